@@ -1,0 +1,119 @@
+//! The contract between a sender and its congestion controller, in the spirit of Linux's `tcp_congestion_ops`.
+
+use crate::{CaState, Connection, RateSample};
+
+/// Things that happen to a connection besides ACKs (`enum tcp_ca_event`).
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Event {
+    /// The first packet leaves after everything was acknowledged.
+    TxStart,
+    /// The window restarts after idle time.
+    CwndRestart,
+    /// A window reduction has completed.
+    CompleteCwr,
+    /// The retransmission timer fired.
+    Loss,
+    /// A data packet arrived without a congestion mark (receiver side).
+    EcnNoCe,
+    /// A data packet arrived with a congestion mark (receiver side).
+    EcnIsCe,
+}
+
+/// What an ACK looked like to the fast path (`enum tcp_ca_ack_event_flags`).
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct AckFlags {
+    /// The ACK was processed on the slow path: duplicate, SACK or out of order.
+    pub slow_path: bool,
+    /// The ACK echoes congestion.
+    pub ece: bool,
+    /// The ACK changed the receive window.
+    pub window_update: bool,
+}
+
+/// A congestion controller.
+///
+/// The sender calls in this order for every ACK: [`in_ack_event`](Controller::in_ack_event),
+/// [`pkts_acked`](Controller::pkts_acked), then after loss detection and state changes either
+/// [`cong_control`](Controller::cong_control) (controllers with [`full_control`](Controller::full_control)) or, outside
+/// of window reductions, [`cong_avoid`](Controller::cong_avoid).
+pub trait Controller: Send {
+    /// The exact name and version, for example `bbr1-linux-6.18`.
+    fn algorithm(&self) -> &'static str;
+
+    /// Called once, when the connection is established and has its first round-trip time.
+    fn init(&mut self, connection: &mut Connection);
+
+    /// Whether this controller owns the window and the pacing rate in every state; the sender then runs neither
+    /// proportional rate reduction nor its own pacing rate.
+    fn full_control(&self) -> bool {
+        false
+    }
+
+    /// Whether this controller asks the sender to pace.
+    fn wants_pacing(&self) -> bool {
+        false
+    }
+
+    /// The slow-start threshold for the reduction that is about to begin (CWR, Recovery or Loss).
+    fn ssthresh(&mut self, connection: &mut Connection) -> u32;
+
+    /// Window growth for an ACK that delivered `acked` packets outside of a reduction.
+    fn cong_avoid(&mut self, _connection: &mut Connection, _acked: u32) {}
+
+    /// The main hook of controllers with full control: once per ACK, after the state machine ran.
+    fn cong_control(&mut self, _connection: &mut Connection, _sample: &RateSample) {}
+
+    /// An ACK cleaned `acked` packets out of the queue; `rtt_us` is -1 when it gives no round-trip time,
+    /// `in_flight` counts packets before the ACK's deliveries were subtracted.
+    fn pkts_acked(&mut self, _connection: &mut Connection, _acked: u32, _rtt_us: i64, _in_flight: u32) {}
+
+    /// Every ACK, before anything else of it reaches the controller.
+    fn in_ack_event(&mut self, _connection: &mut Connection, _flags: AckFlags) {}
+
+    /// `connection.lost` has just been increased for a packet sent with these snapshots (in flight when sent, losses
+    /// and deliveries before it).
+    fn packet_lost(&mut self, _connection: &mut Connection, _lost: &LostPacket) {}
+
+    /// The state is about to become `next`; `connection.ca_state` still holds the old one.
+    fn set_state(&mut self, _connection: &mut Connection, _next: CaState) {}
+
+    /// An event other than an ACK.
+    fn event(&mut self, _connection: &mut Connection, _event: Event) {}
+
+    /// The window to return to after a reduction that proved spurious.
+    fn undo_cwnd(&mut self, connection: &mut Connection) -> u32 {
+        connection.cwnd.max(connection.prior_cwnd)
+    }
+
+    /// The smallest burst in packets the sender should form.
+    fn min_tso_segs(&self, _connection: &Connection) -> u32 {
+        2
+    }
+
+    /// The phase the controller is in, for recordings; empty for controllers without phases.
+    fn mode(&self) -> &'static str {
+        ""
+    }
+
+    /// Names of the values [`observe`](Controller::observe) writes, with units (`bw_mbps`, `min_rtt_ms`).
+    fn observables(&self) -> &'static [&'static str] {
+        &[]
+    }
+
+    /// Writes the current value of every observable, in the order of [`observables`](Controller::observables).
+    /// Reports only: nothing may depend on it.
+    fn observe(&self, _connection: &Connection, _values: &mut [f64]) {}
+}
+
+/// The send-time snapshot of a packet that was just marked lost.
+#[derive(Clone, Copy, Debug, Default)]
+pub struct LostPacket {
+    /// Packets in flight when it was sent, itself included.
+    pub tx_in_flight: u32,
+    /// `delivered` when it was sent.
+    pub delivered: u64,
+    /// `lost` when it was sent.
+    pub lost: u64,
+    /// It was sent while the application was the limit.
+    pub is_app_limited: bool,
+}

@@ -1,0 +1,12 @@
+//! Congestion controllers: pure state machines, one file an algorithm.
+//!
+//! A controller sees the [`Connection`] it governs (what a Linux congestion-control module sees of `struct tcp_sock`),
+//! is called at the events of [`Controller`], and answers by writing the congestion window, the slow-start threshold
+//! and the pacing rate. It knows no clock, no socket and no other connection. Decisions are taken in integers with the
+//! kernel's scales, so that a controller replays the running kernel's calls bit for bit.
+
+mod connection;
+mod controller;
+
+pub use connection::{CaState, Connection, RateSample};
+pub use controller::{AckFlags, Controller, Event, LostPacket};

@@ -1,0 +1,27 @@
+//! What a path needs to know of a packet.
+
+/// The two ECN bits of the IP header (RFC 3168).
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash)]
+pub enum Ecn {
+    /// The transport does not support ECN.
+    #[default]
+    NotEct,
+    /// ECN-capable transport, code point 0.
+    Ect0,
+    /// ECN-capable transport, code point 1 (L4S).
+    Ect1,
+    /// Congestion experienced.
+    Ce,
+}
+
+/// A packet as a path sees it. Paths never look at what it carries.
+pub trait Packet: Copy {
+    /// Length on the wire in bytes, IP header included.
+    fn size(&self) -> u32;
+    /// Number of the flow it belongs to.
+    fn flow(&self) -> u32;
+    /// Its ECN bits.
+    fn ecn(&self) -> Ecn;
+    /// Sets the ECN bits to congestion experienced.
+    fn mark(&mut self);
+}

@@ -1,0 +1,122 @@
+//! Every constant of the endpoints that somebody may want to change, with Linux 6.18's defaults.
+
+use dumbbell_units::Duration;
+
+/// Parameters of one connection's endpoints. Defaults are Linux 6.18 with timestamps over IPv4.
+#[derive(Clone, Debug, PartialEq)]
+pub struct TransportConfig {
+    /// Payload bytes of a full segment.
+    pub mss: u32,
+    /// Window after the handshake in segments (`TCP_INIT_CWND`).
+    pub initial_cwnd: u32,
+    /// Largest receive window in bytes (`tcp_rmem[2]` scaled).
+    pub receive_window: u64,
+    /// Whether the receive window starts at 64 kB and grows with the application's reading (dynamic right-sizing)
+    /// instead of being constant.
+    pub receive_autotuning: bool,
+    /// Who shapes transmissions by the pacing rate.
+    pub pacing: Pacing,
+    /// Ticks of the kernel's coarse clock per second (`CONFIG_HZ`): granularity of RTO, TLP and delayed-ACK timers.
+    pub hz: u32,
+    /// Smallest retransmission timeout above the smoothed RTT (`tcp_rto_min_us`).
+    pub rto_min: Duration,
+    /// Largest retransmission timeout (`tcp_rto_max_ms`).
+    pub rto_max: Duration,
+    /// Duplicate ACKs that mean loss before any reordering was seen (`tcp_reordering`).
+    pub reordering: u32,
+    /// Upper bound of the adaptive `reordering` (`tcp_max_reordering`).
+    pub max_reordering: u32,
+    /// Tail loss probes (`tcp_early_retrans`).
+    pub tail_loss_probe: bool,
+    /// Forward RTO recovery (`tcp_frto`).
+    pub frto: bool,
+    /// Selective acknowledgements (`tcp_sack`); without them NewReno rules apply.
+    pub sack: bool,
+    /// Halve the window for every RTO of idle time (`tcp_slow_start_after_idle`).
+    pub slow_start_after_idle: bool,
+    /// Bursts larger than one segment (TSO); off sends segment by segment with the same budget.
+    pub tso: bool,
+    /// The sender counts `2^-pacing_shift` seconds of its rate as one burst (`sk_pacing_shift`).
+    pub pacing_shift: u32,
+    /// log2 of the RTT step at which a burst may grow on short paths (`tcp_tso_rtt_log`); 0 is off.
+    pub tso_rtt_log: u32,
+    /// Share of the window below which a burst is deferred (`tcp_tso_win_divisor`); 0 is off.
+    pub tso_win_divisor: u32,
+    /// Largest payload of one burst in bytes (`gso_max_size` less headers).
+    pub gso_max_bytes: u32,
+    /// When the host's first device reports a packet as sent, for TCP small queues.
+    pub completion: Completion,
+    /// Ceiling of TCP small queues in bytes (`tcp_limit_output_bytes`).
+    pub limit_output_bytes: u64,
+    /// Pacing ratio in slow start, percent (`tcp_pacing_ss_ratio`).
+    pub pacing_ss_ratio: u32,
+    /// Pacing ratio in congestion avoidance, percent (`tcp_pacing_ca_ratio`).
+    pub pacing_ca_ratio: u32,
+    /// Segments after which a receiver acknowledges at once.
+    pub ack_every: u32,
+    /// Largest number of quick ACKs at the start of a connection (`TCP_MAX_QUICKACKS`); 0 is off.
+    pub quick_acks: u32,
+    /// Shortest delayed-ACK timer (`TCP_DELACK_MIN`).
+    pub delayed_ack_min: Duration,
+    /// Longest delayed-ACK timer (`TCP_DELACK_MAX`).
+    pub delayed_ack_max: Duration,
+    /// Compression of ACKs for out-of-order data (`tcp_comp_sack_*`).
+    pub compress_sacks: bool,
+}
+
+/// Who shapes transmissions by the pacing rate.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub enum Pacing {
+    /// The sender, when the controller asks for it (BBR does, CUBIC and Reno do not).
+    #[default]
+    Auto,
+    /// The sender, whatever the controller asks for (the effect of an `fq` qdisc).
+    On,
+    /// Nobody: only the window and the burst size limit the sender (BBR before Linux 4.13 without `fq`).
+    Off,
+}
+
+/// When a packet stops counting against TCP small queues.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub enum Completion {
+    /// At hand-over: a virtual device takes everything at once.
+    #[default]
+    Immediate,
+    /// When the first link of the route has transmitted it (an Ethernet device).
+    Wire,
+}
+
+impl Default for TransportConfig {
+    fn default() -> TransportConfig {
+        TransportConfig {
+            mss: 1448,
+            initial_cwnd: 10,
+            receive_window: 32 << 20,
+            receive_autotuning: false,
+            pacing: Pacing::Auto,
+            hz: 1000,
+            rto_min: Duration::from_millis(200),
+            rto_max: Duration::from_secs(120),
+            reordering: 3,
+            max_reordering: 300,
+            tail_loss_probe: true,
+            frto: true,
+            sack: true,
+            slow_start_after_idle: true,
+            tso: true,
+            pacing_shift: 10,
+            tso_rtt_log: 9,
+            tso_win_divisor: 3,
+            gso_max_bytes: 65_216,
+            completion: Completion::Immediate,
+            limit_output_bytes: 4 << 20,
+            pacing_ss_ratio: 200,
+            pacing_ca_ratio: 120,
+            ack_every: 2,
+            quick_acks: 16,
+            delayed_ack_min: Duration::from_millis(40),
+            delayed_ack_max: Duration::from_millis(200),
+            compress_sacks: true,
+        }
+    }
+}

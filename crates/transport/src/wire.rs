@@ -1,0 +1,68 @@
+//! What travels between the two endpoints.
+
+use dumbbell_path::Ecn;
+use dumbbell_units::Time;
+
+/// A data segment.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Segment {
+    /// Number of the segment in the stream. 2^32 segments of 1448 bytes are 6.2 TB.
+    pub seq: u32,
+    /// Payload bytes.
+    pub len: u16,
+    /// ECN bits of the packet.
+    pub ecn: Ecn,
+    /// The sender has reduced its window (CWR bit).
+    pub cwr: bool,
+    /// This is not the first transmission of the segment.
+    pub is_retransmission: bool,
+    /// When the segment left (timestamp option; the receiver echoes it).
+    pub sent_at: Time,
+}
+
+/// A run of segments `start..end` that the receiver holds.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct SackBlock {
+    /// First segment of the run.
+    pub start: u32,
+    /// First segment after the run.
+    pub end: u32,
+}
+
+/// An acknowledgement.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Ack {
+    /// Next segment the receiver expects: everything below has arrived.
+    pub ack: u32,
+    /// Selective acknowledgements, most recent first; entries from `sack_count` on are meaningless. A duplicate report
+    /// (DSACK) comes first and is recognised by the rules of RFC 2883.
+    pub sack: [SackBlock; Ack::MAX_SACK_BLOCKS],
+    /// Number of valid entries of `sack`.
+    pub sack_count: u8,
+    /// Echo of congestion (ECE bit).
+    pub ece: bool,
+    /// Receive window in segments beyond `ack`.
+    pub window: u32,
+    /// Send time of the segment that this ACK echoes (timestamp echo reply).
+    pub echo: Time,
+}
+
+impl Ack {
+    /// Blocks that fit beside the timestamp option.
+    pub const MAX_SACK_BLOCKS: usize = 3;
+
+    /// The valid blocks.
+    #[inline]
+    pub fn sack_blocks(&self) -> &[SackBlock] {
+        &self.sack[..usize::from(self.sack_count)]
+    }
+
+    /// Length on the wire: 20 bytes of IP, 20 of TCP, 12 of timestamps, and the SACK option.
+    #[inline]
+    pub fn wire_size(&self) -> u32 {
+        match self.sack_count {
+            0 => 52,
+            blocks => 56 + 8 * u32::from(blocks),
+        }
+    }
+}
