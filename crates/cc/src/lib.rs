@@ -7,6 +7,7 @@
 
 mod connection;
 mod controller;
+pub mod registry;
 
 pub use connection::{CaState, Connection, RateSample};
 pub use controller::{AckFlags, Controller, Event, LostPacket};

@@ -1,0 +1,82 @@
+//! A scenario with every default filled in and every name resolved: what the engine runs.
+
+use dumbbell_path::LinkConfig;
+use dumbbell_transport::TransportConfig;
+use dumbbell_units::{Duration, Time};
+
+/// One run: a network, its flows, and what to record.
+#[derive(Clone, Debug)]
+pub struct Scenario {
+    /// Length of the run.
+    pub duration: Duration,
+    /// The measured interval starts here.
+    pub warmup: Duration,
+    /// The measured interval ends this long before the end of the run.
+    pub cooldown: Duration,
+    /// Seed of every random stream of the run.
+    pub seed: u64,
+    /// What to record.
+    pub record: Record,
+    /// Names of the nodes.
+    pub nodes: Vec<String>,
+    /// Directed links; flows name them by their index.
+    pub links: Vec<Link>,
+    /// Flows, in the order of the file, one entry for each of `count`.
+    pub flows: Vec<Flow>,
+}
+
+/// What to record besides the summary tables.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Record {
+    /// Whether to record time series.
+    pub series: bool,
+    /// Spacing of the samples.
+    pub interval: Duration,
+}
+
+/// A directed link between two nodes.
+#[derive(Clone, Debug)]
+pub struct Link {
+    /// Index of the node packets come from.
+    pub from: usize,
+    /// Index of the node packets go to.
+    pub to: usize,
+    /// How it treats packets.
+    pub config: LinkConfig,
+}
+
+/// One flow.
+#[derive(Clone, Debug)]
+pub struct Flow {
+    /// Name in reports; the algorithm's name unless the file gives one.
+    pub label: String,
+    /// Controller.
+    pub cc: Algorithm,
+    /// When the connection attempt starts.
+    pub start: Time,
+    /// Start is delayed by a random time uniform over this span.
+    pub start_jitter: Duration,
+    /// When the application stops sending; `None` is the end of the run.
+    pub stop: Option<Time>,
+    /// Payload bytes to transfer; `None` is unlimited.
+    pub bytes: Option<u64>,
+    /// Bits per second at which the application produces data; `None` is as fast as the connection takes it.
+    pub app_rate: Option<u64>,
+    /// Links from the sender to the receiver, by index.
+    pub forward: Vec<usize>,
+    /// Links from the receiver to the sender, by index.
+    pub reverse: Vec<usize>,
+    /// Round-trip propagation delay of the route, without serialisation.
+    pub base_rtt: Duration,
+    /// Endpoint parameters.
+    pub transport: TransportConfig,
+}
+
+/// A controller by name, with the parameters that differ from its defaults.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Algorithm {
+    /// Registered name.
+    pub name: String,
+    /// Overrides.
+    pub parameters: serde_json::Map<String, serde_json::Value>,
+}
