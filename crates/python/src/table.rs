@@ -1,0 +1,120 @@
+//! Result tables as Arrow, handed to Python without a copy.
+//!
+//! The engine's columns are plain vectors. Each vector becomes the buffer of an Arrow array by moving it, the arrays
+//! become one record batch, and the batch leaves through the Arrow PyCapsule interface (`__arrow_c_stream__`), which
+//! Polars, pandas, PyArrow and DuckDB all read. Nothing here depends on any of them.
+
+use arrow_array::ffi_stream::FFI_ArrowArrayStream;
+use arrow_array::types::UInt32Type;
+use arrow_array::{
+    ArrayRef, DictionaryArray, Float64Array, RecordBatch, RecordBatchIterator, StringArray, UInt32Array, UInt64Array,
+};
+use arrow_buffer::{BooleanBuffer, NullBuffer};
+use arrow_schema::ffi::FFI_ArrowSchema;
+use arrow_schema::{ArrowError, Field, Schema};
+use dumbbell_sim::Values;
+use pyo3::exceptions::PyRuntimeError;
+use pyo3::prelude::*;
+use pyo3::types::PyCapsule;
+use std::collections::HashMap;
+use std::sync::Arc;
+
+/// One table of a run's results. Immutable; every consumer shares the same buffers.
+#[pyclass(frozen, module = "dumbbell._core")]
+pub struct Table {
+    batch: RecordBatch,
+}
+
+impl Table {
+    /// Moves the engine's columns into Arrow.
+    pub fn new(table: dumbbell_sim::Table) -> PyResult<Table> {
+        let (fields, arrays): (Vec<Field>, Vec<ArrayRef>) = table
+            .columns
+            .into_iter()
+            .map(|column| {
+                let array = array(column.values)?;
+                let nullable = array.null_count() > 0;
+                Ok((Field::new(column.name, array.data_type().clone(), nullable), array))
+            })
+            .collect::<Result<Vec<_>, ArrowError>>()
+            .map_err(internal)?
+            .into_iter()
+            .unzip();
+        let schema = Arc::new(Schema::new(fields));
+        let batch = if arrays.is_empty() {
+            RecordBatch::new_empty(schema)
+        } else {
+            RecordBatch::try_new(schema, arrays).map_err(internal)?
+        };
+        Ok(Table { batch })
+    }
+}
+
+#[pymethods]
+impl Table {
+    /// Names of the columns, in order.
+    #[getter]
+    fn columns(&self) -> Vec<String> {
+        self.batch.schema_ref().fields().iter().map(|field| field.name().clone()).collect()
+    }
+
+    fn __len__(&self) -> usize {
+        self.batch.num_rows()
+    }
+
+    /// The Arrow C schema of the table, as the Arrow PyCapsule interface defines it.
+    fn __arrow_c_schema__<'py>(&self, py: Python<'py>) -> PyResult<Bound<'py, PyCapsule>> {
+        let schema = FFI_ArrowSchema::try_from(self.batch.schema_ref().as_ref()).map_err(internal)?;
+        PyCapsule::new_with_value(py, schema, c"arrow_schema")
+    }
+
+    /// An Arrow C stream of one batch that shares this table's buffers. A requested schema is a hint that the
+    /// interface allows to ignore.
+    #[pyo3(signature = (requested_schema=None))]
+    fn __arrow_c_stream__<'py>(
+        &self,
+        py: Python<'py>,
+        requested_schema: Option<Bound<'py, PyAny>>,
+    ) -> PyResult<Bound<'py, PyCapsule>> {
+        let _ = requested_schema;
+        let batches = RecordBatchIterator::new([Ok(self.batch.clone())], self.batch.schema());
+        PyCapsule::new_with_value(py, FFI_ArrowArrayStream::new(Box::new(batches)), c"arrow_array_stream")
+    }
+}
+
+fn array(values: Values) -> Result<ArrayRef, ArrowError> {
+    Ok(match values {
+        Values::Float(values) => {
+            let nulls = values
+                .iter()
+                .any(|value| value.is_nan())
+                .then(|| NullBuffer::new(BooleanBuffer::collect_bool(values.len(), |index| !values[index].is_nan())));
+            Arc::new(Float64Array::try_new(values.into(), nulls)?)
+        }
+        Values::Count(values) => Arc::new(UInt64Array::from(values)),
+        Values::Index(values) => Arc::new(UInt32Array::from(values)),
+        Values::Text(values) => Arc::new(StringArray::from(values)),
+        Values::Name(values) => Arc::new(dictionary(&values)?),
+    })
+}
+
+/// A name that repeats in every row costs four bytes a row.
+fn dictionary(values: &[&'static str]) -> Result<DictionaryArray<UInt32Type>, ArrowError> {
+    let mut names: Vec<&'static str> = Vec::new();
+    let mut known: HashMap<&'static str, u32> = HashMap::new();
+    let keys: Vec<u32> = values
+        .iter()
+        .map(|&name| {
+            *known.entry(name).or_insert_with(|| {
+                names.push(name);
+                names.len() as u32 - 1
+            })
+        })
+        .collect();
+    DictionaryArray::try_new(keys.into(), Arc::new(StringArray::from(names)))
+}
+
+/// An invariant of the tables was broken: columns of unequal length, text beyond Arrow's limits.
+fn internal(error: ArrowError) -> PyErr {
+    PyRuntimeError::new_err(error.to_string())
+}
