@@ -4,8 +4,16 @@
 //! Every type is a plain integer inside (a ratio is an `f64`), has arithmetic that cannot mix units, and parses and
 //! prints the spelling of `tc`: `"10mbit"`, `"40ms"`, `"64kB"`, `"0.1%"`.
 
+mod bytes;
+mod quantity;
+mod rate;
+mod ratio;
 mod rng;
 mod time;
 
+pub use bytes::{Bytes, as_bytes};
+pub use quantity::ParseError;
+pub use rate::Rate;
+pub use ratio::Ratio;
 pub use rng::Rng;
 pub use time::{Duration, Time};
