@@ -1,15 +1,20 @@
 //! Every constant of the endpoints that somebody may want to change, with Linux 6.18's defaults.
 
-use dumbbell_units::Duration;
+use dumbbell_units::{Bytes, Duration, as_bytes};
+use schemars::JsonSchema;
+use serde::{Deserialize, Serialize};
 
 /// Parameters of one connection's endpoints. Defaults are Linux 6.18 with timestamps over IPv4.
-#[derive(Clone, Debug, PartialEq)]
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[serde(default, deny_unknown_fields)]
 pub struct TransportConfig {
     /// Payload bytes of a full segment.
     pub mss: u32,
     /// Window after the handshake in segments (`TCP_INIT_CWND`).
     pub initial_cwnd: u32,
     /// Largest receive window in bytes (`tcp_rmem[2]` scaled).
+    #[serde(with = "as_bytes")]
+    #[schemars(with = "Bytes")]
     pub receive_window: u64,
     /// Whether the receive window starts at 64 kB and grows with the application's reading (dynamic right-sizing)
     /// instead of being constant.
@@ -43,10 +48,14 @@ pub struct TransportConfig {
     /// Share of the window below which a burst is deferred (`tcp_tso_win_divisor`); 0 is off.
     pub tso_win_divisor: u32,
     /// Largest payload of one burst in bytes (`gso_max_size` less headers).
+    #[serde(with = "as_bytes")]
+    #[schemars(with = "Bytes")]
     pub gso_max_bytes: u32,
     /// When the host's first device reports a packet as sent, for TCP small queues.
     pub completion: Completion,
     /// Ceiling of TCP small queues in bytes (`tcp_limit_output_bytes`).
+    #[serde(with = "as_bytes")]
+    #[schemars(with = "Bytes")]
     pub limit_output_bytes: u64,
     /// Pacing ratio in slow start, percent (`tcp_pacing_ss_ratio`).
     pub pacing_ss_ratio: u32,
@@ -65,7 +74,8 @@ pub struct TransportConfig {
 }
 
 /// Who shapes transmissions by the pacing rate.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[serde(rename_all = "lowercase")]
 pub enum Pacing {
     /// The sender, when the controller asks for it (BBR does, CUBIC and Reno do not).
     #[default]
@@ -77,7 +87,8 @@ pub enum Pacing {
 }
 
 /// When a packet stops counting against TCP small queues.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[serde(rename_all = "lowercase")]
 pub enum Completion {
     /// At hand-over: a virtual device takes everything at once.
     #[default]
