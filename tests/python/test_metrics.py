@@ -1,0 +1,212 @@
+"""The metric definitions on examples small enough to check by hand."""
+
+import math
+
+import numpy as np
+import pytest
+
+from dumbbell import metrics
+
+
+def test_quantiles_interpolate_linearly_between_ranks() -> None:
+    assert metrics.quantile(range(1, 101), 0.95) == pytest.approx(95.05)
+    assert metrics.quantile([7.0], 0.95) == 7.0
+
+
+def test_metrics_without_data_are_none_and_not_zero() -> None:
+    assert metrics.quantile([], 0.5) is None
+    assert metrics.jain([]) is None
+    assert metrics.jain([0, 0]) is None
+    assert metrics.max_min_ratio([0, 0]) is None
+    assert metrics.share([0, 0], [True, False]) is None
+    assert metrics.power(1, 0) is None
+    assert metrics.utilization(0, 0) is None
+    assert metrics.mean_interval([]) is None
+    assert metrics.sprout_delay([], []) is None
+
+
+def test_jain_of_known_allocations() -> None:
+    assert metrics.jain([4, 1]) == pytest.approx(0.7353, abs=5e-5)
+    assert metrics.jain([10, 8, 6, 4]) == pytest.approx(0.9074, abs=5e-5)
+    assert metrics.jain([3, 3, 3]) == pytest.approx(1)
+    assert metrics.jain([5, 0, 0, 0]) == pytest.approx(1 / 4)
+
+
+def test_a_starved_flow_makes_the_ratio_infinite() -> None:
+    assert metrics.max_min_ratio([8, 2]) == 4
+    assert metrics.max_min_ratio([8, 0]) == math.inf
+
+
+def test_shares_are_relative_to_the_equal_split_and_to_the_total() -> None:
+    assert metrics.fair_share_ratios([6, 2], 8).tolist() == [1.5, 0.5]
+    assert metrics.share([6, 1, 1], [False, True, True]) == pytest.approx(0.25)
+
+
+def test_rtt_exponent_of_rates_that_fall_with_the_rtt_is_one() -> None:
+    rtts = np.array([10.0, 20, 40, 80])
+    assert metrics.rtt_fairness_exponent(100 / rtts, rtts) == pytest.approx(1)
+    assert metrics.rtt_fairness_exponent([1, 2], [10, 10]) is None
+
+
+def test_short_term_jain_sees_alternating_flows_that_the_long_term_index_calls_fair() -> None:
+    rates = [[4, 0] * 50, [0, 4] * 50]
+    assert metrics.jain(np.mean(rates, axis=1)) == pytest.approx(1)
+    assert metrics.short_term_jain(rates, bin_s=0.1, window_s=0.1) == pytest.approx(0.5)
+    assert metrics.short_term_jain(rates, bin_s=0.1, window_s=0.2) == pytest.approx(1)
+
+
+T = np.arange(0, 60, 0.1)
+
+
+def test_a_step_to_the_fair_share_converges_in_no_time() -> None:
+    rates = np.where(T < 10, [[10.0], [0.0]], [[5.0], [5.0]])
+    assert metrics.convergence_time(T, rates, 10.0, 5.0) == pytest.approx(0)
+
+
+def test_flows_that_never_reach_their_share_never_converge() -> None:
+    rates = np.array([np.full(T.size, 8.0), np.full(T.size, 2.0)])
+    assert metrics.convergence_time(T, rates, 10.0, 5.0) is None
+
+
+def test_a_slow_ramp_converges_when_both_flows_are_within_the_band() -> None:
+    newcomer = np.clip((T - 10) / 20, 0, 1) * 5
+    rates = np.array([10 - newcomer, newcomer])
+    # The mean over [t, t + 1 s) first exceeds 4 of 5 between 15 and 16 s after the start.
+    converged = metrics.convergence_time(T, rates, 10.0, 5.0)
+    assert converged is not None
+    assert 15 < converged < 16
+    assert metrics.newcomer_time(T, newcomer, 10.0, 5.0) == pytest.approx(converged)
+
+
+def test_convergence_must_hold() -> None:
+    rates = np.array([np.full(T.size, 5.0), np.full(T.size, 5.0)])
+    rates[1, 130:140] = 0.0
+    converged = metrics.convergence_time(T, rates, 10.0, 5.0)
+    assert converged == pytest.approx(13.9 - 10, abs=0.25)
+
+
+def test_equilibrium_needs_fairness_and_a_full_link() -> None:
+    rates = np.where(T < 20, [[9.0], [1.0]], [[5.0], [5.0]])
+    busy = np.where(T < 30, 0.5, 0.95)
+    assert metrics.equilibrium_time(T, rates, np.ones(T.size)) == pytest.approx(20, abs=0.5)
+    assert metrics.equilibrium_time(T, rates, busy) == pytest.approx(30, abs=0.5)
+
+
+def test_rise_and_fall_after_a_change_of_capacity() -> None:
+    rate = np.where(T < 22, 1.0, 4.0)
+    assert metrics.rise_time(T, rate, 20.0, 4.0) == pytest.approx(2.0)
+    assert metrics.rise_time(T, rate, 20.0, 8.0) is None
+    delay = np.select([T < 20, T < 25], [5.0, 100.0], 6.0)
+    assert metrics.fall_time(T, delay, 20.0, steady_p95=5.0) == pytest.approx(5.0)
+    assert metrics.fall_time(T, np.full(T.size, 5.0), 20.0, steady_p95=5.0) == 0.0
+    assert metrics.fall_time(T, np.where(T < 20, 5.0, 100.0), 20.0, steady_p95=5.0) is None
+
+
+def test_startup_time_is_when_the_link_is_first_busy() -> None:
+    assert metrics.startup_time(T, np.clip(T / 10, 0, 1)) == pytest.approx(8.0)
+    assert metrics.startup_time(T, np.zeros(T.size)) is None
+
+
+def test_smoothness_and_oscillation_of_a_sine() -> None:
+    rate = 10 + 5 * np.sin(2 * np.pi * T / 4)
+    period = metrics.oscillation_period(rate, 0.1)
+    assert period == pytest.approx(4.0, abs=0.1)
+    assert metrics.smoothness(rate, 0.1, 4.0) == pytest.approx(0, abs=1e-9)
+    assert metrics.oscillation_period(np.ones(100), 0.1) is None
+
+
+def test_the_loss_that_halves_the_throughput_lies_between_points() -> None:
+    assert metrics.half_throughput_loss([0, 0.01, 0.02], [10, 8, 2]) == pytest.approx(0.015)
+    assert metrics.half_throughput_loss([0, 0.01], [10, 9]) is None
+
+
+def test_power_is_at_most_one_when_normalised() -> None:
+    assert metrics.power(8, 2) == 4
+    assert metrics.normalized_power(10, 10, 40, 40) == 1
+    assert metrics.normalized_power(10, 10, 80, 40) == pytest.approx(0.5)
+
+
+def test_harm_to_rates_and_delays() -> None:
+    assert metrics.harm(10, 6) == pytest.approx(0.4)
+    assert metrics.harm(20, 50, more_is_better=False) == pytest.approx(0.6)
+    assert metrics.harm(10, 12) == pytest.approx(-0.2)
+
+
+def test_utility_weighs_delay_by_delta() -> None:
+    assert metrics.utility(math.e, math.e, 0.5) == pytest.approx(0.5)
+
+
+def test_sprout_signal_grows_until_something_newer_arrives() -> None:
+    sent, received = [0.0, 0.020, 0.040], [0.050, 0.070, 0.300]
+    at = [0.049, 0.050, 0.0699999, 0.070, 0.2999999, 0.300]
+    signal = metrics.sprout_signal(sent, received, at)
+    assert math.isnan(signal[0])
+    assert signal[1:] == pytest.approx([0.050, 0.070, 0.050, 0.280, 0.260], abs=1e-6)
+    delay = metrics.sprout_delay(sent, received)
+    assert delay is not None
+    assert 0.25 < delay < 0.28
+
+
+def test_a_packet_overtaken_on_the_way_is_no_newer_information() -> None:
+    assert metrics.sprout_signal([0.0, 0.1], [0.5, 0.3], [0.5]) == pytest.approx([0.4])
+
+
+def test_an_omniscient_sender_has_propagation_and_gaps_only() -> None:
+    every_ms = metrics.omniscient_delay([1], 0.02, 1.0)
+    assert every_ms == pytest.approx(0.0205, abs=0.0011)
+
+
+def test_utilization_of_nine_on_a_twelve_megabit_trace() -> None:
+    assert metrics.utilization(9e6 * 10, metrics.trace_capacity_bits([1], 0, 10)) == pytest.approx(0.75)
+
+
+def test_a_trace_loops_at_its_last_stamp() -> None:
+    assert metrics.trace_capacity_bits([10, 10, 50], 0, 0.1) == 6 * 12_000
+    assert metrics.trace_capacity_bits([10, 10, 50], 0.06, 0.07) == 2 * 12_000
+
+
+def test_slowdown_of_an_ideal_transfer_is_one() -> None:
+    assert metrics.fct_slowdown(0.04 + 0.8, 0.04, 1e6, 10e6) == pytest.approx(1)
+
+
+def test_t_interval_of_five_samples() -> None:
+    interval = metrics.mean_interval([1, 2, 3, 4, 5])
+    assert interval is not None
+    assert interval.estimate == 3
+    assert interval.sd == pytest.approx(1.5811, abs=5e-5)
+    assert interval.half_width == pytest.approx(1.963, abs=5e-4)
+
+
+def test_wilson_and_bootstrap_intervals_contain_the_estimate() -> None:
+    wilson = metrics.proportion_interval(0, 10)
+    assert wilson is not None
+    assert (wilson.low, wilson.high) == (pytest.approx(0, abs=1e-12), pytest.approx(0.2775, abs=5e-4))
+    samples = np.arange(100.0)
+    first = metrics.bootstrap_interval(samples, lambda x: float(np.median(x)), resamples=500)
+    again = metrics.bootstrap_interval(samples, lambda x: float(np.median(x)), resamples=500)
+    assert first is not None
+    assert first == again
+    assert first.low < first.estimate < first.high
+
+
+def test_anova_on_the_published_vector() -> None:
+    means = [230.9005, 203.6252, 154.1780, 217.4717, 202.3799, 230.1083, 255.5617]
+    variances = [793.485, 951.9871, 618.5244, 1428.973, 1925.602, 2812.226, 971.1647]
+    result = metrics.anova_from_summary(means, variances, [300] * 7)
+    assert result is not None
+    assert (result.df_between, result.df_within) == (6, 2093)
+    assert result.ss_between == pytest.approx(1_831_149, abs=1)
+    assert result.ms_between == pytest.approx(305_191.6, abs=0.2)
+    assert result.ss_within == pytest.approx(2_841_087, abs=1)
+    assert result.ms_within == pytest.approx(1357.42, abs=0.005)
+    assert result.f == pytest.approx(224.83, abs=0.005)
+    assert result.critical_f() == pytest.approx(2.1029, abs=5e-5)
+    assert result.p < 1e-100
+    assert result.eta_squared == pytest.approx(0.392, abs=5e-4)
+
+
+def test_anova_of_groups_with_equal_means() -> None:
+    result = metrics.anova([[1, 2, 3], [0, 2, 4], [1.5, 2, 2.5]])
+    assert result is not None
+    assert result.f == pytest.approx(0)
+    assert result.p == pytest.approx(1)
