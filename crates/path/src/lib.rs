@@ -3,9 +3,27 @@
 //! A [`Link`] is one direction of a wire: loss before, a queue, a transmitter, loss after, and a propagation pipe. It
 //! knows no clock and no other link: packets are offered to it with the time of their arrival, and it gives them back
 //! when they reach the far end.
+//!
+//! Where to look: [`Link`] is in `link.rs`; disciplines are in `queue/`, rates in `transmitter/`, random loss in
+//! `loss.rs`, propagation and jitter in `pipe.rs`, measurements in `stats.rs`. [`synth`] makes cellular traces and
+//! [`parse_trace`] reads them from Mahimahi's files.
 
 mod config;
+mod link;
+mod loss;
+mod normal;
 mod packet;
+mod pipe;
+mod queue;
+mod stats;
+pub mod synth;
+#[cfg(test)]
+mod testing;
+mod trace_file;
+mod transmitter;
 
 pub use config::{Delay, JitterDistribution, LinkConfig, LinkRate, Loss, QueueConfig, QueueKind, QueueLimit};
+pub use link::{DropCause, Link, LinkCounters, Offer};
 pub use packet::{Ecn, Packet};
+pub use stats::{Backlog, QueueStats, Tally};
+pub use trace_file::{TraceError, parse_trace};

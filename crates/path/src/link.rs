@@ -1,0 +1,375 @@
+//! One direction of a wire: loss before → queue → transmitter → loss after → propagation pipe.
+//!
+//! Time comes in with every call and never goes backwards. A link schedules as little as it can. Behind a drop-tail
+//! queue a packet's departure and arrival are computed when it is offered and it goes straight into the pipe, so the
+//! only event of a packet is its arrival at the far end. Disciplines that decide when a packet is taken from the queue
+//! (drop-head, CoDel) have one decision pending besides; [`Link::next_event`] covers both.
+
+use crate::config::{LinkConfig, QueueKind};
+use crate::loss::LossProcess;
+use crate::packet::Packet;
+use crate::pipe::Pipe;
+use crate::queue::{Codel, Discipline, DropTail, HeldQueue, Limits};
+use crate::stats::{Backlog, Occupancy, QueueStats, Tally};
+use crate::transmitter::Transmitter;
+use dumbbell_units::{Rng, Time};
+use std::collections::VecDeque;
+
+/// What became of a packet that was offered.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Offer {
+    /// It was dropped at once; [`Link::pop_drop`] does not report it again.
+    Dropped(DropCause),
+    /// The link has it. It may still be dropped later: [`Link::pop_drop`] tells.
+    Accepted {
+        /// When its last bit leaves the transmitter, rounded up to nanoseconds. `None` when that is not yet known (it
+        /// is held by a discipline that decides later) or will never happen.
+        departs: Option<Time>,
+    },
+}
+
+/// Why a packet was dropped.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+pub enum DropCause {
+    /// Random loss before the queue.
+    LossBefore,
+    /// It did not fit into the queue.
+    QueueFull,
+    /// The discipline gave up a packet it had accepted (CoDel, drop-head).
+    Aqm,
+    /// Random loss after the transmitter.
+    LossAfter,
+}
+
+/// What happened to packets so far. At every instant
+/// `arrivals = lost_before + dropped_full + dropped_aqm + lost_after + delivered + in_flight`.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct LinkCounters {
+    /// Offered.
+    pub arrivals: Tally,
+    /// Lost before the queue.
+    pub lost_before: Tally,
+    /// Dropped on arrival because they did not fit.
+    pub dropped_full: Tally,
+    /// Dropped by the discipline after they had been accepted.
+    pub dropped_aqm: Tally,
+    /// Left the transmitter, including those lost afterwards.
+    pub departures: Tally,
+    /// Lost after the transmitter.
+    pub lost_after: Tally,
+    /// Given back at the far end.
+    pub delivered: Tally,
+    /// Packets in the queue, in transmission and in the pipe.
+    pub in_flight: u64,
+    /// Packets marked "congestion experienced".
+    pub marked: u64,
+}
+
+impl LinkCounters {
+    /// Packets and bytes dropped by the queue, whatever the reason.
+    pub fn queue_drops(&self) -> Tally {
+        Tally {
+            packets: self.dropped_full.packets + self.dropped_aqm.packets,
+            bytes: self.dropped_full.bytes + self.dropped_aqm.bytes,
+        }
+    }
+}
+
+/// Running counts, and the packets dropped after they had been accepted.
+#[derive(Clone, Debug)]
+pub(crate) struct Ledger<P> {
+    arrivals: Tally,
+    lost_before: Tally,
+    dropped_full: Tally,
+    pub(crate) dropped_aqm: Tally,
+    lost_after: Tally,
+    delivered: Tally,
+    pub(crate) marked: u64,
+    later_drops: VecDeque<(P, DropCause)>,
+}
+
+impl<P> Default for Ledger<P> {
+    fn default() -> Self {
+        Ledger {
+            arrivals: Tally::default(),
+            lost_before: Tally::default(),
+            dropped_full: Tally::default(),
+            dropped_aqm: Tally::default(),
+            lost_after: Tally::default(),
+            delivered: Tally::default(),
+            marked: 0,
+            later_drops: VecDeque::new(),
+        }
+    }
+}
+
+impl<P: Packet> Ledger<P> {
+    fn count_drop(&mut self, bytes: u32, cause: DropCause) {
+        match cause {
+            DropCause::LossBefore => self.lost_before.add(bytes),
+            DropCause::QueueFull => self.dropped_full.add(bytes),
+            DropCause::Aqm => self.dropped_aqm.add(bytes),
+            DropCause::LossAfter => self.lost_after.add(bytes),
+        }
+    }
+
+    /// Drops a packet whose sender was told that it had been accepted.
+    pub(crate) fn drop_later(&mut self, packet: P, cause: DropCause) {
+        self.count_drop(packet.size(), cause);
+        self.later_drops.push_back((packet, cause));
+    }
+
+    fn drop_now(&mut self, packet: P, cause: DropCause) -> Offer {
+        self.count_drop(packet.size(), cause);
+        Offer::Dropped(cause)
+    }
+}
+
+/// One direction of a wire.
+#[derive(Clone, Debug)]
+pub struct Link<P> {
+    loss_before: LossProcess,
+    stage: Stage<P>,
+    loss_after: LossProcess,
+    pipe: Pipe<P>,
+    /// Packets that will be lost when they leave the transmitter, with that time.
+    doomed: VecDeque<(Time, P)>,
+    ledger: Ledger<P>,
+    /// Departures up to the start of the measurement.
+    departed_before: Tally,
+    measured_since: Time,
+    config: LinkConfig,
+}
+
+/// Queue and transmitter.
+#[derive(Clone, Debug)]
+#[expect(clippy::large_enum_variant, reason = "there is one a link, and the largest is the one on the hot path")]
+enum Stage<P> {
+    /// Unlimited rate: nothing ever waits.
+    Instant(Occupancy),
+    DropTail(DropTail),
+    Held(Box<HeldQueue<P>>),
+}
+
+impl<P: Packet> Link<P> {
+    /// An idle link. `rng` feeds independent streams for both loss processes and for jitter.
+    pub fn new(config: LinkConfig, mut rng: Rng) -> Link<P> {
+        let mut stream = || Rng::new(rng.next_u64());
+        let limits = Limits::new(&config.queue.limit);
+        let stage = match (Transmitter::new(&config.rate, config.overhead_bytes), config.queue.kind) {
+            (None, _) => Stage::Instant(Occupancy::default()),
+            (Some(transmitter), QueueKind::DropTail) => Stage::DropTail(DropTail::new(transmitter, limits)),
+            (Some(transmitter), QueueKind::DropHead) => {
+                Stage::Held(Box::new(HeldQueue::new(transmitter, limits, Discipline::DropHead)))
+            }
+            (Some(transmitter), QueueKind::Codel { target, interval, ecn }) => {
+                let codel = Codel::new(target, interval, ecn);
+                Stage::Held(Box::new(HeldQueue::new(transmitter, limits, Discipline::Codel(codel))))
+            }
+        };
+        Link {
+            loss_before: LossProcess::new(&config.loss_before, stream()),
+            stage,
+            loss_after: LossProcess::new(&config.loss_after, stream()),
+            pipe: Pipe::new(&config.delay, stream()),
+            doomed: VecDeque::new(),
+            ledger: Ledger::default(),
+            departed_before: Tally::default(),
+            measured_since: Time::ZERO,
+            config,
+        }
+    }
+
+    /// The description it was built from.
+    pub fn config(&self) -> &LinkConfig {
+        &self.config
+    }
+
+    /// A packet arrives at the near end.
+    #[inline]
+    pub fn offer(&mut self, now: Time, packet: P) -> Offer {
+        let size = packet.size();
+        self.ledger.arrivals.add(size);
+        if self.loss_before.strikes() {
+            return self.ledger.drop_now(packet, DropCause::LossBefore);
+        }
+        let departs = match &mut self.stage {
+            Stage::Instant(_) => now,
+            Stage::DropTail(queue) => match queue.offer(now, size) {
+                Some(departs) => departs,
+                None => return self.ledger.drop_now(packet, DropCause::QueueFull),
+            },
+            Stage::Held(_) => return self.offer_held(now, packet),
+        };
+        self.launch(now, departs, packet);
+        Offer::Accepted { departs: (departs < Time::NEVER).then_some(departs) }
+    }
+
+    fn offer_held(&mut self, now: Time, packet: P) -> Offer {
+        self.decide_until(now);
+        let Stage::Held(queue) = &mut self.stage else { return Offer::Accepted { departs: None } };
+        if !queue.offer(now, packet, &mut self.ledger) {
+            return self.ledger.drop_now(packet, DropCause::QueueFull);
+        }
+        // Only a packet that found the link idle can be taken now: everything before it was decided above.
+        Offer::Accepted { departs: self.decide_until(now) }
+    }
+
+    /// Makes the decisions of a discipline that are due; returns the last departure they led to.
+    fn decide_until(&mut self, now: Time) -> Option<Time> {
+        let mut last = None;
+        while let Stage::Held(queue) = &mut self.stage
+            && queue.next_decision() <= now
+        {
+            let decided_at = queue.next_decision();
+            if let Some((departs, packet)) = queue.decide(&mut self.ledger) {
+                self.launch(decided_at, departs, packet);
+                last = (departs < Time::NEVER).then_some(departs);
+            }
+        }
+        last
+    }
+
+    /// Sends a packet on its way behind the transmitter, which it leaves at `departs`.
+    #[inline]
+    fn launch(&mut self, now: Time, departs: Time, packet: P) {
+        if !self.loss_after.strikes() {
+            self.pipe.push(departs, packet);
+        } else if departs <= now {
+            self.ledger.drop_later(packet, DropCause::LossAfter);
+        } else {
+            self.doomed.push_back((departs, packet));
+        }
+    }
+
+    /// When [`poll`](Self::poll) has something to do next; [`Time::NEVER`] when the link is idle.
+    #[inline]
+    pub fn next_event(&self) -> Time {
+        let arrival = self.pipe.next_arrival();
+        match &self.stage {
+            Stage::Held(queue) => arrival.min(queue.next_decision()),
+            _ => arrival,
+        }
+    }
+
+    /// The next packet that has reached the far end by `now`, in the order of arrival there. Call it until it returns
+    /// `None`.
+    #[inline]
+    pub fn poll(&mut self, now: Time) -> Option<P> {
+        if matches!(self.stage, Stage::Held(_)) {
+            self.decide_until(now);
+        }
+        if !self.doomed.is_empty() {
+            self.lose_departed(now);
+        }
+        let packet = self.pipe.pop(now)?;
+        self.ledger.delivered.add(packet.size());
+        Some(packet)
+    }
+
+    #[cold]
+    fn lose_departed(&mut self, now: Time) {
+        while let Some(&(departs, packet)) = self.doomed.front()
+            && departs <= now
+        {
+            self.doomed.pop_front();
+            self.ledger.drop_later(packet, DropCause::LossAfter);
+        }
+    }
+
+    /// A packet that was dropped after [`offer`](Self::offer) had accepted it, in the order of the drops. Losses after
+    /// the transmitter appear with the first call that passes the time of departure.
+    #[inline]
+    pub fn pop_drop(&mut self) -> Option<(P, DropCause)> {
+        self.ledger.later_drops.pop_front()
+    }
+
+    /// Brings everything up to `now`, except that packets which have arrived wait for [`poll`](Self::poll).
+    fn advance(&mut self, now: Time) {
+        if let Stage::DropTail(queue) = &mut self.stage {
+            queue.advance(now);
+        }
+        self.decide_until(now);
+        self.lose_departed(now);
+    }
+
+    fn occupancy(&mut self) -> &mut Occupancy {
+        match &mut self.stage {
+            Stage::Instant(occupancy) => occupancy,
+            Stage::DropTail(queue) => &mut queue.occupancy,
+            Stage::Held(queue) => &mut queue.store.occupancy,
+        }
+    }
+
+    /// Packets that have left the transmitter; everything has been advanced to `now`.
+    fn departures(&mut self, now: Time) -> Tally {
+        let in_service = match &self.stage {
+            Stage::Instant(_) => Tally::default(),
+            Stage::DropTail(queue) => queue.in_service.tally(now),
+            Stage::Held(queue) => queue.in_service.tally(now),
+        };
+        let waiting = self.backlog_now();
+        let ledger = &self.ledger;
+        ledger
+            .arrivals
+            .minus(ledger.lost_before)
+            .minus(ledger.dropped_full)
+            .minus(ledger.dropped_aqm)
+            .minus(Tally { packets: waiting.packets, bytes: waiting.bytes })
+            .minus(in_service)
+    }
+
+    fn backlog_now(&mut self) -> Backlog {
+        self.occupancy().backlog()
+    }
+
+    /// What waits at `now`; the packet in transmission does not count.
+    pub fn backlog(&mut self, now: Time) -> Backlog {
+        self.advance(now);
+        self.backlog_now()
+    }
+
+    /// What has happened up to `now`.
+    pub fn counters(&mut self, now: Time) -> LinkCounters {
+        self.advance(now);
+        let held = match &self.stage {
+            Stage::Held(queue) => queue.store.len(),
+            _ => 0,
+        };
+        LinkCounters {
+            departures: self.departures(now),
+            arrivals: self.ledger.arrivals,
+            lost_before: self.ledger.lost_before,
+            dropped_full: self.ledger.dropped_full,
+            dropped_aqm: self.ledger.dropped_aqm,
+            lost_after: self.ledger.lost_after,
+            delivered: self.ledger.delivered,
+            in_flight: (held + self.pipe.len() + self.doomed.len()) as u64,
+            marked: self.ledger.marked,
+        }
+    }
+
+    /// Starts the interval that [`queue_stats`](Self::queue_stats) reports; without it that is the whole run.
+    pub fn start_measuring(&mut self, now: Time) {
+        self.advance(now);
+        self.departed_before = self.departures(now);
+        self.measured_since = now;
+        self.occupancy().restart(now);
+    }
+
+    /// The queue and the transmitter from the start of the measured interval until `now`.
+    pub fn queue_stats(&mut self, now: Time) -> QueueStats<'_> {
+        self.advance(now);
+        let departed = self.departures(now).minus(self.departed_before);
+        let since = self.measured_since;
+        let capacity_bits = match &self.stage {
+            Stage::Instant(_) => None,
+            Stage::DropTail(queue) => Some(queue.transmitter.capacity_bits(since, now)),
+            Stage::Held(queue) => Some(queue.transmitter.capacity_bits(since, now)),
+        };
+        self.occupancy().stats(now, departed, capacity_bits)
+    }
+}
+
+#[cfg(test)]
+mod tests;

@@ -1,0 +1,459 @@
+//! Links as a whole: exact times, queue limits, conservation, order, determinism.
+
+use super::*;
+use crate::config::{Delay, JitterDistribution, LinkRate, Loss, QueueConfig, QueueLimit};
+use crate::packet::Ecn;
+use crate::testing::TestPacket;
+use dumbbell_units::{Duration, Rng};
+use proptest::prelude::*;
+
+const MS: u64 = 1_000_000;
+
+fn at(nanos: u64) -> Time {
+    Time::from_nanos(nanos)
+}
+
+fn config(rate: LinkRate) -> LinkConfig {
+    LinkConfig {
+        name: String::from("link"),
+        rate,
+        overhead_bytes: 0,
+        delay: Delay { base: Duration::from_millis(10), ..Delay::default() },
+        queue: QueueConfig { limit: QueueLimit::default(), kind: QueueKind::DropTail },
+        loss_before: Loss::None,
+        loss_after: Loss::None,
+    }
+}
+
+/// 12 Mb/s: a full packet a millisecond.
+fn twelve_megabits() -> LinkConfig {
+    config(LinkRate::Constant(12_000_000))
+}
+
+fn bytes_limit(bytes: u64) -> QueueLimit {
+    QueueLimit { bytes: Some(bytes), ..QueueLimit::default() }
+}
+
+fn codel(ecn: bool) -> QueueKind {
+    QueueKind::Codel { target: Duration::from_millis(5), interval: Duration::from_millis(100), ecn }
+}
+
+fn link(config: LinkConfig) -> Link<TestPacket> {
+    Link::new(config, Rng::new(1))
+}
+
+fn full(number: u64) -> TestPacket {
+    TestPacket::new(number, 1500)
+}
+
+/// Everything that arrives, with its time, until the link has nothing left to do.
+fn drain(link: &mut Link<TestPacket>) -> Vec<(u64, u64)> {
+    let mut arrived = Vec::new();
+    while link.next_event() < Time::NEVER {
+        let now = link.next_event();
+        while let Some(packet) = link.poll(now) {
+            arrived.push((packet.number, now.as_nanos()));
+        }
+    }
+    arrived
+}
+
+fn departs(offer: Offer) -> Option<u64> {
+    match offer {
+        Offer::Accepted { departs } => departs.map(Time::as_nanos),
+        Offer::Dropped(cause) => panic!("dropped: {cause:?}"),
+    }
+}
+
+#[test]
+fn a_packet_arrives_after_its_serialisation_and_the_propagation_delay() {
+    let mut link = link(LinkConfig { overhead_bytes: 38, ..config(LinkRate::Constant(100_000_000)) });
+    assert_eq!(link.next_event(), Time::NEVER);
+    let end = 8 * (1500 + 38) * 10;
+    assert_eq!(departs(link.offer(at(5), full(0))), Some(5 + end));
+    assert_eq!(departs(link.offer(at(6), full(1))), Some(5 + 2 * end));
+    assert_eq!(link.next_event(), at(5 + end + 10 * MS));
+    assert_eq!(link.poll(at(4 + end + 10 * MS)), None);
+    assert_eq!(drain(&mut link), [(0, 5 + end + 10 * MS), (1, 5 + 2 * end + 10 * MS)]);
+}
+
+#[test]
+fn an_unlimited_rate_only_delays() {
+    let mut link = link(config(LinkRate::Unlimited));
+    for i in 0..100 {
+        assert_eq!(departs(link.offer(at(7), full(i))), Some(7));
+    }
+    assert_eq!(link.backlog(at(7)), Backlog::default());
+    assert_eq!(link.queue_stats(at(7)).capacity_bits, None);
+    assert!(drain(&mut link).iter().all(|&(_, time)| time == 7 + 10 * MS));
+}
+
+#[test]
+fn the_packet_in_service_does_not_count_against_the_limit() {
+    let mut config = twelve_megabits();
+    config.queue.limit = bytes_limit(3000);
+    let mut link = link(config);
+    let offers: Vec<_> = (0..4).map(|i| link.offer(at(0), full(i))).collect();
+    assert!(offers[..3].iter().all(|offer| matches!(offer, Offer::Accepted { .. })));
+    assert_eq!(offers[3], Offer::Dropped(DropCause::QueueFull));
+    assert_eq!(link.backlog(at(0)), Backlog { packets: 2, bytes: 3000 });
+    // At the instant at which the second begins, its place is free.
+    assert_eq!(link.offer(at(MS - 1), full(4)), Offer::Dropped(DropCause::QueueFull));
+    assert_eq!(departs(link.offer(at(MS), full(5))), Some(4 * MS));
+    assert_eq!(link.pop_drop(), None);
+}
+
+#[test]
+fn limits_in_packets_and_in_time_hold() {
+    for limit in [
+        QueueLimit { packets: Some(10), ..QueueLimit::default() },
+        QueueLimit { time: Some(Duration::from_millis(10)), ..QueueLimit::default() },
+    ] {
+        for kind in [QueueKind::DropTail, codel(false)] {
+            let mut config = twelve_megabits();
+            config.queue = QueueConfig { limit, kind };
+            let mut link = link(config);
+            let accepted = (0..100).filter(|&i| matches!(link.offer(at(0), full(i)), Offer::Accepted { .. })).count();
+            assert_eq!(accepted, 11, "ten that wait and one in transmission: {limit:?} {kind:?}");
+        }
+    }
+}
+
+/// Offers full packets at the given share of 12 Mb/s for ten seconds; returns backlogs in bytes, one a second.
+fn constant_load(share: f64) -> (Vec<u64>, Backlog) {
+    let mut link = link(twelve_megabits());
+    let spacing = (1e6 / share) as u64;
+    let mut samples = Vec::new();
+    for i in 0..(10_000.0 * share) as u64 {
+        let now = at(i * spacing);
+        link.offer(now, full(i));
+        if now.as_nanos() / 1_000_000_000 > samples.len() as u64 {
+            samples.push(link.backlog(now).bytes);
+        }
+    }
+    (samples, link.queue_stats(at(10_000 * MS)).max)
+}
+
+#[test]
+fn at_99_percent_load_no_queue_builds_up_and_at_101_percent_it_grows_linearly() {
+    let (_, max) = constant_load(0.99);
+    assert!(max.packets <= 1, "{max:?}");
+    let (samples, _) = constant_load(1.01);
+    for (second, bytes) in samples.iter().enumerate() {
+        let expected = (second as u64 + 1) * 10 * 1500;
+        assert!(bytes.abs_diff(expected) <= 2 * 1500, "{bytes} after {} s", second + 1);
+    }
+}
+
+#[test]
+fn a_full_drop_tail_queue_delays_by_its_size_over_the_rate() {
+    let mut config = twelve_megabits();
+    config.queue.limit = bytes_limit(30_000);
+    let mut link = link(config);
+    let mut worst = 0;
+    for i in 0..2000 {
+        let now = i * MS / 2;
+        if let Offer::Accepted { departs: Some(departs) } = link.offer(at(now), full(i)) {
+            worst = worst.max(departs.as_nanos() - now);
+        }
+    }
+    assert_eq!(worst, 8 * 30_000 * 1000 / 12 + MS, "20 ms of waiting and its own millisecond");
+    assert_eq!(link.queue_stats(at(1000 * MS)).max.bytes, 30_000);
+}
+
+#[test]
+fn drop_head_accepts_the_newest_and_drops_the_oldest_waiting() {
+    let mut config = twelve_megabits();
+    config.queue = QueueConfig { limit: bytes_limit(3000), kind: QueueKind::DropHead };
+    let mut link = link(config);
+    assert_eq!(departs(link.offer(at(0), full(0))), Some(MS));
+    for i in 1..5 {
+        assert_eq!(link.offer(at(0), full(i)), Offer::Accepted { departs: None });
+    }
+    let dropped: Vec<_> = std::iter::from_fn(|| link.pop_drop()).map(|(p, cause)| (p.number, cause)).collect();
+    assert_eq!(dropped, [(1, DropCause::Aqm), (2, DropCause::Aqm)]);
+    assert_eq!(link.offer(at(0), TestPacket::new(9, 3001)), Offer::Dropped(DropCause::QueueFull));
+    assert_eq!(link.next_event(), at(MS), "the decision about the next packet");
+    assert_eq!(drain(&mut link), [(0, 11 * MS), (3, 12 * MS), (4, 13 * MS)]);
+}
+
+#[test]
+fn held_queues_serve_as_exactly_as_analytic_ones() {
+    // Rates whose packet times are not whole nanoseconds, and a bursty arrival process.
+    let trace = LinkRate::Trace { opportunities_ms: [1, 1, 4, 9, 9, 9, 30].into(), once: false };
+    for rate in [LinkRate::Constant(7_777_777), LinkRate::Constant(999_999_937), trace] {
+        let arrivals = |mut link: Link<TestPacket>| {
+            let mut rng = Rng::new(3);
+            let mut now = 0;
+            let mut arrived = Vec::new();
+            for i in 0..3000 {
+                now += if rng.below(50) == 0 { 90 * MS } else { u64::from(rng.below(2_000_000)) };
+                while link.next_event() <= at(now) {
+                    let event = link.next_event();
+                    arrived.extend(std::iter::from_fn(|| link.poll(event)).map(|p| (p.number, event.as_nanos())));
+                }
+                link.offer(at(now), TestPacket::new(i, 40 + rng.below(1461)));
+            }
+            arrived.extend(drain(&mut link));
+            arrived
+        };
+        let analytic = arrivals(link(config(rate.clone())));
+        let mut held = config(rate);
+        held.queue.kind = QueueKind::DropHead;
+        let held = arrivals(link(held));
+        assert_eq!(analytic.len(), 3000);
+        assert_eq!(analytic, held);
+    }
+}
+
+#[test]
+fn a_trace_link_departs_at_opportunities_and_follows_late_arrivals() {
+    let mut link = link(config(LinkRate::Trace { opportunities_ms: [10, 20, 30].into(), once: true }));
+    let sizes = [1000, 1000, 1000];
+    let departures: Vec<_> = sizes.iter().map(|&size| departs(link.offer(at(0), TestPacket::new(0, size)))).collect();
+    assert_eq!(departures, [Some(10 * MS), Some(20 * MS), Some(30 * MS)]);
+    assert_eq!(link.backlog(at(9 * MS)).packets, 3, "nothing is in transit before the first opportunity");
+    assert_eq!(link.backlog(at(10 * MS)).packets, 1, "the second is in transit: it began at 10 ms");
+    assert_eq!(link.offer(at(30 * MS), full(3)), Offer::Accepted { departs: None }, "the trace has ended");
+    assert_eq!(drain(&mut link).len(), 3);
+    let counters = link.counters(at(500 * MS));
+    assert_eq!((counters.in_flight, counters.departures.packets, counters.delivered.packets), (1, 3, 3));
+    assert_eq!(link.queue_stats(at(500 * MS)).capacity_bits, Some(36_000));
+}
+
+#[test]
+fn an_outage_holds_packets_and_loses_none() {
+    let steps = [(at(0), 12_000_000), (at(100 * MS), 0), (at(300 * MS), 24_000_000)];
+    let mut link = link(config(LinkRate::Schedule { steps: steps.into(), repeat_after: None }));
+    for i in 0..400 {
+        link.offer(at(i * MS), full(i));
+    }
+    assert_eq!(link.counters(at(399 * MS)).queue_drops(), Tally::default());
+    let arrived = drain(&mut link);
+    assert_eq!(arrived.len(), 400);
+    assert!(!arrived.iter().any(|&(_, time)| (110 * MS + 1..310 * MS).contains(&time)));
+    // 200 packets waited, of which 24 Mb/s serves a thousand more a second than arrive.
+    let caught_up = arrived.iter().find(|&&(number, time)| number > 150 && time - number * MS < 12 * MS);
+    assert_eq!(caught_up, None, "in the hundred milliseconds until the last arrival only half of them can be served");
+    assert_eq!(arrived.last(), Some(&(399, (300 + 150 + 50 + 10) * MS)));
+    assert_eq!(link.queue_stats(at(500 * MS)).capacity_bits, Some(1_200_000 + 4_800_000));
+}
+
+#[test]
+fn losses_before_the_queue_take_no_capacity_and_losses_after_it_do() {
+    let mut before = link(LinkConfig { loss_before: Loss::Bernoulli(1.0), ..twelve_megabits() });
+    assert_eq!(before.offer(at(0), full(0)), Offer::Dropped(DropCause::LossBefore));
+    assert_eq!(before.counters(at(MS)).departures.packets, 0);
+    let mut after = link(LinkConfig { loss_after: Loss::Bernoulli(1.0), ..twelve_megabits() });
+    assert_eq!(departs(after.offer(at(0), full(0))), Some(MS));
+    assert_eq!(departs(after.offer(at(0), full(1))), Some(2 * MS));
+    assert_eq!((after.pop_drop(), after.poll(at(MS))), (None, None));
+    assert_eq!(after.pop_drop(), Some((full(0), DropCause::LossAfter)));
+    let counters = after.counters(at(MS));
+    assert_eq!((counters.departures.packets, counters.lost_after.packets, counters.in_flight), (1, 1, 1));
+    assert_eq!(after.poll(at(100 * MS)), None);
+    assert_eq!(after.counters(at(100 * MS)).lost_after, Tally { packets: 2, bytes: 3000 });
+}
+
+#[test]
+fn mean_backlog_is_the_exact_integral_and_obeys_littles_law() {
+    let mut link = link(twelve_megabits());
+    for i in 0..10 {
+        link.offer(at(0), full(i));
+    }
+    // Packet i waits i milliseconds.
+    let stats = link.queue_stats(at(20 * MS));
+    assert_eq!(stats.byte_nanos, 45 * 1500 * u128::from(MS));
+    assert_eq!(stats.mean_bytes(), 45.0 * 1500.0 / 20.0);
+    assert!(stats.quantile_bytes(0.5) == 0 && stats.quantile_bytes(0.95).abs_diff(12_000) <= 48);
+    assert_eq!((stats.departed.packets, stats.capacity_bits), (10, Some(240_000)));
+    link.start_measuring(at(20 * MS));
+    link.offer(at(20 * MS), full(10));
+    let stats = link.queue_stats(at(20 * MS + MS / 2));
+    assert_eq!((stats.departed.packets, stats.max.bytes, stats.capacity_bits), (0, 0, Some(6_000)));
+}
+
+#[test]
+fn codel_holds_an_overload_near_its_target_where_drop_tail_fills_its_buffer() {
+    let mean = |kind| {
+        let mut config = twelve_megabits();
+        config.queue = QueueConfig { limit: bytes_limit(600_000), kind };
+        let mut link = link(config);
+        for i in 0..20_000 {
+            link.offer(at(i * MS * 100 / 102), full(i));
+        }
+        let now = at(20_000 * MS * 100 / 102);
+        assert!(link.counters(now).dropped_aqm.packets > 0 || kind == QueueKind::DropTail);
+        link.queue_stats(now).mean_bytes() / 1500.0
+    };
+    let (controlled, standing) = (mean(codel(false)), mean(QueueKind::DropTail));
+    assert!(controlled < 20.0 && standing > 150.0, "{controlled} and {standing} packets");
+}
+
+#[test]
+fn codel_marks_ecn_capable_packets() {
+    let mut config = twelve_megabits();
+    config.queue.kind = codel(true);
+    let mut link = link(config);
+    for i in 0..2000 {
+        link.offer(at(i * MS / 2), TestPacket { ecn: Ecn::Ect0, ..full(i) });
+    }
+    let mut marked = 0;
+    while link.next_event() < Time::NEVER {
+        marked += u64::from(link.poll(link.next_event()).is_some_and(|packet| packet.ecn == Ecn::Ce));
+    }
+    let counters = link.counters(at(10_000 * MS));
+    assert!(marked > 10 && counters.marked == marked);
+    assert_eq!(counters.queue_drops().packets, 0);
+}
+
+fn rates() -> impl Strategy<Value = LinkRate> {
+    let steps = prop::collection::vec((1..50u64, 0..20_000_000u64), 1..6).prop_map(|parts| {
+        let mut start = 0;
+        let mut steps = Vec::new();
+        for (ms, rate) in parts {
+            steps.push((at(start * MS), rate));
+            start += ms;
+        }
+        steps
+    });
+    let schedule = (steps, prop::option::of(1..200u64)).prop_map(|(steps, repeat)| LinkRate::Schedule {
+        steps: steps.into(),
+        repeat_after: repeat.map(Duration::from_millis),
+    });
+    let trace = (prop::collection::vec(0..60u32, 1..30), any::<bool>()).prop_map(|(mut ms, once)| {
+        ms.sort_unstable();
+        LinkRate::Trace { opportunities_ms: ms.into(), once }
+    });
+    prop_oneof![Just(LinkRate::Unlimited), (100_000..50_000_000u64).prop_map(LinkRate::Constant), schedule, trace]
+}
+
+fn losses() -> impl Strategy<Value = Loss> {
+    prop_oneof![
+        Just(Loss::None),
+        (0.0..0.5).prop_map(Loss::Bernoulli),
+        Just(Loss::GilbertElliott { p: 0.1, r: 0.3, loss_bad: 0.9, loss_good: 0.01 }),
+    ]
+}
+
+fn delays() -> impl Strategy<Value = Delay> {
+    (0..20u64, 0..10u64, any::<bool>(), any::<bool>(), prop_oneof![Just(0.0), Just(0.3)]).prop_map(
+        |(base, jitter, normal, reorders, reorder)| Delay {
+            base: Duration::from_millis(base),
+            jitter: Duration::from_millis(jitter),
+            distribution: if normal { JitterDistribution::Normal } else { JitterDistribution::Uniform },
+            jitter_correlation: 0.25,
+            jitter_reorders: reorders,
+            reorder,
+            reorder_gap: 3,
+        },
+    )
+}
+
+fn configs() -> impl Strategy<Value = LinkConfig> {
+    let kind = prop_oneof![
+        Just(QueueKind::DropTail),
+        Just(QueueKind::DropHead),
+        Just(QueueKind::Codel { target: Duration::from_millis(2), interval: Duration::from_millis(10), ecn: true })
+    ];
+    let limit = (prop::option::of(0..40u64), prop::option::of(0..40_000u64), prop::option::of(0..40u64))
+        .prop_map(|(packets, bytes, ms)| QueueLimit { packets, bytes, time: ms.map(Duration::from_millis) });
+    (rates(), 0..40u32, delays(), limit, kind, losses(), losses()).prop_map(
+        |(rate, overhead_bytes, delay, limit, kind, loss_before, loss_after)| LinkConfig {
+            name: String::from("link"),
+            rate,
+            overhead_bytes,
+            delay,
+            queue: QueueConfig { limit, kind },
+            loss_before,
+            loss_after,
+        },
+    )
+}
+
+/// What a run of random arrivals showed: arrivals at the far end, offers, and the final counters.
+#[derive(Debug, PartialEq)]
+struct Run {
+    arrived: Vec<(u64, u64)>,
+    offers: Vec<Offer>,
+    counters: LinkCounters,
+}
+
+fn run(config: &LinkConfig, seed: u64) -> Result<Run, TestCaseError> {
+    let mut link = Link::new(config.clone(), Rng::new(seed));
+    let mut rng = Rng::new(seed ^ 0xA5A5);
+    let (mut now, mut arrived, mut offers) = (0, Vec::<(u64, u64)>::new(), Vec::new());
+    let mut later_drops = 0;
+    for i in 0..400 {
+        now += match rng.below(20) {
+            0 => u64::from(rng.below(100)) * MS,
+            1..=8 => 0,
+            _ => u64::from(rng.below(2_000_000)),
+        };
+        while link.next_event() <= at(now) {
+            let event = link.next_event();
+            prop_assert!(arrived.last().is_none_or(|&(_, last)| last <= event.as_nanos()));
+            arrived.extend(std::iter::from_fn(|| link.poll(event)).map(|p| (p.number, event.as_nanos())));
+        }
+        let ecn = if rng.below(2) == 0 { Ecn::Ect0 } else { Ecn::NotEct };
+        let size = if rng.below(3) == 0 { 40 + rng.below(1461) } else { 1500 };
+        offers.push(link.offer(at(now), TestPacket { number: i, size, ecn }));
+        later_drops += std::iter::from_fn(|| link.pop_drop()).count() as u64;
+
+        let counters = link.counters(at(now));
+        later_drops += std::iter::from_fn(|| link.pop_drop()).count() as u64;
+        let lost = counters.lost_before.packets + counters.lost_after.packets + counters.queue_drops().packets;
+        let accounted = lost + counters.delivered.packets + counters.in_flight;
+        prop_assert_eq!(counters.arrivals.packets, accounted, "conservation at {}", now);
+        prop_assert_eq!(counters.delivered.packets, arrived.len() as u64);
+        prop_assert_eq!(counters.lost_after.packets + counters.dropped_aqm.packets, later_drops);
+        let backlog = link.backlog(at(now));
+        let through = counters.departures.packets - counters.lost_after.packets - counters.delivered.packets;
+        prop_assert!(
+            backlog.packets + through <= counters.in_flight && counters.in_flight <= backlog.packets + through + 1
+        );
+        let limit = config.queue.limit;
+        prop_assert!(limit.packets.is_none_or(|packets| backlog.packets <= packets));
+        prop_assert!(limit.bytes.is_none_or(|bytes| backlog.bytes <= bytes));
+    }
+    arrived.extend(drain(&mut link));
+    Ok(Run { arrived, offers, counters: link.counters(at(now + 1_000_000 * MS)) })
+}
+
+proptest! {
+    #![proptest_config(ProptestConfig { cases: 300, failure_persistence: None, ..ProptestConfig::default() })]
+
+    #[test]
+    fn packets_are_conserved_limits_hold_and_order_is_kept(config in configs(), seed in 0..1000u64) {
+        let run = run(&config, seed)?;
+        let delay = &config.delay;
+        if delay.reorder == 0.0 && !delay.jitter_reorders {
+            prop_assert!(run.arrived.is_sorted());
+        }
+        let mut numbers: Vec<_> = run.arrived.iter().map(|&(number, _)| number).collect();
+        numbers.sort_unstable();
+        numbers.dedup();
+        prop_assert_eq!(numbers.len(), run.arrived.len(), "no packet arrives twice");
+    }
+
+    #[test]
+    fn the_same_seed_gives_the_same_run(config in configs(), seed in 0..1000u64) {
+        prop_assert_eq!(run(&config, seed)?, run(&config, seed)?);
+    }
+
+    #[test]
+    fn a_constant_rate_link_never_idles_while_a_packet_waits(
+        rate in 100_000..50_000_000u64,
+        gaps in prop::collection::vec(0..3_000_000u64, 1..200),
+    ) {
+        let mut link = link(config(LinkRate::Constant(rate)));
+        let (mut now, mut free) = (0, 0);
+        for (i, gap) in gaps.iter().enumerate() {
+            now += gap;
+            let departs = departs(link.offer(at(now), full(i as u64))).unwrap_or(0);
+            let expected = u64::max(now, free) + (12_000 * 1_000_000_000u64).div_ceil(rate);
+            prop_assert!(departs <= expected && expected - departs <= 1, "{} instead of {}", departs, expected);
+            free = departs;
+        }
+    }
+}

@@ -1,0 +1,321 @@
+//! Propagation: a constant delay, per-packet variation of it, and deliberate reordering.
+//!
+//! Packets enter in the order of their departure from the transmitter. Unless variation may reorder them they leave in
+//! that order too, and the pipe is a ring whose head alone matters; otherwise it is a heap.
+//!
+//! Variation follows netem. The uniform number behind each packet's delay is x ← (1 − ρ)·u + ρ·x, in 32-bit fixed
+//! point; it shrinks the variance as netem does. Uniform jitter is base − jitter + x·2·jitter, normal jitter is
+//! base + jitter·z(x) with the normal quantile z; a negative delay is zero. Reordering lets a packet skip the pipe when
+//! at least `gap` − 1 packets have gone the normal way since the last that did, and a draw succeeds.
+
+use crate::config::{Delay, JitterDistribution};
+use crate::loss::Chance;
+use crate::normal::{QUANTILE_BITS, quantile};
+use dumbbell_units::{Duration, Rng, Time};
+use std::cmp::Ordering;
+use std::collections::{BinaryHeap, VecDeque};
+
+/// The propagation pipe of a link.
+#[derive(Clone, Debug)]
+pub(crate) struct Pipe<P> {
+    base: Duration,
+    variation: Option<Box<Variation>>,
+    packets: Packets<P>,
+}
+
+#[derive(Clone, Debug)]
+enum Packets<P> {
+    Ring(VecDeque<(Time, P)>),
+    Heap { heap: BinaryHeap<InFlight<P>>, entered: u64 },
+}
+
+impl<P: Copy> Pipe<P> {
+    pub(crate) fn new(delay: &Delay, rng: Rng) -> Pipe<P> {
+        let jitters = delay.jitter > Duration::ZERO;
+        let reorders = delay.reorder > 0.0;
+        let packets = if reorders || (jitters && delay.jitter_reorders) {
+            Packets::Heap { heap: BinaryHeap::new(), entered: 0 }
+        } else {
+            Packets::Ring(VecDeque::new())
+        };
+        let variation = (jitters || reorders).then(|| Box::new(Variation::new(delay, rng)));
+        Pipe { base: delay.base, variation, packets }
+    }
+
+    /// A packet enters at `departs`, which never goes backwards.
+    #[inline]
+    pub(crate) fn push(&mut self, departs: Time, packet: P) {
+        let arrives = match &mut self.variation {
+            None => departs + self.base,
+            Some(variation) => variation.arrival(departs, self.base),
+        };
+        match &mut self.packets {
+            Packets::Ring(ring) => ring.push_back((arrives, packet)),
+            Packets::Heap { heap, entered } => {
+                *entered += 1;
+                heap.push(InFlight { arrives, number: *entered, packet });
+            }
+        }
+    }
+
+    /// When the next packet comes out.
+    #[inline]
+    pub(crate) fn next_arrival(&self) -> Time {
+        match &self.packets {
+            Packets::Ring(ring) => ring.front().map_or(Time::NEVER, |&(arrives, _)| arrives),
+            Packets::Heap { heap, .. } => heap.peek().map_or(Time::NEVER, |head| head.arrives),
+        }
+    }
+
+    /// The next packet if it has come out by `now`.
+    #[inline]
+    pub(crate) fn pop(&mut self, now: Time) -> Option<P> {
+        match &mut self.packets {
+            Packets::Ring(ring) => {
+                let &(arrives, packet) = ring.front()?;
+                if arrives > now {
+                    return None;
+                }
+                ring.pop_front();
+                Some(packet)
+            }
+            Packets::Heap { heap, .. } => {
+                if heap.peek()?.arrives > now {
+                    return None;
+                }
+                heap.pop().map(|head| head.packet)
+            }
+        }
+    }
+
+    pub(crate) fn len(&self) -> usize {
+        match &self.packets {
+            Packets::Ring(ring) => ring.len(),
+            Packets::Heap { heap, .. } => heap.len(),
+        }
+    }
+}
+
+/// A packet in a pipe that may reorder. The greatest is the one that comes out first, as `BinaryHeap` wants it.
+#[derive(Clone, Copy, Debug)]
+struct InFlight<P> {
+    arrives: Time,
+    number: u64,
+    packet: P,
+}
+
+impl<P> Ord for InFlight<P> {
+    fn cmp(&self, other: &Self) -> Ordering {
+        (other.arrives, other.number).cmp(&(self.arrives, self.number))
+    }
+}
+
+impl<P> PartialOrd for InFlight<P> {
+    fn partial_cmp(&self, other: &Self) -> Option<Ordering> {
+        Some(self.cmp(other))
+    }
+}
+
+impl<P> PartialEq for InFlight<P> {
+    fn eq(&self, other: &Self) -> bool {
+        self.cmp(other).is_eq()
+    }
+}
+
+impl<P> Eq for InFlight<P> {}
+
+/// Everything about a delay that differs from packet to packet.
+#[derive(Clone, Debug)]
+struct Variation {
+    jitter: u64,
+    distribution: JitterDistribution,
+    keeps_order: bool,
+    latest: Time,
+    uniform: CorrelatedUniform,
+    reorder: Option<Chance>,
+    gap: u32,
+    normal_ones: u32,
+    rng: Rng,
+}
+
+impl Variation {
+    fn new(delay: &Delay, rng: Rng) -> Variation {
+        Variation {
+            jitter: delay.jitter.as_nanos(),
+            distribution: delay.distribution,
+            keeps_order: !delay.jitter_reorders,
+            latest: Time::ZERO,
+            uniform: CorrelatedUniform::new(delay.jitter_correlation),
+            reorder: (delay.reorder > 0.0).then(|| Chance::new(delay.reorder)),
+            gap: delay.reorder_gap.max(1),
+            normal_ones: 0,
+            rng,
+        }
+    }
+
+    fn arrival(&mut self, departs: Time, base: Duration) -> Time {
+        if departs == Time::NEVER {
+            return Time::NEVER;
+        }
+        if let Some(reorder) = self.reorder {
+            if self.normal_ones >= self.gap - 1 && reorder.happens(&mut self.rng) {
+                self.normal_ones = 0;
+                return departs;
+            }
+            self.normal_ones = self.normal_ones.saturating_add(1);
+        }
+        let mut arrives = departs + self.delay(base);
+        if self.keeps_order {
+            arrives = arrives.max(self.latest);
+            self.latest = arrives;
+        }
+        arrives
+    }
+
+    fn delay(&mut self, base: Duration) -> Duration {
+        if self.jitter == 0 {
+            return base;
+        }
+        let x = self.uniform.next(&mut self.rng);
+        let variation = match self.distribution {
+            JitterDistribution::Uniform => {
+                ((u128::from(x) * 2 * u128::from(self.jitter)) >> 32) as i128 - i128::from(self.jitter)
+            }
+            JitterDistribution::Normal => (i128::from(self.jitter) * i128::from(quantile(x))) >> QUANTILE_BITS,
+        };
+        let nanos = i128::from(base.as_nanos()) + variation;
+        Duration::from_nanos(u64::try_from(nanos.max(0)).unwrap_or(u64::MAX))
+    }
+}
+
+/// netem's correlated uniform numbers in 32-bit fixed point.
+#[derive(Clone, Debug)]
+struct CorrelatedUniform {
+    correlation: u64,
+    last: Option<u64>,
+}
+
+impl CorrelatedUniform {
+    fn new(correlation: f64) -> CorrelatedUniform {
+        CorrelatedUniform { correlation: (correlation.clamp(0.0, 1.0) * 2f64.powi(32)) as u64, last: None }
+    }
+
+    fn next(&mut self, rng: &mut Rng) -> u32 {
+        let fresh = rng.next_u64() >> 32;
+        let fresh_weight = (1u64 << 32) - self.correlation;
+        // Both products are below 2⁶⁴ and so is their sum: the weights add up to 2³², the numbers are below it.
+        let x = (fresh * fresh_weight + self.last.unwrap_or(fresh) * self.correlation) >> 32;
+        self.last = Some(x);
+        x as u32
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    const MS: u64 = 1_000_000;
+
+    fn delays(delay: &Delay, packets: usize) -> Vec<f64> {
+        let mut variation = Variation::new(delay, Rng::new(11));
+        (0..packets).map(|_| variation.delay(delay.base).as_nanos() as f64 / MS as f64).collect()
+    }
+
+    fn mean_sd(values: &[f64]) -> (f64, f64) {
+        let mean = values.iter().sum::<f64>() / values.len() as f64;
+        (mean, (values.iter().map(|v| (v - mean).powi(2)).sum::<f64>() / values.len() as f64).sqrt())
+    }
+
+    fn autocorrelation(values: &[f64]) -> f64 {
+        let (mean, sd) = mean_sd(values);
+        values.windows(2).map(|w| (w[0] - mean) * (w[1] - mean)).sum::<f64>() / (values.len() as f64 * sd * sd)
+    }
+
+    fn jittery(distribution: JitterDistribution, correlation: f64) -> Delay {
+        Delay {
+            base: Duration::from_millis(50),
+            jitter: Duration::from_millis(5),
+            distribution,
+            jitter_correlation: correlation,
+            ..Delay::default()
+        }
+    }
+
+    #[test]
+    fn uniform_jitter_fills_base_plus_minus_jitter() {
+        let delays = delays(&jittery(JitterDistribution::Uniform, 0.0), 200_000);
+        let (mean, sd) = mean_sd(&delays);
+        assert!((mean - 50.0).abs() < 0.03 && (sd - 5.0 / 3f64.sqrt()).abs() < 0.02);
+        assert!(delays.iter().all(|d| (45.0..=55.0).contains(d)));
+        assert!(delays.iter().any(|&d| d < 45.1) && delays.iter().any(|&d| d > 54.9));
+    }
+
+    #[test]
+    fn normal_jitter_has_the_asked_standard_deviation_and_is_never_negative() {
+        let (mean, sd) = mean_sd(&delays(&jittery(JitterDistribution::Normal, 0.0), 200_000));
+        assert!((mean - 50.0).abs() < 0.05 && (sd - 5.0).abs() < 0.05);
+        let wide = Delay { base: Duration::from_millis(1), ..jittery(JitterDistribution::Normal, 0.0) };
+        let cut = delays(&wide, 10_000).iter().filter(|&&d| d == 0.0).count();
+        assert!((3_800..4_600).contains(&cut), "P(z < -0.2) is 42 %, {cut} of 10 000 were cut");
+    }
+
+    #[test]
+    fn correlation_of_successive_delays_is_the_parameter_and_shrinks_their_spread() {
+        for rho in [0.25, 0.8] {
+            let delays = delays(&jittery(JitterDistribution::Uniform, rho), 400_000);
+            assert!((autocorrelation(&delays) - rho).abs() < 0.01);
+            let shrunk = 5.0 / 3f64.sqrt() * ((1.0 - rho) / (1.0 + rho)).sqrt();
+            assert!((mean_sd(&delays).1 - shrunk).abs() < 0.03);
+        }
+    }
+
+    fn order(delay: &Delay, spacing: u64, packets: u32) -> Vec<u32> {
+        let mut pipe = Pipe::new(delay, Rng::new(5));
+        let mut out = Vec::new();
+        for i in 0..packets {
+            let now = Time::from_nanos(u64::from(i) * spacing);
+            while let Some(packet) = pipe.pop(now) {
+                out.push(packet);
+            }
+            pipe.push(now, i);
+        }
+        while pipe.len() > 0 {
+            out.extend(pipe.pop(pipe.next_arrival()));
+        }
+        out
+    }
+
+    #[test]
+    fn jitter_reorders_only_when_allowed() {
+        let delay = jittery(JitterDistribution::Normal, 0.0);
+        assert!(order(&delay, MS, 2_000).is_sorted());
+        let wild = order(&Delay { jitter_reorders: true, ..delay }, MS, 2_000);
+        assert!(!wild.is_sorted());
+        assert_eq!(wild.len(), 2_000);
+    }
+
+    #[test]
+    fn with_a_gap_of_five_only_every_fifth_packet_may_overtake() {
+        let delay = Delay { base: Duration::from_millis(10), reorder: 1.0, reorder_gap: 5, ..Delay::default() };
+        let out = order(&delay, MS, 30);
+        // Packets 4, 9, 14, … skip ten milliseconds, that is, ten predecessors.
+        assert_eq!(out[..6], [4, 9, 0, 1, 2, 3]);
+        let some = order(&Delay { reorder: 0.25, ..delay }, MS, 40_000);
+        let mut highest = 0;
+        let late = some.iter().filter(|&&p| {
+            let late = p < highest;
+            highest = highest.max(p);
+            late
+        });
+        assert!(late.count() > 10_000);
+        let overtakers = |gap, packets: usize| {
+            let mut variation =
+                Variation::new(&Delay { reorder: 0.25, reorder_gap: gap, ..delay.clone() }, Rng::new(9));
+            let at = Time::from_nanos(MS);
+            (0..packets).filter(|_| variation.arrival(at, delay.base) == at).count() as f64
+        };
+        // Four ordinary packets, then a trial with success 1/4 for each further one: one in 4 + 4.
+        assert!((overtakers(5, 400_000) / 400_000.0 - 1.0 / 8.0).abs() < 0.003);
+        assert!((overtakers(1, 400_000) / 400_000.0 - 0.25).abs() < 0.003);
+    }
+}

@@ -1,0 +1,77 @@
+//! First in, first out; an arriving packet that does not fit is dropped.
+//!
+//! Nothing that comes later changes the fate of an accepted packet, so its start and departure are computed on arrival:
+//! start = max(arrival, transmitter free). What waits is known from the starts alone; they are forgotten lazily when
+//! the clock has passed them.
+
+use super::{InService, Limits};
+use crate::stats::{Backlog, Occupancy};
+use crate::transmitter::Transmitter;
+use dumbbell_units::Time;
+use std::collections::VecDeque;
+
+/// A drop-tail queue with its transmitter.
+#[derive(Clone, Debug)]
+pub(crate) struct DropTail {
+    pub(crate) transmitter: Transmitter,
+    pub(crate) occupancy: Occupancy,
+    pub(crate) in_service: InService,
+    limits: Limits,
+    waiting: VecDeque<Waiting>,
+}
+
+#[derive(Clone, Copy, Debug)]
+struct Waiting {
+    starts: Time,
+    departs: Time,
+    size: u32,
+}
+
+impl DropTail {
+    pub(crate) fn new(transmitter: Transmitter, limits: Limits) -> DropTail {
+        DropTail {
+            transmitter,
+            occupancy: Occupancy::default(),
+            in_service: InService::default(),
+            limits,
+            waiting: VecDeque::new(),
+        }
+    }
+
+    /// Takes a packet; returns its departure, or `None` when it is dropped.
+    #[inline]
+    pub(crate) fn offer(&mut self, now: Time, size: u32) -> Option<Time> {
+        self.advance(now);
+        let starts = self.transmitter.seek(now);
+        if starts <= now {
+            let departs = self.transmitter.send(size);
+            self.in_service = InService { departs, size };
+            return Some(departs);
+        }
+        if !self.limits.fit(self.occupancy.backlog(), size) {
+            return None;
+        }
+        if let Some(limit) = self.limits.time
+            // All that waits has been given to the transmitter, so nothing is queued in front of it.
+            && !self.transmitter.waits_at_most(limit, now, Backlog::default())
+        {
+            return None;
+        }
+        let departs = if starts == Time::NEVER { Time::NEVER } else { self.transmitter.send(size) };
+        self.occupancy.enter(now, size);
+        self.waiting.push_back(Waiting { starts, departs, size });
+        Some(departs)
+    }
+
+    /// Forgets what has begun transmission by `now`.
+    #[inline]
+    pub(crate) fn advance(&mut self, now: Time) {
+        while let Some(&Waiting { starts, departs, size }) = self.waiting.front()
+            && starts <= now
+        {
+            self.occupancy.leave(starts, size);
+            self.in_service = InService { departs, size };
+            self.waiting.pop_front();
+        }
+    }
+}

@@ -1,0 +1,59 @@
+//! Queues in front of a transmitter.
+//!
+//! A drop-tail queue decides about a packet once, on its arrival, so [`DropTail`] computes everything there and keeps
+//! only the times of what waits. Disciplines that may still drop a packet later keep the packets ([`HeldQueue`]) and
+//! decide whenever the transmitter can take one.
+
+mod codel;
+mod droptail;
+mod held;
+
+use crate::config::QueueLimit;
+use crate::stats::{Backlog, Tally};
+use dumbbell_units::{Duration, Time};
+
+pub(crate) use codel::Codel;
+pub(crate) use droptail::DropTail;
+pub(crate) use held::{Discipline, HeldQueue};
+
+/// What a queue holds at most.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Limits {
+    packets: u64,
+    bytes: u64,
+    time: Option<Duration>,
+}
+
+impl Limits {
+    pub(crate) fn new(config: &QueueLimit) -> Limits {
+        Limits {
+            packets: config.packets.unwrap_or(u64::MAX),
+            bytes: config.bytes.unwrap_or(u64::MAX),
+            time: config.time,
+        }
+    }
+
+    /// Whether a packet of `size` bytes fits behind `backlog`, as far as packets and bytes are concerned.
+    #[inline]
+    fn fit(&self, backlog: Backlog, size: u32) -> bool {
+        backlog.packets < self.packets && backlog.bytes + u64::from(size) <= self.bytes
+    }
+}
+
+/// The packet the transmitter took last.
+#[derive(Clone, Copy, Debug, Default)]
+pub(crate) struct InService {
+    departs: Time,
+    size: u32,
+}
+
+impl InService {
+    /// It as a count, if it is still in transmission.
+    pub(crate) fn tally(&self, now: Time) -> Tally {
+        let mut tally = Tally::default();
+        if self.departs > now {
+            tally.add(self.size);
+        }
+        tally
+    }
+}

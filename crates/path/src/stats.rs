@@ -1,0 +1,247 @@
+//! What a queue held over time.
+//!
+//! The backlog is a step function: it rises when a packet begins to wait and falls when its transmission begins (or it
+//! is dropped). [`Occupancy`] is told of every step in order of time and keeps the exact integral of the waiting bytes
+//! and, for quantiles, the time spent at every level in a histogram with bins of relative width 1/128.
+
+use dumbbell_units::Time;
+
+/// Packets and bytes that wait; the packet in transmission does not count.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct Backlog {
+    /// Packets.
+    pub packets: u64,
+    /// Bytes of IP length.
+    pub bytes: u64,
+}
+
+/// A count of packets and of their bytes (IP length).
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct Tally {
+    /// Packets.
+    pub packets: u64,
+    /// Bytes of IP length.
+    pub bytes: u64,
+}
+
+impl Tally {
+    #[inline]
+    pub(crate) fn add(&mut self, bytes: u32) {
+        self.packets += 1;
+        self.bytes += u64::from(bytes);
+    }
+
+    pub(crate) fn minus(self, other: Tally) -> Tally {
+        Tally { packets: self.packets - other.packets, bytes: self.bytes - other.bytes }
+    }
+}
+
+/// A queue's backlog now and since the measurement began.
+#[derive(Clone, Debug, Default)]
+pub(crate) struct Occupancy {
+    backlog: Backlog,
+    max: Backlog,
+    since: Time,
+    changed: Time,
+    byte_nanos: u128,
+    levels: Levels,
+}
+
+impl Occupancy {
+    #[inline]
+    pub(crate) fn backlog(&self) -> Backlog {
+        self.backlog
+    }
+
+    /// A packet begins to wait.
+    #[inline]
+    pub(crate) fn enter(&mut self, now: Time, bytes: u32) {
+        self.advance(now);
+        self.backlog.packets += 1;
+        self.backlog.bytes += u64::from(bytes);
+        self.max.packets = self.max.packets.max(self.backlog.packets);
+        self.max.bytes = self.max.bytes.max(self.backlog.bytes);
+    }
+
+    /// A packet waits no longer.
+    #[inline]
+    pub(crate) fn leave(&mut self, at: Time, bytes: u32) {
+        self.advance(at);
+        self.backlog.packets -= 1;
+        self.backlog.bytes -= u64::from(bytes);
+    }
+
+    /// Accounts for the time until `now` at the present level.
+    #[inline]
+    pub(crate) fn advance(&mut self, now: Time) {
+        let nanos = now.since(self.changed).as_nanos();
+        if nanos == 0 {
+            return;
+        }
+        self.changed = now;
+        self.byte_nanos += u128::from(self.backlog.bytes) * u128::from(nanos);
+        self.levels.add(self.backlog.bytes, nanos);
+    }
+
+    /// Forgets what was measured; the backlog stays.
+    pub(crate) fn restart(&mut self, now: Time) {
+        self.since = now;
+        self.changed = now;
+        self.byte_nanos = 0;
+        self.levels.clear();
+        self.max = self.backlog;
+    }
+
+    pub(crate) fn stats(&mut self, now: Time, departed: Tally, capacity_bits: Option<u64>) -> QueueStats<'_> {
+        self.advance(now);
+        QueueStats {
+            since: self.since,
+            until: now,
+            byte_nanos: self.byte_nanos,
+            max: self.max,
+            departed,
+            capacity_bits,
+            levels: &self.levels,
+        }
+    }
+}
+
+/// What a link's queue held and what its transmitter did since [`Link::start_measuring`](crate::Link::start_measuring),
+/// or since the start of the run.
+#[derive(Clone, Copy, Debug)]
+pub struct QueueStats<'a> {
+    /// Start of the measured interval.
+    pub since: Time,
+    /// End of the measured interval.
+    pub until: Time,
+    /// Exact integral of the waiting bytes over the interval, in byte-nanoseconds.
+    pub byte_nanos: u128,
+    /// Highest backlog; packets and bytes are maxima of their own.
+    pub max: Backlog,
+    /// What left the transmitter, including packets that were lost afterwards.
+    pub departed: Tally,
+    /// Bits the transmitter could have sent: the integral of the rate, or 12 000 bits per opportunity of a trace.
+    /// `None` for an unlimited rate.
+    pub capacity_bits: Option<u64>,
+    levels: &'a Levels,
+}
+
+impl QueueStats<'_> {
+    /// Time average of the waiting bytes.
+    pub fn mean_bytes(&self) -> f64 {
+        let nanos = self.until.since(self.since).as_nanos();
+        if nanos == 0 { 0.0 } else { self.byte_nanos as f64 / nanos as f64 }
+    }
+
+    /// The backlog in bytes that is not exceeded for the fraction `q` (0..1) of the time, within 0.4 %.
+    pub fn quantile_bytes(&self, q: f64) -> u64 {
+        self.levels.quantile(q).min(self.max.bytes)
+    }
+}
+
+/// Time spent at each level: exact below 128, then 128 bins per factor of two.
+#[derive(Clone, Debug, Default)]
+struct Levels {
+    nanos: Vec<u64>,
+}
+
+const BIN_BITS: u32 = 7;
+const BINS: u64 = 1 << BIN_BITS;
+
+impl Levels {
+    #[inline]
+    fn add(&mut self, level: u64, nanos: u64) {
+        let bin = Self::bin(level);
+        if bin >= self.nanos.len() {
+            self.grow(bin);
+        }
+        self.nanos[bin] += nanos;
+    }
+
+    #[cold]
+    fn grow(&mut self, bin: usize) {
+        self.nanos.resize(bin + BINS as usize, 0);
+    }
+
+    fn clear(&mut self) {
+        self.nanos.fill(0);
+    }
+
+    #[inline]
+    fn bin(level: u64) -> usize {
+        let shift = (63 - (level | BINS).leading_zeros()) - BIN_BITS;
+        // Bins 0..128 hold the levels below 128; from there on every octave has the 128 bins after those of the last.
+        ((u64::from(shift) << BIN_BITS) + (level >> shift)) as usize
+    }
+
+    /// The level in the middle of a bin.
+    fn middle(bin: usize) -> u64 {
+        let bin = bin as u64;
+        if bin < 2 * BINS {
+            return bin;
+        }
+        let shift = (bin >> BIN_BITS) - 1;
+        (((bin & (BINS - 1)) | BINS) << shift) + (1 << shift >> 1)
+    }
+
+    fn quantile(&self, q: f64) -> u64 {
+        let total: u64 = self.nanos.iter().sum();
+        let wanted = q.clamp(0.0, 1.0) * total as f64;
+        let mut seen = 0;
+        for (bin, &nanos) in self.nanos.iter().enumerate() {
+            seen += nanos;
+            if nanos > 0 && seen as f64 >= wanted {
+                return Self::middle(bin);
+            }
+        }
+        0
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn every_level_falls_into_a_bin_whose_middle_is_within_half_a_percent() {
+        let mut previous = 0;
+        for level in (0..5_000u64).chain((1..1_000).map(|i| i * 1_234_567)) {
+            let bin = Levels::bin(level);
+            assert!(bin >= previous, "bins rise with the level");
+            previous = bin;
+            let middle = Levels::middle(bin);
+            assert!(middle.abs_diff(level) as f64 <= level as f64 * 0.004 + 0.5, "{level} became {middle}");
+        }
+    }
+
+    #[test]
+    fn mean_and_quantiles_weigh_levels_with_time() {
+        let mut occupancy = Occupancy::default();
+        let ms = |t: u64| Time::from_nanos(t * 1_000_000);
+        occupancy.enter(ms(10), 1000); // 0 for 10 ms
+        occupancy.enter(ms(90), 9000); // 1000 for 80 ms
+        occupancy.leave(ms(100), 1000); // 10 000 for 10 ms
+        let stats = occupancy.stats(ms(100), Tally::default(), None);
+        assert_eq!(stats.byte_nanos, (80 * 1000 + 10 * 10_000) * 1_000_000);
+        assert_eq!(stats.mean_bytes(), 1800.0);
+        assert_eq!(stats.quantile_bytes(0.05), 0);
+        assert!(stats.quantile_bytes(0.5).abs_diff(1000) <= 4);
+        assert!(stats.quantile_bytes(0.95).abs_diff(10_000) <= 40);
+        assert_eq!(stats.max, Backlog { packets: 2, bytes: 10_000 });
+    }
+
+    #[test]
+    fn a_restart_forgets_the_past_but_not_what_is_in_the_queue() {
+        let mut occupancy = Occupancy::default();
+        let ms = |t: u64| Time::from_nanos(t * 1_000_000);
+        occupancy.enter(ms(0), 1500);
+        occupancy.enter(ms(0), 1500);
+        occupancy.leave(ms(5), 1500);
+        occupancy.advance(ms(10));
+        occupancy.restart(ms(10));
+        occupancy.leave(ms(12), 1500);
+        let stats = occupancy.stats(ms(20), Tally::default(), None);
+        assert_eq!(stats.mean_bytes(), 300.0);
+        assert_eq!(stats.max, Backlog { packets: 1, bytes: 1500 });
+    }
+}

@@ -1,0 +1,361 @@
+//! Fluid service at a piecewise constant rate; a constant rate is the schedule with one step.
+//!
+//! Work is counted in units of 10⁻⁹ bits, of which a rate of R bit/s does exactly R in a nanosecond, so every instant at
+//! which a packet ends is a whole nanosecond and a fraction used/R of the next. Keeping `used` makes service exact: n
+//! packets of one size end n·8L/R after the first began. A packet begins when the rate is positive (during an outage
+//! the queue holds it) and survives outages in its middle.
+
+use dumbbell_units::{Duration, Time};
+use std::sync::Arc;
+
+const NANOS: u64 = 1_000_000_000;
+/// Far above any link; keeps sums of two remainders within 64 bits.
+const MAX_RATE: u64 = 1 << 62;
+
+/// A transmitter with a piecewise constant rate.
+#[derive(Clone, Debug)]
+pub(crate) struct Fluid {
+    profile: Profile,
+    /// The step in which the transmitter becomes free.
+    segment: Segment,
+    /// The transmitter is free `used`/rate nanoseconds after this instant.
+    free: u64,
+    used: u64,
+    /// The step of the last arrival; followed only for limits in time.
+    present: Segment,
+    /// Transmission times at the segment's rate of the two sizes seen last: a data packet and an ACK.
+    recent: [PacketTime; 2],
+}
+
+/// Time to transmit `bytes`: whole nanoseconds and a remainder in units of 1/rate ns.
+#[derive(Clone, Copy, Debug)]
+struct PacketTime {
+    bytes: u64,
+    nanos: u64,
+    rest: u64,
+}
+
+const NO_PACKET: PacketTime = PacketTime { bytes: u64::MAX, nanos: 0, rest: 0 };
+
+impl Fluid {
+    pub(crate) fn constant(rate: u64) -> Fluid {
+        Fluid::new(Arc::new([(Time::ZERO, rate)]), None)
+    }
+
+    pub(crate) fn new(steps: Arc<[(Time, u64)]>, repeat_after: Option<Duration>) -> Fluid {
+        let profile = Profile::new(steps, repeat_after);
+        let segment = profile.first();
+        Fluid { profile, segment, free: 0, used: 0, present: segment, recent: [NO_PACKET; 2] }
+    }
+
+    #[inline]
+    pub(crate) fn seek(&mut self, ready: Time) -> Time {
+        if ready.as_nanos() >= self.free_rounded_up() {
+            self.free = ready.as_nanos();
+            self.used = 0;
+        }
+        if self.free >= self.segment.end || self.segment.rate == 0 {
+            self.seek_service();
+        }
+        Time::from_nanos(self.free_rounded_up())
+    }
+
+    #[inline]
+    fn free_rounded_up(&self) -> u64 {
+        self.free + u64::from(self.used > 0)
+    }
+
+    /// Moves on to the first instant with a positive rate.
+    #[cold]
+    fn seek_service(&mut self) {
+        let before = self.segment.rate;
+        self.segment = self.profile.seek(self.segment, self.free);
+        while self.segment.rate == 0 {
+            self.free = self.segment.end;
+            self.used = 0;
+            if self.free == u64::MAX {
+                break;
+            }
+            self.segment = self.profile.next(self.segment);
+        }
+        if self.segment.rate != before {
+            self.recent = [NO_PACKET; 2];
+        }
+    }
+
+    #[inline]
+    pub(crate) fn send(&mut self, bytes: u64) -> Time {
+        let time = if self.recent[0].bytes == bytes {
+            self.recent[0]
+        } else if self.recent[1].bytes == bytes {
+            self.recent[1]
+        } else {
+            self.packet_time(bytes)
+        };
+        let mut free = self.free.saturating_add(time.nanos);
+        let mut used = self.used + time.rest;
+        if used >= self.segment.rate {
+            used = used.saturating_sub(self.segment.rate);
+            free = free.saturating_add(1);
+        }
+        if free.saturating_add(u64::from(used > 0)) <= self.segment.end && free < u64::MAX {
+            self.free = free;
+            self.used = used;
+        } else {
+            self.send_across_steps(bytes);
+        }
+        Time::from_nanos(self.free_rounded_up())
+    }
+
+    #[cold]
+    fn packet_time(&mut self, bytes: u64) -> PacketTime {
+        let work = bytes.saturating_mul(8 * NANOS);
+        let rate = self.segment.rate.max(1);
+        let time = PacketTime { bytes, nanos: work / rate, rest: work % rate };
+        self.recent = [time, self.recent[0]];
+        time
+    }
+
+    /// Sends a packet that does not end within the present step.
+    #[cold]
+    fn send_across_steps(&mut self, bytes: u64) {
+        let mut work = bytes.saturating_mul(8 * NANOS);
+        let before = self.segment.rate;
+        while self.free < u64::MAX {
+            let rate = self.segment.rate;
+            let room = (self.segment.end - self.free).saturating_mul(rate).saturating_sub(self.used);
+            if work <= room && rate > 0 {
+                let used = self.used + work;
+                self.free += used / rate;
+                self.used = used % rate;
+                break;
+            }
+            work -= room;
+            self.free = self.segment.end;
+            self.used = 0;
+            if self.free < u64::MAX {
+                self.segment = self.profile.next(self.segment);
+            }
+        }
+        if self.segment.rate != before {
+            self.recent = [NO_PACKET; 2];
+        }
+    }
+
+    pub(crate) fn waits_at_most(&mut self, limit: Duration, now: Time, queued_bytes: u64) -> bool {
+        let now = now.as_nanos();
+        if self.profile.is_constant() && queued_bytes == 0 {
+            return self.free_rounded_up() <= now.saturating_add(limit.as_nanos());
+        }
+        if self.free == u64::MAX {
+            return false;
+        }
+        self.present = self.profile.seek(self.present, now);
+        let mut work = u128::from(queued_bytes) * u128::from(8 * NANOS) + u128::from(self.used);
+        work += self.profile.work(self.present, now, self.free);
+        work <= u128::from(self.profile.nominal_rate(self.present)) * u128::from(limit.as_nanos())
+    }
+
+    pub(crate) fn capacity_bits(&self, from: Time, to: Time) -> u64 {
+        let segment = self.profile.seek(self.profile.first(), from.as_nanos());
+        let work = self.profile.work(segment, from.as_nanos(), to.as_nanos());
+        u64::try_from(work / u128::from(NANOS)).unwrap_or(u64::MAX)
+    }
+}
+
+/// A rate that is constant until `end` (nanoseconds; `u64::MAX` is for ever).
+#[derive(Clone, Copy, Debug)]
+struct Segment {
+    rate: u64,
+    end: u64,
+    /// Start of the repetition it belongs to.
+    base: u64,
+    step: usize,
+}
+
+/// The steps of a schedule. Steps at or after the end of the period never come into force.
+#[derive(Clone, Debug)]
+struct Profile {
+    steps: Arc<[(Time, u64)]>,
+    period: Option<u64>,
+}
+
+impl Profile {
+    fn new(steps: Arc<[(Time, u64)]>, repeat_after: Option<Duration>) -> Profile {
+        let period = repeat_after.map(|period| period.as_nanos());
+        // A period without any service would have to be searched for ever: it is the same as one endless outage.
+        let serves = |period| steps.iter().any(|&(start, rate)| rate > 0 && start.as_nanos() < period);
+        match period {
+            Some(period) if !serves(period) => Profile { steps: Arc::new([(Time::ZERO, 0)]), period: None },
+            _ if steps.is_empty() => Profile { steps: Arc::new([(Time::ZERO, 0)]), period: None },
+            period => Profile { steps, period },
+        }
+    }
+
+    fn is_constant(&self) -> bool {
+        self.steps.len() == 1
+    }
+
+    fn first(&self) -> Segment {
+        self.segment(0, 0)
+    }
+
+    fn segment(&self, base: u64, step: usize) -> Segment {
+        let period_end = self.period.map_or(u64::MAX, |period| base.saturating_add(period));
+        let next = self.steps.get(step + 1).map_or(u64::MAX, |&(start, _)| base.saturating_add(start.as_nanos()));
+        Segment { rate: self.steps[step].1.min(MAX_RATE), end: next.min(period_end), base, step }
+    }
+
+    /// The segment after a segment that ends.
+    fn next(&self, segment: Segment) -> Segment {
+        let period_end = self.period.map_or(u64::MAX, |period| segment.base.saturating_add(period));
+        if segment.end == period_end {
+            self.segment(period_end, 0)
+        } else {
+            self.segment(segment.base, segment.step + 1)
+        }
+    }
+
+    /// The segment in force at `instant`, which `segment` does not follow.
+    fn seek(&self, mut segment: Segment, instant: u64) -> Segment {
+        if let Some(period) = self.period
+            && instant - segment.base >= period
+        {
+            segment = self.segment(segment.base + (instant - segment.base) / period * period, 0);
+        }
+        while instant >= segment.end && segment.end < u64::MAX {
+            segment = self.next(segment);
+        }
+        segment
+    }
+
+    /// Work done between two instants, the first of which lies in `segment`.
+    fn work(&self, mut segment: Segment, from: u64, to: u64) -> u128 {
+        let mut at = from;
+        let mut work = 0;
+        while at < to {
+            let end = segment.end.min(to);
+            work += u128::from(end - at) * u128::from(segment.rate);
+            at = end;
+            if at < to {
+                segment = self.next(segment);
+            }
+        }
+        work
+    }
+
+    /// The rate a limit in time refers to: during an outage the one before it, or else the first to come.
+    fn nominal_rate(&self, segment: Segment) -> u64 {
+        let (past, future) = self.steps.split_at(segment.step + 1);
+        past.iter().rev().chain(future).map(|&(_, rate)| rate).find(|&rate| rate > 0).unwrap_or(0)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    const MS: u64 = 1_000_000;
+
+    fn at(nanos: u64) -> Time {
+        Time::from_nanos(nanos)
+    }
+
+    fn schedule(steps: &[(u64, u64)], repeat_ms: Option<u64>) -> Fluid {
+        let steps: Vec<_> = steps.iter().map(|&(ms, rate)| (at(ms * MS), rate)).collect();
+        Fluid::new(steps.into(), repeat_ms.map(Duration::from_millis))
+    }
+
+    fn transmit(fluid: &mut Fluid, ready: u64, bytes: u64) -> (u64, u64) {
+        let starts = fluid.seek(at(ready));
+        (starts.as_nanos(), fluid.send(bytes).as_nanos())
+    }
+
+    #[test]
+    fn a_million_packets_take_a_million_times_the_exact_packet_time() {
+        for rate in [10_000_000, 7_777_777, 96_000_001, 999_999_999_989] {
+            let mut fluid = Fluid::constant(rate);
+            let mut end = 0;
+            for i in 0..1_000_000u64 {
+                let bytes = if i % 3 == 0 { 1500 } else { 1499 };
+                end = transmit(&mut fluid, 0, bytes).1;
+            }
+            let bits: u128 = 8 * (333_334 * 1500 + 666_666 * 1499);
+            assert_eq!(u128::from(end), (bits * u128::from(NANOS)).div_ceil(u128::from(rate)), "rate {rate}");
+        }
+    }
+
+    #[test]
+    fn an_idle_transmitter_starts_at_once_and_a_busy_one_at_the_end_of_its_packet() {
+        let mut fluid = Fluid::constant(12_000_000);
+        assert_eq!(transmit(&mut fluid, 5, 1500), (5, 5 + MS));
+        assert_eq!(transmit(&mut fluid, 6, 1500), (5 + MS, 5 + 2 * MS));
+        assert_eq!(transmit(&mut fluid, 9 * MS, 1500), (9 * MS, 10 * MS));
+    }
+
+    #[test]
+    fn a_packet_that_spans_a_step_gets_both_rates() {
+        // 12 Mb/s for 1.5 ms, then 6 Mb/s: the second packet does half of its bits at each rate.
+        let mut fluid = Fluid::new(Arc::new([(at(0), 12_000_000), (at(MS + MS / 2), 6_000_000)]), None);
+        assert_eq!(transmit(&mut fluid, 0, 1500).1, MS);
+        assert_eq!(transmit(&mut fluid, 0, 1500).1, MS + MS / 2 + MS);
+        assert_eq!(transmit(&mut fluid, 0, 1500).1, MS + MS / 2 + 3 * MS);
+    }
+
+    #[test]
+    fn an_outage_holds_packets_and_interrupts_the_one_in_service() {
+        let mut fluid = schedule(&[(0, 12_000_000), (2, 0), (10, 12_000_000)], None);
+        assert_eq!(transmit(&mut fluid, MS + MS / 2, 1500), (MS + MS / 2, 10 * MS + MS / 2));
+        let mut fluid = schedule(&[(0, 12_000_000), (2, 0), (10, 12_000_000)], None);
+        assert_eq!(transmit(&mut fluid, 3 * MS, 1500), (10 * MS, 11 * MS));
+        let mut ending = schedule(&[(0, 12_000_000), (2, 0)], None);
+        assert_eq!(transmit(&mut ending, 2 * MS - 1, 1500).1, u64::MAX);
+        assert_eq!(ending.seek(at(3 * MS)), Time::NEVER);
+    }
+
+    #[test]
+    fn a_schedule_repeats() {
+        let mut fluid = schedule(&[(0, 12_000_000), (1, 0)], Some(10));
+        let starts: Vec<_> = (0..4).map(|_| transmit(&mut fluid, 0, 1500)).collect();
+        assert_eq!(starts, [0, 10, 20, 30].map(|ms| (ms * MS, (ms + 1) * MS)));
+        // After a pause of many periods.
+        assert_eq!(transmit(&mut fluid, 12_345 * 10 * MS + 5 * MS, 1500).0, 12_346 * 10 * MS);
+        assert_eq!(fluid.capacity_bits(at(0), at(100 * MS)), 120_000);
+        assert_eq!(fluid.capacity_bits(at(MS / 2), at(10 * MS + MS / 2)), 12_000);
+        let mut dead = schedule(&[(0, 0)], Some(10));
+        assert_eq!(dead.seek(at(0)), Time::NEVER);
+    }
+
+    #[test]
+    fn service_across_random_steps_equals_the_integral_of_the_rate() {
+        let steps: Vec<(u64, u64)> = (0..200).map(|i| (i, (i * 7919) % 13 * 1_000_003)).collect();
+        let mut fluid = schedule(&steps, None);
+        let mut bits = 0;
+        for i in 0..60 {
+            let bytes = 100 + i * 13;
+            let (_, end) = transmit(&mut fluid, 0, bytes);
+            bits += 8 * bytes;
+            let (before, after) = (fluid.capacity_bits(at(0), at(end - 1)), fluid.capacity_bits(at(0), at(end)));
+            assert!(before < bits && after >= bits, "packet {i} ends at {end}, the first instant with enough work");
+        }
+    }
+
+    #[test]
+    fn a_limit_in_time_refers_to_the_current_rate_and_in_an_outage_to_the_one_before() {
+        let limit = Duration::from_millis(10);
+        let mut fluid = schedule(&[(0, 12_000_000), (100, 0), (200, 6_000_000)], None);
+        let accepted = |fluid: &mut Fluid, ms| {
+            let mut n = 0;
+            fluid.seek(at(ms * MS));
+            while fluid.waits_at_most(limit, at(ms * MS), 0) {
+                fluid.send(1500);
+                fluid.seek(at(ms * MS));
+                n += 1;
+            }
+            n
+        };
+        assert_eq!(accepted(&mut fluid, 50), 11, "ten that wait up to 10 ms and the one that does not wait");
+        assert_eq!(accepted(&mut fluid, 150), 11);
+        assert_eq!(accepted(&mut fluid, 400), 6);
+    }
+}
