@@ -1,0 +1,30 @@
+"""Dumbbell: a congestion-control laboratory.
+
+>>> import dumbbell as db
+>>> result = db.run("examples/bbr-vs-cubic.toml")
+>>> result.flows.to_polars()
+>>> result.plot.overview()
+"""
+
+from dumbbell._core import ScenarioError, __version__
+from dumbbell.api import Sweep, run, sweep
+from dumbbell.compare import compare
+from dumbbell.results import Meta, Result, SweepResult, load_result, load_sweep
+from dumbbell.storage import OutputError
+from dumbbell.tables import Table
+
+__all__ = [
+    "Meta",
+    "OutputError",
+    "Result",
+    "ScenarioError",
+    "Sweep",
+    "SweepResult",
+    "Table",
+    "__version__",
+    "compare",
+    "load_result",
+    "load_sweep",
+    "run",
+    "sweep",
+]

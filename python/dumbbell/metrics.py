@@ -167,9 +167,9 @@ def equilibrium_time(
     _, used = _series(t, utilization)
     width = _bins(times, window_s)
     final = float(used[0, -_bins(times, hold_s) :].mean())
-    fair = np.array([(jain(column) or 0.0) >= threshold for column in _sliding_means(matrix, width).T])
-    busy = _sliding_means(used, width)[0] >= threshold * final
-    return _first_held(times, fair & busy, float(times[0]), hold_s)
+    fairness = np.array([jain(column) or 0.0 for column in _sliding_means(matrix, width).T])
+    settled = np.logical_and(fairness >= threshold, _sliding_means(used, width)[0] >= threshold * final)
+    return _first_held(times, settled, float(times[0]), hold_s)
 
 
 def rise_time(
@@ -204,9 +204,7 @@ def fall_time(
     return float(times[peak + below[0]] - change_s) if below.size else None
 
 
-def startup_time(
-    t: ArrayLike, utilization: ArrayLike, start_s: float = 0.0, *, fraction: float = 0.8
-) -> float | None:
+def startup_time(t: ArrayLike, utilization: ArrayLike, start_s: float = 0.0, *, fraction: float = 0.8) -> float | None:
     """Seconds from ``start_s`` to the first bin with at least this utilisation; ``None`` if never."""
     times, used = _series(t, utilization)
     return _first_held(times, used[0] >= fraction, start_s, 0.0)

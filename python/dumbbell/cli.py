@@ -1,0 +1,308 @@
+"""The ``dumbbell`` command.
+
+Standard output carries results, standard error everything else. Exit status: 0 done, 1 a claim of a reproduced study
+does not hold, 2 wrong input or unwritable output (a message, nothing written), 130 interrupted.
+"""
+
+from __future__ import annotations
+
+import json
+import sys
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated, Any, NoReturn
+
+import typer
+
+from dumbbell import _core, experiment, storage
+
+if TYPE_CHECKING:
+    from dumbbell.results import Result, SweepResult
+
+app = typer.Typer(
+    name="dumbbell",
+    help="A congestion-control laboratory: run an experiment file, get tables, pictures and open data.",
+    no_args_is_help=True,
+    add_completion=False,
+    pretty_exceptions_enable=False,
+    context_settings={"help_option_names": ["-h", "--help"]},
+)
+cc = typer.Typer(help="The congestion controllers and their parameters.", no_args_is_help=True)
+app.add_typer(cc, name="cc")
+
+File = Annotated[Path, typer.Argument(help="Experiment file (TOML).", show_default=False)]
+Files = Annotated[list[Path], typer.Argument(help="Experiment files (TOML).", show_default=False)]
+Settings = Annotated[
+    list[str] | None,
+    typer.Option("--set", metavar="KEY=VALUE", help="Replace a setting: --set path.loss=1% --set flows[0].cc=bbr."),
+]
+Repeat = Annotated[int | None, typer.Option(min=1, help="Runs of each point, with different seeds.")]
+Jobs = Annotated[int | None, typer.Option(min=1, help="Runs at the same time; default one a core.")]
+Seed = Annotated[int | None, typer.Option(min=0, help="Seed in place of the file's.")]
+Out = Annotated[Path | None, typer.Option(help="Directory for results: scenario.toml, Parquet tables, meta.json.")]
+Plot = Annotated[bool, typer.Option("--plot", help="Draw pictures (PNG, SVG, PDF) beside the results.")]
+AsJson = Annotated[bool, typer.Option("--json", help="Print one JSON object in place of tables.")]
+
+
+@app.callback(invoke_without_command=True)
+def _root(version: Annotated[bool, typer.Option("--version", help="Print the version.")] = False) -> None:
+    if version:
+        typer.echo(f"dumbbell {_core.__version__}")
+        raise typer.Exit
+
+
+@app.command()
+def run(
+    files: Files,
+    settings: Settings = None,
+    repeat: Repeat = None,
+    jobs: Jobs = None,
+    seed: Seed = None,
+    out: Out = None,
+    plot: Plot = False,
+    as_json: AsJson = False,
+) -> None:
+    """Run experiment files."""
+    chosen = _settings(settings)
+    # All files are read before the first runs: a mistake in the last one costs no time.
+    experiments = [(path, experiment.load(path, set=chosen, seed=seed, repeat=repeat)) for path in files]
+    if plot and out is None:
+        out = Path("out") if len(files) > 1 else Path("out") / files[0].stem
+    objects = []
+    for path, loaded in experiments:
+        folder = out / path.stem if out is not None and len(files) > 1 else out
+        objects.append(_run_one(path, loaded, jobs, folder, plot, as_json))
+    if as_json:
+        _print_json(objects[0] if len(objects) == 1 else {"points": _joined(files, objects)})
+
+
+@app.command()
+def compare(
+    algorithms: Annotated[list[str], typer.Argument(help="Names from `dumbbell cc list`.", show_default=False)],
+    rate: Annotated[str, typer.Option(help="Rate of the bottleneck, as in tc.")] = "10mbit",
+    rtt: Annotated[str, typer.Option(help="Base round-trip time.")] = "40ms",
+    buffer: Annotated[str, typer.Option(help="Queue of the bottleneck: 1bdp, 100packets, 64kB, 50ms.")] = "1bdp",
+    loss: Annotated[str, typer.Option(help="Random loss; several, as in 0%,1%,5%, give a curve.")] = "0%",
+    duration: Annotated[str, typer.Option(help="Length of each run.")] = "60s",
+    repeat: Annotated[int, typer.Option(min=1, help="Runs of each combination, with different seeds.")] = 1,
+    jobs: Jobs = None,
+    seed: Seed = None,
+    together: Annotated[
+        bool, typer.Option("--together/--alone", help="Share the path, or have it alone, one after the other.")
+    ] = False,
+    out: Out = None,
+    plot: Plot = False,
+    as_json: AsJson = False,
+) -> None:
+    """Run algorithms on the same path, without an experiment file."""
+    from dumbbell.compare import scenario
+
+    document = scenario(
+        algorithms,
+        rate=rate,
+        rtt=rtt,
+        buffer=buffer,
+        loss=[part.strip() for part in loss.split(",")],
+        duration=duration,
+        repeat=repeat,
+        together=together,
+    )
+    if plot and out is None:
+        out = Path("out") / "-vs-".join(dict.fromkeys(algorithms))
+    loaded = experiment.load(document, seed=seed)
+    printed = _run_one(None, loaded, jobs, out, plot, as_json)
+    if as_json:
+        _print_json(printed)
+
+
+@app.command()
+def plot(
+    folder: Annotated[Path, typer.Argument(metavar="DIR", help="Directory that --out wrote.", show_default=False)],
+    formats: Annotated[str, typer.Option("--format", help="Any of png, svg, pdf.")] = "png,svg,pdf",
+    series: Annotated[
+        list[str] | None, typer.Option(help="Also draw this column of the time series, such as pacing_mbps.")
+    ] = None,
+) -> None:
+    """Draw the pictures of a result."""
+    from dumbbell import plots
+    from dumbbell.results import META, SWEEP_META, Result, load_result, load_sweep
+
+    chosen = [name for name in plots.FORMATS if name in formats.split(",")]
+    if not chosen or set(formats.split(",")) - set(plots.FORMATS):
+        _fail(f"--format {formats}: choose from {', '.join(plots.FORMATS)}")
+    result: Result | SweepResult
+    if (folder / META).is_file():
+        result = load_result(folder)
+    elif (folder / SWEEP_META).is_file():
+        result = load_sweep(folder)
+    else:
+        _fail(f"{folder}: no result here (neither {META} nor {SWEEP_META})")
+    paths = plots.draw(result, folder, chosen)
+    for column in series or []:
+        if not isinstance(result, Result):
+            _fail("--series needs a single run; see the directories under points/")
+        paths += result.plot.series(column).write(folder / column, chosen)
+    _print_paths(paths)
+
+
+@app.command()
+def explain(file: File, settings: Settings = None) -> None:
+    """Show an experiment with every default filled in."""
+    pairs = experiment.overrides(_settings(settings))
+    typer.echo(_core.explain(experiment.read(file), str(file), pairs), nl=False)
+
+
+@app.command()
+def schema() -> None:
+    """Print the JSON Schema of experiment files, for editors."""
+    typer.echo(_core.schema())
+
+
+@cc.command("list")
+def cc_list(as_json: AsJson = False) -> None:
+    """List the algorithms."""
+    from dumbbell import report
+
+    algorithms = json.loads(_core.algorithms())
+    if as_json:
+        _print_json({"algorithms": algorithms})
+    else:
+        report.algorithms(algorithms)
+
+
+@cc.command("show")
+def cc_show(
+    name: Annotated[str, typer.Argument(help="Name from `dumbbell cc list`.", show_default=False)],
+    as_json: AsJson = False,
+) -> None:
+    """Show an algorithm's parameters: default, meaning, source."""
+    from dumbbell import report
+
+    known = {entry["name"]: entry for entry in json.loads(_core.algorithms())}
+    if name not in known:
+        import difflib
+
+        near = difflib.get_close_matches(name, known, n=1)
+        _fail(f"unknown algorithm `{name}`" + (f"; did you mean `{near[0]}`?" if near else "; see `dumbbell cc list`"))
+    if as_json:
+        _print_json(known[name])
+    else:
+        report.algorithm(known[name])
+
+
+@app.command()
+def reproduce(
+    study: Annotated[str | None, typer.Argument(help="Such as rebbr/fig1; none lists them.")] = None,
+    out: Out = None,
+    jobs: Jobs = None,
+    repeat: Repeat = None,
+    traces: Annotated[
+        Path | None, typer.Option(envvar="DUMBBELL_TRACES", help="Directory with the study's cellular traces.")
+    ] = None,
+) -> None:
+    """Repeat a published study: our numbers beside theirs, its figure, and whether each claim holds."""
+    from dumbbell import papers
+
+    if study is None:
+        for name, entry in papers.STUDIES.items():
+            typer.echo(f"{name:<16} {entry.title}")
+        return
+    if study not in papers.STUDIES:
+        _fail(f"unknown study `{study}`; there are: {', '.join(papers.STUDIES) or 'none yet'}")
+    options = papers.Options(out=out or Path("out") / study, jobs=jobs, repeat=repeat, traces=traces)
+    if not papers.STUDIES[study].load()(options):
+        raise typer.Exit(1)
+
+
+def main() -> None:
+    """Entry point: turns errors of the user into a message and exit status 2."""
+    with _errors():
+        app(standalone_mode=True)
+
+
+@contextmanager
+def _errors() -> Iterator[None]:
+    try:
+        yield
+    except (_core.ScenarioError, storage.OutputError) as error:
+        _fail(str(error))
+    except KeyboardInterrupt:
+        typer.echo("interrupted", err=True)
+        sys.exit(130)
+    except BrokenPipeError:
+        # The reader of our output has left (head); nothing is wrong.
+        sys.stderr.close()
+        sys.exit(0)
+
+
+def _run_one(
+    path: Path | None, loaded: _core.Experiment, jobs: int | None, out: Path | None, draw: bool, as_json: bool
+) -> dict[str, Any]:
+    """Runs one experiment, writes, draws and prints it, and returns its JSON object."""
+    from dumbbell import report
+    from dumbbell.api import Sweep
+    from dumbbell.results import META
+
+    result: Result | SweepResult
+    if len(loaded.points) == 1:
+        if out is not None:
+            storage.check_target(out, marker=META)
+        result = next(iter(Sweep(loaded.points, jobs=jobs, out=None, progress=None)))
+        if out is not None:
+            result.save(out)
+        printed = result.summary()
+    else:
+        summaries: dict[int, dict[str, Any]] = {}
+
+        def keep(index: int, run: Result) -> None:
+            if as_json:
+                point = {"label": run.meta.label, "repeat": run.meta.repeat, "settings": run.meta.settings}
+                summaries[index] = point | run.summary()
+
+        result = Sweep(loaded.points, jobs=jobs, out=out, progress=None).collect(keep)
+        printed = {"points": [summaries[index] for index in sorted(summaries)]}
+    paths = []
+    if draw and out is not None:
+        from dumbbell import plots
+
+        paths = plots.draw(result, out)
+    if not as_json:
+        report.result(result, name=path.stem if path else None)
+        if out is not None:
+            typer.echo(f"\nresults in {out}")
+        _print_paths(paths)
+    return printed
+
+
+def _joined(files: list[Path], objects: list[dict[str, Any]]) -> list[dict[str, Any]]:
+    """The points of several files in one list, each with its file."""
+    return [
+        {"file": str(path)} | point
+        for path, printed in zip(files, objects, strict=True)
+        for point in printed.get("points", [printed])
+    ]
+
+
+def _settings(pairs: list[str] | None) -> dict[str, str]:
+    settings = {}
+    for pair in pairs or []:
+        key, equals, value = pair.partition("=")
+        if not equals or not key.strip():
+            _fail(f"--set {pair}: write KEY=VALUE, such as --set path.loss=1%")
+        settings[key.strip()] = value.strip()
+    return settings
+
+
+def _print_json(value: object) -> None:
+    typer.echo(json.dumps(value, indent=2, allow_nan=False))
+
+
+def _print_paths(paths: list[Path]) -> None:
+    for path in paths:
+        typer.echo(f"  {path}")
+
+
+def _fail(message: str) -> NoReturn:
+    typer.echo(message if message.startswith("error") else f"error: {message}", err=True)
+    sys.exit(2)

@@ -1,0 +1,53 @@
+"""From an experiment file (or a dictionary of the same shape) to its points."""
+
+from __future__ import annotations
+
+import json
+import os
+from collections.abc import Mapping
+from pathlib import Path
+from typing import Any, TypeAlias
+
+from dumbbell import _core
+
+Source: TypeAlias = str | os.PathLike[str] | Mapping[str, Any]
+"""Path of an experiment file, or a dictionary of the same shape."""
+
+
+def load(
+    source: Source,
+    *,
+    set: Mapping[str, Any] | None = None,  # noqa: A002 - the name of the command line's option
+    seed: int | None = None,
+    repeat: int | None = None,
+) -> _core.Experiment:
+    """Reads, validates and expands an experiment; raises ``ScenarioError`` with a located message."""
+    settings = overrides(set, seed=seed, repeat=repeat)
+    if isinstance(source, Mapping):
+        return _core.load_json(json.dumps(source), "<dict>", settings)
+    return _core.load(read(source), os.fspath(source), settings)
+
+
+def read(path: str | os.PathLike[str]) -> str:
+    """The text of an experiment file; raises ``ScenarioError`` when there is none."""
+    try:
+        return Path(path).read_text(encoding="utf-8")
+    except OSError as error:
+        raise _core.ScenarioError(f"{os.fspath(path)}: cannot read: {error.strerror or error}") from None
+    except UnicodeDecodeError as error:
+        raise _core.ScenarioError(f"{os.fspath(path)}: not UTF-8 text (byte {error.start})") from None
+
+
+def overrides(
+    settings: Mapping[str, Any] | None, *, seed: int | None = None, repeat: int | None = None
+) -> list[tuple[str, str]]:
+    """Settings that replace what the file says, as ``key=value`` pairs of the command line."""
+    pairs = [
+        (key, value if isinstance(value, str) else json.dumps(value, ensure_ascii=False))
+        for key, value in (settings or {}).items()
+    ]
+    if seed is not None:
+        pairs.append(("seed", str(seed)))
+    if repeat is not None:
+        pairs.append(("sweep.repeat", str(repeat)))
+    return pairs

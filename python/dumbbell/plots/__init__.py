@@ -1,0 +1,70 @@
+"""Pictures. Each returns a matplotlib figure; ``draw`` writes what suits a result into a directory."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from dumbbell.plots import summary, timeseries
+from dumbbell.plots.style import FORMATS, Format, Picture
+
+if TYPE_CHECKING:
+    from dumbbell.results import Result, SweepResult
+
+__all__ = ["FORMATS", "Format", "Picture", "ResultPlots", "SweepPlots", "draw"]
+
+
+class ResultPlots:
+    """Pictures of one run."""
+
+    def __init__(self, result: Result) -> None:
+        self._result = result
+
+    def overview(self) -> Picture:
+        """Goodput, RTT, queue, and cwnd with in-flight data against the BDP, on one time axis."""
+        return timeseries.overview(self._result)
+
+    def series(self, column: str) -> Picture:
+        """One column of ``series`` over time, a line a flow."""
+        return timeseries.series(self._result, column)
+
+    def tradeoff(self, delay: str = "p95_rtt_ms") -> Picture:
+        """Goodput against delay, a mark a flow; up and to the right is better."""
+        return summary.tradeoff(self._result.flows.to_polars(), delay=delay)
+
+    def suitable(self) -> dict[str, Picture]:
+        """The pictures that make sense for this run, by name."""
+        pictures = {"tradeoff": self.tradeoff()} if len(self._result.flows) > 1 else {}
+        if len(self._result.series):
+            pictures["overview"] = self.overview()
+        return pictures
+
+
+class SweepPlots:
+    """Pictures of a sweep."""
+
+    def __init__(self, sweep: SweepResult) -> None:
+        self._flows = sweep.flows.to_polars()
+        self._axes = sweep.axes
+
+    def tradeoff(self, delay: str = "p95_rtt_ms") -> Picture:
+        """Goodput against delay, a mark a flow and run; up and to the right is better."""
+        return summary.tradeoff(self._flows, self._axes, delay)
+
+    def loss_curve(self, axis: str = "path.loss") -> Picture:
+        """Goodput against random loss, with the 95 % interval over repetitions."""
+        return summary.loss_curve(self._flows, self._axes, axis)
+
+    def suitable(self) -> dict[str, Picture]:
+        """The pictures that make sense for this sweep, by name."""
+        pictures = {"tradeoff": self.tradeoff()}
+        loss = next((axis for axis in self._axes if axis.endswith("loss")), None)
+        if loss is not None:
+            pictures["loss-curve"] = self.loss_curve(loss)
+        return pictures
+
+
+def draw(result: Result | SweepResult, folder: Path, formats: Sequence[Format] = FORMATS) -> list[Path]:
+    """Writes the pictures that suit a result into ``folder`` and returns their paths."""
+    return [path for name, figure in result.plot.suitable().items() for path in figure.write(folder / name, formats)]

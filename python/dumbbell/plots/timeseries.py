@@ -1,0 +1,191 @@
+"""Pictures of one run over time."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+from matplotlib.axes import Axes
+from matplotlib.lines import Line2D
+
+from dumbbell.plots.style import INK, Look, Picture, legend, looks, picture
+
+if TYPE_CHECKING:
+    import polars as pl
+
+    from dumbbell.results import Result
+
+CROWD = 6
+"""From this many flows on, lines are thin and without markers."""
+RATE_POINTS = 120
+"""How many bins the overview's rates have: with more, bursts hide the course of a flow."""
+
+LABELS = {
+    "cwnd": "cwnd (packets)",
+    "ssthresh": "ssthresh (packets)",
+    "inflight": "in flight (packets)",
+    "pacing_mbps": "pacing rate (Mbit/s)",
+    "srtt_ms": "smoothed RTT (ms)",
+    "rtt_ms": "RTT (ms)",
+    "min_rtt_ms": "min RTT (ms)",
+    "delivery_mbps": "delivery rate (Mbit/s)",
+    "goodput_mbps": "goodput (Mbit/s)",
+    "throughput_mbps": "throughput (Mbit/s)",
+    "lost_total": "lost packets",
+    "retransmits_total": "retransmitted packets",
+}
+"""Axis labels of the columns of ``series``."""
+
+
+@dataclass(frozen=True)
+class _Line:
+    """A flow with its samples and its look."""
+
+    label: str
+    look: Look
+    samples: pl.DataFrame
+
+
+def overview(result: Result) -> Picture:
+    """Goodput, RTT, bottleneck queue, and cwnd with in-flight data against the BDP, on one time axis."""
+    lines = _lines(result)
+    bottleneck, link = _bottleneck(result)
+    with picture(7.2, 8.2) as figure:
+        rate, rtt, queue, window = figure.subplots(4, 1, sharex=True, height_ratios=[1.1, 1, 0.8, 1.2])
+        _draw(rate, lines, "goodput_mbps", points=RATE_POINTS)
+        capacity = _finite(link.get("capacity_mbps"))
+        if capacity is not None:
+            _reference(rate, capacity, f"capacity {capacity:.3g}")
+        _draw(rtt, lines, "srtt_ms")
+        base_rtt = _base_rtt(result)
+        if base_rtt is not None:
+            _reference(rtt, base_rtt, f"base {base_rtt:.3g}")
+        _draw_queue(queue, result, bottleneck)
+        _draw(window, lines, "cwnd")
+        _draw(window, lines, "inflight", faint=True)
+        if capacity is not None and base_rtt is not None:
+            bdp = capacity * base_rtt * 1e3 / 8 / 1500
+            _reference(window, bdp, f"BDP {bdp:.3g}")
+            window.set_ylim(top=min(window.get_ylim()[1], _window_ceiling(lines, bdp)))
+        for axes, label in (
+            (rate, "goodput\n(Mbit/s)"),
+            (rtt, "smoothed RTT\n(ms)"),
+            (queue, f"queue of\n{link.get('name', 'bottleneck')} (kB)"),
+            (window, "cwnd, in flight\n(packets)"),
+        ):
+            axes.set_ylabel(label)
+            axes.set_ylim(bottom=0)
+            axes.margins(x=0)
+        window.set_xlabel("time (s)")
+        figure.align_ylabels()
+        faint = Line2D([], [], color=INK, linewidth=0.8, alpha=0.55, label="in flight")
+        legend(figure, [*_handles(lines), faint])
+    return figure
+
+
+def series(result: Result, column: str) -> Picture:
+    """One column of ``series`` over time, a line a flow."""
+    lines = _lines(result)
+    if column not in result.series.columns:
+        raise ValueError(f"no column {column!r} in series; there are {', '.join(result.series.columns)}")
+    with picture(7.2, 3.4) as figure:
+        axes = figure.subplots()
+        _draw(axes, lines, column)
+        axes.set_xlabel("time (s)")
+        axes.set_ylabel(LABELS.get(column, column))
+        axes.margins(x=0)
+        legend(figure, _handles(lines))
+    return figure
+
+
+def _lines(result: Result) -> list[_Line]:
+    import polars as pl
+
+    samples = result.series.to_polars()
+    if samples.height == 0:
+        raise ValueError("this run recorded no time series; set record.series = true in the experiment")
+    flows = result.flows.to_polars().select("cc", "label").rows()
+    chosen = looks(flows)
+    parts = samples.partition_by("flow", as_dict=True, maintain_order=True)
+    empty = samples.filter(pl.lit(False))
+    return [_Line(kind[1], chosen[kind], parts.get((index,), empty)) for index, kind in enumerate(flows)]
+
+
+def _bottleneck(result: Result) -> tuple[int, dict[str, Any]]:
+    """Index and row of the link that the pictures show: the one called bottleneck, or the busiest."""
+    links = result.links.rows()
+    if not links:
+        return 0, {}
+    best = max(
+        range(len(links)), key=lambda i: (links[i]["name"] == "bottleneck", _finite(links[i]["utilization"]) or 0.0)
+    )
+    return best, links[best]
+
+
+def _base_rtt(result: Result) -> float | None:
+    """The smallest base RTT of the flows in ms."""
+    values = [value for value in (_finite(row.get("base_rtt_ms")) for row in result.flows.rows()) if value]
+    return min(values, default=None)
+
+
+def _draw(axes: Axes, lines: list[_Line], column: str, *, faint: bool = False, points: int | None = None) -> None:
+    """Draws a column of every flow; ``points`` averages neighbouring bins down to about that many."""
+    crowded = len(lines) >= CROWD
+    for number, line in enumerate(lines):
+        t = line.samples["t_s"].to_numpy()
+        values = line.samples[column].cast(float).fill_null(np.nan).to_numpy()
+        if points is not None and t.size >= 2 * points:
+            width = t.size // points
+            t, values = (x[: x.size // width * width].reshape(-1, width).mean(axis=1) for x in (t, values))
+        if faint:
+            axes.plot(t, values, **line.look.line(linewidth=0.8, alpha=0.55, linestyle="-"))
+            continue
+        marks: dict[str, Any] = {}
+        if not crowded and t.size:
+            # A few marks a line, never at the same place as another line's.
+            every = max(1, t.size // 10)
+            marks = {"marker": line.look.marker, "markevery": (number * every // len(lines) % every, every)}
+        weight = {"linewidth": 0.7, "alpha": 0.7} if crowded else {"linewidth": 1.3}
+        axes.plot(t, values, **line.look.line(**weight, **marks))
+
+
+def _draw_queue(axes: Axes, result: Result, bottleneck: int) -> None:
+    import polars as pl
+
+    samples = result.link_series.to_polars()
+    if samples.height:
+        samples = samples.filter(pl.col("link") == bottleneck)
+        t, queue = samples["t_s"].to_numpy(), samples["queue_bytes"].cast(float).to_numpy() / 1e3
+        axes.fill_between(t, queue, color="#999999", alpha=0.5, linewidth=0)
+        axes.plot(t, queue, color=INK, linewidth=0.8)
+
+
+def _reference(axes: Axes, value: float, label: str) -> None:
+    axes.axhline(value, color=INK, linewidth=0.9, linestyle=(0, (2, 2)))
+    axes.annotate(
+        label, (1, value), xycoords=("axes fraction", "data"), xytext=(4, 0), textcoords="offset points", va="center",
+        fontsize=8, color=INK, annotation_clip=False,
+    )  # fmt: skip
+
+
+def _window_ceiling(lines: list[_Line], bdp: float) -> float:
+    """Top of the window's axis: a short slow-start overshoot must not flatten the rest of the run."""
+    values = np.concatenate([line.samples["cwnd"].cast(float).drop_nulls().to_numpy() for line in lines])
+    return 1.3 * max(float(np.quantile(values, 0.99)), bdp) if values.size else np.inf
+
+
+def _handles(lines: list[_Line]) -> list[Line2D]:
+    """One entry a label, with the number of its flows."""
+    counts: dict[str, int] = {}
+    for line in lines:
+        counts[line.label] = counts.get(line.label, 0) + 1
+    chosen = {line.label: line.look for line in lines}
+    return [
+        Line2D([], [], marker=chosen[label].marker, **chosen[label].line(), label=f"{label} (x{n})" if n > 1 else label)
+        for label, n in counts.items()
+    ]
+
+
+def _finite(value: Any) -> float | None:
+    return float(value) if isinstance(value, int | float) and np.isfinite(value) else None

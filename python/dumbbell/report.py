@@ -1,0 +1,179 @@
+"""Tables for a terminal. Everything goes to standard output."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Iterable, Mapping, Sequence
+from typing import TYPE_CHECKING, Any
+
+from rich import box
+from rich.console import Console
+from rich.table import Table as Grid
+
+from dumbbell import metrics
+from dumbbell.results import Meta, Result, SweepResult
+
+if TYPE_CHECKING:
+    import polars as pl
+
+MAX_ROWS = 40
+"""A table for people ends here; the files have all rows."""
+
+WIDTH_WITHOUT_TERMINAL = 120
+
+
+def result(result: Result | SweepResult, name: str | None = None) -> None:
+    """Prints the flows and links of a run, or the means over repetitions of each setting of a sweep."""
+    if isinstance(result, SweepResult):
+        _sweep(result, name)
+    else:
+        _run(result, name)
+
+
+def algorithms(entries: Iterable[Mapping[str, Any]]) -> None:
+    """Prints the names of all algorithms and what they are."""
+    grid = _grid("name", "exact name", "what it is")
+    for entry in entries:
+        grid.add_row(entry["name"], entry["exact_name"], entry["summary"])
+    _print(grid)
+
+
+def algorithm(entry: Mapping[str, Any]) -> None:
+    """Prints one algorithm and its parameters."""
+    console = _console()
+    console.print(f"[bold]{entry['name']}[/bold] is {entry['exact_name']}", highlight=False)
+    console.print(entry["summary"], highlight=False)
+    console.print(f"source: {entry['source']}\n", highlight=False, markup=False)
+    grid = _grid("parameter", "default", "meaning")
+    for name, parameter in entry["parameters"].get("properties", {}).items():
+        grid.add_row(name, _setting(parameter.get("default")), " ".join(parameter.get("description", "").split()))
+    console.print(grid)
+
+
+def _run(result: Result, name: str | None) -> None:
+    meta = result.meta
+    rows = result.flows.rows()
+    title = f"{name}: " if name else ""
+    grid = _grid(
+        "flow", "algorithm", "goodput\nMbit/s:", "throughput\nMbit/s:", "mean RTT\nms:", "p95 RTT\nms:", "retransm.:",
+        "lost:", "RTOs:", title=f"{title}{meta.sim_s:g} s, seed {meta.seed}",
+    )  # fmt: skip
+    for row in rows[:MAX_ROWS]:
+        grid.add_row(
+            row["label"], row["algorithm"], _number(row["goodput_mbps"]), _number(row["throughput_mbps"]),
+            _number(row["mean_rtt_ms"]), _number(row["p95_rtt_ms"]), _count(row["retransmits"]), _count(row["lost"]),
+            _count(row["rto_count"]),
+        )  # fmt: skip
+    _print(grid)
+    _more(len(rows))
+    if len(rows) > 1:
+        goodputs = [row["goodput_mbps"] or 0.0 for row in rows]
+        line = f"sum {_number(sum(goodputs))} Mbit/s"
+        if (index := metrics.jain(goodputs)) is not None:
+            line += f", Jain's index {index:.3f}"
+        _console().print(line, highlight=False)
+    links = _grid("link", "utilisation:", "mean queue\nkB:", "p95 queue\nkB:", "arrivals:", "drops:", "losses:")
+    for row in result.links.rows()[:MAX_ROWS]:
+        links.add_row(
+            row["name"], _percent(row["utilization"]), _number(_scaled(row["mean_queue_bytes"])),
+            _number(_scaled(row["p95_queue_bytes"])), _count(row["arrivals"]), _count(row["drops"]),
+            _count(row["losses"]),
+        )  # fmt: skip
+    _print(links)
+    _cost([meta])
+
+
+def _sweep(sweep: SweepResult, name: str | None) -> None:
+    import polars as pl
+
+    flows = sweep.flows.to_polars()
+    axes = [axis for axis in sweep.axes if axis in flows.columns]
+    shown = [axis for axis in axes if not axis.endswith(".cc")]
+    repeats = max((point.repeat for point in sweep.points), default=0) + 1
+    title = f"{name}: " if name else ""
+    title += f"{len(sweep.points)} runs" + (f", mean of {repeats} with 95 % interval" if repeats > 1 else "")
+    grid = _grid(
+        *(axis.rsplit(".", 1)[-1] for axis in shown), "algorithm", "goodput\nMbit/s:", "mean RTT\nms:", "p95 RTT\nms:",
+        "retransm.:", "lost:", "RTOs:", title=title,
+    )  # fmt: skip
+    groups = flows.partition_by(*axes, "label", "algorithm", as_dict=True, maintain_order=True)
+    for key, rows in list(groups.items())[:MAX_ROWS]:
+        settings = dict(zip(axes, key, strict=False))
+        # Flows of one run are not independent: a run is one sample.
+        runs = rows.group_by("point", maintain_order=True).agg(pl.col(COUNTED).mean())
+        label, exact = str(key[-2]), str(key[-1])
+        grid.add_row(
+            *(_setting(settings[axis]) for axis in shown),
+            exact if label in exact else f"{label} ({exact})",
+            _interval(runs["goodput_mbps"]), _interval(runs["mean_rtt_ms"]), _interval(runs["p95_rtt_ms"]),
+            *(_number(runs[column].mean()) for column in ("retransmits", "lost", "rto_count")),
+        )  # fmt: skip
+    _print(grid)
+    _more(len(groups))
+    _cost(sweep.points)
+
+
+COUNTED = ("goodput_mbps", "mean_rtt_ms", "p95_rtt_ms", "retransmits", "lost", "rto_count")
+
+
+def _cost(points: Sequence[Meta]) -> None:
+    packets, cpu, simulated = (sum(getattr(point, key) for point in points) for key in ("packets", "cpu_s", "sim_s"))
+    speed = f", {simulated / cpu:,.0f} times real time" if cpu > 0 else ""
+    _console().print(f"{packets:,} packets in {cpu:.2f} s of CPU{speed}", highlight=False)
+
+
+def _grid(*columns: str, title: str | None = None) -> Grid:
+    """A table; a heading that ends in a colon belongs to a column of numbers."""
+    grid = Grid(box=box.SIMPLE_HEAD, title=title, title_justify="left", title_style="bold", pad_edge=False)
+    for heading in columns:
+        number = heading.endswith(":")
+        grid.add_column(heading.removesuffix(":"), justify="right" if number else "left", no_wrap=number)
+    return grid
+
+
+def _console() -> Console:
+    console = Console()
+    return console if console.is_terminal else Console(width=WIDTH_WITHOUT_TERMINAL)
+
+
+def _print(grid: Grid) -> None:
+    _console().print(grid)
+
+
+def _more(rows: int) -> None:
+    if rows > MAX_ROWS:
+        _console().print(f"... and {rows - MAX_ROWS} more rows; --json or --out has them all", highlight=False)
+
+
+def _interval(values: pl.Series) -> str:
+    interval = metrics.mean_interval(values.drop_nulls().to_numpy())
+    if interval is None:
+        return "-"
+    text = _number(interval.estimate)
+    return text if interval.n == 1 else f"{text} \N{PLUS-MINUS SIGN} {interval.half_width:.2g}"
+
+
+def _number(value: Any) -> str:
+    if value is None or not math.isfinite(value):
+        return "-"
+    return f"{value:,.0f}" if abs(value) >= 1000 else f"{value:.3g}" if abs(value) < 1 else f"{value:.4g}"
+
+
+def _count(value: int | None) -> str:
+    return "-" if value is None else f"{value:,}"
+
+
+def _percent(value: float | None) -> str:
+    return "-" if value is None or not math.isfinite(value) else f"{100 * value:.1f} %"
+
+
+def _scaled(value: float | None) -> float | None:
+    return None if value is None else value / 1e3
+
+
+def _setting(value: Any) -> str:
+    if value is None:
+        return "-"
+    if isinstance(value, bool):
+        return "true" if value else "false"
+    return str(value)
