@@ -7,8 +7,10 @@
 
 mod config;
 mod receiver;
+mod sender;
 mod wire;
 
 pub use config::{Completion, Pacing, TransportConfig};
-pub use receiver::{Receiver, ReceiverStats};
+pub use receiver::{Acks, EcnEcho, Receiver, ReceiverStats};
+pub use sender::{Sender, SenderStats};
 pub use wire::{Ack, SackBlock, Segment};

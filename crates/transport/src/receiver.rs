@@ -1,11 +1,114 @@
-//! The receiving endpoint.
+//! The receiving endpoint: Linux 6.18's rules for when to acknowledge and what to say.
+//!
+//! The stream is counted in segments. `rcv_nxt` is the first one missing; everything beyond it waits in
+//! [`Reassembly`] and is never given up. A segment that arrives falls into one of three classes:
+//!
+//! * **next**: it and whatever it connects to are delivered (the application reads at once). The ACK goes out now when
+//!   `ack_every` segments wait for one, when quick ACKs are left, or when something urgent happened (the last gap was
+//!   filled, CWR, a change of CE); otherwise after the delayed-ACK time, which follows the gaps between segments.
+//! * **old**: a duplicate. It is reported at once (DSACK, RFC 2883), and quick ACKs begin: the sender is in trouble.
+//! * **ahead**: a duplicate ACK with SACK blocks. The first three for one `rcv_nxt` leave at once; the sender counts
+//!   them. Later ones may be *compressed*: up to 44 or a millisecond's worth of them become one.
+//!
+//! *Quick ACKs* acknowledge every segment: the first 16 of a connection, after duplicates, CE marks and pauses, and
+//! while the receive window grows ([`RightSizing`]).
+//!
+//! Timers of two kinds exist: the delayed ACK runs on the coarse clock, compression on an exact one.
+//! See `../shared/specs/tcp.md` section 15 and 16; RFC 5681, 2018, 2883, 3168, 7323, 8257.
 
-use crate::{Ack, Segment, TransportConfig};
-use dumbbell_units::Time;
+mod jiffies;
+mod reassembly;
+mod right_sizing;
+mod sack_list;
+
+use crate::{Ack, SackBlock, Segment, TransportConfig};
+use dumbbell_path::Ecn;
+use dumbbell_units::{Duration, Time};
+use jiffies::Jiffies;
+use reassembly::Reassembly;
+use right_sizing::RightSizing;
+use sack_list::SackList;
+
+/// Duplicate ACKs per `rcv_nxt` that are never compressed (the sender's first duplicate-ACK threshold).
+const UNCOMPRESSED_DUP_ACKS: u32 = 3;
+/// Most ACKs held back by compression (`tcp_comp_sack_nr`).
+const COMPRESSED_ACKS_MAX: u32 = 44;
+/// Longest time an ACK is held back by compression (`tcp_comp_sack_delay_ns`).
+const COMPRESSION_DELAY_MAX: Duration = Duration::from_millis(1);
+/// The same in percent of the round trip (`tcp_comp_sack_rtt_percent`).
+const COMPRESSION_RTT_PERCENT: u64 = 33;
+/// SACK blocks that ACKs of the near past are expected to have repeated: a change further down the list must not wait
+/// behind a compressed ACK.
+const REPEATED_SACK_BLOCKS: usize = 2;
+/// Quick ACKs after congestion marks and lost ECN capability.
+const QUICK_ACKS_ECN: u32 = 2;
+/// Fewest quick ACKs that a tiny window allows.
+const QUICK_ACKS_MIN: u32 = 2;
 
 /// Receives segments and decides when to acknowledge them.
-#[derive(Debug)]
-pub struct Receiver;
+#[derive(Clone, Debug)]
+pub struct Receiver {
+    /// First segment that has not arrived.
+    rcv_nxt: u32,
+    /// `rcv_nxt` of the last ACK sent.
+    last_acked: u32,
+    /// First segment beyond the advertised window; never moves back.
+    window_edge: u32,
+    /// Constant window, or `None` when it is sized by [`RightSizing`].
+    constant_window: Option<u32>,
+
+    /// Quick ACKs left.
+    quick: u32,
+    /// Something happened that the sender must hear of at once.
+    ack_now: bool,
+    /// New data arrived since the last ACK.
+    unacked_news: bool,
+    /// ECE is being sent: until CWR (classic) or until an unmarked segment (DCTCP).
+    echo_congestion: bool,
+    /// An ECN-capable segment has arrived.
+    ecn_seen: bool,
+    ecn_echo: EcnEcho,
+    sack_permitted: bool,
+    compress_sacks: bool,
+
+    /// Delayed-ACK time before bounds.
+    ato: Duration,
+    /// Deadline of the delayed ACK.
+    delayed_ack_at: Time,
+    /// Deadline of the compressed ACK.
+    compressed_ack_at: Time,
+    /// ACKs held back by compression.
+    compressed_acks: u32,
+    /// Duplicate ACKs considered for `dup_acks_of`.
+    dup_acks: u32,
+    /// The `rcv_nxt` that `dup_acks` belongs to.
+    dup_acks_of: u32,
+
+    /// Arrival of the last segment in order; `NEVER` before the first.
+    last_data_at: Time,
+    /// Send time that the next ACK echoes (TS.Recent).
+    recent_timestamp: Time,
+    /// Send time of the last segment whose travel was measured: one of a burst is.
+    measured_sent_at: Time,
+    /// Shortest time any segment has travelled.
+    min_forward_delay: Duration,
+    /// Smoothed time segments travel: falls at once, rises by 1/8 of the difference, as the receiver's RTT estimate.
+    forward_delay: Duration,
+    /// Round-trip time of the handshake.
+    handshake_rtt: Option<Duration>,
+
+    sizing: RightSizing,
+    sacks: SackList,
+    held: Reassembly,
+    stats: ReceiverStats,
+
+    ack_every: u32,
+    quick_acks_max: u32,
+    delayed_ack_min: Duration,
+    delayed_ack_max: Duration,
+    rto_min: Duration,
+    jiffies: Jiffies,
+}
 
 /// Counters of a [`Receiver`].
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
@@ -14,37 +117,455 @@ pub struct ReceiverStats {
     pub delivered_bytes: u64,
     /// Segments delivered in order to the application.
     pub delivered_segments: u64,
+    /// Payload bytes that arrived, duplicates included.
+    pub arrived_bytes: u64,
     /// Segments that arrived, duplicates included.
     pub arrived_segments: u64,
     /// Segments that had arrived before.
     pub duplicate_segments: u64,
+    /// Segments that arrived with the CE mark.
+    pub ce_segments: u64,
     /// Acknowledgements sent.
     pub acks_sent: u64,
 }
 
+/// What the ECE bit of an ACK means.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub enum EcnEcho {
+    /// A mark arrived and the sender has not answered with CWR yet (RFC 3168).
+    #[default]
+    Classic,
+    /// The segments this ACK covers were marked (DCTCP, RFC 8257).
+    Dctcp,
+}
+
+/// The acknowledgements one segment causes, in the order they leave: none, one, or two. A second one occurs when an ACK
+/// that was held back has to leave before the state it describes changes.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+#[must_use = "acknowledgements that are not sent are lost"]
+pub struct Acks {
+    held_back: Option<Ack>,
+    now: Option<Ack>,
+}
+
+impl Acks {
+    /// Number of acknowledgements.
+    pub fn len(&self) -> usize {
+        usize::from(self.held_back.is_some()) + usize::from(self.now.is_some())
+    }
+
+    /// Whether there is nothing to send.
+    #[inline]
+    pub fn is_empty(&self) -> bool {
+        self.held_back.is_none() && self.now.is_none()
+    }
+}
+
+impl IntoIterator for Acks {
+    type Item = Ack;
+    type IntoIter = std::iter::Chain<std::option::IntoIter<Ack>, std::option::IntoIter<Ack>>;
+
+    #[inline]
+    fn into_iter(self) -> Self::IntoIter {
+        self.held_back.into_iter().chain(self.now)
+    }
+}
+
 impl Receiver {
     /// A receiver with nothing received.
-    pub fn new(_config: &TransportConfig) -> Receiver {
-        Receiver
+    pub fn new(config: &TransportConfig) -> Receiver {
+        let mss = config.mss.max(1);
+        let largest_window = (config.receive_window / u64::from(mss)).clamp(1, u64::from(u32::MAX / 2)) as u32;
+        let sizing = RightSizing::new(mss, largest_window);
+        let constant_window = (!config.receive_autotuning).then_some(largest_window);
+        Receiver {
+            rcv_nxt: 0,
+            last_acked: 0,
+            window_edge: constant_window.unwrap_or(sizing.window(0)),
+            constant_window,
+            quick: 0,
+            ack_now: false,
+            unacked_news: false,
+            echo_congestion: false,
+            ecn_seen: false,
+            ecn_echo: EcnEcho::Classic,
+            sack_permitted: config.sack,
+            compress_sacks: config.compress_sacks,
+            ato: config.delayed_ack_min,
+            delayed_ack_at: Time::NEVER,
+            compressed_ack_at: Time::NEVER,
+            compressed_acks: 0,
+            dup_acks: 0,
+            dup_acks_of: 0,
+            last_data_at: Time::NEVER,
+            recent_timestamp: Time::ZERO,
+            measured_sent_at: Time::NEVER,
+            min_forward_delay: Duration::ZERO,
+            forward_delay: Duration::ZERO,
+            handshake_rtt: None,
+            sizing,
+            sacks: SackList::default(),
+            held: Reassembly::default(),
+            stats: ReceiverStats::default(),
+            ack_every: config.ack_every,
+            quick_acks_max: config.quick_acks,
+            delayed_ack_min: config.delayed_ack_min,
+            delayed_ack_max: config.delayed_ack_max,
+            rto_min: config.rto_min,
+            jiffies: Jiffies::new(config.hz),
+        }
     }
 
-    /// A segment arrives; the acknowledgement it causes at once, if any.
-    pub fn on_segment(&mut self, _now: Time, _segment: Segment) -> Option<Ack> {
-        None
+    /// Tells the receiver the round-trip time that its side of the handshake measured. Without it the receiver takes the
+    /// path for symmetric, twice the shortest travel time of a segment. It matters for the growth of the window, on
+    /// paths below 3 ms for ACK compression, and on paths above 40 ms for the delayed ACK.
+    pub fn set_handshake_rtt(&mut self, rtt: Duration) {
+        self.handshake_rtt = Some(rtt);
     }
 
-    /// The timer of [`Receiver::next_timer`] is due; the acknowledgement it causes, if any.
-    pub fn on_timer(&mut self, _now: Time) -> Option<Ack> {
-        None
+    /// Chooses the meaning of ECE. Both ends must agree, and before the first segment.
+    pub fn set_ecn_echo(&mut self, ecn_echo: EcnEcho) {
+        self.ecn_echo = ecn_echo;
+    }
+
+    /// A segment arrives; the acknowledgements it causes at once.
+    #[inline]
+    pub fn on_segment(&mut self, now: Time, segment: Segment) -> Acks {
+        self.stats.arrived_segments += 1;
+        self.stats.arrived_bytes += u64::from(segment.len);
+        self.stats.ce_segments += u64::from(segment.ecn == Ecn::Ce);
+        self.measure_delay(now, segment.sent_at);
+        if segment.seq <= self.last_acked && segment.sent_at >= self.recent_timestamp {
+            self.recent_timestamp = segment.sent_at;
+        }
+        if segment.seq == self.rcv_nxt {
+            self.on_next(now, &segment)
+        } else if segment.seq < self.rcv_nxt {
+            self.on_duplicate(&segment)
+        } else {
+            self.on_ahead(now, &segment)
+        }
+    }
+
+    /// The timer of [`Receiver::next_timer`] is due; the acknowledgement it causes. Calls before it is due do nothing.
+    pub fn on_timer(&mut self, now: Time) -> Option<Ack> {
+        if now >= self.delayed_ack_at {
+            // The sender paused longer than expected: wait longer the next time.
+            self.ato = (self.ato * 2).min(self.rto());
+            Some(self.acknowledge(None))
+        } else if now >= self.compressed_ack_at {
+            Some(self.acknowledge(None))
+        } else {
+            None
+        }
     }
 
     /// When [`Receiver::on_timer`] wants to be called; [`Time::NEVER`] when no timer is armed.
+    #[inline]
     pub fn next_timer(&self) -> Time {
-        Time::NEVER
+        self.delayed_ack_at.min(self.compressed_ack_at)
     }
 
     /// Counters.
+    #[inline]
     pub fn stats(&self) -> ReceiverStats {
-        ReceiverStats::default()
+        self.stats
+    }
+
+    /// Follows the queue of the path: what a segment takes longer than the fastest one waited there.
+    #[inline]
+    fn measure_delay(&mut self, now: Time, sent_at: Time) {
+        if sent_at == self.measured_sent_at {
+            return;
+        }
+        let delay = now.since(sent_at);
+        let is_first = self.measured_sent_at == Time::NEVER;
+        if is_first || delay < self.forward_delay {
+            self.forward_delay = delay;
+        } else {
+            let mean = self.forward_delay.as_nanos();
+            self.forward_delay = Duration::from_nanos(mean - mean / 8 + delay.as_nanos() / 8);
+        }
+        if is_first || delay < self.min_forward_delay {
+            self.min_forward_delay = delay;
+        }
+        self.measured_sent_at = sent_at;
+    }
+
+    /// The segment that was missing first.
+    #[inline]
+    fn on_next(&mut self, now: Time, segment: &Segment) -> Acks {
+        let held_back = self.observe_ecn(segment);
+        self.rcv_nxt += 1;
+        self.stats.delivered_segments += 1;
+        self.stats.delivered_bytes += u64::from(segment.len);
+        if !self.held.is_empty() {
+            self.deliver_held();
+        }
+        self.unacked_news = true;
+        self.adapt_to_gap(now);
+        self.grow_window(segment.len);
+        let ack = if self.is_urgent() {
+            Some(self.acknowledge(None))
+        } else if self.held.is_empty() {
+            self.delay_ack(now)
+        } else {
+            self.compress_ack(now)
+        };
+        // The application reads after the ACK decision.
+        if self.sizing.is_due(now) {
+            let queueing =
+                Duration::from_nanos(self.forward_delay.as_nanos().saturating_sub(self.min_forward_delay.as_nanos()));
+            self.sizing.end_round(now, self.base_rtt() + queueing, self.stats.delivered_bytes, self.held_span());
+        }
+        Acks { held_back, now: ack }
+    }
+
+    /// A segment that was delivered before.
+    #[cold]
+    fn on_duplicate(&mut self, segment: &Segment) -> Acks {
+        self.accept_cwr(segment);
+        Acks { held_back: None, now: Some(self.report_duplicate(segment.seq)) }
+    }
+
+    /// A segment beyond a gap.
+    fn on_ahead(&mut self, now: Time, segment: &Segment) -> Acks {
+        if segment.seq >= self.window_edge {
+            // Refused; the sender learns the window it overran.
+            self.start_quick_acks(self.quick_acks_max);
+            return Acks { held_back: None, now: Some(self.acknowledge(None)) };
+        }
+        let mut held_back = self.observe_ecn(segment);
+        if self.sacks.position(segment.seq) >= REPEATED_SACK_BLOCKS && self.compressed_acks > 0 {
+            held_back = Some(self.acknowledge(None));
+        }
+        let is_new = self.held.insert(segment.seq, u64::from(segment.len));
+        if self.sack_permitted {
+            self.sacks.add(segment.seq);
+        }
+        if !is_new {
+            return Acks { held_back, now: Some(self.report_duplicate(segment.seq)) };
+        }
+        self.unacked_news = true;
+        if self.sack_permitted {
+            // Without SACK every ACK must look like a duplicate, so the window stays.
+            self.grow_window(segment.len);
+            self.sizing.make_room(self.held_span());
+        }
+        let ack = if self.is_urgent() { Some(self.acknowledge(None)) } else { self.compress_ack(now) };
+        Acks { held_back, now: ack }
+    }
+
+    /// Delivers the run that the segment before `rcv_nxt` connected to.
+    fn deliver_held(&mut self) {
+        if let Some(run) = self.held.take(self.rcv_nxt) {
+            self.stats.delivered_segments += u64::from(run.end - run.start);
+            self.stats.delivered_bytes += run.bytes;
+            self.rcv_nxt = run.end;
+            self.sacks.forget_below(self.rcv_nxt);
+            self.ack_now |= self.held.is_empty();
+        }
+    }
+
+    /// Counts segment `seq` as a duplicate and reports it.
+    fn report_duplicate(&mut self, seq: u32) -> Ack {
+        self.stats.duplicate_segments += 1;
+        self.start_quick_acks(self.quick_acks_max);
+        let duplicate = SackBlock { start: seq, end: seq + 1 };
+        self.acknowledge(self.sack_permitted.then_some(duplicate))
+    }
+
+    /// Reads the ECN bits of new data. A delayed ACK of differently marked segments must leave first: returned.
+    #[inline]
+    fn observe_ecn(&mut self, segment: &Segment) -> Option<Ack> {
+        if segment.ecn == Ecn::NotEct && !self.ecn_seen {
+            return None;
+        }
+        self.observe_ecn_codepoint(segment)
+    }
+
+    fn observe_ecn_codepoint(&mut self, segment: &Segment) -> Option<Ack> {
+        self.accept_cwr(segment);
+        let is_marked = segment.ecn == Ecn::Ce;
+        if segment.ecn == Ecn::NotEct {
+            // A retransmission, most likely.
+            self.start_quick_acks(QUICK_ACKS_ECN);
+            return None;
+        }
+        self.ecn_seen = true;
+        match self.ecn_echo {
+            EcnEcho::Classic => {
+                if is_marked && !self.echo_congestion {
+                    self.echo_congestion = true;
+                    self.start_quick_acks(QUICK_ACKS_ECN);
+                }
+                None
+            }
+            EcnEcho::Dctcp => {
+                let changed = is_marked != self.echo_congestion;
+                let held_back = (changed && self.delayed_ack_at != Time::NEVER).then(|| self.acknowledge(None));
+                self.echo_congestion = is_marked;
+                self.ack_now |= changed;
+                held_back
+            }
+        }
+    }
+
+    /// The sender has answered the congestion echo. Its window may be down to one segment, so it is told at once.
+    #[inline]
+    fn accept_cwr(&mut self, segment: &Segment) {
+        if segment.cwr {
+            self.ack_now = true;
+            if self.ecn_echo == EcnEcho::Classic {
+                self.echo_congestion = false;
+            }
+        }
+    }
+
+    /// Lets the delayed-ACK time follow the gaps between segments in order.
+    #[inline]
+    fn adapt_to_gap(&mut self, now: Time) {
+        if self.last_data_at == Time::NEVER {
+            self.ato = self.delayed_ack_min;
+            self.allow_quick_acks(self.quick_acks_max);
+            self.sizing.start(now, self.base_rtt());
+        } else {
+            let gap = now.since(self.last_data_at);
+            let half_min = Duration::from_nanos(self.delayed_ack_min.as_nanos() / 2);
+            let half_ato = Duration::from_nanos(self.ato.as_nanos() / 2);
+            if gap <= half_min {
+                self.ato = half_ato + half_min;
+            } else if gap < self.ato {
+                self.ato = (half_ato + gap).min(self.rto());
+            } else if gap > self.rto() {
+                // The sender paused and may restart with a small window.
+                self.allow_quick_acks(self.quick_acks_max);
+            }
+        }
+        self.last_data_at = now;
+    }
+
+    #[inline]
+    fn grow_window(&mut self, len: u16) {
+        if self.sizing.grow(len, self.held.segments()) && self.quick_acks_max > 0 {
+            self.quick |= 1;
+        }
+    }
+
+    /// Allows up to `most` quick ACKs from now on.
+    fn allow_quick_acks(&mut self, most: u32) {
+        let window = self.window_edge - self.last_acked;
+        let quick = (window / 2).max(QUICK_ACKS_MIN).min(most).min(self.quick_acks_max);
+        self.quick = self.quick.max(quick);
+    }
+
+    fn start_quick_acks(&mut self, most: u32) {
+        self.allow_quick_acks(most);
+        self.ato = self.delayed_ack_min;
+    }
+
+    /// Whether new data is acknowledged without delay.
+    #[inline]
+    fn is_urgent(&self) -> bool {
+        self.rcv_nxt - self.last_acked >= self.ack_every || self.quick > 0 || self.ack_now
+    }
+
+    /// Arms the delayed-ACK timer, or acknowledges because it is about to expire.
+    #[inline]
+    fn delay_ack(&mut self, now: Time) -> Option<Ack> {
+        let mut ato = self.ato;
+        if ato > self.delayed_ack_min {
+            ato = ato.min(self.base_rtt().max(self.delayed_ack_min));
+        }
+        ato = ato.min(self.delayed_ack_max);
+        if self.delayed_ack_at <= now + Duration::from_nanos(ato.as_nanos() / 4) {
+            return Some(self.acknowledge(None));
+        }
+        self.delayed_ack_at = self.delayed_ack_at.min(self.jiffies.at_or_after(now + ato));
+        None
+    }
+
+    /// A duplicate ACK: sends it, or holds it back for a moment.
+    fn compress_ack(&mut self, now: Time) -> Option<Ack> {
+        if !self.sack_permitted || !self.compress_sacks || self.compressed_acks >= COMPRESSED_ACKS_MAX {
+            return Some(self.acknowledge(None));
+        }
+        if self.dup_acks_of != self.rcv_nxt {
+            self.dup_acks_of = self.rcv_nxt;
+            self.dup_acks = 0;
+        }
+        if self.dup_acks < UNCOMPRESSED_DUP_ACKS {
+            self.dup_acks += 1;
+            return Some(self.acknowledge(None));
+        }
+        if self.compressed_acks == 0 {
+            let share_of_rtt = Duration::from_nanos(self.base_rtt().as_nanos() / 100 * COMPRESSION_RTT_PERCENT);
+            self.compressed_ack_at = now + share_of_rtt.min(COMPRESSION_DELAY_MAX);
+        }
+        self.compressed_acks += 1;
+        None
+    }
+
+    /// Builds an ACK of everything so far. No other ACK is pending afterwards.
+    #[inline]
+    fn acknowledge(&mut self, duplicate: Option<SackBlock>) -> Ack {
+        let held = self.held.segments();
+        let window = match self.constant_window {
+            Some(window) => window.saturating_sub(held),
+            None => self.sizing.window(held),
+        };
+        self.window_edge = self.window_edge.max(self.rcv_nxt.saturating_add(window));
+        if self.sizing.is_scarce(held) {
+            self.quick = 0;
+        }
+        if self.unacked_news && self.quick > 0 {
+            self.quick -= 1;
+            if self.quick == 0 {
+                self.ato = self.delayed_ack_min;
+            }
+        }
+        self.unacked_news = false;
+        self.ack_now = false;
+        self.delayed_ack_at = Time::NEVER;
+        self.compressed_ack_at = Time::NEVER;
+        self.compressed_acks = 0;
+        self.last_acked = self.rcv_nxt;
+        self.stats.acks_sent += 1;
+        let mut ack = Ack {
+            ack: self.rcv_nxt,
+            sack: [SackBlock::default(); Ack::MAX_SACK_BLOCKS],
+            sack_count: 0,
+            ece: self.echo_congestion,
+            window: self.window_edge - self.rcv_nxt,
+            echo: self.recent_timestamp,
+        };
+        if duplicate.is_some() || !self.held.is_empty() {
+            self.sacks.write(duplicate, &mut ack);
+        }
+        ack
+    }
+
+    /// Round-trip time of the empty path.
+    #[inline]
+    fn base_rtt(&self) -> Duration {
+        match self.handshake_rtt {
+            Some(rtt) => rtt,
+            None => self.min_forward_delay * 2,
+        }
+    }
+
+    /// The retransmission timeout this end would use for its own data.
+    fn rto(&self) -> Duration {
+        let rtt = self.base_rtt();
+        rtt + (rtt * 2).max(self.rto_min)
+    }
+
+    /// Segments from the first gap to the end of what is held.
+    #[inline]
+    fn held_span(&self) -> u32 {
+        self.held.end().map_or(0, |end| end - self.rcv_nxt)
     }
 }
+
+#[cfg(test)]
+mod tests;

@@ -1,0 +1,64 @@
+//! The coarse clock of the kernel's ordinary timers.
+
+use dumbbell_units::Time;
+
+const NANOS_PER_SEC: u64 = 1_000_000_000;
+
+/// A clock with `hz` ticks a second; tick `n` begins at `n / hz` seconds.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct Jiffies {
+    hz: u64,
+    /// Nanoseconds of a tick when that is a whole number, else 0. Spares a division.
+    whole_tick: u64,
+}
+
+impl Jiffies {
+    /// `hz` 0 is an exact clock.
+    pub(super) fn new(hz: u32) -> Jiffies {
+        let hz = u64::from(hz);
+        let whole_tick = if hz > 0 && NANOS_PER_SEC.is_multiple_of(hz) { NANOS_PER_SEC / hz } else { 0 };
+        Jiffies { hz, whole_tick }
+    }
+
+    /// The first tick that does not begin before `time`.
+    #[inline]
+    pub(super) fn at_or_after(&self, time: Time) -> Time {
+        if self.hz == 0 {
+            return time;
+        }
+        let tick = time.as_nanos().saturating_mul(self.hz).div_ceil(NANOS_PER_SEC);
+        Time::from_nanos(match self.whole_tick {
+            0 => tick.saturating_mul(NANOS_PER_SEC).div_ceil(self.hz),
+            nanos => tick.saturating_mul(nanos),
+        })
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn at_or_after(hz: u32, nanos: u64) -> u64 {
+        Jiffies::new(hz).at_or_after(Time::from_nanos(nanos)).as_nanos()
+    }
+
+    #[test]
+    fn a_tick_begins_at_or_after_the_time() {
+        assert_eq!(at_or_after(1000, 40_000_000), 40_000_000);
+        assert_eq!(at_or_after(1000, 40_000_001), 41_000_000);
+        assert_eq!(at_or_after(250, 40_000_001), 44_000_000);
+        assert_eq!(at_or_after(100, 1), 10_000_000);
+    }
+
+    #[test]
+    fn ticks_that_are_no_whole_number_of_nanoseconds_do_not_drift() {
+        assert_eq!(at_or_after(300, 1), 3_333_334);
+        assert_eq!(at_or_after(300, 3_333_335), 6_666_667);
+        assert_eq!(at_or_after(300, 3_599_999_999_999), 3_600_000_000_000);
+    }
+
+    #[test]
+    fn zero_hertz_is_exact() {
+        assert_eq!(at_or_after(0, 12_345), 12_345);
+    }
+}

@@ -1,0 +1,139 @@
+//! Segments that wait for a gap before them to be filled.
+//!
+//! What arrives out of order is nearly always the continuation of the newest run, and what fills gaps is nearly always
+//! the segment in front of the oldest; both ends of the sorted queue are constant time. Everything else is a binary
+//! search. A run never touches its neighbour.
+
+use std::cmp::Ordering;
+use std::collections::VecDeque;
+
+/// Consecutive segments `start..end`.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) struct Run {
+    pub(super) start: u32,
+    pub(super) end: u32,
+    /// Payload of the run.
+    pub(super) bytes: u64,
+}
+
+/// Runs of segments beyond the first gap, in order.
+#[derive(Clone, Debug, Default)]
+pub(super) struct Reassembly {
+    runs: VecDeque<Run>,
+    segments: u32,
+}
+
+impl Reassembly {
+    #[inline]
+    pub(super) fn is_empty(&self) -> bool {
+        self.runs.is_empty()
+    }
+
+    /// Segments held.
+    #[inline]
+    pub(super) fn segments(&self) -> u32 {
+        self.segments
+    }
+
+    /// The segment after the highest one held; `None` when nothing is held.
+    #[inline]
+    pub(super) fn end(&self) -> Option<u32> {
+        self.runs.back().map(|run| run.end)
+    }
+
+    /// Keeps segment `seq`; false when it is held already.
+    pub(super) fn insert(&mut self, seq: u32, bytes: u64) -> bool {
+        let index = match self.runs.back_mut() {
+            Some(last) if seq < last.end => self.runs.partition_point(|run| run.start <= seq),
+            Some(last) if seq == last.end => {
+                last.end += 1;
+                last.bytes += bytes;
+                self.segments += 1;
+                return true;
+            }
+            _ => self.runs.len(),
+        };
+        // `index` is the first run that starts behind `seq`; the run before it may hold or touch `seq`.
+        let before = index.checked_sub(1).map(|i| self.runs[i].end.cmp(&seq));
+        let touches_next = self.runs.get(index).is_some_and(|next| next.start == seq + 1);
+        match (before, touches_next) {
+            (Some(Ordering::Greater), _) => return false,
+            (Some(Ordering::Equal), true) => {
+                if let Some(next) = self.runs.remove(index) {
+                    let run = &mut self.runs[index - 1];
+                    run.end = next.end;
+                    run.bytes += bytes + next.bytes;
+                }
+            }
+            (Some(Ordering::Equal), false) => {
+                let run = &mut self.runs[index - 1];
+                run.end += 1;
+                run.bytes += bytes;
+            }
+            (_, true) => {
+                let run = &mut self.runs[index];
+                run.start = seq;
+                run.bytes += bytes;
+            }
+            (_, false) => self.runs.insert(index, Run { start: seq, end: seq + 1, bytes }),
+        }
+        self.segments += 1;
+        true
+    }
+
+    /// Gives back the oldest run if it starts at `seq`.
+    pub(super) fn take(&mut self, seq: u32) -> Option<Run> {
+        let run = *self.runs.front().filter(|run| run.start == seq)?;
+        self.runs.pop_front();
+        self.segments -= run.end - run.start;
+        Some(run)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn runs(reassembly: &Reassembly) -> Vec<(u32, u32, u64)> {
+        reassembly.runs.iter().map(|run| (run.start, run.end, run.bytes)).collect()
+    }
+
+    #[test]
+    fn runs_extend_at_both_ends_and_merge_when_a_gap_closes() {
+        let mut held = Reassembly::default();
+        for seq in [5, 6, 9, 4, 12, 11] {
+            assert!(held.insert(seq, 10));
+        }
+        assert_eq!(runs(&held), [(4, 7, 30), (9, 10, 10), (11, 13, 20)]);
+        assert!(held.insert(10, 10));
+        assert!(held.insert(8, 10));
+        assert_eq!(runs(&held), [(4, 7, 30), (8, 13, 50)]);
+        assert!(held.insert(7, 3));
+        assert_eq!(runs(&held), [(4, 13, 83)]);
+        assert_eq!((held.segments(), held.end()), (9, Some(13)));
+    }
+
+    #[test]
+    fn a_segment_held_already_is_refused_wherever_it_lies_in_its_run() {
+        let mut held = Reassembly::default();
+        for seq in [3, 4, 5, 8, 9] {
+            held.insert(seq, 1);
+        }
+        for seq in [3, 4, 5, 8, 9] {
+            assert!(!held.insert(seq, 1), "{seq}");
+        }
+        assert_eq!(held.segments(), 5);
+    }
+
+    #[test]
+    fn only_the_run_at_the_gap_is_taken() {
+        let mut held = Reassembly::default();
+        for seq in [3, 4, 8] {
+            held.insert(seq, 100);
+        }
+        assert_eq!(held.take(2), None);
+        assert_eq!(held.take(3), Some(Run { start: 3, end: 5, bytes: 200 }));
+        assert_eq!(held.take(5), None);
+        assert_eq!((held.segments(), held.is_empty()), (1, false));
+    }
+}

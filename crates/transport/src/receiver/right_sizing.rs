@@ -1,0 +1,190 @@
+//! How a Linux receiver sizes its window (dynamic right-sizing).
+//!
+//! Two quantities grow. The *clamp* is what the receive buffer can hold: once per round trip the bytes the application
+//! read are compared with the best round so far, and if they beat it the buffer is made large enough for a sender that
+//! doubles again. The *limit* is what the receiver dares to advertise: it follows the clamp by two segments for every
+//! segment that arrives, so that a sudden large window cannot call a burst.
+//!
+//! While the limit grows, Linux acknowledges every segment instead of every second one. That decides the ACK pattern of
+//! slow start, so this model runs even when the advertised window is constant. `../shared/specs/tcp.md` section 15.4.
+
+use dumbbell_units::{Duration, Time};
+
+/// Window of the first ACK (a SYN-ACK's 45 segments of 1448 bytes).
+const INITIAL_WINDOW_BYTES: u64 = 65_160;
+/// Initial receive buffer (`tcp_rmem[1]`).
+const INITIAL_BUFFER_BYTES: u64 = 131_072;
+/// Share of the buffer that is payload, in 1/256: a 1448-byte segment from a virtual device occupies 2304 bytes.
+const PAYLOAD_SHARE_256: u64 = 160;
+/// Segments the first round is compared with (`TCP_INIT_CWND`).
+const INITIAL_BEST_SEGMENTS: u64 = 10;
+/// Segments smaller than this do not let the limit grow.
+const SMALLEST_GROWING_SEGMENT: u16 = 128;
+
+/// Window and buffer of one receiver, in segments.
+#[derive(Clone, Debug)]
+pub(super) struct RightSizing {
+    limit: u32,
+    clamp: u32,
+    largest: u32,
+    mss: u32,
+    /// Most bytes read by the application in one round trip.
+    best: u64,
+    /// Segments of two such round trips.
+    two_rounds: u32,
+    /// Bytes delivered when the current round began.
+    round_start_bytes: u64,
+    round_start: Time,
+    /// Earliest end of the current round: later when the round-trip time has grown.
+    round_due: Time,
+}
+
+impl RightSizing {
+    /// A buffer of Linux's initial size that may grow to a window of `largest` segments of `mss` bytes.
+    pub(super) fn new(mss: u32, largest: u32) -> RightSizing {
+        let segments = |bytes: u64| ((bytes / u64::from(mss)) as u32).clamp(1, largest);
+        let limit = segments(INITIAL_WINDOW_BYTES);
+        RightSizing {
+            limit,
+            clamp: segments(INITIAL_BUFFER_BYTES * PAYLOAD_SHARE_256 / 256).max(limit),
+            largest,
+            mss,
+            best: INITIAL_BEST_SEGMENTS * u64::from(mss),
+            two_rounds: (2 * INITIAL_BEST_SEGMENTS as u32).min(largest),
+            round_start_bytes: 0,
+            round_start: Time::ZERO,
+            round_due: Time::NEVER,
+        }
+    }
+
+    /// Segments the receiver is willing to take beyond the first gap while it holds `held` segments behind it.
+    #[inline]
+    pub(super) fn window(&self, held: u32) -> u32 {
+        self.limit.min(self.clamp.saturating_sub(held))
+    }
+
+    /// Whether `held` segments fill more than half the buffer.
+    #[inline]
+    pub(super) fn is_scarce(&self, held: u32) -> bool {
+        2 * u64::from(held) > u64::from(self.clamp)
+    }
+
+    /// A segment of `len` bytes arrived; true when the limit grew.
+    #[inline]
+    pub(super) fn grow(&mut self, len: u16, held: u32) -> bool {
+        if u64::from(self.limit) + u64::from(held) >= u64::from(self.clamp) || len < SMALLEST_GROWING_SEGMENT {
+            return false;
+        }
+        self.limit = (self.limit + 2).min(self.clamp - held);
+        true
+    }
+
+    /// The first data arrived at `now`.
+    pub(super) fn start(&mut self, now: Time, rtt: Duration) {
+        self.round_start = now;
+        self.round_due = now + rtt;
+    }
+
+    /// Whether the round is over as far as one can tell without measuring the round-trip time.
+    #[inline]
+    pub(super) fn is_due(&self, now: Time) -> bool {
+        now >= self.round_due
+    }
+
+    /// Ends the round if it has lasted a round trip. `delivered` counts all bytes the application has read, and `span`
+    /// the segments from the first gap to the end of the held ones.
+    pub(super) fn end_round(&mut self, now: Time, rtt: Duration, delivered: u64, span: u32) {
+        if now < self.round_start + rtt {
+            return;
+        }
+        let read = delivered - self.round_start_bytes;
+        if read > self.best {
+            let (read, best) = (u128::from(read), u128::from(self.best));
+            let growth = if rtt >= Duration::from_millis(1) {
+                4 * read * (read - best) / best
+            } else {
+                2 * read * u128::from(rtt.as_micros()) / 1_000
+            };
+            let target = self.segments(2 * read + growth);
+            self.clamp = self.clamp.max(target.saturating_add(span).min(self.largest));
+            self.two_rounds = self.segments(2 * read);
+            self.best = read as u64;
+        }
+        self.round_start_bytes = delivered;
+        self.round_start = now;
+        self.round_due = now + rtt;
+    }
+
+    /// Data out of order spans `span` segments: they need room beside two of the best rounds.
+    #[inline]
+    pub(super) fn make_room(&mut self, span: u32) {
+        self.clamp = self.clamp.max(self.two_rounds.saturating_add(span).min(self.largest));
+    }
+
+    fn segments(&self, bytes: u128) -> u32 {
+        (bytes / u128::from(self.mss)).min(u128::from(self.largest)) as u32
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    const RTT: Duration = Duration::from_millis(40);
+
+    #[test]
+    fn the_limit_starts_at_65160_bytes_and_takes_six_segments_to_reach_the_initial_buffer() {
+        let mut sizing = RightSizing::new(1448, 20_000);
+        assert_eq!(sizing.window(0), 45);
+        assert_eq!((0..100).filter(|_| sizing.grow(1448, 0)).count(), 6);
+        assert_eq!(sizing.window(0), 56);
+    }
+
+    #[test]
+    fn a_round_that_doubles_makes_room_for_two_more_doublings() {
+        let mut sizing = RightSizing::new(1000, 20_000);
+        sizing.start(Time::ZERO, RTT);
+        sizing.end_round(Time::ZERO + RTT, RTT, 20_000, 0);
+        // 2·20 kB + 4·20 kB·(20 − 10)/10 = 120 kB
+        while sizing.grow(1000, 0) {}
+        assert_eq!(sizing.window(0), 120);
+        // A round that is no better changes nothing.
+        sizing.end_round(Time::ZERO + RTT * 2, RTT, 40_000, 0);
+        assert!(!sizing.grow(1000, 0));
+    }
+
+    #[test]
+    fn a_round_lasts_as_long_as_the_round_trip_at_its_end() {
+        let mut sizing = RightSizing::new(1000, 20_000);
+        sizing.start(Time::ZERO, RTT);
+        let now = Time::ZERO + RTT;
+        assert!(sizing.is_due(now) && !sizing.is_due(Time::from_nanos(39_999_999)));
+        sizing.end_round(now, RTT * 2, 50_000, 0);
+        assert_eq!(sizing.clamp, 81);
+        sizing.end_round(now + RTT, RTT * 2, 50_000, 0);
+        assert_eq!(sizing.clamp, 900);
+    }
+
+    #[test]
+    fn below_a_millisecond_growth_is_proportional_to_the_round_trip() {
+        let rtt = Duration::from_micros(500);
+        let mut sizing = RightSizing::new(1000, 20_000);
+        sizing.start(Time::ZERO, rtt);
+        sizing.end_round(Time::ZERO + rtt, rtt, 100_000, 0);
+        while sizing.grow(1000, 0) {}
+        assert_eq!(sizing.window(0), 300);
+    }
+
+    #[test]
+    fn held_data_takes_window_and_the_buffer_follows_its_span_up_to_the_largest_window() {
+        let mut sizing = RightSizing::new(1448, 100);
+        while sizing.grow(1448, 0) {}
+        assert_eq!(sizing.window(20), 36);
+        assert!(!sizing.is_scarce(28) && sizing.is_scarce(29));
+        sizing.make_room(60);
+        assert_eq!(sizing.window(20), 56);
+        sizing.make_room(1_000_000);
+        while sizing.grow(1448, 0) {}
+        assert_eq!(sizing.window(0), 100);
+    }
+}

@@ -1,0 +1,116 @@
+//! Which blocks a receiver reports, and in which order (RFC 2018 section 4).
+//!
+//! The list remembers the four blocks that changed last, newest first, and forgets the oldest one when a fifth appears.
+//! It is not the list of held runs: a run whose block was forgotten comes back only when it changes again, and then with
+//! the part that changed, as in Linux.
+
+use crate::{Ack, SackBlock};
+
+/// Most recently changed blocks, newest first.
+#[derive(Clone, Debug, Default)]
+pub(super) struct SackList {
+    blocks: [SackBlock; SackList::CAPACITY],
+    len: u8,
+}
+
+impl SackList {
+    const CAPACITY: usize = 4;
+
+    fn blocks(&self) -> &[SackBlock] {
+        &self.blocks[..usize::from(self.len)]
+    }
+
+    /// Position of the block that holds or touches segment `seq`; the number of blocks when there is none.
+    pub(super) fn position(&self, seq: u32) -> usize {
+        self.blocks()
+            .iter()
+            .position(|block| block.start <= seq + 1 && seq <= block.end)
+            .unwrap_or(usize::from(self.len))
+    }
+
+    /// Segment `seq` arrived: its block moves to the front, together with any other block it now touches.
+    pub(super) fn add(&mut self, seq: u32) {
+        let mut front = SackBlock { start: seq, end: seq + 1 };
+        let old = self.blocks;
+        let mut len = 0;
+        for &block in &old[..usize::from(self.len)] {
+            if block.start <= front.end && front.start <= block.end {
+                front = SackBlock { start: block.start.min(front.start), end: block.end.max(front.end) };
+            } else if len + 1 < SackList::CAPACITY {
+                self.blocks[len + 1] = block;
+                len += 1;
+            }
+        }
+        self.blocks[0] = front;
+        self.len = len as u8 + 1;
+    }
+
+    /// Everything below `ack` is acknowledged: blocks there are no longer news.
+    pub(super) fn forget_below(&mut self, ack: u32) {
+        let old = self.blocks;
+        let mut len = 0;
+        for &block in old[..usize::from(self.len)].iter().filter(|block| block.end > ack) {
+            self.blocks[len] = block;
+            len += 1;
+        }
+        self.len = len as u8;
+    }
+
+    /// Writes the SACK option: the duplicate first if there is one, then as many blocks as fit.
+    #[inline]
+    pub(super) fn write(&self, duplicate: Option<SackBlock>, ack: &mut Ack) {
+        let mut count = 0;
+        for block in duplicate.into_iter().chain(self.blocks().iter().copied()).take(Ack::MAX_SACK_BLOCKS) {
+            ack.sack[count] = block;
+            count += 1;
+        }
+        ack.sack_count = count as u8;
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn list(segments: impl IntoIterator<Item = u32>) -> SackList {
+        let mut list = SackList::default();
+        for seq in segments {
+            list.add(seq);
+        }
+        list
+    }
+
+    fn pairs(list: &SackList) -> Vec<(u32, u32)> {
+        list.blocks().iter().map(|block| (block.start, block.end)).collect()
+    }
+
+    #[test]
+    fn the_block_that_changed_last_comes_first() {
+        assert_eq!(pairs(&list([2, 3, 6, 9])), [(9, 10), (6, 7), (2, 4)]);
+        assert_eq!(pairs(&list([2, 3, 6, 9, 4])), [(2, 5), (9, 10), (6, 7)]);
+    }
+
+    #[test]
+    fn blocks_that_touch_become_one() {
+        assert_eq!(pairs(&list([2, 4, 8, 3])), [(2, 5), (8, 9)]);
+    }
+
+    #[test]
+    fn a_fifth_block_pushes_out_the_oldest() {
+        assert_eq!(pairs(&list([1, 3, 5, 7, 9])), [(9, 10), (7, 8), (5, 6), (3, 4)]);
+    }
+
+    #[test]
+    fn a_forgotten_block_comes_back_with_the_part_that_changed() {
+        assert_eq!(pairs(&list([1, 2, 4, 6, 8, 10, 3])), [(3, 5), (10, 11), (8, 9), (6, 7)]);
+    }
+
+    #[test]
+    fn acknowledged_blocks_disappear() {
+        let mut list = list([2, 6, 9]);
+        list.forget_below(7);
+        assert_eq!(pairs(&list), [(9, 10)]);
+        list.forget_below(10);
+        assert_eq!(pairs(&list), []);
+    }
+}
