@@ -13,7 +13,7 @@ from dumbbell import _core, experiment, storage
 from dumbbell.experiment import Source
 from dumbbell.parallel import run_points
 from dumbbell.progress import progress_bar
-from dumbbell.results import META, SWEEP_META, Meta, Result, SweepResult, load_result
+from dumbbell.results import META, SWEEP_META, Meta, Result, SweepResult, load_result, point_folder
 from dumbbell.tables import Table
 
 
@@ -104,7 +104,7 @@ class Sweep:
             rows[index] = result.meta, result.flows, result.links
             if each is not None:
                 each(index, result)
-        joined = SweepResult.of([rows[index] for index in range(len(self.points))])
+        joined = SweepResult.of([rows[index] for index in range(len(self.points))], self._out)
         if self._out is not None:
             joined.write_tables(self._out)
         return joined
@@ -128,7 +128,7 @@ class Sweep:
                     yield index, result
 
     def _folder(self, point: _core.Point) -> Path | None:
-        return None if self._out is None else self._out / "points" / point.content_hash[:16]
+        return None if self._out is None else point_folder(self._out, point.content_hash)
 
 
 def _claim(out: Path) -> None:

@@ -136,7 +136,7 @@ def convergence_time(
     times, matrix = _series(t, rates)
     sliding = _sliding_means(matrix, _bins(times, window_s))
     fair = np.broadcast_to(np.asarray(fair_share, dtype=np.float64), (matrix.shape[0],))[:, np.newaxis]
-    near = (np.abs(sliding - fair) <= epsilon * fair * (1 + 1e-12)).all(axis=0)
+    near: NDArray[np.bool_] = np.all(np.abs(sliding - fair) <= epsilon * fair * (1 + 1e-12), axis=0)
     return _first_held(times, near, start_s, hold_s)
 
 
@@ -168,8 +168,8 @@ def equilibrium_time(
     width = _bins(times, window_s)
     final = float(used[0, -_bins(times, hold_s) :].mean())
     fairness = np.array([jain(column) or 0.0 for column in _sliding_means(matrix, width).T])
-    settled = np.logical_and(fairness >= threshold, _sliding_means(used, width)[0] >= threshold * final)
-    return _first_held(times, settled, float(times[0]), hold_s)
+    busy = _sliding_means(used, width)[0] >= threshold * final
+    return _first_held(times, np.logical_and(fairness >= threshold, busy), float(times[0]), hold_s)
 
 
 def rise_time(

@@ -118,14 +118,16 @@ class SweepResult:
     flows: Table
     links: Table
     points: Sequence[Meta]
+    folder: Path | None = None
+    """Where the points are on disk, if they are."""
 
     @classmethod
-    def of(cls, runs: Sequence[tuple[Meta, Table, Table]]) -> SweepResult:
+    def of(cls, runs: Sequence[tuple[Meta, Table, Table]], folder: Path | None = None) -> SweepResult:
         """Joins runs, each with its flows and links, into one table, in the order given."""
         points = [meta for meta, _, _ in runs]
         flows = _joined(points, [flows.to_polars() for _, flows, _ in runs])
         links = _joined(points, [links.to_polars() for _, _, links in runs])
-        return cls(Table(flows), Table(links), points)
+        return cls(Table(flows), Table(links), points, folder)
 
     @cached_property
     def axes(self) -> list[str]:
@@ -138,6 +140,12 @@ class SweepResult:
         from dumbbell.plots import SweepPlots
 
         return SweepPlots(self)
+
+    def load(self, point: Meta) -> Result:
+        """The whole result of a point, with its time series, from the sweep's directory."""
+        if self.folder is None:
+            raise ValueError("this sweep was not written to a directory; run it with out")
+        return load_result(point_folder(self.folder, point.content_hash))
 
     def write_tables(self, folder: Path) -> None:
         """Writes the joined tables into an existing sweep directory, each whole or not at all."""
@@ -174,7 +182,13 @@ def load_sweep(folder: str | Path) -> SweepResult:
         Table(pl.read_parquet(source / "flows.parquet")),
         Table(pl.read_parquet(source / "links.parquet")),
         [Meta(**point) for point in content["points"]],
+        source,
     )
+
+
+def point_folder(sweep: Path, content_hash: str) -> Path:
+    """Where a sweep's directory keeps a point."""
+    return sweep / "points" / content_hash[:16]
 
 
 def _joined(points: Sequence[Meta], frames: Sequence[pl.DataFrame]) -> pl.DataFrame:

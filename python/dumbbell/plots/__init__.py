@@ -10,9 +10,12 @@ from dumbbell.plots import summary, timeseries
 from dumbbell.plots.style import FORMATS, Format, Picture
 
 if TYPE_CHECKING:
-    from dumbbell.results import Result, SweepResult
+    from dumbbell.results import Meta, Result, SweepResult
 
 __all__ = ["FORMATS", "Format", "Picture", "ResultPlots", "SweepPlots", "draw"]
+
+MAX_OVERLAID = 3
+"""Up to this many runs can be told apart when they lie over each other."""
 
 
 class ResultPlots:
@@ -23,7 +26,7 @@ class ResultPlots:
 
     def overview(self) -> Picture:
         """Goodput, RTT, queue, and cwnd with in-flight data against the BDP, on one time axis."""
-        return timeseries.overview(self._result)
+        return timeseries.overview([self._result])
 
     def series(self, column: str) -> Picture:
         """One column of ``series`` over time, a line a flow."""
@@ -45,8 +48,13 @@ class SweepPlots:
     """Pictures of a sweep."""
 
     def __init__(self, sweep: SweepResult) -> None:
+        self._sweep = sweep
         self._flows = sweep.flows.to_polars()
         self._axes = sweep.axes
+
+    def overview(self) -> Picture:
+        """The first repetition of every point, over each other on one time axis; needs the sweep's directory."""
+        return timeseries.overview([self._sweep.load(point) for point in self._firsts()])
 
     def tradeoff(self, delay: str = "p95_rtt_ms") -> Picture:
         """Goodput against delay, a mark a flow and run; up and to the right is better."""
@@ -56,9 +64,14 @@ class SweepPlots:
         """Goodput against random loss, with the 95 % interval over repetitions."""
         return summary.loss_curve(self._flows, self._axes, axis)
 
+    def _firsts(self) -> list[Meta]:
+        return [point for point in self._sweep.points if point.repeat == 0]
+
     def suitable(self) -> dict[str, Picture]:
         """The pictures that make sense for this sweep, by name."""
         pictures = {"tradeoff": self.tradeoff()}
+        if self._sweep.folder is not None and len(self._firsts()) <= MAX_OVERLAID:
+            pictures["overview"] = self.overview()
         loss = next((axis for axis in self._axes if axis.endswith("loss")), None)
         if loss is not None:
             pictures["loss-curve"] = self.loss_curve(loss)

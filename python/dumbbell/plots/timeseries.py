@@ -1,7 +1,8 @@
-"""Pictures of one run over time."""
+"""Pictures of runs over time."""
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
@@ -47,10 +48,13 @@ class _Line:
     samples: pl.DataFrame
 
 
-def overview(result: Result) -> Picture:
-    """Goodput, RTT, bottleneck queue, and cwnd with in-flight data against the BDP, on one time axis."""
-    lines = _lines(result)
-    bottleneck, link = _bottleneck(result)
+def overview(results: Sequence[Result]) -> Picture:
+    """Goodput, RTT, bottleneck queue, and cwnd with in-flight data against the BDP, on one time axis.
+
+    Several runs of the same path lie over each other.
+    """
+    lines = _lines(results)
+    _, link = _bottleneck(results[0])
     with picture(7.2, 8.2) as figure:
         rate, rtt, queue, window = figure.subplots(4, 1, sharex=True, height_ratios=[1.1, 1, 0.8, 1.2])
         _draw(rate, lines, "goodput_mbps", points=RATE_POINTS)
@@ -58,10 +62,10 @@ def overview(result: Result) -> Picture:
         if capacity is not None:
             _reference(rate, capacity, f"capacity {capacity:.3g}")
         _draw(rtt, lines, "srtt_ms")
-        base_rtt = _base_rtt(result)
+        base_rtt = _base_rtt(results[0])
         if base_rtt is not None:
             _reference(rtt, base_rtt, f"base {base_rtt:.3g}")
-        _draw_queue(queue, result, bottleneck)
+        _draw_queue(queue, results, lines)
         _draw(window, lines, "cwnd")
         _draw(window, lines, "inflight", faint=True)
         if capacity is not None and base_rtt is not None:
@@ -86,7 +90,7 @@ def overview(result: Result) -> Picture:
 
 def series(result: Result, column: str) -> Picture:
     """One column of ``series`` over time, a line a flow."""
-    lines = _lines(result)
+    lines = _lines([result])
     if column not in result.series.columns:
         raise ValueError(f"no column {column!r} in series; there are {', '.join(result.series.columns)}")
     with picture(7.2, 3.4) as figure:
@@ -99,17 +103,20 @@ def series(result: Result, column: str) -> Picture:
     return figure
 
 
-def _lines(result: Result) -> list[_Line]:
-    import polars as pl
-
-    samples = result.series.to_polars()
-    if samples.height == 0:
-        raise ValueError("this run recorded no time series; set record.series = true in the experiment")
-    flows = result.flows.to_polars().select("cc", "label").rows()
-    chosen = looks(flows)
-    parts = samples.partition_by("flow", as_dict=True, maintain_order=True)
-    empty = samples.filter(pl.lit(False))
-    return [_Line(kind[1], chosen[kind], parts.get((index,), empty)) for index, kind in enumerate(flows)]
+def _lines(results: Sequence[Result]) -> list[_Line]:
+    kinds = [flow for result in results for flow in result.flows.to_polars().select("cc", "label").rows()]
+    chosen = looks(kinds)
+    lines = []
+    for result in results:
+        samples = result.series.to_polars()
+        if samples.height == 0:
+            raise ValueError("this run recorded no time series; set record.series = true in the experiment")
+        parts = samples.partition_by("flow", as_dict=True, maintain_order=True)
+        flows = result.flows.to_polars().select("cc", "label").rows()
+        lines += [
+            _Line(kind[1], chosen[kind], parts.get((index,), samples.clear())) for index, kind in enumerate(flows)
+        ]
+    return lines
 
 
 def _bottleneck(result: Result) -> tuple[int, dict[str, Any]]:
@@ -150,15 +157,22 @@ def _draw(axes: Axes, lines: list[_Line], column: str, *, faint: bool = False, p
         axes.plot(t, values, **line.look.line(**weight, **marks))
 
 
-def _draw_queue(axes: Axes, result: Result, bottleneck: int) -> None:
+def _draw_queue(axes: Axes, results: Sequence[Result], lines: list[_Line]) -> None:
+    """The queue as an area; of several runs as lines in the look of their first flow."""
     import polars as pl
 
-    samples = result.link_series.to_polars()
-    if samples.height:
-        samples = samples.filter(pl.col("link") == bottleneck)
-        t, queue = samples["t_s"].to_numpy(), samples["queue_bytes"].cast(float).to_numpy() / 1e3
-        axes.fill_between(t, queue, color="#999999", alpha=0.5, linewidth=0)
-        axes.plot(t, queue, color=INK, linewidth=0.8)
+    first_flow = 0
+    for result in results:
+        samples = result.link_series.to_polars()
+        if samples.height:
+            samples = samples.filter(pl.col("link") == _bottleneck(result)[0])
+            t, queue = samples["t_s"].to_numpy(), samples["queue_bytes"].cast(float).to_numpy() / 1e3
+            if len(results) == 1:
+                axes.fill_between(t, queue, color="#999999", alpha=0.5, linewidth=0)
+                axes.plot(t, queue, color=INK, linewidth=0.8)
+            else:
+                axes.plot(t, queue, **lines[first_flow].look.line(linewidth=1.0))
+        first_flow += len(result.flows)
 
 
 def _reference(axes: Axes, value: float, label: str) -> None:
