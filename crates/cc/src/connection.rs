@@ -1,6 +1,6 @@
 //! What a controller sees of the connection it governs, and the sample it gets with every ACK.
 
-use dumbbell_units::Time;
+use dumbbell_units::{Duration, Time};
 
 /// The congestion-avoidance states of a Linux sender, in their order of severity.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord, Hash)]
@@ -119,7 +119,7 @@ impl Connection {
             pacing_rate: 0,
             max_pacing_rate: u64::MAX,
             pacing_shift: 10,
-            gso_max_bytes: 65_216,
+            gso_max_bytes: 65_215,
             paced: false,
             next_departure: Time::ZERO,
             packets_out: 0,
@@ -146,6 +146,13 @@ impl Connection {
     #[inline]
     pub fn in_flight(&self) -> u32 {
         self.packets_out + self.retrans_out - self.sacked_out - self.lost_out
+    }
+
+    /// Ticks of the coarse clock that cover `span`: rounded up, as the kernel's `msecs_to_jiffies` does.
+    #[inline]
+    pub fn ticks(&self, span: Duration) -> u32 {
+        let ticks = span.as_micros().saturating_mul(u64::from(self.hz)).div_ceil(1_000_000);
+        u32::try_from(ticks).unwrap_or(u32::MAX)
     }
 
     /// Below the slow-start threshold (`tcp_in_slow_start`).

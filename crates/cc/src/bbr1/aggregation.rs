@@ -1,0 +1,109 @@
+//! The allowance for aggregated ACKs.
+//!
+//! Links that deliver in aggregates (Wi-Fi, cable) and receivers that batch ACKs leave pauses in which a window of two
+//! BDP runs dry. How many packets were acknowledged beyond what the bandwidth explains, at most over the last rounds,
+//! is added to the window once the pipe is full.
+
+use super::bandwidth::{has_rate, packets_in};
+use super::{Aggregation, Bbr1};
+use crate::minmax::MaxFilter;
+use crate::{Connection, RateSample};
+
+/// The highest age in rounds a slot can count to (a 5-bit field in the kernel).
+const MAX_AGE: u32 = 31;
+
+/// State of the measurement.
+#[derive(Clone, Debug, Default)]
+pub(super) struct AckAggregation {
+    /// Maximum excess in packets of the current and the previous slot.
+    pub(super) slots: [u32; 2],
+    /// Maximum excess over a window of rounds, in place of the slots.
+    filter: MaxFilter,
+    slot: usize,
+    slot_age: u32,
+    /// Packets acknowledged in the current epoch.
+    pub(super) epoch_acked: u32,
+    /// Start of the epoch in microseconds.
+    pub(super) epoch_start_us: u64,
+}
+
+impl AckAggregation {
+    /// The largest excess remembered, in packets.
+    #[inline]
+    pub(super) fn max(&self) -> u32 {
+        self.slots[0].max(self.slots[1]).max(self.filter.max())
+    }
+}
+
+impl Bbr1 {
+    /// Measures how far this ACK runs ahead of the bandwidth.
+    pub(super) fn update_aggregation(&mut self, connection: &Connection, sample: &RateSample) {
+        if self.parameters.aggregation_gain.numerator() == 0 || sample.acked_sacked == 0 || !has_rate(sample) {
+            return;
+        }
+        match self.parameters.aggregation {
+            Aggregation::Linux => self.update_slots(connection, sample.acked_sacked),
+            Aggregation::Quic => self.update_filter(connection, sample.acked_sacked),
+            Aggregation::Off => {}
+        }
+    }
+
+    fn update_slots(&mut self, connection: &Connection, acked: u32) {
+        let mut expected = self.expected_in_epoch(connection);
+        let state = &mut self.aggregation;
+        if self.round.started {
+            state.slot_age = (state.slot_age + 1).min(MAX_AGE);
+            if state.slot_age >= self.parameters.aggregation_window_rounds {
+                state.slot_age = 0;
+                state.slot ^= 1;
+                state.slots[state.slot] = 0;
+            }
+        }
+        let limit = self.parameters.aggregation_epoch_packets;
+        // When the ACKs no longer run ahead, a new burst may begin.
+        if u64::from(state.epoch_acked) <= expected || state.epoch_acked.saturating_add(acked) >= limit {
+            state.epoch_acked = 0;
+            state.epoch_start_us = connection.delivered_mstamp_us;
+            expected = 0;
+        }
+        state.epoch_acked = state.epoch_acked.saturating_add(acked).min(limit - 1);
+        let excess = u64::from(state.epoch_acked).saturating_sub(expected).min(u64::from(connection.cwnd)) as u32;
+        let slot = &mut state.slots[state.slot];
+        *slot = (*slot).max(excess);
+    }
+
+    fn update_filter(&mut self, connection: &Connection, acked: u32) {
+        let expected = self.expected_in_epoch(connection);
+        let state = &mut self.aggregation;
+        if u64::from(state.epoch_acked) <= expected {
+            state.epoch_acked = acked;
+            state.epoch_start_us = connection.delivered_mstamp_us;
+            return;
+        }
+        state.epoch_acked = state.epoch_acked.saturating_add(acked);
+        let excess = u64::from(state.epoch_acked).saturating_sub(expected);
+        let excess = u32::try_from(excess).unwrap_or(u32::MAX);
+        state.filter.update(self.parameters.aggregation_window_rounds, self.round.count, excess);
+    }
+
+    /// Packets that the bandwidth explains since the epoch began.
+    fn expected_in_epoch(&self, connection: &Connection) -> u64 {
+        let elapsed_us = connection.delivered_mstamp_us.saturating_sub(self.aggregation.epoch_start_us);
+        let resolution_us = self.parameters.aggregation_resolution.as_micros();
+        let elapsed_us = if resolution_us > 1 { elapsed_us - elapsed_us % resolution_us } else { elapsed_us };
+        packets_in(self.bw(), elapsed_us)
+    }
+
+    /// Packets to add to the window.
+    pub(super) fn aggregation_allowance(&self) -> u64 {
+        if !self.full_pipe.reached {
+            return 0;
+        }
+        let excess = self.parameters.aggregation_gain.of(u64::from(self.aggregation.max()));
+        match self.parameters.aggregation {
+            Aggregation::Linux => excess.min(packets_in(self.bw(), self.parameters.aggregation_cap.as_micros())),
+            Aggregation::Quic => excess,
+            Aggregation::Off => 0,
+        }
+    }
+}

@@ -1,0 +1,138 @@
+//! PROBE_BW: the gain cycle.
+//!
+//! Phase 0 sends faster than the bandwidth to see whether there is more, phase 1 sends slower to drain what that left in
+//! the queue, the others cruise. Flows enter at a random phase so that they do not probe in step, never at phase 1,
+//! which would drain a queue that is not theirs.
+
+use super::{Bbr1, CycleClock, CyclePolicy, InFlight, Mode};
+use crate::parameters::Gain;
+use crate::{Connection, RateSample};
+
+/// The phases with a role of their own.
+const PROBE: usize = 0;
+const DRAIN: usize = 1;
+const CRUISE: usize = 2;
+
+/// State of the gain cycle.
+#[derive(Clone, Debug, Default)]
+pub(super) struct Cycle {
+    /// Current phase.
+    pub(super) index: usize,
+    /// When the phase began (with random cycle lengths: when the cycle began), in microseconds.
+    pub(super) start_us: u64,
+    /// The draining gain, held beyond its phase.
+    held_gain: Option<Gain>,
+    /// Random length of the cycle in minimum round-trip times.
+    length: u32,
+}
+
+impl Bbr1 {
+    /// Pacing gain of the current phase.
+    #[inline]
+    pub(super) fn phase_gain(&self) -> Gain {
+        self.cycle.held_gain.unwrap_or(self.parameters.cycle_gains[self.cycle.index])
+    }
+
+    /// Enters PROBE_BW at a random phase.
+    pub(super) fn enter_probe_bw(&mut self, connection: &Connection) {
+        self.mode = Mode::ProbeBw;
+        self.cycle.held_gain = None;
+        let last = self.parameters.cycle_gains.len() - 1;
+        self.cycle.index = last - self.rng.below(self.parameters.cycle_random_phases) as usize;
+        self.next_phase(connection);
+        if let Some(phase) = self.forced_phase.take() {
+            self.cycle.index = phase;
+        }
+    }
+
+    fn next_phase(&mut self, connection: &Connection) {
+        let next = self.cycle.index + 1;
+        self.cycle.index = if next == self.parameters.cycle_gains.len() { 0 } else { next };
+        self.cycle.start_us = self.cycle_now(connection);
+    }
+
+    fn cycle_now(&self, connection: &Connection) -> u64 {
+        match self.parameters.cycle_clock {
+            CycleClock::Delivered => connection.delivered_mstamp_us,
+            CycleClock::Now => connection.mstamp_us,
+        }
+    }
+
+    /// Moves to the next phase when its time has come.
+    pub(super) fn update_cycle(&mut self, connection: &Connection, sample: &RateSample) {
+        if self.mode != Mode::ProbeBw || (self.parameters.policer_freezes_cycle && self.policer.in_use) {
+            return;
+        }
+        match self.parameters.cycle_policy {
+            CyclePolicy::Timed => {
+                if self.phase_is_over(connection, sample) {
+                    self.next_phase(connection);
+                }
+            }
+            CyclePolicy::TimedDrain => {
+                if self.phase_is_over(connection, sample) {
+                    let gain = self.pacing_gain;
+                    self.next_phase(connection);
+                    let cruises = self.parameters.cycle_gains[self.cycle.index] == Gain::ONE;
+                    let keeps_draining = gain < Gain::ONE && cruises && !self.is_drained(connection, sample);
+                    self.cycle.held_gain = keeps_draining.then_some(gain);
+                }
+            }
+            CyclePolicy::RandomLength => self.update_random_cycle(connection, sample),
+        }
+    }
+
+    /// Tests use the gain that was applied until now, which differs from the phase's while a policer's rate is in use.
+    fn phase_is_over(&self, connection: &Connection, sample: &RateSample) -> bool {
+        let elapsed_us = self.cycle_now(connection).saturating_sub(self.cycle.start_us);
+        let lasted_a_round_trip = elapsed_us > u64::from(self.min_rtt.rtt_us);
+        if self.pacing_gain == Gain::ONE {
+            lasted_a_round_trip
+        } else if self.pacing_gain > Gain::ONE {
+            // Until the queue has really been probed: in small buffers a loss is the answer.
+            lasted_a_round_trip
+                && (sample.losses > 0
+                    || self.in_network(connection, sample.prior_in_flight)
+                        >= self.inflight_target(connection, self.max_bw(), self.pacing_gain))
+        } else {
+            lasted_a_round_trip || self.is_drained(connection, sample)
+        }
+    }
+
+    /// At most one BDP is in flight.
+    fn is_drained(&self, connection: &Connection, sample: &RateSample) -> bool {
+        self.in_network(connection, self.cycle_in_flight(connection, sample))
+            <= self.inflight_target(connection, self.max_bw(), Gain::ONE)
+    }
+
+    fn cycle_in_flight(&self, connection: &Connection, sample: &RateSample) -> u32 {
+        match self.parameters.cycle_in_flight {
+            InFlight::Prior => sample.prior_in_flight,
+            InFlight::Current => connection.in_flight(),
+        }
+    }
+
+    /// Probe, drain, cruise within a cycle of random length. The cycle's start does not move with its phases.
+    fn update_random_cycle(&mut self, connection: &Connection, sample: &RateSample) {
+        let elapsed_us = self.cycle_now(connection).saturating_sub(self.cycle.start_us);
+        let min_rtt_us = u64::from(self.min_rtt.rtt_us);
+        if elapsed_us > u64::from(self.cycle.length) * min_rtt_us {
+            let phases = self.parameters.cycle_gains.len() as u32;
+            self.cycle.start_us = self.cycle_now(connection);
+            self.cycle.length = phases - self.rng.below(self.parameters.cycle_random_phases);
+            self.cycle.index = PROBE;
+        } else if self.pacing_gain < Gain::ONE {
+            if self.is_drained(connection, sample) {
+                self.cycle.index = CRUISE;
+            }
+        } else if self.pacing_gain > Gain::ONE && elapsed_us > min_rtt_us {
+            let in_flight = self.in_network(connection, self.cycle_in_flight(connection, sample));
+            let probed =
+                in_flight >= self.inflight_target(connection, self.max_bw(), self.parameters.cycle_gains[PROBE]);
+            // An application that has no more data, now or in this sample, will not probe.
+            if probed || sample.losses > 0 || sample.is_app_limited || connection.app_limited != 0 {
+                self.cycle.index = DRAIN;
+            }
+        }
+    }
+}

@@ -1,0 +1,137 @@
+//! The minimum round-trip time and PROBE_RTT.
+//!
+//! The minimum is believed for ten seconds. If nothing renewed it until then (an application's pause would, and so would
+//! other flows' PROBE_RTT), the window is held at four packets for 200 ms and at least a round, so that the queue drains
+//! and the propagation delay can be seen. Flows that share a queue expire together, because they all see the minimum
+//! when it drains: they synchronise.
+
+use super::{Bbr1, Mode, ProbeRttWindow, Restore};
+use crate::{Connection, RateSample};
+
+/// State of the minimum filter and of PROBE_RTT.
+#[derive(Clone, Debug, Default)]
+pub(super) struct MinRtt {
+    /// The minimum in microseconds; [`Connection::UNKNOWN_RTT`] before the first sample.
+    pub(super) rtt_us: u32,
+    /// Tick when the minimum was set.
+    pub(super) stamp: u32,
+    /// Tick when PROBE_RTT may end; 0 while the amount in flight has not come down yet.
+    pub(super) probe_done_stamp: u32,
+    probe_round_done: bool,
+    /// Mean (times 8) and variance of the round-trip time in µs and µs², for `min_rtt_offset`.
+    mean_us_x8: u64,
+    variance_us2: u64,
+}
+
+impl MinRtt {
+    /// Exponentially weighted mean and variance with gain 1/8.
+    fn track_variance(&mut self, rtt_us: u32) {
+        let rtt_us = u64::from(rtt_us);
+        if self.mean_us_x8 == 0 {
+            self.mean_us_x8 = rtt_us * 8;
+            return;
+        }
+        let deviation = rtt_us.abs_diff(self.mean_us_x8 / 8);
+        self.mean_us_x8 = self.mean_us_x8 - self.mean_us_x8 / 8 + rtt_us;
+        self.variance_us2 = self.variance_us2 - self.variance_us2 / 8 + deviation * deviation / 8;
+    }
+}
+
+/// Whether tick `a` is later than tick `b`.
+#[inline]
+fn after(a: u32, b: u32) -> bool {
+    (b.wrapping_sub(a) as i32) < 0
+}
+
+impl Bbr1 {
+    /// The round-trip time that the BDP is computed with, in microseconds.
+    #[inline]
+    pub(super) fn model_rtt_us(&self) -> u64 {
+        let offset = self.parameters.min_rtt_offset;
+        let spread = if offset.numerator() == 0 { 0 } else { offset.of(self.min_rtt.variance_us2.isqrt()) };
+        u64::from(self.min_rtt.rtt_us) + spread
+    }
+
+    /// Updates the minimum and runs PROBE_RTT.
+    pub(super) fn update_min_rtt(&mut self, connection: &mut Connection, sample: &RateSample) {
+        let window = connection.ticks(self.parameters.min_rtt_window);
+        let expired = after(connection.jiffies, self.min_rtt.stamp.wrapping_add(window));
+        if let Ok(rtt_us) = u32::try_from(sample.rtt_us) {
+            if self.parameters.min_rtt_offset.numerator() > 0 {
+                self.min_rtt.track_variance(rtt_us);
+            }
+            let lower = rtt_us < self.min_rtt.rtt_us
+                || (self.parameters.min_rtt_tie_refreshes && rtt_us == self.min_rtt.rtt_us);
+            let delayed = sample.is_ack_delayed && self.parameters.delayed_ack_guard;
+            if lower || (expired && !delayed) {
+                self.min_rtt.rtt_us = rtt_us;
+                self.min_rtt.stamp = connection.jiffies;
+            }
+        }
+        let may_probe = self.parameters.probe_rtt_dwell.as_nanos() > 0;
+        if may_probe && expired && !self.idle_restart && self.mode != Mode::ProbeRtt {
+            self.mode = Mode::ProbeRtt;
+            self.save_window(connection);
+            self.min_rtt.probe_done_stamp = 0;
+        }
+        if self.mode == Mode::ProbeRtt {
+            self.dwell_in_probe_rtt(connection);
+        }
+        if sample.delivered > 0 || self.parameters.idle_ends_with_any_ack {
+            self.idle_restart = false;
+        }
+    }
+
+    fn dwell_in_probe_rtt(&mut self, connection: &mut Connection) {
+        // Rates are low on purpose here: the sampler must not take them for the path's.
+        connection.app_limited = (connection.delivered + u64::from(connection.in_flight())).max(1);
+        if self.min_rtt.probe_done_stamp == 0 {
+            if connection.in_flight() <= self.probe_rtt_target() {
+                let dwell = connection.ticks(self.parameters.probe_rtt_dwell);
+                self.min_rtt.probe_done_stamp = connection.jiffies.wrapping_add(dwell);
+                self.min_rtt.probe_round_done = false;
+                self.round.next_delivered = connection.delivered;
+            }
+        } else {
+            self.min_rtt.probe_round_done |= self.round.started;
+            if self.min_rtt.probe_round_done {
+                self.check_probe_rtt_done(connection);
+            }
+        }
+    }
+
+    /// Leaves PROBE_RTT when its time is over.
+    pub(super) fn check_probe_rtt_done(&mut self, connection: &mut Connection) {
+        let done = self.min_rtt.probe_done_stamp;
+        if done == 0 || !after(connection.jiffies, done) {
+            return;
+        }
+        self.min_rtt.stamp = connection.jiffies;
+        match self.parameters.probe_rtt_restore {
+            Restore::AtExit => connection.cwnd = connection.cwnd.max(self.recovery.prior_cwnd),
+            Restore::NextDelivery => self.recovery.restore_pending = true,
+            Restore::Never => {}
+        }
+        if self.full_pipe.reached {
+            self.enter_probe_bw(connection);
+        } else {
+            self.mode = Mode::Startup;
+        }
+    }
+
+    /// The amount in flight, in packets, that PROBE_RTT wants to see.
+    fn probe_rtt_target(&self) -> u32 {
+        match self.parameters.probe_rtt_window {
+            ProbeRttWindow::MinWindow | ProbeRttWindow::Halving => self.parameters.min_window,
+            ProbeRttWindow::Bdp(share) => self.bdp(self.max_bw(), share).max(self.parameters.min_window),
+        }
+    }
+
+    /// The largest window that PROBE_RTT admits on this ACK.
+    pub(super) fn probe_rtt_cap(&self, connection: &Connection) -> u32 {
+        match self.parameters.probe_rtt_window {
+            ProbeRttWindow::Halving => (connection.cwnd / 2).max(self.parameters.min_window),
+            _ => self.probe_rtt_target(),
+        }
+    }
+}

@@ -1,0 +1,130 @@
+//! The long-term sampler: finds token-bucket policers.
+//!
+//! A policer lets a burst through and then drops everything above its rate, so the maximum filter keeps believing in
+//! the burst's rate and a fifth of the packets is lost. Intervals of 4 to 16 rounds that begin and end with losses and
+//! lose that much are compared: when two in a row deliver at the same rate, a policer is presumed and its rate is used
+//! for 48 rounds without probing.
+
+use super::bandwidth::delivery_rate;
+use super::{Bbr1, Mode};
+use crate::parameters::Gain;
+use crate::{Connection, RateSample};
+
+/// State of the long-term sampler.
+#[derive(Clone, Debug, Default)]
+pub(super) struct Policer {
+    /// Rate of the last interval, or of the policer; 0 is none.
+    pub(super) bandwidth: u32,
+    /// A policer was found and its rate is in use.
+    pub(super) in_use: bool,
+    /// An interval runs.
+    pub(super) sampling: bool,
+    /// Rounds in the interval, or with the policer's rate in use.
+    pub(super) rounds: u32,
+    interval_start_ms: u32,
+    interval_delivered: u64,
+    interval_lost: u64,
+}
+
+impl Policer {
+    /// Forgets everything.
+    pub(super) fn reset(&mut self, connection: &Connection) {
+        self.bandwidth = 0;
+        self.in_use = false;
+        self.sampling = false;
+        self.start_interval(connection);
+    }
+
+    fn start_interval(&mut self, connection: &Connection) {
+        self.interval_start_ms = (connection.delivered_mstamp_us / 1_000) as u32;
+        self.interval_delivered = connection.delivered;
+        self.interval_lost = connection.lost;
+        self.rounds = 0;
+    }
+}
+
+impl Bbr1 {
+    /// Takes an ACK into the long-term sampler.
+    pub(super) fn sample_policer(&mut self, connection: &Connection, sample: &RateSample) {
+        if !self.parameters.policer_sampler {
+            return;
+        }
+        if self.policer.in_use {
+            if self.mode == Mode::ProbeBw && self.round.started {
+                self.policer.rounds += 1;
+                if self.policer.rounds >= self.parameters.policer_use_rounds {
+                    self.policer.reset(connection);
+                    self.enter_probe_bw(connection);
+                }
+            }
+            return;
+        }
+        // Intervals begin with a loss, so that the bucket is empty from the start.
+        if !self.policer.sampling {
+            if sample.losses == 0 {
+                return;
+            }
+            self.policer.start_interval(connection);
+            self.policer.sampling = true;
+        }
+        // An idle application lets the bucket fill up again.
+        if sample.is_app_limited {
+            self.policer.reset(connection);
+            return;
+        }
+        if self.round.started {
+            self.policer.rounds += 1;
+        }
+        if self.policer.rounds < self.parameters.policer_min_rounds {
+            return;
+        }
+        if self.policer.rounds > self.parameters.policer_max_rounds {
+            self.policer.reset(connection);
+            return;
+        }
+        // They end with a loss, too.
+        if sample.losses == 0 {
+            return;
+        }
+        let lost = connection.lost.saturating_sub(self.policer.interval_lost);
+        let delivered = connection.delivered.saturating_sub(self.policer.interval_delivered);
+        if delivered == 0
+            || lost * u64::from(Gain::ONE.numerator())
+                < u64::from(self.parameters.policer_loss_threshold.numerator()) * delivered
+        {
+            return;
+        }
+        let now_ms = (connection.delivered_mstamp_us / 1_000) as u32;
+        let span_ms = now_ms.wrapping_sub(self.policer.interval_start_ms);
+        if (span_ms as i32) < 1 {
+            return;
+        }
+        // Longer than microseconds can be counted in 32 bits.
+        if span_ms >= u32::MAX / 1_000 {
+            self.policer.reset(connection);
+            return;
+        }
+        self.end_policer_interval(connection, delivery_rate(delivered, u64::from(span_ms) * 1_000));
+    }
+
+    /// An interval with heavy loss delivered at `bw`: is it the rate of the interval before?
+    fn end_policer_interval(&mut self, connection: &Connection, bw: u32) {
+        let before = self.policer.bandwidth;
+        if before != 0 {
+            let difference = bw.abs_diff(before);
+            let close = u64::from(difference) * u64::from(Gain::ONE.numerator())
+                <= u64::from(self.parameters.policer_ratio.numerator()) * u64::from(before);
+            let tiny = self.bytes_per_second(connection, difference, Gain::ONE)
+                <= self.parameters.policer_difference.as_bits_per_sec() / 8;
+            if close || tiny {
+                self.policer.bandwidth = ((u64::from(bw) + u64::from(before)) / 2) as u32;
+                self.policer.in_use = true;
+                self.policer.rounds = 0;
+                self.pacing_gain = Gain::ONE;
+                return;
+            }
+        }
+        self.policer.bandwidth = bw;
+        self.policer.start_interval(connection);
+    }
+}

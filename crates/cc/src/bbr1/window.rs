@@ -1,0 +1,178 @@
+//! The congestion window: BDP, budget for bursts, growth to the target, and loss recovery.
+
+use super::{BW_UNIT, Bbr1, Mode, ProbeBudget, Recovery};
+use crate::parameters::Gain;
+use crate::{CaState, Connection, RateSample};
+
+/// What recovery remembers.
+#[derive(Clone, Debug, Default)]
+pub(super) struct RecoveryState {
+    /// The last good window before a reduction or PROBE_RTT.
+    pub(super) prior_cwnd: u32,
+    /// Every delivered packet admits one, no more.
+    pub(super) packet_conservation: bool,
+    /// Congestion-avoidance state at the last ACK that delivered something.
+    pub(super) previous_state: CaState,
+    /// The next ACK that delivers something restores `prior_cwnd`.
+    pub(super) restore_pending: bool,
+    /// QUIC's recovery: the window without the recovery window's bound.
+    pub(super) unbounded_cwnd: u32,
+    quic: QuicRecovery,
+}
+
+/// QUIC's recovery: a window beside the window.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+enum QuicRecovery {
+    #[default]
+    Off,
+    /// In recovery with this window until a packet sent after `delivered` reached `end_delivered` is acknowledged
+    /// without further loss; `grows` after the first round.
+    On { window: u32, end_delivered: u64, grows: bool },
+}
+
+impl Bbr1 {
+    /// `gain` bandwidth-delay products in packets, rounded up.
+    pub(super) fn bdp(&self, bw: u32, gain: Gain) -> u32 {
+        if self.min_rtt.rtt_us == Connection::UNKNOWN_RTT {
+            return self.parameters.initial_window;
+        }
+        let scaled = gain.of(u64::from(bw).saturating_mul(self.model_rtt_us()));
+        u32::try_from(scaled.div_ceil(BW_UNIT)).unwrap_or(u32::MAX)
+    }
+
+    /// `window` plus what bursts at the sender, in the network and at the receiver need.
+    fn with_budget(&self, connection: &Connection, window: u64, gain: Gain) -> u32 {
+        let parameters = &self.parameters;
+        let mut window = window;
+        if parameters.budget_bursts > 0 {
+            window += u64::from(parameters.budget_bursts) * u64::from(self.burst_packets(connection));
+        }
+        if parameters.budget_even {
+            window = (window + 1) & !1;
+        }
+        let probes = self.mode == Mode::ProbeBw
+            && match parameters.budget_probe_when {
+                ProbeBudget::PhaseZero => self.cycle.index == 0,
+                ProbeBudget::GainAboveOne => gain > Gain::ONE,
+            };
+        if probes {
+            window += u64::from(parameters.budget_probe_packets);
+        }
+        // Without a budget (QUIC) nothing else keeps the target of a tiny path reachable.
+        if parameters.budget_bursts == 0 {
+            window = window.max(u64::from(parameters.min_window));
+        }
+        u32::try_from(window).unwrap_or(u32::MAX)
+    }
+
+    /// The amount to have in flight for `gain` BDP at bandwidth `bw`, in packets.
+    pub(super) fn inflight_target(&self, connection: &Connection, bw: u32, gain: Gain) -> u32 {
+        self.with_budget(connection, u64::from(self.bdp(bw, gain)), gain)
+    }
+
+    /// Remembers the window before it is reduced.
+    pub(super) fn save_window(&mut self, connection: &Connection) {
+        let untouched = self.recovery.previous_state < CaState::Recovery && self.mode != Mode::ProbeRtt;
+        let saved = if untouched { 0 } else { self.recovery.prior_cwnd };
+        self.recovery.prior_cwnd = saved.max(connection.cwnd);
+    }
+
+    /// Sets the window for an ACK.
+    pub(super) fn set_window(&mut self, connection: &mut Connection, sample: &RateSample, bw: u32) {
+        let acked = sample.acked_sacked;
+        if acked == 0 && !self.parameters.zero_ack_caps {
+            return;
+        }
+        if acked > 0 {
+            match self.parameters.recovery {
+                Recovery::Linux => {
+                    if !self.recover_or_restore(connection, sample) {
+                        connection.cwnd = self.grow(connection, connection.cwnd, bw, acked);
+                    }
+                }
+                Recovery::Quic => {
+                    let window = self.grow(connection, self.recovery.unbounded_cwnd, bw, acked);
+                    self.recovery.unbounded_cwnd = window;
+                    let bound = self.quic_recovery_window(connection, sample);
+                    connection.cwnd = window.min(bound.unwrap_or(window));
+                }
+            }
+        }
+        connection.cwnd = connection.cwnd.min(connection.cwnd_clamp);
+        if self.mode == Mode::ProbeRtt {
+            connection.cwnd = connection.cwnd.min(self.probe_rtt_cap(connection));
+        }
+    }
+
+    /// `window` grown by `acked` packets towards the target.
+    fn grow(&self, connection: &Connection, window: u32, bw: u32, acked: u32) -> u32 {
+        let bdp = u64::from(self.bdp(bw, self.cwnd_gain));
+        let target = self.with_budget(connection, bdp + self.aggregation_allowance(), self.cwnd_gain);
+        let grown = window.saturating_add(acked);
+        let window = if self.full_pipe.reached {
+            grown.min(target)
+        } else if window < target || connection.delivered < u64::from(self.parameters.initial_window) {
+            grown
+        } else {
+            window
+        };
+        window.max(self.parameters.min_window)
+    }
+
+    /// Linux's recovery; true when it has set the window and ordinary growth must not.
+    ///
+    /// The first round of recovery conserves packets, since the bandwidth may have shrunk; after it, a slow start
+    /// towards the target follows. Leaving recovery restores the window of before.
+    fn recover_or_restore(&mut self, connection: &mut Connection, sample: &RateSample) -> bool {
+        let acked = sample.acked_sacked;
+        if sample.losses > 0 {
+            connection.cwnd = connection.cwnd.saturating_sub(sample.losses).max(1);
+        }
+        let state = connection.ca_state;
+        let before = self.recovery.previous_state;
+        if state == CaState::Recovery && before != CaState::Recovery {
+            self.recovery.packet_conservation = true;
+            self.round.next_delivered = connection.delivered;
+            connection.cwnd = connection.in_flight() + acked;
+        } else if before >= CaState::Recovery && state < CaState::Recovery {
+            self.recovery.restore_pending = true;
+            self.recovery.packet_conservation = false;
+        }
+        self.recovery.previous_state = state;
+        if std::mem::take(&mut self.recovery.restore_pending) {
+            connection.cwnd = connection.cwnd.max(self.recovery.prior_cwnd);
+        }
+        if self.recovery.packet_conservation {
+            connection.cwnd = connection.cwnd.max(connection.in_flight() + acked);
+        }
+        self.recovery.packet_conservation
+    }
+
+    /// QUIC's recovery window after this ACK; none outside of recovery.
+    fn quic_recovery_window(&mut self, connection: &Connection, sample: &RateSample) -> Option<u32> {
+        let acked = sample.acked_sacked;
+        let floor = self.parameters.min_window;
+        let conserved = connection.in_flight().saturating_add(acked).max(floor);
+        self.recovery.quic = match self.recovery.quic {
+            QuicRecovery::Off if sample.losses > 0 => {
+                QuicRecovery::On { window: conserved, end_delivered: connection.delivered, grows: false }
+            }
+            QuicRecovery::Off => QuicRecovery::Off,
+            QuicRecovery::On { window, end_delivered, grows } => {
+                let grows = grows || self.round.started;
+                let end_delivered = if sample.losses > 0 { connection.delivered } else { end_delivered };
+                let beyond_the_loss = sample.delivered >= 0 && sample.prior_delivered >= end_delivered;
+                if grows && sample.losses == 0 && beyond_the_loss {
+                    QuicRecovery::Off
+                } else {
+                    let grown = window.saturating_sub(sample.losses).max(1) + if grows { acked } else { 0 };
+                    QuicRecovery::On { window: grown.max(conserved), end_delivered, grows }
+                }
+            }
+        };
+        match self.recovery.quic {
+            QuicRecovery::On { window, .. } => Some(window),
+            QuicRecovery::Off => None,
+        }
+    }
+}

@@ -1,0 +1,316 @@
+//! CUBIC as in Linux 6.18, with HyStart.
+//!
+//! After a loss the window follows a cubic function of time that starts steep, flattens at the window where the loss
+//! happened (the origin, reached after time K) and then accelerates again: `W(t) = origin + C (t - K)^3`. Growth
+//! therefore depends on time and not on the round-trip time. Where Reno would be faster, CUBIC follows an estimate of
+//! Reno's window instead. In slow start [`hystart`] looks for the end of the ramp in the ACK train and in delay.
+//!
+//! Fixed point: time on the curve in 1/1024 s, `C` as `bic_scale * 10 / 1024` packets/s³, decrease factors in 1/1024,
+//! and the clock is the kernel's coarse tick. Where the kernel's 64-bit curve would wrap (347 s from the origin) this
+//! one saturates.
+
+mod cube_root;
+mod hystart;
+mod parameters;
+
+pub use hystart::HystartDetect;
+pub use parameters::Parameters;
+
+use crate::parameters::Factor;
+use crate::{CaState, Connection, Controller, Event};
+use cube_root::cube_root;
+use hystart::Hystart;
+
+/// `log2` of the curve's time resolution: 1/1024 s (`BICTCP_HZ`).
+const CURVE_HZ_LOG2: u32 = 10;
+/// `log2` of the scale of `C (t - K)^3`: three times the time's and that of `C`.
+const CURVE_SCALE_LOG2: u32 = 10 + 3 * CURVE_HZ_LOG2;
+
+/// The CUBIC controller.
+#[derive(Clone, Debug)]
+pub struct Cubic {
+    parameters: Parameters,
+    /// `C` in 1/1024 packets/s³.
+    c: u64,
+    /// Acknowledged packets per packet of Reno's estimated window, in 1/8: Reno's slope for this `beta`.
+    reno_scale: u64,
+    curve: Curve,
+    hystart: Hystart,
+    /// Smallest round-trip time in microseconds; 0 before the first.
+    delay_min_us: u32,
+}
+
+/// The cubic curve and Reno's estimate beside it.
+#[derive(Clone, Debug, Default)]
+struct Curve {
+    /// Acknowledged packets per increment of the window.
+    count: u32,
+    /// Window before the last reduction, lowered by fast convergence; 0 before the first reduction.
+    last_max_cwnd: u32,
+    /// Window at the last evaluation.
+    last_cwnd: u32,
+    /// Tick of the last evaluation.
+    last_time: u32,
+    /// Window at the curve's plateau.
+    origin: u32,
+    /// Time from the epoch's start to the plateau in 1/1024 s.
+    k: u32,
+    /// Tick at which the current epoch began; 0 when none runs.
+    epoch_start: u32,
+    /// Packets acknowledged since Reno's estimate last grew.
+    ack_count: u32,
+    /// The window Reno would have.
+    reno_cwnd: u32,
+}
+
+/// The private state of a [`Cubic`] in the units of the kernel's `struct bictcp`, for comparing it with a kernel's.
+#[derive(Clone, Debug, PartialEq, Eq)]
+#[allow(missing_docs, reason = "the names are those of the kernel's fields")]
+pub struct Snapshot {
+    pub cnt: u32,
+    pub last_max_cwnd: u32,
+    pub last_cwnd: u32,
+    pub last_time: u32,
+    pub bic_origin_point: u32,
+    pub bic_k: u32,
+    pub delay_min: u32,
+    pub epoch_start: u32,
+    pub ack_cnt: u32,
+    pub tcp_cwnd: u32,
+    pub sample_cnt: u32,
+    pub found: bool,
+    pub round_start: u32,
+    pub end_seq: u64,
+    pub last_ack: u32,
+    pub curr_rtt: u32,
+}
+
+impl Cubic {
+    /// The exact name of this implementation.
+    pub const NAME: &'static str = "cubic-linux-6.18";
+
+    /// A controller with these constants, which must be [valid](crate::parameters::ParameterSet::validate).
+    pub fn new(parameters: Parameters) -> Cubic {
+        let beta = parameters.beta.numerator();
+        let one = Factor::ONE.numerator();
+        Cubic {
+            c: u64::from(parameters.bic_scale) * 10,
+            // Two divisions, as the kernel does it: 15 for the default beta where the exact value is 15.12.
+            reno_scale: u64::from(8 * (one + beta) / 3 / (one - beta)),
+            parameters,
+            curve: Curve::default(),
+            hystart: Hystart::default(),
+            delay_min_us: 0,
+        }
+    }
+
+    /// The private state.
+    pub fn snapshot(&self) -> Snapshot {
+        Snapshot {
+            cnt: self.curve.count,
+            last_max_cwnd: self.curve.last_max_cwnd,
+            last_cwnd: self.curve.last_cwnd,
+            last_time: self.curve.last_time,
+            bic_origin_point: self.curve.origin,
+            bic_k: self.curve.k,
+            delay_min: self.delay_min_us,
+            epoch_start: self.curve.epoch_start,
+            ack_cnt: self.curve.ack_count,
+            tcp_cwnd: self.curve.reno_cwnd,
+            sample_cnt: self.hystart.sample_count,
+            found: self.hystart.found,
+            round_start: self.hystart.round_start_us,
+            end_seq: self.hystart.end_seq,
+            last_ack: self.hystart.last_ack_us,
+            curr_rtt: self.hystart.round_rtt_us,
+        }
+    }
+
+    fn reset(&mut self) {
+        self.curve = Curve::default();
+        self.hystart.found = false;
+        self.delay_min_us = 0;
+    }
+
+    /// Ticks since `then`, which may lie ahead.
+    #[inline]
+    fn ticks_since(connection: &Connection, then: u32) -> i32 {
+        connection.jiffies.wrapping_sub(then) as i32
+    }
+
+    /// Finds how many packets must be acknowledged for the window to grow by one.
+    fn update_count(&mut self, connection: &Connection, acked: u32) {
+        let cwnd = connection.cwnd;
+        let now = connection.jiffies;
+        self.curve.ack_count = self.curve.ack_count.saturating_add(acked);
+        let rest = self.parameters.update_interval.as_micros() * u64::from(connection.hz) / 1_000_000;
+        if self.curve.last_cwnd == cwnd && i64::from(Self::ticks_since(connection, self.curve.last_time)) <= rest as i64
+        {
+            return;
+        }
+        // The curve moves with the coarse clock; Reno's estimate with every ACK.
+        if self.curve.epoch_start == 0 || now != self.curve.last_time {
+            self.curve.last_cwnd = cwnd;
+            self.curve.last_time = now;
+            if self.curve.epoch_start == 0 {
+                self.start_epoch(connection, acked);
+            }
+            self.curve.count = self.follow_curve(connection);
+        }
+        if self.parameters.tcp_friendliness {
+            self.follow_reno(cwnd);
+        }
+        self.curve.count = self.curve.count.max(self.parameters.min_acks_per_increment);
+    }
+
+    fn start_epoch(&mut self, connection: &Connection, acked: u32) {
+        let cwnd = connection.cwnd;
+        let curve = &mut self.curve;
+        curve.epoch_start = connection.jiffies;
+        curve.ack_count = acked;
+        curve.reno_cwnd = cwnd;
+        if curve.last_max_cwnd <= cwnd {
+            curve.k = 0;
+            curve.origin = cwnd;
+        } else {
+            let cubes_per_packet = (1 << CURVE_SCALE_LOG2) / self.c;
+            curve.k = cube_root(cubes_per_packet.saturating_mul(u64::from(curve.last_max_cwnd - cwnd)));
+            curve.origin = curve.last_max_cwnd;
+        }
+    }
+
+    /// Acknowledgements per increment that lead to the curve's window one round-trip time from now.
+    fn follow_curve(&self, connection: &Connection) -> u32 {
+        let cwnd = connection.cwnd;
+        let curve = &self.curve;
+        let look_ahead = (u64::from(self.delay_min_us) * u64::from(connection.hz)).div_ceil(1_000_000);
+        let elapsed = u64::from(connection.jiffies.wrapping_sub(curve.epoch_start)) + look_ahead;
+        let t = (elapsed << CURVE_HZ_LOG2) / u64::from(connection.hz);
+        let k = u64::from(curve.k);
+        let offset = t.abs_diff(k);
+        let cubed = self.c.saturating_mul(offset).saturating_mul(offset).saturating_mul(offset);
+        let delta = u32::try_from(cubed >> CURVE_SCALE_LOG2).unwrap_or(u32::MAX);
+        let target = if t < k { curve.origin.saturating_sub(delta) } else { curve.origin.saturating_add(delta) };
+        let count =
+            if target > cwnd { cwnd / (target - cwnd) } else { cwnd.saturating_mul(self.parameters.plateau_windows) };
+        if curve.last_max_cwnd == 0 { count.min(self.parameters.first_epoch_max_acks) } else { count }
+    }
+
+    /// Advances Reno's estimate and lowers the count where Reno would be faster.
+    fn follow_reno(&mut self, cwnd: u32) {
+        let curve = &mut self.curve;
+        let acks_per_packet = ((u64::from(cwnd) * self.reno_scale) >> 3).max(1) as u32;
+        if curve.ack_count > acks_per_packet {
+            let packets = (curve.ack_count - 1) / acks_per_packet;
+            curve.ack_count -= packets * acks_per_packet;
+            curve.reno_cwnd = curve.reno_cwnd.saturating_add(packets);
+        }
+        if curve.reno_cwnd > cwnd {
+            curve.count = curve.count.min(cwnd / (curve.reno_cwnd - cwnd));
+        }
+    }
+}
+
+impl Controller for Cubic {
+    fn algorithm(&self) -> &'static str {
+        Cubic::NAME
+    }
+
+    fn init(&mut self, connection: &mut Connection) {
+        self.reset();
+        if self.parameters.hystart {
+            self.hystart.start_round(connection);
+        } else if let Some(ssthresh) = self.parameters.initial_ssthresh {
+            connection.ssthresh = ssthresh;
+        }
+    }
+
+    fn ssthresh(&mut self, connection: &mut Connection) -> u32 {
+        let cwnd = u64::from(connection.cwnd);
+        let beta = self.parameters.beta;
+        self.curve.epoch_start = 0;
+        // Losing before the old maximum was regained means that somebody else needs room: release some.
+        let converge = connection.cwnd < self.curve.last_max_cwnd && self.parameters.fast_convergence;
+        self.curve.last_max_cwnd = if converge {
+            let one_and_beta = u64::from(Factor::ONE.numerator() + beta.numerator());
+            (cwnd * one_and_beta / u64::from(2 * Factor::ONE.numerator())) as u32
+        } else {
+            connection.cwnd
+        };
+        (beta.of(cwnd) as u32).max(self.parameters.min_ssthresh)
+    }
+
+    fn cong_avoid(&mut self, connection: &mut Connection, acked: u32) {
+        if !connection.is_cwnd_limited() {
+            return;
+        }
+        let mut acked = acked;
+        if connection.in_slow_start() {
+            acked = connection.slow_start(acked);
+            if acked == 0 {
+                return;
+            }
+        }
+        self.update_count(connection, acked);
+        connection.additive_increase(self.curve.count, acked);
+    }
+
+    fn pkts_acked(&mut self, connection: &mut Connection, _acked: u32, rtt_us: i64, _in_flight: u32) {
+        if rtt_us < 0 {
+            return;
+        }
+        // Right after a loss the queue is still full: its round-trip times say nothing about the path.
+        let blackout = connection.ticks(self.parameters.rtt_blackout);
+        if self.curve.epoch_start != 0 && Self::ticks_since(connection, self.curve.epoch_start) < blackout as i32 {
+            return;
+        }
+        let rtt_us = u32::try_from(rtt_us).unwrap_or(u32::MAX).max(1);
+        if self.delay_min_us == 0 || self.delay_min_us > rtt_us {
+            self.delay_min_us = rtt_us;
+        }
+        if self.parameters.hystart && !self.hystart.found && connection.in_slow_start() {
+            self.hystart.update(&self.parameters, connection, rtt_us, self.delay_min_us);
+        }
+    }
+
+    fn set_state(&mut self, connection: &mut Connection, next: CaState) {
+        if next == CaState::Loss {
+            self.reset();
+            self.hystart.start_round(connection);
+        }
+    }
+
+    fn event(&mut self, connection: &mut Connection, event: Event) {
+        if event != Event::TxStart || self.curve.epoch_start == 0 {
+            return;
+        }
+        // The curve stands still while the application is silent.
+        let tick = |nanos: u64| (u128::from(nanos) * u128::from(connection.hz) / 1_000_000_000) as u32;
+        let idle = tick(connection.now.as_nanos()).wrapping_sub(tick(connection.last_sent.as_nanos())) as i32;
+        if idle > 0 {
+            let shifted = self.curve.epoch_start.wrapping_add(idle as u32);
+            let ahead = connection.jiffies.wrapping_sub(shifted) as i32 <= 0;
+            self.curve.epoch_start = if ahead { connection.jiffies } else { shifted };
+        }
+    }
+
+    fn observables(&self) -> &'static [&'static str] {
+        &["w_max_packets", "k_s", "reno_cwnd_packets", "min_rtt_ms", "hystart_found"]
+    }
+
+    fn observe(&self, _connection: &Connection, values: &mut [f64]) {
+        let current = [
+            f64::from(self.curve.last_max_cwnd),
+            f64::from(self.curve.k) / f64::from(1 << CURVE_HZ_LOG2),
+            f64::from(self.curve.reno_cwnd),
+            f64::from(self.delay_min_us) / 1e3,
+            f64::from(u8::from(self.hystart.found)),
+        ];
+        for (value, current) in values.iter_mut().zip(current) {
+            *value = current;
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests;

@@ -1,0 +1,121 @@
+//! The windowed maximum of a stream of measurements (Kathleen Nichols' algorithm, Linux's `lib/win_minmax.c`).
+//!
+//! A maximum over the last `n` rounds needs, exactly, all samples of the window. This filter keeps three: the best,
+//! the best that came after it, and the best that came after that. A new maximum replaces all three; when the best one
+//! leaves the window the second takes its place. To have recent successors at hand, the second is refreshed when a
+//! quarter of the window has passed without one, the third when half has.
+
+/// A measurement and when it was taken.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct Measurement {
+    /// When: a round number or any other counter that only grows (modulo 2^32).
+    pub time: u32,
+    /// The measured value.
+    pub value: u32,
+}
+
+/// The windowed maximum.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct MaxFilter {
+    best: [Measurement; 3],
+}
+
+impl MaxFilter {
+    /// A filter that has seen `value` at `time` and nothing else.
+    pub fn new(time: u32, value: u32) -> MaxFilter {
+        MaxFilter { best: [Measurement { time, value }; 3] }
+    }
+
+    /// The maximum.
+    #[inline]
+    pub fn max(&self) -> u32 {
+        self.best[0].value
+    }
+
+    /// The best measurement and its two successors.
+    pub fn measurements(&self) -> [Measurement; 3] {
+        self.best
+    }
+
+    /// Takes a measurement in and returns the maximum over the last `window` units of time, both ends included.
+    pub fn update(&mut self, window: u32, time: u32, value: u32) -> u32 {
+        let new = Measurement { time, value };
+        let best = &mut self.best;
+        if value >= best[0].value || time.wrapping_sub(best[2].time) > window {
+            *best = [new; 3];
+            return value;
+        }
+        if value >= best[1].value {
+            best[1] = new;
+            best[2] = new;
+        } else if value >= best[2].value {
+            best[2] = new;
+        }
+        let age = time.wrapping_sub(best[0].time);
+        if age > window {
+            *best = [best[1], best[2], new];
+            if time.wrapping_sub(best[0].time) > window {
+                *best = [best[1], best[2], new];
+            }
+        } else if best[1].time == best[0].time && age > window / 4 {
+            best[1] = new;
+            best[2] = new;
+        } else if best[2].time == best[1].time && age > window / 2 {
+            best[2] = new;
+        }
+        best[0].value
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_maximum_survives_exactly_its_window() {
+        let mut filter = MaxFilter::new(0, 10);
+        for round in 1..=10 {
+            assert_eq!(filter.update(10, round, 5), 10, "round {round}");
+        }
+        assert_eq!(filter.update(10, 11, 5), 5);
+    }
+
+    #[test]
+    fn a_new_maximum_takes_over_at_once() {
+        let mut filter = MaxFilter::new(0, 10);
+        assert_eq!(filter.update(10, 1, 11), 11);
+        assert_eq!(filter.measurements(), [Measurement { time: 1, value: 11 }; 3]);
+    }
+
+    #[test]
+    fn the_best_successor_follows_an_expired_maximum() {
+        let mut filter = MaxFilter::new(0, 100);
+        for round in 1..=10 {
+            filter.update(10, round, 50 - round);
+        }
+        // The second best was refreshed at age 3 and the third at age 6.
+        assert_eq!(filter.update(10, 11, 1), 47);
+        assert_eq!(filter.measurements()[1], Measurement { time: 6, value: 44 });
+    }
+
+    #[test]
+    fn silence_longer_than_the_window_forgets_everything() {
+        let mut filter = MaxFilter::new(0, 100);
+        assert_eq!(filter.update(10, 50, 3), 3);
+    }
+
+    #[test]
+    fn the_output_is_never_below_the_newest_sample_nor_above_the_windows_maximum() {
+        let mut rng = dumbbell_units::Rng::new(7);
+        let mut filter = MaxFilter::new(0, 0);
+        let mut history = vec![(0, 0)];
+        for step in 0..2_000 {
+            let time = history[step].0 + rng.below(3);
+            let value = rng.below(1_000);
+            history.push((time, value));
+            let max = filter.update(10, time, value);
+            let exact = history.iter().filter(|(t, _)| time - t <= 10).map(|(_, v)| *v).max().unwrap();
+            assert!((value..=exact).contains(&max), "step {step}: {max} not in {value}..={exact}");
+        }
+    }
+}

@@ -1,0 +1,217 @@
+//! What the parameters of all controllers have in common: gains in the kernel's fixed point, and reading a table of
+//! overrides with errors that name the key, the value and what is allowed.
+
+use serde::de::{self, DeserializeOwned};
+use serde::{Deserialize, Deserializer, Serialize, Serializer};
+use serde_json::{Map, Value};
+use std::borrow::Cow;
+use std::fmt;
+
+/// A non-negative number held as a whole number of `1/SCALE`, truncated as in the kernel.
+///
+/// Reads a number (`2.885`) or a fraction (`"739/256"`, `"1000/2885"`); prints the exact number it holds. Values of
+/// `SCALE` used here are powers of two, so what is printed reads back as the same value.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
+pub struct Fixed<const SCALE: u32>(u32);
+
+/// A gain in 1/256 (`BBR_UNIT`).
+pub type Gain = Fixed<256>;
+
+/// A multiplicative-decrease factor in 1/1024 (`BICTCP_BETA_SCALE`).
+pub type Factor = Fixed<1024>;
+
+impl<const SCALE: u32> Fixed<SCALE> {
+    /// One.
+    pub const ONE: Fixed<SCALE> = Fixed(SCALE);
+    /// The largest value that can be read; it keeps all products within 64 bits.
+    pub const MAX: f64 = 1_000.0;
+
+    /// `numerator / SCALE`.
+    pub const fn new(numerator: u32) -> Fixed<SCALE> {
+        Fixed(numerator)
+    }
+
+    /// The value in units of `1/SCALE`.
+    #[inline]
+    pub const fn numerator(self) -> u32 {
+        self.0
+    }
+
+    /// The value as a float, for reports.
+    pub fn as_f64(self) -> f64 {
+        f64::from(self.0) / f64::from(SCALE)
+    }
+
+    /// `value` times this, truncated.
+    #[inline]
+    pub const fn of(self, value: u64) -> u64 {
+        value.saturating_mul(self.0 as u64) / SCALE as u64
+    }
+
+    fn from_f64(value: f64) -> Option<Fixed<SCALE>> {
+        (0.0..=Self::MAX).contains(&value).then(|| Fixed((value * f64::from(SCALE)) as u32))
+    }
+
+    fn from_fraction(text: &str) -> Option<Fixed<SCALE>> {
+        let Some((numerator, denominator)) = text.split_once('/') else {
+            return text.trim().parse().ok().and_then(Self::from_f64);
+        };
+        let numerator: u32 = numerator.trim().parse().ok()?;
+        let denominator: u32 = denominator.trim().parse().ok().filter(|d| *d > 0)?;
+        let scaled = u64::from(numerator) * u64::from(SCALE) / u64::from(denominator);
+        u32::try_from(scaled).ok().map(Fixed).filter(|v| v.as_f64() <= Self::MAX)
+    }
+}
+
+impl<const SCALE: u32> Serialize for Fixed<SCALE> {
+    fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
+        serializer.serialize_f64(self.as_f64())
+    }
+}
+
+impl<'de, const SCALE: u32> Deserialize<'de> for Fixed<SCALE> {
+    fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
+        struct Visitor<const SCALE: u32>;
+        impl<const SCALE: u32> de::Visitor<'_> for Visitor<SCALE> {
+            type Value = Fixed<SCALE>;
+            fn expecting(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+                write!(f, "a number from 0 to {} or a fraction such as \"739/256\"", Fixed::<SCALE>::MAX)
+            }
+            fn visit_f64<E: de::Error>(self, value: f64) -> Result<Fixed<SCALE>, E> {
+                Fixed::from_f64(value).ok_or_else(|| E::invalid_value(de::Unexpected::Float(value), &self))
+            }
+            fn visit_u64<E: de::Error>(self, value: u64) -> Result<Fixed<SCALE>, E> {
+                self.visit_f64(value as f64)
+            }
+            fn visit_i64<E: de::Error>(self, value: i64) -> Result<Fixed<SCALE>, E> {
+                self.visit_f64(value as f64)
+            }
+            fn visit_str<E: de::Error>(self, text: &str) -> Result<Fixed<SCALE>, E> {
+                Fixed::from_fraction(text).ok_or_else(|| E::invalid_value(de::Unexpected::Str(text), &self))
+            }
+        }
+        deserializer.deserialize_any(Visitor::<SCALE>)
+    }
+}
+
+impl<const SCALE: u32> schemars::JsonSchema for Fixed<SCALE> {
+    fn schema_name() -> Cow<'static, str> {
+        format!("FixedPoint{SCALE}").into()
+    }
+    fn inline_schema() -> bool {
+        true
+    }
+    fn json_schema(_: &mut schemars::SchemaGenerator) -> schemars::Schema {
+        schemars::json_schema!({
+            "type": ["number", "string"],
+            "minimum": 0,
+            "maximum": Self::MAX,
+            "pattern": r"^\s*[0-9.]+\s*(/\s*[0-9]+\s*)?$",
+            "x-resolution": format!("1/{SCALE}, truncated"),
+        })
+    }
+}
+
+/// A parameter with an impossible value.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Invalid {
+    /// Name of the parameter.
+    pub key: &'static str,
+    /// What would be right.
+    pub allowed: String,
+}
+
+/// The parameters of one controller.
+pub trait ParameterSet: Default + Serialize + DeserializeOwned + schemars::JsonSchema {
+    /// Refuses combinations and values that the types allow but the algorithm cannot run with.
+    fn validate(&self) -> Result<(), Invalid>;
+}
+
+/// The `key` that is wrong (empty when the whole table is) and why.
+pub(crate) type ReadError = (String, String);
+
+/// Defaults with `overrides` on top.
+pub(crate) fn read<P: ParameterSet>(overrides: &Map<String, Value>) -> Result<P, ReadError> {
+    let known = to_map(&P::default());
+    for (key, value) in overrides {
+        if !known.contains_key(key) {
+            return Err((key.clone(), unknown_key(key, &known)));
+        }
+        // One key at a time, so that the error can name it.
+        let alone = Map::from_iter([(key.clone(), value.clone())]);
+        if let Err(error) = serde_json::from_value::<P>(Value::Object(alone)) {
+            return Err((key.clone(), format!("`{key} = {value}`: {error} (the default is {})", known[key])));
+        }
+    }
+    let whole = |message: String| (String::new(), message);
+    let parameters: P =
+        serde_json::from_value(Value::Object(overrides.clone())).map_err(|error| whole(error.to_string()))?;
+    parameters.validate().map_err(|Invalid { key, allowed }| {
+        let value = overrides.get(key).unwrap_or(&known[key]);
+        (key.to_owned(), format!("`{key} = {value}`: {allowed}"))
+    })?;
+    Ok(parameters)
+}
+
+/// All parameters by name.
+pub(crate) fn to_map<P: ParameterSet>(parameters: &P) -> Map<String, Value> {
+    match serde_json::to_value(parameters) {
+        Ok(Value::Object(map)) => map,
+        _ => Map::new(),
+    }
+}
+
+fn unknown_key(key: &str, known: &Map<String, Value>) -> String {
+    match nearest(key, known.keys().map(String::as_str)) {
+        Some(close) => format!("unknown parameter `{key}`; did you mean `{close}`?"),
+        None => {
+            let names: Vec<&str> = known.keys().map(String::as_str).collect();
+            format!("unknown parameter `{key}`; allowed are {}", names.join(", "))
+        }
+    }
+}
+
+/// The candidate that `word` was probably meant to be.
+pub(crate) fn nearest<'a>(word: &str, candidates: impl Iterator<Item = &'a str>) -> Option<&'a str> {
+    candidates
+        .map(|candidate| (strsim::jaro_winkler(word, candidate), candidate))
+        .max_by(|a, b| a.0.total_cmp(&b.0))
+        .filter(|(similarity, _)| *similarity > 0.8)
+        .map(|(_, candidate)| candidate)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use serde_json::json;
+
+    fn gain(value: Value) -> Result<Gain, serde_json::Error> {
+        serde_json::from_value(value)
+    }
+
+    #[test]
+    fn gains_are_truncated_to_256ths_like_the_kernels() {
+        assert_eq!(gain(json!(1.25)).unwrap().numerator(), 320);
+        assert_eq!(gain(json!(2.885)).unwrap().numerator(), 738);
+        assert_eq!(gain(json!("739/256")).unwrap().numerator(), 739);
+        assert_eq!(gain(json!("1000/2885")).unwrap().numerator(), 88);
+        assert_eq!(gain(json!(2)).unwrap().numerator(), 512);
+        assert_eq!(gain(json!("0.75")).unwrap().numerator(), 192);
+    }
+
+    #[test]
+    fn what_is_printed_reads_back() {
+        for numerator in 0..2_000 {
+            let printed = serde_json::to_value(Gain::new(numerator)).unwrap();
+            assert_eq!(gain(printed).unwrap().numerator(), numerator);
+        }
+    }
+
+    #[test]
+    fn impossible_gains_say_what_is_allowed() {
+        for value in [json!(-1), json!("1/0"), json!("fast"), json!(1e9), json!(null), json!("4000000000/1")] {
+            let message = gain(value.clone()).unwrap_err().to_string();
+            assert!(message.contains("fraction such as"), "{value}: {message}");
+        }
+    }
+}

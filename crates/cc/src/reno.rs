@@ -1,0 +1,153 @@
+//! Reno: additive increase, multiplicative decrease.
+//!
+//! Below the slow-start threshold the window grows by what is acknowledged, above it by one packet per window. A loss
+//! halves it. The sender executes the reduction itself (proportional rate reduction) and restarts from one packet after
+//! a timeout; NewReno and SACK differ in the sender, not here.
+
+use crate::parameters::{Factor, Invalid, ParameterSet};
+use crate::{Connection, Controller};
+use serde::{Deserialize, Serialize};
+
+/// Constants of [`Reno`].
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize, schemars::JsonSchema)]
+#[serde(default, deny_unknown_fields)]
+pub struct Parameters {
+    /// Share of the window that remains after a loss.
+    #[schemars(extend("x-source" = "tcp_reno_ssthresh: cwnd / 2"))]
+    pub beta: Factor,
+    /// Packets by which the window grows per round trip above the slow-start threshold.
+    #[schemars(range(min = 1), extend("x-source" = "tcp_reno_cong_avoid: 1"))]
+    pub increase: u32,
+    /// Smallest slow-start threshold in packets.
+    #[schemars(range(min = 1), extend("x-source" = "tcp_reno_ssthresh: 2"))]
+    pub min_ssthresh: u32,
+    /// Most packets that one ACK may add in slow start; absent is no limit, as in Linux.
+    #[schemars(range(min = 1), extend("x-source" = "RFC 3465, L"))]
+    pub stretch_limit: Option<u32>,
+}
+
+impl Default for Parameters {
+    fn default() -> Parameters {
+        Parameters { beta: Factor::new(512), increase: 1, min_ssthresh: 2, stretch_limit: None }
+    }
+}
+
+impl ParameterSet for Parameters {
+    fn validate(&self) -> Result<(), Invalid> {
+        let invalid = |key, allowed: &str| Err(Invalid { key, allowed: allowed.to_owned() });
+        if self.beta > Factor::ONE {
+            return invalid("beta", "it must not exceed 1");
+        }
+        if self.increase == 0 {
+            return invalid("increase", "it must be at least 1 packet");
+        }
+        if self.min_ssthresh == 0 {
+            return invalid("min_ssthresh", "it must be at least 1 packet");
+        }
+        if self.stretch_limit == Some(0) {
+            return invalid("stretch_limit", "it must be at least 1 packet");
+        }
+        Ok(())
+    }
+}
+
+/// The Reno controller (`tcp_reno` of Linux 6.18).
+#[derive(Clone, Debug)]
+pub struct Reno {
+    parameters: Parameters,
+}
+
+impl Reno {
+    /// The exact name of this implementation.
+    pub const NAME: &'static str = "reno-linux-6.18";
+
+    /// A controller with these constants.
+    pub fn new(parameters: Parameters) -> Reno {
+        Reno { parameters }
+    }
+}
+
+impl Controller for Reno {
+    fn algorithm(&self) -> &'static str {
+        Reno::NAME
+    }
+
+    fn init(&mut self, _connection: &mut Connection) {}
+
+    fn ssthresh(&mut self, connection: &mut Connection) -> u32 {
+        let rest = self.parameters.beta.of(u64::from(connection.cwnd)) as u32;
+        rest.max(self.parameters.min_ssthresh)
+    }
+
+    fn cong_avoid(&mut self, connection: &mut Connection, acked: u32) {
+        if !connection.is_cwnd_limited() {
+            return;
+        }
+        let mut acked = acked;
+        if connection.in_slow_start() {
+            acked = connection.slow_start(self.parameters.stretch_limit.map_or(acked, |limit| acked.min(limit)));
+            if acked == 0 {
+                return;
+            }
+        }
+        connection.additive_increase((connection.cwnd / self.parameters.increase).max(1), acked);
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn connection(cwnd: u32, ssthresh: u32) -> Connection {
+        Connection { cwnd, ssthresh, cwnd_limited: true, ..Connection::new(1448) }
+    }
+
+    fn reno() -> Reno {
+        Reno::new(Parameters::default())
+    }
+
+    #[test]
+    fn the_window_grows_by_one_packet_per_round_whatever_the_ack_ratio() {
+        for acked in [1, 2, 4, 10] {
+            let mut c = connection(20, 10);
+            let mut reno = reno();
+            for round in 0..10 {
+                let mut left = c.cwnd;
+                while left > 0 {
+                    let n = left.min(acked);
+                    reno.cong_avoid(&mut c, n);
+                    left -= n;
+                }
+                assert_eq!(c.cwnd, 21 + round, "{acked} packets per ACK");
+            }
+        }
+    }
+
+    #[test]
+    fn slow_start_doubles_per_round_and_hands_the_rest_to_avoidance() {
+        let mut c = connection(10, 16);
+        reno().cong_avoid(&mut c, 10);
+        assert_eq!((c.cwnd, c.cwnd_cnt), (16, 4));
+    }
+
+    #[test]
+    fn a_loss_halves_the_window_but_never_below_two_packets() {
+        for (cwnd, ssthresh) in [(21, 10), (100, 50), (3, 2), (1, 2)] {
+            assert_eq!(reno().ssthresh(&mut connection(cwnd, 50)), ssthresh);
+        }
+    }
+
+    #[test]
+    fn a_window_that_is_not_used_does_not_grow() {
+        let mut c = Connection { cwnd_limited: false, max_packets_out: 5, ..connection(20, 10) };
+        reno().cong_avoid(&mut c, 20);
+        assert_eq!((c.cwnd, c.cwnd_cnt), (20, 0));
+    }
+
+    #[test]
+    fn a_stretch_limit_caps_slow_start_per_ack() {
+        let mut c = connection(10, 100);
+        Reno::new(Parameters { stretch_limit: Some(2), ..Parameters::default() }).cong_avoid(&mut c, 8);
+        assert_eq!(c.cwnd, 12);
+    }
+}
