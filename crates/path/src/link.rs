@@ -349,6 +349,15 @@ impl<P: Packet> Link<P> {
         }
     }
 
+    /// Bits the transmitter could send between two instants; `None` for an unlimited rate.
+    pub fn capacity_bits(&self, since: Time, until: Time) -> Option<u64> {
+        match &self.stage {
+            Stage::Instant(_) => None,
+            Stage::DropTail(queue) => Some(queue.transmitter.capacity_bits(since, until)),
+            Stage::Held(queue) => Some(queue.transmitter.capacity_bits(since, until)),
+        }
+    }
+
     /// Starts the interval that [`queue_stats`](Self::queue_stats) reports; without it that is the whole run.
     pub fn start_measuring(&mut self, now: Time) {
         self.advance(now);

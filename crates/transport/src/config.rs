@@ -37,10 +37,10 @@ pub struct TransportConfig {
     pub frto: bool,
     /// Selective acknowledgements (`tcp_sack`); without them NewReno rules apply.
     pub sack: bool,
+    /// Explicit congestion notification (RFC 3168): new data is sent ECN-capable, marks reduce the window.
+    pub ecn: bool,
     /// Halve the window for every RTO of idle time (`tcp_slow_start_after_idle`).
     pub slow_start_after_idle: bool,
-    /// Bursts larger than one segment (TSO); off sends segment by segment with the same budget.
-    pub tso: bool,
     /// The sender counts `2^-pacing_shift` seconds of its rate as one burst (`sk_pacing_shift`).
     pub pacing_shift: u32,
     /// log2 of the RTT step at which a burst may grow on short paths (`tcp_tso_rtt_log`); 0 is off.
@@ -113,12 +113,12 @@ impl Default for TransportConfig {
             tail_loss_probe: true,
             frto: true,
             sack: true,
+            ecn: false,
             slow_start_after_idle: true,
-            tso: true,
             pacing_shift: 10,
             tso_rtt_log: 9,
             tso_win_divisor: 3,
-            gso_max_bytes: 65_216,
+            gso_max_bytes: 65_215,
             completion: Completion::Immediate,
             limit_output_bytes: 4 << 20,
             pacing_ss_ratio: 200,

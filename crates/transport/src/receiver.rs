@@ -161,13 +161,27 @@ impl Acks {
     }
 }
 
-impl IntoIterator for Acks {
+impl Iterator for Acks {
     type Item = Ack;
-    type IntoIter = std::iter::Chain<std::option::IntoIter<Ack>, std::option::IntoIter<Ack>>;
 
     #[inline]
-    fn into_iter(self) -> Self::IntoIter {
-        self.held_back.into_iter().chain(self.now)
+    fn next(&mut self) -> Option<Ack> {
+        if self.held_back.is_some() {
+            return self.held_back.take();
+        }
+        self.now.take()
+    }
+
+    #[inline]
+    fn fold<B, F: FnMut(B, Ack) -> B>(self, init: B, mut f: F) -> B {
+        let mut result = init;
+        if let Some(ack) = self.held_back {
+            result = f(result, ack);
+        }
+        if let Some(ack) = self.now {
+            result = f(result, ack);
+        }
+        result
     }
 }
 
@@ -329,6 +343,7 @@ impl Receiver {
     }
 
     /// A segment beyond a gap.
+    #[inline(never)]
     fn on_ahead(&mut self, now: Time, segment: &Segment) -> Acks {
         if segment.seq >= self.window_edge {
             // Refused; the sender learns the window it overran.
@@ -384,6 +399,7 @@ impl Receiver {
         self.observe_ecn_codepoint(segment)
     }
 
+    #[inline(never)]
     fn observe_ecn_codepoint(&mut self, segment: &Segment) -> Option<Ack> {
         self.accept_cwr(segment);
         let is_marked = segment.ecn == Ecn::Ce;

@@ -39,7 +39,7 @@ impl Time {
 
     /// Seconds since the start of the run, for reports.
     pub fn as_secs_f64(self) -> f64 {
-        self.0 as f64 * 1e-9
+        self.0 as f64 / 1e9
     }
 
     /// The span since `earlier`; zero when `earlier` is later.
@@ -77,6 +77,12 @@ impl Duration {
         Duration(secs * 1_000_000_000)
     }
 
+    /// The span less `other`; zero when `other` is longer.
+    #[inline]
+    pub const fn saturating_sub(self, other: Duration) -> Duration {
+        Duration(self.0.saturating_sub(other.0))
+    }
+
     /// The span in nanoseconds.
     #[inline]
     pub const fn as_nanos(self) -> u64 {
@@ -91,7 +97,7 @@ impl Duration {
 
     /// The span in seconds, for reports.
     pub fn as_secs_f64(self) -> f64 {
-        self.0 as f64 * 1e-9
+        self.0 as f64 / 1e9
     }
 }
 

@@ -1,0 +1,443 @@
+//! The event loop: takes the earliest event of the agenda, moves the endpoint or link it belongs to, and carries packets
+//! from one to the next.
+
+use crate::agenda::Agenda;
+use crate::flow::{Flow, Phase};
+use crate::packet::{Body, Packet};
+use crate::recorder::Recorder;
+use crate::{RunError, RunOutput, RunSummary, tables};
+use dumbbell_path::{DropCause, Link, LinkRate, Offer, QueueKind};
+use dumbbell_scenario::Scenario;
+use dumbbell_units::{Rng, Time};
+use std::sync::atomic::{AtomicBool, Ordering};
+
+/// Random streams: links count from here, flows' controllers and starts from the numbers below.
+const LINK_STREAMS: u64 = 1 << 32;
+const CONTROLLER_STREAMS: u64 = 2 << 32;
+const START_STREAM: u64 = 3 << 32;
+/// Events between two looks at the caller's wish to stop.
+const EVENTS_PER_CHECK: u64 = 1 << 16;
+
+/// A run under way.
+pub(crate) struct Engine<'a> {
+    scenario: &'a Scenario,
+    now: Time,
+    links: Vec<Link<Packet>>,
+    links_decide_later: Vec<bool>,
+    flows: Vec<Flow>,
+    /// Routes of all flows, forward and reverse, one after the other.
+    hops: Vec<u32>,
+    routes: Vec<Route>,
+    agenda: Agenda,
+    recorder: Recorder,
+    measured: (Time, Time),
+    packets: u64,
+    frozen_links: Vec<tables::LinkStats>,
+}
+
+/// Where a flow's routes lie in `Engine::hops`.
+#[derive(Clone, Copy, Debug)]
+struct Route {
+    forward: u32,
+    forward_len: u8,
+    reverse: u32,
+    reverse_len: u8,
+}
+
+/// Slots of the agenda, in the order in which simultaneous events are handled.
+#[derive(Clone, Copy, Debug)]
+struct Slots {
+    links: usize,
+    applications: usize,
+    senders: usize,
+    receivers: usize,
+}
+
+const MEASURE: usize = 0;
+const RECORD: usize = 1;
+
+impl Slots {
+    fn of(scenario: &Scenario) -> Slots {
+        let links = 2;
+        let applications = links + scenario.links.len();
+        let senders = applications + scenario.flows.len();
+        Slots { links, applications, senders, receivers: senders + scenario.flows.len() }
+    }
+}
+
+impl<'a> Engine<'a> {
+    pub fn new(scenario: &'a Scenario) -> Result<Engine<'a>, RunError> {
+        let slots = Slots::of(scenario);
+        let seed = scenario.seed;
+        let links = scenario
+            .links
+            .iter()
+            .zip(LINK_STREAMS..)
+            .map(|(link, stream)| Link::new(link.config.clone(), Rng::stream(seed, stream)))
+            .collect();
+        let mut starts = Rng::stream(seed, START_STREAM);
+        let mut hops = Vec::new();
+        let mut routes = Vec::with_capacity(scenario.flows.len());
+        let mut flows = Vec::with_capacity(scenario.flows.len());
+        for (spec, stream) in scenario.flows.iter().zip(CONTROLLER_STREAMS..) {
+            let forward = hops.len() as u32;
+            hops.extend(spec.forward.iter().map(|&link| link as u32));
+            let reverse = hops.len() as u32;
+            hops.extend(spec.reverse.iter().map(|&link| link as u32));
+            routes.push(Route {
+                forward,
+                forward_len: spec.forward.len() as u8,
+                reverse,
+                reverse_len: spec.reverse.len() as u8,
+            });
+            flows.push(Flow::new(spec, &mut starts, stream, seed, slowest_link(scenario, &spec.forward))?);
+        }
+        let mut agenda = Agenda::new(slots.receivers + scenario.flows.len());
+        for (index, flow) in flows.iter().enumerate() {
+            agenda.set(slots.applications + index, flow.start);
+        }
+        let end = Time::ZERO + scenario.duration;
+        let measured = (Time::ZERO + scenario.warmup, Time::ZERO + scenario.duration.saturating_sub(scenario.cooldown));
+        agenda.set(MEASURE, measured.0);
+        let recorder = Recorder::new(scenario, &flows);
+        agenda.set(RECORD, recorder.next(end));
+        Ok(Engine {
+            scenario,
+            now: Time::ZERO,
+            links,
+            links_decide_later: scenario
+                .links
+                .iter()
+                .map(|link| !matches!(link.config.queue.kind, QueueKind::DropTail))
+                .collect(),
+            flows,
+            hops,
+            routes,
+            agenda,
+            recorder,
+            measured,
+            packets: 0,
+            frozen_links: Vec::new(),
+        })
+    }
+
+    /// Runs to the end of the scenario.
+    pub fn run(mut self, cancel: &AtomicBool) -> Result<RunOutput, RunError> {
+        let slots = Slots::of(self.scenario);
+        let end = Time::ZERO + self.scenario.duration;
+        let mut events = 0u64;
+        loop {
+            let (slot, due) = self.agenda.next();
+            if due > end {
+                break;
+            }
+            self.now = due;
+            events += 1;
+            if events.is_multiple_of(EVENTS_PER_CHECK) && cancel.load(Ordering::Relaxed) {
+                return Err(RunError::Cancelled);
+            }
+            if slot >= slots.receivers {
+                self.receiver_timer(slot - slots.receivers, slot);
+            } else if slot >= slots.senders {
+                self.sender_timer(slot - slots.senders, slot);
+            } else if slot >= slots.applications {
+                self.application(slot - slots.applications, slot);
+            } else if slot >= slots.links {
+                self.link_event(slot - slots.links, slot);
+            } else if slot == RECORD {
+                self.recorder.sample(self.now, &mut self.flows, &mut self.links);
+                self.agenda.set(RECORD, self.recorder.next(end));
+            } else {
+                self.measurement_boundary();
+            }
+        }
+        self.now = end;
+        if self.frozen_links.is_empty() {
+            self.finish_measurement();
+        }
+        let summary = RunSummary {
+            seed: self.scenario.seed,
+            sim_s: self.scenario.duration.as_secs_f64(),
+            cpu_s: 0.0,
+            events,
+            packets: self.packets,
+            bytes_per_flow: self.memory_per_flow(),
+        };
+        let measured_s = self.measured.1.since(self.measured.0).as_secs_f64();
+        let flows = tables::flows(self.scenario, &self.flows, measured_s);
+        let links = tables::links(self.scenario, &mut self.links, &self.frozen_links, end);
+        let (series, link_series) = self.recorder.finish();
+        Ok(RunOutput { flows, series, links, link_series, summary })
+    }
+
+    fn memory_per_flow(&self) -> u64 {
+        let total: usize = self.flows.iter().map(Flow::memory).sum();
+        (total / self.flows.len().max(1)) as u64
+    }
+
+    /// Start or end of the measured interval.
+    fn measurement_boundary(&mut self) {
+        if self.now < self.measured.1 || self.measured.0 == self.measured.1 {
+            for flow in &mut self.flows {
+                flow.at_warmup = flow.snapshot();
+            }
+            for link in &mut self.links {
+                link.start_measuring(self.now);
+            }
+            self.agenda.set(MEASURE, if self.now < self.measured.1 { self.measured.1 } else { Time::NEVER });
+        } else {
+            self.finish_measurement();
+            self.agenda.set(MEASURE, Time::NEVER);
+        }
+    }
+
+    fn finish_measurement(&mut self) {
+        for flow in &mut self.flows {
+            flow.at_end = Some(flow.snapshot());
+        }
+        for link in &mut self.links {
+            self.frozen_links.push(tables::LinkStats::of(link, self.now));
+        }
+    }
+
+    #[inline]
+    fn is_measuring(&self) -> bool {
+        self.now >= self.measured.0 && self.now < self.measured.1
+    }
+
+    fn link_event(&mut self, link: usize, slot: usize) {
+        let now = self.now;
+        while let Some(packet) = self.links[link].poll(now) {
+            if self.links_decide_later[link] && packet.body.is_forward() {
+                self.count_late_departure(link, &packet);
+            }
+            self.arrive(packet);
+        }
+        self.settle_drops(link);
+        let next = self.links[link].next_event();
+        self.agenda.set(slot, next);
+    }
+
+    /// A packet has passed a link: on to the next one, or up to its endpoint.
+    #[inline]
+    fn arrive(&mut self, mut packet: Packet) {
+        packet.hop += 1;
+        let route = self.routes[packet.flow as usize];
+        let len = if packet.body.is_forward() { route.forward_len } else { route.reverse_len };
+        if packet.hop < len {
+            self.offer(packet);
+        } else {
+            self.deliver(packet);
+        }
+    }
+
+    /// Hands a packet to the link of its current hop. Returns when it will have left that link's transmitter.
+    #[inline]
+    fn offer(&mut self, packet: Packet) -> Time {
+        let flow = packet.flow as usize;
+        let route = self.routes[flow];
+        let is_forward = packet.body.is_forward();
+        let (first, len) =
+            if is_forward { (route.forward, route.forward_len) } else { (route.reverse, route.reverse_len) };
+        if len == 0 {
+            self.deliver(packet);
+            return self.now;
+        }
+        let link = self.hops[first as usize + usize::from(packet.hop)] as usize;
+        let offer = self.links[link].offer(self.now, packet);
+        let departs = match offer {
+            Offer::Accepted { departs } => {
+                if let Some(departs) = departs
+                    && is_forward
+                    && self.flows[flow].bottleneck == link
+                {
+                    self.count_departure(flow, packet.size, departs);
+                }
+                departs.unwrap_or(self.now)
+            }
+            Offer::Dropped(_) => {
+                self.count_drop(&packet);
+                self.now
+            }
+        };
+        self.settle_drops(link);
+        let next = self.links[link].next_event();
+        self.agenda.advance(2 + link, next);
+        departs
+    }
+
+    /// A packet of a flow leaves its bottleneck's transmitter.
+    #[inline]
+    fn count_departure(&mut self, flow: usize, bytes: u16, departs: Time) {
+        let flow = &mut self.flows[flow];
+        flow.wire_bytes_total += u64::from(bytes);
+        if departs >= self.measured.0 && departs < self.measured.1 {
+            flow.wire_bytes += u64::from(bytes);
+        }
+    }
+
+    /// Links whose discipline decides at departure tell the time of departure only when the packet is on its way; the
+    /// propagation delay is taken back.
+    fn count_late_departure(&mut self, link: usize, packet: &Packet) {
+        let flow = packet.flow as usize;
+        if self.links_decide_later[link] && self.flows[flow].bottleneck == link {
+            let delay = self.links[link].config().delay.base;
+            let departed = Time::ZERO + self.now.since(Time::ZERO + delay);
+            self.count_departure(flow, packet.size, departed);
+        }
+    }
+
+    /// Counts what a link has dropped against the flows it belonged to.
+    #[inline]
+    fn settle_drops(&mut self, link: usize) {
+        while let Some((packet, cause)) = self.links[link].pop_drop() {
+            if cause == DropCause::LossAfter && packet.body.is_forward() {
+                self.count_late_departure(link, &packet);
+            }
+            self.count_drop(&packet);
+        }
+    }
+
+    fn count_drop(&mut self, packet: &Packet) {
+        if matches!(packet.body, Body::Data(_)) {
+            self.flows[packet.flow as usize].network_drops += 1;
+        }
+    }
+
+    /// A packet reaches its endpoint.
+    #[inline]
+    fn deliver(&mut self, packet: Packet) {
+        let index = packet.flow as usize;
+        match packet.body {
+            Body::Data(mut segment) => {
+                segment.ecn = packet.ecn;
+                self.packets += 1;
+                let now = self.now;
+                let measuring = self.is_measuring();
+                let flow = &mut self.flows[index];
+                if measuring {
+                    flow.one_way_us += now.since(segment.sent_at).as_micros();
+                    flow.one_way_count += 1;
+                }
+                let acks = flow.receiver.on_segment(now, segment);
+                let timer = flow.receiver.next_timer();
+                self.agenda.advance(Slots::of(self.scenario).receivers + index, timer);
+                for ack in acks {
+                    self.offer(Packet::ack(packet.flow, ack));
+                }
+            }
+            Body::Ack(ack) => {
+                let now = self.now;
+                let measuring = self.is_measuring();
+                let flow = &mut self.flows[index];
+                flow.sender.on_ack(now, &ack);
+                let rtt_us = flow.sender.last_sample().rtt_us;
+                if measuring && rtt_us >= 0 {
+                    flow.rtt.add(rtt_us as u64);
+                }
+                if flow.sender.is_idle() && flow.finished_at.is_none() {
+                    flow.finished_at = Some(now);
+                }
+                self.transmit(index);
+            }
+            Body::Syn => {
+                self.offer(Packet::handshake(packet.flow, Body::SynAck));
+            }
+            Body::SynAck => {
+                let flow = &mut self.flows[index];
+                if let Phase::Connecting { since, sent_at, retries } = flow.phase {
+                    // A repeated SYN makes the sample ambiguous; timestamps tell which one was answered, and here it is
+                    // taken to be the latest that can have been.
+                    let rtt = if retries == 0 { self.now.since(since) } else { self.now.since(sent_at) };
+                    flow.phase = Phase::Established;
+                    flow.sender.establish(self.now, rtt, retries);
+                    flow.receiver.set_handshake_rtt(rtt);
+                    flow.begin_writing(self.now);
+                    flow.write_due(self.now);
+                    let next = flow.next_action();
+                    self.agenda.set(Slots::of(self.scenario).applications + index, next);
+                    self.transmit(index);
+                }
+            }
+        }
+    }
+
+    /// Puts on the wire what a sender may send now.
+    #[inline]
+    fn transmit(&mut self, index: usize) {
+        let now = self.now;
+        while let Some(segment) = self.flows[index].sender.poll_transmit(now) {
+            let departs = self.offer(Packet::data(index as u32, segment));
+            if self.flows[index].reports_completions {
+                self.flows[index].sender.handed_over(departs);
+            }
+        }
+        let next = self.flows[index].sender.next_timer();
+        self.agenda.advance(Slots::of(self.scenario).senders + index, next);
+    }
+
+    fn sender_timer(&mut self, index: usize, slot: usize) {
+        self.agenda.set(slot, Time::NEVER);
+        let flow = &mut self.flows[index];
+        if flow.sender.next_timer() <= self.now {
+            flow.sender.on_timer(self.now);
+            self.transmit(index);
+        } else {
+            self.agenda.set(slot, flow.sender.next_timer());
+        }
+    }
+
+    fn receiver_timer(&mut self, index: usize, slot: usize) {
+        self.agenda.set(slot, Time::NEVER);
+        let flow = &mut self.flows[index];
+        if flow.receiver.next_timer() <= self.now {
+            let acks = flow.receiver.on_timer(self.now);
+            for ack in acks {
+                self.offer(Packet::ack(index as u32, ack));
+            }
+        }
+        let next = self.flows[index].receiver.next_timer();
+        self.agenda.advance(slot, next);
+    }
+
+    /// Start, connection attempt, write or stop of an application.
+    fn application(&mut self, index: usize, slot: usize) {
+        let now = self.now;
+        let flow = &mut self.flows[index];
+        if flow.stop <= now {
+            flow.stop_writing();
+        } else {
+            match flow.phase {
+                Phase::Waiting => {
+                    flow.phase = Phase::Connecting { since: now, sent_at: now, retries: 0 };
+                    self.offer(Packet::handshake(index as u32, Body::Syn));
+                }
+                Phase::Connecting { since, retries, .. } => {
+                    flow.phase = Phase::Connecting { since, sent_at: now, retries: retries + 1 };
+                    self.offer(Packet::handshake(index as u32, Body::Syn));
+                }
+                Phase::Established => {
+                    flow.write_due(now);
+                    self.transmit(index);
+                }
+                Phase::Stopped => {}
+            }
+        }
+        let next = self.flows[index].next_action();
+        self.agenda.set(slot, next);
+    }
+}
+
+/// The link of a route with the lowest rate: where its throughput is measured.
+fn slowest_link(scenario: &Scenario, route: &[usize]) -> usize {
+    let rate = |&link: &usize| match &scenario.links[link].config.rate {
+        LinkRate::Unlimited => u64::MAX,
+        LinkRate::Constant(rate) => *rate,
+        LinkRate::Schedule { steps, .. } => steps.iter().map(|step| step.1).max().unwrap_or(0),
+        LinkRate::Trace { opportunities_ms, .. } => {
+            let last_ms = u64::from(opportunities_ms.last().copied().unwrap_or(1)).max(1);
+            opportunities_ms.len() as u64 * 12_000 * 1_000 / last_ms
+        }
+    };
+    route.iter().copied().min_by_key(rate).unwrap_or(0)
+}

@@ -1,0 +1,195 @@
+//! One flow of a run: its two endpoints, its application, and what is measured of it.
+
+use crate::histogram::Histogram;
+use dumbbell_cc::registry::{self, BuildError};
+use dumbbell_scenario::Flow as Spec;
+use dumbbell_transport::{Receiver, ReceiverStats, Sender, SenderStats};
+use dumbbell_units::{Duration, Rng, Time};
+
+/// What the application does next.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Phase {
+    /// Waits for its start.
+    Waiting,
+    /// The SYN is on its way.
+    Connecting {
+        /// When the first SYN left.
+        since: Time,
+        /// When the latest SYN left.
+        sent_at: Time,
+        /// SYNs sent again.
+        retries: u32,
+    },
+    /// Data flows.
+    Established,
+    /// The application has stopped.
+    Stopped,
+}
+
+/// Totals at one instant.
+#[derive(Clone, Copy, Debug, Default)]
+pub(crate) struct Snapshot {
+    pub sender: SenderStats,
+    pub receiver: ReceiverStats,
+    pub lost: u64,
+    pub network_drops: u64,
+}
+
+/// One flow.
+pub(crate) struct Flow {
+    pub sender: Sender,
+    pub receiver: Receiver,
+    pub phase: Phase,
+    pub start: Time,
+    pub stop: Time,
+    /// Segments of the application's data that are not yet written.
+    unwritten: Source,
+    /// Link of the forward route where throughput is measured: the slowest.
+    pub bottleneck: usize,
+    pub reports_completions: bool,
+    /// Round-trip times of the measured interval, microseconds.
+    pub rtt: Histogram,
+    /// One-way delays of data packets of the measured interval: sum in microseconds, and count.
+    pub one_way_us: u64,
+    pub one_way_count: u64,
+    /// Bytes (IP length) that left the bottleneck link's transmitter in the measured interval.
+    pub wire_bytes: u64,
+    /// The same over the whole run.
+    pub wire_bytes_total: u64,
+    /// Data packets the network dropped, by whatever cause.
+    pub network_drops: u64,
+    pub finished_at: Option<Time>,
+    pub at_warmup: Snapshot,
+    pub at_end: Option<Snapshot>,
+    /// Totals at the latest sample of the recorder.
+    pub last_sample: (u64, u64),
+}
+
+/// Where data comes from.
+#[derive(Clone, Copy, Debug)]
+enum Source {
+    /// Everything at once: this many segments, the last of this length.
+    AtOnce {
+        segments: u32,
+        last_len: u16,
+    },
+    /// One segment every interval.
+    Paced {
+        left: u32,
+        last_len: u16,
+        interval: Duration,
+        next: Time,
+    },
+    Empty,
+}
+
+impl Flow {
+    pub fn new(spec: &Spec, rng: &mut Rng, stream: u64, seed: u64, bottleneck: usize) -> Result<Flow, BuildError> {
+        let controller = registry::build(&spec.cc.name, &spec.cc.parameters, Rng::stream(seed, stream))?;
+        let mss = u64::from(spec.transport.mss);
+        let (segments, last_len) = match spec.bytes {
+            None => (u32::MAX, mss as u16),
+            Some(bytes) => {
+                let segments = bytes.div_ceil(mss);
+                let last = bytes - segments.saturating_sub(1) * mss;
+                (segments.min(u64::from(u32::MAX)) as u32, last as u16)
+            }
+        };
+        let jitter = Duration::from_nanos((rng.uniform() * spec.start_jitter.as_nanos() as f64) as u64);
+        let start = spec.start + jitter;
+        let unwritten = match spec.app_rate {
+            None => Source::AtOnce { segments, last_len },
+            Some(rate) => Source::Paced {
+                left: segments,
+                last_len,
+                interval: Duration::from_nanos(mss * 8 * 1_000_000_000 / rate.max(1)),
+                next: Time::NEVER,
+            },
+        };
+        Ok(Flow {
+            sender: Sender::new(&spec.transport, controller),
+            receiver: Receiver::new(&spec.transport),
+            phase: Phase::Waiting,
+            start,
+            stop: spec.stop.unwrap_or(Time::NEVER),
+            unwritten,
+            bottleneck,
+            reports_completions: spec.transport.completion == dumbbell_transport::Completion::Wire,
+            rtt: Histogram::default(),
+            one_way_us: 0,
+            one_way_count: 0,
+            wire_bytes: 0,
+            wire_bytes_total: 0,
+            network_drops: 0,
+            finished_at: None,
+            at_warmup: Snapshot::default(),
+            at_end: None,
+            last_sample: (0, 0),
+        })
+    }
+
+    pub fn snapshot(&self) -> Snapshot {
+        Snapshot {
+            sender: self.sender.stats(),
+            receiver: self.receiver.stats(),
+            lost: self.sender.connection().lost,
+            network_drops: self.network_drops,
+        }
+    }
+
+    /// The handshake is complete: the application begins to write.
+    pub fn begin_writing(&mut self, now: Time) {
+        match &mut self.unwritten {
+            Source::AtOnce { segments, last_len } => {
+                self.sender.write(now, *segments, *last_len);
+                self.unwritten = Source::Empty;
+            }
+            Source::Paced { next, .. } => *next = now,
+            Source::Empty => {}
+        }
+    }
+
+    /// Writes what the application has produced by `now`.
+    pub fn write_due(&mut self, now: Time) {
+        if let Source::Paced { left, last_len, interval, next } = &mut self.unwritten {
+            while *left > 0 && *next <= now {
+                *left -= 1;
+                *next += *interval;
+                let len = if *left == 0 { *last_len } else { self.sender.connection().mss as u16 };
+                self.sender.write(now, 1, len);
+            }
+            if *left == 0 {
+                self.unwritten = Source::Empty;
+            }
+        }
+    }
+
+    /// When the application acts next: start, write, SYN timeout or stop.
+    pub fn next_action(&self) -> Time {
+        match self.phase {
+            Phase::Waiting => self.start,
+            Phase::Connecting { sent_at, retries, .. } => (sent_at + syn_timeout(retries)).min(self.stop),
+            Phase::Established => match self.unwritten {
+                Source::Paced { next, .. } => next.min(self.stop),
+                _ => self.stop,
+            },
+            Phase::Stopped => Time::NEVER,
+        }
+    }
+
+    pub fn stop_writing(&mut self) {
+        self.phase = Phase::Stopped;
+        self.unwritten = Source::Empty;
+        self.sender.close();
+    }
+
+    /// Bytes of memory of this flow besides packets in flight.
+    pub fn memory(&self) -> usize {
+        size_of::<Flow>() + self.rtt.memory()
+    }
+}
+
+/// The first four repetitions of a SYN are a second apart, then the interval doubles (`tcp_syn_linear_timeouts`).
+fn syn_timeout(retries: u32) -> Duration {
+    Duration::from_secs(1 << retries.saturating_sub(4).min(6))
+}

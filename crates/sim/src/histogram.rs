@@ -1,0 +1,143 @@
+//! Distribution of a positive quantity in little memory.
+//!
+//! Values are counted in bins of relative width 1/128 (exact below 128); only the range of bins that occurs is kept, so
+//! a flow whose round-trip times stay within a factor of two needs half a kilobyte. Quantiles interpolate inside a bin
+//! and are within 0.4 % of the type-7 quantile of the samples.
+
+const BIN_BITS: u32 = 7;
+const BINS: u64 = 1 << BIN_BITS;
+
+/// Counts of samples by size.
+#[derive(Clone, Debug, Default)]
+pub(crate) struct Histogram {
+    first_bin: usize,
+    counts: Vec<u32>,
+    count: u64,
+    sum: u64,
+    min: u64,
+}
+
+impl Histogram {
+    #[inline]
+    pub fn add(&mut self, value: u64) {
+        let bin = bin_of(value);
+        let index = bin.wrapping_sub(self.first_bin);
+        match self.counts.get_mut(index) {
+            Some(count) => *count += 1,
+            None => self.add_outside(bin),
+        }
+        if value < self.min || self.count == 0 {
+            self.min = value;
+        }
+        self.count += 1;
+        self.sum += value;
+    }
+
+    #[cold]
+    fn add_outside(&mut self, bin: usize) {
+        const MARGIN: usize = 8;
+        if self.counts.is_empty() {
+            self.first_bin = bin;
+        }
+        if bin < self.first_bin {
+            let first = bin.saturating_sub(MARGIN);
+            let missing = self.first_bin - first;
+            self.counts.splice(0..0, std::iter::repeat_n(0, missing));
+            self.first_bin = first;
+        }
+        let index = bin - self.first_bin;
+        if index >= self.counts.len() {
+            self.counts.resize(index + MARGIN, 0);
+        }
+        self.counts[index] += 1;
+    }
+
+    /// Mean of the samples; NaN without any.
+    pub fn mean(&self) -> f64 {
+        if self.count == 0 { f64::NAN } else { self.sum as f64 / self.count as f64 }
+    }
+
+    /// Smallest sample; NaN without any.
+    pub fn min(&self) -> f64 {
+        if self.count == 0 { f64::NAN } else { self.min as f64 }
+    }
+
+    /// The value at rank `q·(n−1)` of the sorted samples; NaN without any.
+    pub fn quantile(&self, q: f64) -> f64 {
+        if self.count == 0 {
+            return f64::NAN;
+        }
+        let rank = q * (self.count - 1) as f64;
+        let mut below = 0.0;
+        for (index, &count) in self.counts.iter().enumerate() {
+            let count = f64::from(count);
+            if below + count > rank {
+                let (low, width) = bin_range(self.first_bin + index);
+                return low + width * ((rank - below + 0.5) / count);
+            }
+            below += count;
+        }
+        self.counts.len() as f64
+    }
+
+    /// Bytes of memory held.
+    pub fn memory(&self) -> usize {
+        self.counts.capacity() * size_of::<u32>()
+    }
+}
+
+#[inline]
+fn bin_of(value: u64) -> usize {
+    let shift = (63 - (value | BINS).leading_zeros()) - BIN_BITS;
+    ((u64::from(shift) << BIN_BITS) + (value >> shift)) as usize
+}
+
+/// Lowest value and width of a bin.
+fn bin_range(bin: usize) -> (f64, f64) {
+    let bin = bin as u64;
+    if bin < 2 * BINS {
+        return (bin as f64, 1.0);
+    }
+    let shift = (bin >> BIN_BITS) - 1;
+    (((bin - (shift << BIN_BITS)) << shift) as f64, (1u64 << shift) as f64)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use proptest::prelude::*;
+
+    #[test]
+    fn an_empty_histogram_has_no_values() {
+        let empty = Histogram::default();
+        assert!(empty.mean().is_nan() && empty.quantile(0.5).is_nan() && empty.min().is_nan());
+    }
+
+    #[test]
+    fn bins_tile_the_range_without_gaps() {
+        for value in (0..100_000u64).chain([1 << 30, (1 << 40) + 12345]) {
+            let (low, width) = bin_range(bin_of(value));
+            assert!(low <= value as f64 && (value as f64) < low + width, "{value}");
+        }
+    }
+
+    proptest! {
+        #[test]
+        fn quantiles_are_close_to_those_of_the_samples(
+            mut samples in proptest::collection::vec(1u64..2_000_000, 200..2_000),
+        ) {
+            let mut histogram = Histogram::default();
+            for &sample in &samples {
+                histogram.add(sample);
+            }
+            samples.sort_unstable();
+            for q in [0.0, 0.5, 0.95, 0.99] {
+                let rank = (q * (samples.len() - 1) as f64).round() as usize;
+                let near = samples[rank.saturating_sub(1)] as f64 * 0.99;
+                let far = samples[(rank + 1).min(samples.len() - 1)] as f64 * 1.01 + 1.0;
+                let value = histogram.quantile(q);
+                prop_assert!(near <= value && value <= far, "q{} {} not in {}..{}", q, value, near, far);
+            }
+        }
+    }
+}

@@ -1,0 +1,525 @@
+//! The transmission path: what may leave, in bursts of what size, and when (`tcp_write_xmit`,
+//! `tcp_xmit_retransmit_queue`).
+//!
+//! A burst is what Linux hands down as one buffer for segmentation: up to about a millisecond of the pacing rate, at most
+//! half of the window, all stamped with one send time. Pacing, small queues and deferral act between bursts, never inside
+//! one, which is why burst sizes are worth modelling.
+
+use super::{CaState, Retransmit, Sender, Timer, flag, scoreboard::Record};
+use crate::Segment;
+use dumbbell_cc::Event;
+use dumbbell_path::Ecn;
+use dumbbell_units::{Duration, Time};
+use std::collections::VecDeque;
+
+/// Data segments that leave before pacing begins.
+const UNPACED_SEGMENTS: u64 = 10;
+/// Bookkeeping a buffer costs besides its payload, as counted against the host's queue.
+const BUFFER_OVERHEAD: u64 = 784;
+
+/// Segments of the current burst that have not been handed out yet.
+#[derive(Clone, Copy, Debug, Default)]
+pub(super) struct Burst {
+    next: u32,
+    end: u32,
+    is_retransmission: bool,
+    cwr: bool,
+    sent_at: Time,
+    bytes: u64,
+}
+
+/// What the host's own device still holds of this connection (TCP small queues).
+#[derive(Clone, Debug)]
+pub(super) struct HostQueue {
+    tracked: bool,
+    charged: u64,
+    throttled: bool,
+    completions: VecDeque<(Time, u64)>,
+}
+
+impl HostQueue {
+    pub fn new(tracked: bool) -> HostQueue {
+        HostQueue { tracked, charged: 0, throttled: false, completions: VecDeque::new() }
+    }
+
+    fn release(&mut self, now: Time) {
+        while let Some(&(at, bytes)) = self.completions.front() {
+            if at > now {
+                break;
+            }
+            self.charged -= bytes;
+            self.completions.pop_front();
+        }
+    }
+
+    /// When a throttled sender may try again.
+    #[inline]
+    pub fn wake_at(&self) -> Time {
+        match self.completions.front() {
+            Some(&(at, _)) if self.throttled => at,
+            _ => Time::NEVER,
+        }
+    }
+
+    pub fn woken(&mut self) {
+        self.throttled = false;
+    }
+}
+
+impl Sender {
+    /// The next segment to put on the wire now, or `None` when nothing may leave before the next ACK or timer.
+    #[inline]
+    pub fn poll_transmit(&mut self, now: Time) -> Option<Segment> {
+        if self.in_burst.next == self.in_burst.end {
+            if !self.established {
+                return None;
+            }
+            self.refresh_clock(now);
+            if !self.start_burst() {
+                return None;
+            }
+        }
+        let burst = &mut self.in_burst;
+        let seq = burst.next;
+        burst.next += 1;
+        let (is_retransmission, sent_at, cwr) = (burst.is_retransmission, burst.sent_at, burst.cwr);
+        burst.cwr = false;
+        Some(Segment {
+            seq,
+            len: self.board.get(seq).len,
+            ecn: if self.config.ecn && !is_retransmission { Ecn::Ect0 } else { Ecn::NotEct },
+            cwr,
+            is_retransmission,
+            sent_at,
+        })
+    }
+
+    /// The segment just taken from [`Sender::poll_transmit`] leaves the host's device at `completes`. Needed only with
+    /// [`Completion::Wire`](crate::Completion::Wire).
+    #[inline]
+    pub fn handed_over(&mut self, completes: Time) {
+        if self.host_queue.tracked && self.in_burst.next == self.in_burst.end {
+            self.host_queue.charged += self.in_burst.bytes;
+            let bytes = self.in_burst.bytes;
+            self.host_queue.completions.push_back((completes, bytes));
+        }
+    }
+
+    fn start_burst(&mut self) -> bool {
+        if self.retransmit == Retransmit::NewDataFirst {
+            if self.start_new_burst(false) {
+                return true;
+            }
+            if self.board.nxt() > self.high_seq {
+                self.retransmit = Retransmit::Nothing;
+            } else {
+                self.frto = false;
+                self.retransmit = Retransmit::Lost;
+            }
+        }
+        if self.retransmit == Retransmit::Lost {
+            if self.start_retransmission() {
+                return true;
+            }
+            self.retransmit = Retransmit::Nothing;
+        }
+        self.start_new_burst(false)
+    }
+
+    /// After a pause by pacing or the host's queue: lost segments first (`tcp_tsq_write`).
+    pub(super) fn resume_retransmissions(&mut self) {
+        let connection = &self.connection;
+        if connection.lost_out > connection.retrans_out && connection.cwnd > connection.in_flight() {
+            self.retransmit = Retransmit::Lost;
+        }
+    }
+
+    pub(super) fn request_retransmissions(&mut self) {
+        self.retransmit = Retransmit::Lost;
+    }
+
+    /// Whether pacing forbids a transmission now; if so the timer wakes us (`tcp_pacing_check`).
+    #[inline]
+    fn pacing_forbids(&mut self) -> bool {
+        self.pacing_blocked = self.connection.paced && self.connection.next_departure > self.connection.now;
+        self.pacing_blocked
+    }
+
+    /// Largest burst in segments (`tcp_tso_autosize`).
+    #[inline]
+    pub(super) fn max_burst(&self) -> u32 {
+        let connection = &self.connection;
+        let gso_max = u64::from(connection.gso_max_bytes);
+        let mut bytes = connection.pacing_rate >> connection.pacing_shift;
+        if self.config.tso_rtt_log > 0 {
+            let halvings = connection.min_rtt_us >> self.config.tso_rtt_log;
+            if halvings < 32 {
+                bytes += gso_max >> halvings;
+            }
+        }
+        let segments = (bytes.min(gso_max) as u32) / connection.mss;
+        segments.max(self.controller.min_tso_segs(connection))
+    }
+
+    fn start_new_burst(&mut self, is_probe: bool) -> bool {
+        let unsent = self.write_seq - self.board.nxt();
+        if unsent == 0 {
+            return false;
+        }
+        let mut cwnd_limited = false;
+        let size = self.new_burst_size(unsent, is_probe, &mut cwnd_limited);
+        if size == 0 {
+            cwnd_limited |= self.connection.in_flight() >= self.connection.cwnd;
+            let sent = std::mem::take(&mut self.sent_in_loop);
+            if sent > 0 || cwnd_limited {
+                self.validate_window(cwnd_limited);
+            }
+            if sent > 0 && !is_probe {
+                self.schedule_probe(false);
+            }
+            return false;
+        }
+        self.send_new(size);
+        if is_probe {
+            let limited = self.connection.in_flight() >= self.connection.cwnd;
+            self.validate_window(limited);
+            self.sent_in_loop = 0;
+        }
+        true
+    }
+
+    /// How many new segments may leave as one burst now; 0 for none.
+    fn new_burst_size(&mut self, unsent: u32, is_probe: bool, cwnd_limited: &mut bool) -> u32 {
+        if self.pacing_forbids() {
+            return 0;
+        }
+        let connection = &self.connection;
+        let in_flight = connection.in_flight();
+        let mut quota = if in_flight >= connection.cwnd {
+            0
+        } else {
+            // At least two bursts in flight.
+            (connection.cwnd >> 1).max(1).min(connection.cwnd - in_flight)
+        };
+        if quota == 0 {
+            if !is_probe {
+                return 0;
+            }
+            quota = 1;
+        }
+        let window = self.window_end.saturating_sub(self.board.nxt());
+        if window == 0 {
+            return 0;
+        }
+        let max_burst = self.max_burst();
+        let size = quota.min(max_burst).min(unsent).min(window);
+        if unsent > 1 && !is_probe && self.should_defer(max_burst, unsent, window, cwnd_limited) {
+            return 0;
+        }
+        if self.small_queue_full(size, 1) {
+            return 0;
+        }
+        if is_probe { 1 } else { size }
+    }
+
+    /// Whether waiting for the next ACK would make a larger burst (`tcp_tso_should_defer`).
+    fn should_defer(&self, max_burst: u32, unsent: u32, window: u32, cwnd_limited: &mut bool) -> bool {
+        const MILLISECOND: Duration = Duration::from_millis(1);
+        let connection = &self.connection;
+        if connection.ca_state >= CaState::Recovery || connection.now.since(connection.next_departure) > MILLISECOND {
+            return false;
+        }
+        let room = connection.cwnd - connection.in_flight();
+        let limit = window.min(room);
+        if limit >= max_burst.min(unsent) {
+            return false;
+        }
+        let whole = connection.cwnd.min(self.window_end - self.board.una());
+        if whole.checked_div(self.config.tso_win_divisor).is_some_and(|share| limit >= share) {
+            return false;
+        }
+        if self.board.is_empty() {
+            return false;
+        }
+        let srtt = Duration::from_micros(u64::from(connection.srtt_us_x8 >> 3));
+        let head_sent = Time::ZERO + Duration::from_micros(self.board.get(self.board.una()).sent_us);
+        let threshold = MILLISECOND.min(Duration::from_nanos(srtt.as_nanos() / 2));
+        if (head_sent + srtt).since(connection.now) > threshold {
+            return false;
+        }
+        *cwnd_limited |= room < window;
+        true
+    }
+
+    /// TCP small queues: whether the host's device holds enough of this connection already (`tcp_small_queue_check`).
+    fn small_queue_full(&mut self, size: u32, factor: u64) -> bool {
+        if !self.host_queue.tracked {
+            return false;
+        }
+        self.host_queue.release(self.connection.now);
+        let buffer = u64::from(size * self.connection.mss) + BUFFER_OVERHEAD;
+        let rate_share = self.connection.pacing_rate >> self.connection.pacing_shift;
+        let limit = (2 * buffer).max(rate_share).min(self.config.limit_output_bytes) * factor;
+        let full = self.host_queue.charged > limit && self.connection.packets_out > 1;
+        self.host_queue.throttled = full;
+        full
+    }
+
+    fn send_new(&mut self, size: u32) {
+        let first = self.board.nxt();
+        let is_last = first + size == self.write_seq;
+        let mss = self.connection.mss as u16;
+        let mut bytes = u64::from(size) * u64::from(mss);
+        if is_last {
+            bytes -= u64::from(mss - self.last_len);
+        }
+        let prior_packets_out = self.connection.packets_out;
+        let (sent_at, mut record) = self.depart(size, bytes);
+        record.len = mss;
+        record.flags |= flag::BURST_START;
+        for n in 1..=size {
+            if n == size && is_last {
+                record.len = self.last_len;
+            }
+            record.tx_in_flight += 1;
+            self.board.push(record);
+            record.flags &= !flag::BURST_START;
+        }
+        self.connection.packets_out += size;
+        self.connection.snd_nxt = u64::from(self.board.nxt());
+        if prior_packets_out == 0 || self.timer == Timer::Probe {
+            self.rearm_rto();
+        }
+        self.sent_in_loop += size;
+        if self.in_reduction() {
+            self.prr_out += size;
+        }
+        let cwr = std::mem::take(&mut self.send_cwr);
+        self.in_burst = Burst { next: first, end: first + size, is_retransmission: false, cwr, sent_at, bytes };
+    }
+
+    /// Stamps a burst, moves the pacing clock, and gives the record every segment of the burst starts from.
+    fn depart(&mut self, size: u32, bytes: u64) -> (Time, Record) {
+        if self.connection.in_flight() == 0 {
+            self.controller.event(&mut self.connection, Event::TxStart);
+        }
+        let connection = &mut self.connection;
+        connection.last_sent = connection.now;
+        let prior_departure = connection.next_departure;
+        let departure = prior_departure.max(connection.now);
+        connection.next_departure = departure;
+        let sent_us = departure.as_micros();
+        if connection.packets_out == 0 {
+            self.first_tx_us = sent_us;
+            connection.delivered_mstamp_us = sent_us;
+        }
+        self.stats.sent_segments += u64::from(size);
+        self.stats.sent_bytes += bytes;
+        if connection.paced && connection.pacing_rate > 0 && self.stats.sent_segments >= UNPACED_SEGMENTS {
+            let span = bytes * 1_000_000_000 / connection.pacing_rate;
+            let lateness = departure.since(prior_departure).as_nanos();
+            connection.next_departure = departure + Duration::from_nanos(span - lateness.min(span / 2));
+        }
+        let record = Record {
+            sent_us,
+            first_tx_us: self.first_tx_us,
+            delivered_us: connection.delivered_mstamp_us,
+            delivered: connection.delivered,
+            lost: connection.lost as u32,
+            delivered_ce: connection.delivered_ce as u32,
+            tx_in_flight: connection.in_flight(),
+            flags: if connection.app_limited != 0 { flag::APP_LIMITED } else { 0 },
+            ..Record::default()
+        };
+        (departure, record)
+    }
+
+    // Retransmissions.
+
+    /// The next burst of lost segments (`tcp_xmit_retransmit_queue`).
+    fn start_retransmission(&mut self) -> bool {
+        let connection = &self.connection;
+        if connection.packets_out == 0
+            || connection.in_flight() >= connection.cwnd
+            || connection.retrans_out >= connection.lost_out
+        {
+            return false;
+        }
+        if self.pacing_forbids() {
+            return false;
+        }
+        let Some(first) = self.board.first_waiting() else { return false };
+        let room = self.connection.cwnd - self.connection.in_flight();
+        let most = room.min(self.max_burst());
+        let mut size = 1;
+        while size < most && first + size < self.board.nxt() {
+            let next = self.board.get(first + size);
+            let waits = next.flags & (flag::LOST | flag::RETRANS | flag::SACKED) == flag::LOST;
+            if !waits || next.has(flag::BURST_START) {
+                break;
+            }
+            size += 1;
+        }
+        if self.small_queue_full(size, 2) {
+            return false;
+        }
+        self.send_again(first, size, true);
+        if self.in_reduction() {
+            self.prr_out += size;
+        }
+        if first == self.board.una() && self.timer != Timer::Reordering {
+            self.set_timer(Timer::Retransmission, u64::from(self.rtt.rto_us()));
+        }
+        true
+    }
+
+    /// The head again, whatever window and pacing say: the retransmission timer fired.
+    pub(super) fn retransmit_head(&mut self) {
+        let head = self.board.una();
+        self.send_again(head, 1, true);
+    }
+
+    /// The last segment again as a tail loss probe. It is not counted in flight a second time.
+    pub(super) fn retransmit_probe(&mut self, last: u32) {
+        self.send_again(last, 1, false);
+    }
+
+    /// A new segment as a tail loss probe; the window may be exceeded by one.
+    pub(super) fn send_new_probe(&mut self) {
+        self.start_new_burst(true);
+    }
+
+    /// Whether there is unsent data that the receiver's window allows.
+    pub(super) fn can_send_new_segment(&self) -> bool {
+        self.board.nxt() < self.write_seq && self.board.nxt() < self.window_end
+    }
+
+    fn send_again(&mut self, first: u32, size: u32, counted: bool) {
+        let bytes = (first..first + size).map(|seq| u64::from(self.board.get(seq).len)).sum();
+        let (sent_at, template) = self.depart(size, bytes);
+        for seq in first..first + size {
+            if self.board.get(seq).has(flag::LISTED) {
+                self.board.list_remove(seq);
+            }
+            let record = self.board.get_mut(seq);
+            record.sent_us = template.sent_us;
+            record.first_tx_us = template.first_tx_us;
+            record.delivered_us = template.delivered_us;
+            record.delivered = template.delivered;
+            record.lost = template.lost;
+            record.delivered_ce = template.delivered_ce;
+            record.tx_in_flight = template.tx_in_flight + 1;
+            record.flags = record.flags & !flag::APP_LIMITED | template.flags | flag::EVER_RETRANS;
+            self.board.list_append(seq);
+            self.board.clear_waiting(seq);
+            if counted {
+                self.board.get_mut(seq).flags |= flag::RETRANS;
+                self.connection.retrans_out += 1;
+                self.undo.note_retransmission(self.connection.now);
+            }
+        }
+        self.stats.retransmitted_segments += u64::from(size);
+        self.in_burst = Burst { next: first, end: first + size, is_retransmission: true, cwr: false, sent_at, bytes };
+    }
+
+    // Window validation and idle time.
+
+    /// Notes whether the window was the limit of this send loop (`tcp_cwnd_validate`).
+    fn validate_window(&mut self, cwnd_limited: bool) {
+        let una = self.board.una();
+        let nxt = self.board.nxt();
+        let connection = &mut self.connection;
+        if una >= self.usage_seq
+            || cwnd_limited
+            || (!connection.cwnd_limited && connection.packets_out > connection.max_packets_out)
+        {
+            connection.cwnd_limited = cwnd_limited;
+            connection.max_packets_out = connection.packets_out;
+            self.usage_seq = nxt;
+        }
+        if connection.is_cwnd_limited() {
+            self.cwnd_used = 0;
+            self.cwnd_stamp = connection.jiffies;
+            return;
+        }
+        self.cwnd_used = self.cwnd_used.max(connection.packets_out);
+        let unused = u64::from(connection.jiffies.wrapping_sub(self.cwnd_stamp)) * self.jiffy.as_micros();
+        if self.config.slow_start_after_idle
+            && !self.full_control
+            && unused >= u64::from(self.rtt.rto_us())
+            && connection.ca_state == CaState::Open
+        {
+            let used = self.cwnd_used.max(self.config.initial_cwnd);
+            if used < self.connection.cwnd {
+                self.connection.ssthresh = self.current_ssthresh();
+                self.connection.cwnd = (self.connection.cwnd + used) / 2;
+            }
+            self.cwnd_used = 0;
+            self.cwnd_stamp = self.connection.jiffies;
+        }
+    }
+
+    /// New data after idle time: one halving for every timeout that passed (`tcp_cwnd_restart`).
+    pub(super) fn restart_after_idle(&mut self) {
+        let rto = u64::from(self.rtt.rto_us());
+        let mut idle = self.connection.now.since(self.connection.last_sent).as_micros();
+        if !self.config.slow_start_after_idle || self.full_control || !self.established || idle <= rto {
+            return;
+        }
+        if self.stats.sent_segments == 0 {
+            return;
+        }
+        self.controller.event(&mut self.connection, Event::CwndRestart);
+        self.connection.ssthresh = self.current_ssthresh();
+        let floor = self.config.initial_cwnd.min(self.connection.cwnd);
+        let mut cwnd = self.connection.cwnd;
+        while idle > rto && cwnd > floor {
+            idle -= rto;
+            cwnd >>= 1;
+        }
+        self.connection.cwnd = cwnd.max(floor);
+        self.cwnd_stamp = self.connection.jiffies;
+        self.cwnd_used = 0;
+    }
+
+    /// The application is about to write after it left the pipe unfilled (`tcp_rate_check_app_limited`).
+    pub(super) fn mark_app_limited(&mut self) {
+        let nothing_queued = self.write_seq == self.board.nxt();
+        let connection = &mut self.connection;
+        if nothing_queued && connection.in_flight() < connection.cwnd && connection.lost_out <= connection.retrans_out {
+            connection.app_limited = (connection.delivered + u64::from(connection.in_flight())).max(1);
+        }
+    }
+
+    /// The rate a window of data per RTT needs, with headroom (`tcp_update_pacing_rate`).
+    #[inline]
+    pub(super) fn update_pacing_rate(&mut self) {
+        let connection = &mut self.connection;
+        let ratio = if connection.cwnd < connection.ssthresh / 2 {
+            self.config.pacing_ss_ratio
+        } else {
+            self.config.pacing_ca_ratio
+        };
+        let window = u64::from(connection.cwnd.max(connection.packets_out));
+        let rate = u64::from(connection.mss) * 80_000 * u64::from(ratio) * window;
+        let srtt_x8 = u64::from(connection.srtt_us_x8.max(1));
+        connection.pacing_rate = (rate / srtt_x8).min(connection.max_pacing_rate);
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_host_queue_wakes_a_throttled_sender_at_the_next_completion() {
+        let mut queue = HostQueue::new(true);
+        queue.charged = 3_000;
+        queue.completions.extend([(Time::from_nanos(10), 1_000), (Time::from_nanos(20), 2_000)]);
+        assert_eq!(queue.wake_at(), Time::NEVER);
+        queue.throttled = true;
+        assert_eq!(queue.wake_at(), Time::from_nanos(10));
+        queue.release(Time::from_nanos(10));
+        assert_eq!((queue.charged, queue.wake_at()), (2_000, Time::from_nanos(20)));
+    }
+}

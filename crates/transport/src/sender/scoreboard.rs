@@ -1,0 +1,383 @@
+//! What the sender knows of every segment between `snd_una` and `snd_nxt`.
+//!
+//! One record a segment, in a ring indexed by segment number, so that the common ACK touches a few neighbouring cache
+//! lines and nothing is allocated per segment. Records are also threaded on a list in the order of their latest
+//! transmission (Linux's `tsorted_sent_queue`), which is what RACK walks. Two bit sets over the same ring answer the
+//! questions that would otherwise need a walk: which segments of a SACK block are news, and which is the lowest one
+//! that waits for its retransmission.
+
+/// End of the list of transmissions.
+const NIL: u32 = u32::MAX;
+
+/// State bits of a segment; the letters are those of the table in RFC-style discussions of Linux's scoreboard.
+pub(super) mod flag {
+    /// S: selectively acknowledged.
+    pub const SACKED: u8 = 1;
+    /// L: marked lost.
+    pub const LOST: u8 = 1 << 1;
+    /// R: a retransmission is counted in flight.
+    pub const RETRANS: u8 = 1 << 2;
+    /// E: ever retransmitted.
+    pub const EVER_RETRANS: u8 = 1 << 3;
+    /// Sent while the application was the limit.
+    pub const APP_LIMITED: u8 = 1 << 4;
+    /// First segment of the burst it was first sent in.
+    pub const BURST_START: u8 = 1 << 5;
+    /// On the list of transmissions.
+    pub const LISTED: u8 = 1 << 6;
+}
+
+/// One segment.
+#[derive(Clone, Copy, Debug, Default)]
+pub(super) struct Record {
+    /// Latest transmission, microseconds.
+    pub sent_us: u64,
+    /// `first_tx_us` of the connection at that transmission.
+    pub first_tx_us: u64,
+    /// `delivered_mstamp_us` of the connection at that transmission; 0 once used for a sample.
+    pub delivered_us: u64,
+    /// `delivered` of the connection at that transmission.
+    pub delivered: u64,
+    /// `lost` of the connection at that transmission (low bits).
+    pub lost: u32,
+    /// `delivered_ce` of the connection at that transmission (low bits).
+    pub delivered_ce: u32,
+    /// Packets in flight at that transmission, this one included.
+    pub tx_in_flight: u32,
+    /// Neighbours on the list of transmissions; the scoreboard's own business.
+    pub prev: u32,
+    pub next: u32,
+    /// Payload bytes.
+    pub len: u16,
+    /// Bits of [`flag`].
+    pub flags: u8,
+}
+
+impl Record {
+    #[inline]
+    pub fn has(&self, bits: u8) -> bool {
+        self.flags & bits != 0
+    }
+}
+
+/// A bit for every slot of the ring.
+#[derive(Debug, Default)]
+struct Bits(Vec<u64>);
+
+impl Bits {
+    #[inline]
+    fn set(&mut self, slot: usize) {
+        self.0[slot >> 6] |= 1 << (slot & 63);
+    }
+
+    #[inline]
+    fn clear(&mut self, slot: usize) {
+        self.0[slot >> 6] &= !(1 << (slot & 63));
+    }
+}
+
+/// The records of all outstanding segments.
+#[derive(Debug)]
+pub(super) struct Scoreboard {
+    records: Vec<Record>,
+    mask: u32,
+    una: u32,
+    nxt: u32,
+    oldest: u32,
+    newest: u32,
+    sacked: Bits,
+    waiting: Bits,
+    waiting_hint: u32,
+}
+
+impl Scoreboard {
+    const INITIAL_CAPACITY: usize = 64;
+
+    pub fn new() -> Scoreboard {
+        Scoreboard {
+            records: Vec::new(),
+            mask: 0,
+            una: 0,
+            nxt: 0,
+            oldest: NIL,
+            newest: NIL,
+            sacked: Bits::default(),
+            waiting: Bits::default(),
+            waiting_hint: 0,
+        }
+    }
+
+    /// Lowest outstanding segment.
+    #[inline]
+    pub fn una(&self) -> u32 {
+        self.una
+    }
+
+    /// One above the highest segment sent.
+    #[inline]
+    pub fn nxt(&self) -> u32 {
+        self.nxt
+    }
+
+    #[inline]
+    pub fn is_empty(&self) -> bool {
+        self.una == self.nxt
+    }
+
+    #[inline]
+    fn slot(&self, seq: u32) -> usize {
+        (seq & self.mask) as usize
+    }
+
+    #[inline]
+    pub fn get(&self, seq: u32) -> &Record {
+        &self.records[(seq & self.mask) as usize]
+    }
+
+    #[inline]
+    pub fn get_mut(&mut self, seq: u32) -> &mut Record {
+        &mut self.records[(seq & self.mask) as usize]
+    }
+
+    /// Bytes of memory held.
+    pub fn memory(&self) -> usize {
+        self.records.capacity() * size_of::<Record>() + (self.sacked.0.capacity() + self.waiting.0.capacity()) * 8
+    }
+
+    /// Adds the next segment; it was just sent.
+    #[inline]
+    pub fn push(&mut self, record: Record) -> u32 {
+        if self.nxt - self.una == self.records.len() as u32 {
+            self.grow();
+        }
+        let seq = self.nxt;
+        self.nxt += 1;
+        *self.get_mut(seq) = record;
+        self.list_append(seq);
+        seq
+    }
+
+    /// Removes the lowest segment; the caller has settled its counters.
+    #[inline]
+    pub fn pop_una(&mut self) -> Record {
+        let seq = self.una;
+        let record = *self.get(seq);
+        if record.has(flag::LISTED) {
+            self.list_remove(seq);
+        }
+        if record.has(flag::SACKED | flag::LOST) {
+            let slot = self.slot(seq);
+            self.sacked.clear(slot);
+            self.waiting.clear(slot);
+        }
+        self.una += 1;
+        record
+    }
+
+    fn grow(&mut self) {
+        let capacity = (self.records.len() * 2).max(Scoreboard::INITIAL_CAPACITY);
+        let mut grown = Scoreboard {
+            records: vec![Record::default(); capacity],
+            mask: capacity as u32 - 1,
+            sacked: Bits(vec![0; capacity / 64]),
+            waiting: Bits(vec![0; capacity / 64]),
+            ..*self
+        };
+        for seq in self.una..self.nxt {
+            let record = *self.get(seq);
+            *grown.get_mut(seq) = record;
+            let slot = grown.slot(seq);
+            if record.has(flag::SACKED) {
+                grown.sacked.set(slot);
+            }
+            if record.flags & (flag::LOST | flag::RETRANS) == flag::LOST {
+                grown.waiting.set(slot);
+            }
+        }
+        *self = grown;
+    }
+
+    // The list of transmissions, oldest first.
+
+    #[inline]
+    pub fn list_append(&mut self, seq: u32) {
+        let newest = self.newest;
+        let record = self.get_mut(seq);
+        record.prev = newest;
+        record.next = NIL;
+        record.flags |= flag::LISTED;
+        if newest == NIL {
+            self.oldest = seq;
+        } else {
+            self.get_mut(newest).next = seq;
+        }
+        self.newest = seq;
+    }
+
+    #[inline]
+    pub fn list_remove(&mut self, seq: u32) {
+        let record = self.get_mut(seq);
+        record.flags &= !flag::LISTED;
+        let (prev, next) = (record.prev, record.next);
+        if prev == NIL {
+            self.oldest = next;
+        } else {
+            self.get_mut(prev).next = next;
+        }
+        if next == NIL {
+            self.newest = prev;
+        } else {
+            self.get_mut(next).prev = prev;
+        }
+    }
+
+    /// The segment whose latest transmission is the oldest.
+    #[inline]
+    pub fn list_oldest(&self) -> Option<u32> {
+        (self.oldest != NIL).then_some(self.oldest)
+    }
+
+    /// The segment transmitted next after `seq`.
+    #[inline]
+    pub fn list_next(&self, seq: u32) -> Option<u32> {
+        let next = self.get(seq).next;
+        (next != NIL).then_some(next)
+    }
+
+    // Selective acknowledgements.
+
+    /// Tags `seq` as selectively acknowledged and takes it off the list of transmissions.
+    pub fn set_sacked(&mut self, seq: u32) {
+        let slot = self.slot(seq);
+        self.sacked.set(slot);
+        self.waiting.clear(slot);
+        self.records[slot].flags |= flag::SACKED;
+        if self.records[slot].has(flag::LISTED) {
+            self.list_remove(seq);
+        }
+    }
+
+    /// The receiver no longer holds `seq`.
+    pub fn clear_sacked(&mut self, seq: u32) {
+        let slot = self.slot(seq);
+        self.sacked.clear(slot);
+        self.records[slot].flags &= !flag::SACKED;
+    }
+
+    /// The lowest segment of `start..end` without a selective acknowledgement.
+    pub fn next_unsacked(&self, start: u32, end: u32) -> Option<u32> {
+        self.scan(start, end, |word| !self.sacked.0[word])
+    }
+
+    // Segments that are lost and wait for their retransmission.
+
+    /// Tags `seq` as waiting for its retransmission.
+    pub fn set_waiting(&mut self, seq: u32) {
+        let slot = self.slot(seq);
+        self.waiting.set(slot);
+        self.waiting_hint = self.waiting_hint.min(seq);
+    }
+
+    /// `seq` was retransmitted, acknowledged or found not to be lost.
+    pub fn clear_waiting(&mut self, seq: u32) {
+        let slot = self.slot(seq);
+        self.waiting.clear(slot);
+    }
+
+    /// The lowest segment that waits for its retransmission.
+    pub fn first_waiting(&mut self) -> Option<u32> {
+        let start = self.waiting_hint.max(self.una);
+        let found = self.scan(start, self.nxt, |word| self.waiting.0[word]);
+        self.waiting_hint = found.unwrap_or(self.nxt);
+        found
+    }
+
+    /// The lowest segment of `start..end` whose bit is set in the words that `word` gives, a word of 64 at a time.
+    #[inline]
+    fn scan(&self, start: u32, end: u32, word: impl Fn(usize) -> u64) -> Option<u32> {
+        let mut seq = start;
+        while seq < end {
+            let slot = self.slot(seq);
+            let bits = word(slot >> 6) >> (slot & 63);
+            if bits != 0 {
+                let found = seq + bits.trailing_zeros();
+                return (found < end).then_some(found);
+            }
+            seq = seq.saturating_add(64 - (slot as u32 & 63));
+        }
+        None
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn filled(count: u32) -> Scoreboard {
+        let mut board = Scoreboard::new();
+        for n in 0..count {
+            board.push(Record { sent_us: u64::from(n), len: 1448, ..Record::default() });
+        }
+        board
+    }
+
+    #[test]
+    fn the_ring_grows_and_keeps_order_tags_and_list() {
+        let mut board = filled(60);
+        for _ in 0..50 {
+            board.pop_una();
+        }
+        for n in 60..110 {
+            board.push(Record { sent_us: n, ..Record::default() });
+        }
+        board.set_sacked(70);
+        board.get_mut(55).flags |= flag::LOST;
+        board.set_waiting(55);
+        for n in 110..300 {
+            board.push(Record { sent_us: n, ..Record::default() });
+        }
+        let mut listed = Vec::new();
+        let mut at = board.list_oldest();
+        while let Some(seq) = at {
+            listed.push(seq);
+            at = board.list_next(seq);
+        }
+        assert_eq!(listed, (50..300).filter(|&s| s != 70).collect::<Vec<_>>());
+        assert_eq!(board.first_waiting(), Some(55));
+        assert_eq!(board.next_unsacked(70, 80), Some(71));
+        assert_eq!(board.get(200).sent_us, 200);
+    }
+
+    #[test]
+    fn a_retransmission_moves_its_segment_to_the_end_of_the_list() {
+        let mut board = filled(5);
+        board.list_remove(1);
+        board.list_append(1);
+        assert_eq!(board.list_oldest(), Some(0));
+        assert_eq!(board.list_next(0), Some(2));
+        assert_eq!(board.list_next(4), Some(1));
+        assert_eq!(board.list_next(1), None);
+    }
+
+    #[test]
+    fn scanning_crosses_words_and_the_end_of_the_ring() {
+        let mut board = filled(64);
+        for _ in 0..40 {
+            board.pop_una();
+        }
+        for _ in 0..40 {
+            board.push(Record::default());
+        }
+        for seq in 45..100 {
+            board.set_sacked(seq);
+        }
+        assert_eq!(board.next_unsacked(45, 104), Some(100));
+        assert_eq!(board.next_unsacked(45, 100), None);
+        board.set_waiting(101);
+        assert_eq!(board.first_waiting(), Some(101));
+        board.clear_waiting(101);
+        assert_eq!(board.first_waiting(), None);
+        board.set_waiting(42);
+        assert_eq!(board.first_waiting(), Some(42));
+    }
+}
