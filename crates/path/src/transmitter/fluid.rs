@@ -123,7 +123,7 @@ impl Fluid {
         let before = self.segment.rate;
         while self.free < u64::MAX {
             let rate = self.segment.rate;
-            let room = (self.segment.end - self.free).saturating_mul(rate).saturating_sub(self.used);
+            let room = self.segment.end.saturating_sub(self.free).saturating_mul(rate).saturating_sub(self.used);
             if work <= room && rate > 0 {
                 let used = self.used + work;
                 self.free += used / rate;
