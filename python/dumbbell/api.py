@@ -11,7 +11,7 @@ from typing import Any
 
 from dumbbell import _core, experiment, storage
 from dumbbell.experiment import Source
-from dumbbell.parallel import run_points
+from dumbbell.parallel import engine_digest, run_points
 from dumbbell.progress import progress_bar
 from dumbbell.results import META, SWEEP_META, Meta, Result, SweepResult, load_result, point_folder
 from dumbbell.tables import Table
@@ -143,4 +143,4 @@ def _has(folder: Path, point: _core.Point) -> bool:
         meta = json.loads((folder / META).read_text(encoding="utf-8"))
     except (OSError, ValueError):
         return False
-    return bool(meta["content_hash"] == point.content_hash and meta["version"] == _core.__version__)
+    return bool(meta.get("content_hash") == point.content_hash and meta.get("engine") == engine_digest())

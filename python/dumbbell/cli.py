@@ -216,13 +216,14 @@ def reproduce(
 
 
 def main() -> None:
-    """Entry point: turns errors of the user into a message and exit status 2."""
-    with _errors():
+    """Entry point of the ``dumbbell`` command."""
+    with reporting_errors():
         app(standalone_mode=True)
 
 
 @contextmanager
-def _errors() -> Iterator[None]:
+def reporting_errors() -> Iterator[None]:
+    """Turns errors of the user into a message on standard error and exit status 2."""
     try:
         yield
     except (_core.ScenarioError, storage.OutputError) as error:

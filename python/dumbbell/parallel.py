@@ -6,14 +6,23 @@ results stay in the memory where the engine put them.
 
 from __future__ import annotations
 
+import hashlib
 import os
 import time
 from collections.abc import Generator, Sequence
 from concurrent.futures import FIRST_COMPLETED, Future, ThreadPoolExecutor, wait
+from functools import cache
+from pathlib import Path
 
 from dumbbell import _core
 from dumbbell.results import Meta, Result
 from dumbbell.tables import Table
+
+
+@cache
+def engine_digest() -> str:
+    """Digest of the compiled engine, so that results of another build can be told apart."""
+    return hashlib.sha256(Path(_core.__file__).read_bytes()).hexdigest()[:16]
 
 
 def run_point(point: _core.Point, cancel: _core.CancelToken | None = None) -> Result:
@@ -25,6 +34,7 @@ def run_point(point: _core.Point, cancel: _core.CancelToken | None = None) -> Re
     names = flows.to_polars().select("cc", "algorithm").unique(maintain_order=True).rows()
     meta = Meta(
         version=_core.__version__,
+        engine=engine_digest(),
         label=point.label,
         repeat=point.repeat,
         seed=output.seed,

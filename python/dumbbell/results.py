@@ -31,6 +31,8 @@ class Meta:
 
     version: str
     """Version of Dumbbell."""
+    engine: str
+    """Digest of the compiled engine: a sweep resumes only with results of the same one."""
     label: str
     """The settings of this point of a sweep, empty for a single run."""
     repeat: int

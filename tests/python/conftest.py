@@ -1,0 +1,94 @@
+"""What the tests share: a small experiment, and the command line as a function."""
+
+from __future__ import annotations
+
+import sys
+from collections.abc import Callable
+from dataclasses import dataclass
+from pathlib import Path
+
+import pytest
+
+from dumbbell import Result, cli
+from dumbbell import run as run_experiment
+
+EXPERIMENT = """\
+duration = "4s"
+warmup = "1s"
+seed = 7
+
+[path]
+rate = "10mbit"
+rtt = "40ms"
+buffer = "1bdp"
+
+[[flows]]
+cc = "cubic"
+
+[[flows]]
+cc = "bbr"
+start = "500ms"
+"""
+
+SWEEP = (
+    EXPERIMENT
+    + """
+[sweep]
+"path.loss" = ["0%", "1%"]
+repeat = 2
+"""
+)
+
+
+@dataclass(frozen=True)
+class Outcome:
+    """What a command did."""
+
+    status: int
+    out: str
+    err: str
+
+
+Cli = Callable[..., Outcome]
+
+
+@pytest.fixture
+def dumbbell(monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]) -> Cli:
+    """The command line, in this process."""
+
+    def call(*arguments: str | Path) -> Outcome:
+        monkeypatch.setattr(sys, "argv", ["dumbbell", *map(str, arguments)])
+        capsys.readouterr()
+        try:
+            cli.main()
+            status = 0
+        except SystemExit as end:
+            status = end.code if isinstance(end.code, int) else int(end.code is not None)
+        captured = capsys.readouterr()
+        return Outcome(status, captured.out, captured.err)
+
+    return call
+
+
+@pytest.fixture
+def experiment(tmp_path: Path) -> Path:
+    """A file with two flows."""
+    path = tmp_path / "two-flows.toml"
+    path.write_text(EXPERIMENT)
+    return path
+
+
+@pytest.fixture
+def sweep(tmp_path: Path) -> Path:
+    """A file with four points."""
+    path = tmp_path / "sweep.toml"
+    path.write_text(SWEEP)
+    return path
+
+
+@pytest.fixture(scope="session")
+def result(tmp_path_factory: pytest.TempPathFactory) -> Result:
+    """The run of the small experiment."""
+    path = tmp_path_factory.mktemp("experiment") / "two-flows.toml"
+    path.write_text(EXPERIMENT)
+    return run_experiment(path)

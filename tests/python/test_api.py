@@ -1,0 +1,109 @@
+"""The package as a notebook uses it."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Any
+
+import polars as pl
+import pytest
+
+import dumbbell as db
+from conftest import EXPERIMENT, SWEEP
+
+DOCUMENT: dict[str, Any] = {
+    "duration": "2s",
+    "path": {"rate": "10mbit", "rtt": "40ms"},
+    "flows": [{"cc": "bbr"}],
+}
+
+
+def test_a_dictionary_runs_like_the_file_it_stands_for(tmp_path: Path) -> None:
+    path = tmp_path / "same.toml"
+    path.write_text('duration = "2s"\n[path]\nrate = "10mbit"\nrtt = "40ms"\n[[flows]]\ncc = "bbr"\n')
+    one, other = db.run(DOCUMENT), db.run(path)
+    assert one.meta.content_hash == other.meta.content_hash
+    assert one.flows.to_polars().equals(other.flows.to_polars())
+
+
+def test_settings_and_seed_replace_what_the_dictionary_says() -> None:
+    result = db.run(DOCUMENT, set={"flows[0].cc": {"name": "cubic", "hystart": False}, "path.loss": "1%"}, seed=3)
+    assert result.flows.rows()[0]["cc"] == "cubic"
+    assert result.meta.seed == 3
+    assert "hystart = false" in result.scenario_toml
+
+
+def test_a_wrong_key_raises_with_the_nearest_spelling() -> None:
+    with pytest.raises(db.ScenarioError, match="`duration`"):
+        db.run({"durtion": "2s"} | {key: DOCUMENT[key] for key in ("path", "flows")})
+
+
+def test_several_points_are_not_a_run(tmp_path: Path) -> None:
+    path = tmp_path / "sweep.toml"
+    path.write_text(SWEEP)
+    with pytest.raises(ValueError, match="4 points"):
+        db.run(path)
+
+
+def test_tables_reach_polars_without_a_copy(result: db.Result) -> None:
+    first, second = (pl.DataFrame(result.series)["t_s"] for _ in range(2))
+    assert first.len() > 100
+    assert first._get_buffer_info() == second._get_buffer_info()  # type: ignore[attr-defined]
+
+
+def test_missing_numbers_are_null_and_nan_in_pandas(result: db.Result) -> None:
+    series = result.series.to_polars()
+    assert not any(series[name].is_nan().any() for name, kind in series.schema.items() if kind == pl.Float64)
+    pytest.importorskip("pandas")
+    frame = result.flows.to_pandas()
+    assert list(frame.columns) == result.flows.columns
+    assert frame["goodput_mbps"].tolist() == pytest.approx(result.flows.to_polars()["goodput_mbps"].to_list())
+
+
+def test_modes_repeat_as_categories(result: db.Result) -> None:
+    series = result.series.to_polars()
+    assert series.schema["mode"] == pl.Categorical
+    bbr = series.filter(pl.col("flow") == 1)["mode"].cast(pl.String).unique().to_list()
+    assert {"STARTUP", "PROBE_BW"} <= {mode.upper() for mode in bbr}
+
+
+def test_a_saved_result_reads_back_the_same(result: db.Result, tmp_path: Path) -> None:
+    folder = result.save(tmp_path / "out")
+    again = db.load_result(folder)
+    assert again.meta == result.meta
+    assert again.scenario_toml == result.scenario_toml
+    for name in ("flows", "series", "links", "link_series"):
+        assert getattr(again, name).to_polars().equals(getattr(result, name).to_polars())
+
+
+def test_a_sweep_streams_results_and_joins_them_in_the_order_of_the_file(tmp_path: Path) -> None:
+    path = tmp_path / "sweep.toml"
+    path.write_text(SWEEP)
+    sweep = db.sweep(path, jobs=2)
+    assert len(sweep) == 4
+    assert {result.meta.label for result in sweep} == {point.label for point in sweep.points}
+    joined = sweep.collect()
+    assert [point.settings["path.loss"] for point in joined.points] == ["0%", "0%", "1%", "1%"]
+    assert len({point.seed for point in joined.points}) == 4
+    assert joined.flows.to_polars()["point"].to_list() == [0, 0, 1, 1, 2, 2, 3, 3]
+
+
+def test_repeat_gives_points_with_different_seeds() -> None:
+    sweep = db.sweep(DOCUMENT, repeat=3)
+    assert len({point.seed for point in sweep.points}) == 3
+
+
+def test_leaving_a_sweep_early_stops_it(tmp_path: Path) -> None:
+    path = tmp_path / "long.toml"
+    path.write_text(EXPERIMENT)
+    sweep = db.sweep(path, set={"record.series": False}, repeat=200)
+    results = iter(sweep)
+    next(results)
+    results.close()  # type: ignore[attr-defined]
+    assert next(results, None) is None
+
+
+def test_compare_returns_one_table() -> None:
+    result = db.compare("bbr", "cubic", loss="2%", duration="5s", buffer="100packets")
+    rates = {row["cc"]: row["goodput_mbps"] for row in result.flows.rows()}
+    assert rates["bbr"] > 3 * rates["cubic"]

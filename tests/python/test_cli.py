@@ -1,0 +1,287 @@
+"""The command line: what it prints, writes and refuses."""
+
+from __future__ import annotations
+
+import json
+import resource
+import signal
+import subprocess
+import sys
+import time
+from pathlib import Path
+
+import polars as pl
+import pytest
+
+from conftest import EXPERIMENT, Cli
+
+FLOW_KEYS = [
+    "cc", "algorithm", "start_s", "goodput_mbps", "throughput_mbps", "mean_rtt_ms", "p95_rtt_ms", "min_rtt_ms",
+    "retransmits", "lost", "rto_count", "delivered_bytes", "retransmits_total", "lost_total", "rto_count_total",
+    "delivered_bytes_total",
+]  # fmt: skip
+LINK_KEYS = ["name", "utilization", "mean_queue_bytes", "p95_queue_bytes", "arrivals", "drops", "losses",
+             "arrivals_total", "drops_total", "losses_total"]  # fmt: skip
+RUN_KEYS = ["seed", "sim_s", "cpu_s", "events", "packets", "version", "content_hash"]
+
+RESULT_FILES = ["flows.parquet", "link_series.parquet", "links.parquet", "meta.json", "scenario.toml", "series.parquet"]
+
+BAD_INPUT = sorted((Path(__file__).parents[1] / "bad-input").glob("*.toml"))
+
+
+def names(folder: Path) -> list[str]:
+    return sorted(path.name for path in folder.iterdir())
+
+
+def test_version_and_help(dumbbell: Cli) -> None:
+    assert dumbbell("--version").out.startswith("dumbbell 0.")
+    text = dumbbell("--help").out
+    for command in ("run", "compare", "plot", "explain", "schema", "cc", "reproduce"):
+        assert command in text
+
+
+def test_run_json_is_one_object_with_the_promised_keys(dumbbell: Cli, experiment: Path) -> None:
+    done = dumbbell("run", experiment, "--json")
+    assert (done.status, done.err) == (0, "")
+    printed = json.loads(done.out)
+    assert list(printed) == ["flows", "links", "run"]
+    assert [flow["cc"] for flow in printed["flows"]] == ["cubic", "bbr"]
+    for flow in printed["flows"]:
+        assert set(FLOW_KEYS) <= set(flow)
+    for link in printed["links"]:
+        assert set(LINK_KEYS) <= set(link)
+    assert list(printed["run"]) == RUN_KEYS
+    assert printed["run"]["seed"] == 7
+    assert printed["run"]["sim_s"] == 4
+
+
+def test_the_same_file_and_seed_print_the_same_numbers(dumbbell: Cli, experiment: Path) -> None:
+    first, second = (json.loads(dumbbell("run", experiment, "--set", "path.loss=1%", "--json").out) for _ in range(2))
+    for printed in (first, second):
+        del printed["run"]["cpu_s"]
+    assert first == second
+    other = json.loads(dumbbell("run", experiment, "--set", "path.loss=1%", "--seed", "8", "--json").out)
+    assert other["flows"] != first["flows"]
+    assert other["run"]["content_hash"] != first["run"]["content_hash"]
+
+
+def test_the_measured_interval_starts_after_the_warmup(dumbbell: Cli, experiment: Path) -> None:
+    flow = json.loads(dumbbell("run", experiment, "--json").out)["flows"][0]
+    assert 0 < flow["delivered_bytes"] < flow["delivered_bytes_total"]
+    assert flow["goodput_mbps"] == pytest.approx(8 * flow["delivered_bytes"] / 3 / 1e6, rel=1e-6)
+
+
+def test_a_table_names_the_exact_algorithms(dumbbell: Cli, experiment: Path) -> None:
+    text = dumbbell("run", experiment).out
+    assert "bbr1-linux-6.18" in text
+    assert "goodput" in text
+    assert "bottleneck" in text
+
+
+def test_set_replaces_what_the_file_says(dumbbell: Cli, experiment: Path) -> None:
+    done = dumbbell("run", experiment, "--set", "flows[0].cc=reno", "--set", "duration=2s", "--json")
+    printed = json.loads(done.out)
+    assert printed["flows"][0]["cc"] == "reno"
+    assert printed["run"]["sim_s"] == 2
+
+
+@pytest.mark.parametrize("setting", ["path.loss", "=1%", "path.los=1%", "path.loss=150%", "path.rate=10mbps"])
+def test_a_wrong_setting_is_refused(dumbbell: Cli, experiment: Path, setting: str) -> None:
+    done = dumbbell("run", experiment, "--set", setting, "--json")
+    assert done.status == 2
+    assert done.out == ""
+    assert setting.split("=")[0] in done.err
+
+
+@pytest.mark.parametrize("path", BAD_INPUT, ids=lambda path: path.stem)
+def test_bad_input_gives_a_located_message_and_writes_nothing(dumbbell: Cli, path: Path, tmp_path: Path) -> None:
+    done = dumbbell("run", path, "--json", "--out", tmp_path / "out")
+    assert done.status == 2
+    assert done.out == ""
+    assert path.name in done.err
+    assert names(tmp_path) == []
+
+
+def test_there_are_bad_inputs() -> None:
+    assert len(BAD_INPUT) >= 40
+
+
+def test_a_missing_file_is_named(dumbbell: Cli, tmp_path: Path) -> None:
+    done = dumbbell("run", tmp_path / "nowhere.toml", "--out", tmp_path / "out")
+    assert done.status == 2
+    assert "nowhere.toml" in done.err
+    assert names(tmp_path) == []
+
+
+def test_a_mistake_in_the_last_file_stops_all(dumbbell: Cli, experiment: Path, tmp_path: Path) -> None:
+    wrong = tmp_path / "wrong.toml"
+    wrong.write_text(EXPERIMENT.replace("bbr", "brb"))
+    done = dumbbell("run", experiment, wrong, "--out", tmp_path / "out")
+    assert done.status == 2
+    assert "wrong.toml" in done.err
+    assert not (tmp_path / "out").exists()
+
+
+def test_several_files_print_one_object(dumbbell: Cli, experiment: Path, sweep: Path) -> None:
+    points = json.loads(dumbbell("run", experiment, sweep, "--json").out)["points"]
+    assert [Path(point["file"]).name for point in points] == ["two-flows.toml"] + ["sweep.toml"] * 4
+
+
+def test_out_holds_a_whole_result_and_nothing_else(dumbbell: Cli, experiment: Path, tmp_path: Path) -> None:
+    out = tmp_path / "deep" / "out"
+    assert dumbbell("run", experiment, "--out", out).status == 0
+    assert names(out) == RESULT_FILES
+    assert names(out.parent) == ["out"]
+    meta = json.loads((out / "meta.json").read_text())
+    assert meta["algorithms"] == {"cubic": "cubic-linux-6.18", "bbr": "bbr1-linux-6.18"}
+    assert meta["seed"] == 7
+    assert pl.read_parquet(out / "flows.parquet").height == 2
+    assert dumbbell("run", experiment, "--out", out).status == 0, "an earlier result is replaced"
+
+
+def test_the_written_scenario_runs_to_the_same_result(dumbbell: Cli, experiment: Path, tmp_path: Path) -> None:
+    first = json.loads(dumbbell("run", experiment, "--out", tmp_path / "out", "--json").out)
+    again = json.loads(dumbbell("run", tmp_path / "out" / "scenario.toml", "--json").out)
+    assert again["run"]["content_hash"] == first["run"]["content_hash"]
+    assert again["flows"] == first["flows"]
+
+
+def test_a_directory_that_is_no_result_is_left_alone(dumbbell: Cli, experiment: Path, tmp_path: Path) -> None:
+    precious = tmp_path / "thesis"
+    precious.mkdir()
+    (precious / "chapter1.tex").write_text("text")
+    done = dumbbell("run", experiment, "--out", precious)
+    assert done.status == 2
+    assert "thesis" in done.err
+    assert names(precious) == ["chapter1.tex"]
+
+
+def test_an_impossible_place_is_refused_before_anything_runs(dumbbell: Cli, experiment: Path, tmp_path: Path) -> None:
+    (tmp_path / "file").write_text("")
+    begin = time.monotonic()
+    done = dumbbell("run", experiment, "--set", "duration=1h", "--out", tmp_path / "file" / "out")
+    assert done.status == 2
+    assert "cannot write" in done.err
+    assert time.monotonic() - begin < 5
+
+
+def test_a_full_disk_leaves_nothing_behind(experiment: Path, tmp_path: Path) -> None:
+    out = tmp_path / "results" / "out"
+
+    def no_file_beyond_a_kilobyte() -> None:
+        resource.setrlimit(resource.RLIMIT_FSIZE, (1024, 1024))
+
+    command = [sys.executable, "-m", "dumbbell", "run", str(experiment), "--out", str(out)]
+    done = subprocess.run(command, capture_output=True, text=True, preexec_fn=no_file_beyond_a_kilobyte)
+    assert done.returncode == 2
+    assert "cannot write" in done.stderr
+    assert "Traceback" not in done.stderr
+    assert names(out.parent) == []
+
+
+def test_an_interrupt_leaves_nothing_behind(experiment: Path, tmp_path: Path) -> None:
+    out = tmp_path / "results" / "out"
+    command = [sys.executable, "-m", "dumbbell", "run", str(experiment), "--set", "duration=10h", "--out", str(out)]
+    process = subprocess.Popen(command, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True)
+    time.sleep(2.0)
+    process.send_signal(signal.SIGINT)
+    _, err = process.communicate(timeout=30)
+    assert process.returncode == 130
+    assert "Traceback" not in err
+    assert not out.exists()
+
+
+def test_a_sweep_has_one_table_and_a_directory_for_each_point(dumbbell: Cli, sweep: Path, tmp_path: Path) -> None:
+    out = tmp_path / "out"
+    assert dumbbell("run", sweep, "--out", out).status == 0
+    assert names(out) == ["flows.parquet", "links.parquet", "points", "sweep.json"]
+    flows = pl.read_parquet(out / "flows.parquet")
+    assert flows.height == 4 * 2
+    assert flows["path.loss"].unique(maintain_order=True).to_list() == ["0%", "1%"]
+    assert flows["repeat"].to_list() == [0, 0, 1, 1] * 2
+    for point in (out / "points").iterdir():
+        assert names(point) == RESULT_FILES
+
+
+def test_an_interrupted_sweep_resumes_with_the_points_it_has(dumbbell: Cli, sweep: Path, tmp_path: Path) -> None:
+    out = tmp_path / "out"
+    dumbbell("run", sweep, "--out", out)
+    points = sorted((out / "points").iterdir())
+    table = pl.read_parquet(out / "flows.parquet")
+    (points[0] / "meta.json").unlink()
+    before = [point.stat().st_ino for point in points]
+    assert dumbbell("run", sweep, "--out", out).status == 2, "half a result is somebody else's directory"
+    for path in points[0].iterdir():
+        path.unlink()
+    assert dumbbell("run", sweep, "--out", out).status == 0
+    after = [point.stat().st_ino for point in points]
+    assert after[1:] == before[1:]
+    assert names(points[0]) == RESULT_FILES
+    assert pl.read_parquet(out / "flows.parquet").equals(table)
+
+
+def test_results_do_not_depend_on_the_number_of_threads(dumbbell: Cli, sweep: Path, tmp_path: Path) -> None:
+    for jobs in ("1", "2"):
+        dumbbell("run", sweep, "--jobs", jobs, "--out", tmp_path / jobs)
+    assert (tmp_path / "1" / "flows.parquet").read_bytes() == (tmp_path / "2" / "flows.parquet").read_bytes()
+
+
+def test_compare_needs_no_file(dumbbell: Cli) -> None:
+    options = ["--rate", "10mbit", "--rtt", "40ms", "--buffer", "1bdp", "--loss", "0%,1%", "--duration", "2s"]
+    done = dumbbell("compare", "bbr", "cubic", *options, "--json")
+    assert done.status == 0
+    points = json.loads(done.out)["points"]
+    assert [(point["settings"]["path.loss"], point["flows"][0]["cc"]) for point in points] == [
+        ("0%", "bbr"), ("0%", "cubic"), ("1%", "bbr"), ("1%", "cubic"),
+    ]  # fmt: skip
+    together = json.loads(dumbbell("compare", "bbr", "cubic", "--together", "--duration", "2s", "--json").out)
+    assert [flow["cc"] for flow in together["flows"]] == ["bbr", "cubic"]
+
+
+def test_compare_refuses_what_a_file_would_refuse(dumbbell: Cli) -> None:
+    done = dumbbell("compare", "bbr", "cubik")
+    assert done.status == 2
+    assert "cubic" in done.err, "the nearest spelling is offered"
+
+
+def test_plot_draws_what_a_result_holds(dumbbell: Cli, experiment: Path, tmp_path: Path) -> None:
+    out = tmp_path / "out"
+    dumbbell("run", experiment, "--out", out)
+    done = dumbbell("plot", out, "--format", "svg", "--series", "pacing_mbps")
+    assert done.status == 0
+    assert set(names(out)) - set(RESULT_FILES) == {"overview.svg", "tradeoff.svg", "pacing_mbps.svg"}
+    assert str(out / "overview.svg") in done.out
+    assert dumbbell("plot", out, "--format", "gif").status == 2
+    assert dumbbell("plot", tmp_path).status == 2
+
+
+def test_explain_prints_an_experiment_that_means_the_same(dumbbell: Cli, experiment: Path, tmp_path: Path) -> None:
+    explained = tmp_path / "explained.toml"
+    explained.write_text(dumbbell("explain", experiment).out)
+    first, second = (json.loads(dumbbell("run", path, "--json").out) for path in (experiment, explained))
+    assert first["flows"] == second["flows"]
+
+
+def test_schema_is_a_json_schema_with_descriptions(dumbbell: Cli) -> None:
+    schema = json.loads(dumbbell("schema").out)
+    assert schema["properties"]["path"]["description"]
+
+
+def test_algorithms_are_listed_and_shown_with_their_parameters(dumbbell: Cli) -> None:
+    listed = dumbbell("cc", "list").out
+    for name in ("reno", "cubic", "bbr", "bbr1-linux-6.18"):
+        assert name in listed
+    assert "hystart" in dumbbell("cc", "show", "cubic").out
+    shown = json.loads(dumbbell("cc", "show", "bbr", "--json").out)
+    assert shown["exact_name"] == "bbr1-linux-6.18"
+    for parameter in shown["parameters"]["properties"].values():
+        assert parameter["description"]
+        assert "default" in parameter
+    wrong = dumbbell("cc", "show", "bbbr")
+    assert wrong.status == 2
+    assert "`bbr`" in wrong.err
+
+
+def test_an_unknown_study_is_refused(dumbbell: Cli) -> None:
+    assert dumbbell("reproduce", "nobody/fig9").status == 2
+    assert dumbbell("reproduce").status == 0
