@@ -279,4 +279,34 @@ mod tests {
         assert!(bench.codel.dropping);
         assert_eq!(bench.codel.last_count, count - 1, "the drops of the last episode after its first");
     }
+
+    #[test]
+    fn after_a_long_pause_an_episode_starts_over() {
+        let mut bench = Bench::new(false, Ecn::NotEct);
+        bench.run(1_500 * MS, MS / 2, MS);
+        assert!(bench.codel.count > 20);
+        bench.next_arrival = u64::MAX;
+        while bench.store.len() > 0 {
+            bench.take();
+        }
+        bench.now += 1_700 * MS;
+        bench.next_arrival = bench.now;
+        bench.run(bench.now + 130 * MS, MS / 2, MS);
+        assert!(bench.codel.dropping);
+        assert_eq!(bench.codel.last_count, 1);
+    }
+
+    #[test]
+    fn the_delay_must_exceed_the_target_for_more_than_an_interval() {
+        let mut bench = Bench::new(false, Ecn::NotEct);
+        for _ in 0..10 {
+            bench.store.push(Time::ZERO, TestPacket::new(0, 1500));
+        }
+        for now in [5 * MS, 105 * MS, 105 * MS + 1] {
+            assert!(bench.drop_times.is_empty());
+            bench.now = now;
+            bench.take();
+        }
+        assert_eq!(bench.drop_times, [105 * MS + 1]);
+    }
 }
