@@ -19,10 +19,11 @@ pub struct Algorithm {
     /// Where it is defined.
     pub source: &'static str,
     schema: fn() -> schemars::Schema,
-    resolve: fn(&Map<String, Value>) -> Result<Map<String, Value>, parameters::ReadError>,
+    resolve: Resolve,
     build: Build,
 }
 
+type Resolve = fn(&Map<String, Value>) -> Result<Map<String, Value>, parameters::ReadError>;
 type Build = fn(&Map<String, Value>, Rng) -> Result<Box<dyn Controller>, parameters::ReadError>;
 
 /// Why a controller could not be built.

@@ -206,13 +206,17 @@ fn replay_cubic() -> impl FnMut(&Row, &str) {
     }
 }
 
+/// Makes one call and compares its effects; the text says where in the file it is.
+type Check = Box<dyn FnMut(&Row, &str)>;
+
 /// Replays a file and returns how many of its calls there were by mode (BBR) or by name (CUBIC).
 fn replay(path: &Path) -> HashMap<String, usize> {
-    let name = path.file_name().unwrap().to_string_lossy().into_owned();
-    let mut lines = BufReader::new(GzDecoder::new(File::open(path).unwrap())).lines().map(Result::unwrap);
-    let columns = lines.next().unwrap().split(',').map(str::to_owned).zip(0..).collect::<HashMap<_, _>>();
+    let name = path.file_name().unwrap_or_default().to_string_lossy().into_owned();
+    let file = File::open(path).expect("the recording is there");
+    let mut lines = BufReader::new(GzDecoder::new(file)).lines().map(|line| line.expect("the recording is text"));
+    let columns = lines.next().expect("a header").split(',').map(str::to_owned).zip(0..).collect::<HashMap<_, _>>();
     let is_bbr = columns.contains_key("mode");
-    let mut check: Box<dyn FnMut(&Row, &str)> = if is_bbr { Box::new(replay_bbr()) } else { Box::new(replay_cubic()) };
+    let mut check: Check = if is_bbr { Box::new(replay_bbr()) } else { Box::new(replay_cubic()) };
     let mut seen = HashMap::new();
     let mut calls = 0;
     for (line, number) in lines.zip(2..) {

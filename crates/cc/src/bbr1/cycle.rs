@@ -23,7 +23,7 @@ pub(super) struct Cycle {
     /// The draining gain, held beyond its phase.
     held_gain: Option<Gain>,
     /// Random length of the cycle in minimum round-trip times.
-    length: u32,
+    pub(super) length: u32,
 }
 
 impl Bbr1 {

@@ -15,8 +15,8 @@
 //!                                +-----------+ ----------- full ------------+
 //! ```
 //!
-//! With every ACK the model is updated ([`bandwidth`], [`policer`], [`aggregation`], [`cycle`], full pipe, drain,
-//! [`min_rtt`], in this order), then the pacing rate ([`pacing`]) and the window ([`window`]) follow from it. Bandwidth
+//! With every ACK the model is updated (`bandwidth`, `policer`, `aggregation`, `cycle`, full pipe, drain,
+//! `min_rtt`, in this order), then the pacing rate (`pacing`) and the window (`window`) follow from it. Bandwidth
 //! is in packets/µs × 2^24, gains are in 1/256, the minimum round-trip time expires by the kernel's coarse clock.
 
 mod aggregation;

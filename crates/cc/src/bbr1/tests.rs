@@ -1,1 +1,562 @@
 use super::*;
+use dumbbell_units::{Duration, Time};
+
+/// 10 Mbit/s in packets of 1500 bytes on the wire: one packet per 1.2 ms.
+const BW: u32 = (BW_UNIT / 1_200) as u32;
+/// 40 ms of propagation and the packet's own 1.2 ms: a BDP of 34.3 packets.
+const MIN_RTT_US: u32 = 41_200;
+
+/// The defaults without the allowance for aggregated ACKs, for exact windows.
+fn no_allowance() -> Parameters {
+    Parameters { aggregation: Aggregation::Off, ..Parameters::default() }
+}
+
+/// A connection with its controller, and the acknowledgements it is fed.
+struct Flow {
+    bbr: Bbr1,
+    c: Connection,
+}
+
+impl Flow {
+    /// Established, nothing sent.
+    fn new(parameters: Parameters) -> Flow {
+        let mut c = Connection { srtt_us_x8: 8 * MIN_RTT_US, min_rtt_us: MIN_RTT_US, ..Connection::new(1448) };
+        c.paced = true;
+        let mut flow = Flow { bbr: Bbr1::new(parameters, Rng::new(3)), c };
+        flow.wait(Duration::from_secs(1));
+        flow.bbr.init(&mut flow.c);
+        flow
+    }
+
+    /// Cruising in PROBE_BW at 10 Mbit/s in phase `phase`, the window at its target and as much in flight as one BDP.
+    fn cruising(parameters: Parameters, phase: usize) -> Flow {
+        let mut flow = Flow::new(parameters);
+        flow.c.delivered = 10_000;
+        flow.bbr.bandwidth = MaxFilter::new(100, BW);
+        flow.bbr.round.count = 100;
+        flow.bbr.round.next_delivered = 10_000;
+        flow.bbr.full_pipe.reached = true;
+        flow.bbr.min_rtt.rtt_us = MIN_RTT_US;
+        flow.bbr.force_first_phase(phase);
+        flow.c.delivered_mstamp_us = flow.c.mstamp_us;
+        flow.bbr.enter_probe_bw(&flow.c);
+        flow.bbr.update_gains();
+        let rate = flow.bbr.bytes_per_second(&flow.c, BW, flow.bbr.pacing_gain);
+        flow.c.pacing_rate = rate;
+        flow.c.packets_out = 34;
+        flow.c.cwnd = flow.target();
+        flow.bbr.recovery.unbounded_cwnd = flow.c.cwnd;
+        flow
+    }
+
+    fn target(&self) -> u32 {
+        self.bbr.inflight_target(&self.c, self.bbr.bw(), self.bbr.cwnd_gain)
+    }
+
+    fn wait(&mut self, span: Duration) {
+        self.c.now += span;
+        self.c.mstamp_us = self.c.now.as_micros();
+        self.c.jiffies = self.c.mstamp_us as u32 / 1_000;
+    }
+
+    /// A sample of the current round at 10 Mbit/s that delivers `acked` packets.
+    fn sample(&self, acked: u32) -> RateSample {
+        RateSample {
+            prior_delivered: self.bbr.round.next_delivered.saturating_sub(1),
+            delivered: 34,
+            interval_us: 34 * 1_200,
+            rtt_us: i64::from(MIN_RTT_US) + 1_000,
+            acked_sacked: acked,
+            prior_in_flight: self.c.in_flight(),
+            ..RateSample::default()
+        }
+    }
+
+    fn ack(&mut self, sample: &RateSample) {
+        self.wait(Duration::from_micros(1_200) * u64::from(sample.acked_sacked));
+        self.c.delivered += u64::from(sample.acked_sacked);
+        if sample.acked_sacked > 0 {
+            self.c.delivered_mstamp_us = self.c.mstamp_us;
+        }
+        self.bbr.cong_control(&mut self.c, sample);
+    }
+
+    /// An ACK of one packet in the current round.
+    fn ack_one(&mut self) {
+        self.ack(&self.sample(1));
+    }
+
+    /// An ACK of one packet that starts a round.
+    fn ack_round(&mut self) {
+        self.ack(&RateSample { prior_delivered: self.bbr.round.next_delivered, ..self.sample(1) });
+    }
+}
+
+#[test]
+fn the_first_phase_is_uniform_and_never_the_draining_one() {
+    let mut flow = Flow::cruising(Parameters::default(), 2);
+    let mut counts = [0u32; 8];
+    for _ in 0..7_000 {
+        flow.bbr.enter_probe_bw(&flow.c);
+        counts[flow.bbr.cycle.index] += 1;
+    }
+    assert_eq!(counts[1], 0);
+    for phase in [0, 2, 3, 4, 5, 6, 7] {
+        assert!((880..=1_120).contains(&counts[phase]), "{counts:?}");
+    }
+}
+
+#[test]
+fn bursts_grow_with_the_rate() {
+    let mut flow = Flow::new(Parameters::default());
+    for (mbit, packets) in [(1, 1), (10, 2), (100, 8), (540, 45), (10_000, 45)] {
+        flow.c.pacing_rate = mbit * 125_000;
+        assert_eq!(flow.bbr.burst_packets(&flow.c), packets, "{mbit} Mbit/s");
+    }
+    let aggregating = Parameters { burst_min: 4, ..Parameters::default() };
+    let mut flow = Flow::new(aggregating);
+    for (kbit, packets) in [(1_000, 1), (10_000, 4)] {
+        flow.c.pacing_rate = kbit * 125;
+        assert_eq!(flow.bbr.burst_packets(&flow.c), packets, "{kbit} kbit/s");
+    }
+}
+
+#[test]
+fn the_steady_window_is_two_bdp_and_the_budget() {
+    let flow = |phase| Flow::cruising(Parameters::default(), phase);
+    assert_eq!(flow(3).target(), 76);
+    assert_eq!(flow(0).target(), 78, "two more to probe with");
+    let no_bursts = Parameters { budget_bursts: 0, ..Parameters::default() };
+    assert_eq!(Flow::cruising(no_bursts, 3).target(), 70);
+}
+
+#[test]
+fn startup_paces_from_the_first_round_trip_and_never_slower() {
+    let mut flow = Flow::new(Parameters::default());
+    let initial = flow.c.pacing_rate;
+    let expected = 10.0 * 1448.0 / 0.0412 * 739.0 / 256.0 * 0.99;
+    assert!((initial as f64 / expected - 1.0).abs() < 1e-4, "{initial} not {expected}");
+    flow.ack(&RateSample { delivered: 1, interval_us: 40_000, ..flow.sample(1) });
+    assert_eq!(flow.c.pacing_rate, initial, "an early low sample does not slow it down");
+    flow.ack(&RateSample { delivered: 60, interval_us: 40_000, ..flow.sample(1) });
+    assert!(flow.c.pacing_rate > 4 * initial);
+}
+
+#[test]
+fn the_pipe_is_full_after_three_rounds_without_growth() {
+    let mut flow = Flow::new(Parameters::default());
+    flow.c.packets_out = 90;
+    for round in 0..4 {
+        assert_eq!(flow.bbr.mode(), "startup", "round {round}");
+        flow.ack_round();
+        for _ in 0..5 {
+            flow.ack_one();
+        }
+    }
+    assert_eq!(flow.bbr.mode(), "drain");
+    assert!(flow.bbr.full_pipe.reached);
+    assert_eq!(flow.bbr.pacing_gain, Gain::new(88));
+    assert_eq!(flow.bbr.cwnd_gain, Gain::new(739), "the window stays wide");
+    flow.c.packets_out = 40;
+    flow.ack_one();
+    assert_eq!(flow.bbr.mode(), "probe_bw", "at one BDP and the budget");
+}
+
+#[test]
+fn an_application_limited_sample_may_raise_the_estimate_only() {
+    let mut flow = Flow::cruising(Parameters::default(), 3);
+    for _ in 0..20 {
+        flow.ack(&RateSample {
+            is_app_limited: true,
+            delivered: 7,
+            prior_delivered: flow.bbr.round.next_delivered,
+            ..flow.sample(1)
+        });
+    }
+    assert_eq!(flow.bbr.max_bw(), BW);
+    flow.ack(&RateSample { is_app_limited: true, delivered: 68, ..flow.sample(1) });
+    assert_eq!(flow.bbr.max_bw(), BW * 2);
+}
+
+#[test]
+fn probing_lasts_until_its_amount_is_in_flight_or_a_packet_is_lost() {
+    for (in_flight, losses, next) in [(43, 0, 0), (52, 0, 1), (43, 1, 1)] {
+        let mut flow = Flow::cruising(Parameters::default(), 0);
+        flow.wait(Duration::from_millis(42));
+        flow.ack(&RateSample { prior_in_flight: in_flight, losses, ..flow.sample(1) });
+        assert_eq!(flow.bbr.cycle.index, next, "{in_flight} in flight, {losses} lost");
+    }
+    let mut early = Flow::cruising(Parameters::default(), 0);
+    early.ack(&RateSample { prior_in_flight: 60, losses: 1, ..early.sample(1) });
+    assert_eq!(early.bbr.cycle.index, 0, "for one round trip at least");
+}
+
+#[test]
+fn draining_ends_at_one_bdp_or_after_one_round_trip() {
+    let mut flow = Flow::cruising(Parameters::default(), 1);
+    flow.ack(&RateSample { prior_in_flight: 50, ..flow.sample(1) });
+    assert_eq!(flow.bbr.cycle.index, 1);
+    flow.ack(&RateSample { prior_in_flight: 42, ..flow.sample(1) });
+    assert_eq!(flow.bbr.cycle.index, 2, "one BDP and the budget");
+    let mut flow = Flow::cruising(Parameters::default(), 1);
+    flow.wait(Duration::from_millis(42));
+    flow.ack(&RateSample { prior_in_flight: 50, ..flow.sample(1) });
+    assert_eq!(flow.bbr.cycle.index, 2);
+}
+
+#[test]
+fn a_held_draining_gain_outlasts_its_phase_until_one_bdp_is_in_flight() {
+    let parameters = Parameters { cycle_policy: CyclePolicy::TimedDrain, ..Parameters::default() };
+    let mut flow = Flow::cruising(parameters, 1);
+    for _ in 0..75 {
+        flow.ack(&RateSample { prior_in_flight: 60, ..flow.sample(1) });
+        assert_eq!(flow.bbr.pacing_gain, Gain::new(192));
+    }
+    assert_eq!(flow.bbr.cycle.index, 3, "the phases tick on");
+    flow.ack(&RateSample { prior_in_flight: 40, ..flow.sample(1) });
+    assert_eq!(flow.bbr.pacing_gain, Gain::ONE);
+}
+
+#[test]
+fn a_random_cycle_probes_drains_and_cruises_for_two_to_eight_round_trips() {
+    let parameters = Parameters {
+        cycle_policy: CyclePolicy::RandomLength,
+        probe_rtt_dwell: Duration::ZERO,
+        ..Parameters::default()
+    };
+    let mut flow = Flow::cruising(parameters, 3);
+    flow.bbr.cycle.length = 0;
+    let mut lengths = [0u32; 9];
+    let mut started = flow.c.mstamp_us;
+    let mut visited = vec![];
+    for _ in 0..40_000 {
+        let before = flow.bbr.cycle.index;
+        let in_flight = if flow.bbr.pacing_gain > Gain::ONE { 60 } else { 30 };
+        flow.ack(&RateSample { prior_in_flight: in_flight, ..flow.sample(1) });
+        visited.push(flow.bbr.cycle.index);
+        if before != 0 && flow.bbr.cycle.index == 0 {
+            // The cycle ended with the first ACK after `length` round trips.
+            let round_trips = (flow.c.mstamp_us - started - 1) / u64::from(MIN_RTT_US);
+            lengths[round_trips as usize] += 1;
+            started = flow.c.mstamp_us;
+        }
+    }
+    assert!(visited.contains(&1) && visited.contains(&2) && visited.iter().all(|index| *index <= 2));
+    let cycles: u32 = lengths[2..].iter().sum();
+    assert!(cycles > 150, "{lengths:?}");
+    assert!(lengths[2..].iter().all(|count| (cycles / 14..=cycles / 4).contains(count)), "{lengths:?}");
+}
+
+#[test]
+fn a_random_cycle_stops_probing_when_the_application_is_the_limit() {
+    for (policy, next) in [(CyclePolicy::RandomLength, 1), (CyclePolicy::Timed, 0)] {
+        let mut flow = Flow::cruising(Parameters { cycle_policy: policy, ..Parameters::default() }, 0);
+        flow.bbr.cycle.length = 8;
+        flow.wait(Duration::from_millis(42));
+        flow.ack(&RateSample { prior_in_flight: 10, is_app_limited: true, ..flow.sample(1) });
+        assert_eq!(flow.bbr.cycle.index, next, "{policy:?}");
+    }
+}
+
+#[test]
+fn an_old_minimum_brings_probe_rtt_for_200_ms_and_a_round() {
+    let mut flow = Flow::cruising(Parameters::default(), 3);
+    flow.wait(Duration::from_secs(10));
+    flow.ack_one();
+    assert_eq!((flow.bbr.mode(), flow.c.cwnd), ("probe_rtt", 4));
+    flow.wait(Duration::from_secs(1));
+    flow.ack_one();
+    assert_eq!(flow.bbr.mode(), "probe_rtt", "too much is still in flight");
+    flow.c.packets_out = 4;
+    flow.ack_one();
+    let armed = flow.c.now;
+    flow.wait(Duration::from_millis(300));
+    flow.ack_one();
+    assert_eq!(flow.bbr.mode(), "probe_rtt", "no round has passed");
+    assert_eq!(flow.c.app_limited, flow.c.delivered + 4, "its low rates are marked");
+    flow.ack_round();
+    assert_eq!(flow.bbr.mode(), "probe_bw");
+    assert!(flow.c.now.since(armed) > Duration::from_millis(200));
+    assert!(flow.c.cwnd >= 76, "the window is back: {}", flow.c.cwnd);
+}
+
+#[test]
+fn a_quick_round_does_not_shorten_probe_rtt() {
+    let mut flow = Flow::cruising(Parameters::default(), 3);
+    flow.c.packets_out = 4;
+    flow.wait(Duration::from_secs(10));
+    flow.ack_one();
+    let armed = flow.c.now;
+    while flow.bbr.mode() == "probe_rtt" {
+        flow.ack_round();
+    }
+    let dwell = flow.c.now.since(armed);
+    assert!((200..=204).contains(&(dwell.as_micros() / 1_000)), "{dwell:?}");
+}
+
+#[test]
+fn an_equal_round_trip_renews_the_minimum_only_where_ties_count() {
+    for (ties, mode) in [(false, "probe_rtt"), (true, "probe_bw")] {
+        let parameters = Parameters { min_rtt_tie_refreshes: ties, ..Parameters::default() };
+        let mut flow = Flow::cruising(parameters, 3);
+        flow.wait(Duration::from_secs(9));
+        flow.ack(&RateSample { rtt_us: i64::from(MIN_RTT_US), ..flow.sample(1) });
+        flow.wait(Duration::from_secs(2));
+        flow.ack_one();
+        assert_eq!(flow.bbr.mode(), mode);
+    }
+}
+
+#[test]
+fn a_delayed_ack_does_not_replace_an_expired_minimum() {
+    for (guard, expected) in [(true, MIN_RTT_US), (false, 90_000)] {
+        let mut flow = Flow::cruising(Parameters { delayed_ack_guard: guard, ..Parameters::default() }, 3);
+        flow.wait(Duration::from_secs(11));
+        flow.ack(&RateSample { rtt_us: 90_000, is_ack_delayed: true, ..flow.sample(1) });
+        assert_eq!(flow.bbr.min_rtt.rtt_us, expected);
+    }
+}
+
+#[test]
+fn probe_rtt_windows_can_halve_or_follow_the_bdp() {
+    let mut flow = Flow::cruising(Parameters { probe_rtt_window: ProbeRttWindow::Halving, ..no_allowance() }, 3);
+    flow.wait(Duration::from_secs(11));
+    let mut windows = vec![];
+    for _ in 0..6 {
+        flow.ack_one();
+        windows.push(flow.c.cwnd);
+    }
+    // Before it is halved, the window may regrow by the packet acknowledged, to at most the one-BDP target.
+    assert_eq!(windows, [21, 11, 6, 4, 4, 4]);
+    let share = ProbeRttWindow::Bdp(Gain::new(192));
+    let mut flow = Flow::cruising(Parameters { probe_rtt_window: share, ..no_allowance() }, 3);
+    flow.wait(Duration::from_secs(11));
+    flow.ack_one();
+    assert_eq!(flow.c.cwnd, 27, "three quarters of a BDP at the new minimum of 42.2 ms, rounded up");
+}
+
+#[test]
+fn no_dwell_is_no_probe_rtt() {
+    let mut flow = Flow::cruising(Parameters { probe_rtt_dwell: Duration::ZERO, ..Parameters::default() }, 3);
+    flow.wait(Duration::from_secs(30));
+    flow.ack_one();
+    assert_eq!(flow.bbr.mode(), "probe_bw");
+}
+
+#[test]
+fn recovery_conserves_packets_for_a_round_and_restores_the_window() {
+    let mut flow = Flow::cruising(no_allowance(), 3);
+    let saved = flow.c.cwnd;
+    assert_eq!(flow.bbr.ssthresh(&mut flow.c), Connection::INFINITE_SSTHRESH, "BBR leaves the threshold alone");
+    flow.c.ca_state = CaState::Recovery;
+    flow.c.packets_out = 70;
+    flow.c.lost_out = 1;
+    flow.ack(&RateSample { losses: 1, ..flow.sample(1) });
+    assert_eq!(flow.c.cwnd, 69 + 1, "what is in flight and what was delivered");
+    for in_flight in [68, 67, 69] {
+        flow.c.packets_out = in_flight;
+        flow.c.lost_out = 0;
+        flow.ack_one();
+        assert_eq!(flow.c.cwnd, 70, "conserved");
+    }
+    flow.c.packets_out = 40;
+    flow.ack_round();
+    assert_eq!(flow.c.cwnd, 71, "the next round grows again");
+    flow.c.ca_state = CaState::Open;
+    flow.ack_one();
+    assert_eq!(flow.c.cwnd, flow.target().min(saved + 1));
+    assert!(!flow.bbr.recovery.packet_conservation);
+}
+
+#[test]
+fn a_timeout_keeps_the_model_and_the_saved_window() {
+    let mut flow = Flow::cruising(no_allowance(), 3);
+    let saved = flow.c.cwnd;
+    flow.bbr.full_pipe.baseline = BW;
+    flow.bbr.ssthresh(&mut flow.c);
+    flow.bbr.set_state(&mut flow.c, CaState::Loss);
+    assert_eq!(flow.bbr.full_pipe.baseline, 0);
+    flow.c.ca_state = CaState::Loss;
+    flow.c.cwnd = 1;
+    flow.c.packets_out = 34;
+    flow.c.lost_out = 33;
+    flow.ack_one();
+    assert_eq!(flow.c.cwnd, 4);
+    assert_eq!(flow.bbr.max_bw(), BW);
+    flow.c.ca_state = CaState::Open;
+    flow.c.lost_out = 0;
+    flow.ack_one();
+    assert_eq!(flow.c.cwnd, saved);
+}
+
+#[test]
+fn a_spurious_loss_restarts_the_search_for_a_full_pipe_where_asked() {
+    for (resets, expected) in [(true, (0, 0)), (false, (BW, 2))] {
+        let mut flow = Flow::new(Parameters { undo_resets_plateau: resets, ..Parameters::default() });
+        flow.bbr.full_pipe = FullPipe { baseline: BW, rounds: 2, reached: false };
+        assert_eq!(flow.bbr.undo_cwnd(&mut flow.c), flow.c.cwnd);
+        assert_eq!((flow.bbr.full_pipe.baseline, flow.bbr.full_pipe.rounds), expected);
+    }
+}
+
+#[test]
+fn an_ack_that_delivers_nothing_caps_the_window_since_linux_4_19() {
+    for (caps, window) in [(true, 4), (false, 76)] {
+        let mut flow = Flow::cruising(Parameters { zero_ack_caps: caps, ..Parameters::default() }, 3);
+        flow.wait(Duration::from_secs(11));
+        flow.ack(&RateSample { rtt_us: 50_000, ..RateSample::invalid() });
+        assert_eq!((flow.bbr.mode(), flow.c.cwnd), ("probe_rtt", window));
+    }
+}
+
+#[test]
+fn quic_recovery_bounds_the_window_and_leaves_it_untouched() {
+    let parameters = Parameters { recovery: Recovery::Quic, ..no_allowance() };
+    let mut flow = Flow::cruising(parameters, 3);
+    flow.c.packets_out = 50;
+    flow.ack(&RateSample { losses: 2, ..flow.sample(1) });
+    assert_eq!(flow.c.cwnd, 51, "in flight and acknowledged");
+    flow.c.packets_out = 30;
+    flow.ack_one();
+    assert_eq!(flow.c.cwnd, 51, "conservation: no growth");
+    // A new round, but of packets sent before the last loss: growth.
+    let beyond = flow.c.delivered;
+    flow.bbr.round.next_delivered = 1;
+    flow.ack(&RateSample { prior_delivered: 10_000, ..flow.sample(3) });
+    assert_eq!(flow.c.cwnd, 54);
+    flow.ack(&RateSample { prior_delivered: beyond, ..flow.sample(1) });
+    assert_eq!(flow.c.cwnd, 76, "over: the window of before");
+}
+
+/// Rounds of a policed path: in each, `delivered` packets in 100 ms and a loss of a quarter of them.
+fn policed_round(flow: &mut Flow, delivered: u32) {
+    flow.c.lost += u64::from(delivered / 4);
+    flow.wait(Duration::from_millis(100) - Duration::from_micros(1_200) * u64::from(delivered));
+    let sample = RateSample {
+        prior_delivered: flow.bbr.round.next_delivered,
+        losses: delivered / 4,
+        delivered: delivered as i32,
+        interval_us: 100_000,
+        ..flow.sample(delivered)
+    };
+    flow.ack(&sample);
+}
+
+#[test]
+fn two_intervals_of_heavy_loss_at_one_rate_reveal_a_policer() {
+    let mut flow = Flow::cruising(Parameters::default(), 3);
+    for round in 0..8 {
+        assert!(!flow.bbr.policer.in_use, "round {round}");
+        policed_round(&mut flow, 17);
+    }
+    assert!(flow.bbr.policer.in_use);
+    assert_eq!(flow.bbr.pacing_gain, Gain::ONE);
+    let expected = 17.0 / 100_000.0 * BW_UNIT as f64;
+    assert!((f64::from(flow.bbr.bw()) - expected).abs() < 0.03 * expected, "{} not {expected}", flow.bbr.bw());
+    assert!(flow.bbr.bw() < flow.bbr.max_bw());
+    for round in 0..48 {
+        assert!(flow.bbr.policer.in_use, "round {round}");
+        flow.ack_round();
+    }
+    assert!(!flow.bbr.policer.in_use, "after 48 rounds it probes again");
+}
+
+#[test]
+fn no_policer_is_seen_in_unequal_rates_light_losses_or_application_pauses() {
+    let mut unequal = Flow::cruising(Parameters::default(), 3);
+    for round in 0..40 {
+        policed_round(&mut unequal, if round / 5 % 2 == 0 { 17 } else { 50 });
+    }
+    let mut light = Flow::cruising(Parameters::default(), 3);
+    for _ in 0..40 {
+        light.ack(&RateSample { losses: 1, ..light.sample(30) });
+        light.c.lost += 1;
+        light.ack_round();
+    }
+    let mut pauses = Flow::cruising(Parameters::default(), 3);
+    for _ in 0..40 {
+        policed_round(&mut pauses, 17);
+        pauses.ack(&RateSample { is_app_limited: true, ..pauses.sample(1) });
+    }
+    let mut off = Flow::cruising(Parameters { policer_sampler: false, ..Parameters::default() }, 3);
+    for _ in 0..40 {
+        policed_round(&mut off, 17);
+    }
+    for flow in [unequal, light, pauses, off] {
+        assert!(!flow.bbr.policer.in_use);
+    }
+}
+
+#[test]
+fn a_restart_from_idle_paces_at_the_bandwidth_and_postpones_probe_rtt() {
+    let mut flow = Flow::cruising(Parameters::default(), 0);
+    flow.wait(Duration::from_secs(11));
+    flow.c.packets_out = 0;
+    flow.c.app_limited = flow.c.delivered;
+    flow.bbr.event(&mut flow.c, Event::TxStart);
+    assert_eq!(flow.c.pacing_rate, flow.bbr.bytes_per_second(&flow.c, BW, Gain::ONE));
+    flow.ack(&RateSample { rtt_us: 60_000, ..flow.sample(1) });
+    assert_eq!(flow.bbr.mode(), "probe_bw");
+    assert_eq!(flow.bbr.min_rtt.rtt_us, 60_000, "the expired minimum is replaced all the same");
+}
+
+#[test]
+fn acks_in_aggregates_widen_the_window() {
+    for (kind, widened) in [(Aggregation::Linux, true), (Aggregation::Quic, true), (Aggregation::Off, false)] {
+        let mut flow = Flow::cruising(Parameters { aggregation: kind, ..Parameters::default() }, 3);
+        for _ in 0..10 {
+            // Nothing for 24 ms, then all 20 packets within 2 ms.
+            flow.wait(Duration::from_millis(22));
+            for _ in 0..10 {
+                flow.wait(Duration::from_micros(200));
+                flow.c.delivered += 2;
+                flow.c.delivered_mstamp_us = flow.c.mstamp_us;
+                let sample = RateSample { prior_in_flight: 34, ..flow.sample(2) };
+                flow.bbr.cong_control(&mut flow.c, &sample);
+            }
+        }
+        let excess = flow.c.cwnd.saturating_sub(76);
+        assert_eq!((10..=20).contains(&excess), widened, "{kind:?}: {excess}");
+    }
+}
+
+#[test]
+fn what_leaves_the_network_before_the_next_departure_does_not_count() {
+    let mut flow = Flow::cruising(Parameters::default(), 3);
+    flow.c.next_departure = flow.c.now + Duration::from_micros(12_100);
+    assert_eq!(flow.bbr.in_network(&flow.c, 30), 20);
+    assert_eq!(flow.bbr.in_network(&flow.c, 5), 0);
+    flow.c.next_departure = Time::ZERO;
+    assert_eq!(flow.bbr.in_network(&flow.c, 30), 30);
+    let mut probing = Flow::cruising(Parameters::default(), 0);
+    probing.c.next_departure = probing.c.now;
+    assert_eq!(probing.bbr.in_network(&probing.c, 30), 32, "the burst about to leave counts");
+    probing.bbr.parameters.net_estimate = false;
+    assert_eq!(probing.bbr.in_network(&probing.c, 30), 30);
+}
+
+#[test]
+fn a_spread_of_round_trips_raises_the_bdp_where_asked() {
+    for (offset, raised) in [(0, false), (256, true)] {
+        let mut flow = Flow::cruising(Parameters { min_rtt_offset: Gain::new(offset), ..Parameters::default() }, 3);
+        for i in 0..200 {
+            flow.ack(&RateSample { rtt_us: 60_000 + if i % 2 == 0 { 10_000 } else { -10_000 }, ..flow.sample(1) });
+        }
+        assert_eq!(flow.bbr.min_rtt.rtt_us, MIN_RTT_US);
+        let spread_us = flow.bbr.model_rtt_us() - u64::from(MIN_RTT_US);
+        assert_eq!((9_000..=12_000).contains(&spread_us), raised, "{spread_us} µs");
+    }
+}
+
+#[test]
+fn observables_are_as_many_as_their_names() {
+    let flow = Flow::cruising(Parameters::default(), 3);
+    let names = flow.bbr.observables();
+    let mut values = vec![f64::NEG_INFINITY; names.len() + 1];
+    flow.bbr.observe(&flow.c, &mut values);
+    let value = |name| values[names.iter().position(|n| *n == name).unwrap()];
+    assert!((value("bw_mbps") - 1448.0 * 8.0 / 1_200.0).abs() < 0.01);
+    assert_eq!((value("min_rtt_ms"), value("cycle_index")), (41.2, 3.0));
+    assert!(values[..names.len()].iter().all(|v| *v != f64::NEG_INFINITY));
+    assert_eq!(values[names.len()], f64::NEG_INFINITY);
+}

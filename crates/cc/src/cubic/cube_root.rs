@@ -15,7 +15,7 @@ pub(super) fn cube_root(a: u64) -> u32 {
         return (u32::from(LEADING[a as usize]) + 35) >> 6;
     }
     // The root has a third of the bits; drop whole groups of three so that at most six remain to look up.
-    let dropped = (bits * 84 >> 8) - 1;
+    let dropped = ((bits * 84) >> 8) - 1;
     let leading = (a >> (3 * dropped)) as usize;
     let guess = u64::from(((u32::from(LEADING[leading]) + 10) << dropped) >> 6);
     // x' = (2x + a / x²) / 3, with x (x - 1) for x² and 341/1024 for 1/3.

@@ -3,7 +3,7 @@
 //! After a loss the window follows a cubic function of time that starts steep, flattens at the window where the loss
 //! happened (the origin, reached after time K) and then accelerates again: `W(t) = origin + C (t - K)^3`. Growth
 //! therefore depends on time and not on the round-trip time. Where Reno would be faster, CUBIC follows an estimate of
-//! Reno's window instead. In slow start [`hystart`] looks for the end of the ramp in the ACK train and in delay.
+//! Reno's window instead. In slow start HyStart looks for the end of the ramp in the ACK train and in delay.
 //!
 //! Fixed point: time on the curve in 1/1024 s, `C` as `bic_scale * 10 / 1024` packets/s³, decrease factors in 1/1024,
 //! and the clock is the kernel's coarse tick. Where the kernel's 64-bit curve would wrap (347 s from the origin) this
