@@ -11,6 +11,6 @@ mod sender;
 mod wire;
 
 pub use config::{Completion, Pacing, TransportConfig};
-pub use receiver::{Acks, EcnEcho, Receiver, ReceiverStats};
+pub use receiver::{EcnEcho, Receiver, ReceiverStats};
 pub use sender::{Sender, SenderStats};
 pub use wire::{Ack, SackBlock, Segment};

@@ -61,6 +61,8 @@ pub struct Receiver {
     quick: u32,
     /// Something happened that the sender must hear of at once.
     ack_now: bool,
+    /// A duplicate that no ACK has reported yet.
+    duplicate: Option<SackBlock>,
     /// New data arrived since the last ACK.
     unacked_news: bool,
     /// ECE is being sent: until CWR (classic) or until an unmarked segment (DCTCP).
@@ -139,52 +141,6 @@ pub enum EcnEcho {
     Dctcp,
 }
 
-/// The acknowledgements one segment causes, in the order they leave: none, one, or two. A second one occurs when an ACK
-/// that was held back has to leave before the state it describes changes.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-#[must_use = "acknowledgements that are not sent are lost"]
-pub struct Acks {
-    held_back: Option<Ack>,
-    now: Option<Ack>,
-}
-
-impl Acks {
-    /// Number of acknowledgements.
-    pub fn len(&self) -> usize {
-        usize::from(self.held_back.is_some()) + usize::from(self.now.is_some())
-    }
-
-    /// Whether there is nothing to send.
-    #[inline]
-    pub fn is_empty(&self) -> bool {
-        self.held_back.is_none() && self.now.is_none()
-    }
-}
-
-impl Iterator for Acks {
-    type Item = Ack;
-
-    #[inline]
-    fn next(&mut self) -> Option<Ack> {
-        if self.held_back.is_some() {
-            return self.held_back.take();
-        }
-        self.now.take()
-    }
-
-    #[inline]
-    fn fold<B, F: FnMut(B, Ack) -> B>(self, init: B, mut f: F) -> B {
-        let mut result = init;
-        if let Some(ack) = self.held_back {
-            result = f(result, ack);
-        }
-        if let Some(ack) = self.now {
-            result = f(result, ack);
-        }
-        result
-    }
-}
-
 impl Receiver {
     /// A receiver with nothing received.
     pub fn new(config: &TransportConfig) -> Receiver {
@@ -199,6 +155,7 @@ impl Receiver {
             constant_window,
             quick: 0,
             ack_now: false,
+            duplicate: None,
             unacked_news: false,
             echo_congestion: false,
             ecn_seen: false,
@@ -242,9 +199,11 @@ impl Receiver {
         self.ecn_echo = ecn_echo;
     }
 
-    /// A segment arrives; the acknowledgements it causes at once.
+    /// A segment arrives; the acknowledgement it causes at once, if any. Rarely it causes two: one that was held back
+    /// has to leave before the state it describes changes. Then the second is due at once: [`Receiver::next_timer`] is
+    /// `now`.
     #[inline]
-    pub fn on_segment(&mut self, now: Time, segment: Segment) -> Acks {
+    pub fn on_segment(&mut self, now: Time, segment: Segment) -> Option<Ack> {
         self.stats.arrived_segments += 1;
         self.stats.arrived_bytes += u64::from(segment.len);
         self.stats.ce_segments += u64::from(segment.ecn == Ecn::Ce);
@@ -255,7 +214,7 @@ impl Receiver {
         if segment.seq == self.rcv_nxt {
             self.on_next(now, &segment)
         } else if segment.seq < self.rcv_nxt {
-            self.on_duplicate(&segment)
+            self.on_duplicate(segment.seq, segment.cwr)
         } else {
             self.on_ahead(now, &segment)
         }
@@ -263,15 +222,14 @@ impl Receiver {
 
     /// The timer of [`Receiver::next_timer`] is due; the acknowledgement it causes. Calls before it is due do nothing.
     pub fn on_timer(&mut self, now: Time) -> Option<Ack> {
-        if now >= self.delayed_ack_at {
+        if now < self.next_timer() {
+            return None;
+        }
+        if now >= self.delayed_ack_at && !self.ack_now {
             // The sender paused longer than expected: wait longer the next time.
             self.ato = (self.ato * 2).min(self.rto());
-            Some(self.acknowledge(None))
-        } else if now >= self.compressed_ack_at {
-            Some(self.acknowledge(None))
-        } else {
-            None
         }
+        Some(self.acknowledge())
     }
 
     /// When [`Receiver::on_timer`] wants to be called; [`Time::NEVER`] when no timer is armed.
@@ -308,7 +266,7 @@ impl Receiver {
 
     /// The segment that was missing first.
     #[inline]
-    fn on_next(&mut self, now: Time, segment: &Segment) -> Acks {
+    fn on_next(&mut self, now: Time, segment: &Segment) -> Option<Ack> {
         let held_back = self.observe_ecn(segment);
         self.rcv_nxt += 1;
         self.stats.delivered_segments += 1;
@@ -319,47 +277,44 @@ impl Receiver {
         self.unacked_news = true;
         self.adapt_to_gap(now);
         self.grow_window(segment.len);
-        let ack = if self.is_urgent() {
-            Some(self.acknowledge(None))
-        } else if self.held.is_empty() {
-            self.delay_ack(now)
-        } else {
-            self.compress_ack(now)
-        };
+        let must_leave =
+            self.is_urgent() || if self.held.is_empty() { self.delay_ack(now) } else { self.compress_ack(now) };
         // The application reads after the ACK decision.
         if self.sizing.is_due(now) {
             let queueing =
                 Duration::from_nanos(self.forward_delay.as_nanos().saturating_sub(self.min_forward_delay.as_nanos()));
             self.sizing.end_round(now, self.base_rtt() + queueing, self.stats.delivered_bytes, self.held_span());
         }
-        Acks { held_back, now: ack }
+        self.answer(now, must_leave, held_back)
     }
 
     /// A segment that was delivered before.
-    #[cold]
-    fn on_duplicate(&mut self, segment: &Segment) -> Acks {
-        self.accept_cwr(segment);
-        Acks { held_back: None, now: Some(self.report_duplicate(segment.seq)) }
+    #[inline(never)]
+    fn on_duplicate(&mut self, seq: u32, cwr: bool) -> Option<Ack> {
+        self.accept_cwr(cwr);
+        self.note_duplicate(seq);
+        Some(self.acknowledge())
     }
 
     /// A segment beyond a gap.
     #[inline(never)]
-    fn on_ahead(&mut self, now: Time, segment: &Segment) -> Acks {
+    fn on_ahead(&mut self, now: Time, segment: &Segment) -> Option<Ack> {
         if segment.seq >= self.window_edge {
             // Refused; the sender learns the window it overran.
             self.start_quick_acks(self.quick_acks_max);
-            return Acks { held_back: None, now: Some(self.acknowledge(None)) };
+            return Some(self.acknowledge());
         }
         let mut held_back = self.observe_ecn(segment);
         if self.sacks.position(segment.seq) >= REPEATED_SACK_BLOCKS && self.compressed_acks > 0 {
-            held_back = Some(self.acknowledge(None));
+            held_back = Some(self.acknowledge());
         }
         let is_new = self.held.insert(segment.seq, u64::from(segment.len));
         if self.sack_permitted {
             self.sacks.add(segment.seq);
         }
         if !is_new {
-            return Acks { held_back, now: Some(self.report_duplicate(segment.seq)) };
+            self.note_duplicate(segment.seq);
+            return self.answer(now, true, held_back);
         }
         self.unacked_news = true;
         if self.sack_permitted {
@@ -367,8 +322,21 @@ impl Receiver {
             self.grow_window(segment.len);
             self.sizing.make_room(self.held_span());
         }
-        let ack = if self.is_urgent() { Some(self.acknowledge(None)) } else { self.compress_ack(now) };
-        Acks { held_back, now: ack }
+        let must_leave = self.is_urgent() || self.compress_ack(now);
+        self.answer(now, must_leave, held_back)
+    }
+
+    /// The ACK that leaves now. With one that was held back before it, the other becomes due at once.
+    #[inline]
+    fn answer(&mut self, now: Time, must_leave: bool, held_back: Option<Ack>) -> Option<Ack> {
+        if held_back.is_some() {
+            if must_leave {
+                self.ack_now = true;
+                self.delayed_ack_at = now;
+            }
+            return held_back;
+        }
+        must_leave.then(|| self.acknowledge())
     }
 
     /// Delivers the run that the segment before `rcv_nxt` connected to.
@@ -382,12 +350,11 @@ impl Receiver {
         }
     }
 
-    /// Counts segment `seq` as a duplicate and reports it.
-    fn report_duplicate(&mut self, seq: u32) -> Ack {
+    /// Segment `seq` had arrived before: the next ACK reports it.
+    fn note_duplicate(&mut self, seq: u32) {
         self.stats.duplicate_segments += 1;
         self.start_quick_acks(self.quick_acks_max);
-        let duplicate = SackBlock { start: seq, end: seq + 1 };
-        self.acknowledge(self.sack_permitted.then_some(duplicate))
+        self.duplicate = self.sack_permitted.then_some(SackBlock { start: seq, end: seq + 1 });
     }
 
     /// Reads the ECN bits of new data. A delayed ACK of differently marked segments must leave first: returned.
@@ -401,7 +368,7 @@ impl Receiver {
 
     #[inline(never)]
     fn observe_ecn_codepoint(&mut self, segment: &Segment) -> Option<Ack> {
-        self.accept_cwr(segment);
+        self.accept_cwr(segment.cwr);
         let is_marked = segment.ecn == Ecn::Ce;
         if segment.ecn == Ecn::NotEct {
             // A retransmission, most likely.
@@ -419,7 +386,7 @@ impl Receiver {
             }
             EcnEcho::Dctcp => {
                 let changed = is_marked != self.echo_congestion;
-                let held_back = (changed && self.delayed_ack_at != Time::NEVER).then(|| self.acknowledge(None));
+                let held_back = (changed && self.delayed_ack_at != Time::NEVER).then(|| self.acknowledge());
                 self.echo_congestion = is_marked;
                 self.ack_now |= changed;
                 held_back
@@ -429,8 +396,8 @@ impl Receiver {
 
     /// The sender has answered the congestion echo. Its window may be down to one segment, so it is told at once.
     #[inline]
-    fn accept_cwr(&mut self, segment: &Segment) {
-        if segment.cwr {
+    fn accept_cwr(&mut self, cwr: bool) {
+        if cwr {
             self.ack_now = true;
             if self.ecn_echo == EcnEcho::Classic {
                 self.echo_congestion = false;
@@ -486,25 +453,25 @@ impl Receiver {
         self.rcv_nxt - self.last_acked >= self.ack_every || self.quick > 0 || self.ack_now
     }
 
-    /// Arms the delayed-ACK timer, or acknowledges because it is about to expire.
+    /// Arms the delayed-ACK timer; true when it is about to expire anyway and the ACK may as well leave.
     #[inline]
-    fn delay_ack(&mut self, now: Time) -> Option<Ack> {
+    fn delay_ack(&mut self, now: Time) -> bool {
         let mut ato = self.ato;
         if ato > self.delayed_ack_min {
             ato = ato.min(self.base_rtt().max(self.delayed_ack_min));
         }
         ato = ato.min(self.delayed_ack_max);
         if self.delayed_ack_at <= now + Duration::from_nanos(ato.as_nanos() / 4) {
-            return Some(self.acknowledge(None));
+            return true;
         }
         self.delayed_ack_at = self.delayed_ack_at.min(self.jiffies.at_or_after(now + ato));
-        None
+        false
     }
 
-    /// A duplicate ACK: sends it, or holds it back for a moment.
-    fn compress_ack(&mut self, now: Time) -> Option<Ack> {
+    /// Whether a duplicate ACK leaves; otherwise it is held back for a moment.
+    fn compress_ack(&mut self, now: Time) -> bool {
         if !self.sack_permitted || !self.compress_sacks || self.compressed_acks >= COMPRESSED_ACKS_MAX {
-            return Some(self.acknowledge(None));
+            return true;
         }
         if self.dup_acks_of != self.rcv_nxt {
             self.dup_acks_of = self.rcv_nxt;
@@ -512,19 +479,19 @@ impl Receiver {
         }
         if self.dup_acks < UNCOMPRESSED_DUP_ACKS {
             self.dup_acks += 1;
-            return Some(self.acknowledge(None));
+            return true;
         }
         if self.compressed_acks == 0 {
             let share_of_rtt = Duration::from_nanos(self.base_rtt().as_nanos() / 100 * COMPRESSION_RTT_PERCENT);
             self.compressed_ack_at = now + share_of_rtt.min(COMPRESSION_DELAY_MAX);
         }
         self.compressed_acks += 1;
-        None
+        false
     }
 
     /// Builds an ACK of everything so far. No other ACK is pending afterwards.
     #[inline]
-    fn acknowledge(&mut self, duplicate: Option<SackBlock>) -> Ack {
+    fn acknowledge(&mut self) -> Ack {
         let held = self.held.segments();
         let window = match self.constant_window {
             Some(window) => window.saturating_sub(held),
@@ -555,8 +522,8 @@ impl Receiver {
             window: self.window_edge - self.rcv_nxt,
             echo: self.recent_timestamp,
         };
-        if duplicate.is_some() || !self.held.is_empty() {
-            self.sacks.write(duplicate, &mut ack);
+        if self.duplicate.is_some() || !self.held.is_empty() {
+            self.sacks.write(self.duplicate.take(), &mut ack);
         }
         ack
     }
