@@ -585,5 +585,5 @@ fn any_order_of_arrival_is_delivered_once_and_reported_truthfully() {
 
 #[test]
 fn a_receiver_stays_small() {
-    assert!(size_of::<Receiver>() <= 400, "{}", size_of::<Receiver>());
+    assert!(size_of::<Receiver>() <= 384, "{}", size_of::<Receiver>());
 }
