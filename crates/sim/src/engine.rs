@@ -250,6 +250,7 @@ impl<'a> Engine<'a> {
                 if let Some(departs) = departs
                     && is_forward
                     && self.flows[flow].bottleneck == link
+                    && !self.links_decide_later[link]
                 {
                     self.count_departure(flow, packet.size, departs);
                 }
@@ -319,10 +320,10 @@ impl<'a> Engine<'a> {
                     flow.one_way_us += now.since(segment.sent_at).as_micros();
                     flow.one_way_count += 1;
                 }
-                let acks = flow.receiver.on_segment(now, segment);
+                let ack = flow.receiver.on_segment(now, segment);
                 let timer = flow.receiver.next_timer();
                 self.agenda.advance(Slots::of(self.scenario).receivers + index, timer);
-                for ack in acks {
+                if let Some(ack) = ack {
                     self.offer(Packet::ack(packet.flow, ack));
                 }
             }
@@ -391,8 +392,7 @@ impl<'a> Engine<'a> {
         self.agenda.set(slot, Time::NEVER);
         let flow = &mut self.flows[index];
         if flow.receiver.next_timer() <= self.now {
-            let acks = flow.receiver.on_timer(self.now);
-            for ack in acks {
+            if let Some(ack) = flow.receiver.on_timer(self.now) {
                 self.offer(Packet::ack(index as u32, ack));
             }
         }
