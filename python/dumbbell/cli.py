@@ -148,9 +148,8 @@ def plot(
 
 @app.command()
 def explain(file: File, settings: Settings = None) -> None:
-    """Show an experiment with every default filled in."""
-    pairs = experiment.overrides(_settings(settings))
-    typer.echo(_core.explain(experiment.read(file), str(file), pairs), nl=False)
+    """Show what an experiment means, defaults included and marked."""
+    typer.echo(experiment.load(file, set=_settings(settings)).explain().rstrip("\n"))
 
 
 @app.command()

@@ -22,14 +22,13 @@ def load(
     repeat: int | None = None,
 ) -> _core.Experiment:
     """Reads, validates and expands an experiment; raises ``ScenarioError`` with a located message."""
-    settings = overrides(set, seed=seed, repeat=repeat)
+    settings = _overrides(set, seed=seed, repeat=repeat)
     if isinstance(source, Mapping):
         return _core.load_json(json.dumps(source), "<dict>", settings)
-    return _core.load(read(source), os.fspath(source), settings)
+    return _core.load(_text(source), os.fspath(source), settings)
 
 
-def read(path: str | os.PathLike[str]) -> str:
-    """The text of an experiment file; raises ``ScenarioError`` when there is none."""
+def _text(path: str | os.PathLike[str]) -> str:
     try:
         return Path(path).read_text(encoding="utf-8")
     except OSError as error:
@@ -38,7 +37,7 @@ def read(path: str | os.PathLike[str]) -> str:
         raise _core.ScenarioError(f"{os.fspath(path)}: not UTF-8 text (byte {error.start})") from None
 
 
-def overrides(
+def _overrides(
     settings: Mapping[str, Any] | None, *, seed: int | None = None, repeat: int | None = None
 ) -> list[tuple[str, str]]:
     """Settings that replace what the file says, as ``key=value`` pairs of the command line."""

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import dataclasses
+import io
 import json
 import math
 from collections.abc import Sequence
@@ -101,7 +102,7 @@ class Result:
         (folder / SCENARIO).write_text(self.scenario_toml, encoding="utf-8")
         for name in TABLES:
             table: Table = getattr(self, name)
-            table.to_polars().write_parquet(folder / f"{name}.parquet")
+            (folder / f"{name}.parquet").write_bytes(_parquet(table))
         (folder / META).write_text(json.dumps(dataclasses.asdict(self.meta), indent=2) + "\n", encoding="utf-8")
 
     def __repr__(self) -> str:
@@ -151,12 +152,8 @@ class SweepResult:
 
     def write_tables(self, folder: Path) -> None:
         """Writes the joined tables into an existing sweep directory, each whole or not at all."""
-        import io
-
         for name, table in (("flows", self.flows), ("links", self.links)):
-            buffer = io.BytesIO()
-            table.to_polars().write_parquet(buffer)
-            storage.write_file(folder / f"{name}.parquet", buffer.getvalue())
+            storage.write_file(folder / f"{name}.parquet", _parquet(table))
         content = json.dumps({"points": [dataclasses.asdict(point) for point in self.points]}, indent=2) + "\n"
         storage.write_file(folder / SWEEP_META, content.encode())
 
@@ -191,6 +188,13 @@ def load_sweep(folder: str | Path) -> SweepResult:
 def point_folder(sweep: Path, content_hash: str) -> Path:
     """Where a sweep's directory keeps a point."""
     return sweep / "points" / content_hash[:16]
+
+
+def _parquet(table: Table) -> bytes:
+    """The table as the content of a Parquet file, so that writing it fails like any other file."""
+    buffer = io.BytesIO()
+    table.to_polars().write_parquet(buffer)
+    return buffer.getvalue()
 
 
 def _joined(points: Sequence[Meta], frames: Sequence[pl.DataFrame]) -> pl.DataFrame:

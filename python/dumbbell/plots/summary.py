@@ -18,7 +18,7 @@ if TYPE_CHECKING:
 DELAYS = {
     "p95_rtt_ms": "95th percentile of RTT (ms)",
     "mean_rtt_ms": "mean RTT (ms)",
-    "mean_owd_ms": "mean one-way delay (ms)",
+    "mean_one_way_delay_ms": "mean one-way delay (ms)",
 }
 """Axis labels of the delays of ``flows``."""
 
