@@ -1,5 +1,27 @@
 //! The experiment file: schema, defaults, validation, sweep expansion.
+//!
+//! [`Experiment`] reads a file (or a JSON value of the same structure) and gives the [`Point`]s it runs, each with a
+//! resolved [`Scenario`] for the engine. [`json_schema`] describes the file to editors, and
+//! `docs/reference/scenario.md` to people.
+//!
+//! The way of a file through this crate: `tree` (TOML, JSON and overrides become one tree of values that remember where
+//! they were written), `sweep` (one tree a point), `decode` (serde, collecting errors) into the structs of `file`,
+//! `resolve` (defaults, graph, routes, checks), and back out through `canonical` and `explain`.
 
+mod canonical;
+mod decode;
+mod error;
+mod experiment;
+mod explain;
+mod file;
+mod key_path;
+mod resolve;
 mod resolved;
+mod schema;
+mod sweep;
+mod tree;
 
+pub use error::{ScenarioError, ScenarioErrors};
+pub use experiment::{Experiment, Point};
 pub use resolved::{Algorithm, Flow, Link, Record, Scenario};
+pub use schema::json_schema;

@@ -1,0 +1,249 @@
+//! A resolved scenario as a complete experiment file, and its digest.
+//!
+//! The file is written as a general graph with one entry a flow and a direction a link: what the engine runs, nothing
+//! more. Quantities print in their canonical spelling, which reads back as the same value.
+
+use crate::file::Buffer;
+use crate::resolve::{RateSource, Resolved, hexadecimal};
+use crate::tree::json_to_toml;
+use crate::{Flow, Link, Scenario};
+use dumbbell_cc::registry;
+use dumbbell_path::{JitterDistribution, LinkRate, Loss, QueueKind, QueueLimit};
+use dumbbell_units::{Bytes, Duration, Rate, Ratio};
+use sha2::{Digest, Sha256};
+use std::fmt::Write;
+use toml::{Table, Value};
+
+/// The file.
+pub(crate) fn to_toml(resolved: &Resolved) -> String {
+    let mut text = String::from("# A resolved experiment: every default filled in, sweeps and presets expanded.\n\n");
+    text.push_str(&body(resolved, false));
+    text
+}
+
+/// SHA-256 of the file with every trace replaced by its digest, and of the exact versions of the algorithms.
+pub(crate) fn content_hash(resolved: &Resolved) -> String {
+    hexadecimal(&Sha256::digest(body(resolved, true)))
+}
+
+fn body(resolved: &Resolved, digest_traces: bool) -> String {
+    let Scenario { duration, warmup, cooldown, seed, record, nodes, links, flows } = &resolved.scenario;
+    let mut top = Table::new();
+    put(&mut top, "duration", duration.to_string());
+    put(&mut top, "warmup", warmup.to_string());
+    put(&mut top, "cooldown", cooldown.to_string());
+    put(&mut top, "seed", i64::try_from(*seed).unwrap_or(i64::MAX));
+    let mut recorded = Table::new();
+    put(&mut recorded, "series", record.series);
+    put(&mut recorded, "interval", record.interval.to_string());
+    let mut text = String::new();
+    write_table(&mut text, "", &top);
+    write_table(&mut text, "\n[record]\n", &recorded);
+    for name in nodes {
+        write_table(&mut text, "\n[[nodes]]\n", &Table::from_iter([("name".to_owned(), Value::from(name.clone()))]));
+    }
+    for (link, notes) in links.iter().zip(&resolved.links) {
+        write_table(&mut text, "\n[[links]]\n", &link_table(link, &notes.rate_source, nodes, digest_traces));
+    }
+    for flow in flows {
+        write_table(&mut text, &format!("\n[[flows]]{}\n", exact_name(flow)), &flow_table(flow, &resolved.scenario));
+    }
+    text
+}
+
+fn put(table: &mut Table, key: &str, value: impl Into<Value>) {
+    table.insert(key.to_owned(), value.into());
+}
+
+fn write_table(text: &mut String, header: &str, table: &Table) {
+    text.push_str(header);
+    for (key, value) in table {
+        let _ = writeln!(text, "{key} = {value}");
+    }
+}
+
+fn exact_name(flow: &Flow) -> String {
+    let algorithm = registry::algorithms().iter().find(|a| a.name == flow.cc.name);
+    algorithm.map_or_else(String::new, |a| format!(" # {}", a.exact_name))
+}
+
+fn link_table(link: &Link, source: &RateSource, nodes: &[String], digest_traces: bool) -> Table {
+    let Link { from, to, config } = link;
+    let mut table = Table::new();
+    put(&mut table, "name", config.name.clone());
+    put(&mut table, "from", nodes[*from].clone());
+    put(&mut table, "to", nodes[*to].clone());
+    put(&mut table, "duplex", false);
+    put(&mut table, "rate", rate(&config.rate, source, digest_traces));
+    put(&mut table, "delay", config.delay.base.to_string());
+    put(&mut table, "overhead", Bytes::new(config.overhead_bytes.into()).to_string());
+    put(&mut table, "buffer", limit(&config.queue.limit));
+    put(&mut table, "queue", queue(&config.queue.kind));
+    let (loss, place) = match &config.loss_before {
+        Loss::None => (&config.loss_after, "after"),
+        before => (before, "before"),
+    };
+    put(&mut table, "loss", loss_value(loss));
+    put(&mut table, "loss_at", place);
+    let delay = &config.delay;
+    let mut jitter = Table::new();
+    put(&mut jitter, "amount", delay.jitter.to_string());
+    put(
+        &mut jitter,
+        "distribution",
+        match delay.distribution {
+            JitterDistribution::Uniform => "uniform",
+            JitterDistribution::Normal => "normal",
+        },
+    );
+    put(&mut jitter, "correlation", ratio(delay.jitter_correlation));
+    put(&mut jitter, "reorders", delay.jitter_reorders);
+    put(&mut table, "jitter", jitter);
+    let mut reorder = Table::new();
+    put(&mut reorder, "probability", ratio(delay.reorder));
+    put(&mut reorder, "gap", i64::from(delay.reorder_gap));
+    put(&mut table, "reorder", reorder);
+    table
+}
+
+fn ratio(value: f64) -> String {
+    Ratio::new(value).unwrap_or_default().to_string()
+}
+
+fn rate(rate: &LinkRate, source: &RateSource, digest_traces: bool) -> Value {
+    let mut table = Table::new();
+    match (rate, source) {
+        (LinkRate::Unlimited, _) => return "unlimited".into(),
+        (LinkRate::Constant(bits), _) => return Rate::from_bits_per_sec(*bits).to_string().into(),
+        (LinkRate::Schedule { steps, repeat_after }, _) => {
+            let step = |(start, bits): &(_, u64)| {
+                let start: &dumbbell_units::Time = start;
+                Value::Array(vec![start.to_string().into(), Rate::from_bits_per_sec(*bits).to_string().into()])
+            };
+            put(&mut table, "steps", steps.iter().map(step).collect::<Vec<Value>>());
+            if let Some(period) = repeat_after {
+                put(&mut table, "repeat", period.to_string());
+            }
+        }
+        (LinkRate::Trace { opportunities_ms, once }, _) if digest_traces => {
+            let bytes: Vec<u8> = opportunities_ms.iter().flat_map(|ms| ms.to_le_bytes()).collect();
+            put(&mut table, "opportunities", hexadecimal(&Sha256::digest(bytes)));
+            put(&mut table, "once", *once);
+        }
+        (LinkRate::Trace { once, .. }, RateSource::File { name, sha256 }) => {
+            put(&mut table, "trace", name.clone());
+            put(&mut table, "once", *once);
+            put(&mut table, "sha256", sha256.clone());
+        }
+        (LinkRate::Trace { .. }, RateSource::Synth { preset, seed, length, .. }) => {
+            put(&mut table, "synth", preset.clone());
+            put(&mut table, "seed", i64::try_from(*seed).unwrap_or(i64::MAX));
+            put(&mut table, "length", length.to_string());
+        }
+        (LinkRate::Trace { opportunities_ms, once }, RateSource::Given) => {
+            let times: Vec<Value> = opportunities_ms.iter().map(|ms| Value::from(i64::from(*ms))).collect();
+            put(&mut table, "trace", times);
+            put(&mut table, "once", *once);
+        }
+    }
+    table.into()
+}
+
+fn limit(limit: &QueueLimit) -> Value {
+    let QueueLimit { packets, bytes, time } = *limit;
+    let single = match (packets, bytes, time) {
+        (None, None, None) => Some(Buffer::Unlimited),
+        (Some(packets), None, None) => Some(Buffer::Packets(packets)),
+        (None, Some(bytes), None) => Some(Buffer::Bytes(Bytes::new(bytes))),
+        (None, None, Some(time)) => Some(Buffer::Time(time)),
+        _ => None,
+    };
+    if let Some(single) = single {
+        return single.to_string().into();
+    }
+    let mut table = Table::new();
+    if let Some(packets) = packets {
+        put(&mut table, "packets", i64::try_from(packets).unwrap_or(i64::MAX));
+    }
+    if let Some(bytes) = bytes {
+        put(&mut table, "bytes", Bytes::new(bytes).to_string());
+    }
+    if let Some(time) = time {
+        put(&mut table, "time", time.to_string());
+    }
+    table.into()
+}
+
+fn queue(kind: &QueueKind) -> Value {
+    match kind {
+        QueueKind::DropTail => "droptail".into(),
+        QueueKind::DropHead => "drophead".into(),
+        QueueKind::Codel { target, interval, ecn } => {
+            let mut table = Table::new();
+            put(&mut table, "kind", "codel");
+            put(&mut table, "target", target.to_string());
+            put(&mut table, "interval", interval.to_string());
+            put(&mut table, "ecn", *ecn);
+            table.into()
+        }
+    }
+}
+
+fn loss_value(loss: &Loss) -> Value {
+    match loss {
+        Loss::None => "0%".into(),
+        Loss::Bernoulli(p) => ratio(*p).into(),
+        Loss::GilbertElliott { p, r, loss_bad, loss_good } => {
+            let mut table = Table::new();
+            put(&mut table, "kind", "gilbert-elliott");
+            for (key, value) in [("p", p), ("r", r), ("loss_bad", loss_bad), ("loss_good", loss_good)] {
+                put(&mut table, key, ratio(*value));
+            }
+            table.into()
+        }
+    }
+}
+
+fn flow_table(flow: &Flow, scenario: &Scenario) -> Table {
+    let mut table = Table::new();
+    put(&mut table, "label", flow.label.clone());
+    let mut cc = Table::new();
+    put(&mut cc, "name", flow.cc.name.clone());
+    let parameters = registry::resolve_parameters(&flow.cc.name, &flow.cc.parameters).unwrap_or_default();
+    cc.extend(parameters.iter().filter_map(|(k, v)| Some((k.clone(), json_to_toml(v)?))));
+    put(&mut table, "cc", cc);
+    put(&mut table, "start", flow.start.to_string());
+    put(&mut table, "start_jitter", flow.start_jitter.to_string());
+    if let Some(stop) = flow.stop {
+        put(&mut table, "stop", stop.to_string());
+    }
+    if let Some(bytes) = flow.bytes {
+        put(&mut table, "bytes", Bytes::new(bytes).to_string());
+    }
+    if let Some(rate) = flow.app_rate {
+        put(&mut table, "rate", Rate::from_bits_per_sec(rate).to_string());
+    }
+    let link = |index: &usize| &scenario.links[*index];
+    let ends = |route: &[usize]| Some((link(route.first()?).from, link(route.last()?).to));
+    if let Some((from, to)) = ends(&flow.forward) {
+        put(&mut table, "from", scenario.nodes[from].clone());
+        put(&mut table, "to", scenario.nodes[to].clone());
+    }
+    let names = |route: &[usize]| -> Vec<Value> { route.iter().map(|i| link(i).config.name.clone().into()).collect() };
+    put(&mut table, "route", names(&flow.forward));
+    put(&mut table, "reverse_route", names(&flow.reverse));
+    let transport = serde_json::to_value(&flow.transport).ok().as_ref().and_then(json_to_toml);
+    if let Some(transport) = transport {
+        put(&mut table, "transport", transport);
+    }
+    table
+}
+
+/// The buffer as it is printed in reports.
+pub(crate) fn limit_in_words(limit: &QueueLimit) -> Vec<String> {
+    let QueueLimit { packets, bytes, time } = limit;
+    let packets = packets.map(|p| format!("{p} packets"));
+    let bytes = bytes.map(|b| format!("{} bytes", crate::explain::grouped(b)));
+    let time = time.map(|t: Duration| format!("{t} at the current rate"));
+    [packets, bytes, time].into_iter().flatten().collect()
+}

@@ -1,0 +1,278 @@
+//! Decodes a tree into the structs of the file format with serde, and finds as many errors as it can.
+//!
+//! Serde stops at the first error. The decoder notes it, takes the entry it is about out of the tree, and starts again;
+//! as no key of the format is required by serde itself, what remains decodes, and the next error shows.
+
+use crate::error::{Problem, Problems, suggest};
+use crate::key_path::{KeyPath, Step};
+use crate::tree::{Entry, Node, Span, Value};
+use serde::de::{self, DeserializeOwned, DeserializeSeed, Deserializer, IntoDeserializer, Visitor};
+use std::fmt;
+
+/// Decodes `tree`; `None` when that found problems.
+pub(crate) fn decode<T: DeserializeOwned>(tree: &Node, problems: &mut Problems) -> Option<T> {
+    let mut tree = tree.clone();
+    let mut found = false;
+    for _ in 0..Problems::MAX {
+        let error = match T::deserialize(NodeDeserializer(&tree)) {
+            Ok(value) => return (!found).then_some(value),
+            Err(error) => error,
+        };
+        found = true;
+        let path = error.path();
+        problems.push(error.into_problem(&path));
+        if !tree.remove(&path) {
+            break;
+        }
+    }
+    None
+}
+
+/// What serde found, where.
+#[derive(Debug)]
+struct Error {
+    message: String,
+    help: Option<String>,
+    /// Innermost step first.
+    steps: Vec<Step>,
+    located: bool,
+    span: Option<Span>,
+}
+
+impl Error {
+    fn new(message: String, help: Option<String>) -> Error {
+        Error { message, help, steps: Vec::new(), located: false, span: None }
+    }
+
+    /// The innermost place that sees an error is where it happened.
+    fn locate(mut self, span: &Option<Span>) -> Error {
+        if !self.located {
+            self.span.clone_from(span);
+            self.located = true;
+        }
+        self
+    }
+
+    fn within(mut self, step: Step) -> Error {
+        self.steps.push(step);
+        self
+    }
+
+    fn path(&self) -> KeyPath {
+        KeyPath(self.steps.iter().rev().cloned().collect())
+    }
+
+    fn into_problem(self, path: &KeyPath) -> Problem {
+        Problem { key: path.to_string(), span: self.span, message: self.message, help: self.help }
+    }
+}
+
+impl fmt::Display for Error {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(&self.message)
+    }
+}
+
+impl std::error::Error for Error {}
+
+impl de::Error for Error {
+    fn custom<T: fmt::Display>(message: T) -> Error {
+        Error::new(message.to_string(), None)
+    }
+
+    fn invalid_type(read: de::Unexpected<'_>, expected: &dyn de::Expected) -> Error {
+        Error::new(format!("read {}, but this must be {}", read_in_words(read), expected_in_words(expected)), None)
+    }
+
+    fn invalid_value(read: de::Unexpected<'_>, expected: &dyn de::Expected) -> Error {
+        Error::invalid_type(read, expected)
+    }
+
+    fn invalid_length(length: usize, expected: &dyn de::Expected) -> Error {
+        Error::new(format!("read a list of {length}, but this must be {}", expected_in_words(expected)), None)
+    }
+
+    fn unknown_field(field: &str, expected: &'static [&'static str]) -> Error {
+        let help = suggest(field, "allowed here", expected.iter().copied());
+        Error::new(format!("unknown key `{field}`"), Some(help))
+    }
+
+    fn unknown_variant(variant: &str, expected: &'static [&'static str]) -> Error {
+        let help = suggest(variant, "allowed", expected.iter().copied());
+        Error::new(format!("`{variant}` is not allowed here"), Some(help))
+    }
+
+    fn missing_field(field: &'static str) -> Error {
+        Error::new(format!("the key `{field}` is missing"), None)
+    }
+}
+
+fn read_in_words(read: de::Unexpected<'_>) -> String {
+    match read {
+        de::Unexpected::Bool(b) => format!("`{b}`"),
+        de::Unexpected::Unsigned(n) => format!("`{n}`"),
+        de::Unexpected::Signed(n) => format!("`{n}`"),
+        de::Unexpected::Float(x) => format!("`{x}`"),
+        de::Unexpected::Str(text) => format!("{text:?}"),
+        de::Unexpected::Unit | de::Unexpected::Option => "nothing".to_owned(),
+        de::Unexpected::Seq => "a list".to_owned(),
+        de::Unexpected::Map => "a table".to_owned(),
+        other => other.to_string(),
+    }
+}
+
+fn expected_in_words(expected: &dyn de::Expected) -> String {
+    match expected.to_string().as_str() {
+        "u64" | "usize" => "a whole number, 0 or more".to_owned(),
+        "u32" => format!("a whole number from 0 to {}", u32::MAX),
+        "f64" => "a number".to_owned(),
+        "a boolean" => "true or false".to_owned(),
+        "a string" => "a text in quotes".to_owned(),
+        "a sequence" => "a list".to_owned(),
+        "a map" => "a table".to_owned(),
+        other if other.starts_with("struct ") => "a table".to_owned(),
+        other => other.to_owned(),
+    }
+}
+
+struct NodeDeserializer<'a>(&'a Node);
+
+impl<'de> Deserializer<'de> for NodeDeserializer<'_> {
+    type Error = Error;
+
+    fn deserialize_any<V: Visitor<'de>>(self, visitor: V) -> Result<V::Value, Error> {
+        let result = match &self.0.value {
+            Value::Null => visitor.visit_unit(),
+            Value::Bool(b) => visitor.visit_bool(*b),
+            Value::Integer(i) => visitor.visit_i64(*i),
+            Value::Float(x) => visitor.visit_f64(*x),
+            Value::Text(text) => visitor.visit_str(text),
+            Value::List(list) => visitor.visit_seq(Elements { rest: list.iter().enumerate() }),
+            Value::Table(entries) => visitor.visit_map(Entries { rest: entries.iter(), current: None }),
+        };
+        result.map_err(|e| e.locate(&self.0.span))
+    }
+
+    fn deserialize_option<V: Visitor<'de>>(self, visitor: V) -> Result<V::Value, Error> {
+        visitor.visit_some(self)
+    }
+
+    fn deserialize_newtype_struct<V: Visitor<'de>>(self, _: &'static str, visitor: V) -> Result<V::Value, Error> {
+        visitor.visit_newtype_struct(self)
+    }
+
+    fn deserialize_enum<V: Visitor<'de>>(
+        self,
+        _: &'static str,
+        variants: &'static [&'static str],
+        visitor: V,
+    ) -> Result<V::Value, Error> {
+        let result = match &self.0.value {
+            Value::Text(text) => visitor.visit_enum(text.as_str().into_deserializer()),
+            other => Err(Error::new(
+                format!("read {}, but this must be a text in quotes", other.kind()),
+                Some(format!("allowed: {}", variants.join(", "))),
+            )),
+        };
+        result.map_err(|e| e.locate(&self.0.span))
+    }
+
+    serde::forward_to_deserialize_any! {
+        bool i8 i16 i32 i64 i128 u8 u16 u32 u64 u128 f32 f64 char str string bytes byte_buf unit unit_struct seq tuple
+        tuple_struct map struct identifier ignored_any
+    }
+}
+
+struct Elements<'a> {
+    rest: std::iter::Enumerate<std::slice::Iter<'a, Node>>,
+}
+
+impl<'de> de::SeqAccess<'de> for Elements<'_> {
+    type Error = Error;
+
+    fn next_element_seed<T: DeserializeSeed<'de>>(&mut self, seed: T) -> Result<Option<T::Value>, Error> {
+        let Some((index, node)) = self.rest.next() else { return Ok(None) };
+        let element = seed.deserialize(NodeDeserializer(node));
+        element.map(Some).map_err(|e| e.locate(&node.span).within(Step::Index(index)))
+    }
+
+    fn size_hint(&self) -> Option<usize> {
+        Some(self.rest.len())
+    }
+}
+
+struct Entries<'a> {
+    rest: std::slice::Iter<'a, Entry>,
+    current: Option<&'a Entry>,
+}
+
+impl<'de> de::MapAccess<'de> for Entries<'_> {
+    type Error = Error;
+
+    fn next_key_seed<K: DeserializeSeed<'de>>(&mut self, seed: K) -> Result<Option<K::Value>, Error> {
+        self.current = self.rest.next();
+        let Some(entry) = self.current else { return Ok(None) };
+        let key = seed.deserialize(entry.key.as_str().into_deserializer());
+        key.map(Some).map_err(|e: Error| e.locate(&entry.key_span).within(Step::Key(entry.key.clone())))
+    }
+
+    fn next_value_seed<T: DeserializeSeed<'de>>(&mut self, seed: T) -> Result<T::Value, Error> {
+        let Some(entry) = self.current else { return Err(de::Error::custom("a value without a key")) };
+        let value = seed.deserialize(NodeDeserializer(&entry.node));
+        value.map_err(|e| e.locate(&entry.node.span).within(Step::Key(entry.key.clone())))
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use dumbbell_units::Duration;
+    use serde::Deserialize;
+
+    #[derive(Debug, Deserialize)]
+    #[serde(deny_unknown_fields)]
+    struct Outer {
+        inner: Option<Inner>,
+        list: Option<Vec<Inner>>,
+    }
+
+    #[derive(Debug, Deserialize)]
+    #[serde(deny_unknown_fields)]
+    struct Inner {
+        span: Option<Duration>,
+        count: Option<u32>,
+    }
+
+    fn problems(text: &str) -> Vec<(String, String)> {
+        let mut problems = Problems::default();
+        let tree = Node::from_toml(text, 0, &mut problems);
+        assert!(decode::<Outer>(&tree, &mut problems).is_none());
+        let source = crate::error::Source { name: "test".into(), text: Some(text.to_owned()) };
+        let sources = crate::error::Sources(vec![source]);
+        problems
+            .into_result(&sources)
+            .unwrap_err()
+            .errors()
+            .iter()
+            .map(|e| (e.key.clone(), e.message.clone()))
+            .collect()
+    }
+
+    #[test]
+    fn all_errors_of_a_file_are_found_with_their_keys() {
+        let found = problems("inner = {span = \"1m\", cuont = 1}\n[[list]]\ncount = -1\n[[list]]\nspan = true\n");
+        let keys: Vec<&str> = found.iter().map(|(key, _)| key.as_str()).collect();
+        assert_eq!(keys, ["inner.span", "inner.cuont", "list[0].count", "list[1].span"]);
+        assert!(found[2].1.contains("read `-1`, but this must be a whole number from 0"));
+        assert!(found[3].1.contains("read `true`, but this must be a duration"));
+    }
+
+    #[test]
+    fn a_valid_tree_decodes() {
+        let mut problems = Problems::default();
+        let tree = Node::from_toml("inner = {span = \"1s\"}\nlist = [{count = 2}]", 0, &mut problems);
+        let outer: Outer = decode(&tree, &mut problems).unwrap();
+        assert_eq!(outer.inner.unwrap().span, Some(Duration::from_secs(1)));
+        assert_eq!(outer.list.unwrap()[0].count, Some(2));
+    }
+}

@@ -1,0 +1,263 @@
+//! What is wrong with an experiment file, where, and what would be right.
+
+use crate::key_path::KeyPath;
+use crate::tree::Span;
+use std::fmt::{self, Write};
+
+/// The texts that an experiment was read from: the file first, then one for each override.
+#[derive(Clone, Debug, Default)]
+pub(crate) struct Sources(pub Vec<Source>);
+
+/// One text.
+#[derive(Clone, Debug)]
+pub(crate) struct Source {
+    /// Name of the file, or `--set key`.
+    pub name: String,
+    /// The text; `None` for a value that came without one.
+    pub text: Option<String>,
+}
+
+/// One problem, not yet placed in a text.
+#[derive(Clone, Debug, PartialEq)]
+pub(crate) struct Problem {
+    pub key: String,
+    pub span: Option<Span>,
+    pub message: String,
+    pub help: Option<String>,
+}
+
+impl Problem {
+    pub(crate) fn new(key: impl ToString, span: Option<Span>, message: impl Into<String>) -> Problem {
+        Problem { key: key.to_string(), span, message: message.into(), help: None }
+    }
+
+    pub(crate) fn help(mut self, help: impl Into<String>) -> Problem {
+        self.help = Some(help.into());
+        self
+    }
+}
+
+/// All problems found so far; each place is blamed once.
+#[derive(Debug, Default)]
+pub(crate) struct Problems(Vec<Problem>);
+
+impl Problems {
+    /// Enough for a person to start with.
+    pub(crate) const MAX: usize = 20;
+
+    pub(crate) fn push(&mut self, problem: Problem) {
+        if self.0.len() < Problems::MAX && !self.0.contains(&problem) {
+            self.0.push(problem);
+        }
+    }
+
+    pub(crate) fn is_empty(&self) -> bool {
+        self.0.is_empty()
+    }
+
+    pub(crate) fn len(&self) -> usize {
+        self.0.len()
+    }
+
+    /// The problems as an error, or nothing when there are none.
+    pub(crate) fn into_result(self, sources: &Sources) -> Result<(), ScenarioErrors> {
+        if self.0.is_empty() {
+            return Ok(());
+        }
+        debug_assert!(!sources.0.is_empty(), "an experiment has at least one source");
+        let mut errors: Vec<ScenarioError> = self.0.into_iter().map(|p| ScenarioError::place(p, sources)).collect();
+        errors.sort_by_key(|e| (e.line, e.column));
+        Err(ScenarioErrors(errors))
+    }
+}
+
+/// One thing that is wrong with an experiment. Displays as a message with the line of the file it is about.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct ScenarioError {
+    /// The file, or `--set key` for an override.
+    pub file: String,
+    /// Line in the file, from 1; `None` for input that is not a text.
+    pub line: Option<usize>,
+    /// Column in the line in characters, from 1.
+    pub column: Option<usize>,
+    /// The key, for example `flows[0].start`; empty when the whole file is meant.
+    pub key: String,
+    /// What was read and what is wrong with it.
+    pub message: String,
+    /// What is allowed, or the spelling that was probably meant.
+    pub help: Option<String>,
+    snippet: Option<Snippet>,
+}
+
+/// The line of the text and the part of it to underline.
+#[derive(Clone, Debug, PartialEq, Eq)]
+struct Snippet {
+    text: String,
+    start: usize,
+    width: usize,
+}
+
+/// Everything that is wrong with an experiment, at least one error. Displays as the text for a terminal.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct ScenarioErrors(Vec<ScenarioError>);
+
+impl ScenarioErrors {
+    /// The errors in the order of the file.
+    pub fn errors(&self) -> &[ScenarioError] {
+        &self.0
+    }
+}
+
+impl std::error::Error for ScenarioError {}
+impl std::error::Error for ScenarioErrors {}
+
+impl ScenarioError {
+    fn place(problem: Problem, sources: &Sources) -> ScenarioError {
+        let Problem { key, span, message, help } = problem;
+        let source = &sources.0[span.as_ref().map_or(0, |s| s.source)];
+        let file = source.name.clone();
+        let mut error = ScenarioError { file, line: None, column: None, key, message, help, snippet: None };
+        if let (Some(text), Some(span)) = (&source.text, span) {
+            let at = |mut offset: usize| {
+                offset = offset.min(text.len());
+                while !text.is_char_boundary(offset) {
+                    offset -= 1;
+                }
+                offset
+            };
+            let (start, end) = (at(span.range.start), at(span.range.end));
+            let line_start = text[..start].rfind('\n').map_or(0, |newline| newline + 1);
+            let line = text[line_start..].lines().next().unwrap_or("");
+            let column = text[line_start..start].chars().count();
+            let marked = text[start..end.max(start)].lines().next().unwrap_or("").chars().count();
+            error.line = Some(text[..start].matches('\n').count() + 1);
+            error.column = Some(column + 1);
+            error.snippet = Some(Snippet { text: line.trim_end().to_owned(), start: column, width: marked.max(1) });
+        }
+        error
+    }
+}
+
+impl fmt::Display for ScenarioError {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "error: {}", self.message)?;
+        write!(f, "\n  --> {}", self.file)?;
+        if let (Some(line), Some(column)) = (self.line, self.column) {
+            write!(f, ":{line}:{column}")?;
+        }
+        if !self.key.is_empty() {
+            write!(f, " ({})", self.key)?;
+        }
+        if let (Some(snippet), Some(line)) = (&self.snippet, self.line) {
+            let gutter = line.to_string().len();
+            // Tabs stay tabs in the margin, so that the marks stand below what they mark.
+            let margin: String =
+                snippet.text.chars().take(snippet.start).map(|c| if c == '\t' { '\t' } else { ' ' }).collect();
+            write!(f, "\n{:gutter$} |", "")?;
+            write!(f, "\n{line} | {}", snippet.text)?;
+            write!(f, "\n{:gutter$} | {margin}{}", "", "^".repeat(snippet.width))?;
+        }
+        if let Some(help) = &self.help {
+            write!(f, "\n  help: {help}")?;
+        }
+        Ok(())
+    }
+}
+
+impl fmt::Display for ScenarioErrors {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        for (i, error) in self.0.iter().enumerate() {
+            if i > 0 {
+                f.write_str("\n\n")?;
+            }
+            error.fmt(f)?;
+        }
+        if self.0.len() > 1 {
+            write!(f, "\n\n{} errors; nothing was run", self.0.len())?;
+        }
+        Ok(())
+    }
+}
+
+/// The nearest of `allowed` to what was read, if it is near enough to be a slip.
+pub(crate) fn nearest<'a>(read: &str, allowed: impl IntoIterator<Item = &'a str>) -> Option<&'a str> {
+    let normal = |text: &str| text.to_lowercase().replace(['-', ' '], "_");
+    let wanted = normal(read);
+    allowed
+        .into_iter()
+        .map(|candidate| (strsim::damerau_levenshtein(&wanted, &normal(candidate)), candidate))
+        .filter(|(distance, candidate)| *distance <= 1 + candidate.len().min(read.len()) / 3)
+        // Slips are rarer at the beginning of a word.
+        .min_by_key(|(distance, candidate)| {
+            let shared = normal(candidate).chars().zip(wanted.chars()).take_while(|(a, b)| a == b).count();
+            (*distance, std::cmp::Reverse(shared))
+        })
+        .map(|(_, candidate)| candidate)
+}
+
+/// A longer list of what is allowed hides the suggestion.
+const LONG_LIST: usize = 25;
+
+/// "did you mean `x`? allowed: a, b, c".
+pub(crate) fn suggest<'a>(read: &str, what: &str, allowed: impl IntoIterator<Item = &'a str> + Clone) -> String {
+    let mut help = String::new();
+    let list: Vec<&str> = allowed.clone().into_iter().collect();
+    if let Some(near) = nearest(read, allowed) {
+        let _ = write!(help, "did you mean `{near}`?");
+        if list.len() > LONG_LIST {
+            return help;
+        }
+        help.push(' ');
+    }
+    let _ = write!(help, "{what}: {}", if list.is_empty() { "none".to_owned() } else { list.join(", ") });
+    help
+}
+
+/// Collects the problems of one tree.
+pub(crate) struct Reporter<'a> {
+    pub tree: &'a crate::tree::Node,
+    pub problems: &'a mut Problems,
+}
+
+impl Reporter<'_> {
+    /// A problem with the value at `path`.
+    pub(crate) fn value(&mut self, path: &KeyPath, message: impl Into<String>, help: impl Into<String>) {
+        let problem = Problem::new(path, self.tree.span_near(path), message).help(help);
+        self.problems.push(problem);
+    }
+
+    /// A problem with the key at `path`.
+    pub(crate) fn key(&mut self, path: &KeyPath, message: impl Into<String>, help: impl Into<String>) {
+        let problem = Problem::new(path, self.tree.key_span(path), message).help(help);
+        self.problems.push(problem);
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn an_error_shows_the_line_and_marks_the_value() {
+        let text = "[path]\n\trate = \"10mbps\"\n".to_owned();
+        let sources = Sources(vec![Source { name: "a.toml".into(), text: Some(text.clone()) }]);
+        let start = text.find("\"10").unwrap();
+        let mut problems = Problems::default();
+        let span = Span { source: 0, range: start..start + 8 };
+        problems.push(Problem::new("path.rate", Some(span), "cannot read it").help("write it"));
+        let errors = problems.into_result(&sources).unwrap_err();
+        assert_eq!(
+            errors.to_string(),
+            "error: cannot read it\n  --> a.toml:2:9 (path.rate)\n  |\n2 | \trate = \"10mbps\"\n  | \t       ^^^^^^^^\n  help: write it"
+        );
+    }
+
+    #[test]
+    fn slips_are_recognised_and_strangers_are_not() {
+        let keys = ["rate", "rtt", "buffer", "start_jitter"];
+        assert_eq!(nearest("rtte", keys), Some("rtt"));
+        assert_eq!(nearest("bufer", keys), Some("buffer"));
+        assert_eq!(nearest("start-jitter", keys), Some("start_jitter"));
+        assert_eq!(nearest("zebra", keys), None);
+    }
+}

@@ -1,0 +1,186 @@
+//! The pipeline: text, tree, overrides, sweep, decoding, resolution.
+
+use crate::decode::decode;
+use crate::error::{Problem, Problems, ScenarioErrors, Source, Sources};
+use crate::file::File;
+use crate::key_path::KeyPath;
+use crate::resolve::{Loader, RateSource, Resolved, resolve};
+use crate::sweep::{Sweep, seed_of};
+use crate::tree::Node;
+use crate::{Scenario, canonical, explain};
+use dumbbell_path::LinkRate;
+use dumbbell_path::synth::CellularModel;
+use std::sync::Arc;
+
+/// An experiment file, checked and expanded into the points that it runs.
+#[derive(Clone, Debug)]
+pub struct Experiment {
+    name: String,
+    points: Vec<Point>,
+}
+
+/// One run of an experiment: a combination of swept values and a repetition.
+#[derive(Clone, Debug)]
+pub struct Point {
+    index: usize,
+    repeat: u32,
+    seed: u64,
+    label: Arc<[(String, serde_json::Value)]>,
+    /// With the seed of repetition 0.
+    resolved: Arc<Resolved>,
+}
+
+impl Experiment {
+    /// Reads an experiment file. `source_name` is its name: it appears in errors, and trace files are relative to its
+    /// folder. `overrides` are pairs of a key path and a value as on a command line (`path.rtt`, `80ms`), applied in
+    /// order before sweeps are expanded.
+    ///
+    /// # Errors
+    /// Everything that is wrong with the file, each error with its place and what would be right.
+    pub fn from_toml(
+        text: &str,
+        source_name: &str,
+        overrides: &[(String, String)],
+    ) -> Result<Experiment, ScenarioErrors> {
+        let sources = Sources(vec![Source { name: source_name.to_owned(), text: Some(text.to_owned()) }]);
+        let mut problems = Problems::default();
+        let tree = Node::from_toml(text, 0, &mut problems);
+        problems.into_result(&sources)?;
+        Experiment::from_tree(tree, sources, overrides)
+    }
+
+    /// The same for a JSON value with the structure of the file, for example a Python dictionary. Entries that are null
+    /// count as absent.
+    ///
+    /// # Errors
+    /// Everything that is wrong, each error with its key.
+    pub fn from_json(
+        json: &serde_json::Value,
+        source_name: &str,
+        overrides: &[(String, String)],
+    ) -> Result<Experiment, ScenarioErrors> {
+        let sources = Sources(vec![Source { name: source_name.to_owned(), text: None }]);
+        Experiment::from_tree(Node::from_json(json), sources, overrides)
+    }
+
+    fn from_tree(
+        mut tree: Node,
+        mut sources: Sources,
+        overrides: &[(String, String)],
+    ) -> Result<Experiment, ScenarioErrors> {
+        let name = sources.0.first().map(|s| s.name.clone()).unwrap_or_default();
+        let mut problems = Problems::default();
+        for (key, value) in overrides {
+            override_key(&mut tree, key, value, &mut sources, &mut problems);
+        }
+        let sweep = Sweep::take(&mut tree, &mut problems);
+        problems.into_result(&sources)?;
+
+        let loader = Loader::new(&name);
+        let mut points = Vec::with_capacity(sweep.len() * sweep.repeat as usize);
+        let mut problems = Problems::default();
+        for combination in 0..sweep.len() {
+            let mut tree = tree.clone();
+            let label: Arc<[_]> = sweep.apply(combination, &mut tree, &mut problems).into();
+            let file = decode::<File>(&tree, &mut problems);
+            let resolved = file.and_then(|file| resolve(&file, &tree, &loader, &mut problems));
+            if let Some(resolved) = resolved.map(Arc::new) {
+                for repeat in 0..sweep.repeat {
+                    let seed = seed_of(resolved.scenario.seed, repeat);
+                    let index = points.len();
+                    points.push(Point { index, repeat, seed, label: label.clone(), resolved: resolved.clone() });
+                }
+            } else if problems.len() >= Problems::MAX {
+                break;
+            }
+        }
+        problems.into_result(&sources)?;
+        Ok(Experiment { name, points })
+    }
+
+    /// The file's name as given.
+    pub fn name(&self) -> &str {
+        &self.name
+    }
+
+    /// All runs in order: the first swept key varies slowest, repetitions fastest. At least one.
+    pub fn points(&self) -> &[Point] {
+        &self.points
+    }
+
+    /// The experiment in words and values, with what is a default marked: what a person checks before a long run.
+    pub fn explain(&self) -> String {
+        explain::explain(self)
+    }
+}
+
+impl Point {
+    /// Position in [`Experiment::points`].
+    pub fn index(&self) -> usize {
+        self.index
+    }
+
+    /// Repetition, from 0.
+    pub fn repeat(&self) -> u32 {
+        self.repeat
+    }
+
+    /// Seed of this run.
+    pub fn seed(&self) -> u64 {
+        self.seed
+    }
+
+    /// The swept keys and their values at this point; empty without a sweep.
+    pub fn label(&self) -> &[(String, serde_json::Value)] {
+        &self.label
+    }
+
+    /// What the engine runs. Repetitions share everything but the seed and traces synthesised from it, which are made
+    /// on demand.
+    pub fn scenario(&self) -> Arc<Scenario> {
+        Arc::new(self.resolved().scenario.clone())
+    }
+
+    /// The complete scenario as an experiment file, with every default filled in and every sweep and preset expanded.
+    /// Reading it again, from the same folder if it names trace files, gives the identical scenario.
+    pub fn resolved_toml(&self) -> String {
+        canonical::to_toml(&self.resolved())
+    }
+
+    /// SHA-256 of everything that determines the result, seed and contents of traces included, in hexadecimal.
+    pub fn content_hash(&self) -> String {
+        canonical::content_hash(&self.resolved())
+    }
+
+    /// The resolved form with the seed of this repetition.
+    pub(crate) fn resolved(&self) -> Arc<Resolved> {
+        if self.repeat == 0 {
+            return self.resolved.clone();
+        }
+        let mut resolved = (*self.resolved).clone();
+        resolved.scenario.seed = self.seed;
+        for (link, notes) in resolved.scenario.links.iter_mut().zip(&mut resolved.links) {
+            if let RateSource::Synth { preset, seed, follows_run_seed: true, length } = &mut notes.rate_source
+                && let Some(model) = CellularModel::preset(preset)
+            {
+                *seed = self.seed;
+                let opportunities_ms = crate::resolve::synthesise(&model, self.seed, *length);
+                link.config.rate = LinkRate::Trace { opportunities_ms, once: false };
+            }
+        }
+        Arc::new(resolved)
+    }
+}
+
+/// Applies one `--set key=value`.
+fn override_key(tree: &mut Node, key: &str, value: &str, sources: &mut Sources, problems: &mut Problems) {
+    let text = format!("{key}={value}");
+    let source = sources.0.len();
+    let node = Node::from_override(value, key.len() + 1..text.len(), source);
+    let key_span = Some(crate::tree::Span { source, range: 0..key.len() });
+    sources.0.push(Source { name: "--set".to_owned(), text: Some(text) });
+    let set = KeyPath::parse(key).and_then(|path| tree.set(&path.0, &node, &key_span));
+    if let Err(reason) = set {
+        problems.push(Problem::new(key, key_span, format!("cannot set `{key}`: {reason}")));
+    }
+}

@@ -1,0 +1,230 @@
+//! An experiment in words and values: "10 Mbit/s, 20 ms one way, queue 50 000 bytes = 1.00 BDP".
+
+use crate::canonical::limit_in_words;
+use crate::resolve::{LinkNotes, RateSource, Resolved};
+use crate::{Experiment, Flow, Link};
+use dumbbell_cc::registry;
+use dumbbell_path::{LinkRate, Loss, QueueKind};
+use dumbbell_units::{Bytes, Duration, Rate, Ratio};
+use std::fmt::Write;
+
+const DEFAULT: &str = " (default)";
+
+/// The report on the first point and on what the sweep varies.
+pub(crate) fn explain(experiment: &Experiment) -> String {
+    let mut text = String::new();
+    let Some(first) = experiment.points().first() else { return text };
+    let resolved = first.resolved();
+    let scenario = &resolved.scenario;
+    let default = |key: &str| mark(&resolved.defaults, key);
+    let _ = writeln!(text, "{}", experiment.name());
+    let end = scenario.duration - scenario.cooldown;
+    let _ = writeln!(text, "  runs {}{}", time(scenario.duration), default("duration"));
+    let edges =
+        if resolved.defaults.contains(&"warmup") && resolved.defaults.contains(&"cooldown") { DEFAULT } else { "" };
+    let _ = writeln!(text, "  measured from {} to {}{edges}", time(scenario.warmup), time(end));
+    let _ = writeln!(text, "  seed {}{}", scenario.seed, default("seed"));
+    if scenario.record.series {
+        let _ = writeln!(text, "  time series every {}{}", time(scenario.record.interval), default("interval"));
+    } else {
+        let _ = writeln!(text, "  no time series");
+    }
+    text.push_str("links\n");
+    for (link, notes) in scenario.links.iter().zip(&resolved.links) {
+        link_in_words(&mut text, link, notes, &scenario.nodes);
+    }
+    text.push_str("flows\n");
+    flows_in_words(&mut text, &resolved);
+    if experiment.points().len() > 1 {
+        sweep_in_words(&mut text, experiment);
+    }
+    text
+}
+
+fn mark(defaults: &[&'static str], key: &str) -> &'static str {
+    if defaults.contains(&key) { DEFAULT } else { "" }
+}
+
+fn link_in_words(text: &mut String, link: &Link, notes: &LinkNotes, nodes: &[String]) {
+    let config = &link.config;
+    let default = |key: &str| mark(&notes.defaults, key);
+    let mut parts = vec![format!("{}{}", rate_in_words(&config.rate, notes), default("rate"))];
+    parts.push(format!("{} one way", time(config.delay.base)));
+    if config.overhead_bytes > 0 {
+        parts.push(format!("{} bytes of framing a packet", config.overhead_bytes));
+    }
+    let kind = match config.queue.kind {
+        QueueKind::DropTail => String::new(),
+        QueueKind::DropHead => "drop-head ".to_owned(),
+        QueueKind::Codel { target, interval, ecn } => {
+            format!("CoDel ({}, {}{}) ", time(target), time(interval), if ecn { ", marks" } else { "" })
+        }
+    };
+    let limits = limit_in_words(&config.queue.limit);
+    if !matches!(config.rate, LinkRate::Unlimited) || !limits.is_empty() {
+        let mut held = if limits.is_empty() { "unlimited".to_owned() } else { limits.join(" or ") };
+        if let (Some(bytes), Some(bdp)) = (config.queue.limit.bytes, notes.bdp.filter(|b| *b != Bytes::ZERO)) {
+            let of_mean = if matches!(config.rate, LinkRate::Constant(_)) { "" } else { " of the mean rate" };
+            let _ = write!(held, " = {:.2} BDP{of_mean}", bytes as f64 / bdp.as_u64() as f64);
+        }
+        parts.push(format!("{kind}queue {held}{}", default("buffer")));
+    }
+    for (loss, place) in [(&config.loss_before, "before the queue"), (&config.loss_after, "after transmission")] {
+        match loss {
+            Loss::None => {}
+            Loss::Bernoulli(p) => parts.push(format!("loss {} {place}{}", percent(*p), default("loss_at"))),
+            Loss::GilbertElliott { p, r, loss_bad, loss_good } => parts.push(format!(
+                "Gilbert-Elliott loss {place} (p {}, r {}, {} when bad, {} when good){}",
+                percent(*p),
+                percent(*r),
+                percent(*loss_bad),
+                percent(*loss_good),
+                default("loss_at"),
+            )),
+        }
+    }
+    if config.delay.jitter > Duration::ZERO {
+        let order = if config.delay.jitter_reorders { ", may reorder" } else { "" };
+        parts.push(format!("jitter {}{order}", time(config.delay.jitter)));
+    }
+    if config.delay.reorder > 0.0 {
+        parts.push(format!("{} of packets overtake", percent(config.delay.reorder)));
+    }
+    let _ = writeln!(text, "  {} ({} -> {}): {}", config.name, nodes[link.from], nodes[link.to], parts.join(", "));
+}
+
+fn rate_in_words(rate: &LinkRate, notes: &LinkNotes) -> String {
+    let mean = notes.mean_rate.map_or_else(String::new, bits);
+    match (rate, &notes.rate_source) {
+        (LinkRate::Unlimited, _) => "unlimited rate".to_owned(),
+        (LinkRate::Constant(_), _) => mean,
+        (LinkRate::Schedule { steps, repeat_after }, _) => {
+            let again = repeat_after.map_or_else(String::new, |p| format!(", again every {}", time(p)));
+            format!("{} steps, mean {mean}{again}", steps.len())
+        }
+        (LinkRate::Trace { .. }, RateSource::Synth { preset, seed, length, .. }) => {
+            format!("synthesised {preset} (seed {seed}, {}), mean {mean}", time(*length))
+        }
+        (LinkRate::Trace { once, .. }, source) => {
+            let name = if let RateSource::File { name, .. } = source { format!(" {name}") } else { String::new() };
+            format!("trace{name}{}, mean {mean}", if *once { " once" } else { "" })
+        }
+    }
+}
+
+fn flows_in_words(text: &mut String, resolved: &Resolved) {
+    let flows = &resolved.scenario.flows;
+    let mut number = 0;
+    while number < flows.len() {
+        let entry = resolved.flows[number].entry;
+        let count = resolved.flows[number..].iter().take_while(|notes| notes.entry == entry).count();
+        let numbers = if count == 1 { number.to_string() } else { format!("{number} to {}", number + count - 1) };
+        let last = &flows[number + count - 1];
+        let _ =
+            writeln!(text, "  {numbers}: {}", flow_in_words(&flows[number], last, &resolved.flows[number].defaults));
+        number += count;
+    }
+}
+
+fn flow_in_words(flow: &Flow, last: &Flow, defaults: &[&'static str]) -> String {
+    let exact = registry::algorithms().iter().find(|a| a.name == flow.cc.name).map_or("", |a| a.exact_name);
+    let mut cc =
+        if flow.label == flow.cc.name { flow.label.clone() } else { format!("{} = {}", flow.label, flow.cc.name) };
+    if exact != flow.cc.name && !exact.is_empty() {
+        let _ = write!(cc, " -> {exact}");
+    }
+    if !flow.cc.parameters.is_empty() {
+        let list: Vec<String> = flow.cc.parameters.iter().map(|(k, v)| format!("{k} = {v}")).collect();
+        let _ = write!(cc, " ({})", list.join(", "));
+    }
+    let since = |t: dumbbell_units::Time| time(Duration::from_nanos(t.as_nanos()));
+    let mut parts = vec![cc, format!("base RTT {}", time(flow.base_rtt))];
+    let mut start = since(flow.start);
+    if last.start != flow.start {
+        let _ = write!(start, " to {}", since(last.start));
+    }
+    if flow.start_jitter > Duration::ZERO {
+        let _ = write!(start, " plus up to {}", time(flow.start_jitter));
+    }
+    parts.push(format!("starts at {start}{}", mark(defaults, "start")));
+    parts.push(match flow.stop {
+        Some(stop) => format!("stops at {}", since(stop)),
+        None => format!("until the end{}", mark(defaults, "stop")),
+    });
+    if let Some(bytes) = flow.bytes {
+        parts.push(format!("transfers {} bytes", grouped(bytes)));
+    }
+    if let Some(rate) = flow.app_rate {
+        parts.push(format!("application produces {}", bits(Rate::from_bits_per_sec(rate))));
+    }
+    parts.join(", ")
+}
+
+fn sweep_in_words(text: &mut String, experiment: &Experiment) {
+    let points = experiment.points();
+    let repeats = points.iter().map(|p| p.repeat()).max().map_or(1, |r| r + 1);
+    let _ = writeln!(text, "sweep: {} runs", points.len());
+    let keys = points[0].label().iter().map(|(key, _)| key);
+    for (i, key) in keys.enumerate() {
+        let mut values: Vec<String> = points.iter().map(|p| in_words(&p.label()[i].1)).collect();
+        values.dedup();
+        let mut distinct: Vec<String> = Vec::new();
+        for value in values {
+            if !distinct.contains(&value) {
+                distinct.push(value);
+            }
+        }
+        let _ = writeln!(text, "  {key}: {}", distinct.join(", "));
+    }
+    if repeats > 1 {
+        let _ = writeln!(text, "  {repeats} repetitions, seeds {}, {}, ...", points[0].seed(), points[1].seed());
+    }
+    if !points[0].label().is_empty() {
+        text.push_str("  shown above: the first run\n");
+    }
+}
+
+fn in_words(value: &serde_json::Value) -> String {
+    value.as_str().map_or_else(|| value.to_string(), str::to_owned)
+}
+
+fn percent(p: f64) -> String {
+    Ratio::new(p).unwrap_or_default().to_string()
+}
+
+/// `10 Mbit/s`.
+fn bits(rate: Rate) -> String {
+    let text = rate.to_string();
+    let digits = text.trim_end_matches(char::is_alphabetic);
+    let unit = match &text[digits.len()..] {
+        "kbit" => "kbit/s",
+        "mbit" => "Mbit/s",
+        "gbit" => "Gbit/s",
+        "tbit" => "Tbit/s",
+        _ => "bit/s",
+    };
+    // Four significant digits are enough for a report: means have many more.
+    let number: f64 = digits.parse().unwrap_or(0.0);
+    let decimals = if digits.len() > 6 { 2 } else { digits.split_once('.').map_or(0, |(_, part)| part.len()) };
+    format!("{number:.decimals$} {unit}")
+}
+
+/// `20 ms`.
+fn time(span: Duration) -> String {
+    let text = span.to_string();
+    let digits = text.trim_end_matches(char::is_alphabetic);
+    format!("{digits} {}", &text[digits.len()..])
+}
+
+/// `50 000`.
+pub(crate) fn grouped(n: u64) -> String {
+    let digits = n.to_string();
+    let mut text = String::new();
+    for (i, digit) in digits.chars().enumerate() {
+        if i > 0 && (digits.len() - i).is_multiple_of(3) {
+            text.push(' ');
+        }
+        text.push(digit);
+    }
+    text
+}

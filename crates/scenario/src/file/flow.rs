@@ -1,0 +1,137 @@
+//! `[[flows]]`, `[[routes]]` and `[presets]`.
+
+use super::shorthand::{NoList, Shorthand, shorthand};
+use dumbbell_transport::TransportConfig;
+use dumbbell_units::{Bytes, Duration, Rate, Time};
+use schemars::{JsonSchema, json_schema};
+use serde::Deserialize;
+use serde_json::{Map, Value};
+
+/// A flow, or several equal ones.
+#[derive(Clone, Debug, Default, Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields)]
+pub(crate) struct FlowSpec {
+    /// Congestion controller: a name, or a table with `name` and parameters. Required.
+    pub cc: Option<CcSpec>,
+    /// How many flows. Default 1.
+    pub count: Option<u32>,
+    /// Name in reports. Default: the name of the controller.
+    pub label: Option<String>,
+    /// When the connection attempt starts. Default "0s".
+    pub start: Option<Time>,
+    /// With `count`: every further flow starts this much later. Default "0s".
+    pub stagger: Option<Duration>,
+    /// Start is delayed by a random time uniform over this span. Default "0s".
+    pub start_jitter: Option<Duration>,
+    /// When the application stops sending. Default: the end of the run.
+    pub stop: Option<Time>,
+    /// Payload to transfer. Default: no end.
+    pub bytes: Option<Bytes>,
+    /// Rate at which the application produces data. Default: as fast as the connection takes it.
+    pub rate: Option<Rate>,
+    /// One-way delay of an access link of its own at the sender; adds twice this to the round-trip time.
+    /// Default: none.
+    pub access_delay: Option<Duration>,
+    /// Rate of that access link, both ways. Default "unlimited".
+    pub access_rate: Option<Rate>,
+    /// With `path`: base round-trip time of this flow; the access link makes up for the difference to the path.
+    pub rtt: Option<Duration>,
+    /// With `path`: whether data goes from left to right ("up") or back ("down"). Default "up".
+    pub direction: Option<Direction>,
+    /// With `links`: node of the sender.
+    pub from: Option<String>,
+    /// With `links`: node of the receiver.
+    pub to: Option<String>,
+    /// With `links`: names of the links from the sender to the receiver. Default: shortest path by delay.
+    pub route: Option<Vec<String>>,
+    /// With `links`: names of the links from the receiver to the sender. Default: `route` backwards.
+    pub reverse_route: Option<Vec<String>>,
+    /// Endpoint parameters that differ from the file's `transport`.
+    pub transport: Option<TransportConfig>,
+}
+
+/// Which way the data of a flow goes.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Deserialize, JsonSchema)]
+#[serde(rename_all = "lowercase")]
+pub(crate) enum Direction {
+    /// From left to right, over the described direction of the path.
+    #[default]
+    Up,
+    /// From right to left, over the way back.
+    Down,
+}
+
+/// A route between two nodes, in one direction.
+#[derive(Clone, Debug, Default, Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields)]
+pub(crate) struct RouteSpec {
+    /// First node.
+    pub from: Option<String>,
+    /// Last node.
+    pub to: Option<String>,
+    /// Names of the links, in order.
+    pub links: Option<Vec<String>>,
+}
+
+/// A congestion controller and its parameters.
+#[derive(Clone, Debug, PartialEq)]
+pub(crate) struct CcSpec {
+    pub name: String,
+    pub parameters: Map<String, Value>,
+}
+
+impl Shorthand for CcSpec {
+    const EXPECTING: &'static str =
+        "a congestion controller such as \"bbr\", or a table such as { name = \"cubic\", hystart = false }";
+    type Table = Map<String, Value>;
+    type List = NoList;
+
+    fn from_text(name: &str) -> Result<CcSpec, String> {
+        Ok(CcSpec { name: name.to_owned(), parameters: Map::new() })
+    }
+
+    fn from_table(mut table: Map<String, Value>) -> Result<CcSpec, String> {
+        match table.shift_remove("name") {
+            Some(Value::String(name)) => Ok(CcSpec { name, parameters: table }),
+            Some(other) => Err(format!("`name` is {other}, but must be the name of an algorithm in quotes")),
+            None => Err("a table of parameters needs `name`, the algorithm they belong to".to_owned()),
+        }
+    }
+}
+shorthand!(CcSpec, ["bbr", "cubic"], |_| vec![json_schema!({ "type": "object", "required": ["name"] })]);
+
+/// A named algorithm: a base and the parameters that differ from it.
+#[derive(Clone, Debug, PartialEq)]
+pub(crate) struct Preset {
+    pub base: String,
+    pub parameters: Map<String, Value>,
+}
+
+impl<'de> Deserialize<'de> for Preset {
+    fn deserialize<D: serde::Deserializer<'de>>(deserializer: D) -> Result<Preset, D::Error> {
+        use serde::de::Error;
+        let mut table = Map::deserialize(deserializer)?;
+        match table.shift_remove("base") {
+            Some(Value::String(base)) => Ok(Preset { base, parameters: table }),
+            Some(other) => {
+                Err(D::Error::custom(format!("`base` is {other}, but must be the name of an algorithm in quotes")))
+            }
+            None => Err(D::Error::custom("a preset needs `base`, the algorithm or preset it starts from")),
+        }
+    }
+}
+
+impl JsonSchema for Preset {
+    fn schema_name() -> std::borrow::Cow<'static, str> {
+        "Preset".into()
+    }
+
+    fn json_schema(_: &mut schemars::SchemaGenerator) -> schemars::Schema {
+        json_schema!({
+            "description": "A named algorithm: a base and the parameters that differ from it.",
+            "type": "object",
+            "required": ["base"],
+            "properties": { "base": { "type": "string", "description": "Algorithm or preset to start from." } },
+        })
+    }
+}

@@ -1,0 +1,65 @@
+//! The experiment file as it is written: one struct a table, every key optional, nothing resolved.
+//!
+//! The doc comments are the descriptions of the published JSON Schema.
+
+mod flow;
+mod link;
+mod shorthand;
+
+pub(crate) use flow::{CcSpec, Direction, FlowSpec, Preset, RouteSpec};
+pub(crate) use link::{
+    Buffer, JitterSpec, LinkSpec, LossPlace, LossSpec, NodeSpec, PathSpec, QueueSpec, RateSpec, ReorderSpec,
+    ReverseSpec, Side, TraceSource,
+};
+
+use dumbbell_transport::TransportConfig;
+use dumbbell_units::Duration;
+use schemars::JsonSchema;
+use serde::Deserialize;
+use std::collections::BTreeMap;
+
+/// An experiment of the Dumbbell congestion-control laboratory.
+#[derive(Clone, Debug, Default, Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields)]
+#[schemars(title = "Dumbbell experiment", rename = "Experiment")]
+pub(crate) struct File {
+    /// Length of the run. Default "60s".
+    pub duration: Option<Duration>,
+    /// The measured interval starts here. Default "0s".
+    pub warmup: Option<Duration>,
+    /// The measured interval ends this long before the end of the run. Default "0s".
+    pub cooldown: Option<Duration>,
+    /// Seed of every random stream of the run. Default 1.
+    #[schemars(range(max = 9_223_372_036_854_775_807_u64))]
+    pub seed: Option<u64>,
+    /// What to record besides the summary tables.
+    pub record: Option<RecordSpec>,
+    /// Endpoint parameters of all flows.
+    pub transport: Option<TransportConfig>,
+    /// The bar of a dumbbell: one bottleneck that all flows share. Short for one entry of `links`.
+    pub path: Option<PathSpec>,
+    /// Names of the nodes of a general network. Without it, the nodes are those that the links name.
+    pub nodes: Option<Vec<NodeSpec>>,
+    /// Links of a general network.
+    pub links: Option<Vec<LinkSpec>>,
+    /// Routes that differ from the shortest path.
+    pub routes: Option<Vec<RouteSpec>>,
+    /// Flows; one entry may stand for several.
+    pub flows: Option<Vec<FlowSpec>>,
+    /// Named algorithms: a base and the parameters that differ.
+    pub presets: Option<BTreeMap<String, Preset>>,
+    /// Taken out of the tree before it is decoded; stands here so that it is among the allowed keys.
+    #[schemars(skip)]
+    #[serde(rename = "sweep")]
+    _sweep: Option<serde::de::IgnoredAny>,
+}
+
+/// What to record besides the summary tables.
+#[derive(Clone, Debug, Default, Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields)]
+pub(crate) struct RecordSpec {
+    /// Whether to record time series. Default true.
+    pub series: Option<bool>,
+    /// Spacing of the samples. Default "20ms".
+    pub interval: Option<Duration>,
+}

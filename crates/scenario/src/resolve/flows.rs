@@ -1,0 +1,486 @@
+//! Flows: controllers and presets, endpoint parameters, times, routes.
+
+use super::network::{Network, Role};
+use super::{Context, FlowNotes, MAX_DELAY, MAX_FLOWS, MAX_RATE, top};
+use crate::decode::decode;
+use crate::error::{Problems, suggest};
+use crate::file::{CcSpec, Direction, FlowSpec, Preset, RateSpec};
+use crate::key_path::KeyPath;
+use crate::tree::{Entry, Node, Value};
+use crate::{Algorithm, Flow};
+use dumbbell_cc::registry::{self, BuildError};
+use dumbbell_transport::TransportConfig;
+use dumbbell_units::{Bytes, Duration, Rate, Rng, Time};
+use serde_json::{Map, Value as Json};
+use std::collections::HashSet;
+
+/// Bytes of IP and TCP header with timestamps.
+const HEADER_BYTES: u32 = 52;
+/// The largest IP packet that fits a delivery opportunity of a trace.
+const TRACE_PACKET_BYTES: u32 = 1_500;
+
+impl Context<'_> {
+    /// All flows, one for each of `count`; `None` when there is none or one has no route.
+    pub(super) fn flows(&mut self, network: &mut Network) -> Option<(Vec<Flow>, Vec<FlowNotes>)> {
+        self.presets();
+        let specs = self.file.flows.as_deref().unwrap_or_default();
+        if specs.is_empty() {
+            let help = "add at least one [[flows]] with `cc`, for example cc = \"bbr\"";
+            self.report.value(&top("flows"), "there are no flows", help);
+            return None;
+        }
+        let total: usize = specs.iter().map(|s| s.count.unwrap_or(1) as usize).sum();
+        if total > MAX_FLOWS {
+            let message = format!("{total} flows are too many");
+            self.report.value(&top("flows"), message, format!("allowed: at most {MAX_FLOWS}"));
+            return None;
+        }
+        let mut flows = Vec::with_capacity(total);
+        let mut notes = Vec::with_capacity(total);
+        let mut complete = true;
+        for (entry, spec) in specs.iter().enumerate() {
+            let Some(added) = self.flow_entry(spec, entry, flows.len(), network) else {
+                complete = false;
+                continue;
+            };
+            let given = [
+                ("start", spec.start.is_some()),
+                ("stop", spec.stop.is_some()),
+                ("bytes", spec.bytes.is_some()),
+                ("rate", spec.rate.is_some()),
+            ];
+            let defaults: Vec<&'static str> = given.iter().filter(|(_, given)| !given).map(|(key, _)| *key).collect();
+            notes.extend(added.iter().map(|_| FlowNotes { entry, defaults: defaults.clone() }));
+            flows.extend(added);
+        }
+        self.names_differ(network);
+        complete.then_some((flows, notes))
+    }
+
+    /// The flows of one entry of `[[flows]]`, the first of which has number `first`.
+    fn flow_entry(&mut self, spec: &FlowSpec, entry: usize, first: usize, network: &mut Network) -> Option<Vec<Flow>> {
+        let at = top("flows").index(entry);
+        let count = spec.count.unwrap_or(1);
+        if count == 0 {
+            self.report.value(&at.key("count"), "the entry stands for no flow", "allowed: 1 or more");
+        }
+        let algorithm = self.algorithm(spec, &at);
+        let transport = self.transport(spec, &at);
+        let timely = self.flow_times(spec, &at);
+        if spec.bytes == Some(Bytes::ZERO) {
+            self.report.value(&at.key("bytes"), "the flow has nothing to transfer", "allowed: 1 byte or more");
+        }
+        if spec.rate.is_some_and(|rate| rate == Rate::ZERO || rate > MAX_RATE) {
+            let help = format!("allowed: more than 0bit, at most {MAX_RATE}");
+            self.report.value(&at.key("rate"), "the application cannot produce data at this rate", help);
+        }
+        if spec.label.as_deref() == Some("") {
+            self.report.value(&at.key("label"), "the label is empty", "give it a text, or leave it out");
+        }
+        let access = self.access(spec, &at, network);
+        let (from, to) = self.flow_ends(spec, &at, network)?;
+        let (algorithm, transport, access) = (algorithm?, transport?, access?);
+        if !timely {
+            return None;
+        }
+        let routes = self.routes(spec, &at, from, to, network)?;
+        self.check_route(&routes.0, &transport, &at, network);
+        let label = spec.label.clone().or_else(|| spec.cc.as_ref().map(|cc| cc.name.clone())).unwrap_or_default();
+        let stagger = spec.stagger.unwrap_or_default();
+        let flow = |number: usize| {
+            let (mut forward, mut reverse) = routes.clone();
+            if let Some((delay, rate)) = &access {
+                let (to_router, from_router) = network.add_access(first + number, from, *delay, rate.clone(), &at);
+                forward.insert(0, to_router);
+                reverse.push(from_router);
+            }
+            let delays = forward.iter().chain(&reverse).map(|link| network.links[*link].delay.as_nanos());
+            Flow {
+                label: label.clone(),
+                cc: algorithm.clone(),
+                start: spec.start.unwrap_or_default() + stagger * number as u64,
+                start_jitter: spec.start_jitter.unwrap_or_default(),
+                stop: spec.stop,
+                bytes: spec.bytes.map(Bytes::as_u64),
+                app_rate: spec.rate.map(Rate::as_bits_per_sec),
+                base_rtt: Duration::from_nanos(delays.fold(0, u64::saturating_add)),
+                forward,
+                reverse,
+                transport: transport.clone(),
+            }
+        };
+        Some((0..count as usize).map(flow).collect())
+    }
+
+    /// Whether the times of an entry can be meant.
+    fn flow_times(&mut self, spec: &FlowSpec, at: &KeyPath) -> bool {
+        let before = self.report.problems.len();
+        let (first, jitter) = (spec.start.unwrap_or_default(), spec.start_jitter.unwrap_or_default());
+        let end = Time::ZERO + self.duration;
+        let stagger = spec.stagger.unwrap_or_default();
+        if stagger != Duration::ZERO && spec.count.unwrap_or(1) < 2 {
+            self.report.key(&at.key("stagger"), "`stagger` needs several flows", "add `count`");
+        }
+        let steps = u64::from(spec.count.unwrap_or(1)).saturating_sub(1);
+        let spread = Duration::from_nanos(stagger.as_nanos().saturating_mul(steps));
+        let key = if spread == Duration::ZERO { "start" } else { "stagger" };
+        let start = first + spread;
+        if start >= end {
+            let message = format!("a flow starts at {start}, but the run ends at {end}");
+            self.report.value(&at.key(key), message, "a flow must start before the run ends");
+        }
+        if jitter > self.duration {
+            let message = format!("starts vary over {jitter}, but the run ends at {end}");
+            self.report.value(&at.key("start_jitter"), message, format!("allowed: at most {}", self.duration));
+        }
+        if let Some(stop) = spec.stop
+            && stop <= start + jitter
+        {
+            let message = format!("the flow stops at {stop}, but may start as late as {}", start + jitter);
+            self.report.value(&at.key("stop"), message, "`stop` must be later than the start");
+        }
+        self.report.problems.len() == before
+    }
+
+    /// The access link of a flow: one-way delay and rate.
+    #[expect(clippy::option_option, reason = "outside: whether it is valid; inside: whether there is one")]
+    fn access(&mut self, spec: &FlowSpec, at: &KeyPath, network: &Network) -> Option<Option<(Duration, RateSpec)>> {
+        let delay = match (spec.rtt, spec.access_delay, network.path_rtt) {
+            (None, delay, _) => delay,
+            (Some(_), Some(_), _) => {
+                let help = "the access delay follows from `rtt`; remove one of them";
+                self.report.key(&at.key("rtt"), "both `rtt` and `access_delay` are given", help);
+                return None;
+            }
+            (Some(_), None, None) => {
+                let help = "use `access_delay`, the one-way delay of an access link";
+                self.report.key(&at.key("rtt"), "`rtt` of a flow goes with `path`, not with `links`", help);
+                return None;
+            }
+            (Some(rtt), None, Some(path_rtt)) if rtt < path_rtt => {
+                let message =
+                    format!("the flow's round-trip time of {rtt} is shorter than the path's, which is {path_rtt}");
+                self.report.value(&at.key("rtt"), message, "make `path.rtt` the shortest round-trip time of all flows");
+                return None;
+            }
+            (Some(rtt), None, Some(path_rtt)) if rtt == path_rtt => None,
+            (Some(rtt), None, Some(path_rtt)) => Some(Duration::from_nanos((rtt - path_rtt).as_nanos() / 2)),
+        };
+        if delay.is_some_and(|delay| delay > MAX_DELAY) {
+            let key = if spec.rtt.is_some() { "rtt" } else { "access_delay" };
+            self.report.value(&at.key(key), "the access delay is too long", format!("allowed: at most {MAX_DELAY}"));
+            return None;
+        }
+        if delay.is_none() && spec.access_rate.is_none() {
+            return Some(None);
+        }
+        Some(Some((delay.unwrap_or_default(), spec.access_rate.map_or(RateSpec::Unlimited, RateSpec::Constant))))
+    }
+
+    /// Sender and receiver of a flow.
+    fn flow_ends(&mut self, spec: &FlowSpec, at: &KeyPath, network: &Network) -> Option<(usize, usize)> {
+        if network.path_rtt.is_some() {
+            let keys = [
+                ("from", spec.from.is_some()),
+                ("to", spec.to.is_some()),
+                ("route", spec.route.is_some()),
+                ("reverse_route", spec.reverse_route.is_some()),
+            ];
+            for (key, _) in keys.iter().filter(|(_, given)| *given) {
+                let help = "with `path` data goes from left to right; use `direction = \"down\"` for the other way";
+                self.report.key(&at.key(key), format!("`{key}` goes with `links`, not with `path`"), help);
+            }
+            return Some(match spec.direction.unwrap_or_default() {
+                Direction::Up => (0, 1),
+                Direction::Down => (1, 0),
+            });
+        }
+        if spec.direction.is_some() {
+            let help = "use `from` and `to`";
+            self.report.key(&at.key("direction"), "`direction` goes with `path`, not with `links`", help);
+        }
+        let mut end = |key: &str, name: &Option<String>| {
+            let Some(name) = name else {
+                self.report.value(at, format!("the flow has no `{key}`"), "with `links` a flow needs `from` and `to`");
+                return None;
+            };
+            let found = network.nodes.iter().position(|node| node == name);
+            if found.is_none() {
+                let help = suggest(name, "nodes of this file", network.nodes.iter().map(String::as_str));
+                self.report.value(&at.key(key), format!("there is no node `{name}`"), help);
+            }
+            found
+        };
+        let (from, to) = (end("from", &spec.from), end("to", &spec.to));
+        let (from, to) = (from?, to?);
+        if from == to {
+            self.report.value(&at.key("to"), "the flow ends where it starts", "`from` and `to` must differ");
+            return None;
+        }
+        Some((from, to))
+    }
+
+    /// Links from the sender to the receiver and back.
+    fn routes(
+        &mut self,
+        spec: &FlowSpec,
+        at: &KeyPath,
+        from: usize,
+        to: usize,
+        network: &Network,
+    ) -> Option<(Vec<usize>, Vec<usize>)> {
+        let forward = self.route(spec.route.as_ref().map(|r| (r, at.key("route"))), from, to, at, network)?;
+        if spec.reverse_route.is_none() && spec.route.is_some() {
+            let backwards: Option<Vec<usize>> =
+                forward.iter().rev().map(|link| network.links[*link].opposite).collect();
+            if let Some(reverse) = backwards {
+                return Some((forward, reverse));
+            }
+        }
+        let explicit = spec.reverse_route.as_ref().map(|r| (r, at.key("reverse_route")));
+        let reverse = self.route(explicit, to, from, at, network)?;
+        Some((forward, reverse))
+    }
+
+    /// The explicit route, or that of `[[routes]]`, or the shortest path.
+    fn route(
+        &mut self,
+        explicit: Option<(&Vec<String>, KeyPath)>,
+        from: usize,
+        to: usize,
+        flow_at: &KeyPath,
+        network: &Network,
+    ) -> Option<Vec<usize>> {
+        let (start, end) = (&network.nodes[from], &network.nodes[to]);
+        let listed = || {
+            let routes = self.file.routes.iter().flatten().enumerate();
+            let mut matching = routes.filter(|(_, r)| r.from.as_ref() == Some(start) && r.to.as_ref() == Some(end));
+            matching.next().and_then(|(i, r)| Some((r.links.as_ref()?, top("routes").index(i).key("links"))))
+        };
+        let Some((names, at)) = explicit.or_else(listed) else {
+            let path = network.shortest_path(from, to);
+            if path.is_none() {
+                let message = format!("no links lead from `{start}` to `{end}`");
+                self.report.value(
+                    flow_at,
+                    message,
+                    "join the nodes with links; a link with `duplex = false` has one direction only",
+                );
+            }
+            return path;
+        };
+        let followed = network.follow(names, from, to);
+        followed
+            .map_err(|(i, message)| {
+                let at = if names.is_empty() { at } else { at.index(i) };
+                self.report.value(&at, message, format!("a route names the links from `{start}` to `{end}` in order"));
+            })
+            .ok()
+    }
+
+    /// Refuses routes whose behaviour nobody described.
+    fn check_route(&mut self, forward: &[usize], transport: &TransportConfig, at: &KeyPath, network: &Network) {
+        for link in forward.iter().map(|index| &network.links[*index]) {
+            if link.role == Role::ImpliedReverse {
+                let message = format!("the data of this flow crosses `{}`, whose rate is not given", link.name);
+                let help = "give `reverse` a `rate`, or write reverse = \"symmetric\"";
+                self.report.value(at, message, help);
+            }
+            let traced = matches!(link.side.rate, Some(RateSpec::Trace { .. } | RateSpec::Synth { .. }));
+            if (traced || link.side.trace.is_some()) && transport.mss + HEADER_BYTES > TRACE_PACKET_BYTES {
+                let message = format!(
+                    "segments of {} bytes do not fit the delivery opportunities of `{}`",
+                    transport.mss, link.name
+                );
+                let help = format!("allowed on traces: `mss` of at most {}", TRACE_PACKET_BYTES - HEADER_BYTES);
+                self.report.value(&at.key("transport").key("mss"), message, help);
+            }
+        }
+    }
+
+    /// Names in results must be unique, also those of generated access links.
+    fn names_differ(&mut self, network: &Network) {
+        let nodes = first_repeated(network.nodes.iter().map(String::as_str));
+        let links = first_repeated(network.links.iter().map(|link| link.name.as_str()));
+        if let Some(name) = nodes.or(links) {
+            let message = format!("the name `{name}` is needed for the access link of a flow");
+            self.report.value(&top("links"), message, "choose another name for the node or link");
+        }
+    }
+
+    /// Checks presets by themselves, used or not.
+    fn presets(&mut self) {
+        let Some(presets) = &self.file.presets else { return };
+        for (name, preset) in presets {
+            let at = top("presets").key(name);
+            if registry::find(name).is_ok() {
+                let message = format!("the preset `{name}` has the name of an algorithm");
+                self.report.key(&at, message, "choose another name");
+            }
+            let cc = CcSpec { name: preset.base.clone(), parameters: preset.parameters.clone() };
+            self.expand(&cc, &[(at.clone(), "base")], Some(name));
+        }
+    }
+
+    fn algorithm(&mut self, spec: &FlowSpec, at: &KeyPath) -> Option<Algorithm> {
+        let Some(cc) = &spec.cc else {
+            self.report.value(at, "the flow has no congestion controller", "add `cc`, for example cc = \"bbr\"");
+            return None;
+        };
+        self.expand(cc, &[(at.key("cc"), "name")], None)
+    }
+
+    /// Follows presets down to a registered algorithm, and has it check the parameters. `places` are the tables that
+    /// hold parameters with the key that names what they belong to.
+    fn expand(&mut self, cc: &CcSpec, places: &[(KeyPath, &str)], starts_at: Option<&str>) -> Option<Algorithm> {
+        let mut places = places.to_vec();
+        let mut name = cc.name.as_str();
+        let mut parameters = cc.parameters.clone();
+        let mut seen: Vec<&str> = starts_at.into_iter().collect();
+        while let Some(Preset { base, parameters: defaults }) = self.file.presets.as_ref().and_then(|p| p.get(name)) {
+            if seen.contains(&name) {
+                let message = format!("the preset `{name}` is based on itself");
+                self.report.value(&top("presets").key(name).key("base"), message, "a base must end at an algorithm");
+                return None;
+            }
+            seen.push(name);
+            for (key, value) in defaults {
+                parameters.entry(key.clone()).or_insert_with(|| value.clone());
+            }
+            places.push((top("presets").key(name), "base"));
+            name = base;
+        }
+        let error = match registry::build(name, &parameters, Rng::new(0)) {
+            Ok(_) => {
+                // An exact name is as good as the short one, under which the scenario knows the algorithm.
+                let name = registry::find(name).map_or(name, |algorithm| algorithm.name).to_owned();
+                return Some(Algorithm { parameters: differing(&name, &parameters), name });
+            }
+            Err(error) => error,
+        };
+        let tree = self.report.tree;
+        match error {
+            BuildError::UnknownAlgorithm { name } => {
+                let known = registry::algorithms().iter().map(|a| a.name);
+                let known: Vec<&str> = known.chain(self.file.presets.iter().flatten().map(|p| p.0.as_str())).collect();
+                let (table, key) = places.last().cloned()?;
+                let at = if tree.get(&table.key(key)).is_some() { table.key(key) } else { table };
+                self.report.value(&at, format!("unknown algorithm `{name}`"), suggest(&name, "allowed", known));
+            }
+            BuildError::Parameter { key, message } => {
+                let holder = places.iter().map(|(table, _)| table.key(&key)).find(|at| tree.get(at).is_some());
+                let known = parameter_names(name);
+                match holder.filter(|_| !key.is_empty()) {
+                    Some(at) if !known.contains(&key) => {
+                        let help = suggest(&key, "allowed", known.iter().map(String::as_str));
+                        self.report.key(&at, format!("{name} has no parameter `{key}`"), help);
+                    }
+                    Some(at) => self.report.value(&at, message, format!("a parameter of {name}")),
+                    None => self.report.value(&places.first()?.0.clone(), message, format!("parameters of {name}")),
+                }
+            }
+        }
+        None
+    }
+
+    /// The endpoint parameters of a flow: Linux's defaults, the file's `[transport]`, the flow's own.
+    fn transport(&mut self, spec: &FlowSpec, at: &KeyPath) -> Option<TransportConfig> {
+        let own_at = at.key("transport");
+        let config = match (&self.file.transport, &spec.transport) {
+            (None, None) => TransportConfig::default(),
+            (Some(shared), None) => shared.clone(),
+            (None, Some(own)) => own.clone(),
+            (Some(_), Some(_)) => {
+                let tree = self.report.tree;
+                let merged = merge(tree.get(&top("transport"))?, tree.get(&own_at)?);
+                // Both parts have been decoded before, so that this cannot find anything new.
+                decode(&merged, &mut Problems::default())?
+            }
+        };
+        let before = self.report.problems.len();
+        let at = |key: &str| {
+            let own = own_at.key(key);
+            if self.report.tree.get(&own).is_some() { own } else { top("transport").key(key) }
+        };
+        let positive = [
+            ("initial_cwnd", u64::from(config.initial_cwnd)),
+            ("hz", u64::from(config.hz)),
+            ("reordering", u64::from(config.reordering)),
+            ("ack_every", u64::from(config.ack_every)),
+            ("pacing_ss_ratio", u64::from(config.pacing_ss_ratio)),
+            ("pacing_ca_ratio", u64::from(config.pacing_ca_ratio)),
+            ("rto_min", config.rto_min.as_nanos()),
+        ];
+        let mut wrong: Vec<(KeyPath, String, String)> = positive
+            .iter()
+            .filter(|(_, value)| *value == 0)
+            .map(|(key, _)| (at(key), format!("`{key}` is 0"), "allowed: more than 0".to_owned()))
+            .collect();
+        let mut range = |right: bool, key: &str, value: String, allowed: String| {
+            if !right {
+                wrong.push((at(key), format!("`{key}` is {value}"), format!("allowed: {allowed}")));
+            }
+        };
+        let mss = config.mss;
+        range((64..=65_000).contains(&mss), "mss", mss.to_string(), "64 to 65000".into());
+        range(config.hz <= 1_000_000, "hz", config.hz.to_string(), "1 to 1000000".into());
+        range(config.pacing_shift <= 32, "pacing_shift", config.pacing_shift.to_string(), "0 to 32".into());
+        range(config.tso_rtt_log <= 31, "tso_rtt_log", config.tso_rtt_log.to_string(), "0 to 31".into());
+        let (rto_min, rto_max) = (config.rto_min, config.rto_max);
+        range(rto_min <= rto_max, "rto_min", rto_min.to_string(), format!("at most `rto_max`, which is {rto_max}"));
+        range(rto_max <= MAX_DELAY, "rto_max", rto_max.to_string(), format!("at most {MAX_DELAY}"));
+        let (ack_min, ack_max) = (config.delayed_ack_min, config.delayed_ack_max);
+        range(
+            ack_min <= ack_max,
+            "delayed_ack_min",
+            ack_min.to_string(),
+            format!("at most `delayed_ack_max`, which is {ack_max}"),
+        );
+        range(ack_max <= MAX_DELAY, "delayed_ack_max", ack_max.to_string(), format!("at most {MAX_DELAY}"));
+        range(
+            config.reordering <= config.max_reordering,
+            "reordering",
+            config.reordering.to_string(),
+            format!("at most `max_reordering`, which is {}", config.max_reordering),
+        );
+        let window = Bytes::new(config.receive_window);
+        range(
+            (u64::from(mss)..=1 << 50).contains(&config.receive_window),
+            "receive_window",
+            window.to_string(),
+            "at least one segment, at most 1PiB".into(),
+        );
+        let burst = Bytes::new(config.gso_max_bytes.into());
+        range(config.gso_max_bytes >= mss, "gso_max_bytes", burst.to_string(), "at least one segment".into());
+        for (at, message, help) in wrong {
+            self.report.value(&at, message, help);
+        }
+        (self.report.problems.len() == before).then_some(config)
+    }
+}
+
+/// Parameters in the algorithm's own spelling, without those that have their default value.
+fn differing(algorithm: &str, parameters: &Map<String, Json>) -> Map<String, Json> {
+    let complete = |overrides: &Map<_, _>| registry::resolve_parameters(algorithm, overrides).unwrap_or_default();
+    let defaults = complete(&Map::new());
+    complete(parameters).into_iter().filter(|(key, value)| defaults.get(key) != Some(value)).collect()
+}
+
+fn first_repeated<'a>(names: impl Iterator<Item = &'a str>) -> Option<String> {
+    let mut seen = HashSet::new();
+    names.filter(|name| !seen.insert(*name)).map(str::to_owned).next()
+}
+
+/// Names of the parameters of an algorithm.
+fn parameter_names(algorithm: &str) -> Vec<String> {
+    let defaults = registry::resolve_parameters(algorithm, &Map::new()).unwrap_or_default();
+    defaults.into_iter().map(|(name, _)| name).collect()
+}
+
+/// The table `over` on top of the table `under`.
+fn merge(under: &Node, over: &Node) -> Node {
+    let (Value::Table(under), Value::Table(entries)) = (&under.value, &over.value) else { return over.clone() };
+    let missing = |e: &&Entry| entries.iter().all(|own| own.key != e.key);
+    let merged = entries.iter().chain(under.iter().filter(missing)).cloned().collect();
+    Node { value: Value::Table(merged), span: over.span.clone() }
+}

@@ -1,0 +1,156 @@
+//! From the file as written to the scenario as run: fills in defaults, desugars `[path]`, finds routes, and refuses
+//! what cannot be meant. All problems of a file are collected, not only the first.
+
+mod flows;
+mod links;
+mod network;
+mod rates;
+
+pub(crate) use rates::{Loader, hexadecimal, synthesise};
+
+use crate::error::{Problems, Reporter};
+use crate::file::File;
+use crate::key_path::KeyPath;
+use crate::tree::Node;
+use crate::{Record, Scenario};
+use dumbbell_units::{Bytes, Duration, Rate};
+
+/// The longest run: a month.
+const MAX_DURATION: Duration = Duration::from_secs(31 * 24 * 3_600);
+/// The longest propagation delay, jitter or other span of a link.
+const MAX_DELAY: Duration = Duration::from_secs(3_600);
+/// The fastest link.
+const MAX_RATE: Rate = Rate::from_bits_per_sec(100_000_000_000_000);
+/// The most flows of one run.
+const MAX_FLOWS: usize = 100_000;
+
+/// A scenario and what a report about it wants to know besides.
+#[derive(Clone, Debug)]
+pub(crate) struct Resolved {
+    pub scenario: Scenario,
+    /// One for every link of the scenario.
+    pub links: Vec<LinkNotes>,
+    /// One for every flow of the scenario.
+    pub flows: Vec<FlowNotes>,
+    /// Keys of the top level that the file does not give.
+    pub defaults: Vec<&'static str>,
+}
+
+/// Where a link's rate comes from, if not from the scenario itself.
+#[derive(Clone, Debug, PartialEq)]
+pub(crate) enum RateSource {
+    /// Given in the file.
+    Given,
+    /// A trace file.
+    File { name: String, sha256: String },
+    /// A synthesised trace.
+    Synth { preset: String, seed: u64, follows_run_seed: bool, length: Duration },
+}
+
+/// What a report says about a link.
+#[derive(Clone, Debug)]
+pub(crate) struct LinkNotes {
+    pub rate_source: RateSource,
+    /// Mean rate; `None` when unlimited.
+    pub mean_rate: Option<Rate>,
+    /// Bandwidth-delay product, when the link has a rate and is on a flow's route.
+    pub bdp: Option<Bytes>,
+    /// Keys that the file does not give.
+    pub defaults: Vec<&'static str>,
+}
+
+/// What a report says about a flow.
+#[derive(Clone, Debug)]
+pub(crate) struct FlowNotes {
+    /// The entry of `[[flows]]` it belongs to.
+    pub entry: usize,
+    /// Keys that the file does not give.
+    pub defaults: Vec<&'static str>,
+}
+
+/// What all parts of the resolution share.
+struct Context<'a> {
+    file: &'a File,
+    report: Reporter<'a>,
+    loader: &'a Loader,
+    duration: Duration,
+    seed: u64,
+}
+
+/// Resolves a decoded file; `None` when that found problems. `tree` is what the file was decoded from.
+pub(crate) fn resolve(file: &File, tree: &Node, loader: &Loader, problems: &mut Problems) -> Option<Resolved> {
+    let before = problems.len();
+    let duration = file.duration.unwrap_or(Duration::from_secs(60));
+    let seed = file.seed.unwrap_or(1);
+    let mut context = Context { file, report: Reporter { tree, problems }, loader, duration, seed };
+    let record = context.times();
+    let resolved = context.network_and_flows(record);
+    if problems.len() == before { resolved } else { None }
+}
+
+/// The path of a key at the top level.
+fn top(key: &str) -> KeyPath {
+    KeyPath::default().key(key)
+}
+
+impl Context<'_> {
+    /// Checks the keys of the top level.
+    fn times(&mut self) -> Record {
+        let duration = self.duration;
+        if duration == Duration::ZERO || duration > MAX_DURATION {
+            let message = format!("the run lasts {duration}");
+            self.report.value(&top("duration"), message, format!("allowed: more than 0s, at most {MAX_DURATION}"));
+        }
+        let warmup = self.file.warmup.unwrap_or_default();
+        let cooldown = self.file.cooldown.unwrap_or_default();
+        if warmup >= duration {
+            let message = format!("the measured interval starts at {warmup}, but the run ends at {duration}");
+            self.report.value(&top("warmup"), message, "`warmup` must be less than `duration`");
+        } else if cooldown >= duration - warmup {
+            let message =
+                format!("nothing is left to measure between a warmup of {warmup} and a cooldown of {cooldown}");
+            let help = format!("`warmup` and `cooldown` together must be less than `duration`, which is {duration}");
+            self.report.value(&top("cooldown"), message, help);
+        }
+        let spec = self.file.record.clone().unwrap_or_default();
+        let record = Record {
+            series: spec.series.unwrap_or(true),
+            interval: spec.interval.unwrap_or(Duration::from_millis(20)),
+        };
+        if record.interval < Duration::from_micros(1) {
+            let message = format!("samples are {} apart", record.interval);
+            self.report.value(&top("record").key("interval"), message, "allowed: 1us or more");
+        }
+        record
+    }
+
+    fn network_and_flows(&mut self, record: Record) -> Option<Resolved> {
+        let mut network = self.network()?;
+        let (flows, flow_notes) = self.flows(&mut network)?;
+        let (links, links_notes) = self.links(&network, &flows);
+        let file = self.file;
+        let mut defaults = Vec::new();
+        let mut default = |given: bool, key| {
+            if !given {
+                defaults.push(key);
+            }
+        };
+        default(file.duration.is_some(), "duration");
+        default(file.warmup.is_some(), "warmup");
+        default(file.cooldown.is_some(), "cooldown");
+        default(file.seed.is_some(), "seed");
+        default(file.record.as_ref().is_some_and(|r| r.series.is_some()), "series");
+        default(file.record.as_ref().is_some_and(|r| r.interval.is_some()), "interval");
+        let scenario = Scenario {
+            duration: self.duration,
+            warmup: file.warmup.unwrap_or_default(),
+            cooldown: file.cooldown.unwrap_or_default(),
+            seed: self.seed,
+            record,
+            nodes: network.nodes,
+            links,
+            flows,
+        };
+        Some(Resolved { scenario, links: links_notes, flows: flow_notes, defaults })
+    }
+}

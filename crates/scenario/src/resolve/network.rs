@@ -1,0 +1,384 @@
+//! The graph: nodes, directed links, shortest paths. `[path]` becomes two nodes and two links.
+
+use super::{Context, MAX_DELAY, top};
+use crate::error::suggest;
+use crate::file::{LinkSpec, RateSpec, ReverseSpec, Side};
+use crate::key_path::KeyPath;
+use dumbbell_units::Duration;
+use std::collections::BTreeSet;
+
+/// Suffix of the name of a link's way back.
+const REVERSE: &str = "-reverse";
+
+/// Nodes and links before the links' queues are known.
+pub(super) struct Network {
+    pub nodes: Vec<String>,
+    pub links: Vec<Draft>,
+    /// Round-trip time of `[path]`, which defines its bandwidth-delay product.
+    pub path_rtt: Option<Duration>,
+}
+
+/// One direction of a link.
+#[derive(Clone)]
+pub(super) struct Draft {
+    pub name: String,
+    pub from: usize,
+    pub to: usize,
+    pub side: Side,
+    pub delay: Duration,
+    /// The table that holds the keys of this direction.
+    pub at: KeyPath,
+    pub role: Role,
+    /// Index of the other direction.
+    pub opposite: Option<usize>,
+}
+
+/// What a directed link is there for.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Role {
+    /// Described in the file.
+    Described,
+    /// A way back whose rate the file does not give.
+    ImpliedReverse,
+    /// The access link of a flow.
+    Access,
+}
+
+impl Context<'_> {
+    /// The graph of the file; `None` when it is unusable.
+    pub(super) fn network(&mut self) -> Option<Network> {
+        let file = self.file;
+        match (&file.path, &file.links) {
+            (Some(_), None) => {
+                for (key, given) in [("nodes", file.nodes.is_some()), ("routes", file.routes.is_some())] {
+                    if given {
+                        self.report.key(
+                            &top(key),
+                            format!("`{key}` does not go with `path`"),
+                            "use `links` for a general network",
+                        );
+                    }
+                }
+                self.path_network()
+            }
+            (None, Some(_)) => self.link_network(),
+            (Some(_), Some(_)) => {
+                let help = "`path` is short for a single entry of `links`; keep one of them";
+                self.report.key(&top("links"), "both `path` and `links` are given", help);
+                None
+            }
+            (None, None) => {
+                let help = "add [path] with `rate` and `rtt`, or [[links]] for a general network";
+                self.report.value(&KeyPath::default(), "there is no network", help);
+                None
+            }
+        }
+    }
+
+    fn path_network(&mut self) -> Option<Network> {
+        let path = self.file.path.as_ref()?;
+        let at = top("path");
+        let reverse_at = at.key("reverse");
+        let reverse_side = match &path.reverse {
+            Some(ReverseSpec::Side(side)) => side.delay,
+            _ => None,
+        };
+        let (forward, reverse) = match (path.rtt, path.delay, reverse_side) {
+            (None, None, _) | (None, Some(_), None) => {
+                let help = "add `rtt = \"40ms\"`, or `delay` here and in `reverse`";
+                self.report.value(&at, "the path needs its round-trip time", help);
+                return None;
+            }
+            (None, Some(forward), Some(reverse)) => (forward, reverse),
+            (Some(rtt), None, None) => {
+                let half = Duration::from_nanos(rtt.as_nanos() / 2);
+                (rtt - half, half)
+            }
+            (Some(rtt), Some(one), None) | (Some(rtt), None, Some(one)) if one > rtt => {
+                let key = if path.delay.is_some() { at.key("delay") } else { reverse_at.key("delay") };
+                let message = format!("a delay of {one} in one direction exceeds the round-trip time of {rtt}");
+                self.report.value(&key, message, format!("allowed: at most {rtt}"));
+                return None;
+            }
+            (Some(rtt), Some(forward), None) => (forward, rtt - forward),
+            (Some(rtt), None, Some(reverse)) => (rtt - reverse, reverse),
+            (Some(rtt), Some(forward), Some(reverse)) => {
+                if forward.as_nanos().checked_add(reverse.as_nanos()) != Some(rtt.as_nanos()) {
+                    let message =
+                        format!("the delays {forward} and {reverse} do not add up to the round-trip time of {rtt}");
+                    self.report.value(&at.key("rtt"), message, "leave one of the three out");
+                    return None;
+                }
+                (forward, reverse)
+            }
+        };
+        for (delay, key) in [(forward, "delay"), (reverse, "rtt")] {
+            self.check_delay(delay, &at.key(if path.delay.is_some() { key } else { "rtt" }));
+        }
+        if forward > MAX_DELAY || reverse > MAX_DELAY {
+            return None;
+        }
+        let mut links = vec![Draft {
+            name: "bottleneck".to_owned(),
+            from: 0,
+            to: 1,
+            side: path.side(),
+            delay: forward,
+            at: at.clone(),
+            role: Role::Described,
+            opposite: None,
+        }];
+        add_reverse(&mut links, path.reverse.as_ref(), reverse, &reverse_at);
+        Some(Network { nodes: vec!["left".to_owned(), "right".to_owned()], links, path_rtt: Some(forward + reverse) })
+    }
+
+    fn link_network(&mut self) -> Option<Network> {
+        let specs = self.file.links.as_ref()?;
+        let mut network = Network { nodes: Vec::new(), links: Vec::new(), path_rtt: None };
+        self.declared_nodes(&mut network);
+        let declared = self.file.nodes.is_some();
+        if specs.is_empty() {
+            self.report.value(&top("links"), "the list of links is empty", "add at least one link");
+            return None;
+        }
+        let mut names = BTreeSet::new();
+        let mut complete = true;
+        for (i, spec) in specs.iter().enumerate() {
+            let at = top("links").index(i);
+            let ends = self.link_ends(spec, &at, &mut network, declared);
+            let Some(delay) = spec.delay else {
+                self.report.value(
+                    &at,
+                    "the link has no delay",
+                    "add `delay = \"10ms\"`, the propagation delay one way",
+                );
+                complete = false;
+                continue;
+            };
+            self.check_delay(delay, &at.key("delay"));
+            let Some((from, to)) = ends else {
+                complete = false;
+                continue;
+            };
+            let name = spec.name.clone().unwrap_or_else(|| format!("{}-{}", network.nodes[from], network.nodes[to]));
+            let forward = network.links.len();
+            let draft = Draft {
+                name: name.clone(),
+                from,
+                to,
+                side: spec.side(),
+                delay,
+                at: at.clone(),
+                role: Role::Described,
+                opposite: None,
+            };
+            network.links.push(draft);
+            let reverse_at = at.key("reverse");
+            if spec.duplex.unwrap_or(true) {
+                let reverse_delay = match &spec.reverse {
+                    Some(ReverseSpec::Side(side)) => side.delay.unwrap_or(delay),
+                    _ => delay,
+                };
+                self.check_delay(reverse_delay, &reverse_at.key("delay"));
+                add_reverse(&mut network.links, spec.reverse.as_ref(), reverse_delay, &reverse_at);
+            } else if spec.reverse.is_some() {
+                let help = "leave `duplex` out, or `reverse`";
+                self.report.key(&reverse_at, "a link with `duplex = false` has no way back", help);
+            }
+            for added in &network.links[forward..] {
+                if !names.insert(added.name.clone()) {
+                    let key = if spec.name.is_some() { at.key("name") } else { at.clone() };
+                    let message = format!("two links have the name `{}`", added.name);
+                    self.report.value(&key, message, "give each link a `name` of its own");
+                    complete = false;
+                }
+            }
+        }
+        complete.then_some(network)
+    }
+
+    fn declared_nodes(&mut self, network: &mut Network) {
+        for (i, node) in self.file.nodes.iter().flatten().enumerate() {
+            let at = top("nodes").index(i);
+            match &node.name {
+                None => self.report.value(&at, "the node has no name", "add `name`"),
+                Some(name) if name.is_empty() => {
+                    self.report.value(&at.key("name"), "the name is empty", "give it a name")
+                }
+                Some(name) if network.nodes.contains(name) => {
+                    self.report.value(
+                        &at.key("name"),
+                        format!("two nodes have the name `{name}`"),
+                        "names must differ",
+                    );
+                }
+                Some(name) => network.nodes.push(name.clone()),
+            }
+        }
+    }
+
+    /// The nodes a link joins; without `[[nodes]]` a new name is a new node.
+    fn link_ends(
+        &mut self,
+        spec: &LinkSpec,
+        at: &KeyPath,
+        network: &mut Network,
+        declared: bool,
+    ) -> Option<(usize, usize)> {
+        let mut end = |key: &str, name: &Option<String>| {
+            let Some(name) = name.as_ref().filter(|name| !name.is_empty()) else {
+                self.report.value(
+                    at,
+                    format!("the link has no `{key}`"),
+                    "a link needs `from` and `to`, the nodes it joins",
+                );
+                return None;
+            };
+            if let Some(index) = network.nodes.iter().position(|node| node == name) {
+                return Some(index);
+            }
+            if declared {
+                let help = suggest(name, "nodes of this file", network.nodes.iter().map(String::as_str));
+                self.report.value(&at.key(key), format!("there is no node `{name}`"), help);
+                return None;
+            }
+            network.nodes.push(name.clone());
+            Some(network.nodes.len() - 1)
+        };
+        let (from, to) = (end("from", &spec.from), end("to", &spec.to));
+        let (from, to) = (from?, to?);
+        if from == to {
+            let message = format!("the link joins node `{}` to itself", network.nodes[from]);
+            self.report.value(&at.key("to"), message, "`from` and `to` must differ");
+            return None;
+        }
+        Some((from, to))
+    }
+
+    fn check_delay(&mut self, delay: Duration, at: &KeyPath) {
+        if delay > MAX_DELAY {
+            self.report.value(at, format!("a propagation delay of {delay}"), format!("allowed: at most {MAX_DELAY}"));
+        }
+    }
+}
+
+/// Adds the way back of the last link.
+fn add_reverse(links: &mut Vec<Draft>, spec: Option<&ReverseSpec>, delay: Duration, at: &KeyPath) {
+    let index = links.len();
+    let Some(forward) = links.last_mut() else { return };
+    forward.opposite = Some(index);
+    let mut reverse = Draft {
+        name: format!("{}{REVERSE}", forward.name),
+        from: forward.to,
+        to: forward.from,
+        delay,
+        opposite: Some(index - 1),
+        ..forward.clone()
+    };
+    if !matches!(spec, Some(ReverseSpec::Symmetric)) {
+        reverse.at = at.clone();
+        reverse.side = match spec {
+            Some(ReverseSpec::Side(side)) => side.side(),
+            _ => Side::default(),
+        };
+        if reverse.side.rate.is_none() && reverse.side.trace.is_none() {
+            reverse.side.rate = Some(RateSpec::Unlimited);
+            reverse.role = Role::ImpliedReverse;
+        }
+    }
+    links.push(reverse);
+}
+
+impl Network {
+    /// Adds the access link of flow number `flow` at `router` and returns its two directions: to and from the router.
+    pub(super) fn add_access(
+        &mut self,
+        flow: usize,
+        router: usize,
+        delay: Duration,
+        rate: RateSpec,
+        at: &KeyPath,
+    ) -> (usize, usize) {
+        let host = self.nodes.len();
+        self.nodes.push(format!("host-{flow}"));
+        let to_router = self.links.len();
+        let side = Side { rate: Some(rate), ..Side::default() };
+        self.links.push(Draft {
+            name: format!("access-{flow}"),
+            from: host,
+            to: router,
+            side,
+            delay,
+            at: at.clone(),
+            role: Role::Access,
+            opposite: Some(to_router + 1),
+        });
+        let back = Draft {
+            name: format!("access-{flow}{REVERSE}"),
+            from: router,
+            to: host,
+            opposite: Some(to_router),
+            ..self.links[to_router].clone()
+        };
+        self.links.push(back);
+        (to_router, to_router + 1)
+    }
+
+    /// Links of the shortest path by delay, then by number of links, then by their order in the file.
+    pub(super) fn shortest_path(&self, from: usize, to: usize) -> Option<Vec<usize>> {
+        let mut best: Vec<Option<(u64, usize)>> = vec![None; self.nodes.len()];
+        let mut arrived_by: Vec<Option<usize>> = vec![None; self.nodes.len()];
+        let mut settled = vec![false; self.nodes.len()];
+        best[from] = Some((0, 0));
+        loop {
+            let next = (0..self.nodes.len()).filter(|n| !settled[*n]).filter_map(|n| Some((best[n]?, n))).min();
+            let ((delay, hops), node) = next?;
+            if node == to {
+                break;
+            }
+            settled[node] = true;
+            for (index, link) in self.links.iter().enumerate().filter(|(_, link)| link.from == node) {
+                let distance = (delay.saturating_add(link.delay.as_nanos()), hops + 1);
+                if best[link.to].is_none_or(|known| distance < known) {
+                    best[link.to] = Some(distance);
+                    arrived_by[link.to] = Some(index);
+                }
+            }
+        }
+        let mut path = Vec::new();
+        let mut node = to;
+        while let Some(link) = arrived_by[node].filter(|_| node != from) {
+            path.push(link);
+            node = self.links[link].from;
+        }
+        path.reverse();
+        Some(path)
+    }
+
+    /// Follows links by name from one node to another, each in the direction that fits.
+    pub(super) fn follow(&self, names: &[String], from: usize, to: usize) -> Result<Vec<usize>, (usize, String)> {
+        let mut node = from;
+        let mut route = Vec::new();
+        for (i, name) in names.iter().enumerate() {
+            let named = |link: &&Draft| link.name == *name || link.name.strip_suffix(REVERSE) == Some(name);
+            let mut candidates = self.links.iter().enumerate().filter(|(_, link)| named(link)).peekable();
+            if candidates.peek().is_none() {
+                let known = self.links.iter().map(|link| link.name.as_str()).filter(|n| !n.ends_with(REVERSE));
+                let help = suggest(name, "links of this file", known.collect::<Vec<_>>());
+                return Err((i, format!("there is no link `{name}`; {help}")));
+            }
+            let Some((index, link)) = candidates.find(|(_, link)| link.from == node) else {
+                let message =
+                    format!("the link `{name}` does not start at `{}`, where the route has got to", self.nodes[node]);
+                return Err((i, message));
+            };
+            route.push(index);
+            node = link.to;
+        }
+        if node != to {
+            let last = names.len().saturating_sub(1);
+            return Err((last, format!("the route ends at `{}`, not at `{}`", self.nodes[node], self.nodes[to])));
+        }
+        Ok(route)
+    }
+}

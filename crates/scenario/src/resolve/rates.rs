@@ -1,0 +1,239 @@
+//! Rates: constants, schedules, trace files, synthesised traces.
+
+use super::{Context, MAX_RATE, RateSource};
+use crate::error::suggest;
+use crate::file::{RateSpec, TraceSource};
+use crate::key_path::KeyPath;
+use dumbbell_path::LinkRate;
+use dumbbell_path::synth::{CellularModel, PRESETS};
+use dumbbell_units::{Duration, Rate, Rng, Time};
+use sha2::{Digest, Sha256};
+use std::cell::RefCell;
+use std::collections::HashMap;
+use std::fmt::Write;
+use std::path::{Path, PathBuf};
+use std::sync::Arc;
+
+/// Bits that one delivery opportunity carries in statistics of capacity.
+const BITS_PER_OPPORTUNITY: u128 = 12_000;
+/// The shortest synthesised trace.
+const MIN_SYNTH_LENGTH: Duration = Duration::from_millis(1);
+/// The longest synthesised trace; longer runs start it again.
+const MAX_SYNTH_LENGTH: Duration = Duration::from_secs(24 * 3_600);
+
+/// A trace and the digest of the file it was read from.
+type Trace = (Arc<[u32]>, String);
+/// Preset, seed and length of a synthesised trace.
+type SynthKey = (String, u64, Duration);
+
+/// Reads trace files, each once, and makes synthesised traces, each once.
+#[derive(Debug, Default)]
+pub(crate) struct Loader {
+    folder: PathBuf,
+    files: RefCell<HashMap<String, Result<Trace, String>>>,
+    synthesised: RefCell<HashMap<SynthKey, Arc<[u32]>>>,
+}
+
+impl Loader {
+    /// A loader for an experiment in the file `source_name`: traces are relative to its folder.
+    pub(crate) fn new(source_name: &str) -> Loader {
+        let folder = Path::new(source_name).parent().map(Path::to_path_buf).unwrap_or_default();
+        Loader { folder, ..Loader::default() }
+    }
+
+    fn file(&self, name: &str) -> Result<Trace, String> {
+        self.files.borrow_mut().entry(name.to_owned()).or_insert_with(|| self.read(name)).clone()
+    }
+
+    fn read(&self, name: &str) -> Result<Trace, String> {
+        let path = self.folder.join(name);
+        let text = std::fs::read(&path).map_err(|e| {
+            let relative = if Path::new(name).is_relative() { ", relative to the experiment file" } else { "" };
+            format!("cannot read the trace file `{name}`{relative}: {e}")
+        })?;
+        let digest = hexadecimal(&Sha256::digest(&text));
+        let text = String::from_utf8(text).map_err(|_| format!("the trace file `{name}` is not a text"))?;
+        let trace = dumbbell_path::parse_trace(&text).map_err(|e| format!("the trace file `{name}` is wrong: {e}"))?;
+        Ok((trace.into(), digest))
+    }
+
+    fn synthesise(&self, preset: &str, model: &CellularModel, seed: u64, length: Duration) -> Arc<[u32]> {
+        let key = (preset.to_owned(), seed, length);
+        let make = || synthesise(model, seed, length);
+        self.synthesised.borrow_mut().entry(key).or_insert_with(make).clone()
+    }
+}
+
+/// The trace of a cellular model.
+pub(crate) fn synthesise(model: &CellularModel, seed: u64, length: Duration) -> Arc<[u32]> {
+    model.synthesise(length, &mut Rng::new(seed)).into()
+}
+
+pub(crate) fn hexadecimal(bytes: &[u8]) -> String {
+    bytes.iter().fold(String::new(), |mut text, byte| {
+        let _ = write!(text, "{byte:02x}");
+        text
+    })
+}
+
+/// A resolved rate.
+pub(super) struct ResolvedRate {
+    pub rate: LinkRate,
+    pub source: RateSource,
+    /// `None` when unlimited.
+    pub mean: Option<Rate>,
+}
+
+impl Context<'_> {
+    /// Resolves the rate written at `at`; `None` when that found problems.
+    pub(super) fn rate(&mut self, spec: &RateSpec, at: &KeyPath) -> Option<ResolvedRate> {
+        let given = |rate, mean| Some(ResolvedRate { rate, source: RateSource::Given, mean });
+        match spec {
+            RateSpec::Unlimited => given(LinkRate::Unlimited, None),
+            RateSpec::Constant(rate) => {
+                if *rate == Rate::ZERO || *rate > MAX_RATE {
+                    let message = format!("a link of {rate} cannot carry a flow");
+                    self.report.value(
+                        at,
+                        message,
+                        format!("allowed: more than 0bit, at most {MAX_RATE}, or \"unlimited\""),
+                    );
+                    return None;
+                }
+                given(LinkRate::Constant(rate.as_bits_per_sec()), Some(*rate))
+            }
+            RateSpec::Schedule { steps, repeat } => {
+                let mean = self.schedule_mean(steps, *repeat, at)?;
+                let steps = steps.iter().map(|(start, rate)| (*start, rate.as_bits_per_sec())).collect();
+                given(LinkRate::Schedule { steps, repeat_after: *repeat }, Some(mean))
+            }
+            RateSpec::Trace { source, once, sha256 } => self.trace(source, *once, sha256.as_deref(), at),
+            RateSpec::Synth { preset, seed, length } => self.synth(preset, *seed, *length, at),
+        }
+    }
+
+    /// Checks a schedule; its mean rate over the period, or over the run when it does not repeat.
+    fn schedule_mean(&mut self, steps: &[(Time, Rate)], repeat: Option<Duration>, at: &KeyPath) -> Option<Rate> {
+        let steps_at = if self.report.tree.get(&at.key("steps")).is_some() { at.key("steps") } else { at.clone() };
+        let Some((first, last)) = steps.first().zip(steps.last()) else {
+            self.report.value(
+                &steps_at,
+                "the schedule has no step",
+                "write it like [[\"0s\", \"1mbit\"], [\"50s\", \"4mbit\"]]",
+            );
+            return None;
+        };
+        let mut right = true;
+        if first.0 != Time::ZERO {
+            let message = format!("the schedule starts at {}", first.0);
+            self.report.value(&steps_at.index(0), message, "the first step must start at \"0s\"");
+            right = false;
+        }
+        for (i, pair) in steps.windows(2).enumerate() {
+            if pair[1].0 <= pair[0].0 {
+                let message = format!("a step at {} follows one at {}", pair[1].0, pair[0].0);
+                self.report.value(&steps_at.index(i + 1), message, "steps must be in the order of time");
+                right = false;
+            }
+        }
+        for (i, (_, rate)) in steps.iter().enumerate() {
+            if *rate > MAX_RATE {
+                let message = format!("a link of {rate} is too fast");
+                self.report.value(&steps_at.index(i), message, format!("allowed: at most {MAX_RATE}"));
+                right = false;
+            }
+        }
+        if let Some(period) = repeat
+            && Time::ZERO + period <= last.0
+        {
+            let message = format!("the schedule repeats after {period}, but its last step starts at {}", last.0);
+            self.report.value(&at.key("repeat"), message, "`repeat` must be later than the last step");
+            right = false;
+        }
+        if !right {
+            return None;
+        }
+        let end = Time::ZERO + repeat.unwrap_or(self.duration);
+        let ends = steps.iter().skip(1).map(|s| s.0).chain([end]);
+        let bits: u128 = steps
+            .iter()
+            .zip(ends)
+            .map(|((start, rate), stop)| {
+                u128::from(rate.as_bits_per_sec()) * u128::from(stop.min(end).since(*start).as_nanos())
+            })
+            .sum();
+        let mean = bits / u128::from(end.as_nanos().max(1));
+        if mean == 0 {
+            self.report.value(&steps_at, "the link never transmits", "at least one step must have a rate above 0");
+            return None;
+        }
+        Some(Rate::from_bits_per_sec(u64::try_from(mean).unwrap_or(u64::MAX)))
+    }
+
+    fn trace(&mut self, source: &TraceSource, once: bool, sha256: Option<&str>, at: &KeyPath) -> Option<ResolvedRate> {
+        let at = if self.report.tree.get(&at.key("trace")).is_some() { at.key("trace") } else { at.clone() };
+        let help = "a trace has one time in milliseconds for every delivery opportunity of 1500 bytes, in order";
+        let (trace, source) = match source {
+            TraceSource::File(name) => match self.loader.file(name) {
+                Ok((trace, digest)) => {
+                    if let Some(expected) = sha256.filter(|expected| !expected.eq_ignore_ascii_case(&digest)) {
+                        let message =
+                            format!("the trace file `{name}` has changed: its SHA-256 is {digest}, not {expected}");
+                        self.report.value(&at, message, "take the original file, or remove `sha256`");
+                        return None;
+                    }
+                    (trace, RateSource::File { name: name.clone(), sha256: digest })
+                }
+                Err(message) => {
+                    self.report.value(&at, message, help);
+                    return None;
+                }
+            },
+            TraceSource::Inline(times) => {
+                let lines: Vec<String> = times.iter().map(u32::to_string).collect();
+                match dumbbell_path::parse_trace(&lines.join("\n")) {
+                    Ok(trace) => (trace.into(), RateSource::Given),
+                    Err(error) => {
+                        self.report.value(&at, format!("the trace is wrong: {error}"), help);
+                        return None;
+                    }
+                }
+            }
+        };
+        let mean = mean_rate(&trace);
+        Some(ResolvedRate { rate: LinkRate::Trace { opportunities_ms: trace, once }, source, mean: Some(mean) })
+    }
+
+    fn synth(
+        &mut self,
+        preset: &str,
+        seed: Option<u64>,
+        length: Option<Duration>,
+        at: &KeyPath,
+    ) -> Option<ResolvedRate> {
+        let Some(model) = CellularModel::preset(preset) else {
+            let help = suggest(preset, "allowed", PRESETS);
+            self.report.value(&at.key("synth"), format!("unknown cellular link `{preset}`"), help);
+            return None;
+        };
+        let length = length.unwrap_or(self.duration.min(MAX_SYNTH_LENGTH));
+        if length < MIN_SYNTH_LENGTH || length > MAX_SYNTH_LENGTH {
+            let message = format!("a synthesised trace of {length}");
+            self.report.value(&at.key("length"), message, format!("allowed: {MIN_SYNTH_LENGTH} to {MAX_SYNTH_LENGTH}"));
+            return None;
+        }
+        let follows_run_seed = seed.is_none();
+        let seed = seed.unwrap_or(self.seed);
+        let trace = self.loader.synthesise(preset, &model, seed, length);
+        let source = RateSource::Synth { preset: preset.to_owned(), seed, follows_run_seed, length };
+        let mean = mean_rate(&trace);
+        Some(ResolvedRate { rate: LinkRate::Trace { opportunities_ms: trace, once: false }, source, mean: Some(mean) })
+    }
+}
+
+/// Mean rate of a trace: 12 000 bits an opportunity over its length.
+fn mean_rate(trace: &[u32]) -> Rate {
+    let length_ms = u128::from(trace.last().copied().unwrap_or(1).max(1));
+    let bits = trace.len() as u128 * BITS_PER_OPPORTUNITY * 1_000 / length_ms;
+    Rate::from_bits_per_sec(u64::try_from(bits).unwrap_or(u64::MAX))
+}
