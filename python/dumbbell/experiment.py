@@ -41,12 +41,18 @@ def _overrides(
     settings: Mapping[str, Any] | None, *, seed: int | None = None, repeat: int | None = None
 ) -> list[tuple[str, str]]:
     """Settings that replace what the file says, as ``key=value`` pairs of the command line."""
-    pairs = [
-        (key, value if isinstance(value, str) else json.dumps(value, ensure_ascii=False))
-        for key, value in (settings or {}).items()
-    ]
+    pairs = [(key, value if isinstance(value, str) else _toml(value)) for key, value in (settings or {}).items()]
     if seed is not None:
         pairs.append(("seed", str(seed)))
     if repeat is not None:
         pairs.append(("sweep.repeat", str(repeat)))
     return pairs
+
+
+def _toml(value: Any) -> str:
+    """A value as TOML writes it in one line."""
+    if isinstance(value, Mapping):
+        return "{ " + ", ".join(f"{json.dumps(str(key))} = {_toml(item)}" for key, item in value.items()) + " }"
+    if isinstance(value, list | tuple):
+        return "[" + ", ".join(map(_toml, value)) + "]"
+    return json.dumps(value, ensure_ascii=False)

@@ -44,9 +44,10 @@ def algorithm(entry: Mapping[str, Any]) -> None:
     console.print(f"[bold]{entry['name']}[/bold] is {entry['exact_name']}", highlight=False)
     console.print(entry["summary"], highlight=False)
     console.print(f"source: {entry['source']}\n", highlight=False, markup=False)
-    grid = _grid("parameter", "default", "meaning")
+    grid = _grid("parameter", "default", "meaning", "source")
     for name, parameter in entry["parameters"].get("properties", {}).items():
-        grid.add_row(name, _setting(parameter.get("default")), " ".join(parameter.get("description", "").split()))
+        meaning = " ".join(parameter.get("description", "").split())
+        grid.add_row(name, _setting(parameter.get("default")), meaning, parameter.get("x-source", ""))
     console.print(grid)
 
 
