@@ -25,7 +25,7 @@ class ResultPlots:
         self._result = result
 
     def overview(self) -> Picture:
-        """Goodput, RTT, queue, and cwnd with in-flight data against the BDP, on one time axis."""
+        """Throughput, RTT, queue, and cwnd with in-flight data against the BDP, on one time axis."""
         return timeseries.overview([self._result])
 
     def series(self, column: str) -> Picture:

@@ -6,8 +6,9 @@ from collections.abc import Sequence
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
+from matplotlib.axes import Axes
 from matplotlib.lines import Line2D
-from matplotlib.ticker import FixedLocator, FuncFormatter, LogLocator, NullFormatter, NullLocator
+from matplotlib.ticker import FixedLocator, FuncFormatter, LogLocator, MaxNLocator, NullFormatter, NullLocator
 
 from dumbbell import metrics
 from dumbbell.plots.style import INK, Picture, legend, looks, picture
@@ -25,6 +26,9 @@ DELAYS = {
 NAMED_MARKS = 12
 """Up to this many large marks have their setting written beside them."""
 
+SAME_PLACE_PIXELS = 14
+"""Marks closer than this lie on each other."""
+
 
 def tradeoff(flows: pl.DataFrame, axes_: Sequence[str] = (), delay: str = "p95_rtt_ms") -> Picture:
     """Goodput against delay: up and to the right is better.
@@ -38,6 +42,7 @@ def tradeoff(flows: pl.DataFrame, axes_: Sequence[str] = (), delay: str = "p95_r
     with picture(6.4, 4.2) as figure:
         axes = figure.subplots()
         handles = []
+        names: list[tuple[tuple[float, float], str]] = []
         for (cc, label), rows in kinds.items():
             style = chosen[str(cc), str(label)]
             mark: dict[str, Any] = {"color": style.colour, "marker": style.marker, "linestyle": "none"}
@@ -51,11 +56,7 @@ def tradeoff(flows: pl.DataFrame, axes_: Sequence[str] = (), delay: str = "p95_r
                 if data.height > 1:
                     axes.plot(x, y, **mark, markersize=3.5, alpha=0.4, markeredgewidth=0)
                 means.append((float(x.mean()), float(y.mean())))
-                if len(settings) * len(kinds) <= NAMED_MARKS and setting:
-                    axes.annotate(
-                        ", ".join(str(value) for value in setting), means[-1], xytext=(7, 5),
-                        textcoords="offset points", fontsize=7.5, color=INK,
-                    )  # fmt: skip
+                names.append(((float(x.mean()), float(y.mean())), ", ".join(map(str, setting))))
             if not means:
                 continue
             centre_x, centre_y = np.array(means).T
@@ -65,7 +66,11 @@ def tradeoff(flows: pl.DataFrame, axes_: Sequence[str] = (), delay: str = "p95_r
         axes.set_xscale("log")
         axes.invert_xaxis()
         _plain_log_ticks(axes)
-        axes.set_ylim(bottom=0)
+        axes.set_ylim(0, 1.08 * axes.get_ylim()[1])
+        if varying and len(names) <= NAMED_MARKS:
+            _name(axes, names)
+            settings_shown = ", ".join(axis.rsplit(".", 1)[-1] for axis in varying)
+            axes.set_title(f"beside the marks: {settings_shown}", loc="left", fontsize=8, color=INK)
         axes.set_xlabel(f"{DELAYS.get(delay, delay)}, smaller to the right")
         axes.set_ylabel("goodput of a flow (Mbit/s)")
         axes.set_title("better \N{NORTH EAST ARROW}", loc="right", fontsize=8, color=INK)
@@ -134,10 +139,26 @@ def _ratio(text: str) -> float:
     return float(text[:-1]) / 100 if text.endswith("%") else float(text)
 
 
-def _plain_log_ticks(axes: Any) -> None:
+def _name(axes: Axes, names: Sequence[tuple[tuple[float, float], str]]) -> None:
+    """Writes each name beside its mark; marks that lie on each other share one text."""
+    groups: list[tuple[tuple[float, float], list[str]]] = []
+    for point, name in names:
+        place = axes.transData.transform(point)
+        for anchor, members in groups:
+            if np.abs(axes.transData.transform(anchor) - place).max() < SAME_PLACE_PIXELS:
+                members.append(name)
+                break
+        else:
+            groups.append((point, [name]))
+    for anchor, members in groups:
+        text = members[0] if len(members) == 1 else f"{members[0]} to {members[-1]}"
+        axes.annotate(text, anchor, xytext=(7, 5), textcoords="offset points", fontsize=7.5, color=INK)
+
+
+def _plain_log_ticks(axes: Axes) -> None:
     """Labels such as 50, 100, 200 in place of powers of ten."""
     low, high = sorted(axes.get_xlim())
-    subs = (1, 2, 5) if high / low > 3 else tuple(np.arange(1, 10, 1.0 if high / low > 1.5 else 0.5))
-    axes.xaxis.set_major_locator(LogLocator(subs=subs))
+    few = FixedLocator(MaxNLocator(6, steps=[1, 2, 2.5, 5, 10]).tick_values(low, high)[1:-1])
+    axes.xaxis.set_major_locator(LogLocator(subs=(1, 2, 5)) if high / low > 8 else few)
     axes.xaxis.set_major_formatter(FuncFormatter(lambda value, _: f"{value:g}"))
     axes.xaxis.set_minor_formatter(NullFormatter())

@@ -49,7 +49,7 @@ class _Line:
 
 
 def overview(results: Sequence[Result]) -> Picture:
-    """Goodput, RTT, bottleneck queue, and cwnd with in-flight data against the BDP, on one time axis.
+    """Throughput, RTT, bottleneck queue, and cwnd with in-flight data against the BDP, on one time axis.
 
     Several runs of the same path lie over each other.
     """
@@ -57,10 +57,11 @@ def overview(results: Sequence[Result]) -> Picture:
     _, link = _bottleneck(results[0])
     with picture(7.2, 8.2) as figure:
         rate, rtt, queue, window = figure.subplots(4, 1, sharex=True, height_ratios=[1.1, 1, 0.8, 1.2])
-        _draw(rate, lines, "goodput_mbps", points=RATE_POINTS)
+        _draw(rate, lines, "throughput_mbps", points=RATE_POINTS)
         capacity = _finite(link.get("capacity_mbps"))
         if capacity is not None:
-            _reference(rate, capacity, f"capacity {capacity:.3g}")
+            varies = max(float(np.nanmax(line.get_ydata(), initial=0)) for line in rate.get_lines()) > 1.05 * capacity
+            _reference(rate, capacity, f"mean capacity\n{capacity:.3g}" if varies else f"capacity {capacity:.3g}")
         _draw(rtt, lines, "srtt_ms")
         base_rtt = _base_rtt(results[0])
         if base_rtt is not None:
@@ -73,7 +74,7 @@ def overview(results: Sequence[Result]) -> Picture:
             _reference(window, bdp, f"BDP {bdp:.3g}")
             window.set_ylim(top=min(window.get_ylim()[1], _window_ceiling(lines, bdp)))
         for axes, label in (
-            (rate, "goodput\n(Mbit/s)"),
+            (rate, "throughput\n(Mbit/s)"),
             (rtt, "smoothed RTT\n(ms)"),
             (queue, f"queue of\n{link.get('name', 'bottleneck')} (kB)"),
             (window, "cwnd, in flight\n(packets)"),
@@ -81,6 +82,7 @@ def overview(results: Sequence[Result]) -> Picture:
             axes.set_ylabel(label)
             axes.set_ylim(bottom=0)
             axes.margins(x=0)
+        window.set_xlim(left=0)
         window.set_xlabel("time (s)")
         figure.align_ylabels()
         faint = Line2D([], [], color=INK, linewidth=0.8, alpha=0.55, label="in flight")
@@ -99,6 +101,7 @@ def series(result: Result, column: str) -> Picture:
         axes.set_xlabel("time (s)")
         axes.set_ylabel(LABELS.get(column, column))
         axes.margins(x=0)
+        axes.set_xlim(left=0)
         legend(figure, _handles(lines))
     return figure
 
