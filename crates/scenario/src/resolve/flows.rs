@@ -211,7 +211,8 @@ impl Context<'_> {
             }
             found
         };
-        let (from, to) = (end("from", &spec.from), end("to", &spec.to));
+        let from = end("from", &spec.from);
+        let to = if spec.from.is_none() && spec.to.is_none() { None } else { end("to", &spec.to) };
         let (from, to) = (from?, to?);
         if from == to {
             self.report.value(&at.key("to"), "the flow ends where it starts", "`from` and `to` must differ");

@@ -83,7 +83,7 @@ pub(crate) fn resolve(file: &File, tree: &Node, loader: &Loader, problems: &mut 
     let duration = file.duration.unwrap_or(Duration::from_secs(60));
     let seed = file.seed.unwrap_or(1);
     let mut context = Context { file, report: Reporter { tree, problems }, loader, duration, seed };
-    let record = context.times();
+    let record = context.times()?;
     let resolved = context.network_and_flows(record);
     if problems.len() == before { resolved } else { None }
 }
@@ -94,12 +94,13 @@ fn top(key: &str) -> KeyPath {
 }
 
 impl Context<'_> {
-    /// Checks the keys of the top level.
-    fn times(&mut self) -> Record {
+    /// Checks the keys of the top level; `None` when nothing else can be judged.
+    fn times(&mut self) -> Option<Record> {
         let duration = self.duration;
         if duration == Duration::ZERO || duration > MAX_DURATION {
             let message = format!("the run lasts {duration}");
             self.report.value(&top("duration"), message, format!("allowed: more than 0s, at most {MAX_DURATION}"));
+            return None;
         }
         let warmup = self.file.warmup.unwrap_or_default();
         let cooldown = self.file.cooldown.unwrap_or_default();
@@ -121,7 +122,7 @@ impl Context<'_> {
             let message = format!("samples are {} apart", record.interval);
             self.report.value(&top("record").key("interval"), message, "allowed: 1us or more");
         }
-        record
+        Some(record)
     }
 
     fn network_and_flows(&mut self, record: Record) -> Option<Resolved> {

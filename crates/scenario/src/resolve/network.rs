@@ -185,13 +185,12 @@ impl Context<'_> {
                 let help = "leave `duplex` out, or `reverse`";
                 self.report.key(&reverse_at, "a link with `duplex = false` has no way back", help);
             }
-            for added in &network.links[forward..] {
-                if !names.insert(added.name.clone()) {
-                    let key = if spec.name.is_some() { at.key("name") } else { at.clone() };
-                    let message = format!("two links have the name `{}`", added.name);
-                    self.report.value(&key, message, "give each link a `name` of its own");
-                    complete = false;
-                }
+            let repeated = network.links[forward..].iter().filter(|added| !names.insert(added.name.clone()));
+            if let Some(first) = repeated.collect::<Vec<_>>().first() {
+                let key = if spec.name.is_some() { at.key("name") } else { at.clone() };
+                let message = format!("two links have the name `{}`", first.name);
+                self.report.value(&key, message, "give each link a `name` of its own");
+                complete = false;
             }
         }
         complete.then_some(network)
@@ -245,7 +244,8 @@ impl Context<'_> {
             network.nodes.push(name.clone());
             Some(network.nodes.len() - 1)
         };
-        let (from, to) = (end("from", &spec.from), end("to", &spec.to));
+        let from = end("from", &spec.from);
+        let to = if spec.from.is_none() && spec.to.is_none() { None } else { end("to", &spec.to) };
         let (from, to) = (from?, to?);
         if from == to {
             let message = format!("the link joins node `{}` to itself", network.nodes[from]);
