@@ -10,14 +10,8 @@ pub fn json_schema() -> String {
     let schema = SchemaSettings::draft2020_12().into_generator().into_root_schema_for::<File>();
     let mut schema = Value::from(schema);
     insert(&mut schema, &["properties", "sweep"], sweep_schema());
-    for algorithm in registry::algorithms() {
-        // What the parameters refer to by `#/$defs/...` belongs to the root.
-        let parameters = registry::parameter_schema(algorithm.name).map(Value::from).unwrap_or_default();
-        for (name, definition) in parameters.get("$defs").and_then(Value::as_object).into_iter().flatten() {
-            insert(&mut schema, &["$defs", name], definition.clone());
-        }
-    }
-    insert(&mut schema, &["$defs", "CcSpec"], controllers());
+    let controllers = controllers(&mut schema);
+    insert(&mut schema, &["$defs", "CcSpec"], controllers);
     let mut text = serde_json::to_string_pretty(&schema).unwrap_or_default();
     text.push('\n');
     text
@@ -52,29 +46,67 @@ fn sweep_schema() -> Value {
     })
 }
 
+/// Moves what `parameters` refers to by `#/$defs/...` to the root of `schema`; a name that means something else there
+/// is put behind the algorithm's.
+fn hoist_definitions(parameters: Value, algorithm: &str, schema: &mut Value) -> Value {
+    let Some(definitions) = parameters.get("$defs").and_then(Value::as_object).cloned() else { return parameters };
+    let conflict = |name: &str, definition: &Value| schema["$defs"].get(name).is_some_and(|known| known != definition);
+    let renamed: Vec<&String> = definitions.iter().filter(|(n, d)| conflict(n, d)).map(|(name, _)| name).collect();
+    let new_name = |name: &str| {
+        if renamed.iter().any(|r| *r == name) { format!("{algorithm}.{name}") } else { name.to_owned() }
+    };
+    for (name, definition) in &definitions {
+        let definition = rename_references(definition.clone(), &new_name);
+        insert(schema, &["$defs", &new_name(name)], definition);
+    }
+    rename_references(parameters, &new_name)
+}
+
+fn rename_references(value: Value, new_name: &impl Fn(&str) -> String) -> Value {
+    match value {
+        Value::Object(map) => {
+            let rename = |(key, value): (String, Value)| match (key.as_str(), &value) {
+                ("$ref", Value::String(reference)) => {
+                    let name = reference.strip_prefix("#/$defs/").map(new_name);
+                    let reference = name.map_or_else(|| reference.clone(), |name| format!("#/$defs/{name}"));
+                    (key, Value::String(reference))
+                }
+                _ => (key, rename_references(value, new_name)),
+            };
+            Value::Object(map.into_iter().map(rename).collect())
+        }
+        Value::Array(list) => list.into_iter().map(|v| rename_references(v, new_name)).collect(),
+        other => other,
+    }
+}
+
 /// A name, or a table whose other keys are the parameters of the algorithm it names.
-fn controllers() -> Value {
+fn controllers(schema: &mut Value) -> Value {
     let algorithms = registry::algorithms();
     let names: Vec<Value> = algorithms
         .iter()
         .map(|a| json!({ "const": a.name, "description": format!("{} ({}). {}", a.summary, a.exact_name, a.source) }))
         .collect();
-    let with_parameters = algorithms.iter().map(|a| {
-        let parameters = registry::parameter_schema(a.name).map(Value::from).unwrap_or_default();
-        let mut properties = Map::new();
-        properties.insert("name".to_owned(), json!({ "const": a.name }));
-        if let Some(Value::Object(own)) = parameters.get("properties") {
-            properties.extend(own.clone());
-        }
-        json!({
-            "title": a.name,
-            "description": format!("{} ({}). {}", a.summary, a.exact_name, a.source),
-            "type": "object",
-            "required": ["name"],
-            "properties": properties,
-            "additionalProperties": false,
+    let with_parameters: Vec<Value> = algorithms
+        .iter()
+        .map(|a| {
+            let parameters = registry::parameter_schema(a.name).map(Value::from).unwrap_or_default();
+            let parameters = hoist_definitions(parameters, a.name, schema);
+            let mut properties = Map::new();
+            properties.insert("name".to_owned(), json!({ "const": a.name }));
+            if let Some(Value::Object(own)) = parameters.get("properties") {
+                properties.extend(own.clone());
+            }
+            json!({
+                "title": a.name,
+                "description": format!("{} ({}). {}", a.summary, a.exact_name, a.source),
+                "type": "object",
+                "required": ["name"],
+                "properties": properties,
+                "additionalProperties": false,
+            })
         })
-    });
+        .collect();
     let preset = json!({
         "title": "a preset of this file",
         "type": "object",
@@ -86,4 +118,25 @@ fn controllers() -> Value {
     forms.extend(with_parameters);
     forms.push(preset);
     json!({ "description": "A congestion controller: its name, or a table with its name and parameters.", "anyOf": forms })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn definitions_with_the_same_name_and_another_meaning_live_side_by_side() {
+        let mut schema = json!({ "$defs": { "Mode": { "const": 1 }, "Same": { "const": 2 } } });
+        let own = json!({
+            "properties": { "a": { "$ref": "#/$defs/Mode" }, "b": { "$ref": "#/$defs/Same" } },
+            "$defs": { "Mode": { "const": 3 }, "Same": { "const": 2 } },
+        });
+        let hoisted = hoist_definitions(own, "bbr9", &mut schema);
+        assert_eq!(hoisted["properties"]["a"]["$ref"], "#/$defs/bbr9.Mode");
+        assert_eq!(hoisted["properties"]["b"]["$ref"], "#/$defs/Same");
+        assert_eq!(
+            schema["$defs"],
+            json!({ "Mode": { "const": 1 }, "Same": { "const": 2 }, "bbr9.Mode": { "const": 3 } })
+        );
+    }
 }

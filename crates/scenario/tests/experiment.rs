@@ -1,0 +1,503 @@
+//! What an experiment file means: defaults, the graph behind `[path]`, routes, overrides, sweeps, and the way back to
+//! a file.
+
+use dumbbell_path::{LinkRate, Loss, QueueKind, QueueLimit};
+use dumbbell_scenario::{Experiment, Scenario, json_schema};
+use dumbbell_units::{Duration, Time};
+use proptest::prelude::*;
+use serde_json::{Value, json};
+use std::path::Path;
+use std::sync::Arc;
+
+const MINIMAL: &str = "[path]\nrate = \"10mbit\"\nrtt = \"40ms\"\n[[flows]]\ncc = \"bbr\"\n";
+
+fn load(text: &str) -> Experiment {
+    Experiment::from_toml(text, "test.toml", &[]).unwrap_or_else(|errors| panic!("{errors}"))
+}
+
+fn load_with(text: &str, overrides: &[(&str, &str)]) -> Experiment {
+    let overrides: Vec<(String, String)> = overrides.iter().map(|(k, v)| (k.to_string(), v.to_string())).collect();
+    Experiment::from_toml(text, "test.toml", &overrides).unwrap_or_else(|errors| panic!("{errors}"))
+}
+
+fn scenario(text: &str) -> Arc<Scenario> {
+    load(text).points()[0].scenario()
+}
+
+fn same(a: &Scenario, b: &Scenario) -> bool {
+    format!("{a:?}") == format!("{b:?}")
+}
+
+#[test]
+fn a_path_is_two_nodes_a_bottleneck_and_a_free_way_back() {
+    let scenario = scenario(MINIMAL);
+    assert_eq!(scenario.nodes, ["left", "right"]);
+    assert_eq!(scenario.duration, Duration::from_secs(60));
+    assert_eq!((scenario.warmup, scenario.cooldown, scenario.seed), (Duration::ZERO, Duration::ZERO, 1));
+    let [bottleneck, back] = &scenario.links[..] else { panic!("{:?}", scenario.links) };
+    assert_eq!((bottleneck.from, bottleneck.to, back.from, back.to), (0, 1, 1, 0));
+    assert!(matches!(bottleneck.config.rate, LinkRate::Constant(10_000_000)));
+    assert!(matches!(back.config.rate, LinkRate::Unlimited));
+    assert_eq!(bottleneck.config.delay.base, Duration::from_millis(20));
+    assert_eq!(back.config.delay.base, Duration::from_millis(20));
+    assert_eq!(bottleneck.config.queue.limit, QueueLimit { bytes: Some(50_000), ..QueueLimit::default() });
+    assert_eq!(back.config.queue.limit, QueueLimit::default());
+    let flow = &scenario.flows[0];
+    assert_eq!((&flow.forward[..], &flow.reverse[..]), (&[0][..], &[1][..]));
+    assert_eq!(flow.base_rtt, Duration::from_millis(40));
+    assert_eq!((flow.label.as_str(), flow.cc.name.as_str()), ("bbr", "bbr"));
+}
+
+#[test]
+fn one_nanosecond_is_not_lost_when_a_round_trip_time_is_odd() {
+    let scenario = scenario(&MINIMAL.replace("40ms", "41001ns"));
+    assert_eq!(scenario.flows[0].base_rtt, Duration::from_nanos(41_001));
+}
+
+#[test]
+fn loss_is_after_the_link_unless_the_file_says_before() {
+    let with = |extra: &str| scenario(&MINIMAL.replace("rtt", &format!("{extra}\nrtt"))).links[0].config.clone();
+    assert_eq!(with("loss = \"1%\"").loss_after, Loss::Bernoulli(0.01));
+    assert_eq!(with("loss = 0.01").loss_after, Loss::Bernoulli(0.01));
+    let before = with("loss = \"1%\"\nloss_at = \"before\"");
+    assert_eq!((before.loss_before, before.loss_after), (Loss::Bernoulli(0.01), Loss::None));
+    assert_eq!(with("loss = \"0%\"").loss_after, Loss::None);
+}
+
+#[test]
+fn an_access_link_belongs_to_one_flow_and_counts_twice_in_its_round_trip_time() {
+    let text =
+        format!("{MINIMAL}count = 2\naccess_delay = \"5ms\"\naccess_rate = \"1gbit\"\n[[flows]]\ncc = \"reno\"\n");
+    let scenario = scenario(&text);
+    assert_eq!(scenario.links.len(), 6);
+    let names: Vec<&str> = scenario.links.iter().map(|link| link.config.name.as_str()).collect();
+    assert_eq!(names[2..], ["access-0", "access-0-reverse", "access-1", "access-1-reverse"]);
+    let [first, second, third] = &scenario.flows[..] else { panic!() };
+    assert_eq!((&first.forward[..], &first.reverse[..]), (&[2, 0][..], &[1, 3][..]));
+    assert_eq!((&second.forward[..], &second.reverse[..]), (&[4, 0][..], &[1, 5][..]));
+    assert_eq!(first.base_rtt, Duration::from_millis(50));
+    assert_eq!(third.base_rtt, Duration::from_millis(40));
+    assert_eq!(scenario.links[2].config.queue.limit, QueueLimit::default());
+}
+
+#[test]
+fn the_round_trip_time_of_a_flow_is_made_by_its_access_link() {
+    let scenario = scenario(&format!("{MINIMAL}rtt = \"100ms\"\n"));
+    assert_eq!(scenario.flows[0].base_rtt, Duration::from_millis(100));
+    assert_eq!(scenario.links[2].config.delay.base, Duration::from_millis(30));
+}
+
+#[test]
+fn data_can_go_down_when_the_way_back_is_described() {
+    let text = MINIMAL.replace("[[flows]]", "reverse = \"symmetric\"\n[[flows]]\ndirection = \"down\"");
+    let scenario = scenario(&text);
+    assert_eq!((&scenario.flows[0].forward[..], &scenario.flows[0].reverse[..]), (&[1][..], &[0][..]));
+    assert!(matches!(scenario.links[1].config.rate, LinkRate::Constant(10_000_000)));
+    assert_eq!(scenario.links[1].config.queue.limit.bytes, Some(50_000));
+}
+
+#[test]
+fn a_varying_link_has_the_bandwidth_delay_product_of_its_mean_rate() {
+    let with = |rate: &str| {
+        let scenario = scenario(&format!("duration = \"100s\"\n{}", MINIMAL.replace("\"10mbit\"", rate)));
+        scenario.links[0].config.queue.limit.bytes
+    };
+    assert_eq!(with("[[\"0s\", \"1mbit\"], [\"50s\", \"4mbit\"]]"), Some(12_500));
+    assert_eq!(with("{ steps = [[\"0s\", \"1mbit\"], [\"1s\", \"3mbit\"]], repeat = \"2s\" }"), Some(10_000));
+    assert_eq!(with("{ trace = [1, 2, 3, 4, 5, 6, 7, 8, 9, 10] }"), Some(60_000));
+}
+
+#[test]
+fn a_queue_and_its_parameters() {
+    let with = |extra: &str| scenario(&MINIMAL.replace("rtt", &format!("{extra}\nrtt"))).links[0].config.queue.clone();
+    assert_eq!(with("queue = \"drophead\"").kind, QueueKind::DropHead);
+    let codel =
+        QueueKind::Codel { target: Duration::from_millis(10), interval: Duration::from_millis(100), ecn: false };
+    assert_eq!(with("queue = { kind = \"codel\", target = \"10ms\" }").kind, codel);
+    let limits = with("buffer = { packets = 10, bytes = \"10kB\" }").limit;
+    assert_eq!(limits, QueueLimit { packets: Some(10), bytes: Some(10_000), time: None });
+}
+
+#[test]
+fn flows_that_share_an_entry_can_start_one_after_the_other() {
+    let scenario = scenario(&format!("{MINIMAL}count = 3\nstart = \"2s\"\nstagger = \"5s\"\n"));
+    let starts: Vec<Time> = scenario.flows.iter().map(|flow| flow.start).collect();
+    assert_eq!(starts, [2, 7, 12].map(|s| Time::ZERO + Duration::from_secs(s)));
+}
+
+#[test]
+fn endpoint_parameters_of_a_flow_are_on_top_of_those_of_the_file() {
+    let text =
+        format!("{MINIMAL}transport = {{ mss = 1000 }}\n[[flows]]\ncc = \"reno\"\n[transport]\nmss = 500\nhz = 250\n");
+    let scenario = scenario(&text);
+    let [first, second] = &scenario.flows[..] else { panic!() };
+    assert_eq!((first.transport.mss, first.transport.hz), (1_000, 250));
+    assert_eq!((second.transport.mss, second.transport.hz), (500, 250));
+}
+
+#[test]
+fn presets_can_be_based_on_presets_and_the_nearest_value_counts() {
+    let text = format!(
+        "{MINIMAL}\n[[flows]]\ncc = {{ name = \"calmer\", full_rounds = 5 }}\n\
+         [presets.calm]\nbase = \"bbr\"\nsteady_window_gain = 1.5\nfull_rounds = 4\nmin_window = 8\n\
+         [presets.calmer]\nbase = \"calm\"\nsteady_window_gain = 1.25\n"
+    );
+    let flow = &scenario(&text).flows[1];
+    assert_eq!((flow.label.as_str(), flow.cc.name.as_str()), ("calmer", "bbr"));
+    let parameters = json!({"steady_window_gain": 1.25, "full_rounds": 5, "min_window": 8});
+    assert_eq!(Value::Object(flow.cc.parameters.clone()), parameters);
+}
+
+#[test]
+fn a_parameter_with_its_default_value_is_no_parameter() {
+    let flow = &scenario(&MINIMAL.replace("\"bbr\"", "{ name = \"bbr\", min_rtt_window = \"10000ms\" }")).flows[0];
+    assert!(flow.cc.parameters.is_empty());
+}
+
+const CHAIN: &str = "\
+[[links]]\nname = \"ab\"\nfrom = \"a\"\nto = \"b\"\nrate = \"10mbit\"\ndelay = \"10ms\"\n\
+[[links]]\nname = \"bc\"\nfrom = \"b\"\nto = \"c\"\nrate = \"20mbit\"\ndelay = \"10ms\"\n\
+[[links]]\nname = \"detour\"\nfrom = \"a\"\nto = \"c\"\nrate = \"5mbit\"\ndelay = \"50ms\"\n";
+
+#[test]
+fn flows_take_the_shortest_path_by_delay_and_return_by_it() {
+    let scenario = scenario(&format!("{CHAIN}[[flows]]\ncc = \"bbr\"\nfrom = \"a\"\nto = \"c\"\n"));
+    let flow = &scenario.flows[0];
+    assert_eq!((&flow.forward[..], &flow.reverse[..]), (&[0, 2][..], &[3, 1][..]));
+    assert_eq!(flow.base_rtt, Duration::from_millis(40));
+}
+
+#[test]
+fn a_route_is_followed_and_taken_back() {
+    let scenario =
+        scenario(&format!("{CHAIN}[[flows]]\ncc = \"bbr\"\nfrom = \"a\"\nto = \"c\"\nroute = [\"detour\"]\n"));
+    let flow = &scenario.flows[0];
+    assert_eq!((&flow.forward[..], &flow.reverse[..]), (&[4][..], &[5][..]));
+    assert_eq!(flow.base_rtt, Duration::from_millis(100));
+}
+
+#[test]
+fn the_files_routes_hold_for_all_flows_between_two_nodes() {
+    let routes = "[[routes]]\nfrom = \"a\"\nto = \"c\"\nlinks = [\"detour\"]\n";
+    let scenario = scenario(&format!("{CHAIN}{routes}[[flows]]\ncc = \"bbr\"\nfrom = \"a\"\nto = \"c\"\n"));
+    assert_eq!((&scenario.flows[0].forward[..], &scenario.flows[0].reverse[..]), (&[4][..], &[3, 1][..]));
+}
+
+#[test]
+fn a_links_bandwidth_delay_product_is_that_of_its_longest_flow() {
+    let flows =
+        "[[flows]]\ncc = \"bbr\"\nfrom = \"a\"\nto = \"b\"\n[[flows]]\ncc = \"bbr\"\nfrom = \"a\"\nto = \"c\"\n";
+    let scenario = scenario(&format!("{CHAIN}{flows}"));
+    let limit = |link: usize| scenario.links[link].config.queue.limit.bytes;
+    assert_eq!((limit(0), limit(2)), (Some(50_000), Some(100_000)));
+    assert_eq!(limit(4), None, "nobody uses the detour");
+}
+
+#[test]
+fn overrides_replace_and_add() {
+    let experiment =
+        load_with(MINIMAL, &[("path.rtt", "80ms"), ("path.loss", "0.01"), ("flows[0].cc.min_window", "5")]);
+    let scenario = experiment.points()[0].scenario();
+    assert_eq!(scenario.flows[0].base_rtt, Duration::from_millis(80));
+    assert_eq!(scenario.links[0].config.loss_after, Loss::Bernoulli(0.01));
+    assert_eq!(scenario.flows[0].cc.parameters["min_window"], 5);
+}
+
+#[test]
+fn a_wrong_override_is_blamed_and_not_the_file() {
+    let overrides = [("path.rtt".to_owned(), "80sm".to_owned())];
+    let errors = Experiment::from_toml(MINIMAL, "test.toml", &overrides).unwrap_err();
+    let error = &errors.errors()[0];
+    assert_eq!((error.file.as_str(), error.line, error.column), ("--set", Some(1), Some(10)));
+    assert!(errors.to_string().contains("path.rtt=80sm"), "{errors}");
+    let overrides = [("path.rtte".to_owned(), "80ms".to_owned())];
+    let errors = Experiment::from_toml(MINIMAL, "test.toml", &overrides).unwrap_err();
+    assert!(errors.to_string().contains("did you mean `rtt`?"), "{errors}");
+    let overrides = [("flows[7].cc".to_owned(), "reno".to_owned())];
+    let errors = Experiment::from_toml(MINIMAL, "test.toml", &overrides).unwrap_err();
+    assert!(errors.to_string().contains("the list has 1"), "{errors}");
+}
+
+#[test]
+fn a_sweep_is_the_product_times_its_repetitions() {
+    let text = format!(
+        "seed = 5\n{MINIMAL}[sweep]\npath.loss = [\"0%\", \"1%\"]\n\"flows[*].cc\" = [\"bbr\", \"cubic\", \"reno\"]\nrepeat = 2\n"
+    );
+    let experiment = load(&text);
+    let points = experiment.points();
+    assert_eq!(points.len(), 12);
+    assert!(points.iter().enumerate().all(|(i, point)| point.index() == i));
+    let at = |i: usize| (points[i].label()[0].1.clone(), points[i].label()[1].1.clone(), points[i].repeat());
+    assert_eq!(at(0), (json!("0%"), json!("bbr"), 0));
+    assert_eq!(at(1), (json!("0%"), json!("bbr"), 1));
+    assert_eq!(at(11), (json!("1%"), json!("reno"), 1));
+    assert_eq!(points[11].scenario().flows[0].cc.name, "reno");
+    assert_eq!(points[0].scenario().seed, 5);
+    assert_eq!(points[1].scenario().seed, points[11].scenario().seed);
+    assert_ne!(points[1].scenario().seed, 5);
+}
+
+#[test]
+fn repetitions_see_cellular_links_of_their_own_unless_the_seed_is_given() {
+    let opportunities = |extra: &str, point: usize| {
+        let rate = format!("{{ synth = \"lte-verizon\", length = \"2s\"{extra} }}");
+        let text = format!("{}[sweep]\nrepeat = 2\n", MINIMAL.replace("\"10mbit\"", &rate));
+        match &load(&text).points()[point].scenario().links[0].config.rate {
+            LinkRate::Trace { opportunities_ms, .. } => opportunities_ms.clone(),
+            other => panic!("{other:?}"),
+        }
+    };
+    assert_ne!(opportunities("", 0), opportunities("", 1));
+    assert_eq!(opportunities(", seed = 3", 0), opportunities(", seed = 3", 1));
+}
+
+#[test]
+fn a_trace_file_is_found_beside_the_experiment() {
+    let folder = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../tests/bad-input");
+    let text = MINIMAL.replace("rate = \"10mbit\"", "trace = \"traces/steady.up\"\nonce = true");
+    let name = folder.join("test.toml");
+    let experiment = Experiment::from_toml(&text, &name.to_string_lossy(), &[]).unwrap();
+    let scenario = experiment.points()[0].scenario();
+    let LinkRate::Trace { opportunities_ms, once } = &scenario.links[0].config.rate else { panic!() };
+    assert_eq!((opportunities_ms.len(), *once), (100, true));
+    let resolved = experiment.points()[0].resolved_toml();
+    assert!(resolved.contains("trace = \"traces/steady.up\""), "{resolved}");
+    let again = Experiment::from_toml(&resolved, &name.to_string_lossy(), &[]).unwrap();
+    assert!(same(&again.points()[0].scenario(), &scenario));
+    assert_eq!(again.points()[0].content_hash(), experiment.points()[0].content_hash());
+}
+
+#[test]
+fn a_dictionary_is_as_good_as_a_file() {
+    let json = json!({
+        "path": {"rate": "10mbit", "rtt": "40ms", "loss": null},
+        "flows": [{"cc": "bbr"}],
+    });
+    let experiment = Experiment::from_json(&json, "dict", &[]).unwrap();
+    assert!(same(&experiment.points()[0].scenario(), &scenario(MINIMAL)));
+    let wrong = json!({"path": {"rate": "10mbit", "rtte": "40ms"}, "flows": [{"cc": "bbr"}]});
+    let errors = Experiment::from_json(&wrong, "dict", &[]).unwrap_err();
+    assert_eq!(errors.errors()[0].key, "path.rtte");
+    assert_eq!(errors.errors()[0].line, None);
+}
+
+#[test]
+fn the_content_hash_follows_what_matters_and_nothing_else() {
+    let hash = |text: &str| load(text).points()[0].content_hash();
+    let plain = hash(MINIMAL);
+    assert_eq!(plain.len(), 64);
+    assert_eq!(plain, hash(&format!("# a comment\nduration = \"1min\"\n{MINIMAL}")));
+    assert_eq!(plain, hash(&MINIMAL.replace("10mbit", "10000 kbit/s")));
+    assert_ne!(plain, hash(&format!("seed = 2\n{MINIMAL}")));
+    assert_ne!(plain, hash(&MINIMAL.replace("40ms", "41ms")));
+    assert_ne!(plain, hash(&MINIMAL.replace("\"bbr\"", "{ name = \"bbr\", min_window = 5 }")));
+}
+
+#[test]
+fn an_explanation_says_values_in_words_and_marks_defaults() {
+    let text = MINIMAL.replace("rtt", "buffer = \"2bdp\"\nrtt");
+    assert_eq!(
+        load(&text).explain(),
+        "test.toml\n\
+         \x20 runs 60 s (default)\n\
+         \x20 measured from 0 s to 60 s (default)\n\
+         \x20 seed 1 (default)\n\
+         \x20 time series every 20 ms (default)\n\
+         links\n\
+         \x20 bottleneck (left -> right): 10 Mbit/s, 20 ms one way, queue 100 000 bytes = 2.00 BDP\n\
+         \x20 bottleneck-reverse (right -> left): unlimited rate (default), 20 ms one way\n\
+         flows\n\
+         \x20 0: bbr -> bbr1-linux-6.18, base RTT 40 ms, starts at 0 s (default), until the end (default)\n"
+    );
+}
+
+#[test]
+fn every_example_is_valid_and_comes_back_from_its_resolved_form() {
+    let folder = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../examples");
+    let mut count = 0;
+    for entry in std::fs::read_dir(folder).unwrap() {
+        let path = entry.unwrap().path();
+        if path.extension().is_none_or(|e| e != "toml") {
+            continue;
+        }
+        let name = path.to_string_lossy();
+        let text = std::fs::read_to_string(&path).unwrap();
+        let experiment = Experiment::from_toml(&text, &name, &[]).unwrap_or_else(|errors| panic!("{errors}"));
+        assert!(!experiment.explain().is_empty());
+        for point in experiment.points() {
+            let again = Experiment::from_toml(&point.resolved_toml(), &name, &[]).unwrap_or_else(|e| panic!("{e}"));
+            assert!(same(&again.points()[0].scenario(), &point.scenario()), "{name}");
+        }
+        count += 1;
+    }
+    assert!(count >= 6);
+}
+
+#[test]
+fn the_schema_describes_every_key_and_every_algorithm() {
+    let schema: Value = serde_json::from_str(&json_schema()).unwrap();
+    assert_eq!(schema["additionalProperties"], json!(false));
+    for key in ["duration", "path", "flows", "links", "sweep", "presets", "transport", "record"] {
+        assert!(schema["properties"][key].is_object(), "{key}");
+    }
+    let forms = schema["$defs"]["CcSpec"]["anyOf"].as_array().unwrap();
+    for algorithm in dumbbell_cc::registry::algorithms() {
+        let form = forms.iter().find(|form| form["properties"]["name"]["const"] == algorithm.name);
+        let defaults = dumbbell_cc::registry::resolve_parameters(algorithm.name, &Default::default()).unwrap();
+        for parameter in defaults.keys() {
+            assert!(form.unwrap()["properties"][parameter].is_object(), "{} {parameter}", algorithm.name);
+        }
+    }
+    references_resolve(&schema, &schema);
+}
+
+/// Every `$ref` of the schema leads somewhere.
+fn references_resolve(part: &Value, schema: &Value) {
+    match part {
+        Value::Object(map) => {
+            if let Some(Value::String(reference)) = map.get("$ref") {
+                let pointer = reference.strip_prefix('#').unwrap();
+                assert!(schema.pointer(pointer).is_some(), "{reference} leads nowhere");
+            }
+            map.values().for_each(|value| references_resolve(value, schema));
+        }
+        Value::Array(list) => list.iter().for_each(|value| references_resolve(value, schema)),
+        _ => {}
+    }
+}
+
+#[test]
+fn the_reference_names_every_key_of_the_schema() {
+    let file = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../docs/reference/scenario.md");
+    let reference = std::fs::read_to_string(file).unwrap();
+    let schema: Value = serde_json::from_str(&json_schema()).unwrap();
+    let definitions = schema["$defs"].as_object().unwrap().iter().filter(|(name, _)| *name != "CcSpec");
+    let tables = definitions.map(|(_, definition)| definition).chain([&schema]);
+    let keys = tables.filter_map(|table| table["properties"].as_object()).flat_map(|properties| properties.keys());
+    let missing: Vec<&String> = keys.filter(|key| !reference.contains(&format!("`{key}`"))).collect();
+    assert!(missing.is_empty(), "docs/reference/scenario.md does not mention {missing:?}");
+}
+
+fn span(range: std::ops::Range<u64>) -> impl Strategy<Value = Value> {
+    range.prop_map(|nanos| json!(Duration::from_nanos(nanos).to_string()))
+}
+
+fn maybe(value: impl Strategy<Value = Value>) -> impl Strategy<Value = Value> {
+    prop_oneof![Just(Value::Null), value]
+}
+
+fn probability() -> impl Strategy<Value = Value> {
+    prop_oneof![
+        (0.0..=1.0f64).prop_map(|p| json!(p)),
+        (0u32..=1000).prop_map(|n| json!(format!("{}%", f64::from(n) / 10.0)))
+    ]
+}
+
+fn rate() -> impl Strategy<Value = Value> {
+    prop_oneof![
+        (1u64..1_000_000_000).prop_map(|bits| json!(format!("{bits}bit"))),
+        (1u64..100, 0u64..100, 1u64..10_000).prop_map(|(a, b, ms)| {
+            json!({"steps": [["0s", format!("{a}mbit")], [format!("{ms}ms"), format!("{b}mbit")]], "repeat": format!("{}ms", ms * 2)})
+        }),
+        (1u64..1_000).prop_map(|seed| json!({"synth": "lte-driving", "seed": seed, "length": "1s"})),
+        proptest::collection::vec(1u32..50, 1..20).prop_map(|mut times| {
+            times.sort_unstable();
+            json!({"trace": times, "once": false})
+        }),
+    ]
+}
+
+fn buffer() -> impl Strategy<Value = Value> {
+    prop_oneof![
+        (1u32..100).prop_map(|tenths| json!(format!("{}bdp", f64::from(tenths) / 10.0))),
+        (1u64..10_000).prop_map(|packets| json!(format!("{packets}packets"))),
+        (1u64..10_000_000).prop_map(|bytes| json!({"bytes": bytes, "packets": 7})),
+        span(1..1_000_000_000),
+        Just(json!("unlimited")),
+    ]
+}
+
+fn side() -> impl Strategy<Value = Value> {
+    let loss = prop_oneof![
+        probability(),
+        (probability(), probability()).prop_map(|(p, r)| json!({"kind": "gilbert-elliott", "p": p, "r": r})),
+    ];
+    let queue = prop_oneof![Just(json!("fifo")), Just(json!({"kind": "codel", "interval": "50ms", "ecn": true}))];
+    let jitter = (span(0..10_000_000), probability(), any::<bool>())
+        .prop_map(|(amount, correlation, reorders)| json!({"amount": amount, "correlation": correlation, "reorders": reorders, "distribution": "normal"}));
+    let reorder =
+        (probability(), 1u32..9).prop_map(|(probability, gap)| json!({"probability": probability, "gap": gap}));
+    (rate(), maybe(buffer()), maybe(queue), maybe(loss), maybe(jitter), maybe(reorder), 0u64..100).prop_map(
+        |(rate, buffer, queue, loss, jitter, reorder, overhead)| {
+            json!({"rate": rate, "buffer": buffer, "queue": queue, "loss": loss, "jitter": jitter, "reorder": reorder, "overhead": overhead})
+        },
+    )
+}
+
+fn flow() -> impl Strategy<Value = Value> {
+    let cc = prop_oneof![
+        Just(json!("bbr")),
+        Just(json!("cubic-linux-6.18")),
+        (1u32..100).prop_map(|n| json!({"name": "bbr", "min_window": n})),
+        Just(json!({"name": "mine", "full_rounds": 2})),
+    ];
+    let access = prop_oneof![Just(Value::Null), span(0..100_000_000)];
+    let transport = maybe((64u32..1_448, any::<bool>()).prop_map(|(mss, sack)| json!({"mss": mss, "sack": sack})));
+    (cc, 1u32..4, span(0..9_000_000_000), maybe(span(0..1_000_000)), access, maybe((1u64..1 << 40).prop_map(|b| json!(b))), transport, any::<bool>())
+        .prop_map(|(cc, count, start, jitter, access, bytes, transport, down)| {
+            json!({"cc": cc, "count": count, "start": start, "start_jitter": jitter, "access_delay": access, "bytes": bytes,
+                   "transport": transport, "direction": if down { "down" } else { "up" }})
+        })
+}
+
+fn experiment() -> impl Strategy<Value = Value> {
+    (side(), side(), span(0..1_000_000_000), proptest::collection::vec(flow(), 1..4), 0u64..1 << 60, any::<bool>()).prop_map(
+        |(mut path, reverse, rtt, flows, seed, series)| {
+            path["rtt"] = rtt;
+            path["reverse"] = reverse;
+            json!({"duration": "10s", "warmup": "1s", "seed": seed, "record": {"series": series}, "path": path, "flows": flows,
+                   "presets": {"mine": {"base": "bbr", "min_window": 9}}})
+        },
+    )
+}
+
+proptest! {
+    #![proptest_config(ProptestConfig::with_cases(96))]
+
+    #[test]
+    fn any_valid_experiment_comes_back_from_its_resolved_form(json in experiment()) {
+        let loaded = match Experiment::from_json(&json, "random", &[]) {
+            Ok(loaded) => loaded,
+            // A tiny rate and a tiny round-trip time can make a buffer of less than a byte.
+            Err(errors) => {
+                prop_assert!(errors.errors().iter().all(|e| e.message.contains("holds nothing")), "{}", errors);
+                return Ok(());
+            }
+        };
+        let point = &loaded.points()[0];
+        let text = point.resolved_toml();
+        let again = Experiment::from_toml(&text, "random", &[]).unwrap_or_else(|errors| panic!("{errors}\n{text}"));
+        prop_assert!(same(&again.points()[0].scenario(), &point.scenario()));
+        prop_assert_eq!(again.points()[0].resolved_toml(), text);
+        prop_assert_eq!(again.points()[0].content_hash(), point.content_hash());
+    }
+
+    #[test]
+    fn no_text_panics(text in "\\PC{0,200}") {
+        let _ = Experiment::from_toml(&text, "random", &[]);
+    }
+
+    #[test]
+    fn no_damage_to_a_valid_file_panics(position in 0usize..2_000, junk in "[\\PC\n]{0,4}", cut in 0usize..30) {
+        let mut text: Vec<char> = load(MINIMAL).points()[0].resolved_toml().chars().collect();
+        let start = position.min(text.len());
+        let end = (start + cut).min(text.len());
+        text.splice(start..end, junk.chars());
+        let _ = Experiment::from_toml(&text.into_iter().collect::<String>(), "random", &[]);
+    }
+
+    #[test]
+    fn no_override_panics(key in "\\PC{0,30}", value in "\\PC{0,30}") {
+        let _ = Experiment::from_toml(MINIMAL, "random", &[(key, value)]);
+    }
+}
