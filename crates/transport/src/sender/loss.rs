@@ -21,7 +21,7 @@ impl Sender {
     /// A segment was delivered (`tcp_rack_advance`).
     #[inline]
     pub(super) fn advance_rack(&mut self, seq: u32, sent_us: u64, retransmitted: bool) {
-        let rtt_us = (self.connection.mstamp_us - sent_us) as u32;
+        let rtt_us = self.age_us(sent_us) as u32;
         // Too fast for a retransmission: it was the original that arrived.
         if retransmitted && rtt_us < self.min_rtt.get() {
             return;

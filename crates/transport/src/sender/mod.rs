@@ -22,6 +22,9 @@ use recovery::Undo;
 use rtt::{RttEstimator, WindowedMin};
 use scoreboard::{Scoreboard, flag};
 
+/// What a receiver that sizes its window offers in the handshake.
+const SYN_ACK_WINDOW_BYTES: u64 = 65_160;
+
 /// Counters of a [`Sender`] over its life.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct SenderStats {
@@ -154,6 +157,10 @@ impl Sender {
             Pacing::On => true,
             Pacing::Off => false,
         };
+        let first_window = match config.receive_autotuning {
+            true => config.receive_window.min(SYN_ACK_WINDOW_BYTES),
+            false => config.receive_window,
+        };
         let micros = |span: Duration| span.as_micros().min(u64::from(u32::MAX)) as u32;
         Sender {
             full_control: controller.full_control(),
@@ -183,7 +190,7 @@ impl Sender {
             send_cwr: false,
             write_seq: 0,
             last_len: config.mss as u16,
-            window_end: (config.receive_window / u64::from(config.mss)).min(u64::from(u32::MAX)) as u32,
+            window_end: (first_window / u64::from(config.mss)).min(u64::from(u32::MAX)) as u32,
             max_window: 0,
             usage_seq: 0,
             cwnd_used: 0,
@@ -302,6 +309,12 @@ impl Sender {
         }
     }
 
+    /// Time since a departure, 0 when pacing has stamped it ahead of now (`tcp_stamp_us_delta`).
+    #[inline]
+    fn age_us(&self, sent_us: u64) -> u64 {
+        self.connection.mstamp_us.saturating_sub(sent_us)
+    }
+
     /// When a coarse timer of `micros` armed now fires: whole ticks of the kernel's clock.
     #[inline]
     fn coarse_deadline(&self, micros: u64) -> Time {
@@ -328,7 +341,7 @@ impl Sender {
         let prior_sacked_out = self.connection.sacked_out;
         let prior_in_flight = self.connection.in_flight();
         let mut news = AckNews { ece: ack.ece, advanced: ack.ack > prior_una, ..AckNews::default() };
-        self.sample = RateSample { rtt_us: -1, prior_in_flight, is_ece: ack.ece, ..RateSample::default() };
+        self.sample = RateSample { prior_in_flight, is_ece: ack.ece, ..RateSample::invalid() };
         self.sample_end = 0;
 
         if news.advanced {
@@ -336,7 +349,7 @@ impl Sender {
         }
         if ack.ack >= prior_una {
             let window_end = ack.ack.saturating_add(ack.window);
-            news.window_update = window_end - ack.ack != self.window_end.saturating_sub(prior_una) && !news.advanced;
+            news.window_update = window_end > self.window_end && !news.advanced;
             self.window_end = self.window_end.max(window_end);
             self.max_window = self.max_window.max(ack.window);
         }
@@ -348,6 +361,14 @@ impl Sender {
         }
         if self.connection.packets_out == 0 {
             if news.dsack {
+                self.run_state_machine(prior_una, 0, &mut news, ack);
+            }
+            return;
+        }
+        self.retransmit = Retransmit::Nothing;
+        if ack.ack < prior_una {
+            // Overtaken by a later ACK: no duplicate, but what it reports selectively may be news.
+            if ack.sack_count > 0 {
                 self.run_state_machine(prior_una, 0, &mut news, ack);
             }
             return;
@@ -368,7 +389,6 @@ impl Sender {
 
         let suspicious = news.data_sacked || news.ece || news.dsack;
         let not_duplicate = news.data_acked || news.window_update;
-        self.retransmit = Retransmit::Nothing;
         if !not_duplicate || suspicious || self.connection.ca_state != CaState::Open {
             let dupacks = u32::from(!news.advanced && !not_duplicate && !news.dsack);
             self.run_state_machine(prior_una, dupacks, &mut news, ack);
@@ -526,7 +546,6 @@ impl Sender {
         sack_rtt: Option<(u64, u64)>,
         news: &mut AckNews,
     ) -> u32 {
-        let mstamp_us = self.connection.mstamp_us;
         let mut first_sent = 0;
         let mut last_sent = 0;
         let mut reordered_from = self.board.nxt();
@@ -582,6 +601,10 @@ impl Sender {
         if acked > 0 {
             news.data_acked = true;
         }
+        if news.retransmitted_data_acked && !self.config.sack {
+            // Segments above a repaired gap may have arrived before the timeout: they prove nothing about it.
+            news.original_acked = false;
+        }
         if !self.board.is_empty() && self.config.sack && acked > 0 {
             news.reneged = self.board.get(self.board.una()).has(flag::SACKED);
         }
@@ -590,17 +613,17 @@ impl Sender {
         let mut latest_rtt_us = None;
         let mut maybe_delayed = false;
         if first_sent != 0 && !news.retransmitted_data_acked {
-            rtt_us = Some(mstamp_us - first_sent);
-            latest_rtt_us = Some(mstamp_us - last_sent);
+            rtt_us = Some(self.age_us(first_sent));
+            latest_rtt_us = Some(self.age_us(last_sent));
             maybe_delayed = acked == 1
                 && last_was_short
                 && prior_sacked_out == 0
                 && self.sample.prior_delivered + 1 == self.connection.delivered
                 && !(news.data_sacked || news.ece || news.dsack);
         }
-        let sack_rtt_us = sack_rtt.map(|(first, _)| mstamp_us - first);
+        let sack_rtt_us = sack_rtt.map(|(first, _)| self.age_us(first));
         if let Some((_, last)) = sack_rtt {
-            latest_rtt_us = Some(mstamp_us - last);
+            latest_rtt_us = Some(self.age_us(last));
         }
         if rtt_us.is_none() {
             rtt_us = sack_rtt_us;
@@ -615,7 +638,7 @@ impl Sender {
             self.sample.rtt_us = latest as i64;
             self.sample.is_ack_delayed = maybe_delayed;
             if !(maybe_delayed && latest > u64::from(self.min_rtt.get())) {
-                self.min_rtt.update(mstamp_us, (latest as u32).max(1));
+                self.min_rtt.update(self.connection.mstamp_us, (latest as u32).max(1));
                 self.connection.min_rtt_us = self.min_rtt.get();
             }
             self.rtt.sample(rtt_us as u32, self.board.una(), self.board.nxt());
@@ -633,8 +656,8 @@ impl Sender {
             }
         } else if has_rtt && !self.board.is_empty() {
             // A SACK of data sent before the head's latest transmission must not push the timeout out for ever.
-            let head_age = mstamp_us - self.board.get(self.board.una()).sent_us.min(mstamp_us);
-            if sack_rtt_us.is_some_and(|sack_rtt_us| sack_rtt_us > head_age) {
+            let head_age_us = self.age_us(self.board.get(self.board.una()).sent_us);
+            if sack_rtt_us.is_some_and(|sack_rtt_us| sack_rtt_us > head_age_us) {
                 news.set_timer = true;
             }
         }

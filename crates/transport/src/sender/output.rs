@@ -17,6 +17,10 @@ const UNPACED_SEGMENTS: u64 = 10;
 /// Bookkeeping a buffer costs besides its payload, as counted against the host's queue.
 const BUFFER_OVERHEAD: u64 = 784;
 
+/// Room for this many segments is never left unused when no share of the window says otherwise: ACKs come for two
+/// (`tcp_max_tso_deferred_mss`).
+const NEVER_DEFERRED: u32 = 4;
+
 /// Segments of the current burst that have not been handed out yet.
 #[derive(Clone, Copy, Debug, Default)]
 pub(super) struct Burst {
@@ -50,6 +54,12 @@ impl HostQueue {
             self.charged -= bytes;
             self.completions.pop_front();
         }
+    }
+
+    /// Whether the device holds nothing of this connection.
+    fn is_empty(&mut self, now: Time) -> bool {
+        self.release(now);
+        self.charged == 0
     }
 
     /// When a throttled sender may try again.
@@ -163,11 +173,11 @@ impl Sender {
 
     fn start_new_burst(&mut self, is_probe: bool) -> bool {
         let unsent = self.write_seq - self.board.nxt();
-        if unsent == 0 {
+        if unsent == 0 && self.sent_in_loop == 0 {
             return false;
         }
         let mut cwnd_limited = false;
-        let size = self.new_burst_size(unsent, is_probe, &mut cwnd_limited);
+        let size = if unsent > 0 { self.new_burst_size(unsent, is_probe, &mut cwnd_limited) } else { 0 };
         if size == 0 {
             cwnd_limited |= self.connection.in_flight() >= self.connection.cwnd;
             let sent = std::mem::take(&mut self.sent_in_loop);
@@ -235,7 +245,7 @@ impl Sender {
             return false;
         }
         let whole = connection.cwnd.min(self.window_end - self.board.una());
-        if whole.checked_div(self.config.tso_win_divisor).is_some_and(|share| limit >= share) {
+        if limit >= whole.checked_div(self.config.tso_win_divisor).unwrap_or(NEVER_DEFERRED) {
             return false;
         }
         if self.board.is_empty() {
@@ -484,7 +494,7 @@ impl Sender {
 
     /// The application is about to write after it left the pipe unfilled (`tcp_rate_check_app_limited`).
     pub(super) fn mark_app_limited(&mut self) {
-        let nothing_queued = self.write_seq == self.board.nxt();
+        let nothing_queued = self.write_seq == self.board.nxt() && self.host_queue.is_empty(self.connection.now);
         let connection = &mut self.connection;
         if nothing_queued && connection.in_flight() < connection.cwnd && connection.lost_out <= connection.retrans_out {
             connection.app_limited = (connection.delivered + u64::from(connection.in_flight())).max(1);

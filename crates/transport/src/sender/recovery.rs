@@ -78,6 +78,9 @@ impl Sender {
                     self.set_state(CaState::Open);
                 }
                 CaState::Recovery => {
+                    if !self.config.sack {
+                        self.connection.sacked_out = 0;
+                    }
                     if self.try_undo_recovery(ack) {
                         return;
                     }
@@ -156,7 +159,7 @@ impl Sender {
         self.connection.cwnd_cnt = 0;
         self.connection.prior_cwnd = self.connection.cwnd;
         self.connection.ssthresh = self.controller.ssthresh(&mut self.connection);
-        self.send_cwr = true;
+        self.send_cwr = self.config.ecn;
     }
 
     /// Ends CWR or Recovery (`tcp_end_cwnd_reduction`).
@@ -297,7 +300,7 @@ impl Sender {
         self.set_state(CaState::Loss);
         self.high_seq = self.board.nxt();
         self.probe_end = None;
-        self.send_cwr = true;
+        self.send_cwr = self.config.ecn;
         self.frto = self.config.frto && (!was_in_recovery || self.retransmits > 0);
 
         self.retransmits += 1;
@@ -382,7 +385,8 @@ impl Sender {
     fn packet_was_delayed(&self, ack: &Ack) -> bool {
         match self.undo.first_retransmission {
             Some(ticks) => timestamp_ticks(ack.echo) < ticks,
-            None => true,
+            // NewReno forgets the time of its retransmissions while it holds a recovery that is over.
+            None => self.config.sack || !self.high_seq_reached(),
         }
     }
 

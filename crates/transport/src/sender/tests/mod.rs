@@ -1,0 +1,9 @@
+//! What a network would see of the sender: every observable check of the transport's specification
+//! (`../shared/specs/tcp.md` section 21 and `delivery-rate.md` section 13), and properties that hold whatever the network
+//! does.
+
+mod harness;
+mod output;
+mod properties;
+mod recovery;
+mod sampling;
