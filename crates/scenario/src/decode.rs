@@ -63,7 +63,9 @@ impl Error {
     }
 
     fn into_problem(self, path: &KeyPath) -> Problem {
-        Problem { key: path.to_string(), span: self.span, message: self.message, help: self.help }
+        let one_bracket = path.0.len() == 1 && self.message == "read a table, but this must be a list";
+        let help = if one_bracket { Some(format!("write it with two brackets, [[{path}]]")) } else { self.help };
+        Problem { key: path.to_string(), span: self.span, message: self.message, help }
     }
 }
 

@@ -1,5 +1,6 @@
 //! Every file of `tests/bad-input` is refused for the reason and at the line that its first line states:
 //! `# expect: SUBSTRING` or `# expect: SUBSTRING; line N`.
+#![expect(clippy::unwrap_used, reason = "a test may panic")]
 
 use dumbbell_scenario::Experiment;
 use std::path::{Path, PathBuf};

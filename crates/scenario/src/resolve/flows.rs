@@ -14,6 +14,8 @@ use dumbbell_units::{Bytes, Duration, Rate, Rng, Time};
 use serde_json::{Map, Value as Json};
 use std::collections::HashSet;
 
+/// The shortest propagation delay that makes a round trip: endpoints measure in microseconds.
+const MIN_RTT: Duration = Duration::from_micros(1);
 /// Bytes of IP and TCP header with timestamps.
 const HEADER_BYTES: u32 = 52;
 /// The largest IP packet that fits a delivery opportunity of a trace.
@@ -85,6 +87,13 @@ impl Context<'_> {
         }
         let routes = self.routes(spec, &at, from, to, network)?;
         self.check_route(&routes.0, &transport, &at, network);
+        let path_delay = routes.0.iter().chain(&routes.1).map(|link| network.links[*link].delay);
+        let access_delay = access.iter().map(|(delay, _)| *delay);
+        if path_delay.chain(access_delay).all(|delay| delay < MIN_RTT) {
+            let at = if network.path_rtt.is_some() { top("path").key("rtt") } else { at.clone() };
+            let help = format!("allowed: a delay of at least {MIN_RTT} somewhere on the way");
+            self.report.value(&at, "the round trip of a flow takes no time", help);
+        }
         let label = spec.label.clone().or_else(|| spec.cc.as_ref().map(|cc| cc.name.clone())).unwrap_or_default();
         let stagger = spec.stagger.unwrap_or_default();
         let flow = |number: usize| {
