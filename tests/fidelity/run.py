@@ -1,0 +1,262 @@
+"""Simulates every case that was measured on a real Linux kernel and prints ours beside the kernel's.
+
+The ground truth lives outside of the repository (``../shared/groundtruth`` or ``--groundtruth DIR``): real TCP between
+two network namespaces joined by a link emulator. Each case is rebuilt from its row of ``summary.csv``, run with several
+seeds, and compared in the quantities the kernel reported, taken the same way: goodput at the receiver, smoothed RTT as
+``TCP_INFO`` samples show it, retransmitted segments, drops of the queue.
+
+    python tests/fidelity/run.py [--case NAME] [--seeds N] [--out DIR] [--json]
+"""
+
+from __future__ import annotations
+
+import argparse
+import json
+import sys
+from collections import defaultdict
+from dataclasses import asdict, dataclass
+from pathlib import Path
+from statistics import mean
+from typing import Any
+
+import numpy as np
+import polars as pl
+from rich.console import Console
+from rich.table import Table
+
+import dumbbell
+from dumbbell import _core
+
+DEFAULT_TRUTH = Path(__file__).parents[2].parent / "shared" / "groundtruth"
+#: Ticks per second of the two kernels' coarse clock.
+HZ = {"linux-6.18": 250, "linux-7.2-uml": 100}
+#: Cases whose time series are laid over the kernel's.
+OVERLAYS = ("bbr_10M_40ms_1bdp", "cubic_10M_40ms_1bdp")
+STARTUPS = ("bbr_startup_10M_40ms_8bdp", "cubic_startup_10M_40ms_8bdp", "reno_startup_10M_40ms_8bdp")
+
+
+@dataclass
+class Comparison:
+    """One flow of one case, averaged over seeds."""
+
+    kernel: str
+    case: str
+    flow: int
+    cc: str
+    random_loss: bool
+    flows: int
+    goodput_mbps: float
+    goodput_mbps_kernel: float
+    share: float
+    share_kernel: float
+    srtt_ms: float
+    srtt_ms_kernel: float
+    p95_srtt_ms: float
+    p95_srtt_ms_kernel: float
+    retransmits: float
+    retransmits_kernel: float
+    drops: float
+    drops_kernel: float
+    utilization: float
+    utilization_kernel: float
+
+    def misses(self) -> list[str]:
+        """What is outside of its tolerance."""
+        missed = []
+
+        def check(name: str, ours: float, theirs: float, relative: float, absolute: float = 0.0) -> None:
+            if abs(ours - theirs) > max(relative * abs(theirs), absolute):
+                missed.append(name)
+
+        if self.flows > 1:
+            check("share", self.share, self.share_kernel, 0.0, 0.10)
+        elif self.random_loss:
+            check("goodput", self.goodput_mbps, self.goodput_mbps_kernel, 0.03 if self.cc == "bbr" else 0.10)
+        else:
+            check("goodput", self.goodput_mbps, self.goodput_mbps_kernel, 0.02)
+            check("mean RTT", self.srtt_ms, self.srtt_ms_kernel, 0.05)
+            check("retransmissions", self.retransmits, self.retransmits_kernel, 0.25, 20)
+        return missed
+
+
+def scenario(rows: pl.DataFrame, kernel: str, interval: str) -> dict[str, Any]:
+    """The experiment of a case, as the emulator ran it."""
+    first = rows.row(0, named=True)
+    flows = rows.unique("flow").sort("flow")
+    return {
+        "duration": f"{first['duration_s']}s",
+        "warmup": f"{first['warmup_s']}s",
+        "record": {"interval": interval},
+        "transport": {"hz": HZ[kernel]},
+        "path": {
+            "rate": f"{first['rate_mbps']}mbit",
+            "rtt": f"{first['rtt_ms']}ms",
+            "buffer": f"{first['buffer_bytes']}B",
+            "loss": f"{first['loss'] * 100:g}%",
+            "loss_at": "after",
+        },
+        # The real host never starts two runs at the same phase of its clock.
+        "flows": [
+            {"cc": flow["cc"], "start": f"{flow['start_s']}s", "start_jitter": "10ms"}
+            for flow in flows.iter_rows(named=True)
+        ],
+    }
+
+
+def compare(case: str, rows: pl.DataFrame, kernel: str, seeds: int) -> list[Comparison]:
+    """Runs a case with several seeds and compares it flow by flow."""
+    interval = "50ms" if rows["flow"].n_unique() > 1 or kernel != "linux-6.18" else "20ms"
+    warmup = float(rows["warmup_s"][0])
+    ours: dict[int, list[dict[str, float]]] = defaultdict(list)
+    for result in dumbbell.sweep(scenario(rows, kernel, interval), repeat=seeds, progress=False):
+        flows = result.flows.to_polars()
+        series = result.series.to_polars().filter(pl.col("t_s") >= warmup)
+        link = result.links.to_polars().row(0, named=True)
+        for flow in flows.iter_rows(named=True):
+            srtt = series.filter(pl.col("flow") == flow["flow"])["srtt_ms"].to_numpy()
+            ours[flow["flow"]].append(
+                {
+                    "goodput_mbps": flow["goodput_mbps"],
+                    "share": flow["goodput_mbps"] / flows["goodput_mbps"].sum(),
+                    "srtt_ms": float(np.mean(srtt)),
+                    "p95_srtt_ms": float(np.quantile(srtt, 0.95)),
+                    "retransmits": flow["retransmits_total"],
+                    "drops": flow["network_drops_total"],
+                    "utilization": link["utilization"],
+                }
+            )
+    total = sum(rows.filter(pl.col("flow") == flow)["goodput_mbps"].mean() for flow in rows["flow"].unique())
+    comparisons = []
+    for flow, runs in sorted(ours.items()):
+        truth = rows.filter(pl.col("flow") == flow)
+
+        def average(key: str, runs: list[dict[str, float]] = runs) -> float:
+            return mean(run[key] for run in runs)
+
+        def kernel_average(column: str, truth: pl.DataFrame = truth) -> float:
+            return float(truth[column].cast(pl.Float64).mean() or 0.0)
+
+        comparisons.append(
+            Comparison(
+                kernel=kernel,
+                case=case,
+                flow=flow,
+                cc=truth["cc"][0],
+                random_loss=float(truth["loss"][0]) > 0,
+                flows=len(ours),
+                goodput_mbps=average("goodput_mbps"),
+                goodput_mbps_kernel=kernel_average("goodput_mbps"),
+                share=average("share"),
+                share_kernel=kernel_average("goodput_mbps") / total,
+                srtt_ms=average("srtt_ms"),
+                srtt_ms_kernel=kernel_average("mean_srtt_ms"),
+                p95_srtt_ms=average("p95_srtt_ms"),
+                p95_srtt_ms_kernel=kernel_average("p95_srtt_ms"),
+                retransmits=average("retransmits"),
+                retransmits_kernel=kernel_average("retrans"),
+                drops=average("drops"),
+                drops_kernel=kernel_average("link_drops") + kernel_average("link_losses"),
+                utilization=average("utilization"),
+                utilization_kernel=kernel_average("link_utilization"),
+            )
+        )
+    return comparisons
+
+
+def print_table(comparisons: list[Comparison], console: Console) -> None:
+    """One line a flow, ours / the kernel's."""
+    table = Table(title="Simulator / real kernel", title_justify="left")
+    for heading in ("case", "flow", "goodput Mbit/s", "diff", "mean srtt ms", "p95 srtt ms", "retransmits", "drops"):
+        table.add_column(heading, justify="left" if heading in ("case", "flow") else "right", no_wrap=True)
+    table.add_column("utilization", justify="right", no_wrap=True)
+    table.add_column("verdict", no_wrap=True)
+    for row in comparisons:
+        missed = row.misses()
+        table.add_row(
+            row.case if row.kernel == "linux-6.18" else f"{row.case} (uml)",
+            row.cc,
+            f"{row.goodput_mbps:.3f} / {row.goodput_mbps_kernel:.3f}",
+            f"{100 * (row.goodput_mbps / row.goodput_mbps_kernel - 1):+.1f} %",
+            f"{row.srtt_ms:.1f} / {row.srtt_ms_kernel:.1f}",
+            f"{row.p95_srtt_ms:.1f} / {row.p95_srtt_ms_kernel:.1f}",
+            f"{row.retransmits:.0f} / {row.retransmits_kernel:.0f}",
+            f"{row.drops:.0f} / {row.drops_kernel:.0f}",
+            f"{row.utilization:.3f} / {row.utilization_kernel:.3f}",
+            "within" if not missed else "off: " + ", ".join(missed),
+        )
+    console.print(table)
+
+
+def overlay(case: str, rows: pl.DataFrame, truth: Path, out: Path) -> Path:
+    """Our time series over the kernel's, one seed."""
+    import matplotlib
+
+    matplotlib.use("Agg")
+    from matplotlib import pyplot as plt
+
+    startup = case in STARTUPS
+    theirs = pl.read_csv(truth / f"{case}.csv")
+    begin, end = (0.0, 2.0) if startup else (8.0, 16.0)
+    spec = scenario(rows, truth.name, "2ms" if startup else "20ms")
+    ours = dumbbell.run(spec).series.to_polars()
+    panels = (
+        ("cwnd", "cwnd", 1.0, "cwnd\n(packets)"),
+        ("pacing_mbps", "pacing_mbps", 1.0, "pacing rate\n(Mbit/s)"),
+        ("srtt_us", "srtt_ms", 1e-3, "smoothed RTT\n(ms)"),
+    )
+    figure, axes = plt.subplots(len(panels), 1, figsize=(8, 6), sharex=True, layout="constrained")
+    for axis, (kernel_column, column, scale, label) in zip(axes, panels, strict=True):
+        kernel_part = theirs.filter(pl.col("t_s").is_between(begin, end))
+        our_part = ours.filter(pl.col("t_s").is_between(begin, end))
+        axis.plot(kernel_part["t_s"], kernel_part[kernel_column] * scale, color="#999999", lw=2.4, label="Linux 6.18")
+        axis.plot(our_part["t_s"], our_part[column], color="#0072B2", lw=1.0, ls="--", label="simulator")
+        axis.set_ylabel(label)
+        axis.set_ylim(bottom=0)
+        axis.grid(alpha=0.3)
+    axes[0].legend(loc="lower center", bbox_to_anchor=(0.5, 1.0), ncols=2, frameon=False)
+    axes[-1].set_xlabel("time (s)")
+    figure.suptitle(case, x=0.01, ha="left")
+    out.mkdir(parents=True, exist_ok=True)
+    path = out / f"{case}.png"
+    figure.savefig(path, dpi=130)
+    plt.close(figure)
+    return path
+
+
+def main() -> int:
+    parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
+    parser.add_argument("--groundtruth", type=Path, default=DEFAULT_TRUTH, help="folder with linux-6.18/summary.csv")
+    parser.add_argument("--kernel", choices=sorted(HZ), default="linux-6.18")
+    parser.add_argument("--case", action="append", help="only this case (may be repeated)")
+    parser.add_argument("--seeds", type=int, default=20)
+    parser.add_argument("--out", type=Path, default=Path("out/fidelity"))
+    parser.add_argument("--json", action="store_true", help="print the comparisons as JSON")
+    args = parser.parse_args()
+    truth = args.groundtruth / args.kernel
+    if not (truth / "summary.csv").is_file():
+        print(f"no ground truth at {truth}: give its folder with --groundtruth", file=sys.stderr)
+        return 2
+    summary = pl.read_csv(truth / "summary.csv", infer_schema_length=None)
+    known = [algorithm["name"] for algorithm in json.loads(_core.algorithms())]
+    comparisons: list[Comparison] = []
+    for (case,), rows in summary.group_by("case", maintain_order=True):
+        if (args.case and case not in args.case) or not set(rows["cc"]) <= set(known):
+            continue
+        comparisons += compare(str(case), rows, args.kernel, args.seeds)
+    console = Console(width=None if sys.stdout.isatty() else 190)
+    if args.json:
+        print(json.dumps([asdict(row) | {"misses": row.misses()} for row in comparisons], indent=1))
+    else:
+        print_table(comparisons, console)
+        if args.kernel == "linux-6.18":
+            for case in (*OVERLAYS, *STARTUPS):
+                rows = summary.filter(pl.col("case") == case)
+                if not args.case or case in args.case:
+                    console.print(f"overlay: {overlay(case, rows, truth, args.out)}")
+    missed = sum(bool(row.misses()) for row in comparisons)
+    console.print(f"{len(comparisons) - missed} passed, {missed} failed", style=None)
+    return 1 if missed else 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())
