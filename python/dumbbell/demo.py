@@ -66,7 +66,9 @@ def main() -> None:
     if trace is not None:
         link = f"cellular link, real trace {trace.name}"
     else:
-        link = f"cellular link, SYNTHETIC stand-in {STAND_IN} (real traces: set DUMBBELL_TRACES, see docs)"
+        link = f"cellular link, SYNTHETIC stand-in {STAND_IN}"
+        typer.echo(f"no {TRACE}.up here: the cellular link is synthetic (the real one is among Mahimahi's traces;")
+        typer.echo("set DUMBBELL_TRACES to their directory)\n")
     _show(link, "cellular" if trace else "cellular-synthetic", cellular(trace))
     _show("lossy link, 20 Mbit/s, 40 ms, queue of 1 BDP", "lossy", lossy())
     typer.echo(

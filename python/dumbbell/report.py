@@ -8,10 +8,11 @@ from typing import TYPE_CHECKING, Any
 
 from rich import box
 from rich.console import Console
+from rich.markup import escape
 from rich.table import Table as Grid
 
 from dumbbell import metrics
-from dumbbell.results import Meta, Result, SweepResult
+from dumbbell.results import Meta, Result, SweepResult, separating_axes, setting_name
 
 if TYPE_CHECKING:
     import polars as pl
@@ -54,18 +55,17 @@ def algorithm(entry: Mapping[str, Any]) -> None:
 def _run(result: Result, name: str | None) -> None:
     meta = result.meta
     rows = result.flows.rows()
-    title = f"{name}: " if name else ""
     grid = _grid(
         "flow", "algorithm", "goodput\nMbit/s:", "throughput\nMbit/s:", "mean RTT\nms:", "p95 RTT\nms:", "retransm.:",
-        "lost:", "RTOs:", title=f"{title}{meta.sim_s:g} s, seed {meta.seed}",
+        "lost:", "RTOs:",
     )  # fmt: skip
     for row in rows[:MAX_ROWS]:
         grid.add_row(
-            row["label"], row["algorithm"], _number(row["goodput_mbps"]), _number(row["throughput_mbps"]),
+            escape(row["label"]), row["algorithm"], _number(row["goodput_mbps"]), _number(row["throughput_mbps"]),
             _number(row["mean_rtt_ms"]), _number(row["p95_rtt_ms"]), _count(row["retransmits"]), _count(row["lost"]),
             _count(row["rto_count"]),
         )  # fmt: skip
-    _print(grid)
+    _print(grid, f"{name}: {meta.sim_s:g} s, seed {meta.seed}" if name else None)
     _more(len(rows))
     if len(rows) > 1:
         goodputs = [row["goodput_mbps"] or 0.0 for row in rows]
@@ -76,7 +76,7 @@ def _run(result: Result, name: str | None) -> None:
     links = _grid("link", "utilisation:", "mean queue\nkB:", "p95 queue\nkB:", "arrivals:", "drops:", "losses:")
     for row in result.links.rows()[:MAX_ROWS]:
         links.add_row(
-            row["name"], _percent(row["utilization"]), _number(_scaled(row["mean_queue_bytes"])),
+            escape(row["name"]), _percent(row["utilization"]), _number(_scaled(row["mean_queue_bytes"])),
             _number(_scaled(row["p95_queue_bytes"])), _count(row["arrivals"]), _count(row["drops"]),
             _count(row["losses"]),
         )  # fmt: skip
@@ -88,28 +88,26 @@ def _sweep(sweep: SweepResult, name: str | None) -> None:
     import polars as pl
 
     flows = sweep.flows.to_polars()
-    axes = [axis for axis in sweep.axes if axis in flows.columns]
-    shown = [axis for axis in axes if not axis.endswith(".cc")]
+    axes = separating_axes(flows, sweep.axes)
     repeats = max((point.repeat for point in sweep.points), default=0) + 1
     title = f"{name}: " if name else ""
     title += f"{len(sweep.points)} runs" + (f", mean of {repeats} with 95 % interval" if repeats > 1 else "")
     grid = _grid(
-        *(axis.rsplit(".", 1)[-1] for axis in shown), "algorithm", "goodput\nMbit/s:", "mean RTT\nms:", "p95 RTT\nms:",
-        "retransm.:", "lost:", "RTOs:", title=title,
+        *(escape(setting_name(axis)) for axis in axes), "algorithm", "goodput\nMbit/s:", "mean RTT\nms:",
+        "p95 RTT\nms:", "retransm.:", "lost:", "RTOs:",
     )  # fmt: skip
     groups = flows.partition_by(*axes, "label", "algorithm", as_dict=True, maintain_order=True)
     for key, rows in list(groups.items())[:MAX_ROWS]:
-        settings = dict(zip(axes, key, strict=False))
         # Flows of one run are not independent: a run is one sample.
         runs = rows.group_by("point", maintain_order=True).agg(pl.col(COUNTED).mean())
         label, exact = str(key[-2]), str(key[-1])
         grid.add_row(
-            *(_setting(settings[axis]) for axis in shown),
-            exact if label in exact else f"{label} ({exact})",
+            *(_setting(value) for value in key[: len(axes)]),
+            exact if label in exact else f"{escape(label)} ({exact})",
             _interval(runs["goodput_mbps"]), _interval(runs["mean_rtt_ms"]), _interval(runs["p95_rtt_ms"]),
             *(_number(runs[column].mean()) for column in ("retransmits", "lost", "rto_count")),
         )  # fmt: skip
-    _print(grid)
+    _print(grid, title)
     _more(len(groups))
     _cost(sweep.points)
 
@@ -123,9 +121,9 @@ def _cost(points: Sequence[Meta]) -> None:
     _console().print(f"{packets:,} packets in {cpu:.2f} s of CPU{speed}", highlight=False)
 
 
-def _grid(*columns: str, title: str | None = None) -> Grid:
+def _grid(*columns: str) -> Grid:
     """A table; a heading that ends in a colon belongs to a column of numbers."""
-    grid = Grid(box=box.SIMPLE_HEAD, title=title, title_justify="left", title_style="bold", pad_edge=False)
+    grid = Grid(box=box.SIMPLE_HEAD, pad_edge=False)
     for heading in columns:
         number = heading.endswith(":")
         grid.add_column(heading.removesuffix(":"), justify="right" if number else "left", no_wrap=number)
@@ -137,8 +135,11 @@ def _console() -> Console:
     return console if console.is_terminal else Console(width=WIDTH_WITHOUT_TERMINAL)
 
 
-def _print(grid: Grid) -> None:
-    _console().print(grid)
+def _print(grid: Grid, title: str | None = None) -> None:
+    console = _console()
+    if title:
+        console.print(f"[bold]{escape(title)}[/bold]", highlight=False)
+    console.print(grid)
 
 
 def _more(rows: int) -> None:
@@ -177,4 +178,4 @@ def _setting(value: Any) -> str:
         return "-"
     if isinstance(value, bool):
         return "true" if value else "false"
-    return str(value)
+    return escape(str(value))

@@ -185,6 +185,20 @@ def load_sweep(folder: str | Path) -> SweepResult:
     )
 
 
+def separating_axes(flows: pl.DataFrame, axes: Sequence[str]) -> list[str]:
+    """The swept settings that tell rows of ``flows`` apart which have the same algorithm and label."""
+    import polars as pl
+
+    present = [axis for axis in axes if axis in flows.columns]
+    counts = flows.group_by("cc", "label").agg(pl.col(axis).n_unique() for axis in present)
+    return [axis for axis in present if counts[axis].max() != 1]
+
+
+def setting_name(axis: str) -> str:
+    """The last part of a swept setting's name: ``loss`` of ``path.loss``."""
+    return axis.rsplit(".", 1)[-1]
+
+
 def point_folder(sweep: Path, content_hash: str) -> Path:
     """Where a sweep's directory keeps a point."""
     return sweep / "points" / content_hash[:16]
@@ -208,7 +222,7 @@ def _joined(points: Sequence[Meta], frames: Sequence[pl.DataFrame]) -> pl.DataFr
             pl.lit(point.repeat, pl.UInt32).alias("repeat"),
             pl.lit(point.seed, pl.UInt64).alias("seed"),
             pl.lit(point.content_hash).alias("content_hash"),
-            *(pl.lit(_text(point.settings.get(axis)), pl.String).alias(axis) for axis in axes),
+            *(pl.lit(setting_text(point.settings.get(axis)), pl.String).alias(axis) for axis in axes),
         ]
         # Dictionaries of different runs need not agree on their codes.
         plain = frame.with_columns(pl.col(pl.Categorical).cast(pl.String))
@@ -221,6 +235,11 @@ def _without_infinities(row: dict[str, Any]) -> dict[str, Any]:
     return {key: None if isinstance(value, float) and not math.isfinite(value) else value for key, value in row.items()}
 
 
-def _text(setting: Any) -> str | None:
-    """A swept setting as text: a table such as ``{name = "cubic", hystart = false}`` as compact JSON."""
-    return setting if setting is None or isinstance(setting, str) else json.dumps(setting, sort_keys=True)
+def setting_text(setting: Any) -> str | None:
+    """A swept setting in words; a table such as ``{name = "cubic", hystart = false}`` as ``cubic hystart=false``."""
+    if setting is None or isinstance(setting, str):
+        return setting
+    if isinstance(setting, dict):
+        words = [str(setting["name"])] if "name" in setting else []
+        return " ".join(words + [f"{key}={setting_text(value)}" for key, value in setting.items() if key != "name"])
+    return json.dumps(setting)

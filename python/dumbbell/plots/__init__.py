@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING
 
 from dumbbell.plots import summary, timeseries
 from dumbbell.plots.style import FORMATS, Format, Picture
+from dumbbell.results import separating_axes, setting_name, setting_text
 
 if TYPE_CHECKING:
     from dumbbell.results import Meta, Result, SweepResult
@@ -54,7 +55,12 @@ class SweepPlots:
 
     def overview(self) -> Picture:
         """The first repetition of every point, over each other on one time axis; needs the sweep's directory."""
-        return timeseries.overview([self._sweep.load(point) for point in self._firsts()])
+        points = self._firsts()
+        axes = separating_axes(self._flows, self._axes)
+        names = [
+            ", ".join(f"{setting_name(axis)} {setting_text(point.settings[axis])}" for axis in axes) for point in points
+        ]
+        return timeseries.overview([self._sweep.load(point) for point in points], names)
 
     def tradeoff(self, delay: str = "p95_rtt_ms") -> Picture:
         """Goodput against delay, a mark a flow and run; up and to the right is better."""

@@ -12,6 +12,7 @@ from matplotlib.ticker import FixedLocator, FuncFormatter, LogLocator, MaxNLocat
 
 from dumbbell import metrics
 from dumbbell.plots.style import INK, Picture, legend, looks, picture
+from dumbbell.results import separating_axes, setting_name
 
 if TYPE_CHECKING:
     import polars as pl
@@ -36,7 +37,7 @@ def tradeoff(flows: pl.DataFrame, axes_: Sequence[str] = (), delay: str = "p95_r
     A small mark for each flow of each run, a large one for the mean of an algorithm and setting; a thin line joins the
     settings of an algorithm. ``axes_`` are the columns of ``flows`` that a sweep has set.
     """
-    varying = _varying(flows, axes_)
+    varying = separating_axes(flows, axes_)
     kinds = flows.partition_by("cc", "label", as_dict=True, maintain_order=True)
     chosen = looks([(str(cc), str(label)) for cc, label in kinds])
     with picture(6.4, 4.2) as figure:
@@ -69,7 +70,7 @@ def tradeoff(flows: pl.DataFrame, axes_: Sequence[str] = (), delay: str = "p95_r
         axes.set_ylim(0, 1.08 * axes.get_ylim()[1])
         if varying and len(names) <= NAMED_MARKS:
             _name(axes, names)
-            settings_shown = ", ".join(axis.rsplit(".", 1)[-1] for axis in varying)
+            settings_shown = ", ".join(map(setting_name, varying))
             axes.set_title(f"beside the marks: {settings_shown}", loc="left", fontsize=8, color=INK)
         axes.set_xlabel(f"{DELAYS.get(delay, delay)}, smaller to the right")
         axes.set_ylabel("goodput of a flow (Mbit/s)")
@@ -120,18 +121,13 @@ def loss_curve(flows: pl.DataFrame, axes_: Sequence[str], column: str = "path.lo
 
 def _kinds(flows: pl.DataFrame, axes_: Sequence[str]) -> dict[tuple[str, str], pl.DataFrame]:
     """The flows by algorithm and label, where the label includes swept settings other than the algorithm."""
-    varying = _varying(flows, axes_)
+    varying = separating_axes(flows, axes_)
     parts = flows.partition_by("cc", "label", *varying, as_dict=True, maintain_order=True)
     kinds: dict[tuple[str, str], Any] = {}
     for (cc, label, *values), rows in parts.items():
-        settings = [f"{axis.rsplit('.', 1)[-1]} {value}" for axis, value in zip(varying, values, strict=True)]
+        settings = [f"{setting_name(axis)} {value}" for axis, value in zip(varying, values, strict=True)]
         kinds[str(cc), ", ".join([str(label), *settings])] = rows
     return kinds
-
-
-def _varying(flows: pl.DataFrame, axes_: Sequence[str]) -> list[str]:
-    """The swept settings other than the algorithm."""
-    return [axis for axis in axes_ if not axis.endswith(".cc") and flows[axis].n_unique() > 1]
 
 
 def _ratio(text: str) -> float:

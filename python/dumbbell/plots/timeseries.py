@@ -48,12 +48,12 @@ class _Line:
     samples: pl.DataFrame
 
 
-def overview(results: Sequence[Result]) -> Picture:
+def overview(results: Sequence[Result], names: Sequence[str] = ("",)) -> Picture:
     """Throughput, RTT, bottleneck queue, and cwnd with in-flight data against the BDP, on one time axis.
 
-    Several runs of the same path lie over each other.
+    Several runs of the same path lie over each other; ``names``, one a run, tell flows of the same label apart.
     """
-    lines = _lines(results)
+    lines = _lines(results, names)
     _, link = _bottleneck(results[0])
     with picture(7.2, 8.2) as figure:
         rate, rtt, queue, window = figure.subplots(4, 1, sharex=True, height_ratios=[1.1, 1, 0.8, 1.2])
@@ -92,7 +92,7 @@ def overview(results: Sequence[Result]) -> Picture:
 
 def series(result: Result, column: str) -> Picture:
     """One column of ``series`` over time, a line a flow."""
-    lines = _lines([result])
+    lines = _lines([result], [""])
     if column not in result.series.columns:
         raise ValueError(f"no column {column!r} in series; there are {', '.join(result.series.columns)}")
     with picture(7.2, 3.4) as figure:
@@ -106,16 +106,21 @@ def series(result: Result, column: str) -> Picture:
     return figure
 
 
-def _lines(results: Sequence[Result]) -> list[_Line]:
-    kinds = [flow for result in results for flow in result.flows.to_polars().select("cc", "label").rows()]
-    chosen = looks(kinds)
+def _lines(results: Sequence[Result], names: Sequence[str]) -> list[_Line]:
+    flows_of = [
+        [
+            (cc, ", ".join(filter(None, (label, name))))
+            for cc, label in result.flows.to_polars().select("cc", "label").rows()
+        ]
+        for result, name in zip(results, names, strict=True)
+    ]
+    chosen = looks([flow for flows in flows_of for flow in flows])
     lines = []
-    for result in results:
+    for result, flows in zip(results, flows_of, strict=True):
         samples = result.series.to_polars()
         if samples.height == 0:
             raise ValueError("this run recorded no time series; set record.series = true in the experiment")
         parts = samples.partition_by("flow", as_dict=True, maintain_order=True)
-        flows = result.flows.to_polars().select("cc", "label").rows()
         lines += [
             _Line(kind[1], chosen[kind], parts.get((index,), samples.clear())) for index, kind in enumerate(flows)
         ]
