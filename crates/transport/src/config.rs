@@ -1,5 +1,6 @@
 //! Every constant of the endpoints that somebody may want to change, with Linux 6.18's defaults.
 
+use crate::quic::QuicConfig;
 use dumbbell_units::{Bytes, Duration, as_bytes};
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
@@ -8,6 +9,8 @@ use serde::{Deserialize, Serialize};
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(default, deny_unknown_fields)]
 pub struct TransportConfig {
+    /// How data is numbered, acknowledged and repaired.
+    pub protocol: Protocol,
     /// Payload bytes of a full segment.
     pub mss: u32,
     /// Window after the handshake in segments (`TCP_INIT_CWND`).
@@ -71,6 +74,19 @@ pub struct TransportConfig {
     pub delayed_ack_max: Duration,
     /// Compression of ACKs for out-of-order data (`tcp_comp_sack_*`).
     pub compress_sacks: bool,
+    /// Parameters that only the QUIC-like endpoints have.
+    pub quic: QuicConfig,
+}
+
+/// How data is numbered, acknowledged and repaired.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[serde(rename_all = "lowercase")]
+pub enum Protocol {
+    /// Linux's TCP.
+    #[default]
+    Tcp,
+    /// QUIC-like: a number for every transmission, RFC 9002's loss recovery.
+    Quic,
 }
 
 /// Who shapes transmissions by the pacing rate.
@@ -100,6 +116,7 @@ pub enum Completion {
 impl Default for TransportConfig {
     fn default() -> TransportConfig {
         TransportConfig {
+            protocol: Protocol::Tcp,
             mss: 1448,
             initial_cwnd: 10,
             receive_window: 32 << 20,
@@ -128,6 +145,35 @@ impl Default for TransportConfig {
             delayed_ack_min: Duration::from_millis(40),
             delayed_ack_max: Duration::from_millis(200),
             compress_sacks: true,
+            quic: QuicConfig::default(),
+        }
+    }
+}
+
+impl TransportConfig {
+    /// Names of the ready-made endpoints of [`TransportConfig::profile`].
+    pub const PROFILES: [&str; 3] = ["tcp", "quic", "dqc"];
+    /// Bytes of IP, UDP, short header and authentication tag around a QUIC payload.
+    const QUIC_HEADER: u32 = 50;
+
+    /// Ready-made endpoints: `tcp` (Linux 6.18), `quic` (RFC 9002) and `dqc` (the user-space framework of Zhang's
+    /// study: an ACK for every packet, no tolerance for reordering, a quiet timeout).
+    pub fn profile(name: &str) -> Option<TransportConfig> {
+        let quic =
+            TransportConfig { protocol: Protocol::Quic, mss: 1350, pacing: Pacing::On, ..TransportConfig::default() };
+        match name {
+            "tcp" => Some(TransportConfig::default()),
+            "quic" => Some(quic),
+            "dqc" => Some(TransportConfig { ack_every: 1, quic: QuicConfig::dqc(), ..quic }),
+            _ => None,
+        }
+    }
+
+    /// Bytes of headers around the payload of a data packet, IP included.
+    pub fn header_bytes(&self) -> u32 {
+        match self.protocol {
+            Protocol::Tcp => 52,
+            Protocol::Quic => TransportConfig::QUIC_HEADER,
         }
     }
 }

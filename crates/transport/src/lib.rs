@@ -1,16 +1,17 @@
-//! Sans-IO endpoints: a Linux-like TCP sender and receiver.
+//! Sans-IO endpoints: a Linux-like TCP sender and receiver, and QUIC-like ones in [`quic`].
 //!
-//! Both are driven by values: time comes in as an argument, packets go in and out as [`Segment`]s and [`Ack`]s.
+//! All are driven by values: time comes in as an argument, packets go in and out as [`Segment`]s and [`Ack`]s.
 //! Sequence space is counted in segments: segment `n` is the `n`-th MSS of the stream, and only the last one of a finite
 //! stream may be shorter. Linux splits and merges buffers; the places where that could be seen are listed in
 //! `docs/architecture.md`.
 
 mod config;
+pub mod quic;
 mod receiver;
 mod sender;
 mod wire;
 
-pub use config::{Completion, Pacing, TransportConfig};
+pub use config::{Completion, Pacing, Protocol, TransportConfig};
 pub use receiver::{EcnEcho, Receiver, ReceiverStats};
 pub use sender::{Sender, SenderStats};
 pub use wire::{Ack, SackBlock, Segment};

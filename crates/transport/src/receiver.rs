@@ -25,7 +25,7 @@ use crate::{Ack, SackBlock, Segment, TransportConfig};
 use dumbbell_path::Ecn;
 use dumbbell_units::{Duration, Time};
 use jiffies::Jiffies;
-use reassembly::Reassembly;
+pub(crate) use reassembly::Reassembly;
 use right_sizing::RightSizing;
 use sack_list::SackList;
 

@@ -9,40 +9,40 @@ use std::collections::VecDeque;
 
 /// Consecutive segments `start..end`.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) struct Run {
-    pub(super) start: u32,
-    pub(super) end: u32,
+pub(crate) struct Run {
+    pub(crate) start: u32,
+    pub(crate) end: u32,
     /// Payload of the run.
-    pub(super) bytes: u64,
+    pub(crate) bytes: u64,
 }
 
 /// Runs of segments beyond the first gap, in order.
 #[derive(Clone, Debug, Default)]
-pub(super) struct Reassembly {
+pub(crate) struct Reassembly {
     runs: VecDeque<Run>,
     segments: u32,
 }
 
 impl Reassembly {
     #[inline]
-    pub(super) fn is_empty(&self) -> bool {
+    pub(crate) fn is_empty(&self) -> bool {
         self.runs.is_empty()
     }
 
     /// Segments held.
     #[inline]
-    pub(super) fn segments(&self) -> u32 {
+    pub(crate) fn segments(&self) -> u32 {
         self.segments
     }
 
     /// The segment after the highest one held; `None` when nothing is held.
     #[inline]
-    pub(super) fn end(&self) -> Option<u32> {
+    pub(crate) fn end(&self) -> Option<u32> {
         self.runs.back().map(|run| run.end)
     }
 
     /// Keeps segment `seq`; false when it is held already.
-    pub(super) fn insert(&mut self, seq: u32, bytes: u64) -> bool {
+    pub(crate) fn insert(&mut self, seq: u32, bytes: u64) -> bool {
         let index = match self.runs.back_mut() {
             Some(last) if seq < last.end => self.runs.partition_point(|run| run.start <= seq),
             Some(last) if seq == last.end => {
@@ -82,7 +82,7 @@ impl Reassembly {
     }
 
     /// Gives back the oldest run if it starts at `seq`.
-    pub(super) fn take(&mut self, seq: u32) -> Option<Run> {
+    pub(crate) fn take(&mut self, seq: u32) -> Option<Run> {
         let run = *self.runs.front().filter(|run| run.start == seq)?;
         self.runs.pop_front();
         self.segments -= run.end - run.start;

@@ -1,0 +1,135 @@
+//! QUIC-like endpoints: the loss recovery of RFC 9002 without streams, handshakes or encryption.
+//!
+//! Every transmission has a number of its own, so an acknowledgement is never ambiguous; what is lost is sent again in a
+//! new packet. Losses are found by packet and time thresholds, a probe timeout sends packets without touching the
+//! window, and one reduction is made per recovery period. The controllers are the same as over TCP: a packet here is
+//! what a segment is there. Two profiles share the code: RFC 9002, and that of the user-space framework of Zhang's
+//! study (`dqc`), which differs in its thresholds, its timeout and its ACK for every packet.
+//!
+//! An ACK carries the three highest ranges of packet numbers; a real one may carry more, which matters only when several
+//! ACKs in a row are lost.
+
+mod receiver;
+mod sender;
+#[cfg(test)]
+mod tests;
+
+use dumbbell_path::Ecn;
+use dumbbell_units::{Duration, Time};
+use schemars::JsonSchema;
+use serde::{Deserialize, Serialize};
+
+use crate::SackBlock;
+
+pub use receiver::QuicReceiver;
+pub use sender::QuicSender;
+
+/// A data packet.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct QuicPacket {
+    /// Packet number: never used twice.
+    pub number: u32,
+    /// Which part of the stream it carries: the `seq`-th packet's worth.
+    pub seq: u32,
+    /// Payload bytes.
+    pub len: u16,
+    /// ECN bits of the packet.
+    pub ecn: Ecn,
+    /// It carries data that was sent before.
+    pub is_retransmission: bool,
+    /// When it left.
+    pub sent_at: Time,
+}
+
+/// An acknowledgement.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct QuicAck {
+    /// Ranges of packet numbers that have arrived, highest first; entries from `range_count` on are meaningless.
+    pub ranges: [SackBlock; QuicAck::MAX_RANGES],
+    /// Number of valid entries of `ranges`.
+    pub range_count: u8,
+    /// How long the receiver held this ACK back after the highest packet arrived, in microseconds.
+    pub delay_us: u32,
+    /// Packets that have arrived with a congestion mark.
+    pub ce_count: u32,
+}
+
+impl QuicAck {
+    /// Ranges an ACK carries.
+    pub const MAX_RANGES: usize = 3;
+    /// IPv4, UDP, short header, authentication tag and an ACK frame with few ranges.
+    pub const WIRE_SIZE: u32 = 70;
+
+    /// The valid ranges.
+    #[inline]
+    pub fn ranges(&self) -> &[SackBlock] {
+        &self.ranges[..usize::from(self.range_count)]
+    }
+}
+
+/// Parameters of the QUIC-like endpoints; defaults are RFC 9002's.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[serde(default, deny_unknown_fields)]
+pub struct QuicConfig {
+    /// A packet is lost when one with a number this much higher was acknowledged (kPacketThreshold).
+    pub packet_threshold: u32,
+    /// A packet is lost when a later one was acknowledged and it left this many eighths of an RTT ago (kTimeThreshold);
+    /// 0 switches the rule off.
+    pub time_threshold_eighths: u32,
+    /// Smallest time threshold and smallest variation in a timeout (kGranularity).
+    pub granularity: Duration,
+    /// Longest time the receiver holds an ACK back (max_ack_delay).
+    pub max_ack_delay: Duration,
+    /// What an expired timeout does.
+    pub timeout: Timeout,
+    /// Smallest timeout; RFC 9002 has none.
+    pub timeout_min: Duration,
+    /// Timeout before the first RTT sample.
+    pub initial_timeout: Duration,
+    /// A packet may leave this long before its time under pacing (the granularity of the sender's alarms).
+    pub pacing_granularity: Duration,
+    /// Packets that may leave at once when nothing is in flight.
+    pub initial_burst: u32,
+}
+
+/// What an expired timeout does.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[serde(rename_all = "kebab-case")]
+pub enum Timeout {
+    /// Sends up to two probes beyond the window and doubles the timeout; nothing is declared lost (RFC 9002).
+    #[default]
+    Probe,
+    /// Declares the two oldest packets lost without a word to the congestion controller, and does not back off (the
+    /// framework of Zhang's study).
+    ResendQuietly,
+}
+
+impl Default for QuicConfig {
+    fn default() -> QuicConfig {
+        QuicConfig {
+            packet_threshold: 3,
+            time_threshold_eighths: 9,
+            granularity: Duration::from_millis(1),
+            max_ack_delay: Duration::from_millis(25),
+            timeout: Timeout::Probe,
+            timeout_min: Duration::ZERO,
+            initial_timeout: Duration::from_millis(999),
+            pacing_granularity: Duration::from_millis(1),
+            initial_burst: 10,
+        }
+    }
+}
+
+impl QuicConfig {
+    /// The framework of Zhang's study: no tolerance for reordering, a quiet timeout with a floor of 200 ms.
+    pub fn dqc() -> QuicConfig {
+        QuicConfig {
+            packet_threshold: 1,
+            time_threshold_eighths: 0,
+            timeout: Timeout::ResendQuietly,
+            timeout_min: Duration::from_millis(200),
+            initial_timeout: Duration::from_millis(500),
+            ..QuicConfig::default()
+        }
+    }
+}

@@ -1,0 +1,152 @@
+//! The receiving endpoint: acknowledges packet numbers, delivers data in order.
+
+use super::{QuicAck, QuicPacket};
+use crate::receiver::Reassembly;
+use crate::{ReceiverStats, SackBlock, TransportConfig};
+use dumbbell_path::Ecn;
+use dumbbell_units::{Duration, Time};
+use std::collections::VecDeque;
+
+/// Ranges a receiver remembers (RFC 9000 leaves the number open; 32 is usual).
+const MAX_REMEMBERED: usize = 32;
+
+/// Receives packets and decides when to acknowledge them.
+#[derive(Clone, Debug)]
+pub struct QuicReceiver {
+    /// Ranges of packet numbers received, lowest first.
+    ranges: VecDeque<SackBlock>,
+    largest_at: Time,
+    unacked: u32,
+    ack_at: Time,
+    ce_count: u32,
+    next_seq: u32,
+    held: Reassembly,
+    ack_every: u32,
+    max_ack_delay: Duration,
+    stats: ReceiverStats,
+}
+
+impl QuicReceiver {
+    /// A receiver with nothing received.
+    pub fn new(config: &TransportConfig) -> QuicReceiver {
+        QuicReceiver {
+            ranges: VecDeque::new(),
+            largest_at: Time::ZERO,
+            unacked: 0,
+            ack_at: Time::NEVER,
+            ce_count: 0,
+            next_seq: 0,
+            held: Reassembly::default(),
+            ack_every: config.ack_every.max(1),
+            max_ack_delay: config.quic.max_ack_delay,
+            stats: ReceiverStats::default(),
+        }
+    }
+
+    /// A packet arrives; the acknowledgement it causes at once, if any.
+    pub fn on_packet(&mut self, now: Time, packet: QuicPacket) -> Option<QuicAck> {
+        self.stats.arrived_segments += 1;
+        self.stats.arrived_bytes += u64::from(packet.len);
+        let in_order = self.note_number(now, packet.number);
+        self.deliver(packet);
+        let marked = packet.ecn == Ecn::Ce;
+        if marked {
+            self.ce_count += 1;
+            self.stats.ce_segments += 1;
+        }
+        self.unacked += 1;
+        if !in_order || marked || self.unacked >= self.ack_every {
+            return Some(self.acknowledge(now));
+        }
+        if self.ack_at == Time::NEVER {
+            self.ack_at = now + self.max_ack_delay;
+        }
+        None
+    }
+
+    /// The timer of [`QuicReceiver::next_timer`] is due; the acknowledgement it causes, if any.
+    pub fn on_timer(&mut self, now: Time) -> Option<QuicAck> {
+        (self.ack_at <= now).then(|| self.acknowledge(now))
+    }
+
+    /// When [`QuicReceiver::on_timer`] wants to be called; [`Time::NEVER`] when no timer is armed.
+    #[inline]
+    pub fn next_timer(&self) -> Time {
+        self.ack_at
+    }
+
+    /// Counters.
+    #[inline]
+    pub fn stats(&self) -> ReceiverStats {
+        self.stats
+    }
+
+    /// Remembers a packet number; whether it is the one after the highest.
+    fn note_number(&mut self, now: Time, number: u32) -> bool {
+        let highest_end = self.ranges.back().map_or(0, |range| range.end);
+        if number >= highest_end {
+            self.largest_at = now;
+            match self.ranges.back_mut() {
+                Some(last) if last.end == number => last.end += 1,
+                _ => self.ranges.push_back(SackBlock { start: number, end: number + 1 }),
+            }
+            if self.ranges.len() > MAX_REMEMBERED {
+                self.ranges.pop_front();
+            }
+            return number == highest_end;
+        }
+        let index = self.ranges.partition_point(|range| range.end < number);
+        let known = self.ranges.get(index).is_some_and(|range| range.start <= number && number < range.end);
+        if !known {
+            let extends_this = self.ranges.get(index).is_some_and(|range| range.end == number);
+            let meets_next = |i: usize| self.ranges.get(i).is_some_and(|range| range.start == number + 1);
+            if extends_this {
+                if meets_next(index + 1) {
+                    self.ranges[index].end = self.ranges[index + 1].end;
+                    self.ranges.remove(index + 1);
+                } else {
+                    self.ranges[index].end += 1;
+                }
+            } else if meets_next(index) {
+                self.ranges[index].start = number;
+            } else {
+                self.ranges.insert(index, SackBlock { start: number, end: number + 1 });
+            }
+        }
+        false
+    }
+
+    fn deliver(&mut self, packet: QuicPacket) {
+        let bytes = u64::from(packet.len);
+        if packet.seq < self.next_seq {
+            self.stats.duplicate_segments += 1;
+        } else if packet.seq > self.next_seq {
+            if !self.held.insert(packet.seq, bytes) {
+                self.stats.duplicate_segments += 1;
+            }
+        } else {
+            self.next_seq += 1;
+            self.stats.delivered_segments += 1;
+            self.stats.delivered_bytes += bytes;
+            if let Some(run) = self.held.take(self.next_seq) {
+                self.next_seq = run.end;
+                self.stats.delivered_segments += u64::from(run.end - run.start);
+                self.stats.delivered_bytes += run.bytes;
+            }
+        }
+    }
+
+    fn acknowledge(&mut self, now: Time) -> QuicAck {
+        self.unacked = 0;
+        self.ack_at = Time::NEVER;
+        self.stats.acks_sent += 1;
+        let mut ranges = [SackBlock::default(); QuicAck::MAX_RANGES];
+        let mut range_count = 0;
+        for (place, range) in ranges.iter_mut().zip(self.ranges.iter().rev()) {
+            *place = *range;
+            range_count += 1;
+        }
+        let delay_us = now.since(self.largest_at).as_micros() as u32;
+        QuicAck { ranges, range_count, delay_us, ce_count: self.ce_count }
+    }
+}
