@@ -109,9 +109,9 @@ impl Sender {
     #[inline]
     pub fn handed_over(&mut self, completes: Time) {
         if self.host_queue.tracked && self.in_burst.next == self.in_burst.end {
-            self.host_queue.charged += self.in_burst.bytes;
-            let bytes = self.in_burst.bytes;
-            self.host_queue.completions.push_back((completes, bytes));
+            let buffer = self.in_burst.bytes + BUFFER_OVERHEAD;
+            self.host_queue.charged += buffer;
+            self.host_queue.completions.push_back((completes, buffer));
         }
     }
 
@@ -423,8 +423,11 @@ impl Sender {
             self.board.list_append(seq);
             self.board.clear_waiting(seq);
             if counted {
-                self.board.get_mut(seq).flags |= flag::RETRANS;
-                self.connection.retrans_out += 1;
+                // After an undo an earlier retransmission may still be counted; this one takes its place.
+                if !self.board.get(seq).has(flag::RETRANS) {
+                    self.board.get_mut(seq).flags |= flag::RETRANS;
+                    self.connection.retrans_out += 1;
+                }
                 self.undo.note_retransmission(self.connection.now);
             }
         }

@@ -280,6 +280,8 @@ pub struct Pair {
     transmissions: BTreeMap<u32, u32>,
     next_id: u64,
     reports_completions: bool,
+    /// Most bytes of payload that ever waited in the sender's own host.
+    pub most_queued: u64,
 }
 
 impl Pair {
@@ -311,6 +313,7 @@ impl Pair {
             transmissions: BTreeMap::new(),
             next_id: 0,
             reports_completions: config.completion == crate::Completion::Wire,
+            most_queued: 0,
         }
     }
 
@@ -332,9 +335,11 @@ impl Pair {
 
     /// Drops these transmissions, given as (segment, how many-th transmission of it).
     pub fn drop(&mut self, transmissions: &'static [(u32, u32)]) {
-        self.data_fate(|sent| {
-            if transmissions.contains(&(sent.segment.seq, sent.nth)) { Fate::Drop } else { Fate::Deliver }
-        });
+        self.data_fate(
+            |sent| {
+                if transmissions.contains(&(sent.segment.seq, sent.nth)) { Fate::Drop } else { Fate::Deliver }
+            },
+        );
     }
 
     /// The application writes at `time`; calls must be in the order of time.
@@ -433,6 +438,8 @@ impl Pair {
             self.transmitter_free = departs;
             if self.reports_completions {
                 self.sender.handed_over(departs);
+                let segments = departs.since(now).as_nanos() / self.service.as_nanos();
+                self.most_queued = self.most_queued.max(segments * u64::from(MSS));
             }
             let arrives = departs + self.forward;
             let arrives = match (self.data_fate)(sent) {

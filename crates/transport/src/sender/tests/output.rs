@@ -1,1 +1,348 @@
+//! What leaves, how much at once, and when.
+
 use super::harness::*;
+use crate::{Completion, Pacing, Sender, TransportConfig};
+use dumbbell_cc::registry;
+use dumbbell_cc::{CaState, Connection, Controller, Event};
+use dumbbell_units::{Duration, Rng, Time};
+use serde_json::Map;
+
+fn config() -> TransportConfig {
+    TransportConfig::default()
+}
+
+fn reno() -> Box<dyn Controller> {
+    registry::build("reno", &Map::new(), Rng::new(1)).unwrap()
+}
+
+fn wire() -> TransportConfig {
+    TransportConfig { completion: Completion::Wire, ..config() }
+}
+
+// Set-up and slow start
+
+#[test]
+fn nothing_leaves_before_the_handshake() {
+    let mut sender = Sender::new(&config(), reno());
+    sender.write(START, 10, MSS);
+    assert_eq!(sender.poll_transmit(START), None);
+    assert_eq!(sender.next_timer(), Time::NEVER);
+    sender.establish(at(40), ms(40), 0);
+    assert_eq!(std::iter::from_fn(|| sender.poll_transmit(at(40))).count(), 10);
+}
+
+#[test]
+fn a_syn_retransmitted_more_than_once_starts_with_one_segment() {
+    for (syn_retransmits, cwnd) in [(0, 10), (1, 10), (2, 1), (5, 1)] {
+        let mut pair = Pair::with_syn_retransmits(&config(), reno(), syn_retransmits);
+        pair.write_at(START, 100, MSS);
+        pair.run_until(at(1));
+        assert_eq!(pair.sent.len(), cwnd);
+        pair.run_to_completion(ms(5_000));
+    }
+}
+
+#[test]
+fn slow_start_doubles_the_flight_every_round_trip_whatever_the_ack_ratio() {
+    for config in [config(), TransportConfig { quick_acks: 0, ..config() }] {
+        let mut pair = Pair::new(&config, reno());
+        pair.write_forever();
+        pair.run_until(at(159));
+        let mut flights = [0; 4];
+        for sent in &pair.sent {
+            flights[(sent.at.since(START).as_micros() / 40_000) as usize] += 1;
+        }
+        assert_eq!(flights, [10, 20, 40, 80], "quick ACKs: {}", config.quick_acks);
+    }
+}
+
+#[test]
+fn bulk_data_is_acknowledged_every_second_segment() {
+    let (mut pair, _) = Pair::fixed(&config(), 20, 10);
+    pair.service = ms(1);
+    pair.write_at(START, 2_000, MSS);
+    pair.run_to_completion(ms(10_000));
+    assert!((1_000..1_060).contains(&pair.heard.len()), "{} ACKs", pair.heard.len());
+}
+
+#[test]
+fn a_lonely_segment_waits_40_ms_for_its_ack_when_quick_acks_are_used_up() {
+    let (mut pair, _) = Pair::fixed(&config(), 10, 5);
+    for n in 0..60 {
+        pair.write_at(at(100 * n), 1, MSS);
+    }
+    pair.run_to_completion(ms(10_000));
+    let delays: Vec<u64> =
+        pair.heard.iter().zip(&pair.sent).map(|(heard, sent)| heard.at.since(sent.at).as_micros()).collect();
+    assert_eq!(delays[..16], [40_000; 16]);
+    assert_eq!(delays[40..], [80_000; 20]);
+}
+
+// Pacing
+
+#[test]
+fn under_pacing_a_burst_waits_for_the_time_its_predecessor_takes_at_the_pacing_rate() {
+    let (mut pair, _) = Pair::fixed(&TransportConfig { pacing: Pacing::On, ..config() }, 100, 50);
+    let rate = pair.sender.connection().pacing_rate;
+    assert_eq!(rate, 10 * 1_448 * 2 * 25);
+    pair.write_forever();
+    pair.run_until(at(39));
+    let times: Vec<u64> = pair.sent.iter().map(|sent| sent.at.since(START).as_nanos()).collect();
+    assert_eq!(times[..10], [0; 10], "the first ten leave at once");
+    let gap = 2 * 1_448 * 1_000_000_000 / rate;
+    assert_eq!(times.len(), 10 + 2 * 9);
+    for (n, burst) in times[10..].chunks(2).enumerate() {
+        assert_eq!(burst, [(n as u64 + 1) * gap; 2]);
+    }
+}
+
+#[test]
+fn in_avoidance_the_pacing_rate_is_a_fifth_above_a_window_per_round_trip() {
+    for pacing in [Pacing::Auto, Pacing::On] {
+        let (mut pair, _) = Pair::fixed(&TransportConfig { pacing, ack_every: 1, ..config() }, 30, 15);
+        pair.sender.connection.ssthresh = 15;
+        pair.write_forever();
+        pair.run_until(at(2_000));
+        let expected = 30 * 1_448 * 25 * 6 / 5;
+        let rate = pair.sender.connection().pacing_rate;
+        assert!(rate.abs_diff(expected) <= expected / 1_000, "{rate} instead of {expected}");
+        pair.sender.connection.ssthresh = 1_000;
+        pair.run_until(at(2_050));
+        let rate = pair.sender.connection().pacing_rate;
+        assert!(rate.abs_diff(expected * 5 / 3) <= expected / 1_000, "twice the window in slow start: {rate}");
+    }
+}
+
+#[test]
+fn without_pacing_a_window_leaves_at_once() {
+    for pacing in [Pacing::Auto, Pacing::Off] {
+        let mut script = Scripted::new(TransportConfig { pacing, ..config() }, 100, 50);
+        assert_eq!(script.write(1_000).len(), 100);
+    }
+}
+
+#[test]
+fn an_idle_pacer_gives_credit_for_half_a_burst_at_most() {
+    let mut script = Scripted::new(TransportConfig { pacing: Pacing::On, ..config() }, 20, 10);
+    script.write(10);
+    script.advance_to(at(90));
+    script.ack(at(100), 10, &[]);
+    // The tenth segment's burst was over long ago: the next may be half a burst time early.
+    script.sender.write(script.now, 4, MSS);
+    assert_eq!(script.send(), [10, 11]);
+    let whole = 2 * 1_448 * 1_000_000_000 / script.connection().pacing_rate;
+    let wait = script.connection().next_departure.since(script.now).as_nanos();
+    assert_eq!(wait, whole - whole / 2);
+    assert_eq!(script.advance_to(script.now + Duration::from_nanos(wait)), [12, 13]);
+}
+
+// Bursts
+
+#[test]
+fn burst_sizes_are_a_millisecond_of_the_pacing_rate_between_two_segments_and_64_kb() {
+    let mut script = Scripted::new(config(), 10, 5);
+    let mut burst = |megabits: f64, min_rtt_us: u32| {
+        script.sender.connection.pacing_rate = (megabits * 125_000.0) as u64;
+        script.sender.connection.min_rtt_us = min_rtt_us;
+        script.sender.max_burst()
+    };
+    let bursts = [1.0, 35.5, 50.0, 100.0, 200.0, 500.0, 534.0, 5_000.0].map(|megabits| burst(megabits, 40_000));
+    assert_eq!(bursts, [2, 2, 4, 8, 16, 42, 45, 45]);
+    // Short paths: 64 kB below 512 us, halved with every further 512 us.
+    let short = [300, 600, 1_100, 6_000].map(|min_rtt_us| burst(1.0, min_rtt_us));
+    assert_eq!(short, [45, 22, 11, 2]);
+}
+
+#[test]
+fn a_burst_is_at_most_half_of_the_window() {
+    let mut script = Scripted::new(config(), 10, 5);
+    script.sender.connection.pacing_rate = 1 << 40;
+    let (size, _) = script.sender_burst(100);
+    assert_eq!(size, 5);
+}
+
+impl Scripted {
+    /// Writes and gives the size of the first burst and of all together.
+    fn sender_burst(&mut self, segments: u32) -> (u32, u32) {
+        self.sender.write(self.now, segments, MSS);
+        let first = self.sender.poll_transmit(self.now).map_or(0, |_| self.sender.connection.packets_out);
+        self.send();
+        (first, self.sender.connection.packets_out)
+    }
+}
+
+/// The size of the first answer after the one to the first ACK, when ACKs of two segments come 0.1 ms apart.
+fn first_answer_to_an_ack_train(tso_win_divisor: u32) -> usize {
+    let mut script = Scripted::new(TransportConfig { tso_win_divisor, pacing_shift: 6, ..config() }, 60, 30);
+    script.write(1_000);
+    assert_eq!(script.ack(at(100), 2, &[]).len(), 2);
+    assert!(script.sender.max_burst() > 12);
+    let answers = (1..20).map(|n| script.ack(at(100) + Duration::from_micros(100 * n), 2 + 2 * n as u32, &[]).len());
+    answers.into_iter().find(|&size| size > 0).unwrap()
+}
+
+#[test]
+fn during_an_ack_train_a_burst_is_deferred_until_it_is_worth_sending() {
+    assert_eq!(first_answer_to_an_ack_train(6), 10, "a sixth of the window");
+    assert_eq!(first_answer_to_an_ack_train(10), 6, "a tenth of the window");
+    assert_eq!(first_answer_to_an_ack_train(0), 4, "more than three segments");
+}
+
+// Small queues
+
+#[test]
+fn small_queues_keep_a_millisecond_of_data_in_the_host() {
+    let most_queued = |pacing_shift| {
+        let (mut pair, _) = Pair::fixed(&TransportConfig { pacing_shift, ..wire() }, 520, 260);
+        pair.sender.connection.ssthresh = 260;
+        // 100 Mbit/s.
+        pair.service = Duration::from_micros(120);
+        pair.write_forever();
+        pair.run_until(at(1_000));
+        let warm = pair.sent.len();
+        pair.most_queued = 0;
+        pair.run_until(at(2_000));
+        let rate = pair.sender.connection().pacing_rate;
+        assert!(pair.sent.len() - warm > 8_200, "the link stays full: {}", pair.sent.len() - warm);
+        let burst = u64::from(pair.sender.max_burst()) * 1_448 + 784;
+        let limit = (2 * burst).max(rate >> pacing_shift) + burst;
+        (pair.most_queued, limit)
+    };
+    let (default, default_limit) = most_queued(10);
+    let (wifi, wifi_limit) = most_queued(8);
+    assert!(default <= default_limit, "{default} B exceed {default_limit} B");
+    assert!(wifi <= wifi_limit, "{wifi} B exceed {wifi_limit} B");
+    assert!(wifi > 3 * default, "{default} B and {wifi} B");
+    assert!(default < 520 * 1_448 / 8, "the window would let {default} B wait");
+}
+
+#[test]
+fn with_immediate_completion_the_host_queue_never_limits() {
+    let (mut pair, _) = Pair::fixed(&config(), 380, 190);
+    pair.service = Duration::from_micros(120);
+    pair.write_forever();
+    pair.run_until(at(1));
+    assert_eq!(pair.sent.len(), 380);
+}
+
+// Receive window, end of data
+
+#[test]
+fn a_small_receive_window_limits_what_is_outstanding() {
+    let mut pair = Pair::new(&TransportConfig { receive_window: 8 * 1_448, ..config() }, reno());
+    pair.write_at(START, 500, MSS);
+    pair.run_to_completion(ms(10_000));
+    let mut acked = 0;
+    let mut heard = pair.heard.iter().peekable();
+    for sent in &pair.sent {
+        while let Some(ack) = heard.next_if(|heard| heard.at <= sent.at) {
+            acked = acked.max(ack.ack.ack);
+        }
+        assert!(sent.segment.seq < acked + 8);
+    }
+    assert_eq!(pair.received().0, 500);
+    assert!(pair.sender.connection().cwnd <= 16, "unused window does not grow");
+}
+
+#[test]
+fn an_autotuning_receiver_limits_the_first_flight_to_the_window_of_the_handshake() {
+    let (mut pair, _) = Pair::fixed(&TransportConfig { receive_autotuning: true, ..config() }, 400, 200);
+    pair.write_at(START, 5_000, MSS);
+    pair.run_until(at(39));
+    assert_eq!(pair.sent.len(), 45);
+    pair.run_to_completion(ms(10_000));
+    assert_eq!(pair.received().0, 5_000);
+}
+
+#[test]
+fn the_last_segment_of_a_stream_is_short_also_when_it_is_sent_again() {
+    let (mut pair, _) = Pair::fixed(&config(), 10, 5);
+    pair.drop(&[(24, 1)]);
+    pair.write_at(START, 25, 100);
+    pair.run_to_completion(ms(5_000));
+    assert_eq!(pair.received(), (25, 24 * 1_448 + 100));
+    for sent in &pair.sent {
+        assert_eq!(sent.segment.len, if sent.segment.seq == 24 { 100 } else { MSS });
+    }
+    assert_eq!(pair.sender.stats().sent_bytes, 24 * 1_448 + 2 * 100);
+}
+
+#[test]
+fn a_segment_of_one_byte_travels() {
+    let (mut pair, _) = Pair::fixed(&config(), 10, 5);
+    pair.write_at(START, 1, 1);
+    pair.run_to_completion(ms(5_000));
+    assert_eq!(pair.received(), (1, 1));
+    assert_eq!(pair.sender.next_timer(), Time::NEVER);
+}
+
+#[test]
+fn closing_in_the_middle_sends_nothing_new_but_repairs_what_was_sent() {
+    let (mut pair, _) = Pair::fixed(&config(), 20, 10);
+    pair.service = ms(1);
+    pair.drop(&[(190, 1), (199, 1)]);
+    pair.write_forever();
+    pair.run_until(at(420));
+    pair.sender.close();
+    let sent = pair.sender.connection().snd_nxt;
+    assert!(!pair.sender.is_idle() && pair.sender.unsent_segments() == 0);
+    pair.run_to_completion(ms(5_000));
+    assert_eq!((pair.sender.connection().snd_una, pair.received().0), (sent, sent));
+    assert_eq!(pair.retransmitted(), [190, 199]);
+}
+
+// Window validation and idle time
+
+#[test]
+fn idle_time_halves_the_window_once_per_timeout() {
+    let mut script = Scripted::new(config(), 80, 40);
+    script.write(80);
+    script.ack(at(100), 80, &[]);
+    script.sender.connection.ssthresh = 20;
+    script.now = at(1_000);
+    assert_eq!(script.write(1_000).len(), 10);
+    assert_eq!((script.connection().cwnd, script.connection().ssthresh), (10, 60));
+    assert_eq!(script.calls.count(Call::Event(Event::CwndRestart)), 1);
+}
+
+#[test]
+fn idle_time_shorter_than_a_timeout_or_with_the_option_off_changes_nothing() {
+    for (slow_start_after_idle, millis) in [(true, 299), (false, 5_000)] {
+        let mut script = Scripted::new(TransportConfig { slow_start_after_idle, ..config() }, 80, 40);
+        script.write(80);
+        script.ack(at(100), 80, &[]);
+        script.now = at(millis);
+        assert_eq!(script.write(1_000).len(), 80);
+        assert_eq!(script.connection().ssthresh, Connection::INFINITE_SSTHRESH);
+    }
+}
+
+#[test]
+fn a_slow_application_does_not_grow_the_window_beyond_twice_its_use() {
+    let mut pair = Pair::new(&TransportConfig { initial_cwnd: 2, ..config() }, reno());
+    // A megabit per second.
+    for n in 0..800 {
+        pair.write_at(START + Duration::from_micros(11_584 * n), 1, MSS);
+    }
+    pair.run_to_completion(ms(60_000));
+    let most_out = 8;
+    let cwnds: Vec<u32> = pair.heard.iter().map(|heard| heard.cwnd).collect();
+    let last = cwnds[cwnds.len() - 1];
+    assert!((4..=2 * most_out).contains(&last), "{last}");
+    assert_eq!(cwnds[100], last, "no growth after the start");
+    assert_eq!(pair.sender.connection().ca_state, CaState::Open);
+}
+
+#[test]
+fn a_window_unused_for_longer_than_a_timeout_decays_towards_its_use() {
+    let mut script = Scripted::new(config(), 80, 40);
+    script.sender.connection.ssthresh = 30;
+    script.write(20);
+    script.ack(at(100), 20, &[]);
+    script.now = at(250);
+    script.write(5);
+    assert_eq!(script.connection().cwnd, 80);
+    script.now = at(420);
+    script.write(5);
+    assert_eq!((script.connection().cwnd, script.connection().ssthresh), ((80 + 20) / 2, 60));
+}

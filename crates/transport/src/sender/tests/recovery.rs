@@ -427,9 +427,7 @@ fn an_echo_older_than_the_retransmission_takes_a_timeout_back_at_once() {
 #[test]
 fn a_delay_spike_costs_one_probe_and_one_retransmission_and_no_window() {
     let (mut pair, _) = Pair::fixed(&config(), 10, 5);
-    pair.data_fate(|sent| {
-        if sent.at >= at(200) { Fate::HoldUntil(at(800)) } else { Fate::Deliver }
-    });
+    pair.data_fate(|sent| if sent.at >= at(200) { Fate::HoldUntil(at(800)) } else { Fate::Deliver });
     pair.write_at(START, 400, MSS);
     pair.run_to_completion(ms(20_000));
     let stats = pair.sender.stats();
