@@ -1,0 +1,124 @@
+//! CUBIC on a simulated path: its response to loss, its start, and how it lives with Reno and with itself.
+
+use crate::lab::{Run, assert_between, assert_near, mean, run};
+
+/// Mean window of a flow alone under independent losses, over two seeds, after a ninth of the time.
+fn window_under_loss(cc: &str, rtt_ms: u32, loss: f64, seconds: u32) -> f64 {
+    let warmup = seconds / 9;
+    let window = |seed: u32| {
+        run(&format!(
+            r#"
+            duration = "{seconds}s"
+            warmup = "{warmup}s"
+            seed = {seed}
+            record.series = false
+            path = {{ rate = "1gbit", rtt = "{rtt_ms}ms", loss = {loss} }}
+            flows = [{{ cc = "{cc}" }}]
+            "#
+        ))
+        .mean_window(0)
+    };
+    mean(&[window(1), window(2)])
+}
+
+/// W = 1.054 (RTT/p)^¾, derived for periodic loss. Fewer than 200 random losses a seed give the mean to some 10 %.
+#[test]
+fn the_window_follows_the_cubic_law_on_long_paths() {
+    for (rtt_ms, loss, seconds) in [(400, 1e-3, 900), (100, 1e-4, 700)] {
+        let expected = 1.054 * (f64::from(rtt_ms) * 1e-3 / loss).powf(0.75);
+        let window = window_under_loss("cubic", rtt_ms, loss, seconds);
+        assert_near(&format!("window at {rtt_ms} ms and a loss of {loss}"), window, expected, 0.2);
+        assert!(window > 1.3 * (1.5 / loss).sqrt(), "this is Reno's region");
+    }
+}
+
+/// Below the crossing of the two laws CUBIC grows as Reno does.
+#[test]
+fn the_window_follows_renos_law_on_short_paths() {
+    let window = window_under_loss("cubic", 10, 1e-3, 63);
+    assert_near("window", window, (1.5f64 / 1e-3).sqrt(), 0.12);
+}
+
+/// Round-trip times of 20 and 200 ms on a fast path: CUBIC's growth depends on time, Reno's on round trips.
+#[test]
+fn unequal_round_trip_times_are_much_fairer_than_with_reno() {
+    let ratio = |cc: &str| {
+        let run = run(&format!(
+            r#"
+            duration = "100s"
+            warmup = "40s"
+            record.series = false
+            path = {{ rate = "100mbit", rtt = "20ms", buffer = "20ms" }}
+            flows = [{{ cc = "{cc}" }}, {{ cc = "{cc}", rtt = "200ms" }}]
+            "#
+        ));
+        run.flow("goodput_mbps", 0) / run.flow("goodput_mbps", 1)
+    };
+    let (cubic, reno) = (ratio("cubic"), ratio("reno"));
+    assert_between("CUBIC's ratio", cubic, 1.0..=10.0);
+    assert!(reno > 2.0 * cubic, "reno {reno}, cubic {cubic}");
+}
+
+#[test]
+fn on_a_short_slow_path_cubic_takes_no_more_than_reno_leaves() {
+    let run = run(r#"
+        duration = "200s"
+        warmup = "30s"
+        record.series = false
+        path = { rate = "10mbit", rtt = "20ms", buffer = "2bdp" }
+        flows = [{ cc = "cubic" }, { cc = "reno" }]
+        "#);
+    let goodput = run.flows("goodput_mbps");
+    let fair = (goodput[0] + goodput[1]) / 2.0;
+    assert_near("CUBIC's share of a fair share", goodput[0] / fair, 1.0, 0.25);
+}
+
+/// The first seconds of a flow on 100 Mbit/s and 50 ms with a deep buffer. The BDP is 417 packets.
+fn start(cc: &str, pacing: &str) -> Run {
+    run(&format!(
+        r#"
+        duration = "2s"
+        record.interval = "1ms"
+        transport.pacing = "{pacing}"
+        path = {{ rate = "100mbit", rtt = "50ms", buffer = "4bdp" }}
+        flows = [{{ cc = {cc} }}]
+        "#
+    ))
+}
+
+/// The row of the series after which HyStart had ended slow start.
+fn hystart_exit(run: &Run) -> usize {
+    let found = run.series(0).number("cc_hystart_found").iter().position(|&found| found == 1.0);
+    found.expect("HyStart did not end slow start")
+}
+
+#[test]
+fn hystart_leaves_slow_start_by_delay_before_the_queue_overflows() {
+    let run = start(r#"{ name = "cubic", hystart_detect = "delay" }"#, "auto");
+    let exit = hystart_exit(&run);
+    let series = run.series(0);
+    let queueing = series.number("rtt_ms")[exit] - series.number("min_rtt_ms")[exit];
+    assert!(queueing > 50.0 / 8.0, "left at a queueing delay of {queueing} ms");
+    assert_eq!(series.number("cwnd")[exit], series.number("ssthresh")[exit], "slow start is over, the window stays");
+    assert_eq!(run.link("drops_total", 0), 0.0);
+
+    let without = start(r#"{ name = "cubic", hystart = false }"#, "auto");
+    assert!(without.link("drops_total", 0) > 100.0, "slow start alone overflows this queue");
+}
+
+/// Without pacing, a train of ACKs as long as half the round trip ends slow start: the flight that caused it was more
+/// than half a BDP, the one before was not.
+#[test]
+fn an_unpaced_ack_train_ends_slow_start_at_a_flight_of_half_a_bdp() {
+    let run = start(r#"{ name = "cubic", hystart_detect = "train" }"#, "off");
+    let exit = hystart_exit(&run);
+    let series = run.series(0);
+    let (cwnd, t) = (series.number("cwnd"), &series.t);
+    let half_bdp = 100e6 * 0.05 / 12_000.0 / 2.0;
+    // Half a BDP of ACKs since the round began have added as many segments.
+    let flight = cwnd[exit] - half_bdp;
+    assert_between("flight", flight, half_bdp..=2.0 * half_bdp);
+    let round_before = cwnd[series.rows(0.0..t[exit] - 0.075).end - 1];
+    assert!(round_before < 2.0 * half_bdp, "left too late: {round_before}");
+    assert_eq!(run.link("drops_total", 0), 0.0);
+}

@@ -1,0 +1,120 @@
+//! The same scenario gives the same bytes, wherever and however often it runs and whatever is recorded.
+
+use crate::lab::{Run, scenario};
+use dumbbell_scenario::Scenario;
+use dumbbell_sim::{Table, Values};
+
+/// Every part of the simulator that draws random numbers or holds state between events: both directions, loss of both
+/// kinds, jitter, reordering, CoDel, finite flows, paced applications, late starts and early stops.
+const MIXED: &str = r#"
+    duration = "20s"
+    seed = 7
+    record.interval = "10ms"
+
+    [path]
+    rate = "20mbit"
+    rtt = "40ms"
+    buffer = "1bdp"
+    loss = { kind = "gilbert-elliott", p = "0.1%", r = "30%" }
+    jitter = { amount = "1ms", distribution = "normal", correlation = "25%" }
+    reorder = { probability = "1%", gap = 5 }
+
+    [path.reverse]
+    rate = "5mbit"
+    buffer = "100packets"
+    queue = "codel"
+    loss = "0.2%"
+
+    [[flows]]
+    cc = "bbr"
+    count = 2
+    start_jitter = "500ms"
+
+    [[flows]]
+    cc = "cubic"
+    rtt = "80ms"
+
+    [[flows]]
+    cc = { name = "reno", beta = 0.7 }
+    direction = "down"
+    start = "2s"
+    stop = "15s"
+
+    [[flows]]
+    cc = "cubic"
+    count = 3
+    bytes = "700kB"
+    start = "3s"
+    stagger = "4s"
+
+    [[flows]]
+    cc = "bbr"
+    rate = "1mbit"
+    direction = "down"
+"#;
+
+/// Every bit of a table.
+fn bytes(table: &Table) -> Vec<u8> {
+    let mut bytes = Vec::new();
+    for column in &table.columns {
+        bytes.extend(column.name.as_bytes());
+        match &column.values {
+            Values::Float(values) => bytes.extend(values.iter().flat_map(|v| v.to_bits().to_le_bytes())),
+            Values::Count(values) => bytes.extend(values.iter().flat_map(|v| v.to_le_bytes())),
+            Values::Index(values) => bytes.extend(values.iter().flat_map(|v| v.to_le_bytes())),
+            Values::Text(values) => bytes.extend(values.iter().flat_map(|v| v.bytes())),
+            Values::Name(values) => bytes.extend(values.iter().flat_map(|v| v.bytes())),
+        }
+        bytes.push(0);
+    }
+    bytes
+}
+
+fn summary(scenario: &Scenario) -> Vec<u8> {
+    let output = Run::of(scenario).output;
+    [bytes(&output.flows), bytes(&output.links)].concat()
+}
+
+#[test]
+fn a_run_repeats_itself_to_the_last_bit() {
+    let scenario = scenario(MIXED);
+    let (first, second) = (Run::of(&scenario).output, Run::of(&scenario).output);
+    for (a, b) in [
+        (&first.flows, &second.flows),
+        (&first.links, &second.links),
+        (&first.series, &second.series),
+        (&first.link_series, &second.link_series),
+    ] {
+        assert!(!a.columns.is_empty());
+        assert_eq!(bytes(a), bytes(b));
+    }
+}
+
+#[test]
+fn runs_side_by_side_do_not_touch_each_other() {
+    let mixed = scenario(MIXED);
+    let alone = summary(&mixed);
+    let other = Scenario { seed: 8, ..mixed.clone() };
+    let together = std::thread::scope(|scope| {
+        let threads: Vec<_> = [&mixed, &other, &mixed, &other].map(|s| scope.spawn(move || summary(s))).into();
+        threads.into_iter().map(|thread| thread.join().unwrap()).collect::<Vec<_>>()
+    });
+    assert_eq!(together[0], alone);
+    assert_eq!(together[2], alone);
+    assert_eq!(together[1], together[3]);
+    assert_ne!(together[1], alone, "the seed changes nothing");
+}
+
+#[test]
+fn recording_changes_nothing() {
+    let recorded = scenario(MIXED);
+    let expected = summary(&recorded);
+    for interval in ["1ms", "333ms"] {
+        assert_eq!(summary(&scenario(&MIXED.replace("10ms", interval))), expected, "every {interval}");
+    }
+    let silent = scenario(&MIXED.replace("record.interval = \"10ms\"", "record.series = false"));
+    assert_eq!(summary(&silent), expected);
+    assert!(Run::of(&silent).output.series.columns.iter().all(|column| column.values == Values::Float(Vec::new())
+        || column.values == Values::Index(Vec::new())
+        || column.values == Values::Name(Vec::new())));
+}

@@ -1,0 +1,15 @@
+//! What the simulator does with whole experiments: the phenomena that the algorithms are known for, and the promises
+//! that hold in every run. Experiments are written as users write them, as TOML.
+//!
+//! Expected numbers come from formulas and independent models, with the tolerance they deserve, except in
+//! [`snapshots`], where a table of results is compared with a committed one.
+
+#![allow(clippy::unwrap_used, reason = "a test that cannot go on should stop")]
+
+mod bbr;
+mod conservation;
+mod cubic;
+mod determinism;
+mod lab;
+mod queues;
+mod reno;

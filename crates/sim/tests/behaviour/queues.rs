@@ -1,0 +1,105 @@
+//! What a flow shows of the queue it goes through.
+
+use crate::lab::{assert_near, run};
+
+#[test]
+fn reno_fills_a_drop_tail_queue_to_its_limit_and_never_beyond() {
+    for packets in [20, 50, 100] {
+        let run = run(&format!(
+            r#"
+            duration = "60s"
+            path = {{ rate = "10mbit", rtt = "50ms", buffer = "{packets}packets" }}
+            flows = [{{ cc = "reno" }}]
+            "#
+        ));
+        assert_eq!(run.link("max_queue_bytes", 0), f64::from(packets * 1_500));
+        assert!(run.link("drops_total", 0) > 0.0);
+    }
+}
+
+/// What waits is at most the limit, so that no packet is delayed by more than limit, own transmission and the rest of
+/// the packet in transmission.
+#[test]
+fn the_delay_of_a_drop_tail_queue_is_at_most_its_limit_over_the_rate() {
+    let run = run(r#"
+        duration = "60s"
+        record.interval = "1ms"
+        path = { rate = "10mbit", rtt = "50ms", buffer = "100kB" }
+        transport = { ack_every = 1 }
+        flows = [{ cc = "reno" }, { cc = "cubic" }]
+        "#);
+    let packet_ms = 1.2;
+    let largest = 50.0 + 100_000.0 * 8.0 / 10e6 * 1e3 + 2.0 * packet_ms;
+    for flow in 0..2 {
+        let seen = run.series(flow).number("rtt_ms").iter().copied().fold(0.0, f64::max);
+        assert!(seen <= largest && seen > largest - 5.0 * packet_ms, "{seen} ms of {largest} ms");
+    }
+}
+
+/// Equal limits in packets, bytes and time are equal for packets of full size.
+#[test]
+fn a_buffer_is_the_same_in_every_unit() {
+    let drops = |buffer: &str| {
+        let run = run(&format!(
+            r#"
+            duration = "30s"
+            path = {{ rate = "10mbit", rtt = "48ms", buffer = "{buffer}" }}
+            flows = [{{ cc = "reno" }}]
+            "#
+        ));
+        (run.link("drops_total", 0), run.link("max_queue_bytes", 0))
+    };
+    let packets = drops("40packets");
+    assert!(packets.0 > 0.0);
+    for buffer in ["60kB", "48ms", "1bdp"] {
+        assert_eq!(drops(buffer), packets, "{buffer}");
+    }
+}
+
+/// A saturated link is busy all the time: as many bytes leave as the rate allows, to the packet.
+#[test]
+fn a_saturated_link_delivers_exactly_its_rate() {
+    let run = run(r#"
+        duration = "30s"
+        warmup = "10s"
+        record.series = false
+        path = { rate = "12mbit", rtt = "20ms", buffer = "4bdp" }
+        flows = [{ cc = "reno", count = 2 }]
+        "#);
+    assert_near("throughput", run.link("throughput_mbps", 0), 12.0, 1.0 / 20_000.0);
+    let flows: f64 = run.flows("throughput_mbps").iter().sum();
+    assert_near("flows' throughput", flows, 12.0, 1.0 / 20_000.0);
+}
+
+/// One opportunity of 1500 bytes a millisecond is 12 Mbit/s.
+#[test]
+fn a_trace_of_one_packet_a_millisecond_carries_12_mbit_per_second() {
+    let run = run(r#"
+        duration = "20s"
+        warmup = "5s"
+        record.series = false
+        path = { trace = [1, 2, 3, 4, 5, 6, 7, 8, 9, 10], rtt = "40ms", buffer = "200packets" }
+        flows = [{ cc = "cubic" }]
+        "#);
+    assert_near("throughput", run.link("throughput_mbps", 0), 12.0, 1.0 / 15_000.0);
+}
+
+/// CoDel keeps the standing queue of a Reno flow near its target of 5 ms where drop-tail keeps it near the limit.
+#[test]
+fn codel_keeps_the_standing_queue_near_its_target() {
+    let mean_queue_ms = |queue: &str| {
+        let run = run(&format!(
+            r#"
+            duration = "60s"
+            warmup = "20s"
+            record.series = false
+            path = {{ rate = "10mbit", rtt = "50ms", buffer = "200packets", queue = "{queue}" }}
+            flows = [{{ cc = "reno" }}]
+            "#
+        ));
+        run.link("mean_queue_bytes", 0) * 8.0 / 10e3
+    };
+    let (codel, fifo) = (mean_queue_ms("codel"), mean_queue_ms("fifo"));
+    assert!(codel < 10.0, "CoDel's queue is {codel} ms");
+    assert!(fifo > 100.0, "drop-tail's queue is {fifo} ms");
+}
