@@ -13,3 +13,4 @@ mod determinism;
 mod lab;
 mod queues;
 mod reno;
+mod snapshots;
