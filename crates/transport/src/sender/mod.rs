@@ -370,6 +370,7 @@ impl Sender {
             // Overtaken by a later ACK: no duplicate, but what it reports selectively may be news.
             if ack.sack_count > 0 {
                 self.run_state_machine(prior_una, 0, &mut news, ack);
+                self.sample.interval_us = -1;
             }
             return;
         }

@@ -247,7 +247,6 @@ pub struct Heard {
     pub ack: Ack,
     pub sample: RateSample,
     pub cwnd: u32,
-    pub state: CaState,
     pub delivered: u64,
 }
 
@@ -421,7 +420,6 @@ impl Pair {
             ack,
             sample: *self.sender.last_sample(),
             cwnd: connection.cwnd,
-            state: connection.ca_state,
             delivered: connection.delivered,
         });
     }

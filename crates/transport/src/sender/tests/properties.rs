@@ -9,6 +9,7 @@ use crate::{Completion, Pacing, TransportConfig};
 use dumbbell_cc::registry;
 use dumbbell_units::{Duration, Rng};
 use proptest::prelude::*;
+use proptest::test_runner::RngSeed;
 use serde_json::Map;
 
 /// What befalls the packets of one direction, one after the other; those that come later arrive.
@@ -108,7 +109,7 @@ fn transfer(
     pair.ack_fate(move |_, _| acks(false));
     let mut time = START;
     for (index, &(pause_ms, segments)) in writes.iter().enumerate() {
-        time = time + ms(pause_ms);
+        time += ms(pause_ms);
         pair.write_at(time, segments, if index + 1 == writes.len() { 700 } else { MSS });
     }
     pair.run_to_completion(Duration::from_secs(20_000));
@@ -119,7 +120,9 @@ fn transfer(
 }
 
 proptest! {
-    #![proptest_config(ProptestConfig { cases: 400, failure_persistence: None, ..ProptestConfig::default() })]
+    #![proptest_config(ProptestConfig {
+        cases: 250, failure_persistence: None, rng_seed: RngSeed::Fixed(1), ..ProptestConfig::default()
+    })]
 
     #[test]
     fn everything_written_arrives_once_in_order_and_the_counters_agree(
