@@ -1,7 +1,7 @@
 """The ``dumbbell`` command.
 
-Standard output carries results, standard error everything else. Exit status: 0 done, 1 a claim of a reproduced study
-does not hold, 2 wrong input or unwritable output (a message, nothing written), 130 interrupted.
+Standard output carries results, standard error everything else. Exit status: 0 done (a claim of a study that turns out
+not to hold is a result), 2 wrong input or unwritable output (a message, nothing written), 130 interrupted.
 """
 
 from __future__ import annotations
@@ -192,26 +192,64 @@ def cc_show(
 
 @app.command()
 def reproduce(
-    study: Annotated[str | None, typer.Argument(help="Such as rebbr/fig1; none lists them.")] = None,
-    out: Out = None,
+    study: Annotated[
+        str | None, typer.Argument(help="A study such as rebbr, or a part of it such as rebbr/fig1; none lists them.")
+    ] = None,
+    out: Annotated[
+        Path | None,
+        typer.Option(help="Directory for tables and figures; default out/STUDY, or out/STUDY/PART for a part."),
+    ] = None,
     jobs: Jobs = None,
-    repeat: Repeat = None,
+    repeat: Annotated[
+        int | None, typer.Option(min=1, help="Seeds of each point; default the study's own number.")
+    ] = None,
     traces: Annotated[
         Path | None, typer.Option(envvar="DUMBBELL_TRACES", help="Directory with the study's cellular traces.")
     ] = None,
+    quick: Annotated[
+        bool, typer.Option("--quick", help="A few seconds of each run, one seed: a check, no result.")
+    ] = False,
+    list_: Annotated[bool, typer.Option("--list", help="List the studies and their parts.")] = False,
+    claims: Annotated[
+        bool, typer.Option("--claims", help="Only the claims: judged for a study, otherwise the list of all.")
+    ] = False,
+    as_json: Annotated[
+        bool, typer.Option("--json", help="Print one JSON object: every table and every claim.")
+    ] = False,
+    html: Annotated[bool, typer.Option("--html", help="Also write the study as one HTML page.")] = False,
 ) -> None:
-    """Repeat a published study: our numbers beside theirs, its figure, and whether each claim holds."""
-    from dumbbell import papers
+    """Repeat a published study: our numbers beside theirs, its figures, and whether each claim holds.
 
-    if study is None:
-        for name, entry in papers.STUDIES.items():
-            typer.echo(f"{name:<16} {entry.title}")
+    A claim holds, fails, or depends on a choice that the study leaves open; finding out that it fails is no error.
+    """
+    from dumbbell import papers
+    from dumbbell.papers import output, text
+    from dumbbell.papers import traces as recordings
+
+    if study is None or list_:
+        (text.claims if claims else text.listing)(papers.studies())
         return
-    if study not in papers.STUDIES:
-        _fail(f"unknown study `{study}`; there are: {', '.join(papers.STUDIES) or 'none yet'}")
-    options = papers.Options(out=out or Path("out") / study, jobs=jobs, repeat=repeat, traces=traces)
-    if not papers.STUDIES[study].load()(options):
-        raise typer.Exit(1)
+    try:
+        paper, parts = papers.find(study)
+        folder = out or Path("out") / study.strip("/")
+        reports, pictures = [], []
+        for part in parts:
+            target = folder / part.name if len(parts) > 1 else folder
+            done = part.run(papers.Options(target, jobs, repeat, traces, quick))
+            pictures += output.write(done, target)
+            reports.append(done)
+            if not as_json:
+                text.report(done, only_claims=claims)
+    except (papers.UnknownStudyError, recordings.MissingTraceError) as error:
+        _fail(str(error.args[0]))
+    if html:
+        pictures.append(output.write_page(paper, reports, folder))
+    if as_json:
+        _print_json({"study": paper.name, "reference": paper.reference, "parts": [one.to_json() for one in reports]})
+    else:
+        counts = ", ".join(f"{count} {verdict}" for verdict, count in text.verdicts(reports).items())
+        typer.echo(f"\nclaims: {counts}; tables and figures in {folder}")
+        _print_paths(pictures)
 
 
 def main() -> None:

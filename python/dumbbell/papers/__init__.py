@@ -1,44 +1,73 @@
 """Published studies, repeated: ``dumbbell reproduce``.
 
-A study is a module with a function that runs the study's experiments, prints our numbers beside the published ones,
-draws the figure, and returns whether every claim holds. It is registered here by name and loaded when it is asked for.
+A study is a package of this one: experiment files, the published numbers as CSV, and a module for each figure or table
+(a *part*) that runs the experiments, puts our numbers beside the published ones, draws the figure and judges every
+claim from what it measured. To add one, write the package, give it a ``STUDY`` and name it in :data:`NAMES`.
 """
 
 from __future__ import annotations
 
 import importlib
-from collections.abc import Callable
-from dataclasses import dataclass
-from pathlib import Path
-from typing import cast
+
+from dumbbell.papers.model import (
+    Cell,
+    Claim,
+    Grid,
+    Judgement,
+    Options,
+    Outcome,
+    Part,
+    Provenance,
+    Report,
+    Study,
+    Verdict,
+)
+
+__all__ = [
+    "NAMES",
+    "Cell",
+    "Claim",
+    "Grid",
+    "Judgement",
+    "Options",
+    "Outcome",
+    "Part",
+    "Provenance",
+    "Report",
+    "Study",
+    "UnknownStudyError",
+    "Verdict",
+    "find",
+    "studies",
+]
+
+NAMES: tuple[str, ...] = ("rebbr",)
+"""The studies: names of packages of this one."""
 
 
-@dataclass(frozen=True)
-class Options:
-    """What the command line says about a reproduction."""
-
-    out: Path
-    """Directory for tables and figures."""
-    jobs: int | None = None
-    """Runs at the same time; ``None`` is one a core."""
-    repeat: int | None = None
-    """Repetitions; ``None`` is the study's own number."""
-    traces: Path | None = None
-    """Directory with the study's cellular traces, if there is one."""
+class UnknownStudyError(LookupError):
+    """There is no study or part of this name; the message lists what there is."""
 
 
-@dataclass(frozen=True)
-class Study:
-    """A figure or table of a paper."""
-
-    title: str
-    module: str
-    """Module of this package with a function ``reproduce(options) -> bool``."""
-
-    def load(self) -> Callable[[Options], bool]:
-        """The study's function: whether every claim holds."""
-        return cast("Callable[[Options], bool]", importlib.import_module(f"dumbbell.papers.{self.module}").reproduce)
+def studies() -> list[Study]:
+    """All studies."""
+    return [load(name) for name in NAMES]
 
 
-STUDIES: dict[str, Study] = {}
-"""Studies by name, ``paper/figure``."""
+def load(name: str) -> Study:
+    """A study by its name in :data:`NAMES`."""
+    study = importlib.import_module(f"{__name__}.{name}").STUDY
+    assert isinstance(study, Study)
+    return study
+
+
+def find(name: str) -> tuple[Study, list[Part]]:
+    """The study ``name`` with all its parts, or the one part of ``study/part``."""
+    paper, slash, part = name.strip("/").partition("/")
+    if paper in NAMES:
+        study = load(paper)
+        chosen = [candidate for candidate in study.parts if not slash or candidate.name == part]
+        if chosen:
+            return study, chosen
+    known = [f"{study.name}/{part.name}" for study in studies() for part in study.parts]
+    raise UnknownStudyError(f"unknown study `{name}`; there are: {', '.join([*NAMES, *known])}")

@@ -1,0 +1,65 @@
+"""A study's package data: published numbers and experiment files."""
+
+from __future__ import annotations
+
+import csv
+from collections.abc import Mapping
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+from dumbbell import api
+from dumbbell.papers.model import Options
+from dumbbell.results import SweepResult
+
+
+@dataclass(frozen=True)
+class Number:
+    """A published number."""
+
+    part: str
+    case: dict[str, str]
+    """What distinguishes it: ``{"cc": "bbr", "loss": "0.01"}``."""
+    metric: str
+    value: float
+    unit: str
+    source: str
+
+
+def published(path: Path, part: str) -> list[Number]:
+    """The numbers of a part from a CSV file with the columns part, metric, value, unit, source and any others."""
+    fixed = ("part", "metric", "value", "unit", "source")
+    with path.open(encoding="utf-8", newline="") as file:
+        return [
+            Number(
+                part=row["part"],
+                case={key: value for key, value in row.items() if key not in fixed},
+                metric=row["metric"],
+                value=float(row["value"]),
+                unit=row["unit"],
+                source=row["source"],
+            )
+            for row in csv.DictReader(file)
+            if row["part"] == part
+        ]
+
+
+def run(
+    scenario: Path,
+    options: Options,
+    *,
+    set: Mapping[str, Any] | None = None,  # noqa: A002 - the name of the command line's option
+    quick: str,
+) -> SweepResult:
+    """Runs an experiment file of a study and writes the joined tables of all its runs below ``options.out``.
+
+    ``quick`` is the duration under ``options.quick``.
+    """
+    settings = dict(set or {})
+    repeat = options.repeat
+    if options.quick:
+        settings["duration"] = quick
+        repeat = repeat or 1
+    result = api.sweep(scenario, set=settings, repeat=repeat, jobs=options.jobs).collect()
+    result.write_tables(options.out / scenario.stem)
+    return result

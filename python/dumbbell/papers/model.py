@@ -1,0 +1,230 @@
+"""What a study is made of and what repeating it yields."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, Literal, TypeAlias
+
+if TYPE_CHECKING:
+    from dumbbell.plots import Picture
+    from dumbbell.results import SweepResult
+
+Verdict = Literal["holds", "fails", "depends"]
+Cell: TypeAlias = str | float | int | None
+
+
+@dataclass(frozen=True)
+class Options:
+    """What the command line says about a reproduction."""
+
+    out: Path
+    """Directory of the part's tables and figures."""
+    jobs: int | None = None
+    """Runs at the same time; ``None`` is one a core."""
+    repeat: int | None = None
+    """Repetitions; ``None`` is the study's own number."""
+    traces: Path | None = None
+    """Directory with the study's cellular traces, if there is one."""
+    quick: bool = False
+    """Runs of a few seconds, once each: shows that everything works, not what the study found."""
+
+
+@dataclass(frozen=True)
+class Claim:
+    """Something that a study says it found."""
+
+    id: str
+    statement: str
+    published: str
+    """The numbers that the study gives for it."""
+
+
+@dataclass(frozen=True)
+class Outcome:
+    """A claim put to the test under one choice of what the study leaves open."""
+
+    choice: str
+    """Such as ``unpaced``."""
+    held: int
+    """Runs in which the claim held. A study that published single runs is compared run by run."""
+    runs: int
+    ours: str
+    """Our numbers, in the terms of the claim."""
+
+    @property
+    def verdict(self) -> Verdict:
+        """``depends`` where it held in some runs only: on the seed."""
+        return "holds" if self.held == self.runs else "fails" if self.held == 0 else "depends"
+
+
+@dataclass(frozen=True)
+class Judgement:
+    """A claim and whether it holds."""
+
+    claim: Claim
+    outcomes: Sequence[Outcome]
+    """At least one; the first is the study's own set-up as far as it is known."""
+    note: str = ""
+    """The cause, where the claim does not hold plainly."""
+
+    @property
+    def verdict(self) -> Verdict:
+        """``holds`` or ``fails`` where every choice agrees, otherwise ``depends``."""
+        verdicts = {outcome.verdict for outcome in self.outcomes}
+        return verdicts.pop() if len(verdicts) == 1 else "depends"
+
+    @property
+    def ours(self) -> str:
+        """Our numbers under each choice."""
+        if len(self.outcomes) == 1:
+            return self.outcomes[0].ours
+        return "; ".join(f"{outcome.choice}: {outcome.ours}" for outcome in self.outcomes)
+
+    @property
+    def depends_on(self) -> str:
+        """Which choice gives what; empty unless the verdict is ``depends``."""
+        if self.verdict != "depends":
+            return ""
+        words = {"holds": "holds", "fails": "fails"}
+        parts = []
+        for outcome in self.outcomes:
+            word = words.get(outcome.verdict, f"holds with {outcome.held} of {outcome.runs} seeds")
+            parts.append(f"{outcome.choice}: {word}")
+        return "; ".join(parts)
+
+
+@dataclass(frozen=True)
+class Grid:
+    """A table of a report."""
+
+    name: str
+    """Stem of its file."""
+    title: str
+    columns: Sequence[str]
+    rows: Sequence[Sequence[Cell]]
+    digits: int = 2
+    """Decimals of numbers when printed."""
+
+    def records(self) -> list[dict[str, Cell]]:
+        """The rows as dictionaries."""
+        return [dict(zip(self.columns, row, strict=True)) for row in self.rows]
+
+    def text(self, cell: Cell) -> str:
+        """A cell as it is printed."""
+        if cell is None:
+            return "-"
+        return f"{cell:.{self.digits}f}" if isinstance(cell, float) else str(cell)
+
+
+@dataclass(frozen=True)
+class Provenance:
+    """What the numbers of a report come from."""
+
+    version: str
+    engine: str
+    seeds: Sequence[int]
+    runs: int
+    packets: int
+    cpu_s: float
+    scenarios: Mapping[str, str] = field(default_factory=dict)
+    """Text of each experiment file, by name."""
+
+    @classmethod
+    def of(cls, sweeps: Sequence[SweepResult], scenarios: Mapping[str, str]) -> Provenance:
+        """Sums over all runs of the sweeps."""
+        points = [point for sweep in sweeps for point in sweep.points]
+        return cls(
+            version=points[0].version,
+            engine=points[0].engine,
+            seeds=sorted({point.seed for point in points}),
+            runs=len(points),
+            packets=sum(point.packets for point in points),
+            cpu_s=sum(point.cpu_s for point in points),
+            scenarios=scenarios,
+        )
+
+
+@dataclass(frozen=True)
+class Report:
+    """What repeating a part of a study yielded."""
+
+    study: str
+    part: str
+    title: str
+    setup: Sequence[str]
+    """What was done, a sentence each."""
+    tables: Sequence[Grid]
+    pictures: Mapping[str, Picture]
+    """By stem of their files; the caption is the picture's title."""
+    judgements: Sequence[Judgement]
+    provenance: Provenance
+    caveats: Sequence[str] = ()
+    """What forbids to take this for a reproduction: a synthetic stand-in, shortened runs."""
+
+    def to_json(self) -> dict[str, Any]:
+        """The report as ``dumbbell reproduce --json`` prints it."""
+        provenance = self.provenance
+        return {
+            "part": self.part,
+            "title": self.title,
+            "caveats": list(self.caveats),
+            "setup": list(self.setup),
+            "tables": [
+                {"name": grid.name, "title": grid.title, "columns": list(grid.columns), "rows": grid.records()}
+                for grid in self.tables
+            ],
+            "claims": [
+                {
+                    "id": judgement.claim.id,
+                    "statement": judgement.claim.statement,
+                    "verdict": judgement.verdict,
+                    "ours": judgement.ours,
+                    "published": judgement.claim.published,
+                    "depends_on": judgement.depends_on,
+                    "note": judgement.note,
+                    "choices": [
+                        {
+                            "choice": outcome.choice,
+                            "verdict": outcome.verdict,
+                            "held": outcome.held,
+                            "runs": outcome.runs,
+                            "ours": outcome.ours,
+                        }
+                        for outcome in judgement.outcomes
+                    ],
+                }
+                for judgement in self.judgements
+            ],
+            "figures": sorted(self.pictures),
+            "run": {
+                "version": provenance.version,
+                "engine": provenance.engine,
+                "seeds": list(provenance.seeds),
+                "runs": provenance.runs,
+                "packets": provenance.packets,
+                "cpu_s": provenance.cpu_s,
+            },
+        }
+
+
+@dataclass(frozen=True)
+class Part:
+    """A figure or table of a study."""
+
+    name: str
+    title: str
+    claims: Sequence[Claim]
+    run: Callable[[Options], Report]
+
+
+@dataclass(frozen=True)
+class Study:
+    """A published study."""
+
+    name: str
+    title: str
+    reference: str
+    """Where it was published."""
+    parts: Sequence[Part]
