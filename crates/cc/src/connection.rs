@@ -69,6 +69,10 @@ pub struct Connection {
     pub max_packets_out: u32,
     /// Whether the window, and nothing else, held the sender back in the last window (`is_cwnd_limited`).
     pub cwnd_limited: bool,
+    /// The application has handed over no data that is not sent (`tcp_send_head` is empty).
+    pub no_unsent_data: bool,
+    /// The receive window, and nothing else, keeps the next segment back.
+    pub receive_window_full: bool,
     /// First unacknowledged position of the sequence space.
     pub snd_una: u64,
     /// Next position of the sequence space to be sent.
@@ -128,6 +132,8 @@ impl Connection {
             retrans_out: 0,
             max_packets_out: 0,
             cwnd_limited: false,
+            no_unsent_data: false,
+            receive_window_full: false,
             snd_una: 0,
             snd_nxt: 0,
             ca_state: CaState::Open,

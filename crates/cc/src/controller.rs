@@ -17,6 +17,24 @@ pub enum Event {
     EcnNoCe,
     /// A data packet arrived with a congestion mark (receiver side).
     EcnIsCe,
+    /// A tail loss probe repaired a loss that nothing else would have reported (`CA_EVENT_TLP_RECOVERY` of BBR v3's
+    /// kernel).
+    TlpRecovery {
+        /// The lost tail was sent while the application was the limit.
+        is_app_limited: bool,
+    },
+}
+
+/// What a controller wants of explicit congestion notification.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash)]
+pub enum EcnMode {
+    /// Nothing: it is not negotiated on the controller's account.
+    #[default]
+    None,
+    /// An echo until the sender confirms its reaction (RFC 3168).
+    Classic,
+    /// Every mark is echoed, and nothing else (DCTCP, RFC 8257): the share of marked packets can be counted.
+    Accurate,
 }
 
 /// What an ACK looked like to the fast path (`enum tcp_ca_ack_event_flags`).
@@ -52,6 +70,11 @@ pub trait Controller: Send {
     /// Whether this controller asks the sender to pace.
     fn wants_pacing(&self) -> bool {
         false
+    }
+
+    /// The congestion notification that this controller asks both ends to use.
+    fn ecn(&self) -> EcnMode {
+        EcnMode::None
     }
 
     /// The slow-start threshold for the reduction that is about to begin (CWR, Recovery or Loss).

@@ -130,9 +130,16 @@ pub trait ParameterSet: Default + Serialize + DeserializeOwned + schemars::JsonS
 /// The `key` that is wrong (empty when the whole table is) and why.
 pub(crate) type ReadError = (String, String);
 
-/// Defaults with `overrides` on top.
-pub(crate) fn read<P: ParameterSet>(overrides: &Map<String, Value>) -> Result<P, ReadError> {
-    let known = to_map(&P::default());
+/// Defaults with `preset` on top, and `overrides` on top of that.
+pub(crate) fn read<P: ParameterSet>(
+    preset: &Map<String, Value>,
+    overrides: &Map<String, Value>,
+) -> Result<P, ReadError> {
+    let whole = |message: String| (String::new(), message);
+    let parse = |table: Map<String, Value>| {
+        serde_json::from_value::<P>(Value::Object(table)).map_err(|error| whole(error.to_string()))
+    };
+    let known = to_map(&parse(preset.clone())?);
     for (key, value) in overrides {
         if !known.contains_key(key) {
             return Err((key.clone(), unknown_key(key, &known)));
@@ -143,9 +150,9 @@ pub(crate) fn read<P: ParameterSet>(overrides: &Map<String, Value>) -> Result<P,
             return Err((key.clone(), format!("`{key} = {value}`: {error} (the default is {})", known[key])));
         }
     }
-    let whole = |message: String| (String::new(), message);
-    let parameters: P =
-        serde_json::from_value(Value::Object(overrides.clone())).map_err(|error| whole(error.to_string()))?;
+    let mut all = preset.clone();
+    all.extend(overrides.clone());
+    let parameters = parse(all)?;
     parameters.validate().map_err(|Invalid { key, allowed }| {
         let value = overrides.get(key).unwrap_or(&known[key]);
         (key.to_owned(), format!("`{key} = {value}`: {allowed}"))

@@ -1,14 +1,20 @@
-//! Every algorithm by name. A new controller is one file and one entry of `ALGORITHMS`.
+//! Every algorithm and every published variant by name.
+//!
+//! A new algorithm is one file and one entry of `ALGORITHMS`; a new variant of one is an entry of `presets.toml`.
 
 use crate::Controller;
 use crate::bbr1::{self, Bbr1};
+use crate::bbr2::{self, Bbr2};
 use crate::cubic::{self, Cubic};
 use crate::parameters::{self, ParameterSet};
+use crate::presets::{Preset, presets};
 use crate::reno::{self, Reno};
 use dumbbell_units::Rng;
 use serde_json::{Map, Value};
+use std::sync::LazyLock;
 
-/// One registered algorithm.
+/// One registered algorithm or variant.
+#[derive(Clone)]
 pub struct Algorithm {
     /// The name an experiment file uses, for example `bbr`.
     pub name: &'static str,
@@ -18,13 +24,55 @@ pub struct Algorithm {
     pub summary: &'static str,
     /// Where it is defined.
     pub source: &'static str,
+    /// For a variant: the algorithm or variant it starts from.
+    pub base: Option<&'static str>,
+    /// For a variant: the parameters that differ from its base, and their values.
+    pub overrides: Map<String, Value>,
+    /// All parameters that differ from the algorithm's own defaults.
+    preset: Map<String, Value>,
     schema: fn() -> schemars::Schema,
     resolve: Resolve,
     build: Build,
 }
 
-type Resolve = fn(&Map<String, Value>) -> Result<Map<String, Value>, parameters::ReadError>;
-type Build = fn(&Map<String, Value>, Rng) -> Result<Box<dyn Controller>, parameters::ReadError>;
+type Resolve = fn(&Map<String, Value>, &Map<String, Value>) -> Result<Map<String, Value>, parameters::ReadError>;
+type Build = fn(&Algorithm, &Map<String, Value>, Rng) -> Result<Box<dyn Controller>, parameters::ReadError>;
+
+impl Algorithm {
+    /// An algorithm with code of its own.
+    fn new<P: ParameterSet>([name, exact_name, summary, source]: [&'static str; 4], build: Build) -> Algorithm {
+        Algorithm {
+            name,
+            exact_name,
+            summary,
+            source,
+            base: None,
+            overrides: Map::new(),
+            preset: Map::new(),
+            schema: || schemars::schema_for!(P),
+            resolve: |preset, overrides| parameters::read::<P>(preset, overrides).map(|p| parameters::to_map(&p)),
+            build,
+        }
+    }
+
+    /// A variant of this algorithm or variant.
+    fn variant(&self, preset: Preset) -> Algorithm {
+        // Once per process: names live as long as it does.
+        let leak = |text: String| -> &'static str { text.leak() };
+        let mut all = self.preset.clone();
+        all.extend(preset.overrides.clone());
+        Algorithm {
+            name: leak(preset.name),
+            exact_name: leak(preset.exact_name),
+            summary: leak(preset.summary),
+            source: leak(preset.source),
+            base: Some(self.name),
+            overrides: preset.overrides,
+            preset: all,
+            ..self.clone()
+        }
+    }
+}
 
 /// Why a controller could not be built.
 #[derive(Debug, thiserror::Error)]
@@ -45,42 +93,62 @@ pub enum BuildError {
     },
 }
 
-static ALGORITHMS: [Algorithm; 3] = [
-    Algorithm {
-        name: "bbr",
-        exact_name: Bbr1::NAME,
-        summary: "BBR version 1: paces at the estimated bandwidth and bounds the window by the estimated BDP",
-        source: "Linux 6.18, net/ipv4/tcp_bbr.c; Cardwell et al., BBR: Congestion-Based Congestion Control, 2016",
-        schema: schema::<bbr1::Parameters>,
-        resolve: resolve::<bbr1::Parameters>,
-        build: |overrides, rng| Ok(Box::new(Bbr1::new(parameters::read(overrides)?, rng))),
-    },
-    Algorithm {
-        name: "cubic",
-        exact_name: Cubic::NAME,
-        summary: "CUBIC: the window follows a cubic function of the time since the last loss; HyStart ends slow start",
-        source: "Linux 6.18, net/ipv4/tcp_cubic.c; RFC 9438",
-        schema: schema::<cubic::Parameters>,
-        resolve: resolve::<cubic::Parameters>,
-        build: |overrides, _| Ok(Box::new(Cubic::new(parameters::read(overrides)?))),
-    },
-    Algorithm {
-        name: "reno",
-        exact_name: Reno::NAME,
-        summary: "Reno: one packet more per round trip, half the window less per loss",
-        source: "Linux 6.18, net/ipv4/tcp_cong.c; RFC 5681",
-        schema: schema::<reno::Parameters>,
-        resolve: resolve::<reno::Parameters>,
-        build: |overrides, _| Ok(Box::new(Reno::new(parameters::read(overrides)?))),
-    },
-];
+static ALGORITHMS: LazyLock<Vec<Algorithm>> = LazyLock::new(|| {
+    let mut algorithms = vec![
+        Algorithm::new::<bbr1::Parameters>(
+            [
+                "bbr",
+                Bbr1::NAME,
+                "BBR version 1: paces at the estimated bandwidth and bounds the window by the estimated BDP",
+                "Linux 6.18, net/ipv4/tcp_bbr.c; Cardwell et al., BBR: Congestion-Based Congestion Control, 2016",
+            ],
+            |a, overrides, rng| {
+                Ok(Box::new(Bbr1::new(parameters::read(&a.preset, overrides)?, rng).named(a.exact_name)))
+            },
+        ),
+        Algorithm::new::<bbr2::Parameters>(
+            [
+                "bbr2",
+                Bbr2::NAME,
+                "BBR version 2: bounds the amount in flight by what it found to be safe, and probes every few seconds",
+                "google/bbr v2alpha, net/ipv4/tcp_bbr2.c, commit 8d11b540",
+            ],
+            |a, overrides, rng| {
+                Ok(Box::new(Bbr2::new(parameters::read(&a.preset, overrides)?, rng).named(a.exact_name)))
+            },
+        ),
+        Algorithm::new::<cubic::Parameters>(
+            [
+                "cubic",
+                Cubic::NAME,
+                "CUBIC: the window follows a cubic function of the time since the last loss; HyStart ends slow start",
+                "Linux 6.18, net/ipv4/tcp_cubic.c; RFC 9438",
+            ],
+            |a, overrides, _| Ok(Box::new(Cubic::new(parameters::read(&a.preset, overrides)?))),
+        ),
+        Algorithm::new::<reno::Parameters>(
+            [
+                "reno",
+                Reno::NAME,
+                "Reno: one packet more per round trip, half the window less per loss",
+                "Linux 6.18, net/ipv4/tcp_cong.c; RFC 5681",
+            ],
+            |a, overrides, _| Ok(Box::new(Reno::new(parameters::read(&a.preset, overrides)?))),
+        ),
+    ];
+    for preset in presets() {
+        let base = algorithms.iter().find(|base| base.name == preset.base).cloned();
+        algorithms.extend(base.map(|base| base.variant(preset)));
+    }
+    algorithms
+});
 
-/// All algorithms, in the order of the documentation.
+/// All algorithms, then all variants, in the order of the documentation.
 pub fn algorithms() -> &'static [Algorithm] {
     &ALGORITHMS
 }
 
-/// The algorithm called `name`, short or exact.
+/// The algorithm or variant called `name`, short or exact.
 pub fn find(name: &str) -> Result<&'static Algorithm, BuildError> {
     ALGORITHMS
         .iter()
@@ -88,31 +156,36 @@ pub fn find(name: &str) -> Result<&'static Algorithm, BuildError> {
         .ok_or_else(|| BuildError::UnknownAlgorithm { name: name.to_owned() })
 }
 
-/// The JSON Schema of an algorithm's parameters: types, defaults, meaning and source (`x-source`) of each.
+/// The JSON Schema of an algorithm's parameters: types, defaults, meaning and source (`x-source`) of each. A variant's
+/// defaults are its own.
 pub fn parameter_schema(name: &str) -> Result<schemars::Schema, BuildError> {
-    Ok((find(name)?.schema)())
+    let algorithm = find(name)?;
+    let mut schema = (algorithm.schema)();
+    let defaults = (algorithm.resolve)(&algorithm.preset, &Map::new()).map_err(into_build_error)?;
+    if let Some(Value::Object(properties)) = schema.get_mut("properties") {
+        for key in algorithm.preset.keys() {
+            if let (Some(Value::Object(property)), Some(default)) = (properties.get_mut(key), defaults.get(key)) {
+                property.insert("default".to_owned(), default.clone());
+            }
+        }
+    }
+    Ok(schema)
 }
 
 /// All parameters of `name` with their values: `overrides` where given, defaults elsewhere.
 pub fn resolve_parameters(name: &str, overrides: &Map<String, Value>) -> Result<Map<String, Value>, BuildError> {
-    (find(name)?.resolve)(overrides).map_err(into_build_error)
+    let algorithm = find(name)?;
+    (algorithm.resolve)(&algorithm.preset, overrides).map_err(into_build_error)
 }
 
 /// A controller named `name` with `parameters` in place of its defaults; `rng` is its only source of randomness.
 pub fn build(name: &str, parameters: &Map<String, Value>, rng: Rng) -> Result<Box<dyn Controller>, BuildError> {
-    (find(name)?.build)(parameters, rng).map_err(into_build_error)
+    let algorithm = find(name)?;
+    (algorithm.build)(algorithm, parameters, rng).map_err(into_build_error)
 }
 
 fn into_build_error((key, message): parameters::ReadError) -> BuildError {
     BuildError::Parameter { key, message }
-}
-
-fn schema<P: ParameterSet>() -> schemars::Schema {
-    schemars::schema_for!(P)
-}
-
-fn resolve<P: ParameterSet>(overrides: &Map<String, Value>) -> Result<Map<String, Value>, parameters::ReadError> {
-    parameters::read::<P>(overrides).map(|parameters| parameters::to_map(&parameters))
 }
 
 fn explain_unknown(name: &str) -> String {
@@ -179,7 +252,7 @@ mod tests {
         let message = build("qubic", &Map::new(), Rng::new(1)).err().unwrap().to_string();
         assert!(message.contains("did you mean `cubic`"), "{message}");
         let message = build("xyz", &Map::new(), Rng::new(1)).err().unwrap().to_string();
-        assert!(message.contains("allowed are bbr, cubic, reno"), "{message}");
+        assert!(message.contains("allowed are bbr, bbr2, cubic, reno, bbr-4.14"), "{message}");
     }
 
     #[test]
@@ -214,43 +287,59 @@ mod tests {
     }
 
     #[test]
-    fn the_published_variants_are_overrides() {
-        let kernel_4_14 = json!({
-            "net_estimate": false, "aggregation": "off", "pacing_margin": "0%", "min_rtt_tie_refreshes": true,
-            "delayed_ack_guard": false, "idle_ends_with_any_ack": true, "zero_ack_caps": false,
-            "probe_rtt_restore": "next_delivery", "policer_freezes_cycle": true, "budget_probe_packets": 0,
-            "undo_resets_plateau": false, "probe_rtt_exit_from_idle": false,
-        });
-        let kernel_4_11 = json!({ "pacing_reinit": false, "pacing_rises_only": "in_startup" });
-        let quic = json!({
-            "startup_pacing_gain": 2.0, "startup_window_gain": 2.0, "drain_gain": 0.5, "budget_bursts": 0,
-            "budget_even": false, "budget_probe_packets": 0, "pacing_margin": 0, "nominal_rtt": "100ms",
-            "initial_pacing_gain": 1, "net_estimate": false, "cycle_policy": "timed_drain",
-            "cycle_in_flight": "current", "cycle_clock": "now", "recovery": "quic", "aggregation": "quic",
-            "aggregation_window_rounds": 10, "policer_sampler": false, "rto_resets_plateau": false,
-            "undo_resets_plateau": false, "probe_rtt_window": { "bdp": 0.75 },
-        });
-        let tsunami = json!({
-            "cycle_gains": ["3/2", "3/4", "9/8", "9/8", "9/8", "9/8", "9/8", "9/8"], "bw_window_rounds": 15,
-            "min_rtt_window": "20s", "drain_gain": "1200/2885", "probe_rtt_window": "halving",
-            "probe_rtt_dwell": "100ms", "cycle_policy": "random_length",
-        });
-        let ns3 = json!({
-            "startup_pacing_gain": 2.89, "startup_window_gain": 2.89, "drain_gain": "100/289", "burst_max": 1,
-            "budget_even": false, "net_estimate": false, "policer_sampler": false, "cycle_random_phases": 6,
-            "cycle_clock": "now", "initial_bw_estimate": true, "aggregation_resolution": "1s",
-            "rto_resets_plateau": false,
-        });
-        let bbr_n = json!({
-            "cycle_gains": [1.5, 0.9, 1, 1, 1, 1, 1, 1], "min_window": 10, "full_threshold": 1.5, "burst_min": 4,
-            "pacing_shift": 8, "drain_gain": "1000/2885",
-        });
-        let hsr = json!({ "cycle_gains": [1.5, 0.5, 1.5, 0.5, 1.5, 0.5, 1.5, 0.5], "min_rtt_offset": 0.5 });
-        for overrides in [kernel_4_14, kernel_4_11, quic, tsunami, ns3, bbr_n, hsr] {
-            let resolved = resolve_parameters("bbr", &table(overrides.clone())).unwrap();
-            for key in overrides.as_object().unwrap().keys() {
-                assert!(resolved.contains_key(key));
+    fn every_preset_has_a_base_above_it_and_changes_something() {
+        let known = algorithms();
+        assert_eq!(known.len(), 4 + presets().len(), "every base is found");
+        for (position, variant) in known.iter().enumerate().filter(|(_, a)| a.base.is_some()) {
+            let earlier = &known[..position];
+            assert!(earlier.iter().all(|a| a.name != variant.name && a.exact_name != variant.exact_name));
+            let base = earlier.iter().find(|a| Some(a.name) == variant.base).unwrap();
+            let of = |name| resolve_parameters(name, &Map::new()).unwrap();
+            let (base, own) = (of(base.name), of(variant.name));
+            assert_eq!(base.len(), own.len());
+            for (key, value) in &own {
+                let overridden = variant.overrides.contains_key(key);
+                assert!(overridden || &base[key] == value, "{}: {key}", variant.name);
+                // A value repeated for the reader's sake is one that the source names.
+                let repeated = ["startup_pacing_gain", "startup_window_gain", "drain_gain", "burst_min_slow"];
+                assert!(
+                    !overridden || &base[key] != value || repeated.contains(&key.as_str()),
+                    "{}: {key}",
+                    variant.name
+                );
             }
         }
+    }
+
+    #[test]
+    fn a_preset_set_back_to_its_base_is_its_base() {
+        for variant in algorithms().iter().filter(|a| a.base.is_some()) {
+            let base = resolve_parameters(variant.base.unwrap(), &Map::new()).unwrap();
+            assert_eq!(resolve_parameters(variant.name, &base).unwrap(), base, "{}", variant.name);
+        }
+    }
+
+    #[test]
+    fn parameters_of_a_file_come_on_top_of_a_presets() {
+        let resolved = resolve_parameters("tsunami", &table(json!({ "bw_window_rounds": 12 }))).unwrap();
+        assert_eq!((&resolved["bw_window_rounds"], &resolved["min_rtt_window"]), (&json!(12), &json!("20s")));
+        let (key, message) = error("bbrplus", json!({ "cycle_policy": "random" }));
+        assert_eq!(key, "cycle_policy");
+        assert!(message.contains("the default is \"random_length\""), "{message}");
+    }
+
+    #[test]
+    fn the_published_constants_are_what_the_presets_hold() {
+        let of = |name: &str| resolve_parameters(name, &Map::new()).unwrap();
+        let exact = |numerator: u32| json!(f64::from(numerator) / 256.0);
+        assert_eq!(of("bbr3")["startup_pacing_gain"], exact(710));
+        assert_eq!(of("bbr3")["down_pacing_gain"], exact(232));
+        assert_eq!(of("bbr3")["drain_gain"], exact(88));
+        assert_eq!(of("tsunami")["drain_gain"], exact(106));
+        assert_eq!(of("nanqinlang")["drain_gain"], exact(85));
+        assert_eq!(of("nanqinlang")["startup_window_gain"], exact(769));
+        assert_eq!(of("bbr-quic")["startup_pacing_gain"], exact(739));
+        assert_eq!(of("bbr-prime")["startup_pacing_gain"], json!(2.0));
+        assert_eq!(of("bbr2-draft")["startup_loss_events"], json!(3));
     }
 }

@@ -37,6 +37,9 @@ impl Bbr1 {
     pub(super) fn enter_probe_bw(&mut self, connection: &Connection) {
         self.mode = Mode::ProbeBw;
         self.cycle.held_gain = None;
+        if self.parameters.cycle_policy == CyclePolicy::RandomLengthDqc {
+            self.cycle.length = 0;
+        }
         let last = self.parameters.cycle_gains.len() - 1;
         self.cycle.index = last - self.rng.below(self.parameters.cycle_random_phases) as usize;
         self.next_phase(connection);
@@ -78,7 +81,7 @@ impl Bbr1 {
                     self.cycle.held_gain = keeps_draining.then_some(gain);
                 }
             }
-            CyclePolicy::RandomLength => self.update_random_cycle(connection, sample),
+            CyclePolicy::RandomLength | CyclePolicy::RandomLengthDqc => self.update_random_cycle(connection, sample),
         }
     }
 
@@ -121,18 +124,33 @@ impl Bbr1 {
             self.cycle.start_us = self.cycle_now(connection);
             self.cycle.length = phases - self.rng.below(self.parameters.cycle_random_phases);
             self.cycle.index = PROBE;
-        } else if self.pacing_gain < Gain::ONE {
+            return;
+        }
+        if self.pacing_gain == Gain::ONE {
+            return;
+        }
+        let dqc = self.parameters.cycle_policy == CyclePolicy::RandomLengthDqc;
+        if self.pacing_gain < Gain::ONE {
             if self.is_drained(connection, sample) {
                 self.cycle.index = CRUISE;
             }
-        } else if self.pacing_gain > Gain::ONE && elapsed_us > min_rtt_us {
-            let in_flight = self.in_network(connection, self.cycle_in_flight(connection, sample));
-            let probed =
-                in_flight >= self.inflight_target(connection, self.max_bw(), self.parameters.cycle_gains[PROBE]);
-            // An application that has no more data, now or in this sample, will not probe.
-            if probed || sample.losses > 0 || sample.is_app_limited || connection.app_limited != 0 {
-                self.cycle.index = DRAIN;
+            // DrainQueueCongestion looks for a reason to drain here, too, so that a loss can take CRUISE back.
+            if !dqc {
+                return;
             }
         }
+        if elapsed_us > min_rtt_us && self.must_drain(connection, sample, dqc) {
+            self.cycle.index = DRAIN;
+        }
+    }
+
+    /// Whether probing has shown what it can.
+    fn must_drain(&self, connection: &Connection, sample: &RateSample, dqc: bool) -> bool {
+        let in_flight = self.in_network(connection, self.cycle_in_flight(connection, sample));
+        let target = self.inflight_target(connection, self.max_bw(), self.parameters.cycle_gains[PROBE]);
+        let probed = if dqc { in_flight > target } else { in_flight >= target };
+        // A sender without data or without a receive window will not probe.
+        let idles = !dqc && (connection.no_unsent_data || connection.receive_window_full);
+        probed || sample.losses > 0 || sample.is_app_limited || idles
     }
 }

@@ -19,6 +19,7 @@
 //! `min_rtt`, in this order), then the pacing rate (`pacing`) and the window (`window`) follow from it. Bandwidth
 //! is in packets/µs × 2^24, gains are in 1/256, the minimum round-trip time expires by the kernel's coarse clock.
 
+mod acd;
 mod aggregation;
 mod bandwidth;
 mod cycle;
@@ -58,6 +59,7 @@ pub enum Mode {
 /// The BBR v1 controller.
 #[derive(Clone, Debug)]
 pub struct Bbr1 {
+    name: &'static str,
     parameters: Parameters,
     /// Parts per million of the bandwidth estimate that pacing uses.
     pacing_share_ppm: u64,
@@ -136,6 +138,7 @@ impl Bbr1 {
     /// the first phase of every PROBE_BW.
     pub fn new(parameters: Parameters, rng: Rng) -> Bbr1 {
         Bbr1 {
+            name: Bbr1::NAME,
             pacing_share_ppm: parameters.pacing_share_ppm(),
             parameters,
             rng,
@@ -154,6 +157,12 @@ impl Bbr1 {
             idle_restart: false,
             has_seen_rtt: false,
         }
+    }
+
+    /// The same controller under the exact name of a variant.
+    pub fn named(mut self, name: &'static str) -> Bbr1 {
+        self.name = name;
+        self
     }
 
     /// Lets the next PROBE_BW begin with phase `phase` instead of a random one: the only random decision, to be given
@@ -245,12 +254,17 @@ impl Bbr1 {
             }
             Mode::ProbeRtt => (Gain::ONE, Gain::ONE),
         };
+        if self.recovery.unit_gain_in == Some(self.mode) {
+            self.cwnd_gain = Gain::ONE;
+        } else {
+            self.recovery.unit_gain_in = None;
+        }
     }
 }
 
 impl Controller for Bbr1 {
     fn algorithm(&self) -> &'static str {
-        Bbr1::NAME
+        self.name
     }
 
     fn init(&mut self, connection: &mut Connection) {
@@ -258,7 +272,7 @@ impl Controller for Bbr1 {
         *self = Bbr1 {
             pacing_gain: self.pacing_gain,
             cwnd_gain: self.cwnd_gain,
-            ..Bbr1::new(self.parameters.clone(), self.rng.clone())
+            ..Bbr1::new(self.parameters.clone(), self.rng.clone()).named(self.name)
         };
         connection.ssthresh = Connection::INFINITE_SSTHRESH;
         if let Some(shift) = self.parameters.pacing_shift {
@@ -281,7 +295,7 @@ impl Controller for Bbr1 {
     }
 
     fn wants_pacing(&self) -> bool {
-        true
+        self.parameters.paced
     }
 
     fn cong_control(&mut self, connection: &mut Connection, sample: &RateSample) {
@@ -305,6 +319,7 @@ impl Controller for Bbr1 {
 
     fn set_state(&mut self, connection: &mut Connection, next: CaState) {
         if next != CaState::Loss {
+            self.leave_ns3_recovery(connection, next);
             return;
         }
         self.recovery.previous_state = CaState::Loss;

@@ -30,7 +30,12 @@ impl Bbr1 {
     pub(super) fn init_pacing_rate(&mut self, connection: &mut Connection) {
         self.has_seen_rtt |= connection.srtt_us_x8 > 0;
         let bw = self.initial_bandwidth(connection);
-        connection.pacing_rate = self.pacing_rate(connection, bw, self.parameters.initial_pacing_gain);
+        let gain = if connection.srtt_us_x8 > 0 {
+            self.parameters.initial_pacing_gain
+        } else {
+            self.parameters.nominal_pacing_gain
+        };
+        connection.pacing_rate = self.pacing_rate(connection, bw, gain);
     }
 
     /// Paces at `bw` times `gain`; before the pipe is full the rate only rises, because early samples are too low.

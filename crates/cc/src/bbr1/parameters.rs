@@ -72,6 +72,9 @@ pub struct Parameters {
     #[schemars(extend("x-source" = "bbr_update_min_rtt: idle_restart"))]
     pub idle_ends_with_any_ack: bool,
 
+    /// Before the first bandwidth sample the window's target is its gain times `initial_window`, not a BDP of nothing.
+    #[schemars(extend("x-source" = "QUIC: GetTargetCongestionWindow, gain * initial_congestion_window"))]
+    pub gain_before_bandwidth: bool,
     /// Smallest window in packets.
     #[schemars(range(min = 1), extend("x-source" = "bbr_cwnd_min_target"))]
     pub min_window: u32,
@@ -97,12 +100,18 @@ pub struct Parameters {
     #[schemars(extend("x-source" = "bbr_set_cwnd: done"))]
     pub zero_ack_caps: bool,
 
+    /// Ask the sender to pace. Off is Linux before 4.13 without the fq queueing discipline: the window alone governs.
+    #[schemars(extend("x-source" = "bbr_init: SK_PACING_NEEDED; ReBBR, kernel 4.11 without fq"))]
+    pub paced: bool,
     /// Share by which the pacing rate stays below the estimated bandwidth.
     #[schemars(extend("x-source" = "bbr_pacing_margin_percent"))]
     pub pacing_margin: Ratio,
     /// Gain of the first pacing rate.
-    #[schemars(extend("x-source" = "bbr_init_pacing_rate_from_rtt: bbr_high_gain"))]
+    #[schemars(extend("x-source" = "bbr_init_pacing_rate_from_rtt: bbr_high_gain; QUIC: 1"))]
     pub initial_pacing_gain: Gain,
+    /// Gain of the pacing rate while no round-trip time is known.
+    #[schemars(extend("x-source" = "bbr_init_pacing_rate_from_rtt: bbr_high_gain; QUIC: PacingRate"))]
+    pub nominal_pacing_gain: Gain,
     /// Round-trip time of the first pacing rate while none is known.
     #[schemars(extend("x-source" = "bbr_init_pacing_rate_from_rtt: USEC_PER_MSEC"))]
     pub nominal_rtt: Duration,
@@ -148,6 +157,15 @@ pub struct Parameters {
     /// How the window reacts to loss.
     #[schemars(extend("x-source" = "bbr_set_cwnd_to_recover_or_restore"))]
     pub recovery: Recovery,
+    /// Round-trip times that differ by at most this are alike (`recovery = "acd_*"`).
+    #[schemars(extend("x-source" = "BBR-ACD: alpha = 1000 us"))]
+    pub acd_tolerance: Duration,
+    /// How often in a row a round-trip time above the minimum must be like the one before to reveal a full queue.
+    #[schemars(extend("x-source" = "BBR-ACD: three near-identical samples, two repetitions"))]
+    pub acd_repetitions: u32,
+    /// A round-trip time above this many minima reveals a full queue by itself.
+    #[schemars(extend("x-source" = "BBR-ACD: 2"))]
+    pub acd_rtt_factor: Gain,
 
     /// Allowance for aggregated ACKs on top of the window target.
     #[schemars(extend("x-source" = "bbr_update_ack_aggregation"))]
@@ -206,8 +224,11 @@ pub enum CyclePolicy {
     /// As `timed`, but the draining gain is held through the following phases until one BDP is in flight (BBR').
     TimedDrain,
     /// A cycle has a random length of 2 to 8 minimum round-trip times; it probes, drains to one BDP and cruises for the
-    /// rest (BBRPlus).
+    /// rest (BBRPlus, kernel).
     RandomLength,
+    /// As `random_length` with the differences of BBRPlus in DrainQueueCongestion: a loss keeps draining even where one
+    /// BDP is reached, and every entry of PROBE_BW begins a cycle.
+    RandomLengthDqc,
 }
 
 /// An amount in flight.
@@ -289,6 +310,17 @@ pub enum Recovery {
     Linux,
     /// A recovery window beside the window: conservation for a round, then growth; the smaller of the two applies.
     Quic,
+    /// As `linux`, but in fast recovery alone: losses elsewhere leave the window as it is (ns-3).
+    Ns3,
+    /// No conservation; a loss while the round-trip times reveal congestion halves the window, to at most one BDP, once
+    /// per recovery (BBR-ACD as its paper words it).
+    AcdPaper,
+    /// The same if the ACK that begins the recovery reveals congestion, but repeated with every ACK of the round
+    /// (BBR-ACD's kernel code).
+    AcdKernel,
+    /// The window is halved with every ACK of a recovery, and its gain is one until the next state (BBR-ACD's ns-3 code,
+    /// which never uses what it detects).
+    AcdNs3,
 }
 
 /// How aggregated ACKs are measured.
@@ -328,6 +360,7 @@ impl Default for Parameters {
             probe_rtt_restore: Restore::AtExit,
             probe_rtt_exit_from_idle: true,
             idle_ends_with_any_ack: false,
+            gain_before_bandwidth: false,
             min_window: 4,
             initial_window: 10,
             budget_bursts: 3,
@@ -336,8 +369,10 @@ impl Default for Parameters {
             budget_probe_when: ProbeBudget::PhaseZero,
             net_estimate: true,
             zero_ack_caps: true,
+            paced: true,
             pacing_margin: Ratio::new(0.01).unwrap_or_default(),
             initial_pacing_gain: high_gain,
+            nominal_pacing_gain: high_gain,
             nominal_rtt: Duration::from_millis(1),
             pacing_reinit: true,
             pacing_rises_only: RisesOnly::UntilFull,
@@ -352,6 +387,9 @@ impl Default for Parameters {
             undo_resets_plateau: true,
             rto_resets_plateau: true,
             recovery: Recovery::Linux,
+            acd_tolerance: Duration::from_millis(1),
+            acd_repetitions: 2,
+            acd_rtt_factor: Gain::new(512),
             aggregation: Aggregation::Linux,
             aggregation_gain: Gain::ONE,
             aggregation_window_rounds: 5,

@@ -1,5 +1,6 @@
 //! The congestion window: BDP, budget for bursts, growth to the target, and loss recovery.
 
+use super::acd::Acd;
 use super::{BW_UNIT, Bbr1, Mode, ProbeBudget, Recovery};
 use crate::parameters::Gain;
 use crate::{CaState, Connection, RateSample};
@@ -18,6 +19,9 @@ pub(super) struct RecoveryState {
     /// QUIC's recovery: the window without the recovery window's bound.
     pub(super) unbounded_cwnd: u32,
     quic: QuicRecovery,
+    pub(super) acd: Acd,
+    /// The window's gain is one for as long as this mode lasts (BBR-ACD's ns-3 code).
+    pub(super) unit_gain_in: Option<Mode>,
 }
 
 /// QUIC's recovery: a window beside the window.
@@ -35,6 +39,9 @@ impl Bbr1 {
     pub(super) fn bdp(&self, bw: u32, gain: Gain) -> u32 {
         if self.min_rtt.rtt_us == Connection::UNKNOWN_RTT {
             return self.parameters.initial_window;
+        }
+        if bw == 0 && self.parameters.gain_before_bandwidth {
+            return gain.of(u64::from(self.parameters.initial_window)) as u32;
         }
         let scaled = gain.of(u64::from(bw).saturating_mul(self.model_rtt_us()));
         u32::try_from(scaled.div_ceil(BW_UNIT)).unwrap_or(u32::MAX)
@@ -85,16 +92,27 @@ impl Bbr1 {
         }
         if acked > 0 {
             match self.parameters.recovery {
-                Recovery::Linux => {
-                    if !self.recover_or_restore(connection, sample) {
-                        connection.cwnd = self.grow(connection, connection.cwnd, bw, acked);
-                    }
-                }
                 Recovery::Quic => {
-                    let window = self.grow(connection, self.recovery.unbounded_cwnd, bw, acked);
-                    self.recovery.unbounded_cwnd = window;
+                    // PROBE_RTT's cap does not touch the window beneath.
+                    if self.mode != Mode::ProbeRtt {
+                        let window = self.grow(connection, self.recovery.unbounded_cwnd, bw, acked);
+                        self.recovery.unbounded_cwnd = window;
+                    }
+                    let window = self.recovery.unbounded_cwnd;
                     let bound = self.quic_recovery_window(connection, sample);
                     connection.cwnd = window.min(bound.unwrap_or(window));
+                }
+                recovery => {
+                    let is_set = match recovery {
+                        Recovery::Linux | Recovery::Quic => self.recover_or_restore(connection, sample),
+                        Recovery::Ns3 => self.recover_like_ns3(connection, sample),
+                        Recovery::AcdPaper => self.recover_like_acd_paper(connection, sample, bw),
+                        Recovery::AcdKernel => self.recover_like_acd_kernel(connection, sample, bw),
+                        Recovery::AcdNs3 => self.recover_like_acd_ns3(connection, sample, bw),
+                    };
+                    if !is_set {
+                        connection.cwnd = self.grow(connection, connection.cwnd, bw, acked);
+                    }
                 }
             }
         }
@@ -148,6 +166,35 @@ impl Bbr1 {
         self.recovery.packet_conservation
     }
 
+    /// ns-3's recovery: conservation as in Linux, but nothing outside of fast recovery.
+    fn recover_like_ns3(&mut self, connection: &mut Connection, sample: &RateSample) -> bool {
+        let acked = sample.acked_sacked;
+        let before = std::mem::replace(&mut self.recovery.previous_state, connection.ca_state);
+        if connection.ca_state != CaState::Recovery {
+            return false;
+        }
+        if before != CaState::Recovery {
+            self.recovery.packet_conservation = true;
+            self.round.next_delivered = connection.delivered;
+            connection.cwnd = connection.in_flight() + acked.max(1);
+        } else if sample.losses > 0 {
+            connection.cwnd = connection.cwnd.saturating_sub(sample.losses).max(1);
+        }
+        if self.recovery.packet_conservation {
+            connection.cwnd = connection.cwnd.max(connection.in_flight() + acked);
+        }
+        self.recovery.packet_conservation
+    }
+
+    /// ns-3 restores the window when a reduction completes, not with the next ACK.
+    pub(super) fn leave_ns3_recovery(&mut self, connection: &mut Connection, next: CaState) {
+        let is_ns3 = matches!(self.parameters.recovery, Recovery::Ns3 | Recovery::AcdNs3);
+        if is_ns3 && connection.ca_state >= CaState::Recovery && next < CaState::Recovery {
+            self.recovery.packet_conservation = false;
+            connection.cwnd = connection.cwnd.max(self.recovery.prior_cwnd);
+        }
+    }
+
     /// QUIC's recovery window after this ACK; none outside of recovery.
     fn quic_recovery_window(&mut self, connection: &Connection, sample: &RateSample) -> Option<u32> {
         let acked = sample.acked_sacked;
@@ -155,6 +202,8 @@ impl Bbr1 {
         let conserved = connection.in_flight().saturating_add(acked).max(floor);
         self.recovery.quic = match self.recovery.quic {
             QuicRecovery::Off if sample.losses > 0 => {
+                // Conservation lasts a whole round from here.
+                self.round.next_delivered = connection.delivered;
                 QuicRecovery::On { window: conserved, end_delivered: connection.delivered, grows: false }
             }
             QuicRecovery::Off => QuicRecovery::Off,

@@ -1,0 +1,234 @@
+//! The bounds on bandwidth and on the amount in flight, and how loss moves them.
+//!
+//! `inflight_hi` is the long-term bound, moved by probing alone. `bw_lo` and `inflight_lo` are the short-term bounds:
+//! losses outside of probing pull them to what was delivered, by no more than `beta` a round; REFILL lifts them.
+
+use super::probe_bw::AckPhase;
+use super::{Bbr2, Mode, Phase, Timeout, UNSET, Undo};
+use crate::parameters::Gain;
+use crate::{Connection, LostPacket, RateSample};
+
+/// The bounds; [`UNSET`] is none.
+#[derive(Clone, Debug)]
+pub(super) struct Bounds {
+    /// Short-term bound of the bandwidth.
+    pub(super) bw_lo: u32,
+    /// Short-term bound of the amount in flight, in packets.
+    pub(super) inflight_lo: u32,
+    /// Long-term bound of the amount in flight, in packets.
+    pub(super) inflight_hi: u32,
+    /// What a reduction that proves spurious brings back.
+    saved: Saved,
+}
+
+/// Bounds and state before a reduction.
+#[derive(Clone, Debug, Default)]
+struct Saved {
+    bw_lo: u32,
+    inflight_lo: u32,
+    inflight_hi: u32,
+    was_up: bool,
+}
+
+impl Default for Bounds {
+    fn default() -> Bounds {
+        Bounds { bw_lo: UNSET, inflight_lo: UNSET, inflight_hi: UNSET, saved: Saved::default() }
+    }
+}
+
+impl Bounds {
+    /// Lifts the short-term bounds.
+    pub(super) fn reset_lower(&mut self) {
+        self.bw_lo = UNSET;
+        self.inflight_lo = UNSET;
+    }
+}
+
+impl Bbr2 {
+    /// `value` reduced by `beta`.
+    #[inline]
+    pub(super) fn reduced(&self, value: u32) -> u32 {
+        let rest = Gain::new(Gain::ONE.numerator() - self.parameters.beta.numerator());
+        rest.of(u64::from(value)) as u32
+    }
+
+    /// `inflight_hi` less the room it leaves to others.
+    pub(super) fn inflight_with_headroom(&self) -> u32 {
+        let hi = self.bounds.inflight_hi;
+        if hi == UNSET {
+            return UNSET;
+        }
+        let headroom = (self.parameters.headroom.of(u64::from(hi)) as u32).max(self.parameters.headroom_min);
+        hi.saturating_sub(headroom).max(self.parameters.min_window)
+    }
+
+    /// A loss round ended outside of probing: the short-term bounds go down to what was delivered in it.
+    pub(super) fn adapt_lower_bounds(&mut self, connection: &Connection) {
+        if self.is_probing() {
+            return;
+        }
+        let mut by_marks = UNSET;
+        if self.signals.echo && self.ecn.eligible {
+            self.init_inflight_lo(connection);
+            let cut = self.parameters.ecn_factor.of(u64::from(self.ecn.alpha.numerator())) as u32;
+            let rest = Gain::new(Gain::ONE.numerator().saturating_sub(cut));
+            by_marks = rest.of(u64::from(self.bounds.inflight_lo)) as u32;
+        }
+        if self.signals.loss {
+            if self.bounds.bw_lo == UNSET {
+                self.bounds.bw_lo = self.bandwidth.max();
+            }
+            self.init_inflight_lo(connection);
+            self.bounds.bw_lo = self.reduced(self.bounds.bw_lo).max(self.signals.bw).max(1);
+            self.bounds.inflight_lo = self.reduced(self.bounds.inflight_lo).max(self.signals.delivered);
+        }
+        self.bounds.inflight_lo = self.bounds.inflight_lo.min(by_marks);
+    }
+
+    fn init_inflight_lo(&mut self, connection: &Connection) {
+        if self.bounds.inflight_lo == UNSET {
+            self.bounds.inflight_lo = connection.cwnd;
+        }
+    }
+
+    /// Adapts `inflight_hi` to the sample. True when a probe was started.
+    pub(super) fn adapt_upper_bound(&mut self, connection: &Connection, sample: &RateSample) -> bool {
+        if self.round.started && self.probe.ack_phase == AckPhase::Starting {
+            self.probe.ack_phase = AckPhase::Feedback;
+        } else if self.round.started && self.probe.ack_phase == AckPhase::Stopping {
+            // The last packets of the probe are acknowledged.
+            self.probe.samples_probe = false;
+            self.probe.ack_phase = AckPhase::Init;
+            if self.mode == Mode::ProbeBw {
+                if !sample.is_app_limited {
+                    self.bandwidth.advance();
+                }
+                // It had been stopped at the bound only out of caution, which was not needed.
+                if self.probe.was_cautious && !self.probe.was_too_high {
+                    self.start_refill(connection, 0);
+                    return true;
+                }
+            }
+        }
+        if self.is_inflight_too_high(sample) {
+            if self.probe.samples_probe && self.parameters.sample_test {
+                self.handle_too_high(connection, sample.tx_in_flight, sample.is_app_limited);
+            }
+        } else if self.bounds.inflight_hi != UNSET {
+            // It was safe, so the bound may be as high.
+            self.bounds.inflight_hi = self.bounds.inflight_hi.max(sample.tx_in_flight);
+            if self.is_in(Phase::Up) {
+                self.grow_inflight_hi(connection, sample.acked_sacked);
+            }
+        }
+        false
+    }
+
+    /// Probing found that too much was in flight: `safe` packets were not. Once per probe.
+    fn handle_too_high(&mut self, connection: &Connection, safe: u32, is_app_limited: bool) {
+        self.probe.was_too_high = true;
+        self.probe.samples_probe = false;
+        if !is_app_limited {
+            self.bounds.inflight_hi = self.reduced(self.target_inflight(connection)).max(safe);
+        }
+        if self.is_in(Phase::Up) {
+            self.start_down(connection);
+        }
+    }
+
+    /// The first loss begins a loss round.
+    fn note_loss(&mut self, connection: &Connection) {
+        if !self.signals.loss {
+            self.signals.next_delivered = connection.delivered;
+            if self.parameters.undo == Undo::State {
+                self.save_bounds();
+            }
+        }
+        self.signals.loss = true;
+        self.probe.saw_loss = true;
+    }
+
+    /// A packet was marked lost: was it the one with which loss became too high?
+    pub(super) fn on_packet_lost(&mut self, connection: &Connection, packet: &LostPacket) {
+        if self.parameters.own_loss_rounds {
+            self.note_loss(connection);
+        }
+        if !self.parameters.lost_packet_test || !self.probe.samples_probe {
+            return;
+        }
+        let lost = u32::try_from(connection.lost.saturating_sub(packet.lost)).unwrap_or(u32::MAX);
+        if self.is_loss_too_high(packet.tx_in_flight, lost) {
+            let safe = self.safe_inflight(packet.tx_in_flight, lost);
+            self.handle_too_high(connection, safe, packet.is_app_limited);
+        }
+    }
+
+    /// How many of the packets in flight, this lost one the last of them, were sent before loss crossed the threshold.
+    fn safe_inflight(&self, in_flight: u32, lost: u32) -> u32 {
+        let (before, lost_before) = (in_flight - 1, lost - 1);
+        let one = u64::from(Gain::ONE.numerator());
+        let threshold = u64::from(self.parameters.loss_threshold.numerator());
+        let budget = (u64::from(before) * threshold).div_ceil(one);
+        let left = budget.saturating_sub(u64::from(lost_before));
+        before + (left * one / (one - threshold)) as u32
+    }
+
+    /// A tail loss probe repaired a loss, which no detection reported.
+    pub(super) fn on_repaired_tail(&mut self, connection: &Connection, is_app_limited: bool) {
+        self.note_loss(connection);
+        let in_flight = self.signals.delivered.saturating_add(1);
+        if self.probe.samples_probe && self.is_loss_too_high(in_flight, 1) {
+            self.handle_too_high(connection, in_flight, is_app_limited);
+        }
+    }
+
+    /// A retransmission timeout: everything in flight is presumed lost.
+    pub(super) fn on_timeout(&mut self, connection: &Connection) {
+        let window = match self.parameters.timeout {
+            Timeout::Nothing => return,
+            Timeout::Baseline => {
+                self.full_pipe.baseline = 0;
+                self.prior_cwnd
+            }
+            Timeout::Search => {
+                self.full_pipe.restart(0);
+                self.prior_cwnd.max(connection.cwnd)
+            }
+        };
+        if !self.is_probing() && self.bounds.inflight_lo == UNSET {
+            self.bounds.inflight_lo = window;
+        }
+    }
+
+    /// A reduction begins.
+    pub(super) fn save_for_undo(&mut self) {
+        // The draft has saved them with the first loss, before it could end a state.
+        if self.parameters.undo != Undo::State || !self.signals.loss {
+            self.save_bounds();
+        }
+    }
+
+    fn save_bounds(&mut self) {
+        let Bounds { bw_lo, inflight_lo, inflight_hi, .. } = self.bounds;
+        self.bounds.saved = Saved { bw_lo, inflight_lo, inflight_hi, was_up: self.is_in(Phase::Up) };
+    }
+
+    /// A reduction proved spurious.
+    pub(super) fn undo_bounds(&mut self, connection: &Connection) {
+        self.full_pipe.restart(0);
+        self.signals.loss = false;
+        let saved = std::mem::take(&mut self.bounds.saved);
+        self.bounds.bw_lo = self.bounds.bw_lo.max(saved.bw_lo);
+        self.bounds.inflight_lo = self.bounds.inflight_lo.max(saved.inflight_lo);
+        self.bounds.inflight_hi = self.bounds.inflight_hi.max(saved.inflight_hi);
+        if self.parameters.undo != Undo::State || self.mode == Mode::ProbeRtt {
+            return;
+        }
+        if std::mem::take(&mut self.full_pipe.ended_by_loss) {
+            self.full_pipe.reached = false;
+            self.mode = Mode::Startup;
+        } else if saved.was_up && self.mode == Mode::ProbeBw && self.phase != Phase::Up {
+            self.start_refill(connection, 0);
+        }
+    }
+}

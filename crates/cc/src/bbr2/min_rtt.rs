@@ -1,0 +1,141 @@
+//! The minimum round-trip time and PROBE_RTT.
+//!
+//! Two filters: the minimum of ten seconds, which the BDP is computed with, and the minimum of five, which schedules
+//! PROBE_RTT. PROBE_RTT keeps half a BDP in flight, so that it costs less than version 1's four packets and can come
+//! twice as often.
+
+use super::probe_bw::AckPhase;
+use super::{Bbr2, Mode, Phase, ProbeRttEntry};
+use crate::{Connection, RateSample};
+
+/// State of the two filters and of PROBE_RTT. Stamps are ticks.
+#[derive(Clone, Debug, Default)]
+pub(super) struct MinRtt {
+    /// The minimum in microseconds; [`Connection::UNKNOWN_RTT`] before the first sample.
+    pub(super) rtt_us: u32,
+    stamp: u32,
+    /// The minimum that schedules PROBE_RTT.
+    recent_us: u32,
+    recent_stamp: u32,
+    /// When PROBE_RTT may end; none while too much is in flight.
+    done_stamp: Option<u32>,
+    round_done: bool,
+    /// The phase that follows a PROBE_RTT after DOWN.
+    pub(super) resume: Phase,
+}
+
+impl MinRtt {
+    pub(super) fn start(&mut self, connection: &Connection) {
+        self.rtt_us = connection.min_rtt_us;
+        self.recent_us = connection.min_rtt_us;
+        self.stamp = connection.jiffies;
+        self.recent_stamp = connection.jiffies;
+    }
+}
+
+/// Whether tick `a` is later than tick `b`.
+#[inline]
+fn after(a: u32, b: u32) -> bool {
+    (b.wrapping_sub(a) as i32) < 0
+}
+
+impl Bbr2 {
+    /// Updates the minima and runs PROBE_RTT.
+    pub(super) fn update_min_rtt(&mut self, connection: &mut Connection, sample: &RateSample) {
+        let anywhere = self.parameters.probe_rtt_entry == ProbeRttEntry::Anywhere;
+        let expired = self.recent_minimum_expired(connection);
+        if let Ok(rtt_us) = u32::try_from(sample.rtt_us) {
+            let recent = self.min_rtt.recent_us;
+            let lower = rtt_us < recent || (self.parameters.min_rtt_tie_refreshes && rtt_us == recent);
+            let delayed = sample.is_ack_delayed && self.parameters.delayed_ack_guard;
+            if lower || (expired && anywhere && !delayed) {
+                self.min_rtt.recent_us = rtt_us;
+                self.min_rtt.recent_stamp = connection.jiffies;
+            }
+        }
+        let window = connection.ticks(self.parameters.min_rtt_window);
+        let old = after(connection.jiffies, self.min_rtt.stamp.wrapping_add(window));
+        if self.min_rtt.recent_us <= self.min_rtt.rtt_us || old {
+            self.min_rtt.rtt_us = self.min_rtt.recent_us;
+            self.min_rtt.stamp = self.min_rtt.recent_stamp;
+        }
+        let wanted = self.parameters.probe_rtt_dwell.as_nanos() > 0;
+        if wanted && anywhere && expired && !self.idle_restart && self.mode != Mode::ProbeRtt {
+            self.enter_probe_rtt(connection);
+        }
+        if self.mode == Mode::ProbeRtt {
+            self.dwell_in_probe_rtt(connection);
+        }
+        if sample.delivered > 0 {
+            self.idle_restart = false;
+        }
+    }
+
+    fn recent_minimum_expired(&self, connection: &Connection) -> bool {
+        let interval = connection.ticks(self.parameters.probe_rtt_interval);
+        after(connection.jiffies, self.min_rtt.recent_stamp.wrapping_add(interval))
+    }
+
+    /// The end of DOWN, where alone QUIC looks: whether the minimum has expired; this ACK's round-trip time replaces it.
+    pub(super) fn renew_expired_minimum(&mut self, connection: &Connection, sample: &RateSample) -> bool {
+        let wanted = self.parameters.probe_rtt_dwell.as_nanos() > 0;
+        match u32::try_from(sample.rtt_us) {
+            Ok(rtt_us) if wanted && self.recent_minimum_expired(connection) => {
+                self.min_rtt.recent_us = rtt_us;
+                self.min_rtt.recent_stamp = connection.jiffies;
+                true
+            }
+            _ => false,
+        }
+    }
+
+    pub(super) fn enter_probe_rtt(&mut self, connection: &Connection) {
+        self.mode = Mode::ProbeRtt;
+        self.save_window(connection);
+        self.min_rtt.done_stamp = None;
+        self.probe.ack_phase = AckPhase::Stopping;
+        self.start_round(connection);
+    }
+
+    fn dwell_in_probe_rtt(&mut self, connection: &mut Connection) {
+        // Rates are low on purpose here: the sampler must not take them for the path's.
+        connection.app_limited = (connection.delivered + u64::from(connection.in_flight())).max(1);
+        if self.min_rtt.done_stamp.is_none() {
+            if connection.in_flight() <= self.probe_rtt_window() {
+                let dwell = connection.ticks(self.parameters.probe_rtt_dwell);
+                self.min_rtt.done_stamp = Some(connection.jiffies.wrapping_add(dwell));
+                self.min_rtt.round_done = false;
+                self.start_round(connection);
+            }
+        } else {
+            self.min_rtt.round_done |= self.round.started;
+            if self.min_rtt.round_done || !self.parameters.probe_rtt_round {
+                self.check_probe_rtt_done(connection);
+            }
+        }
+    }
+
+    /// Leaves PROBE_RTT when its time is over.
+    pub(super) fn check_probe_rtt_done(&mut self, connection: &mut Connection) {
+        let Some(done) = self.min_rtt.done_stamp else { return };
+        if !after(connection.jiffies, done) {
+            return;
+        }
+        self.min_rtt.recent_stamp = connection.jiffies;
+        connection.cwnd = connection.cwnd.max(self.prior_cwnd);
+        self.bounds.reset_lower();
+        if !self.full_pipe.reached {
+            self.mode = Mode::Startup;
+            return;
+        }
+        self.mode = Mode::ProbeBw;
+        match self.parameters.probe_rtt_entry {
+            ProbeRttEntry::AfterDown => self.start_phase(connection, self.min_rtt.resume, 0),
+            ProbeRttEntry::Anywhere => {
+                // The queue is empty, so there is nothing for DOWN to drain, but the probe clock starts anew.
+                self.start_down(connection);
+                self.start_cruise();
+            }
+        }
+    }
+}

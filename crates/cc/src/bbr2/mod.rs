@@ -1,0 +1,355 @@
+//! BBR version 2 (Linux's alpha), and version 3 as a set of parameters.
+//!
+//! Version 1 knows the path's bandwidth and propagation delay and nothing else: what a buffer can hold, whether packets
+//! are lost, that Reno flows need room, it cannot see. Version 2 keeps the model and the four states and adds bounds on
+//! the amount in flight. The upper bound, `inflight_hi`, is the largest amount that was seen to be safe: found by
+//! probing until a fiftieth of the packets is lost (or half of them is marked), and left alone with a margin for others
+//! the rest of the time. The lower bounds, `inflight_lo` and `bw_lo`, react to losses between probes and last until the
+//! next one. PROBE_BW becomes a cycle of seconds instead of round trips:
+//!
+//! ```text
+//!   DOWN ---- drained ----> CRUISE ---- time to probe ----> REFILL --- one round ---> UP
+//!    ^  leave headroom        hold below inflight_hi          fill the pipe anew         | raise inflight_hi: 1, 2, 4...
+//!    +------------------------ loss or marks too high, a queue, or a plateau ------------+
+//! ```
+//!
+//! With every ACK: rounds and the congestion signals of the current loss round (`signals`), marks (`ecn`), ACK
+//! aggregation (`aggregation`), the end of STARTUP and DRAIN (`startup`), the cycle (`probe_bw`) with its bounds
+//! (`bounds`), the minimum round-trip time and PROBE_RTT (`min_rtt`); then pacing rate (`pacing`) and window
+//! (`window`). Unlike version 1 it neither conserves packets in recovery nor looks for policers: the bounds do both.
+//!
+//! Version 3 is the same machine with other constants, and a few other rules, each of which is a parameter here: STARTUP
+//! with a window of two BDP; a DOWN that hardly drains; UP probes until the bandwidth stops growing for three rounds
+//! instead of until a queue forms ([`UpExit::Plateau`], [`FullTest::EverySample`]); a STARTUP that ends by loss keeps
+//! what was delivered ([`StartupBound::BdpOrDelivered`]); repairs by tail loss probes count as losses. The presets
+//! `bbr3`, `bbr3-draft`, `bbr2-quic` and `bbr-n` are nothing but values of [`Parameters`].
+//!
+//! Bandwidth is in packets/µs × 2^24, gains are in 1/256, minimum round-trip times expire by the kernel's coarse clock.
+//! The kernel's fast path, which skips work whose outcome is known, is not modelled.
+
+mod aggregation;
+mod bounds;
+mod ecn;
+mod min_rtt;
+mod pacing;
+mod parameters;
+mod probe_bw;
+mod signals;
+mod startup;
+mod window;
+
+pub use parameters::{
+    Aggregation, FullTest, LossCount, Parameters, ProbeRttEntry, StartupBound, Timeout, Undo, UpExit,
+};
+
+use crate::parameters::Gain;
+use crate::{CaState, Connection, Controller, EcnMode, Event, LostPacket, RateSample};
+use dumbbell_units::Rng;
+
+/// One packet per microsecond in the scale of all bandwidths here (`BW_UNIT`).
+const BW_UNIT: u64 = 1 << 24;
+/// A bound that is not set.
+const UNSET: u32 = u32::MAX;
+
+/// The four states of BBR.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub enum Mode {
+    /// Ramp up until the delivery rate stops growing or losses or marks are too many.
+    #[default]
+    Startup,
+    /// Drain the queue that STARTUP made.
+    Drain,
+    /// Probe for bandwidth now and then, and stay within the bounds otherwise.
+    ProbeBw,
+    /// Hold the window down to see the propagation delay.
+    ProbeRtt,
+}
+
+/// The phases of PROBE_BW.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub enum Phase {
+    /// Push the amount in flight up until the path refuses.
+    #[default]
+    Up,
+    /// Drain what UP left in the queue, and the headroom.
+    Down,
+    /// Hold the amount in flight.
+    Cruise,
+    /// Fill the pipe for a round, so that UP's losses are its own.
+    Refill,
+}
+
+/// The BBR v2 controller.
+#[derive(Clone, Debug)]
+pub struct Bbr2 {
+    name: &'static str,
+    parameters: Parameters,
+    /// Parts per million of the bandwidth estimate that pacing uses.
+    pacing_share_ppm: u64,
+    rng: Rng,
+
+    mode: Mode,
+    phase: Phase,
+    pacing_gain: Gain,
+    cwnd_gain: Gain,
+
+    round: signals::Round,
+    bandwidth: signals::MaxBandwidth,
+    signals: signals::LossRound,
+    bounds: bounds::Bounds,
+    probe: probe_bw::Probe,
+    full_pipe: startup::FullPipe,
+    min_rtt: min_rtt::MinRtt,
+    ecn: ecn::Ecn,
+    aggregation: aggregation::AckAggregation,
+
+    /// The last good window before a reduction or PROBE_RTT.
+    prior_cwnd: u32,
+    /// Congestion-avoidance state at the last ACK.
+    previous_state: CaState,
+    /// The connection restarts from idle: a minimum that expired meanwhile is no reason for PROBE_RTT.
+    idle_restart: bool,
+    /// The pacing rate comes from a measured round-trip time.
+    has_seen_rtt: bool,
+    /// The window at the start, the BDP while no round-trip time is known.
+    initial_window: u32,
+}
+
+impl Bbr2 {
+    /// The exact name of this implementation with default parameters.
+    pub const NAME: &'static str = "bbr2-linux-alpha";
+
+    /// A controller with these constants, which must be [valid](crate::parameters::ParameterSet::validate); `rng` draws
+    /// the time between probes.
+    pub fn new(parameters: Parameters, rng: Rng) -> Bbr2 {
+        Bbr2 {
+            name: Bbr2::NAME,
+            pacing_share_ppm: parameters.pacing_share_ppm(),
+            ecn: ecn::Ecn::new(&parameters),
+            parameters,
+            rng,
+            mode: Mode::Startup,
+            phase: Phase::Up,
+            pacing_gain: Gain::new(0),
+            cwnd_gain: Gain::new(0),
+            round: signals::Round::default(),
+            bandwidth: signals::MaxBandwidth::default(),
+            signals: signals::LossRound::default(),
+            bounds: bounds::Bounds::default(),
+            probe: probe_bw::Probe::default(),
+            full_pipe: startup::FullPipe::default(),
+            min_rtt: min_rtt::MinRtt::default(),
+            aggregation: aggregation::AckAggregation::default(),
+            prior_cwnd: 0,
+            previous_state: CaState::Open,
+            idle_restart: false,
+            has_seen_rtt: false,
+            initial_window: Connection::INITIAL_CWND,
+        }
+    }
+
+    /// The same controller under the exact name of a variant.
+    pub fn named(mut self, name: &'static str) -> Bbr2 {
+        self.name = name;
+        self
+    }
+
+    /// The bandwidth to operate at.
+    #[inline]
+    fn bw(&self) -> u32 {
+        self.bandwidth.max().min(self.bounds.bw_lo)
+    }
+
+    /// Whether the amount in flight is being raised on purpose: what is lost meanwhile is the price of knowing.
+    #[inline]
+    fn is_probing(&self) -> bool {
+        match self.mode {
+            Mode::Startup => true,
+            Mode::ProbeBw => matches!(self.phase, Phase::Refill | Phase::Up),
+            Mode::Drain | Mode::ProbeRtt => false,
+        }
+    }
+
+    #[inline]
+    fn is_in(&self, phase: Phase) -> bool {
+        self.mode == Mode::ProbeBw && self.phase == phase
+    }
+
+    fn update_gains(&mut self) {
+        let p = &self.parameters;
+        (self.pacing_gain, self.cwnd_gain) = match (self.mode, self.phase) {
+            (Mode::Startup, _) => (p.startup_pacing_gain, p.startup_window_gain),
+            (Mode::Drain, _) => (p.drain_gain, p.startup_window_gain),
+            (Mode::ProbeBw, Phase::Up) => (p.up_pacing_gain, p.up_window_gain),
+            (Mode::ProbeBw, Phase::Down) => (p.down_pacing_gain, p.steady_window_gain),
+            (Mode::ProbeBw, Phase::Cruise | Phase::Refill) => (p.cruise_pacing_gain, p.steady_window_gain),
+            (Mode::ProbeRtt, _) => (Gain::ONE, Gain::ONE),
+        };
+    }
+
+    /// Remembers the window before it is reduced.
+    fn save_window(&mut self, connection: &Connection) {
+        let untouched = self.previous_state < CaState::Recovery && self.mode != Mode::ProbeRtt;
+        let saved = if untouched { 0 } else { self.prior_cwnd };
+        self.prior_cwnd = saved.max(connection.cwnd);
+    }
+}
+
+impl Controller for Bbr2 {
+    fn algorithm(&self) -> &'static str {
+        self.name
+    }
+
+    fn init(&mut self, connection: &mut Connection) {
+        *self = Bbr2::new(self.parameters.clone(), self.rng.clone()).named(self.name);
+        connection.ssthresh = Connection::INFINITE_SSTHRESH;
+        if let Some(shift) = self.parameters.pacing_shift {
+            connection.pacing_shift = shift;
+        }
+        self.initial_window = connection.cwnd.min(127);
+        self.round.next_delivered = connection.delivered;
+        self.signals.next_delivered = connection.delivered + 1;
+        self.min_rtt.start(connection);
+        self.aggregation.start_epoch(connection.mstamp_us);
+        self.init_pacing_rate(connection);
+    }
+
+    fn full_control(&self) -> bool {
+        true
+    }
+
+    fn wants_pacing(&self) -> bool {
+        true
+    }
+
+    fn ecn(&self) -> EcnMode {
+        if self.parameters.ecn { EcnMode::Accurate } else { EcnMode::None }
+    }
+
+    fn cong_control(&mut self, connection: &mut Connection, sample: &RateSample) {
+        let bw = signals::sample_bandwidth(sample);
+        self.update_round(connection, sample);
+        self.note_echo(sample);
+        self.update_signals(connection, sample, bw);
+        self.update_aggregation(connection, sample);
+        self.check_startup_losses(connection, sample);
+        self.check_full_pipe(sample, bw);
+        self.check_drain(connection);
+        self.update_cycle(connection, sample, bw);
+        self.update_min_rtt(connection, sample);
+        self.update_gains();
+
+        self.set_pacing_rate(connection, self.bw(), self.pacing_gain);
+        self.set_window(connection, sample.acked_sacked);
+        self.finish_signals(sample, bw);
+        self.previous_state = connection.ca_state;
+    }
+
+    fn packet_lost(&mut self, connection: &mut Connection, lost: &LostPacket) {
+        self.on_packet_lost(connection, lost);
+    }
+
+    fn ssthresh(&mut self, connection: &mut Connection) -> u32 {
+        self.save_window(connection);
+        self.save_for_undo();
+        connection.ssthresh
+    }
+
+    fn set_state(&mut self, connection: &mut Connection, next: CaState) {
+        if next == CaState::Loss {
+            self.previous_state = CaState::Loss;
+            self.on_timeout(connection);
+        } else if connection.ca_state == CaState::Loss {
+            connection.cwnd = connection.cwnd.max(self.prior_cwnd);
+        }
+    }
+
+    fn undo_cwnd(&mut self, connection: &mut Connection) -> u32 {
+        match self.parameters.undo {
+            Undo::Nothing => connection.cwnd,
+            Undo::Bounds | Undo::State => {
+                self.undo_bounds(connection);
+                self.prior_cwnd
+            }
+        }
+    }
+
+    fn event(&mut self, connection: &mut Connection, event: Event) {
+        match event {
+            Event::TxStart if connection.app_limited != 0 => {
+                self.idle_restart = true;
+                self.aggregation.start_epoch(connection.mstamp_us);
+                match self.mode {
+                    // Restarting at the bandwidth itself: the pipe is empty, probing can wait.
+                    Mode::ProbeBw => self.set_pacing_rate(connection, self.bw(), Gain::ONE),
+                    Mode::ProbeRtt => self.check_probe_rtt_done(connection),
+                    Mode::Startup | Mode::Drain => {}
+                }
+            }
+            Event::TlpRecovery { is_app_limited } if self.parameters.tlp_repair_counts => {
+                self.on_repaired_tail(connection, is_app_limited);
+            }
+            _ => {}
+        }
+    }
+
+    fn min_tso_segs(&self, connection: &Connection) -> u32 {
+        let slow = connection.pacing_rate < self.parameters.burst_min_rate.as_bits_per_sec() / 8;
+        if slow { self.parameters.burst_min_slow } else { self.parameters.burst_min }
+    }
+
+    fn mode(&self) -> &'static str {
+        match (self.mode, self.phase) {
+            (Mode::Startup, _) => "startup",
+            (Mode::Drain, _) => "drain",
+            (Mode::ProbeBw, Phase::Up) => "probe_bw_up",
+            (Mode::ProbeBw, Phase::Down) => "probe_bw_down",
+            (Mode::ProbeBw, Phase::Cruise) => "probe_bw_cruise",
+            (Mode::ProbeBw, Phase::Refill) => "probe_bw_refill",
+            (Mode::ProbeRtt, _) => "probe_rtt",
+        }
+    }
+
+    fn observables(&self) -> &'static [&'static str] {
+        &[
+            "bw_mbps",
+            "max_bw_mbps",
+            "bw_lo_mbps",
+            "min_rtt_ms",
+            "pacing_gain",
+            "cwnd_gain",
+            "inflight_hi_packets",
+            "inflight_lo_packets",
+            "round",
+            "full_bw_reached",
+            "ecn_alpha",
+            "extra_acked_packets",
+            "prior_cwnd_packets",
+        ]
+    }
+
+    fn observe(&self, connection: &Connection, values: &mut [f64]) {
+        let mbps = |bw: u32| f64::from(bw) / BW_UNIT as f64 * f64::from(connection.mss) * 8.0;
+        let set = |bound: u32| if bound == UNSET { f64::NAN } else { f64::from(bound) };
+        let min_rtt = self.min_rtt.rtt_us;
+        let current = [
+            mbps(self.bw()),
+            mbps(self.bandwidth.max()),
+            if self.bounds.bw_lo == UNSET { f64::NAN } else { mbps(self.bounds.bw_lo) },
+            if min_rtt == Connection::UNKNOWN_RTT { f64::NAN } else { f64::from(min_rtt) / 1e3 },
+            self.pacing_gain.as_f64(),
+            self.cwnd_gain.as_f64(),
+            set(self.bounds.inflight_hi),
+            set(self.bounds.inflight_lo),
+            f64::from(self.round.count),
+            f64::from(u8::from(self.full_pipe.reached)),
+            self.ecn.alpha.as_f64(),
+            f64::from(self.aggregation.max()),
+            f64::from(self.prior_cwnd),
+        ];
+        for (value, current) in values.iter_mut().zip(current) {
+            *value = current;
+        }
+    }
+}
+

@@ -1,0 +1,251 @@
+//! PROBE_BW: when to probe, how fast to raise `inflight_hi`, and when to stop.
+//!
+//! A probe comes two to three seconds after the last, or sooner where Reno would have grown back by then: a Reno flow
+//! with as many packets in flight needs that many rounds. REFILL fills the pipe without a queue for a round, then UP
+//! raises `inflight_hi` by 1, 2, 4, ... packets a round for as long as it is what limits the flow.
+
+use super::{Bbr2, Mode, Phase, ProbeRttEntry, UNSET, UpExit};
+use crate::parameters::Gain;
+use crate::{CaState, Connection, RateSample};
+
+/// Which packets the ACKs now arriving belong to.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub(super) enum AckPhase {
+    /// None of a probe.
+    #[default]
+    Init,
+    /// Those of REFILL.
+    Refilling,
+    /// Those sent before UP.
+    Starting,
+    /// Those of UP.
+    Feedback,
+    /// Those of UP, after it.
+    Stopping,
+}
+
+/// State of the probing cycle.
+#[derive(Clone, Debug, Default)]
+pub(super) struct Probe {
+    pub(super) ack_phase: AckPhase,
+    /// Samples reflect probing: too much loss in them is about `inflight_hi`.
+    pub(super) samples_probe: bool,
+    /// The last probe went too high.
+    pub(super) was_too_high: bool,
+    /// The last UP was stopped at `inflight_hi` because the one before went too high.
+    pub(super) was_cautious: bool,
+    /// Losses and marks in this cycle.
+    pub(super) saw_loss: bool,
+    pub(super) saw_ce: bool,
+
+    /// Rounds of upward probing, which double the slope.
+    slope_rounds: u32,
+    /// Packets acknowledged per increment of `inflight_hi`.
+    packets_per_step: u32,
+    /// Credit towards the next increment.
+    credit: u32,
+
+    /// Rounds since the last probe.
+    pub(super) rounds_since: u32,
+    /// Rounds in this phase.
+    pub(super) rounds_in_phase: u32,
+    /// Time from DOWN to the next probe.
+    wait_us: u64,
+    /// When UP or DOWN began.
+    phase_start_us: u64,
+}
+
+/// Most doublings of the slope.
+const MAX_SLOPE_ROUNDS: u32 = 30;
+
+impl Bbr2 {
+    /// Moves through the cycle once the pipe was full.
+    pub(super) fn update_cycle(&mut self, connection: &mut Connection, sample: &RateSample, bw: u32) {
+        if !self.full_pipe.reached || self.adapt_upper_bound(connection, sample) || self.mode != Mode::ProbeBw {
+            return;
+        }
+        let in_flight = self.in_network(connection, sample.prior_in_flight);
+        match self.phase {
+            Phase::Cruise => {
+                if let Some(slope) = self.time_to_probe(connection) {
+                    self.start_refill(connection, slope);
+                }
+            }
+            Phase::Refill if self.round.started => {
+                self.probe.samples_probe = true;
+                self.start_up(connection, bw);
+            }
+            Phase::Refill => {}
+            Phase::Up => {
+                if self.up_is_over(connection, sample, in_flight, bw) {
+                    self.probe.was_too_high = false;
+                    self.start_down(connection);
+                }
+            }
+            Phase::Down => {
+                if let Some(slope) = self.time_to_probe(connection) {
+                    self.leave_down(connection, sample, Phase::Refill, slope);
+                } else if self.is_drained(connection, in_flight) {
+                    self.leave_down(connection, sample, Phase::Cruise, 0);
+                }
+            }
+        }
+    }
+
+    fn elapsed_in_phase(&self, connection: &Connection, micros: u64) -> bool {
+        connection.mstamp_us > self.probe.phase_start_us.saturating_add(micros)
+    }
+
+    /// Whether it is time to probe, and with which slope.
+    fn time_to_probe(&self, connection: &Connection) -> Option<u32> {
+        let hi = self.bounds.inflight_hi;
+        let gain = self.parameters.ecn_reprobe_gain;
+        if gain.numerator() > 0
+            && hi != UNSET
+            && self.ecn.eligible
+            && self.probe.saw_ce
+            && !self.probe.saw_loss
+            && connection.ca_state == CaState::Open
+        {
+            return Some(gain.of(u64::from(hi)).max(1).ilog2());
+        }
+        let reno_rounds = self.target_inflight(connection).min(self.parameters.probe_max_rounds);
+        let due = self.elapsed_in_phase(connection, self.probe.wait_us) || self.probe.rounds_since >= reno_rounds;
+        due.then_some(0)
+    }
+
+    /// What DOWN is for is done: headroom is left and no queue of ours remains.
+    fn is_drained(&self, connection: &Connection, in_flight: u32) -> bool {
+        let drained = in_flight <= self.inflight_with_headroom()
+            && in_flight <= self.inflight_target(connection, self.bandwidth.max(), Gain::ONE);
+        drained
+            || (self.parameters.down_time_limit && self.elapsed_in_phase(connection, u64::from(self.min_rtt.rtt_us)))
+    }
+
+    fn up_is_over(&mut self, connection: &Connection, sample: &RateSample, in_flight: u32, bw: u32) -> bool {
+        let hi = self.bounds.inflight_hi;
+        if self.probe.was_too_high && in_flight >= hi {
+            self.probe.was_cautious = true;
+            return true;
+        }
+        match self.parameters.up_exit {
+            UpExit::Plateau if connection.cwnd_limited && connection.cwnd >= hi => {
+                // The bound holds the bandwidth down, so that its standing still means nothing.
+                self.full_pipe.restart(bw);
+                false
+            }
+            UpExit::Plateau => self.full_pipe.now,
+            UpExit::Queue => {
+                let queue = self.inflight_target(connection, self.bandwidth.max(), self.parameters.up_queue_gain);
+                if self.parameters.up_lasts_a_round {
+                    let queue = queue.saturating_add(2).saturating_add(self.aggregation.max());
+                    self.probe.rounds_in_phase > 0 && sample.prior_in_flight >= queue
+                } else {
+                    self.elapsed_in_phase(connection, u64::from(self.min_rtt.rtt_us)) && in_flight >= queue
+                }
+            }
+        }
+    }
+
+    fn enter_phase(&mut self, phase: Phase) {
+        self.phase = phase;
+        self.probe.rounds_in_phase = 0;
+    }
+
+    /// Begins DOWN, and with it a new cycle.
+    pub(super) fn start_down(&mut self, connection: &Connection) {
+        self.enter_phase(Phase::Down);
+        self.reset_signals();
+        self.probe.packets_per_step = u32::MAX;
+        self.probe.rounds_since = self.rng.below(self.parameters.probe_random_rounds);
+        let random_us = self.rng.below(self.parameters.probe_wait_random.as_micros() as u32);
+        self.probe.wait_us = self.parameters.probe_wait.as_micros() + u64::from(random_us);
+        self.probe.phase_start_us = connection.mstamp_us;
+        self.probe.ack_phase = AckPhase::Stopping;
+        self.start_round(connection);
+    }
+
+    /// Ends DOWN for `next`; in between lies PROBE_RTT where it begins only here.
+    fn leave_down(&mut self, connection: &mut Connection, sample: &RateSample, next: Phase, slope: u32) {
+        if self.parameters.down_time_limit && self.probe.ack_phase == AckPhase::Stopping {
+            // DOWN was too short for its first round to end.
+            self.bandwidth.advance();
+            self.probe.ack_phase = AckPhase::Init;
+        }
+        if self.parameters.probe_rtt_entry == ProbeRttEntry::AfterDown && self.renew_expired_minimum(connection, sample)
+        {
+            self.min_rtt.resume = next;
+            self.enter_probe_rtt(connection);
+        } else {
+            self.start_phase(connection, next, slope);
+        }
+    }
+
+    /// Begins CRUISE or REFILL.
+    pub(super) fn start_phase(&mut self, connection: &Connection, phase: Phase, slope: u32) {
+        if phase == Phase::Refill { self.start_refill(connection, slope) } else { self.start_cruise() }
+    }
+
+    pub(super) fn start_cruise(&mut self) {
+        self.enter_phase(Phase::Cruise);
+        if self.bounds.inflight_lo != UNSET && self.parameters.cruise_caps_inflight_lo {
+            self.bounds.inflight_lo = self.bounds.inflight_lo.min(self.bounds.inflight_hi);
+        }
+    }
+
+    /// Begins REFILL; UP will start with a slope of `2^slope` packets a round.
+    pub(super) fn start_refill(&mut self, connection: &Connection, slope: u32) {
+        self.enter_phase(Phase::Refill);
+        self.bounds.reset_lower();
+        if self.bounds.inflight_hi != UNSET {
+            self.bounds.inflight_hi = self.bounds.inflight_hi.saturating_add(self.parameters.refill_increment);
+        }
+        self.probe.slope_rounds = slope;
+        self.probe.credit = 0;
+        self.probe.was_cautious = false;
+        self.probe.ack_phase = AckPhase::Refilling;
+        self.start_round(connection);
+    }
+
+    fn start_up(&mut self, connection: &Connection, bw: u32) {
+        self.enter_phase(Phase::Up);
+        self.probe.ack_phase = AckPhase::Starting;
+        self.probe.phase_start_us = connection.mstamp_us;
+        self.start_round(connection);
+        if self.parameters.up_exit == UpExit::Plateau {
+            self.full_pipe.restart(bw);
+        }
+        self.raise_slope(connection);
+    }
+
+    /// Doubles the slope.
+    fn raise_slope(&mut self, connection: &Connection) {
+        let steps_per_round = 1 << self.probe.slope_rounds;
+        self.probe.slope_rounds = (self.probe.slope_rounds + 1).min(MAX_SLOPE_ROUNDS);
+        self.probe.packets_per_step = (connection.cwnd / steps_per_round).max(1);
+    }
+
+    /// UP goes well: raises the bound if it is the bound that limits.
+    pub(super) fn grow_inflight_hi(&mut self, connection: &Connection, acked: u32) {
+        if !connection.cwnd_limited || connection.cwnd < self.bounds.inflight_hi {
+            if !self.parameters.growth_keeps_credit {
+                self.probe.credit = 0;
+            }
+            return;
+        }
+        let credit = self.probe.credit.saturating_add(acked);
+        let steps = credit / self.probe.packets_per_step;
+        self.probe.credit = credit - steps * self.probe.packets_per_step;
+        self.bounds.inflight_hi = self.bounds.inflight_hi.saturating_add(steps);
+        if self.round.started {
+            self.raise_slope(connection);
+        }
+    }
+
+    /// Forgets the congestion of what came before.
+    pub(super) fn reset_signals(&mut self) {
+        self.signals.reset();
+        self.probe.saw_loss = false;
+        self.probe.saw_ce = false;
+    }
+}

@@ -1,0 +1,77 @@
+//! The congestion window: the BDP with its budget, within the bounds.
+
+use super::{BW_UNIT, Bbr2, Mode, Phase, UNSET};
+use crate::Connection;
+use crate::parameters::Gain;
+
+impl Bbr2 {
+    /// `gain` bandwidth-delay products in packets, rounded up.
+    pub(super) fn bdp(&self, bw: u32, gain: Gain) -> u32 {
+        if self.min_rtt.rtt_us == Connection::UNKNOWN_RTT {
+            return self.initial_window;
+        }
+        let scaled = gain.of(u64::from(bw).saturating_mul(u64::from(self.min_rtt.rtt_us)));
+        u32::try_from(scaled.div_ceil(BW_UNIT)).unwrap_or(u32::MAX)
+    }
+
+    /// `window`, but at least what bursts at the sender, in the network and at the receiver need.
+    fn with_budget(&self, connection: &Connection, window: u32) -> u32 {
+        let bursts = match self.parameters.budget_bursts {
+            0 => 0,
+            bursts => bursts.saturating_mul(self.burst_packets(connection)),
+        };
+        let probing = if self.is_in(Phase::Up) { self.parameters.budget_up_packets } else { 0 };
+        window.max(bursts).max(self.parameters.min_window).saturating_add(probing)
+    }
+
+    /// The amount to have in flight for `gain` BDP at bandwidth `bw`, in packets.
+    pub(super) fn inflight_target(&self, connection: &Connection, bw: u32, gain: Gain) -> u32 {
+        self.with_budget(connection, self.bdp(bw, gain))
+    }
+
+    /// The amount in flight that the flow wants now: what Reno's pace and reductions refer to.
+    pub(super) fn target_inflight(&self, connection: &Connection) -> u32 {
+        let target = if self.parameters.target_has_budget {
+            self.inflight_target(connection, self.bw(), Gain::ONE)
+        } else {
+            self.bdp(self.bw(), Gain::ONE)
+        };
+        target.min(connection.cwnd)
+    }
+
+    /// The window in PROBE_RTT.
+    pub(super) fn probe_rtt_window(&self) -> u32 {
+        self.bdp(self.bw(), self.parameters.probe_rtt_window_gain).max(self.parameters.min_window)
+    }
+
+    /// Sets the window for an ACK that delivered `acked` packets.
+    pub(super) fn set_window(&self, connection: &mut Connection, acked: u32) {
+        let mut cwnd = connection.cwnd;
+        if acked > 0 {
+            let bdp = self.bdp(self.bw(), self.cwnd_gain);
+            let target = self.with_budget(connection, bdp.saturating_add(self.aggregation_allowance()));
+            let grown = cwnd.saturating_add(acked);
+            if self.full_pipe.reached {
+                cwnd = grown.min(target);
+            } else if cwnd < target || cwnd < 2 * self.initial_window {
+                cwnd = grown;
+            }
+            cwnd = cwnd.max(self.parameters.min_window);
+        }
+        cwnd = cwnd.min(connection.cwnd_clamp);
+        if self.mode == Mode::ProbeRtt {
+            cwnd = cwnd.min(self.probe_rtt_window());
+        }
+        connection.cwnd = cwnd.min(self.window_bound());
+    }
+
+    /// The window that the bounds on the amount in flight admit.
+    fn window_bound(&self) -> u32 {
+        let long_term = match (self.mode, self.phase) {
+            (Mode::Startup | Mode::Drain, _) => UNSET,
+            (Mode::ProbeBw, Phase::Cruise) | (Mode::ProbeRtt, _) => self.inflight_with_headroom(),
+            (Mode::ProbeBw, Phase::Up | Phase::Down | Phase::Refill) => self.bounds.inflight_hi,
+        };
+        long_term.min(self.bounds.inflight_lo).max(self.parameters.min_window)
+    }
+}
