@@ -180,6 +180,26 @@ fn probe_rtt_comes_every_ten_seconds_and_lasts_two_hundred_milliseconds_and_a_ro
     }
 }
 
+/// Check 7, where rounds are short enough to tell the 200 ms from the round that must follow.
+#[test]
+fn on_a_short_path_probe_rtt_lasts_its_two_hundred_milliseconds() {
+    let run = run(r#"
+        duration = "35s"
+        record.interval = "1ms"
+        transport.ack_every = 1
+        path = { rate = "10mbit", rtt = "5ms", buffer = "10bdp" }
+        flows = [{ cc = "bbr" }]
+        "#);
+    let series = run.series(0);
+    let (inflight, t) = (series.number("inflight"), &series.t);
+    let episodes: Vec<_> = series.episodes("mode").into_iter().filter(|(mode, _)| *mode == "probe_rtt").collect();
+    assert_eq!(episodes.len(), 3);
+    for (_, rows) in episodes {
+        let low = rows.clone().find(|&row| inflight[row] <= 4.0).unwrap();
+        assert_between("time at 4 packets", t[rows.end] - t[low], 0.199..=0.21);
+    }
+}
+
 /// Check 6, before Linux 5.10: a lone flow that empties its queue every cycle sees its minimum again and again.
 #[test]
 fn equal_samples_that_refresh_the_minimum_keep_a_lone_flow_out_of_probe_rtt() {

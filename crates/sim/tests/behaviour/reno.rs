@@ -20,11 +20,12 @@ fn window_under_loss(loss: f64, seconds: u32) -> f64 {
     mean(&[window(1), window(2), window(3)])
 }
 
-/// W = √(3/(2p)). Losses are random, not periodic, so that some hundred of them only give the mean to a few percent.
+/// W = √(3/(2p)) holds for periodic losses; independent ones give up to √(1.7/p), 7 % more. Some hundred of them give the
+/// mean to a few percent.
 #[test]
 fn the_window_follows_the_square_root_law_of_loss() {
     for (loss, expected, seconds) in [(1e-2, 12.2, 300), (1e-3, 38.7, 500), (1e-4, 122.5, 700)] {
-        assert_near(&format!("window at a loss of {loss}"), window_under_loss(loss, seconds), expected, 0.12);
+        assert_near(&format!("window at a loss of {loss}"), window_under_loss(loss, seconds), expected, 0.15);
     }
 }
 
@@ -92,18 +93,21 @@ fn the_window_grows_by_one_segment_per_round_trip_whatever_the_ack_ratio() {
 fn a_fast_retransmit_halves_the_window() {
     let run = run(r#"
         duration = "100s"
-        record.interval = "5ms"
+        record.interval = "1ms"
         path = { rate = "10mbit", rtt = "80ms", buffer = "1bdp" }
         flows = [{ cc = "reno" }]
         "#);
     let series = run.series(0);
-    let cwnd = series.number("cwnd");
+    let (cwnd, ssthresh) = (series.number("cwnd"), series.number("ssthresh"));
     let mut halvings = 0;
     let episodes = series.episodes("ca_state");
     for pair in episodes.windows(2) {
         let ((_, before), (state, recovery)) = (&pair[0], &pair[1]);
         if *state == "recovery" && series.t[recovery.start] > 10.0 && recovery.end < cwnd.len() {
-            assert_eq!(cwnd[recovery.end], (cwnd[before.end - 1] / 2.0).floor(), "at {} s", series.t[recovery.end]);
+            let half = ssthresh[recovery.start];
+            // Within the millisecond of a sample the window may have grown by one.
+            assert_between("twice the half", 2.0 * half - cwnd[before.end - 1], -1.0..=1.0);
+            assert_between("window at the exit", cwnd[recovery.end] - half, 0.0..=1.0);
             halvings += 1;
         }
     }
