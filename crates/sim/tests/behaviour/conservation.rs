@@ -1,6 +1,7 @@
 //! What holds in every run, whatever the network and the algorithms: nothing is created, nothing vanishes.
 
 use crate::lab::{Run, scenario};
+use dumbbell_cc::registry;
 use proptest::prelude::*;
 use std::fmt::Write;
 
@@ -70,7 +71,7 @@ fn side() -> impl Strategy<Value = Side> {
 }
 
 fn flow(links: usize) -> impl Strategy<Value = Flow> {
-    let cc = prop_oneof![Just("bbr"), Just("cubic"), Just("reno")];
+    let cc = prop::sample::select(registry::algorithms().iter().map(|algorithm| algorithm.name).collect::<Vec<_>>());
     let bytes = prop::option::weighted(0.4, 1u32..600_000);
     let app = prop::option::weighted(0.2, 50u32..5_000);
     let stop = prop::option::weighted(0.2, 1_000u32..6_000);

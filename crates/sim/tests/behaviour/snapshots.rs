@@ -10,6 +10,7 @@
 //! and the difference is part of its review.
 
 use crate::lab::{jain, mean, run};
+use dumbbell_cc::registry;
 use std::fmt::Write;
 use std::path::PathBuf;
 
@@ -20,7 +21,7 @@ const ALGORITHMS: [&str; 3] = ["bbr", "cubic", "reno"];
 
 fn header(first: &str) -> String {
     format!(
-        "{first:<12} {:>8} {:>6} {:>7} {:>5}  {:>9} {:>9} {:>9} {:>8} {:>8} {:>5} {:>6}  goodput of each, Mbit/s\n",
+        "{first:<24} {:>8} {:>6} {:>7} {:>5}  {:>9} {:>9} {:>9} {:>8} {:>8} {:>5} {:>6}  goodput of each, Mbit/s\n",
         "rate", "rtt ms", "buffer", "loss", "Mbit/s", "mean ms", "p95 ms", "drops", "retrans", "rto", "jain"
     )
 }
@@ -52,7 +53,7 @@ fn row(table: &mut String, algorithms: &[&str], rate: &str, rtt_ms: u32, buffer:
     };
     write!(
         table,
-        "{name:<12} {rate:>8} {rtt_ms:>6} {buffer:>7} {loss:>5}  {:>9.4} {:>9.3} {:>9.3} {:>8} {:>8} {:>5} {:>6.4} ",
+        "{name:<24} {rate:>8} {rtt_ms:>6} {buffer:>7} {loss:>5}  {:>9.4} {:>9.3} {:>9.3} {:>8} {:>8} {:>5} {:>6.4} ",
         goodput.iter().sum::<f64>(),
         mean(&run.flows("mean_rtt_ms")),
         mean(&run.flows("p95_rtt_ms")),
@@ -144,4 +145,23 @@ fn shared_bottlenecks_are_unchanged() {
         row(&mut table, mix, "10mbit", 40, "1bdp", "1%");
     }
     check("shared.txt", &table);
+}
+
+/// Every other algorithm alone, with itself and with CUBIC.
+#[test]
+fn all_other_algorithms_are_unchanged() {
+    let mut table = header("flows");
+    for cc in registry::algorithms().iter().map(|algorithm| algorithm.name) {
+        if ALGORITHMS.contains(&cc) {
+            continue;
+        }
+        for (rtt_ms, buffer, loss) in
+            [(40, "0.5bdp", "0%"), (40, "4bdp", "0%"), (40, "1bdp", "1%"), (200, "1bdp", "0%")]
+        {
+            row(&mut table, &[cc], "10mbit", rtt_ms, buffer, loss);
+        }
+        row(&mut table, &[cc, cc], "10mbit", 40, "1bdp", "0%");
+        row(&mut table, &[cc, "cubic"], "10mbit", 40, "2bdp", "0%");
+    }
+    check("algorithms.txt", &table);
 }
