@@ -41,6 +41,10 @@ class Claim:
     """The numbers that the study gives for it."""
 
 
+MOST = 0.8
+"""Share of the runs that speaks for all of them."""
+
+
 @dataclass(frozen=True)
 class Outcome:
     """A claim put to the test under one choice of what the study leaves open."""
@@ -55,8 +59,9 @@ class Outcome:
 
     @property
     def verdict(self) -> Verdict:
-        """``depends`` where it held in some runs only: on the seed."""
-        return "holds" if self.held == self.runs else "fails" if self.held == 0 else "depends"
+        """``holds`` or ``fails`` where four of five runs agree, otherwise ``depends``: on the seed."""
+        share = self.held / self.runs
+        return "holds" if share >= MOST else "fails" if share <= 1 - MOST + 1e-9 else "depends"
 
 
 @dataclass(frozen=True)
@@ -77,22 +82,18 @@ class Judgement:
 
     @property
     def ours(self) -> str:
-        """Our numbers under each choice."""
-        if len(self.outcomes) == 1:
-            return self.outcomes[0].ours
-        return "; ".join(f"{outcome.choice}: {outcome.ours}" for outcome in self.outcomes)
+        """Our numbers under each choice, and in how many runs the claim held."""
+        return "; ".join(
+            f"{outcome.choice}: {outcome.ours} ({outcome.held} of {outcome.runs})" for outcome in self.outcomes
+        )
 
     @property
     def depends_on(self) -> str:
         """Which choice gives what; empty unless the verdict is ``depends``."""
         if self.verdict != "depends":
             return ""
-        words = {"holds": "holds", "fails": "fails"}
-        parts = []
-        for outcome in self.outcomes:
-            word = words.get(outcome.verdict, f"holds with {outcome.held} of {outcome.runs} seeds")
-            parts.append(f"{outcome.choice}: {word}")
-        return "; ".join(parts)
+        words = {"holds": "holds", "fails": "fails", "depends": "depends on the seed"}
+        return "; ".join(f"{outcome.choice}: {words[outcome.verdict]}" for outcome in self.outcomes)
 
 
 @dataclass(frozen=True)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
+from textwrap import wrap
 
 from rich import box
 from rich.console import Console
@@ -35,7 +36,7 @@ def report(report: Report, *, only_claims: bool = False) -> None:
             f"published: {judgement.claim.published}",
             f"ours: {judgement.ours}",
             *([f"depends on: {judgement.depends_on}"] if judgement.depends_on else []),
-            *([f"note: {judgement.note}"] if judgement.note and judgement.verdict != "holds" else []),
+            *([f"note: {judgement.note}"] if judgement.note else []),
         ]
         verdict = Text(judgement.verdict, style=STYLES[judgement.verdict])
         claims.add_row(judgement.claim.id, verdict, Text("\n".join(lines)))
@@ -47,8 +48,8 @@ def report(report: Report, *, only_claims: bool = False) -> None:
 
 
 def table(console: Console, grid: Grid) -> None:
-    """Prints a table; columns that share the beginning ``NAME: `` stand under one name."""
-    shown = _table(*(_heading(column) for column in grid.columns), title=grid.title)
+    """Prints a table; of neighbouring columns ``NAME: a``, ``NAME: b`` only the first has the name above it."""
+    shown = _table(*_headings(grid.columns), title=grid.title)
     for index, column in enumerate(shown.columns):
         number = all(not isinstance(row[index], str) for row in grid.rows)
         column.justify = "right" if number or index == 0 else "left"
@@ -79,15 +80,21 @@ def claims(studies: Iterable[Study]) -> None:
     console.print(shown)
 
 
-def _heading(column: str) -> str:
-    group, colon, rest = column.rpartition(": ")
-    return f"{group}\n{rest}" if colon else column
+def _headings(columns: Sequence[str]) -> list[str]:
+    headings = []
+    before = ""
+    for column in columns:
+        group, _, rest = column.rpartition(": ")
+        headings.append("\n".join([*wrap(group, 10), rest]) if group and group != before else rest)
+        before = group
+    return headings
 
 
 def _table(*columns: str, title: str | None = None) -> Table:
     shown = Table(box=box.SIMPLE_HEAD, title=title, title_justify="left", title_style="bold", pad_edge=False)
+    shown.padding = (0, 1, 0, 0)
     for column in columns:
-        shown.add_column(column)
+        shown.add_column(column, vertical="top")
     return shown
 
 

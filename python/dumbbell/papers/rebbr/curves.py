@@ -21,6 +21,7 @@ from dumbbell.papers.model import Cell, Grid, Outcome
 
 if TYPE_CHECKING:
     from dumbbell.plots import Picture
+    from dumbbell.plots.style import Look
     from dumbbell.results import SweepResult
 
 PUBLISHED = Path(__file__).with_name("published.csv")
@@ -45,8 +46,8 @@ Curves = dict[str, list[Run]]
 
 
 def measure(result: SweepResult) -> Curves:
-    """Collects a sweep over ``path.loss`` and labels."""
-    columns = ("label", "repeat", "path.loss", "throughput_mbps", "goodput_mbps")
+    """Collects a sweep over ``links[1].loss`` and labels."""
+    columns = ("label", "repeat", "links[1].loss", "throughput_mbps", "goodput_mbps")
     egress: dict[tuple[str, int], dict[float, float]] = {}
     goodput: dict[tuple[str, int], dict[float, float]] = {}
     for label, repeat, loss, throughput_mbps, goodput_mbps in result.flows.to_polars().select(columns).iter_rows():
@@ -123,15 +124,17 @@ def comparison(curves: Curves, part: str, title: str) -> Grid:
     lines = [(CUBIC, "cubic"), (UNPACED, "bbr"), (PACED, "bbr")]
     columns = ["loss (%)"]
     for label, _ in lines:
-        columns += [f"{label}: link egress", f"{label}: \N{PLUS-MINUS SIGN}", f"{label}: goodput"]
-        columns += [f"{label}: published egress", f"{label}: ratio"]
+        # The published BBR stands once, beside the variant that the study ran.
+        shown = ("egress", "\N{PLUS-MINUS SIGN}", "goodput", *(() if label == PACED else ("published",)), "ratio")
+        columns += [f"{label}: {what}" for what in shown]
     rows = []
     for loss in losses(curves):
         row: list[Cell] = [percent(loss)]
         for label, cc in lines:
             ours, reference = mean(curves[label], loss), theirs[cc].get(loss)
             row += [ours, half_width(curves[label], loss), mean_goodput(curves[label], loss)]
-            row += [reference, ours / reference if reference else None]
+            row += [] if label == PACED else [reference]
+            row.append(ours / reference if reference else None)
         rows.append(row)
     return Grid("comparison", title, columns, rows)
 
@@ -139,12 +142,23 @@ def comparison(curves: Curves, part: str, title: str) -> Grid:
 def variants(curves: Curves, title: str) -> Grid:
     """Link egress and goodput of what the study did not run."""
     labels = [label for label in curves if label not in (CUBIC, UNPACED, PACED)]
-    columns = ["loss (%)", *(f"{label}: {what}" for label in labels for what in ("link egress", "goodput"))]
+    columns = ["loss (%)", *(f"{label}: {what}" for label in labels for what in ("egress", "goodput"))]
     rows: list[list[Cell]] = [
         [percent(loss), *(of(curves[label], loss) for label in labels for of in (mean, mean_goodput))]
         for loss in losses(curves)
     ]
     return Grid("variants", title, columns, rows)
+
+
+def look_of(label: str) -> Look:
+    """CUBIC and unpaced BBR look as everywhere; what is paced has a colour of its own."""
+    from dumbbell.plots.style import look
+
+    if label in (CUBIC, UNPACED):
+        return look("cubic" if label == CUBIC else "bbr")
+    if label == PACED:
+        return look("bbr3")
+    return look("bbr3", variant=2) if label.endswith(" paced") else look("bbr", variant=2)
 
 
 def percent(loss: float) -> str:
@@ -153,7 +167,9 @@ def percent(loss: float) -> str:
 
 
 def picture(curves: Curves, part: str, capacity: float, title: str, *, share: bool, compare: bool = True) -> Picture:
-    """Link egress against loss on a logarithmic axis, with the ideal line; published points are hollow.
+    """Mean link egress against loss on a logarithmic axis, with the range over seeds and the ideal line.
+
+    Published points are hollow.
 
     Args:
         curves: Ours.
@@ -166,21 +182,22 @@ def picture(curves: Curves, part: str, capacity: float, title: str, *, share: bo
     from matplotlib.lines import Line2D
     from matplotlib.ticker import FixedLocator, FuncFormatter, NullLocator
 
-    from dumbbell.plots.style import INK, legend, look, looks
+    from dumbbell.plots.style import INK, legend, look
     from dumbbell.plots.style import picture as new_picture
 
     scale = 100 / capacity if share else 1.0
-    chosen = looks([("cubic" if label == CUBIC else "bbr", label) for label in curves])
     with new_picture(6.8, 4.6) as figure:
         axes = figure.subplots()
         handles = []
-        for (_, label), style in chosen.items():
-            runs = curves[label]
+        for label, runs in curves.items():
+            style = look_of(label)
             x = sorted(runs[0].egress)
             y = [scale * mean(runs, loss) for loss in x]
-            spreads = [scale * (half_width(runs, loss) or 0.0) for loss in x]
+            ranges = [[scale * run.egress[loss] for run in runs] for loss in x]
+            bars = [[middle - min(at) for middle, at in zip(y, ranges, strict=True)]]
+            bars.append([max(at) - middle for middle, at in zip(y, ranges, strict=True)])
             marks = {"marker": style.marker, **style.line()}
-            axes.errorbar([100 * loss for loss in x], y, yerr=spreads if any(spreads) else None, capsize=2, **marks)
+            axes.errorbar([100 * loss for loss in x], y, yerr=bars, capsize=2, elinewidth=0.8, **marks)
             handles.append(Line2D([], [], label=label, **marks))
         if compare:
             for cc, points in published_curves(part).items():

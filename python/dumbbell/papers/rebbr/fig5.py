@@ -45,7 +45,8 @@ def reproduce(options: Options) -> Report:
         print(message, file=sys.stderr)
     result = data.run(SCENARIO, options, set=links(found), quick="5s")
     curves = loss_curves.measure(result)
-    capacity = result.links.to_polars().row(0, named=True)["capacity_mbps"] * loss_curves.WIRE
+    bottleneck = next(row for row in result.links.to_polars().iter_rows(named=True) if row["name"] == "bottleneck")
+    capacity = bottleneck["capacity_mbps"] * loss_curves.WIRE
     caveats = [] if found else [STAND_IN]
     if options.quick:
         caveats.append("Shortened to 5 s: start-up, not the study.")
@@ -65,7 +66,7 @@ def reproduce(options: Options) -> Report:
             loss_curves.variants(curves, "What the study did not run, in Mbit/s"),
         ),
         pictures={
-            "fig5": loss_curves.picture(curves, "fig5", capacity, f"ReBBR figure 5: {link}, 100 ms, 140 s", share=True)
+            "fig5": loss_curves.picture(curves, "fig5", capacity, f"ReBBR figure 5: 100 ms, 140 s\n{link}", share=True)
         },
         judgements=judge(curves, capacity, "" if found else STAND_IN),
         provenance=Provenance.of([result], {SCENARIO.name: SCENARIO.read_text(encoding="utf-8")}),
@@ -77,7 +78,7 @@ def links(found: list[Path] | None) -> dict[str, Any]:
     """The settings that put the recordings in the place of the synthetic links."""
     if found is None:
         return {}
-    keys = ("path.rate", "path.reverse.rate")
+    keys = ("links[1].rate", "links[1].reverse.rate")
     return {
         key: {"trace": str(path), "once": True, "sha256": DIGESTS[path.name]}
         for key, path in zip(keys, found, strict=True)
