@@ -336,7 +336,7 @@ impl<'a> Engine<'a> {
                 if measuring && rtt_us >= 0 {
                     flow.rtt.add(rtt_us as u64);
                 }
-                if flow.sender.is_idle() && flow.finished_at.is_none() {
+                if flow.finished_at.is_none() && flow.is_complete() {
                     flow.finished_at = Some(now);
                 }
                 self.transmit(index);

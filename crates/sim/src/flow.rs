@@ -177,6 +177,12 @@ impl Flow {
         }
     }
 
+    /// The application has written all it has, and all of it is acknowledged.
+    #[inline]
+    pub fn is_complete(&self) -> bool {
+        matches!(self.unwritten, Source::Empty) && self.sender.is_idle()
+    }
+
     pub fn stop_writing(&mut self) {
         self.phase = Phase::Stopped;
         self.unwritten = Source::Empty;

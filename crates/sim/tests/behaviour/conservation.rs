@@ -1,8 +1,12 @@
 //! What holds in every run, whatever the network and the algorithms: nothing is created, nothing vanishes.
+//!
+//! The networks are drawn from a fixed seed; `PROPTEST_CASES=5000 PROPTEST_RNG_SEED=7` draws more and other ones. A
+//! failure prints its experiment, ready to be run.
 
 use crate::lab::{Run, scenario};
 use dumbbell_cc::registry;
 use proptest::prelude::*;
+use proptest::test_runner::RngSeed;
 use std::fmt::Write;
 
 /// One direction of a link.
@@ -200,10 +204,9 @@ fn check(network: &Network) -> Result<(), TestCaseError> {
         prop_assert!(delivered <= (sent - dropped) * mss, "flow {i} delivers what was dropped\n{toml}");
         let finished = run.flow("completion_s", i).is_finite();
         if let (Some(bytes), true, None) = (flow.bytes, finished, flow.stop_ms) {
-            if flow.app_kbit.is_none() {
-                prop_assert_eq!(delivered, u64::from(bytes), "flow {} finished\n{}", i, &toml);
-            }
+            prop_assert_eq!(delivered, u64::from(bytes), "flow {} finished\n{}", i, &toml);
         }
+        prop_assert!(!finished || flow.bytes.is_some() || flow.stop_ms.is_some(), "flow {i} has no end\n{toml}");
         if let Some(bytes) = flow.bytes {
             prop_assert!(delivered <= u64::from(bytes), "flow {i} delivers more than there is\n{toml}");
         }
@@ -235,10 +238,11 @@ fn check(network: &Network) -> Result<(), TestCaseError> {
     let seconds = 8.0;
     for (i, link) in scenario.links.iter().enumerate() {
         let utilization = run.link("utilization", i);
+        prop_assert!(utilization >= 0.0, "no utilization of {}\n{toml}", link.config.name);
         let capacity = run.link("capacity_mbps", i) * 1e6 * seconds;
         let one_packet = f64::from(network.mss + 52) * 8.0;
         prop_assert!(
-            !(utilization * capacity > capacity + one_packet),
+            utilization * capacity <= capacity + one_packet,
             "{} carries {utilization} of what it can\n{toml}",
             link.config.name
         );
@@ -252,7 +256,7 @@ fn check(network: &Network) -> Result<(), TestCaseError> {
 }
 
 proptest! {
-    #![proptest_config(ProptestConfig { cases: 48, failure_persistence: None, ..ProptestConfig::default() })]
+    #![proptest_config(ProptestConfig { cases: 48, rng_seed: RngSeed::Fixed(1), failure_persistence: None, ..ProptestConfig::default() })]
 
     #[test]
     fn every_packet_is_delivered_dropped_with_a_cause_or_in_flight(network in network()) {
