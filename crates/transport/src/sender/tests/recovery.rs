@@ -2,6 +2,7 @@
 
 use super::harness::*;
 use crate::TransportConfig;
+use crate::sender::Timer;
 use dumbbell_cc::{CaState, Connection, Event};
 use dumbbell_units::{Duration, Time};
 
@@ -56,6 +57,34 @@ fn with_a_threshold_of_seven_tenths_two_of_three_acks_release_a_segment() {
     let answers = hear_dupacks(&mut script, 19);
     let releases: Vec<usize> = (3..=19).filter(|&n| !answers[n - 1].1.is_empty()).collect();
     assert_eq!(releases, [3, 4, 5, 7, 8, 10, 11, 13, 14, 15, 18, 19]);
+}
+
+#[test]
+fn the_fast_retransmit_leaves_even_when_as_much_is_in_flight_as_shall_be() {
+    let mut script = Scripted::bulk(20, 18);
+    let answers = hear_dupacks(&mut script, 4);
+    assert_eq!(answers[2], (18, vec![0]));
+    assert_eq!(answers[3], (18, vec![]));
+}
+
+#[test]
+fn an_ack_that_reveals_another_loss_does_not_regrow_the_window() {
+    let mut script = Scripted::bulk(20, 10);
+    for n in 1..=8 {
+        script.ack(nth_ack(n), 0, &[(12, 12 + n)]);
+    }
+    // Segment 20 was sent before segment 21, which has arrived.
+    assert_eq!(script.ack(nth_ack(60), 1, &[(21, 22), (12, 20)]), [6, 7]);
+    assert_eq!(script.sample().losses, 1);
+}
+
+#[test]
+fn the_retransmission_of_the_head_restarts_the_timeout() {
+    let mut script = Scripted::bulk(20, 10);
+    assert_eq!(script.ack(at(150), 0, &[(1, 4)])[0], 0);
+    assert_eq!(script.sender.timer, Timer::Retransmission);
+    assert!(script.sender.timer_at.since(at(150) + script.sender.rto()) <= ms(1));
+    assert!(script.sender.timer_at >= at(150) + script.sender.rto());
 }
 
 #[test]
@@ -134,7 +163,8 @@ fn the_first_reordering_causes_a_spurious_retransmission_that_is_undone_and_late
     let (mut pair, calls) = Pair::fixed(&config(), 20, 10);
     pair.service = ms(1);
     pair.data_fate(|sent| match (sent.segment.seq, sent.nth) {
-        (100 | 200 | 250, 1) => Fate::Delay(Duration::from_micros(5_500)),
+        (100 | 200, 1) => Fate::Delay(Duration::from_micros(5_500)),
+        (250, 1) => Fate::Delay(Duration::from_micros(8_500)),
         _ => Fate::Deliver,
     });
     pair.write_at(START, 300, MSS);
@@ -235,6 +265,21 @@ fn an_old_ack_is_no_duplicate_but_its_sacks_count() {
 // NewReno
 
 #[test]
+fn a_window_that_shrinks_does_not_make_a_duplicate_an_update() {
+    for (change, sacked_out) in [(-2i32, 2), (2, 0)] {
+        let mut script = Scripted::new(without_sack(), 10, 5);
+        script.write(1_000);
+        for n in 1..=2 {
+            script.now = nth_ack(n);
+            let mut ack = script.ack_of(0, &[]);
+            ack.window = ack.window.wrapping_add_signed(change * n as i32);
+            script.hear(&ack);
+        }
+        assert_eq!(script.connection().sacked_out, sacked_out);
+    }
+}
+
+#[test]
 fn newreno_recovers_a_single_loss_with_one_retransmission() {
     let (mut pair, calls) = Pair::fixed(&without_sack(), 20, 10);
     pair.drop(&[(50, 1)]);
@@ -265,8 +310,8 @@ fn newreno_recovers_two_losses_one_per_round_trip_with_one_reduction() {
 fn newreno_holds_recovery_until_something_above_it_is_acknowledged_and_does_not_undo_then() {
     let mut script = Scripted::new(without_sack(), 10, 5);
     script.write(1_000);
-    // Segment 12 is lost as well: its two successors cause duplicates 10 and 11.
-    for n in 1..=11 {
+    // Segment 12 is lost as well: its successors cause the duplicates after the ninth.
+    for n in 1..=13 {
         script.ack(nth_ack(n), 0, &[]);
     }
     assert_eq!((script.state(), script.sender.high_seq), (CaState::Recovery, 12));

@@ -148,6 +148,19 @@ fn data_in_the_hosts_own_queue_is_not_the_application() {
 // Sources of a sample
 
 #[test]
+fn reported_duplicates_count_as_delivered_unless_nothing_was_sent_twice() {
+    let mut script = Scripted::bulk(10, 5);
+    script.ack(at(100), 5, &[]);
+    script.ack(at(101), 5, &[(0, 1)]);
+    assert_eq!(script.connection().delivered, 1 + 5);
+
+    let mut script = Scripted::bulk(10, 5);
+    script.ack(at(100), 0, &[(1, 4)]);
+    script.ack(at(210), 4, &[(0, 1)]);
+    assert_eq!(script.connection().delivered, 1 + 4 + 1);
+}
+
+#[test]
 fn a_packet_is_delivered_and_measured_when_it_is_sacked_and_not_again_when_it_is_acked() {
     let mut script = Scripted::bulk(10, 5);
     script.ack(at(100), 0, &[(1, 2)]);
@@ -187,6 +200,7 @@ fn a_pure_duplicate_gives_an_invalid_sample() {
     let sample = script.sample();
     assert_eq!((sample.delivered, sample.interval_us, sample.acked_sacked, sample.rtt_us), (-1, -1, 0, -1));
     assert_eq!(script.connection().delivered, delivered);
+    assert_eq!(script.connection().delivered_mstamp_us, at(100).as_micros());
 }
 
 #[test]
@@ -308,12 +322,15 @@ fn congestion_marks_are_counted_against_the_packet_that_is_sampled() {
 #[test]
 fn a_lone_short_segment_is_suspected_of_a_delayed_ack_and_does_not_raise_the_minimum() {
     let mut script = Scripted::new(TransportConfig::default(), 10, 5);
+    // The minimum of the handshake has just left the window of the filter.
+    script.now = at(301_000);
     script.sender.write(script.now, 1, 100);
     script.send();
-    script.ack(at(140), 1, &[]);
+    script.ack(at(301_140), 1, &[]);
     assert!(script.sample().is_ack_delayed);
     assert_eq!((script.sample().rtt_us, script.connection().min_rtt_us), (140_000, 100_000));
     script.write(1);
-    script.ack(at(250), 2, &[]);
+    script.ack(at(301_250), 2, &[]);
     assert!(!script.sample().is_ack_delayed, "a full segment needs no second one");
+    assert_eq!(script.connection().min_rtt_us, 110_000);
 }
