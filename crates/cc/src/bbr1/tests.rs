@@ -560,3 +560,178 @@ fn observables_are_as_many_as_their_names() {
     assert!(values[..names.len()].iter().all(|v| *v != f64::NEG_INFINITY));
     assert_eq!(values[names.len()], f64::NEG_INFINITY);
 }
+
+/// The detector's verdicts on a series of round-trip times in microseconds over a minimum of 40 ms.
+fn acd_verdicts(rtts_us: &[i64]) -> Vec<bool> {
+    let parameters = Parameters { recovery: Recovery::AcdKernel, ..Parameters::default() };
+    let mut detector = acd::Acd::default();
+    rtts_us.iter().map(|rtt_us| detector.detect(*rtt_us, 40_000, &parameters)).collect()
+}
+
+#[test]
+fn three_like_round_trips_or_one_of_twice_the_minimum_reveal_a_full_queue() {
+    let series = [45_000, 60_000, 60_500, 61_200, 70_000];
+    assert_eq!(acd_verdicts(&series), [false, false, false, true, false]);
+    assert_eq!(acd_verdicts(&[45_000, 81_000]), [false, true]);
+    assert_eq!(acd_verdicts(&[60_000, 60_000, -1, 60_000, 60_000, 60_000]), [false, false, false, false, false, true]);
+    assert_eq!(acd_verdicts(&[40_000; 5]), [false; 5], "the minimum itself is no queue");
+}
+
+/// A flow with this recovery that sees `rtt_us` with the ACK that takes it into recovery, and its window after that ACK
+/// and after each of the following.
+fn acd_windows(recovery: Recovery, rtt_us: i64, acks: usize) -> (Flow, Vec<u32>) {
+    let mut flow = Flow::cruising(Parameters { recovery, ..no_allowance() }, 3);
+    flow.c.cwnd = 64;
+    flow.c.packets_out = 60;
+    flow.bbr.ssthresh(&mut flow.c);
+    flow.c.ca_state = CaState::Recovery;
+    let mut windows = vec![];
+    for ack in 0..acks {
+        let losses = u32::from(ack == 0);
+        flow.ack(&RateSample { losses, rtt_us, prior_delivered: 0, ..flow.sample(1) });
+        windows.push(flow.c.cwnd);
+    }
+    (flow, windows)
+}
+
+#[test]
+fn the_kernels_acd_halves_the_window_with_every_ack_of_the_round() {
+    let (mut flow, windows) = acd_windows(Recovery::AcdKernel, 90_000, 6);
+    assert_eq!(windows, [31, 15, 7, 4, 4, 4]);
+    flow.ack_round();
+    assert_eq!(flow.c.cwnd, 5, "the next round grows");
+    flow.c.ca_state = CaState::Open;
+    flow.ack_one();
+    assert!(flow.c.cwnd >= 64, "the exit restores: {}", flow.c.cwnd);
+    let (_, windows) = acd_windows(Recovery::AcdKernel, 50_000, 3);
+    assert_eq!(windows, [64, 65, 66], "no congestion: the lost packet, and growth");
+}
+
+#[test]
+fn the_papers_acd_halves_the_window_once() {
+    let (_, windows) = acd_windows(Recovery::AcdPaper, 90_000, 3);
+    assert_eq!(windows, [32, 33, 34]);
+    let (_, windows) = acd_windows(Recovery::AcdPaper, 50_000, 2);
+    assert_eq!(windows, [64, 65]);
+}
+
+#[test]
+fn ns3s_acd_halves_the_window_in_every_recovery_and_keeps_its_gain_at_one() {
+    let (mut flow, windows) = acd_windows(Recovery::AcdNs3, 50_000, 3);
+    assert_eq!(windows, [32, 30, 30], "half of what is in flight and delivered");
+    flow.bbr.set_state(&mut flow.c, CaState::Open);
+    assert_eq!(flow.c.cwnd, 64);
+    flow.c.ca_state = CaState::Open;
+    flow.ack_one();
+    assert_eq!(flow.bbr.cwnd_gain, Gain::ONE);
+    flow.bbr.mode = Mode::ProbeRtt;
+    flow.bbr.update_gains();
+    flow.bbr.mode = Mode::ProbeBw;
+    flow.bbr.update_gains();
+    assert_eq!(flow.bbr.cwnd_gain, Gain::new(512), "until the next state");
+}
+
+#[test]
+fn ns3_conserves_packets_in_recovery_and_restores_at_its_end() {
+    let mut flow = Flow::cruising(Parameters { recovery: Recovery::Ns3, ..no_allowance() }, 3);
+    let saved = flow.c.cwnd;
+    flow.ack(&RateSample { losses: 3, ..flow.sample(1) });
+    assert_eq!(flow.c.cwnd, saved, "a loss outside of recovery changes nothing");
+    flow.bbr.ssthresh(&mut flow.c);
+    flow.c.ca_state = CaState::Recovery;
+    flow.c.packets_out = 50;
+    flow.ack(&RateSample { losses: 1, ..flow.sample(1) });
+    assert_eq!(flow.c.cwnd, 51);
+    flow.bbr.set_state(&mut flow.c, CaState::Open);
+    assert_eq!(flow.c.cwnd, saved);
+}
+
+#[test]
+fn a_window_that_probe_rtt_never_restores_grows_anew() {
+    for (restore, back) in [(Restore::AtExit, true), (Restore::NextDelivery, true), (Restore::Never, false)] {
+        let mut flow = Flow::cruising(Parameters { probe_rtt_restore: restore, ..no_allowance() }, 3);
+        flow.wait(Duration::from_secs(11));
+        flow.ack_one();
+        flow.c.packets_out = 4;
+        flow.ack_one();
+        flow.wait(Duration::from_millis(300));
+        flow.ack_round();
+        flow.ack_one();
+        assert_eq!(flow.bbr.mode(), "probe_bw");
+        assert_eq!(flow.c.cwnd > 60, back, "{restore:?}: {}", flow.c.cwnd);
+    }
+}
+
+#[test]
+fn probe_rtt_leaves_quics_window_beneath_as_it_was() {
+    let parameters = Parameters { recovery: Recovery::Quic, ..no_allowance() };
+    let mut flow = Flow::cruising(parameters, 3);
+    let before = flow.bbr.recovery.unbounded_cwnd;
+    flow.wait(Duration::from_secs(11));
+    for _ in 0..5 {
+        flow.ack_one();
+        assert_eq!(flow.c.cwnd, 4);
+    }
+    assert_eq!(flow.bbr.recovery.unbounded_cwnd, before);
+}
+
+#[test]
+fn before_any_bandwidth_quics_target_is_a_multiple_of_the_initial_window() {
+    for (gain_before_bandwidth, target) in [(true, 20), (false, 0)] {
+        let flow = Flow::new(Parameters { gain_before_bandwidth, ..Parameters::default() });
+        assert_eq!(flow.bbr.bdp(0, Gain::new(512)), target);
+    }
+}
+
+#[test]
+fn while_no_round_trip_is_known_the_first_rate_has_a_gain_of_its_own() {
+    let parameters = Parameters {
+        initial_pacing_gain: Gain::ONE,
+        nominal_pacing_gain: Gain::new(512),
+        nominal_rtt: Duration::from_millis(100),
+        pacing_margin: Default::default(),
+        ..Parameters::default()
+    };
+    let mut flow = Flow::new(parameters);
+    flow.c.srtt_us_x8 = 0;
+    flow.bbr.init(&mut flow.c);
+    let packet_per_s = |rate: u64| (rate as f64 / 1448.0).round();
+    assert_eq!(packet_per_s(flow.c.pacing_rate), 200.0, "twice ten packets in 100 ms");
+    flow.c.srtt_us_x8 = 8 * 40_000;
+    flow.bbr.set_pacing_rate(&mut flow.c, 0, Gain::ONE);
+    assert_eq!(packet_per_s(flow.c.pacing_rate), 250.0, "ten packets in 40 ms");
+}
+
+#[test]
+fn a_loss_keeps_dqcs_bbrplus_draining_and_the_kernels_not() {
+    for (policy, next) in [(CyclePolicy::RandomLength, 2), (CyclePolicy::RandomLengthDqc, 1)] {
+        let mut flow = Flow::cruising(Parameters { cycle_policy: policy, ..Parameters::default() }, 1);
+        flow.bbr.cycle.length = 8;
+        flow.wait(Duration::from_millis(42));
+        flow.ack(&RateSample { prior_in_flight: 20, losses: 1, ..flow.sample(1) });
+        assert_eq!(flow.bbr.cycle.index, next, "{policy:?}");
+    }
+}
+
+#[test]
+fn the_kernels_bbrplus_stops_probing_without_data_or_receive_window() {
+    for (no_unsent_data, receive_window_full) in [(true, false), (false, true)] {
+        for (policy, next) in [(CyclePolicy::RandomLength, 1), (CyclePolicy::RandomLengthDqc, 0)] {
+            let mut flow = Flow::cruising(Parameters { cycle_policy: policy, ..Parameters::default() }, 0);
+            flow.bbr.cycle.length = 8;
+            flow.c.no_unsent_data = no_unsent_data;
+            flow.c.receive_window_full = receive_window_full;
+            flow.wait(Duration::from_millis(42));
+            flow.ack(&RateSample { prior_in_flight: 10, ..flow.sample(1) });
+            assert_eq!(flow.bbr.cycle.index, next, "{policy:?}");
+        }
+    }
+}
+
+#[test]
+fn acds_budget_widens_every_target_above_one_bdp() {
+    let parameters = Parameters { budget_probe_when: ProbeBudget::GainAboveOne, ..Parameters::default() };
+    let flow = Flow::cruising(parameters, 3);
+    assert_eq!(flow.target(), 78);
+    assert_eq!(flow.bbr.inflight_target(&flow.c, BW, Gain::ONE), 42);
+}

@@ -28,6 +28,8 @@ struct Saved {
     inflight_lo: u32,
     inflight_hi: u32,
     was_up: bool,
+    /// Saved at the first loss, for the reduction that follows it.
+    for_next_reduction: bool,
 }
 
 impl Default for Bounds {
@@ -141,7 +143,7 @@ impl Bbr2 {
         if !self.signals.loss {
             self.signals.next_delivered = connection.delivered;
             if self.parameters.undo == Undo::State {
-                self.save_bounds();
+                self.save_bounds(true);
             }
         }
         self.signals.loss = true;
@@ -202,15 +204,16 @@ impl Bbr2 {
 
     /// A reduction begins.
     pub(super) fn save_for_undo(&mut self) {
-        // The draft has saved them with the first loss, before it could end a state.
-        if self.parameters.undo != Undo::State || !self.signals.loss {
-            self.save_bounds();
+        // The draft has saved them with the first loss, before that could end a phase.
+        if !std::mem::take(&mut self.bounds.saved.for_next_reduction) {
+            self.save_bounds(false);
         }
     }
 
-    fn save_bounds(&mut self) {
+    fn save_bounds(&mut self, for_next_reduction: bool) {
         let Bounds { bw_lo, inflight_lo, inflight_hi, .. } = self.bounds;
-        self.bounds.saved = Saved { bw_lo, inflight_lo, inflight_hi, was_up: self.is_in(Phase::Up) };
+        self.bounds.saved =
+            Saved { bw_lo, inflight_lo, inflight_hi, was_up: self.is_in(Phase::Up), for_next_reduction };
     }
 
     /// A reduction proved spurious.

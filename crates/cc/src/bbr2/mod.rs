@@ -353,3 +353,5 @@ impl Controller for Bbr2 {
     }
 }
 
+#[cfg(test)]
+mod tests;
