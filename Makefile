@@ -5,7 +5,7 @@ VENV   := .venv
 BIN    := $(VENV)/bin
 RUST   := $(shell find crates -name '*.rs' -o -name Cargo.toml) Cargo.toml Cargo.lock
 
-.PHONY: demo test lint bench fidelity clean
+.PHONY: demo test lint bench bench-ns3 fidelity clean
 
 demo: $(VENV)/built
 	$(BIN)/python -m dumbbell.demo
@@ -21,14 +21,18 @@ lint: $(VENV)/dev
 	$(BIN)/ruff format --check
 	$(BIN)/mypy
 
-bench: $(VENV)/built
+bench: $(VENV)/tools
+	$(BIN)/python benches/run.py
+
+# Beside ns-3, which is installed for this purpose and takes 300 MB.
+bench-ns3: $(VENV)/tools benches/.venv-ns3/built
 	$(BIN)/python benches/run.py
 
 fidelity: $(VENV)/built
 	$(BIN)/python tests/fidelity/run.py
 
 clean:
-	rm -rf $(VENV) out
+	rm -rf $(VENV) benches/.venv-ns3 out
 	cargo clean
 
 $(VENV)/tools: requirements.txt
@@ -39,6 +43,11 @@ $(VENV)/tools: requirements.txt
 
 $(VENV)/dev: requirements-dev.txt $(VENV)/tools
 	$(BIN)/pip install --quiet --disable-pip-version-check --requirement requirements-dev.txt
+	touch $@
+
+benches/.venv-ns3/built:
+	$(PYTHON) -m venv benches/.venv-ns3
+	benches/.venv-ns3/bin/pip install --quiet --disable-pip-version-check --no-deps ns3==3.44.post0
 	touch $@
 
 # The extension module is compiled into python/dumbbell and the package installed in place: edits to Python need no build.

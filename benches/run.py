@@ -1,0 +1,295 @@
+"""Measures what a delivered data packet costs, and the same scenarios in ns-3 where it is installed.
+
+    python benches/run.py [--runs N] [--only NAME]... [--no-instructions] [--no-ns3 | --all-ns3] [--json]
+
+CPU time is that of the simulating thread, from the wiring of the network to the finished tables: the median of several
+processes, with the fastest and the slowest. Instructions come from callgrind where valgrind is installed: the
+difference of two runs of different length over the difference of their packets, so that loading the program and the
+file cancels out. `docs/performance.md` discusses both.
+"""
+
+from __future__ import annotations
+
+import argparse
+import json
+import os
+import re
+import shutil
+import statistics
+import subprocess
+import sys
+from collections.abc import Sequence
+from dataclasses import asdict, dataclass
+from pathlib import Path
+
+import ns3
+from ns3 import MIB, Ns3, Ns3Cost, Ns3Scenario
+
+ROOT = Path(__file__).resolve().parent.parent
+SCENARIOS = ROOT / "benches" / "scenarios"
+
+
+@dataclass(frozen=True)
+class Benchmark:
+    """A scenario file, and how the slower instruments look at it."""
+
+    name: str
+    title: str
+    counted_s: tuple[int, int]
+    """Simulated seconds of the two runs whose instructions are subtracted."""
+    ns3: Ns3Scenario | None = None
+
+
+def single(controller: str) -> Ns3Scenario:
+    """One flow on 100 Mbit/s and 100 ms behind 1 BDP."""
+    return Ns3Scenario(controller, 1, "100Mbps", 1, 48, "1250000B", 60, 16 * MIB)
+
+
+def sixteen(queue: str) -> Ns3Scenario:
+    """Sixteen BBR flows on 1 Gbit/s and 120 ms.
+
+    Socket buffers of 4 MiB and classic recovery, which leaves the window to BBR, bound the lists that ns-3 walks for
+    every ACK. With the 32 MiB of our receivers and PRR, three simulated seconds took it more than eight minutes.
+    """
+    return Ns3Scenario("TcpBbr", 16, "1Gbps", 5, 50, queue, 50, 4 * MIB, "TcpClassicRecovery", takes_minutes=True)
+
+
+BENCHMARKS = (
+    Benchmark("bbr-1", "1 BBR flow, 100 Mbit/s, 100 ms, 1 BDP, 60 s", (30, 60), single("TcpBbr")),
+    Benchmark("cubic-1", "1 CUBIC flow, 100 Mbit/s, 100 ms, 1 BDP, 60 s", (30, 60), single("TcpCubic")),
+    Benchmark("bbr-16-shallow", "16 BBR flows, 1 Gbit/s, 120 ms, 100 packets, 50 s", (5, 10), sixteen("100p")),
+    Benchmark("bbr-16-deep", "16 BBR flows, 1 Gbit/s, 120 ms, 5000 packets, 50 s", (5, 10), sixteen("5000p")),
+    Benchmark("cubic-10000", "10,000 CUBIC flows, 10 Gbit/s, 100 ms, 1 BDP, 10 s", (2, 4)),
+)
+
+
+@dataclass(frozen=True)
+class Cost:
+    """What `dumbbell-bench` says about one run."""
+
+    flows: int
+    sim_s: float
+    cpu_s: float
+    events: int
+    packets: int
+    acks: int | None
+    drops: int | None
+    goodput_bytes: int | None
+    bytes_per_flow: int
+    peak_rss_bytes: int | None
+
+    @property
+    def ns_per_packet(self) -> float:
+        """CPU nanoseconds per data packet that reached a receiver."""
+        return self.cpu_s * 1e9 / self.packets
+
+
+@dataclass(frozen=True)
+class Program:
+    """The compiled `dumbbell-bench`."""
+
+    path: Path
+
+    @classmethod
+    def build(cls) -> Program:
+        """Compiles it as the package is compiled, and finds where Cargo put it."""
+        command = ["cargo", "build", "--release", "--locked", "--package", "dumbbell-bench"]
+        done = subprocess.run(
+            [*command, "--message-format", "json-render-diagnostics"],
+            check=True,
+            stdout=subprocess.PIPE,
+            text=True,
+            cwd=ROOT,
+        )
+        messages = (json.loads(line) for line in done.stdout.splitlines())
+        return cls(next(Path(message["executable"]) for message in messages if message.get("executable")))
+
+    def run(self, benchmark: Benchmark) -> Cost:
+        """One run in a process of its own."""
+        done = subprocess.run(self._command(benchmark), check=True, stdout=subprocess.PIPE, text=True)
+        return Cost(**json.loads(done.stdout))
+
+    def instructions_per_packet(self, benchmark: Benchmark) -> float:
+        """Instructions of the longer run less those of the shorter, per packet by which it is longer."""
+        (few, before), (many, after) = (self._count(benchmark, seconds) for seconds in benchmark.counted_s)
+        return (after - before) / (many - few)
+
+    def _count(self, benchmark: Benchmark, seconds: int) -> tuple[int, int]:
+        """Packets and instructions of a run of `seconds`."""
+        command = ["valgrind", "--tool=callgrind", f"--callgrind-out-file={os.devnull}"]
+        done = subprocess.run(
+            [*command, *self._command(benchmark), f"duration={seconds}s"], check=True, capture_output=True, text=True
+        )
+        collected = re.search(r"Collected : (\d+)", done.stderr)
+        if collected is None:
+            raise RuntimeError(f"callgrind did not report a count:\n{done.stderr}")
+        return Cost(**json.loads(done.stdout)).packets, int(collected[1])
+
+    def _command(self, benchmark: Benchmark) -> list[str]:
+        return [str(self.path), str(SCENARIOS / f"{benchmark.name}.toml")]
+
+
+@dataclass(frozen=True)
+class Measurement:
+    """Everything measured of one benchmark."""
+
+    benchmark: Benchmark
+    runs: Sequence[Cost]
+    instructions_per_packet: float | None
+    ns3: Ns3Cost | None
+
+    @property
+    def ns_per_packet(self) -> float:
+        """Median over the runs."""
+        return statistics.median(run.ns_per_packet for run in self.runs)
+
+    @property
+    def cpu_s(self) -> float:
+        """Median over the runs."""
+        return statistics.median(run.cpu_s for run in self.runs)
+
+    @property
+    def ns3_ns_per_packet(self) -> float | None:
+        """CPU nanoseconds that ns-3 takes per data packet that reached a receiver."""
+        return None if self.ns3 is None else self.ns3.cpu_s * 1e9 / self.ns3.packets
+
+    @property
+    def ratio(self) -> float | None:
+        """How many times as long ns-3 takes per packet."""
+        return None if self.ns3_ns_per_packet is None else self.ns3_ns_per_packet / self.ns_per_packet
+
+    def as_json(self) -> dict[str, object]:
+        """For `--json`."""
+        return {
+            "name": self.benchmark.name,
+            "title": self.benchmark.title,
+            "ns_per_packet": self.ns_per_packet,
+            "instructions_per_packet": self.instructions_per_packet,
+            "sim_s_per_cpu_s": self.runs[0].sim_s / self.cpu_s,
+            "runs": [asdict(run) for run in self.runs],
+            "ns3": self.ns3 and asdict(self.ns3),
+            "ns3_ns_per_packet": self.ns3_ns_per_packet,
+            "ratio": self.ratio,
+        }
+
+
+def measure(
+    benchmark: Benchmark, program: Program, *, runs: int, instructions: bool, peer: Ns3 | None, all_ns3: bool
+) -> Measurement:
+    """Half of our runs before ns-3's and half after it, so that both see the same machine."""
+    theirs = benchmark.ns3 if peer and benchmark.ns3 and (all_ns3 or not benchmark.ns3.takes_minutes) else None
+    costs = [program.run(benchmark) for _ in range(runs // 2)]
+    other = peer.run(theirs) if peer and theirs else None
+    costs += [program.run(benchmark) for _ in range(runs - len(costs))]
+    counted = program.instructions_per_packet(benchmark) if instructions else None
+    return Measurement(benchmark, costs, counted, other)
+
+
+def print_table(header: Sequence[str], rows: Sequence[Sequence[str]]) -> None:
+    """Aligned columns, the first to the left; a Markdown table as it stands."""
+    widths = [max(len(row[column]) for row in (header, *rows)) for column in range(len(header))]
+    rule = ["-" * widths[0], *("-" * (width - 1) + ":" for width in widths[1:])]
+    for row in (header, rule, *rows):
+        cells = [row[0].ljust(widths[0]), *(cell.rjust(width) for cell, width in zip(row[1:], widths[1:], strict=True))]
+        print(f"| {' | '.join(cells)} |")
+
+
+def print_own(measurements: Sequence[Measurement]) -> None:
+    """Our costs."""
+    header = ("scenario", "packets", "ns/packet (min-max)", "instr./packet", "sim s/CPU s", "peak RSS", "bytes/flow")
+    rows = []
+    for measured in measurements:
+        first, costs = measured.runs[0], [run.ns_per_packet for run in measured.runs]
+        counted, resident = measured.instructions_per_packet, first.peak_rss_bytes
+        rows.append(
+            (
+                measured.benchmark.title,
+                f"{first.packets:,}",
+                f"{measured.ns_per_packet:.0f} ({min(costs):.0f}-{max(costs):.0f})",
+                "-" if counted is None else f"{counted:,.0f}",
+                f"{first.sim_s / measured.cpu_s:,.1f}",
+                "-" if resident is None else f"{resident / MIB:.1f} MiB",
+                f"{first.bytes_per_flow:,}",
+            )
+        )
+    print_table(header, rows)
+
+
+def print_beside_ns3(measurements: Sequence[Measurement], peer: Ns3) -> None:
+    """Both simulators, in the costs per packet that they have in common."""
+    header = ("scenario", "ns-3 packets", "ns-3 CPU", "ns-3 us/packet", "ours us/packet", "ratio")
+    rows = [
+        (
+            measured.benchmark.title,
+            f"{measured.ns3.packets:,}",
+            f"{measured.ns3.cpu_s:.1f} s",
+            f"{measured.ns3.cpu_s * 1e6 / measured.ns3.packets:.1f}",
+            f"{measured.ns_per_packet / 1e3:.3f}",
+            f"{measured.ratio:,.0f}",
+        )
+        for measured in measurements
+        if measured.ns3 is not None
+    ]
+    if rows:
+        print(f"\nBeside ns-3 {peer.version}\n")
+        print_table(header, rows)
+
+
+def main() -> int:
+    """Measures and prints."""
+    names = [benchmark.name for benchmark in BENCHMARKS]
+    parser = argparse.ArgumentParser(description="Measure what a delivered data packet costs.")
+    parser.add_argument("--runs", type=int, default=7, metavar="N", help="runs of each scenario (default: 7)")
+    parser.add_argument("--only", action="append", choices=names, help="measure this scenario; may be repeated")
+    parser.add_argument("--no-instructions", action="store_true", help="do not count instructions with callgrind")
+    beside = parser.add_mutually_exclusive_group()
+    beside.add_argument("--no-ns3", action="store_true", help="do not run ns-3")
+    beside.add_argument(
+        "--all-ns3", action="store_true", help="run sixteen flows in ns-3 too, which takes it ten minutes and more"
+    )
+    parser.add_argument("--json", action="store_true", help="print JSON with every run instead of tables")
+    options = parser.parse_args()
+    if options.runs < 1:
+        parser.error("--runs must be at least 1")
+
+    def note(text: str) -> None:
+        print(text, file=sys.stderr)
+
+    program = Program.build()
+    instructions = not options.no_instructions and shutil.which("valgrind") is not None
+    if not instructions and not options.no_instructions:
+        note("Instructions are not counted: valgrind is not installed.")
+    peer = None
+    if not options.no_ns3:
+        found = ns3.find(program.path.parent)
+        if isinstance(found, str):
+            note(f"ns-3 is not measured: {found}.")
+        else:
+            peer = found
+
+    measurements = []
+    for benchmark in BENCHMARKS:
+        if options.only and benchmark.name not in options.only:
+            continue
+        note(f"Measuring {benchmark.title} ...")
+        measurements.append(
+            measure(
+                benchmark,
+                program,
+                runs=options.runs,
+                instructions=instructions,
+                peer=peer,
+                all_ns3=options.all_ns3,
+            )
+        )
+    if options.json:
+        print(json.dumps([measured.as_json() for measured in measurements], indent=2))
+        return 0
+    print_own(measurements)
+    if peer is not None:
+        print_beside_ns3(measurements, peer)
+    return 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())
