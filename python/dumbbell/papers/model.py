@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Literal, TypeAlias
 
@@ -163,6 +163,12 @@ class Report:
     provenance: Provenance
     caveats: Sequence[str] = ()
     """What forbids to take this for a reproduction: a synthetic stand-in, shortened runs."""
+
+    def shortened(self, duration: str) -> Report:
+        """The same for runs that were too short to explain anything: without the causes, and marked."""
+        caveat = f"Shortened to {duration}: start-up, not the study."
+        judgements = [replace(judgement, note="") for judgement in self.judgements]
+        return replace(self, judgements=judgements, caveats=[*self.caveats, caveat])
 
     def to_json(self) -> dict[str, Any]:
         """The report as ``dumbbell reproduce --json`` prints it."""

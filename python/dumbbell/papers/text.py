@@ -50,6 +50,7 @@ def report(report: Report, *, only_claims: bool = False) -> None:
 def table(console: Console, grid: Grid) -> None:
     """Prints a table; of neighbouring columns ``NAME: a``, ``NAME: b`` only the first has the name above it."""
     shown = _table(*_headings(grid.columns), title=grid.title)
+    shown.padding = (0, 0, 0, 0)
     for index, column in enumerate(shown.columns):
         number = all(not isinstance(row[index], str) for row in grid.rows)
         column.justify = "right" if number or index == 0 else "left"
@@ -94,7 +95,7 @@ def _table(*columns: str, title: str | None = None) -> Table:
     shown = Table(box=box.SIMPLE_HEAD, title=title, title_justify="left", title_style="bold", pad_edge=False)
     shown.padding = (0, 1, 0, 0)
     for column in columns:
-        shown.add_column(column, vertical="top")
+        shown.add_column(column)
     return shown
 
 

@@ -122,7 +122,7 @@ def comparison(curves: Curves, part: str, title: str) -> Grid:
     """Ours beside the published numbers, and the ratio of the two."""
     theirs = published_curves(part)
     lines = [(CUBIC, "cubic"), (UNPACED, "bbr"), (PACED, "bbr")]
-    columns = ["loss (%)"]
+    columns = ["loss %"]
     for label, _ in lines:
         # The published BBR stands once, beside the variant that the study ran.
         shown = ("egress", "\N{PLUS-MINUS SIGN}", "goodput", *(() if label == PACED else ("published",)), "ratio")
@@ -142,7 +142,7 @@ def comparison(curves: Curves, part: str, title: str) -> Grid:
 def variants(curves: Curves, title: str) -> Grid:
     """Link egress and goodput of what the study did not run."""
     labels = [label for label in curves if label not in (CUBIC, UNPACED, PACED)]
-    columns = ["loss (%)", *(f"{label}: {what}" for label in labels for what in ("egress", "goodput"))]
+    columns = ["loss %", *(f"{label}: {what}" for label in labels for what in ("egress", "goodput"))]
     rows: list[list[Cell]] = [
         [percent(loss), *(of(curves[label], loss) for label in labels for of in (mean, mean_goodput))]
         for loss in losses(curves)

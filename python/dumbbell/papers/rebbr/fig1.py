@@ -31,6 +31,8 @@ TITLE = "One flow over 100 Mbit/s and 100 ms, random loss 0.001 % to 50 %"
 SCENARIO = Path(__file__).with_name("fig1.toml")
 CHOICES = Path(__file__).with_name("fig1-choices.toml")
 
+QUICK = "2s"
+
 LINK_MBPS = 100.0
 """What the study's ideal line starts from."""
 CAPACITY_MBPS = LINK_MBPS * loss_curves.WIRE
@@ -60,11 +62,10 @@ CLAIMS = (
 
 def reproduce(options: Options) -> Report:
     """Runs the figure, and the choices that its shape turns out to depend on."""
-    figure = data.run(SCENARIO, options, quick="2s")
-    choices = data.run(CHOICES, options, quick="2s")
+    figure = data.run(SCENARIO, options, quick=QUICK)
+    choices = data.run(CHOICES, options, quick=QUICK)
     curves, alternatives = loss_curves.measure(figure), loss_curves.measure(choices)
-    caveats = ("Shortened to 2 s: start-up, not the study.",) if options.quick else ()
-    return Report(
+    report = Report(
         study="rebbr",
         part="fig1",
         title=TITLE,
@@ -93,8 +94,8 @@ def reproduce(options: Options) -> Report:
         provenance=Provenance.of(
             [figure, choices], {path.name: path.read_text(encoding="utf-8") for path in (SCENARIO, CHOICES)}
         ),
-        caveats=caveats,
     )
+    return report.shortened(QUICK) if options.quick else report
 
 
 # --- claims ----------------------------------------------------------------------------------------------------------
@@ -265,7 +266,7 @@ def causes(alternatives: Curves) -> Grid:
     return Grid(
         "causes",
         "Unpaced BBR's link egress in Mbit/s under one other choice at a time",
-        ["loss (%)", "published", *names],
+        ["loss %", "published", *names],
         rows,
         1,
     )
@@ -312,7 +313,7 @@ def knee_picture(alternatives: Curves) -> Picture:
     theirs = loss_curves.published_curves("fig1")["bbr"]
     with picture(7.2, 4.0) as figure:
         panels = figure.subplots(1, 2, sharey=True)
-        panels[0].set_ylim(0, 150)
+        panels[0].set_ylim(0, 205)
         for axes, window in zip(panels, ("6.25 MiB", "64 MB"), strict=True):
             for label, its_window, pacing, sampler, _ in KNEES:
                 if its_window != window:
