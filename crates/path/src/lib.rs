@@ -15,6 +15,7 @@ mod normal;
 mod packet;
 mod pipe;
 mod queue;
+mod ring;
 mod stats;
 pub mod synth;
 #[cfg(test)]

@@ -252,11 +252,18 @@ impl<P: Packet> Link<P> {
         }
     }
 
+    /// Whether the fate of a packet is decided after it was accepted: then the time of its departure is not known when
+    /// it is offered.
+    #[inline]
+    pub fn decides_late(&self) -> bool {
+        matches!(self.stage, Stage::Held(_))
+    }
+
     /// The next packet that has reached the far end by `now`, in the order of arrival there. Call it until it returns
     /// `None`.
     #[inline]
     pub fn poll(&mut self, now: Time) -> Option<P> {
-        if matches!(self.stage, Stage::Held(_)) {
+        if self.decides_late() {
             self.decide_until(now);
         }
         if !self.doomed.is_empty() {
@@ -277,9 +284,14 @@ impl<P: Packet> Link<P> {
         }
     }
 
+    /// Whether [`pop_drop`](Self::pop_drop) has something to report.
+    #[inline]
+    pub fn has_drops(&self) -> bool {
+        !self.ledger.later_drops.is_empty()
+    }
+
     /// A packet that was dropped after [`offer`](Self::offer) had accepted it, in the order of the drops. Losses after
     /// the transmitter appear with the first call that passes the time of departure.
-    #[inline]
     pub fn pop_drop(&mut self) -> Option<(P, DropCause)> {
         self.ledger.later_drops.pop_front()
     }

@@ -11,9 +11,10 @@
 use crate::config::{Delay, JitterDistribution};
 use crate::loss::Chance;
 use crate::normal::{QUANTILE_BITS, quantile};
+use crate::ring::Ring;
 use dumbbell_units::{Duration, Rng, Time};
 use std::cmp::Ordering;
-use std::collections::{BinaryHeap, VecDeque};
+use std::collections::BinaryHeap;
 
 /// The propagation pipe of a link.
 #[derive(Clone, Debug)]
@@ -21,11 +22,13 @@ pub(crate) struct Pipe<P> {
     base: Duration,
     variation: Option<Box<Variation>>,
     packets: Packets<P>,
+    /// When the next packet comes out.
+    next_arrival: Time,
 }
 
 #[derive(Clone, Debug)]
 enum Packets<P> {
-    Ring(VecDeque<(Time, P)>),
+    Ring(Ring<(Time, P)>),
     Heap { heap: BinaryHeap<InFlight<P>>, entered: u64 },
 }
 
@@ -36,10 +39,10 @@ impl<P: Copy> Pipe<P> {
         let packets = if reorders || (jitters && delay.jitter_reorders) {
             Packets::Heap { heap: BinaryHeap::new(), entered: 0 }
         } else {
-            Packets::Ring(VecDeque::new())
+            Packets::Ring(Ring::new())
         };
         let variation = (jitters || reorders).then(|| Box::new(Variation::new(delay, rng)));
-        Pipe { base: delay.base, variation, packets }
+        Pipe { base: delay.base, variation, packets, next_arrival: Time::NEVER }
     }
 
     /// A packet enters at `departs`, which never goes backwards.
@@ -49,6 +52,7 @@ impl<P: Copy> Pipe<P> {
             None => departs + self.base,
             Some(variation) => variation.arrival(departs, self.base),
         };
+        self.next_arrival = self.next_arrival.min(arrives);
         match &mut self.packets {
             Packets::Ring(ring) => ring.push_back((arrives, packet)),
             Packets::Heap { heap, entered } => {
@@ -61,29 +65,25 @@ impl<P: Copy> Pipe<P> {
     /// When the next packet comes out.
     #[inline]
     pub(crate) fn next_arrival(&self) -> Time {
-        match &self.packets {
-            Packets::Ring(ring) => ring.front().map_or(Time::NEVER, |&(arrives, _)| arrives),
-            Packets::Heap { heap, .. } => heap.peek().map_or(Time::NEVER, |head| head.arrives),
-        }
+        self.next_arrival
     }
 
     /// The next packet if it has come out by `now`.
     #[inline]
     pub(crate) fn pop(&mut self, now: Time) -> Option<P> {
+        if self.next_arrival > now {
+            return None;
+        }
         match &mut self.packets {
             Packets::Ring(ring) => {
-                let &(arrives, packet) = ring.front()?;
-                if arrives > now {
-                    return None;
-                }
-                ring.pop_front();
+                let (_, packet) = ring.pop_front()?;
+                self.next_arrival = ring.front().map_or(Time::NEVER, |&(arrives, _)| arrives);
                 Some(packet)
             }
             Packets::Heap { heap, .. } => {
-                if heap.peek()?.arrives > now {
-                    return None;
-                }
-                heap.pop().map(|head| head.packet)
+                let head = heap.pop()?;
+                self.next_arrival = heap.peek().map_or(Time::NEVER, |head| head.arrives);
+                Some(head.packet)
             }
         }
     }

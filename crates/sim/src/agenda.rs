@@ -2,70 +2,80 @@
 //!
 //! A simulation of congestion control has few *kinds* of pending events: a link delivers its next packet, a connection's
 //! timer fires, the recorder samples. Each owns one slot that is re-armed in place, so the queue never grows with the
-//! packets in flight. The slots are the leaves of a tournament tree over their due times; finding the earliest is
-//! reading the root, re-arming replays one path. Equal times go to the lower slot, which makes the order of events a
-//! property of the scenario and of nothing else.
+//! packets in flight. The slots are the leaves of a tree in which every node has four children and holds the earliest of
+//! their due times: finding the earliest slot is following that time down, re-arming is carrying a new one up until
+//! nothing changes any more. Equal times go to the lower slot, which makes the order of events a property of the
+//! scenario and of nothing else.
 
 use dumbbell_units::Time;
+
+const ARITY: usize = 4;
 
 /// The next due time of every slot, and which one comes first.
 #[derive(Debug)]
 pub(crate) struct Agenda {
-    due: Vec<Time>,
-    /// `winners[1]` is the slot that is due first; node `n` is decided between nodes `2n` and `2n + 1`.
-    winners: Vec<u32>,
+    /// The nodes, children of one parent together and level after level: the children of member `m` of family `f` are
+    /// family `ARITY * f + m + 1`.
+    families: Vec<[Time; ARITY]>,
+    /// Families from here on are slots.
+    first_leaf: usize,
 }
 
 impl Agenda {
     pub fn new(slots: usize) -> Agenda {
-        let leaves = slots.next_power_of_two().max(2);
-        let mut winners = vec![0; leaves];
-        for node in (1..leaves).rev() {
-            winners[node] = if node >= leaves / 2 { (2 * node - leaves) as u32 } else { winners[2 * node] };
+        let (mut first_leaf, mut room) = (0, ARITY);
+        while room < slots {
+            first_leaf = ARITY * first_leaf + 1;
+            room *= ARITY;
         }
-        Agenda { due: vec![Time::NEVER; leaves], winners }
+        Agenda { families: vec![[Time::NEVER; ARITY]; first_leaf + slots.div_ceil(ARITY).max(1)], first_leaf }
     }
 
     /// The slot that is due first, and when; [`Time::NEVER`] when none is.
     #[inline]
     pub fn next(&self) -> (usize, Time) {
-        let slot = self.winners[1] as usize;
-        (slot, self.due[slot])
-    }
-
-    /// When `slot` is due.
-    #[inline]
-    pub fn due(&self, slot: usize) -> Time {
-        self.due[slot]
+        let due = earliest(&self.families[0]);
+        if due == Time::NEVER {
+            return (0, due);
+        }
+        let mut family = 0;
+        loop {
+            let member = self.families[family].iter().position(|&time| time == due).unwrap_or(0);
+            if family >= self.first_leaf {
+                return (ARITY * (family - self.first_leaf) + member, due);
+            }
+            family = ARITY * family + member + 1;
+        }
     }
 
     /// Arms `slot` for `time`, whatever it was armed for.
     #[inline]
     pub fn set(&mut self, slot: usize, time: Time) {
-        self.due[slot] = time;
-        let leaves = self.due.len();
-        let mut node = (leaves + slot) / 2;
-        let pair = slot & !1;
-        let mut winner = if self.due[pair] <= self.due[pair + 1] { pair } else { pair + 1 };
-        self.winners[node] = winner as u32;
-        while node > 1 {
-            let rival = self.winners[node ^ 1] as usize;
-            let (rival_due, own_due) = (self.due[rival], self.due[winner]);
-            if rival_due < own_due || (rival_due == own_due && rival < winner) {
-                winner = rival;
+        let mut family = self.first_leaf + slot / ARITY;
+        self.families[family][slot % ARITY] = time;
+        while family > 0 {
+            let first = earliest(&self.families[family]);
+            let parent = &mut self.families[(family - 1) / ARITY][(family - 1) % ARITY];
+            if *parent == first {
+                break;
             }
-            node /= 2;
-            self.winners[node] = winner as u32;
+            *parent = first;
+            family = (family - 1) / ARITY;
         }
     }
 
     /// Arms `slot` for `time` unless it is due earlier already. A slot that fires too early finds out and re-arms.
     #[inline]
     pub fn advance(&mut self, slot: usize, time: Time) {
-        if time < self.due[slot] {
+        if time < self.families[self.first_leaf + slot / ARITY][slot % ARITY] {
             self.set(slot, time);
         }
     }
+}
+
+#[inline]
+fn earliest(&[a, b, c, d]: &[Time; ARITY]) -> Time {
+    a.min(b).min(c.min(d))
 }
 
 #[cfg(test)]

@@ -3,11 +3,12 @@
 
 use crate::agenda::Agenda;
 use crate::flow::{Flow, Phase};
-use crate::packet::{Body, Packet};
+use crate::packet::{Body, Packet, SackStore};
 use crate::recorder::Recorder;
 use crate::{RunError, RunOutput, RunSummary, tables};
-use dumbbell_path::{DropCause, Link, LinkRate, Offer, QueueKind};
+use dumbbell_path::{DropCause, Link, LinkRate, Offer};
 use dumbbell_scenario::Scenario;
+use dumbbell_transport::Ack;
 use dumbbell_units::{Rng, Time};
 use std::sync::atomic::{AtomicBool, Ordering};
 
@@ -23,24 +24,33 @@ pub(crate) struct Engine<'a> {
     scenario: &'a Scenario,
     now: Time,
     links: Vec<Link<Packet>>,
-    links_decide_later: Vec<bool>,
+    sacks: SackStore,
     flows: Vec<Flow>,
     /// Routes of all flows, forward and reverse, one after the other.
-    hops: Vec<u32>,
+    hops: Vec<Hop>,
     routes: Vec<Route>,
     agenda: Agenda,
+    slots: Slots,
     recorder: Recorder,
     measured: (Time, Time),
     packets: u64,
     frozen_links: Vec<tables::LinkStats>,
 }
 
-/// Where a flow's routes lie in `Engine::hops`.
+/// One link of a route.
+#[derive(Clone, Copy, Debug)]
+struct Hop {
+    link: u32,
+    /// Throughput is measured here.
+    is_bottleneck: bool,
+}
+
+/// Where a flow's routes lie in `Engine::hops`. They are found from their ends, because packets count hops down.
 #[derive(Clone, Copy, Debug)]
 struct Route {
-    forward: u32,
+    forward_end: u32,
+    reverse_end: u32,
     forward_len: u8,
-    reverse: u32,
     reverse_len: u8,
 }
 
@@ -80,17 +90,18 @@ impl<'a> Engine<'a> {
         let mut routes = Vec::with_capacity(scenario.flows.len());
         let mut flows = Vec::with_capacity(scenario.flows.len());
         for (spec, stream) in scenario.flows.iter().zip(CONTROLLER_STREAMS..) {
-            let forward = hops.len() as u32;
-            hops.extend(spec.forward.iter().map(|&link| link as u32));
-            let reverse = hops.len() as u32;
-            hops.extend(spec.reverse.iter().map(|&link| link as u32));
+            let bottleneck = slowest_link(scenario, &spec.forward);
+            let hop = |&link: &usize| Hop { link: link as u32, is_bottleneck: link == bottleneck };
+            hops.extend(spec.forward.iter().map(hop));
+            let forward_end = hops.len() as u32;
+            hops.extend(spec.reverse.iter().map(|&link| Hop { link: link as u32, is_bottleneck: false }));
             routes.push(Route {
-                forward,
+                forward_end,
+                reverse_end: hops.len() as u32,
                 forward_len: spec.forward.len() as u8,
-                reverse,
                 reverse_len: spec.reverse.len() as u8,
             });
-            flows.push(Flow::new(spec, &mut starts, stream, seed, slowest_link(scenario, &spec.forward))?);
+            flows.push(Flow::new(spec, &mut starts, stream, seed, bottleneck)?);
         }
         let mut agenda = Agenda::new(slots.receivers + scenario.flows.len());
         for (index, flow) in flows.iter().enumerate() {
@@ -105,15 +116,12 @@ impl<'a> Engine<'a> {
             scenario,
             now: Time::ZERO,
             links,
-            links_decide_later: scenario
-                .links
-                .iter()
-                .map(|link| !matches!(link.config.queue.kind, QueueKind::DropTail))
-                .collect(),
+            sacks: SackStore::default(),
             flows,
             hops,
             routes,
             agenda,
+            slots,
             recorder,
             measured,
             packets: 0,
@@ -123,7 +131,7 @@ impl<'a> Engine<'a> {
 
     /// Runs to the end of the scenario.
     pub fn run(mut self, cancel: &AtomicBool) -> Result<RunOutput, RunError> {
-        let slots = Slots::of(self.scenario);
+        let slots = self.slots;
         let end = Time::ZERO + self.scenario.duration;
         let mut events = 0u64;
         loop {
@@ -208,12 +216,14 @@ impl<'a> Engine<'a> {
     fn link_event(&mut self, link: usize, slot: usize) {
         let now = self.now;
         while let Some(packet) = self.links[link].poll(now) {
-            if self.links_decide_later[link] && packet.body.is_forward() {
+            if self.links[link].decides_late() && packet.body.is_forward() {
                 self.count_late_departure(link, &packet);
             }
             self.arrive(packet);
         }
-        self.settle_drops(link);
+        if self.links[link].has_drops() {
+            self.settle_drops(link);
+        }
         let next = self.links[link].next_event();
         self.agenda.set(slot, next);
     }
@@ -221,50 +231,59 @@ impl<'a> Engine<'a> {
     /// A packet has passed a link: on to the next one, or up to its endpoint.
     #[inline]
     fn arrive(&mut self, mut packet: Packet) {
-        packet.hop += 1;
-        let route = self.routes[packet.flow as usize];
-        let len = if packet.body.is_forward() { route.forward_len } else { route.reverse_len };
-        if packet.hop < len {
+        packet.hops_left -= 1;
+        if packet.hops_left > 0 {
             self.offer(packet);
         } else {
             self.deliver(packet);
         }
     }
 
+    /// An endpoint sends a packet. Returns when it will have left the first link's transmitter.
+    #[inline]
+    fn send(&mut self, packet: Packet) -> Time {
+        if packet.hops_left > 0 {
+            self.offer(packet)
+        } else {
+            self.deliver_at_once(packet);
+            self.now
+        }
+    }
+
+    /// The endpoints are at the same place.
+    #[cold]
+    fn deliver_at_once(&mut self, packet: Packet) {
+        self.deliver(packet);
+    }
+
     /// Hands a packet to the link of its current hop. Returns when it will have left that link's transmitter.
     #[inline]
     fn offer(&mut self, packet: Packet) -> Time {
-        let flow = packet.flow as usize;
-        let route = self.routes[flow];
-        let is_forward = packet.body.is_forward();
-        let (first, len) =
-            if is_forward { (route.forward, route.forward_len) } else { (route.reverse, route.reverse_len) };
-        if len == 0 {
-            self.deliver(packet);
-            return self.now;
+        let now = self.now;
+        let route = self.routes[packet.flow as usize];
+        let end = if packet.body.is_forward() { route.forward_end } else { route.reverse_end };
+        let hop = self.hops[(end - u32::from(packet.hops_left)) as usize];
+        let link = &mut self.links[hop.link as usize];
+        let offer = link.offer(now, packet);
+        let decides_late = link.decides_late();
+        let has_drops = link.has_drops();
+        self.agenda.advance(self.slots.links + hop.link as usize, link.next_event());
+        if has_drops {
+            self.settle_drops(hop.link as usize);
         }
-        let link = self.hops[first as usize + usize::from(packet.hop)] as usize;
-        let offer = self.links[link].offer(self.now, packet);
-        let departs = match offer {
-            Offer::Accepted { departs } => {
-                if let Some(departs) = departs
-                    && is_forward
-                    && self.flows[flow].bottleneck == link
-                    && !self.links_decide_later[link]
-                {
-                    self.count_departure(flow, packet.size, departs);
+        match offer {
+            Offer::Accepted { departs: Some(departs) } => {
+                if hop.is_bottleneck && !decides_late {
+                    self.count_departure(packet.flow as usize, packet.size, departs);
                 }
-                departs.unwrap_or(self.now)
+                departs
             }
+            Offer::Accepted { departs: None } => now,
             Offer::Dropped(_) => {
                 self.count_drop(&packet);
-                self.now
+                now
             }
-        };
-        self.settle_drops(link);
-        let next = self.links[link].next_event();
-        self.agenda.advance(2 + link, next);
-        departs
+        }
     }
 
     /// A packet of a flow leaves its bottleneck's transmitter.
@@ -281,7 +300,7 @@ impl<'a> Engine<'a> {
     /// propagation delay is taken back.
     fn count_late_departure(&mut self, link: usize, packet: &Packet) {
         let flow = packet.flow as usize;
-        if self.links_decide_later[link] && self.flows[flow].bottleneck == link {
+        if self.links[link].decides_late() && self.flows[flow].bottleneck == link {
             let delay = self.links[link].config().delay.base;
             let departed = Time::ZERO + self.now.since(Time::ZERO + delay);
             self.count_departure(flow, packet.size, departed);
@@ -289,7 +308,7 @@ impl<'a> Engine<'a> {
     }
 
     /// Counts what a link has dropped against the flows it belonged to.
-    #[inline]
+    #[cold]
     fn settle_drops(&mut self, link: usize) {
         while let Some((packet, cause)) = self.links[link].pop_drop() {
             if cause == DropCause::LossAfter && packet.body.is_forward() {
@@ -299,9 +318,14 @@ impl<'a> Engine<'a> {
         }
     }
 
+    #[cold]
     fn count_drop(&mut self, packet: &Packet) {
-        if matches!(packet.body, Body::Data(_)) {
-            self.flows[packet.flow as usize].network_drops += 1;
+        match packet.body {
+            Body::Data { .. } => self.flows[packet.flow as usize].network_drops += 1,
+            Body::Ack { sacks: Some(sacks), .. } => {
+                self.sacks.take(sacks);
+            }
+            _ => {}
         }
     }
 
@@ -310,8 +334,8 @@ impl<'a> Engine<'a> {
     fn deliver(&mut self, packet: Packet) {
         let index = packet.flow as usize;
         match packet.body {
-            Body::Data(mut segment) => {
-                segment.ecn = packet.ecn;
+            Body::Data { seq, cwr, is_retransmission } => {
+                let segment = packet.segment(seq, cwr, is_retransmission);
                 self.packets += 1;
                 let now = self.now;
                 let measuring = self.is_measuring();
@@ -322,12 +346,14 @@ impl<'a> Engine<'a> {
                 }
                 let ack = flow.receiver.on_segment(now, segment);
                 let timer = flow.receiver.next_timer();
-                self.agenda.advance(Slots::of(self.scenario).receivers + index, timer);
+                self.agenda.advance(self.slots.receivers + index, timer);
                 if let Some(ack) = ack {
-                    self.offer(Packet::ack(packet.flow, ack));
+                    self.acknowledge(index, &ack);
                 }
             }
-            Body::Ack(ack) => {
+            Body::Ack { ack, window, ece, sacks } => {
+                let (sack, sack_count) = sacks.map_or_else(Default::default, |sacks| self.sacks.take(sacks));
+                let ack = Ack { ack, sack, sack_count, ece, window, echo: packet.timestamp() };
                 let now = self.now;
                 let measuring = self.is_measuring();
                 let flow = &mut self.flows[index];
@@ -342,7 +368,8 @@ impl<'a> Engine<'a> {
                 self.transmit(index);
             }
             Body::Syn => {
-                self.offer(Packet::handshake(packet.flow, Body::SynAck));
+                let hops = self.routes[index].reverse_len;
+                self.send(Packet::handshake(packet.flow, hops, Body::SynAck));
             }
             Body::SynAck => {
                 let flow = &mut self.flows[index];
@@ -356,48 +383,56 @@ impl<'a> Engine<'a> {
                     flow.begin_writing(self.now);
                     flow.write_due(self.now);
                     let next = flow.next_action();
-                    self.agenda.set(Slots::of(self.scenario).applications + index, next);
+                    self.agenda.set(self.slots.applications + index, next);
                     self.transmit(index);
                 }
             }
         }
     }
 
-    /// Puts on the wire what a sender may send now.
+    /// Puts on the wire what a sender may send now, and sees to its timer.
     #[inline]
     fn transmit(&mut self, index: usize) {
-        let now = self.now;
-        while let Some(segment) = self.flows[index].sender.poll_transmit(now) {
-            let departs = self.offer(Packet::data(index as u32, segment));
+        self.transmit_all(index);
+        let next = self.flows[index].sender.next_timer();
+        self.agenda.advance(self.slots.senders + index, next);
+    }
+
+    #[inline]
+    fn transmit_all(&mut self, index: usize) {
+        let hops = self.routes[index].forward_len;
+        while let Some(segment) = self.flows[index].sender.poll_transmit(self.now) {
+            let departs = self.send(Packet::data(index as u32, hops, segment));
             if self.flows[index].reports_completions {
                 self.flows[index].sender.handed_over(departs);
             }
         }
-        let next = self.flows[index].sender.next_timer();
-        self.agenda.advance(Slots::of(self.scenario).senders + index, next);
+    }
+
+    /// A receiver acknowledges.
+    #[inline]
+    fn acknowledge(&mut self, index: usize, ack: &Ack) {
+        let packet = Packet::ack(index as u32, self.routes[index].reverse_len, ack, &mut self.sacks);
+        self.send(packet);
     }
 
     fn sender_timer(&mut self, index: usize, slot: usize) {
-        self.agenda.set(slot, Time::NEVER);
         let flow = &mut self.flows[index];
         if flow.sender.next_timer() <= self.now {
             flow.sender.on_timer(self.now);
-            self.transmit(index);
-        } else {
-            self.agenda.set(slot, flow.sender.next_timer());
+            self.transmit_all(index);
         }
+        self.agenda.set(slot, self.flows[index].sender.next_timer());
     }
 
     fn receiver_timer(&mut self, index: usize, slot: usize) {
-        self.agenda.set(slot, Time::NEVER);
         let flow = &mut self.flows[index];
-        if flow.receiver.next_timer() <= self.now {
-            if let Some(ack) = flow.receiver.on_timer(self.now) {
-                self.offer(Packet::ack(index as u32, ack));
-            }
+        if flow.receiver.next_timer() <= self.now
+            && let Some(ack) = flow.receiver.on_timer(self.now)
+        {
+            self.acknowledge(index, &ack);
         }
-        let next = self.flows[index].receiver.next_timer();
-        self.agenda.advance(slot, next);
+        self.agenda.set(slot, self.flows[index].receiver.next_timer());
     }
 
     /// Start, connection attempt, write or stop of an application.
@@ -410,11 +445,13 @@ impl<'a> Engine<'a> {
             match flow.phase {
                 Phase::Waiting => {
                     flow.phase = Phase::Connecting { since: now, sent_at: now, retries: 0 };
-                    self.offer(Packet::handshake(index as u32, Body::Syn));
+                    let hops = self.routes[index].forward_len;
+                    self.send(Packet::handshake(index as u32, hops, Body::Syn));
                 }
                 Phase::Connecting { since, retries, .. } => {
                     flow.phase = Phase::Connecting { since, sent_at: now, retries: retries + 1 };
-                    self.offer(Packet::handshake(index as u32, Body::Syn));
+                    let hops = self.routes[index].forward_len;
+                    self.send(Packet::handshake(index as u32, hops, Body::Syn));
                 }
                 Phase::Established => {
                     flow.write_due(now);

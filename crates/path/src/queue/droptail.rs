@@ -5,10 +5,10 @@
 //! the clock has passed them.
 
 use super::{InService, Limits};
+use crate::ring::Ring;
 use crate::stats::{Backlog, Occupancy};
 use crate::transmitter::Transmitter;
 use dumbbell_units::Time;
-use std::collections::VecDeque;
 
 /// A drop-tail queue with its transmitter.
 #[derive(Clone, Debug)]
@@ -17,7 +17,9 @@ pub(crate) struct DropTail {
     pub(crate) occupancy: Occupancy,
     pub(crate) in_service: InService,
     limits: Limits,
-    waiting: VecDeque<Waiting>,
+    waiting: Ring<Waiting>,
+    /// When the first of `waiting` begins transmission.
+    next_start: Time,
 }
 
 #[derive(Clone, Copy, Debug)]
@@ -34,7 +36,8 @@ impl DropTail {
             occupancy: Occupancy::default(),
             in_service: InService::default(),
             limits,
-            waiting: VecDeque::new(),
+            waiting: Ring::new(),
+            next_start: Time::NEVER,
         }
     }
 
@@ -60,18 +63,19 @@ impl DropTail {
         let departs = if starts == Time::NEVER { Time::NEVER } else { self.transmitter.send(size) };
         self.occupancy.enter(now, size);
         self.waiting.push_back(Waiting { starts, departs, size });
+        self.next_start = self.next_start.min(starts);
         Some(departs)
     }
 
     /// Forgets what has begun transmission by `now`.
     #[inline]
     pub(crate) fn advance(&mut self, now: Time) {
-        while let Some(&Waiting { starts, departs, size }) = self.waiting.front()
-            && starts <= now
+        while self.next_start <= now
+            && let Some(Waiting { starts, departs, size }) = self.waiting.pop_front()
         {
             self.occupancy.leave(starts, size);
             self.in_service = InService { departs, size };
-            self.waiting.pop_front();
+            self.next_start = self.waiting.front().map_or(Time::NEVER, |next| next.starts);
         }
     }
 }

@@ -554,6 +554,31 @@ impl Sender {
         let mut last_was_short = false;
         while self.board.una() < ack.ack {
             let seq = self.board.una();
+            let end = self.board.end_of_originals(ack.ack);
+            if seq < end {
+                // Of segments in the order of their transmission only the last one counts for RACK and for the sample.
+                let count = end - seq;
+                let last = *self.board.get(end - 1);
+                if first_sent == 0 {
+                    first_sent = self.board.get(seq).sent_us;
+                }
+                last_sent = last.sent_us;
+                last_was_short = u32::from(last.len) < self.config.mss;
+                reordered_from = reordered_from.min(seq);
+                news.original_acked |= seq < self.high_seq;
+                if self.config.sack {
+                    self.connection.delivered += u64::from(count);
+                    if news.ece {
+                        self.connection.delivered_ce += u64::from(count);
+                    }
+                }
+                self.connection.packets_out -= count;
+                acked += count;
+                self.advance_rack(end - 1, last.sent_us, false);
+                self.offer_sample(end - 1);
+                self.board.pop_originals(end);
+                continue;
+            }
             let record = *self.board.get(seq);
             let flags = record.flags;
             if flags & (flag::RETRANS | flag::EVER_RETRANS) != 0 {

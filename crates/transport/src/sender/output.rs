@@ -286,15 +286,7 @@ impl Sender {
         let prior_packets_out = self.connection.packets_out;
         let (sent_at, mut record) = self.depart(size, bytes);
         record.len = mss;
-        record.flags |= flag::BURST_START;
-        for n in 1..=size {
-            if n == size && is_last {
-                record.len = self.last_len;
-            }
-            record.tx_in_flight += 1;
-            self.board.push(record);
-            record.flags &= !flag::BURST_START;
-        }
+        self.board.push_burst(record, size, if is_last { self.last_len } else { mss });
         self.connection.packets_out += size;
         self.connection.snd_nxt = u64::from(self.board.nxt());
         if prior_packets_out == 0 || self.timer == Timer::Probe {

@@ -144,17 +144,61 @@ impl Scoreboard {
         self.records.capacity() * size_of::<Record>() + (self.sacked.0.capacity() + self.waiting.0.capacity()) * 8
     }
 
-    /// Adds the next segment; it was just sent.
+    /// Adds the next `size` segments, which were just sent as one burst. All start from `record`, whose amount in flight
+    /// is that before the burst; the last one carries `last_len` bytes.
     #[inline]
-    pub fn push(&mut self, record: Record) -> u32 {
-        if self.nxt - self.una == self.records.len() as u32 {
+    pub fn push_burst(&mut self, mut record: Record, size: u32, last_len: u16) {
+        while self.records.len() < (self.nxt - self.una + size) as usize {
             self.grow();
         }
-        let seq = self.nxt;
-        self.nxt += 1;
-        *self.get_mut(seq) = record;
-        self.list_append(seq);
+        let first = self.nxt;
+        let last = first + size - 1;
+        if self.newest == NIL {
+            self.oldest = first;
+        } else {
+            let newest = self.newest;
+            self.get_mut(newest).next = first;
+        }
+        record.prev = self.newest;
+        record.flags |= flag::LISTED | flag::BURST_START;
+        for seq in first..=last {
+            record.next = seq + 1;
+            record.tx_in_flight += 1;
+            *self.get_mut(seq) = record;
+            record.prev = seq;
+            record.flags &= !flag::BURST_START;
+        }
+        let end = self.get_mut(last);
+        end.next = NIL;
+        end.len = last_len;
+        self.newest = last;
+        self.nxt += size;
+    }
+
+    /// The first segment below `end` that is more than sent once and not heard of; `end` when there is none.
+    #[inline]
+    pub fn end_of_originals(&self, end: u32) -> u32 {
+        const NEWS: u8 = flag::SACKED | flag::LOST | flag::RETRANS | flag::EVER_RETRANS;
+        let mut seq = self.una;
+        while seq < end && self.get(seq).flags & (NEWS | flag::LISTED) == flag::LISTED {
+            seq += 1;
+        }
         seq
+    }
+
+    /// Removes the segments below [`end`](Self::end_of_originals).
+    #[inline]
+    pub fn pop_originals(&mut self, end: u32) {
+        // What was transmitted before or between them has lower numbers and is gone, so they begin the list.
+        debug_assert_eq!(self.oldest, self.una);
+        let next = self.get(end - 1).next;
+        self.oldest = next;
+        if next == NIL {
+            self.newest = NIL;
+        } else {
+            self.get_mut(next).prev = NIL;
+        }
+        self.una = end;
     }
 
     /// Removes the lowest segment; the caller has settled its counters.
@@ -316,7 +360,7 @@ mod tests {
     fn filled(count: u32) -> Scoreboard {
         let mut board = Scoreboard::new();
         for n in 0..count {
-            board.push(Record { sent_us: u64::from(n), len: 1448, ..Record::default() });
+            board.push_burst(Record { sent_us: u64::from(n), ..Record::default() }, 1, 1448);
         }
         board
     }
@@ -328,13 +372,13 @@ mod tests {
             board.pop_una();
         }
         for n in 60..110 {
-            board.push(Record { sent_us: n, ..Record::default() });
+            board.push_burst(Record { sent_us: n, ..Record::default() }, 1, 1448);
         }
         board.set_sacked(70);
         board.get_mut(55).flags |= flag::LOST;
         board.set_waiting(55);
         for n in 110..300 {
-            board.push(Record { sent_us: n, ..Record::default() });
+            board.push_burst(Record { sent_us: n, ..Record::default() }, 1, 1448);
         }
         let mut listed = Vec::new();
         let mut at = board.list_oldest();
@@ -346,6 +390,32 @@ mod tests {
         assert_eq!(board.first_waiting(), Some(55));
         assert_eq!(board.next_unsacked(70, 80), Some(71));
         assert_eq!(board.get(200).sent_us, 200);
+    }
+
+    #[test]
+    fn a_burst_is_one_record_after_the_other() {
+        let mut board = filled(1);
+        board.push_burst(Record { tx_in_flight: 7, len: 1448, ..Record::default() }, 100, 500);
+        let of = |seq| (board.get(seq).tx_in_flight, board.get(seq).len, board.get(seq).has(flag::BURST_START));
+        assert_eq!((of(1), of(2), of(100)), ((8, 1448, true), (9, 1448, false), (107, 500, false)));
+        assert_eq!((board.list_next(0), board.list_next(99), board.list_next(100)), (Some(1), Some(100), None));
+    }
+
+    #[test]
+    fn originals_leave_together_up_to_the_first_segment_with_a_story() {
+        let mut board = filled(10);
+        board.list_remove(6);
+        board.list_append(6);
+        board.get_mut(6).flags |= flag::EVER_RETRANS;
+        assert_eq!((board.end_of_originals(4), board.end_of_originals(9)), (4, 6));
+        board.pop_originals(4);
+        assert_eq!((board.una(), board.list_oldest()), (4, Some(4)));
+        board.pop_originals(6);
+        assert_eq!((board.list_oldest(), board.list_next(9)), (Some(7), Some(6)));
+        board.pop_una();
+        assert_eq!(board.end_of_originals(10), 10);
+        board.pop_originals(10);
+        assert!(board.is_empty() && board.list_oldest().is_none());
     }
 
     #[test]
@@ -366,7 +436,7 @@ mod tests {
             board.pop_una();
         }
         for _ in 0..40 {
-            board.push(Record::default());
+            board.push_burst(Record::default(), 1, 1448);
         }
         for seq in 45..100 {
             board.set_sacked(seq);

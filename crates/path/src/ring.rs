@@ -1,0 +1,85 @@
+//! A first-in, first-out queue for small items, in a ring that grows by doubling.
+//!
+//! `VecDeque` with less to do: its capacity is a power of two, so that places are found with a mask, and its items are
+//! `Copy`, so that leaving one behind needs no care.
+
+/// A queue of `Copy` items.
+#[derive(Clone, Debug)]
+pub(crate) struct Ring<T> {
+    places: Vec<T>,
+    first: usize,
+    len: usize,
+}
+
+impl<T: Copy> Ring<T> {
+    const INITIAL_CAPACITY: usize = 16;
+
+    pub(crate) fn new() -> Ring<T> {
+        Ring { places: Vec::new(), first: 0, len: 0 }
+    }
+
+    #[inline]
+    pub(crate) fn len(&self) -> usize {
+        self.len
+    }
+
+    #[inline]
+    pub(crate) fn is_empty(&self) -> bool {
+        self.len == 0
+    }
+
+    #[inline]
+    pub(crate) fn front(&self) -> Option<&T> {
+        if self.is_empty() { None } else { self.places.get(self.first) }
+    }
+
+    #[inline]
+    pub(crate) fn push_back(&mut self, item: T) {
+        if self.len == self.places.len() {
+            self.grow(item);
+        }
+        let mask = self.places.len() - 1;
+        self.places[(self.first + self.len) & mask] = item;
+        self.len += 1;
+    }
+
+    #[inline]
+    pub(crate) fn pop_front(&mut self) -> Option<T> {
+        let item = *self.front()?;
+        self.first = (self.first + 1) & (self.places.len() - 1);
+        self.len -= 1;
+        Some(item)
+    }
+
+    /// Doubles the ring; `filler` goes where nothing is yet.
+    #[cold]
+    fn grow(&mut self, filler: T) {
+        self.places.rotate_left(self.first);
+        self.first = 0;
+        let capacity = (2 * self.places.len()).max(Ring::<T>::INITIAL_CAPACITY);
+        self.places.resize(capacity, filler);
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use std::collections::VecDeque;
+
+    #[test]
+    fn a_ring_is_a_queue_through_wrapping_and_growth() {
+        let mut ring = Ring::new();
+        let mut queue = VecDeque::new();
+        let mut rng = dumbbell_units::Rng::new(1);
+        for step in 0..5_000 {
+            // Rises for a while, then falls: the ring wraps at many fill levels and grows several times.
+            if rng.below(1_000) < if step % 1_000 < 600 { 700 } else { 200 } {
+                ring.push_back(step);
+                queue.push_back(step);
+            } else {
+                assert_eq!(ring.pop_front(), queue.pop_front());
+            }
+            assert_eq!((ring.len(), ring.front()), (queue.len(), queue.front()));
+        }
+    }
+}
