@@ -38,6 +38,16 @@ pub struct TransportConfig {
     pub tail_loss_probe: bool,
     /// Forward RTO recovery (`tcp_frto`).
     pub frto: bool,
+    /// Take reductions back that duplicates or timestamps prove spurious (DSACK and Eifel undo).
+    pub undo: bool,
+    /// How losses are found with selective acknowledgements.
+    pub loss_detection: LossDetection,
+    /// How the retransmission timeout follows from the RTT's estimate.
+    pub rto_rule: RtoRule,
+    /// How a delivery-rate sample is taken.
+    pub delivery_rate: DeliveryRate,
+    /// Which round-trip time the controller is shown.
+    pub controller_rtt: ControllerRtt,
     /// Selective acknowledgements (`tcp_sack`); without them NewReno rules apply.
     pub sack: bool,
     /// Explicit congestion notification (RFC 3168): new data is sent ECN-capable, marks reduce the window.
@@ -89,6 +99,57 @@ pub enum Protocol {
     Quic,
 }
 
+/// How losses are found with selective acknowledgements.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[serde(rename_all = "lowercase")]
+pub enum LossDetection {
+    /// By time, lost retransmissions included (RFC 8985).
+    #[default]
+    Rack,
+    /// A segment is lost when `reordering` segments above it are selectively acknowledged; a retransmission that is lost
+    /// waits for the timeout (RFC 6675, ns-3).
+    DupThresh,
+}
+
+/// How the retransmission timeout follows from the RTT's estimate.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[serde(rename_all = "lowercase")]
+pub enum RtoRule {
+    /// srtt + max(4 mdev, `rto_min`), with Linux's slow decay.
+    #[default]
+    Linux,
+    /// max(srtt + 4 rttvar, `rto_min`) (RFC 6298, ns-3 with `rto_min = "1s"`).
+    Rfc6298,
+}
+
+/// How a delivery-rate sample is taken.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[serde(rename_all = "kebab-case")]
+pub enum DeliveryRate {
+    /// From the segment sent last among those an ACK delivers (Linux since 5.19).
+    #[default]
+    Linux,
+    /// From the first segment with the largest delivered count (Linux before 5.19).
+    LinuxOld,
+    /// As `linux-old`; an application-limited sample below the last rate repeats the last rate (ns-3 from 3.41).
+    Ns3,
+    /// As `ns3`, but the ACK phase is measured from the *previous* sample's prior time, and a discarded sample leaves
+    /// zero as the next one's prior time and hands out the last rate again (ns-3 up to 3.40, its issue 1026).
+    #[serde(rename = "ns3-3.40")]
+    Ns3Before341,
+}
+
+/// Which round-trip time the controller is shown.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[serde(rename_all = "lowercase")]
+pub enum ControllerRtt {
+    /// The latest sample.
+    #[default]
+    Last,
+    /// The smoothed one, also for the minimum (ns-3 before 3.43).
+    Smoothed,
+}
+
 /// Who shapes transmissions by the pacing rate.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "lowercase")]
@@ -129,6 +190,11 @@ impl Default for TransportConfig {
             max_reordering: 300,
             tail_loss_probe: true,
             frto: true,
+            undo: true,
+            loss_detection: LossDetection::Rack,
+            rto_rule: RtoRule::Linux,
+            delivery_rate: DeliveryRate::Linux,
+            controller_rtt: ControllerRtt::Last,
             sack: true,
             ecn: false,
             slow_start_after_idle: true,

@@ -11,7 +11,7 @@ mod receiver;
 mod sender;
 mod wire;
 
-pub use config::{Completion, Pacing, Protocol, TransportConfig};
+pub use config::{Completion, ControllerRtt, DeliveryRate, LossDetection, Pacing, Protocol, RtoRule, TransportConfig};
 pub use receiver::{EcnEcho, Receiver, ReceiverStats};
 pub use sender::{Sender, SenderStats};
 pub use wire::{Ack, SackBlock, Segment};

@@ -5,7 +5,7 @@
 //! window is zero as soon as three segments are selectively acknowledged, which is how the classic three duplicate ACKs
 //! survive inside RACK.
 
-use super::{AckNews, CaState, Rack, Sender, Timer, flag};
+use super::{AckNews, CaState, LossDetection, Rack, Sender, Timer, flag};
 use crate::Ack;
 use dumbbell_cc::LostPacket;
 use dumbbell_units::Time;
@@ -108,6 +108,10 @@ impl Sender {
         }
         if !self.config.sack {
             self.mark_newreno_loss(news.advanced);
+            return;
+        }
+        if self.config.loss_detection == LossDetection::DupThresh {
+            self.mark_lost_by_threshold();
             return;
         }
         let prior_retrans = self.connection.retrans_out;

@@ -6,6 +6,7 @@
 //! state machine with PRR, F-RTO and undo (`recovery.rs`), and the transmission path with TSO sizing, deferral, small
 //! queues and pacing (`output.rs`). The order of work for one ACK is that of `tcp_ack`.
 
+mod dupthresh;
 mod loss;
 mod output;
 mod recovery;
@@ -14,7 +15,7 @@ mod scoreboard;
 #[cfg(test)]
 mod tests;
 
-use crate::{Ack, Completion, Pacing, TransportConfig};
+use crate::{Ack, Completion, ControllerRtt, DeliveryRate, LossDetection, Pacing, SackBlock, TransportConfig};
 use dumbbell_cc::{AckFlags, CaState, Connection, Controller, RateSample};
 use dumbbell_units::{Duration, Time};
 use output::HostQueue;
@@ -93,6 +94,14 @@ struct Rack {
     last_delivered: u64,
 }
 
+/// The last delivery rate that ns-3's sampler computed, and the prior time of its last sample.
+#[derive(Clone, Copy, Debug, Default)]
+struct Ns3Sample {
+    prior_us: u64,
+    delivered: i32,
+    interval_us: i64,
+}
+
 /// A TCP sender.
 pub struct Sender {
     config: TransportConfig,
@@ -108,7 +117,11 @@ pub struct Sender {
     sample_end: u32,
     /// `lost` and `delivered_ce` when the sampled segment was sent.
     sample_source: (u32, u32),
+    /// What the sampling rules of ns-3 remember.
+    ns3_sample: Ns3Sample,
     rack: Rack,
+    /// Segments below were judged by the duplicate threshold.
+    judged_below: u32,
 
     high_seq: u32,
     undo: Undo,
@@ -168,13 +181,15 @@ impl Sender {
             connection,
             established: false,
             board: Scoreboard::new(),
-            rtt: RttEstimator::new(micros(config.rto_min), micros(config.rto_max)),
+            rtt: RttEstimator::new(config.rto_rule, micros(config.rto_min), micros(config.rto_max)),
             min_rtt: WindowedMin::new(),
             sample: RateSample::invalid(),
             first_tx_us: 0,
             sample_end: 0,
             sample_source: (0, 0),
+            ns3_sample: Ns3Sample::default(),
             rack: Rack { window_steps: 1, ..Rack::default() },
+            judged_below: 0,
             high_seq: 0,
             undo: Undo::default(),
             prior_ssthresh: 0,
@@ -431,7 +446,12 @@ impl Sender {
         if is_dsack {
             self.process_dsack(first.start, first.end, prior_una, news, reordered_from);
         }
-        for block in &blocks[fresh_from..] {
+        // In ascending order: a lower block is overtaken only by what earlier ACKs reported.
+        let mut sorted = [SackBlock::default(); Ack::MAX_SACK_BLOCKS];
+        let fresh = &mut sorted[..blocks.len() - fresh_from];
+        fresh.copy_from_slice(&blocks[fresh_from..]);
+        fresh.sort_unstable_by_key(|block| block.start);
+        for block in fresh {
             let start = block.start.max(self.board.una());
             let end = block.end.min(self.board.nxt());
             let mut from = start;
@@ -661,14 +681,18 @@ impl Sender {
         }
         let has_rtt = rtt_us.is_some();
         if let (Some(rtt_us), Some(latest)) = (rtt_us, latest_rtt_us) {
-            self.sample.rtt_us = latest as i64;
-            self.sample.is_ack_delayed = maybe_delayed;
-            if !(maybe_delayed && latest > u64::from(self.min_rtt.get())) {
-                self.min_rtt.update(self.connection.mstamp_us, (latest as u32).max(1));
-                self.connection.min_rtt_us = self.min_rtt.get();
-            }
             self.rtt.sample(rtt_us as u32, self.board.una(), self.board.nxt());
             self.connection.srtt_us_x8 = self.rtt.srtt_x8;
+            let shown = match self.config.controller_rtt {
+                ControllerRtt::Last => latest,
+                ControllerRtt::Smoothed => u64::from(self.rtt.srtt_x8 >> 3),
+            };
+            self.sample.rtt_us = shown as i64;
+            self.sample.is_ack_delayed = maybe_delayed;
+            if !(maybe_delayed && shown > u64::from(self.min_rtt.get())) {
+                self.min_rtt.update(self.connection.mstamp_us, (shown as u32).max(1));
+                self.connection.min_rtt_us = self.min_rtt.get();
+            }
         }
 
         if news.data_acked {
@@ -705,7 +729,12 @@ impl Sender {
         if record.delivered_us == 0 {
             return;
         }
-        let newer = (record.sent_us, seq + 1) > (self.first_tx_us, self.sample_end);
+        let newer = match self.config.delivery_rate {
+            DeliveryRate::Linux => (record.sent_us, seq + 1) > (self.first_tx_us, self.sample_end),
+            DeliveryRate::LinuxOld | DeliveryRate::Ns3 | DeliveryRate::Ns3Before341 => {
+                record.delivered > self.sample.prior_delivered
+            }
+        };
         if self.sample.prior_delivered == 0 || newer {
             self.sample.prior_delivered = record.delivered;
             self.sample.prior_mstamp_us = record.delivered_us;
@@ -740,10 +769,40 @@ impl Sender {
         sample.delivered = (connection.delivered - sample.prior_delivered) as i32;
         sample.lost_since_sent = (connection.lost as u32).wrapping_sub(lost_at_send) as i32;
         sample.delivered_ce = (connection.delivered_ce as u32).wrapping_sub(ce_at_send) as i32;
-        let ack_phase_us = connection.mstamp_us as i64 - sample.prior_mstamp_us as i64;
+        let rule = self.config.delivery_rate;
+        let ack_phase_from = match rule {
+            DeliveryRate::Ns3Before341 => std::mem::replace(&mut self.ns3_sample.prior_us, sample.prior_mstamp_us),
+            _ => sample.prior_mstamp_us,
+        };
+        let ack_phase_us = connection.mstamp_us as i64 - ack_phase_from as i64;
         sample.interval_us = sample.interval_us.max(ack_phase_us);
-        if sample.interval_us < i64::from(connection.min_rtt_us) {
+        let is_valid = sample.interval_us >= i64::from(connection.min_rtt_us);
+        if !is_valid {
             sample.interval_us = -1;
+        }
+        if matches!(rule, DeliveryRate::Ns3 | DeliveryRate::Ns3Before341) {
+            self.apply_ns3_rules(is_valid);
+        }
+    }
+
+    /// ns-3 keeps the last rate where a sample is lower and application-limited, and before 3.41 also where a sample is
+    /// discarded, which its controller then takes for a new one.
+    fn apply_ns3_rules(&mut self, is_valid: bool) {
+        let sample = &mut self.sample;
+        let last = &mut self.ns3_sample;
+        if is_valid {
+            let is_lower =
+                i64::from(sample.delivered) * last.interval_us < i64::from(last.delivered) * sample.interval_us;
+            if sample.is_app_limited && is_lower {
+                (sample.delivered, sample.interval_us) = (last.delivered, last.interval_us);
+            } else {
+                (last.delivered, last.interval_us) = (sample.delivered, sample.interval_us);
+            }
+        } else if self.config.delivery_rate == DeliveryRate::Ns3Before341 {
+            last.prior_us = 0;
+            if last.interval_us > 0 {
+                (sample.delivered, sample.interval_us) = (last.delivered, last.interval_us);
+            }
         }
     }
 }

@@ -391,7 +391,9 @@ impl Sender {
     }
 
     fn may_undo(&self, ack: &Ack) -> bool {
-        self.undo.marker.is_some() && (self.undo.outstanding == Some(0) || self.packet_was_delayed(ack))
+        self.config.undo
+            && self.undo.marker.is_some()
+            && (self.undo.outstanding == Some(0) || self.packet_was_delayed(ack))
     }
 
     /// Takes the reduction back (`tcp_undo_cwnd_reduction`).
@@ -435,7 +437,7 @@ impl Sender {
 
     /// Every retransmission was reported as a duplicate (`tcp_try_undo_dsack`).
     fn try_undo_dsack(&mut self) -> bool {
-        if self.undo.marker.is_none() || self.undo.outstanding != Some(0) {
+        if !self.config.undo || self.undo.marker.is_none() || self.undo.outstanding != Some(0) {
             return false;
         }
         self.prolong_rack_window();
@@ -457,7 +459,7 @@ impl Sender {
 
     /// A partial ACK in Recovery whose hole was filled by the original (`tcp_try_undo_partial`).
     fn try_undo_partial(&mut self, prior_una: u32, ack: &Ack) -> bool {
-        if self.undo.marker.is_some() && self.packet_was_delayed(ack) {
+        if self.config.undo && self.undo.marker.is_some() && self.packet_was_delayed(ack) {
             self.note_reordering(prior_una);
             if self.connection.retrans_out > 0 {
                 return true;

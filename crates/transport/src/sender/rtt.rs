@@ -4,9 +4,12 @@
 //! when the RTT falls, decays once per window, and never drops below `rto_min`. The timeout is therefore at least the
 //! smoothed RTT *plus* 200 ms.
 
+use crate::RtoRule;
+
 /// Smoothed round-trip time and its variation, in the kernel's fixed point.
 #[derive(Debug, Clone)]
 pub(super) struct RttEstimator {
+    rule: RtoRule,
     /// Eight times the smoothed RTT, microseconds; 0 before the first sample.
     pub srtt_x8: u32,
     mdev_x4: u32,
@@ -20,9 +23,10 @@ pub(super) struct RttEstimator {
 }
 
 impl RttEstimator {
-    pub fn new(rto_min_us: u32, rto_max_us: u32) -> RttEstimator {
+    pub fn new(rule: RtoRule, rto_min_us: u32, rto_max_us: u32) -> RttEstimator {
         const INITIAL_RTO_US: u32 = 1_000_000;
         RttEstimator {
+            rule,
             srtt_x8: 0,
             mdev_x4: 0,
             mdev_max: rto_min_us,
@@ -37,6 +41,10 @@ impl RttEstimator {
     /// A valid sample; `snd_una` and `snd_nxt` tell when a window has passed.
     #[inline]
     pub fn sample(&mut self, rtt_us: u32, snd_una: u32, snd_nxt: u32) {
+        if self.rule == RtoRule::Rfc6298 {
+            self.sample_rfc6298(rtt_us);
+            return;
+        }
         let mut error = i64::from(rtt_us);
         if self.srtt_x8 == 0 {
             self.srtt_x8 = rtt_us << 3;
@@ -71,6 +79,21 @@ impl RttEstimator {
         }
         self.srtt_x8 = self.srtt_x8.max(1);
         self.rto_us = ((self.srtt_x8 >> 3) + self.rttvar).min(self.rto_max_us);
+    }
+
+    /// Section 2 of RFC 6298.
+    fn sample_rfc6298(&mut self, rtt_us: u32) {
+        if self.srtt_x8 == 0 {
+            self.srtt_x8 = rtt_us << 3;
+            self.mdev_x4 = rtt_us << 1;
+        } else {
+            let error = i64::from(rtt_us) - i64::from(self.srtt_x8 >> 3);
+            let deviation = error.abs() - i64::from(self.mdev_x4 >> 2);
+            self.mdev_x4 = (i64::from(self.mdev_x4) + deviation) as u32;
+            self.srtt_x8 = (i64::from(self.srtt_x8) + error) as u32;
+        }
+        self.srtt_x8 = self.srtt_x8.max(1);
+        self.rto_us = ((self.srtt_x8 >> 3) + self.mdev_x4).clamp(self.rto_min_us, self.rto_max_us);
     }
 
     /// Current retransmission timeout in microseconds.
@@ -140,7 +163,7 @@ mod tests {
     #[test]
     fn the_estimator_reproduces_the_published_vector() {
         let samples = [100_000, 100_000, 120_000, 100_000, 80_000, 400_000, 100_000, 100_000, 100_000];
-        let mut rtt = RttEstimator::new(200_000, 120_000_000);
+        let mut rtt = RttEstimator::new(RtoRule::Linux, 200_000, 120_000_000);
         let mut rto = Vec::new();
         for (window, sample) in samples.into_iter().enumerate() {
             let una = window as u32 * 10 + 1;
@@ -157,7 +180,7 @@ mod tests {
 
     #[test]
     fn a_constant_rtt_gives_a_timeout_of_rtt_plus_200_ms_and_doubles_when_unanswered() {
-        let mut rtt = RttEstimator::new(200_000, 120_000_000);
+        let mut rtt = RttEstimator::new(RtoRule::Linux, 200_000, 120_000_000);
         for window in 0..50 {
             rtt.sample(50_000, window * 10 + 1, window * 10 + 10);
         }
@@ -172,6 +195,17 @@ mod tests {
             rtt.back_off();
         }
         assert_eq!(rtt.rto_us(), 120_000_000);
+    }
+
+    #[test]
+    fn the_timeout_of_rfc_6298_has_a_floor_instead_of_an_addend() {
+        let mut rtt = RttEstimator::new(RtoRule::Rfc6298, 1_000_000, 60_000_000);
+        for _ in 0..20 {
+            rtt.sample(50_000, 0, 0);
+        }
+        assert_eq!((rtt.srtt_x8 >> 3, rtt.rto_us()), (50_000, 1_000_000));
+        rtt.sample(2_050_000, 0, 0);
+        assert!(rtt.rto_us() > 2_000_000, "{}", rtt.rto_us());
     }
 
     #[test]

@@ -6,4 +6,5 @@ mod harness;
 mod output;
 mod properties;
 mod recovery;
+mod rules;
 mod sampling;

@@ -537,3 +537,11 @@ fn retransmissions_are_not_ecn_capable_and_without_ecn_nothing_is() {
         assert_eq!(pair.sent.iter().filter(|sent| sent.segment.cwr).count(), usize::from(ecn));
     }
 }
+
+#[test]
+fn blocks_that_one_ack_reports_together_did_not_overtake_each_other() {
+    let mut script = Scripted::bulk(30, 15);
+    script.ack(at(100), 0, &[(7, 9), (5, 6), (1, 4)]);
+    assert_eq!(script.sender.reordering(), 3);
+    assert_eq!(script.connection().lost_out, 3);
+}
