@@ -31,6 +31,7 @@ fn link(rate: LinkRate, kind: QueueKind) -> Link<Segment> {
         rate,
         overhead_bytes: 0,
         delay: Delay { base: Duration::from_millis(10), ..Delay::default() },
+        policer: None,
         queue: QueueConfig { limit: QueueLimit { bytes: Some(150_000), ..QueueLimit::default() }, kind },
         loss_before: Loss::None,
         loss_after: Loss::None,

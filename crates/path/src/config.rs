@@ -14,6 +14,8 @@ pub struct LinkConfig {
     pub overhead_bytes: u32,
     /// Propagation delay, jitter and reordering.
     pub delay: Delay,
+    /// Policer in front of the queue.
+    pub policer: Option<PolicerConfig>,
     /// Queue in front of the transmitter.
     pub queue: QueueConfig,
     /// Losses before the queue: a lost packet takes no capacity.
@@ -96,6 +98,15 @@ pub enum Loss {
     },
 }
 
+/// A token bucket without a queue: what exceeds it is dropped.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct PolicerConfig {
+    /// Bits per second at which tokens come in; a packet takes its IP length and the link's framing.
+    pub rate: u64,
+    /// Bytes the bucket holds; it is full at the start. A larger packet never passes.
+    pub burst_bytes: u64,
+}
+
 /// A queue and its discipline.
 #[derive(Clone, Debug)]
 pub struct QueueConfig {
@@ -133,4 +144,59 @@ pub enum QueueKind {
         /// Mark ECN-capable packets instead of dropping them.
         ecn: bool,
     },
+    /// First in, first out; packets above a threshold are marked (the switch of DCTCP, RFC 8257). An arriving packet
+    /// that does not fit is dropped.
+    Threshold {
+        /// What is compared.
+        threshold: Threshold,
+        /// Drop packets above the threshold that are not ECN-capable instead of letting them pass.
+        drop_not_ect: bool,
+    },
+    /// Random early detection.
+    Red(RedConfig),
+}
+
+/// When a packet is above the threshold.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Threshold {
+    /// The backlog on its arrival, itself included, is higher.
+    Arriving(Level),
+    /// The backlog when the transmitter takes it, itself included, is higher.
+    Departing(Level),
+    /// It has waited longer when the transmitter takes it.
+    Sojourn(Duration),
+}
+
+/// A backlog; what is in transmission does not count.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Level {
+    /// Packets.
+    Packets(u64),
+    /// Bytes of IP length.
+    Bytes(u64),
+}
+
+/// Random early detection (Floyd and Jacobson, 1993), as in Linux unless said otherwise.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub struct RedConfig {
+    /// Average backlog in bytes up to which nothing is dropped.
+    pub min_bytes: u64,
+    /// Average backlog in bytes from which everything is dropped; more than `min_bytes`.
+    pub max_bytes: u64,
+    /// Drop probability just below `max_bytes`.
+    pub max_probability: f64,
+    /// Weight of one packet in the average, more than 0 and at most 1.
+    pub weight: f64,
+    /// Bytes of a typical packet, for the decay of the average while the link is idle.
+    pub average_packet: u32,
+    /// Bits per second of the link, for the same; more than 0.
+    pub bandwidth: u64,
+    /// Mark ECN-capable packets instead of dropping them.
+    pub ecn: bool,
+    /// With `ecn`: drop all the same when the average is at the upper end.
+    pub hard_drop: bool,
+    /// The probability rises on from `max_probability` at `max_bytes` to 1 at twice that (Floyd, 2000; not in Linux).
+    pub gentle: bool,
+    /// Adapt the probability every half second so that the average stays in the middle between the thresholds.
+    pub adaptive: bool,
 }

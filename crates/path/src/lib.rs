@@ -1,12 +1,12 @@
 //! What happens to a packet between two hosts: queues, links, loss, delay, jitter, traces.
 //!
-//! A [`Link`] is one direction of a wire: loss before, a queue, a transmitter, loss after, and a propagation pipe. It
-//! knows no clock and no other link: packets are offered to it with the time of their arrival, and it gives them back
-//! when they reach the far end.
+//! A [`Link`] is one direction of a wire: loss before, a policer, a queue, a transmitter, loss after, and a propagation
+//! pipe. It knows no clock and no other link: packets are offered to it with the time of their arrival, and it gives
+//! them back when they reach the far end.
 //!
 //! Where to look: [`Link`] is in `link.rs`; disciplines are in `queue/`, rates in `transmitter/`, random loss in
-//! `loss.rs`, propagation and jitter in `pipe.rs`, measurements in `stats.rs`. [`synth`] makes cellular traces and
-//! [`parse_trace`] reads them from Mahimahi's files.
+//! `loss.rs`, policers in `policer.rs`, propagation and jitter in `pipe.rs`, measurements in `stats.rs`. [`synth`] makes
+//! cellular traces and [`parse_trace`] reads them from Mahimahi's files.
 
 mod config;
 mod link;
@@ -14,6 +14,7 @@ mod loss;
 mod normal;
 mod packet;
 mod pipe;
+mod policer;
 mod queue;
 mod ring;
 mod stats;
@@ -23,7 +24,10 @@ mod testing;
 mod trace_file;
 mod transmitter;
 
-pub use config::{Delay, JitterDistribution, LinkConfig, LinkRate, Loss, QueueConfig, QueueKind, QueueLimit};
+pub use config::{
+    Delay, JitterDistribution, Level, LinkConfig, LinkRate, Loss, PolicerConfig, QueueConfig, QueueKind, QueueLimit,
+    RedConfig, Threshold,
+};
 pub use link::{DropCause, Link, LinkCounters, Offer};
 pub use packet::{Ecn, Packet};
 pub use stats::{Backlog, QueueStats, Tally};

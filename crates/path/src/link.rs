@@ -1,15 +1,17 @@
-//! One direction of a wire: loss before → queue → transmitter → loss after → propagation pipe.
+//! One direction of a wire: loss before → policer → queue → transmitter → loss after → propagation pipe.
 //!
 //! Time comes in with every call and never goes backwards. A link schedules as little as it can. Behind a drop-tail
 //! queue a packet's departure and arrival are computed when it is offered and it goes straight into the pipe, so the
-//! only event of a packet is its arrival at the far end. Disciplines that decide when a packet is taken from the queue
-//! (drop-head, CoDel) have one decision pending besides; [`Link::next_event`] covers both.
+//! only event of a packet is its arrival at the far end; RED and step marking on arrival are a gate in front of the same
+//! queue. Disciplines that decide when a packet is taken from the queue (drop-head, CoDel, step marking at departure)
+//! have one decision pending besides; [`Link::next_event`] covers both.
 
-use crate::config::{LinkConfig, QueueKind};
+use crate::config::{LinkConfig, QueueKind, Threshold};
 use crate::loss::LossProcess;
 use crate::packet::Packet;
 use crate::pipe::Pipe;
-use crate::queue::{Codel, Discipline, DropTail, HeldQueue, Limits};
+use crate::policer::Policer;
+use crate::queue::{Codel, Discipline, DropTail, Gate, Gated, HeldQueue, Limits, Red, Step};
 use crate::stats::{Backlog, Occupancy, QueueStats, Tally};
 use crate::transmitter::Transmitter;
 use dumbbell_units::{Rng, Time};
@@ -33,25 +35,29 @@ pub enum Offer {
 pub enum DropCause {
     /// Random loss before the queue.
     LossBefore,
+    /// It exceeded the policer.
+    Policed,
     /// It did not fit into the queue.
     QueueFull,
-    /// The discipline gave up a packet it had accepted (CoDel, drop-head).
+    /// The discipline dropped it although it fitted: on arrival (RED, step marking) or later (CoDel, drop-head).
     Aqm,
     /// Random loss after the transmitter.
     LossAfter,
 }
 
 /// What happened to packets so far. At every instant
-/// `arrivals = lost_before + dropped_full + dropped_aqm + lost_after + delivered + in_flight`.
+/// `arrivals = lost_before + policed + dropped_full + dropped_aqm + lost_after + delivered + in_flight`.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct LinkCounters {
     /// Offered.
     pub arrivals: Tally,
     /// Lost before the queue.
     pub lost_before: Tally,
+    /// Dropped by the policer.
+    pub policed: Tally,
     /// Dropped on arrival because they did not fit.
     pub dropped_full: Tally,
-    /// Dropped by the discipline after they had been accepted.
+    /// Dropped by the discipline although they fitted.
     pub dropped_aqm: Tally,
     /// Left the transmitter, including those lost afterwards.
     pub departures: Tally,
@@ -66,12 +72,10 @@ pub struct LinkCounters {
 }
 
 impl LinkCounters {
-    /// Packets and bytes dropped by the queue, whatever the reason.
+    /// Packets and bytes dropped by the queue and the policer in front of it, whatever the reason.
     pub fn queue_drops(&self) -> Tally {
-        Tally {
-            packets: self.dropped_full.packets + self.dropped_aqm.packets,
-            bytes: self.dropped_full.bytes + self.dropped_aqm.bytes,
-        }
+        let parts = [self.policed, self.dropped_full, self.dropped_aqm];
+        Tally { packets: parts.iter().map(|t| t.packets).sum(), bytes: parts.iter().map(|t| t.bytes).sum() }
     }
 }
 
@@ -80,6 +84,7 @@ impl LinkCounters {
 pub(crate) struct Ledger<P> {
     arrivals: Tally,
     lost_before: Tally,
+    policed: Tally,
     dropped_full: Tally,
     pub(crate) dropped_aqm: Tally,
     lost_after: Tally,
@@ -93,6 +98,7 @@ impl<P> Default for Ledger<P> {
         Ledger {
             arrivals: Tally::default(),
             lost_before: Tally::default(),
+            policed: Tally::default(),
             dropped_full: Tally::default(),
             dropped_aqm: Tally::default(),
             lost_after: Tally::default(),
@@ -107,6 +113,7 @@ impl<P: Packet> Ledger<P> {
     fn count_drop(&mut self, bytes: u32, cause: DropCause) {
         match cause {
             DropCause::LossBefore => self.lost_before.add(bytes),
+            DropCause::Policed => self.policed.add(bytes),
             DropCause::QueueFull => self.dropped_full.add(bytes),
             DropCause::Aqm => self.dropped_aqm.add(bytes),
             DropCause::LossAfter => self.lost_after.add(bytes),
@@ -128,7 +135,8 @@ impl<P: Packet> Ledger<P> {
 /// One direction of a wire.
 #[derive(Clone, Debug)]
 pub struct Link<P> {
-    loss_before: LossProcess,
+    /// What may refuse a packet before the queue; most links have nothing.
+    entrance: Option<Box<Entrance>>,
     stage: Stage<P>,
     loss_after: LossProcess,
     pipe: Pipe<P>,
@@ -141,6 +149,24 @@ pub struct Link<P> {
     config: LinkConfig,
 }
 
+/// What a packet passes before it comes to the queue.
+#[derive(Clone, Debug)]
+struct Entrance {
+    loss: LossProcess,
+    policer: Option<Policer>,
+}
+
+impl Entrance {
+    /// Why a packet of `size` bytes is dropped, if it is.
+    fn refuses(&mut self, now: Time, size: u32) -> Option<DropCause> {
+        if self.loss.strikes() {
+            return Some(DropCause::LossBefore);
+        }
+        let passes = self.policer.as_mut().is_none_or(|policer| policer.passes(now, size));
+        (!passes).then_some(DropCause::Policed)
+    }
+}
+
 /// Queue and transmitter.
 #[derive(Clone, Debug)]
 #[expect(clippy::large_enum_variant, reason = "there is one a link, and the largest is the one on the hot path")]
@@ -148,30 +174,52 @@ enum Stage<P> {
     /// Unlimited rate: nothing ever waits.
     Instant(Occupancy),
     DropTail(DropTail),
+    Gated(Box<Gated>),
     Held(Box<HeldQueue<P>>),
 }
 
+impl<P: Packet> Stage<P> {
+    fn new(config: &LinkConfig, transmitter: Transmitter, rng: Rng) -> Stage<P> {
+        let limits = Limits::new(&config.queue.limit);
+        let discipline = match config.queue.kind {
+            QueueKind::DropTail => return Stage::DropTail(DropTail::new(transmitter, limits)),
+            QueueKind::Red(red) => return Stage::gated(transmitter, limits, Gate::Red(Red::new(red, rng))),
+            QueueKind::Threshold { threshold, drop_not_ect } => {
+                let step = Step::new(threshold, drop_not_ect);
+                match threshold {
+                    Threshold::Arriving(_) => return Stage::gated(transmitter, limits, Gate::Step(step)),
+                    Threshold::Departing(_) | Threshold::Sojourn(_) => Discipline::Step(step),
+                }
+            }
+            QueueKind::DropHead => Discipline::DropHead,
+            QueueKind::Codel { target, interval, ecn } => Discipline::Codel(Codel::new(target, interval, ecn)),
+        };
+        Stage::Held(Box::new(HeldQueue::new(transmitter, limits, discipline)))
+    }
+
+    fn gated(transmitter: Transmitter, limits: Limits, gate: Gate) -> Stage<P> {
+        Stage::Gated(Box::new(Gated::new(DropTail::new(transmitter, limits), gate)))
+    }
+}
+
 impl<P: Packet> Link<P> {
-    /// An idle link. `rng` feeds independent streams for both loss processes and for jitter.
+    /// An idle link. `rng` feeds independent streams for both loss processes, for jitter and for the queue.
     pub fn new(config: LinkConfig, mut rng: Rng) -> Link<P> {
         let mut stream = || Rng::new(rng.next_u64());
-        let limits = Limits::new(&config.queue.limit);
-        let stage = match (Transmitter::new(&config.rate, config.overhead_bytes), config.queue.kind) {
-            (None, _) => Stage::Instant(Occupancy::default()),
-            (Some(transmitter), QueueKind::DropTail) => Stage::DropTail(DropTail::new(transmitter, limits)),
-            (Some(transmitter), QueueKind::DropHead) => {
-                Stage::Held(Box::new(HeldQueue::new(transmitter, limits, Discipline::DropHead)))
-            }
-            (Some(transmitter), QueueKind::Codel { target, interval, ecn }) => {
-                let codel = Codel::new(target, interval, ecn);
-                Stage::Held(Box::new(HeldQueue::new(transmitter, limits, Discipline::Codel(codel))))
-            }
+        let loss = LossProcess::new(&config.loss_before, stream());
+        let policer = config.policer.as_ref().map(|policer| Policer::new(policer, config.overhead_bytes));
+        let open = matches!(loss, LossProcess::None) && policer.is_none();
+        let loss_after = LossProcess::new(&config.loss_after, stream());
+        let pipe = Pipe::new(&config.delay, stream());
+        let stage = match Transmitter::new(&config.rate, config.overhead_bytes) {
+            None => Stage::Instant(Occupancy::default()),
+            Some(transmitter) => Stage::new(&config, transmitter, stream()),
         };
         Link {
-            loss_before: LossProcess::new(&config.loss_before, stream()),
+            entrance: (!open).then(|| Box::new(Entrance { loss, policer })),
             stage,
-            loss_after: LossProcess::new(&config.loss_after, stream()),
-            pipe: Pipe::new(&config.delay, stream()),
+            loss_after,
+            pipe,
             doomed: VecDeque::new(),
             ledger: Ledger::default(),
             departed_before: Tally::default(),
@@ -187,17 +235,23 @@ impl<P: Packet> Link<P> {
 
     /// A packet arrives at the near end.
     #[inline]
-    pub fn offer(&mut self, now: Time, packet: P) -> Offer {
+    pub fn offer(&mut self, now: Time, mut packet: P) -> Offer {
         let size = packet.size();
         self.ledger.arrivals.add(size);
-        if self.loss_before.strikes() {
-            return self.ledger.drop_now(packet, DropCause::LossBefore);
+        if let Some(entrance) = &mut self.entrance
+            && let Some(cause) = entrance.refuses(now, size)
+        {
+            return self.ledger.drop_now(packet, cause);
         }
         let departs = match &mut self.stage {
             Stage::Instant(_) => now,
             Stage::DropTail(queue) => match queue.offer(now, size) {
                 Some(departs) => departs,
                 None => return self.ledger.drop_now(packet, DropCause::QueueFull),
+            },
+            Stage::Gated(queue) => match queue.offer(now, &mut packet, &mut self.ledger) {
+                Ok(departs) => departs,
+                Err(cause) => return self.ledger.drop_now(packet, cause),
             },
             Stage::Held(_) => return self.offer_held(now, packet),
         };
@@ -298,8 +352,10 @@ impl<P: Packet> Link<P> {
 
     /// Brings everything up to `now`, except that packets which have arrived wait for [`poll`](Self::poll).
     fn advance(&mut self, now: Time) {
-        if let Stage::DropTail(queue) = &mut self.stage {
-            queue.advance(now);
+        match &mut self.stage {
+            Stage::DropTail(queue) => queue.advance(now),
+            Stage::Gated(queue) => queue.fifo.advance(now),
+            Stage::Instant(_) | Stage::Held(_) => {}
         }
         self.decide_until(now);
         self.lose_departed(now);
@@ -309,6 +365,7 @@ impl<P: Packet> Link<P> {
         match &mut self.stage {
             Stage::Instant(occupancy) => occupancy,
             Stage::DropTail(queue) => &mut queue.occupancy,
+            Stage::Gated(queue) => &mut queue.fifo.occupancy,
             Stage::Held(queue) => &mut queue.store.occupancy,
         }
     }
@@ -318,6 +375,7 @@ impl<P: Packet> Link<P> {
         let in_service = match &self.stage {
             Stage::Instant(_) => Tally::default(),
             Stage::DropTail(queue) => queue.in_service.tally(now),
+            Stage::Gated(queue) => queue.fifo.in_service.tally(now),
             Stage::Held(queue) => queue.in_service.tally(now),
         };
         let waiting = self.backlog_now();
@@ -325,6 +383,7 @@ impl<P: Packet> Link<P> {
         ledger
             .arrivals
             .minus(ledger.lost_before)
+            .minus(ledger.policed)
             .minus(ledger.dropped_full)
             .minus(ledger.dropped_aqm)
             .minus(Tally { packets: waiting.packets, bytes: waiting.bytes })
@@ -352,6 +411,7 @@ impl<P: Packet> Link<P> {
             departures: self.departures(now),
             arrivals: self.ledger.arrivals,
             lost_before: self.ledger.lost_before,
+            policed: self.ledger.policed,
             dropped_full: self.ledger.dropped_full,
             dropped_aqm: self.ledger.dropped_aqm,
             lost_after: self.ledger.lost_after,
@@ -366,6 +426,7 @@ impl<P: Packet> Link<P> {
         match &self.stage {
             Stage::Instant(_) => None,
             Stage::DropTail(queue) => Some(queue.transmitter.capacity_bits(since, until)),
+            Stage::Gated(queue) => Some(queue.fifo.transmitter.capacity_bits(since, until)),
             Stage::Held(queue) => Some(queue.transmitter.capacity_bits(since, until)),
         }
     }
@@ -382,12 +443,7 @@ impl<P: Packet> Link<P> {
     pub fn queue_stats(&mut self, now: Time) -> QueueStats<'_> {
         self.advance(now);
         let departed = self.departures(now).minus(self.departed_before);
-        let since = self.measured_since;
-        let capacity_bits = match &self.stage {
-            Stage::Instant(_) => None,
-            Stage::DropTail(queue) => Some(queue.transmitter.capacity_bits(since, now)),
-            Stage::Held(queue) => Some(queue.transmitter.capacity_bits(since, now)),
-        };
+        let capacity_bits = self.capacity_bits(self.measured_since, now);
         self.occupancy().stats(now, departed, capacity_bits)
     }
 }

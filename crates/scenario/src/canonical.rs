@@ -8,7 +8,7 @@ use crate::resolve::{RateSource, Resolved, hexadecimal};
 use crate::tree::json_to_toml;
 use crate::{Flow, Link, Scenario};
 use dumbbell_cc::registry;
-use dumbbell_path::{JitterDistribution, LinkRate, Loss, QueueKind, QueueLimit};
+use dumbbell_path::{JitterDistribution, Level, LinkRate, Loss, QueueKind, QueueLimit, RedConfig, Threshold};
 use dumbbell_units::{Bytes, Duration, Rate, Ratio};
 use sha2::{Digest, Sha256};
 use std::fmt::Write;
@@ -77,6 +77,12 @@ fn link_table(link: &Link, source: &RateSource, nodes: &[String], digest_traces:
     put(&mut table, "rate", rate(&config.rate, source, digest_traces));
     put(&mut table, "delay", config.delay.base.to_string());
     put(&mut table, "overhead", Bytes::new(config.overhead_bytes.into()).to_string());
+    if let Some(policer) = &config.policer {
+        let mut bucket = Table::new();
+        put(&mut bucket, "rate", Rate::from_bits_per_sec(policer.rate).to_string());
+        put(&mut bucket, "burst", Bytes::new(policer.burst_bytes).to_string());
+        put(&mut table, "policer", bucket);
+    }
     put(&mut table, "buffer", limit(&config.queue.limit));
     put(&mut table, "queue", queue(&config.queue.kind));
     let (loss, place) = match &config.loss_before {
@@ -186,7 +192,41 @@ fn queue(kind: &QueueKind) -> Value {
             put(&mut table, "ecn", *ecn);
             table.into()
         }
+        QueueKind::Threshold { threshold, drop_not_ect } => {
+            let level = |level: &Level| match level {
+                Level::Packets(packets) => Buffer::Packets(*packets),
+                Level::Bytes(bytes) => Buffer::Bytes(Bytes::new(*bytes)),
+            };
+            let (level, mark) = match threshold {
+                Threshold::Arriving(backlog) => (level(backlog), "enqueue"),
+                Threshold::Departing(backlog) => (level(backlog), "dequeue"),
+                Threshold::Sojourn(longest) => (Buffer::Time(*longest), "dequeue"),
+            };
+            let mut table = Table::new();
+            put(&mut table, "kind", "threshold");
+            put(&mut table, "threshold", level.to_string());
+            put(&mut table, "mark", mark);
+            put(&mut table, "drop_not_ect", *drop_not_ect);
+            table.into()
+        }
+        QueueKind::Red(red) => red_table(red).into(),
     }
+}
+
+fn red_table(red: &RedConfig) -> Table {
+    let mut table = Table::new();
+    put(&mut table, "kind", "red");
+    put(&mut table, "min", Bytes::new(red.min_bytes).to_string());
+    put(&mut table, "max", Bytes::new(red.max_bytes).to_string());
+    put(&mut table, "max_probability", ratio(red.max_probability));
+    put(&mut table, "weight", ratio(red.weight));
+    put(&mut table, "average_packet", Bytes::new(red.average_packet.into()).to_string());
+    put(&mut table, "bandwidth", Rate::from_bits_per_sec(red.bandwidth).to_string());
+    put(&mut table, "ecn", red.ecn);
+    put(&mut table, "hard_drop", red.hard_drop);
+    put(&mut table, "gentle", red.gentle);
+    put(&mut table, "adaptive", red.adaptive);
+    table
 }
 
 fn loss_value(loss: &Loss) -> Value {

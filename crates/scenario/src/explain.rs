@@ -4,7 +4,7 @@ use crate::canonical::limit_in_words;
 use crate::resolve::{LinkNotes, RateSource, Resolved};
 use crate::{Experiment, Flow, Link};
 use dumbbell_cc::registry;
-use dumbbell_path::{LinkRate, Loss, QueueKind};
+use dumbbell_path::{Level, LinkRate, Loss, QueueKind, RedConfig, Threshold};
 use dumbbell_units::{Bytes, Duration, Rate, Ratio};
 use std::fmt::Write;
 
@@ -53,13 +53,11 @@ fn link_in_words(text: &mut String, link: &Link, notes: &LinkNotes, nodes: &[Str
     if config.overhead_bytes > 0 {
         parts.push(format!("{} bytes of framing a packet", config.overhead_bytes));
     }
-    let kind = match config.queue.kind {
-        QueueKind::DropTail => String::new(),
-        QueueKind::DropHead => "drop-head ".to_owned(),
-        QueueKind::Codel { target, interval, ecn } => {
-            format!("CoDel ({}, {}{}) ", time(target), time(interval), if ecn { ", marks" } else { "" })
-        }
-    };
+    if let Some(policer) = &config.policer {
+        let rate = bits(Rate::from_bits_per_sec(policer.rate));
+        parts.push(format!("policed to {rate} with bursts of {} bytes", grouped(policer.burst_bytes)));
+    }
+    let kind = queue_in_words(&config.queue.kind);
     let limits = limit_in_words(&config.queue.limit);
     if !matches!(config.rate, LinkRate::Unlimited) || !limits.is_empty() {
         let mut held = if limits.is_empty() { "unlimited".to_owned() } else { limits.join(" or ") };
@@ -91,6 +89,39 @@ fn link_in_words(text: &mut String, link: &Link, notes: &LinkNotes, nodes: &[Str
         parts.push(format!("{} of packets overtake", percent(config.delay.reorder)));
     }
     let _ = writeln!(text, "  {} ({} -> {}): {}", config.name, nodes[link.from], nodes[link.to], parts.join(", "));
+}
+
+/// The discipline before the word "queue".
+fn queue_in_words(kind: &QueueKind) -> String {
+    let level = |level: Level| match level {
+        Level::Packets(packets) => format!("{packets} packets"),
+        Level::Bytes(bytes) => format!("{} bytes", grouped(bytes)),
+    };
+    match *kind {
+        QueueKind::DropTail => String::new(),
+        QueueKind::DropHead => "drop-head ".to_owned(),
+        QueueKind::Codel { target, interval, ecn } => {
+            format!("CoDel ({}, {}{}) ", time(target), time(interval), if ecn { ", marks" } else { "" })
+        }
+        QueueKind::Threshold { threshold, drop_not_ect } => {
+            let above = match threshold {
+                Threshold::Arriving(backlog) => level(backlog),
+                Threshold::Departing(backlog) => format!("{} at departure", level(backlog)),
+                Threshold::Sojourn(longest) => format!("{} of waiting", time(longest)),
+            };
+            format!("step-marking (above {above}{}) ", if drop_not_ect { ", drops without ECN" } else { "" })
+        }
+        QueueKind::Red(RedConfig { min_bytes, max_bytes, max_probability, ecn, gentle, adaptive, .. }) => {
+            let mut text = format!("RED ({} to {} bytes", grouped(min_bytes), grouped(max_bytes));
+            let _ = write!(text, ", up to {}", percent(max_probability));
+            for (on, word) in [(adaptive, "adaptive"), (gentle, "gentle"), (ecn, "marks")] {
+                if on {
+                    let _ = write!(text, ", {word}");
+                }
+            }
+            text + ") "
+        }
+    }
 }
 
 fn rate_in_words(rate: &LinkRate, notes: &LinkNotes) -> String {

@@ -1,7 +1,9 @@
 //! Links as a whole: exact times, queue limits, conservation, order, determinism.
 
 use super::*;
-use crate::config::{Delay, JitterDistribution, LinkRate, Loss, QueueConfig, QueueLimit};
+use crate::config::{
+    Delay, JitterDistribution, Level, LinkRate, Loss, PolicerConfig, QueueConfig, QueueLimit, RedConfig,
+};
 use crate::packet::Ecn;
 use crate::testing::TestPacket;
 use dumbbell_units::{Duration, Rng};
@@ -19,6 +21,7 @@ fn config(rate: LinkRate) -> LinkConfig {
         rate,
         overhead_bytes: 0,
         delay: Delay { base: Duration::from_millis(10), ..Delay::default() },
+        policer: None,
         queue: QueueConfig { limit: QueueLimit::default(), kind: QueueKind::DropTail },
         loss_before: Loss::None,
         loss_after: Loss::None,
@@ -305,6 +308,144 @@ fn codel_marks_ecn_capable_packets() {
     assert_eq!(counters.queue_drops().packets, 0);
 }
 
+/// Marks of the packets that arrive, in order, and what was dropped, of `packets` offered at once.
+fn burst(kind: QueueKind, packets: u64, ecn: Ecn) -> (Vec<bool>, LinkCounters) {
+    let mut config = twelve_megabits();
+    config.queue = QueueConfig { limit: QueueLimit { packets: Some(50), ..QueueLimit::default() }, kind };
+    let mut link = link(config);
+    for i in 0..packets {
+        link.offer(at(0), TestPacket { ecn, ..full(i) });
+    }
+    let mut marks = Vec::new();
+    while link.next_event() < Time::NEVER {
+        marks.extend(link.poll(link.next_event()).map(|packet| packet.ecn == Ecn::Ce));
+    }
+    (marks, link.counters(at(10_000 * MS)))
+}
+
+fn step(threshold: Threshold, drop_not_ect: bool) -> QueueKind {
+    QueueKind::Threshold { threshold, drop_not_ect }
+}
+
+#[test]
+fn a_step_marks_packets_that_arrive_to_more_than_the_threshold() {
+    // The first is in transmission, which does not count; the twelfth finds ten and makes eleven.
+    for level in [Level::Packets(10), Level::Bytes(15_000)] {
+        let (marks, counters) = burst(step(Threshold::Arriving(level), false), 20, Ecn::Ect0);
+        assert_eq!(marks.iter().position(|&marked| marked), Some(11), "{level:?}");
+        assert!(marks[11..].iter().all(|&marked| marked));
+        assert_eq!((marks.len(), counters.marked, counters.queue_drops().packets), (20, 9, 0));
+    }
+}
+
+#[test]
+fn a_step_at_departure_marks_those_that_leave_much_behind() {
+    let (marks, counters) = burst(step(Threshold::Departing(Level::Packets(10)), false), 20, Ecn::Ect0);
+    // When packet i is taken, it and those after it are 20 - i.
+    let expected: Vec<bool> = (0..20).map(|i| i > 0 && 20 - i > 10).collect();
+    assert_eq!(marks, expected);
+    assert_eq!(counters.marked, 9);
+}
+
+#[test]
+fn a_step_in_time_marks_those_that_have_waited_longer() {
+    let (marks, _) = burst(step(Threshold::Sojourn(Duration::from_millis(5)), false), 20, Ecn::Ect0);
+    assert_eq!(marks, (0..20).map(|i| i > 5).collect::<Vec<_>>(), "packet i waits i milliseconds");
+}
+
+#[test]
+fn packets_without_ecn_pass_a_step_unless_it_drops_them_and_the_limit_holds_for_all() {
+    let thresholds = [Threshold::Arriving(Level::Packets(10)), Threshold::Sojourn(Duration::from_millis(10))];
+    for threshold in thresholds {
+        let (marks, counters) = burst(step(threshold, false), 100, Ecn::NotEct);
+        assert_eq!((marks.len(), counters.marked), (51, 0));
+        assert_eq!((counters.dropped_full.packets, counters.dropped_aqm.packets), (49, 0));
+        assert_eq!(burst(step(threshold, false), 100, Ecn::Ect0).1.dropped_full.packets, 49);
+        let (marks, counters) = burst(step(threshold, true), 20, Ecn::NotEct);
+        assert_eq!((marks.len(), counters.dropped_aqm.packets), (11, 9), "{threshold:?}");
+    }
+}
+
+/// RED between 30 and 90 kB on twelve megabits.
+fn red(ecn: bool) -> QueueKind {
+    QueueKind::Red(RedConfig {
+        min_bytes: 30_000,
+        max_bytes: 90_000,
+        max_probability: 0.1,
+        weight: 1.0 / 512.0,
+        average_packet: 1500,
+        bandwidth: 12_000_000,
+        ecn,
+        hard_drop: false,
+        gentle: false,
+        adaptive: false,
+    })
+}
+
+#[test]
+fn red_holds_an_overload_of_a_few_percent_between_its_thresholds() {
+    let mut config = twelve_megabits();
+    config.queue = QueueConfig { limit: bytes_limit(600_000), kind: red(false) };
+    let mut link = link(config);
+    for i in 0..60_000 {
+        let now = at(i * MS * 100 / 105);
+        if i == 20_000 {
+            link.start_measuring(now);
+        }
+        link.offer(now, full(i));
+    }
+    let now = at(60_000 * MS * 100 / 105);
+    let counters = link.counters(now);
+    // It drops 1/21; 2p/(1 + p) of that size is p = 0.024, at an average of 44.6 kB.
+    let mean = link.queue_stats(now).mean_bytes();
+    assert!((mean - 44_600.0).abs() < 5_000.0, "{mean}");
+    assert_eq!((counters.dropped_full.packets, counters.marked), (0, 0));
+    let ratio = counters.dropped_aqm.packets as f64 / counters.arrivals.packets as f64;
+    assert!((ratio - 1.0 / 21.0).abs() < 0.005, "{ratio}");
+}
+
+#[test]
+fn red_marks_ecn_capable_packets_and_the_limit_still_drops() {
+    let mut config = twelve_megabits();
+    config.queue = QueueConfig { limit: bytes_limit(120_000), kind: red(true) };
+    let mut link = link(config);
+    for i in 0..10_000 {
+        link.offer(at(i * MS / 2), TestPacket { ecn: Ecn::Ect0, ..full(i) });
+    }
+    let counters = link.counters(at(5_000 * MS));
+    assert!(counters.marked > 4_000 && counters.dropped_full.packets > 4_000, "{counters:?}");
+    assert_eq!(counters.dropped_aqm.packets, 0);
+}
+
+#[test]
+fn a_policer_loses_one_minus_one_over_the_overload_without_any_queue() {
+    let policer = Some(PolicerConfig { rate: 2_000_000, burst_bytes: 30_000 });
+    let mut link = link(LinkConfig { policer, ..twelve_megabits() });
+    for i in 0..50_000 {
+        // 6 Mb/s.
+        match link.offer(at(i * 2 * MS), full(i)) {
+            Offer::Accepted { departs } => assert_eq!(departs, Some(at(i * 2 * MS + MS))),
+            Offer::Dropped(cause) => assert_eq!(cause, DropCause::Policed),
+        }
+    }
+    let now = at(100_000 * MS);
+    let counters = link.counters(now);
+    let lost = counters.policed.packets as f64 / counters.arrivals.packets as f64;
+    assert!((lost - 2.0 / 3.0).abs() < 0.001, "{lost}");
+    assert_eq!((link.queue_stats(now).max, counters.queue_drops()), (Backlog::default(), counters.policed));
+}
+
+#[test]
+fn a_policer_stands_behind_random_loss_and_before_an_unlimited_link() {
+    let policer = Some(PolicerConfig { rate: 1, burst_bytes: 3_000 });
+    let mut lossless = link(LinkConfig { policer, ..config(LinkRate::Unlimited) });
+    let passed = (0..10).filter(|&i| matches!(lossless.offer(at(0), full(i)), Offer::Accepted { .. })).count();
+    assert_eq!(passed, 2);
+    let mut lossy = link(LinkConfig { policer, loss_before: Loss::Bernoulli(1.0), ..config(LinkRate::Unlimited) });
+    assert_eq!(lossy.offer(at(0), full(0)), Offer::Dropped(DropCause::LossBefore));
+    assert_eq!(lossy.counters(at(0)).policed, Tally::default());
+}
+
 fn rates() -> impl Strategy<Value = LinkRate> {
     let steps = prop::collection::vec((1..50u64, 0..20_000_000u64), 1..6).prop_map(|parts| {
         let mut start = 0;
@@ -352,16 +493,24 @@ fn configs() -> impl Strategy<Value = LinkConfig> {
     let kind = prop_oneof![
         Just(QueueKind::DropTail),
         Just(QueueKind::DropHead),
-        Just(QueueKind::Codel { target: Duration::from_millis(2), interval: Duration::from_millis(10), ecn: true })
+        Just(QueueKind::Codel { target: Duration::from_millis(2), interval: Duration::from_millis(10), ecn: true }),
+        Just(step(Threshold::Arriving(Level::Packets(5)), true)),
+        Just(step(Threshold::Departing(Level::Bytes(6_000)), true)),
+        Just(step(Threshold::Sojourn(Duration::from_millis(2)), false)),
+        Just(red(false)),
+        Just(red(true)),
     ];
+    let policer = prop::option::of((1..20_000_000u64, 0..20_000u64))
+        .prop_map(|policer| policer.map(|(rate, burst_bytes)| PolicerConfig { rate, burst_bytes }));
     let limit = (prop::option::of(0..40u64), prop::option::of(0..40_000u64), prop::option::of(0..40u64))
         .prop_map(|(packets, bytes, ms)| QueueLimit { packets, bytes, time: ms.map(Duration::from_millis) });
-    (rates(), 0..40u32, delays(), limit, kind, losses(), losses()).prop_map(
-        |(rate, overhead_bytes, delay, limit, kind, loss_before, loss_after)| LinkConfig {
+    (rates(), 0..40u32, delays(), policer, limit, kind, losses(), losses()).prop_map(
+        |(rate, overhead_bytes, delay, policer, limit, kind, loss_before, loss_after)| LinkConfig {
             name: String::from("link"),
             rate,
             overhead_bytes,
             delay,
+            policer,
             queue: QueueConfig { limit, kind },
             loss_before,
             loss_after,
@@ -381,7 +530,7 @@ fn run(config: &LinkConfig, seed: u64) -> Result<Run, TestCaseError> {
     let mut link = Link::<TestPacket>::new(config.clone(), Rng::new(seed));
     let mut rng = Rng::new(seed ^ 0xA5A5);
     let (mut now, mut arrived, mut offers) = (0, Vec::<(u64, u64)>::new(), Vec::new());
-    let mut later_drops = 0;
+    let (mut later_drops, mut dropped_at_once) = (0, 0);
     for i in 0..400 {
         now += match rng.below(20) {
             0 => u64::from(rng.below(100)) * MS,
@@ -395,7 +544,9 @@ fn run(config: &LinkConfig, seed: u64) -> Result<Run, TestCaseError> {
         }
         let ecn = if rng.below(2) == 0 { Ecn::Ect0 } else { Ecn::NotEct };
         let size = if rng.below(3) == 0 { 40 + rng.below(1461) } else { 1500 };
-        offers.push(link.offer(at(now), TestPacket { number: i, size, ecn }));
+        let offer = link.offer(at(now), TestPacket { number: i, size, ecn });
+        dropped_at_once += u64::from(matches!(offer, Offer::Dropped(_)));
+        offers.push(offer);
         later_drops += std::iter::from_fn(|| link.pop_drop()).count() as u64;
 
         let counters = link.counters(at(now));
@@ -404,7 +555,7 @@ fn run(config: &LinkConfig, seed: u64) -> Result<Run, TestCaseError> {
         let accounted = lost + counters.delivered.packets + counters.in_flight;
         prop_assert_eq!(counters.arrivals.packets, accounted, "conservation at {}", now);
         prop_assert_eq!(counters.delivered.packets, arrived.len() as u64);
-        prop_assert_eq!(counters.lost_after.packets + counters.dropped_aqm.packets, later_drops);
+        prop_assert_eq!(lost, dropped_at_once + later_drops, "every drop is told once");
         let backlog = link.backlog(at(now));
         let through = counters.departures.packets - counters.lost_after.packets - counters.delivered.packets;
         prop_assert!(

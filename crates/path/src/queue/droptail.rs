@@ -67,6 +67,12 @@ impl DropTail {
         Some(departs)
     }
 
+    /// Since when there has been neither a waiting packet nor one in transmission; everything has been advanced to `now`.
+    pub(crate) fn idle_since(&self, now: Time) -> Option<Time> {
+        let free = self.in_service.departs();
+        (self.waiting.is_empty() && free <= now).then_some(free)
+    }
+
     /// Forgets what has begun transmission by `now`.
     #[inline]
     pub(crate) fn advance(&mut self, now: Time) {

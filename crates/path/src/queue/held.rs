@@ -1,6 +1,7 @@
-//! Queues that keep their packets and decide when the transmitter can take one: drop-head and CoDel.
+//! Queues that keep their packets and decide when the transmitter can take one: drop-head, CoDel and step marking
+//! at departure.
 
-use super::{Codel, InService, Limits};
+use super::{Codel, InService, Limits, Step};
 use crate::link::{DropCause, Ledger};
 use crate::packet::Packet;
 use crate::stats::{Backlog, Occupancy};
@@ -27,6 +28,8 @@ pub(crate) enum Discipline {
     DropHead,
     /// CoDel decides when a packet is taken; an arriving packet that does not fit is dropped.
     Codel(Codel),
+    /// Packets above a threshold are marked when they are taken; an arriving packet that does not fit is dropped.
+    Step(Step),
 }
 
 impl<P: Packet> HeldQueue<P> {
@@ -85,6 +88,7 @@ impl<P: Packet> HeldQueue<P> {
         let taken = match &mut self.discipline {
             Discipline::DropHead => self.store.pop(now),
             Discipline::Codel(codel) => codel.dequeue(now, &mut self.store, ledger),
+            Discipline::Step(step) => step.dequeue(now, &mut self.store, ledger),
         };
         let sent = taken.map(|(arrived, packet)| {
             // From its arrival rather than from `now`, which is rounded: the transmitter keeps its fraction.

@@ -1,12 +1,16 @@
 //! Queues in front of a transmitter.
 //!
 //! A drop-tail queue decides about a packet once, on its arrival, so [`DropTail`] computes everything there and keeps
-//! only the times of what waits. Disciplines that may still drop a packet later keep the packets ([`HeldQueue`]) and
-//! decide whenever the transmitter can take one.
+//! only the times of what waits. Disciplines that mark or drop on arrival (RED, step marking) are a gate in front of the
+//! same queue ([`Gated`]). Disciplines that may still drop a packet later keep the packets ([`HeldQueue`]) and decide
+//! whenever the transmitter can take one.
 
 mod codel;
 mod droptail;
+mod gated;
 mod held;
+mod red;
+mod step;
 
 use crate::config::QueueLimit;
 use crate::stats::{Backlog, Tally};
@@ -14,7 +18,10 @@ use dumbbell_units::{Duration, Time};
 
 pub(crate) use codel::Codel;
 pub(crate) use droptail::DropTail;
+pub(crate) use gated::{Gate, Gated};
 pub(crate) use held::{Discipline, HeldQueue};
+pub(crate) use red::Red;
+pub(crate) use step::Step;
 
 /// What a queue holds at most.
 #[derive(Clone, Copy, Debug)]
@@ -40,6 +47,14 @@ impl Limits {
     }
 }
 
+/// What a discipline does with a packet.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Verdict {
+    Pass,
+    Mark,
+    Drop,
+}
+
 /// The packet the transmitter took last.
 #[derive(Clone, Copy, Debug, Default)]
 pub(crate) struct InService {
@@ -48,6 +63,11 @@ pub(crate) struct InService {
 }
 
 impl InService {
+    /// When its transmission ends or has ended.
+    pub(crate) fn departs(&self) -> Time {
+        self.departs
+    }
+
     /// It as a count, if it is still in transmission.
     pub(crate) fn tally(&self, now: Time) -> Tally {
         let mut tally = Tally::default();

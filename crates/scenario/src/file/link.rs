@@ -27,6 +27,8 @@ macro_rules! with_link_keys {
             pub buffer: Option<Buffer>,
             /// Queue discipline. Default "droptail".
             pub queue: Option<QueueSpec>,
+            /// A token bucket in front of the queue that drops what exceeds it. Default none.
+            pub policer: Option<PolicerSpec>,
             /// Random loss. Default none.
             pub loss: Option<LossSpec>,
             /// Whether packets are lost after transmission, so that they have used capacity (the default), or before
@@ -50,6 +52,7 @@ macro_rules! with_link_keys {
                     delay: self.delay,
                     buffer: self.buffer,
                     queue: self.queue,
+                    policer: self.policer,
                     loss: self.loss,
                     loss_at: self.loss_at,
                     jitter: self.jitter,
@@ -280,15 +283,35 @@ impl Shorthand for Buffer {
     type List = NoList;
 
     fn from_text(text: &str) -> Result<Buffer, String> {
+        Buffer::parse(text, "a buffer")
+    }
+
+    fn from_number(number: f64) -> Result<Buffer, String> {
+        Buffer::from_text(&number.to_string())
+    }
+
+    fn from_table(table: BufferTable) -> Result<Buffer, String> {
+        let BufferTable { packets, bytes, time } = table;
+        if packets.is_none() && bytes.is_none() && time.is_none() {
+            return Err("a table of limits needs one of `packets`, `bytes` and `time`".to_owned());
+        }
+        Ok(Buffer::Limits { packets, bytes, time })
+    }
+}
+shorthand!(Buffer, ["1bdp", "100packets", "64kB", "50ms", "unlimited"], table::<BufferTable>);
+
+impl Buffer {
+    /// Reads the text form of `what`, a word for error messages.
+    fn parse(text: &str, what: &str) -> Result<Buffer, String> {
         let trimmed = text.trim();
         if trimmed == "unlimited" {
             return Ok(Buffer::Unlimited);
         }
         let digits = trimmed.trim_end_matches(|c: char| c.is_alphabetic() || c == '%');
         let (number, unit) = (digits.trim_end(), &trimmed[digits.len()..]);
-        let fail = |reason: &str| Err(format!("cannot read {text:?} as a buffer: {reason}"));
+        let fail = |reason: &str| Err(format!("cannot read {text:?} as {what}: {reason}"));
         if number.starts_with('-') {
-            return fail("a buffer cannot be negative");
+            return fail("it cannot be negative");
         }
         match unit {
             "bdp" | "BDP" => match number.parse::<f64>() {
@@ -312,20 +335,7 @@ impl Shorthand for Buffer {
             ),
         }
     }
-
-    fn from_number(number: f64) -> Result<Buffer, String> {
-        Buffer::from_text(&number.to_string())
-    }
-
-    fn from_table(table: BufferTable) -> Result<Buffer, String> {
-        let BufferTable { packets, bytes, time } = table;
-        if packets.is_none() && bytes.is_none() && time.is_none() {
-            return Err("a table of limits needs one of `packets`, `bytes` and `time`".to_owned());
-        }
-        Ok(Buffer::Limits { packets, bytes, time })
-    }
 }
-shorthand!(Buffer, ["1bdp", "100packets", "64kB", "50ms", "unlimited"], table::<BufferTable>);
 
 impl fmt::Display for Buffer {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
@@ -340,31 +350,167 @@ impl fmt::Display for Buffer {
     }
 }
 
+/// A single limit: a threshold of a queue, the size of a bucket.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub(crate) enum Level {
+    /// Multiple of the bandwidth-delay product.
+    Bdp(f64),
+    Packets(u64),
+    Bytes(Bytes),
+    Time(Duration),
+}
+
+impl Shorthand for Level {
+    const EXPECTING: &'static str = "a level such as \"20packets\", \"30kB\", \"5ms\" or \"0.2bdp\"";
+    type Table = serde::de::IgnoredAny;
+    type List = NoList;
+
+    fn from_text(text: &str) -> Result<Level, String> {
+        match Buffer::parse(text, "a level")? {
+            Buffer::Bdp(multiple) => Ok(Level::Bdp(multiple)),
+            Buffer::Packets(packets) => Ok(Level::Packets(packets)),
+            Buffer::Bytes(bytes) => Ok(Level::Bytes(bytes)),
+            Buffer::Time(time) => Ok(Level::Time(time)),
+            Buffer::Unlimited | Buffer::Limits { .. } => {
+                Err(format!("read {text:?}, but this must be {}", Self::EXPECTING))
+            }
+        }
+    }
+
+    fn from_table(_: serde::de::IgnoredAny) -> Result<Level, String> {
+        Err(format!("read a table, but this must be {}", Self::EXPECTING))
+    }
+}
+shorthand!(Level, ["20packets", "30kB", "5ms", "0.2bdp"], |_| Vec::new());
+
+impl fmt::Display for Level {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match *self {
+            Level::Bdp(multiple) => Buffer::Bdp(multiple),
+            Level::Packets(packets) => Buffer::Packets(packets),
+            Level::Bytes(bytes) => Buffer::Bytes(bytes),
+            Level::Time(time) => Buffer::Time(time),
+        }
+        .fmt(f)
+    }
+}
+
+/// A token bucket in front of a queue: what exceeds it is dropped, nothing is delayed.
+#[derive(Clone, Copy, Debug, Default, Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields)]
+pub(crate) struct PolicerSpec {
+    /// Rate at which tokens come in. Required.
+    pub rate: Option<Rate>,
+    /// What the bucket holds, in packets of 1500 bytes, bytes, or time at its rate. Required.
+    pub burst: Option<Level>,
+}
+
 /// A queue discipline.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, PartialEq)]
 pub(crate) enum QueueSpec {
     DropTail,
     DropHead,
     Codel { target: Duration, interval: Duration, ecn: bool },
+    Threshold { threshold: Level, mark: Option<MarkPlace>, drop_not_ect: bool },
+    Red(RedSpec),
+}
+
+/// Random early detection; what is not given follows from the link.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub(crate) struct RedSpec {
+    pub min: Option<Level>,
+    pub max: Option<Level>,
+    pub max_probability: Option<Ratio>,
+    pub weight: Option<Ratio>,
+    pub average_packet: Option<Bytes>,
+    pub bandwidth: Option<Rate>,
+    pub ecn: bool,
+    pub hard_drop: bool,
+    pub gentle: bool,
+    pub adaptive: bool,
+}
+
+/// Where the backlog is compared with a threshold.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Deserialize, JsonSchema)]
+#[serde(rename_all = "lowercase")]
+pub(crate) enum MarkPlace {
+    /// When a packet arrives.
+    Enqueue,
+    /// When the transmitter takes a packet.
+    Dequeue,
 }
 
 /// A queue discipline with its parameters.
 #[derive(Clone, Debug, Default, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub(crate) struct QueueTable {
-    /// Discipline: "droptail" (also "fifo"), "drophead" or "codel".
+    /// Discipline: "droptail" (also "fifo"), "drophead", "codel", "threshold" or "red".
     kind: Option<String>,
     /// CoDel: acceptable standing delay. Default "5ms".
     target: Option<Duration>,
     /// CoDel: time the delay must exceed the target before the first drop. Default "100ms".
     interval: Option<Duration>,
-    /// CoDel: mark ECN-capable packets instead of dropping them. Default false.
+    /// CoDel and RED: mark ECN-capable packets instead of dropping them. Default false.
     ecn: Option<bool>,
+    /// Threshold: packets above it are marked. A backlog with the packet itself, or a waiting time. Required.
+    threshold: Option<Level>,
+    /// Threshold: whether the backlog is compared when a packet arrives ("enqueue", the default) or when it is taken for
+    /// transmission ("dequeue", always for a waiting time).
+    mark: Option<MarkPlace>,
+    /// Threshold: drop packets above it that are not ECN-capable instead of letting them pass. Default false.
+    drop_not_ect: Option<bool>,
+    /// RED: average backlog from which packets are dropped at random. Default: a third of `max`.
+    min: Option<Level>,
+    /// RED: average backlog from which all packets are dropped. Default: a quarter of the buffer.
+    max: Option<Level>,
+    /// RED: drop probability at `max`. Default "2%".
+    max_probability: Option<Ratio>,
+    /// RED: weight of a packet in the average. Default: the largest power of 1/2 that lets a burst pass whose length in
+    /// packets is (2 min + max) / 3.
+    weight: Option<Ratio>,
+    /// RED: size of a typical packet. Default "1500B".
+    average_packet: Option<Bytes>,
+    /// RED: rate of the link, by which the average decays in pauses. Default: the mean rate.
+    bandwidth: Option<Rate>,
+    /// RED with `ecn`: drop all the same where the average is at the upper end. Default false.
+    hard_drop: Option<bool>,
+    /// RED: the probability rises on to 1 at twice `max` instead of jumping to it. Default false.
+    gentle: Option<bool>,
+    /// RED: adapt the probability every half second. Default false.
+    adaptive: Option<bool>,
+}
+
+impl QueueTable {
+    /// The parameters that are given, and the disciplines they belong to.
+    fn given(&self) -> impl Iterator<Item = (&'static str, &'static [&'static str])> {
+        const CODEL: &[&str] = &["codel"];
+        const BOTH: &[&str] = &["codel", "red"];
+        const THRESHOLD: &[&str] = &["threshold"];
+        const RED: &[&str] = &["red"];
+        let all = [
+            (self.target.is_some(), "target", CODEL),
+            (self.interval.is_some(), "interval", CODEL),
+            (self.ecn.is_some(), "ecn", BOTH),
+            (self.threshold.is_some(), "threshold", THRESHOLD),
+            (self.mark.is_some(), "mark", THRESHOLD),
+            (self.drop_not_ect.is_some(), "drop_not_ect", THRESHOLD),
+            (self.min.is_some(), "min", RED),
+            (self.max.is_some(), "max", RED),
+            (self.max_probability.is_some(), "max_probability", RED),
+            (self.weight.is_some(), "weight", RED),
+            (self.average_packet.is_some(), "average_packet", RED),
+            (self.bandwidth.is_some(), "bandwidth", RED),
+            (self.hard_drop.is_some(), "hard_drop", RED),
+            (self.gentle.is_some(), "gentle", RED),
+            (self.adaptive.is_some(), "adaptive", RED),
+        ];
+        all.into_iter().filter(|(given, ..)| *given).map(|(_, key, kinds)| (key, kinds))
+    }
 }
 
 impl Shorthand for QueueSpec {
-    const EXPECTING: &'static str = "a queue discipline: \"droptail\" (or \"fifo\"), \"drophead\", \"codel\", or a table such as \
-        { kind = \"codel\", target = \"5ms\" }";
+    const EXPECTING: &'static str = "a queue discipline: \"droptail\" (or \"fifo\"), \"drophead\", \"codel\", \"red\", or a table such as \
+        { kind = \"threshold\", threshold = \"20packets\" }";
     type Table = QueueTable;
     type List = NoList;
 
@@ -373,30 +519,47 @@ impl Shorthand for QueueSpec {
     }
 
     fn from_table(table: QueueTable) -> Result<QueueSpec, String> {
-        const KINDS: [&str; 4] = ["droptail", "fifo", "drophead", "codel"];
-        let QueueTable { kind, target, interval, ecn } = table;
-        let Some(kind) = kind else { return Err("a queue table needs `kind`".to_owned()) };
-        let queue = match kind.as_str() {
-            "droptail" | "fifo" => QueueSpec::DropTail,
+        const KINDS: [&str; 6] = ["droptail", "fifo", "drophead", "codel", "threshold", "red"];
+        let Some(kind) = table.kind.as_deref() else { return Err("a queue table needs `kind`".to_owned()) };
+        if !KINDS.contains(&kind) {
+            let near = crate::error::nearest(kind, KINDS).map_or_else(String::new, |n| format!("did you mean {n:?}? "));
+            return Err(format!("unknown queue {kind:?}; {near}allowed: {}", KINDS.join(", ")));
+        }
+        if let Some((key, kinds)) = table.given().find(|(_, kinds)| !kinds.contains(&kind)) {
+            return Err(format!("`{key}` is a parameter of {}, not of {kind}", kinds.join(" and ")));
+        }
+        Ok(match kind {
             "drophead" => QueueSpec::DropHead,
             "codel" => QueueSpec::Codel {
-                target: target.unwrap_or(Duration::from_millis(5)),
-                interval: interval.unwrap_or(Duration::from_millis(100)),
-                ecn: ecn.unwrap_or(false),
+                target: table.target.unwrap_or(Duration::from_millis(5)),
+                interval: table.interval.unwrap_or(Duration::from_millis(100)),
+                ecn: table.ecn.unwrap_or(false),
             },
-            _ => {
-                let near =
-                    crate::error::nearest(&kind, KINDS).map_or_else(String::new, |n| format!("did you mean {n:?}? "));
-                return Err(format!("unknown queue {kind:?}; {near}allowed: {}", KINDS.join(", ")));
+            "threshold" => {
+                let Some(threshold) = table.threshold else {
+                    let example = "{ kind = \"threshold\", threshold = \"20packets\" }";
+                    return Err(format!("this queue needs its `threshold`, as in {example}"));
+                };
+                let drop_not_ect = table.drop_not_ect.unwrap_or(false);
+                QueueSpec::Threshold { threshold, mark: table.mark, drop_not_ect }
             }
-        };
-        if !matches!(queue, QueueSpec::Codel { .. }) && (target.is_some() || interval.is_some() || ecn.is_some()) {
-            return Err(format!("`target`, `interval` and `ecn` are parameters of codel, not of {kind}"));
-        }
-        Ok(queue)
+            "red" => QueueSpec::Red(RedSpec {
+                min: table.min,
+                max: table.max,
+                max_probability: table.max_probability,
+                weight: table.weight,
+                average_packet: table.average_packet,
+                bandwidth: table.bandwidth,
+                ecn: table.ecn.unwrap_or(false),
+                hard_drop: table.hard_drop.unwrap_or(false),
+                gentle: table.gentle.unwrap_or(false),
+                adaptive: table.adaptive.unwrap_or(false),
+            }),
+            _ => QueueSpec::DropTail,
+        })
     }
 }
-shorthand!(QueueSpec, ["droptail", "drophead", "codel"], table::<QueueTable>);
+shorthand!(QueueSpec, ["droptail", "drophead", "codel", "red"], table::<QueueTable>);
 
 /// Random loss.
 #[derive(Clone, Copy, Debug, PartialEq)]
@@ -605,7 +768,12 @@ mod tests {
     #[test]
     fn a_parameter_of_another_queue_is_refused() {
         let table = QueueTable { kind: Some("fifo".into()), ecn: Some(true), ..QueueTable::default() };
-        assert!(QueueSpec::from_table(table).unwrap_err().contains("parameters of codel"));
+        assert!(
+            QueueSpec::from_table(table).unwrap_err().contains("`ecn` is a parameter of codel and red, not of fifo")
+        );
+        let table = QueueTable { kind: Some("red".into()), mark: Some(MarkPlace::Dequeue), ..QueueTable::default() };
+        assert!(QueueSpec::from_table(table).unwrap_err().contains("`mark` is a parameter of threshold"));
+        assert!(QueueSpec::from_text("threshold").unwrap_err().contains("needs its `threshold`"));
         assert!(QueueSpec::from_text("codell").unwrap_err().contains("did you mean \"codel\"?"));
     }
 

@@ -8,8 +8,8 @@ mod shorthand;
 
 pub(crate) use flow::{CcSpec, Direction, FlowSpec, Preset, RouteSpec};
 pub(crate) use link::{
-    Buffer, JitterSpec, LinkSpec, LossPlace, LossSpec, NodeSpec, PathSpec, QueueSpec, RateSpec, ReorderSpec,
-    ReverseSpec, Side, TraceSource,
+    Buffer, JitterSpec, Level, LinkSpec, LossPlace, LossSpec, MarkPlace, NodeSpec, PathSpec, PolicerSpec, QueueSpec,
+    RateSpec, RedSpec, ReorderSpec, ReverseSpec, Side, TraceSource,
 };
 
 use dumbbell_transport::TransportConfig;

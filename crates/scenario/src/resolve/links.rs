@@ -1,11 +1,11 @@
-//! From a described link to its configuration: rate, queue limit, loss, delay.
+//! From a described link to its configuration: rate, policer, queue, loss, delay.
 
 use super::network::{Draft, Network, Role};
 use super::{Context, LinkNotes, MAX_DELAY};
-use crate::file::{Buffer, JitterSpec, LossPlace, LossSpec, QueueSpec, RateSpec, ReorderSpec};
+use crate::file::{Buffer, JitterSpec, LossPlace, LossSpec, RateSpec, ReorderSpec};
 use crate::key_path::KeyPath;
 use crate::{Flow, Link};
-use dumbbell_path::{Delay, JitterDistribution, LinkConfig, Loss, QueueConfig, QueueKind, QueueLimit};
+use dumbbell_path::{Delay, JitterDistribution, LinkConfig, Loss, QueueConfig, QueueLimit};
 use dumbbell_units::{Bytes, Duration, Rate, Ratio};
 
 /// The most framing bytes of a packet.
@@ -18,7 +18,9 @@ impl Context<'_> {
         for (index, draft) in network.links.iter().enumerate() {
             let crossing = flows.iter().filter(|f| f.forward.contains(&index) || f.reverse.contains(&index));
             let rtt = network.path_rtt.or_else(|| crossing.map(|f| f.base_rtt).max());
-            if let Some((config, note)) = self.link(draft, rtt) {
+            let senders = flows.iter().filter(|f| f.forward.contains(&index)).map(|f| &f.transport);
+            let largest = senders.map(|t| t.mss + t.header_bytes()).max().unwrap_or(0);
+            if let Some((config, note)) = self.link(draft, rtt, largest) {
                 links.push(Link { from: draft.from, to: draft.to, config });
                 notes.push(note);
             }
@@ -26,26 +28,14 @@ impl Context<'_> {
         (links, notes)
     }
 
-    fn link(&mut self, draft: &Draft, rtt: Option<Duration>) -> Option<(LinkConfig, LinkNotes)> {
+    /// A link that flows of the given round-trip time cross with packets of up to `largest` bytes.
+    fn link(&mut self, draft: &Draft, rtt: Option<Duration>, largest: u32) -> Option<(LinkConfig, LinkNotes)> {
         let Draft { side, at, .. } = draft;
         let (spec, rate_at) = self.rate_spec(draft)?;
         let resolved = self.rate(&spec, &rate_at)?;
         let bdp = resolved.mean.zip(rtt).map(|(mean, rtt)| mean.bytes_in(rtt));
         let limit = self.limit(draft, resolved.mean, bdp)?;
-        let kind = match side.queue.unwrap_or(QueueSpec::DropTail) {
-            QueueSpec::DropTail => QueueKind::DropTail,
-            QueueSpec::DropHead => QueueKind::DropHead,
-            QueueSpec::Codel { target, interval, ecn } => {
-                let named = |key: &str| at.key("queue").key(key);
-                self.span_in(target, &named("target"), "the target");
-                self.span_in(interval, &named("interval"), "the interval");
-                QueueKind::Codel { target, interval, ecn }
-            }
-        };
-        if kind == QueueKind::DropHead && limit == QueueLimit::default() && side.queue.is_some() {
-            let help = "give `buffer` a limit, or use \"droptail\"";
-            self.report.value(&at.key("queue"), "drophead never drops when the buffer is unlimited", help);
-        }
+        let kind = self.discipline(draft, &limit, resolved.mean, bdp)?;
         let loss = self.loss(side.loss.as_ref(), &at.key("loss"));
         let (loss_before, loss_after) = match side.loss_at.unwrap_or_default() {
             LossPlace::Before => (loss, Loss::None),
@@ -62,11 +52,14 @@ impl Context<'_> {
                 format!("allowed: at most {MAX_OVERHEAD}"),
             );
         }
+        let policed = u64::from(largest) + overhead.as_u64();
+        let policer = self.policer(side.policer.as_ref(), &at.key("policer"), policed)?;
         let config = LinkConfig {
             name: draft.name.clone(),
             rate: resolved.rate,
             overhead_bytes: overhead.as_u64().min(MAX_OVERHEAD.as_u64()) as u32,
             delay: self.delay(draft),
+            policer,
             queue: QueueConfig { limit, kind },
             loss_before,
             loss_after,
@@ -211,12 +204,6 @@ impl Context<'_> {
     fn probability(&mut self, value: Ratio, at: &KeyPath, what: &str) {
         if !value.is_probability() {
             self.report.value(at, format!("{what} of {value} is impossible"), "allowed: \"0%\" to \"100%\", or 0 to 1");
-        }
-    }
-
-    fn span_in(&mut self, span: Duration, at: &KeyPath, what: &str) {
-        if span == Duration::ZERO || span > MAX_DELAY {
-            self.report.value(at, format!("{what} is {span}"), format!("allowed: more than 0s, at most {MAX_DELAY}"));
         }
     }
 }

@@ -4,6 +4,7 @@
 mod flows;
 mod links;
 mod network;
+mod queues;
 mod rates;
 
 pub(crate) use rates::{Loader, hexadecimal, synthesise};

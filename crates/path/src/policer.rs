@@ -1,0 +1,92 @@
+//! Policers: a token bucket that drops what exceeds it.
+//!
+//! Tokens come in at a rate up to the size of the bucket. A packet that finds tokens for all of its bytes takes them and
+//! passes; any other is dropped and takes none. There is no queue and so no delay: in the long run the rate passes, and
+//! from a pause on at most the bucket and what comes in meanwhile. Tokens are counted in 10⁻⁹ bits, of which a rate of
+//! R bit/s brings exactly R in a nanosecond.
+
+use crate::config::PolicerConfig;
+use dumbbell_units::Time;
+
+const NANOS: u128 = 1_000_000_000;
+
+/// A token bucket.
+#[derive(Clone, Debug)]
+pub(crate) struct Policer {
+    rate: u64,
+    overhead: u64,
+    full: u128,
+    tokens: u128,
+    filled: Time,
+}
+
+impl Policer {
+    /// A full bucket; packets take `overhead_bytes` besides their IP length.
+    pub(crate) fn new(config: &PolicerConfig, overhead_bytes: u32) -> Policer {
+        let full = u128::from(config.burst_bytes) * 8 * NANOS;
+        Policer { rate: config.rate, overhead: overhead_bytes.into(), full, tokens: full, filled: Time::ZERO }
+    }
+
+    /// Whether a packet of `size` bytes passes at `now`.
+    pub(crate) fn passes(&mut self, now: Time, size: u32) -> bool {
+        let added = u128::from(self.rate) * u128::from(now.since(self.filled).as_nanos());
+        self.tokens = self.full.min(self.tokens + added);
+        self.filled = now;
+        let needed = (u128::from(size) + u128::from(self.overhead)) * 8 * NANOS;
+        match self.tokens.checked_sub(needed) {
+            Some(rest) => {
+                self.tokens = rest;
+                true
+            }
+            None => false,
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// Packets of 1500 bytes that pass when they come at `rate` for `seconds`, through 2 Mb/s and 20 packets.
+    fn passed(rate: u64, seconds: u64) -> u64 {
+        let mut policer = Policer::new(&PolicerConfig { rate: 2_000_000, burst_bytes: 30_000 }, 0);
+        let (packets, spacing) = (rate * seconds / 12_000, 12_000_000_000_000 / rate);
+        (0..packets).filter(|i| policer.passes(Time::from_nanos(i * spacing), 1500)).count() as u64
+    }
+
+    #[test]
+    fn in_the_long_run_the_rate_passes_and_the_bucket_besides() {
+        for offered in [2_500_000, 4_000_000, 10_000_000, 1_000_000_000] {
+            let expected = 20 + 2_000_000 * 60 / 12_000;
+            assert!(passed(offered, 60).abs_diff(expected) <= 1, "{} of {expected}", passed(offered, 60));
+        }
+        assert_eq!(passed(2_000_000, 60), 10_000, "nothing is dropped at the rate itself");
+    }
+
+    #[test]
+    fn a_burst_at_line_speed_is_the_bucket_and_what_comes_in_meanwhile() {
+        // Back to back at 10 Mb/s, every packet brings 300 bytes for the next: 30 000 + 300·(n − 1) ≥ 1500·n.
+        let mut policer = Policer::new(&PolicerConfig { rate: 2_000_000, burst_bytes: 30_000 }, 0);
+        let first_drop = (0..).find(|i| !policer.passes(Time::from_nanos(i * 1_200_000), 1500));
+        assert_eq!(first_drop, Some(24));
+    }
+
+    #[test]
+    fn a_dropped_packet_takes_no_tokens() {
+        let mut policer = Policer::new(&PolicerConfig { rate: 8_000, burst_bytes: 1500 }, 0);
+        assert!(policer.passes(Time::ZERO, 1000));
+        for _ in 0..100 {
+            assert!(!policer.passes(Time::ZERO, 501));
+        }
+        assert!(policer.passes(Time::ZERO, 500));
+        assert!(!policer.passes(Time::from_nanos(999_999), 1), "8 bits take a millisecond");
+        assert!(policer.passes(Time::from_nanos(1_000_000), 1));
+    }
+
+    #[test]
+    fn framing_takes_tokens_and_a_packet_larger_than_the_bucket_never_passes() {
+        let mut policer = Policer::new(&PolicerConfig { rate: 1_000_000, burst_bytes: 1500 }, 38);
+        assert!(!policer.passes(Time::ZERO + dumbbell_units::Duration::from_secs(1000), 1463));
+        assert!(policer.passes(Time::ZERO + dumbbell_units::Duration::from_secs(1000), 1462));
+    }
+}
