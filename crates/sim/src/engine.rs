@@ -2,13 +2,15 @@
 //! from one to the next.
 
 use crate::agenda::Agenda;
+use crate::endpoints::Endpoints;
 use crate::flow::{Flow, Phase};
-use crate::packet::{Body, Packet, SackStore};
+use crate::packet::{Body, Packet, Sacks, Store};
 use crate::recorder::Recorder;
 use crate::{RunError, RunOutput, RunSummary, tables};
 use dumbbell_path::{DropCause, Link, LinkRate, Offer};
 use dumbbell_scenario::Scenario;
 use dumbbell_transport::Ack;
+use dumbbell_transport::quic::QuicAck;
 use dumbbell_units::{Rng, Time};
 use std::sync::atomic::{AtomicBool, Ordering};
 
@@ -24,7 +26,8 @@ pub(crate) struct Engine<'a> {
     scenario: &'a Scenario,
     now: Time,
     links: Vec<Link<Packet>>,
-    sacks: SackStore,
+    sacks: Store<Sacks>,
+    quic_acks: Store<QuicAck>,
     flows: Vec<Flow>,
     /// Routes of all flows, forward and reverse, one after the other.
     hops: Vec<Hop>,
@@ -116,7 +119,8 @@ impl<'a> Engine<'a> {
             scenario,
             now: Time::ZERO,
             links,
-            sacks: SackStore::default(),
+            sacks: Store::default(),
+            quic_acks: Store::default(),
             flows,
             hops,
             routes,
@@ -321,9 +325,12 @@ impl<'a> Engine<'a> {
     #[cold]
     fn count_drop(&mut self, packet: &Packet) {
         match packet.body {
-            Body::Data { .. } => self.flows[packet.flow as usize].network_drops += 1,
+            Body::Data { .. } | Body::QuicData { .. } => self.flows[packet.flow as usize].network_drops += 1,
             Body::Ack { sacks: Some(sacks), .. } => {
                 self.sacks.take(sacks);
+            }
+            Body::QuicAck(ack) => {
+                self.quic_acks.take(ack);
             }
             _ => {}
         }
@@ -333,60 +340,86 @@ impl<'a> Engine<'a> {
     #[inline]
     fn deliver(&mut self, packet: Packet) {
         let index = packet.flow as usize;
-        match packet.body {
-            Body::Data { seq, cwr, is_retransmission } => {
+        let now = self.now;
+        match (packet.body, &mut self.flows[index].ends) {
+            (Body::Data { seq, cwr, is_retransmission }, Endpoints::Tcp { receiver, .. }) => {
                 let segment = packet.segment(seq, cwr, is_retransmission);
-                self.packets += 1;
-                let now = self.now;
-                let measuring = self.is_measuring();
-                let flow = &mut self.flows[index];
-                if measuring {
-                    flow.one_way_us += now.since(segment.sent_at).as_micros();
-                    flow.one_way_count += 1;
-                }
-                let ack = flow.receiver.on_segment(now, segment);
-                let timer = flow.receiver.next_timer();
-                self.agenda.advance(self.slots.receivers + index, timer);
+                let ack = receiver.on_segment(now, segment);
+                self.agenda.advance(self.slots.receivers + index, receiver.next_timer());
+                self.count_arrival(&packet);
                 if let Some(ack) = ack {
                     self.acknowledge(index, &ack);
                 }
             }
-            Body::Ack { ack, window, ece, sacks } => {
+            (Body::Ack { ack, window, ece, sacks }, Endpoints::Tcp { sender, .. }) => {
                 let (sack, sack_count) = sacks.map_or_else(Default::default, |sacks| self.sacks.take(sacks));
                 let ack = Ack { ack, sack, sack_count, ece, window, echo: packet.timestamp() };
-                let now = self.now;
-                let measuring = self.is_measuring();
-                let flow = &mut self.flows[index];
-                flow.sender.on_ack(now, &ack);
-                let rtt_us = flow.sender.last_sample().rtt_us;
-                if measuring && rtt_us >= 0 {
-                    flow.rtt.add(rtt_us as u64);
-                }
-                if flow.finished_at.is_none() && flow.is_complete() {
-                    flow.finished_at = Some(now);
-                }
-                self.transmit(index);
+                sender.on_ack(now, &ack);
+                self.after_ack(index);
             }
-            Body::Syn => {
+            (Body::QuicData { number, seq, is_retransmission }, Endpoints::Quic { receiver, .. }) => {
+                let ack = receiver.on_packet(now, packet.quic_packet(number, seq, is_retransmission));
+                self.agenda.advance(self.slots.receivers + index, receiver.next_timer());
+                self.count_arrival(&packet);
+                if let Some(ack) = ack {
+                    self.acknowledge_quic(index, ack);
+                }
+            }
+            (Body::QuicAck(ack), Endpoints::Quic { sender, .. }) => {
+                sender.on_ack(now, &self.quic_acks.take(ack));
+                self.after_ack(index);
+            }
+            (Body::Syn, _) => {
                 let hops = self.routes[index].reverse_len;
                 self.send(Packet::handshake(packet.flow, hops, Body::SynAck));
             }
-            Body::SynAck => {
-                let flow = &mut self.flows[index];
-                if let Phase::Connecting { since, sent_at, retries } = flow.phase {
-                    // A repeated SYN makes the sample ambiguous; timestamps tell which one was answered, and here it is
-                    // taken to be the latest that can have been.
-                    let rtt = if retries == 0 { self.now.since(since) } else { self.now.since(sent_at) };
-                    flow.phase = Phase::Established;
-                    flow.sender.establish(self.now, rtt, retries);
-                    flow.receiver.set_handshake_rtt(rtt);
-                    flow.begin_writing(self.now);
-                    flow.write_due(self.now);
-                    let next = flow.next_action();
-                    self.agenda.set(self.slots.applications + index, next);
-                    self.transmit(index);
-                }
-            }
+            (Body::SynAck, _) => self.establish(index),
+            // A packet meets the endpoints that sent it, so the pairs left over do not occur.
+            _ => {}
+        }
+    }
+
+    /// A data packet has reached its receiver.
+    #[inline]
+    fn count_arrival(&mut self, packet: &Packet) {
+        self.packets += 1;
+        if self.is_measuring() {
+            let flow = &mut self.flows[packet.flow as usize];
+            flow.one_way_us += self.now.since(packet.timestamp()).as_micros();
+            flow.one_way_count += 1;
+        }
+    }
+
+    /// A sender has worked on an ACK.
+    #[inline]
+    fn after_ack(&mut self, index: usize) {
+        let measuring = self.is_measuring();
+        let flow = &mut self.flows[index];
+        let rtt_us = flow.ends.last_sample().rtt_us;
+        if measuring && rtt_us >= 0 {
+            flow.rtt.add(rtt_us as u64);
+        }
+        if flow.finished_at.is_none() && flow.is_complete() {
+            flow.finished_at = Some(self.now);
+        }
+        self.transmit(index);
+    }
+
+    /// The answer to a connection attempt is back.
+    fn establish(&mut self, index: usize) {
+        let now = self.now;
+        let flow = &mut self.flows[index];
+        if let Phase::Connecting { since, sent_at, retries } = flow.phase {
+            // A repeated SYN makes the sample ambiguous; timestamps tell which one was answered, and here it is taken to
+            // be the latest that can have been.
+            let rtt = if retries == 0 { now.since(since) } else { now.since(sent_at) };
+            flow.phase = Phase::Established;
+            flow.ends.establish(now, rtt, retries);
+            flow.begin_writing(now);
+            flow.write_due(now);
+            let next = flow.next_action();
+            self.agenda.set(self.slots.applications + index, next);
+            self.transmit(index);
         }
     }
 
@@ -394,18 +427,37 @@ impl<'a> Engine<'a> {
     #[inline]
     fn transmit(&mut self, index: usize) {
         self.transmit_all(index);
-        let next = self.flows[index].sender.next_timer();
+        let next = self.flows[index].ends.sender_timer();
         self.agenda.advance(self.slots.senders + index, next);
     }
 
     #[inline]
     fn transmit_all(&mut self, index: usize) {
         let hops = self.routes[index].forward_len;
-        while let Some(segment) = self.flows[index].sender.poll_transmit(self.now) {
-            let departs = self.send(Packet::data(index as u32, hops, segment));
-            if self.flows[index].reports_completions {
-                self.flows[index].sender.handed_over(departs);
+        let now = self.now;
+        loop {
+            match &mut self.flows[index].ends {
+                Endpoints::Tcp { sender, .. } => {
+                    let Some(segment) = sender.poll_transmit(now) else { return };
+                    let departs = self.send(Packet::data(index as u32, hops, segment));
+                    self.report_completion(index, departs);
+                }
+                Endpoints::Quic { sender, .. } => {
+                    let Some(packet) = sender.poll_transmit(now) else { return };
+                    self.send(Packet::quic_data(index as u32, hops, packet));
+                }
             }
+        }
+    }
+
+    /// Tells a sender with small queues when its host's device will be done with a segment.
+    #[inline]
+    fn report_completion(&mut self, index: usize, departs: Time) {
+        let flow = &mut self.flows[index];
+        if flow.reports_completions
+            && let Endpoints::Tcp { sender, .. } = &mut flow.ends
+        {
+            sender.handed_over(departs);
         }
     }
 
@@ -416,23 +468,38 @@ impl<'a> Engine<'a> {
         self.send(packet);
     }
 
+    fn acknowledge_quic(&mut self, index: usize, ack: QuicAck) {
+        let packet = Packet::quic_ack(index as u32, self.routes[index].reverse_len, ack, &mut self.quic_acks);
+        self.send(packet);
+    }
+
     fn sender_timer(&mut self, index: usize, slot: usize) {
         let flow = &mut self.flows[index];
-        if flow.sender.next_timer() <= self.now {
-            flow.sender.on_timer(self.now);
+        if flow.ends.sender_timer() <= self.now {
+            flow.ends.on_sender_timer(self.now);
             self.transmit_all(index);
         }
-        self.agenda.set(slot, self.flows[index].sender.next_timer());
+        self.agenda.set(slot, self.flows[index].ends.sender_timer());
     }
 
     fn receiver_timer(&mut self, index: usize, slot: usize) {
-        let flow = &mut self.flows[index];
-        if flow.receiver.next_timer() <= self.now
-            && let Some(ack) = flow.receiver.on_timer(self.now)
-        {
-            self.acknowledge(index, &ack);
+        let now = self.now;
+        let ends = &mut self.flows[index].ends;
+        if ends.receiver_timer() <= now {
+            match ends {
+                Endpoints::Tcp { receiver, .. } => {
+                    if let Some(ack) = receiver.on_timer(now) {
+                        self.acknowledge(index, &ack);
+                    }
+                }
+                Endpoints::Quic { receiver, .. } => {
+                    if let Some(ack) = receiver.on_timer(now) {
+                        self.acknowledge_quic(index, ack);
+                    }
+                }
+            }
         }
-        self.agenda.set(slot, self.flows[index].receiver.next_timer());
+        self.agenda.set(slot, self.flows[index].ends.receiver_timer());
     }
 
     /// Start, connection attempt, write or stop of an application.

@@ -1,9 +1,10 @@
 //! One flow of a run: its two endpoints, its application, and what is measured of it.
 
+use crate::endpoints::Endpoints;
 use crate::histogram::Histogram;
 use dumbbell_cc::registry::{self, BuildError};
 use dumbbell_scenario::Flow as Spec;
-use dumbbell_transport::{Receiver, ReceiverStats, Sender, SenderStats};
+use dumbbell_transport::{ReceiverStats, SenderStats};
 use dumbbell_units::{Duration, Rng, Time};
 
 /// What the application does next.
@@ -37,8 +38,7 @@ pub(crate) struct Snapshot {
 
 /// One flow.
 pub(crate) struct Flow {
-    pub sender: Sender,
-    pub receiver: Receiver,
+    pub ends: Endpoints,
     pub phase: Phase,
     pub start: Time,
     pub stop: Time,
@@ -107,8 +107,7 @@ impl Flow {
             },
         };
         Ok(Flow {
-            sender: Sender::new(&spec.transport, controller),
-            receiver: Receiver::new(&spec.transport),
+            ends: Endpoints::new(&spec.transport, controller),
             phase: Phase::Waiting,
             start,
             stop: spec.stop.unwrap_or(Time::NEVER),
@@ -130,9 +129,9 @@ impl Flow {
 
     pub fn snapshot(&self) -> Snapshot {
         Snapshot {
-            sender: self.sender.stats(),
-            receiver: self.receiver.stats(),
-            lost: self.sender.connection().lost,
+            sender: self.ends.sender_stats(),
+            receiver: self.ends.receiver_stats(),
+            lost: self.ends.connection().lost,
             network_drops: self.network_drops,
         }
     }
@@ -141,7 +140,7 @@ impl Flow {
     pub fn begin_writing(&mut self, now: Time) {
         match &mut self.unwritten {
             Source::AtOnce { segments, last_len } => {
-                self.sender.write(now, *segments, *last_len);
+                self.ends.write(now, *segments, *last_len);
                 self.unwritten = Source::Empty;
             }
             Source::Paced { next, .. } => *next = now,
@@ -155,8 +154,8 @@ impl Flow {
             while *left > 0 && *next <= now {
                 *left -= 1;
                 *next += *interval;
-                let len = if *left == 0 { *last_len } else { self.sender.connection().mss as u16 };
-                self.sender.write(now, 1, len);
+                let len = if *left == 0 { *last_len } else { self.ends.connection().mss as u16 };
+                self.ends.write(now, 1, len);
             }
             if *left == 0 {
                 self.unwritten = Source::Empty;
@@ -180,13 +179,13 @@ impl Flow {
     /// The application has written all it has, and all of it is acknowledged.
     #[inline]
     pub fn is_complete(&self) -> bool {
-        matches!(self.unwritten, Source::Empty) && self.sender.is_idle()
+        matches!(self.unwritten, Source::Empty) && self.ends.is_idle()
     }
 
     pub fn stop_writing(&mut self) {
         self.phase = Phase::Stopped;
         self.unwritten = Source::Empty;
-        self.sender.close();
+        self.ends.close();
     }
 
     /// Bytes of memory of this flow besides packets in flight.

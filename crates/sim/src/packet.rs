@@ -1,9 +1,11 @@
 //! What travels through the simulated network.
 //!
 //! Thousands of packets are in flight and each is copied several times, so a packet is small: what its headers tell in
-//! two places it holds once, and the selective acknowledgements of the few ACKs that have any lie in [`SackStore`].
+//! two places it holds once, and what only few packets carry (selective acknowledgements, the ranges of QUIC) lies in a
+//! [`Store`].
 
 use dumbbell_path::Ecn;
+use dumbbell_transport::quic::{QuicAck, QuicPacket};
 use dumbbell_transport::{Ack, SackBlock, Segment};
 use dumbbell_units::Time;
 use std::num::NonZeroU32;
@@ -26,7 +28,9 @@ pub(crate) struct Packet {
 #[derive(Clone, Copy, Debug)]
 pub(crate) enum Body {
     Data { seq: u32, cwr: bool, is_retransmission: bool },
-    Ack { ack: u32, window: u32, ece: bool, sacks: Option<SackHandle> },
+    Ack { ack: u32, window: u32, ece: bool, sacks: Option<Handle> },
+    QuicData { number: u32, seq: u32, is_retransmission: bool },
+    QuicAck(Handle),
     Syn,
     SynAck,
 }
@@ -35,13 +39,15 @@ impl Body {
     /// Whether the packet travels from the sender to the receiver.
     #[inline]
     pub fn is_forward(&self) -> bool {
-        matches!(self, Body::Data { .. } | Body::Syn)
+        matches!(self, Body::Data { .. } | Body::QuicData { .. } | Body::Syn)
     }
 }
 
 impl Packet {
     /// IP and TCP headers with the timestamp option.
     const HEADER: u16 = 52;
+    /// IP and UDP headers, a short header and the authentication tag.
+    const QUIC_HEADER: u16 = 50;
     /// A SYN or SYN-ACK with its options.
     const HANDSHAKE: u16 = 60;
 
@@ -60,10 +66,30 @@ impl Packet {
     }
 
     #[inline]
-    pub fn ack(flow: u32, hops_left: u8, ack: &Ack, store: &mut SackStore) -> Packet {
-        let sacks = if ack.sack_count == 0 { None } else { Some(store.put(ack)) };
+    pub fn ack(flow: u32, hops_left: u8, ack: &Ack, store: &mut Store<Sacks>) -> Packet {
+        let sacks = if ack.sack_count == 0 { None } else { Some(store.put((ack.sack, ack.sack_count))) };
         let body = Body::Ack { ack: ack.ack, window: ack.window, ece: ack.ece, sacks };
         Packet { timestamp: ack.echo, flow, size: ack.wire_size() as u16, hops_left, ecn: Ecn::NotEct, body }
+    }
+
+    #[inline]
+    pub fn quic_data(flow: u32, hops_left: u8, packet: QuicPacket) -> Packet {
+        let QuicPacket { number, seq, len, ecn, is_retransmission, sent_at } = packet;
+        let body = Body::QuicData { number, seq, is_retransmission };
+        Packet { timestamp: sent_at, flow, size: len + Packet::QUIC_HEADER, hops_left, ecn, body }
+    }
+
+    /// The packet of a QUIC-like flow, as it arrives.
+    #[inline]
+    pub fn quic_packet(&self, number: u32, seq: u32, is_retransmission: bool) -> QuicPacket {
+        let len = self.size - Packet::QUIC_HEADER;
+        QuicPacket { number, seq, len, ecn: self.ecn, is_retransmission, sent_at: self.timestamp }
+    }
+
+    pub fn quic_ack(flow: u32, hops_left: u8, ack: QuicAck, store: &mut Store<QuicAck>) -> Packet {
+        let body = Body::QuicAck(store.put(ack));
+        let size = QuicAck::WIRE_SIZE as u16;
+        Packet { timestamp: Time::ZERO, flow, size, hops_left, ecn: Ecn::NotEct, body }
     }
 
     pub fn handshake(flow: u32, hops_left: u8, body: Body) -> Packet {
@@ -99,36 +125,44 @@ impl dumbbell_path::Packet for Packet {
     }
 }
 
-/// Where the selective acknowledgements of an ACK in flight are.
-#[derive(Clone, Copy, Debug)]
-pub(crate) struct SackHandle(NonZeroU32);
+/// Blocks of an ACK, and how many of them are valid.
+pub(crate) type Sacks = ([SackBlock; Ack::MAX_SACK_BLOCKS], u8);
 
-impl SackHandle {
+/// Where something that a packet in flight carries is.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Handle(NonZeroU32);
+
+impl Handle {
     fn index(self) -> usize {
         self.0.get() as usize - 1
     }
 }
 
-/// The selective acknowledgements of all ACKs in flight.
-#[derive(Debug, Default)]
-pub(crate) struct SackStore {
-    entries: Vec<([SackBlock; Ack::MAX_SACK_BLOCKS], u8)>,
-    free: Vec<SackHandle>,
+/// What packets in flight carry besides themselves.
+#[derive(Debug)]
+pub(crate) struct Store<T> {
+    entries: Vec<T>,
+    free: Vec<Handle>,
 }
 
-impl SackStore {
-    fn put(&mut self, ack: &Ack) -> SackHandle {
-        let entry = (ack.sack, ack.sack_count);
+impl<T> Default for Store<T> {
+    fn default() -> Store<T> {
+        Store { entries: Vec::new(), free: Vec::new() }
+    }
+}
+
+impl<T: Copy> Store<T> {
+    fn put(&mut self, entry: T) -> Handle {
         let handle = self.free.pop().unwrap_or_else(|| {
             self.entries.push(entry);
-            SackHandle(NonZeroU32::MIN.saturating_add(self.entries.len() as u32 - 1))
+            Handle(NonZeroU32::MIN.saturating_add(self.entries.len() as u32 - 1))
         });
         self.entries[handle.index()] = entry;
         handle
     }
 
-    /// The blocks of an ACK whose journey ends, and how many of them are valid.
-    pub fn take(&mut self, handle: SackHandle) -> ([SackBlock; Ack::MAX_SACK_BLOCKS], u8) {
+    /// What a packet carried whose journey ends.
+    pub fn take(&mut self, handle: Handle) -> T {
         self.free.push(handle);
         self.entries[handle.index()]
     }
@@ -144,21 +178,13 @@ mod tests {
     }
 
     #[test]
-    fn blocks_are_found_again_and_their_places_reused() {
-        let mut store = SackStore::default();
-        let ack = |start| Ack {
-            ack: 1,
-            sack: [SackBlock { start, end: start + 1 }; Ack::MAX_SACK_BLOCKS],
-            sack_count: 2,
-            ece: false,
-            window: 9,
-            echo: Time::ZERO,
-        };
-        let (first, second) = (store.put(&ack(10)), store.put(&ack(20)));
-        assert_eq!(store.take(first), (ack(10).sack, 2));
-        let third = store.put(&ack(30));
-        assert_eq!(store.take(second), (ack(20).sack, 2));
-        assert_eq!(store.take(third), (ack(30).sack, 2));
+    fn entries_are_found_again_and_their_places_reused() {
+        let mut store = Store::default();
+        let (first, second) = (store.put(10), store.put(20));
+        assert_eq!(store.take(first), 10);
+        let third = store.put(30);
+        assert_eq!(store.take(second), 20);
+        assert_eq!(store.take(third), 30);
         assert_eq!(store.entries.len(), 2);
     }
 }

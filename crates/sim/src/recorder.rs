@@ -77,7 +77,7 @@ impl Recorder {
         let mut observables = Vec::new();
         let mut placement = Vec::new();
         for flow in flows {
-            let names = flow.sender.controller().observables();
+            let names = flow.ends.controller().observables();
             let places = names.iter().map(|name| {
                 observables.iter().position(|known| known == name).unwrap_or_else(|| {
                     observables.push(*name);
@@ -147,10 +147,10 @@ impl Recorder {
     }
 
     fn sample_flow(&mut self, now: Time, index: usize, flow: &mut Flow, per_interval_mbps: f64) {
-        let connection = flow.sender.connection();
-        let stats = flow.sender.stats();
-        let received = flow.receiver.stats();
-        let sample = flow.sender.last_sample();
+        let connection = flow.ends.connection();
+        let stats = flow.ends.sender_stats();
+        let received = flow.ends.receiver_stats();
+        let sample = flow.ends.last_sample();
         let mss_bits = f64::from(connection.mss) * 8.0;
         let known = |present: bool, value: f64| if present { value } else { f64::NAN };
         let arrived_bytes = received.arrived_bytes;
@@ -183,7 +183,7 @@ impl Recorder {
             column.push(value);
         }
         self.states.push(state_name(connection.ca_state));
-        let controller = flow.sender.controller();
+        let controller = flow.ends.controller();
         self.modes.push(controller.mode());
         let places = &self.placement[index];
         controller.observe(connection, &mut self.scratch[..places.len()]);

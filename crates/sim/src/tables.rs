@@ -59,7 +59,7 @@ pub(crate) fn flows(scenario: &Scenario, flows: &[Flow], measured_s: f64) -> Tab
         text("cc", specs.iter().map(|spec| spec.cc.name.clone()).collect()),
         Column {
             name: "algorithm".to_owned(),
-            values: Values::Name(flows.iter().map(|flow| flow.sender.controller().algorithm()).collect()),
+            values: Values::Name(flows.iter().map(|flow| flow.ends.controller().algorithm()).collect()),
         },
         float("start_s", &|flow, _, _| flow.start.as_secs_f64()),
         float("goodput_mbps", &|_, start, end| mbps(end.receiver.delivered_bytes - start.receiver.delivered_bytes)),

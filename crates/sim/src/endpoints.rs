@@ -1,0 +1,109 @@
+//! The two ends of a flow, over the transport that the scenario chose.
+
+use dumbbell_cc::{Connection, Controller, EcnMode, RateSample};
+use dumbbell_transport::quic::{QuicReceiver, QuicSender};
+use dumbbell_transport::{EcnEcho, Protocol, Receiver, ReceiverStats, Sender, SenderStats, TransportConfig};
+use dumbbell_units::{Duration, Time};
+
+/// Sender and receiver of a flow.
+#[expect(clippy::large_enum_variant, reason = "TCP is the common case; behind a pointer every packet would pay")]
+pub(crate) enum Endpoints {
+    Tcp { sender: Sender, receiver: Receiver },
+    Quic { sender: QuicSender, receiver: QuicReceiver },
+}
+
+/// The same call on either sender.
+macro_rules! sender {
+    ($endpoints:expr, $sender:ident => $call:expr) => {
+        match $endpoints {
+            Endpoints::Tcp { sender: $sender, .. } => $call,
+            Endpoints::Quic { sender: $sender, .. } => $call,
+        }
+    };
+}
+
+/// The same call on either receiver.
+macro_rules! receiver {
+    ($endpoints:expr, $receiver:ident => $call:expr) => {
+        match $endpoints {
+            Endpoints::Tcp { receiver: $receiver, .. } => $call,
+            Endpoints::Quic { receiver: $receiver, .. } => $call,
+        }
+    };
+}
+
+impl Endpoints {
+    /// Endpoints without a connection. A controller that needs congestion marks gets them.
+    pub fn new(config: &TransportConfig, controller: Box<dyn Controller>) -> Endpoints {
+        let ecn = controller.ecn();
+        let wanted = TransportConfig { ecn: config.ecn || ecn != EcnMode::None, ..config.clone() };
+        match config.protocol {
+            Protocol::Tcp => {
+                let mut receiver = Receiver::new(&wanted);
+                if ecn == EcnMode::Accurate {
+                    receiver.set_ecn_echo(EcnEcho::Dctcp);
+                }
+                Endpoints::Tcp { sender: Sender::new(&wanted, controller), receiver }
+            }
+            Protocol::Quic => {
+                Endpoints::Quic { sender: QuicSender::new(&wanted, controller), receiver: QuicReceiver::new(&wanted) }
+            }
+        }
+    }
+
+    /// The handshake is complete.
+    pub fn establish(&mut self, now: Time, rtt: Duration, syn_retransmits: u32) {
+        sender!(self, sender => sender.establish(now, rtt, syn_retransmits));
+        if let Endpoints::Tcp { receiver, .. } = self {
+            receiver.set_handshake_rtt(rtt);
+        }
+    }
+
+    pub fn write(&mut self, now: Time, segments: u32, last_len: u16) {
+        sender!(self, sender => sender.write(now, segments, last_len));
+    }
+
+    pub fn close(&mut self) {
+        sender!(self, sender => sender.close());
+    }
+
+    pub fn is_idle(&self) -> bool {
+        sender!(self, sender => sender.is_idle())
+    }
+
+    #[inline]
+    pub fn connection(&self) -> &Connection {
+        sender!(self, sender => sender.connection())
+    }
+
+    pub fn controller(&self) -> &dyn Controller {
+        sender!(self, sender => sender.controller())
+    }
+
+    #[inline]
+    pub fn last_sample(&self) -> &RateSample {
+        sender!(self, sender => sender.last_sample())
+    }
+
+    pub fn sender_stats(&self) -> SenderStats {
+        sender!(self, sender => sender.stats())
+    }
+
+    pub fn receiver_stats(&self) -> ReceiverStats {
+        receiver!(self, receiver => receiver.stats())
+    }
+
+    #[inline]
+    pub fn sender_timer(&self) -> Time {
+        sender!(self, sender => sender.next_timer())
+    }
+
+    pub fn on_sender_timer(&mut self, now: Time) {
+        sender!(self, sender => sender.on_timer(now));
+    }
+
+    #[inline]
+    pub fn receiver_timer(&self) -> Time {
+        receiver!(self, receiver => receiver.next_timer())
+    }
+}
