@@ -178,6 +178,7 @@ impl Sender {
     /// The time of [`Sender::next_timer`] has come. Transmissions it allows come from [`Sender::poll_transmit`].
     pub fn on_timer(&mut self, now: Time) {
         self.refresh_clock(now);
+        self.send_stamp.begin_event();
         if self.pacing_blocked && self.connection.next_departure <= now {
             self.pacing_blocked = false;
             self.resume_retransmissions();

@@ -150,6 +150,7 @@ pub struct Sender {
     pacing_blocked: bool,
     retransmit: Retransmit,
     in_burst: output::Burst,
+    send_stamp: output::SendStamp,
     sent_in_loop: u32,
     host_queue: HostQueue,
     jiffy: Duration,
@@ -215,6 +216,7 @@ impl Sender {
             pacing_blocked: false,
             retransmit: Retransmit::Nothing,
             in_burst: output::Burst::default(),
+            send_stamp: output::SendStamp::default(),
             sent_in_loop: 0,
             host_queue: HostQueue::new(config.completion == Completion::Wire),
             jiffy: Duration::from_nanos(1_000_000_000 / u64::from(config.hz.max(1))),
@@ -349,6 +351,7 @@ impl Sender {
             return;
         }
         self.refresh_clock(now);
+        self.send_stamp.begin_event();
         let prior_una = self.board.una();
         let prior_delivered = self.connection.delivered;
         let prior_lost = self.connection.lost;

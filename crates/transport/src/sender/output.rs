@@ -32,6 +32,31 @@ pub(super) struct Burst {
     bytes: u64,
 }
 
+/// Microsecond stamps of transmissions, in the order of transmission.
+///
+/// A real host needs time to process an ACK. Without it, what two ACKs of the same instant release would carry the same
+/// stamp, and RACK would tell the order of a retransmission and of new data by their sequence numbers: wrongly. So what
+/// one event sends is stamped at least a microsecond after what the event before sent, and new data after retransmissions.
+#[derive(Clone, Copy, Debug, Default)]
+pub(super) struct SendStamp {
+    last_us: u64,
+    is_new_event: bool,
+}
+
+impl SendStamp {
+    #[inline]
+    pub fn begin_event(&mut self) {
+        self.is_new_event = true;
+    }
+
+    #[inline]
+    fn next(&mut self, now_us: u64) -> u64 {
+        let earliest_us = self.last_us + u64::from(std::mem::take(&mut self.is_new_event));
+        self.last_us = now_us.max(earliest_us);
+        self.last_us
+    }
+}
+
 /// What the host's own device still holds of this connection (TCP small queues).
 #[derive(Clone, Debug)]
 pub(super) struct HostQueue {
@@ -132,6 +157,7 @@ impl Sender {
                 return true;
             }
             self.retransmit = Retransmit::Nothing;
+            self.send_stamp.begin_event();
         }
         self.start_new_burst(false)
     }
@@ -310,7 +336,7 @@ impl Sender {
         let prior_departure = connection.next_departure;
         let departure = prior_departure.max(connection.now);
         connection.next_departure = departure;
-        let sent_us = departure.as_micros();
+        let sent_us = self.send_stamp.next(departure.as_micros());
         if connection.packets_out == 0 {
             self.first_tx_us = sent_us;
             connection.delivered_mstamp_us = sent_us;
@@ -515,6 +541,19 @@ impl Sender {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn transmissions_of_one_instant_are_stamped_in_the_order_of_events() {
+        let mut stamp = SendStamp::default();
+        let mut stamps = Vec::new();
+        for (event, now_us) in [(true, 5), (false, 5), (true, 5), (true, 5), (true, 9), (false, 10)] {
+            if event {
+                stamp.begin_event();
+            }
+            stamps.push(stamp.next(now_us));
+        }
+        assert_eq!(stamps, [5, 5, 6, 7, 9, 10]);
+    }
 
     #[test]
     fn the_host_queue_wakes_a_throttled_sender_at_the_next_completion() {
