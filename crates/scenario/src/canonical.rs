@@ -43,7 +43,9 @@ fn body(resolved: &Resolved, digest_traces: bool) -> String {
         write_table(&mut text, "\n[[nodes]]\n", &Table::from_iter([("name".to_owned(), Value::from(name.clone()))]));
     }
     for (link, notes) in links.iter().zip(&resolved.links) {
-        write_table(&mut text, "\n[[links]]\n", &link_table(link, &notes.rate_source, nodes, digest_traces));
+        let origin = if digest_traces { String::new() } else { trace_origin(&notes.rate_source) };
+        let header = format!("\n[[links]]{origin}\n");
+        write_table(&mut text, &header, &link_table(link, &notes.rate_source, nodes, digest_traces));
     }
     for flow in flows {
         write_table(&mut text, &format!("\n[[flows]]{}\n", exact_name(flow)), &flow_table(flow, &resolved.scenario));
@@ -65,6 +67,15 @@ fn write_table(text: &mut String, header: &str, table: &Table) {
 fn exact_name(flow: &Flow) -> String {
     let algorithm = registry::algorithms().iter().find(|a| a.name == flow.cc.name);
     algorithm.map_or_else(String::new, |a| format!(" # {}", a.exact_name))
+}
+
+/// Where a trace comes from, as a comment.
+fn trace_origin(source: &RateSource) -> String {
+    match source {
+        // A name may hold anything, a comment only one line.
+        RateSource::File { name, sha256 } => format!(" # trace {}, SHA-256 {sha256}", name.escape_debug()),
+        RateSource::Given | RateSource::Synth { .. } => String::new(),
+    }
 }
 
 fn link_table(link: &Link, source: &RateSource, nodes: &[String], digest_traces: bool) -> Table {
@@ -136,17 +147,13 @@ fn rate(rate: &LinkRate, source: &RateSource, digest_traces: bool) -> Value {
             put(&mut table, "opportunities", hexadecimal(&Sha256::digest(bytes)));
             put(&mut table, "once", *once);
         }
-        (LinkRate::Trace { once, .. }, RateSource::File { name, sha256 }) => {
-            put(&mut table, "trace", name.clone());
-            put(&mut table, "once", *once);
-            put(&mut table, "sha256", sha256.clone());
-        }
         (LinkRate::Trace { .. }, RateSource::Synth { preset, seed, length, .. }) => {
             put(&mut table, "synth", preset.clone());
             put(&mut table, "seed", i64::try_from(*seed).unwrap_or(i64::MAX));
             put(&mut table, "length", length.to_string());
         }
-        (LinkRate::Trace { opportunities_ms, once }, RateSource::Given) => {
+        // Whole, also from a file: what is written here must run wherever it is taken.
+        (LinkRate::Trace { opportunities_ms, once }, RateSource::Given | RateSource::File { .. }) => {
             let times: Vec<Value> = opportunities_ms.iter().map(|ms| Value::from(i64::from(*ms))).collect();
             put(&mut table, "trace", times);
             put(&mut table, "once", *once);

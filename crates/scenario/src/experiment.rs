@@ -141,8 +141,8 @@ impl Point {
         Arc::new(self.resolved().scenario.clone())
     }
 
-    /// The complete scenario as an experiment file, with every default filled in and every sweep and preset expanded.
-    /// Reading it again, from the same folder if it names trace files, gives the identical scenario.
+    /// The complete scenario as an experiment file, with every default filled in, every sweep and preset expanded and the
+    /// contents of trace files included. Reading it again, from anywhere, gives the identical scenario.
     pub fn resolved_toml(&self) -> String {
         canonical::to_toml(&self.resolved())
     }

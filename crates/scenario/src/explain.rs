@@ -1,11 +1,13 @@
 //! An experiment in words and values: "10 Mbit/s, 20 ms one way, queue 50 000 bytes = 1.00 BDP".
 
 use crate::canonical::limit_in_words;
-use crate::resolve::{LinkNotes, RateSource, Resolved};
+use crate::resolve::{FlowNotes, LinkNotes, RateSource, Resolved};
 use crate::{Experiment, Flow, Link};
 use dumbbell_cc::registry;
 use dumbbell_path::{Level, LinkRate, Loss, QueueKind, RedConfig, Threshold};
+use dumbbell_transport::TransportConfig;
 use dumbbell_units::{Bytes, Duration, Rate, Ratio};
+use serde_json::Value;
 use std::fmt::Write;
 
 const DEFAULT: &str = " (default)";
@@ -151,13 +153,13 @@ fn flows_in_words(text: &mut String, resolved: &Resolved) {
         let count = resolved.flows[number..].iter().take_while(|notes| notes.entry == entry).count();
         let numbers = if count == 1 { number.to_string() } else { format!("{number} to {}", number + count - 1) };
         let last = &flows[number + count - 1];
-        let _ =
-            writeln!(text, "  {numbers}: {}", flow_in_words(&flows[number], last, &resolved.flows[number].defaults));
+        let _ = writeln!(text, "  {numbers}: {}", flow_in_words(&flows[number], last, &resolved.flows[number]));
         number += count;
     }
 }
 
-fn flow_in_words(flow: &Flow, last: &Flow, defaults: &[&'static str]) -> String {
+fn flow_in_words(flow: &Flow, last: &Flow, notes: &FlowNotes) -> String {
+    let defaults = &notes.defaults;
     let exact = registry::algorithms().iter().find(|a| a.name == flow.cc.name).map_or("", |a| a.exact_name);
     let mut cc =
         if flow.label == flow.cc.name { flow.label.clone() } else { format!("{} = {}", flow.label, flow.cc.name) };
@@ -188,7 +190,33 @@ fn flow_in_words(flow: &Flow, last: &Flow, defaults: &[&'static str]) -> String 
     if let Some(rate) = flow.app_rate {
         parts.push(format!("application produces {}", bits(Rate::from_bits_per_sec(rate))));
     }
+    parts.extend(transport_in_words(&flow.transport, notes.profile));
     parts.join(", ")
+}
+
+/// The profile and what differs from it; nothing for plain TCP.
+fn transport_in_words(config: &TransportConfig, profile: &str) -> Option<String> {
+    let json = |config: Option<&TransportConfig>| serde_json::to_value(config).unwrap_or_default();
+    let mut changes = Vec::new();
+    differences("", &json(TransportConfig::profile(profile).as_ref()), &json(Some(config)), &mut changes);
+    if changes.is_empty() {
+        return (profile != TransportConfig::PROFILES[0]).then(|| format!("transport {profile}"));
+    }
+    Some(format!("transport {profile} ({})", changes.join(", ")))
+}
+
+/// Values of `changed` that are others than in `base`, as `key = value` with the path of the key.
+fn differences(at: &str, base: &Value, changed: &Value, found: &mut Vec<String>) {
+    match (base, changed) {
+        (Value::Object(base), Value::Object(changed)) => {
+            for (key, value) in changed {
+                let dot = if at.is_empty() { "" } else { "." };
+                differences(&format!("{at}{dot}{key}"), base.get(key).unwrap_or(&Value::Null), value, found);
+            }
+        }
+        _ if base != changed => found.push(format!("{at} = {changed}")),
+        _ => {}
+    }
 }
 
 fn sweep_in_words(text: &mut String, experiment: &Experiment) {

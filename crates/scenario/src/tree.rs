@@ -9,6 +9,9 @@ use std::ops::Range;
 use toml::de::{DeTable, DeValue};
 use toml::{Spanned, Value as TomlValue};
 
+/// Keys whose value may be a text instead of a table, and the entry of the table that the text stands for.
+const LONG_FORMS: [(&str, &str); 3] = [("cc", "name"), ("queue", "kind"), ("transport", "profile")];
+
 /// Where a value was written.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) struct Span {
@@ -210,10 +213,10 @@ impl Node {
                     entry.key_span.clone_from(key_span);
                 }
                 // `cc = "bbr"` is short for `cc = { name = "bbr" }`: a parameter may be set in either.
-                if let (Value::Text(name), "cc", [Step::Key(_), ..]) = (&entry.node.value, key.as_str(), rest) {
-                    let name = Node { value: Value::Text(name.clone()), span: entry.node.span.clone() };
-                    let span = name.span.clone();
-                    let name = Entry { key: "name".to_owned(), key_span: span.clone(), node: name };
+                let long_form = LONG_FORMS.iter().find(|(short, _)| short == key);
+                if let (Value::Text(_), Some((_, name)), [Step::Key(_), ..]) = (&entry.node.value, long_form, rest) {
+                    let span = entry.node.span.clone();
+                    let name = Entry { key: (*name).to_owned(), key_span: span.clone(), node: entry.node.clone() };
                     entry.node = Node { value: Value::Table(vec![name]), span };
                 }
                 entry.node.set(rest, new, key_span)
@@ -349,6 +352,20 @@ mod tests {
         assert_eq!(
             tree.get(&path("flows[0].cc")).unwrap().to_json(),
             serde_json::json!({"name": "cubic", "hystart": false})
+        );
+    }
+
+    #[test]
+    fn a_parameter_can_be_set_on_endpoints_and_queues_named_by_text() {
+        let mut tree = tree("transport = \"dqc\"\n[path]\nqueue = \"codel\"");
+        tree.set(&path("transport.quic.initial_burst").0, &Node::from_override("4", 0..1, 1), &None).unwrap();
+        tree.set(&path("path.queue.ecn").0, &Node::from_override("true", 0..4, 1), &None).unwrap();
+        assert_eq!(
+            tree.to_json(),
+            serde_json::json!({
+                "transport": {"profile": "dqc", "quic": {"initial_burst": 4}},
+                "path": {"queue": {"kind": "codel", "ecn": true}},
+            })
         );
     }
 

@@ -2,8 +2,10 @@
 //! a file.
 #![expect(clippy::unwrap_used, reason = "a test may panic")]
 
-use dumbbell_path::{LinkRate, Loss, QueueKind, QueueLimit};
+use dumbbell_path::{Level, LinkRate, Loss, PolicerConfig, QueueKind, QueueLimit, Threshold};
 use dumbbell_scenario::{Experiment, Scenario, json_schema};
+use dumbbell_transport::quic::QuicConfig;
+use dumbbell_transport::{Protocol, TransportConfig};
 use dumbbell_units::{Duration, Time};
 use proptest::prelude::*;
 use serde_json::{Value, json};
@@ -117,6 +119,135 @@ fn a_queue_and_its_parameters() {
     assert_eq!(with("queue = { kind = \"codel\", target = \"10ms\" }").kind, codel);
     let limits = with("buffer = { packets = 10, bytes = \"10kB\" }").limit;
     assert_eq!(limits, QueueLimit { packets: Some(10), bytes: Some(10_000), time: None });
+}
+
+#[test]
+fn a_threshold_is_a_backlog_or_a_waiting_time() {
+    let with = |extra: &str| {
+        let queue = format!("queue = {{ kind = \"threshold\", {extra} }}\nrtt");
+        match scenario(&MINIMAL.replace("rtt", &queue)).links[0].config.queue.kind {
+            QueueKind::Threshold { threshold, drop_not_ect } => (threshold, drop_not_ect),
+            other => panic!("{other:?}"),
+        }
+    };
+    assert_eq!(with("threshold = \"65packets\""), (Threshold::Arriving(Level::Packets(65)), false));
+    assert_eq!(with("threshold = \"0.2bdp\""), (Threshold::Arriving(Level::Bytes(10_000)), false));
+    let departing = with("threshold = \"30kB\", mark = \"dequeue\", drop_not_ect = true");
+    assert_eq!(departing, (Threshold::Departing(Level::Bytes(30_000)), true));
+    assert_eq!(with("threshold = \"1ms\"").0, Threshold::Sojourn(Duration::from_millis(1)));
+}
+
+#[test]
+fn red_takes_its_parameters_from_the_link_as_tc_does() {
+    let with = |queue: &str, buffer: &str| {
+        let text = MINIMAL.replace("rtt", &format!("queue = {queue}\nbuffer = \"{buffer}\"\nrtt"));
+        match scenario(&text).links[0].config.queue.kind {
+            QueueKind::Red(red) => red,
+            other => panic!("{other:?}"),
+        }
+    };
+    let red = with("\"red\"", "400kB");
+    assert_eq!((red.min_bytes, red.max_bytes, red.max_probability), (33_333, 100_000, 0.02));
+    assert_eq!((red.average_packet, red.bandwidth), (1_500, 10_000_000));
+    assert!(!(red.ecn || red.hard_drop || red.gentle || red.adaptive));
+    assert_eq!((with("\"red\"", "200packets").max_bytes, with("\"red\"", "80ms").max_bytes), (75_000, 25_000));
+    assert_eq!(with("\"red\"", "2kB").max_bytes, 4_500, "three packets at least");
+    // tc's example: min 30 kB, max 90 kB and packets of 1000 bytes make a burst of 50 packets, for which the first
+    // weight with 51 - 30 <= (1 - (1 - W)^50) / W is 1/32.
+    let textbook = with("{ kind = \"red\", min = \"30packets\", max = \"90kB\", average_packet = 1000 }", "unlimited");
+    assert_eq!((textbook.min_bytes, textbook.weight), (30_000, 1.0 / 32.0));
+    let floyd =
+        with("{ kind = \"red\", weight = 0.002, max_probability = \"10%\", gentle = true, adaptive = true }", "1bdp");
+    assert_eq!((floyd.weight, floyd.max_probability, floyd.gentle, floyd.adaptive), (0.002, 0.1, true, true));
+}
+
+#[test]
+fn the_burst_of_a_policer_is_packets_bytes_or_time_at_its_rate() {
+    let with = |burst: &str| {
+        let policer = format!("policer = {{ rate = \"2mbit\", burst = {burst} }}\nrtt");
+        scenario(&MINIMAL.replace("rtt", &policer)).links[0].config.policer.unwrap()
+    };
+    assert_eq!(with("\"20packets\""), PolicerConfig { rate: 2_000_000, burst_bytes: 30_000 });
+    assert_eq!(with("\"64kB\"").burst_bytes, 64_000);
+    assert_eq!(with("\"100ms\"").burst_bytes, 25_000);
+    let scenario = scenario(&MINIMAL.replace("rtt", "policer = { rate = \"2mbit\", burst = \"1s\" }\nrtt"));
+    assert_eq!(scenario.links[1].config.policer, None, "the way back has its own");
+}
+
+#[test]
+fn an_explanation_describes_queues_policers_and_endpoints() {
+    let line = |extra: &str, start: &str| {
+        let text = load(&MINIMAL.replace("rtt", &format!("{extra}\nrtt"))).explain();
+        text.lines().find(|line| line.trim_start().starts_with(start)).unwrap().to_owned()
+    };
+    let link = line("policer = { rate = \"2mbit\", burst = \"20packets\" }", "bottleneck ");
+    assert!(link.contains(", policed to 2 Mbit/s with bursts of 30 000 bytes, queue 50 000 bytes"), "{link}");
+    let link = line("queue = { kind = \"threshold\", threshold = \"20packets\", mark = \"dequeue\" }", "bottleneck ");
+    assert!(link.contains("step-marking (above 20 packets at departure) queue 50 000 bytes"), "{link}");
+    let link = line("queue = { kind = \"red\", ecn = true, adaptive = true }", "bottleneck ");
+    assert!(link.contains("RED (4 166 to 12 500 bytes, up to 2%, adaptive, marks) queue"), "{link}");
+    let flow = |transport: &str| {
+        let text = load(&format!("{MINIMAL}transport = {transport}\n")).explain();
+        text.lines().last().unwrap().to_owned()
+    };
+    assert!(flow("\"dqc\"").ends_with(", transport dqc"));
+    let changed = flow("{ profile = \"quic\", mss = 1200, quic = { initial_burst = 4 } }");
+    assert!(changed.ends_with(", transport quic (mss = 1200, quic.initial_burst = 4)"), "{changed}");
+    assert!(flow("{ hz = 250 }").ends_with(", transport tcp (hz = 250)"));
+    assert!(flow("\"tcp\"").ends_with("until the end (default)"));
+}
+
+#[test]
+fn a_profile_is_the_base_of_endpoints_and_what_is_given_is_on_top() {
+    let flows = |top: &str, own: &str| {
+        let text = format!("{top}\n{MINIMAL}{own}\n[[flows]]\ncc = \"reno\"\n");
+        let scenario = scenario(&text);
+        (scenario.flows[0].transport.clone(), scenario.flows[1].transport.clone())
+    };
+    let profile = |name: &str| TransportConfig::profile(name).unwrap();
+    for name in TransportConfig::PROFILES {
+        assert_eq!(flows(&format!("transport = \"{name}\""), "").1, profile(name));
+        assert_eq!(flows("", &format!("transport = \"{name}\"")), (profile(name), profile("tcp")));
+    }
+    let top = "transport = { profile = \"dqc\", mss = 1000, quic = { timeout_min = \"1s\" } }";
+    let quic = |timeout_min, base: &str| QuicConfig { timeout_min, ..profile(base).quic };
+    let second = Duration::from_secs(1);
+    let dqc = TransportConfig { mss: 1000, quic: quic(second, "dqc"), ..profile("dqc") };
+    assert_eq!(flows(top, "").0, dqc);
+    // A flow's profile takes the place of the file's; what the file gives besides stays.
+    let own = flows(top, "transport = { profile = \"quic\", quic = { initial_burst = 4 } }").0;
+    let expected = QuicConfig { initial_burst: 4, ..quic(second, "quic") };
+    assert_eq!(own, TransportConfig { mss: 1000, quic: expected, ..profile("quic") });
+    assert_eq!(flows(top, "transport = { mss = 1100 }").0, TransportConfig { mss: 1100, ..dqc });
+}
+
+#[test]
+fn endpoints_can_be_swept_and_set() {
+    let text = format!(
+        "{MINIMAL}transport = \"quic\"\n[sweep]\ntransport = [\"tcp\", \"dqc\"]\n\
+         \"flows[0].transport.quic.packet_threshold\" = [3, 10]\n"
+    );
+    let experiment = load_with(&text, &[("flows[0].transport.mss", "1200")]);
+    let transports: Vec<TransportConfig> =
+        experiment.points().iter().map(|point| point.scenario().flows[0].transport.clone()).collect();
+    assert_eq!(transports.iter().map(|t| t.quic.packet_threshold).collect::<Vec<_>>(), [3, 10, 3, 10]);
+    assert!(transports.iter().all(|t| t.mss == 1200 && t.protocol == Protocol::Quic));
+    for point in experiment.points() {
+        assert!(same(&load(&point.resolved_toml()).points()[0].scenario(), &point.scenario()));
+    }
+}
+
+#[test]
+fn what_fits_an_opportunity_depends_on_the_headers() {
+    let with = |transport: &str| {
+        let text = MINIMAL.replace("rate = \"10mbit\"", "trace = [1]");
+        Experiment::from_toml(&format!("{text}transport = {transport}\n"), "test.toml", &[])
+    };
+    assert!(with("{ mss = 1448 }").is_ok());
+    assert!(with("{ profile = \"quic\", mss = 1450 }").is_ok());
+    let errors = with("{ profile = \"quic\", mss = 1451 }").unwrap_err();
+    assert!(errors.to_string().contains("`mss` of at most 1450"), "{errors}");
+    assert!(with("{ mss = 1449 }").unwrap_err().to_string().contains("`mss` of at most 1448"));
 }
 
 #[test]
@@ -261,11 +392,39 @@ fn a_trace_file_is_found_beside_the_experiment() {
     let scenario = experiment.points()[0].scenario();
     let LinkRate::Trace { opportunities_ms, once } = &scenario.links[0].config.rate else { panic!() };
     assert_eq!((opportunities_ms.len(), *once), (100, true));
-    let resolved = experiment.points()[0].resolved_toml();
-    assert!(resolved.contains("trace = \"traces/steady.up\""), "{resolved}");
-    let again = Experiment::from_toml(&resolved, &name.to_string_lossy(), &[]).unwrap();
-    assert!(same(&again.points()[0].scenario(), &scenario));
-    assert_eq!(again.points()[0].content_hash(), experiment.points()[0].content_hash());
+}
+
+#[test]
+fn the_resolved_form_carries_its_trace_wherever_it_is_read() {
+    let folder = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../tests/bad-input");
+    let text = MINIMAL.replace("rate = \"10mbit\"", "trace = \"traces/steady.up\"");
+    let experiment = Experiment::from_toml(&text, &folder.join("test.toml").to_string_lossy(), &[]).unwrap();
+    let point = &experiment.points()[0];
+    let resolved = point.resolved_toml();
+    assert!(resolved.contains("[[links]] # trace traces/steady.up, SHA-256 "), "{resolved}");
+    let again = load(&resolved);
+    assert!(same(&again.points()[0].scenario(), &point.scenario()));
+    assert_eq!(again.points()[0].content_hash(), point.content_hash());
+}
+
+#[test]
+fn samples_are_20_ms_apart_unless_they_would_fill_more_than_500_000_rows() {
+    let interval = |duration: &str, count: u32| {
+        scenario(&format!("duration = \"{duration}\"\n{MINIMAL}count = {count}\n")).record.interval
+    };
+    assert_eq!(interval("60s", 1), Duration::from_millis(20));
+    assert_eq!(interval("60s", 166), Duration::from_millis(20));
+    assert_eq!(interval("60s", 167), Duration::from_millis(50));
+    assert_eq!(interval("60s", 1_000), Duration::from_millis(200));
+    assert_eq!(interval("24h", 1), Duration::from_millis(500), "a path has two links");
+    assert_eq!(interval("744h", 2), Duration::from_secs(20));
+    let text = format!("{MINIMAL}count = 1000\n");
+    assert!(load(&text).points()[0].resolved_toml().contains("interval = \"200ms\""));
+    assert!(load(&text).explain().contains("every 200 ms (default)"));
+    let given = scenario(&format!("{text}[record]\ninterval = \"20ms\"\n"));
+    assert_eq!(given.record.interval, Duration::from_millis(20), "what is given is kept");
+    let access = scenario(&format!("{MINIMAL}count = 100\naccess_delay = \"1ms\"\n"));
+    assert_eq!(access.record.interval, Duration::from_millis(50), "two links a flow have more rows than the flows");
 }
 
 #[test]
@@ -423,14 +582,23 @@ fn side() -> impl Strategy<Value = Value> {
         probability(),
         (probability(), probability()).prop_map(|(p, r)| json!({"kind": "gilbert-elliott", "p": p, "r": r})),
     ];
-    let queue = prop_oneof![Just(json!("fifo")), Just(json!({"kind": "codel", "interval": "50ms", "ecn": true}))];
+    let red = (probability(), 1u64..1_000, any::<bool>()).prop_map(|(weight, packets, on)| {
+        json!({"kind": "red", "min": format!("{packets}packets"), "max": "2MB", "weight": weight, "ecn": on, "adaptive": on, "gentle": !on})
+    });
+    let threshold = prop_oneof![Just("9packets"), Just("30kB"), Just("3ms")]
+        .prop_map(|level| json!({"kind": "threshold", "threshold": level, "drop_not_ect": true}));
+    let codel = Just(json!({"kind": "codel", "interval": "50ms", "ecn": true}));
+    let queue = prop_oneof![Just(json!("fifo")), codel, threshold, red];
+    let policer = (1u64..1_000_000_000, 2u32..100)
+        .prop_map(|(rate, packets)| json!({"rate": format!("{rate}bit"), "burst": format!("{packets}packets")}));
     let jitter = (span(0..10_000_000), probability(), any::<bool>())
         .prop_map(|(amount, correlation, reorders)| json!({"amount": amount, "correlation": correlation, "reorders": reorders, "distribution": "normal"}));
     let reorder =
         (probability(), 1u32..9).prop_map(|(probability, gap)| json!({"probability": probability, "gap": gap}));
-    (rate(), maybe(buffer()), maybe(queue), maybe(loss), maybe(jitter), maybe(reorder), 0u64..100).prop_map(
-        |(rate, buffer, queue, loss, jitter, reorder, overhead)| {
-            json!({"rate": rate, "buffer": buffer, "queue": queue, "loss": loss, "jitter": jitter, "reorder": reorder, "overhead": overhead})
+    let waiting = (maybe(buffer()), maybe(queue), maybe(policer));
+    (rate(), waiting, maybe(loss), maybe(jitter), maybe(reorder), 0u64..100).prop_map(
+        |(rate, (buffer, queue, policer), loss, jitter, reorder, overhead)| {
+            json!({"rate": rate, "buffer": buffer, "queue": queue, "policer": policer, "loss": loss, "jitter": jitter, "reorder": reorder, "overhead": overhead})
         },
     )
 }
@@ -443,7 +611,10 @@ fn flow() -> impl Strategy<Value = Value> {
         Just(json!({"name": "mine", "full_rounds": 2})),
     ];
     let access = prop_oneof![Just(Value::Null), span(0..100_000_000)];
-    let transport = maybe((64u32..1_448, any::<bool>()).prop_map(|(mss, sack)| json!({"mss": mss, "sack": sack})));
+    let profile = prop_oneof![Just(Value::Null), Just(json!("quic")), Just(json!("dqc"))];
+    let table = (64u32..1_448, any::<bool>(), profile)
+        .prop_map(|(mss, sack, profile)| json!({"mss": mss, "sack": sack, "profile": profile}));
+    let transport = maybe(prop_oneof![table, Just(json!("dqc"))]);
     (cc, 1u32..4, span(0..9_000_000_000), maybe(span(0..1_000_000)), access, maybe((1u64..1 << 40).prop_map(|b| json!(b))), transport, any::<bool>())
         .prop_map(|(cc, count, start, jitter, access, bytes, transport, down)| {
             json!({"cc": cc, "count": count, "start": start, "start_jitter": jitter, "access_delay": access, "bytes": bytes,
@@ -469,9 +640,9 @@ proptest! {
     fn any_valid_experiment_comes_back_from_its_resolved_form(json in experiment()) {
         let loaded = match Experiment::from_json(&json, "random", &[]) {
             Ok(loaded) => loaded,
-            // A tiny rate and a tiny round-trip time can make a buffer of less than a byte.
+            // A tiny rate and a tiny round-trip time can make a buffer of less than a byte; a weight can be drawn as 0.
             Err(errors) => {
-                prop_assert!(errors.errors().iter().all(|e| e.message.contains("holds nothing")), "{}", errors);
+                prop_assert!(errors.errors().iter().all(|e| e.message.contains("holds nothing") || e.message == "`weight` is 0"), "{}", errors);
                 return Ok(());
             }
         };

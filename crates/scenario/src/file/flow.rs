@@ -1,7 +1,7 @@
 //! `[[flows]]`, `[[routes]]` and `[presets]`.
 
+use super::TransportSpec;
 use super::shorthand::{NoList, Shorthand, shorthand};
-use dumbbell_transport::TransportConfig;
 use dumbbell_units::{Bytes, Duration, Rate, Time};
 use schemars::{JsonSchema, json_schema};
 use serde::Deserialize;
@@ -47,7 +47,7 @@ pub(crate) struct FlowSpec {
     /// With `links`: names of the links from the receiver to the sender. Default: `route` backwards.
     pub reverse_route: Option<Vec<String>>,
     /// Endpoint parameters that differ from the file's `transport`.
-    pub transport: Option<TransportConfig>,
+    pub transport: Option<TransportSpec>,
 }
 
 /// Which way the data of a flow goes.

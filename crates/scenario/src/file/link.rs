@@ -411,7 +411,7 @@ pub(crate) enum QueueSpec {
     DropTail,
     DropHead,
     Codel { target: Duration, interval: Duration, ecn: bool },
-    Threshold { threshold: Level, mark: Option<MarkPlace>, drop_not_ect: bool },
+    Threshold { threshold: Option<Level>, mark: Option<MarkPlace>, drop_not_ect: bool },
     Red(RedSpec),
 }
 
@@ -535,14 +535,11 @@ impl Shorthand for QueueSpec {
                 interval: table.interval.unwrap_or(Duration::from_millis(100)),
                 ecn: table.ecn.unwrap_or(false),
             },
-            "threshold" => {
-                let Some(threshold) = table.threshold else {
-                    let example = "{ kind = \"threshold\", threshold = \"20packets\" }";
-                    return Err(format!("this queue needs its `threshold`, as in {example}"));
-                };
-                let drop_not_ect = table.drop_not_ect.unwrap_or(false);
-                QueueSpec::Threshold { threshold, mark: table.mark, drop_not_ect }
-            }
+            "threshold" => QueueSpec::Threshold {
+                threshold: table.threshold,
+                mark: table.mark,
+                drop_not_ect: table.drop_not_ect.unwrap_or(false),
+            },
             "red" => QueueSpec::Red(RedSpec {
                 min: table.min,
                 max: table.max,
@@ -773,7 +770,6 @@ mod tests {
         );
         let table = QueueTable { kind: Some("red".into()), mark: Some(MarkPlace::Dequeue), ..QueueTable::default() };
         assert!(QueueSpec::from_table(table).unwrap_err().contains("`mark` is a parameter of threshold"));
-        assert!(QueueSpec::from_text("threshold").unwrap_err().contains("needs its `threshold`"));
         assert!(QueueSpec::from_text("codell").unwrap_err().contains("did you mean \"codel\"?"));
     }
 

@@ -5,14 +5,15 @@
 mod flow;
 mod link;
 mod shorthand;
+mod transport;
 
 pub(crate) use flow::{CcSpec, Direction, FlowSpec, Preset, RouteSpec};
 pub(crate) use link::{
     Buffer, JitterSpec, Level, LinkSpec, LossPlace, LossSpec, MarkPlace, NodeSpec, PathSpec, PolicerSpec, QueueSpec,
     RateSpec, RedSpec, ReorderSpec, ReverseSpec, Side, TraceSource,
 };
+pub(crate) use transport::{PROFILE, TransportSpec};
 
-use dumbbell_transport::TransportConfig;
 use dumbbell_units::Duration;
 use schemars::JsonSchema;
 use serde::Deserialize;
@@ -35,7 +36,7 @@ pub(crate) struct File {
     /// What to record besides the summary tables.
     pub record: Option<RecordSpec>,
     /// Endpoint parameters of all flows.
-    pub transport: Option<TransportConfig>,
+    pub transport: Option<TransportSpec>,
     /// The bar of a dumbbell: one bottleneck that all flows share. Short for one entry of `links`.
     pub path: Option<PathSpec>,
     /// Names of the nodes of a general network. Without it, the nodes are those that the links name.
@@ -60,6 +61,6 @@ pub(crate) struct File {
 pub(crate) struct RecordSpec {
     /// Whether to record time series. Default true.
     pub series: Option<bool>,
-    /// Spacing of the samples. Default "20ms".
+    /// Spacing of the samples. Default "20ms", or coarser so that a table of samples has at most 500 000 rows.
     pub interval: Option<Duration>,
 }

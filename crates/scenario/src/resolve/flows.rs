@@ -4,7 +4,7 @@ use super::network::{Network, Role};
 use super::{Context, FlowNotes, MAX_DELAY, MAX_FLOWS, MAX_RATE, top};
 use crate::decode::decode;
 use crate::error::{Problems, suggest};
-use crate::file::{CcSpec, Direction, FlowSpec, Preset, RateSpec};
+use crate::file::{CcSpec, Direction, FlowSpec, PROFILE, Preset, RateSpec};
 use crate::key_path::KeyPath;
 use crate::tree::{Entry, Node, Value};
 use crate::{Algorithm, Flow};
@@ -16,8 +16,6 @@ use std::collections::HashSet;
 
 /// The shortest propagation delay that makes a round trip: endpoints measure in microseconds.
 const MIN_RTT: Duration = Duration::from_micros(1);
-/// Bytes of IP and TCP header with timestamps.
-const HEADER_BYTES: u32 = 52;
 /// The largest IP packet that fits a delivery opportunity of a trace.
 const TRACE_PACKET_BYTES: u32 = 1_500;
 
@@ -52,7 +50,8 @@ impl Context<'_> {
                 ("rate", spec.rate.is_some()),
             ];
             let defaults: Vec<&'static str> = given.iter().filter(|(_, given)| !given).map(|(key, _)| *key).collect();
-            notes.extend(added.iter().map(|_| FlowNotes { entry, defaults: defaults.clone() }));
+            let profile = self.profile(spec);
+            notes.extend(added.iter().map(|_| FlowNotes { entry, profile, defaults: defaults.clone() }));
             flows.extend(added);
         }
         self.names_differ(network);
@@ -297,12 +296,13 @@ impl Context<'_> {
                 self.report.value(at, message, help);
             }
             let traced = matches!(link.side.rate, Some(RateSpec::Trace { .. } | RateSpec::Synth { .. }));
-            if (traced || link.side.trace.is_some()) && transport.mss + HEADER_BYTES > TRACE_PACKET_BYTES {
+            let header = transport.header_bytes();
+            if (traced || link.side.trace.is_some()) && transport.mss + header > TRACE_PACKET_BYTES {
                 let message = format!(
                     "segments of {} bytes do not fit the delivery opportunities of `{}`",
                     transport.mss, link.name
                 );
-                let help = format!("allowed on traces: `mss` of at most {}", TRACE_PACKET_BYTES - HEADER_BYTES);
+                let help = format!("allowed on traces: `mss` of at most {}", TRACE_PACKET_BYTES - header);
                 self.report.value(&at.key("transport").key("mss"), message, help);
             }
         }
@@ -393,24 +393,31 @@ impl Context<'_> {
         None
     }
 
-    /// The endpoint parameters of a flow: Linux's defaults, the file's `[transport]`, the flow's own.
+    /// The ready-made endpoints that a flow's parameters start from: its own, or the file's, or Linux's TCP.
+    fn profile(&self, spec: &FlowSpec) -> &'static str {
+        let given = [spec.transport, self.file.transport].into_iter().flatten().find_map(|t| t.profile);
+        given.unwrap_or(TransportConfig::PROFILES[0])
+    }
+
+    /// The endpoint parameters of a flow: those of the profile, the file's `[transport]`, the flow's own.
     fn transport(&mut self, spec: &FlowSpec, at: &KeyPath) -> Option<TransportConfig> {
         let own_at = at.key("transport");
-        let config = match (&self.file.transport, &spec.transport) {
-            (None, None) => TransportConfig::default(),
-            (Some(shared), None) => shared.clone(),
-            (None, Some(own)) => own.clone(),
-            (Some(_), Some(_)) => {
-                let tree = self.report.tree;
-                let merged = merge(tree.get(&top("transport"))?, tree.get(&own_at)?);
-                // Both parts have been decoded before, so that this cannot find anything new.
-                decode(&merged, &mut Problems::default())?
+        let tree = self.report.tree;
+        let profile = TransportConfig::profile(self.profile(spec))?;
+        let mut merged = Node::from_json(&serde_json::to_value(profile).ok()?);
+        for layer in [tree.get(&top("transport")), tree.get(&own_at)].into_iter().flatten() {
+            if let Value::Table(_) = layer.value {
+                merged = merge(&merged, layer);
             }
-        };
+        }
+        merged.take(PROFILE);
+        // All layers have been decoded before, so that this cannot find anything new.
+        let config: TransportConfig = decode(&merged, &mut Problems::default())?;
         let before = self.report.problems.len();
         let at = |key: &str| {
-            let own = own_at.key(key);
-            if self.report.tree.get(&own).is_some() { own } else { top("transport").key(key) }
+            let under = |table: &KeyPath| key.split('.').fold(table.clone(), |at, step| at.key(step));
+            let own = under(&own_at);
+            if tree.get(&own).is_some() { own } else { under(&top("transport")) }
         };
         let positive = [
             ("initial_cwnd", u64::from(config.initial_cwnd)),
@@ -420,6 +427,9 @@ impl Context<'_> {
             ("pacing_ss_ratio", u64::from(config.pacing_ss_ratio)),
             ("pacing_ca_ratio", u64::from(config.pacing_ca_ratio)),
             ("rto_min", config.rto_min.as_nanos()),
+            ("quic.packet_threshold", u64::from(config.quic.packet_threshold)),
+            ("quic.initial_burst", u64::from(config.quic.initial_burst)),
+            ("quic.initial_timeout", config.quic.initial_timeout.as_nanos()),
         ];
         let mut wrong: Vec<(KeyPath, String, String)> = positive
             .iter()
@@ -453,6 +463,15 @@ impl Context<'_> {
             config.reordering.to_string(),
             format!("at most `max_reordering`, which is {}", config.max_reordering),
         );
+        for (key, span) in [
+            ("quic.granularity", config.quic.granularity),
+            ("quic.max_ack_delay", config.quic.max_ack_delay),
+            ("quic.timeout_min", config.quic.timeout_min),
+            ("quic.initial_timeout", config.quic.initial_timeout),
+            ("quic.pacing_granularity", config.quic.pacing_granularity),
+        ] {
+            range(span <= MAX_DELAY, key, span.to_string(), format!("at most {MAX_DELAY}"));
+        }
         let window = Bytes::new(config.receive_window);
         range(
             (u64::from(mss)..=1 << 50).contains(&config.receive_window),
@@ -487,10 +506,14 @@ fn parameter_names(algorithm: &str) -> Vec<String> {
     defaults.into_iter().map(|(name, _)| name).collect()
 }
 
-/// The table `over` on top of the table `under`.
+/// The table `over` on top of the table `under`; tables in them are merged alike.
 fn merge(under: &Node, over: &Node) -> Node {
-    let (Value::Table(under), Value::Table(entries)) = (&under.value, &over.value) else { return over.clone() };
-    let missing = |e: &&Entry| entries.iter().all(|own| own.key != e.key);
-    let merged = entries.iter().chain(under.iter().filter(missing)).cloned().collect();
+    let (Value::Table(below), Value::Table(entries)) = (&under.value, &over.value) else { return over.clone() };
+    let own = entries.iter().map(|entry| match under.entry(&entry.key) {
+        Some(hidden) => Entry { node: merge(&hidden.node, &entry.node), ..entry.clone() },
+        None => entry.clone(),
+    });
+    let missing = |e: &&Entry| over.entry(&e.key).is_none();
+    let merged = own.chain(below.iter().filter(missing).cloned()).collect();
     Node { value: Value::Table(merged), span: over.span.clone() }
 }

@@ -22,6 +22,10 @@ const MAX_DURATION: Duration = Duration::from_secs(31 * 24 * 3_600);
 const MAX_DELAY: Duration = Duration::from_secs(3_600);
 /// The fastest link.
 const MAX_RATE: Rate = Rate::from_bits_per_sec(100_000_000_000_000);
+/// Spacing of samples unless the file gives one or it would make a table of more than [`MAX_ROWS`].
+const SAMPLE_INTERVAL: Duration = Duration::from_millis(20);
+/// The most rows of a table of samples whose spacing the file does not give.
+const MAX_ROWS: u64 = 500_000;
 /// The most flows of one run.
 const MAX_FLOWS: usize = 100_000;
 
@@ -65,6 +69,8 @@ pub(crate) struct LinkNotes {
 pub(crate) struct FlowNotes {
     /// The entry of `[[flows]]` it belongs to.
     pub entry: usize,
+    /// The ready-made endpoints that its parameters start from.
+    pub profile: &'static str,
     /// Keys that the file does not give.
     pub defaults: Vec<&'static str>,
 }
@@ -94,6 +100,13 @@ fn top(key: &str) -> KeyPath {
     KeyPath::default().key(key)
 }
 
+/// The first of 20 ms, 50 ms, 100 ms, 200 ms, … at which so many flows or links fill at most [`MAX_ROWS`].
+fn sample_interval(duration: Duration, sampled: usize) -> Duration {
+    let rows = |interval: Duration| duration.as_nanos() / interval.as_nanos() * sampled as u64;
+    let mut steps = (0..).flat_map(|decade| [2, 5, 10].map(|step| Duration::from_millis(step * 10u64.pow(decade + 1))));
+    steps.find(|interval| rows(*interval) <= MAX_ROWS).unwrap_or(SAMPLE_INTERVAL)
+}
+
 impl Context<'_> {
     /// Checks the keys of the top level; `None` when nothing else can be judged.
     fn times(&mut self) -> Option<Record> {
@@ -115,10 +128,7 @@ impl Context<'_> {
             self.report.value(&top("cooldown"), message, help);
         }
         let spec = self.file.record.clone().unwrap_or_default();
-        let record = Record {
-            series: spec.series.unwrap_or(true),
-            interval: spec.interval.unwrap_or(Duration::from_millis(20)),
-        };
+        let record = Record { series: spec.series.unwrap_or(true), interval: spec.interval.unwrap_or(SAMPLE_INTERVAL) };
         if record.interval < Duration::from_micros(1) {
             let message = format!("samples are {} apart", record.interval);
             self.report.value(&top("record").key("interval"), message, "allowed: 1us or more");
@@ -126,7 +136,7 @@ impl Context<'_> {
         Some(record)
     }
 
-    fn network_and_flows(&mut self, record: Record) -> Option<Resolved> {
+    fn network_and_flows(&mut self, mut record: Record) -> Option<Resolved> {
         let mut network = self.network()?;
         let (flows, flow_notes) = self.flows(&mut network)?;
         let (links, links_notes) = self.links(&network, &flows);
@@ -143,6 +153,9 @@ impl Context<'_> {
         default(file.seed.is_some(), "seed");
         default(file.record.as_ref().is_some_and(|r| r.series.is_some()), "series");
         default(file.record.as_ref().is_some_and(|r| r.interval.is_some()), "interval");
+        if defaults.contains(&"interval") {
+            record.interval = sample_interval(self.duration, flows.len().max(links.len()));
+        }
         let scenario = Scenario {
             duration: self.duration,
             warmup: file.warmup.unwrap_or_default(),

@@ -67,6 +67,11 @@ impl Context<'_> {
                 Some(QueueKind::Codel { target, interval, ecn })
             }
             QueueSpec::Threshold { threshold, mark, drop_not_ect } => {
+                let Some(threshold) = threshold else {
+                    let help = "write it like { kind = \"threshold\", threshold = \"20packets\" }";
+                    self.report.value(&at, "this queue needs its `threshold`", help);
+                    return None;
+                };
                 let threshold = self.threshold(threshold, mark, &at, scale)?;
                 Some(QueueKind::Threshold { threshold, drop_not_ect })
             }
