@@ -57,6 +57,21 @@ struct Route {
     reverse_len: u8,
 }
 
+impl Route {
+    /// The link that a packet comes to next.
+    #[inline]
+    fn hop(&self, hops: &[Hop], packet: &Packet) -> Hop {
+        let end = if packet.body.is_forward() { self.forward_end } else { self.reverse_end };
+        hops[(end - u32::from(packet.hops_left)) as usize]
+    }
+
+    /// The link that data comes to first; none when both ends are at the same place.
+    #[inline]
+    fn first_forward(&self, hops: &[Hop]) -> Option<Hop> {
+        (self.forward_len > 0).then(|| hops[(self.forward_end - u32::from(self.forward_len)) as usize])
+    }
+}
+
 /// Slots of the agenda, in the order in which simultaneous events are handled.
 #[derive(Clone, Copy, Debug)]
 struct Slots {
@@ -148,19 +163,21 @@ impl<'a> Engine<'a> {
             if events.is_multiple_of(EVENTS_PER_CHECK) && cancel.load(Ordering::Relaxed) {
                 return Err(RunError::Cancelled);
             }
-            if slot >= slots.receivers {
-                self.receiver_timer(slot - slots.receivers, slot);
-            } else if slot >= slots.senders {
-                self.sender_timer(slot - slots.senders, slot);
-            } else if slot >= slots.applications {
-                self.application(slot - slots.applications, slot);
-            } else if slot >= slots.links {
+            if slot < slots.links {
+                if slot == RECORD {
+                    self.recorder.sample(self.now, &mut self.flows, &mut self.links);
+                    self.agenda.set(RECORD, self.recorder.next(end));
+                } else {
+                    self.measurement_boundary();
+                }
+            } else if slot < slots.applications {
                 self.link_event(slot - slots.links, slot);
-            } else if slot == RECORD {
-                self.recorder.sample(self.now, &mut self.flows, &mut self.links);
-                self.agenda.set(RECORD, self.recorder.next(end));
+            } else if slot < slots.senders {
+                self.application(slot - slots.applications, slot);
+            } else if slot < slots.receivers {
+                self.sender_timer(slot - slots.senders, slot);
             } else {
-                self.measurement_boundary();
+                self.receiver_timer(slot - slots.receivers, slot);
             }
         }
         self.now = end;
@@ -218,8 +235,7 @@ impl<'a> Engine<'a> {
     }
 
     fn link_event(&mut self, link: usize, slot: usize) {
-        let now = self.now;
-        while let Some(packet) = self.links[link].poll(now) {
+        while let Some(packet) = self.links[link].poll(self.now) {
             if self.links[link].decides_late() && packet.body.is_forward() {
                 self.count_late_departure(link, &packet);
             }
@@ -228,8 +244,16 @@ impl<'a> Engine<'a> {
         if self.links[link].has_drops() {
             self.settle_drops(link);
         }
-        let next = self.links[link].next_event();
-        self.agenda.set(slot, next);
+        self.agenda.set(slot, self.links[link].next_event());
+    }
+
+    /// A link has taken packets.
+    #[inline]
+    fn settle_link(&mut self, link: usize) {
+        if self.links[link].has_drops() {
+            self.settle_drops(link);
+        }
+        self.agenda.advance(self.slots.links + link, self.links[link].next_event());
     }
 
     /// A packet has passed a link: on to the next one, or up to its endpoint.
@@ -243,14 +267,13 @@ impl<'a> Engine<'a> {
         }
     }
 
-    /// An endpoint sends a packet. Returns when it will have left the first link's transmitter.
+    /// An endpoint sends a packet.
     #[inline]
-    fn send(&mut self, packet: Packet) -> Time {
+    fn send(&mut self, packet: Packet) {
         if packet.hops_left > 0 {
-            self.offer(packet)
+            self.offer(packet);
         } else {
             self.deliver_at_once(packet);
-            self.now
         }
     }
 
@@ -260,44 +283,20 @@ impl<'a> Engine<'a> {
         self.deliver(packet);
     }
 
-    /// Hands a packet to the link of its current hop. Returns when it will have left that link's transmitter.
-    #[inline]
-    fn offer(&mut self, packet: Packet) -> Time {
-        let now = self.now;
-        let route = self.routes[packet.flow as usize];
-        let end = if packet.body.is_forward() { route.forward_end } else { route.reverse_end };
-        let hop = self.hops[(end - u32::from(packet.hops_left)) as usize];
+    /// Hands a packet to the link of its current hop.
+    fn offer(&mut self, packet: Packet) {
+        let hop = self.routes[packet.flow as usize].hop(&self.hops, &packet);
         let link = &mut self.links[hop.link as usize];
-        let offer = link.offer(now, packet);
-        let decides_late = link.decides_late();
-        let has_drops = link.has_drops();
-        self.agenda.advance(self.slots.links + hop.link as usize, link.next_event());
-        if has_drops {
-            self.settle_drops(hop.link as usize);
-        }
-        match offer {
+        match link.offer(self.now, packet) {
             Offer::Accepted { departs: Some(departs) } => {
-                if hop.is_bottleneck && !decides_late {
-                    self.count_departure(packet.flow as usize, packet.size, departs);
+                if hop.is_bottleneck && !link.decides_late() {
+                    self.flows[packet.flow as usize].traffic.count_departure(packet.size, departs, self.measured);
                 }
-                departs
             }
-            Offer::Accepted { departs: None } => now,
-            Offer::Dropped(_) => {
-                self.count_drop(&packet);
-                now
-            }
+            Offer::Accepted { departs: None } => {}
+            Offer::Dropped(_) => self.count_drop(&packet),
         }
-    }
-
-    /// A packet of a flow leaves its bottleneck's transmitter.
-    #[inline]
-    fn count_departure(&mut self, flow: usize, bytes: u16, departs: Time) {
-        let flow = &mut self.flows[flow];
-        flow.wire_bytes_total += u64::from(bytes);
-        if departs >= self.measured.0 && departs < self.measured.1 {
-            flow.wire_bytes += u64::from(bytes);
-        }
+        self.settle_link(hop.link as usize);
     }
 
     /// Links whose discipline decides at departure tell the time of departure only when the packet is on its way; the
@@ -307,7 +306,7 @@ impl<'a> Engine<'a> {
         if self.links[link].decides_late() && self.flows[flow].bottleneck == link {
             let delay = self.links[link].config().delay.base;
             let departed = Time::ZERO + self.now.since(Time::ZERO + delay);
-            self.count_departure(flow, packet.size, departed);
+            self.flows[flow].traffic.count_departure(packet.size, departed, self.measured);
         }
     }
 
@@ -325,7 +324,7 @@ impl<'a> Engine<'a> {
     #[cold]
     fn count_drop(&mut self, packet: &Packet) {
         match packet.body {
-            Body::Data { .. } | Body::QuicData { .. } => self.flows[packet.flow as usize].network_drops += 1,
+            Body::Data { .. } | Body::QuicData { .. } => self.flows[packet.flow as usize].traffic.drops += 1,
             Body::Ack { sacks: Some(sacks), .. } => {
                 self.sacks.take(sacks);
             }
@@ -431,33 +430,64 @@ impl<'a> Engine<'a> {
         self.agenda.advance(self.slots.senders + index, next);
     }
 
-    #[inline]
     fn transmit_all(&mut self, index: usize) {
-        let hops = self.routes[index].forward_len;
         let now = self.now;
-        loop {
-            match &mut self.flows[index].ends {
-                Endpoints::Tcp { sender, .. } => {
-                    let Some(segment) = sender.poll_transmit(now) else { return };
-                    let departs = self.send(Packet::data(index as u32, hops, segment));
-                    self.report_completion(index, departs);
+        let measured = self.measured;
+        let route = self.routes[index];
+        let Some(hop) = route.first_forward(&self.hops) else { return self.transmit_at_once(index) };
+        let Flow { ends, traffic, reports_completions, .. } = &mut self.flows[index];
+        let link = &mut self.links[hop.link as usize];
+        let counts = hop.is_bottleneck && !link.decides_late();
+        // Returns when the packet will have left the link's transmitter.
+        let mut offer = |packet: Packet| match link.offer(now, packet) {
+            Offer::Accepted { departs: Some(departs) } => {
+                if counts {
+                    traffic.count_departure(packet.size, departs, measured);
                 }
-                Endpoints::Quic { sender, .. } => {
-                    let Some(packet) = sender.poll_transmit(now) else { return };
-                    self.send(Packet::quic_data(index as u32, hops, packet));
+                departs
+            }
+            Offer::Accepted { departs: None } => now,
+            Offer::Dropped(_) => {
+                traffic.drops += 1;
+                now
+            }
+        };
+        match ends {
+            Endpoints::Tcp { sender, .. } => {
+                while let Some(segment) = sender.poll_transmit(now) {
+                    let departs = offer(Packet::data(index as u32, route.forward_len, segment));
+                    if *reports_completions {
+                        sender.handed_over(departs);
+                    }
+                }
+            }
+            Endpoints::Quic { sender, .. } => {
+                while let Some(packet) = sender.poll_transmit(now) {
+                    offer(Packet::quic_data(index as u32, route.forward_len, packet));
                 }
             }
         }
+        self.settle_link(hop.link as usize);
     }
 
-    /// Tells a sender with small queues when its host's device will be done with a segment.
-    #[inline]
-    fn report_completion(&mut self, index: usize, departs: Time) {
-        let flow = &mut self.flows[index];
-        if flow.reports_completions
-            && let Endpoints::Tcp { sender, .. } = &mut flow.ends
-        {
-            sender.handed_over(departs);
+    /// The receiver is at the same place.
+    #[cold]
+    fn transmit_at_once(&mut self, index: usize) {
+        loop {
+            let packet = match &mut self.flows[index].ends {
+                Endpoints::Tcp { sender, .. } => {
+                    sender.poll_transmit(self.now).map(|segment| Packet::data(index as u32, 0, segment))
+                }
+                Endpoints::Quic { sender, .. } => {
+                    sender.poll_transmit(self.now).map(|packet| Packet::quic_data(index as u32, 0, packet))
+                }
+            };
+            let Some(packet) = packet else { return };
+            self.deliver(packet);
+            if let Flow { ends: Endpoints::Tcp { sender, .. }, reports_completions: true, .. } = &mut self.flows[index]
+            {
+                sender.handed_over(self.now);
+            }
         }
     }
 

@@ -36,6 +36,28 @@ pub(crate) struct Snapshot {
     pub network_drops: u64,
 }
 
+/// What the network did with the packets of a flow.
+#[derive(Clone, Copy, Debug, Default)]
+pub(crate) struct Traffic {
+    /// Bytes (IP length) that left the bottleneck link's transmitter in the measured interval.
+    pub wire_bytes: u64,
+    /// The same over the whole run.
+    pub wire_bytes_total: u64,
+    /// Data packets the network dropped, by whatever cause.
+    pub drops: u64,
+}
+
+impl Traffic {
+    /// A packet leaves the bottleneck's transmitter; `measured` is the interval that counts.
+    #[inline]
+    pub fn count_departure(&mut self, bytes: u16, departs: Time, measured: (Time, Time)) {
+        self.wire_bytes_total += u64::from(bytes);
+        if departs >= measured.0 && departs < measured.1 {
+            self.wire_bytes += u64::from(bytes);
+        }
+    }
+}
+
 /// One flow.
 pub(crate) struct Flow {
     pub ends: Endpoints,
@@ -52,12 +74,7 @@ pub(crate) struct Flow {
     /// One-way delays of data packets of the measured interval: sum in microseconds, and count.
     pub one_way_us: u64,
     pub one_way_count: u64,
-    /// Bytes (IP length) that left the bottleneck link's transmitter in the measured interval.
-    pub wire_bytes: u64,
-    /// The same over the whole run.
-    pub wire_bytes_total: u64,
-    /// Data packets the network dropped, by whatever cause.
-    pub network_drops: u64,
+    pub traffic: Traffic,
     pub finished_at: Option<Time>,
     pub at_warmup: Snapshot,
     pub at_end: Option<Snapshot>,
@@ -117,9 +134,7 @@ impl Flow {
             rtt: Histogram::default(),
             one_way_us: 0,
             one_way_count: 0,
-            wire_bytes: 0,
-            wire_bytes_total: 0,
-            network_drops: 0,
+            traffic: Traffic::default(),
             finished_at: None,
             at_warmup: Snapshot::default(),
             at_end: None,
@@ -132,7 +147,7 @@ impl Flow {
             sender: self.ends.sender_stats(),
             receiver: self.ends.receiver_stats(),
             lost: self.ends.connection().lost,
-            network_drops: self.network_drops,
+            network_drops: self.traffic.drops,
         }
     }
 

@@ -63,7 +63,7 @@ pub(crate) fn flows(scenario: &Scenario, flows: &[Flow], measured_s: f64) -> Tab
         },
         float("start_s", &|flow, _, _| flow.start.as_secs_f64()),
         float("goodput_mbps", &|_, start, end| mbps(end.receiver.delivered_bytes - start.receiver.delivered_bytes)),
-        float("throughput_mbps", &|flow, _, _| mbps(flow.wire_bytes)),
+        float("throughput_mbps", &|flow, _, _| mbps(flow.traffic.wire_bytes)),
         float("mean_rtt_ms", &|flow, _, _| flow.rtt.mean() / 1e3),
         float("p50_rtt_ms", &|flow, _, _| flow.rtt.quantile(0.5) / 1e3),
         float("p95_rtt_ms", &|flow, _, _| flow.rtt.quantile(0.95) / 1e3),
@@ -88,7 +88,7 @@ pub(crate) fn flows(scenario: &Scenario, flows: &[Flow], measured_s: f64) -> Tab
     columns.extend(count("delivered_bytes", &|at| at.receiver.delivered_bytes));
     columns.push(Column {
         name: "throughput_bytes_total".to_owned(),
-        values: Values::Count(flows.iter().map(|flow| flow.wire_bytes_total).collect()),
+        values: Values::Count(flows.iter().map(|flow| flow.traffic.wire_bytes_total).collect()),
     });
     Table { columns }
 }
