@@ -7,7 +7,7 @@
 
 use super::{AckNews, CaState, LossDetection, Rack, Sender, Timer, flag};
 use crate::Ack;
-use dumbbell_cc::LostPacket;
+use dumbbell_cc::{Event, LostPacket};
 use dumbbell_units::Time;
 
 /// Added to reordering and probe timers (`TCP_TIMEOUT_MIN_US`).
@@ -268,6 +268,7 @@ impl Sender {
                 self.send_new_probe();
             } else {
                 let last = self.board.nxt() - 1;
+                self.probe_is_app_limited = self.board.get(last).has(flag::APP_LIMITED);
                 self.retransmit_probe(last);
                 self.probe_was_retransmission = true;
             }
@@ -290,6 +291,8 @@ impl Sender {
             self.probe_end = None;
         } else if ack.ack > probe_end {
             // Data beyond the probe is acknowledged and no duplicate was reported: the probe repaired a loss.
+            self.controller
+                .event(&mut self.connection, Event::TlpRecovery { is_app_limited: self.probe_is_app_limited });
             self.enter_reduction();
             self.set_state(CaState::Cwr);
             self.end_reduction();

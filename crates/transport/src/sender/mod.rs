@@ -135,6 +135,8 @@ pub struct Sender {
     retransmits: u32,
     probe_end: Option<u32>,
     probe_was_retransmission: bool,
+    /// The tail that a retransmitted probe repeats was sent while the application was the limit.
+    probe_is_app_limited: bool,
     send_cwr: bool,
 
     write_seq: u32,
@@ -203,6 +205,7 @@ impl Sender {
             retransmits: 0,
             probe_end: None,
             probe_was_retransmission: false,
+            probe_is_app_limited: false,
             send_cwr: false,
             write_seq: 0,
             last_len: config.mss as u16,
@@ -420,6 +423,9 @@ impl Sender {
         let losses = (self.connection.lost - prior_lost) as u32;
         self.finish_sample(delivered, losses, news.reneged);
         if self.full_control {
+            let unsent = self.unsent_segments() > 0;
+            self.connection.no_unsent_data = !unsent;
+            self.connection.receive_window_full = unsent && self.board.nxt() >= self.window_end;
             self.controller.cong_control(&mut self.connection, &self.sample);
         } else {
             if matches!(self.connection.ca_state, CaState::Cwr | CaState::Recovery) {
