@@ -338,6 +338,7 @@ fn a_lost_last_segment_is_repaired_by_a_probe_and_reduces_the_window_once() {
     assert_eq!((stats.probe_count, stats.rto_count), (1, 0));
     // The ACK of what comes after the probe shows that it repaired a loss.
     assert_eq!(calls.reductions(), 1);
+    assert_eq!(calls.count(Call::Event(Event::TlpRecovery { is_app_limited: true })), 1);
     assert_eq!((pair.sender.connection().cwnd, pair.sender.connection().ca_state), (5, CaState::Open));
 }
 
