@@ -48,6 +48,12 @@ impl<const SCALE: u32> Fixed<SCALE> {
         value.saturating_mul(self.0 as u64) / SCALE as u64
     }
 
+    /// The share of a whole that remains where one of `parts` equal parts keeps `self` and the others everything.
+    pub const fn of_one_in(self, parts: u32) -> Fixed<SCALE> {
+        let parts = if parts == 0 { 1 } else { parts };
+        Fixed(((parts - 1) * SCALE + self.0) / parts)
+    }
+
     fn from_f64(value: f64) -> Option<Fixed<SCALE>> {
         (0.0..=Self::MAX).contains(&value).then(|| Fixed((value * f64::from(SCALE)) as u32))
     }

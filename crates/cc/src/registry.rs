@@ -261,7 +261,7 @@ mod tests {
         assert_eq!(key, "hystrat");
         assert!(message.contains("did you mean `hystart`"), "{message}");
         let (_, message) = error("reno", json!({ "xyz": 1 }));
-        assert!(message.contains("allowed are beta, increase"), "{message}");
+        assert!(message.contains("allowed are beta, emulated_connections, increase"), "{message}");
     }
 
     #[test]

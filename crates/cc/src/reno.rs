@@ -15,6 +15,9 @@ pub struct Parameters {
     /// Share of the window that remains after a loss.
     #[schemars(extend("x-source" = "tcp_reno_ssthresh: cwnd / 2"))]
     pub beta: Factor,
+    /// Connections that this one stands for: it reduces and grows like this many that share its window.
+    #[schemars(range(min = 1), extend("x-source" = "Linux has none (1); Chromium's QUIC: kDefaultNumConnections = 2"))]
+    pub emulated_connections: u32,
     /// Packets by which the window grows per round trip above the slow-start threshold.
     #[schemars(range(min = 1), extend("x-source" = "tcp_reno_cong_avoid: 1"))]
     pub increase: u32,
@@ -28,7 +31,13 @@ pub struct Parameters {
 
 impl Default for Parameters {
     fn default() -> Parameters {
-        Parameters { beta: Factor::new(512), increase: 1, min_ssthresh: 2, stretch_limit: None }
+        Parameters {
+            beta: Factor::new(512),
+            emulated_connections: 1,
+            increase: 1,
+            min_ssthresh: 2,
+            stretch_limit: None,
+        }
     }
 }
 
@@ -37,6 +46,9 @@ impl ParameterSet for Parameters {
         let invalid = |key, allowed: &str| Err(Invalid { key, allowed: allowed.to_owned() });
         if self.beta > Factor::ONE {
             return invalid("beta", "it must not exceed 1");
+        }
+        if !(1..=16).contains(&self.emulated_connections) {
+            return invalid("emulated_connections", "it must lie in 1..=16");
         }
         if self.increase == 0 {
             return invalid("increase", "it must be at least 1 packet");
@@ -75,7 +87,8 @@ impl Controller for Reno {
     fn init(&mut self, _connection: &mut Connection) {}
 
     fn ssthresh(&mut self, connection: &mut Connection) -> u32 {
-        let rest = self.parameters.beta.of(u64::from(connection.cwnd)) as u32;
+        let beta = self.parameters.beta.of_one_in(self.parameters.emulated_connections);
+        let rest = beta.of(u64::from(connection.cwnd)) as u32;
         rest.max(self.parameters.min_ssthresh)
     }
 
@@ -90,7 +103,8 @@ impl Controller for Reno {
                 return;
             }
         }
-        connection.additive_increase((connection.cwnd / self.parameters.increase).max(1), acked);
+        let increase = self.parameters.increase.saturating_mul(self.parameters.emulated_connections);
+        connection.additive_increase((connection.cwnd / increase).max(1), acked);
     }
 }
 
@@ -135,6 +149,17 @@ mod tests {
         for (cwnd, ssthresh) in [(21, 10), (100, 50), (3, 2), (1, 2)] {
             assert_eq!(reno().ssthresh(&mut connection(cwnd, 50)), ssthresh);
         }
+    }
+
+    #[test]
+    fn two_emulated_connections_lose_a_quarter_and_grow_by_two_packets() {
+        let mut reno = Reno::new(Parameters { emulated_connections: 2, ..Parameters::default() });
+        assert_eq!(reno.ssthresh(&mut connection(100, 50)), 75);
+        let mut c = connection(20, 10);
+        for _ in 0..20 {
+            reno.cong_avoid(&mut c, 1);
+        }
+        assert_eq!(c.cwnd, 22);
     }
 
     #[test]

@@ -5,6 +5,9 @@
 //! therefore depends on time and not on the round-trip time. Where Reno would be faster, CUBIC follows an estimate of
 //! Reno's window instead. In slow start HyStart looks for the end of the ramp in the ACK train and in delay.
 //!
+//! With N emulated connections (an addition of QUIC stacks) one of N loses at a time: the window keeps
+//! `(N - 1 + beta) / N` of itself, and Reno's estimate grows by what N connections with that factor would.
+//!
 //! Fixed point: time on the curve in 1/1024 s, `C` as `bic_scale * 10 / 1024` packets/s³, decrease factors in 1/1024,
 //! and the clock is the kernel's coarse tick. Where the kernel's 64-bit curve would wrap (347 s from the origin) this
 //! one saturates.
@@ -30,6 +33,8 @@ const CURVE_SCALE_LOG2: u32 = 10 + 3 * CURVE_HZ_LOG2;
 #[derive(Clone, Debug)]
 pub struct Cubic {
     parameters: Parameters,
+    /// Share of the window that remains after a loss of one of the emulated connections.
+    beta: Factor,
     /// `C` in 1/1024 packets/s³.
     c: u64,
     /// Acknowledged packets per packet of Reno's estimated window, in 1/8: Reno's slope for this `beta`.
@@ -91,12 +96,14 @@ impl Cubic {
 
     /// A controller with these constants, which must be [valid](crate::parameters::ParameterSet::validate).
     pub fn new(parameters: Parameters) -> Cubic {
-        let beta = parameters.beta.numerator();
-        let one = Factor::ONE.numerator();
+        let beta = parameters.beta.of_one_in(parameters.emulated_connections);
+        let connections = parameters.emulated_connections.max(1);
+        let (kept, one) = (beta.numerator(), Factor::ONE.numerator());
         Cubic {
+            beta,
             c: u64::from(parameters.bic_scale) * 10,
             // Two divisions, as the kernel does it: 15 for the default beta where the exact value is 15.12.
-            reno_scale: u64::from(8 * (one + beta) / 3 / (one - beta)),
+            reno_scale: u64::from(8 * (one + kept) / 3 / (one - kept) / (connections * connections)),
             parameters,
             curve: Curve::default(),
             hystart: Hystart::default(),
@@ -227,7 +234,7 @@ impl Controller for Cubic {
 
     fn ssthresh(&mut self, connection: &mut Connection) -> u32 {
         let cwnd = u64::from(connection.cwnd);
-        let beta = self.parameters.beta;
+        let beta = self.beta;
         self.curve.epoch_start = 0;
         // Losing before the old maximum was regained means that somebody else needs room: release some.
         let converge = connection.cwnd < self.curve.last_max_cwnd && self.parameters.fast_convergence;

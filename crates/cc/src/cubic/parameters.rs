@@ -12,6 +12,9 @@ pub struct Parameters {
     /// Share of the window that remains after a loss.
     #[schemars(extend("x-source" = "tcp_cubic.c: beta = 717/1024"))]
     pub beta: Factor,
+    /// Connections that this one stands for: it reduces and grows like this many that share its window.
+    #[schemars(range(min = 1), extend("x-source" = "Linux has none (1); Chromium's QUIC: kDefaultNumConnections = 2"))]
+    pub emulated_connections: u32,
     /// Steepness of the curve: `C = bic_scale * 10/1024` packets/s³ (41 gives 0.4).
     #[schemars(range(min = 1), extend("x-source" = "tcp_cubic.c: bic_scale"))]
     pub bic_scale: u32,
@@ -75,6 +78,7 @@ impl Default for Parameters {
     fn default() -> Parameters {
         Parameters {
             beta: Factor::new(717),
+            emulated_connections: 1,
             bic_scale: 41,
             fast_convergence: true,
             tcp_friendliness: true,
@@ -103,6 +107,7 @@ impl ParameterSet for Parameters {
         let check =
             |ok: bool, key, allowed: &str| if ok { Ok(()) } else { Err(Invalid { key, allowed: allowed.into() }) };
         check(self.beta.numerator() > 0 && self.beta < Factor::ONE, "beta", "it must lie between 0 and 1")?;
+        check((1..=16).contains(&self.emulated_connections), "emulated_connections", "it must lie in 1..=16")?;
         check((1..=100_000).contains(&self.bic_scale), "bic_scale", "it must lie in 1..=100000")?;
         check(self.initial_ssthresh.is_none_or(|s| s >= 2), "initial_ssthresh", "it must be at least 2 packets")?;
         check(self.min_ssthresh > 0, "min_ssthresh", "it must be at least 1 packet")?;

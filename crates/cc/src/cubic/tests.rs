@@ -184,3 +184,24 @@ fn small_windows_grow_like_reno() {
     let growth = c.cwnd - start;
     assert!((19..=23).contains(&growth), "{growth} packets in 40 rounds");
 }
+
+#[test]
+fn two_emulated_connections_keep_half_of_the_reduction_and_grow_like_two() {
+    let parameters = Parameters { emulated_connections: 2, ..Parameters::default() };
+    let (mut cubic, mut c) = after_loss(100, parameters.clone());
+    assert_eq!(c.cwnd, 84, "0.85 of 100");
+    c.cwnd = 80;
+    cubic.ssthresh(&mut c);
+    assert_eq!(cubic.snapshot().last_max_cwnd, 73, "0.925 of 80");
+    // 3 N^2 (1 - beta) / (1 + beta) = 0.97 packets per round where a single connection grows by 0.53.
+    let (mut cubic, mut c) = after_loss(20, parameters);
+    let start = c.cwnd;
+    for round in 0..40u64 {
+        at(&mut c, Duration::from_millis(round * 10));
+        for _ in 0..c.cwnd {
+            cubic.cong_avoid(&mut c, 1);
+        }
+    }
+    let growth = c.cwnd - start;
+    assert!((32..=41).contains(&growth), "{growth} packets in 40 rounds");
+}
