@@ -125,22 +125,22 @@ def compare(case: str, rows: pl.DataFrame, kernel: str, seeds: int) -> list[Comp
                     "utilization": link["utilization"],
                 }
             )
-    total = sum(rows.filter(pl.col("flow") == flow)["goodput_mbps"].mean() for flow in rows["flow"].unique())
+    total = sum(_mean(rows.filter(pl.col("flow") == index), "goodput_mbps") for index in rows["flow"].unique())
     comparisons = []
-    for flow, runs in sorted(ours.items()):
-        truth = rows.filter(pl.col("flow") == flow)
+    for index, runs in sorted(ours.items()):
+        truth = rows.filter(pl.col("flow") == index)
 
         def average(key: str, runs: list[dict[str, float]] = runs) -> float:
             return mean(run[key] for run in runs)
 
         def kernel_average(column: str, truth: pl.DataFrame = truth) -> float:
-            return float(truth[column].cast(pl.Float64).mean() or 0.0)
+            return _mean(truth, column)
 
         comparisons.append(
             Comparison(
                 kernel=kernel,
                 case=case,
-                flow=flow,
+                flow=index,
                 cc=truth["cc"][0],
                 random_loss=float(truth["loss"][0]) > 0,
                 flows=len(ours),
@@ -161,6 +161,10 @@ def compare(case: str, rows: pl.DataFrame, kernel: str, seeds: int) -> list[Comp
             )
         )
     return comparisons
+
+
+def _mean(rows: pl.DataFrame, column: str) -> float:
+    return float(np.mean(rows[column].cast(pl.Float64).to_numpy()))
 
 
 def print_table(comparisons: list[Comparison], console: Console) -> None:
