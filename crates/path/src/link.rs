@@ -317,15 +317,28 @@ impl<P: Packet> Link<P> {
     /// `None`.
     #[inline]
     pub fn poll(&mut self, now: Time) -> Option<P> {
+        self.has_arrival(now).then(|| self.take_arrival())
+    }
+
+    /// The first half of [`poll`](Self::poll): whether there is a packet.
+    #[inline]
+    pub fn has_arrival(&mut self, now: Time) -> bool {
         if self.decides_late() {
             self.decide_until(now);
         }
         if !self.doomed.is_empty() {
             self.lose_departed(now);
         }
-        let packet = self.pipe.pop(now)?;
+        self.pipe.has_arrival(now)
+    }
+
+    /// The second half of [`poll`](Self::poll), after [`has_arrival`](Self::has_arrival) said yes: the packet. (Apart
+    /// from each other the two spare copies that an optional packet costs.)
+    #[inline]
+    pub fn take_arrival(&mut self) -> P {
+        let packet = self.pipe.take();
         self.ledger.delivered.add(packet.size());
-        Some(packet)
+        packet
     }
 
     #[cold]

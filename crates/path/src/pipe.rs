@@ -68,26 +68,30 @@ impl<P: Copy> Pipe<P> {
         self.next_arrival
     }
 
-    /// The next packet if it has come out by `now`.
+    /// Whether a packet has come out by `now`.
     #[inline]
-    pub(crate) fn pop(&mut self, now: Time) -> Option<P> {
-        if self.next_arrival > now {
-            return None;
-        }
+    pub(crate) fn has_arrival(&self, now: Time) -> bool {
+        self.next_arrival <= now && self.len() > 0
+    }
+
+    /// The packet that has come out; there must be one.
+    #[inline]
+    pub(crate) fn take(&mut self) -> P {
         match &mut self.packets {
             Packets::Ring(ring) => {
-                let (_, packet) = ring.pop_front()?;
+                let (_, packet) = ring.take();
                 self.next_arrival = ring.front().map_or(Time::NEVER, |&(arrives, _)| arrives);
-                Some(packet)
+                packet
             }
             Packets::Heap { heap, .. } => {
-                let head = heap.pop()?;
+                let Some(head) = heap.pop() else { unreachable!("taken without has_arrival") };
                 self.next_arrival = heap.peek().map_or(Time::NEVER, |head| head.arrives);
-                Some(head.packet)
+                head.packet
             }
         }
     }
 
+    #[inline]
     pub(crate) fn len(&self) -> usize {
         match &self.packets {
             Packets::Ring(ring) => ring.len(),
@@ -274,13 +278,13 @@ mod tests {
         let mut out = Vec::new();
         for i in 0..packets {
             let now = Time::from_nanos(u64::from(i) * spacing);
-            while let Some(packet) = pipe.pop(now) {
-                out.push(packet);
+            while pipe.has_arrival(now) {
+                out.push(pipe.take());
             }
             pipe.push(now, i);
         }
         while pipe.len() > 0 {
-            out.extend(pipe.pop(pipe.next_arrival()));
+            out.push(pipe.take());
         }
         out
     }

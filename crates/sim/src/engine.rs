@@ -235,7 +235,8 @@ impl<'a> Engine<'a> {
     }
 
     fn link_event(&mut self, link: usize, slot: usize) {
-        while let Some(packet) = self.links[link].poll(self.now) {
+        while self.links[link].has_arrival(self.now) {
+            let packet = self.links[link].take_arrival();
             if self.links[link].decides_late() && packet.body.is_forward() {
                 self.count_late_departure(link, &packet);
             }

@@ -76,9 +76,8 @@ impl DropTail {
     /// Forgets what has begun transmission by `now`.
     #[inline]
     pub(crate) fn advance(&mut self, now: Time) {
-        while self.next_start <= now
-            && let Some(Waiting { starts, departs, size }) = self.waiting.pop_front()
-        {
+        while self.next_start <= now && !self.waiting.is_empty() {
+            let Waiting { starts, departs, size } = self.waiting.take();
             self.occupancy.leave(starts, size);
             self.in_service = InService { departs, size };
             self.next_start = self.waiting.front().map_or(Time::NEVER, |next| next.starts);

@@ -585,7 +585,7 @@ impl Sender {
             let seq = self.board.una();
             let end = self.board.end_of_originals(ack.ack);
             if seq < end {
-                // Of segments in the order of their transmission only the last one counts for RACK and for the sample.
+                // Of segments in the order of their transmission only the last one counts for RACK and Linux's samples.
                 let count = end - seq;
                 let last = *self.board.get(end - 1);
                 if first_sent == 0 {
@@ -604,7 +604,10 @@ impl Sender {
                 self.connection.packets_out -= count;
                 acked += count;
                 self.advance_rack(end - 1, last.sent_us, false);
-                self.offer_sample(end - 1);
+                let offered = if self.config.delivery_rate == DeliveryRate::Linux { end - 1 } else { seq };
+                for seq in offered..end {
+                    self.offer_sample(seq);
+                }
                 self.board.pop_originals(end);
                 continue;
             }

@@ -102,3 +102,15 @@ fn a_smoothed_rtt_is_shown_to_the_controller_where_asked() {
     assert_eq!(shown(ControllerRtt::Last), (180_000, 100_000));
     assert_eq!(shown(ControllerRtt::Smoothed), (110_000, 100_000));
 }
+
+#[test]
+fn of_segments_sent_with_the_same_count_of_deliveries_linux_samples_the_last_and_others_the_first() {
+    let sampled = |delivery_rate| {
+        let mut script = bulk(TransportConfig { delivery_rate, ..TransportConfig::default() }, 4);
+        script.ack(at(100), 3, &[]);
+        script.sample().tx_in_flight
+    };
+    assert_eq!(sampled(DeliveryRate::Linux), 3);
+    assert_eq!(sampled(DeliveryRate::LinuxOld), 1);
+    assert_eq!(sampled(DeliveryRate::Ns3), 1);
+}
