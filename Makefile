@@ -29,7 +29,7 @@ bench-ns3: $(VENV)/tools benches/.venv-ns3/built
 	$(BIN)/python benches/run.py
 
 fidelity: $(VENV)/built
-	$(BIN)/python tests/fidelity/run.py
+	$(BIN)/python tests/fidelity/fidelity.py
 
 clean:
 	rm -rf $(VENV) benches/.venv-ns3 out

@@ -127,6 +127,7 @@ pub(crate) fn links(scenario: &Scenario, links: &mut [Link<Packet>], measured: &
     count("drops", &|at| at.queue_drops().packets);
     count("drops_full", &|at| at.dropped_full.packets);
     count("drops_aqm", &|at| at.dropped_aqm.packets);
+    count("drops_policed", &|at| at.policed.packets);
     count("losses", &|at| at.lost_before.packets + at.lost_after.packets);
     count("marks", &|at| at.marked);
     Table { columns }

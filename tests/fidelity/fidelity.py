@@ -5,7 +5,7 @@ two network namespaces joined by a link emulator. Each case is rebuilt from its 
 seeds, and compared in the quantities the kernel reported, taken the same way: goodput at the receiver, smoothed RTT as
 ``TCP_INFO`` samples show it, retransmitted segments, drops of the queue.
 
-    python tests/fidelity/run.py [--case NAME] [--seeds N] [--out DIR] [--json]
+    python tests/fidelity/fidelity.py [--case NAME] [--seeds N] [--out DIR] [--json]
 """
 
 from __future__ import annotations
