@@ -52,5 +52,5 @@ benches/.venv-ns3/built:
 
 # The extension module is compiled into python/dumbbell and the package installed in place: edits to Python need no build.
 $(VENV)/built: $(VENV)/tools pyproject.toml $(RUST)
-	VIRTUAL_ENV=$(abspath $(VENV)) $(BIN)/maturin develop --release --quiet
+	PIP_QUIET=1 VIRTUAL_ENV=$(abspath $(VENV)) $(BIN)/maturin develop --release --quiet
 	touch $@
