@@ -41,7 +41,7 @@ __all__ = [
     "studies",
 ]
 
-NAMES: tuple[str, ...] = ("rebbr",)
+NAMES: tuple[str, ...] = ("rebbr", "zhang")
 """The studies: names of packages of this one."""
 
 

@@ -3,14 +3,14 @@
 from __future__ import annotations
 
 import csv
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
 from dumbbell import api
 from dumbbell.papers.model import Options
-from dumbbell.results import SweepResult
+from dumbbell.results import Result, SweepResult
 
 
 @dataclass(frozen=True)
@@ -50,16 +50,18 @@ def run(
     *,
     set: Mapping[str, Any] | None = None,  # noqa: A002 - the name of the command line's option
     quick: str,
+    each: Callable[[int, Result], None] | None = None,
 ) -> SweepResult:
     """Runs an experiment file of a study and writes the joined tables of all its runs below ``options.out``.
 
-    ``quick`` is the duration under ``options.quick``.
+    ``quick`` is the duration under ``options.quick``. ``each`` is called with the index of a point and its result, which
+    then still has its time series.
     """
     settings = dict(set or {})
     repeat = options.repeat
     if options.quick:
         settings["duration"] = quick
         repeat = repeat or 1
-    result = api.sweep(scenario, set=settings, repeat=repeat, jobs=options.jobs).collect()
+    result = api.sweep(scenario, set=settings, repeat=repeat, jobs=options.jobs).collect(each)
     result.write_tables(options.out / scenario.stem)
     return result

@@ -1,0 +1,109 @@
+"""The study's figures, each algorithm and each flow in the same colour everywhere."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping, Sequence
+from statistics import fmean
+from typing import TYPE_CHECKING
+
+from dumbbell.papers.zhang.measure import ALGORITHMS, Run, Trace, View
+
+if TYPE_CHECKING:
+    from dumbbell.plots import Picture
+    from dumbbell.plots.style import Look
+
+FLOW_COLOURS = ("#0072B2", "#D55E00", "#009E73", "#CC79A7")
+
+
+def look_of(algorithm: str) -> Look:
+    """The look of an algorithm: familiar ones as everywhere in Dumbbell."""
+    from dumbbell.plots.style import Look, look
+
+    familiar = {"BBR": "bbr", "BBRv2": "bbr2", "Cubic": "cubic", "Reno": "reno"}
+    own = {
+        "BBR'": Look("#E69F00", (0, (6, 1.5)), "v"),
+        "BBRPlus": Look("#56B4E9", (0, (4, 1.5, 1, 1.5)), "P"),
+        "Tsunami": Look("#000000", "-", "X"),
+        "BBR+": Look("#8C510A", (0, (1.5, 1)), "<"),
+    }
+    return own[algorithm] if algorithm in own else look(familiar[algorithm])
+
+
+def by_case(view: View, value: Callable[[Run], float], label: str, title: str) -> Picture:
+    """A line an algorithm over the cases: mean and range over seeds."""
+    from matplotlib.lines import Line2D
+
+    from dumbbell.plots.style import legend
+    from dumbbell.plots.style import picture as new_picture
+
+    with new_picture(7.6, 4.4) as figure:
+        axes = figure.subplots()
+        handles = []
+        for position, algorithm in enumerate(ALGORITHMS):
+            marks = {"marker": look_of(algorithm).marker, **look_of(algorithm).line()}
+            found = [[value(run) for run in view.of(algorithm, case)] for case in view.cases]
+            middle = [fmean(values) for values in found]
+            bars = [
+                [mean - min(values) for mean, values in zip(middle, found, strict=True)],
+                [max(values) - mean for mean, values in zip(middle, found, strict=True)],
+            ]
+            x = [index + 0.06 * (position - 3.5) for index in range(len(view.cases))]
+            axes.errorbar(x, middle, yerr=bars, capsize=2, elinewidth=0.8, **marks)
+            handles.append(Line2D([], [], label=algorithm, **marks))
+        axes.set_xticks(range(len(view.cases)), view.cases)
+        axes.set_ylim(bottom=0)
+        axes.set_xlabel("case of table 1")
+        axes.set_ylabel(label)
+        axes.set_title(title, loc="left")
+        legend(figure, handles)
+    return figure
+
+
+def over_time(
+    panels: Mapping[str, Trace],
+    title: str,
+    names: Sequence[str],
+    *,
+    columns: int = 2,
+    capacity: Callable[[float], float] | None = None,
+    estimate: bool = True,
+) -> Picture:
+    """A panel a run, a line a flow: the bandwidth estimate, as the study draws it, or the throughput.
+
+    Args:
+        panels: Traces by the heading of their panel.
+        title: Above the picture.
+        names: Of the flows.
+        columns: Panels beside each other.
+        capacity: Of the link in Mbit/s at a time, drawn behind.
+        estimate: Draw the estimate.
+    """
+    from matplotlib.lines import Line2D
+
+    from dumbbell.plots.style import INK, legend
+    from dumbbell.plots.style import picture as new_picture
+
+    rows = -(-len(panels) // columns)
+    with new_picture(3.7 * columns, 0.7 + 2.2 * rows) as figure:
+        grid = figure.subplots(rows, columns, sharex=True, sharey=True, squeeze=False)
+        for axes in grid.flat[len(panels) :]:
+            axes.set_visible(False)
+        for axes, (heading, trace) in zip(grid.flat, panels.items(), strict=False):
+            if capacity is not None:
+                steps = [capacity(float(t) - 0.5) for t in trace.t_s]
+                axes.plot(trace.t_s, steps, color=INK, linewidth=0.8, linestyle=(0, (1, 2)), drawstyle="steps-mid")
+            for row, colour in zip(trace.estimate if estimate else trace.throughput, FLOW_COLOURS, strict=False):
+                shown = [value if value > 0 else None for value in row]
+                axes.plot(trace.t_s, shown, color=colour, linewidth=0.9)
+            axes.set_ylim(bottom=0)
+            axes.set_title(heading, loc="left", fontsize=9)
+        for axes in grid[-1]:
+            axes.set_xlabel("time (s)")
+        for axes in grid[:, 0]:
+            axes.set_ylabel("bandwidth estimate (Mbit/s)" if estimate else "throughput (Mbit/s)")
+        handles = [Line2D([], [], color=colour, label=name) for name, colour in zip(names, FLOW_COLOURS, strict=False)]
+        if capacity is not None:
+            handles.append(Line2D([], [], color=INK, linewidth=0.8, linestyle=(0, (1, 2)), label="capacity"))
+        figure.suptitle(title, x=0.01, ha="left", fontsize=10)
+        legend(figure, handles)
+    return figure
