@@ -54,8 +54,8 @@ def run(
 ) -> SweepResult:
     """Runs an experiment file of a study and writes the joined tables of all its runs below ``options.out``.
 
-    ``quick`` is the duration under ``options.quick``. ``each`` is called with the index of a point and its result, which
-    then still has its time series.
+    ``quick`` is the duration under ``options.quick``. ``each`` is called with the index of a point and its result,
+    which then still has its time series.
     """
     settings = dict(set or {})
     repeat = options.repeat

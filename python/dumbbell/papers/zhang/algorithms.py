@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
+from itertools import pairwise
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -25,16 +26,16 @@ QUICK = "12s"
 
 PACKET_BITS = 1390 * 8
 PROBE, DRAIN, CRUISE = 1.25, 0.75, 1.0
-SLACK_PACKETS = 1.0
-"""A sample may be a packet older than the decision."""
+SLACK_PACKETS = 2.0
+"""The BDP is rounded up to whole packets, and a sample counts the packet that its ACK let out."""
 SLACK_ROUND_TRIPS = 1.05
 """A cycle ends with the first ACK after its time, and an UP phase lasts until there is something to see."""
 
 CLAIMS = (
     Claim(
         "zha-51",
-        "BBRPlus probes at the start of cycles of 2 to 8 minimum round-trip times, for at least one of them, and drains "
-        "until at most a BDP is in flight.",
+        "BBRPlus probes at the start of cycles of 2 to 8 minimum round-trip times, for at least one of them, and "
+        "drains until at most a BDP is in flight.",
         "algorithm 1",
     ),
     Claim("zha-52", "BBR' keeps its gain of 0.75 until at most a BDP is in flight or it probes again.", "section 3.1"),
@@ -67,7 +68,9 @@ def reproduce(options: Options) -> Report:
         study="zhang",
         part="algorithms",
         title=TITLE,
-        setup=("Four flows of one algorithm over 5 Mbit/s and 100 ms with a queue of two BDP; state every millisecond.",),
+        setup=(
+            "Four flows of one algorithm over 5 Mbit/s and 100 ms with a queue of two BDP; state every millisecond.",
+        ),
         tables=(table(found),),
         pictures={},
         judgements=judge(found),
@@ -81,7 +84,7 @@ def cycles(flow: pl.DataFrame) -> Cycles:
     rows = flow.select("t_s", "mode", "cc_pacing_gain", "cc_min_rtt_ms", "cc_max_bw_mbps", "inflight").rows()
     lengths, probes, drained = [], [], []
     probing_since: float | None = None
-    for before, now in zip(rows, rows[1:], strict=False):
+    for before, now in pairwise(rows):
         t_s, mode, gain, min_rtt_ms, bw_mbps, in_flight = now
         if mode != "probe_bw" or before[1] != "probe_bw":
             probing_since = None
@@ -118,8 +121,12 @@ def table(found: dict[tuple[str, int], list[Cycles]]) -> Grid:
             row += [float(np.min(values)), float(np.mean(values)), float(np.max(values))] if values else [None] * 3
         rows.append(row)
     columns = ["algorithm", "cycles"]
-    columns += [f"{name}: {what}" for name in ("cycle", "probing", "left above BDP") for what in ("least", "mean", "most")]
-    return Grid("cycles", "Cycle and probing in minimum round-trip times; packets above the BDP after a drain", columns, rows)
+    columns += [
+        f"{name}: {what}" for name in ("cycle", "probing", "left above BDP") for what in ("least", "mean", "most")
+    ]
+    return Grid(
+        "cycles", "Cycle and probing in minimum round-trip times; packets above the BDP after a drain", columns, rows
+    )
 
 
 def judge(found: dict[tuple[str, int], list[Cycles]]) -> list[Judgement]:
@@ -143,6 +150,10 @@ def judge(found: dict[tuple[str, int], list[Cycles]]) -> list[Judgement]:
 
     by_id = {claim.id: claim for claim in CLAIMS}
     return [
-        Judgement(by_id["zha-51"], [Outcome("as the code", sum(map(as_written, plus)), len(plus), numbers(plus, cycle=True))]),
-        Judgement(by_id["zha-52"], [Outcome("as the code", sum(map(drains, prime)), len(prime), numbers(prime, cycle=False))]),
+        Judgement(
+            by_id["zha-51"], [Outcome("as the code", sum(map(as_written, plus)), len(plus), numbers(plus, cycle=True))]
+        ),
+        Judgement(
+            by_id["zha-52"], [Outcome("as the code", sum(map(drains, prime)), len(prime), numbers(prime, cycle=False))]
+        ),
     ]

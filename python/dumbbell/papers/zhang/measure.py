@@ -1,7 +1,7 @@
 """What the study measures, from Dumbbell's tables.
 
-Throughput counts UDP payload, as the study's receivers do: 1410 of the 1440 bytes that a packet has on the wire, so that
-a full link shows 0.979 of its capacity. Loss is what the network dropped over what was sent, delay the mean over all
+Throughput counts UDP payload, as the study's receivers do: 1410 of the 1440 bytes that a packet has on the wire, so
+that a full link shows 0.979 of its capacity. Loss is what the network dropped over what was sent, delay the mean over all
 packets that arrived, both over the flows of a run.
 
 A *label* of the experiment files is an algorithm, or an algorithm and a choice that the study leaves open, ``BBR,
@@ -40,6 +40,10 @@ BBR_LIKE = (*FIRST_VERSION, "BBRv2")
 CODE, PAPER, EXACT = "as the code", "startup 2/ln 2", "no jitter"
 """Choices: STARTUP at 2 as in the study's repository, at 2/ln 2 as in its text, and a sender whose timing is exact."""
 
+RATIO_MARGIN, JAIN_MARGIN = 1.1, 0.02
+"""Bounds that are the extremes of published single runs hold within a tenth, of Jain's index within 0.02."""
+MARGINS = "Bounds that are extremes of the published runs are met within a tenth, for Jain's index within 0.02."
+
 PAYLOAD, STREAM, WIRE = 1410, 1390, 1440
 """Bytes of a packet: UDP payload, what the transport counts, and on the wire."""
 
@@ -51,7 +55,7 @@ class Trace:
     t_s: FloatArray
     """End of each second."""
     throughput: FloatArray
-    """UDP payload in Mbit/s that left the bottleneck."""
+    """UDP payload in Mbit/s that left the bottleneck; 0 before a flow starts."""
     estimate: FloatArray
     """The algorithm's bandwidth estimate in Mbit/s, which is what the study draws; the throughput if it has none."""
 
@@ -75,17 +79,19 @@ class Trace:
     @classmethod
     def of(cls, result: Result) -> Trace:
         """The trace of a run that was recorded."""
-        series = result.series.to_polars().sort("flow", "t_s")
-        flows = series["flow"].n_unique()
+        series = result.series.to_polars()
+        times, columns = np.unique(series["t_s"].to_numpy(), return_inverse=True)
+        flows = series["flow"].to_numpy()
 
         def rows(name: str) -> FloatArray:
-            values = series[name].fill_null(float("nan")).to_numpy()
-            return np.asarray(values, dtype=np.float64).reshape(flows, -1)
+            # A flow has samples from its start on.
+            table = np.zeros((int(flows.max()) + 1, times.size))
+            table[flows, columns] = series[name].fill_null(float("nan")).to_numpy()
+            return table
 
         throughput = rows("throughput_mbps") * PAYLOAD / WIRE
         estimate = rows("cc_bw_mbps") * PAYLOAD / STREAM if "cc_bw_mbps" in series.columns else throughput
-        known = np.where(np.isnan(estimate), throughput, estimate)
-        return cls(rows("t_s")[0], throughput, known)
+        return cls(times, throughput, np.where(np.isnan(estimate), throughput, estimate))
 
 
 @dataclass(frozen=True)
@@ -248,6 +254,11 @@ def plain(name: str, title: str, cases: Sequence[str], value: Callable[[str, str
     """A row an algorithm, a column a case."""
     rows: list[list[Cell]] = [[algorithm, *(value(algorithm, case) for case in cases)] for algorithm in ALGORITHMS]
     return Grid(name, title, ["algorithm", *cases], rows, digits)
+
+
+def inside(value: float, low: float, high: float) -> bool:
+    """Whether a ratio lies in a published range, within the margin."""
+    return low / RATIO_MARGIN <= value <= high * RATIO_MARGIN
 
 
 def spread(values: Iterable[float], digits: int = 2) -> str:

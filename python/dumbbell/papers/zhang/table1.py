@@ -58,7 +58,9 @@ TOGETHER = (120.0, 200.0)
 """When all four flows send."""
 
 CLAIMS = (
-    Claim("zha-01", "Four BBR flows over a buffer of one BDP lose about 9 % (within a quarter: 6.75 to 11.25 %).", "0.09"),
+    Claim(
+        "zha-01", "Four BBR flows over a buffer of one BDP lose about 9 % (within a quarter: 6.75 to 11.25 %).", "0.09"
+    ),
     Claim("zha-02", "BBR loses more in case 3 than in case 2, in spite of the longer queue.", "0.010 and 0.007"),
     Claim("zha-03", "BBR is less fair than BBR', BBRPlus and BBRv2 in case 1.", "figure 7a"),
     Claim(
@@ -72,7 +74,11 @@ CLAIMS = (
     Claim("zha-08", "BBRPlus loses no more than BBR in every case.", "figure 6"),
     Claim("zha-09", "BBR' is fairer than BBR in case 1.", "figure 8a"),
     Claim("zha-10", "The rates of BBR' vary more than those of BBR in case 3.", "figures 7b and 8b"),
-    Claim("zha-11", "BBRPlus flows are close to each other at each stage of cases 1 and 3 (Jain at least 0.95).", "figure 9"),
+    Claim(
+        "zha-11",
+        "BBRPlus flows are close to each other at each stage of cases 1 and 3 (Jain at least 0.95).",
+        "figure 9",
+    ),
     Claim("zha-12", "Tsunami and BBR+ are less fair than BBR' and BBRPlus in case 1.", "figures 10 and 11"),
     Claim("zha-13", "Tsunami loses most of all algorithms in every case.", "figure 6"),
     Claim("zha-14", "Tsunami's delay is above BBR's in every case.", "figure 5"),
@@ -115,7 +121,9 @@ def reproduce(options: Options) -> Report:
             "that of the bandwidth estimate from second to second over 120 to 200 s.",
         ),
         tables=(
-            plain("delay", "Mean one-way delay in ms (figure 5)", base.cases, mean_of(base, lambda run: run.delay_ms), 1),
+            plain(
+                "delay", "Mean one-way delay in ms (figure 5)", base.cases, mean_of(base, lambda run: run.delay_ms), 1
+            ),
             plain("loss", "Loss rate (figure 6)", base.cases, mean_of(base, lambda run: run.loss), 4),
             fairness(runs),
             causes(runs),
@@ -187,7 +195,10 @@ def fairness(runs: Runs) -> Grid:
 def causes(runs: Runs) -> Grid:
     """Loss, delay and fairness under each choice."""
     columns = ["algorithm", "choice"]
-    columns += [f"case {case}: {what}" for case in SHORT for what in ("loss", "delay")] + ["Jain, case 1", "Jain, case 3"]
+    columns += [f"case {case}: {what}" for case in SHORT for what in ("loss", "delay")] + [
+        "Jain, case 1",
+        "Jain, case 3",
+    ]
     rows: list[list[Cell]] = []
     for label in sorted({label for label, _ in runs}, key=lambda name: (ALGORITHMS.index(name.split(",")[0]), name)):
         algorithm, _, choice = label.partition(", ")
@@ -248,9 +259,7 @@ def judge(runs: Runs) -> list[Judgement]:
             outcomes.append(view.over_cases(all_hold, (algorithm, *others), f"case 1: {means}"))
         return Judgement(by_id[claim], outcomes, note)
 
-    def seeds(
-        claim: str, holds: Callable[[View, int], bool], ours: Callable[[View], str], note: str = ""
-    ) -> Judgement:
+    def seeds(claim: str, holds: Callable[[View, int], bool], ours: Callable[[View], str], note: str = "") -> Judgement:
         return Judgement(
             by_id[claim],
             [view.outcome(partial(holds, view), ours(view)) for view in choices],
@@ -308,7 +317,9 @@ def judge(runs: Runs) -> list[Judgement]:
         less("zha-06", "BBRPlus", tuple(name for name in rest if name != "BBRPlus"), delay, 0),
         less("zha-07", "BBR'", ("BBR",), loss, 4),
         less("zha-08", "BBRPlus", ("BBR",), loss, 4, holds=lambda mine, other: mine <= other),
-        seeds("zha-09", lambda view, seed: fairer(view, seed, ("BBR",), ("BBR'",)), means("1", together, 2, "BBR", "BBR'")),
+        seeds(
+            "zha-09", lambda view, seed: fairer(view, seed, ("BBR",), ("BBR'",)), means("1", together, 2, "BBR", "BBR'")
+        ),
         seeds(
             "zha-10",
             lambda view, seed: variation(view.of("BBR'", "3")[seed]) > variation(view.of("BBR", "3")[seed]),

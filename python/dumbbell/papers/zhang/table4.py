@@ -52,7 +52,9 @@ CLAIMS = (
     Claim("zha-33", "With 5 % loss BBR, BBR' and BBRPlus keep at least 0.88.", "0.88 to 0.91"),
     Claim("zha-34", "With 5 % loss BBRv2 drops to 0.62 in case 7 and 0.51 in case 9 (within 0.1).", "0.62; 0.51"),
     Claim(
-        "zha-35", "With 5 % loss BBRv2 keeps 0.91 in cases 2 and 5 and 0.81 in case 10 (within 0.05).", "0.91; 0.91; 0.81"
+        "zha-35",
+        "With 5 % loss BBRv2 keeps 0.91 in cases 2 and 5 and 0.81 in case 10 (within 0.05).",
+        "0.91; 0.91; 0.81",
     ),
     Claim(
         "zha-36",
@@ -80,8 +82,8 @@ def reproduce(options: Options) -> Report:
         part="table4",
         title=TITLE,
         setup=(
-            "The link of table 1 with a queue of 1.5 BDP in cases 2, 5, 7, 9, 10; four flows for 400 s; independent loss "
-            "behind the link, data direction only.",
+            "The link of table 1 with a queue of 1.5 BDP in cases 2, 5, 7, 9, 10; four flows for 400 s; independent "
+            "loss behind the link, data direction only.",
             "Utilisation is received UDP payload over capacity; without loss at most 0.979.",
         ),
         tables=(
@@ -173,7 +175,9 @@ def judge(runs: Runs) -> list[Judgement]:
         return all(abs(at(view, name, case, seed) - target) <= margin for (name, case), target in targets.items())
 
     def full(view: View, seed: int) -> bool:
-        high = all(abs(at(view, name, f"{case}, 0%", seed) - 0.97) <= 0.015 for name in TABLE[3:] for case in links(view))
+        high = all(
+            abs(at(view, name, f"{case}, 0%", seed) - 0.97) <= 0.015 for name in TABLE[3:] for case in links(view)
+        )
         low = all(0.925 <= at(view, name, f"{case}, 0%", seed) <= 0.965 for name in STEADY for case in links(view))
         return high and low
 
@@ -213,7 +217,9 @@ def judge(runs: Runs) -> list[Judgement]:
         ),
         put(
             "zha-33",
-            lambda view, seed: all(at(view, name, f"{case}, 5%", seed) >= 0.88 for name in STEADY for case in links(view)),
+            lambda view, seed: all(
+                at(view, name, f"{case}, 5%", seed) >= 0.88 for name in STEADY for case in links(view)
+            ),
             lambda view: lowest(view, STEADY, "5%"),
             base,
             paper,
