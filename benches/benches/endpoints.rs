@@ -27,7 +27,7 @@ fn deliver_all(algorithm: &str) -> Time {
     let config = TransportConfig { receive_window: 1 << 20, ..TransportConfig::default() };
     let controller =
         registry::build(algorithm, &serde_json::Map::new(), Rng::new(1)).expect("the algorithms above are registered");
-    let mut sender = Sender::new(&config, controller);
+    let mut sender = Sender::new(config.clone().into(), controller);
     let mut receiver = Receiver::new(&config);
     let mut now = Time::ZERO;
     let mut acks: VecDeque<(Time, Ack)> = VecDeque::new();

@@ -4,6 +4,7 @@ use dumbbell_cc::{Connection, Controller, EcnMode, RateSample};
 use dumbbell_transport::quic::{QuicReceiver, QuicSender};
 use dumbbell_transport::{EcnEcho, Protocol, Receiver, ReceiverStats, Sender, SenderStats, TransportConfig};
 use dumbbell_units::{Duration, Time};
+use std::sync::Arc;
 
 /// Sender and receiver of a flow.
 #[expect(clippy::large_enum_variant, reason = "TCP is the common case; behind a pointer every packet would pay")]
@@ -34,19 +35,22 @@ macro_rules! receiver {
 
 impl Endpoints {
     /// Endpoints without a connection. A controller that needs congestion marks gets them.
-    pub fn new(config: &TransportConfig, controller: Box<dyn Controller>) -> Endpoints {
+    pub fn new(config: &Arc<TransportConfig>, controller: Box<dyn Controller>) -> Endpoints {
         let ecn = controller.ecn();
-        let wanted = TransportConfig { ecn: config.ecn || ecn != EcnMode::None, ..config.clone() };
+        let config = match ecn {
+            EcnMode::None => config.clone(),
+            _ => Arc::new(TransportConfig { ecn: true, ..TransportConfig::clone(config) }),
+        };
         match config.protocol {
             Protocol::Tcp => {
-                let mut receiver = Receiver::new(&wanted);
+                let mut receiver = Receiver::new(&config);
                 if ecn == EcnMode::Accurate {
                     receiver.set_ecn_echo(EcnEcho::Dctcp);
                 }
-                Endpoints::Tcp { sender: Sender::new(&wanted, controller), receiver }
+                Endpoints::Tcp { sender: Sender::new(config, controller), receiver }
             }
             Protocol::Quic => {
-                Endpoints::Quic { sender: QuicSender::new(&wanted, controller), receiver: QuicReceiver::new(&wanted) }
+                Endpoints::Quic { receiver: QuicReceiver::new(&config), sender: QuicSender::new(&config, controller) }
             }
         }
     }

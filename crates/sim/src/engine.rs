@@ -12,6 +12,7 @@ use dumbbell_scenario::Scenario;
 use dumbbell_transport::Ack;
 use dumbbell_transport::quic::QuicAck;
 use dumbbell_units::{Rng, Time};
+use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 
 /// Random streams: links count from here, flows' controllers and starts from the numbers below.
@@ -37,7 +38,8 @@ pub(crate) struct Engine<'a> {
     recorder: Recorder,
     measured: (Time, Time),
     packets: u64,
-    frozen_links: Vec<tables::LinkStats>,
+    /// Links at the end of the measured interval.
+    frozen_links: Option<Vec<tables::LinkStats>>,
 }
 
 /// One link of a route.
@@ -107,6 +109,7 @@ impl<'a> Engine<'a> {
         let mut hops = Vec::new();
         let mut routes = Vec::with_capacity(scenario.flows.len());
         let mut flows = Vec::with_capacity(scenario.flows.len());
+        let mut transport = Arc::default();
         for (spec, stream) in scenario.flows.iter().zip(CONTROLLER_STREAMS..) {
             let bottleneck = slowest_link(scenario, &spec.forward);
             let hop = |&link: &usize| Hop { link: link as u32, is_bottleneck: link == bottleneck };
@@ -119,7 +122,10 @@ impl<'a> Engine<'a> {
                 forward_len: spec.forward.len() as u8,
                 reverse_len: spec.reverse.len() as u8,
             });
-            flows.push(Flow::new(spec, &mut starts, stream, seed, bottleneck)?);
+            if *transport != spec.transport {
+                transport = Arc::new(spec.transport.clone());
+            }
+            flows.push(Flow::new(spec, &transport, &mut starts, stream, seed, bottleneck)?);
         }
         let mut agenda = Agenda::new(slots.receivers + scenario.flows.len());
         for (index, flow) in flows.iter().enumerate() {
@@ -144,7 +150,7 @@ impl<'a> Engine<'a> {
             recorder,
             measured,
             packets: 0,
-            frozen_links: Vec::new(),
+            frozen_links: None,
         })
     }
 
@@ -181,7 +187,7 @@ impl<'a> Engine<'a> {
             }
         }
         self.now = end;
-        if self.frozen_links.is_empty() {
+        if self.frozen_links.is_none() {
             self.finish_measurement();
         }
         let summary = RunSummary {
@@ -194,7 +200,7 @@ impl<'a> Engine<'a> {
         };
         let measured_s = self.measured.1.since(self.measured.0).as_secs_f64();
         let flows = tables::flows(self.scenario, &self.flows, measured_s);
-        let links = tables::links(self.scenario, &mut self.links, &self.frozen_links, end);
+        let links = tables::links(self.scenario, &mut self.links, &self.frozen_links.unwrap_or_default(), end);
         let (series, link_series) = self.recorder.finish();
         Ok(RunOutput { flows, series, links, link_series, summary })
     }
@@ -208,7 +214,7 @@ impl<'a> Engine<'a> {
     fn measurement_boundary(&mut self) {
         if self.now < self.measured.1 || self.measured.0 == self.measured.1 {
             for flow in &mut self.flows {
-                flow.at_warmup = flow.snapshot();
+                flow.measured = flow.counts();
             }
             for link in &mut self.links {
                 link.start_measuring(self.now);
@@ -222,11 +228,9 @@ impl<'a> Engine<'a> {
 
     fn finish_measurement(&mut self) {
         for flow in &mut self.flows {
-            flow.at_end = Some(flow.snapshot());
+            flow.measured = flow.counts().since(flow.measured);
         }
-        for link in &mut self.links {
-            self.frozen_links.push(tables::LinkStats::of(link, self.now));
-        }
+        self.frozen_links = Some(self.links.iter_mut().map(|link| tables::LinkStats::of(link, self.now)).collect());
     }
 
     #[inline]

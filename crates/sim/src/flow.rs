@@ -4,8 +4,9 @@ use crate::endpoints::Endpoints;
 use crate::histogram::Histogram;
 use dumbbell_cc::registry::{self, BuildError};
 use dumbbell_scenario::Flow as Spec;
-use dumbbell_transport::{ReceiverStats, SenderStats};
+use dumbbell_transport::TransportConfig;
 use dumbbell_units::{Duration, Rng, Time};
+use std::sync::Arc;
 
 /// What the application does next.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -27,13 +28,37 @@ pub(crate) enum Phase {
     Stopped,
 }
 
-/// Totals at one instant.
+/// What is counted of a flow, over the whole run or an interval.
 #[derive(Clone, Copy, Debug, Default)]
-pub(crate) struct Snapshot {
-    pub sender: SenderStats,
-    pub receiver: ReceiverStats,
+pub(crate) struct Counts {
+    pub sent: u64,
+    pub retransmits: u64,
     pub lost: u64,
     pub network_drops: u64,
+    pub rtos: u64,
+    pub probes: u64,
+    pub undos: u64,
+    pub duplicates: u64,
+    pub acks: u64,
+    pub delivered_bytes: u64,
+}
+
+impl Counts {
+    /// What came on top of `earlier`.
+    pub fn since(self, earlier: Counts) -> Counts {
+        Counts {
+            sent: self.sent - earlier.sent,
+            retransmits: self.retransmits - earlier.retransmits,
+            lost: self.lost - earlier.lost,
+            network_drops: self.network_drops - earlier.network_drops,
+            rtos: self.rtos - earlier.rtos,
+            probes: self.probes - earlier.probes,
+            undos: self.undos - earlier.undos,
+            duplicates: self.duplicates - earlier.duplicates,
+            acks: self.acks - earlier.acks,
+            delivered_bytes: self.delivered_bytes - earlier.delivered_bytes,
+        }
+    }
 }
 
 /// What the network did with the packets of a flow.
@@ -76,8 +101,8 @@ pub(crate) struct Flow {
     pub one_way_count: u64,
     pub traffic: Traffic,
     pub finished_at: Option<Time>,
-    pub at_warmup: Snapshot,
-    pub at_end: Option<Snapshot>,
+    /// Counts of the measured interval; while it lasts, those at its start.
+    pub measured: Counts,
     /// Totals at the latest sample of the recorder.
     pub last_sample: (u64, u64),
 }
@@ -101,7 +126,15 @@ enum Source {
 }
 
 impl Flow {
-    pub fn new(spec: &Spec, rng: &mut Rng, stream: u64, seed: u64, bottleneck: usize) -> Result<Flow, BuildError> {
+    /// A flow that waits for its start. `transport` is that of `spec`, shared with the flows that have the same.
+    pub fn new(
+        spec: &Spec,
+        transport: &Arc<TransportConfig>,
+        rng: &mut Rng,
+        stream: u64,
+        seed: u64,
+        bottleneck: usize,
+    ) -> Result<Flow, BuildError> {
         let controller = registry::build(&spec.cc.name, &spec.cc.parameters, Rng::stream(seed, stream))?;
         let mss = u64::from(spec.transport.mss);
         let (segments, last_len) = match spec.bytes {
@@ -124,7 +157,7 @@ impl Flow {
             },
         };
         Ok(Flow {
-            ends: Endpoints::new(&spec.transport, controller),
+            ends: Endpoints::new(transport, controller),
             phase: Phase::Waiting,
             start,
             stop: spec.stop.unwrap_or(Time::NEVER),
@@ -136,18 +169,26 @@ impl Flow {
             one_way_count: 0,
             traffic: Traffic::default(),
             finished_at: None,
-            at_warmup: Snapshot::default(),
-            at_end: None,
+            measured: Counts::default(),
             last_sample: (0, 0),
         })
     }
 
-    pub fn snapshot(&self) -> Snapshot {
-        Snapshot {
-            sender: self.ends.sender_stats(),
-            receiver: self.ends.receiver_stats(),
+    /// What has been counted so far.
+    pub fn counts(&self) -> Counts {
+        let sender = self.ends.sender_stats();
+        let receiver = self.ends.receiver_stats();
+        Counts {
+            sent: sender.sent_segments,
+            retransmits: sender.retransmitted_segments,
             lost: self.ends.connection().lost,
             network_drops: self.traffic.drops,
+            rtos: sender.rto_count,
+            probes: sender.probe_count,
+            undos: sender.undo_count,
+            duplicates: receiver.duplicate_segments,
+            acks: receiver.acks_sent,
+            delivered_bytes: receiver.delivered_bytes,
         }
     }
 
@@ -205,7 +246,7 @@ impl Flow {
 
     /// Bytes of memory of this flow besides packets in flight.
     pub fn memory(&self) -> usize {
-        size_of::<Flow>() + self.rtt.memory()
+        size_of::<Flow>() + size_of_val(self.ends.controller()) + self.rtt.memory()
     }
 }
 

@@ -42,11 +42,13 @@ impl Histogram {
         if bin < self.first_bin {
             let first = bin.saturating_sub(MARGIN);
             let missing = self.first_bin - first;
+            self.counts.reserve_exact(missing);
             self.counts.splice(0..0, std::iter::repeat_n(0, missing));
             self.first_bin = first;
         }
         let index = bin - self.first_bin;
         if index >= self.counts.len() {
+            self.counts.reserve_exact(index + MARGIN - self.counts.len());
             self.counts.resize(index + MARGIN, 0);
         }
         self.counts[index] += 1;

@@ -1,6 +1,6 @@
 //! The summary tables: one row a flow, one row a link.
 
-use crate::flow::{Flow, Snapshot};
+use crate::flow::{Counts, Flow};
 use crate::packet::Packet;
 use crate::table::{Column, Table, Values};
 use dumbbell_path::{Link, LinkCounters};
@@ -36,17 +36,16 @@ impl LinkStats {
 /// One row a flow. Rates and counts are over the measured interval of `measured_s` seconds; `_total` columns are over
 /// the whole run.
 pub(crate) fn flows(scenario: &Scenario, flows: &[Flow], measured_s: f64) -> Table {
-    let rows: Vec<(&Flow, Snapshot, Snapshot, Snapshot)> =
-        flows.iter().map(|flow| (flow, flow.at_warmup, flow.at_end.unwrap_or_default(), flow.snapshot())).collect();
     let mbps = |bytes: u64| bytes as f64 * 8e-6 / measured_s;
     let specs = &scenario.flows;
-    let float = |name: &str, value: &dyn Fn(&Flow, &Snapshot, &Snapshot) -> f64| Column {
+    let float = |name: &str, value: &dyn Fn(&Flow) -> f64| Column {
         name: name.to_owned(),
-        values: Values::Float(rows.iter().map(|(flow, start, end, _)| value(flow, start, end)).collect()),
+        values: Values::Float(flows.iter().map(value).collect()),
     };
-    let count = |name: &str, value: &dyn Fn(&Snapshot) -> u64| {
-        let measured = rows.iter().map(|(_, start, end, _)| value(end) - value(start)).collect();
-        let total = rows.iter().map(|(_, _, _, total)| value(total)).collect();
+    let totals: Vec<Counts> = flows.iter().map(Flow::counts).collect();
+    let count = |name: &str, value: &dyn Fn(&Counts) -> u64| {
+        let measured = flows.iter().map(|flow| value(&flow.measured)).collect();
+        let total = totals.iter().map(value).collect();
         [
             Column { name: name.to_owned(), values: Values::Count(measured) },
             Column { name: format!("{name}_total"), values: Values::Count(total) },
@@ -54,38 +53,38 @@ pub(crate) fn flows(scenario: &Scenario, flows: &[Flow], measured_s: f64) -> Tab
     };
     let text = |name: &str, values: Vec<String>| Column { name: name.to_owned(), values: Values::Text(values) };
     let mut columns = vec![
-        Column { name: "flow".to_owned(), values: Values::Index((0..rows.len() as u32).collect()) },
+        Column { name: "flow".to_owned(), values: Values::Index((0..flows.len() as u32).collect()) },
         text("label", specs.iter().map(|spec| spec.label.clone()).collect()),
         text("cc", specs.iter().map(|spec| spec.cc.name.clone()).collect()),
         Column {
             name: "algorithm".to_owned(),
             values: Values::Name(flows.iter().map(|flow| flow.ends.controller().algorithm()).collect()),
         },
-        float("start_s", &|flow, _, _| flow.start.as_secs_f64()),
-        float("goodput_mbps", &|_, start, end| mbps(end.receiver.delivered_bytes - start.receiver.delivered_bytes)),
-        float("throughput_mbps", &|flow, _, _| mbps(flow.traffic.wire_bytes)),
-        float("mean_rtt_ms", &|flow, _, _| flow.rtt.mean() / 1e3),
-        float("p50_rtt_ms", &|flow, _, _| flow.rtt.quantile(0.5) / 1e3),
-        float("p95_rtt_ms", &|flow, _, _| flow.rtt.quantile(0.95) / 1e3),
-        float("p99_rtt_ms", &|flow, _, _| flow.rtt.quantile(0.99) / 1e3),
-        float("min_rtt_ms", &|flow, _, _| flow.rtt.min() / 1e3),
-        float("mean_one_way_delay_ms", &|flow, _, _| flow.one_way_us as f64 / flow.one_way_count as f64 / 1e3),
-        float("completion_s", &|flow, _, _| flow.finished_at.map_or(f64::NAN, |at| at.since(flow.start).as_secs_f64())),
+        float("start_s", &|flow| flow.start.as_secs_f64()),
+        float("goodput_mbps", &|flow| mbps(flow.measured.delivered_bytes)),
+        float("throughput_mbps", &|flow| mbps(flow.traffic.wire_bytes)),
+        float("mean_rtt_ms", &|flow| flow.rtt.mean() / 1e3),
+        float("p50_rtt_ms", &|flow| flow.rtt.quantile(0.5) / 1e3),
+        float("p95_rtt_ms", &|flow| flow.rtt.quantile(0.95) / 1e3),
+        float("p99_rtt_ms", &|flow| flow.rtt.quantile(0.99) / 1e3),
+        float("min_rtt_ms", &|flow| flow.rtt.min() / 1e3),
+        float("mean_one_way_delay_ms", &|flow| flow.one_way_us as f64 / flow.one_way_count as f64 / 1e3),
+        float("completion_s", &|flow| flow.finished_at.map_or(f64::NAN, |at| at.since(flow.start).as_secs_f64())),
     ];
     columns.push(Column {
         name: "base_rtt_ms".to_owned(),
         values: Values::Float(specs.iter().map(|spec| spec.base_rtt.as_secs_f64() * 1e3).collect()),
     });
-    columns.extend(count("retransmits", &|at| at.sender.retransmitted_segments));
-    columns.extend(count("lost", &|at| at.lost));
-    columns.extend(count("network_drops", &|at| at.network_drops));
-    columns.extend(count("rto_count", &|at| at.sender.rto_count));
-    columns.extend(count("probe_count", &|at| at.sender.probe_count));
-    columns.extend(count("undo_count", &|at| at.sender.undo_count));
-    columns.extend(count("sent", &|at| at.sender.sent_segments));
-    columns.extend(count("duplicates", &|at| at.receiver.duplicate_segments));
-    columns.extend(count("acks", &|at| at.receiver.acks_sent));
-    columns.extend(count("delivered_bytes", &|at| at.receiver.delivered_bytes));
+    columns.extend(count("retransmits", &|counts| counts.retransmits));
+    columns.extend(count("lost", &|counts| counts.lost));
+    columns.extend(count("network_drops", &|counts| counts.network_drops));
+    columns.extend(count("rto_count", &|counts| counts.rtos));
+    columns.extend(count("probe_count", &|counts| counts.probes));
+    columns.extend(count("undo_count", &|counts| counts.undos));
+    columns.extend(count("sent", &|counts| counts.sent));
+    columns.extend(count("duplicates", &|counts| counts.duplicates));
+    columns.extend(count("acks", &|counts| counts.acks));
+    columns.extend(count("delivered_bytes", &|counts| counts.delivered_bytes));
     columns.push(Column {
         name: "throughput_bytes_total".to_owned(),
         values: Values::Count(flows.iter().map(|flow| flow.traffic.wire_bytes_total).collect()),
@@ -123,12 +122,12 @@ pub(crate) fn links(scenario: &Scenario, links: &mut [Link<Packet>], measured: &
         columns
             .push(Column { name: format!("{name}_total"), values: Values::Count(totals.iter().map(value).collect()) });
     };
-    count("arrivals", &|at| at.arrivals.packets);
-    count("drops", &|at| at.queue_drops().packets);
-    count("drops_full", &|at| at.dropped_full.packets);
-    count("drops_aqm", &|at| at.dropped_aqm.packets);
-    count("drops_policed", &|at| at.policed.packets);
-    count("losses", &|at| at.lost_before.packets + at.lost_after.packets);
-    count("marks", &|at| at.marked);
+    count("arrivals", &|counts| counts.arrivals.packets);
+    count("drops", &|counts| counts.queue_drops().packets);
+    count("drops_full", &|counts| counts.dropped_full.packets);
+    count("drops_aqm", &|counts| counts.dropped_aqm.packets);
+    count("drops_policed", &|counts| counts.policed.packets);
+    count("losses", &|counts| counts.lost_before.packets + counts.lost_after.packets);
+    count("marks", &|counts| counts.marked);
     Table { columns }
 }

@@ -10,6 +10,8 @@ pub(super) struct Jiffies {
     hz: u64,
     /// Nanoseconds of a tick when that is a whole number, else 0. Spares a division.
     whole_tick: u64,
+    /// The tick found last, which the next question most often asks for again.
+    latest: Time,
 }
 
 impl Jiffies {
@@ -17,12 +19,20 @@ impl Jiffies {
     pub(super) fn new(hz: u32) -> Jiffies {
         let hz = u64::from(hz);
         let whole_tick = if hz > 0 && NANOS_PER_SEC.is_multiple_of(hz) { NANOS_PER_SEC / hz } else { 0 };
-        Jiffies { hz, whole_tick }
+        Jiffies { hz, whole_tick, latest: Time::ZERO }
     }
 
     /// The first tick that does not begin before `time`.
     #[inline]
-    pub(super) fn at_or_after(&self, time: Time) -> Time {
+    pub(super) fn at_or_after(&mut self, time: Time) -> Time {
+        let is_within_a_tick_before = time <= self.latest && self.latest.since(time).as_nanos() < self.whole_tick;
+        if !is_within_a_tick_before {
+            self.latest = self.find(time);
+        }
+        self.latest
+    }
+
+    fn find(&self, time: Time) -> Time {
         if self.hz == 0 {
             return time;
         }
@@ -55,6 +65,16 @@ mod tests {
         assert_eq!(at_or_after(300, 1), 3_333_334);
         assert_eq!(at_or_after(300, 3_333_335), 6_666_667);
         assert_eq!(at_or_after(300, 3_599_999_999_999), 3_600_000_000_000);
+    }
+
+    #[test]
+    fn a_tick_that_was_found_before_serves_the_times_it_follows_and_no_others() {
+        let mut clock = Jiffies::new(250);
+        let mut at = |nanos| clock.at_or_after(Time::from_nanos(nanos)).as_nanos();
+        assert_eq!(
+            [at(4_000_001), at(8_000_000), at(8_000_001), at(4_000_000)],
+            [8_000_000, 8_000_000, 12_000_000, 4_000_000]
+        );
     }
 
     #[test]

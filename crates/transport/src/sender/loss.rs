@@ -172,7 +172,10 @@ impl Sender {
         if self.pacing_blocked {
             next = next.min(self.connection.next_departure);
         }
-        next.min(self.host_queue.wake_at())
+        match &self.host_queue {
+            Some(queue) => next.min(queue.wake_at()),
+            None => next,
+        }
     }
 
     /// The time of [`Sender::next_timer`] has come. Transmissions it allows come from [`Sender::poll_transmit`].
@@ -183,8 +186,10 @@ impl Sender {
             self.pacing_blocked = false;
             self.resume_retransmissions();
         }
-        if self.host_queue.wake_at() <= now {
-            self.host_queue.woken();
+        if let Some(queue) = &mut self.host_queue
+            && queue.wake_at() <= now
+        {
+            queue.woken();
             self.resume_retransmissions();
         }
         if self.timer_at > now {

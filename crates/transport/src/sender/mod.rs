@@ -22,6 +22,7 @@ use output::HostQueue;
 use recovery::Undo;
 use rtt::{RttEstimator, WindowedMin};
 use scoreboard::{Scoreboard, flag};
+use std::sync::Arc;
 
 /// What a receiver that sizes its window offers in the handshake.
 const SYN_ACK_WINDOW_BYTES: u64 = 65_160;
@@ -104,7 +105,7 @@ struct Ns3Sample {
 
 /// A TCP sender.
 pub struct Sender {
-    config: TransportConfig,
+    config: Arc<TransportConfig>,
     connection: Connection,
     controller: Box<dyn Controller>,
     full_control: bool,
@@ -154,15 +155,17 @@ pub struct Sender {
     in_burst: output::Burst,
     send_stamp: output::SendStamp,
     sent_in_loop: u32,
-    host_queue: HostQueue,
+    /// Where completions are reported.
+    host_queue: Option<Box<HostQueue>>,
     jiffy: Duration,
     tick_start: Time,
     stats: SenderStats,
 }
 
 impl Sender {
-    /// A sender without data and without a connection; `controller` governs its window.
-    pub fn new(config: &TransportConfig, controller: Box<dyn Controller>) -> Sender {
+    /// A sender without data and without a connection; `controller` governs its window. Senders of many flows share their
+    /// configuration.
+    pub fn new(config: Arc<TransportConfig>, controller: Box<dyn Controller>) -> Sender {
         let mut connection = Connection::new(config.mss);
         connection.cwnd = config.initial_cwnd;
         connection.hz = config.hz.max(1);
@@ -221,11 +224,11 @@ impl Sender {
             in_burst: output::Burst::default(),
             send_stamp: output::SendStamp::default(),
             sent_in_loop: 0,
-            host_queue: HostQueue::new(config.completion == Completion::Wire),
+            host_queue: (config.completion == Completion::Wire).then(Box::default),
             jiffy: Duration::from_nanos(1_000_000_000 / u64::from(config.hz.max(1))),
             tick_start: Time::ZERO,
             stats: SenderStats::default(),
-            config: config.clone(),
+            config,
         }
     }
 

@@ -58,19 +58,14 @@ impl SendStamp {
 }
 
 /// What the host's own device still holds of this connection (TCP small queues).
-#[derive(Clone, Debug)]
+#[derive(Clone, Debug, Default)]
 pub(super) struct HostQueue {
-    tracked: bool,
     charged: u64,
     throttled: bool,
     completions: VecDeque<(Time, u64)>,
 }
 
 impl HostQueue {
-    pub fn new(tracked: bool) -> HostQueue {
-        HostQueue { tracked, charged: 0, throttled: false, completions: VecDeque::new() }
-    }
-
     fn release(&mut self, now: Time) {
         while let Some(&(at, bytes)) = self.completions.front() {
             if at > now {
@@ -133,10 +128,12 @@ impl Sender {
     /// [`Completion::Wire`](crate::Completion::Wire).
     #[inline]
     pub fn handed_over(&mut self, completes: Time) {
-        if self.host_queue.tracked && self.in_burst.next == self.in_burst.end {
+        if let Some(queue) = &mut self.host_queue
+            && self.in_burst.next == self.in_burst.end
+        {
             let buffer = self.in_burst.bytes + BUFFER_OVERHEAD;
-            self.host_queue.charged += buffer;
-            self.host_queue.completions.push_back((completes, buffer));
+            queue.charged += buffer;
+            queue.completions.push_back((completes, buffer));
         }
     }
 
@@ -289,16 +286,13 @@ impl Sender {
 
     /// TCP small queues: whether the host's device holds enough of this connection already (`tcp_small_queue_check`).
     fn small_queue_full(&mut self, size: u32, factor: u64) -> bool {
-        if !self.host_queue.tracked {
-            return false;
-        }
-        self.host_queue.release(self.connection.now);
+        let Some(queue) = &mut self.host_queue else { return false };
+        queue.release(self.connection.now);
         let buffer = u64::from(size * self.connection.mss) + BUFFER_OVERHEAD;
         let rate_share = self.connection.pacing_rate >> self.connection.pacing_shift;
         let limit = (2 * buffer).max(rate_share).min(self.config.limit_output_bytes) * factor;
-        let full = self.host_queue.charged > limit && self.connection.packets_out > 1;
-        self.host_queue.throttled = full;
-        full
+        queue.throttled = queue.charged > limit && self.connection.packets_out > 1;
+        queue.throttled
     }
 
     fn send_new(&mut self, size: u32) {
@@ -515,8 +509,9 @@ impl Sender {
 
     /// The application is about to write after it left the pipe unfilled (`tcp_rate_check_app_limited`).
     pub(super) fn mark_app_limited(&mut self) {
-        let nothing_queued = self.write_seq == self.board.nxt() && self.host_queue.is_empty(self.connection.now);
         let connection = &mut self.connection;
+        let host_holds_nothing = self.host_queue.as_mut().is_none_or(|queue| queue.is_empty(connection.now));
+        let nothing_queued = self.write_seq == self.board.nxt() && host_holds_nothing;
         if nothing_queued && connection.in_flight() < connection.cwnd && connection.lost_out <= connection.retrans_out {
             connection.app_limited = (connection.delivered + u64::from(connection.in_flight())).max(1);
         }
@@ -557,7 +552,7 @@ mod tests {
 
     #[test]
     fn the_host_queue_wakes_a_throttled_sender_at_the_next_completion() {
-        let mut queue = HostQueue::new(true);
+        let mut queue = HostQueue::default();
         queue.charged = 3_000;
         queue.completions.extend([(Time::from_nanos(10), 1_000), (Time::from_nanos(20), 2_000)]);
         assert_eq!(queue.wake_at(), Time::NEVER);

@@ -131,6 +131,10 @@ impl WindowedMin {
     pub fn update(&mut self, now_us: u64, value: u32) {
         let new = (now_us, value);
         let best = &mut self.best;
+        if value > best[2].1 && now_us - best[0].0 <= WindowedMin::WINDOW_US / 4 {
+            // No candidate, and none of the others needs a successor yet: the rule for most samples.
+            return;
+        }
         if value <= best[0].1 || now_us - best[2].0 > WindowedMin::WINDOW_US {
             *best = [new; 3];
             return;

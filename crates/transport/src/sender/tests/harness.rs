@@ -140,7 +140,7 @@ impl Scripted {
     /// Established at [`START`], with a window of `cwnd` that a reduction turns into `ssthresh`.
     pub fn new(config: TransportConfig, cwnd: u32, ssthresh: u32) -> Scripted {
         let calls = Calls::default();
-        let mut sender = Sender::new(&config, Box::new(Fixed { ssthresh, calls: calls.clone() }));
+        let mut sender = Sender::new(config.into(), Box::new(Fixed { ssthresh, calls: calls.clone() }));
         sender.establish(START, Scripted::RTT, 0);
         sender.connection.cwnd = cwnd;
         Scripted { sender, calls, now: START }
@@ -290,7 +290,7 @@ impl Pair {
     }
 
     pub fn with_syn_retransmits(config: &TransportConfig, controller: Box<dyn Controller>, syns: u32) -> Pair {
-        let mut sender = Sender::new(config, controller);
+        let mut sender = Sender::new(config.clone().into(), controller);
         let mut receiver = Receiver::new(config);
         sender.establish(START, ms(40), syns);
         receiver.set_handshake_rtt(ms(40));

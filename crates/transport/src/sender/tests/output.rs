@@ -23,7 +23,7 @@ fn wire() -> TransportConfig {
 
 #[test]
 fn nothing_leaves_before_the_handshake() {
-    let mut sender = Sender::new(&config(), reno());
+    let mut sender = Sender::new(config().into(), reno());
     sender.write(START, 10, MSS);
     assert_eq!(sender.poll_transmit(START), None);
     assert_eq!(sender.next_timer(), Time::NEVER);
