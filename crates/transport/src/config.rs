@@ -44,6 +44,10 @@ pub struct TransportConfig {
     pub loss_detection: LossDetection,
     /// How the retransmission timeout follows from the RTT's estimate.
     pub rto_rule: RtoRule,
+    /// What happens to timer, counters and window in fast recovery.
+    pub recovery: RecoveryRule,
+    /// What fast recovery sends when nothing is known to be lost and nothing new may leave.
+    pub rescue: Rescue,
     /// How a delivery-rate sample is taken.
     pub delivery_rate: DeliveryRate,
     /// Which round-trip time the controller is shown.
@@ -122,6 +126,35 @@ pub enum RtoRule {
     Rfc6298,
 }
 
+/// What happens to timer, counters and window in fast recovery.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[serde(rename_all = "lowercase")]
+pub enum RecoveryRule {
+    /// Every ACK that advances restarts the retransmission timer, and a repaired segment is no longer in flight.
+    #[default]
+    Linux,
+    /// As in ns-3: of the partial ACKs of a fast recovery only the first one restarts the timer (RFC 6582's impatient
+    /// variant); a retransmission that was selectively acknowledged counts as in flight until the cumulative ACK covers
+    /// it; the end of fast recovery sets the window to the slow-start threshold also where a controller governs the
+    /// window; and the losses of an ACK are the change of the number of lost segments, repairs included.
+    Ns3,
+}
+
+/// What fast recovery sends when nothing is known to be lost and nothing new may leave, because the application has
+/// nothing or the receive window is full: `NextSeg`'s rule 3 of RFC 6675. Window and pacing hold.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[serde(rename_all = "kebab-case")]
+pub enum Rescue {
+    /// Nothing (Linux).
+    #[default]
+    Off,
+    /// The lowest segment below the highest selectively acknowledged one that was not retransmitted (RFC 6675; ns-3 from
+    /// 3.43).
+    BelowSack,
+    /// The lowest segment that was not retransmitted, wherever it is (ns-3 up to 3.42).
+    Any,
+}
+
 /// How a delivery-rate sample is taken.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "kebab-case")]
@@ -131,10 +164,12 @@ pub enum DeliveryRate {
     Linux,
     /// From the first segment with the largest delivered count (Linux before 5.19).
     LinuxOld,
-    /// As `linux-old`; an application-limited sample below the last rate repeats the last rate (ns-3 from 3.41).
+    /// As `linux-old`; an application-limited sample below the last rate repeats the last rate. The source of a sample
+    /// outlives its ACK: an ACK without a newer one measures from it again, unless the sample was discarded. An empty
+    /// pipe is one with nothing in flight, whatever is lost (ns-3 from 3.41).
     Ns3,
-    /// As `ns3`, but the ACK phase is measured from the *previous* sample's prior time, and a discarded sample leaves
-    /// zero as the next one's prior time and hands out the last rate again (ns-3 up to 3.40, its issue 1026).
+    /// As `ns3`, but the ACK phase is measured from the *previous* source's prior time, and a discarded sample leaves
+    /// zero in its place and hands out the last rate again (ns-3 up to 3.40, its issue 1026).
     #[serde(rename = "ns3-3.40")]
     Ns3Before341,
 }
@@ -193,6 +228,8 @@ impl Default for TransportConfig {
             undo: true,
             loss_detection: LossDetection::Rack,
             rto_rule: RtoRule::Linux,
+            recovery: RecoveryRule::Linux,
+            rescue: Rescue::Off,
             delivery_rate: DeliveryRate::Linux,
             controller_rtt: ControllerRtt::Last,
             sack: true,

@@ -11,7 +11,10 @@ mod receiver;
 mod sender;
 mod wire;
 
-pub use config::{Completion, ControllerRtt, DeliveryRate, LossDetection, Pacing, Protocol, RtoRule, TransportConfig};
+pub use config::{
+    Completion, ControllerRtt, DeliveryRate, LossDetection, Pacing, Protocol, RecoveryRule, Rescue, RtoRule,
+    TransportConfig,
+};
 pub use receiver::{EcnEcho, Receiver, ReceiverStats};
 pub use sender::{Sender, SenderStats};
 pub use wire::{Ack, SackBlock, Segment};

@@ -22,7 +22,8 @@ impl Sender {
         let mut from = self.judged_below.max(self.board.una());
         while let Some(seq) = self.board.next_unsacked(from, bound) {
             let record = self.board.get(seq);
-            if !record.has(flag::LOST | flag::EVER_RETRANS) {
+            // What was retransmitted and is not marked was rescued: it is lost all the same, and its copy in flight.
+            if !record.has(flag::LOST) && record.has(flag::RETRANS) == record.has(flag::EVER_RETRANS) {
                 self.mark_lost(seq);
                 if self.board.get(seq).has(flag::LISTED) {
                     self.board.list_remove(seq);

@@ -15,7 +15,9 @@ mod scoreboard;
 #[cfg(test)]
 mod tests;
 
-use crate::{Ack, Completion, ControllerRtt, DeliveryRate, LossDetection, Pacing, SackBlock, TransportConfig};
+use crate::{
+    Ack, Completion, ControllerRtt, DeliveryRate, LossDetection, Pacing, RecoveryRule, SackBlock, TransportConfig,
+};
 use dumbbell_cc::{AckFlags, CaState, Connection, Controller, RateSample};
 use dumbbell_units::{Duration, Time};
 use output::HostQueue;
@@ -95,10 +97,14 @@ struct Rack {
     last_delivered: u64,
 }
 
-/// The last delivery rate that ns-3's sampler computed, and the prior time of its last sample.
+/// What ns-3's sampler remembers from ACK to ACK.
 #[derive(Clone, Copy, Debug, Default)]
 struct Ns3Sample {
-    prior_us: u64,
+    /// The source of the last sample as it was when the source was delivered; its prior time is 0 after a discard.
+    source: RateSample,
+    send_phase_us: i64,
+    ack_phase_us: i64,
+    /// The last rate that was computed.
     delivered: i32,
     interval_us: i64,
 }
@@ -129,6 +135,10 @@ pub struct Sender {
     prior_ssthresh: u32,
     prr_delivered: u32,
     prr_out: u32,
+    /// A partial ACK of this fast recovery restarted the timer.
+    partially_acked: bool,
+    /// Segments below were considered for rescue in this fast recovery.
+    rescued_below: u32,
     reordering: u32,
     reord_seen: bool,
     highest_sacked: u32,
@@ -201,6 +211,8 @@ impl Sender {
             prior_ssthresh: 0,
             prr_delivered: 0,
             prr_out: 0,
+            partially_acked: false,
+            rescued_below: 0,
             reordering: config.reordering,
             reord_seen: false,
             highest_sacked: 0,
@@ -365,7 +377,10 @@ impl Sender {
         let prior_sacked_out = self.connection.sacked_out;
         let prior_in_flight = self.connection.in_flight();
         let mut news = AckNews { ece: ack.ece, advanced: ack.ack > prior_una, ..AckNews::default() };
-        self.sample = RateSample { prior_in_flight, is_ece: ack.ece, ..RateSample::invalid() };
+        let prior_lost_out = self.connection.lost_out;
+        // ns-3's source outlives the ACK.
+        let source = if self.samples_like_ns3() { self.ns3_sample.source } else { RateSample::invalid() };
+        self.sample = RateSample { prior_in_flight, is_ece: ack.ece, ..source };
         self.sample_end = 0;
 
         if news.advanced {
@@ -418,12 +433,15 @@ impl Sender {
             let dupacks = u32::from(!news.advanced && !not_duplicate && !news.dsack);
             self.run_state_machine(prior_una, dupacks, &mut news, ack);
         }
-        if news.set_timer {
+        if news.set_timer && self.timer_restarts() {
             self.set_timer_after_ack();
         }
 
         let delivered = (self.connection.delivered - prior_delivered) as u32;
-        let losses = (self.connection.lost - prior_lost) as u32;
+        let losses = match self.config.recovery {
+            RecoveryRule::Linux => (self.connection.lost - prior_lost) as u32,
+            RecoveryRule::Ns3 => self.connection.lost_out.abs_diff(prior_lost_out),
+        };
         self.finish_sample(delivered, losses, news.reneged);
         if self.full_control {
             let unsent = self.unsent_segments() > 0;
@@ -494,9 +512,12 @@ impl Sender {
         if record.has(flag::RETRANS) {
             // Without a loss mark the retransmission is believed to be still in flight.
             if record.has(flag::LOST) {
-                self.board.get_mut(seq).flags &= !(flag::LOST | flag::RETRANS);
+                self.board.get_mut(seq).flags &= !flag::LOST;
                 connection.lost_out -= 1;
-                connection.retrans_out -= 1;
+                if self.config.recovery == RecoveryRule::Linux {
+                    self.board.get_mut(seq).flags &= !flag::RETRANS;
+                    connection.retrans_out -= 1;
+                }
             }
         } else {
             if !record.has(flag::EVER_RETRANS) {
@@ -719,7 +740,7 @@ impl Sender {
             } else {
                 self.remove_emulated_sacks(acked);
             }
-        } else if has_rtt && !self.board.is_empty() {
+        } else if has_rtt && !self.board.is_empty() && self.config.recovery == RecoveryRule::Linux {
             // A SACK of data sent before the head's latest transmission must not push the timeout out for ever.
             let head_age_us = self.age_us(self.board.get(self.board.una()).sent_us);
             if sack_rtt_us.is_some_and(|sack_rtt_us| sack_rtt_us > head_age_us) {
@@ -751,6 +772,14 @@ impl Sender {
             }
         };
         if self.sample.prior_delivered == 0 || newer {
+            if self.samples_like_ns3() {
+                let ack_phase_from = match self.config.delivery_rate {
+                    DeliveryRate::Ns3Before341 => self.sample.prior_mstamp_us,
+                    _ => record.delivered_us,
+                };
+                self.ns3_sample.ack_phase_us = (self.connection.mstamp_us - ack_phase_from) as i64;
+                self.ns3_sample.send_phase_us = record.sent_us.wrapping_sub(record.first_tx_us) as i64;
+            }
             self.sample.prior_delivered = record.delivered;
             self.sample.prior_mstamp_us = record.delivered_us;
             self.sample.is_app_limited = record.has(flag::APP_LIMITED);
@@ -778,33 +807,47 @@ impl Sender {
         if sample.prior_mstamp_us == 0 || reneged {
             sample.delivered = -1;
             sample.interval_us = -1;
+            self.repeat_last_rate();
             return;
         }
         let (lost_at_send, ce_at_send) = self.sample_source;
         sample.delivered = (connection.delivered - sample.prior_delivered) as i32;
         sample.lost_since_sent = (connection.lost as u32).wrapping_sub(lost_at_send) as i32;
         sample.delivered_ce = (connection.delivered_ce as u32).wrapping_sub(ce_at_send) as i32;
-        let rule = self.config.delivery_rate;
-        let ack_phase_from = match rule {
-            DeliveryRate::Ns3Before341 => std::mem::replace(&mut self.ns3_sample.prior_us, sample.prior_mstamp_us),
-            _ => sample.prior_mstamp_us,
-        };
-        let ack_phase_us = connection.mstamp_us as i64 - ack_phase_from as i64;
+        if matches!(self.config.delivery_rate, DeliveryRate::Ns3 | DeliveryRate::Ns3Before341) {
+            self.finish_ns3_sample();
+            return;
+        }
+        let ack_phase_us = connection.mstamp_us as i64 - sample.prior_mstamp_us as i64;
         sample.interval_us = sample.interval_us.max(ack_phase_us);
-        let is_valid = sample.interval_us >= i64::from(connection.min_rtt_us);
-        if !is_valid {
+        if sample.interval_us < i64::from(connection.min_rtt_us) {
             sample.interval_us = -1;
         }
-        if matches!(rule, DeliveryRate::Ns3 | DeliveryRate::Ns3Before341) {
-            self.apply_ns3_rules(is_valid);
-        }
+    }
+
+    #[inline]
+    fn samples_like_ns3(&self) -> bool {
+        matches!(self.config.delivery_rate, DeliveryRate::Ns3 | DeliveryRate::Ns3Before341)
     }
 
     /// ns-3 keeps the last rate where a sample is lower and application-limited, and before 3.41 also where a sample is
     /// discarded, which its controller then takes for a new one.
-    fn apply_ns3_rules(&mut self, is_valid: bool) {
+    fn finish_ns3_sample(&mut self) {
         let sample = &mut self.sample;
         let last = &mut self.ns3_sample;
+        sample.interval_us = last.send_phase_us.max(last.ack_phase_us);
+        let is_valid = sample.interval_us >= i64::from(self.connection.min_rtt_us);
+        last.source = RateSample {
+            prior_delivered: sample.prior_delivered,
+            prior_mstamp_us: if is_valid { sample.prior_mstamp_us } else { 0 },
+            is_app_limited: sample.is_app_limited,
+            is_retrans: sample.is_retrans,
+            tx_in_flight: sample.tx_in_flight,
+            ..RateSample::invalid()
+        };
+        if !is_valid {
+            sample.interval_us = -1;
+        }
         if is_valid {
             let is_lower =
                 i64::from(sample.delivered) * last.interval_us < i64::from(last.delivered) * sample.interval_us;
@@ -813,11 +856,16 @@ impl Sender {
             } else {
                 (last.delivered, last.interval_us) = (sample.delivered, sample.interval_us);
             }
-        } else if self.config.delivery_rate == DeliveryRate::Ns3Before341 {
-            last.prior_us = 0;
-            if last.interval_us > 0 {
-                (sample.delivered, sample.interval_us) = (last.delivered, last.interval_us);
-            }
+        } else {
+            self.repeat_last_rate();
+        }
+    }
+
+    /// Before 3.41 an ACK without a sample of its own hands out the last rate.
+    fn repeat_last_rate(&mut self) {
+        let last = &self.ns3_sample;
+        if self.config.delivery_rate == DeliveryRate::Ns3Before341 && last.interval_us > 0 {
+            (self.sample.delivered, self.sample.interval_us) = (last.delivered, last.interval_us);
         }
     }
 }

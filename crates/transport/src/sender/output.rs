@@ -6,7 +6,7 @@
 //! one, which is why burst sizes are worth modelling.
 
 use super::{CaState, Retransmit, Sender, Timer, flag, scoreboard::Record};
-use crate::Segment;
+use crate::{DeliveryRate, RecoveryRule, Rescue, Segment};
 use dumbbell_cc::Event;
 use dumbbell_path::Ecn;
 use dumbbell_units::{Duration, Time};
@@ -156,13 +156,44 @@ impl Sender {
             self.retransmit = Retransmit::Nothing;
             self.send_stamp.begin_event();
         }
-        self.start_new_burst(false)
+        self.start_new_burst(false) || (self.config.rescue != Rescue::Off && self.start_rescue())
+    }
+
+    /// A segment that nobody knows to be lost, when a fast recovery has nothing better to send.
+    fn start_rescue(&mut self) -> bool {
+        let connection = &self.connection;
+        if connection.ca_state != CaState::Recovery
+            || connection.in_flight() >= connection.cwnd
+            || self.can_send_new_segment()
+            || self.pacing_forbids()
+        {
+            return false;
+        }
+        let end = match self.config.rescue {
+            Rescue::Off => return false,
+            Rescue::BelowSack => self.highest_sacked,
+            Rescue::Any => self.board.nxt(),
+        };
+        let mut from = self.rescued_below.max(self.board.una());
+        while let Some(seq) = self.board.next_unsacked(from, end) {
+            from = seq + 1;
+            self.rescued_below = from;
+            if !self.board.get(seq).has(flag::RETRANS) {
+                self.send_again(seq, 1, true);
+                return true;
+            }
+        }
+        false
     }
 
     /// After a pause by pacing or the host's queue: lost segments first (`tcp_tsq_write`).
     pub(super) fn resume_retransmissions(&mut self) {
         let connection = &self.connection;
-        if connection.lost_out > connection.retrans_out && connection.cwnd > connection.in_flight() {
+        let is_waiting = match self.config.recovery {
+            RecoveryRule::Linux => connection.lost_out > connection.retrans_out,
+            RecoveryRule::Ns3 => connection.lost_out > 0,
+        };
+        if is_waiting && connection.cwnd > connection.in_flight() {
             self.retransmit = Retransmit::Lost;
         }
     }
@@ -331,7 +362,11 @@ impl Sender {
         let departure = prior_departure.max(connection.now);
         connection.next_departure = departure;
         let sent_us = self.send_stamp.next(departure.as_micros());
-        if connection.packets_out == 0 {
+        let pipe_is_empty = match self.config.delivery_rate {
+            DeliveryRate::Linux | DeliveryRate::LinuxOld => connection.packets_out == 0,
+            DeliveryRate::Ns3 | DeliveryRate::Ns3Before341 => connection.in_flight() == 0,
+        };
+        if pipe_is_empty {
             self.first_tx_us = sent_us;
             connection.delivered_mstamp_us = sent_us;
         }
@@ -363,7 +398,7 @@ impl Sender {
         let connection = &self.connection;
         if connection.packets_out == 0
             || connection.in_flight() >= connection.cwnd
-            || connection.retrans_out >= connection.lost_out
+            || (connection.retrans_out >= connection.lost_out && self.config.recovery == RecoveryRule::Linux)
         {
             return false;
         }
@@ -389,7 +424,8 @@ impl Sender {
         if self.in_reduction() {
             self.prr_out += size;
         }
-        if first == self.board.una() && self.timer != Timer::Reordering {
+        let restarts = self.config.recovery == RecoveryRule::Linux && self.timer != Timer::Reordering;
+        if first == self.board.una() && restarts {
             self.set_timer(Timer::Retransmission, u64::from(self.rtt.rto_us()));
         }
         true

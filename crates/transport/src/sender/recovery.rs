@@ -6,7 +6,7 @@
 //! when it began (`high_seq`) is acknowledged.
 
 use super::{AckNews, CaState, Retransmit, Sender, flag, timestamp_ticks};
-use crate::Ack;
+use crate::{Ack, LossDetection, RecoveryRule};
 use dumbbell_cc::{Connection, Event};
 use dumbbell_units::Time;
 
@@ -35,6 +35,13 @@ impl Undo {
 }
 
 impl Sender {
+    /// Whether an ACK that advances restarts the retransmission timer.
+    pub(super) fn timer_restarts(&mut self) -> bool {
+        let is_partial = self.connection.ca_state == CaState::Recovery;
+        let was_first = !std::mem::replace(&mut self.partially_acked, is_partial);
+        self.config.recovery == RecoveryRule::Linux || !is_partial || was_first || self.board.is_empty()
+    }
+
     fn high_seq_reached(&self) -> bool {
         self.board.una() >= self.high_seq
     }
@@ -165,6 +172,9 @@ impl Sender {
     /// Ends CWR or Recovery (`tcp_end_cwnd_reduction`).
     pub(super) fn end_reduction(&mut self) {
         if self.full_control {
+            if self.config.recovery == RecoveryRule::Ns3 {
+                self.connection.cwnd = self.connection.ssthresh;
+            }
             return;
         }
         let connection = &mut self.connection;
@@ -189,6 +199,7 @@ impl Sender {
     /// Enters fast recovery; a reduction that is already under way is not repeated.
     pub(super) fn enter_recovery(&mut self, ece: bool) {
         self.stats.recovery_count += 1;
+        self.rescued_below = self.board.una();
         self.prior_ssthresh = 0;
         self.init_undo();
         if !self.in_reduction() {
@@ -323,11 +334,28 @@ impl Sender {
         } else if !self.config.sack {
             self.connection.sacked_out = 0;
         }
+        let by_time = self.config.loss_detection == LossDetection::Rack;
+        if self.config.recovery == RecoveryRule::Ns3 && self.connection.retrans_out > 0 {
+            self.forget_received_retransmissions();
+        }
         for seq in head..self.board.nxt() {
-            if !reneged && seq != head && self.rack_remaining_us(self.board.get(seq).sent_us, 0) > 0 {
+            // Only time can tell that something was sent too recently to be lost.
+            let is_recent = by_time && self.rack_remaining_us(self.board.get(seq).sent_us, 0) > 0;
+            if !reneged && seq != head && is_recent {
                 continue;
             }
             self.mark_lost(seq);
+        }
+    }
+
+    /// Takes retransmissions that were selectively acknowledged out of flight.
+    fn forget_received_retransmissions(&mut self) {
+        for seq in self.board.una()..self.board.nxt() {
+            let record = self.board.get_mut(seq);
+            if record.flags & (flag::SACKED | flag::RETRANS) == flag::SACKED | flag::RETRANS {
+                record.flags &= !flag::RETRANS;
+                self.connection.retrans_out -= 1;
+            }
         }
     }
 

@@ -1,7 +1,7 @@
 //! Rules of other stacks than Linux 6.18: RFC 6675, RFC 6298, and ns-3's samplers.
 
 use super::harness::*;
-use crate::{ControllerRtt, DeliveryRate, LossDetection, RtoRule, TransportConfig};
+use crate::{ControllerRtt, DeliveryRate, LossDetection, RecoveryRule, Rescue, RtoRule, TransportConfig};
 use dumbbell_cc::CaState;
 
 /// ns-3's transport with this sampler.
@@ -69,27 +69,39 @@ fn without_undo_a_spurious_reduction_stays() {
 }
 
 #[test]
-fn a_sample_of_ns3_before_341_spans_from_time_zero_after_a_discarded_one() {
-    let intervals = |rule| {
-        // The minimum of a smoothed RTT is easily undercut.
-        let mut script = bulk(TransportConfig { controller_rtt: ControllerRtt::Smoothed, ..ns3(rule) }, 4);
-        let mut intervals = Vec::new();
-        // Segments 7 and 8 leave at 160 ms and are acknowledged 70 and 80 ms later: shorter than the minimum RTT.
-        for (time, ack) in [(100, 1), (101, 2), (102, 3), (160, 5), (202, 7), (230, 8), (240, 9), (310, 10)] {
-            script.ack(at(time), ack, &[]);
-            intervals.push(script.sample().interval_us);
-        }
-        intervals
+fn after_a_discarded_sample_ns3_before_341_measures_from_time_zero() {
+    let rates = |rule| {
+        let config = TransportConfig { recovery: RecoveryRule::Ns3, rescue: Rescue::Any, ..ns3(rule) };
+        let mut script = Scripted::new(config, 20, 10);
+        script.write(20);
+        // Segment 0 is lost. Recovery has nothing new to send and repeats what is on its way; the originals arrive.
+        (4..20)
+            .map(|end| {
+                script.ack(at(100 + 2 * u64::from(end)), 0, &[(1, end)]);
+                (script.sample().delivered, script.sample().interval_us)
+            })
+            .collect::<Vec<_>>()
     };
-    let fixed = intervals(DeliveryRate::Ns3);
-    assert_eq!(fixed[..4], [100_000, 101_000, 102_000, 100_000]);
-    assert_eq!(fixed[5..], [-1, -1, 108_000]);
-    let broken = intervals(DeliveryRate::Ns3Before341);
-    // The first sample has no predecessor either: it spans everything since the start of the run.
-    assert_eq!(broken[0], 1_100_000, "{broken:?}");
-    // Measured from the sample before, the first of the two is not discarded. The second is: it hands out the rate
-    // before it, and the next sample reaches back to time zero.
-    assert_eq!(broken[5..], [128_000, 128_000, 1_310_000], "{broken:?}");
+    assert_eq!(rates(DeliveryRate::Ns3)[..5], [(3, 108_000), (1, 108_001), (1, -1), (1, -1), (-1, -1)]);
+    // In place of the discarded sample stands the last rate, and the next one spans the 1.114 s since time zero.
+    let broken = rates(DeliveryRate::Ns3Before341);
+    assert_eq!(broken[..5], [(3, 1_108_000), (1, 110_000), (1, 110_000), (1, 1_114_000), (2, 1_114_000)]);
+}
+
+#[test]
+fn the_source_of_an_ns3_sample_outlives_its_ack() {
+    let intervals = |rule| {
+        let mut script = bulk(ns3(rule), 4);
+        [(100, 1), (101, 2), (102, 3)].map(|(time, ack)| {
+            script.ack(at(time), ack, &[]);
+            (script.sample().delivered, script.sample().interval_us)
+        })
+    };
+    // Sent with the same count of deliveries, the later segments are no sources of their own.
+    assert_eq!(intervals(DeliveryRate::Ns3), [(1, 100_000), (2, 100_000), (3, 100_000)]);
+    assert_eq!(intervals(DeliveryRate::LinuxOld), [(1, 100_000), (2, 101_000), (3, 102_000)]);
+    // Before 3.41 the first sample has no predecessor: it spans everything since the start of the run.
+    assert_eq!(intervals(DeliveryRate::Ns3Before341)[0], (1, 1_100_000));
 }
 
 #[test]
@@ -113,4 +125,72 @@ fn of_segments_sent_with_the_same_count_of_deliveries_linux_samples_the_last_and
     assert_eq!(sampled(DeliveryRate::Linux), 3);
     assert_eq!(sampled(DeliveryRate::LinuxOld), 1);
     assert_eq!(sampled(DeliveryRate::Ns3), 1);
+}
+
+/// As [`ns3`], with the recovery of ns-3 and this rescue.
+fn ns3_recovery(rescue: Rescue) -> TransportConfig {
+    TransportConfig { recovery: RecoveryRule::Ns3, rescue, ..ns3(DeliveryRate::Ns3) }
+}
+
+#[test]
+fn with_nothing_new_to_send_a_rescue_repeats_what_nobody_knows_to_be_lost() {
+    let sent_in_recovery = |rescue| {
+        let mut script = Scripted::new(ns3_recovery(rescue), 20, 20);
+        script.write(10);
+        let mut sent = script.ack(at(100), 0, &[(1, 4)]);
+        sent.extend(script.ack(at(102), 0, &[(1, 4), (6, 7)]));
+        sent
+    };
+    // Segment 0 is lost; 4 and 5 lie below what is held, 7 to 9 above.
+    assert_eq!(sent_in_recovery(Rescue::Off), [0]);
+    assert_eq!(sent_in_recovery(Rescue::BelowSack), [0, 4, 5]);
+    assert_eq!(sent_in_recovery(Rescue::Any), [0, 4, 5, 7, 8, 9]);
+}
+
+#[test]
+fn a_rescue_waits_while_new_data_may_leave() {
+    let mut script = bulk(ns3_recovery(Rescue::Any), 20);
+    let sent = script.ack(at(100), 0, &[(1, 4)]);
+    assert!(sent.iter().all(|&seq| seq == 0 || seq >= 20), "{sent:?}");
+}
+
+#[test]
+fn in_ns3_only_the_first_partial_ack_of_a_recovery_restarts_the_timer() {
+    let timeouts = |recovery| {
+        let mut script = bulk(TransportConfig { recovery, ..ns3(DeliveryRate::Ns3) }, 20);
+        script.ack(at(100), 0, &[(1, 4), (5, 8), (9, 12)]);
+        // The repairs arrive one by one, 400 ms apart.
+        for (time, ack) in [(500, 4), (900, 8), (1_300, 12)] {
+            script.advance_to(at(time));
+            script.ack(at(time), ack, &[(13, 16)]);
+        }
+        script.advance_to(at(1_600));
+        script.sender.stats().rto_count
+    };
+    assert_eq!((timeouts(RecoveryRule::Linux), timeouts(RecoveryRule::Ns3)), (0, 1));
+}
+
+#[test]
+fn in_ns3_a_repair_counts_as_in_flight_until_the_cumulative_ack_covers_it() {
+    let in_flight = |recovery, ack| {
+        let mut script = Scripted::new(TransportConfig { recovery, ..ns3(DeliveryRate::Ns3) }, 20, 20);
+        script.write(10);
+        script.ack(at(100), 0, &[(1, 2), (3, 10)]);
+        // Segments 0 and 2 were retransmitted; the copy of 2 arrives.
+        script.ack(at(200), ack, &[(1, 10)]);
+        script.connection().in_flight()
+    };
+    assert_eq!((in_flight(RecoveryRule::Linux, 0), in_flight(RecoveryRule::Ns3, 0)), (1, 2));
+    assert_eq!((in_flight(RecoveryRule::Linux, 10), in_flight(RecoveryRule::Ns3, 10)), (0, 0));
+}
+
+#[test]
+fn by_count_a_timeout_takes_everything_for_lost() {
+    let mut script = bulk(ns3(DeliveryRate::Ns3), 20);
+    let sent = script.ack(at(900), 0, &[(1, 3)]);
+    assert_eq!(sent, [20, 21]);
+    script.advance_to(at(1_950));
+    let connection = script.connection();
+    assert_eq!(script.sender.stats().rto_count, 1);
+    assert_eq!((connection.lost_out, connection.in_flight()), (20, 1));
 }
