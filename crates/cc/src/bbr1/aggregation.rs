@@ -5,19 +5,23 @@
 //! is added to the window once the pipe is full.
 
 use super::bandwidth::{has_rate, packets_in};
-use super::{Aggregation, Bbr1};
+use super::{Aggregation, BW_UNIT, Bbr1};
 use crate::minmax::MaxFilter;
 use crate::{Connection, RateSample};
 
 /// The highest age in rounds a slot can count to (a 5-bit field in the kernel).
 const MAX_AGE: u32 = 31;
+/// `log2` of the parts of a packet in which QUIC's excess is kept: its windows are in bytes.
+const PART_LOG2: u32 = 8;
+/// `log2` of `BW_UNIT`.
+const BW_LOG2: u32 = BW_UNIT.ilog2();
 
 /// State of the measurement.
 #[derive(Clone, Debug, Default)]
 pub(super) struct AckAggregation {
     /// Maximum excess in packets of the current and the previous slot.
     pub(super) slots: [u32; 2],
-    /// Maximum excess over a window of rounds, in place of the slots.
+    /// Maximum excess over a window of rounds in 1/256 packets, in place of the slots.
     filter: MaxFilter,
     slot: usize,
     slot_age: u32,
@@ -30,8 +34,12 @@ pub(super) struct AckAggregation {
 impl AckAggregation {
     /// The largest excess remembered, in packets.
     #[inline]
-    pub(super) fn max(&self) -> u32 {
-        self.slots[0].max(self.slots[1]).max(self.filter.max())
+    pub(super) fn max(&self) -> f64 {
+        f64::from(self.slots_max()).max(f64::from(self.filter.max()) / f64::from(1 << PART_LOG2))
+    }
+
+    fn slots_max(&self) -> u32 {
+        self.slots[0].max(self.slots[1])
     }
 }
 
@@ -72,37 +80,46 @@ impl Bbr1 {
         *slot = (*slot).max(excess);
     }
 
+    /// QUIC counts bytes, so the part of a packet that the bandwidth explains counts here, too.
     fn update_filter(&mut self, connection: &Connection, acked: u32) {
-        let expected = self.expected_in_epoch(connection);
+        let expected = self.scaled_in_epoch(connection);
         let state = &mut self.aggregation;
-        if u64::from(state.epoch_acked) <= expected {
+        if u64::from(state.epoch_acked) * BW_UNIT <= expected {
             state.epoch_acked = acked;
             state.epoch_start_us = connection.delivered_mstamp_us;
             return;
         }
         state.epoch_acked = state.epoch_acked.saturating_add(acked);
-        let excess = u64::from(state.epoch_acked).saturating_sub(expected);
+        let excess = (u64::from(state.epoch_acked) * BW_UNIT).saturating_sub(expected) >> (BW_LOG2 - PART_LOG2);
         let excess = u32::try_from(excess).unwrap_or(u32::MAX);
         state.filter.update(self.parameters.aggregation_window_rounds, self.round.count, excess);
     }
 
-    /// Packets that the bandwidth explains since the epoch began.
+    /// Whole packets that the bandwidth explains since the epoch began.
     fn expected_in_epoch(&self, connection: &Connection) -> u64 {
+        self.scaled_in_epoch(connection) / BW_UNIT
+    }
+
+    /// Packets that the bandwidth explains since the epoch began, times `BW_UNIT`.
+    fn scaled_in_epoch(&self, connection: &Connection) -> u64 {
         let elapsed_us = connection.delivered_mstamp_us.saturating_sub(self.aggregation.epoch_start_us);
         let resolution_us = self.parameters.aggregation_resolution.as_micros();
         let elapsed_us = if resolution_us > 1 { elapsed_us - elapsed_us % resolution_us } else { elapsed_us };
-        packets_in(self.bw(), elapsed_us)
+        u64::from(self.bw()).saturating_mul(elapsed_us)
     }
 
-    /// Packets to add to the window.
+    /// What to add to the window, in packets times `BW_UNIT`.
     pub(super) fn aggregation_allowance(&self) -> u64 {
         if !self.full_pipe.reached {
             return 0;
         }
-        let excess = self.parameters.aggregation_gain.of(u64::from(self.aggregation.max()));
+        let (gain, state) = (self.parameters.aggregation_gain, &self.aggregation);
         match self.parameters.aggregation {
-            Aggregation::Linux => excess.min(packets_in(self.bw(), self.parameters.aggregation_cap.as_micros())),
-            Aggregation::Quic => excess,
+            Aggregation::Linux => {
+                let cap = packets_in(self.bw(), self.parameters.aggregation_cap.as_micros());
+                gain.of(u64::from(state.slots_max())).min(cap).saturating_mul(BW_UNIT)
+            }
+            Aggregation::Quic => gain.of(u64::from(state.filter.max())) << (BW_LOG2 - PART_LOG2),
             Aggregation::Off => 0,
         }
     }

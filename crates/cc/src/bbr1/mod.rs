@@ -397,7 +397,7 @@ impl Controller for Bbr1 {
             if self.mode == Mode::ProbeBw { self.cycle.index as f64 } else { f64::NAN },
             f64::from(self.round.count),
             f64::from(u8::from(self.full_pipe.reached)),
-            f64::from(self.aggregation.max()),
+            self.aggregation.max(),
             if self.policer.in_use { mbps(self.policer.bandwidth) } else { f64::NAN },
             f64::from(self.recovery.prior_cwnd),
         ];

@@ -521,6 +521,23 @@ fn acks_in_aggregates_widen_the_window() {
 }
 
 #[test]
+fn quic_s_allowance_counts_parts_of_packets() {
+    let mut flow = Flow::cruising(Parameters { aggregation: Aggregation::Quic, ..Parameters::default() }, 3);
+    let mut ack_after = |wait_us| {
+        flow.wait(Duration::from_micros(wait_us));
+        flow.c.delivered += 1;
+        flow.c.delivered_mstamp_us = flow.c.mstamp_us;
+        let sample = RateSample { prior_in_flight: 34, ..flow.sample(1) };
+        flow.bbr.cong_control(&mut flow.c, &sample);
+        flow.bbr.aggregation.max()
+    };
+    ack_after(50_000);
+    // 1200 us a packet: two packets 1100 us apart are 1.08 more than the bandwidth explains.
+    assert!((ack_after(1_100) - 1.08).abs() < 0.01);
+    assert!((ack_after(100) - 2.0).abs() < 0.01, "three packets in the time of one");
+}
+
+#[test]
 fn what_leaves_the_network_before_the_next_departure_does_not_count() {
     let mut flow = Flow::cruising(Parameters::default(), 3);
     flow.c.next_departure = flow.c.now + Duration::from_micros(12_100);

@@ -37,6 +37,12 @@ enum QuicRecovery {
 impl Bbr1 {
     /// `gain` bandwidth-delay products in packets, rounded up.
     pub(super) fn bdp(&self, bw: u32, gain: Gain) -> u32 {
+        self.bdp_and(bw, gain, 0)
+    }
+
+    /// `gain` bandwidth-delay products and `allowance / BW_UNIT` packets, rounded up; without the allowance before there
+    /// is a model.
+    fn bdp_and(&self, bw: u32, gain: Gain, allowance: u64) -> u32 {
         if self.min_rtt.rtt_us == Connection::UNKNOWN_RTT {
             return self.parameters.initial_window;
         }
@@ -44,7 +50,7 @@ impl Bbr1 {
             return gain.of(u64::from(self.parameters.initial_window)) as u32;
         }
         let scaled = gain.of(u64::from(bw).saturating_mul(self.model_rtt_us()));
-        u32::try_from(scaled.div_ceil(BW_UNIT)).unwrap_or(u32::MAX)
+        u32::try_from(scaled.saturating_add(allowance).div_ceil(BW_UNIT)).unwrap_or(u32::MAX)
     }
 
     /// `window` plus what bursts at the sender, in the network and at the receiver need.
@@ -124,8 +130,8 @@ impl Bbr1 {
 
     /// `window` grown by `acked` packets towards the target.
     fn grow(&self, connection: &Connection, window: u32, bw: u32, acked: u32) -> u32 {
-        let bdp = u64::from(self.bdp(bw, self.cwnd_gain));
-        let target = self.with_budget(connection, bdp + self.aggregation_allowance(), self.cwnd_gain);
+        let window_in_flight = u64::from(self.bdp_and(bw, self.cwnd_gain, self.aggregation_allowance()));
+        let target = self.with_budget(connection, window_in_flight, self.cwnd_gain);
         let grown = window.saturating_add(acked);
         let window = if self.full_pipe.reached {
             grown.min(target)
