@@ -88,15 +88,16 @@ def over_time(
         grid = figure.subplots(rows, columns, sharex=True, sharey=True, squeeze=False)
         for axes in grid.flat[len(panels) :]:
             axes.set_visible(False)
-        for axes, (heading, trace) in zip(grid.flat, panels.items(), strict=False):
+        for position, (axes, (heading, trace)) in enumerate(zip(grid.flat, panels.items(), strict=False)):
             if capacity is not None:
                 steps = [capacity(float(t) - 0.5) for t in trace.t_s]
                 axes.plot(trace.t_s, steps, color=INK, linewidth=0.8, linestyle=(0, (1, 2)), drawstyle="steps-mid")
-            for row, colour in zip(trace.estimate if estimate else trace.throughput, FLOW_COLOURS, strict=False):
-                shown = [value if value > 0 else None for value in row]
+            rows_shown = trace.estimate if estimate else trace.throughput
+            for row, rates, colour in zip(rows_shown, trace.throughput, FLOW_COLOURS, strict=False):
+                shown = [value if rate > 0 else None for value, rate in zip(row, rates, strict=True)]
                 axes.plot(trace.t_s, shown, color=colour, linewidth=0.9)
             axes.set_ylim(bottom=0)
-            axes.set_title(heading, loc="left", fontsize=9)
+            axes.set_title(heading if position else f"{title}\n{heading}", loc="left", fontsize=9)
         for axes in grid[-1]:
             axes.set_xlabel("time (s)")
         for axes in grid[:, 0]:
@@ -104,6 +105,5 @@ def over_time(
         handles = [Line2D([], [], color=colour, label=name) for name, colour in zip(names, FLOW_COLOURS, strict=False)]
         if capacity is not None:
             handles.append(Line2D([], [], color=INK, linewidth=0.8, linestyle=(0, (1, 2)), label="capacity"))
-        figure.suptitle(title, x=0.01, ha="left", fontsize=10)
         legend(figure, handles)
     return figure

@@ -1,8 +1,8 @@
 """What the study measures, from Dumbbell's tables.
 
 Throughput counts UDP payload, as the study's receivers do: 1410 of the 1440 bytes that a packet has on the wire, so
-that a full link shows 0.979 of its capacity. Loss is what the network dropped over what was sent, delay the mean over all
-packets that arrived, both over the flows of a run.
+that a full link shows 0.979 of its capacity. Loss is what the network dropped over what was sent, delay the mean
+over all packets that arrived, both over the flows of a run.
 
 A *label* of the experiment files is an algorithm, or an algorithm and a choice that the study leaves open, ``BBR,
 startup 2/ln 2``. A :class:`View` shows the runs under one choice.
