@@ -69,8 +69,14 @@ impl Agenda {
     #[inline]
     pub fn advance(&mut self, slot: usize, time: Time) {
         if time < self.families[self.first_leaf + slot / ARITY][slot % ARITY] {
-            self.set(slot, time);
+            self.bring_forward(slot, time);
         }
+    }
+
+    /// Kept apart, because mostly there is nothing to bring forward.
+    #[inline(never)]
+    fn bring_forward(&mut self, slot: usize, time: Time) {
+        self.set(slot, time);
     }
 }
 

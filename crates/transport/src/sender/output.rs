@@ -588,8 +588,7 @@ mod tests {
 
     #[test]
     fn the_host_queue_wakes_a_throttled_sender_at_the_next_completion() {
-        let mut queue = HostQueue::default();
-        queue.charged = 3_000;
+        let mut queue = HostQueue { charged: 3_000, ..HostQueue::default() };
         queue.completions.extend([(Time::from_nanos(10), 1_000), (Time::from_nanos(20), 2_000)]);
         assert_eq!(queue.wake_at(), Time::NEVER);
         queue.throttled = true;
