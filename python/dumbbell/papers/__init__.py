@@ -41,7 +41,7 @@ __all__ = [
     "studies",
 ]
 
-NAMES: tuple[str, ...] = ("rebbr", "zhang")
+NAMES: tuple[str, ...] = ("rebbr", "zhang", "kato")
 """The studies: names of packages of this one."""
 
 

@@ -1,0 +1,20 @@
+"""Kato's sixteen flows: why BBR starves flows in ns-3.40 and not in ns-3.44.
+
+Kato and others ran 16 BBR flows over a link with little buffer in two versions of ns-3 and left open which change
+between them made the unfairness go away. Their table and figures are here, the answer, and the same load for today's
+algorithms.
+"""
+
+from dumbbell.papers.kato import causes, heatmap, table2
+from dumbbell.papers.model import Part, Study
+
+STUDY = Study(
+    name="kato",
+    title="BBR under heavy load in ns-3",
+    reference="Kato et al., on the throughput of TCP BBR under heavy load in ns-3, IARIA 2025; ns-3.40 and ns-3.44",
+    parts=(
+        Part("table2", table2.TITLE, table2.CLAIMS, table2.reproduce),
+        Part("causes", causes.TITLE, causes.CLAIMS, causes.reproduce),
+        Part("heatmap", heatmap.TITLE, heatmap.CLAIMS, heatmap.reproduce),
+    ),
+)
