@@ -1,0 +1,216 @@
+"""Zhang's evaluation: what is measured, that the published numbers satisfy the claims, and a part from end to end."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Sequence
+from pathlib import Path
+
+import numpy as np
+import polars as pl
+import pytest
+
+from conftest import Cli
+from dumbbell import api, experiment, papers
+from dumbbell.papers.data import published
+from dumbbell.papers.zhang import STUDY, algorithms, measure, table1, table3, table4, table5, table7
+from dumbbell.papers.zhang.measure import ALGORITHMS, CODE, EXACT, PAPER, Run, Runs, Trace, View, published_values
+
+SEEDS = 5
+
+
+def seeds(rates: Sequence[float], *, loss: float = 0.0, delay_ms: float = 100.0) -> list[Run]:
+    return [Run(tuple(rates), loss, delay_ms)] * SEEDS
+
+
+def verdicts(found: Sequence[papers.Judgement]) -> dict[str, str]:
+    """The verdict under the first choice, which is the study's set-up."""
+    return {one.claim.id: one.outcomes[0].verdict for one in found}
+
+
+# --- what is measured ------------------------------------------------------------------------------------------------
+
+
+def test_jain_and_ratio_are_those_of_the_published_table() -> None:
+    jain, ratio = published_values("table3", "jain"), published_values("table3", "ratio")
+    for (label, case), runs in published_table3().items():
+        if (label, case) in jain:
+            assert runs[0].jain == pytest.approx(jain[label, case], abs=0.006)
+            assert runs[0].ratio == pytest.approx(ratio[label, case], abs=0.011)
+
+
+def test_a_flow_that_starts_late_has_its_samples_at_their_times() -> None:
+    scenario = {
+        "duration": "6s",
+        "record": {"interval": "1s"},
+        "path": {"rate": "5mbit", "rtt": "40ms"},
+        "flows": [{"cc": "bbr-dqc"}, {"cc": "bbr-dqc", "start": "3s"}],
+    }
+    result = api.run(scenario)
+    trace = Trace.of(result)
+    assert trace.throughput.shape == (2, 6)
+    assert (trace.throughput[1, :3] == 0).all()
+    assert (trace.throughput[1, 4:] > 0).all()
+    at_five = result.series.to_polars().filter((pl.col("t_s") == 5.0) & (pl.col("flow") == 1))
+    expected = at_five["throughput_mbps"].item() * measure.PAYLOAD / measure.WIRE
+    assert trace.throughput[1, 4] == pytest.approx(expected)
+
+
+def test_stages_are_measured_over_the_flows_that_send() -> None:
+    t_s = np.arange(1.0, 401.0)
+    rates = np.zeros((4, 400))
+    rates[0] = rates[1] = 1.0
+    trace = Trace(t_s, rates, rates)
+    assert trace.jain(50, 80, (0, 1)) == pytest.approx(1)
+    assert trace.jain(130, 200, range(4)) == pytest.approx(0.5)
+    assert trace.jain(500, 600, (0, 1)) is None
+    assert table1.unfairest_stage(Run((1.0, 1.0), 0, 100, trace)) == pytest.approx(0.5)
+
+
+def test_a_choice_falls_back_to_the_study_s_code_where_it_was_not_run() -> None:
+    runs: Runs = {("BBR", "1"): seeds([1, 2]), ("BBR, no jitter", "1"): seeds([1, 3]), ("Reno", "1"): seeds([1, 1])}
+    view = View(runs, EXACT, ("1",))
+    assert view.mean("BBR", "1", lambda run: run.ratio) == 3
+    assert view.mean("Reno", "1", lambda run: run.ratio) == 1
+    assert view.ranked(("BBR", "Reno"), "1", lambda run: run.ratio, 1) == "Reno 1.0 < BBR 3.0"
+
+
+def test_a_seed_counts_where_a_claim_holds_in_every_case() -> None:
+    runs: Runs = {("BBR", "1"): seeds([1, 2]), ("BBR", "2"): [*seeds([1, 5])[:2], *seeds([1, 2])[:3]]}
+    outcome = View(runs, CODE, ("1", "2")).over_cases(lambda found: found["BBR"].ratio < 3, ("BBR",), "numbers")
+    assert (outcome.held, outcome.runs, outcome.ours) == (3, 5, "numbers; in all of 2 cases")
+
+
+def test_single_published_runs_have_a_margin_of_a_tenth() -> None:
+    assert measure.inside(1.4, 1, 1.29)
+    assert not measure.inside(1.43, 1, 1.29)
+    assert measure.inside(2.05, 2.21, 4.34)
+    assert not measure.inside(2.0, 2.21, 4.34)
+
+
+# --- the published numbers and the claims ----------------------------------------------------------------------------
+
+
+def published_table3() -> Runs:
+    rates: dict[tuple[str, str], list[float]] = {}
+    for number in published(measure.PUBLISHED, "table3"):
+        if number.metric == "throughput":
+            rates.setdefault((number.case["algorithm"], number.case["case"]), []).append(number.value / 1e3)
+    runs: Runs = {key: seeds(values) for key, values in rates.items()}
+    extra: Runs = {
+        (f"{algorithm}, N = 2", case): runs[algorithm, case] for algorithm in ("Cubic", "Reno") for case in table3.CASES
+    }
+    return runs | extra
+
+
+def test_the_published_numbers_satisfy_the_claims_of_table_3() -> None:
+    found = verdicts(table3.judge(published_table3()))
+    assert list(found) == [claim.id for claim in table3.CLAIMS]
+    assert set(found.values()) == {"holds"}
+    equal: Runs = {key: seeds([1, 1]) for key in published_table3()}
+    other = verdicts(table3.judge(equal))
+    assert [name for name, verdict in other.items() if verdict == "holds"] == ["zha-22", "zha-23", "zha-26"]
+
+
+def published_table4() -> Runs:
+    runs: Runs = {
+        key: seeds([value * table4.capacity(key[1]) / 4] * 4)
+        for key, value in published_values("table4", "utilization").items()
+    }
+    extra = {("Cubic, N = 1", case): runs["Cubic", case] for case in table4.CASES}
+    return runs | extra | {("Reno, N = 2", case): runs["Reno", case] for case in table4.CASES}
+
+
+def test_the_published_numbers_satisfy_the_claims_of_table_4() -> None:
+    found = verdicts(table4.judge(published_table4()))
+    assert list(found) == [claim.id for claim in table4.CLAIMS]
+    assert set(found.values()) == {"holds"}
+    idle: Runs = {key: seeds([0.1] * 4) for key in published_table4()}
+    # What uses nothing loses nothing.
+    assert {name for name, verdict in verdicts(table4.judge(idle)).items() if verdict == "holds"} == {"zha-32"}
+
+
+def published_table5(used: float = 1.0) -> Runs:
+    values = {name: published_values("table5", name) for name in ("loss", "delay", "utilization")}
+    t_s = np.arange(1.0, 401.0)
+    runs: Runs = {}
+    for algorithm in ALGORITHMS:
+        loss, delay, utilisation = (values[name][algorithm, ""] for name in ("loss", "delay", "utilization"))
+        for schedule in table5.SCHEDULES:
+            capacity = np.array([table5.rate_at(schedule, t - 0.5) for t in t_s])
+            rates = np.vstack([capacity, capacity]) / 2 * utilisation * used
+            mean = float(capacity.mean()) * utilisation * used
+            runs[algorithm, schedule] = [Run((mean / 2, mean / 2), loss, delay, Trace(t_s, rates, rates))] * SEEDS
+    extra = {("Cubic, N = 1", table5.FIRST): runs["Cubic", table5.FIRST]}
+    return runs | extra | {("Reno, N = 2", table5.FIRST): runs["Reno", table5.FIRST]}
+
+
+def test_the_published_numbers_satisfy_the_claims_of_table_5() -> None:
+    found = verdicts(table5.judge(published_table5()))
+    assert list(found) == [claim.id for claim in table5.CLAIMS]
+    assert set(found.values()) == {"holds"}
+    slow = verdicts(table5.judge(published_table5(0.7)))
+    assert {name for name, verdict in slow.items() if verdict == "fails"} == {"zha-41", "zha-42"}
+
+
+def test_fair_flows_starve_nobody_in_table_7() -> None:
+    labels = [*measure.BBR_LIKE, *(f"{name}, {choice}" for name in measure.BBR_LIKE for choice in (PAPER, "N = 1"))]
+    fair: Runs = {(label, case): seeds([1, 1, 1, 1]) for label in labels for case in table7.CASES}
+    found = verdicts(table7.judge(fair))
+    assert list(found) == [claim.id for claim in table7.CLAIMS]
+    assert [name for name, verdict in found.items() if verdict == "holds"] == ["zha-45", "zha-46", "zha-47"]
+    starved: Runs = {key: seeds([2, 2, 0.1, 0.1]) for key in fair}
+    harsh = verdicts(table7.judge(starved))
+    assert [name for name, verdict in harsh.items() if verdict == "holds"] == ["zha-43", "zha-44", "zha-49"]
+
+
+def test_every_claim_of_the_study_is_judged_once() -> None:
+    ids = [claim.id for part in STUDY.parts for claim in part.claims]
+    assert sorted(ids) == [f"zha-{number:02}" for number in range(1, 53)]
+
+
+# --- experiment files ------------------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize(
+    ("scenario", "points"),
+    [(algorithms.SCENARIO, 10), (table1.SCENARIO, 480), (table1.CHOICES, 195), (table3.SCENARIO, 1035),
+     (table4.SCENARIO, 800), (table4.CHOICES, 60), (table5.SCENARIO, 300), (table7.SCENARIO, 1035)],
+)  # fmt: skip
+def test_the_experiment_files_are_valid(scenario: Path, points: int) -> None:
+    assert len(experiment.load(scenario).points) == points
+
+
+def test_published_numbers_have_units_and_sources() -> None:
+    counts = {"table1": 3, "table3": 288, "table4": 120, "table5": 24, "table7": 108}
+    for part, count in counts.items():
+        numbers = published(measure.PUBLISHED, part)
+        assert len(numbers) == count
+        assert all(number.unit and number.source for number in numbers)
+
+
+# --- from end to end -------------------------------------------------------------------------------------------------
+
+
+def test_cycles_are_seen_as_written(dumbbell: Cli, tmp_path: Path) -> None:
+    done = dumbbell("reproduce", "zhang/algorithms", "--repeat", 1, "--json", "--out", tmp_path)
+    assert (done.status, done.err) == (0, "")
+    (part,) = json.loads(done.out)["parts"]
+    assert [(claim["id"], claim["verdict"]) for claim in part["claims"]] == [("zha-51", "holds"), ("zha-52", "holds")]
+    (table,) = part["tables"]
+    plus = next(row for row in table["rows"] if row["algorithm"] == "BBRPlus")
+    assert 1.95 < plus["cycle: least"] < 2.2
+    assert 4.5 < plus["cycle: mean"] < 5.5
+
+
+def test_quick_table_5_from_end_to_end(dumbbell: Cli, tmp_path: Path) -> None:
+    done = dumbbell("reproduce", "zhang/table5", "--quick", "--json", "--html", "--out", tmp_path)
+    assert (done.status, done.err) == (0, "")
+    (part,) = json.loads(done.out)["parts"]
+    assert [claim["id"] for claim in part["claims"]] == [claim.id for claim in table5.CLAIMS]
+    assert any("Shortened" in caveat for caveat in part["caveats"])
+    first = part["tables"][0]["rows"][0]
+    assert (first["algorithm"], first["delay: published"]) == ("BBR", 170.21)
+    assert first["delay: ratio"] == pytest.approx(first["delay: ours"] / 170.21)
+    assert (tmp_path / "fig13.svg").stat().st_size > 1000
+    assert "zha-38" in (tmp_path / "zhang.html").read_text()
