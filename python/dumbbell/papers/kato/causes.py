@@ -57,7 +57,7 @@ def reproduce(options: Options) -> Report:
         setup=(
             "16 flows at 100 packets as in kato/table2. Four rules differ between the versions: the delivery-rate "
             "sampler (issue 1026, fixed in 3.41), what NextSeg sends when the window is full (issue 805, 3.43), "
-            "whether BBR is shown the smoothed or the last RTT (issue 1043, 3.43), and BBR's own file (its pacing margin).",
+            "whether BBR is shown the smoothed or the last RTT (issue 1043, 3.43), and BBR's own file (a margin).",
             "In ns-3.40 a fast recovery whose receive window is full retransmits segments that are still on their way; "
             "the retransmission restamps them, the original's ACK arrives milliseconds later, its sample is shorter "
             "than the minimum RTT and discarded, and the sample after it spans everything since time zero. Every such "

@@ -58,12 +58,16 @@ class Pacing:
     frame: pl.DataFrame
     """Columns ``t_s``, ``flow``, ``pacing_mbps``, ``throughput_mbps``."""
 
+    def at(self, time_s: float) -> float:
+        """A time of the study's 50 s in a run that may be shorter."""
+        return time_s / 50 * float(self.frame["t_s"].max() or 0.0)  # type: ignore[arg-type]
+
     def correlation(self) -> tuple[float, float]:
         """Rank correlation of flow rates at 10 to 20 s and 40 to 50 s; share of starved flows that remain so."""
         import polars as pl
 
         rates = [
-            self.frame.filter(pl.col("t_s").is_between(start, start + 10, closed="right"))
+            self.frame.filter(pl.col("t_s").is_between(self.at(start), self.at(start + 10), closed="right"))
             .group_by("flow")
             .agg(pl.col("throughput_mbps").mean())
             .sort("flow")["throughput_mbps"]
@@ -72,13 +76,13 @@ class Pacing:
         early, late = rates
         rank = pl.DataFrame({"a": early, "b": late}).select(pl.corr("a", "b", method="spearman")).item()
         starved = [after < 1 for before, after in zip(early, late, strict=True) if before < 1]
-        return float(rank), sum(starved) / len(starved) if starved else 0.0
+        return float(rank or 0.0), sum(starved) / len(starved) if starved else 0.0
 
     def after(self, start_s: float) -> dict[int, list[float]]:
         """Pacing rates of each flow after ``start_s``."""
         import polars as pl
 
-        late = self.frame.filter(pl.col("t_s") > start_s).sort("t_s")
+        late = self.frame.filter(pl.col("t_s") > self.at(start_s)).sort("t_s")
         return {key[0]: list(part["pacing_mbps"]) for key, part in late.group_by("flow", maintain_order=True)}
 
 
