@@ -24,6 +24,7 @@ from dumbbell.papers.zhang.measure import (
     View,
     cases_by,
     measure,
+    noted,
     plain,
     spread,
 )
@@ -129,7 +130,7 @@ def reproduce(options: Options) -> Report:
             causes(runs),
         ),
         pictures=pictures(runs, base),
-        judgements=judge(runs),
+        judgements=noted(judge(runs)),
         provenance=Provenance.of(
             [main, choices], {path.name: path.read_text(encoding="utf-8") for path in (SCENARIO, CHOICES)}
         ),

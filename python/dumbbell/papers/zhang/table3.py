@@ -25,6 +25,7 @@ from dumbbell.papers.zhang.measure import (
     cases_by,
     inside,
     measure,
+    noted,
     published_values,
     spread,
 )
@@ -104,7 +105,7 @@ def reproduce(options: Options) -> Report:
             agreement(runs, theirs),
         ),
         pictures={},
-        judgements=judge(runs),
+        judgements=noted(judge(runs)),
         provenance=Provenance.of([result], {SCENARIO.name: SCENARIO.read_text(encoding="utf-8")}),
     )
     return report.shortened(QUICK) if options.quick else report

@@ -17,6 +17,7 @@ from dumbbell.papers.zhang.measure import (
     beside,
     cases_by,
     measure,
+    noted,
     published_values,
 )
 
@@ -103,7 +104,7 @@ def reproduce(options: Options) -> Report:
             agreement(runs, theirs),
         ),
         pictures={},
-        judgements=judge(runs),
+        judgements=noted(judge(runs)),
         provenance=Provenance.of(
             [main, choices], {path.name: path.read_text(encoding="utf-8") for path in (SCENARIO, CHOICES)}
         ),

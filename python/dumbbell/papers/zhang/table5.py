@@ -26,6 +26,7 @@ from dumbbell.papers.zhang.measure import (
     View,
     cases_by,
     measure,
+    noted,
     published_values,
     spread,
 )
@@ -101,7 +102,7 @@ def reproduce(options: Options) -> Report:
         ),
         tables=(comparison(base), *(schedules(runs, *one) for one in MEASURES)),
         pictures={"fig13": picture(base)},
-        judgements=judge(runs),
+        judgements=noted(judge(runs)),
         provenance=Provenance.of([result], {SCENARIO.name: SCENARIO.read_text(encoding="utf-8")}),
     )
     return report.shortened(QUICK) if options.quick else report

@@ -27,6 +27,7 @@ from dumbbell.papers.zhang.measure import (
     cases_by,
     inside,
     measure,
+    noted,
     published_values,
     spread,
 )
@@ -115,7 +116,7 @@ def reproduce(options: Options) -> Report:
             choices(runs),
         ),
         pictures={"fig14": picture(base)},
-        judgements=judge(runs),
+        judgements=noted(judge(runs)),
         provenance=Provenance.of([result], {SCENARIO.name: SCENARIO.read_text(encoding="utf-8")}),
     )
     return report.shortened(QUICK) if options.quick else report
