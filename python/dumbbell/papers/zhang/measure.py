@@ -219,7 +219,7 @@ class View:
 NOTES = {
     "zha-02": "The flows' starts decide the losses of case 2 and 3; the study has one run of each.",
     "zha-08": "The claim fails by a few tenths of a percent, where BBR itself hardly loses.",
-    "zha-13": "BBR+ probes at 1.5 times the bandwidth and loses more than Tsunami where the queue exceeds a BDP. Its losses "
+    "zha-13": "BBR+ probes at 1.5 times the bandwidth and loses more than Tsunami where the queue exceeds a BDP. The losses "
     "depend on the allowance for aggregated ACKs: without it Tsunami loses 0.08 % and BBR+ 0.17 % in table 5.",
     "zha-18": "Reno as one connection leaves the queue emptier; as two it does not.",
     "zha-24": "Tsunami is always limited by its window, so its ratio follows the allowance for aggregated ACKs, which "
