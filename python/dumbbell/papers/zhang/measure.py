@@ -219,20 +219,20 @@ class View:
 NOTES = {
     "zha-02": "The flows' starts decide the losses of case 2 and 3; the study has one run of each.",
     "zha-08": "The claim fails by a few tenths of a percent, where BBR itself hardly loses.",
-    "zha-13": "BBR+ probes at 1.5 times the bandwidth and loses more than Tsunami where the queue exceeds a BDP. The losses "
+    "zha-13": "BBR+ probes at 1.5 times the bandwidth and loses more than Tsunami in most cases above one BDP. Both losses "
     "depend on the allowance for aggregated ACKs: without it Tsunami loses 0.08 % and BBR+ 0.17 % in table 5.",
     "zha-18": "Reno as one connection leaves the queue emptier; as two it does not.",
     "zha-24": "Tsunami is always limited by its window, so its ratio follows the allowance for aggregated ACKs, which "
     "depends on how regularly ACKs arrive.",
     "zha-27": "Without jitter the drop-tail queue favours one flow by phase: arrivals of the other find it full.",
-    "zha-28": "Reno as two connections is nearer to the study here, in table 4 and in table 5.",
+    "zha-28": "Reno as two connections is nearer to the study here and in table 4.",
     "zha-35": "Case 10 alone falls short.",
     "zha-37": "Cubic agrees; Reno agrees neither as one connection nor as two, its published numbers lie between.",
     "zha-39": "BBR+ alone exceeds 1 % where the rate changes by 1 Mbit/s every 50 s.",
     "zha-40": "The published 2 % of Reno is ours of Reno as two connections.",
     "zha-44": "BBR+ alone exceeds the bound.",
     "zha-49": "BBR's two flows have 0.42 to 0.46 with a queue of 2 BDP, BBR+ and Tsunami more than half throughout.",
-    "zha-50": "Here all six vary alike; who varies more is not visible in 200 s.",
+    "zha-50": "Variation of the bandwidth estimate; the study's figure is not at hand.",
 }
 """Why a claim does not hold plainly."""
 
