@@ -15,6 +15,7 @@ from dumbbell.papers.zhang.measure import (
     ALGORITHMS,
     CODE,
     EXACT,
+    JITTER,
     PAPER,
     PAYLOAD,
     WIRE,
@@ -118,6 +119,7 @@ def reproduce(options: Options) -> Report:
             "Cases (rate, one-way delay, queueing time): 1 to 3: 5 Mbit/s, 50 ms, 100, 150, 200 ms; 4, 5: 6 Mbit/s, "
             "50 ms, 100, 150 ms; 6: 7 Mbit/s, 50 ms, 150 ms; 7: 7 Mbit/s, 100 ms, 300 ms; 8, 9: 8 Mbit/s, 100 ms, 200, "
             "300 ms; 10, 11: 10 Mbit/s, 50 ms, 150, 200 ms. Case 8 also with 50 ms, as in the study's repository.",
+            JITTER,
             "Jain's index over 120 to 200 s, when all four flows send; per stage without its first 10 s. Variation is "
             "that of the bandwidth estimate from second to second over 120 to 200 s.",
         ),

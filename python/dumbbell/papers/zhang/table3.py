@@ -16,6 +16,7 @@ from dumbbell.papers.zhang.measure import (
     EXACT,
     FIRST_VERSION,
     JAIN_MARGIN,
+    JITTER,
     MARGINS,
     PAPER,
     Run,
@@ -90,6 +91,7 @@ def reproduce(options: Options) -> Report:
             "100 Mbit/s with 10 ms (flow 1) and 20 ms (flow 2) at both ends: base round-trip times 60 and 100, 80 and "
             "120, 100 and 140 ms. Queues of 1.5 times the longer one at each link's rate. Both flows for 200 s.",
             "r is the larger of the two throughputs over the smaller. Cubic stands for one connection here.",
+            JITTER,
             MARGINS,
         ),
         tables=(

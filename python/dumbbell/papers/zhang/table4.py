@@ -10,6 +10,7 @@ from dumbbell.papers import data
 from dumbbell.papers.model import Cell, Claim, Grid, Judgement, Options, Provenance, Report
 from dumbbell.papers.zhang.measure import (
     CODE,
+    JITTER,
     PAPER,
     Run,
     Runs,
@@ -85,6 +86,7 @@ def reproduce(options: Options) -> Report:
         setup=(
             "The link of table 1 with a queue of 1.5 BDP in cases 2, 5, 7, 9, 10; four flows for 400 s; independent "
             "loss behind the link, data direction only.",
+            JITTER,
             "Utilisation is received UDP payload over capacity; without loss at most 0.979.",
         ),
         tables=(

@@ -19,6 +19,7 @@ from dumbbell.papers.zhang.measure import (
     BBR_LIKE,
     CODE,
     FIRST_VERSION,
+    JITTER,
     PAPER,
     Run,
     Runs,
@@ -98,6 +99,7 @@ def reproduce(options: Options) -> Report:
             "Two flows for 400 s over 50 ms each way. The paper says that the rate changes every 50 s from 1 to 4 "
             "Mbit/s and that the queue holds 75 kB; the study's repository goes 4, 3, 2, 1 Mbit/s every 20 s with "
             "46.9 kB.",
+            JITTER,
             "The published table has two rows called BBRv2; the first is read as BBR+.",
         ),
         tables=(comparison(base), *(schedules(runs, *one) for one in MEASURES)),

@@ -17,6 +17,7 @@ from dumbbell.papers.zhang.measure import (
     CODE,
     EXACT,
     JAIN_MARGIN,
+    JITTER,
     MARGINS,
     PAPER,
     Run,
@@ -108,6 +109,7 @@ def reproduce(options: Options) -> Report:
             "200 s over 50 ms each way. Cases: 4 Mbit/s with queues of 100, 150, 200 ms (1 to 3), 6 Mbit/s with the "
             "same (4 to 6), 8, 10, 12 Mbit/s with 150 ms (7 to 9).",
             "Jain's index and the ratio of the largest to the smallest rate are over all four flows.",
+            JITTER,
             MARGINS,
         ),
         tables=(
