@@ -41,8 +41,8 @@ __all__ = [
     "studies",
 ]
 
-NAMES: tuple[str, ...] = ("rebbr", "zhang", "kato")
-"""The studies: names of packages of this one."""
+NAMES: tuple[str, ...] = ("rebbr", "zhang", "kato", "bbr-acd")
+"""The studies: names of packages of this one, with hyphens for underscores."""
 
 
 class UnknownStudyError(LookupError):
@@ -56,7 +56,7 @@ def studies() -> list[Study]:
 
 def load(name: str) -> Study:
     """A study by its name in :data:`NAMES`."""
-    study = importlib.import_module(f"{__name__}.{name}").STUDY
+    study = importlib.import_module(f"{__name__}.{name.replace('-', '_')}").STUDY
     assert isinstance(study, Study)
     return study
 

@@ -1,0 +1,20 @@
+"""BBR-ACD: what its three forms do on the testbed and in the simulation of its paper.
+
+Mahmud and others let BBR's window react to losses that come with congestion. The paper, its kernel module and its ns-3
+code each do something else; all three run here, beside the BBR they started from.
+"""
+
+from dumbbell.papers.bbr_acd import alpha, simulation, table2
+from dumbbell.papers.model import Part, Study
+
+STUDY = Study(
+    name="bbr-acd",
+    title="BBR-ACD: BBR with advanced congestion detection",
+    reference="I. Mahmud, G.-H. Kim, T. Lubna, Y.-Z. Cho, BBR-ACD: BBR with Advanced Congestion Detection, Electronics "
+    "9(1):136, 2020; code: imtiaztee/BBR-ACD-Linux-Kernel-Code, imtiaztee/BBR-ACD-complete-NS3-implementation",
+    parts=(
+        Part("table2", table2.TITLE, table2.CLAIMS, table2.reproduce),
+        Part("simulation", simulation.TITLE, simulation.CLAIMS, simulation.reproduce),
+        Part("alpha", alpha.TITLE, alpha.CLAIMS, alpha.reproduce),
+    ),
+)
