@@ -323,13 +323,16 @@ def panels(result: Result, title: str) -> Picture:
             window.plot(one["t_s"], one["cwnd"], linewidth=0.7)
             rtt.plot(one["t_s"], one["rtt_ms"], linewidth=0.6)
         occupancy.plot(queue["t_s"], queue["queue_packets"], color=INK, linewidth=0.6)
+        # Right after startup ns-3's window may be unlimited for a moment.
+        window.set_ylim(0, 1.3 * float(series["cwnd"].quantile(0.995) or 1))
         total = series.group_by("t_s").agg(pl.col("throughput_mbps", "goodput_mbps").sum()).sort("t_s")
+        total = total.with_columns(pl.col("throughput_mbps", "goodput_mbps").rolling_mean(10, min_samples=1))
         rate.plot(total["t_s"], total["throughput_mbps"], color=look("cubic").colour, linewidth=0.7, label="link")
         rate.plot(total["t_s"], total["goodput_mbps"], color=look("bbr").colour, linewidth=0.7, label="new data")
         rate.set_ylim(0, 1.5)
         rate.legend(loc="upper right", fontsize=7)
         for axes, label in ((window, "window (segments)"), (occupancy, "queue (packets)"), (rtt, "RTT (ms)"),
-                            (rate, "Mbit/s")):  # fmt: skip
+                            (rate, "Mbit/s, over 5 s")):  # fmt: skip
             axes.set_ylabel(label)
         for axes in (rtt, rate):
             axes.set_xlabel("time (s)")

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -20,6 +20,7 @@ if TYPE_CHECKING:
 TITLE = "Two senders of five flows over 10 Mbit/s: large and small buffer, without and with 0.1 % random loss"
 
 SCENARIO = Path(__file__).with_name("table2.toml")
+WINDOWS = Path(__file__).with_name("windows.toml")
 QUICK = "6s"
 
 BASE = "bbr-4.14"
@@ -117,6 +118,13 @@ def reproduce(options: Options) -> Report:
         settings = result.points[point].settings
         scenario = SCENARIOS[settings["path.buffer"], settings["path.loss"]]
         cases.setdefault((settings["flows[0].cc"], settings["path.rtt"], scenario), []).append(run)
+    close_up: dict[int, pl.DataFrame] = {}
+    windows = data.run(
+        WINDOWS,
+        replace(options, repeat=1),
+        quick=QUICK,
+        each=lambda point, result: close_up.update({point: result.series.to_polars().select("t_s", "flow", "cwnd")}),
+    )
     report = Report(
         study="bbr-acd",
         part="table2",
@@ -135,10 +143,15 @@ def reproduce(options: Options) -> Report:
         pictures={
             "fig3": seconds_picture(cases, BASE, "Figure 3: BBR"),
             "fig9": seconds_picture(cases, "bbr-acd", "Figure 9: BBR-ACD, kernel form"),
+            "windows": windows_picture(
+                {str(point.settings["flows[0].cc"]): close_up[index] for index, point in enumerate(windows.points)}
+            ),
             "fig9-paper": seconds_picture(cases, "bbr-acd-paper", "Figure 9: BBR-ACD, the paper's form"),
         },
         judgements=judge(cases),
-        provenance=Provenance.of([result], {SCENARIO.name: SCENARIO.read_text(encoding="utf-8")}),
+        provenance=Provenance.of(
+            [result, windows], {path.name: path.read_text(encoding="utf-8") for path in (SCENARIO, WINDOWS)}
+        ),
     )
     return report.shortened(QUICK) if options.quick else report
 
@@ -345,9 +358,9 @@ def judge(cases: Cases) -> list[Judgement]:
         "The paper's form cuts once and restores the window of before at the end, which is not conserving packets as "
         "BBR does: it loses more."
     )
-    never = "The detector has no loss to react to; the paper's own text says so."
+    full = "The link is full all the time: who retransmits less also sends less."
     mixed = "0.1 % of 240,000 packets are 240; nothing else is lost in a buffer of 100,000 packets."
-    low = "Below 1 because nothing of BBR's goodput is lost to losses that it pays with bandwidth it has."
+    low = "BBR fills the link in spite of its losses: its goodput cannot rise, and falls where the cuts drain the pipe."
     fifteen = [
         Outcome(
             rtt,
@@ -413,7 +426,7 @@ def judge(cases: Cases) -> list[Judgement]:
         Judgement(by_id["acd-13"], every("4", lambda a, b: b.goodput > a.goodput, goodput, 3), low),
         Judgement(by_id["acd-14"], sooner("4")),
         Judgement(by_id["acd-15"], fifteen, "The text says so, Table 2 the reverse."),
-        Judgement(by_id["acd-16"], [sixteen(form, rtt) for form in FORMS for rtt in RTTS], never),
+        Judgement(by_id["acd-16"], [sixteen(form, rtt) for form in FORMS for rtt in RTTS], full),
         Judgement(by_id["acd-26"], overall, kernel),
     ]
 
@@ -437,12 +450,34 @@ def seconds_picture(cases: Cases, cc: str, title: str) -> Picture:
                 axes.plot(t, run.of(label, "sent"), color=colour, linewidth=0.6, alpha=0.5)
                 axes.plot(t, run.of(label, "arrived"), color=colour, linewidth=1.0)
                 axes.bar(t, run.of(label, "lost"), width=1.0, color=colour)
-            axes.set_title(f"scenario {scenario}", loc="left", fontsize=8)
+            axes.set_title(f"{title}, 40 ms: scenario {scenario}", loc="left", fontsize=8)
         for axes in panels[1]:
             axes.set_xlabel("time (s)")
         for row in panels:
             row[0].set_ylabel("packets a second")
-        figure.suptitle(f"{title}, 40 ms", x=0.01, ha="left", fontsize=10)
         handles = [Line2D([], [], color=c, label=f"{s} (thin: out, thick: in, bars: lost)") for s, c in colours.items()]
         legend(figure, handles)
+    return figure
+
+
+def windows_picture(frames: dict[str, pl.DataFrame]) -> Picture:
+    """Windows of the five flows over two seconds after their startups, for BBR and each form."""
+    import polars as pl
+
+    from dumbbell.plots.style import picture
+
+    with picture(9.0, 5.0) as figure:
+        panels = figure.subplots(2, 2, sharey=True, sharex=True)
+        for axes, (cc, frame) in zip(panels.flat, frames.items(), strict=True):
+            end = float(frame["t_s"].max() or 0.0)  # type: ignore[arg-type]
+            late = frame.filter(pl.col("t_s") > 0.85 * end)
+            for flow in late["flow"].unique().sort():
+                one = late.filter(pl.col("flow") == flow)
+                axes.plot(one["t_s"], one["cwnd"], linewidth=0.8)
+            axes.set_title("BBR" if cc == BASE else f"BBR-ACD, {FORMS[cc]} form", loc="left", fontsize=8)
+        for axes in panels[1]:
+            axes.set_xlabel("time (s)")
+        for row in panels:
+            row[0].set_ylabel("window (segments)")
+        figure.suptitle("Windows of five flows, 100 packets of buffer, 100 ms", x=0.01, ha="left", fontsize=10)
     return figure

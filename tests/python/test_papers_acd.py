@@ -1,0 +1,117 @@
+"""BBR-ACD's study: its metrics, its claims, and the command."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+
+import pytest
+
+from conftest import Cli
+from dumbbell import experiment, papers
+from dumbbell.papers.bbr_acd import alpha, forms, simulation, table2
+from dumbbell.papers.bbr_acd.table2 import BASE, RTTS, SCENARIOS
+
+
+def two_senders(
+    rates: list[tuple[float, float]], sent: int = 240_000, retransmitted: int = 0, lost: float = 0.0
+) -> table2.Run:
+    import polars as pl
+
+    rows = [
+        (second + 1, label, rate, rate, lost)
+        for second, pair in enumerate(rates)
+        for label, rate in zip(("S1", "S2"), pair, strict=True)
+    ]
+    frame = pl.DataFrame(rows, schema=["t_s", "label", "sent", "arrived", "lost"], orient="row")
+    return table2.Run(sent, retransmitted, float(len(rates)), frame)
+
+
+def meeting(after_s: int) -> list[tuple[float, float]]:
+    """Sender 2 starts at 55 s and has its share ``after_s`` later."""
+    return [(800.0, 0.0)] * 55 + [(700.0, 100.0)] * after_s + [(410.0, 390.0)] * (300 - 55 - after_s)
+
+
+def test_shares_are_equal_when_rates_stay_close_for_ten_seconds() -> None:
+    assert two_senders(meeting(40)).equilibrium_s == 40
+    assert two_senders(meeting(245)).equilibrium_s is None
+    brief = meeting(100)
+    brief[80:89] = [(400.0, 400.0)] * 9
+    assert two_senders(brief).equilibrium_s == 100
+    # Before the last flow has started nothing is an equilibrium.
+    assert two_senders([(400.0, 400.0)] * 300).equilibrium_s == 4
+
+
+def test_throughput_and_goodput_follow_the_papers_formula() -> None:
+    run = two_senders(meeting(30), sent=228_826, retransmitted=9_990)
+    assert run.throughput == pytest.approx(9.227, abs=0.002)
+    assert run.goodput == pytest.approx(8.824, abs=0.002)
+
+
+def as_published() -> table2.Cases:
+    theirs = table2.published()
+    cases: table2.Cases = {}
+    for cc in (BASE, *forms.FORMS):
+        key = "bbr" if cc == BASE else "bbr-acd"
+        for scenario in SCENARIOS.values():
+            of = {metric: theirs[scenario, key, metric] for metric in
+                  ("total_transmitted", "total_retransmitted", "equilibrium_time")}  # fmt: skip
+            run = two_senders(
+                meeting(int(of["equilibrium_time"])), int(of["total_transmitted"]), int(of["total_retransmitted"]), 1.5
+            )
+            for rtt in RTTS:
+                cases[cc, rtt, scenario] = [run] * 2
+    return cases
+
+
+def test_the_published_numbers_satisfy_the_claims_that_table_2_supports() -> None:
+    found = {one.claim.id: one.outcomes[0].verdict for one in table2.judge(as_published())}
+    assert list(found) == [claim.id for claim in table2.CLAIMS]
+    # The text contradicts the table in 2, 15 and 16; figures 3 and 9 (10, 11) are not numbers.
+    contradicted = {"acd-02": "fails", "acd-15": "fails", "acd-10": found["acd-10"]}
+    assert found == dict.fromkeys(found, "holds") | contradicted
+
+
+def counted(unique: float, duplicates: int, timeouts: int = 5, jain: float = 0.9) -> simulation.Run:
+    return simulation.Run(80_000, unique, duplicates, 1_000, timeouts, 299.2, jain, 4.0)
+
+
+def test_the_published_counts_satisfy_the_claims_of_the_simulation() -> None:
+    cases: simulation.Cases = {(simulation.BASE, buffer): [counted(39_645, 28_775)] for buffer in simulation.BUFFERS}
+    for form in forms.FORMS:
+        cases |= {(form, buffer): [counted(68_013, 2_311, 1, 0.99)] for buffer in simulation.BUFFERS}
+    found = {one.claim.id: one.verdict for one in simulation.judge(cases)}
+    assert found == dict.fromkeys((claim.id for claim in simulation.CLAIMS), "holds")
+
+
+def test_duplicates_and_drops_are_counted_apart() -> None:
+    run = counted(39_645, 28_775)
+    assert round(run.duplicate_share, 2) == 0.42
+    assert round(run.throughput, 2) == 0.87
+    assert run.drop_share == 1_000 / 80_000
+
+
+@pytest.mark.parametrize(
+    ("scenario", "points"),
+    [(table2.SCENARIO, 240), (table2.WINDOWS, 4), (simulation.SCENARIO, 240), (alpha.SCENARIO, 540)],
+)
+def test_the_experiment_files_are_valid(scenario: Path, points: int) -> None:
+    assert len(experiment.load(scenario).points) == points
+
+
+@pytest.mark.parametrize("part", ["table2", "simulation", "alpha"])
+def test_a_quick_part_from_end_to_end(dumbbell: Cli, tmp_path: Path, part: str) -> None:
+    done = dumbbell("reproduce", f"bbr-acd/{part}", "--quick", "--json", "--html", "--out", tmp_path)
+    assert (done.status, done.err) == (0, "")
+    (printed,) = json.loads(done.out)["parts"]
+    claims = next(one for one in papers.load("bbr-acd").parts if one.name == part).claims
+    assert [claim["id"] for claim in printed["claims"]] == [claim.id for claim in claims]
+    assert (tmp_path / "bbr-acd.html").stat().st_size > 5_000
+
+
+def test_the_tolerance_has_no_effect_in_the_ns3_form(dumbbell: Cli, tmp_path: Path) -> None:
+    assert dumbbell("reproduce", "bbr-acd/alpha", "--quick", "--json", "--out", tmp_path).status == 0
+    (report,) = [json.loads((tmp_path / "report.json").read_text())]
+    rows = [row for row in report["tables"][0]["rows"] if row["form"] == "ns3"]
+    for queue in {row["queue"] for row in rows}:
+        assert len({(row["duplicates"], row["drops"]) for row in rows if row["queue"] == queue}) == 1

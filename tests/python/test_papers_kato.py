@@ -1,0 +1,131 @@
+"""The sixteen-flow study: what its rules do, its claims, and the command."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+
+import pytest
+
+import dumbbell as package
+from conftest import Cli
+from dumbbell import experiment, papers
+from dumbbell.papers.kato import causes, heatmap, measure, table2
+from dumbbell.papers.kato.measure import Run
+from dumbbell.papers.kato.table2 import NEW, OLD, Pacing
+
+FAST, STARVED = 63.0, 0.3
+
+
+def run(*rates: float) -> Run:
+    return Run(rates, timeouts=0)
+
+
+def split(starved: int) -> Run:
+    return run(*[FAST] * (16 - starved), *[STARVED] * starved)
+
+
+def fair(rate: float) -> Run:
+    return run(*(rate + 0.1 * flow for flow in range(16)))
+
+
+def test_a_run_counts_its_starved_and_fast_flows() -> None:
+    one = split(6)
+    assert (one.starved, one.fast, round(one.total)) == (6, 10, 632)
+    assert one.spread > 200
+    assert one.jain < 0.7 < fair(39).jain
+
+
+def as_published() -> dict[tuple[str, str], list[Run]]:
+    """Ten fast and six starved up to 1000 packets, the published mean and deviation beyond."""
+    scattered = [run(*(53.1 + step * 1.65 for step in range(-8, 9) if step))]
+    cases = {
+        (OLD, "100"): [split(6)],
+        (OLD, "500"): [run(*[57.4] * 10, *[STARVED] * 6)],
+        (OLD, "1000"): [run(*[57.7] * 10, *[STARVED] * 6)],
+        (OLD, "2000"): scattered,
+        (OLD, "5000"): [fair(55.5)],
+    }
+    return cases | {(NEW, buffer): [fair(38.5)] for buffer in table2.BUFFERS}
+
+
+def pacing(version: str) -> Pacing:
+    """Flow 15 starves in ns-3.40, the others pace in cycles around their own rate."""
+    import polars as pl
+
+    gains = (1.25, 0.75, 1, 1, 1, 1, 1, 1)
+    rows = [
+        (t / 5, flow, 0.02 if version == OLD and flow == 15 else (70 - flow) * gains[t % 8],
+         0.02 if version == OLD and flow == 15 else 70.0 - flow)
+        for t in range(1, 251)
+        for flow in range(16)
+    ]  # fmt: skip
+    return Pacing(pl.DataFrame(rows, schema=["t_s", "flow", "pacing_mbps", "throughput_mbps"], orient="row"))
+
+
+def test_the_published_numbers_satisfy_the_claims_of_table_2() -> None:
+    found = table2.judge(as_published(), {version: [pacing(version)] for version in (OLD, NEW)})
+    assert [one.claim.id for one in found] == [claim.id for claim in table2.CLAIMS]
+    assert {one.claim.id: one.outcomes[0].verdict for one in found} == {one.claim.id: "holds" for one in found}
+
+
+def test_a_fair_ns3_40_fails_the_claims_of_unfairness() -> None:
+    cases = {key: [fair(38.5)] for key in as_published()}
+    found = {one.claim.id: one.verdict for one in table2.judge(cases, {v: [pacing(NEW)] for v in (OLD, NEW)})}
+    assert {found[claim] for claim in ("kat-01", "kat-02", "kat-04", "kat-05", "kat-07", "kat-16")} == {"fails"}
+
+
+@pytest.mark.parametrize("culprit", [0, 1])
+def test_a_rule_that_alone_makes_flows_starve_is_blamed_alone(culprit: int) -> None:
+    cases: measure.Cases = {
+        case: [split(7) if case[culprit] == causes.OLD[culprit] else fair(38)] * 2 for case in _product()
+    }
+    effects = {str(row[0]): row[1:3] for row in causes.effects(cases).rows}
+    for index, (_, name, *_) in enumerate(causes.RULES):
+        assert effects[name] == ([7.0, 0.0] if index == culprit else [3.5, 3.5])
+
+
+def _product() -> list[tuple[str, ...]]:
+    from itertools import product
+
+    return list(product(*(rule[2:] for rule in causes.RULES)))
+
+
+def small(rules: tuple[str, ...]) -> Run:
+    """The study at a tenth of its rate, window and buffer, which starves as many flows, over the last ten seconds."""
+    settings = {rule[0]: value for rule, value in zip(causes.RULES, rules, strict=True)}
+    settings |= {"path.rate": "100mbit", "path.buffer": "10packets", "transport.receive_window": "131072B"}
+    short = {**settings, "duration": "20s", "warmup": "10s", "sweep": {"repeat": 3}}
+    (runs,) = measure.measure(package.sweep(causes.SCENARIO, set=short).collect(), ["cc"]).values()
+    return run(*(rate for one in runs for rate in one.goodputs_mbps))
+
+
+def test_flows_starve_only_with_both_the_sampler_and_the_rescue_of_ns3_40() -> None:
+    starved = {rules: small(rules).starved for rules in _product() if rules[2:] == causes.OLD[2:]}
+    assert starved.pop(causes.OLD) >= 3 * measure.SPLIT
+    assert set(starved.values()) == {0}
+
+
+def test_a_starved_flow_sends_a_fifth_of_a_packet_a_round_trip() -> None:
+    rates = sorted(small(causes.OLD).goodputs_mbps)
+    packet_a_round_trip = 1420 * 8 / 0.12 / 1e6
+    assert 0.1 * packet_a_round_trip < rates[0] < packet_a_round_trip
+
+
+@pytest.mark.parametrize(
+    ("scenario", "points"),
+    [(table2.SCENARIO, 100), (causes.SCENARIO, 80), (causes.CHOICES, 100), (heatmap.SCENARIO, 504)],
+)
+def test_the_experiment_files_are_valid(scenario: Path, points: int) -> None:
+    assert len(experiment.load(scenario).points) == points
+
+
+@pytest.mark.parametrize("part", ["table2", "causes", "heatmap"])
+def test_a_quick_part_from_end_to_end(dumbbell: Cli, tmp_path: Path, part: str) -> None:
+    done = dumbbell("reproduce", f"kato/{part}", "--quick", "--json", "--html", "--out", tmp_path)
+    assert (done.status, done.err) == (0, "")
+    (printed,) = json.loads(done.out)["parts"]
+    claims = next(one for one in papers.load("kato").parts if one.name == part).claims
+    assert [claim["id"] for claim in printed["claims"]] == [claim.id for claim in claims]
+    assert printed["caveats"]
+    assert (tmp_path / "kato.html").stat().st_size > 10_000
