@@ -346,8 +346,8 @@ impl<'a> Engine<'a> {
         let index = packet.flow as usize;
         let now = self.now;
         match (packet.body, &mut self.flows[index].ends) {
-            (Body::Data { seq, cwr, is_retransmission }, Endpoints::Tcp { receiver, .. }) => {
-                let segment = packet.segment(seq, cwr, is_retransmission);
+            (Body::Data { seq, cwr, is_retransmission, push }, Endpoints::Tcp { receiver, .. }) => {
+                let segment = packet.segment(seq, cwr, is_retransmission, push);
                 let ack = receiver.on_segment(now, segment);
                 self.agenda.advance(self.slots.receivers + index, receiver.next_timer());
                 self.count_arrival(&packet);

@@ -27,7 +27,7 @@ pub(crate) struct Packet {
 /// What a packet carries.
 #[derive(Clone, Copy, Debug)]
 pub(crate) enum Body {
-    Data { seq: u32, cwr: bool, is_retransmission: bool },
+    Data { seq: u32, cwr: bool, is_retransmission: bool, push: bool },
     Ack { ack: u32, window: u32, ece: bool, sacks: Option<Handle> },
     QuicData { number: u32, seq: u32, is_retransmission: bool },
     QuicAck(Handle),
@@ -53,16 +53,16 @@ impl Packet {
 
     #[inline]
     pub fn data(flow: u32, hops_left: u8, segment: Segment) -> Packet {
-        let Segment { seq, len, ecn, cwr, is_retransmission, sent_at } = segment;
-        let body = Body::Data { seq, cwr, is_retransmission };
+        let Segment { seq, len, ecn, cwr, is_retransmission, push, sent_at } = segment;
+        let body = Body::Data { seq, cwr, is_retransmission, push };
         Packet { timestamp: sent_at, flow, size: len + Packet::HEADER, hops_left, ecn, body }
     }
 
     /// The segment of a data packet, as it arrives.
     #[inline]
-    pub fn segment(&self, seq: u32, cwr: bool, is_retransmission: bool) -> Segment {
+    pub fn segment(&self, seq: u32, cwr: bool, is_retransmission: bool, push: bool) -> Segment {
         let len = self.size - Packet::HEADER;
-        Segment { seq, len, ecn: self.ecn, cwr, is_retransmission, sent_at: self.timestamp }
+        Segment { seq, len, ecn: self.ecn, cwr, is_retransmission, push, sent_at: self.timestamp }
     }
 
     #[inline]

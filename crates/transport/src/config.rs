@@ -80,6 +80,9 @@ pub struct TransportConfig {
     pub pacing_ca_ratio: u32,
     /// Segments after which a receiver acknowledges at once.
     pub ack_every: u32,
+    /// Acknowledge a lone segment that carries PSH as soon as the application reads it, instead of waiting for a second
+    /// one (Linux since 6.6). Every burst of several segments ends with PSH.
+    pub ack_pushes: bool,
     /// Largest number of quick ACKs at the start of a connection (`TCP_MAX_QUICKACKS`); 0 is off.
     pub quick_acks: u32,
     /// Shortest delayed-ACK timer (`TCP_DELACK_MIN`).
@@ -244,6 +247,7 @@ impl Default for TransportConfig {
             pacing_ss_ratio: 200,
             pacing_ca_ratio: 120,
             ack_every: 2,
+            ack_pushes: true,
             quick_acks: 16,
             delayed_ack_min: Duration::from_millis(40),
             delayed_ack_max: Duration::from_millis(200),

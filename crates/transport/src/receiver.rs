@@ -4,8 +4,8 @@
 //! [`Reassembly`] and is never given up. A segment that arrives falls into one of three classes:
 //!
 //! * **next**: it and whatever it connects to are delivered (the application reads at once). The ACK goes out now when
-//!   `ack_every` segments wait for one, when quick ACKs are left, or when something urgent happened (the last gap was
-//!   filled, CWR, a change of CE); otherwise after the delayed-ACK time, which follows the gaps between segments.
+//!   `ack_every` segments wait for one, when quick ACKs are left, when it waits alone and carries PSH, or when something
+//!   urgent happened (the last gap was filled, CWR, a change of CE); otherwise after the delayed-ACK time, which follows the gaps between segments.
 //! * **old**: a duplicate. It is reported at once (DSACK, RFC 2883), and quick ACKs begin: the sender is in trouble.
 //! * **ahead**: a duplicate ACK with SACK blocks. The first three for one `rcv_nxt` leave at once; the sender counts
 //!   them. Later ones may be *compressed*: up to 44 or a millisecond's worth of them become one.
@@ -105,6 +105,7 @@ pub struct Receiver {
     stats: ReceiverStats,
 
     ack_every: u32,
+    ack_pushes: bool,
     quick_acks_max: u32,
     delayed_ack_min: Duration,
     delayed_ack_max: Duration,
@@ -179,6 +180,7 @@ impl Receiver {
             held: Reassembly::default(),
             stats: ReceiverStats::default(),
             ack_every: config.ack_every,
+            ack_pushes: config.ack_pushes,
             quick_acks_max: config.quick_acks,
             delayed_ack_min: config.delayed_ack_min,
             delayed_ack_max: config.delayed_ack_max,
@@ -277,9 +279,11 @@ impl Receiver {
         self.unacked_news = true;
         self.adapt_to_gap(now);
         self.grow_window(segment.len);
-        let must_leave =
+        let mut must_leave =
             self.is_urgent() || if self.held.is_empty() { self.delay_ack(now) } else { self.compress_ack(now) };
-        // The application reads after the ACK decision.
+        // The application reads after the ACK decision, and its read answers a push (`tcp_cleanup_rbuf`).
+        let is_alone = self.rcv_nxt - self.last_acked == 1 && self.held.is_empty();
+        must_leave |= segment.push && is_alone && self.ack_pushes;
         if self.sizing.is_due(now) {
             let queueing =
                 Duration::from_nanos(self.forward_delay.as_nanos().saturating_sub(self.min_forward_delay.as_nanos()));

@@ -16,6 +16,8 @@ pub struct Segment {
     pub cwr: bool,
     /// This is not the first transmission of the segment.
     pub is_retransmission: bool,
+    /// It ends a burst of several segments (PSH bit).
+    pub push: bool,
     /// When the segment left (timestamp option; the receiver echoes it).
     pub sent_at: Time,
 }

@@ -22,6 +22,7 @@ fn segment(seq: u32, arrival: Time) -> Segment {
         ecn: Ecn::NotEct,
         cwr: false,
         is_retransmission: false,
+        push: false,
         sent_at: Time::ZERO + arrival.since(Time::ZERO + FORWARD),
     }
 }
@@ -121,6 +122,30 @@ fn a_single_segment_waits_for_the_delayed_ack_timer() {
     assert_eq!(ack.ack, next + 1);
     assert_eq!(receiver.next_timer(), Time::NEVER);
     assert_eq!(receiver.on_timer(ms(156)), None);
+}
+
+#[test]
+fn a_lone_segment_with_a_push_is_acknowledged_at_once() {
+    for (ack_pushes, push, acks) in [(true, true, 1), (true, false, 0), (false, true, 0)] {
+        let (mut receiver, next) = settled(TransportConfig { ack_pushes, ..steady() });
+        let lone = Segment { push, ..segment(next, ms(115)) };
+        assert_eq!(receive(&mut receiver, ms(115), lone).len(), acks, "{ack_pushes} {push}");
+    }
+}
+
+#[test]
+fn a_push_puts_acks_back_in_step_with_bursts_of_two() {
+    let (mut receiver, next) = settled(steady());
+    let pushes = [false, false, true, false, true, false, true];
+    let acked: Vec<u32> = (next..)
+        .zip(pushes)
+        .flat_map(|(seq, push)| {
+            let now = ms(115 + u64::from(seq - next));
+            receive(&mut receiver, now, Segment { push, ..segment(seq, now) })
+        })
+        .map(|ack| ack.ack - next)
+        .collect();
+    assert_eq!(acked, [2, 3, 5, 7], "the single one shifts the pairs, the first push ends that");
 }
 
 #[test]

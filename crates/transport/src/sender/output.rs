@@ -26,6 +26,7 @@ const NEVER_DEFERRED: u32 = 4;
 pub(super) struct Burst {
     next: u32,
     end: u32,
+    size: u32,
     is_retransmission: bool,
     cwr: bool,
     sent_at: Time,
@@ -112,7 +113,7 @@ impl Sender {
         let burst = &mut self.in_burst;
         let seq = burst.next;
         burst.next += 1;
-        let (is_retransmission, sent_at, cwr) = (burst.is_retransmission, burst.sent_at, burst.cwr);
+        let Burst { is_retransmission, sent_at, cwr, size, end, .. } = *burst;
         burst.cwr = false;
         Some(Segment {
             seq,
@@ -120,6 +121,8 @@ impl Sender {
             ecn: if self.config.ecn && !is_retransmission { Ecn::Ect0 } else { Ecn::NotEct },
             cwr,
             is_retransmission,
+            // Tells a receiver that merges segments (GRO) where a burst ends.
+            push: size > 1 && seq + 1 == end,
             sent_at,
         })
     }
@@ -348,7 +351,7 @@ impl Sender {
             self.prr_out += size;
         }
         let cwr = std::mem::take(&mut self.send_cwr);
-        self.in_burst = Burst { next: first, end: first + size, is_retransmission: false, cwr, sent_at, bytes };
+        self.in_burst = Burst { next: first, end: first + size, size, is_retransmission: false, cwr, sent_at, bytes };
     }
 
     /// Stamps a burst, moves the pacing clock, and gives the record every segment of the burst starts from.
@@ -480,7 +483,8 @@ impl Sender {
             }
         }
         self.stats.retransmitted_segments += u64::from(size);
-        self.in_burst = Burst { next: first, end: first + size, is_retransmission: true, cwr: false, sent_at, bytes };
+        self.in_burst =
+            Burst { next: first, end: first + size, size, is_retransmission: true, cwr: false, sent_at, bytes };
     }
 
     // Window validation and idle time.

@@ -78,6 +78,15 @@ fn a_lonely_segment_waits_40_ms_for_its_ack_when_quick_acks_are_used_up() {
     assert_eq!(delays[40..], [80_000; 20]);
 }
 
+#[test]
+fn the_last_segment_of_a_burst_of_several_carries_a_push() {
+    let (mut pair, _) = Pair::fixed(&config(), 5, 5);
+    pair.write_at(START, 5, MSS);
+    pair.run_until(at(1));
+    let pushes: Vec<bool> = pair.sent.iter().map(|sent| sent.segment.push).collect();
+    assert_eq!(pushes, [false, true, false, true, false], "bursts of two and a single one");
+}
+
 // Pacing
 
 #[test]
