@@ -41,7 +41,7 @@ __all__ = [
     "studies",
 ]
 
-NAMES: tuple[str, ...] = ("rebbr", "zhang", "kato", "bbr-acd")
+NAMES: tuple[str, ...] = ("rebbr", "zhang", "kato", "bbr-acd", "family")
 """The studies: names of packages of this one, with hyphens for underscores."""
 
 

@@ -1,0 +1,146 @@
+"""What one run of the family's experiments shows, and how runs are put together."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from dataclasses import dataclass
+from statistics import fmean
+from typing import TYPE_CHECKING, Any
+
+from dumbbell import metrics
+from dumbbell.papers.model import Outcome
+from dumbbell.results import setting_text
+
+if TYPE_CHECKING:
+    from matplotlib.axes import Axes
+
+    from dumbbell.results import SweepResult
+
+PAYLOAD = 1448 / 1500
+"""Goodput over throughput where nothing is retransmitted."""
+
+NAMES = {"bbr": "v1", "bbr2": "v2", "bbr3": "v3", "cubic": "CUBIC", "reno": "Reno"}
+"""Algorithms as the page calls them."""
+
+
+@dataclass(frozen=True)
+class Run:
+    """One seed of one setting."""
+
+    settings: Mapping[str, str | None]
+    """What the sweep set, in words."""
+    rates: Sequence[float]
+    """Goodput of each flow in Mbit/s."""
+    labels: Sequence[str]
+    loss: float
+    """Packets of all flows that the network dropped, of those sent."""
+    capacity: float
+    """Goodput in Mbit/s that the bottleneck can carry."""
+    queue_ms: float
+    """Mean queue of the bottleneck as a delay."""
+    marked: float
+    """Packets marked of those that reached the bottleneck."""
+
+    @property
+    def utilisation(self) -> float:
+        """Goodput of all flows over what the bottleneck can carry."""
+        return sum(self.rates) / self.capacity
+
+    @property
+    def jain(self) -> float:
+        """Jain's index."""
+        return metrics.jain(self.rates) or 0.0
+
+    def share(self, label: str) -> float:
+        """Mean goodput of the flows with a label over that of all flows: 1 is fair."""
+        chosen = [rate for rate, name in zip(self.rates, self.labels, strict=True) if name == label]
+        return fmean(chosen) / max(fmean(self.rates), 1e-9)
+
+
+Runs = list[Run]
+
+
+def measure(result: SweepResult) -> Runs:
+    """One :class:`Run` a point, in the file's order."""
+    import polars as pl
+
+    links = result.links.to_polars().filter(pl.col("name") == "bottleneck")
+    flows = result.flows.to_polars()
+    runs = []
+    for index, meta in enumerate(result.points):
+        link: dict[str, Any] = links.filter(pl.col("point") == index).row(0, named=True)
+        own = flows.filter(pl.col("point") == index)
+        runs.append(
+            Run(
+                settings={key: setting_text(value) for key, value in meta.settings.items()},
+                rates=own["goodput_mbps"].to_list(),
+                labels=own["label"].cast(pl.String).to_list(),
+                loss=int(own["network_drops"].sum()) / max(int(own["sent"].sum()), 1),
+                capacity=link["capacity_mbps"] * PAYLOAD,
+                queue_ms=8 * link["mean_queue_bytes"] / (1e3 * link["capacity_mbps"]),
+                marked=link["marks"] / max(link["arrivals"], 1),
+            )
+        )
+    return runs
+
+
+def where(runs: Iterable[Run], **settings: str) -> Runs:
+    """The runs with these settings; a keyword is the last part of a swept key with ``_`` in front of flow numbers.
+
+    ``where(runs, cc_0="bbr", buffer="1bdp")`` looks at ``flows[0].cc`` and ``path.buffer``.
+    """
+
+    def matches(run: Run) -> bool:
+        return all(run.settings.get(key_of(run, name)) == value for name, value in settings.items())
+
+    return [run for run in runs if matches(run)]
+
+
+def key_of(run: Run, name: str) -> str:
+    """The swept key that a keyword of :func:`where` means."""
+    stem, _, number = name.rpartition("_")
+    wanted = f"flows[{number}].{stem}" if stem and number.isdigit() else f".{name}"
+    return next((key for key in run.settings if key == wanted or key.endswith(wanted)), wanted)
+
+
+def values(runs: Iterable[Run], name: str) -> list[str]:
+    """The settings that occur under a keyword of :func:`where`, in the file's order."""
+    return list(dict.fromkeys(str(run.settings[key_of(run, name)]) for run in runs))
+
+
+def mean(runs: Iterable[Run], value: Callable[[Run], float]) -> float:
+    """Mean over runs."""
+    return fmean(map(value, runs))
+
+
+def bdps(text: str) -> float:
+    """``0.5`` of ``0.5bdp``."""
+    return float(text.removesuffix("bdp"))
+
+
+def percent(text: str) -> float:
+    """``0.001`` of ``0.1%``."""
+    return float(text.removesuffix("%")) / 100
+
+
+def outcome(choice: str, runs: Sequence[Run], holds: Callable[[Run], bool], ours: str) -> Outcome:
+    """A claim about single runs, put to every one of them."""
+    return Outcome(choice, sum(map(holds, runs)), len(runs), ours)
+
+
+def spread(found: Iterable[float], digits: int = 2, unit: str = "") -> str:
+    """``5`` or ``5 to 8``."""
+    numbers = list(found)
+    low, high = f"{min(numbers):.{digits}f}", f"{max(numbers):.{digits}f}"
+    return f"{low}{unit}" if low == high else f"{low} to {high}{unit}"
+
+
+def log_ticks(axes: Axes, ticks: Sequence[float], label: str) -> None:
+    """A logarithmic axis of x with plain numbers at chosen places."""
+    from matplotlib.ticker import FixedLocator, FuncFormatter, NullLocator
+
+    axes.set_xscale("log")
+    axes.xaxis.set_major_locator(FixedLocator(list(ticks)))
+    axes.xaxis.set_minor_locator(NullLocator())
+    axes.xaxis.set_major_formatter(FuncFormatter(lambda value, _: f"{value:g}"))
+    axes.set_xlabel(label)

@@ -1,0 +1,193 @@
+"""The family beside its promises: what its rules do, its claims, and the command."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+import dumbbell as package
+from conftest import Cli
+from dumbbell import experiment, papers
+from dumbbell.papers.family import buffers, coexistence, ecn, loss, states, variants
+from dumbbell.papers.family.measure import Run, Runs, bdps, measure, percent, where
+from dumbbell.papers.family.states import Trace
+from dumbbell.papers.model import Judgement
+
+FAMILY = papers.load("family")
+
+
+def run(settings: dict[str, Any], rates: list[float], **measured: float) -> Run:
+    values = {"loss": 0.0, "capacity": 10.0, "queue_ms": 1.0, "marked": 0.0} | measured
+    labels = ["family", "rival"] if len(rates) == 2 else ["family"] * len(rates)
+    return Run({key: str(value) for key, value in settings.items()}, rates, labels, **values)
+
+
+def verdicts(found: list[Judgement]) -> dict[str, str]:
+    return {one.claim.id: one.verdict for one in found}
+
+
+def test_a_share_is_the_mean_of_a_side_over_the_mean_of_all() -> None:
+    one = run({}, [6.0, 2.0])
+    assert (one.share("family"), one.share("rival")) == (1.5, 0.5)
+
+
+def test_runs_are_found_by_the_last_part_of_a_swept_key() -> None:
+    runs = [run({"flows[0].cc": cc, "flows[1].cc": "reno", "path.buffer": "1bdp"}, [1.0]) for cc in ("bbr", "bbr2")]
+    assert where(runs, cc_0="bbr2", cc_1="reno", buffer="1bdp") == runs[1:]
+    assert where(runs, cc_0="bbr2", cc_1="cubic") == []
+
+
+def of_buffers(lossy: Callable[[str, float], float]) -> Runs:
+    """Runs at every buffer with a given loss; BBR queues 1 ms and fills the link, the others queue all of it."""
+    sizes = (0.1, 0.5, 1.0, 1.5, 3.0, 5.0, 10.0)
+    return [
+        run(
+            {"flows[0].cc": cc, "flows[0].count": count, "path.rate": rate, "path.buffer": f"{size}bdp"},
+            # Version 2's flows are unequal.
+            [9.0 + 0.4 * (cc == "bbr")] if count == "1" else [6.0, 3.0] if cc == "bbr2" else [4.5, 4.5],
+            loss=lossy(cc, size),
+            queue_ms=1.0 if cc.startswith("bbr") else 40 * size,
+        )
+        for count, rate in buffers.SITUATIONS.values()
+        for cc in ("bbr", "bbr2", "bbr3", "cubic", "reno")
+        for size in sizes
+    ]
+
+
+def test_losses_as_promised_satisfy_the_claims_of_the_buffers() -> None:
+    def lossy(cc: str, size: float) -> float:
+        return {"bbr": 0.1 if size < 2 else 0.0, "bbr2": 0.01, "bbr3": 0.015}.get(cc, 0.001)
+
+    found = verdicts(buffers.judge(of_buffers(lossy)))
+    assert found.pop("fam-12") == "depends", "only version 1 has more than CUBIC"
+    assert set(found.values()) == {"holds"}
+
+
+def test_equal_losses_fail_the_claims_of_the_buffers() -> None:
+    found = verdicts(buffers.judge(of_buffers(lambda cc, size: 0.05)))
+    assert {found[claim] for claim in ("fam-07", "fam-08", "fam-09", "fam-10", "fam-11")} == {"fails"}
+
+
+def test_a_run_that_gives_everything_to_one_side_fails_coexistence() -> None:
+    def paths(rates: list[float], v1: list[float]) -> dict[str, Runs]:
+        def runs(**more: str) -> Runs:
+            return [
+                run(
+                    {"flows[0].cc": cc, "flows[1].cc": rival, "path.buffer": size, **more},
+                    v1 if cc == "bbr" else rates,
+                )
+                for cc in ("bbr", "bbr2", "bbr3")
+                for rival in coexistence.RIVALS
+                for size in ("0.5bdp", "5bdp")
+            ]
+
+        slow = runs(**{"flows[0].count": "1", "flows[1].count": "1"})
+        return {coexistence.SLOW_PATH: slow, coexistence.FAST_PATH: runs()}
+
+    fair = verdicts(coexistence.judge(paths([5.0, 5.0], v1=[4.0, 6.0])))
+    assert set(fair.values()) == {"holds"}
+    greedy = verdicts(coexistence.judge(paths([9.9, 0.1], v1=[6.0, 4.0])))
+    assert {greedy[claim] for claim in ("fam-15", "fam-16", "fam-17", "fam-18", "fam-19")} == {"fails"}
+
+
+def of_ecn(marked: float, with_marks: float, far: float) -> Runs:
+    return [
+        run(
+            {"flows[0].cc": cc, "flows[0].transport.ecn": on, "path.rtt": rtt, "flows[0].count": count,
+             "path.queue.threshold": f"{threshold}packets"},
+            [96.0],
+            capacity=96.5,
+            queue_ms=(with_marks if rtt == "2ms" else far) if on == "true" else 10.0,
+            marked=marked if on == "true" else 0.0,
+        )
+        for cc, on in ecn.SENDERS
+        for rtt in ("2ms", "20ms")
+        for count in ("1", "4")
+        for threshold in (3, 5, 10, 20, 50, 100)
+    ]  # fmt: skip
+
+
+def test_marks_must_shorten_the_queue_near_and_not_far() -> None:
+    assert set(verdicts(ecn.judge(of_ecn(0.4, 2.0, 10.0))).values()) == {"holds"}
+    found = verdicts(ecn.judge(of_ecn(0.7, 9.0, 2.0)))
+    assert {found[claim] for claim in ("fam-20", "fam-21", "fam-23")} == {"fails"}
+
+
+def of_loss(knees: dict[str, float], cubic: float) -> Runs:
+    def goodput(cc: str, p: float) -> float:
+        return 95 * (1 - p) if p < knees.get(cc, 0) else 4.0 if cc in knees else cubic
+
+    losses = ("0.1%", "1%", "2%", "3%", "5%", "10%", "15%", "20%", "25%", "30%")
+    return [
+        run({"flows[0].cc": cc, "path.loss": p}, [goodput(cc, percent(p))], capacity=100.0)
+        for cc in ("bbr", "bbr2", "bbr3", "cubic", "reno")
+        for p in losses
+    ]
+
+
+def test_knees_where_they_are_promised_satisfy_the_claims_of_random_loss() -> None:
+    assert set(verdicts(loss.judge(of_loss({"bbr": 0.2, "bbr2": 0.02, "bbr3": 0.02}, 1.0))).values()) == {"holds"}
+    found = verdicts(loss.judge(of_loss({"bbr": 0.01, "bbr2": 0.5, "bbr3": 0.5}, 20.0)))
+    assert {found[claim] for claim in ("fam-24", "fam-25", "fam-27", "fam-30")} == {"fails"}
+
+
+def traced(cc: str) -> Trace:
+    (single,) = package.sweep(states.SCENARIO, set={"sweep": {"flows[0].cc": [cc]}, "duration": "12s"})
+    return Trace.of(single)
+
+
+def test_a_trace_tells_the_states_in_their_order() -> None:
+    trace = traced("bbr")
+    assert [mode for mode, _, _ in trace.stays()] == ["startup", "drain", "probe_bw", "probe_rtt", "probe_bw"]
+    ((begin, length, least),) = states.visits(trace)
+    assert 9.9 < begin < 10.3
+    assert 0.2 < length < 0.3
+    assert least <= 4
+    assert 0.95 < states.share_of(trace, "probe_bw") < 0.99
+
+
+def test_version_3_probes_longer_and_starts_with_less_queue_than_version_2() -> None:
+    second, third = traced("bbr2"), traced("bbr3")
+    assert states.startup_queue(third) < 0.7 * states.startup_queue(second)
+    lengths = [sum(b - a for _, a, b in t.stays("probe_bw_up")) / len(t.stays("probe_bw_up")) for t in (second, third)]
+    assert lengths[1] > 2.5 * lengths[0]
+
+
+def test_one_parameter_turns_version_2s_losses_into_version_3s() -> None:
+    kinds = ["bbr2", "bbr3", {"name": "bbr2", "up_exit": "plateau"}, {"name": "bbr2", "up_window_gain": 2.25}]
+    document = {
+        "duration": "30s", "warmup": "5s", "path": {"rate": "10mbit", "rtt": "40ms", "buffer": "1bdp"},
+        "flows": [{"cc": "bbr2", "count": 3, "start_jitter": "1s"}], "sweep": {"flows[0].cc": kinds},
+    }  # fmt: skip
+    second, third, longer, wider = (one.loss for one in measure(package.sweep(document).collect()))
+    assert second < 0.003 > wider
+    assert third > 0.006 < longer
+
+
+@pytest.mark.parametrize(
+    ("scenario", "points"),
+    [(states.SCENARIO, 3), (states.BOUNDS, 2), (variants.SCENARIO, 480), (variants.CUBIC, 192), (variants.GAINS, 12),
+     (buffers.SCENARIO, 600), (coexistence.SCENARIO, 486), (coexistence.FAST, 162), (ecn.SCENARIO, 432),
+     (loss.SCENARIO, 285)],
+)  # fmt: skip
+def test_the_experiment_files_are_valid(scenario: Path, points: int) -> None:
+    assert len(experiment.load(scenario).points) == points
+
+
+def test_units_of_settings_are_read() -> None:
+    assert (bdps("0.5bdp"), percent("0.1%")) == (0.5, 0.001)
+
+
+@pytest.mark.parametrize("part", [part.name for part in FAMILY.parts])
+def test_a_quick_part_from_end_to_end(dumbbell: Cli, tmp_path: Path, part: str) -> None:
+    done = dumbbell("reproduce", f"family/{part}", "--quick", "--json", "--html", "--out", tmp_path)
+    assert (done.status, done.err) == (0, "")
+    (printed,) = json.loads(done.out)["parts"]
+    claims = next(one for one in FAMILY.parts if one.name == part).claims
+    assert [claim["id"] for claim in printed["claims"]] == [claim.id for claim in claims]
+    assert printed["caveats"]
+    assert (tmp_path / "family.html").stat().st_size > 10_000
