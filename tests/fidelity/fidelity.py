@@ -247,7 +247,8 @@ def main() -> int:
         if (args.case and case not in args.case) or not set(rows["cc"]) <= set(known):
             continue
         comparisons += compare(str(case), rows, args.kernel, args.seeds)
-    console = Console(width=None if sys.stdout.isatty() else 190)
+    # With --json standard output is JSON and nothing else.
+    console = Console(width=None if sys.stdout.isatty() else 190, stderr=args.json)
     if args.json:
         print(json.dumps([asdict(row) | {"misses": row.misses()} for row in comparisons], indent=1))
     else:
