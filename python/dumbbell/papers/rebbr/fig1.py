@@ -297,8 +297,7 @@ def kept_note(alternatives: Curves) -> str:
     return (
         "The receive window of 6.25 MiB is the limit: a packet whose retransmission is lost, too, holds it up for "
         f"several round trips. Lowest share with it {lowest('unpaced')}, with 64 MB {lowest('unpaced, wide')}. "
-        f"Where ACKs reach the sender at one instant {lowest(AT_ONCE)}: RACK cannot order what was sent in the same "
-        "microsecond."
+        f"Whether ACKs reach the sender one by one or eight at an instant does not matter ({lowest(AT_ONCE)})."
     )
 
 
