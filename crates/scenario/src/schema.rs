@@ -80,6 +80,20 @@ fn rename_references(value: Value, new_name: &impl Fn(&str) -> String) -> Value 
     }
 }
 
+/// A reference to `parameter` under the root's `$defs`. Variants have most parameters in common with their base, down to
+/// the default, and these are defined once, under the name of the algorithm that had them first.
+fn share(key: &str, parameter: &Value, algorithm: &str, schema: &mut Value) -> Value {
+    let is_the_same = |(name, known): &(&String, &Value)| name.split('.').nth(1) == Some(key) && *known == parameter;
+    let known =
+        schema["$defs"].as_object().and_then(|defs| defs.iter().find(is_the_same)).map(|(name, _)| name.clone());
+    let name = known.unwrap_or_else(|| {
+        let name = format!("{algorithm}.{key}");
+        insert(schema, &["$defs", &name], parameter.clone());
+        name
+    });
+    json!({ "$ref": format!("#/$defs/{name}") })
+}
+
 /// A name, or a table whose other keys are the parameters of the algorithm it names.
 fn controllers(schema: &mut Value) -> Value {
     let algorithms = registry::algorithms();
@@ -95,7 +109,8 @@ fn controllers(schema: &mut Value) -> Value {
             let mut properties = Map::new();
             properties.insert("name".to_owned(), json!({ "const": a.name }));
             if let Some(Value::Object(own)) = parameters.get("properties") {
-                properties.extend(own.clone());
+                let shared = |(key, value): (&String, &Value)| (key.clone(), share(key, value, a.name, schema));
+                properties.extend(own.iter().map(shared));
             }
             json!({
                 "title": a.name,

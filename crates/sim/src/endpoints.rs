@@ -71,6 +71,10 @@ impl Endpoints {
         sender!(self, sender => sender.close());
     }
 
+    pub fn has_unsent(&self) -> bool {
+        sender!(self, sender => sender.unsent_segments() > 0)
+    }
+
     pub fn is_idle(&self) -> bool {
         sender!(self, sender => sender.is_idle())
     }

@@ -123,6 +123,8 @@ enum Source {
         next: Time,
     },
     Empty,
+    /// The application stopped before it had written, or the sender had sent, everything.
+    Cut,
 }
 
 impl Flow {
@@ -200,7 +202,7 @@ impl Flow {
                 self.unwritten = Source::Empty;
             }
             Source::Paced { next, .. } => *next = now,
-            Source::Empty => {}
+            Source::Empty | Source::Cut => {}
         }
     }
 
@@ -240,7 +242,9 @@ impl Flow {
 
     pub fn stop_writing(&mut self) {
         self.phase = Phase::Stopped;
-        self.unwritten = Source::Empty;
+        if !matches!(self.unwritten, Source::Empty) || self.ends.has_unsent() {
+            self.unwritten = Source::Cut;
+        }
         self.ends.close();
     }
 

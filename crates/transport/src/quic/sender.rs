@@ -164,6 +164,11 @@ impl QuicSender {
         self.connection.packets_out == 0 && self.resend.is_empty() && self.next_seq == self.write_seq
     }
 
+    /// Segments written and not yet sent once.
+    pub fn unsent_segments(&self) -> u32 {
+        self.write_seq - self.next_seq
+    }
+
     /// The connection as its controller sees it.
     #[inline]
     pub fn connection(&self) -> &Connection {
