@@ -1,0 +1,142 @@
+//! Selective acknowledgements: which segments the receiver holds beyond a gap, and which it received twice.
+//!
+//! A SACKed segment is delivered, and as such it feeds RACK's clock, the delivery-rate sample and the RTT. One that
+//! arrives below others, and was never sent again, was overtaken on the path: the degree of reordering follows from it.
+//! A first block below the cumulative ACK, or inside the second block, reports a duplicate (DSACK, RFC 2883), the proof
+//! that a retransmission was needless.
+
+use super::{AckNews, CaState, Sender, flag};
+use crate::{Ack, RecoveryRule, SackBlock};
+
+impl Sender {
+    /// Tags the segments that SACK blocks report (`tcp_sacktag_write_queue`).
+    pub(super) fn process_sacks(
+        &mut self,
+        ack: &Ack,
+        prior_una: u32,
+        news: &mut AckNews,
+        sack_rtt: &mut Option<(u64, u64)>,
+        reordered_from: &mut u32,
+    ) {
+        let blocks = ack.sack_blocks();
+        let first = blocks[0];
+        let is_dsack = first.start < ack.ack
+            || blocks.get(1).is_some_and(|second| first.end <= second.end && first.start >= second.start);
+        let fresh_from = if is_dsack { 1 } else { 0 };
+        if is_dsack {
+            self.process_dsack(first.start, first.end, prior_una, news, reordered_from);
+        }
+        // In ascending order: a lower block is overtaken only by what earlier ACKs reported.
+        let mut sorted = [SackBlock::default(); Ack::MAX_SACK_BLOCKS];
+        let fresh = &mut sorted[..blocks.len() - fresh_from];
+        fresh.copy_from_slice(&blocks[fresh_from..]);
+        fresh.sort_unstable_by_key(|block| block.start);
+        for block in fresh {
+            let start = block.start.max(self.board.una());
+            let end = block.end.min(self.board.nxt());
+            let mut from = start;
+            while let Some(seq) = self.board.next_unsacked(from, end) {
+                self.tag_sacked(seq, news, sack_rtt, reordered_from);
+                from = seq + 1;
+            }
+            if start < end {
+                self.highest_sacked = self.highest_sacked.max(end);
+            }
+        }
+        if self.connection.ca_state != CaState::Loss || self.undo.marker.is_some() {
+            self.note_reordering(*reordered_from);
+        }
+    }
+
+    /// One segment is newly reported by SACK (`tcp_sacktag_one`).
+    fn tag_sacked(
+        &mut self,
+        seq: u32,
+        news: &mut AckNews,
+        sack_rtt: &mut Option<(u64, u64)>,
+        reordered_from: &mut u32,
+    ) {
+        let record = *self.board.get(seq);
+        self.advance_rack(seq, record.sent_us, record.has(flag::RETRANS | flag::EVER_RETRANS));
+        let connection = &mut self.connection;
+        if record.has(flag::RETRANS) {
+            // Without a loss mark the retransmission is believed to be still in flight.
+            if record.has(flag::LOST) {
+                self.board.get_mut(seq).flags &= !flag::LOST;
+                connection.lost_out -= 1;
+                if self.config.recovery == RecoveryRule::Linux {
+                    self.board.get_mut(seq).flags &= !flag::RETRANS;
+                    connection.retrans_out -= 1;
+                }
+            }
+        } else {
+            if !record.has(flag::EVER_RETRANS) {
+                if seq < self.highest_sacked {
+                    *reordered_from = (*reordered_from).min(seq);
+                }
+                if seq < self.high_seq {
+                    news.original_acked = true;
+                }
+                let (first, _) = sack_rtt.unwrap_or((record.sent_us, 0));
+                *sack_rtt = Some((first, record.sent_us));
+            }
+            if record.has(flag::LOST) {
+                self.board.get_mut(seq).flags &= !flag::LOST;
+                connection.lost_out -= 1;
+            }
+        }
+        connection.sacked_out += 1;
+        connection.delivered += 1;
+        if news.ece {
+            connection.delivered_ce += 1;
+        }
+        news.data_sacked = true;
+        self.board.set_sacked(seq);
+        self.offer_sample(seq);
+        self.board.get_mut(seq).delivered_us = 0;
+        self.highest_sacked = self.highest_sacked.max(seq + 1);
+    }
+
+    /// The receiver reports a duplicate (`tcp_check_dsack`, `tcp_dsack_seen`).
+    fn process_dsack(&mut self, start: u32, end: u32, prior_una: u32, news: &mut AckNews, reordered_from: &mut u32) {
+        let duplicates = end.saturating_sub(start);
+        if duplicates == 0 || duplicates > self.max_window {
+            return;
+        }
+        if duplicates == 1 && self.probe_end == Some(end) {
+            news.dsack_of_probe = true;
+        }
+        self.stats.dsacked_segments += u64::from(duplicates);
+        // A path that duplicates packets by itself tells nothing about our retransmissions.
+        if self.stats.dsacked_segments > self.stats.retransmitted_segments {
+            return;
+        }
+        if self.reord_seen && !news.dsack_of_probe {
+            self.rack.dsack_seen = true;
+        }
+        news.dsack = true;
+        self.connection.delivered += u64::from(duplicates);
+        let marker = self.undo.marker;
+        if end <= prior_una && marker.is_some_and(|marker| end > marker) {
+            self.undo.forget_retransmissions(duplicates);
+        }
+        for seq in start.max(self.board.una())..end.min(self.board.nxt()) {
+            let record = *self.board.get(seq);
+            if record.has(flag::RETRANS | flag::EVER_RETRANS) {
+                if marker.is_some_and(|marker| seq + 1 > marker) {
+                    self.undo.forget_retransmissions(1);
+                }
+                if record.has(flag::SACKED) {
+                    *reordered_from = (*reordered_from).min(seq);
+                }
+            }
+            if record.has(flag::RETRANS) {
+                self.board.get_mut(seq).flags &= !flag::RETRANS;
+                self.connection.retrans_out -= 1;
+                if record.has(flag::LOST) {
+                    self.board.set_waiting(seq);
+                }
+            }
+        }
+    }
+}

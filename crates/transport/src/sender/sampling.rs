@@ -1,0 +1,122 @@
+//! Delivery-rate sampling (`tcp_rate.c`): how fast the network delivered what an ACK reports.
+//!
+//! A sample is the data delivered between two instants over the longer of the time it took to send and the time it took
+//! to be acknowledged; its start is written on each segment when it leaves. Which of an ACK's segments the sample is taken
+//! from, and what happens to samples that are too short to be true, has changed over the years and differs in ns-3.
+
+use super::{Sender, flag};
+use crate::DeliveryRate;
+use dumbbell_cc::RateSample;
+
+impl Sender {
+    /// Offers a delivered segment as the source of this ACK's sample (`tcp_rate_skb_delivered`).
+    #[inline]
+    pub(super) fn offer_sample(&mut self, seq: u32) {
+        let record = self.board.get(seq);
+        if record.delivered_us == 0 {
+            return;
+        }
+        let newer = match self.config.delivery_rate {
+            DeliveryRate::Linux => (record.sent_us, seq + 1) > (self.first_tx_us, self.sample_end),
+            DeliveryRate::LinuxOld | DeliveryRate::Ns3 | DeliveryRate::Ns3Before341 => {
+                record.delivered > self.sample.prior_delivered
+            }
+        };
+        if self.sample.prior_delivered == 0 || newer {
+            if self.samples_like_ns3() {
+                let ack_phase_from = match self.config.delivery_rate {
+                    DeliveryRate::Ns3Before341 => self.sample.prior_mstamp_us,
+                    _ => record.delivered_us,
+                };
+                self.ns3_sample.ack_phase_us = (self.connection.mstamp_us - ack_phase_from) as i64;
+                self.ns3_sample.send_phase_us = record.sent_us.wrapping_sub(record.first_tx_us) as i64;
+            }
+            self.sample.prior_delivered = record.delivered;
+            self.sample.prior_mstamp_us = record.delivered_us;
+            self.sample.is_app_limited = record.has(flag::APP_LIMITED);
+            self.sample.is_retrans = record.has(flag::RETRANS | flag::EVER_RETRANS);
+            self.sample.tx_in_flight = record.tx_in_flight;
+            self.sample.interval_us = record.sent_us.wrapping_sub(record.first_tx_us) as i64;
+            self.sample_source = (record.lost, record.delivered_ce);
+            self.first_tx_us = record.sent_us;
+            self.sample_end = seq + 1;
+        }
+    }
+
+    /// Completes the sample of this ACK (`tcp_rate_gen`).
+    pub(super) fn finish_sample(&mut self, delivered: u32, losses: u32, reneged: bool) {
+        let connection = &mut self.connection;
+        if connection.app_limited != 0 && connection.delivered > connection.app_limited {
+            connection.app_limited = 0;
+        }
+        if delivered > 0 {
+            connection.delivered_mstamp_us = connection.mstamp_us;
+        }
+        let sample = &mut self.sample;
+        sample.acked_sacked = delivered;
+        sample.losses = losses;
+        if sample.prior_mstamp_us == 0 || reneged {
+            sample.delivered = -1;
+            sample.interval_us = -1;
+            self.repeat_last_rate();
+            return;
+        }
+        let (lost_at_send, ce_at_send) = self.sample_source;
+        sample.delivered = (connection.delivered - sample.prior_delivered) as i32;
+        sample.lost_since_sent = (connection.lost as u32).wrapping_sub(lost_at_send) as i32;
+        sample.delivered_ce = (connection.delivered_ce as u32).wrapping_sub(ce_at_send) as i32;
+        if matches!(self.config.delivery_rate, DeliveryRate::Ns3 | DeliveryRate::Ns3Before341) {
+            self.finish_ns3_sample();
+            return;
+        }
+        let ack_phase_us = connection.mstamp_us as i64 - sample.prior_mstamp_us as i64;
+        sample.interval_us = sample.interval_us.max(ack_phase_us);
+        if sample.interval_us < i64::from(connection.min_rtt_us) {
+            sample.interval_us = -1;
+        }
+    }
+
+    #[inline]
+    pub(super) fn samples_like_ns3(&self) -> bool {
+        matches!(self.config.delivery_rate, DeliveryRate::Ns3 | DeliveryRate::Ns3Before341)
+    }
+
+    /// ns-3 keeps the last rate where a sample is lower and application-limited, and before 3.41 also where a sample is
+    /// discarded, which its controller then takes for a new one.
+    fn finish_ns3_sample(&mut self) {
+        let sample = &mut self.sample;
+        let last = &mut self.ns3_sample;
+        sample.interval_us = last.send_phase_us.max(last.ack_phase_us);
+        let is_valid = sample.interval_us >= i64::from(self.connection.min_rtt_us);
+        last.source = RateSample {
+            prior_delivered: sample.prior_delivered,
+            prior_mstamp_us: if is_valid { sample.prior_mstamp_us } else { 0 },
+            is_app_limited: sample.is_app_limited,
+            is_retrans: sample.is_retrans,
+            tx_in_flight: sample.tx_in_flight,
+            ..RateSample::invalid()
+        };
+        if !is_valid {
+            sample.interval_us = -1;
+        }
+        if is_valid {
+            let is_lower =
+                i64::from(sample.delivered) * last.interval_us < i64::from(last.delivered) * sample.interval_us;
+            if sample.is_app_limited && is_lower {
+                (sample.delivered, sample.interval_us) = (last.delivered, last.interval_us);
+            } else {
+                (last.delivered, last.interval_us) = (sample.delivered, sample.interval_us);
+            }
+        } else {
+            self.repeat_last_rate();
+        }
+    }
+
+    /// Before 3.41 an ACK without a sample of its own hands out the last rate.
+    fn repeat_last_rate(&mut self) {
+        let last = &self.ns3_sample;
+        if self.config.delivery_rate == DeliveryRate::Ns3Before341 && last.interval_us > 0 {
+            (self.sample.delivered, self.sample.interval_us) = (last.delivered, last.interval_us);
+        }
+    }
+}
