@@ -67,7 +67,7 @@ impl Bbr1 {
             return;
         }
         match self.parameters.cycle_policy {
-            CyclePolicy::Timed => {
+            CyclePolicy::Timed | CyclePolicy::StrictDrain => {
                 if self.phase_is_over(connection, sample) {
                     self.next_phase(connection);
                 }
@@ -98,7 +98,8 @@ impl Bbr1 {
                     || self.in_network(connection, sample.prior_in_flight)
                         >= self.inflight_target(connection, self.max_bw(), self.pacing_gain))
         } else {
-            lasted_a_round_trip || self.is_drained(connection, sample)
+            let in_time = lasted_a_round_trip && self.parameters.cycle_policy != CyclePolicy::StrictDrain;
+            in_time || self.is_drained(connection, sample)
         }
     }
 

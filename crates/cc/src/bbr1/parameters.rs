@@ -223,6 +223,8 @@ pub enum CyclePolicy {
     Timed,
     /// As `timed`, but the draining gain is held through the following phases until one BDP is in flight (BBR').
     TimedDrain,
+    /// As `timed`, but draining lasts until one BDP is in flight, however long that takes (BBR' in its paper's words).
+    StrictDrain,
     /// A cycle has a random length of 2 to 8 minimum round-trip times; it probes, drains to one BDP and cruises for the
     /// rest (BBRPlus, kernel).
     RandomLength,

@@ -128,6 +128,8 @@ fn the_steady_window_is_two_bdp_and_the_budget() {
     assert_eq!(flow(0).target(), 78, "two more to probe with");
     let no_bursts = Parameters { budget_bursts: 0, ..Parameters::default() };
     assert_eq!(Flow::cruising(no_bursts, 3).target(), 70);
+    let aggregating = Parameters { burst_min: 4, ..Parameters::default() };
+    assert_eq!(Flow::cruising(aggregating, 3).target(), 82, "a budget of twelve packets (BBR-n)");
 }
 
 #[test]
