@@ -20,7 +20,7 @@ const REORDERING: u64 = 3;
 pub struct Path {
     /// Time to transmit a packet, in microseconds.
     pub service_us: u64,
-    /// Packets that can wait besides the one being transmitted.
+    /// Packets that find room, the one being transmitted included.
     pub buffer: usize,
     /// Probability that a packet vanishes.
     pub loss: f64,
@@ -29,9 +29,9 @@ pub struct Path {
 }
 
 impl Path {
-    /// 10 Mbit/s with room for `bdps` times 34.3 packets, the BDP at 40 ms.
+    /// 10 Mbit/s with room for `bdps` times 34.3 packets, the BDP at 40 ms, rounded down.
     pub fn ten_mbit(bdps: f64) -> Path {
-        Path { service_us: 1_200, buffer: (bdps * 34.333).round() as usize, loss: 0.0, mark_above: None }
+        Path { service_us: 1_200, buffer: (bdps * 34.333) as usize, loss: 0.0, mark_above: None }
     }
 }
 
@@ -96,6 +96,8 @@ pub struct Network {
     events: Vec<What>,
     queue: VecDeque<(usize, u64, bool)>,
     rng: Rng,
+    /// Seed of the controllers' random choices.
+    seed: u64,
     pub flows: Vec<Flow>,
     /// Packets waiting or in transmission, integrated over time, and the most at any time.
     queue_integral: f64,
@@ -106,13 +108,19 @@ pub struct Network {
 
 impl Network {
     pub fn new(path: Path) -> Network {
+        Network::seeded(path, 0)
+    }
+
+    /// With other random choices for each `seed`.
+    pub fn seeded(path: Path, seed: u64) -> Network {
         Network {
             path,
+            seed,
             now: Time::ZERO,
             agenda: BinaryHeap::new(),
             events: Vec::new(),
             queue: VecDeque::new(),
-            rng: Rng::new(11),
+            rng: Rng::new(11 + seed),
             flows: Vec::new(),
             queue_integral: 0.0,
             queue_since: Time::ZERO,
@@ -132,7 +140,8 @@ impl Network {
     pub fn add(&mut self, name: &str, parameters: Value, delay_ms: u64, start_ms: u64) {
         let flow = self.flows.len();
         let parameters: Map<String, Value> = serde_json::from_value(parameters).expect("a table");
-        let controller = registry::build(name, &parameters, Rng::new(flow as u64 + 5)).expect("valid parameters");
+        let controller =
+            registry::build(name, &parameters, Rng::new(100 * self.seed + flow as u64 + 5)).expect("valid parameters");
         let mut c = Connection::new(MSS);
         c.paced = true;
         // The handshake's round trip, without the data packet's transmission.
@@ -275,7 +284,7 @@ impl Network {
             if self.path.loss > 0.0 && self.rng.uniform() < self.path.loss {
                 continue;
             }
-            if self.queue.len() > self.path.buffer {
+            if self.queue.len() >= self.path.buffer {
                 continue;
             }
             let wants = self.flows[index].controller.ecn() != EcnMode::None;
