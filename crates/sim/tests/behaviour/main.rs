@@ -10,6 +10,7 @@ mod bbr;
 mod conservation;
 mod cubic;
 mod determinism;
+mod family;
 mod lab;
 mod queues;
 mod reno;
