@@ -55,11 +55,11 @@ impl Endpoints {
         }
     }
 
-    /// The handshake is complete.
-    pub fn establish(&mut self, now: Time, rtt: Duration, syn_retransmits: u32) {
+    /// The handshake is complete; its answer was under way for `way_back`.
+    pub fn establish(&mut self, now: Time, rtt: Duration, way_back: Duration, syn_retransmits: u32) {
         sender!(self, sender => sender.establish(now, rtt, syn_retransmits));
         if let Endpoints::Tcp { receiver, .. } = self {
-            receiver.set_handshake_rtt(rtt);
+            receiver.set_handshake(rtt, way_back);
         }
     }
 

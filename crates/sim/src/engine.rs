@@ -11,7 +11,7 @@ use dumbbell_path::{DropCause, Link, LinkRate, Offer};
 use dumbbell_scenario::Scenario;
 use dumbbell_transport::Ack;
 use dumbbell_transport::quic::QuicAck;
-use dumbbell_units::{Rng, Time};
+use dumbbell_units::{Duration, Rng, Time};
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 
@@ -375,9 +375,9 @@ impl<'a> Engine<'a> {
             }
             (Body::Syn, _) => {
                 let hops = self.routes[index].reverse_len;
-                self.send(Packet::handshake(packet.flow, hops, Body::SynAck));
+                self.send(Packet::handshake(now, packet.flow, hops, Body::SynAck));
             }
-            (Body::SynAck, _) => self.establish(index),
+            (Body::SynAck, _) => self.establish(index, now.since(packet.timestamp())),
             // A packet meets the endpoints that sent it, so the pairs left over do not occur.
             _ => {}
         }
@@ -409,8 +409,8 @@ impl<'a> Engine<'a> {
         self.transmit(index);
     }
 
-    /// The answer to a connection attempt is back.
-    fn establish(&mut self, index: usize) {
+    /// The answer to a connection attempt is back after `way_back`.
+    fn establish(&mut self, index: usize, way_back: Duration) {
         let now = self.now;
         let flow = &mut self.flows[index];
         if let Phase::Connecting { since, sent_at, retries } = flow.phase {
@@ -418,7 +418,7 @@ impl<'a> Engine<'a> {
             // be the latest that can have been.
             let rtt = if retries == 0 { now.since(since) } else { now.since(sent_at) };
             flow.phase = Phase::Established;
-            flow.ends.establish(now, rtt, retries);
+            flow.ends.establish(now, rtt, way_back, retries);
             flow.begin_writing(now);
             flow.write_due(now);
             let next = flow.next_action();
@@ -548,12 +548,12 @@ impl<'a> Engine<'a> {
                 Phase::Waiting => {
                     flow.phase = Phase::Connecting { since: now, sent_at: now, retries: 0 };
                     let hops = self.routes[index].forward_len;
-                    self.send(Packet::handshake(index as u32, hops, Body::Syn));
+                    self.send(Packet::handshake(now, index as u32, hops, Body::Syn));
                 }
                 Phase::Connecting { since, retries, .. } => {
                     flow.phase = Phase::Connecting { since, sent_at: now, retries: retries + 1 };
                     let hops = self.routes[index].forward_len;
-                    self.send(Packet::handshake(index as u32, hops, Body::Syn));
+                    self.send(Packet::handshake(now, index as u32, hops, Body::Syn));
                 }
                 Phase::Established => {
                     flow.write_due(now);

@@ -13,7 +13,7 @@ use std::num::NonZeroU32;
 /// A packet of some flow, on some hop of its route.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Packet {
-    /// Timestamp option: when a segment left, or the time that an ACK echoes.
+    /// Timestamp option: when a packet left, or the time that an ACK echoes.
     timestamp: Time,
     pub flow: u32,
     /// IP length.
@@ -92,11 +92,11 @@ impl Packet {
         Packet { timestamp: Time::ZERO, flow, size, hops_left, ecn: Ecn::NotEct, body }
     }
 
-    pub fn handshake(flow: u32, hops_left: u8, body: Body) -> Packet {
-        Packet { timestamp: Time::ZERO, flow, size: Packet::HANDSHAKE, hops_left, ecn: Ecn::NotEct, body }
+    pub fn handshake(now: Time, flow: u32, hops_left: u8, body: Body) -> Packet {
+        Packet { timestamp: now, flow, size: Packet::HANDSHAKE, hops_left, ecn: Ecn::NotEct, body }
     }
 
-    /// When a data packet left its sender, or the time that an ACK echoes.
+    /// When a packet of data or of the handshake left, or the time that an ACK echoes.
     #[inline]
     pub fn timestamp(&self) -> Time {
         self.timestamp

@@ -19,6 +19,7 @@
 mod jiffies;
 mod reassembly;
 mod right_sizing;
+mod rtt;
 mod sack_list;
 
 use crate::{Ack, SackBlock, Segment, TransportConfig};
@@ -27,6 +28,7 @@ use dumbbell_units::{Duration, Time};
 use jiffies::Jiffies;
 pub(crate) use reassembly::Reassembly;
 use right_sizing::RightSizing;
+use rtt::ReceiverRtt;
 use sack_list::SackList;
 
 /// Duplicate ACKs per `rcv_nxt` that are never compressed (the sender's first duplicate-ACK threshold).
@@ -90,14 +92,7 @@ pub struct Receiver {
     last_data_at: Time,
     /// Send time that the next ACK echoes (TS.Recent).
     recent_timestamp: Time,
-    /// Send time of the last segment whose travel was measured: one of a burst is.
-    measured_sent_at: Time,
-    /// Shortest time any segment has travelled.
-    min_forward_delay: Duration,
-    /// Smoothed time segments travel: falls at once, rises by 1/8 of the difference, as the receiver's RTT estimate.
-    forward_delay: Duration,
-    /// Round-trip time of the handshake.
-    handshake_rtt: Option<Duration>,
+    rtt: ReceiverRtt,
 
     sizing: RightSizing,
     sacks: SackList,
@@ -171,10 +166,7 @@ impl Receiver {
             dup_acks_of: 0,
             last_data_at: Time::NEVER,
             recent_timestamp: Time::ZERO,
-            measured_sent_at: Time::NEVER,
-            min_forward_delay: Duration::ZERO,
-            forward_delay: Duration::ZERO,
-            handshake_rtt: None,
+            rtt: ReceiverRtt::new(),
             sizing,
             sacks: SackList::default(),
             held: Reassembly::default(),
@@ -189,11 +181,12 @@ impl Receiver {
         }
     }
 
-    /// Tells the receiver the round-trip time that its side of the handshake measured. Without it the receiver takes the
-    /// path for symmetric, twice the shortest travel time of a segment. It matters for the growth of the window, on
-    /// paths below 3 ms for ACK compression, and on paths above 40 ms for the delayed ACK.
-    pub fn set_handshake_rtt(&mut self, rtt: Duration) {
-        self.handshake_rtt = Some(rtt);
+    /// Tells the receiver the round-trip time that its side of the handshake measured, and how much of it its answer was
+    /// under way. Without it the receiver takes the path for symmetric, twice the shortest travel time of a segment. It
+    /// matters for the growth of the window, on paths below 3 ms for ACK compression, and on paths above 40 ms for the
+    /// delayed ACK.
+    pub fn set_handshake(&mut self, rtt: Duration, way_back: Duration) {
+        self.rtt.set_handshake(rtt, way_back);
     }
 
     /// Chooses the meaning of ECE. Both ends must agree, and before the first segment.
@@ -209,7 +202,7 @@ impl Receiver {
         self.stats.arrived_segments += 1;
         self.stats.arrived_bytes += u64::from(segment.len);
         self.stats.ce_segments += u64::from(segment.ecn == Ecn::Ce);
-        self.measure_delay(now, segment.sent_at);
+        self.rtt.measure(now, segment.sent_at);
         if segment.seq <= self.last_acked && segment.sent_at >= self.recent_timestamp {
             self.recent_timestamp = segment.sent_at;
         }
@@ -246,26 +239,6 @@ impl Receiver {
         self.stats
     }
 
-    /// Follows the queue of the path: what a segment takes longer than the fastest one waited there.
-    #[inline]
-    fn measure_delay(&mut self, now: Time, sent_at: Time) {
-        if sent_at == self.measured_sent_at {
-            return;
-        }
-        let delay = now.since(sent_at);
-        let is_first = self.measured_sent_at == Time::NEVER;
-        if is_first || delay < self.forward_delay {
-            self.forward_delay = delay;
-        } else {
-            let mean = self.forward_delay.as_nanos();
-            self.forward_delay = Duration::from_nanos(mean - mean / 8 + delay.as_nanos() / 8);
-        }
-        if is_first || delay < self.min_forward_delay {
-            self.min_forward_delay = delay;
-        }
-        self.measured_sent_at = sent_at;
-    }
-
     /// The segment that was missing first.
     #[inline]
     fn on_next(&mut self, now: Time, segment: &Segment) -> Option<Ack> {
@@ -273,6 +246,7 @@ impl Receiver {
         self.rcv_nxt += 1;
         self.stats.delivered_segments += 1;
         self.stats.delivered_bytes += u64::from(segment.len);
+        let read = self.stats.delivered_bytes;
         if !self.held.is_empty() {
             self.deliver_held();
         }
@@ -284,10 +258,12 @@ impl Receiver {
         // The application reads after the ACK decision, and its read answers a push (`tcp_cleanup_rbuf`).
         let is_alone = self.rcv_nxt - self.last_acked == 1 && self.held.is_empty();
         must_leave |= segment.push && is_alone && self.ack_pushes;
-        if self.sizing.is_due(now) {
-            let queueing =
-                Duration::from_nanos(self.forward_delay.as_nanos().saturating_sub(self.min_forward_delay.as_nanos()));
-            self.sizing.end_round(now, self.base_rtt() + queueing, self.stats.delivered_bytes, self.held_span());
+        if let Some(rtt) = self.rtt.smoothed()
+            && self.sizing.round_is_over(now, rtt)
+        {
+            // It reads piece by piece, and the first piece ends the round.
+            let queued = self.stats.delivered_bytes - read;
+            self.sizing.end_round(now, rtt, read, queued, self.held_span());
         }
         self.answer(now, must_leave, held_back)
     }
@@ -415,7 +391,7 @@ impl Receiver {
         if self.last_data_at == Time::NEVER {
             self.ato = self.delayed_ack_min;
             self.allow_quick_acks(self.quick_acks_max);
-            self.sizing.start(now, self.base_rtt());
+            self.sizing.start(now);
         } else {
             let gap = now.since(self.last_data_at);
             let half_min = Duration::from_nanos(self.delayed_ack_min.as_nanos() / 2);
@@ -462,7 +438,7 @@ impl Receiver {
     fn delay_ack(&mut self, now: Time) -> bool {
         let mut ato = self.ato;
         if ato > self.delayed_ack_min {
-            ato = ato.min(self.base_rtt().max(self.delayed_ack_min));
+            ato = ato.min(self.rtt.base().max(self.delayed_ack_min));
         }
         ato = ato.min(self.delayed_ack_max);
         if self.delayed_ack_at <= now + Duration::from_nanos(ato.as_nanos() / 4) {
@@ -486,7 +462,7 @@ impl Receiver {
             return true;
         }
         if self.compressed_acks == 0 {
-            let share_of_rtt = Duration::from_nanos(self.base_rtt().as_nanos() / 100 * COMPRESSION_RTT_PERCENT);
+            let share_of_rtt = Duration::from_nanos(self.rtt.base().as_nanos() / 100 * COMPRESSION_RTT_PERCENT);
             self.compressed_ack_at = now + share_of_rtt.min(COMPRESSION_DELAY_MAX);
         }
         self.compressed_acks += 1;
@@ -532,18 +508,9 @@ impl Receiver {
         ack
     }
 
-    /// Round-trip time of the empty path.
-    #[inline]
-    fn base_rtt(&self) -> Duration {
-        match self.handshake_rtt {
-            Some(rtt) => rtt,
-            None => self.min_forward_delay * 2,
-        }
-    }
-
     /// The retransmission timeout this end would use for its own data.
     fn rto(&self) -> Duration {
-        let rtt = self.base_rtt();
+        let rtt = self.rtt.base();
         rtt + (rtt * 2).max(self.rto_min)
     }
 

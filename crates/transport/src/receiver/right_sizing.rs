@@ -34,9 +34,8 @@ pub(super) struct RightSizing {
     two_rounds: u32,
     /// Bytes delivered when the current round began.
     round_start_bytes: u64,
+    /// `NEVER` before the first data.
     round_start: Time,
-    /// Earliest end of the current round: later when the round-trip time has grown.
-    round_due: Time,
 }
 
 impl RightSizing {
@@ -52,8 +51,7 @@ impl RightSizing {
             best: INITIAL_BEST_SEGMENTS * u64::from(mss),
             two_rounds: (2 * INITIAL_BEST_SEGMENTS as u32).min(largest),
             round_start_bytes: 0,
-            round_start: Time::ZERO,
-            round_due: Time::NEVER,
+            round_start: Time::NEVER,
         }
     }
 
@@ -80,24 +78,21 @@ impl RightSizing {
     }
 
     /// The first data arrived at `now`.
-    pub(super) fn start(&mut self, now: Time, rtt: Duration) {
+    pub(super) fn start(&mut self, now: Time) {
         self.round_start = now;
-        self.round_due = now + rtt;
     }
 
-    /// Whether the round is over as far as one can tell without measuring the round-trip time.
+    /// Whether the round has lasted a round trip of now.
     #[inline]
-    pub(super) fn is_due(&self, now: Time) -> bool {
-        now >= self.round_due
+    pub(super) fn round_is_over(&self, now: Time, rtt: Duration) -> bool {
+        now.since(self.round_start) >= rtt
     }
 
-    /// Ends the round if it has lasted a round trip. `delivered` counts all bytes the application has read, and `span`
-    /// the segments from the first gap to the end of the held ones.
-    pub(super) fn end_round(&mut self, now: Time, rtt: Duration, delivered: u64, span: u32) {
-        if now < self.round_start + rtt {
-            return;
-        }
-        let read = delivered - self.round_start_bytes;
+    /// Ends the round. `read` counts all bytes the application has read, `queued` those that it can read, and `span` the
+    /// segments from the first gap to the end of the held ones.
+    pub(super) fn end_round(&mut self, now: Time, rtt: Duration, read: u64, queued: u64, span: u32) {
+        let round_start_bytes = std::mem::replace(&mut self.round_start_bytes, read);
+        let read = (read - round_start_bytes).saturating_sub(queued);
         if read > self.best {
             let (read, best) = (u128::from(read), u128::from(self.best));
             let growth = if rtt >= Duration::from_millis(1) {
@@ -110,9 +105,7 @@ impl RightSizing {
             self.two_rounds = self.segments(2 * read);
             self.best = read as u64;
         }
-        self.round_start_bytes = delivered;
         self.round_start = now;
-        self.round_due = now + rtt;
     }
 
     /// Data out of order spans `span` segments: they need room beside two of the best rounds.
@@ -143,34 +136,45 @@ mod tests {
     #[test]
     fn a_round_that_doubles_makes_room_for_two_more_doublings() {
         let mut sizing = RightSizing::new(1000, 20_000);
-        sizing.start(Time::ZERO, RTT);
-        sizing.end_round(Time::ZERO + RTT, RTT, 20_000, 0);
+        sizing.start(Time::ZERO);
+        sizing.end_round(Time::ZERO + RTT, RTT, 20_000, 0, 0);
         // 2·20 kB + 4·20 kB·(20 − 10)/10 = 120 kB
         while sizing.grow(1000, 0) {}
         assert_eq!(sizing.window(0), 120);
         // A round that is no better changes nothing.
-        sizing.end_round(Time::ZERO + RTT * 2, RTT, 40_000, 0);
+        sizing.end_round(Time::ZERO + RTT * 2, RTT, 40_000, 0, 0);
         assert!(!sizing.grow(1000, 0));
     }
 
     #[test]
     fn a_round_lasts_as_long_as_the_round_trip_at_its_end() {
         let mut sizing = RightSizing::new(1000, 20_000);
-        sizing.start(Time::ZERO, RTT);
+        sizing.start(Time::ZERO);
         let now = Time::ZERO + RTT;
-        assert!(sizing.is_due(now) && !sizing.is_due(Time::from_nanos(39_999_999)));
-        sizing.end_round(now, RTT * 2, 50_000, 0);
+        assert!(sizing.round_is_over(now, RTT) && !sizing.round_is_over(Time::from_nanos(39_999_999), RTT));
+        assert!(!sizing.round_is_over(now, RTT * 2), "the queue has grown");
+        sizing.end_round(now + RTT, RTT * 2, 50_000, 0, 0);
+        assert!(!sizing.round_is_over(now + RTT * 2, RTT * 2));
+        assert!(sizing.round_is_over(now + RTT * 2, RTT), "the queue has drained");
+    }
+
+    #[test]
+    fn what_is_still_queued_counts_in_the_next_round() {
+        let mut sizing = RightSizing::new(1000, 20_000);
+        sizing.start(Time::ZERO);
+        // A gap is filled: the application has read 12 segments and 20 more wait for it.
+        sizing.end_round(Time::ZERO + RTT, RTT, 12_000, 20_000, 0);
         assert_eq!(sizing.clamp, 81);
-        sizing.end_round(now + RTT, RTT * 2, 50_000, 0);
-        assert_eq!(sizing.clamp, 900);
+        sizing.end_round(Time::ZERO + RTT * 2, RTT, 32_000, 0, 0);
+        assert_eq!(sizing.clamp, 120);
     }
 
     #[test]
     fn below_a_millisecond_growth_is_proportional_to_the_round_trip() {
         let rtt = Duration::from_micros(500);
         let mut sizing = RightSizing::new(1000, 20_000);
-        sizing.start(Time::ZERO, rtt);
-        sizing.end_round(Time::ZERO + rtt, rtt, 100_000, 0);
+        sizing.start(Time::ZERO);
+        sizing.end_round(Time::ZERO + rtt, rtt, 100_000, 0, 0);
         while sizing.grow(1000, 0) {}
         assert_eq!(sizing.window(0), 300);
     }

@@ -161,7 +161,7 @@ fn the_delayed_ack_timer_runs_on_jiffies() {
 fn the_delayed_ack_time_follows_the_gaps_up_to_the_round_trip() {
     // Gaps of 30 ms: 40/2 + 30 = 50, 50/2 + 30 = 55, 55/2 + 30 = 57.5 ms, bounded by a round trip of 56 ms.
     let (mut receiver, next) = settled(TransportConfig { hz: 0, ack_every: 100, ..steady() });
-    receiver.set_handshake_rtt(Duration::from_millis(56));
+    receiver.set_handshake(Duration::from_millis(56), Duration::from_millis(28));
     arrive(&mut receiver, next, ms(110));
     for (i, expected_us) in [(1, 50_000), (2, 55_000), (3, 56_000)] {
         let now = receiver.last_data_at + Duration::from_millis(30);
@@ -175,7 +175,7 @@ fn the_delayed_ack_time_follows_the_gaps_up_to_the_round_trip() {
 fn the_delayed_ack_time_is_40_ms_on_short_paths_and_200_ms_at_most() {
     for (rtt, expected) in [(10, 40), (1000, 200)] {
         let (mut receiver, next) = settled(steady());
-        receiver.set_handshake_rtt(Duration::from_millis(rtt));
+        receiver.set_handshake(Duration::from_millis(rtt), Duration::from_millis(rtt / 2));
         receiver.ato = Duration::from_millis(900); // as if gaps had been growing for long
         arrive(&mut receiver, next, ms(300));
         assert_eq!(receiver.next_timer(), ms(300 + expected));
@@ -185,7 +185,7 @@ fn the_delayed_ack_time_is_40_ms_on_short_paths_and_200_ms_at_most() {
 #[test]
 fn a_delayed_ack_that_expires_doubles_the_delay() {
     let (mut receiver, next) = settled(TransportConfig { hz: 0, ..steady() });
-    receiver.set_handshake_rtt(Duration::from_millis(500));
+    receiver.set_handshake(Duration::from_millis(500), Duration::from_millis(250));
     arrive(&mut receiver, next, ms(110));
     receiver.on_timer(ms(150)).unwrap();
     // ato is 80 ms now; the gap of 70 ms makes it 80/2 + 70.
@@ -240,7 +240,7 @@ fn three_duplicate_acks_leave_at_once_and_the_fourth_waits_a_millisecond() {
 #[test]
 fn compression_waits_a_third_of_a_short_round_trip() {
     let (mut receiver, next) = settled(steady());
-    receiver.set_handshake_rtt(Duration::from_micros(600));
+    receiver.set_handshake(Duration::from_micros(600), Duration::from_micros(300));
     for i in 1..=4 {
         arrive(&mut receiver, next + i, ms(110));
     }
@@ -480,7 +480,7 @@ fn an_autotuned_window_starts_at_65160_bytes_and_never_shrinks_its_edge() {
 fn slow_start_ack_sizes(config: TransportConfig, segments: u32) -> Vec<u32> {
     let serialisation = Duration::from_micros(1200);
     let mut receiver = receiver(config);
-    receiver.set_handshake_rtt(Duration::from_millis(40));
+    receiver.set_handshake(Duration::from_millis(40), Duration::from_millis(20));
     let mut acks = VecDeque::<(Time, Ack)>::new();
     let (mut link_free, mut next, mut acked, mut now) = (Time::ZERO, 0, 0, Time::ZERO);
     let mut sizes = Vec::new();

@@ -293,7 +293,7 @@ impl Pair {
         let mut sender = Sender::new(config.clone().into(), controller);
         let mut receiver = Receiver::new(config);
         sender.establish(START, ms(40), syns);
-        receiver.set_handshake_rtt(ms(40));
+        receiver.set_handshake(ms(40), ms(20));
         Pair {
             sender,
             receiver,

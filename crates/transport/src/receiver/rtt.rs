@@ -1,0 +1,127 @@
+//! The round-trip time as a receiver sees it (`tcp_rcv_rtt_measure_ts`).
+//!
+//! Data echoes the timestamp of the ACK that released it, so the receiver knows how long ACK and data were under way, in
+//! whole milliseconds. Its estimate falls at once and rises by an eighth of the difference, once for every millisecond
+//! whose echo arrives. In this model a segment carries no echo: it counts as the answer to an ACK that left the way back
+//! before the segment left the sender.
+
+use dumbbell_units::{Duration, Time};
+
+/// Round-trip times of one receiver.
+#[derive(Clone, Debug)]
+pub(super) struct ReceiverRtt {
+    /// Eight times the estimate in microseconds; 0 before the first sample.
+    smoothed_us_x8: u32,
+    /// Millisecond of the last ACK whose echo was taken, on a clock of 32 bits as TCP's.
+    echoed_ms: u32,
+    /// Shortest time any segment has travelled.
+    shortest_travel: Duration,
+    handshake: Option<Handshake>,
+}
+
+/// What the handshake told.
+#[derive(Clone, Copy, Debug)]
+struct Handshake {
+    rtt: Duration,
+    way_back: Duration,
+}
+
+impl ReceiverRtt {
+    pub(super) fn new() -> ReceiverRtt {
+        ReceiverRtt {
+            smoothed_us_x8: 0,
+            echoed_ms: u32::MAX,
+            shortest_travel: Duration::from_nanos(u64::MAX),
+            handshake: None,
+        }
+    }
+
+    pub(super) fn set_handshake(&mut self, rtt: Duration, way_back: Duration) {
+        self.handshake = Some(Handshake { rtt, way_back });
+    }
+
+    /// A segment that left at `sent_at` arrives.
+    #[inline]
+    pub(super) fn measure(&mut self, now: Time, sent_at: Time) {
+        self.shortest_travel = self.shortest_travel.min(now.since(sent_at));
+        let way_back = self.handshake.map_or(self.shortest_travel, |handshake| handshake.way_back);
+        let echoed_ms = (sent_at.as_nanos().saturating_sub(way_back.as_nanos()) / 1_000_000) as u32;
+        if self.echoed_ms == echoed_ms {
+            return;
+        }
+        self.echoed_ms = echoed_ms;
+        let now_ms = (now.as_nanos() / 1_000_000) as u32;
+        let sample_us = now_ms.wrapping_sub(echoed_ms).saturating_mul(1_000).min(u32::MAX / 8);
+        if sample_us == 0 {
+            return;
+        }
+        if self.smoothed_us_x8 == 0 || 8 * sample_us < self.smoothed_us_x8 {
+            self.smoothed_us_x8 = 8 * sample_us;
+        } else {
+            self.smoothed_us_x8 += sample_us - self.smoothed_us_x8 / 8;
+        }
+    }
+
+    /// The estimate, which follows the queue; `None` before the first sample.
+    #[inline]
+    pub(super) fn smoothed(&self) -> Option<Duration> {
+        (self.smoothed_us_x8 > 0).then(|| Duration::from_micros(u64::from(self.smoothed_us_x8 / 8)))
+    }
+
+    /// The round-trip time of an empty path.
+    #[inline]
+    pub(super) fn base(&self) -> Duration {
+        self.handshake.map_or(self.shortest_travel * 2, |handshake| handshake.rtt)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn us(micros: u64) -> Time {
+        Time::from_nanos(micros * 1_000)
+    }
+
+    fn after_handshake() -> ReceiverRtt {
+        let mut rtt = ReceiverRtt::new();
+        rtt.set_handshake(Duration::from_millis(40), Duration::from_millis(20));
+        rtt
+    }
+
+    #[test]
+    fn a_sample_is_the_way_back_and_the_travel_in_whole_milliseconds() {
+        let mut rtt = after_handshake();
+        assert_eq!(rtt.smoothed(), None);
+        rtt.measure(us(141_300), us(120_000)); // the ACK left at 100.0 ms
+        assert_eq!(rtt.smoothed(), Some(Duration::from_millis(41)));
+        assert_eq!(rtt.base(), Duration::from_millis(40));
+    }
+
+    #[test]
+    fn the_estimate_rises_by_an_eighth_and_falls_at_once() {
+        let mut rtt = after_handshake();
+        rtt.measure(us(140_000), us(120_000));
+        rtt.measure(us(189_000), us(161_000));
+        assert_eq!(rtt.smoothed(), Some(Duration::from_millis(41)), "40 + (48 - 40)/8");
+        rtt.measure(us(220_000), us(200_000));
+        assert_eq!(rtt.smoothed(), Some(Duration::from_millis(40)));
+    }
+
+    #[test]
+    fn one_sample_is_taken_of_a_millisecond() {
+        let mut rtt = after_handshake();
+        rtt.measure(us(140_000), us(120_000));
+        for micros in [0, 400, 900] {
+            rtt.measure(us(189_000 + micros), us(161_000 + micros));
+        }
+        assert_eq!(rtt.smoothed(), Some(Duration::from_millis(41)));
+    }
+
+    #[test]
+    fn without_a_handshake_the_path_counts_as_symmetric() {
+        let mut rtt = ReceiverRtt::new();
+        rtt.measure(us(130_000), us(120_000));
+        assert_eq!((rtt.base(), rtt.smoothed()), (Duration::from_millis(20), Some(Duration::from_millis(20))));
+    }
+}
