@@ -10,6 +10,10 @@ use crate::{Connection, RateSample};
 
 /// The highest age in rounds a slot can count to (a 5-bit field in the kernel).
 const MAX_AGE: u32 = 31;
+/// `log2` of the parts of a packet in which the filters keep the excess: draft and QUIC count bytes.
+const PART_LOG2: u32 = 8;
+/// `log2` of `BW_UNIT`.
+const BW_LOG2: u32 = BW_UNIT.ilog2();
 
 /// State of the measurement.
 #[derive(Clone, Debug, Default)]
@@ -18,7 +22,7 @@ pub(super) struct AckAggregation {
     slots: [u32; 2],
     slot: usize,
     slot_age: u32,
-    /// Maximum excess over a window of rounds, in place of the slots.
+    /// Maximum excess over a window of rounds in 1/256 packets, in place of the slots.
     filter: MaxFilter,
     /// Packets acknowledged in the current epoch.
     epoch_acked: u32,
@@ -28,8 +32,18 @@ pub(super) struct AckAggregation {
 impl AckAggregation {
     /// The largest excess remembered, in packets.
     #[inline]
-    pub(super) fn max(&self) -> u32 {
-        self.slots[0].max(self.slots[1]).max(self.filter.max())
+    pub(super) fn max(&self) -> f64 {
+        f64::from(self.slots_max()).max(f64::from(self.filter.max()) / f64::from(1 << PART_LOG2))
+    }
+
+    /// The same in whole packets, rounded up.
+    #[inline]
+    pub(super) fn max_packets(&self) -> u32 {
+        self.slots_max().max(self.filter.max().div_ceil(1 << PART_LOG2))
+    }
+
+    fn slots_max(&self) -> u32 {
+        self.slots[0].max(self.slots[1])
     }
 
     /// Begins an epoch.
@@ -61,39 +75,54 @@ impl Bbr2 {
             return;
         }
         let elapsed_us = connection.delivered_mstamp_us.saturating_sub(self.aggregation.epoch_start_us);
-        let mut expected = u64::from(self.bw()).saturating_mul(elapsed_us) / BW_UNIT;
+        let mut expected = u64::from(self.bw()).saturating_mul(elapsed_us);
+        if p.aggregation == Aggregation::Slots {
+            // The kernel counts whole packets.
+            expected -= expected % BW_UNIT;
+        }
         let rounds = if self.full_pipe.reached { p.aggregation_window_rounds } else { p.aggregation_startup_rounds };
         let state = &mut self.aggregation;
         // When the ACKs no longer run ahead, a new burst may begin.
-        if u64::from(state.epoch_acked) <= expected
+        if u64::from(state.epoch_acked) * BW_UNIT <= expected
             || state.epoch_acked.saturating_add(acked) >= p.aggregation_epoch_packets
         {
             state.start_epoch(connection.delivered_mstamp_us);
             expected = 0;
+            if p.aggregation == Aggregation::Quic {
+                state.epoch_acked = acked;
+                return;
+            }
         }
         state.epoch_acked = state.epoch_acked.saturating_add(acked).min(p.aggregation_epoch_packets - 1);
-        let excess = u64::from(state.epoch_acked).saturating_sub(expected);
-        let excess = excess.min(u64::from(connection.cwnd)) as u32;
+        let excess = (u64::from(state.epoch_acked) * BW_UNIT).saturating_sub(expected);
+        let excess = excess.min(u64::from(connection.cwnd) * BW_UNIT);
         match p.aggregation {
-            Aggregation::Slots => state.add_to_slots(excess, self.round.started, rounds),
-            Aggregation::Filter => {
-                state.filter.update(rounds, self.round.count, excess);
+            Aggregation::Slots => state.add_to_slots((excess >> BW_LOG2) as u32, self.round.started, rounds),
+            Aggregation::Filter | Aggregation::Quic => {
+                let parts = u32::try_from(excess >> (BW_LOG2 - PART_LOG2)).unwrap_or(u32::MAX);
+                state.filter.update(rounds, self.round.count, parts);
             }
             Aggregation::Off => {}
         }
     }
 
-    /// Packets to add to the window.
-    pub(super) fn aggregation_allowance(&self) -> u32 {
+    /// What to add to the window, in packets times `BW_UNIT`.
+    pub(super) fn aggregation_allowance(&self) -> u64 {
         let p = &self.parameters;
-        if p.aggregation == Aggregation::Off {
-            return 0;
-        }
-        let excess = p.aggregation_gain.of(u64::from(self.aggregation.max()));
         let cap = match p.aggregation_cap.as_micros() {
             0 => u64::MAX,
-            micros => u64::from(self.bw()).saturating_mul(micros) / BW_UNIT,
+            micros => u64::from(self.bw()).saturating_mul(micros),
         };
-        u32::try_from(excess.min(cap)).unwrap_or(u32::MAX)
+        match p.aggregation {
+            Aggregation::Slots => {
+                let excess = p.aggregation_gain.of(u64::from(self.aggregation.slots_max()));
+                excess.min(cap / BW_UNIT).saturating_mul(BW_UNIT)
+            }
+            Aggregation::Filter | Aggregation::Quic => {
+                let excess = p.aggregation_gain.of(u64::from(self.aggregation.filter.max()));
+                (excess << (BW_LOG2 - PART_LOG2)).min(cap)
+            }
+            Aggregation::Off => 0,
+        }
     }
 }

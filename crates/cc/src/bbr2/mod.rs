@@ -344,7 +344,7 @@ impl Controller for Bbr2 {
             f64::from(self.round.count),
             f64::from(u8::from(self.full_pipe.reached)),
             self.ecn.alpha.as_f64(),
-            f64::from(self.aggregation.max()),
+            self.aggregation.max(),
             f64::from(self.prior_cwnd),
         ];
         for (value, current) in values.iter_mut().zip(current) {

@@ -242,8 +242,8 @@ pub struct Parameters {
     /// Multiple of the measured aggregation that is allowed.
     #[schemars(extend("x-source" = "bbr_extra_acked_gain = 1"))]
     pub aggregation_gain: Gain,
-    /// Rounds that one of the two slots of the aggregation's maximum covers; with `filter`, rounds that its maximum
-    /// filter remembers.
+    /// Rounds that one of the two slots of the aggregation's maximum covers; with the filters, rounds that
+    /// they remember.
     #[schemars(range(min = 1, max = 31), extend("x-source" = "bbr_extra_acked_win_rtts = 5"))]
     pub aggregation_window_rounds: u32,
     /// The same until the pipe is full.
@@ -347,8 +347,10 @@ pub enum Aggregation {
     /// Two slots of `aggregation_window_rounds` rounds (Linux).
     #[default]
     Slots,
-    /// A maximum filter over `aggregation_window_rounds` rounds (draft, QUIC).
+    /// A maximum filter over `aggregation_window_rounds` rounds; parts of packets count (draft).
     Filter,
+    /// As `filter`, but an ACK that begins an epoch does not count (QUIC).
+    Quic,
     /// Not at all.
     Off,
 }

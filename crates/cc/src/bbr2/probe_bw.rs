@@ -138,7 +138,7 @@ impl Bbr2 {
             UpExit::Queue => {
                 let queue = self.inflight_target(connection, self.bandwidth.max(), self.parameters.up_queue_gain);
                 if self.parameters.up_lasts_a_round {
-                    let queue = queue.saturating_add(2).saturating_add(self.aggregation.max());
+                    let queue = queue.saturating_add(2).saturating_add(self.aggregation.max_packets());
                     self.probe.rounds_in_phase > 0 && sample.prior_in_flight >= queue
                 } else {
                     self.elapsed_in_phase(connection, u64::from(self.min_rtt.rtt_us)) && in_flight >= queue

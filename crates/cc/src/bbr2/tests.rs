@@ -512,6 +512,26 @@ fn bursts_are_larger_on_short_paths() {
 }
 
 #[test]
+fn the_allowance_counts_parts_of_packets_where_bytes_are_counted() {
+    // 1200 us a packet: two packets 1100 us apart are 1.08 more than the bandwidth explains; the kernel rounds that up.
+    // In QUIC an ACK that begins an epoch does not count, so that ACKs in step with the bandwidth need no allowance.
+    for (kind, regular, early) in [("slots", 1.0, 2.0), ("filter", 1.0, 1.08), ("quic", 0.0, 1.08)] {
+        let mut flow = Flow::cruising(parameters("bbr2", json!({ "aggregation": kind })));
+        let mut ack_after = |wait_us| {
+            flow.wait(Duration::from_micros(wait_us));
+            flow.c.delivered += 1;
+            flow.c.delivered_mstamp_us = flow.c.mstamp_us;
+            let sample = flow.sample(1);
+            flow.bbr.cong_control(&mut flow.c, &sample);
+            flow.bbr.aggregation.max()
+        };
+        ack_after(50_000);
+        assert_eq!(ack_after(1_210), regular, "{kind}");
+        assert!((ack_after(1_100) - early).abs() < 0.01, "{kind}");
+    }
+}
+
+#[test]
 fn a_restart_from_idle_paces_at_the_bandwidth_and_postpones_probe_rtt() {
     let mut flow = Flow::cruising(v2());
     flow.wait(Duration::from_secs(6));

@@ -7,11 +7,17 @@ use crate::parameters::Gain;
 impl Bbr2 {
     /// `gain` bandwidth-delay products in packets, rounded up.
     pub(super) fn bdp(&self, bw: u32, gain: Gain) -> u32 {
+        self.bdp_and(bw, gain, 0)
+    }
+
+    /// `gain` bandwidth-delay products and `allowance / BW_UNIT` packets, rounded up.
+    fn bdp_and(&self, bw: u32, gain: Gain, allowance: u64) -> u32 {
         if self.min_rtt.rtt_us == Connection::UNKNOWN_RTT {
-            return self.initial_window;
+            let allowance = u32::try_from(allowance.div_ceil(BW_UNIT)).unwrap_or(u32::MAX);
+            return self.initial_window.saturating_add(allowance);
         }
         let scaled = gain.of(u64::from(bw).saturating_mul(u64::from(self.min_rtt.rtt_us)));
-        u32::try_from(scaled.div_ceil(BW_UNIT)).unwrap_or(u32::MAX)
+        u32::try_from(scaled.saturating_add(allowance).div_ceil(BW_UNIT)).unwrap_or(u32::MAX)
     }
 
     /// `window`, but at least what bursts at the sender, in the network and at the receiver need.
@@ -48,8 +54,8 @@ impl Bbr2 {
     pub(super) fn set_window(&self, connection: &mut Connection, acked: u32) {
         let mut cwnd = connection.cwnd;
         if acked > 0 {
-            let bdp = self.bdp(self.bw(), self.cwnd_gain);
-            let target = self.with_budget(connection, bdp.saturating_add(self.aggregation_allowance()));
+            let wanted = self.bdp_and(self.bw(), self.cwnd_gain, self.aggregation_allowance());
+            let target = self.with_budget(connection, wanted);
             let grown = cwnd.saturating_add(acked);
             if self.full_pipe.reached {
                 cwnd = grown.min(target);
