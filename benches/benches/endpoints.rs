@@ -32,7 +32,7 @@ fn deliver_all(algorithm: &str) -> Time {
     let mut now = Time::ZERO;
     let mut acks: VecDeque<(Time, Ack)> = VecDeque::new();
     sender.establish(now, RTT, 0);
-    receiver.set_handshake_rtt(RTT);
+    receiver.set_handshake(RTT, Duration::from_nanos(RTT.as_nanos() / 2));
     sender.write(now, SEGMENTS, config.mss as u16);
     while !sender.is_idle() {
         while let Some(segment) = sender.poll_transmit(now) {

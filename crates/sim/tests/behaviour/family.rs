@@ -55,7 +55,7 @@ fn versions_2_and_3_lose_a_fraction_of_what_version_1_loses_in_shallow_buffers()
     };
     let (v1, v2, v3) = (loss(r#""bbr""#), loss(r#""bbr2""#), loss(r#""bbr3""#));
     assert!(v1 > 0.05, "{v1}");
-    assert!(v2 < 0.02 && v3 < 0.02, "{v2} {v3}");
+    assert!(v2 < v1 / 5.0 && v3 < v1 / 3.0, "{v1} {v2} {v3}");
 }
 
 #[test]
