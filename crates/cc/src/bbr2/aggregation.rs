@@ -87,11 +87,8 @@ impl Bbr2 {
             || state.epoch_acked.saturating_add(acked) >= p.aggregation_epoch_packets
         {
             state.start_epoch(connection.delivered_mstamp_us);
-            expected = 0;
-            if p.aggregation == Aggregation::Quic {
-                state.epoch_acked = acked;
-                return;
-            }
+            // In QUIC the ACK that begins an epoch is no excess itself.
+            expected = if p.aggregation == Aggregation::Quic { u64::from(acked) * BW_UNIT } else { 0 };
         }
         state.epoch_acked = state.epoch_acked.saturating_add(acked).min(p.aggregation_epoch_packets - 1);
         let excess = (u64::from(state.epoch_acked) * BW_UNIT).saturating_sub(expected);
