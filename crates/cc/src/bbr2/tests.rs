@@ -529,7 +529,7 @@ fn the_allowance_counts_parts_of_packets_where_bytes_are_counted() {
         assert_eq!(ack_after(1_210), regular, "{kind}");
         assert!((ack_after(1_100) - early).abs() < 0.01, "{kind}");
         for _ in 0..12 {
-            flow.wait(Duration::from_micros(10));
+            flow.wait(Duration::from_micros(200));
             flow.ack_round();
         }
         assert_eq!(flow.bbr.aggregation.max(), regular, "{kind}: forgotten after ten rounds");
