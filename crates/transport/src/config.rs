@@ -264,7 +264,7 @@ impl TransportConfig {
     const QUIC_HEADER: u32 = 50;
 
     /// Ready-made endpoints: `tcp` (Linux 6.18), `quic` (RFC 9002) and `dqc` (the user-space framework of Zhang's
-    /// study: an ACK for every packet, no tolerance for reordering, a quiet timeout).
+    /// study: an ACK for every packet, no tolerance for reordering, a quiet timeout, a clock that counts milliseconds).
     pub fn profile(name: &str) -> Option<TransportConfig> {
         let quic =
             TransportConfig { protocol: Protocol::Quic, mss: 1350, pacing: Pacing::On, ..TransportConfig::default() };

@@ -4,7 +4,7 @@
 //! new packet. Losses are found by packet and time thresholds, a probe timeout sends packets without touching the
 //! window, and one reduction is made per recovery period. The controllers are the same as over TCP: a packet here is
 //! what a segment is there. Two profiles share the code: RFC 9002, and that of the user-space framework of Zhang's
-//! study (`dqc`), which differs in its thresholds, its timeout and its ACK for every packet.
+//! study (`dqc`), which differs in its thresholds, its timeout, its ACK for every packet and its coarse sense of time.
 //!
 //! An ACK carries the three highest ranges of packet numbers; a real one may carry more, which matters only when several
 //! ACKs in a row are lost.
@@ -90,6 +90,12 @@ pub struct QuicConfig {
     pub pacing_granularity: Duration,
     /// Packets that may leave at once when nothing is in flight.
     pub initial_burst: u32,
+    /// The sender's clock counts whole units of this, rounded down: send times, round-trip times, rates and pacing know
+    /// no more; 0 is an exact clock.
+    pub clock_resolution: Duration,
+    /// The sender is a loop that wakes up at multiples of this and only then sends; 0 is a sender that sends as soon as
+    /// it may.
+    pub poll_interval: Duration,
 }
 
 /// What an expired timeout does.
@@ -116,12 +122,15 @@ impl Default for QuicConfig {
             initial_timeout: Duration::from_millis(999),
             pacing_granularity: Duration::from_millis(1),
             initial_burst: 10,
+            clock_resolution: Duration::ZERO,
+            poll_interval: Duration::ZERO,
         }
     }
 }
 
 impl QuicConfig {
-    /// The framework of Zhang's study: no tolerance for reordering, a quiet timeout with a floor of 200 ms.
+    /// The framework of Zhang's study: no tolerance for reordering, a quiet timeout with a floor of 200 ms, a clock that
+    /// counts milliseconds and a sender that looks every half a millisecond whether it may send.
     pub fn dqc() -> QuicConfig {
         QuicConfig {
             packet_threshold: 1,
@@ -129,6 +138,8 @@ impl QuicConfig {
             timeout: Timeout::ResendQuietly,
             timeout_min: Duration::from_millis(200),
             initial_timeout: Duration::from_millis(500),
+            clock_resolution: Duration::from_millis(1),
+            poll_interval: Duration::from_micros(500),
             ..QuicConfig::default()
         }
     }

@@ -49,6 +49,21 @@ struct Reference {
     acked: u64,
 }
 
+/// The last multiple of `unit` that is not after `at`; `at` itself when `unit` is zero.
+#[inline]
+fn rounded_down(at: Time, unit: Duration) -> Time {
+    if unit == Duration::ZERO { at } else { Time::from_nanos(at.as_nanos() - at.as_nanos() % unit.as_nanos()) }
+}
+
+/// The first multiple of `unit` that is not before `at`; `at` itself when `unit` is zero.
+#[inline]
+fn rounded_up(at: Time, unit: Duration) -> Time {
+    if unit == Duration::ZERO || at == Time::NEVER {
+        return at;
+    }
+    Time::from_nanos(at.as_nanos().next_multiple_of(unit.as_nanos()))
+}
+
 /// A sender over QUIC-like packets; the same calls as [`Sender`](crate::Sender).
 pub struct QuicSender {
     config: TransportConfig,
@@ -83,6 +98,8 @@ pub struct QuicSender {
     loss_at: Time,
     last_sent_at: Time,
     pacing_blocked: bool,
+    /// When a sender that polls looks again; [`Time::NEVER`] when it would find nothing to send.
+    poll_at: Time,
     burst_tokens: u32,
     sample: RateSample,
     stats: SenderStats,
@@ -124,6 +141,7 @@ impl QuicSender {
             loss_at: Time::NEVER,
             last_sent_at: Time::ZERO,
             pacing_blocked: false,
+            poll_at: Time::NEVER,
             burst_tokens: 0,
             sample: RateSample::invalid(),
             stats: SenderStats::default(),
@@ -197,7 +215,9 @@ impl QuicSender {
         self.sent.capacity() * size_of::<Sent>()
     }
 
+    /// Reads the clock, which may be coarse.
     fn refresh_clock(&mut self, now: Time) {
+        let now = rounded_down(now, self.quic().clock_resolution);
         let connection = &mut self.connection;
         connection.now = now;
         connection.mstamp_us = now.as_micros();
@@ -385,7 +405,7 @@ impl QuicSender {
                         }
                     } else if by_time {
                         let at = Time::from_nanos((sent.sent_us + threshold_us) * 1_000);
-                        self.loss_at = self.loss_at.min(at);
+                        self.loss_at = self.loss_at.min(rounded_up(at, self.quic().clock_resolution));
                     }
                 }
             }
@@ -480,9 +500,10 @@ impl QuicSender {
     /// When [`QuicSender::on_timer`] wants to be called; [`Time::NEVER`] when nothing is pending.
     #[inline]
     pub fn next_timer(&self) -> Time {
-        let mut next = self.timeout_at.min(self.loss_at);
+        let mut next = self.timeout_at.min(self.loss_at).min(self.poll_at);
         if self.pacing_blocked {
-            next = next.min(self.connection.next_departure);
+            // An alarm is set in the clock's units.
+            next = next.min(rounded_down(self.connection.next_departure, self.quic().clock_resolution));
         }
         next
     }
@@ -492,6 +513,9 @@ impl QuicSender {
         self.refresh_clock(now);
         if self.connection.next_departure <= now {
             self.pacing_blocked = false;
+        }
+        if self.poll_at <= now {
+            self.poll_at = Time::NEVER;
         }
         if self.loss_at <= now {
             if let Some(number) = self.detect_losses() {
@@ -544,15 +568,18 @@ impl QuicSender {
                 connection.max_packets_out = connection.packets_out;
                 return None;
             }
-            match self.take_data() {
-                Some(data) => data,
-                None => {
-                    self.connection.cwnd_limited = false;
-                    return None;
-                }
+            if self.resend.is_empty() && self.next_seq == self.write_seq {
+                self.connection.cwnd_limited = false;
+                return None;
             }
+            let poll_at = rounded_up(now, self.quic().poll_interval);
+            if poll_at > now {
+                self.poll_at = poll_at;
+                return None;
+            }
+            self.take_data()?
         };
-        Some(self.send(seq, is_retransmission))
+        Some(self.send(now, seq, is_retransmission))
     }
 
     /// Lost data first, then new data; and whether it was sent before.
@@ -570,7 +597,8 @@ impl QuicSender {
         self.sent.iter().find(|sent| sent.fate == Fate::InFlight).map(|sent| (sent.seq, true))
     }
 
-    fn send(&mut self, seq: u32, is_retransmission: bool) -> QuicPacket {
+    /// Sends at `at`, of which the connection knows only what its clock shows.
+    fn send(&mut self, at: Time, seq: u32, is_retransmission: bool) -> QuicPacket {
         let number = self.next_number();
         let now = self.connection.now;
         let len = if seq + 1 == self.write_seq { self.last_len } else { self.connection.mss as u16 };
@@ -613,14 +641,16 @@ impl QuicSender {
             len,
             ecn: if self.config.ecn { Ecn::Ect0 } else { Ecn::NotEct },
             is_retransmission,
-            sent_at: now,
+            sent_at: at,
         }
     }
 
     fn pacing_forbids(&mut self) -> bool {
         let connection = &self.connection;
         let early = connection.next_departure.since(connection.now);
-        self.pacing_blocked = connection.paced && early >= self.quic().pacing_granularity && early > Duration::ZERO;
+        // What a coarse clock cannot tell apart is not early.
+        let granularity = self.quic().pacing_granularity.max(self.quic().clock_resolution);
+        self.pacing_blocked = connection.paced && early > granularity;
         self.pacing_blocked
     }
 

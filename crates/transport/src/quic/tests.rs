@@ -250,3 +250,63 @@ fn a_mark_reduces_once_like_a_loss() {
     assert_eq!((sender.connection().cwnd, sender.connection().delivered_ce), (5, 2));
     assert_eq!(sender.connection().lost, 0);
 }
+
+/// A sender whose packets are paced at one in 714 µs, and that begins in the middle of a millisecond.
+fn paced(quic: QuicConfig) -> Pair {
+    let config = TransportConfig { initial_cwnd: 28, quic, ..TransportConfig::profile("dqc").unwrap() };
+    let mut pair = Pair::new(&config, |_| false);
+    pair.now = Time::ZERO + Duration::from_micros(300);
+    pair.sender.write(pair.now, 60, 1350);
+    pair.run_until(seconds(1));
+    assert!(pair.sender.is_idle());
+    pair
+}
+
+#[test]
+fn a_polling_sender_sends_at_multiples_of_its_interval_only() {
+    let poll_interval = Duration::from_micros(500);
+    let at_once = paced(QuicConfig { poll_interval: Duration::ZERO, ..QuicConfig::dqc() });
+    assert_eq!(at_once.sent[0].0, Time::ZERO + Duration::from_micros(300));
+    let polled = paced(QuicConfig { poll_interval, ..QuicConfig::dqc() });
+    assert_eq!(polled.sent[0].0, Time::ZERO + poll_interval);
+    assert!(polled.sent.iter().all(|(at, packet)| at.as_nanos() % 500_000 == 0 && packet.sent_at == *at));
+    assert_eq!(polled.sent.len(), 60);
+}
+
+#[test]
+fn a_coarse_clock_paces_in_its_steps_and_keeps_the_rate() {
+    let exact = paced(QuicConfig { clock_resolution: Duration::ZERO, ..QuicConfig::dqc() });
+    let coarse = paced(QuicConfig::dqc());
+    let late = coarse.sent.last().unwrap().0.since(exact.sent.last().unwrap().0);
+    let early = exact.sent.last().unwrap().0.since(coarse.sent.last().unwrap().0);
+    assert!(late.max(early) <= Duration::from_millis(2), "{late:?} late, {early:?} early");
+    // The first twelve leave at once, the rest of the first flight by the clock.
+    let paced_at = coarse.sent[12..28].iter().map(|(at, _)| at.as_nanos());
+    assert!(paced_at.clone().all(|at| at % 1_000_000 == 0), "{:?}", paced_at.collect::<Vec<_>>());
+}
+
+#[test]
+fn a_coarse_clock_shows_round_trip_times_in_its_steps() {
+    let config = TransportConfig { pacing: crate::Pacing::Off, ..TransportConfig::profile("dqc").unwrap() };
+    let mut sender = QuicSender::new(&config, Box::new(Halving));
+    sender.establish(Time::ZERO, ONE_WAY * 2, 0);
+    sender.write(Time::ZERO, 1, 1350);
+    let sent_at = Time::ZERO + Duration::from_micros(10_500);
+    assert_eq!(sender.poll_transmit(sent_at).unwrap().sent_at, sent_at);
+    let mut ranges = [SackBlock::default(); 3];
+    ranges[0] = SackBlock { start: 0, end: 1 };
+    // 40.8 ms later, but the clock shows 10 and 51 ms.
+    sender
+        .on_ack(sent_at + Duration::from_micros(40_800), &QuicAck { ranges, range_count: 1, delay_us: 0, ce_count: 0 });
+    assert_eq!(sender.last_sample().rtt_us, 41_000);
+}
+
+#[test]
+fn a_coarse_clock_finds_losses_by_time() {
+    let quic = QuicConfig { clock_resolution: Duration::from_millis(7), ..QuicConfig::default() };
+    let mut pair = Pair::new(&TransportConfig { quic, ..profile("quic") }, |number| number == 8);
+    pair.now = Time::ZERO + Duration::from_micros(300);
+    pair.sender.write(pair.now, 10, 1350);
+    pair.run_until(Time::ZERO + ONE_WAY * 2 + Duration::from_millis(30));
+    assert_eq!((pair.sender.connection().lost, pair.sender.stats().probe_count), (1, 0));
+}
