@@ -24,7 +24,7 @@ SCENARIO = Path(__file__).with_name("algorithms.toml")
 
 QUICK = "12s"
 
-PACKET_BITS = 1390 * 8
+PACKET_BITS = 990 * 8
 PROBE, DRAIN, CRUISE = 1.25, 0.75, 1.0
 SLACK_PACKETS = 2.0
 """The BDP is rounded up to whole packets, and a sample counts the packet that its ACK let out."""

@@ -96,8 +96,8 @@ def over_time(
             for row, rates, colour in zip(rows_shown, trace.throughput, FLOW_COLOURS, strict=False):
                 shown = [value if rate > 0 else None for value, rate in zip(row, rates, strict=True)]
                 axes.plot(trace.t_s, shown, color=colour, linewidth=0.9)
-            axes.set_ylim(bottom=0)
             axes.set_title(heading if position else f"{title}\n{heading}", loc="left", fontsize=9)
+        grid[0, 0].set_ylim(bottom=0)
         for axes in grid[-1]:
             axes.set_xlabel("time (s)")
         for axes in grid[:, 0]:

@@ -14,10 +14,9 @@ from dumbbell.papers.zhang import figures
 from dumbbell.papers.zhang.measure import (
     ALGORITHMS,
     CODE,
-    EXACT,
-    JITTER,
     PAPER,
     PAYLOAD,
+    TIMING,
     WIRE,
     Run,
     Runs,
@@ -47,7 +46,7 @@ SHORT = ("1", "2", "3")
 """Cases that were run under every choice."""
 DRAWN = ("1", "3")
 """Cases whose rates the study draws: a buffer of one BDP, and of two."""
-ALONE = "Cubic N = 1, Reno N = 2"
+ONE = "Reno N = 1"
 
 CASE_8 = "case 8 at 50 ms"
 
@@ -115,11 +114,11 @@ def reproduce(options: Options) -> Report:
         title=TITLE,
         setup=(
             "Flow 1 sends from 0 to 400 s, flow 2 from 40 to 400 s, flow 3 from 80 to 200 s, flow 4 from 120 to 300 s; "
-            "a byte-limited drop-tail queue; packets of 1440 bytes, an ACK for each.",
+            "a byte-limited drop-tail queue; packets of 1040 bytes, an ACK for each.",
             "Cases (rate, one-way delay, queueing time): 1 to 3: 5 Mbit/s, 50 ms, 100, 150, 200 ms; 4, 5: 6 Mbit/s, "
             "50 ms, 100, 150 ms; 6: 7 Mbit/s, 50 ms, 150 ms; 7: 7 Mbit/s, 100 ms, 300 ms; 8, 9: 8 Mbit/s, 100 ms, 200, "
             "300 ms; 10, 11: 10 Mbit/s, 50 ms, 150, 200 ms. Case 8 also with 50 ms, as in the study's repository.",
-            JITTER,
+            TIMING,
             "Jain's index over 120 to 200 s, when all four flows send; per stage without its first 10 s. Variation is "
             "that of the bandwidth estimate from second to second over 120 to 200 s.",
         ),
@@ -238,7 +237,7 @@ def judge(runs: Runs) -> list[Judgement]:
     """Puts every claim to the runs, and to the choices where they were run."""
     base = View(runs, CODE, CASES)
     eight = View(runs, CASE_8, tuple(CASE_8_OF_THE_CODE if case == "8" else case for case in CASES))
-    choices = [base, View(runs, PAPER, SHORT), View(runs, EXACT, SHORT)]
+    choices = [base, View(runs, PAPER, SHORT)]
     everywhere = [base, eight, *choices[1:]]
     by_id = {claim.id: claim for claim in CLAIMS}
 
@@ -373,13 +372,9 @@ def judge(runs: Runs) -> list[Judgement]:
 
 
 def alone(runs: Runs) -> View:
-    """Cubic as one connection, Reno as two."""
-    renamed = {
-        (f"{algorithm}, {ALONE}", case): runs[f"{algorithm}, {choice}", case]
-        for algorithm, choice in (("Cubic", "N = 1"), ("Reno", "N = 2"))
-        for case in SHORT
-    }
-    return View(runs | renamed, ALONE, SHORT)
+    """Reno as one connection."""
+    renamed = {(f"Reno, {ONE}", case): runs["Reno, N = 1", case] for case in SHORT}
+    return View(runs | renamed, ONE, SHORT)
 
 
 def late_jain(run: Run) -> float:

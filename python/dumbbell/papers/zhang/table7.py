@@ -15,11 +15,9 @@ from dumbbell.papers.zhang import figures
 from dumbbell.papers.zhang.measure import (
     BBR_LIKE,
     CODE,
-    EXACT,
     JAIN_MARGIN,
-    JITTER,
     MARGINS,
-    PAPER,
+    TIMING,
     Run,
     Runs,
     Trace,
@@ -49,8 +47,6 @@ SHALLOW = ("1", "4")
 DRAWN = "5"
 """The case of figure 14."""
 HARSH = ("BBR", "BBR+", "Tsunami")
-SINGLE = "N = 1"
-"""Cubic as one connection."""
 
 CLAIMS = (
     Claim(
@@ -78,7 +74,7 @@ CLAIMS = (
 
 
 def reproduce(options: Options) -> Report:
-    """Runs all cases under all choices."""
+    """Runs all cases."""
     traces: dict[int, Trace] = {}
 
     def keep(index: int, result: Result) -> None:
@@ -109,13 +105,13 @@ def reproduce(options: Options) -> Report:
             "200 s over 50 ms each way. Cases: 4 Mbit/s with queues of 100, 150, 200 ms (1 to 3), 6 Mbit/s with the "
             "same (4 to 6), 8, 10, 12 Mbit/s with 150 ms (7 to 9).",
             "Jain's index and the ratio of the largest to the smallest rate are over all four flows.",
-            JITTER,
+            TIMING,
             MARGINS,
         ),
         tables=(
             table("jain", "Table 7: Jain's index", lambda run: run.jain),
             table("ratio", "Table 7: largest over smallest throughput", lambda run: run.ratio),
-            choices(runs),
+            shares(base),
         ),
         pictures={"fig14": picture(base)},
         judgements=noted(judge(runs)),
@@ -137,20 +133,12 @@ def variation(run: Run) -> float:
     return fmean(metrics.coefficient_of_variation(row) or 0.0 for row in steady)
 
 
-def choices(runs: Runs) -> Grid:
-    """Jain's index, ratio and the algorithm's share under each choice."""
-    shown = ("1", "2", "3", "4", "5", "7")
-    rows: list[list[Cell]] = []
-    for label in sorted({label for label, _ in runs}, key=lambda name: (BBR_LIKE.index(name.split(",")[0]), name)):
-        algorithm, _, choice = label.partition(", ")
-        row: list[Cell] = [algorithm, choice or CODE]
-        for case in shown:
-            row += [fmean(run.jain for run in runs[label, case]), fmean(map(share, runs[label, case]))]
-        rows.append(row)
-    columns = ["algorithm", "choice", *(f"case {case}: {what}" for case in shown for what in ("Jain", "share"))]
-    return Grid(
-        "choices", "What the study leaves open: Jain's index, and the share of the algorithm's flows", columns, rows
-    )
+def shares(view: View) -> Grid:
+    """What the algorithm's two flows have of all throughput in each case."""
+    rows: list[list[Cell]] = [
+        [algorithm, *(view.mean(algorithm, case, share) for case in CASES)] for algorithm in BBR_LIKE
+    ]
+    return Grid("share", "Share of the algorithm's two flows", ["algorithm", *CASES], rows)
 
 
 def picture(view: View) -> Picture:
@@ -166,8 +154,8 @@ def picture(view: View) -> Picture:
 
 
 def judge(runs: Runs) -> list[Judgement]:
-    """Puts every claim to the runs under every choice."""
-    views = [View(runs, choice, CASES) for choice in (CODE, PAPER, SINGLE, EXACT)]
+    """Puts every claim to the runs."""
+    views = [View(runs, CODE, CASES)]
     by_id = {claim.id: claim for claim in CLAIMS}
 
     def texts(view: View, names: tuple[str, ...], cases: tuple[str, ...], value: Callable[[Run], float]) -> str:
