@@ -10,7 +10,7 @@ import pytest
 import dumbbell as package
 from conftest import Cli
 from dumbbell import experiment, papers
-from dumbbell.papers.kato import causes, heatmap, measure, table2
+from dumbbell.papers.kato import causes, heatmap, measure, setups, table2
 from dumbbell.papers.kato.measure import Run
 from dumbbell.papers.kato.table2 import NEW, OLD, Pacing
 
@@ -112,15 +112,24 @@ def test_a_starved_flow_sends_a_fifth_of_a_packet_a_round_trip() -> None:
     assert 0.1 * packet_a_round_trip < rates[0] < packet_a_round_trip
 
 
+def test_set_ups_are_scored_by_the_cells_of_table_2_they_give() -> None:
+    lossless = [fair(56)]
+    as_in_the_study = [[split(6)], [run(*[57.4] * 10, *[STARVED] * 6)], [run(*[57.7] * 10, *[STARVED] * 6)]]
+    cases = {"right": [*as_in_the_study, [fair(53)], lossless], "fair": [lossless] * 5}
+    published, right, unsplit = setups.agreement(cases).rows
+    assert published[1] == right[1] == "yes yes yes no no"
+    assert (right[-3:], unsplit[1], unsplit[-3:]) == ([5, 5, 10], "no no no no no", [2, 2, 4])
+
+
 @pytest.mark.parametrize(
     ("scenario", "points"),
-    [(table2.SCENARIO, 100), (causes.SCENARIO, 80), (causes.CHOICES, 100), (heatmap.SCENARIO, 504)],
+    [(table2.SCENARIO, 100), (causes.SCENARIO, 80), (heatmap.SCENARIO, 504)],
 )
 def test_the_experiment_files_are_valid(scenario: Path, points: int) -> None:
     assert len(experiment.load(scenario).points) == points
 
 
-@pytest.mark.parametrize("part", ["table2", "causes", "heatmap"])
+@pytest.mark.parametrize("part", ["table2", "causes", "setups", "heatmap"])
 def test_a_quick_part_from_end_to_end(dumbbell: Cli, tmp_path: Path, part: str) -> None:
     done = dumbbell("reproduce", f"kato/{part}", "--quick", "--json", "--html", "--out", tmp_path)
     assert (done.status, done.err) == (0, "")

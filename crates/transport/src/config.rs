@@ -22,6 +22,9 @@ pub struct TransportConfig {
     /// Whether the receive window starts at 64 kB and grows with the application's reading (dynamic right-sizing)
     /// instead of being constant.
     pub receive_autotuning: bool,
+    /// Whether data held above a gap takes room in the receive window (Linux) or the window lies behind the first gap
+    /// whatever is held (ns-3). Without autotuning only.
+    pub held_data_takes_window: bool,
     /// Who shapes transmissions by the pacing rate.
     pub pacing: Pacing,
     /// Ticks of the kernel's coarse clock per second (`CONFIG_HZ`): granularity of RTO, TLP and delayed-ACK timers.
@@ -52,6 +55,8 @@ pub struct TransportConfig {
     pub delivery_rate: DeliveryRate,
     /// Which round-trip time the controller is shown.
     pub controller_rtt: ControllerRtt,
+    /// What round-trip times are measured from.
+    pub rtt_samples: RttSamples,
     /// Selective acknowledgements (`tcp_sack`); without them NewReno rules apply.
     pub sack: bool,
     /// Explicit congestion notification (RFC 3168): new data is sent ECN-capable, marks reduce the window.
@@ -188,6 +193,22 @@ pub enum ControllerRtt {
     Smoothed,
 }
 
+/// What round-trip times are measured from.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[serde(rename_all = "kebab-case")]
+pub enum RttSamples {
+    /// From the departures of what an ACK delivers, in microseconds; from the timestamp option only where those are
+    /// ambiguous.
+    #[default]
+    Linux,
+    /// From the echoed timestamp, in whole milliseconds, where the cumulative ACK advances; an ACK without a sample shows
+    /// the controller the last one again (ns-3 from 3.43). A minimum in whole milliseconds is met again by every ACK
+    /// that finds less than a millisecond of queue, so BBR hardly ever enters PROBE_RTT.
+    Timestamps,
+    /// The same, but not from ACKs of retransmitted data (ns-3 before 3.43).
+    TimestampsOfOriginals,
+}
+
 /// Who shapes transmissions by the pacing rate.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "lowercase")]
@@ -220,6 +241,7 @@ impl Default for TransportConfig {
             initial_cwnd: 10,
             receive_window: 32 << 20,
             receive_autotuning: false,
+            held_data_takes_window: true,
             pacing: Pacing::Auto,
             hz: 1000,
             rto_min: Duration::from_millis(200),
@@ -235,6 +257,7 @@ impl Default for TransportConfig {
             rescue: Rescue::Off,
             delivery_rate: DeliveryRate::Linux,
             controller_rtt: ControllerRtt::Last,
+            rtt_samples: RttSamples::Linux,
             sack: true,
             ecn: false,
             slow_start_after_idle: true,

@@ -13,7 +13,7 @@ mod wire;
 
 pub use config::{
     Completion, ControllerRtt, DeliveryRate, LossDetection, Pacing, Protocol, RecoveryRule, Rescue, RtoRule,
-    TransportConfig,
+    RttSamples, TransportConfig,
 };
 pub use receiver::{EcnEcho, Receiver, ReceiverStats};
 pub use sender::{Sender, SenderStats};

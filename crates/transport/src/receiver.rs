@@ -58,6 +58,7 @@ pub struct Receiver {
     window_edge: u32,
     /// Constant window, or `None` when it is sized by [`RightSizing`].
     constant_window: Option<u32>,
+    held_data_takes_window: bool,
 
     /// Quick ACKs left.
     quick: u32,
@@ -149,6 +150,7 @@ impl Receiver {
             last_acked: 0,
             window_edge: constant_window.unwrap_or(sizing.window(0)),
             constant_window,
+            held_data_takes_window: config.held_data_takes_window,
             quick: 0,
             ack_now: false,
             duplicate: None,
@@ -474,7 +476,8 @@ impl Receiver {
     fn acknowledge(&mut self) -> Ack {
         let held = self.held.segments();
         let window = match self.constant_window {
-            Some(window) => window.saturating_sub(held),
+            Some(window) if self.held_data_takes_window => window.saturating_sub(held),
+            Some(window) => window,
             None => self.sizing.window(held),
         };
         self.window_edge = self.window_edge.max(self.rcv_nxt.saturating_add(window));

@@ -24,6 +24,8 @@ pub(super) struct Cycle {
     held_gain: Option<Gain>,
     /// Random length of the cycle in minimum round-trip times.
     pub(super) length: u32,
+    /// How often PROBE_BW was entered.
+    entered: usize,
 }
 
 impl Bbr1 {
@@ -43,6 +45,11 @@ impl Bbr1 {
         let last = self.parameters.cycle_gains.len() - 1;
         self.cycle.index = last - self.rng.below(self.parameters.cycle_random_phases) as usize;
         self.next_phase(connection);
+        let phases = &self.parameters.cycle_first_phases;
+        if !phases.is_empty() {
+            self.cycle.index = phases[self.cycle.entered % phases.len()] as usize;
+            self.cycle.entered += 1;
+        }
         if let Some(phase) = self.forced_phase.take() {
             self.cycle.index = phase;
         }

@@ -319,7 +319,7 @@ impl Controller for Bbr1 {
 
     fn set_state(&mut self, connection: &mut Connection, next: CaState) {
         if next != CaState::Loss {
-            self.leave_ns3_recovery(connection, next);
+            self.change_ns3_state(connection, next);
             return;
         }
         self.recovery.previous_state = CaState::Loss;

@@ -29,6 +29,10 @@ pub struct Parameters {
     /// Number of phases among which the first one is drawn, counted backwards from the one after the last.
     #[schemars(range(min = 1), extend("x-source" = "bbr_cycle_rand"))]
     pub cycle_random_phases: u32,
+    /// Phases to enter PROBE_BW at the first time, the second, and so on, over and over; empty draws them. In ns-3 all
+    /// flows draw the same ones, from one stream of random numbers.
+    #[schemars(extend("x-source" = "ns-3: TcpBbr::SetStream, attribute Stream"))]
+    pub cycle_first_phases: Vec<u32>,
     /// The amount in flight that tests of PROBE_BW's phases look at.
     #[schemars(extend("x-source" = "bbr_is_next_cycle_phase: rs->prior_in_flight"))]
     pub cycle_in_flight: InFlight,
@@ -349,6 +353,7 @@ impl Default for Parameters {
             cycle_gains: [320, 192, 256, 256, 256, 256, 256, 256].map(Gain::new).to_vec(),
             cycle_policy: CyclePolicy::Timed,
             cycle_random_phases: 7,
+            cycle_first_phases: Vec::new(),
             cycle_in_flight: InFlight::Prior,
             cycle_clock: CycleClock::Delivered,
             bw_window_rounds: 10,
@@ -434,6 +439,9 @@ impl ParameterSet for Parameters {
             "cycle_random_phases",
             "it must lie between 1 and the number of phases",
         )?;
+        let entered = &self.cycle_first_phases;
+        let exist = entered.iter().all(|&phase| (phase as usize) < phases);
+        check(exist, "cycle_first_phases", "each must be a phase of the cycle, counted from 0")?;
         check(self.bw_window_rounds > 0, "bw_window_rounds", "it must be at least 1")?;
         check(self.min_window > 0, "min_window", "it must be at least 1 packet")?;
         check(self.initial_window > 0, "initial_window", "it must be at least 1 packet")?;

@@ -657,12 +657,42 @@ fn ns3_conserves_packets_in_recovery_and_restores_at_its_end() {
     flow.ack(&RateSample { losses: 3, ..flow.sample(1) });
     assert_eq!(flow.c.cwnd, saved, "a loss outside of recovery changes nothing");
     flow.bbr.ssthresh(&mut flow.c);
-    flow.c.ca_state = CaState::Recovery;
     flow.c.packets_out = 50;
-    flow.ack(&RateSample { losses: 1, ..flow.sample(1) });
+    flow.bbr.set_state(&mut flow.c, CaState::Recovery);
+    flow.c.ca_state = CaState::Recovery;
+    assert_eq!(flow.c.cwnd, 51, "from the moment it begins");
+    flow.ack(&RateSample { losses: 1, prior_delivered: 0, ..flow.sample(1) });
     assert_eq!(flow.c.cwnd, 51);
+    flow.ack_round();
+    assert!(flow.c.cwnd > 51, "conservation ends with the round that was under way: {}", flow.c.cwnd);
     flow.bbr.set_state(&mut flow.c, CaState::Open);
-    assert_eq!(flow.c.cwnd, saved);
+    assert!(flow.c.cwnd >= saved);
+}
+
+#[test]
+fn an_infinite_window_wraps_around_in_ns3_when_the_pipe_is_full() {
+    for (recovery, window) in [(Recovery::Ns3, 4), (Recovery::Linux, 76)] {
+        let mut flow = Flow::cruising(Parameters { recovery, ..no_allowance() }, 3);
+        flow.c.cwnd = Connection::INFINITE_SSTHRESH;
+        flow.ack_one();
+        assert_eq!(flow.c.cwnd, window, "{recovery:?}");
+    }
+}
+
+#[test]
+fn the_phases_that_probe_bw_begins_with_can_be_given() {
+    let parameters = Parameters { cycle_first_phases: vec![0, 6, 5], ..Parameters::default() };
+    let mut flow = Flow::cruising(parameters, 3);
+    let mut entered = vec![];
+    for _ in 0..4 {
+        flow.bbr.enter_probe_bw(&flow.c);
+        entered.push(flow.bbr.cycle.index);
+    }
+    let from = [0, 6, 5].iter().position(|phase| *phase == entered[0]).unwrap();
+    let expected: Vec<usize> = [0, 6, 5].into_iter().cycle().skip(from).take(4).collect();
+    assert_eq!(entered, expected);
+    let unknown = Parameters { cycle_first_phases: vec![8], ..Parameters::default() };
+    assert!(crate::parameters::ParameterSet::validate(&unknown).is_err());
 }
 
 #[test]

@@ -132,7 +132,9 @@ impl Bbr1 {
     fn grow(&self, connection: &Connection, window: u32, bw: u32, acked: u32) -> u32 {
         let window_in_flight = u64::from(self.bdp_and(bw, self.cwnd_gain, self.aggregation_allowance()));
         let target = self.with_budget(connection, window_in_flight, self.cwnd_gain);
-        let grown = window.saturating_add(acked);
+        // Leaving recovery in STARTUP sets ns-3's window to the largest 32-bit number; the addition then wraps around.
+        let wraps = self.parameters.recovery == Recovery::Ns3 && window >= Connection::INFINITE_SSTHRESH;
+        let grown = if wraps { acked } else { window.saturating_add(acked) };
         let window = if self.full_pipe.reached {
             grown.min(target)
         } else if window < target || connection.delivered < u64::from(self.parameters.initial_window) {
@@ -172,32 +174,39 @@ impl Bbr1 {
         self.recovery.packet_conservation
     }
 
-    /// ns-3's recovery: conservation as in Linux, but nothing outside of fast recovery.
+    /// ns-3's recovery: what an ACK finds lost is subtracted and packets are conserved, in fast recovery only.
     fn recover_like_ns3(&mut self, connection: &mut Connection, sample: &RateSample) -> bool {
-        let acked = sample.acked_sacked;
-        let before = std::mem::replace(&mut self.recovery.previous_state, connection.ca_state);
+        self.recovery.previous_state = connection.ca_state;
         if connection.ca_state != CaState::Recovery {
             return false;
         }
-        if before != CaState::Recovery {
-            self.recovery.packet_conservation = true;
-            self.round.next_delivered = connection.delivered;
-            connection.cwnd = connection.in_flight() + acked.max(1);
-        } else if sample.losses > 0 {
+        if sample.losses > 0 {
             connection.cwnd = connection.cwnd.saturating_sub(sample.losses).max(1);
         }
         if self.recovery.packet_conservation {
-            connection.cwnd = connection.cwnd.max(connection.in_flight() + acked);
+            connection.cwnd = connection.cwnd.max(connection.in_flight() + sample.acked_sacked);
         }
         self.recovery.packet_conservation
     }
 
-    /// ns-3 restores the window when a reduction completes, not with the next ACK.
-    pub(super) fn leave_ns3_recovery(&mut self, connection: &mut Connection, next: CaState) {
-        let is_ns3 = matches!(self.parameters.recovery, Recovery::Ns3 | Recovery::AcdNs3);
-        if is_ns3 && connection.ca_state >= CaState::Recovery && next < CaState::Recovery {
-            self.recovery.packet_conservation = false;
-            connection.cwnd = connection.cwnd.max(self.recovery.prior_cwnd);
+    /// ns-3 conserves packets from the moment fast recovery begins to the start of the next round, which does not begin
+    /// anew with recovery as in Linux; and it restores the window when fast recovery completes, not with the next ACK.
+    pub(super) fn change_ns3_state(&mut self, connection: &mut Connection, next: CaState) {
+        let before = connection.ca_state;
+        match self.parameters.recovery {
+            Recovery::Ns3 if next == CaState::Recovery => {
+                self.recovery.packet_conservation = true;
+                connection.cwnd = connection.in_flight() + 1;
+            }
+            Recovery::Ns3 if before == CaState::Recovery && next < CaState::Recovery => {
+                self.recovery.packet_conservation = false;
+                connection.cwnd = connection.cwnd.max(self.recovery.prior_cwnd);
+            }
+            Recovery::AcdNs3 if before >= CaState::Recovery && next < CaState::Recovery => {
+                self.recovery.packet_conservation = false;
+                connection.cwnd = connection.cwnd.max(self.recovery.prior_cwnd);
+            }
+            _ => {}
         }
     }
 

@@ -448,6 +448,20 @@ fn a_constant_window_is_open_in_full_and_held_data_counts_against_it() {
 }
 
 #[test]
+fn in_ns3_held_data_takes_no_room_in_the_window() {
+    let windows = |held_data_takes_window| {
+        let config =
+            TransportConfig { receive_window: 100 * 1448, held_data_takes_window, ..TransportConfig::default() };
+        let mut receiver = receiver(config);
+        for seq in [0, 2, 3, 5] {
+            arrive(&mut receiver, seq, ms(100));
+        }
+        arrive(&mut receiver, 1, ms(100))[0].window
+    };
+    assert_eq!((windows(true), windows(false)), (99, 100));
+}
+
+#[test]
 fn a_segment_beyond_the_window_is_refused() {
     let mut receiver = receiver(TransportConfig { receive_window: 10 * 1448, ..TransportConfig::default() });
     let ack = arrive(&mut receiver, 10, ms(100))[0];

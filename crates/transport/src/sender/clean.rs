@@ -5,7 +5,7 @@
 //! the last; where only retransmissions are covered, the timestamp option decides, in milliseconds.
 
 use super::{AckNews, Sender, flag, timestamp_ticks};
-use crate::{Ack, ControllerRtt, DeliveryRate, RecoveryRule};
+use crate::{Ack, ControllerRtt, DeliveryRate, RecoveryRule, RttSamples};
 
 impl Sender {
     /// Removes what the ACK covers, takes RTT samples and detects reordering (`tcp_clean_rtx_queue`). Returns how many
@@ -133,6 +133,14 @@ impl Sender {
             rtt_us = Some(ticks * 1_000);
             latest_rtt_us = rtt_us;
         }
+        if self.config.rtt_samples != RttSamples::Linux {
+            let is_ambiguous = news.retransmitted_data_acked && self.config.rtt_samples != RttSamples::Timestamps;
+            let ticks = timestamp_ticks(self.connection.now).saturating_sub(timestamp_ticks(ack.echo));
+            rtt_us = (news.data_acked && !is_ambiguous).then_some((ticks * 1_000).max(1));
+            latest_rtt_us = rtt_us;
+            maybe_delayed = false;
+            self.sample.rtt_us = self.ns3_sample.rtt_us;
+        }
         let has_rtt = rtt_us.is_some();
         if let (Some(rtt_us), Some(latest)) = (rtt_us, latest_rtt_us) {
             self.rtt.sample(rtt_us as u32, self.board.una(), self.board.nxt());
@@ -142,6 +150,7 @@ impl Sender {
                 ControllerRtt::Smoothed => u64::from(self.rtt.srtt_x8 >> 3),
             };
             self.sample.rtt_us = shown as i64;
+            self.ns3_sample.rtt_us = shown as i64;
             self.sample.is_ack_delayed = maybe_delayed;
             if !(maybe_delayed && shown > u64::from(self.min_rtt.get())) {
                 self.min_rtt.update(self.connection.mstamp_us, (shown as u32).max(1));

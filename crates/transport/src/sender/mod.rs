@@ -19,7 +19,7 @@ mod scoreboard;
 #[cfg(test)]
 mod tests;
 
-use crate::{Ack, Completion, LossDetection, Pacing, RecoveryRule, TransportConfig};
+use crate::{Ack, Completion, LossDetection, Pacing, RecoveryRule, RttSamples, TransportConfig};
 use dumbbell_cc::{AckFlags, CaState, Connection, Controller, RateSample};
 use dumbbell_units::{Duration, Time};
 use output::HostQueue;
@@ -109,6 +109,8 @@ struct Ns3Sample {
     /// The last rate that was computed.
     delivered: i32,
     interval_us: i64,
+    /// The round-trip time that the controller was shown last.
+    rtt_us: i64,
 }
 
 /// A TCP sender.
@@ -250,7 +252,11 @@ impl Sender {
     pub fn establish(&mut self, now: Time, handshake_rtt: Duration, syn_retransmits: u32) {
         self.refresh_clock(now);
         self.established = true;
-        let rtt_us = (handshake_rtt.as_micros() as u32).max(1);
+        let mut rtt_us = (handshake_rtt.as_micros() as u32).max(1);
+        if self.config.rtt_samples != RttSamples::Linux {
+            rtt_us = (rtt_us - rtt_us % 1_000).max(1);
+            self.ns3_sample.rtt_us = i64::from(rtt_us);
+        }
         self.rtt.sample(rtt_us, 0, 0);
         self.min_rtt.update(self.connection.mstamp_us, rtt_us);
         let connection = &mut self.connection;

@@ -5,7 +5,7 @@ between them made the unfairness go away. Their table and figures are here, the 
 algorithms.
 """
 
-from dumbbell.papers.kato import causes, heatmap, table2
+from dumbbell.papers.kato import causes, heatmap, setups, table2
 from dumbbell.papers.model import Part, Study
 
 STUDY = Study(
@@ -15,6 +15,7 @@ STUDY = Study(
     parts=(
         Part("table2", table2.TITLE, table2.CLAIMS, table2.reproduce),
         Part("causes", causes.TITLE, causes.CLAIMS, causes.reproduce),
+        Part("setups", setups.TITLE, setups.CLAIMS, setups.reproduce),
         Part("heatmap", heatmap.TITLE, heatmap.CLAIMS, heatmap.reproduce),
     ),
 )

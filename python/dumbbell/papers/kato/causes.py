@@ -16,7 +16,6 @@ if TYPE_CHECKING:
 TITLE = "Which change between ns-3.40 and ns-3.44 ended the starvation"
 
 SCENARIO = Path(__file__).with_name("causes.toml")
-CHOICES = Path(__file__).with_name("choices.toml")
 QUICK = "2s"
 
 RULES = (
@@ -45,11 +44,9 @@ CLAIMS = (
 
 
 def reproduce(options: Options) -> Report:
-    """Runs every combination of the four rules, and the choices that both versions share."""
+    """Runs every combination of the four rules."""
     result = data.run(SCENARIO, options, quick=QUICK)
-    alternatives = data.run(CHOICES, options, quick=QUICK)
     cases = measure(result, [rule[0] for rule in RULES])
-    choices = {case[0]: runs for case, runs in measure(alternatives, ["label"]).items()}
     report = Report(
         study="kato",
         part="causes",
@@ -64,12 +61,10 @@ def reproduce(options: Options) -> Report:
             "pair also counts as a round, so the maximum filter forgets the true rate within a round trip. BBR then "
             "sends 0.2 packets a round trip, where the same sampler keeps it.",
         ),
-        tables=(combinations_table(cases), effects(cases), singles(cases), choice_table(choices)),
+        tables=(combinations_table(cases), effects(cases), singles(cases)),
         pictures={"causes": picture_of(cases)},
         judgements=judge(cases),
-        provenance=Provenance.of(
-            [result, alternatives], {path.name: path.read_text(encoding="utf-8") for path in (SCENARIO, CHOICES)}
-        ),
+        provenance=Provenance.of([result], {SCENARIO.name: SCENARIO.read_text(encoding="utf-8")}),
     )
     return report.shortened(QUICK) if options.quick else report
 
@@ -131,12 +126,6 @@ def effects(cases: Cases) -> Grid:
     columns = ("rule", "starved: as 3.40", "starved: as 3.44", "share of runs split: as 3.40",
                "share of runs split: as 3.44")  # fmt: skip
     return Grid("effects", "Each rule's effect over all combinations of the others", columns, rows)
-
-
-def choice_table(choices: dict[str, list[Run]]) -> Grid:
-    """What both versions share, and what the paper leaves open."""
-    rows: list[list[Cell]] = [[*label.split(", ", 1), *summary(runs)] for label, runs in choices.items()]
-    return Grid("choices", "What else it depends on, one at a time", ("version", "made differently", *SUMMARY), rows)
 
 
 def judge(cases: Cases) -> list[Judgement]:

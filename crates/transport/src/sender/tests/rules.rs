@@ -1,7 +1,7 @@
 //! Rules of other stacks than Linux 6.18: RFC 6675, RFC 6298, and ns-3's samplers.
 
 use super::harness::*;
-use crate::{ControllerRtt, DeliveryRate, LossDetection, RecoveryRule, Rescue, RtoRule, TransportConfig};
+use crate::{ControllerRtt, DeliveryRate, LossDetection, RecoveryRule, Rescue, RtoRule, RttSamples, TransportConfig};
 use dumbbell_cc::CaState;
 
 /// ns-3's transport with this sampler.
@@ -113,6 +113,32 @@ fn a_smoothed_rtt_is_shown_to_the_controller_where_asked() {
     };
     assert_eq!(shown(ControllerRtt::Last), (180_000, 100_000));
     assert_eq!(shown(ControllerRtt::Smoothed), (110_000, 100_000));
+}
+
+#[test]
+fn round_trips_come_from_timestamps_in_whole_milliseconds_where_asked() {
+    let shown = |rtt_samples| {
+        let mut script = bulk(TransportConfig { rtt_samples, ..ns3(DeliveryRate::Ns3) }, 20);
+        script.ack(at(100) + dumbbell_units::Duration::from_micros(400), 1, &[]);
+        let sampled = script.sample().rtt_us;
+        // Nothing new below the gap: Linux samples what is selectively acknowledged.
+        script.ack(at(130), 1, &[(2, 3)]);
+        (sampled, script.sample().rtt_us)
+    };
+    assert_eq!(shown(RttSamples::Linux), (100_400, 130_000));
+    assert_eq!(shown(RttSamples::Timestamps), (100_000, 100_000));
+}
+
+#[test]
+fn retransmitted_data_gives_no_round_trip_before_ns3_3_43() {
+    let shown = |rtt_samples| {
+        let mut script = bulk(TransportConfig { rtt_samples, ..ns3_recovery(Rescue::Off) }, 20);
+        script.ack(at(110), 0, &[(1, 4)]);
+        script.ack(at(250), 4, &[]);
+        script.sample().rtt_us
+    };
+    // The handshake's 100 ms are the last ones known.
+    assert_eq!((shown(RttSamples::Timestamps), shown(RttSamples::TimestampsOfOriginals)), (100_000, 100_000));
 }
 
 #[test]
