@@ -314,7 +314,11 @@ impl Controller for Bbr1 {
 
     fn ssthresh(&mut self, connection: &mut Connection) -> u32 {
         self.save_window(connection);
-        connection.ssthresh
+        if self.parameters.recovery == Recovery::Ns3Of2018 {
+            Connection::INFINITE_SSTHRESH
+        } else {
+            connection.ssthresh
+        }
     }
 
     fn set_state(&mut self, connection: &mut Connection, next: CaState) {

@@ -318,6 +318,11 @@ pub enum Recovery {
     Quic,
     /// As `linux`, but in fast recovery alone: losses elsewhere leave the window as it is (ns-3).
     Ns3,
+    /// As the port that ns-3's BBR grew from: what an ACK finds lost is subtracted in every state, packets are conserved
+    /// for the first ACK of fast recovery only, and its end sets the window to the initial threshold, which is infinite:
+    /// the next ACK's addition wraps around to the smallest window.
+    #[serde(rename = "ns3_2018")]
+    Ns3Of2018,
     /// No conservation; a loss while the round-trip times reveal congestion halves the window, to at most one BDP, once
     /// per recovery (BBR-ACD as its paper words it).
     AcdPaper,

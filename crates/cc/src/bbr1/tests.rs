@@ -670,6 +670,30 @@ fn ns3_conserves_packets_in_recovery_and_restores_at_its_end() {
 }
 
 #[test]
+fn the_first_port_to_ns3_conserves_one_ack_and_leaves_recovery_with_the_smallest_window() {
+    let mut flow = Flow::cruising(Parameters { recovery: Recovery::Ns3Of2018, ..no_allowance() }, 3);
+    let cruising = flow.c.cwnd;
+    flow.ack(&RateSample { losses: 3, ..flow.sample(1) });
+    assert_eq!(flow.c.cwnd, cruising - 2, "a loss counts outside of recovery, too");
+    flow.c.ssthresh = flow.bbr.ssthresh(&mut flow.c);
+    flow.c.packets_out = 50;
+    flow.bbr.set_state(&mut flow.c, CaState::Recovery);
+    flow.c.ca_state = CaState::Recovery;
+    let mut windows = vec![];
+    for _ in 0..3 {
+        flow.ack(&RateSample { prior_delivered: 0, ..flow.sample(1) });
+        windows.push(flow.c.cwnd);
+    }
+    assert_eq!(windows, [51, 52, 53]);
+    // What the transport does at the end of recovery.
+    flow.c.cwnd = flow.c.ssthresh;
+    flow.bbr.set_state(&mut flow.c, CaState::Open);
+    flow.c.ca_state = CaState::Open;
+    flow.ack_one();
+    assert_eq!(flow.c.cwnd, 4);
+}
+
+#[test]
 fn an_infinite_window_wraps_around_in_ns3_when_the_pipe_is_full() {
     for (recovery, window) in [(Recovery::Ns3, 4), (Recovery::Linux, 76)] {
         let mut flow = Flow::cruising(Parameters { recovery, ..no_allowance() }, 3);

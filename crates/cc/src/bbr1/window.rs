@@ -112,6 +112,7 @@ impl Bbr1 {
                     let is_set = match recovery {
                         Recovery::Linux | Recovery::Quic => self.recover_or_restore(connection, sample),
                         Recovery::Ns3 => self.recover_like_ns3(connection, sample),
+                        Recovery::Ns3Of2018 => self.recover_like_ns3_of_2018(connection, sample),
                         Recovery::AcdPaper => self.recover_like_acd_paper(connection, sample, bw),
                         Recovery::AcdKernel => self.recover_like_acd_kernel(connection, sample, bw),
                         Recovery::AcdNs3 => self.recover_like_acd_ns3(connection, sample, bw),
@@ -133,7 +134,8 @@ impl Bbr1 {
         let window_in_flight = u64::from(self.bdp_and(bw, self.cwnd_gain, self.aggregation_allowance()));
         let target = self.with_budget(connection, window_in_flight, self.cwnd_gain);
         // Leaving recovery in STARTUP sets ns-3's window to the largest 32-bit number; the addition then wraps around.
-        let wraps = self.parameters.recovery == Recovery::Ns3 && window >= Connection::INFINITE_SSTHRESH;
+        let is_ns3 = matches!(self.parameters.recovery, Recovery::Ns3 | Recovery::Ns3Of2018);
+        let wraps = is_ns3 && window >= Connection::INFINITE_SSTHRESH;
         let grown = if wraps { acked } else { window.saturating_add(acked) };
         let window = if self.full_pipe.reached {
             grown.min(target)
@@ -189,16 +191,35 @@ impl Bbr1 {
         self.recovery.packet_conservation
     }
 
+    /// The port that ns-3's BBR grew from: conservation for one ACK, and losses outside of recovery count, too.
+    fn recover_like_ns3_of_2018(&mut self, connection: &mut Connection, sample: &RateSample) -> bool {
+        self.recovery.previous_state = connection.ca_state;
+        if sample.losses > 0 {
+            // A signed number there: what is infinite is negative.
+            let is_infinite = connection.cwnd >= Connection::INFINITE_SSTHRESH;
+            let left = connection.cwnd.saturating_sub(sample.losses);
+            connection.cwnd = if is_infinite { 1 } else { left.max(1) };
+        }
+        let conserves = self.recovery.packet_conservation;
+        if conserves {
+            connection.cwnd = connection.cwnd.max(connection.in_flight() + sample.acked_sacked);
+        }
+        if connection.ca_state == CaState::Recovery {
+            self.recovery.packet_conservation = false;
+        }
+        conserves
+    }
+
     /// ns-3 conserves packets from the moment fast recovery begins to the start of the next round, which does not begin
     /// anew with recovery as in Linux; and it restores the window when fast recovery completes, not with the next ACK.
     pub(super) fn change_ns3_state(&mut self, connection: &mut Connection, next: CaState) {
         let before = connection.ca_state;
         match self.parameters.recovery {
-            Recovery::Ns3 if next == CaState::Recovery => {
+            Recovery::Ns3 | Recovery::Ns3Of2018 if next == CaState::Recovery => {
                 self.recovery.packet_conservation = true;
                 connection.cwnd = connection.in_flight() + 1;
             }
-            Recovery::Ns3 if before == CaState::Recovery && next < CaState::Recovery => {
+            Recovery::Ns3 | Recovery::Ns3Of2018 if before == CaState::Recovery && next < CaState::Recovery => {
                 self.recovery.packet_conservation = false;
                 connection.cwnd = connection.cwnd.max(self.recovery.prior_cwnd);
             }

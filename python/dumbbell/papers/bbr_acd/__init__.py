@@ -4,7 +4,7 @@ Mahmud and others let BBR's window react to losses that come with congestion. Th
 code each do something else; all three run here, beside the BBR they started from.
 """
 
-from dumbbell.papers.bbr_acd import alpha, simulation, table2
+from dumbbell.papers.bbr_acd import alpha, port, rule, simulation, table2
 from dumbbell.papers.model import Part, Study
 
 STUDY = Study(
@@ -15,6 +15,8 @@ STUDY = Study(
     parts=(
         Part("table2", table2.TITLE, table2.CLAIMS, table2.reproduce),
         Part("simulation", simulation.TITLE, simulation.CLAIMS, simulation.reproduce),
+        Part("port", port.TITLE, port.CLAIMS, port.reproduce),
+        Part("rule", rule.TITLE, rule.CLAIMS, rule.reproduce),
         Part("alpha", alpha.TITLE, alpha.CLAIMS, alpha.reproduce),
     ),
 )

@@ -343,8 +343,11 @@ def judge(cases: Cases) -> list[Judgement]:
         return 0.4 * base.retransmitted <= form.retransmitted <= 0.65 * base.retransmitted
 
     def bursts(run: Run) -> bool:
-        steady = max(run.losses("S1", 90, run.duration_s) / max(run.duration_s - 90, 1), 1)
-        return run.losses("S1", 0, 6) / 6 > steady and run.losses("S2", 55, 61) > 0 and run.losses("S1", 55, 61) > 0
+        def bursts_above_steady(label: str, start: float) -> bool:
+            steady = max(run.losses(label, 90, run.duration_s) / max(run.duration_s - 90, 1), 1)
+            return run.losses(label, start, start + 6) / 6 > steady
+
+        return bursts_above_steady("S1", 0) and bursts_above_steady("S2", 55) and run.losses("S1", 55, 61) > 0
 
     def lasting(run: Run) -> bool:
         spans = [
