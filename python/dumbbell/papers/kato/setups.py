@@ -129,9 +129,9 @@ def picture_of(cases: dict[str, list[list[Run]]]) -> Picture:
                     weight="bold" if near else "normal", color="white" if starved[row][column] > 9 else "black",
                 )  # fmt: skip
         axes.set_yticks(range(len(cases)), list(cases), fontsize=7)
-        ticks = [f"{buffer}\n(published {totals[buffer]:.0f})" for buffer in BUFFERS]
+        ticks = [f"{buffer}\n({totals[buffer]:.0f})" for buffer in BUFFERS]
         axes.set_xticks(range(len(BUFFERS)), ticks, fontsize=7)
-        axes.set_xlabel("buffer (packets)")
+        axes.set_xlabel("buffer in packets (published total in Mbit/s)")
         axes.set_title("Total in Mbit/s, bold within 10 % of the published one", loc="left", fontsize=9)
         axes.grid(visible=False)
         figure.colorbar(shades, ax=axes, label="flows below 1 Mbit/s, of 16")
