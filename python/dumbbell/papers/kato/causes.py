@@ -62,7 +62,7 @@ def reproduce(options: Options) -> Report:
             "sends 0.2 packets a round trip, where the same sampler keeps it.",
         ),
         tables=(combinations_table(cases), effects(cases), singles(cases)),
-        pictures={"causes": picture_of(cases)},
+        pictures={"causes": picture_of(cases), "fig9": port_picture(cases)},
         judgements=judge(cases),
         provenance=Provenance.of([result], {SCENARIO.name: SCENARIO.read_text(encoding="utf-8")}),
     )
@@ -215,4 +215,21 @@ def picture_of(cases: Cases) -> Picture:
         axes.set_ylabel("flows below 1 Mbit/s, of 16")
         axes.set_title("Starvation needs both (area: runs, over all other rules and seeds)", loc="left")
         axes.grid(axis="x", visible=False)
+    return figure
+
+
+def port_picture(cases: Cases) -> Picture:
+    """Goodput of each flow, sorted, of one seed: figure 9."""
+    from dumbbell.plots.style import look, picture
+
+    titles = {OLD: "ns-3.40", PORT: "with BBR and socket of 3.44", NEW: "ns-3.44"}
+    with picture(8.0, 2.8) as figure:
+        panels = figure.subplots(1, len(titles), sharey=True)
+        for axes, (case, title) in zip(panels, titles.items(), strict=True):
+            rates = sorted(cases[case][0].goodputs_mbps, reverse=True)
+            axes.bar(range(1, len(rates) + 1), rates, color=look("bbr3" if case == NEW else "bbr").colour)
+            axes.set_title(f"{title}, 100 packets", loc="left", fontsize=8)
+            axes.set_xlabel("flow, sorted")
+            axes.grid(axis="x", visible=False)
+        panels[0].set_ylabel("goodput (Mbit/s)")
     return figure

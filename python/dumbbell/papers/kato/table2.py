@@ -434,13 +434,9 @@ def pacing_picture(traces: dict[str, list[Pacing]]) -> Picture:
             for flow in order:
                 one = frame.filter(pl.col("flow") == flow)
                 name, colour = chosen.get(flow, ("others", "#BBBBBB"))
-                width = 1.4 if flow in chosen else 0.5
-                axes.plot(
-                    one["t_s"], one["pacing_mbps"], color=colour, linewidth=width, zorder=3 if flow in chosen else 2
-                )
-                if flow in chosen:
-                    axes.annotate(name, (one["t_s"][-1], one["pacing_mbps"][-1]), fontsize=7, color=colour, ha="right",
-                                  va="bottom")  # fmt: skip
+                width, order_z = (1.4, 3) if flow in chosen else (0.5, 2)
+                label = name if flow in chosen or flow == order[1] else None
+                axes.plot(one["t_s"], one["pacing_mbps"], color=colour, linewidth=width, zorder=order_z, label=label)
             if version == OLD:
                 axes.axhline(0.2 * 1420 * 8 / 0.12 / 1e6, color=INK, linewidth=0.8, linestyle=(0, (1, 2)))
                 axes.annotate("0.2 packets a round trip", (2, 0.014), fontsize=7, color=INK, va="top")
@@ -448,4 +444,5 @@ def pacing_picture(traces: dict[str, list[Pacing]]) -> Picture:
             axes.set_xlabel("time (s)")
             axes.set_title(f"{version}, 100 packets", loc="left")
         panels[0].set_ylabel("pacing rate (Mbit/s)")
+        panels[1].legend(loc="lower right", fontsize=7)
     return figure
