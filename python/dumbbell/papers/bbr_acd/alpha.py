@@ -7,9 +7,10 @@ from itertools import pairwise
 from pathlib import Path
 
 from dumbbell.papers import data
-from dumbbell.papers.bbr_acd.forms import FORMS, PUBLISHED, mean
+from dumbbell.papers.bbr_acd.forms import FORMS, PUBLISHED
 from dumbbell.papers.bbr_acd.simulation import BUFFERS, Run, measure
 from dumbbell.papers.model import Cell, Claim, Grid, Judgement, Options, Outcome, Provenance, Report
+from dumbbell.papers.seeds import mean
 from dumbbell.results import Result
 
 TITLE = "Tolerance of BBR-ACD's detector: 500, 1000 and 1500 microseconds"

@@ -7,9 +7,9 @@ from pathlib import Path
 from typing import Any
 
 from dumbbell.papers import data
-from dumbbell.papers.bbr_acd.forms import mean
 from dumbbell.papers.bbr_acd.simulation import BASE, BUFFERS, Run, collect, measure
 from dumbbell.papers.model import Cell, Claim, Grid, Options, Provenance, Report
+from dumbbell.papers.seeds import mean
 from dumbbell.results import Result, SweepResult
 
 TITLE = "BBR's 42 % duplicates: what the paper leaves open about its port and its transport"

@@ -10,8 +10,9 @@ from typing import TYPE_CHECKING
 
 from dumbbell import metrics
 from dumbbell.papers import data
-from dumbbell.papers.bbr_acd.forms import FORMS, PUBLISHED, mean, paired, spread
+from dumbbell.papers.bbr_acd.forms import FORMS, PUBLISHED
 from dumbbell.papers.model import Cell, Claim, Grid, Judgement, Options, Outcome, Provenance, Report
+from dumbbell.papers.seeds import mean, paired, spread
 
 if TYPE_CHECKING:
     from dumbbell.plots import Picture

@@ -8,8 +8,9 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from dumbbell.papers import data
-from dumbbell.papers.bbr_acd.forms import FORMS, PUBLISHED, mean, paired, spread
+from dumbbell.papers.bbr_acd.forms import FORMS, PUBLISHED
 from dumbbell.papers.model import Cell, Claim, Grid, Judgement, Options, Outcome, Provenance, Report
+from dumbbell.papers.seeds import mean, paired, spread
 
 if TYPE_CHECKING:
     import polars as pl
@@ -289,37 +290,31 @@ def judge(cases: Cases) -> list[Judgement]:
     """Puts every claim to every form at every round-trip time."""
     by_id = {claim.id: claim for claim in CLAIMS}
 
-    def every(
-        scenario: str, holds: Callable[[Run, Run], bool], value: Callable[[Run], float], digits: int = 2
-    ) -> list[Outcome]:
+    def everywhere(scenario: str, holds: Callable[[Run, Run], bool], ours: Callable[[str, str], str]) -> list[Outcome]:
         return [
-            paired(
-                f"{name}, {rtt}",
-                cases[BASE, rtt, scenario],
-                cases[form, rtt, scenario],
-                holds,
-                f"ratio {ratio(cases, form, rtt, scenario, value):.{digits}f}",
-            )
+            paired(f"{name}, {rtt}", cases[BASE, rtt, scenario], cases[form, rtt, scenario], holds, ours(form, rtt))
             for form, name in FORMS.items()
             for rtt in RTTS
         ]
+
+    def every(
+        scenario: str, holds: Callable[[Run, Run], bool], value: Callable[[Run], float], digits: int = 2
+    ) -> list[Outcome]:
+        def ours(form: str, rtt: str) -> str:
+            return f"ratio {ratio(cases, form, rtt, scenario, value):.{digits}f}"
+
+        return everywhere(scenario, holds, ours)
 
     def sooner(scenario: str) -> list[Outcome]:
         def holds(base: Run, form: Run) -> bool:
             a, b = base.equilibrium_s, form.equilibrium_s
             return b is not None and (a is None or b < a)
 
-        return [
-            paired(
-                f"{name}, {rtt}",
-                cases[BASE, rtt, scenario],
-                cases[form, rtt, scenario],
-                holds,
-                f"{equilibrium(cases[form, rtt, scenario])} against {equilibrium(cases[BASE, rtt, scenario])} s",
-            )
-            for form, name in FORMS.items()
-            for rtt in RTTS
-        ]
+        def ours(form: str, rtt: str) -> str:
+            found = (equilibrium(cases[one, rtt, scenario]) for one in (form, BASE))
+            return f"{' against '.join(found)} s"
+
+        return everywhere(scenario, holds, ours)
 
     def retransmitted(run: Run) -> float:
         return run.retransmitted

@@ -13,14 +13,12 @@ from dumbbell.papers.family.measure import (
     Runs,
     bdps,
     log_ticks,
-    mean,
     measure,
-    outcome,
-    spread,
     values,
     where,
 )
 from dumbbell.papers.model import Cell, Claim, Grid, Judgement, Options, Outcome, Provenance, Report
+from dumbbell.papers.seeds import mean, outcome, spread
 
 if TYPE_CHECKING:
     from dumbbell.plots import Picture

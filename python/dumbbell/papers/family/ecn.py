@@ -7,8 +7,16 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from dumbbell.papers import data
-from dumbbell.papers.family.measure import Run, Runs, log_ticks, mean, measure, outcome, spread, values, where
+from dumbbell.papers.family.measure import (
+    Run,
+    Runs,
+    log_ticks,
+    measure,
+    values,
+    where,
+)
 from dumbbell.papers.model import Cell, Claim, Grid, Judgement, Options, Outcome, Provenance, Report
+from dumbbell.papers.seeds import mean, outcome, spread
 
 if TYPE_CHECKING:
     from dumbbell.plots import Picture

@@ -7,8 +7,17 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from dumbbell.papers import data
-from dumbbell.papers.family.measure import NAMES, Run, Runs, mean, measure, outcome, percent, spread, values, where
+from dumbbell.papers.family.measure import (
+    NAMES,
+    Run,
+    Runs,
+    measure,
+    percent,
+    values,
+    where,
+)
 from dumbbell.papers.model import Cell, Claim, Grid, Judgement, Options, Outcome, Provenance, Report
+from dumbbell.papers.seeds import mean, outcome, spread
 
 if TYPE_CHECKING:
     from dumbbell.plots import Picture

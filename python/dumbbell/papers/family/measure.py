@@ -2,13 +2,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from statistics import fmean
 from typing import TYPE_CHECKING, Any
 
 from dumbbell import metrics
-from dumbbell.papers.model import Outcome
 from dumbbell.results import setting_text
 
 if TYPE_CHECKING:
@@ -108,11 +107,6 @@ def values(runs: Iterable[Run], name: str) -> list[str]:
     return list(dict.fromkeys(str(run.settings[key_of(run, name)]) for run in runs))
 
 
-def mean(runs: Iterable[Run], value: Callable[[Run], float]) -> float:
-    """Mean over runs."""
-    return fmean(map(value, runs))
-
-
 def bdps(text: str) -> float:
     """``0.5`` of ``0.5bdp``."""
     return float(text.removesuffix("bdp"))
@@ -121,18 +115,6 @@ def bdps(text: str) -> float:
 def percent(text: str) -> float:
     """``0.001`` of ``0.1%``."""
     return float(text.removesuffix("%")) / 100
-
-
-def outcome(choice: str, runs: Sequence[Run], holds: Callable[[Run], bool], ours: str) -> Outcome:
-    """A claim about single runs, put to every one of them."""
-    return Outcome(choice, sum(map(holds, runs)), len(runs), ours)
-
-
-def spread(found: Iterable[float], digits: int = 2, unit: str = "") -> str:
-    """``5`` or ``5 to 8``."""
-    numbers = list(found)
-    low, high = f"{min(numbers):.{digits}f}", f"{max(numbers):.{digits}f}"
-    return f"{low}{unit}" if low == high else f"{low} to {high}{unit}"
 
 
 def log_ticks(axes: Axes, ticks: Sequence[float], label: str) -> None:

@@ -6,8 +6,9 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from dumbbell.papers import data
-from dumbbell.papers.family.measure import Run, Runs, mean, measure, values, where
+from dumbbell.papers.family.measure import Run, Runs, measure, values, where
 from dumbbell.papers.model import Cell, Claim, Grid, Options, Provenance, Report
+from dumbbell.papers.seeds import mean
 
 if TYPE_CHECKING:
     import polars as pl

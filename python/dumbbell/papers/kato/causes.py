@@ -7,8 +7,9 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from dumbbell.papers import data
-from dumbbell.papers.kato.measure import SPLIT, Cases, Run, mean, measure, outcome, spread
+from dumbbell.papers.kato.measure import SPLIT, Cases, Run, measure
 from dumbbell.papers.model import Cell, Claim, Grid, Judgement, Options, Outcome, Provenance, Report
+from dumbbell.papers.seeds import mean, outcome, spread
 
 if TYPE_CHECKING:
     from dumbbell.plots import Picture
@@ -78,7 +79,7 @@ def summary(runs: list[Run]) -> list[Cell]:
     """What the tables show of a case."""
     return [
         mean(runs, lambda r: r.starved),
-        spread(r.starved for r in runs),
+        spread((r.starved for r in runs), 0),
         mean(runs, lambda r: r.jain),
         mean(runs, lambda r: r.total),
         mean(runs, lambda r: r.timeouts),
@@ -152,7 +153,7 @@ def judge(cases: Cases) -> list[Judgement]:
                     "starves all the same",
                     port,
                     lambda r: r.starved >= SPLIT,
-                    f"{spread(r.fast for r in port)} fast, {spread(r.starved for r in port)} starved",
+                    f"{spread((r.fast for r in port), 0)} fast, {spread((r.starved for r in port), 0)} starved",
                 ),
             ],
             "Neither file holds the sampler or NextSeg.",

@@ -2,13 +2,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
-from statistics import fmean, stdev
+from statistics import stdev
 from typing import TYPE_CHECKING
 
 from dumbbell import metrics
-from dumbbell.papers.model import Outcome
 
 if TYPE_CHECKING:
     from dumbbell.results import SweepResult
@@ -77,20 +76,3 @@ def measure(result: SweepResult, keys: Sequence[str]) -> Cases:
     for case, rates, timeouts in points.values():
         cases.setdefault(case, []).append(Run(rates, sum(timeouts)))
     return cases
-
-
-def mean(runs: Iterable[Run], value: Callable[[Run], float]) -> float:
-    """Mean over seeds."""
-    return fmean(map(value, runs))
-
-
-def outcome(choice: str, runs: Sequence[Run], holds: Callable[[Run], bool], ours: str) -> Outcome:
-    """A claim about single runs, put to every one of them."""
-    return Outcome(choice, sum(map(holds, runs)), len(runs), ours)
-
-
-def spread(values: Iterable[float], digits: int = 0) -> str:
-    """``5`` or ``5 to 8``: the range over seeds."""
-    values = list(values)
-    low, high = f"{min(values):.{digits}f}", f"{max(values):.{digits}f}"
-    return low if low == high else f"{low} to {high}"

@@ -8,8 +8,9 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from dumbbell.papers import data
-from dumbbell.papers.kato.measure import SPLIT, Run, mean, measure
+from dumbbell.papers.kato.measure import SPLIT, Run, measure
 from dumbbell.papers.model import Cell, Claim, Grid, Options, Provenance, Report
+from dumbbell.papers.seeds import mean
 from dumbbell.results import SweepResult
 
 if TYPE_CHECKING:

@@ -8,8 +8,9 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from dumbbell.papers import data
-from dumbbell.papers.kato.measure import SPLIT, Run, mean, measure, outcome, spread
+from dumbbell.papers.kato.measure import SPLIT, Run, measure
 from dumbbell.papers.model import Cell, Claim, Grid, Judgement, Options, Outcome, Provenance, Report
+from dumbbell.papers.seeds import mean, outcome, spread
 
 if TYPE_CHECKING:
     import polars as pl
@@ -177,8 +178,8 @@ def counts(cases: Table) -> Grid:
                 [
                     version,
                     buffer,
-                    spread(r.starved for r in runs),
-                    spread(r.fast for r in runs),
+                    spread((r.starved for r in runs), 0),
+                    spread((r.fast for r in runs), 0),
                     sum(r.starved >= SPLIT for r in runs),
                     len(runs),
                     mean(runs, lambda r: r.jain),
@@ -209,7 +210,7 @@ def judge(cases: Table, traces: dict[str, list[Pacing]]) -> list[Judgement]:
 
     def split(buffer: str) -> str:
         runs = cases[OLD, buffer]
-        return f"{spread(r.fast for r in runs)} fast, {spread(r.starved for r in runs)} starved"
+        return f"{spread((r.fast for r in runs), 0)} fast, {spread((r.starved for r in runs), 0)} starved"
 
     first = cases[OLD, "100"]
     steps = [[mean(cases[OLD, b], lambda r: r.deviation)] for b in BUFFERS]

@@ -8,7 +8,7 @@ included, divided by the duration. Packets are lost behind that link, so it does
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from itertools import pairwise
 from pathlib import Path
@@ -17,7 +17,7 @@ from typing import TYPE_CHECKING, Any
 
 from dumbbell import metrics
 from dumbbell.papers.data import published
-from dumbbell.papers.model import Cell, Grid, Outcome
+from dumbbell.papers.model import Cell, Grid
 
 if TYPE_CHECKING:
     from dumbbell.plots import Picture
@@ -105,17 +105,6 @@ def knee(curve: Mapping[float, float], capacity: float) -> float | None:
         if share >= 0.5 > next_share:
             return loss + (share - 0.5) / (share - next_share) * (next_loss - loss)
     return None
-
-
-def outcome(choice: str, runs: Sequence[Run], holds: Callable[[Run], bool], ours: str) -> Outcome:
-    """A claim about single runs, put to every one of them."""
-    return Outcome(choice, sum(holds(run) for run in runs), len(runs), ours)
-
-
-def spread(values: Iterable[float], digits: int = 2) -> str:
-    """``0.97`` or ``0.95 to 0.99``: the range over seeds."""
-    low, high = f"{min(values := list(values)):.{digits}f}", f"{max(values):.{digits}f}"
-    return low if low == high else f"{low} to {high}"
 
 
 def comparison(curves: Curves, part: str, title: str) -> Grid:

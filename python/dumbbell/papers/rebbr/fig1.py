@@ -18,10 +18,9 @@ from dumbbell.papers.rebbr.curves import (
     Run,
     mean,
     mean_goodput,
-    outcome,
     quotient,
-    spread,
 )
+from dumbbell.papers.seeds import outcome, spread
 
 if TYPE_CHECKING:
     from dumbbell.plots import Picture

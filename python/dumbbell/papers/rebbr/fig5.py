@@ -9,7 +9,8 @@ from typing import Any
 from dumbbell.papers import data, traces
 from dumbbell.papers.model import Claim, Judgement, Options, Outcome, Provenance, Report
 from dumbbell.papers.rebbr import curves as loss_curves
-from dumbbell.papers.rebbr.curves import CUBIC, PACED, UNPACED, Curves, Run, outcome, spread
+from dumbbell.papers.rebbr.curves import CUBIC, PACED, UNPACED, Curves, Run
+from dumbbell.papers.seeds import outcome, spread
 
 TITLE = "One flow over a recorded LTE uplink, random loss 0.001 % to 50 %"
 

@@ -294,10 +294,3 @@ def plain(name: str, title: str, cases: Sequence[str], value: Callable[[str, str
 def inside(value: float, low: float, high: float) -> bool:
     """Whether a ratio lies in a published range, within the margin."""
     return low / RATIO_MARGIN <= value <= high * RATIO_MARGIN
-
-
-def spread(values: Iterable[float], digits: int = 2) -> str:
-    """``0.97`` or ``0.95 to 0.99``."""
-    found = list(values)
-    low, high = f"{min(found):.{digits}f}", f"{max(found):.{digits}f}"
-    return low if low == high else f"{low} to {high}"

@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING
 
 from dumbbell.papers import data
 from dumbbell.papers.model import Cell, Claim, Grid, Judgement, Options, Outcome, Provenance, Report
+from dumbbell.papers.seeds import spread
 from dumbbell.papers.zhang import figures
 from dumbbell.papers.zhang.measure import (
     ALGORITHMS,
@@ -26,7 +27,6 @@ from dumbbell.papers.zhang.measure import (
     measure,
     noted,
     plain,
-    spread,
 )
 
 if TYPE_CHECKING:

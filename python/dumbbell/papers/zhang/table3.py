@@ -10,6 +10,7 @@ from statistics import fmean
 
 from dumbbell.papers import data
 from dumbbell.papers.model import Cell, Claim, Grid, Judgement, Options, Provenance, Report
+from dumbbell.papers.seeds import spread
 from dumbbell.papers.zhang.measure import (
     ALGORITHMS,
     CODE,
@@ -27,7 +28,6 @@ from dumbbell.papers.zhang.measure import (
     measure,
     noted,
     published_values,
-    spread,
 )
 
 TITLE = "Two flows of one algorithm with different round-trip times, nine cases"

@@ -13,6 +13,7 @@ import numpy as np
 
 from dumbbell.papers import data
 from dumbbell.papers.model import Cell, Claim, Grid, Judgement, Options, Provenance, Report
+from dumbbell.papers.seeds import spread
 from dumbbell.papers.zhang import figures
 from dumbbell.papers.zhang.measure import (
     ALGORITHMS,
@@ -29,7 +30,6 @@ from dumbbell.papers.zhang.measure import (
     measure,
     noted,
     published_values,
-    spread,
 )
 
 if TYPE_CHECKING:

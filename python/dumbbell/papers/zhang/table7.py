@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING
 from dumbbell import metrics
 from dumbbell.papers import data
 from dumbbell.papers.model import Cell, Claim, Grid, Judgement, Options, Provenance, Report
+from dumbbell.papers.seeds import spread
 from dumbbell.papers.zhang import figures
 from dumbbell.papers.zhang.measure import (
     BBR_LIKE,
@@ -28,7 +29,6 @@ from dumbbell.papers.zhang.measure import (
     measure,
     noted,
     published_values,
-    spread,
 )
 
 if TYPE_CHECKING:
