@@ -5,7 +5,8 @@
 //!
 //! * **next**: it and whatever it connects to are delivered (the application reads at once). The ACK goes out now when
 //!   `ack_every` segments wait for one, when quick ACKs are left, when it waits alone and carries PSH, or when something
-//!   urgent happened (the last gap was filled, CWR, a change of CE); otherwise after the delayed-ACK time, which follows the gaps between segments.
+//!   urgent happened (the last gap was filled, CWR, a change of CE); otherwise after the delayed-ACK time, which follows
+//!   the gaps between segments.
 //! * **old**: a duplicate. It is reported at once (DSACK, RFC 2883), and quick ACKs begin: the sender is in trouble.
 //! * **ahead**: a duplicate ACK with SACK blocks. The first three for one `rcv_nxt` leave at once; the sender counts
 //!   them. Later ones may be *compressed*: up to 44 or a millisecond's worth of them become one.

@@ -214,20 +214,17 @@ impl Bbr1 {
     /// anew with recovery as in Linux; and it restores the window when fast recovery completes, not with the next ACK.
     pub(super) fn change_ns3_state(&mut self, connection: &mut Connection, next: CaState) {
         let before = connection.ca_state;
-        match self.parameters.recovery {
-            Recovery::Ns3 | Recovery::Ns3Of2018 if next == CaState::Recovery => {
-                self.recovery.packet_conservation = true;
-                connection.cwnd = connection.in_flight() + 1;
-            }
-            Recovery::Ns3 | Recovery::Ns3Of2018 if before == CaState::Recovery && next < CaState::Recovery => {
-                self.recovery.packet_conservation = false;
-                connection.cwnd = connection.cwnd.max(self.recovery.prior_cwnd);
-            }
-            Recovery::AcdNs3 if before >= CaState::Recovery && next < CaState::Recovery => {
-                self.recovery.packet_conservation = false;
-                connection.cwnd = connection.cwnd.max(self.recovery.prior_cwnd);
-            }
-            _ => {}
+        let (enters, leaves) = match self.parameters.recovery {
+            Recovery::Ns3 | Recovery::Ns3Of2018 => (next == CaState::Recovery, before == CaState::Recovery),
+            Recovery::AcdNs3 => (false, before >= CaState::Recovery),
+            _ => return,
+        };
+        if enters {
+            self.recovery.packet_conservation = true;
+            connection.cwnd = connection.in_flight() + 1;
+        } else if leaves && next < CaState::Recovery {
+            self.recovery.packet_conservation = false;
+            connection.cwnd = connection.cwnd.max(self.recovery.prior_cwnd);
         }
     }
 

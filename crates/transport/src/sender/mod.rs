@@ -387,7 +387,7 @@ impl Sender {
         let mut news = AckNews { ece: ack.ece, advanced: ack.ack > prior_una, ..AckNews::default() };
         let prior_lost_out = self.connection.lost_out;
         // ns-3's source outlives the ACK.
-        let source = if self.samples_like_ns3() { self.ns3_sample.source } else { RateSample::invalid() };
+        let source = if self.config.delivery_rate.is_ns3() { self.ns3_sample.source } else { RateSample::invalid() };
         self.sample = RateSample { prior_in_flight, is_ece: ack.ece, ..source };
         self.sample_end = 0;
 

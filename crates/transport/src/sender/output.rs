@@ -6,7 +6,7 @@
 //! one, which is why burst sizes are worth modelling.
 
 use super::{CaState, Retransmit, Sender, Timer, flag, scoreboard::Record};
-use crate::{DeliveryRate, RecoveryRule, Rescue, Segment};
+use crate::{RecoveryRule, Rescue, Segment};
 use dumbbell_cc::Event;
 use dumbbell_path::Ecn;
 use dumbbell_units::{Duration, Time};
@@ -365,11 +365,9 @@ impl Sender {
         let departure = prior_departure.max(connection.now);
         connection.next_departure = departure;
         let sent_us = self.send_stamp.next(departure.as_micros());
-        let pipe_is_empty = match self.config.delivery_rate {
-            DeliveryRate::Linux | DeliveryRate::LinuxOld => connection.packets_out == 0,
-            DeliveryRate::Ns3 | DeliveryRate::Ns3Before341 => connection.in_flight() == 0,
-        };
-        if pipe_is_empty {
+        let outstanding =
+            if self.config.delivery_rate.is_ns3() { connection.in_flight() } else { connection.packets_out };
+        if outstanding == 0 {
             self.first_tx_us = sent_us;
             connection.delivered_mstamp_us = sent_us;
         }

@@ -18,12 +18,10 @@ impl Sender {
         }
         let newer = match self.config.delivery_rate {
             DeliveryRate::Linux => (record.sent_us, seq + 1) > (self.first_tx_us, self.sample_end),
-            DeliveryRate::LinuxOld | DeliveryRate::Ns3 | DeliveryRate::Ns3Before341 => {
-                record.delivered > self.sample.prior_delivered
-            }
+            _ => record.delivered > self.sample.prior_delivered,
         };
         if self.sample.prior_delivered == 0 || newer {
-            if self.samples_like_ns3() {
+            if self.config.delivery_rate.is_ns3() {
                 let ack_phase_from = match self.config.delivery_rate {
                     DeliveryRate::Ns3Before341 => self.sample.prior_mstamp_us,
                     _ => record.delivered_us,
@@ -65,7 +63,7 @@ impl Sender {
         sample.delivered = (connection.delivered - sample.prior_delivered) as i32;
         sample.lost_since_sent = (connection.lost as u32).wrapping_sub(lost_at_send) as i32;
         sample.delivered_ce = (connection.delivered_ce as u32).wrapping_sub(ce_at_send) as i32;
-        if matches!(self.config.delivery_rate, DeliveryRate::Ns3 | DeliveryRate::Ns3Before341) {
+        if self.config.delivery_rate.is_ns3() {
             self.finish_ns3_sample();
             return;
         }
@@ -74,11 +72,6 @@ impl Sender {
         if sample.interval_us < i64::from(connection.min_rtt_us) {
             sample.interval_us = -1;
         }
-    }
-
-    #[inline]
-    pub(super) fn samples_like_ns3(&self) -> bool {
-        matches!(self.config.delivery_rate, DeliveryRate::Ns3 | DeliveryRate::Ns3Before341)
     }
 
     /// ns-3 keeps the last rate where a sample is lower and application-limited, and before 3.41 also where a sample is
@@ -96,9 +89,6 @@ impl Sender {
             tx_in_flight: sample.tx_in_flight,
             ..RateSample::invalid()
         };
-        if !is_valid {
-            sample.interval_us = -1;
-        }
         if is_valid {
             let is_lower =
                 i64::from(sample.delivered) * last.interval_us < i64::from(last.delivered) * sample.interval_us;
@@ -108,6 +98,7 @@ impl Sender {
                 (last.delivered, last.interval_us) = (sample.delivered, sample.interval_us);
             }
         } else {
+            sample.interval_us = -1;
             self.repeat_last_rate();
         }
     }
