@@ -142,20 +142,9 @@ impl Sender {
             self.sample.rtt_us = self.ns3_sample.rtt_us;
         }
         let has_rtt = rtt_us.is_some();
-        if let (Some(rtt_us), Some(latest)) = (rtt_us, latest_rtt_us) {
-            self.rtt.sample(rtt_us as u32, self.board.una(), self.board.nxt());
-            self.connection.srtt_us_x8 = self.rtt.srtt_x8;
-            let shown = match self.config.controller_rtt {
-                ControllerRtt::Last => latest,
-                ControllerRtt::Smoothed => u64::from(self.rtt.srtt_x8 >> 3),
-            };
-            self.sample.rtt_us = shown as i64;
-            self.ns3_sample.rtt_us = shown as i64;
-            self.sample.is_ack_delayed = maybe_delayed;
-            if !(maybe_delayed && shown > u64::from(self.min_rtt.get())) {
-                self.min_rtt.update(self.connection.mstamp_us, (shown as u32).max(1));
-                self.connection.min_rtt_us = self.min_rtt.get();
-            }
+        if let (Some(rtt_us), Some(latest_rtt_us)) = (rtt_us, latest_rtt_us) {
+            self.take_rtt(rtt_us, latest_rtt_us, maybe_delayed);
+            self.ns3_sample.rtt_us = self.sample.rtt_us;
         }
 
         if news.data_acked {
@@ -175,5 +164,22 @@ impl Sender {
             }
         }
         acked
+    }
+
+    /// Takes the round-trip times of the first and of the latest segment that an ACK delivers.
+    #[inline]
+    pub(super) fn take_rtt(&mut self, rtt_us: u64, latest_rtt_us: u64, maybe_delayed: bool) {
+        self.rtt.sample(rtt_us as u32, self.board.una(), self.board.nxt());
+        self.connection.srtt_us_x8 = self.rtt.srtt_x8;
+        let shown_us = match self.config.controller_rtt {
+            ControllerRtt::Last => latest_rtt_us,
+            ControllerRtt::Smoothed => u64::from(self.rtt.srtt_x8 >> 3),
+        };
+        self.sample.rtt_us = shown_us as i64;
+        self.sample.is_ack_delayed = maybe_delayed;
+        if !(maybe_delayed && shown_us > u64::from(self.min_rtt.get())) {
+            self.min_rtt.update(self.connection.mstamp_us, (shown_us as u32).max(1));
+            self.connection.min_rtt_us = self.min_rtt.get();
+        }
     }
 }

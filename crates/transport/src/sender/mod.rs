@@ -11,6 +11,7 @@ mod clean;
 mod dupthresh;
 mod loss;
 mod output;
+mod predicted;
 mod recovery;
 mod rtt;
 mod sack;
@@ -119,6 +120,8 @@ pub struct Sender {
     connection: Connection,
     controller: Box<dyn Controller>,
     full_control: bool,
+    /// The configuration allows to [predict](predicted) ACKs.
+    may_predict: bool,
     established: bool,
     board: Scoreboard,
     rtt: RttEstimator,
@@ -197,6 +200,7 @@ impl Sender {
         let micros = |span: Duration| span.as_micros().min(u64::from(u32::MAX)) as u32;
         Sender {
             full_control: controller.full_control(),
+            may_predict: predicted::applies_to(&config),
             controller,
             connection,
             established: false,
@@ -372,12 +376,23 @@ impl Sender {
     }
 
     /// An acknowledgement arrives. Transmissions it allows come from [`Sender::poll_transmit`].
+    #[inline]
     pub fn on_ack(&mut self, now: Time, ack: &Ack) {
         if ack.ack > self.board.nxt() || !self.established {
             return;
         }
         self.refresh_clock(now);
         self.send_stamp.begin_event();
+        if self.predicts(ack) {
+            self.take_predicted(ack);
+        } else {
+            self.take_any(ack);
+        }
+    }
+
+    /// Everything that an acknowledgement can mean.
+    #[inline(never)]
+    fn take_any(&mut self, ack: &Ack) {
         let prior_una = self.board.una();
         let prior_delivered = self.connection.delivered;
         let prior_lost = self.connection.lost;
@@ -452,19 +467,31 @@ impl Sender {
         };
         self.finish_sample(delivered, losses, news.reneged);
         if self.full_control {
-            let unsent = self.unsent_segments() > 0;
-            self.connection.no_unsent_data = !unsent;
-            self.connection.receive_window_full = unsent && self.board.nxt() >= self.window_end;
-            self.controller.cong_control(&mut self.connection, &self.sample);
+            self.control_all();
+        } else if self.in_reduction() {
+            self.reduce_proportionally(delivered, losses, news.advanced);
+            self.update_pacing_rate();
         } else {
-            if matches!(self.connection.ca_state, CaState::Cwr | CaState::Recovery) {
-                self.reduce_proportionally(delivered, losses, news.advanced);
-            } else if news.data_acked || (self.reordering > self.config.reordering && news.data_sacked) {
-                self.controller.cong_avoid(&mut self.connection, delivered);
-                self.cwnd_stamp = self.connection.jiffies;
+            if news.data_acked || (self.reordering > self.config.reordering && news.data_sacked) {
+                self.grow_window(delivered);
             }
             self.update_pacing_rate();
         }
+    }
+
+    /// Leaves window and pacing rate to a controller that owns them.
+    #[inline]
+    fn control_all(&mut self) {
+        let unsent = self.unsent_segments() > 0;
+        self.connection.no_unsent_data = !unsent;
+        self.connection.receive_window_full = unsent && self.board.nxt() >= self.window_end;
+        self.controller.cong_control(&mut self.connection, &self.sample);
+    }
+
+    #[inline]
+    fn grow_window(&mut self, delivered: u32) {
+        self.controller.cong_avoid(&mut self.connection, delivered);
+        self.cwnd_stamp = self.connection.jiffies;
     }
 
     /// One above the highest selectively acknowledged segment (`tcp_highest_sack_seq`).

@@ -29,16 +29,23 @@ impl Sender {
                 self.ns3_sample.ack_phase_us = (self.connection.mstamp_us - ack_phase_from) as i64;
                 self.ns3_sample.send_phase_us = record.sent_us.wrapping_sub(record.first_tx_us) as i64;
             }
-            self.sample.prior_delivered = record.delivered;
-            self.sample.prior_mstamp_us = record.delivered_us;
-            self.sample.is_app_limited = record.has(flag::APP_LIMITED);
-            self.sample.is_retrans = record.has(flag::RETRANS | flag::EVER_RETRANS);
-            self.sample.tx_in_flight = record.tx_in_flight;
-            self.sample.interval_us = record.sent_us.wrapping_sub(record.first_tx_us) as i64;
-            self.sample_source = (record.lost, record.delivered_ce);
-            self.first_tx_us = record.sent_us;
-            self.sample_end = seq + 1;
+            self.take_sample(seq);
         }
+    }
+
+    /// Makes a segment the source of this ACK's sample.
+    #[inline]
+    pub(super) fn take_sample(&mut self, seq: u32) {
+        let record = self.board.get(seq);
+        self.sample.prior_delivered = record.delivered;
+        self.sample.prior_mstamp_us = record.delivered_us;
+        self.sample.is_app_limited = record.has(flag::APP_LIMITED);
+        self.sample.is_retrans = record.has(flag::RETRANS | flag::EVER_RETRANS);
+        self.sample.tx_in_flight = record.tx_in_flight;
+        self.sample.interval_us = record.sent_us.wrapping_sub(record.first_tx_us) as i64;
+        self.sample_source = (record.lost, record.delivered_ce);
+        self.first_tx_us = record.sent_us;
+        self.sample_end = seq + 1;
     }
 
     /// Completes the sample of this ACK (`tcp_rate_gen`).

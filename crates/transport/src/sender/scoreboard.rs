@@ -88,6 +88,8 @@ pub(super) struct Scoreboard {
     sacked: Bits,
     waiting: Bits,
     waiting_hint: u32,
+    /// Segments from here on were sent once and have not been heard of.
+    untouched_from: u32,
 }
 
 impl Scoreboard {
@@ -104,6 +106,7 @@ impl Scoreboard {
             sacked: Bits::default(),
             waiting: Bits::default(),
             waiting_hint: 0,
+            untouched_from: 0,
         }
     }
 
@@ -173,6 +176,18 @@ impl Scoreboard {
         end.len = last_len;
         self.newest = last;
         self.nxt += size;
+    }
+
+    /// Whether everything outstanding was sent once and has not been heard of, so that it lies in the order of its
+    /// transmission.
+    #[inline]
+    pub fn is_untouched(&self) -> bool {
+        self.untouched_from <= self.una
+    }
+
+    #[inline]
+    fn touch(&mut self, seq: u32) {
+        self.untouched_from = self.untouched_from.max(seq + 1);
     }
 
     /// The first segment below `end` that is more than sent once and not heard of; `end` when there is none.
@@ -245,6 +260,7 @@ impl Scoreboard {
 
     #[inline]
     pub fn list_append(&mut self, seq: u32) {
+        self.touch(seq);
         let newest = self.newest;
         let record = self.get_mut(seq);
         record.prev = newest;
@@ -292,6 +308,7 @@ impl Scoreboard {
 
     /// Tags `seq` as selectively acknowledged and takes it off the list of transmissions.
     pub fn set_sacked(&mut self, seq: u32) {
+        self.touch(seq);
         let slot = self.slot(seq);
         self.sacked.set(slot);
         self.waiting.clear(slot);
@@ -317,6 +334,7 @@ impl Scoreboard {
 
     /// Tags `seq` as waiting for its retransmission.
     pub fn set_waiting(&mut self, seq: u32) {
+        self.touch(seq);
         let slot = self.slot(seq);
         self.waiting.set(slot);
         self.waiting_hint = self.waiting_hint.min(seq);
