@@ -35,7 +35,7 @@ fn deliver_all(algorithm: &str) -> Time {
     receiver.set_handshake(RTT, Duration::from_nanos(RTT.as_nanos() / 2));
     sender.write(now, SEGMENTS, config.mss as u16);
     while !sender.is_idle() {
-        while let Some(segment) = sender.poll_transmit(now) {
+        for segment in std::iter::from_fn(|| sender.poll_transmit(now)).flatten() {
             acks.extend(receiver.on_segment(now, segment).map(|ack| (now + RTT, ack)));
         }
         let arrival = acks.front().map_or(Time::NEVER, |&(due, _)| due);

@@ -459,10 +459,13 @@ impl<'a> Engine<'a> {
         };
         match ends {
             Endpoints::Tcp { sender, .. } => {
-                while let Some(segment) = sender.poll_transmit(now) {
-                    let departs = offer(Packet::data(index as u32, route.forward_len, segment));
+                while let Some(burst) = sender.poll_transmit(now) {
+                    let mut departs = now;
+                    for segment in burst {
+                        departs = offer(Packet::data(index as u32, route.forward_len, segment));
+                    }
                     if *reports_completions {
-                        sender.handed_over(departs);
+                        sender.handed_over(burst.bytes, departs);
                     }
                 }
             }
@@ -479,19 +482,18 @@ impl<'a> Engine<'a> {
     #[cold]
     fn transmit_at_once(&mut self, index: usize) {
         loop {
-            let packet = match &mut self.flows[index].ends {
+            match &mut self.flows[index].ends {
                 Endpoints::Tcp { sender, .. } => {
-                    sender.poll_transmit(self.now).map(|segment| Packet::data(index as u32, 0, segment))
+                    let Some(burst) = sender.poll_transmit(self.now) else { return };
+                    sender.handed_over(burst.bytes, self.now);
+                    for segment in burst {
+                        self.deliver(Packet::data(index as u32, 0, segment));
+                    }
                 }
                 Endpoints::Quic { sender, .. } => {
-                    sender.poll_transmit(self.now).map(|packet| Packet::quic_data(index as u32, 0, packet))
+                    let Some(packet) = sender.poll_transmit(self.now) else { return };
+                    self.deliver(Packet::quic_data(index as u32, 0, packet));
                 }
-            };
-            let Some(packet) = packet else { return };
-            self.deliver(packet);
-            if let Flow { ends: Endpoints::Tcp { sender, .. }, reports_completions: true, .. } = &mut self.flows[index]
-            {
-                sender.handed_over(self.now);
             }
         }
     }

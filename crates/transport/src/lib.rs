@@ -16,5 +16,5 @@ pub use config::{
     RttSamples, TransportConfig,
 };
 pub use receiver::{EcnEcho, Receiver, ReceiverStats};
-pub use sender::{Sender, SenderStats};
+pub use sender::{Burst, Sender, SenderStats};
 pub use wire::{Ack, SackBlock, Segment};

@@ -23,6 +23,7 @@ mod tests;
 use crate::{Ack, Completion, LossDetection, Pacing, RecoveryRule, RttSamples, TransportConfig};
 use dumbbell_cc::{AckFlags, CaState, Connection, Controller, RateSample};
 use dumbbell_units::{Duration, Time};
+pub use output::Burst;
 use output::HostQueue;
 use recovery::Undo;
 use rtt::{RttEstimator, WindowedMin};
@@ -169,7 +170,8 @@ pub struct Sender {
     timer_at: Time,
     pacing_blocked: bool,
     retransmit: Retransmit,
-    in_burst: output::Burst,
+    /// What is to leave next.
+    ready: Burst,
     send_stamp: output::SendStamp,
     sent_in_loop: u32,
     /// Where completions are reported.
@@ -241,7 +243,7 @@ impl Sender {
             timer_at: Time::NEVER,
             pacing_blocked: false,
             retransmit: Retransmit::Nothing,
-            in_burst: output::Burst::default(),
+            ready: Burst::default(),
             send_stamp: output::SendStamp::default(),
             sent_in_loop: 0,
             host_queue: (config.completion == Completion::Wire).then(Box::default),

@@ -21,16 +21,45 @@ const BUFFER_OVERHEAD: u64 = 784;
 /// (`tcp_max_tso_deferred_mss`).
 const NEVER_DEFERRED: u32 = 4;
 
-/// Segments of the current burst that have not been handed out yet.
+/// Consecutive segments that leave together: what Linux hands down as one buffer for segmentation.
 #[derive(Clone, Copy, Debug, Default)]
-pub(super) struct Burst {
+pub struct Burst {
+    /// Those not taken from the iterator yet.
     next: u32,
     end: u32,
-    size: u32,
+    /// Payload bytes of all of them.
+    pub bytes: u64,
+    sent_at: Time,
+    mss: u16,
+    last_len: u16,
+    is_ecn_capable: bool,
     is_retransmission: bool,
     cwr: bool,
-    sent_at: Time,
-    bytes: u64,
+    /// Its last segment carries PSH, which tells a receiver that merges segments (GRO) where a burst ends.
+    pushes: bool,
+}
+
+impl Iterator for Burst {
+    type Item = Segment;
+
+    #[inline]
+    fn next(&mut self) -> Option<Segment> {
+        let seq = self.next;
+        if seq == self.end {
+            return None;
+        }
+        self.next += 1;
+        let is_last = self.next == self.end;
+        Some(Segment {
+            seq,
+            len: if is_last { self.last_len } else { self.mss },
+            ecn: if self.is_ecn_capable { Ecn::Ect0 } else { Ecn::NotEct },
+            cwr: std::mem::take(&mut self.cwr),
+            is_retransmission: self.is_retransmission,
+            push: is_last && self.pushes,
+            sent_at: self.sent_at,
+        })
+    }
 }
 
 /// Microsecond stamps of transmissions, in the order of transmission.
@@ -98,10 +127,10 @@ impl HostQueue {
 }
 
 impl Sender {
-    /// The next segment to put on the wire now, or `None` when nothing may leave before the next ACK or timer.
+    /// The next segments to put on the wire now, or `None` when nothing may leave before the next ACK or timer.
     #[inline]
-    pub fn poll_transmit(&mut self, now: Time) -> Option<Segment> {
-        if self.in_burst.next == self.in_burst.end {
+    pub fn poll_transmit(&mut self, now: Time) -> Option<Burst> {
+        if self.ready.bytes == 0 {
             if !self.established {
                 return None;
             }
@@ -110,56 +139,47 @@ impl Sender {
                 return None;
             }
         }
-        let burst = &mut self.in_burst;
-        let seq = burst.next;
-        burst.next += 1;
-        let Burst { is_retransmission, sent_at, cwr, size, end, .. } = *burst;
-        burst.cwr = false;
-        Some(Segment {
-            seq,
-            len: self.board.get(seq).len,
-            ecn: if self.config.ecn && !is_retransmission { Ecn::Ect0 } else { Ecn::NotEct },
-            cwr,
-            is_retransmission,
-            // Tells a receiver that merges segments (GRO) where a burst ends.
-            push: size > 1 && seq + 1 == end,
-            sent_at,
-        })
+        Some(std::mem::take(&mut self.ready))
     }
 
-    /// The segment just taken from [`Sender::poll_transmit`] leaves the host's device at `completes`. Needed only with
+    /// A burst of `bytes` from [`Sender::poll_transmit`] will have left the host's device at `completes`. Needed only with
     /// [`Completion::Wire`](crate::Completion::Wire).
     #[inline]
-    pub fn handed_over(&mut self, completes: Time) {
-        if let Some(queue) = &mut self.host_queue
-            && self.in_burst.next == self.in_burst.end
-        {
-            let buffer = self.in_burst.bytes + BUFFER_OVERHEAD;
+    pub fn handed_over(&mut self, bytes: u64, completes: Time) {
+        if let Some(queue) = &mut self.host_queue {
+            let buffer = bytes + BUFFER_OVERHEAD;
             queue.charged += buffer;
             queue.completions.push_back((completes, buffer));
         }
     }
 
+    #[inline]
     fn start_burst(&mut self) -> bool {
+        (self.retransmit != Retransmit::Nothing && self.start_requested())
+            || self.start_new_burst()
+            || (self.config.rescue != Rescue::Off && self.start_rescue())
+    }
+
+    /// What the last ACK or timer asked for before ordinary new data.
+    #[inline(never)]
+    fn start_requested(&mut self) -> bool {
         if self.retransmit == Retransmit::NewDataFirst {
-            if self.start_new_burst(false) {
+            if self.start_new_burst() {
                 return true;
             }
             if self.board.nxt() > self.high_seq {
                 self.retransmit = Retransmit::Nothing;
-            } else {
-                self.frto = false;
-                self.retransmit = Retransmit::Lost;
+                return false;
             }
+            self.frto = false;
+            self.retransmit = Retransmit::Lost;
         }
-        if self.retransmit == Retransmit::Lost {
-            if self.start_retransmission() {
-                return true;
-            }
-            self.retransmit = Retransmit::Nothing;
-            self.send_stamp.begin_event();
+        if self.start_retransmission() {
+            return true;
         }
-        self.start_new_burst(false) || (self.config.rescue != Rescue::Off && self.start_rescue())
+        self.retransmit = Retransmit::Nothing;
+        self.send_stamp.begin_event();
+        false
     }
 
     /// A segment that nobody knows to be lost, when a fast recovery has nothing better to send.
@@ -228,81 +248,81 @@ impl Sender {
         segments.max(self.controller.min_tso_segs(connection))
     }
 
-    fn start_new_burst(&mut self, is_probe: bool) -> bool {
-        let unsent = self.write_seq - self.board.nxt();
-        if unsent == 0 && self.sent_in_loop == 0 {
-            return false;
-        }
+    /// New data, as much as may leave as one burst now. Where there is none, the loop of transmissions is over.
+    fn start_new_burst(&mut self) -> bool {
+        let unsent = self.unsent_segments();
         let mut cwnd_limited = false;
-        let size = if unsent > 0 { self.new_burst_size(unsent, is_probe, &mut cwnd_limited) } else { 0 };
-        if size == 0 {
-            cwnd_limited |= self.connection.in_flight() >= self.connection.cwnd;
-            let sent = std::mem::take(&mut self.sent_in_loop);
-            if sent > 0 || cwnd_limited {
-                self.validate_window(cwnd_limited);
+        if unsent > 0 {
+            let size = self.new_burst_size(unsent, &mut cwnd_limited);
+            if size > 0 {
+                self.send_new(size);
+                return true;
             }
-            if sent > 0 && !is_probe {
-                self.schedule_probe(false);
-            }
+        } else if self.sent_in_loop == 0 {
             return false;
         }
-        self.send_new(size);
-        if is_probe {
-            let limited = self.connection.in_flight() >= self.connection.cwnd;
-            self.validate_window(limited);
-            self.sent_in_loop = 0;
+        cwnd_limited |= self.connection.in_flight() >= self.connection.cwnd;
+        let has_sent = std::mem::take(&mut self.sent_in_loop) > 0;
+        if has_sent || cwnd_limited {
+            self.validate_window(cwnd_limited);
         }
-        true
+        if has_sent {
+            self.schedule_probe(false);
+        }
+        false
     }
 
     /// How many new segments may leave as one burst now; 0 for none.
-    fn new_burst_size(&mut self, unsent: u32, is_probe: bool, cwnd_limited: &mut bool) -> u32 {
+    #[inline]
+    fn new_burst_size(&mut self, unsent: u32, cwnd_limited: &mut bool) -> u32 {
         if self.pacing_forbids() {
             return 0;
         }
         let connection = &self.connection;
-        let in_flight = connection.in_flight();
-        let mut quota = if in_flight >= connection.cwnd {
-            0
-        } else {
-            // At least two bursts in flight.
-            (connection.cwnd >> 1).max(1).min(connection.cwnd - in_flight)
-        };
-        if quota == 0 {
-            if !is_probe {
-                return 0;
-            }
-            quota = 1;
-        }
+        let room = connection.cwnd.saturating_sub(connection.in_flight());
         let window = self.window_end.saturating_sub(self.board.nxt());
-        if window == 0 {
+        if room == 0 || window == 0 {
             return 0;
         }
         let max_burst = self.max_burst();
-        let size = quota.min(max_burst).min(unsent).min(window);
-        if unsent > 1 && !is_probe && self.should_defer(max_burst, unsent, window, cwnd_limited) {
+        if unsent > 1 && self.should_defer(max_burst.min(unsent), room, window) {
+            *cwnd_limited = room < window;
             return 0;
         }
-        if self.small_queue_full(size, 1) {
-            return 0;
+        // At least two bursts in flight.
+        let half_cwnd = (self.connection.cwnd >> 1).max(1);
+        let size = room.min(half_cwnd).min(window).min(max_burst).min(unsent);
+        if self.small_queue_full(size, 1) { 0 } else { size }
+    }
+
+    /// A new segment as a tail loss probe; the window may be exceeded by one.
+    pub(super) fn send_new_probe(&mut self) {
+        let mut cwnd_limited = self.connection.in_flight() >= self.connection.cwnd;
+        let sends = !self.pacing_forbids() && !self.small_queue_full(1, 1);
+        if sends {
+            self.send_new(1);
+            cwnd_limited = self.connection.in_flight() >= self.connection.cwnd;
         }
-        if is_probe { 1 } else { size }
+        let has_sent = std::mem::take(&mut self.sent_in_loop) > 0;
+        if has_sent || cwnd_limited {
+            self.validate_window(cwnd_limited);
+        }
     }
 
     /// Whether waiting for the next ACK would make a larger burst (`tcp_tso_should_defer`).
-    fn should_defer(&self, max_burst: u32, unsent: u32, window: u32, cwnd_limited: &mut bool) -> bool {
+    #[inline]
+    fn should_defer(&self, whole_burst: u32, room: u32, window: u32) -> bool {
         const MILLISECOND: Duration = Duration::from_millis(1);
         let connection = &self.connection;
-        if connection.ca_state >= CaState::Recovery || connection.now.since(connection.next_departure) > MILLISECOND {
-            return false;
-        }
-        let room = connection.cwnd - connection.in_flight();
         let limit = window.min(room);
-        if limit >= max_burst.min(unsent) {
+        if limit >= whole_burst || connection.ca_state >= CaState::Recovery {
             return false;
         }
-        let whole = connection.cwnd.min(self.window_end - self.board.una());
-        if limit >= whole.checked_div(self.config.tso_win_divisor).unwrap_or(NEVER_DEFERRED) {
+        if connection.now.since(connection.next_departure) > MILLISECOND {
+            return false;
+        }
+        let whole_window = connection.cwnd.min(self.window_end - self.board.una());
+        if limit >= whole_window.checked_div(self.config.tso_win_divisor).unwrap_or(NEVER_DEFERRED) {
             return false;
         }
         if self.board.is_empty() {
@@ -311,11 +331,7 @@ impl Sender {
         let srtt = Duration::from_micros(u64::from(connection.srtt_us_x8 >> 3));
         let head_sent = Time::ZERO + Duration::from_micros(self.board.get(self.board.una()).sent_us);
         let threshold = MILLISECOND.min(Duration::from_nanos(srtt.as_nanos() / 2));
-        if (head_sent + srtt).since(connection.now) > threshold {
-            return false;
-        }
-        *cwnd_limited |= room < window;
-        true
+        (head_sent + srtt).since(connection.now) <= threshold
     }
 
     /// TCP small queues: whether the host's device holds enough of this connection already (`tcp_small_queue_check`).
@@ -333,14 +349,12 @@ impl Sender {
         let first = self.board.nxt();
         let is_last = first + size == self.write_seq;
         let mss = self.connection.mss as u16;
-        let mut bytes = u64::from(size) * u64::from(mss);
-        if is_last {
-            bytes -= u64::from(mss - self.last_len);
-        }
+        let last_len = if is_last { self.last_len } else { mss };
+        let bytes = u64::from(size - 1) * u64::from(mss) + u64::from(last_len);
         let prior_packets_out = self.connection.packets_out;
         let (sent_at, mut record) = self.depart(size, bytes);
         record.len = mss;
-        self.board.push_burst(record, size, if is_last { self.last_len } else { mss });
+        self.board.push_burst(record, size, last_len);
         self.connection.packets_out += size;
         self.connection.snd_nxt = u64::from(self.board.nxt());
         if prior_packets_out == 0 || self.timer == Timer::Probe {
@@ -350,8 +364,18 @@ impl Sender {
         if self.in_reduction() {
             self.prr_out += size;
         }
-        let cwr = std::mem::take(&mut self.send_cwr);
-        self.in_burst = Burst { next: first, end: first + size, size, is_retransmission: false, cwr, sent_at, bytes };
+        self.ready = Burst {
+            next: first,
+            end: first + size,
+            bytes,
+            sent_at,
+            mss,
+            last_len,
+            is_ecn_capable: self.config.ecn,
+            is_retransmission: false,
+            cwr: std::mem::take(&mut self.send_cwr),
+            pushes: size > 1,
+        };
     }
 
     /// Stamps a burst, moves the pacing clock, and gives the record every segment of the burst starts from.
@@ -443,11 +467,6 @@ impl Sender {
         self.send_again(last, 1, false);
     }
 
-    /// A new segment as a tail loss probe; the window may be exceeded by one.
-    pub(super) fn send_new_probe(&mut self) {
-        self.start_new_burst(true);
-    }
-
     /// Whether there is unsent data that the receiver's window allows.
     pub(super) fn can_send_new_segment(&self) -> bool {
         self.board.nxt() < self.write_seq && self.board.nxt() < self.window_end
@@ -481,8 +500,19 @@ impl Sender {
             }
         }
         self.stats.retransmitted_segments += u64::from(size);
-        self.in_burst =
-            Burst { next: first, end: first + size, size, is_retransmission: true, cwr: false, sent_at, bytes };
+        self.ready = Burst {
+            next: first,
+            end: first + size,
+            bytes,
+            sent_at,
+            mss: self.connection.mss as u16,
+            // Only a burst's last segment can be short, and a retransmission does not join bursts.
+            last_len: self.board.get(first + size - 1).len,
+            is_ecn_capable: false,
+            is_retransmission: true,
+            cwr: false,
+            pushes: size > 1,
+        };
     }
 
     // Window validation and idle time.

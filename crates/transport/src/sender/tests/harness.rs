@@ -176,7 +176,7 @@ impl Scripted {
     }
 
     pub fn send_segments(&mut self) -> Vec<Segment> {
-        let sent = std::iter::from_fn(|| self.sender.poll_transmit(self.now)).collect();
+        let sent = std::iter::from_fn(|| self.sender.poll_transmit(self.now)).flatten().collect();
         assert_consistent(&self.sender);
         sent
     }
@@ -425,35 +425,41 @@ impl Pair {
     }
 
     fn transmit(&mut self) {
-        let now = self.now;
-        while let Some(mut segment) = self.sender.poll_transmit(now) {
-            let nth = self.transmissions.entry(segment.seq).or_default();
-            *nth += 1;
-            let sent = Sent { at: now, segment, nth: *nth };
-            assert_eq!(sent.nth > 1, segment.is_retransmission);
-            self.sent.push(sent);
-            let departs = self.transmitter_free.max(now) + self.service;
-            self.transmitter_free = departs;
+        while let Some(burst) = self.sender.poll_transmit(self.now) {
+            for segment in burst {
+                self.carry_segment(segment);
+            }
             if self.reports_completions {
-                self.sender.handed_over(departs);
-                let segments = departs.since(now).as_nanos() / self.service.as_nanos();
+                let departs = self.transmitter_free;
+                self.sender.handed_over(burst.bytes, departs);
+                let segments = departs.since(self.now).as_nanos() / self.service.as_nanos();
                 self.most_queued = self.most_queued.max(segments * u64::from(MSS));
             }
-            let arrives = departs + self.forward;
-            let arrives = match (self.data_fate)(sent) {
-                Fate::Deliver => arrives,
-                Fate::Drop => continue,
-                Fate::Delay(delay) => arrives + delay,
-                Fate::HoldUntil(time) => arrives.max(time),
-                Fate::Mark => {
-                    assert_eq!(segment.ecn, Ecn::Ect0, "a packet that is not ECN-capable cannot be marked");
-                    segment.ecn = Ecn::Ce;
-                    arrives
-                }
-            };
-            self.schedule(arrives, Arrival::Data(segment));
         }
         assert_consistent(&self.sender);
+    }
+
+    fn carry_segment(&mut self, mut segment: Segment) {
+        let nth = self.transmissions.entry(segment.seq).or_default();
+        *nth += 1;
+        let sent = Sent { at: self.now, segment, nth: *nth };
+        assert_eq!(sent.nth > 1, segment.is_retransmission);
+        self.sent.push(sent);
+        let departs = self.transmitter_free.max(self.now) + self.service;
+        self.transmitter_free = departs;
+        let arrives = departs + self.forward;
+        let arrives = match (self.data_fate)(sent) {
+            Fate::Deliver => arrives,
+            Fate::Drop => return,
+            Fate::Delay(delay) => arrives + delay,
+            Fate::HoldUntil(time) => arrives.max(time),
+            Fate::Mark => {
+                assert_eq!(segment.ecn, Ecn::Ect0, "a packet that is not ECN-capable cannot be marked");
+                segment.ecn = Ecn::Ce;
+                arrives
+            }
+        };
+        self.schedule(arrives, Arrival::Data(segment));
     }
 
     fn carry_ack(&mut self, ack: Ack) {

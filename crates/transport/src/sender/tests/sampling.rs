@@ -133,8 +133,8 @@ fn data_in_the_hosts_own_queue_is_not_the_application() {
     let config = TransportConfig { completion: Completion::Wire, ..TransportConfig::default() };
     let mut script = Scripted::new(config, 10, 5);
     script.sender.write(script.now, 2, MSS);
-    while script.sender.poll_transmit(script.now).is_some() {
-        script.sender.handed_over(at(5));
+    while let Some(burst) = script.sender.poll_transmit(script.now) {
+        script.sender.handed_over(burst.bytes, at(5));
     }
     script.now = at(4);
     script.sender.write(script.now, 1, MSS);
