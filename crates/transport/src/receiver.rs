@@ -95,11 +95,20 @@ pub struct Receiver {
     /// Send time that the next ACK echoes (TS.Recent).
     recent_timestamp: Time,
     rtt: ReceiverRtt,
+    /// When the round of [`RightSizing`] has lasted a round trip.
+    round_ends_at: Time,
 
     sizing: RightSizing,
     sacks: SackList,
     held: Reassembly,
-    stats: ReceiverStats,
+    delivered_bytes: u64,
+    /// Segments that arrived out of turn: duplicates and those beyond a gap.
+    strays: Count,
+    /// Strays that were delivered when their gap was filled.
+    reunited: Count,
+    duplicate_segments: u64,
+    ce_segments: u64,
+    acks_sent: u64,
 
     ack_every: u32,
     ack_pushes: bool,
@@ -108,6 +117,13 @@ pub struct Receiver {
     delayed_ack_max: Duration,
     rto_min: Duration,
     jiffies: Jiffies,
+}
+
+/// Segments and their payload bytes.
+#[derive(Clone, Copy, Debug, Default)]
+struct Count {
+    segments: u64,
+    bytes: u64,
 }
 
 /// Counters of a [`Receiver`].
@@ -170,10 +186,16 @@ impl Receiver {
             last_data_at: Time::NEVER,
             recent_timestamp: Time::ZERO,
             rtt: ReceiverRtt::new(),
+            round_ends_at: Time::NEVER,
             sizing,
             sacks: SackList::default(),
             held: Reassembly::default(),
-            stats: ReceiverStats::default(),
+            delivered_bytes: 0,
+            strays: Count::default(),
+            reunited: Count::default(),
+            duplicate_segments: 0,
+            ce_segments: 0,
+            acks_sent: 0,
             ack_every: config.ack_every,
             ack_pushes: config.ack_pushes,
             quick_acks_max: config.quick_acks,
@@ -202,16 +224,21 @@ impl Receiver {
     /// `now`.
     #[inline]
     pub fn on_segment(&mut self, now: Time, segment: Segment) -> Option<Ack> {
-        self.stats.arrived_segments += 1;
-        self.stats.arrived_bytes += u64::from(segment.len);
-        self.stats.ce_segments += u64::from(segment.ecn == Ecn::Ce);
-        self.rtt.measure(now, segment.sent_at);
+        if self.rtt.measure(now, segment.sent_at) {
+            self.set_round_end();
+        }
         if segment.seq <= self.last_acked && segment.sent_at >= self.recent_timestamp {
             self.recent_timestamp = segment.sent_at;
         }
+        if segment.ecn == Ecn::Ce {
+            self.ce_segments += 1;
+        }
         if segment.seq == self.rcv_nxt {
-            self.on_next(now, &segment)
-        } else if segment.seq < self.rcv_nxt {
+            return self.on_next(now, &segment);
+        }
+        self.strays.segments += 1;
+        self.strays.bytes += u64::from(segment.len);
+        if segment.seq < self.rcv_nxt {
             self.on_duplicate(segment.seq, segment.cwr)
         } else {
             self.on_ahead(now, &segment)
@@ -237,9 +264,17 @@ impl Receiver {
     }
 
     /// Counters.
-    #[inline]
     pub fn stats(&self) -> ReceiverStats {
-        self.stats
+        let delivered_segments = u64::from(self.rcv_nxt);
+        ReceiverStats {
+            delivered_bytes: self.delivered_bytes,
+            delivered_segments,
+            arrived_bytes: self.delivered_bytes - self.reunited.bytes + self.strays.bytes,
+            arrived_segments: delivered_segments - self.reunited.segments + self.strays.segments,
+            duplicate_segments: self.duplicate_segments,
+            ce_segments: self.ce_segments,
+            acks_sent: self.acks_sent,
+        }
     }
 
     /// The segment that was missing first.
@@ -247,9 +282,8 @@ impl Receiver {
     fn on_next(&mut self, now: Time, segment: &Segment) -> Option<Ack> {
         let held_back = self.observe_ecn(segment);
         self.rcv_nxt += 1;
-        self.stats.delivered_segments += 1;
-        self.stats.delivered_bytes += u64::from(segment.len);
-        let read = self.stats.delivered_bytes;
+        self.delivered_bytes += u64::from(segment.len);
+        let read = self.delivered_bytes;
         if !self.held.is_empty() {
             self.deliver_held();
         }
@@ -261,14 +295,26 @@ impl Receiver {
         // The application reads after the ACK decision, and its read answers a push (`tcp_cleanup_rbuf`).
         let is_alone = self.rcv_nxt - self.last_acked == 1 && self.held.is_empty();
         must_leave |= segment.push && is_alone && self.ack_pushes;
-        if let Some(rtt) = self.rtt.smoothed()
-            && self.sizing.round_is_over(now, rtt)
-        {
+        if now >= self.round_ends_at {
             // It reads piece by piece, and the first piece ends the round.
-            let queued = self.stats.delivered_bytes - read;
-            self.sizing.end_round(now, rtt, read, queued, self.held_span());
+            self.end_round(now, read);
         }
         self.answer(now, must_leave, held_back)
+    }
+
+    /// The application has read for a round trip.
+    #[cold]
+    fn end_round(&mut self, now: Time, read: u64) {
+        if let Some(rtt) = self.rtt.smoothed() {
+            let queued = self.delivered_bytes - read;
+            self.sizing.end_round(now, rtt, read, queued, self.held_span());
+        }
+        self.set_round_end();
+    }
+
+    #[cold]
+    fn set_round_end(&mut self) {
+        self.round_ends_at = self.rtt.smoothed().map_or(Time::NEVER, |rtt| self.sizing.round_end(rtt));
     }
 
     /// A segment that was delivered before.
@@ -325,8 +371,9 @@ impl Receiver {
     /// Delivers the run that the segment before `rcv_nxt` connected to.
     fn deliver_held(&mut self) {
         if let Some(run) = self.held.take(self.rcv_nxt) {
-            self.stats.delivered_segments += u64::from(run.end - run.start);
-            self.stats.delivered_bytes += run.bytes;
+            self.reunited.segments += u64::from(run.end - run.start);
+            self.reunited.bytes += run.bytes;
+            self.delivered_bytes += run.bytes;
             self.rcv_nxt = run.end;
             self.sacks.forget_below(self.rcv_nxt);
             self.ack_now |= self.held.is_empty();
@@ -335,7 +382,7 @@ impl Receiver {
 
     /// Segment `seq` had arrived before: the next ACK reports it.
     fn note_duplicate(&mut self, seq: u32) {
-        self.stats.duplicate_segments += 1;
+        self.duplicate_segments += 1;
         self.start_quick_acks(self.quick_acks_max);
         self.duplicate = self.sack_permitted.then_some(SackBlock { start: seq, end: seq + 1 });
     }
@@ -395,6 +442,7 @@ impl Receiver {
             self.ato = self.delayed_ack_min;
             self.allow_quick_acks(self.quick_acks_max);
             self.sizing.start(now);
+            self.set_round_end();
         } else {
             let gap = now.since(self.last_data_at);
             let half_min = Duration::from_nanos(self.delayed_ack_min.as_nanos() / 2);
@@ -497,7 +545,7 @@ impl Receiver {
         self.compressed_ack_at = Time::NEVER;
         self.compressed_acks = 0;
         self.last_acked = self.rcv_nxt;
-        self.stats.acks_sent += 1;
+        self.acks_sent += 1;
         let mut ack = Ack {
             ack: self.rcv_nxt,
             sack: [SackBlock::default(); Ack::MAX_SACK_BLOCKS],

@@ -82,10 +82,9 @@ impl RightSizing {
         self.round_start = now;
     }
 
-    /// Whether the round has lasted a round trip of now.
-    #[inline]
-    pub(super) fn round_is_over(&self, now: Time, rtt: Duration) -> bool {
-        now.since(self.round_start) >= rtt
+    /// When the round has lasted `rtt`; [`Time::NEVER`] before it has begun.
+    pub(super) fn round_end(&self, rtt: Duration) -> Time {
+        self.round_start + rtt
     }
 
     /// Ends the round. `read` counts all bytes the application has read, `queued` those that it can read, and `span` the
@@ -150,12 +149,10 @@ mod tests {
     fn a_round_lasts_as_long_as_the_round_trip_at_its_end() {
         let mut sizing = RightSizing::new(1000, 20_000);
         sizing.start(Time::ZERO);
-        let now = Time::ZERO + RTT;
-        assert!(sizing.round_is_over(now, RTT) && !sizing.round_is_over(Time::from_nanos(39_999_999), RTT));
-        assert!(!sizing.round_is_over(now, RTT * 2), "the queue has grown");
-        sizing.end_round(now + RTT, RTT * 2, 50_000, 0, 0);
-        assert!(!sizing.round_is_over(now + RTT * 2, RTT * 2));
-        assert!(sizing.round_is_over(now + RTT * 2, RTT), "the queue has drained");
+        assert_eq!(sizing.round_end(RTT), Time::ZERO + RTT);
+        assert_eq!(sizing.round_end(RTT * 2), Time::ZERO + RTT * 2, "the queue has grown");
+        sizing.end_round(Time::ZERO + RTT * 2, RTT * 2, 50_000, 0, 0);
+        assert_eq!(sizing.round_end(RTT), Time::ZERO + RTT * 3, "the queue has drained");
     }
 
     #[test]

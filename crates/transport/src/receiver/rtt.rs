@@ -14,7 +14,9 @@ pub(super) struct ReceiverRtt {
     smoothed_us_x8: u32,
     /// Millisecond of the last ACK whose echo was taken, on a clock of 32 bits as TCP's.
     echoed_ms: u32,
-    /// Shortest time any segment has travelled.
+    /// Segments that leave in this interval echo the same millisecond.
+    echoes: (Time, Time),
+    /// Shortest time any segment has travelled, as long as no handshake told the path.
     shortest_travel: Duration,
     handshake: Option<Handshake>,
 }
@@ -31,6 +33,7 @@ impl ReceiverRtt {
         ReceiverRtt {
             smoothed_us_x8: 0,
             echoed_ms: u32::MAX,
+            echoes: (Time::ZERO, Time::ZERO),
             shortest_travel: Duration::from_nanos(u64::MAX),
             handshake: None,
         }
@@ -40,30 +43,47 @@ impl ReceiverRtt {
         self.handshake = Some(Handshake { rtt, way_back });
     }
 
-    /// A segment that left at `sent_at` arrives.
+    /// A segment that left at `sent_at` arrives. Returns whether the estimate is a new one.
     #[inline]
-    pub(super) fn measure(&mut self, now: Time, sent_at: Time) {
-        self.shortest_travel = self.shortest_travel.min(now.since(sent_at));
-        let way_back = self.handshake.map_or(self.shortest_travel, |handshake| handshake.way_back);
-        let echoed_ms = (sent_at.as_nanos().saturating_sub(way_back.as_nanos()) / 1_000_000) as u32;
+    pub(super) fn measure(&mut self, now: Time, sent_at: Time) -> bool {
+        let is_repeated = sent_at >= self.echoes.0 && sent_at < self.echoes.1;
+        !is_repeated && self.measure_echo(now, sent_at)
+    }
+
+    #[inline(never)]
+    fn measure_echo(&mut self, now: Time, sent_at: Time) -> bool {
+        const MILLISECOND: u64 = 1_000_000;
+        let way_back = match self.handshake {
+            Some(handshake) => handshake.way_back,
+            None => {
+                self.shortest_travel = self.shortest_travel.min(now.since(sent_at));
+                self.shortest_travel
+            }
+        };
+        let echoed = sent_at.as_nanos().saturating_sub(way_back.as_nanos()) / MILLISECOND;
+        if self.handshake.is_some() {
+            let first = Time::from_nanos(echoed * MILLISECOND) + way_back;
+            self.echoes = (first, first + Duration::from_nanos(MILLISECOND));
+        }
+        let echoed_ms = echoed as u32;
         if self.echoed_ms == echoed_ms {
-            return;
+            return false;
         }
         self.echoed_ms = echoed_ms;
-        let now_ms = (now.as_nanos() / 1_000_000) as u32;
+        let now_ms = (now.as_nanos() / MILLISECOND) as u32;
         let sample_us = now_ms.wrapping_sub(echoed_ms).saturating_mul(1_000).min(u32::MAX / 8);
         if sample_us == 0 {
-            return;
+            return false;
         }
         if self.smoothed_us_x8 == 0 || 8 * sample_us < self.smoothed_us_x8 {
             self.smoothed_us_x8 = 8 * sample_us;
         } else {
             self.smoothed_us_x8 += sample_us - self.smoothed_us_x8 / 8;
         }
+        true
     }
 
     /// The estimate, which follows the queue; `None` before the first sample.
-    #[inline]
     pub(super) fn smoothed(&self) -> Option<Duration> {
         (self.smoothed_us_x8 > 0).then(|| Duration::from_micros(u64::from(self.smoothed_us_x8 / 8)))
     }
