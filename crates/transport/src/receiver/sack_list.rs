@@ -29,7 +29,16 @@ impl SackList {
     }
 
     /// Segment `seq` arrived: its block moves to the front, together with any other block it now touches.
+    #[inline]
     pub(super) fn add(&mut self, seq: u32) {
+        if self.len > 0 && self.blocks[0].end == seq && self.blocks().iter().all(|block| block.start != seq + 1) {
+            self.blocks[0].end += 1;
+        } else {
+            self.add_elsewhere(seq);
+        }
+    }
+
+    fn add_elsewhere(&mut self, seq: u32) {
         let mut front = SackBlock { start: seq, end: seq + 1 };
         let old = self.blocks;
         let mut len = 0;

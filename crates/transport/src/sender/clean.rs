@@ -139,12 +139,14 @@ impl Sender {
             rtt_us = (news.data_acked && !is_ambiguous).then_some((ticks * 1_000).max(1));
             latest_rtt_us = rtt_us;
             maybe_delayed = false;
-            self.sample.rtt_us = self.ns3_sample.rtt_us;
+            self.sample.rtt_us = self.ns3_sample.as_ref().map_or(-1, |last| last.rtt_us);
         }
         let has_rtt = rtt_us.is_some();
         if let (Some(rtt_us), Some(latest_rtt_us)) = (rtt_us, latest_rtt_us) {
             self.take_rtt(rtt_us, latest_rtt_us, maybe_delayed);
-            self.ns3_sample.rtt_us = self.sample.rtt_us;
+            if let Some(last) = &mut self.ns3_sample {
+                last.rtt_us = self.sample.rtt_us;
+            }
         }
 
         if news.data_acked {

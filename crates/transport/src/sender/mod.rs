@@ -132,8 +132,8 @@ pub struct Sender {
     sample_end: u32,
     /// `lost` and `delivered_ce` when the sampled segment was sent.
     sample_source: (u32, u32),
-    /// What the sampling rules of ns-3 remember.
-    ns3_sample: Ns3Sample,
+    /// What the sampling rules of ns-3 remember, where they are in force.
+    ns3_sample: Option<Box<Ns3Sample>>,
     rack: Rack,
     /// Segments below were judged by the duplicate threshold.
     judged_below: u32,
@@ -199,6 +199,7 @@ impl Sender {
             true => config.receive_window.min(SYN_ACK_WINDOW_BYTES),
             false => config.receive_window,
         };
+        let remembers_samples = config.delivery_rate.is_ns3() || config.rtt_samples != RttSamples::Linux;
         let micros = |span: Duration| span.as_micros().min(u64::from(u32::MAX)) as u32;
         Sender {
             full_control: controller.full_control(),
@@ -213,7 +214,7 @@ impl Sender {
             first_tx_us: 0,
             sample_end: 0,
             sample_source: (0, 0),
-            ns3_sample: Ns3Sample::default(),
+            ns3_sample: remembers_samples.then(Box::default),
             rack: Rack { window_steps: 1, ..Rack::default() },
             judged_below: 0,
             high_seq: 0,
@@ -261,7 +262,9 @@ impl Sender {
         let mut rtt_us = (handshake_rtt.as_micros() as u32).max(1);
         if self.config.rtt_samples != RttSamples::Linux {
             rtt_us = (rtt_us - rtt_us % 1_000).max(1);
-            self.ns3_sample.rtt_us = i64::from(rtt_us);
+        }
+        if let Some(last) = &mut self.ns3_sample {
+            last.rtt_us = i64::from(rtt_us);
         }
         self.rtt.sample(rtt_us, 0, 0);
         self.min_rtt.update(self.connection.mstamp_us, rtt_us);
@@ -404,7 +407,10 @@ impl Sender {
         let mut news = AckNews { ece: ack.ece, advanced: ack.ack > prior_una, ..AckNews::default() };
         let prior_lost_out = self.connection.lost_out;
         // ns-3's source outlives the ACK.
-        let source = if self.config.delivery_rate.is_ns3() { self.ns3_sample.source } else { RateSample::invalid() };
+        let source = match &self.ns3_sample {
+            Some(last) if self.config.delivery_rate.is_ns3() => last.source,
+            _ => RateSample::invalid(),
+        };
         self.sample = RateSample { prior_in_flight, is_ece: ack.ece, ..source };
         self.sample_end = 0;
 

@@ -21,13 +21,13 @@ impl Sender {
             _ => record.delivered > self.sample.prior_delivered,
         };
         if self.sample.prior_delivered == 0 || newer {
-            if self.config.delivery_rate.is_ns3() {
+            if let Some(last) = &mut self.ns3_sample {
                 let ack_phase_from = match self.config.delivery_rate {
                     DeliveryRate::Ns3Before341 => self.sample.prior_mstamp_us,
                     _ => record.delivered_us,
                 };
-                self.ns3_sample.ack_phase_us = (self.connection.mstamp_us - ack_phase_from) as i64;
-                self.ns3_sample.send_phase_us = record.sent_us.wrapping_sub(record.first_tx_us) as i64;
+                last.ack_phase_us = (self.connection.mstamp_us - ack_phase_from) as i64;
+                last.send_phase_us = record.sent_us.wrapping_sub(record.first_tx_us) as i64;
             }
             self.take_sample(seq);
         }
@@ -85,7 +85,7 @@ impl Sender {
     /// discarded, which its controller then takes for a new one.
     fn finish_ns3_sample(&mut self) {
         let sample = &mut self.sample;
-        let last = &mut self.ns3_sample;
+        let Some(last) = &mut self.ns3_sample else { return };
         sample.interval_us = last.send_phase_us.max(last.ack_phase_us);
         let is_valid = sample.interval_us >= i64::from(self.connection.min_rtt_us);
         last.source = RateSample {
@@ -112,7 +112,7 @@ impl Sender {
 
     /// Before 3.41 an ACK without a sample of its own hands out the last rate.
     fn repeat_last_rate(&mut self) {
-        let last = &self.ns3_sample;
+        let Some(last) = &self.ns3_sample else { return };
         if self.config.delivery_rate == DeliveryRate::Ns3Before341 && last.interval_us > 0 {
             (self.sample.delivered, self.sample.interval_us) = (last.delivered, last.interval_us);
         }
