@@ -1,11 +1,11 @@
 //! The event queue: one slot for everything that can have a next event.
 //!
 //! A simulation of congestion control has few *kinds* of pending events: a link delivers its next packet, a connection's
-//! timer fires, the recorder samples. Each owns one slot that is re-armed in place, so the queue never grows with the
-//! packets in flight. The slots are the leaves of a tree in which every node has eight children and holds the earliest of
-//! their due times: finding the earliest slot is following that time down, re-arming is carrying a new one up until
-//! nothing changes any more. Equal times go to the lower slot, which makes the order of events a property of the
-//! scenario and of nothing else.
+//! timer fires. Each owns one slot that is re-armed in place, so the queue never grows with the packets in flight. Above
+//! the slots stands a tree in which every node holds the earliest due time of its eight children; re-arming a slot carries
+//! a new time up until nothing changes any more, and finding the earliest slot follows that time down again, which is done
+//! only when the earliest slot itself was put off. Equal times go to the lower slot, which makes the order of events a
+//! property of the scenario and of nothing else.
 
 use dumbbell_units::Time;
 
@@ -15,74 +15,86 @@ const ARITY: usize = 8;
 /// The next due time of every slot, and which one comes first.
 #[derive(Debug)]
 pub(crate) struct Agenda {
-    /// The nodes, children of one parent together and level after level: the children of member `m` of family `f` are
-    /// family `ARITY * f + m + 1`.
-    families: Vec<[Time; ARITY]>,
-    /// Families from here on are slots.
-    first_leaf: usize,
+    due: Vec<Time>,
+    /// The earliest of every eight slots, then of every eight of those, until eight or fewer are left.
+    summaries: Vec<Vec<Time>>,
+    earliest: (usize, Time),
 }
 
 impl Agenda {
     pub fn new(slots: usize) -> Agenda {
-        let (mut first_leaf, mut room) = (0, ARITY);
-        while room < slots {
-            first_leaf = ARITY * first_leaf + 1;
-            room *= ARITY;
+        let mut summaries = Vec::new();
+        let mut nodes = slots;
+        while nodes > ARITY {
+            nodes = nodes.div_ceil(ARITY);
+            summaries.push(vec![Time::NEVER; nodes]);
         }
-        Agenda { families: vec![[Time::NEVER; ARITY]; first_leaf + slots.div_ceil(ARITY).max(1)], first_leaf }
+        Agenda { due: vec![Time::NEVER; slots], summaries, earliest: (0, Time::NEVER) }
     }
 
     /// The slot that is due first, and when; [`Time::NEVER`] when none is.
     #[inline]
     pub fn next(&self) -> (usize, Time) {
-        let due = earliest(&self.families[0]);
-        if due == Time::NEVER {
-            return (0, due);
-        }
-        let mut family = 0;
-        loop {
-            let member = self.families[family].iter().position(|&time| time == due).unwrap_or(0);
-            if family >= self.first_leaf {
-                return (ARITY * (family - self.first_leaf) + member, due);
-            }
-            family = ARITY * family + member + 1;
-        }
+        self.earliest
     }
 
     /// Arms `slot` for `time`, whatever it was armed for.
     #[inline]
     pub fn set(&mut self, slot: usize, time: Time) {
-        let mut family = self.first_leaf + slot / ARITY;
-        self.families[family][slot % ARITY] = time;
-        while family > 0 {
-            let first = earliest(&self.families[family]);
-            let parent = &mut self.families[(family - 1) / ARITY][(family - 1) % ARITY];
-            if *parent == first {
-                break;
-            }
-            *parent = first;
-            family = (family - 1) / ARITY;
+        self.due[slot] = time;
+        if !self.summaries.is_empty() {
+            self.summarise(slot);
+        }
+        if (time, slot) < (self.earliest.1, self.earliest.0) {
+            self.earliest = (slot, time);
+        } else if slot == self.earliest.0 {
+            self.earliest = self.find_earliest();
         }
     }
 
     /// Arms `slot` for `time` unless it is due earlier already. A slot that fires too early finds out and re-arms.
     #[inline]
     pub fn advance(&mut self, slot: usize, time: Time) {
-        if time < self.families[self.first_leaf + slot / ARITY][slot % ARITY] {
-            self.bring_forward(slot, time);
+        if time < self.due[slot] {
+            self.set(slot, time);
         }
     }
 
-    /// Kept apart, because mostly there is nothing to bring forward.
-    #[inline(never)]
-    fn bring_forward(&mut self, slot: usize, time: Time) {
-        self.set(slot, time);
+    fn summarise(&mut self, slot: usize) {
+        let mut children = &self.due;
+        let mut node = slot / ARITY;
+        for summary in &mut self.summaries {
+            let (_, earliest) = earliest_of(children, node);
+            if summary[node] == earliest {
+                break;
+            }
+            summary[node] = earliest;
+            children = summary;
+            node /= ARITY;
+        }
+    }
+
+    fn find_earliest(&self) -> (usize, Time) {
+        let mut node = 0;
+        for summary in self.summaries.iter().rev() {
+            (node, _) = earliest_of(summary, node);
+        }
+        earliest_of(&self.due, node)
     }
 }
 
+/// The earliest member of a family, the first of those that are equally early.
 #[inline]
-fn earliest(&[a, b, c, d, e, f, g, h]: &[Time; ARITY]) -> Time {
-    a.min(b).min(c.min(d)).min(e.min(f).min(g.min(h)))
+fn earliest_of(times: &[Time], family: usize) -> (usize, Time) {
+    let first = ARITY * family;
+    let members = &times[first..times.len().min(first + ARITY)];
+    let mut earliest = (first, Time::NEVER);
+    for (member, &time) in (first..).zip(members) {
+        if time < earliest.1 {
+            earliest = (member, time);
+        }
+    }
+    earliest
 }
 
 #[cfg(test)]
@@ -103,7 +115,7 @@ mod tests {
 
     proptest! {
         #[test]
-        fn the_root_is_always_the_earliest_slot(
+        fn the_next_slot_is_always_the_earliest(
             slots in 1usize..600,
             changes in proptest::collection::vec((0usize..600, 0u64..50), 1..300),
         ) {

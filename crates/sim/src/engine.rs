@@ -3,8 +3,8 @@
 
 use crate::agenda::Agenda;
 use crate::endpoints::Endpoints;
-use crate::flow::{Flow, Phase};
-use crate::packet::{Body, Packet, Sacks, Store};
+use crate::flow::{Flow, Phase, Traffic};
+use crate::packet::{Kind, Packet, Sacks, Store};
 use crate::recorder::Recorder;
 use crate::{RunError, RunOutput, RunSummary, tables};
 use dumbbell_path::{DropCause, Link, LinkRate, Offer};
@@ -33,10 +33,16 @@ pub(crate) struct Engine<'a> {
     /// Routes of all flows, forward and reverse, one after the other.
     hops: Vec<Hop>,
     routes: Vec<Route>,
-    agenda: Agenda,
+    /// When links, and the applications and timers of flows, have something to do. Of what is due at the same time the
+    /// clock comes first, then links, then flows.
+    link_agenda: Agenda,
+    flow_agenda: Agenda,
+    clock: Clock,
     slots: Slots,
     recorder: Recorder,
     measured: (Time, Time),
+    /// Now lies in the measured interval.
+    is_measuring: bool,
     packets: u64,
     /// Links at the end of the measured interval.
     frozen_links: Option<Vec<tables::LinkStats>>,
@@ -57,47 +63,53 @@ struct Route {
     reverse_end: u32,
     forward_len: u8,
     reverse_len: u8,
+    /// The links that packets come to first; none when both ends are at the same place.
+    first_forward: Option<Hop>,
+    first_reverse: Option<Hop>,
 }
 
 impl Route {
-    /// The link that a packet comes to next.
+    /// The link that a packet under way comes to next.
     #[inline]
     fn hop(&self, hops: &[Hop], packet: &Packet) -> Hop {
-        let end = if packet.body.is_forward() { self.forward_end } else { self.reverse_end };
+        let end = if packet.kind.is_forward() { self.forward_end } else { self.reverse_end };
         hops[(end - u32::from(packet.hops_left)) as usize]
-    }
-
-    /// The link that data comes to first; none when both ends are at the same place.
-    #[inline]
-    fn first_forward(&self, hops: &[Hop]) -> Option<Hop> {
-        (self.forward_len > 0).then(|| hops[(self.forward_end - u32::from(self.forward_len)) as usize])
     }
 }
 
-/// Slots of the agenda, in the order in which simultaneous events are handled.
+/// Slots of a flow in the agenda, in the order in which simultaneous events are handled.
 #[derive(Clone, Copy, Debug)]
 struct Slots {
-    links: usize,
     applications: usize,
     senders: usize,
     receivers: usize,
 }
 
-const MEASURE: usize = 0;
-const RECORD: usize = 1;
-
 impl Slots {
-    fn of(scenario: &Scenario) -> Slots {
-        let links = 2;
-        let applications = links + scenario.links.len();
-        let senders = applications + scenario.flows.len();
-        Slots { links, applications, senders, receivers: senders + scenario.flows.len() }
+    fn of(flows: usize) -> Slots {
+        Slots { applications: 0, senders: flows, receivers: 2 * flows }
+    }
+}
+
+/// What happens at times of its own.
+#[derive(Clone, Copy, Debug)]
+struct Clock {
+    /// Start or end of the measured interval.
+    measure: Time,
+    /// Next sample of the recorder.
+    record: Time,
+}
+
+impl Clock {
+    #[inline]
+    fn next(&self) -> Time {
+        self.measure.min(self.record)
     }
 }
 
 impl<'a> Engine<'a> {
     pub fn new(scenario: &'a Scenario) -> Result<Engine<'a>, RunError> {
-        let slots = Slots::of(scenario);
+        let slots = Slots::of(scenario.flows.len());
         let seed = scenario.seed;
         let links = scenario
             .links
@@ -113,29 +125,30 @@ impl<'a> Engine<'a> {
         for (spec, stream) in scenario.flows.iter().zip(CONTROLLER_STREAMS..) {
             let bottleneck = slowest_link(scenario, &spec.forward);
             let hop = |&link: &usize| Hop { link: link as u32, is_bottleneck: link == bottleneck };
+            let forward = hops.len();
             hops.extend(spec.forward.iter().map(hop));
-            let forward_end = hops.len() as u32;
+            let reverse = hops.len();
             hops.extend(spec.reverse.iter().map(|&link| Hop { link: link as u32, is_bottleneck: false }));
             routes.push(Route {
-                forward_end,
+                forward_end: reverse as u32,
                 reverse_end: hops.len() as u32,
                 forward_len: spec.forward.len() as u8,
                 reverse_len: spec.reverse.len() as u8,
+                first_forward: hops[forward..reverse].first().copied(),
+                first_reverse: hops[reverse..].first().copied(),
             });
             if *transport != spec.transport {
                 transport = Arc::new(spec.transport.clone());
             }
             flows.push(Flow::new(spec, &transport, &mut starts, stream, seed, bottleneck)?);
         }
-        let mut agenda = Agenda::new(slots.receivers + scenario.flows.len());
+        let mut flow_agenda = Agenda::new(slots.receivers + scenario.flows.len());
         for (index, flow) in flows.iter().enumerate() {
-            agenda.set(slots.applications + index, flow.start);
+            flow_agenda.set(slots.applications + index, flow.start);
         }
         let end = Time::ZERO + scenario.duration;
         let measured = (Time::ZERO + scenario.warmup, Time::ZERO + scenario.duration.saturating_sub(scenario.cooldown));
-        agenda.set(MEASURE, measured.0);
         let recorder = Recorder::new(scenario, &flows);
-        agenda.set(RECORD, recorder.next(end));
         Ok(Engine {
             scenario,
             now: Time::ZERO,
@@ -145,10 +158,13 @@ impl<'a> Engine<'a> {
             flows,
             hops,
             routes,
-            agenda,
+            link_agenda: Agenda::new(scenario.links.len()),
+            flow_agenda,
+            clock: Clock { measure: measured.0, record: recorder.next(end) },
             slots,
             recorder,
             measured,
+            is_measuring: false,
             packets: 0,
             frozen_links: None,
         })
@@ -156,11 +172,13 @@ impl<'a> Engine<'a> {
 
     /// Runs to the end of the scenario.
     pub fn run(mut self, cancel: &AtomicBool) -> Result<RunOutput, RunError> {
-        let slots = self.slots;
         let end = Time::ZERO + self.scenario.duration;
         let mut events = 0u64;
         loop {
-            let (slot, due) = self.agenda.next();
+            let (link, link_due) = self.link_agenda.next();
+            let (slot, flow_due) = self.flow_agenda.next();
+            let clock_due = self.clock.next();
+            let due = clock_due.min(link_due).min(flow_due);
             if due > end {
                 break;
             }
@@ -169,21 +187,12 @@ impl<'a> Engine<'a> {
             if events.is_multiple_of(EVENTS_PER_CHECK) && cancel.load(Ordering::Relaxed) {
                 return Err(RunError::Cancelled);
             }
-            if slot < slots.links {
-                if slot == RECORD {
-                    self.recorder.sample(self.now, &mut self.flows, &mut self.links);
-                    self.agenda.set(RECORD, self.recorder.next(end));
-                } else {
-                    self.measurement_boundary();
-                }
-            } else if slot < slots.applications {
-                self.link_event(slot - slots.links, slot);
-            } else if slot < slots.senders {
-                self.application(slot - slots.applications, slot);
-            } else if slot < slots.receivers {
-                self.sender_timer(slot - slots.senders, slot);
+            if clock_due == due {
+                self.clock_event(end);
+            } else if link_due == due {
+                self.link_event(link);
             } else {
-                self.receiver_timer(slot - slots.receivers, slot);
+                self.flow_event(slot);
             }
         }
         self.now = end;
@@ -210,19 +219,41 @@ impl<'a> Engine<'a> {
         (total / self.flows.len().max(1)) as u64
     }
 
+    #[cold]
+    fn clock_event(&mut self, end: Time) {
+        if self.clock.measure <= self.now {
+            self.measurement_boundary();
+        } else {
+            self.recorder.sample(self.now, &mut self.flows, &mut self.links);
+            self.clock.record = self.recorder.next(end);
+        }
+    }
+
+    fn flow_event(&mut self, slot: usize) {
+        let slots = self.slots;
+        if slot < slots.senders {
+            self.application(slot - slots.applications, slot);
+        } else if slot < slots.receivers {
+            self.sender_timer(slot - slots.senders, slot);
+        } else {
+            self.receiver_timer(slot - slots.receivers, slot);
+        }
+    }
+
     /// Start or end of the measured interval.
     fn measurement_boundary(&mut self) {
-        if self.now < self.measured.1 || self.measured.0 == self.measured.1 {
+        self.is_measuring = self.now < self.measured.1;
+        if self.is_measuring || self.measured.0 == self.measured.1 {
             for flow in &mut self.flows {
                 flow.measured = flow.counts();
             }
             for link in &mut self.links {
                 link.start_measuring(self.now);
             }
-            self.agenda.set(MEASURE, if self.now < self.measured.1 { self.measured.1 } else { Time::NEVER });
+            self.clock.measure = if self.is_measuring { self.measured.1 } else { Time::NEVER };
         } else {
             self.finish_measurement();
-            self.agenda.set(MEASURE, Time::NEVER);
+            self.clock.measure = Time::NEVER;
         }
     }
 
@@ -233,23 +264,20 @@ impl<'a> Engine<'a> {
         self.frozen_links = Some(self.links.iter_mut().map(|link| tables::LinkStats::of(link, self.now)).collect());
     }
 
-    #[inline]
-    fn is_measuring(&self) -> bool {
-        self.now >= self.measured.0 && self.now < self.measured.1
-    }
-
-    fn link_event(&mut self, link: usize, slot: usize) {
-        while self.links[link].has_arrival(self.now) {
-            let packet = self.links[link].take_arrival();
-            if self.links[link].decides_late() && packet.body.is_forward() {
-                self.count_late_departure(link, &packet);
+    fn link_event(&mut self, index: usize) {
+        let now = self.now;
+        while self.links[index].has_arrival(now) {
+            let link = &mut self.links[index];
+            let packet = link.take_arrival();
+            if link.decides_late() && packet.kind.is_forward() {
+                self.count_late_departure(index, &packet);
             }
             self.arrive(packet);
         }
-        if self.links[link].has_drops() {
-            self.settle_drops(link);
+        if self.links[index].has_drops() {
+            self.settle_drops(index);
         }
-        self.agenda.set(slot, self.links[link].next_event());
+        self.link_agenda.set(index, self.links[index].next_event());
     }
 
     /// A link has taken packets.
@@ -258,7 +286,7 @@ impl<'a> Engine<'a> {
         if self.links[link].has_drops() {
             self.settle_drops(link);
         }
-        self.agenda.advance(self.slots.links + link, self.links[link].next_event());
+        self.link_agenda.advance(link, self.links[link].next_event());
     }
 
     /// A packet has passed a link: on to the next one, or up to its endpoint.
@@ -266,31 +294,29 @@ impl<'a> Engine<'a> {
     fn arrive(&mut self, mut packet: Packet) {
         packet.hops_left -= 1;
         if packet.hops_left > 0 {
-            self.offer(packet);
+            let hop = self.routes[packet.flow as usize].hop(&self.hops, &packet);
+            self.offer(hop, packet);
         } else {
-            self.deliver(packet);
+            self.deliver(&packet);
         }
     }
 
-    /// An endpoint sends a packet.
+    /// An endpoint sends a packet; `hop` is none when the other end is at the same place.
     #[inline]
-    fn send(&mut self, packet: Packet) {
-        if packet.hops_left > 0 {
-            self.offer(packet);
-        } else {
-            self.deliver_at_once(packet);
+    fn send(&mut self, hop: Option<Hop>, packet: Packet) {
+        match hop {
+            Some(hop) => self.offer(hop, packet),
+            None => self.deliver_at_once(&packet),
         }
     }
 
-    /// The endpoints are at the same place.
     #[cold]
-    fn deliver_at_once(&mut self, packet: Packet) {
+    fn deliver_at_once(&mut self, packet: &Packet) {
         self.deliver(packet);
     }
 
-    /// Hands a packet to the link of its current hop.
-    fn offer(&mut self, packet: Packet) {
-        let hop = self.routes[packet.flow as usize].hop(&self.hops, &packet);
+    /// Hands a packet to a link.
+    fn offer(&mut self, hop: Hop, packet: Packet) {
         let link = &mut self.links[hop.link as usize];
         match link.offer(self.now, packet) {
             Offer::Accepted { departs: Some(departs) } => {
@@ -319,7 +345,7 @@ impl<'a> Engine<'a> {
     #[cold]
     fn settle_drops(&mut self, link: usize) {
         while let Some((packet, cause)) = self.links[link].pop_drop() {
-            if cause == DropCause::LossAfter && packet.body.is_forward() {
+            if cause == DropCause::LossAfter && packet.kind.is_forward() {
                 self.count_late_departure(link, &packet);
             }
             self.count_drop(&packet);
@@ -328,85 +354,91 @@ impl<'a> Engine<'a> {
 
     #[cold]
     fn count_drop(&mut self, packet: &Packet) {
-        match packet.body {
-            Body::Data { .. } | Body::QuicData { .. } => self.flows[packet.flow as usize].traffic.drops += 1,
-            Body::Ack { sacks: Some(sacks), .. } => {
-                self.sacks.take(sacks);
+        if packet.kind.is_data() {
+            self.flows[packet.flow as usize].traffic.drops += 1;
+        }
+        if let Some(attachment) = packet.attachment() {
+            match packet.kind {
+                Kind::QuicAck => drop(self.quic_acks.take(attachment)),
+                _ => drop(self.sacks.take(attachment)),
             }
-            Body::QuicAck(ack) => {
-                self.quic_acks.take(ack);
-            }
-            _ => {}
         }
     }
 
     /// A packet reaches its endpoint.
     #[inline]
-    fn deliver(&mut self, packet: Packet) {
+    fn deliver(&mut self, packet: &Packet) {
+        match packet.kind {
+            Kind::Data | Kind::QuicData => self.receive(packet),
+            Kind::Ack | Kind::QuicAck => self.hear(packet),
+            Kind::Syn | Kind::SynAck => self.shake_hands(packet),
+        }
+    }
+
+    /// A data packet reaches its receiver.
+    fn receive(&mut self, packet: &Packet) {
         let index = packet.flow as usize;
         let now = self.now;
-        match (packet.body, &mut self.flows[index].ends) {
-            (Body::Data { seq, cwr, is_retransmission, push }, Endpoints::Tcp { receiver, .. }) => {
-                let segment = packet.segment(seq, cwr, is_retransmission, push);
-                let ack = receiver.on_segment(now, segment);
-                self.agenda.advance(self.slots.receivers + index, receiver.next_timer());
-                self.count_arrival(&packet);
+        let flow = &mut self.flows[index];
+        self.packets += 1;
+        if self.is_measuring {
+            flow.one_way_us += now.since(packet.timestamp).as_micros();
+            flow.one_way_count += 1;
+        }
+        let slot = self.slots.receivers + index;
+        match &mut flow.ends {
+            Endpoints::Tcp { receiver, .. } => {
+                let ack = receiver.on_segment(now, packet.segment());
+                self.flow_agenda.advance(slot, receiver.next_timer());
                 if let Some(ack) = ack {
                     self.acknowledge(index, &ack);
                 }
             }
-            (Body::Ack { ack, window, ece, sacks }, Endpoints::Tcp { sender, .. }) => {
-                let (sack, sack_count) = sacks.map_or_else(Default::default, |sacks| self.sacks.take(sacks));
-                let ack = Ack { ack, sack, sack_count, ece, window, echo: packet.timestamp() };
-                sender.on_ack(now, &ack);
-                self.after_ack(index);
-            }
-            (Body::QuicData { number, seq, is_retransmission }, Endpoints::Quic { receiver, .. }) => {
-                let ack = receiver.on_packet(now, packet.quic_packet(number, seq, is_retransmission));
-                self.agenda.advance(self.slots.receivers + index, receiver.next_timer());
-                self.count_arrival(&packet);
+            Endpoints::Quic { receiver, .. } => {
+                let ack = receiver.on_packet(now, packet.quic_packet());
+                self.flow_agenda.advance(slot, receiver.next_timer());
                 if let Some(ack) = ack {
                     self.acknowledge_quic(index, ack);
                 }
             }
-            (Body::QuicAck(ack), Endpoints::Quic { sender, .. }) => {
-                sender.on_ack(now, &self.quic_acks.take(ack));
-                self.after_ack(index);
-            }
-            (Body::Syn, _) => {
-                let hops = self.routes[index].reverse_len;
-                self.send(Packet::handshake(now, packet.flow, hops, Body::SynAck));
-            }
-            (Body::SynAck, _) => self.establish(index, now.since(packet.timestamp())),
-            // A packet meets the endpoints that sent it, so the pairs left over do not occur.
-            _ => {}
         }
     }
 
-    /// A data packet has reached its receiver.
-    #[inline]
-    fn count_arrival(&mut self, packet: &Packet) {
-        self.packets += 1;
-        if self.is_measuring() {
-            let flow = &mut self.flows[packet.flow as usize];
-            flow.one_way_us += self.now.since(packet.timestamp()).as_micros();
-            flow.one_way_count += 1;
-        }
-    }
-
-    /// A sender has worked on an ACK.
-    #[inline]
-    fn after_ack(&mut self, index: usize) {
-        let measuring = self.is_measuring();
+    /// An ACK reaches its sender.
+    fn hear(&mut self, packet: &Packet) {
+        let index = packet.flow as usize;
+        let now = self.now;
         let flow = &mut self.flows[index];
-        let rtt_us = flow.ends.last_sample().rtt_us;
-        if measuring && rtt_us >= 0 {
-            flow.rtt.add(rtt_us as u64);
+        match &mut flow.ends {
+            Endpoints::Tcp { sender, .. } => sender.on_ack(now, &packet.acknowledgement(&mut self.sacks)),
+            Endpoints::Quic { sender, .. } => {
+                if let Some(ack) = packet.attachment() {
+                    sender.on_ack(now, &self.quic_acks.take(ack));
+                }
+            }
+        }
+        if self.is_measuring {
+            let rtt_us = flow.ends.last_sample().rtt_us;
+            if rtt_us >= 0 {
+                flow.rtt.add(rtt_us as u64);
+            }
         }
         if flow.finished_at.is_none() && flow.is_complete() {
-            flow.finished_at = Some(self.now);
+            flow.finished_at = Some(now);
         }
         self.transmit(index);
+    }
+
+    #[cold]
+    fn shake_hands(&mut self, packet: &Packet) {
+        let index = packet.flow as usize;
+        if packet.kind == Kind::Syn {
+            let route = &self.routes[index];
+            let answer = Packet::handshake(self.now, packet.flow, route.reverse_len, Kind::SynAck);
+            self.send(route.first_reverse, answer);
+        } else {
+            self.establish(index, self.now.since(packet.timestamp));
+        }
     }
 
     /// The answer to a connection attempt is back after `way_back`.
@@ -422,7 +454,7 @@ impl<'a> Engine<'a> {
             flow.begin_writing(now);
             flow.write_due(now);
             let next = flow.next_action();
-            self.agenda.set(self.slots.applications + index, next);
+            self.flow_agenda.set(self.slots.applications + index, next);
             self.transmit(index);
         }
     }
@@ -432,46 +464,35 @@ impl<'a> Engine<'a> {
     fn transmit(&mut self, index: usize) {
         self.transmit_all(index);
         let next = self.flows[index].ends.sender_timer();
-        self.agenda.advance(self.slots.senders + index, next);
+        self.flow_agenda.advance(self.slots.senders + index, next);
     }
 
     fn transmit_all(&mut self, index: usize) {
         let now = self.now;
-        let measured = self.measured;
-        let route = self.routes[index];
-        let Some(hop) = route.first_forward(&self.hops) else { return self.transmit_at_once(index) };
+        let Some(hop) = self.routes[index].first_forward else { return self.transmit_at_once(index) };
+        let hops_left = self.routes[index].forward_len;
         let Flow { ends, traffic, reports_completions, .. } = &mut self.flows[index];
-        let link = &mut self.links[hop.link as usize];
-        let counts = hop.is_bottleneck && !link.decides_late();
-        // Returns when the packet will have left the link's transmitter.
-        let mut offer = |packet: Packet| match link.offer(now, packet) {
-            Offer::Accepted { departs: Some(departs) } => {
-                if counts {
-                    traffic.count_departure(packet.size, departs, measured);
-                }
-                departs
-            }
-            Offer::Accepted { departs: None } => now,
-            Offer::Dropped(_) => {
-                traffic.drops += 1;
-                now
-            }
-        };
+        let mut way = Way { link: &mut self.links[hop.link as usize], hop, traffic, now, measured: self.measured };
         match ends {
             Endpoints::Tcp { sender, .. } => {
-                while let Some(burst) = sender.poll_transmit(now) {
+                let mut burst = sender.poll_transmit(now);
+                if burst.is_none() {
+                    return;
+                }
+                while let Some(segments) = burst {
                     let mut departs = now;
-                    for segment in burst {
-                        departs = offer(Packet::data(index as u32, route.forward_len, segment));
+                    for segment in segments {
+                        departs = way.offer(Packet::data(index as u32, hops_left, segment));
                     }
                     if *reports_completions {
-                        sender.handed_over(burst.bytes, departs);
+                        sender.handed_over(segments.bytes, departs);
                     }
+                    burst = sender.poll_transmit(now);
                 }
             }
             Endpoints::Quic { sender, .. } => {
                 while let Some(packet) = sender.poll_transmit(now) {
-                    offer(Packet::quic_data(index as u32, route.forward_len, packet));
+                    way.offer(Packet::quic_data(index as u32, hops_left, packet));
                 }
             }
         }
@@ -487,12 +508,12 @@ impl<'a> Engine<'a> {
                     let Some(burst) = sender.poll_transmit(self.now) else { return };
                     sender.handed_over(burst.bytes, self.now);
                     for segment in burst {
-                        self.deliver(Packet::data(index as u32, 0, segment));
+                        self.deliver(&Packet::data(index as u32, 0, segment));
                     }
                 }
                 Endpoints::Quic { sender, .. } => {
                     let Some(packet) = sender.poll_transmit(self.now) else { return };
-                    self.deliver(Packet::quic_data(index as u32, 0, packet));
+                    self.deliver(&Packet::quic_data(index as u32, 0, packet));
                 }
             }
         }
@@ -501,13 +522,15 @@ impl<'a> Engine<'a> {
     /// A receiver acknowledges.
     #[inline]
     fn acknowledge(&mut self, index: usize, ack: &Ack) {
-        let packet = Packet::ack(index as u32, self.routes[index].reverse_len, ack, &mut self.sacks);
-        self.send(packet);
+        let route = &self.routes[index];
+        let packet = Packet::ack(index as u32, route.reverse_len, ack, &mut self.sacks);
+        self.send(route.first_reverse, packet);
     }
 
     fn acknowledge_quic(&mut self, index: usize, ack: QuicAck) {
-        let packet = Packet::quic_ack(index as u32, self.routes[index].reverse_len, ack, &mut self.quic_acks);
-        self.send(packet);
+        let route = &self.routes[index];
+        let packet = Packet::quic_ack(index as u32, route.reverse_len, ack, &mut self.quic_acks);
+        self.send(route.first_reverse, packet);
     }
 
     fn sender_timer(&mut self, index: usize, slot: usize) {
@@ -516,7 +539,7 @@ impl<'a> Engine<'a> {
             flow.ends.on_sender_timer(self.now);
             self.transmit_all(index);
         }
-        self.agenda.set(slot, self.flows[index].ends.sender_timer());
+        self.flow_agenda.set(slot, self.flows[index].ends.sender_timer());
     }
 
     fn receiver_timer(&mut self, index: usize, slot: usize) {
@@ -536,7 +559,13 @@ impl<'a> Engine<'a> {
                 }
             }
         }
-        self.agenda.set(slot, self.flows[index].ends.receiver_timer());
+        self.flow_agenda.set(slot, self.flows[index].ends.receiver_timer());
+    }
+
+    fn send_syn(&mut self, index: usize) {
+        let route = &self.routes[index];
+        let packet = Packet::handshake(self.now, index as u32, route.forward_len, Kind::Syn);
+        self.send(route.first_forward, packet);
     }
 
     /// Start, connection attempt, write or stop of an application.
@@ -549,13 +578,11 @@ impl<'a> Engine<'a> {
             match flow.phase {
                 Phase::Waiting => {
                     flow.phase = Phase::Connecting { since: now, sent_at: now, retries: 0 };
-                    let hops = self.routes[index].forward_len;
-                    self.send(Packet::handshake(now, index as u32, hops, Body::Syn));
+                    self.send_syn(index);
                 }
                 Phase::Connecting { since, retries, .. } => {
                     flow.phase = Phase::Connecting { since, sent_at: now, retries: retries + 1 };
-                    let hops = self.routes[index].forward_len;
-                    self.send(Packet::handshake(now, index as u32, hops, Body::Syn));
+                    self.send_syn(index);
                 }
                 Phase::Established => {
                     flow.write_due(now);
@@ -565,7 +592,37 @@ impl<'a> Engine<'a> {
             }
         }
         let next = self.flows[index].next_action();
-        self.agenda.set(slot, next);
+        self.flow_agenda.set(slot, next);
+    }
+}
+
+/// Where a sender's packets go.
+struct Way<'e> {
+    link: &'e mut Link<Packet>,
+    hop: Hop,
+    traffic: &'e mut Traffic,
+    now: Time,
+    measured: (Time, Time),
+}
+
+impl Way<'_> {
+    /// Puts a data packet on the way; returns when it will have left the first link's transmitter, as far as that is
+    /// known.
+    #[inline]
+    fn offer(&mut self, packet: Packet) -> Time {
+        match self.link.offer(self.now, packet) {
+            Offer::Accepted { departs: Some(departs) } => {
+                if self.hop.is_bottleneck && !self.link.decides_late() {
+                    self.traffic.count_departure(packet.size, departs, self.measured);
+                }
+                departs
+            }
+            Offer::Accepted { departs: None } => self.now,
+            Offer::Dropped(_) => {
+                self.traffic.drops += 1;
+                self.now
+            }
+        }
     }
 }
 

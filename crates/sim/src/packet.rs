@@ -6,40 +6,54 @@
 
 use dumbbell_path::Ecn;
 use dumbbell_transport::quic::{QuicAck, QuicPacket};
-use dumbbell_transport::{Ack, SackBlock, Segment};
+use dumbbell_transport::{Ack, Flags, SackBlock, Segment};
 use dumbbell_units::Time;
 use std::num::NonZeroU32;
 
 /// A packet of some flow, on some hop of its route.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Packet {
-    /// Timestamp option: when a packet left, or the time that an ACK echoes.
-    timestamp: Time,
+    /// Timestamp option: when a packet of data or of the handshake left, or the time that an ACK echoes.
+    pub timestamp: Time,
     pub flow: u32,
+    /// The segment, the segment acknowledged, or a QUIC packet's number.
+    number: u32,
+    /// The receive window of an ACK, or the part of the stream that a QUIC packet carries.
+    detail: u32,
+    /// What an ACK carries besides.
+    attachment: Option<Handle>,
     /// IP length.
     pub size: u16,
+    pub kind: Kind,
     /// Links of its route that it has not passed.
     pub hops_left: u8,
-    pub ecn: Ecn,
-    pub body: Body,
+    ecn: Ecn,
+    /// Bits of a segment; whether an ACK echoes congestion; whether a QUIC packet carries data again.
+    flags: u8,
 }
 
-/// What a packet carries.
-#[derive(Clone, Copy, Debug)]
-pub(crate) enum Body {
-    Data { seq: u32, cwr: bool, is_retransmission: bool, push: bool },
-    Ack { ack: u32, window: u32, ece: bool, sacks: Option<Handle> },
-    QuicData { number: u32, seq: u32, is_retransmission: bool },
-    QuicAck(Handle),
+/// What a packet is.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Kind {
+    Data,
+    Ack,
+    QuicData,
+    QuicAck,
     Syn,
     SynAck,
 }
 
-impl Body {
-    /// Whether the packet travels from the sender to the receiver.
+impl Kind {
+    /// Whether such a packet travels from the sender to the receiver.
     #[inline]
-    pub fn is_forward(&self) -> bool {
-        matches!(self, Body::Data { .. } | Body::QuicData { .. } | Body::Syn)
+    pub fn is_forward(self) -> bool {
+        matches!(self, Kind::Data | Kind::QuicData | Kind::Syn)
+    }
+
+    /// Whether such a packet carries data.
+    #[inline]
+    pub fn is_data(self) -> bool {
+        matches!(self, Kind::Data | Kind::QuicData)
     }
 }
 
@@ -53,53 +67,119 @@ impl Packet {
 
     #[inline]
     pub fn data(flow: u32, hops_left: u8, segment: Segment) -> Packet {
-        let Segment { seq, len, ecn, cwr, is_retransmission, push, sent_at } = segment;
-        let body = Body::Data { seq, cwr, is_retransmission, push };
-        Packet { timestamp: sent_at, flow, size: len + Packet::HEADER, hops_left, ecn, body }
+        Packet {
+            timestamp: segment.sent_at,
+            flow,
+            number: segment.seq,
+            detail: 0,
+            attachment: None,
+            size: segment.len + Packet::HEADER,
+            kind: Kind::Data,
+            hops_left,
+            ecn: segment.ecn,
+            flags: segment.flags.bits(),
+        }
     }
 
     /// The segment of a data packet, as it arrives.
     #[inline]
-    pub fn segment(&self, seq: u32, cwr: bool, is_retransmission: bool, push: bool) -> Segment {
-        let len = self.size - Packet::HEADER;
-        Segment { seq, len, ecn: self.ecn, cwr, is_retransmission, push, sent_at: self.timestamp }
+    pub fn segment(&self) -> Segment {
+        Segment {
+            seq: self.number,
+            len: self.size - Packet::HEADER,
+            ecn: self.ecn,
+            flags: Flags::from_bits(self.flags),
+            sent_at: self.timestamp,
+        }
     }
 
     #[inline]
     pub fn ack(flow: u32, hops_left: u8, ack: &Ack, store: &mut Store<Sacks>) -> Packet {
-        let sacks = if ack.sack_count == 0 { None } else { Some(store.put((ack.sack, ack.sack_count))) };
-        let body = Body::Ack { ack: ack.ack, window: ack.window, ece: ack.ece, sacks };
-        Packet { timestamp: ack.echo, flow, size: ack.wire_size() as u16, hops_left, ecn: Ecn::NotEct, body }
+        Packet {
+            timestamp: ack.echo,
+            flow,
+            number: ack.ack,
+            detail: ack.window,
+            attachment: if ack.sack_count == 0 { None } else { Some(store.put((ack.sack, ack.sack_count))) },
+            size: ack.wire_size() as u16,
+            kind: Kind::Ack,
+            hops_left,
+            ecn: Ecn::NotEct,
+            flags: u8::from(ack.ece),
+        }
+    }
+
+    /// The acknowledgement of an ACK that arrives.
+    #[inline]
+    pub fn acknowledgement(&self, store: &mut Store<Sacks>) -> Ack {
+        let mut ack = Ack {
+            ack: self.number,
+            sack: [SackBlock::default(); Ack::MAX_SACK_BLOCKS],
+            sack_count: 0,
+            ece: self.flags != 0,
+            window: self.detail,
+            echo: self.timestamp,
+        };
+        if let Some(sacks) = self.attachment {
+            (ack.sack, ack.sack_count) = store.take(sacks);
+        }
+        ack
     }
 
     #[inline]
     pub fn quic_data(flow: u32, hops_left: u8, packet: QuicPacket) -> Packet {
-        let QuicPacket { number, seq, len, ecn, is_retransmission, sent_at } = packet;
-        let body = Body::QuicData { number, seq, is_retransmission };
-        Packet { timestamp: sent_at, flow, size: len + Packet::QUIC_HEADER, hops_left, ecn, body }
+        Packet {
+            timestamp: packet.sent_at,
+            flow,
+            number: packet.number,
+            detail: packet.seq,
+            attachment: None,
+            size: packet.len + Packet::QUIC_HEADER,
+            kind: Kind::QuicData,
+            hops_left,
+            ecn: packet.ecn,
+            flags: u8::from(packet.is_retransmission),
+        }
     }
 
     /// The packet of a QUIC-like flow, as it arrives.
     #[inline]
-    pub fn quic_packet(&self, number: u32, seq: u32, is_retransmission: bool) -> QuicPacket {
-        let len = self.size - Packet::QUIC_HEADER;
-        QuicPacket { number, seq, len, ecn: self.ecn, is_retransmission, sent_at: self.timestamp }
+    pub fn quic_packet(&self) -> QuicPacket {
+        QuicPacket {
+            number: self.number,
+            seq: self.detail,
+            len: self.size - Packet::QUIC_HEADER,
+            ecn: self.ecn,
+            is_retransmission: self.flags != 0,
+            sent_at: self.timestamp,
+        }
     }
 
     pub fn quic_ack(flow: u32, hops_left: u8, ack: QuicAck, store: &mut Store<QuicAck>) -> Packet {
-        let body = Body::QuicAck(store.put(ack));
+        let attachment = Some(store.put(ack));
         let size = QuicAck::WIRE_SIZE as u16;
-        Packet { timestamp: Time::ZERO, flow, size, hops_left, ecn: Ecn::NotEct, body }
+        Packet { size, attachment, ..Packet::handshake(Time::ZERO, flow, hops_left, Kind::QuicAck) }
     }
 
-    pub fn handshake(now: Time, flow: u32, hops_left: u8, body: Body) -> Packet {
-        Packet { timestamp: now, flow, size: Packet::HANDSHAKE, hops_left, ecn: Ecn::NotEct, body }
+    pub fn handshake(now: Time, flow: u32, hops_left: u8, kind: Kind) -> Packet {
+        Packet {
+            timestamp: now,
+            flow,
+            number: 0,
+            detail: 0,
+            attachment: None,
+            size: Packet::HANDSHAKE,
+            kind,
+            hops_left,
+            ecn: Ecn::NotEct,
+            flags: 0,
+        }
     }
 
-    /// When a packet of data or of the handshake left, or the time that an ACK echoes.
+    /// What it carries besides itself.
     #[inline]
-    pub fn timestamp(&self) -> Time {
-        self.timestamp
+    pub fn attachment(&self) -> Option<Handle> {
+        self.attachment
     }
 }
 

@@ -17,4 +17,4 @@ pub use config::{
 };
 pub use receiver::{EcnEcho, Receiver, ReceiverStats};
 pub use sender::{Burst, Sender, SenderStats};
-pub use wire::{Ack, SackBlock, Segment};
+pub use wire::{Ack, Flags, SackBlock, Segment};

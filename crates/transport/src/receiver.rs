@@ -23,7 +23,7 @@ mod right_sizing;
 mod rtt;
 mod sack_list;
 
-use crate::{Ack, SackBlock, Segment, TransportConfig};
+use crate::{Ack, Flags, SackBlock, Segment, TransportConfig};
 use dumbbell_path::Ecn;
 use dumbbell_units::{Duration, Time};
 use jiffies::Jiffies;
@@ -239,7 +239,7 @@ impl Receiver {
         self.strays.segments += 1;
         self.strays.bytes += u64::from(segment.len);
         if segment.seq < self.rcv_nxt {
-            self.on_duplicate(segment.seq, segment.cwr)
+            self.on_duplicate(segment.seq, segment.flags.has(Flags::CWR))
         } else {
             self.on_ahead(now, &segment)
         }
@@ -294,7 +294,7 @@ impl Receiver {
             self.is_urgent() || if self.held.is_empty() { self.delay_ack(now) } else { self.compress_ack(now) };
         // The application reads after the ACK decision, and its read answers a push (`tcp_cleanup_rbuf`).
         let is_alone = self.rcv_nxt - self.last_acked == 1 && self.held.is_empty();
-        must_leave |= segment.push && is_alone && self.ack_pushes;
+        must_leave |= is_alone && self.ack_pushes && segment.flags.has(Flags::PSH);
         if now >= self.round_ends_at {
             // It reads piece by piece, and the first piece ends the round.
             self.end_round(now, read);
@@ -398,7 +398,7 @@ impl Receiver {
 
     #[inline(never)]
     fn observe_ecn_codepoint(&mut self, segment: &Segment) -> Option<Ack> {
-        self.accept_cwr(segment.cwr);
+        self.accept_cwr(segment.flags.has(Flags::CWR));
         let is_marked = segment.ecn == Ecn::Ce;
         if segment.ecn == Ecn::NotEct {
             // A retransmission, most likely.

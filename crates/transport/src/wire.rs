@@ -3,6 +3,46 @@
 use dumbbell_path::Ecn;
 use dumbbell_units::Time;
 
+/// Bits of the TCP header of a data segment.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct Flags(u8);
+
+impl Flags {
+    /// No bit.
+    pub const NONE: Flags = Flags(0);
+    /// PSH: the segment ends a burst of several.
+    pub const PSH: Flags = Flags(1);
+    /// CWR: the sender has reduced its window.
+    pub const CWR: Flags = Flags(1 << 1);
+
+    /// Whether a bit of `other` is set.
+    #[inline]
+    pub fn has(self, other: Flags) -> bool {
+        self.0 & other.0 != 0
+    }
+
+    /// The bits, for those who carry them.
+    #[inline]
+    pub fn bits(self) -> u8 {
+        self.0
+    }
+
+    /// What [`Flags::bits`] gave.
+    #[inline]
+    pub fn from_bits(bits: u8) -> Flags {
+        Flags(bits)
+    }
+}
+
+impl std::ops::BitOr for Flags {
+    type Output = Flags;
+
+    #[inline]
+    fn bitor(self, other: Flags) -> Flags {
+        Flags(self.0 | other.0)
+    }
+}
+
 /// A data segment.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Segment {
@@ -12,12 +52,8 @@ pub struct Segment {
     pub len: u16,
     /// ECN bits of the packet.
     pub ecn: Ecn,
-    /// The sender has reduced its window (CWR bit).
-    pub cwr: bool,
-    /// This is not the first transmission of the segment.
-    pub is_retransmission: bool,
-    /// It ends a burst of several segments (PSH bit).
-    pub push: bool,
+    /// Bits of the TCP header.
+    pub flags: Flags,
     /// When the segment left (timestamp option; the receiver echoes it).
     pub sent_at: Time,
 }

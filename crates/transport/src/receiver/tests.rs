@@ -20,9 +20,7 @@ fn segment(seq: u32, arrival: Time) -> Segment {
         seq,
         len: MSS,
         ecn: Ecn::NotEct,
-        cwr: false,
-        is_retransmission: false,
-        push: false,
+        flags: Flags::NONE,
         sent_at: Time::ZERO + arrival.since(Time::ZERO + FORWARD),
     }
 }
@@ -128,7 +126,8 @@ fn a_single_segment_waits_for_the_delayed_ack_timer() {
 fn a_lone_segment_with_a_push_is_acknowledged_at_once() {
     for (ack_pushes, push, acks) in [(true, true, 1), (true, false, 0), (false, true, 0)] {
         let (mut receiver, next) = settled(TransportConfig { ack_pushes, ..steady() });
-        let lone = Segment { push, ..segment(next, ms(115)) };
+        let flags = if push { Flags::PSH } else { Flags::NONE };
+        let lone = Segment { flags, ..segment(next, ms(115)) };
         assert_eq!(receive(&mut receiver, ms(115), lone).len(), acks, "{ack_pushes} {push}");
     }
 }
@@ -136,12 +135,13 @@ fn a_lone_segment_with_a_push_is_acknowledged_at_once() {
 #[test]
 fn a_push_puts_acks_back_in_step_with_bursts_of_two() {
     let (mut receiver, next) = settled(steady());
-    let pushes = [false, false, true, false, true, false, true];
+    let (none, push) = (Flags::NONE, Flags::PSH);
+    let pushes = [none, none, push, none, push, none, push];
     let acked: Vec<u32> = (next..)
         .zip(pushes)
-        .flat_map(|(seq, push)| {
+        .flat_map(|(seq, flags)| {
             let now = ms(115 + u64::from(seq - next));
-            receive(&mut receiver, now, Segment { push, ..segment(seq, now) })
+            receive(&mut receiver, now, Segment { flags, ..segment(seq, now) })
         })
         .map(|ack| ack.ack - next)
         .collect();
@@ -375,7 +375,8 @@ fn a_mark_is_echoed_until_the_sender_answers_and_is_acknowledged_at_once() {
     let (mut receiver, next) = settled(steady());
     let mut eces = Vec::new();
     let mut step = |seq: u32, ecn, cwr| {
-        let segment = Segment { cwr, ..marked(next + seq, ms(110), ecn) };
+        let flags = if cwr { Flags::CWR } else { Flags::NONE };
+        let segment = Segment { flags, ..marked(next + seq, ms(110), ecn) };
         let acks = receive(&mut receiver, ms(110), segment);
         eces.extend(acks.iter().map(|ack| ack.ece));
         acks.len()
@@ -397,7 +398,7 @@ fn a_mark_is_echoed_until_the_sender_answers_and_is_acknowledged_at_once() {
 fn a_segment_that_is_marked_and_answers_an_earlier_mark_begins_a_new_episode() {
     let (mut receiver, next) = settled(steady());
     let _ = receiver.on_segment(ms(110), marked(next, ms(110), Ecn::Ce));
-    let both = Segment { cwr: true, ..marked(next + 1, ms(110), Ecn::Ce) };
+    let both = Segment { flags: Flags::CWR, ..marked(next + 1, ms(110), Ecn::Ce) };
     assert!(receiver.on_segment(ms(110), both).unwrap().ece);
 }
 

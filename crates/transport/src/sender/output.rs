@@ -6,7 +6,7 @@
 //! one, which is why burst sizes are worth modelling.
 
 use super::{CaState, Retransmit, Sender, Timer, flag, scoreboard::Record};
-use crate::{RecoveryRule, Rescue, Segment};
+use crate::{Flags, RecoveryRule, Rescue, Segment};
 use dumbbell_cc::Event;
 use dumbbell_path::Ecn;
 use dumbbell_units::{Duration, Time};
@@ -32,11 +32,12 @@ pub struct Burst {
     sent_at: Time,
     mss: u16,
     last_len: u16,
-    is_ecn_capable: bool,
-    is_retransmission: bool,
-    cwr: bool,
-    /// Its last segment carries PSH, which tells a receiver that merges segments (GRO) where a burst ends.
-    pushes: bool,
+    /// It was sent before.
+    pub is_retransmission: bool,
+    ecn: Ecn,
+    first_flags: Flags,
+    /// PSH tells a receiver that merges segments (GRO) where a burst ends.
+    last_flags: Flags,
 }
 
 impl Iterator for Burst {
@@ -49,16 +50,10 @@ impl Iterator for Burst {
             return None;
         }
         self.next += 1;
-        let is_last = self.next == self.end;
-        Some(Segment {
-            seq,
-            len: if is_last { self.last_len } else { self.mss },
-            ecn: if self.is_ecn_capable { Ecn::Ect0 } else { Ecn::NotEct },
-            cwr: std::mem::take(&mut self.cwr),
-            is_retransmission: self.is_retransmission,
-            push: is_last && self.pushes,
-            sent_at: self.sent_at,
-        })
+        let flags = std::mem::take(&mut self.first_flags);
+        let (len, flags) =
+            if self.next == self.end { (self.last_len, flags | self.last_flags) } else { (self.mss, flags) };
+        Some(Segment { seq, len, ecn: self.ecn, flags, sent_at: self.sent_at })
     }
 }
 
@@ -371,10 +366,10 @@ impl Sender {
             sent_at,
             mss,
             last_len,
-            is_ecn_capable: self.config.ecn,
             is_retransmission: false,
-            cwr: std::mem::take(&mut self.send_cwr),
-            pushes: size > 1,
+            ecn: if self.config.ecn { Ecn::Ect0 } else { Ecn::NotEct },
+            first_flags: if std::mem::take(&mut self.send_cwr) { Flags::CWR } else { Flags::NONE },
+            last_flags: if size > 1 { Flags::PSH } else { Flags::NONE },
         };
     }
 
@@ -508,10 +503,10 @@ impl Sender {
             mss: self.connection.mss as u16,
             // Only a burst's last segment can be short, and a retransmission does not join bursts.
             last_len: self.board.get(first + size - 1).len,
-            is_ecn_capable: false,
             is_retransmission: true,
-            cwr: false,
-            pushes: size > 1,
+            ecn: Ecn::NotEct,
+            first_flags: Flags::NONE,
+            last_flags: if size > 1 { Flags::PSH } else { Flags::NONE },
         };
     }
 

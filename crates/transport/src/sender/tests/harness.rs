@@ -427,7 +427,7 @@ impl Pair {
     fn transmit(&mut self) {
         while let Some(burst) = self.sender.poll_transmit(self.now) {
             for segment in burst {
-                self.carry_segment(segment);
+                self.carry_segment(segment, burst.is_retransmission);
             }
             if self.reports_completions {
                 let departs = self.transmitter_free;
@@ -439,11 +439,11 @@ impl Pair {
         assert_consistent(&self.sender);
     }
 
-    fn carry_segment(&mut self, mut segment: Segment) {
+    fn carry_segment(&mut self, mut segment: Segment, is_retransmission: bool) {
         let nth = self.transmissions.entry(segment.seq).or_default();
         *nth += 1;
         let sent = Sent { at: self.now, segment, nth: *nth };
-        assert_eq!(sent.nth > 1, segment.is_retransmission);
+        assert_eq!(sent.nth > 1, is_retransmission);
         self.sent.push(sent);
         let departs = self.transmitter_free.max(self.now) + self.service;
         self.transmitter_free = departs;

@@ -1,7 +1,7 @@
 //! What leaves, how much at once, and when.
 
 use super::harness::*;
-use crate::{Completion, Pacing, Sender, TransportConfig};
+use crate::{Completion, Flags, Pacing, Sender, TransportConfig};
 use dumbbell_cc::registry;
 use dumbbell_cc::{CaState, Connection, Controller, Event};
 use dumbbell_units::{Duration, Rng, Time};
@@ -83,7 +83,7 @@ fn the_last_segment_of_a_burst_of_several_carries_a_push() {
     let (mut pair, _) = Pair::fixed(&config(), 5, 5);
     pair.write_at(START, 5, MSS);
     pair.run_until(at(1));
-    let pushes: Vec<bool> = pair.sent.iter().map(|sent| sent.segment.push).collect();
+    let pushes: Vec<bool> = pair.sent.iter().map(|sent| sent.segment.flags.has(Flags::PSH)).collect();
     assert_eq!(pushes, [false, true, false, true, false], "bursts of two and a single one");
 }
 

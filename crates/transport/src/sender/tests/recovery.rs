@@ -1,8 +1,8 @@
 //! Loss detection, window reductions, timeouts and undo.
 
 use super::harness::*;
-use crate::TransportConfig;
 use crate::sender::Timer;
+use crate::{Flags, TransportConfig};
 use dumbbell_cc::{CaState, Connection, Event};
 use dumbbell_units::{Duration, Time};
 
@@ -516,7 +516,7 @@ fn one_congestion_mark_is_echoed_until_the_window_is_reduced_and_reduces_it_once
     let first = echoes.iter().position(|&ece| ece).unwrap();
     let count = echoes.iter().filter(|&&ece| ece).count();
     assert!(count > 1 && echoes[first..first + count].iter().all(|&ece| ece), "one run of {count} echoes");
-    let cwr: Vec<_> = pair.sent.iter().filter(|sent| sent.segment.cwr).collect();
+    let cwr: Vec<_> = pair.sent.iter().filter(|sent| sent.segment.flags.has(Flags::CWR)).collect();
     assert_eq!(cwr.len(), 1);
     assert!(cwr[0].at >= pair.heard[first].at);
     assert_eq!((calls.reductions(), pair.sender.stats().retransmitted_segments), (1, 0));
@@ -535,7 +535,7 @@ fn retransmissions_are_not_ecn_capable_and_without_ecn_nothing_is() {
             assert_eq!(sent.segment.ecn == dumbbell_path::Ecn::Ect0, ecn && sent.nth == 1);
         }
         // The reduction is told by the CWR bit of one new segment.
-        assert_eq!(pair.sent.iter().filter(|sent| sent.segment.cwr).count(), usize::from(ecn));
+        assert_eq!(pair.sent.iter().filter(|sent| sent.segment.flags.has(Flags::CWR)).count(), usize::from(ecn));
     }
 }
 

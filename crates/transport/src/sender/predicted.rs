@@ -1,0 +1,73 @@
+//! The ACK that was to be expected (Van Jacobson's header prediction, which Linux has for the receiving side).
+//!
+//! Nearly every ACK finds a connection in good order and does nothing but acknowledge the next few segments. Of `tcp_ack`
+//! then only this is left: the segments leave the scoreboard as one run, the last one gives the delivery-rate sample, the
+//! first and the last one the round-trip time, the timer starts again, and the controller decides. Everything else goes
+//! the long way in `Sender::take_any`, whose steps these are.
+
+use super::{CaState, Sender};
+use crate::{Ack, DeliveryRate, RttSamples, TransportConfig};
+use dumbbell_cc::{AckFlags, RateSample};
+
+/// Whether the rules of a connection are Linux's as far as expected ACKs are concerned.
+pub(super) fn applies_to(config: &TransportConfig) -> bool {
+    config.sack && config.delivery_rate == DeliveryRate::Linux && config.rtt_samples == RttSamples::Linux
+}
+
+impl Sender {
+    /// Whether `ack`, which is not ahead of what was sent, was to be expected.
+    #[inline]
+    pub(super) fn predicts(&self, ack: &Ack) -> bool {
+        let connection = &self.connection;
+        self.may_predict
+            && ack.ack > self.board.una()
+            && ack.sack_count == 0
+            && !ack.ece
+            && connection.ca_state == CaState::Open
+            && connection.sacked_out | connection.lost_out | connection.retrans_out == 0
+            && self.board.is_untouched()
+            && self.probe_end.is_none()
+    }
+
+    /// Processes an expected ACK.
+    pub(super) fn take_predicted(&mut self, ack: &Ack) {
+        let una = self.board.una();
+        let acked = ack.ack - una;
+        let last = ack.ack - 1;
+        self.sample = RateSample { prior_in_flight: self.connection.packets_out, ..RateSample::invalid() };
+        self.retransmits = 0;
+        self.partially_acked = false;
+        self.window_end = self.window_end.max(ack.ack.saturating_add(ack.window));
+        self.max_window = self.max_window.max(ack.window);
+
+        let first_sent_us = self.board.get(una).sent_us;
+        let record = self.board.get(last);
+        let last_sent_us = record.sent_us;
+        let is_short = u32::from(record.len) < self.config.mss;
+        let is_source = record.delivered_us != 0;
+        self.advance_rack(last, last_sent_us, false);
+        if is_source {
+            self.take_sample(last);
+        }
+        self.board.pop_originals(ack.ack);
+        self.connection.packets_out -= acked;
+        self.connection.delivered += u64::from(acked);
+        self.connection.snd_una = u64::from(ack.ack);
+        if first_sent_us != 0 {
+            let maybe_delayed = acked == 1 && is_short && self.sample.prior_delivered + 1 == self.connection.delivered;
+            self.take_rtt(self.age_us(first_sent_us), self.age_us(last_sent_us), maybe_delayed);
+        }
+        self.update_rack_window();
+
+        self.controller.in_ack_event(&mut self.connection, AckFlags::default());
+        self.controller.pkts_acked(&mut self.connection, acked, self.sample.rtt_us, self.sample.prior_in_flight);
+        self.set_timer_after_ack();
+        self.finish_sample(acked, 0, false);
+        if self.full_control {
+            self.control_all();
+        } else {
+            self.grow_window(acked);
+            self.update_pacing_rate();
+        }
+    }
+}
