@@ -1,100 +1,82 @@
 //! The event queue: one slot for everything that can have a next event.
 //!
 //! A simulation of congestion control has few *kinds* of pending events: a link delivers its next packet, a connection's
-//! timer fires. Each owns one slot that is re-armed in place, so the queue never grows with the packets in flight. Above
-//! the slots stands a tree in which every node holds the earliest due time of its eight children; re-arming a slot carries
-//! a new time up until nothing changes any more, and finding the earliest slot follows that time down again, which is done
-//! only when the earliest slot itself was put off. Equal times go to the lower slot, which makes the order of events a
-//! property of the scenario and of nothing else.
+//! timer fires. Each owns one slot that is re-armed in place, so the queue never grows with the packets in flight. The
+//! slots play a knock-out tournament: every node of a binary tree knows which slot below it is due first, and the root
+//! knows the earliest of all. Re-arming a slot replays its matches, up to the first one whose result stays what it was.
+//! Equal times go to the lower slot, which makes the order of events a property of the scenario and of nothing else.
 
 use dumbbell_units::Time;
-
-/// A family of times fills a cache line.
-const ARITY: usize = 8;
 
 /// The next due time of every slot, and which one comes first.
 #[derive(Debug)]
 pub(crate) struct Agenda {
-    due: Vec<Time>,
-    /// The earliest of every eight slots, then of every eight of those, until eight or fewer are left.
-    summaries: Vec<Vec<Time>>,
-    earliest: (usize, Time),
+    /// A power of two, at least 2; those that nobody owns are never due.
+    slots: Vec<Time>,
+    /// The winners of all matches. The final is number 1, and the winners of numbers 2n and 2n + 1 meet in number n; slots
+    /// count as winners of matches that follow those here.
+    winners: Vec<Winner>,
+}
+
+/// The slot that is due first of some, and when.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+struct Winner {
+    due: Time,
+    slot: u32,
+}
+
+impl Winner {
+    /// The earlier one. On a tie `other` wins if this one stands to the right, at an odd number.
+    #[inline]
+    fn against(self, other: Winner, number: usize) -> Winner {
+        let handicap = (number & 1) as u64;
+        if other.due.as_nanos() < self.due.as_nanos().saturating_add(handicap) { other } else { self }
+    }
 }
 
 impl Agenda {
     pub fn new(slots: usize) -> Agenda {
-        let mut summaries = Vec::new();
-        let mut nodes = slots;
-        while nodes > ARITY {
-            nodes = nodes.div_ceil(ARITY);
-            summaries.push(vec![Time::NEVER; nodes]);
-        }
-        Agenda { due: vec![Time::NEVER; slots], summaries, earliest: (0, Time::NEVER) }
+        let slots = slots.next_power_of_two().max(2);
+        Agenda { slots: vec![Time::NEVER; slots], winners: vec![Winner { due: Time::NEVER, slot: 0 }; slots] }
     }
 
     /// The slot that is due first, and when; [`Time::NEVER`] when none is.
     #[inline]
     pub fn next(&self) -> (usize, Time) {
-        self.earliest
+        let first = self.winners[1];
+        (first.slot as usize, first.due)
     }
 
     /// Arms `slot` for `time`, whatever it was armed for.
     #[inline]
     pub fn set(&mut self, slot: usize, time: Time) {
-        self.due[slot] = time;
-        if !self.summaries.is_empty() {
-            self.summarise(slot);
-        }
-        if (time, slot) < (self.earliest.1, self.earliest.0) {
-            self.earliest = (slot, time);
-        } else if slot == self.earliest.0 {
-            self.earliest = self.find_earliest();
+        self.slots[slot] = time;
+        let neighbour = Winner { due: self.slots[slot ^ 1], slot: slot as u32 ^ 1 };
+        let mut winner = Winner { due: time, slot: slot as u32 }.against(neighbour, slot);
+        let mut number = (self.winners.len() + slot) / 2;
+        while self.winners[number] != winner {
+            self.winners[number] = winner;
+            if number == 1 {
+                break;
+            }
+            winner = winner.against(self.winners[number ^ 1], number);
+            number /= 2;
         }
     }
 
     /// Arms `slot` for `time` unless it is due earlier already. A slot that fires too early finds out and re-arms.
     #[inline]
     pub fn advance(&mut self, slot: usize, time: Time) {
-        if time < self.due[slot] {
-            self.set(slot, time);
+        if time < self.slots[slot] {
+            self.bring_forward(slot, time);
         }
     }
 
-    fn summarise(&mut self, slot: usize) {
-        let mut children = &self.due;
-        let mut node = slot / ARITY;
-        for summary in &mut self.summaries {
-            let (_, earliest) = earliest_of(children, node);
-            if summary[node] == earliest {
-                break;
-            }
-            summary[node] = earliest;
-            children = summary;
-            node /= ARITY;
-        }
+    /// Kept apart, because mostly there is nothing to bring forward.
+    #[inline(never)]
+    fn bring_forward(&mut self, slot: usize, time: Time) {
+        self.set(slot, time);
     }
-
-    fn find_earliest(&self) -> (usize, Time) {
-        let mut node = 0;
-        for summary in self.summaries.iter().rev() {
-            (node, _) = earliest_of(summary, node);
-        }
-        earliest_of(&self.due, node)
-    }
-}
-
-/// The earliest member of a family, the first of those that are equally early.
-#[inline]
-fn earliest_of(times: &[Time], family: usize) -> (usize, Time) {
-    let first = ARITY * family;
-    let members = &times[first..times.len().min(first + ARITY)];
-    let mut earliest = (first, Time::NEVER);
-    for (member, &time) in (first..).zip(members) {
-        if time < earliest.1 {
-            earliest = (member, time);
-        }
-    }
-    earliest
 }
 
 #[cfg(test)]
