@@ -9,8 +9,8 @@ use crate::recorder::Recorder;
 use crate::{RunError, RunOutput, RunSummary, tables};
 use dumbbell_path::{DropCause, Link, LinkRate, Offer};
 use dumbbell_scenario::Scenario;
-use dumbbell_transport::Ack;
 use dumbbell_transport::quic::QuicAck;
+use dumbbell_transport::{Ack, Burst};
 use dumbbell_units::{Duration, Rng, Time};
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
@@ -467,55 +467,67 @@ impl<'a> Engine<'a> {
         self.flow_agenda.advance(self.slots.senders + index, next);
     }
 
+    #[inline]
     fn transmit_all(&mut self, index: usize) {
-        let now = self.now;
-        let Some(hop) = self.routes[index].first_forward else { return self.transmit_at_once(index) };
-        let hops_left = self.routes[index].forward_len;
-        let Flow { ends, traffic, reports_completions, .. } = &mut self.flows[index];
-        let mut way = Way { link: &mut self.links[hop.link as usize], hop, traffic, now, measured: self.measured };
-        match ends {
+        match &mut self.flows[index].ends {
+            // Most ACKs release nothing.
             Endpoints::Tcp { sender, .. } => {
-                let mut burst = sender.poll_transmit(now);
-                if burst.is_none() {
-                    return;
-                }
-                while let Some(segments) = burst {
-                    let mut departs = now;
-                    for segment in segments {
-                        departs = way.offer(Packet::data(index as u32, hops_left, segment));
-                    }
-                    if *reports_completions {
-                        sender.handed_over(segments.bytes, departs);
-                    }
-                    burst = sender.poll_transmit(now);
+                if let Some(burst) = sender.poll_transmit(self.now) {
+                    self.transmit_bursts(index, burst);
                 }
             }
-            Endpoints::Quic { sender, .. } => {
-                while let Some(packet) = sender.poll_transmit(now) {
-                    way.offer(Packet::quic_data(index as u32, hops_left, packet));
-                }
+            Endpoints::Quic { .. } => self.transmit_quic(index),
+        }
+    }
+
+    fn transmit_bursts(&mut self, index: usize, first: Burst) {
+        let now = self.now;
+        let route = &self.routes[index];
+        let Some(hop) = route.first_forward else { return self.transmit_at_once(index, first) };
+        let Flow { ends: Endpoints::Tcp { sender, .. }, traffic, reports_completions, .. } = &mut self.flows[index]
+        else {
+            return;
+        };
+        let mut way = Way { link: &mut self.links[hop.link as usize], hop, traffic, now, measured: self.measured };
+        let mut next = Some(first);
+        while let Some(burst) = next {
+            let mut departs = now;
+            for segment in burst {
+                departs = way.offer(Packet::data(index as u32, route.forward_len, segment));
             }
+            if *reports_completions {
+                sender.handed_over(burst.bytes, departs);
+            }
+            next = sender.poll_transmit(now);
         }
         self.settle_link(hop.link as usize);
     }
 
+    fn transmit_quic(&mut self, index: usize) {
+        let now = self.now;
+        let route = self.routes[index];
+        while let Endpoints::Quic { sender, .. } = &mut self.flows[index].ends
+            && let Some(packet) = sender.poll_transmit(now)
+        {
+            self.send(route.first_forward, Packet::quic_data(index as u32, route.forward_len, packet));
+        }
+    }
+
     /// The receiver is at the same place.
     #[cold]
-    fn transmit_at_once(&mut self, index: usize) {
-        loop {
-            match &mut self.flows[index].ends {
-                Endpoints::Tcp { sender, .. } => {
-                    let Some(burst) = sender.poll_transmit(self.now) else { return };
-                    sender.handed_over(burst.bytes, self.now);
-                    for segment in burst {
-                        self.deliver(&Packet::data(index as u32, 0, segment));
-                    }
-                }
-                Endpoints::Quic { sender, .. } => {
-                    let Some(packet) = sender.poll_transmit(self.now) else { return };
-                    self.deliver(&Packet::quic_data(index as u32, 0, packet));
-                }
+    fn transmit_at_once(&mut self, index: usize, first: Burst) {
+        let mut next = Some(first);
+        while let Some(burst) = next {
+            if let Endpoints::Tcp { sender, .. } = &mut self.flows[index].ends {
+                sender.handed_over(burst.bytes, self.now);
             }
+            for segment in burst {
+                self.deliver(&Packet::data(index as u32, 0, segment));
+            }
+            next = match &mut self.flows[index].ends {
+                Endpoints::Tcp { sender, .. } => sender.poll_transmit(self.now),
+                Endpoints::Quic { .. } => None,
+            };
         }
     }
 
