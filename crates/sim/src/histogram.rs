@@ -8,13 +8,19 @@ const BIN_BITS: u32 = 6;
 const BINS: u64 = 1 << BIN_BITS;
 
 /// Counts of samples by size.
-#[derive(Clone, Debug, Default)]
+#[derive(Clone, Debug)]
 pub(crate) struct Histogram {
     first_bin: usize,
     counts: Vec<u32>,
     count: u64,
     sum: u64,
     min: u64,
+}
+
+impl Default for Histogram {
+    fn default() -> Histogram {
+        Histogram { first_bin: 0, counts: Vec::new(), count: 0, sum: 0, min: u64::MAX }
+    }
 }
 
 impl Histogram {
@@ -26,9 +32,7 @@ impl Histogram {
             Some(count) => *count += 1,
             None => self.add_outside(bin),
         }
-        if value < self.min || self.count == 0 {
-            self.min = value;
-        }
+        self.min = self.min.min(value);
         self.count += 1;
         self.sum += value;
     }

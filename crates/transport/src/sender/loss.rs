@@ -29,7 +29,7 @@ impl Sender {
         let rack: &mut Rack = &mut self.rack;
         rack.advanced = true;
         rack.rtt_us = rtt_us;
-        if (sent_us, seq + 1) > (rack.sent_us, rack.end) {
+        if sent_us > rack.sent_us || sent_us == rack.sent_us && seq + 1 > rack.end {
             rack.sent_us = sent_us;
             rack.end = seq + 1;
         }

@@ -351,6 +351,9 @@ impl Sender {
     #[inline]
     fn refresh_clock(&mut self, now: Time) {
         let connection = &mut self.connection;
+        if connection.now == now {
+            return;
+        }
         connection.now = now;
         connection.mstamp_us = now.as_micros();
         let elapsed = now.since(self.tick_start);

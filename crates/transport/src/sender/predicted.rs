@@ -34,7 +34,6 @@ impl Sender {
         let una = self.board.una();
         let acked = ack.ack - una;
         let last = ack.ack - 1;
-        self.sample = RateSample { prior_in_flight: self.connection.packets_out, ..RateSample::invalid() };
         self.retransmits = 0;
         self.partially_acked = false;
         self.window_end = self.window_end.max(ack.ack.saturating_add(ack.window));
@@ -44,11 +43,11 @@ impl Sender {
         let record = self.board.get(last);
         let last_sent_us = record.sent_us;
         let is_short = u32::from(record.len) < self.config.mss;
-        let is_source = record.delivered_us != 0;
-        self.advance_rack(last, last_sent_us, false);
-        if is_source {
+        self.sample = RateSample { prior_in_flight: self.connection.packets_out, ..RateSample::invalid() };
+        if record.delivered_us != 0 {
             self.take_sample(last);
         }
+        self.advance_rack(last, last_sent_us, false);
         self.board.pop_originals(ack.ack);
         self.connection.packets_out -= acked;
         self.connection.delivered += u64::from(acked);
