@@ -169,7 +169,7 @@ impl Sender {
     }
 
     /// Takes the round-trip times of the first and of the latest segment that an ACK delivers.
-    #[inline]
+    #[inline(always)]
     pub(super) fn take_rtt(&mut self, rtt_us: u64, latest_rtt_us: u64, maybe_delayed: bool) {
         self.rtt.sample(rtt_us as u32, self.board.una(), self.board.nxt());
         self.connection.srtt_us_x8 = self.rtt.srtt_x8;

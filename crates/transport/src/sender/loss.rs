@@ -237,6 +237,7 @@ impl Sender {
         self.set_timer(Timer::Retransmission, micros);
     }
 
+    #[inline(always)]
     pub(super) fn set_timer_after_ack(&mut self) {
         if !self.schedule_probe(true) {
             self.rearm_rto();
@@ -244,6 +245,7 @@ impl Sender {
     }
 
     /// Arms a tail loss probe where one is allowed (`tcp_schedule_loss_probe`).
+    #[inline(always)]
     pub(super) fn schedule_probe(&mut self, after_ack: bool) -> bool {
         let connection = &self.connection;
         if !self.config.tail_loss_probe

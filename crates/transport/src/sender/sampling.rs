@@ -49,6 +49,7 @@ impl Sender {
     }
 
     /// Completes the sample of this ACK (`tcp_rate_gen`).
+    #[inline(always)]
     pub(super) fn finish_sample(&mut self, delivered: u32, losses: u32, reneged: bool) {
         let connection = &mut self.connection;
         if connection.app_limited != 0 && connection.delivered > connection.app_limited {
