@@ -42,15 +42,22 @@ impl Reassembly {
     }
 
     /// Keeps segment `seq`; false when it is held already.
+    #[inline]
     pub(crate) fn insert(&mut self, seq: u32, bytes: u64) -> bool {
-        let index = match self.runs.back_mut() {
-            Some(last) if seq < last.end => self.runs.partition_point(|run| run.start <= seq),
+        match self.runs.back_mut() {
             Some(last) if seq == last.end => {
                 last.end += 1;
                 last.bytes += bytes;
                 self.segments += 1;
-                return true;
+                true
             }
+            _ => self.insert_elsewhere(seq, bytes),
+        }
+    }
+
+    fn insert_elsewhere(&mut self, seq: u32, bytes: u64) -> bool {
+        let index = match self.runs.back() {
+            Some(last) if seq < last.end => self.runs.partition_point(|run| run.start <= seq),
             _ => self.runs.len(),
         };
         // `index` is the first run that starts behind `seq`; the run before it may hold or touch `seq`.

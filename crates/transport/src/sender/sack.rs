@@ -56,33 +56,29 @@ impl Sender {
         sack_rtt: &mut Option<(u64, u64)>,
         reordered_from: &mut u32,
     ) {
-        let record = *self.board.get(seq);
-        self.advance_rack(seq, record.sent_us, record.has(flag::RETRANS | flag::EVER_RETRANS));
+        let record = self.board.get(seq);
+        let (sent_us, was_lost) = (record.sent_us, record.has(flag::LOST));
+        let (in_flight_again, sent_again) = (record.has(flag::RETRANS), record.has(flag::RETRANS | flag::EVER_RETRANS));
+        self.advance_rack(seq, sent_us, sent_again);
         let connection = &mut self.connection;
-        if record.has(flag::RETRANS) {
-            // Without a loss mark the retransmission is believed to be still in flight.
-            if record.has(flag::LOST) {
-                self.board.get_mut(seq).flags &= !flag::LOST;
-                connection.lost_out -= 1;
-                if self.config.recovery == RecoveryRule::Linux {
-                    self.board.get_mut(seq).flags &= !flag::RETRANS;
-                    connection.retrans_out -= 1;
-                }
+        if !sent_again {
+            if seq < self.highest_sacked {
+                *reordered_from = (*reordered_from).min(seq);
             }
-        } else {
-            if !record.has(flag::EVER_RETRANS) {
-                if seq < self.highest_sacked {
-                    *reordered_from = (*reordered_from).min(seq);
-                }
-                if seq < self.high_seq {
-                    news.original_acked = true;
-                }
-                let (first, _) = sack_rtt.unwrap_or((record.sent_us, 0));
-                *sack_rtt = Some((first, record.sent_us));
+            if seq < self.high_seq {
+                news.original_acked = true;
             }
-            if record.has(flag::LOST) {
-                self.board.get_mut(seq).flags &= !flag::LOST;
-                connection.lost_out -= 1;
+            let (first, _) = sack_rtt.unwrap_or((sent_us, 0));
+            *sack_rtt = Some((first, sent_us));
+        }
+        if was_lost {
+            connection.lost_out -= 1;
+            let record = self.board.get_mut(seq);
+            record.flags &= !flag::LOST;
+            // Without a loss mark a retransmission is believed to be still in flight.
+            if in_flight_again && self.config.recovery == RecoveryRule::Linux {
+                record.flags &= !flag::RETRANS;
+                connection.retrans_out -= 1;
             }
         }
         connection.sacked_out += 1;

@@ -17,7 +17,9 @@ impl Sender {
             return;
         }
         let newer = match self.config.delivery_rate {
-            DeliveryRate::Linux => (record.sent_us, seq + 1) > (self.first_tx_us, self.sample_end),
+            DeliveryRate::Linux => {
+                record.sent_us > self.first_tx_us || record.sent_us == self.first_tx_us && seq >= self.sample_end
+            }
             _ => record.delivered > self.sample.prior_delivered,
         };
         if self.sample.prior_delivered == 0 || newer {
