@@ -53,6 +53,13 @@ impl Sender {
                 self.board.pop_originals(end);
                 continue;
             }
+            let sacked = self.board.pop_sacked(ack.ack);
+            if sacked > 0 {
+                self.connection.sacked_out -= sacked;
+                self.connection.packets_out -= sacked;
+                acked += sacked;
+                continue;
+            }
             let record = *self.board.get(seq);
             let flags = record.flags;
             if flags & (flag::RETRANS | flag::EVER_RETRANS) != 0 {

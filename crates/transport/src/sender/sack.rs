@@ -6,7 +6,7 @@
 //! that a retransmission was needless.
 
 use super::{AckNews, CaState, Sender, flag};
-use crate::{Ack, RecoveryRule, SackBlock};
+use crate::{Ack, DeliveryRate, RecoveryRule, SackBlock};
 
 impl Sender {
     /// Tags the segments that SACK blocks report (`tcp_sacktag_write_queue`).
@@ -36,8 +36,11 @@ impl Sender {
             let end = block.end.min(self.board.nxt());
             let mut from = start;
             while let Some(seq) = self.board.next_unsacked(from, end) {
-                self.tag_sacked(seq, news, sack_rtt, reordered_from);
-                from = seq + 1;
+                from = self.tag_run_sacked(seq, end, news, sack_rtt, reordered_from);
+                if from == seq {
+                    self.tag_sacked(seq, news, sack_rtt, reordered_from);
+                    from += 1;
+                }
             }
             if start < end {
                 self.highest_sacked = self.highest_sacked.max(end);
@@ -46,6 +49,45 @@ impl Sender {
         if self.connection.ca_state != CaState::Loss || self.undo.marker.is_some() {
             self.note_reordering(*reordered_from);
         }
+    }
+
+    /// The segments from `first` on, below `end`, as far as they were sent once and in this order, are newly reported by
+    /// SACK; returns where that ends. To every counter they mean what they would mean one by one.
+    #[inline]
+    fn tag_run_sacked(
+        &mut self,
+        first: u32,
+        end: u32,
+        news: &mut AckNews,
+        sack_rtt: &mut Option<(u64, u64)>,
+        reordered_from: &mut u32,
+    ) -> u32 {
+        let end = self.board.end_of_run(first, end);
+        if first == end {
+            return end;
+        }
+        let first_sent_us = self.board.get(first).sent_us;
+        let last_sent_us = self.board.get(end - 1).sent_us;
+        self.advance_rack(end - 1, last_sent_us, false);
+        if first < self.highest_sacked {
+            *reordered_from = (*reordered_from).min(first);
+        }
+        news.original_acked |= first < self.high_seq;
+        news.data_sacked = true;
+        let (earliest_us, _) = sack_rtt.unwrap_or((first_sent_us, 0));
+        *sack_rtt = Some((earliest_us, last_sent_us));
+        self.connection.sacked_out += end - first;
+        self.connection.delivered += u64::from(end - first);
+        if news.ece {
+            self.connection.delivered_ce += u64::from(end - first);
+        }
+        let offered = if self.config.delivery_rate == DeliveryRate::Linux { end - 1 } else { first };
+        for seq in offered..end {
+            self.offer_sample(seq);
+        }
+        self.board.set_run_sacked(first, end);
+        self.highest_sacked = self.highest_sacked.max(end);
+        end
     }
 
     /// One segment is newly reported by SACK (`tcp_sacktag_one`).

@@ -216,6 +216,19 @@ impl Scoreboard {
         self.una = end;
     }
 
+    /// Removes the lowest segments below `end` that are selectively acknowledged and were sent once; returns how many.
+    #[inline]
+    pub fn pop_sacked(&mut self, end: u32) -> u32 {
+        const STORY: u8 = flag::SACKED | flag::RETRANS | flag::EVER_RETRANS;
+        let first = self.una;
+        while self.una < end && self.get(self.una).flags & STORY == flag::SACKED {
+            let slot = self.slot(self.una);
+            self.sacked.clear(slot);
+            self.una += 1;
+        }
+        self.una - first
+    }
+
     /// Removes the lowest segment; the caller has settled its counters.
     #[inline]
     pub fn pop_una(&mut self) -> Record {
@@ -279,6 +292,12 @@ impl Scoreboard {
         let record = self.get_mut(seq);
         record.flags &= !flag::LISTED;
         let (prev, next) = (record.prev, record.next);
+        self.link(prev, next);
+    }
+
+    /// Makes two segments neighbours on the list, or what is left of them its end.
+    #[inline]
+    fn link(&mut self, prev: u32, next: u32) {
         if prev == NIL {
             self.oldest = next;
         } else {
@@ -316,6 +335,41 @@ impl Scoreboard {
         if self.records[slot].has(flag::LISTED) {
             self.list_remove(seq);
         }
+    }
+
+    /// The end of the run of segments from `first` on, below `end`, that were sent once, one after the other, and have not
+    /// been heard of; `first` when it is not one of them.
+    #[inline]
+    pub fn end_of_run(&self, first: u32, end: u32) -> u32 {
+        const NEWS: u8 = flag::SACKED | flag::LOST | flag::RETRANS | flag::EVER_RETRANS;
+        let mut seq = first;
+        while seq < end {
+            let record = self.get(seq);
+            if record.flags & (NEWS | flag::LISTED) != flag::LISTED {
+                return seq;
+            }
+            seq += 1;
+            if record.next != seq {
+                return seq;
+            }
+        }
+        seq
+    }
+
+    /// Tags a [run](Self::end_of_run) as selectively acknowledged, uses it up for samples, and takes it off the list of
+    /// transmissions.
+    #[inline]
+    pub fn set_run_sacked(&mut self, first: u32, end: u32) {
+        self.touch(end - 1);
+        let (prev, next) = (self.get(first).prev, self.get(end - 1).next);
+        for seq in first..end {
+            let slot = self.slot(seq);
+            self.sacked.set(slot);
+            let record = &mut self.records[slot];
+            record.flags ^= flag::SACKED | flag::LISTED;
+            record.delivered_us = 0;
+        }
+        self.link(prev, next);
     }
 
     /// The receiver no longer holds `seq`.
