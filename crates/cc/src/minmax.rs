@@ -38,32 +38,44 @@ impl MaxFilter {
     }
 
     /// Takes a measurement in and returns the maximum over the last `window` units of time, both ends included.
+    #[inline]
     pub fn update(&mut self, window: u32, time: u32, value: u32) -> u32 {
         let new = Measurement { time, value };
         let best = &mut self.best;
-        if value >= best[0].value || time.wrapping_sub(best[2].time) > window {
+        if value >= best[0].value {
             *best = [new; 3];
             return value;
         }
-        if value >= best[1].value {
-            best[1] = new;
-            best[2] = new;
-        } else if value >= best[2].value {
-            best[2] = new;
-        }
-        let age = time.wrapping_sub(best[0].time);
-        if age > window {
-            *best = [best[1], best[2], new];
-            if time.wrapping_sub(best[0].time) > window {
-                *best = [best[1], best[2], new];
+        if value >= best[2].value {
+            if value >= best[1].value {
+                best[1] = new;
             }
-        } else if best[1].time == best[0].time && age > window / 4 {
-            best[1] = new;
-            best[2] = new;
-        } else if best[2].time == best[1].time && age > window / 2 {
             best[2] = new;
         }
-        best[0].value
+        // Nothing of a young maximum's succession is due.
+        let age = time.wrapping_sub(best[0].time);
+        if age > window / 4 {
+            if age > window {
+                self.expire(window, new);
+            } else if best[1].time == best[0].time {
+                best[1] = new;
+                best[2] = new;
+            } else if best[2].time == best[1].time && age > window / 2 {
+                best[2] = new;
+            }
+        }
+        self.best[0].value
+    }
+
+    /// Replaces the best measurement, which has left the window, by the first successor that has not.
+    #[cold]
+    fn expire(&mut self, window: u32, new: Measurement) {
+        for _ in 0..self.best.len() {
+            if new.time.wrapping_sub(self.best[0].time) <= window {
+                break;
+            }
+            self.best = [self.best[1], self.best[2], new];
+        }
     }
 }
 

@@ -11,7 +11,7 @@ use std::fmt;
 ///
 /// Reads a number (`2.885`) or a fraction (`"739/256"`, `"1000/2885"`); prints the exact number it holds. Values of
 /// `SCALE` used here are powers of two, so what is printed reads back as the same value.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub struct Fixed<const SCALE: u32>(u32);
 
 /// A gain in 1/256 (`BBR_UNIT`).

@@ -103,7 +103,9 @@ static ALGORITHMS: LazyLock<Vec<Algorithm>> = LazyLock::new(|| {
                 "Linux 6.18, net/ipv4/tcp_bbr.c; Cardwell et al., BBR: Congestion-Based Congestion Control, 2016",
             ],
             |a, overrides, rng| {
-                Ok(Box::new(Bbr1::new(parameters::read(&a.preset, overrides)?, rng).named(a.exact_name)))
+                Ok(Box::new(
+                    Bbr1::new(parameters::read::<bbr1::Parameters>(&a.preset, overrides)?, rng).named(a.exact_name),
+                ))
             },
         ),
         Algorithm::new::<bbr2::Parameters>(

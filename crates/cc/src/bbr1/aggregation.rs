@@ -4,7 +4,7 @@
 //! BDP runs dry. How many packets were acknowledged beyond what the bandwidth explains, at most over the last rounds,
 //! is added to the window once the pipe is full.
 
-use super::bandwidth::{has_rate, packets_in};
+use super::bandwidth::packets_in;
 use super::{Aggregation, BW_UNIT, Bbr1};
 use crate::minmax::MaxFilter;
 use crate::{Connection, RateSample};
@@ -23,7 +23,9 @@ pub(super) struct AckAggregation {
     pub(super) slots: [u32; 2],
     /// Maximum excess over a window of rounds in 1/256 packets, in place of the slots.
     filter: MaxFilter,
-    slot: usize,
+    /// The current slot is the second.
+    second_slot: bool,
+    /// Rounds since the current slot began.
     slot_age: u32,
     /// Packets acknowledged in the current epoch.
     pub(super) epoch_acked: u32,
@@ -41,12 +43,18 @@ impl AckAggregation {
     fn slots_max(&self) -> u32 {
         self.slots[0].max(self.slots[1])
     }
+
+    /// The largest excess remembered, in the units of whichever of the two ways to measure it is in use.
+    #[inline]
+    pub(super) fn raw_max(&self) -> u32 {
+        self.slots_max().max(self.filter.max())
+    }
 }
 
 impl Bbr1 {
-    /// Measures how far this ACK runs ahead of the bandwidth.
+    /// Measures how far an ACK with a delivery rate runs ahead of the bandwidth.
     pub(super) fn update_aggregation(&mut self, connection: &Connection, sample: &RateSample) {
-        if self.parameters.aggregation_gain.numerator() == 0 || sample.acked_sacked == 0 || !has_rate(sample) {
+        if self.parameters.aggregation_gain.numerator() == 0 || sample.acked_sacked == 0 {
             return;
         }
         match self.parameters.aggregation {
@@ -57,27 +65,33 @@ impl Bbr1 {
     }
 
     fn update_slots(&mut self, connection: &Connection, acked: u32) {
-        let mut expected = self.expected_in_epoch(connection);
+        let expected = self.scaled_in_epoch(connection) / BW_UNIT;
         let state = &mut self.aggregation;
         if self.round.started {
             state.slot_age = (state.slot_age + 1).min(MAX_AGE);
             if state.slot_age >= self.parameters.aggregation_window_rounds {
                 state.slot_age = 0;
-                state.slot ^= 1;
-                state.slots[state.slot] = 0;
+                state.second_slot = !state.second_slot;
+                state.slots[usize::from(state.second_slot)] = 0;
             }
         }
-        let limit = self.parameters.aggregation_epoch_packets;
+        let limit = u64::from(self.parameters.aggregation_epoch_packets);
+        let before = u64::from(state.epoch_acked);
+        let mut total = before + u64::from(acked);
+        let mut excess = total.saturating_sub(expected);
         // When the ACKs no longer run ahead, a new burst may begin.
-        if u64::from(state.epoch_acked) <= expected || state.epoch_acked.saturating_add(acked) >= limit {
-            state.epoch_acked = 0;
+        if before <= expected || total >= limit {
+            total = u64::from(acked).min(limit - 1);
+            excess = total;
             state.epoch_start_us = connection.delivered_mstamp_us;
-            expected = 0;
         }
-        state.epoch_acked = state.epoch_acked.saturating_add(acked).min(limit - 1);
-        let excess = u64::from(state.epoch_acked).saturating_sub(expected).min(u64::from(connection.cwnd)) as u32;
-        let slot = &mut state.slots[state.slot];
-        *slot = (*slot).max(excess);
+        // Below the limit, which has 32 bits.
+        state.epoch_acked = total as u32;
+        let excess = excess.min(u64::from(connection.cwnd)) as u32;
+        let slot = &mut state.slots[usize::from(state.second_slot)];
+        if excess > *slot {
+            *slot = excess;
+        }
     }
 
     /// QUIC counts bytes, so the part of a packet that the bandwidth explains counts here, too.
@@ -93,11 +107,6 @@ impl Bbr1 {
         let excess = (u64::from(state.epoch_acked) * BW_UNIT).saturating_sub(expected) >> (BW_LOG2 - PART_LOG2);
         let excess = u32::try_from(excess).unwrap_or(u32::MAX);
         state.filter.update(self.parameters.aggregation_window_rounds, self.round.count, excess);
-    }
-
-    /// Whole packets that the bandwidth explains since the epoch began.
-    fn expected_in_epoch(&self, connection: &Connection) -> u64 {
-        self.scaled_in_epoch(connection) / BW_UNIT
     }
 
     /// Packets that the bandwidth explains since the epoch began, times `BW_UNIT`.

@@ -17,20 +17,18 @@ pub(super) struct Round {
 }
 
 impl Bbr1 {
-    /// Counts rounds and feeds the sample's delivery rate to the maximum filter.
+    /// Counts rounds and feeds the delivery rate of a sample that has one to the maximum filter.
     pub(super) fn update_bandwidth(&mut self, connection: &Connection, sample: &RateSample) {
-        self.round.started = false;
-        if !has_rate(sample) {
-            return;
-        }
         if sample.prior_delivered >= self.round.next_delivered {
             self.round.next_delivered = connection.delivered;
             self.round.count = self.round.count.wrapping_add(1);
             self.round.started = true;
             self.recovery.packet_conservation = false;
         }
-        self.sample_policer(connection, sample);
-
+        // The sampler sleeps until a loss.
+        if self.policer.sampling || sample.losses > 0 {
+            self.sample_policer(connection, sample);
+        }
         let bw = delivery_rate(sample.delivered as u64, sample.interval_us as u64);
         // A rate that the application held down says nothing, unless it exceeds the estimate all the same.
         if !sample.is_app_limited || bw >= self.max_bw() {

@@ -9,58 +9,76 @@ use crate::parameters::Gain;
 use crate::{Connection, RateSample};
 
 /// The phases with a role of their own.
-const PROBE: usize = 0;
-const DRAIN: usize = 1;
-const CRUISE: usize = 2;
+const PROBE: u32 = 0;
+const DRAIN: u32 = 1;
+const CRUISE: u32 = 2;
 
 /// State of the gain cycle.
-#[derive(Clone, Debug, Default)]
+#[derive(Clone, Debug)]
 pub(super) struct Cycle {
     /// Current phase.
-    pub(super) index: usize,
+    index: u32,
+    /// Its pacing gain, or the draining gain that is held beyond its phase.
+    gain: Gain,
     /// When the phase began (with random cycle lengths: when the cycle began), in microseconds.
     pub(super) start_us: u64,
-    /// The draining gain, held beyond its phase.
-    held_gain: Option<Gain>,
     /// Random length of the cycle in minimum round-trip times.
     pub(super) length: u32,
     /// How often PROBE_BW was entered.
-    entered: usize,
+    entered: u32,
+}
+
+impl Cycle {
+    /// In phase 0 of a cycle with these gains.
+    pub(super) fn new(gains: &[Gain]) -> Cycle {
+        Cycle { index: PROBE, gain: gains[PROBE as usize], start_us: 0, length: 0, entered: 0 }
+    }
+
+    #[inline]
+    pub(super) fn index(&self) -> usize {
+        self.index as usize
+    }
+
+    /// The pacing gain to apply.
+    #[inline]
+    pub(super) fn gain(&self) -> Gain {
+        self.gain
+    }
+
+    fn enter(&mut self, phase: u32, gains: &[Gain]) {
+        self.index = phase;
+        self.gain = gains[phase as usize];
+    }
 }
 
 impl Bbr1 {
-    /// Pacing gain of the current phase.
-    #[inline]
-    pub(super) fn phase_gain(&self) -> Gain {
-        self.cycle.held_gain.unwrap_or(self.parameters.cycle_gains[self.cycle.index])
-    }
-
     /// Enters PROBE_BW at a random phase.
     pub(super) fn enter_probe_bw(&mut self, connection: &Connection) {
         self.mode = Mode::ProbeBw;
-        self.cycle.held_gain = None;
         if self.parameters.cycle_policy == CyclePolicy::RandomLengthDqc {
             self.cycle.length = 0;
         }
-        let last = self.parameters.cycle_gains.len() - 1;
-        self.cycle.index = last - self.rng.below(self.parameters.cycle_random_phases) as usize;
-        self.next_phase(connection);
-        let phases = &self.parameters.cycle_first_phases;
-        if !phases.is_empty() {
-            self.cycle.index = phases[self.cycle.entered % phases.len()] as usize;
+        let gains = &self.parameters.cycle_gains;
+        let phases = gains.len() as u32;
+        let random = (phases - self.rng.below(self.parameters.cycle_random_phases)) % phases;
+        let given = &self.parameters.cycle_first_phases;
+        let first = if given.is_empty() {
+            random
+        } else {
             self.cycle.entered += 1;
-        }
-        if let Some(phase) = self.forced_phase.take() {
-            self.cycle.index = phase;
-        }
-    }
-
-    fn next_phase(&mut self, connection: &Connection) {
-        let next = self.cycle.index + 1;
-        self.cycle.index = if next == self.parameters.cycle_gains.len() { 0 } else { next };
+            given[(self.cycle.entered - 1) as usize % given.len()]
+        };
+        self.cycle.enter(self.forced_phase.take().unwrap_or(first), gains);
         self.cycle.start_us = self.cycle_now(connection);
     }
 
+    fn next_phase(&mut self, connection: &Connection) {
+        let gains = &self.parameters.cycle_gains;
+        self.cycle.enter((self.cycle.index + 1) % gains.len() as u32, gains);
+        self.cycle.start_us = self.cycle_now(connection);
+    }
+
+    #[inline]
     fn cycle_now(&self, connection: &Connection) -> u64 {
         match self.parameters.cycle_clock {
             CycleClock::Delivered => connection.delivered_mstamp_us,
@@ -70,7 +88,7 @@ impl Bbr1 {
 
     /// Moves to the next phase when its time has come.
     pub(super) fn update_cycle(&mut self, connection: &Connection, sample: &RateSample) {
-        if self.mode != Mode::ProbeBw || (self.parameters.policer_freezes_cycle && self.policer.in_use) {
+        if self.mode != Mode::ProbeBw || (self.policer.in_use && self.parameters.policer_freezes_cycle) {
             return;
         }
         match self.parameters.cycle_policy {
@@ -83,9 +101,10 @@ impl Bbr1 {
                 if self.phase_is_over(connection, sample) {
                     let gain = self.pacing_gain;
                     self.next_phase(connection);
-                    let cruises = self.parameters.cycle_gains[self.cycle.index] == Gain::ONE;
-                    let keeps_draining = gain < Gain::ONE && cruises && !self.is_drained(connection, sample);
-                    self.cycle.held_gain = keeps_draining.then_some(gain);
+                    let cruises = self.cycle.gain == Gain::ONE;
+                    if gain < Gain::ONE && cruises && !self.is_drained(connection, sample) {
+                        self.cycle.gain = gain;
+                    }
                 }
             }
             CyclePolicy::RandomLength | CyclePolicy::RandomLengthDqc => self.update_random_cycle(connection, sample),
@@ -131,7 +150,7 @@ impl Bbr1 {
             let phases = self.parameters.cycle_gains.len() as u32;
             self.cycle.start_us = self.cycle_now(connection);
             self.cycle.length = phases - self.rng.below(self.parameters.cycle_random_phases);
-            self.cycle.index = PROBE;
+            self.cycle.enter(PROBE, &self.parameters.cycle_gains);
             return;
         }
         if self.pacing_gain == Gain::ONE {
@@ -140,7 +159,7 @@ impl Bbr1 {
         let dqc = self.parameters.cycle_policy == CyclePolicy::RandomLengthDqc;
         if self.pacing_gain < Gain::ONE {
             if self.is_drained(connection, sample) {
-                self.cycle.index = CRUISE;
+                self.cycle.enter(CRUISE, &self.parameters.cycle_gains);
             }
             // DrainQueueCongestion looks for a reason to drain here, too, so that a loss can take CRUISE back.
             if !dqc {
@@ -148,14 +167,14 @@ impl Bbr1 {
             }
         }
         if elapsed_us > min_rtt_us && self.must_drain(connection, sample, dqc) {
-            self.cycle.index = DRAIN;
+            self.cycle.enter(DRAIN, &self.parameters.cycle_gains);
         }
     }
 
     /// Whether probing has shown what it can.
     fn must_drain(&self, connection: &Connection, sample: &RateSample, dqc: bool) -> bool {
         let in_flight = self.in_network(connection, self.cycle_in_flight(connection, sample));
-        let target = self.inflight_target(connection, self.max_bw(), self.parameters.cycle_gains[PROBE]);
+        let target = self.inflight_target(connection, self.max_bw(), self.parameters.cycle_gains[PROBE as usize]);
         let probed = if dqc { in_flight > target } else { in_flight >= target };
         // A sender without data or without a receive window will not probe.
         let idles = !dqc && (connection.no_unsent_data || connection.receive_window_full);

@@ -7,6 +7,7 @@
 
 use super::{Bbr1, Mode, ProbeRttWindow, Restore};
 use crate::{Connection, RateSample};
+use dumbbell_units::Duration;
 
 /// State of the minimum filter and of PROBE_RTT.
 #[derive(Clone, Debug, Default)]
@@ -15,6 +16,8 @@ pub(super) struct MinRtt {
     pub(super) rtt_us: u32,
     /// Tick when the minimum was set.
     pub(super) stamp: u32,
+    /// How long the minimum is believed, in ticks.
+    window_ticks: u32,
     /// Tick when PROBE_RTT may end; 0 while the amount in flight has not come down yet.
     pub(super) probe_done_stamp: u32,
     probe_round_done: bool,
@@ -24,6 +27,13 @@ pub(super) struct MinRtt {
 }
 
 impl MinRtt {
+    /// Starts with what the connection knows, to be believed for `window`.
+    pub(super) fn start(&mut self, connection: &Connection, window: Duration) {
+        self.rtt_us = connection.min_rtt_us;
+        self.stamp = connection.jiffies;
+        self.window_ticks = connection.ticks(window);
+    }
+
     /// Exponentially weighted mean and variance with gain 1/8.
     fn track_variance(&mut self, rtt_us: u32) {
         let rtt_us = u64::from(rtt_us);
@@ -54,22 +64,22 @@ impl Bbr1 {
 
     /// Updates the minimum and runs PROBE_RTT.
     pub(super) fn update_min_rtt(&mut self, connection: &mut Connection, sample: &RateSample) {
-        let window = connection.ticks(self.parameters.min_rtt_window);
-        let expired = after(connection.jiffies, self.min_rtt.stamp.wrapping_add(window));
+        let expired = after(connection.jiffies, self.min_rtt.stamp.wrapping_add(self.min_rtt.window_ticks));
         if let Ok(rtt_us) = u32::try_from(sample.rtt_us) {
             if self.parameters.min_rtt_offset.numerator() > 0 {
                 self.min_rtt.track_variance(rtt_us);
             }
-            let lower = rtt_us < self.min_rtt.rtt_us
-                || (self.parameters.min_rtt_tie_refreshes && rtt_us == self.min_rtt.rtt_us);
-            let delayed = sample.is_ack_delayed && self.parameters.delayed_ack_guard;
-            if lower || (expired && !delayed) {
-                self.min_rtt.rtt_us = rtt_us;
-                self.min_rtt.stamp = connection.jiffies;
+            if rtt_us <= self.min_rtt.rtt_us || expired {
+                let lower = rtt_us < self.min_rtt.rtt_us
+                    || (self.parameters.min_rtt_tie_refreshes && rtt_us == self.min_rtt.rtt_us);
+                let delayed = sample.is_ack_delayed && self.parameters.delayed_ack_guard;
+                if lower || (expired && !delayed) {
+                    self.min_rtt.rtt_us = rtt_us;
+                    self.min_rtt.stamp = connection.jiffies;
+                }
             }
         }
-        let may_probe = self.parameters.probe_rtt_dwell.as_nanos() > 0;
-        if may_probe && expired && !self.idle_restart && self.mode != Mode::ProbeRtt {
+        if expired && !self.idle_restart && self.mode != Mode::ProbeRtt && self.parameters.has_probe_rtt() {
             self.mode = Mode::ProbeRtt;
             self.save_window(connection);
             self.min_rtt.probe_done_stamp = 0;
@@ -82,6 +92,7 @@ impl Bbr1 {
         }
     }
 
+    #[cold]
     fn dwell_in_probe_rtt(&mut self, connection: &mut Connection) {
         // Rates are low on purpose here: the sampler must not take them for the path's.
         connection.app_limited = (connection.delivered + u64::from(connection.in_flight())).max(1);

@@ -37,7 +37,9 @@ pub use parameters::{
 use crate::minmax::MaxFilter;
 use crate::parameters::Gain;
 use crate::{CaState, Connection, Controller, Event, RateSample};
+use bandwidth::has_rate;
 use dumbbell_units::Rng;
+use std::sync::Arc;
 
 /// One packet per microsecond in the scale of all bandwidths here (`BW_UNIT`).
 const BW_UNIT: u64 = 1 << 24;
@@ -60,12 +62,12 @@ pub enum Mode {
 #[derive(Clone, Debug)]
 pub struct Bbr1 {
     name: &'static str,
-    parameters: Parameters,
+    parameters: Arc<Parameters>,
     /// Parts per million of the bandwidth estimate that pacing uses.
     pacing_share_ppm: u64,
     rng: Rng,
     /// First phase of the next PROBE_BW in place of a random one.
-    forced_phase: Option<usize>,
+    forced_phase: Option<u32>,
 
     mode: Mode,
     pacing_gain: Gain,
@@ -80,6 +82,7 @@ pub struct Bbr1 {
     full_pipe: FullPipe,
     aggregation: aggregation::AckAggregation,
     recovery: window::RecoveryState,
+    target: window::Target,
 
     /// The connection restarts from idle: a minimum RTT that expired meanwhile is no reason for PROBE_RTT.
     idle_restart: bool,
@@ -135,11 +138,13 @@ impl Bbr1 {
     pub const NAME: &'static str = "bbr1-linux-6.18";
 
     /// A controller with these constants, which must be [valid](crate::parameters::ParameterSet::validate); `rng` draws
-    /// the first phase of every PROBE_BW.
-    pub fn new(parameters: Parameters, rng: Rng) -> Bbr1 {
+    /// the first phase of every PROBE_BW. Flows with the same constants can share them.
+    pub fn new(parameters: impl Into<Arc<Parameters>>, rng: Rng) -> Bbr1 {
+        let parameters = parameters.into();
         Bbr1 {
             name: Bbr1::NAME,
             pacing_share_ppm: parameters.pacing_share_ppm(),
+            cycle: cycle::Cycle::new(&parameters.cycle_gains),
             parameters,
             rng,
             forced_phase: None,
@@ -150,10 +155,10 @@ impl Bbr1 {
             round: bandwidth::Round::default(),
             policer: policer::Policer::default(),
             min_rtt: min_rtt::MinRtt::default(),
-            cycle: cycle::Cycle::default(),
             full_pipe: FullPipe::default(),
             aggregation: aggregation::AckAggregation::default(),
             recovery: window::RecoveryState::default(),
+            target: window::Target::default(),
             idle_restart: false,
             has_seen_rtt: false,
         }
@@ -168,7 +173,7 @@ impl Bbr1 {
     /// Lets the next PROBE_BW begin with phase `phase` instead of a random one: the only random decision, to be given
     /// when a recorded connection is replayed.
     pub fn force_first_phase(&mut self, phase: usize) {
-        self.forced_phase = Some(phase % self.parameters.cycle_gains.len());
+        self.forced_phase = Some((phase % self.parameters.cycle_gains.len()) as u32);
     }
 
     /// The private state.
@@ -179,7 +184,7 @@ impl Bbr1 {
             bw: self.bandwidth.measurements().map(|m| m.value),
             rtt_cnt: self.round.count,
             next_rtt_delivered: self.round.next_delivered,
-            cycle_idx: self.cycle.index as u32,
+            cycle_idx: self.cycle.index() as u32,
             pacing_gain: self.pacing_gain.numerator(),
             cwnd_gain: self.cwnd_gain.numerator(),
             full_bw: self.full_pipe.baseline,
@@ -245,19 +250,20 @@ impl Bbr1 {
     }
 
     fn update_gains(&mut self) {
+        let parameters = &self.parameters;
         (self.pacing_gain, self.cwnd_gain) = match self.mode {
-            Mode::Startup => (self.parameters.startup_pacing_gain, self.parameters.startup_window_gain),
-            Mode::Drain => (self.parameters.drain_gain, self.parameters.startup_window_gain),
-            Mode::ProbeBw => {
-                let pacing = if self.policer.in_use { Gain::ONE } else { self.phase_gain() };
-                (pacing, self.parameters.steady_window_gain)
-            }
+            Mode::ProbeBw if self.policer.in_use => (Gain::ONE, parameters.steady_window_gain),
+            Mode::ProbeBw => (self.cycle.gain(), parameters.steady_window_gain),
+            Mode::Startup => (parameters.startup_pacing_gain, parameters.startup_window_gain),
+            Mode::Drain => (parameters.drain_gain, parameters.startup_window_gain),
             Mode::ProbeRtt => (Gain::ONE, Gain::ONE),
         };
-        if self.recovery.unit_gain_in == Some(self.mode) {
-            self.cwnd_gain = Gain::ONE;
-        } else {
-            self.recovery.unit_gain_in = None;
+        if let Some(mode) = self.recovery.unit_gain_in {
+            if mode == self.mode {
+                self.cwnd_gain = Gain::ONE;
+            } else {
+                self.recovery.unit_gain_in = None;
+            }
         }
     }
 }
@@ -272,15 +278,14 @@ impl Controller for Bbr1 {
         *self = Bbr1 {
             pacing_gain: self.pacing_gain,
             cwnd_gain: self.cwnd_gain,
-            ..Bbr1::new(self.parameters.clone(), self.rng.clone()).named(self.name)
+            ..Bbr1::new(Arc::clone(&self.parameters), self.rng.clone()).named(self.name)
         };
         connection.ssthresh = Connection::INFINITE_SSTHRESH;
         if let Some(shift) = self.parameters.pacing_shift {
             connection.pacing_shift = shift;
         }
         self.round.next_delivered = connection.delivered;
-        self.min_rtt.rtt_us = connection.min_rtt_us;
-        self.min_rtt.stamp = connection.jiffies;
+        self.min_rtt.start(connection, self.parameters.min_rtt_window);
         self.aggregation.epoch_start_us = connection.mstamp_us;
         self.recovery.unbounded_cwnd = connection.cwnd;
         self.policer.reset(connection);
@@ -299,8 +304,11 @@ impl Controller for Bbr1 {
     }
 
     fn cong_control(&mut self, connection: &mut Connection, sample: &RateSample) {
-        self.update_bandwidth(connection, sample);
-        self.update_aggregation(connection, sample);
+        self.round.started = false;
+        if has_rate(sample) {
+            self.update_bandwidth(connection, sample);
+            self.update_aggregation(connection, sample);
+        }
         self.update_cycle(connection, sample);
         self.check_full_pipe(sample);
         self.check_drain(connection);
@@ -398,7 +406,7 @@ impl Controller for Bbr1 {
             if min_rtt == Connection::UNKNOWN_RTT { f64::NAN } else { f64::from(min_rtt) / 1e3 },
             self.pacing_gain.as_f64(),
             self.cwnd_gain.as_f64(),
-            if self.mode == Mode::ProbeBw { self.cycle.index as f64 } else { f64::NAN },
+            if self.mode == Mode::ProbeBw { self.cycle.index() as f64 } else { f64::NAN },
             f64::from(self.round.count),
             f64::from(u8::from(self.full_pipe.reached)),
             self.aggregation.max(),

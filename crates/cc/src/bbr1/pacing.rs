@@ -40,16 +40,19 @@ impl Bbr1 {
 
     /// Paces at `bw` times `gain`; before the pipe is full the rate only rises, because early samples are too low.
     pub(super) fn set_pacing_rate(&mut self, connection: &mut Connection, bw: u32, gain: Gain) {
-        if self.parameters.pacing_reinit && !self.has_seen_rtt && connection.srtt_us_x8 > 0 {
+        if !self.has_seen_rtt && connection.srtt_us_x8 > 0 && self.parameters.pacing_reinit {
             self.init_pacing_rate(connection);
         }
         let rate = self.pacing_rate(connection, bw, gain);
-        let may_fall = match self.parameters.pacing_rises_only {
+        if rate > connection.pacing_rate || (rate < connection.pacing_rate && self.pacing_may_fall()) {
+            connection.pacing_rate = rate;
+        }
+    }
+
+    fn pacing_may_fall(&self) -> bool {
+        match self.parameters.pacing_rises_only {
             RisesOnly::UntilFull => self.full_pipe.reached,
             RisesOnly::InStartup => self.mode != Mode::Startup,
-        };
-        if may_fall || rate > connection.pacing_rate {
-            connection.pacing_rate = rate;
         }
     }
 

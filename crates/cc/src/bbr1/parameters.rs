@@ -421,6 +421,11 @@ impl Default for Parameters {
 }
 
 impl Parameters {
+    /// Whether PROBE_RTT exists.
+    pub(super) fn has_probe_rtt(&self) -> bool {
+        self.probe_rtt_dwell > Duration::ZERO
+    }
+
     /// Parts per million of the estimated bandwidth that remain after the pacing margin.
     pub(super) fn pacing_share_ppm(&self) -> u64 {
         1_000_000 - (self.pacing_margin.as_f64() * 1e6).round() as u64

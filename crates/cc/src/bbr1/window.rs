@@ -1,4 +1,7 @@
 //! The congestion window: BDP, budget for bursts, growth to the target, and loss recovery.
+//!
+//! Every ACK asks for the target, and few of them change the model that it follows from, so it is kept with what it was
+//! computed from.
 
 use super::acd::Acd;
 use super::{BW_UNIT, Bbr1, Mode, ProbeBudget, Recovery};
@@ -34,6 +37,28 @@ enum QuicRecovery {
     On { window: u32, end_delivered: u64, grows: bool },
 }
 
+/// The window's target and what it was computed from.
+#[derive(Clone, Debug, Default)]
+pub(super) struct Target {
+    /// At first without a segment size, which no connection has.
+    basis: Basis,
+    packets: u32,
+}
+
+/// Everything that the target depends on besides the constants.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+struct Basis {
+    bw: u32,
+    rtt_us: u64,
+    cwnd_gain: Gain,
+    extra_acked: u32,
+    mode: Mode,
+    phase: usize,
+    pacing_rate: u64,
+    pacing_shift: u32,
+    mss: u32,
+}
+
 impl Bbr1 {
     /// `gain` bandwidth-delay products in packets, rounded up.
     pub(super) fn bdp(&self, bw: u32, gain: Gain) -> u32 {
@@ -65,7 +90,7 @@ impl Bbr1 {
         }
         let probes = self.mode == Mode::ProbeBw
             && match parameters.budget_probe_when {
-                ProbeBudget::PhaseZero => self.cycle.index == 0,
+                ProbeBudget::PhaseZero => self.cycle.index() == 0,
                 ProbeBudget::GainAboveOne => gain > Gain::ONE,
             };
         if probes {
@@ -90,6 +115,27 @@ impl Bbr1 {
         self.recovery.prior_cwnd = saved.max(connection.cwnd);
     }
 
+    /// The amount to have in flight at the window's gain, with the allowance for aggregated ACKs.
+    fn window_target(&mut self, connection: &Connection, bw: u32) -> u32 {
+        let basis = Basis {
+            bw,
+            rtt_us: self.model_rtt_us(),
+            cwnd_gain: self.cwnd_gain,
+            extra_acked: if self.full_pipe.reached { self.aggregation.raw_max() } else { 0 },
+            mode: self.mode,
+            phase: self.cycle.index(),
+            pacing_rate: connection.pacing_rate,
+            pacing_shift: connection.pacing_shift,
+            mss: connection.mss,
+        };
+        if basis != self.target.basis {
+            let window = self.bdp_and(bw, self.cwnd_gain, self.aggregation_allowance());
+            let packets = self.with_budget(connection, u64::from(window), self.cwnd_gain);
+            self.target = Target { basis, packets };
+        }
+        self.target.packets
+    }
+
     /// Sets the window for an ACK.
     pub(super) fn set_window(&mut self, connection: &mut Connection, sample: &RateSample, bw: u32) {
         let acked = sample.acked_sacked;
@@ -97,30 +143,12 @@ impl Bbr1 {
             return;
         }
         if acked > 0 {
-            match self.parameters.recovery {
-                Recovery::Quic => {
-                    // PROBE_RTT's cap does not touch the window beneath.
-                    if self.mode != Mode::ProbeRtt {
-                        let window = self.grow(connection, self.recovery.unbounded_cwnd, bw, acked);
-                        self.recovery.unbounded_cwnd = window;
-                    }
-                    let window = self.recovery.unbounded_cwnd;
-                    let bound = self.quic_recovery_window(connection, sample);
-                    connection.cwnd = window.min(bound.unwrap_or(window));
-                }
-                recovery => {
-                    let is_set = match recovery {
-                        Recovery::Linux | Recovery::Quic => self.recover_or_restore(connection, sample),
-                        Recovery::Ns3 => self.recover_like_ns3(connection, sample),
-                        Recovery::Ns3Of2018 => self.recover_like_ns3_of_2018(connection, sample),
-                        Recovery::AcdPaper => self.recover_like_acd_paper(connection, sample, bw),
-                        Recovery::AcdKernel => self.recover_like_acd_kernel(connection, sample, bw),
-                        Recovery::AcdNs3 => self.recover_like_acd_ns3(connection, sample, bw),
-                    };
-                    if !is_set {
-                        connection.cwnd = self.grow(connection, connection.cwnd, bw, acked);
-                    }
-                }
+            let is_set = match self.parameters.recovery {
+                Recovery::Linux => self.recover_or_restore(connection, sample),
+                _ => self.recover_like_variant(connection, sample, bw),
+            };
+            if !is_set {
+                connection.cwnd = self.grow(connection, connection.cwnd, bw, acked);
             }
         }
         connection.cwnd = connection.cwnd.min(connection.cwnd_clamp);
@@ -130,12 +158,11 @@ impl Bbr1 {
     }
 
     /// `window` grown by `acked` packets towards the target.
-    fn grow(&self, connection: &Connection, window: u32, bw: u32, acked: u32) -> u32 {
-        let window_in_flight = u64::from(self.bdp_and(bw, self.cwnd_gain, self.aggregation_allowance()));
-        let target = self.with_budget(connection, window_in_flight, self.cwnd_gain);
+    fn grow(&mut self, connection: &Connection, window: u32, bw: u32, acked: u32) -> u32 {
+        let target = self.window_target(connection, bw);
         // Leaving recovery in STARTUP sets ns-3's window to the largest 32-bit number; the addition then wraps around.
-        let is_ns3 = matches!(self.parameters.recovery, Recovery::Ns3 | Recovery::Ns3Of2018);
-        let wraps = is_ns3 && window >= Connection::INFINITE_SSTHRESH;
+        let wraps = window >= Connection::INFINITE_SSTHRESH
+            && matches!(self.parameters.recovery, Recovery::Ns3 | Recovery::Ns3Of2018);
         let grown = if wraps { acked } else { window.saturating_add(acked) };
         let window = if self.full_pipe.reached {
             grown.min(target)
@@ -158,22 +185,39 @@ impl Bbr1 {
         }
         let state = connection.ca_state;
         let before = self.recovery.previous_state;
-        if state == CaState::Recovery && before != CaState::Recovery {
-            self.recovery.packet_conservation = true;
-            self.round.next_delivered = connection.delivered;
-            connection.cwnd = connection.in_flight() + acked;
-        } else if before >= CaState::Recovery && state < CaState::Recovery {
-            self.recovery.restore_pending = true;
-            self.recovery.packet_conservation = false;
+        if state != before {
+            if state == CaState::Recovery {
+                self.recovery.packet_conservation = true;
+                self.round.next_delivered = connection.delivered;
+                connection.cwnd = connection.in_flight() + acked;
+            } else if before >= CaState::Recovery && state < CaState::Recovery {
+                self.recovery.restore_pending = true;
+                self.recovery.packet_conservation = false;
+            }
+            self.recovery.previous_state = state;
         }
-        self.recovery.previous_state = state;
-        if std::mem::take(&mut self.recovery.restore_pending) {
+        if self.recovery.restore_pending {
+            self.recovery.restore_pending = false;
             connection.cwnd = connection.cwnd.max(self.recovery.prior_cwnd);
         }
         if self.recovery.packet_conservation {
             connection.cwnd = connection.cwnd.max(connection.in_flight() + acked);
         }
         self.recovery.packet_conservation
+    }
+
+    /// Recovery as in a variant of BBR; true when it has set the window and ordinary growth must not.
+    #[cold]
+    fn recover_like_variant(&mut self, connection: &mut Connection, sample: &RateSample, bw: u32) -> bool {
+        match self.parameters.recovery {
+            Recovery::Linux => self.recover_or_restore(connection, sample),
+            Recovery::Quic => self.recover_like_quic(connection, sample, bw),
+            Recovery::Ns3 => self.recover_like_ns3(connection, sample),
+            Recovery::Ns3Of2018 => self.recover_like_ns3_of_2018(connection, sample),
+            Recovery::AcdPaper => self.recover_like_acd_paper(connection, sample, bw),
+            Recovery::AcdKernel => self.recover_like_acd_kernel(connection, sample, bw),
+            Recovery::AcdNs3 => self.recover_like_acd_ns3(connection, sample, bw),
+        }
     }
 
     /// ns-3's recovery: what an ACK finds lost is subtracted and packets are conserved, in fast recovery only.
@@ -226,6 +270,18 @@ impl Bbr1 {
             self.recovery.packet_conservation = false;
             connection.cwnd = connection.cwnd.max(self.recovery.prior_cwnd);
         }
+    }
+
+    /// QUIC's window: the smaller one of the window that grows to the target, and of the recovery window beside it.
+    fn recover_like_quic(&mut self, connection: &mut Connection, sample: &RateSample, bw: u32) -> bool {
+        // PROBE_RTT's cap does not touch the window beneath.
+        if self.mode != Mode::ProbeRtt {
+            self.recovery.unbounded_cwnd = self.grow(connection, self.recovery.unbounded_cwnd, bw, sample.acked_sacked);
+        }
+        let window = self.recovery.unbounded_cwnd;
+        let bound = self.quic_recovery_window(connection, sample);
+        connection.cwnd = window.min(bound.unwrap_or(window));
+        true
     }
 
     /// QUIC's recovery window after this ACK; none outside of recovery.
