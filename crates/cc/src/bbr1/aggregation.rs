@@ -78,13 +78,14 @@ impl Bbr1 {
         let limit = u64::from(self.parameters.aggregation_epoch_packets);
         let before = u64::from(state.epoch_acked);
         let mut total = before + u64::from(acked);
-        let mut excess = total.saturating_sub(expected);
-        // When the ACKs no longer run ahead, a new burst may begin.
-        if before <= expected || total >= limit {
-            total = u64::from(acked).min(limit - 1);
-            excess = total;
+        let excess = if before > expected && total < limit {
+            total - expected
+        } else {
+            // When the ACKs no longer run ahead, a new burst may begin.
             state.epoch_start_us = connection.delivered_mstamp_us;
-        }
+            total = u64::from(acked).min(limit - 1);
+            total
+        };
         // Below the limit, which has 32 bits.
         state.epoch_acked = total as u32;
         let excess = excess.min(u64::from(connection.cwnd)) as u32;

@@ -35,8 +35,8 @@ impl Cycle {
     }
 
     #[inline]
-    pub(super) fn index(&self) -> usize {
-        self.index as usize
+    pub(super) fn index(&self) -> u32 {
+        self.index
     }
 
     /// The pacing gain to apply.
@@ -91,27 +91,20 @@ impl Bbr1 {
         if self.mode != Mode::ProbeBw || (self.policer.in_use && self.parameters.policer_freezes_cycle) {
             return;
         }
-        match self.parameters.cycle_policy {
-            CyclePolicy::Timed | CyclePolicy::StrictDrain => {
-                if self.phase_is_over(connection, sample) {
-                    self.next_phase(connection);
-                }
+        if self.parameters.cycle_policy.has_random_lengths() {
+            self.update_random_cycle(connection, sample);
+        } else if self.phase_is_over(connection, sample) {
+            self.next_phase(connection);
+            let cruises = self.cycle.gain == Gain::ONE;
+            let holds = self.parameters.cycle_policy == CyclePolicy::TimedDrain;
+            if holds && self.pacing_gain < Gain::ONE && cruises && !self.is_drained(connection, sample) {
+                self.cycle.gain = self.pacing_gain;
             }
-            CyclePolicy::TimedDrain => {
-                if self.phase_is_over(connection, sample) {
-                    let gain = self.pacing_gain;
-                    self.next_phase(connection);
-                    let cruises = self.cycle.gain == Gain::ONE;
-                    if gain < Gain::ONE && cruises && !self.is_drained(connection, sample) {
-                        self.cycle.gain = gain;
-                    }
-                }
-            }
-            CyclePolicy::RandomLength | CyclePolicy::RandomLengthDqc => self.update_random_cycle(connection, sample),
         }
     }
 
     /// Tests use the gain that was applied until now, which differs from the phase's while a policer's rate is in use.
+    #[inline]
     fn phase_is_over(&self, connection: &Connection, sample: &RateSample) -> bool {
         let elapsed_us = self.cycle_now(connection).saturating_sub(self.cycle.start_us);
         let lasted_a_round_trip = elapsed_us > u64::from(self.min_rtt.rtt_us);
@@ -119,14 +112,17 @@ impl Bbr1 {
             lasted_a_round_trip
         } else if self.pacing_gain > Gain::ONE {
             // Until the queue has really been probed: in small buffers a loss is the answer.
-            lasted_a_round_trip
-                && (sample.losses > 0
-                    || self.in_network(connection, sample.prior_in_flight)
-                        >= self.inflight_target(connection, self.max_bw(), self.pacing_gain))
+            lasted_a_round_trip && (sample.losses > 0 || self.is_probed(connection, sample))
         } else {
             let in_time = lasted_a_round_trip && self.parameters.cycle_policy != CyclePolicy::StrictDrain;
             in_time || self.is_drained(connection, sample)
         }
+    }
+
+    /// What the probing gain asks for is in flight.
+    fn is_probed(&self, connection: &Connection, sample: &RateSample) -> bool {
+        self.in_network(connection, sample.prior_in_flight)
+            >= self.inflight_target(connection, self.max_bw(), self.pacing_gain)
     }
 
     /// At most one BDP is in flight.

@@ -6,6 +6,7 @@
 //! when it drains: they synchronise.
 
 use super::{Bbr1, Mode, ProbeRttWindow, Restore};
+use crate::parameters::Gain;
 use crate::{Connection, RateSample};
 use dumbbell_units::Duration;
 
@@ -57,16 +58,20 @@ impl Bbr1 {
     /// The round-trip time that the BDP is computed with, in microseconds.
     #[inline]
     pub(super) fn model_rtt_us(&self) -> u64 {
-        let offset = self.parameters.min_rtt_offset;
-        let spread = if offset.numerator() == 0 { 0 } else { offset.of(self.min_rtt.variance_us2.isqrt()) };
-        u64::from(self.min_rtt.rtt_us) + spread
+        let rtt_us = u64::from(self.min_rtt.rtt_us);
+        if self.parameters.min_rtt_offset > Gain::new(0) { rtt_us + self.spread_us() } else { rtt_us }
+    }
+
+    #[inline(never)]
+    fn spread_us(&self) -> u64 {
+        self.parameters.min_rtt_offset.of(self.min_rtt.variance_us2.isqrt())
     }
 
     /// Updates the minimum and runs PROBE_RTT.
     pub(super) fn update_min_rtt(&mut self, connection: &mut Connection, sample: &RateSample) {
         let expired = after(connection.jiffies, self.min_rtt.stamp.wrapping_add(self.min_rtt.window_ticks));
         if let Ok(rtt_us) = u32::try_from(sample.rtt_us) {
-            if self.parameters.min_rtt_offset.numerator() > 0 {
+            if self.parameters.min_rtt_offset > Gain::new(0) {
                 self.min_rtt.track_variance(rtt_us);
             }
             if rtt_us <= self.min_rtt.rtt_us || expired {

@@ -16,7 +16,8 @@
 //! ```
 //!
 //! With every ACK the model is updated (`bandwidth`, `policer`, `aggregation`, `cycle`, full pipe, drain,
-//! `min_rtt`, in this order), then the pacing rate (`pacing`) and the window (`window`) follow from it. Bandwidth
+//! `min_rtt`, in this order), then the `operating_point`, which is the pacing rate (`pacing`) and the target of the
+//! window, and the window (`window`) follow from it. Bandwidth
 //! is in packets/µs × 2^24, gains are in 1/256, the minimum round-trip time expires by the kernel's coarse clock.
 
 mod acd;
@@ -24,6 +25,7 @@ mod aggregation;
 mod bandwidth;
 mod cycle;
 mod min_rtt;
+mod operating_point;
 mod pacing;
 mod parameters;
 mod policer;
@@ -82,12 +84,12 @@ pub struct Bbr1 {
     full_pipe: FullPipe,
     aggregation: aggregation::AckAggregation,
     recovery: window::RecoveryState,
-    target: window::Target,
+    operating_point: operating_point::OperatingPoint,
 
     /// The connection restarts from idle: a minimum RTT that expired meanwhile is no reason for PROBE_RTT.
     idle_restart: bool,
-    /// The pacing rate comes from a measured round-trip time.
-    has_seen_rtt: bool,
+    /// The first pacing rate comes from a nominal round-trip time, to be replaced by a measured one.
+    rate_is_nominal: bool,
 }
 
 /// The search for a full pipe: has the bandwidth estimate stopped growing?
@@ -145,6 +147,7 @@ impl Bbr1 {
             name: Bbr1::NAME,
             pacing_share_ppm: parameters.pacing_share_ppm(),
             cycle: cycle::Cycle::new(&parameters.cycle_gains),
+            rate_is_nominal: parameters.pacing_reinit,
             parameters,
             rng,
             forced_phase: None,
@@ -158,9 +161,8 @@ impl Bbr1 {
             full_pipe: FullPipe::default(),
             aggregation: aggregation::AckAggregation::default(),
             recovery: window::RecoveryState::default(),
-            target: window::Target::default(),
+            operating_point: operating_point::OperatingPoint::default(),
             idle_restart: false,
-            has_seen_rtt: false,
         }
     }
 
@@ -184,7 +186,7 @@ impl Bbr1 {
             bw: self.bandwidth.measurements().map(|m| m.value),
             rtt_cnt: self.round.count,
             next_rtt_delivered: self.round.next_delivered,
-            cycle_idx: self.cycle.index() as u32,
+            cycle_idx: self.cycle.index(),
             pacing_gain: self.pacing_gain.numerator(),
             cwnd_gain: self.cwnd_gain.numerator(),
             full_bw: self.full_pipe.baseline,
@@ -316,7 +318,7 @@ impl Controller for Bbr1 {
         self.update_gains();
 
         let bw = self.bw();
-        self.set_pacing_rate(connection, bw, self.pacing_gain);
+        self.set_operating_point(connection, bw);
         self.set_window(connection, sample, bw);
     }
 
@@ -406,7 +408,7 @@ impl Controller for Bbr1 {
             if min_rtt == Connection::UNKNOWN_RTT { f64::NAN } else { f64::from(min_rtt) / 1e3 },
             self.pacing_gain.as_f64(),
             self.cwnd_gain.as_f64(),
-            if self.mode == Mode::ProbeBw { self.cycle.index() as f64 } else { f64::NAN },
+            if self.mode == Mode::ProbeBw { f64::from(self.cycle.index()) } else { f64::NAN },
             f64::from(self.round.count),
             f64::from(u8::from(self.full_pipe.reached)),
             self.aggregation.max(),

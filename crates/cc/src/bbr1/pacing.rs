@@ -28,7 +28,7 @@ impl Bbr1 {
 
     /// The first pacing rate.
     pub(super) fn init_pacing_rate(&mut self, connection: &mut Connection) {
-        self.has_seen_rtt |= connection.srtt_us_x8 > 0;
+        self.rate_is_nominal = connection.srtt_us_x8 == 0 && self.parameters.pacing_reinit;
         let bw = self.initial_bandwidth(connection);
         let gain = if connection.srtt_us_x8 > 0 {
             self.parameters.initial_pacing_gain
@@ -40,7 +40,7 @@ impl Bbr1 {
 
     /// Paces at `bw` times `gain`; before the pipe is full the rate only rises, because early samples are too low.
     pub(super) fn set_pacing_rate(&mut self, connection: &mut Connection, bw: u32, gain: Gain) {
-        if !self.has_seen_rtt && connection.srtt_us_x8 > 0 && self.parameters.pacing_reinit {
+        if self.rate_is_nominal && connection.srtt_us_x8 > 0 {
             self.init_pacing_rate(connection);
         }
         let rate = self.pacing_rate(connection, bw, gain);

@@ -237,6 +237,14 @@ pub enum CyclePolicy {
     RandomLengthDqc,
 }
 
+impl CyclePolicy {
+    /// Whether a cycle, and not each of its phases, has a length.
+    #[inline]
+    pub(super) fn has_random_lengths(self) -> bool {
+        matches!(self, CyclePolicy::RandomLength | CyclePolicy::RandomLengthDqc)
+    }
+}
+
 /// An amount in flight.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize, schemars::JsonSchema)]
 #[serde(rename_all = "snake_case")]

@@ -98,7 +98,7 @@ fn the_first_phase_is_uniform_and_never_the_draining_one() {
     let mut counts = [0u32; 8];
     for _ in 0..7_000 {
         flow.bbr.enter_probe_bw(&flow.c);
-        counts[flow.bbr.cycle.index()] += 1;
+        counts[flow.bbr.cycle.index() as usize] += 1;
     }
     assert_eq!(counts[1], 0);
     for phase in [0, 2, 3, 4, 5, 6, 7] {
@@ -186,7 +186,7 @@ fn probing_lasts_until_its_amount_is_in_flight_or_a_packet_is_lost() {
         let mut flow = Flow::cruising(Parameters::default(), 0);
         flow.wait(Duration::from_millis(42));
         flow.ack(&RateSample { prior_in_flight: in_flight, losses, ..flow.sample(1) });
-        assert_eq!(flow.bbr.cycle.index(), next, "{in_flight} in flight, {losses} lost");
+        assert_eq!(flow.bbr.cycle.index() as usize, next, "{in_flight} in flight, {losses} lost");
     }
     let mut early = Flow::cruising(Parameters::default(), 0);
     early.ack(&RateSample { prior_in_flight: 60, losses: 1, ..early.sample(1) });
@@ -197,13 +197,13 @@ fn probing_lasts_until_its_amount_is_in_flight_or_a_packet_is_lost() {
 fn draining_ends_at_one_bdp_or_after_one_round_trip() {
     let mut flow = Flow::cruising(Parameters::default(), 1);
     flow.ack(&RateSample { prior_in_flight: 50, ..flow.sample(1) });
-    assert_eq!(flow.bbr.cycle.index(), 1);
+    assert_eq!(flow.bbr.cycle.index() as usize, 1);
     flow.ack(&RateSample { prior_in_flight: 42, ..flow.sample(1) });
-    assert_eq!(flow.bbr.cycle.index(), 2, "one BDP and the budget");
+    assert_eq!(flow.bbr.cycle.index() as usize, 2, "one BDP and the budget");
     let mut flow = Flow::cruising(Parameters::default(), 1);
     flow.wait(Duration::from_millis(42));
     flow.ack(&RateSample { prior_in_flight: 50, ..flow.sample(1) });
-    assert_eq!(flow.bbr.cycle.index(), 2);
+    assert_eq!(flow.bbr.cycle.index() as usize, 2);
 }
 
 #[test]
@@ -214,7 +214,7 @@ fn a_held_draining_gain_outlasts_its_phase_until_one_bdp_is_in_flight() {
         flow.ack(&RateSample { prior_in_flight: 60, ..flow.sample(1) });
         assert_eq!(flow.bbr.pacing_gain, Gain::new(192));
     }
-    assert_eq!(flow.bbr.cycle.index(), 3, "the phases tick on");
+    assert_eq!(flow.bbr.cycle.index() as usize, 3, "the phases tick on");
     flow.ack(&RateSample { prior_in_flight: 40, ..flow.sample(1) });
     assert_eq!(flow.bbr.pacing_gain, Gain::ONE);
 }
@@ -232,10 +232,10 @@ fn a_random_cycle_probes_drains_and_cruises_for_two_to_eight_round_trips() {
     let mut started = flow.c.mstamp_us;
     let mut visited = vec![];
     for _ in 0..40_000 {
-        let before = flow.bbr.cycle.index();
+        let before = flow.bbr.cycle.index() as usize;
         let in_flight = if flow.bbr.pacing_gain > Gain::ONE { 60 } else { 30 };
         flow.ack(&RateSample { prior_in_flight: in_flight, ..flow.sample(1) });
-        visited.push(flow.bbr.cycle.index());
+        visited.push(flow.bbr.cycle.index() as usize);
         if before != 0 && flow.bbr.cycle.index() == 0 {
             // The cycle ended with the first ACK after `length` round trips.
             let round_trips = (flow.c.mstamp_us - started - 1) / u64::from(MIN_RTT_US);
@@ -256,7 +256,7 @@ fn a_random_cycle_stops_probing_when_the_application_is_the_limit() {
         flow.bbr.cycle.length = 8;
         flow.wait(Duration::from_millis(42));
         flow.ack(&RateSample { prior_in_flight: 10, is_app_limited: true, ..flow.sample(1) });
-        assert_eq!(flow.bbr.cycle.index(), next, "{policy:?}");
+        assert_eq!(flow.bbr.cycle.index() as usize, next, "{policy:?}");
     }
 }
 
@@ -710,7 +710,7 @@ fn the_phases_that_probe_bw_begins_with_can_be_given() {
     let mut entered = vec![];
     for _ in 0..4 {
         flow.bbr.enter_probe_bw(&flow.c);
-        entered.push(flow.bbr.cycle.index());
+        entered.push(flow.bbr.cycle.index() as usize);
     }
     let from = [0, 6, 5].iter().position(|phase| *phase == entered[0]).unwrap();
     let expected: Vec<usize> = [0, 6, 5].into_iter().cycle().skip(from).take(4).collect();
@@ -782,7 +782,7 @@ fn a_loss_keeps_dqcs_bbrplus_draining_and_the_kernels_not() {
         flow.bbr.cycle.length = 8;
         flow.wait(Duration::from_millis(42));
         flow.ack(&RateSample { prior_in_flight: 20, losses: 1, ..flow.sample(1) });
-        assert_eq!(flow.bbr.cycle.index(), next, "{policy:?}");
+        assert_eq!(flow.bbr.cycle.index() as usize, next, "{policy:?}");
     }
 }
 
@@ -796,7 +796,7 @@ fn the_kernels_bbrplus_stops_probing_without_data_or_receive_window() {
             flow.c.receive_window_full = receive_window_full;
             flow.wait(Duration::from_millis(42));
             flow.ack(&RateSample { prior_in_flight: 10, ..flow.sample(1) });
-            assert_eq!(flow.bbr.cycle.index(), next, "{policy:?}");
+            assert_eq!(flow.bbr.cycle.index() as usize, next, "{policy:?}");
         }
     }
 }

@@ -1,7 +1,4 @@
 //! The congestion window: BDP, budget for bursts, growth to the target, and loss recovery.
-//!
-//! Every ACK asks for the target, and few of them change the model that it follows from, so it is kept with what it was
-//! computed from.
 
 use super::acd::Acd;
 use super::{BW_UNIT, Bbr1, Mode, ProbeBudget, Recovery};
@@ -35,28 +32,6 @@ enum QuicRecovery {
     /// In recovery with this window until a packet sent after `delivered` reached `end_delivered` is acknowledged
     /// without further loss; `grows` after the first round.
     On { window: u32, end_delivered: u64, grows: bool },
-}
-
-/// The window's target and what it was computed from.
-#[derive(Clone, Debug, Default)]
-pub(super) struct Target {
-    /// At first without a segment size, which no connection has.
-    basis: Basis,
-    packets: u32,
-}
-
-/// Everything that the target depends on besides the constants.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-struct Basis {
-    bw: u32,
-    rtt_us: u64,
-    cwnd_gain: Gain,
-    extra_acked: u32,
-    mode: Mode,
-    phase: usize,
-    pacing_rate: u64,
-    pacing_shift: u32,
-    mss: u32,
 }
 
 impl Bbr1 {
@@ -116,24 +91,9 @@ impl Bbr1 {
     }
 
     /// The amount to have in flight at the window's gain, with the allowance for aggregated ACKs.
-    fn window_target(&mut self, connection: &Connection, bw: u32) -> u32 {
-        let basis = Basis {
-            bw,
-            rtt_us: self.model_rtt_us(),
-            cwnd_gain: self.cwnd_gain,
-            extra_acked: if self.full_pipe.reached { self.aggregation.raw_max() } else { 0 },
-            mode: self.mode,
-            phase: self.cycle.index(),
-            pacing_rate: connection.pacing_rate,
-            pacing_shift: connection.pacing_shift,
-            mss: connection.mss,
-        };
-        if basis != self.target.basis {
-            let window = self.bdp_and(bw, self.cwnd_gain, self.aggregation_allowance());
-            let packets = self.with_budget(connection, u64::from(window), self.cwnd_gain);
-            self.target = Target { basis, packets };
-        }
-        self.target.packets
+    pub(super) fn window_target(&self, connection: &Connection, bw: u32) -> u32 {
+        let window = self.bdp_and(bw, self.cwnd_gain, self.aggregation_allowance());
+        self.with_budget(connection, u64::from(window), self.cwnd_gain)
     }
 
     /// Sets the window for an ACK.
@@ -148,7 +108,7 @@ impl Bbr1 {
                 _ => self.recover_like_variant(connection, sample, bw),
             };
             if !is_set {
-                connection.cwnd = self.grow(connection, connection.cwnd, bw, acked);
+                connection.cwnd = self.grown(connection, connection.cwnd, acked);
             }
         }
         connection.cwnd = connection.cwnd.min(connection.cwnd_clamp);
@@ -158,8 +118,9 @@ impl Bbr1 {
     }
 
     /// `window` grown by `acked` packets towards the target.
-    fn grow(&mut self, connection: &Connection, window: u32, bw: u32, acked: u32) -> u32 {
-        let target = self.window_target(connection, bw);
+    #[inline]
+    fn grown(&self, connection: &Connection, window: u32, acked: u32) -> u32 {
+        let target = self.target();
         // Leaving recovery in STARTUP sets ns-3's window to the largest 32-bit number; the addition then wraps around.
         let wraps = window >= Connection::INFINITE_SSTHRESH
             && matches!(self.parameters.recovery, Recovery::Ns3 | Recovery::Ns3Of2018);
@@ -211,7 +172,7 @@ impl Bbr1 {
     fn recover_like_variant(&mut self, connection: &mut Connection, sample: &RateSample, bw: u32) -> bool {
         match self.parameters.recovery {
             Recovery::Linux => self.recover_or_restore(connection, sample),
-            Recovery::Quic => self.recover_like_quic(connection, sample, bw),
+            Recovery::Quic => self.recover_like_quic(connection, sample),
             Recovery::Ns3 => self.recover_like_ns3(connection, sample),
             Recovery::Ns3Of2018 => self.recover_like_ns3_of_2018(connection, sample),
             Recovery::AcdPaper => self.recover_like_acd_paper(connection, sample, bw),
@@ -273,10 +234,10 @@ impl Bbr1 {
     }
 
     /// QUIC's window: the smaller one of the window that grows to the target, and of the recovery window beside it.
-    fn recover_like_quic(&mut self, connection: &mut Connection, sample: &RateSample, bw: u32) -> bool {
+    fn recover_like_quic(&mut self, connection: &mut Connection, sample: &RateSample) -> bool {
         // PROBE_RTT's cap does not touch the window beneath.
         if self.mode != Mode::ProbeRtt {
-            self.recovery.unbounded_cwnd = self.grow(connection, self.recovery.unbounded_cwnd, bw, sample.acked_sacked);
+            self.recovery.unbounded_cwnd = self.grown(connection, self.recovery.unbounded_cwnd, sample.acked_sacked);
         }
         let window = self.recovery.unbounded_cwnd;
         let bound = self.quic_recovery_window(connection, sample);
