@@ -97,6 +97,7 @@ impl Bbr1 {
             return false;
         }
         self.recovery.unit_gain_in = Some(self.mode);
+        self.operating_point.unsettle();
         connection.cwnd = connection.cwnd.max(connection.in_flight() + sample.acked_sacked);
         connection.cwnd = self.halved(connection, bw);
         true

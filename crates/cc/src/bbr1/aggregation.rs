@@ -5,8 +5,9 @@
 //! is added to the window once the pipe is full.
 
 use super::bandwidth::packets_in;
-use super::{Aggregation, BW_UNIT, Bbr1};
+use super::{Aggregation, BW_UNIT, Bbr1, Parameters};
 use crate::minmax::MaxFilter;
+use crate::parameters::Gain;
 use crate::{Connection, RateSample};
 
 /// The highest age in rounds a slot can count to (a 5-bit field in the kernel).
@@ -17,12 +18,16 @@ const PART_LOG2: u32 = 8;
 const BW_LOG2: u32 = BW_UNIT.ilog2();
 
 /// State of the measurement.
-#[derive(Clone, Debug, Default)]
+#[derive(Clone, Debug)]
 pub(super) struct AckAggregation {
+    /// How it is measured; not at all where nothing is made of it.
+    method: Aggregation,
     /// Maximum excess in packets of the current and the previous slot.
     pub(super) slots: [u32; 2],
     /// Maximum excess over a window of rounds in 1/256 packets, in place of the slots.
     filter: MaxFilter,
+    /// The largest excess remembered, in the units of the method.
+    pub(super) largest: u32,
     /// The current slot is the second.
     second_slot: bool,
     /// Rounds since the current slot began.
@@ -34,45 +39,59 @@ pub(super) struct AckAggregation {
 }
 
 impl AckAggregation {
+    pub(super) fn new(parameters: &Parameters) -> AckAggregation {
+        let is_used = parameters.aggregation_gain > Gain::new(0);
+        AckAggregation {
+            method: if is_used { parameters.aggregation } else { Aggregation::Off },
+            slots: [0; 2],
+            filter: MaxFilter::default(),
+            largest: 0,
+            second_slot: false,
+            slot_age: 0,
+            epoch_acked: 0,
+            epoch_start_us: 0,
+        }
+    }
+
     /// The largest excess remembered, in packets.
-    #[inline]
     pub(super) fn max(&self) -> f64 {
-        f64::from(self.slots_max()).max(f64::from(self.filter.max()) / f64::from(1 << PART_LOG2))
+        match self.method {
+            Aggregation::Linux => f64::from(self.largest),
+            Aggregation::Quic => f64::from(self.largest) / f64::from(1 << PART_LOG2),
+            Aggregation::Off => 0.0,
+        }
     }
 
-    fn slots_max(&self) -> u32 {
-        self.slots[0].max(self.slots[1])
-    }
-
-    /// The largest excess remembered, in the units of whichever of the two ways to measure it is in use.
-    #[inline]
-    pub(super) fn raw_max(&self) -> u32 {
-        self.slots_max().max(self.filter.max())
+    fn set_current_slot(&mut self, excess: u32) {
+        self.slots[usize::from(self.second_slot)] = excess;
+        self.largest = self.slots[0].max(self.slots[1]);
     }
 }
 
 impl Bbr1 {
     /// Measures how far an ACK with a delivery rate runs ahead of the bandwidth.
-    pub(super) fn update_aggregation(&mut self, connection: &Connection, sample: &RateSample) {
-        if self.parameters.aggregation_gain.numerator() == 0 || sample.acked_sacked == 0 {
+    #[inline]
+    pub(super) fn update_aggregation(&mut self, connection: &Connection, sample: &RateSample, bw: u32) {
+        if sample.acked_sacked == 0 {
             return;
         }
-        match self.parameters.aggregation {
-            Aggregation::Linux => self.update_slots(connection, sample.acked_sacked),
-            Aggregation::Quic => self.update_filter(connection, sample.acked_sacked),
+        match self.aggregation.method {
+            Aggregation::Linux => self.update_slots(connection, sample.acked_sacked, bw),
+            Aggregation::Quic => self.update_filter(connection, sample.acked_sacked, bw),
             Aggregation::Off => {}
         }
     }
 
-    fn update_slots(&mut self, connection: &Connection, acked: u32) {
-        let expected = self.scaled_in_epoch(connection) / BW_UNIT;
+    #[inline]
+    fn update_slots(&mut self, connection: &Connection, acked: u32, bw: u32) {
+        let expected = self.scaled_in_epoch(connection, bw) / BW_UNIT;
         let state = &mut self.aggregation;
         if self.round.started {
             state.slot_age = (state.slot_age + 1).min(MAX_AGE);
             if state.slot_age >= self.parameters.aggregation_window_rounds {
                 state.slot_age = 0;
                 state.second_slot = !state.second_slot;
-                state.slots[usize::from(state.second_slot)] = 0;
+                state.set_current_slot(0);
             }
         }
         let limit = u64::from(self.parameters.aggregation_epoch_packets);
@@ -89,15 +108,15 @@ impl Bbr1 {
         // Below the limit, which has 32 bits.
         state.epoch_acked = total as u32;
         let excess = excess.min(u64::from(connection.cwnd)) as u32;
-        let slot = &mut state.slots[usize::from(state.second_slot)];
-        if excess > *slot {
-            *slot = excess;
+        if excess > state.slots[usize::from(state.second_slot)] {
+            state.set_current_slot(excess);
         }
     }
 
     /// QUIC counts bytes, so the part of a packet that the bandwidth explains counts here, too.
-    fn update_filter(&mut self, connection: &Connection, acked: u32) {
-        let expected = self.scaled_in_epoch(connection);
+    #[inline(never)]
+    fn update_filter(&mut self, connection: &Connection, acked: u32, bw: u32) {
+        let expected = self.scaled_in_epoch(connection, bw);
         let state = &mut self.aggregation;
         if u64::from(state.epoch_acked) * BW_UNIT <= expected {
             state.epoch_acked = acked;
@@ -107,15 +126,16 @@ impl Bbr1 {
         state.epoch_acked = state.epoch_acked.saturating_add(acked);
         let excess = (u64::from(state.epoch_acked) * BW_UNIT).saturating_sub(expected) >> (BW_LOG2 - PART_LOG2);
         let excess = u32::try_from(excess).unwrap_or(u32::MAX);
-        state.filter.update(self.parameters.aggregation_window_rounds, self.round.count, excess);
+        state.largest = state.filter.update(self.parameters.aggregation_window_rounds, self.round.count, excess);
     }
 
     /// Packets that the bandwidth explains since the epoch began, times `BW_UNIT`.
-    fn scaled_in_epoch(&self, connection: &Connection) -> u64 {
+    #[inline]
+    fn scaled_in_epoch(&self, connection: &Connection, bw: u32) -> u64 {
         let elapsed_us = connection.delivered_mstamp_us.saturating_sub(self.aggregation.epoch_start_us);
         let resolution_us = self.parameters.aggregation_resolution.as_micros();
         let elapsed_us = if resolution_us > 1 { elapsed_us - elapsed_us % resolution_us } else { elapsed_us };
-        u64::from(self.bw()).saturating_mul(elapsed_us)
+        u64::from(bw).saturating_mul(elapsed_us)
     }
 
     /// What to add to the window, in packets times `BW_UNIT`.
@@ -123,13 +143,13 @@ impl Bbr1 {
         if !self.full_pipe.reached {
             return 0;
         }
-        let (gain, state) = (self.parameters.aggregation_gain, &self.aggregation);
-        match self.parameters.aggregation {
+        let largest = self.parameters.aggregation_gain.of(u64::from(self.aggregation.largest));
+        match self.aggregation.method {
             Aggregation::Linux => {
                 let cap = packets_in(self.bw(), self.parameters.aggregation_cap.as_micros());
-                gain.of(u64::from(state.slots_max())).min(cap).saturating_mul(BW_UNIT)
+                largest.min(cap).saturating_mul(BW_UNIT)
             }
-            Aggregation::Quic => gain.of(u64::from(state.filter.max())) << (BW_LOG2 - PART_LOG2),
+            Aggregation::Quic => largest << (BW_LOG2 - PART_LOG2),
             Aggregation::Off => 0,
         }
     }

@@ -88,7 +88,7 @@ impl Bbr1 {
 
     /// Moves to the next phase when its time has come.
     pub(super) fn update_cycle(&mut self, connection: &Connection, sample: &RateSample) {
-        if self.mode != Mode::ProbeBw || (self.policer.in_use && self.parameters.policer_freezes_cycle) {
+        if self.policer.in_use && self.parameters.policer_freezes_cycle {
             return;
         }
         if self.parameters.cycle_policy.has_random_lengths() {

@@ -147,6 +147,7 @@ impl Bbr1 {
             name: Bbr1::NAME,
             pacing_share_ppm: parameters.pacing_share_ppm(),
             cycle: cycle::Cycle::new(&parameters.cycle_gains),
+            aggregation: aggregation::AckAggregation::new(&parameters),
             rate_is_nominal: parameters.pacing_reinit,
             parameters,
             rng,
@@ -159,7 +160,6 @@ impl Bbr1 {
             policer: policer::Policer::default(),
             min_rtt: min_rtt::MinRtt::default(),
             full_pipe: FullPipe::default(),
-            aggregation: aggregation::AckAggregation::default(),
             recovery: window::RecoveryState::default(),
             operating_point: operating_point::OperatingPoint::default(),
             idle_restart: false,
@@ -250,24 +250,6 @@ impl Bbr1 {
             self.enter_probe_bw(connection);
         }
     }
-
-    fn update_gains(&mut self) {
-        let parameters = &self.parameters;
-        (self.pacing_gain, self.cwnd_gain) = match self.mode {
-            Mode::ProbeBw if self.policer.in_use => (Gain::ONE, parameters.steady_window_gain),
-            Mode::ProbeBw => (self.cycle.gain(), parameters.steady_window_gain),
-            Mode::Startup => (parameters.startup_pacing_gain, parameters.startup_window_gain),
-            Mode::Drain => (parameters.drain_gain, parameters.startup_window_gain),
-            Mode::ProbeRtt => (Gain::ONE, Gain::ONE),
-        };
-        if let Some(mode) = self.recovery.unit_gain_in {
-            if mode == self.mode {
-                self.cwnd_gain = Gain::ONE;
-            } else {
-                self.recovery.unit_gain_in = None;
-            }
-        }
-    }
 }
 
 impl Controller for Bbr1 {
@@ -307,17 +289,22 @@ impl Controller for Bbr1 {
 
     fn cong_control(&mut self, connection: &mut Connection, sample: &RateSample) {
         self.round.started = false;
-        if has_rate(sample) {
+        let has_rate = has_rate(sample);
+        if has_rate {
             self.update_bandwidth(connection, sample);
-            self.update_aggregation(connection, sample);
         }
-        self.update_cycle(connection, sample);
-        self.check_full_pipe(sample);
-        self.check_drain(connection);
-        self.update_min_rtt(connection, sample);
-        self.update_gains();
-
         let bw = self.bw();
+        if has_rate {
+            self.update_aggregation(connection, sample, bw);
+        }
+        if self.mode == Mode::ProbeBw {
+            self.update_cycle(connection, sample);
+        } else {
+            self.check_full_pipe(sample);
+            self.check_drain(connection);
+        }
+        self.update_min_rtt(connection, sample);
+
         self.set_operating_point(connection, bw);
         self.set_window(connection, sample, bw);
     }

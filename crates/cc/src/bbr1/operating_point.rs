@@ -10,22 +10,20 @@ use crate::parameters::Gain;
 /// The operating point on a certain basis.
 #[derive(Clone, Debug, Default)]
 pub(super) struct OperatingPoint {
-    /// At first without a segment size, which no connection has.
     basis: Basis,
     /// The window to grow to, in packets.
     target: u32,
 }
 
-/// Everything that the pacing rate and the window's target follow from, besides the constants.
+/// Everything that the gains, the pacing rate and the window's target follow from, besides the constants.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 struct Basis {
     bw: u32,
     rtt_us: u64,
-    pacing_gain: Gain,
-    cwnd_gain: Gain,
     extra_acked: u32,
     mode: Mode,
     phase: u32,
+    policed: bool,
     full_pipe: bool,
     /// The rate before: whether it may fall depends on the state.
     pacing_rate: u64,
@@ -34,12 +32,19 @@ struct Basis {
     mss: u32,
 }
 
+impl OperatingPoint {
+    /// Asks for another one with the next ACK, whatever its basis.
+    pub(super) fn unsettle(&mut self) {
+        // No connection has segments of this size.
+        self.basis.mss = 0;
+    }
+}
+
 impl Bbr1 {
-    /// Moves to the operating point of the present model: sets the pacing rate and the window's target.
+    /// Moves to the operating point of the present model: sets gains, pacing rate and the window's target.
     #[inline]
     pub(super) fn set_operating_point(&mut self, connection: &mut Connection, bw: u32) {
-        let basis = self.basis(connection, bw);
-        if basis != self.operating_point.basis || self.rate_is_nominal {
+        if self.basis(connection, bw) != self.operating_point.basis {
             self.move_operating_point(connection, bw);
         }
     }
@@ -49,11 +54,10 @@ impl Bbr1 {
         Basis {
             bw,
             rtt_us: self.model_rtt_us(),
-            pacing_gain: self.pacing_gain,
-            cwnd_gain: self.cwnd_gain,
-            extra_acked: self.aggregation.raw_max(),
+            extra_acked: self.aggregation.largest,
             mode: self.mode,
             phase: self.cycle.index(),
+            policed: self.policer.in_use,
             full_pipe: self.full_pipe.reached,
             pacing_rate: connection.pacing_rate,
             max_pacing_rate: connection.max_pacing_rate,
@@ -64,10 +68,32 @@ impl Bbr1 {
 
     #[inline(never)]
     fn move_operating_point(&mut self, connection: &mut Connection, bw: u32) {
+        self.update_gains();
         self.set_pacing_rate(connection, bw, self.pacing_gain);
         let target = self.window_target(connection, bw);
-        // With the rate as it is now: setting it once more would change nothing.
+        // With the rate as it is now: setting it once more would change nothing, unless it is a makeshift.
         self.operating_point = OperatingPoint { basis: self.basis(connection, bw), target };
+        if self.rate_is_nominal {
+            self.operating_point.unsettle();
+        }
+    }
+
+    pub(super) fn update_gains(&mut self) {
+        let parameters = &self.parameters;
+        (self.pacing_gain, self.cwnd_gain) = match self.mode {
+            Mode::Startup => (parameters.startup_pacing_gain, parameters.startup_window_gain),
+            Mode::Drain => (parameters.drain_gain, parameters.startup_window_gain),
+            Mode::ProbeBw => {
+                let pacing = if self.policer.in_use { Gain::ONE } else { self.cycle.gain() };
+                (pacing, parameters.steady_window_gain)
+            }
+            Mode::ProbeRtt => (Gain::ONE, Gain::ONE),
+        };
+        if self.recovery.unit_gain_in == Some(self.mode) {
+            self.cwnd_gain = Gain::ONE;
+        } else {
+            self.recovery.unit_gain_in = None;
+        }
     }
 
     /// The window to grow to, in packets.
