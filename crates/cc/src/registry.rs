@@ -126,7 +126,7 @@ static ALGORITHMS: LazyLock<Vec<Algorithm>> = LazyLock::new(|| {
                 "CUBIC: the window follows a cubic function of the time since the last loss; HyStart ends slow start",
                 "Linux 6.18, net/ipv4/tcp_cubic.c; RFC 9438",
             ],
-            |a, overrides, _| Ok(Box::new(Cubic::new(parameters::read(&a.preset, overrides)?))),
+            |a, overrides, _| Ok(Box::new(Cubic::new(parameters::read::<cubic::Parameters>(&a.preset, overrides)?))),
         ),
         Algorithm::new::<reno::Parameters>(
             [

@@ -23,6 +23,7 @@ use crate::parameters::Factor;
 use crate::{CaState, Connection, Controller, Event};
 use cube_root::cube_root;
 use hystart::Hystart;
+use std::sync::Arc;
 
 /// `log2` of the curve's time resolution: 1/1024 s (`BICTCP_HZ`).
 const CURVE_HZ_LOG2: u32 = 10;
@@ -32,7 +33,7 @@ const CURVE_SCALE_LOG2: u32 = 10 + 3 * CURVE_HZ_LOG2;
 /// The CUBIC controller.
 #[derive(Clone, Debug)]
 pub struct Cubic {
-    parameters: Parameters,
+    parameters: Arc<Parameters>,
     /// Share of the window that remains after a loss of one of the emulated connections.
     beta: Factor,
     /// `C` in 1/1024 packets/s³.
@@ -43,6 +44,10 @@ pub struct Cubic {
     hystart: Hystart,
     /// Smallest round-trip time in microseconds; 0 before the first.
     delay_min_us: u32,
+    /// `update_interval` in ticks.
+    update_ticks: i32,
+    /// `rtt_blackout` in ticks.
+    blackout_ticks: i32,
 }
 
 /// The cubic curve and Reno's estimate beside it.
@@ -94,8 +99,10 @@ impl Cubic {
     /// The exact name of this implementation.
     pub const NAME: &'static str = "cubic-linux-6.18";
 
-    /// A controller with these constants, which must be [valid](crate::parameters::ParameterSet::validate).
-    pub fn new(parameters: Parameters) -> Cubic {
+    /// A controller with these constants, which must be [valid](crate::parameters::ParameterSet::validate). Flows with
+    /// the same constants can share them.
+    pub fn new(parameters: impl Into<Arc<Parameters>>) -> Cubic {
+        let parameters = parameters.into();
         let beta = parameters.beta.of_one_in(parameters.emulated_connections);
         let connections = parameters.emulated_connections.max(1);
         let (kept, one) = (beta.numerator(), Factor::ONE.numerator());
@@ -108,6 +115,8 @@ impl Cubic {
             curve: Curve::default(),
             hystart: Hystart::default(),
             delay_min_us: 0,
+            update_ticks: 0,
+            blackout_ticks: 0,
         }
     }
 
@@ -148,13 +157,17 @@ impl Cubic {
     /// Finds how many packets must be acknowledged for the window to grow by one.
     fn update_count(&mut self, connection: &Connection, acked: u32) {
         let cwnd = connection.cwnd;
-        let now = connection.jiffies;
         self.curve.ack_count = self.curve.ack_count.saturating_add(acked);
-        let rest = self.parameters.update_interval.as_micros() * u64::from(connection.hz) / 1_000_000;
-        if self.curve.last_cwnd == cwnd && i64::from(Self::ticks_since(connection, self.curve.last_time)) <= rest as i64
-        {
-            return;
+        let rests = Self::ticks_since(connection, self.curve.last_time) <= self.update_ticks;
+        if self.curve.last_cwnd != cwnd || !rests {
+            self.evaluate_count(connection, acked);
         }
+    }
+
+    #[inline(never)]
+    fn evaluate_count(&mut self, connection: &Connection, acked: u32) {
+        let cwnd = connection.cwnd;
+        let now = connection.jiffies;
         // The curve moves with the coarse clock; Reno's estimate with every ACK.
         if self.curve.epoch_start == 0 || now != self.curve.last_time {
             self.curve.last_cwnd = cwnd;
@@ -225,6 +238,10 @@ impl Controller for Cubic {
 
     fn init(&mut self, connection: &mut Connection) {
         self.reset();
+        let hz = u64::from(connection.hz);
+        let whole_ticks = self.parameters.update_interval.as_micros().saturating_mul(hz) / 1_000_000;
+        self.update_ticks = i32::try_from(whole_ticks).unwrap_or(i32::MAX);
+        self.blackout_ticks = i32::try_from(connection.ticks(self.parameters.rtt_blackout)).unwrap_or(i32::MAX);
         if self.parameters.hystart {
             self.hystart.start_round(connection);
         } else if let Some(ssthresh) = self.parameters.initial_ssthresh {
@@ -267,15 +284,15 @@ impl Controller for Cubic {
             return;
         }
         // Right after a loss the queue is still full: its round-trip times say nothing about the path.
-        let blackout = connection.ticks(self.parameters.rtt_blackout);
-        if self.curve.epoch_start != 0 && Self::ticks_since(connection, self.curve.epoch_start) < blackout as i32 {
+        let epoch_start = self.curve.epoch_start;
+        if epoch_start != 0 && Self::ticks_since(connection, epoch_start) < self.blackout_ticks {
             return;
         }
         let rtt_us = u32::try_from(rtt_us).unwrap_or(u32::MAX).max(1);
         if self.delay_min_us == 0 || self.delay_min_us > rtt_us {
             self.delay_min_us = rtt_us;
         }
-        if self.parameters.hystart && !self.hystart.found && connection.in_slow_start() {
+        if connection.in_slow_start() && !self.hystart.found && self.parameters.hystart {
             self.hystart.update(&self.parameters, connection, rtt_us, self.delay_min_us);
         }
     }
