@@ -154,18 +154,26 @@ impl Cubic {
         connection.jiffies.wrapping_sub(then) as i32
     }
 
-    /// Finds how many packets must be acknowledged for the window to grow by one.
-    fn update_count(&mut self, connection: &Connection, acked: u32) {
-        let cwnd = connection.cwnd;
+    /// Congestion avoidance: one packet more for every `count` acknowledged.
+    #[inline]
+    fn grow(&mut self, connection: &mut Connection, acked: u32) {
         self.curve.ack_count = self.curve.ack_count.saturating_add(acked);
-        let rests = Self::ticks_since(connection, self.curve.last_time) <= self.update_ticks;
-        if self.curve.last_cwnd != cwnd || !rests {
-            self.evaluate_count(connection, acked);
+        let is_recent = Self::ticks_since(connection, self.curve.last_time) <= self.update_ticks;
+        if is_recent && self.curve.last_cwnd == connection.cwnd {
+            connection.additive_increase(self.curve.count, acked);
+        } else {
+            self.grow_anew(connection, acked);
         }
     }
 
     #[inline(never)]
-    fn evaluate_count(&mut self, connection: &Connection, acked: u32) {
+    fn grow_anew(&mut self, connection: &mut Connection, acked: u32) {
+        self.update_count(connection, acked);
+        connection.additive_increase(self.curve.count, acked);
+    }
+
+    /// Finds how many packets must be acknowledged for the window to grow by one.
+    fn update_count(&mut self, connection: &Connection, acked: u32) {
         let cwnd = connection.cwnd;
         let now = connection.jiffies;
         // The curve moves with the coarse clock; Reno's estimate with every ACK.
@@ -231,6 +239,12 @@ impl Cubic {
     }
 }
 
+/// A round-trip time in 32 bits, at least 1 µs.
+#[inline]
+fn clamp_rtt(rtt_us: i64) -> u32 {
+    rtt_us.clamp(1, i64::from(u32::MAX)) as u32
+}
+
 impl Controller for Cubic {
     fn algorithm(&self) -> &'static str {
         Cubic::NAME
@@ -275,8 +289,7 @@ impl Controller for Cubic {
                 return;
             }
         }
-        self.update_count(connection, acked);
-        connection.additive_increase(self.curve.count, acked);
+        self.grow(connection, acked);
     }
 
     fn pkts_acked(&mut self, connection: &mut Connection, _acked: u32, rtt_us: i64, _in_flight: u32) {
@@ -288,12 +301,11 @@ impl Controller for Cubic {
         if epoch_start != 0 && Self::ticks_since(connection, epoch_start) < self.blackout_ticks {
             return;
         }
-        let rtt_us = u32::try_from(rtt_us).unwrap_or(u32::MAX).max(1);
-        if self.delay_min_us == 0 || self.delay_min_us > rtt_us {
-            self.delay_min_us = rtt_us;
+        if rtt_us < i64::from(self.delay_min_us) || self.delay_min_us == 0 {
+            self.delay_min_us = clamp_rtt(rtt_us);
         }
         if connection.in_slow_start() && !self.hystart.found && self.parameters.hystart {
-            self.hystart.update(&self.parameters, connection, rtt_us, self.delay_min_us);
+            self.hystart.update(&self.parameters, connection, clamp_rtt(rtt_us), self.delay_min_us);
         }
     }
 
