@@ -102,10 +102,8 @@ pub struct Receiver {
     sacks: SackList,
     held: Reassembly,
     delivered_bytes: u64,
-    /// Segments that arrived out of turn: duplicates and those beyond a gap.
-    strays: Count,
-    /// Strays that were delivered when their gap was filled.
-    reunited: Count,
+    /// Segments that arrived and were not delivered: duplicates, and those beyond a gap until it is filled.
+    undelivered: Count,
     duplicate_segments: u64,
     ce_segments: u64,
     acks_sent: u64,
@@ -191,8 +189,7 @@ impl Receiver {
             sacks: SackList::default(),
             held: Reassembly::default(),
             delivered_bytes: 0,
-            strays: Count::default(),
-            reunited: Count::default(),
+            undelivered: Count::default(),
             duplicate_segments: 0,
             ce_segments: 0,
             acks_sent: 0,
@@ -236,8 +233,8 @@ impl Receiver {
         if segment.seq == self.rcv_nxt {
             return self.on_next(now, &segment);
         }
-        self.strays.segments += 1;
-        self.strays.bytes += u64::from(segment.len);
+        self.undelivered.segments += 1;
+        self.undelivered.bytes += u64::from(segment.len);
         if segment.seq < self.rcv_nxt {
             self.on_duplicate(segment.seq, segment.flags.has(Flags::CWR))
         } else {
@@ -269,8 +266,8 @@ impl Receiver {
         ReceiverStats {
             delivered_bytes: self.delivered_bytes,
             delivered_segments,
-            arrived_bytes: self.delivered_bytes - self.reunited.bytes + self.strays.bytes,
-            arrived_segments: delivered_segments - self.reunited.segments + self.strays.segments,
+            arrived_bytes: self.delivered_bytes + self.undelivered.bytes,
+            arrived_segments: delivered_segments + self.undelivered.segments,
             duplicate_segments: self.duplicate_segments,
             ce_segments: self.ce_segments,
             acks_sent: self.acks_sent,
@@ -371,8 +368,8 @@ impl Receiver {
     /// Delivers the run that the segment before `rcv_nxt` connected to.
     fn deliver_held(&mut self) {
         if let Some(run) = self.held.take(self.rcv_nxt) {
-            self.reunited.segments += u64::from(run.end - run.start);
-            self.reunited.bytes += run.bytes;
+            self.undelivered.segments -= u64::from(run.end - run.start);
+            self.undelivered.bytes -= run.bytes;
             self.delivered_bytes += run.bytes;
             self.rcv_nxt = run.end;
             self.sacks.forget_below(self.rcv_nxt);

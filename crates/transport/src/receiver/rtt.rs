@@ -16,16 +16,11 @@ pub(super) struct ReceiverRtt {
     echoed_ms: u32,
     /// Segments that leave in this interval echo the same millisecond.
     echoes: (Time, Time),
-    /// Shortest time any segment has travelled, as long as no handshake told the path.
-    shortest_travel: Duration,
-    handshake: Option<Handshake>,
-}
-
-/// What the handshake told.
-#[derive(Clone, Copy, Debug)]
-struct Handshake {
-    rtt: Duration,
+    /// How long an ACK is under way, and an empty path's round trip: what the handshake told, or else the shortest time
+    /// any segment has travelled, and twice that.
     way_back: Duration,
+    base: Duration,
+    is_told: bool,
 }
 
 impl ReceiverRtt {
@@ -34,13 +29,16 @@ impl ReceiverRtt {
             smoothed_us_x8: 0,
             echoed_ms: u32::MAX,
             echoes: (Time::ZERO, Time::ZERO),
-            shortest_travel: Duration::from_nanos(u64::MAX),
-            handshake: None,
+            way_back: Duration::from_nanos(u64::MAX),
+            base: Duration::from_nanos(u64::MAX),
+            is_told: false,
         }
     }
 
     pub(super) fn set_handshake(&mut self, rtt: Duration, way_back: Duration) {
-        self.handshake = Some(Handshake { rtt, way_back });
+        self.is_told = true;
+        self.way_back = way_back;
+        self.base = rtt;
     }
 
     /// A segment that left at `sent_at` arrives. Returns whether the estimate is a new one.
@@ -53,16 +51,13 @@ impl ReceiverRtt {
     #[inline(never)]
     fn measure_echo(&mut self, now: Time, sent_at: Time) -> bool {
         const MILLISECOND: u64 = 1_000_000;
-        let way_back = match self.handshake {
-            Some(handshake) => handshake.way_back,
-            None => {
-                self.shortest_travel = self.shortest_travel.min(now.since(sent_at));
-                self.shortest_travel
-            }
-        };
-        let echoed = sent_at.as_nanos().saturating_sub(way_back.as_nanos()) / MILLISECOND;
-        if self.handshake.is_some() {
-            let first = Time::from_nanos(echoed * MILLISECOND) + way_back;
+        if !self.is_told {
+            self.way_back = self.way_back.min(now.since(sent_at));
+            self.base = self.way_back * 2;
+        }
+        let echoed = sent_at.as_nanos().saturating_sub(self.way_back.as_nanos()) / MILLISECOND;
+        if self.is_told {
+            let first = Time::from_nanos(echoed * MILLISECOND) + self.way_back;
             self.echoes = (first, first + Duration::from_nanos(MILLISECOND));
         }
         let echoed_ms = echoed as u32;
@@ -91,7 +86,7 @@ impl ReceiverRtt {
     /// The round-trip time of an empty path.
     #[inline]
     pub(super) fn base(&self) -> Duration {
-        self.handshake.map_or(self.shortest_travel * 2, |handshake| handshake.rtt)
+        self.base
     }
 }
 
