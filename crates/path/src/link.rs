@@ -63,8 +63,8 @@ pub struct LinkCounters {
     pub departures: Tally,
     /// Lost after the transmitter.
     pub lost_after: Tally,
-    /// Given back at the far end.
-    pub delivered: Tally,
+    /// Packets given back at the far end.
+    pub delivered: u64,
     /// Packets in the queue, in transmission and in the pipe.
     pub in_flight: u64,
     /// Packets marked "congestion experienced".
@@ -88,7 +88,6 @@ pub(crate) struct Ledger<P> {
     dropped_full: Tally,
     pub(crate) dropped_aqm: Tally,
     lost_after: Tally,
-    delivered: Tally,
     pub(crate) marked: u64,
     later_drops: VecDeque<(P, DropCause)>,
 }
@@ -102,7 +101,6 @@ impl<P> Default for Ledger<P> {
             dropped_full: Tally::default(),
             dropped_aqm: Tally::default(),
             lost_after: Tally::default(),
-            delivered: Tally::default(),
             marked: 0,
             later_drops: VecDeque::new(),
         }
@@ -135,6 +133,8 @@ impl<P: Packet> Ledger<P> {
 /// One direction of a wire.
 #[derive(Clone, Debug)]
 pub struct Link<P> {
+    /// Nothing but the queue can refuse a packet, and the pipe delays all alike.
+    is_plain: bool,
     /// What may refuse a packet before the queue; most links have nothing.
     entrance: Option<Box<Entrance>>,
     stage: Stage<P>,
@@ -211,11 +211,13 @@ impl<P: Packet> Link<P> {
         let open = matches!(loss, LossProcess::None) && policer.is_none();
         let loss_after = LossProcess::new(&config.loss_after, stream());
         let pipe = Pipe::new(&config.delay, stream());
+        let is_plain = open && matches!(loss_after, LossProcess::None) && pipe.is_plain();
         let stage = match Transmitter::new(&config.rate, config.overhead_bytes) {
             None => Stage::Instant(Occupancy::default()),
             Some(transmitter) => Stage::new(&config, transmitter, stream()),
         };
         Link {
+            is_plain,
             entrance: (!open).then(|| Box::new(Entrance { loss, policer })),
             stage,
             loss_after,
@@ -235,7 +237,37 @@ impl<P: Packet> Link<P> {
 
     /// A packet arrives at the near end.
     #[inline]
-    pub fn offer(&mut self, now: Time, mut packet: P) -> Offer {
+    pub fn offer(&mut self, now: Time, packet: P) -> Offer {
+        if !self.is_plain {
+            return self.offer_any(now, packet);
+        }
+        match &mut self.stage {
+            Stage::Instant(_) => {
+                self.ledger.arrivals.add(packet.size());
+                self.pipe.push_plain(now, packet);
+                Offer::Accepted { departs: Some(now) }
+            }
+            Stage::DropTail(_) => self.offer_drop_tail(now, packet),
+            Stage::Gated(_) | Stage::Held(_) => self.offer_any(now, packet),
+        }
+    }
+
+    /// The most common queue of a plain link.
+    fn offer_drop_tail(&mut self, now: Time, packet: P) -> Offer {
+        let Stage::DropTail(queue) = &mut self.stage else { return self.offer_any(now, packet) };
+        let size = packet.size();
+        self.ledger.arrivals.add(size);
+        match queue.offer(now, size) {
+            Some(departs) => {
+                self.pipe.push_plain(departs, packet);
+                Offer::Accepted { departs: (departs < Time::NEVER).then_some(departs) }
+            }
+            None => self.ledger.drop_now(packet, DropCause::QueueFull),
+        }
+    }
+
+    #[inline(never)]
+    fn offer_any(&mut self, now: Time, mut packet: P) -> Offer {
         let size = packet.size();
         self.ledger.arrivals.add(size);
         if let Some(entrance) = &mut self.entrance
@@ -285,7 +317,6 @@ impl<P: Packet> Link<P> {
     }
 
     /// Sends a packet on its way behind the transmitter, which it leaves at `departs`.
-    #[inline]
     fn launch(&mut self, now: Time, departs: Time, packet: P) {
         if !self.loss_after.strikes() {
             self.pipe.push(departs, packet);
@@ -336,9 +367,7 @@ impl<P: Packet> Link<P> {
     /// from each other the two spare copies that an optional packet costs.)
     #[inline]
     pub fn take_arrival(&mut self) -> P {
-        let packet = self.pipe.take();
-        self.ledger.delivered.add(packet.size());
-        packet
+        self.pipe.take()
     }
 
     #[cold]
@@ -420,7 +449,12 @@ impl<P: Packet> Link<P> {
             Stage::Held(queue) => queue.store.len(),
             _ => 0,
         };
+        let in_flight = (held + self.pipe.len() + self.doomed.len()) as u64;
+        let ledger = &self.ledger;
+        let drops = [ledger.lost_before, ledger.policed, ledger.dropped_full, ledger.dropped_aqm, ledger.lost_after];
+        let dropped: u64 = drops.iter().map(|drops| drops.packets).sum();
         LinkCounters {
+            delivered: ledger.arrivals.packets - dropped - in_flight,
             departures: self.departures(now),
             arrivals: self.ledger.arrivals,
             lost_before: self.ledger.lost_before,
@@ -428,8 +462,7 @@ impl<P: Packet> Link<P> {
             dropped_full: self.ledger.dropped_full,
             dropped_aqm: self.ledger.dropped_aqm,
             lost_after: self.ledger.lost_after,
-            delivered: self.ledger.delivered,
-            in_flight: (held + self.pipe.len() + self.doomed.len()) as u64,
+            in_flight,
             marked: self.ledger.marked,
         }
     }

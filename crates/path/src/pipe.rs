@@ -62,6 +62,21 @@ impl<P: Copy> Pipe<P> {
         }
     }
 
+    /// Whether all packets take the same time, so that they stay in order.
+    pub(crate) fn is_plain(&self) -> bool {
+        self.variation.is_none()
+    }
+
+    /// [`push`](Self::push) into a plain pipe.
+    #[inline]
+    pub(crate) fn push_plain(&mut self, departs: Time, packet: P) {
+        if let Packets::Ring(ring) = &mut self.packets {
+            let arrives = departs + self.base;
+            self.next_arrival = self.next_arrival.min(arrives);
+            ring.push_back((arrives, packet));
+        }
+    }
+
     /// When the next packet comes out.
     #[inline]
     pub(crate) fn next_arrival(&self) -> Time {

@@ -59,8 +59,12 @@ impl Occupancy {
         self.advance(now);
         self.backlog.packets += 1;
         self.backlog.bytes += u64::from(bytes);
-        self.max.packets = self.max.packets.max(self.backlog.packets);
-        self.max.bytes = self.max.bytes.max(self.backlog.bytes);
+        if self.backlog.packets > self.max.packets {
+            self.max.packets = self.backlog.packets;
+        }
+        if self.backlog.bytes > self.max.bytes {
+            self.max.bytes = self.backlog.bytes;
+        }
     }
 
     /// A packet waits no longer.
@@ -152,15 +156,16 @@ impl Levels {
     #[inline]
     fn add(&mut self, level: u64, nanos: u64) {
         let bin = Self::bin(level);
-        if bin >= self.nanos.len() {
-            self.grow(bin);
+        match self.nanos.get_mut(bin) {
+            Some(spent) => *spent += nanos,
+            None => self.grow(bin, nanos),
         }
-        self.nanos[bin] += nanos;
     }
 
     #[cold]
-    fn grow(&mut self, bin: usize) {
+    fn grow(&mut self, bin: usize, nanos: u64) {
         self.nanos.resize(bin + BINS as usize, 0);
+        self.nanos[bin] = nanos;
     }
 
     fn clear(&mut self) {

@@ -42,7 +42,7 @@ impl DropTail {
     }
 
     /// Takes a packet; returns its departure, or `None` when it is dropped.
-    #[inline]
+    #[inline(always)]
     pub(crate) fn offer(&mut self, now: Time, size: u32) -> Option<Time> {
         self.advance(now);
         let starts = self.transmitter.seek(now);
@@ -74,7 +74,7 @@ impl DropTail {
     }
 
     /// Forgets what has begun transmission by `now`.
-    #[inline]
+    #[inline(always)]
     pub(crate) fn advance(&mut self, now: Time) {
         while self.next_start <= now && !self.waiting.is_empty() {
             let Waiting { starts, departs, size } = self.waiting.take();

@@ -21,6 +21,10 @@ pub(crate) struct Fluid {
     /// The transmitter is free `used`/rate nanoseconds after this instant.
     free: u64,
     used: u64,
+    /// The same instant, rounded up to nanoseconds.
+    free_rounded_up: u64,
+    /// The end of the step, or 0 if nothing can be sent in it.
+    serves_until: u64,
     /// The step of the last arrival; followed only for limits in time.
     present: Segment,
     /// Transmission times at the segment's rate of the two sizes seen last: a data packet and an ACK.
@@ -45,41 +49,56 @@ impl Fluid {
     pub(crate) fn new(steps: Arc<[(Time, u64)]>, repeat_after: Option<Duration>) -> Fluid {
         let profile = Profile::new(steps, repeat_after);
         let segment = profile.first();
-        Fluid { profile, segment, free: 0, used: 0, present: segment, recent: [NO_PACKET; 2] }
+        let mut fluid = Fluid {
+            profile,
+            segment,
+            free: 0,
+            used: 0,
+            free_rounded_up: 0,
+            serves_until: 0,
+            present: segment,
+            recent: [NO_PACKET; 2],
+        };
+        fluid.enter(segment);
+        fluid
+    }
+
+    fn enter(&mut self, segment: Segment) {
+        if segment.rate != self.segment.rate {
+            self.recent = [NO_PACKET; 2];
+        }
+        self.segment = segment;
+        self.serves_until = if segment.rate > 0 { segment.end } else { 0 };
     }
 
     #[inline]
     pub(crate) fn seek(&mut self, ready: Time) -> Time {
-        if ready.as_nanos() >= self.free_rounded_up() {
-            self.free = ready.as_nanos();
-            self.used = 0;
+        if ready.as_nanos() >= self.free_rounded_up {
+            self.set_free(ready.as_nanos(), 0);
         }
-        if self.free >= self.segment.end || self.segment.rate == 0 {
+        if self.free >= self.serves_until {
             self.seek_service();
         }
-        Time::from_nanos(self.free_rounded_up())
+        Time::from_nanos(self.free_rounded_up)
     }
 
     #[inline]
-    fn free_rounded_up(&self) -> u64 {
-        self.free + u64::from(self.used > 0)
+    fn set_free(&mut self, free: u64, used: u64) {
+        self.free = free;
+        self.used = used;
+        self.free_rounded_up = free + u64::from(used > 0);
     }
 
     /// Moves on to the first instant with a positive rate.
     #[cold]
     fn seek_service(&mut self) {
-        let before = self.segment.rate;
-        self.segment = self.profile.seek(self.segment, self.free);
+        self.enter(self.profile.seek(self.segment, self.free));
         while self.segment.rate == 0 {
-            self.free = self.segment.end;
-            self.used = 0;
+            self.set_free(self.segment.end, 0);
             if self.free == u64::MAX {
                 break;
             }
-            self.segment = self.profile.next(self.segment);
-        }
-        if self.segment.rate != before {
-            self.recent = [NO_PACKET; 2];
+            self.enter(self.profile.next(self.segment));
         }
     }
 
@@ -92,19 +111,15 @@ impl Fluid {
         } else {
             self.packet_time(bytes)
         };
-        let mut free = self.free.saturating_add(time.nanos);
-        let mut used = self.used + time.rest;
-        if used >= self.segment.rate {
-            used = used.saturating_sub(self.segment.rate);
-            free = free.saturating_add(1);
-        }
-        if free.saturating_add(u64::from(used > 0)) <= self.segment.end && free < u64::MAX {
-            self.free = free;
-            self.used = used;
+        if time.nanos.saturating_add(1) < self.serves_until.saturating_sub(self.free) {
+            let used = self.used + time.rest;
+            let carry = used >= self.segment.rate;
+            let used = if carry { used - self.segment.rate } else { used };
+            self.set_free(self.free + time.nanos + u64::from(carry), used);
         } else {
             self.send_across_steps(bytes);
         }
-        Time::from_nanos(self.free_rounded_up())
+        Time::from_nanos(self.free_rounded_up)
     }
 
     #[cold]
@@ -116,36 +131,30 @@ impl Fluid {
         time
     }
 
-    /// Sends a packet that does not end within the present step.
+    /// Sends a packet that may not end within the present step.
     #[cold]
     fn send_across_steps(&mut self, bytes: u64) {
         let mut work = bytes.saturating_mul(8 * NANOS);
-        let before = self.segment.rate;
         while self.free < u64::MAX {
             let rate = self.segment.rate;
             let room = self.segment.end.saturating_sub(self.free).saturating_mul(rate).saturating_sub(self.used);
             if work <= room && rate > 0 {
                 let used = self.used + work;
-                self.free += used / rate;
-                self.used = used % rate;
+                self.set_free(self.free + used / rate, used % rate);
                 break;
             }
             work -= room;
-            self.free = self.segment.end;
-            self.used = 0;
+            self.set_free(self.segment.end, 0);
             if self.free < u64::MAX {
-                self.segment = self.profile.next(self.segment);
+                self.enter(self.profile.next(self.segment));
             }
-        }
-        if self.segment.rate != before {
-            self.recent = [NO_PACKET; 2];
         }
     }
 
     pub(crate) fn waits_at_most(&mut self, limit: Duration, now: Time, queued_bytes: u64) -> bool {
         let now = now.as_nanos();
         if self.profile.is_constant() && queued_bytes == 0 {
-            return self.free_rounded_up() <= now.saturating_add(limit.as_nanos());
+            return self.free_rounded_up <= now.saturating_add(limit.as_nanos());
         }
         if self.free == u64::MAX {
             return false;
