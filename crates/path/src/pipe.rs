@@ -72,7 +72,9 @@ impl<P: Copy> Pipe<P> {
     pub(crate) fn push_plain(&mut self, departs: Time, packet: P) {
         if let Packets::Ring(ring) = &mut self.packets {
             let arrives = departs + self.base;
-            self.next_arrival = self.next_arrival.min(arrives);
+            if arrives < self.next_arrival {
+                self.next_arrival = arrives;
+            }
             ring.push_back((arrives, packet));
         }
     }

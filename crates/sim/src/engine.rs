@@ -266,27 +266,34 @@ impl<'a> Engine<'a> {
 
     fn link_event(&mut self, index: usize) {
         let now = self.now;
-        while self.links[index].has_arrival(now) {
+        loop {
             let link = &mut self.links[index];
+            if !link.has_arrival(now) {
+                break;
+            }
             let packet = link.take_arrival();
             if link.decides_late() && packet.kind.is_forward() {
                 self.count_late_departure(index, &packet);
             }
             self.arrive(packet);
         }
-        if self.links[index].has_drops() {
+        let link = &self.links[index];
+        let next = link.next_event();
+        if link.has_drops() {
             self.settle_drops(index);
         }
-        self.link_agenda.set(index, self.links[index].next_event());
+        self.link_agenda.set(index, next);
     }
 
     /// A link has taken packets.
     #[inline]
-    fn settle_link(&mut self, link: usize) {
-        if self.links[link].has_drops() {
-            self.settle_drops(link);
+    fn settle_link(&mut self, index: usize) {
+        let link = &self.links[index];
+        let next = link.next_event();
+        if link.has_drops() {
+            self.settle_drops(index);
         }
-        self.link_agenda.advance(link, self.links[link].next_event());
+        self.link_agenda.advance(index, next);
     }
 
     /// A packet has passed a link: on to the next one, or up to its endpoint.

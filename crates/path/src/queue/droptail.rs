@@ -63,7 +63,9 @@ impl DropTail {
         let departs = if starts == Time::NEVER { Time::NEVER } else { self.transmitter.send(size) };
         self.occupancy.enter(now, size);
         self.waiting.push_back(Waiting { starts, departs, size });
-        self.next_start = self.next_start.min(starts);
+        if starts < self.next_start {
+            self.next_start = starts;
+        }
         Some(departs)
     }
 

@@ -102,7 +102,7 @@ impl Fluid {
         }
     }
 
-    #[inline]
+    #[inline(always)]
     pub(crate) fn send(&mut self, bytes: u64) -> Time {
         let time = if self.recent[0].bytes == bytes {
             self.recent[0]
