@@ -6,7 +6,7 @@ use dumbbell_units::{Duration, Rng, Time};
 
 const PACKETS: u64 = 100_000;
 
-#[derive(Clone, Copy)]
+#[derive(Clone, Copy, Default)]
 struct Segment {
     size: u32,
     _rest: [u64; 4],

@@ -15,7 +15,7 @@ pub enum Ecn {
 }
 
 /// A packet as a path sees it. Paths never look at what it carries.
-pub trait Packet: Copy {
+pub trait Packet: Copy + Default {
     /// Length on the wire in bytes, IP header included.
     fn size(&self) -> u32;
     /// Number of the flow it belongs to.

@@ -32,7 +32,7 @@ enum Packets<P> {
     Heap { heap: BinaryHeap<InFlight<P>>, entered: u64 },
 }
 
-impl<P: Copy> Pipe<P> {
+impl<P: Copy + Default> Pipe<P> {
     pub(crate) fn new(delay: &Delay, rng: Rng) -> Pipe<P> {
         let jitters = delay.jitter > Duration::ZERO;
         let reorders = delay.reorder > 0.0;

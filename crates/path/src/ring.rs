@@ -11,7 +11,7 @@ pub(crate) struct Ring<T> {
     len: usize,
 }
 
-impl<T: Copy> Ring<T> {
+impl<T: Copy + Default> Ring<T> {
     const INITIAL_CAPACITY: usize = 16;
 
     pub(crate) fn new() -> Ring<T> {
@@ -36,7 +36,7 @@ impl<T: Copy> Ring<T> {
     #[inline]
     pub(crate) fn push_back(&mut self, item: T) {
         if self.len == self.places.len() {
-            self.grow(item);
+            self.grow();
         }
         let mask = self.places.len() - 1;
         self.places[(self.first + self.len) & mask] = item;
@@ -53,13 +53,13 @@ impl<T: Copy> Ring<T> {
         item
     }
 
-    /// Doubles the ring; `filler` goes where nothing is yet.
+    /// Doubles the ring.
     #[cold]
-    fn grow(&mut self, filler: T) {
+    fn grow(&mut self) {
         self.places.rotate_left(self.first);
         self.first = 0;
         let capacity = (2 * self.places.len()).max(Ring::<T>::INITIAL_CAPACITY);
-        self.places.resize(capacity, filler);
+        self.places.resize(capacity, T::default());
     }
 }
 

@@ -2,7 +2,7 @@
 
 use crate::packet::{Ecn, Packet};
 
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub(crate) struct TestPacket {
     pub(crate) number: u64,
     pub(crate) size: u32,

@@ -13,9 +13,10 @@ use dumbbell_units::Time;
 pub(crate) struct Agenda {
     /// A power of two, at least 2; those that nobody owns are never due.
     slots: Vec<Time>,
-    /// The winners of all matches. The final is number 1, and the winners of numbers 2n and 2n + 1 meet in number n; slots
-    /// count as winners of matches that follow those here.
+    /// The winners of all matches but the final, which is number 1. The winners of numbers 2n and 2n + 1 meet in number n;
+    /// slots count as winners of matches that follow those here.
     winners: Vec<Winner>,
+    first: Winner,
 }
 
 /// The slot that is due first of some, and when.
@@ -37,14 +38,14 @@ impl Winner {
 impl Agenda {
     pub fn new(slots: usize) -> Agenda {
         let slots = slots.next_power_of_two().max(2);
-        Agenda { slots: vec![Time::NEVER; slots], winners: vec![Winner { due: Time::NEVER, slot: 0 }; slots] }
+        let nobody = Winner { due: Time::NEVER, slot: 0 };
+        Agenda { slots: vec![Time::NEVER; slots], winners: vec![nobody; slots], first: nobody }
     }
 
     /// The slot that is due first, and when; [`Time::NEVER`] when none is.
     #[inline]
     pub fn next(&self) -> (usize, Time) {
-        let first = self.winners[1];
-        (first.slot as usize, first.due)
+        (self.first.slot as usize, self.first.due)
     }
 
     /// Arms `slot` for `time`, whatever it was armed for.
@@ -52,16 +53,26 @@ impl Agenda {
     pub fn set(&mut self, slot: usize, time: Time) {
         self.slots[slot] = time;
         let neighbour = Winner { due: self.slots[slot ^ 1], slot: slot as u32 ^ 1 };
-        let mut winner = Winner { due: time, slot: slot as u32 }.against(neighbour, slot);
-        let mut number = (self.winners.len() + slot) / 2;
-        while self.winners[number] != winner {
-            self.winners[number] = winner;
-            if number == 1 {
-                break;
+        let winner = Winner { due: time, slot: slot as u32 }.against(neighbour, slot);
+        let number = (self.slots.len() + slot) / 2;
+        if number == 1 {
+            self.first = winner;
+        } else {
+            self.play_on(number, winner);
+        }
+    }
+
+    /// Enters the winner of match `number` and plays those that follow from it.
+    fn play_on(&mut self, mut number: usize, mut winner: Winner) {
+        while number > 1 {
+            let known = std::mem::replace(&mut self.winners[number], winner);
+            if known == winner {
+                return;
             }
             winner = winner.against(self.winners[number ^ 1], number);
             number /= 2;
         }
+        self.first = winner;
     }
 
     /// Arms `slot` for `time` unless it is due earlier already. A slot that fires too early finds out and re-arms.

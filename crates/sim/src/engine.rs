@@ -61,15 +61,16 @@ struct Hop {
 struct Route {
     forward_end: u32,
     reverse_end: u32,
-    forward_len: u8,
-    reverse_len: u8,
+    /// Links behind the first one.
+    forward_rest: u8,
+    reverse_rest: u8,
     /// The links that packets come to first; none when both ends are at the same place.
     first_forward: Option<Hop>,
     first_reverse: Option<Hop>,
 }
 
 impl Route {
-    /// The link that a packet under way comes to next.
+    /// The link that a packet comes to which is not at its end yet.
     #[inline]
     fn hop(&self, hops: &[Hop], packet: &Packet) -> Hop {
         let end = if packet.kind.is_forward() { self.forward_end } else { self.reverse_end };
@@ -132,8 +133,8 @@ impl<'a> Engine<'a> {
             routes.push(Route {
                 forward_end: reverse as u32,
                 reverse_end: hops.len() as u32,
-                forward_len: spec.forward.len() as u8,
-                reverse_len: spec.reverse.len() as u8,
+                forward_rest: spec.forward.len().saturating_sub(1) as u8,
+                reverse_rest: spec.reverse.len().saturating_sub(1) as u8,
                 first_forward: hops[forward..reverse].first().copied(),
                 first_reverse: hops[reverse..].first().copied(),
             });
@@ -266,23 +267,22 @@ impl<'a> Engine<'a> {
 
     fn link_event(&mut self, index: usize) {
         let now = self.now;
-        loop {
+        while self.links[index].has_arrival(now) {
             let link = &mut self.links[index];
-            if !link.has_arrival(now) {
-                break;
-            }
             let packet = link.take_arrival();
             if link.decides_late() && packet.kind.is_forward() {
                 self.count_late_departure(index, &packet);
             }
             self.arrive(packet);
+            if self.links[index].next_event() > now {
+                break;
+            }
         }
         let link = &self.links[index];
-        let next = link.next_event();
         if link.has_drops() {
             self.settle_drops(index);
         }
-        self.link_agenda.set(index, next);
+        self.link_agenda.set(index, self.links[index].next_event());
     }
 
     /// A link has taken packets.
@@ -299,13 +299,12 @@ impl<'a> Engine<'a> {
     /// A packet has passed a link: on to the next one, or up to its endpoint.
     #[inline]
     fn arrive(&mut self, mut packet: Packet) {
-        packet.hops_left -= 1;
-        if packet.hops_left > 0 {
-            let hop = self.routes[packet.flow as usize].hop(&self.hops, &packet);
-            self.offer(hop, packet);
-        } else {
-            self.deliver(&packet);
+        if packet.hops_left == 0 {
+            return self.deliver(&packet);
         }
+        let hop = self.routes[packet.flow as usize].hop(&self.hops, &packet);
+        packet.hops_left -= 1;
+        self.offer(hop, packet);
     }
 
     /// An endpoint sends a packet; `hop` is none when the other end is at the same place.
@@ -441,7 +440,7 @@ impl<'a> Engine<'a> {
         let index = packet.flow as usize;
         if packet.kind == Kind::Syn {
             let route = &self.routes[index];
-            let answer = Packet::handshake(self.now, packet.flow, route.reverse_len, Kind::SynAck);
+            let answer = Packet::handshake(self.now, packet.flow, route.reverse_rest, Kind::SynAck);
             self.send(route.first_reverse, answer);
         } else {
             self.establish(index, self.now.since(packet.timestamp));
@@ -500,7 +499,7 @@ impl<'a> Engine<'a> {
         while let Some(burst) = next {
             let mut departs = now;
             for segment in burst {
-                departs = way.offer(Packet::data(index as u32, route.forward_len, segment));
+                departs = way.offer(Packet::data(index as u32, route.forward_rest, segment));
             }
             if *reports_completions {
                 sender.handed_over(burst.bytes, departs);
@@ -516,7 +515,7 @@ impl<'a> Engine<'a> {
         while let Endpoints::Quic { sender, .. } = &mut self.flows[index].ends
             && let Some(packet) = sender.poll_transmit(now)
         {
-            self.send(route.first_forward, Packet::quic_data(index as u32, route.forward_len, packet));
+            self.send(route.first_forward, Packet::quic_data(index as u32, route.forward_rest, packet));
         }
     }
 
@@ -542,13 +541,13 @@ impl<'a> Engine<'a> {
     #[inline]
     fn acknowledge(&mut self, index: usize, ack: &Ack) {
         let route = &self.routes[index];
-        let packet = Packet::ack(index as u32, route.reverse_len, ack, &mut self.sacks);
+        let packet = Packet::ack(index as u32, route.reverse_rest, ack, &mut self.sacks);
         self.send(route.first_reverse, packet);
     }
 
     fn acknowledge_quic(&mut self, index: usize, ack: QuicAck) {
         let route = &self.routes[index];
-        let packet = Packet::quic_ack(index as u32, route.reverse_len, ack, &mut self.quic_acks);
+        let packet = Packet::quic_ack(index as u32, route.reverse_rest, ack, &mut self.quic_acks);
         self.send(route.first_reverse, packet);
     }
 
@@ -583,7 +582,7 @@ impl<'a> Engine<'a> {
 
     fn send_syn(&mut self, index: usize) {
         let route = &self.routes[index];
-        let packet = Packet::handshake(self.now, index as u32, route.forward_len, Kind::Syn);
+        let packet = Packet::handshake(self.now, index as u32, route.forward_rest, Kind::Syn);
         self.send(route.first_forward, packet);
     }
 

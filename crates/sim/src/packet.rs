@@ -11,7 +11,7 @@ use dumbbell_units::Time;
 use std::num::NonZeroU32;
 
 /// A packet of some flow, on some hop of its route.
-#[derive(Clone, Copy, Debug)]
+#[derive(Clone, Copy, Debug, Default)]
 pub(crate) struct Packet {
     /// Timestamp option: when a packet of data or of the handshake left, or the time that an ACK echoes.
     pub timestamp: Time,
@@ -25,7 +25,7 @@ pub(crate) struct Packet {
     /// IP length.
     pub size: u16,
     pub kind: Kind,
-    /// Links of its route that it has not passed.
+    /// Links of its route behind the one that it is on.
     pub hops_left: u8,
     ecn: Ecn,
     /// Bits of a segment; whether an ACK echoes congestion; whether a QUIC packet carries data again.
@@ -33,8 +33,9 @@ pub(crate) struct Packet {
 }
 
 /// What a packet is.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub(crate) enum Kind {
+    #[default]
     Data,
     Ack,
     QuicData,

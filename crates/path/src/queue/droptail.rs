@@ -22,7 +22,7 @@ pub(crate) struct DropTail {
     next_start: Time,
 }
 
-#[derive(Clone, Copy, Debug)]
+#[derive(Clone, Copy, Debug, Default)]
 struct Waiting {
     starts: Time,
     departs: Time,
