@@ -135,6 +135,8 @@ impl<P: Packet> Ledger<P> {
 pub struct Link<P> {
     /// Nothing but the queue can refuse a packet, and the pipe delays all alike.
     is_plain: bool,
+    /// What becomes of a packet is known as soon as it is offered: it is dropped then or never.
+    is_immediate: bool,
     /// What may refuse a packet before the queue; most links have nothing.
     entrance: Option<Box<Entrance>>,
     stage: Stage<P>,
@@ -218,6 +220,7 @@ impl<P: Packet> Link<P> {
         };
         Link {
             is_plain,
+            is_immediate: matches!(loss_after, LossProcess::None) && !matches!(stage, Stage::Held(_)),
             entrance: (!open).then(|| Box::new(Entrance { loss, policer })),
             stage,
             loss_after,
@@ -332,7 +335,7 @@ impl<P: Packet> Link<P> {
     pub fn next_event(&self) -> Time {
         let arrival = self.pipe.next_arrival();
         match &self.stage {
-            Stage::Held(queue) => arrival.min(queue.next_decision()),
+            Stage::Held(queue) if !self.is_immediate => arrival.min(queue.next_decision()),
             _ => arrival,
         }
     }
@@ -341,33 +344,29 @@ impl<P: Packet> Link<P> {
     /// it is offered.
     #[inline]
     pub fn decides_late(&self) -> bool {
-        matches!(self.stage, Stage::Held(_))
+        !self.is_immediate && matches!(self.stage, Stage::Held(_))
     }
 
     /// The next packet that has reached the far end by `now`, in the order of arrival there. Call it until it returns
     /// `None`.
     #[inline]
     pub fn poll(&mut self, now: Time) -> Option<P> {
-        self.has_arrival(now).then(|| self.take_arrival())
+        let mut packet = P::default();
+        self.poll_into(now, &mut packet).then_some(packet)
     }
 
-    /// The first half of [`poll`](Self::poll): whether there is a packet.
+    /// [`poll`](Self::poll), with the packet written to where the caller wants it; false when there is none.
     #[inline]
-    pub fn has_arrival(&mut self, now: Time) -> bool {
-        if self.decides_late() {
+    pub fn poll_into(&mut self, now: Time, packet: &mut P) -> bool {
+        if !self.is_immediate {
             self.decide_until(now);
-        }
-        if !self.doomed.is_empty() {
             self.lose_departed(now);
         }
-        self.pipe.has_arrival(now)
-    }
-
-    /// The second half of [`poll`](Self::poll), after [`has_arrival`](Self::has_arrival) said yes: the packet. (Apart
-    /// from each other the two spare copies that an optional packet costs.)
-    #[inline]
-    pub fn take_arrival(&mut self) -> P {
-        self.pipe.take()
+        let has_arrived = self.pipe.next_arrival() <= now;
+        if has_arrived {
+            self.pipe.take_into(packet);
+        }
+        has_arrived
     }
 
     #[cold]
@@ -383,7 +382,7 @@ impl<P: Packet> Link<P> {
     /// Whether [`pop_drop`](Self::pop_drop) has something to report.
     #[inline]
     pub fn has_drops(&self) -> bool {
-        !self.ledger.later_drops.is_empty()
+        !self.is_immediate && !self.ledger.later_drops.is_empty()
     }
 
     /// A packet that was dropped after [`offer`](Self::offer) had accepted it, in the order of the drops. Losses after

@@ -85,25 +85,22 @@ impl<P: Copy + Default> Pipe<P> {
         self.next_arrival
     }
 
-    /// Whether a packet has come out by `now`.
+    /// Writes the packet that comes out next to `packet`; there must be one.
     #[inline]
-    pub(crate) fn has_arrival(&self, now: Time) -> bool {
-        self.next_arrival <= now && self.len() > 0
-    }
-
-    /// The packet that has come out; there must be one.
-    #[inline]
-    pub(crate) fn take(&mut self) -> P {
+    pub(crate) fn take_into(&mut self, packet: &mut P) {
         match &mut self.packets {
             Packets::Ring(ring) => {
-                let (_, packet) = ring.take();
+                if let Some(first) = ring.front() {
+                    *packet = first.1;
+                }
+                ring.drop_front();
                 self.next_arrival = ring.front().map_or(Time::NEVER, |&(arrives, _)| arrives);
-                packet
             }
             Packets::Heap { heap, .. } => {
-                let Some(head) = heap.pop() else { unreachable!("taken without has_arrival") };
+                if let Some(head) = heap.pop() {
+                    *packet = head.packet;
+                }
                 self.next_arrival = heap.peek().map_or(Time::NEVER, |head| head.arrives);
-                head.packet
             }
         }
     }
@@ -290,18 +287,24 @@ mod tests {
         }
     }
 
+    fn take(pipe: &mut Pipe<u32>) -> u32 {
+        let mut packet = 0;
+        pipe.take_into(&mut packet);
+        packet
+    }
+
     fn order(delay: &Delay, spacing: u64, packets: u32) -> Vec<u32> {
         let mut pipe = Pipe::new(delay, Rng::new(5));
         let mut out = Vec::new();
         for i in 0..packets {
             let now = Time::from_nanos(u64::from(i) * spacing);
-            while pipe.has_arrival(now) {
-                out.push(pipe.take());
+            while pipe.next_arrival() <= now {
+                out.push(take(&mut pipe));
             }
             pipe.push(now, i);
         }
         while pipe.len() > 0 {
-            out.push(pipe.take());
+            out.push(take(&mut pipe));
         }
         out
     }

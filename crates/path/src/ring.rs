@@ -46,11 +46,17 @@ impl<T: Copy + Default> Ring<T> {
     /// Takes the first item; there must be one.
     #[inline]
     pub(crate) fn take(&mut self) -> T {
-        debug_assert!(!self.is_empty());
         let item = self.places[self.first];
+        self.drop_front();
+        item
+    }
+
+    /// Forgets the first item; there must be one.
+    #[inline]
+    pub(crate) fn drop_front(&mut self) {
+        debug_assert!(!self.is_empty());
         self.first = (self.first + 1) & (self.places.len() - 1);
         self.len -= 1;
-        item
     }
 
     /// Doubles the ring.

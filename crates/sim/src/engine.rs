@@ -267,22 +267,19 @@ impl<'a> Engine<'a> {
 
     fn link_event(&mut self, index: usize) {
         let now = self.now;
-        while self.links[index].has_arrival(now) {
-            let link = &mut self.links[index];
-            let packet = link.take_arrival();
-            if link.decides_late() && packet.kind.is_forward() {
+        let mut packet = Packet::default();
+        while self.links[index].poll_into(now, &mut packet) {
+            if self.links[index].decides_late() && packet.kind.is_forward() {
                 self.count_late_departure(index, &packet);
             }
-            self.arrive(packet);
-            if self.links[index].next_event() > now {
-                break;
-            }
+            self.arrive(&mut packet);
         }
         let link = &self.links[index];
+        let next = link.next_event();
         if link.has_drops() {
             self.settle_drops(index);
         }
-        self.link_agenda.set(index, self.links[index].next_event());
+        self.link_agenda.set(index, next);
     }
 
     /// A link has taken packets.
@@ -298,13 +295,13 @@ impl<'a> Engine<'a> {
 
     /// A packet has passed a link: on to the next one, or up to its endpoint.
     #[inline]
-    fn arrive(&mut self, mut packet: Packet) {
+    fn arrive(&mut self, packet: &mut Packet) {
         if packet.hops_left == 0 {
-            return self.deliver(&packet);
+            return self.deliver(packet);
         }
-        let hop = self.routes[packet.flow as usize].hop(&self.hops, &packet);
+        let hop = self.routes[packet.flow as usize].hop(&self.hops, packet);
         packet.hops_left -= 1;
-        self.offer(hop, packet);
+        self.offer(hop, *packet);
     }
 
     /// An endpoint sends a packet; `hop` is none when the other end is at the same place.
