@@ -133,8 +133,7 @@ impl<P: Packet> Ledger<P> {
 /// One direction of a wire.
 #[derive(Clone, Debug)]
 pub struct Link<P> {
-    /// Nothing but the queue can refuse a packet, and the pipe delays all alike.
-    is_plain: bool,
+    shortcut: Shortcut,
     /// What becomes of a packet is known as soon as it is offered: it is dropped then or never.
     is_immediate: bool,
     /// What may refuse a packet before the queue; most links have nothing.
@@ -149,6 +148,17 @@ pub struct Link<P> {
     departed_before: Tally,
     measured_since: Time,
     config: LinkConfig,
+}
+
+/// What is left to do for a packet on a link that has little.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Shortcut {
+    /// Nothing but a delay, the same for all.
+    Pipe,
+    /// A drop-tail queue before it.
+    DropTail,
+    /// There is none.
+    Closed,
 }
 
 /// What a packet passes before it comes to the queue.
@@ -213,14 +223,19 @@ impl<P: Packet> Link<P> {
         let open = matches!(loss, LossProcess::None) && policer.is_none();
         let loss_after = LossProcess::new(&config.loss_after, stream());
         let pipe = Pipe::new(&config.delay, stream());
-        let is_plain = open && matches!(loss_after, LossProcess::None) && pipe.is_plain();
+        let is_lossless = matches!(loss_after, LossProcess::None);
+        let is_plain = open && is_lossless && pipe.is_plain();
         let stage = match Transmitter::new(&config.rate, config.overhead_bytes) {
             None => Stage::Instant(Occupancy::default()),
             Some(transmitter) => Stage::new(&config, transmitter, stream()),
         };
         Link {
-            is_plain,
-            is_immediate: matches!(loss_after, LossProcess::None) && !matches!(stage, Stage::Held(_)),
+            shortcut: match &stage {
+                Stage::Instant(_) if is_plain => Shortcut::Pipe,
+                Stage::DropTail(_) if is_plain => Shortcut::DropTail,
+                _ => Shortcut::Closed,
+            },
+            is_immediate: is_lossless && !matches!(stage, Stage::Held(_)),
             entrance: (!open).then(|| Box::new(Entrance { loss, policer })),
             stage,
             loss_after,
@@ -241,34 +256,28 @@ impl<P: Packet> Link<P> {
     /// A packet arrives at the near end.
     #[inline]
     pub fn offer(&mut self, now: Time, packet: P) -> Offer {
-        if !self.is_plain {
-            return self.offer_any(now, packet);
-        }
-        match &mut self.stage {
-            Stage::Instant(_) => {
+        match (self.shortcut, &mut self.stage) {
+            (Shortcut::Pipe, _) => {
                 self.ledger.arrivals.add(packet.size());
                 self.pipe.push_plain(now, packet);
                 Offer::Accepted { departs: Some(now) }
             }
-            Stage::DropTail(_) => self.offer_drop_tail(now, packet),
-            Stage::Gated(_) | Stage::Held(_) => self.offer_any(now, packet),
-        }
-    }
-
-    /// The most common queue of a plain link.
-    fn offer_drop_tail(&mut self, now: Time, packet: P) -> Offer {
-        let Stage::DropTail(queue) = &mut self.stage else { return self.offer_any(now, packet) };
-        let size = packet.size();
-        self.ledger.arrivals.add(size);
-        match queue.offer(now, size) {
-            Some(departs) => {
-                self.pipe.push_plain(departs, packet);
-                Offer::Accepted { departs: (departs < Time::NEVER).then_some(departs) }
+            (Shortcut::DropTail, Stage::DropTail(queue)) => {
+                let size = packet.size();
+                self.ledger.arrivals.add(size);
+                match queue.offer(now, size) {
+                    Some(departs) => {
+                        self.pipe.push_plain(departs, packet);
+                        Offer::Accepted { departs: (departs < Time::NEVER).then_some(departs) }
+                    }
+                    None => self.ledger.drop_now(packet, DropCause::QueueFull),
+                }
             }
-            None => self.ledger.drop_now(packet, DropCause::QueueFull),
+            _ => self.offer_any(now, packet),
         }
     }
 
+    /// Everything that a link can do to a packet.
     #[inline(never)]
     fn offer_any(&mut self, now: Time, mut packet: P) -> Offer {
         let size = packet.size();
@@ -334,8 +343,11 @@ impl<P: Packet> Link<P> {
     #[inline]
     pub fn next_event(&self) -> Time {
         let arrival = self.pipe.next_arrival();
+        if self.is_immediate {
+            return arrival;
+        }
         match &self.stage {
-            Stage::Held(queue) if !self.is_immediate => arrival.min(queue.next_decision()),
+            Stage::Held(queue) => arrival.min(queue.next_decision()),
             _ => arrival,
         }
     }

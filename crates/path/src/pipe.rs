@@ -90,11 +90,8 @@ impl<P: Copy + Default> Pipe<P> {
     pub(crate) fn take_into(&mut self, packet: &mut P) {
         match &mut self.packets {
             Packets::Ring(ring) => {
-                if let Some(first) = ring.front() {
-                    *packet = first.1;
-                }
-                ring.drop_front();
-                self.next_arrival = ring.front().map_or(Time::NEVER, |&(arrives, _)| arrives);
+                *packet = ring.first().1;
+                self.next_arrival = ring.drop_first().map_or(Time::NEVER, |&(arrives, _)| arrives);
             }
             Packets::Heap { heap, .. } => {
                 if let Some(head) = heap.pop() {

@@ -29,11 +29,6 @@ impl<T: Copy + Default> Ring<T> {
     }
 
     #[inline]
-    pub(crate) fn front(&self) -> Option<&T> {
-        if self.is_empty() { None } else { self.places.get(self.first) }
-    }
-
-    #[inline]
     pub(crate) fn push_back(&mut self, item: T) {
         if self.len == self.places.len() {
             self.grow();
@@ -43,20 +38,20 @@ impl<T: Copy + Default> Ring<T> {
         self.len += 1;
     }
 
-    /// Takes the first item; there must be one.
+    /// The first item; there must be one.
     #[inline]
-    pub(crate) fn take(&mut self) -> T {
-        let item = self.places[self.first];
-        self.drop_front();
-        item
+    pub(crate) fn first(&self) -> &T {
+        debug_assert!(!self.is_empty());
+        &self.places[self.first]
     }
 
-    /// Forgets the first item; there must be one.
+    /// Forgets the first item; there must be one. Returns the next.
     #[inline]
-    pub(crate) fn drop_front(&mut self) {
+    pub(crate) fn drop_first(&mut self) -> Option<&T> {
         debug_assert!(!self.is_empty());
         self.first = (self.first + 1) & (self.places.len() - 1);
         self.len -= 1;
+        (self.len > 0).then(|| &self.places[self.first])
     }
 
     /// Doubles the ring.
@@ -85,9 +80,12 @@ mod tests {
                 ring.push_back(step);
                 queue.push_back(step);
             } else {
-                assert_eq!((!ring.is_empty()).then(|| ring.take()), queue.pop_front());
+                assert_eq!((!ring.is_empty()).then(|| *ring.first()), queue.pop_front());
+                if !ring.is_empty() {
+                    assert_eq!(ring.drop_first(), queue.front());
+                }
             }
-            assert_eq!((ring.len(), ring.front()), (queue.len(), queue.front()));
+            assert_eq!((ring.len(), ring.is_empty()), (queue.len(), queue.is_empty()));
         }
     }
 }

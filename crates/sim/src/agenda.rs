@@ -49,7 +49,7 @@ impl Agenda {
     }
 
     /// Arms `slot` for `time`, whatever it was armed for.
-    #[inline]
+    #[inline(always)]
     pub fn set(&mut self, slot: usize, time: Time) {
         self.slots[slot] = time;
         let neighbour = Winner { due: self.slots[slot ^ 1], slot: slot as u32 ^ 1 };
@@ -63,6 +63,7 @@ impl Agenda {
     }
 
     /// Enters the winner of match `number` and plays those that follow from it.
+    #[inline(never)]
     fn play_on(&mut self, mut number: usize, mut winner: Winner) {
         while number > 1 {
             let known = std::mem::replace(&mut self.winners[number], winner);

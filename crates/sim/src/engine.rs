@@ -175,6 +175,7 @@ impl<'a> Engine<'a> {
     pub fn run(mut self, cancel: &AtomicBool) -> Result<RunOutput, RunError> {
         let end = Time::ZERO + self.scenario.duration;
         let mut events = 0u64;
+        let mut packet = Packet::default();
         loop {
             let (link, link_due) = self.link_agenda.next();
             let (slot, flow_due) = self.flow_agenda.next();
@@ -191,7 +192,7 @@ impl<'a> Engine<'a> {
             if clock_due == due {
                 self.clock_event(end);
             } else if link_due == due {
-                self.link_event(link);
+                self.link_event(link, &mut packet);
             } else {
                 self.flow_event(slot);
             }
@@ -265,14 +266,18 @@ impl<'a> Engine<'a> {
         self.frozen_links = Some(self.links.iter_mut().map(|link| tables::LinkStats::of(link, self.now)).collect());
     }
 
-    fn link_event(&mut self, index: usize) {
+    /// Moves on what has arrived at the end of a link; `packet` is a place for it.
+    fn link_event(&mut self, index: usize, packet: &mut Packet) {
         let now = self.now;
-        let mut packet = Packet::default();
-        while self.links[index].poll_into(now, &mut packet) {
-            if self.links[index].decides_late() && packet.kind.is_forward() {
-                self.count_late_departure(index, &packet);
+        loop {
+            let link = &mut self.links[index];
+            if !link.poll_into(now, packet) {
+                break;
             }
-            self.arrive(&mut packet);
+            if link.decides_late() && packet.kind.is_forward() {
+                self.count_late_departure(index, packet);
+            }
+            self.arrive(packet);
         }
         let link = &self.links[index];
         let next = link.next_event();

@@ -78,11 +78,11 @@ impl DropTail {
     /// Forgets what has begun transmission by `now`.
     #[inline(always)]
     pub(crate) fn advance(&mut self, now: Time) {
-        while self.next_start <= now && !self.waiting.is_empty() {
-            let Waiting { starts, departs, size } = self.waiting.take();
+        while self.next_start <= now {
+            let Waiting { starts, departs, size } = *self.waiting.first();
             self.occupancy.leave(starts, size);
             self.in_service = InService { departs, size };
-            self.next_start = self.waiting.front().map_or(Time::NEVER, |next| next.starts);
+            self.next_start = self.waiting.drop_first().map_or(Time::NEVER, |next| next.starts);
         }
     }
 }
