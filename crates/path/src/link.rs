@@ -254,7 +254,7 @@ impl<P: Packet> Link<P> {
     }
 
     /// A packet arrives at the near end.
-    #[inline]
+    #[inline(always)]
     pub fn offer(&mut self, now: Time, packet: P) -> Offer {
         match (self.shortcut, &mut self.stage) {
             (Shortcut::Pipe, _) => {

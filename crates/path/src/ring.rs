@@ -28,7 +28,7 @@ impl<T: Copy + Default> Ring<T> {
         self.len == 0
     }
 
-    #[inline]
+    #[inline(always)]
     pub(crate) fn push_back(&mut self, item: T) {
         if self.len == self.places.len() {
             self.grow();

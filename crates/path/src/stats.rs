@@ -54,7 +54,7 @@ impl Occupancy {
     }
 
     /// A packet begins to wait.
-    #[inline]
+    #[inline(always)]
     pub(crate) fn enter(&mut self, now: Time, bytes: u32) {
         self.advance(now);
         self.backlog.packets += 1;
