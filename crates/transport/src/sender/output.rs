@@ -244,6 +244,7 @@ impl Sender {
     }
 
     /// New data, as much as may leave as one burst now. Where there is none, the loop of transmissions is over.
+    #[inline(always)]
     fn start_new_burst(&mut self) -> bool {
         let unsent = self.unsent_segments();
         let mut cwnd_limited = false;
@@ -340,6 +341,7 @@ impl Sender {
         queue.throttled
     }
 
+    #[inline(never)]
     fn send_new(&mut self, size: u32) {
         let first = self.board.nxt();
         let is_last = first + size == self.write_seq;

@@ -30,6 +30,7 @@ impl Sender {
     }
 
     /// Processes an expected ACK.
+    #[inline(always)]
     pub(super) fn take_predicted(&mut self, ack: &Ack) {
         let una = self.board.una();
         let acked = ack.ack - una;
