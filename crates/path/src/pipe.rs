@@ -21,28 +21,28 @@ use std::collections::BinaryHeap;
 pub(crate) struct Pipe<P> {
     base: Duration,
     variation: Option<Box<Variation>>,
-    packets: Packets<P>,
+    /// Packets in order, unless they are in `disorder`.
+    ring: Ring<(Time, P)>,
+    disorder: Option<Box<Disorder<P>>>,
     /// When the next packet comes out.
     next_arrival: Time,
 }
 
+/// Packets that may overtake each other.
 #[derive(Clone, Debug)]
-enum Packets<P> {
-    Ring(Ring<(Time, P)>),
-    Heap { heap: BinaryHeap<InFlight<P>>, entered: u64 },
+struct Disorder<P> {
+    heap: BinaryHeap<InFlight<P>>,
+    entered: u64,
 }
 
 impl<P: Copy + Default> Pipe<P> {
     pub(crate) fn new(delay: &Delay, rng: Rng) -> Pipe<P> {
         let jitters = delay.jitter > Duration::ZERO;
         let reorders = delay.reorder > 0.0;
-        let packets = if reorders || (jitters && delay.jitter_reorders) {
-            Packets::Heap { heap: BinaryHeap::new(), entered: 0 }
-        } else {
-            Packets::Ring(Ring::new())
-        };
+        let overtakes = reorders || (jitters && delay.jitter_reorders);
+        let disorder = overtakes.then(|| Box::new(Disorder { heap: BinaryHeap::new(), entered: 0 }));
         let variation = (jitters || reorders).then(|| Box::new(Variation::new(delay, rng)));
-        Pipe { base: delay.base, variation, packets, next_arrival: Time::NEVER }
+        Pipe { base: delay.base, variation, ring: Ring::new(), disorder, next_arrival: Time::NEVER }
     }
 
     /// A packet enters at `departs`, which never goes backwards.
@@ -53,11 +53,11 @@ impl<P: Copy + Default> Pipe<P> {
             Some(variation) => variation.arrival(departs, self.base),
         };
         self.next_arrival = self.next_arrival.min(arrives);
-        match &mut self.packets {
-            Packets::Ring(ring) => ring.push_back((arrives, packet)),
-            Packets::Heap { heap, entered } => {
-                *entered += 1;
-                heap.push(InFlight { arrives, number: *entered, packet });
+        match &mut self.disorder {
+            None => self.ring.push_back((arrives, packet)),
+            Some(disorder) => {
+                disorder.entered += 1;
+                disorder.heap.push(InFlight { arrives, number: disorder.entered, packet });
             }
         }
     }
@@ -70,13 +70,11 @@ impl<P: Copy + Default> Pipe<P> {
     /// [`push`](Self::push) into a plain pipe.
     #[inline]
     pub(crate) fn push_plain(&mut self, departs: Time, packet: P) {
-        if let Packets::Ring(ring) = &mut self.packets {
-            let arrives = departs + self.base;
-            if arrives < self.next_arrival {
-                self.next_arrival = arrives;
-            }
-            ring.push_back((arrives, packet));
+        let arrives = departs + self.base;
+        if arrives < self.next_arrival {
+            self.next_arrival = arrives;
         }
+        self.ring.push_back((arrives, packet));
     }
 
     /// When the next packet comes out.
@@ -88,26 +86,23 @@ impl<P: Copy + Default> Pipe<P> {
     /// Writes the packet that comes out next to `packet`; there must be one.
     #[inline]
     pub(crate) fn take_into(&mut self, packet: &mut P) {
-        match &mut self.packets {
-            Packets::Ring(ring) => {
-                *packet = ring.first().1;
-                self.next_arrival = ring.drop_first().map_or(Time::NEVER, |&(arrives, _)| arrives);
+        match &mut self.disorder {
+            None => {
+                *packet = self.ring.first().1;
+                self.next_arrival = self.ring.drop_first().map_or(Time::NEVER, |&(arrives, _)| arrives);
             }
-            Packets::Heap { heap, .. } => {
-                if let Some(head) = heap.pop() {
+            Some(disorder) => {
+                if let Some(head) = disorder.heap.pop() {
                     *packet = head.packet;
                 }
-                self.next_arrival = heap.peek().map_or(Time::NEVER, |head| head.arrives);
+                self.next_arrival = disorder.heap.peek().map_or(Time::NEVER, |head| head.arrives);
             }
         }
     }
 
     #[inline]
     pub(crate) fn len(&self) -> usize {
-        match &self.packets {
-            Packets::Ring(ring) => ring.len(),
-            Packets::Heap { heap, .. } => heap.len(),
-        }
+        self.disorder.as_ref().map_or(self.ring.len(), |disorder| disorder.heap.len())
     }
 }
 

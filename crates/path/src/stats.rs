@@ -39,31 +39,32 @@ impl Tally {
 /// A queue's backlog now and since the measurement began.
 #[derive(Clone, Debug, Default)]
 pub(crate) struct Occupancy {
-    backlog: Backlog,
-    max: Backlog,
-    since: Time,
+    bytes: u64,
     changed: Time,
     byte_nanos: u128,
+    packets: u64,
+    max: Backlog,
+    since: Time,
     levels: Levels,
 }
 
 impl Occupancy {
     #[inline]
     pub(crate) fn backlog(&self) -> Backlog {
-        self.backlog
+        Backlog { packets: self.packets, bytes: self.bytes }
     }
 
     /// A packet begins to wait.
     #[inline(always)]
     pub(crate) fn enter(&mut self, now: Time, bytes: u32) {
         self.advance(now);
-        self.backlog.packets += 1;
-        self.backlog.bytes += u64::from(bytes);
-        if self.backlog.packets > self.max.packets {
-            self.max.packets = self.backlog.packets;
+        self.packets += 1;
+        self.bytes += u64::from(bytes);
+        if self.packets > self.max.packets {
+            self.max.packets = self.packets;
         }
-        if self.backlog.bytes > self.max.bytes {
-            self.max.bytes = self.backlog.bytes;
+        if self.bytes > self.max.bytes {
+            self.max.bytes = self.bytes;
         }
     }
 
@@ -71,8 +72,8 @@ impl Occupancy {
     #[inline]
     pub(crate) fn leave(&mut self, at: Time, bytes: u32) {
         self.advance(at);
-        self.backlog.packets -= 1;
-        self.backlog.bytes -= u64::from(bytes);
+        self.packets -= 1;
+        self.bytes -= u64::from(bytes);
     }
 
     /// Accounts for the time until `now` at the present level.
@@ -83,8 +84,8 @@ impl Occupancy {
             return;
         }
         self.changed = now;
-        self.byte_nanos += u128::from(self.backlog.bytes) * u128::from(nanos);
-        self.levels.add(self.backlog.bytes, nanos);
+        self.byte_nanos += u128::from(self.bytes) * u128::from(nanos);
+        self.levels.add(self.bytes, nanos);
     }
 
     /// Forgets what was measured; the backlog stays.
@@ -93,7 +94,7 @@ impl Occupancy {
         self.changed = now;
         self.byte_nanos = 0;
         self.levels.clear();
-        self.max = self.backlog;
+        self.max = self.backlog();
     }
 
     pub(crate) fn stats(&mut self, now: Time, departed: Tally, capacity_bits: Option<u64>) -> QueueStats<'_> {

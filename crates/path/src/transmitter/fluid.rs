@@ -23,7 +23,8 @@ pub(crate) struct Fluid {
     used: u64,
     /// The same instant, rounded up to nanoseconds.
     free_rounded_up: u64,
-    /// The end of the step, or 0 if nothing can be sent in it.
+    /// Before this instant nothing but the rate matters: just before the end of the step, or 0 if nothing can be sent in
+    /// it.
     serves_until: u64,
     /// The step of the last arrival; followed only for limits in time.
     present: Segment,
@@ -68,7 +69,8 @@ impl Fluid {
             self.recent = [NO_PACKET; 2];
         }
         self.segment = segment;
-        self.serves_until = if segment.rate > 0 { segment.end } else { 0 };
+        // A carry and rounding up make two nanoseconds at most.
+        self.serves_until = if segment.rate > 0 { segment.end.saturating_sub(2) } else { 0 };
     }
 
     #[inline]
@@ -104,31 +106,31 @@ impl Fluid {
 
     #[inline(always)]
     pub(crate) fn send(&mut self, bytes: u64) -> Time {
-        let time = if self.recent[0].bytes == bytes {
-            self.recent[0]
-        } else if self.recent[1].bytes == bytes {
-            self.recent[1]
-        } else {
-            self.packet_time(bytes)
-        };
-        if time.nanos.saturating_add(1) < self.serves_until.saturating_sub(self.free) {
-            let used = self.used + time.rest;
+        if self.recent[0].bytes != bytes {
+            self.find_packet_time(bytes);
+        }
+        let PacketTime { nanos, rest, .. } = self.recent[0];
+        let free = self.free.saturating_add(nanos);
+        if free < self.serves_until {
+            let used = self.used + rest;
             let carry = used >= self.segment.rate;
             let used = if carry { used - self.segment.rate } else { used };
-            self.set_free(self.free + time.nanos + u64::from(carry), used);
+            self.set_free(free + u64::from(carry), used);
         } else {
             self.send_across_steps(bytes);
         }
         Time::from_nanos(self.free_rounded_up)
     }
 
-    #[cold]
-    fn packet_time(&mut self, bytes: u64) -> PacketTime {
-        let work = bytes.saturating_mul(8 * NANOS);
-        let rate = self.segment.rate.max(1);
-        let time = PacketTime { bytes, nanos: work / rate, rest: work % rate };
-        self.recent = [time, self.recent[0]];
-        time
+    /// Puts the transmission time of `bytes` first.
+    #[inline(never)]
+    fn find_packet_time(&mut self, bytes: u64) {
+        if self.recent[1].bytes != bytes {
+            let work = bytes.saturating_mul(8 * NANOS);
+            let rate = self.segment.rate.max(1);
+            self.recent[1] = PacketTime { bytes, nanos: work / rate, rest: work % rate };
+        }
+        self.recent.swap(0, 1);
     }
 
     /// Sends a packet that may not end within the present step.
