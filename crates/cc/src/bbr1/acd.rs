@@ -96,7 +96,7 @@ impl Bbr1 {
         if connection.ca_state != CaState::Recovery {
             return false;
         }
-        self.recovery.unit_gain_in = Some(self.mode);
+        self.recovery.unit_gain_in = Some(self.state.mode);
         self.operating_point.unsettle();
         connection.cwnd = connection.cwnd.max(connection.in_flight() + sample.acked_sacked);
         connection.cwnd = self.halved(connection, bw);

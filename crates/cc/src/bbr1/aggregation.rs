@@ -140,7 +140,7 @@ impl Bbr1 {
 
     /// What to add to the window, in packets times `BW_UNIT`.
     pub(super) fn aggregation_allowance(&self) -> u64 {
-        if !self.full_pipe.reached {
+        if !self.state.full_pipe {
             return 0;
         }
         let largest = self.parameters.aggregation_gain.of(u64::from(self.aggregation.largest));

@@ -9,17 +9,15 @@ use crate::parameters::Gain;
 use crate::{Connection, RateSample};
 
 /// The phases with a role of their own.
-const PROBE: u32 = 0;
-const DRAIN: u32 = 1;
-const CRUISE: u32 = 2;
+const PROBE: usize = 0;
+const DRAIN: usize = 1;
+const CRUISE: usize = 2;
 
 /// State of the gain cycle.
 #[derive(Clone, Debug)]
 pub(super) struct Cycle {
-    /// Current phase.
-    index: u32,
-    /// Its pacing gain, or the draining gain that is held beyond its phase.
-    gain: Gain,
+    /// The current phase's pacing gain, or the draining gain that is held beyond its phase.
+    pub(super) gain: Gain,
     /// When the phase began (with random cycle lengths: when the cycle began), in microseconds.
     pub(super) start_us: u64,
     /// Random length of the cycle in minimum round-trip times.
@@ -31,51 +29,41 @@ pub(super) struct Cycle {
 impl Cycle {
     /// In phase 0 of a cycle with these gains.
     pub(super) fn new(gains: &[Gain]) -> Cycle {
-        Cycle { index: PROBE, gain: gains[PROBE as usize], start_us: 0, length: 0, entered: 0 }
-    }
-
-    #[inline]
-    pub(super) fn index(&self) -> u32 {
-        self.index
-    }
-
-    /// The pacing gain to apply.
-    #[inline]
-    pub(super) fn gain(&self) -> Gain {
-        self.gain
-    }
-
-    fn enter(&mut self, phase: u32, gains: &[Gain]) {
-        self.index = phase;
-        self.gain = gains[phase as usize];
+        Cycle { gain: gains[PROBE], start_us: 0, length: 0, entered: 0 }
     }
 }
 
 impl Bbr1 {
     /// Enters PROBE_BW at a random phase.
     pub(super) fn enter_probe_bw(&mut self, connection: &Connection) {
-        self.mode = Mode::ProbeBw;
+        self.state.mode = Mode::ProbeBw;
         if self.parameters.cycle_policy == CyclePolicy::RandomLengthDqc {
             self.cycle.length = 0;
         }
-        let gains = &self.parameters.cycle_gains;
-        let phases = gains.len() as u32;
-        let random = (phases - self.rng.below(self.parameters.cycle_random_phases)) % phases;
+        let phases = self.parameters.cycle_gains.len();
+        let random = (phases - self.rng.below(self.parameters.cycle_random_phases) as usize) % phases;
         let given = &self.parameters.cycle_first_phases;
         let first = if given.is_empty() {
             random
         } else {
             self.cycle.entered += 1;
-            given[(self.cycle.entered - 1) as usize % given.len()]
+            given[(self.cycle.entered - 1) as usize % given.len()] as usize
         };
-        self.cycle.enter(self.forced_phase.take().unwrap_or(first), gains);
+        let forced = self.forced_phase.take().map(usize::from);
+        self.enter_phase(forced.unwrap_or(first));
         self.cycle.start_us = self.cycle_now(connection);
     }
 
     fn next_phase(&mut self, connection: &Connection) {
-        let gains = &self.parameters.cycle_gains;
-        self.cycle.enter((self.cycle.index + 1) % gains.len() as u32, gains);
+        let next = usize::from(self.state.phase) + 1;
+        self.enter_phase(next % self.parameters.cycle_gains.len());
         self.cycle.start_us = self.cycle_now(connection);
+    }
+
+    fn enter_phase(&mut self, phase: usize) {
+        // There are at most 64.
+        self.state.phase = phase as u8;
+        self.cycle.gain = self.parameters.cycle_gains[phase];
     }
 
     #[inline]
@@ -88,7 +76,7 @@ impl Bbr1 {
 
     /// Moves to the next phase when its time has come.
     pub(super) fn update_cycle(&mut self, connection: &Connection, sample: &RateSample) {
-        if self.policer.in_use && self.parameters.policer_freezes_cycle {
+        if self.state.policed && self.parameters.policer_freezes_cycle {
             return;
         }
         if self.parameters.cycle_policy.has_random_lengths() {
@@ -120,12 +108,14 @@ impl Bbr1 {
     }
 
     /// What the probing gain asks for is in flight.
+    #[inline(never)]
     fn is_probed(&self, connection: &Connection, sample: &RateSample) -> bool {
         self.in_network(connection, sample.prior_in_flight)
             >= self.inflight_target(connection, self.max_bw(), self.pacing_gain)
     }
 
     /// At most one BDP is in flight.
+    #[inline(never)]
     fn is_drained(&self, connection: &Connection, sample: &RateSample) -> bool {
         self.in_network(connection, self.cycle_in_flight(connection, sample))
             <= self.inflight_target(connection, self.max_bw(), Gain::ONE)
@@ -146,7 +136,7 @@ impl Bbr1 {
             let phases = self.parameters.cycle_gains.len() as u32;
             self.cycle.start_us = self.cycle_now(connection);
             self.cycle.length = phases - self.rng.below(self.parameters.cycle_random_phases);
-            self.cycle.enter(PROBE, &self.parameters.cycle_gains);
+            self.enter_phase(PROBE);
             return;
         }
         if self.pacing_gain == Gain::ONE {
@@ -155,7 +145,7 @@ impl Bbr1 {
         let dqc = self.parameters.cycle_policy == CyclePolicy::RandomLengthDqc;
         if self.pacing_gain < Gain::ONE {
             if self.is_drained(connection, sample) {
-                self.cycle.enter(CRUISE, &self.parameters.cycle_gains);
+                self.enter_phase(CRUISE);
             }
             // DrainQueueCongestion looks for a reason to drain here, too, so that a loss can take CRUISE back.
             if !dqc {
@@ -163,14 +153,14 @@ impl Bbr1 {
             }
         }
         if elapsed_us > min_rtt_us && self.must_drain(connection, sample, dqc) {
-            self.cycle.enter(DRAIN, &self.parameters.cycle_gains);
+            self.enter_phase(DRAIN);
         }
     }
 
     /// Whether probing has shown what it can.
     fn must_drain(&self, connection: &Connection, sample: &RateSample, dqc: bool) -> bool {
         let in_flight = self.in_network(connection, self.cycle_in_flight(connection, sample));
-        let target = self.inflight_target(connection, self.max_bw(), self.parameters.cycle_gains[PROBE as usize]);
+        let target = self.inflight_target(connection, self.max_bw(), self.parameters.cycle_gains[PROBE]);
         let probed = if dqc { in_flight > target } else { in_flight >= target };
         // A sender without data or without a receive window will not probe.
         let idles = !dqc && (connection.no_unsent_data || connection.receive_window_full);

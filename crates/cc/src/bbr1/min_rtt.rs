@@ -15,6 +15,8 @@ use dumbbell_units::Duration;
 pub(super) struct MinRtt {
     /// The minimum in microseconds; [`Connection::UNKNOWN_RTT`] before the first sample.
     pub(super) rtt_us: u32,
+    /// The round-trip time that the BDP is computed with, in microseconds.
+    pub(super) model_us: u64,
     /// Tick when the minimum was set.
     pub(super) stamp: u32,
     /// How long the minimum is believed, in ticks.
@@ -31,6 +33,7 @@ impl MinRtt {
     /// Starts with what the connection knows, to be believed for `window`.
     pub(super) fn start(&mut self, connection: &Connection, window: Duration) {
         self.rtt_us = connection.min_rtt_us;
+        self.model_us = self.rtt_us.into();
         self.stamp = connection.jiffies;
         self.window_ticks = connection.ticks(window);
     }
@@ -55,45 +58,42 @@ fn after(a: u32, b: u32) -> bool {
 }
 
 impl Bbr1 {
-    /// The round-trip time that the BDP is computed with, in microseconds.
-    #[inline]
-    pub(super) fn model_rtt_us(&self) -> u64 {
-        let rtt_us = u64::from(self.min_rtt.rtt_us);
-        if self.parameters.min_rtt_offset > Gain::new(0) { rtt_us + self.spread_us() } else { rtt_us }
-    }
-
-    #[inline(never)]
-    fn spread_us(&self) -> u64 {
-        self.parameters.min_rtt_offset.of(self.min_rtt.variance_us2.isqrt())
-    }
-
     /// Updates the minimum and runs PROBE_RTT.
     pub(super) fn update_min_rtt(&mut self, connection: &mut Connection, sample: &RateSample) {
         let expired = after(connection.jiffies, self.min_rtt.stamp.wrapping_add(self.min_rtt.window_ticks));
-        if let Ok(rtt_us) = u32::try_from(sample.rtt_us) {
-            if self.parameters.min_rtt_offset > Gain::new(0) {
-                self.min_rtt.track_variance(rtt_us);
-            }
-            if rtt_us <= self.min_rtt.rtt_us || expired {
-                let lower = rtt_us < self.min_rtt.rtt_us
-                    || (self.parameters.min_rtt_tie_refreshes && rtt_us == self.min_rtt.rtt_us);
-                let delayed = sample.is_ack_delayed && self.parameters.delayed_ack_guard;
-                if lower || (expired && !delayed) {
-                    self.min_rtt.rtt_us = rtt_us;
-                    self.min_rtt.stamp = connection.jiffies;
-                }
-            }
+        let tracks_variance = self.parameters.min_rtt_offset > Gain::new(0);
+        if sample.rtt_us <= self.min_rtt.rtt_us.into() || expired || tracks_variance {
+            self.take_rtt(connection, sample, expired);
         }
-        if expired && !self.idle_restart && self.mode != Mode::ProbeRtt && self.parameters.has_probe_rtt() {
-            self.mode = Mode::ProbeRtt;
+        if expired && !self.idle_restart && self.state.mode != Mode::ProbeRtt && self.parameters.has_probe_rtt() {
+            self.state.mode = Mode::ProbeRtt;
             self.save_window(connection);
             self.min_rtt.probe_done_stamp = 0;
         }
-        if self.mode == Mode::ProbeRtt {
+        if self.state.mode == Mode::ProbeRtt {
             self.dwell_in_probe_rtt(connection);
         }
-        if sample.delivered > 0 || self.parameters.idle_ends_with_any_ack {
+        if self.idle_restart && (sample.delivered > 0 || self.parameters.idle_ends_with_any_ack) {
             self.idle_restart = false;
+        }
+    }
+
+    /// Takes in a round-trip time that is not above the minimum, or that comes when the minimum has expired.
+    #[inline(never)]
+    fn take_rtt(&mut self, connection: &Connection, sample: &RateSample, expired: bool) {
+        let Ok(rtt_us) = u32::try_from(sample.rtt_us) else { return };
+        let (parameters, min_rtt) = (&self.parameters, &mut self.min_rtt);
+        let lower = rtt_us < min_rtt.rtt_us || (parameters.min_rtt_tie_refreshes && rtt_us == min_rtt.rtt_us);
+        let delayed = sample.is_ack_delayed && parameters.delayed_ack_guard;
+        if lower || (expired && !delayed) {
+            min_rtt.rtt_us = rtt_us;
+            min_rtt.stamp = connection.jiffies;
+        }
+        let offset = parameters.min_rtt_offset;
+        min_rtt.model_us = min_rtt.rtt_us.into();
+        if offset > Gain::new(0) {
+            min_rtt.track_variance(rtt_us);
+            min_rtt.model_us += offset.of(min_rtt.variance_us2.isqrt());
         }
     }
 
@@ -128,10 +128,10 @@ impl Bbr1 {
             Restore::NextDelivery => self.recovery.restore_pending = true,
             Restore::Never => {}
         }
-        if self.full_pipe.reached {
+        if self.state.full_pipe {
             self.enter_probe_bw(connection);
         } else {
-            self.mode = Mode::Startup;
+            self.state.mode = Mode::Startup;
         }
     }
 

@@ -60,6 +60,18 @@ pub enum Mode {
     ProbeRtt = 3,
 }
 
+/// What the controller is doing: all that its gains follow from.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+struct State {
+    mode: Mode,
+    /// Phase of PROBE_BW's cycle.
+    phase: u8,
+    /// The pipe was found full, for good.
+    full_pipe: bool,
+    /// A policer was found and its rate is in use.
+    policed: bool,
+}
+
 /// The BBR v1 controller.
 #[derive(Clone, Debug)]
 pub struct Bbr1 {
@@ -69,9 +81,9 @@ pub struct Bbr1 {
     pacing_share_ppm: u64,
     rng: Rng,
     /// First phase of the next PROBE_BW in place of a random one.
-    forced_phase: Option<u32>,
+    forced_phase: Option<u8>,
 
-    mode: Mode,
+    state: State,
     pacing_gain: Gain,
     cwnd_gain: Gain,
 
@@ -99,8 +111,6 @@ struct FullPipe {
     baseline: u32,
     /// Rounds without growth.
     rounds: u32,
-    /// The pipe is full, for good.
-    reached: bool,
 }
 
 /// The private state of a [`Bbr1`] in the units of the kernel's `struct bbr`, for comparing it with a kernel's.
@@ -152,7 +162,7 @@ impl Bbr1 {
             parameters,
             rng,
             forced_phase: None,
-            mode: Mode::Startup,
+            state: State::default(),
             pacing_gain: Gain::new(0),
             cwnd_gain: Gain::new(0),
             bandwidth: MaxFilter::default(),
@@ -175,27 +185,27 @@ impl Bbr1 {
     /// Lets the next PROBE_BW begin with phase `phase` instead of a random one: the only random decision, to be given
     /// when a recorded connection is replayed.
     pub fn force_first_phase(&mut self, phase: usize) {
-        self.forced_phase = Some((phase % self.parameters.cycle_gains.len()) as u32);
+        self.forced_phase = Some((phase % self.parameters.cycle_gains.len()) as u8);
     }
 
     /// The private state.
     pub fn snapshot(&self) -> Snapshot {
         Snapshot {
-            mode: self.mode,
+            mode: self.state.mode,
             min_rtt_us: self.min_rtt.rtt_us,
             bw: self.bandwidth.measurements().map(|m| m.value),
             rtt_cnt: self.round.count,
             next_rtt_delivered: self.round.next_delivered,
-            cycle_idx: self.cycle.index(),
+            cycle_idx: self.state.phase.into(),
             pacing_gain: self.pacing_gain.numerator(),
             cwnd_gain: self.cwnd_gain.numerator(),
             full_bw: self.full_pipe.baseline,
             full_bw_cnt: self.full_pipe.rounds,
-            full_bw_reached: self.full_pipe.reached,
+            full_bw_reached: self.state.full_pipe,
             packet_conservation: self.recovery.packet_conservation,
             round_start: self.round.started,
             idle_restart: self.idle_restart,
-            lt_use_bw: self.policer.in_use,
+            lt_use_bw: self.state.policed,
             lt_is_sampling: self.policer.sampling,
             lt_bw: self.policer.bandwidth,
             lt_rtt_cnt: self.policer.rounds,
@@ -218,12 +228,12 @@ impl Bbr1 {
     /// The bandwidth to operate at: the policer's when one was found, else the maximum.
     #[inline]
     fn bw(&self) -> u32 {
-        if self.policer.in_use { self.policer.bandwidth } else { self.max_bw() }
+        if self.state.policed { self.policer.bandwidth } else { self.max_bw() }
     }
 
     /// STARTUP ends when three rounds in a row did not raise the bandwidth estimate by a quarter.
     fn check_full_pipe(&mut self, sample: &RateSample) {
-        if self.full_pipe.reached || !self.round.started || sample.is_app_limited {
+        if self.state.full_pipe || !self.round.started || sample.is_app_limited {
             return;
         }
         let threshold = self.parameters.full_threshold.of(u64::from(self.full_pipe.baseline));
@@ -232,18 +242,18 @@ impl Bbr1 {
             self.full_pipe.rounds = 0;
         } else {
             self.full_pipe.rounds += 1;
-            self.full_pipe.reached = self.full_pipe.rounds >= self.parameters.full_rounds;
+            self.state.full_pipe = self.full_pipe.rounds >= self.parameters.full_rounds;
         }
     }
 
     /// STARTUP to DRAIN when the pipe is full, DRAIN to PROBE_BW when at most one BDP is left in the network.
     fn check_drain(&mut self, connection: &mut Connection) {
-        if self.mode == Mode::Startup && self.full_pipe.reached {
-            self.mode = Mode::Drain;
+        if self.state.mode == Mode::Startup && self.state.full_pipe {
+            self.state.mode = Mode::Drain;
             // Informational: it lets the stack and its statistics see that slow start is over.
             connection.ssthresh = self.inflight_target(connection, self.max_bw(), Gain::ONE);
         }
-        if self.mode == Mode::Drain
+        if self.state.mode == Mode::Drain
             && self.in_network(connection, connection.in_flight())
                 <= self.inflight_target(connection, self.max_bw(), Gain::ONE)
         {
@@ -272,7 +282,7 @@ impl Controller for Bbr1 {
         self.min_rtt.start(connection, self.parameters.min_rtt_window);
         self.aggregation.epoch_start_us = connection.mstamp_us;
         self.recovery.unbounded_cwnd = connection.cwnd;
-        self.policer.reset(connection);
+        self.reset_policer(connection);
         self.init_pacing_rate(connection);
         if self.parameters.initial_bw_estimate {
             self.bandwidth = MaxFilter::new(self.round.count, self.initial_bandwidth(connection));
@@ -297,7 +307,7 @@ impl Controller for Bbr1 {
         if has_rate {
             self.update_aggregation(connection, sample, bw);
         }
-        if self.mode == Mode::ProbeBw {
+        if self.state.mode == Mode::ProbeBw {
             self.update_cycle(connection, sample);
         } else {
             self.check_full_pipe(sample);
@@ -336,7 +346,7 @@ impl Controller for Bbr1 {
         if self.parameters.undo_resets_plateau {
             self.full_pipe.baseline = 0;
             self.full_pipe.rounds = 0;
-            self.policer.reset(connection);
+            self.reset_policer(connection);
         }
         connection.cwnd
     }
@@ -348,7 +358,7 @@ impl Controller for Bbr1 {
         self.idle_restart = true;
         self.aggregation.epoch_start_us = connection.mstamp_us;
         self.aggregation.epoch_acked = 0;
-        match self.mode {
+        match self.state.mode {
             // Restarting at the bandwidth itself: the pipe is empty, probing can wait.
             Mode::ProbeBw => self.set_pacing_rate(connection, self.bw(), Gain::ONE),
             Mode::ProbeRtt if self.parameters.probe_rtt_exit_from_idle => self.check_probe_rtt_done(connection),
@@ -362,7 +372,7 @@ impl Controller for Bbr1 {
     }
 
     fn mode(&self) -> &'static str {
-        match self.mode {
+        match self.state.mode {
             Mode::Startup => "startup",
             Mode::Drain => "drain",
             Mode::ProbeBw => "probe_bw",
@@ -395,11 +405,11 @@ impl Controller for Bbr1 {
             if min_rtt == Connection::UNKNOWN_RTT { f64::NAN } else { f64::from(min_rtt) / 1e3 },
             self.pacing_gain.as_f64(),
             self.cwnd_gain.as_f64(),
-            if self.mode == Mode::ProbeBw { f64::from(self.cycle.index()) } else { f64::NAN },
+            if self.state.mode == Mode::ProbeBw { f64::from(self.state.phase) } else { f64::NAN },
             f64::from(self.round.count),
-            f64::from(u8::from(self.full_pipe.reached)),
+            f64::from(u8::from(self.state.full_pipe)),
             self.aggregation.max(),
-            if self.policer.in_use { mbps(self.policer.bandwidth) } else { f64::NAN },
+            if self.state.policed { mbps(self.policer.bandwidth) } else { f64::NAN },
             f64::from(self.recovery.prior_cwnd),
         ];
         for (value, current) in values.iter_mut().zip(current) {

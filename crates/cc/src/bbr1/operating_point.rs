@@ -3,7 +3,7 @@
 //! Every ACK updates the model, but few change what follows from it: the two estimates seldom move, a phase lasts many
 //! ACKs. So the operating point is kept together with its basis and determined anew when that differs.
 
-use super::{Bbr1, Mode};
+use super::{Bbr1, Mode, State};
 use crate::Connection;
 use crate::parameters::Gain;
 
@@ -21,10 +21,7 @@ struct Basis {
     bw: u32,
     rtt_us: u64,
     extra_acked: u32,
-    mode: Mode,
-    phase: u32,
-    policed: bool,
-    full_pipe: bool,
+    state: State,
     /// The rate before: whether it may fall depends on the state.
     pacing_rate: u64,
     max_pacing_rate: u64,
@@ -53,12 +50,9 @@ impl Bbr1 {
     fn basis(&self, connection: &Connection, bw: u32) -> Basis {
         Basis {
             bw,
-            rtt_us: self.model_rtt_us(),
+            rtt_us: self.min_rtt.model_us,
             extra_acked: self.aggregation.largest,
-            mode: self.mode,
-            phase: self.cycle.index(),
-            policed: self.policer.in_use,
-            full_pipe: self.full_pipe.reached,
+            state: self.state,
             pacing_rate: connection.pacing_rate,
             max_pacing_rate: connection.max_pacing_rate,
             pacing_shift: connection.pacing_shift,
@@ -80,16 +74,16 @@ impl Bbr1 {
 
     pub(super) fn update_gains(&mut self) {
         let parameters = &self.parameters;
-        (self.pacing_gain, self.cwnd_gain) = match self.mode {
+        (self.pacing_gain, self.cwnd_gain) = match self.state.mode {
             Mode::Startup => (parameters.startup_pacing_gain, parameters.startup_window_gain),
             Mode::Drain => (parameters.drain_gain, parameters.startup_window_gain),
             Mode::ProbeBw => {
-                let pacing = if self.policer.in_use { Gain::ONE } else { self.cycle.gain() };
+                let pacing = if self.state.policed { Gain::ONE } else { self.cycle.gain };
                 (pacing, parameters.steady_window_gain)
             }
             Mode::ProbeRtt => (Gain::ONE, Gain::ONE),
         };
-        if self.recovery.unit_gain_in == Some(self.mode) {
+        if self.recovery.unit_gain_in == Some(self.state.mode) {
             self.cwnd_gain = Gain::ONE;
         } else {
             self.recovery.unit_gain_in = None;

@@ -51,8 +51,8 @@ impl Bbr1 {
 
     fn pacing_may_fall(&self) -> bool {
         match self.parameters.pacing_rises_only {
-            RisesOnly::UntilFull => self.full_pipe.reached,
-            RisesOnly::InStartup => self.mode != Mode::Startup,
+            RisesOnly::UntilFull => self.state.full_pipe,
+            RisesOnly::InStartup => self.state.mode != Mode::Startup,
         }
     }
 

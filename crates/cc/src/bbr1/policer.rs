@@ -15,8 +15,6 @@ use crate::{Connection, RateSample};
 pub(super) struct Policer {
     /// Rate of the last interval, or of the policer; 0 is none.
     pub(super) bandwidth: u32,
-    /// A policer was found and its rate is in use.
-    pub(super) in_use: bool,
     /// An interval runs.
     pub(super) sampling: bool,
     /// Rounds in the interval, or with the policer's rate in use.
@@ -27,14 +25,6 @@ pub(super) struct Policer {
 }
 
 impl Policer {
-    /// Forgets everything.
-    pub(super) fn reset(&mut self, connection: &Connection) {
-        self.bandwidth = 0;
-        self.in_use = false;
-        self.sampling = false;
-        self.start_interval(connection);
-    }
-
     fn start_interval(&mut self, connection: &Connection) {
         self.interval_start_ms = (connection.delivered_mstamp_us / 1_000) as u32;
         self.interval_delivered = connection.delivered;
@@ -44,16 +34,24 @@ impl Policer {
 }
 
 impl Bbr1 {
+    /// Forgets what the long-term sampler found.
+    pub(super) fn reset_policer(&mut self, connection: &Connection) {
+        self.state.policed = false;
+        self.policer.bandwidth = 0;
+        self.policer.sampling = false;
+        self.policer.start_interval(connection);
+    }
+
     /// Takes an ACK into the long-term sampler.
     pub(super) fn sample_policer(&mut self, connection: &Connection, sample: &RateSample) {
         if !self.parameters.policer_sampler {
             return;
         }
-        if self.policer.in_use {
-            if self.mode == Mode::ProbeBw && self.round.started {
+        if self.state.policed {
+            if self.state.mode == Mode::ProbeBw && self.round.started {
                 self.policer.rounds += 1;
                 if self.policer.rounds >= self.parameters.policer_use_rounds {
-                    self.policer.reset(connection);
+                    self.reset_policer(connection);
                     self.enter_probe_bw(connection);
                 }
             }
@@ -69,7 +67,7 @@ impl Bbr1 {
         }
         // An idle application lets the bucket fill up again.
         if sample.is_app_limited {
-            self.policer.reset(connection);
+            self.reset_policer(connection);
             return;
         }
         if self.round.started {
@@ -79,7 +77,7 @@ impl Bbr1 {
             return;
         }
         if self.policer.rounds > self.parameters.policer_max_rounds {
-            self.policer.reset(connection);
+            self.reset_policer(connection);
             return;
         }
         // They end with a loss, too.
@@ -101,7 +99,7 @@ impl Bbr1 {
         }
         // Longer than microseconds can be counted in 32 bits.
         if span_ms >= u32::MAX / 1_000 {
-            self.policer.reset(connection);
+            self.reset_policer(connection);
             return;
         }
         self.end_policer_interval(connection, delivery_rate(delivered, u64::from(span_ms) * 1_000));
@@ -118,7 +116,7 @@ impl Bbr1 {
                 <= self.parameters.policer_difference.as_bits_per_sec() / 8;
             if close || tiny {
                 self.policer.bandwidth = ((u64::from(bw) + u64::from(before)) / 2) as u32;
-                self.policer.in_use = true;
+                self.state.policed = true;
                 self.policer.rounds = 0;
                 self.pacing_gain = Gain::ONE;
                 return;

@@ -35,7 +35,7 @@ impl Flow {
         flow.bbr.bandwidth = MaxFilter::new(100, BW);
         flow.bbr.round.count = 100;
         flow.bbr.round.next_delivered = 10_000;
-        flow.bbr.full_pipe.reached = true;
+        flow.bbr.state.full_pipe = true;
         flow.bbr.min_rtt.rtt_us = MIN_RTT_US;
         flow.bbr.force_first_phase(phase);
         flow.c.delivered_mstamp_us = flow.c.mstamp_us;
@@ -98,7 +98,7 @@ fn the_first_phase_is_uniform_and_never_the_draining_one() {
     let mut counts = [0u32; 8];
     for _ in 0..7_000 {
         flow.bbr.enter_probe_bw(&flow.c);
-        counts[flow.bbr.cycle.index() as usize] += 1;
+        counts[flow.bbr.state.phase as usize] += 1;
     }
     assert_eq!(counts[1], 0);
     for phase in [0, 2, 3, 4, 5, 6, 7] {
@@ -156,7 +156,7 @@ fn the_pipe_is_full_after_three_rounds_without_growth() {
         }
     }
     assert_eq!(flow.bbr.mode(), "drain");
-    assert!(flow.bbr.full_pipe.reached);
+    assert!(flow.bbr.state.full_pipe);
     assert_eq!(flow.bbr.pacing_gain, Gain::new(88));
     assert_eq!(flow.bbr.cwnd_gain, Gain::new(739), "the window stays wide");
     flow.c.packets_out = 40;
@@ -186,24 +186,24 @@ fn probing_lasts_until_its_amount_is_in_flight_or_a_packet_is_lost() {
         let mut flow = Flow::cruising(Parameters::default(), 0);
         flow.wait(Duration::from_millis(42));
         flow.ack(&RateSample { prior_in_flight: in_flight, losses, ..flow.sample(1) });
-        assert_eq!(flow.bbr.cycle.index() as usize, next, "{in_flight} in flight, {losses} lost");
+        assert_eq!(flow.bbr.state.phase as usize, next, "{in_flight} in flight, {losses} lost");
     }
     let mut early = Flow::cruising(Parameters::default(), 0);
     early.ack(&RateSample { prior_in_flight: 60, losses: 1, ..early.sample(1) });
-    assert_eq!(early.bbr.cycle.index(), 0, "for one round trip at least");
+    assert_eq!(early.bbr.state.phase, 0, "for one round trip at least");
 }
 
 #[test]
 fn draining_ends_at_one_bdp_or_after_one_round_trip() {
     let mut flow = Flow::cruising(Parameters::default(), 1);
     flow.ack(&RateSample { prior_in_flight: 50, ..flow.sample(1) });
-    assert_eq!(flow.bbr.cycle.index() as usize, 1);
+    assert_eq!(flow.bbr.state.phase as usize, 1);
     flow.ack(&RateSample { prior_in_flight: 42, ..flow.sample(1) });
-    assert_eq!(flow.bbr.cycle.index() as usize, 2, "one BDP and the budget");
+    assert_eq!(flow.bbr.state.phase as usize, 2, "one BDP and the budget");
     let mut flow = Flow::cruising(Parameters::default(), 1);
     flow.wait(Duration::from_millis(42));
     flow.ack(&RateSample { prior_in_flight: 50, ..flow.sample(1) });
-    assert_eq!(flow.bbr.cycle.index() as usize, 2);
+    assert_eq!(flow.bbr.state.phase as usize, 2);
 }
 
 #[test]
@@ -214,7 +214,7 @@ fn a_held_draining_gain_outlasts_its_phase_until_one_bdp_is_in_flight() {
         flow.ack(&RateSample { prior_in_flight: 60, ..flow.sample(1) });
         assert_eq!(flow.bbr.pacing_gain, Gain::new(192));
     }
-    assert_eq!(flow.bbr.cycle.index() as usize, 3, "the phases tick on");
+    assert_eq!(flow.bbr.state.phase as usize, 3, "the phases tick on");
     flow.ack(&RateSample { prior_in_flight: 40, ..flow.sample(1) });
     assert_eq!(flow.bbr.pacing_gain, Gain::ONE);
 }
@@ -232,11 +232,11 @@ fn a_random_cycle_probes_drains_and_cruises_for_two_to_eight_round_trips() {
     let mut started = flow.c.mstamp_us;
     let mut visited = vec![];
     for _ in 0..40_000 {
-        let before = flow.bbr.cycle.index() as usize;
+        let before = flow.bbr.state.phase as usize;
         let in_flight = if flow.bbr.pacing_gain > Gain::ONE { 60 } else { 30 };
         flow.ack(&RateSample { prior_in_flight: in_flight, ..flow.sample(1) });
-        visited.push(flow.bbr.cycle.index() as usize);
-        if before != 0 && flow.bbr.cycle.index() == 0 {
+        visited.push(flow.bbr.state.phase as usize);
+        if before != 0 && flow.bbr.state.phase == 0 {
             // The cycle ended with the first ACK after `length` round trips.
             let round_trips = (flow.c.mstamp_us - started - 1) / u64::from(MIN_RTT_US);
             lengths[round_trips as usize] += 1;
@@ -256,7 +256,7 @@ fn a_random_cycle_stops_probing_when_the_application_is_the_limit() {
         flow.bbr.cycle.length = 8;
         flow.wait(Duration::from_millis(42));
         flow.ack(&RateSample { prior_in_flight: 10, is_app_limited: true, ..flow.sample(1) });
-        assert_eq!(flow.bbr.cycle.index() as usize, next, "{policy:?}");
+        assert_eq!(flow.bbr.state.phase as usize, next, "{policy:?}");
     }
 }
 
@@ -395,7 +395,7 @@ fn a_timeout_keeps_the_model_and_the_saved_window() {
 fn a_spurious_loss_restarts_the_search_for_a_full_pipe_where_asked() {
     for (resets, expected) in [(true, (0, 0)), (false, (BW, 2))] {
         let mut flow = Flow::new(Parameters { undo_resets_plateau: resets, ..Parameters::default() });
-        flow.bbr.full_pipe = FullPipe { baseline: BW, rounds: 2, reached: false };
+        flow.bbr.full_pipe = FullPipe { baseline: BW, rounds: 2 };
         assert_eq!(flow.bbr.undo_cwnd(&mut flow.c), flow.c.cwnd);
         assert_eq!((flow.bbr.full_pipe.baseline, flow.bbr.full_pipe.rounds), expected);
     }
@@ -448,19 +448,19 @@ fn policed_round(flow: &mut Flow, delivered: u32) {
 fn two_intervals_of_heavy_loss_at_one_rate_reveal_a_policer() {
     let mut flow = Flow::cruising(Parameters::default(), 3);
     for round in 0..8 {
-        assert!(!flow.bbr.policer.in_use, "round {round}");
+        assert!(!flow.bbr.state.policed, "round {round}");
         policed_round(&mut flow, 17);
     }
-    assert!(flow.bbr.policer.in_use);
+    assert!(flow.bbr.state.policed);
     assert_eq!(flow.bbr.pacing_gain, Gain::ONE);
     let expected = 17.0 / 100_000.0 * BW_UNIT as f64;
     assert!((f64::from(flow.bbr.bw()) - expected).abs() < 0.03 * expected, "{} not {expected}", flow.bbr.bw());
     assert!(flow.bbr.bw() < flow.bbr.max_bw());
     for round in 0..48 {
-        assert!(flow.bbr.policer.in_use, "round {round}");
+        assert!(flow.bbr.state.policed, "round {round}");
         flow.ack_round();
     }
-    assert!(!flow.bbr.policer.in_use, "after 48 rounds it probes again");
+    assert!(!flow.bbr.state.policed, "after 48 rounds it probes again");
 }
 
 #[test]
@@ -485,7 +485,7 @@ fn no_policer_is_seen_in_unequal_rates_light_losses_or_application_pauses() {
         policed_round(&mut off, 17);
     }
     for flow in [unequal, light, pauses, off] {
-        assert!(!flow.bbr.policer.in_use);
+        assert!(!flow.bbr.state.policed);
     }
 }
 
@@ -562,7 +562,7 @@ fn a_spread_of_round_trips_raises_the_bdp_where_asked() {
             flow.ack(&RateSample { rtt_us: 60_000 + if i % 2 == 0 { 10_000 } else { -10_000 }, ..flow.sample(1) });
         }
         assert_eq!(flow.bbr.min_rtt.rtt_us, MIN_RTT_US);
-        let spread_us = flow.bbr.model_rtt_us() - u64::from(MIN_RTT_US);
+        let spread_us = flow.bbr.min_rtt.model_us - u64::from(MIN_RTT_US);
         assert_eq!((9_000..=12_000).contains(&spread_us), raised, "{spread_us} µs");
     }
 }
@@ -643,9 +643,9 @@ fn ns3s_acd_halves_the_window_in_every_recovery_and_keeps_its_gain_at_one() {
     flow.c.ca_state = CaState::Open;
     flow.ack_one();
     assert_eq!(flow.bbr.cwnd_gain, Gain::ONE);
-    flow.bbr.mode = Mode::ProbeRtt;
+    flow.bbr.state.mode = Mode::ProbeRtt;
     flow.bbr.update_gains();
-    flow.bbr.mode = Mode::ProbeBw;
+    flow.bbr.state.mode = Mode::ProbeBw;
     flow.bbr.update_gains();
     assert_eq!(flow.bbr.cwnd_gain, Gain::new(512), "until the next state");
 }
@@ -710,7 +710,7 @@ fn the_phases_that_probe_bw_begins_with_can_be_given() {
     let mut entered = vec![];
     for _ in 0..4 {
         flow.bbr.enter_probe_bw(&flow.c);
-        entered.push(flow.bbr.cycle.index() as usize);
+        entered.push(flow.bbr.state.phase as usize);
     }
     let from = [0, 6, 5].iter().position(|phase| *phase == entered[0]).unwrap();
     let expected: Vec<usize> = [0, 6, 5].into_iter().cycle().skip(from).take(4).collect();
@@ -782,7 +782,7 @@ fn a_loss_keeps_dqcs_bbrplus_draining_and_the_kernels_not() {
         flow.bbr.cycle.length = 8;
         flow.wait(Duration::from_millis(42));
         flow.ack(&RateSample { prior_in_flight: 20, losses: 1, ..flow.sample(1) });
-        assert_eq!(flow.bbr.cycle.index() as usize, next, "{policy:?}");
+        assert_eq!(flow.bbr.state.phase as usize, next, "{policy:?}");
     }
 }
 
@@ -796,7 +796,7 @@ fn the_kernels_bbrplus_stops_probing_without_data_or_receive_window() {
             flow.c.receive_window_full = receive_window_full;
             flow.wait(Duration::from_millis(42));
             flow.ack(&RateSample { prior_in_flight: 10, ..flow.sample(1) });
-            assert_eq!(flow.bbr.cycle.index() as usize, next, "{policy:?}");
+            assert_eq!(flow.bbr.state.phase as usize, next, "{policy:?}");
         }
     }
 }

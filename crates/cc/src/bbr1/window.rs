@@ -49,7 +49,7 @@ impl Bbr1 {
         if bw == 0 && self.parameters.gain_before_bandwidth {
             return gain.of(u64::from(self.parameters.initial_window)) as u32;
         }
-        let scaled = gain.of(u64::from(bw).saturating_mul(self.model_rtt_us()));
+        let scaled = gain.of(u64::from(bw).saturating_mul(self.min_rtt.model_us));
         u32::try_from(scaled.saturating_add(allowance).div_ceil(BW_UNIT)).unwrap_or(u32::MAX)
     }
 
@@ -63,9 +63,9 @@ impl Bbr1 {
         if parameters.budget_even {
             window = (window + 1) & !1;
         }
-        let probes = self.mode == Mode::ProbeBw
+        let probes = self.state.mode == Mode::ProbeBw
             && match parameters.budget_probe_when {
-                ProbeBudget::PhaseZero => self.cycle.index() == 0,
+                ProbeBudget::PhaseZero => self.state.phase == 0,
                 ProbeBudget::GainAboveOne => gain > Gain::ONE,
             };
         if probes {
@@ -85,7 +85,7 @@ impl Bbr1 {
 
     /// Remembers the window before it is reduced.
     pub(super) fn save_window(&mut self, connection: &Connection) {
-        let untouched = self.recovery.previous_state < CaState::Recovery && self.mode != Mode::ProbeRtt;
+        let untouched = self.recovery.previous_state < CaState::Recovery && self.state.mode != Mode::ProbeRtt;
         let saved = if untouched { 0 } else { self.recovery.prior_cwnd };
         self.recovery.prior_cwnd = saved.max(connection.cwnd);
     }
@@ -112,7 +112,7 @@ impl Bbr1 {
             }
         }
         connection.cwnd = connection.cwnd.min(connection.cwnd_clamp);
-        if self.mode == Mode::ProbeRtt {
+        if self.state.mode == Mode::ProbeRtt {
             connection.cwnd = connection.cwnd.min(self.probe_rtt_cap(connection));
         }
     }
@@ -125,7 +125,7 @@ impl Bbr1 {
         let wraps = window >= Connection::INFINITE_SSTHRESH
             && matches!(self.parameters.recovery, Recovery::Ns3 | Recovery::Ns3Of2018);
         let grown = if wraps { acked } else { window.saturating_add(acked) };
-        let window = if self.full_pipe.reached {
+        let window = if self.state.full_pipe {
             grown.min(target)
         } else if window < target || connection.delivered < u64::from(self.parameters.initial_window) {
             grown
@@ -236,7 +236,7 @@ impl Bbr1 {
     /// QUIC's window: the smaller one of the window that grows to the target, and of the recovery window beside it.
     fn recover_like_quic(&mut self, connection: &mut Connection, sample: &RateSample) -> bool {
         // PROBE_RTT's cap does not touch the window beneath.
-        if self.mode != Mode::ProbeRtt {
+        if self.state.mode != Mode::ProbeRtt {
             self.recovery.unbounded_cwnd = self.grown(connection, self.recovery.unbounded_cwnd, sample.acked_sacked);
         }
         let window = self.recovery.unbounded_cwnd;
