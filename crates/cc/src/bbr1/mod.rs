@@ -61,7 +61,8 @@ pub enum Mode {
 }
 
 /// What the controller is doing: all that its gains follow from.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, Default)]
+#[repr(C)]
 struct State {
     mode: Mode,
     /// Phase of PROBE_BW's cycle.
@@ -70,6 +71,15 @@ struct State {
     full_pipe: bool,
     /// A policer was found and its rate is in use.
     policed: bool,
+}
+
+/// At once: states are compared with every ACK.
+impl PartialEq for State {
+    #[inline]
+    fn eq(&self, other: &State) -> bool {
+        let bits = |s: &State| u32::from_ne_bytes([s.mode as u8, s.phase, s.full_pipe.into(), s.policed.into()]);
+        bits(self) == bits(other)
+    }
 }
 
 /// The BBR v1 controller.

@@ -16,7 +16,7 @@ pub(super) struct OperatingPoint {
 }
 
 /// Everything that the gains, the pacing rate and the window's target follow from, besides the constants.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, Default, PartialEq)]
 struct Basis {
     bw: u32,
     rtt_us: u64,
