@@ -11,7 +11,7 @@ use crate::presets::{Preset, presets};
 use crate::reno::{self, Reno};
 use dumbbell_units::Rng;
 use serde_json::{Map, Value};
-use std::sync::LazyLock;
+use std::sync::{Arc, LazyLock};
 
 /// One registered algorithm or variant.
 #[derive(Clone)]
@@ -32,15 +32,25 @@ pub struct Algorithm {
     preset: Map<String, Value>,
     schema: fn() -> schemars::Schema,
     resolve: Resolve,
-    build: Build,
+    prepare: Prepare,
 }
 
 type Resolve = fn(&Map<String, Value>, &Map<String, Value>) -> Result<Map<String, Value>, parameters::ReadError>;
-type Build = fn(&Algorithm, &Map<String, Value>, Rng) -> Result<Box<dyn Controller>, parameters::ReadError>;
+type Prepare = fn(&Algorithm, &Map<String, Value>) -> Result<Recipe, parameters::ReadError>;
+
+/// Builds any number of controllers of one kind: one algorithm and its parameters, which they share.
+pub struct Recipe(Box<dyn Fn(Rng) -> Box<dyn Controller> + Send + Sync>);
+
+impl Recipe {
+    /// A new controller; `rng` is its only source of randomness.
+    pub fn controller(&self, rng: Rng) -> Box<dyn Controller> {
+        (self.0)(rng)
+    }
+}
 
 impl Algorithm {
     /// An algorithm with code of its own.
-    fn new<P: ParameterSet>([name, exact_name, summary, source]: [&'static str; 4], build: Build) -> Algorithm {
+    fn new<P: ParameterSet>([name, exact_name, summary, source]: [&'static str; 4], prepare: Prepare) -> Algorithm {
         Algorithm {
             name,
             exact_name,
@@ -51,8 +61,23 @@ impl Algorithm {
             preset: Map::new(),
             schema: || schemars::schema_for!(P),
             resolve: |preset, overrides| parameters::read::<P>(preset, overrides).map(|p| parameters::to_map(&p)),
-            build,
+            prepare,
         }
+    }
+
+    /// Reads parameters for `build`, which makes a controller of them, of a source of randomness and of its exact name.
+    fn recipe<P, C>(
+        &self,
+        overrides: &Map<String, Value>,
+        build: fn(Arc<P>, Rng, &'static str) -> C,
+    ) -> Result<Recipe, parameters::ReadError>
+    where
+        P: ParameterSet + Send + Sync + 'static,
+        C: Controller + 'static,
+    {
+        let parameters = Arc::new(parameters::read::<P>(&self.preset, overrides)?);
+        let name = self.exact_name;
+        Ok(Recipe(Box::new(move |rng| Box::new(build(Arc::clone(&parameters), rng, name)))))
     }
 
     /// A variant of this algorithm or variant.
@@ -102,10 +127,10 @@ static ALGORITHMS: LazyLock<Vec<Algorithm>> = LazyLock::new(|| {
                 "BBR version 1: paces at the estimated bandwidth and bounds the window by the estimated BDP",
                 "Linux 6.18, net/ipv4/tcp_bbr.c; Cardwell et al., BBR: Congestion-Based Congestion Control, 2016",
             ],
-            |a, overrides, rng| {
-                Ok(Box::new(
-                    Bbr1::new(parameters::read::<bbr1::Parameters>(&a.preset, overrides)?, rng).named(a.exact_name),
-                ))
+            |a, overrides| {
+                a.recipe(overrides, |parameters: Arc<bbr1::Parameters>, rng, name| {
+                    Bbr1::new(parameters, rng).named(name)
+                })
             },
         ),
         Algorithm::new::<bbr2::Parameters>(
@@ -115,8 +140,10 @@ static ALGORITHMS: LazyLock<Vec<Algorithm>> = LazyLock::new(|| {
                 "BBR version 2: bounds the amount in flight by what it found to be safe, and probes every few seconds",
                 "google/bbr v2alpha, net/ipv4/tcp_bbr2.c, commit 8d11b540",
             ],
-            |a, overrides, rng| {
-                Ok(Box::new(Bbr2::new(parameters::read(&a.preset, overrides)?, rng).named(a.exact_name)))
+            |a, overrides| {
+                a.recipe(overrides, |parameters: Arc<bbr2::Parameters>, rng, name| {
+                    Bbr2::new(parameters, rng).named(name)
+                })
             },
         ),
         Algorithm::new::<cubic::Parameters>(
@@ -126,7 +153,7 @@ static ALGORITHMS: LazyLock<Vec<Algorithm>> = LazyLock::new(|| {
                 "CUBIC: the window follows a cubic function of the time since the last loss; HyStart ends slow start",
                 "Linux 6.18, net/ipv4/tcp_cubic.c; RFC 9438",
             ],
-            |a, overrides, _| Ok(Box::new(Cubic::new(parameters::read::<cubic::Parameters>(&a.preset, overrides)?))),
+            |a, overrides| a.recipe(overrides, |parameters: Arc<cubic::Parameters>, _, _| Cubic::new(parameters)),
         ),
         Algorithm::new::<reno::Parameters>(
             [
@@ -135,7 +162,7 @@ static ALGORITHMS: LazyLock<Vec<Algorithm>> = LazyLock::new(|| {
                 "Reno: one packet more per round trip, half the window less per loss",
                 "Linux 6.18, net/ipv4/tcp_cong.c; RFC 5681",
             ],
-            |a, overrides, _| Ok(Box::new(Reno::new(parameters::read(&a.preset, overrides)?))),
+            |a, overrides| a.recipe(overrides, |parameters: Arc<reno::Parameters>, _, _| Reno::new(parameters)),
         ),
     ];
     for preset in presets() {
@@ -180,10 +207,15 @@ pub fn resolve_parameters(name: &str, overrides: &Map<String, Value>) -> Result<
     (algorithm.resolve)(&algorithm.preset, overrides).map_err(into_build_error)
 }
 
+/// How to build controllers named `name` with `parameters` in place of their defaults.
+pub fn recipe(name: &str, parameters: &Map<String, Value>) -> Result<Recipe, BuildError> {
+    let algorithm = find(name)?;
+    (algorithm.prepare)(algorithm, parameters).map_err(into_build_error)
+}
+
 /// A controller named `name` with `parameters` in place of its defaults; `rng` is its only source of randomness.
 pub fn build(name: &str, parameters: &Map<String, Value>, rng: Rng) -> Result<Box<dyn Controller>, BuildError> {
-    let algorithm = find(name)?;
-    (algorithm.build)(algorithm, parameters, rng).map_err(into_build_error)
+    recipe(name, parameters).map(|recipe| recipe.controller(rng))
 }
 
 fn into_build_error((key, message): parameters::ReadError) -> BuildError {

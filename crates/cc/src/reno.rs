@@ -7,6 +7,7 @@
 use crate::parameters::{Factor, Invalid, ParameterSet};
 use crate::{Connection, Controller};
 use serde::{Deserialize, Serialize};
+use std::sync::Arc;
 
 /// Constants of [`Reno`].
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize, schemars::JsonSchema)]
@@ -66,16 +67,16 @@ impl ParameterSet for Parameters {
 /// The Reno controller (`tcp_reno` of Linux 6.18).
 #[derive(Clone, Debug)]
 pub struct Reno {
-    parameters: Parameters,
+    parameters: Arc<Parameters>,
 }
 
 impl Reno {
     /// The exact name of this implementation.
     pub const NAME: &'static str = "reno-linux-6.18";
 
-    /// A controller with these constants.
-    pub fn new(parameters: Parameters) -> Reno {
-        Reno { parameters }
+    /// A controller with these constants. Flows with the same constants can share them.
+    pub fn new(parameters: impl Into<Arc<Parameters>>) -> Reno {
+        Reno { parameters: parameters.into() }
     }
 }
 

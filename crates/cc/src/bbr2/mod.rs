@@ -45,6 +45,7 @@ pub use parameters::{
 use crate::parameters::Gain;
 use crate::{CaState, Connection, Controller, EcnMode, Event, LostPacket, RateSample};
 use dumbbell_units::Rng;
+use std::sync::Arc;
 
 /// One packet per microsecond in the scale of all bandwidths here (`BW_UNIT`).
 const BW_UNIT: u64 = 1 << 24;
@@ -83,7 +84,7 @@ pub enum Phase {
 #[derive(Clone, Debug)]
 pub struct Bbr2 {
     name: &'static str,
-    parameters: Parameters,
+    parameters: Arc<Parameters>,
     /// Parts per million of the bandwidth estimate that pacing uses.
     pacing_share_ppm: u64,
     rng: Rng,
@@ -120,8 +121,9 @@ impl Bbr2 {
     pub const NAME: &'static str = "bbr2-linux-alpha";
 
     /// A controller with these constants, which must be [valid](crate::parameters::ParameterSet::validate); `rng` draws
-    /// the time between probes.
-    pub fn new(parameters: Parameters, rng: Rng) -> Bbr2 {
+    /// the time between probes. Flows with the same constants can share them.
+    pub fn new(parameters: impl Into<Arc<Parameters>>, rng: Rng) -> Bbr2 {
+        let parameters = parameters.into();
         Bbr2 {
             name: Bbr2::NAME,
             pacing_share_ppm: parameters.pacing_share_ppm(),
@@ -201,7 +203,7 @@ impl Controller for Bbr2 {
     }
 
     fn init(&mut self, connection: &mut Connection) {
-        *self = Bbr2::new(self.parameters.clone(), self.rng.clone()).named(self.name);
+        *self = Bbr2::new(Arc::clone(&self.parameters), self.rng.clone()).named(self.name);
         connection.ssthresh = Connection::INFINITE_SSTHRESH;
         if let Some(shift) = self.parameters.pacing_shift {
             connection.pacing_shift = shift;
