@@ -5,8 +5,9 @@
 //! twice as often.
 
 use super::probe_bw::AckPhase;
-use super::{Bbr2, Mode, Phase, ProbeRttEntry};
+use super::{Bbr2, Mode, Parameters, Phase, ProbeRttEntry};
 use crate::{Connection, RateSample};
+use dumbbell_units::Duration;
 
 /// State of the two filters and of PROBE_RTT. Stamps are ticks.
 #[derive(Clone, Debug, Default)]
@@ -14,9 +15,13 @@ pub(super) struct MinRtt {
     /// The minimum in microseconds; [`Connection::UNKNOWN_RTT`] before the first sample.
     pub(super) rtt_us: u32,
     stamp: u32,
+    /// How long it is believed, in ticks.
+    window_ticks: u32,
     /// The minimum that schedules PROBE_RTT.
     recent_us: u32,
     recent_stamp: u32,
+    /// The interval of PROBE_RTT in ticks.
+    interval_ticks: u32,
     /// When PROBE_RTT may end; none while too much is in flight.
     done_stamp: Option<u32>,
     round_done: bool,
@@ -25,7 +30,9 @@ pub(super) struct MinRtt {
 }
 
 impl MinRtt {
-    pub(super) fn start(&mut self, connection: &Connection) {
+    pub(super) fn start(&mut self, connection: &Connection, parameters: &Parameters) {
+        self.window_ticks = connection.ticks(parameters.min_rtt_window);
+        self.interval_ticks = connection.ticks(parameters.probe_rtt_interval);
         self.rtt_us = connection.min_rtt_us;
         self.recent_us = connection.min_rtt_us;
         self.stamp = connection.jiffies;
@@ -44,43 +51,51 @@ impl Bbr2 {
     pub(super) fn update_min_rtt(&mut self, connection: &mut Connection, sample: &RateSample) {
         let anywhere = self.parameters.probe_rtt_entry == ProbeRttEntry::Anywhere;
         let expired = self.recent_minimum_expired(connection);
-        if let Ok(rtt_us) = u32::try_from(sample.rtt_us) {
-            let recent = self.min_rtt.recent_us;
-            let lower = rtt_us < recent || (self.parameters.min_rtt_tie_refreshes && rtt_us == recent);
-            let delayed = sample.is_ack_delayed && self.parameters.delayed_ack_guard;
-            if lower || (expired && anywhere && !delayed) {
-                self.min_rtt.recent_us = rtt_us;
-                self.min_rtt.recent_stamp = connection.jiffies;
-            }
+        if sample.rtt_us <= self.min_rtt.recent_us.into() || expired {
+            self.take_rtt(connection, sample, expired && anywhere);
         }
-        let window = connection.ticks(self.parameters.min_rtt_window);
-        let old = after(connection.jiffies, self.min_rtt.stamp.wrapping_add(window));
+        let old = after(connection.jiffies, self.min_rtt.stamp.wrapping_add(self.min_rtt.window_ticks));
         if self.min_rtt.recent_us <= self.min_rtt.rtt_us || old {
             self.min_rtt.rtt_us = self.min_rtt.recent_us;
             self.min_rtt.stamp = self.min_rtt.recent_stamp;
         }
-        let wanted = self.parameters.probe_rtt_dwell.as_nanos() > 0;
-        if wanted && anywhere && expired && !self.idle_restart && self.mode != Mode::ProbeRtt {
+        if expired && anywhere && self.has_probe_rtt() && !self.idle_restart && self.mode != Mode::ProbeRtt {
             self.enter_probe_rtt(connection);
         }
         if self.mode == Mode::ProbeRtt {
             self.dwell_in_probe_rtt(connection);
         }
-        if sample.delivered > 0 {
+        if self.idle_restart && sample.delivered > 0 {
             self.idle_restart = false;
         }
     }
 
+    /// Takes in a round-trip time that is not above the recent minimum, or that may replace it.
+    #[inline(never)]
+    fn take_rtt(&mut self, connection: &Connection, sample: &RateSample, replaces: bool) {
+        let Ok(rtt_us) = u32::try_from(sample.rtt_us) else { return };
+        let recent = self.min_rtt.recent_us;
+        let lower = rtt_us < recent || (self.parameters.min_rtt_tie_refreshes && rtt_us == recent);
+        let delayed = sample.is_ack_delayed && self.parameters.delayed_ack_guard;
+        if lower || (replaces && !delayed) {
+            self.min_rtt.recent_us = rtt_us;
+            self.min_rtt.recent_stamp = connection.jiffies;
+        }
+    }
+
+    fn has_probe_rtt(&self) -> bool {
+        self.parameters.probe_rtt_dwell > Duration::ZERO
+    }
+
+    #[inline]
     fn recent_minimum_expired(&self, connection: &Connection) -> bool {
-        let interval = connection.ticks(self.parameters.probe_rtt_interval);
-        after(connection.jiffies, self.min_rtt.recent_stamp.wrapping_add(interval))
+        after(connection.jiffies, self.min_rtt.recent_stamp.wrapping_add(self.min_rtt.interval_ticks))
     }
 
     /// The end of DOWN, where alone QUIC looks: whether the minimum has expired; this ACK's round-trip time replaces it.
     pub(super) fn renew_expired_minimum(&mut self, connection: &Connection, sample: &RateSample) -> bool {
-        let wanted = self.parameters.probe_rtt_dwell.as_nanos() > 0;
         match u32::try_from(sample.rtt_us) {
-            Ok(rtt_us) if wanted && self.recent_minimum_expired(connection) => {
+            Ok(rtt_us) if self.has_probe_rtt() && self.recent_minimum_expired(connection) => {
                 self.min_rtt.recent_us = rtt_us;
                 self.min_rtt.recent_stamp = connection.jiffies;
                 true

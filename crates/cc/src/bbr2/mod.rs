@@ -211,7 +211,7 @@ impl Controller for Bbr2 {
         self.initial_window = connection.cwnd.min(127);
         self.round.next_delivered = connection.delivered;
         self.signals.next_delivered = connection.delivered + 1;
-        self.min_rtt.start(connection);
+        self.min_rtt.start(connection, &self.parameters);
         self.aggregation.start_epoch(connection.mstamp_us);
         self.init_pacing_rate(connection);
     }

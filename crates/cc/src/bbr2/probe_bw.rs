@@ -64,7 +64,6 @@ impl Bbr2 {
         if !self.full_pipe.reached || self.adapt_upper_bound(connection, sample) || self.mode != Mode::ProbeBw {
             return;
         }
-        let in_flight = self.in_network(connection, sample.prior_in_flight);
         match self.phase {
             Phase::Cruise => {
                 if let Some(slope) = self.time_to_probe(connection) {
@@ -77,6 +76,7 @@ impl Bbr2 {
             }
             Phase::Refill => {}
             Phase::Up => {
+                let in_flight = self.in_network(connection, sample.prior_in_flight);
                 if self.up_is_over(connection, sample, in_flight, bw) {
                     self.probe.was_too_high = false;
                     self.start_down(connection);
@@ -85,7 +85,7 @@ impl Bbr2 {
             Phase::Down => {
                 if let Some(slope) = self.time_to_probe(connection) {
                     self.leave_down(connection, sample, Phase::Refill, slope);
-                } else if self.is_drained(connection, in_flight) {
+                } else if self.is_drained(connection, self.in_network(connection, sample.prior_in_flight)) {
                     self.leave_down(connection, sample, Phase::Cruise, 0);
                 }
             }
@@ -109,8 +109,10 @@ impl Bbr2 {
         {
             return Some(gain.of(u64::from(hi)).max(1).ilog2());
         }
-        let reno_rounds = self.target_inflight(connection).min(self.parameters.probe_max_rounds);
-        let due = self.elapsed_in_phase(connection, self.probe.wait_us) || self.probe.rounds_since >= reno_rounds;
+        let rounds = self.probe.rounds_since;
+        let due = self.elapsed_in_phase(connection, self.probe.wait_us)
+            || rounds >= self.parameters.probe_max_rounds
+            || rounds >= self.target_inflight(connection);
         due.then_some(0)
     }
 

@@ -90,21 +90,22 @@ impl Bbr2 {
 
     /// STARTUP to DRAIN when the pipe is full, DRAIN to PROBE_BW when at most one BDP is left in the network.
     pub(super) fn check_drain(&mut self, connection: &mut Connection) {
+        if !matches!(self.mode, Mode::Startup | Mode::Drain) || !self.full_pipe.reached {
+            return;
+        }
         let target = self.inflight_target(connection, self.bandwidth.max(), Gain::ONE);
-        if self.mode == Mode::Startup && self.full_pipe.reached {
+        if self.mode == Mode::Startup {
             self.mode = Mode::Drain;
             self.full_pipe.drain_start = self.round.count;
             // Informational: it lets the stack and its statistics see that slow start is over.
             connection.ssthresh = target;
             self.reset_signals();
         }
-        if self.mode == Mode::Drain {
-            let rounds = self.round.count.wrapping_sub(self.full_pipe.drain_start);
-            let too_long = self.parameters.drain_max_rounds.is_some_and(|most| rounds > most);
-            if too_long || self.in_network(connection, connection.in_flight()) <= target {
-                self.mode = Mode::ProbeBw;
-                self.start_down(connection);
-            }
+        let rounds = self.round.count.wrapping_sub(self.full_pipe.drain_start);
+        let too_long = self.parameters.drain_max_rounds.is_some_and(|most| rounds > most);
+        if too_long || self.in_network(connection, connection.in_flight()) <= target {
+            self.mode = Mode::ProbeBw;
+            self.start_down(connection);
         }
     }
 }
