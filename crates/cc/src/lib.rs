@@ -8,6 +8,7 @@
 //! [`registry`] finds a controller, or a published variant of one (`presets.toml`), by the name an experiment file uses; the modules below offer the concrete types for
 //! those who want one algorithm alone.
 
+mod basis;
 pub mod bbr1;
 pub mod bbr2;
 mod connection;

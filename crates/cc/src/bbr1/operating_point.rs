@@ -1,39 +1,22 @@
-//! The operating point: the pacing rate and the amount in flight that follow from the model.
-//!
-//! Every ACK updates the model, but few change what follows from it: the two estimates seldom move, a phase lasts many
-//! ACKs. So the operating point is kept together with its basis and determined anew when that differs.
+//! The operating point: gains, the pacing rate, and the amount in flight that follow from the model.
 
 use super::{Bbr1, Mode, State};
 use crate::Connection;
+use crate::basis::Basis;
 use crate::parameters::Gain;
 
-/// The operating point on a certain basis.
+/// The operating point, kept for as long as its basis holds.
 #[derive(Clone, Debug, Default)]
 pub(super) struct OperatingPoint {
-    basis: Basis,
+    basis: Basis<State>,
     /// The window to grow to, in packets.
     target: u32,
-}
-
-/// Everything that the gains, the pacing rate and the window's target follow from, besides the constants.
-#[derive(Clone, Copy, Debug, Default, PartialEq)]
-struct Basis {
-    bw: u32,
-    rtt_us: u64,
-    extra_acked: u32,
-    state: State,
-    /// The rate before: whether it may fall depends on the state.
-    pacing_rate: u64,
-    max_pacing_rate: u64,
-    pacing_shift: u32,
-    mss: u32,
 }
 
 impl OperatingPoint {
     /// Asks for another one with the next ACK, whatever its basis.
     pub(super) fn unsettle(&mut self) {
-        // No connection has segments of this size.
-        self.basis.mss = 0;
+        self.basis.invalidate();
     }
 }
 
@@ -47,17 +30,8 @@ impl Bbr1 {
     }
 
     #[inline]
-    fn basis(&self, connection: &Connection, bw: u32) -> Basis {
-        Basis {
-            bw,
-            rtt_us: self.min_rtt.model_us,
-            extra_acked: self.aggregation.largest,
-            state: self.state,
-            pacing_rate: connection.pacing_rate,
-            max_pacing_rate: connection.max_pacing_rate,
-            pacing_shift: connection.pacing_shift,
-            mss: connection.mss,
-        }
+    fn basis(&self, connection: &Connection, bw: u32) -> Basis<State> {
+        Basis::new(connection, bw, self.min_rtt.model_us, self.aggregation.largest, self.state)
     }
 
     #[inline(never)]

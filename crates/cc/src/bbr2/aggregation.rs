@@ -24,6 +24,8 @@ pub(super) struct AckAggregation {
     slot_age: u32,
     /// Maximum excess over a window of rounds in 1/256 packets, in place of the slots.
     filter: MaxFilter,
+    /// The largest excess remembered, in packets or in the filter's parts of them.
+    pub(super) largest: u32,
     /// Packets acknowledged in the current epoch.
     epoch_acked: u32,
     epoch_start_us: u64,
@@ -62,6 +64,7 @@ impl AckAggregation {
             }
         }
         self.slots[self.slot] = self.slots[self.slot].max(excess);
+        self.largest = self.slots_max();
     }
 }
 
@@ -97,7 +100,7 @@ impl Bbr2 {
             Aggregation::Slots => state.add_to_slots((excess >> BW_LOG2) as u32, self.round.started, rounds),
             Aggregation::Filter | Aggregation::Quic => {
                 let parts = u32::try_from(excess >> (BW_LOG2 - PART_LOG2)).unwrap_or(u32::MAX);
-                state.filter.update(rounds, self.round.count, parts);
+                state.largest = state.filter.update(rounds, self.round.count, parts);
             }
             Aggregation::Off => {}
         }

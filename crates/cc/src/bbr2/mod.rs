@@ -31,6 +31,7 @@ mod aggregation;
 mod bounds;
 mod ecn;
 mod min_rtt;
+mod operating_point;
 mod pacing;
 mod parameters;
 mod probe_bw;
@@ -103,6 +104,7 @@ pub struct Bbr2 {
     min_rtt: min_rtt::MinRtt,
     ecn: ecn::Ecn,
     aggregation: aggregation::AckAggregation,
+    operating_point: operating_point::OperatingPoint,
 
     /// The last good window before a reduction or PROBE_RTT.
     prior_cwnd: u32,
@@ -110,8 +112,8 @@ pub struct Bbr2 {
     previous_state: CaState,
     /// The connection restarts from idle: a minimum that expired meanwhile is no reason for PROBE_RTT.
     idle_restart: bool,
-    /// The pacing rate comes from a measured round-trip time.
-    has_seen_rtt: bool,
+    /// The first pacing rate comes from a nominal round-trip time, to be replaced by a measured one.
+    rate_is_nominal: bool,
     /// The window at the start, the BDP while no round-trip time is known.
     initial_window: u32,
 }
@@ -142,10 +144,11 @@ impl Bbr2 {
             full_pipe: startup::FullPipe::default(),
             min_rtt: min_rtt::MinRtt::default(),
             aggregation: aggregation::AckAggregation::default(),
+            operating_point: operating_point::OperatingPoint::default(),
             prior_cwnd: 0,
             previous_state: CaState::Open,
             idle_restart: false,
-            has_seen_rtt: false,
+            rate_is_nominal: true,
             initial_window: Connection::INITIAL_CWND,
         }
     }
@@ -175,18 +178,6 @@ impl Bbr2 {
     #[inline]
     fn is_in(&self, phase: Phase) -> bool {
         self.mode == Mode::ProbeBw && self.phase == phase
-    }
-
-    fn update_gains(&mut self) {
-        let p = &self.parameters;
-        (self.pacing_gain, self.cwnd_gain) = match (self.mode, self.phase) {
-            (Mode::Startup, _) => (p.startup_pacing_gain, p.startup_window_gain),
-            (Mode::Drain, _) => (p.drain_gain, p.startup_window_gain),
-            (Mode::ProbeBw, Phase::Up) => (p.up_pacing_gain, p.up_window_gain),
-            (Mode::ProbeBw, Phase::Down) => (p.down_pacing_gain, p.steady_window_gain),
-            (Mode::ProbeBw, Phase::Cruise | Phase::Refill) => (p.cruise_pacing_gain, p.steady_window_gain),
-            (Mode::ProbeRtt, _) => (Gain::ONE, Gain::ONE),
-        };
     }
 
     /// Remembers the window before it is reduced.
@@ -239,9 +230,8 @@ impl Controller for Bbr2 {
         self.check_drain(connection);
         self.update_cycle(connection, sample, bw);
         self.update_min_rtt(connection, sample);
-        self.update_gains();
 
-        self.set_pacing_rate(connection, self.bw(), self.pacing_gain);
+        self.set_operating_point(connection);
         self.set_window(connection, sample.acked_sacked);
         self.finish_signals(sample, bw);
         self.previous_state = connection.ca_state;

@@ -13,7 +13,7 @@ impl Bbr2 {
     /// The first pacing rate: the window per round-trip time, measured or nominal.
     pub(super) fn init_pacing_rate(&mut self, connection: &mut Connection) {
         let rtt_us = if connection.srtt_us_x8 > 0 {
-            self.has_seen_rtt = true;
+            self.rate_is_nominal = false;
             u64::from((connection.srtt_us_x8 >> 3).max(1))
         } else {
             self.parameters.nominal_rtt.as_micros().max(1)
@@ -24,7 +24,7 @@ impl Bbr2 {
 
     /// Paces at `bw` times `gain`; before the pipe is full the rate only rises, because early samples are too low.
     pub(super) fn set_pacing_rate(&mut self, connection: &mut Connection, bw: u32, gain: Gain) {
-        if !self.has_seen_rtt && connection.srtt_us_x8 > 0 {
+        if self.rate_is_nominal && connection.srtt_us_x8 > 0 {
             self.init_pacing_rate(connection);
         }
         let rate = self.pacing_rate(connection, bw, gain);

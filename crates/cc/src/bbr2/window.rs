@@ -35,14 +35,15 @@ impl Bbr2 {
         self.with_budget(connection, self.bdp(bw, gain))
     }
 
+    /// The amount to have in flight at the window's gain, with the allowance for aggregated ACKs.
+    pub(super) fn compute_window_target(&self, connection: &Connection) -> u32 {
+        let wanted = self.bdp_and(self.bw(), self.cwnd_gain, self.aggregation_allowance());
+        self.with_budget(connection, wanted)
+    }
+
     /// The amount in flight that the flow wants now: what Reno's pace and reductions refer to.
     pub(super) fn target_inflight(&self, connection: &Connection) -> u32 {
-        let target = if self.parameters.target_has_budget {
-            self.inflight_target(connection, self.bw(), Gain::ONE)
-        } else {
-            self.bdp(self.bw(), Gain::ONE)
-        };
-        target.min(connection.cwnd)
+        self.one_bdp(connection).min(connection.cwnd)
     }
 
     /// The window in PROBE_RTT.
@@ -54,8 +55,7 @@ impl Bbr2 {
     pub(super) fn set_window(&self, connection: &mut Connection, acked: u32) {
         let mut cwnd = connection.cwnd;
         if acked > 0 {
-            let wanted = self.bdp_and(self.bw(), self.cwnd_gain, self.aggregation_allowance());
-            let target = self.with_budget(connection, wanted);
+            let target = self.window_target();
             let grown = cwnd.saturating_add(acked);
             if self.full_pipe.reached {
                 cwnd = grown.min(target);
