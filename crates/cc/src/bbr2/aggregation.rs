@@ -5,8 +5,8 @@
 //! memory of one round there.
 
 use super::{Aggregation, BW_UNIT, Bbr2};
+use crate::Connection;
 use crate::minmax::MaxFilter;
-use crate::{Connection, RateSample};
 
 /// The highest age in rounds a slot can count to (a 5-bit field in the kernel).
 const MAX_AGE: u32 = 31;
@@ -69,12 +69,10 @@ impl AckAggregation {
 }
 
 impl Bbr2 {
-    /// Measures how far this ACK runs ahead of the bandwidth.
-    pub(super) fn update_aggregation(&mut self, connection: &Connection, sample: &RateSample) {
+    /// Measures how far an ACK of `acked` packets and with a delivery rate runs ahead of the bandwidth.
+    pub(super) fn update_aggregation(&mut self, connection: &Connection, acked: u32) {
         let p = &self.parameters;
-        let acked = sample.acked_sacked;
-        let valid = acked > 0 && sample.delivered >= 0 && sample.interval_us > 0;
-        if !valid || p.aggregation == Aggregation::Off || p.aggregation_gain.numerator() == 0 {
+        if p.aggregation == Aggregation::Off || p.aggregation_gain.numerator() == 0 {
             return;
         }
         let elapsed_us = connection.delivered_mstamp_us.saturating_sub(self.aggregation.epoch_start_us);

@@ -223,8 +223,11 @@ impl Controller for Bbr2 {
         let bw = signals::sample_bandwidth(sample);
         self.update_round(connection, sample);
         self.note_echo(sample);
-        self.update_signals(connection, sample, bw);
-        self.update_aggregation(connection, sample);
+        self.signals.ended = false;
+        if signals::has_rate(sample) && sample.acked_sacked > 0 {
+            self.update_signals(connection, sample, bw);
+            self.update_aggregation(connection, sample.acked_sacked);
+        }
         self.check_startup_losses(connection, sample);
         self.check_full_pipe(sample, bw);
         self.check_drain(connection);

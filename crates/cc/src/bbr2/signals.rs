@@ -78,7 +78,7 @@ impl LossRound {
 
 /// Whether the sample carries a delivery rate.
 #[inline]
-fn has_rate(sample: &RateSample) -> bool {
+pub(super) fn has_rate(sample: &RateSample) -> bool {
     sample.delivered >= 0 && sample.interval_us > 0
 }
 
@@ -114,13 +114,9 @@ impl Bbr2 {
         self.round.next_delivered = connection.delivered;
     }
 
-    /// Takes the sample into the maximum bandwidth and the signals of the loss round, and adapts the lower bounds at its
-    /// end.
+    /// Takes a sample with a delivery rate into the maximum bandwidth and the signals of the loss round, and adapts the
+    /// lower bounds at its end.
     pub(super) fn update_signals(&mut self, connection: &Connection, sample: &RateSample, bw: u32) {
-        self.signals.ended = false;
-        if !has_rate(sample) || sample.acked_sacked == 0 {
-            return;
-        }
         if !sample.is_app_limited || bw >= self.bandwidth.max() {
             self.bandwidth.add(bw);
         }
