@@ -235,6 +235,7 @@ fn explain_unknown(name: &str) -> String {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::Connection;
     use serde_json::json;
 
     fn table(value: Value) -> Map<String, Value> {
@@ -255,6 +256,17 @@ mod tests {
                 let controller = build(name, &Map::new(), Rng::new(1)).unwrap();
                 assert_eq!(controller.algorithm(), algorithm.exact_name);
             }
+        }
+    }
+
+    #[test]
+    fn every_controller_of_a_recipe_has_its_parameters_and_its_name() {
+        let recipe = recipe("reno", &table(json!({"beta": 0.25}))).unwrap();
+        for seed in 0..3 {
+            let mut controller = recipe.controller(Rng::new(seed));
+            assert_eq!(controller.algorithm(), Reno::NAME);
+            let mut connection = Connection { cwnd: 100, ..Connection::new(1448) };
+            assert_eq!(controller.ssthresh(&mut connection), 25);
         }
     }
 

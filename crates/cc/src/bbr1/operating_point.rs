@@ -27,6 +27,7 @@ impl Bbr1 {
         if self.basis(connection, bw) != self.operating_point.basis {
             self.move_operating_point(connection, bw);
         }
+        debug_assert_eq!(self.target(), self.window_target(connection, bw), "the basis lacks something");
     }
 
     #[inline]

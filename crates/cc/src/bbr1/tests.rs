@@ -808,3 +808,28 @@ fn acds_budget_widens_every_target_above_one_bdp() {
     assert_eq!(flow.target(), 78);
     assert_eq!(flow.bbr.inflight_target(&flow.c, BW, Gain::ONE), 42);
 }
+
+#[test]
+fn the_operating_point_follows_the_connections_segment_size_and_highest_rate() {
+    let mut flow = Flow::cruising(no_allowance(), 3);
+    flow.ack_one();
+    let (rate, target) = (flow.c.pacing_rate, flow.target());
+    flow.c.max_pacing_rate = rate / 2;
+    flow.ack_one();
+    assert_eq!(flow.c.pacing_rate, rate / 2);
+    flow.c.max_pacing_rate = u64::MAX;
+    flow.ack_one();
+    assert_eq!(flow.c.pacing_rate, rate);
+    // The same packets a second in longer packets; the bursts of the budget hold as many bytes as before.
+    flow.c.mss *= 4;
+    flow.ack_one();
+    assert!(flow.c.pacing_rate.abs_diff(4 * rate) <= 4, "{} for {rate}", flow.c.pacing_rate);
+    assert_eq!(flow.target(), target, "bursts of two packets, whatever their size");
+    flow.c.pacing_shift = 3;
+    flow.ack_one();
+    assert!(flow.target() > target);
+    for _ in 0..200 {
+        flow.ack_one();
+    }
+    assert_eq!(flow.c.cwnd, flow.target());
+}

@@ -23,6 +23,7 @@ impl Bbr2 {
         if self.basis(connection) != self.operating_point.basis {
             self.move_operating_point(connection);
         }
+        debug_assert_eq!(self.window_target(), self.compute_window_target(connection), "the basis lacks something");
     }
 
     #[inline]
