@@ -15,10 +15,10 @@
 //!                                +-----------+ ----------- full ------------+
 //! ```
 //!
-//! With every ACK the model is updated (`bandwidth`, `policer`, `aggregation`, `cycle`, full pipe, drain,
-//! `min_rtt`, in this order), then the `operating_point`, which is the pacing rate (`pacing`) and the target of the
-//! window, and the window (`window`) follow from it. Bandwidth
-//! is in packets/µs × 2^24, gains are in 1/256, the minimum round-trip time expires by the kernel's coarse clock.
+//! With every ACK the model is updated (`policer`, `bandwidth`, `aggregation`, `cycle`, full pipe, drain, `min_rtt`, in
+//! this order), then the `operating_point` follows from it, which is the pacing rate (`pacing`) and the window's target,
+//! and the window (`window`) grows towards that. Bandwidth is in packets/µs × 2^24, gains are in 1/256, the minimum
+//! round-trip time expires by the kernel's coarse clock.
 
 mod acd;
 mod aggregation;
@@ -317,6 +317,7 @@ impl Controller for Bbr1 {
         if has_rate {
             self.update_aggregation(connection, sample, bw);
         }
+        // PROBE_BW comes after the pipe was found full and drained.
         if self.state.mode == Mode::ProbeBw {
             self.update_cycle(connection, sample);
         } else {

@@ -168,7 +168,7 @@ impl Bbr1 {
     }
 
     /// Recovery as in a variant of BBR; true when it has set the window and ordinary growth must not.
-    #[cold]
+    #[inline(never)]
     fn recover_like_variant(&mut self, connection: &mut Connection, sample: &RateSample, bw: u32) -> bool {
         match self.parameters.recovery {
             Recovery::Linux => self.recover_or_restore(connection, sample),
