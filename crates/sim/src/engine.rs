@@ -7,6 +7,7 @@ use crate::flow::{Flow, Phase, Traffic};
 use crate::packet::{Kind, Packet, Sacks, Store};
 use crate::recorder::Recorder;
 use crate::{RunError, RunOutput, RunSummary, tables};
+use dumbbell_cc::registry;
 use dumbbell_path::{DropCause, Link, LinkRate, Offer};
 use dumbbell_scenario::Scenario;
 use dumbbell_transport::quic::QuicAck;
@@ -123,6 +124,7 @@ impl<'a> Engine<'a> {
         let mut routes = Vec::with_capacity(scenario.flows.len());
         let mut flows = Vec::with_capacity(scenario.flows.len());
         let mut transport = Arc::default();
+        let mut recipe = None;
         for (spec, stream) in scenario.flows.iter().zip(CONTROLLER_STREAMS..) {
             let bottleneck = slowest_link(scenario, &spec.forward);
             let hop = |&link: &usize| Hop { link: link as u32, is_bottleneck: link == bottleneck };
@@ -141,7 +143,12 @@ impl<'a> Engine<'a> {
             if *transport != spec.transport {
                 transport = Arc::new(spec.transport.clone());
             }
-            flows.push(Flow::new(spec, &transport, &mut starts, stream, seed, bottleneck)?);
+            let (_, recipe) = match recipe.take() {
+                Some((cc, same)) if cc == &spec.cc => recipe.insert((cc, same)),
+                _ => recipe.insert((&spec.cc, registry::recipe(&spec.cc.name, &spec.cc.parameters)?)),
+            };
+            let controller = recipe.controller(Rng::stream(seed, stream));
+            flows.push(Flow::new(spec, &transport, controller, &mut starts, bottleneck));
         }
         let mut flow_agenda = Agenda::new(slots.receivers + scenario.flows.len());
         for (index, flow) in flows.iter().enumerate() {

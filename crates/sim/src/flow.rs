@@ -2,7 +2,7 @@
 
 use crate::endpoints::Endpoints;
 use crate::histogram::Histogram;
-use dumbbell_cc::registry::{self, BuildError};
+use dumbbell_cc::Controller;
 use dumbbell_scenario::Flow as Spec;
 use dumbbell_transport::TransportConfig;
 use dumbbell_units::{Duration, Rng, Time};
@@ -132,12 +132,10 @@ impl Flow {
     pub fn new(
         spec: &Spec,
         transport: &Arc<TransportConfig>,
+        controller: Box<dyn Controller>,
         rng: &mut Rng,
-        stream: u64,
-        seed: u64,
         bottleneck: usize,
-    ) -> Result<Flow, BuildError> {
-        let controller = registry::build(&spec.cc.name, &spec.cc.parameters, Rng::stream(seed, stream))?;
+    ) -> Flow {
         let mss = u64::from(spec.transport.mss);
         let (segments, last_len) = match spec.bytes {
             None => (u32::MAX, mss as u16),
@@ -158,7 +156,7 @@ impl Flow {
                 next: Time::NEVER,
             },
         };
-        Ok(Flow {
+        Flow {
             ends: Endpoints::new(transport, controller),
             phase: Phase::Waiting,
             start,
@@ -173,7 +171,7 @@ impl Flow {
             finished_at: None,
             measured: Counts::default(),
             last_sample: (0, 0),
-        })
+        }
     }
 
     /// What has been counted so far.

@@ -277,6 +277,24 @@ impl Receiver {
     /// The segment that was missing first.
     #[inline]
     fn on_next(&mut self, now: Time, segment: &Segment) -> Option<Ack> {
+        if !self.held.is_empty() || self.ecn_seen || segment.ecn != Ecn::NotEct {
+            return self.on_next_and_more(now, segment);
+        }
+        self.rcv_nxt += 1;
+        self.delivered_bytes += u64::from(segment.len);
+        self.unacked_news = true;
+        self.adapt_to_gap(now);
+        self.grow_window(segment.len);
+        let must_leave = self.is_urgent() || self.delay_ack(now) || self.is_pushed(segment);
+        if now >= self.round_ends_at {
+            self.end_round(now, self.delivered_bytes);
+        }
+        must_leave.then(|| self.acknowledge())
+    }
+
+    /// The same with ECN, or where a gap before others is filled.
+    #[inline(never)]
+    fn on_next_and_more(&mut self, now: Time, segment: &Segment) -> Option<Ack> {
         let held_back = self.observe_ecn(segment);
         self.rcv_nxt += 1;
         self.delivered_bytes += u64::from(segment.len);
@@ -289,14 +307,19 @@ impl Receiver {
         self.grow_window(segment.len);
         let mut must_leave =
             self.is_urgent() || if self.held.is_empty() { self.delay_ack(now) } else { self.compress_ack(now) };
-        // The application reads after the ACK decision, and its read answers a push (`tcp_cleanup_rbuf`).
-        let is_alone = self.rcv_nxt - self.last_acked == 1 && self.held.is_empty();
-        must_leave |= is_alone && self.ack_pushes && segment.flags.has(Flags::PSH);
+        must_leave |= self.held.is_empty() && self.is_pushed(segment);
         if now >= self.round_ends_at {
             // It reads piece by piece, and the first piece ends the round.
             self.end_round(now, read);
         }
         self.answer(now, must_leave, held_back)
+    }
+
+    /// Whether a segment waits alone and is pushed: the application reads after the ACK decision, and its read answers
+    /// (`tcp_cleanup_rbuf`).
+    #[inline]
+    fn is_pushed(&self, segment: &Segment) -> bool {
+        self.rcv_nxt - self.last_acked == 1 && segment.flags.has(Flags::PSH) && self.ack_pushes
     }
 
     /// The application has read for a round trip.
