@@ -424,22 +424,39 @@ impl<'a> Engine<'a> {
         let index = packet.flow as usize;
         let now = self.now;
         let flow = &mut self.flows[index];
-        match &mut flow.ends {
-            Endpoints::Tcp { sender, .. } => sender.on_ack(now, &packet.acknowledgement(&mut self.sacks)),
-            Endpoints::Quic { sender, .. } => {
-                if let Some(ack) = packet.attachment() {
-                    sender.on_ack(now, &self.quic_acks.take(ack));
-                }
-            }
+        let Endpoints::Tcp { sender, .. } = &mut flow.ends else { return self.hear_quic(packet) };
+        sender.on_ack(now, &packet.acknowledgement(&mut self.sacks));
+        let rtt_us = sender.last_sample().rtt_us;
+        if self.is_measuring && rtt_us >= 0 {
+            flow.rtt.add(rtt_us as u64);
         }
-        if self.is_measuring {
-            let rtt_us = flow.ends.last_sample().rtt_us;
-            if rtt_us >= 0 {
-                flow.rtt.add(rtt_us as u64);
-            }
+        if sender.is_idle() {
+            flow.note_completion(now);
         }
-        if flow.finished_at.is_none() && flow.is_complete() {
-            flow.finished_at = Some(now);
+        let Endpoints::Tcp { sender, .. } = &mut flow.ends else { return };
+        // Most ACKs release nothing.
+        let next = match sender.poll_transmit(now) {
+            None => sender.next_timer(),
+            Some(burst) => {
+                self.transmit_bursts(index, burst);
+                self.flows[index].ends.sender_timer()
+            }
+        };
+        self.flow_agenda.advance(self.slots.senders + index, next);
+    }
+
+    fn hear_quic(&mut self, packet: &Packet) {
+        let index = packet.flow as usize;
+        let flow = &mut self.flows[index];
+        if let (Endpoints::Quic { sender, .. }, Some(ack)) = (&mut flow.ends, packet.attachment()) {
+            sender.on_ack(self.now, &self.quic_acks.take(ack));
+        }
+        let rtt_us = flow.ends.last_sample().rtt_us;
+        if self.is_measuring && rtt_us >= 0 {
+            flow.rtt.add(rtt_us as u64);
+        }
+        if flow.ends.is_idle() {
+            flow.note_completion(self.now);
         }
         self.transmit(index);
     }

@@ -232,10 +232,11 @@ impl Flow {
         }
     }
 
-    /// The application has written all it has, and all of it is acknowledged.
-    #[inline]
-    pub fn is_complete(&self) -> bool {
-        matches!(self.unwritten, Source::Empty) && self.ends.is_idle()
+    /// All that was written is acknowledged: if that is all there is, the flow is complete.
+    pub fn note_completion(&mut self, now: Time) {
+        if self.finished_at.is_none() && matches!(self.unwritten, Source::Empty) {
+            self.finished_at = Some(now);
+        }
     }
 
     pub fn stop_writing(&mut self) {

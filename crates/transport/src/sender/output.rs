@@ -227,9 +227,9 @@ impl Sender {
         self.pacing_blocked
     }
 
-    /// Largest burst in segments (`tcp_tso_autosize`).
+    /// Segments of a burst that is as large as the pacing rate suggests.
     #[inline]
-    pub(super) fn max_burst(&self) -> u32 {
+    fn autosized_burst(&self) -> u32 {
         let connection = &self.connection;
         let gso_max = u64::from(connection.gso_max_bytes);
         let mut bytes = connection.pacing_rate >> connection.pacing_shift;
@@ -239,25 +239,30 @@ impl Sender {
                 bytes += gso_max >> halvings;
             }
         }
-        let segments = (bytes.min(gso_max) as u32) / connection.mss;
-        segments.max(self.controller.min_tso_segs(connection))
+        (bytes.min(gso_max) as u32) / connection.mss
+    }
+
+    /// Largest burst in segments (`tcp_tso_autosize`).
+    fn max_burst(&self) -> u32 {
+        self.autosized_burst().max(self.controller.min_tso_segs(&self.connection))
     }
 
     /// New data, as much as may leave as one burst now. Where there is none, the loop of transmissions is over.
     #[inline(always)]
     fn start_new_burst(&mut self) -> bool {
         let unsent = self.unsent_segments();
-        let mut cwnd_limited = false;
+        if unsent == 0 && self.sent_in_loop == 0 {
+            return false;
+        }
+        let room = self.connection.cwnd.saturating_sub(self.connection.in_flight());
+        let mut cwnd_limited = room == 0;
         if unsent > 0 {
-            let size = self.new_burst_size(unsent, &mut cwnd_limited);
+            let size = self.new_burst_size(unsent, room, &mut cwnd_limited);
             if size > 0 {
                 self.send_new(size);
                 return true;
             }
-        } else if self.sent_in_loop == 0 {
-            return false;
         }
-        cwnd_limited |= self.connection.in_flight() >= self.connection.cwnd;
         let has_sent = std::mem::take(&mut self.sent_in_loop) > 0;
         if has_sent || cwnd_limited {
             self.validate_window(cwnd_limited);
@@ -268,25 +273,21 @@ impl Sender {
         false
     }
 
-    /// How many new segments may leave as one burst now; 0 for none.
-    #[inline]
-    fn new_burst_size(&mut self, unsent: u32, cwnd_limited: &mut bool) -> u32 {
-        if self.pacing_forbids() {
-            return 0;
-        }
-        let connection = &self.connection;
-        let room = connection.cwnd.saturating_sub(connection.in_flight());
+    /// How many new segments may leave as one burst now, with `room` for them in the window; 0 for none.
+    #[inline(always)]
+    fn new_burst_size(&mut self, unsent: u32, room: u32, cwnd_limited: &mut bool) -> u32 {
         let window = self.window_end.saturating_sub(self.board.nxt());
-        if room == 0 || window == 0 {
+        if self.pacing_forbids() || room == 0 || window == 0 {
             return 0;
         }
-        let max_burst = self.max_burst();
-        if unsent > 1 && self.should_defer(max_burst.min(unsent), room, window) {
+        let autosized = self.autosized_burst();
+        if unsent > 1 && self.should_defer(autosized, unsent, room, window) {
             *cwnd_limited = room < window;
             return 0;
         }
         // At least two bursts in flight.
         let half_cwnd = (self.connection.cwnd >> 1).max(1);
+        let max_burst = autosized.max(self.controller.min_tso_segs(&self.connection));
         let size = room.min(half_cwnd).min(window).min(max_burst).min(unsent);
         if self.small_queue_full(size, 1) { 0 } else { size }
     }
@@ -306,12 +307,15 @@ impl Sender {
     }
 
     /// Whether waiting for the next ACK would make a larger burst (`tcp_tso_should_defer`).
-    #[inline]
-    fn should_defer(&self, whole_burst: u32, room: u32, window: u32) -> bool {
+    #[inline(always)]
+    fn should_defer(&self, autosized: u32, unsent: u32, room: u32, window: u32) -> bool {
         const MILLISECOND: Duration = Duration::from_millis(1);
         let connection = &self.connection;
         let limit = window.min(room);
-        if limit >= whole_burst || connection.ca_state >= CaState::Recovery {
+        if limit >= unsent || connection.ca_state >= CaState::Recovery {
+            return false;
+        }
+        if limit >= autosized && limit >= self.controller.min_tso_segs(connection) {
             return false;
         }
         if connection.now.since(connection.next_departure) > MILLISECOND {
@@ -515,6 +519,7 @@ impl Sender {
     // Window validation and idle time.
 
     /// Notes whether the window was the limit of this send loop (`tcp_cwnd_validate`).
+    #[inline(always)]
     fn validate_window(&mut self, cwnd_limited: bool) {
         let una = self.board.una();
         let nxt = self.board.nxt();
@@ -532,6 +537,13 @@ impl Sender {
             self.cwnd_stamp = connection.jiffies;
             return;
         }
+        self.shrink_unused_window();
+    }
+
+    /// A window that was not used for a timeout shrinks towards what was (`tcp_cwnd_application_limited`).
+    #[inline(never)]
+    fn shrink_unused_window(&mut self) {
+        let connection = &mut self.connection;
         self.cwnd_used = self.cwnd_used.max(connection.packets_out);
         let unused = u64::from(connection.jiffies.wrapping_sub(self.cwnd_stamp)) * self.jiffy.as_micros();
         if self.config.slow_start_after_idle
