@@ -34,11 +34,10 @@ pub(crate) struct Engine<'a> {
     /// Routes of all flows, forward and reverse, one after the other.
     hops: Vec<Hop>,
     routes: Vec<Route>,
-    /// When links, and the applications and timers of flows, have something to do. Of what is due at the same time the
-    /// clock comes first, then links, then flows.
+    /// When links have something to do, and when everything else has. Of what is due at the same time the clock comes
+    /// first, then links, then flows.
     link_agenda: Agenda,
     flow_agenda: Agenda,
-    clock: Clock,
     slots: Slots,
     recorder: Recorder,
     measured: (Time, Time),
@@ -79,7 +78,7 @@ impl Route {
     }
 }
 
-/// Slots of a flow in the agenda, in the order in which simultaneous events are handled.
+/// Slots of the clock and of the flows in their agenda, in the order in which simultaneous events are handled.
 #[derive(Clone, Copy, Debug)]
 struct Slots {
     applications: usize,
@@ -87,25 +86,15 @@ struct Slots {
     receivers: usize,
 }
 
+/// Start or end of the measured interval.
+const MEASURE: usize = 0;
+/// Next sample of the recorder.
+const RECORD: usize = 1;
+const CLOCKS: usize = 2;
+
 impl Slots {
     fn of(flows: usize) -> Slots {
-        Slots { applications: 0, senders: flows, receivers: 2 * flows }
-    }
-}
-
-/// What happens at times of its own.
-#[derive(Clone, Copy, Debug)]
-struct Clock {
-    /// Start or end of the measured interval.
-    measure: Time,
-    /// Next sample of the recorder.
-    record: Time,
-}
-
-impl Clock {
-    #[inline]
-    fn next(&self) -> Time {
-        self.measure.min(self.record)
+        Slots { applications: CLOCKS, senders: CLOCKS + flows, receivers: CLOCKS + 2 * flows }
     }
 }
 
@@ -157,6 +146,8 @@ impl<'a> Engine<'a> {
         let end = Time::ZERO + scenario.duration;
         let measured = (Time::ZERO + scenario.warmup, Time::ZERO + scenario.duration.saturating_sub(scenario.cooldown));
         let recorder = Recorder::new(scenario, &flows);
+        flow_agenda.set(MEASURE, measured.0);
+        flow_agenda.set(RECORD, recorder.next(end));
         Ok(Engine {
             scenario,
             now: Time::ZERO,
@@ -168,7 +159,6 @@ impl<'a> Engine<'a> {
             routes,
             link_agenda: Agenda::new(scenario.links.len()),
             flow_agenda,
-            clock: Clock { measure: measured.0, record: recorder.next(end) },
             slots,
             recorder,
             measured,
@@ -186,8 +176,8 @@ impl<'a> Engine<'a> {
         loop {
             let (link, link_due) = self.link_agenda.next();
             let (slot, flow_due) = self.flow_agenda.next();
-            let clock_due = self.clock.next();
-            let due = clock_due.min(link_due).min(flow_due);
+            let link_comes_first = link_due < flow_due || link_due == flow_due && slot >= CLOCKS;
+            let due = if link_comes_first { link_due } else { flow_due };
             if due > end {
                 break;
             }
@@ -196,12 +186,10 @@ impl<'a> Engine<'a> {
             if events.is_multiple_of(EVENTS_PER_CHECK) && cancel.load(Ordering::Relaxed) {
                 return Err(RunError::Cancelled);
             }
-            if clock_due == due {
-                self.clock_event(end);
-            } else if link_due == due {
+            if link_comes_first {
                 self.link_event(link, &mut packet);
             } else {
-                self.flow_event(slot);
+                self.other_event(slot, end);
             }
         }
         self.now = end;
@@ -228,19 +216,15 @@ impl<'a> Engine<'a> {
         (total / self.flows.len().max(1)) as u64
     }
 
-    #[cold]
-    fn clock_event(&mut self, end: Time) {
-        if self.clock.measure <= self.now {
-            self.measurement_boundary();
-        } else {
-            self.recorder.sample(self.now, &mut self.flows, &mut self.links);
-            self.clock.record = self.recorder.next(end);
-        }
-    }
-
-    fn flow_event(&mut self, slot: usize) {
+    #[inline(never)]
+    fn other_event(&mut self, slot: usize, end: Time) {
         let slots = self.slots;
-        if slot < slots.senders {
+        if slot == MEASURE {
+            self.measurement_boundary();
+        } else if slot == RECORD {
+            self.recorder.sample(self.now, &mut self.flows, &mut self.links);
+            self.flow_agenda.set(RECORD, self.recorder.next(end));
+        } else if slot < slots.senders {
             self.application(slot - slots.applications, slot);
         } else if slot < slots.receivers {
             self.sender_timer(slot - slots.senders, slot);
@@ -259,10 +243,10 @@ impl<'a> Engine<'a> {
             for link in &mut self.links {
                 link.start_measuring(self.now);
             }
-            self.clock.measure = if self.is_measuring { self.measured.1 } else { Time::NEVER };
+            self.flow_agenda.set(MEASURE, if self.is_measuring { self.measured.1 } else { Time::NEVER });
         } else {
             self.finish_measurement();
-            self.clock.measure = Time::NEVER;
+            self.flow_agenda.set(MEASURE, Time::NEVER);
         }
     }
 
@@ -331,6 +315,7 @@ impl<'a> Engine<'a> {
     }
 
     /// Hands a packet to a link.
+    #[inline(always)]
     fn offer(&mut self, hop: Hop, packet: Packet) {
         let link = &mut self.links[hop.link as usize];
         match link.offer(self.now, packet) {
