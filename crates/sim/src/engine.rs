@@ -549,11 +549,14 @@ impl<'a> Engine<'a> {
     }
 
     /// A receiver acknowledges.
-    #[inline]
+    #[inline(always)]
     fn acknowledge(&mut self, index: usize, ack: &Ack) {
         let route = &self.routes[index];
         let packet = Packet::ack(index as u32, route.reverse_rest, ack, &mut self.sacks);
-        self.send(route.first_reverse, packet);
+        match route.first_reverse {
+            Some(hop) => self.offer(hop, packet),
+            None => self.deliver_at_once(&packet),
+        }
     }
 
     fn acknowledge_quic(&mut self, index: usize, ack: QuicAck) {
