@@ -82,7 +82,7 @@ impl LinkCounters {
 /// Running counts, and the packets dropped after they had been accepted.
 #[derive(Clone, Debug)]
 pub(crate) struct Ledger<P> {
-    arrivals: Tally,
+    arrived_bytes: u64,
     lost_before: Tally,
     policed: Tally,
     dropped_full: Tally,
@@ -90,12 +90,13 @@ pub(crate) struct Ledger<P> {
     lost_after: Tally,
     pub(crate) marked: u64,
     later_drops: VecDeque<(P, DropCause)>,
+    arrived_packets: u64,
 }
 
 impl<P> Default for Ledger<P> {
     fn default() -> Self {
         Ledger {
-            arrivals: Tally::default(),
+            arrived_bytes: 0,
             lost_before: Tally::default(),
             policed: Tally::default(),
             dropped_full: Tally::default(),
@@ -103,11 +104,22 @@ impl<P> Default for Ledger<P> {
             lost_after: Tally::default(),
             marked: 0,
             later_drops: VecDeque::new(),
+            arrived_packets: 0,
         }
     }
 }
 
 impl<P: Packet> Ledger<P> {
+    #[inline]
+    fn count_arrival(&mut self, bytes: u32) {
+        self.arrived_packets += 1;
+        self.arrived_bytes += u64::from(bytes);
+    }
+
+    fn arrivals(&self) -> Tally {
+        Tally { packets: self.arrived_packets, bytes: self.arrived_bytes }
+    }
+
     fn count_drop(&mut self, bytes: u32, cause: DropCause) {
         match cause {
             DropCause::LossBefore => self.lost_before.add(bytes),
@@ -258,13 +270,13 @@ impl<P: Packet> Link<P> {
     pub fn offer(&mut self, now: Time, packet: P) -> Offer {
         match (self.shortcut, &mut self.stage) {
             (Shortcut::Pipe, _) => {
-                self.ledger.arrivals.add(packet.size());
+                self.ledger.count_arrival(packet.size());
                 self.pipe.push_plain(now, packet);
                 Offer::Accepted { departs: Some(now) }
             }
             (Shortcut::DropTail, Stage::DropTail(queue)) => {
                 let size = packet.size();
-                self.ledger.arrivals.add(size);
+                self.ledger.count_arrival(size);
                 match queue.offer(now, size) {
                     Some(departs) => {
                         self.pipe.push_plain(departs, packet);
@@ -281,7 +293,7 @@ impl<P: Packet> Link<P> {
     #[inline(never)]
     fn offer_any(&mut self, now: Time, mut packet: P) -> Offer {
         let size = packet.size();
-        self.ledger.arrivals.add(size);
+        self.ledger.count_arrival(size);
         if let Some(entrance) = &mut self.entrance
             && let Some(cause) = entrance.refuses(now, size)
         {
@@ -434,7 +446,7 @@ impl<P: Packet> Link<P> {
         let waiting = self.backlog_now();
         let ledger = &self.ledger;
         ledger
-            .arrivals
+            .arrivals()
             .minus(ledger.lost_before)
             .minus(ledger.policed)
             .minus(ledger.dropped_full)
@@ -465,9 +477,9 @@ impl<P: Packet> Link<P> {
         let drops = [ledger.lost_before, ledger.policed, ledger.dropped_full, ledger.dropped_aqm, ledger.lost_after];
         let dropped: u64 = drops.iter().map(|drops| drops.packets).sum();
         LinkCounters {
-            delivered: ledger.arrivals.packets - dropped - in_flight,
+            delivered: ledger.arrived_packets - dropped - in_flight,
             departures: self.departures(now),
-            arrivals: self.ledger.arrivals,
+            arrivals: self.ledger.arrivals(),
             lost_before: self.ledger.lost_before,
             policed: self.ledger.policed,
             dropped_full: self.ledger.dropped_full,

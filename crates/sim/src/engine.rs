@@ -43,7 +43,6 @@ pub(crate) struct Engine<'a> {
     measured: (Time, Time),
     /// Now lies in the measured interval.
     is_measuring: bool,
-    packets: u64,
     /// Links at the end of the measured interval.
     frozen_links: Option<Vec<tables::LinkStats>>,
 }
@@ -163,7 +162,6 @@ impl<'a> Engine<'a> {
             recorder,
             measured,
             is_measuring: false,
-            packets: 0,
             frozen_links: None,
         })
     }
@@ -201,7 +199,7 @@ impl<'a> Engine<'a> {
             sim_s: self.scenario.duration.as_secs_f64(),
             cpu_s: 0.0,
             events,
-            packets: self.packets,
+            packets: self.flows.iter().map(|flow| flow.counts().arrived).sum(),
             bytes_per_flow: self.memory_per_flow(),
         };
         let measured_s = self.measured.1.since(self.measured.0).as_secs_f64();
@@ -380,10 +378,8 @@ impl<'a> Engine<'a> {
         let index = packet.flow as usize;
         let now = self.now;
         let flow = &mut self.flows[index];
-        self.packets += 1;
         if self.is_measuring {
             flow.one_way_us += now.since(packet.timestamp).as_micros();
-            flow.one_way_count += 1;
         }
         let slot = self.slots.receivers + index;
         match &mut flow.ends {

@@ -40,6 +40,7 @@ pub(crate) struct Counts {
     pub undos: u64,
     pub duplicates: u64,
     pub acks: u64,
+    pub arrived: u64,
     pub delivered_bytes: u64,
 }
 
@@ -56,6 +57,7 @@ impl Counts {
             undos: self.undos - earlier.undos,
             duplicates: self.duplicates - earlier.duplicates,
             acks: self.acks - earlier.acks,
+            arrived: self.arrived - earlier.arrived,
             delivered_bytes: self.delivered_bytes - earlier.delivered_bytes,
         }
     }
@@ -96,9 +98,8 @@ pub(crate) struct Flow {
     pub reports_completions: bool,
     /// Round-trip times of the measured interval, microseconds.
     pub rtt: Histogram,
-    /// One-way delays of data packets of the measured interval: sum in microseconds, and count.
+    /// Sum of the one-way delays of data packets of the measured interval, in microseconds.
     pub one_way_us: u64,
-    pub one_way_count: u64,
     pub traffic: Traffic,
     pub finished_at: Option<Time>,
     /// Counts of the measured interval; while it lasts, those at its start.
@@ -166,7 +167,6 @@ impl Flow {
             reports_completions: spec.transport.completion == dumbbell_transport::Completion::Wire,
             rtt: Histogram::default(),
             one_way_us: 0,
-            one_way_count: 0,
             traffic: Traffic::default(),
             finished_at: None,
             measured: Counts::default(),
@@ -188,6 +188,7 @@ impl Flow {
             undos: sender.undo_count,
             duplicates: receiver.duplicate_segments,
             acks: receiver.acks_sent,
+            arrived: receiver.arrived_segments,
             delivered_bytes: receiver.delivered_bytes,
         }
     }

@@ -12,14 +12,13 @@ const BINS: u64 = 1 << BIN_BITS;
 pub(crate) struct Histogram {
     first_bin: usize,
     counts: Vec<u32>,
-    count: u64,
     sum: u64,
     min: u64,
 }
 
 impl Default for Histogram {
     fn default() -> Histogram {
-        Histogram { first_bin: 0, counts: Vec::new(), count: 0, sum: 0, min: u64::MAX }
+        Histogram { first_bin: 0, counts: Vec::new(), sum: 0, min: u64::MAX }
     }
 }
 
@@ -33,7 +32,6 @@ impl Histogram {
             None => self.add_outside(bin),
         }
         self.min = self.min.min(value);
-        self.count += 1;
         self.sum += value;
     }
 
@@ -58,22 +56,27 @@ impl Histogram {
         self.counts[index] += 1;
     }
 
+    fn count(&self) -> u64 {
+        self.counts.iter().map(|&count| u64::from(count)).sum()
+    }
+
     /// Mean of the samples; NaN without any.
     pub fn mean(&self) -> f64 {
-        if self.count == 0 { f64::NAN } else { self.sum as f64 / self.count as f64 }
+        self.sum as f64 / self.count() as f64
     }
 
     /// Smallest sample; NaN without any.
     pub fn min(&self) -> f64 {
-        if self.count == 0 { f64::NAN } else { self.min as f64 }
+        if self.min == u64::MAX { f64::NAN } else { self.min as f64 }
     }
 
     /// The value at rank `q·(n−1)` of the sorted samples; NaN without any.
     pub fn quantile(&self, q: f64) -> f64 {
-        if self.count == 0 {
+        let samples = self.count();
+        if samples == 0 {
             return f64::NAN;
         }
-        let rank = q * (self.count - 1) as f64;
+        let rank = q * (samples - 1) as f64;
         let mut below = 0.0;
         for (index, &count) in self.counts.iter().enumerate() {
             let count = f64::from(count);
