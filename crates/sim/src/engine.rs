@@ -267,13 +267,14 @@ impl<'a> Engine<'a> {
                 self.count_late_departure(index, packet);
             }
             self.arrive(packet);
+            let link = &self.links[index];
+            let next = link.next_event();
+            if next > now && !link.has_drops() {
+                return self.link_agenda.set(index, next);
+            }
         }
-        let link = &self.links[index];
-        let next = link.next_event();
-        if link.has_drops() {
-            self.settle_drops(index);
-        }
-        self.link_agenda.set(index, next);
+        self.settle_drops(index);
+        self.link_agenda.set(index, self.links[index].next_event());
     }
 
     /// A link has taken packets.

@@ -36,6 +36,7 @@ impl Sender {
     }
 
     /// Widens the reordering window after a round with duplicates, at most once a round (`tcp_rack_update_reo_wnd`).
+    #[inline(always)]
     pub(super) fn update_rack_window(&mut self) {
         if self.sample.prior_delivered == 0 {
             return;
