@@ -368,8 +368,10 @@ impl<'a> Engine<'a> {
     #[inline]
     fn deliver(&mut self, packet: &Packet) {
         match packet.kind {
-            Kind::Data | Kind::QuicData => self.receive(packet),
-            Kind::Ack | Kind::QuicAck => self.hear(packet),
+            Kind::Data => self.receive(packet),
+            Kind::Ack => self.hear(packet),
+            Kind::QuicData => self.receive_quic(packet),
+            Kind::QuicAck => self.hear_quic(packet),
             Kind::Syn | Kind::SynAck => self.shake_hands(packet),
         }
     }
@@ -380,24 +382,28 @@ impl<'a> Engine<'a> {
         let now = self.now;
         let flow = &mut self.flows[index];
         if self.is_measuring {
-            flow.one_way_us += now.since(packet.timestamp).as_micros();
+            flow.count_one_way_delay(now.since(packet.timestamp));
         }
-        let slot = self.slots.receivers + index;
-        match &mut flow.ends {
-            Endpoints::Tcp { receiver, .. } => {
-                let ack = receiver.on_segment(now, packet.segment());
-                self.flow_agenda.advance(slot, receiver.next_timer());
-                if let Some(ack) = ack {
-                    self.acknowledge(index, &ack);
-                }
-            }
-            Endpoints::Quic { receiver, .. } => {
-                let ack = receiver.on_packet(now, packet.quic_packet());
-                self.flow_agenda.advance(slot, receiver.next_timer());
-                if let Some(ack) = ack {
-                    self.acknowledge_quic(index, ack);
-                }
-            }
+        let Endpoints::Tcp { receiver, .. } = &mut flow.ends else { return };
+        let ack = receiver.on_segment(now, packet.segment());
+        self.flow_agenda.advance(self.slots.receivers + index, receiver.next_timer());
+        if let Some(ack) = ack {
+            self.acknowledge(index, &ack);
+        }
+    }
+
+    fn receive_quic(&mut self, packet: &Packet) {
+        let index = packet.flow as usize;
+        let now = self.now;
+        let flow = &mut self.flows[index];
+        if self.is_measuring {
+            flow.count_one_way_delay(now.since(packet.timestamp));
+        }
+        let Endpoints::Quic { receiver, .. } = &mut flow.ends else { return };
+        let ack = receiver.on_packet(now, packet.quic_packet());
+        self.flow_agenda.advance(self.slots.receivers + index, receiver.next_timer());
+        if let Some(ack) = ack {
+            self.acknowledge_quic(index, ack);
         }
     }
 
@@ -406,7 +412,7 @@ impl<'a> Engine<'a> {
         let index = packet.flow as usize;
         let now = self.now;
         let flow = &mut self.flows[index];
-        let Endpoints::Tcp { sender, .. } = &mut flow.ends else { return self.hear_quic(packet) };
+        let Endpoints::Tcp { sender, .. } = &mut flow.ends else { return };
         sender.on_ack(now, &packet.acknowledgement(&mut self.sacks));
         let rtt_us = sender.last_sample().rtt_us;
         if self.is_measuring && rtt_us >= 0 {

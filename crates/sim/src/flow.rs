@@ -233,6 +233,12 @@ impl Flow {
         }
     }
 
+    /// A data packet was under way for `delay`.
+    #[inline]
+    pub fn count_one_way_delay(&mut self, delay: Duration) {
+        self.one_way_us += delay.as_micros();
+    }
+
     /// All that was written is acknowledged: if that is all there is, the flow is complete.
     pub fn note_completion(&mut self, now: Time) {
         if self.finished_at.is_none() && matches!(self.unwritten, Source::Empty) {

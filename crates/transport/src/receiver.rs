@@ -238,7 +238,7 @@ impl Receiver {
         if segment.seq < self.rcv_nxt {
             self.on_duplicate(segment.seq, segment.flags.has(Flags::CWR))
         } else {
-            self.on_ahead(now, &segment)
+            self.on_ahead(now, segment)
         }
     }
 
@@ -278,7 +278,7 @@ impl Receiver {
     #[inline]
     fn on_next(&mut self, now: Time, segment: &Segment) -> Option<Ack> {
         if !self.held.is_empty() || self.ecn_seen || segment.ecn != Ecn::NotEct {
-            return self.on_next_and_more(now, segment);
+            return self.on_next_and_more(now, *segment);
         }
         self.rcv_nxt += 1;
         self.delivered_bytes += u64::from(segment.len);
@@ -294,8 +294,8 @@ impl Receiver {
 
     /// The same with ECN, or where a gap before others is filled.
     #[inline(never)]
-    fn on_next_and_more(&mut self, now: Time, segment: &Segment) -> Option<Ack> {
-        let held_back = self.observe_ecn(segment);
+    fn on_next_and_more(&mut self, now: Time, segment: Segment) -> Option<Ack> {
+        let held_back = self.observe_ecn(&segment);
         self.rcv_nxt += 1;
         self.delivered_bytes += u64::from(segment.len);
         let read = self.delivered_bytes;
@@ -307,7 +307,7 @@ impl Receiver {
         self.grow_window(segment.len);
         let mut must_leave =
             self.is_urgent() || if self.held.is_empty() { self.delay_ack(now) } else { self.compress_ack(now) };
-        must_leave |= self.held.is_empty() && self.is_pushed(segment);
+        must_leave |= self.held.is_empty() && self.is_pushed(&segment);
         if now >= self.round_ends_at {
             // It reads piece by piece, and the first piece ends the round.
             self.end_round(now, read);
@@ -347,13 +347,13 @@ impl Receiver {
 
     /// A segment beyond a gap.
     #[inline(never)]
-    fn on_ahead(&mut self, now: Time, segment: &Segment) -> Option<Ack> {
+    fn on_ahead(&mut self, now: Time, segment: Segment) -> Option<Ack> {
         if segment.seq >= self.window_edge {
             // Refused; the sender learns the window it overran.
             self.start_quick_acks(self.quick_acks_max);
             return Some(self.acknowledge());
         }
-        let mut held_back = self.observe_ecn(segment);
+        let mut held_back = self.observe_ecn(&segment);
         if self.sacks.position(segment.seq) >= REPEATED_SACK_BLOCKS && self.compressed_acks > 0 {
             held_back = Some(self.acknowledge());
         }

@@ -394,13 +394,14 @@ impl Sender {
         if self.predicts(ack) {
             self.take_predicted(ack);
         } else {
-            self.take_any(ack);
+            self.take_any(*ack);
         }
     }
 
     /// Everything that an acknowledgement can mean.
     #[inline(never)]
-    fn take_any(&mut self, ack: &Ack) {
+    fn take_any(&mut self, ack: Ack) {
+        let ack = &ack;
         let prior_una = self.board.una();
         let prior_delivered = self.connection.delivered;
         let prior_lost = self.connection.lost;
