@@ -7,7 +7,7 @@
 
 use super::{CaState, Sender};
 use crate::{Ack, DeliveryRate, RttSamples, TransportConfig};
-use dumbbell_cc::{AckFlags, RateSample};
+use dumbbell_cc::AckFlags;
 
 /// Whether the rules of a connection are Linux's as far as expected ACKs are concerned.
 pub(super) fn applies_to(config: &TransportConfig) -> bool {
@@ -35,28 +35,31 @@ impl Sender {
         let una = self.board.una();
         let acked = ack.ack - una;
         let last = ack.ack - 1;
+        let first_sent_us = self.board.get(una).sent_us;
+        let record = self.board.get(last);
+        let last_sent_us = record.sent_us;
+        let is_short = u32::from(record.len) < self.config.mss;
+        if first_sent_us == 0 || record.delivered_us == 0 {
+            // Stamps of the very first microsecond count as none.
+            return self.take_any(*ack);
+        }
         self.retransmits = 0;
         self.partially_acked = false;
         self.window_end = self.window_end.max(ack.ack.saturating_add(ack.window));
         self.max_window = self.max_window.max(ack.window);
 
-        let first_sent_us = self.board.get(una).sent_us;
-        let record = self.board.get(last);
-        let last_sent_us = record.sent_us;
-        let is_short = u32::from(record.len) < self.config.mss;
-        self.sample = RateSample { prior_in_flight: self.connection.packets_out, ..RateSample::invalid() };
-        if record.delivered_us != 0 {
-            self.take_sample(last);
-        }
+        // Of the sample before this one nothing is left: what these do not replace, the RTT and the end of the sample do.
+        self.sample.prior_in_flight = self.connection.packets_out;
+        self.sample.is_ece = false;
+        self.sample.is_acking_tlp = false;
+        self.take_sample(last);
         self.advance_rack(last, last_sent_us, false);
         self.board.pop_originals(ack.ack);
         self.connection.packets_out -= acked;
         self.connection.delivered += u64::from(acked);
         self.connection.snd_una = u64::from(ack.ack);
-        if first_sent_us != 0 {
-            let maybe_delayed = acked == 1 && is_short && self.sample.prior_delivered + 1 == self.connection.delivered;
-            self.take_rtt(self.age_us(first_sent_us), self.age_us(last_sent_us), maybe_delayed);
-        }
+        let maybe_delayed = acked == 1 && is_short && self.sample.prior_delivered + 1 == self.connection.delivered;
+        self.take_rtt(self.age_us(first_sent_us), self.age_us(last_sent_us), maybe_delayed);
         self.update_rack_window();
 
         self.controller.in_ack_event(&mut self.connection, AckFlags::default());
