@@ -123,7 +123,7 @@ impl HostQueue {
 
 impl Sender {
     /// The next segments to put on the wire now, or `None` when nothing may leave before the next ACK or timer.
-    #[inline]
+    #[inline(always)]
     pub fn poll_transmit(&mut self, now: Time) -> Option<Burst> {
         if self.ready.bytes == 0 {
             if !self.established {
@@ -148,7 +148,7 @@ impl Sender {
         }
     }
 
-    #[inline]
+    #[inline(always)]
     fn start_burst(&mut self) -> bool {
         (self.retransmit != Retransmit::Nothing && self.start_requested())
             || self.start_new_burst()
