@@ -332,7 +332,7 @@ impl Receiver {
         self.set_round_end();
     }
 
-    #[cold]
+    #[inline(never)]
     fn set_round_end(&mut self) {
         self.round_ends_at = self.rtt.smoothed().map_or(Time::NEVER, |rtt| self.sizing.round_end(rtt));
     }

@@ -243,7 +243,7 @@ impl Sender {
     }
 
     /// Largest burst in segments (`tcp_tso_autosize`).
-    fn max_burst(&self) -> u32 {
+    pub(super) fn max_burst(&self) -> u32 {
         self.autosized_burst().max(self.controller.min_tso_segs(&self.connection))
     }
 
