@@ -63,9 +63,9 @@ struct Route {
     /// Links behind the first one.
     forward_rest: u8,
     reverse_rest: u8,
-    /// The links that packets come to first; none when both ends are at the same place.
-    first_forward: Option<Hop>,
-    first_reverse: Option<Hop>,
+    /// The links that packets come to first.
+    first_forward: Hop,
+    first_reverse: Hop,
 }
 
 impl Route {
@@ -120,13 +120,18 @@ impl<'a> Engine<'a> {
             hops.extend(spec.forward.iter().map(hop));
             let reverse = hops.len();
             hops.extend(spec.reverse.iter().map(|&link| Hop { link: link as u32, is_bottleneck: false }));
+            let (Some(&first_forward), Some(&first_reverse)) =
+                (hops[forward..reverse].first(), hops[reverse..].first())
+            else {
+                return Err(RunError::NoWay(routes.len()));
+            };
             routes.push(Route {
                 forward_end: reverse as u32,
                 reverse_end: hops.len() as u32,
-                forward_rest: spec.forward.len().saturating_sub(1) as u8,
-                reverse_rest: spec.reverse.len().saturating_sub(1) as u8,
-                first_forward: hops[forward..reverse].first().copied(),
-                first_reverse: hops[reverse..].first().copied(),
+                forward_rest: (spec.forward.len() - 1) as u8,
+                reverse_rest: (spec.reverse.len() - 1) as u8,
+                first_forward,
+                first_reverse,
             });
             if *transport != spec.transport {
                 transport = Arc::new(spec.transport.clone());
@@ -296,24 +301,15 @@ impl<'a> Engine<'a> {
         }
         let hop = self.routes[packet.flow as usize].hop(&self.hops, packet);
         packet.hops_left -= 1;
-        self.offer(hop, *packet);
-    }
-
-    /// An endpoint sends a packet; `hop` is none when the other end is at the same place.
-    #[inline]
-    fn send(&mut self, hop: Option<Hop>, packet: Packet) {
-        match hop {
-            Some(hop) => self.offer(hop, packet),
-            None => self.deliver_at_once(&packet),
-        }
-    }
-
-    #[cold]
-    fn deliver_at_once(&mut self, packet: &Packet) {
-        self.deliver(packet);
+        self.send(hop, *packet);
     }
 
     /// Hands a packet to a link.
+    fn send(&mut self, hop: Hop, packet: Packet) {
+        self.offer(hop, packet);
+    }
+
+    /// [`send`](Self::send) in place, for what is sent most.
     #[inline(always)]
     fn offer(&mut self, hop: Hop, packet: Packet) {
         let link = &mut self.links[hop.link as usize];
@@ -490,7 +486,6 @@ impl<'a> Engine<'a> {
     #[inline]
     fn transmit_all(&mut self, index: usize) {
         match &mut self.flows[index].ends {
-            // Most ACKs release nothing.
             Endpoints::Tcp { sender, .. } => {
                 if let Some(burst) = sender.poll_transmit(self.now) {
                     self.transmit_bursts(index, burst);
@@ -503,7 +498,7 @@ impl<'a> Engine<'a> {
     fn transmit_bursts(&mut self, index: usize, first: Burst) {
         let now = self.now;
         let route = &self.routes[index];
-        let Some(hop) = route.first_forward else { return self.transmit_at_once(index, first) };
+        let hop = route.first_forward;
         let Flow { ends: Endpoints::Tcp { sender, .. }, traffic, reports_completions, .. } = &mut self.flows[index]
         else {
             return;
@@ -533,33 +528,12 @@ impl<'a> Engine<'a> {
         }
     }
 
-    /// The receiver is at the same place.
-    #[cold]
-    fn transmit_at_once(&mut self, index: usize, first: Burst) {
-        let mut next = Some(first);
-        while let Some(burst) = next {
-            if let Endpoints::Tcp { sender, .. } = &mut self.flows[index].ends {
-                sender.handed_over(burst.bytes, self.now);
-            }
-            for segment in burst {
-                self.deliver(&Packet::data(index as u32, 0, segment));
-            }
-            next = match &mut self.flows[index].ends {
-                Endpoints::Tcp { sender, .. } => sender.poll_transmit(self.now),
-                Endpoints::Quic { .. } => None,
-            };
-        }
-    }
-
     /// A receiver acknowledges.
     #[inline(always)]
     fn acknowledge(&mut self, index: usize, ack: &Ack) {
         let route = &self.routes[index];
         let packet = Packet::ack(index as u32, route.reverse_rest, ack, &mut self.sacks);
-        match route.first_reverse {
-            Some(hop) => self.offer(hop, packet),
-            None => self.deliver_at_once(&packet),
-        }
+        self.offer(route.first_reverse, packet);
     }
 
     fn acknowledge_quic(&mut self, index: usize, ack: QuicAck) {

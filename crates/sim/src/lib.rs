@@ -56,6 +56,9 @@ pub enum RunError {
     /// A controller could not be built; validation should have caught it.
     #[error(transparent)]
     Controller(#[from] dumbbell_cc::registry::BuildError),
+    /// A flow has a way without any link; validation should have caught it.
+    #[error("flow {0} ends where it starts")]
+    NoWay(usize),
 }
 
 /// Runs a scenario to its end. `cancel` is looked at every few thousand events.
