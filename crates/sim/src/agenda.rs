@@ -30,8 +30,8 @@ impl Winner {
     /// The earlier one. On a tie `other` wins if this one stands to the right, at an odd number.
     #[inline]
     fn against(self, other: Winner, number: usize) -> Winner {
-        let handicap = (number & 1) as u64;
-        if other.due.as_nanos() < self.due.as_nanos().saturating_add(handicap) { other } else { self }
+        let stands_right = number & 1 == 1;
+        if other.due < self.due || stands_right && other.due == self.due { other } else { self }
     }
 }
 
