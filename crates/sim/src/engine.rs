@@ -503,7 +503,9 @@ impl<'a> Engine<'a> {
         else {
             return;
         };
-        let mut way = Way { link: &mut self.links[hop.link as usize], hop, traffic, now, measured: self.measured };
+        let link = &mut self.links[hop.link as usize];
+        let counts = hop.is_bottleneck && !link.decides_late();
+        let mut way = Way { link, counts, traffic, now, measured: self.measured };
         let mut next = Some(first);
         while let Some(burst) = next {
             let mut departs = now;
@@ -608,7 +610,8 @@ impl<'a> Engine<'a> {
 /// Where a sender's packets go.
 struct Way<'e> {
     link: &'e mut Link<Packet>,
-    hop: Hop,
+    /// Departures are known at once, and counted here.
+    counts: bool,
     traffic: &'e mut Traffic,
     now: Time,
     measured: (Time, Time),
@@ -621,7 +624,7 @@ impl Way<'_> {
     fn offer(&mut self, packet: Packet) -> Time {
         match self.link.offer(self.now, packet) {
             Offer::Accepted { departs: Some(departs) } => {
-                if self.hop.is_bottleneck && !self.link.decides_late() {
+                if self.counts {
                     self.traffic.count_departure(packet.size, departs, self.measured);
                 }
                 departs

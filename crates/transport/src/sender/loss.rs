@@ -249,11 +249,7 @@ impl Sender {
     #[inline(always)]
     pub(super) fn schedule_probe(&mut self, after_ack: bool) -> bool {
         let connection = &self.connection;
-        if !self.config.tail_loss_probe
-            || !self.config.sack
-            || connection.packets_out == 0
-            || !matches!(connection.ca_state, CaState::Open | CaState::Cwr)
-        {
+        if !self.probes || connection.packets_out == 0 || !matches!(connection.ca_state, CaState::Open | CaState::Cwr) {
             return false;
         }
         let mut timeout_us = match self.rtt.srtt_x8 {

@@ -121,6 +121,8 @@ pub struct Sender {
     connection: Connection,
     controller: Box<dyn Controller>,
     full_control: bool,
+    /// Tail loss probes are allowed, and possible.
+    probes: bool,
     /// The configuration allows to [predict](predicted) ACKs.
     may_predict: bool,
     established: bool,
@@ -203,6 +205,7 @@ impl Sender {
         let micros = |span: Duration| span.as_micros().min(u64::from(u32::MAX)) as u32;
         Sender {
             full_control: controller.full_control(),
+            probes: config.tail_loss_probe && config.sack,
             may_predict: predicted::applies_to(&config),
             controller,
             connection,

@@ -65,7 +65,7 @@ impl Sender {
         self.controller.in_ack_event(&mut self.connection, AckFlags::default());
         self.controller.pkts_acked(&mut self.connection, acked, self.sample.rtt_us, self.sample.prior_in_flight);
         self.set_timer_after_ack();
-        self.finish_sample(acked, 0, false);
+        self.finish_predicted_sample(acked);
         if self.full_control {
             self.control_all();
         } else {

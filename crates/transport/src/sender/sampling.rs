@@ -51,14 +51,10 @@ impl Sender {
     }
 
     /// Completes the sample of this ACK (`tcp_rate_gen`).
-    #[inline(always)]
     pub(super) fn finish_sample(&mut self, delivered: u32, losses: u32, reneged: bool) {
-        let connection = &mut self.connection;
-        if connection.app_limited != 0 && connection.delivered > connection.app_limited {
-            connection.app_limited = 0;
-        }
+        self.end_app_limit();
         if delivered > 0 {
-            connection.delivered_mstamp_us = connection.mstamp_us;
+            self.connection.delivered_mstamp_us = self.connection.mstamp_us;
         }
         let sample = &mut self.sample;
         sample.acked_sacked = delivered;
@@ -69,18 +65,52 @@ impl Sender {
             self.repeat_last_rate();
             return;
         }
+        self.measure_sample();
+        if self.config.delivery_rate.is_ns3() {
+            self.finish_ns3_sample();
+        } else {
+            self.finish_linux_sample();
+        }
+    }
+
+    /// What was delivered, lost and marked since the source of the sample was sent.
+    #[inline(always)]
+    fn measure_sample(&mut self) {
+        let (connection, sample) = (&self.connection, &mut self.sample);
         let (lost_at_send, ce_at_send) = self.sample_source;
         sample.delivered = (connection.delivered - sample.prior_delivered) as i32;
         sample.lost_since_sent = (connection.lost as u32).wrapping_sub(lost_at_send) as i32;
         sample.delivered_ce = (connection.delivered_ce as u32).wrapping_sub(ce_at_send) as i32;
-        if self.config.delivery_rate.is_ns3() {
-            self.finish_ns3_sample();
-            return;
-        }
+    }
+
+    /// The longer of the two phases, unless it is too short to be true.
+    #[inline(always)]
+    fn finish_linux_sample(&mut self) {
+        let (connection, sample) = (&self.connection, &mut self.sample);
         let ack_phase_us = connection.mstamp_us as i64 - sample.prior_mstamp_us as i64;
         sample.interval_us = sample.interval_us.max(ack_phase_us);
         if sample.interval_us < i64::from(connection.min_rtt_us) {
             sample.interval_us = -1;
+        }
+    }
+
+    /// Completes the sample of an expected ACK, which delivered `delivered` packets in good order under Linux's rules.
+    #[inline(always)]
+    pub(super) fn finish_predicted_sample(&mut self, delivered: u32) {
+        self.end_app_limit();
+        self.connection.delivered_mstamp_us = self.connection.mstamp_us;
+        self.sample.acked_sacked = delivered;
+        self.sample.losses = 0;
+        self.measure_sample();
+        self.finish_linux_sample();
+    }
+
+    /// What the application's last pause held back has left the pipe.
+    #[inline(always)]
+    fn end_app_limit(&mut self) {
+        let connection = &mut self.connection;
+        if connection.app_limited != 0 && connection.delivered > connection.app_limited {
+            connection.app_limited = 0;
         }
     }
 
