@@ -101,7 +101,10 @@ fn transfer(
     service_us: u64,
 ) -> Pair {
     let controller = registry::build(name, &Map::new(), Rng::new(7)).unwrap();
-    let mut pair = Pair::new(config, controller);
+    transfer_between(Pair::new(config, controller), data, acks, writes, service_us)
+}
+
+fn transfer_between(mut pair: Pair, data: Vec<Fate>, acks: Vec<Fate>, writes: &[(u64, u32)], service_us: u64) -> Pair {
     pair.service = Duration::from_micros(service_us);
     let mut data = dispense(data);
     pair.data_fate(move |sent| data(sent.segment.ecn == dumbbell_path::Ecn::Ect0));
@@ -142,6 +145,25 @@ proptest! {
         prop_assert!(connection.ssthresh >= 2 || name == "bbr");
         prop_assert_eq!((connection.in_flight(), connection.packets_out, connection.retrans_out), (0, 0, 0));
         prop_assert_eq!(pair.sender.unsent_segments(), 0);
+    }
+
+    #[test]
+    fn the_short_way_of_an_expected_ack_is_the_long_way(
+        name in prop_oneof![Just("reno"), Just("cubic"), Just("bbr")],
+        config in configs(),
+        data in data_fates(),
+        acks in ack_fates(),
+        writes in prop::collection::vec((0u64..700, 1u32..150), 1..4),
+        service_us in prop_oneof![Just(1u64), Just(120), Just(1_200)],
+    ) {
+        let story = |may_predict| {
+            let controller = registry::build(name, &Map::new(), Rng::new(7)).unwrap();
+            let mut pair = Pair::new(&config, controller);
+            pair.sender.may_predict &= may_predict;
+            let pair = transfer_between(pair, data.clone(), acks.clone(), &writes, service_us);
+            format!("{:?} {:?} {:?}", pair.heard, pair.sent, pair.sender.connection())
+        };
+        prop_assert_eq!(story(true), story(false));
     }
 
     #[test]
