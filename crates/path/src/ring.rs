@@ -54,6 +54,25 @@ impl<T: Copy + Default> Ring<T> {
         (self.len > 0).then(|| &self.places[self.first])
     }
 
+    /// Takes items for as long as `takes` agrees; returns the last of them.
+    #[inline]
+    pub(crate) fn take_while(&mut self, mut takes: impl FnMut(&T) -> bool) -> Option<T> {
+        let (wrapped, ahead) = self.places.split_at(self.first);
+        let ahead = &ahead[..ahead.len().min(self.len)];
+        let wrapped = &wrapped[..self.len - ahead.len()];
+        let mut taken = ahead.iter().position(|item| !takes(item)).unwrap_or(ahead.len());
+        if taken == ahead.len() {
+            taken += wrapped.iter().position(|item| !takes(item)).unwrap_or(wrapped.len());
+        }
+        let last = match taken.checked_sub(1) {
+            None => return None,
+            Some(last) => ahead.get(last).or_else(|| wrapped.get(last - ahead.len())).copied(),
+        };
+        self.first = (self.first + taken) & (self.places.len() - 1);
+        self.len -= taken;
+        last
+    }
+
     /// Doubles the ring.
     #[cold]
     fn grow(&mut self) {
@@ -79,6 +98,10 @@ mod tests {
             if rng.below(1_000) < if step % 1_000 < 600 { 700 } else { 200 } {
                 ring.push_back(step);
                 queue.push_back(step);
+            } else if step % 100 == 0 {
+                let before = step - 20;
+                let taken = queue.iter().take_while(|&&item| item < before).count();
+                assert_eq!(ring.take_while(|&item| item < before), queue.drain(..taken).next_back());
             } else {
                 assert_eq!((!ring.is_empty()).then(|| *ring.first()), queue.pop_front());
                 if !ring.is_empty() {

@@ -39,60 +39,68 @@ impl Tally {
 /// A queue's backlog now and since the measurement began.
 #[derive(Clone, Debug, Default)]
 pub(crate) struct Occupancy {
-    bytes: u64,
-    changed: Time,
-    byte_nanos: u128,
-    packets: u64,
+    running: Running,
     max: Backlog,
     since: Time,
     levels: Levels,
 }
 
+/// What changes with every step. (Bytes and packets apart: neighbours would be added as a vector, in more instructions.)
+#[derive(Clone, Copy, Debug, Default)]
+struct Running {
+    bytes: u64,
+    /// Everything before is accounted for.
+    clock: Time,
+    packets: u64,
+    byte_nanos: u128,
+}
+
 impl Occupancy {
     #[inline]
     pub(crate) fn backlog(&self) -> Backlog {
-        Backlog { packets: self.packets, bytes: self.bytes }
+        Backlog { packets: self.running.packets, bytes: self.running.bytes }
     }
 
-    /// A packet begins to wait.
-    #[inline(always)]
-    pub(crate) fn enter(&mut self, now: Time, bytes: u32) {
-        self.advance(now);
-        self.packets += 1;
-        self.bytes += u64::from(bytes);
-        if self.packets > self.max.packets {
-            self.max.packets = self.packets;
-        }
-        if self.bytes > self.max.bytes {
-            self.max.bytes = self.bytes;
-        }
-    }
-
-    /// A packet waits no longer.
+    /// Up to when everything is accounted for.
     #[inline]
-    pub(crate) fn leave(&mut self, at: Time, bytes: u32) {
-        self.advance(at);
-        self.packets -= 1;
-        self.bytes -= u64::from(bytes);
+    pub(crate) fn clock(&self) -> Time {
+        self.running.clock
+    }
+
+    /// A packet begins to wait, at the instant up to which everything is accounted for.
+    #[inline]
+    pub(crate) fn enter(&mut self, bytes: u32) {
+        self.running.packets += 1;
+        self.running.bytes += u64::from(bytes);
+    }
+
+    /// Accounts for the time until `now`; meanwhile packets leave as `leave` says, which returns what it likes.
+    #[inline]
+    pub(crate) fn advance_with<T>(&mut self, now: Time, leave: impl FnOnce(&mut Leaving<'_>) -> T) -> T {
+        // Between two departures the backlog only rises, so its peaks are where it begins to fall.
+        self.note_peak();
+        let mut leaving = Leaving { running: self.running, levels: &mut self.levels };
+        let result = leave(&mut leaving);
+        leaving.advance(now);
+        self.running = leaving.running;
+        result
     }
 
     /// Accounts for the time until `now` at the present level.
-    #[inline]
     pub(crate) fn advance(&mut self, now: Time) {
-        let nanos = now.since(self.changed).as_nanos();
-        if nanos == 0 {
-            return;
-        }
-        self.changed = now;
-        self.byte_nanos += u128::from(self.bytes) * u128::from(nanos);
-        self.levels.add(self.bytes, nanos);
+        self.advance_with(now, |_| ());
+    }
+
+    fn note_peak(&mut self) {
+        self.max.packets = self.max.packets.max(self.running.packets);
+        self.max.bytes = self.max.bytes.max(self.running.bytes);
     }
 
     /// Forgets what was measured; the backlog stays.
     pub(crate) fn restart(&mut self, now: Time) {
         self.since = now;
-        self.changed = now;
-        self.byte_nanos = 0;
+        self.running.clock = now;
+        self.running.byte_nanos = 0;
         self.levels.clear();
         self.max = self.backlog();
     }
@@ -102,12 +110,37 @@ impl Occupancy {
         QueueStats {
             since: self.since,
             until: now,
-            byte_nanos: self.byte_nanos,
+            byte_nanos: self.running.byte_nanos,
             max: self.max,
             departed,
             capacity_bits,
             levels: &self.levels,
         }
+    }
+}
+
+/// A backlog while packets leave it, one after the other: a copy, which a loop keeps in registers.
+pub(crate) struct Leaving<'a> {
+    running: Running,
+    levels: &'a mut Levels,
+}
+
+impl Leaving<'_> {
+    /// A packet waits no longer.
+    #[inline]
+    pub(crate) fn leave(&mut self, at: Time, bytes: u32) {
+        self.advance(at);
+        self.running.packets -= 1;
+        self.running.bytes -= u64::from(bytes);
+    }
+
+    #[inline]
+    fn advance(&mut self, now: Time) {
+        let Running { bytes, clock, byte_nanos, .. } = &mut self.running;
+        let nanos = now.since(*clock).as_nanos();
+        *clock = now;
+        *byte_nanos += u128::from(*bytes) * u128::from(nanos);
+        self.levels.add(*bytes, nanos);
     }
 }
 
@@ -208,6 +241,15 @@ impl Levels {
 mod tests {
     use super::*;
 
+    fn enter(occupancy: &mut Occupancy, now: Time, bytes: u32) {
+        occupancy.advance(now);
+        occupancy.enter(bytes);
+    }
+
+    fn leave(occupancy: &mut Occupancy, now: Time, bytes: u32) {
+        occupancy.advance_with(now, |leaving| leaving.leave(now, bytes));
+    }
+
     #[test]
     fn every_level_falls_into_a_bin_whose_middle_is_within_half_a_percent() {
         let mut previous = 0;
@@ -224,9 +266,9 @@ mod tests {
     fn mean_and_quantiles_weigh_levels_with_time() {
         let mut occupancy = Occupancy::default();
         let ms = |t: u64| Time::from_nanos(t * 1_000_000);
-        occupancy.enter(ms(10), 1000); // 0 for 10 ms
-        occupancy.enter(ms(90), 9000); // 1000 for 80 ms
-        occupancy.leave(ms(100), 1000); // 10 000 for 10 ms
+        enter(&mut occupancy, ms(10), 1000); // 0 for 10 ms
+        enter(&mut occupancy, ms(90), 9000); // 1000 for 80 ms
+        leave(&mut occupancy, ms(100), 1000); // 10 000 for 10 ms
         let stats = occupancy.stats(ms(100), Tally::default(), None);
         assert_eq!(stats.byte_nanos, (80 * 1000 + 10 * 10_000) * 1_000_000);
         assert_eq!(stats.mean_bytes(), 1800.0);
@@ -240,12 +282,12 @@ mod tests {
     fn a_restart_forgets_the_past_but_not_what_is_in_the_queue() {
         let mut occupancy = Occupancy::default();
         let ms = |t: u64| Time::from_nanos(t * 1_000_000);
-        occupancy.enter(ms(0), 1500);
-        occupancy.enter(ms(0), 1500);
-        occupancy.leave(ms(5), 1500);
+        enter(&mut occupancy, ms(0), 1500);
+        enter(&mut occupancy, ms(0), 1500);
+        leave(&mut occupancy, ms(5), 1500);
         occupancy.advance(ms(10));
         occupancy.restart(ms(10));
-        occupancy.leave(ms(12), 1500);
+        leave(&mut occupancy, ms(12), 1500);
         let stats = occupancy.stats(ms(20), Tally::default(), None);
         assert_eq!(stats.mean_bytes(), 300.0);
         assert_eq!(stats.max, Backlog { packets: 1, bytes: 1500 });

@@ -18,8 +18,6 @@ pub(crate) struct DropTail {
     pub(crate) in_service: InService,
     limits: Limits,
     waiting: Ring<Waiting>,
-    /// When the first of `waiting` begins transmission.
-    next_start: Time,
 }
 
 #[derive(Clone, Copy, Debug, Default)]
@@ -37,7 +35,6 @@ impl DropTail {
             in_service: InService::default(),
             limits,
             waiting: Ring::new(),
-            next_start: Time::NEVER,
         }
     }
 
@@ -61,11 +58,8 @@ impl DropTail {
             return None;
         }
         let departs = if starts == Time::NEVER { Time::NEVER } else { self.transmitter.send(size) };
-        self.occupancy.enter(now, size);
+        self.occupancy.enter(size);
         self.waiting.push_back(Waiting { starts, departs, size });
-        if starts < self.next_start {
-            self.next_start = starts;
-        }
         Some(departs)
     }
 
@@ -75,14 +69,29 @@ impl DropTail {
         (self.waiting.is_empty() && free <= now).then_some(free)
     }
 
-    /// Forgets what has begun transmission by `now`.
-    #[inline(always)]
+    /// Brings the queue up to `now`.
+    #[inline]
     pub(crate) fn advance(&mut self, now: Time) {
-        while self.next_start <= now {
-            let Waiting { starts, departs, size } = *self.waiting.first();
-            self.occupancy.leave(starts, size);
-            self.in_service = InService { departs, size };
-            self.next_start = self.waiting.drop_first().map_or(Time::NEVER, |next| next.starts);
+        if self.occupancy.clock() < now {
+            self.forget_started(now);
+        }
+    }
+
+    /// Forgets what has begun transmission by `now`. Of packets that arrive in a burst only the first has work here.
+    #[inline(never)]
+    fn forget_started(&mut self, now: Time) {
+        let DropTail { occupancy, waiting, in_service, .. } = self;
+        let last = occupancy.advance_with(now, |leaving| {
+            waiting.take_while(|waiting| {
+                let has_started = waiting.starts <= now;
+                if has_started {
+                    leaving.leave(waiting.starts, waiting.size);
+                }
+                has_started
+            })
+        });
+        if let Some(Waiting { departs, size, .. }) = last {
+            *in_service = InService { departs, size };
         }
     }
 }

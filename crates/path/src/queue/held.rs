@@ -122,14 +122,15 @@ impl<P: Packet> Store<P> {
     }
 
     pub(crate) fn push(&mut self, now: Time, packet: P) {
-        self.occupancy.enter(now, packet.size());
+        self.occupancy.advance(now);
+        self.occupancy.enter(packet.size());
         self.packets.push_back((now, packet));
     }
 
     /// The oldest packet and its arrival.
     pub(crate) fn pop(&mut self, now: Time) -> Option<(Time, P)> {
         let (arrived, packet) = self.packets.pop_front()?;
-        self.occupancy.leave(now, packet.size());
+        self.occupancy.advance_with(now, |leaving| leaving.leave(now, packet.size()));
         Some((arrived, packet))
     }
 
