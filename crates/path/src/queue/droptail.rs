@@ -57,7 +57,7 @@ impl DropTail {
         {
             return None;
         }
-        let departs = if starts == Time::NEVER { Time::NEVER } else { self.transmitter.send(size) };
+        let departs = self.transmitter.send(size);
         self.occupancy.enter(size);
         self.waiting.push_back(Waiting { starts, departs, size });
         Some(departs)

@@ -15,21 +15,19 @@ const MAX_RATE: u64 = 1 << 62;
 /// A transmitter with a piecewise constant rate.
 #[derive(Clone, Debug)]
 pub(crate) struct Fluid {
-    profile: Profile,
-    /// The step in which the transmitter becomes free.
-    segment: Segment,
-    /// The transmitter is free `used`/rate nanoseconds after this instant.
+    /// When the transmitter becomes free, rounded up to a nanosecond.
     free: u64,
-    used: u64,
-    /// The same instant, rounded up to nanoseconds.
-    free_rounded_up: u64,
-    /// Before this instant nothing but the rate matters: just before the end of the step, or 0 if nothing can be sent in
-    /// it.
+    /// The part of the nanosecond before `free` in which it is free already, in units of 1/rate ns: less than the rate.
+    spare: u64,
+    /// The end of `segment`, or 0 while it has no service.
     serves_until: u64,
-    /// The step of the last arrival; followed only for limits in time.
-    present: Segment,
     /// Transmission times at the segment's rate of the two sizes seen last: a data packet and an ACK.
     recent: [PacketTime; 2],
+    /// The step in which the transmitter becomes free.
+    segment: Segment,
+    /// The step of the last arrival; followed only for limits in time.
+    present: Segment,
+    profile: Profile,
 }
 
 /// Time to transmit `bytes`: whole nanoseconds and a remainder in units of 1/rate ns.
@@ -50,18 +48,38 @@ impl Fluid {
     pub(crate) fn new(steps: Arc<[(Time, u64)]>, repeat_after: Option<Duration>) -> Fluid {
         let profile = Profile::new(steps, repeat_after);
         let segment = profile.first();
-        let mut fluid = Fluid {
-            profile,
-            segment,
-            free: 0,
-            used: 0,
-            free_rounded_up: 0,
-            serves_until: 0,
-            present: segment,
-            recent: [NO_PACKET; 2],
-        };
+        let mut fluid =
+            Fluid { free: 0, spare: 0, serves_until: 0, recent: [NO_PACKET; 2], segment, present: segment, profile };
         fluid.enter(segment);
         fluid
+    }
+
+    #[inline]
+    pub(crate) fn seek(&mut self, ready: Time) -> Time {
+        if ready.as_nanos() >= self.free {
+            self.free = ready.as_nanos();
+            self.spare = 0;
+        }
+        if self.free >= self.serves_until {
+            self.seek_service();
+        }
+        Time::from_nanos(self.free)
+    }
+
+    /// Moves on to the first instant with a positive rate.
+    #[cold]
+    fn seek_service(&mut self) {
+        let (free, _) = self.free_and_used();
+        let mut segment = self.profile.seek(self.segment, free);
+        while segment.rate == 0 {
+            self.free = segment.end;
+            self.spare = 0;
+            if self.free == u64::MAX {
+                break;
+            }
+            segment = self.profile.next(segment);
+        }
+        self.enter(segment);
     }
 
     fn enter(&mut self, segment: Segment) {
@@ -69,57 +87,29 @@ impl Fluid {
             self.recent = [NO_PACKET; 2];
         }
         self.segment = segment;
-        // A carry and rounding up make two nanoseconds at most.
-        self.serves_until = if segment.rate > 0 { segment.end.saturating_sub(2) } else { 0 };
+        self.serves_until = if segment.rate > 0 { segment.end } else { 0 };
     }
 
-    #[inline]
-    pub(crate) fn seek(&mut self, ready: Time) -> Time {
-        if ready.as_nanos() >= self.free_rounded_up {
-            self.set_free(ready.as_nanos(), 0);
-        }
-        if self.free >= self.serves_until {
-            self.seek_service();
-        }
-        Time::from_nanos(self.free_rounded_up)
+    /// When the transmitter becomes free, as whole nanoseconds and units of 1/rate ns.
+    fn free_and_used(&self) -> (u64, u64) {
+        if self.spare > 0 { (self.free - 1, self.segment.rate - self.spare) } else { (self.free, 0) }
     }
 
-    #[inline]
-    fn set_free(&mut self, free: u64, used: u64) {
-        self.free = free;
-        self.used = used;
-        self.free_rounded_up = free + u64::from(used > 0);
-    }
-
-    /// Moves on to the first instant with a positive rate.
-    #[cold]
-    fn seek_service(&mut self) {
-        self.enter(self.profile.seek(self.segment, self.free));
-        while self.segment.rate == 0 {
-            self.set_free(self.segment.end, 0);
-            if self.free == u64::MAX {
-                break;
-            }
-            self.enter(self.profile.next(self.segment));
-        }
-    }
-
+    /// Sends from the instant that [`seek`](Self::seek) found.
     #[inline(always)]
     pub(crate) fn send(&mut self, bytes: u64) -> Time {
         if self.recent[0].bytes != bytes {
             self.find_packet_time(bytes);
         }
         let PacketTime { nanos, rest, .. } = self.recent[0];
-        let free = self.free.saturating_add(nanos);
-        if free < self.serves_until {
-            let used = self.used + rest;
-            let carry = used >= self.segment.rate;
-            let used = if carry { used - self.segment.rate } else { used };
-            self.set_free(free + u64::from(carry), used);
+        if nanos < self.segment.end - self.free {
+            let borrows = self.spare < rest;
+            self.free += nanos + u64::from(borrows);
+            self.spare = self.spare + if borrows { self.segment.rate } else { 0 } - rest;
         } else {
             self.send_across_steps(bytes);
         }
-        Time::from_nanos(self.free_rounded_up)
+        Time::from_nanos(self.free)
     }
 
     /// Puts the transmission time of `bytes` first.
@@ -137,33 +127,41 @@ impl Fluid {
     #[cold]
     fn send_across_steps(&mut self, bytes: u64) {
         let mut work = bytes.saturating_mul(8 * NANOS);
-        while self.free < u64::MAX {
-            let rate = self.segment.rate;
-            let room = self.segment.end.saturating_sub(self.free).saturating_mul(rate).saturating_sub(self.used);
+        let mut segment = self.segment;
+        let (mut free, mut used) = self.free_and_used();
+        while free < u64::MAX {
+            let rate = segment.rate;
+            let room = segment.end.saturating_sub(free).saturating_mul(rate).saturating_sub(used);
             if work <= room && rate > 0 {
-                let used = self.used + work;
-                self.set_free(self.free + used / rate, used % rate);
+                used += work;
+                free += used / rate;
+                used %= rate;
                 break;
             }
             work -= room;
-            self.set_free(self.segment.end, 0);
-            if self.free < u64::MAX {
-                self.enter(self.profile.next(self.segment));
+            free = segment.end;
+            used = 0;
+            if free < u64::MAX {
+                segment = self.profile.next(segment);
             }
         }
+        self.enter(segment);
+        self.free = free + u64::from(used > 0);
+        self.spare = if used > 0 { segment.rate - used } else { 0 };
     }
 
     pub(crate) fn waits_at_most(&mut self, limit: Duration, now: Time, queued_bytes: u64) -> bool {
         let now = now.as_nanos();
         if self.profile.is_constant() && queued_bytes == 0 {
-            return self.free_rounded_up <= now.saturating_add(limit.as_nanos());
+            return self.free <= now.saturating_add(limit.as_nanos());
         }
         if self.free == u64::MAX {
             return false;
         }
         self.present = self.profile.seek(self.present, now);
-        let mut work = u128::from(queued_bytes) * u128::from(8 * NANOS) + u128::from(self.used);
-        work += self.profile.work(self.present, now, self.free);
+        let (free, used) = self.free_and_used();
+        let mut work = u128::from(queued_bytes) * u128::from(8 * NANOS) + u128::from(used);
+        work += self.profile.work(self.present, now, free);
         work <= u128::from(self.profile.nominal_rate(self.present)) * u128::from(limit.as_nanos())
     }
 
