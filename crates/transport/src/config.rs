@@ -59,6 +59,8 @@ pub struct TransportConfig {
     pub rtt_samples: RttSamples,
     /// Selective acknowledgements (`tcp_sack`); without them NewReno rules apply.
     pub sack: bool,
+    /// The receiver reports what arrives twice (RFC 2883, `tcp_dsack`), and the sender counts it as delivered. ns-3 does not.
+    pub dsack: bool,
     /// Explicit congestion notification (RFC 3168): new data is sent ECN-capable, marks reduce the window.
     pub ecn: bool,
     /// Halve the window for every RTO of idle time (`tcp_slow_start_after_idle`).
@@ -267,6 +269,7 @@ impl Default for TransportConfig {
             controller_rtt: ControllerRtt::Last,
             rtt_samples: RttSamples::Linux,
             sack: true,
+            dsack: true,
             ecn: false,
             slow_start_after_idle: true,
             pacing_shift: 10,

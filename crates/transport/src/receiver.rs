@@ -75,6 +75,7 @@ pub struct Receiver {
     ecn_seen: bool,
     ecn_echo: EcnEcho,
     sack_permitted: bool,
+    reports_duplicates: bool,
     compress_sacks: bool,
 
     /// Delayed-ACK time before bounds.
@@ -174,6 +175,7 @@ impl Receiver {
             ecn_seen: false,
             ecn_echo: EcnEcho::Classic,
             sack_permitted: config.sack,
+            reports_duplicates: config.sack && config.dsack,
             compress_sacks: config.compress_sacks,
             ato: config.delayed_ack_min,
             delayed_ack_at: Time::NEVER,
@@ -404,7 +406,7 @@ impl Receiver {
     fn note_duplicate(&mut self, seq: u32) {
         self.duplicate_segments += 1;
         self.start_quick_acks(self.quick_acks_max);
-        self.duplicate = self.sack_permitted.then_some(SackBlock { start: seq, end: seq + 1 });
+        self.duplicate = self.reports_duplicates.then_some(SackBlock { start: seq, end: seq + 1 });
     }
 
     /// Reads the ECN bits of new data. A delayed ACK of differently marked segments must leave first: returned.

@@ -317,6 +317,19 @@ fn an_old_duplicate_is_reported_below_the_acknowledgement_and_starts_quick_acks(
 }
 
 #[test]
+fn a_duplicate_that_is_not_to_be_reported_is_answered_all_the_same() {
+    let (mut receiver, next) = settled(TransportConfig { dsack: false, ..steady() });
+    let acks = arrive(&mut receiver, next - 5, ms(110));
+    assert_eq!((acks.len(), acks[0].ack, acks[0].sack_count), (1, next, 0));
+    for i in [1, 2, 8] {
+        arrive(&mut receiver, next + i, ms(110));
+    }
+    let acks = arrive(&mut receiver, next + 2, us(110_100));
+    assert_eq!((acks[0].ack, blocks(&acks[0])), (next, vec![(next + 1, next + 3), (next + 8, next + 9)]));
+    assert_eq!(receiver.stats().duplicate_segments, 2);
+}
+
+#[test]
 fn a_duplicate_of_a_held_segment_is_reported_inside_the_block_that_holds_it() {
     let (mut receiver, next) = settled(steady());
     for i in [1, 2, 3, 8] {
