@@ -27,6 +27,9 @@ pub struct TransportConfig {
     pub held_data_takes_window: bool,
     /// Who shapes transmissions by the pacing rate.
     pub pacing: Pacing,
+    /// Whether a burst that leaves later than pacing would have let it, because window or data were missing, shortens the
+    /// pause after it, by at most a half (Linux), or every pause is as long as its burst takes at the pacing rate (ns-3).
+    pub pacing_credit: bool,
     /// Ticks of the kernel's coarse clock per second (`CONFIG_HZ`): granularity of RTO, TLP and delayed-ACK timers.
     pub hz: u32,
     /// Smallest retransmission timeout above the smoothed RTT (`tcp_rto_min_us`).
@@ -253,6 +256,7 @@ impl Default for TransportConfig {
             receive_autotuning: false,
             held_data_takes_window: true,
             pacing: Pacing::Auto,
+            pacing_credit: true,
             hz: 1000,
             rto_min: Duration::from_millis(200),
             rto_max: Duration::from_secs(120),

@@ -400,7 +400,7 @@ impl Sender {
         self.stats.sent_bytes += bytes;
         if connection.paced && connection.pacing_rate > 0 && self.stats.sent_segments >= UNPACED_SEGMENTS {
             let span = bytes * 1_000_000_000 / connection.pacing_rate;
-            let lateness = departure.since(prior_departure).as_nanos();
+            let lateness = if self.config.pacing_credit { departure.since(prior_departure).as_nanos() } else { 0 };
             connection.next_departure = departure + Duration::from_nanos(span - lateness.min(span / 2));
         }
         let record = Record {

@@ -145,6 +145,18 @@ fn an_idle_pacer_gives_credit_for_half_a_burst_at_most() {
     assert_eq!(script.advance_to(script.now + Duration::from_nanos(wait)), [12, 13]);
 }
 
+#[test]
+fn without_credit_every_pause_is_as_long_as_its_burst_takes() {
+    let config = TransportConfig { pacing: Pacing::On, pacing_credit: false, ..config() };
+    let mut script = Scripted::new(config, 20, 10);
+    script.write(10);
+    script.ack(at(100), 10, &[]);
+    script.sender.write(script.now, 4, MSS);
+    assert_eq!(script.send(), [10, 11]);
+    let whole = 2 * 1_448 * 1_000_000_000 / script.connection().pacing_rate;
+    assert_eq!(script.connection().next_departure.since(script.now).as_nanos(), whole);
+}
+
 // Bursts
 
 #[test]
