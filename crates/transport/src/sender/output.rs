@@ -181,7 +181,7 @@ impl Sender {
     fn start_rescue(&mut self) -> bool {
         let connection = &self.connection;
         if connection.ca_state != CaState::Recovery
-            || connection.in_flight() >= connection.cwnd
+            || connection.in_flight() >= self.repair_window()
             || self.can_send_new_segment()
             || self.pacing_forbids()
         {
@@ -423,7 +423,7 @@ impl Sender {
     fn start_retransmission(&mut self) -> bool {
         let connection = &self.connection;
         if connection.packets_out == 0
-            || connection.in_flight() >= connection.cwnd
+            || connection.in_flight() >= self.repair_window()
             || (connection.retrans_out >= connection.lost_out && self.config.recovery == RecoveryRule::Linux)
         {
             return false;
@@ -432,7 +432,7 @@ impl Sender {
             return false;
         }
         let Some(first) = self.board.first_waiting() else { return false };
-        let room = self.connection.cwnd - self.connection.in_flight();
+        let room = self.repair_window() - self.connection.in_flight();
         let most = room.min(self.max_burst());
         let mut size = 1;
         while size < most && first + size < self.board.nxt() {
@@ -466,6 +466,15 @@ impl Sender {
     /// The last segment again as a tail loss probe. It is not counted in flight a second time.
     pub(super) fn retransmit_probe(&mut self, last: u32) {
         self.send_again(last, 1, false);
+    }
+
+    /// What may be in flight when a repair is added: ns-3 holds the receive window, too, against the amount in flight, in
+    /// which a segment and its copy may count twice.
+    fn repair_window(&self) -> u32 {
+        match self.config.recovery {
+            RecoveryRule::Linux => self.connection.cwnd,
+            RecoveryRule::Ns3 => self.connection.cwnd.min(self.window_end - self.board.una()),
+        }
     }
 
     /// Whether there is unsent data that the receiver's window allows.

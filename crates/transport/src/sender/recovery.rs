@@ -336,7 +336,7 @@ impl Sender {
         }
         let by_time = self.config.loss_detection == LossDetection::Rack;
         if self.config.recovery == RecoveryRule::Ns3 && self.connection.retrans_out > 0 {
-            self.forget_received_retransmissions();
+            self.forget_retransmissions();
         }
         for seq in head..self.board.nxt() {
             // Only time can tell that something was sent too recently to be lost.
@@ -348,11 +348,11 @@ impl Sender {
         }
     }
 
-    /// Takes retransmissions that were selectively acknowledged out of flight.
-    fn forget_received_retransmissions(&mut self) {
+    /// Takes out of flight the retransmissions of what was not lost: received before the timeout, or rescued.
+    fn forget_retransmissions(&mut self) {
         for seq in self.board.una()..self.board.nxt() {
             let record = self.board.get_mut(seq);
-            if record.flags & (flag::SACKED | flag::RETRANS) == flag::SACKED | flag::RETRANS {
+            if record.flags & (flag::LOST | flag::RETRANS) == flag::RETRANS {
                 record.flags &= !flag::RETRANS;
                 self.connection.retrans_out -= 1;
             }

@@ -1,7 +1,9 @@
 //! Rules of other stacks than Linux 6.18: RFC 6675, RFC 6298, and ns-3's samplers.
 
 use super::harness::*;
-use crate::{ControllerRtt, DeliveryRate, LossDetection, RecoveryRule, Rescue, RtoRule, RttSamples, TransportConfig};
+use crate::{
+    Ack, ControllerRtt, DeliveryRate, LossDetection, RecoveryRule, Rescue, RtoRule, RttSamples, TransportConfig,
+};
 use dumbbell_cc::CaState;
 
 /// ns-3's transport with this sampler.
@@ -208,6 +210,37 @@ fn in_ns3_a_repair_counts_as_in_flight_until_the_cumulative_ack_covers_it() {
     };
     assert_eq!((in_flight(RecoveryRule::Linux, 0), in_flight(RecoveryRule::Ns3, 0)), (1, 2));
     assert_eq!((in_flight(RecoveryRule::Linux, 10), in_flight(RecoveryRule::Ns3, 10)), (0, 0));
+}
+
+#[test]
+fn in_ns3_copies_in_flight_take_room_in_the_receive_window_from_repairs() {
+    let sent_in_recovery = |recovery| {
+        let receive_window = 10 * u64::from(MSS);
+        let config = TransportConfig { recovery, receive_window, ..ns3_recovery(Rescue::Any) };
+        let mut script = Scripted::new(config, 20, 20);
+        script.write(10);
+        let mut sent = Vec::new();
+        for (time, sacks) in [(100, [(1, 4)].as_slice()), (102, &[(1, 4), (6, 7)])] {
+            script.advance_to(at(time));
+            sent.extend(script.hear(&Ack { window: 10, ..script.ack_of(0, sacks) }));
+        }
+        sent
+    };
+    // Of ten segments four have arrived and one is lost; with five copies ten are in flight, which is all of the window.
+    assert_eq!(sent_in_recovery(RecoveryRule::Linux), [0, 4, 5, 7, 8, 9]);
+    assert_eq!(sent_in_recovery(RecoveryRule::Ns3), [0, 4, 5, 7, 8]);
+}
+
+#[test]
+fn in_ns3_a_timeout_forgets_what_was_rescued() {
+    let mut script = Scripted::new(ns3_recovery(Rescue::Any), 20, 20);
+    script.write(10);
+    script.ack(at(100), 0, &[(1, 4)]);
+    assert_eq!(script.connection().retrans_out, 3);
+    script.advance_to(at(1_300));
+    let connection = script.connection();
+    assert_eq!(script.sender.stats().rto_count, 1);
+    assert_eq!((connection.lost_out, connection.in_flight()), (7, 1));
 }
 
 #[test]
