@@ -32,3 +32,4 @@ pub use link::{DropCause, Link, LinkCounters, Offer};
 pub use packet::{Ecn, Packet};
 pub use stats::{Backlog, QueueStats, Tally};
 pub use trace_file::{TraceError, parse_trace};
+pub use transmitter::Departures;

@@ -13,7 +13,7 @@ use crate::pipe::Pipe;
 use crate::policer::Policer;
 use crate::queue::{Codel, Discipline, DropTail, Gate, Gated, HeldQueue, Limits, Red, Step};
 use crate::stats::{Backlog, Occupancy, QueueStats, Tally};
-use crate::transmitter::Transmitter;
+use crate::transmitter::{Departures, Transmitter};
 use dumbbell_units::{Rng, Time};
 use std::collections::VecDeque;
 
@@ -114,6 +114,12 @@ impl<P: Packet> Ledger<P> {
     fn count_arrival(&mut self, bytes: u32) {
         self.arrived_packets += 1;
         self.arrived_bytes += u64::from(bytes);
+    }
+
+    #[inline]
+    fn count_arrivals(&mut self, bytes: u32, count: u32) {
+        self.arrived_packets += u64::from(count);
+        self.arrived_bytes += u64::from(count) * u64::from(bytes);
     }
 
     fn arrivals(&self) -> Tally {
@@ -268,12 +274,10 @@ impl<P: Packet> Link<P> {
     /// A packet arrives at the near end.
     #[inline(always)]
     pub fn offer(&mut self, now: Time, packet: P) -> Offer {
+        if self.delay(now, packet).is_some() {
+            return Offer::Accepted { departs: Some(now) };
+        }
         match (self.shortcut, &mut self.stage) {
-            (Shortcut::Pipe, _) => {
-                self.ledger.count_arrival(packet.size());
-                self.pipe.push_plain(now, packet);
-                Offer::Accepted { departs: Some(now) }
-            }
             (Shortcut::DropTail, Stage::DropTail(queue)) => {
                 let size = packet.size();
                 self.ledger.count_arrival(size);
@@ -287,6 +291,31 @@ impl<P: Packet> Link<P> {
             }
             _ => self.offer_any(now, packet),
         }
+    }
+
+    /// A packet arrives at the near end of a link that does nothing but delay it. Returns when the next one reaches the far
+    /// end; `None` elsewhere: then nothing has happened, and it is to be [offered](Self::offer).
+    #[inline(always)]
+    pub fn delay(&mut self, now: Time, packet: P) -> Option<Time> {
+        if self.shortcut != Shortcut::Pipe {
+            return None;
+        }
+        self.ledger.count_arrival(packet.size());
+        self.pipe.push_plain(now, packet);
+        Some(self.pipe.next_arrival())
+    }
+
+    /// `count` packets of `size` bytes each, which `packet` makes, arrive together. On a plain link with a drop-tail queue
+    /// those that fit are accepted, and their departures are returned; the others are dropped. `None` elsewhere: then
+    /// nothing has happened, and they are to be [offered](Self::offer) one by one.
+    #[inline(always)]
+    pub fn offer_run(&mut self, now: Time, size: u32, count: u32, packet: impl FnMut(u32) -> P) -> Option<Departures> {
+        let (Shortcut::DropTail, Stage::DropTail(queue)) = (self.shortcut, &mut self.stage) else { return None };
+        let departures = queue.offer_run(now, size, count)?;
+        self.ledger.count_arrivals(size, count);
+        self.ledger.dropped_full.add_many(size, count - departures.count());
+        self.pipe.push_run(departures, packet);
+        Some(departures)
     }
 
     /// Everything that a link can do to a packet.
@@ -391,6 +420,17 @@ impl<P: Packet> Link<P> {
             self.pipe.take_into(packet);
         }
         has_arrived
+    }
+
+    /// The next packet that has reached the far end of a plain link by `now`, written to where the caller wants it.
+    /// Returns when there will be another one, or `None` where [`poll_into`](Self::poll_into) has to take a closer look.
+    #[inline(always)]
+    pub fn take_plain(&mut self, now: Time, packet: &mut P) -> Option<Time> {
+        if self.shortcut == Shortcut::Closed || self.pipe.next_arrival() > now {
+            return None;
+        }
+        self.pipe.take_plain(packet);
+        Some(self.pipe.next_arrival())
     }
 
     #[cold]

@@ -12,6 +12,7 @@ use crate::config::{Delay, JitterDistribution};
 use crate::loss::Chance;
 use crate::normal::{QUANTILE_BITS, quantile};
 use crate::ring::Ring;
+use crate::transmitter::Departures;
 use dumbbell_units::{Duration, Rng, Time};
 use std::cmp::Ordering;
 use std::collections::BinaryHeap;
@@ -77,20 +78,35 @@ impl<P: Copy + Default> Pipe<P> {
         self.ring.push_back((arrives, packet));
     }
 
+    /// Packets that leave one after the other enter a plain pipe; `packet` makes them.
+    #[inline(always)]
+    pub(crate) fn push_run(&mut self, mut departures: Departures, mut packet: impl FnMut(u32) -> P) {
+        let base = self.base;
+        let count = departures.count();
+        if self.ring.is_empty() && count > 0 {
+            self.next_arrival = departures.clone().advance() + base;
+        }
+        self.ring.extend(count, |number| (departures.advance() + base, packet(number)));
+    }
+
     /// When the next packet comes out.
     #[inline]
     pub(crate) fn next_arrival(&self) -> Time {
         self.next_arrival
     }
 
+    /// [`take_into`](Self::take_into) where nothing is in disorder.
+    #[inline(always)]
+    pub(crate) fn take_plain(&mut self, packet: &mut P) {
+        *packet = self.ring.first().1;
+        self.next_arrival = self.ring.drop_first().map_or(Time::NEVER, |&(arrives, _)| arrives);
+    }
+
     /// Writes the packet that comes out next to `packet`; there must be one.
     #[inline]
     pub(crate) fn take_into(&mut self, packet: &mut P) {
         match &mut self.disorder {
-            None => {
-                *packet = self.ring.first().1;
-                self.next_arrival = self.ring.drop_first().map_or(Time::NEVER, |&(arrives, _)| arrives);
-            }
+            None => self.take_plain(packet),
             Some(disorder) => {
                 if let Some(head) = disorder.heap.pop() {
                     *packet = head.packet;

@@ -38,6 +38,30 @@ impl<T: Copy + Default> Ring<T> {
         self.len += 1;
     }
 
+    /// Adds `count` items, which `item` makes one after the other.
+    #[inline(always)]
+    pub(crate) fn extend(&mut self, count: u32, mut item: impl FnMut(u32) -> T) {
+        if count == 0 {
+            return;
+        }
+        let len = self.len + count as usize;
+        while self.places.len() < len {
+            self.grow();
+        }
+        let end = (self.first + self.len) & (self.places.len() - 1);
+        self.len = len;
+        let (wrapped, ahead) = self.places.split_at_mut(end);
+        let mut number = 0;
+        for place in ahead.iter_mut().take(count as usize) {
+            *place = item(number);
+            number += 1;
+        }
+        for place in wrapped.iter_mut().take((count - number) as usize) {
+            *place = item(number);
+            number += 1;
+        }
+    }
+
     /// The first item; there must be one.
     #[inline]
     pub(crate) fn first(&self) -> &T {
@@ -98,6 +122,9 @@ mod tests {
             if rng.below(1_000) < if step % 1_000 < 600 { 700 } else { 200 } {
                 ring.push_back(step);
                 queue.push_back(step);
+            } else if step % 70 == 0 {
+                ring.extend(step as u32 % 50, |number| step + number as i32);
+                queue.extend((0..step % 50).map(|number| step + number));
             } else if step % 100 == 0 {
                 let before = step - 20;
                 let taken = queue.iter().take_while(|&&item| item < before).count();

@@ -31,6 +31,12 @@ impl Tally {
         self.bytes += u64::from(bytes);
     }
 
+    #[inline]
+    pub(crate) fn add_many(&mut self, bytes: u32, count: u32) {
+        self.packets += u64::from(count);
+        self.bytes += u64::from(count) * u64::from(bytes);
+    }
+
     pub(crate) fn minus(self, other: Tally) -> Tally {
         Tally { packets: self.packets - other.packets, bytes: self.bytes - other.bytes }
     }
@@ -72,6 +78,13 @@ impl Occupancy {
     pub(crate) fn enter(&mut self, bytes: u32) {
         self.running.packets += 1;
         self.running.bytes += u64::from(bytes);
+    }
+
+    /// The same for `count` packets of `bytes` each.
+    #[inline]
+    pub(crate) fn enter_run(&mut self, bytes: u32, count: u32) {
+        self.running.packets += u64::from(count);
+        self.running.bytes += u64::from(count) * u64::from(bytes);
     }
 
     /// Accounts for the time until `now`; meanwhile packets leave as `leave` says, which returns what it likes.

@@ -77,7 +77,7 @@ impl Agenda {
     }
 
     /// Arms `slot` for `time` unless it is due earlier already. A slot that fires too early finds out and re-arms.
-    #[inline]
+    #[inline(always)]
     pub fn advance(&mut self, slot: usize, time: Time) {
         if time < self.slots[slot] {
             self.bring_forward(slot, time);

@@ -11,7 +11,7 @@ use dumbbell_cc::registry;
 use dumbbell_path::{DropCause, Link, LinkRate, Offer};
 use dumbbell_scenario::Scenario;
 use dumbbell_transport::quic::QuicAck;
-use dumbbell_transport::{Ack, Burst};
+use dumbbell_transport::{Ack, Burst, Segment};
 use dumbbell_units::{Duration, Rng, Time};
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
@@ -261,22 +261,32 @@ impl<'a> Engine<'a> {
     }
 
     /// Moves on what has arrived at the end of a link; `packet` is a place for it.
+    #[inline]
     fn link_event(&mut self, index: usize, packet: &mut Packet) {
         let now = self.now;
         loop {
-            let link = &mut self.links[index];
-            if !link.poll_into(now, packet) {
-                break;
-            }
-            if link.decides_late() && packet.kind.is_forward() {
-                self.count_late_departure(index, packet);
+            let Some(next) = self.links[index].take_plain(now, packet) else {
+                return self.link_event_of_any_kind(index, packet);
+            };
+            let is_last = next > now;
+            if is_last {
+                self.link_agenda.set(index, next);
             }
             self.arrive(packet);
-            let link = &self.links[index];
-            let next = link.next_event();
-            if next > now && !link.has_drops() {
-                return self.link_agenda.set(index, next);
+            if is_last {
+                return;
             }
+        }
+    }
+
+    /// The same on links that may do more to a packet than delay it.
+    #[inline(never)]
+    fn link_event_of_any_kind(&mut self, index: usize, packet: &mut Packet) {
+        while self.links[index].poll_into(self.now, packet) {
+            if packet.kind.is_forward() {
+                self.count_late_departure(index, packet);
+            }
+            self.move_on(packet);
         }
         self.settle_drops(index);
         self.link_agenda.set(index, self.links[index].next_event());
@@ -293,8 +303,14 @@ impl<'a> Engine<'a> {
         self.link_agenda.advance(index, next);
     }
 
+    /// [`arrive`](Self::arrive) out of line.
+    #[inline(never)]
+    fn move_on(&mut self, packet: &mut Packet) {
+        self.arrive(packet);
+    }
+
     /// A packet has passed a link: on to the next one, or up to its endpoint.
-    #[inline]
+    #[inline(always)]
     fn arrive(&mut self, packet: &mut Packet) {
         if packet.hops_left == 0 {
             return self.deliver(packet);
@@ -305,24 +321,25 @@ impl<'a> Engine<'a> {
     }
 
     /// Hands a packet to a link.
+    #[inline(never)]
     fn send(&mut self, hop: Hop, packet: Packet) {
-        self.offer(hop, packet);
-    }
-
-    /// [`send`](Self::send) in place, for what is sent most.
-    #[inline(always)]
-    fn offer(&mut self, hop: Hop, packet: Packet) {
-        let link = &mut self.links[hop.link as usize];
-        match link.offer(self.now, packet) {
+        let index = hop.link as usize;
+        let link = &mut self.links[index];
+        let offer = link.offer(self.now, packet);
+        let (next, has_drops, decides_late) = (link.next_event(), link.has_drops(), link.decides_late());
+        match offer {
             Offer::Accepted { departs: Some(departs) } => {
-                if hop.is_bottleneck && !link.decides_late() {
+                if hop.is_bottleneck && !decides_late {
                     self.flows[packet.flow as usize].traffic.count_departure(packet.size, departs, self.measured);
                 }
             }
             Offer::Accepted { departs: None } => {}
             Offer::Dropped(_) => self.count_drop(&packet),
         }
-        self.settle_link(hop.link as usize);
+        if has_drops {
+            self.settle_drops(index);
+        }
+        self.link_agenda.advance(index, next);
     }
 
     /// Links whose discipline decides at departure tell the time of departure only when the packet is on its way; the
@@ -361,7 +378,7 @@ impl<'a> Engine<'a> {
     }
 
     /// A packet reaches its endpoint.
-    #[inline]
+    #[inline(always)]
     fn deliver(&mut self, packet: &Packet) {
         match packet.kind {
             Kind::Data => self.receive(packet),
@@ -381,7 +398,25 @@ impl<'a> Engine<'a> {
             flow.count_one_way_delay(now.since(packet.timestamp));
         }
         let Endpoints::Tcp { receiver, .. } = &mut flow.ends else { return };
-        let ack = receiver.on_segment(now, packet.segment());
+        let segment = packet.segment();
+        if !receiver.expects_next(&segment) {
+            return self.receive_out_of_order(index, segment);
+        }
+        let ack = receiver.on_expected_next(now, &segment);
+        self.flow_agenda.advance(self.slots.receivers + index, receiver.next_timer());
+        if let Some(ack) = ack {
+            self.acknowledge(index, &ack);
+        }
+    }
+
+    #[inline(never)]
+    fn receive_out_of_order(&mut self, index: usize, segment: Segment) {
+        let Endpoints::Tcp { receiver, .. } = &mut self.flows[index].ends else { return };
+        let ack = if receiver.expects_ahead(&segment) {
+            receiver.on_expected_ahead(self.now, &segment)
+        } else {
+            receiver.on_any(self.now, segment)
+        };
         self.flow_agenda.advance(self.slots.receivers + index, receiver.next_timer());
         if let Some(ack) = ack {
             self.acknowledge(index, &ack);
@@ -508,12 +543,11 @@ impl<'a> Engine<'a> {
         let mut way = Way { link, counts, traffic, now, measured: self.measured };
         let mut next = Some(first);
         while let Some(burst) = next {
-            let mut departs = now;
-            for segment in burst {
-                departs = way.offer(Packet::data(index as u32, route.forward_rest, segment));
-            }
             if *reports_completions {
+                let departs = way.offer_each(index as u32, route.forward_rest, burst);
                 sender.handed_over(burst.bytes, departs);
+            } else if !way.offer_together(index as u32, route.forward_rest, &burst) {
+                way.offer_each(index as u32, route.forward_rest, burst);
             }
             next = sender.poll_transmit(now);
         }
@@ -534,8 +568,12 @@ impl<'a> Engine<'a> {
     #[inline(always)]
     fn acknowledge(&mut self, index: usize, ack: &Ack) {
         let route = &self.routes[index];
+        let hop = route.first_reverse;
         let packet = Packet::ack(index as u32, route.reverse_rest, ack, &mut self.sacks);
-        self.offer(route.first_reverse, packet);
+        match self.links[hop.link as usize].delay(self.now, packet) {
+            Some(next) => self.link_agenda.advance(hop.link as usize, next),
+            None => self.send(hop, packet),
+        }
     }
 
     fn acknowledge_quic(&mut self, index: usize, ack: QuicAck) {
@@ -618,6 +656,30 @@ struct Way<'e> {
 }
 
 impl Way<'_> {
+    /// Puts the packets of a burst on the way together, where they are all alike and the link has a way for that.
+    #[inline(never)]
+    fn offer_together(&mut self, flow: u32, hops_left: u8, burst: &Burst) -> bool {
+        let Some(first) = burst.first_of_alike() else { return false };
+        let packet = Packet::data(flow, hops_left, first);
+        let (size, count) = (packet.size, burst.count());
+        let departures = self.link.offer_run(self.now, u32::from(size), count, |number| {
+            packet.of_segment(first.seq + number, burst.flags(number))
+        });
+        let Some(departures) = departures else { return false };
+        if self.counts {
+            self.traffic.count_departures(size, departures, self.measured);
+        }
+        self.traffic.drops += u64::from(count - departures.count());
+        true
+    }
+
+    /// Puts the packets of a burst on the way one by one; returns when the last one will have left the first link's
+    /// transmitter, as far as that is known.
+    #[inline(never)]
+    fn offer_each(&mut self, flow: u32, hops_left: u8, burst: Burst) -> Time {
+        burst.fold(self.now, |_, segment| self.offer(Packet::data(flow, hops_left, segment)))
+    }
+
     /// Puts a data packet on the way; returns when it will have left the first link's transmitter, as far as that is
     /// known.
     #[inline]

@@ -3,6 +3,7 @@
 use crate::endpoints::Endpoints;
 use crate::histogram::Histogram;
 use dumbbell_cc::Controller;
+use dumbbell_path::Departures;
 use dumbbell_scenario::Flow as Spec;
 use dumbbell_transport::TransportConfig;
 use dumbbell_units::{Duration, Rng, Time};
@@ -81,6 +82,20 @@ impl Traffic {
         self.wire_bytes_total += u64::from(bytes);
         if departs >= measured.0 && departs < measured.1 {
             self.wire_bytes += u64::from(bytes);
+        }
+    }
+
+    /// Packets of `bytes` each leave it one after the other.
+    #[inline]
+    pub fn count_departures(&mut self, bytes: u16, mut departures: Departures, measured: (Time, Time)) {
+        let total = u64::from(departures.count()) * u64::from(bytes);
+        self.wire_bytes_total += total;
+        if departures.latest() >= measured.0 && departures.over_by() < measured.1 {
+            self.wire_bytes += total;
+        } else {
+            let is_counted = |departs: Time| departs >= measured.0 && departs < measured.1;
+            let counted = (0..departures.count()).filter(|_| is_counted(departures.advance())).count();
+            self.wire_bytes += counted as u64 * u64::from(bytes);
         }
     }
 }

@@ -82,6 +82,12 @@ impl Packet {
         }
     }
 
+    /// The packet of another segment that is alike but for its number and flags.
+    #[inline]
+    pub fn of_segment(self, seq: u32, flags: Flags) -> Packet {
+        Packet { number: seq, flags: flags.bits(), ..self }
+    }
+
     /// The segment of a data packet, as it arrives.
     #[inline]
     pub fn segment(&self) -> Segment {

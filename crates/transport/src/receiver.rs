@@ -18,6 +18,7 @@
 //! See `../shared/specs/tcp.md` section 15 and 16; RFC 5681, 2018, 2883, 3168, 7323, 8257.
 
 mod jiffies;
+mod predicted;
 mod reassembly;
 mod right_sizing;
 mod rtt;
@@ -27,6 +28,7 @@ use crate::{Ack, Flags, SackBlock, Segment, TransportConfig};
 use dumbbell_path::Ecn;
 use dumbbell_units::{Duration, Time};
 use jiffies::Jiffies;
+use predicted::Expected;
 pub(crate) use reassembly::Reassembly;
 use right_sizing::RightSizing;
 use rtt::ReceiverRtt;
@@ -115,6 +117,7 @@ pub struct Receiver {
     delayed_ack_min: Duration,
     delayed_ack_max: Duration,
     rto_min: Duration,
+    expected: Expected,
     jiffies: Jiffies,
 }
 
@@ -201,6 +204,7 @@ impl Receiver {
             delayed_ack_min: config.delayed_ack_min,
             delayed_ack_max: config.delayed_ack_max,
             rto_min: config.rto_min,
+            expected: Expected::Next,
             jiffies: Jiffies::new(config.hz),
         }
     }
@@ -221,19 +225,30 @@ impl Receiver {
     /// A segment arrives; the acknowledgement it causes at once, if any. Rarely it causes two: one that was held back
     /// has to leave before the state it describes changes. Then the second is due at once: [`Receiver::next_timer`] is
     /// `now`.
-    #[inline]
     pub fn on_segment(&mut self, now: Time, segment: Segment) -> Option<Ack> {
-        if self.rtt.measure(now, segment.sent_at) {
-            self.set_round_end();
+        if self.expects_next(&segment) {
+            self.on_expected_next(now, &segment)
+        } else if self.expects_ahead(&segment) {
+            self.on_expected_ahead(now, &segment)
+        } else {
+            self.on_any(now, segment)
         }
-        if segment.seq <= self.last_acked && segment.sent_at >= self.recent_timestamp {
-            self.recent_timestamp = segment.sent_at;
-        }
+    }
+
+    /// [`Receiver::on_segment`] for segments of all kinds.
+    pub fn on_any(&mut self, now: Time, segment: Segment) -> Option<Ack> {
+        let ack = self.classify(now, segment);
+        self.predict();
+        ack
+    }
+
+    fn classify(&mut self, now: Time, segment: Segment) -> Option<Ack> {
+        self.note_timestamp(now, &segment);
         if segment.ecn == Ecn::Ce {
             self.ce_segments += 1;
         }
         if segment.seq == self.rcv_nxt {
-            return self.on_next(now, &segment);
+            return self.on_next(now, segment);
         }
         self.undelivered.segments += 1;
         self.undelivered.bytes += u64::from(segment.len);
@@ -276,27 +291,19 @@ impl Receiver {
         }
     }
 
-    /// The segment that was missing first.
-    #[inline]
-    fn on_next(&mut self, now: Time, segment: &Segment) -> Option<Ack> {
-        if !self.held.is_empty() || self.ecn_seen || segment.ecn != Ecn::NotEct {
-            return self.on_next_and_more(now, *segment);
+    /// Takes the round-trip time from a segment's timestamp, and keeps what the next ACK echoes.
+    #[inline(always)]
+    fn note_timestamp(&mut self, now: Time, segment: &Segment) {
+        if self.rtt.measure(now, segment.sent_at) {
+            self.set_round_end();
         }
-        self.rcv_nxt += 1;
-        self.delivered_bytes += u64::from(segment.len);
-        self.unacked_news = true;
-        self.adapt_to_gap(now);
-        self.grow_window(segment.len);
-        let must_leave = self.is_urgent() || self.delay_ack(now) || self.is_pushed(segment);
-        if now >= self.round_ends_at {
-            self.end_round(now, self.delivered_bytes);
+        if segment.seq <= self.last_acked && segment.sent_at >= self.recent_timestamp {
+            self.recent_timestamp = segment.sent_at;
         }
-        must_leave.then(|| self.acknowledge())
     }
 
-    /// The same with ECN, or where a gap before others is filled.
-    #[inline(never)]
-    fn on_next_and_more(&mut self, now: Time, segment: Segment) -> Option<Ack> {
+    /// The segment that was missing first.
+    fn on_next(&mut self, now: Time, segment: Segment) -> Option<Ack> {
         let held_back = self.observe_ecn(&segment);
         self.rcv_nxt += 1;
         self.delivered_bytes += u64::from(segment.len);
@@ -306,7 +313,7 @@ impl Receiver {
         }
         self.unacked_news = true;
         self.adapt_to_gap(now);
-        self.grow_window(segment.len);
+        self.grow_window(segment.len, self.held.segments());
         let mut must_leave =
             self.is_urgent() || if self.held.is_empty() { self.delay_ack(now) } else { self.compress_ack(now) };
         must_leave |= self.held.is_empty() && self.is_pushed(&segment);
@@ -370,7 +377,7 @@ impl Receiver {
         self.unacked_news = true;
         if self.sack_permitted {
             // Without SACK every ACK must look like a duplicate, so the window stays.
-            self.grow_window(segment.len);
+            self.grow_window(segment.len, self.held.segments());
             self.sizing.make_room(self.held_span());
         }
         let must_leave = self.is_urgent() || self.compress_ack(now);
@@ -458,7 +465,7 @@ impl Receiver {
     }
 
     /// Lets the delayed-ACK time follow the gaps between segments in order.
-    #[inline]
+    #[inline(always)]
     fn adapt_to_gap(&mut self, now: Time) {
         if self.last_data_at == Time::NEVER {
             self.ato = self.delayed_ack_min;
@@ -482,8 +489,8 @@ impl Receiver {
     }
 
     #[inline]
-    fn grow_window(&mut self, len: u16) {
-        if self.sizing.grow(len, self.held.segments()) && self.quick_acks_max > 0 {
+    fn grow_window(&mut self, len: u16, held: u32) {
+        if self.sizing.grow(len, held) && self.quick_acks_max > 0 {
             self.quick |= 1;
         }
     }
@@ -507,7 +514,7 @@ impl Receiver {
     }
 
     /// Arms the delayed-ACK timer; true when it is about to expire anyway and the ACK may as well leave.
-    #[inline]
+    #[inline(always)]
     fn delay_ack(&mut self, now: Time) -> bool {
         let mut ato = self.ato;
         if ato > self.delayed_ack_min {
@@ -543,7 +550,6 @@ impl Receiver {
     }
 
     /// Builds an ACK of everything so far. No other ACK is pending afterwards.
-    #[inline]
     fn acknowledge(&mut self) -> Ack {
         let held = self.held.segments();
         let window = match self.constant_window {
@@ -551,10 +557,20 @@ impl Receiver {
             Some(window) => window,
             None => self.sizing.window(held),
         };
-        self.window_edge = self.window_edge.max(self.rcv_nxt.saturating_add(window));
         if self.sizing.is_scarce(held) {
             self.quick = 0;
         }
+        let mut ack = self.cumulative_ack(window);
+        if self.duplicate.is_some() || !self.held.is_empty() {
+            self.sacks.write(self.duplicate.take(), &mut ack);
+        }
+        ack
+    }
+
+    /// Builds an ACK that tells nothing but the next segment expected and a window of `window` segments beyond it.
+    #[inline(always)]
+    fn cumulative_ack(&mut self, window: u32) -> Ack {
+        self.window_edge = self.window_edge.max(self.rcv_nxt.saturating_add(window));
         if self.unacked_news && self.quick > 0 {
             self.quick -= 1;
             if self.quick == 0 {
@@ -568,18 +584,14 @@ impl Receiver {
         self.compressed_acks = 0;
         self.last_acked = self.rcv_nxt;
         self.acks_sent += 1;
-        let mut ack = Ack {
+        Ack {
             ack: self.rcv_nxt,
             sack: [SackBlock::default(); Ack::MAX_SACK_BLOCKS],
             sack_count: 0,
             ece: self.echo_congestion,
             window: self.window_edge - self.rcv_nxt,
             echo: self.recent_timestamp,
-        };
-        if self.duplicate.is_some() || !self.held.is_empty() {
-            self.sacks.write(self.duplicate.take(), &mut ack);
         }
-        ack
     }
 
     /// The retransmission timeout this end would use for its own data.

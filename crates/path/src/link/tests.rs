@@ -606,3 +606,54 @@ proptest! {
         }
     }
 }
+
+proptest! {
+    #[test]
+    fn packets_offered_together_fare_as_they_do_one_by_one(
+        rate in prop_oneof![Just(LinkRate::Unlimited), (1_000_000u64..2_000_000_000).prop_map(LinkRate::Constant)],
+        outage_ms in prop_oneof![Just(None), (1u64..20).prop_map(Some)],
+        limit in (prop_oneof![Just(None), (1u64..20).prop_map(Some)], prop_oneof![Just(None), (100u64..30_000).prop_map(Some)]),
+        wait_ms in prop_oneof![4 => Just(None), 1 => (1u64..10).prop_map(Some)],
+        bursts in proptest::collection::vec((0u64..2_000_000, 1u32..20, 40u32..1600), 1..60),
+    ) {
+        let rate = match (rate, outage_ms) {
+            (LinkRate::Constant(rate), Some(ms)) => {
+                let steps = [(at(0), rate), (at(ms * MS), 0), (at(2 * ms * MS), rate / 2)];
+                LinkRate::Schedule { steps: steps.to_vec().into(), repeat_after: None }
+            }
+            (rate, _) => rate,
+        };
+        let mut config = config(rate);
+        config.queue.limit = QueueLimit { packets: limit.0, bytes: limit.1, time: wait_ms.map(Duration::from_millis) };
+        let mut together = link(config);
+        let mut single = together.clone();
+        let (mut now, mut number) = (0, 0);
+        for (pause, count, size) in bursts {
+            now += pause;
+            let packet = |i: u32| TestPacket::new(number + u64::from(i), size);
+            let offers: Vec<Offer> = (0..count).map(|i| single.offer(at(now), packet(i))).collect();
+            match together.offer_run(at(now), size, count, packet) {
+                Some(mut departures) => {
+                    let accepted = departures.count() as usize;
+                    for offer in &offers[..accepted] {
+                        let departs = departures.advance();
+                        prop_assert_eq!(*offer, Offer::Accepted { departs: Some(departs) });
+                    }
+                    prop_assert!(offers[accepted..].iter().all(|offer| *offer == Offer::Dropped(DropCause::QueueFull)));
+                }
+                None => {
+                    for (i, offer) in (0..count).zip(&offers) {
+                        prop_assert_eq!(together.offer(at(now), packet(i)), *offer);
+                    }
+                }
+            }
+            number += u64::from(count);
+            prop_assert_eq!(together.next_event(), single.next_event());
+            prop_assert_eq!(together.backlog(at(now)), single.backlog(at(now)));
+        }
+        prop_assert_eq!(drain(&mut together), drain(&mut single));
+        let end = at(now + 3_600_000 * MS);
+        prop_assert_eq!(together.counters(end), single.counters(end));
+        prop_assert_eq!(together.queue_stats(end).byte_nanos, single.queue_stats(end).byte_nanos);
+    }
+}

@@ -7,7 +7,7 @@
 use super::{InService, Limits};
 use crate::ring::Ring;
 use crate::stats::{Backlog, Occupancy};
-use crate::transmitter::Transmitter;
+use crate::transmitter::{Departures, Transmitter};
 use dumbbell_units::Time;
 
 /// A drop-tail queue with its transmitter.
@@ -61,6 +61,34 @@ impl DropTail {
         self.occupancy.enter(size);
         self.waiting.push_back(Waiting { starts, departs, size });
         Some(departs)
+    }
+
+    /// Takes as many as fit of `count` packets of `size` bytes each that come together, if one rate will serve them;
+    /// returns the departures of those that do.
+    #[inline(always)]
+    pub(crate) fn offer_run(&mut self, now: Time, size: u32, count: u32) -> Option<Departures> {
+        if self.limits.time.is_some() {
+            return None;
+        }
+        self.advance(now);
+        let mut starts = self.transmitter.seek(now);
+        let at_once = u32::from(starts <= now);
+        let fitting = at_once + self.limits.room(self.occupancy.backlog(), size, count - at_once);
+        let all = self.transmitter.departures(size, fitting)?;
+        let mut departures = all;
+        if at_once > 0 {
+            starts = departures.advance();
+            self.in_service = InService { departs: starts, size };
+        }
+        let waiting = departures.count();
+        self.occupancy.enter_run(size, waiting);
+        self.waiting.extend(waiting, |_| {
+            let departs = departures.advance();
+            let starts = std::mem::replace(&mut starts, departs);
+            Waiting { starts, departs, size }
+        });
+        self.transmitter.skip_to(&departures);
+        Some(all)
     }
 
     /// Since when there has been neither a waiting packet nor one in transmission; everything has been advanced to `now`.

@@ -45,6 +45,18 @@ impl Limits {
     fn fit(&self, backlog: Backlog, size: u32) -> bool {
         backlog.packets < self.packets && backlog.bytes + u64::from(size) <= self.bytes
     }
+
+    /// How many of `count` packets of `size` bytes each fit behind `backlog`, as far as packets and bytes are concerned.
+    #[inline]
+    fn room(&self, backlog: Backlog, size: u32, count: u32) -> u32 {
+        let (all, size) = (u64::from(count), u64::from(size));
+        if backlog.packets + all <= self.packets && backlog.bytes + all * size <= self.bytes {
+            return count;
+        }
+        let by_packets = self.packets.saturating_sub(backlog.packets);
+        let by_bytes = self.bytes.saturating_sub(backlog.bytes).checked_div(size).unwrap_or(u64::MAX);
+        all.min(by_packets).min(by_bytes) as u32
+    }
 }
 
 /// What a discipline does with a packet.

@@ -38,6 +38,48 @@ struct PacketTime {
     rest: u64,
 }
 
+/// When the last bits of packets leave that are sent one after the other: packets of one size, at one rate.
+#[derive(Clone, Copy, Debug)]
+pub struct Departures {
+    free: u64,
+    spare: u64,
+    nanos: u64,
+    rest: u64,
+    rate: u64,
+    left: u32,
+}
+
+impl Departures {
+    /// Packets that have not left yet.
+    #[inline]
+    pub fn count(&self) -> u32 {
+        self.left
+    }
+
+    /// When the packet before the next one leaves.
+    #[inline]
+    pub fn latest(&self) -> Time {
+        Time::from_nanos(self.free)
+    }
+
+    /// A time by which all have left.
+    #[inline]
+    pub fn over_by(&self) -> Time {
+        Time::from_nanos(self.free + u64::from(self.left) * (self.nanos + 1))
+    }
+
+    /// When the next packet leaves; there must be one.
+    #[inline(always)]
+    pub fn advance(&mut self) -> Time {
+        debug_assert!(self.left > 0);
+        self.left = self.left.wrapping_sub(1);
+        let borrows = self.spare < self.rest;
+        self.free += self.nanos + u64::from(borrows);
+        self.spare = self.spare + if borrows { self.rate } else { 0 } - self.rest;
+        self.latest()
+    }
+}
+
 const NO_PACKET: PacketTime = PacketTime { bytes: u64::MAX, nanos: 0, rest: 0 };
 
 impl Fluid {
@@ -110,6 +152,32 @@ impl Fluid {
             self.send_across_steps(bytes);
         }
         Time::from_nanos(self.free)
+    }
+
+    /// The departures of `count` packets of `bytes` each from the instant that [`seek`](Self::seek) found, if one rate
+    /// serves them all and every one takes time.
+    #[inline(always)]
+    pub(crate) fn departures(&mut self, bytes: u64, count: u32) -> Option<Departures> {
+        if self.recent[0].bytes != bytes {
+            self.find_packet_time(bytes);
+        }
+        let PacketTime { nanos, rest, .. } = self.recent[0];
+        let is_served = nanos > 0 && (nanos + 1).saturating_mul(u64::from(count)) < self.segment.end - self.free;
+        is_served.then_some(Departures {
+            free: self.free,
+            spare: self.spare,
+            nanos,
+            rest,
+            rate: self.segment.rate,
+            left: count,
+        })
+    }
+
+    /// Becomes free where `departures` have come to.
+    #[inline(always)]
+    pub(crate) fn skip_to(&mut self, departures: &Departures) {
+        self.free = departures.free;
+        self.spare = departures.spare;
     }
 
     /// Puts the transmission time of `bytes` first.

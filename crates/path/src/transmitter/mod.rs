@@ -10,6 +10,7 @@ mod trace;
 use crate::config::LinkRate;
 use crate::stats::Backlog;
 use dumbbell_units::{Duration, Time};
+pub use fluid::Departures;
 use fluid::Fluid;
 use trace::Trace;
 
@@ -59,6 +60,24 @@ impl Transmitter {
         match &mut self.clockwork {
             Clockwork::Fluid(fluid) => fluid.send(bytes),
             Clockwork::Trace(trace) => trace.send(bytes),
+        }
+    }
+
+    /// When `count` packets of `size` bytes leave that are sent from the start that [`seek`](Self::seek) found, if that
+    /// is simple; nothing is sent yet.
+    #[inline]
+    pub(crate) fn departures(&mut self, size: u32, count: u32) -> Option<Departures> {
+        match &mut self.clockwork {
+            Clockwork::Fluid(fluid) => fluid.departures(u64::from(size) + self.overhead, count),
+            Clockwork::Trace(_) => None,
+        }
+    }
+
+    /// Sends the packets whose departures have been taken from `departures`.
+    #[inline]
+    pub(crate) fn skip_to(&mut self, departures: &Departures) {
+        if let Clockwork::Fluid(fluid) = &mut self.clockwork {
+            fluid.skip_to(departures);
         }
     }
 

@@ -41,6 +41,16 @@ impl Reassembly {
         self.runs.back().map(|run| run.end)
     }
 
+    /// Keeps the segment after the highest one held, of which there must be one.
+    #[inline]
+    pub(crate) fn lengthen_last(&mut self, bytes: u64) {
+        if let Some(last) = self.runs.back_mut() {
+            last.end += 1;
+            last.bytes += bytes;
+            self.segments += 1;
+        }
+    }
+
     /// Keeps segment `seq`; false when it is held already.
     #[inline]
     pub(crate) fn insert(&mut self, seq: u32, bytes: u64) -> bool {

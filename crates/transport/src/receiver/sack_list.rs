@@ -28,6 +28,18 @@ impl SackList {
             .unwrap_or(usize::from(self.len))
     }
 
+    /// Where the newest block ends, if there has been one.
+    #[inline]
+    pub(super) fn newest_end(&self) -> u32 {
+        self.blocks[0].end
+    }
+
+    /// The segment behind the newest block arrived, which no other block touches.
+    #[inline]
+    pub(super) fn lengthen_newest(&mut self) {
+        self.blocks[0].end += 1;
+    }
+
     /// Segment `seq` arrived: its block moves to the front, together with any other block it now touches.
     #[inline]
     pub(super) fn add(&mut self, seq: u32) {

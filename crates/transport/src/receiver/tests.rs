@@ -1,5 +1,6 @@
 use super::*;
 use dumbbell_units::Rng;
+use proptest::prelude::*;
 use std::collections::{BTreeSet, VecDeque};
 
 /// One way to the receiver in these tests, unless a test says otherwise.
@@ -639,4 +640,63 @@ fn any_order_of_arrival_is_delivered_once_and_reported_truthfully() {
 #[test]
 fn a_receiver_stays_small() {
     assert!(size_of::<Receiver>() <= 384, "{}", size_of::<Receiver>());
+}
+
+proptest! {
+    #[test]
+    fn an_expected_segment_leads_to_what_the_long_way_leads_to(
+        options in (any::<bool>(), any::<bool>(), any::<bool>(), any::<bool>(), any::<bool>()),
+        window in 20u64..400,
+        seed in any::<u64>(),
+        loss_percent in 0u32..30,
+        marks_percent in prop_oneof![3 => Just(0u32), 1 => 1u32..20],
+    ) {
+        let (sack, dsack, compress_sacks, receive_autotuning, held_data_takes_window) = options;
+        let config = TransportConfig {
+            sack,
+            dsack,
+            compress_sacks,
+            receive_autotuning,
+            held_data_takes_window,
+            receive_window: window * 1448,
+            ..TransportConfig::default()
+        };
+        let mut short = receiver(config.clone());
+        let mut long = receiver(config);
+        let mut rng = Rng::new(seed);
+        let (mut now, mut nxt, mut lost) = (ms(100), 0, VecDeque::new());
+        for _ in 0..2_000 {
+            now += Duration::from_nanos(rng.below(300_000).into());
+            // What was lost is repeated now and then; some of it twice.
+            let seq = match lost.front() {
+                Some(&seq) if rng.below(100) < 40 => {
+                    if rng.below(10) > 0 {
+                        lost.pop_front();
+                    }
+                    seq
+                }
+                _ => {
+                    nxt += 1;
+                    nxt - 1
+                }
+            };
+            if rng.below(100) < loss_percent {
+                lost.push_back(seq);
+                continue;
+            }
+            let ecn = match marks_percent {
+                0 => Ecn::NotEct,
+                percent if rng.below(100) < percent => Ecn::Ce,
+                _ => Ecn::Ect0,
+            };
+            let segment = marked(seq, now, ecn);
+            prop_assert_eq!(short.on_segment(now, segment), long.on_any(now, segment));
+            prop_assert_eq!(short.next_timer(), long.next_timer());
+            if rng.below(20) == 0 {
+                now = now.max(short.next_timer().min(now + Duration::from_millis(50)));
+                prop_assert_eq!(short.on_timer(now), long.on_timer(now));
+            }
+        }
+        prop_assert_eq!(short.stats(), long.stats());
+    }
 }

@@ -57,6 +57,27 @@ impl Iterator for Burst {
     }
 }
 
+impl Burst {
+    /// Segments that have not been taken.
+    #[inline]
+    pub fn count(&self) -> u32 {
+        self.end - self.next
+    }
+
+    /// The first segment, if all are alike but for their numbers and flags.
+    #[inline]
+    pub fn first_of_alike(mut self) -> Option<Segment> {
+        if self.last_len == self.mss { self.next() } else { None }
+    }
+
+    /// The flags of a segment, counted from the next one.
+    #[inline]
+    pub fn flags(&self, number: u32) -> Flags {
+        let first = if number == 0 { self.first_flags } else { Flags::NONE };
+        if number + 1 == self.count() { first | self.last_flags } else { first }
+    }
+}
+
 /// Microsecond stamps of transmissions, in the order of transmission.
 ///
 /// A real host needs time to process an ACK. Without it, what two ACKs of the same instant release would carry the same
@@ -134,7 +155,9 @@ impl Sender {
                 return None;
             }
         }
-        Some(std::mem::take(&mut self.ready))
+        let burst = self.ready;
+        self.ready.bytes = 0;
+        Some(burst)
     }
 
     /// A burst of `bytes` from [`Sender::poll_transmit`] will have left the host's device at `completes`. Needed only with
@@ -228,7 +251,7 @@ impl Sender {
     }
 
     /// Segments of a burst that is as large as the pacing rate suggests.
-    #[inline]
+    #[inline(always)]
     fn autosized_burst(&self) -> u32 {
         let connection = &self.connection;
         let gso_max = u64::from(connection.gso_max_bytes);

@@ -156,21 +156,29 @@ impl Scoreboard {
         }
         let first = self.nxt;
         let last = first + size - 1;
-        if self.newest == NIL {
+        let prev = self.newest;
+        if prev == NIL {
             self.oldest = first;
         } else {
-            let newest = self.newest;
-            self.get_mut(newest).next = first;
+            self.get_mut(prev).next = first;
         }
-        record.prev = self.newest;
-        record.flags |= flag::LISTED | flag::BURST_START;
-        for seq in first..=last {
-            record.next = seq + 1;
-            record.tx_in_flight += 1;
-            *self.get_mut(seq) = record;
-            record.prev = seq;
-            record.flags &= !flag::BURST_START;
+        record.flags |= flag::LISTED;
+        let slot = self.slot(first);
+        let (wrapped, ahead) = self.records.split_at_mut(slot);
+        let size_ahead = ahead.len().min(size as usize);
+        let mut seq = first;
+        for places in [&mut ahead[..size_ahead], &mut wrapped[..size as usize - size_ahead]] {
+            for place in places {
+                record.prev = seq.wrapping_sub(1);
+                seq += 1;
+                record.next = seq;
+                record.tx_in_flight += 1;
+                *place = record;
+            }
         }
+        let start = self.get_mut(first);
+        start.prev = prev;
+        start.flags |= flag::BURST_START;
         let end = self.get_mut(last);
         end.next = NIL;
         end.len = last_len;
