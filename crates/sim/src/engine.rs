@@ -399,24 +399,34 @@ impl<'a> Engine<'a> {
         }
         let Endpoints::Tcp { receiver, .. } = &mut flow.ends else { return };
         let segment = packet.segment();
-        if !receiver.expects_next(&segment) {
-            return self.receive_out_of_order(index, segment);
-        }
-        let ack = receiver.on_expected_next(now, &segment);
-        self.flow_agenda.advance(self.slots.receivers + index, receiver.next_timer());
-        if let Some(ack) = ack {
-            self.acknowledge(index, &ack);
+        if receiver.expects_next(&segment) {
+            let ack = receiver.on_expected_next(now, &segment);
+            self.flow_agenda.advance(self.slots.receivers + index, receiver.next_timer());
+            if let Some(ack) = ack {
+                self.acknowledge(index, &ack);
+            }
+        } else if receiver.expects_ahead(&segment) {
+            let must_acknowledge = receiver.on_expected_ahead(now, &segment);
+            self.flow_agenda.advance(self.slots.receivers + index, receiver.next_timer());
+            if must_acknowledge {
+                self.acknowledge_now(index);
+            }
+        } else {
+            self.receive_unexpected(index, segment);
         }
     }
 
     #[inline(never)]
-    fn receive_out_of_order(&mut self, index: usize, segment: Segment) {
+    fn acknowledge_now(&mut self, index: usize) {
         let Endpoints::Tcp { receiver, .. } = &mut self.flows[index].ends else { return };
-        let ack = if receiver.expects_ahead(&segment) {
-            receiver.on_expected_ahead(self.now, &segment)
-        } else {
-            receiver.on_any(self.now, segment)
-        };
+        let ack = receiver.acknowledge();
+        self.acknowledge(index, &ack);
+    }
+
+    #[inline(never)]
+    fn receive_unexpected(&mut self, index: usize, segment: Segment) {
+        let Endpoints::Tcp { receiver, .. } = &mut self.flows[index].ends else { return };
+        let ack = receiver.on_any(self.now, segment);
         self.flow_agenda.advance(self.slots.receivers + index, receiver.next_timer());
         if let Some(ack) = ack {
             self.acknowledge(index, &ack);

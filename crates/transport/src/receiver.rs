@@ -229,7 +229,7 @@ impl Receiver {
         if self.expects_next(&segment) {
             self.on_expected_next(now, &segment)
         } else if self.expects_ahead(&segment) {
-            self.on_expected_ahead(now, &segment)
+            self.on_expected_ahead(now, &segment).then(|| self.acknowledge())
         } else {
             self.on_any(now, segment)
         }
@@ -529,6 +529,7 @@ impl Receiver {
     }
 
     /// Whether a duplicate ACK leaves; otherwise it is held back for a moment.
+    #[inline]
     fn compress_ack(&mut self, now: Time) -> bool {
         if !self.sack_permitted || !self.compress_sacks || self.compressed_acks >= COMPRESSED_ACKS_MAX {
             return true;
@@ -550,7 +551,7 @@ impl Receiver {
     }
 
     /// Builds an ACK of everything so far. No other ACK is pending afterwards.
-    fn acknowledge(&mut self) -> Ack {
+    pub fn acknowledge(&mut self) -> Ack {
         let held = self.held.segments();
         let window = match self.constant_window {
             Some(window) if self.held_data_takes_window => window.saturating_sub(held),

@@ -63,9 +63,10 @@ impl Receiver {
             && segment.ecn == Ecn::NotEct
     }
 
-    /// [`Receiver::on_segment`] for a segment that was expected to continue the newest run.
+    /// [`Receiver::on_segment`] for a segment that was expected to continue the newest run, up to the
+    /// [ACK](Receiver::acknowledge): whether one leaves at once.
     #[inline(always)]
-    pub fn on_expected_ahead(&mut self, now: Time, segment: &Segment) -> Option<Ack> {
+    pub fn on_expected_ahead(&mut self, now: Time, segment: &Segment) -> bool {
         self.note_timestamp(now, segment);
         self.undelivered.segments += 1;
         self.undelivered.bytes += u64::from(segment.len);
@@ -74,7 +75,6 @@ impl Receiver {
         self.unacked_news = true;
         self.grow_window(segment.len, self.held.segments());
         self.sizing.make_room(segment.seq + 1 - self.rcv_nxt);
-        let must_leave = self.is_urgent() || self.compress_ack(now);
-        must_leave.then(|| self.acknowledge())
+        self.is_urgent() || self.compress_ack(now)
     }
 }
