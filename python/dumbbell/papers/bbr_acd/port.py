@@ -31,7 +31,7 @@ SETUPS: dict[str, dict[str, Any]] = {
     "ns-3's windows, RTTs from timestamps": {
         "transport.held_data_takes_window": False, "transport.rtt_samples": "timestamps-of-originals",
     },
-    "whole pauses of the pacer, no DSACK": {"transport.pacing_credit": False, "transport.dsack": False},
+    "Linux's pacing credit and DSACK": {"transport.pacing_credit": True, "transport.dsack": True},
     "ns-3.40's delivery rates": {"transport.delivery_rate": "ns3-3.40"},
     "ns-3.41's delivery rates": {"transport.delivery_rate": "ns3"},
     "last RTT": {"transport.controller_rtt": "last"},

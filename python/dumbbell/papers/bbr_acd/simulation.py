@@ -252,7 +252,7 @@ def judge(cases: Cases) -> list[Judgement]:
         Judgement(
             by_id["acd-17"],
             bbr(lambda r: 0.30 <= r.duplicate_share <= 0.55, lambda r: r.duplicate_share, 3),
-            f"{counting} bbr-acd/port varies what the paper leaves open: without SACK it is 31 %, else at most 16 %.",
+            f"{counting} bbr-acd/port varies what the paper leaves open: without SACK it is 30 %, else at most 16 %.",
         ),
         Judgement(
             by_id["acd-18"],
