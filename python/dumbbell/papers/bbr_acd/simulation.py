@@ -314,6 +314,9 @@ def panels(result: Result, title: str) -> Picture:
     from dumbbell.plots.style import INK, look, picture
 
     series = result.series.to_polars().sort("t_s")
+    # Medians, since the samples in recovery and PROBE_RTT of seven flows cover everything else.
+    medians = pl.col("cwnd").cast(pl.Float64).rolling_median(10, min_samples=1, center=True).over("flow")
+    series = series.with_columns(medians.alias("window"))
     links = result.link_series.to_polars()
     names = {row["name"]: row["link"] for row in result.links.rows()}
     queue = links.filter(pl.col("link") == names["bottleneck"]).sort("t_s")
@@ -321,18 +324,18 @@ def panels(result: Result, title: str) -> Picture:
         (window, occupancy), (rtt, rate) = figure.subplots(2, 2, sharex=True)
         for flow in series["flow"].unique().sort():
             one = series.filter(pl.col("flow") == flow)
-            window.plot(one["t_s"], one["cwnd"], linewidth=0.7)
+            window.plot(one["t_s"], one["window"], linewidth=0.7)
             rtt.plot(one["t_s"], one["rtt_ms"], linewidth=0.6)
         occupancy.plot(queue["t_s"], queue["queue_packets"], color=INK, linewidth=0.6)
         # Right after startup ns-3's window may be unlimited for a moment.
-        window.set_ylim(0, 1.3 * float(series["cwnd"].quantile(0.995) or 1))
+        window.set_ylim(0, 1.3 * float(series["window"].quantile(0.995) or 1))
         total = series.group_by("t_s").agg(pl.col("throughput_mbps", "goodput_mbps").sum()).sort("t_s")
         total = total.with_columns(pl.col("throughput_mbps", "goodput_mbps").rolling_mean(10, min_samples=1))
         rate.plot(total["t_s"], total["throughput_mbps"], color=look("cubic").colour, linewidth=0.7, label="link")
         rate.plot(total["t_s"], total["goodput_mbps"], color=look("bbr").colour, linewidth=0.7, label="new data")
-        rate.set_ylim(0, 1.5)
-        rate.legend(loc="upper right", fontsize=7)
-        for axes, label in ((window, "window (segments)"), (occupancy, "queue (packets)"), (rtt, "RTT (ms)"),
+        rate.set_ylim(0, 1.1)
+        rate.legend(loc="lower right", fontsize=7)
+        for axes, label in ((window, "window (segments), over 5 s"), (occupancy, "queue (packets)"), (rtt, "RTT (ms)"),
                             (rate, "Mbit/s, over 5 s")):  # fmt: skip
             axes.set_ylabel(label)
         for axes in (rtt, rate):
