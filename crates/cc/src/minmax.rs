@@ -79,6 +79,45 @@ impl MaxFilter {
     }
 }
 
+/// A coarser windowed maximum: two slots that take turns, each a window long, so that a value stays for one to two windows
+/// (`extra_acked` in Linux's BBR).
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub(crate) struct SlotFilter {
+    /// The maxima of the two.
+    pub(crate) maxima: [u32; 2],
+    /// The current slot is the second.
+    is_second: bool,
+    /// Rounds since the current slot began.
+    age: u32,
+}
+
+impl SlotFilter {
+    /// The highest age a slot can count to (a 5-bit field in the kernel).
+    const MAX_AGE: u32 = 31;
+
+    /// The maximum.
+    #[inline]
+    pub(crate) fn max(&self) -> u32 {
+        self.maxima[0].max(self.maxima[1])
+    }
+
+    /// Takes a value in, the first of its round or not, and returns the maximum over the slots of `window` rounds.
+    #[inline]
+    pub(crate) fn update(&mut self, window: u32, round_started: bool, value: u32) -> u32 {
+        if round_started {
+            self.age = (self.age + 1).min(Self::MAX_AGE);
+            if self.age >= window {
+                self.age = 0;
+                self.is_second = !self.is_second;
+                self.maxima[usize::from(self.is_second)] = 0;
+            }
+        }
+        let current = &mut self.maxima[usize::from(self.is_second)];
+        *current = value.max(*current);
+        self.max()
+    }
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -114,6 +153,15 @@ mod tests {
     fn silence_longer_than_the_window_forgets_everything() {
         let mut filter = MaxFilter::new(0, 100);
         assert_eq!(filter.update(10, 50, 3), 3);
+    }
+
+    #[test]
+    fn a_slot_passes_its_maximum_on_for_one_window() {
+        let mut filter = SlotFilter::default();
+        assert_eq!(filter.update(3, false, 9), 9);
+        let later: Vec<u32> = (0..6).map(|round| filter.update(3, true, round)).collect();
+        assert_eq!(later, [9, 9, 9, 9, 9, 5]);
+        assert_eq!(filter.maxima, [5, 4]);
     }
 
     #[test]

@@ -6,12 +6,10 @@
 
 use super::bandwidth::packets_in;
 use super::{Aggregation, BW_UNIT, Bbr1, Parameters};
-use crate::minmax::MaxFilter;
+use crate::minmax::{MaxFilter, SlotFilter};
 use crate::parameters::Gain;
 use crate::{Connection, RateSample};
 
-/// The highest age in rounds a slot can count to (a 5-bit field in the kernel).
-const MAX_AGE: u32 = 31;
 /// `log2` of the parts of a packet in which QUIC's excess is kept: its windows are in bytes.
 const PART_LOG2: u32 = 8;
 /// `log2` of `BW_UNIT`.
@@ -22,16 +20,12 @@ const BW_LOG2: u32 = BW_UNIT.ilog2();
 pub(super) struct AckAggregation {
     /// How it is measured; not at all where nothing is made of it.
     method: Aggregation,
-    /// Maximum excess in packets of the current and the previous slot.
-    pub(super) slots: [u32; 2],
+    /// Maximum excess in packets.
+    pub(super) slots: SlotFilter,
     /// Maximum excess over a window of rounds in 1/256 packets, in place of the slots.
     filter: MaxFilter,
     /// The largest excess remembered, in the units of the method.
     pub(super) largest: u32,
-    /// The current slot is the second.
-    second_slot: bool,
-    /// Rounds since the current slot began.
-    slot_age: u32,
     /// Packets acknowledged in the current epoch.
     pub(super) epoch_acked: u32,
     /// Start of the epoch in microseconds.
@@ -43,11 +37,9 @@ impl AckAggregation {
         let is_used = parameters.aggregation_gain > Gain::new(0);
         AckAggregation {
             method: if is_used { parameters.aggregation } else { Aggregation::Off },
-            slots: [0; 2],
+            slots: SlotFilter::default(),
             filter: MaxFilter::default(),
             largest: 0,
-            second_slot: false,
-            slot_age: 0,
             epoch_acked: 0,
             epoch_start_us: 0,
         }
@@ -60,11 +52,6 @@ impl AckAggregation {
             Aggregation::Quic => f64::from(self.largest) / f64::from(1 << PART_LOG2),
             Aggregation::Off => 0.0,
         }
-    }
-
-    fn set_current_slot(&mut self, excess: u32) {
-        self.slots[usize::from(self.second_slot)] = excess;
-        self.largest = self.slots[0].max(self.slots[1]);
     }
 }
 
@@ -86,14 +73,6 @@ impl Bbr1 {
     fn update_slots(&mut self, connection: &Connection, acked: u32, bw: u32) {
         let expected = self.scaled_in_epoch(connection, bw) / BW_UNIT;
         let state = &mut self.aggregation;
-        if self.round.started {
-            state.slot_age = (state.slot_age + 1).min(MAX_AGE);
-            if state.slot_age >= self.parameters.aggregation_window_rounds {
-                state.slot_age = 0;
-                state.second_slot = !state.second_slot;
-                state.set_current_slot(0);
-            }
-        }
         let limit = u64::from(self.parameters.aggregation_epoch_packets);
         let before = u64::from(state.epoch_acked);
         let mut total = before + u64::from(acked);
@@ -108,9 +87,7 @@ impl Bbr1 {
         // Below the limit, which has 32 bits.
         state.epoch_acked = total as u32;
         let excess = excess.min(u64::from(connection.cwnd)) as u32;
-        if excess > state.slots[usize::from(state.second_slot)] {
-            state.set_current_slot(excess);
-        }
+        state.largest = state.slots.update(self.parameters.aggregation_window_rounds, self.round.started, excess);
     }
 
     /// QUIC counts bytes, so the part of a packet that the bandwidth explains counts here, too.

@@ -223,7 +223,7 @@ impl Bbr1 {
             min_rtt_stamp: self.min_rtt.stamp,
             probe_rtt_done_stamp: self.min_rtt.probe_done_stamp,
             cycle_mstamp: self.cycle.start_us,
-            extra_acked: self.aggregation.slots,
+            extra_acked: self.aggregation.slots.maxima,
             ack_epoch_acked: self.aggregation.epoch_acked,
             ack_epoch_mstamp: self.aggregation.epoch_start_us,
         }

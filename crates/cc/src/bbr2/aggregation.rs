@@ -6,10 +6,8 @@
 
 use super::{Aggregation, BW_UNIT, Bbr2};
 use crate::Connection;
-use crate::minmax::MaxFilter;
+use crate::minmax::{MaxFilter, SlotFilter};
 
-/// The highest age in rounds a slot can count to (a 5-bit field in the kernel).
-const MAX_AGE: u32 = 31;
 /// `log2` of the parts of a packet in which the filters keep the excess: draft and QUIC count bytes.
 const PART_LOG2: u32 = 8;
 /// `log2` of `BW_UNIT`.
@@ -18,10 +16,8 @@ const BW_LOG2: u32 = BW_UNIT.ilog2();
 /// State of the measurement.
 #[derive(Clone, Debug, Default)]
 pub(super) struct AckAggregation {
-    /// Maximum excess in packets of the current and the previous slot.
-    slots: [u32; 2],
-    slot: usize,
-    slot_age: u32,
+    /// Maximum excess in packets.
+    slots: SlotFilter,
     /// Maximum excess over a window of rounds in 1/256 packets, in place of the slots.
     filter: MaxFilter,
     /// The largest excess remembered, in packets or in the filter's parts of them.
@@ -35,36 +31,19 @@ impl AckAggregation {
     /// The largest excess remembered, in packets.
     #[inline]
     pub(super) fn max(&self) -> f64 {
-        f64::from(self.slots_max()).max(f64::from(self.filter.max()) / f64::from(1 << PART_LOG2))
+        f64::from(self.slots.max()).max(f64::from(self.filter.max()) / f64::from(1 << PART_LOG2))
     }
 
     /// The same in whole packets, rounded up.
     #[inline]
     pub(super) fn max_packets(&self) -> u32 {
-        self.slots_max().max(self.filter.max().div_ceil(1 << PART_LOG2))
-    }
-
-    fn slots_max(&self) -> u32 {
-        self.slots[0].max(self.slots[1])
+        self.slots.max().max(self.filter.max().div_ceil(1 << PART_LOG2))
     }
 
     /// Begins an epoch.
     pub(super) fn start_epoch(&mut self, now_us: u64) {
         self.epoch_acked = 0;
         self.epoch_start_us = now_us;
-    }
-
-    fn add_to_slots(&mut self, excess: u32, round_started: bool, rounds: u32) {
-        if round_started {
-            self.slot_age = (self.slot_age + 1).min(MAX_AGE);
-            if self.slot_age >= rounds {
-                self.slot_age = 0;
-                self.slot ^= 1;
-                self.slots[self.slot] = 0;
-            }
-        }
-        self.slots[self.slot] = self.slots[self.slot].max(excess);
-        self.largest = self.slots_max();
     }
 }
 
@@ -95,7 +74,9 @@ impl Bbr2 {
         let excess = (u64::from(state.epoch_acked) * BW_UNIT).saturating_sub(expected);
         let excess = excess.min(u64::from(connection.cwnd) * BW_UNIT);
         match p.aggregation {
-            Aggregation::Slots => state.add_to_slots((excess >> BW_LOG2) as u32, self.round.started, rounds),
+            Aggregation::Slots => {
+                state.largest = state.slots.update(rounds, self.round.started, (excess >> BW_LOG2) as u32);
+            }
             Aggregation::Filter | Aggregation::Quic => {
                 let parts = u32::try_from(excess >> (BW_LOG2 - PART_LOG2)).unwrap_or(u32::MAX);
                 state.largest = state.filter.update(rounds, self.round.count, parts);
@@ -113,7 +94,7 @@ impl Bbr2 {
         };
         match p.aggregation {
             Aggregation::Slots => {
-                let excess = p.aggregation_gain.of(u64::from(self.aggregation.slots_max()));
+                let excess = p.aggregation_gain.of(u64::from(self.aggregation.slots.max()));
                 excess.min(cap / BW_UNIT).saturating_mul(BW_UNIT)
             }
             Aggregation::Filter | Aggregation::Quic => {
