@@ -305,16 +305,22 @@ impl<P: Packet> Link<P> {
         Some(self.pipe.next_arrival())
     }
 
-    /// `count` packets of `size` bytes each, which `packet` makes, arrive together. On a plain link with a drop-tail queue
+    /// `count` packets of `size` bytes each, which `write` writes, arrive together. On a plain link with a drop-tail queue
     /// those that fit are accepted, and their departures are returned; the others are dropped. `None` elsewhere: then
     /// nothing has happened, and they are to be [offered](Self::offer) one by one.
     #[inline(always)]
-    pub fn offer_run(&mut self, now: Time, size: u32, count: u32, packet: impl FnMut(u32) -> P) -> Option<Departures> {
+    pub fn offer_run(
+        &mut self,
+        now: Time,
+        size: u32,
+        count: u32,
+        write: impl FnMut(u32, &mut P),
+    ) -> Option<Departures> {
         let (Shortcut::DropTail, Stage::DropTail(queue)) = (self.shortcut, &mut self.stage) else { return None };
         let departures = queue.offer_run(now, size, count)?;
         self.ledger.count_arrivals(size, count);
         self.ledger.dropped_full.add_many(size, count - departures.count());
-        self.pipe.push_run(departures, packet);
+        self.pipe.push_run(departures, write);
         Some(departures)
     }
 
@@ -431,6 +437,18 @@ impl<P: Packet> Link<P> {
         }
         self.pipe.take_plain(packet);
         Some(self.pipe.next_arrival())
+    }
+
+    /// The packet that [`take_plain`](Self::take_plain) would take, and when it will have reached the far end.
+    #[inline(always)]
+    pub fn peek_plain(&self) -> Option<&(Time, P)> {
+        if self.shortcut == Shortcut::Closed { None } else { self.pipe.peek_plain() }
+    }
+
+    /// Forgets the packet that [`peek_plain`](Self::peek_plain) showed.
+    #[inline(always)]
+    pub fn skip_plain(&mut self) {
+        self.pipe.skip_plain();
     }
 
     #[cold]

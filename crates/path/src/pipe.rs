@@ -78,15 +78,18 @@ impl<P: Copy + Default> Pipe<P> {
         self.ring.push_back((arrives, packet));
     }
 
-    /// Packets that leave one after the other enter a plain pipe; `packet` makes them.
+    /// Packets that leave one after the other enter a plain pipe; `write` writes them.
     #[inline(always)]
-    pub(crate) fn push_run(&mut self, mut departures: Departures, mut packet: impl FnMut(u32) -> P) {
+    pub(crate) fn push_run(&mut self, mut departures: Departures, mut write: impl FnMut(u32, &mut P)) {
         let base = self.base;
         let count = departures.count();
         if self.ring.is_empty() && count > 0 {
             self.next_arrival = departures.clone().advance() + base;
         }
-        self.ring.extend(count, |number| (departures.advance() + base, packet(number)));
+        self.ring.extend(count, |number, (arrives, packet)| {
+            *arrives = departures.advance() + base;
+            write(number, packet);
+        });
     }
 
     /// When the next packet comes out.
@@ -99,6 +102,18 @@ impl<P: Copy + Default> Pipe<P> {
     #[inline(always)]
     pub(crate) fn take_plain(&mut self, packet: &mut P) {
         *packet = self.ring.first().1;
+        self.skip_plain();
+    }
+
+    /// The packet that [`take_plain`](Self::take_plain) would take, and when it comes out.
+    #[inline(always)]
+    pub(crate) fn peek_plain(&self) -> Option<&(Time, P)> {
+        (!self.ring.is_empty()).then(|| self.ring.first())
+    }
+
+    /// Forgets the packet that [`peek_plain`](Self::peek_plain) showed.
+    #[inline(always)]
+    pub(crate) fn skip_plain(&mut self) {
         self.next_arrival = self.ring.drop_first().map_or(Time::NEVER, |&(arrives, _)| arrives);
     }
 

@@ -38,9 +38,9 @@ impl<T: Copy + Default> Ring<T> {
         self.len += 1;
     }
 
-    /// Adds `count` items, which `item` makes one after the other.
+    /// Adds `count` items, which `write` writes one after the other.
     #[inline(always)]
-    pub(crate) fn extend(&mut self, count: u32, mut item: impl FnMut(u32) -> T) {
+    pub(crate) fn extend(&mut self, count: u32, mut write: impl FnMut(u32, &mut T)) {
         if count == 0 {
             return;
         }
@@ -53,11 +53,11 @@ impl<T: Copy + Default> Ring<T> {
         let (wrapped, ahead) = self.places.split_at_mut(end);
         let mut number = 0;
         for place in ahead.iter_mut().take(count as usize) {
-            *place = item(number);
+            write(number, place);
             number += 1;
         }
         for place in wrapped.iter_mut().take((count - number) as usize) {
-            *place = item(number);
+            write(number, place);
             number += 1;
         }
     }
@@ -123,7 +123,7 @@ mod tests {
                 ring.push_back(step);
                 queue.push_back(step);
             } else if step % 70 == 0 {
-                ring.extend(step as u32 % 50, |number| step + number as i32);
+                ring.extend(step as u32 % 50, |number, place| *place = step + number as i32);
                 queue.extend((0..step % 50).map(|number| step + number));
             } else if step % 100 == 0 {
                 let before = step - 20;

@@ -13,9 +13,9 @@ use dumbbell_units::Time;
 pub(crate) struct Agenda {
     /// A power of two, at least 2; those that nobody owns are never due.
     slots: Vec<Time>,
-    /// The winners of all matches but the final, which is number 1. The winners of numbers 2n and 2n + 1 meet in number n;
-    /// slots count as winners of matches that follow those here.
-    winners: Vec<Winner>,
+    /// Who meets in which match: in number n the winners of numbers 2n and 2n + 1, number 1 being the final. Slots count as
+    /// winners of matches that follow those here, and are not entered.
+    matches: Vec<[Winner; 2]>,
     first: Winner,
 }
 
@@ -26,20 +26,11 @@ struct Winner {
     slot: u32,
 }
 
-impl Winner {
-    /// The earlier one. On a tie `other` wins if this one stands to the right, at an odd number.
-    #[inline]
-    fn against(self, other: Winner, number: usize) -> Winner {
-        let stands_right = number & 1 == 1;
-        if other.due < self.due || stands_right && other.due == self.due { other } else { self }
-    }
-}
-
 impl Agenda {
     pub fn new(slots: usize) -> Agenda {
         let slots = slots.next_power_of_two().max(2);
         let nobody = Winner { due: Time::NEVER, slot: 0 };
-        Agenda { slots: vec![Time::NEVER; slots], winners: vec![nobody; slots], first: nobody }
+        Agenda { slots: vec![Time::NEVER; slots], matches: vec![[nobody; 2]; slots / 2], first: nobody }
     }
 
     /// The slot that is due first, and when; [`Time::NEVER`] when none is.
@@ -48,12 +39,23 @@ impl Agenda {
         (self.first.slot as usize, self.first.due)
     }
 
+    /// When `slot` is due.
+    #[inline]
+    pub fn due(&self, slot: usize) -> Time {
+        self.slots[slot]
+    }
+
     /// Arms `slot` for `time`, whatever it was armed for.
     #[inline(always)]
     pub fn set(&mut self, slot: usize, time: Time) {
         self.slots[slot] = time;
-        let neighbour = Winner { due: self.slots[slot ^ 1], slot: slot as u32 ^ 1 };
-        let winner = Winner { due: time, slot: slot as u32 }.against(neighbour, slot);
+        let neighbour = self.slots[slot ^ 1];
+        let neighbour_wins = neighbour < time || neighbour == time && slot & 1 == 1;
+        let winner = if neighbour_wins {
+            Winner { due: neighbour, slot: slot as u32 ^ 1 }
+        } else {
+            Winner { due: time, slot: slot as u32 }
+        };
         let number = (self.slots.len() + slot) / 2;
         if number == 1 {
             self.first = winner;
@@ -66,12 +68,15 @@ impl Agenda {
     #[inline(never)]
     fn play_on(&mut self, mut number: usize, mut winner: Winner) {
         while number > 1 {
-            let known = std::mem::replace(&mut self.winners[number], winner);
-            if known == winner {
+            let side = number & 1;
+            number /= 2;
+            let contenders = &mut self.matches[number];
+            if contenders[side] == winner {
                 return;
             }
-            winner = winner.against(self.winners[number ^ 1], number);
-            number /= 2;
+            contenders[side] = winner;
+            let [left, right] = *contenders;
+            winner = if right.due < left.due { right } else { left };
         }
         self.first = winner;
     }

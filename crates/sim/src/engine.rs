@@ -1,6 +1,8 @@
 //! The event loop: takes the earliest event of the agenda, moves the endpoint or link it belongs to, and carries packets
 //! from one to the next.
 
+mod silence;
+
 use crate::agenda::Agenda;
 use crate::endpoints::Endpoints;
 use crate::flow::{Flow, Phase, Traffic};
@@ -27,6 +29,7 @@ const EVENTS_PER_CHECK: u64 = 1 << 16;
 pub(crate) struct Engine<'a> {
     scenario: &'a Scenario,
     now: Time,
+    end: Time,
     links: Vec<Link<Packet>>,
     sacks: Store<Sacks>,
     quic_acks: Store<QuicAck>,
@@ -40,6 +43,7 @@ pub(crate) struct Engine<'a> {
     flow_agenda: Agenda,
     slots: Slots,
     recorder: Recorder,
+    events: u64,
     measured: (Time, Time),
     /// Now lies in the measured interval.
     is_measuring: bool,
@@ -155,6 +159,7 @@ impl<'a> Engine<'a> {
         Ok(Engine {
             scenario,
             now: Time::ZERO,
+            end,
             links,
             sacks: Store::default(),
             quic_acks: Store::default(),
@@ -165,6 +170,7 @@ impl<'a> Engine<'a> {
             flow_agenda,
             slots,
             recorder,
+            events: 0,
             measured,
             is_measuring: false,
             frozen_links: None,
@@ -173,29 +179,31 @@ impl<'a> Engine<'a> {
 
     /// Runs to the end of the scenario.
     pub fn run(mut self, cancel: &AtomicBool) -> Result<RunOutput, RunError> {
-        let end = Time::ZERO + self.scenario.duration;
-        let mut events = 0u64;
         let mut packet = Packet::default();
+        let mut next_check = EVENTS_PER_CHECK;
         loop {
             let (link, link_due) = self.link_agenda.next();
             let (slot, flow_due) = self.flow_agenda.next();
             let link_comes_first = link_due < flow_due || link_due == flow_due && slot >= CLOCKS;
             let due = if link_comes_first { link_due } else { flow_due };
-            if due > end {
+            if due > self.end {
                 break;
             }
             self.now = due;
-            events += 1;
-            if events.is_multiple_of(EVENTS_PER_CHECK) && cancel.load(Ordering::Relaxed) {
-                return Err(RunError::Cancelled);
+            self.events += 1;
+            if self.events >= next_check {
+                next_check = self.events + EVENTS_PER_CHECK;
+                if cancel.load(Ordering::Relaxed) {
+                    return Err(RunError::Cancelled);
+                }
             }
             if link_comes_first {
                 self.link_event(link, &mut packet);
             } else {
-                self.other_event(slot, end);
+                self.other_event(slot);
             }
         }
-        self.now = end;
+        self.now = self.end;
         if self.frozen_links.is_none() {
             self.finish_measurement();
         }
@@ -203,13 +211,13 @@ impl<'a> Engine<'a> {
             seed: self.scenario.seed,
             sim_s: self.scenario.duration.as_secs_f64(),
             cpu_s: 0.0,
-            events,
+            events: self.events,
             packets: self.flows.iter().map(|flow| flow.counts().arrived).sum(),
             bytes_per_flow: self.memory_per_flow(),
         };
         let measured_s = self.measured.1.since(self.measured.0).as_secs_f64();
         let flows = tables::flows(self.scenario, &self.flows, measured_s);
-        let links = tables::links(self.scenario, &mut self.links, &self.frozen_links.unwrap_or_default(), end);
+        let links = tables::links(self.scenario, &mut self.links, &self.frozen_links.unwrap_or_default(), self.end);
         let (series, link_series) = self.recorder.finish();
         Ok(RunOutput { flows, series, links, link_series, summary })
     }
@@ -220,13 +228,13 @@ impl<'a> Engine<'a> {
     }
 
     #[inline(never)]
-    fn other_event(&mut self, slot: usize, end: Time) {
+    fn other_event(&mut self, slot: usize) {
         let slots = self.slots;
         if slot == MEASURE {
             self.measurement_boundary();
         } else if slot == RECORD {
             self.recorder.sample(self.now, &mut self.flows, &mut self.links);
-            self.flow_agenda.set(RECORD, self.recorder.next(end));
+            self.flow_agenda.set(RECORD, self.recorder.next(self.end));
         } else if slot < slots.senders {
             self.application(slot - slots.applications, slot);
         } else if slot < slots.receivers {
@@ -272,8 +280,11 @@ impl<'a> Engine<'a> {
             if is_last {
                 self.link_agenda.set(index, next);
             }
-            self.arrive(packet);
+            let is_held_back = self.arrive(packet);
             if is_last {
+                if is_held_back {
+                    self.deliver_in_silence(index, packet);
+                }
                 return;
             }
         }
@@ -309,15 +320,17 @@ impl<'a> Engine<'a> {
         self.arrive(packet);
     }
 
-    /// A packet has passed a link: on to the next one, or up to its endpoint.
+    /// A packet has passed a link: on to the next one, or up to its endpoint. Returns whether it was data behind a gap whose
+    /// ACK is held back.
     #[inline(always)]
-    fn arrive(&mut self, packet: &mut Packet) {
+    fn arrive(&mut self, packet: &mut Packet) -> bool {
         if packet.hops_left == 0 {
             return self.deliver(packet);
         }
         let hop = self.routes[packet.flow as usize].hop(&self.hops, packet);
         packet.hops_left -= 1;
         self.send(hop, *packet);
+        false
     }
 
     /// Hands a packet to a link.
@@ -379,25 +392,26 @@ impl<'a> Engine<'a> {
 
     /// A packet reaches its endpoint.
     #[inline(always)]
-    fn deliver(&mut self, packet: &Packet) {
+    fn deliver(&mut self, packet: &Packet) -> bool {
         match packet.kind {
-            Kind::Data => self.receive(packet),
+            Kind::Data => return self.receive(packet),
             Kind::Ack => self.hear(packet),
             Kind::QuicData => self.receive_quic(packet),
             Kind::QuicAck => self.hear_quic(packet),
             Kind::Syn | Kind::SynAck => self.shake_hands(packet),
         }
+        false
     }
 
-    /// A data packet reaches its receiver.
-    fn receive(&mut self, packet: &Packet) {
+    /// A data packet reaches its receiver. Returns whether that holds back the ACK for it because of a gap.
+    fn receive(&mut self, packet: &Packet) -> bool {
         let index = packet.flow as usize;
         let now = self.now;
         let flow = &mut self.flows[index];
         if self.is_measuring {
             flow.count_one_way_delay(now.since(packet.timestamp));
         }
-        let Endpoints::Tcp { receiver, .. } = &mut flow.ends else { return };
+        let Endpoints::Tcp { receiver, .. } = &mut flow.ends else { return false };
         let segment = packet.segment();
         if receiver.expects_next(&segment) {
             let ack = receiver.on_expected_next(now, &segment);
@@ -411,9 +425,11 @@ impl<'a> Engine<'a> {
             if must_acknowledge {
                 self.acknowledge_now(index);
             }
+            return !must_acknowledge;
         } else {
             self.receive_unexpected(index, segment);
         }
+        false
     }
 
     #[inline(never)]
@@ -556,8 +572,11 @@ impl<'a> Engine<'a> {
             if *reports_completions {
                 let departs = way.offer_each(index as u32, route.forward_rest, burst);
                 sender.handed_over(burst.bytes, departs);
-            } else if !way.offer_together(index as u32, route.forward_rest, &burst) {
-                way.offer_each(index as u32, route.forward_rest, burst);
+            } else {
+                let packet = burst.first_of_alike().map(|first| Packet::data(index as u32, route.forward_rest, first));
+                if !packet.is_some_and(|packet| way.offer_together(&packet, &burst)) {
+                    way.offer_each(index as u32, route.forward_rest, burst);
+                }
             }
             next = sender.poll_transmit(now);
         }
@@ -666,14 +685,13 @@ struct Way<'e> {
 }
 
 impl Way<'_> {
-    /// Puts the packets of a burst on the way together, where they are all alike and the link has a way for that.
+    /// Puts the packets of a burst on the way together, which are like `packet` but for their numbers and flags, if the link
+    /// has a way for that.
     #[inline(never)]
-    fn offer_together(&mut self, flow: u32, hops_left: u8, burst: &Burst) -> bool {
-        let Some(first) = burst.first_of_alike() else { return false };
-        let packet = Packet::data(flow, hops_left, first);
+    fn offer_together(&mut self, packet: &Packet, burst: &Burst) -> bool {
         let (size, count) = (packet.size, burst.count());
-        let departures = self.link.offer_run(self.now, u32::from(size), count, |number| {
-            packet.of_segment(first.seq + number, burst.flags(number))
+        let departures = self.link.offer_run(self.now, u32::from(size), count, |number, place| {
+            packet.write_like(place, number, burst.flags(number));
         });
         let Some(departures) = departures else { return false };
         if self.counts {

@@ -82,10 +82,12 @@ impl Packet {
         }
     }
 
-    /// The packet of another segment that is alike but for its number and flags.
-    #[inline]
-    pub fn of_segment(self, seq: u32, flags: Flags) -> Packet {
-        Packet { number: seq, flags: flags.bits(), ..self }
+    /// Writes a packet like this one to `place`, but that of the segment `number` further on, with flags of its own.
+    #[inline(always)]
+    pub fn write_like(&self, place: &mut Packet, number: u32, flags: Flags) {
+        *place = *self;
+        place.number += number;
+        place.flags = flags.bits();
     }
 
     /// The segment of a data packet, as it arrives.

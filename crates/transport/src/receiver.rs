@@ -29,6 +29,7 @@ use dumbbell_path::Ecn;
 use dumbbell_units::{Duration, Time};
 use jiffies::Jiffies;
 use predicted::Expected;
+pub use predicted::Silence;
 pub(crate) use reassembly::Reassembly;
 use right_sizing::RightSizing;
 use rtt::ReceiverRtt;
@@ -355,7 +356,7 @@ impl Receiver {
     }
 
     /// A segment beyond a gap.
-    #[inline(never)]
+    #[inline(always)]
     fn on_ahead(&mut self, now: Time, segment: Segment) -> Option<Ack> {
         if segment.seq >= self.window_edge {
             // Refused; the sender learns the window it overran.

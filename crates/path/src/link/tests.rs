@@ -632,7 +632,7 @@ proptest! {
             now += pause;
             let packet = |i: u32| TestPacket::new(number + u64::from(i), size);
             let offers: Vec<Offer> = (0..count).map(|i| single.offer(at(now), packet(i))).collect();
-            match together.offer_run(at(now), size, count, packet) {
+            match together.offer_run(at(now), size, count, |i, place| *place = packet(i)) {
                 Some(mut departures) => {
                     let accepted = departures.count() as usize;
                     for offer in &offers[..accepted] {

@@ -82,10 +82,9 @@ impl DropTail {
         }
         let waiting = departures.count();
         self.occupancy.enter_run(size, waiting);
-        self.waiting.extend(waiting, |_| {
+        self.waiting.extend(waiting, |_, place| {
             let departs = departures.advance();
-            let starts = std::mem::replace(&mut starts, departs);
-            Waiting { starts, departs, size }
+            *place = Waiting { starts: std::mem::replace(&mut starts, departs), departs, size };
         });
         self.transmitter.skip_to(&departures);
         Some(all)

@@ -41,18 +41,18 @@ impl Reassembly {
         self.runs.back().map(|run| run.end)
     }
 
-    /// Keeps the segment after the highest one held, of which there must be one.
+    /// Keeps the `count` segments after the highest one held, of which there must be one; they carry `bytes`.
     #[inline]
-    pub(crate) fn lengthen_last(&mut self, bytes: u64) {
+    pub(crate) fn lengthen_last(&mut self, count: u32, bytes: u64) {
         if let Some(last) = self.runs.back_mut() {
-            last.end += 1;
+            last.end += count;
             last.bytes += bytes;
-            self.segments += 1;
+            self.segments += count;
         }
     }
 
     /// Keeps segment `seq`; false when it is held already.
-    #[inline]
+    #[inline(always)]
     pub(crate) fn insert(&mut self, seq: u32, bytes: u64) -> bool {
         match self.runs.back_mut() {
             Some(last) if seq == last.end => {
@@ -65,6 +65,7 @@ impl Reassembly {
         }
     }
 
+    #[inline(always)]
     fn insert_elsewhere(&mut self, seq: u32, bytes: u64) -> bool {
         let index = match self.runs.back() {
             Some(last) if seq < last.end => self.runs.partition_point(|run| run.start <= seq),

@@ -67,10 +67,16 @@ impl RightSizing {
         2 * u64::from(held) > u64::from(self.clamp)
     }
 
+    /// Whether the limit may grow beside `held` segments.
+    #[inline]
+    pub(super) fn can_grow(&self, held: u32) -> bool {
+        u64::from(self.limit) + u64::from(held) < u64::from(self.clamp)
+    }
+
     /// A segment of `len` bytes arrived; true when the limit grew.
     #[inline]
     pub(super) fn grow(&mut self, len: u16, held: u32) -> bool {
-        if u64::from(self.limit) + u64::from(held) >= u64::from(self.clamp) || len < SMALLEST_GROWING_SEGMENT {
+        if !self.can_grow(held) || len < SMALLEST_GROWING_SEGMENT {
             return false;
         }
         self.limit = (self.limit + 2).min(self.clamp - held);

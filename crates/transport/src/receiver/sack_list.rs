@@ -34,10 +34,10 @@ impl SackList {
         self.blocks[0].end
     }
 
-    /// The segment behind the newest block arrived, which no other block touches.
+    /// The `count` segments behind the newest block arrived, which touch no other block.
     #[inline]
-    pub(super) fn lengthen_newest(&mut self) {
-        self.blocks[0].end += 1;
+    pub(super) fn lengthen_newest(&mut self, count: u32) {
+        self.blocks[0].end += count;
     }
 
     /// Segment `seq` arrived: its block moves to the front, together with any other block it now touches.

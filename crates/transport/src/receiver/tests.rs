@@ -642,11 +642,80 @@ fn a_receiver_stays_small() {
     assert!(size_of::<Receiver>() <= 384, "{}", size_of::<Receiver>());
 }
 
+/// Arrivals of a stream of which `loss_percent` are lost and repeated later, some of them twice.
+fn lossy_arrivals(seed: u64, loss_percent: u32, marks_percent: u32) -> Vec<(Time, Segment)> {
+    let mut rng = Rng::new(seed);
+    let (mut now, mut nxt, mut lost, mut repeats) = (ms(100), 0, VecDeque::new(), false);
+    let mut arrivals = Vec::new();
+    for _ in 0..3_000 {
+        now += Duration::from_nanos(rng.below(120_000).into());
+        if rng.below(10) == 0 {
+            repeats = !repeats;
+        }
+        let seq = match lost.front() {
+            Some(&seq) if repeats => {
+                if rng.below(10) > 0 {
+                    lost.pop_front();
+                }
+                seq
+            }
+            _ => {
+                nxt += 1;
+                nxt - 1
+            }
+        };
+        if rng.below(100) < loss_percent {
+            lost.push_back(seq);
+            continue;
+        }
+        let ecn = match marks_percent {
+            0 => Ecn::NotEct,
+            percent if rng.below(100) < percent => Ecn::Ce,
+            _ => Ecn::Ect0,
+        };
+        arrivals.push((now, marked(seq, now, ecn)));
+    }
+    arrivals
+}
+
+/// How [`answers`] gives a receiver its segments.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Way {
+    Short,
+    Long,
+    /// Ahead of their time, wherever it is silent.
+    Silent,
+}
+
+/// All ACKs that arrivals lead to, with their times, and what the receiver has counted at the end; also how many segments
+/// it was given ahead of their time.
+fn answers(config: &TransportConfig, arrivals: &[(Time, Segment)], way: Way) -> (Vec<(Time, Ack)>, ReceiverStats, u32) {
+    let mut receiver = receiver(config.clone());
+    let (mut acks, mut ahead) = (Vec::new(), 0);
+    let mut arrivals = arrivals.iter().peekable();
+    while let Some(&(now, segment)) = arrivals.next() {
+        while receiver.next_timer() < now {
+            let due = receiver.next_timer();
+            acks.extend(receiver.on_timer(due).map(|ack| (due, ack)));
+        }
+        let ack = if way == Way::Long { receiver.on_any(now, segment) } else { receiver.on_segment(now, segment) };
+        acks.extend(ack.map(|ack| (now, ack)));
+        if way == Way::Silent
+            && let Some(mut silence) = receiver.silence()
+        {
+            let until = silence.until();
+            while arrivals.next_if(|(now, segment)| *now < until && silence.takes(*now, segment)).is_some() {}
+            ahead += silence.end();
+        }
+    }
+    (acks, receiver.stats(), ahead)
+}
+
 proptest! {
     #[test]
-    fn an_expected_segment_leads_to_what_the_long_way_leads_to(
+    fn expected_segments_and_those_in_silence_lead_to_what_the_long_way_leads_to(
         options in (any::<bool>(), any::<bool>(), any::<bool>(), any::<bool>(), any::<bool>()),
-        window in 20u64..400,
+        window in 20u64..600,
         seed in any::<u64>(),
         loss_percent in 0u32..30,
         marks_percent in prop_oneof![3 => Just(0u32), 1 => 1u32..20],
@@ -661,42 +730,24 @@ proptest! {
             receive_window: window * 1448,
             ..TransportConfig::default()
         };
-        let mut short = receiver(config.clone());
-        let mut long = receiver(config);
-        let mut rng = Rng::new(seed);
-        let (mut now, mut nxt, mut lost) = (ms(100), 0, VecDeque::new());
-        for _ in 0..2_000 {
-            now += Duration::from_nanos(rng.below(300_000).into());
-            // What was lost is repeated now and then; some of it twice.
-            let seq = match lost.front() {
-                Some(&seq) if rng.below(100) < 40 => {
-                    if rng.below(10) > 0 {
-                        lost.pop_front();
-                    }
-                    seq
-                }
-                _ => {
-                    nxt += 1;
-                    nxt - 1
-                }
-            };
-            if rng.below(100) < loss_percent {
-                lost.push_back(seq);
-                continue;
-            }
-            let ecn = match marks_percent {
-                0 => Ecn::NotEct,
-                percent if rng.below(100) < percent => Ecn::Ce,
-                _ => Ecn::Ect0,
-            };
-            let segment = marked(seq, now, ecn);
-            prop_assert_eq!(short.on_segment(now, segment), long.on_any(now, segment));
-            prop_assert_eq!(short.next_timer(), long.next_timer());
-            if rng.below(20) == 0 {
-                now = now.max(short.next_timer().min(now + Duration::from_millis(50)));
-                prop_assert_eq!(short.on_timer(now), long.on_timer(now));
-            }
+        let arrivals = lossy_arrivals(seed, loss_percent, marks_percent);
+        let (acks, stats, _) = answers(&config, &arrivals, Way::Long);
+        for way in [Way::Short, Way::Silent] {
+            let (same_acks, same_stats, _) = answers(&config, &arrivals, way);
+            prop_assert_eq!(&same_acks, &acks, "{:?}", way);
+            prop_assert_eq!(same_stats, stats, "{:?}", way);
         }
-        prop_assert_eq!(short.stats(), long.stats());
     }
+}
+
+#[test]
+fn a_receiver_behind_a_gap_is_silent_most_of_the_time() {
+    let arrivals: Vec<_> = (0..1_000u32)
+        .filter(|&seq| seq != 300)
+        .map(|seq| (seq, us(100_000 + 12 * u64::from(seq))))
+        .map(|(seq, now)| (now, segment(seq, now)))
+        .collect();
+    let (acks, _, ahead) = answers(&TransportConfig::default(), &arrivals, Way::Silent);
+    assert!(ahead > 600, "{ahead} of 699");
+    assert_eq!(acks, answers(&TransportConfig::default(), &arrivals, Way::Long).0);
 }

@@ -20,7 +20,7 @@ mod scoreboard;
 #[cfg(test)]
 mod tests;
 
-use crate::{Ack, Completion, LossDetection, Pacing, RecoveryRule, RttSamples, TransportConfig};
+use crate::{Ack, Completion, LossDetection, Pacing, RecoveryRule, RttSamples, SackBlock, TransportConfig};
 use dumbbell_cc::{AckFlags, CaState, Connection, Controller, RateSample};
 use dumbbell_units::{Duration, Time};
 pub use output::Burst;
@@ -152,6 +152,8 @@ pub struct Sender {
     reordering: u32,
     reord_seen: bool,
     highest_sacked: u32,
+    /// The SACK blocks of the latest ACK that had any: all they tell is known.
+    reported: [SackBlock; Ack::MAX_SACK_BLOCKS],
     frto: bool,
     retransmits: u32,
     probe_end: Option<u32>,
@@ -230,6 +232,7 @@ impl Sender {
             reordering: config.reordering,
             reord_seen: false,
             highest_sacked: 0,
+            reported: [SackBlock::default(); Ack::MAX_SACK_BLOCKS],
             frto: false,
             retransmits: 0,
             probe_end: None,

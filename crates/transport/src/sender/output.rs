@@ -378,7 +378,7 @@ impl Sender {
         let prior_packets_out = self.connection.packets_out;
         let (sent_at, mut record) = self.depart(size, bytes);
         record.len = mss;
-        self.board.push_burst(record, size, last_len);
+        self.board.push_burst(&record, size, last_len);
         self.connection.packets_out += size;
         self.connection.snd_nxt = u64::from(self.board.nxt());
         if prior_packets_out == 0 || self.timer == Timer::Probe {

@@ -325,6 +325,7 @@ impl Sender {
         let head = self.board.una();
         let reneged = self.board.get(head).has(flag::SACKED);
         if reneged {
+            self.reported = Default::default();
             for seq in head..self.board.nxt() {
                 if self.board.get(seq).has(flag::SACKED) {
                     self.connection.sacked_out -= 1;

@@ -26,12 +26,26 @@ impl Sender {
         if is_dsack {
             self.process_dsack(first.start, first.end, prior_una, news, reordered_from);
         }
+        // Most blocks repeat what the ACK before this one reported.
+        let mut reported = [SackBlock::default(); Ack::MAX_SACK_BLOCKS];
+        let mut changed = [SackBlock::default(); Ack::MAX_SACK_BLOCKS];
+        let mut changes = 0;
+        for (place, &block) in reported.iter_mut().zip(&blocks[fresh_from..]) {
+            *place = block;
+            let known = self.reported.iter().find(|known| known.start <= block.start && block.start <= known.end);
+            let start = known.map_or(block.start, |known| known.end);
+            if start < block.end {
+                changed[changes] = SackBlock { start, ..block };
+                changes += 1;
+            }
+        }
+        self.reported = reported;
         // In ascending order: a lower block is overtaken only by what earlier ACKs reported.
-        let mut sorted = [SackBlock::default(); Ack::MAX_SACK_BLOCKS];
-        let fresh = &mut sorted[..blocks.len() - fresh_from];
-        fresh.copy_from_slice(&blocks[fresh_from..]);
-        fresh.sort_unstable_by_key(|block| block.start);
-        for block in fresh {
+        let changed = &mut changed[..changes];
+        if changes > 1 {
+            changed.sort_unstable_by_key(|block| block.start);
+        }
+        for block in changed {
             let start = block.start.max(self.board.una());
             let end = block.end.min(self.board.nxt());
             let mut from = start;

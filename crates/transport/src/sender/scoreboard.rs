@@ -74,6 +74,19 @@ impl Bits {
     fn clear(&mut self, slot: usize) {
         self.0[slot >> 6] &= !(1 << (slot & 63));
     }
+
+    /// Changes the bits of `count` slots from `slot` on, those of a word at a time: `change` gets it with a mask.
+    #[inline]
+    fn change_run(&mut self, mut slot: usize, count: u32, change: impl Fn(&mut u64, u64)) {
+        let mut left = count as usize;
+        while left > 0 {
+            let bit = slot & 63;
+            let here = left.min(64 - bit);
+            change(&mut self.0[slot >> 6], (u64::MAX >> (64 - here)) << bit);
+            left -= here;
+            slot = (slot + here) & (64 * self.0.len() - 1);
+        }
+    }
 }
 
 /// The records of all outstanding segments.
@@ -150,7 +163,7 @@ impl Scoreboard {
     /// Adds the next `size` segments, which were just sent as one burst. All start from `record`, whose amount in flight
     /// is that before the burst; the last one carries `last_len` bytes.
     #[inline]
-    pub fn push_burst(&mut self, mut record: Record, size: u32, last_len: u16) {
+    pub fn push_burst(&mut self, record: &Record, size: u32, last_len: u16) {
         while self.records.len() < (self.nxt - self.una + size) as usize {
             self.grow();
         }
@@ -162,18 +175,18 @@ impl Scoreboard {
         } else {
             self.get_mut(prev).next = first;
         }
-        record.flags |= flag::LISTED;
         let slot = self.slot(first);
         let (wrapped, ahead) = self.records.split_at_mut(slot);
         let size_ahead = ahead.len().min(size as usize);
         let mut seq = first;
         for places in [&mut ahead[..size_ahead], &mut wrapped[..size as usize - size_ahead]] {
             for place in places {
-                record.prev = seq.wrapping_sub(1);
+                *place = *record;
+                place.prev = seq.wrapping_sub(1);
                 seq += 1;
-                record.next = seq;
-                record.tx_in_flight += 1;
-                *place = record;
+                place.next = seq;
+                place.tx_in_flight += seq - first;
+                place.flags |= flag::LISTED;
             }
         }
         let start = self.get_mut(first);
@@ -229,12 +242,13 @@ impl Scoreboard {
     pub fn pop_sacked(&mut self, end: u32) -> u32 {
         const STORY: u8 = flag::SACKED | flag::RETRANS | flag::EVER_RETRANS;
         let first = self.una;
-        while self.una < end && self.get(self.una).flags & STORY == flag::SACKED {
-            let slot = self.slot(self.una);
-            self.sacked.clear(slot);
-            self.una += 1;
+        let mut seq = first;
+        while seq < end && self.get(seq).flags & STORY == flag::SACKED {
+            seq += 1;
         }
-        self.una - first
+        self.sacked.change_run(self.slot(first), seq - first, |word, mask| *word &= !mask);
+        self.una = seq;
+        seq - first
     }
 
     /// Removes the lowest segment; the caller has settled its counters.
@@ -370,10 +384,9 @@ impl Scoreboard {
     pub fn set_run_sacked(&mut self, first: u32, end: u32) {
         self.touch(end - 1);
         let (prev, next) = (self.get(first).prev, self.get(end - 1).next);
+        self.sacked.change_run(self.slot(first), end - first, |word, mask| *word |= mask);
         for seq in first..end {
-            let slot = self.slot(seq);
-            self.sacked.set(slot);
-            let record = &mut self.records[slot];
+            let record = self.get_mut(seq);
             record.flags ^= flag::SACKED | flag::LISTED;
             record.delivered_us = 0;
         }
@@ -440,7 +453,7 @@ mod tests {
     fn filled(count: u32) -> Scoreboard {
         let mut board = Scoreboard::new();
         for n in 0..count {
-            board.push_burst(Record { sent_us: u64::from(n), ..Record::default() }, 1, 1448);
+            board.push_burst(&Record { sent_us: u64::from(n), ..Record::default() }, 1, 1448);
         }
         board
     }
@@ -452,13 +465,13 @@ mod tests {
             board.pop_una();
         }
         for n in 60..110 {
-            board.push_burst(Record { sent_us: n, ..Record::default() }, 1, 1448);
+            board.push_burst(&Record { sent_us: n, ..Record::default() }, 1, 1448);
         }
         board.set_sacked(70);
         board.get_mut(55).flags |= flag::LOST;
         board.set_waiting(55);
         for n in 110..300 {
-            board.push_burst(Record { sent_us: n, ..Record::default() }, 1, 1448);
+            board.push_burst(&Record { sent_us: n, ..Record::default() }, 1, 1448);
         }
         let mut listed = Vec::new();
         let mut at = board.list_oldest();
@@ -475,7 +488,7 @@ mod tests {
     #[test]
     fn a_burst_is_one_record_after_the_other() {
         let mut board = filled(1);
-        board.push_burst(Record { tx_in_flight: 7, len: 1448, ..Record::default() }, 100, 500);
+        board.push_burst(&Record { tx_in_flight: 7, len: 1448, ..Record::default() }, 100, 500);
         let of = |seq| (board.get(seq).tx_in_flight, board.get(seq).len, board.get(seq).has(flag::BURST_START));
         assert_eq!((of(1), of(2), of(100)), ((8, 1448, true), (9, 1448, false), (107, 500, false)));
         assert_eq!((board.list_next(0), board.list_next(99), board.list_next(100)), (Some(1), Some(100), None));
@@ -516,7 +529,7 @@ mod tests {
             board.pop_una();
         }
         for _ in 0..40 {
-            board.push_burst(Record::default(), 1, 1448);
+            board.push_burst(&Record::default(), 1, 1448);
         }
         for seq in 45..100 {
             board.set_sacked(seq);
