@@ -320,7 +320,9 @@ impl<P: Packet> Link<P> {
         let departures = queue.offer_run(now, size, count)?;
         self.ledger.count_arrivals(size, count);
         self.ledger.dropped_full.add_many(size, count - departures.count());
-        self.pipe.push_run(departures, write);
+        let mut gone = departures;
+        self.pipe.push_run(&mut gone, write);
+        queue.end_run(&gone);
         Some(departures)
     }
 
@@ -439,16 +441,14 @@ impl<P: Packet> Link<P> {
         Some(self.pipe.next_arrival())
     }
 
-    /// The packet that [`take_plain`](Self::take_plain) would take, and when it will have reached the far end.
+    /// Lets `takes` have a look at the packets that [`take_plain`](Self::take_plain) would take next, with the times of their
+    /// arrival, and forgets them for as long as it agrees. Returns when there will be another one.
     #[inline(always)]
-    pub fn peek_plain(&self) -> Option<&(Time, P)> {
-        if self.shortcut == Shortcut::Closed { None } else { self.pipe.peek_plain() }
-    }
-
-    /// Forgets the packet that [`peek_plain`](Self::peek_plain) showed.
-    #[inline(always)]
-    pub fn skip_plain(&mut self) {
-        self.pipe.skip_plain();
+    pub fn take_plain_while(&mut self, takes: impl FnMut(Time, &P) -> bool) -> Time {
+        if self.shortcut != Shortcut::Closed {
+            self.pipe.take_plain_while(takes);
+        }
+        self.next_event()
     }
 
     #[cold]

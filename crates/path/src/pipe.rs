@@ -80,7 +80,7 @@ impl<P: Copy + Default> Pipe<P> {
 
     /// Packets that leave one after the other enter a plain pipe; `write` writes them.
     #[inline(always)]
-    pub(crate) fn push_run(&mut self, mut departures: Departures, mut write: impl FnMut(u32, &mut P)) {
+    pub(crate) fn push_run(&mut self, departures: &mut Departures, mut write: impl FnMut(u32, &mut P)) {
         let base = self.base;
         let count = departures.count();
         if self.ring.is_empty() && count > 0 {
@@ -102,19 +102,14 @@ impl<P: Copy + Default> Pipe<P> {
     #[inline(always)]
     pub(crate) fn take_plain(&mut self, packet: &mut P) {
         *packet = self.ring.first().1;
-        self.skip_plain();
-    }
-
-    /// The packet that [`take_plain`](Self::take_plain) would take, and when it comes out.
-    #[inline(always)]
-    pub(crate) fn peek_plain(&self) -> Option<&(Time, P)> {
-        (!self.ring.is_empty()).then(|| self.ring.first())
-    }
-
-    /// Forgets the packet that [`peek_plain`](Self::peek_plain) showed.
-    #[inline(always)]
-    pub(crate) fn skip_plain(&mut self) {
         self.next_arrival = self.ring.drop_first().map_or(Time::NEVER, |&(arrives, _)| arrives);
+    }
+
+    /// Takes packets and their times of arrival for as long as `takes` agrees, where nothing is in disorder.
+    #[inline(always)]
+    pub(crate) fn take_plain_while(&mut self, mut takes: impl FnMut(Time, &P) -> bool) {
+        self.ring.take_while(|(arrives, packet)| takes(*arrives, packet));
+        self.next_arrival = if self.ring.is_empty() { Time::NEVER } else { self.ring.first().0 };
     }
 
     /// Writes the packet that comes out next to `packet`; there must be one.

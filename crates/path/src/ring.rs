@@ -69,6 +69,12 @@ impl<T: Copy + Default> Ring<T> {
         &self.places[self.first]
     }
 
+    /// The first item, if there is one.
+    #[inline]
+    pub(crate) fn front_mut(&mut self) -> Option<&mut T> {
+        (self.len > 0).then(|| &mut self.places[self.first])
+    }
+
     /// Forgets the first item; there must be one. Returns the next.
     #[inline]
     pub(crate) fn drop_first(&mut self) -> Option<&T> {

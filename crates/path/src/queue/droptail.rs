@@ -1,8 +1,9 @@
 //! First in, first out; an arriving packet that does not fit is dropped.
 //!
 //! Nothing that comes later changes the fate of an accepted packet, so its start and departure are computed on arrival:
-//! start = max(arrival, transmitter free). What waits is known from the starts alone; they are forgotten lazily when
-//! the clock has passed them.
+//! start = max(arrival, transmitter free). What waits is known from the starts alone, each of which is the departure of the
+//! packet before; they are forgotten lazily when the clock has passed them. Packets that came together are kept as one
+//! run.
 
 use super::{InService, Limits};
 use crate::ring::Ring;
@@ -17,13 +18,13 @@ pub(crate) struct DropTail {
     pub(crate) occupancy: Occupancy,
     pub(crate) in_service: InService,
     limits: Limits,
-    waiting: Ring<Waiting>,
+    waiting: Ring<Run>,
 }
 
+/// Packets of one size that wait one behind the other.
 #[derive(Clone, Copy, Debug, Default)]
-struct Waiting {
-    starts: Time,
-    departs: Time,
+struct Run {
+    departures: Departures,
     size: u32,
 }
 
@@ -59,35 +60,36 @@ impl DropTail {
         }
         let departs = self.transmitter.send(size);
         self.occupancy.enter(size);
-        self.waiting.push_back(Waiting { starts, departs, size });
+        self.waiting.push_back(Run { departures: Departures::one(starts, departs), size });
         Some(departs)
     }
 
     /// Takes as many as fit of `count` packets of `size` bytes each that come together, if one rate will serve them;
-    /// returns the departures of those that do.
+    /// returns the departures of those that do, and has to hear of their [end](Self::end_run).
     #[inline(always)]
     pub(crate) fn offer_run(&mut self, now: Time, size: u32, count: u32) -> Option<Departures> {
         if self.limits.time.is_some() {
             return None;
         }
         self.advance(now);
-        let mut starts = self.transmitter.seek(now);
-        let at_once = u32::from(starts <= now);
+        let at_once = u32::from(self.transmitter.seek(now) <= now);
         let fitting = at_once + self.limits.room(self.occupancy.backlog(), size, count - at_once);
         let all = self.transmitter.departures(size, fitting)?;
         let mut departures = all;
         if at_once > 0 {
-            starts = departures.advance();
-            self.in_service = InService { departs: starts, size };
+            self.in_service = InService { departs: departures.advance(), size };
         }
-        let waiting = departures.count();
-        self.occupancy.enter_run(size, waiting);
-        self.waiting.extend(waiting, |_, place| {
-            let departs = departures.advance();
-            *place = Waiting { starts: std::mem::replace(&mut starts, departs), departs, size };
-        });
-        self.transmitter.skip_to(&departures);
+        if departures.count() > 0 {
+            self.occupancy.enter_run(size, departures.count());
+            self.waiting.push_back(Run { departures, size });
+        }
         Some(all)
+    }
+
+    /// The end of a [run](Self::offer_run), whose departures have been gone through.
+    #[inline(always)]
+    pub(crate) fn end_run(&mut self, departures: &Departures) {
+        self.transmitter.skip_to(departures);
     }
 
     /// Since when there has been neither a waiting packet nor one in transmission; everything has been advanced to `now`.
@@ -108,17 +110,23 @@ impl DropTail {
     #[inline(never)]
     fn forget_started(&mut self, now: Time) {
         let DropTail { occupancy, waiting, in_service, .. } = self;
-        let last = occupancy.advance_with(now, |leaving| {
-            waiting.take_while(|waiting| {
-                let has_started = waiting.starts <= now;
-                if has_started {
-                    leaving.leave(waiting.starts, waiting.size);
+        occupancy.advance_with(now, |leaving| {
+            while let Some(run) = waiting.front_mut() {
+                let Run { mut departures, size } = *run;
+                // The transmitter begins with a packet when the one before it departs.
+                while departures.count() > 0 && departures.latest() <= now {
+                    leaving.leave(departures.latest(), size);
+                    departures.advance();
                 }
-                has_started
-            })
+                if departures.count() < run.departures.count() {
+                    *in_service = InService { departs: departures.latest(), size };
+                }
+                if departures.count() > 0 {
+                    run.departures = departures;
+                    break;
+                }
+                waiting.drop_first();
+            }
         });
-        if let Some(Waiting { departs, size, .. }) = last {
-            *in_service = InService { departs, size };
-        }
     }
 }

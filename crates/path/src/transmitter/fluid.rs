@@ -39,7 +39,7 @@ struct PacketTime {
 }
 
 /// When the last bits of packets leave that are sent one after the other: packets of one size, at one rate.
-#[derive(Clone, Copy, Debug)]
+#[derive(Clone, Copy, Debug, Default)]
 pub struct Departures {
     free: u64,
     spare: u64,
@@ -50,6 +50,17 @@ pub struct Departures {
 }
 
 impl Departures {
+    /// One packet, from its start on.
+    #[inline]
+    pub(crate) fn one(starts: Time, departs: Time) -> Departures {
+        Departures {
+            free: starts.as_nanos(),
+            nanos: departs.since(starts).as_nanos(),
+            left: 1,
+            ..Departures::default()
+        }
+    }
+
     /// Packets that have not left yet.
     #[inline]
     pub fn count(&self) -> u32 {

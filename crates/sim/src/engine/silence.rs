@@ -23,22 +23,25 @@ impl Engine<'_> {
         };
         let Some(mut silence) = receiver.silence() else { return };
         let until = silence.until().min(next_look);
-        while let Some((arrives, packet)) = link.peek_plain()
-            && *arrives < until
-            && packet.flow == first.flow
-            && packet.kind == Kind::Data
-            && packet.hops_left == 0
-            && silence.takes(*arrives, &packet.segment())
-        {
-            if self.is_measuring {
-                *one_way_us += arrives.since(packet.timestamp).as_micros();
+        let mut delays_us = 0;
+        let next_event = link.take_plain_while(|arrives, packet| {
+            let is_taken = arrives < until
+                && packet.flow == first.flow
+                && packet.kind == Kind::Data
+                && packet.hops_left == 0
+                && silence.takes(arrives, &packet.segment());
+            if is_taken {
+                delays_us += arrives.since(packet.timestamp).as_micros();
             }
-            link.skip_plain();
+            is_taken
+        });
+        if self.is_measuring {
+            *one_way_us += delays_us;
         }
         let count = silence.end();
         if count > 0 {
             self.events += u64::from(count);
-            self.link_agenda.set(index, link.next_event());
+            self.link_agenda.set(index, next_event);
         }
     }
 }

@@ -1,7 +1,7 @@
 //! The segment that was to be expected (Van Jacobson's header prediction: the fast path of `tcp_rcv_established`).
 //!
 //! Nearly every segment is the next one and finds nothing held behind a gap; behind one, nearly every segment continues
-//! the run that is newest and highest. Neither says anything about congestion. Of a receiver's work then only this is
+//! the run that changed last. Neither says anything about congestion. Of a receiver's work then only this is
 //! left: the segment is delivered, or its run and its SACK block grow by one; and an ACK leaves now or later. What is
 //! expected is found out after every segment that was not.
 
@@ -15,8 +15,10 @@ use dumbbell_units::Time;
 pub(super) enum Expected {
     /// The first one that has not arrived; nothing is held.
     Next,
-    /// The one behind the newest run, which is the highest.
-    Ahead,
+    /// The one behind the run that changed last; from `until` on it would touch the next run.
+    Ahead {
+        until: u32,
+    },
     Nothing,
 }
 
@@ -24,10 +26,10 @@ impl Receiver {
     /// What to expect after a segment that was not expected.
     #[inline]
     pub(super) fn predict(&mut self) {
-        self.expected = match self.held.end() {
+        self.expected = match self.held.newest() {
             _ if self.ecn_seen || self.duplicate.is_some() => Expected::Nothing,
             None => Expected::Next,
-            Some(end) if self.sack_permitted && self.sacks.newest_end() == end => Expected::Ahead,
+            Some((end, until)) if self.sack_permitted && self.sacks.newest_end() == end => Expected::Ahead { until },
             Some(_) => Expected::Nothing,
         };
     }
@@ -57,8 +59,8 @@ impl Receiver {
     /// Whether `segment` was expected to continue the newest run behind a gap.
     #[inline(always)]
     pub fn expects_ahead(&self, segment: &Segment) -> bool {
-        self.expected == Expected::Ahead
-            && segment.seq == self.sacks.newest_end()
+        segment.seq == self.sacks.newest_end()
+            && matches!(self.expected, Expected::Ahead { until } if segment.seq < until)
             && segment.seq < self.window_edge
             && segment.ecn == Ecn::NotEct
     }
@@ -70,7 +72,7 @@ impl Receiver {
         self.note_timestamp(now, segment);
         self.hold_ahead(1, u64::from(segment.len));
         self.grow_window(segment.len, self.held.segments());
-        self.sizing.make_room(self.sacks.newest_end() - self.rcv_nxt);
+        self.sizing.make_room(self.held_span());
         self.is_urgent() || self.compress_ack(now)
     }
 
@@ -79,7 +81,7 @@ impl Receiver {
     fn hold_ahead(&mut self, count: u32, bytes: u64) {
         self.undelivered.segments += u64::from(count);
         self.undelivered.bytes += bytes;
-        self.held.lengthen_last(count, bytes);
+        self.held.lengthen_newest(count, bytes);
         self.sacks.lengthen_newest(count);
         self.unacked_news = true;
     }
@@ -87,17 +89,14 @@ impl Receiver {
     /// The silence of this receiver, if it is going to be silent for a while.
     #[inline]
     pub fn silence(&mut self) -> Option<Silence<'_>> {
-        let is_silent = self.expected == Expected::Ahead
-            && self.compressed_acks > 0
+        let Expected::Ahead { until } = self.expected else { return None };
+        let is_silent = self.compressed_acks > 0
             && !self.is_urgent()
             // Room is made for a segment with every one held, so that what cannot grow now cannot with those either.
             && !self.sizing.can_grow(self.held.segments() + 1);
-        is_silent.then(|| Silence {
-            next: self.sacks.newest_end(),
-            end: self.window_edge.min(self.sacks.newest_end() + COMPRESSED_ACKS_MAX - self.compressed_acks),
-            bytes: 0,
-            receiver: self,
-        })
+        let next = self.sacks.newest_end();
+        let end = until.min(self.window_edge).min(next + COMPRESSED_ACKS_MAX - self.compressed_acks);
+        is_silent.then_some(Silence { next, end, bytes: 0, receiver: self })
     }
 }
 
@@ -141,7 +140,7 @@ impl Silence<'_> {
         if count > 0 {
             receiver.hold_ahead(count, bytes);
             receiver.compressed_acks += count;
-            receiver.sizing.make_room(next - receiver.rcv_nxt);
+            receiver.sizing.make_room(receiver.held_span());
         }
         count
     }

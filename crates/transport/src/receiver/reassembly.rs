@@ -21,6 +21,8 @@ pub(crate) struct Run {
 pub(crate) struct Reassembly {
     runs: VecDeque<Run>,
     segments: u32,
+    /// The run that changed last, as long as there are any.
+    newest: u32,
 }
 
 impl Reassembly {
@@ -41,12 +43,21 @@ impl Reassembly {
         self.runs.back().map(|run| run.end)
     }
 
-    /// Keeps the `count` segments after the highest one held, of which there must be one; they carry `bytes`.
+    /// Where the run that changed last ends, and the segment at which it would touch the next run, `u32::MAX` without one;
+    /// `None` when nothing is held.
     #[inline]
-    pub(crate) fn lengthen_last(&mut self, count: u32, bytes: u64) {
-        if let Some(last) = self.runs.back_mut() {
-            last.end += count;
-            last.bytes += bytes;
+    pub(crate) fn newest(&self) -> Option<(u32, u32)> {
+        let newest = self.newest as usize;
+        let next = self.runs.get(newest + 1).map_or(u32::MAX, |next| next.start - 1);
+        self.runs.get(newest).map(|run| (run.end, next))
+    }
+
+    /// Keeps the `count` segments behind the run that changed last, which do not touch the next run and carry `bytes`.
+    #[inline]
+    pub(crate) fn lengthen_newest(&mut self, count: u32, bytes: u64) {
+        if let Some(run) = self.runs.get_mut(self.newest as usize) {
+            run.end += count;
+            run.bytes += bytes;
             self.segments += count;
         }
     }
@@ -59,6 +70,7 @@ impl Reassembly {
                 last.end += 1;
                 last.bytes += bytes;
                 self.segments += 1;
+                self.newest = self.runs.len() as u32 - 1;
                 true
             }
             _ => self.insert_elsewhere(seq, bytes),
@@ -74,6 +86,7 @@ impl Reassembly {
         // `index` is the first run that starts behind `seq`; the run before it may hold or touch `seq`.
         let before = index.checked_sub(1).map(|i| self.runs[i].end.cmp(&seq));
         let touches_next = self.runs.get(index).is_some_and(|next| next.start == seq + 1);
+        let touches_before = before == Some(Ordering::Equal);
         match (before, touches_next) {
             (Some(Ordering::Greater), _) => return false,
             (Some(Ordering::Equal), true) => {
@@ -95,6 +108,7 @@ impl Reassembly {
             }
             (_, false) => self.runs.insert(index, Run { start: seq, end: seq + 1, bytes }),
         }
+        self.newest = (index - usize::from(touches_before)) as u32;
         self.segments += 1;
         true
     }
@@ -103,6 +117,7 @@ impl Reassembly {
     pub(crate) fn take(&mut self, seq: u32) -> Option<Run> {
         let run = *self.runs.front().filter(|run| run.start == seq)?;
         self.runs.pop_front();
+        self.newest = self.newest.saturating_sub(1);
         self.segments -= run.end - run.start;
         Some(run)
     }
@@ -141,6 +156,34 @@ mod tests {
             assert!(!held.insert(seq, 1), "{seq}");
         }
         assert_eq!(held.segments(), 5);
+    }
+
+    #[test]
+    fn the_newest_run_is_the_one_that_changed_last() {
+        let mut held = Reassembly::default();
+        assert_eq!(held.newest(), None);
+        for (seq, newest) in [
+            (20, (21, u32::MAX)),
+            (21, (22, u32::MAX)),
+            (10, (11, 19)), // in front of it
+            (22, (23, u32::MAX)),
+            (15, (16, 19)), // between both
+            (11, (12, 14)),
+            (14, (16, 19)), // at the start of a run
+            (9, (12, 13)),
+            (12, (13, 13)),
+            (13, (16, 19)), // closes a gap
+        ] {
+            held.insert(seq, 1);
+            assert_eq!(held.newest(), Some(newest), "{seq}");
+        }
+        held.lengthen_newest(1, 1);
+        assert_eq!(runs(&held), [(9, 17, 8), (20, 23, 3)]);
+        held.insert(23, 1);
+        held.take(9);
+        assert_eq!(held.newest(), Some((24, u32::MAX)));
+        held.take(20);
+        assert_eq!(held.newest(), None);
     }
 
     #[test]
