@@ -7,6 +7,7 @@ not to hold is a result), 2 wrong input or unwritable output (a message, nothing
 from __future__ import annotations
 
 import json
+import os
 import sys
 from collections.abc import Iterator
 from contextlib import contextmanager
@@ -272,6 +273,13 @@ def reporting_errors() -> Iterator[None]:
         # The reader of our output has left (head); nothing is wrong.
         sys.stderr.close()
         sys.exit(0)
+    except OSError as error:
+        if error.filename is not None:
+            raise
+        # A file that cannot be written is an OutputError, so this is standard output, on a full disk for example. What
+        # it still buffers goes nowhere, or the interpreter tries once more at its end.
+        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
+        _fail(f"cannot write to standard output: {error.strerror or error}")
 
 
 def _run_one(

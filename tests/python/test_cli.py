@@ -179,6 +179,16 @@ def test_a_full_disk_leaves_nothing_behind(experiment: Path, tmp_path: Path) -> 
     assert names(out.parent) == []
 
 
+@pytest.mark.skipif(not Path("/dev/full").exists(), reason="needs a device that is always full")
+@pytest.mark.parametrize("options", [[], ["--json"]], ids=["table", "json"])
+def test_a_full_disk_behind_standard_output_is_said_in_a_line(experiment: Path, options: list[str]) -> None:
+    command = [sys.executable, "-m", "dumbbell", "run", str(experiment), *options]
+    with Path("/dev/full").open("w") as full:
+        done = subprocess.run(command, stdout=full, stderr=subprocess.PIPE, text=True)
+    assert done.returncode == 2
+    assert done.stderr == "error: cannot write to standard output: No space left on device\n"
+
+
 def test_an_interrupt_leaves_nothing_behind(experiment: Path, tmp_path: Path) -> None:
     out = tmp_path / "results" / "out"
     command = [sys.executable, "-m", "dumbbell", "run", str(experiment), "--set", "duration=10h", "--out", str(out)]
