@@ -162,8 +162,8 @@ pub struct Link<P> {
     /// Packets that will be lost when they leave the transmitter, with that time.
     doomed: VecDeque<(Time, P)>,
     ledger: Ledger<P>,
-    /// Departures up to the start of the measurement.
-    departed_before: Tally,
+    /// Counts up to the start of the measurement.
+    counted_before: LinkCounters,
     measured_since: Time,
     config: LinkConfig,
 }
@@ -260,7 +260,7 @@ impl<P: Packet> Link<P> {
             pipe,
             doomed: VecDeque::new(),
             ledger: Ledger::default(),
-            departed_before: Tally::default(),
+            counted_before: LinkCounters::default(),
             measured_since: Time::ZERO,
             config,
         }
@@ -560,16 +560,20 @@ impl<P: Packet> Link<P> {
 
     /// Starts the interval that [`queue_stats`](Self::queue_stats) reports; without it that is the whole run.
     pub fn start_measuring(&mut self, now: Time) {
-        self.advance(now);
-        self.departed_before = self.departures(now);
+        self.counted_before = self.counters(now);
         self.measured_since = now;
         self.occupancy().restart(now);
+    }
+
+    /// The counts at the start of the measured interval.
+    pub fn counters_before(&self) -> LinkCounters {
+        self.counted_before
     }
 
     /// The queue and the transmitter from the start of the measured interval until `now`.
     pub fn queue_stats(&mut self, now: Time) -> QueueStats<'_> {
         self.advance(now);
-        let departed = self.departures(now).minus(self.departed_before);
+        let departed = self.departures(now).minus(self.counted_before.departures);
         let capacity_bits = self.capacity_bits(self.measured_since, now);
         self.occupancy().stats(now, departed, capacity_bits)
     }

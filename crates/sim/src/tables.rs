@@ -15,12 +15,13 @@ pub(crate) struct LinkStats {
     max_queue_bytes: f64,
     departed_bytes: u64,
     capacity_bits: Option<u64>,
-    counters: LinkCounters,
+    /// At its start and at its end.
+    counters: [LinkCounters; 2],
 }
 
 impl LinkStats {
     pub fn of(link: &mut Link<Packet>, now: Time) -> LinkStats {
-        let counters = link.counters(now);
+        let counters = [link.counters_before(), link.counters(now)];
         let stats = link.queue_stats(now);
         LinkStats {
             mean_queue_bytes: stats.mean_bytes(),
@@ -100,7 +101,6 @@ pub(crate) fn links(scenario: &Scenario, links: &mut [Link<Packet>], measured: &
         name: name.to_owned(),
         values: Values::Float(measured.iter().map(value).collect()),
     };
-    let starts: &[LinkCounters] = &measured.iter().map(|stats| stats.counters).collect::<Vec<_>>();
     let mut columns = vec![
         Column { name: "link".to_owned(), values: Values::Index((0..links.len() as u32).collect()) },
         Column {
@@ -118,7 +118,8 @@ pub(crate) fn links(scenario: &Scenario, links: &mut [Link<Packet>], measured: &
         float("max_queue_bytes", &|stats| stats.max_queue_bytes),
     ];
     let mut count = |name: &str, value: &dyn Fn(&LinkCounters) -> u64| {
-        columns.push(Column { name: name.to_owned(), values: Values::Count(starts.iter().map(value).collect()) });
+        let within = measured.iter().map(|LinkStats { counters: [start, end], .. }| value(end) - value(start));
+        columns.push(Column { name: name.to_owned(), values: Values::Count(within.collect()) });
         columns
             .push(Column { name: format!("{name}_total"), values: Values::Count(totals.iter().map(value).collect()) });
     };

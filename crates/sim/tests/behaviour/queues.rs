@@ -103,3 +103,30 @@ fn codel_keeps_the_standing_queue_near_its_target() {
     assert!(codel < 10.0, "CoDel's queue is {codel} ms");
     assert!(fifo > 100.0, "drop-tail's queue is {fifo} ms");
 }
+
+/// What a link counts before the warm-up has passed and after the cool-down has begun is in its totals only.
+#[test]
+fn a_link_counts_what_happens_in_the_measured_interval() {
+    let counted = |duration: &str, interval: &str| {
+        let run = run(&format!(
+            r#"
+            duration = "{duration}"
+            {interval}
+            record.series = false
+            path = {{ rate = "10mbit", rtt = "40ms", buffer = "1bdp", loss = "1%" }}
+            flows = [{{ cc = "bbr" }}, {{ cc = "cubic" }}]
+            "#
+        ));
+        ["arrivals", "drops", "drops_full", "losses"]
+            .map(|column| (run.link(column, 0), run.link(&format!("{column}_total"), 0)))
+    };
+    let (first, until_20) = (counted("10s", ""), counted("20s", ""));
+    let within = counted("30s", "warmup = \"10s\"\ncooldown = \"10s\"");
+    let whole = counted("30s", "");
+    for (column, &(measured, total)) in within.iter().enumerate() {
+        assert!(first[column].0 > 0.0);
+        assert_eq!(first[column].0, first[column].1, "without a warm-up the interval is the run");
+        assert_eq!(measured, until_20[column].1 - first[column].1);
+        assert_eq!(total, whole[column].1);
+    }
+}
