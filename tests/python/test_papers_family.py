@@ -7,6 +7,7 @@ from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
+import polars as pl
 import pytest
 
 import dumbbell as package
@@ -191,3 +192,8 @@ def test_a_quick_part_from_end_to_end(dumbbell: Cli, tmp_path: Path, part: str) 
     assert [claim["id"] for claim in printed["claims"]] == [claim.id for claim in claims]
     assert printed["caveats"]
     assert (tmp_path / "family.html").stat().st_size > 10_000
+
+
+def test_steps_keep_the_first_the_last_and_every_change() -> None:
+    samples = pl.DataFrame({"t_s": [0.0, 1.0, 2.0, 3.0, 4.0, 5.0], "gain": [1.0, 1.0, 1.25, 1.25, 0.75, 0.75]})
+    assert variants.steps(samples, "gain")["t_s"].to_list() == [0.0, 2.0, 4.0, 5.0]

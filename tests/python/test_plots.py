@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from pathlib import Path
 
 import numpy as np
@@ -100,3 +101,14 @@ def test_pictures_are_written_in_three_formats_and_the_same_bytes_each_time(resu
     assert [content[:4] for content in first] == [b"\x89PNG", b"<?xm", b"%PDF"]
     assert first == second
     assert sorted(path.name for path in (tmp_path / "a").iterdir()) == ["tradeoff.pdf", "tradeoff.png", "tradeoff.svg"]
+
+
+def test_drawings_have_no_more_digits_than_can_be_seen() -> None:
+    with style.picture() as figure:
+        figure.subplots().plot([0, 1 / 3, 1], [0, 2 / 3, 0.1])
+    svg = figure.encoded("svg").decode()
+    places = re.findall(r' (?:d|x|y)="([^"]*)"', svg)
+    assert len(places) > 10
+    assert not [place for place in places if re.search(r"\.\d{3}", place)]
+    # The factors that scale letters keep theirs.
+    assert re.search(r"scale\(0\.\d{3,}", svg)

@@ -7,6 +7,7 @@ line style and a marker of its own, so that a print in grey stays readable.
 from __future__ import annotations
 
 import io
+import re
 import zlib
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
@@ -30,6 +31,9 @@ _DASHES: tuple[Any, ...] = ("-", (0, (6, 1.5)), (0, (4, 1.5, 1, 1.5)), (0, (1.5,
 _MARKERS = ("o", "s", "^", "D", "v", "P", "X", "<", ">")
 _COLOURS = ("#D55E00", "#0072B2", "#009E73", "#CC79A7", "#E69F00", "#56B4E9", "#000000")
 _FAMILIAR = ("bbr", "cubic", "reno", "bbr2", "bbr3", "vegas", "westwood")
+
+_PLACES = re.compile(rb' (?:d|x|y)="[^"]*"')
+_LONG = re.compile(rb"-?\d+\.\d{3,}")
 
 
 @dataclass(frozen=True)
@@ -85,7 +89,7 @@ class Picture(Figure):
         dates = {"png": {"Software": None}, "svg": {"Date": None}, "pdf": {"CreationDate": None}}
         with mpl.rc_context({"svg.hashsalt": "dumbbell", "pdf.fonttype": 42}):
             self.savefig(buffer, format=format, dpi=150, metadata=dates[format])
-        return buffer.getvalue()
+        return _shortened(buffer.getvalue()) if format == "svg" else buffer.getvalue()
 
     def write(self, stem: Path, formats: Sequence[Format] = FORMATS) -> list[Path]:
         """Writes ``stem`` in each format and returns the paths."""
@@ -95,6 +99,12 @@ class Picture(Figure):
             write_file(path, self.encoded(kind))
             paths.append(path)
         return paths
+
+
+def _shortened(svg: bytes) -> bytes:
+    """The drawing with places to a hundredth of a point in place of a millionth."""
+    # Only places: a transformation scales letters by factors that need every digit.
+    return _PLACES.sub(lambda place: _LONG.sub(lambda number: b"%.2f" % float(number[0]), place[0]), svg)
 
 
 @contextmanager

@@ -447,8 +447,9 @@ def seconds_picture(cases: Cases, cc: str, title: str) -> Picture:
                 t = range(1, len(run.of(label, "sent")) + 1)
                 axes.plot(t, run.of(label, "sent"), color=colour, linewidth=0.6, alpha=0.5)
                 axes.plot(t, run.of(label, "arrived"), color=colour, linewidth=1.0)
-                axes.bar(t, run.of(label, "lost"), width=1.0, color=colour)
-            axes.set_title(f"{title}, 40 ms: scenario {scenario}", loc="left", fontsize=8)
+                # One outline takes much less room in a drawing than a rectangle for each of 300 seconds.
+                axes.stairs(run.of(label, "lost"), [0.5, *(second + 0.5 for second in t)], fill=True, color=colour)
+            axes.set_title(f"{title}, 40 ms: scenario {scenario}", loc="left", fontsize=9)
         for axes in panels[1]:
             axes.set_xlabel("time (s)")
         for row in panels:
@@ -472,7 +473,7 @@ def windows_picture(frames: dict[str, pl.DataFrame]) -> Picture:
             for flow in late["flow"].unique().sort():
                 one = late.filter(pl.col("flow") == flow)
                 axes.plot(one["t_s"], one["cwnd"], linewidth=0.8)
-            axes.set_title("BBR" if cc == BASE else f"BBR-ACD, {FORMS[cc]} form", loc="left", fontsize=8)
+            axes.set_title("BBR" if cc == BASE else f"BBR-ACD, {FORMS[cc]} form", loc="left", fontsize=9)
         for axes in panels[1]:
             axes.set_xlabel("time (s)")
         for row in panels:

@@ -128,6 +128,14 @@ def first_flow(result: Result) -> pl.DataFrame:
     return result.series.to_polars().filter(pl.col("flow") == 0).sort("t_s")
 
 
+def steps(samples: pl.DataFrame, column: str) -> pl.DataFrame:
+    """The samples at which a column changes, the first and the last: all that a line of steps needs."""
+    import polars as pl
+
+    at = pl.int_range(pl.len())
+    return samples.filter(pl.col(column).ne_missing(pl.col(column).shift()) | (at == 0) | (at == pl.len() - 1))
+
+
 def picture_of(gains: dict[str, pl.DataFrame], window: tuple[float, float]) -> Picture:
     """Pacing gains over the same stretch of time, a panel a variant."""
     import polars as pl
@@ -138,15 +146,12 @@ def picture_of(gains: dict[str, pl.DataFrame], window: tuple[float, float]) -> P
     with picture(9.0, 6.2) as figure:
         panels = figure.subplots(-(-len(names) // 2), 2, sharex=True, sharey=True)
         for axes, name in zip(panels.T.flat, names, strict=False):
-            part = gains[name].filter(pl.col("t_s").is_between(*window))
+            part = steps(gains[name].filter(pl.col("t_s").is_between(*window)), "cc_pacing_gain")
             t = part["t_s"] - window[0]
             gain = part["cc_pacing_gain"].cast(pl.Float64)
-            axes.fill_between(
-                t, gain, 1, where=gain > 1, step="post", color=look("bbr").colour, alpha=0.35, linewidth=0
-            )
-            axes.fill_between(
-                t, gain, 1, where=gain < 1, step="post", color=look("cubic").colour, alpha=0.35, linewidth=0
-            )
+            for beyond, colour in ((gain.clip(lower_bound=1), look("bbr").colour),
+                                   (gain.clip(upper_bound=1), look("cubic").colour)):  # fmt: skip
+                axes.fill_between(t, beyond, 1, step="post", color=colour, alpha=0.35, linewidth=0)
             axes.step(t, gain, where="post", color=INK, linewidth=0.9)
             axes.set_title(name, loc="left", fontsize=9)
         panels[0, 0].set_ylim(0.4, 1.6)
