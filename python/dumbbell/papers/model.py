@@ -116,7 +116,10 @@ class Grid:
         """A cell as it is printed."""
         if cell is None:
             return "-"
-        return f"{cell:.{self.digits}f}" if isinstance(cell, float) else str(cell)
+        if not isinstance(cell, float):
+            return str(cell)
+        # Decimals of thousands are noise.
+        return f"{cell:.{self.digits}f}" if abs(cell) < 1000 else f"{cell:,.0f}"
 
 
 @dataclass(frozen=True)
