@@ -7,6 +7,7 @@ from pathlib import Path
 
 import numpy as np
 import pytest
+from matplotlib.lines import Line2D
 
 import dumbbell as db
 from dumbbell.plots import Picture, style
@@ -112,3 +113,16 @@ def test_drawings_have_no_more_digits_than_can_be_seen() -> None:
     assert not [place for place in places if re.search(r"\.\d{3}", place)]
     # The factors that scale letters keep theirs.
     assert re.search(r"scale\(0\.\d{3,}", svg)
+
+
+def test_a_legend_of_several_rows_has_rows_of_the_same_length() -> None:
+    with style.picture(6.0, 3.0) as figure:
+        figure.subplots()
+        style.legend(figure, [Line2D([], [], label=f"algorithm {index}") for index in range(8)])
+    assert figure.legends[0]._ncols == 4  # type: ignore[attr-defined]
+
+
+def test_numbers_on_a_map_contrast_with_it() -> None:
+    with style.picture() as figure:
+        shades = figure.subplots().imshow([[0.0, 1.0]], cmap="gray")
+    assert [style.ink_on(shades, value) for value in (0.0, 0.3, 0.6, 1.0)] == ["white", "white", "black", "black"]

@@ -16,8 +16,11 @@ from pathlib import Path
 from typing import Any, Literal
 
 import matplotlib as mpl
+import numpy as np
+from matplotlib import rcsetup
 from matplotlib.backends.backend_agg import FigureCanvasAgg
 from matplotlib.figure import Figure
+from matplotlib.image import AxesImage
 
 from dumbbell.storage import write_file
 
@@ -120,6 +123,7 @@ def picture(width: float = 7.0, height: float = 4.2) -> Iterator[Picture]:
         "axes.labelsize": 9,
         "grid.color": "#DDDDDD",
         "grid.linewidth": 0.6,
+        "axes.prop_cycle": rcsetup.cycler(color=_COLOURS),
         "lines.linewidth": 1.3,
         "lines.markersize": 5,
         "legend.frameon": False,
@@ -130,11 +134,25 @@ def picture(width: float = 7.0, height: float = 4.2) -> Iterator[Picture]:
         figure = Picture(figsize=(width, height), layout="constrained")
         FigureCanvasAgg(figure)
         yield figure
+        # Panels below each other have numbers of different widths.
+        figure.align_ylabels()
+
+
+def ink_on(shades: AxesImage, value: float) -> str:
+    """Black or white, whichever has the higher contrast, as WCAG counts it, on the colour of a value in a map."""
+    colour = shades.to_rgba(np.array([value]))[0, :3]
+    linear = np.where(colour <= 0.04045, colour / 12.92, ((colour + 0.055) / 1.055) ** 2.4)
+    luminance = float(linear @ (0.2126, 0.7152, 0.0722))
+    # There white's contrast, 1.05 / (luminance + 0.05), and black's, (luminance + 0.05) / 0.05, are equal.
+    return "black" if luminance > (1.05 * 0.05) ** 0.5 - 0.05 else "white"
 
 
 def legend(figure: Figure, handles: Sequence[Any]) -> None:
     """One legend above all panels, outside of the data, in as many columns as fit."""
     widest = max((len(handle.get_label()) for handle in handles), default=0)
     # An entry is about seven letters of sample and gap besides its text, and an inch holds about twelve letters.
-    columns = int(12 * figure.get_figwidth() / (widest + 7))
-    figure.legend(handles=list(handles), loc="outside upper center", ncols=max(1, min(columns, len(handles))))
+    most = max(1, int(12 * figure.get_figwidth() / (widest + 7)))
+    # As many rows as that needs, but all of about the same length.
+    rows = -(-len(handles) // most)
+    columns = -(-len(handles) // max(rows, 1))
+    figure.legend(handles=list(handles), loc="outside upper center", ncols=max(1, columns))

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 from matplotlib.axes import Axes
 from matplotlib.lines import Line2D
-from matplotlib.ticker import FixedLocator, FuncFormatter, LogLocator, MaxNLocator, NullFormatter, NullLocator
+from matplotlib.ticker import FixedLocator, FuncFormatter, LogLocator, MaxNLocator, NullLocator
 
 from dumbbell import metrics
 from dumbbell.plots.style import INK, Picture, legend, looks, picture
@@ -157,4 +157,4 @@ def _plain_log_ticks(axes: Axes) -> None:
     few = FixedLocator(MaxNLocator(6, steps=[1, 2, 2.5, 5, 10]).tick_values(low, high)[1:-1])
     axes.xaxis.set_major_locator(LogLocator(subs=(1, 2, 5)) if high / low > 8 else few)
     axes.xaxis.set_major_formatter(FuncFormatter(lambda value, _: f"{value:g}"))
-    axes.xaxis.set_minor_formatter(NullFormatter())
+    axes.xaxis.set_minor_locator(NullLocator())

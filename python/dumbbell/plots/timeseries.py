@@ -84,7 +84,6 @@ def overview(results: Sequence[Result], names: Sequence[str] = ("",)) -> Picture
             axes.margins(x=0)
         window.set_xlim(left=0)
         window.set_xlabel("time (s)")
-        figure.align_ylabels()
         faint = Line2D([], [], color=INK, linewidth=0.8, alpha=0.55, label="in flight")
         legend(figure, [*_handles(lines), faint])
     return figure
