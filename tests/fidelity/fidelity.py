@@ -193,10 +193,7 @@ def print_table(comparisons: list[Comparison], console: Console) -> None:
 
 def overlay(case: str, rows: pl.DataFrame, truth: Path, out: Path) -> Path:
     """Our time series over the kernel's, one seed."""
-    import matplotlib
-
-    matplotlib.use("Agg")
-    from matplotlib import pyplot as plt
+    from dumbbell.plots.style import legend, look, picture
 
     startup = case in STARTUPS
     theirs = pl.read_csv(truth / f"{case}.csv")
@@ -208,22 +205,22 @@ def overlay(case: str, rows: pl.DataFrame, truth: Path, out: Path) -> Path:
         ("pacing_mbps", "pacing_mbps", 1.0, "pacing rate\n(Mbit/s)"),
         ("srtt_us", "srtt_ms", 1e-3, "smoothed RTT\n(ms)"),
     )
-    figure, axes = plt.subplots(len(panels), 1, figsize=(8, 6), sharex=True, layout="constrained")
-    for axis, (kernel_column, column, scale, label) in zip(axes, panels, strict=True):
-        kernel_part = theirs.filter(pl.col("t_s").is_between(begin, end))
-        our_part = ours.filter(pl.col("t_s").is_between(begin, end))
-        axis.plot(kernel_part["t_s"], kernel_part[kernel_column] * scale, color="#999999", lw=2.4, label="Linux 6.18")
-        axis.plot(our_part["t_s"], our_part[column], color="#0072B2", lw=1.0, ls="--", label="simulator")
-        axis.set_ylabel(label)
-        axis.set_ylim(bottom=0)
-        axis.grid(alpha=0.3)
-    axes[0].legend(loc="lower center", bbox_to_anchor=(0.5, 1.0), ncols=2, frameon=False)
-    axes[-1].set_xlabel("time (s)")
-    figure.suptitle(case, x=0.01, ha="left")
-    out.mkdir(parents=True, exist_ok=True)
-    path = out / f"{case}.png"
-    figure.savefig(path, dpi=130)
-    plt.close(figure)
+    kernel_part = theirs.filter(pl.col("t_s").is_between(begin, end))
+    our_part = ours.filter(pl.col("t_s").is_between(begin, end))
+    with picture(7.2, 5.4) as figure:
+        axes = figure.subplots(len(panels), 1, sharex=True)
+        for axis, (kernel_column, column, scale, label) in zip(axes, panels, strict=True):
+            theirs_shown = kernel_part[kernel_column] * scale
+            (kernel,) = axis.plot(kernel_part["t_s"], theirs_shown, color="#999999", lw=2.4, label=truth.name)
+            (simulator,) = axis.plot(
+                our_part["t_s"], our_part[column], color=look("cubic").colour, lw=1.0, ls="--", label="simulator"
+            )
+            axis.set_ylabel(label)
+            axis.set_ylim(0, 1.08 * axis.get_ylim()[1])
+        axes[-1].set_xlabel("time (s)")
+        axes[0].set_title(case.replace("_", ", "), loc="left")
+        legend(figure, [kernel, simulator])
+    (path,) = figure.write(out / case, ["png"])
     return path
 
 
