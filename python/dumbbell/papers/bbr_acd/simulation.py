@@ -322,22 +322,29 @@ def panels(result: Result, title: str) -> Picture:
     queue = links.filter(pl.col("link") == names["bottleneck"]).sort("t_s")
     with picture(8.4, 5.6) as figure:
         (window, occupancy), (rtt, rate) = figure.subplots(2, 2, sharex=True)
-        for flow in series["flow"].unique().sort():
+        # Lines of seven flows over each other are one area: of the last one the course can be seen.
+        *others, last = series["flow"].unique().sort()
+        for flow in (*others, last):
             one = series.filter(pl.col("flow") == flow)
-            window.plot(one["t_s"], one["window"], linewidth=0.7)
-            rtt.plot(one["t_s"], one["rtt_ms"], linewidth=0.6)
+            colour = look("cubic").colour if flow == last else "#BBBBBB"
+            name = {last: "one flow", others[0]: "the others"}.get(flow)
+            window.plot(one["t_s"], one["window"], color=colour, linewidth=0.7, label=name)
+            rtt.plot(one["t_s"], one["rtt_ms"], color=colour, linewidth=0.6)
         occupancy.plot(queue["t_s"], queue["queue_packets"], color=INK, linewidth=0.6)
         # Right after startup ns-3's window may be unlimited for a moment.
-        window.set_ylim(0, 1.3 * float(series["window"].quantile(0.995) or 1))
+        window.set_ylim(0, 1.4 * float(series["window"].quantile(0.995) or 1))
         total = series.group_by("t_s").agg(pl.col("throughput_mbps", "goodput_mbps").sum()).sort("t_s")
         total = total.with_columns(pl.col("throughput_mbps", "goodput_mbps").rolling_mean(10, min_samples=1))
         rate.plot(total["t_s"], total["throughput_mbps"], color=look("cubic").colour, linewidth=0.7, label="link")
         rate.plot(total["t_s"], total["goodput_mbps"], color=look("bbr").colour, linewidth=0.7, label="new data")
         rate.set_ylim(0, 1.1)
-        rate.legend(loc="lower right", fontsize=7)
-        for axes, label in ((window, "window (segments), over 5 s"), (occupancy, "queue (packets)"), (rtt, "RTT (ms)"),
-                            (rate, "Mbit/s, over 5 s")):  # fmt: skip
+        window.legend(loc="upper right", fontsize=7, ncols=2)
+        rate.legend(loc="lower right", fontsize=7, ncols=2)
+        for axes, label in ((window, "window over 5 s (segments)"), (occupancy, "queue (packets)"), (rtt, "RTT (ms)"),
+                            (rate, "rate over 5 s (Mbit/s)")):  # fmt: skip
             axes.set_ylabel(label)
+        for axes in (occupancy, rtt):
+            axes.set_ylim(bottom=0)
         for axes in (rtt, rate):
             axes.set_xlabel("time (s)")
         figure.suptitle(title, x=0.01, ha="left", fontsize=10)

@@ -14,6 +14,7 @@ from dumbbell.papers.model import Cell, Claim, Grid, Options, Provenance, Report
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
+    from matplotlib.image import AxesImage
 
     from dumbbell.plots import Picture
     from dumbbell.results import SweepResult
@@ -97,6 +98,9 @@ VALUES: tuple[tuple[str, Callable[[Share], float]], ...] = (
 )
 
 
+SHOWN = {"Jain": "Jain's index", "utilisation": "use of the link", "loss": "share lost"}
+
+
 def table(cells: Cell3) -> Grid:
     """One row a cell."""
     rows: list[list[Cell]] = [
@@ -119,9 +123,9 @@ def picture_of(cells: Cell3) -> Picture:
             for axes, (name, value) in zip(row, VALUES, strict=True):
                 grid = [[fmean(map(value, cells[cc, b, n])) for n in counts] for b in buffers]
                 colours, low, high = scales[name]
-                axes.imshow(grid, cmap=colours, vmin=low, vmax=high, aspect="auto", origin="lower")
-                _label(axes, grid, low, high, dark_is_high=name == "loss")
-                axes.set_title(f"{cc}: {name}", loc="left", fontsize=8)
+                shades = axes.imshow(grid, cmap=colours, vmin=low, vmax=high, aspect="auto", origin="lower")
+                _label(axes, grid, shades)
+                axes.set_title(f"{cc}: {SHOWN[name]}", loc="left", fontsize=9)
                 axes.set_xticks(range(len(counts)), [str(count) for count in counts])
                 axes.set_yticks(range(len(buffers)), [b.removesuffix("bdp") for b in buffers])
                 axes.grid(visible=False)
@@ -131,8 +135,10 @@ def picture_of(cells: Cell3) -> Picture:
     return figure
 
 
-def _label(axes: Axes, grid: Sequence[Sequence[float]], low: float, high: float, *, dark_is_high: bool) -> None:
+def _label(axes: Axes, grid: Sequence[Sequence[float]], shades: AxesImage) -> None:
+    from dumbbell.plots.style import ink_on
+
     for y, row in enumerate(grid):
         for x, value in enumerate(row):
-            dark = ((value - low) / (high - low) > 0.55) == dark_is_high
-            axes.text(x, y, f"{value:.2f}", ha="center", va="center", fontsize=5.5, color="white" if dark else "black")
+            colour = ink_on(shades, value)
+            axes.text(x, y, f"{value:.2f}", ha="center", va="center", fontsize=6.5, color=colour)

@@ -114,7 +114,7 @@ def published_totals() -> dict[str, float]:
 
 def picture_of(cases: dict[str, list[list[Run]]]) -> Picture:
     """Flows below 1 Mbit/s and the total, for each set-up and buffer."""
-    from dumbbell.plots.style import picture
+    from dumbbell.plots.style import ink_on, picture
 
     totals = published_totals()
     with picture(7.2, 0.9 + 0.27 * len(cases)) as figure:
@@ -127,7 +127,7 @@ def picture_of(cases: dict[str, list[list[Run]]]) -> Picture:
                 near = abs(total / totals[BUFFERS[column]] - 1) <= 0.1
                 axes.text(
                     column, row, f"{total:.0f}", ha="center", va="center", fontsize=7,
-                    weight="bold" if near else "normal", color="white" if starved[row][column] > 9 else "black",
+                    weight="bold" if near else "normal", color=ink_on(shades, starved[row][column]),
                 )  # fmt: skip
         axes.set_yticks(range(len(cases)), list(cases), fontsize=7)
         ticks = [f"{buffer}\n({totals[buffer]:.0f})" for buffer in BUFFERS]

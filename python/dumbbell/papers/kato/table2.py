@@ -394,8 +394,9 @@ def bars(cases: Table) -> Picture:
             for axes, buffer in zip(axes_of_version, BUFFERS, strict=True):
                 rates = sorted(cases[version, buffer][0].goodputs_mbps, reverse=True)
                 axes.bar(range(1, len(rates) + 1), rates, color=look("bbr" if version == OLD else "bbr3").colour)
-                axes.set_title(f"{version}, {buffer} packets", loc="left", fontsize=8)
+                axes.set_title(f"{version}, {buffer} packets", loc="left", fontsize=9)
                 axes.grid(axis="x", visible=False)
+                axes.set_xticks([1, len(rates) // 2, len(rates)])
             axes_of_version[0].set_ylabel("goodput (Mbit/s)")
         for axes in panels[1]:
             axes.set_xlabel("flow, sorted")

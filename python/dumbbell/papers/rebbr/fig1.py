@@ -72,7 +72,7 @@ def reproduce(options: Options) -> Report:
             "One flow for 60 s over a Mahimahi link of 100 Mbit/s (8, 8, 9 opportunities of 1504 bytes per 3 ms), an "
             "endless queue, independent loss behind the link, 50 ms of delay each way; ACKs over a link of the same "
             "rate without loss.",
-            "MSS 1448, initial window 10, receive window 6 553 600 bytes. BBR with the rules of Linux 4.11; that "
+            "MSS 1448, initial window 10, receive window 6,553,600 bytes. BBR with the rules of Linux 4.11; that "
             "kernel did not pace by itself and the study installed no fq, so the unpaced runs are the study's. The "
             "rest of the sender is Linux 6.18 with 4.11's timer tick, TCP small queues, burst size and ACK rules.",
             "Link egress counts what left the link before the loss, headers included, as the study's goodput does.",
@@ -311,7 +311,8 @@ def knee_picture(alternatives: Curves) -> Picture:
     theirs = loss_curves.published_curves("fig1")["bbr"]
     with picture(7.2, 4.0) as figure:
         panels = figure.subplots(1, 2, sharey=True)
-        panels[0].set_ylim(0, 205)
+        # Above the data there is room for the reasons.
+        panels[0].set_ylim(0, 230)
         for axes, window in zip(panels, ("6.25 MiB", "64 MB"), strict=True):
             for label, its_window, pacing, sampler, _ in KNEES:
                 if its_window != window:

@@ -84,11 +84,12 @@ def over_time(
     from dumbbell.plots.style import picture as new_picture
 
     rows = -(-len(panels) // columns)
-    with new_picture(3.7 * columns, 0.7 + 2.2 * rows) as figure:
+    with new_picture(3.7 * columns, 0.9 + 2.2 * rows) as figure:
         grid = figure.subplots(rows, columns, sharex=True, sharey=True, squeeze=False)
         for axes in grid.flat[len(panels) :]:
             axes.set_visible(False)
-        for position, (axes, (heading, trace)) in enumerate(zip(grid.flat, panels.items(), strict=False)):
+        figure.suptitle(title, x=0.01, ha="left", fontsize=10)
+        for axes, (heading, trace) in zip(grid.flat, panels.items(), strict=False):
             if capacity is not None:
                 steps = [capacity(float(t) - 0.5) for t in trace.t_s]
                 axes.plot(trace.t_s, steps, color=INK, linewidth=0.8, linestyle=(0, (1, 2)), drawstyle="steps-mid")
@@ -96,7 +97,7 @@ def over_time(
             for row, rates, colour in zip(rows_shown, trace.throughput, FLOW_COLOURS, strict=False):
                 shown = [value if rate > 0 else None for value, rate in zip(row, rates, strict=True)]
                 axes.plot(trace.t_s, shown, color=colour, linewidth=0.9)
-            axes.set_title(heading if position else f"{title}\n{heading}", loc="left", fontsize=9)
+            axes.set_title(heading, loc="left", fontsize=9)
         grid[0, 0].set_ylim(bottom=0)
         for axes in grid[-1]:
             axes.set_xlabel("time (s)")

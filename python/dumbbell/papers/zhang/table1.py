@@ -215,8 +215,10 @@ def causes(runs: Runs) -> Grid:
 def pictures(runs: Runs, base: View) -> dict[str, Picture]:
     """Figures 5 to 12."""
     drawn = {
-        "fig5": figures.by_case(base, lambda run: run.delay_ms, "mean one-way delay (ms)", "Zhang figure 5"),
-        "fig6": figures.by_case(base, lambda run: 100 * run.loss, "loss (%)", "Zhang figure 6"),
+        "fig5": figures.by_case(
+            base, lambda run: run.delay_ms, "mean one-way delay (ms)", "Zhang figure 5: delay by case"
+        ),
+        "fig6": figures.by_case(base, lambda run: 100 * run.loss, "loss (%)", "Zhang figure 6: loss by case"),
     }
     order = ("BBR", "BBR'", "BBRPlus", "Tsunami", "BBR+", "BBRv2")
     for number, algorithm in enumerate(order, start=7):
