@@ -112,14 +112,21 @@ class Grid:
         """The rows as dictionaries."""
         return [dict(zip(self.columns, row, strict=True)) for row in self.rows]
 
-    def text(self, cell: Cell) -> str:
-        """A cell as it is printed."""
-        if cell is None:
-            return "-"
-        if not isinstance(cell, float):
-            return str(cell)
-        # Decimals of thousands are noise.
-        return f"{cell:.{self.digits}f}" if abs(cell) < 1000 else f"{cell:,.0f}"
+    def printed(self) -> list[list[str]]:
+        """The rows as they are printed; a column that reaches thousands has no decimals."""
+        columns = zip(*self.rows, strict=True)
+        digits = [0 if any(_is_thousands(cell) for cell in column) else self.digits for column in columns]
+        return [[_text(cell, places) for cell, places in zip(row, digits, strict=True)] for row in self.rows]
+
+
+def _is_thousands(cell: Cell) -> bool:
+    return isinstance(cell, float) and abs(cell) >= 1000
+
+
+def _text(cell: Cell, digits: int) -> str:
+    if cell is None:
+        return "-"
+    return f"{cell:,.{digits}f}" if isinstance(cell, float) else str(cell)
 
 
 @dataclass(frozen=True)

@@ -8,7 +8,7 @@ from collections.abc import Sequence
 from html import escape
 from itertools import groupby, pairwise
 
-from dumbbell.papers.model import Cell, Grid, Judgement, Outcome, Report, Study
+from dumbbell.papers.model import Grid, Judgement, Outcome, Report, Study
 from dumbbell.papers.text import verdicts
 from dumbbell.plots import Picture
 
@@ -155,10 +155,10 @@ def _why(note: str) -> str:
 def _grid(grid: Grid) -> str:
     kinds = [_kind(grid, index) for index in range(len(grid.columns))]
 
-    def cells(row: Sequence[Cell]) -> str:
-        return "".join(f"<td{kind}>{escape(grid.text(value))}</td>" for kind, value in zip(kinds, row, strict=True))
+    def cells(row: Sequence[str]) -> str:
+        return "".join(f"<td{kind}>{escape(text)}</td>" for kind, text in zip(kinds, row, strict=True))
 
-    rows = "".join(f"<tr>{cells(row)}</tr>\n" for row in grid.rows)
+    rows = "".join(f"<tr>{cells(row)}</tr>\n" for row in grid.printed())
     return (
         f'<div class="scroll"><table><caption>{escape(grid.title)}</caption>\n'
         f"<thead>{_head(grid.columns, kinds)}</thead>\n<tbody>{rows}</tbody></table></div>"

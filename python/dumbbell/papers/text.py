@@ -54,8 +54,8 @@ def table(console: Console, grid: Grid) -> None:
     for index, column in enumerate(shown.columns):
         number = all(not isinstance(row[index], str) for row in grid.rows)
         column.justify = "right" if number or index == 0 else "left"
-    for row in grid.rows:
-        shown.add_row(*(grid.text(cell) for cell in row))
+    for row in grid.printed():
+        shown.add_row(*row)
     console.print(shown)
 
 
