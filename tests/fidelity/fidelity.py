@@ -211,7 +211,9 @@ def overlay(case: str, rows: pl.DataFrame, truth: Path, out: Path) -> Path:
         axes = figure.subplots(len(panels), 1, sharex=True)
         for axis, (kernel_column, column, scale, label) in zip(axes, panels, strict=True):
             theirs_shown = kernel_part[kernel_column] * scale
-            (kernel,) = axis.plot(kernel_part["t_s"], theirs_shown, color="#999999", lw=2.4, label=truth.name)
+            (kernel,) = axis.plot(
+                kernel_part["t_s"], theirs_shown, color="#999999", lw=2.4, label=truth.name.replace("linux-", "Linux ")
+            )
             (simulator,) = axis.plot(
                 our_part["t_s"], our_part[column], color=look("cubic").colour, lw=1.0, ls="--", label="simulator"
             )
