@@ -22,6 +22,7 @@ p { max-width: 60em; }
 a { color: #00579c; }
 table { border-collapse: collapse; margin: .8em 0; font-size: 13px; font-variant-numeric: tabular-nums; }
 caption { text-align: left; font-weight: 600; padding-bottom: .3em; }
+caption span { display: inline-block; position: sticky; left: 0; max-width: calc(100vw - 3em); }
 th, td { padding: .25em .7em; border-bottom: 1px solid #ddd; text-align: right; vertical-align: top; }
 th { vertical-align: bottom; }
 thead tr:last-child th, th[rowspan] { border-bottom: 1px solid #555; }
@@ -31,6 +32,7 @@ th.group { text-align: center; border-left: .7em solid #fff; }
 .claims th:nth-child(5) { width: 32%; }
 .claims th:nth-child(6) { width: 28%; }
 td ul { list-style: none; margin: 0; padding: 0; }
+.holds, .fails, .depends { white-space: nowrap; }
 .scroll { overflow-x: auto; }
 .holds { color: #00664f; font-weight: 600; }
 .fails { color: #b00020; font-weight: 600; }
@@ -160,7 +162,7 @@ def _grid(grid: Grid) -> str:
 
     rows = "".join(f"<tr>{cells(row)}</tr>\n" for row in grid.printed())
     return (
-        f'<div class="scroll"><table><caption>{escape(grid.title)}</caption>\n'
+        f'<div class="scroll"><table><caption><span>{escape(grid.title)}</span></caption>\n'
         f"<thead>{_head(grid.columns, kinds)}</thead>\n<tbody>{rows}</tbody></table></div>"
     )
 
