@@ -147,12 +147,12 @@ def ink_on(shades: AxesImage, value: float) -> str:
     return "black" if luminance > (1.05 * 0.05) ** 0.5 - 0.05 else "white"
 
 
-def legend(figure: Figure, handles: Sequence[Any]) -> None:
-    """One legend above all panels, outside of the data, in as many columns as fit."""
+def legend(figure: Figure, handles: Sequence[Any], title: str | None = None) -> None:
+    """One legend above all panels, outside of the data, in as many columns as fit, below the picture's title."""
     widest = max((len(handle.get_label()) for handle in handles), default=0)
     # An entry is about seven letters of sample and gap besides its text, and an inch holds about twelve letters.
     most = max(1, int(12 * figure.get_figwidth() / (widest + 7)))
     # As many rows as that needs, but all of about the same length.
     rows = -(-len(handles) // most)
     columns = -(-len(handles) // max(rows, 1))
-    figure.legend(handles=list(handles), loc="outside upper center", ncols=max(1, columns))
+    figure.legend(handles=list(handles), loc="outside upper center", ncols=max(1, columns), title=title)

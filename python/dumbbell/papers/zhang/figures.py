@@ -88,7 +88,6 @@ def over_time(
         grid = figure.subplots(rows, columns, sharex=True, sharey=True, squeeze=False)
         for axes in grid.flat[len(panels) :]:
             axes.set_visible(False)
-        figure.suptitle(title, x=0.01, ha="left", fontsize=10)
         for axes, (heading, trace) in zip(grid.flat, panels.items(), strict=False):
             if capacity is not None:
                 steps = [capacity(float(t) - 0.5) for t in trace.t_s]
@@ -106,5 +105,5 @@ def over_time(
         handles = [Line2D([], [], color=colour, label=name) for name, colour in zip(names, FLOW_COLOURS, strict=False)]
         if capacity is not None:
             handles.append(Line2D([], [], color=INK, linewidth=0.8, linestyle=(0, (1, 2)), label="capacity"))
-        legend(figure, handles)
+        legend(figure, handles, title)
     return figure
