@@ -229,7 +229,7 @@ def port_picture(cases: Cases) -> Picture:
         for axes, (case, title) in zip(panels, titles.items(), strict=True):
             rates = sorted(cases[case][0].goodputs_mbps, reverse=True)
             axes.bar(range(1, len(rates) + 1), rates, color=look("bbr3" if case == NEW else "bbr").colour)
-            axes.set_title(f"{title}, 100 packets", loc="left", fontsize=9)
+            axes.set_title(f"{title}, 100 packets", loc="left", fontsize=8)
             axes.set_xticks([1, len(rates) // 2, len(rates)])
             axes.set_xlabel("flow, sorted")
             axes.grid(axis="x", visible=False)
