@@ -144,7 +144,8 @@ impl Context<'_> {
         if let Some(stop) = spec.stop
             && stop <= start + jitter
         {
-            let message = format!("the flow stops at {stop}, but may start as late as {}", start + jitter);
+            let starts = if jitter > Duration::ZERO { "may start as late as" } else { "starts at" };
+            let message = format!("the flow stops at {stop}, but {starts} {}", start + jitter);
             self.report.value(&at.key("stop"), message, "`stop` must be later than the start");
         }
         self.report.problems.len() == before

@@ -118,3 +118,47 @@ fn recording_changes_nothing() {
         || column.values == Values::Index(Vec::new())
         || column.values == Values::Name(Vec::new())));
 }
+
+/// A link that loses nothing has shortcuts: bursts enter it as a whole, and what receivers take without a word has no
+/// events of its own. One that might lose something has none of them.
+#[test]
+fn the_shortcuts_of_plain_links_change_nothing() {
+    let text = r#"
+        duration = "5s"
+        warmup = "1.2345678s"
+        record.interval = "100us"
+        flows = [{ cc = "bbr", count = 4 }, { cc = "cubic", count = 2 }]
+        [path]
+        rate = "300mbit"
+        rtt = "60ms"
+        buffer = "40packets"
+    "#;
+    let plain = Run::of(&scenario(text)).output;
+    let never = "loss = \"0.0000000001%\"";
+    let careful = Run::of(&scenario(&format!("{text}\n{never}\n[path.reverse]\n{never}"))).output;
+    for (a, b) in [
+        (&plain.flows, &careful.flows),
+        (&plain.links, &careful.links),
+        (&plain.series, &careful.series),
+        (&plain.link_series, &careful.link_series),
+    ] {
+        assert!(!a.columns.is_empty());
+        assert!(bytes(a) == bytes(b));
+    }
+    assert_eq!(plain.summary.events, careful.summary.events);
+}
+
+#[test]
+fn one_or_two_threads_with_or_without_series_give_the_same_bytes() {
+    let recorded = scenario(MIXED);
+    let silent = scenario(&MIXED.replace("record.interval = \"10ms\"", "record.series = false"));
+    let expected = summary(&recorded);
+    assert_eq!(summary(&silent), expected);
+    let side_by_side = std::thread::scope(|scope| {
+        let threads = [&recorded, &silent].map(|s| scope.spawn(move || [summary(s), summary(s)]));
+        threads.map(|thread| thread.join().unwrap())
+    });
+    for repeated in side_by_side.as_flattened() {
+        assert_eq!(repeated, &expected);
+    }
+}
