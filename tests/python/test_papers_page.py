@@ -56,6 +56,10 @@ def test_a_claim_that_depends_says_for_each_choice_what_it_gives() -> None:
     assert '<td data-label="why">Because.</td>' in text
 
 
+def test_without_reasons_there_is_no_column_for_them() -> None:
+    assert "why" not in page_of([Judgement(CLAIM, [Outcome("as published", 5, 5, "2.4")])])
+
+
 def test_without_claims_there_is_no_empty_table_of_them() -> None:
     assert "Claims" in page_of([Judgement(CLAIM, [Outcome("as published", 5, 5, "2.4")])])
     assert "Claims" not in page_of()

@@ -126,14 +126,16 @@ def _axes(picture: Picture) -> str:
 
 
 def _claims(judgements: Sequence[Judgement]) -> str:
+    gives_reasons = any(one.note for one in judgements)
     rows = "".join(
         f'<tr><td class="id">{escape(one.claim.id)}</td><td class="{one.verdict}">{one.verdict}</td>'
         f"<td>{escape(one.claim.statement)}</td>"
         f'<td data-label="published">{escape(one.claim.published)}</td><td data-label="ours">{_ours(one)}</td>'
-        f"{_why(one.note)}</tr>\n"
+        f"{_why(one.note) if gives_reasons else ''}</tr>\n"
         for one in judgements
     )
-    head = "".join(f"<th>{name}</th>" for name in ("claim", "verdict", "statement", "published", "ours", "why"))
+    names = ("claim", "verdict", "statement", "published", "ours", *(["why"] if gives_reasons else []))
+    head = "".join(f"<th>{name}</th>" for name in names)
     return f'<table class="claims"><thead><tr>{head}</tr></thead>\n<tbody>{rows}</tbody></table>'
 
 
