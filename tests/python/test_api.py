@@ -94,6 +94,11 @@ def test_repeat_gives_points_with_different_seeds() -> None:
     assert len({point.seed for point in sweep.points}) == 3
 
 
+def test_one_repetition_is_one_run() -> None:
+    (only,) = db.sweep(DOCUMENT, repeat=1)
+    assert only.flows.to_polars().equals(db.run(DOCUMENT).flows.to_polars())
+
+
 def test_leaving_a_sweep_early_stops_it(tmp_path: Path) -> None:
     path = tmp_path / "long.toml"
     path.write_text(EXPERIMENT)

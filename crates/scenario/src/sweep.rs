@@ -56,13 +56,14 @@ impl Sweep {
             problems.push(Problem::new("sweep", node.span, message));
             return sweep;
         }
-        if let Some(entry) = node.take("repeat") {
+        let repeats = node.take("repeat");
+        if let Some(entry) = &repeats {
             sweep.repeat = repeat(&entry.node, problems);
         }
         let zip = node.take("zip");
         let mut keys = Vec::new();
         collect_keys(&node, &KeyPath::default(), &mut keys, problems);
-        if keys.is_empty() && sweep.repeat == 1 && problems.is_empty() {
+        if keys.is_empty() && repeats.is_none() && problems.is_empty() {
             let help = "add a key and its values, for example \"path.loss\" = [\"0%\", \"1%\"], or `repeat`";
             problems.push(Problem::new("sweep", key_span.clone(), "there is nothing to sweep").help(help));
         }
