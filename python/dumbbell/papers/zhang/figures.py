@@ -67,6 +67,7 @@ def over_time(
     columns: int = 2,
     capacity: Callable[[float], float] | None = None,
     estimate: bool = True,
+    label: str | None = None,
 ) -> Picture:
     """A panel a run, a line a flow: the bandwidth estimate, as the study draws it, or the throughput.
 
@@ -76,7 +77,8 @@ def over_time(
         names: Of the flows.
         columns: Panels beside each other.
         capacity: Of the link in Mbit/s at a time, drawn behind.
-        estimate: Draw the estimate.
+        estimate: Draw the estimate, or the throughput of an algorithm that has none.
+        label: Of the vertical axis, where that tells it apart.
     """
     from matplotlib.lines import Line2D
 
@@ -101,7 +103,7 @@ def over_time(
         for axes in grid[-1]:
             axes.set_xlabel("time (s)")
         for axes in grid[:, 0]:
-            axes.set_ylabel("bandwidth estimate (Mbit/s)" if estimate else "throughput (Mbit/s)")
+            axes.set_ylabel(label or ("bandwidth estimate (Mbit/s)" if estimate else "throughput (Mbit/s)"))
         handles = [Line2D([], [], color=colour, label=name) for name, colour in zip(names, FLOW_COLOURS, strict=False)]
         if capacity is not None:
             handles.append(Line2D([], [], color=INK, linewidth=0.8, linestyle=(0, (1, 2)), label="capacity"))

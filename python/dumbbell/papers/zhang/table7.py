@@ -147,7 +147,7 @@ def picture(view: View) -> Picture:
     shown = {heading: trace for heading, trace in panels.items() if trace is not None}
     names = ("flow 1", "flow 2", "flow 3 (Cubic)", "flow 4 (Cubic)")
     title = "Zhang figure 14: 6 Mbit/s, 50 ms, queue of 150 ms"
-    return figures.over_time(shown, title, names, columns=3)
+    return figures.over_time(shown, title, names, columns=3, label="estimate; Cubic: throughput\n(Mbit/s)")
 
 
 # --- claims ----------------------------------------------------------------------------------------------------------
