@@ -39,7 +39,7 @@ class Table:
         return self._frame
 
     def to_pandas(self) -> pd.DataFrame:
-        """The table as a pandas data frame; missing numbers become NaN."""
+        """The table as a pandas data frame; missing numbers become NaN. Needs pandas, the extra ``pandas``."""
         import pandas as pd
 
         return pd.DataFrame({column.name: column.to_numpy() for column in self.to_polars()})
