@@ -82,7 +82,7 @@ impl LinkCounters {
 /// Running counts, and the packets dropped after they had been accepted.
 #[derive(Clone, Debug)]
 pub(crate) struct Ledger<P> {
-    arrived_bytes: u64,
+    arrivals: Tally,
     lost_before: Tally,
     policed: Tally,
     dropped_full: Tally,
@@ -90,13 +90,12 @@ pub(crate) struct Ledger<P> {
     lost_after: Tally,
     pub(crate) marked: u64,
     later_drops: VecDeque<(P, DropCause)>,
-    arrived_packets: u64,
 }
 
 impl<P> Default for Ledger<P> {
     fn default() -> Self {
         Ledger {
-            arrived_bytes: 0,
+            arrivals: Tally::default(),
             lost_before: Tally::default(),
             policed: Tally::default(),
             dropped_full: Tally::default(),
@@ -104,28 +103,11 @@ impl<P> Default for Ledger<P> {
             lost_after: Tally::default(),
             marked: 0,
             later_drops: VecDeque::new(),
-            arrived_packets: 0,
         }
     }
 }
 
 impl<P: Packet> Ledger<P> {
-    #[inline]
-    fn count_arrival(&mut self, bytes: u32) {
-        self.arrived_packets += 1;
-        self.arrived_bytes += u64::from(bytes);
-    }
-
-    #[inline]
-    fn count_arrivals(&mut self, bytes: u32, count: u32) {
-        self.arrived_packets += u64::from(count);
-        self.arrived_bytes += u64::from(count) * u64::from(bytes);
-    }
-
-    fn arrivals(&self) -> Tally {
-        Tally { packets: self.arrived_packets, bytes: self.arrived_bytes }
-    }
-
     fn count_drop(&mut self, bytes: u32, cause: DropCause) {
         match cause {
             DropCause::LossBefore => self.lost_before.add(bytes),
@@ -280,7 +262,7 @@ impl<P: Packet> Link<P> {
         match (self.shortcut, &mut self.stage) {
             (Shortcut::DropTail, Stage::DropTail(queue)) => {
                 let size = packet.size();
-                self.ledger.count_arrival(size);
+                self.ledger.arrivals.add(size);
                 match queue.offer(now, size) {
                     Some(departs) => {
                         self.pipe.push_plain(departs, packet);
@@ -300,7 +282,7 @@ impl<P: Packet> Link<P> {
         if self.shortcut != Shortcut::Pipe {
             return None;
         }
-        self.ledger.count_arrival(packet.size());
+        self.ledger.arrivals.add(packet.size());
         self.pipe.push_plain(now, packet);
         Some(self.pipe.next_arrival())
     }
@@ -318,7 +300,7 @@ impl<P: Packet> Link<P> {
     ) -> Option<Departures> {
         let (Shortcut::DropTail, Stage::DropTail(queue)) = (self.shortcut, &mut self.stage) else { return None };
         let departures = queue.offer_run(now, size, count)?;
-        self.ledger.count_arrivals(size, count);
+        self.ledger.arrivals.add_many(size, count);
         self.ledger.dropped_full.add_many(size, count - departures.count());
         let mut gone = departures;
         self.pipe.push_run(&mut gone, write);
@@ -330,7 +312,7 @@ impl<P: Packet> Link<P> {
     #[inline(never)]
     fn offer_any(&mut self, now: Time, mut packet: P) -> Offer {
         let size = packet.size();
-        self.ledger.count_arrival(size);
+        self.ledger.arrivals.add(size);
         if let Some(entrance) = &mut self.entrance
             && let Some(cause) = entrance.refuses(now, size)
         {
@@ -504,7 +486,7 @@ impl<P: Packet> Link<P> {
         let waiting = self.backlog_now();
         let ledger = &self.ledger;
         ledger
-            .arrivals()
+            .arrivals
             .minus(ledger.lost_before)
             .minus(ledger.policed)
             .minus(ledger.dropped_full)
@@ -535,9 +517,9 @@ impl<P: Packet> Link<P> {
         let drops = [ledger.lost_before, ledger.policed, ledger.dropped_full, ledger.dropped_aqm, ledger.lost_after];
         let dropped: u64 = drops.iter().map(|drops| drops.packets).sum();
         LinkCounters {
-            delivered: ledger.arrived_packets - dropped - in_flight,
+            delivered: ledger.arrivals.packets - dropped - in_flight,
             departures: self.departures(now),
-            arrivals: self.ledger.arrivals(),
+            arrivals: self.ledger.arrivals,
             lost_before: self.ledger.lost_before,
             policed: self.ledger.policed,
             dropped_full: self.ledger.dropped_full,

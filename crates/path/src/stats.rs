@@ -27,8 +27,7 @@ pub struct Tally {
 impl Tally {
     #[inline]
     pub(crate) fn add(&mut self, bytes: u32) {
-        self.packets += 1;
-        self.bytes += u64::from(bytes);
+        self.add_many(bytes, 1);
     }
 
     #[inline]
@@ -76,8 +75,7 @@ impl Occupancy {
     /// A packet begins to wait, at the instant up to which everything is accounted for.
     #[inline]
     pub(crate) fn enter(&mut self, bytes: u32) {
-        self.running.packets += 1;
-        self.running.bytes += u64::from(bytes);
+        self.enter_run(bytes, 1);
     }
 
     /// The same for `count` packets of `bytes` each.

@@ -336,23 +336,17 @@ impl<'a> Engine<'a> {
     /// Hands a packet to a link.
     #[inline(never)]
     fn send(&mut self, hop: Hop, packet: Packet) {
-        let index = hop.link as usize;
-        let link = &mut self.links[index];
-        let offer = link.offer(self.now, packet);
-        let (next, has_drops, decides_late) = (link.next_event(), link.has_drops(), link.decides_late());
-        match offer {
+        let link = &mut self.links[hop.link as usize];
+        match link.offer(self.now, packet) {
             Offer::Accepted { departs: Some(departs) } => {
-                if hop.is_bottleneck && !decides_late {
+                if hop.is_bottleneck && !link.decides_late() {
                     self.flows[packet.flow as usize].traffic.count_departure(packet.size, departs, self.measured);
                 }
             }
             Offer::Accepted { departs: None } => {}
             Offer::Dropped(_) => self.count_drop(&packet),
         }
-        if has_drops {
-            self.settle_drops(index);
-        }
-        self.link_agenda.advance(index, next);
+        self.settle_link(hop.link as usize);
     }
 
     /// Links whose discipline decides at departure tell the time of departure only when the packet is on its way; the
@@ -569,14 +563,13 @@ impl<'a> Engine<'a> {
         let mut way = Way { link, counts, traffic, now, measured: self.measured };
         let mut next = Some(first);
         while let Some(burst) = next {
-            if *reports_completions {
+            let goes_together = !*reports_completions
+                && burst.first_of_alike().is_some_and(|first| {
+                    way.offer_together(&Packet::data(index as u32, route.forward_rest, first), &burst)
+                });
+            if !goes_together {
                 let departs = way.offer_each(index as u32, route.forward_rest, burst);
                 sender.handed_over(burst.bytes, departs);
-            } else {
-                let packet = burst.first_of_alike().map(|first| Packet::data(index as u32, route.forward_rest, first));
-                if !packet.is_some_and(|packet| way.offer_together(&packet, &burst)) {
-                    way.offer_each(index as u32, route.forward_rest, burst);
-                }
             }
             next = sender.poll_transmit(now);
         }
@@ -689,7 +682,7 @@ impl Way<'_> {
     /// has a way for that.
     #[inline(never)]
     fn offer_together(&mut self, packet: &Packet, burst: &Burst) -> bool {
-        let (size, count) = (packet.size, burst.count());
+        let (size, count) = (packet.size, burst.remaining());
         let departures = self.link.offer_run(self.now, u32::from(size), count, |number, place| {
             packet.write_like(place, number, burst.flags(number));
         });

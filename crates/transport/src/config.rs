@@ -149,8 +149,8 @@ pub enum RecoveryRule {
     /// As in ns-3: of the partial ACKs of a fast recovery only the first one restarts the timer (RFC 6582's impatient
     /// variant); a retransmission that was selectively acknowledged counts as in flight until the cumulative ACK covers
     /// it; repairs need room in the receive window for all that is in flight, copies included, besides room in the
-    /// congestion window; the end of fast recovery sets the window to the slow-start threshold also where a controller governs the
-    /// window; and the losses of an ACK are the change of the number of lost segments, repairs included.
+    /// congestion window; the end of fast recovery sets the window to the slow-start threshold also where a controller
+    /// governs the window; and the losses of an ACK are the change of the number of lost segments, repairs included.
     Ns3,
 }
 

@@ -43,7 +43,7 @@ impl Limits {
     /// Whether a packet of `size` bytes fits behind `backlog`, as far as packets and bytes are concerned.
     #[inline]
     fn fit(&self, backlog: Backlog, size: u32) -> bool {
-        backlog.packets < self.packets && backlog.bytes + u64::from(size) <= self.bytes
+        self.room(backlog, size, 1) > 0
     }
 
     /// How many of `count` packets of `size` bytes each fit behind `backlog`, as far as packets and bytes are concerned.

@@ -84,11 +84,17 @@ impl Departures {
     pub fn advance(&mut self) -> Time {
         debug_assert!(self.left > 0);
         self.left = self.left.wrapping_sub(1);
-        let borrows = self.spare < self.rest;
-        self.free += self.nanos + u64::from(borrows);
-        self.spare = self.spare + if borrows { self.rate } else { 0 } - self.rest;
+        pass(&mut self.free, &mut self.spare, self.nanos, self.rest, self.rate);
         self.latest()
     }
+}
+
+/// Moves the instant at which a transmitter becomes free by a transmission time.
+#[inline(always)]
+fn pass(free: &mut u64, spare: &mut u64, nanos: u64, rest: u64, rate: u64) {
+    let borrows = *spare < rest;
+    *free += nanos + u64::from(borrows);
+    *spare = *spare + if borrows { rate } else { 0 } - rest;
 }
 
 const NO_PACKET: PacketTime = PacketTime { bytes: u64::MAX, nanos: 0, rest: 0 };
@@ -156,9 +162,7 @@ impl Fluid {
         }
         let PacketTime { nanos, rest, .. } = self.recent[0];
         if nanos < self.segment.end - self.free {
-            let borrows = self.spare < rest;
-            self.free += nanos + u64::from(borrows);
-            self.spare = self.spare + if borrows { self.segment.rate } else { 0 } - rest;
+            pass(&mut self.free, &mut self.spare, nanos, rest, self.segment.rate);
         } else {
             self.send_across_steps(bytes);
         }

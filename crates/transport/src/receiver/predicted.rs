@@ -1,9 +1,9 @@
 //! The segment that was to be expected (Van Jacobson's header prediction: the fast path of `tcp_rcv_established`).
 //!
 //! Nearly every segment is the next one and finds nothing held behind a gap; behind one, nearly every segment continues
-//! the run that changed last. Neither says anything about congestion. Of a receiver's work then only this is
-//! left: the segment is delivered, or its run and its SACK block grow by one; and an ACK leaves now or later. What is
-//! expected is found out after every segment that was not.
+//! the run that changed last. Neither says anything about congestion. Of a receiver's work then only this is left: the
+//! segment is delivered, or its run and its SACK block grow by one; and an ACK leaves now or later. What is expected is
+//! found out after every segment that was not.
 
 use super::{COMPRESSED_ACKS_MAX, Receiver};
 use crate::{Ack, Segment};

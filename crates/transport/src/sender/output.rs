@@ -49,10 +49,10 @@ impl Iterator for Burst {
         if seq == self.end {
             return None;
         }
+        let flags = self.flags(0);
+        let len = if self.remaining() == 1 { self.last_len } else { self.mss };
         self.next += 1;
-        let flags = std::mem::take(&mut self.first_flags);
-        let (len, flags) =
-            if self.next == self.end { (self.last_len, flags | self.last_flags) } else { (self.mss, flags) };
+        self.first_flags = Flags::NONE;
         Some(Segment { seq, len, ecn: self.ecn, flags, sent_at: self.sent_at })
     }
 }
@@ -60,7 +60,7 @@ impl Iterator for Burst {
 impl Burst {
     /// Segments that have not been taken.
     #[inline]
-    pub fn count(&self) -> u32 {
+    pub fn remaining(&self) -> u32 {
         self.end - self.next
     }
 
@@ -74,7 +74,7 @@ impl Burst {
     #[inline]
     pub fn flags(&self, number: u32) -> Flags {
         let first = if number == 0 { self.first_flags } else { Flags::NONE };
-        if number + 1 == self.count() { first | self.last_flags } else { first }
+        if number + 1 == self.remaining() { first | self.last_flags } else { first }
     }
 }
 

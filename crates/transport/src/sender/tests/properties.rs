@@ -122,6 +122,20 @@ fn transfer_between(mut pair: Pair, data: Vec<Fate>, acks: Vec<Fate>, writes: &[
     pair
 }
 
+/// All that [`transfer`] takes.
+type Transfer = (&'static str, TransportConfig, Vec<Fate>, Vec<Fate>, Vec<(u64, u32)>, u64);
+
+fn transfers() -> impl Strategy<Value = Transfer> {
+    (
+        prop_oneof![Just("reno"), Just("cubic"), Just("bbr")],
+        configs(),
+        data_fates(),
+        ack_fates(),
+        prop::collection::vec((0u64..700, 1u32..150), 1..4),
+        prop_oneof![Just(1u64), Just(120), Just(1_200)],
+    )
+}
+
 proptest! {
     #![proptest_config(ProptestConfig {
         cases: 250, failure_persistence: None, rng_seed: RngSeed::Fixed(1), ..ProptestConfig::default()
@@ -129,12 +143,7 @@ proptest! {
 
     #[test]
     fn everything_written_arrives_once_in_order_and_the_counters_agree(
-        name in prop_oneof![Just("reno"), Just("cubic"), Just("bbr")],
-        config in configs(),
-        data in data_fates(),
-        acks in ack_fates(),
-        writes in prop::collection::vec((0u64..700, 1u32..150), 1..4),
-        service_us in prop_oneof![Just(1u64), Just(120), Just(1_200)],
+        (name, config, data, acks, writes, service_us) in transfers(),
     ) {
         let pair = transfer(name, &config, data, acks, &writes, service_us);
         for heard in &pair.heard {
@@ -149,12 +158,7 @@ proptest! {
 
     #[test]
     fn the_short_way_of_an_expected_ack_is_the_long_way(
-        name in prop_oneof![Just("reno"), Just("cubic"), Just("bbr")],
-        config in configs(),
-        data in data_fates(),
-        acks in ack_fates(),
-        writes in prop::collection::vec((0u64..700, 1u32..150), 1..4),
-        service_us in prop_oneof![Just(1u64), Just(120), Just(1_200)],
+        (name, config, data, acks, writes, service_us) in transfers(),
     ) {
         let story = |may_predict| {
             let controller = registry::build(name, &Map::new(), Rng::new(7)).unwrap();
