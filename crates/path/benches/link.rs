@@ -23,6 +23,7 @@ impl Packet for Segment {
         Ecn::NotEct
     }
     fn mark(&mut self) {}
+    fn follow(&mut self, _: u32) {}
 }
 
 fn link(rate: LinkRate, kind: QueueKind) -> Link<Segment> {

@@ -22,6 +22,7 @@ pub mod synth;
 #[cfg(test)]
 mod testing;
 mod trace_file;
+mod train;
 mod transmitter;
 
 pub use config::{
@@ -32,4 +33,4 @@ pub use link::{DropCause, Link, LinkCounters, Offer};
 pub use packet::{Ecn, Packet};
 pub use stats::{Backlog, QueueStats, Tally};
 pub use trace_file::{TraceError, parse_trace};
-pub use transmitter::Departures;
+pub use train::Train;

@@ -13,8 +13,9 @@ use crate::pipe::Pipe;
 use crate::policer::Policer;
 use crate::queue::{Codel, Discipline, DropTail, Gate, Gated, HeldQueue, Limits, Red, Step};
 use crate::stats::{Backlog, Occupancy, QueueStats, Tally};
-use crate::transmitter::{Departures, Transmitter};
-use dumbbell_units::{Rng, Time};
+use crate::train::Train;
+use crate::transmitter::Transmitter;
+use dumbbell_units::{Duration, Rng, Time};
 use std::collections::VecDeque;
 
 /// What became of a packet that was offered.
@@ -287,24 +288,17 @@ impl<P: Packet> Link<P> {
         Some(self.pipe.next_arrival())
     }
 
-    /// `count` packets of `size` bytes each, which `write` writes, arrive together. On a plain link with a drop-tail queue
-    /// those that fit are accepted, and their departures are returned; the others are dropped. `None` elsewhere: then
-    /// nothing has happened, and they are to be [offered](Self::offer) one by one.
+    /// `packet` and those that [follow](Packet::follow) it, `count` in all, arrive together. On a plain link with a
+    /// drop-tail queue those that fit are accepted, and their departures are returned; the others are dropped. `None`
+    /// elsewhere: then nothing has happened, and they are to be [offered](Self::offer) one by one.
     #[inline(always)]
-    pub fn offer_run(
-        &mut self,
-        now: Time,
-        size: u32,
-        count: u32,
-        write: impl FnMut(u32, &mut P),
-    ) -> Option<Departures> {
+    pub fn offer_run(&mut self, now: Time, packet: P, count: u32) -> Option<Train> {
+        let size = packet.size();
         let (Shortcut::DropTail, Stage::DropTail(queue)) = (self.shortcut, &mut self.stage) else { return None };
         let departures = queue.offer_run(now, size, count)?;
         self.ledger.arrivals.add_many(size, count);
         self.ledger.dropped_full.add_many(size, count - departures.count());
-        let mut gone = departures;
-        self.pipe.push_run(&mut gone, write);
-        queue.end_run(&gone);
+        self.pipe.push_run(departures, packet);
         Some(departures)
     }
 
@@ -413,24 +407,23 @@ impl<P: Packet> Link<P> {
     }
 
     /// The next packet that has reached the far end of a plain link by `now`, written to where the caller wants it.
-    /// Returns when there will be another one, or `None` where [`poll_into`](Self::poll_into) has to take a closer look.
+    /// Returns when there will be another one and how many of those [follow](Packet::follow) it, or `None` where
+    /// [`poll_into`](Self::poll_into) has to take a closer look.
     #[inline(always)]
-    pub fn take_plain(&mut self, now: Time, packet: &mut P) -> Option<Time> {
+    pub fn take_plain(&mut self, now: Time, packet: &mut P) -> Option<(Time, u32)> {
         if self.shortcut == Shortcut::Closed || self.pipe.next_arrival() > now {
             return None;
         }
-        self.pipe.take_plain(packet);
-        Some(self.pipe.next_arrival())
+        let behind = self.pipe.take_plain(packet);
+        Some((self.pipe.next_arrival(), behind))
     }
 
-    /// Lets `takes` have a look at the packets that [`take_plain`](Self::take_plain) would take next, with the times of their
-    /// arrival, and forgets them for as long as it agrees. Returns when there will be another one.
+    /// Takes up to `most` of the packets that [follow](Packet::follow) the one that [`take_plain`](Self::take_plain) took
+    /// last, of which there must be that many, as far as they reach the far end before `until`. Returns how many these are,
+    /// and the sum of the times of their arrival since `origin`, before which none of them does.
     #[inline(always)]
-    pub fn take_plain_while(&mut self, takes: impl FnMut(Time, &P) -> bool) -> Time {
-        if self.shortcut != Shortcut::Closed {
-            self.pipe.take_plain_while(takes);
-        }
-        self.next_event()
+    pub fn take_behind(&mut self, most: u32, until: Time, origin: Time) -> (u32, Duration) {
+        self.pipe.take_behind(most, until, origin)
     }
 
     #[cold]

@@ -24,4 +24,6 @@ pub trait Packet: Copy + Default {
     fn ecn(&self) -> Ecn;
     /// Sets the ECN bits to congestion experienced.
     fn mark(&mut self);
+    /// Becomes the packet `count` places behind it in its run: packets of one size that a sender gave to a link together.
+    fn follow(&mut self, count: u32);
 }

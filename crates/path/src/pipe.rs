@@ -11,8 +11,9 @@
 use crate::config::{Delay, JitterDistribution};
 use crate::loss::Chance;
 use crate::normal::{QUANTILE_BITS, quantile};
+use crate::packet::Packet;
 use crate::ring::Ring;
-use crate::transmitter::Departures;
+use crate::train::Train;
 use dumbbell_units::{Duration, Rng, Time};
 use std::cmp::Ordering;
 use std::collections::BinaryHeap;
@@ -23,10 +24,17 @@ pub(crate) struct Pipe<P> {
     base: Duration,
     variation: Option<Box<Variation>>,
     /// Packets in order, unless they are in `disorder`.
-    ring: Ring<(Time, P)>,
+    runs: Ring<Run<P>>,
     disorder: Option<Box<Disorder<P>>>,
     /// When the next packet comes out.
     next_arrival: Time,
+}
+
+/// Packets of a run, the first of which is `packet`.
+#[derive(Clone, Copy, Debug, Default)]
+struct Run<P> {
+    arrivals: Train,
+    packet: P,
 }
 
 /// Packets that may overtake each other.
@@ -36,14 +44,17 @@ struct Disorder<P> {
     entered: u64,
 }
 
-impl<P: Copy + Default> Pipe<P> {
+impl<P: Packet> Pipe<P> {
+    /// Longer delays, of 290 years, are not plain, so that times of arrival stay within 64 bits.
+    const LONGEST_PLAIN: Duration = Duration::from_nanos(u64::MAX / 2);
+
     pub(crate) fn new(delay: &Delay, rng: Rng) -> Pipe<P> {
         let jitters = delay.jitter > Duration::ZERO;
         let reorders = delay.reorder > 0.0;
         let overtakes = reorders || (jitters && delay.jitter_reorders);
         let disorder = overtakes.then(|| Box::new(Disorder { heap: BinaryHeap::new(), entered: 0 }));
         let variation = (jitters || reorders).then(|| Box::new(Variation::new(delay, rng)));
-        Pipe { base: delay.base, variation, ring: Ring::new(), disorder, next_arrival: Time::NEVER }
+        Pipe { base: delay.base, variation, runs: Ring::new(), disorder, next_arrival: Time::NEVER }
     }
 
     /// A packet enters at `departs`, which never goes backwards.
@@ -53,10 +64,10 @@ impl<P: Copy + Default> Pipe<P> {
             None => departs + self.base,
             Some(variation) => variation.arrival(departs, self.base),
         };
-        self.next_arrival = self.next_arrival.min(arrives);
         match &mut self.disorder {
-            None => self.ring.push_back((arrives, packet)),
+            None => self.push_in_order(arrives, packet),
             Some(disorder) => {
+                self.next_arrival = self.next_arrival.min(arrives);
                 disorder.entered += 1;
                 disorder.heap.push(InFlight { arrives, number: disorder.entered, packet });
             }
@@ -65,31 +76,32 @@ impl<P: Copy + Default> Pipe<P> {
 
     /// Whether all packets take the same time, so that they stay in order.
     pub(crate) fn is_plain(&self) -> bool {
-        self.variation.is_none()
+        self.variation.is_none() && self.base <= Pipe::<P>::LONGEST_PLAIN
     }
 
     /// [`push`](Self::push) into a plain pipe.
-    #[inline]
+    #[inline(always)]
     pub(crate) fn push_plain(&mut self, departs: Time, packet: P) {
-        let arrives = departs + self.base;
-        if arrives < self.next_arrival {
-            self.next_arrival = arrives;
-        }
-        self.ring.push_back((arrives, packet));
+        self.push_in_order(departs + self.base, packet);
     }
 
-    /// Packets that leave one after the other enter a plain pipe; `write` writes them.
     #[inline(always)]
-    pub(crate) fn push_run(&mut self, departures: &mut Departures, mut write: impl FnMut(u32, &mut P)) {
-        let base = self.base;
-        let count = departures.count();
-        if self.ring.is_empty() && count > 0 {
-            self.next_arrival = departures.clone().advance() + base;
+    fn push_in_order(&mut self, arrives: Time, packet: P) {
+        self.next_arrival = self.next_arrival.min(arrives);
+        self.runs.push_back(Run { arrivals: Train::one(arrives, arrives), packet });
+    }
+
+    /// A run, of which `packet` is the first, enters a plain pipe.
+    #[inline(always)]
+    pub(crate) fn push_run(&mut self, departures: Train, packet: P) {
+        if departures.count() == 0 {
+            return;
         }
-        self.ring.extend(count, |number, (arrives, packet)| {
-            *arrives = departures.advance() + base;
-            write(number, packet);
-        });
+        let arrivals = departures.delayed(self.base);
+        if self.runs.is_empty() {
+            self.next_arrival = arrivals.next();
+        }
+        self.runs.push_back(Run { arrivals, packet });
     }
 
     /// When the next packet comes out.
@@ -98,25 +110,53 @@ impl<P: Copy + Default> Pipe<P> {
         self.next_arrival
     }
 
-    /// [`take_into`](Self::take_into) where nothing is in disorder.
+    /// [`take_into`](Self::take_into) where nothing is in disorder. Returns how many packets of the same run come next.
     #[inline(always)]
-    pub(crate) fn take_plain(&mut self, packet: &mut P) {
-        *packet = self.ring.first().1;
-        self.next_arrival = self.ring.drop_first().map_or(Time::NEVER, |&(arrives, _)| arrives);
+    pub(crate) fn take_plain(&mut self, packet: &mut P) -> u32 {
+        let run = self.runs.first_mut();
+        *packet = run.packet;
+        let behind = run.arrivals.count() - 1;
+        if behind > 0 {
+            run.packet.follow(1);
+            run.arrivals.advance();
+            self.next_arrival = run.arrivals.next();
+        } else {
+            self.drop_run();
+        }
+        behind
     }
 
-    /// Takes packets and their times of arrival for as long as `takes` agrees, where nothing is in disorder.
+    /// Takes up to `most` packets of the run that comes next, which has that many, as far as they come out before `until`.
+    /// Returns how many these are, and the sum of the times at which they come out, since `origin`, before which none does.
     #[inline(always)]
-    pub(crate) fn take_plain_while(&mut self, mut takes: impl FnMut(Time, &P) -> bool) {
-        self.ring.take_while(|(arrives, packet)| takes(*arrives, packet));
-        self.next_arrival = if self.ring.is_empty() { Time::NEVER } else { self.ring.first().0 };
+    pub(crate) fn take_behind(&mut self, most: u32, until: Time, origin: Time) -> (u32, Duration) {
+        if most == 0 {
+            return (0, Duration::ZERO);
+        }
+        let run = self.runs.first_mut();
+        let (count, sum) = run.arrivals.advance_until(until, most, origin);
+        if run.arrivals.count() > 0 {
+            run.packet.follow(count);
+            self.next_arrival = run.arrivals.next();
+        } else {
+            self.drop_run();
+        }
+        (count, sum)
+    }
+
+    /// Forgets a run, all packets of which have come out.
+    #[inline(always)]
+    fn drop_run(&mut self) {
+        self.next_arrival = self.runs.drop_first().map_or(Time::NEVER, |run| run.arrivals.next());
     }
 
     /// Writes the packet that comes out next to `packet`; there must be one.
     #[inline]
     pub(crate) fn take_into(&mut self, packet: &mut P) {
         match &mut self.disorder {
-            None => self.take_plain(packet),
+            None => {
+                self.take_plain(packet);
+            }
             Some(disorder) => {
                 if let Some(head) = disorder.heap.pop() {
                     *packet = head.packet;
@@ -126,9 +166,12 @@ impl<P: Copy + Default> Pipe<P> {
         }
     }
 
-    #[inline]
+    /// How many packets there are.
     pub(crate) fn len(&self) -> usize {
-        self.disorder.as_ref().map_or(self.ring.len(), |disorder| disorder.heap.len())
+        match &self.disorder {
+            None => self.runs.iter().map(|run| run.arrivals.count() as usize).sum(),
+            Some(disorder) => disorder.heap.len(),
+        }
     }
 }
 
@@ -249,6 +292,7 @@ impl CorrelatedUniform {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::testing::TestPacket;
 
     const MS: u64 = 1_000_000;
 
@@ -305,21 +349,21 @@ mod tests {
         }
     }
 
-    fn take(pipe: &mut Pipe<u32>) -> u32 {
-        let mut packet = 0;
+    fn take(pipe: &mut Pipe<TestPacket>) -> u64 {
+        let mut packet = TestPacket::default();
         pipe.take_into(&mut packet);
-        packet
+        packet.number
     }
 
-    fn order(delay: &Delay, spacing: u64, packets: u32) -> Vec<u32> {
+    fn order(delay: &Delay, spacing: u64, packets: u64) -> Vec<u64> {
         let mut pipe = Pipe::new(delay, Rng::new(5));
         let mut out = Vec::new();
         for i in 0..packets {
-            let now = Time::from_nanos(u64::from(i) * spacing);
+            let now = Time::from_nanos(i * spacing);
             while pipe.next_arrival() <= now {
                 out.push(take(&mut pipe));
             }
-            pipe.push(now, i);
+            pipe.push(now, TestPacket::new(i, 1500));
         }
         while pipe.len() > 0 {
             out.push(take(&mut pipe));

@@ -4,7 +4,7 @@
 //! is dropped). [`Occupancy`] is told of every step in order of time and keeps the exact integral of the waiting bytes
 //! and, for quantiles, the time spent at every level in a histogram with bins of relative width 1/128.
 
-use dumbbell_units::Time;
+use dumbbell_units::{Duration, Time};
 
 /// Packets and bytes that wait; the packet in transmission does not count.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
@@ -143,6 +143,23 @@ impl Leaving<'_> {
         self.advance(at);
         self.running.packets -= 1;
         self.running.bytes -= u64::from(bytes);
+    }
+
+    /// `count` packets of `bytes` each wait no longer, one after each `interval` from the last that left.
+    #[inline]
+    pub(crate) fn leave_evenly(&mut self, count: u32, interval: Duration, bytes: u32) {
+        let nanos = interval.as_nanos();
+        let mut level = self.running.bytes;
+        let mut levels = 0;
+        for _ in 0..count {
+            self.levels.add(level, nanos);
+            levels += level;
+            level -= u64::from(bytes);
+        }
+        self.running.bytes = level;
+        self.running.packets -= u64::from(count);
+        self.running.clock += interval * u64::from(count);
+        self.running.byte_nanos += u128::from(levels) * u128::from(nanos);
     }
 
     #[inline]
@@ -287,6 +304,29 @@ mod tests {
         assert!(stats.quantile_bytes(0.5).abs_diff(1000) <= 4);
         assert!(stats.quantile_bytes(0.95).abs_diff(10_000) <= 40);
         assert_eq!(stats.max, Backlog { packets: 2, bytes: 10_000 });
+    }
+
+    #[test]
+    fn packets_that_leave_evenly_count_as_they_do_one_by_one() {
+        let start = |occupancy: &mut Occupancy| {
+            occupancy.enter_run(1500, 700);
+            occupancy.advance(Time::from_nanos(4_000));
+        };
+        let (mut evenly, mut single) = (Occupancy::default(), Occupancy::default());
+        start(&mut evenly);
+        start(&mut single);
+        let interval = Duration::from_nanos(12_000);
+        let end = Time::from_nanos(4_000) + interval * 600;
+        evenly.advance_with(end, |leaving| leaving.leave_evenly(600, interval, 1500));
+        single.advance_with(end, |leaving| {
+            for number in 1..=600 {
+                leaving.leave(Time::from_nanos(4_000) + interval * number, 1500);
+            }
+        });
+        assert_eq!((evenly.backlog(), evenly.clock()), (single.backlog(), single.clock()));
+        assert_eq!((evenly.running.byte_nanos, evenly.max), (single.running.byte_nanos, single.max));
+        assert_eq!(evenly.levels.nanos, single.levels.nanos);
+        assert_eq!(evenly.backlog(), Backlog { packets: 100, bytes: 150_000 });
     }
 
     #[test]

@@ -31,4 +31,8 @@ impl Packet for TestPacket {
     fn mark(&mut self) {
         self.ecn = Ecn::Ce;
     }
+
+    fn follow(&mut self, count: u32) {
+        self.number += u64::from(count);
+    }
 }

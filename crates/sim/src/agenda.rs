@@ -4,57 +4,88 @@
 //! timer fires. Each owns one slot that is re-armed in place, so the queue never grows with the packets in flight. The
 //! slots play a knock-out tournament: every node of a binary tree knows which slot below it is due first, and the root
 //! knows the earliest of all. Re-arming a slot replays its matches, up to the first one whose result stays what it was.
-//! Equal times go to the lower slot, which makes the order of events a property of the scenario and of nothing else.
+//! Equal times go to the earlier turn and then to the lower slot, which makes the order of events a property of the scenario
+//! and of nothing else.
 
 use dumbbell_units::Time;
 
-/// The next due time of every slot, and which one comes first.
+/// Whose turn it is of a flow, in the order in which simultaneous events are handled.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Turn {
+    Application,
+    Sender,
+    Receiver,
+}
+
+/// When something is due, and whose turn it is then.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+pub(crate) struct Due(u64);
+
+impl Due {
+    const TURN_BITS: u32 = 2;
+    const LATEST: u64 = u64::MAX >> Due::TURN_BITS;
+
+    /// What is due in 146 years or later never is.
+    #[inline]
+    pub fn new(time: Time, turn: Turn) -> Due {
+        Due(time.as_nanos().min(Due::LATEST) << Due::TURN_BITS | turn as u64)
+    }
+
+    #[inline]
+    pub fn time(self) -> Time {
+        Time::from_nanos(self.0 >> Due::TURN_BITS)
+    }
+
+    #[inline]
+    pub fn turn(self) -> Turn {
+        // There is no fourth; a table is looked up more quickly than a match is made.
+        const TURNS: [Turn; 1 << Due::TURN_BITS] = [Turn::Application, Turn::Sender, Turn::Receiver, Turn::Receiver];
+        TURNS[self.0 as usize % TURNS.len()]
+    }
+}
+
+/// When every slot is due, and which one comes first.
 #[derive(Debug)]
-pub(crate) struct Agenda {
+pub(crate) struct Agenda<T> {
     /// A power of two, at least 2; those that nobody owns are never due.
-    slots: Vec<Time>,
+    slots: Vec<T>,
     /// Who meets in which match: in number n the winners of numbers 2n and 2n + 1, number 1 being the final. Slots count as
     /// winners of matches that follow those here, and are not entered.
-    matches: Vec<[Winner; 2]>,
-    first: Winner,
+    matches: Vec<[Winner<T>; 2]>,
+    first: Winner<T>,
 }
 
 /// The slot that is due first of some, and when.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-struct Winner {
-    due: Time,
+struct Winner<T> {
+    due: T,
     slot: u32,
 }
 
-impl Agenda {
-    pub fn new(slots: usize) -> Agenda {
+impl<T: Copy + Ord> Agenda<T> {
+    /// An agenda of `slots` that are due at `never`, after everything else.
+    pub fn new(slots: usize, never: T) -> Agenda<T> {
         let slots = slots.next_power_of_two().max(2);
-        let nobody = Winner { due: Time::NEVER, slot: 0 };
-        Agenda { slots: vec![Time::NEVER; slots], matches: vec![[nobody; 2]; slots / 2], first: nobody }
+        let nobody = Winner { due: never, slot: 0 };
+        Agenda { slots: vec![never; slots], matches: vec![[nobody; 2]; slots / 2], first: nobody }
     }
 
-    /// The slot that is due first, and when; [`Time::NEVER`] when none is.
+    /// The slot that is due first, and when.
     #[inline]
-    pub fn next(&self) -> (usize, Time) {
+    pub fn next(&self) -> (usize, T) {
         (self.first.slot as usize, self.first.due)
     }
 
-    /// When `slot` is due.
-    #[inline]
-    pub fn due(&self, slot: usize) -> Time {
-        self.slots[slot]
-    }
-
-    /// Arms `slot` for `time`, whatever it was armed for.
+    /// Arms `slot`, whatever it was armed for.
     #[inline(always)]
-    pub fn set(&mut self, slot: usize, time: Time) {
-        self.slots[slot] = time;
+    pub fn set(&mut self, slot: usize, due: T) {
+        self.slots[slot] = due;
         let neighbour = self.slots[slot ^ 1];
-        let neighbour_wins = neighbour < time || neighbour == time && slot & 1 == 1;
+        let neighbour_wins = neighbour < due || neighbour == due && slot & 1 == 1;
         let winner = if neighbour_wins {
             Winner { due: neighbour, slot: slot as u32 ^ 1 }
         } else {
-            Winner { due: time, slot: slot as u32 }
+            Winner { due, slot: slot as u32 }
         };
         let number = (self.slots.len() + slot) / 2;
         if number == 1 {
@@ -66,7 +97,7 @@ impl Agenda {
 
     /// Enters the winner of match `number` and plays those that follow from it.
     #[inline(never)]
-    fn play_on(&mut self, mut number: usize, mut winner: Winner) {
+    fn play_on(&mut self, mut number: usize, mut winner: Winner<T>) {
         while number > 1 {
             let side = number & 1;
             number /= 2;
@@ -81,18 +112,65 @@ impl Agenda {
         self.first = winner;
     }
 
-    /// Arms `slot` for `time` unless it is due earlier already. A slot that fires too early finds out and re-arms.
+    /// Arms `slot` unless it is due earlier already. One that fires too early finds out and re-arms.
     #[inline(always)]
-    pub fn advance(&mut self, slot: usize, time: Time) {
-        if time < self.slots[slot] {
-            self.bring_forward(slot, time);
+    pub fn advance(&mut self, slot: usize, due: T) {
+        if due < self.slots[slot] {
+            self.set(slot, due);
+        }
+    }
+}
+
+/// The agenda of flows, each of which has an application, a sender and a receiver.
+#[derive(Debug)]
+pub(crate) struct FlowAgenda {
+    /// When each of these is due.
+    dues: Vec<[Due; 3]>,
+    /// Which flow is due first.
+    flows: Agenda<Due>,
+}
+
+impl FlowAgenda {
+    pub fn new(flows: usize) -> FlowAgenda {
+        FlowAgenda { dues: vec![[Due(u64::MAX); 3]; flows], flows: Agenda::new(flows, Due(u64::MAX)) }
+    }
+
+    /// The flow that is due first, when, and whose turn it is.
+    #[inline]
+    pub fn next(&self) -> (usize, Due) {
+        self.flows.next()
+    }
+
+    /// Arms a `turn` of `flow` for `time`, whatever it was armed for.
+    #[inline(always)]
+    pub fn set(&mut self, flow: usize, turn: Turn, time: Time) {
+        self.arm(flow, turn, Due::new(time, turn));
+    }
+
+    /// The same, unless it is due earlier already. What fires too early finds out and is armed again.
+    #[inline(always)]
+    pub fn advance(&mut self, flow: usize, turn: Turn, time: Time) {
+        let due = Due::new(time, turn);
+        if due < self.dues[flow][turn as usize] {
+            self.bring_forward(flow, turn, due);
         }
     }
 
     /// Kept apart, because mostly there is nothing to bring forward.
     #[inline(never)]
-    fn bring_forward(&mut self, slot: usize, time: Time) {
-        self.set(slot, time);
+    fn bring_forward(&mut self, flow: usize, turn: Turn, due: Due) {
+        self.arm(flow, turn, due);
+    }
+
+    #[inline(always)]
+    fn arm(&mut self, flow: usize, turn: Turn, due: Due) {
+        let dues = &mut self.dues[flow];
+        dues[turn as usize] = due;
+        let [application, sender, receiver] = *dues;
+        let first = application.min(sender).min(receiver);
+        if first != self.flows.slots[flow] {
+            self.flows.set(flow, first);
+        }
     }
 }
 
@@ -103,29 +181,46 @@ mod tests {
 
     #[test]
     fn equal_times_go_to_the_lower_slot() {
-        let mut agenda = Agenda::new(5);
+        let at = Time::from_nanos;
+        let mut agenda = Agenda::new(5, Time::NEVER);
         for slot in [4, 2, 3] {
-            agenda.set(slot, Time::from_nanos(7));
+            agenda.set(slot, at(7));
         }
-        assert_eq!(agenda.next(), (2, Time::from_nanos(7)));
+        assert_eq!(agenda.next(), (2, at(7)));
         agenda.set(2, Time::NEVER);
-        assert_eq!(agenda.next(), (3, Time::from_nanos(7)));
+        assert_eq!(agenda.next(), (3, at(7)));
+    }
+
+    #[test]
+    fn what_is_never_due_comes_after_everything_that_is() {
+        let last = Due::new(Time::from_nanos(Due::LATEST - 1), Turn::Receiver);
+        assert!(Due::new(Time::NEVER, Turn::Application) > last);
+        assert_eq!((last.time().as_nanos(), last.turn()), (Due::LATEST - 1, Turn::Receiver));
     }
 
     proptest! {
         #[test]
         fn the_next_slot_is_always_the_earliest(
-            slots in 1usize..600,
-            changes in proptest::collection::vec((0usize..600, 0u64..50), 1..300),
+            flows in 1usize..300,
+            changes in proptest::collection::vec((0usize..300, 0u64..3, 0u64..50, any::<bool>()), 1..300),
         ) {
-            let mut agenda = Agenda::new(slots);
-            let mut due = vec![u64::MAX; slots];
-            for (slot, time) in changes {
-                let slot = slot % slots;
-                due[slot] = time;
-                agenda.set(slot, Time::from_nanos(time));
-                let first = (0..slots).min_by_key(|&s| (due[s], s)).unwrap();
-                prop_assert_eq!(agenda.next(), (first, Time::from_nanos(due[first])));
+            let mut agenda = FlowAgenda::new(flows);
+            let mut armed = std::collections::BTreeMap::new();
+            for (flow, turn, time, only_earlier) in changes {
+                let flow = flow % flows;
+                let turn = Due(turn).turn();
+                let at = Time::from_nanos(time);
+                let before = armed.entry((turn as usize, flow)).or_insert(u64::MAX);
+                if only_earlier {
+                    agenda.advance(flow, turn, at);
+                    *before = time.min(*before);
+                } else {
+                    agenda.set(flow, turn, at);
+                    *before = time;
+                }
+                let (time, turn, flow) = armed.iter().map(|(&(turn, flow), &time)| (time, turn, flow)).min().unwrap();
+                let (next, due) = agenda.next();
+                prop_assert_eq!((due.time().as_nanos(), due.turn() as usize, next), (time, turn, flow));
             }
         }
     }

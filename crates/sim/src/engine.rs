@@ -1,9 +1,7 @@
 //! The event loop: takes the earliest event of the agenda, moves the endpoint or link it belongs to, and carries packets
 //! from one to the next.
 
-mod silence;
-
-use crate::agenda::Agenda;
+use crate::agenda::{Agenda, FlowAgenda, Turn};
 use crate::endpoints::Endpoints;
 use crate::flow::{Flow, Phase, Traffic};
 use crate::packet::{Kind, Packet, Sacks, Store};
@@ -22,8 +20,8 @@ use std::sync::atomic::{AtomicBool, Ordering};
 const LINK_STREAMS: u64 = 1 << 32;
 const CONTROLLER_STREAMS: u64 = 2 << 32;
 const START_STREAM: u64 = 3 << 32;
-/// Events between two looks at the caller's wish to stop.
-const EVENTS_PER_CHECK: u64 = 1 << 16;
+/// Turns of the event loop between two looks at the caller's wish to stop.
+const TURNS_PER_CHECK: u64 = 1 << 16;
 
 /// A run under way.
 pub(crate) struct Engine<'a> {
@@ -37,11 +35,11 @@ pub(crate) struct Engine<'a> {
     /// Routes of all flows, forward and reverse, one after the other.
     hops: Vec<Hop>,
     routes: Vec<Route>,
-    /// When links have something to do, and when everything else has. Of what is due at the same time the clock comes
-    /// first, then links, then flows.
-    link_agenda: Agenda,
-    flow_agenda: Agenda,
-    slots: Slots,
+    /// When the clock, links and flows have something to do: of what is due at the same time the clock first, then links,
+    /// then flows.
+    clock: Clock,
+    link_agenda: Agenda<Time>,
+    flow_agenda: FlowAgenda,
     recorder: Recorder,
     events: u64,
     measured: (Time, Time),
@@ -81,29 +79,27 @@ impl Route {
     }
 }
 
-/// Slots of the clock and of the flows in their agenda, in the order in which simultaneous events are handled.
+/// What happens at times that the scenario sets.
 #[derive(Clone, Copy, Debug)]
-struct Slots {
-    applications: usize,
-    senders: usize,
-    receivers: usize,
+struct Clock {
+    /// Start or end of the measured interval.
+    measure: Time,
+    /// Next sample of the recorder.
+    record: Time,
+    /// The first instant after the run.
+    over: Time,
 }
 
-/// Start or end of the measured interval.
-const MEASURE: usize = 0;
-/// Next sample of the recorder.
-const RECORD: usize = 1;
-const CLOCKS: usize = 2;
-
-impl Slots {
-    fn of(flows: usize) -> Slots {
-        Slots { applications: CLOCKS, senders: CLOCKS + flows, receivers: CLOCKS + 2 * flows }
+impl Clock {
+    /// When it has something to do next.
+    #[inline]
+    fn next(&self) -> Time {
+        self.measure.min(self.record).min(self.over)
     }
 }
 
 impl<'a> Engine<'a> {
     pub fn new(scenario: &'a Scenario) -> Result<Engine<'a>, RunError> {
-        let slots = Slots::of(scenario.flows.len());
         let seed = scenario.seed;
         let links = scenario
             .links
@@ -147,15 +143,14 @@ impl<'a> Engine<'a> {
             let controller = recipe.controller(Rng::stream(seed, stream));
             flows.push(Flow::new(spec, &transport, controller, &mut starts, bottleneck));
         }
-        let mut flow_agenda = Agenda::new(slots.receivers + scenario.flows.len());
+        let mut flow_agenda = FlowAgenda::new(flows.len());
         for (index, flow) in flows.iter().enumerate() {
-            flow_agenda.set(slots.applications + index, flow.start);
+            flow_agenda.set(index, Turn::Application, flow.start);
         }
         let end = Time::ZERO + scenario.duration;
         let measured = (Time::ZERO + scenario.warmup, Time::ZERO + scenario.duration.saturating_sub(scenario.cooldown));
         let recorder = Recorder::new(scenario, &flows);
-        flow_agenda.set(MEASURE, measured.0);
-        flow_agenda.set(RECORD, recorder.next(end));
+        let clock = Clock { measure: measured.0, record: recorder.next(end), over: end + Duration::from_nanos(1) };
         Ok(Engine {
             scenario,
             now: Time::ZERO,
@@ -166,9 +161,9 @@ impl<'a> Engine<'a> {
             flows,
             hops,
             routes,
-            link_agenda: Agenda::new(scenario.links.len()),
+            clock,
+            link_agenda: Agenda::new(scenario.links.len(), Time::NEVER),
             flow_agenda,
-            slots,
             recorder,
             events: 0,
             measured,
@@ -180,29 +175,30 @@ impl<'a> Engine<'a> {
     /// Runs to the end of the scenario.
     pub fn run(mut self, cancel: &AtomicBool) -> Result<RunOutput, RunError> {
         let mut packet = Packet::default();
-        let mut next_check = EVENTS_PER_CHECK;
+        let mut turns = 0;
+        let mut next_look = self.clock.next();
         loop {
             let (link, link_due) = self.link_agenda.next();
-            let (slot, flow_due) = self.flow_agenda.next();
-            let link_comes_first = link_due < flow_due || link_due == flow_due && slot >= CLOCKS;
-            let due = if link_comes_first { link_due } else { flow_due };
-            if due > self.end {
-                break;
-            }
-            self.now = due;
-            self.events += 1;
-            if self.events >= next_check {
-                next_check = self.events + EVENTS_PER_CHECK;
-                if cancel.load(Ordering::Relaxed) {
-                    return Err(RunError::Cancelled);
+            let (flow, due) = self.flow_agenda.next();
+            let flow_due = due.time();
+            if link_due.min(flow_due) >= next_look {
+                if !self.clock_event() {
+                    break;
                 }
-            }
-            if link_comes_first {
+                next_look = self.clock.next();
+            } else if link_due <= flow_due {
+                self.now = link_due;
                 self.link_event(link, &mut packet);
             } else {
-                self.other_event(slot);
+                self.now = flow_due;
+                self.flow_event(flow, due.turn());
+            }
+            turns += 1;
+            if turns % TURNS_PER_CHECK == 0 && cancel.load(Ordering::Relaxed) {
+                return Err(RunError::Cancelled);
             }
         }
+        self.events += turns;
         self.now = self.end;
         if self.frozen_links.is_none() {
             self.finish_measurement();
@@ -227,20 +223,29 @@ impl<'a> Engine<'a> {
         (total / self.flows.len().max(1)) as u64
     }
 
+    /// Does what is due by the clock; false when the run is over.
     #[inline(never)]
-    fn other_event(&mut self, slot: usize) {
-        let slots = self.slots;
-        if slot == MEASURE {
+    fn clock_event(&mut self) -> bool {
+        let now = self.clock.next();
+        if now >= self.clock.over {
+            return false;
+        }
+        self.now = now;
+        if self.clock.measure <= now {
             self.measurement_boundary();
-        } else if slot == RECORD {
-            self.recorder.sample(self.now, &mut self.flows, &mut self.links);
-            self.flow_agenda.set(RECORD, self.recorder.next(self.end));
-        } else if slot < slots.senders {
-            self.application(slot - slots.applications, slot);
-        } else if slot < slots.receivers {
-            self.sender_timer(slot - slots.senders, slot);
         } else {
-            self.receiver_timer(slot - slots.receivers, slot);
+            self.recorder.sample(now, &mut self.flows, &mut self.links);
+            self.clock.record = self.recorder.next(self.end);
+        }
+        true
+    }
+
+    #[inline(always)]
+    fn flow_event(&mut self, index: usize, turn: Turn) {
+        match turn {
+            Turn::Sender => self.sender_timer(index),
+            Turn::Receiver => self.receiver_timer(index),
+            Turn::Application => self.application(index),
         }
     }
 
@@ -254,10 +259,10 @@ impl<'a> Engine<'a> {
             for link in &mut self.links {
                 link.start_measuring(self.now);
             }
-            self.flow_agenda.set(MEASURE, if self.is_measuring { self.measured.1 } else { Time::NEVER });
+            self.clock.measure = if self.is_measuring { self.measured.1 } else { Time::NEVER };
         } else {
             self.finish_measurement();
-            self.flow_agenda.set(MEASURE, Time::NEVER);
+            self.clock.measure = Time::NEVER;
         }
     }
 
@@ -272,22 +277,14 @@ impl<'a> Engine<'a> {
     #[inline]
     fn link_event(&mut self, index: usize, packet: &mut Packet) {
         let now = self.now;
-        loop {
-            let Some(next) = self.links[index].take_plain(now, packet) else {
-                return self.link_event_of_any_kind(index, packet);
-            };
-            let is_last = next > now;
-            if is_last {
+        while let Some((next, behind)) = self.links[index].take_plain(now, packet) {
+            if next > now {
                 self.link_agenda.set(index, next);
+                return self.arrive(packet, (index, behind));
             }
-            let is_held_back = self.arrive(packet);
-            if is_last {
-                if is_held_back {
-                    self.deliver_in_silence(index, packet);
-                }
-                return;
-            }
+            self.arrive(packet, (index, 0));
         }
+        self.link_event_of_any_kind(index, packet);
     }
 
     /// The same on links that may do more to a packet than delay it.
@@ -317,20 +314,19 @@ impl<'a> Engine<'a> {
     /// [`arrive`](Self::arrive) out of line.
     #[inline(never)]
     fn move_on(&mut self, packet: &mut Packet) {
-        self.arrive(packet);
+        self.arrive(packet, (0, 0));
     }
 
-    /// A packet has passed a link: on to the next one, or up to its endpoint. Returns whether it was data behind a gap whose
-    /// ACK is held back.
+    /// A packet has passed a link: on to the next one, or up to its endpoint. `behind` it, on which link, come how many that
+    /// follow it.
     #[inline(always)]
-    fn arrive(&mut self, packet: &mut Packet) -> bool {
+    fn arrive(&mut self, packet: &mut Packet, behind: (usize, u32)) {
         if packet.hops_left == 0 {
-            return self.deliver(packet);
+            return self.deliver(packet, behind);
         }
         let hop = self.routes[packet.flow as usize].hop(&self.hops, packet);
         packet.hops_left -= 1;
         self.send(hop, *packet);
-        false
     }
 
     /// Hands a packet to a link.
@@ -384,46 +380,60 @@ impl<'a> Engine<'a> {
         }
     }
 
-    /// A packet reaches its endpoint.
+    /// A packet reaches its endpoint. `behind` it, on which link, come how many that follow it.
     #[inline(always)]
-    fn deliver(&mut self, packet: &Packet) -> bool {
+    fn deliver(&mut self, packet: &Packet, (link, behind): (usize, u32)) {
         match packet.kind {
-            Kind::Data => return self.receive(packet),
+            Kind::Data => self.receive(packet, link, behind),
             Kind::Ack => self.hear(packet),
             Kind::QuicData => self.receive_quic(packet),
             Kind::QuicAck => self.hear_quic(packet),
             Kind::Syn | Kind::SynAck => self.shake_hands(packet),
         }
-        false
     }
 
-    /// A data packet reaches its receiver. Returns whether that holds back the ACK for it because of a gap.
-    fn receive(&mut self, packet: &Packet) -> bool {
+    /// A data packet reaches its receiver; `behind` it on `link` come so many that follow it.
+    #[inline(always)]
+    fn receive(&mut self, packet: &Packet, link: usize, behind: u32) {
         let index = packet.flow as usize;
         let now = self.now;
         let flow = &mut self.flows[index];
         if self.is_measuring {
-            flow.count_one_way_delay(now.since(packet.timestamp));
+            flow.one_way_delays += now.since(packet.timestamp);
         }
-        let Endpoints::Tcp { receiver, .. } = &mut flow.ends else { return false };
+        let Endpoints::Tcp { receiver, .. } = &mut flow.ends else { return };
         let segment = packet.segment();
         if receiver.expects_next(&segment) {
             let ack = receiver.on_expected_next(now, &segment);
-            self.flow_agenda.advance(self.slots.receivers + index, receiver.next_timer());
+            self.flow_agenda.advance(index, Turn::Receiver, receiver.next_timer());
             if let Some(ack) = ack {
                 self.acknowledge(index, &ack);
             }
         } else if receiver.expects_ahead(&segment) {
+            let room = receiver.room_in_silence();
+            if room > 0 {
+                // What a silent receiver does concerns nobody else, so what follows needs no events of its own. Only the
+                // clock looks at receivers from outside, and must find the right segments there.
+                let until = receiver.silent_until().min(self.clock.next());
+                let (others, delays) = self.links[link].take_behind(behind.min(room - 1), until, segment.sent_at);
+                if others > 0 {
+                    if self.is_measuring {
+                        flow.one_way_delays += delays;
+                    }
+                    self.events += u64::from(others);
+                    self.link_agenda.set(link, self.links[link].next_event());
+                }
+                receiver.take_in_silence(now, &segment, 1 + others);
+                return;
+            }
             let must_acknowledge = receiver.on_expected_ahead(now, &segment);
-            self.flow_agenda.advance(self.slots.receivers + index, receiver.next_timer());
+            self.flow_agenda.advance(index, Turn::Receiver, receiver.next_timer());
             if must_acknowledge {
                 self.acknowledge_now(index);
             }
-            return !must_acknowledge;
         } else {
             self.receive_unexpected(index, segment);
         }
-        false
     }
 
     #[inline(never)]
@@ -437,7 +447,7 @@ impl<'a> Engine<'a> {
     fn receive_unexpected(&mut self, index: usize, segment: Segment) {
         let Endpoints::Tcp { receiver, .. } = &mut self.flows[index].ends else { return };
         let ack = receiver.on_any(self.now, segment);
-        self.flow_agenda.advance(self.slots.receivers + index, receiver.next_timer());
+        self.flow_agenda.advance(index, Turn::Receiver, receiver.next_timer());
         if let Some(ack) = ack {
             self.acknowledge(index, &ack);
         }
@@ -448,11 +458,11 @@ impl<'a> Engine<'a> {
         let now = self.now;
         let flow = &mut self.flows[index];
         if self.is_measuring {
-            flow.count_one_way_delay(now.since(packet.timestamp));
+            flow.one_way_delays += now.since(packet.timestamp);
         }
         let Endpoints::Quic { receiver, .. } = &mut flow.ends else { return };
         let ack = receiver.on_packet(now, packet.quic_packet());
-        self.flow_agenda.advance(self.slots.receivers + index, receiver.next_timer());
+        self.flow_agenda.advance(index, Turn::Receiver, receiver.next_timer());
         if let Some(ack) = ack {
             self.acknowledge_quic(index, ack);
         }
@@ -481,7 +491,7 @@ impl<'a> Engine<'a> {
                 self.flows[index].ends.sender_timer()
             }
         };
-        self.flow_agenda.advance(self.slots.senders + index, next);
+        self.flow_agenda.advance(index, Turn::Sender, next);
     }
 
     fn hear_quic(&mut self, packet: &Packet) {
@@ -525,7 +535,7 @@ impl<'a> Engine<'a> {
             flow.begin_writing(now);
             flow.write_due(now);
             let next = flow.next_action();
-            self.flow_agenda.set(self.slots.applications + index, next);
+            self.flow_agenda.set(index, Turn::Application, next);
             self.transmit(index);
         }
     }
@@ -535,7 +545,7 @@ impl<'a> Engine<'a> {
     fn transmit(&mut self, index: usize) {
         self.transmit_all(index);
         let next = self.flows[index].ends.sender_timer();
-        self.flow_agenda.advance(self.slots.senders + index, next);
+        self.flow_agenda.advance(index, Turn::Sender, next);
     }
 
     #[inline]
@@ -560,18 +570,29 @@ impl<'a> Engine<'a> {
         };
         let link = &mut self.links[hop.link as usize];
         let counts = hop.is_bottleneck && !link.decides_late();
-        let mut way = Way { link, counts, traffic, now, measured: self.measured };
         let mut next = Some(first);
         while let Some(burst) = next {
-            let goes_together = !*reports_completions
-                && burst.first_of_alike().is_some_and(|first| {
-                    way.offer_together(&Packet::data(index as u32, route.forward_rest, first), &burst)
-                });
-            if !goes_together {
-                let departs = way.offer_each(index as u32, route.forward_rest, burst);
-                sender.handed_over(burst.bytes, departs);
+            let together = match burst.first_of_alike() {
+                Some(first) if !*reports_completions => {
+                    let packet = Packet::first_of(&burst, index as u32, route.forward_rest, first);
+                    link.offer_run(now, packet, burst.remaining()).map(|departures| (packet.size, departures))
+                }
+                _ => None,
+            };
+            match together {
+                Some((size, departures)) => {
+                    if counts {
+                        traffic.count_departures(size, departures, self.measured);
+                    }
+                    traffic.drops += u64::from(burst.remaining() - departures.count());
+                }
+                None => {
+                    let mut way = Way { link, counts, traffic, now, measured: self.measured };
+                    let departs = way.offer_each(index as u32, route.forward_rest, burst);
+                    sender.handed_over(burst.bytes, departs);
+                }
             }
-            next = sender.poll_transmit(now);
+            next = sender.poll_again();
         }
         self.settle_link(hop.link as usize);
     }
@@ -604,16 +625,27 @@ impl<'a> Engine<'a> {
         self.send(route.first_reverse, packet);
     }
 
-    fn sender_timer(&mut self, index: usize, slot: usize) {
-        let flow = &mut self.flows[index];
-        if flow.ends.sender_timer() <= self.now {
-            flow.ends.on_sender_timer(self.now);
-            self.transmit_all(index);
+    fn sender_timer(&mut self, index: usize) {
+        let now = self.now;
+        let ends = &mut self.flows[index].ends;
+        if ends.sender_timer() <= now {
+            match ends {
+                Endpoints::Tcp { sender, .. } => {
+                    sender.on_timer(now);
+                    if let Some(burst) = sender.poll_transmit(now) {
+                        self.transmit_bursts(index, burst);
+                    }
+                }
+                Endpoints::Quic { sender, .. } => {
+                    sender.on_timer(now);
+                    self.transmit_quic(index);
+                }
+            }
         }
-        self.flow_agenda.set(slot, self.flows[index].ends.sender_timer());
+        self.flow_agenda.set(index, Turn::Sender, self.flows[index].ends.sender_timer());
     }
 
-    fn receiver_timer(&mut self, index: usize, slot: usize) {
+    fn receiver_timer(&mut self, index: usize) {
         let now = self.now;
         let ends = &mut self.flows[index].ends;
         if ends.receiver_timer() <= now {
@@ -630,7 +662,7 @@ impl<'a> Engine<'a> {
                 }
             }
         }
-        self.flow_agenda.set(slot, self.flows[index].ends.receiver_timer());
+        self.flow_agenda.set(index, Turn::Receiver, self.flows[index].ends.receiver_timer());
     }
 
     fn send_syn(&mut self, index: usize) {
@@ -640,7 +672,7 @@ impl<'a> Engine<'a> {
     }
 
     /// Start, connection attempt, write or stop of an application.
-    fn application(&mut self, index: usize, slot: usize) {
+    fn application(&mut self, index: usize) {
         let now = self.now;
         let flow = &mut self.flows[index];
         if flow.stop <= now {
@@ -663,7 +695,7 @@ impl<'a> Engine<'a> {
             }
         }
         let next = self.flows[index].next_action();
-        self.flow_agenda.set(slot, next);
+        self.flow_agenda.set(index, Turn::Application, next);
     }
 }
 
@@ -678,22 +710,6 @@ struct Way<'e> {
 }
 
 impl Way<'_> {
-    /// Puts the packets of a burst on the way together, which are like `packet` but for their numbers and flags, if the link
-    /// has a way for that.
-    #[inline(never)]
-    fn offer_together(&mut self, packet: &Packet, burst: &Burst) -> bool {
-        let (size, count) = (packet.size, burst.remaining());
-        let departures = self.link.offer_run(self.now, u32::from(size), count, |number, place| {
-            packet.write_like(place, number, burst.flags(number));
-        });
-        let Some(departures) = departures else { return false };
-        if self.counts {
-            self.traffic.count_departures(size, departures, self.measured);
-        }
-        self.traffic.drops += u64::from(count - departures.count());
-        true
-    }
-
     /// Puts the packets of a burst on the way one by one; returns when the last one will have left the first link's
     /// transmitter, as far as that is known.
     #[inline(never)]

@@ -3,7 +3,7 @@
 use crate::endpoints::Endpoints;
 use crate::histogram::Histogram;
 use dumbbell_cc::Controller;
-use dumbbell_path::Departures;
+use dumbbell_path::Train;
 use dumbbell_scenario::Flow as Spec;
 use dumbbell_transport::TransportConfig;
 use dumbbell_units::{Duration, Rng, Time};
@@ -87,15 +87,18 @@ impl Traffic {
 
     /// Packets of `bytes` each leave it one after the other.
     #[inline]
-    pub fn count_departures(&mut self, bytes: u16, mut departures: Departures, measured: (Time, Time)) {
+    pub fn count_departures(&mut self, bytes: u16, mut departures: Train, measured: (Time, Time)) {
         let total = u64::from(departures.count()) * u64::from(bytes);
         self.wire_bytes_total += total;
-        if departures.latest() >= measured.0 && departures.over_by() < measured.1 {
+        if departures.next() >= measured.0 && departures.over_by() < measured.1 {
             self.wire_bytes += total;
         } else {
-            let is_counted = |departs: Time| departs >= measured.0 && departs < measured.1;
-            let counted = (0..departures.count()).filter(|_| is_counted(departures.advance())).count();
-            self.wire_bytes += counted as u64 * u64::from(bytes);
+            while departures.count() > 0 {
+                if departures.next() >= measured.0 && departures.next() < measured.1 {
+                    self.wire_bytes += u64::from(bytes);
+                }
+                departures.advance();
+            }
         }
     }
 }
@@ -113,8 +116,8 @@ pub(crate) struct Flow {
     pub reports_completions: bool,
     /// Round-trip times of the measured interval, microseconds.
     pub rtt: Histogram,
-    /// Sum of the one-way delays of data packets of the measured interval, in microseconds.
-    pub one_way_us: u64,
+    /// Sum of the one-way delays of data packets of the measured interval.
+    pub one_way_delays: Duration,
     pub traffic: Traffic,
     pub finished_at: Option<Time>,
     /// Counts of the measured interval; while it lasts, those at its start.
@@ -181,7 +184,7 @@ impl Flow {
             bottleneck,
             reports_completions: spec.transport.completion == dumbbell_transport::Completion::Wire,
             rtt: Histogram::default(),
-            one_way_us: 0,
+            one_way_delays: Duration::ZERO,
             traffic: Traffic::default(),
             finished_at: None,
             measured: Counts::default(),
@@ -246,12 +249,6 @@ impl Flow {
             },
             Phase::Stopped => Time::NEVER,
         }
-    }
-
-    /// A data packet was under way for `delay`.
-    #[inline]
-    pub fn count_one_way_delay(&mut self, delay: Duration) {
-        self.one_way_us += delay.as_micros();
     }
 
     /// All that was written is acknowledged: if that is all there is, the flow is complete.

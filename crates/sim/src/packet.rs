@@ -6,7 +6,7 @@
 
 use dumbbell_path::Ecn;
 use dumbbell_transport::quic::{QuicAck, QuicPacket};
-use dumbbell_transport::{Ack, Flags, SackBlock, Segment};
+use dumbbell_transport::{Ack, Burst, Flags, SackBlock, Segment};
 use dumbbell_units::Time;
 use std::num::NonZeroU32;
 
@@ -18,7 +18,8 @@ pub(crate) struct Packet {
     pub flow: u32,
     /// The segment, the segment acknowledged, or a QUIC packet's number.
     number: u32,
-    /// The receive window of an ACK, or the part of the stream that a QUIC packet carries.
+    /// Segments behind this one in its burst, the receive window of an ACK, or the part of the stream that a QUIC packet
+    /// carries.
     detail: u32,
     /// What an ACK carries besides.
     attachment: Option<Handle>,
@@ -82,12 +83,10 @@ impl Packet {
         }
     }
 
-    /// Writes a packet like this one to `place`, but that of the segment `number` further on, with flags of its own.
-    #[inline(always)]
-    pub fn write_like(&self, place: &mut Packet, number: u32, flags: Flags) {
-        *place = *self;
-        place.number += number;
-        place.flags = flags.bits();
+    /// The first packet of a burst of segments that are like `first` but for their numbers and flags.
+    #[inline]
+    pub fn first_of(burst: &Burst, flow: u32, hops_left: u8, first: Segment) -> Packet {
+        Packet { detail: burst.remaining() - 1, ..Packet::data(flow, hops_left, first) }
     }
 
     /// The segment of a data packet, as it arrives.
@@ -211,6 +210,14 @@ impl dumbbell_path::Packet for Packet {
     #[inline]
     fn mark(&mut self) {
         self.ecn = Ecn::Ce;
+    }
+
+    /// Of packets only segments come in runs.
+    #[inline(always)]
+    fn follow(&mut self, count: u32) {
+        self.number += count;
+        self.detail -= count;
+        self.flags = Burst::flags_behind_first(self.detail == 0).bits();
     }
 }
 

@@ -69,7 +69,9 @@ pub(crate) fn flows(scenario: &Scenario, flows: &[Flow], measured_s: f64) -> Tab
         float("p95_rtt_ms", &|flow| flow.rtt.quantile(0.95) / 1e3),
         float("p99_rtt_ms", &|flow| flow.rtt.quantile(0.99) / 1e3),
         float("min_rtt_ms", &|flow| flow.rtt.min() / 1e3),
-        float("mean_one_way_delay_ms", &|flow| flow.one_way_us as f64 / flow.measured.arrived as f64 / 1e3),
+        float("mean_one_way_delay_ms", &|flow| {
+            flow.one_way_delays.as_nanos() as f64 / flow.measured.arrived as f64 / 1e6
+        }),
         float("completion_s", &|flow| flow.finished_at.map_or(f64::NAN, |at| at.since(flow.start).as_secs_f64())),
     ];
     columns.push(Column {

@@ -15,6 +15,6 @@ pub use config::{
     Completion, ControllerRtt, DeliveryRate, LossDetection, Pacing, Protocol, RecoveryRule, Rescue, RtoRule,
     RttSamples, TransportConfig,
 };
-pub use receiver::{EcnEcho, Receiver, ReceiverStats, Silence};
+pub use receiver::{EcnEcho, Receiver, ReceiverStats};
 pub use sender::{Burst, Sender, SenderStats};
 pub use wire::{Ack, Flags, SackBlock, Segment};

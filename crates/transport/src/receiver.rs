@@ -29,7 +29,6 @@ use dumbbell_path::Ecn;
 use dumbbell_units::{Duration, Time};
 use jiffies::Jiffies;
 use predicted::Expected;
-pub use predicted::Silence;
 pub(crate) use reassembly::Reassembly;
 use right_sizing::RightSizing;
 use rtt::ReceiverRtt;

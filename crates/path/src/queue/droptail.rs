@@ -8,7 +8,8 @@
 use super::{InService, Limits};
 use crate::ring::Ring;
 use crate::stats::{Backlog, Occupancy};
-use crate::transmitter::{Departures, Transmitter};
+use crate::train::Train;
+use crate::transmitter::Transmitter;
 use dumbbell_units::Time;
 
 /// A drop-tail queue with its transmitter.
@@ -24,7 +25,7 @@ pub(crate) struct DropTail {
 /// Packets of one size that wait one behind the other.
 #[derive(Clone, Copy, Debug, Default)]
 struct Run {
-    departures: Departures,
+    starts: Train,
     size: u32,
 }
 
@@ -59,37 +60,40 @@ impl DropTail {
             return None;
         }
         let departs = self.transmitter.send(size);
-        self.occupancy.enter(size);
-        self.waiting.push_back(Run { departures: Departures::one(starts, departs), size });
+        self.wait(Train::one(starts, departs), size);
         Some(departs)
     }
 
     /// Takes as many as fit of `count` packets of `size` bytes each that come together, if one rate will serve them;
-    /// returns the departures of those that do, and has to hear of their [end](Self::end_run).
+    /// returns the departures of those that do.
     #[inline(always)]
-    pub(crate) fn offer_run(&mut self, now: Time, size: u32, count: u32) -> Option<Departures> {
+    pub(crate) fn offer_run(&mut self, now: Time, size: u32, count: u32) -> Option<Train> {
         if self.limits.time.is_some() {
             return None;
         }
         self.advance(now);
         let at_once = u32::from(self.transmitter.seek(now) <= now);
         let fitting = at_once + self.limits.room(self.occupancy.backlog(), size, count - at_once);
-        let all = self.transmitter.departures(size, fitting)?;
-        let mut departures = all;
+        let mut starts = self.transmitter.send_train(size, fitting)?;
+        let departures = starts.ends();
         if at_once > 0 {
-            self.in_service = InService { departs: departures.advance(), size };
+            starts.advance();
+            self.in_service = InService { departs: departures.next(), size };
         }
-        if departures.count() > 0 {
-            self.occupancy.enter_run(size, departures.count());
-            self.waiting.push_back(Run { departures, size });
+        if starts.count() > 0 {
+            self.wait(starts, size);
         }
-        Some(all)
+        Some(departures)
     }
 
-    /// The end of a [run](Self::offer_run), whose departures have been gone through.
+    /// Packets of `size` bytes each begin to wait.
     #[inline(always)]
-    pub(crate) fn end_run(&mut self, departures: &Departures) {
-        self.transmitter.skip_to(departures);
+    fn wait(&mut self, starts: Train, size: u32) {
+        self.occupancy.enter_run(size, starts.count());
+        let joins = self.waiting.last_mut().is_some_and(|last| last.size == size && last.starts.join(&starts));
+        if !joins {
+            self.waiting.push_back(Run { starts, size });
+        }
     }
 
     /// Since when there has been neither a waiting packet nor one in transmission; everything has been advanced to `now`.
@@ -112,17 +116,26 @@ impl DropTail {
         let DropTail { occupancy, waiting, in_service, .. } = self;
         occupancy.advance_with(now, |leaving| {
             while let Some(run) = waiting.front_mut() {
-                let Run { mut departures, size } = *run;
-                // The transmitter begins with a packet when the one before it departs.
-                while departures.count() > 0 && departures.latest() <= now {
-                    leaving.leave(departures.latest(), size);
-                    departures.advance();
+                let Run { starts, size } = run;
+                if starts.next() > now {
+                    break;
                 }
-                if departures.count() < run.departures.count() {
-                    *in_service = InService { departs: departures.latest(), size };
+                leaving.leave(starts.next(), *size);
+                if let Some(interval) = starts.even_interval() {
+                    let since = now.since(starts.next()).as_nanos() / interval.as_nanos();
+                    let others = since.min(u64::from(starts.count() - 1)) as u32;
+                    leaving.leave_evenly(others, interval, *size);
+                    starts.advance_evenly(others + 1);
+                } else {
+                    starts.advance();
+                    while starts.count() > 0 && starts.next() <= now {
+                        leaving.leave(starts.next(), *size);
+                        starts.advance();
+                    }
                 }
-                if departures.count() > 0 {
-                    run.departures = departures;
+                // The next one can start when this one departs.
+                *in_service = InService { departs: starts.next(), size: *size };
+                if starts.count() > 0 {
                     break;
                 }
                 waiting.drop_first();

@@ -5,6 +5,7 @@
 //! packets of one size end n·8L/R after the first began. A packet begins when the rate is positive (during an outage
 //! the queue holds it) and survives outages in its middle.
 
+use crate::train::{Train, pass};
 use dumbbell_units::{Duration, Time};
 use std::sync::Arc;
 
@@ -36,65 +37,6 @@ struct PacketTime {
     bytes: u64,
     nanos: u64,
     rest: u64,
-}
-
-/// When the last bits of packets leave that are sent one after the other: packets of one size, at one rate.
-#[derive(Clone, Copy, Debug, Default)]
-pub struct Departures {
-    free: u64,
-    spare: u64,
-    nanos: u64,
-    rest: u64,
-    rate: u64,
-    left: u32,
-}
-
-impl Departures {
-    /// One packet, from its start on.
-    #[inline]
-    pub(crate) fn one(starts: Time, departs: Time) -> Departures {
-        Departures {
-            free: starts.as_nanos(),
-            nanos: departs.since(starts).as_nanos(),
-            left: 1,
-            ..Departures::default()
-        }
-    }
-
-    /// Packets that have not left yet.
-    #[inline]
-    pub fn count(&self) -> u32 {
-        self.left
-    }
-
-    /// When the packet before the next one leaves.
-    #[inline]
-    pub fn latest(&self) -> Time {
-        Time::from_nanos(self.free)
-    }
-
-    /// A time by which all have left.
-    #[inline]
-    pub fn over_by(&self) -> Time {
-        Time::from_nanos(self.free + u64::from(self.left) * (self.nanos + 1))
-    }
-
-    /// When the next packet leaves; there must be one.
-    #[inline(always)]
-    pub fn advance(&mut self) -> Time {
-        debug_assert!(self.left > 0);
-        self.left = self.left.wrapping_sub(1);
-        pass(&mut self.free, &mut self.spare, self.nanos, self.rest, self.rate);
-        self.latest()
-    }
-}
-
-/// Moves the instant at which a transmitter becomes free by a transmission time.
-#[inline(always)]
-fn pass(free: &mut u64, spare: &mut u64, nanos: u64, rest: u64, rate: u64) {
-    let borrows = *spare < rest;
-    *free += nanos + u64::from(borrows);
-    *spare = *spare + if borrows { rate } else { 0 } - rest;
 }
 
 const NO_PACKET: PacketTime = PacketTime { bytes: u64::MAX, nanos: 0, rest: 0 };
@@ -162,37 +104,29 @@ impl Fluid {
         }
         let PacketTime { nanos, rest, .. } = self.recent[0];
         if nanos < self.segment.end - self.free {
-            pass(&mut self.free, &mut self.spare, nanos, rest, self.segment.rate);
+            pass(&mut self.free, &mut self.spare, (nanos, rest), self.segment.rate);
         } else {
             self.send_across_steps(bytes);
         }
         Time::from_nanos(self.free)
     }
 
-    /// The departures of `count` packets of `bytes` each from the instant that [`seek`](Self::seek) found, if one rate
+    /// The beginnings of `count` packets of `bytes` each from the instant that [`seek`](Self::seek) found, if one rate
     /// serves them all and every one takes time.
     #[inline(always)]
-    pub(crate) fn departures(&mut self, bytes: u64, count: u32) -> Option<Departures> {
+    pub(crate) fn train(&mut self, bytes: u64, count: u32) -> Option<Train> {
         if self.recent[0].bytes != bytes {
             self.find_packet_time(bytes);
         }
         let PacketTime { nanos, rest, .. } = self.recent[0];
         let is_served = nanos > 0 && (nanos + 1).saturating_mul(u64::from(count)) < self.segment.end - self.free;
-        is_served.then_some(Departures {
-            free: self.free,
-            spare: self.spare,
-            nanos,
-            rest,
-            rate: self.segment.rate,
-            left: count,
-        })
+        is_served.then_some(Train::new(self.free, self.spare, (nanos, rest), self.segment.rate, count))
     }
 
-    /// Becomes free where `departures` have come to.
+    /// Becomes free after a [`train`](Self::train).
     #[inline(always)]
-    pub(crate) fn skip_to(&mut self, departures: &Departures) {
-        self.free = departures.free;
-        self.spare = departures.spare;
+    pub(crate) fn skip(&mut self, train: Train) {
+        (self.free, self.spare) = train.end();
     }
 
     /// Puts the transmission time of `bytes` first.

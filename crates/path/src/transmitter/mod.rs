@@ -9,8 +9,8 @@ mod trace;
 
 use crate::config::LinkRate;
 use crate::stats::Backlog;
+use crate::train::Train;
 use dumbbell_units::{Duration, Time};
-pub use fluid::Departures;
 use fluid::Fluid;
 use trace::Trace;
 
@@ -63,21 +63,17 @@ impl Transmitter {
         }
     }
 
-    /// When `count` packets of `size` bytes leave that are sent from the start that [`seek`](Self::seek) found, if that
-    /// is simple; nothing is sent yet.
+    /// Sends `count` packets of `size` bytes from the start that [`seek`](Self::seek) found, if that is simple; returns
+    /// when they start.
     #[inline]
-    pub(crate) fn departures(&mut self, size: u32, count: u32) -> Option<Departures> {
+    pub(crate) fn send_train(&mut self, size: u32, count: u32) -> Option<Train> {
         match &mut self.clockwork {
-            Clockwork::Fluid(fluid) => fluid.departures(u64::from(size) + self.overhead, count),
+            Clockwork::Fluid(fluid) => {
+                let train = fluid.train(u64::from(size) + self.overhead, count)?;
+                fluid.skip(train);
+                Some(train)
+            }
             Clockwork::Trace(_) => None,
-        }
-    }
-
-    /// Sends the packets whose departures have been taken from `departures`.
-    #[inline]
-    pub(crate) fn skip_to(&mut self, departures: &Departures) {
-        if let Clockwork::Fluid(fluid) = &mut self.clockwork {
-            fluid.skip_to(departures);
         }
     }
 

@@ -86,62 +86,38 @@ impl Receiver {
         self.unacked_news = true;
     }
 
-    /// The silence of this receiver, if it is going to be silent for a while.
-    #[inline]
-    pub fn silence(&mut self) -> Option<Silence<'_>> {
-        let Expected::Ahead { until } = self.expected else { return None };
+    /// How many segments this receiver takes in silence, if they continue the newest run one by one. The first one is
+    /// [expected ahead](Receiver::expects_ahead).
+    #[inline(always)]
+    pub fn room_in_silence(&self) -> u32 {
+        let Expected::Ahead { until } = self.expected else { return 0 };
         let is_silent = self.compressed_acks > 0
             && !self.is_urgent()
             // Room is made for a segment with every one held, so that what cannot grow now cannot with those either.
             && !self.sizing.can_grow(self.held.segments() + 1);
         let next = self.sacks.newest_end();
         let end = until.min(self.window_edge).min(next + COMPRESSED_ACKS_MAX - self.compressed_acks);
-        is_silent.then_some(Silence { next, end, bytes: 0, receiver: self })
+        if is_silent { end.saturating_sub(next) } else { 0 }
     }
-}
 
-/// Segments that continue the newest run of a receiver while the ACK for them is held back with others.
-///
-/// Each is like [`Receiver::on_segment`] with no ACK, and what a receiver does with them concerns nobody else. So they may
-/// be given to it ahead of their time, for which this is quicker.
-#[derive(Debug)]
-pub struct Silence<'r> {
-    receiver: &'r mut Receiver,
-    next: u32,
-    /// Here the receiver speaks again.
-    end: u32,
-    bytes: u64,
-}
-
-impl Silence<'_> {
     /// When the ACK leaves that is held back.
     #[inline]
-    pub fn until(&self) -> Time {
-        self.receiver.compressed_ack_at
+    pub fn silent_until(&self) -> Time {
+        self.compressed_ack_at
     }
 
-    /// Whether `segment`, which arrives at `now`, before [`until`](Self::until), was taken.
+    /// Takes `count` segments, for which there is [room](Self::room_in_silence) and which left together and differ in their
+    /// numbers and flags only. The first one arrives at `now`, all of them before the [end](Self::silent_until) of the
+    /// silence.
+    ///
+    /// Each is like [`Receiver::on_segment`] with no ACK, and what a receiver does with them concerns nobody else. So they
+    /// may be given to it ahead of their time, for which this is quicker.
     #[inline(always)]
-    pub fn takes(&mut self, now: Time, segment: &Segment) -> bool {
-        let belongs = segment.seq == self.next && self.next < self.end && segment.ecn == Ecn::NotEct;
-        if belongs {
-            self.receiver.note_timestamp(now, segment);
-            self.bytes += u64::from(segment.len);
-            self.next += 1;
-        }
-        belongs
-    }
-
-    /// Tells the receiver how many segments were taken; returns it.
-    #[inline]
-    pub fn end(self) -> u32 {
-        let Silence { receiver, next, bytes, .. } = self;
-        let count = next - receiver.sacks.newest_end();
-        if count > 0 {
-            receiver.hold_ahead(count, bytes);
-            receiver.compressed_acks += count;
-            receiver.sizing.make_room(receiver.held_span());
-        }
-        count
+    pub fn take_in_silence(&mut self, now: Time, first: &Segment, count: u32) {
+        // They left together, so that all but the first repeat an echo, and flags mean nothing behind a gap.
+        self.note_timestamp(now, first);
+        self.hold_ahead(count, u64::from(count) * u64::from(first.len));
+        self.compressed_acks += count;
+        self.sizing.make_room(self.held_span());
     }
 }

@@ -23,6 +23,8 @@ pub(crate) struct Reassembly {
     segments: u32,
     /// The run that changed last, as long as there are any.
     newest: u32,
+    /// The segment after the highest one that was ever held.
+    end: u32,
 }
 
 impl Reassembly {
@@ -40,7 +42,7 @@ impl Reassembly {
     /// The segment after the highest one held; `None` when nothing is held.
     #[inline]
     pub(crate) fn end(&self) -> Option<u32> {
-        self.runs.back().map(|run| run.end)
+        (self.segments > 0).then_some(self.end)
     }
 
     /// Where the run that changed last ends, and the segment at which it would touch the next run, `u32::MAX` without one;
@@ -59,6 +61,7 @@ impl Reassembly {
             run.end += count;
             run.bytes += bytes;
             self.segments += count;
+            self.end = self.end.max(run.end);
         }
     }
 
@@ -71,6 +74,7 @@ impl Reassembly {
                 last.bytes += bytes;
                 self.segments += 1;
                 self.newest = self.runs.len() as u32 - 1;
+                self.end = seq + 1;
                 true
             }
             _ => self.insert_elsewhere(seq, bytes),
@@ -110,6 +114,7 @@ impl Reassembly {
         }
         self.newest = (index - usize::from(touches_before)) as u32;
         self.segments += 1;
+        self.end = self.end.max(seq + 1);
         true
     }
 

@@ -101,7 +101,9 @@ impl Sender {
             self.connection.packets_out -= 1;
             acked += 1;
             last_was_short = u32::from(record.len) < self.config.mss;
-            self.offer_sample(seq);
+            if flags & flag::SACKED == 0 {
+                self.offer_sample(seq);
+            }
             self.board.pop_una();
         }
         self.connection.snd_una = u64::from(self.board.una());

@@ -78,8 +78,8 @@ impl Sender {
     }
 
     /// Marks what is lost (`tcp_rack_detect_loss`); returns how long to wait for the rest, in microseconds.
+    #[inline(always)]
     fn detect_losses(&mut self) -> Option<u64> {
-        let window_us = self.reordering_window_us();
         let mut wait_us = 0;
         let mut at = self.board.list_oldest();
         while let Some(seq) = at {
@@ -91,7 +91,7 @@ impl Sender {
             if (self.rack.sent_us, self.rack.end) <= (record.sent_us, seq + 1) {
                 break;
             }
-            let remaining_us = self.rack_remaining_us(record.sent_us, window_us);
+            let remaining_us = self.rack_remaining_us(record.sent_us, self.reordering_window_us());
             if remaining_us <= 0 {
                 self.mark_lost(seq);
                 self.board.list_remove(seq);
@@ -103,6 +103,7 @@ impl Sender {
     }
 
     /// Runs loss detection for an ACK (`tcp_identify_packet_loss`).
+    #[inline(always)]
     pub(super) fn identify_losses(&mut self, news: &mut AckNews) {
         if self.board.is_empty() {
             return;
@@ -180,6 +181,7 @@ impl Sender {
     }
 
     /// The time of [`Sender::next_timer`] has come. Transmissions it allows come from [`Sender::poll_transmit`].
+    #[inline(always)]
     pub fn on_timer(&mut self, now: Time) {
         self.refresh_clock(now);
         self.send_stamp.begin_event();
@@ -193,9 +195,13 @@ impl Sender {
             queue.woken();
             self.resume_retransmissions();
         }
-        if self.timer_at > now {
-            return;
+        if self.timer_at <= now {
+            self.expire();
         }
+    }
+
+    #[inline(never)]
+    fn expire(&mut self) {
         let timer = self.timer;
         self.timer = Timer::None;
         self.timer_at = Time::NEVER;

@@ -35,9 +35,7 @@ pub struct Burst {
     /// It was sent before.
     pub is_retransmission: bool,
     ecn: Ecn,
-    first_flags: Flags,
-    /// PSH tells a receiver that merges segments (GRO) where a burst ends.
-    last_flags: Flags,
+    next_flags: Flags,
 }
 
 impl Iterator for Burst {
@@ -49,10 +47,10 @@ impl Iterator for Burst {
         if seq == self.end {
             return None;
         }
-        let flags = self.flags(0);
         let len = if self.remaining() == 1 { self.last_len } else { self.mss };
+        let flags = self.next_flags;
         self.next += 1;
-        self.first_flags = Flags::NONE;
+        self.next_flags = Burst::flags_behind_first(self.remaining() == 1);
         Some(Segment { seq, len, ecn: self.ecn, flags, sent_at: self.sent_at })
     }
 }
@@ -70,11 +68,11 @@ impl Burst {
         if self.last_len == self.mss { self.next() } else { None }
     }
 
-    /// The flags of a segment, counted from the next one.
+    /// The flags of a segment that is not the first one of its burst: of the last one, or of one between them.
     #[inline]
-    pub fn flags(&self, number: u32) -> Flags {
-        let first = if number == 0 { self.first_flags } else { Flags::NONE };
-        if number + 1 == self.remaining() { first | self.last_flags } else { first }
+    pub fn flags_behind_first(is_last: bool) -> Flags {
+        // PSH tells a receiver that merges segments (GRO) where a burst ends.
+        if is_last { Flags::PSH } else { Flags::NONE }
     }
 }
 
@@ -146,14 +144,18 @@ impl Sender {
     /// The next segments to put on the wire now, or `None` when nothing may leave before the next ACK or timer.
     #[inline(always)]
     pub fn poll_transmit(&mut self, now: Time) -> Option<Burst> {
-        if self.ready.bytes == 0 {
-            if !self.established {
-                return None;
-            }
-            self.refresh_clock(now);
-            if !self.start_burst() {
-                return None;
-            }
+        if !self.established {
+            return None;
+        }
+        self.refresh_clock(now);
+        self.poll_again()
+    }
+
+    /// [`Sender::poll_transmit`] once more at the same time.
+    #[inline(always)]
+    pub fn poll_again(&mut self) -> Option<Burst> {
+        if self.ready.bytes == 0 && !self.start_burst() {
+            return None;
         }
         let burst = self.ready;
         self.ready.bytes = 0;
@@ -179,8 +181,29 @@ impl Sender {
     }
 
     /// What the last ACK or timer asked for before ordinary new data.
-    #[inline(never)]
+    #[inline(always)]
     fn start_requested(&mut self) -> bool {
+        if self.retransmit == Retransmit::Lost && self.has_repaired_all() {
+            self.end_request();
+            return false;
+        }
+        self.start_any_requested()
+    }
+
+    /// Whether under Linux's rules nothing is left to retransmit.
+    #[inline]
+    fn has_repaired_all(&self) -> bool {
+        self.connection.retrans_out >= self.connection.lost_out && self.config.recovery == RecoveryRule::Linux
+    }
+
+    #[inline]
+    fn end_request(&mut self) {
+        self.retransmit = Retransmit::Nothing;
+        self.send_stamp.begin_event();
+    }
+
+    #[inline(never)]
+    fn start_any_requested(&mut self) -> bool {
         if self.retransmit == Retransmit::NewDataFirst {
             if self.start_new_burst() {
                 return true;
@@ -195,8 +218,7 @@ impl Sender {
         if self.start_retransmission() {
             return true;
         }
-        self.retransmit = Retransmit::Nothing;
-        self.send_stamp.begin_event();
+        self.end_request();
         false
     }
 
@@ -358,7 +380,13 @@ impl Sender {
     }
 
     /// TCP small queues: whether the host's device holds enough of this connection already (`tcp_small_queue_check`).
+    #[inline(always)]
     fn small_queue_full(&mut self, size: u32, factor: u64) -> bool {
+        self.host_queue.is_some() && self.host_queue_full(size, factor)
+    }
+
+    #[inline(never)]
+    fn host_queue_full(&mut self, size: u32, factor: u64) -> bool {
         let Some(queue) = &mut self.host_queue else { return false };
         queue.release(self.connection.now);
         let buffer = u64::from(size * self.connection.mss) + BUFFER_OVERHEAD;
@@ -397,8 +425,7 @@ impl Sender {
             last_len,
             is_retransmission: false,
             ecn: if self.config.ecn { Ecn::Ect0 } else { Ecn::NotEct },
-            first_flags: if std::mem::take(&mut self.send_cwr) { Flags::CWR } else { Flags::NONE },
-            last_flags: if size > 1 { Flags::PSH } else { Flags::NONE },
+            next_flags: if std::mem::take(&mut self.send_cwr) { Flags::CWR } else { Flags::NONE },
         };
     }
 
@@ -445,10 +472,7 @@ impl Sender {
     /// The next burst of lost segments (`tcp_xmit_retransmit_queue`).
     fn start_retransmission(&mut self) -> bool {
         let connection = &self.connection;
-        if connection.packets_out == 0
-            || connection.in_flight() >= self.repair_window()
-            || (connection.retrans_out >= connection.lost_out && self.config.recovery == RecoveryRule::Linux)
-        {
+        if connection.packets_out == 0 || connection.in_flight() >= self.repair_window() || self.has_repaired_all() {
             return false;
         }
         if self.pacing_forbids() {
@@ -543,8 +567,7 @@ impl Sender {
             last_len: self.board.get(first + size - 1).len,
             is_retransmission: true,
             ecn: Ecn::NotEct,
-            first_flags: Flags::NONE,
-            last_flags: if size > 1 { Flags::PSH } else { Flags::NONE },
+            next_flags: Flags::NONE,
         };
     }
 
@@ -564,6 +587,9 @@ impl Sender {
             connection.max_packets_out = connection.packets_out;
             self.usage_seq = nxt;
         }
+        if !self.config.slow_start_after_idle || self.full_control {
+            return;
+        }
         if connection.is_cwnd_limited() {
             self.cwnd_used = 0;
             self.cwnd_stamp = connection.jiffies;
@@ -578,11 +604,7 @@ impl Sender {
         let connection = &mut self.connection;
         self.cwnd_used = self.cwnd_used.max(connection.packets_out);
         let unused = u64::from(connection.jiffies.wrapping_sub(self.cwnd_stamp)) * self.jiffy.as_micros();
-        if self.config.slow_start_after_idle
-            && !self.full_control
-            && unused >= u64::from(self.rtt.rto_us())
-            && connection.ca_state == CaState::Open
-        {
+        if unused >= u64::from(self.rtt.rto_us()) && connection.ca_state == CaState::Open {
             let used = self.cwnd_used.max(self.config.initial_cwnd);
             if used < self.connection.cwnd {
                 self.connection.ssthresh = self.current_ssthresh();

@@ -62,6 +62,7 @@ impl Sender {
     }
 
     /// Processes a dubious ACK.
+    #[inline(always)]
     pub(super) fn run_state_machine(&mut self, prior_una: u32, dupacks: u32, news: &mut AckNews, ack: &Ack) {
         if self.connection.packets_out == 0 {
             self.connection.sacked_out = 0;

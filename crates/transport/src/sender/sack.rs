@@ -76,7 +76,7 @@ impl Sender {
         sack_rtt: &mut Option<(u64, u64)>,
         reordered_from: &mut u32,
     ) -> u32 {
-        let end = self.board.end_of_run(first, end);
+        let end = self.board.set_run_sacked(first, end);
         if first == end {
             return end;
         }
@@ -99,7 +99,6 @@ impl Sender {
         for seq in offered..end {
             self.offer_sample(seq);
         }
-        self.board.set_run_sacked(first, end);
         self.highest_sacked = self.highest_sacked.max(end);
         end
     }
@@ -145,7 +144,6 @@ impl Sender {
         news.data_sacked = true;
         self.board.set_sacked(seq);
         self.offer_sample(seq);
-        self.board.get_mut(seq).delivered_us = 0;
         self.highest_sacked = self.highest_sacked.max(seq + 1);
     }
 

@@ -34,7 +34,7 @@ pub(super) struct Record {
     pub sent_us: u64,
     /// `first_tx_us` of the connection at that transmission.
     pub first_tx_us: u64,
-    /// `delivered_mstamp_us` of the connection at that transmission; 0 once used for a sample.
+    /// `delivered_mstamp_us` of the connection at that transmission; 0 when it is of no use for samples.
     pub delivered_us: u64,
     /// `delivered` of the connection at that transmission.
     pub delivered: u64,
@@ -359,45 +359,39 @@ impl Scoreboard {
         }
     }
 
-    /// The end of the run of segments from `first` on, below `end`, that were sent once, one after the other, and have not
-    /// been heard of; `first` when it is not one of them.
-    #[inline]
-    pub fn end_of_run(&self, first: u32, end: u32) -> u32 {
+    /// Tags the segments from `first` on, below `end`, as selectively acknowledged and takes them off the list of
+    /// transmissions, as far as they were sent once, one after the other, and have not been heard of. Returns where that
+    /// ends: `first` when that one is not among them.
+    #[inline(always)]
+    pub fn set_run_sacked(&mut self, first: u32, end: u32) -> u32 {
         const NEWS: u8 = flag::SACKED | flag::LOST | flag::RETRANS | flag::EVER_RETRANS;
+        let prev = self.get(first).prev;
+        let mut next = first;
         let mut seq = first;
-        while seq < end {
-            let record = self.get(seq);
+        while seq < end && seq == next {
+            let record = self.get_mut(seq);
             if record.flags & (NEWS | flag::LISTED) != flag::LISTED {
-                return seq;
+                break;
             }
+            record.flags ^= flag::SACKED | flag::LISTED;
+            next = record.next;
             seq += 1;
-            if record.next != seq {
-                return seq;
-            }
+        }
+        if seq > first {
+            self.touch(seq - 1);
+            self.sacked.change_run(self.slot(first), seq - first, |word, mask| *word |= mask);
+            self.link(prev, next);
         }
         seq
     }
 
-    /// Tags a [run](Self::end_of_run) as selectively acknowledged, uses it up for samples, and takes it off the list of
-    /// transmissions.
-    #[inline]
-    pub fn set_run_sacked(&mut self, first: u32, end: u32) {
-        self.touch(end - 1);
-        let (prev, next) = (self.get(first).prev, self.get(end - 1).next);
-        self.sacked.change_run(self.slot(first), end - first, |word, mask| *word |= mask);
-        for seq in first..end {
-            let record = self.get_mut(seq);
-            record.flags ^= flag::SACKED | flag::LISTED;
-            record.delivered_us = 0;
-        }
-        self.link(prev, next);
-    }
-
-    /// The receiver no longer holds `seq`.
+    /// The receiver no longer holds `seq`, which has been used for a sample.
     pub fn clear_sacked(&mut self, seq: u32) {
         let slot = self.slot(seq);
         self.sacked.clear(slot);
-        self.records[slot].flags &= !flag::SACKED;
+        let record = &mut self.records[slot];
+        record.flags &= !flag::SACKED;
+        record.delivered_us = 0;
     }
 
     /// The lowest segment of `start..end` without a selective acknowledgement.
