@@ -46,8 +46,8 @@ pub enum DropCause {
     LossAfter,
 }
 
-/// What happened to packets so far. At every instant
-/// `arrivals = lost_before + policed + dropped_full + dropped_aqm + lost_after + delivered + in_flight`.
+/// What happened to packets so far. Those that arrived and were neither lost nor dropped are
+/// [in flight](Link::in_flight) or were given back at the far end.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct LinkCounters {
     /// Offered.
@@ -64,10 +64,6 @@ pub struct LinkCounters {
     pub departures: Tally,
     /// Lost after the transmitter.
     pub lost_after: Tally,
-    /// Packets given back at the far end.
-    pub delivered: u64,
-    /// Packets in the queue, in transmission and in the pipe.
-    pub in_flight: u64,
     /// Packets marked "congestion experienced".
     pub marked: u64,
 }
@@ -501,16 +497,7 @@ impl<P: Packet> Link<P> {
     /// What has happened up to `now`.
     pub fn counters(&mut self, now: Time) -> LinkCounters {
         self.advance(now);
-        let held = match &self.stage {
-            Stage::Held(queue) => queue.store.len(),
-            _ => 0,
-        };
-        let in_flight = (held + self.pipe.len() + self.doomed.len()) as u64;
-        let ledger = &self.ledger;
-        let drops = [ledger.lost_before, ledger.policed, ledger.dropped_full, ledger.dropped_aqm, ledger.lost_after];
-        let dropped: u64 = drops.iter().map(|drops| drops.packets).sum();
         LinkCounters {
-            delivered: ledger.arrivals.packets - dropped - in_flight,
             departures: self.departures(now),
             arrivals: self.ledger.arrivals,
             lost_before: self.ledger.lost_before,
@@ -518,9 +505,18 @@ impl<P: Packet> Link<P> {
             dropped_full: self.ledger.dropped_full,
             dropped_aqm: self.ledger.dropped_aqm,
             lost_after: self.ledger.lost_after,
-            in_flight,
             marked: self.ledger.marked,
         }
+    }
+
+    /// Packets in the queue, in transmission and in the pipe at `now`. They are counted for this.
+    pub fn in_flight(&mut self, now: Time) -> u64 {
+        self.advance(now);
+        let held = match &self.stage {
+            Stage::Held(queue) => queue.store.len(),
+            _ => 0,
+        };
+        (held + self.pipe.len() + self.doomed.len()) as u64
     }
 
     /// Bits the transmitter could send between two instants; `None` for an unlimited rate.
