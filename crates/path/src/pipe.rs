@@ -1,7 +1,7 @@
 //! Propagation: a constant delay, per-packet variation of it, and deliberate reordering.
 //!
 //! Packets enter in the order of their departure from the transmitter. Unless variation may reorder them they leave in
-//! that order too, and the pipe is a ring whose head alone matters; otherwise it is a heap.
+//! that order too, and the pipe is a ring of runs whose head alone matters; otherwise it is a heap.
 //!
 //! Variation follows netem. The uniform number behind each packet's delay is x ← (1 − ρ)·u + ρ·x, in 32-bit fixed
 //! point; it shrinks the variance as netem does. Uniform jitter is base − jitter + x·2·jitter, normal jitter is

@@ -2,8 +2,8 @@
 //!
 //! Nothing that comes later changes the fate of an accepted packet, so its start and departure are computed on arrival:
 //! start = max(arrival, transmitter free). What waits is known from the starts alone, each of which is the departure of the
-//! packet before; they are forgotten lazily when the clock has passed them. Packets that came together are kept as one
-//! run.
+//! packet before; they are forgotten lazily when the clock has passed them. Packets of one size that wait one behind the
+//! other are kept as one [`Train`].
 
 use super::{InService, Limits};
 use crate::ring::Ring;
