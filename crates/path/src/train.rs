@@ -179,11 +179,13 @@ mod tests {
             first in 0u64..1_000_000,
             count in 1u32..60,
             most in 0u32..60,
-            until in 0u64..100_000_000,
+            until in prop_oneof![(0u64..100_000_000).prop_map(Err), (any::<prop::sample::Index>(), 0u64..3).prop_map(Ok)],
             origin in 0u64..1_000_000,
         ) {
             let whole = train(rate, first + origin, count);
             let times = passing(whole);
+            // Any time, or one at or next to which a packet passes.
+            let until = until.map_or_else(|any| any, |(packet, off)| (packet.get(&times) + off).saturating_sub(1));
             let mut rest = whole;
             let (passed, sum) = rest.advance_until(Time::from_nanos(until), most.min(count), Time::from_nanos(origin));
             let expected: Vec<u64> = times.iter().copied().take(most as usize).take_while(|&time| time < until).collect();
