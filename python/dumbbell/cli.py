@@ -285,7 +285,7 @@ def reporting_errors() -> Iterator[None]:
 def _run_one(
     path: Path | None, loaded: _core.Experiment, jobs: int | None, out: Path | None, draw: bool, as_json: bool
 ) -> dict[str, Any]:
-    """Runs one experiment, writes, draws and prints it, and returns its JSON object."""
+    """Runs one experiment, writes, prints and draws it, and returns its JSON object."""
     from dumbbell import report
     from dumbbell.api import Sweep
     from dumbbell.results import META
@@ -308,16 +308,17 @@ def _run_one(
 
         result = Sweep(loaded.points, jobs=jobs, out=out, progress=None).collect(keep)
         printed = {"points": [summaries[index] for index in sorted(summaries)]}
-    paths = []
+    if not as_json:
+        # Before the pictures, so that it is there when one of them cannot be written.
+        report.result(result, name=path.stem if path else None)
+        if out is not None:
+            typer.echo(f"\nresults in {out}")
     if draw and out is not None:
         from dumbbell import plots
 
         paths = plots.draw(result, out)
-    if not as_json:
-        report.result(result, name=path.stem if path else None)
-        if out is not None:
-            typer.echo(f"\nresults in {out}")
-        _print_paths(paths)
+        if not as_json:
+            _print_paths(paths)
     return printed
 
 

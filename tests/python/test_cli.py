@@ -179,6 +179,25 @@ def test_a_full_disk_leaves_nothing_behind(experiment: Path, tmp_path: Path) -> 
     assert names(out.parent) == []
 
 
+def test_a_disk_that_fills_while_pictures_are_drawn_costs_neither_data_nor_table(
+    experiment: Path, tmp_path: Path
+) -> None:
+    out = tmp_path / "out"
+    options = ["--set", "duration=2s", "--out", str(out), "--plot"]
+    command = [sys.executable, "-m", "dumbbell", "run", str(experiment), *options]
+
+    def no_file_beyond_the_data() -> None:
+        resource.setrlimit(resource.RLIMIT_FSIZE, (30_000, 30_000))
+
+    done = subprocess.run(command, capture_output=True, text=True, preexec_fn=no_file_beyond_the_data)
+    assert done.returncode == 2
+    assert f"cannot write {out}/" in done.stderr
+    assert "Traceback" not in done.stderr
+    assert "bbr1-linux-6.18" in done.stdout and f"results in {out}" in done.stdout
+    assert set(RESULT_FILES) <= set(names(out))
+    assert pl.read_parquet(out / "flows.parquet")["cc"].to_list() == ["cubic", "bbr"]
+
+
 @pytest.mark.skipif(not Path("/dev/full").exists(), reason="needs a device that is always full")
 @pytest.mark.parametrize("options", [[], ["--json"]], ids=["table", "json"])
 def test_a_full_disk_behind_standard_output_is_said_in_a_line(experiment: Path, options: list[str]) -> None:
