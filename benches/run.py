@@ -1,11 +1,12 @@
 """Measures what a delivered data packet costs, and the same scenarios in ns-3 where it is installed.
 
-    python benches/run.py [--runs N] [--only NAME]... [--no-instructions] [--no-ns3 | --all-ns3] [--json]
+    python benches/run.py [--runs N] [--only NAME]... [--no-instructions | --whole] [--no-ns3 | --all-ns3] [--json]
 
 CPU time is that of the simulating thread, from the wiring of the network to the finished tables: the median of several
 processes, with the fastest and the slowest. Instructions come from callgrind where valgrind is installed: the
 difference of two runs of different length over the difference of their packets, so that loading the program and the
-file cancels out. `docs/performance.md` discusses both.
+file cancels out, and with it how flows start. With `--whole` whole runs are counted. `docs/performance.md` discusses
+all of it.
 """
 
 from __future__ import annotations
@@ -110,16 +111,17 @@ class Program:
         done = subprocess.run(self._command(benchmark), check=True, stdout=subprocess.PIPE, text=True)
         return Cost(**json.loads(done.stdout))
 
-    def instructions_per_packet(self, benchmark: Benchmark) -> float:
+    def instructions_per_packet(self, benchmark: Benchmark, *, whole: bool) -> float:
         """Instructions of the longer run less those of the shorter, per packet by which it is longer."""
-        (few, before), (many, after) = (self._count(benchmark, seconds) for seconds in benchmark.counted_s)
+        lengths = [["duration=1ms"], []] if whole else [[f"duration={seconds}s"] for seconds in benchmark.counted_s]
+        (few, before), (many, after) = (self._count(benchmark, *length) for length in lengths)
         return (after - before) / (many - few)
 
-    def _count(self, benchmark: Benchmark, seconds: int) -> tuple[int, int]:
-        """Packets and instructions of a run of `seconds`."""
+    def _count(self, benchmark: Benchmark, *settings: str) -> tuple[int, int]:
+        """Packets and instructions of a run."""
         command = ["valgrind", "--tool=callgrind", f"--callgrind-out-file={os.devnull}"]
         done = subprocess.run(
-            [*command, *self._command(benchmark), f"duration={seconds}s"], check=True, capture_output=True, text=True
+            [*command, *self._command(benchmark), *settings], check=True, capture_output=True, text=True
         )
         collected = re.search(r"Collected : (\d+)", done.stderr)
         if collected is None:
@@ -171,7 +173,14 @@ class Measurement:
 
 
 def measure(
-    benchmark: Benchmark, program: Program, *, runs: int, instructions: bool, peer: Ns3 | None, all_ns3: bool
+    benchmark: Benchmark,
+    program: Program,
+    *,
+    runs: int,
+    instructions: bool,
+    whole: bool,
+    peer: Ns3 | None,
+    all_ns3: bool,
 ) -> Measurement:
     """Our runs spread over the time that ns-3 takes for its own, so that both see the same machine."""
     theirs = benchmark.ns3 if peer and benchmark.ns3 and (all_ns3 or not benchmark.ns3.takes_minutes) else None
@@ -183,7 +192,7 @@ def measure(
         if peer and theirs:
             others.append(peer.run(theirs))
     costs += [program.run(benchmark) for _ in range(len(costs), runs)]
-    counted = program.instructions_per_packet(benchmark) if instructions else None
+    counted = program.instructions_per_packet(benchmark, whole=whole) if instructions else None
     return Measurement(benchmark, costs, counted, others)
 
 
@@ -248,7 +257,11 @@ def main() -> int:
     parser = argparse.ArgumentParser(description="Measure what a delivered data packet costs.")
     parser.add_argument("--runs", type=int, default=7, metavar="N", help="runs of each scenario (default: 7)")
     parser.add_argument("--only", action="append", choices=names, help="measure this scenario; may be repeated")
-    parser.add_argument("--no-instructions", action="store_true", help="do not count instructions with callgrind")
+    counting = parser.add_mutually_exclusive_group()
+    counting.add_argument("--no-instructions", action="store_true", help="do not count instructions with callgrind")
+    counting.add_argument(
+        "--whole", action="store_true", help="count the instructions of whole runs, which takes ten minutes more"
+    )
     beside = parser.add_mutually_exclusive_group()
     beside.add_argument("--no-ns3", action="store_true", help="do not run ns-3")
     beside.add_argument(
@@ -285,6 +298,7 @@ def main() -> int:
                 program,
                 runs=options.runs,
                 instructions=instructions,
+                whole=options.whole,
                 peer=peer,
                 all_ns3=options.all_ns3,
             )

@@ -84,19 +84,28 @@ impl Sender {
         let mut at = self.board.list_oldest();
         while let Some(seq) = at {
             at = self.board.list_next(seq);
-            let record = *self.board.get(seq);
+            let record = self.board.get(seq);
+            let sent_us = record.sent_us;
             if record.flags & (flag::LOST | flag::RETRANS) == flag::LOST {
                 continue;
             }
-            if (self.rack.sent_us, self.rack.end) <= (record.sent_us, seq + 1) {
+            if (self.rack.sent_us, self.rack.end) <= (sent_us, seq + 1) {
                 break;
             }
-            let remaining_us = self.rack_remaining_us(record.sent_us, self.reordering_window_us());
-            if remaining_us <= 0 {
+            let remaining_us = self.rack_remaining_us(sent_us, self.reordering_window_us());
+            if remaining_us > 0 {
+                wait_us = wait_us.max(remaining_us);
+                continue;
+            }
+            // What left with it is as lost, up to the segment that RACK knows to be delivered.
+            let most = if sent_us < self.rack.sent_us { self.board.nxt() } else { self.rack.end - 1 };
+            let (end, next) = self.board.set_run_lost(seq, most);
+            if seq < end {
+                at = next;
+                self.count_lost(seq, end);
+            } else {
                 self.mark_lost(seq);
                 self.board.list_remove(seq);
-            } else {
-                wait_us = wait_us.max(remaining_us);
             }
         }
         (wait_us > 0).then_some(wait_us as u64)
@@ -156,13 +165,30 @@ impl Sender {
         if !self.board.get(seq).has(flag::RETRANS) {
             self.board.set_waiting(seq);
         }
+        self.tell_lost(seq);
+    }
+
+    /// Counts segments that were marked as one run.
+    fn count_lost(&mut self, first: u32, end: u32) {
+        self.connection.lost_out += end - first;
+        for seq in first..end {
+            self.connection.lost += 1;
+            self.tell_lost(seq);
+        }
+    }
+
+    /// Tells the controller of a segment that has just been counted as lost.
+    #[inline]
+    fn tell_lost(&mut self, seq: u32) {
+        let record = self.board.get(seq);
+        let connection = &mut self.connection;
         let lost = LostPacket {
             tx_in_flight: record.tx_in_flight,
             delivered: record.delivered,
             lost: connection.lost - u64::from((connection.lost as u32).wrapping_sub(record.lost)),
             is_app_limited: record.has(flag::APP_LIMITED),
         };
-        self.controller.packet_lost(&mut self.connection, &lost);
+        self.controller.packet_lost(connection, &lost);
     }
 
     // Timers.

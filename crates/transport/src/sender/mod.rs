@@ -416,12 +416,10 @@ impl Sender {
         let prior_in_flight = self.connection.in_flight();
         let mut news = AckNews { ece: ack.ece, advanced: ack.ack > prior_una, ..AckNews::default() };
         let prior_lost_out = self.connection.lost_out;
-        // ns-3's source outlives the ACK.
-        let source = match &self.ns3_sample {
-            Some(last) if self.config.delivery_rate.is_ns3() => last.source,
-            _ => RateSample::invalid(),
-        };
-        self.sample = RateSample { prior_in_flight, is_ece: ack.ece, ..source };
+        self.sample = RateSample { prior_in_flight, is_ece: ack.ece, ..RateSample::invalid() };
+        if self.ns3_sample.is_some() {
+            self.resume_ns3_sample();
+        }
         self.sample_end = 0;
 
         if news.advanced {

@@ -531,30 +531,16 @@ impl Sender {
 
     fn send_again(&mut self, first: u32, size: u32, counted: bool) {
         let bytes = (first..first + size).map(|seq| u64::from(self.board.get(seq).len)).sum();
-        let (sent_at, template) = self.depart(size, bytes);
-        for seq in first..first + size {
-            if self.board.get(seq).has(flag::LISTED) {
-                self.board.list_remove(seq);
-            }
-            let record = self.board.get_mut(seq);
-            record.sent_us = template.sent_us;
-            record.first_tx_us = template.first_tx_us;
-            record.delivered_us = template.delivered_us;
-            record.delivered = template.delivered;
-            record.lost = template.lost;
-            record.delivered_ce = template.delivered_ce;
-            record.tx_in_flight = template.tx_in_flight + 1;
-            record.flags = record.flags & !flag::APP_LIMITED | template.flags | flag::EVER_RETRANS;
-            self.board.list_append(seq);
-            self.board.clear_waiting(seq);
-            if counted {
-                // After an undo an earlier retransmission may still be counted; this one takes its place.
-                if !self.board.get(seq).has(flag::RETRANS) {
-                    self.board.get_mut(seq).flags |= flag::RETRANS;
-                    self.connection.retrans_out += 1;
-                }
-                self.undo.note_retransmission(self.connection.now);
-            }
+        let (sent_at, mut record) = self.depart(size, bytes);
+        record.tx_in_flight += 1;
+        if counted {
+            record.flags |= flag::RETRANS;
+        }
+        // After an undo an earlier retransmission may still be counted; this one takes its place.
+        let newly_counted = self.board.push_again(&record, first, size);
+        if counted {
+            self.connection.retrans_out += newly_counted;
+            self.undo.note_retransmissions(size, self.connection.now);
         }
         self.stats.retransmitted_segments += u64::from(size);
         self.ready = Burst {

@@ -28,8 +28,8 @@ impl Undo {
         }
     }
 
-    pub fn note_retransmission(&mut self, now: Time) {
-        *self.outstanding.get_or_insert(0) += 1;
+    pub fn note_retransmissions(&mut self, count: u32, now: Time) {
+        *self.outstanding.get_or_insert(0) += count;
         self.first_retransmission.get_or_insert(timestamp_ticks(now));
     }
 }

@@ -114,6 +114,17 @@ impl Sender {
         }
     }
 
+    /// The source of ns-3's samples outlives the ACK.
+    #[inline(never)]
+    pub(super) fn resume_ns3_sample(&mut self) {
+        if let Some(last) = &self.ns3_sample
+            && self.config.delivery_rate.is_ns3()
+        {
+            let RateSample { prior_in_flight, is_ece, .. } = self.sample;
+            self.sample = RateSample { prior_in_flight, is_ece, ..last.source };
+        }
+    }
+
     /// ns-3 keeps the last rate where a sample is lower and application-limited, and before 3.41 also where a sample is
     /// discarded, which its controller then takes for a new one.
     fn finish_ns3_sample(&mut self) {

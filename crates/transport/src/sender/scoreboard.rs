@@ -199,6 +199,37 @@ impl Scoreboard {
         self.nxt += size;
     }
 
+    /// The `size` segments from `first` on were just sent again, one after the other, as `record` says. Returns how many of
+    /// them are not counted in flight a second time already.
+    #[inline]
+    pub fn push_again(&mut self, record: &Record, first: u32, size: u32) -> u32 {
+        let end = first + size;
+        let mut fresh = 0;
+        for seq in first..end {
+            if self.get(seq).has(flag::LISTED) {
+                self.list_remove(seq);
+            }
+        }
+        let newest = self.newest;
+        for seq in first..end {
+            let old = self.get_mut(seq);
+            fresh += u32::from(!old.has(flag::RETRANS));
+            let flags = old.flags & !flag::APP_LIMITED | record.flags | flag::EVER_RETRANS | flag::LISTED;
+            *old = Record { prev: seq.wrapping_sub(1), next: seq + 1, len: old.len, flags, ..*record };
+        }
+        self.get_mut(first).prev = newest;
+        self.get_mut(end - 1).next = NIL;
+        if newest == NIL {
+            self.oldest = first;
+        } else {
+            self.get_mut(newest).next = first;
+        }
+        self.newest = end - 1;
+        self.touch(end - 1);
+        self.waiting.change_run(self.slot(first), size, |word, mask| *word &= !mask);
+        fresh
+    }
+
     /// Whether everything outstanding was sent once and has not been heard of, so that it lies in the order of its
     /// transmission.
     #[inline]
@@ -294,22 +325,6 @@ impl Scoreboard {
     // The list of transmissions, oldest first.
 
     #[inline]
-    pub fn list_append(&mut self, seq: u32) {
-        self.touch(seq);
-        let newest = self.newest;
-        let record = self.get_mut(seq);
-        record.prev = newest;
-        record.next = NIL;
-        record.flags |= flag::LISTED;
-        if newest == NIL {
-            self.oldest = seq;
-        } else {
-            self.get_mut(newest).next = seq;
-        }
-        self.newest = seq;
-    }
-
-    #[inline]
     pub fn list_remove(&mut self, seq: u32) {
         let record = self.get_mut(seq);
         record.flags &= !flag::LISTED;
@@ -359,30 +374,53 @@ impl Scoreboard {
         }
     }
 
-    /// Tags the segments from `first` on, below `end`, as selectively acknowledged and takes them off the list of
-    /// transmissions, as far as they were sent once, one after the other, and have not been heard of. Returns where that
-    /// ends: `first` when that one is not among them.
+    /// Tags segments as selectively acknowledged and takes them off the list of transmissions: those from `first` on, below
+    /// `end`, as far as they were sent once, one after the other, and have not been heard of. Returns where that ends:
+    /// `first` when that one is not among them.
     #[inline(always)]
     pub fn set_run_sacked(&mut self, first: u32, end: u32) -> u32 {
+        let (end, _) = self.take_run(first, end, flag::SACKED, |_| true);
+        if end > first {
+            self.sacked.change_run(self.slot(first), end - first, |word, mask| *word |= mask);
+        }
+        end
+    }
+
+    /// The same with segments that left together with `first` and are lost. Returns the next one on the list, too.
+    #[inline(always)]
+    pub fn set_run_lost(&mut self, first: u32, end: u32) -> (u32, Option<u32>) {
+        let sent_us = self.get(first).sent_us;
+        let (end, next) = self.take_run(first, end, flag::LOST, |record| record.sent_us == sent_us);
+        if end > first {
+            self.waiting.change_run(self.slot(first), end - first, |word, mask| *word |= mask);
+            self.waiting_hint = self.waiting_hint.min(first);
+        }
+        (end, (next != NIL).then_some(next))
+    }
+
+    /// Tags segments and takes them off the list of transmissions: those from `first` on, below `end`, as far as they were
+    /// sent once, one after the other, have not been heard of, and `belong`. Returns where that ends, and what is next on
+    /// the list.
+    #[inline(always)]
+    fn take_run(&mut self, first: u32, end: u32, tag: u8, belong: impl Fn(&Record) -> bool) -> (u32, u32) {
         const NEWS: u8 = flag::SACKED | flag::LOST | flag::RETRANS | flag::EVER_RETRANS;
         let prev = self.get(first).prev;
         let mut next = first;
         let mut seq = first;
         while seq < end && seq == next {
             let record = self.get_mut(seq);
-            if record.flags & (NEWS | flag::LISTED) != flag::LISTED {
+            if record.flags & (NEWS | flag::LISTED) != flag::LISTED || !belong(record) {
                 break;
             }
-            record.flags ^= flag::SACKED | flag::LISTED;
+            record.flags ^= tag | flag::LISTED;
             next = record.next;
             seq += 1;
         }
         if seq > first {
             self.touch(seq - 1);
-            self.sacked.change_run(self.slot(first), seq - first, |word, mask| *word |= mask);
             self.link(prev, next);
         }
-        seq
+        (seq, next)
     }
 
     /// The receiver no longer holds `seq`, which has been used for a sample.
@@ -467,13 +505,7 @@ mod tests {
         for n in 110..300 {
             board.push_burst(&Record { sent_us: n, ..Record::default() }, 1, 1448);
         }
-        let mut listed = Vec::new();
-        let mut at = board.list_oldest();
-        while let Some(seq) = at {
-            listed.push(seq);
-            at = board.list_next(seq);
-        }
-        assert_eq!(listed, (50..300).filter(|&s| s != 70).collect::<Vec<_>>());
+        assert_eq!(listed(&board), (50..300).filter(|&s| s != 70).collect::<Vec<_>>());
         assert_eq!(board.first_waiting(), Some(55));
         assert_eq!(board.next_unsacked(70, 80), Some(71));
         assert_eq!(board.get(200).sent_us, 200);
@@ -491,9 +523,7 @@ mod tests {
     #[test]
     fn originals_leave_together_up_to_the_first_segment_with_a_story() {
         let mut board = filled(10);
-        board.list_remove(6);
-        board.list_append(6);
-        board.get_mut(6).flags |= flag::EVER_RETRANS;
+        board.push_again(&Record::default(), 6, 1);
         assert_eq!((board.end_of_originals(4), board.end_of_originals(9)), (4, 6));
         board.pop_originals(4);
         assert_eq!((board.una(), board.list_oldest()), (4, Some(4)));
@@ -505,15 +535,41 @@ mod tests {
         assert!(board.is_empty() && board.list_oldest().is_none());
     }
 
+    fn listed(board: &Scoreboard) -> Vec<u32> {
+        std::iter::successors(board.list_oldest(), |&seq| board.list_next(seq)).collect()
+    }
+
     #[test]
-    fn a_retransmission_moves_its_segment_to_the_end_of_the_list() {
-        let mut board = filled(5);
-        board.list_remove(1);
-        board.list_append(1);
-        assert_eq!(board.list_oldest(), Some(0));
-        assert_eq!(board.list_next(0), Some(2));
-        assert_eq!(board.list_next(4), Some(1));
-        assert_eq!(board.list_next(1), None);
+    fn a_retransmission_moves_its_segments_to_the_end_of_the_list() {
+        let mut board = filled(6);
+        let record = Record { sent_us: 9, flags: flag::RETRANS, len: 1, ..Record::default() };
+        assert_eq!(board.push_again(&record, 1, 2), 2);
+        assert_eq!(listed(&board), [0, 3, 4, 5, 1, 2]);
+        let again = board.get(2);
+        assert_eq!((again.sent_us, again.len, again.has(flag::EVER_RETRANS)), (9, 1448, true));
+        assert_eq!(board.push_again(&record, 2, 2), 1, "2 is in flight again already");
+        assert_eq!(listed(&board), [0, 4, 5, 1, 2, 3]);
+        assert_eq!(board.push_again(&record, 0, 6), 3);
+        assert_eq!(listed(&board), [0, 1, 2, 3, 4, 5]);
+    }
+
+    #[test]
+    fn a_run_of_lost_segments_left_together_and_has_not_been_heard_of() {
+        let mut board = Scoreboard::new();
+        for sent_us in [1, 2, 3] {
+            board.push_burst(&Record { sent_us, ..Record::default() }, 4, 1448);
+        }
+        assert_eq!(board.set_run_lost(0, 3), (3, Some(3)));
+        assert_eq!(listed(&board), (3..12).collect::<Vec<_>>());
+        assert_eq!(board.first_waiting(), Some(0));
+        board.set_sacked(6);
+        assert_eq!(board.set_run_lost(4, 12), (6, Some(7)));
+        assert_eq!(board.set_run_lost(6, 12).0, 6, "it was heard of");
+        assert_eq!(board.set_run_lost(8, 12), (12, None));
+        assert_eq!(listed(&board), [3, 7]);
+        assert!((0..12).all(|seq| board.get(seq).has(flag::LOST) != [3, 6, 7].contains(&seq)));
+        board.push_again(&Record { flags: flag::RETRANS, ..Record::default() }, 0, 3);
+        assert_eq!((board.first_waiting(), listed(&board)), (Some(4), vec![3, 7, 0, 1, 2]));
     }
 
     #[test]
