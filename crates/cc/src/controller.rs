@@ -48,6 +48,25 @@ pub struct AckFlags {
     pub window_update: bool,
 }
 
+/// Which of the hooks that few controllers need a controller has (Linux: the members of `struct tcp_congestion_ops` that
+/// are set). A sender may leave out the others.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Hooks {
+    /// [`Controller::in_ack_event`].
+    pub in_ack_event: bool,
+    /// [`Controller::pkts_acked`].
+    pub pkts_acked: bool,
+    /// [`Controller::packet_lost`].
+    pub packet_lost: bool,
+}
+
+impl Hooks {
+    /// All of them.
+    pub const ALL: Hooks = Hooks { in_ack_event: true, pkts_acked: true, packet_lost: true };
+    /// None of them.
+    pub const NONE: Hooks = Hooks { in_ack_event: false, pkts_acked: false, packet_lost: false };
+}
+
 /// A congestion controller.
 ///
 /// The sender calls in this order for every ACK: [`in_ack_event`](Controller::in_ack_event),
@@ -65,6 +84,11 @@ pub trait Controller: Send {
     /// proportional rate reduction nor its own pacing rate.
     fn full_control(&self) -> bool {
         false
+    }
+
+    /// The hooks that do something. A controller that says nothing has them all called.
+    fn hooks(&self) -> Hooks {
+        Hooks::ALL
     }
 
     /// Whether this controller asks the sender to pace.

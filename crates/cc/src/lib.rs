@@ -21,4 +21,4 @@ pub mod registry;
 pub mod reno;
 
 pub use connection::{CaState, Connection, RateSample};
-pub use controller::{AckFlags, Controller, EcnMode, Event, LostPacket};
+pub use controller::{AckFlags, Controller, EcnMode, Event, Hooks, LostPacket};

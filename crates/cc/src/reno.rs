@@ -5,7 +5,7 @@
 //! a timeout; NewReno and SACK differ in the sender, not here.
 
 use crate::parameters::{Factor, Invalid, ParameterSet};
-use crate::{Connection, Controller};
+use crate::{Connection, Controller, Hooks};
 use serde::{Deserialize, Serialize};
 use std::sync::Arc;
 
@@ -86,6 +86,10 @@ impl Controller for Reno {
     }
 
     fn init(&mut self, _connection: &mut Connection) {}
+
+    fn hooks(&self) -> Hooks {
+        Hooks::NONE
+    }
 
     fn ssthresh(&mut self, connection: &mut Connection) -> u32 {
         let beta = self.parameters.beta.of_one_in(self.parameters.emulated_connections);

@@ -38,7 +38,7 @@ pub use parameters::{
 
 use crate::minmax::MaxFilter;
 use crate::parameters::Gain;
-use crate::{CaState, Connection, Controller, Event, RateSample};
+use crate::{CaState, Connection, Controller, Event, Hooks, RateSample};
 use bandwidth::has_rate;
 use dumbbell_units::Rng;
 use std::sync::Arc;
@@ -301,6 +301,10 @@ impl Controller for Bbr1 {
 
     fn full_control(&self) -> bool {
         true
+    }
+
+    fn hooks(&self) -> Hooks {
+        Hooks::NONE
     }
 
     fn wants_pacing(&self) -> bool {

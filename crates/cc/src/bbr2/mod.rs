@@ -44,7 +44,7 @@ pub use parameters::{
 };
 
 use crate::parameters::Gain;
-use crate::{CaState, Connection, Controller, EcnMode, Event, LostPacket, RateSample};
+use crate::{CaState, Connection, Controller, EcnMode, Event, Hooks, LostPacket, RateSample};
 use dumbbell_units::Rng;
 use std::sync::Arc;
 
@@ -209,6 +209,10 @@ impl Controller for Bbr2 {
 
     fn full_control(&self) -> bool {
         true
+    }
+
+    fn hooks(&self) -> Hooks {
+        Hooks { packet_lost: true, ..Hooks::NONE }
     }
 
     fn wants_pacing(&self) -> bool {

@@ -20,7 +20,7 @@ pub use hystart::HystartDetect;
 pub use parameters::Parameters;
 
 use crate::parameters::Factor;
-use crate::{CaState, Connection, Controller, Event};
+use crate::{CaState, Connection, Controller, Event, Hooks};
 use cube_root::cube_root;
 use hystart::Hystart;
 use std::sync::Arc;
@@ -261,6 +261,10 @@ impl Controller for Cubic {
         } else if let Some(ssthresh) = self.parameters.initial_ssthresh {
             connection.ssthresh = ssthresh;
         }
+    }
+
+    fn hooks(&self) -> Hooks {
+        Hooks { pkts_acked: true, ..Hooks::NONE }
     }
 
     fn ssthresh(&mut self, connection: &mut Connection) -> u32 {

@@ -165,12 +165,19 @@ impl Sender {
         if !self.board.get(seq).has(flag::RETRANS) {
             self.board.set_waiting(seq);
         }
-        self.tell_lost(seq);
+        if self.hooks.packet_lost {
+            self.tell_lost(seq);
+        }
     }
 
     /// Counts segments that were marked as one run.
+    #[inline]
     fn count_lost(&mut self, first: u32, end: u32) {
         self.connection.lost_out += end - first;
+        if !self.hooks.packet_lost {
+            self.connection.lost += u64::from(end - first);
+            return;
+        }
         for seq in first..end {
             self.connection.lost += 1;
             self.tell_lost(seq);
@@ -178,7 +185,7 @@ impl Sender {
     }
 
     /// Tells the controller of a segment that has just been counted as lost.
-    #[inline]
+    #[inline(never)]
     fn tell_lost(&mut self, seq: u32) {
         let record = self.board.get(seq);
         let connection = &mut self.connection;
@@ -256,6 +263,7 @@ impl Sender {
     }
 
     /// Arms the retransmission timer (`tcp_rearm_rto`).
+    #[inline(always)]
     pub(super) fn rearm_rto(&mut self) {
         if self.connection.packets_out == 0 {
             self.timer = Timer::None;

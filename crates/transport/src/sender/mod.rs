@@ -21,7 +21,7 @@ mod scoreboard;
 mod tests;
 
 use crate::{Ack, Completion, LossDetection, Pacing, RecoveryRule, RttSamples, SackBlock, TransportConfig};
-use dumbbell_cc::{AckFlags, CaState, Connection, Controller, RateSample};
+use dumbbell_cc::{AckFlags, CaState, Connection, Controller, Hooks, RateSample};
 use dumbbell_units::{Duration, Time};
 pub use output::Burst;
 use output::HostQueue;
@@ -121,6 +121,7 @@ pub struct Sender {
     connection: Connection,
     controller: Box<dyn Controller>,
     full_control: bool,
+    hooks: Hooks,
     /// Tail loss probes are allowed, and possible.
     probes: bool,
     /// The configuration allows to [predict](predicted) ACKs.
@@ -207,6 +208,7 @@ impl Sender {
         let micros = |span: Duration| span.as_micros().min(u64::from(u32::MAX)) as u32;
         Sender {
             full_control: controller.full_control(),
+            hooks: controller.hooks(),
             probes: config.tail_loss_probe && config.sack,
             may_predict: predicted::applies_to(&config),
             controller,
@@ -400,14 +402,13 @@ impl Sender {
         if self.predicts(ack) {
             self.take_predicted(ack);
         } else {
-            self.take_any(*ack);
+            self.take_any(ack);
         }
     }
 
     /// Everything that an acknowledgement can mean.
     #[inline(never)]
-    fn take_any(&mut self, ack: Ack) {
-        let ack = &ack;
+    fn take_any(&mut self, ack: &Ack) {
         let prior_una = self.board.una();
         let prior_delivered = self.connection.delivered;
         let prior_lost = self.connection.lost;
@@ -455,13 +456,15 @@ impl Sender {
 
         let acked = self.clean_acked(ack, prior_highest_sacked, prior_sacked_out, sack_rtt, &mut news);
         self.update_rack_window();
-        let flags = AckFlags {
-            slow_path: ack.sack_count > 0 || !news.advanced,
-            ece: news.ece,
-            window_update: news.window_update,
-        };
-        self.controller.in_ack_event(&mut self.connection, flags);
-        if acked > 0 || news.data_sacked {
+        if self.hooks.in_ack_event {
+            let flags = AckFlags {
+                slow_path: ack.sack_count > 0 || !news.advanced,
+                ece: news.ece,
+                window_update: news.window_update,
+            };
+            self.controller.in_ack_event(&mut self.connection, flags);
+        }
+        if self.hooks.pkts_acked && (acked > 0 || news.data_sacked) {
             self.controller.pkts_acked(&mut self.connection, acked, self.sample.rtt_us, prior_in_flight);
         }
         self.end_probe_episode(ack, &news);

@@ -41,7 +41,7 @@ impl Sender {
         let is_short = u32::from(record.len) < self.config.mss;
         if first_sent_us == 0 || record.delivered_us == 0 {
             // Stamps of the very first microsecond count as none.
-            return self.take_any(*ack);
+            return self.take_any(ack);
         }
         self.retransmits = 0;
         self.partially_acked = false;
@@ -62,8 +62,12 @@ impl Sender {
         self.take_rtt(self.age_us(first_sent_us), self.age_us(last_sent_us), maybe_delayed);
         self.update_rack_window();
 
-        self.controller.in_ack_event(&mut self.connection, AckFlags::default());
-        self.controller.pkts_acked(&mut self.connection, acked, self.sample.rtt_us, self.sample.prior_in_flight);
+        if self.hooks.in_ack_event {
+            self.controller.in_ack_event(&mut self.connection, AckFlags::default());
+        }
+        if self.hooks.pkts_acked {
+            self.controller.pkts_acked(&mut self.connection, acked, self.sample.rtt_us, self.sample.prior_in_flight);
+        }
         self.set_timer_after_ack();
         self.finish_predicted_sample(acked);
         if self.full_control {

@@ -505,6 +505,7 @@ impl Sender {
 
     // Without SACK (NewReno, RFC 6582): duplicate ACKs stand in for selective ones.
 
+    #[inline(always)]
     fn add_emulated_sacks(&mut self, dupacks: u32) {
         if self.config.sack || dupacks == 0 {
             return;

@@ -3,6 +3,7 @@
 //! does.
 
 mod harness;
+mod hooks;
 mod output;
 mod properties;
 mod recovery;
