@@ -260,7 +260,7 @@ def main() -> int:
     counting = parser.add_mutually_exclusive_group()
     counting.add_argument("--no-instructions", action="store_true", help="do not count instructions with callgrind")
     counting.add_argument(
-        "--whole", action="store_true", help="count the instructions of whole runs, which takes ten minutes more"
+        "--whole", action="store_true", help="count the instructions of whole runs, which takes some minutes more"
     )
     beside = parser.add_mutually_exclusive_group()
     beside.add_argument("--no-ns3", action="store_true", help="do not run ns-3")
