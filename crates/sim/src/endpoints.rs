@@ -106,6 +106,11 @@ impl Endpoints {
         sender!(self, sender => sender.next_timer())
     }
 
+    #[inline(always)]
+    pub fn on_sender_timer(&mut self, now: Time) {
+        sender!(self, sender => sender.on_timer(now));
+    }
+
     #[inline]
     pub fn receiver_timer(&self) -> Time {
         receiver!(self, receiver => receiver.next_timer())

@@ -548,7 +548,7 @@ impl<'a> Engine<'a> {
         self.flow_agenda.advance(index, Turn::Sender, next);
     }
 
-    #[inline]
+    #[inline(always)]
     fn transmit_all(&mut self, index: usize) {
         match &mut self.flows[index].ends {
             Endpoints::Tcp { sender, .. } => {
@@ -629,18 +629,8 @@ impl<'a> Engine<'a> {
         let now = self.now;
         let ends = &mut self.flows[index].ends;
         if ends.sender_timer() <= now {
-            match ends {
-                Endpoints::Tcp { sender, .. } => {
-                    sender.on_timer(now);
-                    if let Some(burst) = sender.poll_transmit(now) {
-                        self.transmit_bursts(index, burst);
-                    }
-                }
-                Endpoints::Quic { sender, .. } => {
-                    sender.on_timer(now);
-                    self.transmit_quic(index);
-                }
-            }
+            ends.on_sender_timer(now);
+            self.transmit_all(index);
         }
         self.flow_agenda.set(index, Turn::Sender, self.flows[index].ends.sender_timer());
     }

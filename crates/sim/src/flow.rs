@@ -88,15 +88,13 @@ impl Traffic {
     /// Packets of `bytes` each leave it one after the other.
     #[inline]
     pub fn count_departures(&mut self, bytes: u16, mut departures: Train, measured: (Time, Time)) {
-        let total = u64::from(departures.count()) * u64::from(bytes);
-        self.wire_bytes_total += total;
         if departures.next() >= measured.0 && departures.over_by() < measured.1 {
+            let total = u64::from(departures.count()) * u64::from(bytes);
+            self.wire_bytes_total += total;
             self.wire_bytes += total;
         } else {
             while departures.count() > 0 {
-                if departures.next() >= measured.0 && departures.next() < measured.1 {
-                    self.wire_bytes += u64::from(bytes);
-                }
+                self.count_departure(bytes, departures.next(), measured);
                 departures.advance();
             }
         }

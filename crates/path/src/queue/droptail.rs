@@ -120,14 +120,13 @@ impl DropTail {
                 if starts.next() > now {
                     break;
                 }
-                leaving.leave(starts.next(), *size);
                 if let Some(interval) = starts.even_interval() {
+                    leaving.leave(starts.next(), *size);
                     let since = now.since(starts.next()).as_nanos() / interval.as_nanos();
                     let others = since.min(u64::from(starts.count() - 1)) as u32;
                     leaving.leave_evenly(others, interval, *size);
                     starts.advance_evenly(others + 1);
                 } else {
-                    starts.advance();
                     while starts.count() > 0 && starts.next() <= now {
                         leaving.leave(starts.next(), *size);
                         starts.advance();

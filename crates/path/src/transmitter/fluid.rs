@@ -111,22 +111,21 @@ impl Fluid {
         Time::from_nanos(self.free)
     }
 
-    /// The beginnings of `count` packets of `bytes` each from the instant that [`seek`](Self::seek) found, if one rate
-    /// serves them all and every one takes time.
+    /// Sends `count` packets of `bytes` each from the instant that [`seek`](Self::seek) found, if one rate serves them all
+    /// and every one takes time; returns when they begin.
     #[inline(always)]
-    pub(crate) fn train(&mut self, bytes: u64, count: u32) -> Option<Train> {
+    pub(crate) fn send_train(&mut self, bytes: u64, count: u32) -> Option<Train> {
         if self.recent[0].bytes != bytes {
             self.find_packet_time(bytes);
         }
         let PacketTime { nanos, rest, .. } = self.recent[0];
         let is_served = nanos > 0 && (nanos + 1).saturating_mul(u64::from(count)) < self.segment.end - self.free;
-        is_served.then_some(Train::new(self.free, self.spare, (nanos, rest), self.segment.rate, count))
-    }
-
-    /// Becomes free after a [`train`](Self::train).
-    #[inline(always)]
-    pub(crate) fn skip(&mut self, train: Train) {
+        if !is_served {
+            return None;
+        }
+        let train = Train::new(self.free, self.spare, (nanos, rest), self.segment.rate, count);
         (self.free, self.spare) = train.end();
+        Some(train)
     }
 
     /// Puts the transmission time of `bytes` first.

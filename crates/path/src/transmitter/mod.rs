@@ -68,11 +68,7 @@ impl Transmitter {
     #[inline]
     pub(crate) fn send_train(&mut self, size: u32, count: u32) -> Option<Train> {
         match &mut self.clockwork {
-            Clockwork::Fluid(fluid) => {
-                let train = fluid.train(u64::from(size) + self.overhead, count)?;
-                fluid.skip(train);
-                Some(train)
-            }
+            Clockwork::Fluid(fluid) => fluid.send_train(u64::from(size) + self.overhead, count),
             Clockwork::Trace(_) => None,
         }
     }

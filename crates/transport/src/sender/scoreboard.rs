@@ -210,21 +210,14 @@ impl Scoreboard {
                 self.list_remove(seq);
             }
         }
-        let newest = self.newest;
         for seq in first..end {
             let old = self.get_mut(seq);
             fresh += u32::from(!old.has(flag::RETRANS));
             let flags = old.flags & !flag::APP_LIMITED | record.flags | flag::EVER_RETRANS | flag::LISTED;
             *old = Record { prev: seq.wrapping_sub(1), next: seq + 1, len: old.len, flags, ..*record };
         }
-        self.get_mut(first).prev = newest;
-        self.get_mut(end - 1).next = NIL;
-        if newest == NIL {
-            self.oldest = first;
-        } else {
-            self.get_mut(newest).next = first;
-        }
-        self.newest = end - 1;
+        self.link(self.newest, first);
+        self.link(end - 1, NIL);
         self.touch(end - 1);
         self.waiting.change_run(self.slot(first), size, |word, mask| *word &= !mask);
         fresh
