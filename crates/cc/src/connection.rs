@@ -200,7 +200,7 @@ impl Connection {
     }
 }
 
-/// What one ACK taught the sender (`struct rate_sample`); see `docs/reference/delivery-rate.md`.
+/// What one ACK taught the sender (`struct rate_sample`); see `docs/specs/delivery-rate.md`.
 #[derive(Clone, Copy, Debug, Default)]
 pub struct RateSample {
     /// `delivered` when the sampled packet was sent; drives round counting.

@@ -1,6 +1,6 @@
 //! Replays recorded calls into the congestion control of a running Linux 6.18.44 and compares everything the kernel
-//! answered and remembered, bit for bit. `tests/data/README.md` tells where the recordings come from; the complete ones
-//! (41,510 calls) are replayed where they are present.
+//! answered and remembered, bit for bit. `tests/data/README.md` tells where the recordings come from; the complete
+//! recordings of the kernel (41,510 calls) are replayed, too, if they are beside the repository.
 
 use dumbbell_cc::bbr1::{self, Bbr1};
 use dumbbell_cc::cubic::{self, Cubic};

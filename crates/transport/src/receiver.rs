@@ -15,7 +15,7 @@
 //! while the receive window grows ([`RightSizing`]).
 //!
 //! Timers of two kinds exist: the delayed ACK runs on the coarse clock, compression on an exact one.
-//! See `../shared/specs/tcp.md` section 15 and 16; RFC 5681, 2018, 2883, 3168, 7323, 8257.
+//! See `docs/specs/tcp.md` section 15 and 16; RFC 5681, 2018, 2883, 3168, 7323, 8257.
 
 mod jiffies;
 mod predicted;

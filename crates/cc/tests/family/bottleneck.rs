@@ -1,7 +1,7 @@
 //! The smallest network that makes controllers behave: one FIFO bottleneck, a fixed delay, an ACK for every packet.
 //!
 //! Packets are numbered and never sent twice, what is lost is simply gone; a packet counts as lost when one sent three
-//! or more later is acknowledged. Samples of the delivery rate follow `../shared/specs/delivery-rate.md`. Nothing here is
+//! or more later is acknowledged. Samples of the delivery rate follow `docs/specs/delivery-rate.md`. Nothing here is
 //! Linux's: what depends on a real sender is tested in `crates/sim`.
 
 use dumbbell_cc::{CaState, Connection, Controller, EcnMode, Event, LostPacket, RateSample, registry};

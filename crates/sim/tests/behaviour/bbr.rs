@@ -1,4 +1,4 @@
-//! BBR v1's observable behaviour, against an independent packet-level model of the algorithm (`../shared/specs/bbr1.md`,
+//! BBR v1's observable behaviour, against an independent packet-level model of the algorithm (`docs/specs/bbr1.md`,
 //! section 19).
 //!
 //! The model is a FIFO at 10 Mbit/s with 40 ms of propagation: R = 41.2 ms with the transmission of one packet, a BDP of

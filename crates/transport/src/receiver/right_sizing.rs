@@ -6,7 +6,7 @@
 //! segment that arrives, so that a sudden large window cannot call a burst.
 //!
 //! While the limit grows, Linux acknowledges every segment instead of every second one. That decides the ACK pattern of
-//! slow start, so this model runs even when the advertised window is constant. `../shared/specs/tcp.md` section 15.4.
+//! slow start, so this model runs even when the advertised window is constant. `docs/specs/tcp.md` section 15.4.
 
 use dumbbell_units::{Duration, Time};
 

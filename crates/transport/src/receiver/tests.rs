@@ -535,9 +535,9 @@ fn slow_start_ack_sizes(config: TransportConfig, segments: u32) -> Vec<u32> {
     sizes
 }
 
-/// The kernel's first ACKs in `../shared/groundtruth/linux-6.18/callback-vectors/cubic_10M_40ms_1bdp.csv.gz`: 16 quick
-/// ACKs and 6 while the limit grew to the initial buffer; pairs; then one per segment each time right-sizing enlarged
-/// the buffer. CUBIC's HyStart ends the resemblance to this simple sender during the third round.
+/// The kernel's first ACKs in its recording `cubic_10M_40ms_1bdp` (one of the recordings of the kernel, if they are beside the
+/// repository): 16 quick ACKs and 6 while the limit grew to the initial buffer; pairs; then one per segment each time
+/// right-sizing enlarged the buffer. CUBIC's HyStart ends the resemblance to this simple sender during the third round.
 #[test]
 fn the_first_acks_of_a_bulk_transfer_are_those_of_the_kernel() {
     let mut kernel = Vec::new();

@@ -1,5 +1,5 @@
 //! What a network would see of the sender: every observable check of the transport's specification
-//! (`../shared/specs/tcp.md` section 21 and `delivery-rate.md` section 13), and properties that hold whatever the network
+//! (`docs/specs/tcp.md` section 21 and `delivery-rate.md` section 13), and properties that hold whatever the network
 //! does.
 
 mod harness;
