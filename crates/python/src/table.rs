@@ -35,7 +35,8 @@ impl Table {
                 let nullable = array.null_count() > 0;
                 let meaning = [("unit", column.unit), ("description", column.meaning)];
                 let meaning = meaning.into_iter().filter(|(_, text)| !text.is_empty());
-                let metadata = meaning.map(|(key, text)| (key.to_owned(), text.to_owned())).collect();
+                let metadata: std::collections::HashMap<String, String> =
+                    meaning.map(|(key, text)| (key.to_owned(), text.to_owned())).collect();
                 let field = Field::new(column.name, array.data_type().clone(), nullable).with_metadata(metadata);
                 Ok((field, array))
             })

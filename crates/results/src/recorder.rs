@@ -2,9 +2,9 @@
 //!
 //! The recorder only looks: a run gives the same bytes in its summary tables whether it records or not.
 
-use crate::columns::Declared;
 #[cfg(test)]
 use crate::Names;
+use crate::columns::Declared;
 use crate::{Column, Table, Values};
 use dumbbell_units::{Duration, Time};
 
@@ -93,7 +93,9 @@ pub(crate) const FLOW_SERIES: &[Declared<Row<FlowSample>>] = &[
     Declared::float("inflight", "packets", "Packets in flight as the sender counts them.", |r| {
         f64::from(r.sample.inflight)
     }),
-    Declared::float("pacing_mbps", "Mbit/s", "Rate at which the sender may transmit.", |r| r.sample.pacing_rate as f64 * 8e-6),
+    Declared::float("pacing_mbps", "Mbit/s", "Rate at which the sender may transmit.", |r| {
+        r.sample.pacing_rate as f64 * 8e-6
+    }),
     Declared::float("srtt_ms", "ms", "Smoothed round-trip time.", |r| f64::from(r.sample.srtt_us_x8) / 8e3),
     Declared::float("rtt_ms", "ms", "Round-trip time of the latest acknowledgement; null if it gave none.", |r| {
         known(r.sample.rtt_us, |us| us as f64 / 1e3)
@@ -141,12 +143,15 @@ pub(crate) const LINK_SERIES: &[Declared<Row<LinkSample>>] = &[
         r.sample.queue_bytes as f64
     }),
     Declared::float("queue_packets", "packets", "Packets waiting.", |r| r.sample.queue_packets as f64),
-    Declared::float("utilization", "share", "Bits that left over those that could have since the sample before.", |r| {
-        match r.sample.capacity_bits {
+    Declared::float(
+        "utilization",
+        "share",
+        "Bits that left over those that could have since the sample before.",
+        |r| match r.sample.capacity_bits {
             Some(bits) if bits > 0 => r.sample.departed_bits / bits as f64,
             _ => f64::NAN,
-        }
-    }),
+        },
+    ),
     Declared::float("drops_total", "packets", "Packets dropped so far by the queue and its policer.", |r| {
         r.sample.drops as f64
     }),
@@ -336,7 +341,8 @@ mod tests {
         recorder.flow(Time::ZERO, 0, FlowSample::default(), |_| {});
         recorder.link(Time::ZERO, 0, LinkSample::default());
         let (flows, links) = recorder.finish();
-        for (table, name) in [(&flows, "ssthresh"), (&flows, "rtt_ms"), (&flows, "min_rtt_ms"), (&links, "utilization")] {
+        for (table, name) in [(&flows, "ssthresh"), (&flows, "rtt_ms"), (&flows, "min_rtt_ms"), (&links, "utilization")]
+        {
             let Values::Float(values) = column(table, name) else { panic!("a number") };
             assert!(values[0].is_nan(), "{name}");
         }

@@ -1,0 +1,79 @@
+"""What the columns of result tables mean."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterator
+from dataclasses import dataclass
+from functools import cache
+
+from dumbbell import _core
+
+TABLES = {
+    "flows": "One row a flow. Rates and counts are over the measured interval, between `warmup` and `cooldown`; columns "
+    "that end in `_total` count the whole run.",
+    "links": "One row a link, each direction of its own, over the same interval.",
+    "series": "One row a flow and sample, every `record.interval`, from its connection on.",
+    "link_series": "One row a link and sample.",
+}
+"""The four tables and their rows."""
+
+
+@dataclass(frozen=True)
+class Column:
+    """A column of a result table."""
+
+    table: str
+    name: str
+    unit: str
+    """In words; empty for names and text."""
+    meaning: str
+    grounds: tuple[str, ...]
+    """Who fills it."""
+
+
+@cache
+def columns() -> tuple[Column, ...]:
+    """Every column of every table, in their order."""
+    return tuple(
+        Column(**{**entry, "grounds": tuple(entry["grounds"])}) for entry in json.loads(_core.columns())
+    )
+
+
+def reference() -> str:
+    """The reference of results, `docs/reference/results.md`."""
+    return "\n".join(_reference()) + "\n"
+
+
+def _reference() -> Iterator[str]:
+    yield "# Results"
+    yield ""
+    yield "`dumbbell run --out DIR` writes four tables as Parquet, and in Python `result.flows`, `result.links`,"
+    yield "`result.series` and `result.link_series` are the same ones. A number that does not exist is null. This page is"
+    yield "printed by `dumbbell columns --markdown`; `dumbbell columns` shows it in a terminal."
+    for table, rows in TABLES.items():
+        yield ""
+        yield f"## `{table}`"
+        yield ""
+        yield rows
+        yield ""
+        yield "| column | unit | meaning |"
+        yield "|---|---|---|"
+        for column in columns():
+            if column.table == table:
+                yield f"| `{column.name}` | {column.unit} | {column.meaning} |"
+    yield ""
+    yield "`series` has a column `cc_NAME` more for every value that a controller of the run lets be observed, such as"
+    yield "`cc_bw_mbps`; it is null in rows of flows whose controller has no such value. A sweep's `flows` and `links` begin"
+    yield "with `point`, `repeat`, `seed`, `content_hash` and a column for each swept setting."
+    yield ""
+    grounds = dict.fromkeys(ground for column in columns() for ground in column.grounds)
+    for ground in grounds:
+        left_out = [f"`{column.table}.{column.name}`" for column in columns() if ground not in column.grounds]
+        yield f"The {ground} fills " + (f"all but {', '.join(left_out)}." if left_out else "every column.")
+    yield ""
+    yield "## Metrics"
+    yield ""
+    yield "`dumbbell metrics DIR` computes what follows from these tables: fairness, convergence, utilisation, start-up,"
+    yield "smoothness, power, slowdown, and with `--solo DIR` harm. `dumbbell.metrics` has the functions for numbers of your"
+    yield "own, each with its definition."
