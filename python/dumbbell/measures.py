@@ -1,6 +1,6 @@
 """The metrics of a result directory: what ``dumbbell metrics`` prints.
 
-The definitions are in :mod:`dumbbell.metrics`; here they get their arguments from a result's tables. A metric that has no
+The definitions are in :mod:`dumbbell.metrics`; here they get their arguments from a result's tables. A metric without a
 value in this run (one flow has no fairness, a transfer without an end no completion) is left out.
 """
 
@@ -77,7 +77,9 @@ def _fairness(result: Result, rates: metrics.FloatArray) -> Iterator[Measure]:
     yield _measure("run", "short_term_jain", value, "", "Median of Jain's index over windows of 10 RTTs.")
     last = max(row["start_s"] for row in rows)
     value = metrics.convergence_time(t, series, last, series[:, -_tail(t) :].sum(axis=0).mean() / len(rows))
-    yield _measure("run", "convergence_time", value, "s", "From the last start until all flows stay within 20 % of equal.")
+    yield _measure(
+        "run", "convergence_time", value, "s", "From the last start until all flows stay within 20 % of equal."
+    )
 
 
 def _link(result: Result) -> Iterator[Measure]:
@@ -97,7 +99,9 @@ def _link(result: Result) -> Iterator[Measure]:
     yield _measure("run", "startup_time", value, "s", f"From the first start until {name} is used by 80 %.")
     if (grid := _rates(result)) is not None and len(grid[1]) > 1 and used.size == grid[0].size:
         value = metrics.equilibrium_time(grid[0], grid[1], used)
-        yield _measure("run", "equilibrium_time", value, "s", "From which the flows are even and the link is busy for 10 s.")
+        yield _measure(
+            "run", "equilibrium_time", value, "s", "From which the flows are even and the link is busy for 10 s."
+        )
 
 
 def _of_flow(result: Result, index: int, row: dict[str, Any], rates: metrics.FloatArray) -> Iterator[Measure]:
@@ -106,12 +110,18 @@ def _of_flow(result: Result, index: int, row: dict[str, Any], rates: metrics.Flo
         members = np.arange(len(rates)) == index
         yield _measure(of, "share", metrics.share(rates, members), "", "Part of all goodput.")
     sent, duplicates = row["sent"], row["duplicates"]
-    yield _measure(of, "loss_rate", row["network_drops"] / sent if sent else None, "", "Packets dropped over packets sent.")
-    yield _measure(of, "spurious_rate", duplicates / sent if sent else None, "", "Duplicates at the receiver over packets sent.")
+    yield _measure(
+        of, "loss_rate", row["network_drops"] / sent if sent else None, "", "Packets dropped over packets sent."
+    )
+    yield _measure(
+        of, "spurious_rate", duplicates / sent if sent else None, "", "Duplicates at the receiver over packets sent."
+    )
     rtt, base = row["mean_rtt_ms"], row["base_rtt_ms"]
     if rtt is not None and base:
         yield _measure(of, "rtt_inflation", rtt / base, "", "Mean RTT over base RTT.")
-        yield _measure(of, "utility", metrics.utility(rates[index], rtt), "", "log(goodput in Mbit/s) - log(mean RTT in ms).")
+        yield _measure(
+            of, "utility", metrics.utility(rates[index], rtt), "", "log(goodput in Mbit/s) - log(mean RTT in ms)."
+        )
         capacity = _capacity_mbps(result)
         if capacity is not None:
             value = metrics.normalized_power(rates[index], capacity, rtt, base)
@@ -126,8 +136,12 @@ def _of_flow(result: Result, index: int, row: dict[str, Any], rates: metrics.Flo
         return
     t, series = grid
     own = series[index]
-    yield _measure(of, "smoothness", metrics.smoothness(own, _step(t), WINDOW_S), "", "Coefficient of variation over 1 s.")
-    yield _measure(of, "oscillation_period", metrics.oscillation_period(own, _step(t)), "s", "Dominant period of the goodput.")
+    yield _measure(
+        of, "smoothness", metrics.smoothness(own, _step(t), WINDOW_S), "", "Coefficient of variation over 1 s."
+    )
+    yield _measure(
+        of, "oscillation_period", metrics.oscillation_period(own, _step(t)), "s", "Dominant period of the goodput."
+    )
     if len(rates) > 1 and row["start_s"] > min(other["start_s"] for other in result.flows.rows()):
         fair = series[:, -_tail(t) :].sum(axis=0).mean() / len(rates)
         value = metrics.newcomer_time(t, own, row["start_s"], fair)
