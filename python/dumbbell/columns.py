@@ -10,8 +10,8 @@ from functools import cache
 from dumbbell import _core
 
 TABLES = {
-    "flows": """One row a flow. Rates and counts are over the measured interval, between `warmup` and `cooldown`; columns
-that end in `_total` count the whole run.""",
+    "flows": """One row a flow. Rates and counts are over the measured interval, between `warmup` and `cooldown`;
+columns that end in `_total` count the whole run.""",
     "links": "One row a link, each direction of its own, over the same interval.",
     "series": "One row a flow and sample, every `record.interval`, from its connection on.",
     "link_series": "One row a link and sample.",
