@@ -127,18 +127,12 @@ def plot(
 ) -> None:
     """Draw the pictures of a result."""
     from dumbbell import plots
-    from dumbbell.results import META, SWEEP_META, Result, load_result, load_sweep
+    from dumbbell.results import Result
 
     chosen = [name for name in plots.FORMATS if name in formats.split(",")]
     if not chosen or set(formats.split(",")) - set(plots.FORMATS):
         _fail(f"--format {formats}: choose from {', '.join(plots.FORMATS)}")
-    result: Result | SweepResult
-    if (folder / META).is_file():
-        result = load_result(folder)
-    elif (folder / SWEEP_META).is_file():
-        result = load_sweep(folder)
-    else:
-        _fail(f"{folder}: no result here (neither {META} nor {SWEEP_META})")
+    result = _loaded(folder)
     paths = plots.draw(result, folder, chosen)
     for column in series or []:
         if not isinstance(result, Result):
@@ -157,6 +151,56 @@ def explain(file: File, settings: Settings = None) -> None:
 def schema() -> None:
     """Print the JSON Schema of experiment files, for editors."""
     typer.echo(_core.schema())
+
+
+@app.command("metrics")
+def metrics_(
+    folder: Annotated[Path, typer.Argument(metavar="DIR", help="Directory that --out wrote.", show_default=False)],
+    solo: Annotated[
+        Path | None, typer.Option(metavar="DIR", help="The same flows alone on the same path: adds the harm done.")
+    ] = None,
+    as_json: AsJson = False,
+) -> None:
+    """Compute the metrics of a result: fairness, convergence, utilisation, power, harm."""
+    import dataclasses
+
+    from dumbbell import report
+    from dumbbell.measures import measures
+    from dumbbell.results import Result
+
+    alone = None if solo is None else _loaded(solo)
+    if alone is not None and not isinstance(alone, Result):
+        _fail(f"--solo {solo}: this is a sweep; give the directory of one run")
+    found = measures(_loaded(folder), alone)
+    if as_json:
+        _print_json({"metrics": [dataclasses.asdict(measure) for measure in found]})
+    else:
+        report.measures(found)
+
+
+@app.command()
+def columns(
+    table: Annotated[
+        str | None, typer.Argument(help="flows, links, series or link_series; none shows all.", show_default=False)
+    ] = None,
+    markdown: Annotated[bool, typer.Option("--markdown", help="Print the reference page.")] = False,
+    as_json: AsJson = False,
+) -> None:
+    """Explain the columns of result tables: unit, meaning, who fills them."""
+    import dataclasses
+
+    from dumbbell import columns as catalogue
+    from dumbbell import report
+
+    if table is not None and table not in catalogue.TABLES:
+        _fail(f"no table `{table}`; there are {', '.join(catalogue.TABLES)}")
+    chosen = [column for column in catalogue.columns() if table in (None, column.table)]
+    if markdown:
+        typer.echo(catalogue.reference(), nl=False)
+    elif as_json:
+        _print_json({"columns": [dataclasses.asdict(column) for column in chosen]})
+    else:
+        report.columns(chosen)
 
 
 @cc.command("list")
@@ -320,6 +364,16 @@ def _run_one(
         if not as_json:
             _print_paths(paths)
     return printed
+
+
+def _loaded(folder: Path) -> Result | SweepResult:
+    from dumbbell.results import META, SWEEP_META, load_result, load_sweep
+
+    if (folder / META).is_file():
+        return load_result(folder)
+    if (folder / SWEEP_META).is_file():
+        return load_sweep(folder)
+    _fail(f"{folder}: no result here (neither {META} nor {SWEEP_META})")
 
 
 def _joined(files: list[Path], objects: list[dict[str, Any]]) -> list[dict[str, Any]]:

@@ -17,6 +17,9 @@ from dumbbell.results import Meta, Result, SweepResult, separating_axes, setting
 if TYPE_CHECKING:
     import polars as pl
 
+    from dumbbell.columns import Column
+    from dumbbell.measures import Measure
+
 MAX_ROWS = 40
 """A table for people ends here; the files have all rows."""
 
@@ -50,6 +53,22 @@ def algorithm(entry: Mapping[str, Any]) -> None:
         meaning = " ".join(parameter.get("description", "").split())
         grid.add_row(name, _setting(parameter.get("default")), meaning, parameter.get("x-source", ""))
     console.print(grid)
+
+
+def columns(entries: Iterable[Column]) -> None:
+    """Prints the columns of result tables."""
+    grid = _grid("table", "column", "unit", "meaning")
+    for entry in entries:
+        grid.add_row(entry.table, entry.name, entry.unit, escape(entry.meaning.replace("`", "")))
+    _print(grid)
+
+
+def measures(entries: Iterable[Measure]) -> None:
+    """Prints the metrics of a result."""
+    grid = _grid("of", "metric", "value:", "unit", "meaning")
+    for entry in entries:
+        grid.add_row(escape(entry.of), entry.name, _number(entry.value), entry.unit, escape(entry.meaning))
+    _print(grid)
 
 
 def _run(result: Result, name: str | None) -> None:

@@ -28,7 +28,7 @@ mod _core {
     #[pymodule_export]
     use crate::{RunCancelled, ScenarioError};
     #[pymodule_export]
-    use crate::{algorithms, load, load_json, schema, synthesise_trace};
+    use crate::{algorithms, columns, load, load_json, schema, synthesise_trace};
     #[pymodule_export]
     #[allow(non_upper_case_globals)]
     const __version__: &str = env!("CARGO_PKG_VERSION");
@@ -71,6 +71,22 @@ fn algorithms() -> PyResult<String> {
         .collect::<Result<Vec<_>, registry::BuildError>>()
         .map_err(|error| PyRuntimeError::new_err(error.to_string()))?;
     Ok(Value::Array(list).to_string())
+}
+
+/// All columns of all result tables as a JSON array: `table`, `name`, `unit`, `meaning`, and `grounds`, a list of who fills
+/// it.
+#[pyfunction]
+fn columns() -> String {
+    let list = dumbbell_results::columns::catalogue().into_iter().map(|column| {
+        json!({
+            "table": column.table,
+            "name": column.name,
+            "unit": column.unit,
+            "meaning": column.meaning,
+            "grounds": column.grounds.iter().map(|ground| ground.name()).collect::<Vec<_>>(),
+        })
+    });
+    Value::Array(list.collect()).to_string()
 }
 
 /// A synthetic cellular link of `seconds` in Mahimahi's format: one delivery opportunity a line, in milliseconds.

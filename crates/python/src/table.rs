@@ -12,11 +12,10 @@ use arrow_array::{
 use arrow_buffer::{BooleanBuffer, NullBuffer};
 use arrow_schema::ffi::FFI_ArrowSchema;
 use arrow_schema::{ArrowError, Field, Schema};
-use dumbbell_sim::Values;
+use dumbbell_results::{Names, Values};
 use pyo3::exceptions::PyRuntimeError;
 use pyo3::prelude::*;
 use pyo3::types::PyCapsule;
-use std::collections::HashMap;
 use std::sync::Arc;
 
 /// One table of a run's results. Immutable; every consumer shares the same buffers.
@@ -27,14 +26,19 @@ pub struct Table {
 
 impl Table {
     /// Moves the engine's columns into Arrow.
-    pub fn new(table: dumbbell_sim::Table) -> PyResult<Table> {
+    pub fn new(table: dumbbell_results::Table) -> PyResult<Table> {
         let (fields, arrays): (Vec<Field>, Vec<ArrayRef>) = table
             .columns
             .into_iter()
             .map(|column| {
                 let array = array(column.values)?;
                 let nullable = array.null_count() > 0;
-                Ok((Field::new(column.name, array.data_type().clone(), nullable), array))
+                let meaning = [("unit", column.unit), ("description", column.meaning)];
+                let meaning = meaning.into_iter().filter(|(_, text)| !text.is_empty());
+                let metadata: std::collections::HashMap<String, String> =
+                    meaning.map(|(key, text)| (key.to_owned(), text.to_owned())).collect();
+                let field = Field::new(column.name, array.data_type().clone(), nullable).with_metadata(metadata);
+                Ok((field, array))
             })
             .collect::<Result<Vec<_>, ArrowError>>()
             .map_err(internal)?
@@ -94,24 +98,13 @@ fn array(values: Values) -> Result<ArrayRef, ArrowError> {
         Values::Count(values) => Arc::new(UInt64Array::from(values)),
         Values::Index(values) => Arc::new(UInt32Array::from(values)),
         Values::Text(values) => Arc::new(StringArray::from(values)),
-        Values::Name(values) => Arc::new(dictionary(&values)?),
+        Values::Name(values) => Arc::new(dictionary(values)?),
     })
 }
 
-/// A name that repeats in every row costs four bytes a row.
-fn dictionary(values: &[&'static str]) -> Result<DictionaryArray<UInt32Type>, ArrowError> {
-    let mut names: Vec<&'static str> = Vec::new();
-    let mut known: HashMap<&'static str, u32> = HashMap::new();
-    let keys: Vec<u32> = values
-        .iter()
-        .map(|&name| {
-            *known.entry(name).or_insert_with(|| {
-                names.push(name);
-                names.len() as u32 - 1
-            })
-        })
-        .collect();
-    DictionaryArray::try_new(keys.into(), Arc::new(StringArray::from(names)))
+fn dictionary(names: Names) -> Result<DictionaryArray<UInt32Type>, ArrowError> {
+    let (distinct, keys) = names.into_parts();
+    DictionaryArray::try_new(keys.into(), Arc::new(StringArray::from(distinct)))
 }
 
 /// An invariant of the tables was broken: columns of unequal length, text beyond Arrow's limits.

@@ -5,10 +5,10 @@ use crate::agenda::{Agenda, FlowAgenda, Turn};
 use crate::endpoints::Endpoints;
 use crate::flow::{Flow, Phase, Traffic};
 use crate::packet::{Kind, Packet, Sacks, Store};
-use crate::recorder::Recorder;
 use crate::{RunError, RunOutput, RunSummary, tables};
 use dumbbell_cc::registry;
 use dumbbell_path::{DropCause, Link, LinkRate, Offer};
+use dumbbell_results::{self as results, LinkSummary, Recorder};
 use dumbbell_scenario::Scenario;
 use dumbbell_transport::quic::QuicAck;
 use dumbbell_transport::{Ack, Burst, Segment};
@@ -41,12 +41,14 @@ pub(crate) struct Engine<'a> {
     link_agenda: Agenda<Time>,
     flow_agenda: FlowAgenda,
     recorder: Recorder,
+    /// Bytes that had left each link when it was sampled last.
+    departed: Vec<u64>,
     events: u64,
     measured: (Time, Time),
     /// Now lies in the measured interval.
     is_measuring: bool,
     /// Links at the end of the measured interval.
-    frozen_links: Option<Vec<tables::LinkStats>>,
+    measured_links: Option<Vec<LinkSummary>>,
 }
 
 /// One link of a route.
@@ -149,7 +151,7 @@ impl<'a> Engine<'a> {
         }
         let end = Time::ZERO + scenario.duration;
         let measured = (Time::ZERO + scenario.warmup, Time::ZERO + scenario.duration.saturating_sub(scenario.cooldown));
-        let recorder = Recorder::new(scenario, &flows);
+        let recorder = tables::recorder(scenario, &flows);
         let clock = Clock { measure: measured.0, record: recorder.next(end), over: end + Duration::from_nanos(1) };
         Ok(Engine {
             scenario,
@@ -165,10 +167,11 @@ impl<'a> Engine<'a> {
             link_agenda: Agenda::new(scenario.links.len(), Time::NEVER),
             flow_agenda,
             recorder,
+            departed: vec![0; scenario.links.len()],
             events: 0,
             measured,
             is_measuring: false,
-            frozen_links: None,
+            measured_links: None,
         })
     }
 
@@ -200,7 +203,7 @@ impl<'a> Engine<'a> {
         }
         self.events += turns;
         self.now = self.end;
-        if self.frozen_links.is_none() {
+        if self.measured_links.is_none() {
             self.finish_measurement();
         }
         let summary = RunSummary {
@@ -212,8 +215,12 @@ impl<'a> Engine<'a> {
             bytes_per_flow: self.memory_per_flow(),
         };
         let measured_s = self.measured.1.since(self.measured.0).as_secs_f64();
-        let flows = tables::flows(self.scenario, &self.flows, measured_s);
-        let links = tables::links(self.scenario, &mut self.links, &self.frozen_links.unwrap_or_default(), self.end);
+        let flows = results::flows(&tables::flow_summaries(self.scenario, self.flows, measured_s));
+        let mut measured_links = self.measured_links.unwrap_or_default();
+        for (summary, link) in measured_links.iter_mut().zip(&mut self.links) {
+            summary.total = tables::counts(&link.counters(self.end));
+        }
+        let links = results::links(&measured_links);
         let (series, link_series) = self.recorder.finish();
         Ok(RunOutput { flows, series, links, link_series, summary })
     }
@@ -234,7 +241,7 @@ impl<'a> Engine<'a> {
         if self.clock.measure <= now {
             self.measurement_boundary();
         } else {
-            self.recorder.sample(now, &mut self.flows, &mut self.links);
+            tables::sample(&mut self.recorder, now, &mut self.flows, &mut self.links, &mut self.departed);
             self.clock.record = self.recorder.next(self.end);
         }
         true
@@ -270,7 +277,8 @@ impl<'a> Engine<'a> {
         for flow in &mut self.flows {
             flow.measured = flow.counts().since(flow.measured);
         }
-        self.frozen_links = Some(self.links.iter_mut().map(|link| tables::LinkStats::of(link, self.now)).collect());
+        let summary = |(number, link)| tables::link_summary(self.scenario, number, link, self.now);
+        self.measured_links = Some((0..).zip(&mut self.links).map(summary).collect());
     }
 
     /// Moves on what has arrived at the end of a link; `packet` is a place for it.

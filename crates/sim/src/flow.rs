@@ -1,9 +1,9 @@
 //! One flow of a run: its two endpoints, its application, and what is measured of it.
 
 use crate::endpoints::Endpoints;
-use crate::histogram::Histogram;
 use dumbbell_cc::Controller;
 use dumbbell_path::Train;
+use dumbbell_results::{FlowCounts, Histogram};
 use dumbbell_scenario::Flow as Spec;
 use dumbbell_transport::TransportConfig;
 use dumbbell_units::{Duration, Rng, Time};
@@ -27,41 +27,6 @@ pub(crate) enum Phase {
     Established,
     /// The application has stopped.
     Stopped,
-}
-
-/// What is counted of a flow, over the whole run or an interval.
-#[derive(Clone, Copy, Debug, Default)]
-pub(crate) struct Counts {
-    pub sent: u64,
-    pub retransmits: u64,
-    pub lost: u64,
-    pub network_drops: u64,
-    pub rtos: u64,
-    pub probes: u64,
-    pub undos: u64,
-    pub duplicates: u64,
-    pub acks: u64,
-    pub arrived: u64,
-    pub delivered_bytes: u64,
-}
-
-impl Counts {
-    /// What came on top of `earlier`.
-    pub fn since(self, earlier: Counts) -> Counts {
-        Counts {
-            sent: self.sent - earlier.sent,
-            retransmits: self.retransmits - earlier.retransmits,
-            lost: self.lost - earlier.lost,
-            network_drops: self.network_drops - earlier.network_drops,
-            rtos: self.rtos - earlier.rtos,
-            probes: self.probes - earlier.probes,
-            undos: self.undos - earlier.undos,
-            duplicates: self.duplicates - earlier.duplicates,
-            acks: self.acks - earlier.acks,
-            arrived: self.arrived - earlier.arrived,
-            delivered_bytes: self.delivered_bytes - earlier.delivered_bytes,
-        }
-    }
 }
 
 /// What the network did with the packets of a flow.
@@ -118,8 +83,8 @@ pub(crate) struct Flow {
     pub one_way_delays: Duration,
     pub traffic: Traffic,
     pub finished_at: Option<Time>,
-    /// Counts of the measured interval; while it lasts, those at its start.
-    pub measured: Counts,
+    /// FlowCounts of the measured interval; while it lasts, those at its start.
+    pub measured: FlowCounts,
     /// Totals at the latest sample of the recorder.
     pub last_sample: (u64, u64),
 }
@@ -185,16 +150,16 @@ impl Flow {
             one_way_delays: Duration::ZERO,
             traffic: Traffic::default(),
             finished_at: None,
-            measured: Counts::default(),
+            measured: FlowCounts::default(),
             last_sample: (0, 0),
         }
     }
 
     /// What has been counted so far.
-    pub fn counts(&self) -> Counts {
+    pub fn counts(&self) -> FlowCounts {
         let sender = self.ends.sender_stats();
         let receiver = self.ends.receiver_stats();
-        Counts {
+        FlowCounts {
             sent: sender.sent_segments,
             retransmits: sender.retransmitted_segments,
             lost: self.ends.connection().lost,

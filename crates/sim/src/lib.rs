@@ -4,16 +4,13 @@ mod agenda;
 mod endpoints;
 mod engine;
 mod flow;
-mod histogram;
 mod packet;
-mod recorder;
-mod table;
 mod tables;
 
 use dumbbell_scenario::Scenario;
 use std::sync::atomic::AtomicBool;
 
-pub use table::{Column, Table, Values};
+pub use dumbbell_results::{Column, Table, Values};
 
 /// Everything one run produced.
 #[derive(Clone, Debug, Default)]

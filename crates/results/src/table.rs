@@ -1,5 +1,7 @@
 //! Results as columns: the engine's side of an Arrow table.
 
+use crate::Names;
+
 /// A table: columns of equal length.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub struct Table {
@@ -12,6 +14,10 @@ pub struct Table {
 pub struct Column {
     /// Name, with the unit where there is one: `goodput_mbps`.
     pub name: String,
+    /// Unit in words, empty for names and text.
+    pub unit: &'static str,
+    /// One sentence on what it holds.
+    pub meaning: &'static str,
     /// Values.
     pub values: Values,
 }
@@ -27,6 +33,24 @@ pub enum Values {
     Index(Vec<u32>),
     /// Text; repeated values are worth dictionary encoding.
     Text(Vec<String>),
-    /// Text from a fixed set (modes, states).
-    Name(Vec<&'static str>),
+    /// Names from a small set (modes, states).
+    Name(Names),
+}
+
+impl Values {
+    /// Number of rows.
+    pub fn len(&self) -> usize {
+        match self {
+            Values::Float(rows) => rows.len(),
+            Values::Count(rows) => rows.len(),
+            Values::Index(rows) => rows.len(),
+            Values::Text(rows) => rows.len(),
+            Values::Name(rows) => rows.len(),
+        }
+    }
+
+    /// Whether there are no rows.
+    pub fn is_empty(&self) -> bool {
+        self.len() == 0
+    }
 }

@@ -9,7 +9,7 @@ const BINS: u64 = 1 << BIN_BITS;
 
 /// Counts of samples by size.
 #[derive(Clone, Debug)]
-pub(crate) struct Histogram {
+pub struct Histogram {
     first_bin: usize,
     counts: Vec<u32>,
     sum: u64,
@@ -23,6 +23,7 @@ impl Default for Histogram {
 }
 
 impl Histogram {
+    /// Counts a sample.
     #[inline]
     pub fn add(&mut self, value: u64) {
         let bin = bin_of(value);

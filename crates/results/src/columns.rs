@@ -1,0 +1,221 @@
+//! The catalogue of columns: name, unit, meaning and value of each, declared once.
+//!
+//! A new column is one line in one of the four lists of this crate: [`flows`](crate::flows) and [`links`](crate::links)
+//! in `summary.rs`, the two series in `recorder.rs`.
+
+use crate::{Column, Names, Table, Values};
+
+/// What runs an experiment and fills its tables.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+pub enum Ground {
+    /// The simulator.
+    Simulator,
+}
+
+impl Ground {
+    /// The word for it in tables and documents.
+    pub fn name(self) -> &'static str {
+        match self {
+            Ground::Simulator => "simulator",
+        }
+    }
+}
+
+/// Grounds that fill a column of their own accord.
+pub(crate) const EVERYWHERE: &[Ground] = &[Ground::Simulator];
+
+/// A column of a table whose rows are made from `R`.
+pub(crate) struct Declared<R: 'static> {
+    name: &'static str,
+    unit: &'static str,
+    meaning: &'static str,
+    grounds: &'static [Ground],
+    value: Value<R>,
+}
+
+/// How a column's value follows from a row.
+enum Value<R> {
+    Float(fn(&R) -> f64),
+    Count(fn(&R) -> u64),
+    /// Over the measured interval and, in a second column, over the whole run.
+    Both(fn(&R) -> u64, fn(&R) -> u64),
+    Index(fn(&R) -> u32),
+    Text(fn(&R) -> &str),
+    Name(fn(&R) -> &str),
+}
+
+impl<R> Clone for Value<R> {
+    fn clone(&self) -> Value<R> {
+        *self
+    }
+}
+
+impl<R> Copy for Value<R> {}
+
+impl<R> Declared<R> {
+    const fn new(name: &'static str, unit: &'static str, meaning: &'static str, value: Value<R>) -> Declared<R> {
+        Declared { name, unit, meaning, grounds: EVERYWHERE, value }
+    }
+
+    /// A number; NaN where there is none.
+    pub(crate) const fn float(
+        name: &'static str,
+        unit: &'static str,
+        meaning: &'static str,
+        value: fn(&R) -> f64,
+    ) -> Declared<R> {
+        Declared::new(name, unit, meaning, Value::Float(value))
+    }
+
+    /// How many.
+    pub(crate) const fn count(
+        name: &'static str,
+        unit: &'static str,
+        meaning: &'static str,
+        value: fn(&R) -> u64,
+    ) -> Declared<R> {
+        Declared::new(name, unit, meaning, Value::Count(value))
+    }
+
+    /// A count over the measured interval, and a second column `NAME_total` over the whole run.
+    pub(crate) const fn both(
+        name: &'static str,
+        unit: &'static str,
+        meaning: &'static str,
+        measured: fn(&R) -> u64,
+        total: fn(&R) -> u64,
+    ) -> Declared<R> {
+        Declared::new(name, unit, meaning, Value::Both(measured, total))
+    }
+
+    /// The number of a flow or a link.
+    pub(crate) const fn index(name: &'static str, meaning: &'static str, value: fn(&R) -> u32) -> Declared<R> {
+        Declared::new(name, "", meaning, Value::Index(value))
+    }
+
+    /// Text that differs from row to row.
+    pub(crate) const fn text(name: &'static str, meaning: &'static str, value: fn(&R) -> &str) -> Declared<R> {
+        Declared::new(name, "", meaning, Value::Text(value))
+    }
+
+    /// A name from a small set.
+    pub(crate) const fn name(name: &'static str, meaning: &'static str, value: fn(&R) -> &str) -> Declared<R> {
+        Declared::new(name, "", meaning, Value::Name(value))
+    }
+
+    /// The column without rows, to [append](Declared::append) to.
+    pub(crate) fn empty(&self) -> Column {
+        let values = match self.value {
+            Value::Float(_) => Values::Float(Vec::new()),
+            Value::Count(_) | Value::Both(..) => Values::Count(Vec::new()),
+            Value::Index(_) => Values::Index(Vec::new()),
+            Value::Text(_) => Values::Text(Vec::new()),
+            Value::Name(_) => Values::Name(Names::default()),
+        };
+        self.column(self.name.to_owned(), values)
+    }
+
+    /// Appends the value of `row`.
+    pub(crate) fn append(&self, row: &R, column: &mut Column) {
+        match (self.value, &mut column.values) {
+            (Value::Float(value), Values::Float(rows)) => rows.push(value(row)),
+            (Value::Count(value) | Value::Both(value, _), Values::Count(rows)) => rows.push(value(row)),
+            (Value::Index(value), Values::Index(rows)) => rows.push(value(row)),
+            (Value::Text(value), Values::Text(rows)) => rows.push(value(row).to_owned()),
+            (Value::Name(value), Values::Name(rows)) => rows.push(value(row)),
+            _ => debug_assert!(false, "{} is a column of another kind", self.name),
+        }
+    }
+
+    fn column(&self, name: String, values: Values) -> Column {
+        Column { name, unit: self.unit, meaning: self.meaning, values }
+    }
+
+    /// The values of `rows`, in one column or two.
+    fn columns(&self, rows: &[R]) -> Vec<Column> {
+        let mut column = self.empty();
+        rows.iter().for_each(|row| self.append(row, &mut column));
+        let mut columns = vec![column];
+        if let Value::Both(_, total) = self.value {
+            columns.push(self.column(self.total_name(), Values::Count(rows.iter().map(total).collect())));
+        }
+        columns
+    }
+
+    fn total_name(&self) -> String {
+        format!("{}_total", self.name)
+    }
+
+    fn describe(&self, table: &'static str) -> Vec<Description> {
+        let description = |name: String, meaning: String| Description {
+            table,
+            name,
+            unit: self.unit,
+            meaning,
+            grounds: self.grounds,
+        };
+        let mut descriptions = vec![description(self.name.to_owned(), self.meaning.to_owned())];
+        if let Value::Both(..) = self.value {
+            let meaning = format!("`{}` over the whole run.", self.name);
+            descriptions.push(description(self.total_name(), meaning));
+        }
+        descriptions
+    }
+}
+
+/// The table that `rows` give.
+pub(crate) fn table<R>(declared: &[Declared<R>], rows: &[R]) -> Table {
+    Table { columns: declared.iter().flat_map(|column| column.columns(rows)).collect() }
+}
+
+/// What a column is, for people.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Description {
+    /// The table it belongs to: `flows`, `links`, `series` or `link_series`.
+    pub table: &'static str,
+    /// Its name.
+    pub name: String,
+    /// Its unit in words; empty for names and text.
+    pub unit: &'static str,
+    /// What it holds.
+    pub meaning: String,
+    /// Who fills it.
+    pub grounds: &'static [Ground],
+}
+
+/// Every column of every table, in their order. The series of flows have a column `cc_NAME` more for every value that a
+/// controller of the run lets be observed.
+pub fn catalogue() -> Vec<Description> {
+    let mut all = Vec::new();
+    all.extend(crate::summary::FLOWS.iter().flat_map(|column| column.describe("flows")));
+    all.extend(crate::summary::LINKS.iter().flat_map(|column| column.describe("links")));
+    let series = crate::recorder::FLOW_SERIES.iter().chain(crate::recorder::FLOW_STATES);
+    all.extend(series.flat_map(|column| column.describe("series")));
+    all.extend(crate::recorder::LINK_SERIES.iter().flat_map(|column| column.describe("link_series")));
+    all
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use std::collections::HashSet;
+
+    #[test]
+    fn every_column_has_a_meaning_and_a_name_of_its_own_in_its_table() {
+        let mut names = HashSet::new();
+        for column in catalogue() {
+            assert!(names.insert((column.table, column.name.clone())), "{} twice in {}", column.name, column.table);
+            assert!(column.meaning.ends_with('.') && column.meaning.len() > 15, "{}", column.name);
+            assert!(!column.grounds.is_empty());
+        }
+    }
+
+    #[test]
+    fn a_suffix_that_names_a_unit_agrees_with_the_unit() {
+        for (suffix, unit) in [("_mbps", "Mbit/s"), ("_ms", "ms"), ("_s", "s"), ("_bytes", "bytes")] {
+            for column in catalogue().iter().filter(|column| column.name.ends_with(suffix)) {
+                assert_eq!(column.unit, unit, "{}", column.name);
+            }
+        }
+    }
+}

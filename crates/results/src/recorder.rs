@@ -1,0 +1,350 @@
+//! Time series, sampled at a fixed interval into columns.
+//!
+//! The recorder only looks: a run gives the same bytes in its summary tables whether it records or not.
+
+#[cfg(test)]
+use crate::Names;
+use crate::columns::Declared;
+use crate::{Column, Table, Values};
+use dumbbell_units::{Duration, Time};
+
+/// A flow at one instant. Windows and counts are in packets.
+#[derive(Clone, Copy, Debug, Default)]
+pub struct FlowSample {
+    /// Congestion window.
+    pub cwnd: u32,
+    /// Slow-start threshold, if there is one.
+    pub ssthresh: Option<u32>,
+    /// Packets in flight.
+    pub inflight: u32,
+    /// Bytes per second.
+    pub pacing_rate: u64,
+    /// Eight times the smoothed round-trip time in microseconds, as the kernel holds it.
+    pub srtt_us_x8: u32,
+    /// Round-trip time of the latest acknowledgement in microseconds, if it gave one.
+    pub rtt_us: Option<i64>,
+    /// Windowed minimum of the round-trip time in microseconds, if there is one.
+    pub min_rtt_us: Option<u32>,
+    /// Latest sample of the delivery rate: packets, and the microseconds they took.
+    pub delivery: Option<(i32, i64)>,
+    /// Payload bits of a full packet.
+    pub mss_bits: f64,
+    /// Bytes that the receiving application got since the sample before.
+    pub goodput_bytes: u64,
+    /// Bytes that arrived at the receiver since the sample before.
+    pub arrived_bytes: u64,
+    /// Mbit/s of a byte in every interval between samples.
+    pub mbps_per_byte: f64,
+    /// Packets delivered so far.
+    pub delivered: u64,
+    /// Data packets sent so far.
+    pub sent: u64,
+    /// Packets declared lost so far.
+    pub lost: u64,
+    /// Packets sent again so far.
+    pub retransmits: u64,
+    /// Packets selectively acknowledged and not yet acknowledged.
+    pub sacked_out: u32,
+    /// Packets sent and not yet acknowledged.
+    pub packets_out: u32,
+    /// The sender's state: `open`, `disorder`, `cwr`, `recovery` or `loss`.
+    pub ca_state: &'static str,
+    /// The controller's phase, empty for controllers without phases.
+    pub mode: &'static str,
+}
+
+/// A link at one instant.
+#[derive(Clone, Copy, Debug, Default)]
+pub struct LinkSample {
+    /// Bytes that wait.
+    pub queue_bytes: u64,
+    /// Packets that wait.
+    pub queue_packets: u64,
+    /// Bits that left since the sample before.
+    pub departed_bits: f64,
+    /// Bits that could have left; `None` for an unlimited rate.
+    pub capacity_bits: Option<u64>,
+    /// Packets dropped so far by the queue and the policer in front of it.
+    pub drops: u64,
+    /// Packets lost at random so far.
+    pub losses: u64,
+}
+
+/// When something was sampled, which flow or link it was, and what was seen.
+pub(crate) struct Row<S> {
+    t_s: f64,
+    index: u32,
+    sample: S,
+}
+
+/// NaN for a number that there is not.
+fn known<T>(value: Option<T>, convert: fn(T) -> f64) -> f64 {
+    value.map_or(f64::NAN, convert)
+}
+
+/// The columns of the series of flows, before the values that controllers let be observed.
+pub(crate) const FLOW_SERIES: &[Declared<Row<FlowSample>>] = &[
+    Declared::float("t_s", "s", "Instant of the sample.", |r| r.t_s),
+    Declared::index("flow", "Number of the flow.", |r| r.index),
+    Declared::float("cwnd", "packets", "Congestion window.", |r| f64::from(r.sample.cwnd)),
+    Declared::float("ssthresh", "packets", "Slow-start threshold; null before the first reduction.", |r| {
+        known(r.sample.ssthresh, f64::from)
+    }),
+    Declared::float("inflight", "packets", "Packets in flight as the sender counts them.", |r| {
+        f64::from(r.sample.inflight)
+    }),
+    Declared::float("pacing_mbps", "Mbit/s", "Rate at which the sender may transmit.", |r| {
+        r.sample.pacing_rate as f64 * 8e-6
+    }),
+    Declared::float("srtt_ms", "ms", "Smoothed round-trip time.", |r| f64::from(r.sample.srtt_us_x8) / 8e3),
+    Declared::float("rtt_ms", "ms", "Round-trip time of the latest acknowledgement; null if it gave none.", |r| {
+        known(r.sample.rtt_us, |us| us as f64 / 1e3)
+    }),
+    Declared::float("min_rtt_ms", "ms", "The sender's windowed minimum of the round-trip time.", |r| {
+        known(r.sample.min_rtt_us, |us| f64::from(us) / 1e3)
+    }),
+    Declared::float("delivery_mbps", "Mbit/s", "Latest sample of the delivery rate; null if there is none.", |r| {
+        r.sample.delivery.map_or(f64::NAN, |(packets, us)| f64::from(packets) * r.sample.mss_bits / us as f64)
+    }),
+    Declared::float("goodput_mbps", "Mbit/s", "Payload that the application got since the sample before.", |r| {
+        r.sample.goodput_bytes as f64 * r.sample.mbps_per_byte
+    }),
+    Declared::float("throughput_mbps", "Mbit/s", "Payload that arrived since the sample before.", |r| {
+        r.sample.arrived_bytes as f64 * r.sample.mbps_per_byte
+    }),
+    Declared::float("acked_total", "packets", "Packets delivered so far, each counted once.", |r| {
+        r.sample.delivered as f64
+    }),
+    Declared::float("sent_total", "packets", "Data packets sent so far.", |r| r.sample.sent as f64),
+    Declared::float("lost_total", "packets", "Packets declared lost so far.", |r| r.sample.lost as f64),
+    Declared::float("retransmits_total", "packets", "Packets sent again so far.", |r| r.sample.retransmits as f64),
+    Declared::float("sacked", "packets", "Packets selectively acknowledged (`sacked_out`).", |r| {
+        f64::from(r.sample.sacked_out)
+    }),
+    Declared::float("packets_out", "packets", "Packets sent and not cumulatively acknowledged.", |r| {
+        f64::from(r.sample.packets_out)
+    }),
+];
+
+/// The columns of the series of flows behind those values.
+pub(crate) const FLOW_STATES: &[Declared<Row<FlowSample>>] = &[
+    Declared::name("ca_state", "State of the sender: open, disorder, cwr, recovery or loss.", |r| r.sample.ca_state),
+    Declared::name("mode", "Phase of the controller; empty for controllers without phases.", |r| r.sample.mode),
+];
+
+/// What a value is that a controller lets be observed.
+const OBSERVED: &str = "Value of the controller's own; its unit is part of its name.";
+
+/// The columns of the series of links.
+pub(crate) const LINK_SERIES: &[Declared<Row<LinkSample>>] = &[
+    Declared::float("t_s", "s", "Instant of the sample.", |r| r.t_s),
+    Declared::index("link", "Number of the link.", |r| r.index),
+    Declared::float("queue_bytes", "bytes", "Bytes waiting; the packet in transmission does not count.", |r| {
+        r.sample.queue_bytes as f64
+    }),
+    Declared::float("queue_packets", "packets", "Packets waiting.", |r| r.sample.queue_packets as f64),
+    Declared::float(
+        "utilization",
+        "share",
+        "Bits that left over those that could have since the sample before.",
+        |r| match r.sample.capacity_bits {
+            Some(bits) if bits > 0 => r.sample.departed_bits / bits as f64,
+            _ => f64::NAN,
+        },
+    ),
+    Declared::float("drops_total", "packets", "Packets dropped so far by the queue and its policer.", |r| {
+        r.sample.drops as f64
+    }),
+    Declared::float("losses_total", "packets", "Packets lost at random so far.", |r| r.sample.losses as f64),
+];
+
+/// Rows of one kind, column by column.
+struct Columns<S: 'static> {
+    declared: &'static [Declared<Row<S>>],
+    columns: Vec<Column>,
+}
+
+impl<S> Columns<S> {
+    fn new(declared: &'static [Declared<Row<S>>]) -> Columns<S> {
+        Columns { declared, columns: declared.iter().map(Declared::empty).collect() }
+    }
+
+    fn append(&mut self, row: &Row<S>) {
+        for (declared, column) in self.declared.iter().zip(&mut self.columns) {
+            declared.append(row, column);
+        }
+    }
+}
+
+/// The values that controllers let be observed: a column for every name that any controller of the run has.
+#[derive(Default)]
+struct Observed {
+    names: Vec<String>,
+    columns: Vec<Vec<f64>>,
+    /// For each flow where its own values go.
+    places: Vec<Vec<usize>>,
+    scratch: Vec<f64>,
+}
+
+impl Observed {
+    fn new<'n>(flows: impl Iterator<Item = &'n [&'n str]>) -> Observed {
+        let mut observed = Observed::default();
+        for names in flows {
+            let places = names.iter().map(|name| observed.place(name)).collect();
+            observed.places.push(places);
+        }
+        observed.columns = vec![Vec::new(); observed.names.len()];
+        observed.scratch = vec![0.0; observed.names.len()];
+        observed
+    }
+
+    fn place(&mut self, name: &str) -> usize {
+        self.names.iter().position(|known| known == name).unwrap_or_else(|| {
+            self.names.push(name.to_owned());
+            self.names.len() - 1
+        })
+    }
+
+    /// Appends a row; `observe` writes the values of `flow` in the order of their names.
+    fn append(&mut self, flow: usize, observe: impl FnOnce(&mut [f64])) {
+        let places = &self.places[flow];
+        observe(&mut self.scratch[..places.len()]);
+        for column in &mut self.columns {
+            column.push(f64::NAN);
+        }
+        for (&place, &value) in places.iter().zip(&self.scratch) {
+            if let Some(last) = self.columns[place].last_mut() {
+                *last = value;
+            }
+        }
+    }
+
+    fn into_columns(self) -> impl Iterator<Item = Column> {
+        self.names.into_iter().zip(self.columns).map(|(name, values)| Column {
+            name: format!("cc_{name}"),
+            unit: "",
+            meaning: OBSERVED,
+            values: Values::Float(values),
+        })
+    }
+}
+
+/// Records the series of a run.
+pub struct Recorder {
+    interval: Option<Duration>,
+    samples: u64,
+    flows: Columns<FlowSample>,
+    observed: Observed,
+    states: Columns<FlowSample>,
+    links: Columns<LinkSample>,
+}
+
+impl Recorder {
+    /// A recorder that wants a sample every `interval`; none where that is `None` or zero. `observables` gives for each
+    /// flow the names of the values that its controller lets be observed.
+    pub fn new<'n>(interval: Option<Duration>, observables: impl Iterator<Item = &'n [&'n str]>) -> Recorder {
+        Recorder {
+            interval: interval.filter(|interval| *interval > Duration::ZERO),
+            samples: 0,
+            flows: Columns::new(FLOW_SERIES),
+            observed: Observed::new(observables),
+            states: Columns::new(FLOW_STATES),
+            links: Columns::new(LINK_SERIES),
+        }
+    }
+
+    /// When the next sample is due; [`Time::NEVER`] without recording or after `end`.
+    pub fn next(&self, end: Time) -> Time {
+        match self.interval {
+            Some(interval) => {
+                let due = Time::ZERO + interval * (self.samples + 1);
+                if due <= end { due } else { Time::NEVER }
+            }
+            None => Time::NEVER,
+        }
+    }
+
+    /// Begins the sample that is due; its spacing, or `None` where nothing is recorded.
+    pub fn begin(&mut self) -> Option<Duration> {
+        self.samples += u64::from(self.interval.is_some());
+        self.interval
+    }
+
+    /// Adds a flow to the sample. `observe` writes the values of its controller, in the order of their names.
+    pub fn flow(&mut self, now: Time, index: usize, sample: FlowSample, observe: impl FnOnce(&mut [f64])) {
+        let row = row(now, index, sample);
+        self.flows.append(&row);
+        self.observed.append(index, observe);
+        self.states.append(&row);
+    }
+
+    /// Adds a link to the sample.
+    pub fn link(&mut self, now: Time, index: usize, sample: LinkSample) {
+        self.links.append(&row(now, index, sample));
+    }
+
+    /// The series of the flows and of the links.
+    pub fn finish(self) -> (Table, Table) {
+        let mut columns = self.flows.columns;
+        columns.extend(self.observed.into_columns());
+        columns.extend(self.states.columns);
+        (Table { columns }, Table { columns: self.links.columns })
+    }
+}
+
+fn row<S>(now: Time, index: usize, sample: S) -> Row<S> {
+    Row { t_s: now.as_secs_f64(), index: u32::try_from(index).unwrap_or(u32::MAX), sample }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn recorder(observables: &[&[&str]]) -> Recorder {
+        Recorder::new(Some(Duration::from_millis(10)), observables.iter().copied())
+    }
+
+    fn column<'t>(table: &'t Table, name: &str) -> &'t Values {
+        &table.columns.iter().find(|column| column.name == name).unwrap().values
+    }
+
+    #[test]
+    fn samples_are_due_at_multiples_of_the_interval_up_to_the_end() {
+        let mut recorder = recorder(&[]);
+        let end = Time::ZERO + Duration::from_millis(20);
+        let mut due = Vec::new();
+        while recorder.next(end) != Time::NEVER {
+            due.push(recorder.next(end).as_nanos() / 1_000_000);
+            recorder.begin();
+        }
+        assert_eq!(due, [10, 20]);
+        assert_eq!(Recorder::new(None, [].into_iter()).next(end), Time::NEVER);
+    }
+
+    #[test]
+    fn flows_whose_controllers_observe_other_values_share_columns_by_name() {
+        let mut recorder = recorder(&[&["bw_mbps", "round"], &["round"]]);
+        let sample = FlowSample { ca_state: "open", ..FlowSample::default() };
+        recorder.begin();
+        recorder.flow(Time::ZERO, 0, sample, |values| values.copy_from_slice(&[5.0, 1.0]));
+        recorder.flow(Time::ZERO, 1, sample, |values| values.copy_from_slice(&[7.0]));
+        let (flows, _) = recorder.finish();
+        let Values::Float(bandwidth) = column(&flows, "cc_bw_mbps") else { panic!("a number") };
+        assert!(bandwidth[0] == 5.0 && bandwidth[1].is_nan());
+        assert_eq!(column(&flows, "cc_round"), &Values::Float(vec![1.0, 7.0]));
+        assert_eq!(column(&flows, "ca_state"), &Values::Name(["open", "open"].into_iter().collect::<Names>()));
+    }
+
+    #[test]
+    fn what_is_unknown_is_no_number() {
+        let mut recorder = recorder(&[&[]]);
+        recorder.flow(Time::ZERO, 0, FlowSample::default(), |_| {});
+        recorder.link(Time::ZERO, 0, LinkSample::default());
+        let (flows, links) = recorder.finish();
+        for (table, name) in [(&flows, "ssthresh"), (&flows, "rtt_ms"), (&flows, "min_rtt_ms"), (&links, "utilization")]
+        {
+            let Values::Float(values) = column(table, name) else { panic!("a number") };
+            assert!(values[0].is_nan(), "{name}");
+        }
+    }
+}

@@ -1,0 +1,241 @@
+//! The summary tables: one row a flow, one row a link.
+//!
+//! Rates and counts are over the measured interval, between `warmup` and `cooldown`; columns that end in `_total` count
+//! the whole run. Metrics over several flows, bins or runs are computed from these tables elsewhere.
+
+use crate::columns::{self, Declared};
+use crate::{Histogram, Table};
+use dumbbell_units::{Duration, Time};
+
+/// What is counted of a flow, over the whole run or an interval.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+#[expect(missing_docs, reason = "the columns of the same names say what they count")]
+pub struct FlowCounts {
+    pub sent: u64,
+    pub retransmits: u64,
+    pub lost: u64,
+    pub network_drops: u64,
+    pub rtos: u64,
+    pub probes: u64,
+    pub undos: u64,
+    pub duplicates: u64,
+    pub acks: u64,
+    pub arrived: u64,
+    pub delivered_bytes: u64,
+}
+
+impl FlowCounts {
+    /// What came on top of `earlier`.
+    pub fn since(self, earlier: FlowCounts) -> FlowCounts {
+        FlowCounts {
+            sent: self.sent - earlier.sent,
+            retransmits: self.retransmits - earlier.retransmits,
+            lost: self.lost - earlier.lost,
+            network_drops: self.network_drops - earlier.network_drops,
+            rtos: self.rtos - earlier.rtos,
+            probes: self.probes - earlier.probes,
+            undos: self.undos - earlier.undos,
+            duplicates: self.duplicates - earlier.duplicates,
+            acks: self.acks - earlier.acks,
+            arrived: self.arrived - earlier.arrived,
+            delivered_bytes: self.delivered_bytes - earlier.delivered_bytes,
+        }
+    }
+}
+
+/// What a ground knows of a flow when the run is over.
+#[derive(Clone, Debug)]
+pub struct FlowSummary {
+    /// Number of the flow, from 0.
+    pub flow: u32,
+    /// Its name in reports.
+    pub label: String,
+    /// The algorithm as the experiment file names it.
+    pub cc: String,
+    /// The exact algorithm and version.
+    pub algorithm: String,
+    /// When the connection attempt began.
+    pub start: Time,
+    /// Round-trip propagation delay of the route.
+    pub base_rtt: Duration,
+    /// Length of the measured interval.
+    pub measured_s: f64,
+    /// Counts of the measured interval.
+    pub measured: FlowCounts,
+    /// Counts of the whole run.
+    pub total: FlowCounts,
+    /// Bytes (IP length) that left the bottleneck's transmitter in the measured interval.
+    pub wire_bytes: u64,
+    /// The same over the whole run.
+    pub wire_bytes_total: u64,
+    /// Round-trip times of the measured interval, in microseconds.
+    pub rtt: Histogram,
+    /// Sum of the one-way delays of the data packets that arrived in the measured interval.
+    pub one_way_delays: Duration,
+    /// When all data of a finite transfer was acknowledged.
+    pub finished_at: Option<Time>,
+}
+
+impl FlowSummary {
+    fn mbps(&self, bytes: u64) -> f64 {
+        bytes as f64 * 8e-6 / self.measured_s
+    }
+}
+
+/// A count of the measured interval and of the whole run.
+macro_rules! both {
+    ($name:literal, $unit:literal, $meaning:literal, $($count:ident).+) => {
+        Declared::both($name, $unit, $meaning, |row| row.measured.$($count).+, |row| row.total.$($count).+)
+    };
+}
+
+/// The columns of the table of flows.
+pub(crate) const FLOWS: &[Declared<FlowSummary>] = &[
+    Declared::index("flow", "Number of the flow, from 0 in the order of the file.", |f| f.flow),
+    Declared::text("label", "Name of the flow; the algorithm's name unless the file gives one.", |f| &f.label),
+    Declared::text("cc", "Algorithm as the file names it.", |f| &f.cc),
+    Declared::name("algorithm", "Exact name and version of the algorithm.", |f| &f.algorithm),
+    Declared::float("start_s", "s", "When the connection attempt began.", |f| f.start.as_secs_f64()),
+    Declared::float(
+        "goodput_mbps",
+        "Mbit/s",
+        "Payload that the receiving application got, each byte once, over the measured interval.",
+        |f| f.mbps(f.measured.delivered_bytes),
+    ),
+    Declared::float(
+        "throughput_mbps",
+        "Mbit/s",
+        "IP bytes of data packets, duplicates included, that left the transmitter of the route's slowest link.",
+        |f| f.mbps(f.wire_bytes),
+    ),
+    Declared::float("mean_rtt_ms", "ms", "Mean of the sender's round-trip time samples.", |f| f.rtt.mean() / 1e3),
+    Declared::float("p50_rtt_ms", "ms", "Median of the round-trip time samples.", |f| f.rtt.quantile(0.5) / 1e3),
+    Declared::float("p95_rtt_ms", "ms", "95th percentile of the round-trip time samples.", |f| {
+        f.rtt.quantile(0.95) / 1e3
+    }),
+    Declared::float("p99_rtt_ms", "ms", "99th percentile of the round-trip time samples.", |f| {
+        f.rtt.quantile(0.99) / 1e3
+    }),
+    Declared::float("min_rtt_ms", "ms", "Smallest round-trip time sample.", |f| f.rtt.min() / 1e3),
+    Declared::float(
+        "mean_one_way_delay_ms",
+        "ms",
+        "Mean time of data packets from the sender's host to the receiver's.",
+        |f| f.one_way_delays.as_nanos() as f64 / f.measured.arrived as f64 / 1e6,
+    ),
+    Declared::float(
+        "completion_s",
+        "s",
+        "Time from the connection attempt until all data of a finite transfer was acknowledged; null if it was not.",
+        |f| f.finished_at.map_or(f64::NAN, |at| at.since(f.start).as_secs_f64()),
+    ),
+    Declared::float("base_rtt_ms", "ms", "Propagation delay of the route there and back.", |f| {
+        f.base_rtt.as_secs_f64() * 1e3
+    }),
+    both!("retransmits", "segments", "Segments sent again.", retransmits),
+    both!("lost", "segments", "Segments that the sender declared lost, rightly or not.", lost),
+    both!("network_drops", "packets", "Data packets of the flow that the network lost or dropped.", network_drops),
+    both!("rto_count", "events", "Expiries of the retransmission timer.", rtos),
+    both!("probe_count", "events", "Tail loss probes sent.", probes),
+    both!("undo_count", "events", "Window reductions taken back because they proved spurious.", undos),
+    both!("sent", "segments", "Data segments sent, retransmissions included.", sent),
+    both!("duplicates", "segments", "Data segments that the receiver already had.", duplicates),
+    both!("acks", "packets", "Acknowledgements that the receiver sent.", acks),
+    both!("delivered_bytes", "bytes", "Payload that the receiving application got, each byte once.", delivered_bytes),
+    Declared::count("throughput_bytes_total", "bytes", "The bytes of `throughput_mbps` over the whole run.", |f| {
+        f.wire_bytes_total
+    }),
+];
+
+/// What is counted of a link, over the whole run or an interval, in packets.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+#[expect(missing_docs, reason = "the columns of the same names say what they count")]
+pub struct LinkCounts {
+    pub arrivals: u64,
+    pub drops: u64,
+    pub drops_full: u64,
+    pub drops_aqm: u64,
+    pub drops_policed: u64,
+    pub losses: u64,
+    pub marks: u64,
+}
+
+impl LinkCounts {
+    /// What came on top of `earlier`.
+    pub fn since(self, earlier: LinkCounts) -> LinkCounts {
+        LinkCounts {
+            arrivals: self.arrivals - earlier.arrivals,
+            drops: self.drops - earlier.drops,
+            drops_full: self.drops_full - earlier.drops_full,
+            drops_aqm: self.drops_aqm - earlier.drops_aqm,
+            drops_policed: self.drops_policed - earlier.drops_policed,
+            losses: self.losses - earlier.losses,
+            marks: self.marks - earlier.marks,
+        }
+    }
+}
+
+/// What a ground knows of a link when the run is over.
+#[derive(Clone, Debug, Default)]
+pub struct LinkSummary {
+    /// Number of the link, from 0.
+    pub link: u32,
+    /// Its name.
+    pub name: String,
+    /// Length of the measured interval.
+    pub measured_s: f64,
+    /// Bytes (IP length) that left the transmitter in the measured interval.
+    pub departed_bytes: u64,
+    /// Bits that it could have sent in that time; `None` for an unlimited rate.
+    pub capacity_bits: Option<u64>,
+    /// Bytes that waited, by time.
+    pub mean_queue_bytes: f64,
+    /// The level that was not exceeded 95 % of the time.
+    pub p95_queue_bytes: f64,
+    /// The highest level.
+    pub max_queue_bytes: f64,
+    /// Counts of the measured interval.
+    pub measured: LinkCounts,
+    /// Counts of the whole run.
+    pub total: LinkCounts,
+}
+
+/// The columns of the table of links.
+pub(crate) const LINKS: &[Declared<LinkSummary>] = &[
+    Declared::index("link", "Number of the link, from 0; each direction is a link of its own.", |l| l.link),
+    Declared::text("name", "Name of the link.", |l| &l.name),
+    Declared::float("utilization", "share", "Bytes that left over those that could have; null without a rate.", |l| {
+        match l.capacity_bits {
+            Some(bits) if bits > 0 => l.departed_bytes as f64 * 8.0 / bits as f64,
+            _ => f64::NAN,
+        }
+    }),
+    Declared::float("throughput_mbps", "Mbit/s", "IP bytes that left the transmitter.", |l| {
+        l.departed_bytes as f64 * 8e-6 / l.measured_s
+    }),
+    Declared::float("capacity_mbps", "Mbit/s", "Mean rate of the transmitter; null if it is unlimited.", |l| {
+        l.capacity_bits.map_or(f64::NAN, |bits| bits as f64 * 1e-6 / l.measured_s)
+    }),
+    Declared::float("mean_queue_bytes", "bytes", "Bytes waiting, averaged over time.", |l| l.mean_queue_bytes),
+    Declared::float("p95_queue_bytes", "bytes", "Bytes waiting that are not exceeded 95 % of the time.", |l| {
+        l.p95_queue_bytes
+    }),
+    Declared::float("max_queue_bytes", "bytes", "Most bytes waiting.", |l| l.max_queue_bytes),
+    both!("arrivals", "packets", "Packets offered to the link.", arrivals),
+    both!("drops", "packets", "Packets dropped by the queue and by the policer in front of it.", drops),
+    both!("drops_full", "packets", "Packets that did not fit into the queue.", drops_full),
+    both!("drops_aqm", "packets", "Packets that the queue discipline dropped although they fitted.", drops_aqm),
+    both!("drops_policed", "packets", "Packets that exceeded the policer.", drops_policed),
+    both!("losses", "packets", "Packets lost at random, before or after the transmitter.", losses),
+    both!("marks", "packets", "Packets marked with \"congestion experienced\" (ECN).", marks),
+];
+
+/// The table of flows.
+pub fn flows(rows: &[FlowSummary]) -> Table {
+    columns::table(FLOWS, rows)
+}
+
+/// The table of links.
+pub fn links(rows: &[LinkSummary]) -> Table {
+    columns::table(LINKS, rows)
+}

@@ -1,0 +1,76 @@
+"""What the columns of result tables mean."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterator
+from dataclasses import dataclass
+from functools import cache
+
+from dumbbell import _core
+
+TABLES = {
+    "flows": """One row a flow. Rates and counts are over the measured interval, between `warmup` and `cooldown`;
+columns that end in `_total` count the whole run.""",
+    "links": "One row a link, each direction of its own, over the same interval.",
+    "series": "One row a flow and sample, every `record.interval`, from its connection on.",
+    "link_series": "One row a link and sample.",
+}
+"""The four tables and their rows."""
+
+_INTRODUCTION = """\
+# Results
+
+`dumbbell run --out DIR` writes four tables as Parquet; in Python `result.flows`, `result.links`, `result.series` and
+`result.link_series` are the same ones. A number that does not exist is null. This page is printed by
+`dumbbell columns --markdown`; `dumbbell columns` shows it in a terminal.
+"""
+
+_OBSERVED = """
+`series` has a column `cc_NAME` more for every value that a controller of the run lets be observed, such as
+`cc_bw_mbps`; it is null in rows of flows whose controller has no such value. In a sweep's directory `flows` and
+`links` begin with `point`, `repeat`, `seed`, `content_hash` and a column for each swept setting.
+"""
+
+_METRICS = """
+## Metrics
+
+`dumbbell metrics DIR` computes what follows from these tables: fairness, convergence, utilisation, start-up,
+smoothness, power, slowdown, and with `--solo DIR` harm. `dumbbell.metrics` has the functions, each with its
+definition, for numbers of your own.
+"""
+
+
+@dataclass(frozen=True)
+class Column:
+    """A column of a result table."""
+
+    table: str
+    name: str
+    unit: str
+    """In words; empty for names and text."""
+    meaning: str
+    grounds: tuple[str, ...]
+    """Who fills it."""
+
+
+@cache
+def columns() -> tuple[Column, ...]:
+    """Every column of every table, in their order."""
+    return tuple(Column(**{**entry, "grounds": tuple(entry["grounds"])}) for entry in json.loads(_core.columns()))
+
+
+def reference() -> str:
+    """The reference of results, `docs/reference/results.md`."""
+    parts = [_INTRODUCTION]
+    for table, rows in TABLES.items():
+        parts.append(f"\n## `{table}`\n\n{rows}\n\n| column | unit | meaning |\n|---|---|---|\n")
+        own = [column for column in columns() if column.table == table]
+        parts += [f"| `{column.name}` | {column.unit} | {column.meaning} |\n" for column in own]
+    return "".join([*parts, _OBSERVED, "\n", *_grounds(), _METRICS])
+
+
+def _grounds() -> Iterator[str]:
+    for ground in dict.fromkeys(ground for column in columns() for ground in column.grounds):
+        left_out = [f"`{column.table}.{column.name}`" for column in columns() if ground not in column.grounds]
+        yield f"The {ground} fills " + (f"all but {', '.join(left_out)}.\n" if left_out else "every column.\n")
