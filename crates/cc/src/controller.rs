@@ -1,6 +1,6 @@
 //! The contract between a sender and its congestion controller, in the spirit of Linux's `tcp_congestion_ops`.
 
-use crate::{CaState, Connection, RateSample};
+use crate::{CaState, Control, RateSample, View};
 
 /// Things that happen to a connection besides ACKs (`enum tcp_ca_event`).
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -78,7 +78,7 @@ pub trait Controller: Send {
     fn algorithm(&self) -> &'static str;
 
     /// Called once, when the connection is established and has its first round-trip time.
-    fn init(&mut self, connection: &mut Connection);
+    fn init(&mut self, view: &View, control: &mut Control);
 
     /// Whether this controller owns the window and the pacing rate in every state; the sender then runs neither
     /// proportional rate reduction nor its own pacing rate.
@@ -102,38 +102,38 @@ pub trait Controller: Send {
     }
 
     /// The slow-start threshold for the reduction that is about to begin (CWR, Recovery or Loss).
-    fn ssthresh(&mut self, connection: &mut Connection) -> u32;
+    fn ssthresh(&mut self, view: &View, control: &Control) -> u32;
 
     /// Window growth for an ACK that delivered `acked` packets outside of a reduction.
-    fn cong_avoid(&mut self, _connection: &mut Connection, _acked: u32) {}
+    fn cong_avoid(&mut self, _view: &View, _control: &mut Control, _acked: u32) {}
 
     /// The main hook of controllers with full control: once per ACK, after the state machine ran.
-    fn cong_control(&mut self, _connection: &mut Connection, _sample: &RateSample) {}
+    fn cong_control(&mut self, _view: &View, _control: &mut Control, _sample: &RateSample) {}
 
     /// An ACK cleaned `acked` packets out of the queue; `rtt_us` is -1 when it gives no round-trip time,
     /// `in_flight` counts packets before the ACK's deliveries were subtracted.
-    fn pkts_acked(&mut self, _connection: &mut Connection, _acked: u32, _rtt_us: i64, _in_flight: u32) {}
+    fn pkts_acked(&mut self, _view: &View, _control: &mut Control, _acked: u32, _rtt_us: i64, _in_flight: u32) {}
 
     /// Every ACK, before anything else of it reaches the controller.
-    fn in_ack_event(&mut self, _connection: &mut Connection, _flags: AckFlags) {}
+    fn in_ack_event(&mut self, _view: &View, _control: &mut Control, _flags: AckFlags) {}
 
     /// `connection.lost` has just been increased for a packet sent with these snapshots (in flight when sent, losses
     /// and deliveries before it).
-    fn packet_lost(&mut self, _connection: &mut Connection, _lost: &LostPacket) {}
+    fn packet_lost(&mut self, _view: &View, _control: &mut Control, _lost: &LostPacket) {}
 
     /// The state is about to become `next`; `connection.ca_state` still holds the old one.
-    fn set_state(&mut self, _connection: &mut Connection, _next: CaState) {}
+    fn set_state(&mut self, _view: &View, _control: &mut Control, _next: CaState) {}
 
     /// An event other than an ACK.
-    fn event(&mut self, _connection: &mut Connection, _event: Event) {}
+    fn event(&mut self, _view: &View, _control: &mut Control, _event: Event) {}
 
     /// The window to return to after a reduction that proved spurious.
-    fn undo_cwnd(&mut self, connection: &mut Connection) -> u32 {
-        connection.cwnd.max(connection.prior_cwnd)
+    fn undo_cwnd(&mut self, view: &View, control: &Control) -> u32 {
+        control.cwnd.max(view.prior_cwnd)
     }
 
     /// The smallest burst in packets the sender should form.
-    fn min_tso_segs(&self, _connection: &Connection) -> u32 {
+    fn min_tso_segs(&self, _view: &View, _control: &Control) -> u32 {
         2
     }
 
@@ -149,7 +149,7 @@ pub trait Controller: Send {
 
     /// Writes the current value of every observable, in the order of [`observables`](Controller::observables).
     /// Reports only: nothing may depend on it.
-    fn observe(&self, _connection: &Connection, _values: &mut [f64]) {}
+    fn observe(&self, _view: &View, _control: &Control, _values: &mut [f64]) {}
 }
 
 /// The send-time snapshot of a packet that was just marked lost.
