@@ -2,7 +2,7 @@
 
 use super::{QuicAck, QuicConfig, QuicPacket, Timeout};
 use crate::{Pacing, SenderStats, TransportConfig};
-use dumbbell_cc::{CaState, Control, Controller, Event, LostPacket, RateSample, View};
+use dumbbell_cc::{AckFlags, CaState, Control, Controller, Event, Hooks, LostPacket, RateSample, View};
 use dumbbell_path::Ecn;
 use dumbbell_units::{Duration, Time};
 use std::collections::VecDeque;
@@ -40,6 +40,15 @@ struct Sent {
     tx_in_flight: u32,
 }
 
+/// What a search for losses found.
+#[derive(Clone, Copy, Debug)]
+struct Losses {
+    /// Highest number lost.
+    newest: u32,
+    /// Everything sent over several timeouts was lost.
+    are_persistent: bool,
+}
+
 /// The last acknowledged packet as the bandwidth sampler remembers it.
 #[derive(Clone, Copy, Debug, Default)]
 struct Reference {
@@ -71,6 +80,7 @@ pub struct QuicSender {
     control: Control,
     controller: Box<dyn Controller>,
     full_control: bool,
+    hooks: Hooks,
     established: bool,
 
     /// Packets from number `first` on.
@@ -119,6 +129,7 @@ impl QuicSender {
         let control = Control { cwnd: config.initial_cwnd, ..Control::default() };
         QuicSender {
             full_control: controller.full_control(),
+            hooks: controller.hooks(),
             controller,
             view,
             control,
@@ -183,7 +194,12 @@ impl QuicSender {
 
     /// Whether everything written has been acknowledged.
     pub fn is_idle(&self) -> bool {
-        self.view.packets_out == 0 && self.resend.is_empty() && self.next_seq == self.write_seq
+        self.view.packets_out == 0 && self.has_sent_all()
+    }
+
+    /// Whether nothing waits to be sent, for the first time or again.
+    fn has_sent_all(&self) -> bool {
+        self.resend.is_empty() && self.next_seq == self.write_seq
     }
 
     /// Segments written and not yet sent once.
@@ -274,14 +290,18 @@ impl QuicSender {
         self.view.delivered_ce += u64::from(marks);
         self.sample.is_ece = marks > 0;
 
-        let newest_lost = self.detect_losses();
+        self.forget_settled();
+        self.tell_acked(ack, delivered, prior_in_flight);
+
+        if grew_by > 0 {
+            self.end_recovery();
+        }
+        let losses = self.detect_losses();
         self.forget_settled();
         if marks > 0 {
             self.on_congestion(largest);
         }
-        if let Some(number) = newest_lost {
-            self.on_congestion(number);
-        }
+        self.on_losses(losses);
         self.set_timers();
 
         self.sample.acked_sacked = delivered;
@@ -289,17 +309,26 @@ impl QuicSender {
         if self.control.app_limited != 0 && self.view.delivered > self.control.app_limited {
             self.control.app_limited = 0;
         }
-        self.view.snd_una = u64::from(self.first);
-        if delivered > 0 {
-            self.controller.pkts_acked(&self.view, &mut self.control, delivered, self.sample.rtt_us, prior_in_flight);
-        }
         if self.full_control {
+            self.view.no_unsent_data = self.has_sent_all();
             self.controller.cong_control(&self.view, &mut self.control, &self.sample);
         } else {
             if grew_by > 0 && self.view.ca_state != CaState::Recovery {
                 self.controller.cong_avoid(&self.view, &mut self.control, grew_by);
             }
             self.update_pacing_rate();
+        }
+    }
+
+    /// What the controller is told of an ACK before losses are looked for.
+    fn tell_acked(&mut self, ack: &QuicAck, delivered: u32, prior_in_flight: u32) {
+        if self.hooks.in_ack_event {
+            let slow_path = ack.range_count > 1 || delivered == 0;
+            let flags = AckFlags { slow_path, ece: self.sample.is_ece, window_update: false };
+            self.controller.in_ack_event(&self.view, &mut self.control, flags);
+        }
+        if self.hooks.pkts_acked && delivered > 0 {
+            self.controller.pkts_acked(&self.view, &mut self.control, delivered, self.sample.rtt_us, prior_in_flight);
         }
     }
 
@@ -327,13 +356,21 @@ impl QuicSender {
             acked_us: self.view.mstamp_us,
             acked: self.view.delivered,
         };
-        if number >= self.recovery_end && self.view.ca_state == CaState::Recovery {
-            self.set_state(CaState::Open);
-            if !self.full_control {
-                self.controller.event(&self.view, &mut self.control, Event::CompleteCwr);
-            }
-        }
         number >= self.recovery_end
+    }
+
+    /// A packet sent after the reduction is acknowledged: the recovery period is over.
+    fn end_recovery(&mut self) {
+        match self.view.ca_state {
+            CaState::Recovery => {
+                self.set_state(CaState::Open);
+                if !self.full_control {
+                    self.controller.event(&self.view, &mut self.control, Event::CompleteCwr);
+                }
+            }
+            CaState::Loss => self.set_state(CaState::Open),
+            _ => {}
+        }
     }
 
     /// The bandwidth sample of one acknowledged packet: the lower of the rates at which its flight was sent and
@@ -386,8 +423,8 @@ impl QuicSender {
 
     // Losses.
 
-    /// Declares packets lost by number and by time; the highest number lost.
-    fn detect_losses(&mut self) -> Option<u32> {
+    /// Declares packets lost by number and by time.
+    fn detect_losses(&mut self) -> Option<Losses> {
         self.loss_at = Time::NEVER;
         let largest = self.largest_acked?;
         let now_us = self.view.mstamp_us;
@@ -421,12 +458,24 @@ impl QuicSender {
             }
         }
         let persistent_us = PERSISTENT_CONGESTION * self.timeout_us();
-        if longest_run_us >= persistent_us && !self.full_control && newest.is_some() {
-            self.control.cwnd = MINIMUM_WINDOW;
-            self.recovery_end = 0;
+        newest.map(|newest| Losses { newest, are_persistent: longest_run_us >= persistent_us })
+    }
+
+    /// Reacts to what [`QuicSender::detect_losses`] found: one reduction, or the smallest window when congestion is
+    /// persistent (RFC 9002, sections 7.3.2 and 7.6).
+    fn on_losses(&mut self, losses: Option<Losses>) {
+        let Some(Losses { newest, are_persistent }) = losses else { return };
+        if !are_persistent || self.full_control {
+            return self.on_congestion(newest);
+        }
+        if newest >= self.recovery_end {
+            self.begin_reduction();
             self.controller.event(&self.view, &mut self.control, Event::Loss);
         }
-        newest
+        self.set_state(CaState::Loss);
+        self.control.cwnd = MINIMUM_WINDOW;
+        // The next acknowledgement ends this period.
+        self.recovery_end = 0;
     }
 
     fn lose(&mut self, number: u32, tell_controller: bool) {
@@ -436,7 +485,7 @@ impl QuicSender {
         self.view.packets_out -= 1;
         self.view.lost += 1;
         self.resend.push_back(sent.seq);
-        if tell_controller {
+        if tell_controller && self.hooks.packet_lost {
             let lost = LostPacket {
                 tx_in_flight: sent.tx_in_flight,
                 delivered: sent.delivered,
@@ -458,6 +507,7 @@ impl QuicSender {
             self.sent.pop_front();
             self.first += 1;
         }
+        self.view.snd_una = u64::from(self.first);
     }
 
     /// One reduction for all packets sent before it.
@@ -466,15 +516,19 @@ impl QuicSender {
             return;
         }
         self.recovery_end = self.next_number();
+        self.begin_reduction();
+        self.set_state(CaState::Recovery);
+        if !self.full_control {
+            self.control.cwnd = self.control.ssthresh;
+        }
+    }
+
+    fn begin_reduction(&mut self) {
         self.stats.recovery_count += 1;
         let (view, control) = (&mut self.view, &mut self.control);
         view.prior_cwnd = control.cwnd;
         control.cwnd_cnt = 0;
         control.ssthresh = self.controller.ssthresh(view, control).max(MINIMUM_WINDOW);
-        self.set_state(CaState::Recovery);
-        if !self.full_control {
-            self.control.cwnd = self.control.ssthresh;
-        }
     }
 
     fn set_state(&mut self, state: CaState) {
@@ -528,9 +582,8 @@ impl QuicSender {
             self.poll_at = Time::NEVER;
         }
         if self.loss_at <= now {
-            if let Some(number) = self.detect_losses() {
-                self.on_congestion(number);
-            }
+            let losses = self.detect_losses();
+            self.on_losses(losses);
             self.forget_settled();
             self.set_timers();
         } else if self.timeout_at <= now {
@@ -578,7 +631,7 @@ impl QuicSender {
                 view.max_packets_out = view.packets_out;
                 return None;
             }
-            if self.resend.is_empty() && self.next_seq == self.write_seq {
+            if self.has_sent_all() {
                 self.view.cwnd_limited = false;
                 return None;
             }
@@ -687,9 +740,9 @@ impl QuicSender {
     }
 
     fn mark_app_limited(&mut self) {
-        let (view, control) = (&self.view, &mut self.control);
-        if self.next_seq == self.write_seq && self.resend.is_empty() && view.in_flight() < control.cwnd {
-            control.app_limited = (view.delivered + u64::from(view.in_flight())).max(1);
+        let in_flight = self.view.in_flight();
+        if self.has_sent_all() && in_flight < self.control.cwnd {
+            self.control.app_limited = (self.view.delivered + u64::from(in_flight)).max(1);
         }
     }
 }
