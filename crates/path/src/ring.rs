@@ -33,6 +33,11 @@ impl<T: Copy + Default> Ring<T> {
         self.len += 1;
     }
 
+    /// Bytes of memory [claimed](dumbbell_units::claimed).
+    pub(crate) fn memory(&self) -> u64 {
+        dumbbell_units::claimed::<T>(self.len, self.places.len())
+    }
+
     /// All items, the first one first.
     pub(crate) fn iter(&self) -> impl Iterator<Item = &T> {
         let (wrapped, ahead) = self.places.split_at(self.first);
