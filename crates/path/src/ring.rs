@@ -76,10 +76,14 @@ impl<T: Copy + Default> Ring<T> {
     /// Doubles the ring.
     #[cold]
     fn grow(&mut self) {
-        self.places.rotate_left(self.first);
-        self.first = 0;
         let capacity = (2 * self.places.len()).max(Ring::<T>::INITIAL_CAPACITY);
-        self.places.resize(capacity, T::default());
+        let (wrapped, ahead) = self.places.split_at(self.first);
+        let mut places = Vec::with_capacity(capacity);
+        places.extend_from_slice(ahead);
+        places.extend_from_slice(wrapped);
+        places.resize(capacity, T::default());
+        self.places = places;
+        self.first = 0;
     }
 }
 

@@ -9,6 +9,7 @@ use dumbbell_cc::{CaState, Connection};
 use dumbbell_path::Link;
 use dumbbell_scenario::Scenario;
 use dumbbell_units::{Duration, Time};
+use std::mem::{replace, take};
 
 const FLOW_COLUMNS: [&str; 16] = [
     "cwnd",
@@ -42,6 +43,18 @@ impl Samples {
         Samples { time_s: Vec::new(), index: Vec::new(), columns: vec![Vec::new(); columns] }
     }
 
+    /// All samples; none are left.
+    fn take(&mut self) -> Samples {
+        let columns = self.columns.len();
+        replace(self, Samples::new(columns))
+    }
+
+    /// Bytes of memory held in columns of numbers, and of `others` bytes a row beside them.
+    fn memory(&self, others: usize) -> u64 {
+        let row = size_of::<f64>() * (1 + self.columns.len()) + size_of::<u32>() + others;
+        self.time_s.capacity() as u64 * row as u64
+    }
+
     fn into_columns<'n>(self, index_name: &str, names: impl Iterator<Item = &'n str>) -> Vec<Column> {
         let mut columns = vec![
             Column { name: "t_s".to_owned(), values: Values::Float(self.time_s) },
@@ -56,7 +69,7 @@ impl Samples {
     }
 }
 
-/// Records the series of a run.
+/// Records the series of a run. What has been recorded is [taken](Recorder::take) from time to time.
 pub(crate) struct Recorder {
     interval: Option<Duration>,
     samples: u64,
@@ -109,6 +122,11 @@ impl Recorder {
             }
             None => Time::NEVER,
         }
+    }
+
+    /// Bytes of memory that the samples hold which have not been taken.
+    pub fn memory(&self) -> u64 {
+        self.flows.memory(2 * size_of::<&str>()) + self.links.memory(0)
     }
 
     pub fn sample(&mut self, now: Time, flows: &mut [Flow], links: &mut [Link<Packet>]) {
@@ -198,14 +216,14 @@ impl Recorder {
         }
     }
 
-    /// The series of the flows and of the links.
-    pub fn finish(self) -> (Table, Table) {
+    /// The series of the flows and of the links since they were taken last.
+    pub fn take(&mut self) -> (Table, Table) {
         let observed: Vec<String> = self.observables.iter().map(|name| format!("cc_{name}")).collect();
         let names = FLOW_COLUMNS.into_iter().chain(observed.iter().map(String::as_str));
-        let mut flows = self.flows.into_columns("flow", names);
-        flows.push(Column { name: "ca_state".to_owned(), values: Values::Name(self.states) });
-        flows.push(Column { name: "mode".to_owned(), values: Values::Name(self.modes) });
-        let links = self.links.into_columns("link", LINK_COLUMNS.into_iter());
+        let mut flows = self.flows.take().into_columns("flow", names);
+        flows.push(Column { name: "ca_state".to_owned(), values: Values::Name(take(&mut self.states)) });
+        flows.push(Column { name: "mode".to_owned(), values: Values::Name(take(&mut self.modes)) });
+        let links = self.links.take().into_columns("link", LINK_COLUMNS.into_iter());
         (Table { columns: flows }, Table { columns: links })
     }
 }

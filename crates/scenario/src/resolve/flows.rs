@@ -478,7 +478,7 @@ impl Context<'_> {
             (u64::from(mss)..=1 << 50).contains(&config.receive_window),
             "receive_window",
             window.to_string(),
-            "at least one segment, at most 1PiB".into(),
+            "at least one segment, at most 1024TiB".into(),
         );
         let burst = Bytes::new(config.gso_max_bytes.into());
         range(config.gso_max_bytes >= mss, "gso_max_bytes", burst.to_string(), "at least one segment".into());

@@ -351,7 +351,7 @@ impl Sender {
     }
 
     /// Bytes of memory held by the scoreboard.
-    pub fn memory(&self) -> usize {
+    pub fn memory(&self) -> u64 {
         self.board.memory()
     }
 
