@@ -23,7 +23,7 @@ pub struct Parameters {
     #[schemars(range(min = 1), extend("x-source" = "tcp_reno_cong_avoid: 1"))]
     pub increase: u32,
     /// Smallest slow-start threshold in packets.
-    #[schemars(range(min = 1), extend("x-source" = "tcp_reno_ssthresh: 2"))]
+    #[schemars(range(min = 1, max = 2_147_483_646), extend("x-source" = "tcp_reno_ssthresh: 2"))]
     pub min_ssthresh: u32,
     /// Most packets that one ACK may add in slow start; absent is no limit, as in Linux.
     #[schemars(range(min = 1), extend("x-source" = "RFC 3465, L"))]
@@ -54,8 +54,8 @@ impl ParameterSet for Parameters {
         if self.increase == 0 {
             return invalid("increase", "it must be at least 1 packet");
         }
-        if self.min_ssthresh == 0 {
-            return invalid("min_ssthresh", "it must be at least 1 packet");
+        if !(1..Control::INFINITE_SSTHRESH).contains(&self.min_ssthresh) {
+            return invalid("min_ssthresh", "it must lie in 1..=2147483646 packets; more would be no threshold");
         }
         if self.stretch_limit == Some(0) {
             return invalid("stretch_limit", "it must be at least 1 packet");
@@ -120,6 +120,16 @@ mod tests {
 
     fn reno() -> Reno {
         Reno::new(Parameters::default())
+    }
+
+    #[test]
+    fn a_floor_of_the_threshold_that_would_be_no_threshold_is_refused() {
+        for (min_ssthresh, is_right) in [(0, false), (1, true), (2_147_483_646, true), (u32::MAX, false)] {
+            let parameters = Parameters { min_ssthresh, ..Parameters::default() };
+            assert_eq!(parameters.validate().is_ok(), is_right, "{min_ssthresh}");
+            let parameters = crate::cubic::Parameters { min_ssthresh, ..crate::cubic::Parameters::default() };
+            assert_eq!(parameters.validate().is_ok(), is_right, "{min_ssthresh}");
+        }
     }
 
     #[test]

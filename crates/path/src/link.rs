@@ -15,7 +15,7 @@ use crate::queue::{Codel, Discipline, DropTail, Gate, Gated, HeldQueue, Limits, 
 use crate::stats::{Backlog, Occupancy, QueueStats, Tally};
 use crate::train::Train;
 use crate::transmitter::Transmitter;
-use dumbbell_units::{Duration, Rng, Time};
+use dumbbell_units::{Duration, Rng, Time, claimed};
 use std::collections::VecDeque;
 
 /// What became of a packet that was offered.
@@ -517,6 +517,21 @@ impl<P: Packet> Link<P> {
             _ => 0,
         };
         (held + self.pipe.len() + self.doomed.len()) as u64
+    }
+
+    /// Bytes of memory that packets in the queue and on the way [claim](claimed).
+    pub fn memory(&self) -> u64 {
+        let queue = match &self.stage {
+            Stage::Instant(_) => 0,
+            Stage::DropTail(queue) => queue.memory(),
+            Stage::Gated(queue) => queue.fifo.memory(),
+            Stage::Held(queue) => queue.store.memory(),
+        };
+        let drops = &self.ledger.later_drops;
+        queue
+            + self.pipe.memory()
+            + claimed::<(Time, P)>(self.doomed.len(), self.doomed.capacity())
+            + claimed::<(P, DropCause)>(drops.len(), drops.capacity())
     }
 
     /// Bits the transmitter could send between two instants; `None` for an unlimited rate.

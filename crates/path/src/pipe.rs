@@ -14,7 +14,7 @@ use crate::normal::{QUANTILE_BITS, quantile};
 use crate::packet::Packet;
 use crate::ring::Ring;
 use crate::train::Train;
-use dumbbell_units::{Duration, Rng, Time};
+use dumbbell_units::{Duration, Rng, Time, claimed};
 use std::cmp::Ordering;
 use std::collections::BinaryHeap;
 
@@ -164,6 +164,12 @@ impl<P: Packet> Pipe<P> {
                 self.next_arrival = disorder.heap.peek().map_or(Time::NEVER, |head| head.arrives);
             }
         }
+    }
+
+    /// Bytes of memory [claimed](claimed).
+    pub(crate) fn memory(&self) -> u64 {
+        let disorder = self.disorder.as_ref().map(|disorder| &disorder.heap);
+        self.runs.memory() + disorder.map_or(0, |heap| claimed::<InFlight<P>>(heap.len(), heap.capacity()))
     }
 
     /// How many packets there are.

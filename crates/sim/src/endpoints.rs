@@ -106,6 +106,12 @@ impl Endpoints {
         receiver!(self, receiver => receiver.stats())
     }
 
+    /// Bytes of memory that packets in flight claim at their sender.
+    #[inline]
+    pub fn memory(&self) -> u64 {
+        sender!(self, sender => sender.memory())
+    }
+
     #[inline]
     pub fn sender_timer(&self) -> Time {
         sender!(self, sender => sender.next_timer())

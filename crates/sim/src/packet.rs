@@ -7,7 +7,7 @@
 use dumbbell_path::Ecn;
 use dumbbell_transport::quic::{QuicAck, QuicPacket};
 use dumbbell_transport::{Ack, Burst, Flags, SackBlock, Segment};
-use dumbbell_units::Time;
+use dumbbell_units::{Time, claimed};
 use std::num::NonZeroU32;
 
 /// A packet of some flow, on some hop of its route.
@@ -25,9 +25,9 @@ pub(crate) struct Packet {
     attachment: Option<Handle>,
     /// IP length.
     pub size: u16,
-    pub kind: Kind,
     /// Links of its route behind the one that it is on.
-    pub hops_left: u8,
+    pub hops_left: u16,
+    pub kind: Kind,
     ecn: Ecn,
     /// Bits of a segment; whether an ACK echoes congestion; whether a QUIC packet carries data again.
     flags: u8,
@@ -68,7 +68,7 @@ impl Packet {
     const HANDSHAKE: u16 = 60;
 
     #[inline]
-    pub fn data(flow: u32, hops_left: u8, segment: Segment) -> Packet {
+    pub fn data(flow: u32, hops_left: u16, segment: Segment) -> Packet {
         Packet {
             timestamp: segment.sent_at,
             flow,
@@ -85,7 +85,7 @@ impl Packet {
 
     /// The first packet of a burst of segments that are like `first` but for their numbers and flags.
     #[inline]
-    pub fn first_of(burst: &Burst, flow: u32, hops_left: u8, first: Segment) -> Packet {
+    pub fn first_of(burst: &Burst, flow: u32, hops_left: u16, first: Segment) -> Packet {
         Packet { detail: burst.remaining() - 1, ..Packet::data(flow, hops_left, first) }
     }
 
@@ -102,7 +102,7 @@ impl Packet {
     }
 
     #[inline]
-    pub fn ack(flow: u32, hops_left: u8, ack: &Ack, store: &mut Store<Sacks>) -> Packet {
+    pub fn ack(flow: u32, hops_left: u16, ack: &Ack, store: &mut Store<Sacks>) -> Packet {
         Packet {
             timestamp: ack.echo,
             flow,
@@ -135,7 +135,7 @@ impl Packet {
     }
 
     #[inline]
-    pub fn quic_data(flow: u32, hops_left: u8, packet: QuicPacket) -> Packet {
+    pub fn quic_data(flow: u32, hops_left: u16, packet: QuicPacket) -> Packet {
         Packet {
             timestamp: packet.sent_at,
             flow,
@@ -163,13 +163,13 @@ impl Packet {
         }
     }
 
-    pub fn quic_ack(flow: u32, hops_left: u8, ack: QuicAck, store: &mut Store<QuicAck>) -> Packet {
+    pub fn quic_ack(flow: u32, hops_left: u16, ack: QuicAck, store: &mut Store<QuicAck>) -> Packet {
         let attachment = Some(store.put(ack));
         let size = QuicAck::WIRE_SIZE as u16;
         Packet { size, attachment, ..Packet::handshake(Time::ZERO, flow, hops_left, Kind::QuicAck) }
     }
 
-    pub fn handshake(now: Time, flow: u32, hops_left: u8, kind: Kind) -> Packet {
+    pub fn handshake(now: Time, flow: u32, hops_left: u16, kind: Kind) -> Packet {
         Packet {
             timestamp: now,
             flow,
@@ -255,6 +255,12 @@ impl<T: Copy> Store<T> {
         });
         self.entries[handle.index()] = entry;
         handle
+    }
+
+    /// Bytes of memory [claimed](claimed).
+    pub fn memory(&self) -> u64 {
+        claimed::<T>(self.entries.len(), self.entries.capacity())
+            + claimed::<Handle>(self.free.len(), self.free.capacity())
     }
 
     /// What a packet carried whose journey ends.

@@ -137,4 +137,9 @@ impl<P: Packet> Store<P> {
     pub(crate) fn len(&self) -> usize {
         self.packets.len()
     }
+
+    /// Bytes of memory [claimed](dumbbell_units::claimed).
+    pub(crate) fn memory(&self) -> u64 {
+        dumbbell_units::claimed::<(Time, P)>(self.packets.len(), self.packets.capacity())
+    }
 }

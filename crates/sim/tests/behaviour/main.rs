@@ -7,6 +7,7 @@
 #![allow(clippy::unwrap_used, reason = "a test that cannot go on should stop")]
 
 mod bbr;
+mod bounds;
 mod conservation;
 mod cubic;
 mod determinism;

@@ -4,7 +4,7 @@ use super::{QuicAck, QuicConfig, QuicPacket, Timeout};
 use crate::{Pacing, SenderStats, TransportConfig};
 use dumbbell_cc::{AckFlags, CaState, Control, Controller, Event, Hooks, LostPacket, RateSample, View};
 use dumbbell_path::Ecn;
-use dumbbell_units::{Duration, Time};
+use dumbbell_units::{Duration, Time, claimed};
 use std::collections::VecDeque;
 
 /// Smallest window in packets (kMinimumWindow).
@@ -112,6 +112,8 @@ pub struct QuicSender {
     /// When a sender that polls looks again; [`Time::NEVER`] when it would find nothing to send.
     poll_at: Time,
     burst_tokens: u32,
+    /// Packets in flight that the receiver has room for (flow control, RFC 9000 section 4.1).
+    receive_window: u32,
     sample: RateSample,
     stats: SenderStats,
     jiffy: Duration,
@@ -158,6 +160,7 @@ impl QuicSender {
             pacing_blocked: false,
             poll_at: Time::NEVER,
             burst_tokens: 0,
+            receive_window: (config.receive_window / u64::from(config.mss)).clamp(1, u64::from(u32::MAX)) as u32,
             sample: RateSample::invalid(),
             stats: SenderStats::default(),
             jiffy: Duration::from_nanos(1_000_000_000 / u64::from(config.hz.max(1))),
@@ -236,9 +239,10 @@ impl QuicSender {
         &self.sample
     }
 
-    /// Bytes of memory held for packets in flight.
-    pub fn memory(&self) -> usize {
-        self.sent.capacity() * size_of::<Sent>()
+    /// Bytes of memory that packets in flight and data to send again [claim](claimed).
+    pub fn memory(&self) -> u64 {
+        claimed::<Sent>(self.sent.len(), self.sent.capacity())
+            + claimed::<u32>(self.resend.len(), self.resend.capacity())
     }
 
     /// Reads the clock, which may be coarse.
@@ -538,10 +542,11 @@ impl QuicSender {
 
     // Timers.
 
-    /// Smoothed RTT plus variation plus the receiver's delay.
+    /// Smoothed RTT plus variation plus the receiver's delay. Not less than the clock can tell: a timeout that is over
+    /// before the clock has moved on would expire again and again at the same instant.
     fn timeout_us(&self) -> u64 {
         if !self.has_sample {
-            return self.quic().initial_timeout.as_micros();
+            return self.quic().initial_timeout.as_micros().max(self.clock_tick_us());
         }
         let quic = self.quic();
         let variation = (4 * self.rttvar_us).max(quic.granularity.as_micros());
@@ -549,7 +554,12 @@ impl QuicSender {
             Timeout::Probe => quic.max_ack_delay.as_micros(),
             Timeout::ResendQuietly => 0,
         };
-        (self.srtt_us + variation + delay).max(quic.timeout_min.as_micros())
+        (self.srtt_us + variation + delay).max(quic.timeout_min.as_micros()).max(self.clock_tick_us())
+    }
+
+    /// The unit of the clock, in whole microseconds.
+    fn clock_tick_us(&self) -> u64 {
+        self.quic().clock_resolution.as_nanos().div_ceil(1_000)
     }
 
     fn set_timers(&mut self) {
@@ -629,6 +639,10 @@ impl QuicSender {
             if view.in_flight() >= control.cwnd {
                 view.cwnd_limited = true;
                 view.max_packets_out = view.packets_out;
+                return None;
+            }
+            if view.in_flight() >= self.receive_window {
+                view.cwnd_limited = false;
                 return None;
             }
             if self.has_sent_all() {

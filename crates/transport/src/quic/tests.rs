@@ -310,3 +310,40 @@ fn a_coarse_clock_finds_losses_by_time() {
     pair.run_until(Time::ZERO + ONE_WAY * 2 + Duration::from_millis(30));
     assert_eq!((pair.sender.view().lost, pair.sender.stats().probe_count), (1, 0));
 }
+
+#[test]
+fn flow_control_keeps_no_more_in_flight_than_the_receive_window() {
+    let config = TransportConfig { initial_cwnd: 1_000, receive_window: 20 * 1350 + 1349, ..profile("quic") };
+    let mut pair = Pair::new(&config, |_| false);
+    pair.sender.write(Time::ZERO, 200, 1350);
+    pair.transmit();
+    assert_eq!(pair.sent.len(), 20);
+    assert!(!pair.sender.view().cwnd_limited, "the congestion window is not what limits it");
+    pair.run_until(seconds(5));
+    assert!(pair.sender.is_idle());
+    assert_eq!(pair.receiver.stats().delivered_segments, 200);
+}
+
+#[test]
+fn a_timeout_is_never_shorter_than_what_a_coarse_clock_can_tell() {
+    for timeout in [Timeout::Probe, Timeout::ResendQuietly] {
+        let mut config = profile("quic");
+        config.quic.timeout = timeout;
+        config.quic.max_ack_delay = Duration::ZERO;
+        config.quic.clock_resolution = Duration::from_millis(300);
+        config.quic.poll_interval = Duration::ZERO;
+        let mut sender = QuicSender::new(&config, Box::new(Halving));
+        let begins = Time::ZERO + Duration::from_millis(250);
+        sender.establish(begins, ONE_WAY * 2, 0);
+        sender.write(begins, 50, 1350);
+        let mut now = begins;
+        for _ in 0..100 {
+            while sender.poll_transmit(now).is_some() {}
+            let next = sender.next_timer();
+            assert!(next > now, "{timeout:?}: nothing changes at {now}, so the timer must wait for another instant");
+            now = next;
+            sender.on_timer(now);
+        }
+        assert!(sender.stats().rto_count > 10);
+    }
+}

@@ -356,7 +356,7 @@ impl Sender {
     }
 
     /// Bytes of memory held by the scoreboard.
-    pub fn memory(&self) -> usize {
+    pub fn memory(&self) -> u64 {
         self.board.memory()
     }
 

@@ -155,9 +155,11 @@ impl Scoreboard {
         &mut self.records[(seq & self.mask) as usize]
     }
 
-    /// Bytes of memory held.
-    pub fn memory(&self) -> usize {
-        self.records.capacity() * size_of::<Record>() + (self.sacked.0.capacity() + self.waiting.0.capacity()) * 8
+    /// Bytes of memory [claimed](dumbbell_units::claimed).
+    pub fn memory(&self) -> u64 {
+        let outstanding = (self.nxt - self.una) as usize;
+        let bits = self.sacked.0.capacity() + self.waiting.0.capacity();
+        dumbbell_units::claimed::<Record>(outstanding, self.records.capacity()) + bits as u64 * 8
     }
 
     /// Adds the next `size` segments, which were just sent as one burst. All start from `record`, whose amount in flight
