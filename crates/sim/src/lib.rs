@@ -1,6 +1,7 @@
 //! The simulator: virtual time, an event loop, the wiring of a scenario into endpoints and paths, and the recorder.
 
 mod agenda;
+mod checks;
 mod endpoints;
 mod engine;
 mod flow;

@@ -134,7 +134,7 @@ impl<P: Packet> Store<P> {
         Some((arrived, packet))
     }
 
-    pub(crate) fn len(&self) -> usize {
-        self.packets.len()
+    pub(crate) fn iter(&self) -> impl Iterator<Item = &P> {
+        self.packets.iter().map(|(_, packet)| packet)
     }
 }
