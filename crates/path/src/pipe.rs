@@ -172,11 +172,13 @@ impl<P: Packet> Pipe<P> {
         self.runs.memory() + disorder.map_or(0, |heap| claimed::<InFlight<P>>(heap.len(), heap.capacity()))
     }
 
-    /// How many packets there are.
-    pub(crate) fn len(&self) -> usize {
+    /// How many packets there are of the kind that is asked for; those of a run are of the same kind.
+    pub(crate) fn count(&self, is_meant: impl Fn(&P) -> bool) -> u64 {
         match &self.disorder {
-            None => self.runs.iter().map(|run| run.arrivals.count() as usize).sum(),
-            Some(disorder) => disorder.heap.len(),
+            None => {
+                self.runs.iter().filter(|run| is_meant(&run.packet)).map(|run| u64::from(run.arrivals.count())).sum()
+            }
+            Some(disorder) => disorder.heap.iter().filter(|place| is_meant(&place.packet)).count() as u64,
         }
     }
 }
@@ -371,7 +373,7 @@ mod tests {
             }
             pipe.push(now, TestPacket::new(i, 1500));
         }
-        while pipe.len() > 0 {
+        while pipe.count(|_| true) > 0 {
             out.push(take(&mut pipe));
         }
         out

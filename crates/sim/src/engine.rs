@@ -2,12 +2,13 @@
 //! from one to the next.
 
 use crate::agenda::{Agenda, FlowAgenda, Turn};
+use crate::checks::Checks;
 use crate::endpoints::Endpoints;
 use crate::flow::{Flow, Phase, Traffic};
 use crate::packet::{Kind, Packet, Sacks, Store};
 use crate::{Bounds, Growth, MemoryExceeded, RunError, RunOutput, RunSummary, SERIES_CHUNK_BYTES, tables};
 use dumbbell_cc::registry;
-use dumbbell_path::{DropCause, Link, LinkRate, Offer};
+use dumbbell_path::{Link, LinkRate, Offer};
 use dumbbell_results::{self as results, LinkSummary, Recorder};
 use dumbbell_scenario::Scenario;
 use dumbbell_transport::quic::QuicAck;
@@ -60,6 +61,7 @@ pub(crate) struct Engine<'a> {
     until_weighing: u64,
     /// Why the run cannot go on.
     failure: Option<RunError>,
+    checks: Checks,
     events: u64,
     measured: (Time, Time),
     /// Now lies in the measured interval.
@@ -120,7 +122,7 @@ impl Clock {
 impl<'a> Engine<'a> {
     pub fn new(scenario: &'a Scenario, bounds: Bounds<'a>) -> Result<Engine<'a>, RunError> {
         let seed = scenario.seed;
-        let links = scenario
+        let mut links: Vec<Link<Packet>> = scenario
             .links
             .iter()
             .zip(LINK_STREAMS..)
@@ -143,6 +145,7 @@ impl<'a> Engine<'a> {
             };
             let (forward_rest, reverse_rest) = (rest(&spec.forward)?, rest(&spec.reverse)?);
             let bottleneck = slowest_link(scenario, &spec.forward);
+            links[bottleneck].report_departures();
             let hop = |&link: &usize| Hop { link: link as u32, is_bottleneck: link == bottleneck };
             let forward = hops.len();
             hops.extend(spec.forward.iter().map(hop));
@@ -198,6 +201,7 @@ impl<'a> Engine<'a> {
             turns_per_weighing,
             until_weighing: 0,
             failure: None,
+            checks: Checks::new(scenario),
             events: 0,
             measured,
             is_measuring: false,
@@ -210,6 +214,7 @@ impl<'a> Engine<'a> {
         let turns = self.turns()?;
         self.events += turns;
         self.now = self.end;
+        self.settle_all_reports();
         if self.measured_links.is_none() {
             self.finish_measurement();
         }
@@ -222,6 +227,7 @@ impl<'a> Engine<'a> {
             bytes_per_flow: self.memory_per_flow(),
         };
         let measured_s = self.measured.1.since(self.measured.0).as_secs_f64();
+        self.checks.conservation(&self.flows, &self.links);
         let flows = results::flows(&tables::flow_summaries(self.scenario, self.flows, measured_s));
         let mut measured_links = self.measured_links.unwrap_or_default();
         for (summary, link) in measured_links.iter_mut().zip(&mut self.links) {
@@ -364,6 +370,7 @@ impl<'a> Engine<'a> {
 
     /// Start or end of the measured interval.
     fn measurement_boundary(&mut self) {
+        self.settle_all_reports();
         self.is_measuring = self.now < self.measured.1;
         if self.is_measuring || self.measured.0 == self.measured.1 {
             for flow in &mut self.flows {
@@ -413,15 +420,12 @@ impl<'a> Engine<'a> {
     #[inline(never)]
     fn link_event_of_any_kind(&mut self, index: usize, packet: &mut Packet) {
         while self.links[index].poll_into(self.now, packet) {
-            if packet.kind.is_forward() {
-                self.count_late_departure(index, packet);
-            }
             self.move_on(packet);
             if self.must_stop(1) {
                 return;
             }
         }
-        self.settle_drops(index);
+        self.settle_reports(index);
         self.link_agenda.set(index, self.links[index].next_event());
     }
 
@@ -430,8 +434,8 @@ impl<'a> Engine<'a> {
     fn settle_link(&mut self, index: usize) {
         let link = &self.links[index];
         let next = link.next_event();
-        if link.has_drops() {
-            self.settle_drops(index);
+        if link.has_reports() {
+            self.settle_reports(index);
         }
         self.link_agenda.advance(index, next);
     }
@@ -470,25 +474,27 @@ impl<'a> Engine<'a> {
         self.settle_link(hop.link as usize);
     }
 
-    /// Links whose discipline decides at departure tell the time of departure only when the packet is on its way; the
-    /// propagation delay is taken back.
-    fn count_late_departure(&mut self, link: usize, packet: &Packet) {
-        let flow = packet.flow as usize;
-        if self.links[link].decides_late() && self.flows[flow].bottleneck == link {
-            let delay = self.links[link].config().delay.base;
-            let departed = Time::ZERO + self.now.since(Time::ZERO + delay);
-            self.flows[flow].traffic.count_departure(packet.size, departed, self.measured);
+    /// Counts what a link reports late for the flows it belongs to: drops, and departures where its discipline decides
+    /// then.
+    #[cold]
+    fn settle_reports(&mut self, link: usize) {
+        while let Some((packet, _)) = self.links[link].pop_drop() {
+            self.count_drop(&packet);
+        }
+        while let Some((departs, packet)) = self.links[link].pop_departure() {
+            let flow = &mut self.flows[packet.flow as usize];
+            if flow.bottleneck == link && packet.kind.is_forward() {
+                flow.traffic.count_departure(packet.size, departs, self.measured);
+            }
         }
     }
 
-    /// Counts what a link has dropped against the flows it belonged to.
-    #[cold]
-    fn settle_drops(&mut self, link: usize) {
-        while let Some((packet, cause)) = self.links[link].pop_drop() {
-            if cause == DropCause::LossAfter && packet.kind.is_forward() {
-                self.count_late_departure(link, &packet);
-            }
-            self.count_drop(&packet);
+    /// Counts all that links have to report by now. Left to themselves, they tell of a loss behind their transmitter with
+    /// the next packet only.
+    fn settle_all_reports(&mut self) {
+        for link in 0..self.links.len() {
+            self.links[link].advance(self.now);
+            self.settle_reports(link);
         }
     }
 
@@ -601,6 +607,7 @@ impl<'a> Engine<'a> {
         let Endpoints::Tcp { sender, .. } = &mut flow.ends else { return };
         sender.on_ack(now, &packet.acknowledgement(&mut self.sacks));
         let rtt_us = sender.last_sample().rtt_us;
+        self.checks.rtt(index, rtt_us);
         if self.is_measuring && rtt_us >= 0 {
             flow.rtt.add(rtt_us as u64);
         }
@@ -626,6 +633,7 @@ impl<'a> Engine<'a> {
             sender.on_ack(self.now, &self.quic_acks.take(ack));
         }
         let rtt_us = flow.ends.last_sample().rtt_us;
+        self.checks.rtt(index, rtt_us);
         if self.is_measuring && rtt_us >= 0 {
             flow.rtt.add(rtt_us as u64);
         }
@@ -640,21 +648,19 @@ impl<'a> Engine<'a> {
         let index = packet.flow as usize;
         if packet.kind == Kind::Syn {
             let route = &self.routes[index];
-            let answer = Packet::handshake(self.now, packet.flow, route.reverse_rest, Kind::SynAck);
+            let answer = packet.answered(self.now, route.reverse_rest);
             self.send(route.first_reverse, answer);
         } else {
-            self.establish(index, self.now.since(packet.timestamp));
+            self.establish(index, packet);
         }
     }
 
-    /// The answer to a connection attempt is back after `way_back`.
-    fn establish(&mut self, index: usize, way_back: Duration) {
+    /// The answer to a connection attempt is back; it tells which attempt it answers.
+    fn establish(&mut self, index: usize, answer: &Packet) {
         let now = self.now;
         let flow = &mut self.flows[index];
-        if let Phase::Connecting { since, sent_at, retries } = flow.phase {
-            // A repeated SYN makes the sample ambiguous; timestamps tell which one was answered, and here it is taken to
-            // be the latest that can have been.
-            let rtt = if retries == 0 { now.since(since) } else { now.since(sent_at) };
+        if let Phase::Connecting { retries, .. } = flow.phase {
+            let (rtt, way_back) = (now.since(answer.echo()), now.since(answer.timestamp));
             flow.phase = Phase::Established;
             flow.ends.establish(now, rtt, way_back, retries);
             flow.begin_writing(now);
@@ -807,11 +813,11 @@ impl<'a> Engine<'a> {
         } else {
             match flow.phase {
                 Phase::Waiting => {
-                    flow.phase = Phase::Connecting { since: now, sent_at: now, retries: 0 };
+                    flow.phase = Phase::Connecting { sent_at: now, retries: 0 };
                     self.send_syn(index);
                 }
-                Phase::Connecting { since, retries, .. } => {
-                    flow.phase = Phase::Connecting { since, sent_at: now, retries: retries + 1 };
+                Phase::Connecting { retries, .. } => {
+                    flow.phase = Phase::Connecting { sent_at: now, retries: retries + 1 };
                     self.send_syn(index);
                 }
                 Phase::Established => {

@@ -16,8 +16,6 @@ pub(crate) enum Phase {
     Waiting,
     /// The SYN is on its way.
     Connecting {
-        /// When the first SYN left.
-        since: Time,
         /// When the latest SYN left.
         sent_at: Time,
         /// SYNs sent again.

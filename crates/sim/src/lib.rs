@@ -2,6 +2,7 @@
 
 mod agenda;
 mod bounds;
+mod checks;
 mod endpoints;
 mod engine;
 mod flow;

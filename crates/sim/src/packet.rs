@@ -16,7 +16,8 @@ pub(crate) struct Packet {
     /// Timestamp option: when a packet of data or of the handshake left, or the time that an ACK echoes.
     pub timestamp: Time,
     pub flow: u32,
-    /// The segment, the segment acknowledged, or a QUIC packet's number.
+    /// The segment, the segment acknowledged, or a QUIC packet's number. In an answer to a SYN this and `detail` are the
+    /// time that it echoes.
     number: u32,
     /// Segments behind this one in its burst, the receive window of an ACK, or the part of the stream that a QUIC packet
     /// carries.
@@ -184,6 +185,21 @@ impl Packet {
         }
     }
 
+    /// The answer to a SYN that arrives, with the time that the SYN left.
+    pub fn answered(&self, now: Time, hops_left: u16) -> Packet {
+        let echo = self.timestamp.as_nanos();
+        Packet {
+            number: (echo >> 32) as u32,
+            detail: echo as u32,
+            ..Packet::handshake(now, self.flow, hops_left, Kind::SynAck)
+        }
+    }
+
+    /// When the SYN left that this one answers.
+    pub fn echo(&self) -> Time {
+        Time::from_nanos(u64::from(self.number) << 32 | u64::from(self.detail))
+    }
+
     /// What it carries besides itself.
     #[inline]
     pub fn attachment(&self) -> Option<Handle> {
@@ -273,10 +289,19 @@ impl<T: Copy> Store<T> {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use dumbbell_units::Duration;
 
     #[test]
     fn packets_are_small() {
         assert_eq!(size_of::<Packet>(), 32);
+    }
+
+    #[test]
+    fn the_answer_to_a_syn_tells_when_that_left() {
+        let left = Time::from_nanos(31 * 86_400_000_000_000 + 1);
+        let answer = Packet::handshake(left, 7, 3, Kind::Syn).answered(left + Duration::from_millis(5), 2);
+        assert_eq!((answer.echo(), answer.flow, answer.hops_left), (left, 7, 2));
+        assert_eq!((answer.kind, answer.timestamp.since(left)), (Kind::SynAck, Duration::from_millis(5)));
     }
 
     #[test]

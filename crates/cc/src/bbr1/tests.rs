@@ -434,6 +434,17 @@ fn quic_recovery_bounds_the_window_and_leaves_it_untouched() {
     assert_eq!(flow.control.cwnd, 76, "over: the window of before");
 }
 
+#[test]
+fn quic_recovery_does_not_grow_beyond_the_largest_window() {
+    let parameters = Parameters { recovery: Recovery::Quic, min_window: u32::MAX, ..no_allowance() };
+    let mut flow = Flow::cruising(parameters, 3);
+    flow.ack(&RateSample { losses: 2, ..flow.sample(1) });
+    flow.bbr.round.next_delivered = 1;
+    flow.ack(&RateSample { prior_delivered: 10_000, ..flow.sample(3) });
+    assert_eq!(flow.bbr.mode(), "probe_bw");
+    assert!(flow.control.cwnd >= 51);
+}
+
 /// Rounds of a policed path: in each, `delivered` packets in 100 ms and a loss of a quarter of them.
 fn policed_round(flow: &mut Flow, delivered: u32) {
     flow.view.lost += u64::from(delivered / 4);

@@ -264,7 +264,8 @@ impl Bbr1 {
                 if grows && sample.losses == 0 && beyond_the_loss {
                     QuicRecovery::Off
                 } else {
-                    let grown = window.saturating_sub(sample.losses).max(1) + if grows { acked } else { 0 };
+                    let grown =
+                        window.saturating_sub(sample.losses).max(1).saturating_add(if grows { acked } else { 0 });
                     QuicRecovery::On { window: grown.max(conserved), end_delivered, grows }
                 }
             }

@@ -134,8 +134,8 @@ impl<P: Packet> Store<P> {
         Some((arrived, packet))
     }
 
-    pub(crate) fn len(&self) -> usize {
-        self.packets.len()
+    pub(crate) fn iter(&self) -> impl Iterator<Item = &P> {
+        self.packets.iter().map(|(_, packet)| packet)
     }
 
     /// Bytes of memory [claimed](dumbbell_units::claimed).

@@ -13,6 +13,7 @@ mod cubic;
 mod determinism;
 mod family;
 mod lab;
+mod limits;
 mod queues;
 mod reno;
 mod snapshots;

@@ -70,7 +70,7 @@ fn rounded_up(at: Time, unit: Duration) -> Time {
     if unit == Duration::ZERO || at == Time::NEVER {
         return at;
     }
-    Time::from_nanos(at.as_nanos().next_multiple_of(unit.as_nanos()))
+    at.as_nanos().checked_next_multiple_of(unit.as_nanos()).map_or(Time::NEVER, Time::from_nanos)
 }
 
 /// A sender over QUIC-like packets; the same calls as [`Sender`](crate::Sender).
@@ -446,7 +446,7 @@ impl QuicSender {
                 Fate::Acked => run_began_us = None,
                 Fate::Lost => {}
                 Fate::InFlight => {
-                    let by_number = number + self.quic().packet_threshold <= largest;
+                    let by_number = largest - number >= self.quic().packet_threshold;
                     if by_number || (by_time && sent.sent_us + threshold_us <= now_us) {
                         self.lose(number, true);
                         newest = Some(number);
@@ -455,7 +455,7 @@ impl QuicSender {
                             longest_run_us = longest_run_us.max(sent.sent_us - began_us);
                         }
                     } else if by_time {
-                        let at = Time::from_nanos((sent.sent_us + threshold_us) * 1_000);
+                        let at = Time::ZERO + Duration::from_micros(sent.sent_us + threshold_us);
                         self.loss_at = self.loss_at.min(rounded_up(at, self.quic().clock_resolution));
                     }
                 }
@@ -749,7 +749,8 @@ impl QuicSender {
     fn update_pacing_rate(&mut self) {
         let (view, control) = (&self.view, &mut self.control);
         let ratio = if control.in_slow_start() { self.config.pacing_ss_ratio } else { 125 };
-        let window = u64::from(view.mss) * u64::from(control.cwnd) * u64::from(ratio) * 10_000;
+        let window = u64::from(view.mss) * u64::from(control.cwnd);
+        let window = window.saturating_mul(u64::from(ratio) * 10_000);
         control.pacing_rate = (window / self.srtt_us.max(1)).min(view.max_pacing_rate);
     }
 

@@ -6,6 +6,7 @@
 
 use super::{AckNews, Sender, flag, timestamp_ticks};
 use crate::{Ack, ControllerRtt, DeliveryRate, RecoveryRule, RttSamples};
+use dumbbell_units::Time;
 
 impl Sender {
     /// Removes what the ACK covers, takes RTT samples and detects reordering (`tcp_clean_rtx_queue`). Returns how many
@@ -31,9 +32,9 @@ impl Sender {
                 let count = end - seq;
                 let last = *self.board.get(end - 1);
                 if first_sent == 0 {
-                    first_sent = self.board.get(seq).sent_us;
+                    first_sent = self.board.get(seq).sent.us();
                 }
-                last_sent = last.sent_us;
+                last_sent = last.sent.us();
                 last_was_short = u32::from(last.len) < self.config.mss;
                 reordered_from = reordered_from.min(seq);
                 news.original_acked |= seq < self.high_seq;
@@ -45,7 +46,7 @@ impl Sender {
                 }
                 self.view.packets_out -= count;
                 acked += count;
-                self.advance_rack(end - 1, last.sent_us, false);
+                self.advance_rack(end - 1, last.sent, false);
                 let offered = if self.config.delivery_rate == DeliveryRate::Linux { end - 1 } else { seq };
                 for seq in offered..end {
                     self.offer_sample(seq);
@@ -68,9 +69,9 @@ impl Sender {
                 }
                 news.retransmitted_data_acked = true;
             } else if flags & flag::SACKED == 0 {
-                last_sent = record.sent_us;
+                last_sent = record.sent.us();
                 if first_sent == 0 {
-                    first_sent = record.sent_us;
+                    first_sent = record.sent.us();
                 }
                 if seq < reordered_from {
                     reordered_from = seq;
@@ -89,10 +90,10 @@ impl Sender {
                     }
                 }
                 let proves_original = flags & (flag::RETRANS | flag::EVER_RETRANS) != 0
-                    && timestamp_ticks(ack.echo) < record.sent_us / 1_000;
+                    && timestamp_ticks(ack.echo) < record.sent.us() / 1_000;
                 if !proves_original {
                     let retransmitted = flags & (flag::RETRANS | flag::EVER_RETRANS) != 0;
-                    self.advance_rack(seq, record.sent_us, retransmitted);
+                    self.advance_rack(seq, record.sent, retransmitted);
                 }
             }
             if flags & flag::LOST != 0 {
@@ -138,8 +139,7 @@ impl Sender {
             rtt_us = sack_rtt_us;
         }
         if rtt_us.is_none() && news.data_acked {
-            let ticks = timestamp_ticks(self.view.now).saturating_sub(timestamp_ticks(ack.echo)).max(1);
-            rtt_us = Some(ticks * 1_000);
+            rtt_us = self.echoed_rtt_us(ack.echo);
             latest_rtt_us = rtt_us;
         }
         if self.config.rtt_samples != RttSamples::Linux {
@@ -169,12 +169,19 @@ impl Sender {
             }
         } else if has_rtt && !self.board.is_empty() && self.config.recovery == RecoveryRule::Linux {
             // A SACK of data sent before the head's latest transmission must not push the timeout out for ever.
-            let head_age_us = self.age_us(self.board.get(self.board.una()).sent_us);
+            let head_age_us = self.age_us(self.board.get(self.board.una()).sent.us());
             if sack_rtt_us.is_some_and(|sack_rtt_us| sack_rtt_us > head_age_us) {
                 news.set_timer = true;
             }
         }
         acked
+    }
+
+    /// The round-trip time that an echoed timestamp tells, in whole milliseconds and at least one; none where it is ahead
+    /// of the clock (`tcp_rtt_tsopt_us`).
+    pub(super) fn echoed_rtt_us(&self, echo: Time) -> Option<u64> {
+        let ticks = timestamp_ticks(self.view.now).checked_sub(timestamp_ticks(echo))?;
+        Some(ticks.max(1) * 1_000)
     }
 
     /// Takes the round-trip times of the first and of the latest segment that an ACK delivers.

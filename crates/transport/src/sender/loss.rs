@@ -5,7 +5,7 @@
 //! window is zero as soon as three segments are selectively acknowledged, which is how the classic three duplicate ACKs
 //! survive inside RACK.
 
-use super::{AckNews, CaState, LossDetection, Rack, Sender, Timer, flag};
+use super::{AckNews, CaState, LossDetection, Rack, Sender, Timer, flag, stamp::Stamp};
 use crate::Ack;
 use dumbbell_cc::{Event, LostPacket};
 use dumbbell_units::Time;
@@ -20,8 +20,8 @@ const WINDOW_PERSIST: u32 = 16;
 impl Sender {
     /// A segment was delivered (`tcp_rack_advance`).
     #[inline]
-    pub(super) fn advance_rack(&mut self, seq: u32, sent_us: u64, retransmitted: bool) {
-        let rtt_us = self.age_us(sent_us) as u32;
+    pub(super) fn advance_rack(&mut self, seq: u32, sent: Stamp, retransmitted: bool) {
+        let rtt_us = self.age_us(sent.us()) as u32;
         // Too fast for a retransmission: it was the original that arrived.
         if retransmitted && rtt_us < self.min_rtt.get() {
             return;
@@ -29,8 +29,8 @@ impl Sender {
         let rack: &mut Rack = &mut self.rack;
         rack.advanced = true;
         rack.rtt_us = rtt_us;
-        if sent_us > rack.sent_us || sent_us == rack.sent_us && seq + 1 > rack.end {
-            rack.sent_us = sent_us;
+        if sent > rack.sent || sent == rack.sent && seq + 1 > rack.end {
+            rack.sent = sent;
             rack.end = seq + 1;
         }
     }
@@ -83,20 +83,20 @@ impl Sender {
         while let Some(seq) = at {
             at = self.board.list_next(seq);
             let record = self.board.get(seq);
-            let sent_us = record.sent_us;
+            let sent = record.sent;
             if record.flags & (flag::LOST | flag::RETRANS) == flag::LOST {
                 continue;
             }
-            if (self.rack.sent_us, self.rack.end) <= (sent_us, seq + 1) {
+            if (self.rack.sent, self.rack.end) <= (sent, seq + 1) {
                 break;
             }
-            let remaining_us = self.rack_remaining_us(sent_us, self.reordering_window_us());
+            let remaining_us = self.rack_remaining_us(sent.us(), self.reordering_window_us());
             if remaining_us > 0 {
                 wait_us = wait_us.max(remaining_us);
                 continue;
             }
             // What left with it is as lost, up to the segment that RACK knows to be delivered.
-            let most = if sent_us < self.rack.sent_us { self.board.nxt() } else { self.rack.end - 1 };
+            let most = if sent < self.rack.sent { self.board.nxt() } else { self.rack.end - 1 };
             let (end, next) = self.board.set_run_lost(seq, most);
             if seq < end {
                 at = next;
@@ -215,7 +215,7 @@ impl Sender {
     #[inline(always)]
     pub fn on_timer(&mut self, now: Time) {
         self.refresh_clock(now);
-        self.send_stamp.begin_event();
+        self.send_clock.begin_event();
         if self.pacing_blocked && self.view.next_departure <= now {
             self.pacing_blocked = false;
             self.resume_retransmissions();
@@ -251,7 +251,7 @@ impl Sender {
     }
 
     fn oldest_sent_us(&self) -> u64 {
-        self.board.get(self.board.una()).sent_us
+        self.board.get(self.board.una()).sent.us()
     }
 
     /// Time until the retransmission timeout of the oldest segment, at least a microsecond (`tcp_rto_delta_us`).

@@ -17,6 +17,7 @@ mod rtt;
 mod sack;
 mod sampling;
 mod scoreboard;
+mod stamp;
 #[cfg(test)]
 mod tests;
 
@@ -28,6 +29,7 @@ use output::HostQueue;
 use recovery::Undo;
 use rtt::{RttEstimator, WindowedMin};
 use scoreboard::{Scoreboard, flag};
+use stamp::{SendClock, Stamp};
 use std::sync::Arc;
 
 /// What a receiver that sizes its window offers in the handshake.
@@ -91,7 +93,7 @@ struct AckNews {
 /// RACK's memory of the most recently sent segment among those delivered (RFC 8985).
 #[derive(Clone, Debug, Default)]
 struct Rack {
-    sent_us: u64,
+    sent: Stamp,
     end: u32,
     rtt_us: u32,
     advanced: bool,
@@ -102,7 +104,7 @@ struct Rack {
 }
 
 /// What ns-3's sampler remembers from ACK to ACK.
-#[derive(Clone, Copy, Debug, Default)]
+#[derive(Clone, Copy, Debug)]
 struct Ns3Sample {
     /// The source of the last sample as it was when the source was delivered; its prior time is 0 after a discard.
     source: RateSample,
@@ -113,6 +115,14 @@ struct Ns3Sample {
     interval_us: i64,
     /// The round-trip time that the controller was shown last.
     rtt_us: i64,
+}
+
+impl Ns3Sample {
+    /// Nothing has been sampled yet: there is no rate, and no round-trip time either.
+    fn none() -> Ns3Sample {
+        let source = RateSample::invalid();
+        Ns3Sample { source, send_phase_us: 0, ack_phase_us: 0, delivered: 0, interval_us: 0, rtt_us: -1 }
+    }
 }
 
 /// A TCP sender.
@@ -132,7 +142,7 @@ pub struct Sender {
     rtt: RttEstimator,
     min_rtt: WindowedMin,
     sample: RateSample,
-    first_tx_us: u64,
+    first_tx: Stamp,
     sample_end: u32,
     /// `lost` and `delivered_ce` when the sampled segment was sent.
     sample_source: (u32, u32),
@@ -178,7 +188,7 @@ pub struct Sender {
     retransmit: Retransmit,
     /// What is to leave next.
     ready: Burst,
-    send_stamp: output::SendStamp,
+    send_clock: SendClock,
     sent_in_loop: u32,
     /// Where completions are reported.
     host_queue: Option<Box<HostQueue>>,
@@ -217,10 +227,10 @@ impl Sender {
             rtt: RttEstimator::new(config.rto_rule, micros(config.rto_min), micros(config.rto_max)),
             min_rtt: WindowedMin::new(),
             sample: RateSample::invalid(),
-            first_tx_us: 0,
+            first_tx: Stamp::default(),
             sample_end: 0,
             sample_source: (0, 0),
-            ns3_sample: remembers_samples.then(Box::default),
+            ns3_sample: remembers_samples.then(|| Box::new(Ns3Sample::none())),
             rack: Rack { window_steps: 1, ..Rack::default() },
             judged_below: 0,
             high_seq: 0,
@@ -252,7 +262,7 @@ impl Sender {
             pacing_blocked: false,
             retransmit: Retransmit::Nothing,
             ready: Burst::default(),
-            send_stamp: output::SendStamp::default(),
+            send_clock: SendClock::default(),
             sent_in_loop: 0,
             host_queue: (config.completion == Completion::Wire).then(Box::default),
             jiffy: Duration::from_nanos(1_000_000_000 / u64::from(config.hz.max(1))),
@@ -262,13 +272,18 @@ impl Sender {
         }
     }
 
-    /// The handshake is complete; it took `handshake_rtt` and `syn_retransmits` repetitions of the SYN.
+    /// The handshake is complete: the answer came `handshake_rtt` after the SYN that it answers, of which
+    /// `syn_retransmits` repetitions had left.
     pub fn establish(&mut self, now: Time, handshake_rtt: Duration, syn_retransmits: u32) {
         self.refresh_clock(now);
         self.established = true;
         let mut rtt_us = (handshake_rtt.as_micros() as u32).max(1);
         if self.config.rtt_samples != RttSamples::Linux {
             rtt_us = (rtt_us - rtt_us % 1_000).max(1);
+        } else if syn_retransmits > 0 {
+            // Only the echoed timestamp tells which SYN was answered.
+            let sent_at = Time::ZERO + now.since(Time::ZERO + handshake_rtt);
+            rtt_us = self.echoed_rtt_us(sent_at).map_or(rtt_us, |us| us as u32);
         }
         if let Some(last) = &mut self.ns3_sample {
             last.rtt_us = i64::from(rtt_us);
@@ -281,7 +296,7 @@ impl Sender {
         // The SYN counts as one delivered packet.
         view.delivered = 1;
         view.delivered_mstamp_us = view.mstamp_us;
-        self.first_tx_us = view.mstamp_us;
+        self.first_tx = Stamp::at_us(view.mstamp_us);
         if syn_retransmits > 1 {
             control.cwnd = 1;
         }
@@ -377,7 +392,7 @@ impl Sender {
         }
     }
 
-    /// Time since a departure, 0 when pacing has stamped it ahead of now (`tcp_stamp_us_delta`).
+    /// Time since a departure (`tcp_stamp_us_delta`).
     #[inline]
     fn age_us(&self, sent_us: u64) -> u64 {
         self.view.mstamp_us.saturating_sub(sent_us)
@@ -403,7 +418,7 @@ impl Sender {
             return;
         }
         self.refresh_clock(now);
-        self.send_stamp.begin_event();
+        self.send_clock.begin_event();
         if self.predicts(ack) {
             self.take_predicted(ack);
         } else {

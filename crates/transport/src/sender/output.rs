@@ -2,7 +2,7 @@
 //! `tcp_xmit_retransmit_queue`).
 //!
 //! A burst is what Linux hands down as one buffer for segmentation: up to about a millisecond of the pacing rate, at most
-//! half of the window, all stamped with one send time. Pacing, small queues and deferral act between bursts, never inside
+//! half of the window, all with one [stamp](super::stamp). Pacing, small queues and deferral act between bursts, never inside
 //! one, which is why burst sizes are worth modelling.
 
 use super::{CaState, Retransmit, Sender, Timer, flag, scoreboard::Record};
@@ -73,31 +73,6 @@ impl Burst {
     pub fn flags_behind_first(is_last: bool) -> Flags {
         // PSH tells a receiver that merges segments (GRO) where a burst ends.
         if is_last { Flags::PSH } else { Flags::NONE }
-    }
-}
-
-/// Microsecond stamps of transmissions, in the order of transmission.
-///
-/// A real host needs time to process an ACK. Without it, what two ACKs of the same instant release would carry the same
-/// stamp, and RACK would tell the order of a retransmission and of new data by their sequence numbers: wrongly. So what
-/// one event sends is stamped at least a microsecond after what the event before sent, and new data after retransmissions.
-#[derive(Clone, Copy, Debug, Default)]
-pub(super) struct SendStamp {
-    last_us: u64,
-    is_new_event: bool,
-}
-
-impl SendStamp {
-    #[inline]
-    pub fn begin_event(&mut self) {
-        self.is_new_event = true;
-    }
-
-    #[inline]
-    fn next(&mut self, now_us: u64) -> u64 {
-        let earliest_us = self.last_us + u64::from(std::mem::take(&mut self.is_new_event));
-        self.last_us = now_us.max(earliest_us);
-        self.last_us
     }
 }
 
@@ -199,7 +174,7 @@ impl Sender {
     #[inline]
     fn end_request(&mut self) {
         self.retransmit = Retransmit::Nothing;
-        self.send_stamp.begin_event();
+        self.send_clock.begin_event();
     }
 
     #[inline(never)]
@@ -374,7 +349,7 @@ impl Sender {
             return false;
         }
         let srtt = Duration::from_micros(u64::from(view.srtt_us_x8 >> 3));
-        let head_sent = Time::ZERO + Duration::from_micros(self.board.get(self.board.una()).sent_us);
+        let head_sent = Time::ZERO + Duration::from_micros(self.board.get(self.board.una()).sent.us());
         let threshold = MILLISECOND.min(Duration::from_nanos(srtt.as_nanos() / 2));
         (head_sent + srtt).since(view.now) <= threshold
     }
@@ -439,11 +414,11 @@ impl Sender {
         let prior_departure = view.next_departure;
         let departure = prior_departure.max(view.now);
         view.next_departure = departure;
-        let sent_us = self.send_stamp.next(departure.as_micros());
+        let sent = self.send_clock.next(view.mstamp_us);
         let outstanding = if self.config.delivery_rate.is_ns3() { view.in_flight() } else { view.packets_out };
         if outstanding == 0 {
-            self.first_tx_us = sent_us;
-            view.delivered_mstamp_us = sent_us;
+            self.first_tx = sent;
+            view.delivered_mstamp_us = sent.us();
         }
         self.stats.sent_segments += u64::from(size);
         self.stats.sent_bytes += bytes;
@@ -453,8 +428,8 @@ impl Sender {
             view.next_departure = departure + Duration::from_nanos(span - lateness.min(span / 2));
         }
         let record = Record {
-            sent_us,
-            first_tx_us: self.first_tx_us,
+            sent,
+            first_tx_us: self.first_tx.us(),
             delivered_us: view.delivered_mstamp_us,
             delivered: view.delivered,
             lost: view.lost as u32,
@@ -463,7 +438,7 @@ impl Sender {
             flags: if control.app_limited != 0 { flag::APP_LIMITED } else { 0 },
             ..Record::default()
         };
-        (departure, record)
+        (view.now, record)
     }
 
     // Retransmissions.
@@ -590,7 +565,7 @@ impl Sender {
             let used = self.cwnd_used.max(self.config.initial_cwnd);
             if used < self.control.cwnd {
                 self.control.ssthresh = self.current_ssthresh();
-                self.control.cwnd = (self.control.cwnd + used) / 2;
+                self.control.cwnd = self.control.cwnd.midpoint(used);
             }
             self.cwnd_used = 0;
             self.cwnd_stamp = self.view.jiffies;
@@ -637,7 +612,7 @@ impl Sender {
         let ratio =
             if control.cwnd < control.ssthresh / 2 { self.config.pacing_ss_ratio } else { self.config.pacing_ca_ratio };
         let window = u64::from(control.cwnd.max(view.packets_out));
-        let rate = u64::from(view.mss) * 80_000 * u64::from(ratio) * window;
+        let rate = (u64::from(view.mss) * 80_000).saturating_mul(u64::from(ratio)).saturating_mul(window);
         let srtt_x8 = u64::from(view.srtt_us_x8.max(1));
         control.pacing_rate = (rate / srtt_x8).min(view.max_pacing_rate);
     }
@@ -646,19 +621,6 @@ impl Sender {
 #[cfg(test)]
 mod tests {
     use super::*;
-
-    #[test]
-    fn transmissions_of_one_instant_are_stamped_in_the_order_of_events() {
-        let mut stamp = SendStamp::default();
-        let mut stamps = Vec::new();
-        for (event, now_us) in [(true, 5), (false, 5), (true, 5), (true, 5), (true, 9), (false, 10)] {
-            if event {
-                stamp.begin_event();
-            }
-            stamps.push(stamp.next(now_us));
-        }
-        assert_eq!(stamps, [5, 5, 6, 7, 9, 10]);
-    }
 
     #[test]
     fn the_host_queue_wakes_a_throttled_sender_at_the_next_completion() {

@@ -35,9 +35,9 @@ impl Sender {
         let una = self.board.una();
         let acked = ack.ack - una;
         let last = ack.ack - 1;
-        let first_sent_us = self.board.get(una).sent_us;
+        let first_sent_us = self.board.get(una).sent.us();
         let record = self.board.get(last);
-        let last_sent_us = record.sent_us;
+        let last_sent = record.sent;
         let is_short = u32::from(record.len) < self.config.mss;
         if first_sent_us == 0 || record.delivered_us == 0 {
             // Stamps of the very first microsecond count as none.
@@ -53,13 +53,13 @@ impl Sender {
         self.sample.is_ece = false;
         self.sample.is_acking_tlp = false;
         self.take_sample(last);
-        self.advance_rack(last, last_sent_us, false);
+        self.advance_rack(last, last_sent, false);
         self.board.pop_originals(ack.ack);
         self.view.packets_out -= acked;
         self.view.delivered += u64::from(acked);
         self.view.snd_una = u64::from(ack.ack);
         let maybe_delayed = acked == 1 && is_short && self.sample.prior_delivered + 1 == self.view.delivered;
-        self.take_rtt(self.age_us(first_sent_us), self.age_us(last_sent_us), maybe_delayed);
+        self.take_rtt(self.age_us(first_sent_us), self.age_us(last_sent.us()), maybe_delayed);
         self.update_rack_window();
 
         if self.hooks.in_ack_event {

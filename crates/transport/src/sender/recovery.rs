@@ -342,7 +342,7 @@ impl Sender {
         }
         for seq in head..self.board.nxt() {
             // Only time can tell that something was sent too recently to be lost.
-            let is_recent = by_time && self.rack_remaining_us(self.board.get(seq).sent_us, 0) > 0;
+            let is_recent = by_time && self.rack_remaining_us(self.board.get(seq).sent.us(), 0) > 0;
             if !reneged && seq != head && is_recent {
                 continue;
             }

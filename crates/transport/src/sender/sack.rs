@@ -80,16 +80,16 @@ impl Sender {
         if first == end {
             return end;
         }
-        let first_sent_us = self.board.get(first).sent_us;
-        let last_sent_us = self.board.get(end - 1).sent_us;
-        self.advance_rack(end - 1, last_sent_us, false);
+        let first_sent_us = self.board.get(first).sent.us();
+        let last_sent = self.board.get(end - 1).sent;
+        self.advance_rack(end - 1, last_sent, false);
         if first < self.highest_sacked {
             *reordered_from = (*reordered_from).min(first);
         }
         news.original_acked |= first < self.high_seq;
         news.data_sacked = true;
         let (earliest_us, _) = sack_rtt.unwrap_or((first_sent_us, 0));
-        *sack_rtt = Some((earliest_us, last_sent_us));
+        *sack_rtt = Some((earliest_us, last_sent.us()));
         self.view.sacked_out += end - first;
         self.view.delivered += u64::from(end - first);
         if news.ece {
@@ -112,9 +112,9 @@ impl Sender {
         reordered_from: &mut u32,
     ) {
         let record = self.board.get(seq);
-        let (sent_us, was_lost) = (record.sent_us, record.has(flag::LOST));
+        let (sent, was_lost) = (record.sent, record.has(flag::LOST));
         let (in_flight_again, sent_again) = (record.has(flag::RETRANS), record.has(flag::RETRANS | flag::EVER_RETRANS));
-        self.advance_rack(seq, sent_us, sent_again);
+        self.advance_rack(seq, sent, sent_again);
         let view = &mut self.view;
         if !sent_again {
             if seq < self.highest_sacked {
@@ -123,8 +123,8 @@ impl Sender {
             if seq < self.high_seq {
                 news.original_acked = true;
             }
-            let (first, _) = sack_rtt.unwrap_or((sent_us, 0));
-            *sack_rtt = Some((first, sent_us));
+            let (first, _) = sack_rtt.unwrap_or((sent.us(), 0));
+            *sack_rtt = Some((first, sent.us()));
         }
         if was_lost {
             view.lost_out -= 1;

@@ -18,7 +18,7 @@ impl Sender {
         }
         let newer = match self.config.delivery_rate {
             DeliveryRate::Linux => {
-                record.sent_us > self.first_tx_us || record.sent_us == self.first_tx_us && seq >= self.sample_end
+                record.sent > self.first_tx || record.sent == self.first_tx && seq >= self.sample_end
             }
             _ => record.delivered > self.sample.prior_delivered,
         };
@@ -29,7 +29,7 @@ impl Sender {
                     _ => record.delivered_us,
                 };
                 last.ack_phase_us = (self.view.mstamp_us - ack_phase_from) as i64;
-                last.send_phase_us = record.sent_us.wrapping_sub(record.first_tx_us) as i64;
+                last.send_phase_us = record.sent.us().wrapping_sub(record.first_tx_us) as i64;
             }
             self.take_sample(seq);
         }
@@ -44,9 +44,9 @@ impl Sender {
         self.sample.is_app_limited = record.has(flag::APP_LIMITED);
         self.sample.is_retrans = record.has(flag::RETRANS | flag::EVER_RETRANS);
         self.sample.tx_in_flight = record.tx_in_flight;
-        self.sample.interval_us = record.sent_us.wrapping_sub(record.first_tx_us) as i64;
+        self.sample.interval_us = record.sent.us().wrapping_sub(record.first_tx_us) as i64;
         self.sample_source = (record.lost, record.delivered_ce);
-        self.first_tx_us = record.sent_us;
+        self.first_tx = record.sent;
         self.sample_end = seq + 1;
     }
 

@@ -84,7 +84,7 @@ fn after_a_discarded_sample_ns3_before_341_measures_from_time_zero() {
             })
             .collect::<Vec<_>>()
     };
-    assert_eq!(rates(DeliveryRate::Ns3)[..5], [(3, 108_000), (1, 108_001), (1, -1), (1, -1), (-1, -1)]);
+    assert_eq!(rates(DeliveryRate::Ns3)[..5], [(3, 108_000), (1, 108_000), (1, -1), (1, -1), (-1, -1)]);
     // In place of the discarded sample stands the last rate, and the next one spans the 1.114 s since time zero.
     let broken = rates(DeliveryRate::Ns3Before341);
     assert_eq!(broken[..5], [(3, 1_108_000), (1, 110_000), (1, 110_000), (1, 1_114_000), (2, 1_114_000)]);
@@ -252,4 +252,15 @@ fn by_count_a_timeout_takes_everything_for_lost() {
     let view = script.view();
     assert_eq!(script.sender.stats().rto_count, 1);
     assert_eq!((view.lost_out, view.in_flight()), (20, 1));
+}
+
+#[test]
+fn before_the_first_sample_an_ack_shows_no_round_trip() {
+    for rule in [DeliveryRate::Ns3, DeliveryRate::Ns3Before341] {
+        let mut script = Scripted::new(TransportConfig { delivery_rate: rule, ..TransportConfig::default() }, 10, 5);
+        script.write(100);
+        // It acknowledges nothing, and there is nothing yet that it could repeat.
+        script.ack(at(60), 0, &[]);
+        assert_eq!(script.sample().rtt_us, -1);
+    }
 }

@@ -4,7 +4,7 @@
 
 use super::harness::*;
 use crate::sender::scoreboard::flag;
-use crate::{Completion, TransportConfig};
+use crate::{Ack, Completion, Pacing, Segment, TransportConfig};
 use dumbbell_units::{Duration, Time};
 
 /// An ACK for every segment.
@@ -224,7 +224,7 @@ fn an_interval_shorter_than_the_smallest_round_trip_is_invalid() {
     for n in 1..=3 {
         script.ack(at(150 + 2 * n), 0, &[(2, 2 + n as u32)]);
     }
-    assert_eq!(script.sender.board.get(0).sent_us, at(156).as_micros());
+    assert_eq!(script.sender.board.get(0).sent.us(), at(156).as_micros());
     // Originals arrive 10 ms after their segments were sent again, with echoes that do not tell; round trips are measured
     // by others that arrive with them.
     for (time, ack, sacks) in [(166, 1, [(8, 9), (2, 5)].as_slice()), (176, 5, &[(8, 10)])] {
@@ -289,7 +289,7 @@ fn after_idle_time_the_interval_starts_with_the_first_packet() {
     script.now = at(5_100);
     script.write(1);
     assert_eq!(script.view().delivered_mstamp_us, at(5_100).as_micros());
-    assert_eq!(script.sender.first_tx_us, at(5_100).as_micros());
+    assert_eq!(script.sender.first_tx.us(), at(5_100).as_micros());
     script.ack(at(5_200), 6, &[]);
     assert_eq!((script.sample().delivered, script.sample().interval_us), (1, 100_000));
 }
@@ -301,7 +301,7 @@ fn the_pipe_is_not_empty_while_lost_packets_may_still_be_in_it() {
     // Everything is marked lost and nothing is in flight, yet the first retransmission restarts no interval.
     script.advance_to(at(300));
     assert_eq!(script.sender.stats().rto_count, 1);
-    assert_eq!(script.sender.first_tx_us, START.as_micros());
+    assert_eq!(script.sender.first_tx.us(), START.as_micros());
     assert_eq!(script.view().delivered_mstamp_us, START.as_micros());
 }
 
@@ -333,4 +333,50 @@ fn a_lone_short_segment_is_suspected_of_a_delayed_ack_and_does_not_raise_the_min
     script.ack(at(301_250), 2, &[]);
     assert!(!script.sample().is_ack_delayed, "a full segment needs no second one");
     assert_eq!(script.view().min_rtt_us, 110_000);
+}
+
+/// A paced sender whose pacing clock is five seconds ahead when its timeout expires.
+fn timed_out_in_spite_of_pacing() -> (Scripted, Segment) {
+    let config = TransportConfig { pacing: Pacing::On, tail_loss_probe: false, ..TransportConfig::default() };
+    let mut script = Scripted::new(config, 10, 5);
+    script.write(1);
+    script.sender.view.next_departure = at(5_000);
+    let expires = script.sender.next_timer();
+    script.now = expires;
+    script.sender.on_timer(expires);
+    let [again] = script.send_segments()[..] else { panic!("one segment is sent again") };
+    (script, again)
+}
+
+#[test]
+fn what_a_timeout_sends_in_spite_of_pacing_is_stamped_when_it_leaves() {
+    let (mut script, again) = timed_out_in_spite_of_pacing();
+    assert_eq!((again.sent_at, again.seq), (script.now, 0));
+    // Pacing counts it all the same.
+    assert!(script.view().next_departure >= at(5_000));
+    let answered = script.now + ms(100);
+    script.now = answered;
+    script.hear(&Ack { echo: again.sent_at, ..script.ack_of(1, &[]) });
+    assert_eq!(script.sample().rtt_us, 100_000);
+    assert_eq!(script.view().min_rtt_us, 100_000);
+}
+
+#[test]
+fn an_echo_ahead_of_the_clock_gives_no_round_trip() {
+    let (mut script, _) = timed_out_in_spite_of_pacing();
+    script.now += ms(100);
+    script.hear(&Ack { echo: script.now + ms(1), ..script.ack_of(1, &[]) });
+    assert_eq!(script.sample().rtt_us, -1);
+    assert_eq!(script.view().min_rtt_us, 100_000, "that of the handshake");
+}
+
+#[test]
+fn new_data_that_leaves_behind_a_retransmission_measures_its_whole_round_trip() {
+    let mut script = Scripted::bulk(10, 10);
+    let sent = script.ack(at(150), 0, &[(2, 6)]);
+    assert_eq!(sent[..1], [0], "{sent:?}");
+    assert!(sent.contains(&10), "{sent:?}");
+    let [again, new] = [0, 10].map(|seq| script.sender.board.get(seq).sent);
+    assert!(again < new, "their order is known");
+    assert_eq!([again.us(), new.us()], [at(150).as_micros(); 2]);
 }
