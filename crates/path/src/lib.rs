@@ -29,7 +29,7 @@ pub use config::{
     Delay, JitterDistribution, Level, LinkConfig, LinkRate, Loss, PolicerConfig, QueueConfig, QueueKind, QueueLimit,
     RedConfig, Threshold,
 };
-pub use link::{DropCause, Link, LinkCounters, Offer};
+pub use link::{Change, DropCause, Link, LinkCounters, Offer, Retimed};
 pub use packet::{Ecn, Packet};
 pub use stats::{Backlog, QueueStats, Tally};
 pub use trace_file::{TraceError, parse_trace};

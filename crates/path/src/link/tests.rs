@@ -5,17 +5,18 @@ use crate::config::{
     Delay, JitterDistribution, Level, LinkRate, Loss, PolicerConfig, QueueConfig, QueueLimit, RedConfig,
 };
 use crate::packet::Ecn;
+use crate::stats::{Backlog, Tally};
 use crate::testing::TestPacket;
 use dumbbell_units::{Duration, Rng};
 use proptest::prelude::*;
 
-const MS: u64 = 1_000_000;
+pub(super) const MS: u64 = 1_000_000;
 
-fn at(nanos: u64) -> Time {
+pub(super) fn at(nanos: u64) -> Time {
     Time::from_nanos(nanos)
 }
 
-fn config(rate: LinkRate) -> LinkConfig {
+pub(super) fn config(rate: LinkRate) -> LinkConfig {
     LinkConfig {
         name: String::from("link"),
         rate,
@@ -29,28 +30,28 @@ fn config(rate: LinkRate) -> LinkConfig {
 }
 
 /// 12 Mb/s: a full packet a millisecond.
-fn twelve_megabits() -> LinkConfig {
+pub(super) fn twelve_megabits() -> LinkConfig {
     config(LinkRate::Constant(12_000_000))
 }
 
-fn bytes_limit(bytes: u64) -> QueueLimit {
+pub(super) fn bytes_limit(bytes: u64) -> QueueLimit {
     QueueLimit { bytes: Some(bytes), ..QueueLimit::default() }
 }
 
-fn codel(ecn: bool) -> QueueKind {
+pub(super) fn codel(ecn: bool) -> QueueKind {
     QueueKind::Codel { target: Duration::from_millis(5), interval: Duration::from_millis(100), ecn }
 }
 
-fn link(config: LinkConfig) -> Link<TestPacket> {
+pub(super) fn link(config: LinkConfig) -> Link<TestPacket> {
     Link::new(config, Rng::new(1))
 }
 
-fn full(number: u64) -> TestPacket {
+pub(super) fn full(number: u64) -> TestPacket {
     TestPacket::new(number, 1500)
 }
 
 /// Everything that arrives, with its time, until the link has nothing left to do.
-fn drain(link: &mut Link<TestPacket>) -> Vec<(u64, u64)> {
+pub(super) fn drain(link: &mut Link<TestPacket>) -> Vec<(u64, u64)> {
     let mut arrived = Vec::new();
     while link.next_event() < Time::NEVER {
         let now = link.next_event();
@@ -514,7 +515,7 @@ fn rates() -> impl Strategy<Value = LinkRate> {
     prop_oneof![Just(LinkRate::Unlimited), (100_000..50_000_000u64).prop_map(LinkRate::Constant), schedule, trace]
 }
 
-fn losses() -> impl Strategy<Value = Loss> {
+pub(super) fn losses() -> impl Strategy<Value = Loss> {
     prop_oneof![
         Just(Loss::None),
         (0.0..0.5).prop_map(Loss::Bernoulli),
@@ -536,7 +537,7 @@ fn delays() -> impl Strategy<Value = Delay> {
     )
 }
 
-fn configs() -> impl Strategy<Value = LinkConfig> {
+pub(super) fn configs() -> impl Strategy<Value = LinkConfig> {
     let kind = prop_oneof![
         Just(QueueKind::DropTail),
         Just(QueueKind::DropHead),
@@ -565,30 +566,50 @@ fn configs() -> impl Strategy<Value = LinkConfig> {
     )
 }
 
-/// What a run of random arrivals showed: arrivals at the far end, offers, and the final counters.
+/// What a run of random arrivals showed: arrivals at the far end, offers, what waited, and the final counters.
 #[derive(Debug, PartialEq)]
-struct Run {
-    arrived: Vec<(u64, u64)>,
-    offers: Vec<Offer>,
-    counters: LinkCounters,
+pub(super) struct Run {
+    pub(super) arrived: Vec<(u64, u64)>,
+    pub(super) offers: Vec<Offer>,
+    pub(super) backlogs: Vec<Backlog>,
+    pub(super) counters: LinkCounters,
+    pub(super) capacity_bits: Option<u64>,
+    pub(super) byte_nanos: u128,
+}
+
+/// Takes what arrives before `until`; returns whether there was nothing out of order in time.
+fn poll_until(link: &mut Link<TestPacket>, until: Time, arrived: &mut Vec<(u64, u64)>) -> bool {
+    let mut is_in_order = true;
+    while link.next_event() < until {
+        let event = link.next_event();
+        is_in_order &= arrived.last().is_none_or(|&(_, last)| last <= event.as_nanos());
+        arrived.extend(std::iter::from_fn(|| link.poll(event)).map(|p| (p.number, event.as_nanos())));
+    }
+    is_in_order
 }
 
 fn run(config: &LinkConfig, seed: u64) -> Result<Run, TestCaseError> {
+    run_with(config, seed, &[])
+}
+
+/// The same with changes at the instants given in nanoseconds.
+pub(super) fn run_with(config: &LinkConfig, seed: u64, changes: &[(u64, Change)]) -> Result<Run, TestCaseError> {
     let mut link = Link::<TestPacket>::new(config.clone(), Rng::new(seed));
     let mut rng = Rng::new(seed ^ 0xA5A5);
-    let (mut now, mut arrived, mut offers) = (0, Vec::<(u64, u64)>::new(), Vec::new());
+    let (mut now, mut arrived, mut offers, mut backlogs) = (0, Vec::<(u64, u64)>::new(), Vec::new(), Vec::new());
     let (mut later_drops, mut dropped_at_once) = (0, 0);
+    let mut changes = changes.iter().peekable();
     for i in 0..400 {
         now += match rng.below(20) {
             0 => u64::from(rng.below(100)) * MS,
             1..=8 => 0,
             _ => u64::from(rng.below(2_000_000)),
         };
-        while link.next_event() <= at(now) {
-            let event = link.next_event();
-            prop_assert!(arrived.last().is_none_or(|&(_, last)| last <= event.as_nanos()));
-            arrived.extend(std::iter::from_fn(|| link.poll(event)).map(|p| (p.number, event.as_nanos())));
+        while let Some((instant, change)) = changes.next_if(|&&(instant, _)| instant <= now) {
+            prop_assert!(poll_until(&mut link, at(*instant), &mut arrived));
+            link.change(at(*instant), change);
         }
+        prop_assert!(poll_until(&mut link, at(now + 1), &mut arrived));
         let ecn = if rng.below(2) == 0 { Ecn::Ect0 } else { Ecn::NotEct };
         let size = if rng.below(3) == 0 { 40 + rng.below(1461) } else { 1500 };
         let offer = link.offer(at(now), TestPacket { number: i, size, ecn });
@@ -603,14 +624,24 @@ fn run(config: &LinkConfig, seed: u64) -> Result<Run, TestCaseError> {
         prop_assert_eq!(counters.arrivals.packets, lost + delivered + in_flight, "conservation at {}", now);
         prop_assert_eq!(lost, dropped_at_once + later_drops, "every drop is told once");
         let backlog = link.backlog(at(now));
+        backlogs.push(backlog);
         let through = counters.departures.packets - counters.lost_after.packets - delivered;
         prop_assert!(backlog.packets + through <= in_flight && in_flight <= backlog.packets + through + 1);
         let limit = config.queue.limit;
         prop_assert!(limit.packets.is_none_or(|packets| backlog.packets <= packets));
         prop_assert!(limit.bytes.is_none_or(|bytes| backlog.bytes <= bytes));
     }
+    for (instant, change) in changes {
+        prop_assert!(poll_until(&mut link, at(*instant), &mut arrived));
+        link.change(at(*instant), change);
+        now = *instant;
+    }
     arrived.extend(drain(&mut link));
-    Ok(Run { arrived, offers, counters: link.counters(at(now + 1_000_000 * MS)) })
+    let end = at(now + 1_000_000 * MS);
+    let counters = link.counters(end);
+    let stats = link.queue_stats(end);
+    let (capacity_bits, byte_nanos) = (stats.capacity_bits, stats.byte_nanos);
+    Ok(Run { arrived, offers, backlogs, counters, capacity_bits, byte_nanos })
 }
 
 proptest! {

@@ -101,6 +101,29 @@ impl<P: Packet> HeldQueue<P> {
         sent
     }
 
+    /// Whether the packet that the transmitter can take at `now` is already being sent then: its begin was rounded up.
+    pub(crate) fn begins_before(&self, now: Time) -> bool {
+        self.transmitter.begins_before(now)
+    }
+
+    /// The rate is `rate` from `now` on; all decisions before have been made. A packet in transmission gets the rest of
+    /// its bits at that rate: returns its new departure.
+    pub(crate) fn set_rate(&mut self, now: Time, rate: u64) -> Option<Time> {
+        let work_left = self.transmitter.work_left(now);
+        self.transmitter.set_rate(now, rate);
+        let departs = (work_left > 0).then(|| self.transmitter.serve(work_left));
+        if let Some(departs) = departs {
+            self.in_service.departs = departs;
+        }
+        self.schedule();
+        departs
+    }
+
+    /// Bytes of memory [claimed](dumbbell_units::claimed).
+    pub(crate) fn memory(&self) -> u64 {
+        self.store.memory() + self.transmitter.memory()
+    }
+
     fn schedule(&mut self) {
         self.decision = match self.store.packets.front() {
             Some(&(arrived, _)) => self.transmitter.seek(arrived),
