@@ -21,7 +21,7 @@ from dumbbell.printable import printable
 STATUS = 130
 """Exit status of an interrupted command, as shells have it."""
 
-GRACE_S = 0.5
+GRACE_S = 0.6
 """How long the program has to unwind."""
 
 SHOW_CURSOR = "\r\x1b[2K\x1b[?25h"
@@ -44,8 +44,7 @@ def advise(advice: Callable[[], str] | None) -> None:
 def report() -> None:
     """Says once, on standard error, that the command was interrupted and how to go on."""
     if _said.acquire(blocking=False):
-        lines = ["interrupted", *([_advice()] if _advice is not None else [])]
-        print(printable("\n".join(lines)), file=sys.stderr, flush=True)
+        print(_message(), end="", file=sys.stderr, flush=True)
 
 
 @contextmanager
@@ -77,8 +76,13 @@ def _watch(reader: socket.socket) -> None:
 
 def _leave() -> None:
     storage.abandon()
-    with suppress(OSError, ValueError):
-        if sys.stderr.isatty():
-            sys.stderr.write(SHOW_CURSOR)
-        report()
+    if _said.acquire(blocking=False):
+        # Past a progress bar, which may have taken over the stream.
+        with suppress(OSError):
+            os.write(2, ((SHOW_CURSOR if os.isatty(2) else "") + _message()).encode())
     os._exit(STATUS)
+
+
+def _message() -> str:
+    lines = ["interrupted", *([_advice()] if _advice is not None else [])]
+    return printable("\n".join(lines) + "\n")

@@ -18,7 +18,7 @@ from dumbbell import _core
 from dumbbell.results import Meta, Result
 from dumbbell.tables import Table
 
-PATIENCE_S = 0.5
+PATIENCE_S = 0.2
 """How long to wait for runs to stop that were left early; they look at their token many times a second."""
 
 

@@ -27,6 +27,13 @@ def _flip(path: Path) -> None:
     path.write_bytes(content)
 
 
+def _write(content: bytes) -> Callable[[Path], None]:
+    def damage(path: Path) -> None:
+        path.write_bytes(content)
+
+    return damage
+
+
 def _replace(**fields: object) -> Callable[[Path], None]:
     def damage(path: Path) -> None:
         path.write_text(json.dumps(json.loads(path.read_text()) | fields))
@@ -42,22 +49,22 @@ def _pipe(path: Path) -> None:
 DAMAGE: dict[str, tuple[str, Callable[[Path], None], str]] = {
     "truncated table": ("series.parquet", _truncate, "damaged"),
     "changed table": ("flows.parquet", _flip, "damaged"),
-    "empty table": ("links.parquet", lambda path: path.write_bytes(b"") and None, "damaged"),
+    "empty table": ("links.parquet", _write(b""), "damaged"),
     "missing table": ("link_series.parquet", Path.unlink, "missing"),
     "pipe in place of a table": ("flows.parquet", _pipe, "not a file"),
     "truncated meta": ("meta.json", _truncate, "not JSON"),
-    "empty meta": ("meta.json", lambda path: path.write_text("") and None, "not JSON"),
+    "empty meta": ("meta.json", _write(b""), "not JSON"),
     "missing meta": ("meta.json", Path.unlink, "missing"),
-    "meta of another program": ("meta.json", lambda path: path.write_text("{}") and None, "no `version`"),
-    "meta that is a list": ("meta.json", lambda path: path.write_text("[]") and None, "not a JSON object"),
-    "deep meta": ("meta.json", lambda path: path.write_text("[" * 100_000) and None, "not JSON"),
+    "meta of another program": ("meta.json", _write(b"{}"), "no `version`"),
+    "meta that is a list": ("meta.json", _write(b"[]"), "not a JSON object"),
+    "deep meta": ("meta.json", _write(b"[" * 100_000), "not JSON"),
     "wrong type": ("meta.json", _replace(seed="7"), "`seed` cannot be"),
     "negative": ("meta.json", _replace(sim_s=-1), "`sim_s` cannot be"),
     "not a number": ("meta.json", _replace(cpu_s=float("nan")), "`cpu_s` cannot be"),
     "path for a hash": ("meta.json", _replace(content_hash="../../etc"), "`content_hash` cannot be"),
     "field of a newer version": ("meta.json", _replace(phase="moon", version="9.9"), "unknown `phase`.*9.9"),
     "missing scenario": ("scenario.toml", Path.unlink, "missing"),
-    "scenario that is no text": ("scenario.toml", lambda path: path.write_bytes(b"\xff\xfe") and None, "not UTF-8"),
+    "scenario that is no text": ("scenario.toml", _write(b"\xff\xfe"), "not UTF-8"),
     "truncated marker": ("dumbbell.json", _truncate, "not JSON"),
     "newer marker": ("dumbbell.json", _replace(format=99, version="9.9"), "newer Dumbbell.*9.9"),
 }
@@ -120,7 +127,7 @@ def test_a_place_without_a_result_says_so(dumbbell: Cli, tmp_path: Path) -> None
 
 @pytest.mark.parametrize("name", DAMAGE)
 def test_a_sweep_repairs_a_damaged_point_and_says_so(sweep: Path, tmp_path: Path, name: str) -> None:
-    file, damage, problem = DAMAGE[name]
+    file, damage, _ = DAMAGE[name]
     out = tmp_path / "out"
     whole = db.sweep(sweep, out=out).collect().flows.to_polars()
     point, *others = sorted((out / "points").iterdir())

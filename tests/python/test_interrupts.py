@@ -46,16 +46,16 @@ cli.main()
 def interrupted(where: str, *arguments: str | Path) -> tuple[int, str, float]:
     """Runs a command, interrupts it once it is busy, and returns status, standard error and the seconds it took."""
     command = [sys.executable, "-c", SAYS_WHEN_BUSY, where, *map(str, arguments)]
-    process = subprocess.Popen(command, stdout=subprocess.DEVNULL, stderr=subprocess.PIPE, text=True)
-    assert process.stderr is not None
-    assert process.stderr.readline() == "busy\n"
-    # It says so just before.
-    time.sleep(0.05)
-    begin = time.monotonic()
-    process.send_signal(signal.SIGINT)
-    status = process.wait(timeout=30)
-    elapsed_s = time.monotonic() - begin
-    return status, process.stderr.read().replace("busy\n", ""), elapsed_s
+    with subprocess.Popen(command, stdout=subprocess.DEVNULL, stderr=subprocess.PIPE, text=True) as process:
+        assert process.stderr is not None
+        assert process.stderr.readline() == "busy\n"
+        # It says so just before.
+        time.sleep(0.05)
+        begin = time.monotonic()
+        process.send_signal(signal.SIGINT)
+        status = process.wait(timeout=30)
+        elapsed_s = time.monotonic() - begin
+        return status, process.stderr.read().replace("busy\n", ""), elapsed_s
 
 
 def test_a_run_ends_and_leaves_nothing_behind(experiment: Path, tmp_path: Path) -> None:

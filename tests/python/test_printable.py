@@ -58,11 +58,11 @@ def test_labels_are_shown_as_they_are_written(dumbbell: Cli, tmp_path: Path, com
 
 
 def test_markup_and_names_of_emoji_are_text(dumbbell: Cli, tmp_path: Path) -> None:
-    path = tmp_path / "[bold]x[/bold].toml"
+    path = tmp_path / "[bold]x[red].toml"
     path.write_text(toml("[red]:smile:[/]\\") + '[sweep]\n"flows[0].label" = ["[red]a", "[/b]:smile:"]\n')
     done = dumbbell("run", path)
     assert done.status == 0
-    for text in ("[bold]x[/bold]", "[red]a", "[/b]:smile:"):
+    for text in ("[bold]x[red]", "[red]a", "[/b]:smile:"):
         assert text in done.out
     assert "[red]:smile:[/]\\" in dumbbell("run", path, "--set", 'sweep={ "path.loss" = ["0%"] }').out
 
@@ -117,4 +117,4 @@ def test_labels_are_drawn_as_they_are_written(tmp_path: Path) -> None:
         picture.encoded("png")
         assert b"\x1b" not in picture.encoded("svg")
     (legend,) = result.plot.overview().legends
-    assert [text.get_text() for text in legend.get_texts()][0] == "\\$\\frac{\\$ \\x1b[31m"
+    assert legend.get_texts()[0].get_text() == "\\$\\frac{\\$ \\x1b[31m"
