@@ -12,7 +12,7 @@ import shlex
 import sys
 import warnings
 from collections.abc import Callable, Iterator, Sequence
-from contextlib import contextmanager
+from contextlib import contextmanager, nullcontext
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any, NoReturn
 
@@ -252,13 +252,16 @@ def reproduce(
         paper, parts = papers.find(study)
         folder = out or Path("out") / study.strip("/")
         reports, pictures = [], []
-        for part in parts:
-            target = folder / part.name if len(parts) > 1 else folder
-            done = part.run(papers.Options(target, jobs, repeat, traces, quick))
-            pictures += output.write(done, target)
-            reports.append(done)
-            if not as_json:
-                text.report(done, only_claims=claims)
+        several = len(parts) > 1
+        with storage.claimed(folder, output.STUDY) if several else nullcontext():
+            for part in parts:
+                target = folder / part.name if several else folder
+                with storage.claimed(target, output.STUDY):
+                    done = part.run(papers.Options(target, jobs, repeat, traces, quick))
+                pictures += output.write(done, target)
+                reports.append(done)
+                if not as_json:
+                    text.report(done, only_claims=claims)
     except (papers.UnknownStudyError, recordings.MissingTraceError) as error:
         _fail(str(error.args[0]))
     if html:
@@ -342,7 +345,7 @@ def _run_one(
     command = shlex.join(["dumbbell", *sys.argv[1:]])
     result: Result | SweepResult
     if len(loaded.points) == 1:
-        advise(lambda: f"{out} is as it was; to start again:\n  {command}")
+        advise(lambda: f"to run it again, with nothing half written in {out}:\n  {command}")
         result = next(iter(Sweep(loaded.points, jobs=jobs, out=None, progress=None)))
         if out is not None:
             result.save(out)

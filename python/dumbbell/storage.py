@@ -287,6 +287,16 @@ def recover(folder: Path) -> None:
             settle(folder)
 
 
+def remove(folder: Path) -> None:
+    """Removes the files that the marker of ``folder`` lists, and ``folder`` if there is nothing else in it."""
+    with _output_errors(folder), _locked(folder):
+        settle(folder)
+        for name in (*_listed(folder), MARKER):
+            (folder / name).unlink(missing_ok=True)
+        with suppress(OSError):
+            folder.rmdir()
+
+
 def settle(folder: Path) -> None:
     """Finishes or throws away what a killed process left in ``folder``, which must be locked."""
     if _is_folder(folder / COMMITTED):

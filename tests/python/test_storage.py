@@ -13,7 +13,7 @@ import pytest
 import dumbbell as db
 import killed
 from conftest import SWEEP, Cli
-from dumbbell import results, storage
+from dumbbell import demo, results, storage
 
 FOREIGN = {"notes.txt": "mine", "src/app.js": "mine"}
 
@@ -260,3 +260,13 @@ def test_a_directory_that_may_not_be_written_is_named(result: db.Result, tmp_pat
     with pytest.raises(db.OutputError, match="Permission denied"):
         result.save(tmp_path / "out")
     tmp_path.chmod(0o700)
+
+
+def test_a_demonstration_starts_anew_beside_files_of_others(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.chdir(tmp_path)
+    point = tmp_path / "out" / "demo" / "lossy" / "points" / "0"
+    killed.write(point, "old")
+    (point.parent.parent / "notes.txt").write_text("mine")
+    monkeypatch.setattr(demo, "_show", lambda *_: None)
+    demo.main()
+    assert content(tmp_path) == {"out/demo/lossy/notes.txt": b"mine"}
