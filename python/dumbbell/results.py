@@ -196,7 +196,7 @@ def load_result(folder: str | Path) -> Result:
     checksums = _checked(source, RESULT, META)
     meta = read_meta(source)
     tables = {name: _read_table(source / f"{name}.parquet", REQUIRED[name], checksums) for name in TABLES}
-    return Result(**tables, meta=meta, scenario_toml=_read_text(source / SCENARIO))
+    return Result(**tables, meta=meta, scenario_toml=_read_text(source / SCENARIO, checksums))
 
 
 def load_sweep(folder: str | Path) -> SweepResult:
@@ -285,9 +285,16 @@ def _read_points(folder: Path) -> list[Meta]:
     return [_meta(point, f"{path}: point {index}") for index, point in enumerate(points)]
 
 
-def _read_text(path: Path) -> str:
+def _read(path: Path, checksums: Mapping[str, str | None]) -> bytes:
+    content = storage.read_file(path)
+    if checksums.get(path.name) not in (None, storage.checksum(content)):
+        raise ResultError(f"{path}: damaged, its content is not what was written")
+    return content
+
+
+def _read_text(path: Path, checksums: Mapping[str, str | None]) -> str:
     try:
-        return storage.read_file(path).decode()
+        return _read(path, checksums).decode()
     except UnicodeDecodeError as error:
         raise ResultError(f"{path}: damaged, not UTF-8 text (byte {error.start})") from None
 
@@ -295,9 +302,7 @@ def _read_text(path: Path) -> str:
 def _read_table(path: Path, required: Mapping[str, str], checksums: Mapping[str, str | None]) -> Table:
     import polars as pl
 
-    content = storage.read_file(path)
-    if checksums.get(path.name) not in (None, storage.checksum(content)):
-        raise ResultError(f"{path}: damaged, its content is not what was written")
+    content = _read(path, checksums)
     try:
         frame = pl.read_parquet(content)
     except (pl.exceptions.PolarsError, pl.exceptions.PanicException, OSError, ValueError) as error:

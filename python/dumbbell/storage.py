@@ -159,7 +159,8 @@ def directory(target: Path, kind: Kind, files: Sequence[str] | None = None, *, o
 
     ``files`` are by default those that every folder of this kind has. What an earlier folder of the same kind lists is
     replaced and other files in it stay; a folder of another kind, or with files that nobody lists, is refused. ``ours``
-    says that the place proves that it is ours, as for the points of a sweep, also when its marker is damaged.
+    says that the place proves that it is ours, as for the points of a sweep, also when its marker is damaged. What is
+    new there is not forced to disk: a loss of power costs no older result, and its checksums tell.
 
     Raises:
         OutputError: ``target`` cannot be written; it is as it was before.
@@ -184,9 +185,12 @@ def directory(target: Path, kind: Kind, files: Sequence[str] | None = None, *, o
             # First, so that whoever finds the rest knows what it is.
             (staging / MARKER).write_bytes(Marker(kind.name, dict.fromkeys(names)).content())
             yield staging
-            checksums = {name: _flushed(staging / name) for name in names}
-            write_file(staging / MARKER, Marker(kind.name, checksums).content())
-            _flushed(staging)
+            checksums = {name: checksum((staging / name).read_bytes()) for name in names}
+            marker = _beside(staging / MARKER)
+            marker.write_bytes(Marker(kind.name, checksums).content())
+            marker.replace(staging / MARKER)
+            if staging.parent == place or not ours:
+                _flush(staging)
             if staging.parent == place:
                 staging.rename(place / COMMITTED)
                 _commit(place)
@@ -492,14 +496,13 @@ def _listed(folder: Path) -> Iterable[str]:
     return ()
 
 
-def _flushed(path: Path) -> str:
-    """Writes a file or folder to disk and returns the checksum of a file."""
-    descriptor = os.open(path, os.O_RDONLY)
-    try:
-        os.fsync(descriptor)
-    finally:
-        os.close(descriptor)
-    return "" if path.is_dir() else checksum(path.read_bytes())
+def _flush(folder: Path) -> None:
+    for path in [*folder.iterdir(), folder]:
+        descriptor = os.open(path, os.O_RDONLY)
+        try:
+            os.fsync(descriptor)
+        finally:
+            os.close(descriptor)
 
 
 def _beside(path: Path) -> Path:

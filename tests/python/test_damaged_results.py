@@ -64,7 +64,7 @@ DAMAGE: dict[str, tuple[str, Callable[[Path], None], str]] = {
     "path for a hash": ("meta.json", _replace(content_hash="../../etc"), "`content_hash` cannot be"),
     "field of a newer version": ("meta.json", _replace(phase="moon", version="9.9"), "unknown `phase`.*9.9"),
     "missing scenario": ("scenario.toml", Path.unlink, "missing"),
-    "scenario that is no text": ("scenario.toml", _write(b"\xff\xfe"), "not UTF-8"),
+    "changed scenario": ("scenario.toml", _flip, "not what was written"),
     "truncated marker": ("dumbbell.json", _truncate, "not JSON"),
     "newer marker": ("dumbbell.json", _replace(format=99, version="9.9"), "newer Dumbbell.*9.9"),
 }
