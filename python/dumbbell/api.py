@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
-import json
 import os
+import warnings
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from contextlib import closing
+from contextlib import closing, nullcontext
 from pathlib import Path
 from typing import Any
 
@@ -13,7 +13,8 @@ from dumbbell import _core, experiment, storage
 from dumbbell.experiment import Source
 from dumbbell.parallel import engine_digest, run_points
 from dumbbell.progress import progress_bar
-from dumbbell.results import META, SWEEP_META, Meta, Result, SweepResult, load_result, point_folder
+from dumbbell.results import POINTS, SWEEP, Meta, Result, SweepResult, load_result, point_folder, read_meta
+from dumbbell.storage import OutputError, ResultError
 from dumbbell.tables import Table
 
 
@@ -62,7 +63,7 @@ def sweep(
         repeat: Repetitions of each point in place of the file's ``sweep.repeat``.
         jobs: Threads; default one a core.
         out: Directory for the results. Points that are already there are not run again, so that an interrupted sweep
-            resumes where it stopped.
+            resumes where it stopped. A damaged one is run again, with a :class:`DamagedResultWarning`.
         progress: Whether to show a progress bar; by default on a terminal.
 
     Raises:
@@ -71,6 +72,10 @@ def sweep(
     """
     points = experiment.load(source, set=set, seed=seed, repeat=repeat).points
     return Sweep(points, jobs=jobs, out=None if out is None else Path(out), progress=progress)
+
+
+class DamagedResultWarning(UserWarning):
+    """A point of a sweep is damaged on disk and is run again."""
 
 
 class Sweep:
@@ -83,8 +88,10 @@ class Sweep:
         self._jobs = jobs
         self._out = out
         self._progress = progress
+        self.finished = 0
+        """How many results the latest iteration has given, those on disk included."""
         if out is not None:
-            _claim(out)
+            storage.check_claim(out, SWEEP)
 
     def __len__(self) -> int:
         return len(self.points)
@@ -111,36 +118,42 @@ class Sweep:
 
     def _results(self) -> Iterator[tuple[int, Result]]:
         todo: list[int] = []
-        with progress_bar(len(self.points), show=self._progress) as advance:
+        self.finished = 0
+        out = self._out
+        held = nullcontext() if out is None else storage.claimed(out, SWEEP)
+        with held, progress_bar(len(self.points), show=self._progress) as advance:
+            if out is not None:
+                storage.discard_stale(out / POINTS)
             for index, point in enumerate(self.points):
-                folder = self._folder(point)
-                if folder is None or not _has(folder, point):
+                found = self._on_disk(point)
+                if found is None:
                     todo.append(index)
                     continue
+                self.finished += 1
                 advance()
-                yield index, load_result(folder)
+                yield index, found
             with closing(run_points([self.points[index] for index in todo], self._jobs)) as running:
                 for position, result in running:
-                    index = todo[position]
-                    if (folder := self._folder(self.points[index])) is not None:
-                        result.save(folder)
+                    if out is not None:
+                        result.save_point(out)
+                    self.finished += 1
                     advance()
-                    yield index, result
+                    yield todo[position], result
 
     def _folder(self, point: _core.Point) -> Path | None:
         return None if self._out is None else point_folder(self._out, point.content_hash)
 
-
-def _claim(out: Path) -> None:
-    """Makes sure that ``out`` is ours to write into: absent, empty or an earlier sweep."""
-    ours = (out / SWEEP_META).is_file() or (out / "points").is_dir()
-    if not ours:
-        storage.check_target(out, marker=SWEEP_META)
-
-
-def _has(folder: Path, point: _core.Point) -> bool:
-    try:
-        meta = json.loads((folder / META).read_text(encoding="utf-8"))
-    except (OSError, ValueError):
-        return False
-    return bool(meta.get("content_hash") == point.content_hash and meta.get("engine") == engine_digest())
+    def _on_disk(self, point: _core.Point) -> Result | None:
+        """The result of ``point`` that an earlier run of the same engine has left."""
+        folder = self._folder(point)
+        if folder is None or not folder.exists():
+            return None
+        try:
+            storage.recover(folder)
+            meta = read_meta(folder)
+            if meta.content_hash == point.content_hash and meta.engine == engine_digest():
+                return load_result(folder)
+        except (ResultError, OutputError) as error:
+            problem = error.problem if isinstance(error, ResultError) else error
+            warnings.warn(f"{problem}; this point is run again", DamagedResultWarning, stacklevel=2)
+        return None

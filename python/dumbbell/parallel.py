@@ -18,6 +18,9 @@ from dumbbell import _core
 from dumbbell.results import Meta, Result
 from dumbbell.tables import Table
 
+PATIENCE_S = 0.2
+"""How long to wait for runs to stop that were left early; they look at their token many times a second."""
+
 
 @cache
 def engine_digest() -> str:
@@ -70,9 +73,11 @@ def run_points(points: Sequence[_core.Point], jobs: int | None = None) -> Genera
                 pending[executor.submit(run_point, point, cancel)] = index
             if not pending:
                 return
+            # Signals of the main thread come through while it waits.
             done, _ = wait(pending, return_when=FIRST_COMPLETED)
             for future in done:
                 yield pending.pop(future), future.result()
     finally:
         cancel.cancel()
-        executor.shutdown(cancel_futures=True)
+        executor.shutdown(wait=False, cancel_futures=True)
+        wait(pending, timeout=PATIENCE_S)

@@ -4,6 +4,8 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any, Protocol
 
+from dumbbell.printable import printable
+
 if TYPE_CHECKING:
     import pandas as pd
     import polars as pl
@@ -57,7 +59,7 @@ class Table:
         return self.to_polars().height
 
     def __repr__(self) -> str:
-        return repr(self.to_polars())
+        return printable(repr(self.to_polars()))
 
     def _repr_html_(self) -> str:
         return self.to_polars()._repr_html_()

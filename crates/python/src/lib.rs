@@ -35,16 +35,18 @@ mod _core {
 }
 
 /// Validates and expands an experiment in TOML; `source` names it in messages and anchors relative paths.
+///
+/// The interpreter lock is released, because a large sweep takes seconds and an interrupt should not wait for it.
 #[pyfunction]
-fn load(text: &str, source: &str, overrides: Vec<(String, String)>) -> PyResult<Experiment> {
-    Experiment::new(dumbbell_scenario::Experiment::from_toml(text, source, &overrides))
+fn load(py: Python<'_>, text: &str, source: &str, overrides: Vec<(String, String)>) -> PyResult<Experiment> {
+    Experiment::new(py.detach(|| dumbbell_scenario::Experiment::from_toml(text, source, &overrides)))
 }
 
 /// The same for JSON of the same structure.
 #[pyfunction]
-fn load_json(text: &str, source: &str, overrides: Vec<(String, String)>) -> PyResult<Experiment> {
+fn load_json(py: Python<'_>, text: &str, source: &str, overrides: Vec<(String, String)>) -> PyResult<Experiment> {
     let value = serde_json::from_str(text).map_err(|error| PyValueError::new_err(error.to_string()))?;
-    Experiment::new(dumbbell_scenario::Experiment::from_json(&value, source, &overrides))
+    Experiment::new(py.detach(|| dumbbell_scenario::Experiment::from_json(&value, source, &overrides)))
 }
 
 /// The JSON Schema of experiment files.

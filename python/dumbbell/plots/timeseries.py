@@ -10,7 +10,7 @@ import numpy as np
 from matplotlib.axes import Axes
 from matplotlib.lines import Line2D
 
-from dumbbell.plots.style import INK, Look, Picture, legend, looks, picture
+from dumbbell.plots.style import INK, Look, Picture, caption, legend, looks, picture
 
 if TYPE_CHECKING:
     import polars as pl
@@ -76,7 +76,7 @@ def overview(results: Sequence[Result], names: Sequence[str] = ("",)) -> Picture
         for axes, label in (
             (rate, "throughput\n(Mbit/s)"),
             (rtt, "smoothed RTT\n(ms)"),
-            (queue, f"queue of\n{link.get('name', 'bottleneck')} (kB)"),
+            (queue, f"queue of\n{caption(link.get('name', 'bottleneck'))} (kB)"),
             (window, "cwnd, in flight\n(packets)"),
         ):
             axes.set_ylabel(label)
@@ -108,7 +108,7 @@ def series(result: Result, column: str) -> Picture:
 def _lines(results: Sequence[Result], names: Sequence[str]) -> list[_Line]:
     flows_of = [
         [
-            (cc, ", ".join(filter(None, (label, name))))
+            (cc, caption(", ".join(filter(None, (label, name)))))
             for cc, label in result.flows.to_polars().select("cc", "label").rows()
         ]
         for result, name in zip(results, names, strict=True)
