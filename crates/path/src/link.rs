@@ -15,7 +15,7 @@ use crate::queue::{Codel, Discipline, DropTail, Gate, Gated, HeldQueue, Limits, 
 use crate::stats::{Backlog, Occupancy, QueueStats, Tally};
 use crate::train::Train;
 use crate::transmitter::Transmitter;
-use dumbbell_units::{Duration, Rng, Time};
+use dumbbell_units::{Duration, Rng, Time, claimed};
 use std::collections::VecDeque;
 
 /// What became of a packet that was offered.
@@ -140,6 +140,8 @@ pub struct Link<P> {
     pipe: Pipe<P>,
     /// Packets that will be lost when they leave the transmitter, with that time.
     doomed: VecDeque<(Time, P)>,
+    /// Departures that were not known when the packets were offered, for those who asked for them.
+    departures: Option<VecDeque<(Time, P)>>,
     ledger: Ledger<P>,
     /// Counts up to the start of the measurement.
     counted_before: LinkCounters,
@@ -238,6 +240,7 @@ impl<P: Packet> Link<P> {
             loss_after,
             pipe,
             doomed: VecDeque::new(),
+            departures: None,
             ledger: Ledger::default(),
             counted_before: LinkCounters::default(),
             measured_since: Time::ZERO,
@@ -342,6 +345,9 @@ impl<P: Packet> Link<P> {
         {
             let decided_at = queue.next_decision();
             if let Some((departs, packet)) = queue.decide(&mut self.ledger) {
+                if let Some(departures) = &mut self.departures {
+                    departures.push_back((departs, packet));
+                }
                 self.launch(decided_at, departs, packet);
                 last = (departs < Time::NEVER).then_some(departs);
             }
@@ -432,10 +438,24 @@ impl<P: Packet> Link<P> {
         }
     }
 
-    /// Whether [`pop_drop`](Self::pop_drop) has something to report.
+    /// Asks a link that [decides late](Self::decides_late) for the departures that [`pop_departure`](Self::pop_departure)
+    /// gives, which keeps them until then.
+    pub fn report_departures(&mut self) {
+        if self.decides_late() {
+            self.departures.get_or_insert_default();
+        }
+    }
+
+    /// Whether [`pop_drop`](Self::pop_drop) or [`pop_departure`](Self::pop_departure) has something to report.
     #[inline]
-    pub fn has_drops(&self) -> bool {
-        !self.is_immediate && !self.ledger.later_drops.is_empty()
+    pub fn has_reports(&self) -> bool {
+        let departs = || self.departures.as_ref().is_some_and(|departures| !departures.is_empty());
+        !self.is_immediate && (!self.ledger.later_drops.is_empty() || departs())
+    }
+
+    /// When a packet leaves the transmitter, in the order of the departures; [`Time::NEVER`] for one that never does.
+    pub fn pop_departure(&mut self) -> Option<(Time, P)> {
+        self.departures.as_mut()?.pop_front()
     }
 
     /// A packet that was dropped after [`offer`](Self::offer) had accepted it, in the order of the drops. Losses after
@@ -444,8 +464,9 @@ impl<P: Packet> Link<P> {
         self.ledger.later_drops.pop_front()
     }
 
-    /// Brings everything up to `now`, except that packets which have arrived wait for [`poll`](Self::poll).
-    fn advance(&mut self, now: Time) {
+    /// Brings everything up to `now`, except that packets which have arrived wait for [`poll`](Self::poll), and drops for
+    /// [`pop_drop`](Self::pop_drop).
+    pub fn advance(&mut self, now: Time) {
         match &mut self.stage {
             Stage::DropTail(queue) => queue.advance(now),
             Stage::Gated(queue) => queue.fifo.advance(now),
@@ -512,11 +533,33 @@ impl<P: Packet> Link<P> {
     /// Packets in the queue, in transmission and in the pipe at `now`. They are counted for this.
     pub fn in_flight(&mut self, now: Time) -> u64 {
         self.advance(now);
+        self.count_in_flight(|_| true)
+    }
+
+    /// Packets in the queue, in transmission and in the pipe of the kind that is asked for. They are counted for this.
+    pub fn count_in_flight(&self, is_meant: impl Fn(&P) -> bool) -> u64 {
         let held = match &self.stage {
-            Stage::Held(queue) => queue.store.len(),
+            Stage::Held(queue) => queue.store.iter().filter(|packet| is_meant(packet)).count(),
             _ => 0,
         };
-        (held + self.pipe.len() + self.doomed.len()) as u64
+        let doomed = self.doomed.iter().filter(|(_, packet)| is_meant(packet)).count();
+        (held + doomed) as u64 + self.pipe.count(is_meant)
+    }
+
+    /// Bytes of memory that packets in the queue and on the way [claim](claimed).
+    pub fn memory(&self) -> u64 {
+        let queue = match &self.stage {
+            Stage::Instant(_) => 0,
+            Stage::DropTail(queue) => queue.memory(),
+            Stage::Gated(queue) => queue.fifo.memory(),
+            Stage::Held(queue) => queue.store.memory(),
+        };
+        let drops = &self.ledger.later_drops;
+        queue
+            + self.pipe.memory()
+            + claimed::<(Time, P)>(self.doomed.len(), self.doomed.capacity())
+            + claimed::<(P, DropCause)>(drops.len(), drops.capacity())
+            + self.departures.as_ref().map_or(0, |told| claimed::<(Time, P)>(told.len(), told.capacity()))
     }
 
     /// Bits the transmitter could send between two instants; `None` for an unlimited rate.

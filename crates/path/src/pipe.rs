@@ -14,7 +14,7 @@ use crate::normal::{QUANTILE_BITS, quantile};
 use crate::packet::Packet;
 use crate::ring::Ring;
 use crate::train::Train;
-use dumbbell_units::{Duration, Rng, Time};
+use dumbbell_units::{Duration, Rng, Time, claimed};
 use std::cmp::Ordering;
 use std::collections::BinaryHeap;
 
@@ -166,11 +166,19 @@ impl<P: Packet> Pipe<P> {
         }
     }
 
-    /// How many packets there are.
-    pub(crate) fn len(&self) -> usize {
+    /// Bytes of memory [claimed](claimed).
+    pub(crate) fn memory(&self) -> u64 {
+        let disorder = self.disorder.as_ref().map(|disorder| &disorder.heap);
+        self.runs.memory() + disorder.map_or(0, |heap| claimed::<InFlight<P>>(heap.len(), heap.capacity()))
+    }
+
+    /// How many packets there are of the kind that is asked for; those of a run are of the same kind.
+    pub(crate) fn count(&self, is_meant: impl Fn(&P) -> bool) -> u64 {
         match &self.disorder {
-            None => self.runs.iter().map(|run| run.arrivals.count() as usize).sum(),
-            Some(disorder) => disorder.heap.len(),
+            None => {
+                self.runs.iter().filter(|run| is_meant(&run.packet)).map(|run| u64::from(run.arrivals.count())).sum()
+            }
+            Some(disorder) => disorder.heap.iter().filter(|place| is_meant(&place.packet)).count() as u64,
         }
     }
 }
@@ -365,7 +373,7 @@ mod tests {
             }
             pipe.push(now, TestPacket::new(i, 1500));
         }
-        while pipe.len() > 0 {
+        while pipe.count(|_| true) > 0 {
             out.push(take(&mut pipe));
         }
         out

@@ -33,6 +33,11 @@ impl<T: Copy + Default> Ring<T> {
         self.len += 1;
     }
 
+    /// Bytes of memory [claimed](dumbbell_units::claimed).
+    pub(crate) fn memory(&self) -> u64 {
+        dumbbell_units::claimed::<T>(self.len, self.places.len())
+    }
+
     /// All items, the first one first.
     pub(crate) fn iter(&self) -> impl Iterator<Item = &T> {
         let (wrapped, ahead) = self.places.split_at(self.first);
@@ -71,10 +76,14 @@ impl<T: Copy + Default> Ring<T> {
     /// Doubles the ring.
     #[cold]
     fn grow(&mut self) {
-        self.places.rotate_left(self.first);
-        self.first = 0;
         let capacity = (2 * self.places.len()).max(Ring::<T>::INITIAL_CAPACITY);
-        self.places.resize(capacity, T::default());
+        let (wrapped, ahead) = self.places.split_at(self.first);
+        let mut places = Vec::with_capacity(capacity);
+        places.extend_from_slice(ahead);
+        places.extend_from_slice(wrapped);
+        places.resize(capacity, T::default());
+        self.places = places;
+        self.first = 0;
     }
 }
 

@@ -157,6 +157,10 @@ impl RunOutput {
 fn run_error(error: RunError) -> PyErr {
     match error {
         RunError::Cancelled => RunCancelled::new_err(error.to_string()),
-        RunError::Controller(_) | RunError::NoWay(_) => PyRuntimeError::new_err(error.to_string()),
+        RunError::Controller(_)
+        | RunError::NoWay(_)
+        | RunError::LongWay(_)
+        | RunError::Memory(_)
+        | RunError::Series(_) => PyRuntimeError::new_err(error.to_string()),
     }
 }

@@ -37,6 +37,11 @@ impl Names {
         self.keys.iter().map(|&key| &*self.distinct[key as usize])
     }
 
+    /// Bytes of memory held for the rows; the distinct names are few.
+    pub(crate) fn memory(&self) -> usize {
+        self.keys.capacity() * size_of::<u32>()
+    }
+
     /// Number of rows.
     pub fn len(&self) -> usize {
         self.keys.len()

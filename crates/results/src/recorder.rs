@@ -7,6 +7,7 @@ use crate::Names;
 use crate::columns::Declared;
 use crate::{Column, Table, Values};
 use dumbbell_units::{Duration, Time};
+use std::mem::replace;
 
 /// A flow at one instant. Windows and counts are in packets.
 #[derive(Clone, Copy, Debug, Default)]
@@ -174,6 +175,15 @@ impl<S> Columns<S> {
             declared.append(row, column);
         }
     }
+
+    /// All rows; none are left.
+    fn take(&mut self) -> Vec<Column> {
+        replace(self, Columns::new(self.declared)).columns
+    }
+
+    fn memory(&self) -> u64 {
+        self.columns.iter().map(|column| column.values.memory()).sum()
+    }
 }
 
 /// The values that controllers let be observed: a column for every name that any controller of the run has.
@@ -219,17 +229,23 @@ impl Observed {
         }
     }
 
-    fn into_columns(self) -> impl Iterator<Item = Column> {
-        self.names.into_iter().zip(self.columns).map(|(name, values)| Column {
+    /// All rows; none are left.
+    fn take(&mut self) -> impl Iterator<Item = Column> {
+        self.names.iter().zip(&mut self.columns).map(|(name, values)| Column {
             name: format!("cc_{name}"),
             unit: "",
             meaning: OBSERVED,
-            values: Values::Float(values),
+            values: Values::Float(std::mem::take(values)),
         })
+    }
+
+    fn memory(&self) -> u64 {
+        let rows: usize = self.columns.iter().map(Vec::capacity).sum();
+        (rows * size_of::<f64>()) as u64
     }
 }
 
-/// Records the series of a run.
+/// Records the series of a run. What has been recorded is [taken](Recorder::take) from time to time.
 pub struct Recorder {
     interval: Option<Duration>,
     samples: u64,
@@ -283,12 +299,17 @@ impl Recorder {
         self.links.append(&row(now, index, sample));
     }
 
-    /// The series of the flows and of the links.
-    pub fn finish(self) -> (Table, Table) {
-        let mut columns = self.flows.columns;
-        columns.extend(self.observed.into_columns());
-        columns.extend(self.states.columns);
-        (Table { columns }, Table { columns: self.links.columns })
+    /// Bytes of memory that the samples hold which have not been taken.
+    pub fn memory(&self) -> u64 {
+        self.flows.memory() + self.observed.memory() + self.states.memory() + self.links.memory()
+    }
+
+    /// The series of the flows and of the links since they were taken last.
+    pub fn take(&mut self) -> (Table, Table) {
+        let mut columns = self.flows.take();
+        columns.extend(self.observed.take());
+        columns.extend(self.states.take());
+        (Table { columns }, Table { columns: self.links.take() })
     }
 }
 
@@ -328,7 +349,7 @@ mod tests {
         recorder.begin();
         recorder.flow(Time::ZERO, 0, sample, |values| values.copy_from_slice(&[5.0, 1.0]));
         recorder.flow(Time::ZERO, 1, sample, |values| values.copy_from_slice(&[7.0]));
-        let (flows, _) = recorder.finish();
+        let (flows, _) = recorder.take();
         let Values::Float(bandwidth) = column(&flows, "cc_bw_mbps") else { panic!("a number") };
         assert!(bandwidth[0] == 5.0 && bandwidth[1].is_nan());
         assert_eq!(column(&flows, "cc_round"), &Values::Float(vec![1.0, 7.0]));
@@ -340,7 +361,7 @@ mod tests {
         let mut recorder = recorder(&[&[]]);
         recorder.flow(Time::ZERO, 0, FlowSample::default(), |_| {});
         recorder.link(Time::ZERO, 0, LinkSample::default());
-        let (flows, links) = recorder.finish();
+        let (flows, links) = recorder.take();
         for (table, name) in [(&flows, "ssthresh"), (&flows, "rtt_ms"), (&flows, "min_rtt_ms"), (&links, "utilization")]
         {
             let Values::Float(values) = column(table, name) else { panic!("a number") };

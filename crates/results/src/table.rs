@@ -49,6 +49,18 @@ impl Values {
         }
     }
 
+    /// Bytes of memory held. Text counts without its letters.
+    pub(crate) fn memory(&self) -> u64 {
+        let bytes = match self {
+            Values::Float(rows) => rows.capacity() * size_of::<f64>(),
+            Values::Count(rows) => rows.capacity() * size_of::<u64>(),
+            Values::Index(rows) => rows.capacity() * size_of::<u32>(),
+            Values::Text(rows) => rows.capacity() * size_of::<String>(),
+            Values::Name(rows) => rows.memory(),
+        };
+        bytes as u64
+    }
+
     /// Whether there are no rows.
     pub fn is_empty(&self) -> bool {
         self.len() == 0

@@ -97,6 +97,27 @@ struct Snippet {
     width: usize,
 }
 
+impl Snippet {
+    /// The most characters shown of a line, which may be one that a program wrote.
+    const MOST: usize = 200;
+    /// Those shown before the marked part of a longer line.
+    const BEFORE: usize = 60;
+
+    /// A line of which `width` characters from `start` on are meant.
+    fn of(line: &str, start: usize, width: usize) -> Snippet {
+        if line.chars().nth(Snippet::MOST).is_none() {
+            return Snippet { text: line.to_owned(), start, width };
+        }
+        let skipped = start.saturating_sub(Snippet::BEFORE);
+        let mut rest = line.chars().skip(skipped);
+        let shown: String = rest.by_ref().take(Snippet::MOST).collect();
+        let (before, after) = (if skipped > 0 { "..." } else { "" }, if rest.next().is_some() { "..." } else { "" });
+        let start = start - skipped;
+        let width = width.min(shown.chars().count().saturating_sub(start)).max(1);
+        Snippet { text: format!("{before}{shown}{after}"), start: start + before.len(), width }
+    }
+}
+
 /// Everything that is wrong with an experiment, at least one error. Displays as the text for a terminal.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct ScenarioErrors(Vec<ScenarioError>);
@@ -132,7 +153,7 @@ impl ScenarioError {
             let marked = text[start..end.max(start)].lines().next().unwrap_or("").chars().count();
             error.line = Some(text[..start].matches('\n').count() + 1);
             error.column = Some(column + 1);
-            error.snippet = Some(Snippet { text: line.trim_end().to_owned(), start: column, width: marked.max(1) });
+            error.snippet = Some(Snippet::of(line.trim_end(), column, marked.max(1)));
         }
         error
     }
@@ -250,6 +271,16 @@ mod tests {
             errors.to_string(),
             "error: cannot read it\n  --> a.toml:2:9 (path.rate)\n  |\n2 | \trate = \"10mbps\"\n  | \t       ^^^^^^^^\n  help: write it"
         );
+    }
+
+    #[test]
+    fn of_a_line_without_end_only_the_neighbourhood_is_shown() {
+        let line = format!("{}WRONG{}", "a".repeat(1_000), "b".repeat(1_000));
+        let Snippet { text, start, width } = Snippet::of(&line, 1_000, 5);
+        assert_eq!((&text[start..start + width], text.len()), ("WRONG", 206));
+        assert!(text.starts_with("...a") && text.ends_with("b..."));
+        let Snippet { text, start, width } = Snippet::of(&line, 1_000, 1_005);
+        assert_eq!((&text[start..start + 5], start + width), ("WRONG", text.len() - 3));
     }
 
     #[test]

@@ -673,3 +673,80 @@ proptest! {
         let _ = Experiment::from_toml(MINIMAL, "random", &[(key, value)]);
     }
 }
+
+#[test]
+fn a_way_is_as_long_as_packets_can_count() {
+    let file = |hops: usize| {
+        let route = vec!["ab"; hops].join("\",\n\"");
+        format!(
+            r#"
+            links = [{{ name = "ab", from = "a", to = "b", rate = "1gbit", delay = "1us", buffer = "9packets", reverse = "symmetric" }}]
+            [[flows]]
+            cc = "reno"
+            from = "a"
+            to = "b"
+            reverse_route = ["ab"]
+            route = ["{route}"]"#
+        )
+    };
+    assert_eq!(load(&file(65_535)).points()[0].scenario().flows[0].forward.len(), 65_535);
+    let errors = Experiment::from_toml(&file(65_537), "long.toml", &[]).unwrap_err();
+    let [error] = errors.errors() else { panic!("{errors}") };
+    assert_eq!((error.line, error.key.as_str()), (Some(8), "flows[0].route"));
+    assert_eq!(error.message, "the way of the flow has 65537 links");
+    assert_eq!(error.help.as_deref(), Some("allowed: at most 65535"));
+}
+
+#[test]
+fn ways_of_many_flows_together_are_bounded() {
+    let route = vec!["ab"; 1_001].join("\",\"");
+    let text = format!(
+        r#"
+        links = [{{ name = "ab", from = "a", to = "b", rate = "1gbit", delay = "1us", buffer = "9packets", reverse = "symmetric" }}]
+        flows = [{{ cc = "reno", from = "a", to = "b", count = 20000, route = ["{route}"] }}]"#
+    );
+    let errors = Experiment::from_toml(&text, "many.toml", &[]).unwrap_err().to_string();
+    assert!(errors.contains("have 40040000 links together"), "{errors}");
+}
+
+#[test]
+fn flows_with_access_links_and_long_chains_are_read_quickly() {
+    let text = MINIMAL.replace("rtt = \"40ms\"", "rtt = \"40ms\"\nreverse = \"symmetric\"");
+    let begin = std::time::Instant::now();
+    let many = scenario(&format!("{text}rtt = \"80ms\"\ncount = 50000\n"));
+    assert_eq!(many.links.len(), 100_002);
+    let mut chain = String::new();
+    for hop in 0..20_000 {
+        chain.push_str(&format!(
+            "[[links]]\nfrom = \"n{hop}\"\nto = \"n{}\"\nrate = \"1gbit\"\ndelay = \"1us\"\n",
+            hop + 1
+        ));
+    }
+    let chain = scenario(&format!("{chain}[[flows]]\ncc = \"reno\"\nfrom = \"n0\"\nto = \"n20000\"\n"));
+    assert_eq!((chain.flows[0].forward.len(), chain.flows[0].reverse.len()), (20_000, 20_000));
+    // Work that grew with the square of either would take minutes.
+    assert!(begin.elapsed() < std::time::Duration::from_secs(20), "{:?}", begin.elapsed());
+}
+
+#[cfg(unix)]
+#[test]
+fn a_trace_is_a_regular_file_of_bounded_length() {
+    let folder = std::env::temp_dir().join(format!("dumbbell-traces-{}", std::process::id()));
+    std::fs::create_dir_all(&folder).unwrap();
+    assert!(std::process::Command::new("mkfifo").arg(folder.join("fifo")).status().unwrap().success());
+    std::fs::File::create(folder.join("long")).unwrap().set_len(100_000_001).unwrap();
+    for (name, reason) in [
+        ("fifo", "it is a pipe or a device, not a regular file"),
+        (".", "it is a directory, not a regular file"),
+        ("long", "it is longer than 100000000 bytes"),
+        ("missing", "No such file"),
+    ] {
+        let text = MINIMAL.replace("rate = \"10mbit\"", &format!("trace = \"{name}\""));
+        let source = folder.join("experiment.toml");
+        let errors = Experiment::from_toml(&text, &source.to_string_lossy(), &[]).unwrap_err();
+        let [error] = errors.errors() else { panic!("{errors}") };
+        assert!(error.message.contains(reason), "{}", error.message);
+        assert_eq!((error.line, error.key.as_str()), (Some(2), "path.trace"));
+    }
+    std::fs::remove_dir_all(&folder).unwrap();
+}

@@ -2,26 +2,36 @@
 //! from one to the next.
 
 use crate::agenda::{Agenda, FlowAgenda, Turn};
+use crate::checks::Checks;
 use crate::endpoints::Endpoints;
 use crate::flow::{Flow, Phase, Traffic};
 use crate::packet::{Kind, Packet, Sacks, Store};
-use crate::{RunError, RunOutput, RunSummary, tables};
+use crate::{Bounds, Growth, MemoryExceeded, RunError, RunOutput, RunSummary, SERIES_CHUNK_BYTES, tables};
 use dumbbell_cc::registry;
-use dumbbell_path::{DropCause, Link, LinkRate, Offer};
+use dumbbell_path::{Link, LinkRate, Offer};
 use dumbbell_results::{self as results, LinkSummary, Recorder};
 use dumbbell_scenario::Scenario;
 use dumbbell_transport::quic::QuicAck;
 use dumbbell_transport::{Ack, Burst, Segment};
 use dumbbell_units::{Duration, Rng, Time};
 use std::sync::Arc;
-use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::atomic::Ordering;
 
 /// Random streams: links count from here, flows' controllers and starts from the numbers below.
 const LINK_STREAMS: u64 = 1 << 32;
 const CONTROLLER_STREAMS: u64 = 2 << 32;
 const START_STREAM: u64 = 3 << 32;
-/// Turns of the event loop between two looks at the caller's wish to stop.
-const TURNS_PER_CHECK: u64 = 1 << 16;
+/// The most links of a way: packets count those that are left in 16 bits.
+pub(crate) const MAX_LINKS_OF_A_WAY: usize = u16::MAX as usize;
+/// Turns of the event loop in one go.
+const TURNS_IN_A_GO: u64 = 256;
+/// Memory is added up after so many turns, or so many for each flow and link, where that is more.
+const TURNS_PER_WEIGHING: u64 = 1 << 14;
+const TURNS_PER_WEIGHING_OF_EACH: u64 = 32;
+/// Packets that arrive at the same instant between two looks.
+const PACKETS_PER_LOOK: u64 = 64;
+/// Bursts that a sender hands down in one turn between two looks at its memory.
+const BURSTS_PER_LOOK: u32 = 256;
 
 /// A run under way.
 pub(crate) struct Engine<'a> {
@@ -43,6 +53,15 @@ pub(crate) struct Engine<'a> {
     recorder: Recorder,
     /// Bytes that had left each link when it was sampled last.
     departed: Vec<u64>,
+    bounds: Bounds<'a>,
+    /// Bytes of memory that do not change.
+    fixed_memory: u64,
+    turns_per_weighing: u64,
+    /// Turns and packets until memory is added up again.
+    until_weighing: u64,
+    /// Why the run cannot go on.
+    failure: Option<RunError>,
+    checks: Checks,
     events: u64,
     measured: (Time, Time),
     /// Now lies in the measured interval.
@@ -65,8 +84,8 @@ struct Route {
     forward_end: u32,
     reverse_end: u32,
     /// Links behind the first one.
-    forward_rest: u8,
-    reverse_rest: u8,
+    forward_rest: u16,
+    reverse_rest: u16,
     /// The links that packets come to first.
     first_forward: Hop,
     first_reverse: Hop,
@@ -101,9 +120,9 @@ impl Clock {
 }
 
 impl<'a> Engine<'a> {
-    pub fn new(scenario: &'a Scenario) -> Result<Engine<'a>, RunError> {
+    pub fn new(scenario: &'a Scenario, bounds: Bounds<'a>) -> Result<Engine<'a>, RunError> {
         let seed = scenario.seed;
-        let links = scenario
+        let mut links: Vec<Link<Packet>> = scenario
             .links
             .iter()
             .zip(LINK_STREAMS..)
@@ -116,24 +135,29 @@ impl<'a> Engine<'a> {
         let mut transport = Arc::default();
         let mut recipe = None;
         for (spec, stream) in scenario.flows.iter().zip(CONTROLLER_STREAMS..) {
+            if bounds.cancel.load(Ordering::Relaxed) {
+                return Err(RunError::Cancelled);
+            }
+            let rest = |way: &[usize]| match way.len() {
+                0 => Err(RunError::NoWay(routes.len())),
+                links if links > MAX_LINKS_OF_A_WAY => Err(RunError::LongWay(routes.len())),
+                links => Ok(links as u16 - 1),
+            };
+            let (forward_rest, reverse_rest) = (rest(&spec.forward)?, rest(&spec.reverse)?);
             let bottleneck = slowest_link(scenario, &spec.forward);
+            links[bottleneck].report_departures();
             let hop = |&link: &usize| Hop { link: link as u32, is_bottleneck: link == bottleneck };
             let forward = hops.len();
             hops.extend(spec.forward.iter().map(hop));
             let reverse = hops.len();
             hops.extend(spec.reverse.iter().map(|&link| Hop { link: link as u32, is_bottleneck: false }));
-            let (Some(&first_forward), Some(&first_reverse)) =
-                (hops[forward..reverse].first(), hops[reverse..].first())
-            else {
-                return Err(RunError::NoWay(routes.len()));
-            };
             routes.push(Route {
                 forward_end: reverse as u32,
                 reverse_end: hops.len() as u32,
-                forward_rest: (spec.forward.len() - 1) as u8,
-                reverse_rest: (spec.reverse.len() - 1) as u8,
-                first_forward,
-                first_reverse,
+                forward_rest,
+                reverse_rest,
+                first_forward: hops[forward],
+                first_reverse: hops[reverse],
             });
             if *transport != spec.transport {
                 transport = Arc::new(spec.transport.clone());
@@ -153,6 +177,10 @@ impl<'a> Engine<'a> {
         let measured = (Time::ZERO + scenario.warmup, Time::ZERO + scenario.duration.saturating_sub(scenario.cooldown));
         let recorder = tables::recorder(scenario, &flows);
         let clock = Clock { measure: measured.0, record: recorder.next(end), over: end + Duration::from_nanos(1) };
+        let ways = hops.capacity() * size_of::<Hop>() + routes.capacity() * size_of::<Route>();
+        let fixed_memory = (ways + flows.iter().map(Flow::memory).sum::<usize>()) as u64;
+        let turns_per_weighing =
+            TURNS_PER_WEIGHING.max(TURNS_PER_WEIGHING_OF_EACH * (flows.len() + scenario.links.len()) as u64);
         Ok(Engine {
             scenario,
             now: Time::ZERO,
@@ -168,6 +196,12 @@ impl<'a> Engine<'a> {
             flow_agenda,
             recorder,
             departed: vec![0; scenario.links.len()],
+            bounds,
+            fixed_memory,
+            turns_per_weighing,
+            until_weighing: 0,
+            failure: None,
+            checks: Checks::new(scenario),
             events: 0,
             measured,
             is_measuring: false,
@@ -176,33 +210,11 @@ impl<'a> Engine<'a> {
     }
 
     /// Runs to the end of the scenario.
-    pub fn run(mut self, cancel: &AtomicBool) -> Result<RunOutput, RunError> {
-        let mut packet = Packet::default();
-        let mut turns = 0;
-        let mut next_look = self.clock.next();
-        loop {
-            let (link, link_due) = self.link_agenda.next();
-            let (flow, due) = self.flow_agenda.next();
-            let flow_due = due.time();
-            if link_due.min(flow_due) >= next_look {
-                if !self.clock_event() {
-                    break;
-                }
-                next_look = self.clock.next();
-            } else if link_due <= flow_due {
-                self.now = link_due;
-                self.link_event(link, &mut packet);
-            } else {
-                self.now = flow_due;
-                self.flow_event(flow, due.turn());
-            }
-            turns += 1;
-            if turns % TURNS_PER_CHECK == 0 && cancel.load(Ordering::Relaxed) {
-                return Err(RunError::Cancelled);
-            }
-        }
+    pub fn run(mut self) -> Result<RunOutput, RunError> {
+        let turns = self.turns()?;
         self.events += turns;
         self.now = self.end;
+        self.settle_all_reports();
         if self.measured_links.is_none() {
             self.finish_measurement();
         }
@@ -215,14 +227,101 @@ impl<'a> Engine<'a> {
             bytes_per_flow: self.memory_per_flow(),
         };
         let measured_s = self.measured.1.since(self.measured.0).as_secs_f64();
+        self.checks.conservation(&self.flows, &self.links);
         let flows = results::flows(&tables::flow_summaries(self.scenario, self.flows, measured_s));
         let mut measured_links = self.measured_links.unwrap_or_default();
         for (summary, link) in measured_links.iter_mut().zip(&mut self.links) {
             summary.total = tables::counts(&link.counters(self.end));
         }
         let links = results::links(&measured_links);
-        let (series, link_series) = self.recorder.finish();
+        let (series, link_series) = self.recorder.take();
         Ok(RunOutput { flows, series, links, link_series, summary })
+    }
+
+    /// One event after the other, to the end of the run; returns how many there were.
+    fn turns(&mut self) -> Result<u64, RunError> {
+        let cancel = self.bounds.cancel;
+        let mut packet = Packet::default();
+        let mut turns = 0;
+        let mut next_look = self.clock.next();
+        loop {
+            self.take_stock(TURNS_IN_A_GO);
+            if let Some(failure) = self.failure.take() {
+                return Err(failure);
+            }
+            for turn in 0..TURNS_IN_A_GO {
+                let (link, link_due) = self.link_agenda.next();
+                let (flow, due) = self.flow_agenda.next();
+                let flow_due = due.time();
+                if link_due.min(flow_due) >= next_look {
+                    if !self.clock_event() {
+                        return self.failure.take().map_or(Ok(turns + turn), Err);
+                    }
+                    next_look = self.clock.next();
+                } else if link_due <= flow_due {
+                    self.now = link_due;
+                    self.link_event(link, &mut packet);
+                } else {
+                    self.now = flow_due;
+                    self.flow_event(flow, due.turn());
+                }
+                if cancel.load(Ordering::Relaxed) {
+                    return Err(RunError::Cancelled);
+                }
+            }
+            turns += TURNS_IN_A_GO;
+        }
+    }
+
+    /// Adds memory up when `steps` more turns or packets make it due.
+    #[inline]
+    fn take_stock(&mut self, steps: u64) {
+        match self.until_weighing.checked_sub(steps) {
+            Some(left) => self.until_weighing = left,
+            None => self.weigh(),
+        }
+    }
+
+    /// Whether a turn that goes on and on, by so many packets since the last look, has to end because the run does.
+    #[inline]
+    fn must_stop(&mut self, packets: u64) -> bool {
+        self.take_stock(packets);
+        self.failure.is_some() || self.bounds.cancel.load(Ordering::Relaxed)
+    }
+
+    /// Adds up what can grow; the run fails when that is more than it may take.
+    #[cold]
+    fn weigh(&mut self) {
+        self.until_weighing = self.turns_per_weighing;
+        let senders = self.flows.iter().map(|flow| flow.ends.memory()).sum::<u64>();
+        let histograms = self.flows.iter().map(|flow| flow.rtt.memory() as u64).sum::<u64>();
+        let packets = self.links.iter().map(Link::memory).sum::<u64>();
+        let acknowledgements = self.sacks.memory() + self.quic_acks.memory();
+        let series = self.recorder.memory();
+        let needed = self.fixed_memory + senders + histograms + packets + acknowledgements + series;
+        if needed <= self.bounds.max_memory || self.failure.is_some() {
+            return;
+        }
+        let parts = [self.fixed_memory, senders, packets, acknowledgements, histograms, series];
+        let grown = parts.into_iter().max().unwrap_or(0);
+        let growth = match parts.into_iter().position(|part| part == grown) {
+            Some(1) => {
+                let most = self.flows.iter().enumerate().max_by_key(|(_, flow)| flow.ends.memory());
+                let (flow, packets) = most.map_or((0, 0), |(i, flow)| (i, flow.ends.view().packets_out));
+                Growth::Senders { flow, label: self.scenario.flows[flow].label.clone(), packets }
+            }
+            Some(2) => {
+                let link = (0..self.links.len()).max_by_key(|&link| self.links[link].memory()).unwrap_or(0);
+                let packets = self.links[link].in_flight(self.now);
+                Growth::Packets { link: self.links[link].config().name.clone(), packets }
+            }
+            Some(3) => Growth::Acknowledgements,
+            Some(4) => Growth::Histograms,
+            Some(5) => Growth::Series,
+            _ => Growth::Flows { count: self.flows.len() },
+        };
+        let limit = self.bounds.max_memory;
+        self.failure = Some(MemoryExceeded { at: self.now, limit, needed, growth, grown }.into());
     }
 
     fn memory_per_flow(&self) -> u64 {
@@ -243,8 +342,21 @@ impl<'a> Engine<'a> {
         } else {
             tables::sample(&mut self.recorder, now, &mut self.flows, &mut self.links, &mut self.departed);
             self.clock.record = self.recorder.next(self.end);
+            self.hand_over_series();
         }
-        true
+        self.failure.is_none()
+    }
+
+    /// Gives the samples away when there are many.
+    fn hand_over_series(&mut self) {
+        if let Some(sink) = &mut self.bounds.series
+            && self.recorder.memory() >= SERIES_CHUNK_BYTES
+        {
+            let (series, link_series) = self.recorder.take();
+            if let Err(message) = sink.take(series, link_series) {
+                self.failure = Some(RunError::Series(message));
+            }
+        }
     }
 
     #[inline(always)]
@@ -258,6 +370,7 @@ impl<'a> Engine<'a> {
 
     /// Start or end of the measured interval.
     fn measurement_boundary(&mut self) {
+        self.settle_all_reports();
         self.is_measuring = self.now < self.measured.1;
         if self.is_measuring || self.measured.0 == self.measured.1 {
             for flow in &mut self.flows {
@@ -285,12 +398,20 @@ impl<'a> Engine<'a> {
     #[inline]
     fn link_event(&mut self, index: usize, packet: &mut Packet) {
         let now = self.now;
+        let mut until_look = PACKETS_PER_LOOK;
         while let Some((next, behind)) = self.links[index].take_plain(now, packet) {
             if next > now {
                 self.link_agenda.set(index, next);
                 return self.arrive(packet, (index, behind));
             }
             self.arrive(packet, (index, 0));
+            until_look -= 1;
+            if until_look == 0 {
+                if self.must_stop(PACKETS_PER_LOOK) {
+                    return;
+                }
+                until_look = PACKETS_PER_LOOK;
+            }
         }
         self.link_event_of_any_kind(index, packet);
     }
@@ -299,12 +420,12 @@ impl<'a> Engine<'a> {
     #[inline(never)]
     fn link_event_of_any_kind(&mut self, index: usize, packet: &mut Packet) {
         while self.links[index].poll_into(self.now, packet) {
-            if packet.kind.is_forward() {
-                self.count_late_departure(index, packet);
-            }
             self.move_on(packet);
+            if self.must_stop(1) {
+                return;
+            }
         }
-        self.settle_drops(index);
+        self.settle_reports(index);
         self.link_agenda.set(index, self.links[index].next_event());
     }
 
@@ -313,8 +434,8 @@ impl<'a> Engine<'a> {
     fn settle_link(&mut self, index: usize) {
         let link = &self.links[index];
         let next = link.next_event();
-        if link.has_drops() {
-            self.settle_drops(index);
+        if link.has_reports() {
+            self.settle_reports(index);
         }
         self.link_agenda.advance(index, next);
     }
@@ -353,25 +474,27 @@ impl<'a> Engine<'a> {
         self.settle_link(hop.link as usize);
     }
 
-    /// Links whose discipline decides at departure tell the time of departure only when the packet is on its way; the
-    /// propagation delay is taken back.
-    fn count_late_departure(&mut self, link: usize, packet: &Packet) {
-        let flow = packet.flow as usize;
-        if self.links[link].decides_late() && self.flows[flow].bottleneck == link {
-            let delay = self.links[link].config().delay.base;
-            let departed = Time::ZERO + self.now.since(Time::ZERO + delay);
-            self.flows[flow].traffic.count_departure(packet.size, departed, self.measured);
+    /// Counts what a link reports late for the flows it belongs to: drops, and departures where its discipline decides
+    /// then.
+    #[cold]
+    fn settle_reports(&mut self, link: usize) {
+        while let Some((packet, _)) = self.links[link].pop_drop() {
+            self.count_drop(&packet);
+        }
+        while let Some((departs, packet)) = self.links[link].pop_departure() {
+            let flow = &mut self.flows[packet.flow as usize];
+            if flow.bottleneck == link && packet.kind.is_forward() {
+                flow.traffic.count_departure(packet.size, departs, self.measured);
+            }
         }
     }
 
-    /// Counts what a link has dropped against the flows it belonged to.
-    #[cold]
-    fn settle_drops(&mut self, link: usize) {
-        while let Some((packet, cause)) = self.links[link].pop_drop() {
-            if cause == DropCause::LossAfter && packet.kind.is_forward() {
-                self.count_late_departure(link, &packet);
-            }
-            self.count_drop(&packet);
+    /// Counts all that links have to report by now. Left to themselves, they tell of a loss behind their transmitter with
+    /// the next packet only.
+    fn settle_all_reports(&mut self) {
+        for link in 0..self.links.len() {
+            self.links[link].advance(self.now);
+            self.settle_reports(link);
         }
     }
 
@@ -484,6 +607,7 @@ impl<'a> Engine<'a> {
         let Endpoints::Tcp { sender, .. } = &mut flow.ends else { return };
         sender.on_ack(now, &packet.acknowledgement(&mut self.sacks));
         let rtt_us = sender.last_sample().rtt_us;
+        self.checks.rtt(index, rtt_us);
         if self.is_measuring && rtt_us >= 0 {
             flow.rtt.add(rtt_us as u64);
         }
@@ -509,6 +633,7 @@ impl<'a> Engine<'a> {
             sender.on_ack(self.now, &self.quic_acks.take(ack));
         }
         let rtt_us = flow.ends.last_sample().rtt_us;
+        self.checks.rtt(index, rtt_us);
         if self.is_measuring && rtt_us >= 0 {
             flow.rtt.add(rtt_us as u64);
         }
@@ -523,21 +648,19 @@ impl<'a> Engine<'a> {
         let index = packet.flow as usize;
         if packet.kind == Kind::Syn {
             let route = &self.routes[index];
-            let answer = Packet::handshake(self.now, packet.flow, route.reverse_rest, Kind::SynAck);
+            let answer = packet.answered(self.now, route.reverse_rest);
             self.send(route.first_reverse, answer);
         } else {
-            self.establish(index, self.now.since(packet.timestamp));
+            self.establish(index, packet);
         }
     }
 
-    /// The answer to a connection attempt is back after `way_back`.
-    fn establish(&mut self, index: usize, way_back: Duration) {
+    /// The answer to a connection attempt is back; it tells which attempt it answers.
+    fn establish(&mut self, index: usize, answer: &Packet) {
         let now = self.now;
         let flow = &mut self.flows[index];
-        if let Phase::Connecting { since, sent_at, retries } = flow.phase {
-            // A repeated SYN makes the sample ambiguous; timestamps tell which one was answered, and here it is taken to
-            // be the latest that can have been.
-            let rtt = if retries == 0 { now.since(since) } else { now.since(sent_at) };
+        if let Phase::Connecting { retries, .. } = flow.phase {
+            let (rtt, way_back) = (now.since(answer.echo()), now.since(answer.timestamp));
             flow.phase = Phase::Established;
             flow.ends.establish(now, rtt, way_back, retries);
             flow.begin_writing(now);
@@ -579,6 +702,7 @@ impl<'a> Engine<'a> {
         let link = &mut self.links[hop.link as usize];
         let counts = hop.is_bottleneck && !link.decides_late();
         let mut next = Some(first);
+        let mut until_look = BURSTS_PER_LOOK;
         while let Some(burst) = next {
             let together = match burst.first_of_alike() {
                 Some(first) if !*reports_completions => {
@@ -600,6 +724,14 @@ impl<'a> Engine<'a> {
                     sender.handed_over(burst.bytes, departs);
                 }
             }
+            until_look -= 1;
+            if until_look == 0 {
+                let is_too_large = sender.memory() + link.memory() > self.bounds.max_memory;
+                if is_too_large || self.bounds.cancel.load(Ordering::Relaxed) {
+                    return self.weigh();
+                }
+                until_look = BURSTS_PER_LOOK;
+            }
             next = sender.poll_again();
         }
         self.settle_link(hop.link as usize);
@@ -612,6 +744,9 @@ impl<'a> Engine<'a> {
             && let Some(packet) = sender.poll_transmit(now)
         {
             self.send(route.first_forward, Packet::quic_data(index as u32, route.forward_rest, packet));
+            if self.must_stop(1) {
+                return;
+            }
         }
     }
 
@@ -678,11 +813,11 @@ impl<'a> Engine<'a> {
         } else {
             match flow.phase {
                 Phase::Waiting => {
-                    flow.phase = Phase::Connecting { since: now, sent_at: now, retries: 0 };
+                    flow.phase = Phase::Connecting { sent_at: now, retries: 0 };
                     self.send_syn(index);
                 }
-                Phase::Connecting { since, retries, .. } => {
-                    flow.phase = Phase::Connecting { since, sent_at: now, retries: retries + 1 };
+                Phase::Connecting { retries, .. } => {
+                    flow.phase = Phase::Connecting { sent_at: now, retries: retries + 1 };
                     self.send_syn(index);
                 }
                 Phase::Established => {
@@ -711,7 +846,7 @@ impl Way<'_> {
     /// Puts the packets of a burst on the way one by one; returns when the last one will have left the first link's
     /// transmitter, as far as that is known.
     #[inline(never)]
-    fn offer_each(&mut self, flow: u32, hops_left: u8, burst: Burst) -> Time {
+    fn offer_each(&mut self, flow: u32, hops_left: u16, burst: Burst) -> Time {
         burst.fold(self.now, |_, segment| self.offer(Packet::data(flow, hops_left, segment)))
     }
 

@@ -16,8 +16,6 @@ pub(crate) enum Phase {
     Waiting,
     /// The SYN is on its way.
     Connecting {
-        /// When the first SYN left.
-        since: Time,
         /// When the latest SYN left.
         sent_at: Time,
         /// SYNs sent again.
@@ -162,7 +160,7 @@ impl Flow {
         FlowCounts {
             sent: sender.sent_segments,
             retransmits: sender.retransmitted_segments,
-            lost: self.ends.connection().lost,
+            lost: self.ends.view().lost,
             network_drops: self.traffic.drops,
             rtos: sender.rto_count,
             probes: sender.probe_count,
@@ -192,7 +190,7 @@ impl Flow {
             while *left > 0 && *next <= now {
                 *left -= 1;
                 *next += *interval;
-                let len = if *left == 0 { *last_len } else { self.ends.connection().mss as u16 };
+                let len = if *left == 0 { *last_len } else { self.ends.view().mss as u16 };
                 self.ends.write(now, 1, len);
             }
             if *left == 0 {

@@ -1,6 +1,8 @@
 //! The simulator: virtual time, an event loop, the wiring of a scenario into endpoints and paths, and the recorder.
 
 mod agenda;
+mod bounds;
+mod checks;
 mod endpoints;
 mod engine;
 mod flow;
@@ -10,6 +12,7 @@ mod tables;
 use dumbbell_scenario::Scenario;
 use std::sync::atomic::AtomicBool;
 
+pub use bounds::{Bounds, Growth, MemoryExceeded, SERIES_CHUNK_BYTES, SeriesSink};
 pub use dumbbell_results::{Column, Table, Values};
 
 /// Everything one run produced.
@@ -17,11 +20,11 @@ pub use dumbbell_results::{Column, Table, Values};
 pub struct RunOutput {
     /// One row a flow.
     pub flows: Table,
-    /// One row a flow and sample.
+    /// One row a flow and sample, behind those that a [`SeriesSink`] took.
     pub series: Table,
     /// One row a link.
     pub links: Table,
-    /// One row a link and sample.
+    /// One row a link and sample, behind those that a [`SeriesSink`] took.
     pub link_series: Table,
     /// What was run and what it cost.
     pub summary: RunSummary,
@@ -56,12 +59,32 @@ pub enum RunError {
     /// A flow has a way without any link; validation should have caught it.
     #[error("flow {0} ends where it starts")]
     NoWay(usize),
+    /// The way of a flow has more links than a packet can count; validation should have caught it.
+    #[error("the way of flow {0} has more than {max} links", max = engine::MAX_LINKS_OF_A_WAY)]
+    LongWay(usize),
+    /// The run would need more memory than it may take.
+    #[error(transparent)]
+    Memory(#[from] MemoryExceeded),
+    /// The [`SeriesSink`] could not keep a piece.
+    #[error("the time series cannot be kept: {0}")]
+    Series(String),
 }
 
-/// Runs a scenario to its end. `cancel` is looked at every few thousand events.
+/// Runs a scenario to its end, in as much memory as it needs; see [`run_within`].
+///
+/// # Errors
+/// `cancel` was set before it ended.
 pub fn run(scenario: &Scenario, cancel: &AtomicBool) -> Result<RunOutput, RunError> {
+    run_within(scenario, Bounds { cancel, max_memory: u64::MAX, series: None })
+}
+
+/// Runs a scenario to its end, within bounds.
+///
+/// # Errors
+/// It would need more memory than it may take, was cancelled, or its series could not be kept.
+pub fn run_within<'a>(scenario: &'a Scenario, bounds: Bounds<'a>) -> Result<RunOutput, RunError> {
     let before = cpu_time();
-    let mut output = engine::Engine::new(scenario)?.run(cancel)?;
+    let mut output = engine::Engine::new(scenario, bounds)?.run()?;
     output.summary.cpu_s = (cpu_time() - before).as_secs_f64();
     Ok(output)
 }

@@ -7,7 +7,7 @@
 use dumbbell_path::Ecn;
 use dumbbell_transport::quic::{QuicAck, QuicPacket};
 use dumbbell_transport::{Ack, Burst, Flags, SackBlock, Segment};
-use dumbbell_units::Time;
+use dumbbell_units::{Time, claimed};
 use std::num::NonZeroU32;
 
 /// A packet of some flow, on some hop of its route.
@@ -16,7 +16,8 @@ pub(crate) struct Packet {
     /// Timestamp option: when a packet of data or of the handshake left, or the time that an ACK echoes.
     pub timestamp: Time,
     pub flow: u32,
-    /// The segment, the segment acknowledged, or a QUIC packet's number.
+    /// The segment, the segment acknowledged, or a QUIC packet's number. In an answer to a SYN this and `detail` are the
+    /// time that it echoes.
     number: u32,
     /// Segments behind this one in its burst, the receive window of an ACK, or the part of the stream that a QUIC packet
     /// carries.
@@ -25,9 +26,9 @@ pub(crate) struct Packet {
     attachment: Option<Handle>,
     /// IP length.
     pub size: u16,
-    pub kind: Kind,
     /// Links of its route behind the one that it is on.
-    pub hops_left: u8,
+    pub hops_left: u16,
+    pub kind: Kind,
     ecn: Ecn,
     /// Bits of a segment; whether an ACK echoes congestion; whether a QUIC packet carries data again.
     flags: u8,
@@ -68,7 +69,7 @@ impl Packet {
     const HANDSHAKE: u16 = 60;
 
     #[inline]
-    pub fn data(flow: u32, hops_left: u8, segment: Segment) -> Packet {
+    pub fn data(flow: u32, hops_left: u16, segment: Segment) -> Packet {
         Packet {
             timestamp: segment.sent_at,
             flow,
@@ -85,7 +86,7 @@ impl Packet {
 
     /// The first packet of a burst of segments that are like `first` but for their numbers and flags.
     #[inline]
-    pub fn first_of(burst: &Burst, flow: u32, hops_left: u8, first: Segment) -> Packet {
+    pub fn first_of(burst: &Burst, flow: u32, hops_left: u16, first: Segment) -> Packet {
         Packet { detail: burst.remaining() - 1, ..Packet::data(flow, hops_left, first) }
     }
 
@@ -102,7 +103,7 @@ impl Packet {
     }
 
     #[inline]
-    pub fn ack(flow: u32, hops_left: u8, ack: &Ack, store: &mut Store<Sacks>) -> Packet {
+    pub fn ack(flow: u32, hops_left: u16, ack: &Ack, store: &mut Store<Sacks>) -> Packet {
         Packet {
             timestamp: ack.echo,
             flow,
@@ -135,7 +136,7 @@ impl Packet {
     }
 
     #[inline]
-    pub fn quic_data(flow: u32, hops_left: u8, packet: QuicPacket) -> Packet {
+    pub fn quic_data(flow: u32, hops_left: u16, packet: QuicPacket) -> Packet {
         Packet {
             timestamp: packet.sent_at,
             flow,
@@ -163,13 +164,13 @@ impl Packet {
         }
     }
 
-    pub fn quic_ack(flow: u32, hops_left: u8, ack: QuicAck, store: &mut Store<QuicAck>) -> Packet {
+    pub fn quic_ack(flow: u32, hops_left: u16, ack: QuicAck, store: &mut Store<QuicAck>) -> Packet {
         let attachment = Some(store.put(ack));
         let size = QuicAck::WIRE_SIZE as u16;
         Packet { size, attachment, ..Packet::handshake(Time::ZERO, flow, hops_left, Kind::QuicAck) }
     }
 
-    pub fn handshake(now: Time, flow: u32, hops_left: u8, kind: Kind) -> Packet {
+    pub fn handshake(now: Time, flow: u32, hops_left: u16, kind: Kind) -> Packet {
         Packet {
             timestamp: now,
             flow,
@@ -182,6 +183,21 @@ impl Packet {
             ecn: Ecn::NotEct,
             flags: 0,
         }
+    }
+
+    /// The answer to a SYN that arrives, with the time that the SYN left.
+    pub fn answered(&self, now: Time, hops_left: u16) -> Packet {
+        let echo = self.timestamp.as_nanos();
+        Packet {
+            number: (echo >> 32) as u32,
+            detail: echo as u32,
+            ..Packet::handshake(now, self.flow, hops_left, Kind::SynAck)
+        }
+    }
+
+    /// When the SYN left that this one answers.
+    pub fn echo(&self) -> Time {
+        Time::from_nanos(u64::from(self.number) << 32 | u64::from(self.detail))
     }
 
     /// What it carries besides itself.
@@ -257,6 +273,12 @@ impl<T: Copy> Store<T> {
         handle
     }
 
+    /// Bytes of memory [claimed](claimed).
+    pub fn memory(&self) -> u64 {
+        claimed::<T>(self.entries.len(), self.entries.capacity())
+            + claimed::<Handle>(self.free.len(), self.free.capacity())
+    }
+
     /// What a packet carried whose journey ends.
     pub fn take(&mut self, handle: Handle) -> T {
         self.free.push(handle);
@@ -267,10 +289,19 @@ impl<T: Copy> Store<T> {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use dumbbell_units::Duration;
 
     #[test]
     fn packets_are_small() {
         assert_eq!(size_of::<Packet>(), 32);
+    }
+
+    #[test]
+    fn the_answer_to_a_syn_tells_when_that_left() {
+        let left = Time::from_nanos(31 * 86_400_000_000_000 + 1);
+        let answer = Packet::handshake(left, 7, 3, Kind::Syn).answered(left + Duration::from_millis(5), 2);
+        assert_eq!((answer.echo(), answer.flow, answer.hops_left), (left, 7, 2));
+        assert_eq!((answer.kind, answer.timestamp.since(left)), (Kind::SynAck, Duration::from_millis(5)));
     }
 
     #[test]

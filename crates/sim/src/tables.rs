@@ -2,7 +2,7 @@
 
 use crate::flow::{Flow, Phase};
 use crate::packet::Packet;
-use dumbbell_cc::{CaState, Connection};
+use dumbbell_cc::{CaState, Control, View};
 use dumbbell_path::{Link, LinkCounters};
 use dumbbell_results::{FlowSample, FlowSummary, LinkCounts, LinkSample, LinkSummary, Recorder};
 use dumbbell_scenario::Scenario;
@@ -27,7 +27,7 @@ pub(crate) fn sample(
         if !matches!(flow.phase, Phase::Waiting | Phase::Connecting { .. }) {
             let sample = flow_sample(flow, interval);
             let ends = &flow.ends;
-            recorder.flow(now, index, sample, |values| ends.controller().observe(ends.connection(), values));
+            recorder.flow(now, index, sample, |values| ends.controller().observe(ends.view(), ends.control(), values));
         }
     }
     for (index, (link, departed)) in links.iter_mut().zip(departed).enumerate() {
@@ -36,31 +36,32 @@ pub(crate) fn sample(
 }
 
 fn flow_sample(flow: &mut Flow, interval: Duration) -> FlowSample {
-    let connection = flow.ends.connection();
+    let view = flow.ends.view();
+    let control = flow.ends.control();
     let stats = flow.ends.sender_stats();
     let received = flow.ends.receiver_stats();
     let rate = flow.ends.last_sample();
     let (last_delivered, last_arrived) = flow.last_sample;
     let sample = FlowSample {
-        cwnd: connection.cwnd,
-        ssthresh: Some(connection.ssthresh).filter(|&ssthresh| ssthresh < Connection::INFINITE_SSTHRESH),
-        inflight: connection.in_flight(),
-        pacing_rate: connection.pacing_rate,
-        srtt_us_x8: connection.srtt_us_x8,
+        cwnd: control.cwnd,
+        ssthresh: Some(control.ssthresh).filter(|&ssthresh| ssthresh < Control::INFINITE_SSTHRESH),
+        inflight: view.in_flight(),
+        pacing_rate: control.pacing_rate,
+        srtt_us_x8: view.srtt_us_x8,
         rtt_us: Some(rate.rtt_us).filter(|&rtt_us| rtt_us >= 0),
-        min_rtt_us: Some(connection.min_rtt_us).filter(|&rtt_us| rtt_us != Connection::UNKNOWN_RTT),
+        min_rtt_us: Some(view.min_rtt_us).filter(|&rtt_us| rtt_us != View::UNKNOWN_RTT),
         delivery: (rate.delivered >= 0 && rate.interval_us > 0).then_some((rate.delivered, rate.interval_us)),
-        mss_bits: f64::from(connection.mss) * 8.0,
+        mss_bits: f64::from(view.mss) * 8.0,
         goodput_bytes: received.delivered_bytes - last_delivered,
         arrived_bytes: received.arrived_bytes - last_arrived,
         mbps_per_byte: 8e-6 / interval.as_secs_f64(),
-        delivered: connection.delivered,
+        delivered: view.delivered,
         sent: stats.sent_segments,
-        lost: connection.lost,
+        lost: view.lost,
         retransmits: stats.retransmitted_segments,
-        sacked_out: connection.sacked_out,
-        packets_out: connection.packets_out,
-        ca_state: state_name(connection.ca_state),
+        sacked_out: view.sacked_out,
+        packets_out: view.packets_out,
+        ca_state: state_name(view.ca_state),
         mode: flow.ends.controller().mode(),
     };
     flow.last_sample = (received.delivered_bytes, received.arrived_bytes);

@@ -15,7 +15,8 @@ pub struct TransportConfig {
     pub mss: u32,
     /// Window after the handshake in segments (`TCP_INIT_CWND`).
     pub initial_cwnd: u32,
-    /// Largest receive window in bytes (`tcp_rmem[2]` scaled).
+    /// Largest receive window in bytes (`tcp_rmem[2]` scaled). With QUIC-like endpoints the bytes in flight that flow
+    /// control allows.
     #[serde(with = "as_bytes")]
     #[schemars(with = "Bytes")]
     pub receive_window: u64,

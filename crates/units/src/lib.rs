@@ -5,6 +5,7 @@
 //! prints the spelling of `tc`: `"10mbit"`, `"40ms"`, `"64kB"`, `"0.1%"`.
 
 mod bytes;
+mod memory;
 mod quantity;
 mod rate;
 mod ratio;
@@ -12,6 +13,7 @@ mod rng;
 mod time;
 
 pub use bytes::{Bytes, as_bytes};
+pub use memory::claimed;
 pub use quantity::ParseError;
 pub use rate::Rate;
 pub use ratio::Ratio;

@@ -59,10 +59,10 @@ impl Duration {
         Duration(nanos)
     }
 
-    /// A span of `micros` microseconds.
+    /// A span of `micros` microseconds; the longest there is if that is longer.
     #[inline]
     pub const fn from_micros(micros: u64) -> Duration {
-        Duration(micros * 1_000)
+        Duration(micros.saturating_mul(1_000))
     }
 
     /// A span of `millis` milliseconds.
@@ -127,9 +127,10 @@ impl Sub<Time> for Time {
 
 impl Add for Duration {
     type Output = Duration;
+    /// The longest span there is when the sum is longer.
     #[inline]
     fn add(self, other: Duration) -> Duration {
-        Duration(self.0 + other.0)
+        Duration(self.0.saturating_add(other.0))
     }
 }
 
@@ -144,7 +145,7 @@ impl Sub for Duration {
 impl AddAssign for Duration {
     #[inline]
     fn add_assign(&mut self, other: Duration) {
-        self.0 += other.0;
+        *self = *self + other;
     }
 }
 
@@ -157,9 +158,10 @@ impl SubAssign for Duration {
 
 impl Mul<u64> for Duration {
     type Output = Duration;
+    /// The longest span there is when the product is longer.
     #[inline]
     fn mul(self, factor: u64) -> Duration {
-        Duration(self.0 * factor)
+        Duration(self.0.saturating_mul(factor))
     }
 }
 
@@ -289,6 +291,17 @@ mod tests {
         for text in ["20ms", "1.5s", "90s", "1.234567ms", "7ns", "0s"] {
             assert_eq!(text.parse::<Duration>().unwrap().to_string(), text);
         }
+    }
+
+    #[test]
+    fn sums_and_multiples_end_at_the_longest_span() {
+        let long = Duration::from_secs(18_000_000_000);
+        let longest = Duration::from_nanos(u64::MAX);
+        assert_eq!((long + long, long * 2, Duration::from_micros(u64::MAX)), (longest, longest, longest));
+        assert_eq!(Time::ZERO + long + long, Time::NEVER);
+        let mut sum = long;
+        sum += long;
+        assert_eq!(sum, longest);
     }
 
     proptest! {

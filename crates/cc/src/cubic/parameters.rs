@@ -1,6 +1,7 @@
 //! Constants of CUBIC and HyStart.
 
 use super::HystartDetect;
+use crate::Control;
 use crate::parameters::{Factor, Invalid, ParameterSet};
 use dumbbell_units::Duration;
 use serde::{Deserialize, Serialize};
@@ -28,7 +29,7 @@ pub struct Parameters {
     #[schemars(range(min = 2), extend("x-source" = "tcp_cubic.c: initial_ssthresh"))]
     pub initial_ssthresh: Option<u32>,
     /// Smallest slow-start threshold in packets.
-    #[schemars(range(min = 1), extend("x-source" = "cubictcp_recalc_ssthresh: 2"))]
+    #[schemars(range(min = 1, max = 2_147_483_646), extend("x-source" = "cubictcp_recalc_ssthresh: 2"))]
     pub min_ssthresh: u32,
     /// While the window does not change the curve is not evaluated more often than this.
     #[schemars(extend("x-source" = "bictcp_update: HZ / 32"))]
@@ -110,7 +111,11 @@ impl ParameterSet for Parameters {
         check((1..=16).contains(&self.emulated_connections), "emulated_connections", "it must lie in 1..=16")?;
         check((1..=100_000).contains(&self.bic_scale), "bic_scale", "it must lie in 1..=100000")?;
         check(self.initial_ssthresh.is_none_or(|s| s >= 2), "initial_ssthresh", "it must be at least 2 packets")?;
-        check(self.min_ssthresh > 0, "min_ssthresh", "it must be at least 1 packet")?;
+        check(
+            (1..Control::INFINITE_SSTHRESH).contains(&self.min_ssthresh),
+            "min_ssthresh",
+            "it must lie in 1..=2147483646 packets; more would be no threshold",
+        )?;
         check(self.plateau_windows > 0, "plateau_windows", "it must be at least 1")?;
         check(self.first_epoch_max_acks > 0, "first_epoch_max_acks", "it must be at least 1")?;
         check(self.min_acks_per_increment > 0, "min_acks_per_increment", "it must be at least 1")?;

@@ -268,6 +268,26 @@ fn an_outage_holds_packets_and_loses_none() {
 }
 
 #[test]
+fn a_link_that_decides_late_tells_departures_to_those_who_ask() {
+    let mut config = twelve_megabits();
+    config.queue.kind = QueueKind::DropHead;
+    config.delay.jitter = Duration::from_nanos(MS / 2);
+    let mut quiet = link(config.clone());
+    let mut late = link(config);
+    late.report_departures();
+    for link in [&mut quiet, &mut late] {
+        assert!(link.decides_late());
+        (0..3).for_each(|number| assert!(matches!(link.offer(at(0), full(number)), Offer::Accepted { .. })));
+        link.advance(at(2 * MS));
+    }
+    assert!(late.has_reports());
+    let told: Vec<_> = std::iter::from_fn(|| late.pop_departure()).map(|(at, packet)| (packet.number, at)).collect();
+    assert_eq!(told, [(0, at(MS)), (1, at(2 * MS)), (2, at(3 * MS))]);
+    assert!(!late.has_reports() && !quiet.has_reports());
+    assert_eq!(quiet.pop_departure(), None);
+}
+
+#[test]
 fn losses_before_the_queue_take_no_capacity_and_losses_after_it_do() {
     let mut before = link(LinkConfig { loss_before: Loss::Bernoulli(1.0), ..twelve_megabits() });
     assert_eq!(before.offer(at(0), full(0)), Offer::Dropped(DropCause::LossBefore));

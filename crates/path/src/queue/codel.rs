@@ -268,7 +268,7 @@ mod tests {
         bench.run(1_500 * MS, MS / 2, MS);
         // The queue empties for a moment, which ends the episode, and fills again.
         bench.next_arrival = u64::MAX;
-        while bench.store.len() > 0 {
+        while bench.store.iter().next().is_some() {
             bench.take();
         }
         assert!(!bench.codel.dropping);
@@ -286,7 +286,7 @@ mod tests {
         bench.run(1_500 * MS, MS / 2, MS);
         assert!(bench.codel.count > 20);
         bench.next_arrival = u64::MAX;
-        while bench.store.len() > 0 {
+        while bench.store.iter().next().is_some() {
             bench.take();
         }
         bench.now += 1_700 * MS;

@@ -102,6 +102,11 @@ impl DropTail {
         (self.waiting.is_empty() && free <= now).then_some(free)
     }
 
+    /// Bytes of memory [claimed](dumbbell_units::claimed).
+    pub(crate) fn memory(&self) -> u64 {
+        self.waiting.memory()
+    }
+
     /// Brings the queue up to `now`.
     #[inline]
     pub(crate) fn advance(&mut self, now: Time) {

@@ -134,7 +134,12 @@ impl<P: Packet> Store<P> {
         Some((arrived, packet))
     }
 
-    pub(crate) fn len(&self) -> usize {
-        self.packets.len()
+    pub(crate) fn iter(&self) -> impl Iterator<Item = &P> {
+        self.packets.iter().map(|(_, packet)| packet)
+    }
+
+    /// Bytes of memory [claimed](dumbbell_units::claimed).
+    pub(crate) fn memory(&self) -> u64 {
+        dumbbell_units::claimed::<(Time, P)>(self.packets.len(), self.packets.capacity())
     }
 }

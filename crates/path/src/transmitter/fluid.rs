@@ -145,6 +145,16 @@ impl Fluid {
         let mut work = bytes.saturating_mul(8 * NANOS);
         let mut segment = self.segment;
         let (mut free, mut used) = self.free_and_used();
+        if let Some(period) = self.profile.period
+            && u128::from(work) > self.profile.period_work
+        {
+            // Whole periods change nothing but the time; at least a part of one is left.
+            let periods = (u128::from(work) - 1) / self.profile.period_work;
+            work -= (periods * self.profile.period_work) as u64;
+            let span = period.saturating_mul(u64::try_from(periods).unwrap_or(u64::MAX));
+            free = free.saturating_add(span);
+            segment = self.profile.segment(segment.base.saturating_add(span), segment.step);
+        }
         while free < u64::MAX {
             let rate = segment.rate;
             let room = segment.end.saturating_sub(free).saturating_mul(rate).saturating_sub(used);
@@ -203,6 +213,8 @@ struct Segment {
 struct Profile {
     steps: Arc<[(Time, u64)]>,
     period: Option<u64>,
+    /// Work done in a period; positive where there is one.
+    period_work: u128,
 }
 
 impl Profile {
@@ -211,10 +223,21 @@ impl Profile {
         // A period without any service would have to be searched for ever: it is the same as one endless outage.
         let serves = |period| steps.iter().any(|&(start, rate)| rate > 0 && start.as_nanos() < period);
         match period {
-            Some(period) if !serves(period) => Profile { steps: Arc::new([(Time::ZERO, 0)]), period: None },
-            _ if steps.is_empty() => Profile { steps: Arc::new([(Time::ZERO, 0)]), period: None },
-            period => Profile { steps, period },
+            Some(period) if !serves(period) => Profile::outage(),
+            _ if steps.is_empty() => Profile::outage(),
+            None => Profile { steps, period, period_work: 0 },
+            Some(end) => {
+                // Without its period the work of one can be added up step by step.
+                let mut profile = Profile { steps, period: None, period_work: 0 };
+                profile.period_work = profile.work(profile.first(), 0, end);
+                Profile { period, ..profile }
+            }
         }
+    }
+
+    /// One that never transmits.
+    fn outage() -> Profile {
+        Profile { steps: Arc::new([(Time::ZERO, 0)]), period: None, period_work: 0 }
     }
 
     fn is_constant(&self) -> bool {
@@ -255,9 +278,14 @@ impl Profile {
     }
 
     /// Work done between two instants, the first of which lies in `segment`.
-    fn work(&self, mut segment: Segment, from: u64, to: u64) -> u128 {
+    fn work(&self, mut segment: Segment, from: u64, mut to: u64) -> u128 {
         let mut at = from;
         let mut work = 0;
+        if let Some(period) = self.period {
+            let periods = to.saturating_sub(from) / period;
+            to -= periods * period;
+            work = u128::from(periods) * self.period_work;
+        }
         while at < to {
             let end = segment.end.min(to);
             work += u128::from(end - at) * u128::from(segment.rate);
@@ -349,6 +377,40 @@ mod tests {
         assert_eq!(fluid.capacity_bits(at(MS / 2), at(10 * MS + MS / 2)), 12_000);
         let mut dead = schedule(&[(0, 0)], Some(10));
         assert_eq!(dead.seek(at(0)), Time::NEVER);
+    }
+
+    #[test]
+    fn a_schedule_repeats_as_if_it_were_written_out() {
+        for steps in [&[(0, 3_000_000_000), (2, 7_000_000_001), (5, 0)][..], &[(0, 0), (3, 999_999_999)], &[(0, 77)]] {
+            const PERIOD: u64 = 7;
+            let of = |base: u64| steps.iter().map(move |&(start, rate)| (at(base * PERIOD + start), rate));
+            let mut repeated = Fluid::new(of(0).collect(), Some(Duration::from_nanos(PERIOD)));
+            let mut written_out = Fluid::new((0..40_000).flat_map(of).collect(), None);
+            for i in 0..120 {
+                let (ready, bytes) = (i * i * 11, 1 + i % 40 * 37);
+                let ends = transmit(&mut repeated, ready, bytes);
+                if ends.1 > 39_999 * PERIOD {
+                    break;
+                }
+                assert_eq!(ends, transmit(&mut written_out, ready, bytes), "packet {i}");
+                assert_eq!((repeated.free, repeated.spare), (written_out.free, written_out.spare));
+                let limit = Duration::from_nanos(50);
+                assert_eq!(
+                    repeated.waits_at_most(limit, at(ready), bytes),
+                    written_out.waits_at_most(limit, at(ready), bytes)
+                );
+                let (from, to) = (at(ready / 3), at(ends.1));
+                assert_eq!(repeated.capacity_bits(from, to), written_out.capacity_bits(from, to));
+            }
+        }
+    }
+
+    #[test]
+    fn the_shortest_period_costs_no_more_than_a_long_one() {
+        let mut fluid = Fluid::new(Arc::new([(at(0), 1_000), (at(1), 3_000)]), Some(Duration::from_nanos(2)));
+        assert_eq!(transmit(&mut fluid, 0, 1500), (0, 6_000_000_000), "at the mean of 2 kbit/s");
+        let month = 31 * 86_400 * NANOS;
+        assert_eq!(fluid.capacity_bits(at(0), at(month)), 2_000 * month / NANOS);
     }
 
     #[test]

@@ -1,7 +1,7 @@
 //! Flows: controllers and presets, endpoint parameters, times, routes.
 
 use super::network::{Network, Role};
-use super::{Context, FlowNotes, MAX_DELAY, MAX_FLOWS, MAX_RATE, top};
+use super::{Context, FlowNotes, MAX_DELAY, MAX_FLOWS, MAX_RATE, MAX_WAY, MAX_WAYS, top};
 use crate::decode::decode;
 use crate::error::{Problems, suggest};
 use crate::file::{CcSpec, Direction, FlowSpec, PROFILE, Preset, RateSpec};
@@ -38,6 +38,7 @@ impl Context<'_> {
         let mut flows = Vec::with_capacity(total);
         let mut notes = Vec::with_capacity(total);
         let mut complete = true;
+        let mut hops = 0;
         for (entry, spec) in specs.iter().enumerate() {
             let Some(added) = self.flow_entry(spec, entry, flows.len(), network) else {
                 complete = false;
@@ -50,6 +51,13 @@ impl Context<'_> {
                 ("rate", spec.rate.is_some()),
             ];
             let defaults: Vec<&'static str> = given.iter().filter(|(_, given)| !given).map(|(key, _)| *key).collect();
+            hops += added.iter().map(|flow| flow.forward.len() + flow.reverse.len()).sum::<usize>();
+            if hops > MAX_WAYS {
+                let message = format!("the ways of the flows up to here have {hops} links together");
+                let help = format!("allowed: {MAX_WAYS}; fewer flows or shorter ways");
+                self.report.value(&top("flows").index(entry), message, help);
+                return None;
+            }
             let profile = self.profile(spec);
             notes.extend(added.iter().map(|_| FlowNotes { entry, profile, defaults: defaults.clone() }));
             flows.extend(added);
@@ -84,7 +92,20 @@ impl Context<'_> {
         if !timely {
             return None;
         }
+        self.check_application(spec, &transport, &at);
         let routes = self.routes(spec, &at, from, to, network)?;
+        let access_hops = usize::from(access.is_some());
+        for (key, explicit, way) in
+            [("route", &spec.route, &routes.0), ("reverse_route", &spec.reverse_route, &routes.1)]
+        {
+            let links = way.len() + access_hops;
+            if links > MAX_WAY {
+                let at = if explicit.is_some() { at.key(key) } else { at.clone() };
+                let message = format!("the way of the flow has {links} links");
+                self.report.value(&at, message, format!("allowed: at most {MAX_WAY}"));
+                return None;
+            }
+        }
         self.check_route(&routes.0, &transport, &at, network);
         let path_delay = routes.0.iter().chain(&routes.1).map(|link| network.links[*link].delay);
         let access_delay = access.iter().map(|(delay, _)| *delay);
@@ -118,6 +139,17 @@ impl Context<'_> {
             }
         };
         Some((0..count as usize).map(flow).collect())
+    }
+
+    /// Refuses applications that write more than a segment in the shortest time there is.
+    fn check_application(&mut self, spec: &FlowSpec, transport: &TransportConfig, at: &KeyPath) {
+        const NANOSECONDS: u64 = 1_000_000_000;
+        let fastest = Rate::from_bits_per_sec(u64::from(transport.mss) * 8 * NANOSECONDS);
+        if let Some(rate) = spec.rate.filter(|rate| *rate > fastest && *rate <= MAX_RATE) {
+            let message = format!("an application of {rate} writes more than a segment a nanosecond");
+            let help = format!("allowed: at most {fastest} with segments of {} bytes", transport.mss);
+            self.report.value(&at.key("rate"), message, help);
+        }
     }
 
     /// Whether the times of an entry can be meant.
@@ -478,7 +510,7 @@ impl Context<'_> {
             (u64::from(mss)..=1 << 50).contains(&config.receive_window),
             "receive_window",
             window.to_string(),
-            "at least one segment, at most 1PiB".into(),
+            "at least one segment, at most 1024TiB".into(),
         );
         let burst = Bytes::new(config.gso_max_bytes.into());
         range(config.gso_max_bytes >= mss, "gso_max_bytes", burst.to_string(), "at least one segment".into());

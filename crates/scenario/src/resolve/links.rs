@@ -15,11 +15,20 @@ impl Context<'_> {
     pub(super) fn links(&mut self, network: &Network, flows: &[Flow]) -> (Vec<Link>, Vec<LinkNotes>) {
         let mut links = Vec::new();
         let mut notes = Vec::new();
-        for (index, draft) in network.links.iter().enumerate() {
-            let crossing = flows.iter().filter(|f| f.forward.contains(&index) || f.reverse.contains(&index));
-            let rtt = network.path_rtt.or_else(|| crossing.map(|f| f.base_rtt).max());
-            let senders = flows.iter().filter(|f| f.forward.contains(&index)).map(|f| &f.transport);
-            let largest = senders.map(|t| t.mss + t.header_bytes()).max().unwrap_or(0);
+        // The longest round-trip time of the flows that cross a link, and their largest packet of data.
+        let mut crossing: Vec<(Option<Duration>, u32)> = vec![(None, 0); network.links.len()];
+        for flow in flows {
+            for &link in flow.forward.iter().chain(&flow.reverse) {
+                let longest = &mut crossing[link].0;
+                *longest = (*longest).max(Some(flow.base_rtt));
+            }
+            for &link in &flow.forward {
+                let largest = &mut crossing[link].1;
+                *largest = (*largest).max(flow.transport.mss + flow.transport.header_bytes());
+            }
+        }
+        for (draft, (longest, largest)) in network.links.iter().zip(crossing) {
+            let rtt = network.path_rtt.or(longest);
             if let Some((config, note)) = self.link(draft, rtt, largest) {
                 links.push(Link { from: draft.from, to: draft.to, config });
                 notes.push(note);

@@ -24,10 +24,18 @@ const MAX_DELAY: Duration = Duration::from_secs(3_600);
 const MAX_RATE: Rate = Rate::from_bits_per_sec(100_000_000_000_000);
 /// Spacing of samples unless the file gives one or it would make a table of more than [`MAX_ROWS`].
 const SAMPLE_INTERVAL: Duration = Duration::from_millis(20);
+/// The shortest spacing of samples.
+const MIN_INTERVAL: Duration = Duration::from_micros(1);
 /// The most rows of a table of samples whose spacing the file does not give.
 const MAX_ROWS: u64 = 500_000;
+/// The most rows of any table of samples: some ten gigabytes before compression.
+const MAX_GIVEN_ROWS: u64 = 50_000_000;
 /// The most flows of one run.
 const MAX_FLOWS: usize = 100_000;
+/// The most links of a way: packets count those that are left in 16 bits.
+const MAX_WAY: usize = u16::MAX as usize;
+/// The most links of the ways of all flows together.
+const MAX_WAYS: usize = 20_000_000;
 
 /// A scenario and what a report about it wants to know besides.
 #[derive(Clone, Debug)]
@@ -129,11 +137,28 @@ impl Context<'_> {
         }
         let spec = self.file.record.clone().unwrap_or_default();
         let record = Record { series: spec.series.unwrap_or(true), interval: spec.interval.unwrap_or(SAMPLE_INTERVAL) };
-        if record.interval < Duration::from_micros(1) {
+        if record.interval < MIN_INTERVAL {
             let message = format!("samples are {} apart", record.interval);
-            self.report.value(&top("record").key("interval"), message, "allowed: 1us or more");
+            self.report.value(&top("record").key("interval"), message, format!("allowed: {MIN_INTERVAL} or more"));
         }
         Some(record)
+    }
+
+    /// Refuses time series that nobody could store.
+    fn check_rows(&mut self, record: &Record, flows: usize, links: usize) {
+        let (sampled, what) = if flows >= links { (flows, "flows") } else { (links, "links") };
+        let samples = self.duration.as_nanos() / record.interval.as_nanos().max(1);
+        let rows = samples.saturating_mul(sampled as u64);
+        if record.series && record.interval >= MIN_INTERVAL && rows > MAX_GIVEN_ROWS {
+            let message =
+                format!("{samples} samples of {sampled} {what} over {} make a table of {rows} rows", self.duration);
+            let shortest = self.duration.as_nanos().saturating_mul(sampled as u64).div_ceil(MAX_GIVEN_ROWS);
+            let shortest = Duration::from_micros(shortest.div_ceil(1_000));
+            let help = format!(
+                "allowed: {MAX_GIVEN_ROWS} rows, that is here an interval of {shortest} or more, or record.series = false"
+            );
+            self.report.value(&top("record").key("interval"), message, help);
+        }
     }
 
     fn network_and_flows(&mut self, mut record: Record) -> Option<Resolved> {
@@ -156,6 +181,7 @@ impl Context<'_> {
         if defaults.contains(&"interval") {
             record.interval = sample_interval(self.duration, flows.len().max(links.len()));
         }
+        self.check_rows(&record, flows.len(), links.len());
         let scenario = Scenario {
             duration: self.duration,
             warmup: file.warmup.unwrap_or_default(),

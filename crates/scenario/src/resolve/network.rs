@@ -5,7 +5,8 @@ use crate::error::suggest;
 use crate::file::{LinkSpec, RateSpec, ReverseSpec, Side};
 use crate::key_path::KeyPath;
 use dumbbell_units::Duration;
-use std::collections::BTreeSet;
+use std::cmp::Reverse;
+use std::collections::{BTreeSet, BinaryHeap, HashMap};
 
 /// Suffix of the name of a link's way back.
 const REVERSE: &str = "-reverse";
@@ -137,6 +138,7 @@ impl Context<'_> {
         let mut network = Network { nodes: Vec::new(), links: Vec::new(), path_rtt: None };
         self.declared_nodes(&mut network);
         let declared = self.file.nodes.is_some();
+        let mut known: HashMap<String, usize> = network.nodes.iter().cloned().zip(0..).collect();
         if specs.is_empty() {
             self.report.value(&top("links"), "the list of links is empty", "add at least one link");
             return None;
@@ -145,7 +147,7 @@ impl Context<'_> {
         let mut complete = true;
         for (i, spec) in specs.iter().enumerate() {
             let at = top("links").index(i);
-            let ends = self.link_ends(spec, &at, &mut network, declared);
+            let ends = self.link_ends(spec, &at, &mut network, &mut known, declared);
             let Some(delay) = spec.delay else {
                 self.report.value(
                     &at,
@@ -197,6 +199,7 @@ impl Context<'_> {
     }
 
     fn declared_nodes(&mut self, network: &mut Network) {
+        let mut names = BTreeSet::new();
         for (i, node) in self.file.nodes.iter().flatten().enumerate() {
             let at = top("nodes").index(i);
             match &node.name {
@@ -204,7 +207,7 @@ impl Context<'_> {
                 Some(name) if name.is_empty() => {
                     self.report.value(&at.key("name"), "the name is empty", "give it a name")
                 }
-                Some(name) if network.nodes.contains(name) => {
+                Some(name) if !names.insert(name) => {
                     self.report.value(
                         &at.key("name"),
                         format!("two nodes have the name `{name}`"),
@@ -222,6 +225,7 @@ impl Context<'_> {
         spec: &LinkSpec,
         at: &KeyPath,
         network: &mut Network,
+        known: &mut HashMap<String, usize>,
         declared: bool,
     ) -> Option<(usize, usize)> {
         let mut end = |key: &str, name: &Option<String>| {
@@ -233,8 +237,8 @@ impl Context<'_> {
                 );
                 return None;
             };
-            if let Some(index) = network.nodes.iter().position(|node| node == name) {
-                return Some(index);
+            if let Some(index) = known.get(name) {
+                return Some(*index);
             }
             if declared {
                 let help = suggest(name, "nodes of this file", network.nodes.iter().map(String::as_str));
@@ -242,6 +246,7 @@ impl Context<'_> {
                 return None;
             }
             network.nodes.push(name.clone());
+            known.insert(name.clone(), network.nodes.len() - 1);
             Some(network.nodes.len() - 1)
         };
         let from = end("from", &spec.from);
@@ -328,20 +333,28 @@ impl Network {
     pub(super) fn shortest_path(&self, from: usize, to: usize) -> Option<Vec<usize>> {
         let mut best: Vec<Option<(u64, usize)>> = vec![None; self.nodes.len()];
         let mut arrived_by: Vec<Option<usize>> = vec![None; self.nodes.len()];
+        let mut leaving: Vec<Vec<usize>> = vec![Vec::new(); self.nodes.len()];
+        for (index, link) in self.links.iter().enumerate() {
+            leaving[link.from].push(index);
+        }
         let mut settled = vec![false; self.nodes.len()];
+        let mut reached = BinaryHeap::from([Reverse(((0u64, 0), from))]);
         best[from] = Some((0, 0));
         loop {
-            let next = (0..self.nodes.len()).filter(|n| !settled[*n]).filter_map(|n| Some((best[n]?, n))).min();
-            let ((delay, hops), node) = next?;
+            let Reverse(((delay, hops), node)) = reached.pop()?;
             if node == to {
                 break;
             }
-            settled[node] = true;
-            for (index, link) in self.links.iter().enumerate().filter(|(_, link)| link.from == node) {
+            if std::mem::replace(&mut settled[node], true) {
+                continue;
+            }
+            for &index in &leaving[node] {
+                let link = &self.links[index];
                 let distance = (delay.saturating_add(link.delay.as_nanos()), hops + 1);
                 if best[link.to].is_none_or(|known| distance < known) {
                     best[link.to] = Some(distance);
                     arrived_by[link.to] = Some(index);
+                    reached.push(Reverse((distance, link.to)));
                 }
             }
         }
@@ -359,21 +372,26 @@ impl Network {
     pub(super) fn follow(&self, names: &[String], from: usize, to: usize) -> Result<Vec<usize>, (usize, String)> {
         let mut node = from;
         let mut route = Vec::new();
+        let mut known: HashMap<&str, Vec<usize>> = HashMap::new();
+        for (index, link) in self.links.iter().enumerate() {
+            known.entry(&link.name).or_default().push(index);
+            if let Some(name) = link.name.strip_suffix(REVERSE) {
+                known.entry(name).or_default().push(index);
+            }
+        }
         for (i, name) in names.iter().enumerate() {
-            let named = |link: &&Draft| link.name == *name || link.name.strip_suffix(REVERSE) == Some(name);
-            let mut candidates = self.links.iter().enumerate().filter(|(_, link)| named(link)).peekable();
-            if candidates.peek().is_none() {
+            let Some(candidates) = known.get(name.as_str()) else {
                 let known = self.links.iter().map(|link| link.name.as_str()).filter(|n| !n.ends_with(REVERSE));
                 let help = suggest(name, "links of this file", known.collect::<Vec<_>>());
                 return Err((i, format!("there is no link `{name}`; {help}")));
-            }
-            let Some((index, link)) = candidates.find(|(_, link)| link.from == node) else {
+            };
+            let Some(&index) = candidates.iter().find(|&&index| self.links[index].from == node) else {
                 let message =
                     format!("the link `{name}` does not start at `{}`, where the route has got to", self.nodes[node]);
                 return Err((i, message));
             };
             route.push(index);
-            node = link.to;
+            node = self.links[index].to;
         }
         if node != to {
             let last = names.len().saturating_sub(1);

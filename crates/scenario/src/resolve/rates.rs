@@ -10,12 +10,16 @@ use dumbbell_units::{Duration, Rate, Rng, Time};
 use sha2::{Digest, Sha256};
 use std::cell::RefCell;
 use std::collections::HashMap;
-use std::fmt::Write;
+use std::fmt::{Display, Write};
+use std::fs::File;
+use std::io::Read;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
 /// Bits that one delivery opportunity carries in statistics of capacity.
 const BITS_PER_OPPORTUNITY: u128 = 12_000;
+/// The longest trace file: more than a day of the fastest recorded links.
+const MAX_TRACE_BYTES: u64 = 100_000_000;
 /// The shortest synthesised trace.
 const MIN_SYNTH_LENGTH: Duration = Duration::from_millis(1);
 /// The longest synthesised trace; longer runs start it again.
@@ -47,10 +51,22 @@ impl Loader {
 
     fn read(&self, name: &str) -> Result<Trace, String> {
         let path = self.folder.join(name);
-        let text = std::fs::read(&path).map_err(|e| {
+        let unreadable = |why: &dyn Display| {
             let relative = if Path::new(name).is_relative() { ", relative to the experiment file" } else { "" };
-            format!("cannot read the trace file `{name}`{relative}: {e}")
-        })?;
+            format!("cannot read the trace file `{name}`{relative}: {why}")
+        };
+        // A FIFO without a writer would block when it is opened, a device might never end.
+        let metadata = std::fs::metadata(&path).map_err(|error| unreadable(&error))?;
+        if !metadata.is_file() {
+            let what = if metadata.is_dir() { "a directory" } else { "a pipe or a device" };
+            return Err(unreadable(&format_args!("it is {what}, not a regular file")));
+        }
+        let file = File::open(&path).map_err(|error| unreadable(&error))?;
+        let mut text = Vec::new();
+        file.take(MAX_TRACE_BYTES + 1).read_to_end(&mut text).map_err(|error| unreadable(&error))?;
+        if text.len() as u64 > MAX_TRACE_BYTES {
+            return Err(unreadable(&format_args!("it is longer than {MAX_TRACE_BYTES} bytes")));
+        }
         let digest = hexadecimal(&Sha256::digest(&text));
         let text = String::from_utf8(text).map_err(|_| format!("the trace file `{name}` is not a text"))?;
         let trace = dumbbell_path::parse_trace(&text).map_err(|e| format!("the trace file `{name}` is wrong: {e}"))?;

@@ -7,11 +7,13 @@
 #![allow(clippy::unwrap_used, reason = "a test that cannot go on should stop")]
 
 mod bbr;
+mod bounds;
 mod conservation;
 mod cubic;
 mod determinism;
 mod family;
 mod lab;
+mod limits;
 mod queues;
 mod reno;
 mod snapshots;

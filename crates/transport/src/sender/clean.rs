@@ -6,6 +6,7 @@
 
 use super::{AckNews, Sender, flag, timestamp_ticks};
 use crate::{Ack, ControllerRtt, DeliveryRate, RecoveryRule, RttSamples};
+use dumbbell_units::Time;
 
 impl Sender {
     /// Removes what the ACK covers, takes RTT samples and detects reordering (`tcp_clean_rtx_queue`). Returns how many
@@ -31,21 +32,21 @@ impl Sender {
                 let count = end - seq;
                 let last = *self.board.get(end - 1);
                 if first_sent == 0 {
-                    first_sent = self.board.get(seq).sent_us;
+                    first_sent = self.board.get(seq).sent.us();
                 }
-                last_sent = last.sent_us;
+                last_sent = last.sent.us();
                 last_was_short = u32::from(last.len) < self.config.mss;
                 reordered_from = reordered_from.min(seq);
                 news.original_acked |= seq < self.high_seq;
                 if self.config.sack {
-                    self.connection.delivered += u64::from(count);
+                    self.view.delivered += u64::from(count);
                     if news.ece {
-                        self.connection.delivered_ce += u64::from(count);
+                        self.view.delivered_ce += u64::from(count);
                     }
                 }
-                self.connection.packets_out -= count;
+                self.view.packets_out -= count;
                 acked += count;
-                self.advance_rack(end - 1, last.sent_us, false);
+                self.advance_rack(end - 1, last.sent, false);
                 let offered = if self.config.delivery_rate == DeliveryRate::Linux { end - 1 } else { seq };
                 for seq in offered..end {
                     self.offer_sample(seq);
@@ -55,8 +56,8 @@ impl Sender {
             }
             let sacked = self.board.pop_sacked(ack.ack);
             if sacked > 0 {
-                self.connection.sacked_out -= sacked;
-                self.connection.packets_out -= sacked;
+                self.view.sacked_out -= sacked;
+                self.view.packets_out -= sacked;
                 acked += sacked;
                 continue;
             }
@@ -64,13 +65,13 @@ impl Sender {
             let flags = record.flags;
             if flags & (flag::RETRANS | flag::EVER_RETRANS) != 0 {
                 if flags & flag::RETRANS != 0 {
-                    self.connection.retrans_out -= 1;
+                    self.view.retrans_out -= 1;
                 }
                 news.retransmitted_data_acked = true;
             } else if flags & flag::SACKED == 0 {
-                last_sent = record.sent_us;
+                last_sent = record.sent.us();
                 if first_sent == 0 {
-                    first_sent = record.sent_us;
+                    first_sent = record.sent.us();
                 }
                 if seq < reordered_from {
                     reordered_from = seq;
@@ -80,25 +81,25 @@ impl Sender {
                 }
             }
             if flags & flag::SACKED != 0 {
-                self.connection.sacked_out -= 1;
+                self.view.sacked_out -= 1;
             } else {
                 if self.config.sack {
-                    self.connection.delivered += 1;
+                    self.view.delivered += 1;
                     if news.ece {
-                        self.connection.delivered_ce += 1;
+                        self.view.delivered_ce += 1;
                     }
                 }
                 let proves_original = flags & (flag::RETRANS | flag::EVER_RETRANS) != 0
-                    && timestamp_ticks(ack.echo) < record.sent_us / 1_000;
+                    && timestamp_ticks(ack.echo) < record.sent.us() / 1_000;
                 if !proves_original {
                     let retransmitted = flags & (flag::RETRANS | flag::EVER_RETRANS) != 0;
-                    self.advance_rack(seq, record.sent_us, retransmitted);
+                    self.advance_rack(seq, record.sent, retransmitted);
                 }
             }
             if flags & flag::LOST != 0 {
-                self.connection.lost_out -= 1;
+                self.view.lost_out -= 1;
             }
-            self.connection.packets_out -= 1;
+            self.view.packets_out -= 1;
             acked += 1;
             last_was_short = u32::from(record.len) < self.config.mss;
             if flags & flag::SACKED == 0 {
@@ -106,7 +107,7 @@ impl Sender {
             }
             self.board.pop_una();
         }
-        self.connection.snd_una = u64::from(self.board.una());
+        self.view.snd_una = u64::from(self.board.una());
         if acked > 0 {
             news.data_acked = true;
         }
@@ -127,7 +128,7 @@ impl Sender {
             maybe_delayed = acked == 1
                 && last_was_short
                 && prior_sacked_out == 0
-                && self.sample.prior_delivered + 1 == self.connection.delivered
+                && self.sample.prior_delivered + 1 == self.view.delivered
                 && !(news.data_sacked || news.ece || news.dsack);
         }
         let sack_rtt_us = sack_rtt.map(|(first, _)| self.age_us(first));
@@ -138,13 +139,12 @@ impl Sender {
             rtt_us = sack_rtt_us;
         }
         if rtt_us.is_none() && news.data_acked {
-            let ticks = timestamp_ticks(self.connection.now).saturating_sub(timestamp_ticks(ack.echo)).max(1);
-            rtt_us = Some(ticks * 1_000);
+            rtt_us = self.echoed_rtt_us(ack.echo);
             latest_rtt_us = rtt_us;
         }
         if self.config.rtt_samples != RttSamples::Linux {
             let is_ambiguous = news.retransmitted_data_acked && self.config.rtt_samples != RttSamples::Timestamps;
-            let ticks = timestamp_ticks(self.connection.now).saturating_sub(timestamp_ticks(ack.echo));
+            let ticks = timestamp_ticks(self.view.now).saturating_sub(timestamp_ticks(ack.echo));
             rtt_us = (news.data_acked && !is_ambiguous).then_some((ticks * 1_000).max(1));
             latest_rtt_us = rtt_us;
             maybe_delayed = false;
@@ -169,7 +169,7 @@ impl Sender {
             }
         } else if has_rtt && !self.board.is_empty() && self.config.recovery == RecoveryRule::Linux {
             // A SACK of data sent before the head's latest transmission must not push the timeout out for ever.
-            let head_age_us = self.age_us(self.board.get(self.board.una()).sent_us);
+            let head_age_us = self.age_us(self.board.get(self.board.una()).sent.us());
             if sack_rtt_us.is_some_and(|sack_rtt_us| sack_rtt_us > head_age_us) {
                 news.set_timer = true;
             }
@@ -177,11 +177,18 @@ impl Sender {
         acked
     }
 
+    /// The round-trip time that an echoed timestamp tells, in whole milliseconds and at least one; none where it is ahead
+    /// of the clock (`tcp_rtt_tsopt_us`).
+    pub(super) fn echoed_rtt_us(&self, echo: Time) -> Option<u64> {
+        let ticks = timestamp_ticks(self.view.now).checked_sub(timestamp_ticks(echo))?;
+        Some(ticks.max(1) * 1_000)
+    }
+
     /// Takes the round-trip times of the first and of the latest segment that an ACK delivers.
     #[inline(always)]
     pub(super) fn take_rtt(&mut self, rtt_us: u64, latest_rtt_us: u64, maybe_delayed: bool) {
         self.rtt.sample(rtt_us as u32, self.board.una(), self.board.nxt());
-        self.connection.srtt_us_x8 = self.rtt.srtt_x8;
+        self.view.srtt_us_x8 = self.rtt.srtt_x8;
         let shown_us = match self.config.controller_rtt {
             ControllerRtt::Last => latest_rtt_us,
             ControllerRtt::Smoothed => u64::from(self.rtt.srtt_x8 >> 3),
@@ -189,8 +196,8 @@ impl Sender {
         self.sample.rtt_us = shown_us as i64;
         self.sample.is_ack_delayed = maybe_delayed;
         if !(maybe_delayed && shown_us > u64::from(self.min_rtt.get())) {
-            self.min_rtt.update(self.connection.mstamp_us, (shown_us as u32).max(1));
-            self.connection.min_rtt_us = self.min_rtt.get();
+            self.min_rtt.update(self.view.mstamp_us, (shown_us as u32).max(1));
+            self.view.min_rtt_us = self.min_rtt.get();
         }
     }
 }

@@ -17,17 +17,19 @@ mod rtt;
 mod sack;
 mod sampling;
 mod scoreboard;
+mod stamp;
 #[cfg(test)]
 mod tests;
 
 use crate::{Ack, Completion, LossDetection, Pacing, RecoveryRule, RttSamples, SackBlock, TransportConfig};
-use dumbbell_cc::{AckFlags, CaState, Connection, Controller, Hooks, RateSample};
+use dumbbell_cc::{AckFlags, CaState, Control, Controller, Hooks, RateSample, View};
 use dumbbell_units::{Duration, Time};
 pub use output::Burst;
 use output::HostQueue;
 use recovery::Undo;
 use rtt::{RttEstimator, WindowedMin};
 use scoreboard::{Scoreboard, flag};
+use stamp::{SendClock, Stamp};
 use std::sync::Arc;
 
 /// What a receiver that sizes its window offers in the handshake.
@@ -91,7 +93,7 @@ struct AckNews {
 /// RACK's memory of the most recently sent segment among those delivered (RFC 8985).
 #[derive(Clone, Debug, Default)]
 struct Rack {
-    sent_us: u64,
+    sent: Stamp,
     end: u32,
     rtt_us: u32,
     advanced: bool,
@@ -102,7 +104,7 @@ struct Rack {
 }
 
 /// What ns-3's sampler remembers from ACK to ACK.
-#[derive(Clone, Copy, Debug, Default)]
+#[derive(Clone, Copy, Debug)]
 struct Ns3Sample {
     /// The source of the last sample as it was when the source was delivered; its prior time is 0 after a discard.
     source: RateSample,
@@ -115,10 +117,19 @@ struct Ns3Sample {
     rtt_us: i64,
 }
 
+impl Ns3Sample {
+    /// Nothing has been sampled yet: there is no rate, and no round-trip time either.
+    fn none() -> Ns3Sample {
+        let source = RateSample::invalid();
+        Ns3Sample { source, send_phase_us: 0, ack_phase_us: 0, delivered: 0, interval_us: 0, rtt_us: -1 }
+    }
+}
+
 /// A TCP sender.
 pub struct Sender {
     config: Arc<TransportConfig>,
-    connection: Connection,
+    view: View,
+    control: Control,
     controller: Box<dyn Controller>,
     full_control: bool,
     hooks: Hooks,
@@ -131,7 +142,7 @@ pub struct Sender {
     rtt: RttEstimator,
     min_rtt: WindowedMin,
     sample: RateSample,
-    first_tx_us: u64,
+    first_tx: Stamp,
     sample_end: u32,
     /// `lost` and `delivered_ce` when the sampled segment was sent.
     sample_source: (u32, u32),
@@ -177,7 +188,7 @@ pub struct Sender {
     retransmit: Retransmit,
     /// What is to leave next.
     ready: Burst,
-    send_stamp: output::SendStamp,
+    send_clock: SendClock,
     sent_in_loop: u32,
     /// Where completions are reported.
     host_queue: Option<Box<HostQueue>>,
@@ -190,16 +201,13 @@ impl Sender {
     /// A sender without data and without a connection; `controller` governs its window. Senders of many flows share their
     /// configuration.
     pub fn new(config: Arc<TransportConfig>, controller: Box<dyn Controller>) -> Sender {
-        let mut connection = Connection::new(config.mss);
-        connection.cwnd = config.initial_cwnd;
-        connection.hz = config.hz.max(1);
-        connection.pacing_shift = config.pacing_shift;
-        connection.gso_max_bytes = config.gso_max_bytes;
-        connection.paced = match config.pacing {
+        let paced = match config.pacing {
             Pacing::Auto => controller.wants_pacing(),
             Pacing::On => true,
             Pacing::Off => false,
         };
+        let view = View { hz: config.hz.max(1), gso_max_bytes: config.gso_max_bytes, paced, ..View::new(config.mss) };
+        let control = Control { cwnd: config.initial_cwnd, pacing_shift: config.pacing_shift, ..Control::default() };
         let first_window = match config.receive_autotuning {
             true => config.receive_window.min(SYN_ACK_WINDOW_BYTES),
             false => config.receive_window,
@@ -212,16 +220,17 @@ impl Sender {
             probes: config.tail_loss_probe && config.sack,
             may_predict: predicted::applies_to(&config),
             controller,
-            connection,
+            view,
+            control,
             established: false,
             board: Scoreboard::new(),
             rtt: RttEstimator::new(config.rto_rule, micros(config.rto_min), micros(config.rto_max)),
             min_rtt: WindowedMin::new(),
             sample: RateSample::invalid(),
-            first_tx_us: 0,
+            first_tx: Stamp::default(),
             sample_end: 0,
             sample_source: (0, 0),
-            ns3_sample: remembers_samples.then(Box::default),
+            ns3_sample: remembers_samples.then(|| Box::new(Ns3Sample::none())),
             rack: Rack { window_steps: 1, ..Rack::default() },
             judged_below: 0,
             high_seq: 0,
@@ -253,7 +262,7 @@ impl Sender {
             pacing_blocked: false,
             retransmit: Retransmit::Nothing,
             ready: Burst::default(),
-            send_stamp: output::SendStamp::default(),
+            send_clock: SendClock::default(),
             sent_in_loop: 0,
             host_queue: (config.completion == Completion::Wire).then(Box::default),
             jiffy: Duration::from_nanos(1_000_000_000 / u64::from(config.hz.max(1))),
@@ -263,39 +272,44 @@ impl Sender {
         }
     }
 
-    /// The handshake is complete; it took `handshake_rtt` and `syn_retransmits` repetitions of the SYN.
+    /// The handshake is complete: the answer came `handshake_rtt` after the SYN that it answers, of which
+    /// `syn_retransmits` repetitions had left.
     pub fn establish(&mut self, now: Time, handshake_rtt: Duration, syn_retransmits: u32) {
         self.refresh_clock(now);
         self.established = true;
         let mut rtt_us = (handshake_rtt.as_micros() as u32).max(1);
         if self.config.rtt_samples != RttSamples::Linux {
             rtt_us = (rtt_us - rtt_us % 1_000).max(1);
+        } else if syn_retransmits > 0 {
+            // Only the echoed timestamp tells which SYN was answered.
+            let sent_at = Time::ZERO + now.since(Time::ZERO + handshake_rtt);
+            rtt_us = self.echoed_rtt_us(sent_at).map_or(rtt_us, |us| us as u32);
         }
         if let Some(last) = &mut self.ns3_sample {
             last.rtt_us = i64::from(rtt_us);
         }
         self.rtt.sample(rtt_us, 0, 0);
-        self.min_rtt.update(self.connection.mstamp_us, rtt_us);
-        let connection = &mut self.connection;
-        connection.srtt_us_x8 = self.rtt.srtt_x8;
-        connection.min_rtt_us = rtt_us;
+        self.min_rtt.update(self.view.mstamp_us, rtt_us);
+        let (view, control) = (&mut self.view, &mut self.control);
+        view.srtt_us_x8 = self.rtt.srtt_x8;
+        view.min_rtt_us = rtt_us;
         // The SYN counts as one delivered packet.
-        connection.delivered = 1;
-        connection.delivered_mstamp_us = connection.mstamp_us;
-        self.first_tx_us = connection.mstamp_us;
+        view.delivered = 1;
+        view.delivered_mstamp_us = view.mstamp_us;
+        self.first_tx = Stamp::at_us(view.mstamp_us);
         if syn_retransmits > 1 {
-            connection.cwnd = 1;
+            control.cwnd = 1;
         }
-        self.cwnd_stamp = connection.jiffies;
+        self.cwnd_stamp = view.jiffies;
         self.update_pacing_rate();
-        self.controller.init(&mut self.connection);
+        self.controller.init(&self.view, &mut self.control);
     }
 
     /// The application hands over `segments` more segments; the last one carries `last_len` payload bytes.
     pub fn write(&mut self, now: Time, segments: u32, last_len: u16) {
         self.refresh_clock(now);
         self.mark_app_limited();
-        if self.connection.packets_out == 0 {
+        if self.view.packets_out == 0 {
             self.restart_after_idle();
         }
         self.write_seq = self.write_seq.saturating_add(segments);
@@ -319,8 +333,14 @@ impl Sender {
 
     /// The connection as its controller sees it.
     #[inline]
-    pub fn connection(&self) -> &Connection {
-        &self.connection
+    pub fn view(&self) -> &View {
+        &self.view
+    }
+
+    /// What the controller may change: window, threshold, pacing rate.
+    #[inline]
+    pub fn control(&self) -> &Control {
+        &self.control
     }
 
     /// The controller.
@@ -351,31 +371,31 @@ impl Sender {
     }
 
     /// Bytes of memory held by the scoreboard.
-    pub fn memory(&self) -> usize {
+    pub fn memory(&self) -> u64 {
         self.board.memory()
     }
 
     /// Sets the connection's clocks to `now`.
     #[inline]
     fn refresh_clock(&mut self, now: Time) {
-        let connection = &mut self.connection;
-        if connection.now == now {
+        let view = &mut self.view;
+        if view.now == now {
             return;
         }
-        connection.now = now;
-        connection.mstamp_us = now.as_micros();
+        view.now = now;
+        view.mstamp_us = now.as_micros();
         let elapsed = now.since(self.tick_start);
         if elapsed >= self.jiffy {
             let ticks = elapsed.as_nanos() / self.jiffy.as_nanos();
             self.tick_start += self.jiffy * ticks;
-            connection.jiffies = connection.jiffies.wrapping_add(ticks as u32);
+            view.jiffies = view.jiffies.wrapping_add(ticks as u32);
         }
     }
 
-    /// Time since a departure, 0 when pacing has stamped it ahead of now (`tcp_stamp_us_delta`).
+    /// Time since a departure (`tcp_stamp_us_delta`).
     #[inline]
     fn age_us(&self, sent_us: u64) -> u64 {
-        self.connection.mstamp_us.saturating_sub(sent_us)
+        self.view.mstamp_us.saturating_sub(sent_us)
     }
 
     /// When a coarse timer of `micros` armed now fires: whole ticks of the kernel's clock.
@@ -387,8 +407,8 @@ impl Sender {
 
     #[inline]
     fn set_state(&mut self, state: CaState) {
-        self.controller.set_state(&mut self.connection, state);
-        self.connection.ca_state = state;
+        self.controller.set_state(&self.view, &mut self.control, state);
+        self.view.ca_state = state;
     }
 
     /// An acknowledgement arrives. Transmissions it allows come from [`Sender::poll_transmit`].
@@ -398,7 +418,7 @@ impl Sender {
             return;
         }
         self.refresh_clock(now);
-        self.send_stamp.begin_event();
+        self.send_clock.begin_event();
         if self.predicts(ack) {
             self.take_predicted(ack);
         } else {
@@ -410,13 +430,13 @@ impl Sender {
     #[inline(never)]
     fn take_any(&mut self, ack: &Ack) {
         let prior_una = self.board.una();
-        let prior_delivered = self.connection.delivered;
-        let prior_lost = self.connection.lost;
+        let prior_delivered = self.view.delivered;
+        let prior_lost = self.view.lost;
         let prior_highest_sacked = self.highest_sacked_or_una();
-        let prior_sacked_out = self.connection.sacked_out;
-        let prior_in_flight = self.connection.in_flight();
+        let prior_sacked_out = self.view.sacked_out;
+        let prior_in_flight = self.view.in_flight();
         let mut news = AckNews { ece: ack.ece, advanced: ack.ack > prior_una, ..AckNews::default() };
-        let prior_lost_out = self.connection.lost_out;
+        let prior_lost_out = self.view.lost_out;
         self.sample = RateSample { prior_in_flight, is_ece: ack.ece, ..RateSample::invalid() };
         if self.ns3_sample.is_some() {
             self.resume_ns3_sample();
@@ -438,7 +458,7 @@ impl Sender {
         if ack.sack_count > 0 {
             self.process_sacks(ack, prior_una, &mut news, &mut sack_rtt, &mut reordered_from);
         }
-        if self.connection.packets_out == 0 {
+        if self.view.packets_out == 0 {
             if news.dsack {
                 self.run_state_machine(prior_una, 0, &mut news, ack);
             }
@@ -462,16 +482,16 @@ impl Sender {
                 ece: news.ece,
                 window_update: news.window_update,
             };
-            self.controller.in_ack_event(&mut self.connection, flags);
+            self.controller.in_ack_event(&self.view, &mut self.control, flags);
         }
         if self.hooks.pkts_acked && (acked > 0 || news.data_sacked) {
-            self.controller.pkts_acked(&mut self.connection, acked, self.sample.rtt_us, prior_in_flight);
+            self.controller.pkts_acked(&self.view, &mut self.control, acked, self.sample.rtt_us, prior_in_flight);
         }
         self.end_probe_episode(ack, &news);
 
         let suspicious = news.data_sacked || news.ece || news.dsack;
         let not_duplicate = news.data_acked || news.window_update;
-        if !not_duplicate || suspicious || self.connection.ca_state != CaState::Open {
+        if !not_duplicate || suspicious || self.view.ca_state != CaState::Open {
             let dupacks = u32::from(!news.advanced && !not_duplicate && !news.dsack);
             self.run_state_machine(prior_una, dupacks, &mut news, ack);
         }
@@ -479,10 +499,10 @@ impl Sender {
             self.set_timer_after_ack();
         }
 
-        let delivered = (self.connection.delivered - prior_delivered) as u32;
+        let delivered = (self.view.delivered - prior_delivered) as u32;
         let losses = match self.config.recovery {
-            RecoveryRule::Linux => (self.connection.lost - prior_lost) as u32,
-            RecoveryRule::Ns3 => self.connection.lost_out.abs_diff(prior_lost_out),
+            RecoveryRule::Linux => (self.view.lost - prior_lost) as u32,
+            RecoveryRule::Ns3 => self.view.lost_out.abs_diff(prior_lost_out),
         };
         self.finish_sample(delivered, losses, news.reneged);
         if self.full_control {
@@ -502,21 +522,21 @@ impl Sender {
     #[inline]
     fn control_all(&mut self) {
         let unsent = self.unsent_segments() > 0;
-        self.connection.no_unsent_data = !unsent;
-        self.connection.receive_window_full = unsent && self.board.nxt() >= self.window_end;
-        self.controller.cong_control(&mut self.connection, &self.sample);
+        self.view.no_unsent_data = !unsent;
+        self.view.receive_window_full = unsent && self.board.nxt() >= self.window_end;
+        self.controller.cong_control(&self.view, &mut self.control, &self.sample);
     }
 
     #[inline]
     fn grow_window(&mut self, delivered: u32) {
-        self.controller.cong_avoid(&mut self.connection, delivered);
-        self.cwnd_stamp = self.connection.jiffies;
+        self.controller.cong_avoid(&self.view, &mut self.control, delivered);
+        self.cwnd_stamp = self.view.jiffies;
     }
 
     /// One above the highest selectively acknowledged segment (`tcp_highest_sack_seq`).
     #[inline]
     fn highest_sacked_or_una(&self) -> u32 {
-        if self.connection.sacked_out == 0 { self.board.una() } else { self.highest_sacked }
+        if self.view.sacked_out == 0 { self.board.una() } else { self.highest_sacked }
     }
 }
 

@@ -6,6 +6,8 @@
 //! questions that would otherwise need a walk: which segments of a SACK block are news, and which is the lowest one
 //! that waits for its retransmission.
 
+use super::stamp::Stamp;
+
 /// End of the list of transmissions.
 const NIL: u32 = u32::MAX;
 
@@ -30,8 +32,8 @@ pub(super) mod flag {
 /// One segment.
 #[derive(Clone, Copy, Debug, Default)]
 pub(super) struct Record {
-    /// Latest transmission, microseconds.
-    pub sent_us: u64,
+    /// Latest transmission.
+    pub sent: Stamp,
     /// `first_tx_us` of the connection at that transmission.
     pub first_tx_us: u64,
     /// `delivered_mstamp_us` of the connection at that transmission; 0 when it is of no use for samples.
@@ -155,9 +157,11 @@ impl Scoreboard {
         &mut self.records[(seq & self.mask) as usize]
     }
 
-    /// Bytes of memory held.
-    pub fn memory(&self) -> usize {
-        self.records.capacity() * size_of::<Record>() + (self.sacked.0.capacity() + self.waiting.0.capacity()) * 8
+    /// Bytes of memory [claimed](dumbbell_units::claimed).
+    pub fn memory(&self) -> u64 {
+        let outstanding = (self.nxt - self.una) as usize;
+        let bits = self.sacked.0.capacity() + self.waiting.0.capacity();
+        dumbbell_units::claimed::<Record>(outstanding, self.records.capacity()) + bits as u64 * 8
     }
 
     /// Adds the next `size` segments, which were just sent as one burst. All start from `record`, whose amount in flight
@@ -382,8 +386,8 @@ impl Scoreboard {
     /// The same with segments that left together with `first` and are lost. Returns the next one on the list, too.
     #[inline(always)]
     pub fn set_run_lost(&mut self, first: u32, end: u32) -> (u32, Option<u32>) {
-        let sent_us = self.get(first).sent_us;
-        let (end, next) = self.take_run(first, end, flag::LOST, |record| record.sent_us == sent_us);
+        let sent = self.get(first).sent;
+        let (end, next) = self.take_run(first, end, flag::LOST, |record| record.sent == sent);
         if end > first {
             self.waiting.change_run(self.slot(first), end - first, |word, mask| *word |= mask);
             self.waiting_hint = self.waiting_hint.min(first);
@@ -478,7 +482,7 @@ mod tests {
     fn filled(count: u32) -> Scoreboard {
         let mut board = Scoreboard::new();
         for n in 0..count {
-            board.push_burst(&Record { sent_us: u64::from(n), ..Record::default() }, 1, 1448);
+            board.push_burst(&Record { sent: Stamp::at_us(u64::from(n)), ..Record::default() }, 1, 1448);
         }
         board
     }
@@ -490,18 +494,18 @@ mod tests {
             board.pop_una();
         }
         for n in 60..110 {
-            board.push_burst(&Record { sent_us: n, ..Record::default() }, 1, 1448);
+            board.push_burst(&Record { sent: Stamp::at_us(n), ..Record::default() }, 1, 1448);
         }
         board.set_sacked(70);
         board.get_mut(55).flags |= flag::LOST;
         board.set_waiting(55);
         for n in 110..300 {
-            board.push_burst(&Record { sent_us: n, ..Record::default() }, 1, 1448);
+            board.push_burst(&Record { sent: Stamp::at_us(n), ..Record::default() }, 1, 1448);
         }
         assert_eq!(listed(&board), (50..300).filter(|&s| s != 70).collect::<Vec<_>>());
         assert_eq!(board.first_waiting(), Some(55));
         assert_eq!(board.next_unsacked(70, 80), Some(71));
-        assert_eq!(board.get(200).sent_us, 200);
+        assert_eq!(board.get(200).sent.us(), 200);
     }
 
     #[test]
@@ -535,11 +539,11 @@ mod tests {
     #[test]
     fn a_retransmission_moves_its_segments_to_the_end_of_the_list() {
         let mut board = filled(6);
-        let record = Record { sent_us: 9, flags: flag::RETRANS, len: 1, ..Record::default() };
+        let record = Record { sent: Stamp::at_us(9), flags: flag::RETRANS, len: 1, ..Record::default() };
         assert_eq!(board.push_again(&record, 1, 2), 2);
         assert_eq!(listed(&board), [0, 3, 4, 5, 1, 2]);
         let again = board.get(2);
-        assert_eq!((again.sent_us, again.len, again.has(flag::EVER_RETRANS)), (9, 1448, true));
+        assert_eq!((again.sent.us(), again.len, again.has(flag::EVER_RETRANS)), (9, 1448, true));
         assert_eq!(board.push_again(&record, 2, 2), 1, "2 is in flight again already");
         assert_eq!(listed(&board), [0, 4, 5, 1, 2, 3]);
         assert_eq!(board.push_again(&record, 0, 6), 3);
@@ -549,8 +553,8 @@ mod tests {
     #[test]
     fn a_run_of_lost_segments_left_together_and_has_not_been_heard_of() {
         let mut board = Scoreboard::new();
-        for sent_us in [1, 2, 3] {
-            board.push_burst(&Record { sent_us, ..Record::default() }, 4, 1448);
+        for sent in [1, 2, 3].map(Stamp::at_us) {
+            board.push_burst(&Record { sent, ..Record::default() }, 4, 1448);
         }
         assert_eq!(board.set_run_lost(0, 3), (3, Some(3)));
         assert_eq!(listed(&board), (3..12).collect::<Vec<_>>());

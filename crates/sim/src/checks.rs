@@ -1,0 +1,91 @@
+//! What no run can do, whatever its experiment: checked as it runs where debug assertions are on, as in every test.
+//!
+//! A sample of the round-trip time is never shorter than light allows, and every data packet that was sent has arrived,
+//! was dropped by a link that counted it, or is still on its way.
+
+use crate::flow::Flow;
+use crate::packet::Packet;
+use dumbbell_path::{Delay, JitterDistribution, Link};
+use dumbbell_scenario::{Flow as Spec, Scenario};
+use dumbbell_transport::{ControllerRtt, Protocol, RttSamples};
+use dumbbell_units::Duration;
+
+/// What the checks know of every flow; nothing without debug assertions.
+pub(crate) struct Checks {
+    floors: Vec<Floor>,
+}
+
+/// The shortest round-trip time that a flow can measure.
+struct Floor {
+    rtt_us: u64,
+    /// Unit of the clock that takes it.
+    tick_us: u64,
+}
+
+impl Checks {
+    pub fn new(scenario: &Scenario) -> Checks {
+        let floors = scenario.flows.iter().map(|flow| Floor::of(flow, scenario));
+        Checks { floors: if cfg!(debug_assertions) { floors.collect() } else { Vec::new() } }
+    }
+
+    /// A sender has taken a sample of the round-trip time; negative for none.
+    #[inline(always)]
+    pub fn rtt(&self, flow: usize, rtt_us: i64) {
+        debug_assert!(
+            rtt_us < 0 || self.floors[flow].allows(rtt_us as u64),
+            "flow {flow} measures a round trip of {rtt_us} us, which cannot be below {} us",
+            self.floors[flow].rtt_us
+        );
+    }
+
+    /// The run is over: `links` have been brought up to its end, and their drops are settled.
+    #[inline(always)]
+    pub fn conservation(&self, flows: &[Flow], links: &[Link<Packet>]) {
+        if cfg!(debug_assertions) {
+            for (index, flow) in flows.iter().enumerate() {
+                let counts = flow.counts();
+                let is_data = |packet: &Packet| packet.flow as usize == index && packet.kind.is_data();
+                let on_the_way: u64 = links.iter().map(|link| link.count_in_flight(is_data)).sum();
+                assert_eq!(
+                    counts.sent,
+                    counts.arrived + counts.network_drops + on_the_way,
+                    "flow {index}: sent and arrived ({}) + dropped ({}) + on the way ({on_the_way}) differ",
+                    counts.arrived,
+                    counts.network_drops
+                );
+            }
+        }
+    }
+}
+
+impl Floor {
+    fn of(flow: &Spec, scenario: &Scenario) -> Floor {
+        let links = flow.forward.iter().chain(&flow.reverse);
+        let delays = links.map(|&link| shortest_delay(&scenario.links[link].config.delay).as_micros());
+        let transport = &flow.transport;
+        let tick_us = match transport.protocol {
+            Protocol::Quic => transport.quic.clock_resolution.as_micros(),
+            Protocol::Tcp if transport.rtt_samples != RttSamples::Linux => 1_000,
+            Protocol::Tcp if transport.controller_rtt == ControllerRtt::Smoothed => 1_000,
+            Protocol::Tcp => 1,
+        };
+        Floor { rtt_us: delays.sum(), tick_us: tick_us.max(1) }
+    }
+
+    /// Whether it can have been measured; where departures are ambiguous TCP has the timestamps, in milliseconds.
+    fn allows(&self, rtt_us: u64) -> bool {
+        let rounded_down = |tick_us: u64| self.rtt_us - self.rtt_us % tick_us;
+        rtt_us >= rounded_down(self.tick_us) || rtt_us % 1_000 == 0 && rtt_us >= rounded_down(1_000)
+    }
+}
+
+/// The shortest time that a packet can be under way; one that is reordered skips the delay.
+fn shortest_delay(delay: &Delay) -> Duration {
+    if delay.reorder > 0.0 {
+        return Duration::ZERO;
+    }
+    match delay.distribution {
+        JitterDistribution::Normal if delay.jitter > Duration::ZERO => Duration::ZERO,
+        _ => delay.base.saturating_sub(delay.jitter),
+    }
+}
