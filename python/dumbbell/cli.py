@@ -12,7 +12,7 @@ import sys
 from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Any, NoReturn
+from typing import TYPE_CHECKING, Annotated, Any, NamedTuple, NoReturn
 
 import typer
 
@@ -40,6 +40,12 @@ Settings = Annotated[
 ]
 Repeat = Annotated[int | None, typer.Option(min=1, help="Runs of each point, with different seeds.")]
 Jobs = Annotated[int | None, typer.Option(min=1, help="Runs at the same time; default one a core.")]
+MaxMemory = Annotated[
+    str | None,
+    typer.Option(
+        metavar="SIZE", help="Memory that each run may take, such as 2GiB; default its part of half of the machine's."
+    ),
+]
 Seed = Annotated[int | None, typer.Option(min=0, help="Seed in place of the file's.")]
 Out = Annotated[Path | None, typer.Option(help="Directory for results: scenario.toml, Parquet tables, meta.json.")]
 Plot = Annotated[bool, typer.Option("--plot", help="Draw pictures (PNG, SVG, PDF) beside the results.")]
@@ -59,6 +65,7 @@ def run(
     settings: Settings = None,
     repeat: Repeat = None,
     jobs: Jobs = None,
+    max_memory: MaxMemory = None,
     seed: Seed = None,
     out: Out = None,
     plot: Plot = False,
@@ -66,6 +73,7 @@ def run(
 ) -> None:
     """Run experiment files."""
     chosen = _settings(settings)
+    limits = _Limits(jobs, _size(max_memory))
     # All files are read before the first runs: a mistake in the last one costs no time.
     experiments = [(path, experiment.load(path, set=chosen, seed=seed, repeat=repeat)) for path in files]
     if plot and out is None:
@@ -73,7 +81,7 @@ def run(
     objects = []
     for path, loaded in experiments:
         folder = out / path.stem if out is not None and len(files) > 1 else out
-        objects.append(_run_one(path, loaded, jobs, folder, plot, as_json))
+        objects.append(_run_one(path, loaded, limits, folder, plot, as_json))
     if as_json:
         _print_json(objects[0] if len(objects) == 1 else {"points": _joined(files, objects)})
 
@@ -88,6 +96,7 @@ def compare(
     duration: Annotated[str, typer.Option(help="Length of each run.")] = "60s",
     repeat: Annotated[int, typer.Option(min=1, help="Runs of each combination, with different seeds.")] = 1,
     jobs: Jobs = None,
+    max_memory: MaxMemory = None,
     seed: Seed = None,
     together: Annotated[
         bool, typer.Option("--together/--alone", help="Share the path, or have it alone, one after the other.")
@@ -99,6 +108,7 @@ def compare(
     """Run algorithms on the same path, without an experiment file."""
     from dumbbell.compare import scenario
 
+    limits = _Limits(jobs, _size(max_memory))
     document = scenario(
         algorithms,
         rate=rate,
@@ -112,7 +122,7 @@ def compare(
     if plot and out is None:
         out = Path("out") / "-vs-".join(dict.fromkeys(algorithms))
     loaded = experiment.load(document, seed=seed)
-    printed = _run_one(None, loaded, jobs, out, plot, as_json)
+    printed = _run_one(None, loaded, limits, out, plot, as_json)
     if as_json:
         _print_json(printed)
 
@@ -201,6 +211,7 @@ def reproduce(
         typer.Option(help="Directory for tables and figures; default out/STUDY, or out/STUDY/PART for a part."),
     ] = None,
     jobs: Jobs = None,
+    max_memory: MaxMemory = None,
     repeat: Annotated[
         int | None, typer.Option(min=1, help="Seeds of each point; default the study's own number.")
     ] = None,
@@ -227,6 +238,7 @@ def reproduce(
     from dumbbell.papers import output, text
     from dumbbell.papers import traces as recordings
 
+    limit = _size(max_memory)
     if study is None or list_:
         (text.claims if claims else text.listing)(papers.studies())
         return
@@ -236,7 +248,7 @@ def reproduce(
         reports, pictures = [], []
         for part in parts:
             target = folder / part.name if len(parts) > 1 else folder
-            done = part.run(papers.Options(target, jobs, repeat, traces, quick))
+            done = part.run(papers.Options(target, jobs, repeat, limit, traces, quick))
             pictures += output.write(done, target)
             reports.append(done)
             if not as_json:
@@ -264,7 +276,7 @@ def reporting_errors() -> Iterator[None]:
     """Turns errors of the user into a message on standard error and exit status 2."""
     try:
         yield
-    except (_core.ScenarioError, storage.OutputError) as error:
+    except (_core.ScenarioError, _core.RunError, storage.OutputError) as error:
         _fail(str(error))
     except KeyboardInterrupt:
         typer.echo("interrupted", err=True)
@@ -283,7 +295,7 @@ def reporting_errors() -> Iterator[None]:
 
 
 def _run_one(
-    path: Path | None, loaded: _core.Experiment, jobs: int | None, out: Path | None, draw: bool, as_json: bool
+    path: Path | None, loaded: _core.Experiment, limits: _Limits, out: Path | None, draw: bool, as_json: bool
 ) -> dict[str, Any]:
     """Runs one experiment, writes, prints and draws it, and returns its JSON object."""
     from dumbbell import report
@@ -294,7 +306,7 @@ def _run_one(
     if len(loaded.points) == 1:
         if out is not None:
             storage.check_target(out, marker=META)
-        result = next(iter(Sweep(loaded.points, jobs=jobs, out=None, progress=None)))
+        result = next(iter(Sweep(loaded.points, out=None, progress=None, **limits._asdict())))
         if out is not None:
             result.save(out)
         printed = result.summary()
@@ -306,7 +318,7 @@ def _run_one(
                 point = {"label": run.meta.label, "repeat": run.meta.repeat, "settings": run.meta.settings}
                 summaries[index] = point | run.summary()
 
-        result = Sweep(loaded.points, jobs=jobs, out=out, progress=None).collect(keep)
+        result = Sweep(loaded.points, out=out, progress=None, **limits._asdict()).collect(keep)
         printed = {"points": [summaries[index] for index in sorted(summaries)]}
     if not as_json:
         # Before the pictures, so that it is there when one of them cannot be written.
@@ -329,6 +341,24 @@ def _joined(files: list[Path], objects: list[dict[str, Any]]) -> list[dict[str, 
         for path, printed in zip(files, objects, strict=True)
         for point in printed.get("points", [printed])
     ]
+
+
+class _Limits(NamedTuple):
+    """What runs may take of the machine."""
+
+    jobs: int | None
+    max_memory: int | None
+
+
+def _size(text: str | None) -> int | None:
+    from dumbbell.memory import limit_of_a_run
+
+    if text is None:
+        return None
+    try:
+        return limit_of_a_run(text, 1)
+    except ValueError as error:
+        _fail(f"--max-memory {text}: {error}")
 
 
 def _settings(pairs: list[str] | None) -> dict[str, str]:

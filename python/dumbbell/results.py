@@ -102,7 +102,7 @@ class Result:
         (folder / SCENARIO).write_text(self.scenario_toml, encoding="utf-8")
         for name in TABLES:
             table: Table = getattr(self, name)
-            (folder / f"{name}.parquet").write_bytes(_parquet(table))
+            table.write_parquet(folder / f"{name}.parquet")
         (folder / META).write_text(json.dumps(dataclasses.asdict(self.meta), indent=2) + "\n", encoding="utf-8")
 
     def __repr__(self) -> str:
