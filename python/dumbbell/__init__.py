@@ -6,7 +6,7 @@
 >>> result.plot.overview()
 """
 
-from dumbbell._core import ScenarioError, __version__
+from dumbbell._core import RunError, ScenarioError, __version__
 from dumbbell.api import DamagedResultWarning, Sweep, run, sweep
 from dumbbell.compare import compare
 from dumbbell.results import Meta, Result, SweepResult, load_result, load_sweep
@@ -19,6 +19,7 @@ __all__ = [
     "OutputError",
     "Result",
     "ResultError",
+    "RunError",
     "ScenarioError",
     "Sweep",
     "SweepResult",

@@ -11,6 +11,7 @@ from typing import Any
 
 from dumbbell import _core, experiment, storage
 from dumbbell.experiment import Source
+from dumbbell.memory import Size
 from dumbbell.parallel import engine_digest, run_points
 from dumbbell.progress import progress_bar
 from dumbbell.results import POINTS, SWEEP, Meta, Result, SweepResult, load_result, point_folder, read_meta
@@ -23,6 +24,7 @@ def run(
     *,
     set: Mapping[str, Any] | None = None,  # noqa: A002 - the name of the command line's option
     seed: int | None = None,
+    max_memory: Size | None = None,
 ) -> Result:
     """Runs an experiment that is a single run.
 
@@ -30,15 +32,17 @@ def run(
         source: Path of an experiment file, or a dictionary of the same shape.
         set: Settings that replace what the file says: ``{"path.loss": "1%", "flows[0].cc": "bbr"}``.
         seed: Seed in place of the file's.
+        max_memory: Memory that the run may take, in bytes or as ``"2GiB"``; default half of the machine's.
 
     Raises:
         ScenarioError: The experiment is wrong; the message says where and what would be right.
+        RunError: The run would need more memory than it may take; the message says what grew.
         ValueError: The experiment has several points; use :func:`sweep`.
     """
     points = experiment.load(source, set=set, seed=seed).points
     if len(points) != 1:
         raise ValueError(f"the experiment has {len(points)} points; use dumbbell.sweep")
-    with closing(run_points(points)) as results:
+    with closing(run_points(points, max_memory=max_memory)) as results:
         return next(results)[1]
 
 
@@ -49,6 +53,7 @@ def sweep(
     seed: int | None = None,
     repeat: int | None = None,
     jobs: int | None = None,
+    max_memory: Size | None = None,
     out: str | os.PathLike[str] | None = None,
     progress: bool | None = None,
 ) -> Sweep:
@@ -62,6 +67,7 @@ def sweep(
         seed: Base seed in place of the file's.
         repeat: Repetitions of each point in place of the file's ``sweep.repeat``.
         jobs: Threads; default one a core.
+        max_memory: Memory that each run may take, in bytes or as ``"2GiB"``; default its part of half of the machine's.
         out: Directory for the results. Points that are already there are not run again, so that an interrupted sweep
             resumes where it stopped. A damaged one is run again, with a :class:`DamagedResultWarning`.
         progress: Whether to show a progress bar; by default on a terminal.
@@ -71,7 +77,7 @@ def sweep(
         OutputError: ``out`` cannot be written.
     """
     points = experiment.load(source, set=set, seed=seed, repeat=repeat).points
-    return Sweep(points, jobs=jobs, out=None if out is None else Path(out), progress=progress)
+    return Sweep(points, jobs=jobs, max_memory=max_memory, out=None if out is None else Path(out), progress=progress)
 
 
 class DamagedResultWarning(UserWarning):
@@ -82,10 +88,17 @@ class Sweep:
     """The points of an experiment, run when asked for."""
 
     def __init__(
-        self, points: Sequence[_core.Point], *, jobs: int | None, out: Path | None, progress: bool | None
+        self,
+        points: Sequence[_core.Point],
+        *,
+        jobs: int | None,
+        out: Path | None,
+        progress: bool | None,
+        max_memory: Size | None = None,
     ) -> None:
         self.points = points
         self._jobs = jobs
+        self._max_memory = max_memory
         self._out = out
         self._progress = progress
         self.finished = 0
@@ -132,7 +145,7 @@ class Sweep:
                 self.finished += 1
                 advance()
                 yield index, found
-            with closing(run_points([self.points[index] for index in todo], self._jobs)) as running:
+            with closing(run_points([self.points[index] for index in todo], self._jobs, self._max_memory)) as running:
                 for position, result in running:
                     if out is not None:
                         result.save_point(out)

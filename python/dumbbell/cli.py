@@ -14,7 +14,7 @@ import warnings
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager, nullcontext
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Any, NoReturn
+from typing import TYPE_CHECKING, Annotated, Any, NamedTuple, NoReturn
 
 import typer
 from typer.core import TyperGroup
@@ -62,6 +62,12 @@ Settings = Annotated[
 ]
 Repeat = Annotated[int | None, typer.Option(min=1, help="Runs of each point, with different seeds.")]
 Jobs = Annotated[int | None, typer.Option(min=1, help="Runs at the same time; default one a core.")]
+MaxMemory = Annotated[
+    str | None,
+    typer.Option(
+        metavar="SIZE", help="Memory that each run may take, such as 2GiB; default its part of half of the machine's."
+    ),
+]
 Seed = Annotated[int | None, typer.Option(min=0, help="Seed in place of the file's.")]
 Out = Annotated[Path | None, typer.Option(help="Directory for results: scenario.toml, Parquet tables, meta.json.")]
 Plot = Annotated[bool, typer.Option("--plot", help="Draw pictures (PNG, SVG, PDF) beside the results.")]
@@ -81,6 +87,7 @@ def run(
     settings: Settings = None,
     repeat: Repeat = None,
     jobs: Jobs = None,
+    max_memory: MaxMemory = None,
     seed: Seed = None,
     out: Out = None,
     plot: Plot = False,
@@ -88,6 +95,7 @@ def run(
 ) -> None:
     """Run experiment files."""
     chosen = _settings(settings)
+    limits = _Limits(jobs, _size(max_memory))
     # All files are read before the first runs: a mistake in the last one costs no time.
     experiments = [(path, experiment.load(path, set=chosen, seed=seed, repeat=repeat)) for path in files]
     if plot and out is None:
@@ -96,7 +104,7 @@ def run(
     for (_, loaded), folder in zip(experiments, folders, strict=True):
         _check_out(loaded, folder)
     objects = [
-        _run_one(path, loaded, jobs, folder, plot, as_json)
+        _run_one(path, loaded, limits, folder, plot, as_json)
         for (path, loaded), folder in zip(experiments, folders, strict=True)
     ]
     if as_json:
@@ -113,6 +121,7 @@ def compare(
     duration: Annotated[str, typer.Option(help="Length of each run.")] = "60s",
     repeat: Annotated[int, typer.Option(min=1, help="Runs of each combination, with different seeds.")] = 1,
     jobs: Jobs = None,
+    max_memory: MaxMemory = None,
     seed: Seed = None,
     together: Annotated[
         bool, typer.Option("--together/--alone", help="Share the path, or have it alone, one after the other.")
@@ -124,6 +133,7 @@ def compare(
     """Run algorithms on the same path, without an experiment file."""
     from dumbbell.compare import scenario
 
+    limits = _Limits(jobs, _size(max_memory))
     document = scenario(
         algorithms,
         rate=rate,
@@ -138,7 +148,7 @@ def compare(
         out = Path("out") / "-vs-".join(dict.fromkeys(algorithms))
     loaded = experiment.load(document, seed=seed)
     _check_out(loaded, out)
-    printed = _run_one(None, loaded, jobs, out, plot, as_json)
+    printed = _run_one(None, loaded, limits, out, plot, as_json)
     if as_json:
         _print_json(printed)
 
@@ -269,6 +279,7 @@ def reproduce(
         typer.Option(help="Directory for tables and figures; default out/STUDY, or out/STUDY/PART for a part."),
     ] = None,
     jobs: Jobs = None,
+    max_memory: MaxMemory = None,
     repeat: Annotated[
         int | None, typer.Option(min=1, help="Seeds of each point; default the study's own number.")
     ] = None,
@@ -295,6 +306,7 @@ def reproduce(
     from dumbbell.papers import output, text
     from dumbbell.papers import traces as recordings
 
+    limit = _size(max_memory)
     if study is None or list_:
         (text.claims if claims else text.listing)(papers.studies())
         return
@@ -307,7 +319,7 @@ def reproduce(
             for part in parts:
                 target = folder / part.name if several else folder
                 with storage.claimed(target, output.STUDY):
-                    done = part.run(papers.Options(target, jobs, repeat, traces, quick))
+                    done = part.run(papers.Options(target, jobs, repeat, limit, traces, quick))
                 pictures += output.write(done, target)
                 reports.append(done)
                 if not as_json:
@@ -338,7 +350,7 @@ def reporting_errors() -> Iterator[None]:
             warnings.showwarning = _show_warning(warnings.showwarning)
             warnings.simplefilter("always", DamagedResultWarning)
             yield
-    except (_core.ScenarioError, storage.OutputError, storage.ResultError) as error:
+    except (_core.ScenarioError, _core.RunError, storage.OutputError, storage.ResultError) as error:
         _fail(str(error))
     except (KeyboardInterrupt, interrupts.Interrupted):
         interrupts.report()
@@ -384,7 +396,7 @@ def _check_out(loaded: _core.Experiment, out: Path | None) -> None:
 
 
 def _run_one(
-    path: Path | None, loaded: _core.Experiment, jobs: int | None, out: Path | None, draw: bool, as_json: bool
+    path: Path | None, loaded: _core.Experiment, limits: _Limits, out: Path | None, draw: bool, as_json: bool
 ) -> dict[str, Any]:
     """Runs one experiment, writes, prints and draws it, and returns its JSON object."""
     from dumbbell import report
@@ -396,7 +408,7 @@ def _run_one(
     result: Result | SweepResult
     if len(loaded.points) == 1:
         advise(lambda: f"to run it again, with nothing half written in {out}:\n  {command}")
-        result = next(iter(Sweep(loaded.points, jobs=jobs, out=None, progress=None)))
+        result = next(iter(Sweep(loaded.points, out=None, progress=None, **limits._asdict())))
         if out is not None:
             result.save(out)
         printed = result.summary()
@@ -408,7 +420,7 @@ def _run_one(
                 point = {"label": run.meta.label, "repeat": run.meta.repeat, "settings": run.meta.settings}
                 summaries[index] = point | run.summary()
 
-        sweep = Sweep(loaded.points, jobs=jobs, out=out, progress=None)
+        sweep = Sweep(loaded.points, out=out, progress=None, **limits._asdict())
         advise(lambda: f"{sweep.finished} of {len(sweep)} points are in {out}; to run the rest:\n  {command}")
         result = sweep.collect(keep)
         printed = {"points": [summaries[index] for index in sorted(summaries)]}
@@ -434,6 +446,24 @@ def _joined(files: list[Path], objects: list[dict[str, Any]]) -> list[dict[str, 
         for path, printed in zip(files, objects, strict=True)
         for point in printed.get("points", [printed])
     ]
+
+
+class _Limits(NamedTuple):
+    """What runs may take of the machine."""
+
+    jobs: int | None
+    max_memory: int | None
+
+
+def _size(text: str | None) -> int | None:
+    from dumbbell.memory import limit_of_a_run
+
+    if text is None:
+        return None
+    try:
+        return limit_of_a_run(text, 1)
+    except ValueError as error:
+        _fail(f"--max-memory {text}: {error}")
 
 
 def _settings(pairs: list[str] | None) -> dict[str, str]:

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import dataclasses
-import io
 import json
 import math
 import re
@@ -126,7 +125,7 @@ class Result:
         (folder / SCENARIO).write_text(self.scenario_toml, encoding="utf-8")
         for name in TABLES:
             table: Table = getattr(self, name)
-            (folder / f"{name}.parquet").write_bytes(_parquet(table))
+            table.write_parquet(folder / f"{name}.parquet")
         (folder / META).write_text(json.dumps(dataclasses.asdict(self.meta), indent=2) + "\n", encoding="utf-8")
 
     def __repr__(self) -> str:
@@ -179,7 +178,7 @@ class SweepResult:
         content = json.dumps({"points": [dataclasses.asdict(point) for point in self.points]}, indent=2) + "\n"
         with storage.directory(folder, SWEEP) as staging:
             for name, table in (("flows", self.flows), ("links", self.links)):
-                (staging / f"{name}.parquet").write_bytes(_parquet(table))
+                table.write_parquet(staging / f"{name}.parquet")
             (staging / SWEEP_META).write_text(content, encoding="utf-8")
 
     def __repr__(self) -> str:
@@ -368,13 +367,6 @@ def setting_name(axis: str) -> str:
 def point_folder(sweep: Path, content_hash: str) -> Path:
     """Where a sweep's directory keeps a point."""
     return sweep / POINTS / content_hash[:16]
-
-
-def _parquet(table: Table) -> bytes:
-    """The table as the content of a Parquet file, so that writing it fails like any other file."""
-    buffer = io.BytesIO()
-    table.to_polars().write_parquet(buffer)
-    return buffer.getvalue()
 
 
 def _joined(points: Sequence[Meta], frames: Sequence[pl.DataFrame]) -> pl.DataFrame:

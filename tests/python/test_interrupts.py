@@ -19,7 +19,7 @@ WITHIN_S = 1.0
 
 SAYS_WHEN_BUSY = """
 import sys
-from dumbbell import _core, cli, parallel, results
+from dumbbell import _core, cli, parallel, tables
 from dumbbell.plots import Picture
 
 def said(original):
@@ -38,7 +38,7 @@ elif where == "loading":
 elif where == "writing":
     # A library that writes for a minute and looks at no signal meanwhile.
     import hashlib
-    results._parquet = said(lambda table: hashlib.pbkdf2_hmac("sha256", b"", b"", 10**9))
+    tables.Table.write_parquet = said(lambda table, path: hashlib.pbkdf2_hmac("sha256", b"", b"", 10**9))
 cli.main()
 """
 
