@@ -6,17 +6,20 @@
 >>> result.plot.overview()
 """
 
-from dumbbell._core import ScenarioError, __version__
-from dumbbell.api import Sweep, run, sweep
+from dumbbell._core import RunError, ScenarioError, __version__
+from dumbbell.api import DamagedResultWarning, Sweep, run, sweep
 from dumbbell.compare import compare
 from dumbbell.results import Meta, Result, SweepResult, load_result, load_sweep
-from dumbbell.storage import OutputError
+from dumbbell.storage import OutputError, ResultError
 from dumbbell.tables import Table
 
 __all__ = [
+    "DamagedResultWarning",
     "Meta",
     "OutputError",
     "Result",
+    "ResultError",
+    "RunError",
     "ScenarioError",
     "Sweep",
     "SweepResult",

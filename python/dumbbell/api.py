@@ -2,18 +2,20 @@
 
 from __future__ import annotations
 
-import json
 import os
+import warnings
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from contextlib import closing
+from contextlib import closing, nullcontext
 from pathlib import Path
 from typing import Any
 
 from dumbbell import _core, experiment, storage
 from dumbbell.experiment import Source
+from dumbbell.memory import Size
 from dumbbell.parallel import engine_digest, run_points
 from dumbbell.progress import progress_bar
-from dumbbell.results import META, SWEEP_META, Meta, Result, SweepResult, load_result, point_folder
+from dumbbell.results import POINTS, SWEEP, Meta, Result, SweepResult, load_result, point_folder, read_meta
+from dumbbell.storage import OutputError, ResultError
 from dumbbell.tables import Table
 
 
@@ -22,6 +24,7 @@ def run(
     *,
     set: Mapping[str, Any] | None = None,  # noqa: A002 - the name of the command line's option
     seed: int | None = None,
+    max_memory: Size | None = None,
 ) -> Result:
     """Runs an experiment that is a single run.
 
@@ -29,15 +32,17 @@ def run(
         source: Path of an experiment file, or a dictionary of the same shape.
         set: Settings that replace what the file says: ``{"path.loss": "1%", "flows[0].cc": "bbr"}``.
         seed: Seed in place of the file's.
+        max_memory: Memory that the run may take, in bytes or as ``"2GiB"``; default half of the machine's.
 
     Raises:
         ScenarioError: The experiment is wrong; the message says where and what would be right.
+        RunError: The run would need more memory than it may take; the message says what grew.
         ValueError: The experiment has several points; use :func:`sweep`.
     """
     points = experiment.load(source, set=set, seed=seed).points
     if len(points) != 1:
         raise ValueError(f"the experiment has {len(points)} points; use dumbbell.sweep")
-    with closing(run_points(points)) as results:
+    with closing(run_points(points, max_memory=max_memory)) as results:
         return next(results)[1]
 
 
@@ -48,6 +53,7 @@ def sweep(
     seed: int | None = None,
     repeat: int | None = None,
     jobs: int | None = None,
+    max_memory: Size | None = None,
     out: str | os.PathLike[str] | None = None,
     progress: bool | None = None,
 ) -> Sweep:
@@ -61,8 +67,9 @@ def sweep(
         seed: Base seed in place of the file's.
         repeat: Repetitions of each point in place of the file's ``sweep.repeat``.
         jobs: Threads; default one a core.
+        max_memory: Memory that each run may take, in bytes or as ``"2GiB"``; default its part of half of the machine's.
         out: Directory for the results. Points that are already there are not run again, so that an interrupted sweep
-            resumes where it stopped.
+            resumes where it stopped. A damaged one is run again, with a :class:`DamagedResultWarning`.
         progress: Whether to show a progress bar; by default on a terminal.
 
     Raises:
@@ -70,21 +77,34 @@ def sweep(
         OutputError: ``out`` cannot be written.
     """
     points = experiment.load(source, set=set, seed=seed, repeat=repeat).points
-    return Sweep(points, jobs=jobs, out=None if out is None else Path(out), progress=progress)
+    return Sweep(points, jobs=jobs, max_memory=max_memory, out=None if out is None else Path(out), progress=progress)
+
+
+class DamagedResultWarning(UserWarning):
+    """A point of a sweep is damaged on disk and is run again."""
 
 
 class Sweep:
     """The points of an experiment, run when asked for."""
 
     def __init__(
-        self, points: Sequence[_core.Point], *, jobs: int | None, out: Path | None, progress: bool | None
+        self,
+        points: Sequence[_core.Point],
+        *,
+        jobs: int | None,
+        out: Path | None,
+        progress: bool | None,
+        max_memory: Size | None = None,
     ) -> None:
         self.points = points
         self._jobs = jobs
+        self._max_memory = max_memory
         self._out = out
         self._progress = progress
+        self.finished = 0
+        """How many results the latest iteration has given, those on disk included."""
         if out is not None:
-            _claim(out)
+            storage.check_claim(out, SWEEP)
 
     def __len__(self) -> int:
         return len(self.points)
@@ -111,36 +131,42 @@ class Sweep:
 
     def _results(self) -> Iterator[tuple[int, Result]]:
         todo: list[int] = []
-        with progress_bar(len(self.points), show=self._progress) as advance:
+        self.finished = 0
+        out = self._out
+        held = nullcontext() if out is None else storage.claimed(out, SWEEP)
+        with held, progress_bar(len(self.points), show=self._progress) as advance:
+            if out is not None:
+                storage.discard_stale(out / POINTS)
             for index, point in enumerate(self.points):
-                folder = self._folder(point)
-                if folder is None or not _has(folder, point):
+                found = self._on_disk(point)
+                if found is None:
                     todo.append(index)
                     continue
+                self.finished += 1
                 advance()
-                yield index, load_result(folder)
-            with closing(run_points([self.points[index] for index in todo], self._jobs)) as running:
+                yield index, found
+            with closing(run_points([self.points[index] for index in todo], self._jobs, self._max_memory)) as running:
                 for position, result in running:
-                    index = todo[position]
-                    if (folder := self._folder(self.points[index])) is not None:
-                        result.save(folder)
+                    if out is not None:
+                        result.save_point(out)
+                    self.finished += 1
                     advance()
-                    yield index, result
+                    yield todo[position], result
 
     def _folder(self, point: _core.Point) -> Path | None:
         return None if self._out is None else point_folder(self._out, point.content_hash)
 
-
-def _claim(out: Path) -> None:
-    """Makes sure that ``out`` is ours to write into: absent, empty or an earlier sweep."""
-    ours = (out / SWEEP_META).is_file() or (out / "points").is_dir()
-    if not ours:
-        storage.check_target(out, marker=SWEEP_META)
-
-
-def _has(folder: Path, point: _core.Point) -> bool:
-    try:
-        meta = json.loads((folder / META).read_text(encoding="utf-8"))
-    except (OSError, ValueError):
-        return False
-    return bool(meta.get("content_hash") == point.content_hash and meta.get("engine") == engine_digest())
+    def _on_disk(self, point: _core.Point) -> Result | None:
+        """The result of ``point`` that an earlier run of the same engine has left."""
+        folder = self._folder(point)
+        if folder is None or not folder.exists():
+            return None
+        try:
+            storage.recover(folder)
+            meta = read_meta(folder)
+            if meta.content_hash == point.content_hash and meta.engine == engine_digest():
+                return load_result(folder)
+        except (ResultError, OutputError) as error:
+            problem = error.problem if isinstance(error, ResultError) else error
+            warnings.warn(f"{problem}; this point is run again", DamagedResultWarning, stacklevel=2)
+        return None

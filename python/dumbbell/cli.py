@@ -8,21 +8,43 @@ from __future__ import annotations
 
 import json
 import os
+import shlex
 import sys
-from collections.abc import Iterator
-from contextlib import contextmanager
+import warnings
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import contextmanager, nullcontext
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Any, NoReturn
+from typing import TYPE_CHECKING, Annotated, Any, NamedTuple, NoReturn
 
 import typer
+from typer.core import TyperGroup
 
-from dumbbell import _core, experiment, storage
+from dumbbell import _core, experiment, interrupts, storage
+from dumbbell.api import DamagedResultWarning, Sweep
+from dumbbell.printable import printable
 
 if TYPE_CHECKING:
     from dumbbell.results import Result, SweepResult
 
+
+class _Commands(TyperGroup):
+    """Commands whose errors cannot command the terminal, and whose interrupts reach :func:`reporting_errors`."""
+
+    def invoke(self, ctx: Any) -> Any:
+        try:
+            return super().invoke(ctx)
+        except KeyboardInterrupt:
+            raise interrupts.Interrupted from None
+        except Exception as error:
+            # A usage error quotes the command line, which may hold names of files.
+            if isinstance(getattr(error, "message", None), str):
+                error.message = printable(error.message)  # type: ignore[attr-defined]
+            raise
+
+
 app = typer.Typer(
     name="dumbbell",
+    cls=_Commands,
     help="A congestion-control laboratory: run an experiment file, get tables, pictures and open data.",
     no_args_is_help=True,
     add_completion=False,
@@ -40,6 +62,12 @@ Settings = Annotated[
 ]
 Repeat = Annotated[int | None, typer.Option(min=1, help="Runs of each point, with different seeds.")]
 Jobs = Annotated[int | None, typer.Option(min=1, help="Runs at the same time; default one a core.")]
+MaxMemory = Annotated[
+    str | None,
+    typer.Option(
+        metavar="SIZE", help="Memory that each run may take, such as 2GiB; default its part of half of the machine's."
+    ),
+]
 Seed = Annotated[int | None, typer.Option(min=0, help="Seed in place of the file's.")]
 Out = Annotated[Path | None, typer.Option(help="Directory for results: scenario.toml, Parquet tables, meta.json.")]
 Plot = Annotated[bool, typer.Option("--plot", help="Draw pictures (PNG, SVG, PDF) beside the results.")]
@@ -59,6 +87,7 @@ def run(
     settings: Settings = None,
     repeat: Repeat = None,
     jobs: Jobs = None,
+    max_memory: MaxMemory = None,
     seed: Seed = None,
     out: Out = None,
     plot: Plot = False,
@@ -66,14 +95,18 @@ def run(
 ) -> None:
     """Run experiment files."""
     chosen = _settings(settings)
+    limits = _Limits(jobs, _size(max_memory))
     # All files are read before the first runs: a mistake in the last one costs no time.
     experiments = [(path, experiment.load(path, set=chosen, seed=seed, repeat=repeat)) for path in files]
     if plot and out is None:
         out = Path("out") if len(files) > 1 else Path("out") / files[0].stem
-    objects = []
-    for path, loaded in experiments:
-        folder = out / path.stem if out is not None and len(files) > 1 else out
-        objects.append(_run_one(path, loaded, jobs, folder, plot, as_json))
+    folders = _folders(files, out)
+    for (_, loaded), folder in zip(experiments, folders, strict=True):
+        _check_out(loaded, folder)
+    objects = [
+        _run_one(path, loaded, limits, folder, plot, as_json)
+        for (path, loaded), folder in zip(experiments, folders, strict=True)
+    ]
     if as_json:
         _print_json(objects[0] if len(objects) == 1 else {"points": _joined(files, objects)})
 
@@ -88,6 +121,7 @@ def compare(
     duration: Annotated[str, typer.Option(help="Length of each run.")] = "60s",
     repeat: Annotated[int, typer.Option(min=1, help="Runs of each combination, with different seeds.")] = 1,
     jobs: Jobs = None,
+    max_memory: MaxMemory = None,
     seed: Seed = None,
     together: Annotated[
         bool, typer.Option("--together/--alone", help="Share the path, or have it alone, one after the other.")
@@ -99,6 +133,7 @@ def compare(
     """Run algorithms on the same path, without an experiment file."""
     from dumbbell.compare import scenario
 
+    limits = _Limits(jobs, _size(max_memory))
     document = scenario(
         algorithms,
         rate=rate,
@@ -112,7 +147,8 @@ def compare(
     if plot and out is None:
         out = Path("out") / "-vs-".join(dict.fromkeys(algorithms))
     loaded = experiment.load(document, seed=seed)
-    printed = _run_one(None, loaded, jobs, out, plot, as_json)
+    _check_out(loaded, out)
+    printed = _run_one(None, loaded, limits, out, plot, as_json)
     if as_json:
         _print_json(printed)
 
@@ -127,24 +163,22 @@ def plot(
 ) -> None:
     """Draw the pictures of a result."""
     from dumbbell import plots
-    from dumbbell.results import Result
+    from dumbbell.results import load
 
     chosen = [name for name in plots.FORMATS if name in formats.split(",")]
     if not chosen or set(formats.split(",")) - set(plots.FORMATS):
         _fail(f"--format {formats}: choose from {', '.join(plots.FORMATS)}")
-    result = _loaded(folder)
-    paths = plots.draw(result, folder, chosen)
-    for column in series or []:
-        if not isinstance(result, Result):
-            _fail("--series needs a single run; see the directories under points/")
-        paths += result.plot.series(column).write(folder / column, chosen)
+    try:
+        paths = plots.draw(load(folder), folder, chosen, series or [])
+    except ValueError as error:
+        _fail(f"{folder}: {error}")
     _print_paths(paths)
 
 
 @app.command()
 def explain(file: File, settings: Settings = None) -> None:
     """Show what an experiment means, defaults included and marked."""
-    typer.echo(experiment.load(file, set=_settings(settings)).explain().rstrip("\n"))
+    _print(experiment.load(file, set=_settings(settings)).explain().rstrip("\n"))
 
 
 @app.command()
@@ -166,12 +200,12 @@ def metrics_(
 
     from dumbbell import report
     from dumbbell.measures import measures
-    from dumbbell.results import Result
+    from dumbbell.results import Result, load
 
-    alone = None if solo is None else _loaded(solo)
+    alone = None if solo is None else load(solo)
     if alone is not None and not isinstance(alone, Result):
         _fail(f"--solo {solo}: this is a sweep; give the directory of one run")
-    found = measures(_loaded(folder), alone)
+    found = measures(load(folder), alone)
     if as_json:
         _print_json({"metrics": [dataclasses.asdict(measure) for measure in found]})
     else:
@@ -245,6 +279,7 @@ def reproduce(
         typer.Option(help="Directory for tables and figures; default out/STUDY, or out/STUDY/PART for a part."),
     ] = None,
     jobs: Jobs = None,
+    max_memory: MaxMemory = None,
     repeat: Annotated[
         int | None, typer.Option(min=1, help="Seeds of each point; default the study's own number.")
     ] = None,
@@ -271,6 +306,7 @@ def reproduce(
     from dumbbell.papers import output, text
     from dumbbell.papers import traces as recordings
 
+    limit = _size(max_memory)
     if study is None or list_:
         (text.claims if claims else text.listing)(papers.studies())
         return
@@ -278,13 +314,16 @@ def reproduce(
         paper, parts = papers.find(study)
         folder = out or Path("out") / study.strip("/")
         reports, pictures = [], []
-        for part in parts:
-            target = folder / part.name if len(parts) > 1 else folder
-            done = part.run(papers.Options(target, jobs, repeat, traces, quick))
-            pictures += output.write(done, target)
-            reports.append(done)
-            if not as_json:
-                text.report(done, only_claims=claims)
+        several = len(parts) > 1
+        with storage.claimed(folder, output.STUDY) if several else nullcontext():
+            for part in parts:
+                target = folder / part.name if several else folder
+                with storage.claimed(target, output.STUDY):
+                    done = part.run(papers.Options(target, jobs, repeat, limit, traces, quick))
+                pictures += output.write(done, target)
+                reports.append(done)
+                if not as_json:
+                    text.report(done, only_claims=claims)
     except (papers.UnknownStudyError, recordings.MissingTraceError) as error:
         _fail(str(error.args[0]))
     if html:
@@ -293,13 +332,13 @@ def reproduce(
         _print_json({"study": paper.name, "reference": paper.reference, "parts": [one.to_json() for one in reports]})
     else:
         counts = ", ".join(f"{count} {verdict}" for verdict, count in text.verdicts(reports).items())
-        typer.echo(f"\nclaims: {counts}; tables and figures in {folder}")
+        _print(f"\nclaims: {counts}; tables and figures in {folder}")
         _print_paths(pictures)
 
 
 def main() -> None:
     """Entry point of the ``dumbbell`` command."""
-    with reporting_errors():
+    with reporting_errors(), interrupts.ending_soon():
         app(standalone_mode=True)
 
 
@@ -307,12 +346,15 @@ def main() -> None:
 def reporting_errors() -> Iterator[None]:
     """Turns errors of the user into a message on standard error and exit status 2."""
     try:
-        yield
-    except (_core.ScenarioError, storage.OutputError) as error:
+        with warnings.catch_warnings():
+            warnings.showwarning = _show_warning(warnings.showwarning)
+            warnings.simplefilter("always", DamagedResultWarning)
+            yield
+    except (_core.ScenarioError, _core.RunError, storage.OutputError, storage.ResultError) as error:
         _fail(str(error))
-    except KeyboardInterrupt:
-        typer.echo("interrupted", err=True)
-        sys.exit(130)
+    except (KeyboardInterrupt, interrupts.Interrupted):
+        interrupts.report()
+        sys.exit(interrupts.STATUS)
     except BrokenPipeError:
         # The reader of our output has left (head); nothing is wrong.
         sys.stderr.close()
@@ -326,19 +368,47 @@ def reporting_errors() -> Iterator[None]:
         _fail(f"cannot write to standard output: {error.strerror or error}")
 
 
+def _folders(files: Sequence[Path], out: Path | None) -> list[Path | None]:
+    """Where each file's result goes; two in the same place are an error."""
+    if out is None or len(files) == 1:
+        return [out] * len(files)
+    taken: dict[Path, Path] = {}
+    for path in files:
+        folder = out / path.stem
+        if folder in taken:
+            _fail(
+                f"{taken[folder]} and {path} would both be written to {folder}; rename one, or run them one by one "
+                "with an --out each"
+            )
+        taken[folder] = path
+    return list(taken)
+
+
+def _check_out(loaded: _core.Experiment, out: Path | None) -> None:
+    """Refuses a place that cannot be written before anything runs."""
+    from dumbbell.results import RESULT, SWEEP
+
+    if out is not None:
+        if len(loaded.points) == 1:
+            storage.check_target(out, RESULT)
+        else:
+            storage.check_claim(out, SWEEP)
+
+
 def _run_one(
-    path: Path | None, loaded: _core.Experiment, jobs: int | None, out: Path | None, draw: bool, as_json: bool
+    path: Path | None, loaded: _core.Experiment, limits: _Limits, out: Path | None, draw: bool, as_json: bool
 ) -> dict[str, Any]:
     """Runs one experiment, writes, prints and draws it, and returns its JSON object."""
     from dumbbell import report
-    from dumbbell.api import Sweep
-    from dumbbell.results import META
 
+    def advise(say: Callable[[], str]) -> None:
+        interrupts.advise(None if out is None else say)
+
+    command = shlex.join(["dumbbell", *sys.argv[1:]])
     result: Result | SweepResult
     if len(loaded.points) == 1:
-        if out is not None:
-            storage.check_target(out, marker=META)
-        result = next(iter(Sweep(loaded.points, jobs=jobs, out=None, progress=None)))
+        advise(lambda: f"to run it again, with nothing half written in {out}:\n  {command}")
+        result = next(iter(Sweep(loaded.points, out=None, progress=None, **limits._asdict())))
         if out is not None:
             result.save(out)
         printed = result.summary()
@@ -350,13 +420,16 @@ def _run_one(
                 point = {"label": run.meta.label, "repeat": run.meta.repeat, "settings": run.meta.settings}
                 summaries[index] = point | run.summary()
 
-        result = Sweep(loaded.points, jobs=jobs, out=out, progress=None).collect(keep)
+        sweep = Sweep(loaded.points, out=out, progress=None, **limits._asdict())
+        advise(lambda: f"{sweep.finished} of {len(sweep)} points are in {out}; to run the rest:\n  {command}")
+        result = sweep.collect(keep)
         printed = {"points": [summaries[index] for index in sorted(summaries)]}
+    advise(lambda: f"the results are in {out}; to draw them:\n  dumbbell plot {shlex.quote(str(out))}")
     if not as_json:
         # Before the pictures, so that it is there when one of them cannot be written.
         report.result(result, name=path.stem if path else None)
         if out is not None:
-            typer.echo(f"\nresults in {out}")
+            _print(f"\nresults in {out}")
     if draw and out is not None:
         from dumbbell import plots
 
@@ -366,16 +439,6 @@ def _run_one(
     return printed
 
 
-def _loaded(folder: Path) -> Result | SweepResult:
-    from dumbbell.results import META, SWEEP_META, load_result, load_sweep
-
-    if (folder / META).is_file():
-        return load_result(folder)
-    if (folder / SWEEP_META).is_file():
-        return load_sweep(folder)
-    _fail(f"{folder}: no result here (neither {META} nor {SWEEP_META})")
-
-
 def _joined(files: list[Path], objects: list[dict[str, Any]]) -> list[dict[str, Any]]:
     """The points of several files in one list, each with its file."""
     return [
@@ -383,6 +446,24 @@ def _joined(files: list[Path], objects: list[dict[str, Any]]) -> list[dict[str, 
         for path, printed in zip(files, objects, strict=True)
         for point in printed.get("points", [printed])
     ]
+
+
+class _Limits(NamedTuple):
+    """What runs may take of the machine."""
+
+    jobs: int | None
+    max_memory: int | None
+
+
+def _size(text: str | None) -> int | None:
+    from dumbbell.memory import limit_of_a_run
+
+    if text is None:
+        return None
+    try:
+        return limit_of_a_run(text, 1)
+    except ValueError as error:
+        _fail(f"--max-memory {text}: {error}")
 
 
 def _settings(pairs: list[str] | None) -> dict[str, str]:
@@ -401,9 +482,25 @@ def _print_json(value: object) -> None:
 
 def _print_paths(paths: list[Path]) -> None:
     for path in paths:
-        typer.echo(f"  {path}")
+        _print(f"  {path}")
+
+
+def _print(text: str) -> None:
+    typer.echo(printable(text))
+
+
+def _show_warning(other: Callable[..., None]) -> Callable[..., None]:
+    """Shows a warning of Dumbbell as a line, and any other as ever."""
+
+    def show(message: Warning | str, category: type[Warning], *rest: Any, **named: Any) -> None:
+        if issubclass(category, DamagedResultWarning):
+            typer.echo(f"note: {printable(str(message))}", err=True)
+        else:
+            other(message, category, *rest, **named)
+
+    return show
 
 
 def _fail(message: str) -> NoReturn:
-    typer.echo(message if message.startswith("error") else f"error: {message}", err=True)
+    typer.echo(printable(message if message.startswith("error") else f"error: {message}"), err=True)
     sys.exit(2)

@@ -7,6 +7,7 @@ from collections.abc import Sequence
 from typing import Any
 
 from dumbbell.api import sweep
+from dumbbell.memory import Size
 from dumbbell.results import SweepResult
 
 
@@ -47,6 +48,7 @@ def compare(
     seed: int | None = None,
     together: bool = False,
     jobs: int | None = None,
+    max_memory: Size | None = None,
     out: str | os.PathLike[str] | None = None,
     progress: bool | None = None,
 ) -> SweepResult:
@@ -63,6 +65,7 @@ def compare(
         seed: Base seed.
         together: Let the algorithms share the path; by default each has it for itself.
         jobs: Threads; default one a core.
+        max_memory: Memory that each run may take, in bytes or as ``"2GiB"``; default its part of half of the machine's.
         out: Directory for the results.
         progress: Whether to show a progress bar; by default on a terminal.
     """
@@ -76,4 +79,4 @@ def compare(
         repeat=repeat,
         together=together,
     )
-    return sweep(document, seed=seed, jobs=jobs, out=out, progress=progress).collect()
+    return sweep(document, seed=seed, jobs=jobs, max_memory=max_memory, out=out, progress=progress).collect()

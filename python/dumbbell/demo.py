@@ -7,15 +7,16 @@ that the output and the files call so.
 from __future__ import annotations
 
 import os
-import shutil
 from pathlib import Path
 from typing import Any
 
 import typer
 
-from dumbbell import experiment, plots, report
+from dumbbell import experiment, plots, report, storage
 from dumbbell.api import Sweep
 from dumbbell.cli import reporting_errors
+from dumbbell.interrupts import ending_soon
+from dumbbell.results import POINTS
 
 OUT = Path("out/demo")
 TRACE = "Verizon-LTE-short"
@@ -60,8 +61,9 @@ def lossy() -> dict[str, Any]:
 
 def main() -> None:
     """Runs both experiments and prints where their tables and pictures are."""
-    # A demonstration shows the simulator at work, not the files of the last time.
-    shutil.rmtree(OUT, ignore_errors=True)
+    # A demonstration shows the simulator at work, not the results of the last time.
+    for point in OUT.glob(f"*/{POINTS}/*"):
+        storage.remove(point)
     trace = find_trace()
     if trace is not None:
         link = f"cellular link, real trace {trace.name}"
@@ -87,5 +89,5 @@ def _show(title: str, name: str, document: dict[str, Any]) -> None:
 
 
 if __name__ == "__main__":
-    with reporting_errors():
+    with reporting_errors(), ending_soon():
         main()

@@ -3,12 +3,17 @@
 from __future__ import annotations
 
 import json
+import math
+import numbers
 import os
-from collections.abc import Mapping
+import re
+from collections.abc import Iterator, Mapping
+from contextlib import contextmanager
 from pathlib import Path
-from typing import Any, TypeAlias
+from typing import Any, NoReturn, TypeAlias
 
 from dumbbell import _core
+from dumbbell.printable import one_line, printable
 
 Source: TypeAlias = str | os.PathLike[str] | Mapping[str, Any]
 """Path of an experiment file, or a dictionary of the same shape."""
@@ -22,10 +27,75 @@ def load(
     repeat: int | None = None,
 ) -> _core.Experiment:
     """Reads, validates and expands an experiment; raises ``ScenarioError`` with a located message."""
-    settings = _overrides(set, seed=seed, repeat=repeat)
-    if isinstance(source, Mapping):
-        return _core.load_json(json.dumps(source), "<dict>", settings)
-    return _core.load(_text(source), os.fspath(source), settings)
+    with _printable_errors():
+        settings = _overrides(set, seed=seed, repeat=repeat)
+        for key, value in settings:
+            _check_text(value, "--set", _check_text(key, "--set", key))
+        if isinstance(source, Mapping):
+            return _core.load_json(json.dumps(_plain(source, "", "<dict>")), "<dict>", settings)
+        name = os.fspath(source)
+        return _core.load(_text(source), _check_text(name, name, ""), settings)
+
+
+MAX_DEPTH = 100
+"""Deeper dictionaries contain themselves."""
+
+
+def _plain(value: Any, key: str, source: str, depth: int = 0) -> Any:
+    """``value`` in the types of JSON; whatever an experiment cannot hold is blamed on its key."""
+    if depth > MAX_DEPTH:
+        _refuse(source, key, "nested too deep; does it contain itself?")
+    if isinstance(value, Mapping):
+        for name in value:
+            if not isinstance(name, str):
+                _refuse(source, key, f"the key {name!r} is not a text")
+            _check_text(name, source, key)
+        return {name: _plain(entry, _below(key, name), source, depth + 1) for name, entry in value.items()}
+    if isinstance(value, list | tuple):
+        return [_plain(entry, f"{key}[{index}]", source, depth + 1) for index, entry in enumerate(value)]
+    if isinstance(value, str | os.PathLike):
+        text = os.fspath(value)
+        if not isinstance(text, str):
+            _refuse(source, key, f"{text!r} is not a text")
+        return _check_text(text, source, key)
+    if value is None or isinstance(value, bool):
+        return value
+    # Numbers of NumPy are numbers too.
+    if isinstance(value, numbers.Integral):
+        return int(value)
+    if isinstance(value, numbers.Real):
+        number = float(value)
+        if not math.isfinite(number):
+            _refuse(source, key, f"{number} is not a number that an experiment can hold; write a finite one")
+        return number
+    _refuse(source, key, f"cannot use {value!r}; write a text, a number, true or false, a list or a table")
+
+
+def _check_text(text: str, source: str, key: str) -> str:
+    if not text.isascii():
+        try:
+            text.encode()
+        except UnicodeEncodeError:
+            _refuse(source, key, f"{text!r} is not Unicode text")
+    return text
+
+
+def _below(key: str, name: str) -> str:
+    word = name if re.fullmatch(r"[\w-]+", name) else json.dumps(name, ensure_ascii=False)
+    return f"{key}.{word}" if key else word
+
+
+def _refuse(source: str, key: str, reason: str) -> NoReturn:
+    raise _core.ScenarioError(f"error: {one_line(reason)}\n  --> {source}" + (f" ({one_line(key)})" if key else ""))
+
+
+@contextmanager
+def _printable_errors() -> Iterator[None]:
+    """Messages quote files; nothing in them may command a terminal."""
+    try:
+        yield
+    except _core.ScenarioError as error:
+        raise _core.ScenarioError(printable(str(error))) from None
 
 
 def _text(path: str | os.PathLike[str]) -> str:
@@ -41,7 +111,10 @@ def _overrides(
     settings: Mapping[str, Any] | None, *, seed: int | None = None, repeat: int | None = None
 ) -> list[tuple[str, str]]:
     """Settings that replace what the file says, as ``key=value`` pairs of the command line."""
-    pairs = [(key, value if isinstance(value, str) else _toml(value)) for key, value in (settings or {}).items()]
+    pairs = [
+        (key, value if isinstance(value, str) else _toml(_plain(value, key, "--set")))
+        for key, value in (settings or {}).items()
+    ]
     if seed is not None:
         pairs.append(("seed", str(seed)))
     if repeat is not None:

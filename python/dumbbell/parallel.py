@@ -14,9 +14,13 @@ from concurrent.futures import FIRST_COMPLETED, Future, ThreadPoolExecutor, wait
 from functools import cache
 from pathlib import Path
 
-from dumbbell import _core
+from dumbbell import _core, memory
+from dumbbell.pieces import Pieces
 from dumbbell.results import Meta, Result
 from dumbbell.tables import Table
+
+PATIENCE_S = 0.2
+"""How long to wait for runs to stop that were left early; they look at their token many times a second."""
 
 
 @cache
@@ -25,10 +29,18 @@ def engine_digest() -> str:
     return hashlib.sha256(Path(_core.__file__).read_bytes()).hexdigest()[:16]
 
 
-def run_point(point: _core.Point, cancel: _core.CancelToken | None = None) -> Result:
-    """Simulates one point."""
+def run_point(point: _core.Point, cancel: _core.CancelToken | None = None, max_memory: int | None = None) -> Result:
+    """Simulates one point, in ``max_memory`` bytes."""
     begin = time.perf_counter()
-    output = point.run(cancel or _core.CancelToken())
+    pieces = Pieces()
+    try:
+        output = point.run(cancel or _core.CancelToken(), max_memory, pieces.take)
+        series, link_series = pieces.tables(output.series, output.link_series)
+    except BaseException as error:
+        pieces.discard()
+        if isinstance(error, _core.RunError) and point.label:
+            raise _core.RunError(f"{point.label}: {error}") from None
+        raise
     wall_s = time.perf_counter() - begin
     flows = Table(output.flows)
     names = flows.to_polars().select("cc", "algorithm").unique(maintain_order=True).rows()
@@ -47,18 +59,20 @@ def run_point(point: _core.Point, cancel: _core.CancelToken | None = None) -> Re
         algorithms=dict(names),
         settings=point.settings,
     )
-    return Result(
-        flows, Table(output.series), Table(output.links), Table(output.link_series), meta, point.resolved_toml
-    )
+    return Result(flows, series, Table(output.links), link_series, meta, point.resolved_toml)
 
 
-def run_points(points: Sequence[_core.Point], jobs: int | None = None) -> Generator[tuple[int, Result]]:
+def run_points(
+    points: Sequence[_core.Point], jobs: int | None = None, max_memory: memory.Size | None = None
+) -> Generator[tuple[int, Result]]:
     """Simulates points on ``jobs`` threads (default: one a core), yielding index and result as they finish.
 
     At most two points a thread are under way or waiting to be taken, so memory does not grow with the sweep. Leaving
-    the iterator early, by an exception or an interrupt, stops the points under way.
+    the iterator early, by an exception or an interrupt, stops the points under way. Each run may take ``max_memory``,
+    by default its part of :data:`dumbbell.memory.SHARE` of the machine.
     """
     workers = min(jobs or os.cpu_count() or 1, max(1, len(points)))
+    limit = memory.limit_of_a_run(max_memory, workers)
     cancel = _core.CancelToken()
     waiting = iter(enumerate(points))
     pending: dict[Future[Result], int] = {}
@@ -67,12 +81,14 @@ def run_points(points: Sequence[_core.Point], jobs: int | None = None) -> Genera
         while True:
             while len(pending) < 2 * workers and (entry := next(waiting, None)) is not None:
                 index, point = entry
-                pending[executor.submit(run_point, point, cancel)] = index
+                pending[executor.submit(run_point, point, cancel, limit)] = index
             if not pending:
                 return
+            # Signals of the main thread come through while it waits.
             done, _ = wait(pending, return_when=FIRST_COMPLETED)
             for future in done:
                 yield pending.pop(future), future.result()
     finally:
         cancel.cancel()
-        executor.shutdown(cancel_futures=True)
+        executor.shutdown(wait=False, cancel_futures=True)
+        wait(pending, timeout=PATIENCE_S)

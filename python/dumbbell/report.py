@@ -8,10 +8,11 @@ from typing import TYPE_CHECKING, Any
 
 from rich import box
 from rich.console import Console
-from rich.markup import escape
 from rich.table import Table as Grid
+from rich.text import Text
 
 from dumbbell import metrics
+from dumbbell.printable import one_line
 from dumbbell.results import Meta, Result, SweepResult, separating_axes, setting_name
 
 if TYPE_CHECKING:
@@ -45,13 +46,13 @@ def algorithms(entries: Iterable[Mapping[str, Any]]) -> None:
 def algorithm(entry: Mapping[str, Any]) -> None:
     """Prints one algorithm and its parameters."""
     console = _console()
-    console.print(f"[bold]{entry['name']}[/bold] is {entry['exact_name']}", highlight=False)
-    console.print(entry["summary"], highlight=False)
-    console.print(f"source: {entry['source']}\n", highlight=False, markup=False)
+    console.print(Text.assemble((entry["name"], "bold"), f" is {entry['exact_name']}"))
+    console.print(Text(entry["summary"]))
+    console.print(Text(f"source: {entry['source']}\n"))
     grid = _grid("parameter", "default", "meaning", "source")
     for name, parameter in entry["parameters"].get("properties", {}).items():
         meaning = " ".join(parameter.get("description", "").split())
-        grid.add_row(name, _setting(parameter.get("default")), meaning, parameter.get("x-source", ""))
+        grid.add_row(name, _setting(parameter.get("default")), _text(meaning), _text(parameter.get("x-source", "")))
     console.print(grid)
 
 
@@ -59,7 +60,7 @@ def columns(entries: Iterable[Column]) -> None:
     """Prints the columns of result tables."""
     grid = _grid("table", "column", "unit", "meaning")
     for entry in entries:
-        grid.add_row(entry.table, entry.name, entry.unit, escape(entry.meaning.replace("`", "")))
+        grid.add_row(entry.table, entry.name, entry.unit, _text(entry.meaning.replace("`", "")))
     _print(grid)
 
 
@@ -67,7 +68,7 @@ def measures(entries: Iterable[Measure]) -> None:
     """Prints the metrics of a result."""
     grid = _grid("of", "metric", "value:", "unit", "meaning")
     for entry in entries:
-        grid.add_row(escape(entry.of), entry.name, _number(entry.value), entry.unit, escape(entry.meaning))
+        grid.add_row(_text(entry.of), entry.name, _number(entry.value), entry.unit, _text(entry.meaning))
     _print(grid)
 
 
@@ -80,7 +81,7 @@ def _run(result: Result, name: str | None) -> None:
     )  # fmt: skip
     for row in rows[:MAX_ROWS]:
         grid.add_row(
-            escape(row["label"]), row["algorithm"], _number(row["goodput_mbps"]), _number(row["throughput_mbps"]),
+            _text(row["label"]), _text(row["algorithm"]), _number(row["goodput_mbps"]), _number(row["throughput_mbps"]),
             _number(row["mean_rtt_ms"]), _number(row["p95_rtt_ms"]), _count(row["retransmits"]), _count(row["lost"]),
             _count(row["rto_count"]),
         )  # fmt: skip
@@ -95,7 +96,7 @@ def _run(result: Result, name: str | None) -> None:
     links = _grid("link", "utilisation:", "mean queue\nkB:", "p95 queue\nkB:", "arrivals:", "drops:", "losses:")
     for row in result.links.rows()[:MAX_ROWS]:
         links.add_row(
-            escape(row["name"]), _percent(row["utilization"]), _number(_scaled(row["mean_queue_bytes"])),
+            _text(row["name"]), _percent(row["utilization"]), _number(_scaled(row["mean_queue_bytes"])),
             _number(_scaled(row["p95_queue_bytes"])), _count(row["arrivals"]), _count(row["drops"]),
             _count(row["losses"]),
         )  # fmt: skip
@@ -112,7 +113,7 @@ def _sweep(sweep: SweepResult, name: str | None) -> None:
     title = f"{name}: " if name else ""
     title += f"{len(sweep.points)} runs" + (f", mean of {repeats} with 95 % interval" if repeats > 1 else "")
     grid = _grid(
-        *(escape(setting_name(axis)) for axis in axes), "algorithm", "goodput\nMbit/s:", "mean RTT\nms:",
+        *(_text(setting_name(axis)) for axis in axes), "algorithm", "goodput\nMbit/s:", "mean RTT\nms:",
         "p95 RTT\nms:", "retransm.:", "lost:", "RTOs:",
     )  # fmt: skip
     groups = flows.partition_by(*axes, "label", "algorithm", as_dict=True, maintain_order=True)
@@ -122,7 +123,7 @@ def _sweep(sweep: SweepResult, name: str | None) -> None:
         label, exact = str(key[-2]), str(key[-1])
         grid.add_row(
             *(_setting(value) for value in key[: len(axes)]),
-            exact if label in exact else f"{escape(label)} ({exact})",
+            _text(exact if label in exact else f"{label} ({exact})"),
             _interval(runs["goodput_mbps"]), _interval(runs["mean_rtt_ms"]), _interval(runs["p95_rtt_ms"]),
             *(_number(runs[column].mean()) for column in ("retransmits", "lost", "rto_count")),
         )  # fmt: skip
@@ -140,12 +141,14 @@ def _cost(points: Sequence[Meta]) -> None:
     _console().print(f"{packets:,} packets in {cpu:.2f} s of CPU{speed}", highlight=False)
 
 
-def _grid(*columns: str) -> Grid:
-    """A table; a heading that ends in a colon belongs to a column of numbers."""
+def _grid(*columns: str | Text) -> Grid:
+    """A table; a heading of ours that ends in a colon belongs to a column of numbers."""
     grid = Grid(box=box.SIMPLE_HEAD, pad_edge=False)
     for heading in columns:
-        number = heading.endswith(":")
-        grid.add_column(heading.removesuffix(":"), justify="right" if number else "left", no_wrap=number)
+        if isinstance(heading, str) and heading.endswith(":"):
+            grid.add_column(heading.removesuffix(":"), justify="right", no_wrap=True)
+        else:
+            grid.add_column(heading)
     return grid
 
 
@@ -157,7 +160,7 @@ def _console() -> Console:
 def _print(grid: Grid, title: str | None = None) -> None:
     console = _console()
     if title:
-        console.print(f"[bold]{escape(title)}[/bold]", highlight=False)
+        console.print(Text(one_line(title), style="bold"))
     console.print(grid)
 
 
@@ -192,9 +195,14 @@ def _scaled(value: float | None) -> float | None:
     return None if value is None else value / 1e3
 
 
-def _setting(value: Any) -> str:
+def _setting(value: Any) -> Text:
     if value is None:
-        return "-"
+        return Text("-")
     if isinstance(value, bool):
-        return "true" if value else "false"
-    return escape(str(value))
+        return Text("true" if value else "false")
+    return _text(str(value))
+
+
+def _text(words: str) -> Text:
+    """Words of somebody else as a cell: neither the terminal nor rich obeys them."""
+    return Text(one_line(words))

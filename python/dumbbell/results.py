@@ -3,16 +3,18 @@
 from __future__ import annotations
 
 import dataclasses
-import io
 import json
 import math
-from collections.abc import Sequence
+import re
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import cached_property
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from dumbbell import storage
+from dumbbell.printable import one_line
+from dumbbell.storage import ResultError
 from dumbbell.tables import Table
 
 if TYPE_CHECKING:
@@ -24,6 +26,21 @@ META = "meta.json"
 SWEEP_META = "sweep.json"
 SCENARIO = "scenario.toml"
 TABLES = ("flows", "series", "links", "link_series")
+POINTS = "points"
+
+REQUIRED = {
+    "flows": {
+        "label": "text", "cc": "text", "algorithm": "text", "goodput_mbps": "number", "throughput_mbps": "number",
+        "mean_rtt_ms": "number", "p95_rtt_ms": "number", "retransmits": "number", "lost": "number",
+        "rto_count": "number",
+    },
+    "series": {"flow": "number", "t_s": "number", "throughput_mbps": "number", "srtt_ms": "number", "cwnd": "number",
+               "inflight": "number"},
+    "links": {"name": "text", "utilization": "number", "capacity_mbps": "number", "mean_queue_bytes": "number",
+              "p95_queue_bytes": "number", "arrivals": "number", "drops": "number", "losses": "number"},
+    "link_series": {"link": "number", "t_s": "number", "queue_bytes": "number"},
+}  # fmt: skip
+"""The columns that tables on a terminal and pictures use, and whether they hold texts or numbers."""
 
 
 @dataclass(frozen=True)
@@ -91,22 +108,28 @@ class Result:
     def save(self, folder: str | Path) -> Path:
         """Writes the result as a directory of open files, whole or not at all, and returns its path.
 
-        An earlier result at the same place is replaced; anything else is left alone and raises ``OutputError``.
+        An earlier result at the same place is replaced, and other files beside it stay. Anything else is left alone and
+        raises ``OutputError``.
         """
         target = Path(folder)
-        with storage.directory(target, marker=META) as staging:
+        with storage.directory(target, RESULT) as staging:
             self._write(staging)
         return target
+
+    def save_point(self, sweep: Path) -> None:
+        """Writes the result to its place in a sweep's directory, over a damaged one if need be."""
+        with storage.directory(point_folder(sweep, self.meta.content_hash), RESULT, ours=True) as staging:
+            self._write(staging)
 
     def _write(self, folder: Path) -> None:
         (folder / SCENARIO).write_text(self.scenario_toml, encoding="utf-8")
         for name in TABLES:
             table: Table = getattr(self, name)
-            (folder / f"{name}.parquet").write_bytes(_parquet(table))
+            table.write_parquet(folder / f"{name}.parquet")
         (folder / META).write_text(json.dumps(dataclasses.asdict(self.meta), indent=2) + "\n", encoding="utf-8")
 
     def __repr__(self) -> str:
-        name = self.meta.label or "run"
+        name = one_line(self.meta.label) or "run"
         return f"<Result {name} seed={self.meta.seed} flows={len(self.flows)} {self.meta.sim_s:g} s>"
 
 
@@ -151,38 +174,180 @@ class SweepResult:
         return load_result(point_folder(self.folder, point.content_hash))
 
     def write_tables(self, folder: Path) -> None:
-        """Writes the joined tables into an existing sweep directory, each whole or not at all."""
-        for name, table in (("flows", self.flows), ("links", self.links)):
-            storage.write_file(folder / f"{name}.parquet", _parquet(table))
+        """Writes the joined tables into a sweep's directory, all of them or none."""
         content = json.dumps({"points": [dataclasses.asdict(point) for point in self.points]}, indent=2) + "\n"
-        storage.write_file(folder / SWEEP_META, content.encode())
+        with storage.directory(folder, SWEEP) as staging:
+            for name, table in (("flows", self.flows), ("links", self.links)):
+                table.write_parquet(staging / f"{name}.parquet")
+            (staging / SWEEP_META).write_text(content, encoding="utf-8")
 
     def __repr__(self) -> str:
         return f"<SweepResult points={len(self.points)} axes={self.axes}>"
 
 
 def load_result(folder: str | Path) -> Result:
-    """Reads a result directory that ``Result.save`` or ``dumbbell run --out`` wrote."""
-    import polars as pl
+    """Reads a result directory that ``Result.save`` or ``dumbbell run --out`` wrote.
 
+    Raises:
+        ResultError: There is no result, or it is damaged, or a newer version wrote it.
+    """
     source = Path(folder)
-    meta = Meta(**json.loads((source / META).read_text(encoding="utf-8")))
-    tables = {name: Table(pl.read_parquet(source / f"{name}.parquet")) for name in TABLES}
-    return Result(**tables, meta=meta, scenario_toml=(source / SCENARIO).read_text(encoding="utf-8"))
+    checksums = _checked(source, RESULT, META)
+    meta = read_meta(source)
+    tables = {name: _read_table(source / f"{name}.parquet", REQUIRED[name], checksums) for name in TABLES}
+    return Result(**tables, meta=meta, scenario_toml=_read_text(source / SCENARIO, checksums))
 
 
 def load_sweep(folder: str | Path) -> SweepResult:
-    """Reads the joined tables of a sweep directory."""
+    """Reads the joined tables of a sweep directory.
+
+    Raises:
+        ResultError: There is no sweep, or it is not finished, or damaged, or a newer version wrote it.
+    """
+    source = Path(folder)
+    checksums = _checked(source, SWEEP, SWEEP_META)
+    if not (source / SWEEP_META).exists():
+        done = sum(1 for path in (source / POINTS).glob("*") if not path.name.startswith("."))
+        raise ResultError(
+            f"{source}: this sweep is not finished, {done} of its points are there",
+            "run the experiment again with the same --out, which runs the rest",
+        )
+    points = _read_points(source)
+    flows, links = (
+        _read_table(source / f"{name}.parquet", {"point": "number", **REQUIRED[name]}, checksums)
+        for name in ("flows", "links")
+    )
+    return SweepResult(flows, links, points, source)
+
+
+def load(folder: Path) -> Result | SweepResult:
+    """Reads the result or sweep in a directory."""
+    storage.recover(folder)
+    marker = storage.read_marker(folder)
+    kind = marker.kind if marker else SWEEP.name if (folder / SWEEP_META).exists() else RESULT.name
+    return load_sweep(folder) if kind == SWEEP.name else load_result(folder)
+
+
+def read_meta(folder: Path) -> Meta:
+    """What a result directory says of its run; raises :class:`ResultError`."""
+    path = folder / META
+    return _meta(storage.read_json(path), str(path))
+
+
+def _meta(fields: Any, place: str) -> Meta:
+    """A ``Meta`` from the JSON object at ``place``, its types checked."""
+    if not isinstance(fields, dict):
+        raise ResultError(f"{place}: damaged, not a JSON object")
+    for key, fits in _META_FIELDS.items():
+        if key not in fields:
+            raise ResultError(f"{place}: damaged, no `{key}`")
+        if not fits(fields[key]):
+            raise ResultError(f"{place}: damaged, `{key}` cannot be {json.dumps(fields[key])[:40]}")
+    if unknown := sorted(set(fields) - set(_META_FIELDS)):
+        raise ResultError(
+            f"{place}: unknown `{unknown[0]}`, written by another version (Dumbbell {fields['version']})",
+            "read it with that version, or run the experiment again",
+        )
+    return Meta(**fields)
+
+
+def _is_text(value: Any) -> bool:
+    return isinstance(value, str)
+
+
+def _is_count(value: Any) -> bool:
+    return isinstance(value, int) and not isinstance(value, bool) and 0 <= value < 2**64
+
+
+def _is_seconds(value: Any) -> bool:
+    return isinstance(value, int | float) and not isinstance(value, bool) and 0 <= value < math.inf
+
+
+_META_FIELDS: dict[str, Callable[[Any], bool]] = {
+    **dict.fromkeys(("version", "engine", "label"), _is_text),
+    **dict.fromkeys(("seed", "events", "packets"), _is_count),
+    "repeat": lambda value: _is_count(value) and value < 2**32,
+    **dict.fromkeys(("sim_s", "cpu_s", "wall_s"), _is_seconds),
+    # Part of a path.
+    "content_hash": lambda value: isinstance(value, str) and re.fullmatch("[0-9a-f]{64}", value) is not None,
+    "algorithms": lambda value: isinstance(value, dict) and all(map(_is_text, value.values())),
+    "settings": lambda value: isinstance(value, dict),
+}
+"""The fields of ``Meta`` and what each may be."""
+
+
+def _read_points(folder: Path) -> list[Meta]:
+    path = folder / SWEEP_META
+    points = storage.read_json(path).get("points")
+    if not isinstance(points, list):
+        raise ResultError(f"{path}: damaged, `points` is not a list")
+    return [_meta(point, f"{path}: point {index}") for index, point in enumerate(points)]
+
+
+def _read(path: Path, checksums: Mapping[str, str | None]) -> bytes:
+    content = storage.read_file(path)
+    if checksums.get(path.name) not in (None, storage.checksum(content)):
+        raise ResultError(f"{path}: damaged, its content is not what was written")
+    return content
+
+
+def _read_text(path: Path, checksums: Mapping[str, str | None]) -> str:
+    try:
+        return _read(path, checksums).decode()
+    except UnicodeDecodeError as error:
+        raise ResultError(f"{path}: damaged, not UTF-8 text (byte {error.start})") from None
+
+
+def _read_table(path: Path, required: Mapping[str, str], checksums: Mapping[str, str | None]) -> Table:
     import polars as pl
 
-    source = Path(folder)
-    content = json.loads((source / SWEEP_META).read_text(encoding="utf-8"))
-    return SweepResult(
-        Table(pl.read_parquet(source / "flows.parquet")),
-        Table(pl.read_parquet(source / "links.parquet")),
-        [Meta(**point) for point in content["points"]],
-        source,
-    )
+    content = _read(path, checksums)
+    try:
+        frame = pl.read_parquet(content)
+    except (pl.exceptions.PolarsError, pl.exceptions.PanicException, OSError, ValueError) as error:
+        reason = str(error).splitlines()[0] if str(error) else type(error).__name__
+        raise ResultError(f"{path}: damaged, not a Parquet file ({reason})") from None
+    for name, kind in required.items():
+        found = frame.schema.get(name)
+        if found is None:
+            raise ResultError(f"{path}: damaged, no column `{name}`")
+        if not (found.is_numeric() if kind == "number" else found in (pl.String, pl.Categorical)):
+            raise ResultError(f"{path}: damaged, column `{name}` holds {found} in place of {kind}s")
+    return Table(frame)
+
+
+def _earlier_result(folder: Path) -> Sequence[str] | None:
+    try:
+        read_meta(folder)
+    except ResultError:
+        return None
+    return RESULT.files
+
+
+def _earlier_sweep(folder: Path) -> Sequence[str] | None:
+    try:
+        points = _read_points(folder)
+    except ResultError:
+        return None
+    return SWEEP.files if points else None
+
+
+RESULT = storage.Kind("result", (META, SCENARIO, *(f"{name}.parquet" for name in TABLES)), _earlier_result)
+SWEEP = storage.Kind("sweep", (SWEEP_META, "flows.parquet", "links.parquet"), _earlier_sweep)
+
+
+def _checked(folder: Path, kind: storage.Kind, sign: str) -> Mapping[str, str | None]:
+    """The checksums of the files of a result or sweep; in one that an earlier version wrote only ``sign`` is sure."""
+    storage.recover(folder)
+    marker = storage.read_marker(folder)
+    if marker is not None and marker.kind != kind.name:
+        raise ResultError(f"{folder}: holds a {marker.kind}, not a {kind.name}", "name another directory")
+    if marker is None and not (folder / sign).exists():
+        raise ResultError(
+            f"{folder}: no {kind.name} here (neither {storage.MARKER} nor {sign})",
+            "name a directory that `dumbbell run --out` wrote",
+        )
+    return marker.files if marker else {}
 
 
 def separating_axes(flows: pl.DataFrame, axes: Sequence[str]) -> list[str]:
@@ -201,14 +366,7 @@ def setting_name(axis: str) -> str:
 
 def point_folder(sweep: Path, content_hash: str) -> Path:
     """Where a sweep's directory keeps a point."""
-    return sweep / "points" / content_hash[:16]
-
-
-def _parquet(table: Table) -> bytes:
-    """The table as the content of a Parquet file, so that writing it fails like any other file."""
-    buffer = io.BytesIO()
-    table.to_polars().write_parquet(buffer)
-    return buffer.getvalue()
+    return sweep / POINTS / content_hash[:16]
 
 
 def _joined(points: Sequence[Meta], frames: Sequence[pl.DataFrame]) -> pl.DataFrame:

@@ -1,82 +1,503 @@
-"""Writing results: whole or not at all."""
+"""Writing results: whole or not at all, and never over somebody else's files.
+
+A folder that Dumbbell writes into has a marker, ``dumbbell.json``, with the list of the files in it that are ours. Only
+these are ever replaced or removed; a folder with files and without a marker is refused.
+
+A new folder is built beside its place and renamed. In a folder that exists, the new files are built in
+``.dumbbell-new``, which becomes ``.dumbbell-commit`` when they are complete: from then on they count, and are moved
+into place one by one. Whoever comes after a process that was killed throws the first away or finishes the second. The
+file lock of a folder says whether its writer still lives.
+"""
 
 from __future__ import annotations
 
+import errno
+import json
 import os
-import shutil
-import tempfile
-from collections.abc import Iterator
-from contextlib import contextmanager, suppress
+import stat
+import sys
+import zlib
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from contextlib import ExitStack, closing, contextmanager, suppress
+from dataclasses import dataclass
 from pathlib import Path
+from typing import Any
+
+from dumbbell import _core
+from dumbbell.printable import printable
+
+if sys.platform != "win32":
+    import fcntl
+
+MARKER = "dumbbell.json"
+"""The file that tells a folder of Dumbbell's from any other."""
+
+FORMAT = 1
+"""Version of what the folders hold; a program reads its own and older ones."""
+
+BUILDING = ".dumbbell-new"
+"""Where the new files of a folder are built; as a suffix, where a new folder or file is."""
+
+COMMITTED = ".dumbbell-commit"
+"""The new files of a folder when they are complete and count."""
+
+_FOLDER = getattr(os, "O_DIRECTORY", 0)
+_NO_LINK = getattr(os, "O_NOFOLLOW", 0)
+
+
+_unfinished: set[Path] = set()
+"""What is being built at the moment."""
 
 
 class OutputError(OSError):
     """A result could not be written; nothing was left behind."""
 
+    def __init__(self, message: str) -> None:
+        super().__init__(printable(message))
+
+
+class ResultError(Exception):
+    """A result could not be read; the message names the file, what is wrong, and what to do."""
+
+    def __init__(self, problem: str, remedy: str = "run the experiment again, which replaces the result") -> None:
+        self.problem = printable(problem)
+        super().__init__(f"{self.problem}\n  help: {printable(remedy)}")
+
+
+@dataclass(frozen=True)
+class Kind:
+    """What a folder holds."""
+
+    name: str
+    files: Sequence[str]
+    """The files that every folder of this kind has."""
+    earlier: Callable[[Path], Sequence[str] | None]
+    """The files that an earlier version wrote into a folder without a marker, or ``None`` if it did not write it."""
+
+
+@dataclass(frozen=True)
+class Marker:
+    """The content of ``dumbbell.json``."""
+
+    kind: str
+    files: Mapping[str, str | None]
+    """The files in the folder that are Dumbbell's, without the marker, with the checksums of what it was made with."""
+
+    def content(self) -> bytes:
+        """The marker as the content of its file."""
+        fields = {
+            "kind": self.kind,
+            "format": FORMAT,
+            "version": _core.__version__,
+            "files": dict(sorted(self.files.items())),
+        }
+        return (json.dumps(fields, indent=2) + "\n").encode()
+
+
+def read_file(path: Path) -> bytes:
+    """The content of a file of a result; raises :class:`ResultError` if there is none."""
+    try:
+        # Anything else, a pipe for example, could be waited for without end.
+        if not stat.S_ISREG(path.stat().st_mode):
+            raise ResultError(f"{path}: not a file")
+        return path.read_bytes()
+    except FileNotFoundError:
+        raise ResultError(f"{path}: missing") from None
+    except OSError as error:
+        raise ResultError(f"{path}: cannot read: {error.strerror or error}", "make it readable") from None
+
+
+def read_json(path: Path) -> dict[str, Any]:
+    """The object in a JSON file of a result; raises :class:`ResultError` if there is none."""
+    content = read_file(path)
+    try:
+        value = json.loads(content.decode())
+    except (ValueError, RecursionError) as error:
+        raise ResultError(f"{path}: damaged, not JSON ({error})") from None
+    if not isinstance(value, dict):
+        raise ResultError(f"{path}: damaged, not a JSON object")
+    return value
+
+
+def read_marker(folder: Path) -> Marker | None:
+    """The marker of a folder, ``None`` if it has none; raises :class:`ResultError` if it cannot be understood."""
+    path = folder / MARKER
+    if not os.path.lexists(path):
+        return None
+    remedy = f"if {folder} is a result, remove this file: the others can be read without it"
+    try:
+        fields = read_json(path)
+    except ResultError as error:
+        raise ResultError(error.problem, remedy) from None
+    kind, version, files = fields.get("kind"), fields.get("format"), fields.get("files")
+    if not isinstance(version, int) or isinstance(version, bool) or version < 1:
+        raise ResultError(f"{path}: damaged, `format` is not a number", remedy)
+    if version > FORMAT:
+        by = fields.get("version")
+        raise ResultError(
+            f"{path}: written by a newer Dumbbell ({by}, format {version}); this is {_core.__version__} and reads "
+            f"formats up to {FORMAT}",
+            "update Dumbbell",
+        )
+    if not isinstance(kind, str):
+        raise ResultError(f"{path}: damaged, `kind` is not a text", remedy)
+    if not isinstance(files, dict) or not all(map(_is_plain, files)):
+        raise ResultError(f"{path}: damaged, `files` does not hold names of files in this directory", remedy)
+    if not all(checksum is None or isinstance(checksum, str) for checksum in files.values()):
+        raise ResultError(f"{path}: damaged, `files` holds a checksum that is not a text", remedy)
+    return Marker(kind, files)
+
+
+def checksum(content: bytes) -> str:
+    """The CRC-32 of a file: damage is found here, before a library trips over it."""
+    return f"{zlib.crc32(content):08x}"
+
 
 @contextmanager
-def directory(target: Path, *, marker: str) -> Iterator[Path]:
-    """A new directory that appears as ``target`` when the block ends well, and not at all otherwise.
+def directory(target: Path, kind: Kind, files: Sequence[str] | None = None, *, ours: bool = False) -> Iterator[Path]:
+    """An empty folder to write ``files`` into, which appear in ``target`` when the block ends well, or not at all.
 
-    The files are written beside the target, flushed to disk and renamed into place. An existing directory is replaced
-    only if it holds the file ``marker``, that is, if it is an earlier result.
+    ``files`` are by default those that every folder of this kind has. What an earlier folder of the same kind lists is
+    replaced and other files in it stay; a folder of another kind, or with files that nobody lists, is refused. ``ours``
+    says that the place proves that it is ours, as for the points of a sweep, also when its marker is damaged. What is
+    new there is not forced to disk: a loss of power costs no older result, and its checksums tell.
+
+    Raises:
+        OutputError: ``target`` cannot be written; it is as it was before.
     """
-    target = Path(target)
-    try:
-        if target.exists() and not (target / marker).is_file() and not _is_empty_directory(target):
-            raise OutputError(f"{target} exists and is not a result of Dumbbell; choose another place with --out")
-        target.parent.mkdir(parents=True, exist_ok=True)
-        staging = Path(tempfile.mkdtemp(prefix=f".{target.name}-", dir=target.parent))
-    except OutputError:
-        raise
-    except OSError as error:
-        raise OutputError(f"cannot write to {target}: {error.strerror or error}") from error
-    try:
-        staging.chmod(0o755)
-        yield staging
-        _flush(staging)
-        _replace(staging, target)
-    except OSError as error:
-        raise OutputError(f"cannot write {target}: {error.strerror or error}") from error
-    finally:
-        shutil.rmtree(staging, ignore_errors=True)
+    names = tuple(kind.files if files is None else files)
+    with ExitStack() as stack:
+        stack.enter_context(_output_errors(target))
+        place = _resolved(target)
+        if place.exists():
+            stack.enter_context(_locked(place))
+            settle(place)
+            owned = _owned(place, kind, shown=target, ours=ours)
+            _check_free(place, names, owned, shown=target)
+            staging = place / BUILDING
+            staging.mkdir()
+        else:
+            place.parent.mkdir(parents=True, exist_ok=True)
+            staging = _beside(place)
+            stack.enter_context(closing(_Lock.of_folder(staging)))
+        stack.enter_context(_unfinished_until_the_end(staging))
+        try:
+            # First, so that whoever finds the rest knows what it is.
+            (staging / MARKER).write_bytes(Marker(kind.name, dict.fromkeys(names)).content())
+            yield staging
+            checksums = {name: checksum((staging / name).read_bytes()) for name in names}
+            marker = _beside(staging / MARKER)
+            marker.write_bytes(Marker(kind.name, checksums).content())
+            marker.replace(staging / MARKER)
+            if staging.parent == place or not ours:
+                _flush(staging)
+            if staging.parent == place:
+                staging.rename(place / COMMITTED)
+                _commit(place)
+            else:
+                staging.rename(place)
+        except BaseException:
+            with suppress(OSError):
+                _discard(staging)
+            raise
 
 
-def check_target(target: Path, *, marker: str) -> None:
+def check_target(target: Path, kind: Kind, files: Sequence[str] | None = None) -> None:
     """Raises :class:`OutputError` now if ``target`` could not be written later."""
-    with suppress(_Probe), directory(target, marker=marker):
+    with suppress(_Probe), directory(target, kind, files):
         raise _Probe
+
+
+def check_claim(target: Path, kind: Kind) -> None:
+    """Raises :class:`OutputError` now if ``target`` could not be claimed later."""
+    with _output_errors(target):
+        place = _resolved(target)
+        was_there = place.exists()
+        place.mkdir(parents=True, exist_ok=True)
+        try:
+            with _locked(place):
+                settle(place)
+                _owned(place, kind, shown=target)
+                (place / BUILDING).mkdir()
+                (place / BUILDING).rmdir()
+        finally:
+            if not was_there:
+                place.rmdir()
+
+
+@contextmanager
+def claimed(target: Path, kind: Kind) -> Iterator[None]:
+    """Keeps other processes from writing into ``target`` during the block; makes it a folder of ours if need be.
+
+    A new folder in which nothing was written disappears again.
+    """
+    with ExitStack() as stack:
+        with _output_errors(target):
+            place = _resolved(target)
+            was_there = place.exists()
+            place.mkdir(parents=True, exist_ok=True)
+            stack.enter_context(_locked(place))
+            settle(place)
+            owned = _owned(place, kind, shown=target)
+            if is_new := not (place / MARKER).exists():
+                write_file(place / MARKER, Marker(kind.name, dict.fromkeys(owned)).content())
+        try:
+            yield
+        finally:
+            if is_new and [path.name for path in place.iterdir()] == [MARKER]:
+                (place / MARKER).unlink()
+                if not was_there:
+                    place.rmdir()
+
+
+@contextmanager
+def adding(target: Path, kind: Kind, names: Iterable[str]) -> Iterator[None]:
+    """Puts ``names`` on the list of an existing folder, so that the block may write these files into it."""
+    with ExitStack() as stack:
+        with _output_errors(target):
+            place = _resolved(target)
+            stack.enter_context(_locked(place))
+            settle(place)
+            owned = _owned(place, kind, shown=target)
+            _check_free(place, names, owned, shown=target)
+            listed = dict.fromkeys([*owned, *names]) | owned
+            if not (place / MARKER).exists() or listed != owned:
+                write_file(place / MARKER, Marker(kind.name, listed).content())
+        yield
 
 
 def write_file(target: Path, content: bytes) -> None:
     """Writes one file whole or not at all."""
-    staging: Path | None = None
-    try:
+    with _output_errors(target):
         target.parent.mkdir(parents=True, exist_ok=True)
-        with tempfile.NamedTemporaryFile(prefix=f".{target.name}-", dir=target.parent, delete=False) as file:
-            staging = Path(file.name)
-            file.write(content)
-            file.flush()
-            os.fsync(file.fileno())
-        staging.chmod(0o644)
-        staging.replace(target)
-    except OSError as error:
-        raise OutputError(f"cannot write {target}: {error.strerror or error}") from error
-    finally:
-        if staging is not None:
-            staging.unlink(missing_ok=True)
+        staging = _beside(target)
+        with closing(_Lock.of_file(staging)) as lock, _unfinished_until_the_end(staging):
+            try:
+                with os.fdopen(lock.descriptor, "wb", closefd=False) as file:
+                    file.truncate()
+                    file.write(content)
+                    file.flush()
+                    os.fsync(file.fileno())
+                staging.replace(target)
+            except BaseException:
+                staging.unlink(missing_ok=True)
+                raise
+
+
+def recover(folder: Path) -> None:
+    """Finishes a replacement that a killed process had begun, if there is one."""
+    if _is_folder(folder / COMMITTED):
+        with _output_errors(folder), _locked(folder):
+            settle(folder)
+
+
+def remove(folder: Path) -> None:
+    """Removes the files that the marker of ``folder`` lists, and ``folder`` if there is nothing else in it."""
+    with _output_errors(folder), _locked(folder):
+        settle(folder)
+        for name in (*_listed(folder), MARKER):
+            (folder / name).unlink(missing_ok=True)
+        with suppress(OSError):
+            folder.rmdir()
+
+
+def settle(folder: Path) -> None:
+    """Finishes or throws away what a killed process left in ``folder``, which must be locked."""
+    if _is_folder(folder / COMMITTED):
+        _commit(folder)
+    if _is_folder(folder / BUILDING):
+        _discard(folder / BUILDING)
+    for name in (MARKER, *_listed(folder)):
+        _beside(folder / name).unlink(missing_ok=True)
+
+
+def discard_stale(folder: Path) -> None:
+    """Removes what killed processes have built beside places in ``folder``."""
+    with suppress(FileNotFoundError), os.scandir(folder) as entries:
+        for name in [entry.name for entry in entries]:
+            if name.startswith(".") and name.endswith(BUILDING) and _is_folder(folder / name):
+                # In use, or not ours after all.
+                with suppress(OutputError), closing(_Lock.of_folder(folder / name)):
+                    _discard(folder / name)
+
+
+def abandon() -> None:
+    """Takes back what is being built, from another thread of a process that is about to end."""
+    for staging in tuple(_unfinished):
+        with suppress(OSError):
+            if _is_folder(staging):
+                # Away first: what counts already is gone from here, and what does not can no longer come to count.
+                left = staging.with_name(f"{staging.name}-left")
+                staging.rename(left)
+                _discard(left)
+            else:
+                staging.unlink()
 
 
 class _Probe(Exception):
     """Leaves a directory block on purpose."""
 
 
-def _is_empty_directory(path: Path) -> bool:
-    return path.is_dir() and not any(path.iterdir())
+class _Lock:
+    """The lock of a file or folder, which the system releases when the process ends, however it ends."""
+
+    def __init__(self, path: Path, flags: int) -> None:
+        self.descriptor = os.open(path, flags | _NO_LINK, 0o666)
+        try:
+            if sys.platform != "win32":
+                fcntl.flock(self.descriptor, fcntl.LOCK_EX | fcntl.LOCK_NB)
+        except BlockingIOError:
+            self.close()
+            raise OutputError(f"another run is writing {path}; let it finish, or choose another place") from None
+        except OSError:
+            # A file system without locks.
+            pass
+
+    def close(self) -> None:
+        os.close(self.descriptor)
+
+    def holds(self, path: Path) -> bool:
+        """Whether the file is still at ``path``: its last owner may have renamed it before we had the lock."""
+        with suppress(FileNotFoundError):
+            return os.path.samestat(os.fstat(self.descriptor), path.lstat())
+        return False
+
+    @classmethod
+    def of_file(cls, path: Path) -> _Lock:
+        """The lock of a file, made if there is none."""
+        while not (lock := cls(path, os.O_RDWR | os.O_CREAT)).holds(path):
+            lock.close()
+        return lock
+
+    @classmethod
+    def of_folder(cls, path: Path) -> _Lock:
+        """The lock of a folder in which a result is built: made if there is none, emptied if its owner was killed."""
+        while True:
+            path.mkdir(exist_ok=True)
+            with suppress(FileNotFoundError):
+                lock = cls(path, os.O_RDONLY | _FOLDER)
+                if lock.holds(path):
+                    break
+                lock.close()
+        try:
+            _empty(path)
+        except OSError:
+            lock.close()
+            raise
+        return lock
+
+
+@contextmanager
+def _locked(folder: Path) -> Iterator[None]:
+    with closing(_Lock(folder, os.O_RDONLY | _FOLDER)):
+        yield
+
+
+@contextmanager
+def _unfinished_until_the_end(staging: Path) -> Iterator[None]:
+    _unfinished.add(staging)
+    try:
+        yield
+    finally:
+        _unfinished.discard(staging)
+
+
+@contextmanager
+def _output_errors(target: Path) -> Iterator[None]:
+    try:
+        yield
+    except OutputError:
+        raise
+    except OSError as error:
+        raise OutputError(f"cannot write {target}: {error.strerror or error}") from error
+
+
+def _resolved(target: Path) -> Path:
+    try:
+        return target.resolve()
+    except (OSError, RuntimeError) as error:
+        raise OutputError(f"cannot write {target}: {error}") from None
+
+
+def _owned(place: Path, kind: Kind, *, shown: Path, ours: bool = False) -> dict[str, str | None]:
+    """The files in an existing folder that are Dumbbell's, as in its marker."""
+    certain: dict[str, str | None] = dict.fromkeys(kind.files if ours else ())
+    try:
+        marker = read_marker(place)
+    except ResultError as error:
+        if ours:
+            return certain
+        raise OutputError(f"cannot write {shown}: {error.problem}; choose another place") from None
+    if marker is not None:
+        if marker.kind != kind.name:
+            raise OutputError(f"{shown} holds a {marker.kind}, and this is a {kind.name}; choose another place")
+        return certain | dict(marker.files)
+    if (earlier := kind.earlier(place)) is not None:
+        return dict.fromkeys(earlier)
+    if not ours and (others := sorted(path.name for path in place.iterdir())):
+        raise OutputError(
+            f"{shown} holds files ({_some(others)}) but no {MARKER}, so it is not a {kind.name} of Dumbbell; choose "
+            "another place, or an empty directory"
+        )
+    return certain
+
+
+def _check_free(place: Path, names: Iterable[str], owned: Iterable[str], *, shown: Path) -> None:
+    for name in names:
+        path = place / name
+        if os.path.lexists(path) and (name not in owned or _is_folder(path)):
+            raise OutputError(f"{shown / name} exists and {MARKER} does not list it; move it, or choose another place")
+
+
+def _commit(folder: Path) -> None:
+    """Moves the files of a decided replacement into place. Done again from any point, it ends the same."""
+    try:
+        _move(folder)
+    except KeyboardInterrupt:
+        _move(folder)
+        raise
+
+
+def _move(folder: Path) -> None:
+    committed = folder / COMMITTED
+    # The marker is moved last: while it is here there is something to do, and the old list is still there.
+    if (committed / MARKER).exists():
+        names = tuple(_listed(committed))
+        for name in names:
+            with suppress(FileNotFoundError):
+                (committed / name).replace(folder / name)
+        for name in set(_listed(folder)) - set(names):
+            if not _is_folder(folder / name):
+                (folder / name).unlink(missing_ok=True)
+        (committed / MARKER).replace(folder / MARKER)
+    committed.rmdir()
+
+
+def _discard(staging: Path) -> None:
+    """Removes a folder in which a result was built."""
+    _empty(staging)
+    staging.rmdir()
+
+
+def _empty(staging: Path) -> None:
+    """Removes what a writer has built in ``staging``."""
+    listed = (*_listed(staging), _beside(staging / MARKER).name, MARKER)
+    if others := sorted({path.name for path in staging.iterdir()}.difference(listed)):
+        raise OutputError(f"{staging} is in the way and holds files that are not Dumbbell's ({_some(others)})")
+    for name in listed:
+        (staging / name).unlink(missing_ok=True)
+
+
+def _listed(folder: Path) -> Iterable[str]:
+    """The files that the marker of ``folder`` lists; none if it has none that can be read."""
+    with suppress(ResultError):
+        if (marker := read_marker(folder)) is not None:
+            return marker.files
+    return ()
 
 
 def _flush(folder: Path) -> None:
-    for path in [*folder.rglob("*"), folder]:
+    for path in [*folder.iterdir(), folder]:
         descriptor = os.open(path, os.O_RDONLY)
         try:
             os.fsync(descriptor)
@@ -84,15 +505,25 @@ def _flush(folder: Path) -> None:
             os.close(descriptor)
 
 
-def _replace(staging: Path, target: Path) -> None:
-    if not target.exists():
-        staging.rename(target)
-        return
-    old = Path(tempfile.mkdtemp(prefix=f".{target.name}-old-", dir=target.parent))
-    target.rename(old)
+def _beside(path: Path) -> Path:
+    """Where ``path`` is built."""
+    return path.with_name(f".{path.name}{BUILDING}")
+
+
+def _is_folder(path: Path) -> bool:
+    """Whether ``path`` is a folder, and no link to one."""
     try:
-        staging.rename(target)
-    except OSError:
-        old.rename(target)
+        return stat.S_ISDIR(path.lstat().st_mode)
+    except OSError as error:
+        if error.errno in (errno.ENOENT, errno.ENOTDIR):
+            return False
         raise
-    shutil.rmtree(old, ignore_errors=True)
+
+
+def _is_plain(name: str) -> bool:
+    """Whether ``name`` is a file in the folder itself, not elsewhere, and not the marker."""
+    return name not in ("", ".", "..", MARKER) and not {"/", "\\", "\0"} & set(name)
+
+
+def _some(names: Sequence[str]) -> str:
+    return ", ".join(names[:3]) + (", ..." if len(names) > 3 else "")

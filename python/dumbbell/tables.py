@@ -2,7 +2,12 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any, Protocol
+import io
+from collections.abc import Sequence
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, Protocol, runtime_checkable
+
+from dumbbell.printable import printable
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -14,6 +19,21 @@ class ArrowStream(Protocol):
 
     def __arrow_c_stream__(self, requested_schema: object | None = None) -> object:
         """An Arrow C stream of the data."""
+
+
+@runtime_checkable
+class Stored(ArrowStream, Protocol):
+    """Rows that lie in files."""
+
+    def scan(self) -> pl.LazyFrame:
+        """A query for all of them, in order."""
+
+
+ROW_GROUP = 65_536
+"""Rows that are in memory together while a long table is written."""
+
+HEAD = 10
+"""Rows that the representation of a long table shows."""
 
 
 class Table:
@@ -30,13 +50,39 @@ class Table:
     def __arrow_c_stream__(self, requested_schema: object | None = None) -> object:
         return self._source.__arrow_c_stream__(requested_schema)
 
-    def to_polars(self) -> pl.DataFrame:
-        """The table as a Polars data frame, without a copy."""
+    def to_polars(self, columns: Sequence[str] | None = None) -> pl.DataFrame:
+        """The table, or some of its columns, as a Polars data frame, without a copy.
+
+        A table of time series too long for memory is read from its files each time.
+        """
+        if isinstance(self._source, Stored):
+            frame = self._source.scan()
+            return (frame if columns is None else frame.select(columns)).collect()
         if self._frame is None:
             import polars as pl
 
             self._frame = self._source if isinstance(self._source, pl.DataFrame) else pl.DataFrame(self._source)
-        return self._frame
+        return self._frame if columns is None else self._frame.select(columns)
+
+    def lazy(self) -> pl.LazyFrame:
+        """The table as a Polars query, which reads no more than it needs of a table too long for memory."""
+        return self._source.scan() if isinstance(self._source, Stored) else self.to_polars().lazy()
+
+    def write_parquet(self, path: Path) -> None:
+        """Writes the table as a Parquet file; one too long for memory piece by piece."""
+        if isinstance(self._source, Stored):
+            import polars as pl
+
+            try:
+                self._source.scan().sink_parquet(path, row_group_size=ROW_GROUP)
+            except pl.exceptions.ComputeError as error:
+                # A full disk, for example.
+                raise OSError(str(error)) from error
+            return
+        # Through memory, so that writing it fails like any other file.
+        buffer = io.BytesIO()
+        self.to_polars().write_parquet(buffer)
+        path.write_bytes(buffer.getvalue())
 
     def to_pandas(self) -> pd.DataFrame:
         """The table as a pandas data frame; missing numbers become NaN. Needs pandas, the extra ``pandas``."""
@@ -47,6 +93,8 @@ class Table:
     @property
     def columns(self) -> list[str]:
         """Names of the columns; a unit is part of the name (``goodput_mbps``)."""
+        if isinstance(self._source, Stored):
+            return self._source.scan().collect_schema().names()
         return self.to_polars().columns
 
     def rows(self) -> list[dict[str, Any]]:
@@ -54,10 +102,20 @@ class Table:
         return self.to_polars().to_dicts()
 
     def __len__(self) -> int:
+        if isinstance(self._source, Stored):
+            import polars as pl
+
+            return int(self._source.scan().select(pl.len()).collect().item())
         return self.to_polars().height
 
     def __repr__(self) -> str:
-        return repr(self.to_polars())
+        return printable(f"{self._head()!r}{self._rest()}")
 
     def _repr_html_(self) -> str:
-        return self.to_polars()._repr_html_()
+        return f"{self._head()._repr_html_()}{self._rest()}"
+
+    def _head(self) -> pl.DataFrame:
+        return self._source.scan().head(HEAD).collect() if isinstance(self._source, Stored) else self.to_polars()
+
+    def _rest(self) -> str:
+        return f"\n... of {len(self):,} rows" if isinstance(self._source, Stored) else ""

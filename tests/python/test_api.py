@@ -5,6 +5,7 @@ from __future__ import annotations
 from pathlib import Path
 from typing import Any
 
+import numpy as np
 import polars as pl
 import pytest
 
@@ -113,3 +114,39 @@ def test_compare_returns_one_table() -> None:
     result = db.compare("bbr", "cubic", loss="2%", duration="5s", buffer="100packets")
     rates = {row["cc"]: row["goodput_mbps"] for row in result.flows.rows()}
     assert rates["bbr"] > 3 * rates["cubic"]
+
+
+@pytest.mark.parametrize(
+    ("change", "where"),
+    [
+        ({"path": {"rate": "10mbit", "rtt": "40ms", "loss": float("nan")}}, "path.loss"),
+        ({"path": {"rate": "10mbit", "rtt": float("inf")}}, "path.rtt"),
+        ({"flows": [{"cc": "bbr"}, {"cc": {"name": "bbr", "min_rtt_window": float("nan")}}]}, r"flows\[1\].cc.min_rtt"),
+        ({"sweep": {"path.loss": ["1%", float("-inf")]}}, r'sweep."path.loss"\[1\]'),
+        ({"flows": [{"cc": object()}]}, r"flows\[0\].cc"),
+        ({"flows": [{"cc": "\ud800"}]}, r"flows\[0\].cc"),
+        ({"path": {3: "x"}}, "path"),
+    ],
+)
+def test_what_a_dictionary_cannot_say_is_blamed_on_its_key(change: dict[str, Any], where: str) -> None:
+    with pytest.raises(db.ScenarioError, match=rf"<dict> \({where}"):
+        db.run(DOCUMENT | change)
+
+
+def test_a_dictionary_that_contains_itself_is_refused() -> None:
+    document = dict(DOCUMENT)
+    document["path"] = document
+    with pytest.raises(db.ScenarioError, match="contain itself"):
+        db.run(document)
+
+
+def test_a_setting_that_is_not_a_number_names_its_key() -> None:
+    with pytest.raises(db.ScenarioError, match=r"path\.loss"):
+        db.run(DOCUMENT, set={"path.loss": float("nan")})
+
+
+def test_numbers_of_numpy_and_paths_are_understood() -> None:
+    path = {"rate": "10mbit", "rtt": "40ms", "loss": np.float32(0.5)}
+    assert "loss" in db.run(DOCUMENT | {"path": path, "seed": np.int64(3)}).scenario_toml
+    with pytest.raises(db.ScenarioError, match="nowhere"):
+        db.run(DOCUMENT | {"path": {"trace": Path("nowhere.up"), "rtt": "40ms"}})

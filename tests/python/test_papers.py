@@ -245,3 +245,21 @@ def test_an_unknown_study_is_wrong_input(dumbbell: Cli) -> None:
     done = dumbbell("reproduce", "rebbr/fig9")
     assert done.status == 2
     assert "rebbr/fig1" in done.err
+
+
+def test_a_study_leaves_files_of_others_alone(dumbbell: Cli, tmp_path: Path) -> None:
+    thesis = tmp_path / "thesis"
+    thesis.mkdir()
+    (thesis / "report.json").write_text("{}")
+    done = dumbbell("reproduce", "rebbr/fig1", "--quick", "--out", thesis)
+    assert done.status == 2
+    assert "thesis holds files (report.json) but no dumbbell.json" in done.err
+    assert [path.name for path in thesis.iterdir()] == ["report.json"]
+    out = tmp_path / "out"
+    assert dumbbell("reproduce", "rebbr/fig1", "--quick", "--out", out).status == 0
+    (out / "notes.txt").write_text("mine")
+    # As an earlier version left it.
+    (out / "dumbbell.json").unlink()
+    assert dumbbell("reproduce", "rebbr/fig1", "--quick", "--html", "--out", out).status == 0
+    assert (out / "notes.txt").read_text() == "mine"
+    assert "rebbr.html" in json.loads((out / "dumbbell.json").read_text())["files"]

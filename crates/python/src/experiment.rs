@@ -1,9 +1,9 @@
 //! Experiments, their points, and running them with the interpreter lock released.
 
 use crate::table::Table;
-use crate::{RunCancelled, ScenarioError};
+use crate::{RunCancelled, RunError, ScenarioError};
 use dumbbell_scenario as scenario;
-use dumbbell_sim::{RunError, RunSummary};
+use dumbbell_sim::{Bounds, RunSummary, SeriesSink, run_within};
 use pyo3::exceptions::PyRuntimeError;
 use pyo3::prelude::*;
 use serde_json::{Map, Value};
@@ -106,10 +106,50 @@ impl Point {
         self.inner.resolved_toml()
     }
 
-    /// Simulates the point with the interpreter lock released.
-    fn run(&self, py: Python<'_>, cancel: &CancelToken) -> PyResult<RunOutput> {
-        let output = py.detach(|| dumbbell_sim::run(&self.inner.scenario(), &cancel.cancelled)).map_err(run_error)?;
-        RunOutput::new(py, output)
+    /// Simulates the point with the interpreter lock released. `max_memory` are the bytes that it may take;
+    /// `series` is called with tables of flows and of links when there are many samples, and takes them away.
+    #[pyo3(signature = (cancel, max_memory=None, series=None))]
+    fn run(
+        &self,
+        py: Python<'_>,
+        cancel: &CancelToken,
+        max_memory: Option<u64>,
+        series: Option<Py<PyAny>>,
+    ) -> PyResult<RunOutput> {
+        let mut sink = series.map(|callback| Callback { callback, raised: None });
+        let outcome = py.detach(|| {
+            let bounds = Bounds {
+                cancel: &cancel.cancelled,
+                max_memory: max_memory.unwrap_or(u64::MAX),
+                series: sink.as_mut().map(|sink| sink as &mut dyn SeriesSink),
+            };
+            run_within(&self.inner.scenario(), bounds)
+        });
+        match outcome {
+            Ok(output) => RunOutput::new(py, output),
+            Err(error) => Err(sink.and_then(|sink| sink.raised).unwrap_or_else(|| run_error(error))),
+        }
+    }
+}
+
+/// Hands time series to Python.
+struct Callback {
+    callback: Py<PyAny>,
+    /// What Python raised.
+    raised: Option<PyErr>,
+}
+
+impl SeriesSink for Callback {
+    fn take(&mut self, series: dumbbell_sim::Table, link_series: dumbbell_sim::Table) -> Result<(), String> {
+        Python::attach(|py| {
+            let tables = (Table::new(series)?, Table::new(link_series)?);
+            self.callback.call1(py, tables).map(drop)
+        })
+        .map_err(|error| {
+            let message = error.to_string();
+            self.raised = Some(error);
+            message
+        })
     }
 }
 
@@ -154,13 +194,11 @@ impl RunOutput {
     }
 }
 
-fn run_error(error: RunError) -> PyErr {
+fn run_error(error: dumbbell_sim::RunError) -> PyErr {
+    use dumbbell_sim::RunError as Error;
     match error {
-        RunError::Cancelled => RunCancelled::new_err(error.to_string()),
-        RunError::Controller(_)
-        | RunError::NoWay(_)
-        | RunError::LongWay(_)
-        | RunError::Memory(_)
-        | RunError::Series(_) => PyRuntimeError::new_err(error.to_string()),
+        Error::Cancelled => RunCancelled::new_err(error.to_string()),
+        Error::Memory(_) | Error::Series(_) => RunError::new_err(error.to_string()),
+        Error::Controller(_) | Error::NoWay(_) | Error::LongWay(_) => PyRuntimeError::new_err(error.to_string()),
     }
 }

@@ -5,7 +5,7 @@ mod table;
 
 use dumbbell_cc::registry;
 use dumbbell_path::synth::{CellularModel, PRESETS};
-use dumbbell_units::{Duration, Rng};
+use dumbbell_units::{Bytes, Duration, Rng};
 use experiment::Experiment;
 use pyo3::create_exception;
 use pyo3::exceptions::{PyException, PyRuntimeError, PyValueError};
@@ -13,6 +13,7 @@ use pyo3::prelude::*;
 use serde_json::{Value, json};
 
 create_exception!(dumbbell._core, ScenarioError, PyException, "An experiment is wrong; the message says where.");
+create_exception!(dumbbell._core, RunError, PyException, "A run could not go on; the message says why.");
 create_exception!(dumbbell._core, RunCancelled, PyException, "A run was stopped by its token.");
 
 /// A day: longer synthetic traces are a mistake in the unit.
@@ -26,25 +27,33 @@ mod _core {
     #[pymodule_export]
     use crate::table::Table;
     #[pymodule_export]
-    use crate::{RunCancelled, ScenarioError};
+    use crate::{RunCancelled, RunError, ScenarioError};
     #[pymodule_export]
-    use crate::{algorithms, columns, load, load_json, schema, synthesise_trace};
+    use crate::{algorithms, columns, load, load_json, parse_size, schema, synthesise_trace};
     #[pymodule_export]
     #[allow(non_upper_case_globals)]
     const __version__: &str = env!("CARGO_PKG_VERSION");
 }
 
 /// Validates and expands an experiment in TOML; `source` names it in messages and anchors relative paths.
+///
+/// The interpreter lock is released, because a large sweep takes seconds and an interrupt should not wait for it.
 #[pyfunction]
-fn load(text: &str, source: &str, overrides: Vec<(String, String)>) -> PyResult<Experiment> {
-    Experiment::new(dumbbell_scenario::Experiment::from_toml(text, source, &overrides))
+fn load(py: Python<'_>, text: &str, source: &str, overrides: Vec<(String, String)>) -> PyResult<Experiment> {
+    Experiment::new(py.detach(|| dumbbell_scenario::Experiment::from_toml(text, source, &overrides)))
 }
 
 /// The same for JSON of the same structure.
 #[pyfunction]
-fn load_json(text: &str, source: &str, overrides: Vec<(String, String)>) -> PyResult<Experiment> {
+fn load_json(py: Python<'_>, text: &str, source: &str, overrides: Vec<(String, String)>) -> PyResult<Experiment> {
     let value = serde_json::from_str(text).map_err(|error| PyValueError::new_err(error.to_string()))?;
-    Experiment::new(dumbbell_scenario::Experiment::from_json(&value, source, &overrides))
+    Experiment::new(py.detach(|| dumbbell_scenario::Experiment::from_json(&value, source, &overrides)))
+}
+
+/// The bytes of a size such as `2GiB`.
+#[pyfunction]
+fn parse_size(text: &str) -> PyResult<u64> {
+    text.parse::<Bytes>().map(Bytes::as_u64).map_err(|error| PyValueError::new_err(error.to_string()))
 }
 
 /// The JSON Schema of experiment files.

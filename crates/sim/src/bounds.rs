@@ -10,7 +10,7 @@ pub const SERIES_CHUNK_BYTES: u64 = 32 << 20;
 
 /// What a run may take, and where its time series go.
 pub struct Bounds<'a> {
-    /// Once it is set, the run ends with [`RunError::Cancelled`](crate::RunError::Cancelled) before its next event.
+    /// Once it is set, the run ends with [`RunError::Cancelled`](crate::RunError::Cancelled) within a few events.
     pub cancel: &'a AtomicBool,
     /// Bytes of memory for what grows in a run. One that would need more ends with
     /// [`RunError::Memory`](crate::RunError::Memory).

@@ -23,8 +23,8 @@ const CONTROLLER_STREAMS: u64 = 2 << 32;
 const START_STREAM: u64 = 3 << 32;
 /// The most links of a way: packets count those that are left in 16 bits.
 pub(crate) const MAX_LINKS_OF_A_WAY: usize = u16::MAX as usize;
-/// Turns of the event loop in one go.
-const TURNS_IN_A_GO: u64 = 256;
+/// Turns of the event loop between two looks at the caller's wish to stop.
+const TURNS_IN_A_GO: u64 = 8;
 /// Memory is added up after so many turns, or so many for each flow and link, where that is more.
 const TURNS_PER_WEIGHING: u64 = 1 << 14;
 const TURNS_PER_WEIGHING_OF_EACH: u64 = 32;
@@ -240,14 +240,12 @@ impl<'a> Engine<'a> {
 
     /// One event after the other, to the end of the run; returns how many there were.
     fn turns(&mut self) -> Result<u64, RunError> {
-        let cancel = self.bounds.cancel;
         let mut packet = Packet::default();
         let mut turns = 0;
         let mut next_look = self.clock.next();
         loop {
-            self.take_stock(TURNS_IN_A_GO);
-            if let Some(failure) = self.failure.take() {
-                return Err(failure);
+            if self.must_stop(TURNS_IN_A_GO) {
+                return Err(self.failure.take().unwrap_or(RunError::Cancelled));
             }
             for turn in 0..TURNS_IN_A_GO {
                 let (link, link_due) = self.link_agenda.next();
@@ -265,9 +263,6 @@ impl<'a> Engine<'a> {
                     self.now = flow_due;
                     self.flow_event(flow, due.turn());
                 }
-                if cancel.load(Ordering::Relaxed) {
-                    return Err(RunError::Cancelled);
-                }
             }
             turns += TURNS_IN_A_GO;
         }
@@ -282,10 +277,10 @@ impl<'a> Engine<'a> {
         }
     }
 
-    /// Whether a turn that goes on and on, by so many packets since the last look, has to end because the run does.
+    /// Whether the run has to end, so many turns or packets after the last look.
     #[inline]
-    fn must_stop(&mut self, packets: u64) -> bool {
-        self.take_stock(packets);
+    fn must_stop(&mut self, steps: u64) -> bool {
+        self.take_stock(steps);
         self.failure.is_some() || self.bounds.cancel.load(Ordering::Relaxed)
     }
 

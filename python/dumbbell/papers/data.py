@@ -62,6 +62,7 @@ def run(
     if options.quick:
         settings["duration"] = quick
         repeat = repeat or 1
-    result = api.sweep(scenario, set=settings, repeat=repeat, jobs=options.jobs).collect(each)
+    sweep = api.sweep(scenario, set=settings, repeat=repeat, jobs=options.jobs, max_memory=options.max_memory)
+    result = sweep.collect(each)
     result.write_tables(options.out / scenario.stem)
     return result

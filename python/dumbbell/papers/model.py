@@ -25,6 +25,8 @@ class Options:
     """Runs at the same time; ``None`` is one a core."""
     repeat: int | None = None
     """Repetitions; ``None`` is the study's own number."""
+    max_memory: int | str | None = None
+    """Memory of each run; ``None`` is a share of the machine."""
     traces: Path | None = None
     """Directory with the study's cellular traces, if there is one."""
     quick: bool = False

@@ -8,25 +8,50 @@ import json
 from collections.abc import Sequence
 from pathlib import Path
 
+from dumbbell import papers, storage
 from dumbbell.papers import page
 from dumbbell.papers.model import Report, Study
-from dumbbell.storage import write_file
+from dumbbell.plots import FORMATS
+
+REPORT = "report.json"
 
 
 def write(report: Report, folder: Path) -> list[Path]:
-    """Writes tables (CSV), pictures and ``report.json`` into ``folder``; returns the pictures' paths."""
+    """Writes tables (CSV), pictures and ``report.json`` into ``folder``, all or none; returns the pictures' paths."""
+    files = {REPORT: (json.dumps(report.to_json(), indent=2, allow_nan=False) + "\n").encode()}
     for grid in report.tables:
         text = io.StringIO(newline="")
         rows = csv.writer(text, lineterminator="\n")
         rows.writerow(grid.columns)
         rows.writerows(grid.rows)
-        write_file(folder / f"{grid.name}.csv", text.getvalue().encode())
-    write_file(folder / "report.json", (json.dumps(report.to_json(), indent=2, allow_nan=False) + "\n").encode())
-    return [path for name, picture in report.pictures.items() for path in picture.write(folder / name)]
+        files[f"{grid.name}.csv"] = text.getvalue().encode()
+    pictures = {
+        f"{name}.{kind}": picture.encoded(kind) for name, picture in report.pictures.items() for kind in FORMATS
+    }
+    with storage.directory(folder, STUDY, [*files, *pictures]) as staging:
+        for name, content in (files | pictures).items():
+            (staging / name).write_bytes(content)
+    return [folder / name for name in pictures]
 
 
 def write_page(study: Study, reports: Sequence[Report], folder: Path) -> Path:
     """Writes the study's HTML page and returns its path."""
     path = folder / f"{study.name}.html"
-    write_file(path, page.html(study, reports).encode())
+    with storage.adding(folder, STUDY, [path.name]):
+        storage.write_file(path, page.html(study, reports).encode())
     return path
+
+
+def _earlier(folder: Path) -> Sequence[str] | None:
+    """The files that a version without markers wrote into the directory of a part, or of a study with several."""
+    try:
+        report = storage.read_json(folder / REPORT)
+        tables = [f"{grid['name']}.csv" for grid in report["tables"]]
+        return [REPORT, *tables, *(f"{name}.{kind}" for name in report["figures"] for kind in FORMATS)]
+    except (storage.ResultError, KeyError, TypeError):
+        found = {path.name: (path / REPORT).is_file() for path in folder.iterdir()}
+        pages = [name for name in found if name.removesuffix(".html") in papers.NAMES]
+        return pages if any(found.values()) and sum(found.values()) + len(pages) == len(found) else None
+
+
+STUDY = storage.Kind("study", (REPORT,), _earlier)

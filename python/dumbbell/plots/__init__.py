@@ -8,10 +8,11 @@ from typing import TYPE_CHECKING
 
 from dumbbell.plots import summary, timeseries
 from dumbbell.plots.style import FORMATS, Format, Picture
-from dumbbell.results import separating_axes, setting_name, setting_text
+from dumbbell.results import RESULT, SWEEP, SweepResult, separating_axes, setting_name, setting_text
+from dumbbell.storage import adding
 
 if TYPE_CHECKING:
-    from dumbbell.results import Meta, Result, SweepResult
+    from dumbbell.results import Meta, Result
 
 __all__ = ["FORMATS", "Format", "Picture", "ResultPlots", "SweepPlots", "draw"]
 
@@ -84,6 +85,22 @@ class SweepPlots:
         return pictures
 
 
-def draw(result: Result | SweepResult, folder: Path, formats: Sequence[Format] = FORMATS) -> list[Path]:
-    """Writes the pictures that suit a result into ``folder`` and returns their paths."""
-    return [path for name, figure in result.plot.suitable().items() for path in figure.write(folder / name, formats)]
+def draw(
+    result: Result | SweepResult, folder: Path, formats: Sequence[Format] = FORMATS, series: Sequence[str] = ()
+) -> list[Path]:
+    """Writes the pictures that suit a result, and one of each column in ``series``, into its folder.
+
+    Returns their paths. They join the list of files in the folder's marker.
+
+    Raises:
+        ValueError: ``series`` names a column that there is not, or the result is of a sweep.
+        OutputError: A picture cannot be written, or a file that Dumbbell has not written is in its place.
+    """
+    pictures = result.plot.suitable()
+    for column in series:
+        if isinstance(result, SweepResult):
+            raise ValueError("time series need a single run; see the directories under points/")
+        pictures[column] = result.plot.series(column)
+    names = [f"{name}.{kind}" for name in pictures for kind in formats]
+    with adding(folder, SWEEP if isinstance(result, SweepResult) else RESULT, names):
+        return [path for name, figure in pictures.items() for path in figure.write(folder / name, formats)]

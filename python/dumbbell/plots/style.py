@@ -22,6 +22,7 @@ from matplotlib.backends.backend_agg import FigureCanvasAgg
 from matplotlib.figure import Figure
 from matplotlib.image import AxesImage
 
+from dumbbell.printable import one_line
 from dumbbell.storage import write_file
 
 Format = Literal["png", "svg", "pdf"]
@@ -78,6 +79,11 @@ def looks(kinds: Sequence[tuple[str, str]]) -> dict[tuple[str, str], Look]:
         variants[kind[0]] = variant + 1
         chosen[kind] = look(kind[0], variant)
     return chosen
+
+
+def caption(words: str) -> str:
+    """Words of somebody else as a text of a picture: a dollar is a dollar, and starts no formula."""
+    return one_line(words).replace("$", r"\$")
 
 
 class Picture(Figure):

@@ -11,7 +11,7 @@ from matplotlib.lines import Line2D
 from matplotlib.ticker import FixedLocator, FuncFormatter, LogLocator, MaxNLocator, NullLocator
 
 from dumbbell import metrics
-from dumbbell.plots.style import INK, Picture, legend, looks, picture
+from dumbbell.plots.style import INK, Picture, caption, legend, looks, picture
 from dumbbell.results import separating_axes, setting_name
 
 if TYPE_CHECKING:
@@ -57,20 +57,20 @@ def tradeoff(flows: pl.DataFrame, axes_: Sequence[str] = (), delay: str = "p95_r
                 if data.height > 1:
                     axes.plot(x, y, **mark, markersize=3.5, alpha=0.4, markeredgewidth=0)
                 means.append((float(x.mean()), float(y.mean())))
-                names.append(((float(x.mean()), float(y.mean())), ", ".join(map(str, setting))))
+                names.append(((float(x.mean()), float(y.mean())), caption(", ".join(map(str, setting)))))
             if not means:
                 continue
             centre_x, centre_y = np.array(means).T
             axes.plot(centre_x, centre_y, **style.line(linewidth=0.7))
             axes.plot(centre_x, centre_y, **mark, markersize=9, markeredgecolor="white", markeredgewidth=0.8)
-            handles.append(Line2D([], [], **mark, markersize=7, label=str(label)))
+            handles.append(Line2D([], [], **mark, markersize=7, label=caption(str(label))))
         axes.set_xscale("log")
         axes.invert_xaxis()
         _plain_log_ticks(axes)
         axes.set_ylim(0, 1.08 * axes.get_ylim()[1])
         if varying and len(names) <= NAMED_MARKS:
             _name(axes, names)
-            settings_shown = ", ".join(map(setting_name, varying))
+            settings_shown = caption(", ".join(map(setting_name, varying)))
             axes.set_title(f"beside the marks: {settings_shown}", loc="left", fontsize=8, color=INK)
         axes.set_xlabel(f"{DELAYS.get(delay, delay)}, smaller to the right")
         axes.set_ylabel("goodput of a flow (Mbit/s)")
@@ -126,7 +126,7 @@ def _kinds(flows: pl.DataFrame, axes_: Sequence[str]) -> dict[tuple[str, str], p
     kinds: dict[tuple[str, str], Any] = {}
     for (cc, label, *values), rows in parts.items():
         settings = [f"{setting_name(axis)} {value}" for axis, value in zip(varying, values, strict=True)]
-        kinds[str(cc), ", ".join([str(label), *settings])] = rows
+        kinds[str(cc), caption(", ".join([str(label), *settings]))] = rows
     return kinds
 
 

@@ -10,7 +10,7 @@ import numpy as np
 from matplotlib.axes import Axes
 from matplotlib.lines import Line2D
 
-from dumbbell.plots.style import INK, Look, Picture, legend, looks, picture
+from dumbbell.plots.style import INK, Look, Picture, caption, legend, looks, picture
 
 if TYPE_CHECKING:
     import polars as pl
@@ -53,7 +53,7 @@ def overview(results: Sequence[Result], names: Sequence[str] = ("",)) -> Picture
 
     Several runs of the same path lie over each other; ``names``, one a run, tell flows of the same label apart.
     """
-    lines = _lines(results, names)
+    lines = _lines(results, names, ("throughput_mbps", "srtt_ms", "cwnd", "inflight"))
     _, link = _bottleneck(results[0])
     with picture(7.2, 8.2) as figure:
         rate, rtt, queue, window = figure.subplots(4, 1, sharex=True, height_ratios=[1.1, 1, 0.8, 1.2])
@@ -76,7 +76,7 @@ def overview(results: Sequence[Result], names: Sequence[str] = ("",)) -> Picture
         for axes, label in (
             (rate, "throughput\n(Mbit/s)"),
             (rtt, "smoothed RTT\n(ms)"),
-            (queue, f"queue of\n{link.get('name', 'bottleneck')} (kB)"),
+            (queue, f"queue of\n{caption(link.get('name', 'bottleneck'))} (kB)"),
             (window, "cwnd, in flight\n(packets)"),
         ):
             axes.set_ylabel(label)
@@ -91,9 +91,9 @@ def overview(results: Sequence[Result], names: Sequence[str] = ("",)) -> Picture
 
 def series(result: Result, column: str) -> Picture:
     """One column of ``series`` over time, a line a flow."""
-    lines = _lines([result], [""])
     if column not in result.series.columns:
         raise ValueError(f"no column {column!r} in series; there are {', '.join(result.series.columns)}")
+    lines = _lines([result], [""], [column])
     with picture(7.2, 3.4) as figure:
         axes = figure.subplots()
         _draw(axes, lines, column)
@@ -105,10 +105,10 @@ def series(result: Result, column: str) -> Picture:
     return figure
 
 
-def _lines(results: Sequence[Result], names: Sequence[str]) -> list[_Line]:
+def _lines(results: Sequence[Result], names: Sequence[str], columns: Sequence[str]) -> list[_Line]:
     flows_of = [
         [
-            (cc, ", ".join(filter(None, (label, name))))
+            (cc, caption(", ".join(filter(None, (label, name)))))
             for cc, label in result.flows.to_polars().select("cc", "label").rows()
         ]
         for result, name in zip(results, names, strict=True)
@@ -116,7 +116,7 @@ def _lines(results: Sequence[Result], names: Sequence[str]) -> list[_Line]:
     chosen = looks([flow for flows in flows_of for flow in flows])
     lines = []
     for result, flows in zip(results, flows_of, strict=True):
-        samples = result.series.to_polars()
+        samples = result.series.to_polars(list(dict.fromkeys(["t_s", "flow", *columns])))
         if samples.height == 0:
             raise ValueError("this run recorded no time series; set record.series = true in the experiment")
         parts = samples.partition_by("flow", as_dict=True, maintain_order=True)
@@ -170,7 +170,7 @@ def _draw_queue(axes: Axes, results: Sequence[Result], lines: list[_Line]) -> No
 
     first_flow = 0
     for result in results:
-        samples = result.link_series.to_polars()
+        samples = result.link_series.to_polars(["t_s", "link", "queue_bytes"])
         if samples.height:
             samples = samples.filter(pl.col("link") == _bottleneck(result)[0])
             t, queue = samples["t_s"].to_numpy(), samples["queue_bytes"].cast(float).to_numpy() / 1e3

@@ -1,0 +1,33 @@
+r"""Text from files, made safe to print.
+
+Labels, keys and names of files come from whoever wrote the experiment. What a terminal would obey in them (escape
+sequences, changes of writing direction) is shown as an escape, ``\x1b``.
+"""
+
+from __future__ import annotations
+
+import re
+
+_UNPRINTABLE = re.compile(
+    "["
+    "\x00-\x08\x0b-\x1f\x7f-\x9f"  # control characters but tab and newline
+    "\xad\u061c\u180e\u200b-\u200f\u2028-\u202e\u2060-\u206f\ufeff\ufff9-\ufffb"  # invisible, direction, line ends
+    "\ud800-\udfff"  # halves of characters, from names of files that are not UTF-8
+    "\U000e0000-\U000e007f"  # tags
+    "]"
+)
+
+
+def printable(text: str) -> str:
+    """``text`` with every character that a terminal would obey, or not show, as an escape; lines stay lines."""
+    return _UNPRINTABLE.sub(_escape, text)
+
+
+def one_line(text: str) -> str:
+    """The same in one line, for a cell of a table."""
+    return printable(text).replace("\n", r"\n").replace("\t", r"\t")
+
+
+def _escape(match: re.Match[str]) -> str:
+    code = ord(match[0])
+    return f"\\x{code:02x}" if code < 0x100 else f"\\u{code:04x}" if code < 0x10000 else f"\\U{code:08x}"

@@ -1,0 +1,272 @@
+"""What is written: only over files of ours, whole or not at all, also when the process is killed."""
+
+from __future__ import annotations
+
+import json
+import os
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+import dumbbell as db
+import killed
+from conftest import SWEEP, Cli
+from dumbbell import demo, results, storage
+
+FOREIGN = {"notes.txt": "mine", "src/app.js": "mine"}
+
+
+def content(folder: Path) -> dict[str, bytes]:
+    return {str(path.relative_to(folder)): path.read_bytes() for path in folder.rglob("*") if path.is_file()}
+
+
+@pytest.mark.parametrize("scene", ["new", "empty", "replace", "draw", "new-sweep", "replace-sweep"])
+def test_a_process_killed_at_any_change_leaves_the_old_or_the_new_and_nothing_after_the_next(
+    scene: str, tmp_path: Path
+) -> None:
+    (tmp_path / "scene").mkdir()
+    command = [sys.executable, killed.__file__, scene, str(tmp_path / "scene")]
+    done = subprocess.run(command, capture_output=True, text=True)
+    assert done.returncode == 0, done.stderr
+    steps = [json.loads(line) for line in done.stdout.splitlines()]
+    assert len(steps) > 10
+    assert [step["killed"] for step in steps] == [True] * (len(steps) - 1) + [False]
+    seen = set()
+    for step in steps:
+        shown = {name: text for name, text in step["after_kill"].items() if not Path(name).name.startswith(".")}
+        wholes: dict[str, dict[str, str]] = {}
+        for name, text in shown.items():
+            hidden = any(part.startswith(".") for part in Path(name).parts)
+            if name not in FOREIGN and not hidden and Path(name).name not in (storage.MARKER, "overview.svg"):
+                wholes.setdefault(str(Path(name).parent), {})[Path(name).name] = text
+        for where, files in wholes.items():
+            kind = results.SWEEP if where == "." and "sweep" in scene else results.RESULT
+            assert set(files) == set(kind.files)
+            assert len(set(files.values())) == 1, "old and new are not mixed"
+            seen |= set(files.values())
+        if scene in ("replace", "draw", "replace-sweep"):
+            assert {name: shown[name] for name in FOREIGN} == FOREIGN
+            assert "." in wholes, "the old is not lost before the new is there"
+        assert step["after_next"] == steps[-1]["after_next"]
+        assert not [name for name in step["after_next"] if ".dumbbell" in name]
+    assert seen == {"new": {"new"}, "empty": {"new"}, "new-sweep": {"new"}, "draw": {"old"}}.get(scene, {"old", "new"})
+
+
+def test_a_sweep_killed_between_any_two_points_resumes_and_leaves_nothing_behind(sweep: Path, tmp_path: Path) -> None:
+    command = ["run", str(sweep), "--jobs", "1", "--out"]
+    script = (
+        "import sys; sys.path.insert(0, sys.argv.pop(1)); step = int(sys.argv.pop(1))\n"
+        "import polars, killed; from dumbbell.cli import main\n"
+        "def counts(event, args): return event == 'os.rename' and not str(args[1]).endswith('dumbbell.json')\n"
+        "killed.kill_before_change(step, counts)\n"
+        "main()"
+    )
+
+    def run(out: Path, step: int) -> subprocess.CompletedProcess[str]:
+        here = str(Path(__file__).parent)
+        return subprocess.run(
+            [sys.executable, "-c", script, here, str(step), *command, str(out)], capture_output=True, text=True
+        )
+
+    # Renames besides those of markers: four points, then the folder of the joined tables and its three files.
+    whole = tmp_path / "whole"
+    assert run(whole, 99).returncode == 0
+    for step in (1, 3, 5, 6, 8):
+        out = tmp_path / str(step)
+        assert run(out, step).returncode == -9
+        after = {path.name: path.stat().st_ino for path in (out / "points").glob("[!.]*")}
+        assert len(after) == min(step - 1, 4)
+        done = run(out, 99)
+        assert done.returncode == 0, done.stderr
+        assert {path: path.stat().st_ino for path in (out / "points").iterdir()}.items() >= {
+            out / "points" / name: inode for name, inode in after.items()
+        }.items(), "what was there is not run again"
+        assert set(content(out)) == set(content(whole))
+        assert content(out)["flows.parquet"] == content(whole)["flows.parquet"]
+
+
+def test_only_listed_files_are_replaced(result: db.Result, tmp_path: Path) -> None:
+    out = result.save(tmp_path / "out")
+    (out / "notes.txt").write_text("mine")
+    (out / "overview.svg").write_text("mine")
+    (out / "src").mkdir()
+    (out / "src" / "app.js").write_text("mine")
+    result.save(out)
+    assert set(content(out)) == {*results.RESULT.files, storage.MARKER, "notes.txt", "overview.svg", "src/app.js"}
+    assert (out / "overview.svg").read_text() == "mine"
+
+
+def test_pictures_join_the_list_and_go_with_the_result_that_they_show(
+    dumbbell: Cli, experiment: Path, tmp_path: Path
+) -> None:
+    out = tmp_path / "out"
+    assert dumbbell("run", experiment, "--out", out, "--plot").status == 0
+    assert json.loads((out / "dumbbell.json").read_text())["files"].keys() == {path.name for path in out.iterdir()} - {
+        "dumbbell.json"
+    }
+    (out / "mine.png").write_text("mine")
+    assert dumbbell("run", experiment, "--out", out).status == 0
+    assert {path.name for path in out.iterdir()} == {*results.RESULT.files, "dumbbell.json", "mine.png"}
+
+
+def test_a_picture_does_not_replace_a_file_of_somebody_else(dumbbell: Cli, experiment: Path, tmp_path: Path) -> None:
+    out = tmp_path / "out"
+    dumbbell("run", experiment, "--out", out)
+    (out / "overview.png").write_text("mine")
+    done = dumbbell("plot", out)
+    assert done.status == 2
+    assert "overview.png" in done.err and "dumbbell.json" in done.err
+    assert (out / "overview.png").read_text() == "mine"
+    assert not (out / "tradeoff.png").exists()
+
+
+@pytest.mark.parametrize("sign", ["meta.json", "sweep.json", "points"])
+@pytest.mark.parametrize("which", ["experiment", "sweep"])
+def test_a_project_that_looks_like_a_result_is_refused_untouched(
+    dumbbell: Cli, which: str, sign: str, request: pytest.FixtureRequest, tmp_path: Path
+) -> None:
+    web = tmp_path / "web"
+    (web / "src").mkdir(parents=True)
+    (web / "src" / "app.js").write_text("mine")
+    if sign == "points":
+        (web / sign / "mine").mkdir(parents=True)
+    else:
+        (web / sign).write_text('{"points": [], "version": "1.0"}')
+    before = content(web)
+    done = dumbbell("run", request.getfixturevalue(which), "--out", web)
+    assert done.status == 2
+    assert "web" in done.err and "no dumbbell.json" in done.err
+    assert content(web) == before
+
+
+def test_a_sweep_does_not_replace_a_run_nor_a_run_a_sweep(
+    dumbbell: Cli, experiment: Path, sweep: Path, tmp_path: Path
+) -> None:
+    assert dumbbell("run", experiment, "--out", tmp_path / "run").status == 0
+    assert dumbbell("run", sweep, "--out", tmp_path / "sweep").status == 0
+    before = content(tmp_path)
+    for file, place in ((sweep, "run"), (experiment, "sweep")):
+        done = dumbbell("run", file, "--out", tmp_path / place)
+        assert done.status == 2
+        assert "choose another place" in done.err
+    assert content(tmp_path) == before
+
+
+def test_files_of_the_same_name_are_refused_before_anything_runs(
+    dumbbell: Cli, experiment: Path, tmp_path: Path
+) -> None:
+    other = tmp_path / "b" / experiment.name
+    other.parent.mkdir()
+    other.write_text(experiment.read_text())
+    for second in (other, experiment):
+        done = dumbbell("run", experiment, second, "--set", "duration=10h", "--out", tmp_path / "out")
+        assert done.status == 2
+        assert str(second) in done.err and str(tmp_path / "out" / experiment.stem) in done.err
+        assert not (tmp_path / "out").exists()
+
+
+def test_the_current_directory_can_hold_the_result(
+    dumbbell: Cli, experiment: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    here = tmp_path / "here"
+    here.mkdir()
+    monkeypatch.chdir(here)
+    for _ in range(2):
+        assert dumbbell("run", experiment, "--out", ".").status == 0
+        assert {path.name for path in here.iterdir()} == {*results.RESULT.files, "dumbbell.json"}
+    monkeypatch.chdir(tmp_path)
+    done = dumbbell("run", experiment, "--out", ".")
+    assert done.status == 2
+    assert experiment.name in done.err
+
+
+def test_a_link_is_replaced_and_what_it_leads_to_stays(result: db.Result, tmp_path: Path) -> None:
+    out = result.save(tmp_path / "out")
+    elsewhere = tmp_path / "elsewhere"
+    (out / "series.parquet").rename(elsewhere)
+    (out / "series.parquet").symlink_to(elsewhere)
+    before = elsewhere.read_bytes()
+    result.save(out)
+    assert elsewhere.read_bytes() == before
+    assert not (out / "series.parquet").is_symlink()
+
+
+def test_a_list_that_names_files_elsewhere_is_damaged(result: db.Result, tmp_path: Path) -> None:
+    out = result.save(tmp_path / "out")
+    (tmp_path / "precious").write_text("mine")
+    marker = json.loads((out / "dumbbell.json").read_text())
+    (out / "dumbbell.json").write_text(json.dumps(marker | {"files": marker["files"] | {"../precious": None}}))
+    with pytest.raises(db.OutputError, match=r"dumbbell\.json"):
+        result.save(out)
+    assert (tmp_path / "precious").read_text() == "mine"
+
+
+def test_a_result_of_an_earlier_version_is_read_and_only_its_own_files_are_replaced(
+    result: db.Result, tmp_path: Path
+) -> None:
+    out = result.save(tmp_path / "out")
+    (out / "dumbbell.json").unlink()
+    (out / "overview.png").write_text("mine")
+    assert db.load_result(out).meta == result.meta
+    result.save(out)
+    assert set(content(out)) == {*results.RESULT.files, "dumbbell.json", "overview.png"}
+    assert (out / "overview.png").read_text() == "mine"
+
+
+def test_two_writers_of_the_same_place_do_not_mix(result: db.Result, tmp_path: Path) -> None:
+    for place in (tmp_path / "new", result.save(tmp_path / "old")):
+        before = content(tmp_path)
+        with pytest.raises(db.OutputError, match="another run is writing"), storage.directory(place, results.RESULT):
+            result.save(place)
+        assert content(tmp_path) == before
+
+
+def test_what_a_living_process_builds_is_not_taken_for_a_dead_ones(tmp_path: Path) -> None:
+    (tmp_path / "points").mkdir()
+    with storage.directory(tmp_path / "points" / "a", results.RESULT) as staging:
+        for name in results.RESULT.files:
+            (staging / name).write_text("new")
+        storage.discard_stale(tmp_path / "points")
+    assert set(content(tmp_path / "points" / "a")) == {*results.RESULT.files, storage.MARKER}
+
+
+def test_a_folder_of_somebody_else_with_the_name_of_a_stale_one_stays(result: db.Result, tmp_path: Path) -> None:
+    stale = tmp_path / f".out{storage.BUILDING}"
+    stale.mkdir()
+    (stale / "thesis.tex").write_text("mine")
+    with pytest.raises(db.OutputError, match=r"thesis\.tex"):
+        result.save(tmp_path / "out")
+    storage.discard_stale(tmp_path)
+    assert content(tmp_path) == {f".out{storage.BUILDING}/thesis.tex": b"mine"}
+
+
+def test_a_sweep_that_another_process_writes_is_refused(tmp_path: Path) -> None:
+    path = tmp_path / "sweep.toml"
+    path.write_text(SWEEP)
+    first = db.sweep(path, out=tmp_path / "out")
+    running = iter(first)
+    next(running)
+    with pytest.raises(db.OutputError, match="another run is writing"):
+        db.sweep(path, out=tmp_path / "out")
+    running.close()  # type: ignore[attr-defined]
+    assert len(db.sweep(path, out=tmp_path / "out").collect().points) == 4
+
+
+@pytest.mark.skipif(os.geteuid() == 0, reason="nothing is forbidden to root")
+def test_a_directory_that_may_not_be_written_is_named(result: db.Result, tmp_path: Path) -> None:
+    tmp_path.chmod(0o500)
+    with pytest.raises(db.OutputError, match="Permission denied"):
+        result.save(tmp_path / "out")
+    tmp_path.chmod(0o700)
+
+
+def test_a_demonstration_starts_anew_beside_files_of_others(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.chdir(tmp_path)
+    point = tmp_path / "out" / "demo" / "lossy" / "points" / "0"
+    killed.write(point, "old")
+    (point.parent.parent / "notes.txt").write_text("mine")
+    monkeypatch.setattr(demo, "_show", lambda *_: None)
+    demo.main()
+    assert content(tmp_path) == {"out/demo/lossy/notes.txt": b"mine"}
