@@ -2,15 +2,17 @@
 //!
 //! A [`Link`] is one direction of a wire: loss before, a policer, a queue, a transmitter, loss after, and a propagation
 //! pipe. It knows no clock and no other link: packets are offered to it with the time of their arrival, and it gives
-//! them back when they reach the far end.
+//! them back when they reach the far end. It is the usual [`Medium`]; others may be shared by several stations. A running
+//! link can be [changed](Link::change) from outside.
 //!
-//! Where to look: [`Link`] is in `link.rs`; disciplines are in `queue/`, rates in `transmitter/`, random loss in
+//! Where to look: [`Link`] is in `link.rs`, its changes in `link/change.rs`, [`Medium`] in `medium.rs`; disciplines are in `queue/`, rates in `transmitter/`, random loss in
 //! `loss.rs`, policers in `policer.rs`, propagation and jitter in `pipe.rs`, measurements in `stats.rs`. [`synth`] makes
 //! cellular traces and [`parse_trace`] reads them from Mahimahi's files.
 
 mod config;
 mod link;
 mod loss;
+mod medium;
 mod normal;
 mod packet;
 mod pipe;
@@ -30,6 +32,7 @@ pub use config::{
     RedConfig, Threshold,
 };
 pub use link::{Change, DropCause, Link, LinkCounters, Offer, Retimed};
+pub use medium::{Measured, Media, Medium, Port};
 pub use packet::{Ecn, Packet};
 pub use stats::{Backlog, QueueStats, Tally};
 pub use trace_file::{TraceError, parse_trace};

@@ -374,8 +374,8 @@ impl<P: Packet> Link<P> {
     /// last, of which there must be that many, as far as they reach the far end before `until`. Returns how many these are,
     /// and the sum of the times of their arrival since `origin`, before which none of them does.
     #[inline(always)]
-    pub fn take_behind(&mut self, most: u32, until: Time, origin: Time) -> (u32, Duration) {
-        self.pipe.take_behind(most, until, origin)
+    pub fn take_followers(&mut self, most: u32, until: Time, origin: Time) -> (u32, Duration) {
+        self.pipe.take_followers(most, until, origin)
     }
 
     #[cold]

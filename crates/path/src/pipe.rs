@@ -169,7 +169,7 @@ impl<P: Packet> Pipe<P> {
     /// Takes up to `most` packets of the run that comes next, which has that many, as far as they come out before `until`.
     /// Returns how many these are, and the sum of the times at which they come out, since `origin`, before which none does.
     #[inline(always)]
-    pub(crate) fn take_behind(&mut self, most: u32, until: Time, origin: Time) -> (u32, Duration) {
+    pub(crate) fn take_followers(&mut self, most: u32, until: Time, origin: Time) -> (u32, Duration) {
         if most == 0 {
             return (0, Duration::ZERO);
         }

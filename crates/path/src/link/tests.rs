@@ -75,7 +75,7 @@ fn drain_together(link: &mut Link<TestPacket>, most: u32, ahead_ns: u64) -> Vec<
         arrived.push((packet.number, now.as_nanos()));
         let mut alone = link.clone();
         let until = at(now.as_nanos() + ahead_ns);
-        let (count, delays) = link.take_behind(behind.min(most), until, now);
+        let (count, delays) = link.take_followers(behind.min(most), until, now);
         let taken = Vec::from_iter((0..count).map(|_| {
             let now = alone.next_event();
             (alone.poll(now).unwrap().number, now.as_nanos())
