@@ -120,19 +120,11 @@ pub struct Receiver {
     delayed_ack_max: Duration,
     rto_min: Duration,
     expected: Expected,
-    /// What [`Receiver::poll_transmit`] gives.
-    waiting: Waiting,
+    /// An ACK of everything so far waits for [`Receiver::poll_transmit`].
+    ack_waits: bool,
+    /// An ACK that was built before the latest segment was taken, which waits for it.
+    held_back: Option<Box<Ack>>,
     jiffies: Jiffies,
-}
-
-/// An ACK that waits.
-#[derive(Clone, Copy, Debug)]
-enum Waiting {
-    Nothing,
-    /// One of everything so far.
-    Latest,
-    /// One that was built before the latest segment was taken, or with it.
-    Ack(Ack),
 }
 
 /// What a receiver does about a segment.
@@ -238,7 +230,8 @@ impl Receiver {
             delayed_ack_max: config.delayed_ack_max,
             rto_min: config.rto_min,
             expected: Expected::Next,
-            waiting: Waiting::Nothing,
+            ack_waits: false,
+            held_back: None,
             jiffies: Jiffies::new(config.hz),
         }
     }
@@ -286,7 +279,7 @@ impl Receiver {
             return Answer::Silence { most: room - 1, before: horizon.within(self.compressed_ack_at) };
         }
         if self.on_expected_ahead(now, &first) {
-            self.waiting = Waiting::Latest;
+            self.ack_waits = true;
             Answer::Waiting
         } else {
             Answer::Delayed
@@ -296,32 +289,39 @@ impl Receiver {
     /// The ACK that waits.
     #[inline]
     pub fn poll_transmit(&mut self) -> Option<Ack> {
-        match std::mem::replace(&mut self.waiting, Waiting::Nothing) {
-            Waiting::Nothing => None,
-            Waiting::Latest => Some(self.acknowledge()),
-            Waiting::Ack(ack) => Some(ack),
+        if self.held_back.is_some() {
+            return self.held_back.take().map(|ack| *ack);
         }
+        if !std::mem::take(&mut self.ack_waits) {
+            return None;
+        }
+        let ack = self.acknowledge();
+        self.predict();
+        Some(ack)
     }
 
-    /// A segment that was not expected arrives; whether an ACK waits then.
+    /// A segment arrives that was not expected, or any other; whether an ACK waits then.
     #[inline(never)]
     fn on_unexpected(&mut self, now: Time, segment: Segment) -> bool {
-        let ack = self.on_any(now, segment);
-        if let Some(ack) = ack {
-            self.waiting = Waiting::Ack(ack);
+        self.ack_waits = self.classify(now, segment);
+        if self.held_back.is_some() {
+            if self.ack_waits {
+                // The other one becomes due at once.
+                self.ack_waits = false;
+                self.ack_now = true;
+                self.delayed_ack_at = now;
+            }
+            self.predict();
+            return true;
         }
-        ack.is_some()
+        if !self.ack_waits {
+            self.predict();
+        }
+        self.ack_waits
     }
 
-    /// [`Receiver::on_segment`] for segments of all kinds.
-    #[inline]
-    fn on_any(&mut self, now: Time, segment: Segment) -> Option<Ack> {
-        let ack = self.classify(now, segment);
-        self.predict();
-        ack
-    }
-
-    fn classify(&mut self, now: Time, segment: Segment) -> Option<Ack> {
+    /// Takes a segment; whether an ACK leaves.
+    fn classify(&mut self, now: Time, segment: Segment) -> bool {
         self.note_timestamp(now, &segment);
         if segment.ecn == Ecn::Ce {
             self.ce_segments += 1;
@@ -382,8 +382,8 @@ impl Receiver {
     }
 
     /// The segment that was missing first.
-    fn on_next(&mut self, now: Time, segment: Segment) -> Option<Ack> {
-        let held_back = self.observe_ecn(&segment);
+    fn on_next(&mut self, now: Time, segment: Segment) -> bool {
+        self.observe_ecn(&segment);
         self.rcv_nxt += 1;
         self.delivered_bytes += u64::from(segment.len);
         let read = self.delivered_bytes;
@@ -400,7 +400,7 @@ impl Receiver {
             // It reads piece by piece, and the first piece ends the round.
             self.end_round(now, read);
         }
-        self.answer(now, must_leave, held_back)
+        must_leave
     }
 
     /// Whether a segment waits alone and is pushed: the application reads after the ACK decision, and its read answers
@@ -427,23 +427,23 @@ impl Receiver {
 
     /// A segment that was delivered before.
     #[inline(never)]
-    fn on_duplicate(&mut self, seq: u32, cwr: bool) -> Option<Ack> {
+    fn on_duplicate(&mut self, seq: u32, cwr: bool) -> bool {
         self.accept_cwr(cwr);
         self.note_duplicate(seq);
-        Some(self.acknowledge())
+        true
     }
 
     /// A segment beyond a gap.
     #[inline(always)]
-    fn on_ahead(&mut self, now: Time, segment: Segment) -> Option<Ack> {
+    fn on_ahead(&mut self, now: Time, segment: Segment) -> bool {
         if segment.seq >= self.window_edge {
             // Refused; the sender learns the window it overran.
             self.start_quick_acks(self.quick_acks_max);
-            return Some(self.acknowledge());
+            return true;
         }
-        let mut held_back = self.observe_ecn(&segment);
+        self.observe_ecn(&segment);
         if self.sacks.position(segment.seq) >= REPEATED_SACK_BLOCKS && self.compressed_acks > 0 {
-            held_back = Some(self.acknowledge());
+            self.hold_back();
         }
         let is_new = self.held.insert(segment.seq, u64::from(segment.len));
         if self.sack_permitted {
@@ -451,7 +451,7 @@ impl Receiver {
         }
         if !is_new {
             self.note_duplicate(segment.seq);
-            return self.answer(now, true, held_back);
+            return true;
         }
         self.unacked_news = true;
         if self.sack_permitted {
@@ -459,21 +459,13 @@ impl Receiver {
             self.grow_window(segment.len, self.held.segments());
             self.sizing.make_room(self.held_span());
         }
-        let must_leave = self.is_urgent() || self.compress_ack(now);
-        self.answer(now, must_leave, held_back)
+        self.is_urgent() || self.compress_ack(now)
     }
 
-    /// The ACK that leaves now. With one that was held back before it, the other becomes due at once.
-    #[inline]
-    fn answer(&mut self, now: Time, must_leave: bool, held_back: Option<Ack>) -> Option<Ack> {
-        if held_back.is_some() {
-            if must_leave {
-                self.ack_now = true;
-                self.delayed_ack_at = now;
-            }
-            return held_back;
-        }
-        must_leave.then(|| self.acknowledge())
+    /// An ACK of everything before the segment that is being taken has to leave before the one that it causes.
+    #[cold]
+    fn hold_back(&mut self) {
+        self.held_back = Some(Box::new(self.acknowledge()));
     }
 
     /// Delivers the run that the segment before `rcv_nxt` connected to.
@@ -495,23 +487,22 @@ impl Receiver {
         self.duplicate = self.reports_duplicates.then_some(SackBlock { start: seq, end: seq + 1 });
     }
 
-    /// Reads the ECN bits of new data. A delayed ACK of differently marked segments must leave first: returned.
+    /// Reads the ECN bits of new data. A delayed ACK of differently marked segments must leave first.
     #[inline]
-    fn observe_ecn(&mut self, segment: &Segment) -> Option<Ack> {
-        if segment.ecn == Ecn::NotEct && !self.ecn_seen {
-            return None;
+    fn observe_ecn(&mut self, segment: &Segment) {
+        if segment.ecn != Ecn::NotEct || self.ecn_seen {
+            self.observe_ecn_codepoint(segment);
         }
-        self.observe_ecn_codepoint(segment)
     }
 
     #[inline(never)]
-    fn observe_ecn_codepoint(&mut self, segment: &Segment) -> Option<Ack> {
+    fn observe_ecn_codepoint(&mut self, segment: &Segment) {
         self.accept_cwr(segment.flags.has(Flags::CWR));
         let is_marked = segment.ecn == Ecn::Ce;
         if segment.ecn == Ecn::NotEct {
             // A retransmission, most likely.
             self.start_quick_acks(QUICK_ACKS_ECN);
-            return None;
+            return;
         }
         self.ecn_seen = true;
         match self.ecn_echo {
@@ -520,14 +511,14 @@ impl Receiver {
                     self.echo_congestion = true;
                     self.start_quick_acks(QUICK_ACKS_ECN);
                 }
-                None
             }
             EcnEcho::Dctcp => {
                 let changed = is_marked != self.echo_congestion;
-                let held_back = (changed && self.delayed_ack_at != Time::NEVER).then(|| self.acknowledge());
+                if changed && self.delayed_ack_at != Time::NEVER {
+                    self.hold_back();
+                }
                 self.echo_congestion = is_marked;
                 self.ack_now |= changed;
-                held_back
             }
         }
     }

@@ -7,9 +7,9 @@ const NANOS_PER_SEC: u64 = 1_000_000_000;
 /// A clock with `hz` ticks a second; tick `n` begins at `n / hz` seconds.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Jiffies {
-    hz: u64,
+    hz: u32,
     /// Nanoseconds of a tick when that is a whole number, else 0. Spares a division.
-    whole_tick: u64,
+    whole_tick: u32,
     /// The tick found last, which the next question most often asks for again.
     latest: Time,
 }
@@ -17,15 +17,16 @@ pub(super) struct Jiffies {
 impl Jiffies {
     /// `hz` 0 is an exact clock.
     pub(super) fn new(hz: u32) -> Jiffies {
-        let hz = u64::from(hz);
-        let whole_tick = if hz > 0 && NANOS_PER_SEC.is_multiple_of(hz) { NANOS_PER_SEC / hz } else { 0 };
+        const NANOS: u32 = NANOS_PER_SEC as u32;
+        let whole_tick = if hz > 0 && NANOS.is_multiple_of(hz) { NANOS / hz } else { 0 };
         Jiffies { hz, whole_tick, latest: Time::ZERO }
     }
 
     /// The first tick that does not begin before `time`.
     #[inline]
     pub(super) fn at_or_after(&mut self, time: Time) -> Time {
-        let is_within_a_tick_before = time <= self.latest && self.latest.since(time).as_nanos() < self.whole_tick;
+        let is_within_a_tick_before =
+            time <= self.latest && self.latest.since(time).as_nanos() < u64::from(self.whole_tick);
         if !is_within_a_tick_before {
             self.latest = self.find(time);
         }
@@ -36,10 +37,11 @@ impl Jiffies {
         if self.hz == 0 {
             return time;
         }
-        let tick = time.as_nanos().saturating_mul(self.hz).div_ceil(NANOS_PER_SEC);
+        let hz = u64::from(self.hz);
+        let tick = time.as_nanos().saturating_mul(hz).div_ceil(NANOS_PER_SEC);
         Time::from_nanos(match self.whole_tick {
-            0 => tick.saturating_mul(NANOS_PER_SEC).div_ceil(self.hz),
-            nanos => tick.saturating_mul(nanos),
+            0 => tick.saturating_mul(NANOS_PER_SEC).div_ceil(hz),
+            nanos => tick.saturating_mul(u64::from(nanos)),
         })
     }
 }

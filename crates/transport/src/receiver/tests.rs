@@ -708,7 +708,7 @@ fn answers(config: &TransportConfig, arrivals: &[(Time, Segment)], way: Way) -> 
             acks.extend(receiver.on_timer(due).map(|ack| (due, ack)));
         }
         let ack = match way {
-            Way::Long => receiver.on_any(now, segment),
+            Way::Long => receiver.on_unexpected(now, segment).then(|| receiver.poll_transmit()).flatten(),
             Way::Short => receiver.on_segment(now, segment),
             Way::Silent(horizon) => match receiver.on_run(now, segment, horizon(now)) {
                 Answer::Ack(ack) => Some(ack.into()),
