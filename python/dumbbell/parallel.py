@@ -19,6 +19,9 @@ from dumbbell.pieces import Pieces
 from dumbbell.results import Meta, Result
 from dumbbell.tables import Table
 
+PATIENCE_S = 0.1
+"""How long an interrupt may go unnoticed."""
+
 
 @cache
 def engine_digest() -> str:
@@ -81,7 +84,9 @@ def run_points(
                 pending[executor.submit(run_point, point, cancel, limit)] = index
             if not pending:
                 return
-            done, _ = wait(pending, return_when=FIRST_COMPLETED)
+            # Waiting has to end now and then: with Polars loaded, system calls go on after a signal, and an interrupt
+            # would be seen only when a point is finished.
+            done, _ = wait(pending, timeout=PATIENCE_S, return_when=FIRST_COMPLETED)
             for future in done:
                 yield pending.pop(future), future.result()
     finally:
