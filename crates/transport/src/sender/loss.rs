@@ -246,6 +246,7 @@ impl Sender {
         }
     }
 
+    #[inline(always)]
     pub(super) fn set_timer(&mut self, timer: Timer, micros: u64) {
         let pacing_delay = self.connection.next_departure.since(self.connection.now);
         self.timer = timer;

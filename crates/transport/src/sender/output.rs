@@ -613,13 +613,9 @@ impl Sender {
     #[inline]
     pub(super) fn update_pacing_rate(&mut self) {
         let connection = &mut self.connection;
-        let ratio = if connection.cwnd < connection.ssthresh / 2 {
-            self.config.pacing_ss_ratio
-        } else {
-            self.config.pacing_ca_ratio
-        };
+        let in_slow_start = connection.cwnd < connection.ssthresh / 2;
         let window = u64::from(connection.cwnd.max(connection.packets_out));
-        let rate = (u64::from(connection.mss) * 80_000).saturating_mul(u64::from(ratio)).saturating_mul(window);
+        let rate = self.paced_per_packet[usize::from(in_slow_start)].saturating_mul(window);
         let srtt_x8 = u64::from(connection.srtt_us_x8.max(1));
         connection.pacing_rate = (rate / srtt_x8).min(connection.max_pacing_rate);
     }
