@@ -75,7 +75,7 @@ impl Floor {
     /// Whether it can have been measured; where departures are ambiguous TCP has the timestamps, in milliseconds.
     fn allows(&self, rtt_us: u64) -> bool {
         let rounded_down = |tick_us: u64| self.rtt_us - self.rtt_us % tick_us;
-        rtt_us >= rounded_down(self.tick_us) || rtt_us % 1_000 == 0 && rtt_us >= rounded_down(1_000)
+        rtt_us >= rounded_down(self.tick_us) || rtt_us.is_multiple_of(1_000) && rtt_us >= rounded_down(1_000)
     }
 }
 

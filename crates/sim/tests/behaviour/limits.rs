@@ -296,7 +296,7 @@ fn extreme_parameters_are_refused_or_run() {
         faults.extend(fault.map(|fault| format!("experiment {number}: {fault}\n{experiment}")));
     }
     assert!(faults.is_empty(), "{} experiments:\n{}", faults.len(), faults.join("\n"));
-    assert!(run > refused, "{refused} are refused and only {run} run");
+    assert!(2 * run > refused, "{refused} are refused and only {run} run");
 }
 
 /// A round trip that takes longer than the first SYN waits for its answer, so that a second one leaves.

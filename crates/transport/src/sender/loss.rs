@@ -244,6 +244,7 @@ impl Sender {
         }
     }
 
+    #[inline(always)]
     pub(super) fn set_timer(&mut self, timer: Timer, micros: u64) {
         let pacing_delay = self.view.next_departure.since(self.view.now);
         self.timer = timer;

@@ -185,6 +185,8 @@ pub struct Sender {
     timer: Timer,
     timer_at: Time,
     pacing_blocked: bool,
+    /// Pacing rate of a window of one packet and a round trip of an eighth of a microsecond, in avoidance and in slow start.
+    paced_per_packet: [u64; 2],
     retransmit: Retransmit,
     /// What is to leave next.
     ready: Burst,
@@ -260,6 +262,8 @@ impl Sender {
             timer: Timer::None,
             timer_at: Time::NEVER,
             pacing_blocked: false,
+            paced_per_packet: [config.pacing_ca_ratio, config.pacing_ss_ratio]
+                .map(|percent| (u64::from(config.mss) * 80_000).saturating_mul(u64::from(percent))),
             retransmit: Retransmit::Nothing,
             ready: Burst::default(),
             send_clock: SendClock::default(),
@@ -395,7 +399,7 @@ impl Sender {
     /// Time since a departure (`tcp_stamp_us_delta`).
     #[inline]
     fn age_us(&self, sent_us: u64) -> u64 {
-        self.view.mstamp_us.saturating_sub(sent_us)
+        self.view.mstamp_us - sent_us
     }
 
     /// When a coarse timer of `micros` armed now fires: whole ticks of the kernel's clock.

@@ -609,10 +609,9 @@ impl Sender {
     #[inline]
     pub(super) fn update_pacing_rate(&mut self) {
         let (view, control) = (&self.view, &mut self.control);
-        let ratio =
-            if control.cwnd < control.ssthresh / 2 { self.config.pacing_ss_ratio } else { self.config.pacing_ca_ratio };
+        let in_slow_start = control.cwnd < control.ssthresh / 2;
         let window = u64::from(control.cwnd.max(view.packets_out));
-        let rate = (u64::from(view.mss) * 80_000).saturating_mul(u64::from(ratio)).saturating_mul(window);
+        let rate = self.paced_per_packet[usize::from(in_slow_start)].saturating_mul(window);
         let srtt_x8 = u64::from(view.srtt_us_x8.max(1));
         control.pacing_rate = (rate / srtt_x8).min(view.max_pacing_rate);
     }
