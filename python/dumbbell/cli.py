@@ -236,7 +236,7 @@ def reproduce(
         reports, pictures = [], []
         for part in parts:
             target = folder / part.name if len(parts) > 1 else folder
-            done = part.run(papers.Options(target, jobs, repeat, traces, quick))
+            done = part.run(paper.name, papers.Options(target, jobs, repeat, traces, quick))
             pictures += output.write(done, target)
             reports.append(done)
             if not as_json:

@@ -8,6 +8,7 @@ claim from what it measured. To add one, write the package, give it a ``STUDY`` 
 from __future__ import annotations
 
 import importlib
+from typing import Any
 
 from dumbbell.papers.model import (
     Cell,
@@ -16,12 +17,12 @@ from dumbbell.papers.model import (
     Judgement,
     Options,
     Outcome,
-    Part,
     Provenance,
     Report,
     Study,
     Verdict,
 )
+from dumbbell.papers.part import Part
 
 __all__ = [
     "NAMES",
@@ -61,7 +62,7 @@ def load(name: str) -> Study:
     return study
 
 
-def find(name: str) -> tuple[Study, list[Part]]:
+def find(name: str) -> tuple[Study, list[Any]]:
     """The study ``name`` with all its parts, or the one part of ``study/part``."""
     paper, slash, part = name.strip("/").partition("/")
     if paper in NAMES:

@@ -1,4 +1,4 @@
-"""A study's package data: published numbers and experiment files."""
+"""Published numbers."""
 
 from __future__ import annotations
 
@@ -26,10 +26,11 @@ class Number:
     source: str
 
 
-def published(path: Path, part: str) -> list[Number]:
-    """The numbers of a part from a CSV file with the columns part, metric, value, unit, source and any others."""
+def published(folder: Path, part: str) -> list[Number]:
+    """A part's numbers from ``published.csv``, which has the columns part, metric, value, unit, source and any others."""
     fixed = ("part", "metric", "value", "unit", "source")
-    with path.open(encoding="utf-8", newline="") as file:
+    folder = folder.parent if folder.suffix else folder
+    with (folder / "published.csv").open(encoding="utf-8", newline="") as file:
         return [
             Number(
                 part=row["part"],

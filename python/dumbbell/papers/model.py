@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, Literal, TypeAlias
+from typing import TYPE_CHECKING, Any, Generic, Literal, TypeAlias, TypeVar
 
 if TYPE_CHECKING:
+    from dumbbell.papers.part import Part
     from dumbbell.plots import Picture
     from dumbbell.results import SweepResult
 
@@ -31,14 +32,31 @@ class Options:
     """Runs of a few seconds, once each: shows that everything works, not what the study found."""
 
 
+Measured = TypeVar("Measured", contravariant=True)
+"""What a part measures of its runs."""
+
+
 @dataclass(frozen=True)
-class Claim:
-    """Something that a study says it found."""
+class Claim(Generic[Measured]):
+    """Something that a study says it found, and how it is put to the test."""
 
     id: str
     statement: str
     published: str
     """The numbers that the study gives for it."""
+    test: Callable[[Measured], Sequence[Outcome]] = lambda measured: ()
+    """Puts it to the runs; see :func:`dumbbell.papers.testing.each`."""
+    note: str | Callable[[Measured], str] = ""
+    """What there is to know about it."""
+    cause: str | Callable[[Measured], str] = ""
+    """Why it does not hold; said where that is so."""
+
+    def judge(self, measured: Measured) -> Judgement:
+        """Whether it holds."""
+        judgement = Judgement(self, self.test(measured))
+        notes = (self.note, "" if judgement.verdict == "holds" else self.cause)
+        texts = (note if isinstance(note, str) else note(measured) for note in notes)
+        return replace(judgement, note=" ".join(filter(None, texts)))
 
 
 MOST = 0.8
@@ -68,7 +86,7 @@ class Outcome:
 class Judgement:
     """A claim and whether it holds."""
 
-    claim: Claim
+    claim: Claim[Any]
     outcomes: Sequence[Outcome]
     """At least one; the first is the study's own set-up as far as it is known."""
     note: str = ""
@@ -117,6 +135,22 @@ class Grid:
         columns = zip(*self.rows, strict=True)
         digits = [0 if any(_is_thousands(cell) for cell in column) else self.digits for column in columns]
         return [[_text(cell, places) for cell, places in zip(row, digits, strict=True)] for row in self.rows]
+
+
+Row = TypeVar("Row")
+
+
+def table(
+    name: str,
+    title: str,
+    heads: Sequence[str],
+    rows: Iterable[tuple[Sequence[Cell], Row]],
+    columns: Mapping[str, Callable[[Row], Cell]],
+    digits: int = 2,
+) -> Grid:
+    """A table with a row for each of ``rows``: the cells under ``heads``, then what ``columns`` make of the rest."""
+    cells = [[*head, *(value(row) for value in columns.values())] for head, row in rows]
+    return Grid(name, title, [*heads, *columns], cells, digits)
 
 
 def _is_thousands(cell: Cell) -> bool:
@@ -227,13 +261,17 @@ class Report:
 
 
 @dataclass(frozen=True)
-class Part:
+class OldPart:
     """A figure or table of a study."""
 
     name: str
     title: str
-    claims: Sequence[Claim]
-    run: Callable[[Options], Report]
+    claims: Sequence[Claim[Any]]
+    reproduce: Callable[[Options], Report]
+
+    def run(self, study: str, options: Options) -> Report:
+        """Runs it."""
+        return self.reproduce(options)
 
 
 @dataclass(frozen=True)
@@ -244,4 +282,4 @@ class Study:
     title: str
     reference: str
     """Where it was published."""
-    parts: Sequence[Part]
+    parts: Sequence[Part[Any] | OldPart]

@@ -5,7 +5,8 @@ code each do something else; all three run here, beside the BBR they started fro
 """
 
 from dumbbell.papers.bbr_acd import alpha, port, rule, simulation, table2
-from dumbbell.papers.model import Part, Study
+from dumbbell.papers.model import OldPart as Part
+from dumbbell.papers.model import Study
 
 STUDY = Study(
     name="bbr-acd",

@@ -5,7 +5,8 @@ pictures that explain the state machines, and one table over all variants.
 """
 
 from dumbbell.papers.family import buffers, coexistence, ecn, loss, states, variants
-from dumbbell.papers.model import Part, Study
+from dumbbell.papers.model import OldPart as Part
+from dumbbell.papers.model import Study
 
 STUDY = Study(
     name="family",

@@ -6,7 +6,8 @@ algorithms.
 """
 
 from dumbbell.papers.kato import causes, heatmap, setups, table2
-from dumbbell.papers.model import Part, Study
+from dumbbell.papers.model import OldPart as Part
+from dumbbell.papers.model import Study
 
 STUDY = Study(
     name="kato",

@@ -4,7 +4,8 @@ Hsiao and Muindi repeated figure 8 of the BBR paper and varied it. Two of their 
 loss on a 100 Mbit/s link (figure 1) and on a recorded LTE uplink (figure 5).
 """
 
-from dumbbell.papers.model import Part, Study
+from dumbbell.papers.model import OldPart as Part
+from dumbbell.papers.model import Study
 from dumbbell.papers.rebbr import fig1, fig5
 
 STUDY = Study(

@@ -4,7 +4,8 @@ The study ran QUIC-like flows in ns-3.26. All of its tables and figures with num
 about algorithms that can be seen in a run.
 """
 
-from dumbbell.papers.model import Part, Study
+from dumbbell.papers.model import OldPart as Part
+from dumbbell.papers.model import Study
 from dumbbell.papers.zhang import algorithms, table1, table3, table4, table5, table7
 
 STUDY = Study(
