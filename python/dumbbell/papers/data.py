@@ -27,7 +27,7 @@ class Number:
 
 
 def published(folder: Path, part: str) -> list[Number]:
-    """A part's numbers from ``published.csv``, which has the columns part, metric, value, unit, source and any others."""
+    """A part's numbers in ``published.csv``, which has columns part, metric, value, unit, source and any others."""
     fixed = ("part", "metric", "value", "unit", "source")
     folder = folder.parent if folder.suffix else folder
     with (folder / "published.csv").open(encoding="utf-8", newline="") as file:
