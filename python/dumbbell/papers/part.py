@@ -25,6 +25,8 @@ class Ran:
     """The summary tables of all runs."""
     kept: Sequence[Any]
     """What was kept of each run, in the order of the file."""
+    settings: Mapping[str, Any]
+    """What replaced settings of the file."""
 
     def by(self, *keys: str) -> dict[tuple[str, ...], list[Any]]:
         """What was kept, by the values of swept keys; a run for each seed."""
@@ -63,7 +65,7 @@ class Experiment:
         sweep = api.sweep(self.file, set=settings, repeat=1 if self.once else repeat, jobs=options.jobs)
         result = sweep.collect(lambda index, run: kept.update({index: self.keep(run)}))
         result.write_tables(options.out / self.folder / self.file.stem)
-        return Ran(result, [kept[index] for index in range(len(kept))])
+        return Ran(result, [kept[index] for index in range(len(kept))], settings)
 
     def texts(self) -> dict[str, str]:
         """The file and what it includes, by name."""
