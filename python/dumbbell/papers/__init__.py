@@ -2,12 +2,13 @@
 
 A study is a package of this one: experiment files, the published numbers as CSV, and a module for each figure or table
 (a *part*) that runs the experiments, puts our numbers beside the published ones, draws the figure and judges every
-claim from what it measured. To add one, write the package, give it a ``STUDY`` and name it in :data:`NAMES`.
+claim from what it measured. ``docs/papers.md`` says how to add one.
 """
 
 from __future__ import annotations
 
 import importlib
+import pkgutil
 from typing import Any
 
 from dumbbell.papers.model import (
@@ -22,12 +23,13 @@ from dumbbell.papers.model import (
     Study,
     Verdict,
 )
-from dumbbell.papers.part import Part
+from dumbbell.papers.part import Experiment, Part
 
 __all__ = [
     "NAMES",
     "Cell",
     "Claim",
+    "Experiment",
     "Grid",
     "Judgement",
     "Options",
@@ -42,7 +44,7 @@ __all__ = [
     "studies",
 ]
 
-NAMES: tuple[str, ...] = ("rebbr", "zhang", "kato", "bbr-acd", "family")
+NAMES: tuple[str, ...] = tuple(one.name.replace("_", "-") for one in pkgutil.iter_modules(__path__) if one.ispkg)
 """The studies: names of packages of this one, with hyphens for underscores."""
 
 
@@ -62,7 +64,7 @@ def load(name: str) -> Study:
     return study
 
 
-def find(name: str) -> tuple[Study, list[Any]]:
+def find(name: str) -> tuple[Study, list[Part[Any]]]:
     """The study ``name`` with all its parts, or the one part of ``study/part``."""
     paper, slash, part = name.strip("/").partition("/")
     if paper in NAMES:

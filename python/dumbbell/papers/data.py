@@ -3,14 +3,8 @@
 from __future__ import annotations
 
 import csv
-from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any
-
-from dumbbell import api
-from dumbbell.papers.model import Options
-from dumbbell.results import Result, SweepResult
 
 
 @dataclass(frozen=True)
@@ -29,7 +23,6 @@ class Number:
 def published(folder: Path, part: str) -> list[Number]:
     """A part's numbers in ``published.csv``, which has columns part, metric, value, unit, source and any others."""
     fixed = ("part", "metric", "value", "unit", "source")
-    folder = folder.parent if folder.suffix else folder
     with (folder / "published.csv").open(encoding="utf-8", newline="") as file:
         return [
             Number(
@@ -43,26 +36,3 @@ def published(folder: Path, part: str) -> list[Number]:
             for row in csv.DictReader(file)
             if row["part"] == part
         ]
-
-
-def run(
-    scenario: Path,
-    options: Options,
-    *,
-    set: Mapping[str, Any] | None = None,  # noqa: A002 - the name of the command line's option
-    quick: str,
-    each: Callable[[int, Result], None] | None = None,
-) -> SweepResult:
-    """Runs an experiment file of a study and writes the joined tables of all its runs below ``options.out``.
-
-    ``quick`` is the duration under ``options.quick``. ``each`` is called with the index of a point and its result,
-    which then still has its time series.
-    """
-    settings = dict(set or {})
-    repeat = options.repeat
-    if options.quick:
-        settings["duration"] = quick
-        repeat = repeat or 1
-    result = api.sweep(scenario, set=settings, repeat=repeat, jobs=options.jobs).collect(each)
-    result.write_tables(options.out / scenario.stem)
-    return result

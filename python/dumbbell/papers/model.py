@@ -44,7 +44,7 @@ class Claim(Generic[Measured]):
     statement: str
     published: str
     """The numbers that the study gives for it."""
-    test: Callable[[Measured], Sequence[Outcome]] = lambda measured: ()
+    test: Callable[[Measured], Sequence[Outcome]]
     """Puts it to the runs; see :func:`dumbbell.papers.testing.each`."""
     note: str | Callable[[Measured], str] = ""
     """What there is to know about it."""
@@ -261,20 +261,6 @@ class Report:
 
 
 @dataclass(frozen=True)
-class OldPart:
-    """A figure or table of a study."""
-
-    name: str
-    title: str
-    claims: Sequence[Claim[Any]]
-    reproduce: Callable[[Options], Report]
-
-    def run(self, study: str, options: Options) -> Report:
-        """Runs it."""
-        return self.reproduce(options)
-
-
-@dataclass(frozen=True)
 class Study:
     """A published study."""
 
@@ -282,4 +268,4 @@ class Study:
     title: str
     reference: str
     """Where it was published."""
-    parts: Sequence[Part[Any] | OldPart]
+    parts: Sequence[Part[Any]]
