@@ -125,6 +125,17 @@ def lasted(runs: Sequence[Cycles]) -> str:
     return f"cycles of {min(lengths):.1f} to {max(lengths):.1f}, {left(runs)}" if lengths else left(runs)
 
 
+# fmt: off
+CLAIMS: list[Claim[Found]] = [
+    Claim("zha-51",
+          "BBRPlus probes at the start of cycles of 2 to 8 minimum round-trip times, for at least one of them, and "
+          "drains until at most a BDP is in flight.", "algorithm 1",
+          each(lambda found: {"as the code": found["BBRPlus"]}, as_written, lasted)),
+    Claim("zha-52", "BBR' keeps its gain of 0.75 until at most a BDP is in flight or it probes again.", "section 3.1",
+          each(lambda found: {"as the code": found["BBR'"]}, drains, left)),
+]
+# fmt: on
+
 PART = Part(
     "algorithms",
     "The cycles of BBR' and BBRPlus",
@@ -133,19 +144,5 @@ PART = Part(
     measure=measured,
     setup=["Four flows of one algorithm over 5 Mbit/s and 100 ms with a queue of two BDP; state every millisecond."],
     tables=lambda found: [overview(found)],
-    claims=[
-        Claim(
-            "zha-51",
-            "BBRPlus probes at the start of cycles of 2 to 8 minimum round-trip times, for at least one of them, and "
-            "drains until at most a BDP is in flight.",
-            "algorithm 1",
-            each(lambda found: {"as the code": found["BBRPlus"]}, as_written, lasted),
-        ),
-        Claim(
-            "zha-52",
-            "BBR' keeps its gain of 0.75 until at most a BDP is in flight or it probes again.",
-            "section 3.1",
-            each(lambda found: {"as the code": found["BBR'"]}, drains, left),
-        ),
-    ],
+    claims=CLAIMS,
 )

@@ -144,99 +144,47 @@ def used(view: View, names: Sequence[str]) -> str:
     return spread([view.mean(name, case, lambda run: run.total) / RATES[case] for name in names for case in CASES], 3)
 
 
+# fmt: off
 CLAIMS: list[Claim[Runs]] = [
-    Claim(
-        "zha-19",
-        "BBR's flow with the longer round-trip time gets 2.2 to 4.4 times as much as the other.",
-        "2.21 to 4.34",
-        always(lambda run: inside(run.rates[1] / run.rates[0], 2.21, 4.34), "BBR"),
-    ),
-    Claim(
-        "zha-20",
-        "With BBR the ratio exceeds 4 in case 7.",
-        "4.34",
-        seeds(loops, lambda seed: seed["BBR", "7"].ratio > 4, lambda view: spread(map(ratio, view.of("BBR", "7")))),
-    ),
-    Claim(
-        "zha-21",
-        "BBR's ratio shrinks with that of the round-trip times.",
-        "3.53 > 2.69 > 2.21; 3.94 > 2.76 > 2.32; 4.34 > 2.89 > 2.33",
-        seeds(
-            loops,
-            lambda seed: all(
-                seed["BBR", one].ratio > seed["BBR", other].ratio for group in GROUPS for one, other in pairwise(group)
-            ),
-            lambda view: "; ".join(
-                " > ".join(f"{view.mean('BBR', case, ratio):.2f}" for case in group) for group in GROUPS
-            ),
-        ),
-    ),
-    Claim(
-        "zha-22",
-        "BBR' and BBRPlus are nearly fair: the ratio is at most 1.29 in all cases.",
-        "1.09 to 1.29",
-        always(lambda run: inside(run.ratio, 1, 1.29), "BBR'", "BBRPlus"),
-    ),
-    Claim(
-        "zha-23",
-        "Jain's index of BBR' and BBRPlus is at least 0.98 in all cases.",
-        "0.98 to 1.00",
-        always(lambda run: run.jain >= 0.98 - JAIN_MARGIN, "BBR'", "BBRPlus"),
-    ),
-    Claim(
-        "zha-24",
-        "Tsunami is as unfair as BBR: 1.84 to 4.36.",
-        "1.84 to 4.36",
-        always(lambda run: inside(run.ratio, 1.84, 4.36), "Tsunami"),
-        cause=off(
-            "Tsunami",
-            lambda found: (
-                "Ratios of single runs scatter around both bounds; the means are within "
-                f"{100 * max(abs(one - 1) for one in found):.0f} % of the published ones."
-            ),
-        ),
-    ),
-    Claim(
-        "zha-25",
-        "BBR+ lies in between: 1.26 to 1.99.",
-        "1.26 to 1.99",
-        always(lambda run: inside(run.ratio, 1.26, 1.99), "BBR+"),
-        cause=off("BBR+", lambda found: f"BBR+ has {fmean(found):.2f} times the published ratio on the average."),
-    ),
-    Claim(
-        "zha-26",
-        "BBRv2 is much fairer than BBR: at most 1.48 in all cases.",
-        "1.09 to 1.48, BBR at least 2.21",
-        always(lambda run: inside(run.ratio, 1, 1.48), "BBRv2"),
-        cause="BBRv2 exceeds the bound where the link is fastest.",
-    ),
-    Claim(
-        "zha-27",
-        "Reno favours the flow with the shorter round-trip time in all cases.",
-        "in all cases",
-        always(lambda run: run.rates[0] > run.rates[1], "Reno", views=connections),
-    ),
-    Claim(
-        "zha-28",
-        "Reno's ratio is small: 1.13 to 1.41.",
-        "1.13 to 1.41",
-        always(lambda run: inside(run.ratio, 1.13, 1.41), "Reno", views=connections),
-        cause=off(
-            "Reno",
-            lambda found: (
-                f"Ours have the published order; the ratio is {fmean(found):.2f} times the published one on "
-                "the average."
-            ),
-        ),
-    ),
-    Claim(
-        "zha-29",
-        "Both flows together have 94 to 96 % of the link with BBR's first version and its variants, 97 % with BBRv2, "
-        "Cubic and Reno.",
-        "0.941 to 0.957; 0.967 to 0.971",
-        seeds(loops, full, lambda view: f"{used(view, FIRST_VERSION)}; {used(view, OTHERS)}"),
-    ),
+    Claim("zha-19", "BBR's flow with the longer round-trip time gets 2.2 to 4.4 times as much as the other.",
+          "2.21 to 4.34", always(lambda run: inside(run.rates[1] / run.rates[0], 2.21, 4.34), "BBR")),
+    Claim("zha-20", "With BBR the ratio exceeds 4 in case 7.", "4.34",
+          seeds(loops, lambda seed: seed["BBR", "7"].ratio > 4, lambda view: spread(map(ratio, view.of("BBR", "7"))))),
+    Claim("zha-21", "BBR's ratio shrinks with that of the round-trip times.",
+          "3.53 > 2.69 > 2.21; 3.94 > 2.76 > 2.32; 4.34 > 2.89 > 2.33",
+          seeds(loops,
+                lambda seed: all(seed["BBR", one].ratio > seed["BBR", other].ratio
+                                 for group in GROUPS for one, other in pairwise(group)),
+                lambda view: "; ".join(" > ".join(f"{view.mean('BBR', case, ratio):.2f}" for case in group)
+                                       for group in GROUPS))),
+    Claim("zha-22", "BBR' and BBRPlus are nearly fair: the ratio is at most 1.29 in all cases.", "1.09 to 1.29",
+          always(lambda run: inside(run.ratio, 1, 1.29), "BBR'", "BBRPlus")),
+    Claim("zha-23", "Jain's index of BBR' and BBRPlus is at least 0.98 in all cases.", "0.98 to 1.00",
+          always(lambda run: run.jain >= 0.98 - JAIN_MARGIN, "BBR'", "BBRPlus")),
+    Claim("zha-24", "Tsunami is as unfair as BBR: 1.84 to 4.36.", "1.84 to 4.36",
+          always(lambda run: inside(run.ratio, 1.84, 4.36), "Tsunami"),
+          cause=off("Tsunami",
+                    lambda found: "Ratios of single runs scatter around both bounds; the means are within "
+                                  f"{100 * max(abs(one - 1) for one in found):.0f} % of the published ones.")),
+    Claim("zha-25", "BBR+ lies in between: 1.26 to 1.99.", "1.26 to 1.99",
+          always(lambda run: inside(run.ratio, 1.26, 1.99), "BBR+"),
+          cause=off("BBR+", lambda found: f"BBR+ has {fmean(found):.2f} times the published ratio on the average.")),
+    Claim("zha-26", "BBRv2 is much fairer than BBR: at most 1.48 in all cases.", "1.09 to 1.48, BBR at least 2.21",
+          always(lambda run: inside(run.ratio, 1, 1.48), "BBRv2"),
+          cause="BBRv2 exceeds the bound where the link is fastest."),
+    Claim("zha-27", "Reno favours the flow with the shorter round-trip time in all cases.", "in all cases",
+          always(lambda run: run.rates[0] > run.rates[1], "Reno", views=connections)),
+    Claim("zha-28", "Reno's ratio is small: 1.13 to 1.41.", "1.13 to 1.41",
+          always(lambda run: inside(run.ratio, 1.13, 1.41), "Reno", views=connections),
+          cause=off("Reno",
+                    lambda found: f"Ours have the published order; the ratio is {fmean(found):.2f} times the published "
+                                  "one on the average.")),
+    Claim("zha-29",
+          "Both flows together have 94 to 96 % of the link with BBR's first version and its variants, 97 % with "
+          "BBRv2, Cubic and Reno.", "0.941 to 0.957; 0.967 to 0.971",
+          seeds(loops, full, lambda view: f"{used(view, FIRST_VERSION)}; {used(view, OTHERS)}")),
 ]
+# fmt: on
 
 PART = Part(
     "table3",

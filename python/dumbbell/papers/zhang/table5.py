@@ -179,6 +179,32 @@ def too_little(runs: Runs) -> str:
     return f"Cubic loses {ours[0]:.2f} % (published {theirs[0]:.1f}), Reno {ours[1]:.2f} % ({theirs[1]:.1f})."
 
 
+# fmt: off
+CLAIMS: list[Claim[Runs]] = [
+    Claim("zha-38",
+          "Order of delays: BBR' < BBRPlus < BBR < Tsunami < BBR+ < BBRv2 < Reno < Cubic (Tsunami and BBR+, 2 % apart "
+          "in the study's single run, in either order).", "117 < 139 < 170 < 182 < 186 < 225 < 257 < 272 ms",
+          seeds(views, in_order, lambda view: view.ranked(ALGORITHMS, case(view), delay, 0))),
+    Claim("zha-39", "BBR and all variants lose less than 1 %.", "at most 0.006",
+          seeds(views, lambda seed: max(seed.over(BBR_LIKE, case(seed), loss)) < 0.01, lost), cause=most_lossy),
+    Claim("zha-40", "Cubic and Reno lose more than BBR and every variant.", "0.009 and 0.020, the others at most 0.006",
+          seeds(views,
+                lambda seed: min(seed.over(("Cubic", "Reno"), case(seed), loss))
+                             > max(seed.over(BBR_LIKE, case(seed), loss)), lost), cause=too_little),
+    Claim("zha-41",
+          "BBR's first version and its variants use 0.95 of the link, BBRv2, Cubic and Reno 0.97 (all within 0.015).",
+          "0.95; 0.97",
+          seeds(views, lambda seed: near(seed, FIRST_VERSION, 0.95) and near(seed, OTHERS, 0.97),
+                lambda view: f"{used(view, FIRST_VERSION)}; {used(view, OTHERS)}")),
+    Claim("zha-42",
+          "Every algorithm follows the changes: at least 0.8 of the capacity in every interval but the first.",
+          "figure 13",
+          seeds(views,
+                lambda seed: all(slowest_interval(seed[name, case(seed)], case(seed)) >= 0.8 for name in ALGORITHMS),
+                lambda view: view.ranked(ALGORITHMS, case(view), lambda run: slowest_interval(run, case(view)), 2))),
+]
+# fmt: on
+
 PART = Part(
     "table5",
     "Two flows while the link's rate changes between 1 and 4 Mbit/s",
@@ -194,53 +220,5 @@ PART = Part(
     ],
     tables=tables,
     pictures=pictures,
-    claims=[
-        Claim(
-            "zha-38",
-            "Order of delays: BBR' < BBRPlus < BBR < Tsunami < BBR+ < BBRv2 < Reno < Cubic (Tsunami and BBR+, 2 % "
-            "apart in the study's single run, in either order).",
-            "117 < 139 < 170 < 182 < 186 < 225 < 257 < 272 ms",
-            seeds(views, in_order, lambda view: view.ranked(ALGORITHMS, case(view), delay, 0)),
-        ),
-        Claim(
-            "zha-39",
-            "BBR and all variants lose less than 1 %.",
-            "at most 0.006",
-            seeds(views, lambda seed: max(seed.over(BBR_LIKE, case(seed), loss)) < 0.01, lost),
-            cause=most_lossy,
-        ),
-        Claim(
-            "zha-40",
-            "Cubic and Reno lose more than BBR and every variant.",
-            "0.009 and 0.020, the others at most 0.006",
-            seeds(
-                views,
-                lambda seed: (
-                    min(seed.over(("Cubic", "Reno"), case(seed), loss)) > max(seed.over(BBR_LIKE, case(seed), loss))
-                ),
-                lost,
-            ),
-            cause=too_little,
-        ),
-        Claim(
-            "zha-41",
-            "BBR's first version and its variants use 0.95 of the link, BBRv2, Cubic and Reno 0.97 (all within 0.015).",
-            "0.95; 0.97",
-            seeds(
-                views,
-                lambda seed: near(seed, FIRST_VERSION, 0.95) and near(seed, OTHERS, 0.97),
-                lambda view: f"{used(view, FIRST_VERSION)}; {used(view, OTHERS)}",
-            ),
-        ),
-        Claim(
-            "zha-42",
-            "Every algorithm follows the changes: at least 0.8 of the capacity in every interval but the first.",
-            "figure 13",
-            seeds(
-                views,
-                lambda seed: all(slowest_interval(seed[name, case(seed)], case(seed)) >= 0.8 for name in ALGORITHMS),
-                lambda view: view.ranked(ALGORITHMS, case(view), lambda run: slowest_interval(run, case(view)), 2),
-            ),
-        ),
-    ],
+    claims=CLAIMS,
 )

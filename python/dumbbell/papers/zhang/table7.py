@@ -153,66 +153,31 @@ def shares(runs: Runs) -> str:
     return f"BBR's two flows have {spread(deep)} with a queue of 2 BDP, BBR+ and Tsunami {spread(others)} throughout."
 
 
+# fmt: off
 CLAIMS: list[Claim[Runs]] = [
-    Claim(
-        "zha-43",
-        "With a buffer of one BDP BBR, BBR+ and Tsunami starve Cubic: the ratio of rates is at least 5.",
-        "BBR 13.6, 17.1; BBR+ 5.9, 7.9; Tsunami 26.1, 34.4",
-        harsh(SHALLOW, ratio, lambda found: min(found) >= 5),
-    ),
-    Claim(
-        "zha-44",
-        "With a buffer of one BDP Jain's index of BBR, BBR+ and Tsunami is at most 0.65.",
-        "0.38 to 0.65",
-        harsh(SHALLOW, jain, lambda found: max(found) <= 0.65 + JAIN_MARGIN),
-    ),
-    Claim(
-        "zha-45",
-        "BBRPlus coexists with Cubic in all cases: Jain at least 0.98, ratio at most 1.51.",
-        "0.98; 1.51",
-        coexists("BBRPlus", 0.98, 1.51),
-    ),
-    Claim(
-        "zha-46",
-        "BBRv2 coexists with Cubic in all cases: Jain at least 0.95, ratio at most 1.73.",
-        "0.95; 1.73",
-        coexists("BBRv2", 0.95, 1.73),
-        cause="BBRv2 takes too much where the link is fastest.",
-    ),
-    Claim(
-        "zha-47",
-        "BBR' coexists with Cubic in all cases: Jain at least 0.93, ratio at most 1.94.",
-        "0.93; 1.94",
-        coexists("BBR'", 0.93, 1.94),
-    ),
-    Claim(
-        "zha-48",
-        "Larger buffers let Cubic recover against BBR: Jain's index rises from 1 to 1.5 BDP and does not fall from "
-        "1.5 to 2 BDP (within 0.02).",
-        "0.55 < 0.95 < 1.00; 0.50 < 0.97 < 0.98",
-        seeds(views, recovers, texts(["BBR"], CASES[:6], jain)),
-    ),
-    Claim(
-        "zha-49",
-        "With 1.5 and 2 BDP (cases 2, 3, 5, 6) BBR, BBR+ and Tsunami still take more than half.",
-        "section 4.5",
-        harsh(ABOVE, share, lambda found: min(found) > 0.5),
-        cause=shares,
-    ),
-    Claim(
-        "zha-50",
-        "In case 5 the rates of BBR and Tsunami vary more than those of BBRPlus and BBRv2.",
-        "figure 14",
-        seeds(
-            views,
-            lambda seed: (
-                min(seed.over(("BBR", "Tsunami"), DRAWN, variation))
-                > max(seed.over(("BBRPlus", "BBRv2"), DRAWN, variation))
-            ),
-            lambda view: view.ranked(BBR_LIKE, DRAWN, variation, 2),
-        ),
-    ),
+    Claim("zha-43", "With a buffer of one BDP BBR, BBR+ and Tsunami starve Cubic: the ratio of rates is at least 5.",
+          "BBR 13.6, 17.1; BBR+ 5.9, 7.9; Tsunami 26.1, 34.4", harsh(SHALLOW, ratio, lambda found: min(found) >= 5)),
+    Claim("zha-44", "With a buffer of one BDP Jain's index of BBR, BBR+ and Tsunami is at most 0.65.", "0.38 to 0.65",
+          harsh(SHALLOW, jain, lambda found: max(found) <= 0.65 + JAIN_MARGIN)),
+    Claim("zha-45", "BBRPlus coexists with Cubic in all cases: Jain at least 0.98, ratio at most 1.51.", "0.98; 1.51",
+          coexists("BBRPlus", 0.98, 1.51)),
+    Claim("zha-46", "BBRv2 coexists with Cubic in all cases: Jain at least 0.95, ratio at most 1.73.", "0.95; 1.73",
+          coexists("BBRv2", 0.95, 1.73), cause="BBRv2 takes too much where the link is fastest."),
+    Claim("zha-47", "BBR' coexists with Cubic in all cases: Jain at least 0.93, ratio at most 1.94.", "0.93; 1.94",
+          coexists("BBR'", 0.93, 1.94)),
+    Claim("zha-48",
+          "Larger buffers let Cubic recover against BBR: Jain's index rises from 1 to 1.5 BDP and does not fall from "
+          "1.5 to 2 BDP (within 0.02).", "0.55 < 0.95 < 1.00; 0.50 < 0.97 < 0.98",
+          seeds(views, recovers, texts(["BBR"], CASES[:6], jain))),
+    Claim("zha-49", "With 1.5 and 2 BDP (cases 2, 3, 5, 6) BBR, BBR+ and Tsunami still take more than half.",
+          "section 4.5", harsh(ABOVE, share, lambda found: min(found) > 0.5), cause=shares),
+    Claim("zha-50", "In case 5 the rates of BBR and Tsunami vary more than those of BBRPlus and BBRv2.", "figure 14",
+          seeds(views,
+                lambda seed: min(seed.over(("BBR", "Tsunami"), DRAWN, variation))
+                             > max(seed.over(("BBRPlus", "BBRv2"), DRAWN, variation)),
+                lambda view: view.ranked(BBR_LIKE, DRAWN, variation, 2))),
 ]
+# fmt: on
 
 PART = Part(
     "table7",
