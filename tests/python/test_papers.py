@@ -72,6 +72,14 @@ def test_a_claim_depends_on_the_choice_that_decides_it() -> None:
     assert judgement.ours == "unpaced: our number (5 of 5); paced: our number (0 of 5)"
 
 
+def test_a_set_up_that_the_study_did_not_have_stands_beside_the_verdict() -> None:
+    claim: Claim[None] = Claim("x-1", "", "", lambda _: [outcome(5, choice="as it ran"), outcome(0, choice="paced")])
+    judgement = claim.judge(None, lambda choice: choice == "as it ran")
+    assert (judgement.verdict, judgement.depends_on, judgement.would_change) == ("holds", "", "paced: fails")
+    assert judgement.ours == "as it ran: our number (5 of 5)"
+    assert claim.judge(None, lambda choice: False).verdict == "depends", "something has to decide"
+
+
 def test_choices_that_agree_leave_nothing_to_depend_on() -> None:
     for held, verdict in ((5, "holds"), (0, "fails")):
         judgement = Judgement(CLAIM, [outcome(held, choice="unpaced"), outcome(held, choice="paced")])
@@ -92,8 +100,8 @@ def test_the_published_numbers_satisfy_the_claims_of_figure_1() -> None:
     first = {name: one.outcomes[0].verdict for name, one in found.items()}
     assert first == dict.fromkeys(found, "holds")
     for pacing in ("reb-03", "reb-04", "reb-07"):
-        assert found[pacing].verdict == "depends"
-        assert "paced: fails" in found[pacing].depends_on
+        assert found[pacing].verdict == "holds"
+        assert "paced: fails" in found[pacing].would_change
     assert found["reb-05"].verdict == "holds"
 
 

@@ -46,7 +46,7 @@ def as_published() -> measure.Cases:
         (OLD, "500"): [run(*[57.4] * 10, *[STARVED] * 6)],
         (OLD, "1000"): [run(*[57.7] * 10, *[STARVED] * 6)],
         (OLD, "2000"): scattered,
-        (OLD, "5000"): [fair(55.5)],
+        (OLD, "5000"): [run(*(56.3 + step * 0.43 for step in range(-8, 9) if step))],
     }
     return cases | {(NEW, buffer): [fair(38.5)] for buffer in measure.BUFFERS}
 

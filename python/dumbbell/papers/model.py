@@ -51,13 +51,19 @@ class Claim(Generic[Measured]):
     cause: str | Callable[[Measured], str] = ""
     """Why it does not hold; said where that is so."""
 
-    def judge(self, measured: Measured) -> Judgement:
-        """Whether it holds."""
-        judgement = Judgement(self, self.test(measured))
+    def judge(self, measured: Measured, decides: Callable[[str], bool] = lambda choice: True) -> Judgement:
+        """Whether it holds, by the choices that decide."""
+        outcomes = [replace(one, decides=decides(one.choice)) for one in self.test(measured)]
+        if not any(one.decides for one in outcomes):
+            outcomes = [replace(one, decides=True) for one in outcomes]
+        judgement = Judgement(self, outcomes)
         notes = (self.note, "" if judgement.verdict == "holds" else self.cause)
         texts = (note if isinstance(note, str) else note(measured) for note in notes)
         return replace(judgement, note=" ".join(filter(None, texts)))
 
+
+WORDS: dict[Verdict, str] = {"holds": "holds", "fails": "fails", "depends": "depends on the seed"}
+"""The verdict of a single choice."""
 
 MOST = 0.8
 """Share of the runs that speaks for all of them."""
@@ -74,6 +80,8 @@ class Outcome:
     runs: int
     ours: str
     """Our numbers, in the terms of the claim."""
+    decides: bool = True
+    """Whether this is a set-up that the evidence argues for; others are shown beside it."""
 
     @property
     def verdict(self) -> Verdict:
@@ -88,30 +96,43 @@ class Judgement:
 
     claim: Claim[Any]
     outcomes: Sequence[Outcome]
-    """At least one; the first is the study's own set-up as far as it is known."""
+    """At least one that decides; the first is the study's own set-up as far as it is known."""
     note: str = ""
     """The cause, where the claim does not hold plainly."""
 
     @property
+    def deciding(self) -> list[Outcome]:
+        """The outcomes that the verdict comes from."""
+        return [outcome for outcome in self.outcomes if outcome.decides]
+
+    @property
+    def beside(self) -> list[Outcome]:
+        """The outcomes of other set-ups."""
+        return [outcome for outcome in self.outcomes if not outcome.decides]
+
+    @property
     def verdict(self) -> Verdict:
-        """``holds`` or ``fails`` where every choice agrees, otherwise ``depends``."""
-        verdicts = {outcome.verdict for outcome in self.outcomes}
+        """``holds`` or ``fails`` where every choice that decides agrees, otherwise ``depends``."""
+        verdicts = {outcome.verdict for outcome in self.deciding}
         return verdicts.pop() if len(verdicts) == 1 else "depends"
 
     @property
     def ours(self) -> str:
-        """Our numbers under each choice, and in how many runs the claim held."""
-        return "; ".join(
-            f"{outcome.choice}: {outcome.ours} ({outcome.held} of {outcome.runs})" for outcome in self.outcomes
-        )
+        """Our numbers under each choice that decides, and in how many runs the claim held."""
+        return "; ".join(f"{one.choice}: {one.ours} ({one.held} of {one.runs})" for one in self.deciding)
 
     @property
     def depends_on(self) -> str:
         """Which choice gives what; empty unless the verdict is ``depends``."""
         if self.verdict != "depends":
             return ""
-        words = {"holds": "holds", "fails": "fails", "depends": "depends on the seed"}
-        return "; ".join(f"{outcome.choice}: {words[outcome.verdict]}" for outcome in self.outcomes)
+        return "; ".join(f"{outcome.choice}: {WORDS[outcome.verdict]}" for outcome in self.deciding)
+
+    @property
+    def would_change(self) -> str:
+        """The set-ups beside that give another verdict."""
+        others = [outcome for outcome in self.beside if outcome.verdict != self.verdict]
+        return "; ".join(f"{outcome.choice}: {WORDS[outcome.verdict]}" for outcome in others)
 
 
 @dataclass(frozen=True)
@@ -234,10 +255,12 @@ class Report:
                     "ours": judgement.ours,
                     "published": judgement.claim.published,
                     "depends_on": judgement.depends_on,
+                    "would_change": judgement.would_change,
                     "note": judgement.note,
                     "choices": [
                         {
                             "choice": outcome.choice,
+                            "decides": outcome.decides,
                             "verdict": outcome.verdict,
                             "held": outcome.held,
                             "runs": outcome.runs,

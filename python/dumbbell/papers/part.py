@@ -88,6 +88,8 @@ class Part(Generic[Measured]):
     """What was done, a sentence each."""
     tables: Callable[[Measured], Sequence[Grid]]
     claims: Sequence[Claim[Measured]] = ()
+    decides: Callable[[str], bool] = lambda choice: True
+    """Which choices are set-ups that the evidence argues for; verdicts come from these, others stand beside them."""
     pictures: Callable[[Measured], Mapping[str, Picture]] = lambda measured: {}
     """By stem of their files."""
     caveats: Callable[[Measured], Sequence[str]] = lambda measured: ()
@@ -114,4 +116,4 @@ class Part(Generic[Measured]):
 
     def judge(self, measured: Measured) -> list[Judgement]:
         """Puts every claim to what was measured."""
-        return [claim.judge(measured) for claim in self.claims]
+        return [claim.judge(measured, self.decides) for claim in self.claims]

@@ -36,6 +36,10 @@ def report(report: Report, *, only_claims: bool = False) -> None:
             f"published: {judgement.claim.published}",
             f"ours: {judgement.ours}",
             *([f"depends on: {judgement.depends_on}"] if judgement.depends_on else []),
+            *(
+                f"beside, {one.choice}: {one.ours} ({one.held} of {one.runs}, {one.verdict})"
+                for one in judgement.beside
+            ),
             *([f"note: {judgement.note}"] if judgement.note else []),
         ]
         verdict = Text(judgement.verdict, style=STYLES[judgement.verdict])

@@ -100,4 +100,5 @@ PART = Part(
     ],
     tables=lambda cases: [comparison(cases)],
     claims=CLAIMS,
+    decides=lambda choice: choice == f"{FORMS['bbr-acd-ns3']}, queue {BUFFERS['127packets']}",
 )

@@ -150,4 +150,6 @@ PART = Part(
     ],
     tables=lambda found: [overview(found)],
     claims=CLAIMS,
+    # The definitions are the paper's; the kernel module and the ns-3 code do other things.
+    decides=lambda choice: not choice.startswith((FORMS["bbr-acd"], FORMS["bbr-acd-ns3"])),
 )

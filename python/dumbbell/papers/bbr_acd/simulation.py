@@ -223,8 +223,9 @@ CLAIMS = [
           each(Measured.bbr, lambda run: 0.30 <= run.duplicate_share <= 0.55,
                lambda runs: f"mean {mean(runs, lambda run: run.duplicate_share):.3f}"),
           f"{COUNTING} bbr-acd/port varies what the paper leaves open: it is highest without SACK."),
-    Claim("acd-18", "BBR-ACD: 3.3 % does not arrive as new data.", "0.033 (below 0.066)",
-          each(Measured.both, lambda pair: pair[1].duplicate_share <= 0.066, against(lambda run: run.duplicate_share)),
+    Claim("acd-18", "BBR-ACD: 3.3 % does not arrive as new data.", "0.033 (half to twice as much)",
+          each(Measured.both, lambda pair: 0.0165 <= pair[1].duplicate_share <= 0.066,
+               against(lambda run: run.duplicate_share)),
           f"{COUNTING} {HALVING}"),
     Claim("acd-19", "BBR-ACD reduces that count by about 92 %.", "at least 0.9",
           each(Measured.both, lambda pair: pair[1].duplicates <= 0.1 * pair[0].duplicates, reduction), HALVING),
@@ -264,5 +265,7 @@ PART = Part(
     ],
     tables=lambda measured: [comparison(measured)],
     claims=CLAIMS,
+    # The ns-3 code ran there, and only a device queue behind the bottleneck's explains the RTTs of its startup.
+    decides=lambda choice: choice.endswith(BUFFERS["127packets"]) and not choice.startswith(("kernel", "paper")),
     pictures=pictures,
 )

@@ -348,8 +348,8 @@ CLAIMS = [
           "Without a loss the code cannot run; the +20 % of Table 2 is another run, not another algorithm."),
     Claim("acd-03", "S1: the two senders reach equal shares 40 to 50 s after the second one starts.", "50 and 40 s",
           each(alone("1"), lambda run: 30 <= settled(run) <= 60, ranged(settled, 0)), "Read by eye in the paper."),
-    Claim("acd-04", "S2: BBR-ACD's goodput is at least BBR's.", "9.803 and 8.449 Mbit/s",
-          less("2", lambda pair: pair[1].goodput >= 0.995 * pair[0].goodput, goodput, 3), random_losses),
+    Claim("acd-04", "S2: BBR-ACD's goodput is at least BBR's.", "9.803 and 8.449 Mbit/s, ratio 1.160 (1.08, half of the gain)",
+          less("2", lambda pair: pair[1].goodput >= 1.08 * pair[0].goodput, goodput, 3), random_losses),
     Claim("acd-05", "S2: BBR-ACD retransmits more than BBR.", "2852 and 636",
           less("2", lambda pair: pair[1].retransmitted > 1.1 * pair[0].retransmitted, retransmitted), random_losses),
     Claim("acd-06", "S2: BBR-ACD shortens the time to equal shares.", "30 and 70 s", sooner("2")),
@@ -409,5 +409,7 @@ PART = Part(
     ],
     tables=lambda measured: [comparison(measured.cases), ratios(measured.cases), fit(measured.cases)],
     claims=CLAIMS,
+    # The kernel module ran on the testbed.
+    decides=lambda choice: not choice.startswith((FORMS["bbr-acd-paper"], FORMS["bbr-acd-ns3"])),
     pictures=pictures,
 )

@@ -30,6 +30,7 @@ if TYPE_CHECKING:
     from dumbbell.results import Result
 
 OLD, NEW = "ns-3.40", "ns-3.44"
+OWN_TOLERANCE = "within a quarter of that, a tolerance of ours"
 TRAP_MBPS = 0.2 * 1420 * 8 / 0.12 / 1e6
 """0.2 packets a round trip."""
 
@@ -245,7 +246,7 @@ def evenly(measured: Measured) -> list[Outcome]:
     fair = f"none starved in {sum(run.starved == 0 for run in new)} of {len(new)}"
     return [
         outcome("100 packets", new, between(32, 47), ours),
-        outcome("within a quarter of that, a tolerance of ours", new, between(24, 59), fair),
+        outcome(OWN_TOLERANCE, new, between(24, 59), fair),
     ]
 
 
@@ -278,8 +279,8 @@ CLAIMS = [
           each(at("2000"), lambda run: near(run.total, 850.3, 0.1) and near(run.deviation, 12.7, 0.5), deviations),
           "With 1 MiB windows nothing is lost at 2000 packets, in ns-3.39 itself neither: something in the study's "
           "set-up differs. The bound on the deviation, 50 %, is ours."),
-    Claim("kat-05", "ns-3.40, 5000 packets: 900 Mbit/s, standard deviation 3.3.", "900.2 (+/- 10 %), 3.3 (at most 5)",
-          each(at("5000"), lambda run: near(run.total, 900.2, 0.1) and run.deviation <= 5, deviations),
+    Claim("kat-05", "ns-3.40, 5000 packets: 900 Mbit/s, standard deviation 3.3.", "900.2 (+/- 10 %), 3.3 (+/- 50 %)",
+          each(at("5000"), lambda run: near(run.total, 900.2, 0.1) and near(run.deviation, 3.3, 0.5), deviations),
           "Windows of 1 MiB fit into pipe and buffer together: nothing is lost. The bound on the deviation is ours."),
     Claim("kat-06", "Fairness improves with the buffer, sharply between 1000 and 5000 packets.",
           "28.5, 12.7, 3.3 Mbit/s", improving),
@@ -328,5 +329,6 @@ PART = Part(
     ],
     tables=tables,
     claims=CLAIMS,
+    decides=lambda choice: choice != OWN_TOLERANCE,
     pictures=pictures,
 )

@@ -256,5 +256,7 @@ PART = Part(
         causes(figure.choices),
     ],
     claims=CLAIMS,
+    # The study's kernel did not pace. Where BBR is paced on purpose, everything else is as the study had it.
+    decides=lambda choice: choice in ("unpaced", CUBIC, f"paced, {in_words('paced')}"),
     pictures=pictures,
 )

@@ -151,6 +151,7 @@ PART = Part(
         loss_curves.variants(figure.curves, "What the study did not run, in Mbit/s"),
     ],
     claims=CLAIMS,
+    decides=lambda choice: choice in ("unpaced", CUBIC),
     pictures=pictures,
     caveats=lambda figure: [figure.stand_in] if figure.stand_in else [],
 )

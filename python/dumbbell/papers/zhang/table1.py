@@ -345,5 +345,6 @@ PART = Part(
     ],
     tables=tables,
     claims=CLAIMS,
+    decides=lambda choice: choice == CODE,
     pictures=pictures,
 )

@@ -202,4 +202,5 @@ PART = Part(
     ],
     tables=tables,
     claims=CLAIMS,
+    decides=lambda choice: choice == CODE,
 )

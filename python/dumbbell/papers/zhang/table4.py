@@ -199,4 +199,5 @@ PART = Part(
     ],
     tables=tables,
     claims=CLAIMS,
+    decides=lambda choice: choice == CODE,
 )
