@@ -5,14 +5,17 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, Generic, Literal, TypeAlias, TypeVar
+from typing import TYPE_CHECKING, Any, Final, Generic, Literal, TypeAlias, TypeVar
 
 if TYPE_CHECKING:
     from dumbbell.papers.part import Part
     from dumbbell.plots import Picture
     from dumbbell.results import SweepResult
 
-Verdict = Literal["holds", "fails", "depends"]
+NOT_JUDGED: Final = "not judged in quick form"
+"""What is said of a claim after runs that were too short to tell."""
+
+Verdict = Literal["holds", "fails", "depends", "not judged in quick form"]
 Cell: TypeAlias = str | float | int | None
 
 
@@ -62,7 +65,12 @@ class Claim(Generic[Measured]):
         return replace(judgement, note=" ".join(filter(None, texts)))
 
 
-WORDS: dict[Verdict, str] = {"holds": "holds", "fails": "fails", "depends": "depends on the seed"}
+WORDS: dict[Verdict, str] = {
+    "holds": "holds",
+    "fails": "fails",
+    "depends": "depends on the seed",
+    NOT_JUDGED: NOT_JUDGED,
+}
 """The verdict of a single choice."""
 
 MOST = 0.8
@@ -82,10 +90,14 @@ class Outcome:
     """Our numbers, in the terms of the claim."""
     decides: bool = True
     """Whether this is a set-up that the evidence argues for; others are shown beside it."""
+    judged: bool = True
+    """Whether the runs were long enough for a verdict."""
 
     @property
     def verdict(self) -> Verdict:
         """``holds`` or ``fails`` where four of five runs agree, otherwise ``depends``: on the seed."""
+        if not self.judged:
+            return NOT_JUDGED
         share = self.held / self.runs
         return "holds" if share >= MOST else "fails" if share <= 1 - MOST + 1e-9 else "depends"
 
@@ -230,9 +242,12 @@ class Report:
     """What forbids to take this for a reproduction: a synthetic stand-in, shortened runs."""
 
     def shortened(self, duration: str) -> Report:
-        """The same for runs that were too short to explain anything: without the causes, and marked."""
+        """The same for runs that were too short to tell anything: without verdicts and causes, and marked."""
         caveat = f"Shortened to {duration}: start-up, not the study."
-        judgements = [replace(judgement, note="") for judgement in self.judgements]
+        judgements = [
+            replace(one, outcomes=[replace(outcome, judged=False) for outcome in one.outcomes], note="")
+            for one in self.judgements
+        ]
         return replace(self, judgements=judgements, caveats=[*self.caveats, caveat])
 
     def to_json(self) -> dict[str, Any]:

@@ -8,7 +8,7 @@ from collections.abc import Sequence
 from html import escape
 from itertools import groupby, pairwise
 
-from dumbbell.papers.model import Grid, Judgement, Outcome, Report, Study
+from dumbbell.papers.model import NOT_JUDGED, Grid, Judgement, Outcome, Report, Study
 from dumbbell.papers.text import verdicts
 from dumbbell.plots import Picture
 
@@ -37,6 +37,7 @@ td ul { list-style: none; margin: 0; padding: 0; }
 .holds { color: #00664f; font-weight: 600; }
 .fails { color: #b00020; font-weight: 600; }
 .depends { color: #8a5a00; font-weight: 600; }
+.judged { color: #555; }
 .beside { color: #555; }
 .caveat { background: #fde8e8; padding: .5em 1em; font-weight: 600; }
 figure { margin: 1.5em 0; overflow-x: auto; }
@@ -163,7 +164,8 @@ def _summary(reports: Sequence[Report]) -> str:
     """Every claim with its verdict, our numbers, and the set-ups that would change it."""
 
     def row(one: Judgement) -> str:
-        change = one.would_change or one.depends_on or "nothing that was tried"
+        tried = "" if one.verdict == NOT_JUDGED else "nothing that was tried"
+        change = one.would_change or one.depends_on or tried
         return (
             f'<tr><td class="id">{escape(one.claim.id)}</td><td class="{one.verdict}">{one.verdict}</td>'
             f"<td>{escape(one.ours)}</td><td>{escape(change)}</td></tr>\n"
