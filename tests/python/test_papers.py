@@ -11,6 +11,7 @@ from pathlib import Path
 from textwrap import dedent
 from typing import Any
 
+import fastjsonschema
 import pytest
 
 from conftest import Cli
@@ -255,6 +256,28 @@ def test_quick_figure_1_from_end_to_end(dumbbell: Cli, tmp_path: Path) -> None:
     assert "http" not in page.replace("http://www.w3.org", "")
     assert all(claim.id in page for claim in fig1.CLAIMS)
     assert page.count("data:image/svg+xml;base64,") == 2
+
+
+@pytest.mark.parametrize("part", ["rebbr/fig5", "kato/heatmap", "bbr-acd/rule"])
+def test_the_output_follows_its_schema(dumbbell: Cli, tmp_path: Path, part: str) -> None:
+    schema = json.loads(dumbbell("reproduce", "--schema").out)
+    follows = fastjsonschema.compile(schema)
+    printed = json.loads(dumbbell("reproduce", part, "--quick", "--json", "--out", tmp_path).out)
+    follows(printed)
+    assert printed["parts"] == [json.loads((tmp_path / "report.json").read_text())]
+    follows({**printed, "parts": [{**printed["parts"][0], "claims": [figure_claim()]}]})
+    for wrong in ({"verdict": "maybe"}, {"surprise": 1}):
+        (claims := printed["parts"][0]["claims"]).append({**figure_claim(), **wrong})
+        with pytest.raises(fastjsonschema.JsonSchemaValueException):
+            follows(printed)
+        claims.pop()
+
+
+def figure_claim() -> dict[str, Any]:
+    """A claim as it is printed."""
+    texts = dict.fromkeys(("id", "statement", "ours", "published", "depends_on", "would_change", "note"), "")
+    choice = {"choice": "", "decides": True, "verdict": "holds", "held": 1, "runs": 1, "ours": ""}
+    return {**texts, "verdict": "holds", "choices": [choice]}
 
 
 def test_repeating_a_study_is_deterministic(dumbbell: Cli, tmp_path: Path) -> None:

@@ -12,6 +12,9 @@ from dumbbell.papers import page
 from dumbbell.papers.model import Report, Study
 from dumbbell.storage import write_file
 
+SCHEMA = Path(__file__).with_name("reproduce.schema.json")
+"""JSON Schema of what ``dumbbell reproduce --json`` prints; ``report.json`` is a part of it."""
+
 
 def write(report: Report, folder: Path) -> list[Path]:
     """Writes tables (CSV), pictures and ``report.json`` into ``folder``; returns the pictures' paths."""
