@@ -297,6 +297,7 @@ def reproduce(
         bool, typer.Option("--json", help="Print one JSON object: every table and every claim.")
     ] = False,
     html: Annotated[bool, typer.Option("--html", help="Also write the study as one HTML page.")] = False,
+    schema: Annotated[bool, typer.Option("--schema", help="Print the JSON Schema of what --json prints.")] = False,
 ) -> None:
     """Repeat a published study: our numbers beside theirs, its figures, and whether each claim holds.
 
@@ -306,6 +307,9 @@ def reproduce(
     from dumbbell.papers import output, text
     from dumbbell.papers import traces as recordings
 
+    if schema:
+        typer.echo(output.SCHEMA.read_text(encoding="utf-8"), nl=False)
+        return
     limit = _size(max_memory)
     if study is None or list_:
         (text.claims if claims else text.listing)(papers.studies())
@@ -319,7 +323,7 @@ def reproduce(
             for part in parts:
                 target = folder / part.name if several else folder
                 with storage.claimed(target, output.STUDY):
-                    done = part.run(papers.Options(target, jobs, repeat, limit, traces, quick))
+                    done = part.run(paper.name, papers.Options(target, jobs, repeat, limit, traces, quick))
                 pictures += output.write(done, target)
                 reports.append(done)
                 if not as_json:

@@ -51,6 +51,12 @@ impl Experiment {
         self.inner.points().iter().map(|point| Point { inner: point.clone() }).collect()
     }
 
+    /// Names of the files that it includes.
+    #[getter]
+    fn included(&self) -> Vec<String> {
+        self.inner.included().to_vec()
+    }
+
     /// The experiment in words and values, with what is a default marked.
     fn explain(&self) -> String {
         self.inner.explain()

@@ -251,8 +251,7 @@ mod tests {
         let mut problems = Problems::default();
         let tree = Node::from_toml(text, 0, &mut problems);
         assert!(decode::<Outer>(&tree, &mut problems).is_none());
-        let source = crate::error::Source { name: "test".into(), text: Some(text.to_owned()) };
-        let sources = crate::error::Sources(vec![source]);
+        let sources = crate::error::Sources::new("test", Some(text));
         problems
             .into_result(&sources)
             .unwrap_err()

@@ -4,9 +4,26 @@ use crate::key_path::KeyPath;
 use crate::tree::Span;
 use std::fmt::{self, Write};
 
-/// The texts that an experiment was read from: the file first, then one for each override.
+/// The texts that an experiment was read from.
 #[derive(Clone, Debug, Default)]
-pub(crate) struct Sources(pub Vec<Source>);
+pub(crate) struct Sources {
+    /// The file first, then those that it includes, then one for each override.
+    pub texts: Vec<Source>,
+    /// The numbers of the files in the order in which they take effect, the file itself last.
+    pub files: Vec<usize>,
+}
+
+impl Sources {
+    /// Of a file that nothing has been added to.
+    pub(crate) fn new(name: &str, text: Option<&str>) -> Sources {
+        Sources { texts: vec![Source { name: name.to_owned(), text: text.map(str::to_owned) }], files: Vec::new() }
+    }
+
+    /// Orders places: overrides, included files, the file itself.
+    pub(crate) fn order(&self, span: &Span) -> (Option<usize>, usize) {
+        (self.files.iter().position(|file| *file == span.source), span.range.start)
+    }
+}
 
 /// One text.
 #[derive(Clone, Debug)]
@@ -64,10 +81,12 @@ impl Problems {
         if self.0.is_empty() {
             return Ok(());
         }
-        debug_assert!(!sources.0.is_empty(), "an experiment has at least one source");
-        let mut errors: Vec<ScenarioError> = self.0.into_iter().map(|p| ScenarioError::place(p, sources)).collect();
-        errors.sort_by_key(|e| (e.line, e.column));
-        Err(ScenarioErrors(errors))
+        debug_assert!(!sources.texts.is_empty(), "an experiment has at least one source");
+        let rank = |problem: &Problem| problem.span.as_ref().and_then(|span| sources.order(span).0);
+        let place = |problem| (rank(&problem), ScenarioError::place(problem, sources));
+        let mut errors: Vec<_> = self.0.into_iter().map(place).collect();
+        errors.sort_by_key(|(rank, error)| (*rank, error.line, error.column));
+        Err(ScenarioErrors(errors.into_iter().map(|(_, error)| error).collect()))
     }
 }
 
@@ -135,7 +154,7 @@ impl std::error::Error for ScenarioErrors {}
 impl ScenarioError {
     fn place(problem: Problem, sources: &Sources) -> ScenarioError {
         let Problem { key, span, message, help } = problem;
-        let source = &sources.0[span.as_ref().map_or(0, |s| s.source)];
+        let source = &sources.texts[span.as_ref().map_or(0, |s| s.source)];
         let file = source.name.clone();
         let mut error = ScenarioError { file, line: None, column: None, key, message, help, snippet: None };
         if let (Some(text), Some(span)) = (&source.text, span) {
@@ -261,7 +280,7 @@ mod tests {
     #[test]
     fn an_error_shows_the_line_and_marks_the_value() {
         let text = "[path]\n\trate = \"10mbps\"\n".to_owned();
-        let sources = Sources(vec![Source { name: "a.toml".into(), text: Some(text.clone()) }]);
+        let sources = Sources::new("a.toml", Some(&text));
         let start = text.find("\"10").unwrap();
         let mut problems = Problems::default();
         let span = Span { source: 0, range: start..start + 8 };

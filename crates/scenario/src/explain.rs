@@ -20,6 +20,9 @@ pub(crate) fn explain(experiment: &Experiment) -> String {
     let scenario = &resolved.scenario;
     let default = |key: &str| mark(&resolved.defaults, key);
     let _ = writeln!(text, "{}", experiment.name());
+    if !experiment.included().is_empty() {
+        let _ = writeln!(text, "  includes {}", experiment.included().join(", "));
+    }
     let end = scenario.duration - scenario.cooldown;
     let _ = writeln!(text, "  runs {}{}", time(scenario.duration), default("duration"));
     let edges =

@@ -5,7 +5,7 @@
 //! `docs/reference/scenario.md` to people.
 //!
 //! The way of a file through this crate: `tree` (TOML, JSON and overrides become one tree of values that remember where
-//! they were written), `sweep` (one tree a point), `decode` (serde, collecting errors) into the structs of `file`,
+//! they were written), `include` (the files that it stands on), `sweep` (one tree a point), `decode` (serde, collecting errors) into the structs of `file`,
 //! `resolve` (defaults, graph, routes, checks), and back out through `canonical` and `explain`.
 
 mod canonical;
@@ -14,6 +14,7 @@ mod error;
 mod experiment;
 mod explain;
 mod file;
+mod include;
 mod key_path;
 mod resolve;
 mod resolved;

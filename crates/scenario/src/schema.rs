@@ -9,6 +9,7 @@ use serde_json::{Map, Value, json};
 pub fn json_schema() -> String {
     let schema = SchemaSettings::draft2020_12().into_generator().into_root_schema_for::<File>();
     let mut schema = Value::from(schema);
+    insert(&mut schema, &["properties", "include"], include_schema());
     insert(&mut schema, &["properties", "sweep"], sweep_schema());
     let controllers = controllers(&mut schema);
     insert(&mut schema, &["$defs", "CcSpec"], controllers);
@@ -24,6 +25,13 @@ fn insert(schema: &mut Value, path: &[&str], value: Value) {
         place = map.entry(*key).or_insert_with(|| json!({}));
     }
     *place = value;
+}
+
+fn include_schema() -> Value {
+    json!({
+        "description": "Experiment files that this one stands on, relative to it. Tables merge; other values are replaced.",
+        "anyOf": [{ "type": "string" }, { "type": "array", "items": { "type": "string" } }],
+    })
 }
 
 fn sweep_schema() -> Value {

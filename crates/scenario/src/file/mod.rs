@@ -51,6 +51,10 @@ pub(crate) struct File {
     pub presets: Option<BTreeMap<String, Preset>>,
     /// Taken out of the tree before it is decoded; stands here so that it is among the allowed keys.
     #[schemars(skip)]
+    #[serde(rename = "include")]
+    _include: Option<serde::de::IgnoredAny>,
+    /// Likewise.
+    #[schemars(skip)]
     #[serde(rename = "sweep")]
     _sweep: Option<serde::de::IgnoredAny>,
 }
