@@ -15,6 +15,7 @@ mod droptail;
 mod fifo;
 mod gated;
 mod held;
+mod pie;
 mod red;
 mod threshold;
 
@@ -47,7 +48,14 @@ pub fn catalog() -> &'static Catalog<Queue> {
     static CATALOG: LazyLock<Catalog<Queue>> = LazyLock::new(|| {
         Catalog::new(
             "queue",
-            vec![kind::<DropTail>(), kind::<DropHead>(), kind::<Codel>(), kind::<Threshold>(), kind::<Red>()],
+            vec![
+                kind::<DropTail>(),
+                kind::<DropHead>(),
+                kind::<Codel>(),
+                kind::<Threshold>(),
+                kind::<Red>(),
+                kind::<pie::Pie>(),
+            ],
         )
     });
     &CATALOG
