@@ -33,8 +33,8 @@
 //! let problems = read::<Patient>(table.as_object().unwrap()).err().unwrap();
 //! assert_eq!(problems[0].help, "did you mean `burst`? allowed here: target, burst");
 //!
-//! let values = serde_json::to_value(Patient { target: Duration::ZERO, burst: 3 }).unwrap();
-//! assert_eq!(check(&parameters, &values)[0].message, "`target` is 0s");
+//! let patient = Patient { target: Duration::ZERO, burst: 3 };
+//! assert_eq!(check(&parameters, &patient)[0].message, "`target` is 0s");
 //! ```
 //!
 //! What the attributes of a field can say:

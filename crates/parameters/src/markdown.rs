@@ -33,17 +33,37 @@ pub fn cell(text: &str) -> String {
 fn allowed(parameter: &Parameter) -> String {
     let mut parts = Vec::new();
     if parameter.choices.iter().any(|choice| choice.meaning.is_empty()) {
-        parts.push(
-            parameter.choices.iter().map(|choice| format!("`\"{}\"`", choice.name)).collect::<Vec<_>>().join(", "),
-        );
+        parts.extend(parameter.choices.iter().map(|choice| format!("`\"{}\"`", choice.name)));
     }
     if !parameter.range.is_everything() {
         parts.push(parameter.range.to_string());
     }
-    parts.extend(parameter.unit.clone());
-    let mut text = parts.join(" ");
-    if let Some(with) = &parameter.with {
-        let _ = write!(text, "{}with `{with}`", if text.is_empty() { "" } else { "; " });
+    parts.extend(parameter.unit.iter().map(|unit| format!("in {unit}")));
+    parts.extend(parameter.with.iter().map(|with| format!("with `{with}`")));
+    parts.join(", ")
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::declared;
+    use schemars::JsonSchema;
+
+    #[derive(JsonSchema)]
+    struct Shaper {
+        /// Packets | bytes.
+        #[schemars(range(min = 1), extend("x-unit" = "packets", "x-source" = "tc"))]
+        #[expect(dead_code, reason = "only its declaration matters")]
+        burst: u32,
     }
-    text
+
+    #[test]
+    fn a_parameter_is_a_row() {
+        let parameters = declared::<Shaper>();
+        let rows = table(&parameters.iter().collect::<Vec<_>>(), "");
+        assert!(
+            rows.ends_with("| `burst` | required | at least 1, in packets | Packets \\| bytes. | tc |\n"),
+            "{rows}"
+        );
+    }
 }

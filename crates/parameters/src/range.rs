@@ -3,6 +3,7 @@
 use crate::declaration::{Parameter, lookup};
 use crate::problem::Problem;
 use dumbbell_units::{Bytes, Duration, Rate, Ratio};
+use serde::Serialize;
 use serde_json::Value;
 use std::fmt;
 
@@ -84,6 +85,14 @@ impl Range {
         self.min.is_none() && self.max.is_none()
     }
 
+    /// The parameters that are bounds of this one.
+    pub fn parameters(&self) -> impl Iterator<Item = &str> {
+        [&self.min, &self.max].into_iter().flatten().filter_map(|bound| match bound {
+            Bound::Parameter(key) => Some(key.as_str()),
+            Bound::Value(..) => None,
+        })
+    }
+
     /// What is wrong with `value`, if anything: the bound that it violates, in words.
     fn refuses(&self, value: &Value, values: &Value) -> Option<String> {
         let read = self.quantity.magnitude(value)?;
@@ -126,7 +135,8 @@ impl fmt::Display for Range {
 }
 
 /// What of `values`, a table of all `parameters`, is out of the declared ranges.
-pub fn check(parameters: &[Parameter], values: &Value) -> Vec<Problem> {
+pub fn check(parameters: &[Parameter], values: &impl Serialize) -> Vec<Problem> {
+    let values = &serde_json::to_value(values).unwrap_or_default();
     let problem = |parameter: &Parameter| {
         let value = parameter.value(values)?;
         let allowed = parameter.range.refuses(value, values)?;
@@ -145,7 +155,6 @@ mod tests {
     use super::*;
     use crate::declared;
     use schemars::JsonSchema;
-    use serde::Serialize;
     use serde_json::json;
 
     #[derive(Serialize, JsonSchema)]

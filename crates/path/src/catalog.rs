@@ -184,7 +184,7 @@ impl<T: 'static> Kind<T> {
             parameters: declared::<P>(),
             schema: P::json_schema,
             check: |parameters, table| match read::<P>(table) {
-                Ok(read) => check(parameters, &Value::Object(to_map(&read))),
+                Ok(read) => check(parameters, &read),
                 Err(problems) => problems,
             },
             resolve: Box::new(move |table, link| {
@@ -284,8 +284,8 @@ impl<T: 'static> Catalog<T> {
         let others: Vec<&str> = self.kinds.iter().filter(|other| other.has(key)).map(|other| other.name).collect();
         let message = match &others[..] {
             [] => format!("unknown key `{key}`"),
-            [one] => format!("`{key}` is a parameter of {one}, not of {name}"),
-            [first @ .., last] => format!("`{key}` is a parameter of {} and {last}, not of {name}", first.join(", ")),
+            [one] => format!("`{key}` is no parameter of {name}, but of {one}"),
+            [first @ .., last] => format!("`{key}` is no parameter of {name}, but of {} and {last}", first.join(", ")),
         };
         Problem::key(key, message, suggest(key, "allowed here", own))
     }

@@ -13,6 +13,7 @@
 
 mod catalog;
 mod config;
+mod ledger;
 mod level;
 mod link;
 pub mod loss;
@@ -32,8 +33,9 @@ mod transmitter;
 
 pub use catalog::{Catalog, Described, KIND, Kind, LinkContext, Recipe};
 pub use config::{LinkConfig, LinkRate, QueueLimit};
+pub use ledger::{DropCause, LinkCounters};
 pub use level::Level;
-pub use link::{DropCause, Link, LinkCounters, Offer};
+pub use link::{Link, Offer};
 pub use loss::LossRecipe;
 pub use packet::{Ecn, Packet};
 pub use pipe::{Delay, Jitter, JitterDistribution, Reorder};

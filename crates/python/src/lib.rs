@@ -28,7 +28,7 @@ mod _core {
     #[pymodule_export]
     use crate::{RunCancelled, ScenarioError};
     #[pymodule_export]
-    use crate::{algorithms, load, load_json, schema, synthesise_trace};
+    use crate::{algorithms, load, load_json, reference, schema, synthesise_trace};
     #[pymodule_export]
     #[allow(non_upper_case_globals)]
     const __version__: &str = env!("CARGO_PKG_VERSION");
@@ -51,6 +51,12 @@ fn load_json(text: &str, source: &str, overrides: Vec<(String, String)>) -> PyRe
 #[pyfunction]
 fn schema() -> String {
     dumbbell_scenario::json_schema()
+}
+
+/// The pages of the reference that list parameters, by name, in Markdown.
+#[pyfunction]
+fn reference() -> Vec<(&'static str, String)> {
+    dumbbell_scenario::reference_pages().into_iter().map(|page| (page.name, page.text)).collect()
 }
 
 /// All algorithms as a JSON array: `name`, `exact_name`, `summary`, `source`, and `parameters`, a JSON Schema with

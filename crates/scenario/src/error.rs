@@ -203,7 +203,7 @@ impl Reporter<'_> {
         problems: impl IntoIterator<Item = dumbbell_parameters::Problem>,
     ) {
         for dumbbell_parameters::Problem { key, place, message, help } in problems {
-            let own = key.split('.').filter(|step| !step.is_empty()).fold(path.clone(), |at, step| at.key(step));
+            let own = path.keys(&key);
             let at = if self.tree.get(&own).is_some() { &own } else { path };
             let is_short = self.tree.get(path).is_some_and(|node| !matches!(node.value, Value::Table(_)));
             let message = match path.0.last() {

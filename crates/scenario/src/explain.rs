@@ -162,7 +162,7 @@ fn transport_in_words(config: &TransportConfig, profile: &str) -> Option<String>
 }
 
 /// Values of `changed` that are others than in `base`, as `key = value` with the path of the key.
-fn differences(at: &str, base: &Value, changed: &Value, found: &mut Vec<String>) {
+pub(crate) fn differences(at: &str, base: &Value, changed: &Value, found: &mut Vec<String>) {
     match (base, changed) {
         (Value::Object(base), Value::Object(changed)) => {
             for (key, value) in changed {

@@ -15,6 +15,7 @@ mod experiment;
 mod explain;
 mod file;
 mod key_path;
+mod reference;
 mod resolve;
 mod resolved;
 mod schema;
@@ -23,5 +24,6 @@ mod tree;
 
 pub use error::{ScenarioError, ScenarioErrors};
 pub use experiment::{Experiment, Point};
+pub use reference::{ReferencePage, reference_pages};
 pub use resolved::{Algorithm, Flow, Link, Record, Scenario};
 pub use schema::json_schema;

@@ -545,14 +545,15 @@ fn references_resolve(part: &Value, schema: &Value) {
 
 #[test]
 fn the_reference_names_every_key_of_the_schema() {
-    let file = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../docs/reference/scenario.md");
-    let reference = std::fs::read_to_string(file).unwrap();
+    let folder = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../docs/reference");
+    let page = |name: &str| std::fs::read_to_string(folder.join(name)).unwrap();
+    let reference = ["scenario.md", "links.md", "transport.md"].map(page).join("\n");
     let schema: Value = serde_json::from_str(&json_schema()).unwrap();
     let definitions = schema["$defs"].as_object().unwrap().iter().filter(|(name, _)| *name != "CcSpec");
     let tables = definitions.map(|(_, definition)| definition).chain([&schema]);
     let keys = tables.filter_map(|table| table["properties"].as_object()).flat_map(|properties| properties.keys());
     let missing: Vec<&String> = keys.filter(|key| !reference.contains(&format!("`{key}`"))).collect();
-    assert!(missing.is_empty(), "docs/reference/scenario.md does not mention {missing:?}");
+    assert!(missing.is_empty(), "docs/reference does not mention {missing:?}");
 }
 
 fn span(range: std::ops::Range<u64>) -> impl Strategy<Value = Value> {

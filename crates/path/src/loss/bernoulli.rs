@@ -6,7 +6,7 @@ use dumbbell_units::{Ratio, Rng, Time};
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
-/// Independent losses: `loss = "1%"` is short for this kind.
+/// Independent losses.
 #[derive(Clone, Debug, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub struct Bernoulli {

@@ -11,7 +11,7 @@
 
 use super::{Buffer, Discipline, Held, Line, Queue, Waiting};
 use crate::catalog::Described;
-use crate::link::DropCause;
+use crate::ledger::DropCause;
 use dumbbell_units::{Duration, Rng, Time};
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};

@@ -5,7 +5,7 @@
 use super::{Buffer, Discipline, Held, Line, Queue, Waiting};
 use crate::catalog::{Described, LinkContext};
 use crate::config::QueueLimit;
-use crate::link::DropCause;
+use crate::ledger::DropCause;
 use dumbbell_parameters::Problem;
 use dumbbell_units::{Rng, Time};
 use schemars::JsonSchema;

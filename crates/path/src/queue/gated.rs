@@ -3,7 +3,7 @@
 //! As behind plain drop-tail, nothing that comes later changes a packet's fate, so its departure is known at once.
 
 use super::{Arrival, Fifo, Gate, Verdict};
-use crate::link::{DropCause, Ledger};
+use crate::ledger::{DropCause, Ledger};
 use crate::packet::{Ecn, Packet};
 use dumbbell_units::Time;
 

@@ -4,7 +4,7 @@
 //! a packet carries and need no type parameter; the packets are in a store here, and `Waiting` holds the place.
 
 use super::{Held, InService, Limits};
-use crate::link::{DropCause, Ledger};
+use crate::ledger::{DropCause, Ledger};
 use crate::packet::{Ecn, Packet};
 use crate::stats::{Backlog, Occupancy};
 use crate::transmitter::Transmitter;

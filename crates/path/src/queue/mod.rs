@@ -21,7 +21,7 @@ mod threshold;
 
 use crate::catalog::{Catalog, Described, Kind, LinkContext, Recipe};
 use crate::config::QueueLimit;
-use crate::link::DropCause;
+use crate::ledger::DropCause;
 use crate::packet::Ecn;
 use crate::stats::{Backlog, Tally};
 use dumbbell_parameters::Problem;

@@ -13,7 +13,7 @@
 
 use super::{Buffer, Discipline, Held, Line, Queue, Waiting};
 use crate::catalog::Described;
-use crate::link::DropCause;
+use crate::ledger::DropCause;
 use dumbbell_units::{Duration, Rng, Time};
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
@@ -127,18 +127,12 @@ struct State {
     burst: Duration,
     /// When the last packet left, or the measurement of the rate began.
     last_departure: Option<Time>,
-    departures: Departures,
+    /// Bytes since that measurement began; `None` when there is none.
+    counted: Option<u64>,
+    /// Average rate at which packets leave in bytes per second; 0 while it is unknown.
+    departure_rate: f64,
     next_update: Time,
     rng: Rng,
-}
-
-/// The rate at which packets leave.
-#[derive(Clone, Copy, Debug, Default)]
-struct Departures {
-    /// Bytes since the measurement began; `None` when there is none.
-    counted: Option<u64>,
-    /// Average in bytes per second; 0 while it is unknown.
-    rate: f64,
 }
 
 impl State {
@@ -151,7 +145,8 @@ impl State {
             delay_before: Duration::ZERO,
             burst: parameters.max_burst,
             last_departure: None,
-            departures: Departures::default(),
+            counted: None,
+            departure_rate: 0.0,
             next_update: Time::ZERO + parameters.tupdate,
             parameters: parameters.clone(),
             rng,
@@ -197,11 +192,11 @@ impl State {
     /// Counts a packet that leaves; returns how long the measurement took that it ends, if it ends one.
     fn measure(&mut self, now: Time, size: u32, waits: u64) -> Duration {
         let can_measure = waits >= MEASURED_BYTES;
-        if self.departures.counted.is_none() && can_measure {
-            self.departures.counted = Some(0);
+        if self.counted.is_none() && can_measure {
+            self.counted = Some(0);
             self.last_departure = Some(now);
         }
-        let Some(counted) = &mut self.departures.counted else { return Duration::ZERO };
+        let Some(counted) = &mut self.counted else { return Duration::ZERO };
         *counted += u64::from(size);
         let bytes = *counted;
         let elapsed = now.since(self.last_departure.unwrap_or(now));
@@ -209,9 +204,9 @@ impl State {
             return Duration::ZERO;
         }
         let rate = bytes as f64 / seconds(elapsed);
-        let average = self.departures.rate;
-        self.departures.rate = if average == 0.0 { rate } else { average - average / 8.0 + rate / 8.0 };
-        self.departures.counted = can_measure.then_some(0);
+        let average = self.departure_rate;
+        self.departure_rate = if average == 0.0 { rate } else { average - average / 8.0 + rate / 8.0 };
+        self.counted = can_measure.then_some(0);
         self.last_departure = Some(now);
         elapsed
     }
@@ -235,7 +230,7 @@ impl State {
         let Pie { target, alpha, beta, delay: estimate, .. } = self.parameters;
         if estimate == DelayEstimate::Rate {
             self.delay_before = self.delay;
-            let rate = self.departures.rate;
+            let rate = self.departure_rate;
             let delay = if rate > 0.0 { waits as f64 / rate } else { 0.0 };
             self.delay = Duration::from_nanos((delay * 1e9) as u64);
         }
@@ -253,16 +248,17 @@ impl State {
             step += STEP_AT_MOST;
         }
         self.probability = (self.probability + step).clamp(0.0, 1.0);
-        if delay == Duration::ZERO && before == Duration::ZERO && may_forget {
+        if may_forget && delay == Duration::ZERO && before == Duration::ZERO {
             self.probability -= self.probability / 64.0;
         }
         let is_calm = is_below_half(delay, target) && is_below_half(before, target) && self.probability == 0.0;
-        let rate_is_known = estimate == DelayEstimate::Timestamps || self.departures.rate > 0.0;
+        let rate_is_known = estimate == DelayEstimate::Timestamps || self.departure_rate > 0.0;
         if is_calm && rate_is_known {
             self.burst = self.parameters.max_burst;
             self.accumulated = 0.0;
             self.last_departure = None;
-            self.departures = Departures::default();
+            self.counted = None;
+            self.departure_rate = 0.0;
         }
         if estimate == DelayEstimate::Timestamps {
             self.delay_before = delay;
@@ -425,8 +421,8 @@ mod tests {
     #[test]
     fn drops_keep_a_distance_and_come_for_sure_in_the_end() {
         let (mut pie, mut buffer) = settled(&Pie::default(), 0.1);
-        let dropped = drops(&mut pie, &mut buffer, 100_000, Ecn::NotEct);
-        let gaps: Vec<usize> = dropped.windows(2).map(|pair| pair[1] - pair[0]).collect();
+        let gaps: Vec<usize> =
+            drops(&mut pie, &mut buffer, 100_000, Ecn::NotEct).windows(2).map(|pair| pair[1] - pair[0]).collect();
         assert_eq!(gaps.iter().min(), Some(&9), "the first at risk is the one that makes 0.85 full");
         assert!(gaps.iter().all(|&gap| gap <= 86), "8.5 is full at the 85th, or one later as sums are rounded");
         // Eight pass, then each is dropped with probability 1/10.
@@ -465,11 +461,10 @@ mod tests {
 
     #[test]
     fn in_bytemode_small_packets_are_spared() {
-        let count = |bytemode: bool| {
+        let [spared, plain] = [true, false].map(|bytemode| {
             let (mut pie, buffer) = settled(&Pie { bytemode, ..Pie::default() }, 0.3);
             (0..10_000).filter(|_| pie.strikes(150, &buffer)).count()
-        };
-        let (spared, plain) = (count(true), count(false));
+        });
         assert!(plain > 4 * spared && spared > 0, "{plain} and {spared}");
     }
 

@@ -7,8 +7,8 @@
 
 use super::{Arrival, Buffer, Discipline, Gate, Held, Line, Queue, Verdict, Waiting};
 use crate::catalog::{Described, LinkContext};
+use crate::ledger::DropCause;
 use crate::level::Level;
-use crate::link::DropCause;
 use crate::packet::Ecn;
 use crate::stats::Backlog;
 use dumbbell_parameters::Problem;
