@@ -154,6 +154,7 @@ impl<T> PartialEq for Recipe<T> {
 }
 
 type Table = Map<String, Value>;
+type Resolve<T> = dyn Fn(&Table, &LinkContext) -> Result<Recipe<T>, Vec<Problem>> + Send + Sync;
 
 /// One kind of a catalogue.
 pub struct Kind<T> {
@@ -169,7 +170,7 @@ pub struct Kind<T> {
     pub parameters: Vec<Parameter>,
     schema: fn(&mut SchemaGenerator) -> Schema,
     check: fn(&[Parameter], &Table) -> Vec<Problem>,
-    resolve: Box<dyn Fn(&Table, &LinkContext) -> Result<Recipe<T>, Vec<Problem>> + Send + Sync>,
+    resolve: Box<Resolve<T>>,
 }
 
 impl<T: 'static> Kind<T> {

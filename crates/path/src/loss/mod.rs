@@ -5,6 +5,7 @@
 
 mod bernoulli;
 mod chance;
+mod four_state;
 mod gilbert_elliott;
 
 use crate::catalog::{Catalog, Described, Kind, LinkContext, Recipe};
@@ -20,8 +21,9 @@ pub use gilbert_elliott::GilbertElliott;
 
 /// All loss processes, in the order of the documentation.
 pub fn catalog() -> &'static Catalog<Box<dyn Process>> {
-    static CATALOG: LazyLock<Catalog<Box<dyn Process>>> =
-        LazyLock::new(|| Catalog::new("loss", vec![kind::<Bernoulli>(), kind::<GilbertElliott>()]));
+    static CATALOG: LazyLock<Catalog<Box<dyn Process>>> = LazyLock::new(|| {
+        Catalog::new("loss", vec![kind::<Bernoulli>(), kind::<GilbertElliott>(), kind::<four_state::FourState>()])
+    });
     &CATALOG
 }
 

@@ -344,7 +344,7 @@ mod tests {
         let mut dropped = Vec::new();
         for number in 0..packets {
             match pie.push(Time::ZERO, waiting(Time::ZERO, ecn), buffer) {
-                Ok(()) => drop(pie.line.pop(Time::ZERO, buffer)),
+                Ok(()) => assert!(pie.line.pop(Time::ZERO, buffer).is_some()),
                 Err(_) => dropped.push(number),
             }
         }
@@ -441,7 +441,7 @@ mod tests {
         pie.delay = Duration::from_micros(7_500);
         assert!(!drops(&mut pie, &mut buffer, 1_000, Ecn::NotEct).is_empty());
         while buffer.backlog().packets > 1 {
-            drop(pie.line.pop(Time::ZERO, &mut buffer));
+            pie.line.pop(Time::ZERO, &mut buffer);
         }
         assert!(drops(&mut pie, &mut buffer, 1_000, Ecn::NotEct).is_empty());
     }
