@@ -6,7 +6,7 @@
 //! ```
 #![expect(clippy::unwrap_used, reason = "a test may panic")]
 
-use dumbbell_path::{loss, queue};
+use dumbbell_path::{Kind, loss, queue};
 use dumbbell_scenario::{Experiment, json_schema, reference_pages};
 use dumbbell_transport::TransportConfig;
 use serde_json::{Map, Value, json};
@@ -28,12 +28,23 @@ fn the_committed_pages_are_what_the_program_prints() {
     }
 }
 
-/// Every kind of queue and of loss with its parameters: name, table of examples, declared keys.
-fn kinds() -> Vec<(&'static str, &'static str, Map<String, Value>, Vec<String>)> {
-    let queues = queue::catalog().kinds().iter().map(|k| ("queue", k.name, k.example(), k.parameters.clone()));
-    let losses = loss::catalog().kinds().iter().map(|k| ("loss", k.name, k.example(), k.parameters.clone()));
-    let all = queues.chain(losses);
-    all.map(|(key, name, table, all)| (key, name, table, all.into_iter().map(|p| p.key).collect())).collect()
+/// A kind of queue or of loss.
+struct Registered {
+    /// The key of a link that holds it.
+    key: &'static str,
+    name: &'static str,
+    /// Examples of what it requires.
+    example: Map<String, Value>,
+    parameters: Vec<String>,
+}
+
+fn kinds() -> Vec<Registered> {
+    fn registered<T: 'static>(key: &'static str, kind: &Kind<T>) -> Registered {
+        let parameters = kind.parameters.iter().map(|parameter| parameter.key.clone()).collect();
+        Registered { key, name: kind.name, example: kind.example(), parameters }
+    }
+    let queues = queue::catalog().kinds().iter().map(|kind| registered("queue", kind));
+    queues.chain(loss::catalog().kinds().iter().map(|kind| registered("loss", kind))).collect()
 }
 
 fn experiment(key: &str, value: &Value) -> Value {
@@ -53,7 +64,7 @@ fn written(name: &str, example: &Map<String, Value>) -> Value {
 fn every_registered_kind_is_described_everywhere() {
     let schema: Value = serde_json::from_str(&json_schema()).unwrap();
     let page = &reference_pages()[0].text;
-    for (key, name, example, keys) in kinds() {
+    for Registered { key, name, example, parameters } in kinds() {
         assert!(page.contains(&format!("### `kind = \"{name}\"`")), "the page does not know {name}");
         let definition = if key == "queue" { "QueueSpec" } else { "LossSpec" };
         let forms = schema["$defs"][definition]["anyOf"].as_array().unwrap();
@@ -61,7 +72,7 @@ fn every_registered_kind_is_described_everywhere() {
         let loaded = Experiment::from_json(&experiment(key, &written(name, &example)), "kinds", &[]);
         let loaded = loaded.unwrap_or_else(|errors| panic!("{errors}"));
         let resolved = loaded.points()[0].resolved_toml();
-        for parameter in &keys {
+        for parameter in &parameters {
             assert!(form["properties"][parameter].is_object(), "no schema of {name}'s {parameter}");
             assert!(page.contains(&format!("| `{parameter}` |")), "the page does not know {name}'s {parameter}");
         }
@@ -73,14 +84,14 @@ fn every_registered_kind_is_described_everywhere() {
 
 #[test]
 fn a_parameter_of_no_kind_is_refused_with_the_kinds_own() {
-    for (key, name, example, keys) in kinds() {
+    for Registered { key, name, example, parameters } in kinds() {
         let mut table = written(name, &example);
         table["colour"] = json!("red");
         let errors = Experiment::from_json(&experiment(key, &table), "kinds", &[]).unwrap_err();
         let [error] = errors.errors() else { panic!("{errors}") };
         assert_eq!(error.key, format!("path.{key}.colour"));
         let help = error.help.clone().unwrap();
-        assert!(keys.iter().all(|parameter| help.contains(parameter.as_str())), "{help}");
+        assert!(parameters.iter().all(|parameter| help.contains(parameter.as_str())), "{help}");
     }
 }
 
