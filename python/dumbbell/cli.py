@@ -182,9 +182,19 @@ def explain(file: File, settings: Settings = None) -> None:
 
 
 @app.command()
-def schema() -> None:
-    """Print the JSON Schema of experiment files, for editors."""
-    typer.echo(_core.schema())
+def schema(
+    markdown: Annotated[
+        str | None, typer.Option(metavar="PAGE", help="A page of the reference instead: links or transport.")
+    ] = None,
+) -> None:
+    """Print the JSON Schema of experiment files, for editors, or what it says about parameters, for people."""
+    if markdown is None:
+        typer.echo(_core.schema())
+        return
+    pages = dict(_core.reference())
+    if markdown not in pages:
+        _fail(f"--markdown {markdown}: choose from {', '.join(pages)}")
+    typer.echo(pages[markdown], nl=False)
 
 
 @app.command("metrics")

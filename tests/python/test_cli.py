@@ -299,6 +299,15 @@ def test_schema_is_a_json_schema_with_descriptions(dumbbell: Cli) -> None:
     assert schema["properties"]["path"]["description"]
 
 
+def test_the_pages_of_the_reference_are_printed(dumbbell: Cli) -> None:
+    folder = Path(__file__).parents[2] / "docs" / "reference"
+    for page in ("links", "transport"):
+        assert dumbbell("schema", "--markdown", page).out == (folder / f"{page}.md").read_text()
+    wrong = dumbbell("schema", "--markdown", "queues")
+    assert (wrong.status, wrong.out) == (2, "")
+    assert "choose from links, transport" in wrong.err
+
+
 def test_algorithms_are_listed_and_shown_with_their_parameters(dumbbell: Cli) -> None:
     listed = dumbbell("cc", "list").out
     for name in ("reno", "cubic", "bbr", "bbr1-linux-6.18"):

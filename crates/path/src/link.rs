@@ -2,16 +2,17 @@
 //!
 //! Time comes in with every call and never goes backwards. A link schedules as little as it can. Behind a drop-tail
 //! queue a packet's departure and arrival are computed when it is offered and it goes straight into the pipe, so the
-//! only event of a packet is its arrival at the far end; RED and step marking on arrival are a gate in front of the same
-//! queue. Disciplines that decide when a packet is taken from the queue (drop-head, CoDel, step marking at departure)
-//! have one decision pending besides; [`Link::next_event`] covers both.
+//! only event of a packet is its arrival at the far end; a [gate](crate::queue::Gate) decides in front of the same queue.
+//! Disciplines that [hold](crate::queue::Held) their packets and decide when one is taken have one decision pending
+//! besides; [`Link::next_event`] covers both.
 
-use crate::config::{LinkConfig, QueueKind, Threshold};
-use crate::loss::LossProcess;
+use crate::config::LinkConfig;
+use crate::ledger::{DropCause, Ledger, LinkCounters};
+use crate::loss::Process;
 use crate::packet::Packet;
 use crate::pipe::Pipe;
-use crate::policer::Policer;
-use crate::queue::{Codel, Discipline, DropTail, Gate, Gated, HeldQueue, Limits, Red, Step};
+use crate::policer::TokenBucket;
+use crate::queue::{Buffer, Fifo, Gated, HeldQueue, Limits, Queue};
 use crate::stats::{Backlog, Occupancy, QueueStats, Tally};
 use crate::train::Train;
 use crate::transmitter::Transmitter;
@@ -31,102 +32,6 @@ pub enum Offer {
     },
 }
 
-/// Why a packet was dropped.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
-pub enum DropCause {
-    /// Random loss before the queue.
-    LossBefore,
-    /// It exceeded the policer.
-    Policed,
-    /// It did not fit into the queue.
-    QueueFull,
-    /// The discipline dropped it although it fitted: on arrival (RED, step marking) or later (CoDel, drop-head).
-    Aqm,
-    /// Random loss after the transmitter.
-    LossAfter,
-}
-
-/// What happened to packets so far. Those that arrived and were neither lost nor dropped are
-/// [in flight](Link::in_flight) or were given back at the far end.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub struct LinkCounters {
-    /// Offered.
-    pub arrivals: Tally,
-    /// Lost before the queue.
-    pub lost_before: Tally,
-    /// Dropped by the policer.
-    pub policed: Tally,
-    /// Dropped on arrival because they did not fit.
-    pub dropped_full: Tally,
-    /// Dropped by the discipline although they fitted.
-    pub dropped_aqm: Tally,
-    /// Left the transmitter, including those lost afterwards.
-    pub departures: Tally,
-    /// Lost after the transmitter.
-    pub lost_after: Tally,
-    /// Packets marked "congestion experienced".
-    pub marked: u64,
-}
-
-impl LinkCounters {
-    /// Packets and bytes dropped by the queue and the policer in front of it, whatever the reason.
-    pub fn queue_drops(&self) -> Tally {
-        let parts = [self.policed, self.dropped_full, self.dropped_aqm];
-        Tally { packets: parts.iter().map(|t| t.packets).sum(), bytes: parts.iter().map(|t| t.bytes).sum() }
-    }
-}
-
-/// Running counts, and the packets dropped after they had been accepted.
-#[derive(Clone, Debug)]
-pub(crate) struct Ledger<P> {
-    arrivals: Tally,
-    lost_before: Tally,
-    policed: Tally,
-    dropped_full: Tally,
-    pub(crate) dropped_aqm: Tally,
-    lost_after: Tally,
-    pub(crate) marked: u64,
-    later_drops: VecDeque<(P, DropCause)>,
-}
-
-impl<P> Default for Ledger<P> {
-    fn default() -> Self {
-        Ledger {
-            arrivals: Tally::default(),
-            lost_before: Tally::default(),
-            policed: Tally::default(),
-            dropped_full: Tally::default(),
-            dropped_aqm: Tally::default(),
-            lost_after: Tally::default(),
-            marked: 0,
-            later_drops: VecDeque::new(),
-        }
-    }
-}
-
-impl<P: Packet> Ledger<P> {
-    fn count_drop(&mut self, bytes: u32, cause: DropCause) {
-        match cause {
-            DropCause::LossBefore => self.lost_before.add(bytes),
-            DropCause::Policed => self.policed.add(bytes),
-            DropCause::QueueFull => self.dropped_full.add(bytes),
-            DropCause::Aqm => self.dropped_aqm.add(bytes),
-            DropCause::LossAfter => self.lost_after.add(bytes),
-        }
-    }
-
-    /// Drops a packet whose sender was told that it had been accepted.
-    pub(crate) fn drop_later(&mut self, packet: P, cause: DropCause) {
-        self.count_drop(packet.size(), cause);
-        self.later_drops.push_back((packet, cause));
-    }
-
-    fn drop_now(&mut self, packet: P, cause: DropCause) -> Offer {
-        self.count_drop(packet.size(), cause);
-        Offer::Dropped(cause)
-    }
-}
-
 /// One direction of a wire.
 #[derive(Clone, Debug)]
 pub struct Link<P> {
@@ -136,7 +41,7 @@ pub struct Link<P> {
     /// What may refuse a packet before the queue; most links have nothing.
     entrance: Option<Box<Entrance>>,
     stage: Stage<P>,
-    loss_after: LossProcess,
+    loss_after: Option<Box<dyn Process>>,
     pipe: Pipe<P>,
     /// Packets that will be lost when they leave the transmitter, with that time.
     doomed: VecDeque<(Time, P)>,
@@ -163,14 +68,14 @@ enum Shortcut {
 /// What a packet passes before it comes to the queue.
 #[derive(Clone, Debug)]
 struct Entrance {
-    loss: LossProcess,
-    policer: Option<Policer>,
+    loss: Option<Box<dyn Process>>,
+    policer: Option<TokenBucket>,
 }
 
 impl Entrance {
     /// Why a packet of `size` bytes is dropped, if it is.
     fn refuses(&mut self, now: Time, size: u32) -> Option<DropCause> {
-        if self.loss.strikes() {
+        if self.loss.as_mut().is_some_and(|loss| loss.strikes(now)) {
             return Some(DropCause::LossBefore);
         }
         let passes = self.policer.as_mut().is_none_or(|policer| policer.passes(now, size));
@@ -184,32 +89,19 @@ impl Entrance {
 enum Stage<P> {
     /// Unlimited rate: nothing ever waits.
     Instant(Occupancy),
-    DropTail(DropTail),
+    DropTail(Fifo),
     Gated(Box<Gated>),
     Held(Box<HeldQueue<P>>),
 }
 
 impl<P: Packet> Stage<P> {
     fn new(config: &LinkConfig, transmitter: Transmitter, rng: Rng) -> Stage<P> {
-        let limits = Limits::new(&config.queue.limit);
-        let discipline = match config.queue.kind {
-            QueueKind::DropTail => return Stage::DropTail(DropTail::new(transmitter, limits)),
-            QueueKind::Red(red) => return Stage::gated(transmitter, limits, Gate::Red(Red::new(red, rng))),
-            QueueKind::Threshold { threshold, drop_not_ect } => {
-                let step = Step::new(threshold, drop_not_ect);
-                match threshold {
-                    Threshold::Arriving(_) => return Stage::gated(transmitter, limits, Gate::Step(step)),
-                    Threshold::Departing(_) | Threshold::Sojourn(_) => Discipline::Step(step),
-                }
-            }
-            QueueKind::DropHead => Discipline::DropHead,
-            QueueKind::Codel { target, interval, ecn } => Discipline::Codel(Codel::new(target, interval, ecn)),
-        };
-        Stage::Held(Box::new(HeldQueue::new(transmitter, limits, discipline)))
-    }
-
-    fn gated(transmitter: Transmitter, limits: Limits, gate: Gate) -> Stage<P> {
-        Stage::Gated(Box::new(Gated::new(DropTail::new(transmitter, limits), gate)))
+        let limits = Limits::new(&config.limit);
+        match config.queue.make(rng) {
+            Queue::DropTail => Stage::DropTail(Fifo::new(transmitter, limits)),
+            Queue::Gated(gate) => Stage::Gated(Box::new(Gated::new(Fifo::new(transmitter, limits), gate))),
+            Queue::Held(queue) => Stage::Held(Box::new(HeldQueue::new(Buffer::new(transmitter, limits), queue))),
+        }
     }
 }
 
@@ -217,12 +109,13 @@ impl<P: Packet> Link<P> {
     /// An idle link. `rng` feeds independent streams for both loss processes, for jitter and for the queue.
     pub fn new(config: LinkConfig, mut rng: Rng) -> Link<P> {
         let mut stream = || Rng::new(rng.next_u64());
-        let loss = LossProcess::new(&config.loss_before, stream());
-        let policer = config.policer.as_ref().map(|policer| Policer::new(policer, config.overhead_bytes));
-        let open = matches!(loss, LossProcess::None) && policer.is_none();
-        let loss_after = LossProcess::new(&config.loss_after, stream());
+        let (before, after) = (stream(), stream());
+        let loss = config.loss_before.as_ref().map(|recipe| recipe.make(before));
+        let policer = config.policer.as_ref().map(|policer| TokenBucket::new(policer, config.overhead_bytes));
+        let open = loss.is_none() && policer.is_none();
+        let loss_after = config.loss_after.as_ref().map(|recipe| recipe.make(after));
         let pipe = Pipe::new(&config.delay, stream());
-        let is_lossless = matches!(loss_after, LossProcess::None);
+        let is_lossless = loss_after.is_none();
         let is_plain = open && is_lossless && pipe.is_plain();
         let stage = match Transmitter::new(&config.rate, config.overhead_bytes) {
             None => Stage::Instant(Occupancy::default()),
@@ -330,8 +223,8 @@ impl<P: Packet> Link<P> {
     fn offer_held(&mut self, now: Time, packet: P) -> Offer {
         self.decide_until(now);
         let Stage::Held(queue) = &mut self.stage else { return Offer::Accepted { departs: None } };
-        if !queue.offer(now, packet, &mut self.ledger) {
-            return self.ledger.drop_now(packet, DropCause::QueueFull);
+        if let Err(cause) = queue.offer(now, packet, &mut self.ledger) {
+            return self.ledger.drop_now(packet, cause);
         }
         // Only a packet that found the link idle can be taken now: everything before it was decided above.
         Offer::Accepted { departs: self.decide_until(now) }
@@ -357,7 +250,8 @@ impl<P: Packet> Link<P> {
 
     /// Sends a packet on its way behind the transmitter, which it leaves at `departs`.
     fn launch(&mut self, now: Time, departs: Time, packet: P) {
-        if !self.loss_after.strikes() {
+        let is_lost = self.loss_after.as_mut().is_some_and(|loss| loss.strikes(departs));
+        if !is_lost {
             self.pipe.push(departs, packet);
         } else if departs <= now {
             self.ledger.drop_later(packet, DropCause::LossAfter);
@@ -481,7 +375,7 @@ impl<P: Packet> Link<P> {
             Stage::Instant(occupancy) => occupancy,
             Stage::DropTail(queue) => &mut queue.occupancy,
             Stage::Gated(queue) => &mut queue.fifo.occupancy,
-            Stage::Held(queue) => &mut queue.store.occupancy,
+            Stage::Held(queue) => &mut queue.buffer.occupancy,
         }
     }
 
@@ -491,7 +385,7 @@ impl<P: Packet> Link<P> {
             Stage::Instant(_) => Tally::default(),
             Stage::DropTail(queue) => queue.in_service.tally(now),
             Stage::Gated(queue) => queue.fifo.in_service.tally(now),
-            Stage::Held(queue) => queue.in_service.tally(now),
+            Stage::Held(queue) => queue.buffer.in_service.tally(now),
         };
         let waiting = self.backlog_now();
         let ledger = &self.ledger;
@@ -539,7 +433,7 @@ impl<P: Packet> Link<P> {
     /// Packets in the queue, in transmission and in the pipe of the kind that is asked for. They are counted for this.
     pub fn count_in_flight(&self, is_meant: impl Fn(&P) -> bool) -> u64 {
         let held = match &self.stage {
-            Stage::Held(queue) => queue.store.iter().filter(|packet| is_meant(packet)).count(),
+            Stage::Held(queue) => queue.packets().filter(|packet| is_meant(packet)).count(),
             _ => 0,
         };
         let doomed = self.doomed.iter().filter(|(_, packet)| is_meant(packet)).count();
@@ -552,7 +446,7 @@ impl<P: Packet> Link<P> {
             Stage::Instant(_) => 0,
             Stage::DropTail(queue) => queue.memory(),
             Stage::Gated(queue) => queue.fifo.memory(),
-            Stage::Held(queue) => queue.store.memory(),
+            Stage::Held(queue) => queue.memory(),
         };
         let drops = &self.ledger.later_drops;
         queue
@@ -562,13 +456,21 @@ impl<P: Packet> Link<P> {
             + self.departures.as_ref().map_or(0, |told| claimed::<(Time, P)>(told.len(), told.capacity()))
     }
 
+    /// Values by which the queue's discipline tells its state, by name; none for those that have no state to tell.
+    pub fn observe(&self) -> Vec<(&'static str, f64)> {
+        match &self.stage {
+            Stage::Held(queue) => queue.observe(),
+            Stage::Instant(_) | Stage::DropTail(_) | Stage::Gated(_) => Vec::new(),
+        }
+    }
+
     /// Bits the transmitter could send between two instants; `None` for an unlimited rate.
     pub fn capacity_bits(&self, since: Time, until: Time) -> Option<u64> {
         match &self.stage {
             Stage::Instant(_) => None,
             Stage::DropTail(queue) => Some(queue.transmitter.capacity_bits(since, until)),
             Stage::Gated(queue) => Some(queue.fifo.transmitter.capacity_bits(since, until)),
-            Stage::Held(queue) => Some(queue.transmitter.capacity_bits(since, until)),
+            Stage::Held(queue) => Some(queue.buffer.transmitter.capacity_bits(since, until)),
         }
     }
 

@@ -29,7 +29,7 @@ mod _core {
     #[pymodule_export]
     use crate::{RunCancelled, RunError, ScenarioError};
     #[pymodule_export]
-    use crate::{algorithms, columns, load, load_json, parse_size, schema, synthesise_trace};
+    use crate::{algorithms, columns, load, load_json, parse_size, reference, schema, synthesise_trace};
     #[pymodule_export]
     #[allow(non_upper_case_globals)]
     const __version__: &str = env!("CARGO_PKG_VERSION");
@@ -60,6 +60,12 @@ fn parse_size(text: &str) -> PyResult<u64> {
 #[pyfunction]
 fn schema() -> String {
     dumbbell_scenario::json_schema()
+}
+
+/// The pages of the reference that list parameters, by name, in Markdown.
+#[pyfunction]
+fn reference() -> Vec<(&'static str, String)> {
+    dumbbell_scenario::reference_pages().into_iter().map(|page| (page.name, page.text)).collect()
 }
 
 /// All algorithms as a JSON array: `name`, `exact_name`, `summary`, `source`, and `parameters`, a JSON Schema with

@@ -1,8 +1,11 @@
 //! What is wrong with an experiment file, where, and what would be right.
 
-use crate::key_path::KeyPath;
-use crate::tree::Span;
-use std::fmt::{self, Write};
+use crate::key_path::{KeyPath, Step};
+use crate::tree::{Span, Value};
+use dumbbell_parameters::Place;
+use std::fmt;
+
+pub(crate) use dumbbell_parameters::suggest;
 
 /// The texts that an experiment was read from.
 #[derive(Clone, Debug, Default)]
@@ -219,40 +222,6 @@ impl fmt::Display for ScenarioErrors {
     }
 }
 
-/// The nearest of `allowed` to what was read, if it is near enough to be a slip.
-pub(crate) fn nearest<'a>(read: &str, allowed: impl IntoIterator<Item = &'a str>) -> Option<&'a str> {
-    let normal = |text: &str| text.to_lowercase().replace(['-', ' '], "_");
-    let wanted = normal(read);
-    allowed
-        .into_iter()
-        .map(|candidate| (strsim::damerau_levenshtein(&wanted, &normal(candidate)), candidate))
-        .filter(|(distance, candidate)| *distance <= 1 + candidate.len().min(read.len()) / 3)
-        // Slips are rarer at the beginning of a word.
-        .min_by_key(|(distance, candidate)| {
-            let shared = normal(candidate).chars().zip(wanted.chars()).take_while(|(a, b)| a == b).count();
-            (*distance, std::cmp::Reverse(shared))
-        })
-        .map(|(_, candidate)| candidate)
-}
-
-/// A longer list of what is allowed hides the suggestion.
-const LONG_LIST: usize = 25;
-
-/// "did you mean `x`? allowed: a, b, c".
-pub(crate) fn suggest<'a>(read: &str, what: &str, allowed: impl IntoIterator<Item = &'a str> + Clone) -> String {
-    let mut help = String::new();
-    let list: Vec<&str> = allowed.clone().into_iter().collect();
-    if let Some(near) = nearest(read, allowed) {
-        let _ = write!(help, "did you mean `{near}`?");
-        if list.len() > LONG_LIST {
-            return help;
-        }
-        help.push(' ');
-    }
-    let _ = write!(help, "{what}: {}", if list.is_empty() { "none".to_owned() } else { list.join(", ") });
-    help
-}
-
 /// Collects the problems of one tree.
 pub(crate) struct Reporter<'a> {
     pub tree: &'a crate::tree::Node,
@@ -264,6 +233,30 @@ impl Reporter<'_> {
     pub(crate) fn value(&mut self, path: &KeyPath, message: impl Into<String>, help: impl Into<String>) {
         let problem = Problem::new(path, self.tree.span_near(path), message).help(help);
         self.problems.push(problem);
+    }
+
+    /// Problems with the parameters of the table at `path`. What is not written there is blamed on the table, and the
+    /// parameter that a short form stands for has the name of the table.
+    pub(crate) fn parameters(
+        &mut self,
+        path: &KeyPath,
+        problems: impl IntoIterator<Item = dumbbell_parameters::Problem>,
+    ) {
+        for dumbbell_parameters::Problem { key, place, message, help } in problems {
+            let own = path.keys(&key);
+            let at = if self.tree.get(&own).is_some() { &own } else { path };
+            let is_short = self.tree.get(path).is_some_and(|node| !matches!(node.value, Value::Table(_)));
+            let message = match path.0.last() {
+                Some(Step::Key(name)) if is_short && place == Place::Value => {
+                    message.replace(&format!("`{key}`"), &format!("`{name}`"))
+                }
+                _ => message,
+            };
+            match place {
+                Place::Key => self.key(at, message, help),
+                Place::Value | Place::Missing => self.value(at, message, help),
+            }
+        }
     }
 
     /// A problem with the key at `path`.
@@ -300,14 +293,5 @@ mod tests {
         assert!(text.starts_with("...a") && text.ends_with("b..."));
         let Snippet { text, start, width } = Snippet::of(&line, 1_000, 1_005);
         assert_eq!((&text[start..start + 5], start + width), ("WRONG", text.len() - 3));
-    }
-
-    #[test]
-    fn slips_are_recognised_and_strangers_are_not() {
-        let keys = ["rate", "rtt", "buffer", "start_jitter"];
-        assert_eq!(nearest("rtte", keys), Some("rtt"));
-        assert_eq!(nearest("bufer", keys), Some("buffer"));
-        assert_eq!(nearest("start-jitter", keys), Some("start_jitter"));
-        assert_eq!(nearest("zebra", keys), None);
     }
 }

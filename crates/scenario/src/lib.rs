@@ -16,6 +16,7 @@ mod explain;
 mod file;
 mod include;
 mod key_path;
+mod reference;
 mod resolve;
 mod resolved;
 mod schema;
@@ -24,5 +25,6 @@ mod tree;
 
 pub use error::{ScenarioError, ScenarioErrors};
 pub use experiment::{Experiment, Point};
+pub use reference::{ReferencePage, reference_pages};
 pub use resolved::{Algorithm, Flow, Link, Record, Scenario};
 pub use schema::json_schema;

@@ -81,11 +81,11 @@ impl Floor {
 
 /// The shortest time that a packet can be under way; one that is reordered skips the delay.
 fn shortest_delay(delay: &Delay) -> Duration {
-    if delay.reorder > 0.0 {
+    if delay.reorder.probability.as_f64() > 0.0 {
         return Duration::ZERO;
     }
-    match delay.distribution {
-        JitterDistribution::Normal if delay.jitter > Duration::ZERO => Duration::ZERO,
-        _ => delay.base.saturating_sub(delay.jitter),
+    match delay.jitter.distribution {
+        JitterDistribution::Normal if delay.jitter.amount > Duration::ZERO => Duration::ZERO,
+        _ => delay.base.saturating_sub(delay.jitter.amount),
     }
 }

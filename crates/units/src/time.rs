@@ -220,6 +220,7 @@ impl fmt::Display for Time {
 
 as_text!(
     Duration,
+    "time",
     "string",
     "a duration with its unit, for example \"20ms\" or \"1.5s\"",
     r"^\s*([0-9]+\.?[0-9]*|\.[0-9]+)([eE][-+]?[0-9]+)?\s*([a-zµμ]*)\s*$",
@@ -237,6 +238,7 @@ as_text!(
 
 as_text!(
     Time,
+    "time",
     "string",
     "a time since the start with its unit, for example \"10s\"",
     r"^\s*([0-9]+\.?[0-9]*|\.[0-9]+)([eE][-+]?[0-9]+)?\s*([a-zµμ]*)\s*$",

@@ -4,7 +4,6 @@
 mod flows;
 mod links;
 mod network;
-mod queues;
 mod rates;
 
 pub(crate) use rates::{Loader, hexadecimal, synthesise};
@@ -162,6 +161,7 @@ impl Context<'_> {
     }
 
     fn network_and_flows(&mut self, mut record: Record) -> Option<Resolved> {
+        self.sides();
         let mut network = self.network()?;
         let (flows, flow_notes) = self.flows(&mut network)?;
         let (links, links_notes) = self.links(&network, &flows);
