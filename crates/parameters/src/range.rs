@@ -71,11 +71,13 @@ impl Range {
             })
         };
         let above = bound(["x-above", "exclusiveMinimum"]);
+        // What counts something is at least 0 as it is.
+        let is_natural = property["format"].as_str().is_some_and(|format| format.starts_with("uint"));
+        let zero = Bound::Value(0.0, "0".to_owned());
         Range {
             quantity,
             is_open: above.is_some(),
-            // Everything is at least 0 as it is.
-            min: above.or_else(|| bound(["x-at-least", "minimum"]).filter(|min| *min != Bound::Value(0.0, "0".into()))),
+            min: above.or_else(|| bound(["x-at-least", "minimum"]).filter(|min| !is_natural || *min != zero)),
             max: bound(["x-at-most", "maximum"]),
         }
     }
@@ -163,6 +165,8 @@ mod tests {
         count: u32,
         #[schemars(range(max = 32))]
         shift: u32,
+        #[schemars(range(min = 0, max = 9))]
+        gain: f64,
         #[schemars(extend("x-above" = "0s", "x-at-most" = "longest"))]
         shortest: Duration,
         #[schemars(extend("x-at-most" = "1h"))]
@@ -175,7 +179,7 @@ mod tests {
 
     fn problems(changed: Value) -> Vec<String> {
         let mut values = json!({
-            "count": 1, "shift": 32, "shortest": "1ns", "longest": "1h", "share": "100%", "rate": "100tbit",
+            "count": 1, "shift": 32, "gain": 0.0, "shortest": "1ns", "longest": "1h", "share": "100%", "rate": "100tbit",
         });
         values.as_object_mut().unwrap().extend(changed.as_object().unwrap().clone());
         check(&declared::<Bounds>(), &values).into_iter().map(|p| format!("{}; {}", p.message, p.help)).collect()
@@ -186,6 +190,7 @@ mod tests {
         assert!(problems(json!({})).is_empty());
         assert_eq!(problems(json!({ "count": 0 })), ["`count` is 0; allowed: at least 1"]);
         assert_eq!(problems(json!({ "shift": 33 })), ["`shift` is 33; allowed: at most 32"]);
+        assert_eq!(problems(json!({ "gain": -1.0 })), ["`gain` is -1.0; allowed: 0 to 9"]);
         assert_eq!(problems(json!({ "share": "0%" })), ["`share` is 0%; allowed: more than 0%, at most 100%"]);
         assert_eq!(problems(json!({ "rate": "0bit" })), ["`rate` is 0bit; allowed: more than 0bit, at most 100tbit"]);
         assert!(problems(json!({ "share": null })).is_empty(), "what is not given is not out of range");

@@ -252,10 +252,12 @@ impl Reporter<'_> {
                 }
                 _ => message,
             };
-            match place {
-                Place::Key => self.key(at, message, help),
-                Place::Value | Place::Missing => self.value(at, message, help),
-            }
+            let span = match place {
+                Place::Key => self.tree.key_span(at),
+                Place::Value | Place::Missing => self.tree.span_near(at),
+            };
+            let help = (!help.is_empty()).then_some(help);
+            self.problems.push(Problem { help, ..Problem::new(at, span, message) });
         }
     }
 

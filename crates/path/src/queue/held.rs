@@ -161,13 +161,15 @@ pub(crate) struct HeldQueue<P> {
     pub(crate) buffer: Buffer,
     discipline: Box<dyn Held>,
     packets: Store<P>,
-    /// When the transmitter can take what the discipline has for it.
+    /// From when on the discipline has something for the transmitter.
+    ready: Time,
+    /// When the transmitter can take it.
     decision: Time,
 }
 
 impl<P: Packet> HeldQueue<P> {
     pub(crate) fn new(buffer: Buffer, discipline: Box<dyn Held>) -> HeldQueue<P> {
-        HeldQueue { buffer, discipline, packets: Store::default(), decision: Time::NEVER }
+        HeldQueue { buffer, discipline, packets: Store::default(), ready: Time::NEVER, decision: Time::NEVER }
     }
 
     /// The values by which the discipline tells its state.
@@ -210,7 +212,10 @@ impl<P: Packet> HeldQueue<P> {
             self.packets.take(place);
         }
         self.settle(ledger);
-        self.schedule();
+        // What came in behind others changes nothing for the transmitter.
+        if self.discipline.next_decision() != self.ready {
+            self.schedule();
+        }
         pushed
     }
 
@@ -218,7 +223,6 @@ impl<P: Packet> HeldQueue<P> {
     /// packet and its departure.
     pub(crate) fn decide(&mut self, ledger: &mut Ledger<P>) -> Option<(Time, P)> {
         let now = self.decision;
-        let ready = self.discipline.next_decision();
         let taken = self.discipline.take(now, &mut self.buffer);
         self.settle(ledger);
         let Some(waiting) = taken else {
@@ -228,7 +232,7 @@ impl<P: Packet> HeldQueue<P> {
             return None;
         };
         // From when it could have gone rather than from `now`, which is rounded: the transmitter keeps its fraction.
-        self.buffer.transmitter.seek(ready.max(waiting.arrived));
+        self.buffer.transmitter.seek(self.ready.max(waiting.arrived));
         let departs = self.buffer.transmitter.send(waiting.size);
         self.buffer.in_service = InService { departs, size: waiting.size };
         let mut packet = self.packets.take(waiting.place);
@@ -240,14 +244,23 @@ impl<P: Packet> HeldQueue<P> {
     }
 
     fn schedule(&mut self) {
-        self.decision = match self.discipline.next_decision() {
+        self.ready = self.discipline.next_decision();
+        self.decision = match self.ready {
             Time::NEVER => Time::NEVER,
             ready => self.buffer.transmitter.seek(ready),
         };
     }
 
     /// Tells the link what the discipline has done.
+    #[inline]
     fn settle(&mut self, ledger: &mut Ledger<P>) {
+        if !self.buffer.dropped.is_empty() || self.buffer.marked > 0 {
+            self.tell(ledger);
+        }
+    }
+
+    #[cold]
+    fn tell(&mut self, ledger: &mut Ledger<P>) {
         for (waiting, cause) in self.buffer.dropped.drain(..) {
             ledger.drop_later(self.packets.take(waiting.place), cause);
         }
@@ -263,6 +276,7 @@ struct Store<P> {
 }
 
 impl<P: Packet> Store<P> {
+    #[inline]
     fn put(&mut self, packet: P) -> u32 {
         if let Some(place) = self.free.pop() {
             self.packets[place as usize] = packet;
@@ -272,6 +286,7 @@ impl<P: Packet> Store<P> {
         (self.packets.len() - 1) as u32
     }
 
+    #[inline]
     fn take(&mut self, place: u32) -> P {
         self.free.push(place);
         self.packets[place as usize]

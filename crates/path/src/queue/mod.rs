@@ -7,7 +7,54 @@
 //! * a [`Gate`] in front of such a queue, which marks or drops packets on their arrival (RED, step marking);
 //! * a [`Held`] queue, which keeps its packets and decides whenever the transmitter can take one (CoDel, PIE).
 //!
-//! [`catalog`] lists all of them. A new discipline is one file in this folder and its line there.
+//! [`catalog`] lists all of them. A new discipline is one file in this folder and its line there. Links take disciplines of
+//! other crates just as well:
+//!
+//! ```
+//! use dumbbell_path::queue::{Arrival, Discipline, Gate, Queue, Verdict};
+//! use dumbbell_path::{Described, LinkContext, QueueRecipe};
+//! use dumbbell_units::{Rng, Time};
+//! use serde::{Deserialize, Serialize};
+//!
+//! /// Every so many packets one is dropped, whatever waits.
+//! #[derive(Clone, Debug, Serialize, Deserialize, schemars::JsonSchema)]
+//! struct EveryNth {
+//!     /// Packets from one drop to the next.
+//!     #[schemars(range(min = 1), extend("x-unit" = "packets", "x-source" = "this example"))]
+//!     n: u32,
+//! }
+//!
+//! impl Described for EveryNth {
+//!     const NAME: &'static str = "every-nth";
+//!     const SOURCE: &'static str = "this example";
+//!     fn in_words(&self) -> String {
+//!         format!("dropping every {}th", self.n)
+//!     }
+//! }
+//!
+//! impl Discipline for EveryNth {
+//!     fn queue(&self, _: Rng) -> Queue {
+//!         Queue::gated(Counter { n: self.n, seen: 0 })
+//!     }
+//! }
+//!
+//! #[derive(Clone, Debug)]
+//! struct Counter {
+//!     n: u32,
+//!     seen: u32,
+//! }
+//!
+//! impl Gate for Counter {
+//!     fn judge(&mut self, _: Time, _: &Arrival) -> Verdict {
+//!         self.seen += 1;
+//!         if self.seen.is_multiple_of(self.n) { Verdict::Drop } else { Verdict::Pass }
+//!     }
+//! }
+//!
+//! // A link's configuration takes this as its `queue`.
+//! let recipe = QueueRecipe::of(EveryNth { n: 100 }, &LinkContext::default()).unwrap();
+//! assert_eq!(recipe.in_words(), "dropping every 100th");
+//! ```
 
 mod codel;
 mod drophead;
