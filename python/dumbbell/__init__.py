@@ -6,7 +6,7 @@
 >>> result.plot.overview()
 """
 
-from dumbbell._core import ScenarioError, __version__
+from dumbbell._core import RunFailed, ScenarioError, __version__
 from dumbbell.api import Sweep, run, sweep
 from dumbbell.compare import compare
 from dumbbell.results import Meta, Result, SweepResult, load_result, load_sweep
@@ -17,6 +17,7 @@ __all__ = [
     "Meta",
     "OutputError",
     "Result",
+    "RunFailed",
     "ScenarioError",
     "Sweep",
     "SweepResult",

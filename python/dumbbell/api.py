@@ -33,6 +33,7 @@ def run(
     Raises:
         ScenarioError: The experiment is wrong; the message says where and what would be right.
         ValueError: The experiment has several points; use :func:`sweep`.
+        RunFailed: A controller could not go on; the message says which, when and why.
     """
     points = experiment.load(source, set=set, seed=seed).points
     if len(points) != 1:

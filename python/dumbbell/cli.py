@@ -264,7 +264,7 @@ def reporting_errors() -> Iterator[None]:
     """Turns errors of the user into a message on standard error and exit status 2."""
     try:
         yield
-    except (_core.ScenarioError, storage.OutputError) as error:
+    except (_core.ScenarioError, _core.RunFailed, storage.OutputError) as error:
         _fail(str(error))
     except KeyboardInterrupt:
         typer.echo("interrupted", err=True)

@@ -1,7 +1,7 @@
 //! Experiments, their points, and running them with the interpreter lock released.
 
 use crate::table::Table;
-use crate::{RunCancelled, ScenarioError};
+use crate::{RunCancelled, RunFailed, ScenarioError};
 use dumbbell_scenario as scenario;
 use dumbbell_sim::{RunError, RunSummary};
 use pyo3::exceptions::PyRuntimeError;
@@ -157,6 +157,7 @@ impl RunOutput {
 fn run_error(error: RunError) -> PyErr {
     match error {
         RunError::Cancelled => RunCancelled::new_err(error.to_string()),
-        RunError::Controller(_) | RunError::NoWay(_) => PyRuntimeError::new_err(error.to_string()),
+        RunError::Controller { .. } => RunFailed::new_err(error.to_string()),
+        RunError::NoWay(_) => PyRuntimeError::new_err(error.to_string()),
     }
 }

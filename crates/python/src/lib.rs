@@ -3,17 +3,22 @@
 mod experiment;
 mod table;
 
-use dumbbell_cc::registry;
+use dumbbell_cc::Catalog;
 use dumbbell_path::synth::{CellularModel, PRESETS};
 use dumbbell_units::{Duration, Rng};
 use experiment::Experiment;
 use pyo3::create_exception;
-use pyo3::exceptions::{PyException, PyRuntimeError, PyValueError};
+use pyo3::exceptions::{PyException, PyValueError};
 use pyo3::prelude::*;
-use serde_json::{Value, json};
 
 create_exception!(dumbbell._core, ScenarioError, PyException, "An experiment is wrong; the message says where.");
 create_exception!(dumbbell._core, RunCancelled, PyException, "A run was stopped by its token.");
+create_exception!(
+    dumbbell._core,
+    RunFailed,
+    PyException,
+    "A controller could not go on; the message names flow, algorithm and simulated time."
+);
 
 /// A day: longer synthetic traces are a mistake in the unit.
 const MAX_TRACE_SECONDS: f64 = 86_400.0;
@@ -26,7 +31,7 @@ mod _core {
     #[pymodule_export]
     use crate::table::Table;
     #[pymodule_export]
-    use crate::{RunCancelled, ScenarioError};
+    use crate::{RunCancelled, RunFailed, ScenarioError};
     #[pymodule_export]
     use crate::{algorithms, load, load_json, schema, synthesise_trace};
     #[pymodule_export]
@@ -53,24 +58,11 @@ fn schema() -> String {
     dumbbell_scenario::json_schema()
 }
 
-/// All algorithms as a JSON array: `name`, `exact_name`, `summary`, `source`, and `parameters`, a JSON Schema with
-/// default, meaning and source of each.
+/// All algorithms as a JSON array: `name`, `exact_name`, `version`, `base`, `summary`, `source`, and `parameters`, a
+/// JSON Schema with default, meaning and source of each.
 #[pyfunction]
-fn algorithms() -> PyResult<String> {
-    let list = registry::algorithms()
-        .iter()
-        .map(|algorithm| {
-            Ok(json!({
-                "name": algorithm.name,
-                "exact_name": algorithm.exact_name,
-                "summary": algorithm.summary,
-                "source": algorithm.source,
-                "parameters": registry::parameter_schema(algorithm.name)?,
-            }))
-        })
-        .collect::<Result<Vec<_>, registry::BuildError>>()
-        .map_err(|error| PyRuntimeError::new_err(error.to_string()))?;
-    Ok(Value::Array(list).to_string())
+fn algorithms() -> String {
+    Catalog::builtin().describe().to_string()
 }
 
 /// A synthetic cellular link of `seconds` in Mahimahi's format: one delivery opportunity a line, in milliseconds.

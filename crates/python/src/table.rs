@@ -16,7 +16,6 @@ use dumbbell_sim::Values;
 use pyo3::exceptions::PyRuntimeError;
 use pyo3::prelude::*;
 use pyo3::types::PyCapsule;
-use std::collections::HashMap;
 use std::sync::Arc;
 
 /// One table of a run's results. Immutable; every consumer shares the same buffers.
@@ -94,24 +93,11 @@ fn array(values: Values) -> Result<ArrayRef, ArrowError> {
         Values::Count(values) => Arc::new(UInt64Array::from(values)),
         Values::Index(values) => Arc::new(UInt32Array::from(values)),
         Values::Text(values) => Arc::new(StringArray::from(values)),
-        Values::Name(values) => Arc::new(dictionary(&values)?),
+        Values::Name(values) => {
+            let (names, keys) = values.into_parts();
+            Arc::new(DictionaryArray::<UInt32Type>::try_new(keys.into(), Arc::new(StringArray::from(names)))?)
+        }
     })
-}
-
-/// A name that repeats in every row costs four bytes a row.
-fn dictionary(values: &[&'static str]) -> Result<DictionaryArray<UInt32Type>, ArrowError> {
-    let mut names: Vec<&'static str> = Vec::new();
-    let mut known: HashMap<&'static str, u32> = HashMap::new();
-    let keys: Vec<u32> = values
-        .iter()
-        .map(|&name| {
-            *known.entry(name).or_insert_with(|| {
-                names.push(name);
-                names.len() as u32 - 1
-            })
-        })
-        .collect();
-    DictionaryArray::try_new(keys.into(), Arc::new(StringArray::from(names)))
 }
 
 /// An invariant of the tables was broken: columns of unequal length, text beyond Arrow's limits.

@@ -7,7 +7,6 @@ use crate::flow::{Flow, Phase, Traffic};
 use crate::packet::{Kind, Packet, Sacks, Store};
 use crate::recorder::Recorder;
 use crate::{RunError, RunOutput, RunSummary, tables};
-use dumbbell_cc::registry;
 use dumbbell_path::{DropCause, Link, LinkRate, Offer};
 use dumbbell_scenario::Scenario;
 use dumbbell_transport::quic::QuicAck;
@@ -20,7 +19,7 @@ use std::sync::atomic::{AtomicBool, Ordering};
 const LINK_STREAMS: u64 = 1 << 32;
 const CONTROLLER_STREAMS: u64 = 2 << 32;
 const START_STREAM: u64 = 3 << 32;
-/// Turns of the event loop between two looks at the caller's wish to stop.
+/// Turns of the event loop between two looks at the caller's wish to stop, and at controllers that have failed.
 const TURNS_PER_CHECK: u64 = 1 << 16;
 
 /// A run under way.
@@ -112,7 +111,6 @@ impl<'a> Engine<'a> {
         let mut routes = Vec::with_capacity(scenario.flows.len());
         let mut flows = Vec::with_capacity(scenario.flows.len());
         let mut transport = Arc::default();
-        let mut recipe = None;
         for (spec, stream) in scenario.flows.iter().zip(CONTROLLER_STREAMS..) {
             let bottleneck = slowest_link(scenario, &spec.forward);
             let hop = |&link: &usize| Hop { link: link as u32, is_bottleneck: link == bottleneck };
@@ -136,11 +134,7 @@ impl<'a> Engine<'a> {
             if *transport != spec.transport {
                 transport = Arc::new(spec.transport.clone());
             }
-            let (_, recipe) = match recipe.take() {
-                Some((cc, same)) if cc == &spec.cc => recipe.insert((cc, same)),
-                _ => recipe.insert((&spec.cc, registry::recipe(&spec.cc.name, &spec.cc.parameters)?)),
-            };
-            let controller = recipe.controller(Rng::stream(seed, stream));
+            let controller = spec.cc.controller(Rng::stream(seed, stream));
             flows.push(Flow::new(spec, &transport, controller, &mut starts, bottleneck));
         }
         let mut flow_agenda = FlowAgenda::new(flows.len());
@@ -182,6 +176,7 @@ impl<'a> Engine<'a> {
             let (flow, due) = self.flow_agenda.next();
             let flow_due = due.time();
             if link_due.min(flow_due) >= next_look {
+                self.check_controllers()?;
                 if !self.clock_event() {
                     break;
                 }
@@ -194,8 +189,11 @@ impl<'a> Engine<'a> {
                 self.flow_event(flow, due.turn());
             }
             turns += 1;
-            if turns % TURNS_PER_CHECK == 0 && cancel.load(Ordering::Relaxed) {
-                return Err(RunError::Cancelled);
+            if turns % TURNS_PER_CHECK == 0 {
+                self.check_controllers()?;
+                if cancel.load(Ordering::Relaxed) {
+                    return Err(RunError::Cancelled);
+                }
             }
         }
         self.events += turns;
@@ -216,6 +214,24 @@ impl<'a> Engine<'a> {
         let links = tables::links(self.scenario, &mut self.links, &self.frozen_links.unwrap_or_default(), self.end);
         let (series, link_series) = self.recorder.finish();
         Ok(RunOutput { flows, series, links, link_series, summary })
+    }
+
+    /// Ends the run where a controller has failed, the first one if several have. Looked at now and then: a fault tells
+    /// its time itself.
+    #[inline(never)]
+    fn check_controllers(&self) -> Result<(), RunError> {
+        let faults = self.flows.iter().map(|flow| flow.ends.controller()).enumerate();
+        let faults = faults.filter_map(|(index, controller)| Some((controller.fault()?, index, controller)));
+        match faults.min_by_key(|(fault, index, _)| (fault.at, *index)) {
+            None => Ok(()),
+            Some((fault, flow, controller)) => Err(RunError::Controller {
+                flow,
+                label: self.scenario.flows[flow].label.clone(),
+                algorithm: controller.algorithm().to_owned(),
+                at: fault.at,
+                message: fault.message.clone(),
+            }),
+        }
     }
 
     fn memory_per_flow(&self) -> u64 {

@@ -4,11 +4,12 @@
 
 use crate::flow::{Flow, Phase};
 use crate::packet::Packet;
-use crate::table::{Column, Table, Values};
+use crate::table::{Column, Names, Table, Values};
 use dumbbell_cc::{CaState, Control, View};
 use dumbbell_path::Link;
 use dumbbell_scenario::Scenario;
 use dumbbell_units::{Duration, Time};
+use std::borrow::Cow;
 
 const FLOW_COLUMNS: [&str; 16] = [
     "cwnd",
@@ -61,10 +62,10 @@ pub(crate) struct Recorder {
     interval: Option<Duration>,
     samples: u64,
     flows: Samples,
-    states: Vec<&'static str>,
-    modes: Vec<&'static str>,
+    states: Names,
+    modes: Names,
     /// Names of all values any controller of the run observes, and for each flow where its own go.
-    observables: Vec<&'static str>,
+    observables: Vec<Cow<'static, str>>,
     placement: Vec<Vec<usize>>,
     scratch: Vec<f64>,
     links: Samples,
@@ -78,9 +79,9 @@ impl Recorder {
         let mut placement = Vec::new();
         for flow in flows {
             let names = flow.ends.controller().observables();
-            let places = names.iter().map(|name| {
-                observables.iter().position(|known| known == name).unwrap_or_else(|| {
-                    observables.push(*name);
+            let places = names.into_iter().map(|name| {
+                observables.iter().position(|known| *known == name).unwrap_or_else(|| {
+                    observables.push(name);
                     observables.len() - 1
                 })
             });
@@ -90,8 +91,8 @@ impl Recorder {
             interval: (record.series && record.interval > Duration::ZERO).then_some(record.interval),
             samples: 0,
             flows: Samples::new(FLOW_COLUMNS.len() + observables.len()),
-            states: Vec::new(),
-            modes: Vec::new(),
+            states: Names::default(),
+            modes: Names::default(),
             scratch: vec![0.0; observables.len()],
             observables,
             placement,

@@ -56,7 +56,7 @@ pub(crate) fn flows(scenario: &Scenario, flows: &[Flow], measured_s: f64) -> Tab
     let mut columns = vec![
         Column { name: "flow".to_owned(), values: Values::Index((0..flows.len() as u32).collect()) },
         text("label", specs.iter().map(|spec| spec.label.clone()).collect()),
-        text("cc", specs.iter().map(|spec| spec.cc.name.clone()).collect()),
+        text("cc", specs.iter().map(|spec| spec.cc.name().to_owned()).collect()),
         Column {
             name: "algorithm".to_owned(),
             values: Values::Name(flows.iter().map(|flow| flow.ends.controller().algorithm()).collect()),

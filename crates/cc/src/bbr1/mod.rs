@@ -38,9 +38,10 @@ pub use parameters::{
 
 use crate::minmax::MaxFilter;
 use crate::parameters::Gain;
-use crate::{CaState, Control, Controller, Event, Hooks, RateSample, View};
+use crate::{Algorithm, CaState, Control, Controller, Event, Hooks, RateSample, View};
 use bandwidth::has_rate;
 use dumbbell_units::Rng;
+use std::borrow::Cow;
 use std::sync::Arc;
 
 /// One packet per microsecond in the scale of all bandwidths here (`BW_UNIT`).
@@ -85,7 +86,7 @@ impl PartialEq for State {
 /// The BBR v1 controller.
 #[derive(Clone, Debug)]
 pub struct Bbr1 {
-    name: &'static str,
+    name: Arc<str>,
     parameters: Arc<Parameters>,
     /// Parts per million of the bandwidth estimate that pacing uses.
     pacing_share_ppm: u64,
@@ -156,15 +157,12 @@ pub struct Snapshot {
 }
 
 impl Bbr1 {
-    /// The exact name of this implementation with default parameters.
-    pub const NAME: &'static str = "bbr1-linux-6.18";
-
     /// A controller with these constants, which must be [valid](crate::parameters::ParameterSet::validate); `rng` draws
     /// the first phase of every PROBE_BW. Flows with the same constants can share them.
     pub fn new(parameters: impl Into<Arc<Parameters>>, rng: Rng) -> Bbr1 {
         let parameters = parameters.into();
         Bbr1 {
-            name: Bbr1::NAME,
+            name: Bbr1::EXACT_NAME.into(),
             pacing_share_ppm: parameters.pacing_share_ppm(),
             cycle: cycle::Cycle::new(&parameters.cycle_gains),
             aggregation: aggregation::AckAggregation::new(&parameters),
@@ -187,7 +185,7 @@ impl Bbr1 {
     }
 
     /// The same controller under the exact name of a variant.
-    pub fn named(mut self, name: &'static str) -> Bbr1 {
+    pub fn named(mut self, name: Arc<str>) -> Bbr1 {
         self.name = name;
         self
     }
@@ -272,9 +270,23 @@ impl Bbr1 {
     }
 }
 
+impl Algorithm for Bbr1 {
+    type Parameters = Parameters;
+    const NAME: &str = "bbr";
+    const EXACT_NAME: &str = "bbr1-linux-6.18";
+    const SUMMARY: &str = "BBR version 1: paces at the estimated bandwidth and bounds the window by the estimated BDP";
+    const SOURCE: &str =
+        "Linux 6.18, net/ipv4/tcp_bbr.c; Cardwell et al., BBR: Congestion-Based Congestion Control, 2016";
+    const VERSION: &str = env!("CARGO_PKG_VERSION");
+
+    fn build(parameters: Arc<Parameters>, rng: Rng, exact_name: Arc<str>) -> Bbr1 {
+        Bbr1::new(parameters, rng).named(exact_name)
+    }
+}
+
 impl Controller for Bbr1 {
-    fn algorithm(&self) -> &'static str {
-        self.name
+    fn algorithm(&self) -> &str {
+        &self.name
     }
 
     fn init(&mut self, view: &View, control: &mut Control) {
@@ -282,7 +294,7 @@ impl Controller for Bbr1 {
         *self = Bbr1 {
             pacing_gain: self.pacing_gain,
             cwnd_gain: self.cwnd_gain,
-            ..Bbr1::new(Arc::clone(&self.parameters), self.rng.clone()).named(self.name)
+            ..Bbr1::new(Arc::clone(&self.parameters), self.rng.clone()).named(Arc::clone(&self.name))
         };
         control.ssthresh = Control::INFINITE_SSTHRESH;
         if let Some(shift) = self.parameters.pacing_shift {
@@ -382,7 +394,7 @@ impl Controller for Bbr1 {
         if slow { self.parameters.burst_min_slow } else { self.parameters.burst_min }
     }
 
-    fn mode(&self) -> &'static str {
+    fn mode(&self) -> &str {
         match self.state.mode {
             Mode::Startup => "startup",
             Mode::Drain => "drain",
@@ -391,8 +403,8 @@ impl Controller for Bbr1 {
         }
     }
 
-    fn observables(&self) -> &'static [&'static str] {
-        &[
+    fn observables(&self) -> Vec<Cow<'static, str>> {
+        [
             "bw_mbps",
             "max_bw_mbps",
             "min_rtt_ms",
@@ -405,6 +417,8 @@ impl Controller for Bbr1 {
             "lt_bw_mbps",
             "prior_cwnd_packets",
         ]
+        .map(Cow::Borrowed)
+        .to_vec()
     }
 
     fn observe(&self, view: &View, _control: &Control, values: &mut [f64]) {

@@ -44,8 +44,9 @@ pub use parameters::{
 };
 
 use crate::parameters::Gain;
-use crate::{CaState, Control, Controller, EcnMode, Event, Hooks, LostPacket, RateSample, View};
+use crate::{Algorithm, CaState, Control, Controller, EcnMode, Event, Hooks, LostPacket, RateSample, View};
 use dumbbell_units::Rng;
+use std::borrow::Cow;
 use std::sync::Arc;
 
 /// One packet per microsecond in the scale of all bandwidths here (`BW_UNIT`).
@@ -84,7 +85,7 @@ pub enum Phase {
 /// The BBR v2 controller.
 #[derive(Clone, Debug)]
 pub struct Bbr2 {
-    name: &'static str,
+    name: Arc<str>,
     parameters: Arc<Parameters>,
     /// Parts per million of the bandwidth estimate that pacing uses.
     pacing_share_ppm: u64,
@@ -119,15 +120,12 @@ pub struct Bbr2 {
 }
 
 impl Bbr2 {
-    /// The exact name of this implementation with default parameters.
-    pub const NAME: &'static str = "bbr2-linux-alpha";
-
     /// A controller with these constants, which must be [valid](crate::parameters::ParameterSet::validate); `rng` draws
     /// the time between probes. Flows with the same constants can share them.
     pub fn new(parameters: impl Into<Arc<Parameters>>, rng: Rng) -> Bbr2 {
         let parameters = parameters.into();
         Bbr2 {
-            name: Bbr2::NAME,
+            name: Bbr2::EXACT_NAME.into(),
             pacing_share_ppm: parameters.pacing_share_ppm(),
             ecn: ecn::Ecn::new(&parameters),
             parameters,
@@ -154,7 +152,7 @@ impl Bbr2 {
     }
 
     /// The same controller under the exact name of a variant.
-    pub fn named(mut self, name: &'static str) -> Bbr2 {
+    pub fn named(mut self, name: Arc<str>) -> Bbr2 {
         self.name = name;
         self
     }
@@ -188,13 +186,27 @@ impl Bbr2 {
     }
 }
 
+impl Algorithm for Bbr2 {
+    type Parameters = Parameters;
+    const NAME: &str = "bbr2";
+    const EXACT_NAME: &str = "bbr2-linux-alpha";
+    const SUMMARY: &str =
+        "BBR version 2: bounds the amount in flight by what it found to be safe, and probes every few seconds";
+    const SOURCE: &str = "google/bbr v2alpha, net/ipv4/tcp_bbr2.c, commit 8d11b540";
+    const VERSION: &str = env!("CARGO_PKG_VERSION");
+
+    fn build(parameters: Arc<Parameters>, rng: Rng, exact_name: Arc<str>) -> Bbr2 {
+        Bbr2::new(parameters, rng).named(exact_name)
+    }
+}
+
 impl Controller for Bbr2 {
-    fn algorithm(&self) -> &'static str {
-        self.name
+    fn algorithm(&self) -> &str {
+        &self.name
     }
 
     fn init(&mut self, view: &View, control: &mut Control) {
-        *self = Bbr2::new(Arc::clone(&self.parameters), self.rng.clone()).named(self.name);
+        *self = Bbr2::new(Arc::clone(&self.parameters), self.rng.clone()).named(Arc::clone(&self.name));
         control.ssthresh = Control::INFINITE_SSTHRESH;
         if let Some(shift) = self.parameters.pacing_shift {
             control.pacing_shift = shift;
@@ -297,7 +309,7 @@ impl Controller for Bbr2 {
         if slow { self.parameters.burst_min_slow } else { self.parameters.burst_min }
     }
 
-    fn mode(&self) -> &'static str {
+    fn mode(&self) -> &str {
         match (self.mode, self.phase) {
             (Mode::Startup, _) => "startup",
             (Mode::Drain, _) => "drain",
@@ -309,8 +321,8 @@ impl Controller for Bbr2 {
         }
     }
 
-    fn observables(&self) -> &'static [&'static str] {
-        &[
+    fn observables(&self) -> Vec<Cow<'static, str>> {
+        [
             "bw_mbps",
             "max_bw_mbps",
             "bw_lo_mbps",
@@ -325,6 +337,8 @@ impl Controller for Bbr2 {
             "extra_acked_packets",
             "prior_cwnd_packets",
         ]
+        .map(Cow::Borrowed)
+        .to_vec()
     }
 
     fn observe(&self, view: &View, _control: &Control, values: &mut [f64]) {

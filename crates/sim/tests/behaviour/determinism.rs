@@ -2,7 +2,7 @@
 
 use crate::lab::{Run, scenario};
 use dumbbell_scenario::Scenario;
-use dumbbell_sim::{RunOutput, Table, Values};
+use dumbbell_sim::{Names, RunOutput, Table, Values};
 
 /// Every part of the simulator that draws random numbers or holds state between events: both directions, loss of both
 /// kinds, jitter, reordering, CoDel, finite flows, paced applications, late starts and early stops.
@@ -119,7 +119,7 @@ fn recording_changes_nothing() {
     assert_eq!(summary(&silent), expected);
     assert!(Run::of(&silent).output.series.columns.iter().all(|column| column.values == Values::Float(Vec::new())
         || column.values == Values::Index(Vec::new())
-        || column.values == Values::Name(Vec::new())));
+        || column.values == Values::Name(Names::default())));
 }
 
 /// A link that loses nothing has shortcuts: bursts enter it as a whole, and what receivers take without a word has no

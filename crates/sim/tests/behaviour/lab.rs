@@ -110,7 +110,7 @@ fn numbers(table: &Table, name: &str) -> Vec<f64> {
 pub struct Series {
     pub t: Vec<f64>,
     numbers: BTreeMap<String, Vec<f64>>,
-    names: BTreeMap<String, Vec<&'static str>>,
+    names: BTreeMap<String, Vec<String>>,
 }
 
 impl Series {
@@ -129,7 +129,8 @@ impl Series {
                     series.numbers.insert(name, rows.iter().map(|&row| values[row]).collect());
                 }
                 Values::Name(values) => {
-                    series.names.insert(name, rows.iter().map(|&row| values[row]).collect());
+                    let values: Vec<&str> = values.iter().collect();
+                    series.names.insert(name, rows.iter().map(|&row| values[row].to_owned()).collect());
                 }
                 _ => {}
             }
@@ -144,7 +145,7 @@ impl Series {
     }
 
     /// A column of names.
-    pub fn name(&self, column: &str) -> &[&'static str] {
+    pub fn name(&self, column: &str) -> &[String] {
         self.names.get(column).unwrap_or_else(|| panic!("no column {column}"))
     }
 
@@ -159,9 +160,9 @@ impl Series {
     }
 
     /// Runs of equal values of a column of names: the value and its first and one-past-last row.
-    pub fn episodes(&self, column: &str) -> Vec<(&'static str, Range<usize>)> {
-        let mut episodes: Vec<(&'static str, Range<usize>)> = Vec::new();
-        for (row, &name) in self.name(column).iter().enumerate() {
+    pub fn episodes(&self, column: &str) -> Vec<(&str, Range<usize>)> {
+        let mut episodes: Vec<(&str, Range<usize>)> = Vec::new();
+        for (row, name) in self.name(column).iter().enumerate() {
             match episodes.last_mut() {
                 Some((last, rows)) if *last == name => rows.end = row + 1,
                 _ => episodes.push((name, row..row + 1)),

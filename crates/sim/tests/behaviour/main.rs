@@ -11,6 +11,7 @@ mod conservation;
 mod cubic;
 mod determinism;
 mod family;
+mod faults;
 mod lab;
 mod queues;
 mod reno;
