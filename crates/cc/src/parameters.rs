@@ -146,10 +146,10 @@ impl ParameterSet for NoParameters {
 }
 
 /// Defaults with `preset` on top, and `overrides` on top of that.
-pub(crate) fn read<P: ParameterSet>(
-    preset: &Map<String, Value>,
-    overrides: &Map<String, Value>,
-) -> Result<P, BuildError> {
+///
+/// # Errors
+/// An override has an unknown name or an impossible value; the error names it and tells what is allowed.
+pub fn read<P: ParameterSet>(preset: &Map<String, Value>, overrides: &Map<String, Value>) -> Result<P, BuildError> {
     let wrong = |key: &str, message: String| BuildError::Parameter { key: key.to_owned(), message };
     let parse = |table: Map<String, Value>| {
         serde_json::from_value::<P>(Value::Object(table)).map_err(|error| wrong("", error.to_string()))
@@ -176,7 +176,7 @@ pub(crate) fn read<P: ParameterSet>(
 }
 
 /// All parameters by name.
-pub(crate) fn to_map<P: ParameterSet>(parameters: &P) -> Map<String, Value> {
+pub fn to_map<P: ParameterSet>(parameters: &P) -> Map<String, Value> {
     match serde_json::to_value(parameters) {
         Ok(Value::Object(map)) => map,
         _ => Map::new(),

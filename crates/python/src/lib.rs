@@ -3,7 +3,6 @@
 mod experiment;
 mod table;
 
-use dumbbell_cc::Catalog;
 use dumbbell_path::synth::{CellularModel, PRESETS};
 use dumbbell_units::{Duration, Rng};
 use experiment::Experiment;
@@ -62,7 +61,7 @@ fn schema() -> String {
 /// JSON Schema with default, meaning and source of each.
 #[pyfunction]
 fn algorithms() -> String {
-    Catalog::builtin().describe().to_string()
+    dumbbell_cc_family::catalog().describe().to_string()
 }
 
 /// A synthetic cellular link of `seconds` in Mahimahi's format: one delivery opportunity a line, in milliseconds.

@@ -43,7 +43,7 @@ impl Experiment {
         source_name: &str,
         overrides: &[(String, String)],
     ) -> Result<Experiment, ScenarioErrors> {
-        Experiment::from_toml_with(Catalog::builtin(), text, source_name, overrides)
+        Experiment::from_toml_with(dumbbell_cc_family::catalog(), text, source_name, overrides)
     }
 
     /// The same with the algorithms of `catalog`.
@@ -73,7 +73,7 @@ impl Experiment {
         source_name: &str,
         overrides: &[(String, String)],
     ) -> Result<Experiment, ScenarioErrors> {
-        Experiment::from_json_with(Catalog::builtin(), json, source_name, overrides)
+        Experiment::from_json_with(dumbbell_cc_family::catalog(), json, source_name, overrides)
     }
 
     /// The same with the algorithms of `catalog`.

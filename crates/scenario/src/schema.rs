@@ -8,7 +8,7 @@ use serde_json::{Map, Value, json};
 
 /// The JSON Schema (draft 2020-12) of an experiment file, with the parameters of every built-in algorithm.
 pub fn json_schema() -> String {
-    json_schema_with(Catalog::builtin())
+    json_schema_with(dumbbell_cc_family::catalog())
 }
 
 /// The same with the algorithms of `catalog`.

@@ -2,7 +2,7 @@
 //! a file.
 #![expect(clippy::unwrap_used, reason = "a test may panic")]
 
-use dumbbell_cc::Catalog;
+use dumbbell_cc_family::catalog;
 use dumbbell_path::{Level, LinkRate, Loss, PolicerConfig, QueueKind, QueueLimit, Threshold};
 use dumbbell_scenario::{Experiment, Scenario, json_schema};
 use dumbbell_transport::quic::QuicConfig;
@@ -502,7 +502,7 @@ fn the_schema_describes_every_key_and_every_algorithm() {
         assert!(schema["properties"][key].is_object(), "{key}");
     }
     let forms = schema["$defs"]["CcSpec"]["anyOf"].as_array().unwrap();
-    for entry in Catalog::builtin().entries() {
+    for entry in catalog().entries() {
         let name = entry.name();
         let form = forms.iter().find(|form| form["properties"]["name"]["const"] == name);
         for parameter in entry.parameters(&Default::default()).unwrap().keys() {

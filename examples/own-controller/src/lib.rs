@@ -13,7 +13,7 @@ use dumbbell_cc::catalog::RegisterError;
 /// # Errors
 /// A name is taken.
 pub fn catalog() -> Result<Catalog, RegisterError> {
-    let mut catalog = Catalog::builtin().clone();
+    let mut catalog = dumbbell_cc_family::catalog().clone();
     catalog.register::<aimd::Aimd>()?;
     Ok(catalog)
 }

@@ -43,14 +43,13 @@ pub use parameters::{
     Aggregation, FullTest, LossCount, Parameters, ProbeRttEntry, StartupBound, Timeout, Undo, UpExit,
 };
 
+use crate::estimators::{AckAggregation, BW_UNIT, Bursts, MinRttFilter, Pacing, has_rate};
 use crate::parameters::Gain;
 use crate::{Algorithm, CaState, Control, Controller, EcnMode, Event, Hooks, LostPacket, RateSample, View};
 use dumbbell_units::Rng;
 use std::borrow::Cow;
 use std::sync::Arc;
 
-/// One packet per microsecond in the scale of all bandwidths here (`BW_UNIT`).
-const BW_UNIT: u64 = 1 << 24;
 /// A bound that is not set.
 const UNSET: u32 = u32::MAX;
 
@@ -87,8 +86,8 @@ pub enum Phase {
 pub struct Bbr2 {
     name: Arc<str>,
     parameters: Arc<Parameters>,
-    /// Parts per million of the bandwidth estimate that pacing uses.
-    pacing_share_ppm: u64,
+    pacing: Pacing,
+    bursts: Bursts,
     rng: Rng,
 
     mode: Mode,
@@ -102,9 +101,10 @@ pub struct Bbr2 {
     bounds: bounds::Bounds,
     probe: probe_bw::Probe,
     full_pipe: startup::FullPipe,
-    min_rtt: min_rtt::MinRtt,
+    min_rtt: MinRttFilter,
+    probe_rtt: min_rtt::ProbeRtt,
     ecn: ecn::Ecn,
-    aggregation: aggregation::AckAggregation,
+    aggregation: AckAggregation,
     operating_point: operating_point::OperatingPoint,
 
     /// The last good window before a reduction or PROBE_RTT.
@@ -113,8 +113,6 @@ pub struct Bbr2 {
     previous_state: CaState,
     /// The connection restarts from idle: a minimum that expired meanwhile is no reason for PROBE_RTT.
     idle_restart: bool,
-    /// The first pacing rate comes from a nominal round-trip time, to be replaced by a measured one.
-    rate_is_nominal: bool,
     /// The window at the start, the BDP while no round-trip time is known.
     initial_window: u32,
 }
@@ -126,7 +124,8 @@ impl Bbr2 {
         let parameters = parameters.into();
         Bbr2 {
             name: Bbr2::EXACT_NAME.into(),
-            pacing_share_ppm: parameters.pacing_share_ppm(),
+            pacing: Pacing::new(parameters.pacing_margin),
+            bursts: parameters.bursts(),
             ecn: ecn::Ecn::new(&parameters),
             parameters,
             rng,
@@ -140,13 +139,13 @@ impl Bbr2 {
             bounds: bounds::Bounds::default(),
             probe: probe_bw::Probe::default(),
             full_pipe: startup::FullPipe::default(),
-            min_rtt: min_rtt::MinRtt::default(),
-            aggregation: aggregation::AckAggregation::default(),
+            min_rtt: MinRttFilter::default(),
+            probe_rtt: min_rtt::ProbeRtt::default(),
+            aggregation: AckAggregation::default(),
             operating_point: operating_point::OperatingPoint::default(),
             prior_cwnd: 0,
             previous_state: CaState::Open,
             idle_restart: false,
-            rate_is_nominal: true,
             initial_window: Control::INITIAL_CWND,
         }
     }
@@ -214,7 +213,7 @@ impl Controller for Bbr2 {
         self.initial_window = control.cwnd.min(127);
         self.round.next_delivered = view.delivered;
         self.signals.next_delivered = view.delivered + 1;
-        self.min_rtt.start(view, &self.parameters);
+        self.start_min_rtt(view);
         self.aggregation.start_epoch(view.mstamp_us);
         self.init_pacing_rate(view, control);
     }
@@ -240,7 +239,7 @@ impl Controller for Bbr2 {
         self.update_round(view, control, sample);
         self.note_echo(sample);
         self.signals.ended = false;
-        if signals::has_rate(sample) && sample.acked_sacked > 0 {
+        if has_rate(sample) && sample.acked_sacked > 0 {
             self.update_signals(view, control, sample, bw);
             self.update_aggregation(view, control, sample.acked_sacked);
         }
@@ -305,8 +304,7 @@ impl Controller for Bbr2 {
     }
 
     fn min_tso_segs(&self, _view: &View, control: &Control) -> u32 {
-        let slow = control.pacing_rate < self.parameters.burst_min_rate.as_bits_per_sec() / 8;
-        if slow { self.parameters.burst_min_slow } else { self.parameters.burst_min }
+        self.bursts.smallest(control)
     }
 
     fn mode(&self) -> &str {

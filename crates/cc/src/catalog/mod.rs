@@ -121,7 +121,7 @@ static BUILTIN: LazyLock<Catalog> = LazyLock::new(|| {
         catalog.register::<Bbr2>()?;
         catalog.register::<Cubic>()?;
         catalog.register::<Reno>()?;
-        catalog.register_variants(include_str!("../presets.toml"))
+        catalog.register_variants(include_str!("../bbr2/presets.toml"))
     };
     all().expect("the names of what is built in differ");
     catalog
@@ -160,6 +160,20 @@ impl Catalog {
             let base = self.find(&base).map_err(|error| RegisterError::Variant { name: name.clone(), error })?;
             let about = About { name, exact_name, summary, source, ..About::default() };
             self.add(base.variant(about, overrides)?)?;
+        }
+        Ok(())
+    }
+
+    /// Puts other code behind the name of an algorithm, which keeps its place and what is told about it.
+    ///
+    /// # Errors
+    /// There is no such algorithm.
+    pub fn replace_code(&mut self, name: &str, code: Arc<dyn Code>) -> Result<(), RegisterError> {
+        let unknown = |error| RegisterError::Variant { name: name.to_owned(), error };
+        let about = self.find(name).map_err(unknown)?.about().clone();
+        let place = self.entries.iter_mut().find(|entry| entry.name() == about.name);
+        if let Some(entry) = place {
+            *entry = Arc::new(Entry::new(about, code));
         }
         Ok(())
     }

@@ -6,14 +6,6 @@ fn table(value: Value) -> Map<String, Value> {
     value.as_object().unwrap().clone()
 }
 
-fn builtin(name: &str) -> &'static Entry {
-    Catalog::builtin().find(name).unwrap()
-}
-
-fn parameters(name: &str, overrides: Value) -> Map<String, Value> {
-    builtin(name).parameters(&table(overrides)).unwrap()
-}
-
 fn error(name: &str, parameters: Value) -> (String, String) {
     match Catalog::builtin().build(name, &table(parameters), Rng::new(1)).err().unwrap() {
         BuildError::Parameter { key, message } => (key, message),
@@ -101,60 +93,6 @@ fn a_wrong_value_is_named_with_what_is_allowed() {
     assert_eq!((key.as_str(), message.contains("must not exceed policer_max_rounds")), ("policer_min_rounds", true));
     let (key, _) = error("bbr", json!({ "cycle_gains": [1.25, 0.75, 0, 1] }));
     assert_eq!(key, "cycle_gains");
-}
-
-#[test]
-fn every_preset_has_a_base_above_it_and_changes_something() {
-    let known: Vec<&Entry> = Catalog::builtin().entries().collect();
-    for (position, variant) in known.iter().enumerate().filter(|(_, entry)| entry.base().is_some()) {
-        let base = known[..position].iter().find(|entry| Some(entry.name()) == variant.base()).unwrap();
-        let of = |entry: &Entry| entry.parameters(&Map::new()).unwrap();
-        let (base, own) = (of(base), of(variant));
-        assert_eq!(base.len(), own.len());
-        for (key, value) in &own {
-            let overridden = variant.overrides().contains_key(key);
-            assert!(overridden || &base[key] == value, "{}: {key}", variant.name());
-            // A value repeated for the reader's sake is one that the source names.
-            let repeated = ["startup_pacing_gain", "startup_window_gain", "drain_gain", "burst_min_slow"];
-            assert!(
-                !overridden || &base[key] != value || repeated.contains(&key.as_str()),
-                "{}: {key}",
-                variant.name()
-            );
-        }
-    }
-}
-
-#[test]
-fn a_preset_set_back_to_its_base_is_its_base() {
-    for variant in Catalog::builtin().entries().filter(|entry| entry.base().is_some()) {
-        let base = builtin(variant.base().unwrap()).parameters(&Map::new()).unwrap();
-        assert_eq!(variant.parameters(&base).unwrap(), base, "{}", variant.name());
-    }
-}
-
-#[test]
-fn parameters_of_a_file_come_on_top_of_a_presets() {
-    let resolved = parameters("tsunami", json!({ "bw_window_rounds": 12 }));
-    assert_eq!((&resolved["bw_window_rounds"], &resolved["min_rtt_window"]), (&json!(12), &json!("20s")));
-    let (key, message) = error("bbrplus", json!({ "cycle_policy": "random" }));
-    assert_eq!(key, "cycle_policy");
-    assert!(message.contains("the default is \"random_length\""), "{message}");
-}
-
-#[test]
-fn the_published_constants_are_what_the_presets_hold() {
-    let of = |name: &str| parameters(name, json!({}));
-    let exact = |numerator: u32| json!(f64::from(numerator) / 256.0);
-    assert_eq!(of("bbr3")["startup_pacing_gain"], exact(710));
-    assert_eq!(of("bbr3")["down_pacing_gain"], exact(232));
-    assert_eq!(of("bbr3")["drain_gain"], exact(88));
-    assert_eq!(of("tsunami")["drain_gain"], exact(106));
-    assert_eq!(of("nanqinlang")["drain_gain"], exact(85));
-    assert_eq!(of("nanqinlang")["startup_window_gain"], exact(769));
-    assert_eq!(of("bbr-quic")["startup_pacing_gain"], exact(739));
-    assert_eq!(of("bbr-prime")["startup_pacing_gain"], json!(2.0));
-    assert_eq!(of("bbr2-draft")["startup_loss_events"], json!(3));
 }
 
 /// Keeps its window.

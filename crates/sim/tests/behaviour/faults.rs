@@ -1,7 +1,7 @@
 //! A controller that cannot go on ends the run, and the error says which one, when and why.
 
 use dumbbell_cc::parameters::NoParameters;
-use dumbbell_cc::{Algorithm, Catalog, Control, Controller, Fault, View};
+use dumbbell_cc::{Algorithm, Control, Controller, Fault, View};
 use dumbbell_scenario::Experiment;
 use dumbbell_sim::RunError;
 use dumbbell_units::{Duration, Rng, Time};
@@ -45,7 +45,7 @@ impl Algorithm for Clueless {
 
 /// How a run ends whose second and third flow are clueless; the third starts later.
 fn end(record: bool) -> RunError {
-    let mut catalog = Catalog::builtin().clone();
+    let mut catalog = dumbbell_cc_family::catalog().clone();
     catalog.register::<Clueless>().unwrap();
     let text = format!(
         "duration = \"20s\"\nrecord.series = {record}\n[path]\nrate = \"10mbit\"\nrtt = \"40ms\"\nbuffer = \"1bdp\"\n\

@@ -10,7 +10,7 @@
 //! and the difference is part of its review.
 
 use crate::lab::{jain, mean, run};
-use dumbbell_cc::Catalog;
+use dumbbell_cc_family::catalog;
 use std::fmt::Write;
 use std::path::PathBuf;
 
@@ -164,11 +164,11 @@ fn shared_bottlenecks_are_unchanged() {
 fn all_other_algorithms_are_unchanged() {
     const FILE: &str = "algorithms.txt";
     let committed = committed(FILE);
-    let is_other = |name: &&str| !ALGORITHMS.contains(name) && Catalog::builtin().find(name).is_ok();
+    let is_other = |name: &&str| !ALGORITHMS.contains(name) && catalog().find(name).is_ok();
     let mut names: Vec<&str> = committed.lines().filter_map(|row| row.split(' ').next()).filter(is_other).collect();
     names.dedup();
     if is_update() {
-        let new: Vec<&str> = Catalog::builtin().names().filter(is_other).filter(|name| !names.contains(name)).collect();
+        let new: Vec<&str> = catalog().names().filter(is_other).filter(|name| !names.contains(name)).collect();
         names.extend(new);
     }
     let mut table = header("flows");

@@ -10,15 +10,13 @@
 mod bottleneck;
 
 use bottleneck::{Network, Path};
-use dumbbell_cc::Catalog;
+use dumbbell_cc_family::catalog;
 use serde_json::{Value, json};
 
 /// Parameters without bursts and budgets.
 fn single_packets(name: &str) -> Value {
-    let known = Catalog::builtin()
-        .find(name)
-        .and_then(|entry| entry.parameters(&Default::default()))
-        .expect("a registered name");
+    let known =
+        catalog().find(name).and_then(|entry| entry.parameters(&Default::default())).expect("a registered name");
     let second_generation = known.contains_key("headroom");
     let mut parameters = json!({ "budget_bursts": 0, "burst_min": 1, "burst_min_slow": 1, "burst_max": 1 });
     if !second_generation {
@@ -543,9 +541,9 @@ fn a_variant_with_the_values_of_its_base_is_its_base() {
         let flow = &network.flows[0];
         (flow.modes.clone(), flow.view.delivered, flow.view.lost, flow.control.cwnd, flow.control.pacing_rate)
     };
-    for variant in Catalog::builtin().entries() {
+    for variant in catalog().entries() {
         let Some(base) = variant.base() else { continue };
-        let values = Catalog::builtin().find(base).and_then(|entry| entry.parameters(&Default::default()));
+        let values = catalog().find(base).and_then(|entry| entry.parameters(&Default::default()));
         let values = Value::Object(values.expect("a registered name"));
         assert_eq!(trace(variant.name(), values), trace(base, json!({})), "{}", variant.name());
     }
@@ -575,7 +573,7 @@ fn a_bbrplus_cycle_is_two_to_eight_round_trips_long() {
 
 #[test]
 fn every_variant_fills_a_clean_path_and_survives_a_bad_one() {
-    for entry in Catalog::builtin().entries().filter(|a| a.exact_name().contains("bbr") || a.base().is_some()) {
+    for entry in catalog().entries().filter(|a| a.exact_name().contains("bbr") || a.base().is_some()) {
         let name = entry.name();
         let mut clean = Network::alone(Path::ten_mbit(2.0), name, json!({}));
         clean.run(20.0);

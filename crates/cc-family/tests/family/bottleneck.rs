@@ -4,7 +4,8 @@
 //! or more later is acknowledged. Samples of the delivery rate follow `../shared/specs/delivery-rate.md`. Nothing here is
 //! Linux's: what depends on a real sender is tested in `crates/sim`.
 
-use dumbbell_cc::{CaState, Catalog, Control, Controller, EcnMode, Event, LostPacket, RateSample, View};
+use dumbbell_cc::{CaState, Control, Controller, EcnMode, Event, LostPacket, RateSample, View};
+use dumbbell_cc_family::catalog;
 use dumbbell_units::{Duration, Rng, Time};
 use serde_json::{Map, Value};
 use std::cmp::Reverse;
@@ -141,9 +142,8 @@ impl Network {
     pub fn add(&mut self, name: &str, parameters: Value, delay_ms: u64, start_ms: u64) {
         let flow = self.flows.len();
         let parameters: Map<String, Value> = serde_json::from_value(parameters).expect("a table");
-        let controller = Catalog::builtin()
-            .build(name, &parameters, Rng::new(100 * self.seed + flow as u64 + 5))
-            .expect("valid parameters");
+        let controller =
+            catalog().build(name, &parameters, Rng::new(100 * self.seed + flow as u64 + 5)).expect("valid parameters");
         // The handshake's round trip, without the data packet's transmission.
         let rtt_us = (delay_ms * 1_000 + self.path.service_us) as u32;
         let view = View { paced: true, srtt_us_x8: 8 * rtt_us, min_rtt_us: rtt_us, ..View::new(MSS) };
