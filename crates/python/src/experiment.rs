@@ -204,7 +204,7 @@ fn run_error(error: dumbbell_sim::RunError) -> PyErr {
     use dumbbell_sim::RunError as Error;
     match error {
         Error::Cancelled => RunCancelled::new_err(error.to_string()),
-        Error::Memory(_) | Error::Series(_) => RunError::new_err(error.to_string()),
-        Error::Controller(_) | Error::NoWay(_) | Error::LongWay(_) => PyRuntimeError::new_err(error.to_string()),
+        Error::Memory(_) | Error::Series(_) | Error::Controller { .. } => RunError::new_err(error.to_string()),
+        Error::NoWay(_) | Error::LongWay(_) => PyRuntimeError::new_err(error.to_string()),
     }
 }

@@ -7,7 +7,6 @@ use crate::file::Buffer;
 use crate::resolve::{RateSource, Resolved, hexadecimal};
 use crate::tree::json_to_toml;
 use crate::{Flow, Link, Scenario};
-use dumbbell_cc::registry;
 use dumbbell_path::loss::Bernoulli;
 use dumbbell_path::{Described, KIND, Level, LinkRate, LossRecipe, QueueLimit, Recipe};
 use dumbbell_units::{Bytes, Rate};
@@ -23,12 +22,13 @@ pub(crate) fn to_toml(resolved: &Resolved) -> String {
     text
 }
 
-/// SHA-256 of the file with every trace replaced by its digest, and of the exact versions of the algorithms.
+/// SHA-256 of the file with every trace replaced by its digest, and with the identity of every algorithm's code: exact
+/// name, version, digest.
 pub(crate) fn content_hash(resolved: &Resolved) -> String {
     hexadecimal(&Sha256::digest(body(resolved, true)))
 }
 
-fn body(resolved: &Resolved, digest_traces: bool) -> String {
+fn body(resolved: &Resolved, is_digested: bool) -> String {
     let Scenario { duration, warmup, cooldown, seed, record, nodes, links, flows } = &resolved.scenario;
     let mut top = Table::new();
     put(&mut top, "duration", duration.to_string());
@@ -45,12 +45,13 @@ fn body(resolved: &Resolved, digest_traces: bool) -> String {
         write_table(&mut text, "\n[[nodes]]\n", &Table::from_iter([("name".to_owned(), Value::from(name.clone()))]));
     }
     for (link, notes) in links.iter().zip(&resolved.links) {
-        let origin = if digest_traces { String::new() } else { trace_origin(&notes.rate_source) };
+        let origin = if is_digested { String::new() } else { trace_origin(&notes.rate_source) };
         let header = format!("\n[[links]]{origin}\n");
-        write_table(&mut text, &header, &link_table(link, &notes.rate_source, nodes, digest_traces));
+        write_table(&mut text, &header, &link_table(link, &notes.rate_source, nodes, is_digested));
     }
     for flow in flows {
-        write_table(&mut text, &format!("\n[[flows]]{}\n", exact_name(flow)), &flow_table(flow, &resolved.scenario));
+        let algorithm = if is_digested { flow.cc.entry().identity() } else { flow.cc.exact_name().to_owned() };
+        write_table(&mut text, &format!("\n[[flows]] # {algorithm}\n"), &flow_table(flow, &resolved.scenario));
     }
     text
 }
@@ -66,11 +67,6 @@ fn write_table(text: &mut String, header: &str, table: &Table) {
     }
 }
 
-fn exact_name(flow: &Flow) -> String {
-    let algorithm = registry::algorithms().iter().find(|a| a.name == flow.cc.name);
-    algorithm.map_or_else(String::new, |a| format!(" # {}", a.exact_name))
-}
-
 /// Where a trace comes from, as a comment.
 fn trace_origin(source: &RateSource) -> String {
     match source {
@@ -80,14 +76,14 @@ fn trace_origin(source: &RateSource) -> String {
     }
 }
 
-fn link_table(link: &Link, source: &RateSource, nodes: &[String], digest_traces: bool) -> Table {
+fn link_table(link: &Link, source: &RateSource, nodes: &[String], is_digested: bool) -> Table {
     let Link { from, to, config } = link;
     let mut table = Table::new();
     put(&mut table, "name", config.name.clone());
     put(&mut table, "from", nodes[*from].clone());
     put(&mut table, "to", nodes[*to].clone());
     put(&mut table, "duplex", false);
-    put(&mut table, "rate", rate(&config.rate, source, digest_traces));
+    put(&mut table, "rate", rate(&config.rate, source, is_digested));
     put(&mut table, "delay", config.delay.base.to_string());
     put(&mut table, "overhead", Bytes::new(config.overhead_bytes.into()).to_string());
     if let Some(policer) = &config.policer {
@@ -132,7 +128,7 @@ fn loss_value(loss: Option<&LossRecipe>) -> Value {
     }
 }
 
-fn rate(rate: &LinkRate, source: &RateSource, digest_traces: bool) -> Value {
+fn rate(rate: &LinkRate, source: &RateSource, is_digested: bool) -> Value {
     let mut table = Table::new();
     match (rate, source) {
         (LinkRate::Unlimited, _) => return "unlimited".into(),
@@ -147,7 +143,7 @@ fn rate(rate: &LinkRate, source: &RateSource, digest_traces: bool) -> Value {
                 put(&mut table, "repeat", period.to_string());
             }
         }
-        (LinkRate::Trace { opportunities_ms, once }, _) if digest_traces => {
+        (LinkRate::Trace { opportunities_ms, once }, _) if is_digested => {
             let bytes: Vec<u8> = opportunities_ms.iter().flat_map(|ms| ms.to_le_bytes()).collect();
             put(&mut table, "opportunities", hexadecimal(&Sha256::digest(bytes)));
             put(&mut table, "once", *once);
@@ -196,9 +192,8 @@ fn flow_table(flow: &Flow, scenario: &Scenario) -> Table {
     let mut table = Table::new();
     put(&mut table, "label", flow.label.clone());
     let mut cc = Table::new();
-    put(&mut cc, "name", flow.cc.name.clone());
-    let parameters = registry::resolve_parameters(&flow.cc.name, &flow.cc.parameters).unwrap_or_default();
-    cc.extend(parameters.iter().filter_map(|(k, v)| Some((k.clone(), json_to_toml(v)?))));
+    put(&mut cc, "name", flow.cc.name());
+    cc.extend(flow.cc.parameters().iter().filter_map(|(k, v)| Some((k.clone(), json_to_toml(v)?))));
     put(&mut table, "cc", cc);
     put(&mut table, "start", flow.start.to_string());
     put(&mut table, "start_jitter", flow.start_jitter.to_string());

@@ -8,6 +8,7 @@ use crate::resolve::{Loader, RateSource, Resolved, resolve};
 use crate::sweep::{Sweep, seed_of};
 use crate::tree::Node;
 use crate::{Scenario, canonical, explain, include};
+use dumbbell_cc::Catalog;
 use dumbbell_path::LinkRate;
 use dumbbell_path::synth::CellularModel;
 use std::sync::Arc;
@@ -32,9 +33,9 @@ pub struct Point {
 }
 
 impl Experiment {
-    /// Reads an experiment file. `source_name` is its name: it appears in errors, and trace files and files to include are
-    /// relative to its folder. `overrides` are pairs of a key path and a value as on a command line (`path.rtt`, `80ms`), applied in
-    /// order before sweeps are expanded.
+    /// Reads an experiment file with the built-in algorithms. `source_name` is its name: it appears in errors, and trace
+    /// files and files to include are relative to its folder. `overrides` are pairs of a key path and a value as on a
+    /// command line (`path.rtt`, `80ms`), applied in order before sweeps are expanded.
     ///
     /// # Errors
     /// Everything that is wrong with the file, each error with its place and what would be right.
@@ -43,11 +44,24 @@ impl Experiment {
         source_name: &str,
         overrides: &[(String, String)],
     ) -> Result<Experiment, ScenarioErrors> {
+        Experiment::from_toml_with(dumbbell_cc_family::catalog(), text, source_name, overrides)
+    }
+
+    /// The same with the algorithms of `catalog`.
+    ///
+    /// # Errors
+    /// As [`Experiment::from_toml`].
+    pub fn from_toml_with(
+        catalog: &Catalog,
+        text: &str,
+        source_name: &str,
+        overrides: &[(String, String)],
+    ) -> Result<Experiment, ScenarioErrors> {
         let sources = Sources::new(source_name, Some(text));
         let mut problems = Problems::default();
         let tree = Node::from_toml(text, 0, &mut problems);
         problems.into_result(&sources)?;
-        Experiment::from_tree(tree, sources, overrides)
+        Experiment::from_tree(catalog, tree, sources, overrides)
     }
 
     /// The same for a JSON value with the structure of the file, for example a Python dictionary. Entries that are null
@@ -60,11 +74,25 @@ impl Experiment {
         source_name: &str,
         overrides: &[(String, String)],
     ) -> Result<Experiment, ScenarioErrors> {
+        Experiment::from_json_with(dumbbell_cc_family::catalog(), json, source_name, overrides)
+    }
+
+    /// The same with the algorithms of `catalog`.
+    ///
+    /// # Errors
+    /// As [`Experiment::from_json`].
+    pub fn from_json_with(
+        catalog: &Catalog,
+        json: &serde_json::Value,
+        source_name: &str,
+        overrides: &[(String, String)],
+    ) -> Result<Experiment, ScenarioErrors> {
         let sources = Sources::new(source_name, None);
-        Experiment::from_tree(Node::from_json(json), sources, overrides)
+        Experiment::from_tree(catalog, Node::from_json(json), sources, overrides)
     }
 
     fn from_tree(
+        catalog: &Catalog,
         tree: Node,
         mut sources: Sources,
         overrides: &[(String, String)],
@@ -86,7 +114,7 @@ impl Experiment {
             let mut tree = tree.clone();
             let label: Arc<[_]> = sweep.apply(combination, &mut tree, &mut problems).into();
             let file = decode::<File>(&tree, &mut problems);
-            let resolved = file.and_then(|file| resolve(&file, &tree, &loader, &mut problems));
+            let resolved = file.and_then(|file| resolve(&file, &tree, &loader, catalog, &mut problems));
             if let Some(resolved) = resolved.map(Arc::new) {
                 for repeat in 0..sweep.repeat {
                     let seed = seed_of(resolved.scenario.seed, repeat);
@@ -155,7 +183,8 @@ impl Point {
         canonical::to_toml(&self.resolved())
     }
 
-    /// SHA-256 of everything that determines the result, seed and contents of traces included, in hexadecimal.
+    /// SHA-256 of everything that determines the result in hexadecimal: seed, contents of traces, exact names, versions
+    /// and digests of algorithms included.
     pub fn content_hash(&self) -> String {
         canonical::content_hash(&self.resolved())
     }

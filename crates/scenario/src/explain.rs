@@ -2,7 +2,6 @@
 
 use crate::resolve::{FlowNotes, LinkNotes, RateSource, Resolved};
 use crate::{Experiment, Flow, Link};
-use dumbbell_cc::registry;
 use dumbbell_path::{LinkRate, Policer, QueueLimit};
 use dumbbell_transport::TransportConfig;
 use dumbbell_units::{Bytes, Duration, Rate, grouped};
@@ -119,14 +118,13 @@ fn flows_in_words(text: &mut String, resolved: &Resolved) {
 
 fn flow_in_words(flow: &Flow, last: &Flow, notes: &FlowNotes) -> String {
     let defaults = &notes.defaults;
-    let exact = registry::algorithms().iter().find(|a| a.name == flow.cc.name).map_or("", |a| a.exact_name);
-    let mut cc =
-        if flow.label == flow.cc.name { flow.label.clone() } else { format!("{} = {}", flow.label, flow.cc.name) };
-    if exact != flow.cc.name && !exact.is_empty() {
+    let (name, exact) = (flow.cc.name(), flow.cc.exact_name());
+    let mut cc = if flow.label == name { flow.label.clone() } else { format!("{} = {name}", flow.label) };
+    if exact != name {
         let _ = write!(cc, " -> {exact}");
     }
-    if !flow.cc.parameters.is_empty() {
-        let list: Vec<String> = flow.cc.parameters.iter().map(|(k, v)| format!("{k} = {v}")).collect();
+    if !flow.cc.changed().is_empty() {
+        let list: Vec<String> = flow.cc.changed().iter().map(|(k, v)| format!("{k} = {v}")).collect();
         let _ = write!(cc, " ({})", list.join(", "));
     }
     let since = |t: dumbbell_units::Time| Duration::from_nanos(t.as_nanos()).in_words();

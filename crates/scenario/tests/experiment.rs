@@ -2,6 +2,7 @@
 //! a file.
 #![expect(clippy::unwrap_used, reason = "a test may panic")]
 
+use dumbbell_cc_family::catalog;
 use dumbbell_path::loss::Bernoulli;
 use dumbbell_path::{LinkContext, LinkRate, LossRecipe, Policer, QueueLimit};
 use dumbbell_scenario::{Experiment, Scenario, json_schema};
@@ -49,7 +50,7 @@ fn a_path_is_two_nodes_a_bottleneck_and_a_free_way_back() {
     let flow = &scenario.flows[0];
     assert_eq!((&flow.forward[..], &flow.reverse[..]), (&[0][..], &[1][..]));
     assert_eq!(flow.base_rtt, Duration::from_millis(40));
-    assert_eq!((flow.label.as_str(), flow.cc.name.as_str()), ("bbr", "bbr"));
+    assert_eq!((flow.label.as_str(), flow.cc.name()), ("bbr", "bbr"));
 }
 
 #[test]
@@ -292,15 +293,15 @@ fn presets_can_be_based_on_presets_and_the_nearest_value_counts() {
          [presets.calmer]\nbase = \"calm\"\nsteady_window_gain = 1.25\n"
     );
     let flow = &scenario(&text).flows[1];
-    assert_eq!((flow.label.as_str(), flow.cc.name.as_str()), ("calmer", "bbr"));
+    assert_eq!((flow.label.as_str(), flow.cc.name()), ("calmer", "bbr"));
     let parameters = json!({"steady_window_gain": 1.25, "full_rounds": 5, "min_window": 8});
-    assert_eq!(Value::Object(flow.cc.parameters.clone()), parameters);
+    assert_eq!(Value::Object(flow.cc.changed().clone()), parameters);
 }
 
 #[test]
 fn a_parameter_with_its_default_value_is_no_parameter() {
     let flow = &scenario(&MINIMAL.replace("\"bbr\"", "{ name = \"bbr\", min_rtt_window = \"10000ms\" }")).flows[0];
-    assert!(flow.cc.parameters.is_empty());
+    assert!(flow.cc.changed().is_empty());
 }
 
 const CHAIN: &str = "\
@@ -349,7 +350,7 @@ fn overrides_replace_and_add() {
     let scenario = experiment.points()[0].scenario();
     assert_eq!(scenario.flows[0].base_rtt, Duration::from_millis(80));
     assert_eq!(scenario.links[0].config.loss_after, bernoulli(0.01));
-    assert_eq!(scenario.flows[0].cc.parameters["min_window"], 5);
+    assert_eq!(scenario.flows[0].cc.changed()["min_window"], 5);
 }
 
 #[test]
@@ -380,7 +381,7 @@ fn a_sweep_is_the_product_times_its_repetitions() {
     assert_eq!(at(0), (json!("0%"), json!("bbr"), 0));
     assert_eq!(at(1), (json!("0%"), json!("bbr"), 1));
     assert_eq!(at(11), (json!("1%"), json!("reno"), 1));
-    assert_eq!(points[11].scenario().flows[0].cc.name, "reno");
+    assert_eq!(points[11].scenario().flows[0].cc.name(), "reno");
     assert_eq!(points[0].scenario().seed, 5);
     assert_eq!(points[1].scenario().seed, points[11].scenario().seed);
     assert_ne!(points[1].scenario().seed, 5);
@@ -518,11 +519,11 @@ fn the_schema_describes_every_key_and_every_algorithm() {
         assert!(schema["properties"][key].is_object(), "{key}");
     }
     let forms = schema["$defs"]["CcSpec"]["anyOf"].as_array().unwrap();
-    for algorithm in dumbbell_cc::registry::algorithms() {
-        let form = forms.iter().find(|form| form["properties"]["name"]["const"] == algorithm.name);
-        let defaults = dumbbell_cc::registry::resolve_parameters(algorithm.name, &Default::default()).unwrap();
-        for parameter in defaults.keys() {
-            assert!(form.unwrap()["properties"][parameter].is_object(), "{} {parameter}", algorithm.name);
+    for entry in catalog().entries() {
+        let name = entry.name();
+        let form = forms.iter().find(|form| form["properties"]["name"]["const"] == name);
+        for parameter in entry.parameters(&Default::default()).unwrap().keys() {
+            assert!(form.unwrap()["properties"][parameter].is_object(), "{name} {parameter}");
         }
     }
     references_resolve(&schema, &schema);

@@ -7,7 +7,6 @@ use crate::endpoints::Endpoints;
 use crate::flow::{Flow, Phase, Traffic};
 use crate::packet::{Kind, Packet, Sacks, Store};
 use crate::{Bounds, Growth, MemoryExceeded, RunError, RunOutput, RunSummary, SERIES_CHUNK_BYTES, tables};
-use dumbbell_cc::registry;
 use dumbbell_path::{Link, LinkRate, Offer};
 use dumbbell_results::{self as results, LinkSummary, Recorder};
 use dumbbell_scenario::Scenario;
@@ -133,7 +132,6 @@ impl<'a> Engine<'a> {
         let mut routes = Vec::with_capacity(scenario.flows.len());
         let mut flows = Vec::with_capacity(scenario.flows.len());
         let mut transport = Arc::default();
-        let mut recipe = None;
         for (spec, stream) in scenario.flows.iter().zip(CONTROLLER_STREAMS..) {
             if bounds.cancel.load(Ordering::Relaxed) {
                 return Err(RunError::Cancelled);
@@ -162,11 +160,7 @@ impl<'a> Engine<'a> {
             if *transport != spec.transport {
                 transport = Arc::new(spec.transport.clone());
             }
-            let (_, recipe) = match recipe.take() {
-                Some((cc, same)) if cc == &spec.cc => recipe.insert((cc, same)),
-                _ => recipe.insert((&spec.cc, registry::recipe(&spec.cc.name, &spec.cc.parameters)?)),
-            };
-            let controller = recipe.controller(Rng::stream(seed, stream));
+            let controller = spec.cc.controller(Rng::stream(seed, stream));
             flows.push(Flow::new(spec, &transport, controller, &mut starts, bottleneck));
         }
         let mut flow_agenda = FlowAgenda::new(flows.len());
@@ -252,6 +246,7 @@ impl<'a> Engine<'a> {
                 let (flow, due) = self.flow_agenda.next();
                 let flow_due = due.time();
                 if link_due.min(flow_due) >= next_look {
+                    self.check_controllers()?;
                     if !self.clock_event() {
                         return self.failure.take().map_or(Ok(turns + turn), Err);
                     }
@@ -288,6 +283,9 @@ impl<'a> Engine<'a> {
     #[cold]
     fn weigh(&mut self) {
         self.until_weighing = self.turns_per_weighing;
+        if let Err(fault) = self.check_controllers() {
+            self.failure.get_or_insert(fault);
+        }
         let senders = self.flows.iter().map(|flow| flow.ends.memory()).sum::<u64>();
         let histograms = self.flows.iter().map(|flow| flow.rtt.memory() as u64).sum::<u64>();
         let packets = self.links.iter().map(Link::memory).sum::<u64>();
@@ -317,6 +315,24 @@ impl<'a> Engine<'a> {
         };
         let limit = self.bounds.max_memory;
         self.failure = Some(MemoryExceeded { at: self.now, limit, needed, growth, grown }.into());
+    }
+
+    /// Ends the run where a controller has failed, the first one if several have. Looked at now and then: a fault tells
+    /// its time itself.
+    #[inline(never)]
+    fn check_controllers(&self) -> Result<(), RunError> {
+        let faults = self.flows.iter().map(|flow| flow.ends.controller()).enumerate();
+        let faults = faults.filter_map(|(index, controller)| Some((controller.fault()?, index, controller)));
+        match faults.min_by_key(|(fault, index, _)| (fault.at, *index)) {
+            None => Ok(()),
+            Some((fault, flow, controller)) => Err(RunError::Controller {
+                flow,
+                label: self.scenario.flows[flow].label.clone(),
+                algorithm: controller.algorithm().to_owned(),
+                at: fault.at,
+                message: fault.message.clone(),
+            }),
+        }
     }
 
     fn memory_per_flow(&self) -> u64 {

@@ -62,7 +62,7 @@ fn flow_sample(flow: &mut Flow, interval: Duration) -> FlowSample {
         sacked_out: view.sacked_out,
         packets_out: view.packets_out,
         ca_state: state_name(view.ca_state),
-        mode: flow.ends.controller().mode(),
+        mode: flow.ends.controller().mode().to_owned(),
     };
     flow.last_sample = (received.delivered_bytes, received.arrived_bytes);
     sample
@@ -100,7 +100,7 @@ pub(crate) fn flow_summaries(scenario: &Scenario, flows: Vec<Flow>, measured_s: 
     rows.map(|(number, (spec, flow))| FlowSummary {
         flow: number,
         label: spec.label.clone(),
-        cc: spec.cc.name.clone(),
+        cc: spec.cc.name().to_owned(),
         algorithm: flow.ends.controller().algorithm().to_owned(),
         start: flow.start,
         base_rtt: spec.base_rtt,

@@ -2,17 +2,18 @@
 
 use super::network::{Network, Role};
 use super::{Context, FlowNotes, MAX_DELAY, MAX_FLOWS, MAX_RATE, MAX_WAY, MAX_WAYS, top};
+use crate::Flow;
 use crate::decode::decode;
 use crate::error::{Problems, suggest};
 use crate::file::{CcSpec, Direction, FlowSpec, PROFILE, Preset, RateSpec};
 use crate::key_path::KeyPath;
 use crate::tree::{Entry, Node, Value};
-use crate::{Algorithm, Flow};
-use dumbbell_cc::registry::{self, BuildError};
+use dumbbell_cc::Recipe;
+use dumbbell_cc::catalog::BuildError;
 use dumbbell_transport::TransportConfig;
-use dumbbell_units::{Bytes, Duration, Rate, Rng, Time};
-use serde_json::{Map, Value as Json};
+use dumbbell_units::{Bytes, Duration, Rate, Time};
 use std::collections::HashSet;
+use std::sync::Arc;
 
 /// The shortest propagation delay that makes a round trip: endpoints measure in microseconds.
 const MIN_RTT: Duration = Duration::from_micros(1);
@@ -356,7 +357,7 @@ impl Context<'_> {
         let Some(presets) = &self.file.presets else { return };
         for (name, preset) in presets {
             let at = top("presets").key(name);
-            if registry::find(name).is_ok() {
+            if self.catalog.find(name).is_ok() {
                 let message = format!("the preset `{name}` has the name of an algorithm");
                 self.report.key(&at, message, "choose another name");
             }
@@ -365,7 +366,7 @@ impl Context<'_> {
         }
     }
 
-    fn algorithm(&mut self, spec: &FlowSpec, at: &KeyPath) -> Option<Algorithm> {
+    fn algorithm(&mut self, spec: &FlowSpec, at: &KeyPath) -> Option<Arc<Recipe>> {
         let Some(cc) = &spec.cc else {
             self.report.value(at, "the flow has no congestion controller", "add `cc`, for example cc = \"bbr\"");
             return None;
@@ -375,7 +376,7 @@ impl Context<'_> {
 
     /// Follows presets down to a registered algorithm, and has it check the parameters. `places` are the tables that
     /// hold parameters with the key that names what they belong to.
-    fn expand(&mut self, cc: &CcSpec, places: &[(KeyPath, &str)], starts_at: Option<&str>) -> Option<Algorithm> {
+    fn expand(&mut self, cc: &CcSpec, places: &[(KeyPath, &str)], starts_at: Option<&str>) -> Option<Arc<Recipe>> {
         let mut places = places.to_vec();
         let mut name = cc.name.as_str();
         let mut parameters = cc.parameters.clone();
@@ -393,26 +394,23 @@ impl Context<'_> {
             places.push((top("presets").key(name), "base"));
             name = base;
         }
-        let error = match registry::build(name, &parameters, Rng::new(0)) {
-            Ok(_) => {
-                // An exact name is as good as the short one, under which the scenario knows the algorithm.
-                let name = registry::find(name).map_or(name, |algorithm| algorithm.name).to_owned();
-                return Some(Algorithm { parameters: differing(&name, &parameters), name });
-            }
+        let error = match self.catalog.recipe(name, &parameters) {
+            Ok(recipe) => return Some(Arc::new(recipe)),
             Err(error) => error,
         };
         let tree = self.report.tree;
         match error {
-            BuildError::UnknownAlgorithm { name } => {
-                let known = registry::algorithms().iter().map(|a| a.name);
-                let known: Vec<&str> = known.chain(self.file.presets.iter().flatten().map(|p| p.0.as_str())).collect();
+            BuildError::UnknownAlgorithm { name, .. } => {
+                let known: Vec<&str> =
+                    self.catalog.names().chain(self.file.presets.iter().flatten().map(|p| p.0.as_str())).collect();
                 let (table, key) = places.last().cloned()?;
                 let at = if tree.get(&table.key(key)).is_some() { table.key(key) } else { table };
                 self.report.value(&at, format!("unknown algorithm `{name}`"), suggest(&name, "allowed", known));
             }
             BuildError::Parameter { key, message } => {
                 let holder = places.iter().map(|(table, _)| table.key(&key)).find(|at| tree.get(at).is_some());
-                let known = parameter_names(name);
+                let defaults = self.catalog.find(name).and_then(|entry| entry.parameters(&Default::default()));
+                let known: Vec<String> = defaults.unwrap_or_default().into_iter().map(|(name, _)| name).collect();
                 match holder.filter(|_| !key.is_empty()) {
                     Some(at) if !known.contains(&key) => {
                         let help = suggest(&key, "allowed", known.iter().map(String::as_str));
@@ -456,22 +454,9 @@ impl Context<'_> {
     }
 }
 
-/// Parameters in the algorithm's own spelling, without those that have their default value.
-fn differing(algorithm: &str, parameters: &Map<String, Json>) -> Map<String, Json> {
-    let complete = |overrides: &Map<_, _>| registry::resolve_parameters(algorithm, overrides).unwrap_or_default();
-    let defaults = complete(&Map::new());
-    complete(parameters).into_iter().filter(|(key, value)| defaults.get(key) != Some(value)).collect()
-}
-
 fn first_repeated<'a>(names: impl Iterator<Item = &'a str>) -> Option<String> {
     let mut seen = HashSet::new();
     names.filter(|name| !seen.insert(*name)).map(str::to_owned).next()
-}
-
-/// Names of the parameters of an algorithm.
-fn parameter_names(algorithm: &str) -> Vec<String> {
-    let defaults = registry::resolve_parameters(algorithm, &Map::new()).unwrap_or_default();
-    defaults.into_iter().map(|(name, _)| name).collect()
 }
 
 /// The table `over` on top of the table `under`; tables in them are merged alike.

@@ -13,6 +13,7 @@ use crate::file::File;
 use crate::key_path::KeyPath;
 use crate::tree::Node;
 use crate::{Record, Scenario};
+use dumbbell_cc::Catalog;
 use dumbbell_units::{Bytes, Duration, Rate};
 
 /// The longest run: a month.
@@ -87,16 +88,23 @@ struct Context<'a> {
     file: &'a File,
     report: Reporter<'a>,
     loader: &'a Loader,
+    catalog: &'a Catalog,
     duration: Duration,
     seed: u64,
 }
 
 /// Resolves a decoded file; `None` when that found problems. `tree` is what the file was decoded from.
-pub(crate) fn resolve(file: &File, tree: &Node, loader: &Loader, problems: &mut Problems) -> Option<Resolved> {
+pub(crate) fn resolve(
+    file: &File,
+    tree: &Node,
+    loader: &Loader,
+    catalog: &Catalog,
+    problems: &mut Problems,
+) -> Option<Resolved> {
     let before = problems.len();
     let duration = file.duration.unwrap_or(Duration::from_secs(60));
     let seed = file.seed.unwrap_or(1);
-    let mut context = Context { file, report: Reporter { tree, problems }, loader, duration, seed };
+    let mut context = Context { file, report: Reporter { tree, problems }, loader, catalog, duration, seed };
     let record = context.times()?;
     let resolved = context.network_and_flows(record);
     if problems.len() == before { resolved } else { None }

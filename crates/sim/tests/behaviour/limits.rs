@@ -6,7 +6,7 @@
 //! failure prints its experiment, ready to be run, and the number that belongs into `FOUND`.
 
 use crate::lab::{Run, run, scenario};
-use dumbbell_cc::registry;
+use dumbbell_cc_family::catalog;
 use dumbbell_path::LinkRate;
 use dumbbell_scenario::Experiment;
 use dumbbell_transport::TransportConfig;
@@ -161,12 +161,12 @@ fn draw(number: u64) -> String {
             writeln!(toml, "rate = \"unlimited\"").unwrap();
         }
     }
-    let algorithms = registry::algorithms();
+    let algorithms: Vec<&str> = catalog().names().collect();
     for _ in 0..1 + lot.0.below(4) {
         let common = lot.one_in(2);
         let cc = match common {
             true => lot.one_of(&["bbr", "cubic", "reno", "bbr3"]),
-            false => algorithms[lot.0.below(algorithms.len() as u32) as usize].name,
+            false => algorithms[lot.0.below(algorithms.len() as u32) as usize],
         };
         let (a, b) = (lot.0.below(links + 1), lot.0.below(links));
         let b = if b >= a { b + 1 } else { b };
@@ -200,9 +200,10 @@ fn extreme(lot: &mut Lot, value: &Value) -> Value {
 /// Experiment number `number` of those whose endpoints and controller have extreme parameters.
 fn draw_extreme(number: u64) -> Value {
     let mut lot = Lot(Rng::new(number));
-    let algorithms = registry::algorithms();
-    let cc = algorithms[lot.0.below(algorithms.len() as u32) as usize].name;
-    let mut parameters = registry::resolve_parameters(cc, &serde_json::Map::new()).unwrap();
+    let algorithms: Vec<_> = catalog().entries().collect();
+    let entry = algorithms[lot.0.below(algorithms.len() as u32) as usize];
+    let cc = entry.name();
+    let mut parameters = entry.parameters(&serde_json::Map::new()).unwrap();
     let profile = lot.one_of(&TransportConfig::PROFILES);
     let Value::Object(mut transport) = serde_json::to_value(TransportConfig::profile(profile)).unwrap() else {
         unreachable!("a table")

@@ -4,7 +4,8 @@
 //! or more later is acknowledged. Samples of the delivery rate follow `docs/specs/delivery-rate.md`. Nothing here is
 //! Linux's: what depends on a real sender is tested in `crates/sim`.
 
-use dumbbell_cc::{CaState, Control, Controller, EcnMode, Event, LostPacket, RateSample, View, registry};
+use dumbbell_cc::{CaState, Control, Controller, EcnMode, Event, LostPacket, RateSample, View};
+use dumbbell_cc_family::catalog;
 use dumbbell_units::{Duration, Rng, Time};
 use serde_json::{Map, Value};
 use std::cmp::Reverse;
@@ -81,7 +82,7 @@ pub struct Flow {
     last_progress: Time,
     send_pending: bool,
     /// States entered, with the times.
-    pub modes: Vec<(f64, &'static str)>,
+    pub modes: Vec<(f64, String)>,
     sent: u64,
     /// What was sent, lost and delivered before the statistics began.
     sent_before: u64,
@@ -142,7 +143,7 @@ impl Network {
         let flow = self.flows.len();
         let parameters: Map<String, Value> = serde_json::from_value(parameters).expect("a table");
         let controller =
-            registry::build(name, &parameters, Rng::new(100 * self.seed + flow as u64 + 5)).expect("valid parameters");
+            catalog().build(name, &parameters, Rng::new(100 * self.seed + flow as u64 + 5)).expect("valid parameters");
         // The handshake's round trip, without the data packet's transmission.
         let rtt_us = (delay_ms * 1_000 + self.path.service_us) as u32;
         let view = View { paced: true, srtt_us_x8: 8 * rtt_us, min_rtt_us: rtt_us, ..View::new(MSS) };
@@ -313,7 +314,7 @@ impl Network {
         flow.on_ack(number, marked);
         let mode = flow.controller.mode();
         if flow.modes.last().is_none_or(|(_, last)| *last != mode) {
-            flow.modes.push((self.now.as_secs_f64(), mode));
+            flow.modes.push((self.now.as_secs_f64(), mode.to_owned()));
         }
         self.send(index);
     }

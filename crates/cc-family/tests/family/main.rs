@@ -10,12 +10,14 @@
 mod bottleneck;
 
 use bottleneck::{Network, Path};
-use dumbbell_cc::registry;
+use dumbbell_cc::catalog::Entry;
+use dumbbell_cc_family::catalog;
 use serde_json::{Value, json};
 
 /// Parameters without bursts and budgets.
 fn single_packets(name: &str) -> Value {
-    let known = registry::resolve_parameters(name, &Default::default()).expect("a registered name");
+    let known =
+        catalog().find(name).and_then(|entry| entry.parameters(&Default::default())).expect("a registered name");
     let second_generation = known.contains_key("headroom");
     let mut parameters = json!({ "budget_bursts": 0, "burst_min": 1, "burst_min_slow": 1, "burst_max": 1 });
     if !second_generation {
@@ -348,7 +350,7 @@ fn v3_visits_probe_rtt_every_five_seconds_with_half_a_bdp() {
     }
     assert!(entries.len() >= 10);
     assert_within("PROBE_RTT in ms", network.flows[0].median_stay_ms("probe_rtt"), 225.0..=255.0);
-    let modes: Vec<&str> = network.flows[0].modes.iter().map(|(_, mode)| *mode).collect();
+    let modes: Vec<&str> = network.flows[0].modes.iter().map(|(_, mode)| mode.as_str()).collect();
     let after: Vec<&str> = modes.windows(2).filter(|pair| pair[0] == "probe_rtt").map(|pair| pair[1]).collect();
     assert!(after.iter().all(|mode| *mode == "probe_bw_cruise"), "{after:?}");
 }
@@ -417,7 +419,7 @@ fn marks_hold_the_queue_of_v2_and_v3_near_the_threshold() {
 fn quic_v2_visits_probe_rtt_when_down_ends_and_nowhere_else() {
     let mut network = alone("bbr2-quic", 10.0);
     network.run(60.0);
-    let modes: Vec<&str> = network.flows[0].modes.iter().map(|(_, mode)| *mode).collect();
+    let modes: Vec<&str> = network.flows[0].modes.iter().map(|(_, mode)| mode.as_str()).collect();
     let around: Vec<_> = modes.windows(3).filter(|around| around[1] == "probe_rtt").collect();
     assert!((4..=6).contains(&around.len()), "every ten seconds: {}", around.len());
     for visit in around {
@@ -540,10 +542,11 @@ fn a_variant_with_the_values_of_its_base_is_its_base() {
         let flow = &network.flows[0];
         (flow.modes.clone(), flow.view.delivered, flow.view.lost, flow.control.cwnd, flow.control.pacing_rate)
     };
-    for algorithm in registry::algorithms() {
-        let Some(base) = algorithm.base else { continue };
-        let values = registry::resolve_parameters(base, &Default::default()).expect("a registered name");
-        assert_eq!(trace(algorithm.name, Value::Object(values)), trace(base, json!({})), "{}", algorithm.name);
+    for variant in catalog().entries() {
+        let Some(base) = variant.base() else { continue };
+        let values = catalog().find(base).and_then(|entry| entry.parameters(&Default::default()));
+        let values = Value::Object(values.expect("a registered name"));
+        assert_eq!(trace(variant.name(), values), trace(base, json!({})), "{}", variant.name());
     }
     assert_ne!(trace("tsunami", json!({})), trace("bbr-4.14", json!({})), "the comparison sees differences");
 }
@@ -569,16 +572,25 @@ fn a_bbrplus_cycle_is_two_to_eight_round_trips_long() {
     assert_near("mean length", lengths.iter().sum::<f64>() / lengths.len() as f64, 5.0, 0.3);
 }
 
+/// Whether an algorithm is a BBR, or a variant of one however many steps away.
+fn is_bbr(entry: &Entry) -> bool {
+    match entry.base() {
+        Some(base) => is_bbr(catalog().find(base).expect("a base is registered")),
+        None => entry.name().starts_with("bbr"),
+    }
+}
+
 #[test]
 fn every_variant_fills_a_clean_path_and_survives_a_bad_one() {
-    for algorithm in registry::algorithms().iter().filter(|a| a.exact_name.contains("bbr") || a.base.is_some()) {
-        let mut clean = Network::alone(Path::ten_mbit(2.0), algorithm.name, json!({}));
+    for entry in catalog().entries().filter(|entry| is_bbr(entry)) {
+        let name = entry.name();
+        let mut clean = Network::alone(Path::ten_mbit(2.0), name, json!({}));
         clean.run(20.0);
-        assert!(clean.throughput()[0] > 9.2, "{}: {:?}", algorithm.name, clean.throughput());
+        assert!(clean.throughput()[0] > 9.2, "{name}: {:?}", clean.throughput());
         let path = Path { loss: 0.3, ..Path::ten_mbit(0.2) };
-        let mut bad = Network::alone(path, algorithm.name, json!({}));
+        let mut bad = Network::alone(path, name, json!({}));
         bad.run(20.0);
-        assert!(bad.throughput()[0] > 0.05, "{}: {:?}", algorithm.name, bad.throughput());
-        assert!(bad.flows[0].control.cwnd >= 1 && bad.flows[0].control.pacing_rate > 0, "{}", algorithm.name);
+        assert!(bad.throughput()[0] > 0.05, "{name}: {:?}", bad.throughput());
+        assert!(bad.flows[0].control.cwnd >= 1 && bad.flows[0].control.pacing_rate > 0, "{name}");
     }
 }
