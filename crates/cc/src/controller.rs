@@ -60,13 +60,15 @@ pub struct Hooks {
     pub pkts_acked: bool,
     /// [`Controller::packet_lost`].
     pub packet_lost: bool,
+    /// [`Controller::fault`].
+    pub fault: bool,
 }
 
 impl Hooks {
     /// All of them.
-    pub const ALL: Hooks = Hooks { in_ack_event: true, pkts_acked: true, packet_lost: true };
+    pub const ALL: Hooks = Hooks { in_ack_event: true, pkts_acked: true, packet_lost: true, fault: true };
     /// None of them.
-    pub const NONE: Hooks = Hooks { in_ack_event: false, pkts_acked: false, packet_lost: false };
+    pub const NONE: Hooks = Hooks { in_ack_event: false, pkts_acked: false, packet_lost: false, fault: false };
 }
 
 /// A congestion controller: reads a [`View`] of its connection, writes its [`Control`].
@@ -167,7 +169,8 @@ pub trait Controller: Send {
     }
 
     /// What made this controller unable to go on: an exception in a script, a model that went astray. The run ends with
-    /// it. Nobody looks after every call, so a controller that has failed must do nothing until then.
+    /// it. Nobody looks after every call, so a controller that has failed must do nothing until then; and nobody looks at
+    /// all where [`hooks`](Controller::hooks) leaves this one out.
     fn fault(&self) -> Option<&Fault> {
         None
     }

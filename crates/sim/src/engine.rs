@@ -41,6 +41,8 @@ pub(crate) struct Engine<'a> {
     sacks: Store<Sacks>,
     quic_acks: Store<QuicAck>,
     flows: Vec<Flow>,
+    /// Flows whose controllers may fail.
+    fallible: Vec<usize>,
     /// Routes of all flows, forward and reverse, one after the other.
     hops: Vec<Hop>,
     routes: Vec<Route>,
@@ -182,6 +184,7 @@ impl<'a> Engine<'a> {
             links,
             sacks: Store::default(),
             quic_acks: Store::default(),
+            fallible: (0..flows.len()).filter(|&flow| flows[flow].ends.controller().hooks().fault).collect(),
             flows,
             hops,
             routes,
@@ -321,8 +324,8 @@ impl<'a> Engine<'a> {
     /// its time itself.
     #[inline(never)]
     fn check_controllers(&self) -> Result<(), RunError> {
-        let faults = self.flows.iter().map(|flow| flow.ends.controller()).enumerate();
-        let faults = faults.filter_map(|(index, controller)| Some((controller.fault()?, index, controller)));
+        let asked = self.fallible.iter().map(|&index| (index, self.flows[index].ends.controller()));
+        let faults = asked.filter_map(|(index, controller)| Some((controller.fault()?, index, controller)));
         match faults.min_by_key(|(fault, index, _)| (fault.at, *index)) {
             None => Ok(()),
             Some((fault, flow, controller)) => Err(RunError::Controller {
