@@ -20,8 +20,8 @@ from dumbbell.results import Meta, Result
 from dumbbell.tables import Table
 
 PATIENCE_S = 0.1
-"""How long an interrupt may go unnoticed, and how long to wait for runs to stop that were left early; they look at their
-token many times a second."""
+"""How long an interrupt may go unnoticed, and how long to wait for runs to stop that were left early: they look at
+their token many times a second."""
 
 
 @cache
