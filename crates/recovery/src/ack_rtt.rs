@@ -102,12 +102,12 @@ impl RttSource {
         }
     }
 
-    /// What the controller is shown with an ACK that has no sample, in microseconds; -1 is nothing.
+    /// What the controller is shown with an ACK that has no sample, in microseconds, if anything.
     #[inline]
-    pub fn shown_without_sample_us(&self) -> i64 {
+    pub fn shown_without_sample_us(&self) -> Option<i64> {
         match self {
-            RttSource::Departures => -1,
-            RttSource::Timestamps { last_shown_us, .. } => *last_shown_us,
+            RttSource::Departures => None,
+            RttSource::Timestamps { last_shown_us, .. } => Some(*last_shown_us),
         }
     }
 
@@ -187,9 +187,9 @@ mod tests {
         assert_eq!(rtt(&source, acked), Some((80_000, 80_000)));
         assert_eq!(rtt(&source, Delivered { echo: us(100_100), ..acked }), Some((1, 1)));
         assert_eq!(rtt(&source, Delivered { sacked: SACKED, ..NOTHING }), None);
-        assert_eq!(source.shown_without_sample_us(), 40_000);
+        assert_eq!(source.shown_without_sample_us(), Some(40_000));
         source.note_shown(80_000);
-        assert_eq!(source.shown_without_sample_us(), 80_000);
+        assert_eq!(source.shown_without_sample_us(), Some(80_000));
         assert_eq!(rtt(&RttSource::timestamps(true), acked), None);
     }
 }

@@ -9,6 +9,7 @@
 //! | [`rtt`] | smoothed RTT and retransmission timeout | `tcp_rtt_estimator`, RFC 6298 |
 //! | [`min_rtt`] | smallest RTT of 300 s | `tcp_update_rtt_min`, `win_minmax.c` |
 //! | [`ack_rtt`] | which RTTs an ACK gives | `tcp_ack_update_rtt` |
+//! | [`round_trip`] | the three together | `tcp_ack_update_rtt` |
 //! | [`rate`] | delivery-rate samples: Linux's, older Linux's, ns-3's, Chromium's | `tcp_rate.c` |
 //! | [`scoreboard`] | what is known of every segment outstanding | `tcp_rtx_queue`, `TCPCB_*` |
 //! | [`rack`] | loss detection by time | `tcp_recovery.c`, RFC 8985 |
@@ -51,6 +52,7 @@ pub mod rack;
 pub mod rate;
 pub mod reordering;
 pub mod rfc9002;
+pub mod round_trip;
 pub mod rtt;
 pub mod scoreboard;
 pub mod send_stamp;

@@ -27,11 +27,13 @@ pub struct RetransmitTimer {
     at: Time,
     /// `icsk_retransmits`.
     retransmits: u32,
+    /// The latest ACK that advanced was a partial ACK of a fast recovery.
+    partially_acked: bool,
 }
 
 impl Default for RetransmitTimer {
     fn default() -> RetransmitTimer {
-        RetransmitTimer { pending: Pending::None, at: Time::NEVER, retransmits: 0 }
+        RetransmitTimer { pending: Pending::None, at: Time::NEVER, retransmits: 0, partially_acked: false }
     }
 }
 
@@ -76,6 +78,13 @@ impl RetransmitTimer {
             Pending::Reordering | Pending::Probe => until_rto_us(),
             Pending::None | Pending::Retransmission => u64::from(rto_us),
         }
+    }
+
+    /// An ACK that advances is partial, in a fast recovery, or it is not; returns whether the ACK before was not partial.
+    /// RFC 6582's impatient variant restarts the timer on the first partial ACK alone.
+    #[inline]
+    pub fn note_partial_ack(&mut self, is_partial: bool) -> bool {
+        !std::mem::replace(&mut self.partially_acked, is_partial)
     }
 
     /// Timeouts since the last ACK that advanced.
@@ -136,5 +145,13 @@ mod tests {
         assert_eq!(timer.retransmits(), 2);
         timer.note_progress();
         assert_eq!(timer.retransmits(), 0);
+    }
+
+    #[test]
+    fn the_first_partial_ack_of_a_recovery_is_told_from_the_others() {
+        let mut timer = RetransmitTimer::default();
+        assert!(timer.note_partial_ack(true) && !timer.note_partial_ack(true));
+        timer.note_partial_ack(false);
+        assert!(timer.note_partial_ack(true));
     }
 }

@@ -11,8 +11,9 @@ use crate::rack::TIMEOUT_MIN_US;
 const TIMEOUT_INIT_US: u64 = 1_000_000;
 
 /// The episode of one probe: from its transmission until it is known what became of it.
-#[derive(Clone, Debug, Default)]
+#[derive(Clone, Debug)]
 pub struct Tlp {
+    is_enabled: bool,
     /// `tlp_high_seq`: `snd_nxt` when the probe left.
     high_seq: Option<u32>,
     /// `tlp_retrans`: the probe repeats a segment.
@@ -36,6 +37,17 @@ pub enum ProbeNews {
 }
 
 impl Tlp {
+    /// No probe is outstanding; without `is_enabled` none ever is.
+    pub fn new(is_enabled: bool) -> Tlp {
+        Tlp { is_enabled, high_seq: None, is_retransmission: false, is_app_limited: false }
+    }
+
+    /// Whether probes are allowed, and possible (`tcp_early_retrans`, SACK).
+    #[inline]
+    pub fn is_enabled(&self) -> bool {
+        self.is_enabled
+    }
+
     /// How long to wait for an ACK before a probe leaves: two smoothed RTTs, and the delay of the ACK for a lone segment;
     /// never longer than `until_rto_us`. `srtt_us_x8` is eight times the smoothed RTT, 0 without a sample.
     #[inline(always)]
@@ -61,12 +73,18 @@ impl Tlp {
 
     /// New data left as a probe; everything sent lies below `snd_nxt`.
     pub fn begin_with_new_data(&mut self, snd_nxt: u32) {
-        *self = Tlp { high_seq: Some(snd_nxt), is_retransmission: false, is_app_limited: false };
+        self.begin(snd_nxt, false, false);
     }
 
     /// The last segment below `snd_nxt` left again as a probe.
     pub fn begin_with_retransmission(&mut self, snd_nxt: u32, is_app_limited: bool) {
-        *self = Tlp { high_seq: Some(snd_nxt), is_retransmission: true, is_app_limited };
+        self.begin(snd_nxt, true, is_app_limited);
+    }
+
+    fn begin(&mut self, snd_nxt: u32, is_retransmission: bool, is_app_limited: bool) {
+        self.high_seq = Some(snd_nxt);
+        self.is_retransmission = is_retransmission;
+        self.is_app_limited = is_app_limited;
     }
 
     /// The episode is over.
@@ -109,7 +127,7 @@ mod tests {
     use super::*;
 
     fn repeated(high_seq: u32) -> Tlp {
-        let mut tlp = Tlp::default();
+        let mut tlp = Tlp::new(true);
         tlp.begin_with_retransmission(high_seq, true);
         tlp
     }
@@ -145,7 +163,7 @@ mod tests {
 
     #[test]
     fn new_data_as_a_probe_needs_no_proof() {
-        let mut tlp = Tlp::default();
+        let mut tlp = Tlp::new(true);
         tlp.begin_with_new_data(10);
         assert!(tlp.is_outstanding() && !tlp.is_retransmission_outstanding());
         assert_eq!(tlp.process_ack(11, false, false), ProbeNews::Harmless);
