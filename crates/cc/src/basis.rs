@@ -4,7 +4,7 @@
 //! follows from it: the estimates seldom move, a phase lasts many ACKs. So a controller keeps its operating point
 //! together with its basis and determines it anew when that differs.
 
-use crate::Connection;
+use crate::{Control, View};
 
 /// The model at one instant, and what of the connection matters besides: everything but the constants. `S` is what the
 /// controller is doing.
@@ -24,16 +24,16 @@ pub(crate) struct Basis<S> {
 impl<S> Basis<S> {
     /// The present basis: bandwidth and round-trip time to operate with, and the largest excess of aggregated ACKs.
     #[inline]
-    pub(crate) fn new(connection: &Connection, bw: u32, rtt_us: u64, extra_acked: u32, state: S) -> Basis<S> {
+    pub(crate) fn new(view: &View, control: &Control, bw: u32, rtt_us: u64, extra_acked: u32, state: S) -> Basis<S> {
         Basis {
             bw,
             rtt_us,
             extra_acked,
             state,
-            pacing_rate: connection.pacing_rate,
-            max_pacing_rate: connection.max_pacing_rate,
-            pacing_shift: connection.pacing_shift,
-            mss: connection.mss,
+            pacing_rate: control.pacing_rate,
+            max_pacing_rate: view.max_pacing_rate,
+            pacing_shift: control.pacing_shift,
+            mss: view.mss,
         }
     }
 

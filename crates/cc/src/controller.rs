@@ -1,6 +1,6 @@
 //! The contract between a sender and its congestion controller, in the spirit of Linux's `tcp_congestion_ops`.
 
-use crate::{CaState, Connection, RateSample};
+use crate::{CaState, Control, RateSample, View};
 
 /// Things that happen to a connection besides ACKs (`enum tcp_ca_event`).
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -49,7 +49,7 @@ pub struct AckFlags {
 }
 
 /// Which of the hooks that few controllers need a controller has (Linux: the members of `struct tcp_congestion_ops` that
-/// are set). A sender may leave out the others.
+/// are set). A transport leaves out the others.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Hooks {
     /// [`Controller::in_ack_event`].
@@ -67,18 +67,40 @@ impl Hooks {
     pub const NONE: Hooks = Hooks { in_ack_event: false, pkts_acked: false, packet_lost: false };
 }
 
-/// A congestion controller.
+/// A congestion controller: reads a [`View`] of its connection, writes its [`Control`].
 ///
-/// The sender calls in this order for every ACK: [`in_ack_event`](Controller::in_ack_event),
-/// [`pkts_acked`](Controller::pkts_acked), then after loss detection and state changes either
-/// [`cong_control`](Controller::cong_control) (controllers with [`full_control`](Controller::full_control)) or, outside
-/// of window reductions, [`cong_avoid`](Controller::cong_avoid).
+/// # The order of calls
+///
+/// Every transport keeps to it (`crates/transport/tests/contract.rs` holds it against each of them):
+///
+/// 1. [`init`](Controller::init) comes first, and once.
+/// 2. [`event`](Controller::event) with [`Event::TxStart`] precedes the first packet, and every packet that leaves while
+///    nothing is in flight. A transport that shrinks the window after idle time says [`Event::CwndRestart`] before.
+/// 3. An ACK is told in this order: [`in_ack_event`](Controller::in_ack_event),
+///    [`pkts_acked`](Controller::pkts_acked) if it acknowledges something, loss detection and changes of state (4 to 8),
+///    and at the end either [`cong_control`](Controller::cong_control), with every ACK, for controllers with
+///    [`full_control`](Controller::full_control), or outside of window reductions [`cong_avoid`](Controller::cong_avoid)
+///    for what it delivered.
+/// 4. [`packet_lost`](Controller::packet_lost) comes once for each packet, right after [`View::lost`] has counted it.
+/// 5. A reduction begins with [`ssthresh`](Controller::ssthresh), whose answer becomes the threshold, followed by
+///    [`set_state`](Controller::set_state) with [`CaState::Cwr`] or [`CaState::Recovery`]. It is not asked for again
+///    before the reduction is over.
+/// 6. A collapse of the window (a retransmission timeout; QUIC's persistent congestion) is `ssthresh` and
+///    [`Event::Loss`], both left out where a reduction is under way already, and `set_state` with [`CaState::Loss`].
+///    RFC 9002 knows no such rule for controllers with full control: over QUIC it is a reduction like any other to them.
+/// 7. The end of a reduction is `set_state` with [`CaState::Open`] and, without full control, [`Event::CompleteCwr`], in
+///    either order.
+/// 8. [`undo_cwnd`](Controller::undo_cwnd) is asked when a reduction proves spurious, before `set_state`, by transports
+///    that can undo: TCP does, the QUIC-like endpoints do not.
+///
+/// Timers make the same calls as 4 to 8, outside of any ACK. [`min_tso_segs`](Controller::min_tso_segs) may be asked at
+/// any time by transports that form bursts: TCP does, the QUIC-like endpoints send packet by packet.
 pub trait Controller: Send {
     /// The exact name and version, for example `bbr1-linux-6.18`.
     fn algorithm(&self) -> &'static str;
 
     /// Called once, when the connection is established and has its first round-trip time.
-    fn init(&mut self, connection: &mut Connection);
+    fn init(&mut self, view: &View, control: &mut Control);
 
     /// Whether this controller owns the window and the pacing rate in every state; the sender then runs neither
     /// proportional rate reduction nor its own pacing rate.
@@ -102,38 +124,38 @@ pub trait Controller: Send {
     }
 
     /// The slow-start threshold for the reduction that is about to begin (CWR, Recovery or Loss).
-    fn ssthresh(&mut self, connection: &mut Connection) -> u32;
+    fn ssthresh(&mut self, view: &View, control: &Control) -> u32;
 
     /// Window growth for an ACK that delivered `acked` packets outside of a reduction.
-    fn cong_avoid(&mut self, _connection: &mut Connection, _acked: u32) {}
+    fn cong_avoid(&mut self, _view: &View, _control: &mut Control, _acked: u32) {}
 
     /// The main hook of controllers with full control: once per ACK, after the state machine ran.
-    fn cong_control(&mut self, _connection: &mut Connection, _sample: &RateSample) {}
+    fn cong_control(&mut self, _view: &View, _control: &mut Control, _sample: &RateSample) {}
 
     /// An ACK cleaned `acked` packets out of the queue; `rtt_us` is -1 when it gives no round-trip time,
     /// `in_flight` counts packets before the ACK's deliveries were subtracted.
-    fn pkts_acked(&mut self, _connection: &mut Connection, _acked: u32, _rtt_us: i64, _in_flight: u32) {}
+    fn pkts_acked(&mut self, _view: &View, _control: &mut Control, _acked: u32, _rtt_us: i64, _in_flight: u32) {}
 
-    /// Every ACK, before anything else of it reaches the controller.
-    fn in_ack_event(&mut self, _connection: &mut Connection, _flags: AckFlags) {}
+    /// Every ACK that finds packets in flight, before anything else of it reaches the controller.
+    fn in_ack_event(&mut self, _view: &View, _control: &mut Control, _flags: AckFlags) {}
 
-    /// `connection.lost` has just been increased for a packet sent with these snapshots (in flight when sent, losses
+    /// `view.lost` has just been increased for a packet sent with these snapshots (in flight when sent, losses
     /// and deliveries before it).
-    fn packet_lost(&mut self, _connection: &mut Connection, _lost: &LostPacket) {}
+    fn packet_lost(&mut self, _view: &View, _control: &mut Control, _lost: &LostPacket) {}
 
-    /// The state is about to become `next`; `connection.ca_state` still holds the old one.
-    fn set_state(&mut self, _connection: &mut Connection, _next: CaState) {}
+    /// The state is about to become `next`; `view.ca_state` still holds the old one.
+    fn set_state(&mut self, _view: &View, _control: &mut Control, _next: CaState) {}
 
     /// An event other than an ACK.
-    fn event(&mut self, _connection: &mut Connection, _event: Event) {}
+    fn event(&mut self, _view: &View, _control: &mut Control, _event: Event) {}
 
     /// The window to return to after a reduction that proved spurious.
-    fn undo_cwnd(&mut self, connection: &mut Connection) -> u32 {
-        connection.cwnd.max(connection.prior_cwnd)
+    fn undo_cwnd(&mut self, view: &View, control: &Control) -> u32 {
+        control.cwnd.max(view.prior_cwnd)
     }
 
     /// The smallest burst in packets the sender should form.
-    fn min_tso_segs(&self, _connection: &Connection) -> u32 {
+    fn min_tso_segs(&self, _view: &View, _control: &Control) -> u32 {
         2
     }
 
@@ -149,7 +171,7 @@ pub trait Controller: Send {
 
     /// Writes the current value of every observable, in the order of [`observables`](Controller::observables).
     /// Reports only: nothing may depend on it.
-    fn observe(&self, _connection: &Connection, _values: &mut [f64]) {}
+    fn observe(&self, _view: &View, _control: &Control, _values: &mut [f64]) {}
 }
 
 /// The send-time snapshot of a packet that was just marked lost.

@@ -235,7 +235,7 @@ fn explain_unknown(name: &str) -> String {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::Connection;
+    use crate::{Control, View};
     use serde_json::json;
 
     fn table(value: Value) -> Map<String, Value> {
@@ -265,8 +265,8 @@ mod tests {
         for seed in 0..3 {
             let mut controller = recipe.controller(Rng::new(seed));
             assert_eq!(controller.algorithm(), Reno::NAME);
-            let mut connection = Connection { cwnd: 100, ..Connection::new(1448) };
-            assert_eq!(controller.ssthresh(&mut connection), 25);
+            let control = Control { cwnd: 100, ..Control::default() };
+            assert_eq!(controller.ssthresh(&View::new(1448), &control), 25);
         }
     }
 

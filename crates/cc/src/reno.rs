@@ -5,7 +5,7 @@
 //! a timeout; NewReno and SACK differ in the sender, not here.
 
 use crate::parameters::{Factor, Invalid, ParameterSet};
-use crate::{Connection, Controller, Hooks};
+use crate::{Control, Controller, Hooks, View};
 use serde::{Deserialize, Serialize};
 use std::sync::Arc;
 
@@ -85,41 +85,38 @@ impl Controller for Reno {
         Reno::NAME
     }
 
-    fn init(&mut self, _connection: &mut Connection) {}
+    fn init(&mut self, _view: &View, _control: &mut Control) {}
 
     fn hooks(&self) -> Hooks {
         Hooks::NONE
     }
 
-    fn ssthresh(&mut self, connection: &mut Connection) -> u32 {
+    fn ssthresh(&mut self, _view: &View, control: &Control) -> u32 {
         let beta = self.parameters.beta.of_one_in(self.parameters.emulated_connections);
-        let rest = beta.of(u64::from(connection.cwnd)) as u32;
+        let rest = beta.of(u64::from(control.cwnd)) as u32;
         rest.max(self.parameters.min_ssthresh)
     }
 
-    fn cong_avoid(&mut self, connection: &mut Connection, acked: u32) {
-        if !connection.is_cwnd_limited() {
+    fn cong_avoid(&mut self, view: &View, control: &mut Control, acked: u32) {
+        if !view.is_cwnd_limited(control) {
             return;
         }
         let mut acked = acked;
-        if connection.in_slow_start() {
-            acked = connection.slow_start(self.parameters.stretch_limit.map_or(acked, |limit| acked.min(limit)));
+        if control.in_slow_start() {
+            acked = control.slow_start(view, self.parameters.stretch_limit.map_or(acked, |limit| acked.min(limit)));
             if acked == 0 {
                 return;
             }
         }
         let increase = self.parameters.increase.saturating_mul(self.parameters.emulated_connections);
-        connection.additive_increase((connection.cwnd / increase).max(1), acked);
+        control.additive_increase(view, (control.cwnd / increase).max(1), acked);
     }
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
-
-    fn connection(cwnd: u32, ssthresh: u32) -> Connection {
-        Connection { cwnd, ssthresh, cwnd_limited: true, ..Connection::new(1448) }
-    }
+    use crate::testing::Side;
 
     fn reno() -> Reno {
         Reno::new(Parameters::default())
@@ -128,56 +125,64 @@ mod tests {
     #[test]
     fn the_window_grows_by_one_packet_per_round_whatever_the_ack_ratio() {
         for acked in [1, 2, 4, 10] {
-            let mut c = connection(20, 10);
+            let mut c = Side::limited(20, 10);
             let mut reno = reno();
             for round in 0..10 {
-                let mut left = c.cwnd;
+                let mut left = c.control.cwnd;
                 while left > 0 {
                     let n = left.min(acked);
-                    reno.cong_avoid(&mut c, n);
+                    reno.cong_avoid(&c.view, &mut c.control, n);
                     left -= n;
                 }
-                assert_eq!(c.cwnd, 21 + round, "{acked} packets per ACK");
+                assert_eq!(c.control.cwnd, 21 + round, "{acked} packets per ACK");
             }
         }
     }
 
     #[test]
     fn slow_start_doubles_per_round_and_hands_the_rest_to_avoidance() {
-        let mut c = connection(10, 16);
-        reno().cong_avoid(&mut c, 10);
-        assert_eq!((c.cwnd, c.cwnd_cnt), (16, 4));
+        let mut c = Side::limited(10, 16);
+        reno().cong_avoid(&c.view, &mut c.control, 10);
+        assert_eq!((c.control.cwnd, c.control.cwnd_cnt), (16, 4));
     }
 
     #[test]
     fn a_loss_halves_the_window_but_never_below_two_packets() {
         for (cwnd, ssthresh) in [(21, 10), (100, 50), (3, 2), (1, 2)] {
-            assert_eq!(reno().ssthresh(&mut connection(cwnd, 50)), ssthresh);
+            let c = Side::limited(cwnd, 50);
+            assert_eq!(reno().ssthresh(&c.view, &c.control), ssthresh);
         }
     }
 
     #[test]
     fn two_emulated_connections_lose_a_quarter_and_grow_by_two_packets() {
         let mut reno = Reno::new(Parameters { emulated_connections: 2, ..Parameters::default() });
-        assert_eq!(reno.ssthresh(&mut connection(100, 50)), 75);
-        let mut c = connection(20, 10);
+        let c = Side::limited(100, 50);
+        assert_eq!(reno.ssthresh(&c.view, &c.control), 75);
+        let mut c = Side::limited(20, 10);
         for _ in 0..20 {
-            reno.cong_avoid(&mut c, 1);
+            reno.cong_avoid(&c.view, &mut c.control, 1);
         }
-        assert_eq!(c.cwnd, 22);
+        assert_eq!(c.control.cwnd, 22);
     }
 
     #[test]
     fn a_window_that_is_not_used_does_not_grow() {
-        let mut c = Connection { cwnd_limited: false, max_packets_out: 5, ..connection(20, 10) };
-        reno().cong_avoid(&mut c, 20);
-        assert_eq!((c.cwnd, c.cwnd_cnt), (20, 0));
+        let mut c = Side::limited(20, 10);
+        c.view.cwnd_limited = false;
+        c.view.max_packets_out = 5;
+        reno().cong_avoid(&c.view, &mut c.control, 20);
+        assert_eq!((c.control.cwnd, c.control.cwnd_cnt), (20, 0));
     }
 
     #[test]
     fn a_stretch_limit_caps_slow_start_per_ack() {
-        let mut c = connection(10, 100);
-        Reno::new(Parameters { stretch_limit: Some(2), ..Parameters::default() }).cong_avoid(&mut c, 8);
-        assert_eq!(c.cwnd, 12);
+        let mut c = Side::limited(10, 100);
+        Reno::new(Parameters { stretch_limit: Some(2), ..Parameters::default() }).cong_avoid(
+            &c.view,
+            &mut c.control,
+            8,
+        );
+        assert_eq!(c.control.cwnd, 12);
     }
 }

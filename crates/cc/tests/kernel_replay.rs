@@ -4,7 +4,7 @@
 
 use dumbbell_cc::bbr1::{self, Bbr1};
 use dumbbell_cc::cubic::{self, Cubic};
-use dumbbell_cc::{CaState, Connection, Controller, Event, RateSample};
+use dumbbell_cc::{CaState, Control, Controller, Event, RateSample, View};
 use dumbbell_units::{Rng, Time};
 use flate2::read::GzDecoder;
 use std::collections::HashMap;
@@ -49,34 +49,34 @@ fn event(number: u32) -> Event {
         [number as usize]
 }
 
-/// Makes the connection what it was before the call. The pacing rate stays as the controller left it.
+/// Makes view and control what they were before the call. The pacing rate stays as the controller left it.
 ///
 /// Positions count from `first_seq`, where the connection's sequence space begins; the kernel's are modulo 2^32.
-fn prepare(c: &mut Connection, row: &Row, first_seq: u64) {
-    c.hz = 250;
-    c.now = Time::from_nanos(row.long("in_tcp_clock_cache_ns"));
-    c.mstamp_us = row.long("tcp_mstamp_us");
-    c.jiffies = row.int("jiffies32");
-    c.mss = row.int("in_mss_cache");
-    c.cwnd = row.int("in_snd_cwnd");
-    c.cwnd_cnt = row.int("in_snd_cwnd_cnt");
-    c.ssthresh = row.int("in_snd_ssthresh");
-    c.next_departure = Time::from_nanos(row.long("in_tcp_wstamp_ns"));
-    c.packets_out = row.int("in_packets_out");
-    c.sacked_out = row.int("in_sacked_out");
-    c.lost_out = row.int("in_lost_out");
-    c.retrans_out = row.int("in_retrans_out");
-    c.max_packets_out = row.int("in_max_packets_out");
-    c.cwnd_limited = row.flag("in_is_cwnd_limited");
-    c.snd_una = row.long("in_snd_una") - first_seq;
-    c.snd_nxt = row.long("in_snd_nxt") - first_seq;
-    c.ca_state = ca_state(row.int("in_ca_state"));
-    c.delivered = row.long("in_delivered");
-    c.lost = row.long("in_lost");
-    c.delivered_mstamp_us = row.long("in_delivered_mstamp");
-    c.app_limited = row.long("in_app_limited");
-    c.srtt_us_x8 = row.int("in_srtt_us_x8");
-    c.min_rtt_us = row.int("in_rtt_min_us");
+fn prepare(view: &mut View, control: &mut Control, row: &Row, first_seq: u64) {
+    view.hz = 250;
+    view.now = Time::from_nanos(row.long("in_tcp_clock_cache_ns"));
+    view.mstamp_us = row.long("tcp_mstamp_us");
+    view.jiffies = row.int("jiffies32");
+    view.mss = row.int("in_mss_cache");
+    control.cwnd = row.int("in_snd_cwnd");
+    control.cwnd_cnt = row.int("in_snd_cwnd_cnt");
+    control.ssthresh = row.int("in_snd_ssthresh");
+    view.next_departure = Time::from_nanos(row.long("in_tcp_wstamp_ns"));
+    view.packets_out = row.int("in_packets_out");
+    view.sacked_out = row.int("in_sacked_out");
+    view.lost_out = row.int("in_lost_out");
+    view.retrans_out = row.int("in_retrans_out");
+    view.max_packets_out = row.int("in_max_packets_out");
+    view.cwnd_limited = row.flag("in_is_cwnd_limited");
+    view.snd_una = row.long("in_snd_una") - first_seq;
+    view.snd_nxt = row.long("in_snd_nxt") - first_seq;
+    view.ca_state = ca_state(row.int("in_ca_state"));
+    view.delivered = row.long("in_delivered");
+    view.lost = row.long("in_lost");
+    view.delivered_mstamp_us = row.long("in_delivered_mstamp");
+    control.app_limited = row.long("in_app_limited");
+    view.srtt_us_x8 = row.int("in_srtt_us_x8");
+    view.min_rtt_us = row.int("in_rtt_min_us");
 }
 
 fn rate_sample(row: &Row) -> RateSample {
@@ -96,27 +96,27 @@ fn rate_sample(row: &Row) -> RateSample {
 }
 
 /// Makes the call; its return value, 0 where there is none.
-fn call(controller: &mut dyn Controller, c: &mut Connection, row: &Row) -> u32 {
+fn call(controller: &mut dyn Controller, view: &View, control: &mut Control, row: &Row) -> u32 {
     match row.text("ev") {
-        "init" => controller.init(c),
-        "cong_control" => controller.cong_control(c, &rate_sample(row)),
-        "cong_avoid" => controller.cong_avoid(c, row.int("arg")),
+        "init" => controller.init(view, control),
+        "cong_control" => controller.cong_control(view, control, &rate_sample(row)),
+        "cong_avoid" => controller.cong_avoid(view, control, row.int("arg")),
         "pkts_acked" => {
             let (acked, in_flight) = (row.int("rs_delivered"), row.int("rs_prior_in_flight"));
-            controller.pkts_acked(c, acked, row.signed("rs_rtt_us"), in_flight);
+            controller.pkts_acked(view, control, acked, row.signed("rs_rtt_us"), in_flight);
         }
-        "set_state" => controller.set_state(c, ca_state(row.int("arg"))),
-        "cwnd_event" => controller.event(c, event(row.int("arg"))),
-        "ssthresh" => return controller.ssthresh(c),
-        "undo_cwnd" => return controller.undo_cwnd(c),
+        "set_state" => controller.set_state(view, control, ca_state(row.int("arg"))),
+        "cwnd_event" => controller.event(view, control, event(row.int("arg"))),
+        "ssthresh" => return controller.ssthresh(view, control),
+        "undo_cwnd" => return controller.undo_cwnd(view, control),
         other => panic!("unknown call {other}"),
     }
     0
 }
 
 /// What both algorithms are compared by: window, credit, threshold, return value.
-fn answers(c: &Connection, returned: u32) -> [u32; 4] {
-    [c.cwnd, c.cwnd_cnt, c.ssthresh, returned]
+fn answers(control: &Control, returned: u32) -> [u32; 4] {
+    [control.cwnd, control.cwnd_cnt, control.ssthresh, returned]
 }
 
 fn recorded_answers(row: &Row) -> [u32; 4] {
@@ -179,30 +179,39 @@ fn cubic_snapshot(row: &Row, first_seq: u64) -> cubic::Snapshot {
 
 fn replay_bbr() -> impl FnMut(&Row, &str) {
     let mut bbr = Bbr1::new(bbr1::Parameters::default(), Rng::new(0));
-    let mut c = Connection { paced: true, ..Connection::new(1448) };
+    let mut view = View { paced: true, ..View::new(1448) };
+    let mut control = Control::default();
     move |row, place| {
-        prepare(&mut c, row, 0);
+        prepare(&mut view, &mut control, row, 0);
         // The kernel's random choice, taken up only by a call that enters PROBE_BW.
         bbr.force_first_phase(row.int("cycle_idx") as usize);
-        let returned = call(&mut bbr, &mut c, row);
-        assert_eq!(answers(&c, returned), recorded_answers(row), "{place}: window, credit, threshold, return value");
-        assert_eq!(c.pacing_rate, row.long("out_pacing_rate_Bps"), "{place}: pacing rate");
+        let returned = call(&mut bbr, &view, &mut control, row);
+        assert_eq!(
+            answers(&control, returned),
+            recorded_answers(row),
+            "{place}: window, credit, threshold, return value"
+        );
+        assert_eq!(control.pacing_rate, row.long("out_pacing_rate_Bps"), "{place}: pacing rate");
         assert_eq!(bbr.snapshot(), bbr_snapshot(row), "{place}");
     }
 }
 
 fn replay_cubic() -> impl FnMut(&Row, &str) {
     let mut cubic = Cubic::new(cubic::Parameters::default());
-    let mut c = Connection::new(1448);
+    let (mut view, mut control) = (View::new(1448), Control::default());
     let mut first_seq = None;
     move |row, place| {
         let first_seq = *first_seq.get_or_insert(row.long("in_snd_una"));
-        prepare(&mut c, row, first_seq);
-        let returned = call(&mut cubic, &mut c, row);
-        assert_eq!(answers(&c, returned), recorded_answers(row), "{place}: window, credit, threshold, return value");
+        prepare(&mut view, &mut control, row, first_seq);
+        let returned = call(&mut cubic, &view, &mut control, row);
+        assert_eq!(
+            answers(&control, returned),
+            recorded_answers(row),
+            "{place}: window, credit, threshold, return value"
+        );
         assert_eq!(cubic.snapshot(), cubic_snapshot(row, first_seq), "{place}");
         // The stack, not CUBIC, sets the pacing rate.
-        c.pacing_rate = u64::try_from(row.signed("out_pacing_rate_Bps")).unwrap_or(u64::MAX);
+        control.pacing_rate = u64::try_from(row.signed("out_pacing_rate_Bps")).unwrap_or(u64::MAX);
     }
 }
 

@@ -1,6 +1,6 @@
 //! The two ends of a flow, over the transport that the scenario chose.
 
-use dumbbell_cc::{Connection, Controller, EcnMode, RateSample};
+use dumbbell_cc::{Control, Controller, EcnMode, RateSample, View};
 use dumbbell_transport::quic::{QuicReceiver, QuicSender};
 use dumbbell_transport::{EcnEcho, Protocol, Receiver, ReceiverStats, Sender, SenderStats, TransportConfig};
 use dumbbell_units::{Duration, Time};
@@ -80,8 +80,13 @@ impl Endpoints {
     }
 
     #[inline]
-    pub fn connection(&self) -> &Connection {
-        sender!(self, sender => sender.connection())
+    pub fn view(&self) -> &View {
+        sender!(self, sender => sender.view())
+    }
+
+    /// What the controller may change.
+    pub fn control(&self) -> &Control {
+        sender!(self, sender => sender.control())
     }
 
     pub fn controller(&self) -> &dyn Controller {

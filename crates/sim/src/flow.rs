@@ -197,7 +197,7 @@ impl Flow {
         Counts {
             sent: sender.sent_segments,
             retransmits: sender.retransmitted_segments,
-            lost: self.ends.connection().lost,
+            lost: self.ends.view().lost,
             network_drops: self.traffic.drops,
             rtos: sender.rto_count,
             probes: sender.probe_count,
@@ -227,7 +227,7 @@ impl Flow {
             while *left > 0 && *next <= now {
                 *left -= 1;
                 *next += *interval;
-                let len = if *left == 0 { *last_len } else { self.ends.connection().mss as u16 };
+                let len = if *left == 0 { *last_len } else { self.ends.view().mss as u16 };
                 self.ends.write(now, 1, len);
             }
             if *left == 0 {

@@ -5,7 +5,7 @@
 use crate::flow::{Flow, Phase};
 use crate::packet::Packet;
 use crate::table::{Column, Table, Values};
-use dumbbell_cc::{CaState, Connection};
+use dumbbell_cc::{CaState, Control, View};
 use dumbbell_path::Link;
 use dumbbell_scenario::Scenario;
 use dumbbell_units::{Duration, Time};
@@ -147,34 +147,35 @@ impl Recorder {
     }
 
     fn sample_flow(&mut self, now: Time, index: usize, flow: &mut Flow, per_interval_mbps: f64) {
-        let connection = flow.ends.connection();
+        let view = flow.ends.view();
+        let control = flow.ends.control();
         let stats = flow.ends.sender_stats();
         let received = flow.ends.receiver_stats();
         let sample = flow.ends.last_sample();
-        let mss_bits = f64::from(connection.mss) * 8.0;
+        let mss_bits = f64::from(view.mss) * 8.0;
         let known = |present: bool, value: f64| if present { value } else { f64::NAN };
         let arrived_bytes = received.arrived_bytes;
         let (last_delivered, last_arrived) = flow.last_sample;
         let values: [f64; FLOW_COLUMNS.len()] = [
-            f64::from(connection.cwnd),
-            known(connection.ssthresh < Connection::INFINITE_SSTHRESH, f64::from(connection.ssthresh)),
-            f64::from(connection.in_flight()),
-            connection.pacing_rate as f64 * 8e-6,
-            f64::from(connection.srtt_us_x8) / 8e3,
+            f64::from(control.cwnd),
+            known(control.ssthresh < Control::INFINITE_SSTHRESH, f64::from(control.ssthresh)),
+            f64::from(view.in_flight()),
+            control.pacing_rate as f64 * 8e-6,
+            f64::from(view.srtt_us_x8) / 8e3,
             known(sample.rtt_us >= 0, sample.rtt_us as f64 / 1e3),
-            known(connection.min_rtt_us != Connection::UNKNOWN_RTT, f64::from(connection.min_rtt_us) / 1e3),
+            known(view.min_rtt_us != View::UNKNOWN_RTT, f64::from(view.min_rtt_us) / 1e3),
             known(
                 sample.delivered >= 0 && sample.interval_us > 0,
                 f64::from(sample.delivered) * mss_bits / sample.interval_us as f64,
             ),
             (received.delivered_bytes - last_delivered) as f64 * per_interval_mbps,
             (arrived_bytes - last_arrived) as f64 * per_interval_mbps,
-            connection.delivered as f64,
+            view.delivered as f64,
             stats.sent_segments as f64,
-            connection.lost as f64,
+            view.lost as f64,
             stats.retransmitted_segments as f64,
-            f64::from(connection.sacked_out),
-            f64::from(connection.packets_out),
+            f64::from(view.sacked_out),
+            f64::from(view.packets_out),
         ];
         flow.last_sample = (received.delivered_bytes, arrived_bytes);
         self.flows.time_s.push(now.as_secs_f64());
@@ -182,11 +183,11 @@ impl Recorder {
         for (column, value) in self.flows.columns.iter_mut().zip(values) {
             column.push(value);
         }
-        self.states.push(state_name(connection.ca_state));
+        self.states.push(state_name(view.ca_state));
         let controller = flow.ends.controller();
         self.modes.push(controller.mode());
         let places = &self.placement[index];
-        controller.observe(connection, &mut self.scratch[..places.len()]);
+        controller.observe(view, control, &mut self.scratch[..places.len()]);
         let observed = &mut self.flows.columns[FLOW_COLUMNS.len()..];
         for column in observed.iter_mut() {
             column.push(f64::NAN);

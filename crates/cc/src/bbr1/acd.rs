@@ -7,7 +7,7 @@
 
 use super::{Bbr1, Parameters, Recovery};
 use crate::parameters::Gain;
-use crate::{CaState, Connection, RateSample};
+use crate::{CaState, Control, RateSample, View};
 
 /// State of the detector.
 #[derive(Clone, Debug, Default)]
@@ -36,9 +36,9 @@ impl Acd {
 
 impl Bbr1 {
     /// The window halved, to at most one BDP.
-    fn halved(&self, connection: &Connection, bw: u32) -> u32 {
-        let bdp = self.inflight_target(connection, bw, Gain::ONE);
-        (connection.cwnd / 2).min(bdp).max(self.parameters.min_window)
+    fn halved(&self, view: &View, control: &Control, bw: u32) -> u32 {
+        let bdp = self.inflight_target(view, control, bw, Gain::ONE);
+        (control.cwnd / 2).min(bdp).max(self.parameters.min_window)
     }
 
     fn detect_congestion(&mut self, sample: &RateSample) -> bool {
@@ -48,58 +48,71 @@ impl Bbr1 {
     /// The kernel code; true when growth must not follow. A cut repeats with every ACK until the next round.
     pub(super) fn recover_like_acd_kernel(
         &mut self,
-        connection: &mut Connection,
+        view: &View,
+        control: &mut Control,
         sample: &RateSample,
         bw: u32,
     ) -> bool {
         if sample.losses > 0 {
-            connection.cwnd = connection.cwnd.saturating_sub(sample.losses).max(1);
+            control.cwnd = control.cwnd.saturating_sub(sample.losses).max(1);
         }
         let congested = self.detect_congestion(sample);
-        let state = connection.ca_state;
+        let state = view.ca_state;
         let before = std::mem::replace(&mut self.recovery.previous_state, state);
         if congested && state == CaState::Recovery && before != CaState::Recovery {
             self.recovery.packet_conservation = true;
-            self.round.next_delivered = connection.delivered;
+            self.round.next_delivered = view.delivered;
         } else if before >= CaState::Recovery && state < CaState::Recovery {
-            connection.cwnd = connection.cwnd.max(self.recovery.prior_cwnd);
+            control.cwnd = control.cwnd.max(self.recovery.prior_cwnd);
             self.recovery.packet_conservation = false;
         }
         if self.recovery.packet_conservation {
-            connection.cwnd = self.halved(connection, bw);
+            control.cwnd = self.halved(view, control, bw);
         }
         self.recovery.packet_conservation
     }
 
     /// The paper's words; true when growth must not follow.
-    pub(super) fn recover_like_acd_paper(&mut self, connection: &mut Connection, sample: &RateSample, bw: u32) -> bool {
+    pub(super) fn recover_like_acd_paper(
+        &mut self,
+        view: &View,
+        control: &mut Control,
+        sample: &RateSample,
+        bw: u32,
+    ) -> bool {
         let congested = self.detect_congestion(sample);
-        let state = connection.ca_state;
+        let state = view.ca_state;
         let before = std::mem::replace(&mut self.recovery.previous_state, state);
         if before >= CaState::Recovery && state < CaState::Recovery {
             self.recovery.acd.cut = false;
-            connection.cwnd = connection.cwnd.max(self.recovery.prior_cwnd);
+            control.cwnd = control.cwnd.max(self.recovery.prior_cwnd);
         } else if sample.losses > 0 {
             if congested && !self.recovery.acd.cut {
                 self.recovery.acd.cut = true;
-                connection.cwnd = self.halved(connection, bw);
+                control.cwnd = self.halved(view, control, bw);
                 return true;
             }
-            connection.cwnd = connection.cwnd.saturating_sub(sample.losses).max(1);
+            control.cwnd = control.cwnd.saturating_sub(sample.losses).max(1);
         }
         false
     }
 
     /// The ns-3 code; true when growth must not follow. What it detects it forgets before it uses it.
-    pub(super) fn recover_like_acd_ns3(&mut self, connection: &mut Connection, sample: &RateSample, bw: u32) -> bool {
-        self.recovery.previous_state = connection.ca_state;
-        if connection.ca_state != CaState::Recovery {
+    pub(super) fn recover_like_acd_ns3(
+        &mut self,
+        view: &View,
+        control: &mut Control,
+        sample: &RateSample,
+        bw: u32,
+    ) -> bool {
+        self.recovery.previous_state = view.ca_state;
+        if view.ca_state != CaState::Recovery {
             return false;
         }
         self.recovery.unit_gain_in = Some(self.state.mode);
         self.operating_point.unsettle();
-        connection.cwnd = connection.cwnd.max(connection.in_flight() + sample.acked_sacked);
-        connection.cwnd = self.halved(connection, bw);
+        control.cwnd = control.cwnd.max(view.in_flight() + sample.acked_sacked);
+        control.cwnd = self.halved(view, control, bw);
         true
     }
 }

@@ -8,7 +8,7 @@ use super::bandwidth::packets_in;
 use super::{Aggregation, BW_UNIT, Bbr1, Parameters};
 use crate::minmax::{MaxFilter, SlotFilter};
 use crate::parameters::Gain;
-use crate::{Connection, RateSample};
+use crate::{Control, RateSample, View};
 
 /// `log2` of the parts of a packet in which QUIC's excess is kept: its windows are in bytes.
 const PART_LOG2: u32 = 8;
@@ -58,20 +58,20 @@ impl AckAggregation {
 impl Bbr1 {
     /// Measures how far an ACK with a delivery rate runs ahead of the bandwidth.
     #[inline]
-    pub(super) fn update_aggregation(&mut self, connection: &Connection, sample: &RateSample, bw: u32) {
+    pub(super) fn update_aggregation(&mut self, view: &View, control: &Control, sample: &RateSample, bw: u32) {
         if sample.acked_sacked == 0 {
             return;
         }
         match self.aggregation.method {
-            Aggregation::Linux => self.update_slots(connection, sample.acked_sacked, bw),
-            Aggregation::Quic => self.update_filter(connection, sample.acked_sacked, bw),
+            Aggregation::Linux => self.update_slots(view, control, sample.acked_sacked, bw),
+            Aggregation::Quic => self.update_filter(view, sample.acked_sacked, bw),
             Aggregation::Off => {}
         }
     }
 
     #[inline]
-    fn update_slots(&mut self, connection: &Connection, acked: u32, bw: u32) {
-        let expected = self.scaled_in_epoch(connection, bw) / BW_UNIT;
+    fn update_slots(&mut self, view: &View, control: &Control, acked: u32, bw: u32) {
+        let expected = self.scaled_in_epoch(view, bw) / BW_UNIT;
         let state = &mut self.aggregation;
         let limit = u64::from(self.parameters.aggregation_epoch_packets);
         let before = u64::from(state.epoch_acked);
@@ -80,24 +80,24 @@ impl Bbr1 {
             total - expected
         } else {
             // When the ACKs no longer run ahead, a new burst may begin.
-            state.epoch_start_us = connection.delivered_mstamp_us;
+            state.epoch_start_us = view.delivered_mstamp_us;
             total = u64::from(acked).min(limit - 1);
             total
         };
         // Below the limit, which has 32 bits.
         state.epoch_acked = total as u32;
-        let excess = excess.min(u64::from(connection.cwnd)) as u32;
+        let excess = excess.min(u64::from(control.cwnd)) as u32;
         state.largest = state.slots.update(self.parameters.aggregation_window_rounds, self.round.started, excess);
     }
 
     /// QUIC counts bytes, so the part of a packet that the bandwidth explains counts here, too.
     #[inline(never)]
-    fn update_filter(&mut self, connection: &Connection, acked: u32, bw: u32) {
-        let expected = self.scaled_in_epoch(connection, bw);
+    fn update_filter(&mut self, view: &View, acked: u32, bw: u32) {
+        let expected = self.scaled_in_epoch(view, bw);
         let state = &mut self.aggregation;
         if u64::from(state.epoch_acked) * BW_UNIT <= expected {
             state.epoch_acked = acked;
-            state.epoch_start_us = connection.delivered_mstamp_us;
+            state.epoch_start_us = view.delivered_mstamp_us;
             return;
         }
         state.epoch_acked = state.epoch_acked.saturating_add(acked);
@@ -108,8 +108,8 @@ impl Bbr1 {
 
     /// Packets that the bandwidth explains since the epoch began, times `BW_UNIT`.
     #[inline]
-    fn scaled_in_epoch(&self, connection: &Connection, bw: u32) -> u64 {
-        let elapsed_us = connection.delivered_mstamp_us.saturating_sub(self.aggregation.epoch_start_us);
+    fn scaled_in_epoch(&self, view: &View, bw: u32) -> u64 {
+        let elapsed_us = view.delivered_mstamp_us.saturating_sub(self.aggregation.epoch_start_us);
         let resolution_us = self.parameters.aggregation_resolution.as_micros();
         let elapsed_us = if resolution_us > 1 { elapsed_us - elapsed_us % resolution_us } else { elapsed_us };
         u64::from(bw).saturating_mul(elapsed_us)

@@ -3,7 +3,7 @@
 //! A round ends when a packet sent after its start is acknowledged: one trip through the path, however long the queue.
 
 use super::{BW_UNIT, Bbr1};
-use crate::{Connection, RateSample};
+use crate::{RateSample, View};
 
 /// The current round.
 #[derive(Clone, Debug, Default)]
@@ -18,16 +18,16 @@ pub(super) struct Round {
 
 impl Bbr1 {
     /// Counts rounds and feeds the delivery rate of a sample that has one to the maximum filter.
-    pub(super) fn update_bandwidth(&mut self, connection: &Connection, sample: &RateSample) {
+    pub(super) fn update_bandwidth(&mut self, view: &View, sample: &RateSample) {
         if sample.prior_delivered >= self.round.next_delivered {
-            self.round.next_delivered = connection.delivered;
+            self.round.next_delivered = view.delivered;
             self.round.count = self.round.count.wrapping_add(1);
             self.round.started = true;
             self.recovery.packet_conservation = false;
         }
         // The sampler sleeps until a loss.
         if self.policer.sampling || sample.losses > 0 {
-            self.sample_policer(connection, sample);
+            self.sample_policer(view, sample);
         }
         let bw = delivery_rate(sample.delivered as u64, sample.interval_us as u64);
         // A rate that the application held down says nothing, unless it exceeds the estimate all the same.

@@ -6,7 +6,7 @@
 
 use super::{Bbr1, CycleClock, CyclePolicy, InFlight, Mode};
 use crate::parameters::Gain;
-use crate::{Connection, RateSample};
+use crate::{Control, RateSample, View};
 
 /// The phases with a role of their own.
 const PROBE: usize = 0;
@@ -35,7 +35,7 @@ impl Cycle {
 
 impl Bbr1 {
     /// Enters PROBE_BW at a random phase.
-    pub(super) fn enter_probe_bw(&mut self, connection: &Connection) {
+    pub(super) fn enter_probe_bw(&mut self, view: &View) {
         self.state.mode = Mode::ProbeBw;
         if self.parameters.cycle_policy == CyclePolicy::RandomLengthDqc {
             self.cycle.length = 0;
@@ -51,13 +51,13 @@ impl Bbr1 {
         };
         let forced = self.forced_phase.take().map(usize::from);
         self.enter_phase(forced.unwrap_or(first));
-        self.cycle.start_us = self.cycle_now(connection);
+        self.cycle.start_us = self.cycle_now(view);
     }
 
-    fn next_phase(&mut self, connection: &Connection) {
+    fn next_phase(&mut self, view: &View) {
         let next = usize::from(self.state.phase) + 1;
         self.enter_phase(next % self.parameters.cycle_gains.len());
-        self.cycle.start_us = self.cycle_now(connection);
+        self.cycle.start_us = self.cycle_now(view);
     }
 
     fn enter_phase(&mut self, phase: usize) {
@@ -67,25 +67,25 @@ impl Bbr1 {
     }
 
     #[inline]
-    fn cycle_now(&self, connection: &Connection) -> u64 {
+    fn cycle_now(&self, view: &View) -> u64 {
         match self.parameters.cycle_clock {
-            CycleClock::Delivered => connection.delivered_mstamp_us,
-            CycleClock::Now => connection.mstamp_us,
+            CycleClock::Delivered => view.delivered_mstamp_us,
+            CycleClock::Now => view.mstamp_us,
         }
     }
 
     /// Moves to the next phase when its time has come.
-    pub(super) fn update_cycle(&mut self, connection: &Connection, sample: &RateSample) {
+    pub(super) fn update_cycle(&mut self, view: &View, control: &Control, sample: &RateSample) {
         if self.state.policed && self.parameters.policer_freezes_cycle {
             return;
         }
         if self.parameters.cycle_policy.has_random_lengths() {
-            self.update_random_cycle(connection, sample);
-        } else if self.phase_is_over(connection, sample) {
-            self.next_phase(connection);
+            self.update_random_cycle(view, control, sample);
+        } else if self.phase_is_over(view, control, sample) {
+            self.next_phase(view);
             let cruises = self.cycle.gain == Gain::ONE;
             let holds = self.parameters.cycle_policy == CyclePolicy::TimedDrain;
-            if holds && self.pacing_gain < Gain::ONE && cruises && !self.is_drained(connection, sample) {
+            if holds && self.pacing_gain < Gain::ONE && cruises && !self.is_drained(view, control, sample) {
                 self.cycle.gain = self.pacing_gain;
             }
         }
@@ -93,48 +93,48 @@ impl Bbr1 {
 
     /// Tests use the gain that was applied until now, which differs from the phase's while a policer's rate is in use.
     #[inline]
-    fn phase_is_over(&self, connection: &Connection, sample: &RateSample) -> bool {
-        let elapsed_us = self.cycle_now(connection).saturating_sub(self.cycle.start_us);
+    fn phase_is_over(&self, view: &View, control: &Control, sample: &RateSample) -> bool {
+        let elapsed_us = self.cycle_now(view).saturating_sub(self.cycle.start_us);
         let lasted_a_round_trip = elapsed_us > u64::from(self.min_rtt.rtt_us);
         if self.pacing_gain == Gain::ONE {
             lasted_a_round_trip
         } else if self.pacing_gain > Gain::ONE {
             // Until the queue has really been probed: in small buffers a loss is the answer.
-            lasted_a_round_trip && (sample.losses > 0 || self.is_probed(connection, sample))
+            lasted_a_round_trip && (sample.losses > 0 || self.is_probed(view, control, sample))
         } else {
             let in_time = lasted_a_round_trip && self.parameters.cycle_policy != CyclePolicy::StrictDrain;
-            in_time || self.is_drained(connection, sample)
+            in_time || self.is_drained(view, control, sample)
         }
     }
 
     /// What the probing gain asks for is in flight.
     #[inline(never)]
-    fn is_probed(&self, connection: &Connection, sample: &RateSample) -> bool {
-        self.in_network(connection, sample.prior_in_flight)
-            >= self.inflight_target(connection, self.max_bw(), self.pacing_gain)
+    fn is_probed(&self, view: &View, control: &Control, sample: &RateSample) -> bool {
+        self.in_network(view, control, sample.prior_in_flight)
+            >= self.inflight_target(view, control, self.max_bw(), self.pacing_gain)
     }
 
     /// At most one BDP is in flight.
     #[inline(never)]
-    fn is_drained(&self, connection: &Connection, sample: &RateSample) -> bool {
-        self.in_network(connection, self.cycle_in_flight(connection, sample))
-            <= self.inflight_target(connection, self.max_bw(), Gain::ONE)
+    fn is_drained(&self, view: &View, control: &Control, sample: &RateSample) -> bool {
+        self.in_network(view, control, self.cycle_in_flight(view, sample))
+            <= self.inflight_target(view, control, self.max_bw(), Gain::ONE)
     }
 
-    fn cycle_in_flight(&self, connection: &Connection, sample: &RateSample) -> u32 {
+    fn cycle_in_flight(&self, view: &View, sample: &RateSample) -> u32 {
         match self.parameters.cycle_in_flight {
             InFlight::Prior => sample.prior_in_flight,
-            InFlight::Current => connection.in_flight(),
+            InFlight::Current => view.in_flight(),
         }
     }
 
     /// Probe, drain, cruise within a cycle of random length. The cycle's start does not move with its phases.
-    fn update_random_cycle(&mut self, connection: &Connection, sample: &RateSample) {
-        let elapsed_us = self.cycle_now(connection).saturating_sub(self.cycle.start_us);
+    fn update_random_cycle(&mut self, view: &View, control: &Control, sample: &RateSample) {
+        let elapsed_us = self.cycle_now(view).saturating_sub(self.cycle.start_us);
         let min_rtt_us = u64::from(self.min_rtt.rtt_us);
         if elapsed_us > u64::from(self.cycle.length) * min_rtt_us {
             let phases = self.parameters.cycle_gains.len() as u32;
-            self.cycle.start_us = self.cycle_now(connection);
+            self.cycle.start_us = self.cycle_now(view);
             self.cycle.length = phases - self.rng.below(self.parameters.cycle_random_phases);
             self.enter_phase(PROBE);
             return;
@@ -144,7 +144,7 @@ impl Bbr1 {
         }
         let dqc = self.parameters.cycle_policy == CyclePolicy::RandomLengthDqc;
         if self.pacing_gain < Gain::ONE {
-            if self.is_drained(connection, sample) {
+            if self.is_drained(view, control, sample) {
                 self.enter_phase(CRUISE);
             }
             // DrainQueueCongestion looks for a reason to drain here, too, so that a loss can take CRUISE back.
@@ -152,18 +152,18 @@ impl Bbr1 {
                 return;
             }
         }
-        if elapsed_us > min_rtt_us && self.must_drain(connection, sample, dqc) {
+        if elapsed_us > min_rtt_us && self.must_drain(view, control, sample, dqc) {
             self.enter_phase(DRAIN);
         }
     }
 
     /// Whether probing has shown what it can.
-    fn must_drain(&self, connection: &Connection, sample: &RateSample, dqc: bool) -> bool {
-        let in_flight = self.in_network(connection, self.cycle_in_flight(connection, sample));
-        let target = self.inflight_target(connection, self.max_bw(), self.parameters.cycle_gains[PROBE]);
+    fn must_drain(&self, view: &View, control: &Control, sample: &RateSample, dqc: bool) -> bool {
+        let in_flight = self.in_network(view, control, self.cycle_in_flight(view, sample));
+        let target = self.inflight_target(view, control, self.max_bw(), self.parameters.cycle_gains[PROBE]);
         let probed = if dqc { in_flight > target } else { in_flight >= target };
         // A sender without data or without a receive window will not probe.
-        let idles = !dqc && (connection.no_unsent_data || connection.receive_window_full);
+        let idles = !dqc && (view.no_unsent_data || view.receive_window_full);
         probed || sample.losses > 0 || sample.is_app_limited || idles
     }
 }

@@ -38,7 +38,7 @@ pub use parameters::{
 
 use crate::minmax::MaxFilter;
 use crate::parameters::Gain;
-use crate::{CaState, Connection, Controller, Event, Hooks, RateSample};
+use crate::{CaState, Control, Controller, Event, Hooks, RateSample, View};
 use bandwidth::has_rate;
 use dumbbell_units::Rng;
 use std::sync::Arc;
@@ -257,17 +257,17 @@ impl Bbr1 {
     }
 
     /// STARTUP to DRAIN when the pipe is full, DRAIN to PROBE_BW when at most one BDP is left in the network.
-    fn check_drain(&mut self, connection: &mut Connection) {
+    fn check_drain(&mut self, view: &View, control: &mut Control) {
         if self.state.mode == Mode::Startup && self.state.full_pipe {
             self.state.mode = Mode::Drain;
             // Informational: it lets the stack and its statistics see that slow start is over.
-            connection.ssthresh = self.inflight_target(connection, self.max_bw(), Gain::ONE);
+            control.ssthresh = self.inflight_target(view, control, self.max_bw(), Gain::ONE);
         }
         if self.state.mode == Mode::Drain
-            && self.in_network(connection, connection.in_flight())
-                <= self.inflight_target(connection, self.max_bw(), Gain::ONE)
+            && self.in_network(view, control, view.in_flight())
+                <= self.inflight_target(view, control, self.max_bw(), Gain::ONE)
         {
-            self.enter_probe_bw(connection);
+            self.enter_probe_bw(view);
         }
     }
 }
@@ -277,25 +277,25 @@ impl Controller for Bbr1 {
         self.name
     }
 
-    fn init(&mut self, connection: &mut Connection) {
+    fn init(&mut self, view: &View, control: &mut Control) {
         // The gains survive: the kernel leaves them to the first ACK.
         *self = Bbr1 {
             pacing_gain: self.pacing_gain,
             cwnd_gain: self.cwnd_gain,
             ..Bbr1::new(Arc::clone(&self.parameters), self.rng.clone()).named(self.name)
         };
-        connection.ssthresh = Connection::INFINITE_SSTHRESH;
+        control.ssthresh = Control::INFINITE_SSTHRESH;
         if let Some(shift) = self.parameters.pacing_shift {
-            connection.pacing_shift = shift;
+            control.pacing_shift = shift;
         }
-        self.round.next_delivered = connection.delivered;
-        self.min_rtt.start(connection, self.parameters.min_rtt_window);
-        self.aggregation.epoch_start_us = connection.mstamp_us;
-        self.recovery.unbounded_cwnd = connection.cwnd;
-        self.reset_policer(connection);
-        self.init_pacing_rate(connection);
+        self.round.next_delivered = view.delivered;
+        self.min_rtt.start(view, self.parameters.min_rtt_window);
+        self.aggregation.epoch_start_us = view.mstamp_us;
+        self.recovery.unbounded_cwnd = control.cwnd;
+        self.reset_policer(view);
+        self.init_pacing_rate(view, control);
         if self.parameters.initial_bw_estimate {
-            self.bandwidth = MaxFilter::new(self.round.count, self.initial_bandwidth(connection));
+            self.bandwidth = MaxFilter::new(self.round.count, self.initial_bandwidth(view, control));
         }
     }
 
@@ -311,41 +311,37 @@ impl Controller for Bbr1 {
         self.parameters.paced
     }
 
-    fn cong_control(&mut self, connection: &mut Connection, sample: &RateSample) {
+    fn cong_control(&mut self, view: &View, control: &mut Control, sample: &RateSample) {
         self.round.started = false;
         let has_rate = has_rate(sample);
         if has_rate {
-            self.update_bandwidth(connection, sample);
+            self.update_bandwidth(view, sample);
         }
         let bw = self.bw();
         if has_rate {
-            self.update_aggregation(connection, sample, bw);
+            self.update_aggregation(view, control, sample, bw);
         }
         // PROBE_BW comes after the pipe was found full and drained.
         if self.state.mode == Mode::ProbeBw {
-            self.update_cycle(connection, sample);
+            self.update_cycle(view, control, sample);
         } else {
             self.check_full_pipe(sample);
-            self.check_drain(connection);
+            self.check_drain(view, control);
         }
-        self.update_min_rtt(connection, sample);
+        self.update_min_rtt(view, control, sample);
 
-        self.set_operating_point(connection, bw);
-        self.set_window(connection, sample, bw);
+        self.set_operating_point(view, control, bw);
+        self.set_window(view, control, sample, bw);
     }
 
-    fn ssthresh(&mut self, connection: &mut Connection) -> u32 {
-        self.save_window(connection);
-        if self.parameters.recovery == Recovery::Ns3Of2018 {
-            Connection::INFINITE_SSTHRESH
-        } else {
-            connection.ssthresh
-        }
+    fn ssthresh(&mut self, _view: &View, control: &Control) -> u32 {
+        self.save_window(control);
+        if self.parameters.recovery == Recovery::Ns3Of2018 { Control::INFINITE_SSTHRESH } else { control.ssthresh }
     }
 
-    fn set_state(&mut self, connection: &mut Connection, next: CaState) {
+    fn set_state(&mut self, view: &View, control: &mut Control, next: CaState) {
         if next != CaState::Loss {
-            self.change_ns3_state(connection, next);
+            self.change_ns3_state(view, control, next);
             return;
         }
         self.recovery.previous_state = CaState::Loss;
@@ -354,35 +350,35 @@ impl Controller for Bbr1 {
         }
         // A timeout ends the round, and its loss is evidence for the policer's sampler.
         self.round.started = true;
-        self.sample_policer(connection, &RateSample { losses: 1, ..RateSample::default() });
+        self.sample_policer(view, &RateSample { losses: 1, ..RateSample::default() });
     }
 
-    fn undo_cwnd(&mut self, connection: &mut Connection) -> u32 {
+    fn undo_cwnd(&mut self, view: &View, control: &Control) -> u32 {
         if self.parameters.undo_resets_plateau {
             self.full_pipe.baseline = 0;
             self.full_pipe.rounds = 0;
-            self.reset_policer(connection);
+            self.reset_policer(view);
         }
-        connection.cwnd
+        control.cwnd
     }
 
-    fn event(&mut self, connection: &mut Connection, event: Event) {
-        if event != Event::TxStart || connection.app_limited == 0 {
+    fn event(&mut self, view: &View, control: &mut Control, event: Event) {
+        if event != Event::TxStart || control.app_limited == 0 {
             return;
         }
         self.idle_restart = true;
-        self.aggregation.epoch_start_us = connection.mstamp_us;
+        self.aggregation.epoch_start_us = view.mstamp_us;
         self.aggregation.epoch_acked = 0;
         match self.state.mode {
             // Restarting at the bandwidth itself: the pipe is empty, probing can wait.
-            Mode::ProbeBw => self.set_pacing_rate(connection, self.bw(), Gain::ONE),
-            Mode::ProbeRtt if self.parameters.probe_rtt_exit_from_idle => self.check_probe_rtt_done(connection),
+            Mode::ProbeBw => self.set_pacing_rate(view, control, self.bw(), Gain::ONE),
+            Mode::ProbeRtt if self.parameters.probe_rtt_exit_from_idle => self.check_probe_rtt_done(view, control),
             _ => {}
         }
     }
 
-    fn min_tso_segs(&self, connection: &Connection) -> u32 {
-        let slow = connection.pacing_rate < self.parameters.burst_min_rate.as_bits_per_sec() / 8;
+    fn min_tso_segs(&self, _view: &View, control: &Control) -> u32 {
+        let slow = control.pacing_rate < self.parameters.burst_min_rate.as_bits_per_sec() / 8;
         if slow { self.parameters.burst_min_slow } else { self.parameters.burst_min }
     }
 
@@ -411,13 +407,13 @@ impl Controller for Bbr1 {
         ]
     }
 
-    fn observe(&self, connection: &Connection, values: &mut [f64]) {
-        let mbps = |bw: u32| f64::from(bw) / BW_UNIT as f64 * f64::from(connection.mss) * 8.0;
+    fn observe(&self, view: &View, _control: &Control, values: &mut [f64]) {
+        let mbps = |bw: u32| f64::from(bw) / BW_UNIT as f64 * f64::from(view.mss) * 8.0;
         let min_rtt = self.min_rtt.rtt_us;
         let current = [
             mbps(self.bw()),
             mbps(self.max_bw()),
-            if min_rtt == Connection::UNKNOWN_RTT { f64::NAN } else { f64::from(min_rtt) / 1e3 },
+            if min_rtt == View::UNKNOWN_RTT { f64::NAN } else { f64::from(min_rtt) / 1e3 },
             self.pacing_gain.as_f64(),
             self.cwnd_gain.as_f64(),
             if self.state.mode == Mode::ProbeBw { f64::from(self.state.phase) } else { f64::NAN },

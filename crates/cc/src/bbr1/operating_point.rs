@@ -1,9 +1,9 @@
 //! The operating point: gains, the pacing rate, and the amount in flight that follow from the model.
 
 use super::{Bbr1, Mode, State};
-use crate::Connection;
 use crate::basis::Basis;
 use crate::parameters::Gain;
+use crate::{Control, View};
 
 /// The operating point, kept for as long as its basis holds.
 #[derive(Clone, Debug, Default)]
@@ -23,25 +23,25 @@ impl OperatingPoint {
 impl Bbr1 {
     /// Moves to the operating point of the present model: sets gains, pacing rate and the window's target.
     #[inline]
-    pub(super) fn set_operating_point(&mut self, connection: &mut Connection, bw: u32) {
-        if self.basis(connection, bw) != self.operating_point.basis {
-            self.move_operating_point(connection, bw);
+    pub(super) fn set_operating_point(&mut self, view: &View, control: &mut Control, bw: u32) {
+        if self.basis(view, control, bw) != self.operating_point.basis {
+            self.move_operating_point(view, control, bw);
         }
-        debug_assert_eq!(self.target(), self.window_target(connection, bw), "the basis lacks something");
+        debug_assert_eq!(self.target(), self.window_target(view, control, bw), "the basis lacks something");
     }
 
     #[inline]
-    fn basis(&self, connection: &Connection, bw: u32) -> Basis<State> {
-        Basis::new(connection, bw, self.min_rtt.model_us, self.aggregation.largest, self.state)
+    fn basis(&self, view: &View, control: &Control, bw: u32) -> Basis<State> {
+        Basis::new(view, control, bw, self.min_rtt.model_us, self.aggregation.largest, self.state)
     }
 
     #[inline(never)]
-    fn move_operating_point(&mut self, connection: &mut Connection, bw: u32) {
+    fn move_operating_point(&mut self, view: &View, control: &mut Control, bw: u32) {
         self.update_gains();
-        self.set_pacing_rate(connection, bw, self.pacing_gain);
-        let target = self.window_target(connection, bw);
+        self.set_pacing_rate(view, control, bw, self.pacing_gain);
+        let target = self.window_target(view, control, bw);
         // With the rate as it is now: setting it once more would change nothing, unless it is a makeshift.
-        self.operating_point = OperatingPoint { basis: self.basis(connection, bw), target };
+        self.operating_point = OperatingPoint { basis: self.basis(view, control, bw), target };
         if self.rate_is_nominal {
             self.operating_point.unsettle();
         }

@@ -8,7 +8,7 @@
 use super::bandwidth::delivery_rate;
 use super::{Bbr1, Mode};
 use crate::parameters::Gain;
-use crate::{Connection, RateSample};
+use crate::{RateSample, View};
 
 /// State of the long-term sampler.
 #[derive(Clone, Debug, Default)]
@@ -25,25 +25,25 @@ pub(super) struct Policer {
 }
 
 impl Policer {
-    fn start_interval(&mut self, connection: &Connection) {
-        self.interval_start_ms = (connection.delivered_mstamp_us / 1_000) as u32;
-        self.interval_delivered = connection.delivered;
-        self.interval_lost = connection.lost;
+    fn start_interval(&mut self, view: &View) {
+        self.interval_start_ms = (view.delivered_mstamp_us / 1_000) as u32;
+        self.interval_delivered = view.delivered;
+        self.interval_lost = view.lost;
         self.rounds = 0;
     }
 }
 
 impl Bbr1 {
     /// Forgets what the long-term sampler found.
-    pub(super) fn reset_policer(&mut self, connection: &Connection) {
+    pub(super) fn reset_policer(&mut self, view: &View) {
         self.state.policed = false;
         self.policer.bandwidth = 0;
         self.policer.sampling = false;
-        self.policer.start_interval(connection);
+        self.policer.start_interval(view);
     }
 
     /// Takes an ACK into the long-term sampler.
-    pub(super) fn sample_policer(&mut self, connection: &Connection, sample: &RateSample) {
+    pub(super) fn sample_policer(&mut self, view: &View, sample: &RateSample) {
         if !self.parameters.policer_sampler {
             return;
         }
@@ -51,8 +51,8 @@ impl Bbr1 {
             if self.state.mode == Mode::ProbeBw && self.round.started {
                 self.policer.rounds += 1;
                 if self.policer.rounds >= self.parameters.policer_use_rounds {
-                    self.reset_policer(connection);
-                    self.enter_probe_bw(connection);
+                    self.reset_policer(view);
+                    self.enter_probe_bw(view);
                 }
             }
             return;
@@ -62,12 +62,12 @@ impl Bbr1 {
             if sample.losses == 0 {
                 return;
             }
-            self.policer.start_interval(connection);
+            self.policer.start_interval(view);
             self.policer.sampling = true;
         }
         // An idle application lets the bucket fill up again.
         if sample.is_app_limited {
-            self.reset_policer(connection);
+            self.reset_policer(view);
             return;
         }
         if self.round.started {
@@ -77,42 +77,42 @@ impl Bbr1 {
             return;
         }
         if self.policer.rounds > self.parameters.policer_max_rounds {
-            self.reset_policer(connection);
+            self.reset_policer(view);
             return;
         }
         // They end with a loss, too.
         if sample.losses == 0 {
             return;
         }
-        let lost = connection.lost.saturating_sub(self.policer.interval_lost);
-        let delivered = connection.delivered.saturating_sub(self.policer.interval_delivered);
+        let lost = view.lost.saturating_sub(self.policer.interval_lost);
+        let delivered = view.delivered.saturating_sub(self.policer.interval_delivered);
         if delivered == 0
             || lost * u64::from(Gain::ONE.numerator())
                 < u64::from(self.parameters.policer_loss_threshold.numerator()) * delivered
         {
             return;
         }
-        let now_ms = (connection.delivered_mstamp_us / 1_000) as u32;
+        let now_ms = (view.delivered_mstamp_us / 1_000) as u32;
         let span_ms = now_ms.wrapping_sub(self.policer.interval_start_ms);
         if (span_ms as i32) < 1 {
             return;
         }
         // Longer than microseconds can be counted in 32 bits.
         if span_ms >= u32::MAX / 1_000 {
-            self.reset_policer(connection);
+            self.reset_policer(view);
             return;
         }
-        self.end_policer_interval(connection, delivery_rate(delivered, u64::from(span_ms) * 1_000));
+        self.end_policer_interval(view, delivery_rate(delivered, u64::from(span_ms) * 1_000));
     }
 
     /// An interval with heavy loss delivered at `bw`: is it the rate of the interval before?
-    fn end_policer_interval(&mut self, connection: &Connection, bw: u32) {
+    fn end_policer_interval(&mut self, view: &View, bw: u32) {
         let before = self.policer.bandwidth;
         if before != 0 {
             let difference = bw.abs_diff(before);
             let close = u64::from(difference) * u64::from(Gain::ONE.numerator())
                 <= u64::from(self.parameters.policer_ratio.numerator()) * u64::from(before);
-            let tiny = self.bytes_per_second(connection, difference, Gain::ONE)
+            let tiny = self.bytes_per_second(view, difference, Gain::ONE)
                 <= self.parameters.policer_difference.as_bits_per_sec() / 8;
             if close || tiny {
                 self.policer.bandwidth = ((u64::from(bw) + u64::from(before)) / 2) as u32;
@@ -123,6 +123,6 @@ impl Bbr1 {
             }
         }
         self.policer.bandwidth = bw;
-        self.policer.start_interval(connection);
+        self.policer.start_interval(view);
     }
 }

@@ -14,49 +14,49 @@ fn no_allowance() -> Parameters {
 /// A connection with its controller, and the acknowledgements it is fed.
 struct Flow {
     bbr: Bbr1,
-    c: Connection,
+    view: View,
+    control: Control,
 }
 
 impl Flow {
     /// Established, nothing sent.
     fn new(parameters: Parameters) -> Flow {
-        let mut c = Connection { srtt_us_x8: 8 * MIN_RTT_US, min_rtt_us: MIN_RTT_US, ..Connection::new(1448) };
-        c.paced = true;
-        let mut flow = Flow { bbr: Bbr1::new(parameters, Rng::new(3)), c };
+        let view = View { srtt_us_x8: 8 * MIN_RTT_US, min_rtt_us: MIN_RTT_US, paced: true, ..View::new(1448) };
+        let mut flow = Flow { bbr: Bbr1::new(parameters, Rng::new(3)), view, control: Control::default() };
         flow.wait(Duration::from_secs(1));
-        flow.bbr.init(&mut flow.c);
+        flow.bbr.init(&flow.view, &mut flow.control);
         flow
     }
 
     /// Cruising in PROBE_BW at 10 Mbit/s in phase `phase`, the window at its target and as much in flight as one BDP.
     fn cruising(parameters: Parameters, phase: usize) -> Flow {
         let mut flow = Flow::new(parameters);
-        flow.c.delivered = 10_000;
+        flow.view.delivered = 10_000;
         flow.bbr.bandwidth = MaxFilter::new(100, BW);
         flow.bbr.round.count = 100;
         flow.bbr.round.next_delivered = 10_000;
         flow.bbr.state.full_pipe = true;
         flow.bbr.min_rtt.rtt_us = MIN_RTT_US;
         flow.bbr.force_first_phase(phase);
-        flow.c.delivered_mstamp_us = flow.c.mstamp_us;
-        flow.bbr.enter_probe_bw(&flow.c);
+        flow.view.delivered_mstamp_us = flow.view.mstamp_us;
+        flow.bbr.enter_probe_bw(&flow.view);
         flow.bbr.update_gains();
-        let rate = flow.bbr.bytes_per_second(&flow.c, BW, flow.bbr.pacing_gain);
-        flow.c.pacing_rate = rate;
-        flow.c.packets_out = 34;
-        flow.c.cwnd = flow.target();
-        flow.bbr.recovery.unbounded_cwnd = flow.c.cwnd;
+        let rate = flow.bbr.bytes_per_second(&flow.view, BW, flow.bbr.pacing_gain);
+        flow.control.pacing_rate = rate;
+        flow.view.packets_out = 34;
+        flow.control.cwnd = flow.target();
+        flow.bbr.recovery.unbounded_cwnd = flow.control.cwnd;
         flow
     }
 
     fn target(&self) -> u32 {
-        self.bbr.inflight_target(&self.c, self.bbr.bw(), self.bbr.cwnd_gain)
+        self.bbr.inflight_target(&self.view, &self.control, self.bbr.bw(), self.bbr.cwnd_gain)
     }
 
     fn wait(&mut self, span: Duration) {
-        self.c.now += span;
-        self.c.mstamp_us = self.c.now.as_micros();
-        self.c.jiffies = self.c.mstamp_us as u32 / 1_000;
+        self.view.now += span;
+        self.view.mstamp_us = self.view.now.as_micros();
+        self.view.jiffies = self.view.mstamp_us as u32 / 1_000;
     }
 
     /// A sample of the current round at 10 Mbit/s that delivers `acked` packets.
@@ -67,18 +67,18 @@ impl Flow {
             interval_us: 34 * 1_200,
             rtt_us: i64::from(MIN_RTT_US) + 1_000,
             acked_sacked: acked,
-            prior_in_flight: self.c.in_flight(),
+            prior_in_flight: self.view.in_flight(),
             ..RateSample::default()
         }
     }
 
     fn ack(&mut self, sample: &RateSample) {
         self.wait(Duration::from_micros(1_200) * u64::from(sample.acked_sacked));
-        self.c.delivered += u64::from(sample.acked_sacked);
+        self.view.delivered += u64::from(sample.acked_sacked);
         if sample.acked_sacked > 0 {
-            self.c.delivered_mstamp_us = self.c.mstamp_us;
+            self.view.delivered_mstamp_us = self.view.mstamp_us;
         }
-        self.bbr.cong_control(&mut self.c, sample);
+        self.bbr.cong_control(&self.view, &mut self.control, sample);
     }
 
     /// An ACK of one packet in the current round.
@@ -97,7 +97,7 @@ fn the_first_phase_is_uniform_and_never_the_draining_one() {
     let mut flow = Flow::cruising(Parameters::default(), 2);
     let mut counts = [0u32; 8];
     for _ in 0..7_000 {
-        flow.bbr.enter_probe_bw(&flow.c);
+        flow.bbr.enter_probe_bw(&flow.view);
         counts[flow.bbr.state.phase as usize] += 1;
     }
     assert_eq!(counts[1], 0);
@@ -110,14 +110,14 @@ fn the_first_phase_is_uniform_and_never_the_draining_one() {
 fn bursts_grow_with_the_rate() {
     let mut flow = Flow::new(Parameters::default());
     for (mbit, packets) in [(1, 1), (10, 2), (100, 8), (540, 45), (10_000, 45)] {
-        flow.c.pacing_rate = mbit * 125_000;
-        assert_eq!(flow.bbr.burst_packets(&flow.c), packets, "{mbit} Mbit/s");
+        flow.control.pacing_rate = mbit * 125_000;
+        assert_eq!(flow.bbr.burst_packets(&flow.view, &flow.control), packets, "{mbit} Mbit/s");
     }
     let aggregating = Parameters { burst_min: 4, ..Parameters::default() };
     let mut flow = Flow::new(aggregating);
     for (kbit, packets) in [(1_000, 1), (10_000, 4)] {
-        flow.c.pacing_rate = kbit * 125;
-        assert_eq!(flow.bbr.burst_packets(&flow.c), packets, "{kbit} kbit/s");
+        flow.control.pacing_rate = kbit * 125;
+        assert_eq!(flow.bbr.burst_packets(&flow.view, &flow.control), packets, "{kbit} kbit/s");
     }
 }
 
@@ -135,19 +135,19 @@ fn the_steady_window_is_two_bdp_and_the_budget() {
 #[test]
 fn startup_paces_from_the_first_round_trip_and_never_slower() {
     let mut flow = Flow::new(Parameters::default());
-    let initial = flow.c.pacing_rate;
+    let initial = flow.control.pacing_rate;
     let expected = 10.0 * 1448.0 / 0.0412 * 739.0 / 256.0 * 0.99;
     assert!((initial as f64 / expected - 1.0).abs() < 1e-4, "{initial} not {expected}");
     flow.ack(&RateSample { delivered: 1, interval_us: 40_000, ..flow.sample(1) });
-    assert_eq!(flow.c.pacing_rate, initial, "an early low sample does not slow it down");
+    assert_eq!(flow.control.pacing_rate, initial, "an early low sample does not slow it down");
     flow.ack(&RateSample { delivered: 60, interval_us: 40_000, ..flow.sample(1) });
-    assert!(flow.c.pacing_rate > 4 * initial);
+    assert!(flow.control.pacing_rate > 4 * initial);
 }
 
 #[test]
 fn the_pipe_is_full_after_three_rounds_without_growth() {
     let mut flow = Flow::new(Parameters::default());
-    flow.c.packets_out = 90;
+    flow.view.packets_out = 90;
     for round in 0..4 {
         assert_eq!(flow.bbr.mode(), "startup", "round {round}");
         flow.ack_round();
@@ -159,7 +159,7 @@ fn the_pipe_is_full_after_three_rounds_without_growth() {
     assert!(flow.bbr.state.full_pipe);
     assert_eq!(flow.bbr.pacing_gain, Gain::new(88));
     assert_eq!(flow.bbr.cwnd_gain, Gain::new(739), "the window stays wide");
-    flow.c.packets_out = 40;
+    flow.view.packets_out = 40;
     flow.ack_one();
     assert_eq!(flow.bbr.mode(), "probe_bw", "at one BDP and the budget");
 }
@@ -229,7 +229,7 @@ fn a_random_cycle_probes_drains_and_cruises_for_two_to_eight_round_trips() {
     let mut flow = Flow::cruising(parameters, 3);
     flow.bbr.cycle.length = 0;
     let mut lengths = [0u32; 9];
-    let mut started = flow.c.mstamp_us;
+    let mut started = flow.view.mstamp_us;
     let mut visited = vec![];
     for _ in 0..40_000 {
         let before = flow.bbr.state.phase as usize;
@@ -238,9 +238,9 @@ fn a_random_cycle_probes_drains_and_cruises_for_two_to_eight_round_trips() {
         visited.push(flow.bbr.state.phase as usize);
         if before != 0 && flow.bbr.state.phase == 0 {
             // The cycle ended with the first ACK after `length` round trips.
-            let round_trips = (flow.c.mstamp_us - started - 1) / u64::from(MIN_RTT_US);
+            let round_trips = (flow.view.mstamp_us - started - 1) / u64::from(MIN_RTT_US);
             lengths[round_trips as usize] += 1;
-            started = flow.c.mstamp_us;
+            started = flow.view.mstamp_us;
         }
     }
     assert!(visited.contains(&1) && visited.contains(&2) && visited.iter().all(|index| *index <= 2));
@@ -265,34 +265,34 @@ fn an_old_minimum_brings_probe_rtt_for_200_ms_and_a_round() {
     let mut flow = Flow::cruising(Parameters::default(), 3);
     flow.wait(Duration::from_secs(10));
     flow.ack_one();
-    assert_eq!((flow.bbr.mode(), flow.c.cwnd), ("probe_rtt", 4));
+    assert_eq!((flow.bbr.mode(), flow.control.cwnd), ("probe_rtt", 4));
     flow.wait(Duration::from_secs(1));
     flow.ack_one();
     assert_eq!(flow.bbr.mode(), "probe_rtt", "too much is still in flight");
-    flow.c.packets_out = 4;
+    flow.view.packets_out = 4;
     flow.ack_one();
-    let armed = flow.c.now;
+    let armed = flow.view.now;
     flow.wait(Duration::from_millis(300));
     flow.ack_one();
     assert_eq!(flow.bbr.mode(), "probe_rtt", "no round has passed");
-    assert_eq!(flow.c.app_limited, flow.c.delivered + 4, "its low rates are marked");
+    assert_eq!(flow.control.app_limited, flow.view.delivered + 4, "its low rates are marked");
     flow.ack_round();
     assert_eq!(flow.bbr.mode(), "probe_bw");
-    assert!(flow.c.now.since(armed) > Duration::from_millis(200));
-    assert!(flow.c.cwnd >= 76, "the window is back: {}", flow.c.cwnd);
+    assert!(flow.view.now.since(armed) > Duration::from_millis(200));
+    assert!(flow.control.cwnd >= 76, "the window is back: {}", flow.control.cwnd);
 }
 
 #[test]
 fn a_quick_round_does_not_shorten_probe_rtt() {
     let mut flow = Flow::cruising(Parameters::default(), 3);
-    flow.c.packets_out = 4;
+    flow.view.packets_out = 4;
     flow.wait(Duration::from_secs(10));
     flow.ack_one();
-    let armed = flow.c.now;
+    let armed = flow.view.now;
     while flow.bbr.mode() == "probe_rtt" {
         flow.ack_round();
     }
-    let dwell = flow.c.now.since(armed);
+    let dwell = flow.view.now.since(armed);
     assert!((200..=204).contains(&(dwell.as_micros() / 1_000)), "{dwell:?}");
 }
 
@@ -326,7 +326,7 @@ fn probe_rtt_windows_can_halve_or_follow_the_bdp() {
     let mut windows = vec![];
     for _ in 0..6 {
         flow.ack_one();
-        windows.push(flow.c.cwnd);
+        windows.push(flow.control.cwnd);
     }
     // Before it is halved, the window may regrow by the packet acknowledged, to at most the one-BDP target.
     assert_eq!(windows, [21, 11, 6, 4, 4, 4]);
@@ -334,7 +334,7 @@ fn probe_rtt_windows_can_halve_or_follow_the_bdp() {
     let mut flow = Flow::cruising(Parameters { probe_rtt_window: share, ..no_allowance() }, 3);
     flow.wait(Duration::from_secs(11));
     flow.ack_one();
-    assert_eq!(flow.c.cwnd, 27, "three quarters of a BDP at the new minimum of 42.2 ms, rounded up");
+    assert_eq!(flow.control.cwnd, 27, "three quarters of a BDP at the new minimum of 42.2 ms, rounded up");
 }
 
 #[test]
@@ -348,47 +348,51 @@ fn no_dwell_is_no_probe_rtt() {
 #[test]
 fn recovery_conserves_packets_for_a_round_and_restores_the_window() {
     let mut flow = Flow::cruising(no_allowance(), 3);
-    let saved = flow.c.cwnd;
-    assert_eq!(flow.bbr.ssthresh(&mut flow.c), Connection::INFINITE_SSTHRESH, "BBR leaves the threshold alone");
-    flow.c.ca_state = CaState::Recovery;
-    flow.c.packets_out = 70;
-    flow.c.lost_out = 1;
+    let saved = flow.control.cwnd;
+    assert_eq!(
+        flow.bbr.ssthresh(&flow.view, &flow.control),
+        Control::INFINITE_SSTHRESH,
+        "BBR leaves the threshold alone"
+    );
+    flow.view.ca_state = CaState::Recovery;
+    flow.view.packets_out = 70;
+    flow.view.lost_out = 1;
     flow.ack(&RateSample { losses: 1, ..flow.sample(1) });
-    assert_eq!(flow.c.cwnd, 69 + 1, "what is in flight and what was delivered");
+    assert_eq!(flow.control.cwnd, 69 + 1, "what is in flight and what was delivered");
     for in_flight in [68, 67, 69] {
-        flow.c.packets_out = in_flight;
-        flow.c.lost_out = 0;
+        flow.view.packets_out = in_flight;
+        flow.view.lost_out = 0;
         flow.ack_one();
-        assert_eq!(flow.c.cwnd, 70, "conserved");
+        assert_eq!(flow.control.cwnd, 70, "conserved");
     }
-    flow.c.packets_out = 40;
+    flow.view.packets_out = 40;
     flow.ack_round();
-    assert_eq!(flow.c.cwnd, 71, "the next round grows again");
-    flow.c.ca_state = CaState::Open;
+    assert_eq!(flow.control.cwnd, 71, "the next round grows again");
+    flow.view.ca_state = CaState::Open;
     flow.ack_one();
-    assert_eq!(flow.c.cwnd, flow.target().min(saved + 1));
+    assert_eq!(flow.control.cwnd, flow.target().min(saved + 1));
     assert!(!flow.bbr.recovery.packet_conservation);
 }
 
 #[test]
 fn a_timeout_keeps_the_model_and_the_saved_window() {
     let mut flow = Flow::cruising(no_allowance(), 3);
-    let saved = flow.c.cwnd;
+    let saved = flow.control.cwnd;
     flow.bbr.full_pipe.baseline = BW;
-    flow.bbr.ssthresh(&mut flow.c);
-    flow.bbr.set_state(&mut flow.c, CaState::Loss);
+    flow.bbr.ssthresh(&flow.view, &flow.control);
+    flow.bbr.set_state(&flow.view, &mut flow.control, CaState::Loss);
     assert_eq!(flow.bbr.full_pipe.baseline, 0);
-    flow.c.ca_state = CaState::Loss;
-    flow.c.cwnd = 1;
-    flow.c.packets_out = 34;
-    flow.c.lost_out = 33;
+    flow.view.ca_state = CaState::Loss;
+    flow.control.cwnd = 1;
+    flow.view.packets_out = 34;
+    flow.view.lost_out = 33;
     flow.ack_one();
-    assert_eq!(flow.c.cwnd, 4);
+    assert_eq!(flow.control.cwnd, 4);
     assert_eq!(flow.bbr.max_bw(), BW);
-    flow.c.ca_state = CaState::Open;
-    flow.c.lost_out = 0;
+    flow.view.ca_state = CaState::Open;
+    flow.view.lost_out = 0;
     flow.ack_one();
-    assert_eq!(flow.c.cwnd, saved);
+    assert_eq!(flow.control.cwnd, saved);
 }
 
 #[test]
@@ -396,7 +400,7 @@ fn a_spurious_loss_restarts_the_search_for_a_full_pipe_where_asked() {
     for (resets, expected) in [(true, (0, 0)), (false, (BW, 2))] {
         let mut flow = Flow::new(Parameters { undo_resets_plateau: resets, ..Parameters::default() });
         flow.bbr.full_pipe = FullPipe { baseline: BW, rounds: 2 };
-        assert_eq!(flow.bbr.undo_cwnd(&mut flow.c), flow.c.cwnd);
+        assert_eq!(flow.bbr.undo_cwnd(&flow.view, &flow.control), flow.control.cwnd);
         assert_eq!((flow.bbr.full_pipe.baseline, flow.bbr.full_pipe.rounds), expected);
     }
 }
@@ -407,7 +411,7 @@ fn an_ack_that_delivers_nothing_caps_the_window_since_linux_4_19() {
         let mut flow = Flow::cruising(Parameters { zero_ack_caps: caps, ..Parameters::default() }, 3);
         flow.wait(Duration::from_secs(11));
         flow.ack(&RateSample { rtt_us: 50_000, ..RateSample::invalid() });
-        assert_eq!((flow.bbr.mode(), flow.c.cwnd), ("probe_rtt", window));
+        assert_eq!((flow.bbr.mode(), flow.control.cwnd), ("probe_rtt", window));
     }
 }
 
@@ -415,24 +419,24 @@ fn an_ack_that_delivers_nothing_caps_the_window_since_linux_4_19() {
 fn quic_recovery_bounds_the_window_and_leaves_it_untouched() {
     let parameters = Parameters { recovery: Recovery::Quic, ..no_allowance() };
     let mut flow = Flow::cruising(parameters, 3);
-    flow.c.packets_out = 50;
+    flow.view.packets_out = 50;
     flow.ack(&RateSample { losses: 2, ..flow.sample(1) });
-    assert_eq!(flow.c.cwnd, 51, "in flight and acknowledged");
-    flow.c.packets_out = 30;
+    assert_eq!(flow.control.cwnd, 51, "in flight and acknowledged");
+    flow.view.packets_out = 30;
     flow.ack_one();
-    assert_eq!(flow.c.cwnd, 51, "conservation: no growth");
+    assert_eq!(flow.control.cwnd, 51, "conservation: no growth");
     // A new round, but of packets sent before the last loss: growth.
-    let beyond = flow.c.delivered;
+    let beyond = flow.view.delivered;
     flow.bbr.round.next_delivered = 1;
     flow.ack(&RateSample { prior_delivered: 10_000, ..flow.sample(3) });
-    assert_eq!(flow.c.cwnd, 54);
+    assert_eq!(flow.control.cwnd, 54);
     flow.ack(&RateSample { prior_delivered: beyond, ..flow.sample(1) });
-    assert_eq!(flow.c.cwnd, 76, "over: the window of before");
+    assert_eq!(flow.control.cwnd, 76, "over: the window of before");
 }
 
 /// Rounds of a policed path: in each, `delivered` packets in 100 ms and a loss of a quarter of them.
 fn policed_round(flow: &mut Flow, delivered: u32) {
-    flow.c.lost += u64::from(delivered / 4);
+    flow.view.lost += u64::from(delivered / 4);
     flow.wait(Duration::from_millis(100) - Duration::from_micros(1_200) * u64::from(delivered));
     let sample = RateSample {
         prior_delivered: flow.bbr.round.next_delivered,
@@ -472,7 +476,7 @@ fn no_policer_is_seen_in_unequal_rates_light_losses_or_application_pauses() {
     let mut light = Flow::cruising(Parameters::default(), 3);
     for _ in 0..40 {
         light.ack(&RateSample { losses: 1, ..light.sample(30) });
-        light.c.lost += 1;
+        light.view.lost += 1;
         light.ack_round();
     }
     let mut pauses = Flow::cruising(Parameters::default(), 3);
@@ -493,10 +497,10 @@ fn no_policer_is_seen_in_unequal_rates_light_losses_or_application_pauses() {
 fn a_restart_from_idle_paces_at_the_bandwidth_and_postpones_probe_rtt() {
     let mut flow = Flow::cruising(Parameters::default(), 0);
     flow.wait(Duration::from_secs(11));
-    flow.c.packets_out = 0;
-    flow.c.app_limited = flow.c.delivered;
-    flow.bbr.event(&mut flow.c, Event::TxStart);
-    assert_eq!(flow.c.pacing_rate, flow.bbr.bytes_per_second(&flow.c, BW, Gain::ONE));
+    flow.view.packets_out = 0;
+    flow.control.app_limited = flow.view.delivered;
+    flow.bbr.event(&flow.view, &mut flow.control, Event::TxStart);
+    assert_eq!(flow.control.pacing_rate, flow.bbr.bytes_per_second(&flow.view, BW, Gain::ONE));
     flow.ack(&RateSample { rtt_us: 60_000, ..flow.sample(1) });
     assert_eq!(flow.bbr.mode(), "probe_bw");
     assert_eq!(flow.bbr.min_rtt.rtt_us, 60_000, "the expired minimum is replaced all the same");
@@ -511,13 +515,13 @@ fn acks_in_aggregates_widen_the_window() {
             flow.wait(Duration::from_millis(22));
             for _ in 0..10 {
                 flow.wait(Duration::from_micros(200));
-                flow.c.delivered += 2;
-                flow.c.delivered_mstamp_us = flow.c.mstamp_us;
+                flow.view.delivered += 2;
+                flow.view.delivered_mstamp_us = flow.view.mstamp_us;
                 let sample = RateSample { prior_in_flight: 34, ..flow.sample(2) };
-                flow.bbr.cong_control(&mut flow.c, &sample);
+                flow.bbr.cong_control(&flow.view, &mut flow.control, &sample);
             }
         }
-        let excess = flow.c.cwnd.saturating_sub(76);
+        let excess = flow.control.cwnd.saturating_sub(76);
         assert_eq!((10..=20).contains(&excess), widened, "{kind:?}: {excess}");
     }
 }
@@ -527,10 +531,10 @@ fn quic_s_allowance_counts_parts_of_packets() {
     let mut flow = Flow::cruising(Parameters { aggregation: Aggregation::Quic, ..Parameters::default() }, 3);
     let mut ack_after = |wait_us| {
         flow.wait(Duration::from_micros(wait_us));
-        flow.c.delivered += 1;
-        flow.c.delivered_mstamp_us = flow.c.mstamp_us;
+        flow.view.delivered += 1;
+        flow.view.delivered_mstamp_us = flow.view.mstamp_us;
         let sample = RateSample { prior_in_flight: 34, ..flow.sample(1) };
-        flow.bbr.cong_control(&mut flow.c, &sample);
+        flow.bbr.cong_control(&flow.view, &mut flow.control, &sample);
         flow.bbr.aggregation.max()
     };
     ack_after(50_000);
@@ -542,16 +546,16 @@ fn quic_s_allowance_counts_parts_of_packets() {
 #[test]
 fn what_leaves_the_network_before_the_next_departure_does_not_count() {
     let mut flow = Flow::cruising(Parameters::default(), 3);
-    flow.c.next_departure = flow.c.now + Duration::from_micros(12_100);
-    assert_eq!(flow.bbr.in_network(&flow.c, 30), 20);
-    assert_eq!(flow.bbr.in_network(&flow.c, 5), 0);
-    flow.c.next_departure = Time::ZERO;
-    assert_eq!(flow.bbr.in_network(&flow.c, 30), 30);
+    flow.view.next_departure = flow.view.now + Duration::from_micros(12_100);
+    assert_eq!(flow.bbr.in_network(&flow.view, &flow.control, 30), 20);
+    assert_eq!(flow.bbr.in_network(&flow.view, &flow.control, 5), 0);
+    flow.view.next_departure = Time::ZERO;
+    assert_eq!(flow.bbr.in_network(&flow.view, &flow.control, 30), 30);
     let mut probing = Flow::cruising(Parameters::default(), 0);
-    probing.c.next_departure = probing.c.now;
-    assert_eq!(probing.bbr.in_network(&probing.c, 30), 32, "the burst about to leave counts");
+    probing.view.next_departure = probing.view.now;
+    assert_eq!(probing.bbr.in_network(&probing.view, &probing.control, 30), 32, "the burst about to leave counts");
     std::sync::Arc::make_mut(&mut probing.bbr.parameters).net_estimate = false;
-    assert_eq!(probing.bbr.in_network(&probing.c, 30), 30);
+    assert_eq!(probing.bbr.in_network(&probing.view, &probing.control, 30), 30);
 }
 
 #[test]
@@ -572,7 +576,7 @@ fn observables_are_as_many_as_their_names() {
     let flow = Flow::cruising(Parameters::default(), 3);
     let names = flow.bbr.observables();
     let mut values = vec![f64::NEG_INFINITY; names.len() + 1];
-    flow.bbr.observe(&flow.c, &mut values);
+    flow.bbr.observe(&flow.view, &flow.control, &mut values);
     let value = |name| values[names.iter().position(|n| *n == name).unwrap()];
     assert!((value("bw_mbps") - 1448.0 * 8.0 / 1_200.0).abs() < 0.01);
     assert_eq!((value("min_rtt_ms"), value("cycle_index")), (41.2, 3.0));
@@ -600,15 +604,15 @@ fn three_like_round_trips_or_one_of_twice_the_minimum_reveal_a_full_queue() {
 /// and after each of the following.
 fn acd_windows(recovery: Recovery, rtt_us: i64, acks: usize) -> (Flow, Vec<u32>) {
     let mut flow = Flow::cruising(Parameters { recovery, ..no_allowance() }, 3);
-    flow.c.cwnd = 64;
-    flow.c.packets_out = 60;
-    flow.bbr.ssthresh(&mut flow.c);
-    flow.c.ca_state = CaState::Recovery;
+    flow.control.cwnd = 64;
+    flow.view.packets_out = 60;
+    flow.bbr.ssthresh(&flow.view, &flow.control);
+    flow.view.ca_state = CaState::Recovery;
     let mut windows = vec![];
     for ack in 0..acks {
         let losses = u32::from(ack == 0);
         flow.ack(&RateSample { losses, rtt_us, prior_delivered: 0, ..flow.sample(1) });
-        windows.push(flow.c.cwnd);
+        windows.push(flow.control.cwnd);
     }
     (flow, windows)
 }
@@ -618,10 +622,10 @@ fn the_kernels_acd_halves_the_window_with_every_ack_of_the_round() {
     let (mut flow, windows) = acd_windows(Recovery::AcdKernel, 90_000, 6);
     assert_eq!(windows, [31, 15, 7, 4, 4, 4]);
     flow.ack_round();
-    assert_eq!(flow.c.cwnd, 5, "the next round grows");
-    flow.c.ca_state = CaState::Open;
+    assert_eq!(flow.control.cwnd, 5, "the next round grows");
+    flow.view.ca_state = CaState::Open;
     flow.ack_one();
-    assert!(flow.c.cwnd >= 64, "the exit restores: {}", flow.c.cwnd);
+    assert!(flow.control.cwnd >= 64, "the exit restores: {}", flow.control.cwnd);
     let (_, windows) = acd_windows(Recovery::AcdKernel, 50_000, 3);
     assert_eq!(windows, [64, 65, 66], "no congestion: the lost packet, and growth");
 }
@@ -638,9 +642,9 @@ fn the_papers_acd_halves_the_window_once() {
 fn ns3s_acd_halves_the_window_in_every_recovery_and_keeps_its_gain_at_one() {
     let (mut flow, windows) = acd_windows(Recovery::AcdNs3, 50_000, 3);
     assert_eq!(windows, [32, 30, 30], "half of what is in flight and delivered");
-    flow.bbr.set_state(&mut flow.c, CaState::Open);
-    assert_eq!(flow.c.cwnd, 64);
-    flow.c.ca_state = CaState::Open;
+    flow.bbr.set_state(&flow.view, &mut flow.control, CaState::Open);
+    assert_eq!(flow.control.cwnd, 64);
+    flow.view.ca_state = CaState::Open;
     flow.ack_one();
     assert_eq!(flow.bbr.cwnd_gain, Gain::ONE);
     flow.bbr.state.mode = Mode::ProbeRtt;
@@ -653,53 +657,53 @@ fn ns3s_acd_halves_the_window_in_every_recovery_and_keeps_its_gain_at_one() {
 #[test]
 fn ns3_conserves_packets_in_recovery_and_restores_at_its_end() {
     let mut flow = Flow::cruising(Parameters { recovery: Recovery::Ns3, ..no_allowance() }, 3);
-    let saved = flow.c.cwnd;
+    let saved = flow.control.cwnd;
     flow.ack(&RateSample { losses: 3, ..flow.sample(1) });
-    assert_eq!(flow.c.cwnd, saved, "a loss outside of recovery changes nothing");
-    flow.bbr.ssthresh(&mut flow.c);
-    flow.c.packets_out = 50;
-    flow.bbr.set_state(&mut flow.c, CaState::Recovery);
-    flow.c.ca_state = CaState::Recovery;
-    assert_eq!(flow.c.cwnd, 51, "from the moment it begins");
+    assert_eq!(flow.control.cwnd, saved, "a loss outside of recovery changes nothing");
+    flow.bbr.ssthresh(&flow.view, &flow.control);
+    flow.view.packets_out = 50;
+    flow.bbr.set_state(&flow.view, &mut flow.control, CaState::Recovery);
+    flow.view.ca_state = CaState::Recovery;
+    assert_eq!(flow.control.cwnd, 51, "from the moment it begins");
     flow.ack(&RateSample { losses: 1, prior_delivered: 0, ..flow.sample(1) });
-    assert_eq!(flow.c.cwnd, 51);
+    assert_eq!(flow.control.cwnd, 51);
     flow.ack_round();
-    assert!(flow.c.cwnd > 51, "conservation ends with the round that was under way: {}", flow.c.cwnd);
-    flow.bbr.set_state(&mut flow.c, CaState::Open);
-    assert!(flow.c.cwnd >= saved);
+    assert!(flow.control.cwnd > 51, "conservation ends with the round that was under way: {}", flow.control.cwnd);
+    flow.bbr.set_state(&flow.view, &mut flow.control, CaState::Open);
+    assert!(flow.control.cwnd >= saved);
 }
 
 #[test]
 fn the_first_port_to_ns3_conserves_one_ack_and_leaves_recovery_with_the_smallest_window() {
     let mut flow = Flow::cruising(Parameters { recovery: Recovery::Ns3Of2018, ..no_allowance() }, 3);
-    let cruising = flow.c.cwnd;
+    let cruising = flow.control.cwnd;
     flow.ack(&RateSample { losses: 3, ..flow.sample(1) });
-    assert_eq!(flow.c.cwnd, cruising - 2, "a loss counts outside of recovery, too");
-    flow.c.ssthresh = flow.bbr.ssthresh(&mut flow.c);
-    flow.c.packets_out = 50;
-    flow.bbr.set_state(&mut flow.c, CaState::Recovery);
-    flow.c.ca_state = CaState::Recovery;
+    assert_eq!(flow.control.cwnd, cruising - 2, "a loss counts outside of recovery, too");
+    flow.control.ssthresh = flow.bbr.ssthresh(&flow.view, &flow.control);
+    flow.view.packets_out = 50;
+    flow.bbr.set_state(&flow.view, &mut flow.control, CaState::Recovery);
+    flow.view.ca_state = CaState::Recovery;
     let mut windows = vec![];
     for _ in 0..3 {
         flow.ack(&RateSample { prior_delivered: 0, ..flow.sample(1) });
-        windows.push(flow.c.cwnd);
+        windows.push(flow.control.cwnd);
     }
     assert_eq!(windows, [51, 52, 53]);
     // What the transport does at the end of recovery.
-    flow.c.cwnd = flow.c.ssthresh;
-    flow.bbr.set_state(&mut flow.c, CaState::Open);
-    flow.c.ca_state = CaState::Open;
+    flow.control.cwnd = flow.control.ssthresh;
+    flow.bbr.set_state(&flow.view, &mut flow.control, CaState::Open);
+    flow.view.ca_state = CaState::Open;
     flow.ack_one();
-    assert_eq!(flow.c.cwnd, 4);
+    assert_eq!(flow.control.cwnd, 4);
 }
 
 #[test]
 fn an_infinite_window_wraps_around_in_ns3_when_the_pipe_is_full() {
     for (recovery, window) in [(Recovery::Ns3, 4), (Recovery::Linux, 76)] {
         let mut flow = Flow::cruising(Parameters { recovery, ..no_allowance() }, 3);
-        flow.c.cwnd = Connection::INFINITE_SSTHRESH;
+        flow.control.cwnd = Control::INFINITE_SSTHRESH;
         flow.ack_one();
-        assert_eq!(flow.c.cwnd, window, "{recovery:?}");
+        assert_eq!(flow.control.cwnd, window, "{recovery:?}");
     }
 }
 
@@ -709,7 +713,7 @@ fn the_phases_that_probe_bw_begins_with_can_be_given() {
     let mut flow = Flow::cruising(parameters, 3);
     let mut entered = vec![];
     for _ in 0..4 {
-        flow.bbr.enter_probe_bw(&flow.c);
+        flow.bbr.enter_probe_bw(&flow.view);
         entered.push(flow.bbr.state.phase as usize);
     }
     let from = [0, 6, 5].iter().position(|phase| *phase == entered[0]).unwrap();
@@ -725,13 +729,13 @@ fn a_window_that_probe_rtt_never_restores_grows_anew() {
         let mut flow = Flow::cruising(Parameters { probe_rtt_restore: restore, ..no_allowance() }, 3);
         flow.wait(Duration::from_secs(11));
         flow.ack_one();
-        flow.c.packets_out = 4;
+        flow.view.packets_out = 4;
         flow.ack_one();
         flow.wait(Duration::from_millis(300));
         flow.ack_round();
         flow.ack_one();
         assert_eq!(flow.bbr.mode(), "probe_bw");
-        assert_eq!(flow.c.cwnd > 60, back, "{restore:?}: {}", flow.c.cwnd);
+        assert_eq!(flow.control.cwnd > 60, back, "{restore:?}: {}", flow.control.cwnd);
     }
 }
 
@@ -743,7 +747,7 @@ fn probe_rtt_leaves_quics_window_beneath_as_it_was() {
     flow.wait(Duration::from_secs(11));
     for _ in 0..5 {
         flow.ack_one();
-        assert_eq!(flow.c.cwnd, 4);
+        assert_eq!(flow.control.cwnd, 4);
     }
     assert_eq!(flow.bbr.recovery.unbounded_cwnd, before);
 }
@@ -766,13 +770,13 @@ fn while_no_round_trip_is_known_the_first_rate_has_a_gain_of_its_own() {
         ..Parameters::default()
     };
     let mut flow = Flow::new(parameters);
-    flow.c.srtt_us_x8 = 0;
-    flow.bbr.init(&mut flow.c);
+    flow.view.srtt_us_x8 = 0;
+    flow.bbr.init(&flow.view, &mut flow.control);
     let packet_per_s = |rate: u64| (rate as f64 / 1448.0).round();
-    assert_eq!(packet_per_s(flow.c.pacing_rate), 200.0, "twice ten packets in 100 ms");
-    flow.c.srtt_us_x8 = 8 * 40_000;
-    flow.bbr.set_pacing_rate(&mut flow.c, 0, Gain::ONE);
-    assert_eq!(packet_per_s(flow.c.pacing_rate), 250.0, "ten packets in 40 ms");
+    assert_eq!(packet_per_s(flow.control.pacing_rate), 200.0, "twice ten packets in 100 ms");
+    flow.view.srtt_us_x8 = 8 * 40_000;
+    flow.bbr.set_pacing_rate(&flow.view, &mut flow.control, 0, Gain::ONE);
+    assert_eq!(packet_per_s(flow.control.pacing_rate), 250.0, "ten packets in 40 ms");
 }
 
 #[test]
@@ -792,8 +796,8 @@ fn the_kernels_bbrplus_stops_probing_without_data_or_receive_window() {
         for (policy, next) in [(CyclePolicy::RandomLength, 1), (CyclePolicy::RandomLengthDqc, 0)] {
             let mut flow = Flow::cruising(Parameters { cycle_policy: policy, ..Parameters::default() }, 0);
             flow.bbr.cycle.length = 8;
-            flow.c.no_unsent_data = no_unsent_data;
-            flow.c.receive_window_full = receive_window_full;
+            flow.view.no_unsent_data = no_unsent_data;
+            flow.view.receive_window_full = receive_window_full;
             flow.wait(Duration::from_millis(42));
             flow.ack(&RateSample { prior_in_flight: 10, ..flow.sample(1) });
             assert_eq!(flow.bbr.state.phase as usize, next, "{policy:?}");
@@ -806,30 +810,30 @@ fn acds_budget_widens_every_target_above_one_bdp() {
     let parameters = Parameters { budget_probe_when: ProbeBudget::GainAboveOne, ..Parameters::default() };
     let flow = Flow::cruising(parameters, 3);
     assert_eq!(flow.target(), 78);
-    assert_eq!(flow.bbr.inflight_target(&flow.c, BW, Gain::ONE), 42);
+    assert_eq!(flow.bbr.inflight_target(&flow.view, &flow.control, BW, Gain::ONE), 42);
 }
 
 #[test]
 fn the_operating_point_follows_the_connections_segment_size_and_highest_rate() {
     let mut flow = Flow::cruising(no_allowance(), 3);
     flow.ack_one();
-    let (rate, target) = (flow.c.pacing_rate, flow.target());
-    flow.c.max_pacing_rate = rate / 2;
+    let (rate, target) = (flow.control.pacing_rate, flow.target());
+    flow.view.max_pacing_rate = rate / 2;
     flow.ack_one();
-    assert_eq!(flow.c.pacing_rate, rate / 2);
-    flow.c.max_pacing_rate = u64::MAX;
+    assert_eq!(flow.control.pacing_rate, rate / 2);
+    flow.view.max_pacing_rate = u64::MAX;
     flow.ack_one();
-    assert_eq!(flow.c.pacing_rate, rate);
+    assert_eq!(flow.control.pacing_rate, rate);
     // The same packets a second in longer packets; the bursts of the budget hold as many bytes as before.
-    flow.c.mss *= 4;
+    flow.view.mss *= 4;
     flow.ack_one();
-    assert!(flow.c.pacing_rate.abs_diff(4 * rate) <= 4, "{} for {rate}", flow.c.pacing_rate);
+    assert!(flow.control.pacing_rate.abs_diff(4 * rate) <= 4, "{} for {rate}", flow.control.pacing_rate);
     assert_eq!(flow.target(), target, "bursts of two packets, whatever their size");
-    flow.c.pacing_shift = 3;
+    flow.control.pacing_shift = 3;
     flow.ack_one();
     assert!(flow.target() > target);
     for _ in 0..200 {
         flow.ack_one();
     }
-    assert_eq!(flow.c.cwnd, flow.target());
+    assert_eq!(flow.control.cwnd, flow.target());
 }

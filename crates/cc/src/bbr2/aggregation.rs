@@ -5,8 +5,8 @@
 //! memory of one round there.
 
 use super::{Aggregation, BW_UNIT, Bbr2};
-use crate::Connection;
 use crate::minmax::{MaxFilter, SlotFilter};
+use crate::{Control, View};
 
 /// `log2` of the parts of a packet in which the filters keep the excess: draft and QUIC count bytes.
 const PART_LOG2: u32 = 8;
@@ -49,12 +49,12 @@ impl AckAggregation {
 
 impl Bbr2 {
     /// Measures how far an ACK of `acked` packets and with a delivery rate runs ahead of the bandwidth.
-    pub(super) fn update_aggregation(&mut self, connection: &Connection, acked: u32) {
+    pub(super) fn update_aggregation(&mut self, view: &View, control: &Control, acked: u32) {
         let p = &self.parameters;
         if p.aggregation == Aggregation::Off || p.aggregation_gain.numerator() == 0 {
             return;
         }
-        let elapsed_us = connection.delivered_mstamp_us.saturating_sub(self.aggregation.epoch_start_us);
+        let elapsed_us = view.delivered_mstamp_us.saturating_sub(self.aggregation.epoch_start_us);
         let mut expected = u64::from(self.bw()).saturating_mul(elapsed_us);
         if p.aggregation == Aggregation::Slots {
             // The kernel counts whole packets.
@@ -66,13 +66,13 @@ impl Bbr2 {
         if u64::from(state.epoch_acked) * BW_UNIT <= expected
             || state.epoch_acked.saturating_add(acked) >= p.aggregation_epoch_packets
         {
-            state.start_epoch(connection.delivered_mstamp_us);
+            state.start_epoch(view.delivered_mstamp_us);
             // In QUIC the ACK that begins an epoch is no excess itself.
             expected = if p.aggregation == Aggregation::Quic { u64::from(acked) * BW_UNIT } else { 0 };
         }
         state.epoch_acked = state.epoch_acked.saturating_add(acked).min(p.aggregation_epoch_packets - 1);
         let excess = (u64::from(state.epoch_acked) * BW_UNIT).saturating_sub(expected);
-        let excess = excess.min(u64::from(connection.cwnd) * BW_UNIT);
+        let excess = excess.min(u64::from(control.cwnd) * BW_UNIT);
         match p.aggregation {
             Aggregation::Slots => {
                 state.largest = state.slots.update(rounds, self.round.started, (excess >> BW_LOG2) as u32);

@@ -6,7 +6,7 @@
 use super::probe_bw::AckPhase;
 use super::{Bbr2, Mode, Phase, Timeout, UNSET, Undo};
 use crate::parameters::Gain;
-use crate::{Connection, LostPacket, RateSample};
+use crate::{Control, LostPacket, RateSample, View};
 
 /// The bounds; [`UNSET`] is none.
 #[derive(Clone, Debug)]
@@ -65,13 +65,13 @@ impl Bbr2 {
     }
 
     /// A loss round ended outside of probing: the short-term bounds go down to what was delivered in it.
-    pub(super) fn adapt_lower_bounds(&mut self, connection: &Connection) {
+    pub(super) fn adapt_lower_bounds(&mut self, control: &Control) {
         if self.is_probing() {
             return;
         }
         let mut by_marks = UNSET;
         if self.signals.echo && self.ecn.eligible {
-            self.init_inflight_lo(connection);
+            self.init_inflight_lo(control);
             let cut = self.parameters.ecn_factor.of(u64::from(self.ecn.alpha.numerator())) as u32;
             let rest = Gain::new(Gain::ONE.numerator().saturating_sub(cut));
             by_marks = rest.of(u64::from(self.bounds.inflight_lo)) as u32;
@@ -80,21 +80,21 @@ impl Bbr2 {
             if self.bounds.bw_lo == UNSET {
                 self.bounds.bw_lo = self.bandwidth.max();
             }
-            self.init_inflight_lo(connection);
+            self.init_inflight_lo(control);
             self.bounds.bw_lo = self.reduced(self.bounds.bw_lo).max(self.signals.bw).max(1);
             self.bounds.inflight_lo = self.reduced(self.bounds.inflight_lo).max(self.signals.delivered);
         }
         self.bounds.inflight_lo = self.bounds.inflight_lo.min(by_marks);
     }
 
-    fn init_inflight_lo(&mut self, connection: &Connection) {
+    fn init_inflight_lo(&mut self, control: &Control) {
         if self.bounds.inflight_lo == UNSET {
-            self.bounds.inflight_lo = connection.cwnd;
+            self.bounds.inflight_lo = control.cwnd;
         }
     }
 
     /// Adapts `inflight_hi` to the sample. True when a probe was started.
-    pub(super) fn adapt_upper_bound(&mut self, connection: &Connection, sample: &RateSample) -> bool {
+    pub(super) fn adapt_upper_bound(&mut self, view: &View, control: &Control, sample: &RateSample) -> bool {
         if self.round.started && self.probe.ack_phase == AckPhase::Starting {
             self.probe.ack_phase = AckPhase::Feedback;
         } else if self.round.started && self.probe.ack_phase == AckPhase::Stopping {
@@ -107,41 +107,41 @@ impl Bbr2 {
                 }
                 // It had been stopped at the bound only out of caution, which was not needed.
                 if self.probe.was_cautious && !self.probe.was_too_high {
-                    self.start_refill(connection, 0);
+                    self.start_refill(view, 0);
                     return true;
                 }
             }
         }
         if self.is_inflight_too_high(sample) {
             if self.probe.samples_probe && self.parameters.sample_test {
-                self.handle_too_high(connection, sample.tx_in_flight, sample.is_app_limited);
+                self.handle_too_high(view, control, sample.tx_in_flight, sample.is_app_limited);
             }
         } else if self.bounds.inflight_hi != UNSET {
             // It was safe, so the bound may be as high.
             self.bounds.inflight_hi = self.bounds.inflight_hi.max(sample.tx_in_flight);
             if self.is_in(Phase::Up) {
-                self.grow_inflight_hi(connection, sample.acked_sacked);
+                self.grow_inflight_hi(view, control, sample.acked_sacked);
             }
         }
         false
     }
 
     /// Probing found that too much was in flight: `safe` packets were not. Once per probe.
-    fn handle_too_high(&mut self, connection: &Connection, safe: u32, is_app_limited: bool) {
+    fn handle_too_high(&mut self, view: &View, control: &Control, safe: u32, is_app_limited: bool) {
         self.probe.was_too_high = true;
         self.probe.samples_probe = false;
         if !is_app_limited {
-            self.bounds.inflight_hi = self.reduced(self.target_inflight(connection)).max(safe);
+            self.bounds.inflight_hi = self.reduced(self.target_inflight(view, control)).max(safe);
         }
         if self.is_in(Phase::Up) {
-            self.start_down(connection);
+            self.start_down(view);
         }
     }
 
     /// The first loss begins a loss round.
-    fn note_loss(&mut self, connection: &Connection) {
+    fn note_loss(&mut self, view: &View) {
         if !self.signals.loss {
-            self.signals.next_delivered = connection.delivered;
+            self.signals.next_delivered = view.delivered;
             if self.parameters.undo == Undo::State {
                 self.save_bounds(true);
             }
@@ -151,17 +151,17 @@ impl Bbr2 {
     }
 
     /// A packet was marked lost: was it the one with which loss became too high?
-    pub(super) fn on_packet_lost(&mut self, connection: &Connection, packet: &LostPacket) {
+    pub(super) fn on_packet_lost(&mut self, view: &View, control: &Control, packet: &LostPacket) {
         if self.parameters.own_loss_rounds {
-            self.note_loss(connection);
+            self.note_loss(view);
         }
         if !self.parameters.lost_packet_test || !self.probe.samples_probe {
             return;
         }
-        let lost = u32::try_from(connection.lost.saturating_sub(packet.lost)).unwrap_or(u32::MAX);
+        let lost = u32::try_from(view.lost.saturating_sub(packet.lost)).unwrap_or(u32::MAX);
         if self.is_loss_too_high(packet.tx_in_flight, lost) {
             let safe = self.safe_inflight(packet.tx_in_flight, lost);
-            self.handle_too_high(connection, safe, packet.is_app_limited);
+            self.handle_too_high(view, control, safe, packet.is_app_limited);
         }
     }
 
@@ -176,16 +176,16 @@ impl Bbr2 {
     }
 
     /// A tail loss probe repaired a loss, which no detection reported.
-    pub(super) fn on_repaired_tail(&mut self, connection: &Connection, is_app_limited: bool) {
-        self.note_loss(connection);
+    pub(super) fn on_repaired_tail(&mut self, view: &View, control: &Control, is_app_limited: bool) {
+        self.note_loss(view);
         let in_flight = self.signals.delivered.saturating_add(1);
         if self.probe.samples_probe && self.is_loss_too_high(in_flight, 1) {
-            self.handle_too_high(connection, in_flight, is_app_limited);
+            self.handle_too_high(view, control, in_flight, is_app_limited);
         }
     }
 
     /// A retransmission timeout: everything in flight is presumed lost.
-    pub(super) fn on_timeout(&mut self, connection: &Connection) {
+    pub(super) fn on_timeout(&mut self, control: &Control) {
         let window = match self.parameters.timeout {
             Timeout::Nothing => return,
             Timeout::Baseline => {
@@ -194,7 +194,7 @@ impl Bbr2 {
             }
             Timeout::Search => {
                 self.full_pipe.restart(0);
-                self.prior_cwnd.max(connection.cwnd)
+                self.prior_cwnd.max(control.cwnd)
             }
         };
         if !self.is_probing() && self.bounds.inflight_lo == UNSET {
@@ -217,7 +217,7 @@ impl Bbr2 {
     }
 
     /// A reduction proved spurious.
-    pub(super) fn undo_bounds(&mut self, connection: &Connection) {
+    pub(super) fn undo_bounds(&mut self, view: &View) {
         self.full_pipe.restart(0);
         self.signals.loss = false;
         let saved = std::mem::take(&mut self.bounds.saved);
@@ -231,7 +231,7 @@ impl Bbr2 {
             self.full_pipe.reached = false;
             self.mode = Mode::Startup;
         } else if saved.was_up && self.mode == Mode::ProbeBw && self.phase != Phase::Up {
-            self.start_refill(connection, 0);
+            self.start_refill(view, 0);
         }
     }
 }

@@ -5,7 +5,7 @@
 
 use super::{Bbr2, Mode, Parameters};
 use crate::parameters::Gain;
-use crate::{Connection, RateSample};
+use crate::{Control, RateSample, View};
 
 /// What is known from marks.
 #[derive(Clone, Debug)]
@@ -34,16 +34,16 @@ impl Bbr2 {
     }
 
     /// A round ends: averages its share of marks, and ends STARTUP when it is too high for long.
-    pub(super) fn update_ecn_alpha(&mut self, connection: &Connection) {
+    pub(super) fn update_ecn_alpha(&mut self, view: &View, control: &Control) {
         if !self.parameters.ecn {
             return;
         }
-        let known = self.min_rtt.rtt_us != Connection::UNKNOWN_RTT;
+        let known = self.min_rtt.rtt_us != View::UNKNOWN_RTT;
         self.ecn.eligible |= known && u64::from(self.min_rtt.rtt_us) <= self.parameters.ecn_max_rtt.as_micros();
-        let delivered = connection.delivered.saturating_sub(self.ecn.delivered);
-        let marked = connection.delivered_ce.saturating_sub(self.ecn.delivered_ce);
-        self.ecn.delivered = connection.delivered;
-        self.ecn.delivered_ce = connection.delivered_ce;
+        let delivered = view.delivered.saturating_sub(self.ecn.delivered);
+        let marked = view.delivered_ce.saturating_sub(self.ecn.delivered_ce);
+        self.ecn.delivered = view.delivered;
+        self.ecn.delivered_ce = view.delivered_ce;
         if !self.ecn.eligible || delivered == 0 {
             return;
         }
@@ -57,7 +57,7 @@ impl Bbr2 {
             let high = share >= self.parameters.ecn_threshold.numerator();
             self.ecn.startup_rounds = if high { self.ecn.startup_rounds + 1 } else { 0 };
             if self.ecn.startup_rounds >= self.parameters.ecn_startup_rounds {
-                self.end_startup_congested(connection);
+                self.end_startup_congested(view, control);
             }
         }
     }

@@ -6,13 +6,13 @@
 
 use super::probe_bw::AckPhase;
 use super::{Bbr2, Mode, Parameters, Phase, ProbeRttEntry};
-use crate::{Connection, RateSample};
+use crate::{Control, RateSample, View};
 use dumbbell_units::Duration;
 
 /// State of the two filters and of PROBE_RTT. Stamps are ticks.
 #[derive(Clone, Debug, Default)]
 pub(super) struct MinRtt {
-    /// The minimum in microseconds; [`Connection::UNKNOWN_RTT`] before the first sample.
+    /// The minimum in microseconds; [`View::UNKNOWN_RTT`] before the first sample.
     pub(super) rtt_us: u32,
     stamp: u32,
     /// How long it is believed, in ticks.
@@ -30,13 +30,13 @@ pub(super) struct MinRtt {
 }
 
 impl MinRtt {
-    pub(super) fn start(&mut self, connection: &Connection, parameters: &Parameters) {
-        self.window_ticks = connection.ticks(parameters.min_rtt_window);
-        self.interval_ticks = connection.ticks(parameters.probe_rtt_interval);
-        self.rtt_us = connection.min_rtt_us;
-        self.recent_us = connection.min_rtt_us;
-        self.stamp = connection.jiffies;
-        self.recent_stamp = connection.jiffies;
+    pub(super) fn start(&mut self, view: &View, parameters: &Parameters) {
+        self.window_ticks = view.ticks(parameters.min_rtt_window);
+        self.interval_ticks = view.ticks(parameters.probe_rtt_interval);
+        self.rtt_us = view.min_rtt_us;
+        self.recent_us = view.min_rtt_us;
+        self.stamp = view.jiffies;
+        self.recent_stamp = view.jiffies;
     }
 }
 
@@ -48,22 +48,22 @@ fn after(a: u32, b: u32) -> bool {
 
 impl Bbr2 {
     /// Updates the minima and runs PROBE_RTT.
-    pub(super) fn update_min_rtt(&mut self, connection: &mut Connection, sample: &RateSample) {
+    pub(super) fn update_min_rtt(&mut self, view: &View, control: &mut Control, sample: &RateSample) {
         let anywhere = self.parameters.probe_rtt_entry == ProbeRttEntry::Anywhere;
-        let expired = self.recent_minimum_expired(connection);
+        let expired = self.recent_minimum_expired(view);
         if sample.rtt_us <= self.min_rtt.recent_us.into() || expired {
-            self.take_rtt(connection, sample, expired && anywhere);
+            self.take_rtt(view, sample, expired && anywhere);
         }
-        let old = after(connection.jiffies, self.min_rtt.stamp.wrapping_add(self.min_rtt.window_ticks));
+        let old = after(view.jiffies, self.min_rtt.stamp.wrapping_add(self.min_rtt.window_ticks));
         if self.min_rtt.recent_us <= self.min_rtt.rtt_us || old {
             self.min_rtt.rtt_us = self.min_rtt.recent_us;
             self.min_rtt.stamp = self.min_rtt.recent_stamp;
         }
         if expired && anywhere && self.has_probe_rtt() && !self.idle_restart && self.mode != Mode::ProbeRtt {
-            self.enter_probe_rtt(connection);
+            self.enter_probe_rtt(view, control);
         }
         if self.mode == Mode::ProbeRtt {
-            self.dwell_in_probe_rtt(connection);
+            self.dwell_in_probe_rtt(view, control);
         }
         if self.idle_restart && sample.delivered > 0 {
             self.idle_restart = false;
@@ -72,14 +72,14 @@ impl Bbr2 {
 
     /// Takes in a round-trip time that is not above the recent minimum, or that may replace it.
     #[inline(never)]
-    fn take_rtt(&mut self, connection: &Connection, sample: &RateSample, replaces: bool) {
+    fn take_rtt(&mut self, view: &View, sample: &RateSample, replaces: bool) {
         let Ok(rtt_us) = u32::try_from(sample.rtt_us) else { return };
         let recent = self.min_rtt.recent_us;
         let lower = rtt_us < recent || (self.parameters.min_rtt_tie_refreshes && rtt_us == recent);
         let delayed = sample.is_ack_delayed && self.parameters.delayed_ack_guard;
         if lower || (replaces && !delayed) {
             self.min_rtt.recent_us = rtt_us;
-            self.min_rtt.recent_stamp = connection.jiffies;
+            self.min_rtt.recent_stamp = view.jiffies;
         }
     }
 
@@ -88,56 +88,56 @@ impl Bbr2 {
     }
 
     #[inline]
-    fn recent_minimum_expired(&self, connection: &Connection) -> bool {
-        after(connection.jiffies, self.min_rtt.recent_stamp.wrapping_add(self.min_rtt.interval_ticks))
+    fn recent_minimum_expired(&self, view: &View) -> bool {
+        after(view.jiffies, self.min_rtt.recent_stamp.wrapping_add(self.min_rtt.interval_ticks))
     }
 
     /// The end of DOWN, where alone QUIC looks: whether the minimum has expired; this ACK's round-trip time replaces it.
-    pub(super) fn renew_expired_minimum(&mut self, connection: &Connection, sample: &RateSample) -> bool {
+    pub(super) fn renew_expired_minimum(&mut self, view: &View, sample: &RateSample) -> bool {
         match u32::try_from(sample.rtt_us) {
-            Ok(rtt_us) if self.has_probe_rtt() && self.recent_minimum_expired(connection) => {
+            Ok(rtt_us) if self.has_probe_rtt() && self.recent_minimum_expired(view) => {
                 self.min_rtt.recent_us = rtt_us;
-                self.min_rtt.recent_stamp = connection.jiffies;
+                self.min_rtt.recent_stamp = view.jiffies;
                 true
             }
             _ => false,
         }
     }
 
-    pub(super) fn enter_probe_rtt(&mut self, connection: &Connection) {
+    pub(super) fn enter_probe_rtt(&mut self, view: &View, control: &Control) {
         self.mode = Mode::ProbeRtt;
-        self.save_window(connection);
+        self.save_window(control);
         self.min_rtt.done_stamp = None;
         self.probe.ack_phase = AckPhase::Stopping;
-        self.start_round(connection);
+        self.start_round(view);
     }
 
-    fn dwell_in_probe_rtt(&mut self, connection: &mut Connection) {
+    fn dwell_in_probe_rtt(&mut self, view: &View, control: &mut Control) {
         // Rates are low on purpose here: the sampler must not take them for the path's.
-        connection.app_limited = (connection.delivered + u64::from(connection.in_flight())).max(1);
+        control.app_limited = (view.delivered + u64::from(view.in_flight())).max(1);
         if self.min_rtt.done_stamp.is_none() {
-            if connection.in_flight() <= self.probe_rtt_window() {
-                let dwell = connection.ticks(self.parameters.probe_rtt_dwell);
-                self.min_rtt.done_stamp = Some(connection.jiffies.wrapping_add(dwell));
+            if view.in_flight() <= self.probe_rtt_window() {
+                let dwell = view.ticks(self.parameters.probe_rtt_dwell);
+                self.min_rtt.done_stamp = Some(view.jiffies.wrapping_add(dwell));
                 self.min_rtt.round_done = false;
-                self.start_round(connection);
+                self.start_round(view);
             }
         } else {
             self.min_rtt.round_done |= self.round.started;
             if self.min_rtt.round_done || !self.parameters.probe_rtt_round {
-                self.check_probe_rtt_done(connection);
+                self.check_probe_rtt_done(view, control);
             }
         }
     }
 
     /// Leaves PROBE_RTT when its time is over.
-    pub(super) fn check_probe_rtt_done(&mut self, connection: &mut Connection) {
+    pub(super) fn check_probe_rtt_done(&mut self, view: &View, control: &mut Control) {
         let Some(done) = self.min_rtt.done_stamp else { return };
-        if !after(connection.jiffies, done) {
+        if !after(view.jiffies, done) {
             return;
         }
-        self.min_rtt.recent_stamp = connection.jiffies;
-        connection.cwnd = connection.cwnd.max(self.prior_cwnd);
+        self.min_rtt.recent_stamp = view.jiffies;
+        control.cwnd = control.cwnd.max(self.prior_cwnd);
         self.bounds.reset_lower();
         if !self.full_pipe.reached {
             self.mode = Mode::Startup;
@@ -145,10 +145,10 @@ impl Bbr2 {
         }
         self.mode = Mode::ProbeBw;
         match self.parameters.probe_rtt_entry {
-            ProbeRttEntry::AfterDown => self.start_phase(connection, self.min_rtt.resume, 0),
+            ProbeRttEntry::AfterDown => self.start_phase(view, self.min_rtt.resume, 0),
             ProbeRttEntry::Anywhere => {
                 // The queue is empty, so there is nothing for DOWN to drain, but the probe clock starts anew.
-                self.start_down(connection);
+                self.start_down(view);
                 self.start_cruise();
             }
         }

@@ -44,7 +44,7 @@ pub use parameters::{
 };
 
 use crate::parameters::Gain;
-use crate::{CaState, Connection, Controller, EcnMode, Event, Hooks, LostPacket, RateSample};
+use crate::{CaState, Control, Controller, EcnMode, Event, Hooks, LostPacket, RateSample, View};
 use dumbbell_units::Rng;
 use std::sync::Arc;
 
@@ -149,7 +149,7 @@ impl Bbr2 {
             previous_state: CaState::Open,
             idle_restart: false,
             rate_is_nominal: true,
-            initial_window: Connection::INITIAL_CWND,
+            initial_window: Control::INITIAL_CWND,
         }
     }
 
@@ -181,10 +181,10 @@ impl Bbr2 {
     }
 
     /// Remembers the window before it is reduced.
-    fn save_window(&mut self, connection: &Connection) {
+    fn save_window(&mut self, control: &Control) {
         let untouched = self.previous_state < CaState::Recovery && self.mode != Mode::ProbeRtt;
         let saved = if untouched { 0 } else { self.prior_cwnd };
-        self.prior_cwnd = saved.max(connection.cwnd);
+        self.prior_cwnd = saved.max(control.cwnd);
     }
 }
 
@@ -193,18 +193,18 @@ impl Controller for Bbr2 {
         self.name
     }
 
-    fn init(&mut self, connection: &mut Connection) {
+    fn init(&mut self, view: &View, control: &mut Control) {
         *self = Bbr2::new(Arc::clone(&self.parameters), self.rng.clone()).named(self.name);
-        connection.ssthresh = Connection::INFINITE_SSTHRESH;
+        control.ssthresh = Control::INFINITE_SSTHRESH;
         if let Some(shift) = self.parameters.pacing_shift {
-            connection.pacing_shift = shift;
+            control.pacing_shift = shift;
         }
-        self.initial_window = connection.cwnd.min(127);
-        self.round.next_delivered = connection.delivered;
-        self.signals.next_delivered = connection.delivered + 1;
-        self.min_rtt.start(connection, &self.parameters);
-        self.aggregation.start_epoch(connection.mstamp_us);
-        self.init_pacing_rate(connection);
+        self.initial_window = control.cwnd.min(127);
+        self.round.next_delivered = view.delivered;
+        self.signals.next_delivered = view.delivered + 1;
+        self.min_rtt.start(view, &self.parameters);
+        self.aggregation.start_epoch(view.mstamp_us);
+        self.init_pacing_rate(view, control);
     }
 
     fn full_control(&self) -> bool {
@@ -223,77 +223,77 @@ impl Controller for Bbr2 {
         if self.parameters.ecn { EcnMode::Accurate } else { EcnMode::None }
     }
 
-    fn cong_control(&mut self, connection: &mut Connection, sample: &RateSample) {
+    fn cong_control(&mut self, view: &View, control: &mut Control, sample: &RateSample) {
         let bw = signals::sample_bandwidth(sample);
-        self.update_round(connection, sample);
+        self.update_round(view, control, sample);
         self.note_echo(sample);
         self.signals.ended = false;
         if signals::has_rate(sample) && sample.acked_sacked > 0 {
-            self.update_signals(connection, sample, bw);
-            self.update_aggregation(connection, sample.acked_sacked);
+            self.update_signals(view, control, sample, bw);
+            self.update_aggregation(view, control, sample.acked_sacked);
         }
-        self.check_startup_losses(connection, sample);
+        self.check_startup_losses(view, control, sample);
         self.check_full_pipe(sample, bw);
-        self.check_drain(connection);
-        self.update_cycle(connection, sample, bw);
-        self.update_min_rtt(connection, sample);
+        self.check_drain(view, control);
+        self.update_cycle(view, control, sample, bw);
+        self.update_min_rtt(view, control, sample);
 
-        self.set_operating_point(connection);
-        self.set_window(connection, sample.acked_sacked);
+        self.set_operating_point(view, control);
+        self.set_window(view, control, sample.acked_sacked);
         self.finish_signals(sample, bw);
-        self.previous_state = connection.ca_state;
+        self.previous_state = view.ca_state;
     }
 
-    fn packet_lost(&mut self, connection: &mut Connection, lost: &LostPacket) {
-        self.on_packet_lost(connection, lost);
+    fn packet_lost(&mut self, view: &View, control: &mut Control, lost: &LostPacket) {
+        self.on_packet_lost(view, control, lost);
     }
 
-    fn ssthresh(&mut self, connection: &mut Connection) -> u32 {
-        self.save_window(connection);
+    fn ssthresh(&mut self, _view: &View, control: &Control) -> u32 {
+        self.save_window(control);
         self.save_for_undo();
-        connection.ssthresh
+        control.ssthresh
     }
 
-    fn set_state(&mut self, connection: &mut Connection, next: CaState) {
+    fn set_state(&mut self, view: &View, control: &mut Control, next: CaState) {
         if next == CaState::Loss {
             self.previous_state = CaState::Loss;
-            self.on_timeout(connection);
-        } else if connection.ca_state == CaState::Loss {
-            connection.cwnd = connection.cwnd.max(self.prior_cwnd);
+            self.on_timeout(control);
+        } else if view.ca_state == CaState::Loss {
+            control.cwnd = control.cwnd.max(self.prior_cwnd);
         }
     }
 
-    fn undo_cwnd(&mut self, connection: &mut Connection) -> u32 {
+    fn undo_cwnd(&mut self, view: &View, control: &Control) -> u32 {
         match self.parameters.undo {
-            Undo::Nothing => connection.cwnd,
+            Undo::Nothing => control.cwnd,
             Undo::Bounds | Undo::State => {
-                self.undo_bounds(connection);
+                self.undo_bounds(view);
                 self.prior_cwnd
             }
         }
     }
 
-    fn event(&mut self, connection: &mut Connection, event: Event) {
+    fn event(&mut self, view: &View, control: &mut Control, event: Event) {
         match event {
-            Event::TxStart if connection.app_limited != 0 => {
+            Event::TxStart if control.app_limited != 0 => {
                 self.idle_restart = true;
-                self.aggregation.start_epoch(connection.mstamp_us);
+                self.aggregation.start_epoch(view.mstamp_us);
                 match self.mode {
                     // Restarting at the bandwidth itself: the pipe is empty, probing can wait.
-                    Mode::ProbeBw => self.set_pacing_rate(connection, self.bw(), Gain::ONE),
-                    Mode::ProbeRtt => self.check_probe_rtt_done(connection),
+                    Mode::ProbeBw => self.set_pacing_rate(view, control, self.bw(), Gain::ONE),
+                    Mode::ProbeRtt => self.check_probe_rtt_done(view, control),
                     Mode::Startup | Mode::Drain => {}
                 }
             }
             Event::TlpRecovery { is_app_limited } if self.parameters.tlp_repair_counts => {
-                self.on_repaired_tail(connection, is_app_limited);
+                self.on_repaired_tail(view, control, is_app_limited);
             }
             _ => {}
         }
     }
 
-    fn min_tso_segs(&self, connection: &Connection) -> u32 {
-        let slow = connection.pacing_rate < self.parameters.burst_min_rate.as_bits_per_sec() / 8;
+    fn min_tso_segs(&self, _view: &View, control: &Control) -> u32 {
+        let slow = control.pacing_rate < self.parameters.burst_min_rate.as_bits_per_sec() / 8;
         if slow { self.parameters.burst_min_slow } else { self.parameters.burst_min }
     }
 
@@ -327,15 +327,15 @@ impl Controller for Bbr2 {
         ]
     }
 
-    fn observe(&self, connection: &Connection, values: &mut [f64]) {
-        let mbps = |bw: u32| f64::from(bw) / BW_UNIT as f64 * f64::from(connection.mss) * 8.0;
+    fn observe(&self, view: &View, _control: &Control, values: &mut [f64]) {
+        let mbps = |bw: u32| f64::from(bw) / BW_UNIT as f64 * f64::from(view.mss) * 8.0;
         let set = |bound: u32| if bound == UNSET { f64::NAN } else { f64::from(bound) };
         let min_rtt = self.min_rtt.rtt_us;
         let current = [
             mbps(self.bw()),
             mbps(self.bandwidth.max()),
             if self.bounds.bw_lo == UNSET { f64::NAN } else { mbps(self.bounds.bw_lo) },
-            if min_rtt == Connection::UNKNOWN_RTT { f64::NAN } else { f64::from(min_rtt) / 1e3 },
+            if min_rtt == View::UNKNOWN_RTT { f64::NAN } else { f64::from(min_rtt) / 1e3 },
             self.pacing_gain.as_f64(),
             self.cwnd_gain.as_f64(),
             set(self.bounds.inflight_hi),

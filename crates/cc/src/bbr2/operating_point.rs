@@ -1,9 +1,9 @@
 //! The operating point: gains, the pacing rate, and the amounts in flight that follow from the model.
 
 use super::{Bbr2, Mode, Phase};
-use crate::Connection;
 use crate::basis::Basis;
 use crate::parameters::Gain;
+use crate::{Control, View};
 
 /// The operating point, kept for as long as its basis holds.
 #[derive(Clone, Debug, Default)]
@@ -19,28 +19,28 @@ pub(super) struct OperatingPoint {
 impl Bbr2 {
     /// Moves to the operating point of the present model: sets gains, pacing rate and the window's target.
     #[inline]
-    pub(super) fn set_operating_point(&mut self, connection: &mut Connection) {
-        if self.basis(connection) != self.operating_point.basis {
-            self.move_operating_point(connection);
+    pub(super) fn set_operating_point(&mut self, view: &View, control: &mut Control) {
+        if self.basis(view, control) != self.operating_point.basis {
+            self.move_operating_point(view, control);
         }
-        debug_assert_eq!(self.window_target(), self.compute_window_target(connection), "the basis lacks something");
+        debug_assert_eq!(self.window_target(), self.compute_window_target(view, control), "the basis lacks something");
     }
 
     #[inline]
-    fn basis(&self, connection: &Connection) -> Basis<(Mode, Phase, bool)> {
+    fn basis(&self, view: &View, control: &Control) -> Basis<(Mode, Phase, bool)> {
         let state = (self.mode, self.phase, self.full_pipe.reached);
-        Basis::new(connection, self.bw(), self.min_rtt.rtt_us.into(), self.aggregation.largest, state)
+        Basis::new(view, control, self.bw(), self.min_rtt.rtt_us.into(), self.aggregation.largest, state)
     }
 
     #[inline(never)]
-    fn move_operating_point(&mut self, connection: &mut Connection) {
+    fn move_operating_point(&mut self, view: &View, control: &mut Control) {
         self.update_gains();
-        self.set_pacing_rate(connection, self.bw(), self.pacing_gain);
+        self.set_pacing_rate(view, control, self.bw(), self.pacing_gain);
         // With the rate as it is now: setting it once more would change nothing, unless it is a makeshift.
         self.operating_point = OperatingPoint {
-            basis: self.basis(connection),
-            window_target: self.compute_window_target(connection),
-            one_bdp: self.compute_one_bdp(connection),
+            basis: self.basis(view, control),
+            window_target: self.compute_window_target(view, control),
+            one_bdp: self.compute_one_bdp(view, control),
         };
         if self.rate_is_nominal {
             self.operating_point.basis.invalidate();
@@ -68,18 +68,18 @@ impl Bbr2 {
     /// The amount in flight for one BDP with the present model, which may have changed since the operating point was
     /// set, in packets.
     #[inline]
-    pub(super) fn one_bdp(&self, connection: &Connection) -> u32 {
-        if self.basis(connection) == self.operating_point.basis {
+    pub(super) fn one_bdp(&self, view: &View, control: &Control) -> u32 {
+        if self.basis(view, control) == self.operating_point.basis {
             self.operating_point.one_bdp
         } else {
-            self.compute_one_bdp(connection)
+            self.compute_one_bdp(view, control)
         }
     }
 
     #[inline(never)]
-    fn compute_one_bdp(&self, connection: &Connection) -> u32 {
+    fn compute_one_bdp(&self, view: &View, control: &Control) -> u32 {
         if self.parameters.target_has_budget {
-            self.inflight_target(connection, self.bw(), Gain::ONE)
+            self.inflight_target(view, control, self.bw(), Gain::ONE)
         } else {
             self.bdp(self.bw(), Gain::ONE)
         }

@@ -6,7 +6,7 @@
 
 use super::{Bbr2, Mode, Phase, ProbeRttEntry, UNSET, UpExit};
 use crate::parameters::Gain;
-use crate::{CaState, Connection, RateSample};
+use crate::{CaState, Control, RateSample, View};
 
 /// Which packets the ACKs now arriving belong to.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
@@ -60,44 +60,44 @@ const MAX_SLOPE_ROUNDS: u32 = 30;
 
 impl Bbr2 {
     /// Moves through the cycle once the pipe was full.
-    pub(super) fn update_cycle(&mut self, connection: &mut Connection, sample: &RateSample, bw: u32) {
-        if !self.full_pipe.reached || self.adapt_upper_bound(connection, sample) || self.mode != Mode::ProbeBw {
+    pub(super) fn update_cycle(&mut self, view: &View, control: &Control, sample: &RateSample, bw: u32) {
+        if !self.full_pipe.reached || self.adapt_upper_bound(view, control, sample) || self.mode != Mode::ProbeBw {
             return;
         }
         match self.phase {
             Phase::Cruise => {
-                if let Some(slope) = self.time_to_probe(connection) {
-                    self.start_refill(connection, slope);
+                if let Some(slope) = self.time_to_probe(view, control) {
+                    self.start_refill(view, slope);
                 }
             }
             Phase::Refill if self.round.started => {
                 self.probe.samples_probe = true;
-                self.start_up(connection, bw);
+                self.start_up(view, control, bw);
             }
             Phase::Refill => {}
             Phase::Up => {
-                let in_flight = self.in_network(connection, sample.prior_in_flight);
-                if self.up_is_over(connection, sample, in_flight, bw) {
+                let in_flight = self.in_network(view, control, sample.prior_in_flight);
+                if self.up_is_over(view, control, sample, in_flight, bw) {
                     self.probe.was_too_high = false;
-                    self.start_down(connection);
+                    self.start_down(view);
                 }
             }
             Phase::Down => {
-                if let Some(slope) = self.time_to_probe(connection) {
-                    self.leave_down(connection, sample, Phase::Refill, slope);
-                } else if self.is_drained(connection, self.in_network(connection, sample.prior_in_flight)) {
-                    self.leave_down(connection, sample, Phase::Cruise, 0);
+                if let Some(slope) = self.time_to_probe(view, control) {
+                    self.leave_down(view, control, sample, Phase::Refill, slope);
+                } else if self.is_drained(view, control, self.in_network(view, control, sample.prior_in_flight)) {
+                    self.leave_down(view, control, sample, Phase::Cruise, 0);
                 }
             }
         }
     }
 
-    fn elapsed_in_phase(&self, connection: &Connection, micros: u64) -> bool {
-        connection.mstamp_us > self.probe.phase_start_us.saturating_add(micros)
+    fn elapsed_in_phase(&self, view: &View, micros: u64) -> bool {
+        view.mstamp_us > self.probe.phase_start_us.saturating_add(micros)
     }
 
     /// Whether it is time to probe, and with which slope.
-    fn time_to_probe(&self, connection: &Connection) -> Option<u32> {
+    fn time_to_probe(&self, view: &View, control: &Control) -> Option<u32> {
         let hi = self.bounds.inflight_hi;
         let gain = self.parameters.ecn_reprobe_gain;
         if gain.numerator() > 0
@@ -105,45 +105,44 @@ impl Bbr2 {
             && self.ecn.eligible
             && self.probe.saw_ce
             && !self.probe.saw_loss
-            && connection.ca_state == CaState::Open
+            && view.ca_state == CaState::Open
         {
             return Some(gain.of(u64::from(hi)).max(1).ilog2());
         }
         let rounds = self.probe.rounds_since;
-        let due = self.elapsed_in_phase(connection, self.probe.wait_us)
+        let due = self.elapsed_in_phase(view, self.probe.wait_us)
             || rounds >= self.parameters.probe_max_rounds
-            || rounds >= self.target_inflight(connection);
+            || rounds >= self.target_inflight(view, control);
         due.then_some(0)
     }
 
     /// What DOWN is for is done: headroom is left and no queue of ours remains.
-    fn is_drained(&self, connection: &Connection, in_flight: u32) -> bool {
+    fn is_drained(&self, view: &View, control: &Control, in_flight: u32) -> bool {
         let drained = in_flight <= self.inflight_with_headroom()
-            && in_flight <= self.inflight_target(connection, self.bandwidth.max(), Gain::ONE);
-        drained
-            || (self.parameters.down_time_limit && self.elapsed_in_phase(connection, u64::from(self.min_rtt.rtt_us)))
+            && in_flight <= self.inflight_target(view, control, self.bandwidth.max(), Gain::ONE);
+        drained || (self.parameters.down_time_limit && self.elapsed_in_phase(view, u64::from(self.min_rtt.rtt_us)))
     }
 
-    fn up_is_over(&mut self, connection: &Connection, sample: &RateSample, in_flight: u32, bw: u32) -> bool {
+    fn up_is_over(&mut self, view: &View, control: &Control, sample: &RateSample, in_flight: u32, bw: u32) -> bool {
         let hi = self.bounds.inflight_hi;
         if self.probe.was_too_high && in_flight >= hi {
             self.probe.was_cautious = true;
             return true;
         }
         match self.parameters.up_exit {
-            UpExit::Plateau if connection.cwnd_limited && connection.cwnd >= hi => {
+            UpExit::Plateau if view.cwnd_limited && control.cwnd >= hi => {
                 // The bound holds the bandwidth down, so that its standing still means nothing.
                 self.full_pipe.restart(bw);
                 false
             }
             UpExit::Plateau => self.full_pipe.now,
             UpExit::Queue => {
-                let queue = self.inflight_target(connection, self.bandwidth.max(), self.parameters.up_queue_gain);
+                let queue = self.inflight_target(view, control, self.bandwidth.max(), self.parameters.up_queue_gain);
                 if self.parameters.up_lasts_a_round {
                     let queue = queue.saturating_add(2).saturating_add(self.aggregation.max_packets());
                     self.probe.rounds_in_phase > 0 && sample.prior_in_flight >= queue
                 } else {
-                    self.elapsed_in_phase(connection, u64::from(self.min_rtt.rtt_us)) && in_flight >= queue
+                    self.elapsed_in_phase(view, u64::from(self.min_rtt.rtt_us)) && in_flight >= queue
                 }
             }
         }
@@ -155,37 +154,36 @@ impl Bbr2 {
     }
 
     /// Begins DOWN, and with it a new cycle.
-    pub(super) fn start_down(&mut self, connection: &Connection) {
+    pub(super) fn start_down(&mut self, view: &View) {
         self.enter_phase(Phase::Down);
         self.reset_signals();
         self.probe.packets_per_step = u32::MAX;
         self.probe.rounds_since = self.rng.below(self.parameters.probe_random_rounds);
         let random_us = self.rng.below(self.parameters.probe_wait_random.as_micros() as u32);
         self.probe.wait_us = self.parameters.probe_wait.as_micros() + u64::from(random_us);
-        self.probe.phase_start_us = connection.mstamp_us;
+        self.probe.phase_start_us = view.mstamp_us;
         self.probe.ack_phase = AckPhase::Stopping;
-        self.start_round(connection);
+        self.start_round(view);
     }
 
     /// Ends DOWN for `next`; in between lies PROBE_RTT where it begins only here.
-    fn leave_down(&mut self, connection: &mut Connection, sample: &RateSample, next: Phase, slope: u32) {
+    fn leave_down(&mut self, view: &View, control: &Control, sample: &RateSample, next: Phase, slope: u32) {
         if self.parameters.down_time_limit && self.probe.ack_phase == AckPhase::Stopping {
             // DOWN was too short for its first round to end.
             self.bandwidth.advance();
             self.probe.ack_phase = AckPhase::Init;
         }
-        if self.parameters.probe_rtt_entry == ProbeRttEntry::AfterDown && self.renew_expired_minimum(connection, sample)
-        {
+        if self.parameters.probe_rtt_entry == ProbeRttEntry::AfterDown && self.renew_expired_minimum(view, sample) {
             self.min_rtt.resume = next;
-            self.enter_probe_rtt(connection);
+            self.enter_probe_rtt(view, control);
         } else {
-            self.start_phase(connection, next, slope);
+            self.start_phase(view, next, slope);
         }
     }
 
     /// Begins CRUISE or REFILL.
-    pub(super) fn start_phase(&mut self, connection: &Connection, phase: Phase, slope: u32) {
-        if phase == Phase::Refill { self.start_refill(connection, slope) } else { self.start_cruise() }
+    pub(super) fn start_phase(&mut self, view: &View, phase: Phase, slope: u32) {
+        if phase == Phase::Refill { self.start_refill(view, slope) } else { self.start_cruise() }
     }
 
     pub(super) fn start_cruise(&mut self) {
@@ -196,7 +194,7 @@ impl Bbr2 {
     }
 
     /// Begins REFILL; UP will start with a slope of `2^slope` packets a round.
-    pub(super) fn start_refill(&mut self, connection: &Connection, slope: u32) {
+    pub(super) fn start_refill(&mut self, view: &View, slope: u32) {
         self.enter_phase(Phase::Refill);
         self.bounds.reset_lower();
         if self.bounds.inflight_hi != UNSET {
@@ -206,30 +204,30 @@ impl Bbr2 {
         self.probe.credit = 0;
         self.probe.was_cautious = false;
         self.probe.ack_phase = AckPhase::Refilling;
-        self.start_round(connection);
+        self.start_round(view);
     }
 
-    fn start_up(&mut self, connection: &Connection, bw: u32) {
+    fn start_up(&mut self, view: &View, control: &Control, bw: u32) {
         self.enter_phase(Phase::Up);
         self.probe.ack_phase = AckPhase::Starting;
-        self.probe.phase_start_us = connection.mstamp_us;
-        self.start_round(connection);
+        self.probe.phase_start_us = view.mstamp_us;
+        self.start_round(view);
         if self.parameters.up_exit == UpExit::Plateau {
             self.full_pipe.restart(bw);
         }
-        self.raise_slope(connection);
+        self.raise_slope(control);
     }
 
     /// Doubles the slope.
-    fn raise_slope(&mut self, connection: &Connection) {
+    fn raise_slope(&mut self, control: &Control) {
         let steps_per_round = 1 << self.probe.slope_rounds;
         self.probe.slope_rounds = (self.probe.slope_rounds + 1).min(MAX_SLOPE_ROUNDS);
-        self.probe.packets_per_step = (connection.cwnd / steps_per_round).max(1);
+        self.probe.packets_per_step = (control.cwnd / steps_per_round).max(1);
     }
 
     /// UP goes well: raises the bound if it is the bound that limits.
-    pub(super) fn grow_inflight_hi(&mut self, connection: &Connection, acked: u32) {
-        if !connection.cwnd_limited || connection.cwnd < self.bounds.inflight_hi {
+    pub(super) fn grow_inflight_hi(&mut self, view: &View, control: &Control, acked: u32) {
+        if !view.cwnd_limited || control.cwnd < self.bounds.inflight_hi {
             if !self.parameters.growth_keeps_credit {
                 self.probe.credit = 0;
             }
@@ -240,7 +238,7 @@ impl Bbr2 {
         self.probe.credit = credit - steps * self.probe.packets_per_step;
         self.bounds.inflight_hi = self.bounds.inflight_hi.saturating_add(steps);
         if self.round.started {
-            self.raise_slope(connection);
+            self.raise_slope(control);
         }
     }
 

@@ -4,7 +4,7 @@
 //! packets that met the congestion. At the end of such a round the lower bounds adapt to them (`bounds`).
 
 use super::{BW_UNIT, Bbr2, LossCount, Mode};
-use crate::{Connection, RateSample};
+use crate::{Control, RateSample, View};
 
 /// The current packet-timed round.
 #[derive(Clone, Debug, Default)]
@@ -94,14 +94,14 @@ pub(super) fn sample_bandwidth(sample: &RateSample) -> u32 {
 
 impl Bbr2 {
     /// Counts rounds.
-    pub(super) fn update_round(&mut self, connection: &Connection, sample: &RateSample) {
+    pub(super) fn update_round(&mut self, view: &View, control: &Control, sample: &RateSample) {
         self.round.started = has_rate(sample) && sample.prior_delivered >= self.round.next_delivered;
         if self.round.started {
-            self.start_round(connection);
+            self.start_round(view);
             self.round.count = self.round.count.wrapping_add(1);
             self.probe.rounds_since = (self.probe.rounds_since + 1).min(255);
             self.probe.rounds_in_phase = self.probe.rounds_in_phase.saturating_add(1);
-            self.update_ecn_alpha(connection);
+            self.update_ecn_alpha(view, control);
         }
         if sample.losses > 0 {
             self.round.lost = self.round.lost.saturating_add(sample.losses);
@@ -110,13 +110,13 @@ impl Bbr2 {
     }
 
     /// The next round ends with a packet sent from now on.
-    pub(super) fn start_round(&mut self, connection: &Connection) {
-        self.round.next_delivered = connection.delivered;
+    pub(super) fn start_round(&mut self, view: &View) {
+        self.round.next_delivered = view.delivered;
     }
 
     /// Takes a sample with a delivery rate into the maximum bandwidth and the signals of the loss round, and adapts the
     /// lower bounds at its end.
-    pub(super) fn update_signals(&mut self, connection: &Connection, sample: &RateSample, bw: u32) {
+    pub(super) fn update_signals(&mut self, view: &View, control: &Control, sample: &RateSample, bw: u32) {
         if !sample.is_app_limited || bw >= self.bandwidth.max() {
             self.bandwidth.add(bw);
         }
@@ -133,9 +133,9 @@ impl Bbr2 {
         if !ended {
             return;
         }
-        self.signals.next_delivered = connection.delivered;
+        self.signals.next_delivered = view.delivered;
         self.signals.ended = true;
-        self.adapt_lower_bounds(connection);
+        self.adapt_lower_bounds(control);
         self.signals.loss = false;
         self.signals.echo = false;
         if !self.parameters.latest_signals_last {

@@ -5,7 +5,7 @@
 
 use super::{Bbr2, FullTest, LossCount, Mode, StartupBound};
 use crate::parameters::Gain;
-use crate::{CaState, Connection, RateSample};
+use crate::{CaState, Control, RateSample, View};
 
 /// The search for a full pipe.
 #[derive(Clone, Debug, Default)]
@@ -35,7 +35,7 @@ impl FullPipe {
 
 impl Bbr2 {
     /// STARTUP ends when a loss round has many losses and loses too much.
-    pub(super) fn check_startup_losses(&mut self, connection: &Connection, sample: &RateSample) {
+    pub(super) fn check_startup_losses(&mut self, view: &View, control: &Control, sample: &RateSample) {
         if self.full_pipe.reached {
             return;
         }
@@ -45,22 +45,22 @@ impl Bbr2 {
         if !self.signals.ended {
             return;
         }
-        let repairs = connection.ca_state == CaState::Recovery || self.parameters.loss_count == LossCount::InRound;
+        let repairs = view.ca_state == CaState::Recovery || self.parameters.loss_count == LossCount::InRound;
         if repairs
             && self.signals.startup_loss_events >= self.parameters.startup_loss_events
             && self.is_inflight_too_high(sample)
         {
-            self.end_startup_congested(connection);
+            self.end_startup_congested(view, control);
         } else {
             self.signals.startup_loss_events = 0;
         }
     }
 
     /// STARTUP ends because loss or marks are too many: the pipe holds no more than what it holds now.
-    pub(super) fn end_startup_congested(&mut self, connection: &Connection) {
+    pub(super) fn end_startup_congested(&mut self, view: &View, control: &Control) {
         self.full_pipe.reached = true;
         self.full_pipe.ended_by_loss = true;
-        let bdp = self.inflight_target(connection, self.bandwidth.max(), Gain::ONE);
+        let bdp = self.inflight_target(view, control, self.bandwidth.max(), Gain::ONE);
         self.bounds.inflight_hi = match self.parameters.startup_bound {
             StartupBound::Bdp => bdp,
             StartupBound::BdpOrDelivered => bdp.max(self.signals.delivered),
@@ -89,23 +89,23 @@ impl Bbr2 {
     }
 
     /// STARTUP to DRAIN when the pipe is full, DRAIN to PROBE_BW when at most one BDP is left in the network.
-    pub(super) fn check_drain(&mut self, connection: &mut Connection) {
+    pub(super) fn check_drain(&mut self, view: &View, control: &mut Control) {
         if !matches!(self.mode, Mode::Startup | Mode::Drain) || !self.full_pipe.reached {
             return;
         }
-        let target = self.inflight_target(connection, self.bandwidth.max(), Gain::ONE);
+        let target = self.inflight_target(view, control, self.bandwidth.max(), Gain::ONE);
         if self.mode == Mode::Startup {
             self.mode = Mode::Drain;
             self.full_pipe.drain_start = self.round.count;
             // Informational: it lets the stack and its statistics see that slow start is over.
-            connection.ssthresh = target;
+            control.ssthresh = target;
             self.reset_signals();
         }
         let rounds = self.round.count.wrapping_sub(self.full_pipe.drain_start);
         let too_long = self.parameters.drain_max_rounds.is_some_and(|most| rounds > most);
-        if too_long || self.in_network(connection, connection.in_flight()) <= target {
+        if too_long || self.in_network(view, control, view.in_flight()) <= target {
             self.mode = Mode::ProbeBw;
-            self.start_down(connection);
+            self.start_down(view);
         }
     }
 }

@@ -21,41 +21,41 @@ fn parameters(name: &str, changes: Value) -> Parameters {
 /// A connection with its controller, and the acknowledgements it is fed.
 struct Flow {
     bbr: Bbr2,
-    c: Connection,
+    view: View,
+    control: Control,
 }
 
 impl Flow {
     fn new(parameters: Parameters) -> Flow {
-        let mut c = Connection { srtt_us_x8: 8 * MIN_RTT_US, min_rtt_us: MIN_RTT_US, ..Connection::new(1500) };
-        c.paced = true;
-        let mut flow = Flow { bbr: Bbr2::new(parameters, Rng::new(3)), c };
+        let view = View { srtt_us_x8: 8 * MIN_RTT_US, min_rtt_us: MIN_RTT_US, paced: true, ..View::new(1500) };
+        let mut flow = Flow { bbr: Bbr2::new(parameters, Rng::new(3)), view, control: Control::default() };
         flow.wait(Duration::from_secs(1));
-        flow.bbr.init(&mut flow.c);
+        flow.bbr.init(&flow.view, &mut flow.control);
         flow
     }
 
     /// Cruising at 10 Mbit/s with 34 packets in flight and a window of two BDP.
     fn cruising(parameters: Parameters) -> Flow {
         let mut flow = Flow::new(parameters);
-        flow.c.delivered = 10_000;
-        flow.c.delivered_mstamp_us = flow.c.mstamp_us;
+        flow.view.delivered = 10_000;
+        flow.view.delivered_mstamp_us = flow.view.mstamp_us;
         flow.bbr.bandwidth.add(BW);
         flow.bbr.full_pipe.reached = true;
         flow.bbr.mode = Mode::ProbeBw;
         flow.bbr.signals.next_delivered = 10_000;
-        flow.bbr.start_down(&flow.c);
+        flow.bbr.start_down(&flow.view);
         flow.bbr.start_cruise();
         flow.bbr.probe.ack_phase = AckPhase::Init;
         flow.bbr.update_gains();
-        flow.c.packets_out = 34;
-        flow.c.cwnd = 70;
+        flow.view.packets_out = 34;
+        flow.control.cwnd = 70;
         flow
     }
 
     /// At the start of UP.
     fn up(parameters: Parameters) -> Flow {
         let mut flow = Flow::cruising(parameters);
-        flow.bbr.start_refill(&flow.c, 0);
+        flow.bbr.start_refill(&flow.view, 0);
         flow.ack_round();
         assert_eq!(flow.bbr.mode(), "probe_bw_up");
         assert!(flow.bbr.probe.samples_probe);
@@ -63,9 +63,9 @@ impl Flow {
     }
 
     fn wait(&mut self, span: Duration) {
-        self.c.now += span;
-        self.c.mstamp_us = self.c.now.as_micros();
-        self.c.jiffies = self.c.mstamp_us as u32 / 1_000;
+        self.view.now += span;
+        self.view.mstamp_us = self.view.now.as_micros();
+        self.view.jiffies = self.view.mstamp_us as u32 / 1_000;
     }
 
     /// A sample of the current round at 10 Mbit/s that delivers `acked` packets.
@@ -76,7 +76,7 @@ impl Flow {
             interval_us: 34 * 1_200,
             rtt_us: i64::from(MIN_RTT_US) + 1_000,
             acked_sacked: acked,
-            prior_in_flight: self.c.in_flight(),
+            prior_in_flight: self.view.in_flight(),
             tx_in_flight: 34,
             ..RateSample::default()
         }
@@ -84,9 +84,9 @@ impl Flow {
 
     fn ack(&mut self, sample: &RateSample) {
         self.wait(Duration::from_micros(1_200) * u64::from(sample.acked_sacked));
-        self.c.delivered += u64::from(sample.acked_sacked);
-        self.c.delivered_mstamp_us = self.c.mstamp_us;
-        self.bbr.cong_control(&mut self.c, sample);
+        self.view.delivered += u64::from(sample.acked_sacked);
+        self.view.delivered_mstamp_us = self.view.mstamp_us;
+        self.bbr.cong_control(&self.view, &mut self.control, sample);
     }
 
     /// An ACK of one packet in the current round.
@@ -101,14 +101,14 @@ impl Flow {
 
     /// A packet sent with `tx_in_flight` in flight is lost, as the `nth` since it was sent.
     fn lose(&mut self, tx_in_flight: u32, nth: u64) {
-        self.c.lost += nth;
+        self.view.lost += nth;
         let lost = LostPacket {
             tx_in_flight,
-            delivered: self.c.delivered.saturating_sub(34),
-            lost: self.c.lost - nth,
+            delivered: self.view.delivered.saturating_sub(34),
+            lost: self.view.lost - nth,
             is_app_limited: false,
         };
-        self.bbr.packet_lost(&mut self.c, &lost);
+        self.bbr.packet_lost(&self.view, &mut self.control, &lost);
     }
 
     fn hi(&self) -> u32 {
@@ -185,7 +185,7 @@ fn cruise_leaves_headroom() {
         let mut flow = Flow::cruising(v2());
         flow.bbr.bounds.inflight_hi = hi;
         flow.ack(&RateSample { tx_in_flight: 1, ..flow.sample(1) });
-        assert_eq!(flow.c.cwnd, window, "inflight_hi {hi}");
+        assert_eq!(flow.control.cwnd, window, "inflight_hi {hi}");
     }
 }
 
@@ -193,7 +193,7 @@ fn cruise_leaves_headroom() {
 fn a_loss_outside_of_probing_pulls_the_lower_bounds_to_what_was_delivered() {
     let mut flow = Flow::cruising(v2());
     flow.lose(34, 1);
-    let begins = flow.c.delivered;
+    let begins = flow.view.delivered;
     flow.ack(&RateSample { losses: 1, prior_delivered: begins - 1, ..flow.sample(1) });
     assert_eq!(flow.bbr.bounds.inflight_lo, UNSET, "not before the loss round is over");
     let slower = RateSample { prior_delivered: begins, delivered: 20, ..flow.sample(1) };
@@ -201,8 +201,8 @@ fn a_loss_outside_of_probing_pulls_the_lower_bounds_to_what_was_delivered() {
     assert_eq!(flow.bbr.bounds.inflight_lo, 48, "max(34, 180/256 of 69)");
     let bw = sample_bw(34, 34 * 1_200);
     assert_eq!(flow.bbr.bounds.bw_lo, bw.max(BW * 180 / 256), "the round's best sample");
-    assert_eq!(flow.c.cwnd, 48);
-    flow.bbr.start_refill(&flow.c, 0);
+    assert_eq!(flow.control.cwnd, 48);
+    flow.bbr.start_refill(&flow.view, 0);
     assert_eq!((flow.bbr.bounds.inflight_lo, flow.bbr.bounds.bw_lo), (UNSET, UNSET), "until REFILL");
 }
 
@@ -214,15 +214,15 @@ fn sample_bw(packets: u64, interval_us: u64) -> u32 {
 fn the_bound_grows_by_powers_of_two_while_it_limits() {
     let mut flow = Flow::cruising(v3());
     flow.bbr.bounds.inflight_hi = 40;
-    flow.c.cwnd = 40;
-    flow.bbr.start_refill(&flow.c, 0);
+    flow.control.cwnd = 40;
+    flow.bbr.start_refill(&flow.view, 0);
     flow.ack_round();
-    flow.c.cwnd_limited = true;
+    flow.view.cwnd_limited = true;
     let mut growth = vec![];
     for _ in 0..4 {
         let before = flow.hi();
         for packet in 0..before {
-            flow.c.cwnd = flow.hi();
+            flow.control.cwnd = flow.hi();
             if packet + 1 == before { flow.ack_round() } else { flow.ack_one() }
         }
         growth.push(flow.hi() - before);
@@ -233,7 +233,7 @@ fn the_bound_grows_by_powers_of_two_while_it_limits() {
         assert!((least..=least + least / 4 + 1).contains(step), "{growth:?}");
     }
     assert_eq!(flow.bbr.mode(), "probe_bw_up", "a bandwidth that the bound limits is no plateau");
-    flow.c.cwnd_limited = false;
+    flow.view.cwnd_limited = false;
     for _ in 0..3 {
         flow.ack_round();
     }
@@ -245,15 +245,15 @@ fn v3_keeps_the_credit_of_growth_and_v2_does_not() {
     for (parameters, credit) in [(v2(), false), (v3(), true)] {
         let mut flow = Flow::up(parameters);
         flow.bbr.bounds.inflight_hi = 70;
-        flow.c.cwnd = 70;
-        flow.c.cwnd_limited = true;
+        flow.control.cwnd = 70;
+        flow.view.cwnd_limited = true;
         // The window that UP began with asks for 70 acknowledged packets; more than half of them are.
         flow.ack(&RateSample { acked_sacked: 40, ..flow.sample(40) });
         assert_eq!(flow.hi(), 70);
-        flow.c.cwnd_limited = false;
+        flow.view.cwnd_limited = false;
         flow.ack_one();
-        flow.c.cwnd_limited = true;
-        flow.c.cwnd = 70;
+        flow.view.cwnd_limited = true;
+        flow.control.cwnd = 70;
         flow.ack(&RateSample { acked_sacked: 40, ..flow.sample(40) });
         assert_eq!(flow.hi() > 70, credit);
     }
@@ -297,13 +297,13 @@ fn after_a_probe_that_went_too_high_the_next_stops_at_the_bound_and_one_more_fol
 #[test]
 fn the_first_round_after_a_probe_begins_a_cycle_of_the_bandwidth_filter() {
     let mut flow = Flow::up(v2());
-    flow.bbr.start_down(&flow.c);
+    flow.bbr.start_down(&flow.view);
     assert_eq!(flow.bbr.bandwidth.max(), sample_bw(34, 34 * 1_200));
     // Half the bandwidth from now on: the old maximum survives this cycle and the next.
     let half =
         |flow: &Flow| RateSample { delivered: 17, prior_delivered: flow.bbr.round.next_delivered, ..flow.sample(1) };
     for expected in [34, 17] {
-        flow.bbr.start_down(&flow.c);
+        flow.bbr.start_down(&flow.view);
         flow.ack(&half(&flow));
         flow.ack(&half(&flow));
         assert_eq!(flow.bbr.bandwidth.max(), sample_bw(expected, 34 * 1_200));
@@ -319,7 +319,7 @@ fn v3_searches_a_plateau_in_every_sample_and_the_draft_at_round_starts() {
             prior_delivered: flow.bbr.round.next_delivered,
             ..at(flow, packets)
         };
-        flow.c.delivered = 100;
+        flow.view.delivered = 100;
         flow.ack(&round(&flow, 80));
         flow.ack(&round(&flow, 96));
         assert_eq!(flow.bbr.full_pipe.rounds, 1, "a fifth more is no growth");
@@ -336,13 +336,13 @@ fn a_spurious_loss_brings_window_and_bounds_back() {
         let mut flow = Flow::cruising(parameters);
         flow.bbr.bounds.inflight_hi = 80;
         flow.bbr.bounds.inflight_lo = 60;
-        flow.c.cwnd = 60;
-        flow.bbr.ssthresh(&mut flow.c);
-        flow.c.ca_state = CaState::Recovery;
+        flow.control.cwnd = 60;
+        flow.bbr.ssthresh(&flow.view, &flow.control);
+        flow.view.ca_state = CaState::Recovery;
         flow.bbr.bounds.inflight_hi = 50;
         flow.bbr.bounds.inflight_lo = 40;
-        flow.c.cwnd = 40;
-        assert_eq!(flow.bbr.undo_cwnd(&mut flow.c), 60);
+        flow.control.cwnd = 40;
+        assert_eq!(flow.bbr.undo_cwnd(&flow.view, &flow.control), 60);
         assert_eq!((flow.bbr.bounds.inflight_hi, flow.bbr.bounds.inflight_lo), (80, 60));
     }
 }
@@ -352,18 +352,18 @@ fn in_the_draft_a_spurious_loss_brings_the_state_back_too() {
     let mut flow = Flow::up(parameters("bbr3-draft", json!({})));
     flow.bbr.bounds.inflight_hi = 200;
     flow.lose(100, 3);
-    flow.bbr.ssthresh(&mut flow.c);
+    flow.bbr.ssthresh(&flow.view, &flow.control);
     assert_eq!(flow.bbr.mode(), "probe_bw_down");
-    flow.bbr.undo_cwnd(&mut flow.c);
+    flow.bbr.undo_cwnd(&flow.view, &flow.control);
     assert_eq!((flow.bbr.mode(), flow.hi()), ("probe_bw_refill", 200));
 
     let mut flow = Flow::new(parameters("bbr3-draft", json!({})));
     flow.bbr.bandwidth.add(BW);
-    flow.bbr.end_startup_congested(&flow.c);
-    flow.c.packets_out = 100;
+    flow.bbr.end_startup_congested(&flow.view, &flow.control);
+    flow.view.packets_out = 100;
     flow.ack_one();
     assert_eq!(flow.bbr.mode(), "drain");
-    flow.bbr.undo_cwnd(&mut flow.c);
+    flow.bbr.undo_cwnd(&flow.view, &flow.control);
     assert_eq!(flow.bbr.mode(), "startup");
 }
 
@@ -382,7 +382,7 @@ fn a_tail_that_a_probe_repaired_counts_in_v3() {
         let mut flow = Flow::up(parameters);
         flow.bbr.bounds.inflight_hi = 60;
         flow.bbr.signals.delivered = 20;
-        flow.bbr.event(&mut flow.c, Event::TlpRecovery { is_app_limited: false });
+        flow.bbr.event(&flow.view, &mut flow.control, Event::TlpRecovery { is_app_limited: false });
         assert_eq!(flow.bbr.probe.was_too_high, counts);
         assert_eq!(flow.bbr.mode() == "probe_bw_down", counts, "one of 21 is too much");
     }
@@ -392,15 +392,15 @@ fn a_tail_that_a_probe_repaired_counts_in_v3() {
 fn a_timeout_bounds_the_amount_in_flight_by_the_window_of_before() {
     for parameters in [v2(), v3()] {
         let mut flow = Flow::cruising(parameters);
-        flow.bbr.ssthresh(&mut flow.c);
-        flow.c.cwnd = 1;
-        flow.bbr.set_state(&mut flow.c, CaState::Loss);
-        flow.c.ca_state = CaState::Loss;
+        flow.bbr.ssthresh(&flow.view, &flow.control);
+        flow.control.cwnd = 1;
+        flow.bbr.set_state(&flow.view, &mut flow.control, CaState::Loss);
+        flow.view.ca_state = CaState::Loss;
         assert_eq!(flow.bbr.bounds.inflight_lo, 70);
         flow.ack_one();
-        assert_eq!(flow.c.cwnd, 4, "the floor");
-        flow.bbr.set_state(&mut flow.c, CaState::Open);
-        assert_eq!(flow.c.cwnd, 70);
+        assert_eq!(flow.control.cwnd, 4, "the floor");
+        flow.bbr.set_state(&flow.view, &mut flow.control, CaState::Open);
+        assert_eq!(flow.control.cwnd, 70);
     }
 }
 
@@ -409,9 +409,9 @@ fn startup_ends_by_loss_only_with_many_losses_in_recovery() {
     let ends = |name: &str, events: u32, state: CaState| {
         let mut flow = Flow::new(parameters(name, json!({})));
         flow.bbr.bandwidth.add(BW);
-        flow.c.delivered = 10_000;
-        flow.c.ca_state = state;
-        flow.c.packets_out = 60;
+        flow.view.delivered = 10_000;
+        flow.view.ca_state = state;
+        flow.view.packets_out = 60;
         for _ in 0..events {
             flow.lose(60, 1);
             flow.ack(&RateSample { losses: 1, prior_delivered: 0, ..flow.sample(1) });
@@ -437,7 +437,7 @@ fn startup_ends_by_loss_only_with_many_losses_in_recovery() {
 fn marked_round(flow: &mut Flow, marked: u32) {
     for packet in 0..20 {
         let is_ece = packet < marked;
-        flow.c.delivered_ce += u64::from(is_ece);
+        flow.view.delivered_ce += u64::from(is_ece);
         let prior_delivered = if packet == 19 { flow.bbr.round.next_delivered } else { 0 };
         let rtt_us = i64::from(flow.bbr.min_rtt.rtt_us);
         let sample = RateSample { is_ece, rtt_us, prior_delivered, ..flow.sample(1) };
@@ -465,7 +465,7 @@ fn marks_outside_of_probing_lower_the_bound_by_a_third_of_their_share() {
     let mut flow = Flow::cruising(parameters("bbr2", json!({ "ecn": true })));
     flow.bbr.ecn.eligible = true;
     flow.bbr.signals.echo = true;
-    flow.bbr.adapt_lower_bounds(&flow.c);
+    flow.bbr.adapt_lower_bounds(&flow.control);
     // alpha is one at the start: 70 * (1 - 85/256).
     assert_eq!((flow.bbr.bounds.inflight_lo, flow.bbr.bounds.bw_lo), (70 * 171 / 256, UNSET));
 }
@@ -485,7 +485,7 @@ fn two_rounds_of_marks_end_startup() {
     let mut flow = Flow::new(parameters("bbr2", json!({ "ecn": true })));
     flow.bbr.min_rtt.rtt_us = 4_000;
     flow.bbr.bandwidth.add(BW);
-    flow.c.packets_out = 100;
+    flow.view.packets_out = 100;
     flow.ack_round();
     marked_round(&mut flow, 12);
     assert_eq!(flow.bbr.mode(), "startup");
@@ -497,18 +497,22 @@ fn two_rounds_of_marks_end_startup() {
 #[test]
 fn bursts_are_larger_on_short_paths() {
     let mut flow = Flow::cruising(Parameters::default());
-    flow.c.pacing_rate = 1_250_000;
-    assert_eq!(flow.bbr.burst_packets(&flow.c), 2, "the least at 10 Mbit/s");
+    flow.control.pacing_rate = 1_250_000;
+    assert_eq!(flow.bbr.burst_packets(&flow.view, &flow.control), 2, "the least at 10 Mbit/s");
     flow.bbr.min_rtt.rtt_us = 100;
-    assert_eq!(flow.bbr.burst_packets(&flow.c), 43, "64 KiB less the largest header");
+    assert_eq!(flow.bbr.burst_packets(&flow.view, &flow.control), 43, "64 KiB less the largest header");
     flow.bbr.min_rtt.rtt_us = 1_100;
-    assert_eq!(flow.bbr.burst_packets(&flow.c), ((1_250_000 / 1_024 + 16_384) / 1_500) as u32);
+    assert_eq!(flow.bbr.burst_packets(&flow.view, &flow.control), ((1_250_000 / 1_024 + 16_384) / 1_500) as u32);
     let mut flow = Flow::cruising(parameters("bbr-n", json!({ "burst_max": 127, "budget_bursts": 3 })));
     for (kbit, packets) in [(1_000, 1), (10_000, 4)] {
-        flow.c.pacing_rate = kbit * 125;
-        assert_eq!(flow.bbr.burst_packets(&flow.c), packets, "{kbit} kbit/s");
+        flow.control.pacing_rate = kbit * 125;
+        assert_eq!(flow.bbr.burst_packets(&flow.view, &flow.control), packets, "{kbit} kbit/s");
     }
-    assert_eq!(flow.bbr.inflight_target(&flow.c, BW / 100, Gain::ONE), 12, "three bursts are the least");
+    assert_eq!(
+        flow.bbr.inflight_target(&flow.view, &flow.control, BW / 100, Gain::ONE),
+        12,
+        "three bursts are the least"
+    );
 }
 
 #[test]
@@ -519,10 +523,10 @@ fn the_allowance_counts_parts_of_packets_where_bytes_are_counted() {
         let mut flow = Flow::cruising(parameters("bbr2", json!({ "aggregation": kind })));
         let mut ack_after = |wait_us| {
             flow.wait(Duration::from_micros(wait_us));
-            flow.c.delivered += 1;
-            flow.c.delivered_mstamp_us = flow.c.mstamp_us;
+            flow.view.delivered += 1;
+            flow.view.delivered_mstamp_us = flow.view.mstamp_us;
             let sample = flow.sample(1);
-            flow.bbr.cong_control(&mut flow.c, &sample);
+            flow.bbr.cong_control(&flow.view, &mut flow.control, &sample);
             flow.bbr.aggregation.max()
         };
         ack_after(50_000);
@@ -540,11 +544,11 @@ fn the_allowance_counts_parts_of_packets_where_bytes_are_counted() {
 fn a_restart_from_idle_paces_at_the_bandwidth_and_postpones_probe_rtt() {
     let mut flow = Flow::cruising(v2());
     flow.wait(Duration::from_secs(6));
-    flow.c.packets_out = 0;
-    flow.c.app_limited = flow.c.delivered;
-    flow.bbr.event(&mut flow.c, Event::TxStart);
+    flow.view.packets_out = 0;
+    flow.control.app_limited = flow.view.delivered;
+    flow.bbr.event(&flow.view, &mut flow.control, Event::TxStart);
     let expected = 0.99 * 1_500.0 * 1e6 / 1_200.0;
-    assert!((flow.c.pacing_rate as f64 / expected - 1.0).abs() < 0.01, "{}", flow.c.pacing_rate);
+    assert!((flow.control.pacing_rate as f64 / expected - 1.0).abs() < 0.01, "{}", flow.control.pacing_rate);
     flow.ack(&RateSample { rtt_us: 60_000, ..flow.sample(1) });
     assert_ne!(flow.bbr.mode(), "probe_rtt");
 }
@@ -555,26 +559,26 @@ fn probe_rtt_holds_half_a_bdp_for_200_ms_and_a_round() {
     flow.wait(Duration::from_secs(5));
     flow.ack_one();
     flow.ack_one();
-    assert_eq!((flow.bbr.mode(), flow.c.cwnd), ("probe_rtt", 18));
-    flow.c.packets_out = 18;
+    assert_eq!((flow.bbr.mode(), flow.control.cwnd), ("probe_rtt", 18));
+    flow.view.packets_out = 18;
     flow.ack_one();
-    let armed = flow.c.now;
+    let armed = flow.view.now;
     flow.wait(Duration::from_millis(300));
     flow.ack_one();
     assert_eq!(flow.bbr.mode(), "probe_rtt", "no round has passed");
     flow.ack_round();
     assert_eq!(flow.bbr.mode(), "probe_bw_cruise");
-    assert!(flow.c.now.since(armed) > Duration::from_millis(200));
-    assert!(flow.c.cwnd >= 69, "{}", flow.c.cwnd);
+    assert!(flow.view.now.since(armed) > Duration::from_millis(200));
+    assert!(flow.control.cwnd >= 69, "{}", flow.control.cwnd);
 }
 
 #[test]
 fn what_leaves_the_network_before_the_next_departure_does_not_count() {
     let mut flow = Flow::cruising(v2());
-    flow.c.next_departure = flow.c.now + Duration::from_micros(12_100);
-    assert_eq!(flow.bbr.in_network(&flow.c, 30), 20);
-    flow.c.next_departure = Time::ZERO;
-    assert_eq!(flow.bbr.in_network(&flow.c, 30), 30);
+    flow.view.next_departure = flow.view.now + Duration::from_micros(12_100);
+    assert_eq!(flow.bbr.in_network(&flow.view, &flow.control, 30), 20);
+    flow.view.next_departure = Time::ZERO;
+    assert_eq!(flow.bbr.in_network(&flow.view, &flow.control, 30), 30);
 }
 
 #[test]
@@ -582,7 +586,7 @@ fn observables_are_as_many_as_their_names() {
     let flow = Flow::cruising(v2());
     let names = flow.bbr.observables();
     let mut values = vec![f64::NEG_INFINITY; names.len() + 1];
-    flow.bbr.observe(&flow.c, &mut values);
+    flow.bbr.observe(&flow.view, &flow.control, &mut values);
     assert!(values[..names.len()].iter().all(|v| *v != f64::NEG_INFINITY));
     assert_eq!(values[names.len()], f64::NEG_INFINITY);
 }

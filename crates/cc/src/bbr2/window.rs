@@ -1,8 +1,8 @@
 //! The congestion window: the BDP with its budget, within the bounds.
 
 use super::{BW_UNIT, Bbr2, Mode, Phase, UNSET};
-use crate::Connection;
 use crate::parameters::Gain;
+use crate::{Control, View};
 
 impl Bbr2 {
     /// `gain` bandwidth-delay products in packets, rounded up.
@@ -12,7 +12,7 @@ impl Bbr2 {
 
     /// `gain` bandwidth-delay products and `allowance / BW_UNIT` packets, rounded up.
     fn bdp_and(&self, bw: u32, gain: Gain, allowance: u64) -> u32 {
-        if self.min_rtt.rtt_us == Connection::UNKNOWN_RTT {
+        if self.min_rtt.rtt_us == View::UNKNOWN_RTT {
             let allowance = u32::try_from(allowance.div_ceil(BW_UNIT)).unwrap_or(u32::MAX);
             return self.initial_window.saturating_add(allowance);
         }
@@ -21,29 +21,29 @@ impl Bbr2 {
     }
 
     /// `window`, but at least what bursts at the sender, in the network and at the receiver need.
-    fn with_budget(&self, connection: &Connection, window: u32) -> u32 {
+    fn with_budget(&self, view: &View, control: &Control, window: u32) -> u32 {
         let bursts = match self.parameters.budget_bursts {
             0 => 0,
-            bursts => bursts.saturating_mul(self.burst_packets(connection)),
+            bursts => bursts.saturating_mul(self.burst_packets(view, control)),
         };
         let probing = if self.is_in(Phase::Up) { self.parameters.budget_up_packets } else { 0 };
         window.max(bursts).max(self.parameters.min_window).saturating_add(probing)
     }
 
     /// The amount to have in flight for `gain` BDP at bandwidth `bw`, in packets.
-    pub(super) fn inflight_target(&self, connection: &Connection, bw: u32, gain: Gain) -> u32 {
-        self.with_budget(connection, self.bdp(bw, gain))
+    pub(super) fn inflight_target(&self, view: &View, control: &Control, bw: u32, gain: Gain) -> u32 {
+        self.with_budget(view, control, self.bdp(bw, gain))
     }
 
     /// The amount to have in flight at the window's gain, with the allowance for aggregated ACKs.
-    pub(super) fn compute_window_target(&self, connection: &Connection) -> u32 {
+    pub(super) fn compute_window_target(&self, view: &View, control: &Control) -> u32 {
         let wanted = self.bdp_and(self.bw(), self.cwnd_gain, self.aggregation_allowance());
-        self.with_budget(connection, wanted)
+        self.with_budget(view, control, wanted)
     }
 
     /// The amount in flight that the flow wants now: what Reno's pace and reductions refer to.
-    pub(super) fn target_inflight(&self, connection: &Connection) -> u32 {
-        self.one_bdp(connection).min(connection.cwnd)
+    pub(super) fn target_inflight(&self, view: &View, control: &Control) -> u32 {
+        self.one_bdp(view, control).min(control.cwnd)
     }
 
     /// The window in PROBE_RTT.
@@ -52,8 +52,8 @@ impl Bbr2 {
     }
 
     /// Sets the window for an ACK that delivered `acked` packets.
-    pub(super) fn set_window(&self, connection: &mut Connection, acked: u32) {
-        let mut cwnd = connection.cwnd;
+    pub(super) fn set_window(&self, view: &View, control: &mut Control, acked: u32) {
+        let mut cwnd = control.cwnd;
         if acked > 0 {
             let target = self.window_target();
             let grown = cwnd.saturating_add(acked);
@@ -64,11 +64,11 @@ impl Bbr2 {
             }
             cwnd = cwnd.max(self.parameters.min_window);
         }
-        cwnd = cwnd.min(connection.cwnd_clamp);
+        cwnd = cwnd.min(view.cwnd_clamp);
         if self.mode == Mode::ProbeRtt {
             cwnd = cwnd.min(self.probe_rtt_window());
         }
-        connection.cwnd = cwnd.min(self.window_bound());
+        control.cwnd = cwnd.min(self.window_bound());
     }
 
     /// The window that the bounds on the amount in flight admit.

@@ -5,7 +5,7 @@
 //! smallest round-trip time with the smallest ever.
 
 use super::Parameters;
-use crate::Connection;
+use crate::{Control, View};
 use serde::{Deserialize, Serialize};
 
 /// Which of HyStart's detectors run.
@@ -39,11 +39,11 @@ pub(super) struct Hystart {
 }
 
 impl Hystart {
-    pub(super) fn start_round(&mut self, connection: &Connection) {
-        let now = connection.mstamp_us as u32;
+    pub(super) fn start_round(&mut self, view: &View) {
+        let now = view.mstamp_us as u32;
         self.round_start_us = now;
         self.last_ack_us = now;
-        self.end_seq = connection.snd_nxt;
+        self.end_seq = view.snd_nxt;
         self.round_rtt_us = u32::MAX;
         self.sample_count = 0;
     }
@@ -52,37 +52,38 @@ impl Hystart {
     pub(super) fn update(
         &mut self,
         parameters: &Parameters,
-        connection: &mut Connection,
+        view: &View,
+        control: &mut Control,
         rtt_us: u32,
         delay_min_us: u32,
     ) {
-        if connection.snd_una > self.end_seq {
-            self.start_round(connection);
+        if view.snd_una > self.end_seq {
+            self.start_round(view);
         }
         // Rounds are kept from the start, so that the first one above the low window is a whole one.
-        if connection.cwnd < parameters.hystart_low_window {
+        if control.cwnd < parameters.hystart_low_window {
             return;
         }
         let train = parameters.hystart_detect != HystartDetect::Delay
-            && self.train_fills_path(parameters, connection, delay_min_us);
+            && self.train_fills_path(parameters, view, control, delay_min_us);
         let delay =
             parameters.hystart_detect != HystartDetect::Train && self.delay_grew(parameters, rtt_us, delay_min_us);
         if train || delay {
             self.found = true;
-            connection.ssthresh = connection.cwnd;
+            control.ssthresh = control.cwnd;
         }
     }
 
-    fn train_fills_path(&mut self, parameters: &Parameters, connection: &Connection, delay_min_us: u32) -> bool {
-        let now = connection.mstamp_us as u32;
+    fn train_fills_path(&mut self, parameters: &Parameters, view: &View, control: &Control, delay_min_us: u32) -> bool {
+        let now = view.mstamp_us as u32;
         let gap = now.wrapping_sub(self.last_ack_us) as i32;
         if i64::from(gap) > parameters.hystart_ack_delta.as_micros() as i64 {
             return false;
         }
         self.last_ack_us = now;
-        let mut threshold = u64::from(delay_min_us) + burst_delay_us(parameters, connection);
+        let mut threshold = u64::from(delay_min_us) + burst_delay_us(parameters, view, control);
         // Without pacing the window leaves in one burst, and the train shows the bottleneck at half the path already.
-        if !connection.paced {
+        if !view.paced {
             threshold /= 2;
         }
         i64::from(now.wrapping_sub(self.round_start_us) as i32) > threshold as i64
@@ -102,7 +103,7 @@ impl Hystart {
 }
 
 /// What one burst of the sender adds to the length of a train: four bursts at the pacing rate, bounded.
-fn burst_delay_us(parameters: &Parameters, connection: &Connection) -> u64 {
-    let four_bursts_us = u64::from(connection.gso_max_bytes) * 4 * 1_000_000;
-    four_bursts_us.checked_div(connection.pacing_rate).unwrap_or(0).min(parameters.hystart_burst_delay_max.as_micros())
+fn burst_delay_us(parameters: &Parameters, view: &View, control: &Control) -> u64 {
+    let four_bursts_us = u64::from(view.gso_max_bytes) * 4 * 1_000_000;
+    four_bursts_us.checked_div(control.pacing_rate).unwrap_or(0).min(parameters.hystart_burst_delay_max.as_micros())
 }

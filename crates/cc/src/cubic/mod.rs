@@ -20,7 +20,7 @@ pub use hystart::HystartDetect;
 pub use parameters::Parameters;
 
 use crate::parameters::Factor;
-use crate::{CaState, Connection, Controller, Event, Hooks};
+use crate::{CaState, Control, Controller, Event, Hooks, View};
 use cube_root::cube_root;
 use hystart::Hystart;
 use std::sync::Arc;
@@ -150,40 +150,40 @@ impl Cubic {
 
     /// Ticks since `then`, which may lie ahead.
     #[inline]
-    fn ticks_since(connection: &Connection, then: u32) -> i32 {
-        connection.jiffies.wrapping_sub(then) as i32
+    fn ticks_since(view: &View, then: u32) -> i32 {
+        view.jiffies.wrapping_sub(then) as i32
     }
 
     /// Congestion avoidance: one packet more for every `count` acknowledged.
     #[inline]
-    fn grow(&mut self, connection: &mut Connection, acked: u32) {
+    fn grow(&mut self, view: &View, control: &mut Control, acked: u32) {
         self.curve.ack_count = self.curve.ack_count.saturating_add(acked);
-        let is_recent = Self::ticks_since(connection, self.curve.last_time) <= self.update_ticks;
-        if is_recent && self.curve.last_cwnd == connection.cwnd {
-            connection.additive_increase(self.curve.count, acked);
+        let is_recent = Self::ticks_since(view, self.curve.last_time) <= self.update_ticks;
+        if is_recent && self.curve.last_cwnd == control.cwnd {
+            control.additive_increase(view, self.curve.count, acked);
         } else {
-            self.grow_anew(connection, acked);
+            self.grow_anew(view, control, acked);
         }
     }
 
     #[inline(never)]
-    fn grow_anew(&mut self, connection: &mut Connection, acked: u32) {
-        self.update_count(connection, acked);
-        connection.additive_increase(self.curve.count, acked);
+    fn grow_anew(&mut self, view: &View, control: &mut Control, acked: u32) {
+        self.update_count(view, control, acked);
+        control.additive_increase(view, self.curve.count, acked);
     }
 
     /// Finds how many packets must be acknowledged for the window to grow by one.
-    fn update_count(&mut self, connection: &Connection, acked: u32) {
-        let cwnd = connection.cwnd;
-        let now = connection.jiffies;
+    fn update_count(&mut self, view: &View, control: &Control, acked: u32) {
+        let cwnd = control.cwnd;
+        let now = view.jiffies;
         // The curve moves with the coarse clock; Reno's estimate with every ACK.
         if self.curve.epoch_start == 0 || now != self.curve.last_time {
             self.curve.last_cwnd = cwnd;
             self.curve.last_time = now;
             if self.curve.epoch_start == 0 {
-                self.start_epoch(connection, acked);
+                self.start_epoch(view, control, acked);
             }
-            self.curve.count = self.follow_curve(connection);
+            self.curve.count = self.follow_curve(view, control);
         }
         if self.parameters.tcp_friendliness {
             self.follow_reno(cwnd);
@@ -191,10 +191,10 @@ impl Cubic {
         self.curve.count = self.curve.count.max(self.parameters.min_acks_per_increment);
     }
 
-    fn start_epoch(&mut self, connection: &Connection, acked: u32) {
-        let cwnd = connection.cwnd;
+    fn start_epoch(&mut self, view: &View, control: &Control, acked: u32) {
+        let cwnd = control.cwnd;
         let curve = &mut self.curve;
-        curve.epoch_start = connection.jiffies;
+        curve.epoch_start = view.jiffies;
         curve.ack_count = acked;
         curve.reno_cwnd = cwnd;
         if curve.last_max_cwnd <= cwnd {
@@ -208,12 +208,12 @@ impl Cubic {
     }
 
     /// Acknowledgements per increment that lead to the curve's window one round-trip time from now.
-    fn follow_curve(&self, connection: &Connection) -> u32 {
-        let cwnd = connection.cwnd;
+    fn follow_curve(&self, view: &View, control: &Control) -> u32 {
+        let cwnd = control.cwnd;
         let curve = &self.curve;
-        let look_ahead = (u64::from(self.delay_min_us) * u64::from(connection.hz)).div_ceil(1_000_000);
-        let elapsed = u64::from(connection.jiffies.wrapping_sub(curve.epoch_start)) + look_ahead;
-        let t = (elapsed << CURVE_HZ_LOG2) / u64::from(connection.hz);
+        let look_ahead = (u64::from(self.delay_min_us) * u64::from(view.hz)).div_ceil(1_000_000);
+        let elapsed = u64::from(view.jiffies.wrapping_sub(curve.epoch_start)) + look_ahead;
+        let t = (elapsed << CURVE_HZ_LOG2) / u64::from(view.hz);
         let k = u64::from(curve.k);
         let offset = t.abs_diff(k);
         let cubed = self.c.saturating_mul(offset).saturating_mul(offset).saturating_mul(offset);
@@ -250,16 +250,16 @@ impl Controller for Cubic {
         Cubic::NAME
     }
 
-    fn init(&mut self, connection: &mut Connection) {
+    fn init(&mut self, view: &View, control: &mut Control) {
         self.reset();
-        let hz = u64::from(connection.hz);
+        let hz = u64::from(view.hz);
         let whole_ticks = self.parameters.update_interval.as_micros().saturating_mul(hz) / 1_000_000;
         self.update_ticks = i32::try_from(whole_ticks).unwrap_or(i32::MAX);
-        self.blackout_ticks = i32::try_from(connection.ticks(self.parameters.rtt_blackout)).unwrap_or(i32::MAX);
+        self.blackout_ticks = i32::try_from(view.ticks(self.parameters.rtt_blackout)).unwrap_or(i32::MAX);
         if self.parameters.hystart {
-            self.hystart.start_round(connection);
+            self.hystart.start_round(view);
         } else if let Some(ssthresh) = self.parameters.initial_ssthresh {
-            connection.ssthresh = ssthresh;
+            control.ssthresh = ssthresh;
         }
     }
 
@@ -267,70 +267,70 @@ impl Controller for Cubic {
         Hooks { pkts_acked: true, ..Hooks::NONE }
     }
 
-    fn ssthresh(&mut self, connection: &mut Connection) -> u32 {
-        let cwnd = u64::from(connection.cwnd);
+    fn ssthresh(&mut self, _view: &View, control: &Control) -> u32 {
+        let cwnd = u64::from(control.cwnd);
         let beta = self.beta;
         self.curve.epoch_start = 0;
         // Losing before the old maximum was regained means that somebody else needs room: release some.
-        let converge = connection.cwnd < self.curve.last_max_cwnd && self.parameters.fast_convergence;
+        let converge = control.cwnd < self.curve.last_max_cwnd && self.parameters.fast_convergence;
         self.curve.last_max_cwnd = if converge {
             let one_and_beta = u64::from(Factor::ONE.numerator() + beta.numerator());
             (cwnd * one_and_beta / u64::from(2 * Factor::ONE.numerator())) as u32
         } else {
-            connection.cwnd
+            control.cwnd
         };
         (beta.of(cwnd) as u32).max(self.parameters.min_ssthresh)
     }
 
-    fn cong_avoid(&mut self, connection: &mut Connection, acked: u32) {
-        if !connection.is_cwnd_limited() {
+    fn cong_avoid(&mut self, view: &View, control: &mut Control, acked: u32) {
+        if !view.is_cwnd_limited(control) {
             return;
         }
         let mut acked = acked;
-        if connection.in_slow_start() {
-            acked = connection.slow_start(acked);
+        if control.in_slow_start() {
+            acked = control.slow_start(view, acked);
             if acked == 0 {
                 return;
             }
         }
-        self.grow(connection, acked);
+        self.grow(view, control, acked);
     }
 
-    fn pkts_acked(&mut self, connection: &mut Connection, _acked: u32, rtt_us: i64, _in_flight: u32) {
+    fn pkts_acked(&mut self, view: &View, control: &mut Control, _acked: u32, rtt_us: i64, _in_flight: u32) {
         if rtt_us < 0 {
             return;
         }
         // Right after a loss the queue is still full: its round-trip times say nothing about the path.
         let epoch_start = self.curve.epoch_start;
-        if epoch_start != 0 && Self::ticks_since(connection, epoch_start) < self.blackout_ticks {
+        if epoch_start != 0 && Self::ticks_since(view, epoch_start) < self.blackout_ticks {
             return;
         }
         if rtt_us < i64::from(self.delay_min_us) || self.delay_min_us == 0 {
             self.delay_min_us = clamp_rtt(rtt_us);
         }
-        if connection.in_slow_start() && !self.hystart.found && self.parameters.hystart {
-            self.hystart.update(&self.parameters, connection, clamp_rtt(rtt_us), self.delay_min_us);
+        if control.in_slow_start() && !self.hystart.found && self.parameters.hystart {
+            self.hystart.update(&self.parameters, view, control, clamp_rtt(rtt_us), self.delay_min_us);
         }
     }
 
-    fn set_state(&mut self, connection: &mut Connection, next: CaState) {
+    fn set_state(&mut self, view: &View, _control: &mut Control, next: CaState) {
         if next == CaState::Loss {
             self.reset();
-            self.hystart.start_round(connection);
+            self.hystart.start_round(view);
         }
     }
 
-    fn event(&mut self, connection: &mut Connection, event: Event) {
+    fn event(&mut self, view: &View, _control: &mut Control, event: Event) {
         if event != Event::TxStart || self.curve.epoch_start == 0 {
             return;
         }
         // The curve stands still while the application is silent.
-        let tick = |nanos: u64| (u128::from(nanos) * u128::from(connection.hz) / 1_000_000_000) as u32;
-        let idle = tick(connection.now.as_nanos()).wrapping_sub(tick(connection.last_sent.as_nanos())) as i32;
+        let tick = |nanos: u64| (u128::from(nanos) * u128::from(view.hz) / 1_000_000_000) as u32;
+        let idle = tick(view.now.as_nanos()).wrapping_sub(tick(view.last_sent.as_nanos())) as i32;
         if idle > 0 {
             let shifted = self.curve.epoch_start.wrapping_add(idle as u32);
-            let ahead = connection.jiffies.wrapping_sub(shifted) as i32 <= 0;
-            self.curve.epoch_start = if ahead { connection.jiffies } else { shifted };
+            let ahead = view.jiffies.wrapping_sub(shifted) as i32 <= 0;
+            self.curve.epoch_start = if ahead { view.jiffies } else { shifted };
         }
     }
 
@@ -338,7 +338,7 @@ impl Controller for Cubic {
         &["w_max_packets", "k_s", "reno_cwnd_packets", "min_rtt_ms", "hystart_found"]
     }
 
-    fn observe(&self, _connection: &Connection, values: &mut [f64]) {
+    fn observe(&self, _view: &View, _control: &Control, values: &mut [f64]) {
         let current = [
             f64::from(self.curve.last_max_cwnd),
             f64::from(self.curve.k) / f64::from(1 << CURVE_HZ_LOG2),

@@ -4,7 +4,7 @@
 //! or more later is acknowledged. Samples of the delivery rate follow `../shared/specs/delivery-rate.md`. Nothing here is
 //! Linux's: what depends on a real sender is tested in `crates/sim`.
 
-use dumbbell_cc::{CaState, Connection, Controller, EcnMode, Event, LostPacket, RateSample, registry};
+use dumbbell_cc::{CaState, Control, Controller, EcnMode, Event, LostPacket, RateSample, View, registry};
 use dumbbell_units::{Duration, Rng, Time};
 use serde_json::{Map, Value};
 use std::cmp::Reverse;
@@ -63,7 +63,8 @@ struct Sent {
 /// A sender and what is known of its past.
 pub struct Flow {
     pub controller: Box<dyn Controller>,
-    pub c: Connection,
+    pub view: View,
+    pub control: Control,
     propagation_us: u64,
     packets: VecDeque<Sent>,
     /// Number of the first packet of `packets`.
@@ -142,15 +143,13 @@ impl Network {
         let parameters: Map<String, Value> = serde_json::from_value(parameters).expect("a table");
         let controller =
             registry::build(name, &parameters, Rng::new(100 * self.seed + flow as u64 + 5)).expect("valid parameters");
-        let mut c = Connection::new(MSS);
-        c.paced = true;
         // The handshake's round trip, without the data packet's transmission.
         let rtt_us = (delay_ms * 1_000 + self.path.service_us) as u32;
-        c.srtt_us_x8 = 8 * rtt_us;
-        c.min_rtt_us = rtt_us;
+        let view = View { paced: true, srtt_us_x8: 8 * rtt_us, min_rtt_us: rtt_us, ..View::new(MSS) };
         self.flows.push(Flow {
             controller,
-            c,
+            view,
+            control: Control::default(),
             propagation_us: delay_ms * 1_000,
             packets: VecDeque::new(),
             first: 0,
@@ -204,7 +203,7 @@ impl Network {
                     if state.next == 0 {
                         state.refresh_clock(self.now);
                         state.last_progress = self.now;
-                        state.controller.init(&mut state.c);
+                        state.controller.init(&state.view, &mut state.control);
                         self.at(time + Duration::from_millis(300), What::Timeout { flow });
                     }
                     self.send(flow);
@@ -222,8 +221,8 @@ impl Network {
         self.statistics_since = self.now;
         for flow in &mut self.flows {
             flow.sent_before = flow.sent;
-            flow.lost_before = flow.c.lost;
-            flow.delivered_before = flow.c.delivered;
+            flow.lost_before = flow.view.lost;
+            flow.delivered_before = flow.view.delivered;
             flow.modes.clear();
         }
     }
@@ -242,13 +241,13 @@ impl Network {
     /// Mean throughput of every flow in Mbit/s since the statistics began.
     pub fn throughput(&self) -> Vec<f64> {
         let seconds = (self.now - self.statistics_since).as_secs_f64();
-        let bits = |flow: &Flow| (flow.c.delivered - flow.delivered_before) as f64 * f64::from(MSS) * 8.0;
+        let bits = |flow: &Flow| (flow.view.delivered - flow.delivered_before) as f64 * f64::from(MSS) * 8.0;
         self.flows.iter().map(|flow| bits(flow) / seconds / 1e6).collect()
     }
 
     /// Lost per sent packet of all flows since the statistics began.
     pub fn loss_ratio(&self) -> f64 {
-        let lost: u64 = self.flows.iter().map(|flow| flow.c.lost - flow.lost_before).sum();
+        let lost: u64 = self.flows.iter().map(|flow| flow.view.lost - flow.lost_before).sum();
         let sent: u64 = self.flows.iter().map(|flow| flow.sent - flow.sent_before).sum();
         lost as f64 / sent as f64
     }
@@ -263,19 +262,19 @@ impl Network {
             let now = self.now;
             let flow = &mut self.flows[index];
             flow.refresh_clock(now);
-            let limited = flow.in_flight >= flow.c.cwnd;
+            let limited = flow.in_flight >= flow.control.cwnd;
             if flow.highest_acked >= flow.limit_mark || limited {
-                flow.c.cwnd_limited = limited;
+                flow.view.cwnd_limited = limited;
                 flow.limit_mark = flow.next;
-                flow.c.max_packets_out = flow.in_flight;
+                flow.view.max_packets_out = flow.in_flight;
             }
             if limited {
                 return;
             }
-            if flow.controller.wants_pacing() && flow.c.next_departure > now {
+            if flow.controller.wants_pacing() && flow.view.next_departure > now {
                 if !flow.send_pending {
                     flow.send_pending = true;
-                    let when = flow.c.next_departure;
+                    let when = flow.view.next_departure;
                     self.at(when, What::Send { flow: index });
                 }
                 return;
@@ -337,35 +336,35 @@ impl Network {
 
 impl Flow {
     fn refresh_clock(&mut self, now: Time) {
-        self.c.now = now;
-        self.c.mstamp_us = now.as_micros();
-        self.c.jiffies = (now.as_micros() / 1_000) as u32;
+        self.view.now = now;
+        self.view.mstamp_us = now.as_micros();
+        self.view.jiffies = (now.as_micros() / 1_000) as u32;
     }
 
     fn transmit(&mut self, now: Time) -> u64 {
-        let now_us = self.c.mstamp_us;
+        let now_us = self.view.mstamp_us;
         if self.in_flight == 0 {
             if self.next > 0 {
-                self.controller.event(&mut self.c, Event::TxStart);
+                self.controller.event(&self.view, &mut self.control, Event::TxStart);
             }
             self.first_sent_us = now_us;
-            self.c.delivered_mstamp_us = now_us;
+            self.view.delivered_mstamp_us = now_us;
         }
         self.in_flight += 1;
-        self.c.packets_out = self.in_flight;
+        self.view.packets_out = self.in_flight;
         self.packets.push_back(Sent {
             at_us: now_us,
             first_sent_us: self.first_sent_us,
-            delivered_us: self.c.delivered_mstamp_us,
-            delivered: self.c.delivered,
-            delivered_ce: self.c.delivered_ce,
-            lost: self.c.lost,
+            delivered_us: self.view.delivered_mstamp_us,
+            delivered: self.view.delivered,
+            delivered_ce: self.view.delivered_ce,
+            lost: self.view.lost,
             in_flight: self.in_flight,
-            is_app_limited: self.c.app_limited != 0,
+            is_app_limited: self.control.app_limited != 0,
             outstanding: true,
         });
-        let gap_ns = u64::from(MSS) * 1_000_000_000 / self.c.pacing_rate.max(1);
-        self.c.next_departure = self.c.next_departure.max(now) + Duration::from_nanos(gap_ns);
+        let gap_ns = u64::from(MSS) * 1_000_000_000 / self.control.pacing_rate.max(1);
+        self.view.next_departure = self.view.next_departure.max(now) + Duration::from_nanos(gap_ns);
         self.sent += 1;
         self.next += 1;
         self.next - 1
@@ -377,40 +376,40 @@ impl Flow {
             return None;
         }
         self.in_flight -= 1;
-        self.c.packets_out = self.in_flight;
+        self.view.packets_out = self.in_flight;
         Some(*packet)
     }
 
     fn lose(&mut self, number: u64) -> bool {
         let Some(packet) = self.take(number) else { return false };
-        self.c.lost += 1;
+        self.view.lost += 1;
         let Sent { in_flight, delivered, lost, is_app_limited, .. } = packet;
         let lost = LostPacket { tx_in_flight: in_flight, delivered, lost, is_app_limited };
-        self.controller.packet_lost(&mut self.c, &lost);
+        self.controller.packet_lost(&self.view, &mut self.control, &lost);
         true
     }
 
     fn enter(&mut self, state: CaState) {
-        self.controller.set_state(&mut self.c, state);
-        self.c.ca_state = state;
+        self.controller.set_state(&self.view, &mut self.control, state);
+        self.view.ca_state = state;
     }
 
     fn on_ack(&mut self, number: u64, marked: bool) {
         let prior_in_flight = self.in_flight;
         let Some(packet) = self.take(number) else { return };
-        let now_us = self.c.mstamp_us;
-        self.last_progress = self.c.now;
+        let now_us = self.view.mstamp_us;
+        self.last_progress = self.view.now;
         self.highest_acked = self.highest_acked.max(number);
-        self.c.delivered += 1;
-        self.c.delivered_ce += u64::from(marked);
-        self.c.delivered_mstamp_us = now_us;
+        self.view.delivered += 1;
+        self.view.delivered_ce += u64::from(marked);
+        self.view.delivered_mstamp_us = now_us;
         self.first_sent_us = packet.at_us;
-        if self.c.app_limited != 0 && self.c.delivered > self.c.app_limited {
-            self.c.app_limited = 0;
+        if self.control.app_limited != 0 && self.view.delivered > self.control.app_limited {
+            self.control.app_limited = 0;
         }
         let rtt_us = now_us - packet.at_us;
-        self.c.min_rtt_us = self.c.min_rtt_us.min(rtt_us as u32);
-        self.c.srtt_us_x8 = self.c.srtt_us_x8 - self.c.srtt_us_x8 / 8 + rtt_us as u32;
+        self.view.min_rtt_us = self.view.min_rtt_us.min(rtt_us as u32);
+        self.view.srtt_us_x8 = self.view.srtt_us_x8 - self.view.srtt_us_x8 / 8 + rtt_us as u32;
 
         let mut losses = 0;
         while self.first + REORDERING <= self.highest_acked {
@@ -423,40 +422,40 @@ impl Flow {
             self.packets.pop_front();
             self.first += 1;
         }
-        if self.c.ca_state >= CaState::Recovery && number >= self.recovery_end {
+        if self.view.ca_state >= CaState::Recovery && number >= self.recovery_end {
             self.enter(CaState::Open);
         }
-        if losses > 0 && self.c.ca_state == CaState::Open {
+        if losses > 0 && self.view.ca_state == CaState::Open {
             self.recovery_begin = self.next;
             self.recovery_end = self.next;
-            self.c.ssthresh = self.controller.ssthresh(&mut self.c);
+            self.control.ssthresh = self.controller.ssthresh(&self.view, &self.control);
             self.enter(CaState::Recovery);
         }
         let interval_us = (packet.at_us - packet.first_sent_us).max(now_us - packet.delivered_us) as i64;
         let sample = RateSample {
             prior_delivered: packet.delivered,
             prior_mstamp_us: packet.delivered_us,
-            delivered: (self.c.delivered - packet.delivered) as i32,
-            interval_us: if interval_us < i64::from(self.c.min_rtt_us) { -1 } else { interval_us },
+            delivered: (self.view.delivered - packet.delivered) as i32,
+            interval_us: if interval_us < i64::from(self.view.min_rtt_us) { -1 } else { interval_us },
             rtt_us: rtt_us as i64,
             losses,
             acked_sacked: 1,
             prior_in_flight,
             is_app_limited: packet.is_app_limited,
             tx_in_flight: packet.in_flight,
-            lost_since_sent: self.c.lost.saturating_sub(packet.lost) as i32,
-            delivered_ce: (self.c.delivered_ce - packet.delivered_ce) as i32,
+            lost_since_sent: self.view.lost.saturating_sub(packet.lost) as i32,
+            delivered_ce: (self.view.delivered_ce - packet.delivered_ce) as i32,
             is_ece: marked,
             ..RateSample::default()
         };
-        self.controller.cong_control(&mut self.c, &sample);
+        self.controller.cong_control(&self.view, &mut self.control, &sample);
     }
 
     fn on_timeout(&mut self) {
-        if self.c.ca_state != CaState::Loss {
-            self.c.ssthresh = self.controller.ssthresh(&mut self.c);
+        if self.view.ca_state != CaState::Loss {
+            self.control.ssthresh = self.controller.ssthresh(&self.view, &self.control);
         }
-        self.controller.event(&mut self.c, Event::Loss);
+        self.controller.event(&self.view, &mut self.control, Event::Loss);
         while self.first < self.next {
             self.lose(self.first);
             self.packets.pop_front();
@@ -464,7 +463,7 @@ impl Flow {
         }
         self.recovery_begin = self.next;
         self.recovery_end = self.next;
-        self.c.cwnd = self.in_flight + 1;
+        self.control.cwnd = self.in_flight + 1;
         self.enter(CaState::Loss);
     }
 
@@ -472,7 +471,7 @@ impl Flow {
     pub fn value(&self, name: &str) -> f64 {
         let names = self.controller.observables();
         let mut values = vec![0.0; names.len()];
-        self.controller.observe(&self.c, &mut values);
+        self.controller.observe(&self.view, &self.control, &mut values);
         values[names.iter().position(|n| *n == name).expect("an observable")]
     }
 

@@ -195,7 +195,7 @@ fn v2_holds_half_a_bdp_in_probe_rtt_and_cruises_for_another_time_after_each() {
     let mut network = Network::alone(Path::ten_mbit(10.0), "bbr2", parameters);
     network.run_while(|n| n.flows[0].controller.mode() != "probe_rtt");
     network.run(network.now.as_secs_f64() + 0.1);
-    assert_eq!(network.flows[0].c.cwnd, 18);
+    assert_eq!(network.flows[0].control.cwnd, 18);
     network.run(60.0);
     let flow = &network.flows[0];
     let entries = flow.entries("probe_rtt");
@@ -272,7 +272,7 @@ fn v3_starts_up_with_a_smaller_queue() {
     assert!(network.now.as_secs_f64() < 0.5);
     let mut network = alone("bbr3", 1.5);
     network.run(60.0);
-    assert_eq!(network.flows[0].c.lost, 0, "no loss from 1.5 BDP on");
+    assert_eq!(network.flows[0].view.lost, 0, "no loss from 1.5 BDP on");
 }
 
 #[test]
@@ -330,7 +330,7 @@ fn v3_lets_the_window_grow_to_two_and_a_quarter_bdp_in_a_probe() {
     let mut most = 0;
     while network.flows[0].controller.mode() == "probe_bw_up" {
         network.run(network.now.as_secs_f64() + 0.001);
-        most = most.max(network.flows[0].c.cwnd);
+        most = most.max(network.flows[0].control.cwnd);
     }
     assert_within("window", f64::from(most), 79.0..=82.0);
 }
@@ -340,7 +340,7 @@ fn v3_visits_probe_rtt_every_five_seconds_with_half_a_bdp() {
     let mut network = alone("bbr3", 10.0);
     network.run_while(|n| n.flows[0].controller.mode() != "probe_rtt");
     network.run(network.now.as_secs_f64() + 0.1);
-    assert_eq!(network.flows[0].c.cwnd, 18);
+    assert_eq!(network.flows[0].control.cwnd, 18);
     network.run(60.0);
     let entries = network.flows[0].entries("probe_rtt");
     for pair in entries.windows(2) {
@@ -480,8 +480,8 @@ fn a_tsunami_flow_is_limited_by_its_window() {
         let mut near = 0;
         for step in 0..1_000 {
             network.run(begin + f64::from(step) * 0.005);
-            let c = &network.flows[0].c;
-            near += u32::from(c.in_flight() + 3 >= c.cwnd);
+            let flow = &network.flows[0];
+            near += u32::from(flow.view.in_flight() + 3 >= flow.control.cwnd);
         }
         near
     };
@@ -538,7 +538,7 @@ fn a_variant_with_the_values_of_its_base_is_its_base() {
         let mut network = Network::alone(Path { loss: 0.01, ..Path::ten_mbit(1.0) }, name, parameters);
         network.run(15.0);
         let flow = &network.flows[0];
-        (flow.modes.clone(), flow.c.delivered, flow.c.lost, flow.c.cwnd, flow.c.pacing_rate)
+        (flow.modes.clone(), flow.view.delivered, flow.view.lost, flow.control.cwnd, flow.control.pacing_rate)
     };
     for algorithm in registry::algorithms() {
         let Some(base) = algorithm.base else { continue };
@@ -579,6 +579,6 @@ fn every_variant_fills_a_clean_path_and_survives_a_bad_one() {
         let mut bad = Network::alone(path, algorithm.name, json!({}));
         bad.run(20.0);
         assert!(bad.throughput()[0] > 0.05, "{}: {:?}", algorithm.name, bad.throughput());
-        assert!(bad.flows[0].c.cwnd >= 1 && bad.flows[0].c.pacing_rate > 0, "{}", algorithm.name);
+        assert!(bad.flows[0].control.cwnd >= 1 && bad.flows[0].control.pacing_rate > 0, "{}", algorithm.name);
     }
 }

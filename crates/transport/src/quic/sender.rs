@@ -2,7 +2,7 @@
 
 use super::{QuicAck, QuicConfig, QuicPacket, Timeout};
 use crate::{Pacing, SenderStats, TransportConfig};
-use dumbbell_cc::{CaState, Connection, Controller, Event, LostPacket, RateSample};
+use dumbbell_cc::{AckFlags, CaState, Control, Controller, Event, Hooks, LostPacket, RateSample, View};
 use dumbbell_path::Ecn;
 use dumbbell_units::{Duration, Time};
 use std::collections::VecDeque;
@@ -40,6 +40,15 @@ struct Sent {
     tx_in_flight: u32,
 }
 
+/// What a search for losses found.
+#[derive(Clone, Copy, Debug)]
+struct Losses {
+    /// Highest number lost.
+    newest: u32,
+    /// Everything sent over several timeouts was lost.
+    are_persistent: bool,
+}
+
 /// The last acknowledged packet as the bandwidth sampler remembers it.
 #[derive(Clone, Copy, Debug, Default)]
 struct Reference {
@@ -67,9 +76,11 @@ fn rounded_up(at: Time, unit: Duration) -> Time {
 /// A sender over QUIC-like packets; the same calls as [`Sender`](crate::Sender).
 pub struct QuicSender {
     config: TransportConfig,
-    connection: Connection,
+    view: View,
+    control: Control,
     controller: Box<dyn Controller>,
     full_control: bool,
+    hooks: Hooks,
     established: bool,
 
     /// Packets from number `first` on.
@@ -109,15 +120,19 @@ pub struct QuicSender {
 impl QuicSender {
     /// A sender without data and without a connection; `controller` governs its window.
     pub fn new(config: &TransportConfig, controller: Box<dyn Controller>) -> QuicSender {
-        let mut connection = Connection::new(config.mss);
-        connection.cwnd = config.initial_cwnd;
-        connection.hz = config.hz.max(1);
-        connection.gso_max_bytes = config.gso_max_bytes;
-        connection.paced = config.pacing != Pacing::Off;
+        let view = View {
+            hz: config.hz.max(1),
+            gso_max_bytes: config.gso_max_bytes,
+            paced: config.pacing != Pacing::Off,
+            ..View::new(config.mss)
+        };
+        let control = Control { cwnd: config.initial_cwnd, ..Control::default() };
         QuicSender {
             full_control: controller.full_control(),
+            hooks: controller.hooks(),
             controller,
-            connection,
+            view,
+            control,
             established: false,
             sent: VecDeque::new(),
             first: 0,
@@ -159,9 +174,9 @@ impl QuicSender {
         self.refresh_clock(now);
         self.established = true;
         self.sample_rtt(handshake_rtt.as_micros().max(1), 0);
-        self.connection.delivered_mstamp_us = self.connection.mstamp_us;
+        self.view.delivered_mstamp_us = self.view.mstamp_us;
         self.update_pacing_rate();
-        self.controller.init(&mut self.connection);
+        self.controller.init(&self.view, &mut self.control);
     }
 
     /// The application hands over `segments` more packets' worth of data; the last one carries `last_len` bytes.
@@ -179,7 +194,12 @@ impl QuicSender {
 
     /// Whether everything written has been acknowledged.
     pub fn is_idle(&self) -> bool {
-        self.connection.packets_out == 0 && self.resend.is_empty() && self.next_seq == self.write_seq
+        self.view.packets_out == 0 && self.has_sent_all()
+    }
+
+    /// Whether nothing waits to be sent, for the first time or again.
+    fn has_sent_all(&self) -> bool {
+        self.resend.is_empty() && self.next_seq == self.write_seq
     }
 
     /// Segments written and not yet sent once.
@@ -189,8 +209,14 @@ impl QuicSender {
 
     /// The connection as its controller sees it.
     #[inline]
-    pub fn connection(&self) -> &Connection {
-        &self.connection
+    pub fn view(&self) -> &View {
+        &self.view
+    }
+
+    /// What the controller may change: window, threshold, pacing rate.
+    #[inline]
+    pub fn control(&self) -> &Control {
+        &self.control
     }
 
     /// The controller.
@@ -218,10 +244,10 @@ impl QuicSender {
     /// Reads the clock, which may be coarse.
     fn refresh_clock(&mut self, now: Time) {
         let now = rounded_down(now, self.quic().clock_resolution);
-        let connection = &mut self.connection;
-        connection.now = now;
-        connection.mstamp_us = now.as_micros();
-        connection.jiffies = (now.as_nanos() / self.jiffy.as_nanos()) as u32;
+        let view = &mut self.view;
+        view.now = now;
+        view.mstamp_us = now.as_micros();
+        view.jiffies = (now.as_nanos() / self.jiffy.as_nanos()) as u32;
     }
 
     fn next_number(&self) -> u32 {
@@ -233,9 +259,9 @@ impl QuicSender {
     /// An acknowledgement arrives. Transmissions it allows come from [`QuicSender::poll_transmit`].
     pub fn on_ack(&mut self, now: Time, ack: &QuicAck) {
         self.refresh_clock(now);
-        let prior_in_flight = self.connection.in_flight();
-        let prior_delivered = self.connection.delivered;
-        let prior_lost = self.connection.lost;
+        let prior_in_flight = self.view.in_flight();
+        let prior_delivered = self.view.delivered;
+        let prior_lost = self.view.lost;
         self.sample = RateSample { rtt_us: -1, prior_in_flight, ..RateSample::invalid() };
 
         let Some(largest) = ack.ranges().first().map(|range| range.end - 1) else { return };
@@ -251,45 +277,58 @@ impl QuicSender {
         }
         self.largest_acked = self.largest_acked.max(Some(largest));
         if largest_is_new && let Some(sent) = self.record(largest) {
-            let rtt_us = (self.connection.mstamp_us - sent.sent_us).max(1);
+            let rtt_us = (self.view.mstamp_us - sent.sent_us).max(1);
             self.sample.rtt_us = rtt_us as i64;
             self.sample_rtt(rtt_us, u64::from(ack.delay_us));
         }
-        let delivered = (self.connection.delivered - prior_delivered) as u32;
+        let delivered = (self.view.delivered - prior_delivered) as u32;
         if delivered > 0 {
             self.timeouts = 0;
         }
         let marks = ack.ce_count.saturating_sub(self.ce_count);
         self.ce_count = self.ce_count.max(ack.ce_count);
-        self.connection.delivered_ce += u64::from(marks);
+        self.view.delivered_ce += u64::from(marks);
         self.sample.is_ece = marks > 0;
 
-        let newest_lost = self.detect_losses();
+        self.forget_settled();
+        self.tell_acked(ack, delivered, prior_in_flight);
+
+        if grew_by > 0 {
+            self.end_recovery();
+        }
+        let losses = self.detect_losses();
         self.forget_settled();
         if marks > 0 {
             self.on_congestion(largest);
         }
-        if let Some(number) = newest_lost {
-            self.on_congestion(number);
-        }
+        self.on_losses(losses);
         self.set_timers();
 
         self.sample.acked_sacked = delivered;
-        self.sample.losses = (self.connection.lost - prior_lost) as u32;
-        if self.connection.app_limited != 0 && self.connection.delivered > self.connection.app_limited {
-            self.connection.app_limited = 0;
-        }
-        self.connection.snd_una = u64::from(self.first);
-        if delivered > 0 {
-            self.controller.pkts_acked(&mut self.connection, delivered, self.sample.rtt_us, prior_in_flight);
+        self.sample.losses = (self.view.lost - prior_lost) as u32;
+        if self.control.app_limited != 0 && self.view.delivered > self.control.app_limited {
+            self.control.app_limited = 0;
         }
         if self.full_control {
-            self.controller.cong_control(&mut self.connection, &self.sample);
+            self.view.no_unsent_data = self.has_sent_all();
+            self.controller.cong_control(&self.view, &mut self.control, &self.sample);
         } else {
-            if grew_by > 0 && self.connection.ca_state != CaState::Recovery {
-                self.controller.cong_avoid(&mut self.connection, grew_by);
+            if grew_by > 0 && self.view.ca_state != CaState::Recovery {
+                self.controller.cong_avoid(&self.view, &mut self.control, grew_by);
             }
             self.update_pacing_rate();
+        }
+    }
+
+    /// What the controller is told of an ACK before losses are looked for.
+    fn tell_acked(&mut self, ack: &QuicAck, delivered: u32, prior_in_flight: u32) {
+        if self.hooks.in_ack_event {
+            let slow_path = ack.range_count > 1 || delivered == 0;
+            let flags = AckFlags { slow_path, ece: self.sample.is_ece, window_update: false };
+            self.controller.in_ack_event(&self.view, &mut self.control, flags);
+        }
+        if self.hooks.pkts_acked && delivered > 0 {
+            self.controller.pkts_acked(&self.view, &mut self.control, delivered, self.sample.rtt_us, prior_in_flight);
         }
     }
 
@@ -304,37 +343,45 @@ impl QuicSender {
         let sent = *sent;
         match fate {
             Fate::Acked => return false,
-            Fate::InFlight => self.connection.packets_out -= 1,
+            Fate::InFlight => self.view.packets_out -= 1,
             Fate::Lost => self.stats.undo_count += 1,
         }
-        let connection = &mut self.connection;
-        connection.delivered += 1;
-        connection.delivered_mstamp_us = connection.mstamp_us;
+        let view = &mut self.view;
+        view.delivered += 1;
+        view.delivered_mstamp_us = view.mstamp_us;
         self.take_sample(&sent);
         self.reference = Reference {
             total_sent: sent.total_sent,
             sent_us: sent.sent_us,
-            acked_us: self.connection.mstamp_us,
-            acked: self.connection.delivered,
+            acked_us: self.view.mstamp_us,
+            acked: self.view.delivered,
         };
-        if number >= self.recovery_end && self.connection.ca_state == CaState::Recovery {
-            self.set_state(CaState::Open);
-            if !self.full_control {
-                self.controller.event(&mut self.connection, Event::CompleteCwr);
-            }
-        }
         number >= self.recovery_end
+    }
+
+    /// A packet sent after the reduction is acknowledged: the recovery period is over.
+    fn end_recovery(&mut self) {
+        match self.view.ca_state {
+            CaState::Recovery => {
+                self.set_state(CaState::Open);
+                if !self.full_control {
+                    self.controller.event(&self.view, &mut self.control, Event::CompleteCwr);
+                }
+            }
+            CaState::Loss => self.set_state(CaState::Open),
+            _ => {}
+        }
     }
 
     /// The bandwidth sample of one acknowledged packet: the lower of the rates at which its flight was sent and
     /// acknowledged (QUIC's sampler; every acknowledged packet gives one, the highest of an ACK is kept).
     fn take_sample(&mut self, sent: &Sent) {
-        let connection = &self.connection;
+        let view = &self.view;
         let reference = sent.reference;
         let sent_packets = sent.total_sent - reference.total_sent;
         let send_us = sent.sent_us.saturating_sub(reference.sent_us);
-        let acked_packets = connection.delivered - reference.acked;
-        let ack_us = connection.mstamp_us.saturating_sub(reference.acked_us);
+        let acked_packets = view.delivered - reference.acked;
+        let ack_us = view.mstamp_us.saturating_sub(reference.acked_us);
         if ack_us == 0 {
             return;
         }
@@ -353,8 +400,8 @@ impl QuicSender {
         self.sample.is_app_limited = sent.is_app_limited;
         self.sample.is_retrans = sent.is_retransmission;
         self.sample.tx_in_flight = sent.tx_in_flight;
-        self.sample.lost_since_sent = (connection.lost - sent.lost) as i32;
-        self.sample.delivered_ce = (connection.delivered_ce - sent.delivered_ce) as i32;
+        self.sample.lost_since_sent = (view.lost - sent.lost) as i32;
+        self.sample.delivered_ce = (view.delivered_ce - sent.delivered_ce) as i32;
     }
 
     fn sample_rtt(&mut self, latest_us: u64, ack_delay_us: u64) {
@@ -366,21 +413,21 @@ impl QuicSender {
             self.srtt_us = (7 * self.srtt_us + adjusted) / 8;
         } else {
             self.has_sample = true;
-            self.first_sample_us = self.connection.mstamp_us;
+            self.first_sample_us = self.view.mstamp_us;
             self.srtt_us = latest_us;
             self.rttvar_us = latest_us / 2;
         }
-        self.connection.srtt_us_x8 = (self.srtt_us * 8) as u32;
-        self.connection.min_rtt_us = self.min_rtt_us as u32;
+        self.view.srtt_us_x8 = (self.srtt_us * 8) as u32;
+        self.view.min_rtt_us = self.min_rtt_us as u32;
     }
 
     // Losses.
 
-    /// Declares packets lost by number and by time; the highest number lost.
-    fn detect_losses(&mut self) -> Option<u32> {
+    /// Declares packets lost by number and by time.
+    fn detect_losses(&mut self) -> Option<Losses> {
         self.loss_at = Time::NEVER;
         let largest = self.largest_acked?;
-        let now_us = self.connection.mstamp_us;
+        let now_us = self.view.mstamp_us;
         let threshold_us =
             (self.srtt_us.max(self.sample.rtt_us.max(0) as u64) * u64::from(self.quic().time_threshold_eighths) / 8)
                 .max(self.quic().granularity.as_micros());
@@ -411,29 +458,41 @@ impl QuicSender {
             }
         }
         let persistent_us = PERSISTENT_CONGESTION * self.timeout_us();
-        if longest_run_us >= persistent_us && !self.full_control && newest.is_some() {
-            self.connection.cwnd = MINIMUM_WINDOW;
-            self.recovery_end = 0;
-            self.controller.event(&mut self.connection, Event::Loss);
+        newest.map(|newest| Losses { newest, are_persistent: longest_run_us >= persistent_us })
+    }
+
+    /// Reacts to what [`QuicSender::detect_losses`] found: one reduction, or the smallest window when congestion is
+    /// persistent (RFC 9002, sections 7.3.2 and 7.6).
+    fn on_losses(&mut self, losses: Option<Losses>) {
+        let Some(Losses { newest, are_persistent }) = losses else { return };
+        if !are_persistent || self.full_control {
+            return self.on_congestion(newest);
         }
-        newest
+        if newest >= self.recovery_end {
+            self.begin_reduction();
+            self.controller.event(&self.view, &mut self.control, Event::Loss);
+        }
+        self.set_state(CaState::Loss);
+        self.control.cwnd = MINIMUM_WINDOW;
+        // The next acknowledgement ends this period.
+        self.recovery_end = 0;
     }
 
     fn lose(&mut self, number: u32, tell_controller: bool) {
         let sent = &mut self.sent[(number - self.first) as usize];
         sent.fate = Fate::Lost;
         let sent = *sent;
-        self.connection.packets_out -= 1;
-        self.connection.lost += 1;
+        self.view.packets_out -= 1;
+        self.view.lost += 1;
         self.resend.push_back(sent.seq);
-        if tell_controller {
+        if tell_controller && self.hooks.packet_lost {
             let lost = LostPacket {
                 tx_in_flight: sent.tx_in_flight,
                 delivered: sent.delivered,
                 lost: sent.lost,
                 is_app_limited: sent.is_app_limited,
             };
-            self.controller.packet_lost(&mut self.connection, &lost);
+            self.controller.packet_lost(&self.view, &mut self.control, &lost);
         }
     }
 
@@ -448,6 +507,7 @@ impl QuicSender {
             self.sent.pop_front();
             self.first += 1;
         }
+        self.view.snd_una = u64::from(self.first);
     }
 
     /// One reduction for all packets sent before it.
@@ -456,20 +516,24 @@ impl QuicSender {
             return;
         }
         self.recovery_end = self.next_number();
-        self.stats.recovery_count += 1;
-        let connection = &mut self.connection;
-        connection.prior_cwnd = connection.cwnd;
-        connection.cwnd_cnt = 0;
-        connection.ssthresh = self.controller.ssthresh(connection).max(MINIMUM_WINDOW);
+        self.begin_reduction();
         self.set_state(CaState::Recovery);
         if !self.full_control {
-            self.connection.cwnd = self.connection.ssthresh;
+            self.control.cwnd = self.control.ssthresh;
         }
     }
 
+    fn begin_reduction(&mut self) {
+        self.stats.recovery_count += 1;
+        let (view, control) = (&mut self.view, &mut self.control);
+        view.prior_cwnd = control.cwnd;
+        control.cwnd_cnt = 0;
+        control.ssthresh = self.controller.ssthresh(view, control).max(MINIMUM_WINDOW);
+    }
+
     fn set_state(&mut self, state: CaState) {
-        self.controller.set_state(&mut self.connection, state);
-        self.connection.ca_state = state;
+        self.controller.set_state(&self.view, &mut self.control, state);
+        self.view.ca_state = state;
     }
 
     // Timers.
@@ -489,7 +553,7 @@ impl QuicSender {
     }
 
     fn set_timers(&mut self) {
-        self.timeout_at = if self.connection.packets_out == 0 {
+        self.timeout_at = if self.view.packets_out == 0 {
             Time::NEVER
         } else {
             let backed_off = self.timeout_us() << self.timeouts.min(10);
@@ -503,7 +567,7 @@ impl QuicSender {
         let mut next = self.timeout_at.min(self.loss_at).min(self.poll_at);
         if self.pacing_blocked {
             // An alarm is set in the clock's units.
-            next = next.min(rounded_down(self.connection.next_departure, self.quic().clock_resolution));
+            next = next.min(rounded_down(self.view.next_departure, self.quic().clock_resolution));
         }
         next
     }
@@ -511,16 +575,15 @@ impl QuicSender {
     /// The time of [`QuicSender::next_timer`] has come.
     pub fn on_timer(&mut self, now: Time) {
         self.refresh_clock(now);
-        if self.connection.next_departure <= now {
+        if self.view.next_departure <= now {
             self.pacing_blocked = false;
         }
         if self.poll_at <= now {
             self.poll_at = Time::NEVER;
         }
         if self.loss_at <= now {
-            if let Some(number) = self.detect_losses() {
-                self.on_congestion(number);
-            }
+            let losses = self.detect_losses();
+            self.on_losses(losses);
             self.forget_settled();
             self.set_timers();
         } else if self.timeout_at <= now {
@@ -562,14 +625,14 @@ impl QuicSender {
             if self.pacing_forbids() {
                 return None;
             }
-            let connection = &mut self.connection;
-            if connection.in_flight() >= connection.cwnd {
-                connection.cwnd_limited = true;
-                connection.max_packets_out = connection.packets_out;
+            let (view, control) = (&mut self.view, &self.control);
+            if view.in_flight() >= control.cwnd {
+                view.cwnd_limited = true;
+                view.max_packets_out = view.packets_out;
                 return None;
             }
-            if self.resend.is_empty() && self.next_seq == self.write_seq {
-                self.connection.cwnd_limited = false;
+            if self.has_sent_all() {
+                self.view.cwnd_limited = false;
                 return None;
             }
             let poll_at = rounded_up(now, self.quic().poll_interval);
@@ -600,34 +663,34 @@ impl QuicSender {
     /// Sends at `at`, of which the connection knows only what its clock shows.
     fn send(&mut self, at: Time, seq: u32, is_retransmission: bool) -> QuicPacket {
         let number = self.next_number();
-        let now = self.connection.now;
-        let len = if seq + 1 == self.write_seq { self.last_len } else { self.connection.mss as u16 };
-        if self.connection.in_flight() == 0 {
-            self.controller.event(&mut self.connection, Event::TxStart);
+        let now = self.view.now;
+        let len = if seq + 1 == self.write_seq { self.last_len } else { self.view.mss as u16 };
+        if self.view.in_flight() == 0 {
+            self.controller.event(&self.view, &mut self.control, Event::TxStart);
             self.burst_tokens = self.quic().initial_burst;
             self.reference = Reference {
                 total_sent: self.total_sent + 1,
-                sent_us: self.connection.mstamp_us,
-                acked_us: self.connection.mstamp_us,
-                acked: self.connection.delivered,
+                sent_us: self.view.mstamp_us,
+                acked_us: self.view.mstamp_us,
+                acked: self.view.delivered,
             };
         }
         self.total_sent += 1;
-        self.connection.last_sent = now;
-        self.connection.packets_out += 1;
-        self.connection.snd_nxt = u64::from(number) + 1;
+        self.view.last_sent = now;
+        self.view.packets_out += 1;
+        self.view.snd_nxt = u64::from(number) + 1;
         self.sent.push_back(Sent {
             seq,
             fate: Fate::InFlight,
             is_retransmission,
-            is_app_limited: self.connection.app_limited != 0,
-            sent_us: self.connection.mstamp_us,
+            is_app_limited: self.control.app_limited != 0,
+            sent_us: self.view.mstamp_us,
             total_sent: self.total_sent,
             reference: self.reference,
-            delivered: self.connection.delivered,
-            lost: self.connection.lost,
-            delivered_ce: self.connection.delivered_ce,
-            tx_in_flight: self.connection.in_flight(),
+            delivered: self.view.delivered,
+            lost: self.view.lost,
+            delivered_ce: self.view.delivered_ce,
+            tx_in_flight: self.view.in_flight(),
         });
         self.stats.sent_segments += 1;
         self.stats.sent_bytes += u64::from(len);
@@ -646,40 +709,40 @@ impl QuicSender {
     }
 
     fn pacing_forbids(&mut self) -> bool {
-        let connection = &self.connection;
-        let early = connection.next_departure.since(connection.now);
+        let view = &self.view;
+        let early = view.next_departure.since(view.now);
         // What a coarse clock cannot tell apart is not early.
         let granularity = self.quic().pacing_granularity.max(self.quic().clock_resolution);
-        self.pacing_blocked = connection.paced && early > granularity;
+        self.pacing_blocked = view.paced && early > granularity;
         self.pacing_blocked
     }
 
     /// Moves the pacing clock past a packet that has just left.
     fn pace(&mut self, len: u16) {
-        let connection = &mut self.connection;
-        if !connection.paced || connection.pacing_rate == 0 {
+        let (view, control) = (&mut self.view, &self.control);
+        if !view.paced || control.pacing_rate == 0 {
             return;
         }
         if self.burst_tokens > 0 {
             self.burst_tokens -= 1;
-            connection.next_departure = connection.now;
+            view.next_departure = view.now;
             return;
         }
-        let span = u64::from(len) * 1_000_000_000 / connection.pacing_rate;
-        connection.next_departure = connection.next_departure.max(connection.now) + Duration::from_nanos(span);
+        let span = u64::from(len) * 1_000_000_000 / control.pacing_rate;
+        view.next_departure = view.next_departure.max(view.now) + Duration::from_nanos(span);
     }
 
     fn update_pacing_rate(&mut self) {
-        let connection = &mut self.connection;
-        let ratio = if connection.in_slow_start() { self.config.pacing_ss_ratio } else { 125 };
-        let window = u64::from(connection.mss) * u64::from(connection.cwnd) * u64::from(ratio) * 10_000;
-        connection.pacing_rate = (window / self.srtt_us.max(1)).min(connection.max_pacing_rate);
+        let (view, control) = (&self.view, &mut self.control);
+        let ratio = if control.in_slow_start() { self.config.pacing_ss_ratio } else { 125 };
+        let window = u64::from(view.mss) * u64::from(control.cwnd) * u64::from(ratio) * 10_000;
+        control.pacing_rate = (window / self.srtt_us.max(1)).min(view.max_pacing_rate);
     }
 
     fn mark_app_limited(&mut self) {
-        let connection = &mut self.connection;
-        if self.next_seq == self.write_seq && self.resend.is_empty() && connection.in_flight() < connection.cwnd {
-            connection.app_limited = (connection.delivered + u64::from(connection.in_flight())).max(1);
+        let in_flight = self.view.in_flight();
+        if self.has_sent_all() && in_flight < self.control.cwnd {
+            self.control.app_limited = (self.view.delivered + u64::from(in_flight)).max(1);
         }
     }
 }

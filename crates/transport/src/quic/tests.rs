@@ -2,7 +2,7 @@
 
 use super::*;
 use crate::TransportConfig;
-use dumbbell_cc::{Connection, Controller};
+use dumbbell_cc::{Control, Controller, View};
 use std::collections::BTreeMap;
 
 /// Halves on loss and never grows.
@@ -12,9 +12,9 @@ impl Controller for Halving {
     fn algorithm(&self) -> &'static str {
         "halving"
     }
-    fn init(&mut self, _connection: &mut Connection) {}
-    fn ssthresh(&mut self, connection: &mut Connection) -> u32 {
-        connection.cwnd / 2
+    fn init(&mut self, _view: &View, _control: &mut Control) {}
+    fn ssthresh(&mut self, _view: &View, control: &Control) -> u32 {
+        control.cwnd / 2
     }
 }
 
@@ -124,7 +124,7 @@ fn the_packet_threshold_of_three_waits_for_three_later_packets() {
         let mut pair = Pair::new(&profile(name), |number| number == 0);
         pair.sender.write(Time::ZERO, 10, 1350);
         pair.run_until(Time::ZERO + ONE_WAY * 2);
-        (pair.sender.connection().lost, pair.sender.connection().delivered)
+        (pair.sender.view().lost, pair.sender.view().delivered)
     };
     assert_eq!(lost_after("quic").0, 1);
     assert_eq!(lost_after("dqc").0, 1);
@@ -137,7 +137,7 @@ fn the_packet_threshold_of_three_waits_for_three_later_packets() {
         let mut ranges = [SackBlock::default(); 3];
         ranges[0] = SackBlock { start: 1, end: 3 };
         sender.on_ack(Time::ZERO + ONE_WAY * 2, &QuicAck { ranges, range_count: 1, delay_us: 0, ce_count: 0 });
-        sender.connection().lost
+        sender.view().lost
     };
     assert_eq!((early("quic"), early("dqc")), (0, 1));
 }
@@ -148,7 +148,7 @@ fn one_reduction_is_made_for_all_losses_of_a_flight() {
     pair.sender.write(Time::ZERO, 200, 1350);
     pair.run_until(seconds(3));
     assert_eq!(pair.sender.stats().recovery_count, 1);
-    assert_eq!(pair.sender.connection().cwnd, 5);
+    assert_eq!(pair.sender.control().cwnd, 5);
     assert!(pair.sender.is_idle());
 }
 
@@ -162,13 +162,13 @@ fn a_tail_loss_is_found_by_a_probe_that_does_not_touch_the_window() {
     // The tenth packet left at 0: srtt (40 ms) + 4·rttvar (80 ms at first, less after each ACK) + 25 ms of ACK delay.
     assert!(probe_at > Time::ZERO + Duration::from_millis(65) && probe_at < Time::ZERO + Duration::from_millis(150));
     pair.run_until(probe_at);
-    assert_eq!((pair.sender.stats().rto_count, pair.sender.connection().cwnd), (1, 10));
+    assert_eq!((pair.sender.stats().rto_count, pair.sender.control().cwnd), (1, 10));
     let probe = pair.sent.iter().find(|(_, packet)| packet.number == 10).unwrap();
     assert_eq!((probe.0, probe.1.seq), (probe_at, 9));
     // The probe's ACK proves the loss, which then counts once.
     pair.run_until(seconds(3));
     assert!(pair.sender.is_idle());
-    assert_eq!((pair.sender.stats().recovery_count, pair.sender.connection().cwnd), (1, 5));
+    assert_eq!((pair.sender.stats().recovery_count, pair.sender.control().cwnd), (1, 5));
 }
 
 #[test]
@@ -194,7 +194,7 @@ fn a_black_hole_leaves_the_window_of_a_flow_with_the_quiet_timeout_alone() {
     pair.sender.write(Time::ZERO, 40, 1350);
     pair.run_until(seconds(20));
     assert!(pair.sender.stats().rto_count > 50);
-    assert_eq!((pair.sender.connection().cwnd, pair.sender.stats().recovery_count), (10, 0));
+    assert_eq!((pair.sender.control().cwnd, pair.sender.stats().recovery_count), (10, 0));
 }
 
 #[test]
@@ -206,7 +206,7 @@ fn persistent_congestion_collapses_the_window_to_two_packets() {
     pair.sender.write(pair.now, 2, 1350);
     pair.run_until(seconds(10));
     assert!(pair.sender.is_idle());
-    assert_eq!(pair.sender.connection().cwnd, 2);
+    assert_eq!(pair.sender.control().cwnd, 2);
 }
 
 #[test]
@@ -247,8 +247,8 @@ fn a_mark_reduces_once_like_a_loss() {
         ranges[0] = SackBlock { start: 0, end };
         sender.on_ack(Time::ZERO + ONE_WAY * 2, &QuicAck { ranges, range_count: 1, delay_us: 0, ce_count: marks });
     }
-    assert_eq!((sender.connection().cwnd, sender.connection().delivered_ce), (5, 2));
-    assert_eq!(sender.connection().lost, 0);
+    assert_eq!((sender.control().cwnd, sender.view().delivered_ce), (5, 2));
+    assert_eq!(sender.view().lost, 0);
 }
 
 /// A sender whose packets are paced at one in 714 µs, and that begins in the middle of a millisecond.
@@ -308,5 +308,5 @@ fn a_coarse_clock_finds_losses_by_time() {
     pair.now = Time::ZERO + Duration::from_micros(300);
     pair.sender.write(pair.now, 10, 1350);
     pair.run_until(Time::ZERO + ONE_WAY * 2 + Duration::from_millis(30));
-    assert_eq!((pair.sender.connection().lost, pair.sender.stats().probe_count), (1, 0));
+    assert_eq!((pair.sender.view().lost, pair.sender.stats().probe_count), (1, 0));
 }

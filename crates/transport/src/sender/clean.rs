@@ -38,12 +38,12 @@ impl Sender {
                 reordered_from = reordered_from.min(seq);
                 news.original_acked |= seq < self.high_seq;
                 if self.config.sack {
-                    self.connection.delivered += u64::from(count);
+                    self.view.delivered += u64::from(count);
                     if news.ece {
-                        self.connection.delivered_ce += u64::from(count);
+                        self.view.delivered_ce += u64::from(count);
                     }
                 }
-                self.connection.packets_out -= count;
+                self.view.packets_out -= count;
                 acked += count;
                 self.advance_rack(end - 1, last.sent_us, false);
                 let offered = if self.config.delivery_rate == DeliveryRate::Linux { end - 1 } else { seq };
@@ -55,8 +55,8 @@ impl Sender {
             }
             let sacked = self.board.pop_sacked(ack.ack);
             if sacked > 0 {
-                self.connection.sacked_out -= sacked;
-                self.connection.packets_out -= sacked;
+                self.view.sacked_out -= sacked;
+                self.view.packets_out -= sacked;
                 acked += sacked;
                 continue;
             }
@@ -64,7 +64,7 @@ impl Sender {
             let flags = record.flags;
             if flags & (flag::RETRANS | flag::EVER_RETRANS) != 0 {
                 if flags & flag::RETRANS != 0 {
-                    self.connection.retrans_out -= 1;
+                    self.view.retrans_out -= 1;
                 }
                 news.retransmitted_data_acked = true;
             } else if flags & flag::SACKED == 0 {
@@ -80,12 +80,12 @@ impl Sender {
                 }
             }
             if flags & flag::SACKED != 0 {
-                self.connection.sacked_out -= 1;
+                self.view.sacked_out -= 1;
             } else {
                 if self.config.sack {
-                    self.connection.delivered += 1;
+                    self.view.delivered += 1;
                     if news.ece {
-                        self.connection.delivered_ce += 1;
+                        self.view.delivered_ce += 1;
                     }
                 }
                 let proves_original = flags & (flag::RETRANS | flag::EVER_RETRANS) != 0
@@ -96,9 +96,9 @@ impl Sender {
                 }
             }
             if flags & flag::LOST != 0 {
-                self.connection.lost_out -= 1;
+                self.view.lost_out -= 1;
             }
-            self.connection.packets_out -= 1;
+            self.view.packets_out -= 1;
             acked += 1;
             last_was_short = u32::from(record.len) < self.config.mss;
             if flags & flag::SACKED == 0 {
@@ -106,7 +106,7 @@ impl Sender {
             }
             self.board.pop_una();
         }
-        self.connection.snd_una = u64::from(self.board.una());
+        self.view.snd_una = u64::from(self.board.una());
         if acked > 0 {
             news.data_acked = true;
         }
@@ -127,7 +127,7 @@ impl Sender {
             maybe_delayed = acked == 1
                 && last_was_short
                 && prior_sacked_out == 0
-                && self.sample.prior_delivered + 1 == self.connection.delivered
+                && self.sample.prior_delivered + 1 == self.view.delivered
                 && !(news.data_sacked || news.ece || news.dsack);
         }
         let sack_rtt_us = sack_rtt.map(|(first, _)| self.age_us(first));
@@ -138,13 +138,13 @@ impl Sender {
             rtt_us = sack_rtt_us;
         }
         if rtt_us.is_none() && news.data_acked {
-            let ticks = timestamp_ticks(self.connection.now).saturating_sub(timestamp_ticks(ack.echo)).max(1);
+            let ticks = timestamp_ticks(self.view.now).saturating_sub(timestamp_ticks(ack.echo)).max(1);
             rtt_us = Some(ticks * 1_000);
             latest_rtt_us = rtt_us;
         }
         if self.config.rtt_samples != RttSamples::Linux {
             let is_ambiguous = news.retransmitted_data_acked && self.config.rtt_samples != RttSamples::Timestamps;
-            let ticks = timestamp_ticks(self.connection.now).saturating_sub(timestamp_ticks(ack.echo));
+            let ticks = timestamp_ticks(self.view.now).saturating_sub(timestamp_ticks(ack.echo));
             rtt_us = (news.data_acked && !is_ambiguous).then_some((ticks * 1_000).max(1));
             latest_rtt_us = rtt_us;
             maybe_delayed = false;
@@ -181,7 +181,7 @@ impl Sender {
     #[inline(always)]
     pub(super) fn take_rtt(&mut self, rtt_us: u64, latest_rtt_us: u64, maybe_delayed: bool) {
         self.rtt.sample(rtt_us as u32, self.board.una(), self.board.nxt());
-        self.connection.srtt_us_x8 = self.rtt.srtt_x8;
+        self.view.srtt_us_x8 = self.rtt.srtt_x8;
         let shown_us = match self.config.controller_rtt {
             ControllerRtt::Last => latest_rtt_us,
             ControllerRtt::Smoothed => u64::from(self.rtt.srtt_x8 >> 3),
@@ -189,8 +189,8 @@ impl Sender {
         self.sample.rtt_us = shown_us as i64;
         self.sample.is_ack_delayed = maybe_delayed;
         if !(maybe_delayed && shown_us > u64::from(self.min_rtt.get())) {
-            self.min_rtt.update(self.connection.mstamp_us, (shown_us as u32).max(1));
-            self.connection.min_rtt_us = self.min_rtt.get();
+            self.min_rtt.update(self.view.mstamp_us, (shown_us as u32).max(1));
+            self.view.min_rtt_us = self.min_rtt.get();
         }
     }
 }

@@ -9,7 +9,7 @@ use super::{Sender, flag};
 impl Sender {
     /// Marks what the selective acknowledgements show to be lost (`IsLost` of RFC 6675).
     pub(super) fn mark_lost_by_threshold(&mut self) {
-        if self.connection.sacked_out < self.reordering {
+        if self.view.sacked_out < self.reordering {
             return;
         }
         let mut above = 0;

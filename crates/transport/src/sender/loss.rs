@@ -48,7 +48,7 @@ impl Sender {
         if rack.dsack_seen {
             rack.window_steps = (rack.window_steps + 1).min(255);
             rack.dsack_seen = false;
-            rack.last_delivered = self.connection.delivered;
+            rack.last_delivered = self.view.delivered;
             rack.window_persist = WINDOW_PERSIST;
         } else if rack.window_persist == 0 {
             rack.window_steps = 1;
@@ -61,9 +61,7 @@ impl Sender {
 
     /// Current reordering window in microseconds (`tcp_rack_reo_wnd`).
     fn reordering_window_us(&self) -> i64 {
-        if !self.reord_seen
-            && (self.connection.ca_state >= CaState::Recovery || self.connection.sacked_out >= self.reordering)
-        {
+        if !self.reord_seen && (self.view.ca_state >= CaState::Recovery || self.view.sacked_out >= self.reordering) {
             return 0;
         }
         let steps = u64::from(self.rack.window_steps);
@@ -74,7 +72,7 @@ impl Sender {
     /// How long RACK still waits for a segment sent at `sent_us`; not positive when it is lost.
     #[inline]
     pub(super) fn rack_remaining_us(&self, sent_us: u64, window_us: i64) -> i64 {
-        i64::from(self.rack.rtt_us) + window_us - (self.connection.mstamp_us as i64 - sent_us as i64)
+        i64::from(self.rack.rtt_us) + window_us - (self.view.mstamp_us as i64 - sent_us as i64)
     }
 
     /// Marks what is lost (`tcp_rack_detect_loss`); returns how long to wait for the rest, in microseconds.
@@ -125,7 +123,7 @@ impl Sender {
             self.mark_lost_by_threshold();
             return;
         }
-        let prior_retrans = self.connection.retrans_out;
+        let prior_retrans = self.view.retrans_out;
         if self.rack.advanced {
             self.rack.advanced = false;
             if let Some(wait_us) = self.detect_losses() {
@@ -133,7 +131,7 @@ impl Sender {
                 news.set_timer = false;
             }
         }
-        if self.connection.retrans_out < prior_retrans {
+        if self.view.retrans_out < prior_retrans {
             news.lost_retransmission = true;
         }
     }
@@ -149,18 +147,18 @@ impl Sender {
         if record.has(flag::SACKED) {
             return;
         }
-        let connection = &mut self.connection;
+        let view = &mut self.view;
         if record.has(flag::LOST) {
             if !record.has(flag::RETRANS) {
                 return;
             }
             self.board.get_mut(seq).flags &= !flag::RETRANS;
-            connection.retrans_out -= 1;
-            connection.lost += 1;
+            view.retrans_out -= 1;
+            view.lost += 1;
         } else {
             self.board.get_mut(seq).flags |= flag::LOST;
-            connection.lost_out += 1;
-            connection.lost += 1;
+            view.lost_out += 1;
+            view.lost += 1;
         }
         if !self.board.get(seq).has(flag::RETRANS) {
             self.board.set_waiting(seq);
@@ -173,13 +171,13 @@ impl Sender {
     /// Counts segments that were marked as one run.
     #[inline]
     fn count_lost(&mut self, first: u32, end: u32) {
-        self.connection.lost_out += end - first;
+        self.view.lost_out += end - first;
         if !self.hooks.packet_lost {
-            self.connection.lost += u64::from(end - first);
+            self.view.lost += u64::from(end - first);
             return;
         }
         for seq in first..end {
-            self.connection.lost += 1;
+            self.view.lost += 1;
             self.tell_lost(seq);
         }
     }
@@ -188,14 +186,14 @@ impl Sender {
     #[inline(never)]
     fn tell_lost(&mut self, seq: u32) {
         let record = self.board.get(seq);
-        let connection = &mut self.connection;
+        let (view, control) = (&self.view, &mut self.control);
         let lost = LostPacket {
             tx_in_flight: record.tx_in_flight,
             delivered: record.delivered,
-            lost: connection.lost - u64::from((connection.lost as u32).wrapping_sub(record.lost)),
+            lost: view.lost - u64::from((view.lost as u32).wrapping_sub(record.lost)),
             is_app_limited: record.has(flag::APP_LIMITED),
         };
-        self.controller.packet_lost(connection, &lost);
+        self.controller.packet_lost(view, control, &lost);
     }
 
     // Timers.
@@ -205,7 +203,7 @@ impl Sender {
     pub fn next_timer(&self) -> Time {
         let mut next = self.timer_at;
         if self.pacing_blocked {
-            next = next.min(self.connection.next_departure);
+            next = next.min(self.view.next_departure);
         }
         match &self.host_queue {
             Some(queue) => next.min(queue.wake_at()),
@@ -218,7 +216,7 @@ impl Sender {
     pub fn on_timer(&mut self, now: Time) {
         self.refresh_clock(now);
         self.send_stamp.begin_event();
-        if self.pacing_blocked && self.connection.next_departure <= now {
+        if self.pacing_blocked && self.view.next_departure <= now {
             self.pacing_blocked = false;
             self.resume_retransmissions();
         }
@@ -247,7 +245,7 @@ impl Sender {
     }
 
     pub(super) fn set_timer(&mut self, timer: Timer, micros: u64) {
-        let pacing_delay = self.connection.next_departure.since(self.connection.now);
+        let pacing_delay = self.view.next_departure.since(self.view.now);
         self.timer = timer;
         self.timer_at = self.coarse_deadline(micros + pacing_delay.as_micros());
     }
@@ -259,13 +257,13 @@ impl Sender {
     /// Time until the retransmission timeout of the oldest segment, at least a microsecond (`tcp_rto_delta_us`).
     fn until_rto_us(&self) -> u64 {
         let expires_us = self.oldest_sent_us() + u64::from(self.rtt.rto_us());
-        expires_us.saturating_sub(self.connection.mstamp_us).max(1)
+        expires_us.saturating_sub(self.view.mstamp_us).max(1)
     }
 
     /// Arms the retransmission timer (`tcp_rearm_rto`).
     #[inline(always)]
     pub(super) fn rearm_rto(&mut self) {
-        if self.connection.packets_out == 0 {
+        if self.view.packets_out == 0 {
             self.timer = Timer::None;
             self.timer_at = Time::NEVER;
             return;
@@ -288,13 +286,13 @@ impl Sender {
     /// Arms a tail loss probe where one is allowed (`tcp_schedule_loss_probe`).
     #[inline(always)]
     pub(super) fn schedule_probe(&mut self, after_ack: bool) -> bool {
-        let connection = &self.connection;
-        if !self.probes || connection.packets_out == 0 || !matches!(connection.ca_state, CaState::Open | CaState::Cwr) {
+        let view = &self.view;
+        if !self.probes || view.packets_out == 0 || !matches!(view.ca_state, CaState::Open | CaState::Cwr) {
             return false;
         }
         let mut timeout_us = match self.rtt.srtt_x8 {
             0 => TIMEOUT_INIT_US,
-            srtt_x8 if connection.packets_out == 1 => u64::from(srtt_x8 >> 2) + self.config.rto_min.as_micros(),
+            srtt_x8 if view.packets_out == 1 => u64::from(srtt_x8 >> 2) + self.config.rto_min.as_micros(),
             srtt_x8 => u64::from(srtt_x8 >> 2) + TIMEOUT_MIN_US,
         };
         let rto_us = if after_ack { u64::from(self.rtt.rto_us()) } else { self.until_rto_us() };
@@ -305,7 +303,7 @@ impl Sender {
 
     /// The probe timer fired (`tcp_send_loss_probe`): new data if there is any, else the last segment again.
     fn send_probe(&mut self) {
-        if self.probe_end.is_none() && self.connection.packets_out > 0 {
+        if self.probe_end.is_none() && self.view.packets_out > 0 {
             let sent_before = self.stats.sent_segments;
             self.probe_was_retransmission = false;
             if self.can_send_new_segment() {
@@ -335,8 +333,11 @@ impl Sender {
             self.probe_end = None;
         } else if ack.ack > probe_end {
             // Data beyond the probe is acknowledged and no duplicate was reported: the probe repaired a loss.
-            self.controller
-                .event(&mut self.connection, Event::TlpRecovery { is_app_limited: self.probe_is_app_limited });
+            self.controller.event(
+                &self.view,
+                &mut self.control,
+                Event::TlpRecovery { is_app_limited: self.probe_is_app_limited },
+            );
             self.enter_reduction();
             self.set_state(CaState::Cwr);
             self.end_reduction();
@@ -351,14 +352,14 @@ impl Sender {
 
     /// The reordering timer fired (`tcp_rack_reo_timeout`).
     fn on_reordering_timeout(&mut self) {
-        let prior_in_flight = self.connection.in_flight();
-        let prior_lost = self.connection.lost;
+        let prior_in_flight = self.view.in_flight();
+        let prior_lost = self.view.lost;
         self.detect_losses();
-        if self.connection.in_flight() != prior_in_flight {
-            if self.connection.ca_state != CaState::Recovery {
+        if self.view.in_flight() != prior_in_flight {
+            if self.view.ca_state != CaState::Recovery {
                 self.enter_recovery(false);
                 if !self.full_control {
-                    let losses = (self.connection.lost - prior_lost) as u32;
+                    let losses = (self.view.lost - prior_lost) as u32;
                     self.reduce_proportionally(1, losses, false);
                 }
             }

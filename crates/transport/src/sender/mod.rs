@@ -21,7 +21,7 @@ mod scoreboard;
 mod tests;
 
 use crate::{Ack, Completion, LossDetection, Pacing, RecoveryRule, RttSamples, SackBlock, TransportConfig};
-use dumbbell_cc::{AckFlags, CaState, Connection, Controller, Hooks, RateSample};
+use dumbbell_cc::{AckFlags, CaState, Control, Controller, Hooks, RateSample, View};
 use dumbbell_units::{Duration, Time};
 pub use output::Burst;
 use output::HostQueue;
@@ -118,7 +118,8 @@ struct Ns3Sample {
 /// A TCP sender.
 pub struct Sender {
     config: Arc<TransportConfig>,
-    connection: Connection,
+    view: View,
+    control: Control,
     controller: Box<dyn Controller>,
     full_control: bool,
     hooks: Hooks,
@@ -190,16 +191,13 @@ impl Sender {
     /// A sender without data and without a connection; `controller` governs its window. Senders of many flows share their
     /// configuration.
     pub fn new(config: Arc<TransportConfig>, controller: Box<dyn Controller>) -> Sender {
-        let mut connection = Connection::new(config.mss);
-        connection.cwnd = config.initial_cwnd;
-        connection.hz = config.hz.max(1);
-        connection.pacing_shift = config.pacing_shift;
-        connection.gso_max_bytes = config.gso_max_bytes;
-        connection.paced = match config.pacing {
+        let paced = match config.pacing {
             Pacing::Auto => controller.wants_pacing(),
             Pacing::On => true,
             Pacing::Off => false,
         };
+        let view = View { hz: config.hz.max(1), gso_max_bytes: config.gso_max_bytes, paced, ..View::new(config.mss) };
+        let control = Control { cwnd: config.initial_cwnd, pacing_shift: config.pacing_shift, ..Control::default() };
         let first_window = match config.receive_autotuning {
             true => config.receive_window.min(SYN_ACK_WINDOW_BYTES),
             false => config.receive_window,
@@ -212,7 +210,8 @@ impl Sender {
             probes: config.tail_loss_probe && config.sack,
             may_predict: predicted::applies_to(&config),
             controller,
-            connection,
+            view,
+            control,
             established: false,
             board: Scoreboard::new(),
             rtt: RttEstimator::new(config.rto_rule, micros(config.rto_min), micros(config.rto_max)),
@@ -275,27 +274,27 @@ impl Sender {
             last.rtt_us = i64::from(rtt_us);
         }
         self.rtt.sample(rtt_us, 0, 0);
-        self.min_rtt.update(self.connection.mstamp_us, rtt_us);
-        let connection = &mut self.connection;
-        connection.srtt_us_x8 = self.rtt.srtt_x8;
-        connection.min_rtt_us = rtt_us;
+        self.min_rtt.update(self.view.mstamp_us, rtt_us);
+        let (view, control) = (&mut self.view, &mut self.control);
+        view.srtt_us_x8 = self.rtt.srtt_x8;
+        view.min_rtt_us = rtt_us;
         // The SYN counts as one delivered packet.
-        connection.delivered = 1;
-        connection.delivered_mstamp_us = connection.mstamp_us;
-        self.first_tx_us = connection.mstamp_us;
+        view.delivered = 1;
+        view.delivered_mstamp_us = view.mstamp_us;
+        self.first_tx_us = view.mstamp_us;
         if syn_retransmits > 1 {
-            connection.cwnd = 1;
+            control.cwnd = 1;
         }
-        self.cwnd_stamp = connection.jiffies;
+        self.cwnd_stamp = view.jiffies;
         self.update_pacing_rate();
-        self.controller.init(&mut self.connection);
+        self.controller.init(&self.view, &mut self.control);
     }
 
     /// The application hands over `segments` more segments; the last one carries `last_len` payload bytes.
     pub fn write(&mut self, now: Time, segments: u32, last_len: u16) {
         self.refresh_clock(now);
         self.mark_app_limited();
-        if self.connection.packets_out == 0 {
+        if self.view.packets_out == 0 {
             self.restart_after_idle();
         }
         self.write_seq = self.write_seq.saturating_add(segments);
@@ -319,8 +318,14 @@ impl Sender {
 
     /// The connection as its controller sees it.
     #[inline]
-    pub fn connection(&self) -> &Connection {
-        &self.connection
+    pub fn view(&self) -> &View {
+        &self.view
+    }
+
+    /// What the controller may change: window, threshold, pacing rate.
+    #[inline]
+    pub fn control(&self) -> &Control {
+        &self.control
     }
 
     /// The controller.
@@ -358,24 +363,24 @@ impl Sender {
     /// Sets the connection's clocks to `now`.
     #[inline]
     fn refresh_clock(&mut self, now: Time) {
-        let connection = &mut self.connection;
-        if connection.now == now {
+        let view = &mut self.view;
+        if view.now == now {
             return;
         }
-        connection.now = now;
-        connection.mstamp_us = now.as_micros();
+        view.now = now;
+        view.mstamp_us = now.as_micros();
         let elapsed = now.since(self.tick_start);
         if elapsed >= self.jiffy {
             let ticks = elapsed.as_nanos() / self.jiffy.as_nanos();
             self.tick_start += self.jiffy * ticks;
-            connection.jiffies = connection.jiffies.wrapping_add(ticks as u32);
+            view.jiffies = view.jiffies.wrapping_add(ticks as u32);
         }
     }
 
     /// Time since a departure, 0 when pacing has stamped it ahead of now (`tcp_stamp_us_delta`).
     #[inline]
     fn age_us(&self, sent_us: u64) -> u64 {
-        self.connection.mstamp_us.saturating_sub(sent_us)
+        self.view.mstamp_us.saturating_sub(sent_us)
     }
 
     /// When a coarse timer of `micros` armed now fires: whole ticks of the kernel's clock.
@@ -387,8 +392,8 @@ impl Sender {
 
     #[inline]
     fn set_state(&mut self, state: CaState) {
-        self.controller.set_state(&mut self.connection, state);
-        self.connection.ca_state = state;
+        self.controller.set_state(&self.view, &mut self.control, state);
+        self.view.ca_state = state;
     }
 
     /// An acknowledgement arrives. Transmissions it allows come from [`Sender::poll_transmit`].
@@ -410,13 +415,13 @@ impl Sender {
     #[inline(never)]
     fn take_any(&mut self, ack: &Ack) {
         let prior_una = self.board.una();
-        let prior_delivered = self.connection.delivered;
-        let prior_lost = self.connection.lost;
+        let prior_delivered = self.view.delivered;
+        let prior_lost = self.view.lost;
         let prior_highest_sacked = self.highest_sacked_or_una();
-        let prior_sacked_out = self.connection.sacked_out;
-        let prior_in_flight = self.connection.in_flight();
+        let prior_sacked_out = self.view.sacked_out;
+        let prior_in_flight = self.view.in_flight();
         let mut news = AckNews { ece: ack.ece, advanced: ack.ack > prior_una, ..AckNews::default() };
-        let prior_lost_out = self.connection.lost_out;
+        let prior_lost_out = self.view.lost_out;
         self.sample = RateSample { prior_in_flight, is_ece: ack.ece, ..RateSample::invalid() };
         if self.ns3_sample.is_some() {
             self.resume_ns3_sample();
@@ -438,7 +443,7 @@ impl Sender {
         if ack.sack_count > 0 {
             self.process_sacks(ack, prior_una, &mut news, &mut sack_rtt, &mut reordered_from);
         }
-        if self.connection.packets_out == 0 {
+        if self.view.packets_out == 0 {
             if news.dsack {
                 self.run_state_machine(prior_una, 0, &mut news, ack);
             }
@@ -462,16 +467,16 @@ impl Sender {
                 ece: news.ece,
                 window_update: news.window_update,
             };
-            self.controller.in_ack_event(&mut self.connection, flags);
+            self.controller.in_ack_event(&self.view, &mut self.control, flags);
         }
         if self.hooks.pkts_acked && (acked > 0 || news.data_sacked) {
-            self.controller.pkts_acked(&mut self.connection, acked, self.sample.rtt_us, prior_in_flight);
+            self.controller.pkts_acked(&self.view, &mut self.control, acked, self.sample.rtt_us, prior_in_flight);
         }
         self.end_probe_episode(ack, &news);
 
         let suspicious = news.data_sacked || news.ece || news.dsack;
         let not_duplicate = news.data_acked || news.window_update;
-        if !not_duplicate || suspicious || self.connection.ca_state != CaState::Open {
+        if !not_duplicate || suspicious || self.view.ca_state != CaState::Open {
             let dupacks = u32::from(!news.advanced && !not_duplicate && !news.dsack);
             self.run_state_machine(prior_una, dupacks, &mut news, ack);
         }
@@ -479,10 +484,10 @@ impl Sender {
             self.set_timer_after_ack();
         }
 
-        let delivered = (self.connection.delivered - prior_delivered) as u32;
+        let delivered = (self.view.delivered - prior_delivered) as u32;
         let losses = match self.config.recovery {
-            RecoveryRule::Linux => (self.connection.lost - prior_lost) as u32,
-            RecoveryRule::Ns3 => self.connection.lost_out.abs_diff(prior_lost_out),
+            RecoveryRule::Linux => (self.view.lost - prior_lost) as u32,
+            RecoveryRule::Ns3 => self.view.lost_out.abs_diff(prior_lost_out),
         };
         self.finish_sample(delivered, losses, news.reneged);
         if self.full_control {
@@ -502,21 +507,21 @@ impl Sender {
     #[inline]
     fn control_all(&mut self) {
         let unsent = self.unsent_segments() > 0;
-        self.connection.no_unsent_data = !unsent;
-        self.connection.receive_window_full = unsent && self.board.nxt() >= self.window_end;
-        self.controller.cong_control(&mut self.connection, &self.sample);
+        self.view.no_unsent_data = !unsent;
+        self.view.receive_window_full = unsent && self.board.nxt() >= self.window_end;
+        self.controller.cong_control(&self.view, &mut self.control, &self.sample);
     }
 
     #[inline]
     fn grow_window(&mut self, delivered: u32) {
-        self.controller.cong_avoid(&mut self.connection, delivered);
-        self.cwnd_stamp = self.connection.jiffies;
+        self.controller.cong_avoid(&self.view, &mut self.control, delivered);
+        self.cwnd_stamp = self.view.jiffies;
     }
 
     /// One above the highest selectively acknowledged segment (`tcp_highest_sack_seq`).
     #[inline]
     fn highest_sacked_or_una(&self) -> u32 {
-        if self.connection.sacked_out == 0 { self.board.una() } else { self.highest_sacked }
+        if self.view.sacked_out == 0 { self.board.una() } else { self.highest_sacked }
     }
 }
 

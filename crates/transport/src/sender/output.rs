@@ -193,7 +193,7 @@ impl Sender {
     /// Whether under Linux's rules nothing is left to retransmit.
     #[inline]
     fn has_repaired_all(&self) -> bool {
-        self.connection.retrans_out >= self.connection.lost_out && self.config.recovery == RecoveryRule::Linux
+        self.view.retrans_out >= self.view.lost_out && self.config.recovery == RecoveryRule::Linux
     }
 
     #[inline]
@@ -224,9 +224,9 @@ impl Sender {
 
     /// A segment that nobody knows to be lost, when a fast recovery has nothing better to send.
     fn start_rescue(&mut self) -> bool {
-        let connection = &self.connection;
-        if connection.ca_state != CaState::Recovery
-            || connection.in_flight() >= self.repair_window()
+        let view = &self.view;
+        if view.ca_state != CaState::Recovery
+            || view.in_flight() >= self.repair_window()
             || self.can_send_new_segment()
             || self.pacing_forbids()
         {
@@ -251,12 +251,12 @@ impl Sender {
 
     /// After a pause by pacing or the host's queue: lost segments first (`tcp_tsq_write`).
     pub(super) fn resume_retransmissions(&mut self) {
-        let connection = &self.connection;
+        let (view, control) = (&self.view, &self.control);
         let is_waiting = match self.config.recovery {
-            RecoveryRule::Linux => connection.lost_out > connection.retrans_out,
-            RecoveryRule::Ns3 => connection.lost_out > 0,
+            RecoveryRule::Linux => view.lost_out > view.retrans_out,
+            RecoveryRule::Ns3 => view.lost_out > 0,
         };
-        if is_waiting && connection.cwnd > connection.in_flight() {
+        if is_waiting && control.cwnd > view.in_flight() {
             self.retransmit = Retransmit::Lost;
         }
     }
@@ -268,28 +268,28 @@ impl Sender {
     /// Whether pacing forbids a transmission now; if so the timer wakes us (`tcp_pacing_check`).
     #[inline]
     fn pacing_forbids(&mut self) -> bool {
-        self.pacing_blocked = self.connection.paced && self.connection.next_departure > self.connection.now;
+        self.pacing_blocked = self.view.paced && self.view.next_departure > self.view.now;
         self.pacing_blocked
     }
 
     /// Segments of a burst that is as large as the pacing rate suggests.
     #[inline(always)]
     fn autosized_burst(&self) -> u32 {
-        let connection = &self.connection;
-        let gso_max = u64::from(connection.gso_max_bytes);
-        let mut bytes = connection.pacing_rate >> connection.pacing_shift;
+        let (view, control) = (&self.view, &self.control);
+        let gso_max = u64::from(view.gso_max_bytes);
+        let mut bytes = control.pacing_rate >> control.pacing_shift;
         if self.config.tso_rtt_log > 0 {
-            let halvings = connection.min_rtt_us >> self.config.tso_rtt_log;
+            let halvings = view.min_rtt_us >> self.config.tso_rtt_log;
             if halvings < 32 {
                 bytes += gso_max >> halvings;
             }
         }
-        (bytes.min(gso_max) as u32) / connection.mss
+        (bytes.min(gso_max) as u32) / view.mss
     }
 
     /// Largest burst in segments (`tcp_tso_autosize`).
     pub(super) fn max_burst(&self) -> u32 {
-        self.autosized_burst().max(self.controller.min_tso_segs(&self.connection))
+        self.autosized_burst().max(self.controller.min_tso_segs(&self.view, &self.control))
     }
 
     /// New data, as much as may leave as one burst now. Where there is none, the loop of transmissions is over.
@@ -299,7 +299,7 @@ impl Sender {
         if unsent == 0 && self.sent_in_loop == 0 {
             return false;
         }
-        let room = self.connection.cwnd.saturating_sub(self.connection.in_flight());
+        let room = self.control.cwnd.saturating_sub(self.view.in_flight());
         let mut cwnd_limited = room == 0;
         if unsent > 0 {
             let size = self.new_burst_size(unsent, room, &mut cwnd_limited);
@@ -331,19 +331,19 @@ impl Sender {
             return 0;
         }
         // At least two bursts in flight.
-        let half_cwnd = (self.connection.cwnd >> 1).max(1);
-        let max_burst = autosized.max(self.controller.min_tso_segs(&self.connection));
+        let half_cwnd = (self.control.cwnd >> 1).max(1);
+        let max_burst = autosized.max(self.controller.min_tso_segs(&self.view, &self.control));
         let size = room.min(half_cwnd).min(window).min(max_burst).min(unsent);
         if self.small_queue_full(size, 1) { 0 } else { size }
     }
 
     /// A new segment as a tail loss probe; the window may be exceeded by one.
     pub(super) fn send_new_probe(&mut self) {
-        let mut cwnd_limited = self.connection.in_flight() >= self.connection.cwnd;
+        let mut cwnd_limited = self.view.in_flight() >= self.control.cwnd;
         let sends = !self.pacing_forbids() && !self.small_queue_full(1, 1);
         if sends {
             self.send_new(1);
-            cwnd_limited = self.connection.in_flight() >= self.connection.cwnd;
+            cwnd_limited = self.view.in_flight() >= self.control.cwnd;
         }
         let has_sent = std::mem::take(&mut self.sent_in_loop) > 0;
         if has_sent || cwnd_limited {
@@ -355,28 +355,28 @@ impl Sender {
     #[inline(always)]
     fn should_defer(&self, autosized: u32, unsent: u32, room: u32, window: u32) -> bool {
         const MILLISECOND: Duration = Duration::from_millis(1);
-        let connection = &self.connection;
+        let (view, control) = (&self.view, &self.control);
         let limit = window.min(room);
-        if limit >= unsent || connection.ca_state >= CaState::Recovery {
+        if limit >= unsent || view.ca_state >= CaState::Recovery {
             return false;
         }
-        if limit >= autosized && limit >= self.controller.min_tso_segs(connection) {
+        if limit >= autosized && limit >= self.controller.min_tso_segs(view, control) {
             return false;
         }
-        if connection.now.since(connection.next_departure) > MILLISECOND {
+        if view.now.since(view.next_departure) > MILLISECOND {
             return false;
         }
-        let whole_window = connection.cwnd.min(self.window_end - self.board.una());
+        let whole_window = control.cwnd.min(self.window_end - self.board.una());
         if limit >= whole_window.checked_div(self.config.tso_win_divisor).unwrap_or(NEVER_DEFERRED) {
             return false;
         }
         if self.board.is_empty() {
             return false;
         }
-        let srtt = Duration::from_micros(u64::from(connection.srtt_us_x8 >> 3));
+        let srtt = Duration::from_micros(u64::from(view.srtt_us_x8 >> 3));
         let head_sent = Time::ZERO + Duration::from_micros(self.board.get(self.board.una()).sent_us);
         let threshold = MILLISECOND.min(Duration::from_nanos(srtt.as_nanos() / 2));
-        (head_sent + srtt).since(connection.now) <= threshold
+        (head_sent + srtt).since(view.now) <= threshold
     }
 
     /// TCP small queues: whether the host's device holds enough of this connection already (`tcp_small_queue_check`).
@@ -388,11 +388,11 @@ impl Sender {
     #[inline(never)]
     fn host_queue_full(&mut self, size: u32, factor: u64) -> bool {
         let Some(queue) = &mut self.host_queue else { return false };
-        queue.release(self.connection.now);
-        let buffer = u64::from(size * self.connection.mss) + BUFFER_OVERHEAD;
-        let rate_share = self.connection.pacing_rate >> self.connection.pacing_shift;
+        queue.release(self.view.now);
+        let buffer = u64::from(size * self.view.mss) + BUFFER_OVERHEAD;
+        let rate_share = self.control.pacing_rate >> self.control.pacing_shift;
         let limit = (2 * buffer).max(rate_share).min(self.config.limit_output_bytes) * factor;
-        queue.throttled = queue.charged > limit && self.connection.packets_out > 1;
+        queue.throttled = queue.charged > limit && self.view.packets_out > 1;
         queue.throttled
     }
 
@@ -400,15 +400,15 @@ impl Sender {
     fn send_new(&mut self, size: u32) {
         let first = self.board.nxt();
         let is_last = first + size == self.write_seq;
-        let mss = self.connection.mss as u16;
+        let mss = self.view.mss as u16;
         let last_len = if is_last { self.last_len } else { mss };
         let bytes = u64::from(size - 1) * u64::from(mss) + u64::from(last_len);
-        let prior_packets_out = self.connection.packets_out;
+        let prior_packets_out = self.view.packets_out;
         let (sent_at, mut record) = self.depart(size, bytes);
         record.len = mss;
         self.board.push_burst(&record, size, last_len);
-        self.connection.packets_out += size;
-        self.connection.snd_nxt = u64::from(self.board.nxt());
+        self.view.packets_out += size;
+        self.view.snd_nxt = u64::from(self.board.nxt());
         if prior_packets_out == 0 || self.timer == Timer::Probe {
             self.rearm_rto();
         }
@@ -431,37 +431,36 @@ impl Sender {
 
     /// Stamps a burst, moves the pacing clock, and gives the record every segment of the burst starts from.
     fn depart(&mut self, size: u32, bytes: u64) -> (Time, Record) {
-        if self.connection.in_flight() == 0 {
-            self.controller.event(&mut self.connection, Event::TxStart);
+        if self.view.in_flight() == 0 {
+            self.controller.event(&self.view, &mut self.control, Event::TxStart);
         }
-        let connection = &mut self.connection;
-        connection.last_sent = connection.now;
-        let prior_departure = connection.next_departure;
-        let departure = prior_departure.max(connection.now);
-        connection.next_departure = departure;
+        let (view, control) = (&mut self.view, &self.control);
+        view.last_sent = view.now;
+        let prior_departure = view.next_departure;
+        let departure = prior_departure.max(view.now);
+        view.next_departure = departure;
         let sent_us = self.send_stamp.next(departure.as_micros());
-        let outstanding =
-            if self.config.delivery_rate.is_ns3() { connection.in_flight() } else { connection.packets_out };
+        let outstanding = if self.config.delivery_rate.is_ns3() { view.in_flight() } else { view.packets_out };
         if outstanding == 0 {
             self.first_tx_us = sent_us;
-            connection.delivered_mstamp_us = sent_us;
+            view.delivered_mstamp_us = sent_us;
         }
         self.stats.sent_segments += u64::from(size);
         self.stats.sent_bytes += bytes;
-        if connection.paced && connection.pacing_rate > 0 && self.stats.sent_segments >= UNPACED_SEGMENTS {
-            let span = bytes * 1_000_000_000 / connection.pacing_rate;
+        if view.paced && control.pacing_rate > 0 && self.stats.sent_segments >= UNPACED_SEGMENTS {
+            let span = bytes * 1_000_000_000 / control.pacing_rate;
             let lateness = if self.config.pacing_credit { departure.since(prior_departure).as_nanos() } else { 0 };
-            connection.next_departure = departure + Duration::from_nanos(span - lateness.min(span / 2));
+            view.next_departure = departure + Duration::from_nanos(span - lateness.min(span / 2));
         }
         let record = Record {
             sent_us,
             first_tx_us: self.first_tx_us,
-            delivered_us: connection.delivered_mstamp_us,
-            delivered: connection.delivered,
-            lost: connection.lost as u32,
-            delivered_ce: connection.delivered_ce as u32,
-            tx_in_flight: connection.in_flight(),
-            flags: if connection.app_limited != 0 { flag::APP_LIMITED } else { 0 },
+            delivered_us: view.delivered_mstamp_us,
+            delivered: view.delivered,
+            lost: view.lost as u32,
+            delivered_ce: view.delivered_ce as u32,
+            tx_in_flight: view.in_flight(),
+            flags: if control.app_limited != 0 { flag::APP_LIMITED } else { 0 },
             ..Record::default()
         };
         (departure, record)
@@ -471,15 +470,15 @@ impl Sender {
 
     /// The next burst of lost segments (`tcp_xmit_retransmit_queue`).
     fn start_retransmission(&mut self) -> bool {
-        let connection = &self.connection;
-        if connection.packets_out == 0 || connection.in_flight() >= self.repair_window() || self.has_repaired_all() {
+        let view = &self.view;
+        if view.packets_out == 0 || view.in_flight() >= self.repair_window() || self.has_repaired_all() {
             return false;
         }
         if self.pacing_forbids() {
             return false;
         }
         let Some(first) = self.board.first_waiting() else { return false };
-        let room = self.repair_window() - self.connection.in_flight();
+        let room = self.repair_window() - self.view.in_flight();
         let most = room.min(self.max_burst());
         let mut size = 1;
         while size < most && first + size < self.board.nxt() {
@@ -519,8 +518,8 @@ impl Sender {
     /// which a segment and its copy may count twice.
     fn repair_window(&self) -> u32 {
         match self.config.recovery {
-            RecoveryRule::Linux => self.connection.cwnd,
-            RecoveryRule::Ns3 => self.connection.cwnd.min(self.window_end - self.board.una()),
+            RecoveryRule::Linux => self.control.cwnd,
+            RecoveryRule::Ns3 => self.control.cwnd.min(self.window_end - self.board.una()),
         }
     }
 
@@ -539,8 +538,8 @@ impl Sender {
         // After an undo an earlier retransmission may still be counted; this one takes its place.
         let newly_counted = self.board.push_again(&record, first, size);
         if counted {
-            self.connection.retrans_out += newly_counted;
-            self.undo.note_retransmissions(size, self.connection.now);
+            self.view.retrans_out += newly_counted;
+            self.undo.note_retransmissions(size, self.view.now);
         }
         self.stats.retransmitted_segments += u64::from(size);
         self.ready = Burst {
@@ -548,7 +547,7 @@ impl Sender {
             end: first + size,
             bytes,
             sent_at,
-            mss: self.connection.mss as u16,
+            mss: self.view.mss as u16,
             // Only a burst's last segment can be short, and a retransmission does not join bursts.
             last_len: self.board.get(first + size - 1).len,
             is_retransmission: true,
@@ -564,21 +563,18 @@ impl Sender {
     fn validate_window(&mut self, cwnd_limited: bool) {
         let una = self.board.una();
         let nxt = self.board.nxt();
-        let connection = &mut self.connection;
-        if una >= self.usage_seq
-            || cwnd_limited
-            || (!connection.cwnd_limited && connection.packets_out > connection.max_packets_out)
-        {
-            connection.cwnd_limited = cwnd_limited;
-            connection.max_packets_out = connection.packets_out;
+        let (view, control) = (&mut self.view, &self.control);
+        if una >= self.usage_seq || cwnd_limited || (!view.cwnd_limited && view.packets_out > view.max_packets_out) {
+            view.cwnd_limited = cwnd_limited;
+            view.max_packets_out = view.packets_out;
             self.usage_seq = nxt;
         }
         if !self.config.slow_start_after_idle || self.full_control {
             return;
         }
-        if connection.is_cwnd_limited() {
+        if view.is_cwnd_limited(control) {
             self.cwnd_used = 0;
-            self.cwnd_stamp = connection.jiffies;
+            self.cwnd_stamp = view.jiffies;
             return;
         }
         self.shrink_unused_window();
@@ -587,66 +583,63 @@ impl Sender {
     /// A window that was not used for a timeout shrinks towards what was (`tcp_cwnd_application_limited`).
     #[inline(never)]
     fn shrink_unused_window(&mut self) {
-        let connection = &mut self.connection;
-        self.cwnd_used = self.cwnd_used.max(connection.packets_out);
-        let unused = u64::from(connection.jiffies.wrapping_sub(self.cwnd_stamp)) * self.jiffy.as_micros();
-        if unused >= u64::from(self.rtt.rto_us()) && connection.ca_state == CaState::Open {
+        let view = &self.view;
+        self.cwnd_used = self.cwnd_used.max(view.packets_out);
+        let unused = u64::from(view.jiffies.wrapping_sub(self.cwnd_stamp)) * self.jiffy.as_micros();
+        if unused >= u64::from(self.rtt.rto_us()) && view.ca_state == CaState::Open {
             let used = self.cwnd_used.max(self.config.initial_cwnd);
-            if used < self.connection.cwnd {
-                self.connection.ssthresh = self.current_ssthresh();
-                self.connection.cwnd = (self.connection.cwnd + used) / 2;
+            if used < self.control.cwnd {
+                self.control.ssthresh = self.current_ssthresh();
+                self.control.cwnd = (self.control.cwnd + used) / 2;
             }
             self.cwnd_used = 0;
-            self.cwnd_stamp = self.connection.jiffies;
+            self.cwnd_stamp = self.view.jiffies;
         }
     }
 
     /// New data after idle time: one halving for every timeout that passed (`tcp_cwnd_restart`).
     pub(super) fn restart_after_idle(&mut self) {
         let rto = u64::from(self.rtt.rto_us());
-        let mut idle = self.connection.now.since(self.connection.last_sent).as_micros();
+        let mut idle = self.view.now.since(self.view.last_sent).as_micros();
         if !self.config.slow_start_after_idle || self.full_control || !self.established || idle <= rto {
             return;
         }
         if self.stats.sent_segments == 0 {
             return;
         }
-        self.controller.event(&mut self.connection, Event::CwndRestart);
-        self.connection.ssthresh = self.current_ssthresh();
-        let floor = self.config.initial_cwnd.min(self.connection.cwnd);
-        let mut cwnd = self.connection.cwnd;
+        self.controller.event(&self.view, &mut self.control, Event::CwndRestart);
+        self.control.ssthresh = self.current_ssthresh();
+        let floor = self.config.initial_cwnd.min(self.control.cwnd);
+        let mut cwnd = self.control.cwnd;
         while idle > rto && cwnd > floor {
             idle -= rto;
             cwnd >>= 1;
         }
-        self.connection.cwnd = cwnd.max(floor);
-        self.cwnd_stamp = self.connection.jiffies;
+        self.control.cwnd = cwnd.max(floor);
+        self.cwnd_stamp = self.view.jiffies;
         self.cwnd_used = 0;
     }
 
     /// The application is about to write after it left the pipe unfilled (`tcp_rate_check_app_limited`).
     pub(super) fn mark_app_limited(&mut self) {
-        let connection = &mut self.connection;
-        let host_holds_nothing = self.host_queue.as_mut().is_none_or(|queue| queue.is_empty(connection.now));
+        let (view, control) = (&self.view, &mut self.control);
+        let host_holds_nothing = self.host_queue.as_mut().is_none_or(|queue| queue.is_empty(view.now));
         let nothing_queued = self.write_seq == self.board.nxt() && host_holds_nothing;
-        if nothing_queued && connection.in_flight() < connection.cwnd && connection.lost_out <= connection.retrans_out {
-            connection.app_limited = (connection.delivered + u64::from(connection.in_flight())).max(1);
+        if nothing_queued && view.in_flight() < control.cwnd && view.lost_out <= view.retrans_out {
+            control.app_limited = (view.delivered + u64::from(view.in_flight())).max(1);
         }
     }
 
     /// The rate a window of data per RTT needs, with headroom (`tcp_update_pacing_rate`).
     #[inline]
     pub(super) fn update_pacing_rate(&mut self) {
-        let connection = &mut self.connection;
-        let ratio = if connection.cwnd < connection.ssthresh / 2 {
-            self.config.pacing_ss_ratio
-        } else {
-            self.config.pacing_ca_ratio
-        };
-        let window = u64::from(connection.cwnd.max(connection.packets_out));
-        let rate = u64::from(connection.mss) * 80_000 * u64::from(ratio) * window;
-        let srtt_x8 = u64::from(connection.srtt_us_x8.max(1));
-        connection.pacing_rate = (rate / srtt_x8).min(connection.max_pacing_rate);
+        let (view, control) = (&self.view, &mut self.control);
+        let ratio =
+            if control.cwnd < control.ssthresh / 2 { self.config.pacing_ss_ratio } else { self.config.pacing_ca_ratio };
+        let window = u64::from(control.cwnd.max(view.packets_out));
+        let rate = u64::from(view.mss) * 80_000 * u64::from(ratio) * window;
+        let srtt_x8 = u64::from(view.srtt_us_x8.max(1));
+        control.pacing_rate = (rate / srtt_x8).min(view.max_pacing_rate);
     }
 }
 

@@ -18,13 +18,13 @@ impl Sender {
     /// Whether `ack`, which is not ahead of what was sent, was to be expected.
     #[inline]
     pub(super) fn predicts(&self, ack: &Ack) -> bool {
-        let connection = &self.connection;
+        let view = &self.view;
         self.may_predict
             && ack.ack > self.board.una()
             && ack.sack_count == 0
             && !ack.ece
-            && connection.ca_state == CaState::Open
-            && connection.sacked_out | connection.lost_out | connection.retrans_out == 0
+            && view.ca_state == CaState::Open
+            && view.sacked_out | view.lost_out | view.retrans_out == 0
             && self.board.is_untouched()
             && self.probe_end.is_none()
     }
@@ -49,24 +49,30 @@ impl Sender {
         self.max_window = self.max_window.max(ack.window);
 
         // Of the sample before this one nothing is left: what these do not replace, the RTT and the end of the sample do.
-        self.sample.prior_in_flight = self.connection.packets_out;
+        self.sample.prior_in_flight = self.view.packets_out;
         self.sample.is_ece = false;
         self.sample.is_acking_tlp = false;
         self.take_sample(last);
         self.advance_rack(last, last_sent_us, false);
         self.board.pop_originals(ack.ack);
-        self.connection.packets_out -= acked;
-        self.connection.delivered += u64::from(acked);
-        self.connection.snd_una = u64::from(ack.ack);
-        let maybe_delayed = acked == 1 && is_short && self.sample.prior_delivered + 1 == self.connection.delivered;
+        self.view.packets_out -= acked;
+        self.view.delivered += u64::from(acked);
+        self.view.snd_una = u64::from(ack.ack);
+        let maybe_delayed = acked == 1 && is_short && self.sample.prior_delivered + 1 == self.view.delivered;
         self.take_rtt(self.age_us(first_sent_us), self.age_us(last_sent_us), maybe_delayed);
         self.update_rack_window();
 
         if self.hooks.in_ack_event {
-            self.controller.in_ack_event(&mut self.connection, AckFlags::default());
+            self.controller.in_ack_event(&self.view, &mut self.control, AckFlags::default());
         }
         if self.hooks.pkts_acked {
-            self.controller.pkts_acked(&mut self.connection, acked, self.sample.rtt_us, self.sample.prior_in_flight);
+            self.controller.pkts_acked(
+                &self.view,
+                &mut self.control,
+                acked,
+                self.sample.rtt_us,
+                self.sample.prior_in_flight,
+            );
         }
         self.set_timer_after_ack();
         self.finish_predicted_sample(acked);

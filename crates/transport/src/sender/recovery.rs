@@ -7,7 +7,7 @@
 
 use super::{AckNews, CaState, Retransmit, Sender, flag, timestamp_ticks};
 use crate::{Ack, LossDetection, RecoveryRule};
-use dumbbell_cc::{Connection, Event};
+use dumbbell_cc::{Control, Event};
 use dumbbell_units::Time;
 
 /// What is needed to take a reduction back.
@@ -37,7 +37,7 @@ impl Undo {
 impl Sender {
     /// Whether an ACK that advances restarts the retransmission timer.
     pub(super) fn timer_restarts(&mut self) -> bool {
-        let is_partial = self.connection.ca_state == CaState::Recovery;
+        let is_partial = self.view.ca_state == CaState::Recovery;
         let was_first = !std::mem::replace(&mut self.partially_acked, is_partial);
         self.config.recovery == RecoveryRule::Linux || !is_partial || was_first || self.board.is_empty()
     }
@@ -47,25 +47,25 @@ impl Sender {
     }
 
     pub(super) fn in_reduction(&self) -> bool {
-        matches!(self.connection.ca_state, CaState::Cwr | CaState::Recovery)
+        matches!(self.view.ca_state, CaState::Cwr | CaState::Recovery)
     }
 
     /// Threshold to return to: the current one in a reduction, else at least three quarters of the window
     /// (`tcp_current_ssthresh`).
     pub(super) fn current_ssthresh(&self) -> u32 {
-        let connection = &self.connection;
+        let control = &self.control;
         if self.in_reduction() {
-            connection.ssthresh
+            control.ssthresh
         } else {
-            connection.ssthresh.max((connection.cwnd >> 1) + (connection.cwnd >> 2))
+            control.ssthresh.max((control.cwnd >> 1) + (control.cwnd >> 2))
         }
     }
 
     /// Processes a dubious ACK.
     #[inline(always)]
     pub(super) fn run_state_machine(&mut self, prior_una: u32, dupacks: u32, news: &mut AckNews, ack: &Ack) {
-        if self.connection.packets_out == 0 {
-            self.connection.sacked_out = 0;
+        if self.view.packets_out == 0 {
+            self.view.sacked_out = 0;
         }
         if news.ece {
             self.prior_ssthresh = 0;
@@ -77,17 +77,17 @@ impl Sender {
             return;
         }
 
-        if self.connection.ca_state == CaState::Open {
+        if self.view.ca_state == CaState::Open {
             self.undo.first_retransmission = None;
         } else if self.high_seq_reached() {
-            match self.connection.ca_state {
+            match self.view.ca_state {
                 CaState::Cwr if self.board.una() != self.high_seq => {
                     self.end_reduction();
                     self.set_state(CaState::Open);
                 }
                 CaState::Recovery => {
                     if !self.config.sack {
-                        self.connection.sacked_out = 0;
+                        self.view.sacked_out = 0;
                     }
                     if self.try_undo_recovery(ack) {
                         return;
@@ -98,7 +98,7 @@ impl Sender {
             }
         }
 
-        match self.connection.ca_state {
+        match self.view.ca_state {
             CaState::Recovery => {
                 if !news.advanced {
                     self.add_emulated_sacks(dupacks);
@@ -109,7 +109,7 @@ impl Sender {
                     self.try_open(news.ece);
                 }
                 self.identify_losses(news);
-                if self.connection.ca_state != CaState::Recovery {
+                if self.view.ca_state != CaState::Recovery {
                     if !self.loss_is_evident() {
                         return;
                     }
@@ -119,14 +119,14 @@ impl Sender {
             CaState::Loss => {
                 self.process_loss_state(dupacks, news, ack);
                 self.identify_losses(news);
-                if !(self.connection.ca_state == CaState::Open || news.lost_retransmission) {
+                if !(self.view.ca_state == CaState::Open || news.lost_retransmission) {
                     return;
                 }
                 self.process_open_states(dupacks, news);
             }
             _ => self.process_open_states(dupacks, news),
         }
-        if self.connection.ca_state >= CaState::Recovery {
+        if self.view.ca_state >= CaState::Recovery {
             self.retransmit = Retransmit::Lost;
         }
     }
@@ -134,15 +134,15 @@ impl Sender {
     /// Open, Disorder and CWR.
     fn process_open_states(&mut self, dupacks: u32, news: &mut AckNews) {
         if !self.config.sack {
-            if news.advanced && self.connection.ca_state != CaState::Loss {
-                self.connection.sacked_out = 0;
+            if news.advanced && self.view.ca_state != CaState::Loss {
+                self.view.sacked_out = 0;
             }
             self.add_emulated_sacks(dupacks);
         }
-        if self.connection.ca_state <= CaState::Disorder {
+        if self.view.ca_state <= CaState::Disorder {
             self.try_undo_dsack();
         }
-        if self.connection.ca_state != CaState::Loss {
+        if self.view.ca_state != CaState::Loss {
             self.identify_losses(news);
         }
         if !self.loss_is_evident() {
@@ -153,7 +153,7 @@ impl Sender {
     }
 
     fn loss_is_evident(&self) -> bool {
-        self.connection.lost_out > 0
+        self.view.lost_out > 0
     }
 
     // Reductions.
@@ -164,9 +164,9 @@ impl Sender {
         self.probe_end = None;
         self.prr_delivered = 0;
         self.prr_out = 0;
-        self.connection.cwnd_cnt = 0;
-        self.connection.prior_cwnd = self.connection.cwnd;
-        self.connection.ssthresh = self.controller.ssthresh(&mut self.connection);
+        self.control.cwnd_cnt = 0;
+        self.view.prior_cwnd = self.control.cwnd;
+        self.control.ssthresh = self.controller.ssthresh(&self.view, &self.control);
         self.send_cwr = self.config.ecn;
     }
 
@@ -174,23 +174,23 @@ impl Sender {
     pub(super) fn end_reduction(&mut self) {
         if self.full_control {
             if self.config.recovery == RecoveryRule::Ns3 {
-                self.connection.cwnd = self.connection.ssthresh;
+                self.control.cwnd = self.control.ssthresh;
             }
             return;
         }
-        let connection = &mut self.connection;
-        if connection.ssthresh < Connection::INFINITE_SSTHRESH
-            && (connection.ca_state == CaState::Cwr || self.undo.marker.is_some())
+        let (view, control) = (&self.view, &mut self.control);
+        if control.ssthresh < Control::INFINITE_SSTHRESH
+            && (view.ca_state == CaState::Cwr || self.undo.marker.is_some())
         {
-            connection.cwnd = connection.ssthresh;
-            self.cwnd_stamp = connection.jiffies;
+            control.cwnd = control.ssthresh;
+            self.cwnd_stamp = view.jiffies;
         }
-        self.controller.event(&mut self.connection, Event::CompleteCwr);
+        self.controller.event(&self.view, &mut self.control, Event::CompleteCwr);
     }
 
     fn enter_cwr(&mut self) {
         self.prior_ssthresh = 0;
-        if self.connection.ca_state < CaState::Cwr {
+        if self.view.ca_state < CaState::Cwr {
             self.undo.marker = None;
             self.enter_reduction();
             self.set_state(CaState::Cwr);
@@ -214,17 +214,17 @@ impl Sender {
 
     /// Proportional rate reduction for one ACK (`tcp_cwnd_reduction`).
     pub(super) fn reduce_proportionally(&mut self, delivered: u32, losses: u32, advanced: bool) {
-        if delivered == 0 || self.connection.prior_cwnd == 0 {
+        if delivered == 0 || self.view.prior_cwnd == 0 {
             return;
         }
         self.prr_delivered += delivered;
-        let ssthresh = i64::from(self.connection.ssthresh);
-        let in_flight = i64::from(self.connection.in_flight());
+        let ssthresh = i64::from(self.control.ssthresh);
+        let in_flight = i64::from(self.view.in_flight());
         let sent = i64::from(self.prr_out);
         let room = ssthresh - in_flight;
         let mut send = if room < 0 {
-            let dividend = ssthresh * i64::from(self.prr_delivered) + i64::from(self.connection.prior_cwnd) - 1;
-            dividend / i64::from(self.connection.prior_cwnd) - sent
+            let dividend = ssthresh * i64::from(self.prr_delivered) + i64::from(self.view.prior_cwnd) - 1;
+            dividend / i64::from(self.view.prior_cwnd) - sent
         } else {
             let mut send = (i64::from(self.prr_delivered) - sent).max(i64::from(delivered));
             if advanced && losses == 0 {
@@ -234,7 +234,7 @@ impl Sender {
         };
         // The fast retransmit itself is always allowed.
         send = send.max(i64::from(self.prr_out == 0));
-        self.connection.cwnd = (in_flight + send).max(1) as u32;
+        self.control.cwnd = (in_flight + send).max(1) as u32;
     }
 
     fn try_open(&mut self, ece: bool) {
@@ -244,24 +244,24 @@ impl Sender {
         if ece {
             self.enter_cwr();
         }
-        if self.connection.ca_state != CaState::Cwr {
+        if self.view.ca_state != CaState::Cwr {
             self.keep_open();
         }
     }
 
     /// Open, or Disorder while something is outstanding out of order (`tcp_try_keep_open`).
     pub(super) fn keep_open(&mut self) {
-        let connection = &self.connection;
-        let disordered = connection.sacked_out + connection.lost_out > 0 || self.any_retransmission_done();
+        let view = &self.view;
+        let disordered = view.sacked_out + view.lost_out > 0 || self.any_retransmission_done();
         let state = if disordered { CaState::Disorder } else { CaState::Open };
-        if connection.ca_state != state {
+        if view.ca_state != state {
             self.set_state(state);
             self.high_seq = self.board.nxt();
         }
     }
 
     fn any_retransmission_done(&self) -> bool {
-        self.connection.retrans_out > 0
+        self.view.retrans_out > 0
             || (!self.board.is_empty() && self.board.get(self.board.una()).has(flag::EVER_RETRANS))
     }
 
@@ -269,7 +269,7 @@ impl Sender {
 
     /// Evidence of reordering: segments up to the highest SACK were overtaken by `low_seq` (`tcp_check_sack_reordering`).
     pub(super) fn note_reordering(&mut self, low_seq: u32) {
-        let highest = if self.connection.sacked_out == 0 { self.board.una() } else { self.highest_sacked };
+        let highest = if self.view.sacked_out == 0 { self.board.una() } else { self.highest_sacked };
         self.note_reordering_below(low_seq, highest);
     }
 
@@ -288,25 +288,25 @@ impl Sender {
 
     /// The retransmission timer fired (`tcp_retransmit_timer`, `tcp_enter_loss`).
     pub(super) fn on_retransmission_timeout(&mut self) {
-        if self.connection.packets_out == 0 {
+        if self.view.packets_out == 0 {
             return;
         }
         self.stats.rto_count += 1;
-        let was_in_recovery = self.connection.ca_state >= CaState::Recovery;
+        let was_in_recovery = self.view.ca_state >= CaState::Recovery;
         self.mark_lost_on_timeout();
 
-        let state = self.connection.ca_state;
+        let state = self.view.ca_state;
         if state <= CaState::Disorder || self.high_seq_reached() || (state == CaState::Loss && self.retransmits == 0) {
             self.prior_ssthresh = self.current_ssthresh();
-            self.connection.prior_cwnd = self.connection.cwnd;
-            self.connection.ssthresh = self.controller.ssthresh(&mut self.connection);
-            self.controller.event(&mut self.connection, Event::Loss);
+            self.view.prior_cwnd = self.control.cwnd;
+            self.control.ssthresh = self.controller.ssthresh(&self.view, &self.control);
+            self.controller.event(&self.view, &mut self.control, Event::Loss);
             self.init_undo();
         }
-        self.connection.cwnd = self.connection.in_flight() + 1;
-        self.connection.cwnd_cnt = 0;
-        self.cwnd_stamp = self.connection.jiffies;
-        if state <= CaState::Disorder && self.connection.sacked_out >= self.config.reordering {
+        self.control.cwnd = self.view.in_flight() + 1;
+        self.control.cwnd_cnt = 0;
+        self.cwnd_stamp = self.view.jiffies;
+        if state <= CaState::Disorder && self.view.sacked_out >= self.config.reordering {
             self.reordering = self.reordering.min(self.config.reordering);
         }
         self.set_state(CaState::Loss);
@@ -329,15 +329,15 @@ impl Sender {
             self.reported = Default::default();
             for seq in head..self.board.nxt() {
                 if self.board.get(seq).has(flag::SACKED) {
-                    self.connection.sacked_out -= 1;
+                    self.view.sacked_out -= 1;
                     self.board.clear_sacked(seq);
                 }
             }
         } else if !self.config.sack {
-            self.connection.sacked_out = 0;
+            self.view.sacked_out = 0;
         }
         let by_time = self.config.loss_detection == LossDetection::Rack;
-        if self.config.recovery == RecoveryRule::Ns3 && self.connection.retrans_out > 0 {
+        if self.config.recovery == RecoveryRule::Ns3 && self.view.retrans_out > 0 {
             self.forget_retransmissions();
         }
         for seq in head..self.board.nxt() {
@@ -356,7 +356,7 @@ impl Sender {
             let record = self.board.get_mut(seq);
             if record.flags & (flag::LOST | flag::RETRANS) == flag::RETRANS {
                 record.flags &= !flag::RETRANS;
-                self.connection.retrans_out -= 1;
+                self.view.retrans_out -= 1;
             }
         }
     }
@@ -393,7 +393,7 @@ impl Sender {
             if self.board.nxt() > self.high_seq && dupacks > 0 {
                 self.add_emulated_sacks(dupacks);
             } else if news.advanced {
-                self.connection.sacked_out = 0;
+                self.view.sacked_out = 0;
             }
         }
         self.retransmit = Retransmit::Lost;
@@ -403,7 +403,7 @@ impl Sender {
 
     fn init_undo(&mut self) {
         self.undo.marker = Some(self.board.una());
-        let mut outstanding = self.connection.retrans_out;
+        let mut outstanding = self.view.retrans_out;
         if self.probe_end.is_some() && self.probe_was_retransmission {
             outstanding += 1;
         }
@@ -434,16 +434,16 @@ impl Sender {
                 self.board.get_mut(seq).flags &= !flag::LOST;
                 self.board.clear_waiting(seq);
             }
-            self.connection.lost_out = 0;
+            self.view.lost_out = 0;
         }
         if self.prior_ssthresh != 0 {
-            self.connection.cwnd = self.controller.undo_cwnd(&mut self.connection);
-            if self.prior_ssthresh > self.connection.ssthresh {
-                self.connection.ssthresh = self.prior_ssthresh;
+            self.control.cwnd = self.controller.undo_cwnd(&self.view, &self.control);
+            if self.prior_ssthresh > self.control.ssthresh {
+                self.control.ssthresh = self.prior_ssthresh;
                 self.send_cwr = false;
             }
         }
-        self.cwnd_stamp = self.connection.jiffies;
+        self.cwnd_stamp = self.view.jiffies;
         self.undo.marker = None;
         self.rack.advanced = true;
     }
@@ -491,7 +491,7 @@ impl Sender {
     fn try_undo_partial(&mut self, prior_una: u32, ack: &Ack) -> bool {
         if self.config.undo && self.undo.marker.is_some() && self.packet_was_delayed(ack) {
             self.note_reordering(prior_una);
-            if self.connection.retrans_out > 0 {
+            if self.view.retrans_out > 0 {
                 return true;
             }
             if !self.any_retransmission_done() {
@@ -510,35 +510,35 @@ impl Sender {
         if self.config.sack || dupacks == 0 {
             return;
         }
-        let prior = self.connection.sacked_out;
-        self.connection.sacked_out += dupacks;
+        let prior = self.view.sacked_out;
+        self.view.sacked_out += dupacks;
         self.limit_emulated_sacks();
-        self.connection.delivered += u64::from(self.connection.sacked_out.saturating_sub(prior));
+        self.view.delivered += u64::from(self.view.sacked_out.saturating_sub(prior));
     }
 
     pub(super) fn remove_emulated_sacks(&mut self, acked: u32) {
         if acked > 0 {
-            self.connection.delivered += u64::from(acked.saturating_sub(self.connection.sacked_out).max(1));
+            self.view.delivered += u64::from(acked.saturating_sub(self.view.sacked_out).max(1));
             let covered = acked - 1;
-            self.connection.sacked_out = self.connection.sacked_out.saturating_sub(covered);
+            self.view.sacked_out = self.view.sacked_out.saturating_sub(covered);
         }
         self.limit_emulated_sacks();
     }
 
     fn limit_emulated_sacks(&mut self) {
-        let connection = &mut self.connection;
-        let holes = connection.lost_out.max(1).min(connection.packets_out);
-        if connection.sacked_out + holes > connection.packets_out {
-            connection.sacked_out = connection.packets_out - holes;
-            self.reordering = connection.packets_out.max(self.reordering).min(self.config.max_reordering);
+        let view = &mut self.view;
+        let holes = view.lost_out.max(1).min(view.packets_out);
+        if view.sacked_out + holes > view.packets_out {
+            view.sacked_out = view.packets_out - holes;
+            self.reordering = view.packets_out.max(self.reordering).min(self.config.max_reordering);
             self.reord_seen = true;
         }
     }
 
     /// The head is lost on the third duplicate, and on every partial ACK of a recovery (`tcp_newreno_mark_lost`).
     pub(super) fn mark_newreno_loss(&mut self, advanced: bool) {
-        let state = self.connection.ca_state;
-        if (state < CaState::Recovery && self.connection.sacked_out >= self.reordering)
+        let state = self.view.ca_state;
+        if (state < CaState::Recovery && self.view.sacked_out >= self.reordering)
             || (state == CaState::Recovery && advanced)
         {
             let head = self.board.una();

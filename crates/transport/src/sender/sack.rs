@@ -60,7 +60,7 @@ impl Sender {
                 self.highest_sacked = self.highest_sacked.max(end);
             }
         }
-        if self.connection.ca_state != CaState::Loss || self.undo.marker.is_some() {
+        if self.view.ca_state != CaState::Loss || self.undo.marker.is_some() {
             self.note_reordering(*reordered_from);
         }
     }
@@ -90,10 +90,10 @@ impl Sender {
         news.data_sacked = true;
         let (earliest_us, _) = sack_rtt.unwrap_or((first_sent_us, 0));
         *sack_rtt = Some((earliest_us, last_sent_us));
-        self.connection.sacked_out += end - first;
-        self.connection.delivered += u64::from(end - first);
+        self.view.sacked_out += end - first;
+        self.view.delivered += u64::from(end - first);
         if news.ece {
-            self.connection.delivered_ce += u64::from(end - first);
+            self.view.delivered_ce += u64::from(end - first);
         }
         let offered = if self.config.delivery_rate == DeliveryRate::Linux { end - 1 } else { first };
         for seq in offered..end {
@@ -115,7 +115,7 @@ impl Sender {
         let (sent_us, was_lost) = (record.sent_us, record.has(flag::LOST));
         let (in_flight_again, sent_again) = (record.has(flag::RETRANS), record.has(flag::RETRANS | flag::EVER_RETRANS));
         self.advance_rack(seq, sent_us, sent_again);
-        let connection = &mut self.connection;
+        let view = &mut self.view;
         if !sent_again {
             if seq < self.highest_sacked {
                 *reordered_from = (*reordered_from).min(seq);
@@ -127,19 +127,19 @@ impl Sender {
             *sack_rtt = Some((first, sent_us));
         }
         if was_lost {
-            connection.lost_out -= 1;
+            view.lost_out -= 1;
             let record = self.board.get_mut(seq);
             record.flags &= !flag::LOST;
             // Without a loss mark a retransmission is believed to be still in flight.
             if in_flight_again && self.config.recovery == RecoveryRule::Linux {
                 record.flags &= !flag::RETRANS;
-                connection.retrans_out -= 1;
+                view.retrans_out -= 1;
             }
         }
-        connection.sacked_out += 1;
-        connection.delivered += 1;
+        view.sacked_out += 1;
+        view.delivered += 1;
         if news.ece {
-            connection.delivered_ce += 1;
+            view.delivered_ce += 1;
         }
         news.data_sacked = true;
         self.board.set_sacked(seq);
@@ -165,7 +165,7 @@ impl Sender {
             self.rack.dsack_seen = true;
         }
         news.dsack = true;
-        self.connection.delivered += u64::from(duplicates);
+        self.view.delivered += u64::from(duplicates);
         let marker = self.undo.marker;
         if end <= prior_una && marker.is_some_and(|marker| end > marker) {
             self.undo.forget_retransmissions(duplicates);
@@ -182,7 +182,7 @@ impl Sender {
             }
             if record.has(flag::RETRANS) {
                 self.board.get_mut(seq).flags &= !flag::RETRANS;
-                self.connection.retrans_out -= 1;
+                self.view.retrans_out -= 1;
                 if record.has(flag::LOST) {
                     self.board.set_waiting(seq);
                 }

@@ -28,7 +28,7 @@ impl Sender {
                     DeliveryRate::Ns3Before341 => self.sample.prior_mstamp_us,
                     _ => record.delivered_us,
                 };
-                last.ack_phase_us = (self.connection.mstamp_us - ack_phase_from) as i64;
+                last.ack_phase_us = (self.view.mstamp_us - ack_phase_from) as i64;
                 last.send_phase_us = record.sent_us.wrapping_sub(record.first_tx_us) as i64;
             }
             self.take_sample(seq);
@@ -54,7 +54,7 @@ impl Sender {
     pub(super) fn finish_sample(&mut self, delivered: u32, losses: u32, reneged: bool) {
         self.end_app_limit();
         if delivered > 0 {
-            self.connection.delivered_mstamp_us = self.connection.mstamp_us;
+            self.view.delivered_mstamp_us = self.view.mstamp_us;
         }
         let sample = &mut self.sample;
         sample.acked_sacked = delivered;
@@ -76,20 +76,20 @@ impl Sender {
     /// What was delivered, lost and marked since the source of the sample was sent.
     #[inline(always)]
     fn measure_sample(&mut self) {
-        let (connection, sample) = (&self.connection, &mut self.sample);
+        let (view, sample) = (&self.view, &mut self.sample);
         let (lost_at_send, ce_at_send) = self.sample_source;
-        sample.delivered = (connection.delivered - sample.prior_delivered) as i32;
-        sample.lost_since_sent = (connection.lost as u32).wrapping_sub(lost_at_send) as i32;
-        sample.delivered_ce = (connection.delivered_ce as u32).wrapping_sub(ce_at_send) as i32;
+        sample.delivered = (view.delivered - sample.prior_delivered) as i32;
+        sample.lost_since_sent = (view.lost as u32).wrapping_sub(lost_at_send) as i32;
+        sample.delivered_ce = (view.delivered_ce as u32).wrapping_sub(ce_at_send) as i32;
     }
 
     /// The longer of the two phases, unless it is too short to be true.
     #[inline(always)]
     fn finish_linux_sample(&mut self) {
-        let (connection, sample) = (&self.connection, &mut self.sample);
-        let ack_phase_us = connection.mstamp_us as i64 - sample.prior_mstamp_us as i64;
+        let (view, sample) = (&self.view, &mut self.sample);
+        let ack_phase_us = view.mstamp_us as i64 - sample.prior_mstamp_us as i64;
         sample.interval_us = sample.interval_us.max(ack_phase_us);
-        if sample.interval_us < i64::from(connection.min_rtt_us) {
+        if sample.interval_us < i64::from(view.min_rtt_us) {
             sample.interval_us = -1;
         }
     }
@@ -98,7 +98,7 @@ impl Sender {
     #[inline(always)]
     pub(super) fn finish_predicted_sample(&mut self, delivered: u32) {
         self.end_app_limit();
-        self.connection.delivered_mstamp_us = self.connection.mstamp_us;
+        self.view.delivered_mstamp_us = self.view.mstamp_us;
         self.sample.acked_sacked = delivered;
         self.sample.losses = 0;
         self.measure_sample();
@@ -108,9 +108,9 @@ impl Sender {
     /// What the application's last pause held back has left the pipe.
     #[inline(always)]
     fn end_app_limit(&mut self) {
-        let connection = &mut self.connection;
-        if connection.app_limited != 0 && connection.delivered > connection.app_limited {
-            connection.app_limited = 0;
+        let (view, control) = (&self.view, &mut self.control);
+        if control.app_limited != 0 && view.delivered > control.app_limited {
+            control.app_limited = 0;
         }
     }
 
@@ -131,7 +131,7 @@ impl Sender {
         let sample = &mut self.sample;
         let Some(last) = &mut self.ns3_sample else { return };
         sample.interval_us = last.send_phase_us.max(last.ack_phase_us);
-        let is_valid = sample.interval_us >= i64::from(self.connection.min_rtt_us);
+        let is_valid = sample.interval_us >= i64::from(self.view.min_rtt_us);
         last.source = RateSample {
             prior_delivered: sample.prior_delivered,
             prior_mstamp_us: if is_valid { sample.prior_mstamp_us } else { 0 },

@@ -6,7 +6,7 @@
 
 use crate::sender::scoreboard::flag;
 use crate::{Ack, Receiver, SackBlock, Segment, Sender, TransportConfig};
-use dumbbell_cc::{CaState, Connection, Controller, Event, RateSample};
+use dumbbell_cc::{CaState, Control, Controller, Event, RateSample, View};
 use dumbbell_path::Ecn;
 use dumbbell_units::{Duration, Time};
 use std::cmp::Reverse;
@@ -66,29 +66,30 @@ impl Controller for Fixed {
         "fixed"
     }
 
-    fn init(&mut self, _connection: &mut Connection) {}
+    fn init(&mut self, _view: &View, _control: &mut Control) {}
 
-    fn ssthresh(&mut self, _connection: &mut Connection) -> u32 {
+    fn ssthresh(&mut self, _view: &View, _control: &Control) -> u32 {
         self.calls.push(Call::Ssthresh);
         self.ssthresh
     }
 
-    fn cong_avoid(&mut self, _connection: &mut Connection, acked: u32) {
+    fn cong_avoid(&mut self, _view: &View, _control: &mut Control, acked: u32) {
         self.calls.push(Call::Avoid(acked));
     }
 
-    fn set_state(&mut self, _connection: &mut Connection, next: CaState) {
+    fn set_state(&mut self, _view: &View, _control: &mut Control, next: CaState) {
         self.calls.push(Call::State(next));
     }
 
-    fn event(&mut self, _connection: &mut Connection, event: Event) {
+    fn event(&mut self, _view: &View, _control: &mut Control, event: Event) {
         self.calls.push(Call::Event(event));
     }
 }
 
 /// Checks the counters of a sender against its scoreboard: in flight is what the flags of every segment say is in flight.
 pub fn assert_consistent(sender: &Sender) {
-    let connection = sender.connection();
+    let view = sender.view();
+    let control = sender.control();
     let board = &sender.board;
     let (mut sacked, mut lost, mut retrans, mut copies) = (0, 0, 0, 0);
     for seq in board.una()..board.nxt() {
@@ -105,25 +106,25 @@ pub fn assert_consistent(sender: &Sender) {
             _ => 0,
         };
     }
-    assert_eq!(connection.packets_out, board.nxt() - board.una());
-    assert_eq!((connection.lost_out, connection.retrans_out), (lost, retrans));
+    assert_eq!(view.packets_out, board.nxt() - board.una());
+    assert_eq!((view.lost_out, view.retrans_out), (lost, retrans));
     if sender.config.sack {
-        assert_eq!(connection.sacked_out, sacked);
-        assert_eq!(connection.in_flight(), copies);
+        assert_eq!(view.sacked_out, sacked);
+        assert_eq!(view.in_flight(), copies);
     } else {
         // Duplicate ACKs stand for segments nobody knows.
-        assert_eq!(connection.in_flight(), copies - connection.sacked_out);
+        assert_eq!(view.in_flight(), copies - view.sacked_out);
     }
-    assert!(connection.sacked_out + connection.lost_out <= connection.packets_out);
-    assert!(connection.cwnd >= 1);
-    assert_eq!((connection.snd_una, connection.snd_nxt), (u64::from(board.una()), u64::from(board.nxt())));
+    assert!(view.sacked_out + view.lost_out <= view.packets_out);
+    assert!(control.cwnd >= 1);
+    assert_eq!((view.snd_una, view.snd_nxt), (u64::from(board.una()), u64::from(board.nxt())));
 }
 
 /// Deliveries count once: what left the queue, what is held beyond it, reported duplicates, and the SYN.
 pub fn assert_conserved(sender: &Sender) {
-    let connection = sender.connection();
-    let delivered = 1 + connection.snd_una + u64::from(connection.sacked_out) + sender.stats().dsacked_segments;
-    assert_eq!(connection.delivered, delivered);
+    let view = sender.view();
+    let delivered = 1 + view.snd_una + u64::from(view.sacked_out) + sender.stats().dsacked_segments;
+    assert_eq!(view.delivered, delivered);
 }
 
 /// A sender that hears ACKs written by hand. The round trip is 100 ms, ACKs echo what was sent a round trip ago.
@@ -142,7 +143,7 @@ impl Scripted {
         let calls = Calls::default();
         let mut sender = Sender::new(config.into(), Box::new(Fixed { ssthresh, calls: calls.clone() }));
         sender.establish(START, Scripted::RTT, 0);
-        sender.connection.cwnd = cwnd;
+        sender.control.cwnd = cwnd;
         Scripted { sender, calls, now: START }
     }
 
@@ -205,12 +206,16 @@ impl Scripted {
         self.send()
     }
 
-    pub fn connection(&self) -> &Connection {
-        self.sender.connection()
+    pub fn view(&self) -> &View {
+        self.sender.view()
+    }
+
+    pub fn control(&self) -> &Control {
+        self.sender.control()
     }
 
     pub fn state(&self) -> CaState {
-        self.connection().ca_state
+        self.view().ca_state
     }
 
     pub fn sample(&self) -> &RateSample {
@@ -320,7 +325,7 @@ impl Pair {
     pub fn fixed(config: &TransportConfig, cwnd: u32, ssthresh: u32) -> (Pair, Calls) {
         let calls = Calls::default();
         let mut pair = Pair::new(config, Box::new(Fixed { ssthresh, calls: calls.clone() }));
-        pair.sender.connection.cwnd = cwnd;
+        pair.sender.control.cwnd = cwnd;
         (pair, calls)
     }
 
@@ -375,7 +380,7 @@ impl Pair {
     pub fn run_to_completion(&mut self, limit: Duration) {
         let end = self.now + limit;
         while !(self.writes.is_empty() && self.sender.is_idle()) {
-            assert!(self.next_event() <= end, "not done after {limit:?}: {:?}", self.sender.connection());
+            assert!(self.next_event() <= end, "not done after {limit:?}: {:?}", self.sender.view());
             self.step();
         }
     }
@@ -414,13 +419,14 @@ impl Pair {
         if self.sender.config.sack {
             assert_conserved(&self.sender);
         }
-        let connection = self.sender.connection();
+        let view = self.sender.view();
+        let control = self.sender.control();
         self.heard.push(Heard {
             at: self.now,
             ack,
             sample: *self.sender.last_sample(),
-            cwnd: connection.cwnd,
-            delivered: connection.delivered,
+            cwnd: control.cwnd,
+            delivered: view.delivered,
         });
     }
 

@@ -2,7 +2,7 @@
 
 use super::harness::*;
 use crate::TransportConfig;
-use dumbbell_cc::{AckFlags, Connection, Controller, Hooks, LostPacket};
+use dumbbell_cc::{AckFlags, Control, Controller, Hooks, LostPacket, View};
 use dumbbell_units::Duration;
 use std::sync::{Arc, Mutex};
 
@@ -17,27 +17,27 @@ impl Controller for Listening {
         "listening"
     }
 
-    fn init(&mut self, connection: &mut Connection) {
-        connection.cwnd = 20;
+    fn init(&mut self, _view: &View, control: &mut Control) {
+        control.cwnd = 20;
     }
 
     fn hooks(&self) -> Hooks {
         self.hooks
     }
 
-    fn ssthresh(&mut self, _connection: &mut Connection) -> u32 {
+    fn ssthresh(&mut self, _view: &View, _control: &Control) -> u32 {
         10
     }
 
-    fn in_ack_event(&mut self, _connection: &mut Connection, _flags: AckFlags) {
+    fn in_ack_event(&mut self, _view: &View, _control: &mut Control, _flags: AckFlags) {
         self.told.lock().unwrap()[0] += 1;
     }
 
-    fn pkts_acked(&mut self, _connection: &mut Connection, acked: u32, _rtt_us: i64, _in_flight: u32) {
+    fn pkts_acked(&mut self, _view: &View, _control: &mut Control, acked: u32, _rtt_us: i64, _in_flight: u32) {
         self.told.lock().unwrap()[1] += u64::from(acked);
     }
 
-    fn packet_lost(&mut self, _connection: &mut Connection, _lost: &LostPacket) {
+    fn packet_lost(&mut self, _view: &View, _control: &mut Control, _lost: &LostPacket) {
         self.told.lock().unwrap()[2] += 1;
     }
 }
@@ -51,7 +51,7 @@ fn a_controller_is_told_what_it_has_hooks_for_and_nothing_else() {
         pair.drop(&[(30, 1), (31, 1), (50, 1), (51, 1), (52, 1)]);
         pair.write_at(START, 200, 1448);
         pair.run_to_completion(Duration::from_secs(10));
-        assert_eq!(pair.sender.connection().lost, 5);
+        assert_eq!(pair.sender.view().lost, 5);
         let counts = *told.lock().unwrap();
         (counts, pair.heard.len() as u64)
     };

@@ -3,7 +3,7 @@
 use super::harness::*;
 use crate::{Completion, Flags, Pacing, Sender, TransportConfig};
 use dumbbell_cc::registry;
-use dumbbell_cc::{CaState, Connection, Controller, Event};
+use dumbbell_cc::{CaState, Control, Controller, Event};
 use dumbbell_units::{Duration, Rng, Time};
 use serde_json::Map;
 
@@ -92,7 +92,7 @@ fn the_last_segment_of_a_burst_of_several_carries_a_push() {
 #[test]
 fn under_pacing_a_burst_waits_for_the_time_its_predecessor_takes_at_the_pacing_rate() {
     let (mut pair, _) = Pair::fixed(&TransportConfig { pacing: Pacing::On, ..config() }, 100, 50);
-    let rate = pair.sender.connection().pacing_rate;
+    let rate = pair.sender.control().pacing_rate;
     assert_eq!(rate, 10 * 1_448 * 2 * 25);
     pair.write_forever();
     pair.run_until(at(39));
@@ -109,15 +109,15 @@ fn under_pacing_a_burst_waits_for_the_time_its_predecessor_takes_at_the_pacing_r
 fn in_avoidance_the_pacing_rate_is_a_fifth_above_a_window_per_round_trip() {
     for pacing in [Pacing::Auto, Pacing::On] {
         let (mut pair, _) = Pair::fixed(&TransportConfig { pacing, ack_every: 1, ..config() }, 30, 15);
-        pair.sender.connection.ssthresh = 15;
+        pair.sender.control.ssthresh = 15;
         pair.write_forever();
         pair.run_until(at(2_000));
         let expected = 30 * 1_448 * 25 * 6 / 5;
-        let rate = pair.sender.connection().pacing_rate;
+        let rate = pair.sender.control().pacing_rate;
         assert!(rate.abs_diff(expected) <= expected / 1_000, "{rate} instead of {expected}");
-        pair.sender.connection.ssthresh = 1_000;
+        pair.sender.control.ssthresh = 1_000;
         pair.run_until(at(2_050));
-        let rate = pair.sender.connection().pacing_rate;
+        let rate = pair.sender.control().pacing_rate;
         assert!(rate.abs_diff(expected * 5 / 3) <= expected / 1_000, "twice the window in slow start: {rate}");
     }
 }
@@ -139,8 +139,8 @@ fn an_idle_pacer_gives_credit_for_half_a_burst_at_most() {
     // The tenth segment's burst was over long ago: the next may be half a burst time early.
     script.sender.write(script.now, 4, MSS);
     assert_eq!(script.send(), [10, 11]);
-    let whole = 2 * 1_448 * 1_000_000_000 / script.connection().pacing_rate;
-    let wait = script.connection().next_departure.since(script.now).as_nanos();
+    let whole = 2 * 1_448 * 1_000_000_000 / script.control().pacing_rate;
+    let wait = script.view().next_departure.since(script.now).as_nanos();
     assert_eq!(wait, whole - whole / 2);
     assert_eq!(script.advance_to(script.now + Duration::from_nanos(wait)), [12, 13]);
 }
@@ -153,8 +153,8 @@ fn without_credit_every_pause_is_as_long_as_its_burst_takes() {
     script.ack(at(100), 10, &[]);
     script.sender.write(script.now, 4, MSS);
     assert_eq!(script.send(), [10, 11]);
-    let whole = 2 * 1_448 * 1_000_000_000 / script.connection().pacing_rate;
-    assert_eq!(script.connection().next_departure.since(script.now).as_nanos(), whole);
+    let whole = 2 * 1_448 * 1_000_000_000 / script.control().pacing_rate;
+    assert_eq!(script.view().next_departure.since(script.now).as_nanos(), whole);
 }
 
 // Bursts
@@ -163,8 +163,8 @@ fn without_credit_every_pause_is_as_long_as_its_burst_takes() {
 fn burst_sizes_are_a_millisecond_of_the_pacing_rate_between_two_segments_and_64_kb() {
     let mut script = Scripted::new(config(), 10, 5);
     let mut burst = |megabits: f64, min_rtt_us: u32| {
-        script.sender.connection.pacing_rate = (megabits * 125_000.0) as u64;
-        script.sender.connection.min_rtt_us = min_rtt_us;
+        script.sender.control.pacing_rate = (megabits * 125_000.0) as u64;
+        script.sender.view.min_rtt_us = min_rtt_us;
         script.sender.max_burst()
     };
     let bursts = [1.0, 35.5, 50.0, 100.0, 200.0, 500.0, 534.0, 5_000.0].map(|megabits| burst(megabits, 40_000));
@@ -177,7 +177,7 @@ fn burst_sizes_are_a_millisecond_of_the_pacing_rate_between_two_segments_and_64_
 #[test]
 fn a_burst_is_at_most_half_of_the_window() {
     let mut script = Scripted::new(config(), 10, 5);
-    script.sender.connection.pacing_rate = 1 << 40;
+    script.sender.control.pacing_rate = 1 << 40;
     let (size, _) = script.sender_burst(100);
     assert_eq!(size, 5);
 }
@@ -186,9 +186,9 @@ impl Scripted {
     /// Writes and gives the size of the first burst and of all together.
     fn sender_burst(&mut self, segments: u32) -> (u32, u32) {
         self.sender.write(self.now, segments, MSS);
-        let first = self.sender.poll_transmit(self.now).map_or(0, |_| self.sender.connection.packets_out);
+        let first = self.sender.poll_transmit(self.now).map_or(0, |_| self.sender.view.packets_out);
         self.send();
-        (first, self.sender.connection.packets_out)
+        (first, self.sender.view.packets_out)
     }
 }
 
@@ -215,7 +215,7 @@ fn during_an_ack_train_a_burst_is_deferred_until_it_is_worth_sending() {
 fn small_queues_keep_a_millisecond_of_data_in_the_host() {
     let most_queued = |pacing_shift| {
         let (mut pair, _) = Pair::fixed(&TransportConfig { pacing_shift, ..wire() }, 520, 260);
-        pair.sender.connection.ssthresh = 260;
+        pair.sender.control.ssthresh = 260;
         // 100 Mbit/s.
         pair.service = Duration::from_micros(120);
         pair.write_forever();
@@ -223,7 +223,7 @@ fn small_queues_keep_a_millisecond_of_data_in_the_host() {
         let warm = pair.sent.len();
         pair.most_queued = 0;
         pair.run_until(at(2_000));
-        let rate = pair.sender.connection().pacing_rate;
+        let rate = pair.sender.control().pacing_rate;
         assert!(pair.sent.len() - warm > 8_200, "the link stays full: {}", pair.sent.len() - warm);
         let burst = u64::from(pair.sender.max_burst()) * 1_448 + 784;
         let limit = (2 * burst).max(rate >> pacing_shift) + burst;
@@ -262,7 +262,7 @@ fn a_small_receive_window_limits_what_is_outstanding() {
         assert!(sent.segment.seq < acked + 8);
     }
     assert_eq!(pair.received().0, 500);
-    assert!(pair.sender.connection().cwnd <= 16, "unused window does not grow");
+    assert!(pair.sender.control().cwnd <= 16, "unused window does not grow");
 }
 
 #[test]
@@ -305,10 +305,10 @@ fn closing_in_the_middle_sends_nothing_new_but_repairs_what_was_sent() {
     pair.write_forever();
     pair.run_until(at(420));
     pair.sender.close();
-    let sent = pair.sender.connection().snd_nxt;
+    let sent = pair.sender.view().snd_nxt;
     assert!(!pair.sender.is_idle() && pair.sender.unsent_segments() == 0);
     pair.run_to_completion(ms(5_000));
-    assert_eq!((pair.sender.connection().snd_una, pair.received().0), (sent, sent));
+    assert_eq!((pair.sender.view().snd_una, pair.received().0), (sent, sent));
     assert_eq!(pair.retransmitted(), [190, 199]);
 }
 
@@ -319,10 +319,10 @@ fn idle_time_halves_the_window_once_per_timeout() {
     let mut script = Scripted::new(config(), 80, 40);
     script.write(80);
     script.ack(at(100), 80, &[]);
-    script.sender.connection.ssthresh = 20;
+    script.sender.control.ssthresh = 20;
     script.now = at(1_000);
     assert_eq!(script.write(1_000).len(), 10);
-    assert_eq!((script.connection().cwnd, script.connection().ssthresh), (10, 60));
+    assert_eq!((script.control().cwnd, script.control().ssthresh), (10, 60));
     assert_eq!(script.calls.count(Call::Event(Event::CwndRestart)), 1);
 }
 
@@ -334,7 +334,7 @@ fn idle_time_shorter_than_a_timeout_or_with_the_option_off_changes_nothing() {
         script.ack(at(100), 80, &[]);
         script.now = at(millis);
         assert_eq!(script.write(1_000).len(), 80);
-        assert_eq!(script.connection().ssthresh, Connection::INFINITE_SSTHRESH);
+        assert_eq!(script.control().ssthresh, Control::INFINITE_SSTHRESH);
     }
 }
 
@@ -351,19 +351,19 @@ fn a_slow_application_does_not_grow_the_window_beyond_twice_its_use() {
     let last = cwnds[cwnds.len() - 1];
     assert!((4..=2 * most_out).contains(&last), "{last}");
     assert_eq!(cwnds[100], last, "no growth after the start");
-    assert_eq!(pair.sender.connection().ca_state, CaState::Open);
+    assert_eq!(pair.sender.view().ca_state, CaState::Open);
 }
 
 #[test]
 fn a_window_unused_for_longer_than_a_timeout_decays_towards_its_use() {
     let mut script = Scripted::new(config(), 80, 40);
-    script.sender.connection.ssthresh = 30;
+    script.sender.control.ssthresh = 30;
     script.write(20);
     script.ack(at(100), 20, &[]);
     script.now = at(250);
     script.write(5);
-    assert_eq!(script.connection().cwnd, 80);
+    assert_eq!(script.control().cwnd, 80);
     script.now = at(420);
     script.write(5);
-    assert_eq!((script.connection().cwnd, script.connection().ssthresh), ((80 + 20) / 2, 60));
+    assert_eq!((script.control().cwnd, script.control().ssthresh), ((80 + 20) / 2, 60));
 }

@@ -150,9 +150,10 @@ proptest! {
             prop_assert!(heard.sample.interval_us >= -1);
             prop_assert!(heard.sample.interval_us == -1 || heard.sample.delivered >= 1);
         }
-        let connection = pair.sender.connection();
-        prop_assert!(connection.ssthresh >= 2 || name == "bbr");
-        prop_assert_eq!((connection.in_flight(), connection.packets_out, connection.retrans_out), (0, 0, 0));
+        let view = pair.sender.view();
+    let control = pair.sender.control();
+        prop_assert!(control.ssthresh >= 2 || name == "bbr");
+        prop_assert_eq!((view.in_flight(), view.packets_out, view.retrans_out), (0, 0, 0));
         prop_assert_eq!(pair.sender.unsent_segments(), 0);
     }
 
@@ -165,7 +166,7 @@ proptest! {
             let mut pair = Pair::new(&config, controller);
             pair.sender.may_predict &= may_predict;
             let pair = transfer_between(pair, data.clone(), acks.clone(), &writes, service_us);
-            format!("{:?} {:?} {:?}", pair.heard, pair.sent, pair.sender.connection())
+            format!("{:?} {:?} {:?} {:?}", pair.heard, pair.sent, pair.sender.view(), pair.sender.control())
         };
         prop_assert_eq!(story(true), story(false));
     }
@@ -198,6 +199,6 @@ proptest! {
     ) {
         let pair = transfer(name, &config, Vec::new(), Vec::new(), &writes, service_us);
         prop_assert_eq!(pair.retransmitted(), Vec::<u32>::new());
-        prop_assert_eq!(pair.sender.connection().lost, 0);
+        prop_assert_eq!(pair.sender.view().lost, 0);
     }
 }

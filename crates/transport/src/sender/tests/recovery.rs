@@ -3,7 +3,7 @@
 use super::harness::*;
 use crate::sender::Timer;
 use crate::{Flags, TransportConfig};
-use dumbbell_cc::{CaState, Connection, Event};
+use dumbbell_cc::{CaState, Control, Event};
 use dumbbell_units::{Duration, Time};
 
 fn config() -> TransportConfig {
@@ -28,7 +28,7 @@ fn hear_dupacks(script: &mut Scripted, count: u32) -> Vec<(u32, Vec<u32>)> {
     (1..=count)
         .map(|n| {
             let answer = script.ack(nth_ack(n), 0, &[(1, 1 + n)]);
-            (script.connection().in_flight() - answer.len() as u32, answer)
+            (script.view().in_flight() - answer.len() as u32, answer)
         })
         .collect()
 }
@@ -47,7 +47,7 @@ fn a_single_loss_is_retransmitted_on_the_third_dupack_and_every_second_ack_relea
     let releases: Vec<usize> = (3..=19).filter(|&n| !answers[n - 1].1.is_empty()).collect();
     assert_eq!(releases, [3, 5, 7, 9, 11, 13, 15, 17]);
     script.ack(nth_ack(60), 22, &[]);
-    assert_eq!((script.state(), script.connection().cwnd), (CaState::Open, 10));
+    assert_eq!((script.state(), script.control().cwnd), (CaState::Open, 10));
     assert_eq!(script.calls.reductions(), 1);
 }
 
@@ -94,8 +94,8 @@ fn after_heavy_loss_packets_are_conserved_until_retransmissions_arrive_then_the_
     for n in 1..=10 {
         answers.push(script.ack(nth_ack(n), 0, &[(12, 12 + n)]));
         if n == 3 {
-            assert_eq!(script.connection().lost_out, 12);
-            assert_eq!(script.connection().in_flight() - 1, 7);
+            assert_eq!(script.view().lost_out, 12);
+            assert_eq!(script.view().in_flight() - 1, 7);
         }
     }
     assert_eq!(answers[..2], [[20], [21]]);
@@ -105,7 +105,7 @@ fn after_heavy_loss_packets_are_conserved_until_retransmissions_arrive_then_the_
         sizes.push(script.ack(nth_ack(50 + n), n, &[(12, 22)]).len());
     }
     assert_eq!(sizes, [2, 2, 1, 1]);
-    assert_eq!((script.connection().cwnd, script.connection().in_flight()), (10, 10));
+    assert_eq!((script.control().cwnd, script.view().in_flight()), (10, 10));
     assert_eq!(script.calls.reductions(), 1);
 }
 
@@ -138,7 +138,7 @@ fn a_lost_retransmission_is_detected_by_rack() {
     pair.run_to_completion(ms(10_000));
     assert_eq!(pair.retransmitted(), [50, 50]);
     assert_eq!(pair.sender.stats().rto_count, 0);
-    assert_eq!(pair.sender.connection().lost, 2);
+    assert_eq!(pair.sender.view().lost, 2);
     let sent = pair.transmissions_ms(50);
     assert!((40..=110).contains(&(sent[2] - sent[1])), "a round trip later: {sent:?}");
 }
@@ -174,7 +174,7 @@ fn the_first_reordering_causes_a_spurious_retransmission_that_is_undone_and_late
     assert_eq!((stats.undo_count, stats.dsacked_segments, stats.rto_count), (1, 1, 0));
     assert!(pair.sender.reordering() >= 5);
     assert_eq!(calls.reductions(), 1);
-    assert_eq!(pair.sender.connection().cwnd, 20);
+    assert_eq!(pair.sender.control().cwnd, 20);
 }
 
 #[test]
@@ -183,10 +183,10 @@ fn a_dsack_for_every_retransmission_restores_the_window_after_recovery() {
     hear_dupacks(&mut script, 3);
     // Late enough that the echo does not tell the original from the retransmission.
     script.ack(at(210), 22, &[]);
-    assert_eq!((script.state(), script.connection().cwnd, script.sender.stats().undo_count), (CaState::Open, 10, 0));
+    assert_eq!((script.state(), script.control().cwnd, script.sender.stats().undo_count), (CaState::Open, 10, 0));
     script.ack(at(212), 22, &[(0, 1)]);
-    assert_eq!((script.state(), script.connection().cwnd), (CaState::Open, 20));
-    assert_eq!(script.connection().ssthresh, Connection::INFINITE_SSTHRESH);
+    assert_eq!((script.state(), script.control().cwnd), (CaState::Open, 20));
+    assert_eq!(script.control().ssthresh, Control::INFINITE_SSTHRESH);
     assert_eq!(script.sender.stats().undo_count, 1);
 }
 
@@ -199,9 +199,9 @@ fn a_dsack_for_one_of_two_retransmissions_restores_nothing() {
     assert_eq!(script.sender.stats().retransmitted_segments, 2);
     script.ack(at(210), 22, &[]);
     script.ack(at(212), 22, &[(0, 1)]);
-    assert_eq!((script.connection().cwnd, script.sender.stats().undo_count), (10, 0));
+    assert_eq!((script.control().cwnd, script.sender.stats().undo_count), (10, 0));
     script.ack(at(214), 22, &[(1, 2)]);
-    assert_eq!((script.connection().cwnd, script.sender.stats().undo_count), (20, 1));
+    assert_eq!((script.control().cwnd, script.sender.stats().undo_count), (20, 1));
 }
 
 #[test]
@@ -212,7 +212,7 @@ fn a_dsack_within_recovery_ends_it() {
     ack.echo = nth_ack(6);
     script.now = at(209);
     script.hear(&ack);
-    assert_eq!((script.connection().cwnd, script.sender.stats().undo_count), (20, 1));
+    assert_eq!((script.control().cwnd, script.sender.stats().undo_count), (20, 1));
     assert!(script.state() <= CaState::Disorder);
 }
 
@@ -226,7 +226,7 @@ fn a_congestion_echo_forbids_undo() {
     script.hear(&ack);
     script.ack(at(210), 22, &[]);
     script.ack(at(212), 22, &[(0, 1)]);
-    assert_eq!(script.connection().cwnd, 10);
+    assert_eq!(script.control().cwnd, 10);
 }
 
 #[test]
@@ -253,13 +253,13 @@ fn an_old_ack_is_no_duplicate_but_its_sacks_count() {
     for n in 0..5 {
         assert!(script.ack(at(102 + n), 4, &[]).is_empty());
     }
-    assert_eq!((script.state(), script.connection().sacked_out), (CaState::Open, 0));
+    assert_eq!((script.state(), script.view().sacked_out), (CaState::Open, 0));
     assert_eq!(script.calls.count(Call::Avoid(0)), avoided);
 
     let mut script = Scripted::bulk(20, 10);
     script.ack(at(100), 8, &[]);
     script.ack(at(102), 4, &[(10, 12)]);
-    assert_eq!((script.state(), script.connection().sacked_out), (CaState::Disorder, 2));
+    assert_eq!((script.state(), script.view().sacked_out), (CaState::Disorder, 2));
 }
 
 // NewReno
@@ -275,7 +275,7 @@ fn a_window_that_shrinks_does_not_make_a_duplicate_an_update() {
             ack.window = ack.window.wrapping_add_signed(change * n as i32);
             script.hear(&ack);
         }
-        assert_eq!(script.connection().sacked_out, sacked_out);
+        assert_eq!(script.view().sacked_out, sacked_out);
     }
 }
 
@@ -288,8 +288,8 @@ fn newreno_recovers_a_single_loss_with_one_retransmission() {
     assert_eq!(pair.retransmitted(), [50]);
     let stats = pair.sender.stats();
     assert_eq!((stats.rto_count, stats.undo_count, calls.reductions()), (0, 0, 1));
-    assert_eq!(pair.sender.connection().cwnd, 10);
-    assert_eq!(pair.sender.connection().ca_state, CaState::Open);
+    assert_eq!(pair.sender.control().cwnd, 10);
+    assert_eq!(pair.sender.view().ca_state, CaState::Open);
 }
 
 #[test]
@@ -303,7 +303,7 @@ fn newreno_recovers_two_losses_one_per_round_trip_with_one_reduction() {
     assert_eq!((stats.rto_count, stats.undo_count, calls.reductions()), (0, 0, 1));
     let [first, second] = [50, 55].map(|seq| pair.transmissions_ms(seq)[1]);
     assert_eq!(second - first, 40);
-    assert_eq!(pair.sender.connection().cwnd, 10);
+    assert_eq!(pair.sender.control().cwnd, 10);
 }
 
 #[test]
@@ -316,10 +316,10 @@ fn newreno_holds_recovery_until_something_above_it_is_acknowledged_and_does_not_
     }
     assert_eq!((script.state(), script.sender.high_seq), (CaState::Recovery, 12));
     script.ack(at(220), 12, &[]);
-    assert_eq!((script.state(), script.connection().sacked_out), (CaState::Recovery, 0));
+    assert_eq!((script.state(), script.view().sacked_out), (CaState::Recovery, 0));
     script.ack(at(230), 13, &[]);
     assert_eq!(script.state(), CaState::Open);
-    assert_eq!((script.connection().cwnd, script.sender.stats().undo_count), (5, 0));
+    assert_eq!((script.control().cwnd, script.sender.stats().undo_count), (5, 0));
 }
 
 // Tail loss probes
@@ -339,7 +339,7 @@ fn a_lost_last_segment_is_repaired_by_a_probe_and_reduces_the_window_once() {
     // The ACK of what comes after the probe shows that it repaired a loss.
     assert_eq!(calls.reductions(), 1);
     assert_eq!(calls.count(Call::Event(Event::TlpRecovery { is_app_limited: true })), 1);
-    assert_eq!((pair.sender.connection().cwnd, pair.sender.connection().ca_state), (5, CaState::Open));
+    assert_eq!((pair.sender.control().cwnd, pair.sender.view().ca_state), (5, CaState::Open));
 }
 
 #[test]
@@ -362,7 +362,7 @@ fn a_probe_sends_new_data_beyond_the_window_when_there_is_some() {
     pair.write_at(START, 100, MSS);
     pair.run_until(at(100));
     assert_eq!(pair.transmissions_ms(10), [82]);
-    assert_eq!(pair.sender.connection().packets_out, 11);
+    assert_eq!(pair.sender.view().packets_out, 11);
     pair.run_to_completion(ms(10_000));
     let stats = pair.sender.stats();
     assert_eq!((stats.probe_count, stats.rto_count, calls.reductions()), (1, 0, 1));
@@ -382,7 +382,7 @@ fn a_probe_that_only_duplicated_does_not_reduce_the_window() {
     pair.write_at(at(1_000), 5, MSS);
     pair.run_to_completion(ms(10_000));
     assert_eq!((pair.sender.stats().probe_count, pair.sender.stats().dsacked_segments), (1, 1));
-    assert_eq!((calls.reductions(), pair.sender.connection().cwnd), (0, 10));
+    assert_eq!((calls.reductions(), pair.sender.control().cwnd), (0, 10));
 }
 
 // Timeouts
@@ -408,7 +408,7 @@ fn when_a_whole_flight_is_lost_a_probe_then_timeouts_follow_and_the_threshold_fa
     pair.run_until(at(1_700));
     assert_eq!(pair.transmissions_ms(9), [0, 82]);
     assert_eq!(pair.transmissions_ms(0), [0, 82 + 240, 82 + 240 + 480]);
-    assert_eq!((pair.sender.connection().cwnd, pair.sender.connection().ssthresh), (1, 5));
+    assert_eq!((pair.sender.control().cwnd, pair.sender.control().ssthresh), (1, 5));
     pair.run_to_completion(ms(60_000));
     assert_eq!(pair.sender.stats().rto_count, 3);
     assert_eq!((calls.reductions(), calls.count(Call::Event(Event::Loss))), (1, 1));
@@ -423,15 +423,16 @@ fn a_timeout_leaves_recently_sent_segments_unmarked() {
     script.sender.rack.rtt_us = 1_000_000;
     script.advance_to(at(480));
     assert_eq!(script.sender.stats().rto_count, 1);
-    let connection = script.connection();
-    assert_eq!((connection.lost_out, connection.in_flight(), connection.cwnd), (1, 4, 4));
+    let view = script.view();
+    let control = script.control();
+    assert_eq!((view.lost_out, view.in_flight(), control.cwnd), (1, 4, 4));
 }
 
 /// A flight of ten timed out with unlimited data; the probe has sent segment 10, the timeout segment 0 again.
 fn timed_out() -> Scripted {
     let mut script = Scripted::bulk(10, 5);
     assert_eq!(script.advance_to(at(502)), [10, 0]);
-    assert_eq!((script.state(), script.connection().cwnd, script.connection().lost_out), (CaState::Loss, 1, 11));
+    assert_eq!((script.state(), script.control().cwnd, script.view().lost_out), (CaState::Loss, 1, 11));
     script
 }
 
@@ -449,8 +450,8 @@ fn frto_sends_new_data_and_takes_a_timeout_back_when_originals_are_acknowledged(
     assert_eq!(ack_of_retransmission(&mut script, 602, 1, &[]), [11]);
     assert_eq!(script.state(), CaState::Loss);
     ack_of_retransmission(&mut script, 604, 2, &[]);
-    assert_eq!((script.state(), script.connection().cwnd, script.connection().lost_out), (CaState::Open, 10, 0));
-    assert_eq!(script.connection().ssthresh, Connection::INFINITE_SSTHRESH);
+    assert_eq!((script.state(), script.control().cwnd, script.view().lost_out), (CaState::Open, 10, 0));
+    assert_eq!(script.control().ssthresh, Control::INFINITE_SSTHRESH);
     assert_eq!(script.sender.stats().retransmitted_segments, 1);
 }
 
@@ -466,7 +467,7 @@ fn frto_retransmits_when_only_the_new_data_is_acknowledged() {
 fn an_echo_older_than_the_retransmission_takes_a_timeout_back_at_once() {
     let mut script = timed_out();
     script.ack(at(510), 1, &[]);
-    assert_eq!((script.state(), script.connection().cwnd), (CaState::Open, 10));
+    assert_eq!((script.state(), script.control().cwnd), (CaState::Open, 10));
     assert_eq!(script.sender.stats().undo_count, 1);
 }
 
@@ -479,7 +480,7 @@ fn a_delay_spike_costs_one_probe_and_one_retransmission_and_no_window() {
     let stats = pair.sender.stats();
     assert_eq!((stats.rto_count, stats.undo_count), (1, 1));
     assert!(stats.retransmitted_segments <= 2, "{stats:?}");
-    assert_eq!(pair.sender.connection().cwnd, 10);
+    assert_eq!(pair.sender.control().cwnd, 10);
 }
 
 #[test]
@@ -490,7 +491,7 @@ fn without_sack_a_cumulative_ack_over_the_retransmission_does_not_prove_the_time
     pair.run_to_completion(ms(5_000));
     let stats = pair.sender.stats();
     assert_eq!((stats.rto_count, stats.undo_count, calls.reductions()), (1, 0, 1));
-    assert_eq!(pair.sender.connection().ssthresh, 5);
+    assert_eq!(pair.sender.control().ssthresh, 5);
 }
 
 #[test]
@@ -500,7 +501,7 @@ fn after_a_timeout_the_window_restarts_from_one_and_leaves_loss_without_a_second
     pair.write_at(START, 30, MSS);
     pair.run_to_completion(ms(60_000));
     assert_eq!(pair.retransmitted(), (0..10).collect::<Vec<_>>());
-    assert_eq!((calls.reductions(), pair.sender.connection().ca_state), (1, CaState::Open));
+    assert_eq!((calls.reductions(), pair.sender.view().ca_state), (1, CaState::Open));
 }
 
 // ECN
@@ -520,7 +521,7 @@ fn one_congestion_mark_is_echoed_until_the_window_is_reduced_and_reduces_it_once
     assert_eq!(cwr.len(), 1);
     assert!(cwr[0].at >= pair.heard[first].at);
     assert_eq!((calls.reductions(), pair.sender.stats().retransmitted_segments), (1, 0));
-    assert_eq!((pair.sender.connection().cwnd, pair.sender.connection().ca_state), (10, CaState::Open));
+    assert_eq!((pair.sender.control().cwnd, pair.sender.view().ca_state), (10, CaState::Open));
     assert_eq!(calls.count(Call::Event(Event::CompleteCwr)), 1);
 }
 
@@ -544,5 +545,5 @@ fn blocks_that_one_ack_reports_together_did_not_overtake_each_other() {
     let mut script = Scripted::bulk(30, 15);
     script.ack(at(100), 0, &[(7, 9), (5, 6), (1, 4)]);
     assert_eq!(script.sender.reordering(), 3);
-    assert_eq!(script.connection().lost_out, 3);
+    assert_eq!(script.view().lost_out, 3);
 }

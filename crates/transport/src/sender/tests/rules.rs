@@ -30,14 +30,14 @@ fn bulk(config: TransportConfig, cwnd: u32) -> Scripted {
 fn by_count_a_segment_is_lost_when_three_above_it_are_held() {
     let mut script = bulk(ns3(DeliveryRate::Ns3), 20);
     script.ack(at(100), 0, &[(1, 3)]);
-    assert_eq!((script.connection().lost_out, script.state()), (0, CaState::Disorder));
+    assert_eq!((script.view().lost_out, script.state()), (0, CaState::Disorder));
     let sent = script.ack(at(102), 0, &[(1, 4)]);
     assert_eq!((script.state(), sent.as_slice()), (CaState::Recovery, [0].as_slice()));
     // Segments 4 and 6 have 5, 7 and 8 above them, segment 9 has none.
     script.ack(at(104), 0, &[(7, 9), (5, 6), (1, 4)]);
-    assert_eq!(script.connection().lost_out, 2);
+    assert_eq!(script.view().lost_out, 2);
     script.ack(at(106), 0, &[(7, 10), (5, 6), (1, 4)]);
-    assert_eq!(script.connection().lost_out, 3);
+    assert_eq!(script.view().lost_out, 3);
 }
 
 #[test]
@@ -46,13 +46,13 @@ fn by_count_a_lost_retransmission_waits_for_the_timeout() {
     for n in 1..=19 {
         script.ack(at(100 + 2 * u64::from(n)), 0, &[(1, 1 + n)]);
     }
-    let lost_once = script.connection().lost;
+    let lost_once = script.view().lost;
     assert_eq!(lost_once, 1);
     // A whole round trip of later data is acknowledged; RACK would have found the retransmission lost.
     for n in 20..=24 {
         script.ack(at(250 + 2 * u64::from(n)), 0, &[(1, 1 + n)]);
     }
-    assert_eq!(script.connection().lost, lost_once);
+    assert_eq!(script.view().lost, lost_once);
     let sent = script.advance_to(at(1_500));
     assert!(sent.contains(&0), "{sent:?}");
     assert_eq!(script.sender.stats().rto_count, 1);
@@ -66,7 +66,7 @@ fn without_undo_a_spurious_reduction_stays() {
     // The original of segment 0 arrives late: the echo is older than the retransmission.
     script.ack(at(102), 20, &[]);
     script.ack(at(220), 22, &[]);
-    assert_eq!((script.state(), script.connection().cwnd), (CaState::Open, 10));
+    assert_eq!((script.state(), script.control().cwnd), (CaState::Open, 10));
     assert_eq!(script.sender.stats().undo_count, 0);
 }
 
@@ -111,7 +111,7 @@ fn a_smoothed_rtt_is_shown_to_the_controller_where_asked() {
     let shown = |controller_rtt| {
         let mut script = bulk(TransportConfig { controller_rtt, ..TransportConfig::default() }, 4);
         script.ack(at(180), 1, &[]);
-        (script.sample().rtt_us, script.connection().min_rtt_us)
+        (script.sample().rtt_us, script.view().min_rtt_us)
     };
     assert_eq!(shown(ControllerRtt::Last), (180_000, 100_000));
     assert_eq!(shown(ControllerRtt::Smoothed), (110_000, 100_000));
@@ -206,7 +206,7 @@ fn in_ns3_a_repair_counts_as_in_flight_until_the_cumulative_ack_covers_it() {
         script.ack(at(100), 0, &[(1, 2), (3, 10)]);
         // Segments 0 and 2 were retransmitted; the copy of 2 arrives.
         script.ack(at(200), ack, &[(1, 10)]);
-        script.connection().in_flight()
+        script.view().in_flight()
     };
     assert_eq!((in_flight(RecoveryRule::Linux, 0), in_flight(RecoveryRule::Ns3, 0)), (1, 2));
     assert_eq!((in_flight(RecoveryRule::Linux, 10), in_flight(RecoveryRule::Ns3, 10)), (0, 0));
@@ -236,11 +236,11 @@ fn in_ns3_a_timeout_forgets_what_was_rescued() {
     let mut script = Scripted::new(ns3_recovery(Rescue::Any), 20, 20);
     script.write(10);
     script.ack(at(100), 0, &[(1, 4)]);
-    assert_eq!(script.connection().retrans_out, 3);
+    assert_eq!(script.view().retrans_out, 3);
     script.advance_to(at(1_300));
-    let connection = script.connection();
+    let view = script.view();
     assert_eq!(script.sender.stats().rto_count, 1);
-    assert_eq!((connection.lost_out, connection.in_flight()), (7, 1));
+    assert_eq!((view.lost_out, view.in_flight()), (7, 1));
 }
 
 #[test]
@@ -249,7 +249,7 @@ fn by_count_a_timeout_takes_everything_for_lost() {
     let sent = script.ack(at(900), 0, &[(1, 3)]);
     assert_eq!(sent, [20, 21]);
     script.advance_to(at(1_950));
-    let connection = script.connection();
+    let view = script.view();
     assert_eq!(script.sender.stats().rto_count, 1);
-    assert_eq!((connection.lost_out, connection.in_flight()), (20, 1));
+    assert_eq!((view.lost_out, view.in_flight()), (20, 1));
 }

@@ -99,15 +99,15 @@ fn a_write_into_an_unfilled_window_marks_what_is_sent_until_the_gap_has_left_the
     script.write(3);
     script.now = at(50);
     script.write(20);
-    assert_eq!(script.connection().app_limited, 1 + 3);
+    assert_eq!(script.control().app_limited, 1 + 3);
     let is_marked = |script: &Scripted, seq| script.sender.board.get(seq).has(flag::APP_LIMITED);
     // Delivered reaches the mark, but does not exceed it.
     assert_eq!(script.ack(at(100), 3, &[]), [10, 11, 12]);
-    assert_eq!(script.connection().app_limited, 4);
+    assert_eq!(script.control().app_limited, 4);
     assert!((3..13).all(|seq| is_marked(&script, seq)));
     assert_eq!(script.ack(at(150), 5, &[]), [13, 14]);
     assert!(script.sample().is_app_limited);
-    assert_eq!(script.connection().app_limited, 0);
+    assert_eq!(script.control().app_limited, 0);
     assert!((13..15).all(|seq| !is_marked(&script, seq)));
     script.ack(at(255), 15, &[]);
     assert!(!script.sample().is_app_limited);
@@ -118,14 +118,14 @@ fn a_full_window_or_an_unrepaired_loss_is_not_the_application() {
     let mut script = Scripted::new(TransportConfig::default(), 10, 5);
     script.write(10);
     script.write(1);
-    assert_eq!(script.connection().app_limited, 1, "only the first write found room");
+    assert_eq!(script.control().app_limited, 1, "only the first write found room");
 
     let mut script = Scripted::new(TransportConfig::default(), 10, 2);
     script.write(10);
     script.ack(at(100), 0, &[(4, 10)]);
-    assert_eq!((script.connection().lost_out, script.connection().retrans_out), (4, 2));
+    assert_eq!((script.view().lost_out, script.view().retrans_out), (4, 2));
     script.sender.write(script.now, 1, MSS);
-    assert_eq!(script.connection().app_limited, 0);
+    assert_eq!(script.control().app_limited, 0);
 }
 
 #[test]
@@ -138,11 +138,11 @@ fn data_in_the_hosts_own_queue_is_not_the_application() {
     }
     script.now = at(4);
     script.sender.write(script.now, 1, MSS);
-    assert_eq!(script.connection().app_limited, 1, "only the first write found an empty host");
+    assert_eq!(script.control().app_limited, 1, "only the first write found an empty host");
     script.send();
     script.now = at(5);
     script.sender.write(script.now, 1, MSS);
-    assert_eq!(script.connection().app_limited, 1 + 3);
+    assert_eq!(script.control().app_limited, 1 + 3);
 }
 
 // Sources of a sample
@@ -152,12 +152,12 @@ fn reported_duplicates_count_as_delivered_unless_nothing_was_sent_twice() {
     let mut script = Scripted::bulk(10, 5);
     script.ack(at(100), 5, &[]);
     script.ack(at(101), 5, &[(0, 1)]);
-    assert_eq!(script.connection().delivered, 1 + 5);
+    assert_eq!(script.view().delivered, 1 + 5);
 
     let mut script = Scripted::bulk(10, 5);
     script.ack(at(100), 0, &[(1, 4)]);
     script.ack(at(210), 4, &[(0, 1)]);
-    assert_eq!(script.connection().delivered, 1 + 4 + 1);
+    assert_eq!(script.view().delivered, 1 + 4 + 1);
 }
 
 #[test]
@@ -165,10 +165,10 @@ fn a_packet_is_delivered_and_measured_when_it_is_sacked_and_not_again_when_it_is
     let mut script = Scripted::bulk(10, 5);
     script.ack(at(100), 0, &[(1, 2)]);
     assert_eq!((script.sample().acked_sacked, script.sample().prior_delivered), (1, 1));
-    assert_eq!(script.connection().delivered, 2);
+    assert_eq!(script.view().delivered, 2);
     script.ack(at(110), 2, &[]);
     // Only segment 0 is new.
-    assert_eq!((script.sample().acked_sacked, script.connection().delivered), (1, 3));
+    assert_eq!((script.sample().acked_sacked, script.view().delivered), (1, 3));
     assert_eq!(script.sample().tx_in_flight, 1);
 
     let mut script = Scripted::bulk(10, 5);
@@ -195,12 +195,12 @@ fn a_stretch_ack_gives_one_sample_from_the_packet_sent_last() {
 fn a_pure_duplicate_gives_an_invalid_sample() {
     let mut script = Scripted::bulk(10, 5);
     script.ack(at(100), 5, &[]);
-    let delivered = script.connection().delivered;
+    let delivered = script.view().delivered;
     script.ack(at(101), 5, &[]);
     let sample = script.sample();
     assert_eq!((sample.delivered, sample.interval_us, sample.acked_sacked, sample.rtt_us), (-1, -1, 0, -1));
-    assert_eq!(script.connection().delivered, delivered);
-    assert_eq!(script.connection().delivered_mstamp_us, at(100).as_micros());
+    assert_eq!(script.view().delivered, delivered);
+    assert_eq!(script.view().delivered_mstamp_us, at(100).as_micros());
 }
 
 #[test]
@@ -209,7 +209,7 @@ fn a_retransmission_is_measured_with_the_snapshot_of_its_last_sending() {
     for n in 1..=3 {
         script.ack(at(100 + 2 * n), 0, &[(1, 1 + n as u32)]);
     }
-    let resent_delivered = script.connection().delivered;
+    let resent_delivered = script.view().delivered;
     script.ack(at(220), 4, &[]);
     let sample = *script.sample();
     assert!(sample.is_retrans);
@@ -234,7 +234,7 @@ fn an_interval_shorter_than_the_smallest_round_trip_is_invalid() {
     }
     let sample = script.sample();
     assert_eq!((sample.interval_us, sample.acked_sacked, sample.delivered), (-1, 2, 2));
-    assert_eq!(script.connection().min_rtt_us, 100_000);
+    assert_eq!(script.view().min_rtt_us, 100_000);
 }
 
 #[test]
@@ -288,7 +288,7 @@ fn after_idle_time_the_interval_starts_with_the_first_packet() {
     script.ack(at(100), 5, &[]);
     script.now = at(5_100);
     script.write(1);
-    assert_eq!(script.connection().delivered_mstamp_us, at(5_100).as_micros());
+    assert_eq!(script.view().delivered_mstamp_us, at(5_100).as_micros());
     assert_eq!(script.sender.first_tx_us, at(5_100).as_micros());
     script.ack(at(5_200), 6, &[]);
     assert_eq!((script.sample().delivered, script.sample().interval_us), (1, 100_000));
@@ -302,7 +302,7 @@ fn the_pipe_is_not_empty_while_lost_packets_may_still_be_in_it() {
     script.advance_to(at(300));
     assert_eq!(script.sender.stats().rto_count, 1);
     assert_eq!(script.sender.first_tx_us, START.as_micros());
-    assert_eq!(script.connection().delivered_mstamp_us, START.as_micros());
+    assert_eq!(script.view().delivered_mstamp_us, START.as_micros());
 }
 
 #[test]
@@ -314,7 +314,7 @@ fn congestion_marks_are_counted_against_the_packet_that_is_sampled() {
     ack.ece = true;
     script.hear(&ack);
     assert!(script.sample().is_ece);
-    assert_eq!((script.sample().delivered_ce, script.connection().delivered_ce), (3, 3));
+    assert_eq!((script.sample().delivered_ce, script.view().delivered_ce), (3, 3));
     script.ack(at(101), 5, &[]);
     assert_eq!((script.sample().delivered_ce, script.sample().is_ece), (3, false));
 }
@@ -328,9 +328,9 @@ fn a_lone_short_segment_is_suspected_of_a_delayed_ack_and_does_not_raise_the_min
     script.send();
     script.ack(at(301_140), 1, &[]);
     assert!(script.sample().is_ack_delayed);
-    assert_eq!((script.sample().rtt_us, script.connection().min_rtt_us), (140_000, 100_000));
+    assert_eq!((script.sample().rtt_us, script.view().min_rtt_us), (140_000, 100_000));
     script.write(1);
     script.ack(at(301_250), 2, &[]);
     assert!(!script.sample().is_ack_delayed, "a full segment needs no second one");
-    assert_eq!(script.connection().min_rtt_us, 110_000);
+    assert_eq!(script.view().min_rtt_us, 110_000);
 }

@@ -1,0 +1,75 @@
+//! What a controller may change about the connection it governs.
+
+use crate::View;
+
+/// The levers of a controller, which the transport obeys. A transport writes them, too, where Linux does: during a
+/// reduction that the controller leaves to it, after idle time, and the pacing rate of controllers without one.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Control {
+    /// Congestion window in packets (`snd_cwnd`).
+    pub cwnd: u32,
+    /// Fractional credit towards the next increment of `cwnd` (`snd_cwnd_cnt`).
+    pub cwnd_cnt: u32,
+    /// Slow-start threshold in packets; [`Control::INFINITE_SSTHRESH`] until the first reduction.
+    pub ssthresh: u32,
+    /// Payload bytes per second at which the sender may transmit (`sk_pacing_rate`). Controllers without
+    /// [full control](crate::Controller::full_control) leave it to the transport.
+    pub pacing_rate: u64,
+    /// The sender counts `2^-pacing_shift` seconds of the pacing rate as one burst (`sk_pacing_shift`).
+    pub pacing_shift: u32,
+    /// 0, or the value [`View::delivered`] must exceed before the application-limited bubble has left the pipe: samples
+    /// until then are marked as limited by the application. A controller that holds the rate down on purpose sets it.
+    pub app_limited: u64,
+}
+
+impl Default for Control {
+    /// Of a connection before its first event: the initial window, no threshold, no rate.
+    fn default() -> Control {
+        Control {
+            cwnd: Control::INITIAL_CWND,
+            cwnd_cnt: 0,
+            ssthresh: Control::INFINITE_SSTHRESH,
+            pacing_rate: 0,
+            pacing_shift: 10,
+            app_limited: 0,
+        }
+    }
+}
+
+impl Control {
+    /// `ssthresh` before the first reduction (`TCP_INFINITE_SSTHRESH`).
+    pub const INFINITE_SSTHRESH: u32 = 0x7fff_ffff;
+    /// Window after the handshake in packets (`TCP_INIT_CWND`).
+    pub const INITIAL_CWND: u32 = 10;
+
+    /// Below the slow-start threshold (`tcp_in_slow_start`).
+    #[inline]
+    pub fn in_slow_start(&self) -> bool {
+        self.cwnd < self.ssthresh
+    }
+
+    /// Slow start for `acked` packets; returns those left over when the threshold is reached (`tcp_slow_start`).
+    #[inline]
+    pub fn slow_start(&mut self, view: &View, acked: u32) -> u32 {
+        let cwnd = (self.cwnd + acked).min(self.ssthresh);
+        let left = acked - (cwnd - self.cwnd);
+        self.cwnd = cwnd.min(view.cwnd_clamp);
+        left
+    }
+
+    /// One packet more for every `per_increment` packets acknowledged (`tcp_cong_avoid_ai`).
+    #[inline]
+    pub fn additive_increase(&mut self, view: &View, per_increment: u32, acked: u32) {
+        if self.cwnd_cnt >= per_increment {
+            self.cwnd_cnt = 0;
+            self.cwnd += 1;
+        }
+        self.cwnd_cnt += acked;
+        if self.cwnd_cnt >= per_increment {
+            let increments = self.cwnd_cnt / per_increment;
+            self.cwnd_cnt -= increments * per_increment;
+            self.cwnd += increments;
+        }
+        self.cwnd = self.cwnd.min(view.cwnd_clamp);
+    }
+}
