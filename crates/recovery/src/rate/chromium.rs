@@ -4,7 +4,7 @@
 //! sent and that at which it was acknowledged. The reference point is the packet acknowledged last before this one was sent.
 //! Of the samples of one ACK the highest is kept. Intervals shorter than the smallest round-trip time are believed.
 
-use dumbbell_cc::{Connection as View, RateSample};
+use dumbbell_cc::{Control, RateSample, View};
 
 /// The packet acknowledged last.
 #[derive(Clone, Copy, Debug, Default)]
@@ -54,7 +54,7 @@ impl ChromiumSampler {
     }
 
     /// A packet leaves; `view` counts it in flight already.
-    pub fn packet_sent(&mut self, view: &View, is_retransmission: bool) -> SentSnapshot {
+    pub fn packet_sent(&mut self, view: &View, control: &Control, is_retransmission: bool) -> SentSnapshot {
         self.total_sent += 1;
         SentSnapshot {
             sent_us: view.mstamp_us,
@@ -64,7 +64,7 @@ impl ChromiumSampler {
             lost: view.lost,
             delivered_ce: view.delivered_ce,
             tx_in_flight: view.in_flight(),
-            is_app_limited: view.app_limited != 0,
+            is_app_limited: control.app_limited != 0,
             is_retransmission,
         }
     }
@@ -131,7 +131,7 @@ mod tests {
                 self.sampler.restart(now_us, self.view.delivered);
             }
             self.view.packets_out += 1;
-            self.sampler.packet_sent(&self.view, false)
+            self.sampler.packet_sent(&self.view, &Control::default(), false)
         }
 
         fn ack(&mut self, now_us: u64, packets: &[SentSnapshot]) -> (i32, i64) {

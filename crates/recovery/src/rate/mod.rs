@@ -18,7 +18,7 @@ mod tests;
 use crate::scoreboard::{Record, Scoreboard, flag};
 pub use app_limited::{AppLimit, check_app_limited};
 pub use chromium::{ChromiumSampler, SentSnapshot};
-use dumbbell_cc::{Connection as View, RateSample};
+use dumbbell_cc::{Control, RateSample, View};
 use ns3::Ns3;
 
 /// The rule by which samples are taken.
@@ -104,7 +104,7 @@ impl RateSampler {
 
     /// The record of a segment that is sent at `sent_us` (`tcp_rate_skb_sent`); the amount in flight is that before it.
     #[inline]
-    pub fn skb_sent(&self, view: &View, sent_us: u64) -> Record {
+    pub fn skb_sent(&self, view: &View, control: &Control, sent_us: u64) -> Record {
         Record {
             sent_us,
             first_tx_us: self.source.first_tx_us,
@@ -113,7 +113,7 @@ impl RateSampler {
             lost: view.lost as u32,
             delivered_ce: view.delivered_ce as u32,
             tx_in_flight: view.in_flight(),
-            flags: if view.app_limited != 0 { flag::APP_LIMITED } else { 0 },
+            flags: if control.app_limited != 0 { flag::APP_LIMITED } else { 0 },
             ..Record::default()
         }
     }

@@ -8,13 +8,14 @@ struct Lab {
     sampler: RateSampler,
     board: Scoreboard,
     view: View,
+    control: Control,
     sample: RateSample,
 }
 
 impl Lab {
     fn new(sampler: RateSampler) -> Lab {
         let view = View { delivered: 1, delivered_mstamp_us: 1_000, min_rtt_us: 50_000, ..View::new(1448) };
-        Lab { sampler, board: Scoreboard::new(), view, sample: RateSample::invalid() }
+        Lab { sampler, board: Scoreboard::new(), view, control: Control::default(), sample: RateSample::invalid() }
     }
 
     fn send(&mut self, now_us: u64, segments: u32) {
@@ -23,7 +24,7 @@ impl Lab {
                 self.sampler.restart(now_us);
                 self.view.delivered_mstamp_us = now_us;
             }
-            let record = self.sampler.skb_sent(&self.view, now_us);
+            let record = self.sampler.skb_sent(&self.view, &self.control, now_us);
             self.board.push_burst(&record, 1, 1448);
             self.view.packets_out += 1;
         }
@@ -124,7 +125,7 @@ fn ns3_repeats_the_last_rate_for_a_lower_one_of_a_limited_application() {
     let mut lab = Lab::new(RateSampler::ns3());
     lab.send(10_000, 4);
     assert_eq!(lab.ack(70_000, 4), (4, 60_000));
-    lab.view.app_limited = lab.view.delivered + 1;
+    lab.control.app_limited = lab.view.delivered + 1;
     lab.send(100_000, 1);
     assert_eq!(lab.ack(160_000, 5), (4, 60_000));
     assert!(lab.sample.is_app_limited);
