@@ -112,6 +112,11 @@ impl Rack {
         self.reo_wnd_persist = self.reo_wnd_persist.saturating_sub(1);
     }
 
+    /// Width of the reordering window in quarters of the minimum RTT, where it is not zero (`reo_wnd_steps`).
+    pub fn reo_wnd_steps(&self) -> u32 {
+        self.reo_wnd_steps
+    }
+
     /// Width of the reordering window (`tcp_rack_reo_wnd`); `in_recovery` holds in Recovery and Loss.
     pub fn reo_wnd_us(
         &self,
