@@ -63,15 +63,15 @@ pub enum RttSource {
     Timestamps {
         /// ACKs of retransmitted data give no sample (ns-3 before 3.43).
         of_originals: bool,
-        /// What the controller was shown last, in microseconds; -1 at first.
-        last_shown_us: i64,
+        /// What the controller was shown last, in microseconds.
+        last_shown_us: u32,
     },
 }
 
 impl RttSource {
-    /// Timestamps, before the first sample.
+    /// Timestamps; the handshake gives the first sample.
     pub fn timestamps(of_originals: bool) -> RttSource {
-        RttSource::Timestamps { of_originals, last_shown_us: -1 }
+        RttSource::Timestamps { of_originals, last_shown_us: 0 }
     }
 
     /// The round-trip time of the handshake as this source sees it.
@@ -81,7 +81,7 @@ impl RttSource {
             RttSource::Timestamps { last_shown_us, .. } => {
                 let rtt_us = rtt_us.max(1);
                 let rtt_us = (rtt_us - rtt_us % 1_000).max(1);
-                *last_shown_us = i64::from(rtt_us);
+                *last_shown_us = rtt_us;
                 rtt_us
             }
         }
@@ -104,7 +104,7 @@ impl RttSource {
 
     /// What the controller is shown with an ACK that has no sample, in microseconds, if anything.
     #[inline]
-    pub fn shown_without_sample_us(&self) -> Option<i64> {
+    pub fn shown_without_sample_us(&self) -> Option<u32> {
         match self {
             RttSource::Departures => None,
             RttSource::Timestamps { last_shown_us, .. } => Some(*last_shown_us),
@@ -113,7 +113,7 @@ impl RttSource {
 
     /// The controller is shown `shown_us`.
     #[inline]
-    pub fn note_shown(&mut self, shown_us: i64) {
+    pub fn note_shown(&mut self, shown_us: u32) {
         if let RttSource::Timestamps { last_shown_us, .. } = self {
             *last_shown_us = shown_us;
         }

@@ -4,15 +4,20 @@
 //! controller may let it grow; a window that was not filled for a timeout shrinks towards what was used; and after idle
 //! time it is halved for every timeout that passed.
 
-/// What is known of the use of the window.
+/// How the window was used.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct WindowUse {
+    /// The window, and nothing else, held the sender back (`is_cwnd_limited`).
+    pub is_limited: bool,
+    /// Packets out (`max_packets_out`).
+    pub packets_out: u32,
+}
+
+/// The books of window validation.
 #[derive(Clone, Debug)]
 pub struct CwndValidation {
     shrinks: bool,
     initial_cwnd: u32,
-    /// `is_cwnd_limited`: the window, and nothing else, held the sender back in the last window.
-    is_limited: bool,
-    /// `max_packets_out`: most packets out in the last window.
-    max_packets_out: u32,
     /// `cwnd_usage_seq`: the next window begins when this is acknowledged.
     usage_seq: u32,
     /// `snd_cwnd_used`: most packets out since the window was last filled.
@@ -25,19 +30,7 @@ impl CwndValidation {
     /// `shrinks` allows unused windows to shrink, by validation and after idle time (`tcp_slow_start_after_idle`, and a
     /// controller that does not own the window); never below `initial_cwnd`.
     pub fn new(shrinks: bool, initial_cwnd: u32) -> CwndValidation {
-        CwndValidation { shrinks, initial_cwnd, is_limited: false, max_packets_out: 0, usage_seq: 0, used: 0, stamp: 0 }
-    }
-
-    /// Whether the window, and nothing else, held the sender back in the last window.
-    #[inline]
-    pub fn is_limited(&self) -> bool {
-        self.is_limited
-    }
-
-    /// Most packets out in the last window.
-    #[inline]
-    pub fn max_packets_out(&self) -> u32 {
-        self.max_packets_out
+        CwndValidation { shrinks, initial_cwnd, usage_seq: 0, used: 0, stamp: 0 }
     }
 
     /// The window was set, or grew, at `tick`.
@@ -46,14 +39,17 @@ impl CwndValidation {
         self.stamp = tick;
     }
 
-    /// A loop of transmissions is over, which the window ended if `is_limited` (the first half of `tcp_cwnd_validate`).
+    /// A loop of transmissions has used the window like `new`; whether that takes the place of what is `known` (the first
+    /// half of `tcp_cwnd_validate`).
     #[inline(always)]
-    pub fn note_use(&mut self, is_limited: bool, packets_out: u32, snd_una: u32, snd_nxt: u32) {
-        if snd_una >= self.usage_seq || is_limited || (!self.is_limited && packets_out > self.max_packets_out) {
-            self.is_limited = is_limited;
-            self.max_packets_out = packets_out;
-            self.usage_seq = snd_nxt;
-        }
+    pub fn is_news(&self, known: WindowUse, new: WindowUse, snd_una: u32) -> bool {
+        snd_una >= self.usage_seq || new.is_limited || (!known.is_limited && new.packets_out > known.packets_out)
+    }
+
+    /// What is known of the use of the window holds until everything below `snd_nxt` is acknowledged.
+    #[inline(always)]
+    pub fn begin_window(&mut self, snd_nxt: u32) {
+        self.usage_seq = snd_nxt;
     }
 
     /// Whether unused windows shrink at all.
@@ -108,14 +104,14 @@ mod tests {
     #[test]
     fn once_limited_the_window_counts_as_filled_for_a_whole_flight() {
         let mut v = validation();
-        v.note_use(true, 20, 0, 20);
-        assert_eq!((v.is_limited(), v.max_packets_out()), (true, 20));
-        v.note_use(false, 15, 5, 20);
-        assert_eq!((v.is_limited(), v.max_packets_out()), (true, 20), "the flight is not yet acknowledged");
-        v.note_use(false, 8, 20, 28);
-        assert_eq!((v.is_limited(), v.max_packets_out()), (false, 8));
-        v.note_use(false, 12, 21, 33);
-        assert_eq!(v.max_packets_out(), 12, "more than before were out");
+        let used = |is_limited, packets_out| WindowUse { is_limited, packets_out };
+        assert!(v.is_news(used(false, 0), used(true, 20), 0));
+        v.begin_window(20);
+        assert!(!v.is_news(used(true, 20), used(false, 25), 5), "the flight is not yet acknowledged");
+        assert!(v.is_news(used(true, 20), used(false, 8), 20));
+        v.begin_window(28);
+        assert!(v.is_news(used(false, 8), used(false, 12), 21), "more than before were out");
+        assert!(!v.is_news(used(false, 12), used(false, 11), 22));
     }
 
     #[test]

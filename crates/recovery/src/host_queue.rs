@@ -75,9 +75,11 @@ impl HostQueue {
 
     /// Whether a throttled sender may try again at `now`; says so once (`tcp_tsq_handler`).
     pub fn wakes(&mut self, now: Time) -> bool {
-        let wakes = self.wake_at() <= now;
-        self.is_throttled &= !wakes;
-        wakes
+        if self.wake_at() > now {
+            return false;
+        }
+        self.is_throttled = false;
+        true
     }
 }
 

@@ -32,25 +32,27 @@ impl Pacer {
         self.next_departure
     }
 
-    /// Whether nothing may leave at `now` (`tcp_pacing_check`); then [`Pacer::wake_at`] tells when something may.
+    /// Whether nothing may leave at `now` (`tcp_pacing_check`); then [`Pacer::wake_by`] tells when something may.
     #[inline]
     pub fn forbids(&mut self, now: Time) -> bool {
         self.is_blocked = self.is_enabled && self.next_departure > now;
         self.is_blocked
     }
 
-    /// When a sender that was held back may go on; [`Time::NEVER`] when none was.
+    /// The earlier of `timer` and of when a sender that was held back may go on.
     #[inline]
-    pub fn wake_at(&self) -> Time {
-        if self.is_blocked { self.next_departure } else { Time::NEVER }
+    pub fn wake_by(&self, timer: Time) -> Time {
+        if self.is_blocked { timer.min(self.next_departure) } else { timer }
     }
 
     /// Whether the pause of a sender that was held back is over at `now`; says so once.
     #[inline]
     pub fn wakes(&mut self, now: Time) -> bool {
-        let wakes = self.is_blocked && self.next_departure <= now;
-        self.is_blocked &= !wakes;
-        wakes
+        if !self.is_blocked || self.next_departure > now {
+            return false;
+        }
+        self.is_blocked = false;
+        true
     }
 
     /// A burst of `bytes` leaves; with it `sent_segments` have left since the connection began. Returns when it leaves:
@@ -96,9 +98,9 @@ mod tests {
         // It might have left at time zero, and half of the pause is credited.
         assert_eq!(pacer.next_departure(), ms(12));
         assert!(pacer.forbids(ms(11)));
-        assert_eq!((pacer.wake_at(), pacer.wakes(ms(11))), (ms(12), false));
+        assert_eq!((pacer.wake_by(Time::NEVER), pacer.wakes(ms(11))), (ms(12), false));
         assert!(pacer.wakes(ms(12)) && !pacer.wakes(ms(12)));
-        assert_eq!(pacer.wake_at(), Time::NEVER);
+        assert_eq!(pacer.wake_by(Time::NEVER), Time::NEVER);
         pacer.depart(ms(13), 4_000, RATE, 104);
         assert_eq!(pacer.next_departure(), ms(16), "a lateness of 1 ms is credited");
     }

@@ -140,13 +140,13 @@ impl Rack {
     }
 
     /// Marks what is lost and tells `on_lost` of it; returns how long to wait for what may only be reordered, in
-    /// microseconds (`tcp_rack_detect_loss`).
+    /// microseconds (`tcp_rack_detect_loss`). The width of the reordering window is asked for where it matters.
     #[inline(always)]
     pub fn detect_loss(
         &self,
         board: &mut Scoreboard,
         now_us: u64,
-        reo_wnd_us: u32,
+        reo_wnd_us: impl Fn() -> u32,
         mut on_lost: impl FnMut(&Scoreboard, NewlyLost),
     ) -> Option<u64> {
         let mut wait_us = 0;
@@ -161,7 +161,7 @@ impl Rack {
             if (self.sent_us, self.end) <= (sent_us, seq + 1) {
                 break;
             }
-            let remaining_us = self.remaining_us(sent_us, now_us, reo_wnd_us);
+            let remaining_us = self.remaining_us(sent_us, now_us, reo_wnd_us());
             if remaining_us > 0 {
                 wait_us = wait_us.max(remaining_us);
                 continue;
@@ -169,14 +169,15 @@ impl Rack {
             // What left with it is as lost, up to the segment that RACK knows to be delivered.
             let most = if sent_us < self.sent_us { board.nxt() } else { self.end - 1 };
             let (end, next) = board.set_run_lost(seq, most);
-            if seq < end {
+            let lost = if seq < end {
                 at = next;
-                on_lost(board, NewlyLost { first: seq, end, is_retransmission: false });
+                Some(NewlyLost { first: seq, end, is_retransmission: false })
             } else {
-                if let Some(lost) = board.mark_lost(seq) {
-                    on_lost(board, lost);
-                }
                 board.list_remove(seq);
+                board.mark_lost(seq)
+            };
+            if let Some(lost) = lost {
+                on_lost(board, lost);
             }
         }
         (wait_us > 0).then_some(wait_us as u64)
@@ -208,7 +209,7 @@ mod tests {
 
     fn lost(rack: &Rack, board: &mut Scoreboard, now_us: u64, reo_wnd_us: u32) -> (Vec<NewlyLost>, Option<u64>) {
         let mut found = Vec::new();
-        let wait_us = rack.detect_loss(board, now_us, reo_wnd_us, |_, lost| found.push(lost));
+        let wait_us = rack.detect_loss(board, now_us, || reo_wnd_us, |_, lost| found.push(lost));
         (found, wait_us)
     }
 

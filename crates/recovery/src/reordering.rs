@@ -39,6 +39,7 @@ impl Reordering {
 
     /// `low_seq` arrived after segments below `highest_sacked`, one above the highest that had been received
     /// (`tcp_check_sack_reordering`).
+    #[inline]
     pub fn check_sack(&mut self, low_seq: u32, highest_sacked: u32) {
         if low_seq >= highest_sacked {
             return;

@@ -14,6 +14,8 @@ const TIMEOUT_INIT_US: u64 = 1_000_000;
 #[derive(Clone, Debug)]
 pub struct Tlp {
     is_enabled: bool,
+    /// How long the ACK of a lone segment may be delayed.
+    max_ack_delay_us: u32,
     /// `tlp_high_seq`: `snd_nxt` when the probe left.
     high_seq: Option<u32>,
     /// `tlp_retrans`: the probe repeats a segment.
@@ -37,9 +39,10 @@ pub enum ProbeNews {
 }
 
 impl Tlp {
-    /// No probe is outstanding; without `is_enabled` none ever is.
-    pub fn new(is_enabled: bool) -> Tlp {
-        Tlp { is_enabled, high_seq: None, is_retransmission: false, is_app_limited: false }
+    /// No probe is outstanding; without `is_enabled` none ever is. The peer is expected to delay the ACK of a lone segment
+    /// for `max_ack_delay_us` (Linux takes `rto_min`).
+    pub fn new(is_enabled: bool, max_ack_delay_us: u32) -> Tlp {
+        Tlp { is_enabled, max_ack_delay_us, high_seq: None, is_retransmission: false, is_app_limited: false }
     }
 
     /// Whether probes are allowed, and possible (`tcp_early_retrans`, SACK).
@@ -51,10 +54,10 @@ impl Tlp {
     /// How long to wait for an ACK before a probe leaves: two smoothed RTTs, and the delay of the ACK for a lone segment;
     /// never longer than `until_rto_us`. `srtt_us_x8` is eight times the smoothed RTT, 0 without a sample.
     #[inline(always)]
-    pub fn timeout_us(srtt_us_x8: u32, packets_out: u32, rto_min_us: u64, until_rto_us: u64) -> u64 {
+    pub fn timeout_us(&self, srtt_us_x8: u32, packets_out: u32, until_rto_us: u64) -> u64 {
         let timeout_us = match srtt_us_x8 {
             0 => TIMEOUT_INIT_US,
-            _ if packets_out == 1 => u64::from(srtt_us_x8 >> 2) + rto_min_us,
+            _ if packets_out == 1 => u64::from(srtt_us_x8 >> 2) + u64::from(self.max_ack_delay_us),
             _ => u64::from(srtt_us_x8 >> 2) + TIMEOUT_MIN_US,
         };
         timeout_us.min(until_rto_us)
@@ -127,17 +130,18 @@ mod tests {
     use super::*;
 
     fn repeated(high_seq: u32) -> Tlp {
-        let mut tlp = Tlp::new(true);
+        let mut tlp = Tlp::new(true, 200_000);
         tlp.begin_with_retransmission(high_seq, true);
         tlp
     }
 
     #[test]
     fn a_lone_segment_waits_for_a_delayed_ack_and_nobody_beyond_the_timeout() {
-        assert_eq!(Tlp::timeout_us(8 * 40_000, 5, 200_000, 240_000), 82_000);
-        assert_eq!(Tlp::timeout_us(8 * 10_000, 1, 200_000, 240_000), 220_000);
-        assert_eq!(Tlp::timeout_us(8 * 40_000, 1, 200_000, 240_000), 240_000);
-        assert_eq!(Tlp::timeout_us(0, 5, 200_000, 3_000_000), 1_000_000);
+        let tlp = Tlp::new(true, 200_000);
+        assert_eq!(tlp.timeout_us(8 * 40_000, 5, 240_000), 82_000);
+        assert_eq!(tlp.timeout_us(8 * 10_000, 1, 240_000), 220_000);
+        assert_eq!(tlp.timeout_us(8 * 40_000, 1, 240_000), 240_000);
+        assert_eq!(tlp.timeout_us(0, 5, 3_000_000), 1_000_000);
     }
 
     #[test]
@@ -163,7 +167,7 @@ mod tests {
 
     #[test]
     fn new_data_as_a_probe_needs_no_proof() {
-        let mut tlp = Tlp::new(true);
+        let mut tlp = Tlp::new(true, 200_000);
         tlp.begin_with_new_data(10);
         assert!(tlp.is_outstanding() && !tlp.is_retransmission_outstanding());
         assert_eq!(tlp.process_ack(11, false, false), ProbeNews::Harmless);

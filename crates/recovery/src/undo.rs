@@ -43,6 +43,7 @@ impl Undo {
     }
 
     /// `segments` were retransmitted at `tick` of the timestamp clock.
+    #[inline]
     pub fn note_retransmissions(&mut self, segments: u32, tick: u64) {
         *self.retrans.get_or_insert(0) += segments;
         self.retrans_stamp.get_or_insert(tick);

@@ -118,13 +118,13 @@ impl RateSampler {
         }
     }
 
-    /// An ACK arrives; its sample before anything is known to be delivered.
-    #[inline]
-    pub fn begin_ack(&mut self, prior_in_flight: u32, is_ece: bool) -> RateSample {
+    /// An ACK arrives: its sample before anything is known to be delivered takes the place of the one before.
+    #[inline(always)]
+    pub fn begin_ack(&mut self, sample: &mut RateSample, prior_in_flight: u32, is_ece: bool) {
         self.source.end = 0;
-        match &self.rule {
-            Rule::Linux | Rule::LinuxOld => RateSample { prior_in_flight, is_ece, ..RateSample::invalid() },
-            Rule::Ns3(ns3) => ns3.begin_ack(prior_in_flight, is_ece),
+        *sample = RateSample { prior_in_flight, is_ece, ..RateSample::invalid() };
+        if let Rule::Ns3(ns3) = &self.rule {
+            ns3.begin_ack(sample);
         }
     }
 
@@ -147,11 +147,22 @@ impl RateSampler {
     }
 
     /// The segments of `first..end`, each sent once and one after the other, were delivered.
-    #[inline]
+    #[inline(always)]
     pub fn run_delivered(&mut self, sample: &mut RateSample, board: &Scoreboard, first: u32, end: u32, now_us: u64) {
+        if !self.is_linux() {
+            return self.each_delivered(sample, board, first, end, now_us);
+        }
         // Of segments in the order of their transmission only the last one can be Linux's source.
-        let offered = if self.is_linux() { end - 1 } else { first };
-        for seq in offered..end {
+        let last = board.get(end - 1);
+        let is_newer = sample.prior_delivered == 0 || linux::is_newer(&self.source, last, end - 1);
+        if last.delivered_us != 0 && is_newer {
+            self.take(sample, last, end - 1);
+        }
+    }
+
+    #[inline(never)]
+    fn each_delivered(&mut self, sample: &mut RateSample, board: &Scoreboard, first: u32, end: u32, now_us: u64) {
+        for seq in first..end {
             self.skb_delivered(sample, board.get(seq), seq, now_us);
         }
     }
@@ -171,6 +182,7 @@ impl RateSampler {
 
     /// Completes the sample of an ACK that delivered `delivered` packets and showed `losses` (`tcp_rate_gen`). With
     /// `reneged` the receiver has dropped what it had acknowledged.
+    #[inline]
     pub fn generate(&mut self, sample: &mut RateSample, view: &View, delivered: u32, losses: u32, reneged: bool) {
         sample.acked_sacked = delivered;
         sample.losses = losses;

@@ -33,9 +33,10 @@ impl Ns3 {
         }
     }
 
+    /// The source of ns-3's samples outlives the ACK.
     #[inline(never)]
-    pub fn begin_ack(&self, prior_in_flight: u32, is_ece: bool) -> RateSample {
-        RateSample { prior_in_flight, is_ece, ..self.source }
+    pub fn begin_ack(&self, sample: &mut RateSample) {
+        *sample = RateSample { prior_in_flight: sample.prior_in_flight, is_ece: sample.is_ece, ..self.source };
     }
 
     /// Whether a delivered segment is the new source; then the phases are its.

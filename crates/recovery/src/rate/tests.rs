@@ -33,7 +33,7 @@ impl Lab {
     /// The cumulative ACK covers everything below `ack`; packets delivered, and over how long.
     fn ack(&mut self, now_us: u64, ack: u32) -> (i32, i64) {
         self.view.mstamp_us = now_us;
-        self.sample = self.sampler.begin_ack(self.view.in_flight(), false);
+        self.sampler.begin_ack(&mut self.sample, self.view.in_flight(), false);
         let (first, acked) = (self.board.una(), ack - self.board.una());
         if acked > 0 {
             self.sampler.run_delivered(&mut self.sample, &self.board, first, ack, now_us);
@@ -157,7 +157,8 @@ fn losses_and_marks_are_counted_since_the_sampled_segment_was_sent() {
 fn a_receiver_that_reneges_gives_no_sample() {
     let mut lab = Lab::new(RateSampler::linux());
     lab.send(10_000, 2);
-    let mut sample = lab.sampler.begin_ack(2, false);
+    let mut sample = RateSample::default();
+    lab.sampler.begin_ack(&mut sample, 2, false);
     lab.sampler.run_delivered(&mut sample, &lab.board, 0, 1, 70_000);
     lab.sampler.generate(&mut sample, &lab.view, 1, 0, true);
     assert_eq!((sample.delivered, sample.interval_us), (-1, -1));

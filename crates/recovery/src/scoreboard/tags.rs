@@ -16,6 +16,7 @@ pub struct NewlyLost {
 
 impl Scoreboard {
     /// Tags `seq` as selectively acknowledged and takes it off the list of transmissions.
+    #[inline]
     pub fn set_sacked(&mut self, seq: u32) {
         self.touch(seq);
         let slot = self.slot(seq);
@@ -86,6 +87,7 @@ impl Scoreboard {
     }
 
     /// The lowest segment of `start..end` without a selective acknowledgement.
+    #[inline]
     pub fn next_unsacked(&self, start: u32, end: u32) -> Option<u32> {
         self.scan(start, end, |word| !self.sacked.word(word))
     }
@@ -114,6 +116,7 @@ impl Scoreboard {
     }
 
     /// Tags `seq` as waiting for its retransmission.
+    #[inline]
     pub fn set_waiting(&mut self, seq: u32) {
         self.touch(seq);
         let slot = self.slot(seq);
@@ -122,12 +125,14 @@ impl Scoreboard {
     }
 
     /// `seq` was retransmitted, acknowledged or found not to be lost.
+    #[inline]
     pub fn clear_waiting(&mut self, seq: u32) {
         let slot = self.slot(seq);
         self.waiting.clear(slot);
     }
 
     /// The lowest segment that waits for its retransmission.
+    #[inline]
     pub fn first_waiting(&mut self) -> Option<u32> {
         let start = self.waiting_hint.max(self.una);
         let found = self.scan(start, self.nxt, |word| self.waiting.word(word));

@@ -85,7 +85,7 @@ impl Sender {
     pub(super) fn ack_slow_path(&mut self, ack: &Ack) {
         let prior = self.prior();
         let mut news = AckNews { ece: ack.ece, advanced: ack.ack > prior.una, ..AckNews::default() };
-        self.sample = self.rate.begin_ack(prior.in_flight, ack.ece);
+        self.rate.begin_ack(&mut self.sample, prior.in_flight, ack.ece);
         if news.advanced {
             self.timer.note_progress();
         }

@@ -29,10 +29,14 @@ pub(super) fn connection(config: &TransportConfig, controller: &dyn Controller) 
     (view, control)
 }
 
+/// A span in whole microseconds, as far as 32 bits go: more than an hour.
+pub(super) fn micros(span: Duration) -> u32 {
+    span.as_micros().min(u64::from(u32::MAX)) as u32
+}
+
 /// RTT estimator, minimum and source of samples.
 pub(super) fn round_trip(config: &TransportConfig) -> RoundTrip {
-    let [rto_min_us, rto_max_us] =
-        [config.rto_min, config.rto_max].map(|span: Duration| span.as_micros().min(u64::from(u32::MAX)) as u32);
+    let [rto_min_us, rto_max_us] = [config.rto_min, config.rto_max].map(micros);
     let estimator = match config.rto_rule {
         RtoRule::Linux => RttEstimator::linux(rto_min_us, rto_max_us),
         RtoRule::Rfc6298 => RttEstimator::rfc6298(rto_min_us, rto_max_us),

@@ -148,7 +148,7 @@ impl Sender {
         };
         let source = self.rtt.source();
         if let Some(shown_us) = source.shown_without_sample_us() {
-            self.sample.rtt_us = shown_us;
+            self.sample.rtt_us = i64::from(shown_us);
         }
         let Some(rtt) = source.sample(self.view.now, &delivered) else { return false };
         let maybe_delayed = *source == RttSource::Departures
@@ -160,7 +160,7 @@ impl Sender {
             && self.sample.prior_delivered + 1 == self.view.delivered
             && !(news.data_sacked || news.ece || news.dsack);
         self.take_rtt(rtt, maybe_delayed);
-        self.rtt.source_mut().note_shown(self.sample.rtt_us);
+        self.rtt.source_mut().note_shown(self.sample.rtt_us as u32);
         true
     }
 

@@ -3,6 +3,7 @@
 
 use super::{CaState, Sender};
 use dumbbell_cc::Event;
+use dumbbell_recovery::cwnd_validation::WindowUse;
 use dumbbell_recovery::pacer;
 use dumbbell_recovery::rate::{AppLimit, check_app_limited};
 
@@ -10,15 +11,19 @@ impl Sender {
     /// Notes whether the window was the limit of this send loop (`tcp_cwnd_validate`).
     #[inline(always)]
     pub(super) fn validate_cwnd(&mut self, cwnd_limited: bool) {
-        let validation = &mut self.validation;
-        validation.note_use(cwnd_limited, self.view.packets_out, self.board.una(), self.board.nxt());
-        self.view.cwnd_limited = validation.is_limited();
-        self.view.max_packets_out = validation.max_packets_out();
+        let (view, validation) = (&mut self.view, &mut self.validation);
+        let known = WindowUse { is_limited: view.cwnd_limited, packets_out: view.max_packets_out };
+        let new = WindowUse { is_limited: cwnd_limited, packets_out: view.packets_out };
+        if validation.is_news(known, new, self.board.una()) {
+            view.cwnd_limited = new.is_limited;
+            view.max_packets_out = new.packets_out;
+            validation.begin_window(self.board.nxt());
+        }
         if !validation.shrinks() {
             return;
         }
-        if self.view.is_cwnd_limited(&self.control) {
-            validation.note_filled(self.view.jiffies);
+        if view.is_cwnd_limited(&self.control) {
+            validation.note_filled(view.jiffies);
             return;
         }
         self.cwnd_application_limited();

@@ -78,6 +78,7 @@ impl Sender {
     }
 
     /// Fast recovery. Returns whether repairs may go on.
+    #[inline(always)]
     fn process_recovery(&mut self, prior_una: u32, dupacks: u32, news: &mut AckNews, ack: &Ack) -> bool {
         if !news.advanced {
             self.add_reno_sacks(dupacks);

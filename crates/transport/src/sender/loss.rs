@@ -1,7 +1,7 @@
 //! Which segments are lost (`tcp_identify_packet_loss`), and what follows for the counters (`tcp_mark_skb_lost`).
 
 use super::ack::AckNews;
-use super::{CaState, Sender};
+use super::{CaState, LossDetector, Sender};
 use crate::{LossDetection, RecoveryRule};
 use dumbbell_cc::{Control, Controller, LostPacket, View};
 use dumbbell_recovery::newreno;
@@ -18,7 +18,7 @@ struct LossReport<'a> {
 
 impl LossReport<'_> {
     /// Counts what a detector has marked, and tells the controller packet by packet.
-    #[inline]
+    #[inline(always)]
     fn note(&mut self, board: &Scoreboard, lost: NewlyLost) {
         let count = lost.end - lost.first;
         if lost.is_retransmission {
@@ -92,16 +92,19 @@ impl Sender {
     /// Marks what RACK takes for lost (`tcp_rack_detect_loss`); returns how long to wait for the rest, in microseconds.
     #[inline(always)]
     pub(super) fn rack_detect_loss(&mut self) -> Option<u64> {
-        let reo_wnd_us = self.detector.rack.reo_wnd_us(
-            &self.detector.reordering,
-            self.view.ca_state >= CaState::Recovery,
-            self.view.sacked_out,
-            self.rtt.min_us(),
-            self.rtt.estimator().srtt_us(),
-        );
-        let now_us = self.view.mstamp_us;
+        let (now_us, sacked_out) = (self.view.mstamp_us, self.view.sacked_out);
+        let in_recovery = self.view.ca_state >= CaState::Recovery;
+        let LossDetector { rack, reordering, .. } = &self.detector;
+        let (min_us, srtt_us) = (self.rtt.min_us(), self.rtt.estimator().srtt_us());
+        let reo_wnd_us = || rack.reo_wnd_us(reordering, in_recovery, sacked_out, min_us, srtt_us);
         let mut report = report!(self);
-        self.detector.rack.detect_loss(&mut self.board, now_us, reo_wnd_us, |board, lost| report.note(board, lost))
+        rack.detect_loss(
+            &mut self.board,
+            now_us,
+            reo_wnd_us,
+            #[inline(always)]
+            |board, lost| report.note(board, lost),
+        )
     }
 
     /// Marks what enough selectively acknowledged segments lie above (RFC 6675).

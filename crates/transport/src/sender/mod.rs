@@ -132,7 +132,7 @@ impl Sender {
             rate: assembly::rate_sampler(config.delivery_rate),
             sample: RateSample::invalid(),
             detector: LossDetector::new(&config),
-            tlp: Tlp::new(config.tail_loss_probe && config.sack),
+            tlp: Tlp::new(config.tail_loss_probe && config.sack, assembly::micros(config.rto_min)),
             timer: RetransmitTimer::default(),
             clock: Jiffies::new(config.hz),
             high_seq: 0,

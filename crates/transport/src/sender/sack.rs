@@ -25,12 +25,11 @@ pub(super) struct SackMemory {
 type Blocks = [SackBlock; Ack::MAX_SACK_BLOCKS];
 
 impl SackMemory {
-    /// What these blocks tell beyond the ACK before this one, in ascending order: a lower block is overtaken only by
-    /// what earlier ACKs reported. Returns how many there are, too.
-    #[inline]
-    fn news(&mut self, blocks: &[SackBlock]) -> (Blocks, usize) {
+    /// Writes to `changed` what these blocks tell beyond the ACK before this one, in ascending order: a lower block is
+    /// overtaken only by what earlier ACKs reported. Returns how many there are.
+    #[inline(always)]
+    fn news(&mut self, blocks: &[SackBlock], changed: &mut Blocks) -> usize {
         let mut reported = Blocks::default();
-        let mut changed = Blocks::default();
         let mut changes = 0;
         for (place, &block) in reported.iter_mut().zip(blocks) {
             *place = block;
@@ -45,7 +44,7 @@ impl SackMemory {
         if changes > 1 {
             changed[..changes].sort_unstable_by_key(|block| block.start);
         }
-        (changed, changes)
+        changes
     }
 
     /// The receiver has dropped what it reported.
@@ -64,7 +63,8 @@ impl Sender {
         if is_dsack {
             self.check_dsack(first.start, first.end, prior_una, news, tagged);
         }
-        let (changed, changes) = self.sacks.news(&blocks[usize::from(is_dsack)..]);
+        let mut changed = Blocks::default();
+        let changes = self.sacks.news(&blocks[usize::from(is_dsack)..], &mut changed);
         for block in &changed[..changes] {
             self.sacktag_walk(*block, news, tagged);
         }
@@ -221,7 +221,8 @@ mod tests {
 
     fn news(memory: &mut SackMemory, blocks: &[(u32, u32)]) -> Vec<(u32, u32)> {
         let blocks: Vec<_> = blocks.iter().map(|&(start, end)| SackBlock { start, end }).collect();
-        let (changed, changes) = memory.news(&blocks);
+        let mut changed = Blocks::default();
+        let changes = memory.news(&blocks, &mut changed);
         changed[..changes].iter().map(|block| (block.start, block.end)).collect()
     }
 

@@ -6,14 +6,13 @@ use crate::RecoveryRule;
 use dumbbell_recovery::rack::TIMEOUT_MIN_US;
 use dumbbell_recovery::scoreboard::flag;
 use dumbbell_recovery::timer::{Pending, until_rto_us};
-use dumbbell_recovery::tlp::Tlp;
 use dumbbell_units::Time;
 
 impl Sender {
     /// When [`Sender::on_timer`] wants to be called; [`Time::NEVER`] when nothing is pending.
     #[inline]
     pub fn next_timer(&self) -> Time {
-        let next = self.timer.at().min(self.pacer.wake_at());
+        let next = self.pacer.wake_by(self.timer.at());
         match &self.host_queue {
             Some(queue) => next.min(queue.wake_at()),
             None => next,
@@ -96,8 +95,7 @@ impl Sender {
         }
         let rtt = self.rtt.estimator();
         let rto_us = if after_ack { u64::from(rtt.rto_us()) } else { self.until_rto_us() };
-        let rto_min_us = self.config.rto_min.as_micros();
-        let timeout_us = Tlp::timeout_us(rtt.srtt_us_x8(), view.packets_out, rto_min_us, rto_us);
+        let timeout_us = self.tlp.timeout_us(rtt.srtt_us_x8(), view.packets_out, rto_us);
         self.set_timer(Pending::Probe, timeout_us);
         true
     }

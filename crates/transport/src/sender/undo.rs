@@ -76,13 +76,19 @@ impl Sender {
     }
 
     /// Every retransmission was reported as a duplicate.
+    #[inline]
     pub(super) fn try_undo_dsack(&mut self) -> bool {
-        if !self.undo.may_undo_by_dsack() {
-            return false;
+        let may_undo = self.undo.may_undo_by_dsack();
+        if may_undo {
+            self.undo_by_dsack();
         }
+        may_undo
+    }
+
+    #[inline(never)]
+    fn undo_by_dsack(&mut self) {
         self.detector.rack.on_dsack_undo();
         self.undo_cwnd_reduction(false);
-        true
     }
 
     /// The timeout was spurious: F-RTO says so, or there is a proof.
