@@ -140,7 +140,7 @@ impl Rack {
     }
 
     /// Marks what is lost and tells `on_lost` of it; returns how long to wait for what may only be reordered, in
-    /// microseconds (`tcp_rack_detect_loss`). The width of the reordering window is asked for where it matters.
+    /// microseconds (`tcp_rack_detect_loss`). `reo_wnd_us` is called only for segments that may be lost.
     #[inline(always)]
     pub fn detect_loss(
         &self,

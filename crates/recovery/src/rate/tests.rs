@@ -1,4 +1,4 @@
-//! Every rule on the same story: segments sent in one flight or two, and what an ACK of several shows.
+//! Every rule on the same segments: sent in one flight or two, and acknowledged several at a time.
 
 use super::*;
 

@@ -27,6 +27,8 @@ mod tests;
 use bits::Bits;
 pub use tags::NewlyLost;
 
+/// Tags of a segment that was received, marked lost or sent again.
+const TOUCHED: u8 = flag::SACKED | flag::LOST | flag::RETRANS | flag::EVER_RETRANS;
 /// End of the list of transmissions.
 const NIL: u32 = u32::MAX;
 
@@ -48,7 +50,7 @@ pub mod flag {
     pub const LISTED: u8 = 1 << 6;
 }
 
-/// One segment: its latest transmission, and what has been heard of it.
+/// One segment: its latest transmission, and its tags.
 #[derive(Clone, Copy, Debug, Default)]
 pub struct Record {
     /// Latest transmission, microseconds.
@@ -94,7 +96,7 @@ pub struct Scoreboard {
     sacked: Bits,
     waiting: Bits,
     waiting_hint: u32,
-    /// Segments from here on were sent once and have not been heard of.
+    /// Segments from here on are untouched: sent once, neither received nor marked lost.
     untouched_from: u32,
 }
 
@@ -220,8 +222,8 @@ impl Scoreboard {
         fresh
     }
 
-    /// Whether everything outstanding was sent once and has not been heard of, so that it lies in the order of its
-    /// transmission.
+    /// Whether everything outstanding is untouched (sent once, neither received nor marked lost), so that it lies in the
+    /// order of its transmission.
     #[inline]
     pub fn is_untouched(&self) -> bool {
         self.untouched_from <= self.una
@@ -232,12 +234,11 @@ impl Scoreboard {
         self.untouched_from = self.untouched_from.max(seq + 1);
     }
 
-    /// The first segment below `end` that is more than sent once and not heard of; `end` when there is none.
+    /// The first segment below `end` that is not untouched; `end` when there is none.
     #[inline]
     pub fn end_of_originals(&self, end: u32) -> u32 {
-        const NEWS: u8 = flag::SACKED | flag::LOST | flag::RETRANS | flag::EVER_RETRANS;
         let mut seq = self.una;
-        while seq < end && self.get(seq).flags & (NEWS | flag::LISTED) == flag::LISTED {
+        while seq < end && self.get(seq).flags & (TOUCHED | flag::LISTED) == flag::LISTED {
             seq += 1;
         }
         seq
@@ -261,10 +262,10 @@ impl Scoreboard {
     /// Removes the lowest segments below `end` that are selectively acknowledged and were sent once; returns how many.
     #[inline]
     pub fn pop_sacked(&mut self, end: u32) -> u32 {
-        const STORY: u8 = flag::SACKED | flag::RETRANS | flag::EVER_RETRANS;
+        const RECEIVED_OR_SENT_AGAIN: u8 = flag::SACKED | flag::RETRANS | flag::EVER_RETRANS;
         let first = self.una;
         let mut seq = first;
-        while seq < end && self.get(seq).flags & STORY == flag::SACKED {
+        while seq < end && self.get(seq).flags & RECEIVED_OR_SENT_AGAIN == flag::SACKED {
             seq += 1;
         }
         self.sacked.change_run(self.slot(first), seq - first, |word, mask| *word &= !mask);

@@ -1,7 +1,7 @@
 //! Tags that are found without a walk: selectively acknowledged (`TCPCB_SACKED_ACKED`), and lost and waiting for the
 //! retransmission (`TCPCB_LOST` without `TCPCB_SACKED_RETRANS`).
 
-use super::{NIL, Record, Scoreboard, flag};
+use super::{NIL, Record, Scoreboard, TOUCHED, flag};
 
 /// Transmissions that a loss detector has just taken for lost.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -28,9 +28,9 @@ impl Scoreboard {
         }
     }
 
-    /// Tags segments as selectively acknowledged and takes them off the list of transmissions: those from `first` on, below
-    /// `end`, as far as they were sent once, one after the other, and have not been heard of. Returns where that ends:
-    /// `first` when that one is not among them.
+    /// Tags the untouched segments from `first` on, below `end`, that were sent one after the other as selectively
+    /// acknowledged, and takes them off the list of transmissions. Returns one above the last of them: `first` when that
+    /// one is not untouched.
     #[inline(always)]
     pub fn set_run_sacked(&mut self, first: u32, end: u32) -> u32 {
         let (end, _) = self.take_run(first, end, flag::SACKED, |_| true);
@@ -40,7 +40,7 @@ impl Scoreboard {
         end
     }
 
-    /// The same with segments that left together with `first` and are lost. Returns the next one on the list, too.
+    /// The same as lost, with those that were sent at the same time as `first`. Returns the next one on the list, too.
     #[inline(always)]
     pub fn set_run_lost(&mut self, first: u32, end: u32) -> (u32, Option<u32>) {
         let sent_us = self.get(first).sent_us;
@@ -52,18 +52,16 @@ impl Scoreboard {
         (end, (next != NIL).then_some(next))
     }
 
-    /// Tags segments and takes them off the list of transmissions: those from `first` on, below `end`, as far as they were
-    /// sent once, one after the other, have not been heard of, and `belong`. Returns where that ends, and what is next on
-    /// the list.
+    /// Tags the untouched segments from `first` on, below `end`, that were sent one after the other and `belong`, and takes
+    /// them off the list of transmissions. Returns one above the last of them, and the next one on the list.
     #[inline(always)]
     fn take_run(&mut self, first: u32, end: u32, tag: u8, belong: impl Fn(&Record) -> bool) -> (u32, u32) {
-        const NEWS: u8 = flag::SACKED | flag::LOST | flag::RETRANS | flag::EVER_RETRANS;
         let prev = self.get(first).prev;
         let mut next = first;
         let mut seq = first;
         while seq < end && seq == next {
             let record = self.get_mut(seq);
-            if record.flags & (NEWS | flag::LISTED) != flag::LISTED || !belong(record) {
+            if record.flags & (TOUCHED | flag::LISTED) != flag::LISTED || !belong(record) {
                 break;
             }
             record.flags ^= tag | flag::LISTED;

@@ -39,7 +39,7 @@ fn a_burst_is_one_record_after_the_other() {
 }
 
 #[test]
-fn originals_leave_together_up_to_the_first_segment_with_a_story() {
+fn originals_leave_together_up_to_the_first_segment_that_was_sent_again() {
     let mut board = filled(10);
     board.push_again(&Record::default(), 6, 1);
     assert_eq!((board.end_of_originals(4), board.end_of_originals(9)), (4, 6));
@@ -82,7 +82,7 @@ fn a_run_of_lost_segments_left_together_and_has_not_been_heard_of() {
     assert_eq!(board.first_waiting(), Some(0));
     board.set_sacked(6);
     assert_eq!(board.set_run_lost(4, 12), (6, Some(7)));
-    assert_eq!(board.set_run_lost(6, 12).0, 6, "it was heard of");
+    assert_eq!(board.set_run_lost(6, 12).0, 6, "it was received");
     assert_eq!(board.set_run_lost(8, 12), (12, None));
     assert_eq!(listed(&board), [3, 7]);
     assert!((0..12).all(|seq| board.get(seq).has(flag::LOST) != [3, 6, 7].contains(&seq)));

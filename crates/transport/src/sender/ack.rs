@@ -216,7 +216,7 @@ impl Sender {
         }
     }
 
-    /// What the application's last pause held back has left the pipe.
+    /// Everything sent while the application was the limit has been delivered (the beginning of `tcp_rate_gen`).
     #[inline(always)]
     pub(super) fn end_app_limit(&mut self) {
         if self.control.app_limited != 0 && self.view.delivered > self.control.app_limited {

@@ -67,8 +67,8 @@ impl Sender {
         cleaned.segments
     }
 
-    /// Segments below `end`, each sent once and not heard of before, leave as one run. Of segments in the order of their
-    /// transmission only the last one counts for RACK.
+    /// Segments below `end`, each sent once and neither received nor lost before, leave as one run. Of segments in the
+    /// order of their transmission only the last one counts for RACK.
     #[inline(always)]
     fn clean_originals(&mut self, end: u32, cleaned: &mut Cleaned, news: &mut AckNews) {
         let seq = self.board.una();

@@ -7,7 +7,7 @@ use dumbbell_cc::{Control, Controller, LostPacket, View};
 use dumbbell_recovery::newreno;
 use dumbbell_recovery::scoreboard::{NewlyLost, Scoreboard, flag};
 
-/// Who hears of a segment that is marked lost.
+/// The counters and the controller that follow every segment that is marked lost.
 struct LossReport<'a> {
     view: &'a mut View,
     control: &'a mut Control,

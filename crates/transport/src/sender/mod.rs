@@ -14,7 +14,7 @@
 //! | `loss.rs` | `tcp_identify_packet_loss`, `tcp_mark_skb_lost` |
 //! | `fastretrans.rs` | `tcp_fastretrans_alert`, `tcp_process_loss`, `tcp_enter_loss` |
 //! | `undo.rs` | `tcp_try_undo_*` |
-//! | `timers.rs` | RTO, reordering timer, tail loss probe |
+//! | `timers.rs` | `tcp_rearm_rto`, `tcp_schedule_loss_probe`, `tcp_rack_reo_timeout` |
 //! | `output.rs`, `tso.rs` | `tcp_write_xmit`, burst sizes, deferral |
 //! | `retransmit.rs` | `tcp_xmit_retransmit_queue`, rescue |
 //! | `cwnd.rs` | `tcp_cwnd_validate`, idle time, the pacing rate |

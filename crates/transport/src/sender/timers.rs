@@ -138,6 +138,7 @@ impl Sender {
             self.request_retransmissions();
         }
         if self.timer.pending() != Pending::Retransmission {
+            // As if the reordering timer were still pending: the timeout counts from the oldest segment.
             self.timer.arm(Pending::Reordering, Time::NEVER);
             self.rearm_rto();
         }

@@ -111,7 +111,7 @@ impl QuicSender {
         }
     }
 
-    /// Nothing was heard for a timeout.
+    /// The timeout expired.
     fn on_timeout(&mut self) {
         self.stats.rto_count += 1;
         match self.quic().timeout {
