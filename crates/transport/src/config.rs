@@ -231,14 +231,6 @@ pub enum DeliveryRate {
     Ns3Before341,
 }
 
-impl DeliveryRate {
-    /// Whether the sampler is one of ns-3's.
-    #[inline]
-    pub(crate) fn is_ns3(self) -> bool {
-        matches!(self, DeliveryRate::Ns3 | DeliveryRate::Ns3Before341)
-    }
-}
-
 /// Which round-trip time the controller is shown.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "lowercase")]

@@ -9,8 +9,11 @@
 //! An ACK carries the three highest ranges of packet numbers; a real one may carry more, which matters only when several
 //! ACKs in a row are lost.
 
+mod clock;
 mod receiver;
 mod sender;
+mod sent_packets;
+mod stream;
 #[cfg(test)]
 mod tests;
 

@@ -11,7 +11,7 @@
 
 /// When a segment was last sent.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord)]
-pub(super) struct Stamp(u64);
+pub struct Stamp(u64);
 
 impl Stamp {
     /// Room for the number of the event within its microsecond. The rest lasts for half a year.
@@ -33,12 +33,13 @@ impl Stamp {
 /// Gives the stamps, in the order of transmission. What one event sends has one stamp, and retransmissions and the new
 /// data that follows them are two events.
 #[derive(Clone, Copy, Debug, Default)]
-pub(super) struct SendClock {
+pub struct SendClock {
     last: Stamp,
     is_new_event: bool,
 }
 
 impl SendClock {
+    /// What is sent from here on is sent after what was sent before, even at the same instant.
     #[inline]
     pub fn begin_event(&mut self) {
         self.is_new_event = true;
