@@ -9,6 +9,7 @@
 //! An ACK carries the three highest ranges of packet numbers; a real one may carry more, which matters only when several
 //! ACKs in a row are lost.
 
+mod endpoint;
 mod receiver;
 mod sender;
 #[cfg(test)]
@@ -21,6 +22,7 @@ use serde::{Deserialize, Serialize};
 
 use crate::SackBlock;
 
+pub use endpoint::endpoints;
 pub use receiver::QuicReceiver;
 pub use sender::QuicSender;
 
