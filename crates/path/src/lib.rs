@@ -2,11 +2,13 @@
 //!
 //! A [`Link`] is one direction of a wire: loss before, a policer, a queue, a transmitter, loss after, and a propagation
 //! pipe. It knows no clock and no other link: packets are offered to it with the time of their arrival, and it gives
-//! them back when they reach the far end.
+//! them back when they reach the far end. It is the usual [`Medium`]; others may be shared by several stations. A running
+//! link can be [changed](Link::change) from outside.
 //!
-//! Where to look: [`Link`] is in `link.rs`; disciplines are in `queue/`, rates in `transmitter/`, random loss in `loss/`,
-//! policers in `policer.rs`, propagation and jitter in `pipe.rs`, measurements in `stats.rs`. [`synth`] makes cellular
-//! traces and [`parse_trace`] reads them from Mahimahi's files.
+//! Where to look: [`Link`] is in `link.rs`, its changes in `link/change.rs`, [`Medium`] in `medium.rs`; disciplines are in
+//! `queue/`, rates in `transmitter/`, random loss in `loss/`, policers in `policer.rs`, propagation and jitter in
+//! `pipe.rs`, measurements in `stats.rs`. [`synth`] makes cellular traces and [`parse_trace`] reads them from Mahimahi's
+//! files.
 //!
 //! Every parameter is declared where it is used, as the field of a struct; `catalog.rs` makes of a kind of queue or loss
 //! what experiment files, errors, reports and the reference page need.
@@ -17,6 +19,7 @@ mod ledger;
 mod level;
 mod link;
 pub mod loss;
+mod medium;
 mod normal;
 mod packet;
 mod pipe;
@@ -35,8 +38,9 @@ pub use catalog::{Catalog, Described, KIND, Kind, LinkContext, Recipe};
 pub use config::{LinkConfig, LinkRate, QueueLimit};
 pub use ledger::{DropCause, LinkCounters};
 pub use level::Level;
-pub use link::{Link, Offer};
+pub use link::{Change, Link, Offer, Retimed};
 pub use loss::LossRecipe;
+pub use medium::{Measured, Media, Medium, Port};
 pub use packet::{Ecn, Packet};
 pub use pipe::{Delay, Jitter, JitterDistribution, Reorder};
 pub use policer::Policer;

@@ -4,20 +4,26 @@
 //! queue a packet's departure and arrival are computed when it is offered and it goes straight into the pipe, so the
 //! only event of a packet is its arrival at the far end; a [gate](crate::queue::Gate) decides in front of the same queue.
 //! Disciplines that [hold](crate::queue::Held) their packets and decide when one is taken have one decision pending
-//! besides; [`Link::next_event`] covers both.
+//! besides; [`Link::next_event`] covers both. What was computed ahead is computed again for the packets that have not left
+//! when the rate, the delay or the loss [changes](Link::change).
+
+mod change;
+mod measures;
 
 use crate::config::LinkConfig;
 use crate::ledger::{DropCause, Ledger, LinkCounters};
 use crate::loss::Process;
 use crate::packet::Packet;
-use crate::pipe::Pipe;
+use crate::pipe::{Passage, Pipe};
 use crate::policer::TokenBucket;
 use crate::queue::{Buffer, Fifo, Gated, HeldQueue, Limits, Queue};
-use crate::stats::{Backlog, Occupancy, QueueStats, Tally};
+use crate::stats::Occupancy;
 use crate::train::Train;
 use crate::transmitter::Transmitter;
-use dumbbell_units::{Duration, Rng, Time, claimed};
+use dumbbell_units::{Duration, Rng, Time};
 use std::collections::VecDeque;
+
+pub use change::{Change, Retimed};
 
 /// What became of a packet that was offered.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -45,13 +51,26 @@ pub struct Link<P> {
     pipe: Pipe<P>,
     /// Packets that will be lost when they leave the transmitter, with that time.
     doomed: VecDeque<(Time, P)>,
+    /// What was drawn for the packets that have not left the transmitter, in their order. Without a meaning while there is
+    /// a [`Shortcut`]: nothing is drawn then.
+    drawn: VecDeque<Drawn>,
     /// Departures that were not known when the packets were offered, for those who asked for them.
     departures: Option<VecDeque<(Time, P)>>,
     ledger: Ledger<P>,
     /// Counts up to the start of the measurement.
     counted_before: LinkCounters,
     measured_since: Time,
+    /// Feeds what comes into being when the link changes.
+    rng: Rng,
     config: LinkConfig,
+}
+
+/// When a packet leaves the transmitter, and what happens to it then.
+#[derive(Clone, Copy, Debug)]
+struct Drawn {
+    departs: Time,
+    /// How it passes the pipe; `None` if it is lost.
+    passage: Option<Passage>,
 }
 
 /// What is left to do for a packet on a link that has little.
@@ -115,29 +134,37 @@ impl<P: Packet> Link<P> {
         let open = loss.is_none() && policer.is_none();
         let loss_after = config.loss_after.as_ref().map(|recipe| recipe.make(after));
         let pipe = Pipe::new(&config.delay, stream());
-        let is_lossless = loss_after.is_none();
-        let is_plain = open && is_lossless && pipe.is_plain();
         let stage = match Transmitter::new(&config.rate, config.overhead_bytes) {
             None => Stage::Instant(Occupancy::default()),
             Some(transmitter) => Stage::new(&config, transmitter, stream()),
         };
-        Link {
-            shortcut: match &stage {
-                Stage::Instant(_) if is_plain => Shortcut::Pipe,
-                Stage::DropTail(_) if is_plain => Shortcut::DropTail,
-                _ => Shortcut::Closed,
-            },
-            is_immediate: is_lossless && !matches!(stage, Stage::Held(_)),
+        let mut link = Link {
+            shortcut: Shortcut::Closed,
+            is_immediate: loss_after.is_none() && !matches!(stage, Stage::Held(_)),
             entrance: (!open).then(|| Box::new(Entrance { loss, policer })),
             stage,
             loss_after,
             pipe,
             doomed: VecDeque::new(),
+            drawn: VecDeque::new(),
             departures: None,
             ledger: Ledger::default(),
             counted_before: LinkCounters::default(),
             measured_since: Time::ZERO,
+            rng,
             config,
+        };
+        link.shortcut = link.possible_shortcut();
+        link
+    }
+
+    /// What is left to do for a packet, now that the link is as it is.
+    fn possible_shortcut(&self) -> Shortcut {
+        let is_plain = self.entrance.is_none() && self.loss_after.is_none() && self.pipe.is_plain();
+        match &self.stage {
+            Stage::Instant(_) if is_plain => Shortcut::Pipe,
+            Stage::DropTail(_) if is_plain => Shortcut::DropTail,
+            _ => Shortcut::Closed,
         }
     }
 
@@ -233,30 +260,46 @@ impl<P: Packet> Link<P> {
     /// Makes the decisions of a discipline that are due; returns the last departure they led to.
     fn decide_until(&mut self, now: Time) -> Option<Time> {
         let mut last = None;
-        while let Stage::Held(queue) = &mut self.stage
+        while let Stage::Held(queue) = &self.stage
             && queue.next_decision() <= now
         {
-            let decided_at = queue.next_decision();
-            if let Some((departs, packet)) = queue.decide(&mut self.ledger) {
-                if let Some(departures) = &mut self.departures {
-                    departures.push_back((departs, packet));
-                }
-                self.launch(decided_at, departs, packet);
-                last = (departs < Time::NEVER).then_some(departs);
-            }
+            last = self.decide_next().or(last);
         }
-        last
+        last.filter(|&departs| departs < Time::NEVER)
+    }
+
+    /// Makes the next decision of a discipline; returns the departure it leads to, which may be never.
+    fn decide_next(&mut self) -> Option<Time> {
+        let Stage::Held(queue) = &mut self.stage else { return None };
+        let decided_at = queue.next_decision();
+        let (departs, packet) = queue.decide(&mut self.ledger)?;
+        if let Some(departures) = &mut self.departures {
+            departures.push_back((departs, packet));
+        }
+        self.launch(decided_at, departs, packet);
+        Some(departs)
     }
 
     /// Sends a packet on its way behind the transmitter, which it leaves at `departs`.
     fn launch(&mut self, now: Time, departs: Time, packet: P) {
         let is_lost = self.loss_after.as_mut().is_some_and(|loss| loss.strikes(departs));
-        if !is_lost {
-            self.pipe.push(departs, packet);
-        } else if departs <= now {
-            self.ledger.drop_later(packet, DropCause::LossAfter);
-        } else {
-            self.doomed.push_back((departs, packet));
+        let passage = if is_lost { None } else { Some(self.pipe.draw()) };
+        while self.drawn.front().is_some_and(|drawn| drawn.departs <= now) {
+            self.drawn.pop_front();
+        }
+        self.launch_as(Drawn { departs, passage }, now, packet);
+    }
+
+    /// The same with what was drawn for it.
+    fn launch_as(&mut self, drawn: Drawn, now: Time, packet: P) {
+        let Drawn { departs, passage } = drawn;
+        match passage {
+            Some(passage) => self.pipe.push(departs, passage, packet),
+            None if departs <= now => self.ledger.drop_later(packet, DropCause::LossAfter),
+            None => self.doomed.push_back((departs, packet)),
+        }
+        if departs > now {
+            self.drawn.push_back(drawn);
         }
     }
 
@@ -318,8 +361,8 @@ impl<P: Packet> Link<P> {
     /// last, of which there must be that many, as far as they reach the far end before `until`. Returns how many these are,
     /// and the sum of the times of their arrival since `origin`, before which none of them does.
     #[inline(always)]
-    pub fn take_behind(&mut self, most: u32, until: Time, origin: Time) -> (u32, Duration) {
-        self.pipe.take_behind(most, until, origin)
+    pub fn take_followers(&mut self, most: u32, until: Time, origin: Time) -> (u32, Duration) {
+        self.pipe.take_followers(most, until, origin)
     }
 
     #[cold]
@@ -356,142 +399,6 @@ impl<P: Packet> Link<P> {
     /// the transmitter appear with the first call that passes the time of departure.
     pub fn pop_drop(&mut self) -> Option<(P, DropCause)> {
         self.ledger.later_drops.pop_front()
-    }
-
-    /// Brings everything up to `now`, except that packets which have arrived wait for [`poll`](Self::poll), and drops for
-    /// [`pop_drop`](Self::pop_drop).
-    pub fn advance(&mut self, now: Time) {
-        match &mut self.stage {
-            Stage::DropTail(queue) => queue.advance(now),
-            Stage::Gated(queue) => queue.fifo.advance(now),
-            Stage::Instant(_) | Stage::Held(_) => {}
-        }
-        self.decide_until(now);
-        self.lose_departed(now);
-    }
-
-    fn occupancy(&mut self) -> &mut Occupancy {
-        match &mut self.stage {
-            Stage::Instant(occupancy) => occupancy,
-            Stage::DropTail(queue) => &mut queue.occupancy,
-            Stage::Gated(queue) => &mut queue.fifo.occupancy,
-            Stage::Held(queue) => &mut queue.buffer.occupancy,
-        }
-    }
-
-    /// Packets that have left the transmitter; everything has been advanced to `now`.
-    fn departures(&mut self, now: Time) -> Tally {
-        let in_service = match &self.stage {
-            Stage::Instant(_) => Tally::default(),
-            Stage::DropTail(queue) => queue.in_service.tally(now),
-            Stage::Gated(queue) => queue.fifo.in_service.tally(now),
-            Stage::Held(queue) => queue.buffer.in_service.tally(now),
-        };
-        let waiting = self.backlog_now();
-        let ledger = &self.ledger;
-        ledger
-            .arrivals
-            .minus(ledger.lost_before)
-            .minus(ledger.policed)
-            .minus(ledger.dropped_full)
-            .minus(ledger.dropped_aqm)
-            .minus(Tally { packets: waiting.packets, bytes: waiting.bytes })
-            .minus(in_service)
-    }
-
-    fn backlog_now(&mut self) -> Backlog {
-        self.occupancy().backlog()
-    }
-
-    /// What waits at `now`; the packet in transmission does not count.
-    pub fn backlog(&mut self, now: Time) -> Backlog {
-        self.advance(now);
-        self.backlog_now()
-    }
-
-    /// What has happened up to `now`.
-    pub fn counters(&mut self, now: Time) -> LinkCounters {
-        self.advance(now);
-        LinkCounters {
-            departures: self.departures(now),
-            arrivals: self.ledger.arrivals,
-            lost_before: self.ledger.lost_before,
-            policed: self.ledger.policed,
-            dropped_full: self.ledger.dropped_full,
-            dropped_aqm: self.ledger.dropped_aqm,
-            lost_after: self.ledger.lost_after,
-            marked: self.ledger.marked,
-        }
-    }
-
-    /// Packets in the queue, in transmission and in the pipe at `now`. They are counted for this.
-    pub fn in_flight(&mut self, now: Time) -> u64 {
-        self.advance(now);
-        self.count_in_flight(|_| true)
-    }
-
-    /// Packets in the queue, in transmission and in the pipe of the kind that is asked for. They are counted for this.
-    pub fn count_in_flight(&self, is_meant: impl Fn(&P) -> bool) -> u64 {
-        let held = match &self.stage {
-            Stage::Held(queue) => queue.packets().filter(|packet| is_meant(packet)).count(),
-            _ => 0,
-        };
-        let doomed = self.doomed.iter().filter(|(_, packet)| is_meant(packet)).count();
-        (held + doomed) as u64 + self.pipe.count(is_meant)
-    }
-
-    /// Bytes of memory that packets in the queue and on the way [claim](claimed).
-    pub fn memory(&self) -> u64 {
-        let queue = match &self.stage {
-            Stage::Instant(_) => 0,
-            Stage::DropTail(queue) => queue.memory(),
-            Stage::Gated(queue) => queue.fifo.memory(),
-            Stage::Held(queue) => queue.memory(),
-        };
-        let drops = &self.ledger.later_drops;
-        queue
-            + self.pipe.memory()
-            + claimed::<(Time, P)>(self.doomed.len(), self.doomed.capacity())
-            + claimed::<(P, DropCause)>(drops.len(), drops.capacity())
-            + self.departures.as_ref().map_or(0, |told| claimed::<(Time, P)>(told.len(), told.capacity()))
-    }
-
-    /// Values by which the queue's discipline tells its state, by name; none for those that have no state to tell.
-    pub fn observe(&self) -> Vec<(&'static str, f64)> {
-        match &self.stage {
-            Stage::Held(queue) => queue.observe(),
-            Stage::Instant(_) | Stage::DropTail(_) | Stage::Gated(_) => Vec::new(),
-        }
-    }
-
-    /// Bits the transmitter could send between two instants; `None` for an unlimited rate.
-    pub fn capacity_bits(&self, since: Time, until: Time) -> Option<u64> {
-        match &self.stage {
-            Stage::Instant(_) => None,
-            Stage::DropTail(queue) => Some(queue.transmitter.capacity_bits(since, until)),
-            Stage::Gated(queue) => Some(queue.fifo.transmitter.capacity_bits(since, until)),
-            Stage::Held(queue) => Some(queue.buffer.transmitter.capacity_bits(since, until)),
-        }
-    }
-
-    /// Starts the interval that [`queue_stats`](Self::queue_stats) reports; without it that is the whole run.
-    pub fn start_measuring(&mut self, now: Time) {
-        self.counted_before = self.counters(now);
-        self.measured_since = now;
-        self.occupancy().restart(now);
-    }
-
-    /// The counts at the start of the measured interval.
-    pub fn counters_before(&self) -> LinkCounters {
-        self.counted_before
-    }
-
-    /// The queue and the transmitter from the start of the measured interval until `now`.
-    pub fn queue_stats(&mut self, now: Time) -> QueueStats<'_> {
-        self.advance(now);
-        let departed = self.departures(now).minus(self.counted_before.departures);
-        let capacity_bits = self.capacity_bits(self.measured_since, now);
-        self.occupancy().stats(now, departed, capacity_bits)
     }
 }
 

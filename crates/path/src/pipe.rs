@@ -7,6 +7,10 @@
 //! point; it shrinks the variance as netem does. Uniform jitter is base − jitter + x·2·jitter, normal jitter is
 //! base + jitter·z(x) with the normal quantile z; a negative delay is zero. Reordering lets a packet skip the pipe when
 //! at least `gap` − 1 packets have gone the normal way since the last that did, and a draw succeeds.
+//!
+//! Packets are put into the pipe before they leave the transmitter, when their departure is known. Where that changes
+//! those that have not left are taken back out ([`Pipe::take_back`]) and put in again; each keeps what was drawn for it
+//! ([`Passage`]).
 
 use crate::loss::Chance;
 use crate::normal::{QUANTILE_BITS, quantile};
@@ -105,11 +109,24 @@ impl Default for Reorder {
 pub(crate) struct Pipe<P> {
     base: Duration,
     variation: Option<Box<Variation>>,
+    /// Nobody overtakes but those that skip the delay. In a plain pipe nobody could.
+    keeps_order: bool,
+    /// When the last packet arrives that did not skip the delay; followed where the order is kept.
+    latest: Time,
     /// Packets in order, unless they are in `disorder`.
     runs: Ring<Run<P>>,
     disorder: Option<Box<Disorder<P>>>,
     /// When the next packet comes out.
     next_arrival: Time,
+}
+
+/// How a packet passes the pipe.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Passage {
+    /// It takes this many nanoseconds more than the constant delay, or less.
+    Delayed(i64),
+    /// It skips the delay.
+    Skips,
 }
 
 /// Packets of a run, the first of which is `packet`.
@@ -136,15 +153,38 @@ impl<P: Packet> Pipe<P> {
         let overtakes = reorders || (jitters && delay.jitter.reorders);
         let disorder = overtakes.then(|| Box::new(Disorder { heap: BinaryHeap::new(), entered: 0 }));
         let variation = (jitters || reorders).then(|| Box::new(Variation::new(delay, rng)));
-        Pipe { base: delay.base, variation, runs: Ring::new(), disorder, next_arrival: Time::NEVER }
+        Pipe {
+            base: delay.base,
+            keeps_order: variation.is_some() && !delay.jitter.reorders,
+            latest: Time::ZERO,
+            variation,
+            runs: Ring::new(),
+            disorder,
+            next_arrival: Time::NEVER,
+        }
+    }
+
+    /// Draws how the next packet will pass.
+    #[inline]
+    pub(crate) fn draw(&mut self) -> Passage {
+        self.variation.as_mut().map_or(Passage::Delayed(0), |variation| variation.draw())
     }
 
     /// A packet enters at `departs`, which never goes backwards.
     #[inline]
-    pub(crate) fn push(&mut self, departs: Time, packet: P) {
-        let arrives = match &mut self.variation {
-            None => departs + self.base,
-            Some(variation) => variation.arrival(departs, self.base),
+    pub(crate) fn push(&mut self, departs: Time, passage: Passage, packet: P) {
+        let arrives = match passage {
+            Passage::Skips => departs,
+            Passage::Delayed(more) => {
+                let nanos = i128::from(self.base.as_nanos()) + i128::from(more);
+                let arrives = departs + Duration::from_nanos(u64::try_from(nanos.max(0)).unwrap_or(u64::MAX));
+                if self.keeps_order && departs < Time::NEVER {
+                    self.latest = self.latest.max(arrives);
+                    self.latest
+                } else {
+                    arrives
+                }
+            }
         };
         match &mut self.disorder {
             None => self.push_in_order(arrives, packet),
@@ -158,7 +198,7 @@ impl<P: Packet> Pipe<P> {
 
     /// Whether all packets take the same time, so that they stay in order.
     pub(crate) fn is_plain(&self) -> bool {
-        self.variation.is_none() && self.base <= Pipe::<P>::LONGEST_PLAIN
+        self.variation.is_none() && !self.keeps_order && self.base <= Pipe::<P>::LONGEST_PLAIN
     }
 
     /// [`push`](Self::push) into a plain pipe.
@@ -211,7 +251,7 @@ impl<P: Packet> Pipe<P> {
     /// Takes up to `most` packets of the run that comes next, which has that many, as far as they come out before `until`.
     /// Returns how many these are, and the sum of the times at which they come out, since `origin`, before which none does.
     #[inline(always)]
-    pub(crate) fn take_behind(&mut self, most: u32, until: Time, origin: Time) -> (u32, Duration) {
+    pub(crate) fn take_followers(&mut self, most: u32, until: Time, origin: Time) -> (u32, Duration) {
         if most == 0 {
             return (0, Duration::ZERO);
         }
@@ -248,6 +288,52 @@ impl<P: Packet> Pipe<P> {
         }
     }
 
+    /// Takes the last `count` packets back out that were put in, in their order, with the times at which they would have
+    /// come out.
+    pub(crate) fn take_back(&mut self, count: usize) -> Vec<(Time, P)> {
+        let packets = match &mut self.disorder {
+            None => take_back_in_order(&mut self.runs, count),
+            Some(disorder) => disorder.take_back(count as u64),
+        };
+        self.next_arrival = match &self.disorder {
+            None => self.runs.iter().next().map_or(Time::NEVER, |run| run.arrivals.next()),
+            Some(disorder) => disorder.heap.peek().map_or(Time::NEVER, |head| head.arrives),
+        };
+        self.latest = self.latest_arrival();
+        packets
+    }
+
+    /// When the last packet that is in the pipe comes out.
+    fn latest_arrival(&mut self) -> Time {
+        let latest = match &self.disorder {
+            None => self.runs.last_mut().map(|run| run.arrivals.last()),
+            Some(disorder) => disorder.heap.iter().map(|place| place.arrives).max(),
+        };
+        latest.unwrap_or(Time::ZERO)
+    }
+
+    /// Takes the packets back out of a plain pipe that leave the transmitter after `now`, with the times at which they do.
+    pub(crate) fn take_back_departing(&mut self, now: Time) -> Vec<(Time, P)> {
+        let arrives_by = now + self.base;
+        let count = self.runs.iter().map(|run| run.arrivals.count_after(arrives_by) as usize).sum();
+        let mut departing = self.take_back(count);
+        for (time, _) in departing.iter_mut().filter(|(arrives, _)| *arrives < Time::NEVER) {
+            *time = Time::ZERO + time.since(Time::ZERO + self.base);
+        }
+        departing
+    }
+
+    /// The constant delay is `base` for the packets that enter from now on. They do not overtake those before them unless
+    /// jitter may reorder.
+    pub(crate) fn set_base(&mut self, base: Duration) {
+        let overtakes = base < self.base && self.next_arrival < Time::NEVER;
+        if self.variation.is_none() && overtakes {
+            self.keeps_order = true;
+            self.latest = self.latest_arrival();
+        }
+        self.base = base;
+    }
+
     /// Bytes of memory [claimed](claimed).
     pub(crate) fn memory(&self) -> u64 {
         let disorder = self.disorder.as_ref().map(|disorder| &disorder.heap);
@@ -262,6 +348,47 @@ impl<P: Packet> Pipe<P> {
             }
             Some(disorder) => disorder.heap.iter().filter(|place| is_meant(&place.packet)).count() as u64,
         }
+    }
+}
+
+fn take_back_in_order<P: Packet>(runs: &mut Ring<Run<P>>, count: usize) -> Vec<(Time, P)> {
+    let mut last_first = Vec::with_capacity(count);
+    while last_first.len() < count
+        && let Some(run) = runs.last_mut()
+    {
+        let of_run = run.arrivals.count();
+        let taken = of_run.min((count - last_first.len()) as u32);
+        let mut of_this_run = Vec::with_capacity(taken as usize);
+        let mut arrivals = run.arrivals;
+        for place in 0..of_run {
+            if place >= of_run - taken {
+                let mut packet = run.packet;
+                if place > 0 {
+                    packet.follow(place);
+                }
+                of_this_run.push((arrivals.next(), packet));
+            }
+            arrivals.advance();
+        }
+        last_first.extend(of_this_run.into_iter().rev());
+        if taken < of_run {
+            run.arrivals.truncate(of_run - taken);
+        } else {
+            runs.drop_last();
+        }
+    }
+    last_first.reverse();
+    last_first
+}
+
+impl<P: Packet> Disorder<P> {
+    fn take_back(&mut self, count: u64) -> Vec<(Time, P)> {
+        self.entered -= count;
+        let (stay, mut back): (Vec<_>, Vec<_>) =
+            std::mem::take(&mut self.heap).into_iter().partition(|place| place.number <= self.entered);
+        self.heap = stay.into();
+        back.sort_unstable_by_key(|place| place.number);
+        back.into_iter().map(|place| (place.arrives, place.packet)).collect()
     }
 }
 
@@ -298,8 +425,6 @@ impl<P> Eq for InFlight<P> {}
 struct Variation {
     jitter: u64,
     distribution: JitterDistribution,
-    keeps_order: bool,
-    latest: Time,
     uniform: CorrelatedUniform,
     reorder: Option<Chance>,
     gap: u32,
@@ -309,13 +434,11 @@ struct Variation {
 
 impl Variation {
     fn new(delay: &Delay, rng: Rng) -> Variation {
-        let Jitter { amount, distribution, correlation, reorders } = delay.jitter;
+        let Jitter { amount, distribution, correlation, .. } = delay.jitter;
         let Reorder { probability, gap } = delay.reorder;
         Variation {
             jitter: amount.as_nanos(),
             distribution,
-            keeps_order: !reorders,
-            latest: Time::ZERO,
             uniform: CorrelatedUniform::new(correlation.as_f64()),
             reorder: (probability > Ratio::ZERO).then(|| Chance::new(probability.as_f64())),
             gap: gap.max(1),
@@ -324,28 +447,21 @@ impl Variation {
         }
     }
 
-    fn arrival(&mut self, departs: Time, base: Duration) -> Time {
-        if departs == Time::NEVER {
-            return Time::NEVER;
-        }
+    fn draw(&mut self) -> Passage {
         if let Some(reorder) = self.reorder {
             if self.normal_ones >= self.gap - 1 && reorder.happens(&mut self.rng) {
                 self.normal_ones = 0;
-                return departs;
+                return Passage::Skips;
             }
             self.normal_ones = self.normal_ones.saturating_add(1);
         }
-        let mut arrives = departs + self.delay(base);
-        if self.keeps_order {
-            arrives = arrives.max(self.latest);
-            self.latest = arrives;
-        }
-        arrives
+        Passage::Delayed(self.jitter())
     }
 
-    fn delay(&mut self, base: Duration) -> Duration {
+    /// By how many nanoseconds the delay differs.
+    fn jitter(&mut self) -> i64 {
         if self.jitter == 0 {
-            return base;
+            return 0;
         }
         let x = self.uniform.next(&mut self.rng);
         let variation = match self.distribution {
@@ -354,8 +470,7 @@ impl Variation {
             }
             JitterDistribution::Normal => (i128::from(self.jitter) * i128::from(quantile(x))) >> QUANTILE_BITS,
         };
-        let nanos = i128::from(base.as_nanos()) + variation;
-        Duration::from_nanos(u64::try_from(nanos.max(0)).unwrap_or(u64::MAX))
+        i64::try_from(variation).unwrap_or(if variation < 0 { i64::MIN } else { i64::MAX })
     }
 }
 
@@ -390,7 +505,15 @@ mod tests {
 
     fn delays(delay: &Delay, packets: usize) -> Vec<f64> {
         let mut variation = Variation::new(delay, Rng::new(11));
-        (0..packets).map(|_| variation.delay(delay.base).as_nanos() as f64 / MS as f64).collect()
+        let mut pipe = Pipe { variation: None, ..Pipe::new(delay, Rng::new(11)) };
+        let passed = |_| {
+            pipe.push(Time::ZERO, Passage::Delayed(variation.jitter()), TestPacket::default());
+            let arrives = pipe.next_arrival();
+            take(&mut pipe);
+            pipe.latest = Time::ZERO;
+            arrives.as_nanos() as f64 / MS as f64
+        };
+        (0..packets).map(passed).collect()
     }
 
     fn mean_sd(values: &[f64]) -> (f64, f64) {
@@ -451,7 +574,8 @@ mod tests {
             while pipe.next_arrival() <= now {
                 out.push(take(&mut pipe));
             }
-            pipe.push(now, TestPacket::new(i, 1500));
+            let passage = pipe.draw();
+            pipe.push(now, passage, TestPacket::new(i, 1500));
         }
         while pipe.count(|_| true) > 0 {
             out.push(take(&mut pipe));
@@ -487,10 +611,8 @@ mod tests {
         });
         assert!(late.count() > 10_000);
         let overtakers = |gap, packets: usize| {
-            let delay = delay(0.25, gap);
-            let mut variation = Variation::new(&delay, Rng::new(9));
-            let at = Time::from_nanos(MS);
-            (0..packets).filter(|_| variation.arrival(at, delay.base) == at).count() as f64
+            let mut variation = Variation::new(&delay(0.25, gap), Rng::new(9));
+            (0..packets).filter(|_| variation.draw() == Passage::Skips).count() as f64
         };
         // Four ordinary packets, then a trial with success 1/4 for each further one: one in 4 + 4.
         assert!((overtakers(5, 400_000) / 400_000.0 - 1.0 / 8.0).abs() < 0.003);

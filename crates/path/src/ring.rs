@@ -73,6 +73,12 @@ impl<T: Copy + Default> Ring<T> {
         (self.len > 0).then(|| &self.places[self.first])
     }
 
+    /// Forgets the last item; there must be one.
+    pub(crate) fn drop_last(&mut self) {
+        debug_assert!(!self.is_empty());
+        self.len -= 1;
+    }
+
     /// Doubles the ring.
     #[cold]
     fn grow(&mut self) {
@@ -107,6 +113,10 @@ mod tests {
                 if !ring.is_empty() {
                     assert_eq!(ring.drop_first(), queue.front());
                 }
+            }
+            if !ring.is_empty() && rng.below(20) == 0 {
+                ring.drop_last();
+                queue.pop_back();
             }
             assert_eq!((ring.is_empty(), ring.last_mut()), (queue.is_empty(), queue.back_mut()));
             assert!(step % 100 > 0 || ring.iter().eq(&queue));

@@ -134,6 +134,27 @@ impl Train {
         (count, sum)
     }
 
+    /// When the last packet passes; there must be one.
+    pub(crate) fn last(mut self) -> Time {
+        while self.left > 1 {
+            self.advance();
+        }
+        self.next()
+    }
+
+    /// How many packets pass after `instant`.
+    pub(crate) fn count_after(mut self, instant: Time) -> u32 {
+        while self.left > 0 && self.next() <= instant {
+            self.advance();
+        }
+        self.left
+    }
+
+    /// Only the first `count` packets pass.
+    pub(crate) fn truncate(&mut self, count: u32) {
+        self.left = self.left.min(count);
+    }
+
     /// Takes on the packets of `next` if they continue these evenly.
     #[inline(always)]
     pub(crate) fn join(&mut self, next: &Train) -> bool {
@@ -198,6 +219,12 @@ mod tests {
             }
             prop_assert_eq!(whole.end(), (all.next, all.spare));
             prop_assert!(whole.over_by() >= all.next());
+            prop_assert_eq!(whole.last().as_nanos(), times[times.len() - 1]);
+            let instant = Time::from_nanos(until.saturating_sub(1));
+            prop_assert_eq!(whole.count_after(instant) as usize, times.iter().filter(|&&time| time + 1 > until).count());
+            let mut cut = whole;
+            cut.truncate(most);
+            prop_assert_eq!(&passing(cut)[..], &times[..times.len().min(most as usize)]);
             prop_assert_eq!(&passing(whole.ends())[..count as usize - 1], &times[1..]);
         }
 

@@ -3,9 +3,10 @@
 //! A sample of the round-trip time is never shorter than light allows, and every data packet that was sent has arrived,
 //! was dropped by a link that counted it, or is still on its way.
 
+use crate::TimedChange;
 use crate::flow::Flow;
 use crate::packet::Packet;
-use dumbbell_path::{Delay, JitterDistribution, Link};
+use dumbbell_path::{Change, Delay, JitterDistribution, Media};
 use dumbbell_scenario::{Flow as Spec, Scenario};
 use dumbbell_transport::{ControllerRtt, Protocol, RttSamples};
 use dumbbell_units::Duration;
@@ -23,8 +24,8 @@ struct Floor {
 }
 
 impl Checks {
-    pub fn new(scenario: &Scenario) -> Checks {
-        let floors = scenario.flows.iter().map(|flow| Floor::of(flow, scenario));
+    pub fn new(scenario: &Scenario, script: &[TimedChange]) -> Checks {
+        let floors = scenario.flows.iter().map(|flow| Floor::of(flow, scenario, script));
         Checks { floors: if cfg!(debug_assertions) { floors.collect() } else { Vec::new() } }
     }
 
@@ -38,14 +39,14 @@ impl Checks {
         );
     }
 
-    /// The run is over: `links` have been brought up to its end, and their drops are settled.
+    /// The run is over: `media` have been brought up to its end, and their drops are settled.
     #[inline(always)]
-    pub fn conservation(&self, flows: &[Flow], links: &[Link<Packet>]) {
+    pub fn conservation(&self, flows: &[Flow], media: &Media<Packet>) {
         if cfg!(debug_assertions) {
             for (index, flow) in flows.iter().enumerate() {
                 let counts = flow.counts();
                 let is_data = |packet: &Packet| packet.flow as usize == index && packet.kind.is_data();
-                let on_the_way: u64 = links.iter().map(|link| link.count_in_flight(is_data)).sum();
+                let on_the_way: u64 = media.iter().map(|medium| medium.count_in_flight(&is_data)).sum();
                 assert_eq!(
                     counts.sent,
                     counts.arrived + counts.network_drops + on_the_way,
@@ -59,9 +60,16 @@ impl Checks {
 }
 
 impl Floor {
-    fn of(flow: &Spec, scenario: &Scenario) -> Floor {
-        let links = flow.forward.iter().chain(&flow.reverse);
-        let delays = links.map(|&link| shortest_delay(&scenario.links[link].config.delay).as_micros());
+    fn of(flow: &Spec, scenario: &Scenario, script: &[TimedChange]) -> Floor {
+        let shortest = |&link: &usize| {
+            let delay = &scenario.links[link].config.delay;
+            let later = script.iter().filter(|change| change.link == link).filter_map(|change| match change.change {
+                Change::Delay(base) => Some(shortest_delay(&Delay { base, ..delay.clone() })),
+                _ => None,
+            });
+            later.fold(shortest_delay(delay), Duration::min).as_micros()
+        };
+        let delays = flow.forward.iter().chain(&flow.reverse).map(shortest);
         let transport = &flow.transport;
         let tick_us = match transport.protocol {
             Protocol::Quic => transport.quic.clock_resolution.as_micros(),

@@ -1,34 +1,32 @@
 //! The two ends of a flow, over the transport that the scenario chose.
 
-use dumbbell_cc::{Control, Controller, EcnMode, RateSample, View};
-use dumbbell_transport::quic::{QuicReceiver, QuicSender};
-use dumbbell_transport::{EcnEcho, Protocol, Receiver, ReceiverStats, Sender, SenderStats, TransportConfig};
-use dumbbell_units::{Duration, Time};
+use dumbbell_cc::{Controller, EcnMode};
+use dumbbell_transport::{
+    EcnEcho, Endpoint, Handshake, Protocol, Receiver, ReceiverStats, Sender, SenderStats, Sending, TransportConfig,
+    quic,
+};
+use dumbbell_units::Time;
 use std::sync::Arc;
 
 /// Sender and receiver of a flow.
 #[expect(clippy::large_enum_variant, reason = "TCP is the common case; behind a pointer every packet would pay")]
 pub(crate) enum Endpoints {
     Tcp { sender: Sender, receiver: Receiver },
-    Quic { sender: QuicSender, receiver: QuicReceiver },
+    Other(Ends),
 }
 
-/// The same call on either sender.
-macro_rules! sender {
-    ($endpoints:expr, $sender:ident => $call:expr) => {
-        match $endpoints {
-            Endpoints::Tcp { sender: $sender, .. } => $call,
-            Endpoints::Quic { sender: $sender, .. } => $call,
-        }
-    };
+/// Two ends that speak whatever they like. The near one is where the application writes and the forward route begins.
+pub(crate) struct Ends {
+    pub near: Box<dyn Endpoint>,
+    pub far: Box<dyn Endpoint>,
 }
 
-/// The same call on either receiver.
-macro_rules! receiver {
-    ($endpoints:expr, $receiver:ident => $call:expr) => {
+/// The same call on either near end.
+macro_rules! near {
+    ($endpoints:expr, $near:ident => $call:expr) => {
         match $endpoints {
-            Endpoints::Tcp { receiver: $receiver, .. } => $call,
-            Endpoints::Quic { receiver: $receiver, .. } => $call,
+            Endpoints::Tcp { sender: $near, .. } => $call,
+            Endpoints::Other(Ends { near: $near, .. }) => $call,
         }
     };
 }
@@ -50,80 +48,107 @@ impl Endpoints {
                 Endpoints::Tcp { sender: Sender::new(config, controller), receiver }
             }
             Protocol::Quic => {
-                Endpoints::Quic { receiver: QuicReceiver::new(&config), sender: QuicSender::new(&config, controller) }
+                let (near, far) = quic::endpoints(&config, controller);
+                Endpoints::Other(Ends { near, far })
             }
         }
     }
 
-    /// The handshake is complete; its answer was under way for `way_back`.
-    pub fn establish(&mut self, now: Time, rtt: Duration, way_back: Duration, syn_retransmits: u32) {
-        sender!(self, sender => sender.establish(now, rtt, syn_retransmits));
-        if let Endpoints::Tcp { receiver, .. } = self {
-            receiver.set_handshake(rtt, way_back);
+    /// Whether the near end may send without an answer of the far end.
+    pub fn is_connectionless(&self) -> bool {
+        match self {
+            Endpoints::Tcp { .. } => false,
+            Endpoints::Other(ends) => ends.near.is_connectionless(),
+        }
+    }
+
+    /// The ends may send.
+    pub fn establish(&mut self, now: Time, handshake: Handshake) {
+        match self {
+            Endpoints::Tcp { sender, receiver } => {
+                sender.establish(now, handshake.rtt, handshake.retries);
+                receiver.set_handshake(handshake.rtt, handshake.way_back);
+            }
+            Endpoints::Other(ends) => {
+                ends.near.establish(now, handshake);
+                ends.far.establish(now, handshake);
+            }
         }
     }
 
     pub fn write(&mut self, now: Time, segments: u32, last_len: u16) {
-        sender!(self, sender => sender.write(now, segments, last_len));
+        near!(self, near => near.write(now, segments, last_len));
     }
 
     pub fn close(&mut self) {
-        sender!(self, sender => sender.close());
+        near!(self, near => near.close());
     }
 
     pub fn has_unsent(&self) -> bool {
-        sender!(self, sender => sender.unsent_segments() > 0)
+        match self {
+            Endpoints::Tcp { sender, .. } => sender.unsent_segments() > 0,
+            Endpoints::Other(ends) => ends.near.has_unsent(),
+        }
     }
 
     pub fn is_idle(&self) -> bool {
-        sender!(self, sender => sender.is_idle())
+        near!(self, near => near.is_idle())
     }
 
-    #[inline]
-    pub fn view(&self) -> &View {
-        sender!(self, sender => sender.view())
+    /// The sending of the near end; `None` where no controller governs it.
+    pub fn sending(&self) -> Option<Sending<'_>> {
+        match self {
+            Endpoints::Tcp { sender, .. } => Some(Sending {
+                view: sender.view(),
+                control: sender.control(),
+                controller: sender.controller(),
+                sample: sender.last_sample(),
+                stats: sender.stats(),
+            }),
+            Endpoints::Other(ends) => ends.near.sending(),
+        }
     }
 
-    /// What the controller may change.
-    pub fn control(&self) -> &Control {
-        sender!(self, sender => sender.control())
+    /// What the near end has sent.
+    pub fn sent(&self) -> SenderStats {
+        match self {
+            Endpoints::Tcp { sender, .. } => sender.stats(),
+            Endpoints::Other(ends) => ends.near.sent(),
+        }
     }
 
-    pub fn controller(&self) -> &dyn Controller {
-        sender!(self, sender => sender.controller())
+    /// What the far end has received.
+    pub fn received(&self) -> ReceiverStats {
+        match self {
+            Endpoints::Tcp { receiver, .. } => receiver.stats(),
+            Endpoints::Other(ends) => ends.far.received(),
+        }
     }
 
-    #[inline]
-    pub fn last_sample(&self) -> &RateSample {
-        sender!(self, sender => sender.last_sample())
-    }
-
-    pub fn sender_stats(&self) -> SenderStats {
-        sender!(self, sender => sender.stats())
-    }
-
-    pub fn receiver_stats(&self) -> ReceiverStats {
-        receiver!(self, receiver => receiver.stats())
-    }
-
-    /// Bytes of memory that packets in flight claim at their sender.
+    /// Bytes of memory that packets in flight claim.
     #[inline]
     pub fn memory(&self) -> u64 {
-        sender!(self, sender => sender.memory())
+        match self {
+            Endpoints::Tcp { sender, .. } => sender.memory(),
+            Endpoints::Other(ends) => ends.near.memory() + ends.far.memory(),
+        }
     }
 
     #[inline]
     pub fn sender_timer(&self) -> Time {
-        sender!(self, sender => sender.next_timer())
+        near!(self, near => near.next_timer())
     }
 
     #[inline(always)]
     pub fn on_sender_timer(&mut self, now: Time) {
-        sender!(self, sender => sender.on_timer(now));
+        near!(self, near => near.on_timer(now));
     }
 
     #[inline]
     pub fn receiver_timer(&self) -> Time {
-        receiver!(self, receiver => receiver.next_timer())
+        match self {
+            Endpoints::Tcp { receiver, .. } => receiver.next_timer(),
+            Endpoints::Other(ends) => ends.far.next_timer(),
+        }
     }
 }

@@ -1,6 +1,7 @@
 //! One flow of a run: its two endpoints, its application, and what is measured of it.
 
 use crate::endpoints::Endpoints;
+use crate::engine::Entry;
 use dumbbell_cc::Controller;
 use dumbbell_path::Train;
 use dumbbell_results::{FlowCounts, Histogram};
@@ -48,6 +49,19 @@ impl Traffic {
         }
     }
 
+    /// A packet leaves at another time than was counted; [`Time::NEVER`] for one that does not leave.
+    pub fn correct_departure(&mut self, bytes: u16, (counted, departs): (Time, Time), measured: (Time, Time)) {
+        if counted < Time::NEVER {
+            self.wire_bytes_total -= u64::from(bytes);
+            if counted >= measured.0 && counted < measured.1 {
+                self.wire_bytes -= u64::from(bytes);
+            }
+        }
+        if departs < Time::NEVER {
+            self.count_departure(bytes, departs, measured);
+        }
+    }
+
     /// Packets of `bytes` each leave it one after the other.
     #[inline]
     pub fn count_departures(&mut self, bytes: u16, mut departures: Train, measured: (Time, Time)) {
@@ -72,8 +86,8 @@ pub(crate) struct Flow {
     pub stop: Time,
     /// Segments of the application's data that are not yet written.
     unwritten: Source,
-    /// Link of the forward route where throughput is measured: the slowest.
-    pub bottleneck: usize,
+    /// Where throughput is measured: at the slowest link of the forward route.
+    pub bottleneck: Entry,
     pub reports_completions: bool,
     /// Round-trip times of the measured interval, microseconds.
     pub rtt: Histogram,
@@ -95,8 +109,9 @@ enum Source {
         segments: u32,
         last_len: u16,
     },
-    /// One segment every interval.
+    /// One segment of `mss` bytes every interval.
     Paced {
+        mss: u16,
         left: u32,
         last_len: u16,
         interval: Duration,
@@ -114,7 +129,7 @@ impl Flow {
         transport: &Arc<TransportConfig>,
         controller: Box<dyn Controller>,
         rng: &mut Rng,
-        bottleneck: usize,
+        bottleneck: Entry,
     ) -> Flow {
         let mss = u64::from(spec.transport.mss);
         let (segments, last_len) = match spec.bytes {
@@ -130,6 +145,7 @@ impl Flow {
         let unwritten = match spec.app_rate {
             None => Source::AtOnce { segments, last_len },
             Some(rate) => Source::Paced {
+                mss: mss as u16,
                 left: segments,
                 last_len,
                 interval: Duration::from_nanos(mss * 8 * 1_000_000_000 / rate.max(1)),
@@ -155,12 +171,12 @@ impl Flow {
 
     /// What has been counted so far.
     pub fn counts(&self) -> FlowCounts {
-        let sender = self.ends.sender_stats();
-        let receiver = self.ends.receiver_stats();
+        let sender = self.ends.sent();
+        let receiver = self.ends.received();
         FlowCounts {
             sent: sender.sent_segments,
             retransmits: sender.retransmitted_segments,
-            lost: self.ends.view().lost,
+            lost: self.ends.sending().map_or(0, |sending| sending.view.lost),
             network_drops: self.traffic.drops,
             rtos: sender.rto_count,
             probes: sender.probe_count,
@@ -186,11 +202,11 @@ impl Flow {
 
     /// Writes what the application has produced by `now`.
     pub fn write_due(&mut self, now: Time) {
-        if let Source::Paced { left, last_len, interval, next } = &mut self.unwritten {
+        if let Source::Paced { mss, left, last_len, interval, next } = &mut self.unwritten {
             while *left > 0 && *next <= now {
                 *left -= 1;
                 *next += *interval;
-                let len = if *left == 0 { *last_len } else { self.ends.view().mss as u16 };
+                let len = if *left == 0 { *last_len } else { *mss };
                 self.ends.write(now, 1, len);
             }
             if *left == 0 {
@@ -229,7 +245,7 @@ impl Flow {
 
     /// Bytes of memory of this flow besides packets in flight.
     pub fn memory(&self) -> usize {
-        size_of::<Flow>() + size_of_val(self.ends.controller()) + self.rtt.memory()
+        size_of::<Flow>() + self.ends.sending().map_or(0, |sending| size_of_val(sending.controller)) + self.rtt.memory()
     }
 }
 

@@ -7,6 +7,7 @@ mod endpoints;
 mod engine;
 mod flow;
 mod packet;
+mod script;
 mod tables;
 
 use dumbbell_scenario::Scenario;
@@ -14,7 +15,9 @@ use dumbbell_units::Time;
 use std::sync::atomic::AtomicBool;
 
 pub use bounds::{Bounds, Growth, MemoryExceeded, SERIES_CHUNK_BYTES, SeriesSink};
+pub use dumbbell_path::Change;
 pub use dumbbell_results::{Column, Names, Table, Values};
+pub use script::TimedChange;
 
 /// Everything one run produced.
 #[derive(Clone, Debug, Default)]
@@ -74,6 +77,9 @@ pub enum RunError {
     /// The way of a flow has more links than a packet can count; validation should have caught it.
     #[error("the way of flow {0} has more than {max} links", max = engine::MAX_LINKS_OF_A_WAY)]
     LongWay(usize),
+    /// A script changes a link that there is not.
+    #[error("there is no link {0} to change")]
+    NoSuchLink(usize),
     /// The run would need more memory than it may take.
     #[error(transparent)]
     Memory(#[from] MemoryExceeded),
@@ -95,8 +101,21 @@ pub fn run(scenario: &Scenario, cancel: &AtomicBool) -> Result<RunOutput, RunErr
 /// # Errors
 /// It would need more memory than it may take, was cancelled, or its series could not be kept.
 pub fn run_within<'a>(scenario: &'a Scenario, bounds: Bounds<'a>) -> Result<RunOutput, RunError> {
+    run_scripted(scenario, Vec::new(), bounds)
+}
+
+/// Runs a scenario to its end, within bounds, while its links change as `script` says. Of changes at the same instant the
+/// later ones of the list come later.
+///
+/// # Errors
+/// Those of [`run_within`], and a change of a link that there is not.
+pub fn run_scripted<'a>(
+    scenario: &'a Scenario,
+    script: Vec<TimedChange>,
+    bounds: Bounds<'a>,
+) -> Result<RunOutput, RunError> {
     let before = cpu_time();
-    let mut output = engine::Engine::new(scenario, bounds)?.run()?;
+    let mut output = engine::Engine::new(scenario, script, bounds)?.run()?;
     output.summary.cpu_s = (cpu_time() - before).as_secs_f64();
     Ok(output)
 }

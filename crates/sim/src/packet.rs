@@ -1,28 +1,26 @@
 //! What travels through the simulated network.
 //!
 //! Thousands of packets are in flight and each is copied several times, so a packet is small: what its headers tell in
-//! two places it holds once, and what only few packets carry (selective acknowledgements, the ranges of QUIC) lies in a
-//! [`Store`].
+//! two places it holds once, and what only few packets carry lies elsewhere: selective acknowledgements in a [`Store`], the
+//! bytes of datagrams in [`Payloads`].
 
 use dumbbell_path::Ecn;
-use dumbbell_transport::quic::{QuicAck, QuicPacket};
-use dumbbell_transport::{Ack, Burst, Flags, SackBlock, Segment};
+use dumbbell_transport::{Ack, Arrival, Burst, Datagram, Flags, SackBlock, Segment};
 use dumbbell_units::{Time, claimed};
 use std::num::NonZeroU32;
 
 /// A packet of some flow, on some hop of its route.
 #[derive(Clone, Copy, Debug, Default)]
 pub(crate) struct Packet {
-    /// Timestamp option: when a packet of data or of the handshake left, or the time that an ACK echoes.
+    /// Timestamp option: when a packet of data or of the handshake left, or the time that an ACK echoes. When a datagram
+    /// left.
     pub timestamp: Time,
     pub flow: u32,
-    /// The segment, the segment acknowledged, or a QUIC packet's number. In an answer to a SYN this and `detail` are the
-    /// time that it echoes.
+    /// The segment, or the segment acknowledged. In an answer to a SYN this and `detail` are the time that it echoes.
     number: u32,
-    /// Segments behind this one in its burst, the receive window of an ACK, or the part of the stream that a QUIC packet
-    /// carries.
+    /// Segments behind this one in its burst, or the receive window of an ACK.
     detail: u32,
-    /// What an ACK carries besides.
+    /// What an ACK or a datagram carries besides.
     attachment: Option<Handle>,
     /// IP length.
     pub size: u16,
@@ -30,7 +28,7 @@ pub(crate) struct Packet {
     pub hops_left: u16,
     pub kind: Kind,
     ecn: Ecn,
-    /// Bits of a segment; whether an ACK echoes congestion; whether a QUIC packet carries data again.
+    /// Bits of a segment; whether an ACK echoes congestion.
     flags: u8,
 }
 
@@ -40,8 +38,10 @@ pub(crate) enum Kind {
     #[default]
     Data,
     Ack,
-    QuicData,
-    QuicAck,
+    /// From the near end of a flow that is not TCP.
+    Datagram,
+    /// From its far end.
+    Reply,
     Syn,
     SynAck,
 }
@@ -50,21 +50,19 @@ impl Kind {
     /// Whether such a packet travels from the sender to the receiver.
     #[inline]
     pub fn is_forward(self) -> bool {
-        matches!(self, Kind::Data | Kind::QuicData | Kind::Syn)
+        matches!(self, Kind::Data | Kind::Datagram | Kind::Syn)
     }
 
     /// Whether such a packet carries data.
     #[inline]
     pub fn is_data(self) -> bool {
-        matches!(self, Kind::Data | Kind::QuicData)
+        matches!(self, Kind::Data | Kind::Datagram)
     }
 }
 
 impl Packet {
     /// IP and TCP headers with the timestamp option.
     const HEADER: u16 = 52;
-    /// IP and UDP headers, a short header and the authentication tag.
-    const QUIC_HEADER: u16 = 50;
     /// A SYN or SYN-ACK with its options.
     const HANDSHAKE: u16 = 60;
 
@@ -135,39 +133,20 @@ impl Packet {
         ack
     }
 
-    #[inline]
-    pub fn quic_data(flow: u32, hops_left: u16, packet: QuicPacket) -> Packet {
-        Packet {
-            timestamp: packet.sent_at,
-            flow,
-            number: packet.number,
-            detail: packet.seq,
-            attachment: None,
-            size: packet.len + Packet::QUIC_HEADER,
-            kind: Kind::QuicData,
-            hops_left,
-            ecn: packet.ecn,
-            flags: u8::from(packet.is_retransmission),
-        }
+    pub fn datagram(
+        kind: Kind,
+        now: Time,
+        flow: u32,
+        hops_left: u16,
+        Datagram { size, ecn }: Datagram,
+        payload: Handle,
+    ) -> Packet {
+        Packet { size, ecn, attachment: Some(payload), ..Packet::handshake(now, flow, hops_left, kind) }
     }
 
-    /// The packet of a QUIC-like flow, as it arrives.
-    #[inline]
-    pub fn quic_packet(&self) -> QuicPacket {
-        QuicPacket {
-            number: self.number,
-            seq: self.detail,
-            len: self.size - Packet::QUIC_HEADER,
-            ecn: self.ecn,
-            is_retransmission: self.flags != 0,
-            sent_at: self.timestamp,
-        }
-    }
-
-    pub fn quic_ack(flow: u32, hops_left: u16, ack: QuicAck, store: &mut Store<QuicAck>) -> Packet {
-        let attachment = Some(store.put(ack));
-        let size = QuicAck::WIRE_SIZE as u16;
-        Packet { size, attachment, ..Packet::handshake(Time::ZERO, flow, hops_left, Kind::QuicAck) }
+    /// A datagram with its payload, as it arrives.
+    pub fn arrival<'p>(&self, payload: &'p [u8]) -> Arrival<'p> {
+        Arrival { size: self.size, ecn: self.ecn, payload }
     }
 
     pub fn handshake(now: Time, flow: u32, hops_left: u16, kind: Kind) -> Packet {
@@ -286,6 +265,93 @@ impl<T: Copy> Store<T> {
     }
 }
 
+/// The payload of a datagram in flight. Most are short, and need no memory of their own.
+#[derive(Clone, Debug)]
+enum Payload {
+    Short { len: u8, bytes: [u8; Payload::SHORT] },
+    Long(Box<[u8]>),
+}
+
+impl Payload {
+    const SHORT: usize = 38;
+
+    fn new(payload: &[u8]) -> Payload {
+        let mut bytes = [0; Payload::SHORT];
+        match bytes.get_mut(..payload.len()) {
+            Some(start) => {
+                start.copy_from_slice(payload);
+                Payload::Short { len: payload.len() as u8, bytes }
+            }
+            None => Payload::Long(payload.into()),
+        }
+    }
+
+    fn bytes(&self) -> &[u8] {
+        match self {
+            Payload::Short { len, bytes } => &bytes[..usize::from(*len)],
+            Payload::Long(bytes) => bytes,
+        }
+    }
+
+    /// Bytes of memory besides itself.
+    fn memory(&self) -> u64 {
+        match self {
+            Payload::Short { .. } => 0,
+            Payload::Long(bytes) => bytes.len() as u64,
+        }
+    }
+}
+
+/// The payloads of datagrams in flight.
+#[derive(Debug, Default)]
+pub(crate) struct Payloads {
+    entries: Vec<Payload>,
+    free: Vec<Handle>,
+    /// Bytes of those that are long.
+    long: u64,
+}
+
+impl Payloads {
+    /// Keeps a payload.
+    pub fn put(&mut self, payload: &[u8]) -> Handle {
+        let payload = Payload::new(payload);
+        self.long += payload.memory();
+        match self.free.pop() {
+            Some(handle) => {
+                self.entries[handle.index()] = payload;
+                handle
+            }
+            None => {
+                self.entries.push(payload);
+                Handle(NonZeroU32::MIN.saturating_add(self.entries.len() as u32 - 1))
+            }
+        }
+    }
+
+    /// Appends what a datagram carried, whose journey ends, to `payload`.
+    pub fn take(&mut self, handle: Handle, payload: &mut Vec<u8>) {
+        payload.extend_from_slice(self.entries[handle.index()].bytes());
+        self.forget(handle);
+    }
+
+    /// What a datagram carried is not needed any more.
+    pub fn forget(&mut self, handle: Handle) {
+        let entry = &mut self.entries[handle.index()];
+        self.long -= entry.memory();
+        if entry.memory() > 0 {
+            *entry = Payload::new(&[]);
+        }
+        self.free.push(handle);
+    }
+
+    /// Bytes of memory [claimed](claimed).
+    pub fn memory(&self) -> u64 {
+        claimed::<Payload>(self.entries.len(), self.entries.capacity())
+            + claimed::<Handle>(self.free.len(), self.free.capacity())
+            + self.long
+    }
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -302,6 +368,28 @@ mod tests {
         let answer = Packet::handshake(left, 7, 3, Kind::Syn).answered(left + Duration::from_millis(5), 2);
         assert_eq!((answer.echo(), answer.flow, answer.hops_left), (left, 7, 2));
         assert_eq!((answer.kind, answer.timestamp.since(left)), (Kind::SynAck, Duration::from_millis(5)));
+    }
+
+    #[test]
+    fn payloads_are_found_again_and_their_places_reused() {
+        assert_eq!(size_of::<Payload>(), 40);
+        let long: Vec<u8> = (0..200).collect();
+        let mut payloads = Payloads::default();
+        let [first, second, third] = [&[1, 2, 3][..], &[], &long].map(|payload| payloads.put(payload));
+        let memory = payloads.memory();
+        let taken = |payloads: &mut Payloads, handle| {
+            let mut payload = Vec::new();
+            payloads.take(handle, &mut payload);
+            payload
+        };
+        assert_eq!(taken(&mut payloads, third), long);
+        payloads.forget(second);
+        let fourth = payloads.put(&long[..38]);
+        assert_eq!(taken(&mut payloads, first), [1, 2, 3]);
+        assert_eq!(taken(&mut payloads, fourth), long[..38]);
+        assert_eq!(payloads.entries.len(), 3);
+        assert_eq!(payloads.long, 0);
+        assert!(memory >= 200);
     }
 
     #[test]

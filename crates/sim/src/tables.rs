@@ -3,74 +3,88 @@
 use crate::flow::{Flow, Phase};
 use crate::packet::Packet;
 use dumbbell_cc::{CaState, Control, View};
-use dumbbell_path::{Link, LinkCounters};
+use dumbbell_path::{LinkCounters, Media, Medium, Port};
 use dumbbell_results::{FlowSample, FlowSummary, LinkCounts, LinkSample, LinkSummary, Recorder};
 use dumbbell_scenario::Scenario;
+use dumbbell_transport::Sending;
 use dumbbell_units::{Duration, Time};
 
 /// A recorder for the series that a scenario asks for.
 pub(crate) fn recorder(scenario: &Scenario, flows: &[Flow]) -> Recorder {
     let interval = scenario.record.series.then_some(scenario.record.interval);
-    Recorder::new(interval, flows.iter().map(|flow| flow.ends.controller().observables()))
+    let observables = |flow: &Flow| flow.ends.sending().map(|sending| sending.controller.observables());
+    Recorder::new(interval, flows.iter().map(|flow| observables(flow).unwrap_or_default()))
 }
 
-/// Takes the sample that is due. `departed` holds for each link the bytes that had left it at the sample before.
+/// Takes the sample that is due. `departed` holds for each port of the media the bytes that had left it at the sample before.
 pub(crate) fn sample(
     recorder: &mut Recorder,
     now: Time,
     flows: &mut [Flow],
-    links: &mut [Link<Packet>],
+    media: &mut Media<Packet>,
     departed: &mut [u64],
 ) {
     let Some(interval) = recorder.begin() else { return };
     for (index, flow) in flows.iter_mut().enumerate() {
         if !matches!(flow.phase, Phase::Waiting | Phase::Connecting { .. }) {
             let sample = flow_sample(flow, interval);
-            let ends = &flow.ends;
-            recorder.flow(now, index, sample, |values| ends.controller().observe(ends.view(), ends.control(), values));
+            recorder.flow(now, index, sample, |values| {
+                if let Some(Sending { view, control, controller, .. }) = flow.ends.sending() {
+                    controller.observe(view, control, values);
+                }
+            });
         }
     }
-    for (index, (link, departed)) in links.iter_mut().zip(departed).enumerate() {
-        recorder.link(now, index, link_sample(link, now, interval, departed));
-    }
+    let mut index = 0;
+    media.for_each_port(|medium, port| {
+        recorder.link(now, index, link_sample(medium, port, now, interval, &mut departed[index]));
+        index += 1;
+    });
 }
 
 fn flow_sample(flow: &mut Flow, interval: Duration) -> FlowSample {
-    let view = flow.ends.view();
-    let control = flow.ends.control();
-    let stats = flow.ends.sender_stats();
-    let received = flow.ends.receiver_stats();
-    let rate = flow.ends.last_sample();
+    let received = flow.ends.received();
+    let stats = flow.ends.sent();
     let (last_delivered, last_arrived) = flow.last_sample;
-    let sample = FlowSample {
+    flow.last_sample = (received.delivered_bytes, received.arrived_bytes);
+    let counted = FlowSample {
+        goodput_bytes: received.delivered_bytes - last_delivered,
+        arrived_bytes: received.arrived_bytes - last_arrived,
+        mbps_per_byte: 8e-6 / interval.as_secs_f64(),
+        sent: stats.sent_segments,
+        retransmits: stats.retransmitted_segments,
+        ..FlowSample::default()
+    };
+    let Some(Sending { view, control, controller, sample, .. }) = flow.ends.sending() else { return counted };
+    FlowSample {
         cwnd: control.cwnd,
         ssthresh: Some(control.ssthresh).filter(|&ssthresh| ssthresh < Control::INFINITE_SSTHRESH),
         inflight: view.in_flight(),
         pacing_rate: control.pacing_rate,
         srtt_us_x8: view.srtt_us_x8,
-        rtt_us: Some(rate.rtt_us).filter(|&rtt_us| rtt_us >= 0),
+        rtt_us: Some(sample.rtt_us).filter(|&rtt_us| rtt_us >= 0),
         min_rtt_us: Some(view.min_rtt_us).filter(|&rtt_us| rtt_us != View::UNKNOWN_RTT),
-        delivery: (rate.delivered >= 0 && rate.interval_us > 0).then_some((rate.delivered, rate.interval_us)),
+        delivery: (sample.delivered >= 0 && sample.interval_us > 0).then_some((sample.delivered, sample.interval_us)),
         mss_bits: f64::from(view.mss) * 8.0,
-        goodput_bytes: received.delivered_bytes - last_delivered,
-        arrived_bytes: received.arrived_bytes - last_arrived,
-        mbps_per_byte: 8e-6 / interval.as_secs_f64(),
         delivered: view.delivered,
-        sent: stats.sent_segments,
         lost: view.lost,
-        retransmits: stats.retransmitted_segments,
         sacked_out: view.sacked_out,
         packets_out: view.packets_out,
         ca_state: state_name(view.ca_state),
-        mode: flow.ends.controller().mode().to_owned(),
-    };
-    flow.last_sample = (received.delivered_bytes, received.arrived_bytes);
-    sample
+        mode: controller.mode().to_owned(),
+        ..counted
+    }
 }
 
-fn link_sample(link: &mut Link<Packet>, now: Time, interval: Duration, departed: &mut u64) -> LinkSample {
-    let backlog = link.backlog(now);
-    let counters = link.counters(now);
+fn link_sample(
+    medium: &mut dyn Medium<Packet>,
+    port: Port,
+    now: Time,
+    interval: Duration,
+    departed: &mut u64,
+) -> LinkSample {
+    let backlog = medium.backlog(now, port);
+    let counters = medium.counters(now, port);
     let counts = counts(&counters);
     let departed_bits = (counters.departures.bytes - *departed) as f64 * 8.0;
     *departed = counters.departures.bytes;
@@ -78,7 +92,7 @@ fn link_sample(link: &mut Link<Packet>, now: Time, interval: Duration, departed:
         queue_bytes: backlog.bytes,
         queue_packets: backlog.packets,
         departed_bits,
-        capacity_bits: link.capacity_bits(Time::ZERO + now.since(Time::ZERO + interval), now),
+        capacity_bits: medium.capacity_bits(port, Time::ZERO + now.since(Time::ZERO + interval), now),
         drops: counts.drops,
         losses: counts.losses,
     }
@@ -101,7 +115,7 @@ pub(crate) fn flow_summaries(scenario: &Scenario, flows: Vec<Flow>, measured_s: 
         flow: number,
         label: spec.label.clone(),
         cc: spec.cc.name().to_owned(),
-        algorithm: flow.ends.controller().algorithm().to_owned(),
+        algorithm: flow.ends.sending().map_or("", |sending| sending.controller.algorithm()).to_owned(),
         start: flow.start,
         base_rtt: spec.base_rtt,
         measured_s,
@@ -116,20 +130,27 @@ pub(crate) fn flow_summaries(scenario: &Scenario, flows: Vec<Flow>, measured_s: 
     .collect()
 }
 
-/// A row for a link when the measured interval is over at `now`; its totals come when the run is over.
-pub(crate) fn link_summary(scenario: &Scenario, number: u32, link: &mut Link<Packet>, now: Time) -> LinkSummary {
-    let measured = counts(&link.counters(now)).since(counts(&link.counters_before()));
-    let stats = link.queue_stats(now);
+/// A row for a port of a medium, which for a link is the link, when the measured interval is over at `now`; its totals
+/// come when the run is over.
+pub(crate) fn link_summary(
+    scenario: &Scenario,
+    number: u32,
+    medium: &mut dyn Medium<Packet>,
+    port: Port,
+    now: Time,
+) -> LinkSummary {
+    let stats = medium.measured(now, port);
+    let measured = counts(&medium.counters(now, port)).since(counts(&stats.before));
     LinkSummary {
         link: number,
         measured_s: scenario.duration.saturating_sub(scenario.cooldown).saturating_sub(scenario.warmup).as_secs_f64(),
         departed_bytes: stats.departed.bytes,
         capacity_bits: stats.capacity_bits,
-        mean_queue_bytes: stats.mean_bytes(),
-        p95_queue_bytes: stats.quantile_bytes(0.95) as f64,
+        mean_queue_bytes: stats.mean_bytes,
+        p95_queue_bytes: stats.p95_bytes as f64,
         max_queue_bytes: stats.max.bytes as f64,
         measured,
-        name: link.config().name.clone(),
+        name: medium.name(port).to_owned(),
         ..LinkSummary::default()
     }
 }

@@ -1,11 +1,13 @@
 //! Sans-IO endpoints: a Linux-like TCP sender and receiver, and QUIC-like ones in [`quic`].
 //!
-//! All are driven by values: time comes in as an argument, packets go in and out as [`Segment`]s and [`Ack`]s.
+//! All are driven by values: time comes in as an argument, packets go in and out as [`Segment`]s and [`Ack`]s, and as bytes
+//! where an end is behind the trait [`Endpoint`].
 //! Sequence space is counted in segments: segment `n` is the `n`-th MSS of the stream, and only the last one of a finite
 //! stream may be shorter. Linux splits and merges buffers; the places where that could be seen are listed in
 //! `docs/architecture.md`.
 
 mod config;
+mod endpoint;
 pub mod quic;
 mod receiver;
 mod sender;
@@ -15,6 +17,7 @@ pub use config::{
     Completion, ControllerRtt, DeliveryRate, LossDetection, Pacing, Protocol, RecoveryRule, Rescue, RtoRule,
     RttSamples, TransportConfig,
 };
-pub use receiver::{EcnEcho, Receiver, ReceiverStats};
+pub use endpoint::{Arrival, Datagram, Endpoint, Handshake, Sending};
+pub use receiver::{EcnEcho, Horizon, Receiver, ReceiverStats};
 pub use sender::{Burst, Sender, SenderStats};
 pub use wire::{Ack, Flags, SackBlock, Segment};

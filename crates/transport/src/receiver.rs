@@ -17,6 +17,7 @@
 //! Timers of two kinds exist: the delayed ACK runs on the coarse clock, compression on an exact one.
 //! See `docs/specs/tcp.md` section 15 and 16; RFC 5681, 2018, 2883, 3168, 7323, 8257.
 
+mod horizon;
 mod jiffies;
 mod predicted;
 mod reassembly;
@@ -27,6 +28,7 @@ mod sack_list;
 use crate::{Ack, Flags, SackBlock, Segment, TransportConfig};
 use dumbbell_path::Ecn;
 use dumbbell_units::{Duration, Time};
+pub use horizon::Horizon;
 use jiffies::Jiffies;
 use predicted::Expected;
 pub(crate) use reassembly::Reassembly;
@@ -226,17 +228,41 @@ impl Receiver {
     /// has to leave before the state it describes changes. Then the second is due at once: [`Receiver::next_timer`] is
     /// `now`.
     pub fn on_segment(&mut self, now: Time, segment: Segment) -> Option<Ack> {
-        if self.expects_next(&segment) {
-            self.on_expected_next(now, &segment)
-        } else if self.expects_ahead(&segment) {
-            self.on_expected_ahead(now, &segment).then(|| self.acknowledge())
-        } else {
-            self.on_any(now, segment)
+        self.on_run(now, segment, Horizon::NOW, |_, _| 0)
+    }
+
+    /// [`Receiver::on_segment`] for the first segment of a run, which may be given to the receiver ahead of its time: its
+    /// segments follow one another on their way, left together and differ only in their numbers and flags.
+    ///
+    /// Where the receiver holds back its ACK it asks for those behind the first one: `take_followers` gets how many there
+    /// may be at most and before which instant they have to arrive, and returns how many there are. They count as arrived
+    /// then. Up to the `horizon` nobody looks, and before the ACK leaves nobody notices.
+    #[inline(always)]
+    pub fn on_run(
+        &mut self,
+        now: Time,
+        first: Segment,
+        horizon: Horizon,
+        take_followers: impl FnOnce(u32, Time) -> u32,
+    ) -> Option<Ack> {
+        if self.expects_next(&first) {
+            return self.on_expected_next(now, &first);
         }
+        if !self.expects_ahead(&first) {
+            return self.on_any(now, first);
+        }
+        let room = self.room_in_silence();
+        if room > 0 {
+            let followers = take_followers(room - 1, horizon.within(self.compressed_ack_at));
+            self.take_in_silence(now, &first, 1 + followers);
+            return None;
+        }
+        self.on_expected_ahead(now, &first).then(|| self.acknowledge())
     }
 
     /// [`Receiver::on_segment`] for segments of all kinds.
-    pub fn on_any(&mut self, now: Time, segment: Segment) -> Option<Ack> {
+    #[inline(never)]
+    fn on_any(&mut self, now: Time, segment: Segment) -> Option<Ack> {
         let ack = self.classify(now, segment);
         self.predict();
         ack
@@ -551,7 +577,8 @@ impl Receiver {
     }
 
     /// Builds an ACK of everything so far. No other ACK is pending afterwards.
-    pub fn acknowledge(&mut self) -> Ack {
+    #[inline(never)]
+    fn acknowledge(&mut self) -> Ack {
         let held = self.held.segments();
         let window = match self.constant_window {
             Some(window) if self.held_data_takes_window => window.saturating_sub(held),

@@ -9,18 +9,19 @@ use crate::packet::Ecn;
 use crate::pipe::Delay;
 use crate::policer::Policer;
 use crate::queue::{Codel, Discipline, DropHead, MarkPlace, QueueRecipe, Red, Threshold};
+use crate::stats::{Backlog, Tally};
 use crate::testing::TestPacket;
 use dumbbell_units::{Bytes, Duration, Rate, Ratio, Rng};
 
-mod properties;
+pub(super) mod properties;
 
-const MS: u64 = 1_000_000;
+pub(super) const MS: u64 = 1_000_000;
 
-fn at(nanos: u64) -> Time {
+pub(super) fn at(nanos: u64) -> Time {
     Time::from_nanos(nanos)
 }
 
-fn config(rate: LinkRate) -> LinkConfig {
+pub(super) fn config(rate: LinkRate) -> LinkConfig {
     LinkConfig {
         name: String::from("link"),
         rate,
@@ -35,11 +36,11 @@ fn config(rate: LinkRate) -> LinkConfig {
 }
 
 /// 12 Mb/s: a full packet a millisecond.
-fn twelve_megabits() -> LinkConfig {
+pub(super) fn twelve_megabits() -> LinkConfig {
     config(LinkRate::Constant(12_000_000))
 }
 
-fn bytes_limit(bytes: u64) -> QueueLimit {
+pub(super) fn bytes_limit(bytes: u64) -> QueueLimit {
     QueueLimit { bytes: Some(bytes), ..QueueLimit::default() }
 }
 
@@ -53,19 +54,19 @@ fn queue(parameters: impl Discipline) -> QueueRecipe {
     QueueRecipe::of(parameters, &context).unwrap()
 }
 
-fn codel(ecn: bool) -> QueueRecipe {
+pub(super) fn codel(ecn: bool) -> QueueRecipe {
     queue(Codel { ecn, ..Codel::default() })
 }
 
-fn drop_head() -> QueueRecipe {
+pub(super) fn drop_head() -> QueueRecipe {
     queue(DropHead {})
 }
 
-fn bernoulli(p: f64) -> Option<LossRecipe> {
+pub(super) fn bernoulli(p: f64) -> Option<LossRecipe> {
     Some(LossRecipe::of(Bernoulli { p: ratio(p) }, &LinkContext::default()).unwrap())
 }
 
-fn ratio(value: f64) -> Ratio {
+pub(super) fn ratio(value: f64) -> Ratio {
     Ratio::new(value).unwrap()
 }
 
@@ -73,16 +74,16 @@ fn policer(rate: u64, burst_bytes: u64) -> Option<Policer> {
     Some(Policer { rate: Rate::from_bits_per_sec(rate), burst: Level::Bytes(Bytes::new(burst_bytes)) })
 }
 
-fn link(config: LinkConfig) -> Link<TestPacket> {
+pub(super) fn link(config: LinkConfig) -> Link<TestPacket> {
     Link::new(config, Rng::new(1))
 }
 
-fn full(number: u64) -> TestPacket {
+pub(super) fn full(number: u64) -> TestPacket {
     TestPacket::new(number, 1500)
 }
 
 /// Everything that arrives, with its time, until the link has nothing left to do.
-fn drain(link: &mut Link<TestPacket>) -> Vec<(u64, u64)> {
+pub(super) fn drain(link: &mut Link<TestPacket>) -> Vec<(u64, u64)> {
     let mut arrived = Vec::new();
     while link.next_event() < Time::NEVER {
         let now = link.next_event();

@@ -90,10 +90,67 @@ impl Fifo {
     #[inline(always)]
     fn wait(&mut self, starts: Train, size: u32) {
         self.occupancy.enter_run(size, starts.count());
+        self.line_up(starts, size);
+    }
+
+    #[inline(always)]
+    fn line_up(&mut self, starts: Train, size: u32) {
         let joins = self.waiting.last_mut().is_some_and(|last| last.size == size && last.starts.join(&starts));
         if !joins {
             self.waiting.push_back(Run { starts, size });
         }
+    }
+
+    /// The rate is `rate` from `now` on: what has begun transmission gets the rest of its bits at that rate, and what
+    /// waits begins after it. Returns the new departures of all that have not left at `now`, in their order.
+    pub(crate) fn set_rate(&mut self, now: Time, rate: u64) -> Vec<Time> {
+        // What begins at this very instant begins at the new rate.
+        self.advance(Time::from_nanos(now.as_nanos().saturating_sub(1)));
+        let work_left = self.transmitter.work_left(now);
+        let mut work_waiting: u128 = self.waiting.iter().map(|run| self.work_of(run)).sum();
+        // The instant at which a packet begins is rounded up. One with less than all of its work left has begun before.
+        while work_waiting > work_left
+            && let Some(size) = self.begin_first(now)
+        {
+            work_waiting -= self.transmitter.work_of(size);
+        }
+        self.transmitter.set_rate(now, rate);
+        let mut departures = Vec::new();
+        if work_left > work_waiting {
+            let departs = self.transmitter.serve(work_left - work_waiting);
+            self.in_service.departs = departs;
+            departures.push(departs);
+        }
+        for run in std::mem::replace(&mut self.waiting, Ring::new()).iter() {
+            for _ in 0..run.starts.count() {
+                let starts = self.transmitter.seek(now);
+                let departs = self.transmitter.send(run.size);
+                self.line_up(Train::one(starts, departs), run.size);
+                departures.push(departs);
+            }
+        }
+        if self.occupancy.clock() >= now {
+            self.forget_started(now);
+        }
+        departures
+    }
+
+    fn work_of(&self, run: &Run) -> u128 {
+        u128::from(run.starts.count()) * self.transmitter.work_of(run.size)
+    }
+
+    /// The first packet that waits begins transmission, by `now`; returns its size.
+    fn begin_first(&mut self, now: Time) -> Option<u32> {
+        let Run { starts, size } = self.waiting.front_mut()?;
+        let size = *size;
+        starts.advance();
+        let is_over = starts.count() == 0;
+        self.in_service = InService { departs: starts.next(), size };
+        if is_over {
+            self.waiting.drop_first();
+        }
+        self.occupancy.advance_with(now, |leaving| leaving.leave(now, size));
+        Some(size)
     }
 
     /// Since when there has been neither a waiting packet nor one in transmission; everything has been advanced to `now`.
@@ -104,7 +161,7 @@ impl Fifo {
 
     /// Bytes of memory [claimed](dumbbell_units::claimed).
     pub(crate) fn memory(&self) -> u64 {
-        self.waiting.memory()
+        self.waiting.memory() + self.transmitter.memory()
     }
 
     /// Brings the queue up to `now`.

@@ -182,10 +182,10 @@ impl<P: Packet> HeldQueue<P> {
         self.packets.iter()
     }
 
-    /// Bytes of memory that what waits [claims](claimed).
+    /// Bytes of memory that what waits and the transmitter [claim](claimed).
     pub(crate) fn memory(&self) -> u64 {
         let waiting = self.packets.len();
-        self.packets.memory() + claimed::<Waiting>(waiting, waiting)
+        self.packets.memory() + claimed::<Waiting>(waiting, waiting) + self.buffer.transmitter.memory()
     }
 
     /// When [`decide`](Self::decide) is due.
@@ -241,6 +241,25 @@ impl<P: Packet> HeldQueue<P> {
         }
         self.schedule();
         Some((departs, packet))
+    }
+
+    /// Whether the packet that the transmitter can take at `now` is already being sent then: its begin was rounded up.
+    pub(crate) fn begins_before(&self, now: Time) -> bool {
+        self.buffer.transmitter.begins_before(now)
+    }
+
+    /// The rate is `rate` from `now` on; all decisions before have been made. A packet in transmission gets the rest of
+    /// its bits at that rate: returns its new departure.
+    pub(crate) fn set_rate(&mut self, now: Time, rate: u64) -> Option<Time> {
+        let transmitter = &mut self.buffer.transmitter;
+        let work_left = transmitter.work_left(now);
+        transmitter.set_rate(now, rate);
+        let departs = (work_left > 0).then(|| transmitter.serve(work_left));
+        if let Some(departs) = departs {
+            self.buffer.in_service.departs = departs;
+        }
+        self.schedule();
+        departs
     }
 
     fn schedule(&mut self) {

@@ -3,13 +3,14 @@
 //! Work is counted in units of 10⁻⁹ bits, of which a rate of R bit/s does exactly R in a nanosecond, so every instant at
 //! which a packet ends is a whole nanosecond and a fraction used/R of the next. Keeping `used` makes service exact: n
 //! packets of one size end n·8L/R after the first began. A packet begins when the rate is positive (during an outage
-//! the queue holds it) and survives outages in its middle.
+//! the queue holds it) and survives outages in its middle. A rate that is set from outside takes the place of everything
+//! that the schedule had to come.
 
+use super::{NANOS, work_of};
 use crate::train::{Train, pass};
 use dumbbell_units::{Duration, Time};
 use std::sync::Arc;
 
-const NANOS: u64 = 1_000_000_000;
 /// Far above any link; keeps sums of two remainders within 64 bits.
 const MAX_RATE: u64 = 1 << 62;
 
@@ -29,6 +30,10 @@ pub(crate) struct Fluid {
     /// The step of the last arrival; followed only for limits in time.
     present: Segment,
     profile: Profile,
+    /// Work of what was sent although there is no service for it any more.
+    unserved: u128,
+    /// The rate was set from outside, and may be set again.
+    is_set: bool,
 }
 
 /// Time to transmit `bytes`: whole nanoseconds and a remainder in units of 1/rate ns.
@@ -49,10 +54,52 @@ impl Fluid {
     pub(crate) fn new(steps: Arc<[(Time, u64)]>, repeat_after: Option<Duration>) -> Fluid {
         let profile = Profile::new(steps, repeat_after);
         let segment = profile.first();
-        let mut fluid =
-            Fluid { free: 0, spare: 0, serves_until: 0, recent: [NO_PACKET; 2], segment, present: segment, profile };
+        let mut fluid = Fluid {
+            free: 0,
+            spare: 0,
+            serves_until: 0,
+            recent: [NO_PACKET; 2],
+            segment,
+            present: segment,
+            profile,
+            unserved: 0,
+            is_set: false,
+        };
         fluid.enter(segment);
         fluid
+    }
+
+    /// A transmitter that is free from `now` on, at a rate that somebody outside has set. `nominal` is the rate that a
+    /// limit in time refers to while this one is zero.
+    pub(crate) fn set_at(now: Time, rate: u64, nominal: u64) -> Fluid {
+        let steps: Arc<[(Time, u64)]> = match rate {
+            0 => Arc::new([(Time::ZERO, nominal), (now, 0)]),
+            rate => Arc::new([(Time::ZERO, rate)]),
+        };
+        let mut fluid = Fluid { free: now.as_nanos(), is_set: true, ..Fluid::new(steps, None) };
+        fluid.enter(fluid.profile.seek(fluid.segment, now.as_nanos()));
+        fluid
+    }
+
+    /// The rate that a limit in time refers to at `now`.
+    pub(crate) fn nominal_rate(&self, now: Time) -> u64 {
+        self.profile.nominal_rate(self.profile.seek(self.present, now.as_nanos()))
+    }
+
+    /// The work, at `now`, that is left of all that has been sent.
+    pub(crate) fn work_left(&self, now: Time) -> u128 {
+        let now = now.as_nanos();
+        if self.free <= now {
+            return 0;
+        }
+        let (free, used) = self.free_and_used();
+        self.profile.work(self.profile.seek(self.present, now), now, free) + u128::from(used) + self.unserved
+    }
+
+    /// Whether what would be sent next begins before `now`, which is the instant that [`seek`](Self::seek) found: it may
+    /// have been rounded up.
+    pub(crate) fn begins_before(&self, now: Time) -> bool {
+        self.free == now.as_nanos() && self.spare > 0
     }
 
     #[inline]
@@ -106,7 +153,7 @@ impl Fluid {
         if nanos < self.segment.end - self.free {
             pass(&mut self.free, &mut self.spare, (nanos, rest), self.segment.rate);
         } else {
-            self.send_across_steps(bytes);
+            self.serve(work_of(bytes));
         }
         Time::from_nanos(self.free)
     }
@@ -132,17 +179,16 @@ impl Fluid {
     #[inline(never)]
     fn find_packet_time(&mut self, bytes: u64) {
         if self.recent[1].bytes != bytes {
-            let work = bytes.saturating_mul(8 * NANOS);
+            let work = work_of(bytes);
             let rate = self.segment.rate.max(1);
             self.recent[1] = PacketTime { bytes, nanos: work / rate, rest: work % rate };
         }
         self.recent.swap(0, 1);
     }
 
-    /// Sends a packet that may not end within the present step.
+    /// Does some work, which may not end within the present step; returns when it is done.
     #[cold]
-    fn send_across_steps(&mut self, bytes: u64) {
-        let mut work = bytes.saturating_mul(8 * NANOS);
+    pub(crate) fn serve(&mut self, mut work: u64) -> Time {
         let mut segment = self.segment;
         let (mut free, mut used) = self.free_and_used();
         if let Some(period) = self.profile.period
@@ -162,6 +208,7 @@ impl Fluid {
                 used += work;
                 free += used / rate;
                 used %= rate;
+                work = 0;
                 break;
             }
             work -= room;
@@ -174,6 +221,8 @@ impl Fluid {
         self.enter(segment);
         self.free = free + u64::from(used > 0);
         self.spare = if used > 0 { segment.rate - used } else { 0 };
+        self.unserved += u128::from(work);
+        Time::from_nanos(self.free)
     }
 
     pub(crate) fn waits_at_most(&mut self, limit: Duration, now: Time, queued_bytes: u64) -> bool {
@@ -181,20 +230,20 @@ impl Fluid {
         if self.profile.is_constant() && queued_bytes == 0 {
             return self.free <= now.saturating_add(limit.as_nanos());
         }
-        if self.free == u64::MAX {
+        if self.free == u64::MAX && !self.is_set {
             return false;
         }
         self.present = self.profile.seek(self.present, now);
         let (free, used) = self.free_and_used();
-        let mut work = u128::from(queued_bytes) * u128::from(8 * NANOS) + u128::from(used);
+        let mut work = u128::from(queued_bytes) * u128::from(8 * NANOS) + u128::from(used) + self.unserved;
         work += self.profile.work(self.present, now, free);
         work <= u128::from(self.profile.nominal_rate(self.present)) * u128::from(limit.as_nanos())
     }
 
-    pub(crate) fn capacity_bits(&self, from: Time, to: Time) -> u64 {
+    /// The work that could be done after `from` and up to `to`.
+    pub(crate) fn capacity(&self, from: Time, to: Time) -> u128 {
         let segment = self.profile.seek(self.profile.first(), from.as_nanos());
-        let work = self.profile.work(segment, from.as_nanos(), to.as_nanos());
-        u64::try_from(work / u128::from(NANOS)).unwrap_or(u64::MAX)
+        self.profile.work(segment, from.as_nanos(), to.as_nanos())
     }
 }
 
@@ -319,6 +368,10 @@ mod tests {
         Fluid::new(steps.into(), repeat_ms.map(Duration::from_millis))
     }
 
+    fn capacity_bits(fluid: &Fluid, from: Time, to: Time) -> u64 {
+        (fluid.capacity(from, to) / u128::from(NANOS)) as u64
+    }
+
     fn transmit(fluid: &mut Fluid, ready: u64, bytes: u64) -> (u64, u64) {
         let starts = fluid.seek(at(ready));
         (starts.as_nanos(), fluid.send(bytes).as_nanos())
@@ -373,8 +426,8 @@ mod tests {
         assert_eq!(starts, [0, 10, 20, 30].map(|ms| (ms * MS, (ms + 1) * MS)));
         // After a pause of many periods.
         assert_eq!(transmit(&mut fluid, 12_345 * 10 * MS + 5 * MS, 1500).0, 12_346 * 10 * MS);
-        assert_eq!(fluid.capacity_bits(at(0), at(100 * MS)), 120_000);
-        assert_eq!(fluid.capacity_bits(at(MS / 2), at(10 * MS + MS / 2)), 12_000);
+        assert_eq!(capacity_bits(&fluid, at(0), at(100 * MS)), 120_000);
+        assert_eq!(capacity_bits(&fluid, at(MS / 2), at(10 * MS + MS / 2)), 12_000);
         let mut dead = schedule(&[(0, 0)], Some(10));
         assert_eq!(dead.seek(at(0)), Time::NEVER);
     }
@@ -400,7 +453,7 @@ mod tests {
                     written_out.waits_at_most(limit, at(ready), bytes)
                 );
                 let (from, to) = (at(ready / 3), at(ends.1));
-                assert_eq!(repeated.capacity_bits(from, to), written_out.capacity_bits(from, to));
+                assert_eq!(capacity_bits(&repeated, from, to), capacity_bits(&written_out, from, to));
             }
         }
     }
@@ -410,7 +463,7 @@ mod tests {
         let mut fluid = Fluid::new(Arc::new([(at(0), 1_000), (at(1), 3_000)]), Some(Duration::from_nanos(2)));
         assert_eq!(transmit(&mut fluid, 0, 1500), (0, 6_000_000_000), "at the mean of 2 kbit/s");
         let month = 31 * 86_400 * NANOS;
-        assert_eq!(fluid.capacity_bits(at(0), at(month)), 2_000 * month / NANOS);
+        assert_eq!(capacity_bits(&fluid, at(0), at(month)), 2_000 * month / NANOS);
     }
 
     #[test]
@@ -422,7 +475,7 @@ mod tests {
             let bytes = 100 + i * 13;
             let (_, end) = transmit(&mut fluid, 0, bytes);
             bits += 8 * bytes;
-            let (before, after) = (fluid.capacity_bits(at(0), at(end - 1)), fluid.capacity_bits(at(0), at(end)));
+            let (before, after) = (capacity_bits(&fluid, at(0), at(end - 1)), capacity_bits(&fluid, at(0), at(end)));
             assert!(before < bits && after >= bits, "packet {i} ends at {end}, the first instant with enough work");
         }
     }

@@ -3,6 +3,9 @@
 //! A transmitter is asked in two steps. [`Transmitter::seek`] tells when a packet that is ready at some instant can
 //! begin, after everything sent before; [`Transmitter::send`] sends it from there and tells when its last bit leaves.
 //! Nothing is scheduled: both are computed at once, so that a FIFO queue knows a packet's fate on its arrival.
+//!
+//! [`Transmitter::set_rate`] changes the rate from outside. What has been sent and what is left of it are then told apart
+//! by work, in which the old rate and the new one can both be measured: exactly, down to the fraction of a nanosecond.
 
 mod fluid;
 mod trace;
@@ -14,11 +17,37 @@ use dumbbell_units::{Duration, Time};
 use fluid::Fluid;
 use trace::Trace;
 
+const NANOS: u64 = 1_000_000_000;
+
+/// The work of transmitting `bytes`, in units of 10⁻⁹ bits: a rate of R bit/s does R of them in a nanosecond.
+fn work_of(bytes: u64) -> u64 {
+    bytes.saturating_mul(8 * NANOS)
+}
+
 /// A transmitter with a finite rate and the framing overhead of its packets.
 #[derive(Clone, Debug)]
 pub(crate) struct Transmitter {
     overhead: u64,
+    /// The same once the rate has been set from outside: that of the framing alone.
+    framing: u64,
     clockwork: Clockwork,
+    /// The rate in force, if it was set from outside.
+    rate_set: Option<u64>,
+    /// What it was before the rate was set, the earliest first.
+    past: Vec<Past>,
+}
+
+/// A transmitter as it was until somebody changed its rate.
+#[derive(Clone, Debug)]
+struct Past {
+    until: Time,
+    capacity: Capacity,
+}
+
+#[derive(Clone, Debug)]
+enum Capacity {
+    Rate(u64),
+    Clockwork(Box<Clockwork>),
 }
 
 #[derive(Clone, Debug)]
@@ -40,7 +69,56 @@ impl Transmitter {
             Clockwork::Fluid(_) => u64::from(overhead_bytes),
             Clockwork::Trace(_) => u64::from(overhead_bytes) + trace::DEVICE_HEADER,
         };
-        Some(Transmitter { overhead, clockwork })
+        let framing = u64::from(overhead_bytes);
+        Some(Transmitter { overhead, framing, clockwork, rate_set: None, past: Vec::new() })
+    }
+
+    /// From `now` on the rate is `rate`, and the transmitter is free: what is [left](Self::work_left) of what it has sent
+    /// is for the caller to [serve](Self::serve) and to send again.
+    pub(crate) fn set_rate(&mut self, now: Time, rate: u64) {
+        let nominal = match &self.clockwork {
+            Clockwork::Fluid(fluid) => fluid.nominal_rate(now),
+            Clockwork::Trace(trace) => trace.mean_rate(),
+        };
+        let before = std::mem::replace(&mut self.clockwork, Clockwork::Fluid(Fluid::set_at(now, rate, nominal)));
+        let capacity = match self.rate_set {
+            Some(rate) => Capacity::Rate(rate),
+            None => Capacity::Clockwork(Box::new(before)),
+        };
+        self.past.push(Past { until: now, capacity });
+        self.rate_set = Some(rate);
+        self.overhead = self.framing;
+    }
+
+    /// The work, at `now`, that is left of all that has been sent.
+    pub(crate) fn work_left(&self, now: Time) -> u128 {
+        match &self.clockwork {
+            Clockwork::Fluid(fluid) => fluid.work_left(now),
+            Clockwork::Trace(trace) => trace.work_left(now),
+        }
+    }
+
+    /// The work of a packet of `size` bytes.
+    pub(crate) fn work_of(&self, size: u32) -> u128 {
+        u128::from(work_of(u64::from(size) + self.overhead))
+    }
+
+    /// Does what is left of a packet since the rate was [set](Self::set_rate); returns when its last bit leaves.
+    pub(crate) fn serve(&mut self, work: u128) -> Time {
+        match &mut self.clockwork {
+            Clockwork::Fluid(fluid) => fluid.serve(u64::try_from(work).unwrap_or(u64::MAX)),
+            // There is none behind a rate that was set.
+            Clockwork::Trace(_) => Time::NEVER,
+        }
+    }
+
+    /// Whether the packet that begins at `now`, as far as nanoseconds tell, is already being sent then.
+    pub(crate) fn begins_before(&self, now: Time) -> bool {
+        match &self.clockwork {
+            Clockwork::Fluid(fluid) => fluid.begins_before(now),
+            // Opportunities come before everything else of their instant.
+            Clockwork::Trace(_) => true,
+        }
     }
 
     /// The earliest start of a packet that is ready at `ready`; [`Time::NEVER`] when it can never be sent.
@@ -84,10 +162,32 @@ impl Transmitter {
     }
 
     /// Bits that could be sent after `from` and up to `to`.
-    pub(crate) fn capacity_bits(&self, from: Time, to: Time) -> u64 {
-        match &self.clockwork {
-            Clockwork::Fluid(fluid) => fluid.capacity_bits(from, to),
-            Clockwork::Trace(trace) => trace.capacity_bits(from, to),
+    pub(crate) fn capacity_bits(&self, mut from: Time, to: Time) -> u64 {
+        let mut work = 0;
+        let first = self.past.partition_point(|past| past.until <= from);
+        for past in &self.past[first..] {
+            let until = past.until.min(to);
+            work += match &past.capacity {
+                Capacity::Rate(rate) => u128::from(*rate) * u128::from(until.since(from).as_nanos()),
+                Capacity::Clockwork(clockwork) => clockwork.capacity(from, until),
+            };
+            from = until;
+        }
+        work += self.clockwork.capacity(from, to.max(from));
+        u64::try_from(work / u128::from(NANOS)).unwrap_or(u64::MAX)
+    }
+
+    /// Bytes of memory that the history of rates holds.
+    pub(crate) fn memory(&self) -> u64 {
+        (self.past.capacity() * size_of::<Past>()) as u64
+    }
+}
+
+impl Clockwork {
+    fn capacity(&self, from: Time, to: Time) -> u128 {
+        match self {
+            Clockwork::Fluid(fluid) => fluid.capacity(from, to),
+            Clockwork::Trace(trace) => trace.capacity(from, to),
         }
     }
 }

@@ -6,6 +6,7 @@
 //! opportunity, and capacity is counted as 12 000 bits an opportunity. Opportunities come before arrivals of the same
 //! instant. After its last line a trace begins again, shifted by that line's time, unless it runs once.
 
+use super::{NANOS, work_of};
 use dumbbell_units::{Duration, Time};
 use std::sync::Arc;
 
@@ -30,6 +31,8 @@ pub(crate) struct Trace {
     at: u64,
     /// Bytes the cursor can still deliver.
     budget: u64,
+    /// Bytes of what was sent although the trace is over.
+    unserved: u64,
 }
 
 impl Trace {
@@ -37,8 +40,16 @@ impl Trace {
         let last_ms = opportunities_ms.last().map_or(0, |&ms| u64::from(ms));
         // A trace without duration cannot be looped; it has its opportunities and ends.
         let once = once || last_ms == 0;
-        let mut trace =
-            Trace { opportunities_ms, last_ms, once, index: 0, base_ms: 0, at: u64::MAX, budget: OPPORTUNITY };
+        let mut trace = Trace {
+            opportunities_ms,
+            last_ms,
+            once,
+            index: 0,
+            base_ms: 0,
+            at: u64::MAX,
+            budget: OPPORTUNITY,
+            unserved: 0,
+        };
         trace.settle();
         trace
     }
@@ -66,7 +77,25 @@ impl Trace {
             }
             self.step();
         }
+        self.unserved += left;
         Time::from_nanos(self.at)
+    }
+
+    /// The work, at `now`, that is left of all that has been sent. Opportunities at `now` have been.
+    pub(crate) fn work_left(&self, now: Time) -> u128 {
+        let to_come = match self.at {
+            u64::MAX => (self.index as u64).saturating_sub(self.count_until(now.as_nanos())) * OPPORTUNITY,
+            _ => self.served_after(now),
+        };
+        u128::from(work_of(to_come + self.unserved))
+    }
+
+    /// Bytes that opportunities after `now` serve of what has been sent.
+    fn served_after(&self, now: Time) -> u64 {
+        let passes = self.base_ms.checked_div(self.last_ms).unwrap_or(0);
+        let number = passes * self.opportunities_ms.len() as u64 + self.index as u64;
+        let opportunities = (number + 1).saturating_sub(self.count_until(now.as_nanos()));
+        (opportunities * OPPORTUNITY).saturating_sub(self.budget)
     }
 
     fn step(&mut self) {
@@ -112,17 +141,22 @@ impl Trace {
         if self.at == u64::MAX || self.last_ms == 0 {
             return false;
         }
-        let passes = self.base_ms / self.last_ms;
-        let number = passes * self.opportunities_ms.len() as u64 + self.index as u64;
-        let used = (number + 1).saturating_sub(self.count_until(now.as_nanos())) * OPPORTUNITY;
-        let ahead = used.saturating_sub(self.budget) + queued_bytes;
+        let ahead = self.served_after(now) + queued_bytes;
         // ahead / OPPORTUNITY opportunities at an average distance of last / n.
         u128::from(ahead) * u128::from(self.last_ms * NANOS_PER_MS)
             <= u128::from(limit.as_nanos()) * self.opportunities_ms.len() as u128 * u128::from(OPPORTUNITY)
     }
 
-    pub(crate) fn capacity_bits(&self, from: Time, to: Time) -> u64 {
-        (self.count_until(to.as_nanos()) - self.count_until(from.as_nanos())) * OPPORTUNITY_BITS
+    /// The mean rate in bits per second, of packets as their own lengths count.
+    pub(crate) fn mean_rate(&self) -> u64 {
+        let bits = self.opportunities_ms.len() as u64 * OPPORTUNITY_BITS;
+        (bits * 1_000).checked_div(self.last_ms).unwrap_or(0)
+    }
+
+    /// The work that could be done after `from` and up to `to`.
+    pub(crate) fn capacity(&self, from: Time, to: Time) -> u128 {
+        let opportunities = self.count_until(to.as_nanos()) - self.count_until(from.as_nanos());
+        u128::from(opportunities * OPPORTUNITY_BITS) * u128::from(NANOS)
     }
 }
 
@@ -132,6 +166,10 @@ mod tests {
 
     fn trace(opportunities_ms: &[u32], once: bool) -> Trace {
         Trace::new(opportunities_ms.into(), once)
+    }
+
+    fn capacity_bits(trace: &Trace, from: Time, to: Time) -> u64 {
+        (trace.capacity(from, to) / u128::from(NANOS)) as u64
     }
 
     fn ms(ms: u64) -> Time {
@@ -178,7 +216,7 @@ mod tests {
         let mut from_zero = trace(&[0, 10], false);
         let departures: Vec<_> = (0..5).map(|_| transmit(&mut from_zero, ms(0), 1500).1).collect();
         assert_eq!(departures, [10, 10, 20, 20, 30], "the first line of a pass comes with the last of the pass before");
-        assert_eq!(from_zero.capacity_bits(ms(0), ms(30)), 6 * 12_000);
+        assert_eq!(capacity_bits(&from_zero, ms(0), ms(30)), 6 * 12_000);
     }
 
     #[test]
@@ -204,7 +242,7 @@ mod tests {
         assert_eq!(once.seek(ms(0)), ms(10));
         assert_eq!(once.send(1004), Time::NEVER, "it is cut in the middle");
         assert_eq!(once.seek(ms(100)), Time::NEVER);
-        assert_eq!(once.capacity_bits(ms(5), ms(1000)), 12_000);
+        assert_eq!(capacity_bits(&once, ms(5), ms(1000)), 12_000);
         assert_eq!(trace(&[], false).seek(ms(0)), Time::NEVER);
     }
 
@@ -214,7 +252,7 @@ mod tests {
         for i in 1..=10_000 {
             assert_eq!(transmit(&mut trace, ms(0), 1500).1, i);
         }
-        assert_eq!(trace.capacity_bits(ms(0), ms(10_000)), 120_000_000);
+        assert_eq!(capacity_bits(&trace, ms(0), ms(10_000)), 120_000_000);
     }
 
     #[test]

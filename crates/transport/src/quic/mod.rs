@@ -10,6 +10,7 @@
 //! ACKs in a row are lost.
 
 mod clock;
+mod endpoint;
 mod receiver;
 mod sender;
 mod sent_packets;
@@ -24,6 +25,7 @@ use serde::{Deserialize, Serialize};
 
 use crate::SackBlock;
 
+pub use endpoint::endpoints;
 pub use receiver::QuicReceiver;
 pub use sender::QuicSender;
 

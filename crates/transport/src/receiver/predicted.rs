@@ -36,13 +36,13 @@ impl Receiver {
 
     /// Whether `segment` was expected to be the next one.
     #[inline(always)]
-    pub fn expects_next(&self, segment: &Segment) -> bool {
+    pub(super) fn expects_next(&self, segment: &Segment) -> bool {
         self.expected == Expected::Next && segment.seq == self.rcv_nxt && segment.ecn == Ecn::NotEct
     }
 
     /// [`Receiver::on_segment`] for a segment that was expected to be the next one.
     #[inline(always)]
-    pub fn on_expected_next(&mut self, now: Time, segment: &Segment) -> Option<Ack> {
+    pub(super) fn on_expected_next(&mut self, now: Time, segment: &Segment) -> Option<Ack> {
         self.note_timestamp(now, segment);
         self.rcv_nxt += 1;
         self.delivered_bytes += u64::from(segment.len);
@@ -58,7 +58,7 @@ impl Receiver {
 
     /// Whether `segment` was expected to continue the newest run behind a gap.
     #[inline(always)]
-    pub fn expects_ahead(&self, segment: &Segment) -> bool {
+    pub(super) fn expects_ahead(&self, segment: &Segment) -> bool {
         segment.seq == self.sacks.newest_end()
             && matches!(self.expected, Expected::Ahead { until } if segment.seq < until)
             && segment.seq < self.window_edge
@@ -68,7 +68,7 @@ impl Receiver {
     /// [`Receiver::on_segment`] for a segment that was expected to continue the newest run, up to the
     /// [ACK](Receiver::acknowledge): whether one leaves at once.
     #[inline(always)]
-    pub fn on_expected_ahead(&mut self, now: Time, segment: &Segment) -> bool {
+    pub(super) fn on_expected_ahead(&mut self, now: Time, segment: &Segment) -> bool {
         self.note_timestamp(now, segment);
         self.hold_ahead(1, u64::from(segment.len));
         self.grow_window(segment.len, self.held.segments());
@@ -89,7 +89,7 @@ impl Receiver {
     /// How many segments this receiver takes in silence, if they continue the newest run one by one. The first one is
     /// [expected ahead](Receiver::expects_ahead).
     #[inline(always)]
-    pub fn room_in_silence(&self) -> u32 {
+    pub(super) fn room_in_silence(&self) -> u32 {
         let Expected::Ahead { until } = self.expected else { return 0 };
         let is_silent = self.compressed_acks > 0
             && !self.is_urgent()
@@ -100,20 +100,10 @@ impl Receiver {
         if is_silent { end.saturating_sub(next) } else { 0 }
     }
 
-    /// When the ACK leaves that is held back.
-    #[inline]
-    pub fn silent_until(&self) -> Time {
-        self.compressed_ack_at
-    }
-
-    /// Takes `count` segments, for which there is [room](Self::room_in_silence) and which left together and differ in their
-    /// numbers and flags only. The first one arrives at `now`, all of them before the [end](Self::silent_until) of the
-    /// silence.
-    ///
-    /// Each is like [`Receiver::on_segment`] with no ACK, and what a receiver does with them concerns nobody else. So they
-    /// may be given to it ahead of their time, for which this is quicker.
+    /// Takes `count` segments of a run, for which there is [room](Self::room_in_silence). The first one arrives at `now`,
+    /// all of them before the ACK leaves that is held back. Each is like [`Receiver::on_segment`] with no ACK.
     #[inline(always)]
-    pub fn take_in_silence(&mut self, now: Time, first: &Segment, count: u32) {
+    pub(super) fn take_in_silence(&mut self, now: Time, first: &Segment, count: u32) {
         // They left together, so that all but the first repeat an echo, and flags mean nothing behind a gap.
         self.note_timestamp(now, first);
         self.hold_ahead(count, u64::from(count) * u64::from(first.len));

@@ -679,12 +679,21 @@ fn lossy_arrivals(seed: u64, loss_percent: u32, marks_percent: u32) -> Vec<(Time
 }
 
 /// How [`answers`] gives a receiver its segments.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug)]
 enum Way {
     Short,
     Long,
-    /// Ahead of their time, wherever it is silent.
-    Silent,
+    /// Ahead of their time, wherever it is silent, up to this horizon.
+    Silent(fn(Time) -> Horizon),
+}
+
+fn no_horizon(_now: Time) -> Horizon {
+    Horizon::at(Time::NEVER)
+}
+
+/// Somebody looks twice in a millisecond.
+fn near_horizon(now: Time) -> Horizon {
+    Horizon::at(us(now.as_micros() / 500 * 500 + 500))
 }
 
 /// All ACKs that arrivals lead to, with their times, and what the receiver has counted at the end; also how many segments
@@ -698,22 +707,23 @@ fn answers(config: &TransportConfig, arrivals: &[(Time, Segment)], way: Way) -> 
             let due = receiver.next_timer();
             acks.extend(receiver.on_timer(due).map(|ack| (due, ack)));
         }
-        if way == Way::Silent && receiver.expects_ahead(&segment) {
-            let (room, until) = (receiver.room_in_silence(), receiver.silent_until());
-            let mut count = u32::from(room > 0);
-            let follows = |next: &Segment, count| {
-                next.seq == segment.seq + count && next.sent_at == segment.sent_at && next.ecn == segment.ecn
-            };
-            while count < room && arrivals.next_if(|(now, next)| *now < until && follows(next, count)).is_some() {
-                count += 1;
-            }
-            if count > 0 {
-                receiver.take_in_silence(now, &segment, count);
-                ahead += count;
-                continue;
-            }
-        }
-        let ack = if way == Way::Long { receiver.on_any(now, segment) } else { receiver.on_segment(now, segment) };
+        let ack = match way {
+            Way::Long => receiver.on_any(now, segment),
+            Way::Short => receiver.on_segment(now, segment),
+            Way::Silent(horizon) => receiver.on_run(now, segment, horizon(now), |most, before| {
+                let follows = |next: &Segment, place| {
+                    next.seq == segment.seq + place && next.sent_at == segment.sent_at && next.ecn == segment.ecn
+                };
+                let mut count = 0;
+                while count < most
+                    && arrivals.next_if(|(now, next)| *now < before && follows(next, count + 1)).is_some()
+                {
+                    count += 1;
+                }
+                ahead += 1 + count;
+                count
+            }),
+        };
         acks.extend(ack.map(|ack| (now, ack)));
     }
     (acks, receiver.stats(), ahead)
@@ -740,12 +750,36 @@ proptest! {
         };
         let arrivals = lossy_arrivals(seed, loss_percent, marks_percent);
         let (acks, stats, _) = answers(&config, &arrivals, Way::Long);
-        for way in [Way::Short, Way::Silent] {
+        for way in [Way::Short, Way::Silent(no_horizon), Way::Silent(near_horizon)] {
             let (same_acks, same_stats, _) = answers(&config, &arrivals, way);
             prop_assert_eq!(&same_acks, &acks, "{:?}", way);
             prop_assert_eq!(same_stats, stats, "{:?}", way);
         }
     }
+}
+
+#[test]
+fn what_follows_comes_ahead_of_its_time_up_to_the_horizon_and_the_ack() {
+    let taken = |horizon: Horizon| {
+        let mut receiver = receiver(TransportConfig::default());
+        for seq in (0..40).filter(|&seq| seq != 30) {
+            let _ = receiver.on_segment(us(100_000 + 10 * u64::from(seq)), segment(seq, us(100_000)));
+        }
+        let _ = receiver.on_segment(us(100_500), segment(40, us(100_000)));
+        let ack_at = receiver.next_timer();
+        let mut asked = None;
+        let ack = receiver.on_run(us(100_510), segment(41, us(100_000)), horizon, |most, before| {
+            asked = Some((most, before));
+            2
+        });
+        assert_eq!((ack, receiver.stats().arrived_segments, receiver.next_timer()), (None, 43, ack_at));
+        (asked.unwrap(), ack_at)
+    };
+    let ((most, before), ack_at) = taken(Horizon::at(Time::NEVER));
+    assert!(before == ack_at && ack_at > us(100_510), "the ACK that is held back ends the silence: {before}");
+    assert!((1..COMPRESSED_ACKS_MAX).contains(&most), "{most}");
+    assert_eq!(taken(Horizon::at(us(100_520))).0.1, us(100_520));
+    assert_eq!(taken(Horizon::NOW).0.1, Time::ZERO, "nothing that arrives later");
 }
 
 #[test]
@@ -755,7 +789,7 @@ fn a_receiver_behind_a_gap_is_silent_most_of_the_time() {
         .map(|seq| (seq, us(100_000 + 12 * u64::from(seq))))
         .map(|(seq, now)| (now, segment(seq, now)))
         .collect();
-    let (acks, _, ahead) = answers(&TransportConfig::default(), &arrivals, Way::Silent);
+    let (acks, _, ahead) = answers(&TransportConfig::default(), &arrivals, Way::Silent(no_horizon));
     assert!(ahead > 600, "{ahead} of 699");
     assert_eq!(acks, answers(&TransportConfig::default(), &arrivals, Way::Long).0);
 }

@@ -28,7 +28,7 @@ fn rates() -> impl Strategy<Value = LinkRate> {
     prop_oneof![Just(LinkRate::Unlimited), (100_000..50_000_000u64).prop_map(LinkRate::Constant), schedule, trace]
 }
 
-fn losses() -> impl Strategy<Value = Option<LossRecipe>> {
+pub(in crate::link) fn losses() -> impl Strategy<Value = Option<LossRecipe>> {
     let bursts = GilbertElliott { p: ratio(0.1), r: Some(ratio(0.3)), loss_bad: ratio(0.9), loss_good: ratio(0.01) };
     let bursts = LossRecipe::of(bursts, &LinkContext::default()).unwrap();
     prop_oneof![
@@ -62,7 +62,7 @@ fn delays() -> impl Strategy<Value = Delay> {
     )
 }
 
-fn configs() -> impl Strategy<Value = LinkConfig> {
+pub(in crate::link) fn configs() -> impl Strategy<Value = LinkConfig> {
     let fast = Codel { target: Duration::from_millis(2), interval: Duration::from_millis(10), ecn: true };
     let queue = prop_oneof![
         8 => prop::sample::select(vec![
@@ -109,7 +109,7 @@ fn drain_together(link: &mut Link<TestPacket>, most: u32, ahead_ns: u64) -> Vec<
         arrived.push((packet.number, now.as_nanos()));
         let mut alone = link.clone();
         let until = at(now.as_nanos() + ahead_ns);
-        let (count, delays) = link.take_behind(behind.min(most), until, now);
+        let (count, delays) = link.take_followers(behind.min(most), until, now);
         let taken = Vec::from_iter((0..count).map(|_| {
             let now = alone.next_event();
             (alone.poll(now).unwrap().number, now.as_nanos())
@@ -123,30 +123,54 @@ fn drain_together(link: &mut Link<TestPacket>, most: u32, ahead_ns: u64) -> Vec<
     arrived
 }
 
-/// What a run of random arrivals showed: arrivals at the far end, offers, and the final counters.
+/// What a run of random arrivals showed: arrivals at the far end, offers, what waited, and the final counters.
 #[derive(Debug, PartialEq)]
-struct Run {
-    arrived: Vec<(u64, u64)>,
-    offers: Vec<Offer>,
-    counters: LinkCounters,
+pub(in crate::link) struct Run {
+    pub arrived: Vec<(u64, u64)>,
+    pub offers: Vec<Offer>,
+    pub backlogs: Vec<Backlog>,
+    pub counters: LinkCounters,
+    pub capacity_bits: Option<u64>,
+    pub byte_nanos: u128,
+}
+
+/// Takes what arrives before `until`; returns whether there was nothing out of order in time.
+fn poll_until(link: &mut Link<TestPacket>, until: Time, arrived: &mut Vec<(u64, u64)>) -> bool {
+    let mut is_in_order = true;
+    while link.next_event() < until {
+        let event = link.next_event();
+        is_in_order &= arrived.last().is_none_or(|&(_, last)| last <= event.as_nanos());
+        arrived.extend(std::iter::from_fn(|| link.poll(event)).map(|p| (p.number, event.as_nanos())));
+    }
+    is_in_order
 }
 
 fn run(config: &LinkConfig, seed: u64) -> Result<Run, TestCaseError> {
+    run_with(config, seed, &[])
+}
+
+/// The same with changes at the instants given in nanoseconds.
+pub(in crate::link) fn run_with(
+    config: &LinkConfig,
+    seed: u64,
+    changes: &[(u64, Change)],
+) -> Result<Run, TestCaseError> {
     let mut link = Link::<TestPacket>::new(config.clone(), Rng::new(seed));
     let mut rng = Rng::new(seed ^ 0xA5A5);
-    let (mut now, mut arrived, mut offers) = (0, Vec::<(u64, u64)>::new(), Vec::new());
+    let (mut now, mut arrived, mut offers, mut backlogs) = (0, Vec::<(u64, u64)>::new(), Vec::new(), Vec::new());
     let (mut later_drops, mut dropped_at_once) = (0, 0);
+    let mut changes = changes.iter().peekable();
     for i in 0..400 {
         now += match rng.below(20) {
             0 => u64::from(rng.below(100)) * MS,
             1..=8 => 0,
             _ => u64::from(rng.below(2_000_000)),
         };
-        while link.next_event() <= at(now) {
-            let event = link.next_event();
-            prop_assert!(arrived.last().is_none_or(|&(_, last)| last <= event.as_nanos()));
-            arrived.extend(std::iter::from_fn(|| link.poll(event)).map(|p| (p.number, event.as_nanos())));
+        while let Some((instant, change)) = changes.next_if(|&&(instant, _)| instant <= now) {
+            prop_assert!(poll_until(&mut link, at(*instant), &mut arrived));
+            link.change(at(*instant), change);
         }
+        prop_assert!(poll_until(&mut link, at(now + 1), &mut arrived));
         let ecn = if rng.below(2) == 0 { Ecn::Ect0 } else { Ecn::NotEct };
         let size = if rng.below(3) == 0 { 40 + rng.below(1461) } else { 1500 };
         let offer = link.offer(at(now), TestPacket { number: i, size, ecn });
@@ -161,14 +185,24 @@ fn run(config: &LinkConfig, seed: u64) -> Result<Run, TestCaseError> {
         prop_assert_eq!(counters.arrivals.packets, lost + delivered + in_flight, "conservation at {}", now);
         prop_assert_eq!(lost, dropped_at_once + later_drops, "every drop is told once");
         let backlog = link.backlog(at(now));
+        backlogs.push(backlog);
         let through = counters.departures.packets - counters.lost_after.packets - delivered;
         prop_assert!(backlog.packets + through <= in_flight && in_flight <= backlog.packets + through + 1);
         let limit = config.limit;
         prop_assert!(limit.packets.is_none_or(|packets| backlog.packets <= packets));
         prop_assert!(limit.bytes.is_none_or(|bytes| backlog.bytes <= bytes));
     }
+    for (instant, change) in changes {
+        prop_assert!(poll_until(&mut link, at(*instant), &mut arrived));
+        link.change(at(*instant), change);
+        now = *instant;
+    }
     arrived.extend(drain(&mut link));
-    Ok(Run { arrived, offers, counters: link.counters(at(now + 1_000_000 * MS)) })
+    let end = at(now + 1_000_000 * MS);
+    let counters = link.counters(end);
+    let stats = link.queue_stats(end);
+    let (capacity_bits, byte_nanos) = (stats.capacity_bits, stats.byte_nanos);
+    Ok(Run { arrived, offers, backlogs, counters, capacity_bits, byte_nanos })
 }
 
 proptest! {

@@ -1,0 +1,145 @@
+//! What a link shows of itself: what waits, what it has counted, what its queue held over time.
+
+use super::{Link, Stage};
+use crate::ledger::{DropCause, LinkCounters};
+use crate::packet::Packet;
+use crate::stats::{Backlog, Occupancy, QueueStats, Tally};
+use dumbbell_units::{Time, claimed};
+
+impl<P: Packet> Link<P> {
+    /// Brings everything up to `now`, except that packets which have arrived wait for [`poll`](Self::poll), and drops for
+    /// [`pop_drop`](Self::pop_drop).
+    pub fn advance(&mut self, now: Time) {
+        match &mut self.stage {
+            Stage::DropTail(queue) => queue.advance(now),
+            Stage::Gated(queue) => queue.fifo.advance(now),
+            Stage::Instant(_) | Stage::Held(_) => {}
+        }
+        self.decide_until(now);
+        self.lose_departed(now);
+    }
+
+    pub(super) fn occupancy(&mut self) -> &mut Occupancy {
+        match &mut self.stage {
+            Stage::Instant(occupancy) => occupancy,
+            Stage::DropTail(queue) => &mut queue.occupancy,
+            Stage::Gated(queue) => &mut queue.fifo.occupancy,
+            Stage::Held(queue) => &mut queue.buffer.occupancy,
+        }
+    }
+
+    /// Packets that have left the transmitter; everything has been advanced to `now`.
+    fn departures(&mut self, now: Time) -> Tally {
+        let in_service = match &self.stage {
+            Stage::Instant(_) => Tally::default(),
+            Stage::DropTail(queue) => queue.in_service.tally(now),
+            Stage::Gated(queue) => queue.fifo.in_service.tally(now),
+            Stage::Held(queue) => queue.buffer.in_service.tally(now),
+        };
+        let waiting = self.backlog_now();
+        let ledger = &self.ledger;
+        ledger
+            .arrivals
+            .minus(ledger.lost_before)
+            .minus(ledger.policed)
+            .minus(ledger.dropped_full)
+            .minus(ledger.dropped_aqm)
+            .minus(Tally { packets: waiting.packets, bytes: waiting.bytes })
+            .minus(in_service)
+    }
+
+    fn backlog_now(&mut self) -> Backlog {
+        self.occupancy().backlog()
+    }
+
+    /// What waits at `now`; the packet in transmission does not count.
+    pub fn backlog(&mut self, now: Time) -> Backlog {
+        self.advance(now);
+        self.backlog_now()
+    }
+
+    /// What has happened up to `now`.
+    pub fn counters(&mut self, now: Time) -> LinkCounters {
+        self.advance(now);
+        LinkCounters {
+            departures: self.departures(now),
+            arrivals: self.ledger.arrivals,
+            lost_before: self.ledger.lost_before,
+            policed: self.ledger.policed,
+            dropped_full: self.ledger.dropped_full,
+            dropped_aqm: self.ledger.dropped_aqm,
+            lost_after: self.ledger.lost_after,
+            marked: self.ledger.marked,
+        }
+    }
+
+    /// Packets in the queue, in transmission and in the pipe at `now`. They are counted for this.
+    pub fn in_flight(&mut self, now: Time) -> u64 {
+        self.advance(now);
+        self.count_in_flight(|_| true)
+    }
+
+    /// Packets in the queue, in transmission and in the pipe of the kind that is asked for. They are counted for this.
+    pub fn count_in_flight(&self, is_meant: impl Fn(&P) -> bool) -> u64 {
+        let held = match &self.stage {
+            Stage::Held(queue) => queue.packets().filter(|packet| is_meant(packet)).count(),
+            _ => 0,
+        };
+        let doomed = self.doomed.iter().filter(|(_, packet)| is_meant(packet)).count();
+        (held + doomed) as u64 + self.pipe.count(is_meant)
+    }
+
+    /// Bytes of memory that packets in the queue and on the way [claim](claimed).
+    pub fn memory(&self) -> u64 {
+        let queue = match &self.stage {
+            Stage::Instant(_) => 0,
+            Stage::DropTail(queue) => queue.memory(),
+            Stage::Gated(queue) => queue.fifo.memory(),
+            Stage::Held(queue) => queue.memory(),
+        };
+        let drops = &self.ledger.later_drops;
+        queue
+            + self.pipe.memory()
+            + claimed::<(Time, P)>(self.doomed.len(), self.doomed.capacity())
+            + claimed::<(P, DropCause)>(drops.len(), drops.capacity())
+            + self.departures.as_ref().map_or(0, |told| claimed::<(Time, P)>(told.len(), told.capacity()))
+    }
+
+    /// Values by which the queue's discipline tells its state, by name; none for those that have no state to tell.
+    pub fn observe(&self) -> Vec<(&'static str, f64)> {
+        match &self.stage {
+            Stage::Held(queue) => queue.observe(),
+            Stage::Instant(_) | Stage::DropTail(_) | Stage::Gated(_) => Vec::new(),
+        }
+    }
+
+    /// Bits the transmitter could send between two instants; `None` for an unlimited rate.
+    pub fn capacity_bits(&self, since: Time, until: Time) -> Option<u64> {
+        match &self.stage {
+            Stage::Instant(_) => None,
+            Stage::DropTail(queue) => Some(queue.transmitter.capacity_bits(since, until)),
+            Stage::Gated(queue) => Some(queue.fifo.transmitter.capacity_bits(since, until)),
+            Stage::Held(queue) => Some(queue.buffer.transmitter.capacity_bits(since, until)),
+        }
+    }
+
+    /// Starts the interval that [`queue_stats`](Self::queue_stats) reports; without it that is the whole run.
+    pub fn start_measuring(&mut self, now: Time) {
+        self.counted_before = self.counters(now);
+        self.measured_since = now;
+        self.occupancy().restart(now);
+    }
+
+    /// The counts at the start of the measured interval.
+    pub fn counters_before(&self) -> LinkCounters {
+        self.counted_before
+    }
+
+    /// The queue and the transmitter from the start of the measured interval until `now`.
+    pub fn queue_stats(&mut self, now: Time) -> QueueStats<'_> {
+        self.advance(now);
+        let departed = self.departures(now).minus(self.counted_before.departures);
+        let capacity_bits = self.capacity_bits(self.measured_since, now);
+        self.occupancy().stats(now, departed, capacity_bits)
+    }
+}

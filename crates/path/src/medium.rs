@@ -1,0 +1,237 @@
+//! What packets travel through: a wire for one direction, or something that several stations share.
+//!
+//! A packet enters a medium at a port and leaves it at one. A [`Link`] has one way in and one way out; a shared medium, a
+//! half-duplex wire or a radio channel, has a port for every queue that competes for it, and what is sent at one port
+//! delays what waits at the others. So it is the medium that is scheduled, and ports are what is counted.
+//!
+//! [`Media`] keeps the media of a network by their numbers, links first: whoever has a link's number finds it without
+//! asking what kind of medium it is.
+
+use crate::ledger::{DropCause, LinkCounters};
+use crate::link::{Change, Link, Offer, Retimed};
+use crate::packet::Packet;
+use crate::stats::{Backlog, Tally};
+use dumbbell_units::Time;
+
+/// A way into a medium and out of it, counted from 0 within the medium.
+pub type Port = u16;
+
+/// A medium. Time comes in with every call and never goes backwards.
+pub trait Medium<P: Packet>: Send {
+    /// How many ports it has.
+    fn ports(&self) -> Port;
+
+    /// What a port is called in reports.
+    fn name(&self, port: Port) -> &str;
+
+    /// A packet enters at `port`.
+    fn offer(&mut self, now: Time, port: Port, packet: P) -> Offer;
+
+    /// The next packet that has come out by `now`, and the port at which it does. Call it until it returns `None`.
+    fn poll(&mut self, now: Time) -> Option<(Port, P)>;
+
+    /// When [`poll`](Self::poll) has something to do next; [`Time::NEVER`] when nothing is under way.
+    fn next_event(&self) -> Time;
+
+    /// A packet that was dropped after [`offer`](Self::offer) had accepted it at the port given, in the order of the drops.
+    fn pop_drop(&mut self) -> Option<(Port, P, DropCause)>;
+
+    /// Whether the departure of a packet that enters at `port` is known only after it was accepted:
+    /// [`pop_departure`](Self::pop_departure) tells it then, if [asked](Self::report_departures) to.
+    fn decides_late(&self, port: Port) -> bool;
+
+    /// Somebody wants to know departures at `port` that are decided late.
+    fn report_departures(&mut self, port: Port);
+
+    /// When a packet leaves the transmitter of the port at which it entered, in the order of the departures.
+    fn pop_departure(&mut self) -> Option<(Port, Time, P)>;
+
+    /// Brings everything up to `now`, except that packets which have come out wait for [`poll`](Self::poll).
+    fn advance(&mut self, now: Time);
+
+    /// Changes what lies behind a port from `now` on. Returns the packets whose departures are others than were told.
+    /// [`next_event`](Self::next_event) may move either way.
+    fn change(&mut self, now: Time, port: Port, change: &Change) -> Vec<Retimed<P>>;
+
+    /// What waits at a port at `now`.
+    fn backlog(&mut self, now: Time, port: Port) -> Backlog;
+
+    /// What has happened at a port up to `now`.
+    fn counters(&mut self, now: Time, port: Port) -> LinkCounters;
+
+    /// Bits that could be sent at a port between two instants; `None` for an unlimited rate.
+    fn capacity_bits(&self, port: Port, since: Time, until: Time) -> Option<u64>;
+
+    /// Starts the interval that [`measured`](Self::measured) reports; without it that is the whole run.
+    fn start_measuring(&mut self, now: Time);
+
+    /// The measured interval up to `now`, at a port.
+    fn measured(&mut self, now: Time, port: Port) -> Measured;
+
+    /// Packets that wait or are under way of the kind that is asked for.
+    fn count_in_flight(&self, is_meant: &dyn Fn(&P) -> bool) -> u64;
+
+    /// Bytes of memory that packets in queues and on their way [claim](dumbbell_units::claimed).
+    fn memory(&self) -> u64;
+}
+
+/// What happened at a port in the measured interval.
+#[derive(Clone, Copy, Debug, Default)]
+pub struct Measured {
+    /// What had happened before it.
+    pub before: LinkCounters,
+    /// What left the transmitter, including packets that were lost afterwards.
+    pub departed: Tally,
+    /// Bits that could have left; `None` for an unlimited rate.
+    pub capacity_bits: Option<u64>,
+    /// Time average of the waiting bytes.
+    pub mean_bytes: f64,
+    /// The backlog in bytes that is not exceeded for 95 % of the time.
+    pub p95_bytes: u64,
+    /// Highest backlog; packets and bytes are maxima of their own.
+    pub max: Backlog,
+}
+
+impl<P: Packet + Send> Medium<P> for Link<P> {
+    fn ports(&self) -> Port {
+        1
+    }
+
+    fn name(&self, _port: Port) -> &str {
+        &self.config().name
+    }
+
+    fn offer(&mut self, now: Time, _port: Port, packet: P) -> Offer {
+        Link::offer(self, now, packet)
+    }
+
+    fn poll(&mut self, now: Time) -> Option<(Port, P)> {
+        Link::poll(self, now).map(|packet| (0, packet))
+    }
+
+    fn next_event(&self) -> Time {
+        Link::next_event(self)
+    }
+
+    fn pop_drop(&mut self) -> Option<(Port, P, DropCause)> {
+        Link::pop_drop(self).map(|(packet, cause)| (0, packet, cause))
+    }
+
+    fn decides_late(&self, _port: Port) -> bool {
+        Link::decides_late(self)
+    }
+
+    fn report_departures(&mut self, _port: Port) {
+        Link::report_departures(self);
+    }
+
+    fn pop_departure(&mut self) -> Option<(Port, Time, P)> {
+        Link::pop_departure(self).map(|(departs, packet)| (0, departs, packet))
+    }
+
+    fn advance(&mut self, now: Time) {
+        Link::advance(self, now);
+    }
+
+    fn change(&mut self, now: Time, _port: Port, change: &Change) -> Vec<Retimed<P>> {
+        Link::change(self, now, change)
+    }
+
+    fn backlog(&mut self, now: Time, _port: Port) -> Backlog {
+        Link::backlog(self, now)
+    }
+
+    fn counters(&mut self, now: Time, _port: Port) -> LinkCounters {
+        Link::counters(self, now)
+    }
+
+    fn capacity_bits(&self, _port: Port, since: Time, until: Time) -> Option<u64> {
+        Link::capacity_bits(self, since, until)
+    }
+
+    fn start_measuring(&mut self, now: Time) {
+        Link::start_measuring(self, now);
+    }
+
+    fn measured(&mut self, now: Time, _port: Port) -> Measured {
+        let before = self.counters_before();
+        let stats = self.queue_stats(now);
+        Measured {
+            before,
+            departed: stats.departed,
+            capacity_bits: stats.capacity_bits,
+            mean_bytes: stats.mean_bytes(),
+            p95_bytes: stats.quantile_bytes(0.95),
+            max: stats.max,
+        }
+    }
+
+    fn count_in_flight(&self, is_meant: &dyn Fn(&P) -> bool) -> u64 {
+        Link::count_in_flight(self, is_meant)
+    }
+
+    fn memory(&self) -> u64 {
+        Link::memory(self)
+    }
+}
+
+/// The media of a network, by their numbers: links first.
+pub struct Media<P> {
+    links: Vec<Link<P>>,
+    shared: Vec<Box<dyn Medium<P>>>,
+}
+
+impl<P: Packet + Send> Media<P> {
+    /// Links, numbered in their order, and media that stations share, which continue the numbers.
+    pub fn new(links: Vec<Link<P>>, shared: Vec<Box<dyn Medium<P>>>) -> Media<P> {
+        Media { links, shared }
+    }
+
+    /// How many there are.
+    pub fn len(&self) -> usize {
+        self.links.len() + self.shared.len()
+    }
+
+    /// Whether there are none.
+    pub fn is_empty(&self) -> bool {
+        self.len() == 0
+    }
+
+    /// The medium of that number if it is a link.
+    #[inline(always)]
+    pub fn link_mut(&mut self, number: usize) -> Option<&mut Link<P>> {
+        self.links.get_mut(number)
+    }
+
+    /// The medium of that number; there must be one.
+    pub fn get(&self, number: usize) -> &dyn Medium<P> {
+        match self.links.get(number) {
+            Some(link) => link,
+            None => &*self.shared[number - self.links.len()],
+        }
+    }
+
+    /// The medium of that number, to do something with; there must be one.
+    pub fn get_mut(&mut self, number: usize) -> &mut dyn Medium<P> {
+        let links = self.links.len();
+        match self.links.get_mut(number) {
+            Some(link) => link,
+            None => &mut *self.shared[number - links],
+        }
+    }
+
+    /// All media, in the order of their numbers.
+    pub fn iter(&self) -> impl Iterator<Item = &dyn Medium<P>> {
+        (0..self.len()).map(|number| self.get(number))
+    }
+
+    /// Does something for every port of every medium, in their order.
+    pub fn for_each_port(&mut self, mut act: impl FnMut(&mut dyn Medium<P>, Port)) {
+        for number in 0..self.len() {
+            let medium = self.get_mut(number);
+            for port in 0..medium.ports() {
+                act(medium, port);
+            }
+        }
+    }
+}

@@ -1,0 +1,143 @@
+//! What happens at instants that are known beforehand: scripted changes, the measured interval, samples, the end.
+//!
+//! Of what is due at the same time changes come first, so that they hold from their instant on, then the measured
+//! interval, then samples; and all of it comes before everything else.
+
+use super::Engine;
+use crate::{RunError, SERIES_CHUNK_BYTES, TimedChange, tables};
+use dumbbell_results::Recorder;
+use dumbbell_scenario::Scenario;
+use dumbbell_units::{Duration, Time};
+use std::collections::VecDeque;
+
+/// The instants at which somebody looks at the run from outside.
+#[derive(Clone, Debug)]
+pub(super) struct Clock {
+    /// Next change of the script.
+    change: Time,
+    /// Start or end of the measured interval.
+    measure: Time,
+    /// Next sample of the recorder.
+    record: Time,
+    /// The first instant after the run.
+    over: Time,
+    /// Changes to come, in order of time.
+    script: VecDeque<TimedChange>,
+}
+
+impl Clock {
+    pub fn new(scenario: &Scenario, recorder: &Recorder, mut script: Vec<TimedChange>) -> Result<Clock, RunError> {
+        if let Some(stray) = script.iter().find(|change| change.link >= scenario.links.len()) {
+            return Err(RunError::NoSuchLink(stray.link));
+        }
+        script.sort_by_key(|change| change.at);
+        let end = Time::ZERO + scenario.duration;
+        Ok(Clock {
+            change: script.first().map_or(Time::NEVER, |change| change.at),
+            measure: Time::ZERO + scenario.warmup,
+            record: recorder.next(end),
+            over: end + Duration::from_nanos(1),
+            script: script.into(),
+        })
+    }
+
+    /// When it has something to do next.
+    #[inline]
+    pub fn next(&self) -> Time {
+        self.change.min(self.measure).min(self.record).min(self.over)
+    }
+
+    /// The change that is due at `now`.
+    fn pop_change(&mut self, now: Time) -> Option<TimedChange> {
+        if self.change > now {
+            return None;
+        }
+        let due = self.script.pop_front();
+        self.change = self.script.front().map_or(Time::NEVER, |change| change.at);
+        due
+    }
+}
+
+impl Engine<'_> {
+    /// Does what is due by the clock; false when the run is over.
+    #[inline(never)]
+    pub(super) fn clock_event(&mut self) -> bool {
+        let now = self.clock.next();
+        if now >= self.clock.over {
+            return false;
+        }
+        self.now = now;
+        if let Some(change) = self.clock.pop_change(now) {
+            self.change_link(&change);
+        } else if self.clock.measure <= now {
+            self.measurement_boundary();
+        } else {
+            tables::sample(&mut self.recorder, now, &mut self.flows, &mut self.media, &mut self.departed);
+            self.clock.record = self.recorder.next(self.end);
+            self.hand_over_series();
+        }
+        self.failure.is_none()
+    }
+
+    /// Changes a link, and corrects what had been counted of packets that leave it at other times now.
+    fn change_link(&mut self, TimedChange { link, change, .. }: &TimedChange) {
+        let (now, link) = (self.now, *link);
+        let medium = self.media.get_mut(link);
+        let retimed = medium.change(now, 0, change);
+        let measured_here = |entry: super::Entry| entry == super::Entry::of_link(link);
+        if self.flows.iter().any(|flow| measured_here(flow.bottleneck)) {
+            medium.report_departures(0);
+        }
+        self.settle_reports(link);
+        for retimed in retimed {
+            let packet = retimed.packet;
+            let flow = &mut self.flows[packet.flow as usize];
+            if measured_here(flow.bottleneck) && packet.kind.is_forward() {
+                flow.traffic.correct_departure(packet.size, (retimed.told, retimed.departs), self.measured);
+            }
+        }
+        self.medium_agenda.set(link, self.media.get(link).next_event());
+    }
+
+    /// Gives the samples away when there are many.
+    fn hand_over_series(&mut self) {
+        if let Some(sink) = &mut self.bounds.series
+            && self.recorder.memory() >= SERIES_CHUNK_BYTES
+        {
+            let (series, link_series) = self.recorder.take();
+            if let Err(message) = sink.take(series, link_series) {
+                self.failure = Some(RunError::Series(message));
+            }
+        }
+    }
+
+    /// Start or end of the measured interval.
+    fn measurement_boundary(&mut self) {
+        self.settle_all_reports();
+        self.is_measuring = self.now < self.measured.1;
+        if self.is_measuring || self.measured.0 == self.measured.1 {
+            for flow in &mut self.flows {
+                flow.measured = flow.counts();
+            }
+            for medium in 0..self.media.len() {
+                self.media.get_mut(medium).start_measuring(self.now);
+            }
+            self.clock.measure = if self.is_measuring { self.measured.1 } else { Time::NEVER };
+        } else {
+            self.finish_measurement();
+            self.clock.measure = Time::NEVER;
+        }
+    }
+
+    pub(super) fn finish_measurement(&mut self) {
+        for flow in &mut self.flows {
+            flow.measured = flow.counts().since(flow.measured);
+        }
+        let mut rows = Vec::new();
+        self.media.for_each_port(|medium, port| {
+            let number = u32::try_from(rows.len()).unwrap_or(u32::MAX);
+            rows.push(tables::link_summary(self.scenario, number, medium, port, self.now));
+        });
+        self.measured_links = Some(rows);
+    }
+}

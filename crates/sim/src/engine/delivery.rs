@@ -1,0 +1,251 @@
+//! Takes packets out of media, and to the next hop or up to their endpoints.
+
+use super::Engine;
+use super::transmission::PACKETS_PER_LOOK;
+use crate::agenda::Turn;
+use crate::endpoints::Endpoints;
+use crate::flow::Phase;
+use crate::packet::{Kind, Packet};
+use dumbbell_transport::{Handshake, Horizon};
+use dumbbell_units::Duration;
+
+/// Packets that may come out of a link next: of the same run as the one that came out last, they reach the same endpoint.
+#[derive(Clone, Copy)]
+struct Followers {
+    link: usize,
+    count: u32,
+}
+
+impl Followers {
+    const NONE: Followers = Followers { link: 0, count: 0 };
+}
+
+impl Engine<'_> {
+    /// Moves on what has come out of a medium; `packet` is a place for it.
+    #[inline]
+    pub(super) fn medium_event(&mut self, index: usize, packet: &mut Packet) {
+        let now = self.now;
+        let mut until_look = PACKETS_PER_LOOK;
+        while let Some(link) = self.media.link_mut(index)
+            && let Some((next, count)) = link.take_plain(now, packet)
+        {
+            if next > now {
+                self.medium_agenda.set(index, next);
+                return self.arrive(packet, Followers { link: index, count });
+            }
+            self.arrive(packet, Followers::NONE);
+            until_look -= 1;
+            if until_look == 0 {
+                if self.must_stop(PACKETS_PER_LOOK) {
+                    return;
+                }
+                until_look = PACKETS_PER_LOOK;
+            }
+        }
+        self.any_medium_event(index, packet);
+    }
+
+    /// The same for shared media, and for links that may do more to a packet than delay it.
+    #[inline(never)]
+    fn any_medium_event(&mut self, index: usize, packet: &mut Packet) {
+        while self.poll_medium(index, packet) {
+            self.move_on(packet);
+            if self.must_stop(1) {
+                return;
+            }
+        }
+        self.settle_reports(index);
+        self.medium_agenda.set(index, self.media.get(index).next_event());
+    }
+
+    /// Writes to `packet` what has come out next; false when there is nothing.
+    #[inline]
+    fn poll_medium(&mut self, index: usize, packet: &mut Packet) -> bool {
+        if let Some(link) = self.media.link_mut(index) {
+            return link.poll_into(self.now, packet);
+        }
+        let polled = self.media.get_mut(index).poll(self.now);
+        polled.map(|(_, next)| *packet = next).is_some()
+    }
+
+    /// [`arrive`](Self::arrive) out of line.
+    #[inline(never)]
+    fn move_on(&mut self, packet: &mut Packet) {
+        self.arrive(packet, Followers::NONE);
+    }
+
+    /// A packet has passed a medium: on to the next one, or up to its endpoint, which may want its `followers`, too.
+    #[inline(always)]
+    fn arrive(&mut self, packet: &mut Packet, followers: Followers) {
+        if packet.hops_left > 0 {
+            let hop = self.routes.next_hop(packet);
+            packet.hops_left -= 1;
+            return self.send(hop, *packet);
+        }
+        match packet.kind {
+            Kind::Data => self.deliver_segment(packet, followers),
+            Kind::Ack => self.deliver_ack(packet),
+            Kind::Datagram => self.deliver_datagram(packet),
+            Kind::Reply => self.deliver_reply(packet),
+            Kind::Syn | Kind::SynAck => self.shake_hands(packet),
+        }
+    }
+
+    /// A data segment reaches its receiver. A receiver that holds back its ACK takes those of its `followers` with it that
+    /// arrive before anybody looks, and they need no events of their own.
+    #[inline(always)]
+    fn deliver_segment(&mut self, packet: &Packet, followers: Followers) {
+        let index = packet.flow as usize;
+        let now = self.now;
+        let flow = &mut self.flows[index];
+        if self.is_measuring {
+            flow.one_way_delays += now.since(packet.timestamp);
+        }
+        let Endpoints::Tcp { receiver, .. } = &mut flow.ends else { return };
+        let segment = packet.segment();
+        let ack = receiver.on_run(now, segment, Horizon::at(self.clock.next()), |most, before| {
+            let Followers { link: number, count } = followers;
+            let Some(link) = self.media.link_mut(number) else { return 0 };
+            let (taken, delays) = link.take_followers(most.min(count), before, segment.sent_at);
+            if taken > 0 {
+                if self.is_measuring {
+                    flow.one_way_delays += delays;
+                }
+                self.events += u64::from(taken);
+                self.medium_agenda.set(number, link.next_event());
+            }
+            taken
+        });
+        self.flow_agenda.advance(index, Turn::Receiver, receiver.next_timer());
+        if let Some(ack) = ack {
+            self.acknowledge(index, &ack);
+        }
+    }
+
+    /// An ACK reaches its sender.
+    fn deliver_ack(&mut self, packet: &Packet) {
+        let index = packet.flow as usize;
+        let now = self.now;
+        let flow = &mut self.flows[index];
+        let Endpoints::Tcp { sender, .. } = &mut flow.ends else { return };
+        sender.on_ack(now, &packet.acknowledgement(&mut self.sacks));
+        let rtt_us = sender.last_sample().rtt_us;
+        self.checks.rtt(index, rtt_us);
+        if self.is_measuring && rtt_us >= 0 {
+            flow.rtt.add(rtt_us as u64);
+        }
+        if sender.is_idle() {
+            flow.note_completion(now);
+        }
+        let Endpoints::Tcp { sender, .. } = &mut flow.ends else { return };
+        // Most ACKs release nothing.
+        let next = match sender.poll_transmit(now) {
+            None => sender.next_timer(),
+            Some(burst) => {
+                self.transmit_bursts(index, burst);
+                self.flows[index].ends.sender_timer()
+            }
+        };
+        self.flow_agenda.advance(index, Turn::Sender, next);
+    }
+
+    /// A datagram of the near end reaches the far end.
+    fn deliver_datagram(&mut self, packet: &Packet) {
+        let index = packet.flow as usize;
+        let now = self.now;
+        self.take_payload(packet);
+        let flow = &mut self.flows[index];
+        if self.is_measuring {
+            flow.one_way_delays += now.since(packet.timestamp);
+        }
+        let Endpoints::Other(ends) = &mut flow.ends else { return };
+        ends.far.on_packet(now, packet.arrival(&self.payload));
+        self.flow_agenda.advance(index, Turn::Receiver, ends.far.next_timer());
+        self.transmit_replies(index);
+    }
+
+    /// A datagram of the far end reaches the near end.
+    fn deliver_reply(&mut self, packet: &Packet) {
+        let index = packet.flow as usize;
+        let now = self.now;
+        self.take_payload(packet);
+        let flow = &mut self.flows[index];
+        let Endpoints::Other(ends) = &mut flow.ends else { return };
+        ends.near.on_packet(now, packet.arrival(&self.payload));
+        if let Some(rtt) = ends.near.rtt() {
+            self.checks.rtt(index, rtt.as_micros() as i64);
+            if self.is_measuring {
+                flow.rtt.add(rtt.as_micros());
+            }
+        }
+        if flow.ends.is_idle() {
+            flow.note_completion(now);
+        }
+        self.transmit(index);
+    }
+
+    /// The payload of a datagram that arrives.
+    fn take_payload(&mut self, packet: &Packet) {
+        self.payload.clear();
+        if let Some(payload) = packet.attachment() {
+            self.payloads.take(payload, &mut self.payload);
+        }
+    }
+
+    #[cold]
+    fn shake_hands(&mut self, packet: &Packet) {
+        let index = packet.flow as usize;
+        let now = self.now;
+        if packet.kind == Kind::Syn {
+            let route = self.routes.of(index);
+            self.send(route.first_reverse, packet.answered(now, route.reverse_rest));
+        } else if let Phase::Connecting { retries, .. } = self.flows[index].phase {
+            // The answer tells which attempt it answers.
+            let (rtt, way_back) = (now.since(packet.echo()), now.since(packet.timestamp));
+            self.establish(index, Handshake { rtt, way_back, retries });
+        }
+    }
+
+    /// The ends of a flow may talk, and the application begins to write.
+    fn establish(&mut self, index: usize, handshake: Handshake) {
+        let now = self.now;
+        let flow = &mut self.flows[index];
+        flow.phase = Phase::Established;
+        flow.ends.establish(now, handshake);
+        flow.begin_writing(now);
+        flow.write_due(now);
+        let next = flow.next_action();
+        self.flow_agenda.set(index, Turn::Application, next);
+        self.transmit(index);
+    }
+
+    /// Start, connection attempt, write or stop of an application.
+    pub(super) fn application(&mut self, index: usize) {
+        let now = self.now;
+        let flow = &mut self.flows[index];
+        if flow.stop <= now {
+            flow.stop_writing();
+        } else {
+            match flow.phase {
+                Phase::Waiting if flow.ends.is_connectionless() => {
+                    self.establish(index, Handshake { rtt: Duration::ZERO, way_back: Duration::ZERO, retries: 0 });
+                }
+                Phase::Waiting => {
+                    flow.phase = Phase::Connecting { sent_at: now, retries: 0 };
+                    self.send_syn(index);
+                }
+                Phase::Connecting { retries, .. } => {
+                    flow.phase = Phase::Connecting { sent_at: now, retries: retries + 1 };
+                    self.send_syn(index);
+                }
+                Phase::Established => {
+                    flow.write_due(now);
+                    self.transmit(index);
+                }
+                Phase::Stopped => {}
+            }
+        }
+        let next = self.flows[index].next_action();
+        self.flow_agenda.set(index, Turn::Application, next);
+    }
+}

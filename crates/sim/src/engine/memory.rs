@@ -1,0 +1,99 @@
+//! What a run takes of the machine's memory, added up from time to time.
+
+use super::Engine;
+use super::wiring::Routes;
+use crate::flow::Flow;
+use crate::packet::Packet;
+use crate::{Growth, MemoryExceeded};
+use dumbbell_path::{Media, Medium};
+use std::sync::atomic::Ordering;
+
+/// Memory is added up after so many turns, or so many for each flow and medium, where that is more.
+const TURNS_PER_WEIGHING: u64 = 1 << 14;
+const TURNS_PER_WEIGHING_OF_EACH: u64 = 32;
+
+/// When to add up, and what need not be added up again.
+pub(super) struct Memory {
+    /// Bytes that do not change.
+    fixed: u64,
+    turns_per_weighing: u64,
+    /// Turns and packets until it is added up again.
+    until_weighing: u64,
+}
+
+impl Memory {
+    pub fn new(media: &Media<Packet>, flows: &[Flow], routes: &Routes) -> Memory {
+        let fixed = routes.memory() + flows.iter().map(Flow::memory).sum::<usize>();
+        let each = TURNS_PER_WEIGHING_OF_EACH * (flows.len() + media.len()) as u64;
+        Memory { fixed: fixed as u64, turns_per_weighing: TURNS_PER_WEIGHING.max(each), until_weighing: 0 }
+    }
+}
+
+impl Engine<'_> {
+    /// Adds memory up when `steps` more turns or packets make it due.
+    #[inline]
+    fn take_stock(&mut self, steps: u64) {
+        match self.memory.until_weighing.checked_sub(steps) {
+            Some(left) => self.memory.until_weighing = left,
+            None => self.weigh(),
+        }
+    }
+
+    /// Whether the run has to end, so many turns or packets after the last look.
+    #[inline]
+    pub(super) fn must_stop(&mut self, steps: u64) -> bool {
+        self.take_stock(steps);
+        self.failure.is_some() || self.bounds.cancel.load(Ordering::Relaxed)
+    }
+
+    /// Adds up what can grow; the run fails when that is more than it may take.
+    #[cold]
+    pub(super) fn weigh(&mut self) {
+        self.memory.until_weighing = self.memory.turns_per_weighing;
+        if let Err(fault) = self.check_controllers() {
+            self.failure.get_or_insert(fault);
+        }
+        let senders = self.flows.iter().map(|flow| flow.ends.memory()).sum::<u64>();
+        let histograms = self.flows.iter().map(|flow| flow.rtt.memory() as u64).sum::<u64>();
+        let packets = self.media.iter().map(|medium| medium.memory()).sum::<u64>();
+        let contents = self.sacks.memory() + self.payloads.memory();
+        let series = self.recorder.memory();
+        let fixed = self.memory.fixed;
+        let needed = fixed + senders + histograms + packets + contents + series;
+        if needed <= self.bounds.max_memory || self.failure.is_some() {
+            return;
+        }
+        let parts = [fixed, senders, packets, contents, histograms, series];
+        let grown = parts.into_iter().max().unwrap_or(0);
+        let growth = match parts.into_iter().position(|part| part == grown) {
+            Some(1) => self.largest_sender(),
+            Some(2) => self.fullest_medium(),
+            Some(3) => Growth::Acknowledgements,
+            Some(4) => Growth::Histograms,
+            Some(5) => Growth::Series,
+            _ => Growth::Flows { count: self.flows.len() },
+        };
+        let limit = self.bounds.max_memory;
+        self.failure = Some(MemoryExceeded { at: self.now, limit, needed, growth, grown }.into());
+    }
+
+    fn largest_sender(&self) -> Growth {
+        let most = self.flows.iter().enumerate().max_by_key(|(_, flow)| flow.ends.memory());
+        let in_flight = |flow: &Flow| flow.ends.sending().map_or(0, |sending| sending.view.packets_out);
+        let (flow, packets) = most.map_or((0, 0), |(index, flow)| (index, in_flight(flow)));
+        Growth::Senders { flow, label: self.scenario.flows[flow].label.clone(), packets }
+    }
+
+    fn fullest_medium(&mut self) -> Growth {
+        let packets = |medium: &dyn Medium<Packet>| medium.count_in_flight(&|_| true);
+        let fullest = self.media.iter().max_by_key(|medium| packets(*medium));
+        let (link, packets) =
+            fullest.map_or_else(Default::default, |medium| (medium.name(0).to_owned(), packets(medium)));
+        Growth::Packets { link, packets }
+    }
+
+    pub(super) fn memory_per_flow(&self) -> u64 {
+        let total: usize = self.flows.iter().map(Flow::memory).sum();
+        (total / self.flows.len().max(1)) as u64
+    }
+}

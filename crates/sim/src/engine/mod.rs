@@ -1,0 +1,194 @@
+//! The event loop: takes the earliest event of the agendas, and moves the endpoint or medium it belongs to.
+//!
+//! What an event leads to is in the modules below, one for each reason to change: `wiring` builds the network from the
+//! scenario, `delivery` takes packets out of media and to their endpoints, `transmission` takes them from endpoints into
+//! media, `clock` does what is due at instants that are known beforehand (samples, the measured interval, scripted changes),
+//! `faults` ends the run where a controller has failed, `memory` watches what the run takes of the machine.
+
+mod clock;
+mod delivery;
+mod faults;
+mod memory;
+#[cfg(test)]
+mod tests;
+mod transmission;
+mod wiring;
+
+use crate::agenda::{Agenda, FlowAgenda, Turn};
+use crate::checks::Checks;
+use crate::flow::Flow;
+use crate::packet::{Packet, Payloads, Sacks, Store};
+use crate::{Bounds, RunError, RunOutput, RunSummary, TimedChange, tables};
+use clock::Clock;
+use dumbbell_path::Media;
+use dumbbell_results::{self as results, LinkSummary, Recorder};
+use dumbbell_scenario::Scenario;
+use dumbbell_units::Time;
+use memory::Memory;
+use wiring::{Network, Routes};
+
+pub(crate) use wiring::{Entry, MAX_LINKS_OF_A_WAY};
+
+/// Turns of the event loop between two looks at the caller's wish to stop.
+const TURNS_IN_A_GO: u64 = 8;
+
+/// A run under way.
+pub(crate) struct Engine<'a> {
+    scenario: &'a Scenario,
+    now: Time,
+    end: Time,
+    media: Media<Packet>,
+    flows: Vec<Flow>,
+    /// Flows whose controllers may fail.
+    fallible: Vec<usize>,
+    routes: Routes,
+    /// What packets under way carry besides themselves.
+    sacks: Store<Sacks>,
+    payloads: Payloads,
+    /// A payload that is being written or read.
+    payload: Vec<u8>,
+    /// When the clock, media and flows have something to do: of what is due at the same time the clock first, then media,
+    /// then flows.
+    clock: Clock,
+    medium_agenda: Agenda<Time>,
+    flow_agenda: FlowAgenda,
+    recorder: Recorder,
+    /// Bytes that had left each port of the media when it was sampled last.
+    departed: Vec<u64>,
+    bounds: Bounds<'a>,
+    memory: Memory,
+    /// Why the run cannot go on.
+    failure: Option<RunError>,
+    checks: Checks,
+    events: u64,
+    measured: (Time, Time),
+    /// Now lies in the measured interval.
+    is_measuring: bool,
+    /// The ports of the media at the end of the measured interval.
+    measured_links: Option<Vec<LinkSummary>>,
+}
+
+impl<'a> Engine<'a> {
+    /// A run of `scenario` within `bounds`, whose links change as `script` says.
+    pub fn new(scenario: &'a Scenario, script: Vec<TimedChange>, bounds: Bounds<'a>) -> Result<Engine<'a>, RunError> {
+        let checks = Checks::new(scenario, &script);
+        let network = Network::new(scenario, bounds.cancel)?;
+        let recorder = tables::recorder(scenario, &network.flows);
+        let clock = Clock::new(scenario, &recorder, script)?;
+        Ok(Engine::over(network, scenario, bounds, recorder, clock, checks))
+    }
+
+    /// A run over a network that has been built.
+    fn over(
+        network: Network,
+        scenario: &'a Scenario,
+        bounds: Bounds<'a>,
+        recorder: Recorder,
+        clock: Clock,
+        checks: Checks,
+    ) -> Engine<'a> {
+        let Network { media, flows, routes } = network;
+        let mut flow_agenda = FlowAgenda::new(flows.len());
+        for (index, flow) in flows.iter().enumerate() {
+            flow_agenda.set(index, Turn::Application, flow.start);
+        }
+        let ports = media.iter().map(|medium| usize::from(medium.ports())).sum();
+        Engine {
+            scenario,
+            now: Time::ZERO,
+            end: Time::ZERO + scenario.duration,
+            memory: Memory::new(&media, &flows, &routes),
+            medium_agenda: Agenda::new(media.len(), Time::NEVER),
+            media,
+            fallible: faults::fallible(&flows),
+            flows,
+            routes,
+            sacks: Store::default(),
+            payloads: Payloads::default(),
+            payload: Vec::new(),
+            clock,
+            flow_agenda,
+            recorder,
+            departed: vec![0; ports],
+            bounds,
+            failure: None,
+            checks,
+            events: 0,
+            measured: (Time::ZERO + scenario.warmup, Time::ZERO + scenario.duration.saturating_sub(scenario.cooldown)),
+            is_measuring: false,
+            measured_links: None,
+        }
+    }
+
+    /// Runs to the end of the scenario.
+    pub fn run(mut self) -> Result<RunOutput, RunError> {
+        let turns = self.turns()?;
+        self.events += turns;
+        self.now = self.end;
+        self.settle_all_reports();
+        if self.measured_links.is_none() {
+            self.finish_measurement();
+        }
+        let summary = RunSummary {
+            seed: self.scenario.seed,
+            sim_s: self.scenario.duration.as_secs_f64(),
+            cpu_s: 0.0,
+            events: self.events,
+            packets: self.flows.iter().map(|flow| flow.counts().arrived).sum(),
+            bytes_per_flow: self.memory_per_flow(),
+        };
+        let measured_s = self.measured.1.since(self.measured.0).as_secs_f64();
+        self.checks.conservation(&self.flows, &self.media);
+        let flows = results::flows(&tables::flow_summaries(self.scenario, self.flows, measured_s));
+        let mut measured_links = self.measured_links.unwrap_or_default();
+        let mut rows = measured_links.iter_mut();
+        self.media.for_each_port(|medium, port| {
+            if let Some(row) = rows.next() {
+                row.total = tables::counts(&medium.counters(self.end, port));
+            }
+        });
+        let links = results::links(&measured_links);
+        let (series, link_series) = self.recorder.take();
+        Ok(RunOutput { flows, series, links, link_series, summary })
+    }
+
+    /// One event after the other, to the end of the run; returns how many there were.
+    fn turns(&mut self) -> Result<u64, RunError> {
+        let mut packet = Packet::default();
+        let mut turns = 0;
+        let mut next_look = self.clock.next();
+        loop {
+            if self.must_stop(TURNS_IN_A_GO) {
+                return Err(self.failure.take().unwrap_or(RunError::Cancelled));
+            }
+            for turn in 0..TURNS_IN_A_GO {
+                let (medium, medium_due) = self.medium_agenda.next();
+                let (flow, due) = self.flow_agenda.next();
+                let flow_due = due.time();
+                if medium_due.min(flow_due) >= next_look {
+                    self.check_controllers()?;
+                    if !self.clock_event() {
+                        return self.failure.take().map_or(Ok(turns + turn), Err);
+                    }
+                    next_look = self.clock.next();
+                } else if medium_due <= flow_due {
+                    self.now = medium_due;
+                    self.medium_event(medium, &mut packet);
+                } else {
+                    self.now = flow_due;
+                    self.flow_event(flow, due.turn());
+                }
+            }
+            turns += TURNS_IN_A_GO;
+        }
+    }
+
+    #[inline(always)]
+    fn flow_event(&mut self, index: usize, turn: Turn) {
+        match turn {
+            Turn::Sender => self.sender_timer(index),
+            Turn::Receiver => self.receiver_timer(index),
+            Turn::Application => self.application(index),
+        }
+    }
+}

@@ -1,0 +1,314 @@
+//! Takes packets from endpoints into media, and counts what media report of them.
+
+use super::Engine;
+use super::wiring::Hop;
+use crate::agenda::Turn;
+use crate::endpoints::Endpoints;
+use crate::flow::{Flow, Traffic};
+use crate::packet::{Kind, Packet};
+use dumbbell_path::{Link, Offer};
+use dumbbell_transport::{Ack, Burst};
+use dumbbell_units::Time;
+use std::sync::atomic::Ordering;
+
+/// Packets that arrive at the same instant between two looks.
+pub(super) const PACKETS_PER_LOOK: u64 = 64;
+/// Bursts that a sender hands down in one turn between two looks at its memory.
+const BURSTS_PER_LOOK: u32 = 256;
+
+impl Engine<'_> {
+    pub(super) fn sender_timer(&mut self, index: usize) {
+        let now = self.now;
+        let ends = &mut self.flows[index].ends;
+        if ends.sender_timer() <= now {
+            ends.on_sender_timer(now);
+            self.transmit_all(index);
+        }
+        self.flow_agenda.set(index, Turn::Sender, self.flows[index].ends.sender_timer());
+    }
+
+    pub(super) fn receiver_timer(&mut self, index: usize) {
+        let now = self.now;
+        let ends = &mut self.flows[index].ends;
+        if ends.receiver_timer() <= now {
+            match ends {
+                Endpoints::Tcp { receiver, .. } => {
+                    if let Some(ack) = receiver.on_timer(now) {
+                        self.acknowledge(index, &ack);
+                    }
+                }
+                Endpoints::Other(ends) => {
+                    ends.far.on_timer(now);
+                    self.transmit_replies(index);
+                }
+            }
+        }
+        self.flow_agenda.set(index, Turn::Receiver, self.flows[index].ends.receiver_timer());
+    }
+
+    /// Puts on the wire what a sender may send now, and sees to its timer.
+    #[inline]
+    pub(super) fn transmit(&mut self, index: usize) {
+        self.transmit_all(index);
+        let next = self.flows[index].ends.sender_timer();
+        self.flow_agenda.advance(index, Turn::Sender, next);
+    }
+
+    #[inline(always)]
+    fn transmit_all(&mut self, index: usize) {
+        match &mut self.flows[index].ends {
+            Endpoints::Tcp { sender, .. } => {
+                if let Some(burst) = sender.poll_transmit(self.now) {
+                    self.transmit_bursts(index, burst);
+                }
+            }
+            Endpoints::Other(_) => self.transmit_datagrams(index),
+        }
+    }
+
+    pub(super) fn transmit_bursts(&mut self, index: usize, first: Burst) {
+        let now = self.now;
+        let route = self.routes.of(index);
+        let hop = route.first_forward;
+        let Flow { ends: Endpoints::Tcp { sender, .. }, traffic, reports_completions, .. } = &mut self.flows[index]
+        else {
+            return;
+        };
+        let Some(link) = self.media.link_mut(hop.medium()) else { return self.transmit_over_any(index, first) };
+        let counts = hop.is_bottleneck && !link.decides_late();
+        let mut next = Some(first);
+        let mut until_look = BURSTS_PER_LOOK;
+        while let Some(burst) = next {
+            let together = match burst.first_of_alike() {
+                Some(first) if !*reports_completions => {
+                    let packet = Packet::first_of(&burst, index as u32, route.forward_rest, first);
+                    link.offer_run(now, packet, burst.remaining()).map(|departures| (packet.size, departures))
+                }
+                _ => None,
+            };
+            match together {
+                Some((size, departures)) => {
+                    if counts {
+                        traffic.count_departures(size, departures, self.measured);
+                    }
+                    traffic.drops += u64::from(burst.remaining() - departures.count());
+                }
+                None => {
+                    let mut way = Way { link, counts, traffic, now, measured: self.measured };
+                    let departs = way.offer_each(index as u32, route.forward_rest, burst);
+                    sender.handed_over(burst.bytes, departs);
+                }
+            }
+            until_look -= 1;
+            if until_look == 0 {
+                let is_too_large = sender.memory() + link.memory() > self.bounds.max_memory;
+                if is_too_large || self.bounds.cancel.load(Ordering::Relaxed) {
+                    return self.weigh();
+                }
+                until_look = BURSTS_PER_LOOK;
+            }
+            next = sender.poll_again();
+        }
+        self.settle_medium(hop.medium());
+    }
+
+    /// The same where the first hop is no link.
+    #[cold]
+    fn transmit_over_any(&mut self, index: usize, first: Burst) {
+        let now = self.now;
+        let route = *self.routes.of(index);
+        let mut next = Some(first);
+        while let Some(burst) = next {
+            let departs = burst.fold(now, |_, segment| {
+                self.send_over_any(route.first_forward, Packet::data(index as u32, route.forward_rest, segment))
+            });
+            if self.must_stop(u64::from(burst.remaining())) {
+                return;
+            }
+            let Endpoints::Tcp { sender, .. } = &mut self.flows[index].ends else { return };
+            sender.handed_over(burst.bytes, departs);
+            next = sender.poll_again();
+        }
+    }
+
+    /// Puts the datagrams of the near end on the wire.
+    fn transmit_datagrams(&mut self, index: usize) {
+        let route = *self.routes.of(index);
+        self.payload.clear();
+        while let Endpoints::Other(ends) = &mut self.flows[index].ends
+            && let Some(datagram) = ends.near.poll_transmit(self.now, &mut self.payload)
+        {
+            let payload = self.payloads.put(&self.payload);
+            self.payload.clear();
+            let packet =
+                Packet::datagram(Kind::Datagram, self.now, index as u32, route.forward_rest, datagram, payload);
+            self.send(route.first_forward, packet);
+            if self.must_stop(1) {
+                return;
+            }
+        }
+    }
+
+    /// Puts the datagrams of the far end on the wire.
+    pub(super) fn transmit_replies(&mut self, index: usize) {
+        let route = *self.routes.of(index);
+        self.payload.clear();
+        while let Endpoints::Other(ends) = &mut self.flows[index].ends
+            && let Some(datagram) = ends.far.poll_transmit(self.now, &mut self.payload)
+        {
+            let payload = self.payloads.put(&self.payload);
+            self.payload.clear();
+            let packet = Packet::datagram(Kind::Reply, self.now, index as u32, route.reverse_rest, datagram, payload);
+            self.send(route.first_reverse, packet);
+            if self.must_stop(1) {
+                return;
+            }
+        }
+    }
+
+    /// A receiver acknowledges.
+    #[inline(always)]
+    pub(super) fn acknowledge(&mut self, index: usize, ack: &Ack) {
+        let route = self.routes.of(index);
+        let hop = route.first_reverse;
+        let packet = Packet::ack(index as u32, route.reverse_rest, ack, &mut self.sacks);
+        let link = self.media.link_mut(hop.medium());
+        match link.and_then(|link| link.delay(self.now, packet)) {
+            Some(next) => self.medium_agenda.advance(hop.medium(), next),
+            None => self.send(hop, packet),
+        }
+    }
+
+    pub(super) fn send_syn(&mut self, index: usize) {
+        let route = self.routes.of(index);
+        let packet = Packet::handshake(self.now, index as u32, route.forward_rest, Kind::Syn);
+        self.send(route.first_forward, packet);
+    }
+
+    /// Hands a packet to a medium.
+    #[inline(never)]
+    pub(super) fn send(&mut self, hop: Hop, packet: Packet) {
+        let Some(link) = self.media.link_mut(hop.medium()) else {
+            self.send_over_any(hop, packet);
+            return;
+        };
+        match link.offer(self.now, packet) {
+            Offer::Accepted { departs: Some(departs) } => {
+                if hop.is_bottleneck && !link.decides_late() {
+                    self.flows[packet.flow as usize].traffic.count_departure(packet.size, departs, self.measured);
+                }
+            }
+            Offer::Accepted { departs: None } => {}
+            Offer::Dropped(_) => self.count_drop(&packet),
+        }
+        self.settle_medium(hop.medium());
+    }
+
+    /// The same for a medium that need not be a link; returns when the packet will have left it, as far as that is known.
+    #[cold]
+    fn send_over_any(&mut self, hop: Hop, packet: Packet) -> Time {
+        let number = hop.medium();
+        let medium = self.media.get_mut(number);
+        let offer = medium.offer(self.now, hop.port, packet);
+        let counts = hop.is_bottleneck && !medium.decides_late(hop.port);
+        self.medium_agenda.set(number, medium.next_event());
+        let departs = match offer {
+            Offer::Accepted { departs } => departs,
+            Offer::Dropped(_) => {
+                self.count_drop(&packet);
+                None
+            }
+        };
+        if let Some(departs) = departs.filter(|_| counts) {
+            self.flows[packet.flow as usize].traffic.count_departure(packet.size, departs, self.measured);
+        }
+        self.settle_reports(number);
+        departs.unwrap_or(self.now)
+    }
+
+    /// A link has taken packets.
+    #[inline]
+    fn settle_medium(&mut self, index: usize) {
+        let Some(link) = self.media.link_mut(index) else { return };
+        let next = link.next_event();
+        if link.has_reports() {
+            self.settle_reports(index);
+        }
+        self.medium_agenda.advance(index, next);
+    }
+
+    /// Counts what a medium reports late for the flows it belongs to: drops, and departures where they are decided then.
+    #[cold]
+    pub(super) fn settle_reports(&mut self, index: usize) {
+        while let Some((_, packet, _)) = self.media.get_mut(index).pop_drop() {
+            self.count_drop(&packet);
+        }
+        while let Some((port, departs, packet)) = self.media.get_mut(index).pop_departure() {
+            let flow = &mut self.flows[packet.flow as usize];
+            let entry = flow.bottleneck;
+            if (entry.medium as usize, entry.port) == (index, port) && packet.kind.is_forward() {
+                flow.traffic.count_departure(packet.size, departs, self.measured);
+            }
+        }
+    }
+
+    /// Counts all that media have to report by now. Left to themselves, they tell of a loss behind their transmitter with
+    /// the next packet only.
+    pub(super) fn settle_all_reports(&mut self) {
+        for index in 0..self.media.len() {
+            self.media.get_mut(index).advance(self.now);
+            self.settle_reports(index);
+        }
+    }
+
+    #[cold]
+    fn count_drop(&mut self, packet: &Packet) {
+        if packet.kind.is_data() {
+            self.flows[packet.flow as usize].traffic.drops += 1;
+        }
+        if let Some(attachment) = packet.attachment() {
+            match packet.kind {
+                Kind::Datagram | Kind::Reply => self.payloads.forget(attachment),
+                _ => drop(self.sacks.take(attachment)),
+            }
+        }
+    }
+}
+
+/// Where a sender's packets go.
+struct Way<'e> {
+    link: &'e mut Link<Packet>,
+    /// Departures are known at once, and counted here.
+    counts: bool,
+    traffic: &'e mut Traffic,
+    now: Time,
+    measured: (Time, Time),
+}
+
+impl Way<'_> {
+    /// Puts the packets of a burst on the way one by one; returns when the last one will have left the first link's
+    /// transmitter, as far as that is known.
+    #[inline(never)]
+    fn offer_each(&mut self, flow: u32, hops_left: u16, burst: Burst) -> Time {
+        burst.fold(self.now, |_, segment| self.offer(Packet::data(flow, hops_left, segment)))
+    }
+
+    /// Puts a data packet on the way; returns when it will have left the first link's transmitter, as far as that is
+    /// known.
+    #[inline]
+    fn offer(&mut self, packet: Packet) -> Time {
+        match self.link.offer(self.now, packet) {
+            Offer::Accepted { departs: Some(departs) } => {
+                if self.counts {
+                    self.traffic.count_departure(packet.size, departs, self.measured);
+                }
+                departs
+            }
+            Offer::Accepted { departs: None } => self.now,
+            Offer::Dropped(_) => {
+                self.traffic.drops += 1;
+                self.now
+            }
+        }
+    }
+}

@@ -1,0 +1,131 @@
+//! What every end of a flow is, whatever it speaks.
+//!
+//! An end is driven by four calls and by nothing else: a packet arrives ([`Endpoint::on_packet`]), a timer is due
+//! ([`Endpoint::on_timer`], asked for by [`Endpoint::next_timer`]), and it may transmit
+//! ([`Endpoint::poll_transmit`], until that returns `None`). Whoever drives it calls `poll_transmit` after each of the
+//! others, and after the application's. It knows no clock and no network: the same end runs in virtual time, in real time
+//! and under a fuzzer.
+//!
+//! Its packets are bytes that only the other end understands, and a length on the wire, which may be more than those:
+//! payload that means nothing need not be there. So a real QUIC library, a source that sends at a constant rate or a
+//! probe is one file that implements [`Endpoint`].
+//!
+//! TCP's two ends ([`Sender`](crate::Sender), [`Receiver`](crate::Receiver)) have the same four calls with types of their
+//! own instead of bytes, because most packets of most experiments are theirs.
+
+use crate::{ReceiverStats, SenderStats};
+use dumbbell_cc::{Control, Controller, RateSample, View};
+use dumbbell_path::Ecn;
+use dumbbell_units::{Duration, Time};
+
+/// A packet that an end puts on the wire, besides its payload.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Datagram {
+    /// Length on the wire in bytes, IP header included.
+    pub size: u16,
+    /// ECN bits.
+    pub ecn: Ecn,
+}
+
+/// A packet that arrives.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Arrival<'p> {
+    /// Length on the wire in bytes, IP header included.
+    pub size: u16,
+    /// ECN bits, as the network left them.
+    pub ecn: Ecn,
+    /// What the other end wrote.
+    pub payload: &'p [u8],
+}
+
+/// What the exchange of the first two packets showed.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Handshake {
+    /// From the first packet to its answer.
+    pub rtt: Duration,
+    /// How much of that the answer was under way.
+    pub way_back: Duration,
+    /// How often the first packet was sent again.
+    pub retries: u32,
+}
+
+/// What an end shows of its sending that a congestion controller governs.
+#[derive(Clone, Copy)]
+pub struct Sending<'e> {
+    /// The connection as its controller sees it.
+    pub view: &'e View,
+    /// What the controller may change: window, threshold, pacing rate.
+    pub control: &'e Control,
+    /// The controller.
+    pub controller: &'e dyn Controller,
+    /// The rate sample of the latest acknowledgement.
+    pub sample: &'e RateSample,
+    /// Counters.
+    pub stats: SenderStats,
+}
+
+/// One end of a flow. An end that only answers, or only measures, need not implement what follows `poll_transmit`.
+pub trait Endpoint: Send {
+    /// A packet of the other end arrives.
+    fn on_packet(&mut self, now: Time, packet: Arrival<'_>);
+
+    /// The time of [`next_timer`](Self::next_timer) has come. A call before that does nothing.
+    fn on_timer(&mut self, now: Time);
+
+    /// When [`on_timer`](Self::on_timer) wants to be called; [`Time::NEVER`] when nothing is pending.
+    fn next_timer(&self) -> Time;
+
+    /// The next packet to put on the wire now, whose payload is appended to `payload`, which is empty; `None` when nothing
+    /// may leave before the next packet, timer or call of the application.
+    fn poll_transmit(&mut self, now: Time, payload: &mut Vec<u8>) -> Option<Datagram>;
+
+    /// Whether it needs no answer of the other end before it sends. One that does is preceded by an exchange of two
+    /// packets, as TCP's is, and [established](Self::establish) by it.
+    fn is_connectionless(&self) -> bool {
+        false
+    }
+
+    /// It may send from now on.
+    fn establish(&mut self, _now: Time, _handshake: Handshake) {}
+
+    /// The application hands over `segments` more packets' worth of data; the last one carries `last_len` bytes.
+    fn write(&mut self, _now: Time, _segments: u32, _last_len: u16) {}
+
+    /// The application has nothing more to say: what is not yet sent never will be.
+    fn close(&mut self) {}
+
+    /// Whether the other end has everything that was written.
+    fn is_idle(&self) -> bool {
+        false
+    }
+
+    /// Whether something written has not been sent once.
+    fn has_unsent(&self) -> bool {
+        false
+    }
+
+    /// The round-trip time that the latest packet to arrive told, if it told one.
+    fn rtt(&self) -> Option<Duration> {
+        None
+    }
+
+    /// Its sending; `None` where no controller governs it.
+    fn sending(&self) -> Option<Sending<'_>> {
+        None
+    }
+
+    /// What it has sent; where there is a controller the counters of [`sending`](Self::sending).
+    fn sent(&self) -> SenderStats {
+        self.sending().map_or_else(SenderStats::default, |sending| sending.stats)
+    }
+
+    /// What it has received.
+    fn received(&self) -> ReceiverStats {
+        ReceiverStats::default()
+    }
+
+    /// Bytes of memory that packets in flight [claim](dumbbell_units::claimed).
+    fn memory(&self) -> u64 {
+        0
+    }
+}

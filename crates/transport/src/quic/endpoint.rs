@@ -1,0 +1,197 @@
+//! The QUIC-like ends as [`Endpoint`]s: their packets and acknowledgements as bytes, in little-endian order.
+
+use super::{QuicAck, QuicPacket, QuicReceiver, QuicSender};
+use crate::endpoint::{Arrival, Datagram, Endpoint, Handshake, Sending};
+use crate::{ReceiverStats, SackBlock, TransportConfig};
+use dumbbell_cc::Controller;
+use dumbbell_path::Ecn;
+use dumbbell_units::{Duration, Time};
+
+/// IP and UDP headers, a short header and the authentication tag.
+const PACKET_OVERHEAD: u16 = 50;
+
+/// Both ends of a connection whose window `controller` governs.
+pub fn endpoints(config: &TransportConfig, controller: Box<dyn Controller>) -> (Box<dyn Endpoint>, Box<dyn Endpoint>) {
+    let answering = Answering { receiver: QuicReceiver::new(config), ack: None };
+    (Box::new(QuicSender::new(config, controller)), Box::new(answering))
+}
+
+/// A receiver and the acknowledgement that waits to be sent.
+struct Answering {
+    receiver: QuicReceiver,
+    ack: Option<QuicAck>,
+}
+
+impl Endpoint for QuicSender {
+    fn on_packet(&mut self, now: Time, packet: Arrival<'_>) {
+        if let Some(ack) = QuicAck::decode(packet.payload) {
+            self.on_ack(now, &ack);
+        }
+    }
+
+    fn on_timer(&mut self, now: Time) {
+        QuicSender::on_timer(self, now);
+    }
+
+    fn next_timer(&self) -> Time {
+        QuicSender::next_timer(self)
+    }
+
+    fn poll_transmit(&mut self, now: Time, payload: &mut Vec<u8>) -> Option<Datagram> {
+        let packet = QuicSender::poll_transmit(self, now)?;
+        packet.encode(payload);
+        Some(Datagram { size: packet.len + PACKET_OVERHEAD, ecn: packet.ecn })
+    }
+
+    fn establish(&mut self, now: Time, handshake: Handshake) {
+        QuicSender::establish(self, now, handshake.rtt, handshake.retries);
+    }
+
+    fn write(&mut self, now: Time, segments: u32, last_len: u16) {
+        QuicSender::write(self, now, segments, last_len);
+    }
+
+    fn close(&mut self) {
+        QuicSender::close(self);
+    }
+
+    fn is_idle(&self) -> bool {
+        QuicSender::is_idle(self)
+    }
+
+    fn has_unsent(&self) -> bool {
+        self.unsent_segments() > 0
+    }
+
+    fn rtt(&self) -> Option<Duration> {
+        u64::try_from(self.last_sample().rtt_us).ok().map(Duration::from_micros)
+    }
+
+    fn sending(&self) -> Option<Sending<'_>> {
+        Some(Sending {
+            view: self.view(),
+            control: self.control(),
+            controller: self.controller(),
+            sample: self.last_sample(),
+            stats: self.stats(),
+        })
+    }
+
+    fn memory(&self) -> u64 {
+        QuicSender::memory(self)
+    }
+}
+
+impl Endpoint for Answering {
+    fn on_packet(&mut self, now: Time, packet: Arrival<'_>) {
+        if let Some(packet) = QuicPacket::decode(packet) {
+            self.ack = self.receiver.on_packet(now, packet);
+        }
+    }
+
+    fn on_timer(&mut self, now: Time) {
+        self.ack = self.receiver.on_timer(now);
+    }
+
+    fn next_timer(&self) -> Time {
+        self.receiver.next_timer()
+    }
+
+    fn poll_transmit(&mut self, _now: Time, payload: &mut Vec<u8>) -> Option<Datagram> {
+        self.ack.take()?.encode(payload);
+        Some(Datagram { size: QuicAck::WIRE_SIZE as u16, ecn: Ecn::NotEct })
+    }
+
+    fn received(&self) -> ReceiverStats {
+        self.receiver.stats()
+    }
+}
+
+impl QuicPacket {
+    fn encode(&self, bytes: &mut Vec<u8>) {
+        bytes.extend(self.number.to_le_bytes());
+        bytes.extend(self.seq.to_le_bytes());
+        bytes.extend(self.sent_at.as_nanos().to_le_bytes());
+        bytes.push(u8::from(self.is_retransmission));
+    }
+
+    fn decode(packet: Arrival<'_>) -> Option<QuicPacket> {
+        let mut bytes = packet.payload;
+        Some(QuicPacket {
+            number: take_u32(&mut bytes)?,
+            seq: take_u32(&mut bytes)?,
+            sent_at: Time::from_nanos(u64::from_le_bytes(take(&mut bytes)?)),
+            is_retransmission: take(&mut bytes)? != [0],
+            len: packet.size.checked_sub(PACKET_OVERHEAD)?,
+            ecn: packet.ecn,
+        })
+    }
+}
+
+impl QuicAck {
+    fn encode(&self, bytes: &mut Vec<u8>) {
+        bytes.extend(self.delay_us.to_le_bytes());
+        bytes.extend(self.ce_count.to_le_bytes());
+        for range in self.ranges() {
+            bytes.extend(range.start.to_le_bytes());
+            bytes.extend(range.end.to_le_bytes());
+        }
+    }
+
+    fn decode(mut bytes: &[u8]) -> Option<QuicAck> {
+        let (delay_us, ce_count) = (take_u32(&mut bytes)?, take_u32(&mut bytes)?);
+        let mut ack = QuicAck { ranges: Default::default(), range_count: 0, delay_us, ce_count };
+        for range in &mut ack.ranges {
+            let Some(start) = take_u32(&mut bytes) else { break };
+            *range = SackBlock { start, end: take_u32(&mut bytes)? };
+            ack.range_count += 1;
+        }
+        Some(ack)
+    }
+}
+
+fn take<const N: usize>(bytes: &mut &[u8]) -> Option<[u8; N]> {
+    let (first, rest) = bytes.split_first_chunk()?;
+    *bytes = rest;
+    Some(*first)
+}
+
+fn take_u32(bytes: &mut &[u8]) -> Option<u32> {
+    take(bytes).map(u32::from_le_bytes)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use proptest::prelude::*;
+
+    proptest! {
+        #[test]
+        fn packets_and_acknowledgements_arrive_as_they_were_sent(
+            (number, seq, len) in (any::<u32>(), any::<u32>(), 0u16..1_500),
+            (nanos, is_retransmission) in (any::<u64>(), any::<bool>()),
+            ranges in prop::collection::vec((any::<u32>(), any::<u32>()), 0..=QuicAck::MAX_RANGES),
+            (delay_us, ce_count) in (any::<u32>(), any::<u32>()),
+        ) {
+            let sent_at = Time::from_nanos(nanos);
+            let packet = QuicPacket { number, seq, len, ecn: Ecn::Ect0, is_retransmission, sent_at };
+            let mut payload = Vec::new();
+            packet.encode(&mut payload);
+            let arrival = Arrival { size: len + PACKET_OVERHEAD, ecn: Ecn::Ce, payload: &payload };
+            prop_assert_eq!(QuicPacket::decode(arrival), Some(QuicPacket { ecn: Ecn::Ce, ..packet }));
+            let mut ack = QuicAck { ranges: Default::default(), range_count: ranges.len() as u8, delay_us, ce_count };
+            for (place, (start, end)) in ack.ranges.iter_mut().zip(ranges) {
+                *place = SackBlock { start, end };
+            }
+            payload.clear();
+            ack.encode(&mut payload);
+            prop_assert_eq!(QuicAck::decode(&payload), Some(ack));
+        }
+
+        #[test]
+        fn bytes_that_are_no_packet_are_none(payload in prop::collection::vec(any::<u8>(), 0..8)) {
+            prop_assert_eq!(QuicPacket::decode(Arrival { size: 100, ecn: Ecn::NotEct, payload: &payload }), None);
+            prop_assert_eq!(QuicAck::decode(&payload), None);
+        }
+    }
+}
