@@ -5,7 +5,7 @@
 //! bytes of datagrams in [`Payloads`].
 
 use dumbbell_path::Ecn;
-use dumbbell_transport::{Ack, Arrival, Burst, Datagram, Flags, SackBlock, Segment};
+use dumbbell_transport::{Ack, Arrival, Burst, CumulativeAck, Datagram, Flags, SackBlock, Segment};
 use dumbbell_units::{Time, claimed};
 use std::num::NonZeroU32;
 
@@ -100,15 +100,24 @@ impl Packet {
         }
     }
 
-    #[inline]
     pub fn ack(flow: u32, hops_left: u16, ack: &Ack, store: &mut Store<Sacks>) -> Packet {
+        let &Ack { ack: number, ece, window, echo, .. } = ack;
+        Packet {
+            attachment: if ack.sack_count == 0 { None } else { Some(store.put((ack.sack, ack.sack_count))) },
+            size: ack.wire_size() as u16,
+            ..Packet::cumulative_ack(flow, hops_left, CumulativeAck { ack: number, ece, window, echo })
+        }
+    }
+
+    #[inline(always)]
+    pub fn cumulative_ack(flow: u32, hops_left: u16, ack: CumulativeAck) -> Packet {
         Packet {
             timestamp: ack.echo,
             flow,
             number: ack.ack,
             detail: ack.window,
-            attachment: if ack.sack_count == 0 { None } else { Some(store.put((ack.sack, ack.sack_count))) },
-            size: ack.wire_size() as u16,
+            attachment: None,
+            size: Packet::HEADER,
             kind: Kind::Ack,
             hops_left,
             ecn: Ecn::NotEct,

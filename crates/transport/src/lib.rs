@@ -18,6 +18,6 @@ pub use config::{
     RttSamples, TransportConfig,
 };
 pub use endpoint::{Arrival, Datagram, Endpoint, Handshake, Sending};
-pub use receiver::{EcnEcho, Horizon, Receiver, ReceiverStats};
+pub use receiver::{Answer, EcnEcho, Horizon, Receiver, ReceiverStats};
 pub use sender::{Burst, Sender, SenderStats};
-pub use wire::{Ack, Flags, SackBlock, Segment};
+pub use wire::{Ack, CumulativeAck, Flags, SackBlock, Segment};

@@ -25,7 +25,7 @@ mod right_sizing;
 mod rtt;
 mod sack_list;
 
-use crate::{Ack, Flags, SackBlock, Segment, TransportConfig};
+use crate::{Ack, CumulativeAck, Flags, SackBlock, Segment, TransportConfig};
 use dumbbell_path::Ecn;
 use dumbbell_units::{Duration, Time};
 pub use horizon::Horizon;
@@ -120,7 +120,38 @@ pub struct Receiver {
     delayed_ack_max: Duration,
     rto_min: Duration,
     expected: Expected,
+    /// What [`Receiver::poll_transmit`] gives.
+    waiting: Waiting,
     jiffies: Jiffies,
+}
+
+/// An ACK that waits.
+#[derive(Clone, Copy, Debug)]
+enum Waiting {
+    Nothing,
+    /// One of everything so far.
+    Latest,
+    /// One that was built before the latest segment was taken, or with it.
+    Ack(Ack),
+}
+
+/// What a receiver does about a segment.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Answer {
+    /// The usual ACK, which tells the next segment expected and nothing else. No timer is armed then.
+    Ack(CumulativeAck),
+    /// [`Receiver::poll_transmit`] has an ACK.
+    Waiting,
+    /// No ACK yet: [`Receiver::next_timer`] tells when.
+    Delayed,
+    /// No ACK yet, and none for what follows: up to `most` segments of the same run that arrive before `before` may be given
+    /// to it at once, with [`Receiver::on_followers`].
+    Silence {
+        /// How many at most.
+        most: u32,
+        /// The instant before which they have to arrive.
+        before: Time,
+    },
 }
 
 /// Segments and their payload bytes.
@@ -207,6 +238,7 @@ impl Receiver {
             delayed_ack_max: config.delayed_ack_max,
             rto_min: config.rto_min,
             expected: Expected::Next,
+            waiting: Waiting::Nothing,
             jiffies: Jiffies::new(config.hz),
         }
     }
@@ -228,40 +260,61 @@ impl Receiver {
     /// has to leave before the state it describes changes. Then the second is due at once: [`Receiver::next_timer`] is
     /// `now`.
     pub fn on_segment(&mut self, now: Time, segment: Segment) -> Option<Ack> {
-        self.on_run(now, segment, Horizon::NOW, |_, _| 0)
+        match self.on_run(now, segment, Horizon::NOW) {
+            Answer::Delayed | Answer::Silence { .. } => None,
+            Answer::Ack(ack) => Some(ack.into()),
+            Answer::Waiting => self.poll_transmit(),
+        }
     }
 
-    /// [`Receiver::on_segment`] for the first segment of a run, which may be given to the receiver ahead of its time: its
-    /// segments follow one another on their way, left together and differ only in their numbers and flags.
+    /// [`Receiver::on_segment`] for the first segment of a run: of segments that follow one another on their way, left
+    /// together and differ only in their numbers and flags.
     ///
-    /// Where the receiver holds back its ACK it asks for those behind the first one: `take_followers` gets how many there
-    /// may be at most and before which instant they have to arrive, and returns how many there are. They count as arrived
-    /// then. Up to the `horizon` nobody looks, and before the ACK leaves nobody notices.
+    /// Where the receiver holds back its ACK it can be given those behind the first one ahead of their time
+    /// ([`Receiver::on_followers`]): before that ACK leaves nobody notices, and up to the `horizon` nobody looks.
     #[inline(always)]
-    pub fn on_run(
-        &mut self,
-        now: Time,
-        first: Segment,
-        horizon: Horizon,
-        take_followers: impl FnOnce(u32, Time) -> u32,
-    ) -> Option<Ack> {
+    pub fn on_run(&mut self, now: Time, first: Segment, horizon: Horizon) -> Answer {
         if self.expects_next(&first) {
-            return self.on_expected_next(now, &first);
+            return self.on_expected_next(now, &first).map_or(Answer::Delayed, Answer::Ack);
         }
         if !self.expects_ahead(&first) {
-            return self.on_any(now, first);
+            return if self.on_unexpected(now, first) { Answer::Waiting } else { Answer::Delayed };
         }
         let room = self.room_in_silence();
         if room > 0 {
-            let followers = take_followers(room - 1, horizon.within(self.compressed_ack_at));
-            self.take_in_silence(now, &first, 1 + followers);
-            return None;
+            self.take_in_silence(now, &first);
+            return Answer::Silence { most: room - 1, before: horizon.within(self.compressed_ack_at) };
         }
-        self.on_expected_ahead(now, &first).then(|| self.acknowledge())
+        if self.on_expected_ahead(now, &first) {
+            self.waiting = Waiting::Latest;
+            Answer::Waiting
+        } else {
+            Answer::Delayed
+        }
+    }
+
+    /// The ACK that waits.
+    #[inline]
+    pub fn poll_transmit(&mut self) -> Option<Ack> {
+        match std::mem::replace(&mut self.waiting, Waiting::Nothing) {
+            Waiting::Nothing => None,
+            Waiting::Latest => Some(self.acknowledge()),
+            Waiting::Ack(ack) => Some(ack),
+        }
+    }
+
+    /// A segment that was not expected arrives; whether an ACK waits then.
+    #[inline(never)]
+    fn on_unexpected(&mut self, now: Time, segment: Segment) -> bool {
+        let ack = self.on_any(now, segment);
+        if let Some(ack) = ack {
+            self.waiting = Waiting::Ack(ack);
+        }
+        ack.is_some()
     }
 
     /// [`Receiver::on_segment`] for segments of all kinds.
-    #[inline(never)]
+    #[inline]
     fn on_any(&mut self, now: Time, segment: Segment) -> Option<Ack> {
         let ack = self.classify(now, segment);
         self.predict();
@@ -577,7 +630,6 @@ impl Receiver {
     }
 
     /// Builds an ACK of everything so far. No other ACK is pending afterwards.
-    #[inline(never)]
     fn acknowledge(&mut self) -> Ack {
         let held = self.held.segments();
         let window = match self.constant_window {
@@ -588,7 +640,7 @@ impl Receiver {
         if self.sizing.is_scarce(held) {
             self.quick = 0;
         }
-        let mut ack = self.cumulative_ack(window);
+        let mut ack = Ack::from(self.cumulative_ack(window));
         if self.duplicate.is_some() || !self.held.is_empty() {
             self.sacks.write(self.duplicate.take(), &mut ack);
         }
@@ -597,7 +649,7 @@ impl Receiver {
 
     /// Builds an ACK that tells nothing but the next segment expected and a window of `window` segments beyond it.
     #[inline(always)]
-    fn cumulative_ack(&mut self, window: u32) -> Ack {
+    fn cumulative_ack(&mut self, window: u32) -> CumulativeAck {
         self.window_edge = self.window_edge.max(self.rcv_nxt.saturating_add(window));
         if self.unacked_news && self.quick > 0 {
             self.quick -= 1;
@@ -612,10 +664,8 @@ impl Receiver {
         self.compressed_acks = 0;
         self.last_acked = self.rcv_nxt;
         self.acks_sent += 1;
-        Ack {
+        CumulativeAck {
             ack: self.rcv_nxt,
-            sack: [SackBlock::default(); Ack::MAX_SACK_BLOCKS],
-            sack_count: 0,
             ece: self.echo_congestion,
             window: self.window_edge - self.rcv_nxt,
             echo: self.recent_timestamp,

@@ -85,6 +85,26 @@ pub struct Ack {
     pub echo: Time,
 }
 
+/// An acknowledgement without selective ones: that of a connection in good order.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct CumulativeAck {
+    /// Next segment the receiver expects: everything below has arrived.
+    pub ack: u32,
+    /// Echo of congestion (ECE bit).
+    pub ece: bool,
+    /// Receive window in segments beyond `ack`.
+    pub window: u32,
+    /// Send time of the segment that this ACK echoes (timestamp echo reply).
+    pub echo: Time,
+}
+
+impl From<CumulativeAck> for Ack {
+    #[inline]
+    fn from(CumulativeAck { ack, ece, window, echo }: CumulativeAck) -> Ack {
+        Ack { ack, sack: [SackBlock::default(); Ack::MAX_SACK_BLOCKS], sack_count: 0, ece, window, echo }
+    }
+}
+
 impl Ack {
     /// Blocks that fit beside the timestamp option.
     pub const MAX_SACK_BLOCKS: usize = 3;

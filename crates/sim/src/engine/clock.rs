@@ -13,6 +13,8 @@ use std::collections::VecDeque;
 /// The instants at which somebody looks at the run from outside.
 #[derive(Clone, Debug)]
 pub(super) struct Clock {
+    /// The first of those below.
+    next: Time,
     /// Next change of the script.
     change: Time,
     /// Start or end of the measured interval.
@@ -32,19 +34,27 @@ impl Clock {
         }
         script.sort_by_key(|change| change.at);
         let end = Time::ZERO + scenario.duration;
-        Ok(Clock {
+        let mut clock = Clock {
+            next: Time::ZERO,
             change: script.first().map_or(Time::NEVER, |change| change.at),
             measure: Time::ZERO + scenario.warmup,
             record: recorder.next(end),
             over: end + Duration::from_nanos(1),
             script: script.into(),
-        })
+        };
+        clock.wind();
+        Ok(clock)
     }
 
     /// When it has something to do next.
-    #[inline]
+    #[inline(always)]
     pub fn next(&self) -> Time {
-        self.change.min(self.measure).min(self.record).min(self.over)
+        self.next
+    }
+
+    /// Finds out what comes next.
+    fn wind(&mut self) {
+        self.next = self.change.min(self.measure).min(self.record).min(self.over);
     }
 
     /// The change that is due at `now`.
@@ -76,6 +86,7 @@ impl Engine<'_> {
             self.clock.record = self.recorder.next(self.end);
             self.hand_over_series();
         }
+        self.clock.wind();
         self.failure.is_none()
     }
 

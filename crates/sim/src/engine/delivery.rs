@@ -6,7 +6,7 @@ use crate::agenda::Turn;
 use crate::endpoints::Endpoints;
 use crate::flow::Phase;
 use crate::packet::{Kind, Packet};
-use dumbbell_transport::{Handshake, Horizon};
+use dumbbell_transport::{Answer, Handshake, Horizon};
 use dumbbell_units::Duration;
 
 /// Packets that may come out of a link next: of the same run as the one that came out last, they reach the same endpoint.
@@ -103,21 +103,30 @@ impl Engine<'_> {
         }
         let Endpoints::Tcp { receiver, .. } = &mut flow.ends else { return };
         let segment = packet.segment();
-        let ack = receiver.on_run(now, segment, Horizon::at(self.clock.next()), |most, before| {
-            let Followers { link: number, count } = followers;
-            let Some(link) = self.media.link_mut(number) else { return 0 };
-            let (taken, delays) = link.take_followers(most.min(count), before, segment.sent_at);
-            if taken > 0 {
-                if self.is_measuring {
-                    flow.one_way_delays += delays;
+        match receiver.on_run(now, segment, Horizon::at(self.clock.next())) {
+            Answer::Ack(ack) => self.acknowledge_cumulatively(index, ack),
+            Answer::Waiting => self.acknowledge_waiting(index),
+            Answer::Delayed => self.flow_agenda.advance(index, Turn::Receiver, receiver.next_timer()),
+            Answer::Silence { most, before } => {
+                let Some(link) = self.media.link_mut(followers.link) else { return };
+                let (taken, delays) = link.take_followers(most.min(followers.count), before, segment.sent_at);
+                if taken > 0 {
+                    receiver.on_followers(taken, segment.len);
+                    self.medium_agenda.set(followers.link, link.next_event());
+                    self.events += u64::from(taken);
+                    if self.is_measuring {
+                        flow.one_way_delays += delays;
+                    }
                 }
-                self.events += u64::from(taken);
-                self.medium_agenda.set(number, link.next_event());
             }
-            taken
-        });
+        }
+    }
+
+    #[inline(never)]
+    fn acknowledge_waiting(&mut self, index: usize) {
+        let Endpoints::Tcp { receiver, .. } = &mut self.flows[index].ends else { return };
         self.flow_agenda.advance(index, Turn::Receiver, receiver.next_timer());
-        if let Some(ack) = ack {
+        if let Some(ack) = receiver.poll_transmit() {
             self.acknowledge(index, &ack);
         }
     }

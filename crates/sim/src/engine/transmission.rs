@@ -7,7 +7,7 @@ use crate::endpoints::Endpoints;
 use crate::flow::{Flow, Traffic};
 use crate::packet::{Kind, Packet};
 use dumbbell_path::{Link, Offer};
-use dumbbell_transport::{Ack, Burst};
+use dumbbell_transport::{Ack, Burst, CumulativeAck};
 use dumbbell_units::Time;
 use std::sync::atomic::Ordering;
 
@@ -170,8 +170,21 @@ impl Engine<'_> {
     #[inline(always)]
     pub(super) fn acknowledge(&mut self, index: usize, ack: &Ack) {
         let route = self.routes.of(index);
-        let hop = route.first_reverse;
         let packet = Packet::ack(index as u32, route.reverse_rest, ack, &mut self.sacks);
+        self.send_ack(route.first_reverse, packet);
+    }
+
+    /// The same with what is usual.
+    #[inline(always)]
+    pub(super) fn acknowledge_cumulatively(&mut self, index: usize, ack: CumulativeAck) {
+        let route = self.routes.of(index);
+        let packet = Packet::cumulative_ack(index as u32, route.reverse_rest, ack);
+        self.send_ack(route.first_reverse, packet);
+    }
+
+    /// Mostly its way back is only a delay.
+    #[inline(always)]
+    fn send_ack(&mut self, hop: Hop, packet: Packet) {
         let link = self.media.link_mut(hop.medium());
         match link.and_then(|link| link.delay(self.now, packet)) {
             Some(next) => self.medium_agenda.advance(hop.medium(), next),

@@ -6,7 +6,7 @@
 //! found out after every segment that was not.
 
 use super::{COMPRESSED_ACKS_MAX, Receiver};
-use crate::{Ack, Segment};
+use crate::{CumulativeAck, Segment};
 use dumbbell_path::Ecn;
 use dumbbell_units::Time;
 
@@ -42,7 +42,7 @@ impl Receiver {
 
     /// [`Receiver::on_segment`] for a segment that was expected to be the next one.
     #[inline(always)]
-    pub(super) fn on_expected_next(&mut self, now: Time, segment: &Segment) -> Option<Ack> {
+    pub(super) fn on_expected_next(&mut self, now: Time, segment: &Segment) -> Option<CumulativeAck> {
         self.note_timestamp(now, segment);
         self.rcv_nxt += 1;
         self.delivered_bytes += u64::from(segment.len);
@@ -100,13 +100,20 @@ impl Receiver {
         if is_silent { end.saturating_sub(next) } else { 0 }
     }
 
-    /// Takes `count` segments of a run, for which there is [room](Self::room_in_silence). The first one arrives at `now`,
-    /// all of them before the ACK leaves that is held back. Each is like [`Receiver::on_segment`] with no ACK.
+    /// Takes the first segment of a run, for which there is [room](Self::room_in_silence).
     #[inline(always)]
-    pub(super) fn take_in_silence(&mut self, now: Time, first: &Segment, count: u32) {
-        // They left together, so that all but the first repeat an echo, and flags mean nothing behind a gap.
+    pub(super) fn take_in_silence(&mut self, now: Time, first: &Segment) {
         self.note_timestamp(now, first);
-        self.hold_ahead(count, u64::from(count) * u64::from(first.len));
+        self.on_followers(1, first.len);
+    }
+
+    /// The next `count` segments of `len` bytes each of the run whose first one was answered with
+    /// [`Answer::Silence`](super::Answer::Silence): no more than that allowed, and arriving as early. Each is like
+    /// [`Receiver::on_segment`] with no ACK.
+    #[inline(always)]
+    pub fn on_followers(&mut self, count: u32, len: u16) {
+        // They left together, so that all but the first repeat an echo, and flags mean nothing behind a gap.
+        self.hold_ahead(count, u64::from(count) * u64::from(len));
         self.compressed_acks += count;
         self.sizing.make_room(self.held_span());
     }

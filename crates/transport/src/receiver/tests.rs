@@ -710,19 +710,25 @@ fn answers(config: &TransportConfig, arrivals: &[(Time, Segment)], way: Way) -> 
         let ack = match way {
             Way::Long => receiver.on_any(now, segment),
             Way::Short => receiver.on_segment(now, segment),
-            Way::Silent(horizon) => receiver.on_run(now, segment, horizon(now), |most, before| {
-                let follows = |next: &Segment, place| {
-                    next.seq == segment.seq + place && next.sent_at == segment.sent_at && next.ecn == segment.ecn
-                };
-                let mut count = 0;
-                while count < most
-                    && arrivals.next_if(|(now, next)| *now < before && follows(next, count + 1)).is_some()
-                {
-                    count += 1;
+            Way::Silent(horizon) => match receiver.on_run(now, segment, horizon(now)) {
+                Answer::Ack(ack) => Some(ack.into()),
+                Answer::Waiting => receiver.poll_transmit(),
+                Answer::Delayed => None,
+                Answer::Silence { most, before } => {
+                    let follows = |next: &Segment, place| {
+                        next.seq == segment.seq + place && next.sent_at == segment.sent_at && next.ecn == segment.ecn
+                    };
+                    let mut count = 0;
+                    while count < most
+                        && arrivals.next_if(|(now, next)| *now < before && follows(next, count + 1)).is_some()
+                    {
+                        count += 1;
+                    }
+                    receiver.on_followers(count, segment.len);
+                    ahead += 1 + count;
+                    None
                 }
-                ahead += 1 + count;
-                count
-            }),
+            },
         };
         acks.extend(ack.map(|ack| (now, ack)));
     }
@@ -767,19 +773,17 @@ fn what_follows_comes_ahead_of_its_time_up_to_the_horizon_and_the_ack() {
         }
         let _ = receiver.on_segment(us(100_500), segment(40, us(100_000)));
         let ack_at = receiver.next_timer();
-        let mut asked = None;
-        let ack = receiver.on_run(us(100_510), segment(41, us(100_000)), horizon, |most, before| {
-            asked = Some((most, before));
-            2
-        });
-        assert_eq!((ack, receiver.stats().arrived_segments, receiver.next_timer()), (None, 43, ack_at));
-        (asked.unwrap(), ack_at)
+        let answer = receiver.on_run(us(100_510), segment(41, us(100_000)), horizon);
+        receiver.on_followers(2, 1448);
+        assert_eq!((receiver.stats().arrived_segments, receiver.next_timer()), (43, ack_at));
+        let Answer::Silence { most, before } = answer else { panic!("{answer:?}") };
+        (most, before, ack_at)
     };
-    let ((most, before), ack_at) = taken(Horizon::at(Time::NEVER));
+    let (most, before, ack_at) = taken(Horizon::at(Time::NEVER));
     assert!(before == ack_at && ack_at > us(100_510), "the ACK that is held back ends the silence: {before}");
     assert!((1..COMPRESSED_ACKS_MAX).contains(&most), "{most}");
-    assert_eq!(taken(Horizon::at(us(100_520))).0.1, us(100_520));
-    assert_eq!(taken(Horizon::NOW).0.1, Time::ZERO, "nothing that arrives later");
+    assert_eq!(taken(Horizon::at(us(100_520))).1, us(100_520));
+    assert_eq!(taken(Horizon::NOW).1, Time::ZERO, "nothing that arrives later");
 }
 
 #[test]
