@@ -3,9 +3,12 @@
 PYTHON ?= python3
 VENV   := .venv
 BIN    := $(VENV)/bin
+INSTALL := pip install --quiet --disable-pip-version-check --require-hashes --requirement
+LOCK   := UV_PYTHON_DOWNLOADS=never $(BIN)/uv pip compile --quiet $(UPGRADE) --universal --python-version 3.10 \
+          --generate-hashes --no-emit-index-url --custom-compile-command 'make lock' --output-file
 RUST   := $(shell find crates -name '*.rs' -o -name Cargo.toml) Cargo.toml Cargo.lock
 
-.PHONY: demo test lint bench bench-ns3 fidelity clean
+.PHONY: demo test test-lowest test-newest lint deny advisories lock bench bench-ns3 fidelity clean
 
 demo: $(VENV)/built
 	$(BIN)/python -m dumbbell.demo
@@ -14,12 +17,34 @@ test: $(VENV)/built $(VENV)/dev
 	cargo test --workspace --locked
 	$(BIN)/pytest
 
-lint: $(VENV)/dev
+# The Python tests with the lowest and with the newest versions that pyproject.toml allows, not those of requirements.txt.
+test-lowest test-newest: test-%: $(VENV)/tools $(VENV)/uv
+	tests/versions.sh $*
+
+lint: $(VENV)/dev deny
 	cargo fmt --all --check
 	cargo clippy --workspace --all-targets --locked -- -D warnings
 	$(BIN)/ruff check
 	$(BIN)/ruff format --check
 	$(BIN)/mypy
+
+# Licences, sources and versions of the crates, which needs nothing but the lock file; what is known against them is asked
+# of a database that has to be fetched. Without cargo-deny (cargo install cargo-deny) both are skipped.
+deny:
+	@if cargo deny --version >/dev/null 2>&1; then cargo deny --locked check bans licenses sources; \
+	else echo "cargo-deny is not installed: crates are not checked"; fi
+
+advisories:
+	@if cargo deny --version >/dev/null 2>&1; then cargo deny --locked check advisories; \
+	else echo "cargo-deny is not installed: advisories are not checked"; fi
+
+# The versions that are installed, and their hashes, from pyproject.toml and the .in files. What is there already stays as
+# it is where it can; `make lock UPGRADE=--upgrade` takes the newest.
+lock: $(VENV)/uv
+	$(LOCK) requirements.txt pyproject.toml requirements.in
+	$(LOCK) requirements-dev.txt requirements-dev.in
+	$(LOCK) requirements-uv.txt requirements-uv.in
+	$(LOCK) benches/requirements-ns3.txt --no-deps benches/requirements-ns3.in
 
 bench: $(VENV)/tools
 	$(BIN)/python benches/run.py
@@ -32,22 +57,26 @@ fidelity: $(VENV)/built
 	$(BIN)/python tests/fidelity/fidelity.py
 
 clean:
-	rm -rf $(VENV) benches/.venv-ns3 out
+	rm -rf $(VENV) .venv-lowest .venv-newest benches/.venv-ns3 out
 	cargo clean
 
 $(VENV)/tools: requirements.txt
 	$(PYTHON) -c 'import sys; sys.exit(sys.version_info < (3, 10) and "Dumbbell needs Python 3.10 or newer; try make PYTHON=python3.12")'
 	$(PYTHON) -m venv $(VENV)
-	$(BIN)/pip install --quiet --disable-pip-version-check --requirement requirements.txt
+	$(BIN)/$(INSTALL) requirements.txt
 	touch $@
 
 $(VENV)/dev: requirements-dev.txt $(VENV)/tools
-	$(BIN)/pip install --quiet --disable-pip-version-check --requirement requirements-dev.txt
+	$(BIN)/$(INSTALL) requirements-dev.txt
 	touch $@
 
-benches/.venv-ns3/built:
+$(VENV)/uv: requirements-uv.txt $(VENV)/tools
+	$(BIN)/$(INSTALL) requirements-uv.txt
+	touch $@
+
+benches/.venv-ns3/built: benches/requirements-ns3.txt
 	$(PYTHON) -m venv benches/.venv-ns3
-	benches/.venv-ns3/bin/pip install --quiet --disable-pip-version-check --no-deps ns3==3.44.post0
+	benches/.venv-ns3/bin/$(INSTALL) benches/requirements-ns3.txt --no-deps
 	touch $@
 
 # The extension module is compiled into python/dumbbell and the package installed in place: edits to Python need no build.

@@ -5,7 +5,7 @@
 
 use divan::counter::ItemsCount;
 use divan::{Bencher, black_box};
-use dumbbell_cc::registry;
+use dumbbell_cc::Catalog;
 use dumbbell_transport::{Ack, Receiver, Sender, TransportConfig};
 use dumbbell_units::{Duration, Rng, Time};
 use std::collections::VecDeque;
@@ -25,8 +25,9 @@ fn transfer(bencher: Bencher<'_, '_>, algorithm: &str) {
 /// Transfers [`SEGMENTS`] segments and returns when the last one was acknowledged.
 fn deliver_all(algorithm: &str) -> Time {
     let config = TransportConfig { receive_window: 1 << 20, ..TransportConfig::default() };
-    let controller =
-        registry::build(algorithm, &serde_json::Map::new(), Rng::new(1)).expect("the algorithms above are registered");
+    let controller = Catalog::builtin()
+        .build(algorithm, &serde_json::Map::new(), Rng::new(1))
+        .expect("the algorithms above are registered");
     let mut sender = Sender::new(config.clone().into(), controller);
     let mut receiver = Receiver::new(&config);
     let mut now = Time::ZERO;

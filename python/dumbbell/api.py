@@ -36,7 +36,8 @@ def run(
 
     Raises:
         ScenarioError: The experiment is wrong; the message says where and what would be right.
-        RunError: The run would need more memory than it may take; the message says what grew.
+        RunError: The run would need more memory than it may take, or a controller could not go on; the message says
+            what grew, or which controller, when and why.
         ValueError: The experiment has several points; use :func:`sweep`.
     """
     points = experiment.load(source, set=set, seed=seed).points

@@ -182,9 +182,19 @@ def explain(file: File, settings: Settings = None) -> None:
 
 
 @app.command()
-def schema() -> None:
-    """Print the JSON Schema of experiment files, for editors."""
-    typer.echo(_core.schema())
+def schema(
+    markdown: Annotated[
+        str | None, typer.Option(metavar="PAGE", help="A page of the reference instead: links or transport.")
+    ] = None,
+) -> None:
+    """Print the JSON Schema of experiment files, for editors, or what it says about parameters, for people."""
+    if markdown is None:
+        typer.echo(_core.schema())
+        return
+    pages = dict(_core.reference())
+    if markdown not in pages:
+        _fail(f"--markdown {markdown}: choose from {', '.join(pages)}")
+    typer.echo(pages[markdown], nl=False)
 
 
 @app.command("metrics")
@@ -297,6 +307,7 @@ def reproduce(
         bool, typer.Option("--json", help="Print one JSON object: every table and every claim.")
     ] = False,
     html: Annotated[bool, typer.Option("--html", help="Also write the study as one HTML page.")] = False,
+    schema: Annotated[bool, typer.Option("--schema", help="Print the JSON Schema of what --json prints.")] = False,
 ) -> None:
     """Repeat a published study: our numbers beside theirs, its figures, and whether each claim holds.
 
@@ -306,6 +317,9 @@ def reproduce(
     from dumbbell.papers import output, text
     from dumbbell.papers import traces as recordings
 
+    if schema:
+        typer.echo(output.SCHEMA.read_text(encoding="utf-8"), nl=False)
+        return
     limit = _size(max_memory)
     if study is None or list_:
         (text.claims if claims else text.listing)(papers.studies())
@@ -319,7 +333,7 @@ def reproduce(
             for part in parts:
                 target = folder / part.name if several else folder
                 with storage.claimed(target, output.STUDY):
-                    done = part.run(papers.Options(target, jobs, repeat, limit, traces, quick))
+                    done = part.run(paper.name, papers.Options(target, jobs, repeat, limit, traces, quick))
                 pictures += output.write(done, target)
                 reports.append(done)
                 if not as_json:

@@ -19,8 +19,9 @@ from dumbbell.pieces import Pieces
 from dumbbell.results import Meta, Result
 from dumbbell.tables import Table
 
-PATIENCE_S = 0.2
-"""How long to wait for runs to stop that were left early; they look at their token many times a second."""
+PATIENCE_S = 0.1
+"""How long an interrupt may go unnoticed, and how long to wait for runs to stop that were left early: they look at
+their token many times a second."""
 
 
 @cache
@@ -84,8 +85,9 @@ def run_points(
                 pending[executor.submit(run_point, point, cancel, limit)] = index
             if not pending:
                 return
-            # Signals of the main thread come through while it waits.
-            done, _ = wait(pending, return_when=FIRST_COMPLETED)
+            # Waiting has to end now and then: with Polars loaded, system calls go on after a signal, and an interrupt
+            # would be seen only when a point is finished.
+            done, _ = wait(pending, timeout=PATIENCE_S, return_when=FIRST_COMPLETED)
             for future in done:
                 yield pending.pop(future), future.result()
     finally:

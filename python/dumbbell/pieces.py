@@ -5,6 +5,7 @@ from __future__ import annotations
 import os
 import shutil
 import tempfile
+import time
 import weakref
 from collections.abc import Sequence
 from contextlib import suppress
@@ -19,6 +20,9 @@ if TYPE_CHECKING:
 
 ROWS = 16_384
 """Rows of a file: what reading and writing them takes of memory."""
+
+ATTEMPTS = 20
+"""How often the removal of a folder is tried."""
 
 _PREFIX = "dumbbell-series-"
 _OWNER = "owner"
@@ -102,7 +106,12 @@ class _Folder:
 
 
 def _remove(folder: Path, owner: IO[bytes]) -> None:
-    shutil.rmtree(folder, ignore_errors=True)
+    # An interrupted write of Polars may still create its file while the folder is emptied.
+    for _ in range(ATTEMPTS):
+        shutil.rmtree(folder, ignore_errors=True)
+        if not folder.exists():
+            break
+        time.sleep(0.01)
     owner.close()
 
 

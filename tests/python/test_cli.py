@@ -13,6 +13,7 @@ import polars as pl
 import pytest
 
 from conftest import EXPERIMENT, Cli
+from dumbbell import _core
 
 FLOW_KEYS = [
     "cc", "algorithm", "start_s", "goodput_mbps", "throughput_mbps", "mean_rtt_ms", "p95_rtt_ms", "min_rtt_ms",
@@ -299,6 +300,15 @@ def test_schema_is_a_json_schema_with_descriptions(dumbbell: Cli) -> None:
     assert schema["properties"]["path"]["description"]
 
 
+def test_the_pages_of_the_reference_are_printed(dumbbell: Cli) -> None:
+    folder = Path(__file__).parents[2] / "docs" / "reference"
+    for page in ("links", "transport"):
+        assert dumbbell("schema", "--markdown", page).out == (folder / f"{page}.md").read_text()
+    wrong = dumbbell("schema", "--markdown", "queues")
+    assert (wrong.status, wrong.out) == (2, "")
+    assert "choose from links, transport" in wrong.err
+
+
 def test_algorithms_are_listed_and_shown_with_their_parameters(dumbbell: Cli) -> None:
     listed = dumbbell("cc", "list").out
     for name in ("reno", "cubic", "bbr", "bbr1-linux-6.18"):
@@ -312,6 +322,20 @@ def test_algorithms_are_listed_and_shown_with_their_parameters(dumbbell: Cli) ->
     wrong = dumbbell("cc", "show", "bbbr")
     assert wrong.status == 2
     assert "`bbr`" in wrong.err
+
+
+def test_a_controller_that_fails_is_named_on_standard_error(
+    dumbbell: Cli, experiment: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    # No built-in controller fails; how the engine reports one that does is tested where it can be built.
+    def fail(*_: object) -> None:
+        raise _core.RunError("the controller of flow 1 (`bbr`, bbr1-linux-6.18) failed at 2.5s: no idea")
+
+    monkeypatch.setattr("dumbbell.parallel.run_point", fail)
+    failed = dumbbell("run", experiment)
+    assert (failed.status, failed.out) == (2, "")
+    assert "flow 1" in failed.err
+    assert "2.5s: no idea" in failed.err
 
 
 def test_an_unknown_study_is_refused(dumbbell: Cli) -> None:

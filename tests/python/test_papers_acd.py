@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 from pathlib import Path
+from typing import Any
 
 import pytest
 
@@ -48,9 +49,9 @@ def test_throughput_and_goodput_follow_the_papers_formula() -> None:
     assert run.goodput == pytest.approx(8.824, abs=0.002)
 
 
-def as_published() -> table2.Cases:
-    theirs = table2.published()
-    cases: table2.Cases = {}
+def as_published() -> table2.Measured:
+    theirs = forms.published_values("table2")
+    cases: dict[tuple[str, str, str], list[table2.Run]] = {}
     for cc in (BASE, *forms.FORMS):
         key = "bbr" if cc == BASE else "bbr-acd"
         for scenario in SCENARIOS.values():
@@ -61,11 +62,11 @@ def as_published() -> table2.Cases:
             )
             for rtt in RTTS:
                 cases[cc, rtt, scenario] = [run] * 2
-    return cases
+    return table2.Measured(cases, {})
 
 
 def test_the_published_numbers_satisfy_the_claims_that_table_2_supports() -> None:
-    found = {one.claim.id: one.outcomes[0].verdict for one in table2.judge(as_published())}
+    found = {one.claim.id: one.outcomes[0].verdict for one in table2.PART.judge(as_published())}
     assert list(found) == [claim.id for claim in table2.CLAIMS]
     # The text contradicts the table in 2, 15 and 16; figures 3 and 9 (10, 11) are not numbers.
     contradicted = {"acd-02": "fails", "acd-15": "fails", "acd-10": "fails"}
@@ -74,11 +75,11 @@ def test_the_published_numbers_satisfy_the_claims_that_table_2_supports() -> Non
 
 def test_losses_must_come_in_bursts_at_both_startups() -> None:
     def verdict(first: float, second: float) -> str:
-        cases = as_published()
-        for key in cases:
-            if key[2] == "3":
-                cases[key] = [with_bursts(run, first, second) for run in cases[key]]
-        return next(one.verdict for one in table2.judge(cases) if one.claim.id == "acd-10")
+        cases = {
+            key: [with_bursts(run, first, second) for run in runs] if key[2] == "3" else runs
+            for key, runs in as_published().cases.items()
+        }
+        return next(one.verdict for one in table2.PART.judge(table2.Measured(cases, {})) if one.claim.id == "acd-10")
 
     assert verdict(200.0, 200.0) == "holds"
     assert verdict(200.0, 1.5) == "fails"
@@ -99,10 +100,10 @@ def test_the_rule_is_judged_by_recoveries() -> None:
     def recovery(before: float, first: float, lowest: float, rtt: float) -> rule.Recovery:
         return rule.Recovery(before, first, lowest, before, rtt)
 
-    once = {"full queue": [[recovery(60, 30, 30, 2.4)] * 5], "random loss": [[recovery(60, 59, 59, 1.1)] * 5]}
-    always = {"full queue": [[recovery(60, 30, 4, 2.4)] * 5], "random loss": [[recovery(60, 30, 4, 1.1)] * 5]}
+    once = {"full queue": [recovery(60, 30, 30, 2.4)] * 5, "random loss": [recovery(60, 59, 59, 1.1)] * 5}
+    always = {"full queue": [recovery(60, 30, 4, 2.4)] * 5, "random loss": [recovery(60, 30, 4, 1.1)] * 5}
     runs = {(cc, case): (always if cc == "bbr-acd-ns3" else once)[case] for cc in forms.FORMS for case in once}
-    detects, reacts = rule.judge(runs)
+    detects, reacts = rule.PART.judge(runs)
     assert {o.choice: o.verdict for o in detects.outcomes if o.verdict == "fails"} == {
         "ns3, random loss, RTT below": "fails"
     }
@@ -116,10 +117,12 @@ def counted(unique: float, duplicates: int, timeouts: int = 5, jain: float = 0.9
 
 
 def test_the_published_counts_satisfy_the_claims_of_the_simulation() -> None:
-    cases: simulation.Cases = {(simulation.BASE, buffer): [counted(39_645, 28_775)] for buffer in simulation.BUFFERS}
+    cases: dict[tuple[str, ...], list[simulation.Run]] = {
+        (simulation.BASE, buffer): [counted(39_645, 28_775)] for buffer in simulation.BUFFERS
+    }
     for form in forms.FORMS:
         cases |= {(form, buffer): [counted(68_013, 2_311, 1, 0.99)] for buffer in simulation.BUFFERS}
-    found = {one.claim.id: one.verdict for one in simulation.judge(cases)}
+    found = {one.claim.id: one.verdict for one in simulation.PART.judge(simulation.Measured(cases, {}))}
     assert found == dict.fromkeys((claim.id for claim in simulation.CLAIMS), "holds")
 
 
@@ -131,17 +134,11 @@ def test_duplicates_and_drops_are_counted_apart() -> None:
 
 
 @pytest.mark.parametrize(
-    ("scenario", "points"),
-    [
-        (table2.SCENARIO, 240),
-        (table2.WINDOWS, 4),
-        (simulation.SCENARIO, 240),
-        (alpha.SCENARIO, 540),
-        (rule.SCENARIO, 18),
-    ],
+    ("part", "points"),
+    [(table2.PART, [240, 4]), (simulation.PART, [240]), (alpha.PART, [540]), (rule.PART, [18])],
 )
-def test_the_experiment_files_are_valid(scenario: Path, points: int) -> None:
-    assert len(experiment.load(scenario).points) == points
+def test_the_experiment_files_are_valid(part: papers.Part[Any], points: list[int]) -> None:
+    assert [len(experiment.load(one.file).points) for one in part.experiments] == points
 
 
 @pytest.mark.parametrize("part", ["table2", "simulation", "port", "rule", "alpha"])

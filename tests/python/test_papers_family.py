@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 from collections.abc import Callable
 from pathlib import Path
+from types import ModuleType
 from typing import Any
 
 import polars as pl
@@ -17,6 +18,7 @@ from dumbbell.papers.family import buffers, coexistence, ecn, loss, states, vari
 from dumbbell.papers.family.measure import Run, Runs, bdps, measure, percent, where
 from dumbbell.papers.family.states import Trace
 from dumbbell.papers.model import Judgement
+from dumbbell.papers.part import Ran
 
 FAMILY = papers.load("family")
 
@@ -63,13 +65,13 @@ def test_losses_as_promised_satisfy_the_claims_of_the_buffers() -> None:
     def lossy(cc: str, size: float) -> float:
         return {"bbr": 0.1 if size < 2 else 0.0, "bbr2": 0.01, "bbr3": 0.015}.get(cc, 0.001)
 
-    found = verdicts(buffers.judge(of_buffers(lossy)))
+    found = verdicts(buffers.PART.judge(of_buffers(lossy)))
     assert found.pop("fam-12") == "depends", "only version 1 has more than CUBIC"
     assert set(found.values()) == {"holds"}
 
 
 def test_equal_losses_fail_the_claims_of_the_buffers() -> None:
-    found = verdicts(buffers.judge(of_buffers(lambda cc, size: 0.05)))
+    found = verdicts(buffers.PART.judge(of_buffers(lambda cc, size: 0.05)))
     assert {found[claim] for claim in ("fam-07", "fam-08", "fam-09", "fam-10", "fam-11")} == {"fails"}
 
 
@@ -89,9 +91,9 @@ def test_a_run_that_gives_everything_to_one_side_fails_coexistence() -> None:
         slow = runs(**{"flows[0].count": "1", "flows[1].count": "1"})
         return {coexistence.SLOW_PATH: slow, coexistence.FAST_PATH: runs()}
 
-    fair = verdicts(coexistence.judge(paths([5.0, 5.0], v1=[4.0, 6.0])))
+    fair = verdicts(coexistence.PART.judge(paths([5.0, 5.0], v1=[4.0, 6.0])))
     assert set(fair.values()) == {"holds"}
-    greedy = verdicts(coexistence.judge(paths([9.9, 0.1], v1=[6.0, 4.0])))
+    greedy = verdicts(coexistence.PART.judge(paths([9.9, 0.1], v1=[6.0, 4.0])))
     assert {greedy[claim] for claim in ("fam-15", "fam-16", "fam-17", "fam-18", "fam-19")} == {"fails"}
 
 
@@ -105,7 +107,7 @@ def of_ecn(marked: float, with_marks: float, far: float) -> Runs:
             queue_ms=(with_marks if rtt == "2ms" else far) if on == "true" else 10.0,
             marked=marked if on == "true" else 0.0,
         )
-        for cc, on in ecn.SENDERS
+        for cc, on in ecn.SENDERS.values()
         for rtt in ("2ms", "20ms")
         for count in ("1", "4")
         for threshold in (3, 5, 10, 20, 50, 100)
@@ -113,8 +115,8 @@ def of_ecn(marked: float, with_marks: float, far: float) -> Runs:
 
 
 def test_marks_must_shorten_the_queue_near_and_not_far() -> None:
-    assert set(verdicts(ecn.judge(of_ecn(0.4, 2.0, 10.0))).values()) == {"holds"}
-    found = verdicts(ecn.judge(of_ecn(0.7, 9.0, 2.0)))
+    assert set(verdicts(ecn.PART.judge(of_ecn(0.4, 2.0, 10.0))).values()) == {"holds"}
+    found = verdicts(ecn.PART.judge(of_ecn(0.7, 9.0, 2.0)))
     assert {found[claim] for claim in ("fam-20", "fam-21", "fam-23")} == {"fails"}
 
 
@@ -131,13 +133,13 @@ def of_loss(knees: dict[str, float], cubic: float) -> Runs:
 
 
 def test_knees_where_they_are_promised_satisfy_the_claims_of_random_loss() -> None:
-    assert set(verdicts(loss.judge(of_loss({"bbr": 0.2, "bbr2": 0.02, "bbr3": 0.02}, 1.0))).values()) == {"holds"}
-    found = verdicts(loss.judge(of_loss({"bbr": 0.01, "bbr2": 0.5, "bbr3": 0.5}, 20.0)))
+    assert set(verdicts(loss.PART.judge(of_loss({"bbr": 0.2, "bbr2": 0.02, "bbr3": 0.02}, 1.0))).values()) == {"holds"}
+    found = verdicts(loss.PART.judge(of_loss({"bbr": 0.01, "bbr2": 0.5, "bbr3": 0.5}, 20.0)))
     assert {found[claim] for claim in ("fam-24", "fam-25", "fam-27", "fam-30")} == {"fails"}
 
 
 def traced(cc: str) -> Trace:
-    (single,) = package.sweep(states.SCENARIO, set={"sweep": {"flows[0].cc": [cc]}, "duration": "12s"})
+    (single,) = package.sweep(states.PART.experiments[0].file, set={"sweep": {"flows[0].cc": [cc]}, "duration": "12s"})
     return Trace.of(single)
 
 
@@ -164,19 +166,18 @@ def test_one_parameter_turns_version_2s_losses_into_version_3s() -> None:
         "duration": "30s", "warmup": "5s", "path": {"rate": "10mbit", "rtt": "40ms", "buffer": "1bdp"},
         "flows": [{"cc": "bbr2", "count": 3, "start_jitter": "1s"}], "sweep": {"flows[0].cc": kinds},
     }  # fmt: skip
-    second, third, longer, wider = (one.loss for one in measure(package.sweep(document).collect()))
+    second, third, longer, wider = (one.loss for one in measure(Ran(package.sweep(document).collect(), [], {})))
     assert second < 0.003 > wider
     assert third > 0.006 < longer
 
 
 @pytest.mark.parametrize(
-    ("scenario", "points"),
-    [(states.SCENARIO, 3), (states.BOUNDS, 2), (variants.SCENARIO, 480), (variants.CUBIC, 192), (variants.GAINS, 12),
-     (buffers.SCENARIO, 600), (coexistence.SCENARIO, 486), (coexistence.FAST, 162), (ecn.SCENARIO, 432),
-     (loss.SCENARIO, 285)],
+    ("part", "points"),
+    [(states, [3, 2]), (variants, [480, 192, 12]), (buffers, [600]), (coexistence, [486, 162]), (ecn, [432]),
+     (loss, [285])],
 )  # fmt: skip
-def test_the_experiment_files_are_valid(scenario: Path, points: int) -> None:
-    assert len(experiment.load(scenario).points) == points
+def test_the_experiment_files_are_valid(part: ModuleType, points: list[int]) -> None:
+    assert [len(experiment.load(one.file).points) for one in part.PART.experiments] == points
 
 
 def test_units_of_settings_are_read() -> None:

@@ -11,7 +11,7 @@ from dumbbell.papers import page
 from dumbbell.papers.model import Claim, Grid, Judgement, Outcome, Provenance, Report, Study
 from dumbbell.plots.style import Picture, picture
 
-CLAIM = Claim("abc-01", "BBR < CUBIC", "2.5 Mbit/s")
+CLAIM: Claim[None] = Claim("abc-01", "BBR < CUBIC", "2.5 Mbit/s", lambda _: [])
 
 
 def drawn() -> Picture:

@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 from collections.abc import Sequence
 from pathlib import Path
+from types import ModuleType
 from typing import Any
 
 import numpy as np
@@ -82,7 +83,13 @@ def test_a_choice_falls_back_to_the_study_s_code_where_it_was_not_run() -> None:
 
 def test_a_seed_counts_where_a_claim_holds_in_every_case() -> None:
     runs: Runs = {("BBR", "1"): seeds([1, 2]), ("BBR", "2"): [*seeds([1, 5])[:2], *seeds([1, 2])[:3]]}
-    outcome = View(runs, CODE, ("1", "2")).over_cases(lambda found: found["BBR"].ratio < 3, ("BBR",), "numbers")
+    test = measure.everywhere(
+        lambda found: [View(found, CODE, ("1", "2"))],
+        ["BBR"],
+        lambda found: found["BBR"].ratio < 3,
+        lambda _: "numbers",
+    )
+    (outcome,) = test(runs)
     assert (outcome.held, outcome.runs, outcome.ours) == (3, 5, "numbers; in all of 2 cases")
 
 
@@ -98,7 +105,7 @@ def test_single_published_runs_have_a_margin_of_a_tenth() -> None:
 
 def published_table3() -> Runs:
     rates: dict[tuple[str, str], list[float]] = {}
-    for number in published(measure.PUBLISHED, "table3"):
+    for number in published(measure.FOLDER, "table3"):
         if number.metric == "throughput":
             rates.setdefault((number.case["algorithm"], number.case["case"]), []).append(number.value / 1e3)
     runs: Runs = {key: seeds(values) for key, values in rates.items()}
@@ -109,11 +116,11 @@ def published_table3() -> Runs:
 
 
 def test_the_published_numbers_satisfy_the_claims_of_table_3() -> None:
-    found = verdicts(table3.judge(published_table3()))
-    assert list(found) == [claim.id for claim in table3.CLAIMS]
+    found = verdicts(table3.PART.judge(published_table3()))
+    assert list(found) == [claim.id for claim in table3.PART.claims]
     assert set(found.values()) == {"holds"}
     equal: Runs = {key: seeds([1, 1]) for key in published_table3()}
-    other = verdicts(table3.judge(equal))
+    other = verdicts(table3.PART.judge(equal))
     assert [name for name, verdict in other.items() if verdict == "holds"] == ["zha-22", "zha-23", "zha-26"]
 
 
@@ -126,12 +133,12 @@ def published_table4() -> Runs:
 
 
 def test_the_published_numbers_satisfy_the_claims_of_table_4() -> None:
-    found = verdicts(table4.judge(published_table4()))
-    assert list(found) == [claim.id for claim in table4.CLAIMS]
+    found = verdicts(table4.PART.judge(published_table4()))
+    assert list(found) == [claim.id for claim in table4.PART.claims]
     assert set(found.values()) == {"holds"}
     idle: Runs = {key: seeds([0.1] * 4) for key in published_table4()}
     # What uses nothing loses nothing.
-    assert {name for name, verdict in verdicts(table4.judge(idle)).items() if verdict == "holds"} == {"zha-32"}
+    assert {name for name, verdict in verdicts(table4.PART.judge(idle)).items() if verdict == "holds"} == {"zha-32"}
 
 
 def published_table5(used: float = 1.0) -> Runs:
@@ -149,20 +156,20 @@ def published_table5(used: float = 1.0) -> Runs:
 
 
 def test_the_published_numbers_satisfy_the_claims_of_table_5() -> None:
-    found = verdicts(table5.judge(published_table5()))
-    assert list(found) == [claim.id for claim in table5.CLAIMS]
+    found = verdicts(table5.PART.judge(published_table5()))
+    assert list(found) == [claim.id for claim in table5.PART.claims]
     assert set(found.values()) == {"holds"}
-    slow = verdicts(table5.judge(published_table5(0.7)))
+    slow = verdicts(table5.PART.judge(published_table5(0.7)))
     assert {name for name, verdict in slow.items() if verdict == "fails"} == {"zha-41", "zha-42"}
 
 
 def test_fair_flows_starve_nobody_in_table_7() -> None:
     fair: Runs = {(label, case): seeds([1, 1, 1, 1]) for label in measure.BBR_LIKE for case in table7.CASES}
-    found = verdicts(table7.judge(fair))
-    assert list(found) == [claim.id for claim in table7.CLAIMS]
+    found = verdicts(table7.PART.judge(fair))
+    assert list(found) == [claim.id for claim in table7.PART.claims]
     assert [name for name, verdict in found.items() if verdict == "holds"] == ["zha-45", "zha-46", "zha-47"]
     starved: Runs = {key: seeds([2, 2, 0.1, 0.1]) for key in fair}
-    harsh = verdicts(table7.judge(starved))
+    harsh = verdicts(table7.PART.judge(starved))
     assert [name for name, verdict in harsh.items() if verdict == "holds"] == ["zha-43", "zha-44", "zha-49"]
 
 
@@ -175,18 +182,17 @@ def test_every_claim_of_the_study_is_judged_once() -> None:
 
 
 @pytest.mark.parametrize(
-    ("scenario", "points"),
-    [(algorithms.SCENARIO, 10), (table1.SCENARIO, 480), (table1.CHOICES, 90), (table3.SCENARIO, 720),
-     (table4.SCENARIO, 700), (table4.CHOICES, 60), (table5.SCENARIO, 280), (table7.SCENARIO, 270)],
-)  # fmt: skip
-def test_the_experiment_files_are_valid(scenario: Path, points: int) -> None:
-    assert len(experiment.load(scenario).points) == points
+    ("part", "points"),
+    [(algorithms, [10]), (table1, [480, 90]), (table3, [720]), (table4, [700, 60]), (table5, [280]), (table7, [270])],
+)
+def test_the_experiment_files_are_valid(part: ModuleType, points: list[int]) -> None:
+    assert [len(experiment.load(one.file).points) for one in part.PART.experiments] == points
 
 
 def test_published_numbers_have_units_and_sources() -> None:
     counts = {"table1": 3, "table3": 288, "table4": 120, "table5": 24, "table7": 108}
     for part, count in counts.items():
-        numbers = published(measure.PUBLISHED, part)
+        numbers = published(measure.FOLDER, part)
         assert len(numbers) == count
         assert all(number.unit and number.source for number in numbers)
 
@@ -209,7 +215,7 @@ def test_quick_table_5_from_end_to_end(dumbbell: Cli, tmp_path: Path) -> None:
     done = dumbbell("reproduce", "zhang/table5", "--quick", "--json", "--html", "--out", tmp_path)
     assert (done.status, done.err) == (0, "")
     (part,) = json.loads(done.out)["parts"]
-    assert [claim["id"] for claim in part["claims"]] == [claim.id for claim in table5.CLAIMS]
+    assert [claim["id"] for claim in part["claims"]] == [claim.id for claim in table5.PART.claims]
     assert any("Shortened" in caveat for caveat in part["caveats"])
     first = part["tables"][0]["rows"][0]
     assert (first["algorithm"], first["delay: published"]) == ("BBR", 170.21)

@@ -1,6 +1,8 @@
 //! The contract between a sender and its congestion controller, in the spirit of Linux's `tcp_congestion_ops`.
 
 use crate::{CaState, Control, RateSample, View};
+use dumbbell_units::Time;
+use std::borrow::Cow;
 
 /// Things that happen to a connection besides ACKs (`enum tcp_ca_event`).
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -58,13 +60,15 @@ pub struct Hooks {
     pub pkts_acked: bool,
     /// [`Controller::packet_lost`].
     pub packet_lost: bool,
+    /// [`Controller::fault`].
+    pub fault: bool,
 }
 
 impl Hooks {
     /// All of them.
-    pub const ALL: Hooks = Hooks { in_ack_event: true, pkts_acked: true, packet_lost: true };
+    pub const ALL: Hooks = Hooks { in_ack_event: true, pkts_acked: true, packet_lost: true, fault: true };
     /// None of them.
-    pub const NONE: Hooks = Hooks { in_ack_event: false, pkts_acked: false, packet_lost: false };
+    pub const NONE: Hooks = Hooks { in_ack_event: false, pkts_acked: false, packet_lost: false, fault: false };
 }
 
 /// A congestion controller: reads a [`View`] of its connection, writes its [`Control`].
@@ -97,7 +101,7 @@ impl Hooks {
 /// any time by transports that form bursts: TCP does, the QUIC-like endpoints send packet by packet.
 pub trait Controller: Send {
     /// The exact name and version, for example `bbr1-linux-6.18`.
-    fn algorithm(&self) -> &'static str;
+    fn algorithm(&self) -> &str;
 
     /// Called once, when the connection is established and has its first round-trip time.
     fn init(&mut self, view: &View, control: &mut Control);
@@ -160,18 +164,42 @@ pub trait Controller: Send {
     }
 
     /// The phase the controller is in, for recordings; empty for controllers without phases.
-    fn mode(&self) -> &'static str {
+    fn mode(&self) -> &str {
         ""
     }
 
-    /// Names of the values [`observe`](Controller::observe) writes, with units (`bw_mbps`, `min_rtt_ms`).
-    fn observables(&self) -> &'static [&'static str] {
-        &[]
+    /// What made this controller unable to go on: an exception in a script, a model that went astray. The run ends with
+    /// it. Nobody looks after every call, so a controller that has failed must do nothing until then; and nobody looks at
+    /// all where [`hooks`](Controller::hooks) leaves this one out.
+    fn fault(&self) -> Option<&Fault> {
+        None
+    }
+
+    /// Names of the values [`observe`](Controller::observe) writes, with units (`bw_mbps`, `min_rtt_ms`). Asked for once,
+    /// before the connection is established.
+    fn observables(&self) -> Vec<Cow<'static, str>> {
+        Vec::new()
     }
 
     /// Writes the current value of every observable, in the order of [`observables`](Controller::observables).
     /// Reports only: nothing may depend on it.
     fn observe(&self, _view: &View, _control: &Control, _values: &mut [f64]) {}
+}
+
+/// Why a controller cannot go on, and since when.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Fault {
+    /// The instant of the call that failed.
+    pub at: Time,
+    /// What went wrong, in one sentence.
+    pub message: String,
+}
+
+impl Fault {
+    /// A fault at the instant of the present call.
+    pub fn new(view: &View, message: impl Into<String>) -> Fault {
+        Fault { at: view.now, message: message.into() }
+    }
 }
 
 /// The send-time snapshot of a packet that was just marked lost.

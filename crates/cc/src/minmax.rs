@@ -82,9 +82,9 @@ impl MaxFilter {
 /// A coarser windowed maximum: two slots that take turns, each a window long, so that a value stays for one to two windows
 /// (`extra_acked` in Linux's BBR).
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub(crate) struct SlotFilter {
+pub struct SlotFilter {
     /// The maxima of the two.
-    pub(crate) maxima: [u32; 2],
+    pub maxima: [u32; 2],
     /// The current slot is the second.
     is_second: bool,
     /// Rounds since the current slot began.
@@ -97,13 +97,13 @@ impl SlotFilter {
 
     /// The maximum.
     #[inline]
-    pub(crate) fn max(&self) -> u32 {
+    pub fn max(&self) -> u32 {
         self.maxima[0].max(self.maxima[1])
     }
 
     /// Takes a value in, the first of its round or not, and returns the maximum over the slots of `window` rounds.
     #[inline]
-    pub(crate) fn update(&mut self, window: u32, round_started: bool, value: u32) -> u32 {
+    pub fn update(&mut self, window: u32, round_started: bool, value: u32) -> u32 {
         if round_started {
             self.age = (self.age + 1).min(Self::MAX_AGE);
             if self.age >= window {

@@ -1,6 +1,7 @@
 //! What the parameters of all controllers have in common: gains in the kernel's fixed point, and reading a table of
 //! overrides with errors that name the key, the value and what is allowed.
 
+use crate::catalog::BuildError;
 use serde::de::{self, DeserializeOwned};
 use serde::{Deserialize, Deserializer, Serialize, Serializer};
 use serde_json::{Map, Value};
@@ -133,27 +134,35 @@ pub trait ParameterSet: Default + Serialize + DeserializeOwned + schemars::JsonS
     fn validate(&self) -> Result<(), Invalid>;
 }
 
-/// The `key` that is wrong (empty when the whole table is) and why.
-pub(crate) type ReadError = (String, String);
+/// The parameters of a controller that has none.
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize, schemars::JsonSchema)]
+#[serde(deny_unknown_fields)]
+pub struct NoParameters {}
+
+impl ParameterSet for NoParameters {
+    fn validate(&self) -> Result<(), Invalid> {
+        Ok(())
+    }
+}
 
 /// Defaults with `preset` on top, and `overrides` on top of that.
-pub(crate) fn read<P: ParameterSet>(
-    preset: &Map<String, Value>,
-    overrides: &Map<String, Value>,
-) -> Result<P, ReadError> {
-    let whole = |message: String| (String::new(), message);
+///
+/// # Errors
+/// An override has an unknown name or an impossible value; the error names it and tells what is allowed.
+pub fn read<P: ParameterSet>(preset: &Map<String, Value>, overrides: &Map<String, Value>) -> Result<P, BuildError> {
+    let wrong = |key: &str, message: String| BuildError::Parameter { key: key.to_owned(), message };
     let parse = |table: Map<String, Value>| {
-        serde_json::from_value::<P>(Value::Object(table)).map_err(|error| whole(error.to_string()))
+        serde_json::from_value::<P>(Value::Object(table)).map_err(|error| wrong("", error.to_string()))
     };
     let known = to_map(&parse(preset.clone())?);
     for (key, value) in overrides {
         if !known.contains_key(key) {
-            return Err((key.clone(), unknown_key(key, &known)));
+            return Err(wrong(key, unknown_key(key, &known)));
         }
         // One key at a time, so that the error can name it.
         let alone = Map::from_iter([(key.clone(), value.clone())]);
         if let Err(error) = serde_json::from_value::<P>(Value::Object(alone)) {
-            return Err((key.clone(), format!("`{key} = {value}`: {error} (the default is {})", known[key])));
+            return Err(wrong(key, format!("`{key} = {value}`: {error} (the default is {})", known[key])));
         }
     }
     let mut all = preset.clone();
@@ -161,13 +170,13 @@ pub(crate) fn read<P: ParameterSet>(
     let parameters = parse(all)?;
     parameters.validate().map_err(|Invalid { key, allowed }| {
         let value = overrides.get(key).unwrap_or(&known[key]);
-        (key.to_owned(), format!("`{key} = {value}`: {allowed}"))
+        wrong(key, format!("`{key} = {value}`: {allowed}"))
     })?;
     Ok(parameters)
 }
 
 /// All parameters by name.
-pub(crate) fn to_map<P: ParameterSet>(parameters: &P) -> Map<String, Value> {
+pub fn to_map<P: ParameterSet>(parameters: &P) -> Map<String, Value> {
     match serde_json::to_value(parameters) {
         Ok(Value::Object(map)) => map,
         _ => Map::new(),

@@ -5,7 +5,8 @@
 //! a timeout; NewReno and SACK differ in the sender, not here.
 
 use crate::parameters::{Factor, Invalid, ParameterSet};
-use crate::{Control, Controller, Hooks, View};
+use crate::{Algorithm, Control, Controller, Hooks, View};
+use dumbbell_units::Rng;
 use serde::{Deserialize, Serialize};
 use std::sync::Arc;
 
@@ -67,22 +68,33 @@ impl ParameterSet for Parameters {
 /// The Reno controller (`tcp_reno` of Linux 6.18).
 #[derive(Clone, Debug)]
 pub struct Reno {
+    name: Arc<str>,
     parameters: Arc<Parameters>,
 }
 
 impl Reno {
-    /// The exact name of this implementation.
-    pub const NAME: &'static str = "reno-linux-6.18";
-
     /// A controller with these constants. Flows with the same constants can share them.
     pub fn new(parameters: impl Into<Arc<Parameters>>) -> Reno {
-        Reno { parameters: parameters.into() }
+        Reno { name: Reno::EXACT_NAME.into(), parameters: parameters.into() }
+    }
+}
+
+impl Algorithm for Reno {
+    type Parameters = Parameters;
+    const NAME: &str = "reno";
+    const EXACT_NAME: &str = "reno-linux-6.18";
+    const SUMMARY: &str = "Reno: one packet more per round trip, half the window less per loss";
+    const SOURCE: &str = "Linux 6.18, net/ipv4/tcp_cong.c; RFC 5681";
+    const VERSION: &str = env!("CARGO_PKG_VERSION");
+
+    fn build(parameters: Arc<Parameters>, _: Rng, exact_name: Arc<str>) -> Reno {
+        Reno { name: exact_name, ..Reno::new(parameters) }
     }
 }
 
 impl Controller for Reno {
-    fn algorithm(&self) -> &'static str {
-        Reno::NAME
+    fn algorithm(&self) -> &str {
+        &self.name
     }
 
     fn init(&mut self, _view: &View, _control: &mut Control) {}

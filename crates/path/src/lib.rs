@@ -5,19 +5,26 @@
 //! them back when they reach the far end. It is the usual [`Medium`]; others may be shared by several stations. A running
 //! link can be [changed](Link::change) from outside.
 //!
-//! Where to look: [`Link`] is in `link.rs`, its changes in `link/change.rs`, [`Medium`] in `medium.rs`; disciplines are in `queue/`, rates in `transmitter/`, random loss in
-//! `loss.rs`, policers in `policer.rs`, propagation and jitter in `pipe.rs`, measurements in `stats.rs`. [`synth`] makes
-//! cellular traces and [`parse_trace`] reads them from Mahimahi's files.
+//! Where to look: [`Link`] is in `link.rs`, its changes in `link/change.rs`, [`Medium`] in `medium.rs`; disciplines are in
+//! `queue/`, rates in `transmitter/`, random loss in `loss/`, policers in `policer.rs`, propagation and jitter in
+//! `pipe.rs`, measurements in `stats.rs`. [`synth`] makes cellular traces and [`parse_trace`] reads them from Mahimahi's
+//! files.
+//!
+//! Every parameter is declared where it is used, as the field of a struct; `catalog.rs` makes of a kind of queue or loss
+//! what experiment files, errors, reports and the reference page need.
 
+mod catalog;
 mod config;
+mod ledger;
+mod level;
 mod link;
-mod loss;
+pub mod loss;
 mod medium;
 mod normal;
 mod packet;
 mod pipe;
 mod policer;
-mod queue;
+pub mod queue;
 mod ring;
 mod stats;
 pub mod synth;
@@ -27,13 +34,17 @@ mod trace_file;
 mod train;
 mod transmitter;
 
-pub use config::{
-    Delay, JitterDistribution, Level, LinkConfig, LinkRate, Loss, PolicerConfig, QueueConfig, QueueKind, QueueLimit,
-    RedConfig, Threshold,
-};
-pub use link::{Change, DropCause, Link, LinkCounters, Offer, Retimed};
+pub use catalog::{Catalog, Described, KIND, Kind, LinkContext, Recipe};
+pub use config::{LinkConfig, LinkRate, QueueLimit};
+pub use ledger::{DropCause, LinkCounters};
+pub use level::Level;
+pub use link::{Change, Link, Offer, Retimed};
+pub use loss::LossRecipe;
 pub use medium::{Measured, Media, Medium, Port};
 pub use packet::{Ecn, Packet};
+pub use pipe::{Delay, Jitter, JitterDistribution, Reorder};
+pub use policer::Policer;
+pub use queue::QueueRecipe;
 pub use stats::{Backlog, QueueStats, Tally};
 pub use trace_file::{TraceError, parse_trace};
 pub use train::Train;

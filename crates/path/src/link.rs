@@ -2,21 +2,21 @@
 //!
 //! Time comes in with every call and never goes backwards. A link schedules as little as it can. Behind a drop-tail
 //! queue a packet's departure and arrival are computed when it is offered and it goes straight into the pipe, so the
-//! only event of a packet is its arrival at the far end; RED and step marking on arrival are a gate in front of the same
-//! queue. Disciplines that decide when a packet is taken from the queue (drop-head, CoDel, step marking at departure)
-//! have one decision pending besides; [`Link::next_event`] covers both. What was computed ahead is computed again for the
-//! packets that have not left when the rate, the delay or the loss [changes](Link::change).
+//! only event of a packet is its arrival at the far end; a [gate](crate::queue::Gate) decides in front of the same queue.
+//! Disciplines that [hold](crate::queue::Held) their packets and decide when one is taken have one decision pending
+//! besides; [`Link::next_event`] covers both. What was computed ahead is computed again for the packets that have not left
+//! when the rate, the delay or the loss [changes](Link::change).
 
 mod change;
-mod ledger;
 mod measures;
 
-use crate::config::{LinkConfig, QueueKind, Threshold};
-use crate::loss::LossProcess;
+use crate::config::LinkConfig;
+use crate::ledger::{DropCause, Ledger, LinkCounters};
+use crate::loss::Process;
 use crate::packet::Packet;
 use crate::pipe::{Passage, Pipe};
-use crate::policer::Policer;
-use crate::queue::{Codel, Discipline, DropTail, Gate, Gated, HeldQueue, Limits, Red, Step};
+use crate::policer::TokenBucket;
+use crate::queue::{Buffer, Fifo, Gated, HeldQueue, Limits, Queue};
 use crate::stats::Occupancy;
 use crate::train::Train;
 use crate::transmitter::Transmitter;
@@ -24,8 +24,6 @@ use dumbbell_units::{Duration, Rng, Time};
 use std::collections::VecDeque;
 
 pub use change::{Change, Retimed};
-pub(crate) use ledger::Ledger;
-pub use ledger::{DropCause, LinkCounters};
 
 /// What became of a packet that was offered.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -49,7 +47,7 @@ pub struct Link<P> {
     /// What may refuse a packet before the queue; most links have nothing.
     entrance: Option<Box<Entrance>>,
     stage: Stage<P>,
-    loss_after: LossProcess,
+    loss_after: Option<Box<dyn Process>>,
     pipe: Pipe<P>,
     /// Packets that will be lost when they leave the transmitter, with that time.
     doomed: VecDeque<(Time, P)>,
@@ -89,14 +87,14 @@ enum Shortcut {
 /// What a packet passes before it comes to the queue.
 #[derive(Clone, Debug)]
 struct Entrance {
-    loss: LossProcess,
-    policer: Option<Policer>,
+    loss: Option<Box<dyn Process>>,
+    policer: Option<TokenBucket>,
 }
 
 impl Entrance {
     /// Why a packet of `size` bytes is dropped, if it is.
     fn refuses(&mut self, now: Time, size: u32) -> Option<DropCause> {
-        if self.loss.strikes() {
+        if self.loss.as_mut().is_some_and(|loss| loss.strikes(now)) {
             return Some(DropCause::LossBefore);
         }
         let passes = self.policer.as_mut().is_none_or(|policer| policer.passes(now, size));
@@ -110,32 +108,19 @@ impl Entrance {
 enum Stage<P> {
     /// Unlimited rate: nothing ever waits.
     Instant(Occupancy),
-    DropTail(DropTail),
+    DropTail(Fifo),
     Gated(Box<Gated>),
     Held(Box<HeldQueue<P>>),
 }
 
 impl<P: Packet> Stage<P> {
     fn new(config: &LinkConfig, transmitter: Transmitter, rng: Rng) -> Stage<P> {
-        let limits = Limits::new(&config.queue.limit);
-        let discipline = match config.queue.kind {
-            QueueKind::DropTail => return Stage::DropTail(DropTail::new(transmitter, limits)),
-            QueueKind::Red(red) => return Stage::gated(transmitter, limits, Gate::Red(Red::new(red, rng))),
-            QueueKind::Threshold { threshold, drop_not_ect } => {
-                let step = Step::new(threshold, drop_not_ect);
-                match threshold {
-                    Threshold::Arriving(_) => return Stage::gated(transmitter, limits, Gate::Step(step)),
-                    Threshold::Departing(_) | Threshold::Sojourn(_) => Discipline::Step(step),
-                }
-            }
-            QueueKind::DropHead => Discipline::DropHead,
-            QueueKind::Codel { target, interval, ecn } => Discipline::Codel(Codel::new(target, interval, ecn)),
-        };
-        Stage::Held(Box::new(HeldQueue::new(transmitter, limits, discipline)))
-    }
-
-    fn gated(transmitter: Transmitter, limits: Limits, gate: Gate) -> Stage<P> {
-        Stage::Gated(Box::new(Gated::new(DropTail::new(transmitter, limits), gate)))
+        let limits = Limits::new(&config.limit);
+        match config.queue.make(rng) {
+            Queue::DropTail => Stage::DropTail(Fifo::new(transmitter, limits)),
+            Queue::Gated(gate) => Stage::Gated(Box::new(Gated::new(Fifo::new(transmitter, limits), gate))),
+            Queue::Held(queue) => Stage::Held(Box::new(HeldQueue::new(Buffer::new(transmitter, limits), queue))),
+        }
     }
 }
 
@@ -143,10 +128,11 @@ impl<P: Packet> Link<P> {
     /// An idle link. `rng` feeds independent streams for both loss processes, for jitter and for the queue.
     pub fn new(config: LinkConfig, mut rng: Rng) -> Link<P> {
         let mut stream = || Rng::new(rng.next_u64());
-        let loss = LossProcess::new(&config.loss_before, stream());
-        let policer = config.policer.as_ref().map(|policer| Policer::new(policer, config.overhead_bytes));
-        let open = matches!(loss, LossProcess::None) && policer.is_none();
-        let loss_after = LossProcess::new(&config.loss_after, stream());
+        let (before, after) = (stream(), stream());
+        let loss = config.loss_before.as_ref().map(|recipe| recipe.make(before));
+        let policer = config.policer.as_ref().map(|policer| TokenBucket::new(policer, config.overhead_bytes));
+        let open = loss.is_none() && policer.is_none();
+        let loss_after = config.loss_after.as_ref().map(|recipe| recipe.make(after));
         let pipe = Pipe::new(&config.delay, stream());
         let stage = match Transmitter::new(&config.rate, config.overhead_bytes) {
             None => Stage::Instant(Occupancy::default()),
@@ -154,7 +140,7 @@ impl<P: Packet> Link<P> {
         };
         let mut link = Link {
             shortcut: Shortcut::Closed,
-            is_immediate: matches!(loss_after, LossProcess::None) && !matches!(stage, Stage::Held(_)),
+            is_immediate: loss_after.is_none() && !matches!(stage, Stage::Held(_)),
             entrance: (!open).then(|| Box::new(Entrance { loss, policer })),
             stage,
             loss_after,
@@ -174,7 +160,7 @@ impl<P: Packet> Link<P> {
 
     /// What is left to do for a packet, now that the link is as it is.
     fn possible_shortcut(&self) -> Shortcut {
-        let is_plain = self.entrance.is_none() && matches!(self.loss_after, LossProcess::None) && self.pipe.is_plain();
+        let is_plain = self.entrance.is_none() && self.loss_after.is_none() && self.pipe.is_plain();
         match &self.stage {
             Stage::Instant(_) if is_plain => Shortcut::Pipe,
             Stage::DropTail(_) if is_plain => Shortcut::DropTail,
@@ -264,8 +250,8 @@ impl<P: Packet> Link<P> {
     fn offer_held(&mut self, now: Time, packet: P) -> Offer {
         self.decide_until(now);
         let Stage::Held(queue) = &mut self.stage else { return Offer::Accepted { departs: None } };
-        if !queue.offer(now, packet, &mut self.ledger) {
-            return self.ledger.drop_now(packet, DropCause::QueueFull);
+        if let Err(cause) = queue.offer(now, packet, &mut self.ledger) {
+            return self.ledger.drop_now(packet, cause);
         }
         // Only a packet that found the link idle can be taken now: everything before it was decided above.
         Offer::Accepted { departs: self.decide_until(now) }
@@ -296,7 +282,8 @@ impl<P: Packet> Link<P> {
 
     /// Sends a packet on its way behind the transmitter, which it leaves at `departs`.
     fn launch(&mut self, now: Time, departs: Time, packet: P) {
-        let passage = if self.loss_after.strikes() { None } else { Some(self.pipe.draw()) };
+        let is_lost = self.loss_after.as_mut().is_some_and(|loss| loss.strikes(departs));
+        let passage = if is_lost { None } else { Some(self.pipe.draw()) };
         while self.drawn.front().is_some_and(|drawn| drawn.departs <= now) {
             self.drawn.pop_front();
         }

@@ -7,7 +7,8 @@
 //! [`Media`] keeps the media of a network by their numbers, links first: whoever has a link's number finds it without
 //! asking what kind of medium it is.
 
-use crate::link::{Change, DropCause, Link, LinkCounters, Offer, Retimed};
+use crate::ledger::{DropCause, LinkCounters};
+use crate::link::{Change, Link, Offer, Retimed};
 use crate::packet::Packet;
 use crate::stats::{Backlog, Tally};
 use dumbbell_units::Time;

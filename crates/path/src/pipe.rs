@@ -12,15 +12,97 @@
 //! those that have not left are taken back out ([`Pipe::take_back`]) and put in again; each keeps what was drawn for it
 //! ([`Passage`]).
 
-use crate::config::{Delay, JitterDistribution};
 use crate::loss::Chance;
 use crate::normal::{QUANTILE_BITS, quantile};
 use crate::packet::Packet;
 use crate::ring::Ring;
 use crate::train::Train;
-use dumbbell_units::{Duration, Rng, Time, claimed};
+use dumbbell_units::{Duration, Ratio, Rng, Time, claimed};
+use schemars::JsonSchema;
+use serde::{Deserialize, Serialize};
 use std::cmp::Ordering;
 use std::collections::BinaryHeap;
+
+/// Propagation.
+#[derive(Clone, Debug, Default)]
+pub struct Delay {
+    /// Constant part.
+    pub base: Duration,
+    /// Variation from packet to packet.
+    pub jitter: Jitter,
+    /// Packets that overtake.
+    pub reorder: Reorder,
+}
+
+/// Random variation of the propagation delay.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields)]
+pub struct Jitter {
+    /// Half width (uniform) or standard deviation (normal).
+    #[schemars(extend("x-at-most" = "1h", "x-source" = "tc-netem: delay JITTER"))]
+    pub amount: Duration,
+    /// Shape.
+    #[serde(default)]
+    #[schemars(extend("x-source" = "tc-netem: distribution"))]
+    pub distribution: JitterDistribution,
+    /// Correlation of successive variations.
+    #[serde(default)]
+    #[schemars(extend("x-at-most" = "100%", "x-source" = "tc-netem: delay CORRELATION"))]
+    pub correlation: Ratio,
+    /// Whether packets may overtake each other. Without it a packet waits for those before it.
+    #[serde(default)]
+    #[schemars(extend("x-source" = "netem reorders; behind a rate or a pfifo it does not"))]
+    pub reorders: bool,
+}
+
+impl Jitter {
+    /// For a report; nothing when there is none.
+    pub fn in_words(&self) -> Option<String> {
+        let order = if self.reorders { ", may reorder" } else { "" };
+        (self.amount > Duration::ZERO).then(|| format!("jitter {}{order}", self.amount.in_words()))
+    }
+}
+
+/// Shape of jitter.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[serde(rename_all = "lowercase")]
+pub enum JitterDistribution {
+    /// Delay plus or minus the amount.
+    #[default]
+    Uniform,
+    /// Standard deviation of the amount, cut at zero delay.
+    Normal,
+}
+
+/// Packets that skip the delay and so overtake others.
+#[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields)]
+pub struct Reorder {
+    /// Probability for each candidate.
+    #[schemars(extend("x-at-most" = "100%", "x-source" = "tc-netem: reorder"))]
+    pub probability: Ratio,
+    /// Only every so many packets is a candidate.
+    #[serde(default = "every_packet")]
+    #[schemars(range(min = 1), extend("x-unit" = "packets", "x-source" = "tc-netem: gap"))]
+    pub gap: u32,
+}
+
+impl Reorder {
+    /// For a report; nothing when there is none.
+    pub fn in_words(&self) -> Option<String> {
+        (self.probability > Ratio::ZERO).then(|| format!("{} of packets overtake", self.probability))
+    }
+}
+
+fn every_packet() -> u32 {
+    1
+}
+
+impl Default for Reorder {
+    fn default() -> Reorder {
+        Reorder { probability: Ratio::ZERO, gap: every_packet() }
+    }
+}
 
 /// The propagation pipe of a link.
 #[derive(Clone, Debug)]
@@ -66,14 +148,14 @@ impl<P: Packet> Pipe<P> {
     const LONGEST_PLAIN: Duration = Duration::from_nanos(u64::MAX / 2);
 
     pub(crate) fn new(delay: &Delay, rng: Rng) -> Pipe<P> {
-        let jitters = delay.jitter > Duration::ZERO;
-        let reorders = delay.reorder > 0.0;
-        let overtakes = reorders || (jitters && delay.jitter_reorders);
+        let jitters = delay.jitter.amount > Duration::ZERO;
+        let reorders = delay.reorder.probability > Ratio::ZERO;
+        let overtakes = reorders || (jitters && delay.jitter.reorders);
         let disorder = overtakes.then(|| Box::new(Disorder { heap: BinaryHeap::new(), entered: 0 }));
         let variation = (jitters || reorders).then(|| Box::new(Variation::new(delay, rng)));
         Pipe {
             base: delay.base,
-            keeps_order: variation.is_some() && !delay.jitter_reorders,
+            keeps_order: variation.is_some() && !delay.jitter.reorders,
             latest: Time::ZERO,
             variation,
             runs: Ring::new(),
@@ -352,12 +434,14 @@ struct Variation {
 
 impl Variation {
     fn new(delay: &Delay, rng: Rng) -> Variation {
+        let Jitter { amount, distribution, correlation, .. } = delay.jitter;
+        let Reorder { probability, gap } = delay.reorder;
         Variation {
-            jitter: delay.jitter.as_nanos(),
-            distribution: delay.distribution,
-            uniform: CorrelatedUniform::new(delay.jitter_correlation),
-            reorder: (delay.reorder > 0.0).then(|| Chance::new(delay.reorder)),
-            gap: delay.reorder_gap.max(1),
+            jitter: amount.as_nanos(),
+            distribution,
+            uniform: CorrelatedUniform::new(correlation.as_f64()),
+            reorder: (probability > Ratio::ZERO).then(|| Chance::new(probability.as_f64())),
+            gap: gap.max(1),
             normal_ones: 0,
             rng,
         }
@@ -443,13 +527,9 @@ mod tests {
     }
 
     fn jittery(distribution: JitterDistribution, correlation: f64) -> Delay {
-        Delay {
-            base: Duration::from_millis(50),
-            jitter: Duration::from_millis(5),
-            distribution,
-            jitter_correlation: correlation,
-            ..Delay::default()
-        }
+        let (amount, correlation) = (Duration::from_millis(5), Ratio::new(correlation).unwrap());
+        let jitter = Jitter { amount, distribution, correlation, reorders: false };
+        Delay { base: Duration::from_millis(50), jitter, ..Delay::default() }
     }
 
     #[test]
@@ -507,18 +587,22 @@ mod tests {
     fn jitter_reorders_only_when_allowed() {
         let delay = jittery(JitterDistribution::Normal, 0.0);
         assert!(order(&delay, MS, 2_000).is_sorted());
-        let wild = order(&Delay { jitter_reorders: true, ..delay }, MS, 2_000);
+        let jitter = Jitter { reorders: true, ..delay.jitter };
+        let wild = order(&Delay { jitter, ..delay }, MS, 2_000);
         assert!(!wild.is_sorted());
         assert_eq!(wild.len(), 2_000);
     }
 
     #[test]
     fn with_a_gap_of_five_only_every_fifth_packet_may_overtake() {
-        let delay = Delay { base: Duration::from_millis(10), reorder: 1.0, reorder_gap: 5, ..Delay::default() };
-        let out = order(&delay, MS, 30);
+        let delay = |probability, gap| {
+            let reorder = Reorder { probability: Ratio::new(probability).unwrap(), gap };
+            Delay { base: Duration::from_millis(10), reorder, ..Delay::default() }
+        };
+        let out = order(&delay(1.0, 5), MS, 30);
         // Packets 4, 9, 14, … skip ten milliseconds, that is, ten predecessors.
         assert_eq!(out[..6], [4, 9, 0, 1, 2, 3]);
-        let some = order(&Delay { reorder: 0.25, ..delay }, MS, 40_000);
+        let some = order(&delay(0.25, 5), MS, 40_000);
         let mut highest = 0;
         let late = some.iter().filter(|&&p| {
             let late = p < highest;
@@ -527,8 +611,7 @@ mod tests {
         });
         assert!(late.count() > 10_000);
         let overtakers = |gap, packets: usize| {
-            let mut variation =
-                Variation::new(&Delay { reorder: 0.25, reorder_gap: gap, ..delay.clone() }, Rng::new(9));
+            let mut variation = Variation::new(&delay(0.25, gap), Rng::new(9));
             (0..packets).filter(|_| variation.draw() == Passage::Skips).count() as f64
         };
         // Four ordinary packets, then a trial with success 1/4 for each further one: one in 4 + 4.

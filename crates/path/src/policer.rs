@@ -5,14 +5,57 @@
 //! from a pause on at most the bucket and what comes in meanwhile. Tokens are counted in 10⁻⁹ bits, of which a rate of
 //! R bit/s brings exactly R in a nanosecond.
 
-use crate::config::PolicerConfig;
-use dumbbell_units::Time;
+use crate::catalog::LinkContext;
+use crate::level::Level;
+use dumbbell_parameters::Problem;
+use dumbbell_units::{Bytes, Rate, Time};
+use schemars::JsonSchema;
+use serde::{Deserialize, Serialize};
 
 const NANOS: u128 = 1_000_000_000;
 
+/// A token bucket in front of a queue: a packet that finds too few tokens is dropped and takes none; nothing is delayed.
+#[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields)]
+pub struct Policer {
+    /// Rate at which tokens come in. A packet takes its IP length and the link's `overhead`.
+    #[schemars(extend("x-above" = "0bit", "x-at-most" = "100tbit", "x-source" = "tc-police: rate"))]
+    pub rate: Rate,
+    /// What the bucket holds, in packets of 1500 bytes, bytes, or time at the policer's `rate`, at least the largest packet;
+    /// it is full at the start.
+    #[schemars(extend("x-source" = "tc-police: burst"))]
+    pub burst: Level,
+}
+
+impl Policer {
+    /// The same with its bucket in bytes.
+    ///
+    /// # Errors
+    /// No packet would ever pass, or the bucket refers to something that a policer does not have.
+    pub fn resolve(self, link: &LinkContext) -> Result<Policer, Problem> {
+        if matches!(self.burst, Level::Bdp(_)) {
+            let help = "write it in packets, bytes, or time at the policer's rate";
+            return Err(Problem::value("burst", "a policer has no bandwidth-delay product", help));
+        }
+        let own = LinkContext { rate: Some(self.rate), ..LinkContext::default() };
+        let burst = own.bytes("burst", self.burst, Bytes::new(crate::queue::FULL_PACKET.into()))?;
+        let least = link.largest_packet.max(Bytes::new(1));
+        if burst < least {
+            let message = format!("a burst of {burst} lets no full packet pass");
+            return Err(Problem::value("burst", message, format!("allowed: at least {least}")));
+        }
+        Ok(Policer { burst: Level::Bytes(burst), ..self })
+    }
+
+    /// For a report.
+    pub fn in_words(&self) -> String {
+        format!("policed to {} with bursts of {}", self.rate.in_words(), self.burst.in_words())
+    }
+}
+
 /// A token bucket.
 #[derive(Clone, Debug)]
-pub(crate) struct Policer {
+pub(crate) struct TokenBucket {
     rate: u64,
     overhead: u64,
     full: u128,
@@ -20,11 +63,12 @@ pub(crate) struct Policer {
     filled: Time,
 }
 
-impl Policer {
+impl TokenBucket {
     /// A full bucket; packets take `overhead_bytes` besides their IP length.
-    pub(crate) fn new(config: &PolicerConfig, overhead_bytes: u32) -> Policer {
-        let full = u128::from(config.burst_bytes) * 8 * NANOS;
-        Policer { rate: config.rate, overhead: overhead_bytes.into(), full, tokens: full, filled: Time::ZERO }
+    pub(crate) fn new(policer: &Policer, overhead_bytes: u32) -> TokenBucket {
+        let full = u128::from(policer.burst.as_bytes()) * 8 * NANOS;
+        let rate = policer.rate.as_bits_per_sec();
+        TokenBucket { rate, overhead: overhead_bytes.into(), full, tokens: full, filled: Time::ZERO }
     }
 
     /// Whether a packet of `size` bytes passes at `now`.
@@ -47,9 +91,14 @@ impl Policer {
 mod tests {
     use super::*;
 
+    fn bucket(rate: u64, burst_bytes: u64, overhead_bytes: u32) -> TokenBucket {
+        let burst = Level::Bytes(Bytes::new(burst_bytes));
+        TokenBucket::new(&Policer { rate: Rate::from_bits_per_sec(rate), burst }, overhead_bytes)
+    }
+
     /// Packets of 1500 bytes that pass when they come at `rate` for `seconds`, through 2 Mb/s and 20 packets.
     fn passed(rate: u64, seconds: u64) -> u64 {
-        let mut policer = Policer::new(&PolicerConfig { rate: 2_000_000, burst_bytes: 30_000 }, 0);
+        let mut policer = bucket(2_000_000, 30_000, 0);
         let (packets, spacing) = (rate * seconds / 12_000, 12_000_000_000_000 / rate);
         (0..packets).filter(|i| policer.passes(Time::from_nanos(i * spacing), 1500)).count() as u64
     }
@@ -66,14 +115,14 @@ mod tests {
     #[test]
     fn a_burst_at_line_speed_is_the_bucket_and_what_comes_in_meanwhile() {
         // Back to back at 10 Mb/s, every packet brings 300 bytes for the next: 30 000 + 300·(n − 1) ≥ 1500·n.
-        let mut policer = Policer::new(&PolicerConfig { rate: 2_000_000, burst_bytes: 30_000 }, 0);
+        let mut policer = bucket(2_000_000, 30_000, 0);
         let first_drop = (0..).find(|i| !policer.passes(Time::from_nanos(i * 1_200_000), 1500));
         assert_eq!(first_drop, Some(24));
     }
 
     #[test]
     fn a_dropped_packet_takes_no_tokens() {
-        let mut policer = Policer::new(&PolicerConfig { rate: 8_000, burst_bytes: 1500 }, 0);
+        let mut policer = bucket(8_000, 1500, 0);
         assert!(policer.passes(Time::ZERO, 1000));
         for _ in 0..100 {
             assert!(!policer.passes(Time::ZERO, 501));
@@ -85,7 +134,7 @@ mod tests {
 
     #[test]
     fn framing_takes_tokens_and_a_packet_larger_than_the_bucket_never_passes() {
-        let mut policer = Policer::new(&PolicerConfig { rate: 1_000_000, burst_bytes: 1500 }, 38);
+        let mut policer = bucket(1_000_000, 1500, 38);
         assert!(!policer.passes(Time::ZERO + dumbbell_units::Duration::from_secs(1000), 1463));
         assert!(policer.passes(Time::ZERO + dumbbell_units::Duration::from_secs(1000), 1462));
     }

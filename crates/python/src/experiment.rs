@@ -51,6 +51,12 @@ impl Experiment {
         self.inner.points().iter().map(|point| Point { inner: point.clone() }).collect()
     }
 
+    /// Names of the files that it includes.
+    #[getter]
+    fn included(&self) -> Vec<String> {
+        self.inner.included().to_vec()
+    }
+
     /// The experiment in words and values, with what is a default marked.
     fn explain(&self) -> String {
         self.inner.explain()
@@ -198,7 +204,7 @@ fn run_error(error: dumbbell_sim::RunError) -> PyErr {
     use dumbbell_sim::RunError as Error;
     match error {
         Error::Cancelled => RunCancelled::new_err(error.to_string()),
-        Error::Memory(_) | Error::Series(_) => RunError::new_err(error.to_string()),
-        Error::Controller(_) | Error::NoWay(_) | Error::LongWay(_) => PyRuntimeError::new_err(error.to_string()),
+        Error::Memory(_) | Error::Series(_) | Error::Controller { .. } => RunError::new_err(error.to_string()),
+        Error::NoWay(_) | Error::LongWay(_) | Error::NoSuchLink(_) => PyRuntimeError::new_err(error.to_string()),
     }
 }

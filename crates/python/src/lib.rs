@@ -3,12 +3,11 @@
 mod experiment;
 mod table;
 
-use dumbbell_cc::registry;
 use dumbbell_path::synth::{CellularModel, PRESETS};
 use dumbbell_units::{Bytes, Duration, Rng};
 use experiment::Experiment;
 use pyo3::create_exception;
-use pyo3::exceptions::{PyException, PyRuntimeError, PyValueError};
+use pyo3::exceptions::{PyException, PyValueError};
 use pyo3::prelude::*;
 use serde_json::{Value, json};
 
@@ -29,7 +28,7 @@ mod _core {
     #[pymodule_export]
     use crate::{RunCancelled, RunError, ScenarioError};
     #[pymodule_export]
-    use crate::{algorithms, columns, load, load_json, parse_size, schema, synthesise_trace};
+    use crate::{algorithms, columns, load, load_json, parse_size, reference, schema, synthesise_trace};
     #[pymodule_export]
     #[allow(non_upper_case_globals)]
     const __version__: &str = env!("CARGO_PKG_VERSION");
@@ -62,24 +61,17 @@ fn schema() -> String {
     dumbbell_scenario::json_schema()
 }
 
-/// All algorithms as a JSON array: `name`, `exact_name`, `summary`, `source`, and `parameters`, a JSON Schema with
-/// default, meaning and source of each.
+/// The pages of the reference that list parameters, by name, in Markdown.
 #[pyfunction]
-fn algorithms() -> PyResult<String> {
-    let list = registry::algorithms()
-        .iter()
-        .map(|algorithm| {
-            Ok(json!({
-                "name": algorithm.name,
-                "exact_name": algorithm.exact_name,
-                "summary": algorithm.summary,
-                "source": algorithm.source,
-                "parameters": registry::parameter_schema(algorithm.name)?,
-            }))
-        })
-        .collect::<Result<Vec<_>, registry::BuildError>>()
-        .map_err(|error| PyRuntimeError::new_err(error.to_string()))?;
-    Ok(Value::Array(list).to_string())
+fn reference() -> Vec<(&'static str, String)> {
+    dumbbell_scenario::reference_pages().into_iter().map(|page| (page.name, page.text)).collect()
+}
+
+/// All algorithms as a JSON array: `name`, `exact_name`, `version`, `base`, `summary`, `source`, and `parameters`, a
+/// JSON Schema with default, meaning and source of each.
+#[pyfunction]
+fn algorithms() -> String {
+    dumbbell_cc_family::catalog().describe().to_string()
 }
 
 /// All columns of all result tables as a JSON array: `table`, `name`, `unit`, `meaning`, and `grounds`, a list of who fills

@@ -10,7 +10,7 @@ use dumbbell_units::{Duration, Time};
 use std::mem::replace;
 
 /// A flow at one instant. Windows and counts are in packets.
-#[derive(Clone, Copy, Debug, Default)]
+#[derive(Clone, Debug, Default)]
 pub struct FlowSample {
     /// Congestion window.
     pub cwnd: u32,
@@ -51,7 +51,7 @@ pub struct FlowSample {
     /// The sender's state: `open`, `disorder`, `cwr`, `recovery` or `loss`.
     pub ca_state: &'static str,
     /// The controller's phase, empty for controllers without phases.
-    pub mode: &'static str,
+    pub mode: String,
 }
 
 /// A link at one instant.
@@ -130,7 +130,7 @@ pub(crate) const FLOW_SERIES: &[Declared<Row<FlowSample>>] = &[
 /// The columns of the series of flows behind those values.
 pub(crate) const FLOW_STATES: &[Declared<Row<FlowSample>>] = &[
     Declared::name("ca_state", "State of the sender: open, disorder, cwr, recovery or loss.", |r| r.sample.ca_state),
-    Declared::name("mode", "Phase of the controller; empty for controllers without phases.", |r| r.sample.mode),
+    Declared::name("mode", "Phase of the controller; empty for controllers without phases.", |r| &r.sample.mode),
 ];
 
 /// What a value is that a controller lets be observed.
@@ -197,10 +197,10 @@ struct Observed {
 }
 
 impl Observed {
-    fn new<'n>(flows: impl Iterator<Item = &'n [&'n str]>) -> Observed {
+    fn new<N: AsRef<str>>(flows: impl Iterator<Item = Vec<N>>) -> Observed {
         let mut observed = Observed::default();
         for names in flows {
-            let places = names.iter().map(|name| observed.place(name)).collect();
+            let places = names.iter().map(|name| observed.place(name.as_ref())).collect();
             observed.places.push(places);
         }
         observed.columns = vec![Vec::new(); observed.names.len()];
@@ -258,7 +258,7 @@ pub struct Recorder {
 impl Recorder {
     /// A recorder that wants a sample every `interval`; none where that is `None` or zero. `observables` gives for each
     /// flow the names of the values that its controller lets be observed.
-    pub fn new<'n>(interval: Option<Duration>, observables: impl Iterator<Item = &'n [&'n str]>) -> Recorder {
+    pub fn new<N: AsRef<str>>(interval: Option<Duration>, observables: impl Iterator<Item = Vec<N>>) -> Recorder {
         Recorder {
             interval: interval.filter(|interval| *interval > Duration::ZERO),
             samples: 0,
@@ -322,7 +322,7 @@ mod tests {
     use super::*;
 
     fn recorder(observables: &[&[&str]]) -> Recorder {
-        Recorder::new(Some(Duration::from_millis(10)), observables.iter().copied())
+        Recorder::new(Some(Duration::from_millis(10)), observables.iter().map(|names| names.to_vec()))
     }
 
     fn column<'t>(table: &'t Table, name: &str) -> &'t Values {
@@ -339,7 +339,7 @@ mod tests {
             recorder.begin();
         }
         assert_eq!(due, [10, 20]);
-        assert_eq!(Recorder::new(None, [].into_iter()).next(end), Time::NEVER);
+        assert_eq!(Recorder::new(None, std::iter::empty::<Vec<&str>>()).next(end), Time::NEVER);
     }
 
     #[test]
@@ -347,7 +347,7 @@ mod tests {
         let mut recorder = recorder(&[&["bw_mbps", "round"], &["round"]]);
         let sample = FlowSample { ca_state: "open", ..FlowSample::default() };
         recorder.begin();
-        recorder.flow(Time::ZERO, 0, sample, |values| values.copy_from_slice(&[5.0, 1.0]));
+        recorder.flow(Time::ZERO, 0, sample.clone(), |values| values.copy_from_slice(&[5.0, 1.0]));
         recorder.flow(Time::ZERO, 1, sample, |values| values.copy_from_slice(&[7.0]));
         let (flows, _) = recorder.take();
         let Values::Float(bandwidth) = column(&flows, "cc_bw_mbps") else { panic!("a number") };

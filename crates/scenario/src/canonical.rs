@@ -7,9 +7,10 @@ use crate::file::Buffer;
 use crate::resolve::{RateSource, Resolved, hexadecimal};
 use crate::tree::json_to_toml;
 use crate::{Flow, Link, Scenario};
-use dumbbell_cc::registry;
-use dumbbell_path::{JitterDistribution, Level, LinkRate, Loss, QueueKind, QueueLimit, RedConfig, Threshold};
-use dumbbell_units::{Bytes, Duration, Rate, Ratio};
+use dumbbell_path::loss::Bernoulli;
+use dumbbell_path::{Described, KIND, Level, LinkRate, LossRecipe, QueueLimit, Recipe};
+use dumbbell_units::{Bytes, Rate};
+use serde::Serialize;
 use sha2::{Digest, Sha256};
 use std::fmt::Write;
 use toml::{Table, Value};
@@ -21,12 +22,13 @@ pub(crate) fn to_toml(resolved: &Resolved) -> String {
     text
 }
 
-/// SHA-256 of the file with every trace replaced by its digest, and of the exact versions of the algorithms.
+/// SHA-256 of the file with every trace replaced by its digest, and with the identity of every algorithm's code: exact
+/// name, version, digest.
 pub(crate) fn content_hash(resolved: &Resolved) -> String {
     hexadecimal(&Sha256::digest(body(resolved, true)))
 }
 
-fn body(resolved: &Resolved, digest_traces: bool) -> String {
+fn body(resolved: &Resolved, is_digested: bool) -> String {
     let Scenario { duration, warmup, cooldown, seed, record, nodes, links, flows } = &resolved.scenario;
     let mut top = Table::new();
     put(&mut top, "duration", duration.to_string());
@@ -43,12 +45,13 @@ fn body(resolved: &Resolved, digest_traces: bool) -> String {
         write_table(&mut text, "\n[[nodes]]\n", &Table::from_iter([("name".to_owned(), Value::from(name.clone()))]));
     }
     for (link, notes) in links.iter().zip(&resolved.links) {
-        let origin = if digest_traces { String::new() } else { trace_origin(&notes.rate_source) };
+        let origin = if is_digested { String::new() } else { trace_origin(&notes.rate_source) };
         let header = format!("\n[[links]]{origin}\n");
-        write_table(&mut text, &header, &link_table(link, &notes.rate_source, nodes, digest_traces));
+        write_table(&mut text, &header, &link_table(link, &notes.rate_source, nodes, is_digested));
     }
     for flow in flows {
-        write_table(&mut text, &format!("\n[[flows]]{}\n", exact_name(flow)), &flow_table(flow, &resolved.scenario));
+        let algorithm = if is_digested { flow.cc.entry().identity() } else { flow.cc.exact_name().to_owned() };
+        write_table(&mut text, &format!("\n[[flows]] # {algorithm}\n"), &flow_table(flow, &resolved.scenario));
     }
     text
 }
@@ -64,11 +67,6 @@ fn write_table(text: &mut String, header: &str, table: &Table) {
     }
 }
 
-fn exact_name(flow: &Flow) -> String {
-    let algorithm = registry::algorithms().iter().find(|a| a.name == flow.cc.name);
-    algorithm.map_or_else(String::new, |a| format!(" # {}", a.exact_name))
-}
-
 /// Where a trace comes from, as a comment.
 fn trace_origin(source: &RateSource) -> String {
     match source {
@@ -78,56 +76,59 @@ fn trace_origin(source: &RateSource) -> String {
     }
 }
 
-fn link_table(link: &Link, source: &RateSource, nodes: &[String], digest_traces: bool) -> Table {
+fn link_table(link: &Link, source: &RateSource, nodes: &[String], is_digested: bool) -> Table {
     let Link { from, to, config } = link;
     let mut table = Table::new();
     put(&mut table, "name", config.name.clone());
     put(&mut table, "from", nodes[*from].clone());
     put(&mut table, "to", nodes[*to].clone());
     put(&mut table, "duplex", false);
-    put(&mut table, "rate", rate(&config.rate, source, digest_traces));
+    put(&mut table, "rate", rate(&config.rate, source, is_digested));
     put(&mut table, "delay", config.delay.base.to_string());
     put(&mut table, "overhead", Bytes::new(config.overhead_bytes.into()).to_string());
     if let Some(policer) = &config.policer {
-        let mut bucket = Table::new();
-        put(&mut bucket, "rate", Rate::from_bits_per_sec(policer.rate).to_string());
-        put(&mut bucket, "burst", Bytes::new(policer.burst_bytes).to_string());
-        put(&mut table, "policer", bucket);
+        put(&mut table, "policer", declared(policer));
     }
-    put(&mut table, "buffer", limit(&config.queue.limit));
-    put(&mut table, "queue", queue(&config.queue.kind));
+    put(&mut table, "buffer", limit(&config.limit));
+    put(&mut table, "queue", kind(&config.queue));
     let (loss, place) = match &config.loss_before {
-        Loss::None => (&config.loss_after, "after"),
+        None => (&config.loss_after, "after"),
         before => (before, "before"),
     };
-    put(&mut table, "loss", loss_value(loss));
+    put(&mut table, "loss", loss_value(loss.as_ref()));
     put(&mut table, "loss_at", place);
-    let delay = &config.delay;
-    let mut jitter = Table::new();
-    put(&mut jitter, "amount", delay.jitter.to_string());
-    put(
-        &mut jitter,
-        "distribution",
-        match delay.distribution {
-            JitterDistribution::Uniform => "uniform",
-            JitterDistribution::Normal => "normal",
-        },
-    );
-    put(&mut jitter, "correlation", ratio(delay.jitter_correlation));
-    put(&mut jitter, "reorders", delay.jitter_reorders);
-    put(&mut table, "jitter", jitter);
-    let mut reorder = Table::new();
-    put(&mut reorder, "probability", ratio(delay.reorder));
-    put(&mut reorder, "gap", i64::from(delay.reorder_gap));
-    put(&mut table, "reorder", reorder);
+    put(&mut table, "jitter", declared(&config.delay.jitter));
+    put(&mut table, "reorder", declared(&config.delay.reorder));
     table
 }
 
-fn ratio(value: f64) -> String {
-    Ratio::new(value).unwrap_or_default().to_string()
+/// A struct of parameters as a table.
+fn declared(parameters: &impl Serialize) -> Value {
+    let json = serde_json::to_value(parameters).unwrap_or_default();
+    json_to_toml(&json).unwrap_or_else(|| Table::new().into())
 }
 
-fn rate(rate: &LinkRate, source: &RateSource, digest_traces: bool) -> Value {
+/// A kind with all its parameters: its name alone when it has none.
+fn kind<T>(recipe: &Recipe<T>) -> Value {
+    if recipe.parameters().is_empty() {
+        return recipe.kind().into();
+    }
+    let mut table = Table::new();
+    put(&mut table, KIND, recipe.kind());
+    table.extend(recipe.parameters().iter().filter_map(|(key, value)| Some((key.clone(), json_to_toml(value)?))));
+    table.into()
+}
+
+fn loss_value(loss: Option<&LossRecipe>) -> Value {
+    match loss {
+        None => "0%".into(),
+        // Short for the kind.
+        Some(recipe) if recipe.kind() == Bernoulli::NAME => declared(&recipe.parameters()["p"]),
+        Some(recipe) => kind(recipe),
+    }
+}
+
+fn rate(rate: &LinkRate, source: &RateSource, is_digested: bool) -> Value {
     let mut table = Table::new();
     match (rate, source) {
         (LinkRate::Unlimited, _) => return "unlimited".into(),
@@ -142,7 +143,7 @@ fn rate(rate: &LinkRate, source: &RateSource, digest_traces: bool) -> Value {
                 put(&mut table, "repeat", period.to_string());
             }
         }
-        (LinkRate::Trace { opportunities_ms, once }, _) if digest_traces => {
+        (LinkRate::Trace { opportunities_ms, once }, _) if is_digested => {
             let bytes: Vec<u8> = opportunities_ms.iter().flat_map(|ms| ms.to_le_bytes()).collect();
             put(&mut table, "opportunities", hexadecimal(&Sha256::digest(bytes)));
             put(&mut table, "once", *once);
@@ -166,9 +167,9 @@ fn limit(limit: &QueueLimit) -> Value {
     let QueueLimit { packets, bytes, time } = *limit;
     let single = match (packets, bytes, time) {
         (None, None, None) => Some(Buffer::Unlimited),
-        (Some(packets), None, None) => Some(Buffer::Packets(packets)),
-        (None, Some(bytes), None) => Some(Buffer::Bytes(Bytes::new(bytes))),
-        (None, None, Some(time)) => Some(Buffer::Time(time)),
+        (Some(packets), None, None) => Some(Buffer::Level(Level::Packets(packets))),
+        (None, Some(bytes), None) => Some(Buffer::Level(Level::Bytes(Bytes::new(bytes)))),
+        (None, None, Some(time)) => Some(Buffer::Level(Level::Time(time))),
         _ => None,
     };
     if let Some(single) = single {
@@ -187,77 +188,12 @@ fn limit(limit: &QueueLimit) -> Value {
     table.into()
 }
 
-fn queue(kind: &QueueKind) -> Value {
-    match kind {
-        QueueKind::DropTail => "droptail".into(),
-        QueueKind::DropHead => "drophead".into(),
-        QueueKind::Codel { target, interval, ecn } => {
-            let mut table = Table::new();
-            put(&mut table, "kind", "codel");
-            put(&mut table, "target", target.to_string());
-            put(&mut table, "interval", interval.to_string());
-            put(&mut table, "ecn", *ecn);
-            table.into()
-        }
-        QueueKind::Threshold { threshold, drop_not_ect } => {
-            let level = |level: &Level| match level {
-                Level::Packets(packets) => Buffer::Packets(*packets),
-                Level::Bytes(bytes) => Buffer::Bytes(Bytes::new(*bytes)),
-            };
-            let (level, mark) = match threshold {
-                Threshold::Arriving(backlog) => (level(backlog), "enqueue"),
-                Threshold::Departing(backlog) => (level(backlog), "dequeue"),
-                Threshold::Sojourn(longest) => (Buffer::Time(*longest), "dequeue"),
-            };
-            let mut table = Table::new();
-            put(&mut table, "kind", "threshold");
-            put(&mut table, "threshold", level.to_string());
-            put(&mut table, "mark", mark);
-            put(&mut table, "drop_not_ect", *drop_not_ect);
-            table.into()
-        }
-        QueueKind::Red(red) => red_table(red).into(),
-    }
-}
-
-fn red_table(red: &RedConfig) -> Table {
-    let mut table = Table::new();
-    put(&mut table, "kind", "red");
-    put(&mut table, "min", Bytes::new(red.min_bytes).to_string());
-    put(&mut table, "max", Bytes::new(red.max_bytes).to_string());
-    put(&mut table, "max_probability", ratio(red.max_probability));
-    put(&mut table, "weight", ratio(red.weight));
-    put(&mut table, "average_packet", Bytes::new(red.average_packet.into()).to_string());
-    put(&mut table, "bandwidth", Rate::from_bits_per_sec(red.bandwidth).to_string());
-    put(&mut table, "ecn", red.ecn);
-    put(&mut table, "hard_drop", red.hard_drop);
-    put(&mut table, "gentle", red.gentle);
-    put(&mut table, "adaptive", red.adaptive);
-    table
-}
-
-fn loss_value(loss: &Loss) -> Value {
-    match loss {
-        Loss::None => "0%".into(),
-        Loss::Bernoulli(p) => ratio(*p).into(),
-        Loss::GilbertElliott { p, r, loss_bad, loss_good } => {
-            let mut table = Table::new();
-            put(&mut table, "kind", "gilbert-elliott");
-            for (key, value) in [("p", p), ("r", r), ("loss_bad", loss_bad), ("loss_good", loss_good)] {
-                put(&mut table, key, ratio(*value));
-            }
-            table.into()
-        }
-    }
-}
-
 fn flow_table(flow: &Flow, scenario: &Scenario) -> Table {
     let mut table = Table::new();
     put(&mut table, "label", flow.label.clone());
     let mut cc = Table::new();
-    put(&mut cc, "name", flow.cc.name.clone());
-    let parameters = registry::resolve_parameters(&flow.cc.name, &flow.cc.parameters).unwrap_or_default();
-    cc.extend(parameters.iter().filter_map(|(k, v)| Some((k.clone(), json_to_toml(v)?))));
+    put(&mut cc, "name", flow.cc.name());
+    cc.extend(flow.cc.parameters().iter().filter_map(|(k, v)| Some((k.clone(), json_to_toml(v)?))));
     put(&mut table, "cc", cc);
     put(&mut table, "start", flow.start.to_string());
     put(&mut table, "start_jitter", flow.start_jitter.to_string());
@@ -284,13 +220,4 @@ fn flow_table(flow: &Flow, scenario: &Scenario) -> Table {
         put(&mut table, "transport", transport);
     }
     table
-}
-
-/// The buffer as it is printed in reports.
-pub(crate) fn limit_in_words(limit: &QueueLimit) -> Vec<String> {
-    let QueueLimit { packets, bytes, time } = limit;
-    let packets = packets.map(|p| format!("{p} packets"));
-    let bytes = bytes.map(|b| format!("{} bytes", crate::explain::grouped(b)));
-    let time = time.map(|t: Duration| format!("{t} at the current rate"));
-    [packets, bytes, time].into_iter().flatten().collect()
 }

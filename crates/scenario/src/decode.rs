@@ -1,11 +1,12 @@
 //! Decodes a tree into the structs of the file format with serde, and finds as many errors as it can.
 //!
-//! Serde stops at the first error. The decoder notes it, takes the entry it is about out of the tree, and starts again;
-//! as no key of the format is required by serde itself, what remains decodes, and the next error shows.
+//! Serde stops at the first error. The decoder notes it, takes the entry it is about out of the tree, and starts again, so
+//! that the next error shows. What the decoder took out itself is not missing.
 
-use crate::error::{Problem, Problems, suggest};
+use crate::error::{Problem, Problems};
 use crate::key_path::{KeyPath, Step};
 use crate::tree::{Entry, Node, Span, Value};
+use dumbbell_parameters::Refusal;
 use serde::de::{self, DeserializeOwned, DeserializeSeed, Deserializer, IntoDeserializer, Visitor};
 use std::fmt;
 
@@ -13,6 +14,7 @@ use std::fmt;
 pub(crate) fn decode<T: DeserializeOwned>(tree: &Node, problems: &mut Problems) -> Option<T> {
     let mut tree = tree.clone();
     let mut found = false;
+    let mut removed: Vec<KeyPath> = Vec::new();
     for _ in 0..Problems::MAX {
         let error = match T::deserialize(NodeDeserializer(&tree)) {
             Ok(value) => return (!found).then_some(value),
@@ -20,10 +22,14 @@ pub(crate) fn decode<T: DeserializeOwned>(tree: &Node, problems: &mut Problems) 
         };
         found = true;
         let path = error.path();
-        problems.push(error.into_problem(&path));
+        let is_follow_up = error.is_missing && removed.iter().any(|taken| taken.parent().as_ref() == Some(&path));
+        if !is_follow_up {
+            problems.push(error.into_problem(&path));
+        }
         if !tree.remove(&path) {
             break;
         }
+        removed.push(path);
     }
     None
 }
@@ -33,6 +39,8 @@ pub(crate) fn decode<T: DeserializeOwned>(tree: &Node, problems: &mut Problems) 
 struct Error {
     message: String,
     help: Option<String>,
+    /// A required key is not there.
+    is_missing: bool,
     /// Innermost step first.
     steps: Vec<Step>,
     located: bool,
@@ -41,7 +49,7 @@ struct Error {
 
 impl Error {
     fn new(message: String, help: Option<String>) -> Error {
-        Error { message, help, steps: Vec::new(), located: false, span: None }
+        Error { message, help, is_missing: false, steps: Vec::new(), located: false, span: None }
     }
 
     /// The innermost place that sees an error is where it happened.
@@ -77,65 +85,39 @@ impl fmt::Display for Error {
 
 impl std::error::Error for Error {}
 
+impl From<Refusal> for Error {
+    fn from(refusal: Refusal) -> Error {
+        Error { is_missing: refusal.missing.is_some(), ..Error::new(refusal.message, refusal.help) }
+    }
+}
+
 impl de::Error for Error {
     fn custom<T: fmt::Display>(message: T) -> Error {
-        Error::new(message.to_string(), None)
+        Refusal::custom(message).into()
     }
 
     fn invalid_type(read: de::Unexpected<'_>, expected: &dyn de::Expected) -> Error {
-        Error::new(format!("read {}, but this must be {}", read_in_words(read), expected_in_words(expected)), None)
+        Refusal::invalid_type(read, expected).into()
     }
 
     fn invalid_value(read: de::Unexpected<'_>, expected: &dyn de::Expected) -> Error {
-        Error::invalid_type(read, expected)
+        Refusal::invalid_value(read, expected).into()
     }
 
     fn invalid_length(length: usize, expected: &dyn de::Expected) -> Error {
-        Error::new(format!("read a list of {length}, but this must be {}", expected_in_words(expected)), None)
+        Refusal::invalid_length(length, expected).into()
     }
 
     fn unknown_field(field: &str, expected: &'static [&'static str]) -> Error {
-        let help = suggest(field, "allowed here", expected.iter().copied());
-        Error::new(format!("unknown key `{field}`"), Some(help))
+        Refusal::unknown_field(field, expected).into()
     }
 
     fn unknown_variant(variant: &str, expected: &'static [&'static str]) -> Error {
-        let help = suggest(variant, "allowed", expected.iter().copied());
-        Error::new(format!("`{variant}` is not allowed here"), Some(help))
+        Refusal::unknown_variant(variant, expected).into()
     }
 
     fn missing_field(field: &'static str) -> Error {
-        Error::new(format!("the key `{field}` is missing"), None)
-    }
-}
-
-fn read_in_words(read: de::Unexpected<'_>) -> String {
-    match read {
-        de::Unexpected::Bool(b) => format!("`{b}`"),
-        de::Unexpected::Unsigned(n) => format!("`{n}`"),
-        de::Unexpected::Signed(n) => format!("`{n}`"),
-        de::Unexpected::Float(x) => format!("`{x}`"),
-        de::Unexpected::Str(text) => format!("{text:?}"),
-        de::Unexpected::Unit | de::Unexpected::Option => "nothing".to_owned(),
-        de::Unexpected::Seq => "a list".to_owned(),
-        de::Unexpected::Map => "a table".to_owned(),
-        other => other.to_string(),
-    }
-}
-
-fn expected_in_words(expected: &dyn de::Expected) -> String {
-    match expected.to_string().as_str() {
-        "u64" | "usize" => "a whole number, 0 or more".to_owned(),
-        "u32" => format!("a whole number from 0 to {}", u32::MAX),
-        "f64" => "a number".to_owned(),
-        "a boolean" => "true or false".to_owned(),
-        "a string" => "a text in quotes".to_owned(),
-        "a sequence" => "a list".to_owned(),
-        "a map" => "a table".to_owned(),
-        // Steps of a schedule are the only pairs of the format.
-        "a tuple of size 2" => "a pair such as [\"0s\", \"10mbit\"]".to_owned(),
-        other if other.starts_with("struct ") => "a table".to_owned(),
-        other => other.to_owned(),
+        Refusal::missing_field(field).into()
     }
 }
 
@@ -251,8 +233,7 @@ mod tests {
         let mut problems = Problems::default();
         let tree = Node::from_toml(text, 0, &mut problems);
         assert!(decode::<Outer>(&tree, &mut problems).is_none());
-        let source = crate::error::Source { name: "test".into(), text: Some(text.to_owned()) };
-        let sources = crate::error::Sources(vec![source]);
+        let sources = crate::error::Sources::new("test", Some(text));
         problems
             .into_result(&sources)
             .unwrap_err()

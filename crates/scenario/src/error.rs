@@ -1,12 +1,32 @@
 //! What is wrong with an experiment file, where, and what would be right.
 
-use crate::key_path::KeyPath;
-use crate::tree::Span;
-use std::fmt::{self, Write};
+use crate::key_path::{KeyPath, Step};
+use crate::tree::{Span, Value};
+use dumbbell_parameters::Place;
+use std::fmt;
 
-/// The texts that an experiment was read from: the file first, then one for each override.
+pub(crate) use dumbbell_parameters::suggest;
+
+/// The texts that an experiment was read from.
 #[derive(Clone, Debug, Default)]
-pub(crate) struct Sources(pub Vec<Source>);
+pub(crate) struct Sources {
+    /// The file first, then those that it includes, then one for each override.
+    pub texts: Vec<Source>,
+    /// The numbers of the files in the order in which they take effect, the file itself last.
+    pub files: Vec<usize>,
+}
+
+impl Sources {
+    /// Of a file that nothing has been added to.
+    pub(crate) fn new(name: &str, text: Option<&str>) -> Sources {
+        Sources { texts: vec![Source { name: name.to_owned(), text: text.map(str::to_owned) }], files: Vec::new() }
+    }
+
+    /// Orders places: overrides, included files, the file itself.
+    pub(crate) fn order(&self, span: &Span) -> (Option<usize>, usize) {
+        (self.files.iter().position(|file| *file == span.source), span.range.start)
+    }
+}
 
 /// One text.
 #[derive(Clone, Debug)]
@@ -64,10 +84,12 @@ impl Problems {
         if self.0.is_empty() {
             return Ok(());
         }
-        debug_assert!(!sources.0.is_empty(), "an experiment has at least one source");
-        let mut errors: Vec<ScenarioError> = self.0.into_iter().map(|p| ScenarioError::place(p, sources)).collect();
-        errors.sort_by_key(|e| (e.line, e.column));
-        Err(ScenarioErrors(errors))
+        debug_assert!(!sources.texts.is_empty(), "an experiment has at least one source");
+        let rank = |problem: &Problem| problem.span.as_ref().and_then(|span| sources.order(span).0);
+        let place = |problem| (rank(&problem), ScenarioError::place(problem, sources));
+        let mut errors: Vec<_> = self.0.into_iter().map(place).collect();
+        errors.sort_by_key(|(rank, error)| (*rank, error.line, error.column));
+        Err(ScenarioErrors(errors.into_iter().map(|(_, error)| error).collect()))
     }
 }
 
@@ -135,7 +157,7 @@ impl std::error::Error for ScenarioErrors {}
 impl ScenarioError {
     fn place(problem: Problem, sources: &Sources) -> ScenarioError {
         let Problem { key, span, message, help } = problem;
-        let source = &sources.0[span.as_ref().map_or(0, |s| s.source)];
+        let source = &sources.texts[span.as_ref().map_or(0, |s| s.source)];
         let file = source.name.clone();
         let mut error = ScenarioError { file, line: None, column: None, key, message, help, snippet: None };
         if let (Some(text), Some(span)) = (&source.text, span) {
@@ -200,40 +222,6 @@ impl fmt::Display for ScenarioErrors {
     }
 }
 
-/// The nearest of `allowed` to what was read, if it is near enough to be a slip.
-pub(crate) fn nearest<'a>(read: &str, allowed: impl IntoIterator<Item = &'a str>) -> Option<&'a str> {
-    let normal = |text: &str| text.to_lowercase().replace(['-', ' '], "_");
-    let wanted = normal(read);
-    allowed
-        .into_iter()
-        .map(|candidate| (strsim::damerau_levenshtein(&wanted, &normal(candidate)), candidate))
-        .filter(|(distance, candidate)| *distance <= 1 + candidate.len().min(read.len()) / 3)
-        // Slips are rarer at the beginning of a word.
-        .min_by_key(|(distance, candidate)| {
-            let shared = normal(candidate).chars().zip(wanted.chars()).take_while(|(a, b)| a == b).count();
-            (*distance, std::cmp::Reverse(shared))
-        })
-        .map(|(_, candidate)| candidate)
-}
-
-/// A longer list of what is allowed hides the suggestion.
-const LONG_LIST: usize = 25;
-
-/// "did you mean `x`? allowed: a, b, c".
-pub(crate) fn suggest<'a>(read: &str, what: &str, allowed: impl IntoIterator<Item = &'a str> + Clone) -> String {
-    let mut help = String::new();
-    let list: Vec<&str> = allowed.clone().into_iter().collect();
-    if let Some(near) = nearest(read, allowed) {
-        let _ = write!(help, "did you mean `{near}`?");
-        if list.len() > LONG_LIST {
-            return help;
-        }
-        help.push(' ');
-    }
-    let _ = write!(help, "{what}: {}", if list.is_empty() { "none".to_owned() } else { list.join(", ") });
-    help
-}
-
 /// Collects the problems of one tree.
 pub(crate) struct Reporter<'a> {
     pub tree: &'a crate::tree::Node,
@@ -245,6 +233,32 @@ impl Reporter<'_> {
     pub(crate) fn value(&mut self, path: &KeyPath, message: impl Into<String>, help: impl Into<String>) {
         let problem = Problem::new(path, self.tree.span_near(path), message).help(help);
         self.problems.push(problem);
+    }
+
+    /// Problems with the parameters of the table at `path`. What is not written there is blamed on the table, and the
+    /// parameter that a short form stands for has the name of the table.
+    pub(crate) fn parameters(
+        &mut self,
+        path: &KeyPath,
+        problems: impl IntoIterator<Item = dumbbell_parameters::Problem>,
+    ) {
+        for dumbbell_parameters::Problem { key, place, message, help } in problems {
+            let own = path.keys(&key);
+            let at = if self.tree.get(&own).is_some() { &own } else { path };
+            let is_short = self.tree.get(path).is_some_and(|node| !matches!(node.value, Value::Table(_)));
+            let message = match path.0.last() {
+                Some(Step::Key(name)) if is_short && place == Place::Value => {
+                    message.replace(&format!("`{key}`"), &format!("`{name}`"))
+                }
+                _ => message,
+            };
+            let span = match place {
+                Place::Key => self.tree.key_span(at),
+                Place::Value | Place::Missing => self.tree.span_near(at),
+            };
+            let help = (!help.is_empty()).then_some(help);
+            self.problems.push(Problem { help, ..Problem::new(at, span, message) });
+        }
     }
 
     /// A problem with the key at `path`.
@@ -261,7 +275,7 @@ mod tests {
     #[test]
     fn an_error_shows_the_line_and_marks_the_value() {
         let text = "[path]\n\trate = \"10mbps\"\n".to_owned();
-        let sources = Sources(vec![Source { name: "a.toml".into(), text: Some(text.clone()) }]);
+        let sources = Sources::new("a.toml", Some(&text));
         let start = text.find("\"10").unwrap();
         let mut problems = Problems::default();
         let span = Span { source: 0, range: start..start + 8 };
@@ -281,14 +295,5 @@ mod tests {
         assert!(text.starts_with("...a") && text.ends_with("b..."));
         let Snippet { text, start, width } = Snippet::of(&line, 1_000, 1_005);
         assert_eq!((&text[start..start + 5], start + width), ("WRONG", text.len() - 3));
-    }
-
-    #[test]
-    fn slips_are_recognised_and_strangers_are_not() {
-        let keys = ["rate", "rtt", "buffer", "start_jitter"];
-        assert_eq!(nearest("rtte", keys), Some("rtt"));
-        assert_eq!(nearest("bufer", keys), Some("buffer"));
-        assert_eq!(nearest("start-jitter", keys), Some("start_jitter"));
-        assert_eq!(nearest("zebra", keys), None);
     }
 }

@@ -3,11 +3,12 @@
 use crate::decode::decode;
 use crate::error::{Problem, Problems, ScenarioErrors, Source, Sources};
 use crate::file::File;
-use crate::key_path::KeyPath;
+use crate::key_path::{KeyPath, Step};
 use crate::resolve::{Loader, RateSource, Resolved, resolve};
 use crate::sweep::{Sweep, seed_of};
 use crate::tree::Node;
-use crate::{Scenario, canonical, explain};
+use crate::{Scenario, canonical, explain, include};
+use dumbbell_cc::Catalog;
 use dumbbell_path::LinkRate;
 use dumbbell_path::synth::CellularModel;
 use std::sync::Arc;
@@ -16,6 +17,7 @@ use std::sync::Arc;
 #[derive(Clone, Debug)]
 pub struct Experiment {
     name: String,
+    included: Vec<String>,
     points: Vec<Point>,
 }
 
@@ -31,9 +33,9 @@ pub struct Point {
 }
 
 impl Experiment {
-    /// Reads an experiment file. `source_name` is its name: it appears in errors, and trace files are relative to its
-    /// folder. `overrides` are pairs of a key path and a value as on a command line (`path.rtt`, `80ms`), applied in
-    /// order before sweeps are expanded.
+    /// Reads an experiment file with the built-in algorithms. `source_name` is its name: it appears in errors, and trace
+    /// files and files to include are relative to its folder. `overrides` are pairs of a key path and a value as on a
+    /// command line (`path.rtt`, `80ms`), applied in order before sweeps are expanded.
     ///
     /// # Errors
     /// Everything that is wrong with the file, each error with its place and what would be right.
@@ -42,11 +44,24 @@ impl Experiment {
         source_name: &str,
         overrides: &[(String, String)],
     ) -> Result<Experiment, ScenarioErrors> {
-        let sources = Sources(vec![Source { name: source_name.to_owned(), text: Some(text.to_owned()) }]);
+        Experiment::from_toml_with(dumbbell_cc_family::catalog(), text, source_name, overrides)
+    }
+
+    /// The same with the algorithms of `catalog`.
+    ///
+    /// # Errors
+    /// As [`Experiment::from_toml`].
+    pub fn from_toml_with(
+        catalog: &Catalog,
+        text: &str,
+        source_name: &str,
+        overrides: &[(String, String)],
+    ) -> Result<Experiment, ScenarioErrors> {
+        let sources = Sources::new(source_name, Some(text));
         let mut problems = Problems::default();
         let tree = Node::from_toml(text, 0, &mut problems);
         problems.into_result(&sources)?;
-        Experiment::from_tree(tree, sources, overrides)
+        Experiment::from_tree(catalog, tree, sources, overrides)
     }
 
     /// The same for a JSON value with the structure of the file, for example a Python dictionary. Entries that are null
@@ -59,21 +74,37 @@ impl Experiment {
         source_name: &str,
         overrides: &[(String, String)],
     ) -> Result<Experiment, ScenarioErrors> {
-        let sources = Sources(vec![Source { name: source_name.to_owned(), text: None }]);
-        Experiment::from_tree(Node::from_json(json), sources, overrides)
+        Experiment::from_json_with(dumbbell_cc_family::catalog(), json, source_name, overrides)
+    }
+
+    /// The same with the algorithms of `catalog`.
+    ///
+    /// # Errors
+    /// As [`Experiment::from_json`].
+    pub fn from_json_with(
+        catalog: &Catalog,
+        json: &serde_json::Value,
+        source_name: &str,
+        overrides: &[(String, String)],
+    ) -> Result<Experiment, ScenarioErrors> {
+        let sources = Sources::new(source_name, None);
+        Experiment::from_tree(catalog, Node::from_json(json), sources, overrides)
     }
 
     fn from_tree(
-        mut tree: Node,
+        catalog: &Catalog,
+        tree: Node,
         mut sources: Sources,
         overrides: &[(String, String)],
     ) -> Result<Experiment, ScenarioErrors> {
-        let name = sources.0.first().map(|s| s.name.clone()).unwrap_or_default();
         let mut problems = Problems::default();
+        let mut tree = include::expand(tree, &mut sources, &mut problems);
+        let mut names = sources.texts.iter().map(|source| source.name.clone());
+        let (name, included) = (names.next().unwrap_or_default(), names.collect());
         for (key, value) in overrides {
             override_key(&mut tree, key, value, &mut sources, &mut problems);
         }
-        let sweep = Sweep::take(&mut tree, &mut problems);
+        let sweep = Sweep::take(&mut tree, &sources, &mut problems);
         problems.into_result(&sources)?;
 
         let loader = Loader::new(&name);
@@ -83,7 +114,7 @@ impl Experiment {
             let mut tree = tree.clone();
             let label: Arc<[_]> = sweep.apply(combination, &mut tree, &mut problems).into();
             let file = decode::<File>(&tree, &mut problems);
-            let resolved = file.and_then(|file| resolve(&file, &tree, &loader, &mut problems));
+            let resolved = file.and_then(|file| resolve(&file, &tree, &loader, catalog, &mut problems));
             if let Some(resolved) = resolved.map(Arc::new) {
                 for repeat in 0..sweep.repeat {
                     let seed = seed_of(resolved.scenario.seed, repeat);
@@ -95,12 +126,17 @@ impl Experiment {
             }
         }
         problems.into_result(&sources)?;
-        Ok(Experiment { name, points })
+        Ok(Experiment { name, included, points })
     }
 
     /// The file's name as given.
     pub fn name(&self) -> &str {
         &self.name
+    }
+
+    /// Names of the files that it includes, directly or through others, in the order of reading.
+    pub fn included(&self) -> &[String] {
+        &self.included
     }
 
     /// All runs in order: the first swept key varies slowest, repetitions fastest. At least one.
@@ -147,7 +183,8 @@ impl Point {
         canonical::to_toml(&self.resolved())
     }
 
-    /// SHA-256 of everything that determines the result, seed and contents of traces included, in hexadecimal.
+    /// SHA-256 of everything that determines the result in hexadecimal: seed, contents of traces, exact names, versions
+    /// and digests of algorithms included.
     pub fn content_hash(&self) -> String {
         canonical::content_hash(&self.resolved())
     }
@@ -175,11 +212,14 @@ impl Point {
 /// Applies one `--set key=value`.
 fn override_key(tree: &mut Node, key: &str, value: &str, sources: &mut Sources, problems: &mut Problems) {
     let text = format!("{key}={value}");
-    let source = sources.0.len();
+    let source = sources.texts.len();
     let node = Node::from_override(value, key.len() + 1..text.len(), source);
     let key_span = Some(crate::tree::Span { source, range: 0..key.len() });
-    sources.0.push(Source { name: "--set".to_owned(), text: Some(text) });
-    let set = KeyPath::parse(key).and_then(|path| tree.set(&path.0, &node, &key_span));
+    sources.texts.push(Source { name: "--set".to_owned(), text: Some(text) });
+    let set = KeyPath::parse(key).and_then(|path| match path.0.first() {
+        Some(Step::Key(first)) if first == "include" => Err("files are included before anything is set".to_owned()),
+        _ => tree.set(&path.0, &node, &key_span),
+    });
     if let Err(reason) = set {
         problems.push(Problem::new(key, key_span, format!("cannot set `{key}`: {reason}")));
     }

@@ -1,12 +1,10 @@
 //! An experiment in words and values: "10 Mbit/s, 20 ms one way, queue 50 000 bytes = 1.00 BDP".
 
-use crate::canonical::limit_in_words;
 use crate::resolve::{FlowNotes, LinkNotes, RateSource, Resolved};
 use crate::{Experiment, Flow, Link};
-use dumbbell_cc::registry;
-use dumbbell_path::{Level, LinkRate, Loss, QueueKind, RedConfig, Threshold};
+use dumbbell_path::{LinkRate, Policer, QueueLimit};
 use dumbbell_transport::TransportConfig;
-use dumbbell_units::{Bytes, Duration, Rate, Ratio};
+use dumbbell_units::{Bytes, Duration, Rate, grouped};
 use serde_json::Value;
 use std::fmt::Write;
 
@@ -20,14 +18,17 @@ pub(crate) fn explain(experiment: &Experiment) -> String {
     let scenario = &resolved.scenario;
     let default = |key: &str| mark(&resolved.defaults, key);
     let _ = writeln!(text, "{}", experiment.name());
+    if !experiment.included().is_empty() {
+        let _ = writeln!(text, "  includes {}", experiment.included().join(", "));
+    }
     let end = scenario.duration - scenario.cooldown;
-    let _ = writeln!(text, "  runs {}{}", time(scenario.duration), default("duration"));
+    let _ = writeln!(text, "  runs {}{}", scenario.duration.in_words(), default("duration"));
     let edges =
         if resolved.defaults.contains(&"warmup") && resolved.defaults.contains(&"cooldown") { DEFAULT } else { "" };
-    let _ = writeln!(text, "  measured from {} to {}{edges}", time(scenario.warmup), time(end));
+    let _ = writeln!(text, "  measured from {} to {}{edges}", scenario.warmup.in_words(), end.in_words());
     let _ = writeln!(text, "  seed {}{}", scenario.seed, default("seed"));
     if scenario.record.series {
-        let _ = writeln!(text, "  time series every {}{}", time(scenario.record.interval), default("interval"));
+        let _ = writeln!(text, "  time series every {}{}", scenario.record.interval.in_words(), default("interval"));
     } else {
         let _ = writeln!(text, "  no time series");
     }
@@ -51,92 +52,49 @@ fn link_in_words(text: &mut String, link: &Link, notes: &LinkNotes, nodes: &[Str
     let config = &link.config;
     let default = |key: &str| mark(&notes.defaults, key);
     let mut parts = vec![format!("{}{}", rate_in_words(&config.rate, notes), default("rate"))];
-    parts.push(format!("{} one way", time(config.delay.base)));
+    parts.push(format!("{} one way", config.delay.base.in_words()));
     if config.overhead_bytes > 0 {
         parts.push(format!("{} bytes of framing a packet", config.overhead_bytes));
     }
-    if let Some(policer) = &config.policer {
-        let rate = bits(Rate::from_bits_per_sec(policer.rate));
-        parts.push(format!("policed to {rate} with bursts of {} bytes", grouped(policer.burst_bytes)));
-    }
-    let kind = queue_in_words(&config.queue.kind);
-    let limits = limit_in_words(&config.queue.limit);
+    parts.extend(config.policer.as_ref().map(Policer::in_words));
+    let limits = limit_in_words(&config.limit);
     if !matches!(config.rate, LinkRate::Unlimited) || !limits.is_empty() {
         let mut held = if limits.is_empty() { "unlimited".to_owned() } else { limits.join(" or ") };
-        if let (Some(bytes), Some(bdp)) = (config.queue.limit.bytes, notes.bdp.filter(|b| *b != Bytes::ZERO)) {
+        if let (Some(bytes), Some(bdp)) = (config.limit.bytes, notes.bdp.filter(|b| *b != Bytes::ZERO)) {
             let of_mean = if matches!(config.rate, LinkRate::Constant(_)) { "" } else { " of the mean rate" };
             let _ = write!(held, " = {:.2} BDP{of_mean}", bytes as f64 / bdp.as_u64() as f64);
         }
-        parts.push(format!("{kind}queue {held}{}", default("buffer")));
+        let discipline = config.queue.in_words();
+        let space = if discipline.is_empty() { "" } else { " " };
+        parts.push(format!("{discipline}{space}queue {held}{}", default("buffer")));
     }
     for (loss, place) in [(&config.loss_before, "before the queue"), (&config.loss_after, "after transmission")] {
-        match loss {
-            Loss::None => {}
-            Loss::Bernoulli(p) => parts.push(format!("loss {} {place}{}", percent(*p), default("loss_at"))),
-            Loss::GilbertElliott { p, r, loss_bad, loss_good } => parts.push(format!(
-                "Gilbert-Elliott loss {place} (p {}, r {}, {} when bad, {} when good){}",
-                percent(*p),
-                percent(*r),
-                percent(*loss_bad),
-                percent(*loss_good),
-                default("loss_at"),
-            )),
-        }
+        parts.extend(loss.iter().map(|loss| format!("{} {place}{}", loss.in_words(), default("loss_at"))));
     }
-    if config.delay.jitter > Duration::ZERO {
-        let order = if config.delay.jitter_reorders { ", may reorder" } else { "" };
-        parts.push(format!("jitter {}{order}", time(config.delay.jitter)));
-    }
-    if config.delay.reorder > 0.0 {
-        parts.push(format!("{} of packets overtake", percent(config.delay.reorder)));
-    }
+    parts.extend(config.delay.jitter.in_words());
+    parts.extend(config.delay.reorder.in_words());
     let _ = writeln!(text, "  {} ({} -> {}): {}", config.name, nodes[link.from], nodes[link.to], parts.join(", "));
 }
 
-/// The discipline before the word "queue".
-fn queue_in_words(kind: &QueueKind) -> String {
-    let level = |level: Level| match level {
-        Level::Packets(packets) => format!("{packets} packets"),
-        Level::Bytes(bytes) => format!("{} bytes", grouped(bytes)),
-    };
-    match *kind {
-        QueueKind::DropTail => String::new(),
-        QueueKind::DropHead => "drop-head ".to_owned(),
-        QueueKind::Codel { target, interval, ecn } => {
-            format!("CoDel ({}, {}{}) ", time(target), time(interval), if ecn { ", marks" } else { "" })
-        }
-        QueueKind::Threshold { threshold, drop_not_ect } => {
-            let above = match threshold {
-                Threshold::Arriving(backlog) => level(backlog),
-                Threshold::Departing(backlog) => format!("{} at departure", level(backlog)),
-                Threshold::Sojourn(longest) => format!("{} of waiting", time(longest)),
-            };
-            format!("step-marking (above {above}{}) ", if drop_not_ect { ", drops without ECN" } else { "" })
-        }
-        QueueKind::Red(RedConfig { min_bytes, max_bytes, max_probability, ecn, gentle, adaptive, .. }) => {
-            let mut text = format!("RED ({} to {} bytes", grouped(min_bytes), grouped(max_bytes));
-            let _ = write!(text, ", up to {}", percent(max_probability));
-            for (on, word) in [(adaptive, "adaptive"), (gentle, "gentle"), (ecn, "marks")] {
-                if on {
-                    let _ = write!(text, ", {word}");
-                }
-            }
-            text + ") "
-        }
-    }
+fn limit_in_words(limit: &QueueLimit) -> Vec<String> {
+    let QueueLimit { packets, bytes, time } = limit;
+    let packets = packets.map(|packets| format!("{packets} packets"));
+    let bytes = bytes.map(|bytes| Bytes::new(bytes).in_words());
+    let time = time.map(|time| format!("{time} at the current rate"));
+    [packets, bytes, time].into_iter().flatten().collect()
 }
 
 fn rate_in_words(rate: &LinkRate, notes: &LinkNotes) -> String {
-    let mean = notes.mean_rate.map_or_else(String::new, bits);
+    let mean = notes.mean_rate.map_or_else(String::new, Rate::in_words);
     match (rate, &notes.rate_source) {
         (LinkRate::Unlimited, _) => "unlimited rate".to_owned(),
         (LinkRate::Constant(_), _) => mean,
         (LinkRate::Schedule { steps, repeat_after }, _) => {
-            let again = repeat_after.map_or_else(String::new, |p| format!(", again every {}", time(p)));
+            let again = repeat_after.map_or_else(String::new, |p| format!(", again every {}", p.in_words()));
             format!("{} steps, mean {mean}{again}", steps.len())
         }
         (LinkRate::Trace { .. }, RateSource::Synth { preset, seed, length, .. }) => {
-            format!("synthesised {preset} (seed {seed}, {}), mean {mean}", time(*length))
+            format!("synthesised {preset} (seed {seed}, {}), mean {mean}", length.in_words())
         }
         (LinkRate::Trace { once, .. }, source) => {
             let name = if let RateSource::File { name, .. } = source { format!(" {name}") } else { String::new() };
@@ -160,24 +118,23 @@ fn flows_in_words(text: &mut String, resolved: &Resolved) {
 
 fn flow_in_words(flow: &Flow, last: &Flow, notes: &FlowNotes) -> String {
     let defaults = &notes.defaults;
-    let exact = registry::algorithms().iter().find(|a| a.name == flow.cc.name).map_or("", |a| a.exact_name);
-    let mut cc =
-        if flow.label == flow.cc.name { flow.label.clone() } else { format!("{} = {}", flow.label, flow.cc.name) };
-    if exact != flow.cc.name && !exact.is_empty() {
+    let (name, exact) = (flow.cc.name(), flow.cc.exact_name());
+    let mut cc = if flow.label == name { flow.label.clone() } else { format!("{} = {name}", flow.label) };
+    if exact != name {
         let _ = write!(cc, " -> {exact}");
     }
-    if !flow.cc.parameters.is_empty() {
-        let list: Vec<String> = flow.cc.parameters.iter().map(|(k, v)| format!("{k} = {v}")).collect();
+    if !flow.cc.changed().is_empty() {
+        let list: Vec<String> = flow.cc.changed().iter().map(|(k, v)| format!("{k} = {v}")).collect();
         let _ = write!(cc, " ({})", list.join(", "));
     }
-    let since = |t: dumbbell_units::Time| time(Duration::from_nanos(t.as_nanos()));
-    let mut parts = vec![cc, format!("base RTT {}", time(flow.base_rtt))];
+    let since = |t: dumbbell_units::Time| Duration::from_nanos(t.as_nanos()).in_words();
+    let mut parts = vec![cc, format!("base RTT {}", flow.base_rtt.in_words())];
     let mut start = since(flow.start);
     if last.start != flow.start {
         let _ = write!(start, " to {}", since(last.start));
     }
     if flow.start_jitter > Duration::ZERO {
-        let _ = write!(start, " plus up to {}", time(flow.start_jitter));
+        let _ = write!(start, " plus up to {}", flow.start_jitter.in_words());
     }
     parts.push(format!("starts at {start}{}", mark(defaults, "start")));
     parts.push(match flow.stop {
@@ -188,7 +145,7 @@ fn flow_in_words(flow: &Flow, last: &Flow, notes: &FlowNotes) -> String {
         parts.push(format!("transfers {} bytes", grouped(bytes)));
     }
     if let Some(rate) = flow.app_rate {
-        parts.push(format!("application produces {}", bits(Rate::from_bits_per_sec(rate))));
+        parts.push(format!("application produces {}", Rate::from_bits_per_sec(rate).in_words()));
     }
     parts.extend(transport_in_words(&flow.transport, notes.profile));
     parts.join(", ")
@@ -206,7 +163,7 @@ fn transport_in_words(config: &TransportConfig, profile: &str) -> Option<String>
 }
 
 /// Values of `changed` that are others than in `base`, as `key = value` with the path of the key.
-fn differences(at: &str, base: &Value, changed: &Value, found: &mut Vec<String>) {
+pub(crate) fn differences(at: &str, base: &Value, changed: &Value, found: &mut Vec<String>) {
     match (base, changed) {
         (Value::Object(base), Value::Object(changed)) => {
             for (key, value) in changed {
@@ -245,45 +202,4 @@ fn sweep_in_words(text: &mut String, experiment: &Experiment) {
 
 fn in_words(value: &serde_json::Value) -> String {
     value.as_str().map_or_else(|| value.to_string(), str::to_owned)
-}
-
-fn percent(p: f64) -> String {
-    Ratio::new(p).unwrap_or_default().to_string()
-}
-
-/// `10 Mbit/s`.
-fn bits(rate: Rate) -> String {
-    let text = rate.to_string();
-    let digits = text.trim_end_matches(char::is_alphabetic);
-    let unit = match &text[digits.len()..] {
-        "kbit" => "kbit/s",
-        "mbit" => "Mbit/s",
-        "gbit" => "Gbit/s",
-        "tbit" => "Tbit/s",
-        _ => "bit/s",
-    };
-    // Four significant digits are enough for a report: means have many more.
-    let number: f64 = digits.parse().unwrap_or(0.0);
-    let decimals = if digits.len() > 6 { 2 } else { digits.split_once('.').map_or(0, |(_, part)| part.len()) };
-    format!("{number:.decimals$} {unit}")
-}
-
-/// `20 ms`.
-fn time(span: Duration) -> String {
-    let text = span.to_string();
-    let digits = text.trim_end_matches(char::is_alphabetic);
-    format!("{digits} {}", &text[digits.len()..])
-}
-
-/// `50 000`.
-pub(crate) fn grouped(n: u64) -> String {
-    let digits = n.to_string();
-    let mut text = String::new();
-    for (i, digit) in digits.chars().enumerate() {
-        if i > 0 && (digits.len() - i).is_multiple_of(3) {
-            text.push(' ');
-        }
-        text.push(digit);
-    }
-    text
 }

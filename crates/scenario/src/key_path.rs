@@ -58,6 +58,11 @@ impl KeyPath {
         self.with(Step::Key(key.to_owned()))
     }
 
+    /// The path of an entry of a table in this table, `keys` being joined by dots; this path when there are none.
+    pub(crate) fn keys(&self, keys: &str) -> KeyPath {
+        keys.split('.').filter(|key| !key.is_empty()).fold(self.clone(), |at, key| at.key(key))
+    }
+
     /// The path of element `index` in the list at this path.
     pub(crate) fn index(&self, index: usize) -> KeyPath {
         self.with(Step::Index(index))

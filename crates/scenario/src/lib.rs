@@ -5,7 +5,7 @@
 //! `docs/reference/scenario.md` to people.
 //!
 //! The way of a file through this crate: `tree` (TOML, JSON and overrides become one tree of values that remember where
-//! they were written), `sweep` (one tree a point), `decode` (serde, collecting errors) into the structs of `file`,
+//! they were written), `include` (the files that it stands on), `sweep` (one tree a point), `decode` (serde, collecting errors) into the structs of `file`,
 //! `resolve` (defaults, graph, routes, checks), and back out through `canonical` and `explain`.
 
 mod canonical;
@@ -14,7 +14,9 @@ mod error;
 mod experiment;
 mod explain;
 mod file;
+mod include;
 mod key_path;
+mod reference;
 mod resolve;
 mod resolved;
 mod schema;
@@ -23,5 +25,6 @@ mod tree;
 
 pub use error::{ScenarioError, ScenarioErrors};
 pub use experiment::{Experiment, Point};
-pub use resolved::{Algorithm, Flow, Link, Record, Scenario};
-pub use schema::json_schema;
+pub use reference::{ReferencePage, reference_pages};
+pub use resolved::{Flow, Link, Record, Scenario};
+pub use schema::{json_schema, json_schema_with};

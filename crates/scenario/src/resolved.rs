@@ -1,8 +1,10 @@
 //! A scenario with every default filled in and every name resolved: what the engine runs.
 
+use dumbbell_cc::Recipe;
 use dumbbell_path::LinkConfig;
 use dumbbell_transport::TransportConfig;
 use dumbbell_units::{Duration, Time};
+use std::sync::Arc;
 
 /// One run: a network, its flows, and what to record.
 #[derive(Clone, Debug)]
@@ -50,8 +52,8 @@ pub struct Link {
 pub struct Flow {
     /// Name in reports; the algorithm's name unless the file gives one.
     pub label: String,
-    /// Controller.
-    pub cc: Algorithm,
+    /// How its controller is built: algorithm, version, parameters.
+    pub cc: Arc<Recipe>,
     /// When the connection attempt starts.
     pub start: Time,
     /// Start is delayed by a random time uniform over this span.
@@ -70,13 +72,4 @@ pub struct Flow {
     pub base_rtt: Duration,
     /// Endpoint parameters.
     pub transport: TransportConfig,
-}
-
-/// A controller by name, with the parameters that differ from its defaults.
-#[derive(Clone, Debug, PartialEq)]
-pub struct Algorithm {
-    /// Registered name.
-    pub name: String,
-    /// Overrides.
-    pub parameters: serde_json::Map<String, serde_json::Value>,
 }

@@ -1,16 +1,23 @@
 //! The JSON Schema of the experiment file, for editors: the structs of the file and every algorithm's parameters.
 
 use crate::file::File;
-use dumbbell_cc::registry;
+use dumbbell_cc::Catalog;
+use dumbbell_cc::catalog::{About, Entry};
 use schemars::generate::SchemaSettings;
 use serde_json::{Map, Value, json};
 
-/// The JSON Schema (draft 2020-12) of an experiment file, with the parameters of every registered algorithm.
+/// The JSON Schema (draft 2020-12) of an experiment file, with the parameters of every built-in algorithm.
 pub fn json_schema() -> String {
+    json_schema_with(dumbbell_cc_family::catalog())
+}
+
+/// The same with the algorithms of `catalog`.
+pub fn json_schema_with(catalog: &Catalog) -> String {
     let schema = SchemaSettings::draft2020_12().into_generator().into_root_schema_for::<File>();
     let mut schema = Value::from(schema);
+    insert(&mut schema, &["properties", "include"], include_schema());
     insert(&mut schema, &["properties", "sweep"], sweep_schema());
-    let controllers = controllers(&mut schema);
+    let controllers = controllers(catalog, &mut schema);
     insert(&mut schema, &["$defs", "CcSpec"], controllers);
     let mut text = serde_json::to_string_pretty(&schema).unwrap_or_default();
     text.push('\n');
@@ -24,6 +31,13 @@ fn insert(schema: &mut Value, path: &[&str], value: Value) {
         place = map.entry(*key).or_insert_with(|| json!({}));
     }
     *place = value;
+}
+
+fn include_schema() -> Value {
+    json!({
+        "description": "Experiment files that this one stands on, relative to it. Tables merge; other values are replaced.",
+        "anyOf": [{ "type": "string" }, { "type": "array", "items": { "type": "string" } }],
+    })
 }
 
 fn sweep_schema() -> Value {
@@ -95,26 +109,27 @@ fn share(key: &str, parameter: &Value, algorithm: &str, schema: &mut Value) -> V
 }
 
 /// A name, or a table whose other keys are the parameters of the algorithm it names.
-fn controllers(schema: &mut Value) -> Value {
-    let algorithms = registry::algorithms();
-    let names: Vec<Value> = algorithms
-        .iter()
-        .map(|a| json!({ "const": a.name, "description": format!("{} ({}). {}", a.summary, a.exact_name, a.source) }))
-        .collect();
-    let with_parameters: Vec<Value> = algorithms
-        .iter()
-        .map(|a| {
-            let parameters = registry::parameter_schema(a.name).map(Value::from).unwrap_or_default();
-            let parameters = hoist_definitions(parameters, a.name, schema);
+fn controllers(catalog: &Catalog, schema: &mut Value) -> Value {
+    let described = |entry: &Entry| {
+        let About { exact_name, summary, source, .. } = entry.about();
+        format!("{summary} ({exact_name}). {source}")
+    };
+    let names: Vec<Value> =
+        catalog.entries().map(|e| json!({ "const": e.name(), "description": described(e) })).collect();
+    let with_parameters: Vec<Value> = catalog
+        .entries()
+        .map(|entry| {
+            let name = entry.name();
+            let parameters = hoist_definitions(entry.parameter_schema(), name, schema);
             let mut properties = Map::new();
-            properties.insert("name".to_owned(), json!({ "const": a.name }));
+            properties.insert("name".to_owned(), json!({ "const": name }));
             if let Some(Value::Object(own)) = parameters.get("properties") {
-                let shared = |(key, value): (&String, &Value)| (key.clone(), share(key, value, a.name, schema));
+                let shared = |(key, value): (&String, &Value)| (key.clone(), share(key, value, name, schema));
                 properties.extend(own.iter().map(shared));
             }
             json!({
-                "title": a.name,
-                "description": format!("{} ({}). {}", a.summary, a.exact_name, a.source),
+                "title": name,
+                "description": described(entry),
                 "type": "object",
                 "required": ["name"],
                 "properties": properties,
@@ -126,7 +141,7 @@ fn controllers(schema: &mut Value) -> Value {
         "title": "a preset of this file",
         "type": "object",
         "required": ["name"],
-        "properties": { "name": { "type": "string", "not": { "enum": algorithms.iter().map(|a| a.name).collect::<Vec<_>>() } } },
+        "properties": { "name": { "type": "string", "not": { "enum": catalog.names().collect::<Vec<_>>() } } },
     });
     let mut forms =
         vec![json!({ "type": "string", "anyOf": names.into_iter().chain([json!({})]).collect::<Vec<_>>() })];

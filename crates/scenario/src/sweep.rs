@@ -1,11 +1,12 @@
 //! `[sweep]`: one file, many points.
 //!
-//! A sweep is the product of lists of values over key paths, the first key slowest, times `repeat` repetitions, which
+//! A sweep is the product of lists of values over key paths, the first key slowest (an included file's before those of the
+//! file that includes it), times `repeat` repetitions, which
 //! vary fastest. Keys in a `zip` group move together. Repetition 0 runs with the file's seed, repetition `r` with
 //! `Rng::stream(seed, r)`'s first number shifted right by 11 bits, so that seeds fit in a float; all points share the
 //! seeds of their repetitions, which makes comparisons between points paired.
 
-use crate::error::{Problem, Problems};
+use crate::error::{Problem, Problems, Sources};
 use crate::key_path::{KeyPath, Step};
 use crate::tree::{Entry, Node, Span, Value};
 use dumbbell_units::Rng;
@@ -47,7 +48,7 @@ impl Axis {
 
 impl Sweep {
     /// Takes `[sweep]` out of the tree.
-    pub(crate) fn take(tree: &mut Node, problems: &mut Problems) -> Sweep {
+    pub(crate) fn take(tree: &mut Node, sources: &Sources, problems: &mut Problems) -> Sweep {
         let mut sweep = Sweep { axes: Vec::new(), repeat: 1 };
         let Some(Entry { key_span, mut node, .. }) = tree.take("sweep") else { return sweep };
         if !matches!(node.value, Value::Table(_)) {
@@ -73,7 +74,7 @@ impl Sweep {
         // Zip groups stand where their first key stands.
         let mut axes: Vec<Axis> = keys.into_iter().flatten().map(|key| Axis { keys: vec![key] }).collect();
         axes.append(&mut sweep.axes);
-        axes.sort_by_key(|axis| axis.keys.first().and_then(|k| k.span.as_ref().map(|s| s.range.start)));
+        axes.sort_by_key(|axis| axis.keys.first().and_then(|k| k.span.as_ref().map(|span| sources.order(span))));
         sweep.axes = axes;
         let points = sweep.axes.iter().try_fold(sweep.repeat as usize, |n, axis| n.checked_mul(axis.len()));
         if points.is_none_or(|n| n > MAX_POINTS) {
@@ -149,7 +150,7 @@ fn collect_keys(node: &Node, at: &KeyPath, keys: &mut Vec<Option<SweptKey>>, pro
             }
             Value::List(values) => {
                 if let Some(Step::Key(first)) = path.0.first()
-                    && ["sweep", "presets"].contains(&first.as_str())
+                    && ["sweep", "presets", "include"].contains(&first.as_str())
                 {
                     let message = format!("`{first}` cannot be swept");
                     problems.push(Problem::new(place(&path), entry.key_span.clone(), message));
@@ -216,7 +217,7 @@ mod tests {
     fn sweep(text: &str) -> (Sweep, Node) {
         let mut problems = Problems::default();
         let mut tree = Node::from_toml(text, 0, &mut problems);
-        let sweep = Sweep::take(&mut tree, &mut problems);
+        let sweep = Sweep::take(&mut tree, &Sources::default(), &mut problems);
         assert!(problems.is_empty(), "{problems:?}");
         (sweep, tree)
     }

@@ -10,7 +10,7 @@ use toml::de::{DeTable, DeValue};
 use toml::{Spanned, Value as TomlValue};
 
 /// Keys whose value may be a text instead of a table, and the entry of the table that the text stands for.
-const LONG_FORMS: [(&str, &str); 3] = [("cc", "name"), ("queue", "kind"), ("transport", "profile")];
+pub(crate) const LONG_FORMS: [(&str, &str); 3] = [("cc", "name"), ("queue", "kind"), ("transport", "profile")];
 
 /// Where a value was written.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -127,6 +127,20 @@ impl Node {
         }
     }
 
+    pub(crate) fn entry_mut(&mut self, key: &str) -> Option<&mut Entry> {
+        match &mut self.value {
+            Value::Table(entries) => entries.iter_mut().find(|e| e.key == key),
+            _ => None,
+        }
+    }
+
+    /// Writes a value in its long form: as a table with this one entry.
+    pub(crate) fn lengthen(&mut self, key: &str) {
+        let span = self.span.clone();
+        let entry = Entry { key: key.to_owned(), key_span: span.clone(), node: self.clone() };
+        *self = Node { value: Value::Table(vec![entry]), span };
+    }
+
     /// Takes an entry out of a table.
     pub(crate) fn take(&mut self, key: &str) -> Option<Entry> {
         match &mut self.value {
@@ -215,9 +229,7 @@ impl Node {
                 // `cc = "bbr"` is short for `cc = { name = "bbr" }`: a parameter may be set in either.
                 let long_form = LONG_FORMS.iter().find(|(short, _)| short == key);
                 if let (Value::Text(_), Some((_, name)), [Step::Key(_), ..]) = (&entry.node.value, long_form, rest) {
-                    let span = entry.node.span.clone();
-                    let name = Entry { key: (*name).to_owned(), key_span: span.clone(), node: entry.node.clone() };
-                    entry.node = Node { value: Value::Table(vec![name]), span };
+                    entry.node.lengthen(name);
                 }
                 entry.node.set(rest, new, key_span)
             }

@@ -2,11 +2,13 @@
 //! a file.
 #![expect(clippy::unwrap_used, reason = "a test may panic")]
 
-use dumbbell_path::{Level, LinkRate, Loss, PolicerConfig, QueueKind, QueueLimit, Threshold};
+use dumbbell_cc_family::catalog;
+use dumbbell_path::loss::Bernoulli;
+use dumbbell_path::{LinkContext, LinkRate, LossRecipe, Policer, QueueLimit};
 use dumbbell_scenario::{Experiment, Scenario, json_schema};
 use dumbbell_transport::quic::QuicConfig;
 use dumbbell_transport::{Protocol, TransportConfig};
-use dumbbell_units::{Duration, Time};
+use dumbbell_units::{Duration, Ratio, Time};
 use proptest::prelude::*;
 use serde_json::{Value, json};
 use std::path::Path;
@@ -43,12 +45,12 @@ fn a_path_is_two_nodes_a_bottleneck_and_a_free_way_back() {
     assert!(matches!(back.config.rate, LinkRate::Unlimited));
     assert_eq!(bottleneck.config.delay.base, Duration::from_millis(20));
     assert_eq!(back.config.delay.base, Duration::from_millis(20));
-    assert_eq!(bottleneck.config.queue.limit, QueueLimit { bytes: Some(50_000), ..QueueLimit::default() });
-    assert_eq!(back.config.queue.limit, QueueLimit::default());
+    assert_eq!(bottleneck.config.limit, QueueLimit { bytes: Some(50_000), ..QueueLimit::default() });
+    assert_eq!(back.config.limit, QueueLimit::default());
     let flow = &scenario.flows[0];
     assert_eq!((&flow.forward[..], &flow.reverse[..]), (&[0][..], &[1][..]));
     assert_eq!(flow.base_rtt, Duration::from_millis(40));
-    assert_eq!((flow.label.as_str(), flow.cc.name.as_str()), ("bbr", "bbr"));
+    assert_eq!((flow.label.as_str(), flow.cc.name()), ("bbr", "bbr"));
 }
 
 #[test]
@@ -57,14 +59,19 @@ fn one_nanosecond_is_not_lost_when_a_round_trip_time_is_odd() {
     assert_eq!(scenario.flows[0].base_rtt, Duration::from_nanos(41_001));
 }
 
+fn bernoulli(p: f64) -> Option<LossRecipe> {
+    LossRecipe::of(Bernoulli { p: Ratio::new(p).unwrap() }, &LinkContext::default()).ok()
+}
+
 #[test]
 fn loss_is_after_the_link_unless_the_file_says_before() {
     let with = |extra: &str| scenario(&MINIMAL.replace("rtt", &format!("{extra}\nrtt"))).links[0].config.clone();
-    assert_eq!(with("loss = \"1%\"").loss_after, Loss::Bernoulli(0.01));
-    assert_eq!(with("loss = 0.01").loss_after, Loss::Bernoulli(0.01));
+    assert_eq!(with("loss = \"1%\"").loss_after, bernoulli(0.01));
+    assert_eq!(with("loss = 0.01").loss_after, bernoulli(0.01));
+    assert_eq!(with("loss = { kind = \"bernoulli\", p = \"1%\" }").loss_after, bernoulli(0.01));
     let before = with("loss = \"1%\"\nloss_at = \"before\"");
-    assert_eq!((before.loss_before, before.loss_after), (Loss::Bernoulli(0.01), Loss::None));
-    assert_eq!(with("loss = \"0%\"").loss_after, Loss::None);
+    assert_eq!((before.loss_before, before.loss_after), (bernoulli(0.01), None));
+    assert_eq!(with("loss = \"0%\"").loss_after, None);
 }
 
 #[test]
@@ -80,7 +87,7 @@ fn an_access_link_belongs_to_one_flow_and_counts_twice_in_its_round_trip_time() 
     assert_eq!((&second.forward[..], &second.reverse[..]), (&[4, 0][..], &[1, 5][..]));
     assert_eq!(first.base_rtt, Duration::from_millis(50));
     assert_eq!(third.base_rtt, Duration::from_millis(40));
-    assert_eq!(scenario.links[2].config.queue.limit, QueueLimit::default());
+    assert_eq!(scenario.links[2].config.limit, QueueLimit::default());
 }
 
 #[test]
@@ -96,69 +103,78 @@ fn data_can_go_down_when_the_way_back_is_described() {
     let scenario = scenario(&text);
     assert_eq!((&scenario.flows[0].forward[..], &scenario.flows[0].reverse[..]), (&[1][..], &[0][..]));
     assert!(matches!(scenario.links[1].config.rate, LinkRate::Constant(10_000_000)));
-    assert_eq!(scenario.links[1].config.queue.limit.bytes, Some(50_000));
+    assert_eq!(scenario.links[1].config.limit.bytes, Some(50_000));
 }
 
 #[test]
 fn a_varying_link_has_the_bandwidth_delay_product_of_its_mean_rate() {
     let with = |rate: &str| {
         let scenario = scenario(&format!("duration = \"100s\"\n{}", MINIMAL.replace("\"10mbit\"", rate)));
-        scenario.links[0].config.queue.limit.bytes
+        scenario.links[0].config.limit.bytes
     };
     assert_eq!(with("[[\"0s\", \"1mbit\"], [\"50s\", \"4mbit\"]]"), Some(12_500));
     assert_eq!(with("{ steps = [[\"0s\", \"1mbit\"], [\"1s\", \"3mbit\"]], repeat = \"2s\" }"), Some(10_000));
     assert_eq!(with("{ trace = [1, 2, 3, 4, 5, 6, 7, 8, 9, 10] }"), Some(60_000));
 }
 
+/// The kind of the queue of a path with `extra`, and its parameters with their values.
+fn queue(extra: &str) -> (String, Value) {
+    let scenario = scenario(&MINIMAL.replace("rtt", &format!("{extra}\nrtt")));
+    let recipe = &scenario.links[0].config.queue;
+    (recipe.kind().to_owned(), recipe.parameters().clone().into())
+}
+
 #[test]
 fn a_queue_and_its_parameters() {
-    let with = |extra: &str| scenario(&MINIMAL.replace("rtt", &format!("{extra}\nrtt"))).links[0].config.queue.clone();
-    assert_eq!(with("queue = \"drophead\"").kind, QueueKind::DropHead);
-    let codel =
-        QueueKind::Codel { target: Duration::from_millis(10), interval: Duration::from_millis(100), ecn: false };
-    assert_eq!(with("queue = { kind = \"codel\", target = \"10ms\" }").kind, codel);
-    let limits = with("buffer = { packets = 10, bytes = \"10kB\" }").limit;
-    assert_eq!(limits, QueueLimit { packets: Some(10), bytes: Some(10_000), time: None });
+    assert_eq!(queue(""), ("droptail".to_owned(), json!({})));
+    assert_eq!(queue("queue = \"fifo\"").0, "droptail");
+    assert_eq!(queue("queue = \"drophead\"").0, "drophead");
+    let (kind, parameters) = queue("queue = { kind = \"codel\", target = \"10ms\" }");
+    assert_eq!(kind, "codel");
+    assert_eq!(parameters, json!({ "target": "10ms", "interval": "100ms", "ecn": false }));
+    let limits = scenario(&MINIMAL.replace("rtt", "buffer = { packets = 10, bytes = \"10kB\" }\nrtt"));
+    let expected = QueueLimit { packets: Some(10), bytes: Some(10_000), time: None };
+    assert_eq!(limits.links[0].config.limit, expected);
 }
 
 #[test]
 fn a_threshold_is_a_backlog_or_a_waiting_time() {
-    let with = |extra: &str| {
-        let queue = format!("queue = {{ kind = \"threshold\", {extra} }}\nrtt");
-        match scenario(&MINIMAL.replace("rtt", &queue)).links[0].config.queue.kind {
-            QueueKind::Threshold { threshold, drop_not_ect } => (threshold, drop_not_ect),
-            other => panic!("{other:?}"),
-        }
-    };
-    assert_eq!(with("threshold = \"65packets\""), (Threshold::Arriving(Level::Packets(65)), false));
-    assert_eq!(with("threshold = \"0.2bdp\""), (Threshold::Arriving(Level::Bytes(10_000)), false));
+    let with = |extra: &str| queue(&format!("queue = {{ kind = \"threshold\", {extra} }}")).1;
+    let expected =
+        |level: &str, mark: &str, drop: bool| json!({ "threshold": level, "mark": mark, "drop_not_ect": drop });
+    assert_eq!(with("threshold = \"65packets\""), expected("65packets", "enqueue", false));
+    assert_eq!(with("threshold = \"0.2bdp\""), expected("10kB", "enqueue", false));
     let departing = with("threshold = \"30kB\", mark = \"dequeue\", drop_not_ect = true");
-    assert_eq!(departing, (Threshold::Departing(Level::Bytes(30_000)), true));
-    assert_eq!(with("threshold = \"1ms\"").0, Threshold::Sojourn(Duration::from_millis(1)));
+    assert_eq!(departing, expected("30kB", "dequeue", true));
+    assert_eq!(with("threshold = \"1ms\""), expected("1ms", "dequeue", false));
 }
 
 #[test]
 fn red_takes_its_parameters_from_the_link_as_tc_does() {
-    let with = |queue: &str, buffer: &str| {
-        let text = MINIMAL.replace("rtt", &format!("queue = {queue}\nbuffer = \"{buffer}\"\nrtt"));
-        match scenario(&text).links[0].config.queue.kind {
-            QueueKind::Red(red) => red,
-            other => panic!("{other:?}"),
-        }
+    let with = |table: &str, buffer: &str| {
+        let (kind, parameters) = queue(&format!("queue = {table}\nbuffer = \"{buffer}\""));
+        assert_eq!(kind, "red");
+        parameters
     };
     let red = with("\"red\"", "400kB");
-    assert_eq!((red.min_bytes, red.max_bytes, red.max_probability), (33_333, 100_000, 0.02));
-    assert_eq!((red.average_packet, red.bandwidth), (1_500, 10_000_000));
-    assert!(!(red.ecn || red.hard_drop || red.gentle || red.adaptive));
-    assert_eq!((with("\"red\"", "200packets").max_bytes, with("\"red\"", "80ms").max_bytes), (75_000, 25_000));
-    assert_eq!(with("\"red\"", "2kB").max_bytes, 4_500, "three packets at least");
+    let expected = json!({
+        "min": "33333B", "max": "100kB", "max_probability": "2%", "weight": red["weight"], "average_packet": "1500B",
+        "bandwidth": "10mbit", "ecn": false, "hard_drop": false, "gentle": false, "adaptive": false,
+    });
+    assert_eq!(red, expected);
+    assert_eq!(
+        (&with("\"red\"", "200packets")["max"], &with("\"red\"", "80ms")["max"]),
+        (&json!("75kB"), &json!("25kB"))
+    );
+    assert_eq!(with("\"red\"", "2kB")["max"], "4500B", "three packets at least");
     // tc's example: min 30 kB, max 90 kB and packets of 1000 bytes make a burst of 50 packets, for which the first
     // weight with 51 - 30 <= (1 - (1 - W)^50) / W is 1/32.
     let textbook = with("{ kind = \"red\", min = \"30packets\", max = \"90kB\", average_packet = 1000 }", "unlimited");
-    assert_eq!((textbook.min_bytes, textbook.weight), (30_000, 1.0 / 32.0));
+    assert_eq!((&textbook["min"], &textbook["weight"]), (&json!("30kB"), &json!("3.125%")));
     let floyd =
         with("{ kind = \"red\", weight = 0.002, max_probability = \"10%\", gentle = true, adaptive = true }", "1bdp");
-    assert_eq!((floyd.weight, floyd.max_probability, floyd.gentle, floyd.adaptive), (0.002, 0.1, true, true));
+    assert_eq!((&floyd["weight"], &floyd["max_probability"]), (&json!("0.2%"), &json!("10%")));
+    assert_eq!((&floyd["gentle"], &floyd["adaptive"]), (&json!(true), &json!(true)));
 }
 
 #[test]
@@ -167,9 +183,11 @@ fn the_burst_of_a_policer_is_packets_bytes_or_time_at_its_rate() {
         let policer = format!("policer = {{ rate = \"2mbit\", burst = {burst} }}\nrtt");
         scenario(&MINIMAL.replace("rtt", &policer)).links[0].config.policer.unwrap()
     };
-    assert_eq!(with("\"20packets\""), PolicerConfig { rate: 2_000_000, burst_bytes: 30_000 });
-    assert_eq!(with("\"64kB\"").burst_bytes, 64_000);
-    assert_eq!(with("\"100ms\"").burst_bytes, 25_000);
+    let expected =
+        |burst: &str| Policer { rate: "2mbit".parse().unwrap(), burst: serde_json::from_value(json!(burst)).unwrap() };
+    assert_eq!(with("\"20packets\""), expected("30kB"));
+    assert_eq!(with("\"64kB\""), expected("64kB"));
+    assert_eq!(with("\"100ms\""), expected("25kB"));
     let scenario = scenario(&MINIMAL.replace("rtt", "policer = { rate = \"2mbit\", burst = \"1s\" }\nrtt"));
     assert_eq!(scenario.links[1].config.policer, None, "the way back has its own");
 }
@@ -275,15 +293,15 @@ fn presets_can_be_based_on_presets_and_the_nearest_value_counts() {
          [presets.calmer]\nbase = \"calm\"\nsteady_window_gain = 1.25\n"
     );
     let flow = &scenario(&text).flows[1];
-    assert_eq!((flow.label.as_str(), flow.cc.name.as_str()), ("calmer", "bbr"));
+    assert_eq!((flow.label.as_str(), flow.cc.name()), ("calmer", "bbr"));
     let parameters = json!({"steady_window_gain": 1.25, "full_rounds": 5, "min_window": 8});
-    assert_eq!(Value::Object(flow.cc.parameters.clone()), parameters);
+    assert_eq!(Value::Object(flow.cc.changed().clone()), parameters);
 }
 
 #[test]
 fn a_parameter_with_its_default_value_is_no_parameter() {
     let flow = &scenario(&MINIMAL.replace("\"bbr\"", "{ name = \"bbr\", min_rtt_window = \"10000ms\" }")).flows[0];
-    assert!(flow.cc.parameters.is_empty());
+    assert!(flow.cc.changed().is_empty());
 }
 
 const CHAIN: &str = "\
@@ -320,7 +338,7 @@ fn a_links_bandwidth_delay_product_is_that_of_its_longest_flow() {
     let flows =
         "[[flows]]\ncc = \"bbr\"\nfrom = \"a\"\nto = \"b\"\n[[flows]]\ncc = \"bbr\"\nfrom = \"a\"\nto = \"c\"\n";
     let scenario = scenario(&format!("{CHAIN}{flows}"));
-    let limit = |link: usize| scenario.links[link].config.queue.limit.bytes;
+    let limit = |link: usize| scenario.links[link].config.limit.bytes;
     assert_eq!((limit(0), limit(2)), (Some(50_000), Some(100_000)));
     assert_eq!(limit(4), None, "nobody uses the detour");
 }
@@ -331,8 +349,8 @@ fn overrides_replace_and_add() {
         load_with(MINIMAL, &[("path.rtt", "80ms"), ("path.loss", "0.01"), ("flows[0].cc.min_window", "5")]);
     let scenario = experiment.points()[0].scenario();
     assert_eq!(scenario.flows[0].base_rtt, Duration::from_millis(80));
-    assert_eq!(scenario.links[0].config.loss_after, Loss::Bernoulli(0.01));
-    assert_eq!(scenario.flows[0].cc.parameters["min_window"], 5);
+    assert_eq!(scenario.links[0].config.loss_after, bernoulli(0.01));
+    assert_eq!(scenario.flows[0].cc.changed()["min_window"], 5);
 }
 
 #[test]
@@ -363,7 +381,7 @@ fn a_sweep_is_the_product_times_its_repetitions() {
     assert_eq!(at(0), (json!("0%"), json!("bbr"), 0));
     assert_eq!(at(1), (json!("0%"), json!("bbr"), 1));
     assert_eq!(at(11), (json!("1%"), json!("reno"), 1));
-    assert_eq!(points[11].scenario().flows[0].cc.name, "reno");
+    assert_eq!(points[11].scenario().flows[0].cc.name(), "reno");
     assert_eq!(points[0].scenario().seed, 5);
     assert_eq!(points[1].scenario().seed, points[11].scenario().seed);
     assert_ne!(points[1].scenario().seed, 5);
@@ -501,11 +519,11 @@ fn the_schema_describes_every_key_and_every_algorithm() {
         assert!(schema["properties"][key].is_object(), "{key}");
     }
     let forms = schema["$defs"]["CcSpec"]["anyOf"].as_array().unwrap();
-    for algorithm in dumbbell_cc::registry::algorithms() {
-        let form = forms.iter().find(|form| form["properties"]["name"]["const"] == algorithm.name);
-        let defaults = dumbbell_cc::registry::resolve_parameters(algorithm.name, &Default::default()).unwrap();
-        for parameter in defaults.keys() {
-            assert!(form.unwrap()["properties"][parameter].is_object(), "{} {parameter}", algorithm.name);
+    for entry in catalog().entries() {
+        let name = entry.name();
+        let form = forms.iter().find(|form| form["properties"]["name"]["const"] == name);
+        for parameter in entry.parameters(&Default::default()).unwrap().keys() {
+            assert!(form.unwrap()["properties"][parameter].is_object(), "{name} {parameter}");
         }
     }
     references_resolve(&schema, &schema);
@@ -528,14 +546,15 @@ fn references_resolve(part: &Value, schema: &Value) {
 
 #[test]
 fn the_reference_names_every_key_of_the_schema() {
-    let file = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../docs/reference/scenario.md");
-    let reference = std::fs::read_to_string(file).unwrap();
+    let folder = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../docs/reference");
+    let page = |name: &str| std::fs::read_to_string(folder.join(name)).unwrap();
+    let reference = ["scenario.md", "links.md", "transport.md"].map(page).join("\n");
     let schema: Value = serde_json::from_str(&json_schema()).unwrap();
     let definitions = schema["$defs"].as_object().unwrap().iter().filter(|(name, _)| *name != "CcSpec");
     let tables = definitions.map(|(_, definition)| definition).chain([&schema]);
     let keys = tables.filter_map(|table| table["properties"].as_object()).flat_map(|properties| properties.keys());
     let missing: Vec<&String> = keys.filter(|key| !reference.contains(&format!("`{key}`"))).collect();
-    assert!(missing.is_empty(), "docs/reference/scenario.md does not mention {missing:?}");
+    assert!(missing.is_empty(), "docs/reference does not mention {missing:?}");
 }
 
 fn span(range: std::ops::Range<u64>) -> impl Strategy<Value = Value> {
@@ -642,7 +661,7 @@ proptest! {
             Ok(loaded) => loaded,
             // A tiny rate and a tiny round-trip time can make a buffer of less than a byte; a weight can be drawn as 0.
             Err(errors) => {
-                prop_assert!(errors.errors().iter().all(|e| e.message.contains("holds nothing") || e.message == "`weight` is 0"), "{}", errors);
+                prop_assert!(errors.errors().iter().all(|e| e.message.contains("holds nothing") || e.message == "`weight` is 0%"), "{}", errors);
                 return Ok(());
             }
         };

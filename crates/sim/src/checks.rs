@@ -83,17 +83,17 @@ impl Floor {
     /// Whether it can have been measured; where departures are ambiguous TCP has the timestamps, in milliseconds.
     fn allows(&self, rtt_us: u64) -> bool {
         let rounded_down = |tick_us: u64| self.rtt_us - self.rtt_us % tick_us;
-        rtt_us >= rounded_down(self.tick_us) || rtt_us % 1_000 == 0 && rtt_us >= rounded_down(1_000)
+        rtt_us >= rounded_down(self.tick_us) || rtt_us.is_multiple_of(1_000) && rtt_us >= rounded_down(1_000)
     }
 }
 
 /// The shortest time that a packet can be under way; one that is reordered skips the delay.
 fn shortest_delay(delay: &Delay) -> Duration {
-    if delay.reorder > 0.0 {
+    if delay.reorder.probability.as_f64() > 0.0 {
         return Duration::ZERO;
     }
-    match delay.distribution {
-        JitterDistribution::Normal if delay.jitter > Duration::ZERO => Duration::ZERO,
-        _ => delay.base.saturating_sub(delay.jitter),
+    match delay.jitter.distribution {
+        JitterDistribution::Normal if delay.jitter.amount > Duration::ZERO => Duration::ZERO,
+        _ => delay.base.saturating_sub(delay.jitter.amount),
     }
 }

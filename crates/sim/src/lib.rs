@@ -11,11 +11,12 @@ mod script;
 mod tables;
 
 use dumbbell_scenario::Scenario;
+use dumbbell_units::Time;
 use std::sync::atomic::AtomicBool;
 
 pub use bounds::{Bounds, Growth, MemoryExceeded, SERIES_CHUNK_BYTES, SeriesSink};
 pub use dumbbell_path::Change;
-pub use dumbbell_results::{Column, Table, Values};
+pub use dumbbell_results::{Column, Names, Table, Values};
 pub use script::TimedChange;
 
 /// Everything one run produced.
@@ -56,9 +57,20 @@ pub enum RunError {
     /// The caller asked to stop.
     #[error("interrupted")]
     Cancelled,
-    /// A controller could not be built; validation should have caught it.
-    #[error(transparent)]
-    Controller(#[from] dumbbell_cc::registry::BuildError),
+    /// A controller could not go on.
+    #[error("the controller of flow {flow} (`{label}`, {algorithm}) failed at {at}: {message}")]
+    Controller {
+        /// Index of the flow.
+        flow: usize,
+        /// Its label.
+        label: String,
+        /// Exact name of the algorithm.
+        algorithm: String,
+        /// Simulated time.
+        at: Time,
+        /// What went wrong, in the controller's words.
+        message: String,
+    },
     /// A flow has a way without any link; validation should have caught it.
     #[error("flow {0} ends where it starts")]
     NoWay(usize),

@@ -12,10 +12,8 @@ use dumbbell_units::{Duration, Time};
 /// A recorder for the series that a scenario asks for.
 pub(crate) fn recorder(scenario: &Scenario, flows: &[Flow]) -> Recorder {
     let interval = scenario.record.series.then_some(scenario.record.interval);
-    Recorder::new(
-        interval,
-        flows.iter().map(|flow| flow.ends.sending().map_or(&[][..], |sending| sending.controller.observables())),
-    )
+    let observables = |flow: &Flow| flow.ends.sending().map(|sending| sending.controller.observables());
+    Recorder::new(interval, flows.iter().map(|flow| observables(flow).unwrap_or_default()))
 }
 
 /// Takes the sample that is due. `departed` holds for each port of the media the bytes that had left it at the sample before.
@@ -73,7 +71,7 @@ fn flow_sample(flow: &mut Flow, interval: Duration) -> FlowSample {
         sacked_out: view.sacked_out,
         packets_out: view.packets_out,
         ca_state: state_name(view.ca_state),
-        mode: controller.mode(),
+        mode: controller.mode().to_owned(),
         ..counted
     }
 }
@@ -116,7 +114,7 @@ pub(crate) fn flow_summaries(scenario: &Scenario, flows: Vec<Flow>, measured_s: 
     rows.map(|(number, (spec, flow))| FlowSummary {
         flow: number,
         label: spec.label.clone(),
-        cc: spec.cc.name.clone(),
+        cc: spec.cc.name().to_owned(),
         algorithm: flow.ends.sending().map_or("", |sending| sending.controller.algorithm()).to_owned(),
         start: flow.start,
         base_rtt: spec.base_rtt,

@@ -1,106 +1,148 @@
 //! Every constant of the endpoints that somebody may want to change, with Linux 6.18's defaults.
 
 use crate::quic::QuicConfig;
+use dumbbell_parameters::{Parameter, Problem, check, declared};
 use dumbbell_units::{Bytes, Duration, as_bytes};
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
+use std::sync::LazyLock;
 
 /// Parameters of one connection's endpoints. Defaults are Linux 6.18 with timestamps over IPv4.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(default, deny_unknown_fields)]
 pub struct TransportConfig {
     /// How data is numbered, acknowledged and repaired.
+    #[schemars(extend("x-source" = "Linux 6.18; RFC 9000, RFC 9002"))]
     pub protocol: Protocol,
     /// Payload bytes of a full segment.
+    #[schemars(range(min = 64, max = 65000), extend("x-unit" = "bytes", "x-source" = "1500 - 20 - 20 - 12 (timestamps)"))]
     pub mss: u32,
-    /// Window after the handshake in segments (`TCP_INIT_CWND`).
+    /// Window after the handshake in segments.
+    #[schemars(range(min = 1), extend("x-unit" = "segments", "x-source" = "TCP_INIT_CWND; RFC 6928"))]
     pub initial_cwnd: u32,
-    /// Largest receive window in bytes (`tcp_rmem[2]` scaled). With QUIC-like endpoints the bytes in flight that flow
-    /// control allows.
+    /// Largest receive window in bytes. With QUIC-like endpoints the bytes in flight that flow control allows.
     #[serde(with = "as_bytes")]
     #[schemars(with = "Bytes")]
+    #[schemars(extend("x-at-least" = "mss", "x-at-most" = "1024TiB", "x-source" = "tcp_rmem[2], scaled"))]
     pub receive_window: u64,
     /// Whether the receive window starts at 64 kB and grows with the application's reading (dynamic right-sizing)
     /// instead of being constant.
+    #[schemars(extend("x-source" = "tcp_moderate_rcvbuf"))]
     pub receive_autotuning: bool,
     /// Whether data held above a gap takes room in the receive window (Linux) or the window lies behind the first gap
     /// whatever is held (ns-3). Without autotuning only.
+    #[schemars(extend("x-source" = "tcp_select_window; ns-3: TcpRxBuffer"))]
     pub held_data_takes_window: bool,
     /// Who shapes transmissions by the pacing rate.
+    #[schemars(extend("x-source" = "sk_pacing_status; tc-fq"))]
     pub pacing: Pacing,
     /// Whether a burst that leaves later than pacing would have let it, because window or data were missing, shortens the
     /// pause after it, by at most a half (Linux), or every pause is as long as its burst takes at the pacing rate (ns-3).
+    #[schemars(extend("x-source" = "tcp_update_skb_after_send; ns-3: none"))]
     pub pacing_credit: bool,
-    /// Ticks of the kernel's coarse clock per second (`CONFIG_HZ`): granularity of RTO, TLP and delayed-ACK timers.
+    /// Ticks of the kernel's coarse clock per second: granularity of RTO, TLP and delayed-ACK timers.
+    #[schemars(range(min = 1, max = 1_000_000), extend("x-unit" = "1/s", "x-source" = "CONFIG_HZ"))]
     pub hz: u32,
-    /// Smallest retransmission timeout above the smoothed RTT (`tcp_rto_min_us`).
+    /// Smallest retransmission timeout above the smoothed RTT.
+    #[schemars(extend("x-above" = "0s", "x-at-most" = "rto_max", "x-source" = "tcp_rto_min_us, TCP_RTO_MIN"))]
     pub rto_min: Duration,
-    /// Largest retransmission timeout (`tcp_rto_max_ms`).
+    /// Largest retransmission timeout.
+    #[schemars(extend("x-at-most" = "1h", "x-source" = "tcp_rto_max_ms, TCP_RTO_MAX"))]
     pub rto_max: Duration,
-    /// Duplicate ACKs that mean loss before any reordering was seen (`tcp_reordering`).
+    /// Duplicate ACKs that mean loss before any reordering was seen.
+    #[schemars(range(min = 1), extend("x-at-most" = "max_reordering", "x-unit" = "segments", "x-source" = "tcp_reordering"))]
     pub reordering: u32,
-    /// Upper bound of the adaptive `reordering` (`tcp_max_reordering`).
+    /// Upper bound of the adaptive `reordering`.
+    #[schemars(extend("x-unit" = "segments", "x-source" = "tcp_max_reordering"))]
     pub max_reordering: u32,
-    /// Tail loss probes (`tcp_early_retrans`).
+    /// Tail loss probes.
+    #[schemars(extend("x-source" = "tcp_early_retrans; RFC 8985, section 7"))]
     pub tail_loss_probe: bool,
-    /// Forward RTO recovery (`tcp_frto`).
+    /// Forward RTO recovery.
+    #[schemars(extend("x-source" = "tcp_frto; RFC 5682"))]
     pub frto: bool,
     /// Take reductions back that duplicates or timestamps prove spurious (DSACK and Eifel undo).
+    #[schemars(extend("x-source" = "tcp_try_undo_recovery; RFC 3522, RFC 3708"))]
     pub undo: bool,
     /// How losses are found with selective acknowledgements.
+    #[schemars(extend("x-source" = "tcp_recovery; RFC 8985"))]
     pub loss_detection: LossDetection,
     /// How the retransmission timeout follows from the RTT's estimate.
+    #[schemars(extend("x-source" = "tcp_rtt_estimator; RFC 6298"))]
     pub rto_rule: RtoRule,
     /// What happens to timer, counters and window in fast recovery.
+    #[schemars(extend("x-source" = "tcp_fastretrans_alert; RFC 6582"))]
     pub recovery: RecoveryRule,
     /// What fast recovery sends when nothing is known to be lost and nothing new may leave.
+    #[schemars(extend("x-source" = "RFC 6675, section 4: NextSeg, rule 3"))]
     pub rescue: Rescue,
     /// How a delivery-rate sample is taken.
+    #[schemars(extend("x-source" = "tcp_rate.c"))]
     pub delivery_rate: DeliveryRate,
     /// Which round-trip time the controller is shown.
+    #[schemars(extend("x-source" = "struct rate_sample: rtt_us"))]
     pub controller_rtt: ControllerRtt,
     /// What round-trip times are measured from.
+    #[schemars(extend("x-source" = "tcp_ack_update_rtt"))]
     pub rtt_samples: RttSamples,
-    /// Selective acknowledgements (`tcp_sack`); without them NewReno rules apply.
+    /// Selective acknowledgements; without them NewReno rules apply.
+    #[schemars(extend("x-source" = "tcp_sack; RFC 2018"))]
     pub sack: bool,
-    /// The receiver reports what arrives twice (RFC 2883, `tcp_dsack`), and the sender counts it as delivered. ns-3 does not.
+    /// The receiver reports what arrives twice, and the sender counts it as delivered. ns-3 does not.
+    #[schemars(extend("x-source" = "tcp_dsack; RFC 2883"))]
     pub dsack: bool,
     /// Explicit congestion notification (RFC 3168): new data is sent ECN-capable, marks reduce the window.
+    #[schemars(extend("x-source" = "tcp_ecn; RFC 3168"))]
     pub ecn: bool,
-    /// Halve the window for every RTO of idle time (`tcp_slow_start_after_idle`).
+    /// Halve the window for every RTO of idle time.
+    #[schemars(extend("x-source" = "tcp_slow_start_after_idle; RFC 2861"))]
     pub slow_start_after_idle: bool,
-    /// The sender counts `2^-pacing_shift` seconds of its rate as one burst (`sk_pacing_shift`).
+    /// The sender counts `2^-pacing_shift` seconds of its rate as one burst.
+    #[schemars(range(max = 32), extend("x-source" = "sk_pacing_shift: 10"))]
     pub pacing_shift: u32,
-    /// log2 of the RTT step at which a burst may grow on short paths (`tcp_tso_rtt_log`); 0 is off.
+    /// log2 of the RTT step at which a burst may grow on short paths; 0 is off.
+    #[schemars(range(max = 31), extend("x-source" = "tcp_tso_rtt_log: 9"))]
     pub tso_rtt_log: u32,
-    /// Share of the window below which a burst is deferred (`tcp_tso_win_divisor`); 0 is off.
+    /// Share of the window below which a burst is deferred; 0 is off.
+    #[schemars(extend("x-source" = "tcp_tso_win_divisor: 3"))]
     pub tso_win_divisor: u32,
-    /// Largest payload of one burst in bytes (`gso_max_size` less headers).
+    /// Largest payload of one burst in bytes.
     #[serde(with = "as_bytes")]
     #[schemars(with = "Bytes")]
+    #[schemars(extend("x-at-least" = "mss", "x-source" = "GSO_LEGACY_MAX_SIZE less headers"))]
     pub gso_max_bytes: u32,
     /// When the host's first device reports a packet as sent, for TCP small queues.
+    #[schemars(extend("x-source" = "tcp_small_queue_check"))]
     pub completion: Completion,
-    /// Ceiling of TCP small queues in bytes (`tcp_limit_output_bytes`).
+    /// Ceiling of TCP small queues in bytes.
     #[serde(with = "as_bytes")]
     #[schemars(with = "Bytes")]
+    #[schemars(extend("x-source" = "tcp_limit_output_bytes: 4 MiB"))]
     pub limit_output_bytes: u64,
-    /// Pacing ratio in slow start, percent (`tcp_pacing_ss_ratio`).
+    /// Pacing ratio in slow start, percent of the window per round trip.
+    #[schemars(range(min = 1), extend("x-unit" = "%", "x-source" = "tcp_pacing_ss_ratio: 200"))]
     pub pacing_ss_ratio: u32,
-    /// Pacing ratio in congestion avoidance, percent (`tcp_pacing_ca_ratio`).
+    /// Pacing ratio in congestion avoidance, percent of the window per round trip.
+    #[schemars(range(min = 1), extend("x-unit" = "%", "x-source" = "tcp_pacing_ca_ratio: 120"))]
     pub pacing_ca_ratio: u32,
     /// Segments after which a receiver acknowledges at once.
+    #[schemars(range(min = 1), extend("x-unit" = "segments", "x-source" = "__tcp_ack_snd_check; RFC 5681, section 4.2"))]
     pub ack_every: u32,
     /// Acknowledge a lone segment that carries PSH as soon as the application reads it, instead of waiting for a second
     /// one (Linux since 6.6). Every burst of several segments ends with PSH.
+    #[schemars(extend("x-source" = "__tcp_cleanup_rbuf, since Linux 6.6"))]
     pub ack_pushes: bool,
-    /// Largest number of quick ACKs at the start of a connection (`TCP_MAX_QUICKACKS`); 0 is off.
+    /// Largest number of quick ACKs at the start of a connection; 0 is off.
+    #[schemars(extend("x-unit" = "ACKs", "x-source" = "TCP_MAX_QUICKACKS: 16"))]
     pub quick_acks: u32,
-    /// Shortest delayed-ACK timer (`TCP_DELACK_MIN`).
+    /// Shortest delayed-ACK timer.
+    #[schemars(extend("x-at-most" = "delayed_ack_max", "x-source" = "TCP_DELACK_MIN: HZ / 25"))]
     pub delayed_ack_min: Duration,
-    /// Longest delayed-ACK timer (`TCP_DELACK_MAX`).
+    /// Longest delayed-ACK timer.
+    #[schemars(extend("x-at-most" = "1h", "x-source" = "TCP_DELACK_MAX: HZ / 5"))]
     pub delayed_ack_max: Duration,
-    /// Compression of ACKs for out-of-order data (`tcp_comp_sack_*`).
+    /// Compression of ACKs for out-of-order data.
+    #[schemars(extend("x-source" = "tcp_comp_sack_delay_ns, tcp_comp_sack_nr"))]
     pub compress_sacks: bool,
     /// Parameters that only the QUIC-like endpoints have.
     pub quic: QuicConfig,
@@ -187,14 +229,6 @@ pub enum DeliveryRate {
     /// zero in its place and hands out the last rate again (ns-3 up to 3.40, its issue 1026).
     #[serde(rename = "ns3-3.40")]
     Ns3Before341,
-}
-
-impl DeliveryRate {
-    /// Whether the sampler is one of ns-3's.
-    #[inline]
-    pub(crate) fn is_ns3(self) -> bool {
-        matches!(self, DeliveryRate::Ns3 | DeliveryRate::Ns3Before341)
-    }
 }
 
 /// Which round-trip time the controller is shown.
@@ -298,6 +332,17 @@ impl Default for TransportConfig {
 }
 
 impl TransportConfig {
+    /// All parameters, those of `quic` included.
+    pub fn parameters() -> &'static [Parameter] {
+        static PARAMETERS: LazyLock<Vec<Parameter>> = LazyLock::new(declared::<TransportConfig>);
+        &PARAMETERS
+    }
+
+    /// What is out of its declared range.
+    pub fn check(&self) -> Vec<Problem> {
+        check(TransportConfig::parameters(), self)
+    }
+
     /// Names of the ready-made endpoints of [`TransportConfig::profile`].
     pub const PROFILES: [&str; 3] = ["tcp", "quic", "dqc"];
     /// Bytes of IP, UDP, short header and authentication tag around a QUIC payload.
@@ -321,6 +366,61 @@ impl TransportConfig {
         match self.protocol {
             Protocol::Tcp => 52,
             Protocol::Quic => TransportConfig::QUIC_HEADER,
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn problem(config: TransportConfig) -> String {
+        let problems = config.check();
+        let [problem] = &problems[..] else { panic!("{problems:?}") };
+        format!("{}; {}", problem.message, problem.help)
+    }
+
+    #[test]
+    fn every_profile_is_within_the_declared_ranges() {
+        for profile in TransportConfig::PROFILES {
+            assert_eq!(TransportConfig::profile(profile).unwrap().check(), []);
+        }
+    }
+
+    #[test]
+    fn what_is_out_of_range_is_refused_with_what_is_allowed() {
+        let plain = TransportConfig::default;
+        let cases = [
+            (TransportConfig { mss: 63, ..plain() }, "`mss` is 63; allowed: 64 to 65000"),
+            (TransportConfig { hz: 1_000_001, ..plain() }, "`hz` is 1000001; allowed: 1 to 1000000"),
+            (TransportConfig { pacing_shift: 33, ..plain() }, "`pacing_shift` is 33; allowed: at most 32"),
+            (
+                TransportConfig { rto_min: Duration::from_secs(121), ..plain() },
+                "`rto_min` is 121s; allowed: at most `rto_max`, which is 120s",
+            ),
+            (
+                TransportConfig { rto_min: Duration::ZERO, ..plain() },
+                "`rto_min` is 0s; allowed: more than 0s, at most `rto_max`",
+            ),
+            (
+                TransportConfig { reordering: 301, ..plain() },
+                "`reordering` is 301; allowed: at most `max_reordering`, which is 300",
+            ),
+            (
+                TransportConfig { receive_window: 1_000, ..plain() },
+                "`receive_window` is 1kB; allowed: at least `mss`, which is 1448",
+            ),
+            (
+                TransportConfig { gso_max_bytes: 1_447, ..plain() },
+                "`gso_max_bytes` is 1447B; allowed: at least `mss`, which is 1448",
+            ),
+            (
+                TransportConfig { quic: QuicConfig { packet_threshold: 0, ..QuicConfig::default() }, ..plain() },
+                "`quic.packet_threshold` is 0; allowed: at least 1",
+            ),
+        ];
+        for (config, expected) in cases {
+            assert_eq!(problem(config), expected);
         }
     }
 }

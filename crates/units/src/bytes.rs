@@ -89,6 +89,7 @@ impl fmt::Display for Bytes {
 
 as_text!(
     Bytes,
+    "bytes",
     ["string", "integer"],
     "a size with its unit, for example \"64kB\" or \"1MiB\", or a whole number of bytes",
     r"^\s*([0-9]+\.?[0-9]*|\.[0-9]+)([eE][-+]?[0-9]+)?\s*(([kKMGT]i?)?B|bytes?)?\s*$",

@@ -11,6 +11,7 @@ mod rate;
 mod ratio;
 mod rng;
 mod time;
+mod words;
 
 pub use bytes::{Bytes, as_bytes};
 pub use memory::claimed;
@@ -19,3 +20,4 @@ pub use rate::Rate;
 pub use ratio::Ratio;
 pub use rng::Rng;
 pub use time::{Duration, Time};
+pub use words::grouped;

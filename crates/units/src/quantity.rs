@@ -148,7 +148,7 @@ pub(crate) fn print_decimal(f: &mut std::fmt::Formatter<'_>, value: u64, units: 
 
 /// Serde and JSON Schema of a type that is a text with a unit.
 macro_rules! as_text {
-    ($type:ident, $json_type:tt, $expecting:literal, $pattern:literal, [$($example:literal),+] $(, $visit:item)*) => {
+    ($type:ident, $quantity:literal, $json_type:tt, $expecting:literal, $pattern:literal, [$($example:literal),+] $(, $visit:item)*) => {
         impl serde::Serialize for $type {
             fn serialize<S: serde::Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
                 serializer.collect_str(self)
@@ -180,6 +180,7 @@ macro_rules! as_text {
                 schemars::json_schema!({
                     "description": $expecting,
                     "type": $json_type,
+                    "x-quantity": $quantity,
                     "pattern": $pattern,
                     "minimum": 0,
                     "examples": [$($example),+],

@@ -114,6 +114,7 @@ impl fmt::Display for Rate {
 
 as_text!(
     Rate,
+    "rate",
     "string",
     "a rate in bits per second with its unit, for example \"10mbit\" (powers of 1000)",
     r"^\s*([0-9]+\.?[0-9]*|\.[0-9]+)([eE][-+]?[0-9]+)?\s*([a-zA-Z/]*)\s*$",

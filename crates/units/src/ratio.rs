@@ -82,6 +82,7 @@ impl fmt::Display for Ratio {
 
 as_text!(
     Ratio,
+    "ratio",
     ["string", "number"],
     "a percentage or a number, for example \"0.1%\" or 0.001",
     r"^\s*([0-9]+\.?[0-9]*|\.[0-9]+)([eE][-+]?[0-9]+)?\s*%?\s*$",

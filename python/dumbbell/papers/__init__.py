@@ -2,12 +2,14 @@
 
 A study is a package of this one: experiment files, the published numbers as CSV, and a module for each figure or table
 (a *part*) that runs the experiments, puts our numbers beside the published ones, draws the figure and judges every
-claim from what it measured. To add one, write the package, give it a ``STUDY`` and name it in :data:`NAMES`.
+claim from what it measured. ``docs/papers.md`` says how to add one.
 """
 
 from __future__ import annotations
 
 import importlib
+import pkgutil
+from typing import Any
 
 from dumbbell.papers.model import (
     Cell,
@@ -16,17 +18,18 @@ from dumbbell.papers.model import (
     Judgement,
     Options,
     Outcome,
-    Part,
     Provenance,
     Report,
     Study,
     Verdict,
 )
+from dumbbell.papers.part import Experiment, Part
 
 __all__ = [
     "NAMES",
     "Cell",
     "Claim",
+    "Experiment",
     "Grid",
     "Judgement",
     "Options",
@@ -41,7 +44,7 @@ __all__ = [
     "studies",
 ]
 
-NAMES: tuple[str, ...] = ("rebbr", "zhang", "kato", "bbr-acd", "family")
+NAMES: tuple[str, ...] = tuple(one.name.replace("_", "-") for one in pkgutil.iter_modules(__path__) if one.ispkg)
 """The studies: names of packages of this one, with hyphens for underscores."""
 
 
@@ -61,7 +64,7 @@ def load(name: str) -> Study:
     return study
 
 
-def find(name: str) -> tuple[Study, list[Part]]:
+def find(name: str) -> tuple[Study, list[Part[Any]]]:
     """The study ``name`` with all its parts, or the one part of ``study/part``."""
     paper, slash, part = name.strip("/").partition("/")
     if paper in NAMES:

@@ -1,16 +1,10 @@
-"""A study's package data: published numbers and experiment files."""
+"""Published numbers."""
 
 from __future__ import annotations
 
 import csv
-from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any
-
-from dumbbell import api
-from dumbbell.papers.model import Options
-from dumbbell.results import Result, SweepResult
 
 
 @dataclass(frozen=True)
@@ -26,10 +20,10 @@ class Number:
     source: str
 
 
-def published(path: Path, part: str) -> list[Number]:
-    """The numbers of a part from a CSV file with the columns part, metric, value, unit, source and any others."""
+def published(folder: Path, part: str) -> list[Number]:
+    """A part's numbers in ``published.csv``, which has columns part, metric, value, unit, source and any others."""
     fixed = ("part", "metric", "value", "unit", "source")
-    with path.open(encoding="utf-8", newline="") as file:
+    with (folder / "published.csv").open(encoding="utf-8", newline="") as file:
         return [
             Number(
                 part=row["part"],
@@ -42,27 +36,3 @@ def published(path: Path, part: str) -> list[Number]:
             for row in csv.DictReader(file)
             if row["part"] == part
         ]
-
-
-def run(
-    scenario: Path,
-    options: Options,
-    *,
-    set: Mapping[str, Any] | None = None,  # noqa: A002 - the name of the command line's option
-    quick: str,
-    each: Callable[[int, Result], None] | None = None,
-) -> SweepResult:
-    """Runs an experiment file of a study and writes the joined tables of all its runs below ``options.out``.
-
-    ``quick`` is the duration under ``options.quick``. ``each`` is called with the index of a point and its result,
-    which then still has its time series.
-    """
-    settings = dict(set or {})
-    repeat = options.repeat
-    if options.quick:
-        settings["duration"] = quick
-        repeat = repeat or 1
-    sweep = api.sweep(scenario, set=settings, repeat=repeat, jobs=options.jobs, max_memory=options.max_memory)
-    result = sweep.collect(each)
-    result.write_tables(options.out / scenario.stem)
-    return result

@@ -2,16 +2,20 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, Literal, TypeAlias
+from typing import TYPE_CHECKING, Any, Final, Generic, Literal, TypeAlias, TypeVar
 
 if TYPE_CHECKING:
+    from dumbbell.papers.part import Part
     from dumbbell.plots import Picture
     from dumbbell.results import SweepResult
 
-Verdict = Literal["holds", "fails", "depends"]
+NOT_JUDGED: Final = "not judged in quick form"
+"""What is said of a claim after runs that were too short to tell."""
+
+Verdict = Literal["holds", "fails", "depends", "not judged in quick form"]
 Cell: TypeAlias = str | float | int | None
 
 
@@ -33,15 +37,43 @@ class Options:
     """Runs of a few seconds, once each: shows that everything works, not what the study found."""
 
 
+Measured = TypeVar("Measured", contravariant=True)
+"""What a part measures of its runs."""
+
+
 @dataclass(frozen=True)
-class Claim:
-    """Something that a study says it found."""
+class Claim(Generic[Measured]):
+    """Something that a study says it found, and how it is put to the test."""
 
     id: str
     statement: str
     published: str
     """The numbers that the study gives for it."""
+    test: Callable[[Measured], Sequence[Outcome]]
+    """Puts it to the runs; see :func:`dumbbell.papers.testing.each`."""
+    note: str | Callable[[Measured], str] = ""
+    """What there is to know about it."""
+    cause: str | Callable[[Measured], str] = ""
+    """Why it does not hold; said where that is so."""
 
+    def judge(self, measured: Measured, decides: Callable[[str], bool] = lambda choice: True) -> Judgement:
+        """Whether it holds, by the choices that decide."""
+        outcomes = [replace(one, decides=decides(one.choice)) for one in self.test(measured)]
+        if not any(one.decides for one in outcomes):
+            outcomes = [replace(one, decides=True) for one in outcomes]
+        judgement = Judgement(self, outcomes)
+        notes = (self.note, "" if judgement.verdict == "holds" else self.cause)
+        texts = (note if isinstance(note, str) else note(measured) for note in notes)
+        return replace(judgement, note=" ".join(filter(None, texts)))
+
+
+WORDS: dict[Verdict, str] = {
+    "holds": "holds",
+    "fails": "fails",
+    "depends": "depends on the seed",
+    NOT_JUDGED: NOT_JUDGED,
+}
+"""The verdict of a single choice."""
 
 MOST = 0.8
 """Share of the runs that speaks for all of them."""
@@ -58,10 +90,16 @@ class Outcome:
     runs: int
     ours: str
     """Our numbers, in the terms of the claim."""
+    decides: bool = True
+    """Whether this is a set-up that the evidence argues for; others are shown beside it."""
+    judged: bool = True
+    """Whether the runs were long enough for a verdict."""
 
     @property
     def verdict(self) -> Verdict:
         """``holds`` or ``fails`` where four of five runs agree, otherwise ``depends``: on the seed."""
+        if not self.judged:
+            return NOT_JUDGED
         share = self.held / self.runs
         return "holds" if share >= MOST else "fails" if share <= 1 - MOST + 1e-9 else "depends"
 
@@ -70,32 +108,45 @@ class Outcome:
 class Judgement:
     """A claim and whether it holds."""
 
-    claim: Claim
+    claim: Claim[Any]
     outcomes: Sequence[Outcome]
-    """At least one; the first is the study's own set-up as far as it is known."""
+    """At least one that decides; the first is the study's own set-up as far as it is known."""
     note: str = ""
     """The cause, where the claim does not hold plainly."""
 
     @property
+    def deciding(self) -> list[Outcome]:
+        """The outcomes that the verdict comes from."""
+        return [outcome for outcome in self.outcomes if outcome.decides]
+
+    @property
+    def beside(self) -> list[Outcome]:
+        """The outcomes of other set-ups."""
+        return [outcome for outcome in self.outcomes if not outcome.decides]
+
+    @property
     def verdict(self) -> Verdict:
-        """``holds`` or ``fails`` where every choice agrees, otherwise ``depends``."""
-        verdicts = {outcome.verdict for outcome in self.outcomes}
+        """``holds`` or ``fails`` where every choice that decides agrees, otherwise ``depends``."""
+        verdicts = {outcome.verdict for outcome in self.deciding}
         return verdicts.pop() if len(verdicts) == 1 else "depends"
 
     @property
     def ours(self) -> str:
-        """Our numbers under each choice, and in how many runs the claim held."""
-        return "; ".join(
-            f"{outcome.choice}: {outcome.ours} ({outcome.held} of {outcome.runs})" for outcome in self.outcomes
-        )
+        """Our numbers under each choice that decides, and in how many runs the claim held."""
+        return "; ".join(f"{one.choice}: {one.ours} ({one.held} of {one.runs})" for one in self.deciding)
 
     @property
     def depends_on(self) -> str:
         """Which choice gives what; empty unless the verdict is ``depends``."""
         if self.verdict != "depends":
             return ""
-        words = {"holds": "holds", "fails": "fails", "depends": "depends on the seed"}
-        return "; ".join(f"{outcome.choice}: {words[outcome.verdict]}" for outcome in self.outcomes)
+        return "; ".join(f"{outcome.choice}: {WORDS[outcome.verdict]}" for outcome in self.deciding)
+
+    @property
+    def would_change(self) -> str:
+        """The set-ups beside that give another verdict."""
+        others = [outcome for outcome in self.beside if outcome.verdict != self.verdict]
+        return "; ".join(f"{outcome.choice}: {WORDS[outcome.verdict]}" for outcome in others)
 
 
 @dataclass(frozen=True)
@@ -119,6 +170,22 @@ class Grid:
         columns = zip(*self.rows, strict=True)
         digits = [0 if any(_is_thousands(cell) for cell in column) else self.digits for column in columns]
         return [[_text(cell, places) for cell, places in zip(row, digits, strict=True)] for row in self.rows]
+
+
+Row = TypeVar("Row")
+
+
+def table(
+    name: str,
+    title: str,
+    heads: Sequence[str],
+    rows: Iterable[tuple[Sequence[Cell], Row]],
+    columns: Mapping[str, Callable[[Row], Cell]],
+    digits: int = 2,
+) -> Grid:
+    """A table with a row for each of ``rows``: the cells under ``heads``, then what ``columns`` make of the rest."""
+    cells = [[*head, *(value(row) for value in columns.values())] for head, row in rows]
+    return Grid(name, title, [*heads, *columns], cells, digits)
 
 
 def _is_thousands(cell: Cell) -> bool:
@@ -177,9 +244,12 @@ class Report:
     """What forbids to take this for a reproduction: a synthetic stand-in, shortened runs."""
 
     def shortened(self, duration: str) -> Report:
-        """The same for runs that were too short to explain anything: without the causes, and marked."""
+        """The same for runs that were too short to tell anything: without verdicts and causes, and marked."""
         caveat = f"Shortened to {duration}: start-up, not the study."
-        judgements = [replace(judgement, note="") for judgement in self.judgements]
+        judgements = [
+            replace(one, outcomes=[replace(outcome, judged=False) for outcome in one.outcomes], note="")
+            for one in self.judgements
+        ]
         return replace(self, judgements=judgements, caveats=[*self.caveats, caveat])
 
     def to_json(self) -> dict[str, Any]:
@@ -202,10 +272,12 @@ class Report:
                     "ours": judgement.ours,
                     "published": judgement.claim.published,
                     "depends_on": judgement.depends_on,
+                    "would_change": judgement.would_change,
                     "note": judgement.note,
                     "choices": [
                         {
                             "choice": outcome.choice,
+                            "decides": outcome.decides,
                             "verdict": outcome.verdict,
                             "held": outcome.held,
                             "runs": outcome.runs,
@@ -229,16 +301,6 @@ class Report:
 
 
 @dataclass(frozen=True)
-class Part:
-    """A figure or table of a study."""
-
-    name: str
-    title: str
-    claims: Sequence[Claim]
-    run: Callable[[Options], Report]
-
-
-@dataclass(frozen=True)
 class Study:
     """A published study."""
 
@@ -246,4 +308,4 @@ class Study:
     title: str
     reference: str
     """Where it was published."""
-    parts: Sequence[Part]
+    parts: Sequence[Part[Any]]

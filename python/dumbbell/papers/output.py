@@ -15,6 +15,9 @@ from dumbbell.plots import FORMATS
 
 REPORT = "report.json"
 
+SCHEMA = Path(__file__).with_name("reproduce.schema.json")
+"""JSON Schema of what ``dumbbell reproduce --json`` prints; ``report.json`` is a part of it."""
+
 
 def write(report: Report, folder: Path) -> list[Path]:
     """Writes tables (CSV), pictures and ``report.json`` into ``folder``, all or none; returns the pictures' paths."""

@@ -8,7 +8,7 @@ from collections.abc import Sequence
 from html import escape
 from itertools import groupby, pairwise
 
-from dumbbell.papers.model import Grid, Judgement, Outcome, Report, Study
+from dumbbell.papers.model import NOT_JUDGED, Grid, Judgement, Outcome, Report, Study
 from dumbbell.papers.text import verdicts
 from dumbbell.plots import Picture
 
@@ -37,6 +37,8 @@ td ul { list-style: none; margin: 0; padding: 0; }
 .holds { color: #00664f; font-weight: 600; }
 .fails { color: #b00020; font-weight: 600; }
 .depends { color: #8a5a00; font-weight: 600; }
+.judged { color: #555; }
+.beside { color: #555; }
 .caveat { background: #fde8e8; padding: .5em 1em; font-weight: 600; }
 figure { margin: 1.5em 0; overflow-x: auto; }
 figcaption { font-size: 13px; color: #555; }
@@ -65,7 +67,7 @@ def html(study: Study, reports: Sequence[Report]) -> str:
         f'<li><a href="#{escape(one.part)}">{escape(one.part)}</a>: {escape(one.title)}{_counts([one])}</li>\n'
         for one in reports
     )
-    body = "\n".join(_part(report) for report in reports)
+    body = "\n".join([*(_part(report) for report in reports), _summary(reports)])
     return (
         '<!doctype html>\n<html lang="en">\n<head>\n<meta charset="utf-8">\n'
         '<meta name="viewport" content="width=device-width, initial-scale=1">\n'
@@ -144,16 +146,37 @@ def _ours(judgement: Judgement) -> str:
 
     def line(outcome: Outcome) -> str:
         count = f"{outcome.held} of {outcome.runs}"
-        if judgement.verdict == "depends":
+        if judgement.verdict == "depends" or not outcome.decides:
             count += f', <span class="{outcome.verdict}">{outcome.verdict}</span>'
-        return f"<li>{escape(outcome.choice)}: {escape(outcome.ours)} ({count})</li>"
+        words = f"{'' if outcome.decides else 'beside, '}{outcome.choice}: {outcome.ours}"
+        style = "" if outcome.decides else ' class="beside"'
+        return f"<li{style}>{escape(words)} ({count})</li>"
 
-    return f"<ul>{''.join(map(line, judgement.outcomes))}</ul>"
+    return f"<ul>{''.join(map(line, [*judgement.deciding, *judgement.beside]))}</ul>"
 
 
 def _why(note: str) -> str:
     # A label in front of nothing would be read as something missing.
     return f'<td data-label="why">{escape(note)}</td>' if note else "<td></td>"
+
+
+def _summary(reports: Sequence[Report]) -> str:
+    """Every claim with its verdict, our numbers, and the set-ups that would change it."""
+
+    def row(one: Judgement) -> str:
+        tried = "" if one.verdict == NOT_JUDGED else "nothing that was tried"
+        change = one.would_change or one.depends_on or tried
+        return (
+            f'<tr><td class="id">{escape(one.claim.id)}</td><td class="{one.verdict}">{one.verdict}</td>'
+            f"<td>{escape(one.ours)}</td><td>{escape(change)}</td></tr>\n"
+        )
+
+    rows = "".join(row(one) for report in reports for one in report.judgements)
+    if not rows:
+        return ""
+    head = "".join(f"<th>{name}</th>" for name in ("claim", "verdict", "numbers", "what would change it"))
+    table = f'<table class="claims"><thead><tr>{head}</tr></thead>\n<tbody>{rows}</tbody></table>'
+    return f'<h2 id="claims">All claims</h2>\n{table}'
 
 
 def _grid(grid: Grid) -> str:

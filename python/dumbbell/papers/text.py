@@ -10,10 +10,10 @@ from rich.console import Console
 from rich.table import Table
 from rich.text import Text
 
-from dumbbell.papers.model import Grid, Report, Study
+from dumbbell.papers.model import NOT_JUDGED, Grid, Report, Study, Verdict
 
 WIDTH_WITHOUT_TERMINAL = 120
-STYLES = {"holds": "green", "fails": "red", "depends": "yellow"}
+STYLES: dict[Verdict, str] = {"holds": "green", "fails": "red", "depends": "yellow", NOT_JUDGED: "dim"}
 
 
 def report(report: Report, *, only_claims: bool = False) -> None:
@@ -36,6 +36,10 @@ def report(report: Report, *, only_claims: bool = False) -> None:
             f"published: {judgement.claim.published}",
             f"ours: {judgement.ours}",
             *([f"depends on: {judgement.depends_on}"] if judgement.depends_on else []),
+            *(
+                f"beside, {one.choice}: {one.ours} ({one.held} of {one.runs}, {one.verdict})"
+                for one in judgement.beside
+            ),
             *([f"note: {judgement.note}"] if judgement.note else []),
         ]
         verdict = Text(judgement.verdict, style=STYLES[judgement.verdict])
@@ -104,10 +108,11 @@ def _console() -> Console:
     return console if console.is_terminal else Console(width=WIDTH_WITHOUT_TERMINAL)
 
 
-def verdicts(reports: Sequence[Report]) -> dict[str, int]:
-    """How many claims hold, fail and depend."""
+def verdicts(reports: Sequence[Report]) -> dict[Verdict, int]:
+    """How many claims hold, fail and depend, or how many there are in quick form."""
     counts = dict.fromkeys(STYLES, 0)
     for one in reports:
         for judgement in one.judgements:
             counts[judgement.verdict] += 1
-    return counts
+    quick = counts.pop(NOT_JUDGED)
+    return {NOT_JUDGED: quick} if quick else counts

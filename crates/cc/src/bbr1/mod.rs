@@ -17,10 +17,12 @@
 //!
 //! With every ACK the model is updated (`policer`, `bandwidth`, `aggregation`, `cycle`, full pipe, drain, `min_rtt`, in
 //! this order), then the `operating_point` follows from it, which is the pacing rate (`pacing`) and the window's target,
-//! and the window (`window`) grows towards that. Bandwidth is in packets/µs × 2^24, gains are in 1/256, the minimum
-//! round-trip time expires by the kernel's coarse clock.
+//! and the window (`window`) grows towards that. Gains are in 1/256, the minimum round-trip time expires by the kernel's
+//! coarse clock.
+//!
+//! What older kernels, other stacks and papers do otherwise is not here: they bring [`Rules`] of their own, which
+//! `dumbbell-cc-family` holds.
 
-mod acd;
 mod aggregation;
 mod bandwidth;
 mod cycle;
@@ -29,22 +31,27 @@ mod operating_point;
 mod pacing;
 mod parameters;
 mod policer;
+mod rules;
+mod snapshot;
 mod window;
 
-pub use parameters::{
-    Aggregation, CycleClock, CyclePolicy, InFlight, Parameters, ProbeBudget, ProbeRttWindow, Recovery, Restore,
-    RisesOnly,
-};
+pub use crate::estimators::BW_UNIT;
+pub use bandwidth::Round;
+pub use cycle::Cycle;
+pub use min_rtt::ProbeRtt;
+pub use parameters::Parameters;
+pub use policer::Policer;
+pub use rules::{Linux, Rules};
+pub use snapshot::Snapshot;
+pub use window::RecoveryState;
 
+use crate::estimators::{AckAggregation, Bursts, MinRttFilter, Pacing, has_rate};
 use crate::minmax::MaxFilter;
 use crate::parameters::Gain;
-use crate::{CaState, Control, Controller, Event, Hooks, RateSample, View};
-use bandwidth::has_rate;
+use crate::{Algorithm, CaState, Control, Controller, Event, Hooks, RateSample, View};
 use dumbbell_units::Rng;
+use std::borrow::Cow;
 use std::sync::Arc;
-
-/// One packet per microsecond in the scale of all bandwidths here (`BW_UNIT`).
-const BW_UNIT: u64 = 1 << 24;
 
 /// The four states of BBR, numbered as in the kernel.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
@@ -63,14 +70,15 @@ pub enum Mode {
 /// What the controller is doing: all that its gains follow from.
 #[derive(Clone, Copy, Debug, Default)]
 #[repr(C)]
-struct State {
-    mode: Mode,
+pub struct State {
+    /// The mode.
+    pub mode: Mode,
     /// Phase of PROBE_BW's cycle.
-    phase: u8,
+    pub phase: u8,
     /// The pipe was found full, for good.
-    full_pipe: bool,
+    pub full_pipe: bool,
     /// A policer was found and its rate is in use.
-    policed: bool,
+    pub policed: bool,
 }
 
 /// At once: states are compared with every ACK.
@@ -82,162 +90,128 @@ impl PartialEq for State {
     }
 }
 
-/// The BBR v1 controller.
+/// The search for a full pipe: has the bandwidth estimate stopped growing?
+#[derive(Clone, Debug, Default)]
+pub struct FullPipe {
+    /// Bandwidth at the last growth.
+    pub baseline: u32,
+    /// Rounds without growth.
+    pub rounds: u32,
+}
+
+/// The model of the path and the state of the controller: what all BBRs of version 1 share, whatever their rules.
 #[derive(Clone, Debug)]
-pub struct Bbr1 {
-    name: &'static str,
-    parameters: Arc<Parameters>,
-    /// Parts per million of the bandwidth estimate that pacing uses.
-    pacing_share_ppm: u64,
-    rng: Rng,
+pub struct Core {
+    /// The constants.
+    pub parameters: Arc<Parameters>,
+    /// The source of randomness.
+    pub rng: Rng,
     /// First phase of the next PROBE_BW in place of a random one.
     forced_phase: Option<u8>,
 
-    state: State,
-    pacing_gain: Gain,
-    cwnd_gain: Gain,
+    /// Mode, phase, and what else gains follow from.
+    pub state: State,
+    /// Of the operating point.
+    pub pacing_gain: Gain,
+    /// Of the operating point.
+    pub cwnd_gain: Gain,
 
     /// Maximum bandwidth by round.
-    bandwidth: MaxFilter,
-    round: bandwidth::Round,
-    policer: policer::Policer,
-    min_rtt: min_rtt::MinRtt,
-    cycle: cycle::Cycle,
-    full_pipe: FullPipe,
-    aggregation: aggregation::AckAggregation,
-    recovery: window::RecoveryState,
+    pub bandwidth: MaxFilter,
+    /// The current round.
+    pub round: Round,
+    /// The long-term sampler.
+    pub policer: Policer,
+    /// The minimum round-trip time.
+    pub min_rtt: MinRttFilter,
+    /// The round-trip time that the BDP is computed with, in microseconds: the minimum, and what the rules add to it.
+    pub model_rtt_us: u64,
+    /// State of PROBE_RTT.
+    pub probe_rtt: ProbeRtt,
+    /// The cycle of PROBE_BW.
+    pub cycle: Cycle,
+    /// The search for a full pipe.
+    pub full_pipe: FullPipe,
+    /// How far ACKs run ahead of the bandwidth.
+    pub aggregation: AckAggregation,
+    /// What recovery remembers.
+    pub recovery: RecoveryState,
+    /// From bandwidth to pacing rate.
+    pub pacing: Pacing,
+    bursts: Bursts,
     operating_point: operating_point::OperatingPoint,
 
     /// The connection restarts from idle: a minimum RTT that expired meanwhile is no reason for PROBE_RTT.
-    idle_restart: bool,
-    /// The first pacing rate comes from a nominal round-trip time, to be replaced by a measured one.
-    rate_is_nominal: bool,
-}
-
-/// The search for a full pipe: has the bandwidth estimate stopped growing?
-#[derive(Clone, Debug, Default)]
-struct FullPipe {
-    /// Bandwidth at the last growth.
-    baseline: u32,
-    /// Rounds without growth.
-    rounds: u32,
-}
-
-/// The private state of a [`Bbr1`] in the units of the kernel's `struct bbr`, for comparing it with a kernel's.
-#[derive(Clone, Debug, PartialEq, Eq)]
-#[allow(missing_docs, reason = "the names are those of the kernel's fields")]
-pub struct Snapshot {
-    pub mode: Mode,
-    pub min_rtt_us: u32,
-    /// Bandwidth filter: best, second and third value.
-    pub bw: [u32; 3],
-    pub rtt_cnt: u32,
-    pub next_rtt_delivered: u64,
-    pub cycle_idx: u32,
-    pub pacing_gain: u32,
-    pub cwnd_gain: u32,
-    pub full_bw: u32,
-    pub full_bw_cnt: u32,
-    pub full_bw_reached: bool,
-    pub packet_conservation: bool,
-    pub round_start: bool,
     pub idle_restart: bool,
-    pub lt_use_bw: bool,
-    pub lt_is_sampling: bool,
-    pub lt_bw: u32,
-    pub lt_rtt_cnt: u32,
-    pub prior_cwnd: u32,
-    pub min_rtt_stamp: u32,
-    pub probe_rtt_done_stamp: u32,
-    pub cycle_mstamp: u64,
-    pub extra_acked: [u32; 2],
-    pub ack_epoch_acked: u32,
-    pub ack_epoch_mstamp: u64,
+}
+
+/// The BBR v1 controller, with Linux's rules or others.
+#[derive(Clone, Debug)]
+pub struct Bbr1<R: Rules = Linux> {
+    name: Arc<str>,
+    /// Model and state.
+    pub core: Core,
+    /// What is decided otherwise than in Linux.
+    pub rules: R,
 }
 
 impl Bbr1 {
-    /// The exact name of this implementation with default parameters.
-    pub const NAME: &'static str = "bbr1-linux-6.18";
-
-    /// A controller with these constants, which must be [valid](crate::parameters::ParameterSet::validate); `rng` draws
-    /// the first phase of every PROBE_BW. Flows with the same constants can share them.
+    /// A controller with these constants, which must be [valid](crate::parameters::ParameterSet::validate), and Linux's
+    /// rules; `rng` draws the first phase of every PROBE_BW. Flows with the same constants can share them.
     pub fn new(parameters: impl Into<Arc<Parameters>>, rng: Rng) -> Bbr1 {
-        let parameters = parameters.into();
-        Bbr1 {
-            name: Bbr1::NAME,
-            pacing_share_ppm: parameters.pacing_share_ppm(),
-            cycle: cycle::Cycle::new(&parameters.cycle_gains),
-            aggregation: aggregation::AckAggregation::new(&parameters),
-            rate_is_nominal: parameters.pacing_reinit,
-            parameters,
+        Bbr1::with_rules(parameters, Linux, rng, Bbr1::EXACT_NAME.into())
+    }
+}
+
+impl<R: Rules> Bbr1<R> {
+    /// A controller with other rules, under an exact name of its own.
+    pub fn with_rules(parameters: impl Into<Arc<Parameters>>, rules: R, rng: Rng, exact_name: Arc<str>) -> Bbr1<R> {
+        Bbr1 { name: exact_name, core: Core::new(parameters.into(), rng), rules }
+    }
+
+    /// Lets the next PROBE_BW begin with phase `phase` instead of a random one: the only random decision, to be given
+    /// when a recorded connection is replayed.
+    pub fn force_first_phase(&mut self, phase: usize) {
+        self.core.forced_phase = Some((phase % self.core.parameters.cycle_gains.len()) as u8);
+    }
+}
+
+impl Core {
+    fn new(parameters: Arc<Parameters>, rng: Rng) -> Core {
+        let p = &parameters;
+        Core {
             rng,
             forced_phase: None,
             state: State::default(),
             pacing_gain: Gain::new(0),
             cwnd_gain: Gain::new(0),
             bandwidth: MaxFilter::default(),
-            round: bandwidth::Round::default(),
-            policer: policer::Policer::default(),
-            min_rtt: min_rtt::MinRtt::default(),
+            round: Round::default(),
+            policer: Policer::default(),
+            min_rtt: MinRttFilter::default(),
+            model_rtt_us: 0,
+            probe_rtt: ProbeRtt::default(),
+            cycle: Cycle::new(&p.cycle_gains),
             full_pipe: FullPipe::default(),
-            recovery: window::RecoveryState::default(),
+            aggregation: AckAggregation::default(),
+            recovery: RecoveryState::default(),
+            pacing: Pacing::new(p.pacing_margin),
+            bursts: p.bursts(),
             operating_point: operating_point::OperatingPoint::default(),
             idle_restart: false,
-        }
-    }
-
-    /// The same controller under the exact name of a variant.
-    pub fn named(mut self, name: &'static str) -> Bbr1 {
-        self.name = name;
-        self
-    }
-
-    /// Lets the next PROBE_BW begin with phase `phase` instead of a random one: the only random decision, to be given
-    /// when a recorded connection is replayed.
-    pub fn force_first_phase(&mut self, phase: usize) {
-        self.forced_phase = Some((phase % self.parameters.cycle_gains.len()) as u8);
-    }
-
-    /// The private state.
-    pub fn snapshot(&self) -> Snapshot {
-        Snapshot {
-            mode: self.state.mode,
-            min_rtt_us: self.min_rtt.rtt_us,
-            bw: self.bandwidth.measurements().map(|m| m.value),
-            rtt_cnt: self.round.count,
-            next_rtt_delivered: self.round.next_delivered,
-            cycle_idx: self.state.phase.into(),
-            pacing_gain: self.pacing_gain.numerator(),
-            cwnd_gain: self.cwnd_gain.numerator(),
-            full_bw: self.full_pipe.baseline,
-            full_bw_cnt: self.full_pipe.rounds,
-            full_bw_reached: self.state.full_pipe,
-            packet_conservation: self.recovery.packet_conservation,
-            round_start: self.round.started,
-            idle_restart: self.idle_restart,
-            lt_use_bw: self.state.policed,
-            lt_is_sampling: self.policer.sampling,
-            lt_bw: self.policer.bandwidth,
-            lt_rtt_cnt: self.policer.rounds,
-            prior_cwnd: self.recovery.prior_cwnd,
-            min_rtt_stamp: self.min_rtt.stamp,
-            probe_rtt_done_stamp: self.min_rtt.probe_done_stamp,
-            cycle_mstamp: self.cycle.start_us,
-            extra_acked: self.aggregation.slots.maxima,
-            ack_epoch_acked: self.aggregation.epoch_acked,
-            ack_epoch_mstamp: self.aggregation.epoch_start_us,
+            parameters,
         }
     }
 
     /// The maximum bandwidth of the last rounds.
     #[inline]
-    fn max_bw(&self) -> u32 {
+    pub fn max_bw(&self) -> u32 {
         self.bandwidth.max()
     }
 
     /// The bandwidth to operate at: the policer's when one was found, else the maximum.
     #[inline]
-    fn bw(&self) -> u32 {
+    pub fn bw(&self) -> u32 {
         if self.state.policed { self.policer.bandwidth } else { self.max_bw() }
     }
 
@@ -257,46 +231,59 @@ impl Bbr1 {
     }
 
     /// STARTUP to DRAIN when the pipe is full, DRAIN to PROBE_BW when at most one BDP is left in the network.
-    fn check_drain(&mut self, view: &View, control: &mut Control) {
+    fn check_drain<R: Rules>(&mut self, rules: &mut R, view: &View, control: &mut Control) {
         if self.state.mode == Mode::Startup && self.state.full_pipe {
             self.state.mode = Mode::Drain;
             // Informational: it lets the stack and its statistics see that slow start is over.
-            control.ssthresh = self.inflight_target(view, control, self.max_bw(), Gain::ONE);
+            control.ssthresh = self.inflight_target(rules, view, control, self.max_bw(), Gain::ONE);
         }
         if self.state.mode == Mode::Drain
-            && self.in_network(view, control, view.in_flight())
-                <= self.inflight_target(view, control, self.max_bw(), Gain::ONE)
+            && self.in_network(rules, view, control, view.in_flight())
+                <= self.inflight_target(rules, view, control, self.max_bw(), Gain::ONE)
         {
-            self.enter_probe_bw(view);
+            self.enter_probe_bw(rules, view);
         }
     }
 }
 
-impl Controller for Bbr1 {
-    fn algorithm(&self) -> &'static str {
-        self.name
+impl Algorithm for Bbr1 {
+    type Parameters = Parameters;
+    const NAME: &str = "bbr";
+    const EXACT_NAME: &str = "bbr1-linux-6.18";
+    const SUMMARY: &str = "BBR version 1: paces at the estimated bandwidth and bounds the window by the estimated BDP";
+    const SOURCE: &str =
+        "Linux 6.18, net/ipv4/tcp_bbr.c; Cardwell et al., BBR: Congestion-Based Congestion Control, 2016";
+    const VERSION: &str = env!("CARGO_PKG_VERSION");
+
+    fn build(parameters: Arc<Parameters>, rng: Rng, exact_name: Arc<str>) -> Bbr1 {
+        Bbr1::with_rules(parameters, Linux, rng, exact_name)
+    }
+}
+
+impl<R: Rules> Controller for Bbr1<R> {
+    fn algorithm(&self) -> &str {
+        &self.name
     }
 
     fn init(&mut self, view: &View, control: &mut Control) {
+        let Bbr1 { core, rules, .. } = self;
         // The gains survive: the kernel leaves them to the first ACK.
-        *self = Bbr1 {
-            pacing_gain: self.pacing_gain,
-            cwnd_gain: self.cwnd_gain,
-            ..Bbr1::new(Arc::clone(&self.parameters), self.rng.clone()).named(self.name)
+        *core = Core {
+            pacing_gain: core.pacing_gain,
+            cwnd_gain: core.cwnd_gain,
+            ..Core::new(Arc::clone(&core.parameters), core.rng.clone())
         };
         control.ssthresh = Control::INFINITE_SSTHRESH;
-        if let Some(shift) = self.parameters.pacing_shift {
+        if let Some(shift) = core.parameters.pacing_shift {
             control.pacing_shift = shift;
         }
-        self.round.next_delivered = view.delivered;
-        self.min_rtt.start(view, self.parameters.min_rtt_window);
-        self.aggregation.epoch_start_us = view.mstamp_us;
-        self.recovery.unbounded_cwnd = control.cwnd;
-        self.reset_policer(view);
-        self.init_pacing_rate(view, control);
-        if self.parameters.initial_bw_estimate {
-            self.bandwidth = MaxFilter::new(self.round.count, self.initial_bandwidth(view, control));
-        }
+        core.round.next_delivered = view.delivered;
+        core.min_rtt.start(view, core.parameters.min_rtt_window);
+        core.model_rtt_us = core.min_rtt.rtt_us.into();
+        core.aggregation.epoch_start_us = view.mstamp_us;
+        core.reset_policer(view);
+        core.init_pacing_rate(rules, view, control);
+        rules.init(core, view, control);
     }
 
     fn full_control(&self) -> bool {
@@ -308,56 +295,57 @@ impl Controller for Bbr1 {
     }
 
     fn wants_pacing(&self) -> bool {
-        self.parameters.paced
+        self.rules.paces()
     }
 
     fn cong_control(&mut self, view: &View, control: &mut Control, sample: &RateSample) {
-        self.round.started = false;
+        let Bbr1 { core, rules, .. } = self;
+        core.round.started = false;
         let has_rate = has_rate(sample);
         if has_rate {
-            self.update_bandwidth(view, sample);
+            core.update_bandwidth(rules, view, sample);
         }
-        let bw = self.bw();
-        if has_rate {
-            self.update_aggregation(view, control, sample, bw);
+        let bw = core.bw();
+        if has_rate && sample.acked_sacked > 0 {
+            rules.measure_aggregation(core, view, control, sample.acked_sacked, bw);
         }
         // PROBE_BW comes after the pipe was found full and drained.
-        if self.state.mode == Mode::ProbeBw {
-            self.update_cycle(view, control, sample);
+        if core.state.mode == Mode::ProbeBw {
+            rules.update_cycle(core, view, control, sample);
         } else {
-            self.check_full_pipe(sample);
-            self.check_drain(view, control);
+            core.check_full_pipe(sample);
+            core.check_drain(rules, view, control);
         }
-        self.update_min_rtt(view, control, sample);
+        core.update_min_rtt(rules, view, control, sample);
 
-        self.set_operating_point(view, control, bw);
-        self.set_window(view, control, sample, bw);
+        core.set_operating_point(rules, view, control, bw);
+        core.set_window(rules, view, control, sample, bw);
     }
 
     fn ssthresh(&mut self, _view: &View, control: &Control) -> u32 {
-        self.save_window(control);
-        if self.parameters.recovery == Recovery::Ns3Of2018 { Control::INFINITE_SSTHRESH } else { control.ssthresh }
+        self.core.save_window(control);
+        self.rules.ssthresh(control)
     }
 
     fn set_state(&mut self, view: &View, control: &mut Control, next: CaState) {
+        let Bbr1 { core, rules, .. } = self;
         if next != CaState::Loss {
-            self.change_ns3_state(view, control, next);
+            rules.change_state(core, view, control, next);
             return;
         }
-        self.recovery.previous_state = CaState::Loss;
-        if self.parameters.rto_resets_plateau {
-            self.full_pipe.baseline = 0;
+        core.recovery.previous_state = CaState::Loss;
+        if rules.timeout_forgets_plateau() {
+            core.full_pipe.baseline = 0;
         }
         // A timeout ends the round, and its loss is evidence for the policer's sampler.
-        self.round.started = true;
-        self.sample_policer(view, &RateSample { losses: 1, ..RateSample::default() });
+        core.round.started = true;
+        core.sample_policer(rules, view, &RateSample { losses: 1, ..RateSample::default() });
     }
 
     fn undo_cwnd(&mut self, view: &View, control: &Control) -> u32 {
-        if self.parameters.undo_resets_plateau {
-            self.full_pipe.baseline = 0;
-            self.full_pipe.rounds = 0;
-            self.reset_policer(view);
+        if self.rules.undo_forgets_plateau() {
+            self.core.full_pipe = FullPipe::default();
+            self.core.reset_policer(view);
         }
         control.cwnd
     }
@@ -366,24 +354,23 @@ impl Controller for Bbr1 {
         if event != Event::TxStart || control.app_limited == 0 {
             return;
         }
-        self.idle_restart = true;
-        self.aggregation.epoch_start_us = view.mstamp_us;
-        self.aggregation.epoch_acked = 0;
-        match self.state.mode {
+        let Bbr1 { core, rules, .. } = self;
+        core.idle_restart = true;
+        core.aggregation.start_epoch(view.mstamp_us);
+        match core.state.mode {
             // Restarting at the bandwidth itself: the pipe is empty, probing can wait.
-            Mode::ProbeBw => self.set_pacing_rate(view, control, self.bw(), Gain::ONE),
-            Mode::ProbeRtt if self.parameters.probe_rtt_exit_from_idle => self.check_probe_rtt_done(view, control),
+            Mode::ProbeBw => core.set_pacing_rate(rules, view, control, core.bw(), Gain::ONE),
+            Mode::ProbeRtt if rules.idle_ends_probe_rtt() => core.check_probe_rtt_done(rules, view, control),
             _ => {}
         }
     }
 
     fn min_tso_segs(&self, _view: &View, control: &Control) -> u32 {
-        let slow = control.pacing_rate < self.parameters.burst_min_rate.as_bits_per_sec() / 8;
-        if slow { self.parameters.burst_min_slow } else { self.parameters.burst_min }
+        self.core.bursts.smallest(control)
     }
 
-    fn mode(&self) -> &'static str {
-        match self.state.mode {
+    fn mode(&self) -> &str {
+        match self.core.state.mode {
             Mode::Startup => "startup",
             Mode::Drain => "drain",
             Mode::ProbeBw => "probe_bw",
@@ -391,8 +378,8 @@ impl Controller for Bbr1 {
         }
     }
 
-    fn observables(&self) -> &'static [&'static str] {
-        &[
+    fn observables(&self) -> Vec<Cow<'static, str>> {
+        [
             "bw_mbps",
             "max_bw_mbps",
             "min_rtt_ms",
@@ -405,23 +392,26 @@ impl Controller for Bbr1 {
             "lt_bw_mbps",
             "prior_cwnd_packets",
         ]
+        .map(Cow::Borrowed)
+        .to_vec()
     }
 
     fn observe(&self, view: &View, _control: &Control, values: &mut [f64]) {
+        let core = &self.core;
         let mbps = |bw: u32| f64::from(bw) / BW_UNIT as f64 * f64::from(view.mss) * 8.0;
-        let min_rtt = self.min_rtt.rtt_us;
+        let min_rtt = core.min_rtt.rtt_us;
         let current = [
-            mbps(self.bw()),
-            mbps(self.max_bw()),
+            mbps(core.bw()),
+            mbps(core.max_bw()),
             if min_rtt == View::UNKNOWN_RTT { f64::NAN } else { f64::from(min_rtt) / 1e3 },
-            self.pacing_gain.as_f64(),
-            self.cwnd_gain.as_f64(),
-            if self.state.mode == Mode::ProbeBw { f64::from(self.state.phase) } else { f64::NAN },
-            f64::from(self.round.count),
-            f64::from(u8::from(self.state.full_pipe)),
-            self.aggregation.max(),
-            if self.state.policed { mbps(self.policer.bandwidth) } else { f64::NAN },
-            f64::from(self.recovery.prior_cwnd),
+            core.pacing_gain.as_f64(),
+            core.cwnd_gain.as_f64(),
+            if core.state.mode == Mode::ProbeBw { f64::from(core.state.phase) } else { f64::NAN },
+            f64::from(core.round.count),
+            f64::from(u8::from(core.state.full_pipe)),
+            core.aggregation.max(),
+            if core.state.policed { mbps(core.policer.bandwidth) } else { f64::NAN },
+            f64::from(core.recovery.prior_cwnd),
         ];
         for (value, current) in values.iter_mut().zip(current) {
             *value = current;

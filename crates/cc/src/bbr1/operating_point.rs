@@ -1,6 +1,6 @@
 //! The operating point: gains, the pacing rate, and the amount in flight that follow from the model.
 
-use super::{Bbr1, Mode, State};
+use super::{Core, Mode, Rules, State};
 use crate::basis::Basis;
 use crate::parameters::Gain;
 use crate::{Control, View};
@@ -13,43 +13,42 @@ pub(super) struct OperatingPoint {
     target: u32,
 }
 
-impl OperatingPoint {
-    /// Asks for another one with the next ACK, whatever its basis.
-    pub(super) fn unsettle(&mut self) {
-        self.basis.invalidate();
-    }
-}
-
-impl Bbr1 {
+impl Core {
     /// Moves to the operating point of the present model: sets gains, pacing rate and the window's target.
     #[inline]
-    pub(super) fn set_operating_point(&mut self, view: &View, control: &mut Control, bw: u32) {
+    pub(super) fn set_operating_point<R: Rules>(&mut self, rules: &mut R, view: &View, control: &mut Control, bw: u32) {
         if self.basis(view, control, bw) != self.operating_point.basis {
-            self.move_operating_point(view, control, bw);
+            self.move_operating_point(rules, view, control, bw);
         }
-        debug_assert_eq!(self.target(), self.window_target(view, control, bw), "the basis lacks something");
+        debug_assert_eq!(self.target(), self.window_target(rules, view, control, bw), "the basis lacks something");
+    }
+
+    /// Asks for another operating point with the next ACK, whether its basis changes or not.
+    pub fn unsettle(&mut self) {
+        self.operating_point.basis.invalidate();
     }
 
     #[inline]
     fn basis(&self, view: &View, control: &Control, bw: u32) -> Basis<State> {
-        Basis::new(view, control, bw, self.min_rtt.model_us, self.aggregation.largest, self.state)
+        Basis::new(view, control, bw, self.model_rtt_us, self.aggregation.largest, self.state)
     }
 
     #[inline(never)]
-    fn move_operating_point(&mut self, view: &View, control: &mut Control, bw: u32) {
-        self.update_gains();
-        self.set_pacing_rate(view, control, bw, self.pacing_gain);
-        let target = self.window_target(view, control, bw);
+    fn move_operating_point<R: Rules>(&mut self, rules: &mut R, view: &View, control: &mut Control, bw: u32) {
+        self.update_gains(rules);
+        self.set_pacing_rate(rules, view, control, bw, self.pacing_gain);
+        let target = self.window_target(rules, view, control, bw);
         // With the rate as it is now: setting it once more would change nothing, unless it is a makeshift.
         self.operating_point = OperatingPoint { basis: self.basis(view, control, bw), target };
-        if self.rate_is_nominal {
-            self.operating_point.unsettle();
+        if self.pacing.is_nominal {
+            self.unsettle();
         }
     }
 
-    pub(super) fn update_gains(&mut self) {
+    /// Sets the gains of the present mode and phase.
+    pub fn update_gains<R: Rules>(&mut self, rules: &mut R) {
         let parameters = &self.parameters;
-        (self.pacing_gain, self.cwnd_gain) = match self.state.mode {
+        let (pacing, window) = match self.state.mode {
             Mode::Startup => (parameters.startup_pacing_gain, parameters.startup_window_gain),
             Mode::Drain => (parameters.drain_gain, parameters.startup_window_gain),
             Mode::ProbeBw => {
@@ -58,11 +57,8 @@ impl Bbr1 {
             }
             Mode::ProbeRtt => (Gain::ONE, Gain::ONE),
         };
-        if self.recovery.unit_gain_in == Some(self.state.mode) {
-            self.cwnd_gain = Gain::ONE;
-        } else {
-            self.recovery.unit_gain_in = None;
-        }
+        self.pacing_gain = pacing;
+        self.cwnd_gain = rules.window_gain(self.state.mode, window);
     }
 
     /// The window to grow to, in packets.

@@ -5,20 +5,20 @@
 //! lose that much are compared: when two in a row deliver at the same rate, a policer is presumed and its rate is used
 //! for 48 rounds without probing.
 
-use super::bandwidth::delivery_rate;
-use super::{Bbr1, Mode};
+use super::{Core, Mode, Rules};
+use crate::estimators::delivery_rate;
 use crate::parameters::Gain;
 use crate::{RateSample, View};
 
 /// State of the long-term sampler.
 #[derive(Clone, Debug, Default)]
-pub(super) struct Policer {
+pub struct Policer {
     /// Rate of the last interval, or of the policer; 0 is none.
-    pub(super) bandwidth: u32,
+    pub bandwidth: u32,
     /// An interval runs.
-    pub(super) sampling: bool,
+    pub sampling: bool,
     /// Rounds in the interval, or with the policer's rate in use.
-    pub(super) rounds: u32,
+    pub rounds: u32,
     interval_start_ms: u32,
     interval_delivered: u64,
     interval_lost: u64,
@@ -33,9 +33,9 @@ impl Policer {
     }
 }
 
-impl Bbr1 {
+impl Core {
     /// Forgets what the long-term sampler found.
-    pub(super) fn reset_policer(&mut self, view: &View) {
+    pub fn reset_policer(&mut self, view: &View) {
         self.state.policed = false;
         self.policer.bandwidth = 0;
         self.policer.sampling = false;
@@ -43,8 +43,8 @@ impl Bbr1 {
     }
 
     /// Takes an ACK into the long-term sampler.
-    pub(super) fn sample_policer(&mut self, view: &View, sample: &RateSample) {
-        if !self.parameters.policer_sampler {
+    pub(super) fn sample_policer<R: Rules>(&mut self, rules: &mut R, view: &View, sample: &RateSample) {
+        if !rules.looks_for_policers() {
             return;
         }
         if self.state.policed {
@@ -52,7 +52,7 @@ impl Bbr1 {
                 self.policer.rounds += 1;
                 if self.policer.rounds >= self.parameters.policer_use_rounds {
                     self.reset_policer(view);
-                    self.enter_probe_bw(view);
+                    self.enter_probe_bw(rules, view);
                 }
             }
             return;
@@ -112,7 +112,7 @@ impl Bbr1 {
             let difference = bw.abs_diff(before);
             let close = u64::from(difference) * u64::from(Gain::ONE.numerator())
                 <= u64::from(self.parameters.policer_ratio.numerator()) * u64::from(before);
-            let tiny = self.bytes_per_second(view, difference, Gain::ONE)
+            let tiny = self.pacing.bytes_per_second(view, difference, Gain::ONE)
                 <= self.parameters.policer_difference.as_bits_per_sec() / 8;
             if close || tiny {
                 self.policer.bandwidth = ((u64::from(bw) + u64::from(before)) / 2) as u32;

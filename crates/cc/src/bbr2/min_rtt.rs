@@ -5,59 +5,39 @@
 //! twice as often.
 
 use super::probe_bw::AckPhase;
-use super::{Bbr2, Mode, Parameters, Phase, ProbeRttEntry};
+use super::{Bbr2, Mode, Phase, ProbeRttEntry};
+use crate::estimators::{MinRttFilter, is_after};
 use crate::{Control, RateSample, View};
 use dumbbell_units::Duration;
 
-/// State of the two filters and of PROBE_RTT. Stamps are ticks.
+/// PROBE_RTT and its schedule. Stamps are ticks.
 #[derive(Clone, Debug, Default)]
-pub(super) struct MinRtt {
-    /// The minimum in microseconds; [`View::UNKNOWN_RTT`] before the first sample.
-    pub(super) rtt_us: u32,
-    stamp: u32,
-    /// How long it is believed, in ticks.
-    window_ticks: u32,
-    /// The minimum that schedules PROBE_RTT.
-    recent_us: u32,
-    recent_stamp: u32,
-    /// The interval of PROBE_RTT in ticks.
-    interval_ticks: u32,
-    /// When PROBE_RTT may end; none while too much is in flight.
+pub(super) struct ProbeRtt {
+    /// The minimum that schedules it.
+    recent: MinRttFilter,
+    /// When it may end; none while too much is in flight.
     done_stamp: Option<u32>,
     round_done: bool,
     /// The phase that follows a PROBE_RTT after DOWN.
     pub(super) resume: Phase,
 }
 
-impl MinRtt {
-    pub(super) fn start(&mut self, view: &View, parameters: &Parameters) {
-        self.window_ticks = view.ticks(parameters.min_rtt_window);
-        self.interval_ticks = view.ticks(parameters.probe_rtt_interval);
-        self.rtt_us = view.min_rtt_us;
-        self.recent_us = view.min_rtt_us;
-        self.stamp = view.jiffies;
-        self.recent_stamp = view.jiffies;
-    }
-}
-
-/// Whether tick `a` is later than tick `b`.
-#[inline]
-fn after(a: u32, b: u32) -> bool {
-    (b.wrapping_sub(a) as i32) < 0
-}
-
 impl Bbr2 {
+    /// Starts both filters with what the connection knows.
+    pub(super) fn start_min_rtt(&mut self, view: &View) {
+        self.min_rtt.start(view, self.parameters.min_rtt_window);
+        self.probe_rtt.recent.start(view, self.parameters.probe_rtt_interval);
+    }
+
     /// Updates the minima and runs PROBE_RTT.
     pub(super) fn update_min_rtt(&mut self, view: &View, control: &mut Control, sample: &RateSample) {
         let anywhere = self.parameters.probe_rtt_entry == ProbeRttEntry::Anywhere;
-        let expired = self.recent_minimum_expired(view);
-        if sample.rtt_us <= self.min_rtt.recent_us.into() || expired {
+        let expired = self.probe_rtt.recent.is_expired(view);
+        if sample.rtt_us <= self.probe_rtt.recent.rtt_us.into() || expired {
             self.take_rtt(view, sample, expired && anywhere);
         }
-        let old = after(view.jiffies, self.min_rtt.stamp.wrapping_add(self.min_rtt.window_ticks));
-        if self.min_rtt.recent_us <= self.min_rtt.rtt_us || old {
-            self.min_rtt.rtt_us = self.min_rtt.recent_us;
-            self.min_rtt.stamp = self.min_rtt.recent_stamp;
+        if self.probe_rtt.recent.rtt_us <= self.min_rtt.rtt_us || self.min_rtt.is_expired(view) {
+            self.min_rtt.adopt(&self.probe_rtt.recent);
         }
         if expired && anywhere && self.has_probe_rtt() && !self.idle_restart && self.mode != Mode::ProbeRtt {
             self.enter_probe_rtt(view, control);
@@ -74,30 +54,20 @@ impl Bbr2 {
     #[inline(never)]
     fn take_rtt(&mut self, view: &View, sample: &RateSample, replaces: bool) {
         let Ok(rtt_us) = u32::try_from(sample.rtt_us) else { return };
-        let recent = self.min_rtt.recent_us;
-        let lower = rtt_us < recent || (self.parameters.min_rtt_tie_refreshes && rtt_us == recent);
-        let delayed = sample.is_ack_delayed && self.parameters.delayed_ack_guard;
-        if lower || (replaces && !delayed) {
-            self.min_rtt.recent_us = rtt_us;
-            self.min_rtt.recent_stamp = view.jiffies;
-        }
+        let is_distrusted = sample.is_ack_delayed && self.parameters.delayed_ack_guard;
+        let ties = self.parameters.min_rtt_tie_refreshes;
+        self.probe_rtt.recent.take(view, rtt_us, ties, replaces && !is_distrusted);
     }
 
     fn has_probe_rtt(&self) -> bool {
         self.parameters.probe_rtt_dwell > Duration::ZERO
     }
 
-    #[inline]
-    fn recent_minimum_expired(&self, view: &View) -> bool {
-        after(view.jiffies, self.min_rtt.recent_stamp.wrapping_add(self.min_rtt.interval_ticks))
-    }
-
     /// The end of DOWN, where alone QUIC looks: whether the minimum has expired; this ACK's round-trip time replaces it.
     pub(super) fn renew_expired_minimum(&mut self, view: &View, sample: &RateSample) -> bool {
         match u32::try_from(sample.rtt_us) {
-            Ok(rtt_us) if self.has_probe_rtt() && self.recent_minimum_expired(view) => {
-                self.min_rtt.recent_us = rtt_us;
-                self.min_rtt.recent_stamp = view.jiffies;
+            Ok(rtt_us) if self.has_probe_rtt() && self.probe_rtt.recent.is_expired(view) => {
+                self.probe_rtt.recent.take(view, rtt_us, false, true);
                 true
             }
             _ => false,
@@ -107,7 +77,7 @@ impl Bbr2 {
     pub(super) fn enter_probe_rtt(&mut self, view: &View, control: &Control) {
         self.mode = Mode::ProbeRtt;
         self.save_window(control);
-        self.min_rtt.done_stamp = None;
+        self.probe_rtt.done_stamp = None;
         self.probe.ack_phase = AckPhase::Stopping;
         self.start_round(view);
     }
@@ -115,16 +85,16 @@ impl Bbr2 {
     fn dwell_in_probe_rtt(&mut self, view: &View, control: &mut Control) {
         // Rates are low on purpose here: the sampler must not take them for the path's.
         control.app_limited = (view.delivered + u64::from(view.in_flight())).max(1);
-        if self.min_rtt.done_stamp.is_none() {
+        if self.probe_rtt.done_stamp.is_none() {
             if view.in_flight() <= self.probe_rtt_window() {
                 let dwell = view.ticks(self.parameters.probe_rtt_dwell);
-                self.min_rtt.done_stamp = Some(view.jiffies.wrapping_add(dwell));
-                self.min_rtt.round_done = false;
+                self.probe_rtt.done_stamp = Some(view.jiffies.wrapping_add(dwell));
+                self.probe_rtt.round_done = false;
                 self.start_round(view);
             }
         } else {
-            self.min_rtt.round_done |= self.round.started;
-            if self.min_rtt.round_done || !self.parameters.probe_rtt_round {
+            self.probe_rtt.round_done |= self.round.started;
+            if self.probe_rtt.round_done || !self.parameters.probe_rtt_round {
                 self.check_probe_rtt_done(view, control);
             }
         }
@@ -132,11 +102,11 @@ impl Bbr2 {
 
     /// Leaves PROBE_RTT when its time is over.
     pub(super) fn check_probe_rtt_done(&mut self, view: &View, control: &mut Control) {
-        let Some(done) = self.min_rtt.done_stamp else { return };
-        if !after(view.jiffies, done) {
+        let Some(done) = self.probe_rtt.done_stamp else { return };
+        if !is_after(view.jiffies, done) {
             return;
         }
-        self.min_rtt.recent_stamp = view.jiffies;
+        self.probe_rtt.recent.stamp = view.jiffies;
         control.cwnd = control.cwnd.max(self.prior_cwnd);
         self.bounds.reset_lower();
         if !self.full_pipe.reached {
@@ -145,7 +115,7 @@ impl Bbr2 {
         }
         self.mode = Mode::ProbeBw;
         match self.parameters.probe_rtt_entry {
-            ProbeRttEntry::AfterDown => self.start_phase(view, self.min_rtt.resume, 0),
+            ProbeRttEntry::AfterDown => self.start_phase(view, self.probe_rtt.resume, 0),
             ProbeRttEntry::Anywhere => {
                 // The queue is empty, so there is nothing for DOWN to drain, but the probe clock starts anew.
                 self.start_down(view);

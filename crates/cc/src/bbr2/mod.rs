@@ -43,13 +43,13 @@ pub use parameters::{
     Aggregation, FullTest, LossCount, Parameters, ProbeRttEntry, StartupBound, Timeout, Undo, UpExit,
 };
 
+use crate::estimators::{AckAggregation, BW_UNIT, Bursts, MinRttFilter, Pacing, has_rate};
 use crate::parameters::Gain;
-use crate::{CaState, Control, Controller, EcnMode, Event, Hooks, LostPacket, RateSample, View};
+use crate::{Algorithm, CaState, Control, Controller, EcnMode, Event, Hooks, LostPacket, RateSample, View};
 use dumbbell_units::Rng;
+use std::borrow::Cow;
 use std::sync::Arc;
 
-/// One packet per microsecond in the scale of all bandwidths here (`BW_UNIT`).
-const BW_UNIT: u64 = 1 << 24;
 /// A bound that is not set.
 const UNSET: u32 = u32::MAX;
 
@@ -84,10 +84,10 @@ pub enum Phase {
 /// The BBR v2 controller.
 #[derive(Clone, Debug)]
 pub struct Bbr2 {
-    name: &'static str,
+    name: Arc<str>,
     parameters: Arc<Parameters>,
-    /// Parts per million of the bandwidth estimate that pacing uses.
-    pacing_share_ppm: u64,
+    pacing: Pacing,
+    bursts: Bursts,
     rng: Rng,
 
     mode: Mode,
@@ -101,9 +101,10 @@ pub struct Bbr2 {
     bounds: bounds::Bounds,
     probe: probe_bw::Probe,
     full_pipe: startup::FullPipe,
-    min_rtt: min_rtt::MinRtt,
+    min_rtt: MinRttFilter,
+    probe_rtt: min_rtt::ProbeRtt,
     ecn: ecn::Ecn,
-    aggregation: aggregation::AckAggregation,
+    aggregation: AckAggregation,
     operating_point: operating_point::OperatingPoint,
 
     /// The last good window before a reduction or PROBE_RTT.
@@ -112,23 +113,19 @@ pub struct Bbr2 {
     previous_state: CaState,
     /// The connection restarts from idle: a minimum that expired meanwhile is no reason for PROBE_RTT.
     idle_restart: bool,
-    /// The first pacing rate comes from a nominal round-trip time, to be replaced by a measured one.
-    rate_is_nominal: bool,
     /// The window at the start, the BDP while no round-trip time is known.
     initial_window: u32,
 }
 
 impl Bbr2 {
-    /// The exact name of this implementation with default parameters.
-    pub const NAME: &'static str = "bbr2-linux-alpha";
-
     /// A controller with these constants, which must be [valid](crate::parameters::ParameterSet::validate); `rng` draws
     /// the time between probes. Flows with the same constants can share them.
     pub fn new(parameters: impl Into<Arc<Parameters>>, rng: Rng) -> Bbr2 {
         let parameters = parameters.into();
         Bbr2 {
-            name: Bbr2::NAME,
-            pacing_share_ppm: parameters.pacing_share_ppm(),
+            name: Bbr2::EXACT_NAME.into(),
+            pacing: Pacing::new(parameters.pacing_margin),
+            bursts: parameters.bursts(),
             ecn: ecn::Ecn::new(&parameters),
             parameters,
             rng,
@@ -142,19 +139,19 @@ impl Bbr2 {
             bounds: bounds::Bounds::default(),
             probe: probe_bw::Probe::default(),
             full_pipe: startup::FullPipe::default(),
-            min_rtt: min_rtt::MinRtt::default(),
-            aggregation: aggregation::AckAggregation::default(),
+            min_rtt: MinRttFilter::default(),
+            probe_rtt: min_rtt::ProbeRtt::default(),
+            aggregation: AckAggregation::default(),
             operating_point: operating_point::OperatingPoint::default(),
             prior_cwnd: 0,
             previous_state: CaState::Open,
             idle_restart: false,
-            rate_is_nominal: true,
             initial_window: Control::INITIAL_CWND,
         }
     }
 
     /// The same controller under the exact name of a variant.
-    pub fn named(mut self, name: &'static str) -> Bbr2 {
+    pub fn named(mut self, name: Arc<str>) -> Bbr2 {
         self.name = name;
         self
     }
@@ -188,13 +185,27 @@ impl Bbr2 {
     }
 }
 
+impl Algorithm for Bbr2 {
+    type Parameters = Parameters;
+    const NAME: &str = "bbr2";
+    const EXACT_NAME: &str = "bbr2-linux-alpha";
+    const SUMMARY: &str =
+        "BBR version 2: bounds the amount in flight by what it found to be safe, and probes every few seconds";
+    const SOURCE: &str = "google/bbr v2alpha, net/ipv4/tcp_bbr2.c, commit 8d11b540";
+    const VERSION: &str = env!("CARGO_PKG_VERSION");
+
+    fn build(parameters: Arc<Parameters>, rng: Rng, exact_name: Arc<str>) -> Bbr2 {
+        Bbr2::new(parameters, rng).named(exact_name)
+    }
+}
+
 impl Controller for Bbr2 {
-    fn algorithm(&self) -> &'static str {
-        self.name
+    fn algorithm(&self) -> &str {
+        &self.name
     }
 
     fn init(&mut self, view: &View, control: &mut Control) {
-        *self = Bbr2::new(Arc::clone(&self.parameters), self.rng.clone()).named(self.name);
+        *self = Bbr2::new(Arc::clone(&self.parameters), self.rng.clone()).named(Arc::clone(&self.name));
         control.ssthresh = Control::INFINITE_SSTHRESH;
         if let Some(shift) = self.parameters.pacing_shift {
             control.pacing_shift = shift;
@@ -202,7 +213,7 @@ impl Controller for Bbr2 {
         self.initial_window = control.cwnd.min(127);
         self.round.next_delivered = view.delivered;
         self.signals.next_delivered = view.delivered + 1;
-        self.min_rtt.start(view, &self.parameters);
+        self.start_min_rtt(view);
         self.aggregation.start_epoch(view.mstamp_us);
         self.init_pacing_rate(view, control);
     }
@@ -228,7 +239,7 @@ impl Controller for Bbr2 {
         self.update_round(view, control, sample);
         self.note_echo(sample);
         self.signals.ended = false;
-        if signals::has_rate(sample) && sample.acked_sacked > 0 {
+        if has_rate(sample) && sample.acked_sacked > 0 {
             self.update_signals(view, control, sample, bw);
             self.update_aggregation(view, control, sample.acked_sacked);
         }
@@ -293,11 +304,10 @@ impl Controller for Bbr2 {
     }
 
     fn min_tso_segs(&self, _view: &View, control: &Control) -> u32 {
-        let slow = control.pacing_rate < self.parameters.burst_min_rate.as_bits_per_sec() / 8;
-        if slow { self.parameters.burst_min_slow } else { self.parameters.burst_min }
+        self.bursts.smallest(control)
     }
 
-    fn mode(&self) -> &'static str {
+    fn mode(&self) -> &str {
         match (self.mode, self.phase) {
             (Mode::Startup, _) => "startup",
             (Mode::Drain, _) => "drain",
@@ -309,8 +319,8 @@ impl Controller for Bbr2 {
         }
     }
 
-    fn observables(&self) -> &'static [&'static str] {
-        &[
+    fn observables(&self) -> Vec<Cow<'static, str>> {
+        [
             "bw_mbps",
             "max_bw_mbps",
             "bw_lo_mbps",
@@ -325,6 +335,8 @@ impl Controller for Bbr2 {
             "extra_acked_packets",
             "prior_cwnd_packets",
         ]
+        .map(Cow::Borrowed)
+        .to_vec()
     }
 
     fn observe(&self, view: &View, _control: &Control, values: &mut [f64]) {

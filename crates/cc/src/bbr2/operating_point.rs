@@ -42,7 +42,7 @@ impl Bbr2 {
             window_target: self.compute_window_target(view, control),
             one_bdp: self.compute_one_bdp(view, control),
         };
-        if self.rate_is_nominal {
+        if self.pacing.is_nominal {
             self.operating_point.basis.invalidate();
         }
     }

@@ -1,5 +1,8 @@
 //! Constants of BBR v2. The defaults are Linux's v2 alpha; version 3, the draft and QUIC's v2 are overrides of them.
+//!
+//! Long because it is one list: each parameter with its meaning, source, default and range.
 
+use crate::estimators::Bursts;
 use crate::parameters::{Gain, Invalid, ParameterSet};
 use dumbbell_units::{Bytes, Duration, Rate, Ratio};
 use serde::{Deserialize, Serialize};
@@ -443,9 +446,9 @@ impl Default for Parameters {
 }
 
 impl Parameters {
-    /// Parts per million of the estimated bandwidth that remain after the pacing margin.
-    pub(super) fn pacing_share_ppm(&self) -> u64 {
-        1_000_000 - (self.pacing_margin.as_f64() * 1e6).round() as u64
+    /// How large bursts are to be.
+    pub(super) fn bursts(&self) -> Bursts {
+        Bursts::new(self.burst_min, self.burst_min_slow, self.burst_min_rate, self.burst_max, self.burst_max_bytes)
     }
 }
 

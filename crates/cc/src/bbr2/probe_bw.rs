@@ -174,7 +174,7 @@ impl Bbr2 {
             self.probe.ack_phase = AckPhase::Init;
         }
         if self.parameters.probe_rtt_entry == ProbeRttEntry::AfterDown && self.renew_expired_minimum(view, sample) {
-            self.min_rtt.resume = next;
+            self.probe_rtt.resume = next;
             self.enter_probe_rtt(view, control);
         } else {
             self.start_phase(view, next, slope);

@@ -3,7 +3,8 @@
 //! Losses are judged by rounds that begin with a loss, so that a round's bandwidth and delivered amount are those of the
 //! packets that met the congestion. At the end of such a round the lower bounds adapt to them (`bounds`).
 
-use super::{BW_UNIT, Bbr2, LossCount, Mode};
+use super::{Bbr2, LossCount, Mode};
+use crate::estimators::{BW_UNIT, has_rate};
 use crate::{Control, RateSample, View};
 
 /// The current packet-timed round.
@@ -74,12 +75,6 @@ impl LossRound {
         self.bw = 0;
         self.delivered = 0;
     }
-}
-
-/// Whether the sample carries a delivery rate.
-#[inline]
-pub(super) fn has_rate(sample: &RateSample) -> bool {
-    sample.delivered >= 0 && sample.interval_us > 0
 }
 
 /// The sample's delivery rate, rounded up; 0 when it has none.

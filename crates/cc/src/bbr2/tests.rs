@@ -1,6 +1,6 @@
 use super::probe_bw::AckPhase;
 use super::*;
-use crate::registry;
+use crate::Catalog;
 use dumbbell_units::{Duration, Time};
 use serde_json::{Map, Value, json};
 
@@ -14,7 +14,7 @@ fn parameters(name: &str, changes: Value) -> Parameters {
     let mut all: Map<String, Value> =
         json!({ "budget_bursts": 0, "burst_max": 1, "aggregation": "off" }).as_object().unwrap().clone();
     all.extend(changes.as_object().unwrap().clone());
-    let resolved = registry::resolve_parameters(name, &all).unwrap();
+    let resolved = Catalog::builtin().find(name).unwrap().parameters(&all).unwrap();
     serde_json::from_value(Value::Object(resolved)).unwrap()
 }
 

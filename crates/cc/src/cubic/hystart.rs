@@ -49,6 +49,9 @@ impl Hystart {
     }
 
     /// Runs the detectors on a round-trip time; sets `ssthresh` to the window when one of them fires.
+    ///
+    /// Out of line: most ACKs come after slow start and should not pay for its registers.
+    #[inline(never)]
     pub(super) fn update(
         &mut self,
         parameters: &Parameters,

@@ -20,9 +20,11 @@ pub use hystart::HystartDetect;
 pub use parameters::Parameters;
 
 use crate::parameters::Factor;
-use crate::{CaState, Control, Controller, Event, Hooks, View};
+use crate::{Algorithm, CaState, Control, Controller, Event, Hooks, View};
 use cube_root::cube_root;
+use dumbbell_units::Rng;
 use hystart::Hystart;
+use std::borrow::Cow;
 use std::sync::Arc;
 
 /// `log2` of the curve's time resolution: 1/1024 s (`BICTCP_HZ`).
@@ -33,6 +35,7 @@ const CURVE_SCALE_LOG2: u32 = 10 + 3 * CURVE_HZ_LOG2;
 /// The CUBIC controller.
 #[derive(Clone, Debug)]
 pub struct Cubic {
+    name: Arc<str>,
     parameters: Arc<Parameters>,
     /// Share of the window that remains after a loss of one of the emulated connections.
     beta: Factor,
@@ -96,9 +99,6 @@ pub struct Snapshot {
 }
 
 impl Cubic {
-    /// The exact name of this implementation.
-    pub const NAME: &'static str = "cubic-linux-6.18";
-
     /// A controller with these constants, which must be [valid](crate::parameters::ParameterSet::validate). Flows with
     /// the same constants can share them.
     pub fn new(parameters: impl Into<Arc<Parameters>>) -> Cubic {
@@ -107,6 +107,7 @@ impl Cubic {
         let connections = parameters.emulated_connections.max(1);
         let (kept, one) = (beta.numerator(), Factor::ONE.numerator());
         Cubic {
+            name: Cubic::EXACT_NAME.into(),
             beta,
             c: u64::from(parameters.bic_scale) * 10,
             // Two divisions, as the kernel does it: 15 for the default beta where the exact value is 15.12.
@@ -245,9 +246,23 @@ fn clamp_rtt(rtt_us: i64) -> u32 {
     rtt_us.clamp(1, i64::from(u32::MAX)) as u32
 }
 
+impl Algorithm for Cubic {
+    type Parameters = Parameters;
+    const NAME: &str = "cubic";
+    const EXACT_NAME: &str = "cubic-linux-6.18";
+    const SUMMARY: &str =
+        "CUBIC: the window follows a cubic function of the time since the last loss; HyStart ends slow start";
+    const SOURCE: &str = "Linux 6.18, net/ipv4/tcp_cubic.c; RFC 9438";
+    const VERSION: &str = env!("CARGO_PKG_VERSION");
+
+    fn build(parameters: Arc<Parameters>, _: Rng, exact_name: Arc<str>) -> Cubic {
+        Cubic { name: exact_name, ..Cubic::new(parameters) }
+    }
+}
+
 impl Controller for Cubic {
-    fn algorithm(&self) -> &'static str {
-        Cubic::NAME
+    fn algorithm(&self) -> &str {
+        &self.name
     }
 
     fn init(&mut self, view: &View, control: &mut Control) {
@@ -334,8 +349,8 @@ impl Controller for Cubic {
         }
     }
 
-    fn observables(&self) -> &'static [&'static str] {
-        &["w_max_packets", "k_s", "reno_cwnd_packets", "min_rtt_ms", "hystart_found"]
+    fn observables(&self) -> Vec<Cow<'static, str>> {
+        ["w_max_packets", "k_s", "reno_cwnd_packets", "min_rtt_ms", "hystart_found"].map(Cow::Borrowed).to_vec()
     }
 
     fn observe(&self, _view: &View, _control: &Control, values: &mut [f64]) {

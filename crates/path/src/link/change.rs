@@ -9,7 +9,7 @@
 //!   a packet when that arrives, and packets that wait keep it.) Rate zero is an outage: packets are held. Limits in time
 //!   refer to the new rate, in an outage to the last one that was not zero, and drop nothing that was accepted before.
 //! * **Delay.** Packets that leave the transmitter from now on take the new delay. Those in the pipe keep their arrival,
-//!   and are not overtaken, unless the link lets jitter reorder (`jitter_reorders`).
+//!   and are not overtaken, unless the link lets jitter reorder (`jitter.reorders`).
 //! * **Losses.** Losses before the queue strike packets that arrive from now on, losses behind the transmitter those that
 //!   leave it from now on. The new process starts in its good state.
 //!
@@ -18,8 +18,8 @@
 //! packets are the same whatever was changed.
 
 use super::{Drawn, Entrance, Link, Shortcut, Stage};
-use crate::config::{LinkRate, Loss};
-use crate::loss::LossProcess;
+use crate::config::LinkRate;
+use crate::loss::LossRecipe;
 use crate::packet::Packet;
 use crate::pipe::Passage;
 use crate::transmitter::Transmitter;
@@ -32,10 +32,10 @@ pub enum Change {
     Rate(Rate),
     /// The constant part of the propagation delay.
     Delay(Duration),
-    /// The losses before the queue.
-    LossBefore(Loss),
-    /// The losses behind the transmitter.
-    LossAfter(Loss),
+    /// The losses before the queue; `None` ends them.
+    LossBefore(Option<LossRecipe>),
+    /// The losses behind the transmitter; `None` ends them.
+    LossAfter(Option<LossRecipe>),
 }
 
 /// A packet whose last bit leaves the transmitter at another time than was told when it was accepted, or when it was
@@ -64,8 +64,8 @@ impl<P: Packet> Link<P> {
         match change {
             Change::Rate(rate) => return self.set_rate(now, *rate),
             Change::Delay(delay) => self.set_delay(now, *delay),
-            Change::LossBefore(loss) => self.set_loss_before(loss),
-            Change::LossAfter(loss) => self.set_loss_after(now, loss),
+            Change::LossBefore(loss) => self.set_loss_before(loss.as_ref()),
+            Change::LossAfter(loss) => self.set_loss_after(now, loss.as_ref()),
         }
         Vec::new()
     }
@@ -107,25 +107,27 @@ impl<P: Packet> Link<P> {
     }
 
     /// [`Change::LossBefore`].
-    pub fn set_loss_before(&mut self, loss: &Loss) {
-        let loss = LossProcess::new(loss, self.new_stream());
+    pub fn set_loss_before(&mut self, loss: Option<&LossRecipe>) {
+        let stream = self.new_stream();
+        let loss = loss.map(|recipe| recipe.make(stream));
         match &mut self.entrance {
             Some(entrance) => entrance.loss = loss,
-            None if matches!(loss, LossProcess::None) => {}
+            None if loss.is_none() => {}
             None => self.entrance = Some(Box::new(Entrance { loss, policer: None })),
         }
         self.close_shortcut_if_needed();
     }
 
     /// [`Change::LossAfter`].
-    pub fn set_loss_after(&mut self, now: Time, loss: &Loss) {
+    pub fn set_loss_after(&mut self, now: Time, loss: Option<&LossRecipe>) {
         let taken_back = self.take_back(now);
         self.lose_departed(now);
-        self.loss_after = LossProcess::new(loss, self.new_stream());
-        self.is_immediate &= matches!(self.loss_after, LossProcess::None);
+        let stream = self.new_stream();
+        self.loss_after = loss.map(|recipe| recipe.make(stream));
+        self.is_immediate &= self.loss_after.is_none();
         self.close_shortcut_if_needed();
         for TakenBack { drawn, packet } in taken_back {
-            let is_lost = self.loss_after.strikes();
+            let is_lost = self.loss_after.as_mut().is_some_and(|loss| loss.strikes(drawn.departs));
             let passage = if is_lost { None } else { drawn.passage.or_else(|| Some(self.pipe.draw())) };
             self.relaunch(now, Drawn { passage, ..drawn }, packet);
         }

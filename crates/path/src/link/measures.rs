@@ -1,7 +1,7 @@
 //! What a link shows of itself: what waits, what it has counted, what its queue held over time.
 
 use super::{Link, Stage};
-use crate::link::{DropCause, LinkCounters};
+use crate::ledger::{DropCause, LinkCounters};
 use crate::packet::Packet;
 use crate::stats::{Backlog, Occupancy, QueueStats, Tally};
 use dumbbell_units::{Time, claimed};
@@ -24,7 +24,7 @@ impl<P: Packet> Link<P> {
             Stage::Instant(occupancy) => occupancy,
             Stage::DropTail(queue) => &mut queue.occupancy,
             Stage::Gated(queue) => &mut queue.fifo.occupancy,
-            Stage::Held(queue) => &mut queue.store.occupancy,
+            Stage::Held(queue) => &mut queue.buffer.occupancy,
         }
     }
 
@@ -34,7 +34,7 @@ impl<P: Packet> Link<P> {
             Stage::Instant(_) => Tally::default(),
             Stage::DropTail(queue) => queue.in_service.tally(now),
             Stage::Gated(queue) => queue.fifo.in_service.tally(now),
-            Stage::Held(queue) => queue.in_service.tally(now),
+            Stage::Held(queue) => queue.buffer.in_service.tally(now),
         };
         let waiting = self.backlog_now();
         let ledger = &self.ledger;
@@ -82,7 +82,7 @@ impl<P: Packet> Link<P> {
     /// Packets in the queue, in transmission and in the pipe of the kind that is asked for. They are counted for this.
     pub fn count_in_flight(&self, is_meant: impl Fn(&P) -> bool) -> u64 {
         let held = match &self.stage {
-            Stage::Held(queue) => queue.store.iter().filter(|packet| is_meant(packet)).count(),
+            Stage::Held(queue) => queue.packets().filter(|packet| is_meant(packet)).count(),
             _ => 0,
         };
         let doomed = self.doomed.iter().filter(|(_, packet)| is_meant(packet)).count();
@@ -105,13 +105,21 @@ impl<P: Packet> Link<P> {
             + self.departures.as_ref().map_or(0, |told| claimed::<(Time, P)>(told.len(), told.capacity()))
     }
 
+    /// Values by which the queue's discipline tells its state, by name; none for those that have no state to tell.
+    pub fn observe(&self) -> Vec<(&'static str, f64)> {
+        match &self.stage {
+            Stage::Held(queue) => queue.observe(),
+            Stage::Instant(_) | Stage::DropTail(_) | Stage::Gated(_) => Vec::new(),
+        }
+    }
+
     /// Bits the transmitter could send between two instants; `None` for an unlimited rate.
     pub fn capacity_bits(&self, since: Time, until: Time) -> Option<u64> {
         match &self.stage {
             Stage::Instant(_) => None,
             Stage::DropTail(queue) => Some(queue.transmitter.capacity_bits(since, until)),
             Stage::Gated(queue) => Some(queue.fifo.transmitter.capacity_bits(since, until)),
-            Stage::Held(queue) => Some(queue.transmitter.capacity_bits(since, until)),
+            Stage::Held(queue) => Some(queue.buffer.transmitter.capacity_bits(since, until)),
         }
     }
 

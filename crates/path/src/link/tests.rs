@@ -1,14 +1,19 @@
 //! Links as a whole: exact times, queue limits, conservation, order, determinism.
 
 use super::*;
-use crate::config::{
-    Delay, JitterDistribution, Level, LinkRate, Loss, PolicerConfig, QueueConfig, QueueLimit, RedConfig,
-};
+use crate::catalog::LinkContext;
+use crate::config::{LinkRate, QueueLimit};
+use crate::level::Level;
+use crate::loss::{Bernoulli, LossRecipe};
 use crate::packet::Ecn;
+use crate::pipe::Delay;
+use crate::policer::Policer;
+use crate::queue::{Codel, Discipline, DropHead, MarkPlace, QueueRecipe, Red, Threshold};
 use crate::stats::{Backlog, Tally};
 use crate::testing::TestPacket;
-use dumbbell_units::{Duration, Rng};
-use proptest::prelude::*;
+use dumbbell_units::{Bytes, Duration, Rate, Ratio, Rng};
+
+pub(super) mod properties;
 
 pub(super) const MS: u64 = 1_000_000;
 
@@ -23,9 +28,10 @@ pub(super) fn config(rate: LinkRate) -> LinkConfig {
         overhead_bytes: 0,
         delay: Delay { base: Duration::from_millis(10), ..Delay::default() },
         policer: None,
-        queue: QueueConfig { limit: QueueLimit::default(), kind: QueueKind::DropTail },
-        loss_before: Loss::None,
-        loss_after: Loss::None,
+        limit: QueueLimit::default(),
+        queue: QueueRecipe::default(),
+        loss_before: None,
+        loss_after: None,
     }
 }
 
@@ -38,8 +44,34 @@ pub(super) fn bytes_limit(bytes: u64) -> QueueLimit {
     QueueLimit { bytes: Some(bytes), ..QueueLimit::default() }
 }
 
-pub(super) fn codel(ecn: bool) -> QueueKind {
-    QueueKind::Codel { target: Duration::from_millis(5), interval: Duration::from_millis(100), ecn }
+/// A discipline on a link of twelve megabits with a limit.
+fn queue(parameters: impl Discipline) -> QueueRecipe {
+    let context = LinkContext {
+        rate: Some(Rate::from_bits_per_sec(12_000_000)),
+        limit: bytes_limit(600_000),
+        ..LinkContext::default()
+    };
+    QueueRecipe::of(parameters, &context).unwrap()
+}
+
+pub(super) fn codel(ecn: bool) -> QueueRecipe {
+    queue(Codel { ecn, ..Codel::default() })
+}
+
+pub(super) fn drop_head() -> QueueRecipe {
+    queue(DropHead {})
+}
+
+pub(super) fn bernoulli(p: f64) -> Option<LossRecipe> {
+    Some(LossRecipe::of(Bernoulli { p: ratio(p) }, &LinkContext::default()).unwrap())
+}
+
+pub(super) fn ratio(value: f64) -> Ratio {
+    Ratio::new(value).unwrap()
+}
+
+fn policer(rate: u64, burst_bytes: u64) -> Option<Policer> {
+    Some(Policer { rate: Rate::from_bits_per_sec(rate), burst: Level::Bytes(Bytes::new(burst_bytes)) })
 }
 
 pub(super) fn link(config: LinkConfig) -> Link<TestPacket> {
@@ -58,33 +90,6 @@ pub(super) fn drain(link: &mut Link<TestPacket>) -> Vec<(u64, u64)> {
         while let Some(packet) = link.poll(now) {
             arrived.push((packet.number, now.as_nanos()));
         }
-    }
-    arrived
-}
-
-/// The same, taking up to `most` packets with the one in front of them whose time has come, if they follow soon enough.
-fn drain_together(link: &mut Link<TestPacket>, most: u32, ahead_ns: u64) -> Vec<(u64, u64)> {
-    let mut arrived = Vec::new();
-    let mut packet = TestPacket::default();
-    while link.next_event() < Time::NEVER {
-        let now = link.next_event();
-        let Some((_, behind)) = link.take_plain(now, &mut packet) else {
-            arrived.extend(link.poll(now).map(|packet| (packet.number, now.as_nanos())));
-            continue;
-        };
-        arrived.push((packet.number, now.as_nanos()));
-        let mut alone = link.clone();
-        let until = at(now.as_nanos() + ahead_ns);
-        let (count, delays) = link.take_followers(behind.min(most), until, now);
-        let taken = Vec::from_iter((0..count).map(|_| {
-            let now = alone.next_event();
-            (alone.poll(now).unwrap().number, now.as_nanos())
-        }));
-        assert!(taken.iter().all(|&(_, time)| time < until.as_nanos()));
-        assert_eq!(taken.iter().map(|(_, time)| time - now.as_nanos()).sum::<u64>(), delays.as_nanos());
-        assert!(count == behind.min(most) || alone.next_event() >= until, "{count} of {behind}");
-        assert_eq!(link.next_event(), alone.next_event());
-        arrived.extend(taken);
     }
     arrived
 }
@@ -122,7 +127,7 @@ fn an_unlimited_rate_only_delays() {
 #[test]
 fn the_packet_in_service_does_not_count_against_the_limit() {
     let mut config = twelve_megabits();
-    config.queue.limit = bytes_limit(3000);
+    config.limit = bytes_limit(3000);
     let mut link = link(config);
     let offers: Vec<_> = (0..4).map(|i| link.offer(at(0), full(i))).collect();
     assert!(offers[..3].iter().all(|offer| matches!(offer, Offer::Accepted { .. })));
@@ -140,12 +145,11 @@ fn limits_in_packets_and_in_time_hold() {
         QueueLimit { packets: Some(10), ..QueueLimit::default() },
         QueueLimit { time: Some(Duration::from_millis(10)), ..QueueLimit::default() },
     ] {
-        for kind in [QueueKind::DropTail, codel(false)] {
-            let mut config = twelve_megabits();
-            config.queue = QueueConfig { limit, kind };
+        for queue in [QueueRecipe::default(), codel(false)] {
+            let config = LinkConfig { limit, queue: queue.clone(), ..twelve_megabits() };
             let mut link = link(config);
             let accepted = (0..100).filter(|&i| matches!(link.offer(at(0), full(i)), Offer::Accepted { .. })).count();
-            assert_eq!(accepted, 11, "ten that wait and one in transmission: {limit:?} {kind:?}");
+            assert_eq!(accepted, 11, "ten that wait and one in transmission: {limit:?} {queue:?}");
         }
     }
 }
@@ -179,7 +183,7 @@ fn at_99_percent_load_no_queue_builds_up_and_at_101_percent_it_grows_linearly() 
 #[test]
 fn a_full_drop_tail_queue_delays_by_its_size_over_the_rate() {
     let mut config = twelve_megabits();
-    config.queue.limit = bytes_limit(30_000);
+    config.limit = bytes_limit(30_000);
     let mut link = link(config);
     let mut worst = 0;
     for i in 0..2000 {
@@ -195,7 +199,8 @@ fn a_full_drop_tail_queue_delays_by_its_size_over_the_rate() {
 #[test]
 fn drop_head_accepts_the_newest_and_drops_the_oldest_waiting() {
     let mut config = twelve_megabits();
-    config.queue = QueueConfig { limit: bytes_limit(3000), kind: QueueKind::DropHead };
+    config.limit = bytes_limit(3000);
+    config.queue = drop_head();
     let mut link = link(config);
     assert_eq!(departs(link.offer(at(0), full(0))), Some(MS));
     for i in 1..5 {
@@ -230,7 +235,7 @@ fn held_queues_serve_as_exactly_as_analytic_ones() {
         };
         let analytic = arrivals(link(config(rate.clone())));
         let mut held = config(rate);
-        held.queue.kind = QueueKind::DropHead;
+        held.queue = drop_head();
         let held = arrivals(link(held));
         assert_eq!(analytic.len(), 3000);
         assert_eq!(analytic, held);
@@ -271,8 +276,8 @@ fn an_outage_holds_packets_and_loses_none() {
 #[test]
 fn a_link_that_decides_late_tells_departures_to_those_who_ask() {
     let mut config = twelve_megabits();
-    config.queue.kind = QueueKind::DropHead;
-    config.delay.jitter = Duration::from_nanos(MS / 2);
+    config.queue = drop_head();
+    config.delay.jitter.amount = Duration::from_nanos(MS / 2);
     let mut quiet = link(config.clone());
     let mut late = link(config);
     late.report_departures();
@@ -290,10 +295,10 @@ fn a_link_that_decides_late_tells_departures_to_those_who_ask() {
 
 #[test]
 fn losses_before_the_queue_take_no_capacity_and_losses_after_it_do() {
-    let mut before = link(LinkConfig { loss_before: Loss::Bernoulli(1.0), ..twelve_megabits() });
+    let mut before = link(LinkConfig { loss_before: bernoulli(1.0), ..twelve_megabits() });
     assert_eq!(before.offer(at(0), full(0)), Offer::Dropped(DropCause::LossBefore));
     assert_eq!(before.counters(at(MS)).departures.packets, 0);
-    let mut after = link(LinkConfig { loss_after: Loss::Bernoulli(1.0), ..twelve_megabits() });
+    let mut after = link(LinkConfig { loss_after: bernoulli(1.0), ..twelve_megabits() });
     assert_eq!(departs(after.offer(at(0), full(0))), Some(MS));
     assert_eq!(departs(after.offer(at(0), full(1))), Some(2 * MS));
     assert_eq!((after.pop_drop(), after.poll(at(MS))), (None, None));
@@ -324,25 +329,26 @@ fn mean_backlog_is_the_exact_integral_and_obeys_littles_law() {
 
 #[test]
 fn codel_holds_an_overload_near_its_target_where_drop_tail_fills_its_buffer() {
-    let mean = |kind| {
+    let mean = |queue: QueueRecipe| {
         let mut config = twelve_megabits();
-        config.queue = QueueConfig { limit: bytes_limit(600_000), kind };
+        config.limit = bytes_limit(600_000);
+        config.queue = queue.clone();
         let mut link = link(config);
         for i in 0..20_000 {
             link.offer(at(i * MS * 100 / 102), full(i));
         }
         let now = at(20_000 * MS * 100 / 102);
-        assert!(link.counters(now).dropped_aqm.packets > 0 || kind == QueueKind::DropTail);
+        assert!(link.counters(now).dropped_aqm.packets > 0 || queue == QueueRecipe::default());
         link.queue_stats(now).mean_bytes() / 1500.0
     };
-    let (controlled, standing) = (mean(codel(false)), mean(QueueKind::DropTail));
+    let (controlled, standing) = (mean(codel(false)), mean(QueueRecipe::default()));
     assert!(controlled < 20.0 && standing > 150.0, "{controlled} and {standing} packets");
 }
 
 #[test]
 fn codel_marks_ecn_capable_packets() {
     let mut config = twelve_megabits();
-    config.queue.kind = codel(true);
+    config.queue = codel(true);
     let mut link = link(config);
     for i in 0..2000 {
         link.offer(at(i * MS / 2), TestPacket { ecn: Ecn::Ect0, ..full(i) });
@@ -357,9 +363,10 @@ fn codel_marks_ecn_capable_packets() {
 }
 
 /// Marks of the packets that arrive, in order, and what was dropped, of `packets` offered at once.
-fn burst(kind: QueueKind, packets: u64, ecn: Ecn) -> (Vec<bool>, LinkCounters) {
+fn burst(queue: QueueRecipe, packets: u64, ecn: Ecn) -> (Vec<bool>, LinkCounters) {
     let mut config = twelve_megabits();
-    config.queue = QueueConfig { limit: QueueLimit { packets: Some(50), ..QueueLimit::default() }, kind };
+    config.limit = QueueLimit { packets: Some(50), ..QueueLimit::default() };
+    config.queue = queue;
     let mut link = link(config);
     for i in 0..packets {
         link.offer(at(0), TestPacket { ecn, ..full(i) });
@@ -371,15 +378,19 @@ fn burst(kind: QueueKind, packets: u64, ecn: Ecn) -> (Vec<bool>, LinkCounters) {
     (marks, link.counters(at(10_000 * MS)))
 }
 
-fn step(threshold: Threshold, drop_not_ect: bool) -> QueueKind {
-    QueueKind::Threshold { threshold, drop_not_ect }
+fn step(threshold: Level, mark: Option<MarkPlace>, drop_not_ect: bool) -> QueueRecipe {
+    queue(Threshold { threshold, mark, drop_not_ect })
+}
+
+fn bytes(bytes: u64) -> Level {
+    Level::Bytes(Bytes::new(bytes))
 }
 
 #[test]
 fn a_step_marks_packets_that_arrive_to_more_than_the_threshold() {
     // The first is in transmission, which does not count; the twelfth finds ten and makes eleven.
-    for level in [Level::Packets(10), Level::Bytes(15_000)] {
-        let (marks, counters) = burst(step(Threshold::Arriving(level), false), 20, Ecn::Ect0);
+    for level in [Level::Packets(10), bytes(15_000)] {
+        let (marks, counters) = burst(step(level, None, false), 20, Ecn::Ect0);
         assert_eq!(marks.iter().position(|&marked| marked), Some(11), "{level:?}");
         assert!(marks[11..].iter().all(|&marked| marked));
         assert_eq!((marks.len(), counters.marked, counters.queue_drops().packets), (20, 9, 0));
@@ -388,7 +399,7 @@ fn a_step_marks_packets_that_arrive_to_more_than_the_threshold() {
 
 #[test]
 fn a_step_at_departure_marks_those_that_leave_much_behind() {
-    let (marks, counters) = burst(step(Threshold::Departing(Level::Packets(10)), false), 20, Ecn::Ect0);
+    let (marks, counters) = burst(step(Level::Packets(10), Some(MarkPlace::Dequeue), false), 20, Ecn::Ect0);
     // When packet i is taken, it and those after it are 20 - i.
     let expected: Vec<bool> = (0..20).map(|i| i > 0 && 20 - i > 10).collect();
     assert_eq!(marks, expected);
@@ -397,43 +408,39 @@ fn a_step_at_departure_marks_those_that_leave_much_behind() {
 
 #[test]
 fn a_step_in_time_marks_those_that_have_waited_longer() {
-    let (marks, _) = burst(step(Threshold::Sojourn(Duration::from_millis(5)), false), 20, Ecn::Ect0);
+    let (marks, _) = burst(step(Level::Time(Duration::from_millis(5)), None, false), 20, Ecn::Ect0);
     assert_eq!(marks, (0..20).map(|i| i > 5).collect::<Vec<_>>(), "packet i waits i milliseconds");
 }
 
 #[test]
 fn packets_without_ecn_pass_a_step_unless_it_drops_them_and_the_limit_holds_for_all() {
-    let thresholds = [Threshold::Arriving(Level::Packets(10)), Threshold::Sojourn(Duration::from_millis(10))];
-    for threshold in thresholds {
-        let (marks, counters) = burst(step(threshold, false), 100, Ecn::NotEct);
+    for threshold in [Level::Packets(10), Level::Time(Duration::from_millis(10))] {
+        let (marks, counters) = burst(step(threshold, None, false), 100, Ecn::NotEct);
         assert_eq!((marks.len(), counters.marked), (51, 0));
         assert_eq!((counters.dropped_full.packets, counters.dropped_aqm.packets), (49, 0));
-        assert_eq!(burst(step(threshold, false), 100, Ecn::Ect0).1.dropped_full.packets, 49);
-        let (marks, counters) = burst(step(threshold, true), 20, Ecn::NotEct);
+        assert_eq!(burst(step(threshold, None, false), 100, Ecn::Ect0).1.dropped_full.packets, 49);
+        let (marks, counters) = burst(step(threshold, None, true), 20, Ecn::NotEct);
         assert_eq!((marks.len(), counters.dropped_aqm.packets), (11, 9), "{threshold:?}");
     }
 }
 
 /// RED between 30 and 90 kB on twelve megabits.
-fn red(ecn: bool) -> QueueKind {
-    QueueKind::Red(RedConfig {
-        min_bytes: 30_000,
-        max_bytes: 90_000,
-        max_probability: 0.1,
-        weight: 1.0 / 512.0,
-        average_packet: 1500,
-        bandwidth: 12_000_000,
+fn red(ecn: bool) -> QueueRecipe {
+    queue(Red {
+        min: Some(bytes(30_000)),
+        max: Some(bytes(90_000)),
+        max_probability: ratio(0.1),
+        weight: Some(ratio(1.0 / 512.0)),
         ecn,
-        hard_drop: false,
-        gentle: false,
-        adaptive: false,
+        ..Red::default()
     })
 }
 
 #[test]
 fn red_holds_an_overload_of_a_few_percent_between_its_thresholds() {
     let mut config = twelve_megabits();
-    config.queue = QueueConfig { limit: bytes_limit(600_000), kind: red(false) };
+    config.limit = bytes_limit(600_000);
+    config.queue = red(false);
     let mut link = link(config);
     for i in 0..60_000 {
         let now = at(i * MS * 100 / 105);
@@ -455,7 +462,8 @@ fn red_holds_an_overload_of_a_few_percent_between_its_thresholds() {
 #[test]
 fn red_marks_ecn_capable_packets_and_the_limit_still_drops() {
     let mut config = twelve_megabits();
-    config.queue = QueueConfig { limit: bytes_limit(120_000), kind: red(true) };
+    config.limit = bytes_limit(120_000);
+    config.queue = red(true);
     let mut link = link(config);
     for i in 0..10_000 {
         link.offer(at(i * MS / 2), TestPacket { ecn: Ecn::Ect0, ..full(i) });
@@ -467,7 +475,7 @@ fn red_marks_ecn_capable_packets_and_the_limit_still_drops() {
 
 #[test]
 fn a_policer_loses_one_minus_one_over_the_overload_without_any_queue() {
-    let policer = Some(PolicerConfig { rate: 2_000_000, burst_bytes: 30_000 });
+    let policer = policer(2_000_000, 30_000);
     let mut link = link(LinkConfig { policer, ..twelve_megabits() });
     for i in 0..50_000 {
         // 6 Mb/s.
@@ -485,257 +493,11 @@ fn a_policer_loses_one_minus_one_over_the_overload_without_any_queue() {
 
 #[test]
 fn a_policer_stands_behind_random_loss_and_before_an_unlimited_link() {
-    let policer = Some(PolicerConfig { rate: 1, burst_bytes: 3_000 });
+    let policer = policer(1, 3_000);
     let mut lossless = link(LinkConfig { policer, ..config(LinkRate::Unlimited) });
     let passed = (0..10).filter(|&i| matches!(lossless.offer(at(0), full(i)), Offer::Accepted { .. })).count();
     assert_eq!(passed, 2);
-    let mut lossy = link(LinkConfig { policer, loss_before: Loss::Bernoulli(1.0), ..config(LinkRate::Unlimited) });
+    let mut lossy = link(LinkConfig { policer, loss_before: bernoulli(1.0), ..config(LinkRate::Unlimited) });
     assert_eq!(lossy.offer(at(0), full(0)), Offer::Dropped(DropCause::LossBefore));
     assert_eq!(lossy.counters(at(0)).policed, Tally::default());
-}
-
-fn rates() -> impl Strategy<Value = LinkRate> {
-    let steps = prop::collection::vec((1..50u64, 0..20_000_000u64), 1..6).prop_map(|parts| {
-        let mut start = 0;
-        let mut steps = Vec::new();
-        for (ms, rate) in parts {
-            steps.push((at(start * MS), rate));
-            start += ms;
-        }
-        steps
-    });
-    let schedule = (steps, prop::option::of(1..200u64)).prop_map(|(steps, repeat)| LinkRate::Schedule {
-        steps: steps.into(),
-        repeat_after: repeat.map(Duration::from_millis),
-    });
-    let trace = (prop::collection::vec(0..60u32, 1..30), any::<bool>()).prop_map(|(mut ms, once)| {
-        ms.sort_unstable();
-        LinkRate::Trace { opportunities_ms: ms.into(), once }
-    });
-    prop_oneof![Just(LinkRate::Unlimited), (100_000..50_000_000u64).prop_map(LinkRate::Constant), schedule, trace]
-}
-
-pub(super) fn losses() -> impl Strategy<Value = Loss> {
-    prop_oneof![
-        Just(Loss::None),
-        (0.0..0.5).prop_map(Loss::Bernoulli),
-        Just(Loss::GilbertElliott { p: 0.1, r: 0.3, loss_bad: 0.9, loss_good: 0.01 }),
-    ]
-}
-
-fn delays() -> impl Strategy<Value = Delay> {
-    (0..20u64, 0..10u64, any::<bool>(), any::<bool>(), prop_oneof![Just(0.0), Just(0.3)]).prop_map(
-        |(base, jitter, normal, reorders, reorder)| Delay {
-            base: Duration::from_millis(base),
-            jitter: Duration::from_millis(jitter),
-            distribution: if normal { JitterDistribution::Normal } else { JitterDistribution::Uniform },
-            jitter_correlation: 0.25,
-            jitter_reorders: reorders,
-            reorder,
-            reorder_gap: 3,
-        },
-    )
-}
-
-pub(super) fn configs() -> impl Strategy<Value = LinkConfig> {
-    let kind = prop_oneof![
-        Just(QueueKind::DropTail),
-        Just(QueueKind::DropHead),
-        Just(QueueKind::Codel { target: Duration::from_millis(2), interval: Duration::from_millis(10), ecn: true }),
-        Just(step(Threshold::Arriving(Level::Packets(5)), true)),
-        Just(step(Threshold::Departing(Level::Bytes(6_000)), true)),
-        Just(step(Threshold::Sojourn(Duration::from_millis(2)), false)),
-        Just(red(false)),
-        Just(red(true)),
-    ];
-    let policer = prop::option::of((1..20_000_000u64, 0..20_000u64))
-        .prop_map(|policer| policer.map(|(rate, burst_bytes)| PolicerConfig { rate, burst_bytes }));
-    let limit = (prop::option::of(0..40u64), prop::option::of(0..40_000u64), prop::option::of(0..40u64))
-        .prop_map(|(packets, bytes, ms)| QueueLimit { packets, bytes, time: ms.map(Duration::from_millis) });
-    (rates(), 0..40u32, delays(), policer, limit, kind, losses(), losses()).prop_map(
-        |(rate, overhead_bytes, delay, policer, limit, kind, loss_before, loss_after)| LinkConfig {
-            name: String::from("link"),
-            rate,
-            overhead_bytes,
-            delay,
-            policer,
-            queue: QueueConfig { limit, kind },
-            loss_before,
-            loss_after,
-        },
-    )
-}
-
-/// What a run of random arrivals showed: arrivals at the far end, offers, what waited, and the final counters.
-#[derive(Debug, PartialEq)]
-pub(super) struct Run {
-    pub(super) arrived: Vec<(u64, u64)>,
-    pub(super) offers: Vec<Offer>,
-    pub(super) backlogs: Vec<Backlog>,
-    pub(super) counters: LinkCounters,
-    pub(super) capacity_bits: Option<u64>,
-    pub(super) byte_nanos: u128,
-}
-
-/// Takes what arrives before `until`; returns whether there was nothing out of order in time.
-fn poll_until(link: &mut Link<TestPacket>, until: Time, arrived: &mut Vec<(u64, u64)>) -> bool {
-    let mut is_in_order = true;
-    while link.next_event() < until {
-        let event = link.next_event();
-        is_in_order &= arrived.last().is_none_or(|&(_, last)| last <= event.as_nanos());
-        arrived.extend(std::iter::from_fn(|| link.poll(event)).map(|p| (p.number, event.as_nanos())));
-    }
-    is_in_order
-}
-
-fn run(config: &LinkConfig, seed: u64) -> Result<Run, TestCaseError> {
-    run_with(config, seed, &[])
-}
-
-/// The same with changes at the instants given in nanoseconds.
-pub(super) fn run_with(config: &LinkConfig, seed: u64, changes: &[(u64, Change)]) -> Result<Run, TestCaseError> {
-    let mut link = Link::<TestPacket>::new(config.clone(), Rng::new(seed));
-    let mut rng = Rng::new(seed ^ 0xA5A5);
-    let (mut now, mut arrived, mut offers, mut backlogs) = (0, Vec::<(u64, u64)>::new(), Vec::new(), Vec::new());
-    let (mut later_drops, mut dropped_at_once) = (0, 0);
-    let mut changes = changes.iter().peekable();
-    for i in 0..400 {
-        now += match rng.below(20) {
-            0 => u64::from(rng.below(100)) * MS,
-            1..=8 => 0,
-            _ => u64::from(rng.below(2_000_000)),
-        };
-        while let Some((instant, change)) = changes.next_if(|&&(instant, _)| instant <= now) {
-            prop_assert!(poll_until(&mut link, at(*instant), &mut arrived));
-            link.change(at(*instant), change);
-        }
-        prop_assert!(poll_until(&mut link, at(now + 1), &mut arrived));
-        let ecn = if rng.below(2) == 0 { Ecn::Ect0 } else { Ecn::NotEct };
-        let size = if rng.below(3) == 0 { 40 + rng.below(1461) } else { 1500 };
-        let offer = link.offer(at(now), TestPacket { number: i, size, ecn });
-        dropped_at_once += u64::from(matches!(offer, Offer::Dropped(_)));
-        offers.push(offer);
-        later_drops += std::iter::from_fn(|| link.pop_drop()).count() as u64;
-
-        let counters = link.counters(at(now));
-        later_drops += std::iter::from_fn(|| link.pop_drop()).count() as u64;
-        let lost = counters.lost_before.packets + counters.lost_after.packets + counters.queue_drops().packets;
-        let (delivered, in_flight) = (arrived.len() as u64, link.in_flight(at(now)));
-        prop_assert_eq!(counters.arrivals.packets, lost + delivered + in_flight, "conservation at {}", now);
-        prop_assert_eq!(lost, dropped_at_once + later_drops, "every drop is told once");
-        let backlog = link.backlog(at(now));
-        backlogs.push(backlog);
-        let through = counters.departures.packets - counters.lost_after.packets - delivered;
-        prop_assert!(backlog.packets + through <= in_flight && in_flight <= backlog.packets + through + 1);
-        let limit = config.queue.limit;
-        prop_assert!(limit.packets.is_none_or(|packets| backlog.packets <= packets));
-        prop_assert!(limit.bytes.is_none_or(|bytes| backlog.bytes <= bytes));
-    }
-    for (instant, change) in changes {
-        prop_assert!(poll_until(&mut link, at(*instant), &mut arrived));
-        link.change(at(*instant), change);
-        now = *instant;
-    }
-    arrived.extend(drain(&mut link));
-    let end = at(now + 1_000_000 * MS);
-    let counters = link.counters(end);
-    let stats = link.queue_stats(end);
-    let (capacity_bits, byte_nanos) = (stats.capacity_bits, stats.byte_nanos);
-    Ok(Run { arrived, offers, backlogs, counters, capacity_bits, byte_nanos })
-}
-
-proptest! {
-    #![proptest_config(ProptestConfig { cases: 300, failure_persistence: None, ..ProptestConfig::default() })]
-
-    #[test]
-    fn packets_are_conserved_limits_hold_and_order_is_kept(config in configs(), seed in 0..1000u64) {
-        let run = run(&config, seed)?;
-        let delay = &config.delay;
-        if delay.reorder == 0.0 && !delay.jitter_reorders {
-            prop_assert!(run.arrived.is_sorted());
-        }
-        let mut numbers: Vec<_> = run.arrived.iter().map(|&(number, _)| number).collect();
-        numbers.sort_unstable();
-        numbers.dedup();
-        prop_assert_eq!(numbers.len(), run.arrived.len(), "no packet arrives twice");
-    }
-
-    #[test]
-    fn the_same_seed_gives_the_same_run(config in configs(), seed in 0..1000u64) {
-        prop_assert_eq!(run(&config, seed)?, run(&config, seed)?);
-    }
-
-    #[test]
-    fn a_constant_rate_link_never_idles_while_a_packet_waits(
-        rate in 100_000..50_000_000u64,
-        gaps in prop::collection::vec(0..3_000_000u64, 1..200),
-    ) {
-        let mut link = link(config(LinkRate::Constant(rate)));
-        let (mut now, mut free) = (0, 0);
-        for (i, gap) in gaps.iter().enumerate() {
-            now += gap;
-            let departs = departs(link.offer(at(now), full(i as u64))).unwrap_or(0);
-            let expected = u64::max(now, free) + (12_000 * 1_000_000_000u64).div_ceil(rate);
-            prop_assert!(departs <= expected && expected - departs <= 1, "{} instead of {}", departs, expected);
-            free = departs;
-        }
-    }
-}
-
-proptest! {
-    #[test]
-    fn packets_offered_together_fare_as_they_do_one_by_one(
-        rate in prop_oneof![
-            Just(LinkRate::Unlimited),
-            // Every packet takes whole nanoseconds, or hardly any does.
-            prop_oneof![Just(10_000_000u64), Just(1_000_000_000)].prop_map(LinkRate::Constant),
-            (1_000_000u64..2_000_000_000).prop_map(LinkRate::Constant),
-        ],
-        outage_ms in prop_oneof![Just(None), (1u64..20).prop_map(Some)],
-        limit in (prop_oneof![Just(None), (1u64..20).prop_map(Some)], prop_oneof![Just(None), (100u64..30_000).prop_map(Some)]),
-        wait_ms in prop_oneof![4 => Just(None), 1 => (1u64..10).prop_map(Some)],
-        bursts in proptest::collection::vec((0u64..2_000_000, 1u32..20, 40u32..1600), 1..60),
-        (most, ahead_ns) in (0u32..8, 0u64..200_000),
-    ) {
-        let rate = match (rate, outage_ms) {
-            (LinkRate::Constant(rate), Some(ms)) => {
-                let steps = [(at(0), rate), (at(ms * MS), 0), (at(2 * ms * MS), rate / 2)];
-                LinkRate::Schedule { steps: steps.to_vec().into(), repeat_after: None }
-            }
-            (rate, _) => rate,
-        };
-        let mut config = config(rate);
-        config.queue.limit = QueueLimit { packets: limit.0, bytes: limit.1, time: wait_ms.map(Duration::from_millis) };
-        let mut together = link(config);
-        let mut single = together.clone();
-        let (mut now, mut number) = (0, 0);
-        for (pause, count, size) in bursts {
-            now += pause;
-            let packet = |i: u32| TestPacket::new(number + u64::from(i), size);
-            let offers: Vec<Offer> = (0..count).map(|i| single.offer(at(now), packet(i))).collect();
-            match together.offer_run(at(now), packet(0), count) {
-                Some(mut departures) => {
-                    let accepted = departures.count() as usize;
-                    for offer in &offers[..accepted] {
-                        let departs = departures.next();
-                        departures.advance();
-                        prop_assert_eq!(*offer, Offer::Accepted { departs: Some(departs) });
-                    }
-                    prop_assert!(offers[accepted..].iter().all(|offer| *offer == Offer::Dropped(DropCause::QueueFull)));
-                }
-                None => {
-                    for (i, offer) in (0..count).zip(&offers) {
-                        prop_assert_eq!(together.offer(at(now), packet(i)), *offer);
-                    }
-                }
-            }
-            number += u64::from(count);
-            prop_assert_eq!(together.next_event(), single.next_event());
-            prop_assert_eq!(together.backlog(at(now)), single.backlog(at(now)));
-        }
-        prop_assert_eq!(drain_together(&mut together, most, ahead_ns), drain(&mut single));
-        let end = at(now + 3_600_000 * MS);
-        prop_assert_eq!(together.counters(end), single.counters(end));
-        prop_assert_eq!(together.queue_stats(end).byte_nanos, single.queue_stats(end).byte_nanos);
-    }
 }

@@ -9,22 +9,61 @@
 //! `count` remembers how hard the last episode had to drop: an episode that begins soon after the last one goes on where
 //! that one ended. The square root is exact to the nanosecond; Linux approximates it by Newton steps.
 
-use super::held::Store;
-use crate::link::{DropCause, Ledger};
-use crate::packet::{Ecn, Packet};
-use dumbbell_units::{Duration, Time};
+use super::{Buffer, Discipline, Held, Line, Queue, Waiting};
+use crate::catalog::Described;
+use crate::ledger::DropCause;
+use dumbbell_units::{Duration, Rng, Time};
+use schemars::JsonSchema;
+use serde::{Deserialize, Serialize};
 
 /// A backlog of at most this many bytes (IP length) is never a standing queue.
 const MTU: u64 = 1500;
 /// A new episode resumes the old drop rate when it begins within this many intervals after the last drop was due.
 const MEMORY_INTERVALS: u64 = 16;
 
+/// CoDel (controlled delay): packets are dropped or marked at departure, at a rising rate, while the queueing delay stays
+/// above a target.
+#[derive(Clone, Debug, Serialize, Deserialize, JsonSchema)]
+#[serde(default, deny_unknown_fields)]
+pub struct Codel {
+    /// Acceptable standing delay.
+    #[schemars(extend("x-above" = "0s", "x-at-most" = "1h", "x-source" = "RFC 8289, section 4.3: TARGET"))]
+    pub target: Duration,
+    /// Time the delay must exceed the target before the first drop.
+    #[schemars(extend("x-above" = "0s", "x-at-most" = "1h", "x-source" = "RFC 8289, section 4.3: INTERVAL"))]
+    pub interval: Duration,
+    /// Mark ECN-capable packets instead of dropping them.
+    #[schemars(extend("x-source" = "tc-codel: ecn"))]
+    pub ecn: bool,
+}
+
+impl Default for Codel {
+    fn default() -> Codel {
+        Codel { target: Duration::from_millis(5), interval: Duration::from_millis(100), ecn: false }
+    }
+}
+
+impl Described for Codel {
+    const NAME: &'static str = "codel";
+    const SOURCE: &'static str = "RFC 8289; Linux 6.18, net/sched/sch_codel.c";
+
+    fn in_words(&self) -> String {
+        let marks = if self.ecn { ", marks" } else { "" };
+        format!("CoDel ({}, {}{marks})", self.target.in_words(), self.interval.in_words())
+    }
+}
+
+impl Discipline for Codel {
+    fn queue(&self, _: Rng) -> Queue {
+        Queue::held(State::new(self))
+    }
+}
+
 /// State of a CoDel queue.
 #[derive(Clone, Debug)]
-pub(crate) struct Codel {
-    target: Duration,
-    interval: Duration,
-    ecn: bool,
+struct State {
+    parameters: Codel,
+    line: Line,
     /// Drops since the present or last episode began, and at its beginning.
     count: u64,
     last_count: u64,
@@ -34,12 +73,11 @@ pub(crate) struct Codel {
     drop_next: Time,
 }
 
-impl Codel {
-    pub(crate) fn new(target: Duration, interval: Duration, ecn: bool) -> Codel {
-        Codel {
-            target,
-            interval,
-            ecn,
+impl State {
+    fn new(parameters: &Codel) -> State {
+        State {
+            parameters: parameters.clone(),
+            line: Line::default(),
             count: 0,
             last_count: 0,
             dropping: false,
@@ -48,42 +86,79 @@ impl Codel {
         }
     }
 
-    /// The packet the transmitter takes now, with the time of its arrival.
-    pub(crate) fn dequeue<P: Packet>(
-        &mut self,
-        now: Time,
-        store: &mut Store<P>,
-        ledger: &mut Ledger<P>,
-    ) -> Option<(Time, P)> {
-        let mut head = store.pop(now);
-        let stands = self.stands(&head, now, store);
+    /// Whether the delay has been at or above target for an interval, now that `head` was taken.
+    fn stands(&mut self, head: Option<&Waiting>, now: Time, buffer: &Buffer) -> bool {
+        let delayed = head.is_some_and(|packet| packet.waited(now) >= self.parameters.target);
+        if !delayed || buffer.backlog().bytes <= MTU {
+            self.first_above = None;
+            return false;
+        }
+        match self.first_above {
+            None => {
+                self.first_above = Some(now + self.parameters.interval);
+                false
+            }
+            Some(first_above) => now > first_above,
+        }
+    }
+
+    fn mark(&self, head: &mut Option<Waiting>, buffer: &mut Buffer) -> bool {
+        self.parameters.ecn && head.as_mut().is_some_and(|packet| buffer.mark(packet))
+    }
+
+    /// Drops the packet that was taken, and takes the next.
+    fn replace(&mut self, head: Option<Waiting>, now: Time, buffer: &mut Buffer) -> Option<Waiting> {
+        if let Some(packet) = head {
+            buffer.drop(packet, DropCause::Aqm);
+        }
+        self.line.pop(now, buffer)
+    }
+
+    /// The control law: `t` + interval/√count.
+    fn after(&self, t: Time) -> Time {
+        let interval = u128::from(self.parameters.interval.as_nanos());
+        let nanos = (interval * interval / u128::from(self.count.max(1))).isqrt();
+        t + Duration::from_nanos(nanos as u64)
+    }
+}
+
+impl Held for State {
+    fn push(&mut self, now: Time, packet: Waiting, buffer: &mut Buffer) -> Result<(), DropCause> {
+        self.line.push_if_it_fits(now, packet, buffer)
+    }
+
+    fn next_decision(&self) -> Time {
+        self.line.next_decision()
+    }
+
+    fn take(&mut self, now: Time, buffer: &mut Buffer) -> Option<Waiting> {
+        let mut head = self.line.pop(now, buffer);
+        let stands = self.stands(head.as_ref(), now, buffer);
         if self.dropping {
             if !stands {
                 self.dropping = false;
             }
             while self.dropping && now >= self.drop_next {
                 self.count += 1;
-                if self.mark(&mut head, ledger) {
+                if self.mark(&mut head, buffer) {
                     self.drop_next = self.after(self.drop_next);
                     break;
                 }
-                drop_packet(head, ledger);
-                head = store.pop(now);
-                if self.stands(&head, now, store) {
+                head = self.replace(head, now, buffer);
+                if self.stands(head.as_ref(), now, buffer) {
                     self.drop_next = self.after(self.drop_next);
                 } else {
                     self.dropping = false;
                 }
             }
         } else if stands {
-            if !self.mark(&mut head, ledger) {
-                drop_packet(head, ledger);
-                head = store.pop(now);
-                self.stands(&head, now, store);
+            if !self.mark(&mut head, buffer) {
+                head = self.replace(head, now, buffer);
+                self.stands(head.as_ref(), now, buffer);
             }
             self.dropping = true;
             let added = self.count.saturating_sub(self.last_count);
-            let recent = now < self.drop_next + self.interval * MEMORY_INTERVALS;
+            let recent = now < self.drop_next + self.parameters.interval * MEMORY_INTERVALS;
             self.count = if added > 1 && recent { added } else { 1 };
             self.last_count = self.count;
             self.drop_next = self.after(now);
@@ -91,75 +166,40 @@ impl Codel {
         head
     }
 
-    /// Whether the delay has been at or above target for an interval, now that `head` was taken.
-    fn stands<P: Packet>(&mut self, head: &Option<(Time, P)>, now: Time, store: &Store<P>) -> bool {
-        let delayed = head.as_ref().is_some_and(|&(arrived, _)| now.since(arrived) >= self.target);
-        if !delayed || store.occupancy.backlog().bytes <= MTU {
-            self.first_above = None;
-            return false;
-        }
-        match self.first_above {
-            None => {
-                self.first_above = Some(now + self.interval);
-                false
-            }
-            Some(first_above) => now > first_above,
-        }
-    }
-
-    fn mark<P: Packet>(&self, head: &mut Option<(Time, P)>, ledger: &mut Ledger<P>) -> bool {
-        match head {
-            Some((_, packet)) if self.ecn && packet.ecn() != Ecn::NotEct => {
-                packet.mark();
-                ledger.marked += 1;
-                true
-            }
-            _ => false,
-        }
-    }
-
-    /// The control law: `t` + interval/√count.
-    fn after(&self, t: Time) -> Time {
-        let interval = u128::from(self.interval.as_nanos());
-        let nanos = (interval * interval / u128::from(self.count.max(1))).isqrt();
-        t + Duration::from_nanos(nanos as u64)
-    }
-}
-
-fn drop_packet<P: Packet>(head: Option<(Time, P)>, ledger: &mut Ledger<P>) {
-    if let Some((_, packet)) = head {
-        ledger.drop_later(packet, DropCause::Aqm);
+    fn observe(&self) -> Vec<(&'static str, f64)> {
+        vec![("count", self.count as f64), ("dropping", f64::from(u8::from(self.dropping)))]
     }
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::testing::TestPacket;
+    use crate::packet::Ecn;
+    use crate::queue::held::testing::{buffer, waiting};
 
     const MS: u64 = 1_000_000;
 
     /// A transmitter that takes a packet every `spacing` from a queue that is refilled by `arrivals` per packet taken.
     struct Bench {
-        codel: Codel,
-        store: Store<TestPacket>,
-        ledger: Ledger<TestPacket>,
+        codel: State,
+        buffer: Buffer,
         now: u64,
         next_arrival: u64,
         drop_times: Vec<u64>,
-        delivered: Vec<TestPacket>,
+        marked: u64,
+        delivered: Vec<Waiting>,
         ecn: Ecn,
     }
 
     impl Bench {
         fn new(ecn: bool, packets: Ecn) -> Bench {
             Bench {
-                codel: Codel::new(Duration::from_millis(5), Duration::from_millis(100), ecn),
-                store: Store::new(),
-                ledger: Ledger::default(),
+                codel: State::new(&Codel { ecn, ..Codel::default() }),
+                buffer: buffer(),
                 now: 0,
                 next_arrival: 0,
                 drop_times: Vec::new(),
+                marked: 0,
                 delivered: Vec::new(),
                 ecn: packets,
             }
@@ -169,8 +209,7 @@ mod tests {
         fn run(&mut self, end: u64, arrival: u64, service: u64) {
             while self.now < end {
                 while self.next_arrival <= self.now {
-                    let packet = TestPacket { ecn: self.ecn, ..TestPacket::new(0, 1500) };
-                    self.store.push(Time::from_nanos(self.next_arrival), packet);
+                    self.arrive(self.next_arrival);
                     self.next_arrival += arrival;
                 }
                 self.take();
@@ -178,14 +217,17 @@ mod tests {
             }
         }
 
+        /// A packet arrived at `then`.
+        fn arrive(&mut self, then: u64) {
+            let packet = waiting(Time::from_nanos(then), self.ecn);
+            self.codel.push(packet.arrived, packet, &mut self.buffer).unwrap();
+        }
+
         fn take(&mut self) {
-            let before = self.ledger.dropped_aqm.packets;
-            if let Some((_, packet)) = self.codel.dequeue(Time::from_nanos(self.now), &mut self.store, &mut self.ledger)
-            {
-                self.delivered.push(packet);
-            }
-            let dropped = self.ledger.dropped_aqm.packets - before;
+            self.delivered.extend(self.codel.take(Time::from_nanos(self.now), &mut self.buffer));
+            let (dropped, marked) = self.buffer.settled();
             self.drop_times.extend((0..dropped).map(|_| self.now));
+            self.marked += marked;
         }
     }
 
@@ -194,7 +236,7 @@ mod tests {
         // A packet arrives for every one taken, behind two hundred that stand in the queue: about 20 ms of delay.
         let mut bench = Bench::new(false, Ecn::NotEct);
         for _ in 0..200 {
-            bench.store.push(Time::ZERO, TestPacket::new(0, 1500));
+            bench.arrive(0);
         }
         bench.next_arrival = MS / 10;
         bench.run(700 * MS, MS / 10, MS / 10);
@@ -212,7 +254,7 @@ mod tests {
         let mut bench = Bench::new(false, Ecn::NotEct);
         bench.now = 0;
         for _ in 0..99 {
-            bench.store.push(Time::ZERO, TestPacket::new(0, 1500));
+            bench.arrive(0);
         }
         bench.next_arrival = u64::MAX;
         bench.run(100 * MS, 1, MS);
@@ -237,11 +279,11 @@ mod tests {
     fn one_mtu_of_backlog_is_never_a_standing_queue() {
         // 120 kbit/s: a packet needs 100 ms, so every packet waits far longer than the target.
         let mut bench = Bench::new(false, Ecn::NotEct);
-        bench.store.push(Time::ZERO, TestPacket::new(0, 1500));
+        bench.arrive(0);
         bench.next_arrival = 1;
         bench.now = 100 * MS;
         for _ in 0..100 {
-            bench.store.push(Time::from_nanos(bench.now - 50 * MS), TestPacket::new(0, 1500));
+            bench.arrive(bench.now - 50 * MS);
             bench.take();
             bench.now += 100 * MS;
         }
@@ -254,12 +296,12 @@ mod tests {
         let mut marking = Bench::new(true, Ecn::Ect0);
         marking.run(2_000 * MS, MS / 2, MS);
         assert!(marking.drop_times.is_empty());
-        let marks = marking.delivered.iter().filter(|p| p.ecn == Ecn::Ce).count() as u64;
-        assert_eq!(marks, marking.ledger.marked);
+        let marks = marking.delivered.iter().filter(|p| p.ecn() == Ecn::Ce).count() as u64;
+        assert_eq!(marks, marking.marked);
         assert!(marks > 50, "{marks}");
         let mut incapable = Bench::new(true, Ecn::NotEct);
         incapable.run(2_000 * MS, MS / 2, MS);
-        assert!(incapable.ledger.marked == 0 && incapable.drop_times.len() > 50);
+        assert!(incapable.marked == 0 && incapable.drop_times.len() > 50);
     }
 
     #[test]
@@ -268,7 +310,7 @@ mod tests {
         bench.run(1_500 * MS, MS / 2, MS);
         // The queue empties for a moment, which ends the episode, and fills again.
         bench.next_arrival = u64::MAX;
-        while bench.store.iter().next().is_some() {
+        while bench.buffer.backlog().packets > 0 {
             bench.take();
         }
         assert!(!bench.codel.dropping);
@@ -286,7 +328,7 @@ mod tests {
         bench.run(1_500 * MS, MS / 2, MS);
         assert!(bench.codel.count > 20);
         bench.next_arrival = u64::MAX;
-        while bench.store.iter().next().is_some() {
+        while bench.buffer.backlog().packets > 0 {
             bench.take();
         }
         bench.now += 1_700 * MS;
@@ -300,7 +342,7 @@ mod tests {
     fn the_delay_must_exceed_the_target_for_more_than_an_interval() {
         let mut bench = Bench::new(false, Ecn::NotEct);
         for _ in 0..10 {
-            bench.store.push(Time::ZERO, TestPacket::new(0, 1500));
+            bench.arrive(0);
         }
         for now in [5 * MS, 105 * MS, 105 * MS + 1] {
             assert!(bench.drop_times.is_empty());

@@ -1,206 +1,28 @@
-//! First in, first out; an arriving packet that does not fit is dropped.
-//!
-//! Nothing that comes later changes the fate of an accepted packet, so its start and departure are computed on arrival:
-//! start = max(arrival, transmitter free). What waits is known from the starts alone, each of which is the departure of the
-//! packet before; they are forgotten lazily when the clock has passed them. Packets of one size that wait one behind the
-//! other are kept as one [`Train`].
+//! Drop-tail: what nearly every router did for decades, and many still do.
 
-use super::{InService, Limits};
-use crate::ring::Ring;
-use crate::stats::{Backlog, Occupancy};
-use crate::train::Train;
-use crate::transmitter::Transmitter;
-use dumbbell_units::Time;
+use super::{Discipline, Queue};
+use crate::catalog::Described;
+use dumbbell_units::Rng;
+use schemars::JsonSchema;
+use serde::{Deserialize, Serialize};
 
-/// A drop-tail queue with its transmitter.
-#[derive(Clone, Debug)]
-pub(crate) struct DropTail {
-    pub(crate) transmitter: Transmitter,
-    pub(crate) occupancy: Occupancy,
-    pub(crate) in_service: InService,
-    limits: Limits,
-    waiting: Ring<Run>,
+/// First in, first out; an arriving packet that does not fit into `buffer` is dropped.
+#[derive(Clone, Debug, Default, Serialize, Deserialize, JsonSchema)]
+#[serde(default, deny_unknown_fields)]
+pub struct DropTail {}
+
+impl Described for DropTail {
+    const NAME: &'static str = "droptail";
+    const ALIASES: &'static [&'static str] = &["fifo"];
+    const SOURCE: &'static str = "Linux 6.18, net/sched/sch_fifo.c: pfifo, bfifo";
+
+    fn in_words(&self) -> String {
+        String::new()
+    }
 }
 
-/// Packets of one size that wait one behind the other.
-#[derive(Clone, Copy, Debug, Default)]
-struct Run {
-    starts: Train,
-    size: u32,
-}
-
-impl DropTail {
-    pub(crate) fn new(transmitter: Transmitter, limits: Limits) -> DropTail {
-        DropTail {
-            transmitter,
-            occupancy: Occupancy::default(),
-            in_service: InService::default(),
-            limits,
-            waiting: Ring::new(),
-        }
-    }
-
-    /// Takes a packet; returns its departure, or `None` when it is dropped.
-    #[inline(always)]
-    pub(crate) fn offer(&mut self, now: Time, size: u32) -> Option<Time> {
-        self.advance(now);
-        let starts = self.transmitter.seek(now);
-        if starts <= now {
-            let departs = self.transmitter.send(size);
-            self.in_service = InService { departs, size };
-            return Some(departs);
-        }
-        if !self.limits.fit(self.occupancy.backlog(), size) {
-            return None;
-        }
-        if let Some(limit) = self.limits.time
-            // All that waits has been given to the transmitter, so nothing is queued in front of it.
-            && !self.transmitter.waits_at_most(limit, now, Backlog::default())
-        {
-            return None;
-        }
-        let departs = self.transmitter.send(size);
-        self.wait(Train::one(starts, departs), size);
-        Some(departs)
-    }
-
-    /// Takes as many as fit of `count` packets of `size` bytes each that come together, if one rate will serve them;
-    /// returns the departures of those that do.
-    #[inline(always)]
-    pub(crate) fn offer_run(&mut self, now: Time, size: u32, count: u32) -> Option<Train> {
-        if self.limits.time.is_some() {
-            return None;
-        }
-        self.advance(now);
-        let at_once = u32::from(self.transmitter.seek(now) <= now);
-        let fitting = at_once + self.limits.room(self.occupancy.backlog(), size, count - at_once);
-        let mut starts = self.transmitter.send_train(size, fitting)?;
-        let departures = starts.ends();
-        if at_once > 0 {
-            starts.advance();
-            self.in_service = InService { departs: departures.next(), size };
-        }
-        if starts.count() > 0 {
-            self.wait(starts, size);
-        }
-        Some(departures)
-    }
-
-    /// Packets of `size` bytes each begin to wait.
-    #[inline(always)]
-    fn wait(&mut self, starts: Train, size: u32) {
-        self.occupancy.enter_run(size, starts.count());
-        self.line_up(starts, size);
-    }
-
-    #[inline(always)]
-    fn line_up(&mut self, starts: Train, size: u32) {
-        let joins = self.waiting.last_mut().is_some_and(|last| last.size == size && last.starts.join(&starts));
-        if !joins {
-            self.waiting.push_back(Run { starts, size });
-        }
-    }
-
-    /// The rate is `rate` from `now` on: what has begun transmission gets the rest of its bits at that rate, and what
-    /// waits begins after it. Returns the new departures of all that have not left at `now`, in their order.
-    pub(crate) fn set_rate(&mut self, now: Time, rate: u64) -> Vec<Time> {
-        // What begins at this very instant begins at the new rate.
-        self.advance(Time::from_nanos(now.as_nanos().saturating_sub(1)));
-        let work_left = self.transmitter.work_left(now);
-        let mut work_waiting: u128 = self.waiting.iter().map(|run| self.work_of(run)).sum();
-        // The instant at which a packet begins is rounded up. One with less than all of its work left has begun before.
-        while work_waiting > work_left
-            && let Some(size) = self.begin_first(now)
-        {
-            work_waiting -= self.transmitter.work_of(size);
-        }
-        self.transmitter.set_rate(now, rate);
-        let mut departures = Vec::new();
-        if work_left > work_waiting {
-            let departs = self.transmitter.serve(work_left - work_waiting);
-            self.in_service.departs = departs;
-            departures.push(departs);
-        }
-        for run in std::mem::replace(&mut self.waiting, Ring::new()).iter() {
-            for _ in 0..run.starts.count() {
-                let starts = self.transmitter.seek(now);
-                let departs = self.transmitter.send(run.size);
-                self.line_up(Train::one(starts, departs), run.size);
-                departures.push(departs);
-            }
-        }
-        if self.occupancy.clock() >= now {
-            self.forget_started(now);
-        }
-        departures
-    }
-
-    fn work_of(&self, run: &Run) -> u128 {
-        u128::from(run.starts.count()) * self.transmitter.work_of(run.size)
-    }
-
-    /// The first packet that waits begins transmission, by `now`; returns its size.
-    fn begin_first(&mut self, now: Time) -> Option<u32> {
-        let Run { starts, size } = self.waiting.front_mut()?;
-        let size = *size;
-        starts.advance();
-        let is_over = starts.count() == 0;
-        self.in_service = InService { departs: starts.next(), size };
-        if is_over {
-            self.waiting.drop_first();
-        }
-        self.occupancy.advance_with(now, |leaving| leaving.leave(now, size));
-        Some(size)
-    }
-
-    /// Since when there has been neither a waiting packet nor one in transmission; everything has been advanced to `now`.
-    pub(crate) fn idle_since(&self, now: Time) -> Option<Time> {
-        let free = self.in_service.departs();
-        (self.waiting.is_empty() && free <= now).then_some(free)
-    }
-
-    /// Bytes of memory [claimed](dumbbell_units::claimed).
-    pub(crate) fn memory(&self) -> u64 {
-        self.waiting.memory() + self.transmitter.memory()
-    }
-
-    /// Brings the queue up to `now`.
-    #[inline]
-    pub(crate) fn advance(&mut self, now: Time) {
-        if self.occupancy.clock() < now {
-            self.forget_started(now);
-        }
-    }
-
-    /// Forgets what has begun transmission by `now`. Of packets that arrive in a burst only the first has work here.
-    #[inline(never)]
-    fn forget_started(&mut self, now: Time) {
-        let DropTail { occupancy, waiting, in_service, .. } = self;
-        occupancy.advance_with(now, |leaving| {
-            while let Some(run) = waiting.front_mut() {
-                let Run { starts, size } = run;
-                if starts.next() > now {
-                    break;
-                }
-                if let Some(interval) = starts.even_interval() {
-                    leaving.leave(starts.next(), *size);
-                    let since = now.since(starts.next()).as_nanos() / interval.as_nanos();
-                    let others = since.min(u64::from(starts.count() - 1)) as u32;
-                    leaving.leave_evenly(others, interval, *size);
-                    starts.advance_evenly(others + 1);
-                } else {
-                    while starts.count() > 0 && starts.next() <= now {
-                        leaving.leave(starts.next(), *size);
-                        starts.advance();
-                    }
-                }
-                // The next one can start when this one departs.
-                *in_service = InService { departs: starts.next(), size: *size };
-                if starts.count() > 0 {
-                    break;
-                }
-                waiting.drop_first();
-            }
-        });
+impl Discipline for DropTail {
+    fn queue(&self, _: Rng) -> Queue {
+        Queue::DropTail
     }
 }

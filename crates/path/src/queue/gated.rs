@@ -1,29 +1,21 @@
-//! A drop-tail queue behind a gate that marks or drops packets on their arrival: RED and step marking.
+//! A drop-tail queue behind a gate.
 //!
 //! As behind plain drop-tail, nothing that comes later changes a packet's fate, so its departure is known at once.
 
-use super::{DropTail, Red, Step, Verdict};
-use crate::link::{DropCause, Ledger};
-use crate::packet::Packet;
-use crate::stats::Backlog;
-use dumbbell_units::{Duration, Time};
+use super::{Arrival, Fifo, Gate, Verdict};
+use crate::ledger::{DropCause, Ledger};
+use crate::packet::{Ecn, Packet};
+use dumbbell_units::Time;
 
 /// A queue and its gate.
 #[derive(Clone, Debug)]
 pub(crate) struct Gated {
-    pub(crate) fifo: DropTail,
-    gate: Gate,
-}
-
-/// Who decides about an arriving packet.
-#[derive(Clone, Debug)]
-pub(crate) enum Gate {
-    Step(Step),
-    Red(Red),
+    pub(crate) fifo: Fifo,
+    gate: Box<dyn Gate>,
 }
 
 impl Gated {
-    pub(crate) fn new(fifo: DropTail, gate: Gate) -> Gated {
+    pub(crate) fn new(fifo: Fifo, gate: Box<dyn Gate>) -> Gated {
         Gated { fifo, gate }
     }
 
@@ -35,20 +27,20 @@ impl Gated {
         ledger: &mut Ledger<P>,
     ) -> Result<Time, DropCause> {
         self.fifo.advance(now);
-        let size = packet.size();
-        let Backlog { packets, bytes } = self.fifo.occupancy.backlog();
-        let verdict = match &mut self.gate {
-            Gate::Step(step) => {
-                let with_it = Backlog { packets: packets + 1, bytes: bytes + u64::from(size) };
-                step.judge(with_it, Duration::ZERO, packet.ecn())
-            }
-            Gate::Red(red) => red.judge(now, bytes, self.fifo.idle_since(now), packet.ecn()),
+        let arrival = Arrival {
+            size: packet.size(),
+            flow: packet.flow(),
+            ecn: packet.ecn(),
+            backlog: self.fifo.occupancy.backlog(),
+            idle_since: self.fifo.idle_since(now),
         };
+        let verdict = self.gate.judge(now, &arrival);
         if verdict == Verdict::Drop {
             return Err(DropCause::Aqm);
         }
-        let departs = self.fifo.offer(now, size).ok_or(DropCause::QueueFull)?;
+        let departs = self.fifo.offer(now, arrival.size).ok_or(DropCause::QueueFull)?;
         if verdict == Verdict::Mark {
+            debug_assert!(arrival.ecn != Ecn::NotEct);
             packet.mark();
             ledger.marked += 1;
         }

@@ -1,47 +1,191 @@
-//! Queues that keep their packets and decide when the transmitter can take one: drop-head, CoDel and step marking
-//! at departure.
+//! What all queues that keep their packets have in common.
+//!
+//! A discipline never sees a packet itself, only what it may know of it, [`Waiting`]. So disciplines know nothing of what
+//! a packet carries and need no type parameter; the packets are in a store here, and `Waiting` holds the place.
 
-use super::{Codel, InService, Limits, Step};
-use crate::link::{DropCause, Ledger};
-use crate::packet::Packet;
+use super::{Held, InService, Limits};
+use crate::ledger::{DropCause, Ledger};
+use crate::packet::{Ecn, Packet};
 use crate::stats::{Backlog, Occupancy};
 use crate::transmitter::Transmitter;
-use dumbbell_units::Time;
-use std::collections::VecDeque;
+use dumbbell_units::{Duration, Time, claimed};
+use std::collections::{HashSet, VecDeque};
 
-/// A queue of packets with a dequeue-time discipline, and its transmitter.
+/// A packet that waits. Whoever holds one gives it to the transmitter ([`Held::take`]) or to [`Buffer::drop`].
 #[derive(Clone, Debug)]
-pub(crate) struct HeldQueue<P> {
+#[must_use]
+pub struct Waiting {
+    /// When it arrived.
+    pub arrived: Time,
+    /// Its IP length in bytes.
+    pub size: u32,
+    /// Number of its flow.
+    pub flow: u32,
+    ecn: Ecn,
+    is_marked: bool,
+    place: u32,
+}
+
+impl Waiting {
+    /// Its ECN bits.
+    pub fn ecn(&self) -> Ecn {
+        self.ecn
+    }
+
+    /// How long it has waited.
+    pub fn waited(&self, now: Time) -> Duration {
+        now.since(self.arrived)
+    }
+}
+
+/// What the lines of a queue share: what waits in them together, what they may hold, the transmitter behind them.
+#[derive(Clone, Debug)]
+pub struct Buffer {
     pub(crate) transmitter: Transmitter,
-    pub(crate) store: Store<P>,
+    pub(crate) occupancy: Occupancy,
     pub(crate) in_service: InService,
     limits: Limits,
-    discipline: Discipline,
-    /// When the transmitter can take the head of the queue.
+    /// The packet that arrives now finds nothing waiting and the transmitter free.
+    is_idle: bool,
+    /// Since the last time the link looked.
+    dropped: Vec<(Waiting, DropCause)>,
+    marked: u64,
+}
+
+impl Buffer {
+    pub(crate) fn new(transmitter: Transmitter, limits: Limits) -> Buffer {
+        Buffer {
+            transmitter,
+            occupancy: Occupancy::default(),
+            in_service: InService::default(),
+            limits,
+            is_idle: false,
+            dropped: Vec::new(),
+            marked: 0,
+        }
+    }
+
+    /// What waits; neither an arriving packet nor one that was taken out of its line counts.
+    pub fn backlog(&self) -> Backlog {
+        self.occupancy.backlog()
+    }
+
+    /// Whether a packet of `size` bytes that arrives now fits behind what waits. One that can go at once always does.
+    pub fn fits(&mut self, now: Time, size: u32) -> bool {
+        self.is_idle || self.fits_behind(now, size, self.occupancy.backlog())
+    }
+
+    /// Whether it would fit if nothing waited.
+    pub fn fits_alone(&mut self, now: Time, size: u32) -> bool {
+        self.is_idle || self.fits_behind(now, size, Backlog::default())
+    }
+
+    fn fits_behind(&mut self, now: Time, size: u32, backlog: Backlog) -> bool {
+        self.limits.fit(backlog, size)
+            && self.limits.time.is_none_or(|limit| self.transmitter.waits_at_most(limit, now, backlog))
+    }
+
+    /// Marks a packet "congestion experienced"; `false` when it is not ECN-capable.
+    pub fn mark(&mut self, packet: &mut Waiting) -> bool {
+        if packet.ecn == Ecn::NotEct {
+            return false;
+        }
+        packet.ecn = Ecn::Ce;
+        packet.is_marked = true;
+        self.marked += 1;
+        true
+    }
+
+    /// Drops a packet that has waited.
+    pub fn drop(&mut self, packet: Waiting, cause: DropCause) {
+        self.dropped.push((packet, cause));
+    }
+}
+
+/// Packets in order of arrival. A queue may have as many lines as it likes; what waits in all of them is counted in its
+/// [`Buffer`].
+#[derive(Clone, Debug, Default)]
+pub struct Line {
+    packets: VecDeque<Waiting>,
+    bytes: u64,
+}
+
+impl Line {
+    /// Puts an arriving packet at the end.
+    pub fn push(&mut self, packet: Waiting, buffer: &mut Buffer) {
+        buffer.occupancy.advance(packet.arrived);
+        buffer.occupancy.enter(packet.size);
+        self.bytes += u64::from(packet.size);
+        self.packets.push_back(packet);
+    }
+
+    /// The same where it fits into the buffer.
+    ///
+    /// # Errors
+    /// It does not.
+    pub fn push_if_it_fits(&mut self, now: Time, packet: Waiting, buffer: &mut Buffer) -> Result<(), DropCause> {
+        if !buffer.fits(now, packet.size) {
+            return Err(DropCause::QueueFull);
+        }
+        self.push(packet, buffer);
+        Ok(())
+    }
+
+    /// Takes the oldest packet out.
+    pub fn pop(&mut self, now: Time, buffer: &mut Buffer) -> Option<Waiting> {
+        let packet = self.packets.pop_front()?;
+        self.bytes -= u64::from(packet.size);
+        buffer.occupancy.advance_with(now, |leaving| leaving.leave(now, packet.size));
+        Some(packet)
+    }
+
+    /// The oldest packet.
+    pub fn front(&self) -> Option<&Waiting> {
+        self.packets.front()
+    }
+
+    /// [`Held::next_decision`] of a queue that sends what is in this line as soon as it can.
+    pub fn next_decision(&self) -> Time {
+        self.front().map_or(Time::NEVER, |packet| packet.arrived)
+    }
+
+    /// What waits in this line.
+    pub fn backlog(&self) -> Backlog {
+        Backlog { packets: self.packets.len() as u64, bytes: self.bytes }
+    }
+}
+
+/// A queue of packets with its discipline and its transmitter.
+#[derive(Clone, Debug)]
+pub(crate) struct HeldQueue<P> {
+    pub(crate) buffer: Buffer,
+    discipline: Box<dyn Held>,
+    packets: Store<P>,
+    /// From when on the discipline has something for the transmitter.
+    ready: Time,
+    /// When the transmitter can take it.
     decision: Time,
 }
 
-/// Which packets a queue gives up.
-#[derive(Clone, Debug)]
-pub(crate) enum Discipline {
-    /// An arriving packet that does not fit pushes out the oldest ones.
-    DropHead,
-    /// CoDel decides when a packet is taken; an arriving packet that does not fit is dropped.
-    Codel(Codel),
-    /// Packets above a threshold are marked when they are taken; an arriving packet that does not fit is dropped.
-    Step(Step),
-}
-
 impl<P: Packet> HeldQueue<P> {
-    pub(crate) fn new(transmitter: Transmitter, limits: Limits, discipline: Discipline) -> HeldQueue<P> {
-        HeldQueue {
-            transmitter,
-            store: Store::new(),
-            in_service: InService::default(),
-            limits,
-            discipline,
-            decision: Time::NEVER,
-        }
+    pub(crate) fn new(buffer: Buffer, discipline: Box<dyn Held>) -> HeldQueue<P> {
+        HeldQueue { buffer, discipline, packets: Store::default(), ready: Time::NEVER, decision: Time::NEVER }
+    }
+
+    /// The values by which the discipline tells its state.
+    pub(crate) fn observe(&self) -> Vec<(&'static str, f64)> {
+        self.discipline.observe()
+    }
+
+    /// The packets that wait, in no order.
+    pub(crate) fn packets(&self) -> impl Iterator<Item = &P> {
+        self.packets.iter()
+    }
+
+    /// Bytes of memory that what waits and the transmitter [claim](claimed).
+    pub(crate) fn memory(&self) -> u64 {
+        let waiting = self.packets.len();
+        self.packets.memory() + claimed::<Waiting>(waiting, waiting) + self.buffer.transmitter.memory()
     }
 
     /// When [`decide`](Self::decide) is due.
@@ -50,119 +194,161 @@ impl<P: Packet> HeldQueue<P> {
         self.decision
     }
 
-    /// Takes a packet; `false` when it is dropped. All decisions up to `now` must have been made.
-    pub(crate) fn offer(&mut self, now: Time, packet: P, ledger: &mut Ledger<P>) -> bool {
-        let at_once = self.store.packets.is_empty() && self.transmitter.seek(now) <= now;
-        if !at_once && !self.make_room(now, packet.size(), ledger) {
-            return false;
+    /// Takes a packet, or says why it is dropped. All decisions up to `now` must have been made.
+    pub(crate) fn offer(&mut self, now: Time, packet: P, ledger: &mut Ledger<P>) -> Result<(), DropCause> {
+        let nothing_waits = self.buffer.backlog().packets == 0;
+        self.buffer.is_idle = nothing_waits && self.buffer.transmitter.seek(now) <= now;
+        let place = self.packets.put(packet);
+        let waiting = Waiting {
+            arrived: now,
+            size: packet.size(),
+            flow: packet.flow(),
+            ecn: packet.ecn(),
+            is_marked: false,
+            place,
+        };
+        let pushed = self.discipline.push(now, waiting, &mut self.buffer);
+        if pushed.is_err() {
+            self.packets.take(place);
         }
-        self.store.push(now, packet);
-        self.schedule();
-        true
-    }
-
-    fn make_room(&mut self, now: Time, size: u32, ledger: &mut Ledger<P>) -> bool {
-        let drops_head = matches!(self.discipline, Discipline::DropHead);
-        if drops_head && !self.fits(now, size, Backlog::default()) {
-            return false;
+        self.settle(ledger);
+        // What came in behind others changes nothing for the transmitter.
+        if self.discipline.next_decision() != self.ready {
+            self.schedule();
         }
-        while !self.fits(now, size, self.store.occupancy.backlog()) {
-            if !drops_head {
-                return false;
-            }
-            let Some((_, oldest)) = self.store.pop(now) else { return false };
-            ledger.drop_later(oldest, DropCause::Aqm);
-        }
-        true
-    }
-
-    fn fits(&mut self, now: Time, size: u32, backlog: Backlog) -> bool {
-        self.limits.fit(backlog, size)
-            && self.limits.time.is_none_or(|limit| self.transmitter.waits_at_most(limit, now, backlog))
+        pushed
     }
 
     /// Lets the transmitter take what the discipline gives it at [`next_decision`](Self::next_decision); returns the
     /// packet and its departure.
     pub(crate) fn decide(&mut self, ledger: &mut Ledger<P>) -> Option<(Time, P)> {
         let now = self.decision;
-        let taken = match &mut self.discipline {
-            Discipline::DropHead => self.store.pop(now),
-            Discipline::Codel(codel) => codel.dequeue(now, &mut self.store, ledger),
-            Discipline::Step(step) => step.dequeue(now, &mut self.store, ledger),
+        let taken = self.discipline.take(now, &mut self.buffer);
+        self.settle(ledger);
+        let Some(waiting) = taken else {
+            self.schedule();
+            // A discipline that has nothing now and says so again must not stop the clock.
+            self.decision = self.decision.max(now + Duration::from_nanos(1));
+            return None;
         };
-        let sent = taken.map(|(arrived, packet)| {
-            // From its arrival rather than from `now`, which is rounded: the transmitter keeps its fraction.
-            self.transmitter.seek(arrived);
-            let departs = self.transmitter.send(packet.size());
-            self.in_service = InService { departs, size: packet.size() };
-            (departs, packet)
-        });
+        // From when it could have gone rather than from `now`, which is rounded: the transmitter keeps its fraction.
+        self.buffer.transmitter.seek(self.ready.max(waiting.arrived));
+        let departs = self.buffer.transmitter.send(waiting.size);
+        self.buffer.in_service = InService { departs, size: waiting.size };
+        let mut packet = self.packets.take(waiting.place);
+        if waiting.is_marked {
+            packet.mark();
+        }
         self.schedule();
-        sent
+        Some((departs, packet))
     }
 
     /// Whether the packet that the transmitter can take at `now` is already being sent then: its begin was rounded up.
     pub(crate) fn begins_before(&self, now: Time) -> bool {
-        self.transmitter.begins_before(now)
+        self.buffer.transmitter.begins_before(now)
     }
 
     /// The rate is `rate` from `now` on; all decisions before have been made. A packet in transmission gets the rest of
     /// its bits at that rate: returns its new departure.
     pub(crate) fn set_rate(&mut self, now: Time, rate: u64) -> Option<Time> {
-        let work_left = self.transmitter.work_left(now);
-        self.transmitter.set_rate(now, rate);
-        let departs = (work_left > 0).then(|| self.transmitter.serve(work_left));
+        let transmitter = &mut self.buffer.transmitter;
+        let work_left = transmitter.work_left(now);
+        transmitter.set_rate(now, rate);
+        let departs = (work_left > 0).then(|| transmitter.serve(work_left));
         if let Some(departs) = departs {
-            self.in_service.departs = departs;
+            self.buffer.in_service.departs = departs;
         }
         self.schedule();
         departs
     }
 
-    /// Bytes of memory [claimed](dumbbell_units::claimed).
-    pub(crate) fn memory(&self) -> u64 {
-        self.store.memory() + self.transmitter.memory()
+    fn schedule(&mut self) {
+        self.ready = self.discipline.next_decision();
+        self.decision = match self.ready {
+            Time::NEVER => Time::NEVER,
+            ready => self.buffer.transmitter.seek(ready),
+        };
     }
 
-    fn schedule(&mut self) {
-        self.decision = match self.store.packets.front() {
-            Some(&(arrived, _)) => self.transmitter.seek(arrived),
-            None => Time::NEVER,
-        };
+    /// Tells the link what the discipline has done.
+    #[inline]
+    fn settle(&mut self, ledger: &mut Ledger<P>) {
+        if !self.buffer.dropped.is_empty() || self.buffer.marked > 0 {
+            self.tell(ledger);
+        }
+    }
+
+    #[cold]
+    fn tell(&mut self, ledger: &mut Ledger<P>) {
+        for (waiting, cause) in self.buffer.dropped.drain(..) {
+            ledger.drop_later(self.packets.take(waiting.place), cause);
+        }
+        ledger.marked += std::mem::take(&mut self.buffer.marked);
     }
 }
 
-/// Packets in order of arrival, with the time of it.
-#[derive(Clone, Debug)]
-pub(crate) struct Store<P> {
-    packets: VecDeque<(Time, P)>,
-    pub(crate) occupancy: Occupancy,
+/// Packets by place; places are used again.
+#[derive(Clone, Debug, Default)]
+struct Store<P> {
+    packets: Vec<P>,
+    free: Vec<u32>,
 }
 
 impl<P: Packet> Store<P> {
-    pub(crate) fn new() -> Store<P> {
-        Store { packets: VecDeque::new(), occupancy: Occupancy::default() }
+    #[inline]
+    fn put(&mut self, packet: P) -> u32 {
+        if let Some(place) = self.free.pop() {
+            self.packets[place as usize] = packet;
+            return place;
+        }
+        self.packets.push(packet);
+        (self.packets.len() - 1) as u32
     }
 
-    pub(crate) fn push(&mut self, now: Time, packet: P) {
-        self.occupancy.advance(now);
-        self.occupancy.enter(packet.size());
-        self.packets.push_back((now, packet));
+    #[inline]
+    fn take(&mut self, place: u32) -> P {
+        self.free.push(place);
+        self.packets[place as usize]
     }
 
-    /// The oldest packet and its arrival.
-    pub(crate) fn pop(&mut self, now: Time) -> Option<(Time, P)> {
-        let (arrived, packet) = self.packets.pop_front()?;
-        self.occupancy.advance_with(now, |leaving| leaving.leave(now, packet.size()));
-        Some((arrived, packet))
+    fn len(&self) -> usize {
+        self.packets.len() - self.free.len()
     }
 
-    pub(crate) fn iter(&self) -> impl Iterator<Item = &P> {
-        self.packets.iter().map(|(_, packet)| packet)
+    fn iter(&self) -> impl Iterator<Item = &P> {
+        let free: HashSet<u32> = self.free.iter().copied().collect();
+        (0..).zip(&self.packets).filter(move |(place, _)| !free.contains(place)).map(|(_, packet)| packet)
     }
 
-    /// Bytes of memory [claimed](dumbbell_units::claimed).
-    pub(crate) fn memory(&self) -> u64 {
-        dumbbell_units::claimed::<(Time, P)>(self.packets.len(), self.packets.capacity())
+    fn memory(&self) -> u64 {
+        claimed::<P>(self.len(), self.packets.capacity()) + claimed::<u32>(self.free.len(), self.free.capacity())
+    }
+}
+
+#[cfg(test)]
+pub(crate) mod testing {
+    use super::*;
+    use crate::config::{LinkRate, QueueLimit};
+
+    /// A buffer without limits.
+    pub(crate) fn buffer() -> Buffer {
+        limited(QueueLimit::default())
+    }
+
+    pub(crate) fn limited(limit: QueueLimit) -> Buffer {
+        let transmitter = Transmitter::new(&LinkRate::Constant(1_000_000_000), 0).unwrap();
+        Buffer::new(transmitter, Limits::new(&limit))
+    }
+
+    /// A full packet that arrives now.
+    pub(crate) fn waiting(now: Time, ecn: Ecn) -> Waiting {
+        Waiting { arrived: now, size: 1500, flow: 0, ecn, is_marked: false, place: 0 }
+    }
+
+    impl Buffer {
+        /// Packets dropped and packets marked since the last call.
+        pub(crate) fn settled(&mut self) -> (usize, u64) {
+            (self.dropped.drain(..).count(), std::mem::take(&mut self.marked))
+        }
     }
 }

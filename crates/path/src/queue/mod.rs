@@ -1,27 +1,226 @@
 //! Queues in front of a transmitter.
 //!
-//! A drop-tail queue decides about a packet once, on its arrival, so [`DropTail`] computes everything there and keeps
-//! only the times of what waits. Disciplines that mark or drop on arrival (RED, step marking) are a gate in front of the
-//! same queue ([`Gated`]). Disciplines that may still drop a packet later keep the packets ([`HeldQueue`]) and decide
-//! whenever the transmitter can take one.
+//! A discipline is a struct of parameters that implements [`Discipline`]; it makes one of three things:
+//!
+//! * plain drop-tail, which decides about a packet once, on its arrival, so that everything is computed there and only
+//!   the times of what waits are kept;
+//! * a [`Gate`] in front of such a queue, which marks or drops packets on their arrival (RED, step marking);
+//! * a [`Held`] queue, which keeps its packets and decides whenever the transmitter can take one (CoDel, PIE).
+//!
+//! [`catalog`] lists all of them. A new discipline is one file in this folder and its line there. Links take disciplines of
+//! other crates just as well:
+//!
+//! ```
+//! use dumbbell_path::queue::{Arrival, Discipline, Gate, Queue, Verdict};
+//! use dumbbell_path::{Described, LinkContext, QueueRecipe};
+//! use dumbbell_units::{Rng, Time};
+//! use serde::{Deserialize, Serialize};
+//!
+//! /// Every so many packets one is dropped, whatever waits.
+//! #[derive(Clone, Debug, Serialize, Deserialize, schemars::JsonSchema)]
+//! struct EveryNth {
+//!     /// Packets from one drop to the next.
+//!     #[schemars(range(min = 1), extend("x-unit" = "packets", "x-source" = "this example"))]
+//!     n: u32,
+//! }
+//!
+//! impl Described for EveryNth {
+//!     const NAME: &'static str = "every-nth";
+//!     const SOURCE: &'static str = "this example";
+//!     fn in_words(&self) -> String {
+//!         format!("dropping every {}th", self.n)
+//!     }
+//! }
+//!
+//! impl Discipline for EveryNth {
+//!     fn queue(&self, _: Rng) -> Queue {
+//!         Queue::gated(Counter { n: self.n, seen: 0 })
+//!     }
+//! }
+//!
+//! #[derive(Clone, Debug)]
+//! struct Counter {
+//!     n: u32,
+//!     seen: u32,
+//! }
+//!
+//! impl Gate for Counter {
+//!     fn judge(&mut self, _: Time, _: &Arrival) -> Verdict {
+//!         self.seen += 1;
+//!         if self.seen.is_multiple_of(self.n) { Verdict::Drop } else { Verdict::Pass }
+//!     }
+//! }
+//!
+//! // A link's configuration takes this as its `queue`.
+//! let recipe = QueueRecipe::of(EveryNth { n: 100 }, &LinkContext::default()).unwrap();
+//! assert_eq!(recipe.in_words(), "dropping every 100th");
+//! ```
 
 mod codel;
+mod drophead;
 mod droptail;
+mod fifo;
 mod gated;
 mod held;
+mod pie;
 mod red;
-mod step;
+mod threshold;
 
+use crate::catalog::{Catalog, Described, Kind, LinkContext, Recipe};
 use crate::config::QueueLimit;
+use crate::ledger::DropCause;
+use crate::packet::Ecn;
 use crate::stats::{Backlog, Tally};
-use dumbbell_units::{Duration, Time};
+use dumbbell_parameters::Problem;
+use dumbbell_units::{Duration, Rng, Time};
+use dyn_clone::DynClone;
+use std::fmt;
+use std::sync::LazyLock;
 
-pub(crate) use codel::Codel;
-pub(crate) use droptail::DropTail;
-pub(crate) use gated::{Gate, Gated};
-pub(crate) use held::{Discipline, HeldQueue};
-pub(crate) use red::Red;
-pub(crate) use step::Step;
+pub use codel::Codel;
+pub use drophead::DropHead;
+pub use droptail::DropTail;
+pub(crate) use fifo::Fifo;
+pub(crate) use gated::Gated;
+pub(crate) use held::HeldQueue;
+pub use held::{Buffer, Line, Waiting};
+pub use red::Red;
+pub use threshold::{MarkPlace, Threshold};
+
+/// Bytes of a packet where packets are turned into bytes.
+pub(crate) const FULL_PACKET: u32 = 1_500;
+
+/// All disciplines, in the order of the documentation.
+pub fn catalog() -> &'static Catalog<Queue> {
+    static CATALOG: LazyLock<Catalog<Queue>> = LazyLock::new(|| {
+        Catalog::new(
+            "queue",
+            vec![
+                kind::<DropTail>(),
+                kind::<DropHead>(),
+                kind::<Codel>(),
+                kind::<Threshold>(),
+                kind::<Red>(),
+                kind::<pie::Pie>(),
+            ],
+        )
+    });
+    &CATALOG
+}
+
+fn kind<D: Discipline>() -> Kind<Queue> {
+    Kind::new(D::queue)
+}
+
+/// The parameters of a queue discipline.
+pub trait Discipline: Described {
+    /// A new queue with these parameters, which are complete; `rng` is its only source of randomness.
+    fn queue(&self, rng: Rng) -> Queue;
+}
+
+/// What a discipline makes for a link.
+pub enum Queue {
+    /// First in, first out; an arriving packet that does not fit is dropped.
+    DropTail,
+    /// The same behind a gate.
+    Gated(Box<dyn Gate>),
+    /// A queue that keeps its packets.
+    Held(Box<dyn Held>),
+}
+
+impl Queue {
+    /// A gate in front of a drop-tail queue.
+    pub fn gated(gate: impl Gate + 'static) -> Queue {
+        Queue::Gated(Box::new(gate))
+    }
+
+    /// A queue that keeps its packets.
+    pub fn held(queue: impl Held + 'static) -> Queue {
+        Queue::Held(Box::new(queue))
+    }
+}
+
+/// How links build their queues.
+pub type QueueRecipe = Recipe<Queue>;
+
+impl QueueRecipe {
+    /// The queue with these parameters on a link.
+    ///
+    /// # Errors
+    /// What the discipline refuses on this link.
+    pub fn of<D: Discipline>(parameters: D, link: &LinkContext) -> Result<QueueRecipe, Problem> {
+        Recipe::new(parameters, link, D::queue)
+    }
+}
+
+impl Default for QueueRecipe {
+    fn default() -> QueueRecipe {
+        Recipe::complete(DropTail {}, DropTail::queue)
+    }
+}
+
+/// Decides about packets on their arrival; those that pass wait in a drop-tail queue.
+pub trait Gate: DynClone + fmt::Debug + Send {
+    /// What becomes of an arriving packet, if it fits into the buffer.
+    fn judge(&mut self, now: Time, packet: &Arrival) -> Verdict;
+}
+
+dyn_clone::clone_trait_object!(Gate);
+
+/// A packet that comes to a gate.
+#[derive(Clone, Copy, Debug)]
+pub struct Arrival {
+    /// Its IP length in bytes.
+    pub size: u32,
+    /// Number of its flow.
+    pub flow: u32,
+    /// Its ECN bits.
+    pub ecn: Ecn,
+    /// What waits without it.
+    pub backlog: Backlog,
+    /// Since when nothing has waited nor been in transmission; `None` when something is.
+    pub idle_since: Option<Time>,
+}
+
+/// What a gate does with a packet.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Verdict {
+    /// It may enter.
+    Pass,
+    /// It may enter, marked "congestion experienced". Only for ECN-capable packets.
+    Mark,
+    /// It is dropped.
+    Drop,
+}
+
+/// A queue that keeps its packets and decides which of them the transmitter gets.
+///
+/// It holds [`Waiting`] packets in one [`Line`] or several, in whatever order it likes. The link calls [`push`](Self::push)
+/// with every arrival and [`take`](Self::take) when the transmitter is free and [`next_decision`](Self::next_decision)
+/// has come. Everything else that happens to a packet goes through the [`Buffer`], which all queues share: marks, drops,
+/// what waits and whether something fits.
+pub trait Held: DynClone + fmt::Debug + Send {
+    /// A packet arrives; all decisions before `now` have been made.
+    ///
+    /// # Errors
+    /// Why it is dropped. Packets that wait may be dropped for it, with [`Buffer::drop`].
+    fn push(&mut self, now: Time, packet: Waiting, buffer: &mut Buffer) -> Result<(), DropCause>;
+
+    /// From when on [`take`](Self::take) has something to do, whatever the transmitter does: for a queue that never makes
+    /// a packet wait on purpose the arrival of the packet that is next, for a shaper the time at which that may leave.
+    /// [`Time::NEVER`] when nothing waits.
+    fn next_decision(&self) -> Time;
+
+    /// The packet that the transmitter gets now; `None` when there is none for it after all.
+    fn take(&mut self, now: Time, buffer: &mut Buffer) -> Option<Waiting>;
+
+    /// Values that tell the state of the algorithm, by name.
+    fn observe(&self) -> Vec<(&'static str, f64)> {
+        Vec::new()
+    }
+}
+
+dyn_clone::clone_trait_object!(Held);
 
 /// What a queue holds at most.
 #[derive(Clone, Copy, Debug)]
@@ -57,14 +256,6 @@ impl Limits {
         let by_bytes = self.bytes.saturating_sub(backlog.bytes).checked_div(size).unwrap_or(u64::MAX);
         all.min(by_packets).min(by_bytes) as u32
     }
-}
-
-/// What a discipline does with a packet.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) enum Verdict {
-    Pass,
-    Mark,
-    Drop,
 }
 
 /// The packet the transmitter took last.

@@ -10,10 +10,15 @@
 //! The adaptive form changes `max_probability` every half second, up by at most a quarter and down by a tenth, to keep
 //! the average in the middle fifth between the thresholds.
 
-use super::Verdict;
-use crate::config::RedConfig;
+use super::{Arrival, Discipline, Gate, Queue, Verdict};
+use crate::catalog::{Described, LinkContext};
+use crate::level::Level;
 use crate::packet::Ecn;
-use dumbbell_units::{Duration, Rng, Time};
+use dumbbell_parameters::Problem;
+use dumbbell_units::{Bytes, Duration, Rate, Ratio, Rng, Time, grouped};
+use schemars::JsonSchema;
+use serde::{Deserialize, Serialize};
+use std::fmt::Write;
 
 const ADAPT_EVERY: Duration = Duration::from_millis(500);
 /// After a pause of this many adaptations the probability has come to its end.
@@ -22,11 +27,186 @@ const ADAPTATIONS_AT_MOST: u64 = 100;
 const ADAPT_BELOW: f64 = 0.5;
 const ADAPT_ABOVE: f64 = 0.01;
 const STEP_UP_AT_MOST: f64 = 0.01;
+/// The least weight of a packet in the average is 1/2 to this power.
+const MAX_WEIGHT_LOG: u32 = 31;
+
+/// Random early detection: packets are dropped or marked on their arrival, at random, with a probability that rises with
+/// the average backlog.
+#[derive(Clone, Debug, Serialize, Deserialize, JsonSchema)]
+#[serde(default, deny_unknown_fields)]
+pub struct Red {
+    /// Average backlog from which packets are dropped at random.
+    #[schemars(extend("x-default" = "a third of `max`", "x-source" = "tc-red: min"))]
+    pub min: Option<Level>,
+    /// Average backlog from which every packet is dropped.
+    #[schemars(extend(
+        "x-default" = "a quarter of `buffer`, at least three packets",
+        "x-source" = "tc-red: max; Linux's tc: limit / 4"
+    ))]
+    pub max: Option<Level>,
+    /// Drop probability just below `max`; it rises linearly from 0 at `min`.
+    #[schemars(extend("x-above" = "0%", "x-at-most" = "100%", "x-source" = "tc-red: probability"))]
+    pub max_probability: Ratio,
+    /// Weight of a packet in the average.
+    #[schemars(extend(
+        "x-default" = "the largest power of 1/2 that lets a burst of (2 `min` + `max`)/3 pass an empty queue",
+        "x-above" = "0%",
+        "x-at-most" = "100%",
+        "x-source" = "tc-red: burst; Linux's tc: tc_red_eval_ewma"
+    ))]
+    pub weight: Option<Ratio>,
+    /// Size of a typical packet: what a packet is in `min` and `max`, and what would have arrived in a pause.
+    #[schemars(extend("x-at-least" = "1B", "x-at-most" = "65535B", "x-source" = "tc-red: avpkt"))]
+    pub average_packet: Bytes,
+    /// Rate at which the average decays in a pause.
+    #[schemars(extend(
+        "x-default" = "mean `rate`",
+        "x-above" = "0bit",
+        "x-at-most" = "100tbit",
+        "x-source" = "tc-red: bandwidth"
+    ))]
+    pub bandwidth: Option<Rate>,
+    /// Mark ECN-capable packets instead of dropping them.
+    #[schemars(extend("x-source" = "tc-red: ecn"))]
+    pub ecn: bool,
+    /// With `ecn`: drop all the same where the average is at the upper end.
+    #[schemars(extend("x-source" = "tc-red: harddrop"))]
+    pub hard_drop: bool,
+    /// The probability rises on from `max` to 1 at twice `max` instead of jumping to it.
+    #[schemars(extend("x-source" = "Floyd, Recommendation on using the gentle variant of RED, 2000; not in Linux"))]
+    pub gentle: bool,
+    /// Adapt `max_probability` every half second so that the average stays in the middle.
+    #[schemars(extend("x-source" = "tc-red: adaptive; Floyd, Gummadi and Shenker, Adaptive RED, 2001"))]
+    pub adaptive: bool,
+}
+
+impl Default for Red {
+    fn default() -> Red {
+        Red {
+            min: None,
+            max: None,
+            max_probability: Ratio::new(0.02).unwrap_or_default(),
+            weight: None,
+            average_packet: Bytes::new(super::FULL_PACKET.into()),
+            bandwidth: None,
+            ecn: false,
+            hard_drop: false,
+            gentle: false,
+            adaptive: false,
+        }
+    }
+}
+
+impl Described for Red {
+    const NAME: &'static str = "red";
+    const SOURCE: &'static str = "Floyd and Jacobson, Random Early Detection, 1993; Linux 6.18, net/sched/sch_red.c";
+
+    fn resolve(self, link: &LinkContext) -> Result<Red, Problem> {
+        let Some(mean) = link.rate else {
+            return Err(Problem::whole("a link of unlimited rate has no queue", "leave `queue` out"));
+        };
+        if self.hard_drop && !self.ecn {
+            let message = "`hard_drop` belongs to `ecn`, which is off";
+            return Err(Problem::key("hard_drop", message, "add `ecn = true`"));
+        }
+        let (min, max) = self.thresholds(link)?;
+        let weight = match self.weight {
+            Some(weight) => weight,
+            None => weight(min, max, self.average_packet)?,
+        };
+        Ok(Red {
+            min: Some(Level::Bytes(min)),
+            max: Some(Level::Bytes(max)),
+            weight: Some(weight),
+            bandwidth: Some(self.bandwidth.unwrap_or(mean)),
+            ..self
+        })
+    }
+
+    fn in_words(&self) -> String {
+        let [min, max] = [self.min, self.max].map(|level| grouped(level.map_or(0, Level::as_bytes)));
+        let mut text = format!("RED ({min} to {max} bytes, up to {}", self.max_probability);
+        for (on, word) in [(self.adaptive, "adaptive"), (self.gentle, "gentle"), (self.ecn, "marks")] {
+            if on {
+                let _ = write!(text, ", {word}");
+            }
+        }
+        text + ")"
+    }
+}
+
+impl Red {
+    /// The thresholds in bytes. By default, as with `tc`, `max` is a quarter of what the queue holds and `min` a third of
+    /// `max`; here at least one packet.
+    fn thresholds(&self, link: &LinkContext) -> Result<(Bytes, Bytes), Problem> {
+        let packet = self.average_packet;
+        let max = match self.max {
+            Some(max) => link.bytes("max", max, packet)?,
+            None => {
+                let limits = [
+                    link.limit.bytes,
+                    link.limit.packets.map(|packets| packets.saturating_mul(packet.as_u64())),
+                    link.limit.time.zip(link.rate).map(|(time, rate)| rate.bytes_in(time).as_u64()),
+                ];
+                let Some(held) = limits.into_iter().flatten().min() else {
+                    let help = "give `max`, or `buffer` a limit, of which `max` is a quarter by default";
+                    return Err(Problem::whole("the thresholds of this queue are unknown", help));
+                };
+                Bytes::new((held / 4).max(3 * packet.as_u64()))
+            }
+        };
+        let min = match self.min {
+            Some(min) => link.bytes("min", min, packet)?,
+            None => Bytes::new(max.as_u64() / 3),
+        };
+        if min == Bytes::ZERO || min >= max {
+            let key = if self.min.is_some() { "min" } else { "max" };
+            let help = "allowed: `min` of at least a byte, and less than `max`";
+            return Err(Problem::value(key, format!("the thresholds are {min} and {max}"), help));
+        }
+        Ok((min, max))
+    }
+}
+
+/// The weight that `tc` computes: the largest power of 1/2 for which a burst of (2 min + max) / 3 into an empty queue
+/// leaves the average below `min`.
+fn weight(min: Bytes, max: Bytes, packet: Bytes) -> Result<Ratio, Problem> {
+    let [min, max, packet] = [min, max, packet].map(Bytes::as_u64);
+    let burst = (2 * min + max).div_ceil(3 * packet);
+    let needed = burst as f64 + 1.0 - min as f64 / packet as f64;
+    let suits = |weight: &f64| {
+        // The sum of the first `burst` powers of 1 - weight.
+        let (mut power, mut base, mut exponent) = (1.0, 1.0 - weight, burst);
+        while exponent > 0 {
+            if exponent % 2 == 1 {
+                power *= base;
+            }
+            base *= base;
+            exponent /= 2;
+        }
+        needed <= (1.0 - power) / weight
+    };
+    let found = (1..=MAX_WEIGHT_LOG).map(|log| 0.5f64.powi(log as i32)).find(suits).and_then(Ratio::new);
+    let help = "give `weight`, or a `min` of at least one packet";
+    found.ok_or_else(|| Problem::whole("no weight of the average suits these thresholds", help))
+}
+
+impl Discipline for Red {
+    fn queue(&self, rng: Rng) -> Queue {
+        Queue::gated(State::new(self, rng))
+    }
+}
 
 /// State of a RED queue.
 #[derive(Clone, Debug)]
-pub(crate) struct Red {
-    config: RedConfig,
+struct State {
+    parameters: Red,
+    /// Thresholds in bytes.
+    min: f64,
+    max: f64,
+    weight: f64,
+    /// Bits per second.
+    bandwidth: f64,
     max_probability: f64,
     /// Average backlog in bytes.
     average: f64,
@@ -38,11 +218,17 @@ pub(crate) struct Red {
     rng: Rng,
 }
 
-impl Red {
-    pub(crate) fn new(config: RedConfig, rng: Rng) -> Red {
-        Red {
-            config,
-            max_probability: config.max_probability,
+impl State {
+    /// An empty queue; the parameters are complete.
+    fn new(parameters: &Red, rng: Rng) -> State {
+        let bytes = |level: Option<Level>| level.map_or(0, Level::as_bytes) as f64;
+        State {
+            parameters: parameters.clone(),
+            min: bytes(parameters.min),
+            max: bytes(parameters.max),
+            weight: parameters.weight.map_or(1.0, Ratio::as_f64),
+            bandwidth: parameters.bandwidth.map_or(0, Rate::as_bits_per_sec) as f64,
+            max_probability: parameters.max_probability.as_f64(),
             average: 0.0,
             count: None,
             draw: 0.0,
@@ -52,25 +238,25 @@ impl Red {
     }
 
     /// About a packet that arrives at a backlog of `bytes`; `idle_since` is known when the link is idle.
-    pub(crate) fn judge(&mut self, now: Time, bytes: u64, idle_since: Option<Time>, ecn: Ecn) -> Verdict {
-        if self.config.adaptive {
+    fn verdict(&mut self, now: Time, bytes: u64, idle_since: Option<Time>, ecn: Ecn) -> Verdict {
+        if self.parameters.adaptive {
             self.adapt(now, idle_since);
         }
         self.average = match idle_since {
             Some(since) => self.decayed(now, since),
-            None => self.average + self.config.weight * (bytes as f64 - self.average),
+            None => self.average + self.weight * (bytes as f64 - self.average),
         };
-        let (min, max) = (self.config.min_bytes as f64, self.config.max_bytes as f64);
+        let (min, max) = (self.min, self.max);
         let probability = if self.average < min {
             self.count = None;
             return Verdict::Pass;
         } else if self.average < max {
             self.max_probability * (self.average - min) / (max - min)
-        } else if self.config.gentle && self.average < 2.0 * max {
+        } else if self.parameters.gentle && self.average < 2.0 * max {
             self.max_probability + (1.0 - self.max_probability) * (self.average - max) / max
         } else {
             self.count = None;
-            return if self.config.ecn && !self.config.hard_drop { self.strike(ecn) } else { Verdict::Drop };
+            return if self.parameters.ecn && !self.parameters.hard_drop { self.strike(ecn) } else { Verdict::Drop };
         };
         let Some(count) = self.count else {
             self.restart();
@@ -90,21 +276,21 @@ impl Red {
     }
 
     fn strike(&self, ecn: Ecn) -> Verdict {
-        if self.config.ecn && ecn != Ecn::NotEct { Verdict::Mark } else { Verdict::Drop }
+        if self.parameters.ecn && ecn != Ecn::NotEct { Verdict::Mark } else { Verdict::Drop }
     }
 
     /// The average at `now` when the link has been idle since `since`.
     fn decayed(&self, now: Time, since: Time) -> f64 {
         let idle = now.since(since).as_nanos() as f64 * 1e-9;
-        let missed = idle * self.config.bandwidth as f64 / (8.0 * f64::from(self.config.average_packet));
-        self.average * libm::pow(1.0 - self.config.weight, missed)
+        let missed = idle * self.bandwidth / (8.0 * self.parameters.average_packet.as_u64() as f64);
+        self.average * libm::pow(1.0 - self.weight, missed)
     }
 
     /// Makes the adaptations that are due; the average has not changed since the last arrival but for idleness.
     fn adapt(&mut self, now: Time, idle_since: Option<Time>) {
         let due = now.since(self.next_adaptation).as_nanos() / ADAPT_EVERY.as_nanos();
         self.next_adaptation += ADAPT_EVERY * due.saturating_sub(ADAPTATIONS_AT_MOST);
-        let (min, max) = (self.config.min_bytes as f64, self.config.max_bytes as f64);
+        let (min, max) = (self.min, self.max);
         let (low, high) = (min + 0.4 * (max - min), min + 0.6 * (max - min));
         while self.next_adaptation <= now {
             let average = match idle_since {
@@ -122,6 +308,12 @@ impl Red {
     }
 }
 
+impl Gate for State {
+    fn judge(&mut self, now: Time, packet: &Arrival) -> Verdict {
+        self.verdict(now, packet.backlog.bytes, packet.idle_since, packet.ecn)
+    }
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -129,29 +321,27 @@ mod tests {
     const MS: u64 = 1_000_000;
 
     /// Thresholds of 30 and 90 kB on a link of 12 Mb/s: a packet of 1500 bytes a millisecond.
-    const PLAIN: RedConfig = RedConfig {
-        min_bytes: 30_000,
-        max_bytes: 90_000,
-        max_probability: 0.1,
-        weight: 1.0 / 512.0,
-        average_packet: 1500,
-        bandwidth: 12_000_000,
-        ecn: false,
-        hard_drop: false,
-        gentle: false,
-        adaptive: false,
-    };
+    fn plain() -> Red {
+        Red {
+            min: Some(Level::Bytes(Bytes::new(30_000))),
+            max: Some(Level::Bytes(Bytes::new(90_000))),
+            max_probability: Ratio::new(0.1).unwrap(),
+            weight: Ratio::new(1.0 / 512.0),
+            bandwidth: Some(Rate::from_bits_per_sec(12_000_000)),
+            ..Red::default()
+        }
+    }
 
-    fn red(config: RedConfig, average: f64) -> Red {
-        Red { average, ..Red::new(config, Rng::new(3)) }
+    fn red(parameters: &Red, average: f64) -> State {
+        State { average, ..State::new(parameters, Rng::new(3)) }
     }
 
     /// Verdicts on packets, one a millisecond, that all find the same backlog.
-    fn verdicts(red: &mut Red, packets: u64, bytes: u64, ecn: Ecn) -> Vec<Verdict> {
-        (0..packets).map(|i| red.judge(Time::from_nanos(i * MS), bytes, None, ecn)).collect()
+    fn verdicts(red: &mut State, packets: u64, bytes: u64, ecn: Ecn) -> Vec<Verdict> {
+        (0..packets).map(|i| red.verdict(Time::from_nanos(i * MS), bytes, None, ecn)).collect()
     }
 
-    fn drop_ratio(config: RedConfig, bytes: u64) -> f64 {
+    fn drop_ratio(config: &Red, bytes: u64) -> f64 {
         let verdicts = verdicts(&mut red(config, bytes as f64), 20_000, bytes, Ecn::NotEct);
         verdicts.iter().filter(|&&v| v == Verdict::Drop).count() as f64 / verdicts.len() as f64
     }
@@ -159,7 +349,7 @@ mod tests {
     #[test]
     fn at_a_constant_average_the_gaps_between_drops_are_uniform_over_one_to_one_over_p() {
         // Half way between the thresholds: p = 0.05.
-        let verdicts = verdicts(&mut red(PLAIN, 60_000.0), 200_000, 60_000, Ecn::NotEct);
+        let verdicts = verdicts(&mut red(&plain(), 60_000.0), 200_000, 60_000, Ecn::NotEct);
         let drops: Vec<usize> = (0..verdicts.len()).filter(|&i| verdicts[i] == Verdict::Drop).collect();
         let gaps: Vec<usize> = drops.windows(2).map(|pair| pair[1] - pair[0]).collect();
         assert!(gaps.iter().all(|&gap| (1..=20).contains(&gap)));
@@ -178,56 +368,56 @@ mod tests {
 
     #[test]
     fn nothing_is_dropped_below_the_range_and_everything_above_it() {
-        assert_eq!(drop_ratio(PLAIN, 29_999), 0.0);
-        assert_eq!(drop_ratio(PLAIN, 90_000), 1.0);
+        assert_eq!(drop_ratio(&plain(), 29_999), 0.0);
+        assert_eq!(drop_ratio(&plain(), 90_000), 1.0);
         let p = 0.1 * (75_000.0 - 30_000.0) / 60_000.0;
-        assert!((drop_ratio(PLAIN, 75_000) - 2.0 * p / (1.0 + p)).abs() < 0.01);
+        assert!((drop_ratio(&plain(), 75_000) - 2.0 * p / (1.0 + p)).abs() < 0.01);
     }
 
     #[test]
     fn the_gentle_form_goes_on_rising_to_twice_the_upper_threshold() {
-        let gentle = RedConfig { gentle: true, ..PLAIN };
+        let gentle = Red { gentle: true, ..plain() };
         let p = 0.1 + 0.9 * 0.5;
         // 1/p is not whole, so gaps are 1 or 2: 1 with probability p.
-        assert!((drop_ratio(gentle, 135_000) - 1.0 / (2.0 - p)).abs() < 0.01);
-        assert_eq!(drop_ratio(gentle, 180_000), 1.0);
-        assert_eq!(drop_ratio(gentle, 60_000), drop_ratio(PLAIN, 60_000));
+        assert!((drop_ratio(&gentle, 135_000) - 1.0 / (2.0 - p)).abs() < 0.01);
+        assert_eq!(drop_ratio(&gentle, 180_000), 1.0);
+        assert_eq!(drop_ratio(&gentle, 60_000), drop_ratio(&plain(), 60_000));
     }
 
     #[test]
     fn the_average_follows_a_step_with_a_time_constant_of_one_over_the_weight() {
-        let mut red = red(PLAIN, 0.0);
+        let mut red = red(&plain(), 0.0);
         verdicts(&mut red, 512, 20_000, Ecn::NotEct);
         assert!((red.average / 20_000.0 - (1.0 - (-1.0f64).exp())).abs() < 0.001, "{}", red.average);
     }
 
     #[test]
     fn an_idle_link_forgets_as_if_packets_had_found_it_empty() {
-        let mut idle = red(PLAIN, 20_000.0);
-        idle.judge(Time::from_nanos(600 * MS), 0, Some(Time::from_nanos(100 * MS)), Ecn::NotEct);
-        let mut busy = red(PLAIN, 20_000.0);
+        let mut idle = red(&plain(), 20_000.0);
+        idle.verdict(Time::from_nanos(600 * MS), 0, Some(Time::from_nanos(100 * MS)), Ecn::NotEct);
+        let mut busy = red(&plain(), 20_000.0);
         verdicts(&mut busy, 500, 0, Ecn::NotEct);
         assert!((idle.average - busy.average).abs() < 1e-6, "{} and {}", idle.average, busy.average);
     }
 
     #[test]
     fn ecn_capable_packets_are_marked_even_above_the_range_unless_dropping_is_asked_for() {
-        let marking = RedConfig { ecn: true, ..PLAIN };
-        let all = |config, bytes, ecn, verdict| {
+        let marking = Red { ecn: true, ..plain() };
+        let all = |config: &Red, bytes, ecn, verdict| {
             verdicts(&mut red(config, bytes as f64), 1000, bytes, ecn).iter().all(|&v| v == verdict)
         };
-        assert!(all(marking, 100_000, Ecn::Ect0, Verdict::Mark));
-        assert!(all(marking, 100_000, Ecn::NotEct, Verdict::Drop));
-        assert!(all(RedConfig { hard_drop: true, ..marking }, 100_000, Ecn::Ect0, Verdict::Drop));
-        let inside = verdicts(&mut red(marking, 60_000.0), 1000, 60_000, Ecn::Ect0);
+        assert!(all(&marking, 100_000, Ecn::Ect0, Verdict::Mark));
+        assert!(all(&marking, 100_000, Ecn::NotEct, Verdict::Drop));
+        assert!(all(&Red { hard_drop: true, ..marking.clone() }, 100_000, Ecn::Ect0, Verdict::Drop));
+        let inside = verdicts(&mut red(&marking, 60_000.0), 1000, 60_000, Ecn::Ect0);
         assert!(inside.contains(&Verdict::Mark) && !inside.contains(&Verdict::Drop));
     }
 
     #[test]
     fn the_adaptive_form_steers_the_probability_towards_the_middle_of_the_range() {
-        let adaptive = RedConfig { adaptive: true, ..PLAIN };
+        let adaptive = Red { adaptive: true, ..plain() };
         let after_ten_seconds = |bytes: u64| {
-            let mut red = red(adaptive, bytes as f64);
+            let mut red = red(&adaptive, bytes as f64);
             verdicts(&mut red, 10_001, bytes, Ecn::NotEct);
             red.max_probability
         };
@@ -238,9 +428,9 @@ mod tests {
 
     #[test]
     fn a_long_pause_ends_where_the_adaptation_would() {
-        let mut red = red(RedConfig { adaptive: true, ..PLAIN }, 80_000.0);
+        let mut red = red(&Red { adaptive: true, ..plain() }, 80_000.0);
         let month = Time::ZERO + Duration::from_secs(30 * 86_400);
-        red.judge(month, 0, Some(Time::ZERO), Ecn::NotEct);
+        red.verdict(month, 0, Some(Time::ZERO), Ecn::NotEct);
         assert!(red.max_probability < 0.01 && red.max_probability > 0.008);
         assert!(red.next_adaptation > month && red.next_adaptation <= month + ADAPT_EVERY);
     }

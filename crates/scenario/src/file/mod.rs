@@ -2,16 +2,19 @@
 //!
 //! The doc comments are the descriptions of the published JSON Schema.
 
+mod buffer;
 mod flow;
+mod kind;
 mod link;
+mod rate;
 mod shorthand;
 mod transport;
 
+pub(crate) use buffer::Buffer;
 pub(crate) use flow::{CcSpec, Direction, FlowSpec, Preset, RouteSpec};
-pub(crate) use link::{
-    Buffer, JitterSpec, Level, LinkSpec, LossPlace, LossSpec, MarkPlace, NodeSpec, PathSpec, PolicerSpec, QueueSpec,
-    RateSpec, RedSpec, ReorderSpec, ReverseSpec, Side, TraceSource,
-};
+pub(crate) use kind::{JITTER, JitterSpec, KindSpec, LossSpec, POLICER, QueueSpec, REORDER, ReorderSpec};
+pub(crate) use link::{LinkSpec, LossPlace, NodeSpec, PathSpec, ReverseSpec, Side};
+pub(crate) use rate::{RATES, RateSpec, TraceSource};
 pub(crate) use transport::{PROFILE, TransportSpec};
 
 use dumbbell_units::Duration;
@@ -50,6 +53,10 @@ pub(crate) struct File {
     /// Named algorithms: a base and the parameters that differ.
     pub presets: Option<BTreeMap<String, Preset>>,
     /// Taken out of the tree before it is decoded; stands here so that it is among the allowed keys.
+    #[schemars(skip)]
+    #[serde(rename = "include")]
+    _include: Option<serde::de::IgnoredAny>,
+    /// Likewise.
     #[schemars(skip)]
     #[serde(rename = "sweep")]
     _sweep: Option<serde::de::IgnoredAny>,

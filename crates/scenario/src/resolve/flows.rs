@@ -2,17 +2,18 @@
 
 use super::network::{Network, Role};
 use super::{Context, FlowNotes, MAX_DELAY, MAX_FLOWS, MAX_RATE, MAX_WAY, MAX_WAYS, top};
+use crate::Flow;
 use crate::decode::decode;
 use crate::error::{Problems, suggest};
 use crate::file::{CcSpec, Direction, FlowSpec, PROFILE, Preset, RateSpec};
 use crate::key_path::KeyPath;
 use crate::tree::{Entry, Node, Value};
-use crate::{Algorithm, Flow};
-use dumbbell_cc::registry::{self, BuildError};
+use dumbbell_cc::Recipe;
+use dumbbell_cc::catalog::BuildError;
 use dumbbell_transport::TransportConfig;
-use dumbbell_units::{Bytes, Duration, Rate, Rng, Time};
-use serde_json::{Map, Value as Json};
+use dumbbell_units::{Bytes, Duration, Rate, Time};
 use std::collections::HashSet;
+use std::sync::Arc;
 
 /// The shortest propagation delay that makes a round trip: endpoints measure in microseconds.
 const MIN_RTT: Duration = Duration::from_micros(1);
@@ -356,7 +357,7 @@ impl Context<'_> {
         let Some(presets) = &self.file.presets else { return };
         for (name, preset) in presets {
             let at = top("presets").key(name);
-            if registry::find(name).is_ok() {
+            if self.catalog.find(name).is_ok() {
                 let message = format!("the preset `{name}` has the name of an algorithm");
                 self.report.key(&at, message, "choose another name");
             }
@@ -365,7 +366,7 @@ impl Context<'_> {
         }
     }
 
-    fn algorithm(&mut self, spec: &FlowSpec, at: &KeyPath) -> Option<Algorithm> {
+    fn algorithm(&mut self, spec: &FlowSpec, at: &KeyPath) -> Option<Arc<Recipe>> {
         let Some(cc) = &spec.cc else {
             self.report.value(at, "the flow has no congestion controller", "add `cc`, for example cc = \"bbr\"");
             return None;
@@ -375,7 +376,7 @@ impl Context<'_> {
 
     /// Follows presets down to a registered algorithm, and has it check the parameters. `places` are the tables that
     /// hold parameters with the key that names what they belong to.
-    fn expand(&mut self, cc: &CcSpec, places: &[(KeyPath, &str)], starts_at: Option<&str>) -> Option<Algorithm> {
+    fn expand(&mut self, cc: &CcSpec, places: &[(KeyPath, &str)], starts_at: Option<&str>) -> Option<Arc<Recipe>> {
         let mut places = places.to_vec();
         let mut name = cc.name.as_str();
         let mut parameters = cc.parameters.clone();
@@ -393,26 +394,23 @@ impl Context<'_> {
             places.push((top("presets").key(name), "base"));
             name = base;
         }
-        let error = match registry::build(name, &parameters, Rng::new(0)) {
-            Ok(_) => {
-                // An exact name is as good as the short one, under which the scenario knows the algorithm.
-                let name = registry::find(name).map_or(name, |algorithm| algorithm.name).to_owned();
-                return Some(Algorithm { parameters: differing(&name, &parameters), name });
-            }
+        let error = match self.catalog.recipe(name, &parameters) {
+            Ok(recipe) => return Some(Arc::new(recipe)),
             Err(error) => error,
         };
         let tree = self.report.tree;
         match error {
-            BuildError::UnknownAlgorithm { name } => {
-                let known = registry::algorithms().iter().map(|a| a.name);
-                let known: Vec<&str> = known.chain(self.file.presets.iter().flatten().map(|p| p.0.as_str())).collect();
+            BuildError::UnknownAlgorithm { name, .. } => {
+                let known: Vec<&str> =
+                    self.catalog.names().chain(self.file.presets.iter().flatten().map(|p| p.0.as_str())).collect();
                 let (table, key) = places.last().cloned()?;
                 let at = if tree.get(&table.key(key)).is_some() { table.key(key) } else { table };
                 self.report.value(&at, format!("unknown algorithm `{name}`"), suggest(&name, "allowed", known));
             }
             BuildError::Parameter { key, message } => {
                 let holder = places.iter().map(|(table, _)| table.key(&key)).find(|at| tree.get(at).is_some());
-                let known = parameter_names(name);
+                let defaults = self.catalog.find(name).and_then(|entry| entry.parameters(&Default::default()));
+                let known: Vec<String> = defaults.unwrap_or_default().into_iter().map(|(name, _)| name).collect();
                 match holder.filter(|_| !key.is_empty()) {
                     Some(at) if !known.contains(&key) => {
                         let help = suggest(&key, "allowed", known.iter().map(String::as_str));
@@ -434,11 +432,11 @@ impl Context<'_> {
 
     /// The endpoint parameters of a flow: those of the profile, the file's `[transport]`, the flow's own.
     fn transport(&mut self, spec: &FlowSpec, at: &KeyPath) -> Option<TransportConfig> {
-        let own_at = at.key("transport");
+        let (own_at, file_at) = (at.key("transport"), top("transport"));
         let tree = self.report.tree;
         let profile = TransportConfig::profile(self.profile(spec))?;
         let mut merged = Node::from_json(&serde_json::to_value(profile).ok()?);
-        for layer in [tree.get(&top("transport")), tree.get(&own_at)].into_iter().flatten() {
+        for layer in [tree.get(&file_at), tree.get(&own_at)].into_iter().flatten() {
             if let Value::Table(_) = layer.value {
                 merged = merge(&merged, layer);
             }
@@ -446,97 +444,19 @@ impl Context<'_> {
         merged.take(PROFILE);
         // All layers have been decoded before, so that this cannot find anything new.
         let config: TransportConfig = decode(&merged, &mut Problems::default())?;
-        let before = self.report.problems.len();
-        let at = |key: &str| {
-            let under = |table: &KeyPath| key.split('.').fold(table.clone(), |at, step| at.key(step));
-            let own = under(&own_at);
-            if tree.get(&own).is_some() { own } else { under(&top("transport")) }
-        };
-        let positive = [
-            ("initial_cwnd", u64::from(config.initial_cwnd)),
-            ("hz", u64::from(config.hz)),
-            ("reordering", u64::from(config.reordering)),
-            ("ack_every", u64::from(config.ack_every)),
-            ("pacing_ss_ratio", u64::from(config.pacing_ss_ratio)),
-            ("pacing_ca_ratio", u64::from(config.pacing_ca_ratio)),
-            ("rto_min", config.rto_min.as_nanos()),
-            ("quic.packet_threshold", u64::from(config.quic.packet_threshold)),
-            ("quic.initial_burst", u64::from(config.quic.initial_burst)),
-            ("quic.initial_timeout", config.quic.initial_timeout.as_nanos()),
-        ];
-        let mut wrong: Vec<(KeyPath, String, String)> = positive
-            .iter()
-            .filter(|(_, value)| *value == 0)
-            .map(|(key, _)| (at(key), format!("`{key}` is 0"), "allowed: more than 0".to_owned()))
-            .collect();
-        let mut range = |right: bool, key: &str, value: String, allowed: String| {
-            if !right {
-                wrong.push((at(key), format!("`{key}` is {value}"), format!("allowed: {allowed}")));
-            }
-        };
-        let mss = config.mss;
-        range((64..=65_000).contains(&mss), "mss", mss.to_string(), "64 to 65000".into());
-        range(config.hz <= 1_000_000, "hz", config.hz.to_string(), "1 to 1000000".into());
-        range(config.pacing_shift <= 32, "pacing_shift", config.pacing_shift.to_string(), "0 to 32".into());
-        range(config.tso_rtt_log <= 31, "tso_rtt_log", config.tso_rtt_log.to_string(), "0 to 31".into());
-        let (rto_min, rto_max) = (config.rto_min, config.rto_max);
-        range(rto_min <= rto_max, "rto_min", rto_min.to_string(), format!("at most `rto_max`, which is {rto_max}"));
-        range(rto_max <= MAX_DELAY, "rto_max", rto_max.to_string(), format!("at most {MAX_DELAY}"));
-        let (ack_min, ack_max) = (config.delayed_ack_min, config.delayed_ack_max);
-        range(
-            ack_min <= ack_max,
-            "delayed_ack_min",
-            ack_min.to_string(),
-            format!("at most `delayed_ack_max`, which is {ack_max}"),
-        );
-        range(ack_max <= MAX_DELAY, "delayed_ack_max", ack_max.to_string(), format!("at most {MAX_DELAY}"));
-        range(
-            config.reordering <= config.max_reordering,
-            "reordering",
-            config.reordering.to_string(),
-            format!("at most `max_reordering`, which is {}", config.max_reordering),
-        );
-        for (key, span) in [
-            ("quic.granularity", config.quic.granularity),
-            ("quic.max_ack_delay", config.quic.max_ack_delay),
-            ("quic.timeout_min", config.quic.timeout_min),
-            ("quic.initial_timeout", config.quic.initial_timeout),
-            ("quic.pacing_granularity", config.quic.pacing_granularity),
-        ] {
-            range(span <= MAX_DELAY, key, span.to_string(), format!("at most {MAX_DELAY}"));
+        let problems = config.check();
+        let is_right = problems.is_empty();
+        for problem in problems {
+            let is_own = tree.get(&own_at.keys(&problem.key)).is_some();
+            self.report.parameters(if is_own { &own_at } else { &file_at }, [problem]);
         }
-        let window = Bytes::new(config.receive_window);
-        range(
-            (u64::from(mss)..=1 << 50).contains(&config.receive_window),
-            "receive_window",
-            window.to_string(),
-            "at least one segment, at most 1024TiB".into(),
-        );
-        let burst = Bytes::new(config.gso_max_bytes.into());
-        range(config.gso_max_bytes >= mss, "gso_max_bytes", burst.to_string(), "at least one segment".into());
-        for (at, message, help) in wrong {
-            self.report.value(&at, message, help);
-        }
-        (self.report.problems.len() == before).then_some(config)
+        is_right.then_some(config)
     }
-}
-
-/// Parameters in the algorithm's own spelling, without those that have their default value.
-fn differing(algorithm: &str, parameters: &Map<String, Json>) -> Map<String, Json> {
-    let complete = |overrides: &Map<_, _>| registry::resolve_parameters(algorithm, overrides).unwrap_or_default();
-    let defaults = complete(&Map::new());
-    complete(parameters).into_iter().filter(|(key, value)| defaults.get(key) != Some(value)).collect()
 }
 
 fn first_repeated<'a>(names: impl Iterator<Item = &'a str>) -> Option<String> {
     let mut seen = HashSet::new();
     names.filter(|name| !seen.insert(*name)).map(str::to_owned).next()
-}
-
-/// Names of the parameters of an algorithm.
-fn parameter_names(algorithm: &str) -> Vec<String> {
-    let defaults = registry::resolve_parameters(algorithm, &Map::new()).unwrap_or_default();
-    defaults.into_iter().map(|(name, _)| name).collect()
 }
 
 /// The table `over` on top of the table `under`; tables in them are merged alike.

@@ -1,17 +1,57 @@
 //! From a described link to its configuration: rate, policer, queue, loss, delay.
+//!
+//! What parameters there are and what they can be is declared in `dumbbell-path`; here they meet their link.
 
 use super::network::{Draft, Network, Role};
-use super::{Context, LinkNotes, MAX_DELAY};
-use crate::file::{Buffer, JitterSpec, LossPlace, LossSpec, RateSpec, ReorderSpec};
+use super::{Context, LinkNotes, top};
+use crate::file::{
+    Buffer, JITTER, KindSpec, LossPlace, LossSpec, POLICER, QueueSpec, REORDER, RateSpec, ReverseSpec, Side,
+};
 use crate::key_path::KeyPath;
 use crate::{Flow, Link};
-use dumbbell_path::{Delay, JitterDistribution, LinkConfig, Loss, QueueConfig, QueueLimit};
+use dumbbell_parameters::{Parameter, check};
+use dumbbell_path::loss::{self, Bernoulli};
+use dumbbell_path::{Delay, Level, LinkConfig, LinkContext, LossRecipe, Policer, QueueLimit, QueueRecipe, queue};
 use dumbbell_units::{Bytes, Duration, Rate, Ratio};
+use serde::Serialize;
 
 /// The most framing bytes of a packet.
 const MAX_OVERHEAD: Bytes = Bytes::new(10_000);
 
 impl Context<'_> {
+    /// Checks what the file says about queues, losses, policers and delays, as far as that needs no link.
+    pub(super) fn sides(&mut self) {
+        let file = self.file;
+        let path = file.path.iter().map(|path| (path.side(), &path.reverse, top("path")));
+        let links = file.links.iter().flatten().enumerate();
+        let links = links.map(|(index, link)| (link.side(), &link.reverse, top("links").index(index)));
+        for (side, reverse, at) in path.chain(links) {
+            self.side(&side, &at);
+            if let Some(ReverseSpec::Side(side)) = reverse {
+                self.side(side, &at.key("reverse"));
+            }
+        }
+    }
+
+    fn side(&mut self, side: &Side, at: &KeyPath) {
+        if let Some(QueueSpec(KindSpec { kind, parameters })) = &side.queue {
+            self.report.parameters(&at.key("queue"), queue::catalog().check(kind, parameters));
+        }
+        if let Some(LossSpec(KindSpec { kind, parameters })) = &side.loss {
+            self.report.parameters(&at.key("loss"), loss::catalog().check(kind, parameters));
+        }
+        self.declared(&POLICER, side.policer, &at.key("policer"));
+        self.declared(&JITTER, side.jitter.map(|spec| spec.0), &at.key("jitter"));
+        self.declared(&REORDER, side.reorder.map(|spec| spec.0), &at.key("reorder"));
+    }
+
+    /// Checks parameters that stand in the table at `at` against their declarations.
+    fn declared(&mut self, parameters: &[Parameter], values: Option<impl Serialize>, at: &KeyPath) {
+        if let Some(values) = values {
+            self.report.parameters(at, check(parameters, &values));
+        }
+    }
+
     pub(super) fn links(&mut self, network: &Network, flows: &[Flow]) -> (Vec<Link>, Vec<LinkNotes>) {
         let mut links = Vec::new();
         let mut notes = Vec::new();
@@ -44,16 +84,18 @@ impl Context<'_> {
         let resolved = self.rate(&spec, &rate_at)?;
         let bdp = resolved.mean.zip(rtt).map(|(mean, rtt)| mean.bytes_in(rtt));
         let limit = self.limit(draft, resolved.mean, bdp)?;
-        let kind = self.discipline(draft, &limit, resolved.mean, bdp)?;
-        let loss = self.loss(side.loss.as_ref(), &at.key("loss"));
+        let overhead = side.overhead.unwrap_or_default();
+        let largest_packet = Bytes::new(u64::from(largest) + overhead.as_u64());
+        let context = LinkContext { rate: resolved.mean, bdp, limit, largest_packet };
+        let queue = self.queue(side.queue.as_ref(), &at.key("queue"), &context)?;
+        let loss = self.loss(side.loss.as_ref(), &at.key("loss"), &context)?;
         let (loss_before, loss_after) = match side.loss_at.unwrap_or_default() {
-            LossPlace::Before => (loss, Loss::None),
-            LossPlace::After => (Loss::None, loss),
+            LossPlace::Before => (loss, None),
+            LossPlace::After => (None, loss),
         };
         if side.loss_at.is_some() && side.loss.is_none() {
             self.report.key(&at.key("loss_at"), "`loss_at` places a loss, but there is none", "add `loss`");
         }
-        let overhead = side.overhead.unwrap_or_default();
         if overhead > MAX_OVERHEAD {
             self.report.value(
                 &at.key("overhead"),
@@ -61,15 +103,19 @@ impl Context<'_> {
                 format!("allowed: at most {MAX_OVERHEAD}"),
             );
         }
-        let policed = u64::from(largest) + overhead.as_u64();
-        let policer = self.policer(side.policer.as_ref(), &at.key("policer"), policed)?;
+        let policer = self.policer(side.policer, &at.key("policer"), &context)?;
         let config = LinkConfig {
             name: draft.name.clone(),
             rate: resolved.rate,
             overhead_bytes: overhead.as_u64().min(MAX_OVERHEAD.as_u64()) as u32,
-            delay: self.delay(draft),
+            delay: Delay {
+                base: draft.delay,
+                jitter: side.jitter.map(|spec| spec.0).unwrap_or_default(),
+                reorder: side.reorder.map(|spec| spec.0).unwrap_or_default(),
+            },
             policer,
-            queue: QueueConfig { limit, kind },
+            limit,
+            queue,
             loss_before,
             loss_after,
         };
@@ -130,15 +176,15 @@ impl Context<'_> {
             Some(buffer) => buffer,
             // Nothing waits in front of an unlimited link, and an access link must not be the bottleneck's rival.
             None if mean.is_none() || draft.role == Role::Access || bdp.is_none() => return Some(unlimited),
-            None => Buffer::Bdp(1.0),
+            None => Buffer::Level(Level::Bdp(1.0)),
         };
         let limit = match buffer {
             Buffer::Unlimited => return Some(unlimited),
-            Buffer::Packets(packets) => QueueLimit { packets: Some(packets), ..unlimited },
-            Buffer::Bytes(bytes) => QueueLimit { bytes: Some(bytes.as_u64()), ..unlimited },
-            Buffer::Time(time) => QueueLimit { time: Some(time), ..unlimited },
+            Buffer::Level(Level::Packets(packets)) => QueueLimit { packets: Some(packets), ..unlimited },
+            Buffer::Level(Level::Bytes(bytes)) => QueueLimit { bytes: Some(bytes.as_u64()), ..unlimited },
+            Buffer::Level(Level::Time(time)) => QueueLimit { time: Some(time), ..unlimited },
             Buffer::Limits { packets, bytes, time } => QueueLimit { packets, bytes: bytes.map(Bytes::as_u64), time },
-            Buffer::Bdp(multiple) => {
+            Buffer::Level(Level::Bdp(multiple)) => {
                 let Some(bdp) = bdp else {
                     let message = match mean {
                         None => "a link of unlimited rate has no bandwidth-delay product",
@@ -163,56 +209,27 @@ impl Context<'_> {
         Some(limit)
     }
 
-    fn loss(&mut self, spec: Option<&LossSpec>, at: &KeyPath) -> Loss {
-        match spec {
-            None => Loss::None,
-            Some(LossSpec::Independent(p)) => {
-                self.probability(*p, at, "a loss");
-                if *p == Ratio::ZERO { Loss::None } else { Loss::Bernoulli(p.as_f64()) }
-            }
-            Some(LossSpec::GilbertElliott { p, r, loss_bad, loss_good }) => {
-                for (value, key) in [(p, "p"), (r, "r"), (loss_bad, "loss_bad"), (loss_good, "loss_good")] {
-                    self.probability(*value, &at.key(key), &format!("`{key}`"));
-                }
-                Loss::GilbertElliott {
-                    p: p.as_f64(),
-                    r: r.as_f64(),
-                    loss_bad: loss_bad.as_f64(),
-                    loss_good: loss_good.as_f64(),
-                }
-            }
-        }
+    /// The discipline of a queue; `None` when that found problems.
+    fn queue(&mut self, spec: Option<&QueueSpec>, at: &KeyPath, link: &LinkContext) -> Option<QueueRecipe> {
+        let Some(QueueSpec(KindSpec { kind, parameters })) = spec else { return Some(QueueRecipe::default()) };
+        let resolved = queue::catalog().resolve(kind, parameters, link);
+        resolved.map_err(|problems| self.report.parameters(at, problems)).ok()
     }
 
-    fn delay(&mut self, draft: &Draft) -> Delay {
-        let Draft { side, at, .. } = draft;
-        let mut delay = Delay { base: draft.delay, reorder_gap: 1, ..Delay::default() };
-        if let Some(JitterSpec { amount, normal, correlation, reorders }) = side.jitter {
-            let jitter_at = at.key("jitter");
-            if amount > MAX_DELAY {
-                self.report.value(&jitter_at, format!("a jitter of {amount}"), format!("allowed: at most {MAX_DELAY}"));
-            }
-            self.probability(correlation, &jitter_at.key("correlation"), "a correlation");
-            delay.jitter = amount;
-            delay.distribution = if normal { JitterDistribution::Normal } else { JitterDistribution::Uniform };
-            delay.jitter_correlation = correlation.as_f64();
-            delay.jitter_reorders = reorders;
-        }
-        if let Some(ReorderSpec { probability, gap }) = side.reorder {
-            let reorder_at = at.key("reorder");
-            self.probability(probability, &reorder_at, "a reordering probability");
-            if gap == 0 {
-                self.report.value(&reorder_at.key("gap"), "a gap of 0", "allowed: 1 or more");
-            }
-            delay.reorder = probability.as_f64();
-            delay.reorder_gap = gap;
-        }
-        delay
+    /// The losses of a link; `None` when that found problems.
+    #[expect(clippy::option_option, reason = "outside: whether it is valid; inside: whether there are any")]
+    fn loss(&mut self, spec: Option<&LossSpec>, at: &KeyPath, link: &LinkContext) -> Option<Option<LossRecipe>> {
+        let Some(LossSpec(KindSpec { kind, parameters })) = spec else { return Some(None) };
+        let resolved = loss::catalog().resolve(kind, parameters, link);
+        let recipe = resolved.map_err(|problems| self.report.parameters(at, problems)).ok()?;
+        let never = LossRecipe::of(Bernoulli { p: Ratio::ZERO }, link).ok();
+        Some(Some(recipe).filter(|recipe| Some(recipe) != never.as_ref()))
     }
 
-    fn probability(&mut self, value: Ratio, at: &KeyPath, what: &str) {
-        if !value.is_probability() {
-            self.report.value(at, format!("{what} of {value} is impossible"), "allowed: \"0%\" to \"100%\", or 0 to 1");
-        }
+    /// The policer of a link; `None` when that found problems.
+    #[expect(clippy::option_option, reason = "outside: whether it is valid; inside: whether there is one")]
+    fn policer(&mut self, policer: Option<Policer>, at: &KeyPath, link: &LinkContext) -> Option<Option<Policer>> {
+        let Some(policer) = policer else { return Some(None) };
+        policer.resolve(link).map(Some).map_err(|problem| self.report.parameters(at, [problem])).ok()
     }
 }

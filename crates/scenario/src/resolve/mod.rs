@@ -4,7 +4,6 @@
 mod flows;
 mod links;
 mod network;
-mod queues;
 mod rates;
 
 pub(crate) use rates::{Loader, hexadecimal, synthesise};
@@ -14,6 +13,7 @@ use crate::file::File;
 use crate::key_path::KeyPath;
 use crate::tree::Node;
 use crate::{Record, Scenario};
+use dumbbell_cc::Catalog;
 use dumbbell_units::{Bytes, Duration, Rate};
 
 /// The longest run: a month.
@@ -88,16 +88,23 @@ struct Context<'a> {
     file: &'a File,
     report: Reporter<'a>,
     loader: &'a Loader,
+    catalog: &'a Catalog,
     duration: Duration,
     seed: u64,
 }
 
 /// Resolves a decoded file; `None` when that found problems. `tree` is what the file was decoded from.
-pub(crate) fn resolve(file: &File, tree: &Node, loader: &Loader, problems: &mut Problems) -> Option<Resolved> {
+pub(crate) fn resolve(
+    file: &File,
+    tree: &Node,
+    loader: &Loader,
+    catalog: &Catalog,
+    problems: &mut Problems,
+) -> Option<Resolved> {
     let before = problems.len();
     let duration = file.duration.unwrap_or(Duration::from_secs(60));
     let seed = file.seed.unwrap_or(1);
-    let mut context = Context { file, report: Reporter { tree, problems }, loader, duration, seed };
+    let mut context = Context { file, report: Reporter { tree, problems }, loader, catalog, duration, seed };
     let record = context.times()?;
     let resolved = context.network_and_flows(record);
     if problems.len() == before { resolved } else { None }
@@ -162,6 +169,7 @@ impl Context<'_> {
     }
 
     fn network_and_flows(&mut self, mut record: Record) -> Option<Resolved> {
+        self.sides();
         let mut network = self.network()?;
         let (flows, flow_notes) = self.flows(&mut network)?;
         let (links, links_notes) = self.links(&network, &flows);

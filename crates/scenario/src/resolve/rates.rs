@@ -2,11 +2,13 @@
 
 use super::{Context, MAX_RATE, RateSource};
 use crate::error::suggest;
-use crate::file::{RateSpec, TraceSource};
+use crate::file::{RATES, RateSpec, TraceSource};
 use crate::key_path::KeyPath;
+use dumbbell_parameters::check;
 use dumbbell_path::LinkRate;
 use dumbbell_path::synth::{CellularModel, PRESETS};
 use dumbbell_units::{Duration, Rate, Rng, Time};
+use serde_json::json;
 use sha2::{Digest, Sha256};
 use std::cell::RefCell;
 use std::collections::HashMap;
@@ -20,8 +22,6 @@ use std::sync::Arc;
 const BITS_PER_OPPORTUNITY: u128 = 12_000;
 /// The longest trace file: more than a day of the fastest recorded links.
 const MAX_TRACE_BYTES: u64 = 100_000_000;
-/// The shortest synthesised trace.
-const MIN_SYNTH_LENGTH: Duration = Duration::from_millis(1);
 /// The longest synthesised trace; longer runs start it again.
 const MAX_SYNTH_LENGTH: Duration = Duration::from_secs(24 * 3_600);
 
@@ -233,9 +233,9 @@ impl Context<'_> {
             return None;
         };
         let length = length.unwrap_or(self.duration.min(MAX_SYNTH_LENGTH));
-        if length < MIN_SYNTH_LENGTH || length > MAX_SYNTH_LENGTH {
-            let message = format!("a synthesised trace of {length}");
-            self.report.value(&at.key("length"), message, format!("allowed: {MIN_SYNTH_LENGTH} to {MAX_SYNTH_LENGTH}"));
+        let problems = check(&RATES, &json!({ "length": length }));
+        if !problems.is_empty() {
+            self.report.parameters(at, problems);
             return None;
         }
         let follows_run_seed = seed.is_none();

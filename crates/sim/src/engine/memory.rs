@@ -50,6 +50,9 @@ impl Engine<'_> {
     #[cold]
     pub(super) fn weigh(&mut self) {
         self.memory.until_weighing = self.memory.turns_per_weighing;
+        if let Err(fault) = self.check_controllers() {
+            self.failure.get_or_insert(fault);
+        }
         let senders = self.flows.iter().map(|flow| flow.ends.memory()).sum::<u64>();
         let histograms = self.flows.iter().map(|flow| flow.rtt.memory() as u64).sum::<u64>();
         let packets = self.media.iter().map(|medium| medium.memory()).sum::<u64>();

@@ -3,10 +3,11 @@
 //! What an event leads to is in the modules below, one for each reason to change: `wiring` builds the network from the
 //! scenario, `delivery` takes packets out of media and to their endpoints, `transmission` takes them from endpoints into
 //! media, `clock` does what is due at instants that are known beforehand (samples, the measured interval, scripted changes),
-//! `memory` watches what the run takes of the machine.
+//! `faults` ends the run where a controller has failed, `memory` watches what the run takes of the machine.
 
 mod clock;
 mod delivery;
+mod faults;
 mod memory;
 #[cfg(test)]
 mod tests;
@@ -38,6 +39,8 @@ pub(crate) struct Engine<'a> {
     end: Time,
     media: Media<Packet>,
     flows: Vec<Flow>,
+    /// Flows whose controllers may fail.
+    fallible: Vec<usize>,
     routes: Routes,
     /// What packets under way carry besides themselves.
     sacks: Store<Sacks>,
@@ -97,6 +100,7 @@ impl<'a> Engine<'a> {
             memory: Memory::new(&media, &flows, &routes),
             medium_agenda: Agenda::new(media.len(), Time::NEVER),
             media,
+            fallible: faults::fallible(&flows),
             flows,
             routes,
             sacks: Store::default(),
@@ -162,6 +166,7 @@ impl<'a> Engine<'a> {
                 let (flow, due) = self.flow_agenda.next();
                 let flow_due = due.time();
                 if medium_due.min(flow_due) >= next_look {
+                    self.check_controllers()?;
                     if !self.clock_event() {
                         return self.failure.take().map_or(Ok(turns + turn), Err);
                     }

@@ -3,7 +3,6 @@
 use crate::RunError;
 use crate::flow::Flow;
 use crate::packet::Packet;
-use dumbbell_cc::registry;
 use dumbbell_path::{Link, LinkRate, Media, Port};
 use dumbbell_scenario::{Flow as Spec, Scenario};
 use dumbbell_units::Rng;
@@ -137,7 +136,6 @@ impl Network {
         };
         let mut starts = Rng::stream(seed, START_STREAM);
         let mut transport = Arc::default();
-        let mut recipe = None;
         for (spec, stream) in scenario.flows.iter().zip(CONTROLLER_STREAMS..) {
             if cancel.load(Ordering::Relaxed) {
                 return Err(RunError::Cancelled);
@@ -149,11 +147,7 @@ impl Network {
             if *transport != spec.transport {
                 transport = Arc::new(spec.transport.clone());
             }
-            let (_, recipe) = match recipe.take() {
-                Some((cc, same)) if cc == &spec.cc => recipe.insert((cc, same)),
-                _ => recipe.insert((&spec.cc, registry::recipe(&spec.cc.name, &spec.cc.parameters)?)),
-            };
-            let controller = recipe.controller(Rng::stream(seed, stream));
+            let controller = spec.cc.controller(Rng::stream(seed, stream));
             network.flows.push(Flow::new(spec, &transport, controller, &mut starts, bottleneck));
         }
         Ok(network)

@@ -4,7 +4,7 @@
 //! failure prints its experiment, ready to be run.
 
 use crate::lab::{Run, run, scenario};
-use dumbbell_cc::registry;
+use dumbbell_cc_family::catalog;
 use proptest::prelude::*;
 use proptest::test_runner::RngSeed;
 use std::fmt::Write;
@@ -75,7 +75,7 @@ fn side() -> impl Strategy<Value = Side> {
 }
 
 fn flow(links: usize) -> impl Strategy<Value = Flow> {
-    let cc = prop::sample::select(registry::algorithms().iter().map(|algorithm| algorithm.name).collect::<Vec<_>>());
+    let cc = prop::sample::select(catalog().names().collect::<Vec<_>>());
     let bytes = prop::option::weighted(0.4, 1u32..600_000);
     let app = prop::option::weighted(0.2, 50u32..5_000);
     let stop = prop::option::weighted(0.2, 1_000u32..6_000);

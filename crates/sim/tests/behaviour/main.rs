@@ -12,6 +12,7 @@ mod conservation;
 mod cubic;
 mod determinism;
 mod family;
+mod faults;
 mod lab;
 mod limits;
 mod queues;

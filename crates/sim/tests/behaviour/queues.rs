@@ -104,6 +104,31 @@ fn codel_keeps_the_standing_queue_near_its_target() {
     assert!(fifo > 100.0, "drop-tail's queue is {fifo} ms");
 }
 
+/// PIE holds the queueing delay of many Reno flows at its target, by the loss rate that their windows ask for.
+#[test]
+fn pie_holds_many_flows_at_its_target_by_the_loss_rate_they_ask_for() {
+    for flows in [10, 20, 40] {
+        let run = run(&format!(
+            r#"
+            duration = "120s"
+            warmup = "40s"
+            record.series = false
+            path = {{ rate = "50mbit", rtt = "50ms", buffer = "1000packets", queue = "pie" }}
+            transport = {{ ack_every = 1 }}
+            flows = [{{ cc = "reno", count = {flows}, start_jitter = "1s" }}]
+            "#
+        ));
+        let delay_ms = run.link("mean_queue_bytes", 0) * 8.0 / 50e3;
+        assert!((delay_ms - 15.0).abs() < 3.0, "{flows} flows wait {delay_ms} ms");
+        // A window of √(3/2p) segments is sent every round-trip time.
+        let rtt = (50.0 + delay_ms) * 1e-3;
+        let window = run.link("throughput_mbps", 0) * 1e6 * rtt / (1_500.0 * 8.0) / f64::from(flows);
+        let expected = 1.5 / (window * window);
+        let dropped = run.link("drops", 0) / run.link("arrivals", 0);
+        assert!((0.6..1.5).contains(&(dropped / expected)), "{flows} flows: {dropped} of packets, not {expected}");
+    }
+}
+
 /// What a link counts before the warm-up has passed and after the cool-down has begun is in its totals only.
 #[test]
 fn a_link_counts_what_happens_in_the_measured_interval() {

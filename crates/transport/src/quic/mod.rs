@@ -9,9 +9,12 @@
 //! An ACK carries the three highest ranges of packet numbers; a real one may carry more, which matters only when several
 //! ACKs in a row are lost.
 
+mod clock;
 mod endpoint;
 mod receiver;
 mod sender;
+mod sent_packets;
+mod stream;
 #[cfg(test)]
 mod tests;
 
@@ -73,30 +76,41 @@ impl QuicAck {
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(default, deny_unknown_fields)]
 pub struct QuicConfig {
-    /// A packet is lost when one with a number this much higher was acknowledged (kPacketThreshold).
+    /// A packet is lost when one with a number this much higher was acknowledged.
+    #[schemars(range(min = 1), extend("x-unit" = "packets", "x-source" = "RFC 9002, section 6.1.1: kPacketThreshold"))]
     pub packet_threshold: u32,
-    /// A packet is lost when a later one was acknowledged and it left this many eighths of an RTT ago (kTimeThreshold);
+    /// A packet is lost when a later one was acknowledged and it left this many eighths of an RTT ago;
     /// 0 switches the rule off.
+    #[schemars(extend("x-unit" = "1/8", "x-source" = "RFC 9002, section 6.1.2: kTimeThreshold 9/8"))]
     pub time_threshold_eighths: u32,
-    /// Smallest time threshold and smallest variation in a timeout (kGranularity).
+    /// Smallest time threshold and smallest variation in a timeout.
+    #[schemars(extend("x-at-most" = "1h", "x-source" = "RFC 9002, section 6.1.2: kGranularity"))]
     pub granularity: Duration,
-    /// Longest time the receiver holds an ACK back (max_ack_delay).
+    /// Longest time the receiver holds an ACK back.
+    #[schemars(extend("x-at-most" = "1h", "x-source" = "RFC 9000, section 18.2: max_ack_delay"))]
     pub max_ack_delay: Duration,
     /// What an expired timeout does.
+    #[schemars(extend("x-source" = "RFC 9002, section 6.2"))]
     pub timeout: Timeout,
     /// Smallest timeout; RFC 9002 has none.
+    #[schemars(extend("x-at-most" = "1h", "x-source" = "RFC 9002 has none"))]
     pub timeout_min: Duration,
     /// Timeout before the first RTT sample.
+    #[schemars(extend("x-above" = "0s", "x-at-most" = "1h", "x-source" = "RFC 9002, section 6.2.2: 3 kInitialRtt"))]
     pub initial_timeout: Duration,
     /// A packet may leave this long before its time under pacing (the granularity of the sender's alarms).
+    #[schemars(extend("x-at-most" = "1h", "x-source" = "Chromium: kAlarmGranularity"))]
     pub pacing_granularity: Duration,
     /// Packets that may leave at once when nothing is in flight.
+    #[schemars(range(min = 1), extend("x-unit" = "packets", "x-source" = "RFC 9002, section 7.7"))]
     pub initial_burst: u32,
     /// The sender's clock counts whole units of this, rounded down: send times, round-trip times, rates and pacing know
     /// no more; 0 is an exact clock.
+    #[schemars(extend("x-source" = "dqc: 1 ms"))]
     pub clock_resolution: Duration,
     /// The sender is a loop that wakes up at multiples of this and only then sends; 0 is a sender that sends as soon as
     /// it may.
+    #[schemars(extend("x-source" = "dqc: 0.5 ms"))]
     pub poll_interval: Duration,
 }
 

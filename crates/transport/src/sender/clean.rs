@@ -1,203 +1,217 @@
-//! The removal of what is acknowledged from the scoreboard, and the RTT samples it gives.
+//! The removal of what is acknowledged from the scoreboard, and the RTT samples it gives (`tcp_clean_rtx_queue`).
 //!
 //! Segments that were never sent again and lie in the order of their transmission, which is nearly all of them, leave as
-//! one run. A sample for the smoothed RTT spans from the first segment an ACK delivers, the one for the controller from
-//! the last; where only retransmissions are covered, the timestamp option decides, in milliseconds.
+//! one run; so do those that were selectively acknowledged before. What was sent again leaves one by one: its tags tell
+//! which counters it is in, and whether the original or the retransmission arrived.
 
-use super::{AckNews, Sender, flag, timestamp_ticks};
-use crate::{Ack, ControllerRtt, DeliveryRate, RecoveryRule, RttSamples};
-use dumbbell_units::Time;
+use super::Sender;
+use super::ack::{AckNews, Prior};
+use crate::{Ack, RecoveryRule};
+use dumbbell_recovery::ack_rtt::{AckRtt, Delivered, RttSource, SentSpan, age_us, timestamp_ticks};
+use dumbbell_recovery::scoreboard::{Record, flag};
+use dumbbell_recovery::send_stamp::Stamp;
+
+/// What an ACK has covered so far.
+#[derive(Clone, Copy, Debug)]
+struct Cleaned {
+    /// Segments that left the queue.
+    segments: u32,
+    /// When those left that were sent once; the very first microsecond counts as never (`first_ackt`, `last_ackt`).
+    sent: SentSpan,
+    /// The lowest of them (`reord`).
+    reordered_from: u32,
+    /// The last segment that left the queue was not full.
+    last_was_short: bool,
+}
 
 impl Sender {
-    /// Removes what the ACK covers, takes RTT samples and detects reordering (`tcp_clean_rtx_queue`). Returns how many
-    /// segments left the queue.
-    pub(super) fn clean_acked(
+    /// Removes what the ACK covers, takes RTT samples and detects reordering. Returns how many segments left the queue.
+    pub(super) fn clean_rtx_queue(
         &mut self,
         ack: &Ack,
-        prior_highest_sacked: u32,
-        prior_sacked_out: u32,
-        sack_rtt: Option<(u64, u64)>,
+        prior: &Prior,
+        sacked: Option<SentSpan>,
         news: &mut AckNews,
     ) -> u32 {
-        let mut first_sent = 0;
-        let mut last_sent = 0;
-        let mut reordered_from = self.board.nxt();
-        let mut acked = 0;
-        let mut last_was_short = false;
+        let mut cleaned = Cleaned {
+            segments: 0,
+            sent: SentSpan { first_us: 0, last_us: 0 },
+            reordered_from: self.board.nxt(),
+            last_was_short: false,
+        };
         while self.board.una() < ack.ack {
-            let seq = self.board.una();
             let end = self.board.end_of_originals(ack.ack);
-            if seq < end {
-                // Of segments in the order of their transmission only the last one counts for RACK and Linux's samples.
-                let count = end - seq;
-                let last = *self.board.get(end - 1);
-                if first_sent == 0 {
-                    first_sent = self.board.get(seq).sent.us();
-                }
-                last_sent = last.sent.us();
-                last_was_short = u32::from(last.len) < self.config.mss;
-                reordered_from = reordered_from.min(seq);
-                news.original_acked |= seq < self.high_seq;
-                if self.config.sack {
-                    self.view.delivered += u64::from(count);
-                    if news.ece {
-                        self.view.delivered_ce += u64::from(count);
-                    }
-                }
-                self.view.packets_out -= count;
-                acked += count;
-                self.advance_rack(end - 1, last.sent, false);
-                let offered = if self.config.delivery_rate == DeliveryRate::Linux { end - 1 } else { seq };
-                for seq in offered..end {
-                    self.offer_sample(seq);
-                }
-                self.board.pop_originals(end);
+            if self.board.una() < end {
+                self.clean_originals(end, &mut cleaned, news);
                 continue;
             }
-            let sacked = self.board.pop_sacked(ack.ack);
-            if sacked > 0 {
-                self.view.sacked_out -= sacked;
-                self.view.packets_out -= sacked;
-                acked += sacked;
+            let received = self.board.pop_sacked(ack.ack);
+            if received > 0 {
+                self.view.sacked_out -= received;
+                self.view.packets_out -= received;
+                cleaned.segments += received;
                 continue;
             }
-            let record = *self.board.get(seq);
-            let flags = record.flags;
-            if flags & (flag::RETRANS | flag::EVER_RETRANS) != 0 {
-                if flags & flag::RETRANS != 0 {
-                    self.view.retrans_out -= 1;
-                }
-                news.retransmitted_data_acked = true;
-            } else if flags & flag::SACKED == 0 {
-                last_sent = record.sent.us();
-                if first_sent == 0 {
-                    first_sent = record.sent.us();
-                }
-                if seq < reordered_from {
-                    reordered_from = seq;
-                }
-                if seq < self.high_seq {
-                    news.original_acked = true;
-                }
-            }
-            if flags & flag::SACKED != 0 {
-                self.view.sacked_out -= 1;
-            } else {
-                if self.config.sack {
-                    self.view.delivered += 1;
-                    if news.ece {
-                        self.view.delivered_ce += 1;
-                    }
-                }
-                let proves_original = flags & (flag::RETRANS | flag::EVER_RETRANS) != 0
-                    && timestamp_ticks(ack.echo) < record.sent.us() / 1_000;
-                if !proves_original {
-                    let retransmitted = flags & (flag::RETRANS | flag::EVER_RETRANS) != 0;
-                    self.advance_rack(seq, record.sent, retransmitted);
-                }
-            }
-            if flags & flag::LOST != 0 {
-                self.view.lost_out -= 1;
-            }
-            self.view.packets_out -= 1;
-            acked += 1;
-            last_was_short = u32::from(record.len) < self.config.mss;
-            if flags & flag::SACKED == 0 {
-                self.offer_sample(seq);
-            }
-            self.board.pop_una();
+            self.clean_one(ack, &mut cleaned, news);
         }
         self.view.snd_una = u64::from(self.board.una());
-        if acked > 0 {
-            news.data_acked = true;
-        }
+        news.data_acked |= cleaned.segments > 0;
         if news.retransmitted_data_acked && !self.config.sack {
             // Segments above a repaired gap may have arrived before the timeout: they prove nothing about it.
             news.original_acked = false;
         }
-        if !self.board.is_empty() && self.config.sack && acked > 0 {
+        if !self.board.is_empty() && self.config.sack && cleaned.segments > 0 {
             news.reneged = self.board.get(self.board.una()).has(flag::SACKED);
         }
+        let has_rtt = self.ack_update_rtt(ack, &cleaned, prior, sacked, news);
+        self.finish_clean(&cleaned, prior, has_rtt.then_some(sacked).flatten(), news);
+        cleaned.segments
+    }
 
-        let mut rtt_us = None;
-        let mut latest_rtt_us = None;
-        let mut maybe_delayed = false;
-        if first_sent != 0 && !news.retransmitted_data_acked {
-            rtt_us = Some(self.age_us(first_sent));
-            latest_rtt_us = Some(self.age_us(last_sent));
-            maybe_delayed = acked == 1
-                && last_was_short
-                && prior_sacked_out == 0
-                && self.sample.prior_delivered + 1 == self.view.delivered
-                && !(news.data_sacked || news.ece || news.dsack);
+    /// Segments below `end`, each sent once and neither received nor lost before, leave as one run. Of segments in the
+    /// order of their transmission only the last one counts for RACK.
+    #[inline(always)]
+    fn clean_originals(&mut self, end: u32, cleaned: &mut Cleaned, news: &mut AckNews) {
+        let seq = self.board.una();
+        let count = end - seq;
+        let last = self.board.get(end - 1);
+        let last_sent = last.sent;
+        cleaned.last_was_short = u32::from(last.len) < self.config.mss;
+        cleaned.note_sent(self.board.get(seq).sent, last_sent, seq);
+        cleaned.segments += count;
+        news.original_acked |= seq < self.high_seq;
+        self.count_delivered(count, news.ece);
+        self.view.packets_out -= count;
+        self.advance_rack(end - 1, last_sent, false);
+        self.rate.run_delivered(&mut self.sample, &self.board, seq, end, self.view.mstamp_us);
+        self.board.pop_originals(end);
+    }
+
+    /// The lowest segment leaves, whatever happened to it.
+    #[inline]
+    fn clean_one(&mut self, ack: &Ack, cleaned: &mut Cleaned, news: &mut AckNews) {
+        let seq = self.board.una();
+        let record = *self.board.get(seq);
+        let was_sent_again = record.has(flag::RETRANS | flag::EVER_RETRANS);
+        if was_sent_again {
+            self.view.retrans_out -= u32::from(record.has(flag::RETRANS));
+            news.retransmitted_data_acked = true;
+        } else if !record.has(flag::SACKED) {
+            cleaned.note_sent(record.sent, record.sent, seq);
+            news.original_acked |= seq < self.high_seq;
         }
-        let sack_rtt_us = sack_rtt.map(|(first, _)| self.age_us(first));
-        if let Some((_, last)) = sack_rtt {
-            latest_rtt_us = Some(self.age_us(last));
-        }
-        if rtt_us.is_none() {
-            rtt_us = sack_rtt_us;
-        }
-        if rtt_us.is_none() && news.data_acked {
-            rtt_us = self.echoed_rtt_us(ack.echo);
-            latest_rtt_us = rtt_us;
-        }
-        if self.config.rtt_samples != RttSamples::Linux {
-            let is_ambiguous = news.retransmitted_data_acked && self.config.rtt_samples != RttSamples::Timestamps;
-            let ticks = timestamp_ticks(self.view.now).saturating_sub(timestamp_ticks(ack.echo));
-            rtt_us = (news.data_acked && !is_ambiguous).then_some((ticks * 1_000).max(1));
-            latest_rtt_us = rtt_us;
-            maybe_delayed = false;
-            self.sample.rtt_us = self.ns3_sample.as_ref().map_or(-1, |last| last.rtt_us);
-        }
-        let has_rtt = rtt_us.is_some();
-        if let (Some(rtt_us), Some(latest_rtt_us)) = (rtt_us, latest_rtt_us) {
-            self.take_rtt(rtt_us, latest_rtt_us, maybe_delayed);
-            if let Some(last) = &mut self.ns3_sample {
-                last.rtt_us = self.sample.rtt_us;
+        if record.has(flag::SACKED) {
+            self.view.sacked_out -= 1;
+        } else {
+            self.count_delivered(1, news.ece);
+            if !(was_sent_again && proves_original(ack, &record)) {
+                self.advance_rack(seq, record.sent, was_sent_again);
             }
         }
+        self.view.lost_out -= u32::from(record.has(flag::LOST));
+        self.view.packets_out -= 1;
+        cleaned.segments += 1;
+        cleaned.last_was_short = u32::from(record.len) < self.config.mss;
+        if !record.has(flag::SACKED) {
+            self.rate.skb_delivered(&mut self.sample, &record, seq, self.view.mstamp_us);
+        }
+        self.board.pop_una();
+    }
 
+    /// `count` segments are delivered by a cumulative ACK (`tcp_count_delivered`). Without SACK duplicates have counted
+    /// some of them already.
+    #[inline(always)]
+    fn count_delivered(&mut self, count: u32, ece: bool) {
+        if self.config.sack {
+            self.view.delivered += u64::from(count);
+            if ece {
+                self.view.delivered_ce += u64::from(count);
+            }
+        }
+    }
+
+    /// Takes the round-trip times that the ACK gives; returns whether it gives any (`tcp_ack_update_rtt`).
+    #[inline(always)]
+    fn ack_update_rtt(
+        &mut self,
+        ack: &Ack,
+        cleaned: &Cleaned,
+        prior: &Prior,
+        sacked: Option<SentSpan>,
+        news: &AckNews,
+    ) -> bool {
+        let delivered = Delivered {
+            acked: (cleaned.sent.first_us != 0).then_some(cleaned.sent),
+            sacked,
+            covers_data: news.data_acked,
+            covers_retransmitted: news.retransmitted_data_acked,
+            echo: ack.echo,
+        };
+        let source = self.rtt.source();
+        if let Some(shown_us) = source.shown_without_sample_us() {
+            self.sample.rtt_us = i64::from(shown_us);
+        }
+        let Some(rtt) = source.sample(self.view.now, &delivered) else { return false };
+        let maybe_delayed = *source == RttSource::Departures
+            && delivered.acked.is_some()
+            && !news.retransmitted_data_acked
+            && cleaned.segments == 1
+            && cleaned.last_was_short
+            && prior.sacked_out == 0
+            && self.sample.prior_delivered + 1 == self.view.delivered
+            && !(news.data_sacked || news.ece || news.dsack);
+        self.take_rtt(rtt, maybe_delayed);
+        self.rtt.source_mut().note_shown(self.sample.rtt_us as u32);
+        true
+    }
+
+    /// Takes the round-trip times of an ACK.
+    #[inline(always)]
+    pub(super) fn take_rtt(&mut self, rtt: AckRtt, maybe_delayed: bool) {
+        let shown_us = self.rtt.take(self.view.mstamp_us, rtt, maybe_delayed, self.board.una(), self.board.nxt());
+        self.sample.rtt_us = shown_us as i64;
+        self.sample.is_ack_delayed = maybe_delayed;
+        self.view.srtt_us_x8 = self.rtt.estimator().srtt_us_x8();
+        self.view.min_rtt_us = self.rtt.min_us();
+    }
+
+    /// Reordering that the cumulative ACK shows, and whether the timer starts again. `sacked` are segments that gave the
+    /// ACK its only round-trip time.
+    #[inline(always)]
+    fn finish_clean(&mut self, cleaned: &Cleaned, prior: &Prior, sacked: Option<SentSpan>, news: &mut AckNews) {
         if news.data_acked {
             news.set_timer = true;
             if self.config.sack {
-                if reordered_from < prior_highest_sacked {
-                    self.note_reordering_below(reordered_from, prior_highest_sacked);
-                }
+                self.detector.reordering.check_sack(cleaned.reordered_from, prior.highest_sacked);
             } else {
-                self.remove_emulated_sacks(acked);
+                self.remove_reno_sacks(cleaned.segments);
             }
-        } else if has_rtt && !self.board.is_empty() && self.config.recovery == RecoveryRule::Linux {
+        } else if let Some(sacked) = sacked
+            && !self.board.is_empty()
+            && self.config.recovery == RecoveryRule::Linux
+        {
             // A SACK of data sent before the head's latest transmission must not push the timeout out for ever.
-            let head_age_us = self.age_us(self.board.get(self.board.una()).sent.us());
-            if sack_rtt_us.is_some_and(|sack_rtt_us| sack_rtt_us > head_age_us) {
-                news.set_timer = true;
-            }
+            let now_us = self.view.mstamp_us;
+            let head_sent_us = self.board.get(self.board.una()).sent.us();
+            news.set_timer |= age_us(now_us, sacked.first_us) > age_us(now_us, head_sent_us);
         }
-        acked
     }
+}
 
-    /// The round-trip time that an echoed timestamp tells, in whole milliseconds and at least one; none where it is ahead
-    /// of the clock (`tcp_rtt_tsopt_us`).
-    pub(super) fn echoed_rtt_us(&self, echo: Time) -> Option<u64> {
-        let ticks = timestamp_ticks(self.view.now).checked_sub(timestamp_ticks(echo))?;
-        Some(ticks.max(1) * 1_000)
-    }
-
-    /// Takes the round-trip times of the first and of the latest segment that an ACK delivers.
+impl Cleaned {
+    /// Segments from `seq` on, sent once, from `first` to `last`, leave the queue.
     #[inline(always)]
-    pub(super) fn take_rtt(&mut self, rtt_us: u64, latest_rtt_us: u64, maybe_delayed: bool) {
-        self.rtt.sample(rtt_us as u32, self.board.una(), self.board.nxt());
-        self.view.srtt_us_x8 = self.rtt.srtt_x8;
-        let shown_us = match self.config.controller_rtt {
-            ControllerRtt::Last => latest_rtt_us,
-            ControllerRtt::Smoothed => u64::from(self.rtt.srtt_x8 >> 3),
-        };
-        self.sample.rtt_us = shown_us as i64;
-        self.sample.is_ack_delayed = maybe_delayed;
-        if !(maybe_delayed && shown_us > u64::from(self.min_rtt.get())) {
-            self.min_rtt.update(self.view.mstamp_us, (shown_us as u32).max(1));
-            self.view.min_rtt_us = self.min_rtt.get();
+    fn note_sent(&mut self, first: Stamp, last: Stamp, seq: u32) {
+        if self.sent.first_us == 0 {
+            self.sent.first_us = first.us();
         }
+        self.sent.last_us = last.us();
+        self.reordered_from = self.reordered_from.min(seq);
     }
+}
+
+/// Whether the ACK echoes a segment older than the latest transmission of this one: the original arrived.
+#[inline]
+fn proves_original(ack: &Ack, record: &Record) -> bool {
+    timestamp_ticks(ack.echo) < record.sent.us() / 1_000
 }

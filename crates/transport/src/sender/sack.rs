@@ -1,36 +1,38 @@
-//! Selective acknowledgements: which segments the receiver holds beyond a gap, and which it received twice.
+//! Selective acknowledgements: which segments the receiver holds beyond a gap, and which it received twice
+//! (`tcp_sacktag_write_queue`).
 //!
 //! A SACKed segment is delivered, and as such it feeds RACK's clock, the delivery-rate sample and the RTT. One that
 //! arrives below others, and was never sent again, was overtaken on the path: the degree of reordering follows from it.
 //! A first block below the cumulative ACK, or inside the second block, reports a duplicate (DSACK, RFC 2883), the proof
 //! that a retransmission was needless.
 
-use super::{AckNews, CaState, Sender, flag};
-use crate::{Ack, DeliveryRate, RecoveryRule, SackBlock};
+use super::ack::{AckNews, Tagged};
+use super::{CaState, Sender};
+use crate::{Ack, RecoveryRule, SackBlock};
+use dumbbell_recovery::ack_rtt::{SentSpan, age_us};
+use dumbbell_recovery::scoreboard::flag;
+use dumbbell_recovery::send_stamp::Stamp;
 
-impl Sender {
-    /// Tags the segments that SACK blocks report (`tcp_sacktag_write_queue`).
-    pub(super) fn process_sacks(
-        &mut self,
-        ack: &Ack,
-        prior_una: u32,
-        news: &mut AckNews,
-        sack_rtt: &mut Option<(u64, u64)>,
-        reordered_from: &mut u32,
-    ) {
-        let blocks = ack.sack_blocks();
-        let first = blocks[0];
-        let is_dsack = first.start < ack.ack
-            || blocks.get(1).is_some_and(|second| first.end <= second.end && first.start >= second.start);
-        let fresh_from = if is_dsack { 1 } else { 0 };
-        if is_dsack {
-            self.process_dsack(first.start, first.end, prior_una, news, reordered_from);
-        }
-        // Most blocks repeat what the ACK before this one reported.
-        let mut reported = [SackBlock::default(); Ack::MAX_SACK_BLOCKS];
-        let mut changed = [SackBlock::default(); Ack::MAX_SACK_BLOCKS];
+/// What selective acknowledgements have told before.
+#[derive(Clone, Copy, Debug, Default)]
+pub(super) struct SackMemory {
+    /// One above the highest selectively acknowledged segment (`highest_sack`).
+    pub highest: u32,
+    /// The blocks of the latest ACK that had any: all they tell is known (`recv_sack_cache`).
+    reported: Blocks,
+}
+
+/// Blocks of one ACK; those beyond the last one are empty.
+type Blocks = [SackBlock; Ack::MAX_SACK_BLOCKS];
+
+impl SackMemory {
+    /// Writes to `changed` what these blocks tell beyond the ACK before this one, in ascending order: a lower block is
+    /// overtaken only by what earlier ACKs reported. Returns how many there are.
+    #[inline(always)]
+    fn news(&mut self, blocks: &[SackBlock], changed: &mut Blocks) -> usize {
+        let mut reported = Blocks::default();
         let mut changes = 0;
-        for (place, &block) in reported.iter_mut().zip(&blocks[fresh_from..]) {
+        for (place, &block) in reported.iter_mut().zip(blocks) {
             *place = block;
             let known = self.reported.iter().find(|known| known.start <= block.start && block.start <= known.end);
             let start = known.map_or(block.start, |known| known.end);
@@ -40,42 +42,60 @@ impl Sender {
             }
         }
         self.reported = reported;
-        // In ascending order: a lower block is overtaken only by what earlier ACKs reported.
-        let changed = &mut changed[..changes];
         if changes > 1 {
-            changed.sort_unstable_by_key(|block| block.start);
+            changed[..changes].sort_unstable_by_key(|block| block.start);
         }
-        for block in changed {
-            let start = block.start.max(self.board.una());
-            let end = block.end.min(self.board.nxt());
-            let mut from = start;
-            while let Some(seq) = self.board.next_unsacked(from, end) {
-                from = self.tag_run_sacked(seq, end, news, sack_rtt, reordered_from);
-                if from == seq {
-                    self.tag_sacked(seq, news, sack_rtt, reordered_from);
-                    from += 1;
-                }
-            }
-            if start < end {
-                self.highest_sacked = self.highest_sacked.max(end);
+        changes
+    }
+
+    /// The receiver has dropped what it reported.
+    pub fn forget(&mut self) {
+        self.reported = Blocks::default();
+    }
+}
+
+impl Sender {
+    /// Tags the segments that SACK blocks report.
+    pub(super) fn sacktag_write_queue(&mut self, ack: &Ack, prior_una: u32, news: &mut AckNews, tagged: &mut Tagged) {
+        let blocks = ack.sack_blocks();
+        let first = blocks[0];
+        let is_dsack = first.start < ack.ack
+            || blocks.get(1).is_some_and(|second| first.end <= second.end && first.start >= second.start);
+        if is_dsack {
+            self.check_dsack(first.start, first.end, prior_una, news, tagged);
+        }
+        let mut changed = Blocks::default();
+        let changes = self.sacks.news(&blocks[usize::from(is_dsack)..], &mut changed);
+        for block in &changed[..changes] {
+            self.sacktag_walk(*block, news, tagged);
+        }
+        if self.view.ca_state != CaState::Loss || self.undo.is_possible() {
+            self.check_sack_reordering(tagged.reordered_from);
+        }
+    }
+
+    /// Tags what is newly reported in a block (`tcp_sacktag_walk`).
+    #[inline]
+    fn sacktag_walk(&mut self, block: SackBlock, news: &mut AckNews, tagged: &mut Tagged) {
+        let start = block.start.max(self.board.una());
+        let end = block.end.min(self.board.nxt());
+        let mut from = start;
+        while let Some(seq) = self.board.next_unsacked(from, end) {
+            from = self.sacktag_run(seq, end, news, tagged);
+            if from == seq {
+                self.sacktag_one(seq, news, tagged);
+                from += 1;
             }
         }
-        if self.view.ca_state != CaState::Loss || self.undo.marker.is_some() {
-            self.note_reordering(*reordered_from);
+        if start < end {
+            self.sacks.highest = self.sacks.highest.max(end);
         }
     }
 
     /// The segments from `first` on, below `end`, as far as they were sent once and in this order, are newly reported by
     /// SACK; returns where that ends. To every counter they mean what they would mean one by one.
     #[inline]
-    fn tag_run_sacked(
-        &mut self,
-        first: u32,
-        end: u32,
-        news: &mut AckNews,
-        sack_rtt: &mut Option<(u64, u64)>,
-        reordered_from: &mut u32,
-    ) -> u32 {
+    fn sacktag_run(&mut self, first: u32, end: u32, news: &mut AckNews, tagged: &mut Tagged) -> u32 {
         let end = self.board.set_run_sacked(first, end);
         if first == end {
             return end;
@@ -83,110 +103,137 @@ impl Sender {
         let first_sent_us = self.board.get(first).sent.us();
         let last_sent = self.board.get(end - 1).sent;
         self.advance_rack(end - 1, last_sent, false);
-        if first < self.highest_sacked {
-            *reordered_from = (*reordered_from).min(first);
+        if first < self.sacks.highest {
+            tagged.reordered_from = tagged.reordered_from.min(first);
         }
         news.original_acked |= first < self.high_seq;
-        news.data_sacked = true;
-        let (earliest_us, _) = sack_rtt.unwrap_or((first_sent_us, 0));
-        *sack_rtt = Some((earliest_us, last_sent.us()));
-        self.view.sacked_out += end - first;
-        self.view.delivered += u64::from(end - first);
-        if news.ece {
-            self.view.delivered_ce += u64::from(end - first);
-        }
-        let offered = if self.config.delivery_rate == DeliveryRate::Linux { end - 1 } else { first };
-        for seq in offered..end {
-            self.offer_sample(seq);
-        }
-        self.highest_sacked = self.highest_sacked.max(end);
+        tagged.sent = Some(SentSpan::extended(tagged.sent, first_sent_us, last_sent.us()));
+        self.count_sacked(end - first, end, news);
+        self.rate.run_delivered(&mut self.sample, &self.board, first, end, self.view.mstamp_us);
         end
     }
 
     /// One segment is newly reported by SACK (`tcp_sacktag_one`).
-    fn tag_sacked(
-        &mut self,
-        seq: u32,
-        news: &mut AckNews,
-        sack_rtt: &mut Option<(u64, u64)>,
-        reordered_from: &mut u32,
-    ) {
+    fn sacktag_one(&mut self, seq: u32, news: &mut AckNews, tagged: &mut Tagged) {
         let record = self.board.get(seq);
         let (sent, was_lost) = (record.sent, record.has(flag::LOST));
         let (in_flight_again, sent_again) = (record.has(flag::RETRANS), record.has(flag::RETRANS | flag::EVER_RETRANS));
         self.advance_rack(seq, sent, sent_again);
-        let view = &mut self.view;
         if !sent_again {
-            if seq < self.highest_sacked {
-                *reordered_from = (*reordered_from).min(seq);
+            if seq < self.sacks.highest {
+                tagged.reordered_from = tagged.reordered_from.min(seq);
             }
-            if seq < self.high_seq {
-                news.original_acked = true;
-            }
-            let (first, _) = sack_rtt.unwrap_or((sent.us(), 0));
-            *sack_rtt = Some((first, sent.us()));
+            news.original_acked |= seq < self.high_seq;
+            tagged.sent = Some(SentSpan::extended(tagged.sent, sent.us(), sent.us()));
         }
         if was_lost {
-            view.lost_out -= 1;
+            self.view.lost_out -= 1;
             let record = self.board.get_mut(seq);
             record.flags &= !flag::LOST;
             // Without a loss mark a retransmission is believed to be still in flight.
             if in_flight_again && self.config.recovery == RecoveryRule::Linux {
                 record.flags &= !flag::RETRANS;
-                view.retrans_out -= 1;
+                self.view.retrans_out -= 1;
             }
         }
-        view.sacked_out += 1;
-        view.delivered += 1;
-        if news.ece {
-            view.delivered_ce += 1;
-        }
-        news.data_sacked = true;
+        self.count_sacked(1, seq + 1, news);
         self.board.set_sacked(seq);
-        self.offer_sample(seq);
-        self.highest_sacked = self.highest_sacked.max(seq + 1);
+        self.rate.skb_delivered(&mut self.sample, self.board.get(seq), seq, self.view.mstamp_us);
+    }
+
+    /// `count` segments below `end` are selectively acknowledged (`tcp_count_delivered`).
+    #[inline]
+    fn count_sacked(&mut self, count: u32, end: u32, news: &mut AckNews) {
+        news.data_sacked = true;
+        self.view.sacked_out += count;
+        self.view.delivered += u64::from(count);
+        if news.ece {
+            self.view.delivered_ce += u64::from(count);
+        }
+        self.sacks.highest = self.sacks.highest.max(end);
     }
 
     /// The receiver reports a duplicate (`tcp_check_dsack`, `tcp_dsack_seen`).
-    fn process_dsack(&mut self, start: u32, end: u32, prior_una: u32, news: &mut AckNews, reordered_from: &mut u32) {
+    fn check_dsack(&mut self, start: u32, end: u32, prior_una: u32, news: &mut AckNews, tagged: &mut Tagged) {
         let duplicates = end.saturating_sub(start);
-        if duplicates == 0 || duplicates > self.max_window {
+        if duplicates == 0 || duplicates > self.stream.max_window {
             return;
         }
-        if duplicates == 1 && self.probe_end == Some(end) {
-            news.dsack_of_probe = true;
-        }
+        news.dsack_of_probe = self.tlp.is_reported_by(start, end);
         self.stats.dsacked_segments += u64::from(duplicates);
         // A path that duplicates packets by itself tells nothing about our retransmissions.
         if self.stats.dsacked_segments > self.stats.retransmitted_segments {
             return;
         }
-        if self.reord_seen && !news.dsack_of_probe {
-            self.rack.dsack_seen = true;
+        if self.detector.reordering.was_seen() && !news.dsack_of_probe {
+            self.detector.rack.note_dsack();
         }
         news.dsack = true;
         self.view.delivered += u64::from(duplicates);
-        let marker = self.undo.marker;
-        if end <= prior_una && marker.is_some_and(|marker| end > marker) {
-            self.undo.forget_retransmissions(duplicates);
+        if end <= prior_una {
+            self.undo.note_dsack(end, duplicates);
         }
         for seq in start.max(self.board.una())..end.min(self.board.nxt()) {
-            let record = *self.board.get(seq);
-            if record.has(flag::RETRANS | flag::EVER_RETRANS) {
-                if marker.is_some_and(|marker| seq + 1 > marker) {
-                    self.undo.forget_retransmissions(1);
-                }
-                if record.has(flag::SACKED) {
-                    *reordered_from = (*reordered_from).min(seq);
-                }
-            }
-            if record.has(flag::RETRANS) {
-                self.board.get_mut(seq).flags &= !flag::RETRANS;
-                self.view.retrans_out -= 1;
-                if record.has(flag::LOST) {
-                    self.board.set_waiting(seq);
-                }
+            self.dsack_one(seq, tagged);
+        }
+    }
+
+    /// An outstanding segment was received twice.
+    fn dsack_one(&mut self, seq: u32, tagged: &mut Tagged) {
+        let record = *self.board.get(seq);
+        if record.has(flag::RETRANS | flag::EVER_RETRANS) {
+            self.undo.note_dsack(seq + 1, 1);
+            if record.has(flag::SACKED) {
+                tagged.reordered_from = tagged.reordered_from.min(seq);
             }
         }
+        if record.has(flag::RETRANS) {
+            self.board.get_mut(seq).flags &= !flag::RETRANS;
+            self.view.retrans_out -= 1;
+            if record.has(flag::LOST) {
+                self.board.set_waiting(seq);
+            }
+        }
+    }
+
+    /// A segment was delivered (`tcp_rack_advance`).
+    #[inline]
+    pub(super) fn advance_rack(&mut self, seq: u32, sent: Stamp, retransmitted: bool) {
+        let rtt_us = age_us(self.view.mstamp_us, sent.us()) as u32;
+        self.detector.rack.advance(seq, sent, retransmitted, rtt_us, self.rtt.min_us());
+    }
+
+    /// Segments up to the highest SACK were overtaken by `low_seq` (`tcp_check_sack_reordering`).
+    pub(super) fn check_sack_reordering(&mut self, low_seq: u32) {
+        let highest = self.highest_sacked_or_una();
+        self.detector.reordering.check_sack(low_seq, highest);
+    }
+
+    /// One above the highest selectively acknowledged segment (`tcp_highest_sack_seq`).
+    #[inline]
+    pub(super) fn highest_sacked_or_una(&self) -> u32 {
+        if self.view.sacked_out == 0 { self.board.una() } else { self.sacks.highest }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn news(memory: &mut SackMemory, blocks: &[(u32, u32)]) -> Vec<(u32, u32)> {
+        let blocks: Vec<_> = blocks.iter().map(|&(start, end)| SackBlock { start, end }).collect();
+        let mut changed = Blocks::default();
+        let changes = memory.news(&blocks, &mut changed);
+        changed[..changes].iter().map(|block| (block.start, block.end)).collect()
+    }
+
+    #[test]
+    fn of_blocks_that_repeat_the_ack_before_only_what_is_new_is_told_lowest_first() {
+        let mut memory = SackMemory::default();
+        assert_eq!(news(&mut memory, &[(20, 22), (5, 8)]), [(5, 8), (20, 22)]);
+        assert_eq!(news(&mut memory, &[(20, 24), (5, 8)]), [(22, 24)]);
+        assert_eq!(news(&mut memory, &[(20, 24), (5, 8)]), []);
+        memory.forget();
+        assert_eq!(news(&mut memory, &[(20, 24)]), [(20, 24)]);
     }
 }

@@ -5,18 +5,12 @@ code each do something else; all three run here, beside the BBR they started fro
 """
 
 from dumbbell.papers.bbr_acd import alpha, port, rule, simulation, table2
-from dumbbell.papers.model import Part, Study
+from dumbbell.papers.model import Study
 
 STUDY = Study(
     name="bbr-acd",
     title="BBR-ACD: BBR with advanced congestion detection",
     reference="I. Mahmud, G.-H. Kim, T. Lubna, Y.-Z. Cho, BBR-ACD: BBR with Advanced Congestion Detection, Electronics "
     "9(1):136, 2020; code: imtiaztee/BBR-ACD-Linux-Kernel-Code, imtiaztee/BBR-ACD-complete-NS3-implementation",
-    parts=(
-        Part("table2", table2.TITLE, table2.CLAIMS, table2.reproduce),
-        Part("simulation", simulation.TITLE, simulation.CLAIMS, simulation.reproduce),
-        Part("port", port.TITLE, port.CLAIMS, port.reproduce),
-        Part("rule", rule.TITLE, rule.CLAIMS, rule.reproduce),
-        Part("alpha", alpha.TITLE, alpha.CLAIMS, alpha.reproduce),
-    ),
+    parts=(table2.PART, simulation.PART, port.PART, rule.PART, alpha.PART),
 )

@@ -2,24 +2,14 @@
 
 from __future__ import annotations
 
-from dataclasses import replace
-from pathlib import Path
+from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
-from dumbbell.papers import data
-from dumbbell.papers.bbr_acd.simulation import BASE, BUFFERS, Run, collect, measure
-from dumbbell.papers.model import Cell, Claim, Grid, Options, Provenance, Report
-from dumbbell.papers.seeds import mean
-from dumbbell.results import Result, SweepResult
-
-TITLE = "BBR's 42 % duplicates: what the paper leaves open about its port and its transport"
-
-SCENARIO = Path(__file__).with_name("simulation.toml")
-QUICK = "10s"
-SEEDS = 3
-
-CLAIMS: tuple[Claim, ...] = ()
-"""acd-17 is judged in the simulation's part."""
+from dumbbell.papers.bbr_acd.forms import FOLDER
+from dumbbell.papers.bbr_acd.simulation import BASE, BUFFERS, Run, measure
+from dumbbell.papers.model import Cell, Grid, table
+from dumbbell.papers.part import Experiment, Part, Ran
+from dumbbell.papers.testing import mean
 
 FORM = "bbr-acd-ns3"
 ALGORITHMS = 'sweep."flows[0].cc"'
@@ -46,53 +36,66 @@ SETUPS: dict[str, dict[str, Any]] = {
     "without SACK, min RTO 1 s": {**NO_SACK, "transport.rto_min": "1s"},
 }  # fmt: skip
 
+Pair = tuple[Sequence[Run], Sequence[Run]]
+"""The runs of BBR and of the ns-3 form."""
 
-def reproduce(options: Options) -> Report:
-    """Runs BBR and the ns-3 form of BBR-ACD in every set-up."""
-    options = replace(options, repeat=options.repeat or SEEDS)
-    results: list[SweepResult] = []
-    rows: list[list[Cell]] = [["published", "", 28775, 0.42, 0.50, 2311, 0.033, 0.86, 0.92]]
-    for number, (name, changes) in enumerate(SETUPS.items()):
-        points: list[tuple[int, Run]] = []
 
-        def keep(point: int, result: Result, points: list[tuple[int, Run]] = points) -> None:
-            points.append((point, measure(result)))
-
-        folder = replace(options, out=options.out / f"set-up-{number}")
-        settings = {ALGORITHMS: [BASE, FORM], "record.series": False, **changes}
-        result = data.run(SCENARIO, folder, set=settings, quick=QUICK, each=keep)
-        results.append(result)
-        cases = collect(result, points, ("flows[0].cc", "path.buffer"))
+def measured(*ran: Ran) -> dict[tuple[str, str], Pair]:
+    """By set-up and queue."""
+    found: dict[tuple[str, str], Pair] = {}
+    for name, one in zip(SETUPS, ran, strict=True):
+        cases = one.by("flows[0].cc", "path.buffer")
         for buffer, queue in BUFFERS.items():
             bbr = next(runs for (cc, used), runs in cases.items() if cc != FORM and used == buffer)
-            form = cases[FORM, buffer]
-            duplicates = [mean(runs, lambda r: r.duplicates) for runs in (bbr, form)]
-            rows.append(
-                [
-                    name,
-                    queue,
-                    duplicates[0],
-                    mean(bbr, lambda r: r.duplicate_share),
-                    mean(bbr, lambda r: r.goodput),
-                    duplicates[1],
-                    mean(form, lambda r: r.duplicate_share),
-                    mean(form, lambda r: r.goodput),
-                    1 - duplicates[1] / max(duplicates[0], 1),
-                ]
-            )
-    columns = ("set-up", "queue", "BBR: duplicates", "BBR: share", "BBR: goodput", "BBR-ACD: duplicates",
-               "BBR-ACD: share", "BBR-ACD: goodput", "reduction")  # fmt: skip
-    report = Report(
-        study="bbr-acd",
-        part="port",
-        title=TITLE,
-        setup=(
-            "As bbr-acd/simulation, one thing made differently (or two), 3 seeds; BBR-ACD in its ns-3 form. Goodput in "
-            "Mbit/s. The authors' BBR is tcp-bbr.cc of their repository, a port of 2018; the simulation's is ns-3's.",
-        ),
-        tables=(Grid("port", "Duplicates by set-up", columns, rows, 3),),
-        pictures={},
-        judgements=(),
-        provenance=Provenance.of(results, {SCENARIO.name: SCENARIO.read_text(encoding="utf-8")}),
+            found[name, queue] = bbr, cases[FORM, buffer]
+    return found
+
+
+def comparison(pairs: Mapping[tuple[str, str], Pair]) -> Grid:
+    """Duplicates by set-up."""
+
+    def of(which: int, value: Callable[[Run], float]) -> Callable[[Pair], Cell]:
+        return lambda pair: mean(pair[which], value)
+
+    def reduction(pair: Pair) -> float:
+        bbr, form = (mean(runs, lambda run: run.duplicates) for runs in pair)
+        return 1 - form / max(bbr, 1)
+
+    values: dict[str, Callable[[Run], float]] = {
+        "duplicates": lambda run: run.duplicates,
+        "share": lambda run: run.duplicate_share,
+        "goodput": lambda run: run.goodput,
+    }
+    columns = {
+        f"{name}: {word}": of(which, value)
+        for which, name in enumerate(("BBR", "BBR-ACD"))
+        for word, value in values.items()
+    }
+    ours = table(
+        "port", "Duplicates by set-up", ("set-up", "queue"), pairs.items(), {**columns, "reduction": reduction}
     )
-    return report.shortened(QUICK) if options.quick else report
+    published: list[Cell] = ["published", "", 28775, 0.42, 0.50, 2311, 0.033, 0.86, 0.92]
+    return Grid(ours.name, ours.title, ours.columns, [published, *ours.rows], 3)
+
+
+PART = Part(
+    "port",
+    "BBR's 42 % duplicates: what the paper leaves open about its port and its transport",
+    [
+        Experiment(
+            FOLDER / "simulation.toml",
+            keep=measure,
+            set={ALGORITHMS: [BASE, FORM], "record.series": False, **changes},
+            repeat=3,
+            folder=f"set-up-{number}",
+        )
+        for number, changes in enumerate(SETUPS.values())
+    ],
+    quick="10s",
+    measure=measured,
+    setup=[
+        "As bbr-acd/simulation, one thing made differently (or two), 3 seeds; BBR-ACD in its ns-3 form. Goodput in "
+        "Mbit/s. The authors' BBR is tcp-bbr.cc of their repository, a port of 2018; the simulation's is ns-3's.",
+    ],
+    tables=lambda pairs: [comparison(pairs)],
+)

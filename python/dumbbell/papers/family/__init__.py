@@ -5,19 +5,12 @@ pictures that explain the state machines, and one table over all variants.
 """
 
 from dumbbell.papers.family import buffers, coexistence, ecn, loss, states, variants
-from dumbbell.papers.model import Part, Study
+from dumbbell.papers.model import Study
 
 STUDY = Study(
     name="family",
     title="The BBR family beside its promises",
     reference="Cardwell et al., ACM Queue 14(5), 2016; draft-cardwell-iccrg-bbr-congestion-control-02; "
     "draft-ietf-ccwg-bbr; the commit message of Linux's BBRv3; RFC 9743",
-    parts=(
-        Part("states", states.TITLE, states.CLAIMS, states.reproduce),
-        Part("variants", variants.TITLE, variants.CLAIMS, variants.reproduce),
-        Part("buffers", buffers.TITLE, buffers.CLAIMS, buffers.reproduce),
-        Part("coexistence", coexistence.TITLE, coexistence.CLAIMS, coexistence.reproduce),
-        Part("ecn", ecn.TITLE, ecn.CLAIMS, ecn.reproduce),
-        Part("loss", loss.TITLE, loss.CLAIMS, loss.reproduce),
-    ),
+    parts=(states.PART, variants.PART, buffers.PART, coexistence.PART, ecn.PART, loss.PART),
 )

@@ -4,16 +4,19 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
+from pathlib import Path
 from statistics import fmean
 from typing import TYPE_CHECKING, Any
+
+import polars as pl
 
 from dumbbell import metrics
 from dumbbell.results import setting_text
 
 if TYPE_CHECKING:
-    from matplotlib.axes import Axes
+    from dumbbell.papers.part import Ran
 
-    from dumbbell.results import SweepResult
+FOLDER = Path(__file__).parent
 
 PAYLOAD = 1448 / 1500
 """Goodput over throughput where nothing is retransmitted."""
@@ -59,14 +62,12 @@ class Run:
 Runs = list[Run]
 
 
-def measure(result: SweepResult) -> Runs:
+def measure(ran: Ran) -> Runs:
     """One :class:`Run` a point, in the file's order."""
-    import polars as pl
-
-    links = result.links.to_polars().filter(pl.col("name") == "bottleneck")
-    flows = result.flows.to_polars()
+    links = ran.sweep.links.to_polars().filter(pl.col("name") == "bottleneck")
+    flows = ran.sweep.flows.to_polars()
     runs = []
-    for index, meta in enumerate(result.points):
+    for index, meta in enumerate(ran.sweep.points):
         link: dict[str, Any] = links.filter(pl.col("point") == index).row(0, named=True)
         own = flows.filter(pl.col("point") == index)
         runs.append(
@@ -117,12 +118,31 @@ def percent(text: str) -> float:
     return float(text.removesuffix("%")) / 100
 
 
-def log_ticks(axes: Axes, ticks: Sequence[float], label: str) -> None:
-    """A logarithmic axis of x with plain numbers at chosen places."""
-    from matplotlib.ticker import FixedLocator, FuncFormatter, NullLocator
+def percent_used(run: Run) -> float:
+    """Goodput over what the link can carry, in percent."""
+    return 100 * run.utilisation
 
-    axes.set_xscale("log")
-    axes.xaxis.set_major_locator(FixedLocator(list(ticks)))
-    axes.xaxis.set_minor_locator(NullLocator())
-    axes.xaxis.set_major_formatter(FuncFormatter(lambda value, _: f"{value:g}"))
-    axes.set_xlabel(label)
+
+def percent_lost(run: Run) -> float:
+    """Loss in percent."""
+    return 100 * run.loss
+
+
+def queue_ms(run: Run) -> float:
+    """Mean queue as a delay in ms."""
+    return run.queue_ms
+
+
+def jain(run: Run) -> float:
+    """Jain's index."""
+    return run.jain
+
+
+def goodput(run: Run) -> float:
+    """Goodput of all flows in Mbit/s."""
+    return sum(run.rates)
+
+
+def pairs(ours: Runs, theirs: Runs) -> list[tuple[Run, Run]]:
+    """Runs of two algorithms with the same seed and buffer."""
+    return list(zip(ours, theirs, strict=True))

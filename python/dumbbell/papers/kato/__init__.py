@@ -6,16 +6,11 @@ algorithms.
 """
 
 from dumbbell.papers.kato import causes, heatmap, setups, table2
-from dumbbell.papers.model import Part, Study
+from dumbbell.papers.model import Study
 
 STUDY = Study(
     name="kato",
     title="BBR under heavy load in ns-3",
     reference="Kato et al., on the throughput of TCP BBR under heavy load in ns-3, IARIA 2025; ns-3.40 and ns-3.44",
-    parts=(
-        Part("table2", table2.TITLE, table2.CLAIMS, table2.reproduce),
-        Part("causes", causes.TITLE, causes.CLAIMS, causes.reproduce),
-        Part("setups", setups.TITLE, setups.CLAIMS, setups.reproduce),
-        Part("heatmap", heatmap.TITLE, heatmap.CLAIMS, heatmap.reproduce),
-    ),
+    parts=(table2.PART, causes.PART, setups.PART, heatmap.PART),
 )

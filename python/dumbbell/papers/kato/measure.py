@@ -4,14 +4,20 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
+from pathlib import Path
 from statistics import stdev
 from typing import TYPE_CHECKING
 
 from dumbbell import metrics
+from dumbbell.papers.data import published
 
 if TYPE_CHECKING:
-    from dumbbell.results import SweepResult
+    from dumbbell.papers.part import Ran
 
+FOLDER = Path(__file__).parent
+
+BUFFERS = ("100", "500", "1000", "2000", "5000")
+"""Packets."""
 STARVED_MBPS = 1.0
 """A flow below this is starved."""
 FAST_MBPS = 50.0
@@ -60,19 +66,45 @@ class Run:
         return max(self.goodputs_mbps) / max(min(self.goodputs_mbps), 1e-6)
 
 
+def jain(run: Run) -> float:
+    """Jain's index of a run."""
+    return run.jain
+
+
+def total(run: Run) -> float:
+    """Goodput of all flows of a run."""
+    return run.total
+
+
+def starved(run: Run) -> float:
+    """Flows of a run below 1 Mbit/s."""
+    return run.starved
+
+
+def timeouts(run: Run) -> float:
+    """Timeouts of a run."""
+    return run.timeouts
+
+
 Cases = dict[tuple[str, ...], list[Run]]
 """The runs of each case, a run for each seed."""
 
 
-def measure(result: SweepResult, keys: Sequence[str]) -> Cases:
+def measure(ran: Ran, keys: Sequence[str]) -> Cases:
     """Collects a sweep by the columns ``keys``."""
     columns = ("point", *keys, "goodput_mbps", "rto_count_total")
     points: dict[int, tuple[tuple[str, ...], list[float], list[int]]] = {}
-    for row in result.flows.to_polars().select(columns).iter_rows():
-        _, rates, timeouts = points.setdefault(row[0], (tuple(map(str, row[1:-2])), [], []))
+    for row in ran.sweep.flows.to_polars().select(columns).iter_rows():
+        _, rates, expiries = points.setdefault(row[0], (tuple(map(str, row[1:-2])), [], []))
         rates.append(row[-2])
-        timeouts.append(row[-1])
+        expiries.append(row[-1])
     cases: Cases = {}
-    for case, rates, timeouts in points.values():
-        cases.setdefault(case, []).append(Run(rates, sum(timeouts)))
+    for case, rates, expiries in points.values():
+        cases.setdefault(case, []).append(Run(rates, sum(expiries)))
     return cases
+
+
+def published_values(metric: str) -> dict[str, float]:
+    """Table II's numbers by buffer."""
+    numbers = published(FOLDER, "table2")
+    return {n.case["buffer"]: n.value for n in numbers if (n.case["version"], n.metric) == ("ns-3.40", metric)}

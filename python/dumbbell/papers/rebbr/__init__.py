@@ -4,7 +4,7 @@ Hsiao and Muindi repeated figure 8 of the BBR paper and varied it. Two of their 
 loss on a 100 Mbit/s link (figure 1) and on a recorded LTE uplink (figure 5).
 """
 
-from dumbbell.papers.model import Part, Study
+from dumbbell.papers.model import Study
 from dumbbell.papers.rebbr import fig1, fig5
 
 STUDY = Study(
@@ -12,8 +12,5 @@ STUDY = Study(
     title="ReBBR: how much random loss BBR and CUBIC stand",
     reference="L. Hsiao, J. Muindi, ReBBR, course project of CS244, Stanford University, 2017; code and data: "
     "jervisfm/rebbr",
-    parts=(
-        Part("fig1", fig1.TITLE, fig1.CLAIMS, fig1.reproduce),
-        Part("fig5", fig5.TITLE, fig5.CLAIMS, fig5.reproduce),
-    ),
+    parts=(fig1.PART, fig5.PART),
 )

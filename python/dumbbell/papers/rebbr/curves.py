@@ -13,18 +13,16 @@ from dataclasses import dataclass
 from itertools import pairwise
 from pathlib import Path
 from statistics import fmean
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 from dumbbell import metrics
 from dumbbell.papers.data import published
 from dumbbell.papers.model import Cell, Grid
 
 if TYPE_CHECKING:
-    from dumbbell.plots import Picture
-    from dumbbell.plots.style import Look
-    from dumbbell.results import SweepResult
+    from dumbbell.papers.part import Ran
 
-PUBLISHED = Path(__file__).with_name("published.csv")
+FOLDER = Path(__file__).parent
 
 WIRE = 1504 / 1500
 """Mahimahi counts 4 bytes of its device with every packet; ours are counted by IP length."""
@@ -39,31 +37,57 @@ class Run:
 
     egress: Mapping[float, float]
     goodput: Mapping[float, float]
+    capacity: float = 100.0
+    """Of the link; what the study's ideal line starts from."""
+
+    def share(self, loss: float) -> float:
+        """Egress over what the ideal line has at a loss."""
+        return self.egress[loss] / (self.capacity * (1 - loss))
+
+    def used(self, most: float) -> float:
+        """Least egress over capacity up to a loss."""
+        return min(rate for loss, rate in self.egress.items() if loss <= most) / self.capacity
+
+    @property
+    def received(self) -> dict[float, float]:
+        """Goodput over egress by loss."""
+        return {loss: quotient(self.goodput[loss], rate) for loss, rate in self.egress.items()}
+
+    @property
+    def knee(self) -> float | None:
+        """The loss at which the egress falls to half of the ideal line; ``None`` if it never does.
+
+        Interpolated between the two points around it.
+        """
+        for loss, beyond in pairwise(sorted(self.egress)):
+            share, next_share = self.share(loss), self.share(beyond)
+            if share >= 0.5 > next_share:
+                return loss + (share - 0.5) / (share - next_share) * (beyond - loss)
+        return None
 
 
 Curves = dict[str, list[Run]]
 """The runs of each label, a run for each seed."""
 
 
-def measure(result: SweepResult) -> Curves:
+def measure(ran: Ran, capacity: float = 100.0) -> Curves:
     """Collects a sweep over ``links[1].loss`` and labels."""
     columns = ("label", "repeat", "links[1].loss", "throughput_mbps", "goodput_mbps")
-    egress: dict[tuple[str, int], dict[float, float]] = {}
-    goodput: dict[tuple[str, int], dict[float, float]] = {}
-    for label, repeat, loss, throughput_mbps, goodput_mbps in result.flows.to_polars().select(columns).iter_rows():
+    rates: dict[tuple[str, int], tuple[dict[float, float], dict[float, float]]] = {}
+    for label, repeat, loss, throughput_mbps, goodput_mbps in ran.sweep.flows.to_polars().select(columns).iter_rows():
         ratio = round(float(loss.removesuffix("%")) / 100, 9)
-        egress.setdefault((label, repeat), {})[ratio] = throughput_mbps * WIRE
-        goodput.setdefault((label, repeat), {})[ratio] = goodput_mbps
+        egress, goodput = rates.setdefault((label, repeat), ({}, {}))
+        egress[ratio], goodput[ratio] = throughput_mbps * WIRE, goodput_mbps
     curves: Curves = {}
-    for key, values in egress.items():
-        curves.setdefault(key[0], []).append(Run(values, goodput[key]))
+    for (label, _), (egress, goodput) in rates.items():
+        curves.setdefault(label, []).append(Run(egress, goodput, capacity))
     return curves
 
 
 def published_curves(part: str, metric: str = "link_egress") -> dict[str, dict[float, float]]:
     """The published curve of each algorithm, by loss."""
     curves: dict[str, dict[float, float]] = {}
-    for number in published(PUBLISHED, part):
+    for number in published(FOLDER, part):
         if number.metric == metric:
             curves.setdefault(number.case["cc"], {})[float(number.case["loss"])] = number.value
     return curves
@@ -93,18 +117,6 @@ def half_width(runs: Sequence[Run], loss: float) -> float | None:
     """Half of the 95 % interval of the mean egress over seeds; ``None`` for a single seed."""
     interval = metrics.mean_interval([run.egress[loss] for run in runs])
     return None if interval is None or interval.n < 2 else interval.half_width
-
-
-def knee(curve: Mapping[float, float], capacity: float) -> float | None:
-    """The loss at which a curve falls to half of the ideal line ``capacity (1 - loss)``; ``None`` if it never does.
-
-    Interpolated between the two points around it.
-    """
-    points = sorted((loss, rate / (capacity * (1 - loss))) for loss, rate in curve.items())
-    for (loss, share), (next_loss, next_share) in pairwise(points):
-        if share >= 0.5 > next_share:
-            return loss + (share - 0.5) / (share - next_share) * (next_loss - loss)
-    return None
 
 
 def comparison(curves: Curves, part: str, title: str) -> Grid:
@@ -139,92 +151,9 @@ def variants(curves: Curves, title: str) -> Grid:
     return Grid("variants", title, columns, rows)
 
 
-def look_of(label: str) -> Look:
-    """CUBIC and unpaced BBR look as everywhere; what is paced has a colour of its own."""
-    from dumbbell.plots.style import look
-
-    if label in (CUBIC, UNPACED):
-        return look("cubic" if label == CUBIC else "bbr")
-    if label == PACED:
-        return look("bbr3")
-    return look("bbr3", variant=2) if label.endswith(" paced") else look("bbr", variant=2)
-
-
 def percent(loss: float) -> str:
     """``0.001`` as ``0.1``."""
     return f"{100 * loss:g}"
-
-
-def picture(curves: Curves, part: str, capacity: float, title: str, *, share: bool, compare: bool = True) -> Picture:
-    """Mean link egress against loss on a logarithmic axis, with the range over seeds and the ideal line.
-
-    Published points are hollow.
-
-    Args:
-        curves: Ours.
-        part: Whose published numbers to draw.
-        capacity: Of the link, in Mbit/s as Mahimahi counts it.
-        title: Above the picture.
-        share: Draw percentages of each side's own capacity in place of Mbit/s.
-        compare: Whether to draw the published points.
-    """
-    from matplotlib.lines import Line2D
-    from matplotlib.ticker import FixedLocator, FuncFormatter, NullLocator
-
-    from dumbbell.plots.style import INK, legend, look
-    from dumbbell.plots.style import picture as new_picture
-
-    scale = 100 / capacity if share else 1.0
-    with new_picture(6.8, 4.6) as figure:
-        axes = figure.subplots()
-        handles = []
-        for label, runs in curves.items():
-            style = look_of(label)
-            x = sorted(runs[0].egress)
-            y = [scale * mean(runs, loss) for loss in x]
-            ranges = [[scale * run.egress[loss] for run in runs] for loss in x]
-            bars = [[middle - min(at) for middle, at in zip(y, ranges, strict=True)]]
-            bars.append([max(at) - middle for middle, at in zip(y, ranges, strict=True)])
-            marks = {"marker": style.marker, **style.line()}
-            axes.errorbar([100 * loss for loss in x], y, yerr=bars, capsize=2, elinewidth=0.8, **marks)
-            handles.append(Line2D([], [], label=label, **marks))
-        if compare:
-            for cc, points in published_curves(part).items():
-                style = look(cc)
-                hollow: dict[str, Any] = {
-                    "marker": style.marker,
-                    "color": style.colour,
-                    "linestyle": "none",
-                    "markersize": 9,
-                }
-                hollow |= {"markerfacecolor": "none", "markeredgewidth": 1.3}
-                reference = 100 / PUBLISHED_CAPACITY[part] if share else 1.0
-                axes.plot([100 * loss for loss in points], [reference * value for value in points.values()], **hollow)
-                handles.append(Line2D([], [], label=f"{cc.upper()} published", **hollow))
-        x = losses(curves)
-        fine = [x[0] * (x[-1] / x[0]) ** (step / 200) for step in range(201)]
-        ideal = [scale * capacity * (1 - loss) for loss in fine]
-        axes.plot([100 * loss for loss in fine], ideal, color=INK, linewidth=0.9, linestyle=(0, (1, 2)))
-        handles.append(
-            Line2D(
-                [],
-                [],
-                color=INK,
-                linewidth=0.9,
-                linestyle=(0, (1, 2)),
-                label="ideal: capacity \N{MULTIPLICATION SIGN} (1 - loss)",
-            )
-        )
-        axes.set_xscale("log")
-        axes.xaxis.set_major_locator(FixedLocator([0.001, 0.01, 0.1, 1, 2, 5, 10, 20, 50]))
-        axes.xaxis.set_minor_locator(NullLocator())
-        axes.xaxis.set_major_formatter(FuncFormatter(lambda value, _: f"{value:g}"))
-        axes.set_ylim(bottom=0)
-        axes.set_xlabel("random loss behind the link (%)")
-        axes.set_ylabel("link egress (% of capacity)" if share else "link egress (Mbit/s)")
-        axes.set_title(title, loc="left")
-        legend(figure, handles)
-    return figure
 
 
 PUBLISHED_CAPACITY = {"fig1": 100.27, "fig5": 5.96}

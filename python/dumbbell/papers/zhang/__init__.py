@@ -4,7 +4,7 @@ The study ran QUIC-like flows in ns-3.26. All of its tables and figures with num
 about algorithms that can be seen in a run.
 """
 
-from dumbbell.papers.model import Part, Study
+from dumbbell.papers.model import Study
 from dumbbell.papers.zhang import algorithms, table1, table3, table4, table5, table7
 
 STUDY = Study(
@@ -12,12 +12,5 @@ STUDY = Study(
     title="An evaluation of BBR and its variants",
     reference="S. Zhang, An Evaluation of BBR and its variants, arXiv:1909.03673, 2019; code: "
     "SoonyangZhang/DrainQueueCongestion",
-    parts=(
-        Part("algorithms", algorithms.TITLE, algorithms.CLAIMS, algorithms.reproduce),
-        Part("table1", table1.TITLE, table1.CLAIMS, table1.reproduce),
-        Part("table3", table3.TITLE, table3.CLAIMS, table3.reproduce),
-        Part("table4", table4.TITLE, table4.CLAIMS, table4.reproduce),
-        Part("table5", table5.TITLE, table5.CLAIMS, table5.reproduce),
-        Part("table7", table7.TITLE, table7.CLAIMS, table7.reproduce),
-    ),
+    parts=(algorithms.PART, table1.PART, table3.PART, table4.PART, table5.PART, table7.PART),
 )

@@ -4,21 +4,17 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
 from statistics import fmean
-from typing import TYPE_CHECKING
 
-from dumbbell.papers.zhang.measure import ALGORITHMS, Run, Trace, View
+from matplotlib.lines import Line2D
 
-if TYPE_CHECKING:
-    from dumbbell.plots import Picture
-    from dumbbell.plots.style import Look
+from dumbbell.papers.zhang.measure import ALGORITHMS, Trace, Value, View
+from dumbbell.plots.style import INK, Look, Picture, legend, look, picture
 
 FLOW_COLOURS = ("#0072B2", "#D55E00", "#009E73", "#CC79A7")
 
 
 def look_of(algorithm: str) -> Look:
     """The look of an algorithm: familiar ones as everywhere in Dumbbell."""
-    from dumbbell.plots.style import Look, look
-
     familiar = {"BBR": "bbr", "BBRv2": "bbr2", "Cubic": "cubic", "Reno": "reno"}
     own = {
         "BBR'": Look("#E69F00", (0, (6, 1.5)), "v"),
@@ -29,14 +25,9 @@ def look_of(algorithm: str) -> Look:
     return own[algorithm] if algorithm in own else look(familiar[algorithm])
 
 
-def by_case(view: View, value: Callable[[Run], float], label: str, title: str) -> Picture:
+def by_case(view: View, value: Value, label: str, title: str) -> Picture:
     """A line an algorithm over the cases: mean and range over seeds."""
-    from matplotlib.lines import Line2D
-
-    from dumbbell.plots.style import legend
-    from dumbbell.plots.style import picture as new_picture
-
-    with new_picture(7.6, 4.4) as figure:
+    with picture(7.6, 4.4) as figure:
         axes = figure.subplots()
         handles = []
         for position, algorithm in enumerate(ALGORITHMS):
@@ -60,7 +51,7 @@ def by_case(view: View, value: Callable[[Run], float], label: str, title: str) -
 
 
 def over_time(
-    panels: Mapping[str, Trace],
+    panels: Mapping[str, Trace | None],
     title: str,
     names: Sequence[str],
     *,
@@ -72,7 +63,7 @@ def over_time(
     """A panel a run, a line a flow: the bandwidth estimate, as the study draws it, or the throughput.
 
     Args:
-        panels: Traces by the heading of their panel.
+        panels: Traces by the heading of their panel, which is left out without one.
         title: Above the picture.
         names: Of the flows.
         columns: Panels beside each other.
@@ -80,17 +71,13 @@ def over_time(
         estimate: Draw the estimate, or the throughput of an algorithm that has none.
         label: Of the vertical axis, where that tells it apart.
     """
-    from matplotlib.lines import Line2D
-
-    from dumbbell.plots.style import INK, legend
-    from dumbbell.plots.style import picture as new_picture
-
-    rows = -(-len(panels) // columns)
-    with new_picture(3.7 * columns, 0.9 + 2.2 * rows) as figure:
+    drawn = {heading: trace for heading, trace in panels.items() if trace is not None}
+    rows = -(-len(drawn) // columns)
+    with picture(3.7 * columns, 0.9 + 2.2 * rows) as figure:
         grid = figure.subplots(rows, columns, sharex=True, sharey=True, squeeze=False)
-        for axes in grid.flat[len(panels) :]:
+        for axes in grid.flat[len(drawn) :]:
             axes.set_visible(False)
-        for axes, (heading, trace) in zip(grid.flat, panels.items(), strict=False):
+        for axes, (heading, trace) in zip(grid.flat, drawn.items(), strict=False):
             if capacity is not None:
                 steps = [capacity(float(t) - 0.5) for t in trace.t_s]
                 axes.plot(trace.t_s, steps, color=INK, linewidth=0.8, linestyle=(0, (1, 2)), drawstyle="steps-mid")

@@ -12,30 +12,33 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable, Iterable, Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from pathlib import Path
 from statistics import fmean
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 import numpy as np
 from numpy.typing import NDArray
 
 from dumbbell import metrics
 from dumbbell.papers.data import published
-from dumbbell.papers.model import Cell, Grid, Judgement, Outcome
+from dumbbell.papers.model import Cell, Grid, Outcome, table
+from dumbbell.papers.testing import mean, outcome, spread
 
 if TYPE_CHECKING:
-    from dumbbell.results import Result, SweepResult
+    from dumbbell.papers.part import Ran
+    from dumbbell.results import Result
 
 FloatArray = NDArray[np.float64]
 
-PUBLISHED = Path(__file__).with_name("published.csv")
+FOLDER = Path(__file__).parent
 
 ALGORITHMS = ("BBR", "BBR'", "BBRPlus", "Tsunami", "BBR+", "BBRv2", "Cubic", "Reno")
 """The study's names, which are the labels of the experiment files."""
 FIRST_VERSION = ("BBR", "BBR'", "BBRPlus", "Tsunami", "BBR+")
 """BBR and the variants of its first version."""
 BBR_LIKE = (*FIRST_VERSION, "BBRv2")
+OTHERS = ("BBRv2", "Cubic", "Reno")
 
 CODE, PAPER = "as the code", "startup 2/ln 2"
 """Choices: STARTUP at 2 until growth falls below a half, as in the study's code of 2019, or at 2/ln 2 until it falls
@@ -77,12 +80,12 @@ class Trace:
         rates = self.mean_rates(start_s, end_s)
         return None if rates is None else metrics.jain(rates[list(flows)])
 
-    def variation(self, start_s: float, end_s: float) -> float | None:
-        """Coefficient of variation of a flow's bandwidth estimate between two times, mean over flows."""
+    def variation(self, start_s: float, end_s: float = math.inf, flows: int | None = None) -> float:
+        """Coefficient of variation of a flow's bandwidth estimate between two times, mean over (the first) flows."""
         inside = (self.t_s > start_s) & (self.t_s <= end_s)
-        values = [metrics.coefficient_of_variation(row[inside]) for row in self.estimate]
+        values = [metrics.coefficient_of_variation(row[inside]) for row in self.estimate[:flows]]
         found = [value for value in values if value is not None]
-        return fmean(found) if found else None
+        return fmean(found) if found else 0.0
 
     @classmethod
     def of(cls, result: Result) -> Trace:
@@ -93,9 +96,9 @@ class Trace:
 
         def rows(name: str) -> FloatArray:
             # A flow has samples from its start on.
-            table = np.zeros((int(flows.max()) + 1, times.size))
-            table[flows, columns] = series[name].fill_null(float("nan")).to_numpy()
-            return table
+            samples = np.zeros((int(flows.max()) + 1, times.size))
+            samples[flows, columns] = series[name].fill_null(float("nan")).to_numpy()
+            return samples
 
         throughput = rows("throughput_mbps") * PAYLOAD / WIRE
         estimate = rows("cc_bw_mbps") * PAYLOAD / STREAM if "cc_bw_mbps" in series.columns else throughput
@@ -128,42 +131,48 @@ class Run:
         return max(self.rates) / min(self.rates) if min(self.rates) > 0 else math.inf
 
 
+Value = Callable[[Run], float]
+
+
+def loss(run: Run) -> float:
+    """Loss rate of a run."""
+    return run.loss
+
+
+def delay(run: Run) -> float:
+    """Mean one-way delay of a run in ms."""
+    return run.delay_ms
+
+
 Runs = dict[tuple[str, str], list[Run]]
 """The runs of each label in each case, a run for each seed."""
 
 
-def measure(
-    result: SweepResult, case: Callable[[Mapping[str, Any]], str], traces: Mapping[int, Trace] | None = None
-) -> Runs:
-    """Collects a sweep.
+def measure(ran: Ran, axes: Sequence[str], names: Sequence[str]) -> Runs:
+    """Collects a sweep; what was kept of a run is its trace.
 
     Args:
-        result: Of :func:`dumbbell.papers.data.run`.
-        case: Names the case of a row of its flows from the swept settings.
-        traces: By index of the point.
+        ran: The runs.
+        axes: Swept keys that make a case.
+        names: Of the cases, in the order in which the experiment file lists the values of ``axes``.
     """
+    flows = ran.sweep.flows.to_polars()
+    cases = dict(zip(flows.select(axes).unique(maintain_order=True).rows(), names, strict=True))
     runs: Runs = {}
-    for flows in result.flows.to_polars().partition_by("point", maintain_order=True):
-        rows = flows.to_dicts()
-        first = rows[0]
+    for point, trace in zip(flows.partition_by("point", maintain_order=True), ran.kept, strict=True):
+        rows = point.to_dicts()
         arrived = sum(row["acks_total"] for row in rows)
         sent = sum(row["sent_total"] for row in rows)
-        delay = sum(row["mean_one_way_delay_ms"] * row["acks"] for row in rows if row["acks"])
+        delays = sum(row["mean_one_way_delay_ms"] * row["acks"] for row in rows if row["acks"])
         run = Run(
             rates=tuple(row["goodput_mbps"] * PAYLOAD / STREAM for row in rows),
             loss=sum(row["network_drops_total"] for row in rows) / max(sent, 1),
-            delay_ms=delay / max(arrived, 1),
-            trace=(traces or {}).get(first["point"]),
+            delay_ms=delays / max(arrived, 1),
+            trace=trace,
         )
-        runs.setdefault((first["label"], case(first)), []).append(run)
+        case = cases[tuple(rows[0][axis] for axis in axes)]
+        runs.setdefault((rows[0]["label"], case), []).append(run)
     return runs
-
-
-def cases_by(result: SweepResult, axes: Sequence[str], names: Sequence[str]) -> Callable[[Mapping[str, Any]], str]:
-    """Names cases in the order in which the experiment file lists the values of ``axes``."""
-    seen = result.flows.to_polars().select(axes).unique(maintain_order=True).rows()
-    known = dict(zip(seen, names, strict=True))
-    return lambda row: known[tuple(row[axis] for axis in axes)]
 
 
 @dataclass(frozen=True)
@@ -180,84 +189,106 @@ class View:
         found = self.runs.get((f"{algorithm}, {self.choice}", case))
         return self.runs[(algorithm, case)] if found is None else found
 
-    def mean(self, algorithm: str, case: str, value: Callable[[Run], float]) -> float:
+    def mean(self, algorithm: str, case: str, value: Value) -> float:
         """Mean over seeds."""
-        return fmean(value(run) for run in self.of(algorithm, case))
+        return mean(self.of(algorithm, case), value)
 
-    def ranked(self, algorithms: Iterable[str], case: str, value: Callable[[Run], float], digits: int) -> str:
+    def means(self, algorithms: Iterable[str], cases: Iterable[str], value: Value) -> list[float]:
+        """Mean over seeds of each algorithm in each case."""
+        every = list(cases)
+        return [self.mean(algorithm, case, value) for algorithm in algorithms for case in every]
+
+    def ranked(self, algorithms: Iterable[str], case: str, value: Value, digits: int) -> str:
         """``BBR' 118 < BBR 170``: means over seeds, ascending."""
         means = {algorithm: self.mean(algorithm, case, value) for algorithm in algorithms}
         return " < ".join(f"{name} {means[name]:.{digits}f}" for name in sorted(means, key=lambda name: means[name]))
 
     @property
-    def seeds(self) -> int:
-        """How many seeds there are."""
-        return min(len(runs) for (_, case), runs in self.runs.items() if case in self.cases)
+    def seeds(self) -> list[Seed]:
+        """The seeds that every case has."""
+        count = min(len(runs) for (_, case), runs in self.runs.items() if case in self.cases)
+        return [Seed(self, number) for number in range(count)]
 
-    def outcome(self, holds: Callable[[int], bool], ours: str) -> Outcome:
-        """A claim put to every seed."""
-        count = self.seeds
-        return Outcome(self.choice, sum(holds(seed) for seed in range(count)), count, ours)
 
-    def over_cases(
-        self,
-        holds: Callable[[Mapping[str, Run]], bool],
-        algorithms: Sequence[str],
-        ours: str,
-        cases: Sequence[str] | None = None,
-    ) -> Outcome:
-        """A claim about every case: ``holds`` is given one seed's run of each algorithm in one case.
+@dataclass(frozen=True)
+class Seed:
+    """One run of every algorithm in every case: what a claim about several of them is tested on."""
 
-        A seed counts where the claim holds in all cases; the outcome says in which it holds for most seeds.
-        """
-        names = tuple(cases or self.cases)
+    view: View
+    number: int
+
+    def __getitem__(self, key: tuple[str, str]) -> Run:
+        """The run of an algorithm in a case."""
+        return self.view.of(*key)[self.number]
+
+    def over(self, algorithms: Iterable[str], case: str, value: Value) -> list[float]:
+        """A value of each algorithm in a case."""
+        return [value(self[algorithm, case]) for algorithm in algorithms]
+
+
+Views = Callable[[Runs], Sequence[View]]
+Test = Callable[[Runs], list[Outcome]]
+
+
+def alone(runs: Runs, choice: str, algorithms: Iterable[str], cases: tuple[str, ...]) -> View:
+    """A view of algorithms that stand for one connection, under the name of a choice."""
+    renamed = {(f"{name}, {choice}", case): runs[f"{name}, N = 1", case] for name in algorithms for case in cases}
+    return View(runs | renamed, choice, cases)
+
+
+def seeds(views: Views, holds: Callable[[Seed], bool], ours: Callable[[View], str]) -> Test:
+    """A test that asks every seed."""
+    return lambda runs: [outcome(view.choice, view.seeds, holds, ours(view)) for view in views(runs)]
+
+
+def everywhere(
+    views: Views,
+    algorithms: Sequence[str],
+    holds: Callable[[Mapping[str, Run]], bool],
+    ours: Callable[[View], str],
+    cases: Sequence[str] | None = None,
+) -> Test:
+    """A test of a claim about every case: ``holds`` is given one seed's run of each algorithm in one case.
+
+    A seed counts where the claim holds in all cases; the outcome says in which it holds for most seeds.
+    """
+
+    def of(view: View) -> Outcome:
         kept = {
-            case: [
-                holds({algorithm: self.of(algorithm, case)[seed] for algorithm in algorithms})
-                for seed in range(self.seeds)
-            ]
-            for case in names
+            case: [holds({name: seed[name, case] for name in algorithms}) for seed in view.seeds]
+            for case in cases or view.cases
         }
         failing = [case for case, found in kept.items() if sum(found) <= len(found) / 2]
-        where = f"fails in {', '.join(failing)}" if failing else f"in all of {len(names)} cases"
-        held = sum(all(found[seed] for found in kept.values()) for seed in range(self.seeds))
-        return Outcome(self.choice, held, self.seeds, f"{ours}; {where}" if ours else where)
+        where = f"fails in {', '.join(failing)}" if failing else f"in all of {len(kept)} cases"
+        held = sum(all(found) for found in zip(*kept.values(), strict=True))
+        return Outcome(view.choice, held, len(view.seeds), "; ".join(filter(None, [ours(view), where])))
+
+    return lambda runs: [of(view) for view in views(runs)]
 
 
-NOTES = {
-    "zha-01": "Ours lose 5 to 6 %; why the study's lose more is open.",
-    "zha-02": "The flows' starts decide the losses of case 2 and 3; the study has one run of each.",
-    "zha-08": "The claim fails by a few tenths of a percent, where BBR itself hardly loses.",
-    "zha-13": "BBR+ probes at 1.5 times the bandwidth and loses more than Tsunami in most cases above one BDP.",
-    "zha-16": "BBRv2's flows stay below 0.9 for a while after one has come or gone.",
-    "zha-18": "BBRv2 and Reno differ by less than a percent in case 1.",
-    "zha-24": "Ratios of single runs scatter around both bounds; the means are within 12 % of the published ones.",
-    "zha-25": "BBR+ is fairer than published, by 14 % on the average.",
-    "zha-26": "BBRv2 exceeds the bound where the link is fastest.",
-    "zha-28": "Ours have the published order; the ratio is a quarter larger on the average.",
-    "zha-34": "BBRv2's windows grow by packets, which are smaller here than the study's 1460 bytes.",
-    "zha-35": "As zha-34.",
-    "zha-37": "Reno agrees. Cubic's growth towards Reno's rate counts packets here and 1460 bytes in the study.",
-    "zha-39": "BBR+ alone comes near 1 %, in one schedule above it.",
-    "zha-40": "Reno agrees; Cubic loses half of the published 0.9 %.",
-    "zha-46": "BBRv2 takes too much where the link is fastest, cases 8 and 9.",
-    "zha-49": "BBR's two flows have 0.42 to 0.44 with a queue of 2 BDP, BBR+ and Tsunami more than half throughout.",
-}
-"""Why a claim does not hold plainly."""
-
-
-def noted(judgements: Sequence[Judgement]) -> list[Judgement]:
-    """The judgements with their :data:`NOTES`."""
-    return [replace(one, note=NOTES.get(one.claim.id, "") if one.verdict != "holds" else "") for one in judgements]
+def ranges(value: Value, *algorithms: str, digits: int = 2) -> Callable[[View], str]:
+    """``BBR 1.09 to 1.29; ...``: the range over cases of means over seeds."""
+    return lambda view: "; ".join(
+        f"{name} {spread(view.means([name], view.cases, value), digits)}" for name in algorithms
+    )
 
 
 def published_values(part: str, metric: str) -> dict[tuple[str, str], float]:
     """Published numbers by algorithm and case; with random loss the case is ``2, 5%``."""
     return {
         (number.case["algorithm"], ", ".join(filter(None, (number.case["case"], number.case["loss"])))): number.value
-        for number in published(PUBLISHED, part)
+        for number in published(FOLDER, part)
         if number.metric == metric
     }
+
+
+def quotients(runs: Runs, part: str, metric: str, algorithm: str, value: Value) -> list[float]:
+    """Ours, means over seeds, over the published numbers of an algorithm, in each case."""
+    return [
+        mean(runs[algorithm, case], value) / theirs
+        for (name, case), theirs in published_values(part, metric).items()
+        if name == algorithm
+    ]
 
 
 def beside(
@@ -276,19 +307,29 @@ def beside(
     for algorithm in algorithms:
         mine = [ours(algorithm, case) for case in cases]
         reference = [theirs.get((algorithm, case)) for case in cases]
-        pairs = list(zip(mine, reference, strict=True))
         rows.append([algorithm, "ours", *mine])
         if any(value is not None for value in reference):
-            rows.append(["", "published", *reference])
+            pairs = zip(mine, reference, strict=True)
             compare = [None if b is None else a - b if difference else a / b for a, b in pairs]
-            rows.append(["", "difference" if difference else "ratio", *compare])
+            rows += [["", "published", *reference], ["", "difference" if difference else "ratio", *compare]]
     return Grid(name, title, ["algorithm", "", *cases], rows, digits)
 
 
-def plain(name: str, title: str, cases: Sequence[str], value: Callable[[str, str], float], digits: int) -> Grid:
-    """A row an algorithm, a column a case."""
-    rows: list[list[Cell]] = [[algorithm, *(value(algorithm, case) for case in cases)] for algorithm in ALGORITHMS]
-    return Grid(name, title, ["algorithm", *cases], rows, digits)
+def plain(name: str, title: str, view: View, algorithms: Sequence[str], value: Value, digits: int = 2) -> Grid:
+    """Means over seeds: a row an algorithm, a column a case."""
+    columns = {case: of_case(view.runs, case, value) for case in view.cases}
+    return table(name, title, ["algorithm"], (([name], name) for name in algorithms), columns, digits)
+
+
+def labels(runs: Runs) -> dict[str, tuple[str, str]]:
+    """Algorithm and choice of each label."""
+    parts = {label: label.partition(", ") for label, _ in runs}
+    return {label: (algorithm, choice or CODE) for label, (algorithm, _, choice) in parts.items()}
+
+
+def of_case(runs: Runs, case: str, value: Value) -> Callable[[str], float]:
+    """The mean over seeds of each label in a case, as a column of a table."""
+    return lambda label: mean(runs[label, case], value)
 
 
 def inside(value: float, low: float, high: float) -> bool:

@@ -1,13 +1,18 @@
 //! Links that are changed from outside.
 
 use super::*;
-use crate::config::{Delay, LinkConfig, QueueConfig, QueueKind, QueueLimit};
+use crate::config::{LinkConfig, QueueLimit};
+use crate::ledger::DropCause;
+use crate::link::Offer;
+use crate::link::tests::properties::{Run, configs, losses, run_with};
 use crate::link::tests::{
-    MS, Run, at, bytes_limit, codel, config, configs, drain, full, link, losses, run_with, twelve_megabits,
+    MS, at, bernoulli, bytes_limit, codel, config, drain, drop_head, full, link, twelve_megabits,
 };
-use crate::link::{DropCause, Offer};
+use crate::pipe::{Delay, Jitter};
+use crate::queue::QueueRecipe;
 use crate::stats::Backlog;
 use crate::testing::TestPacket;
+use dumbbell_units::Ratio;
 use proptest::prelude::*;
 
 fn mbit(mbit: u64) -> Rate {
@@ -23,16 +28,14 @@ fn offer(link: &mut Link<TestPacket>, now: u64, count: u64) {
 
 #[test]
 fn a_packet_in_transmission_gets_the_rest_of_its_bits_at_the_new_rate() {
-    for kind in [QueueKind::DropTail, QueueKind::DropHead] {
-        let mut config = twelve_megabits();
-        config.queue.kind = kind;
-        let mut link = link(config);
+    for queue in [QueueRecipe::default(), drop_head()] {
+        let mut link = link(LinkConfig { queue: queue.clone(), ..twelve_megabits() });
         offer(&mut link, 0, 4);
         // Packet 1 has sent half of its bits.
         let retimed = link.set_rate(at(MS + MS / 2), mbit(6));
         assert_eq!(retimed[0], Retimed { packet: full(1), told: at(2 * MS), departs: at(2 * MS + MS / 2) });
         let expected = [(0, MS), (1, 2 * MS + MS / 2), (2, 4 * MS + MS / 2), (3, 6 * MS + MS / 2)];
-        assert_eq!(drain(&mut link), expected.map(|(number, departs)| (number, departs + 10 * MS)), "{kind:?}");
+        assert_eq!(drain(&mut link), expected.map(|(number, departs)| (number, departs + 10 * MS)), "{queue:?}");
     }
 }
 
@@ -47,32 +50,28 @@ fn packets_in_the_pipe_keep_their_arrival_and_runs_are_taken_apart() {
 
 #[test]
 fn an_outage_holds_what_waits_until_the_rate_comes_back() {
-    for kind in [QueueKind::DropTail, codel(false)] {
-        let mut config = twelve_megabits();
-        config.queue = QueueConfig {
-            limit: QueueLimit { time: Some(Duration::from_millis(3)), packets: None, bytes: None },
-            kind,
-        };
-        let mut link = link(config);
+    for queue in [QueueRecipe::default(), codel(false)] {
+        let limit = QueueLimit { time: Some(Duration::from_millis(3)), packets: None, bytes: None };
+        let mut link = link(LinkConfig { limit, queue: queue.clone(), ..twelve_megabits() });
         offer(&mut link, 0, 2);
         let retimed = link.set_rate(at(MS / 2), Rate::ZERO);
         assert_eq!(retimed[0].departs, Time::NEVER);
         // The limit in time refers to the rate before the outage: three packets wait at most.
         let offers: Vec<_> = (2..6).map(|number| link.offer(at(5 * MS), full(number))).collect();
-        assert!(offers[..2].iter().all(|offer| *offer == Offer::Accepted { departs: None }), "{kind:?} {offers:?}");
-        assert_eq!(offers[2..], [Offer::Dropped(DropCause::QueueFull); 2], "{kind:?}");
+        assert!(offers[..2].iter().all(|offer| *offer == Offer::Accepted { departs: None }), "{queue:?} {offers:?}");
+        assert_eq!(offers[2..], [Offer::Dropped(DropCause::QueueFull); 2], "{queue:?}");
         assert_eq!(link.backlog(at(6 * MS)).packets, 3);
         assert_eq!(link.next_event(), Time::NEVER);
         link.set_rate(at(10 * MS), mbit(12));
         let arrived = [(0, 20 * MS + MS / 2), (1, 21 * MS + MS / 2), (2, 22 * MS + MS / 2), (3, 23 * MS + MS / 2)];
-        assert_eq!(drain(&mut link), arrived, "{kind:?}");
+        assert_eq!(drain(&mut link), arrived, "{queue:?}");
     }
 }
 
 #[test]
 fn a_limit_in_time_follows_the_rate_and_drops_nothing_that_was_accepted() {
     let mut config = twelve_megabits();
-    config.queue.limit.time = Some(Duration::from_millis(10));
+    config.limit.time = Some(Duration::from_millis(10));
     let mut link = link(config);
     offer(&mut link, 0, 8);
     link.set_rate(at(MS / 2), mbit(6));
@@ -114,10 +113,8 @@ fn what_a_trace_that_is_over_has_cut_goes_on_when_there_is_a_rate() {
 
 #[test]
 fn an_unlimited_link_gets_its_queue_when_it_gets_a_rate() {
-    for kind in [QueueKind::DropTail, codel(false)] {
-        let mut unlimited = config(LinkRate::Unlimited);
-        unlimited.queue = QueueConfig { limit: bytes_limit(3_000), kind };
-        let mut link = link(unlimited);
+    for queue in [QueueRecipe::default(), codel(false)] {
+        let mut link = link(LinkConfig { limit: bytes_limit(3_000), queue, ..config(LinkRate::Unlimited) });
         offer(&mut link, 0, 5);
         assert!(link.set_rate(at(MS), mbit(12)).is_empty());
         let accepted = (5..10).filter(|&n| matches!(link.offer(at(MS), full(n)), Offer::Accepted { .. })).count();
@@ -145,8 +142,7 @@ fn with_a_shorter_delay_nobody_overtakes_unless_jitter_may_reorder() {
     assert_eq!(drain(&mut link), [(0, 11 * MS), (1, 11 * MS), (2, 11 * MS), (3, 23 * MS)]);
     let jitter = Delay {
         base: Duration::from_millis(10),
-        jitter: Duration::from_nanos(1),
-        jitter_reorders: true,
+        jitter: Jitter { amount: Duration::from_nanos(1), reorders: true, ..Jitter::default() },
         ..Delay::default()
     };
     let mut wild = super::super::tests::link(LinkConfig { delay: jitter, ..twelve_megabits() });
@@ -159,8 +155,8 @@ fn with_a_shorter_delay_nobody_overtakes_unless_jitter_may_reorder() {
 fn losses_behind_the_transmitter_strike_what_leaves_from_now_on() {
     let mut link = link(twelve_megabits());
     link.offer_run(at(0), full(0), 4).unwrap();
-    link.set_loss_after(at(MS), &Loss::Bernoulli(1.0));
-    link.set_loss_after(at(3 * MS), &Loss::None);
+    link.set_loss_after(at(MS), bernoulli(1.0).as_ref());
+    link.set_loss_after(at(3 * MS), None);
     assert_eq!(drain(&mut link), [(0, 11 * MS), (3, 14 * MS)]);
     let lost: Vec<_> = std::iter::from_fn(|| link.pop_drop()).collect();
     assert_eq!(lost, [(full(1), DropCause::LossAfter), (full(2), DropCause::LossAfter)]);
@@ -170,9 +166,9 @@ fn losses_behind_the_transmitter_strike_what_leaves_from_now_on() {
 fn losses_before_the_queue_strike_what_arrives_from_now_on() {
     let mut link = link(twelve_megabits());
     offer(&mut link, 0, 2);
-    link.set_loss_before(&Loss::Bernoulli(1.0));
+    link.set_loss_before(bernoulli(1.0).as_ref());
     assert_eq!(link.offer(at(0), full(2)), Offer::Dropped(DropCause::LossBefore));
-    link.set_loss_before(&Loss::None);
+    link.set_loss_before(None);
     assert!(matches!(link.offer(at(0), full(3)), Offer::Accepted { .. }));
     assert_eq!(drain(&mut link), [(0, 11 * MS), (1, 12 * MS), (3, 13 * MS)]);
 }
@@ -258,7 +254,7 @@ proptest! {
     fn whatever_changes_packets_are_conserved(config in configs(), changes in changes(), seed in 0..1000u64) {
         let run = run_with(&config, seed, &changes)?;
         let delay = &config.delay;
-        if delay.reorder == 0.0 && !delay.jitter_reorders {
+        if delay.reorder.probability == Ratio::ZERO && !delay.jitter.reorders {
             prop_assert!(run.arrived.is_sorted());
         }
         let mut numbers: Vec<_> = run.arrived.iter().map(|&(number, _)| number).collect();
@@ -308,9 +304,8 @@ proptest! {
 #[test]
 fn an_idle_link_that_changes_is_idle() {
     let mut link = link(twelve_megabits());
-    for (ms, change) in [Change::Rate(mbit(1)), Change::Delay(Duration::from_millis(1)), Change::LossAfter(Loss::None)]
-        .iter()
-        .enumerate()
+    for (ms, change) in
+        [Change::Rate(mbit(1)), Change::Delay(Duration::from_millis(1)), Change::LossAfter(None)].iter().enumerate()
     {
         assert!(link.change(at(ms as u64 * MS), change).is_empty());
         assert_eq!((link.next_event(), link.backlog(at(ms as u64 * MS))), (Time::NEVER, Backlog::default()));

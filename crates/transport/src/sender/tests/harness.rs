@@ -4,10 +4,10 @@
 //! real receiver by a pipe in virtual time: a first-in-first-out transmitter, a delay each way, and a script that decides
 //! the fate of every packet. Both check the counters of the sender against its scoreboard after every event.
 
-use crate::sender::scoreboard::flag;
 use crate::{Ack, Receiver, SackBlock, Segment, Sender, TransportConfig};
 use dumbbell_cc::{CaState, Control, Controller, Event, RateSample, View};
 use dumbbell_path::Ecn;
+use dumbbell_recovery::scoreboard::flag;
 use dumbbell_units::{Duration, Time};
 use std::cmp::Reverse;
 use std::collections::{BTreeMap, BinaryHeap, VecDeque};

@@ -2,7 +2,7 @@
 
 use super::harness::*;
 use crate::{Completion, Flags, Pacing, Sender, TransportConfig};
-use dumbbell_cc::registry;
+use dumbbell_cc::Catalog;
 use dumbbell_cc::{CaState, Control, Controller, Event};
 use dumbbell_units::{Duration, Rng, Time};
 use serde_json::Map;
@@ -12,7 +12,7 @@ fn config() -> TransportConfig {
 }
 
 fn reno() -> Box<dyn Controller> {
-    registry::build("reno", &Map::new(), Rng::new(1)).unwrap()
+    Catalog::builtin().build("reno", &Map::new(), Rng::new(1)).unwrap()
 }
 
 fn wire() -> TransportConfig {

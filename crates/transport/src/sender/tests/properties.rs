@@ -6,7 +6,7 @@
 
 use super::harness::*;
 use crate::{Completion, Pacing, TransportConfig};
-use dumbbell_cc::registry;
+use dumbbell_cc::Catalog;
 use dumbbell_units::{Duration, Rng};
 use proptest::prelude::*;
 use proptest::test_runner::RngSeed;
@@ -100,7 +100,7 @@ fn transfer(
     writes: &[(u64, u32)],
     service_us: u64,
 ) -> Pair {
-    let controller = registry::build(name, &Map::new(), Rng::new(7)).unwrap();
+    let controller = Catalog::builtin().build(name, &Map::new(), Rng::new(7)).unwrap();
     transfer_between(Pair::new(config, controller), data, acks, writes, service_us)
 }
 
@@ -162,7 +162,7 @@ proptest! {
         (name, config, data, acks, writes, service_us) in transfers(),
     ) {
         let story = |may_predict| {
-            let controller = registry::build(name, &Map::new(), Rng::new(7)).unwrap();
+            let controller = Catalog::builtin().build(name, &Map::new(), Rng::new(7)).unwrap();
             let mut pair = Pair::new(&config, controller);
             pair.sender.may_predict &= may_predict;
             let pair = transfer_between(pair, data.clone(), acks.clone(), &writes, service_us);

@@ -1,9 +1,10 @@
 //! Loss detection, window reductions, timeouts and undo.
 
 use super::harness::*;
-use crate::sender::Timer;
 use crate::{Flags, TransportConfig};
 use dumbbell_cc::{CaState, Control, Event};
+use dumbbell_recovery::send_stamp::Stamp;
+use dumbbell_recovery::timer::Pending;
 use dumbbell_units::{Duration, Time};
 
 fn config() -> TransportConfig {
@@ -82,9 +83,9 @@ fn an_ack_that_reveals_another_loss_does_not_regrow_the_window() {
 fn the_retransmission_of_the_head_restarts_the_timeout() {
     let mut script = Scripted::bulk(20, 5);
     assert_eq!(script.ack(at(150), 0, &[(1, 4)]), [0]);
-    assert_eq!(script.sender.timer, Timer::Retransmission);
-    assert!(script.sender.timer_at.since(at(150) + script.sender.rto()) <= ms(1));
-    assert!(script.sender.timer_at >= at(150) + script.sender.rto());
+    assert_eq!(script.sender.timer.pending(), Pending::Retransmission);
+    assert!(script.sender.timer.at().since(at(150) + script.sender.rto()) <= ms(1));
+    assert!(script.sender.timer.at() >= at(150) + script.sender.rto());
 }
 
 #[test]
@@ -238,10 +239,10 @@ fn the_reordering_window_widens_with_dsacks_once_reordering_was_seen() {
     ack.echo = START;
     script.now = nth_ack(4);
     script.hear(&ack);
-    assert!(script.sender.reord_seen);
-    assert_eq!(script.sender.rack.window_steps, 1);
+    assert!(script.sender.detector.reordering.was_seen());
+    assert_eq!(script.sender.detector.rack.reo_wnd_steps(), 1);
     script.ack(nth_ack(5), 5, &[(0, 1)]);
-    assert_eq!(script.sender.rack.window_steps, 2);
+    assert_eq!(script.sender.detector.rack.reo_wnd_steps(), 2);
 }
 
 #[test]
@@ -420,7 +421,7 @@ fn a_timeout_leaves_recently_sent_segments_unmarked() {
     let mut script = Scripted::new(without_probes(), 4, 2);
     script.write(1_000);
     script.ack(at(150), 1, &[]);
-    script.sender.rack.rtt_us = 1_000_000;
+    script.sender.detector.rack.advance(0, Stamp::default(), false, 1_000_000, 0);
     script.advance_to(at(480));
     assert_eq!(script.sender.stats().rto_count, 1);
     let view = script.view();

@@ -3,8 +3,8 @@
 //! The handshake counts as one delivered packet, so `prior_delivered` of a first flight is 1.
 
 use super::harness::*;
-use crate::sender::scoreboard::flag;
 use crate::{Ack, Completion, Pacing, Segment, TransportConfig};
+use dumbbell_recovery::scoreboard::flag;
 use dumbbell_units::{Duration, Time};
 
 /// An ACK for every segment.
@@ -289,7 +289,7 @@ fn after_idle_time_the_interval_starts_with_the_first_packet() {
     script.now = at(5_100);
     script.write(1);
     assert_eq!(script.view().delivered_mstamp_us, at(5_100).as_micros());
-    assert_eq!(script.sender.first_tx.us(), at(5_100).as_micros());
+    assert_eq!(script.sender.rate.first_tx_us(), at(5_100).as_micros());
     script.ack(at(5_200), 6, &[]);
     assert_eq!((script.sample().delivered, script.sample().interval_us), (1, 100_000));
 }
@@ -301,7 +301,7 @@ fn the_pipe_is_not_empty_while_lost_packets_may_still_be_in_it() {
     // Everything is marked lost and nothing is in flight, yet the first retransmission restarts no interval.
     script.advance_to(at(300));
     assert_eq!(script.sender.stats().rto_count, 1);
-    assert_eq!(script.sender.first_tx.us(), START.as_micros());
+    assert_eq!(script.sender.rate.first_tx_us(), START.as_micros());
     assert_eq!(script.view().delivered_mstamp_us, START.as_micros());
 }
 
@@ -340,7 +340,7 @@ fn timed_out_in_spite_of_pacing() -> (Scripted, Segment) {
     let config = TransportConfig { pacing: Pacing::On, tail_loss_probe: false, ..TransportConfig::default() };
     let mut script = Scripted::new(config, 10, 5);
     script.write(1);
-    script.sender.view.next_departure = at(5_000);
+    script.sender.pacer.depart(at(5_000), 0, 0, 0);
     let expires = script.sender.next_timer();
     script.now = expires;
     script.sender.on_timer(expires);

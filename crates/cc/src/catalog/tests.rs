@@ -1,0 +1,183 @@
+use super::*;
+use crate::{Control, View};
+use serde_json::json;
+
+fn table(value: Value) -> Map<String, Value> {
+    value.as_object().unwrap().clone()
+}
+
+fn error(name: &str, parameters: Value) -> (String, String) {
+    match Catalog::builtin().build(name, &table(parameters), Rng::new(1)).err().unwrap() {
+        BuildError::Parameter { key, message } => (key, message),
+        other => panic!("{other}"),
+    }
+}
+
+#[test]
+fn every_algorithm_builds_under_both_names_and_knows_its_own() {
+    for entry in Catalog::builtin().entries() {
+        for name in [entry.name(), entry.exact_name()] {
+            let controller = Catalog::builtin().build(name, &Map::new(), Rng::new(1)).unwrap();
+            assert_eq!(controller.algorithm(), entry.exact_name());
+        }
+    }
+}
+
+#[test]
+fn every_controller_of_a_recipe_has_its_parameters_and_its_name() {
+    let recipe = Catalog::builtin().recipe("reno", &table(json!({"beta": 0.25}))).unwrap();
+    assert_eq!(recipe.changed(), &table(json!({"beta": 0.25})));
+    for seed in 0..3 {
+        let mut controller = recipe.controller(Rng::new(seed));
+        assert_eq!(controller.algorithm(), Reno::EXACT_NAME);
+        let control = Control { cwnd: 100, ..Control::default() };
+        assert_eq!(controller.ssthresh(&View::new(1448), &control), 25);
+    }
+}
+
+#[test]
+fn every_parameter_is_documented_with_default_meaning_and_source() {
+    for entry in Catalog::builtin().entries() {
+        let schema = entry.parameter_schema();
+        let properties = schema["properties"].as_object().unwrap();
+        let defaults = entry.parameters(&Map::new()).unwrap();
+        assert_eq!(properties.len(), defaults.len());
+        for (key, property) in properties {
+            assert!(property["description"].as_str().is_some_and(|d| d.len() > 10), "{key}");
+            assert!(property["x-source"].is_string(), "{key}");
+            assert_eq!(property.get("default").unwrap_or(&Value::Null), &defaults[key], "{key}");
+        }
+    }
+}
+
+#[test]
+fn resolved_parameters_read_back_to_themselves() {
+    for entry in Catalog::builtin().entries() {
+        let defaults = entry.parameters(&Map::new()).unwrap();
+        assert_eq!(entry.parameters(&defaults).unwrap(), defaults);
+    }
+}
+
+#[test]
+fn an_unknown_algorithm_is_answered_with_the_nearest() {
+    let message = Catalog::builtin().build("qubic", &Map::new(), Rng::new(1)).err().unwrap().to_string();
+    assert!(message.contains("did you mean `cubic`"), "{message}");
+    let message = Catalog::builtin().build("xyz", &Map::new(), Rng::new(1)).err().unwrap().to_string();
+    assert!(message.starts_with("unknown algorithm `xyz`; allowed are "), "{message}");
+    assert!(Catalog::builtin().names().all(|name| message.contains(name)), "{message}");
+}
+
+#[test]
+fn an_unknown_parameter_is_answered_with_the_nearest() {
+    let (key, message) = error("cubic", json!({ "hystrat": false }));
+    assert_eq!(key, "hystrat");
+    assert!(message.contains("did you mean `hystart`"), "{message}");
+    let (_, message) = error("reno", json!({ "xyz": 1 }));
+    assert!(message.contains("allowed are beta, emulated_connections, increase"), "{message}");
+}
+
+#[test]
+fn a_wrong_value_is_named_with_what_is_allowed() {
+    for (parameters, key, parts) in [
+        (json!({ "hystart": "no" }), "hystart", ["\"no\"", "a boolean"]),
+        (json!({ "hystart_detect": "fast" }), "hystart_detect", ["`fast`", "`both`, `train`"]),
+        (json!({ "rtt_blackout": 3 }), "rtt_blackout", ["3", "unit"]),
+        (json!({ "beta": 1.5 }), "beta", ["1.5", "between 0 and 1"]),
+        (json!({ "beta": "x" }), "beta", ["\"x\"", "\"739/256\""]),
+    ] {
+        let (found, message) = error("cubic", parameters);
+        assert_eq!(found, key);
+        assert!(parts.iter().all(|part| message.contains(part)), "{message}");
+    }
+    let (key, message) = error("bbr", json!({ "policer_min_rounds": 20 }));
+    assert_eq!((key.as_str(), message.contains("must not exceed policer_max_rounds")), ("policer_min_rounds", true));
+    let (key, _) = error("bbr", json!({ "cycle_gains": [1.25, 0.75, 0, 1] }));
+    assert_eq!(key, "cycle_gains");
+}
+
+/// Keeps its window.
+struct Still(Arc<str>);
+
+impl Controller for Still {
+    fn algorithm(&self) -> &str {
+        &self.0
+    }
+    fn init(&mut self, _: &View, _: &mut Control) {}
+    fn ssthresh(&mut self, _: &View, control: &Control) -> u32 {
+        control.cwnd
+    }
+}
+
+impl Algorithm for Still {
+    type Parameters = parameters::NoParameters;
+    const NAME: &str = "still";
+    const EXACT_NAME: &str = "still-1.0";
+    const SUMMARY: &str = "keeps its window";
+    const SOURCE: &str = "this test";
+    const VERSION: &str = "1.0";
+    const CODE: &str = "v1";
+    fn build(_: Arc<parameters::NoParameters>, _: Rng, exact_name: Arc<str>) -> Still {
+        Still(exact_name)
+    }
+}
+
+#[test]
+fn a_registered_algorithm_is_found_built_and_described_like_the_built_in_ones() {
+    let mut catalog = Catalog::builtin().clone();
+    catalog.register::<Still>().unwrap();
+    assert!(catalog.names().eq(Catalog::builtin().names().chain(["still"])));
+    let controller = catalog.build("still-1.0", &Map::new(), Rng::new(1)).unwrap();
+    assert_eq!(controller.algorithm(), "still-1.0");
+    let message = catalog.find("stil").unwrap_err().to_string();
+    assert!(message.contains("did you mean `still`"), "{message}");
+    let described = catalog.describe();
+    let described = described.as_array().unwrap().last().unwrap();
+    assert_eq!((&described["name"], &described["version"]), (&json!("still"), &json!("1.0")));
+    assert!(Catalog::builtin().find("still").is_err(), "the built-in catalogue is untouched");
+}
+
+#[test]
+fn the_identity_of_an_algorithm_follows_its_version_and_its_code() {
+    let about = |digest: &str, version: &str| {
+        let mut about = Entry::of::<Still>().about().clone();
+        about.version = version.to_owned();
+        about.digest = digest.to_owned();
+        let mut catalog = Catalog::default();
+        let code = Entry::of::<Still>();
+        catalog.register_code(about, code.code()).unwrap();
+        catalog.find("still").unwrap().identity()
+    };
+    assert_eq!(about("", "1.0"), "still-1.0 1.0");
+    assert_ne!(about("a", "1.0"), about("b", "1.0"));
+    assert_ne!(about("a", "1.0"), about("a", "1.1"));
+    assert!(Entry::of::<Still>().identity().starts_with("still-1.0 1.0 "));
+    assert_eq!(Entry::of::<Still>().identity().len(), "still-1.0 1.0 ".len() + 64);
+}
+
+#[test]
+fn names_are_one_word_and_not_taken() {
+    let mut catalog = Catalog::default();
+    catalog.register::<Still>().unwrap();
+    let message = catalog.register::<Still>().unwrap_err().to_string();
+    assert_eq!(message, "the name `still` is taken by still-1.0");
+    for name in ["", "two words", "stiĺl"] {
+        let about = About { name: name.to_owned(), exact_name: "x".to_owned(), ..About::default() };
+        let error = catalog.register_code(about, Entry::of::<Still>().code()).unwrap_err();
+        assert!(matches!(error, RegisterError::Name { .. }), "{error}");
+    }
+    assert_eq!(catalog.entries().len(), 1);
+}
+
+#[test]
+fn a_wrong_variant_is_refused_by_name() {
+    let variant = |base: &str, overrides: &str| {
+        let text = format!(
+            "[[preset]]\nname = 'v'\nexact_name = 'v-1'\nbase = '{base}'\nsummary = 's'\nsource = 's'\n\
+             overrides = {{ {overrides} }}"
+        );
+        Catalog::builtin().clone().register_variants(&text).map_err(|error| error.to_string())
+    };
+    assert!(variant("reno", "beta = 0.7").is_ok());
+    assert!(variant("rino", "").unwrap_err().starts_with("variant `v`: unknown algorithm `rino`; did you mean"));
+    assert!(variant("reno", "betta = 1").unwrap_err().contains("did you mean `beta`"));
+}

@@ -1,0 +1,104 @@
+//! What became of packets: counts by cause.
+
+use crate::link::Offer;
+use crate::packet::Packet;
+use crate::stats::Tally;
+use std::collections::VecDeque;
+
+/// Why a packet was dropped.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+pub enum DropCause {
+    /// Random loss before the queue.
+    LossBefore,
+    /// It exceeded the policer.
+    Policed,
+    /// It did not fit into the queue.
+    QueueFull,
+    /// The discipline dropped it although it fitted: on arrival (RED, step marking) or later (CoDel, drop-head).
+    Aqm,
+    /// Random loss after the transmitter.
+    LossAfter,
+}
+
+/// What happened to packets so far. Those that arrived and were neither lost nor dropped are
+/// [in flight](crate::Link::in_flight) or were given back at the far end.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct LinkCounters {
+    /// Offered.
+    pub arrivals: Tally,
+    /// Lost before the queue.
+    pub lost_before: Tally,
+    /// Dropped by the policer.
+    pub policed: Tally,
+    /// Dropped on arrival because they did not fit.
+    pub dropped_full: Tally,
+    /// Dropped by the discipline although they fitted.
+    pub dropped_aqm: Tally,
+    /// Left the transmitter, including those lost afterwards.
+    pub departures: Tally,
+    /// Lost after the transmitter.
+    pub lost_after: Tally,
+    /// Packets marked "congestion experienced".
+    pub marked: u64,
+}
+
+impl LinkCounters {
+    /// Packets and bytes dropped by the queue and the policer in front of it, whatever the reason.
+    pub fn queue_drops(&self) -> Tally {
+        let parts = [self.policed, self.dropped_full, self.dropped_aqm];
+        Tally { packets: parts.iter().map(|t| t.packets).sum(), bytes: parts.iter().map(|t| t.bytes).sum() }
+    }
+}
+
+/// Running counts, and the packets dropped after they had been accepted.
+#[derive(Clone, Debug)]
+pub(crate) struct Ledger<P> {
+    pub(crate) arrivals: Tally,
+    pub(crate) lost_before: Tally,
+    pub(crate) policed: Tally,
+    pub(crate) dropped_full: Tally,
+    pub(crate) dropped_aqm: Tally,
+    pub(crate) lost_after: Tally,
+    pub(crate) marked: u64,
+    pub(crate) later_drops: VecDeque<(P, DropCause)>,
+}
+
+impl<P> Default for Ledger<P> {
+    fn default() -> Self {
+        Ledger {
+            arrivals: Tally::default(),
+            lost_before: Tally::default(),
+            policed: Tally::default(),
+            dropped_full: Tally::default(),
+            dropped_aqm: Tally::default(),
+            lost_after: Tally::default(),
+            marked: 0,
+            later_drops: VecDeque::new(),
+        }
+    }
+}
+
+impl<P: Packet> Ledger<P> {
+    fn count_drop(&mut self, bytes: u32, cause: DropCause) {
+        match cause {
+            DropCause::LossBefore => self.lost_before.add(bytes),
+            DropCause::Policed => self.policed.add(bytes),
+            DropCause::QueueFull => self.dropped_full.add(bytes),
+            DropCause::Aqm => self.dropped_aqm.add(bytes),
+            DropCause::LossAfter => self.lost_after.add(bytes),
+        }
+    }
+
+    /// Drops a packet whose sender was told that it had been accepted.
+    pub(crate) fn drop_later(&mut self, packet: P, cause: DropCause) {
+        self.count_drop(packet.size(), cause);
+        self.later_drops.push_back((packet, cause));
+    }
+
+    /// Drops a packet that is offered just now.
+    #[inline]
+    pub(crate) fn drop_now(&mut self, packet: P, cause: DropCause) -> Offer {
+        self.count_drop(packet.size(), cause);
+        Offer::Dropped(cause)
+    }
+}

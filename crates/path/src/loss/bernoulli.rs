@@ -1,0 +1,72 @@
+//! Independent losses.
+
+use super::{Chance, Model, Process};
+use crate::catalog::Described;
+use dumbbell_units::{Ratio, Rng, Time};
+use schemars::JsonSchema;
+use serde::{Deserialize, Serialize};
+
+/// Independent losses.
+#[derive(Clone, Debug, Serialize, Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields)]
+pub struct Bernoulli {
+    /// Probability that a packet is lost.
+    #[schemars(extend("x-at-most" = "100%", "x-source" = "tc-netem: loss random"))]
+    pub p: Ratio,
+}
+
+impl Described for Bernoulli {
+    const NAME: &'static str = "bernoulli";
+    const ALIASES: &'static [&'static str] = &["random"];
+    const SOURCE: &'static str = "Linux 6.18, net/sched/sch_netem.c: loss_event, CLG_RANDOM";
+
+    fn in_words(&self) -> String {
+        format!("loss {}", self.p)
+    }
+}
+
+impl Model for Bernoulli {
+    fn process(&self, rng: Rng) -> Box<dyn Process> {
+        Box::new(State { loss: Chance::new(self.p.as_f64()), rng })
+    }
+}
+
+#[derive(Clone, Debug)]
+struct State {
+    loss: Chance,
+    rng: Rng,
+}
+
+impl Process for State {
+    fn strikes(&mut self, _: Time) -> bool {
+        self.loss.happens(&mut self.rng)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::loss::testing::{PACKETS, losses, mean_run, ratio};
+
+    fn independent(p: f64) -> Vec<bool> {
+        losses(&Bernoulli { p: Ratio::new(p).unwrap() })
+    }
+
+    #[test]
+    fn independent_losses_have_the_asked_ratio_and_geometric_runs() {
+        for p in [0.001, 0.01, 0.3] {
+            let losses = independent(p);
+            let sigma = (p * (1.0 - p) / PACKETS as f64).sqrt();
+            assert!((ratio(&losses) - p).abs() < 3.0 * sigma, "p = {p}");
+            let expected = 1.0 / (1.0 - p);
+            let sigma = (p / (1.0 - p).powi(2) / (p * PACKETS as f64 * (1.0 - p))).sqrt();
+            assert!((mean_run(&losses) - expected).abs() < 3.0 * sigma, "p = {p}");
+        }
+    }
+
+    #[test]
+    fn probability_zero_never_strikes_and_one_always_does() {
+        assert_eq!(ratio(&independent(0.0)), 0.0);
+        assert_eq!(ratio(&independent(1.0)), 1.0);
+    }
+}

@@ -1,0 +1,217 @@
+//! Which round-trip times an ACK gives (`tcp_ack_update_rtt`).
+//!
+//! Linux measures from the departures of what an ACK delivers: the sample for the smoothed RTT spans from the first
+//! segment, the one for the controller from the last. Segments sent more than once are ambiguous (Karn's rule): where an
+//! ACK covers only such, the echoed timestamp decides, in milliseconds. ns-3 measures from the timestamp alone, and an ACK
+//! without a sample shows the controller the last one again.
+
+use dumbbell_units::{Duration, Time};
+
+/// The clock of the timestamp option: whole milliseconds (`tcp_time_stamp_ms`).
+#[inline]
+pub fn timestamp_ticks(time: Time) -> u64 {
+    time.as_nanos() / 1_000_000
+}
+
+/// When the first and the last of some segments left, in microseconds.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct SentSpan {
+    /// The first one, in the order of the stream.
+    pub first_us: u64,
+    /// The last one, in the order of the stream.
+    pub last_us: u64,
+}
+
+impl SentSpan {
+    /// The span of what was sent from `span` on, if anything, until `last_us`; `first_us` begins a new one.
+    #[inline]
+    pub fn extended(span: Option<SentSpan>, first_us: u64, last_us: u64) -> SentSpan {
+        SentSpan { first_us: span.map_or(first_us, |span| span.first_us), last_us }
+    }
+}
+
+/// What an ACK delivers, as far as its round-trip time is concerned.
+#[derive(Clone, Copy, Debug)]
+pub struct Delivered {
+    /// Segments that were sent once and that the cumulative ACK delivers.
+    pub acked: Option<SentSpan>,
+    /// Segments that were sent once and that SACK blocks deliver.
+    pub sacked: Option<SentSpan>,
+    /// The cumulative ACK covers something at all.
+    pub covers_data: bool,
+    /// The cumulative ACK covers segments that were sent more than once.
+    pub covers_retransmitted: bool,
+    /// The echoed timestamp.
+    pub echo: Time,
+}
+
+/// Round-trip times of one ACK.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct AckRtt {
+    /// For the smoothed RTT.
+    pub rtt_us: u64,
+    /// For the controller.
+    pub latest_us: u64,
+}
+
+/// What round-trip times are measured from.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum RttSource {
+    /// Departures, and the timestamp option where they are ambiguous (Linux).
+    Departures,
+    /// The timestamp option, in whole milliseconds, where the cumulative ACK advances (ns-3).
+    Timestamps {
+        /// ACKs of retransmitted data give no sample (ns-3 before 3.43).
+        of_originals: bool,
+        /// What the controller was shown last, in microseconds.
+        last_shown_us: u32,
+    },
+}
+
+impl RttSource {
+    /// Timestamps; the handshake gives the first sample.
+    pub fn timestamps(of_originals: bool) -> RttSource {
+        RttSource::Timestamps { of_originals, last_shown_us: 0 }
+    }
+
+    /// The round-trip time of the handshake as this source sees it: the answer came at `now`, `rtt` after the SYN that it
+    /// answers. Where that was sent more than once, only the echoed timestamp tells which one it was.
+    pub fn handshake_rtt_us(&mut self, now: Time, rtt: Duration, is_syn_repeated: bool) -> u32 {
+        let rtt_us = (rtt.as_micros() as u32).max(1);
+        match self {
+            RttSource::Departures if is_syn_repeated => {
+                let sent_at = Time::ZERO + now.since(Time::ZERO + rtt);
+                echoed_rtt_us(now, sent_at).map_or(rtt_us, |us| us as u32)
+            }
+            RttSource::Departures => rtt_us,
+            RttSource::Timestamps { last_shown_us, .. } => {
+                let rtt_us = (rtt_us - rtt_us % 1_000).max(1);
+                *last_shown_us = rtt_us;
+                rtt_us
+            }
+        }
+    }
+
+    /// The round-trip times that an ACK gives at `now`.
+    #[inline]
+    pub fn sample(&self, now: Time, delivered: &Delivered) -> Option<AckRtt> {
+        let both = |rtt_us| AckRtt { rtt_us, latest_us: rtt_us };
+        match self {
+            RttSource::Departures => from_departures(now.as_micros(), delivered)
+                .or_else(|| echoed_rtt_us(now, delivered.echo).filter(|_| delivered.covers_data).map(both)),
+            RttSource::Timestamps { of_originals, .. } => {
+                let is_ambiguous = delivered.covers_retransmitted && *of_originals;
+                let ticks = timestamp_ticks(now).saturating_sub(timestamp_ticks(delivered.echo));
+                (delivered.covers_data && !is_ambiguous).then(|| both((ticks * 1_000).max(1)))
+            }
+        }
+    }
+
+    /// What the controller is shown with an ACK that has no sample, in microseconds, if anything.
+    #[inline]
+    pub fn shown_without_sample_us(&self) -> Option<u32> {
+        match self {
+            RttSource::Departures => None,
+            RttSource::Timestamps { last_shown_us, .. } => Some(*last_shown_us),
+        }
+    }
+
+    /// The controller is shown `shown_us`.
+    #[inline]
+    pub fn note_shown(&mut self, shown_us: u32) {
+        if let RttSource::Timestamps { last_shown_us, .. } = self {
+            *last_shown_us = shown_us;
+        }
+    }
+}
+
+/// From the departures of what was sent once; those that only SACK blocks deliver count where the cumulative ACK gives
+/// nothing, and in any case for the controller.
+#[inline]
+fn from_departures(now_us: u64, delivered: &Delivered) -> Option<AckRtt> {
+    let acked = delivered.acked.filter(|_| !delivered.covers_retransmitted);
+    let first = acked.or(delivered.sacked)?;
+    let last = delivered.sacked.or(acked)?;
+    Some(AckRtt { rtt_us: age_us(now_us, first.first_us), latest_us: age_us(now_us, last.last_us) })
+}
+
+/// The round-trip time that an echoed timestamp tells, in whole milliseconds and at least one; none where it is ahead of
+/// the clock (`tcp_rtt_tsopt_us`).
+fn echoed_rtt_us(now: Time, echo: Time) -> Option<u64> {
+    let ticks = timestamp_ticks(now).checked_sub(timestamp_ticks(echo))?;
+    Some(ticks.max(1) * 1_000)
+}
+
+/// Time since a departure (`tcp_stamp_us_delta`).
+#[inline]
+pub fn age_us(now_us: u64, sent_us: u64) -> u64 {
+    now_us - sent_us
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn us(micros: u64) -> Time {
+        Time::from_nanos(1_000 * micros)
+    }
+
+    const NOTHING: Delivered = Delivered {
+        acked: None,
+        sacked: None,
+        covers_data: false,
+        covers_retransmitted: false,
+        echo: Time::from_nanos(20_700_000),
+    };
+
+    const ACKED: Option<SentSpan> = Some(SentSpan { first_us: 10_000, last_us: 30_000 });
+    const SACKED: Option<SentSpan> = Some(SentSpan { first_us: 40_000, last_us: 60_000 });
+
+    fn rtt(source: &RttSource, delivered: Delivered) -> Option<(u64, u64)> {
+        source.sample(us(100_400), &delivered).map(|rtt| (rtt.rtt_us, rtt.latest_us))
+    }
+
+    #[test]
+    fn the_smoothed_rtt_spans_from_the_first_segment_and_the_controllers_from_the_last() {
+        let source = RttSource::Departures;
+        assert_eq!(rtt(&source, NOTHING), None);
+        let acked = Delivered { acked: ACKED, covers_data: true, ..NOTHING };
+        assert_eq!(rtt(&source, acked), Some((90_400, 70_400)));
+        assert_eq!(rtt(&source, Delivered { sacked: SACKED, ..NOTHING }), Some((60_400, 40_400)));
+        assert_eq!(rtt(&source, Delivered { sacked: SACKED, ..acked }), Some((90_400, 40_400)));
+    }
+
+    #[test]
+    fn retransmitted_data_is_ambiguous_and_leaves_the_timestamp() {
+        let source = RttSource::Departures;
+        let mixed = Delivered { acked: ACKED, covers_data: true, covers_retransmitted: true, ..NOTHING };
+        assert_eq!(rtt(&source, mixed), Some((80_000, 80_000)), "from millisecond 20 to millisecond 100");
+        assert_eq!(rtt(&source, Delivered { sacked: SACKED, ..mixed }), Some((60_400, 40_400)));
+        let echo = us(100_100);
+        assert_eq!(rtt(&source, Delivered { echo, ..mixed }), Some((1_000, 1_000)), "at least a tick");
+        assert_eq!(rtt(&source, Delivered { echo: us(101_000), ..mixed }), None, "ahead of the clock");
+    }
+
+    #[test]
+    fn of_a_repeated_syn_only_the_timestamp_tells_when_it_left() {
+        let rtt = Duration::from_micros(40_900);
+        let mut source = RttSource::Departures;
+        assert_eq!(source.handshake_rtt_us(us(100_400), rtt, false), 40_900);
+        assert_eq!(source.handshake_rtt_us(us(100_400), rtt, true), 41_000, "from millisecond 59 to millisecond 100");
+        assert_eq!(source.handshake_rtt_us(us(100_950), rtt, true), 40_000, "from millisecond 60 to millisecond 100");
+    }
+
+    #[test]
+    fn timestamps_alone_count_whole_milliseconds_and_are_shown_again() {
+        let mut source = RttSource::timestamps(false);
+        assert_eq!(source.handshake_rtt_us(us(100_400), Duration::from_micros(40_900), false), 40_000);
+        let acked = Delivered { acked: ACKED, covers_data: true, covers_retransmitted: true, ..NOTHING };
+        assert_eq!(rtt(&source, acked), Some((80_000, 80_000)));
+        assert_eq!(rtt(&source, Delivered { echo: us(100_100), ..acked }), Some((1, 1)));
+        assert_eq!(rtt(&source, Delivered { sacked: SACKED, ..NOTHING }), None);
+        assert_eq!(source.shown_without_sample_us(), Some(40_000));
+        source.note_shown(80_000);
+        assert_eq!(source.shown_without_sample_us(), Some(80_000));
+        assert_eq!(rtt(&RttSource::timestamps(true), acked), None);
+    }
+}

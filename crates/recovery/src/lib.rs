@@ -1,0 +1,61 @@
+//! What a sender knows and does about loss: estimators and rules, each a component that owns its state.
+//!
+//! A component is called with plain values, counts and times, and answers with plain values; none knows a clock, a socket
+//! or another component's state. A transport owns those it needs and calls them in its order: the TCP sender in that of
+//! `tcp_ack`, the QUIC sender in that of RFC 9002. Linux's names are kept, so that who knows the kernel finds the place.
+//!
+//! | file | component | kernel, RFC |
+//! |---|---|---|
+//! | [`rtt`] | smoothed RTT and retransmission timeout | `tcp_rtt_estimator`, RFC 6298 |
+//! | [`min_rtt`] | smallest RTT of 300 s | `tcp_update_rtt_min`, `win_minmax.c` |
+//! | [`ack_rtt`] | which RTTs an ACK gives | `tcp_ack_update_rtt` |
+//! | [`round_trip`] | the three together | `tcp_ack_update_rtt` |
+//! | [`rate`] | delivery-rate samples: Linux's, older Linux's, ns-3's, Chromium's | `tcp_rate.c` |
+//! | [`scoreboard`] | what is known of every segment outstanding | `tcp_rtx_queue`, `TCPCB_*` |
+//! | [`rack`] | loss detection by time | `tcp_recovery.c`, RFC 8985 |
+//! | [`dupthresh`] | loss detection by count | RFC 6675 |
+//! | [`newreno`] | duplicate ACKs in place of SACK | `tcp_add_reno_sack`, RFC 6582 |
+//! | [`reordering`] | degree of reordering | `tcp_check_sack_reordering` |
+//! | [`tlp`] | tail loss probes | `tcp_send_loss_probe`, RFC 8985 |
+//! | [`prr`] | proportional rate reduction | `tcp_cwnd_reduction`, RFC 9937 |
+//! | [`undo`] | reductions taken back | `tcp_may_undo`, RFC 3522, RFC 3708 |
+//! | [`frto`] | spurious timeouts | `tcp_process_loss`, RFC 5682 |
+//! | [`timer`] | the one timer of a sender | `icsk_pending`, `tcp_rearm_rto` |
+//! | [`jiffies`] | the coarse clock of timers | `CONFIG_HZ` |
+//! | [`pacer`] | when a burst may leave | `tcp_update_skb_after_send` |
+//! | [`send_stamp`] | when a segment left, and in which order | `skb_mstamp_ns`, `tcp_skb_sent_after` |
+//! | [`host_queue`] | TCP small queues | `tcp_small_queue_check` |
+//! | [`cwnd_validation`] | windows that are not filled, idle time | `tcp_cwnd_validate`, RFC 2861 |
+//! | [`rfc9002`] | QUIC's RTT, losses, timeout and pacing | RFC 9002 |
+//!
+//! ```
+//! use dumbbell_recovery::rtt::RttEstimator;
+//!
+//! let mut rtt = RttEstimator::linux(200_000, 120_000_000);
+//! rtt.sample(50_000, 0, 10);
+//! assert_eq!((rtt.srtt_us(), rtt.rto_us()), (50_000, 250_000));
+//! rtt.back_off();
+//! assert_eq!(rtt.rto_us(), 500_000);
+//! ```
+
+pub mod ack_rtt;
+pub mod cwnd_validation;
+pub mod dupthresh;
+pub mod frto;
+pub mod host_queue;
+pub mod jiffies;
+pub mod min_rtt;
+pub mod newreno;
+pub mod pacer;
+pub mod prr;
+pub mod rack;
+pub mod rate;
+pub mod reordering;
+pub mod rfc9002;
+pub mod round_trip;
+pub mod rtt;
+pub mod scoreboard;
+pub mod send_stamp;
+pub mod timer;
+pub mod tlp;
+pub mod undo;

@@ -1,0 +1,314 @@
+//! Loss detection by time (RACK, RFC 8985; `tcp_recovery.c`).
+//!
+//! RACK remembers the most recently sent segment among those delivered. Whatever was sent before it by more than a
+//! reordering window is lost, whether it was an original or a retransmission. While no reordering has ever been seen the
+//! window is zero as soon as three segments are selectively acknowledged, which is how the classic three duplicate ACKs
+//! survive inside RACK. Duplicates that the receiver reports widen the window by a quarter of the minimum RTT a round,
+//! and sixteen recoveries without an undo narrow it again.
+
+use crate::reordering::Reordering;
+use crate::scoreboard::{NewlyLost, Scoreboard, flag};
+use crate::send_stamp::Stamp;
+
+/// Added to the reordering timer (`TCP_TIMEOUT_MIN_US`).
+pub const TIMEOUT_MIN_US: u64 = 2_000;
+/// Recoveries for which a widened reordering window persists (`TCP_RACK_RECOVERY_THRESH`).
+const REO_WND_PERSIST: u32 = 16;
+/// Most quarters of the minimum RTT that the reordering window may have.
+const MAX_REO_WND_STEPS: u32 = 255;
+
+/// What RACK knows of the segments delivered (`struct tcp_rack`).
+#[derive(Clone, Debug)]
+pub struct Rack {
+    /// When the most recently sent one of the segments delivered was sent (`mstamp`).
+    sent: Stamp,
+    /// One above that segment (`end_seq`).
+    end: u32,
+    /// Round-trip time of the segment delivered last.
+    rtt_us: u32,
+    /// Something was delivered since losses were looked for.
+    advanced: bool,
+    dsack_seen: bool,
+    /// Width of the reordering window in quarters of the minimum RTT.
+    reo_wnd_steps: u32,
+    reo_wnd_persist: u32,
+    /// `delivered` when the window was widened last.
+    last_delivered: u64,
+}
+
+impl Default for Rack {
+    fn default() -> Rack {
+        Rack {
+            sent: Stamp::default(),
+            end: 0,
+            rtt_us: 0,
+            advanced: false,
+            dsack_seen: false,
+            reo_wnd_steps: 1,
+            reo_wnd_persist: 0,
+            last_delivered: 0,
+        }
+    }
+}
+
+impl Rack {
+    /// Segment `seq`, last sent at `sent`, was delivered `rtt_us` later (`tcp_rack_advance`).
+    #[inline]
+    pub fn advance(&mut self, seq: u32, sent: Stamp, retransmitted: bool, rtt_us: u32, min_rtt_us: u32) {
+        // Too fast for a retransmission: it was the original that arrived.
+        if retransmitted && rtt_us < min_rtt_us {
+            return;
+        }
+        self.advanced = true;
+        self.rtt_us = rtt_us;
+        if sent > self.sent || sent == self.sent && seq + 1 > self.end {
+            self.sent = sent;
+            self.end = seq + 1;
+        }
+    }
+
+    /// Whether something was delivered since this was asked last: then losses are to be looked for.
+    #[inline]
+    pub fn take_advanced(&mut self) -> bool {
+        std::mem::take(&mut self.advanced)
+    }
+
+    /// Losses are to be looked for again, because marks were taken back.
+    pub fn rescan(&mut self) {
+        self.advanced = true;
+    }
+
+    /// The receiver reported a duplicate.
+    pub fn note_dsack(&mut self) {
+        self.dsack_seen = true;
+    }
+
+    /// Widens the reordering window after a round with duplicates, at most once a round (`tcp_rack_update_reo_wnd`).
+    /// `prior_delivered` is that of the ACK's rate sample, 0 when there is none.
+    #[inline(always)]
+    pub fn update_reo_wnd(&mut self, prior_delivered: u64, delivered: u64) {
+        if prior_delivered == 0 {
+            return;
+        }
+        if prior_delivered < self.last_delivered {
+            self.dsack_seen = false;
+        }
+        if self.dsack_seen {
+            self.reo_wnd_steps = (self.reo_wnd_steps + 1).min(MAX_REO_WND_STEPS);
+            self.dsack_seen = false;
+            self.last_delivered = delivered;
+            self.reo_wnd_persist = REO_WND_PERSIST;
+        } else if self.reo_wnd_persist == 0 {
+            self.reo_wnd_steps = 1;
+        }
+    }
+
+    /// A reduction was taken back because of duplicates: a widened window persists for longer.
+    pub fn on_dsack_undo(&mut self) {
+        self.reo_wnd_persist = (self.reo_wnd_persist + 1).min(REO_WND_PERSIST);
+    }
+
+    /// A recovery ended without an undo.
+    pub fn on_recovered(&mut self) {
+        self.reo_wnd_persist = self.reo_wnd_persist.saturating_sub(1);
+    }
+
+    /// Width of the reordering window in quarters of the minimum RTT, where it is not zero (`reo_wnd_steps`).
+    pub fn reo_wnd_steps(&self) -> u32 {
+        self.reo_wnd_steps
+    }
+
+    /// Width of the reordering window (`tcp_rack_reo_wnd`); `in_recovery` holds in Recovery and Loss.
+    pub fn reo_wnd_us(
+        &self,
+        reordering: &Reordering,
+        in_recovery: bool,
+        sacked_out: u32,
+        min_rtt_us: u32,
+        srtt_us: u32,
+    ) -> u32 {
+        if !reordering.was_seen() && (in_recovery || sacked_out >= reordering.degree()) {
+            return 0;
+        }
+        let width_us = u64::from(min_rtt_us >> 2) * u64::from(self.reo_wnd_steps);
+        width_us.min(u64::from(srtt_us)) as u32
+    }
+
+    /// How long RACK still waits for a segment sent at `sent_us`; not positive when it is lost (`tcp_rack_skb_timeout`).
+    #[inline]
+    pub fn remaining_us(&self, sent_us: u64, now_us: u64, reo_wnd_us: u32) -> i64 {
+        i64::from(self.rtt_us) + i64::from(reo_wnd_us) - (now_us as i64 - sent_us as i64)
+    }
+
+    /// Marks what is lost and tells `on_lost` of it; returns how long to wait for what may only be reordered, in
+    /// microseconds (`tcp_rack_detect_loss`). `reo_wnd_us` is called only for segments that may be lost.
+    #[inline(always)]
+    pub fn detect_loss(
+        &self,
+        board: &mut Scoreboard,
+        now_us: u64,
+        reo_wnd_us: impl Fn() -> u32,
+        mut on_lost: impl FnMut(&Scoreboard, NewlyLost),
+    ) -> Option<u64> {
+        let mut wait_us = 0;
+        let mut at = board.list_oldest();
+        while let Some(seq) = at {
+            at = board.list_next(seq);
+            let record = board.get(seq);
+            let sent = record.sent;
+            if record.flags & (flag::LOST | flag::RETRANS) == flag::LOST {
+                continue;
+            }
+            if (self.sent, self.end) <= (sent, seq + 1) {
+                break;
+            }
+            let remaining_us = self.remaining_us(sent.us(), now_us, reo_wnd_us());
+            if remaining_us > 0 {
+                wait_us = wait_us.max(remaining_us);
+                continue;
+            }
+            // What left with it is as lost, up to the segment that RACK knows to be delivered.
+            let most = if sent < self.sent { board.nxt() } else { self.end - 1 };
+            let (end, next) = board.set_run_lost(seq, most);
+            let lost = if seq < end {
+                at = next;
+                Some(NewlyLost { first: seq, end, is_retransmission: false })
+            } else {
+                board.list_remove(seq);
+                board.mark_lost(seq)
+            };
+            if let Some(lost) = lost {
+                on_lost(board, lost);
+            }
+        }
+        (wait_us > 0).then_some(wait_us as u64)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::scoreboard::Record;
+
+    /// Segments `0..count`, one a millisecond from 1 ms on.
+    fn sent(count: u32) -> Scoreboard {
+        let mut board = Scoreboard::new();
+        for seq in 0..count {
+            let sent = Stamp::at_us(1_000 * (u64::from(seq) + 1));
+            board.push_burst(&Record { sent, ..Record::default() }, 1, 1448);
+        }
+        board
+    }
+
+    /// Segment `seq` is selectively acknowledged 50 ms after it was sent; returns the instant.
+    fn deliver(rack: &mut Rack, board: &mut Scoreboard, seq: u32) -> u64 {
+        let sent = board.get(seq).sent;
+        rack.advance(seq, sent, false, 50_000, 50_000);
+        board.set_sacked(seq);
+        sent.us() + 50_000
+    }
+
+    fn lost(rack: &Rack, board: &mut Scoreboard, now_us: u64, reo_wnd_us: u32) -> (Vec<NewlyLost>, Option<u64>) {
+        let mut found = Vec::new();
+        let wait_us = rack.detect_loss(board, now_us, || reo_wnd_us, |_, lost| found.push(lost));
+        (found, wait_us)
+    }
+
+    fn one(seq: u32, is_retransmission: bool) -> NewlyLost {
+        NewlyLost { first: seq, end: seq + 1, is_retransmission }
+    }
+
+    #[test]
+    fn what_was_sent_a_window_before_a_delivered_segment_is_lost_and_the_rest_is_waited_for() {
+        let (mut rack, mut board) = (Rack::default(), sent(10));
+        let now_us = deliver(&mut rack, &mut board, 5);
+        // Segments 0 and 1 left 5 and 4 ms before segment 5; 2, 3 and 4 less than the window of 3.5 ms.
+        let (found, wait_us) = lost(&rack, &mut board, now_us, 3_500);
+        assert_eq!(found, [one(0, false), one(1, false)]);
+        assert_eq!(wait_us, Some(2_500), "until segment 4 is lost");
+        let (found, wait_us) = lost(&rack, &mut board, now_us + 2_500, 3_500);
+        assert_eq!((found.len(), wait_us), (3, None));
+        assert!((6..10).all(|seq| !board.get(seq).has(flag::LOST)), "nothing is known of what was sent later");
+    }
+
+    #[test]
+    fn a_lost_retransmission_is_found() {
+        let (mut rack, mut board) = (Rack::default(), sent(10));
+        let now_us = deliver(&mut rack, &mut board, 1);
+        assert_eq!(lost(&rack, &mut board, now_us, 0).0, [one(0, false)]);
+        board.push_again(&Record { sent: Stamp::at_us(52_000), flags: flag::RETRANS, ..Record::default() }, 0, 1);
+        board.push_burst(&Record { sent: Stamp::at_us(53_000), ..Record::default() }, 1, 1448);
+        let now_us = deliver(&mut rack, &mut board, 10);
+        let (found, _) = lost(&rack, &mut board, now_us, 0);
+        assert_eq!(found.last(), Some(&one(0, true)));
+    }
+
+    #[test]
+    fn segments_of_one_burst_are_lost_up_to_the_one_delivered() {
+        let mut board = Scoreboard::new();
+        board.push_burst(&Record { sent: Stamp::at_us(1_000), ..Record::default() }, 8, 1448);
+        let mut rack = Rack::default();
+        let now_us = deliver(&mut rack, &mut board, 5);
+        let (found, wait_us) = lost(&rack, &mut board, now_us, 0);
+        assert_eq!((found, wait_us), (vec![NewlyLost { first: 0, end: 5, is_retransmission: false }], None));
+    }
+
+    #[test]
+    fn a_retransmission_that_returns_faster_than_any_round_trip_was_the_original() {
+        let mut rack = Rack::default();
+        rack.advance(3, Stamp::at_us(10_000), true, 20_000, 50_000);
+        assert!(!rack.take_advanced());
+        rack.advance(3, Stamp::at_us(10_000), true, 50_000, 50_000);
+        assert!(rack.take_advanced() && !rack.take_advanced());
+    }
+
+    #[test]
+    fn the_window_is_zero_with_three_duplicates_until_reordering_was_seen() {
+        let rack = Rack::default();
+        let mut reordering = Reordering::new(3, 300);
+        let width = |reordering: &Reordering, in_recovery, sacked_out| {
+            rack.reo_wnd_us(reordering, in_recovery, sacked_out, 40_000, 60_000)
+        };
+        assert_eq!([width(&reordering, false, 2), width(&reordering, false, 3)], [10_000, 0]);
+        assert_eq!(width(&reordering, true, 0), 0);
+        reordering.check_sack(0, 2);
+        assert_eq!(width(&reordering, true, 9), 10_000);
+    }
+
+    #[test]
+    fn duplicates_widen_the_window_once_a_round_up_to_the_smoothed_rtt() {
+        let mut rack = Rack::default();
+        let mut reordering = Reordering::new(3, 300);
+        reordering.check_sack(0, 2);
+        let width = |rack: &Rack| rack.reo_wnd_us(&reordering, true, 9, 40_000, 60_000);
+        rack.note_dsack();
+        rack.update_reo_wnd(5, 10);
+        assert_eq!(width(&rack), 20_000);
+        // Another one of the same round.
+        rack.note_dsack();
+        rack.update_reo_wnd(9, 12);
+        assert_eq!(width(&rack), 20_000);
+        for round in 1..100 {
+            rack.note_dsack();
+            rack.update_reo_wnd(20 * round, 20 * round);
+        }
+        assert_eq!(width(&rack), 60_000);
+    }
+
+    #[test]
+    fn a_widened_window_narrows_after_sixteen_recoveries_without_undo() {
+        let mut rack = Rack::default();
+        rack.note_dsack();
+        rack.update_reo_wnd(5, 10);
+        for _ in 0..15 {
+            rack.on_recovered();
+        }
+        rack.on_dsack_undo();
+        rack.on_recovered();
+        rack.update_reo_wnd(20, 30);
+        assert_eq!(rack.reo_wnd_steps, 2);
+        rack.on_recovered();
+        rack.update_reo_wnd(40, 50);
+        assert_eq!(rack.reo_wnd_steps, 1);
+    }
+}

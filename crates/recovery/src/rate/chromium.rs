@@ -1,0 +1,179 @@
+//! QUIC's bandwidth sampler (Chromium's `BandwidthSampler`, in its first version).
+//!
+//! Every acknowledged packet gives a sample: the lower of two rates since a reference point, that at which its flight was
+//! sent and that at which it was acknowledged. The reference point is the packet acknowledged last before this one was sent.
+//! Of the samples of one ACK the highest is kept. Intervals shorter than the smallest round-trip time are believed.
+
+use dumbbell_cc::{Control, RateSample, View};
+
+/// The packet acknowledged last.
+#[derive(Clone, Copy, Debug, Default)]
+struct Reference {
+    /// Packets sent when it left, itself included.
+    total_sent: u64,
+    /// When it left.
+    sent_us: u64,
+    /// When it was acknowledged.
+    acked_us: u64,
+    /// Packets acknowledged then, itself included.
+    acked: u64,
+}
+
+/// What is written on a packet when it leaves.
+#[derive(Clone, Copy, Debug)]
+pub struct SentSnapshot {
+    /// When it left, in microseconds.
+    pub sent_us: u64,
+    /// Packets sent so far, this one included.
+    total_sent: u64,
+    reference: Reference,
+    /// `delivered` of the connection then.
+    pub delivered: u64,
+    /// `lost` of the connection then.
+    pub lost: u64,
+    delivered_ce: u64,
+    /// Packets in flight, this one included.
+    pub tx_in_flight: u32,
+    /// The application was the limit.
+    pub is_app_limited: bool,
+    /// It carries data that was sent before.
+    pub is_retransmission: bool,
+}
+
+/// The sampler of a QUIC sender.
+#[derive(Clone, Debug, Default)]
+pub struct ChromiumSampler {
+    total_sent: u64,
+    reference: Reference,
+}
+
+impl ChromiumSampler {
+    /// Nothing is in flight: the packet that leaves at `now_us`, with `acked` packets acknowledged, is its own reference.
+    pub fn restart(&mut self, now_us: u64, acked: u64) {
+        self.reference = Reference { total_sent: self.total_sent + 1, sent_us: now_us, acked_us: now_us, acked };
+    }
+
+    /// A packet leaves; `view` counts it in flight already.
+    pub fn packet_sent(&mut self, view: &View, control: &Control, is_retransmission: bool) -> SentSnapshot {
+        self.total_sent += 1;
+        SentSnapshot {
+            sent_us: view.mstamp_us,
+            total_sent: self.total_sent,
+            reference: self.reference,
+            delivered: view.delivered,
+            lost: view.lost,
+            delivered_ce: view.delivered_ce,
+            tx_in_flight: view.in_flight(),
+            is_app_limited: control.app_limited != 0,
+            is_retransmission,
+        }
+    }
+
+    /// A packet is acknowledged; `view` counts it as delivered already. Improves the sample of this ACK.
+    pub fn packet_acked(&mut self, sample: &mut RateSample, view: &View, sent: &SentSnapshot) {
+        improve(sample, view, sent);
+        self.reference = Reference {
+            total_sent: sent.total_sent,
+            sent_us: sent.sent_us,
+            acked_us: view.mstamp_us,
+            acked: view.delivered,
+        };
+    }
+}
+
+/// Replaces the sample of an ACK by that of one more packet, if that is higher.
+fn improve(sample: &mut RateSample, view: &View, sent: &SentSnapshot) {
+    let reference = sent.reference;
+    let sent_packets = sent.total_sent - reference.total_sent;
+    let send_us = sent.sent_us.saturating_sub(reference.sent_us);
+    let acked_packets = view.delivered - reference.acked;
+    let ack_us = view.mstamp_us.saturating_sub(reference.acked_us);
+    if ack_us == 0 {
+        return;
+    }
+    // packets/time compared as cross products: an empty send time is an infinite rate.
+    let send_is_slower = sent_packets * ack_us < acked_packets * send_us;
+    let (packets, interval_us) = if send_is_slower { (sent_packets, send_us) } else { (acked_packets, ack_us) };
+    let is_best =
+        sample.interval_us > 0 && sample.delivered as u64 * interval_us >= packets * sample.interval_us as u64;
+    if is_best {
+        return;
+    }
+    sample.delivered = packets as i32;
+    sample.interval_us = interval_us as i64;
+    sample.prior_delivered = sent.delivered;
+    sample.prior_mstamp_us = reference.acked_us;
+    sample.is_app_limited = sent.is_app_limited;
+    sample.is_retrans = sent.is_retransmission;
+    sample.tx_in_flight = sent.tx_in_flight;
+    sample.lost_since_sent = (view.lost - sent.lost) as i32;
+    sample.delivered_ce = (view.delivered_ce - sent.delivered_ce) as i32;
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// A sampler with its connection; packets are acknowledged in any order.
+    struct Lab {
+        sampler: ChromiumSampler,
+        view: View,
+    }
+
+    impl Lab {
+        fn new() -> Lab {
+            Lab { sampler: ChromiumSampler::default(), view: View::new(1350) }
+        }
+
+        fn send(&mut self, now_us: u64) -> SentSnapshot {
+            self.view.mstamp_us = now_us;
+            if self.view.packets_out == 0 {
+                self.sampler.restart(now_us, self.view.delivered);
+            }
+            self.view.packets_out += 1;
+            self.sampler.packet_sent(&self.view, &Control::default(), false)
+        }
+
+        fn ack(&mut self, now_us: u64, packets: &[SentSnapshot]) -> (i32, i64) {
+            self.view.mstamp_us = now_us;
+            let mut sample = RateSample::invalid();
+            for sent in packets {
+                self.view.packets_out -= 1;
+                self.view.delivered += 1;
+                self.sampler.packet_acked(&mut sample, &self.view, sent);
+            }
+            (sample.delivered, sample.interval_us)
+        }
+    }
+
+    #[test]
+    fn a_flight_into_an_empty_pipe_is_measured_from_its_first_packet() {
+        let mut lab = Lab::new();
+        let sent: Vec<_> = (0..4).map(|_| lab.send(1_000)).collect();
+        assert_eq!(lab.ack(41_000, &sent[..1]), (1, 40_000));
+        assert_eq!(lab.ack(42_000, &sent[1..2]), (2, 41_000));
+        assert_eq!(sent[3].tx_in_flight, 4);
+    }
+
+    #[test]
+    fn what_was_sent_slowly_is_no_faster_for_being_acknowledged_at_once() {
+        let mut lab = Lab::new();
+        let first = lab.send(0);
+        let rest: Vec<_> = (1..=10).map(|n| lab.send(10_000 * n)).collect();
+        lab.ack(100_000, &[first]);
+        let later: Vec<_> = (1..=10).map(|n| lab.send(100_000 + 10_000 * n)).collect();
+        lab.ack(200_000, &rest);
+        // Held back and released at once: the send rate of 100 a second bounds the sample.
+        let (packets, interval_us) = lab.ack(201_000, &later);
+        assert!(f64::from(packets) * 1e6 / interval_us as f64 <= 110.0, "{packets} in {interval_us} us");
+    }
+
+    #[test]
+    fn of_one_ack_the_highest_sample_is_kept_and_acks_without_time_give_none() {
+        let mut lab = Lab::new();
+        let sent: Vec<_> = (0..3).map(|_| lab.send(1_000)).collect();
+        assert_eq!(lab.ack(41_000, &sent), (3, 40_000));
+        let again = lab.send(50_000);
+        assert_eq!(lab.ack(50_000, &[again]), (-1, -1));
+    }
+}

@@ -1,0 +1,227 @@
+//! Delivery-rate sampling (`tcp_rate.c`, draft-cheng-iccrg-delivery-rate-estimation): how fast the network delivered what
+//! an ACK reports.
+//!
+//! A sample is the data delivered between two instants over the longer of two times: that which it took to send (the send
+//! phase) and that which it took to be acknowledged (the ACK phase). Both begin with what is written on a segment when it
+//! leaves. Which of an ACK's segments the sample is taken from, and what happens to samples that are too short to be true,
+//! has changed over the years and differs in ns-3; [`RateSampler`] is one of these rules, chosen when a connection begins.
+//! QUIC's sampler keeps other books and has a type of its own, [`ChromiumSampler`].
+
+mod app_limited;
+mod chromium;
+mod linux;
+mod linux_old;
+mod ns3;
+#[cfg(test)]
+mod tests;
+
+use crate::scoreboard::{Record, Scoreboard, flag};
+use crate::send_stamp::Stamp;
+pub use app_limited::{AppLimit, check_app_limited};
+pub use chromium::{ChromiumSampler, SentSnapshot};
+use dumbbell_cc::{Control, RateSample, View};
+use ns3::Ns3;
+
+/// The rule by which samples are taken.
+#[derive(Clone, Debug)]
+enum Rule {
+    Linux,
+    LinuxOld,
+    Ns3(Box<Ns3>),
+}
+
+/// What every sampler of a TCP sender remembers.
+#[derive(Clone, Debug, Default)]
+struct Source {
+    /// `first_tx_mstamp`: when the segment that was sampled last was sent, or the one that restarted an empty pipe.
+    first_tx: Stamp,
+    /// One above the segment that this ACK's sample is taken from, 0 before there is one (`last_end_seq`).
+    end: u32,
+    /// `lost` when that segment was sent (low bits).
+    lost: u32,
+    /// `delivered_ce` when that segment was sent (low bits).
+    delivered_ce: u32,
+}
+
+/// The sampler of a TCP sender.
+#[derive(Clone, Debug)]
+pub struct RateSampler {
+    source: Source,
+    rule: Rule,
+}
+
+impl RateSampler {
+    fn new(rule: Rule) -> RateSampler {
+        RateSampler { source: Source::default(), rule }
+    }
+
+    /// From the segment sent last among those an ACK delivers (Linux since 5.19).
+    pub fn linux() -> RateSampler {
+        RateSampler::new(Rule::Linux)
+    }
+
+    /// From the first segment with the largest delivered count (Linux before 5.19).
+    pub fn linux_before_5_19() -> RateSampler {
+        RateSampler::new(Rule::LinuxOld)
+    }
+
+    /// ns-3's since 3.41.
+    pub fn ns3() -> RateSampler {
+        RateSampler::new(Rule::Ns3(Box::new(Ns3::new(false))))
+    }
+
+    /// ns-3's before 3.41, with its issue 1026.
+    pub fn ns3_before_3_41() -> RateSampler {
+        RateSampler::new(Rule::Ns3(Box::new(Ns3::new(true))))
+    }
+
+    /// Whether the rule is Linux's since 5.19.
+    #[inline]
+    pub fn is_linux(&self) -> bool {
+        matches!(self.rule, Rule::Linux)
+    }
+
+    /// When the segment that was sampled last was sent, or the one that restarted an empty pipe (`first_tx_mstamp`).
+    #[inline]
+    pub fn first_tx_us(&self) -> u64 {
+        self.source.first_tx.us()
+    }
+
+    /// Something that is sent at `sent` finds the pipe empty: both phases begin with it.
+    #[inline]
+    pub fn restart(&mut self, sent: Stamp) {
+        self.source.first_tx = sent;
+    }
+
+    /// Whether what is sent now finds the pipe empty.
+    #[inline]
+    pub fn finds_empty_pipe(&self, view: &View) -> bool {
+        match self.rule {
+            // What is marked lost may still be in the pipe.
+            Rule::Linux | Rule::LinuxOld => view.packets_out == 0,
+            Rule::Ns3(_) => view.in_flight() == 0,
+        }
+    }
+
+    /// The record of a segment that is sent at `sent` (`tcp_rate_skb_sent`); the amount in flight is that before it.
+    #[inline]
+    pub fn skb_sent(&self, view: &View, control: &Control, sent: Stamp) -> Record {
+        Record {
+            sent,
+            first_tx_us: self.source.first_tx.us(),
+            delivered_us: view.delivered_mstamp_us,
+            delivered: view.delivered,
+            lost: view.lost as u32,
+            delivered_ce: view.delivered_ce as u32,
+            tx_in_flight: view.in_flight(),
+            flags: if control.app_limited != 0 { flag::APP_LIMITED } else { 0 },
+            ..Record::default()
+        }
+    }
+
+    /// An ACK arrives: its sample before anything is known to be delivered takes the place of the one before.
+    #[inline(always)]
+    pub fn begin_ack(&mut self, sample: &mut RateSample, prior_in_flight: u32, is_ece: bool) {
+        self.source.end = 0;
+        *sample = RateSample { prior_in_flight, is_ece, ..RateSample::invalid() };
+        if let Rule::Ns3(ns3) = &self.rule {
+            ns3.begin_ack(sample);
+        }
+    }
+
+    /// Segment `seq` was delivered (`tcp_rate_skb_delivered`).
+    #[inline]
+    pub fn skb_delivered(&mut self, sample: &mut RateSample, record: &Record, seq: u32, now_us: u64) {
+        // Delivered before, and sampled then.
+        if record.delivered_us == 0 {
+            return;
+        }
+        let has_source = sample.prior_delivered != 0;
+        let is_newer = match &mut self.rule {
+            Rule::Linux => linux::is_newer(&self.source, record, seq),
+            Rule::LinuxOld => linux_old::is_newer(sample, record),
+            Rule::Ns3(ns3) => ns3.offer(sample, record, now_us),
+        };
+        if !has_source || is_newer {
+            self.take(sample, record, seq);
+        }
+    }
+
+    /// The segments of `first..end`, each sent once and one after the other, were delivered.
+    #[inline(always)]
+    pub fn run_delivered(&mut self, sample: &mut RateSample, board: &Scoreboard, first: u32, end: u32, now_us: u64) {
+        if !self.is_linux() {
+            return self.each_delivered(sample, board, first, end, now_us);
+        }
+        // Of segments in the order of their transmission only the last one can be Linux's source.
+        let last = board.get(end - 1);
+        let is_newer = sample.prior_delivered == 0 || linux::is_newer(&self.source, last, end - 1);
+        if last.delivered_us != 0 && is_newer {
+            self.take(sample, last, end - 1);
+        }
+    }
+
+    #[inline(never)]
+    fn each_delivered(&mut self, sample: &mut RateSample, board: &Scoreboard, first: u32, end: u32, now_us: u64) {
+        for seq in first..end {
+            self.skb_delivered(sample, board.get(seq), seq, now_us);
+        }
+    }
+
+    /// Makes segment `seq` the source of this ACK's sample.
+    #[inline]
+    pub fn take(&mut self, sample: &mut RateSample, record: &Record, seq: u32) {
+        sample.prior_delivered = record.delivered;
+        sample.prior_mstamp_us = record.delivered_us;
+        sample.is_app_limited = record.has(flag::APP_LIMITED);
+        sample.is_retrans = record.has(flag::RETRANS | flag::EVER_RETRANS);
+        sample.tx_in_flight = record.tx_in_flight;
+        sample.interval_us = send_phase_us(record);
+        self.source =
+            Source { first_tx: record.sent, end: seq + 1, lost: record.lost, delivered_ce: record.delivered_ce };
+    }
+
+    /// Completes the sample of an ACK that delivered `delivered` packets and showed `losses` (`tcp_rate_gen`). With
+    /// `reneged` the receiver has dropped what it had acknowledged.
+    #[inline]
+    pub fn generate(&mut self, sample: &mut RateSample, view: &View, delivered: u32, losses: u32, reneged: bool) {
+        sample.acked_sacked = delivered;
+        sample.losses = losses;
+        if sample.prior_mstamp_us == 0 || reneged {
+            sample.delivered = -1;
+            sample.interval_us = -1;
+            if let Rule::Ns3(ns3) = &self.rule {
+                ns3.without_source(sample);
+            }
+            return;
+        }
+        self.count(sample, view);
+        match &mut self.rule {
+            Rule::Linux | Rule::LinuxOld => linux::measure(sample, view),
+            Rule::Ns3(ns3) => ns3.measure(sample, view.min_rtt_us),
+        }
+    }
+
+    /// The same under Linux's rule for an ACK that delivered `delivered` packets in good order.
+    #[inline(always)]
+    pub fn generate_in_order(&self, sample: &mut RateSample, view: &View, delivered: u32) {
+        sample.acked_sacked = delivered;
+        sample.losses = 0;
+        self.count(sample, view);
+        linux::measure(sample, view);
+    }
+
+    /// What was delivered, lost and marked since the source of the sample was sent.
+    #[inline(always)]
+    fn count(&self, sample: &mut RateSample, view: &View) {
+        sample.delivered = (view.delivered - sample.prior_delivered) as i32;
+        sample.lost_since_sent = (view.lost as u32).wrapping_sub(self.source.lost) as i32;
+        sample.delivered_ce = (view.delivered_ce as u32).wrapping_sub(self.source.delivered_ce) as i32;
+    }
+}
+
+/// Time from the departure of the segment that was sampled before this one was sent to that of this one.
+#[inline]
+fn send_phase_us(record: &Record) -> i64 {
+    record.sent.us().wrapping_sub(record.first_tx_us) as i64
+}

@@ -1,0 +1,128 @@
+//! Pacing of a sender in user space (RFC 9002, section 7.7).
+//!
+//! Every packet moves the departure of the next one by the time it takes at the pacing rate. A sender whose alarms are
+//! coarse lets a packet go that long ahead of its time, and after quiescence a few packets leave at once.
+
+use dumbbell_units::{Duration, Time};
+
+/// The pacing clock of a connection.
+#[derive(Clone, Debug)]
+pub struct BurstPacer {
+    is_enabled: bool,
+    granularity: Duration,
+    initial_burst: u32,
+    /// Packets of the initial burst that have not left.
+    tokens: u32,
+    is_blocked: bool,
+    next_departure: Time,
+}
+
+impl BurstPacer {
+    /// A pacer that holds nothing back unless `is_enabled`, lets packets go `granularity` ahead of their time, and
+    /// `initial_burst` packets at once when nothing was in flight.
+    pub fn new(is_enabled: bool, granularity: Duration, initial_burst: u32) -> BurstPacer {
+        BurstPacer { is_enabled, granularity, initial_burst, tokens: 0, is_blocked: false, next_departure: Time::ZERO }
+    }
+
+    /// When the next packet may leave.
+    #[inline]
+    pub fn next_departure(&self) -> Time {
+        self.next_departure
+    }
+
+    /// Nothing is in flight.
+    pub fn restart(&mut self) {
+        self.tokens = self.initial_burst;
+    }
+
+    /// Whether nothing may leave at `now`; then [`BurstPacer::wake_at`] tells when something may.
+    pub fn forbids(&mut self, now: Time) -> bool {
+        self.is_blocked = self.is_enabled && self.next_departure.since(now) > self.granularity;
+        self.is_blocked
+    }
+
+    /// When a sender that was held back may go on; `None` when none was.
+    #[inline]
+    pub fn wake_at(&self) -> Option<Time> {
+        self.is_blocked.then_some(self.next_departure)
+    }
+
+    /// A sender that was held back looks again at `now`.
+    pub fn wake(&mut self, now: Time) {
+        self.is_blocked &= self.next_departure > now;
+    }
+
+    /// A packet of `len` bytes leaves at `now`.
+    pub fn depart(&mut self, now: Time, len: u16, pacing_rate: u64) {
+        if !self.is_enabled || pacing_rate == 0 {
+            return;
+        }
+        if self.tokens > 0 {
+            self.tokens -= 1;
+            self.next_departure = now;
+            return;
+        }
+        let span = u64::from(len) * 1_000_000_000 / pacing_rate;
+        self.next_departure = self.next_departure.max(now) + Duration::from_nanos(span);
+    }
+}
+
+/// The rate that a window of `window` packets of `mss` bytes per RTT needs, times `ratio_percent`, in bytes per second.
+pub fn pacing_rate(mss: u32, window: u32, ratio_percent: u32, srtt_us: u64) -> u64 {
+    let window_bytes = u64::from(mss) * u64::from(window);
+    window_bytes.saturating_mul(u64::from(ratio_percent) * 10_000) / srtt_us.max(1)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn ms(millis: u64) -> Time {
+        Time::ZERO + Duration::from_millis(millis)
+    }
+
+    /// 1 kB takes a millisecond.
+    const RATE: u64 = 1_000_000;
+
+    #[test]
+    fn after_a_burst_each_packet_waits_for_the_one_before() {
+        let mut pacer = BurstPacer::new(true, Duration::ZERO, 2);
+        pacer.restart();
+        for _ in 0..3 {
+            assert!(!pacer.forbids(ms(10)));
+            pacer.depart(ms(10), 1_000, RATE);
+        }
+        assert!(pacer.forbids(ms(10)));
+        assert_eq!(pacer.wake_at(), Some(ms(11)));
+        pacer.wake(ms(10));
+        assert_eq!(pacer.wake_at(), Some(ms(11)));
+        pacer.wake(ms(11));
+        assert_eq!(pacer.wake_at(), None);
+        assert!(!pacer.forbids(ms(11)));
+    }
+
+    #[test]
+    fn a_packet_may_leave_as_early_as_alarms_are_coarse() {
+        let mut pacer = BurstPacer::new(true, Duration::from_millis(1), 0);
+        pacer.depart(ms(10), 1_000, RATE);
+        assert!(!pacer.forbids(ms(10)));
+        pacer.depart(ms(10), 1_000, RATE);
+        assert!(pacer.forbids(ms(10)) && !pacer.forbids(ms(11)));
+        assert_eq!(pacer.next_departure(), ms(12));
+    }
+
+    #[test]
+    fn without_pacing_or_a_rate_nothing_waits() {
+        for (is_enabled, rate) in [(false, RATE), (true, 0)] {
+            let mut pacer = BurstPacer::new(is_enabled, Duration::ZERO, 0);
+            pacer.depart(ms(10), 60_000, rate);
+            assert!(!pacer.forbids(ms(10)));
+        }
+    }
+
+    #[test]
+    fn the_rate_is_a_window_per_round_trip_and_ends_at_what_a_number_holds() {
+        assert_eq!(pacing_rate(1_350, 40, 125, 50_000), 1_350_000);
+        assert_eq!(pacing_rate(1_350, u32::MAX, u32::MAX, 1), u64::MAX);
+    }
+}

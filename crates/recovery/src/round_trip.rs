@@ -1,0 +1,116 @@
+//! All that a TCP sender keeps about its round-trip time (`tcp_ack_update_rtt`).
+//!
+//! One sample goes into the smoothed RTT and the timeout, another one, for the latest segment delivered, to the controller
+//! and into the minimum. A sample that may contain the receiver's wait for a second segment does not raise the minimum.
+
+use crate::ack_rtt::{AckRtt, RttSource};
+use crate::min_rtt::WindowedMin;
+use crate::rtt::RttEstimator;
+use dumbbell_units::{Duration, Time};
+
+/// Estimator, minimum, and where the samples come from.
+#[derive(Clone, Debug)]
+pub struct RoundTrip {
+    estimator: RttEstimator,
+    min: WindowedMin,
+    source: RttSource,
+    shows_smoothed: bool,
+}
+
+impl RoundTrip {
+    /// Nothing sampled. With `shows_smoothed` controller and minimum get the smoothed RTT instead of the latest sample
+    /// (ns-3 before 3.43).
+    pub fn new(estimator: RttEstimator, source: RttSource, shows_smoothed: bool) -> RoundTrip {
+        RoundTrip { estimator, min: WindowedMin::default(), source, shows_smoothed }
+    }
+
+    /// The handshake was answered at `now`, `rtt` after the SYN that the answer is for; returns that as the source of
+    /// samples sees it.
+    pub fn begin(&mut self, now: Time, rtt: Duration, is_syn_repeated: bool) -> u32 {
+        let rtt_us = self.source.handshake_rtt_us(now, rtt, is_syn_repeated);
+        self.estimator.sample(rtt_us, 0, 0);
+        self.min.update(now.as_micros(), rtt_us);
+        rtt_us
+    }
+
+    /// Takes the round-trip times of an ACK at `now_us`; returns what the controller is shown, in microseconds.
+    #[inline(always)]
+    pub fn take(&mut self, now_us: u64, rtt: AckRtt, maybe_delayed: bool, snd_una: u32, snd_nxt: u32) -> u64 {
+        self.estimator.sample(rtt.rtt_us as u32, snd_una, snd_nxt);
+        let shown_us = if self.shows_smoothed { u64::from(self.estimator.srtt_us()) } else { rtt.latest_us };
+        if !(maybe_delayed && shown_us > u64::from(self.min.get())) {
+            self.min.update(now_us, (shown_us as u32).max(1));
+        }
+        shown_us
+    }
+
+    /// Smoothed RTT and timeout.
+    #[inline]
+    pub fn estimator(&self) -> &RttEstimator {
+        &self.estimator
+    }
+
+    /// The retransmission timer expired: the timeout doubles.
+    pub fn back_off(&mut self) {
+        self.estimator.back_off();
+    }
+
+    /// The minimum in microseconds; `u32::MAX` before the first sample.
+    #[inline]
+    pub fn min_us(&self) -> u32 {
+        self.min.get()
+    }
+
+    /// Where samples come from.
+    #[inline]
+    pub fn source(&self) -> &RttSource {
+        &self.source
+    }
+
+    /// Where samples come from, which remembers what the controller is shown.
+    #[inline]
+    pub fn source_mut(&mut self) -> &mut RttSource {
+        &mut self.source
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn round_trip(shows_smoothed: bool) -> RoundTrip {
+        let estimator = RttEstimator::linux(200_000, 120_000_000);
+        let mut round_trip = RoundTrip::new(estimator, RttSource::Departures, shows_smoothed);
+        assert_eq!(round_trip.begin(Time::ZERO, Duration::from_millis(100), false), 100_000);
+        round_trip
+    }
+
+    #[test]
+    fn the_controller_is_shown_the_latest_sample_or_the_smoothed_one() {
+        let rtt = AckRtt { rtt_us: 180_000, latest_us: 140_000 };
+        assert_eq!(round_trip(false).take(1, rtt, false, 0, 10), 140_000);
+        assert_eq!(round_trip(true).take(1, rtt, false, 0, 10), 110_000);
+    }
+
+    #[test]
+    fn a_delayed_ack_may_lower_the_minimum_and_not_raise_it() {
+        let mut round_trip = round_trip(false);
+        let rtt = |latest_us| AckRtt { rtt_us: latest_us, latest_us };
+        round_trip.take(1, rtt(90_000), true, 0, 10);
+        assert_eq!(round_trip.min_us(), 90_000);
+        // The minimum has left its window: only a sample without a suspicion takes its place.
+        round_trip.take(301_000_000, rtt(140_000), true, 0, 10);
+        assert_eq!(round_trip.min_us(), 90_000);
+        round_trip.take(301_000_001, rtt(110_000), false, 0, 10);
+        assert_eq!(round_trip.min_us(), 110_000);
+    }
+
+    #[test]
+    fn an_expiry_doubles_the_timeout_until_the_next_sample() {
+        let mut round_trip = round_trip(false);
+        round_trip.back_off();
+        assert_eq!(round_trip.estimator().rto_us(), 600_000);
+        round_trip.take(1, AckRtt { rtt_us: 100_000, latest_us: 100_000 }, false, 0, 10);
+        assert_eq!(round_trip.estimator().rto_us(), 300_000);
+    }
+}

@@ -1,0 +1,324 @@
+//! What the sender knows of every segment between `snd_una` and `snd_nxt` (the kernel's retransmission queue,
+//! `tcp_rtx_queue`, and the `TCPCB_*` tags of its buffers).
+//!
+//! One record a segment, in a ring indexed by segment number, so that the common ACK touches a few neighbouring cache
+//! lines and nothing is allocated per segment. Records are also threaded on a list in the order of their latest
+//! transmission (`tsorted_sent_queue`, `sent_list.rs`), which is what RACK walks. Two bit sets over the same ring
+//! (`tags.rs`) find segments without a walk: those of a SACK block that were not known to be received, and the lowest
+//! one that waits for its retransmission.
+//!
+//! A segment's tags tell how many of its copies are in flight:
+//!
+//! | tags | meaning | copies in flight |
+//! |---|---|---|
+//! | – | original in flight | 1 |
+//! | S | received | 0 |
+//! | L | original lost, not yet sent again | 0 |
+//! | L R | original lost, retransmission in flight | 1 |
+//! | R | sent again without a loss mark | 2 |
+//! | S R | original received, retransmission in flight | 1 |
+
+mod bits;
+mod sent_list;
+mod tags;
+#[cfg(test)]
+mod tests;
+
+use crate::send_stamp::Stamp;
+use bits::Bits;
+use dumbbell_units::claimed;
+pub use tags::NewlyLost;
+
+/// Tags of a segment that was received, marked lost or sent again.
+const TOUCHED: u8 = flag::SACKED | flag::LOST | flag::RETRANS | flag::EVER_RETRANS;
+/// End of the list of transmissions.
+const NIL: u32 = u32::MAX;
+
+/// Tags of a segment.
+pub mod flag {
+    /// S: selectively acknowledged.
+    pub const SACKED: u8 = 1;
+    /// L: marked lost.
+    pub const LOST: u8 = 1 << 1;
+    /// R: a retransmission is counted in flight.
+    pub const RETRANS: u8 = 1 << 2;
+    /// E: ever retransmitted.
+    pub const EVER_RETRANS: u8 = 1 << 3;
+    /// Sent while the application was the limit.
+    pub const APP_LIMITED: u8 = 1 << 4;
+    /// First segment of the burst it was first sent in.
+    pub const BURST_START: u8 = 1 << 5;
+    /// On the list of transmissions.
+    pub const LISTED: u8 = 1 << 6;
+}
+
+/// One segment: its latest transmission, and its tags.
+#[derive(Clone, Copy, Debug, Default)]
+pub struct Record {
+    /// Latest transmission.
+    pub sent: Stamp,
+    /// `first_tx_us` of the connection at that transmission.
+    pub first_tx_us: u64,
+    /// `delivered_mstamp_us` of the connection at that transmission; 0 when it is of no use for samples.
+    pub delivered_us: u64,
+    /// `delivered` of the connection at that transmission.
+    pub delivered: u64,
+    /// `lost` of the connection at that transmission (low bits).
+    pub lost: u32,
+    /// `delivered_ce` of the connection at that transmission (low bits).
+    pub delivered_ce: u32,
+    /// Packets in flight at that transmission, this one included.
+    pub tx_in_flight: u32,
+    /// Neighbours on the list of transmissions.
+    pub(crate) prev: u32,
+    pub(crate) next: u32,
+    /// Payload bytes.
+    pub len: u16,
+    /// Bits of [`flag`].
+    pub flags: u8,
+}
+
+impl Record {
+    /// Whether one of `bits` is set.
+    #[inline]
+    pub fn has(&self, bits: u8) -> bool {
+        self.flags & bits != 0
+    }
+}
+
+/// The records of all outstanding segments.
+#[derive(Debug)]
+pub struct Scoreboard {
+    records: Vec<Record>,
+    mask: u32,
+    una: u32,
+    nxt: u32,
+    oldest: u32,
+    newest: u32,
+    sacked: Bits,
+    waiting: Bits,
+    waiting_hint: u32,
+    /// Segments from here on are untouched: sent once, neither received nor marked lost.
+    untouched_from: u32,
+}
+
+impl Scoreboard {
+    const INITIAL_CAPACITY: usize = 64;
+
+    /// A scoreboard without segments; the first one is number 0.
+    pub fn new() -> Scoreboard {
+        Scoreboard {
+            records: Vec::new(),
+            mask: 0,
+            una: 0,
+            nxt: 0,
+            oldest: NIL,
+            newest: NIL,
+            sacked: Bits::default(),
+            waiting: Bits::default(),
+            waiting_hint: 0,
+            untouched_from: 0,
+        }
+    }
+
+    /// Lowest outstanding segment.
+    #[inline]
+    pub fn una(&self) -> u32 {
+        self.una
+    }
+
+    /// One above the highest segment sent.
+    #[inline]
+    pub fn nxt(&self) -> u32 {
+        self.nxt
+    }
+
+    /// Whether nothing is outstanding.
+    #[inline]
+    pub fn is_empty(&self) -> bool {
+        self.una == self.nxt
+    }
+
+    #[inline]
+    fn slot(&self, seq: u32) -> usize {
+        (seq & self.mask) as usize
+    }
+
+    /// An outstanding segment.
+    #[inline]
+    pub fn get(&self, seq: u32) -> &Record {
+        &self.records[(seq & self.mask) as usize]
+    }
+
+    /// An outstanding segment whose record is to change. Tags that the bit sets follow have functions of their own.
+    #[inline]
+    pub fn get_mut(&mut self, seq: u32) -> &mut Record {
+        &mut self.records[(seq & self.mask) as usize]
+    }
+
+    /// Bytes of memory [claimed].
+    pub fn memory(&self) -> u64 {
+        let outstanding = (self.nxt - self.una) as usize;
+        claimed::<Record>(outstanding, self.records.capacity()) + self.sacked.memory() + self.waiting.memory()
+    }
+
+    /// Adds the next `size` segments, which were just sent as one burst. All start from `record`, whose amount in flight
+    /// is that before the burst; the last one carries `last_len` bytes.
+    #[inline]
+    pub fn push_burst(&mut self, record: &Record, size: u32, last_len: u16) {
+        while self.records.len() < (self.nxt - self.una + size) as usize {
+            self.grow();
+        }
+        let first = self.nxt;
+        let last = first + size - 1;
+        let prev = self.newest;
+        if prev == NIL {
+            self.oldest = first;
+        } else {
+            self.get_mut(prev).next = first;
+        }
+        let slot = self.slot(first);
+        let (wrapped, ahead) = self.records.split_at_mut(slot);
+        let size_ahead = ahead.len().min(size as usize);
+        let mut seq = first;
+        for places in [&mut ahead[..size_ahead], &mut wrapped[..size as usize - size_ahead]] {
+            for place in places {
+                *place = *record;
+                place.prev = seq.wrapping_sub(1);
+                seq += 1;
+                place.next = seq;
+                place.tx_in_flight += seq - first;
+                place.flags |= flag::LISTED;
+            }
+        }
+        let start = self.get_mut(first);
+        start.prev = prev;
+        start.flags |= flag::BURST_START;
+        let end = self.get_mut(last);
+        end.next = NIL;
+        end.len = last_len;
+        self.newest = last;
+        self.nxt += size;
+    }
+
+    /// The `size` segments from `first` on were just sent again, one after the other, as `record` says. Returns how many of
+    /// them are not counted in flight a second time already.
+    #[inline]
+    pub fn push_again(&mut self, record: &Record, first: u32, size: u32) -> u32 {
+        let end = first + size;
+        let mut fresh = 0;
+        for seq in first..end {
+            if self.get(seq).has(flag::LISTED) {
+                self.list_remove(seq);
+            }
+        }
+        for seq in first..end {
+            let old = self.get_mut(seq);
+            fresh += u32::from(!old.has(flag::RETRANS));
+            let flags = old.flags & !flag::APP_LIMITED | record.flags | flag::EVER_RETRANS | flag::LISTED;
+            *old = Record { prev: seq.wrapping_sub(1), next: seq + 1, len: old.len, flags, ..*record };
+        }
+        self.link(self.newest, first);
+        self.link(end - 1, NIL);
+        self.touch(end - 1);
+        self.waiting.change_run(self.slot(first), size, |word, mask| *word &= !mask);
+        fresh
+    }
+
+    /// Whether everything outstanding is untouched (sent once, neither received nor marked lost), so that it lies in the
+    /// order of its transmission.
+    #[inline]
+    pub fn is_untouched(&self) -> bool {
+        self.untouched_from <= self.una
+    }
+
+    #[inline]
+    fn touch(&mut self, seq: u32) {
+        self.untouched_from = self.untouched_from.max(seq + 1);
+    }
+
+    /// The first segment below `end` that is not untouched; `end` when there is none.
+    #[inline]
+    pub fn end_of_originals(&self, end: u32) -> u32 {
+        let mut seq = self.una;
+        while seq < end && self.get(seq).flags & (TOUCHED | flag::LISTED) == flag::LISTED {
+            seq += 1;
+        }
+        seq
+    }
+
+    /// Removes the segments below [`end`](Self::end_of_originals).
+    #[inline]
+    pub fn pop_originals(&mut self, end: u32) {
+        // What was transmitted before or between them has lower numbers and is gone, so they begin the list.
+        debug_assert_eq!(self.oldest, self.una);
+        let next = self.get(end - 1).next;
+        self.oldest = next;
+        if next == NIL {
+            self.newest = NIL;
+        } else {
+            self.get_mut(next).prev = NIL;
+        }
+        self.una = end;
+    }
+
+    /// Removes the lowest segments below `end` that are selectively acknowledged and were sent once; returns how many.
+    #[inline]
+    pub fn pop_sacked(&mut self, end: u32) -> u32 {
+        const RECEIVED_OR_SENT_AGAIN: u8 = flag::SACKED | flag::RETRANS | flag::EVER_RETRANS;
+        let first = self.una;
+        let mut seq = first;
+        while seq < end && self.get(seq).flags & RECEIVED_OR_SENT_AGAIN == flag::SACKED {
+            seq += 1;
+        }
+        self.sacked.change_run(self.slot(first), seq - first, |word, mask| *word &= !mask);
+        self.una = seq;
+        seq - first
+    }
+
+    /// Removes the lowest segment; the caller has settled its counters.
+    #[inline]
+    pub fn pop_una(&mut self) -> Record {
+        let seq = self.una;
+        let record = *self.get(seq);
+        if record.has(flag::LISTED) {
+            self.list_remove(seq);
+        }
+        if record.has(flag::SACKED | flag::LOST) {
+            let slot = self.slot(seq);
+            self.sacked.clear(slot);
+            self.waiting.clear(slot);
+        }
+        self.una += 1;
+        record
+    }
+
+    fn grow(&mut self) {
+        let capacity = (self.records.len() * 2).max(Scoreboard::INITIAL_CAPACITY);
+        let mut grown = Scoreboard {
+            records: vec![Record::default(); capacity],
+            mask: capacity as u32 - 1,
+            sacked: Bits::of(capacity),
+            waiting: Bits::of(capacity),
+            ..*self
+        };
+        for seq in self.una..self.nxt {
+            let record = *self.get(seq);
+            *grown.get_mut(seq) = record;
+            let slot = grown.slot(seq);
+            if record.has(flag::SACKED) {
+                grown.sacked.set(slot);
+            }
+            if record.flags & (flag::LOST | flag::RETRANS) == flag::LOST {
+                grown.waiting.set(slot);
+            }
+        }
+        *self = grown;
+    }
+}
+
+impl Default for Scoreboard {
+    fn default() -> Scoreboard {
+        Scoreboard::new()
+    }
+}

@@ -1,0 +1,157 @@
+//! The one timer of a sender, and what it is armed for (`inet_csk_reset_xmit_timer`, `icsk_pending`).
+//!
+//! Retransmission timeout, reordering timer and tail loss probe share a timer: arming one replaces the others. A timeout
+//! that takes over from one of the shorter timers counts from the transmission of the oldest segment, so that they do
+//! not extend it (`tcp_rearm_rto`).
+
+use dumbbell_units::Time;
+
+/// What the timer is armed for.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub enum Pending {
+    /// Nothing.
+    #[default]
+    None,
+    /// The retransmission timeout (`ICSK_TIME_RETRANS`).
+    Retransmission,
+    /// Segments that may only be reordered (`ICSK_TIME_REO_TIMEOUT`).
+    Reordering,
+    /// A tail loss probe (`ICSK_TIME_LOSS_PROBE`).
+    Probe,
+}
+
+/// The timer, and how often it has expired in a row.
+#[derive(Clone, Debug)]
+pub struct RetransmitTimer {
+    pending: Pending,
+    at: Time,
+    /// `icsk_retransmits`.
+    retransmits: u32,
+    /// The latest ACK that advanced was a partial ACK of a fast recovery.
+    partially_acked: bool,
+}
+
+impl Default for RetransmitTimer {
+    fn default() -> RetransmitTimer {
+        RetransmitTimer { pending: Pending::None, at: Time::NEVER, retransmits: 0, partially_acked: false }
+    }
+}
+
+impl RetransmitTimer {
+    /// What the timer is armed for.
+    #[inline]
+    pub fn pending(&self) -> Pending {
+        self.pending
+    }
+
+    /// When it fires; [`Time::NEVER`] when it is not armed.
+    #[inline]
+    pub fn at(&self) -> Time {
+        self.at
+    }
+
+    /// Arms the timer, whatever it was armed for.
+    #[inline]
+    pub fn arm(&mut self, pending: Pending, at: Time) {
+        self.pending = pending;
+        self.at = at;
+    }
+
+    /// Stops the timer.
+    #[inline]
+    pub fn cancel(&mut self) {
+        self.arm(Pending::None, Time::NEVER);
+    }
+
+    /// The timer fires; returns what for. It is stopped.
+    pub fn expire(&mut self) -> Pending {
+        let pending = self.pending;
+        self.cancel();
+        pending
+    }
+
+    /// How long to arm the retransmission timeout for, in place of what is pending (`tcp_rearm_rto`): `rto_us`, or
+    /// `until_rto_us` of the oldest segment where a shorter timer is replaced.
+    #[inline(always)]
+    pub fn rearmed_us(&self, rto_us: u32, until_rto_us: impl FnOnce() -> u64) -> u64 {
+        match self.pending {
+            Pending::Reordering | Pending::Probe => until_rto_us(),
+            Pending::None | Pending::Retransmission => u64::from(rto_us),
+        }
+    }
+
+    /// An ACK that advances is partial, in a fast recovery, or it is not; returns whether the ACK before was not partial.
+    /// RFC 6582's impatient variant restarts the timer on the first partial ACK alone.
+    #[inline]
+    pub fn note_partial_ack(&mut self, is_partial: bool) -> bool {
+        !std::mem::replace(&mut self.partially_acked, is_partial)
+    }
+
+    /// Timeouts since the last ACK that advanced.
+    #[inline]
+    pub fn retransmits(&self) -> u32 {
+        self.retransmits
+    }
+
+    /// The retransmission timeout has expired once more.
+    pub fn note_timeout(&mut self) {
+        self.retransmits += 1;
+    }
+
+    /// An ACK advanced.
+    #[inline]
+    pub fn note_progress(&mut self) {
+        self.retransmits = 0;
+    }
+}
+
+/// Time until the retransmission timeout of a segment sent at `sent_us`, at least a microsecond (`tcp_rto_delta_us`).
+#[inline]
+pub fn until_rto_us(sent_us: u64, rto_us: u32, now_us: u64) -> u64 {
+    (sent_us + u64::from(rto_us)).saturating_sub(now_us).max(1)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn arming_replaces_and_expiry_stops() {
+        let mut timer = RetransmitTimer::default();
+        assert_eq!((timer.pending(), timer.at()), (Pending::None, Time::NEVER));
+        timer.arm(Pending::Retransmission, Time::from_nanos(30));
+        timer.arm(Pending::Probe, Time::from_nanos(10));
+        assert_eq!((timer.at(), timer.expire()), (Time::from_nanos(10), Pending::Probe));
+        assert_eq!((timer.pending(), timer.at()), (Pending::None, Time::NEVER));
+    }
+
+    #[test]
+    fn a_shorter_timer_does_not_extend_the_timeout() {
+        let mut timer = RetransmitTimer::default();
+        let oldest_us = || until_rto_us(10_000, 240_000, 100_000);
+        assert_eq!(timer.rearmed_us(240_000, oldest_us), 240_000);
+        timer.arm(Pending::Probe, Time::from_nanos(10));
+        assert_eq!(timer.rearmed_us(240_000, oldest_us), 150_000);
+        timer.arm(Pending::Reordering, Time::from_nanos(10));
+        assert_eq!(timer.rearmed_us(240_000, oldest_us), 150_000);
+        assert_eq!(until_rto_us(10_000, 240_000, 900_000), 1);
+    }
+
+    #[test]
+    fn timeouts_are_counted_until_an_ack_advances() {
+        let mut timer = RetransmitTimer::default();
+        timer.note_timeout();
+        timer.note_timeout();
+        assert_eq!(timer.retransmits(), 2);
+        timer.note_progress();
+        assert_eq!(timer.retransmits(), 0);
+    }
+
+    #[test]
+    fn the_first_partial_ack_of_a_recovery_is_told_from_the_others() {
+        let mut timer = RetransmitTimer::default();
+        assert!(timer.note_partial_ack(true) && !timer.note_partial_ack(true));
+        timer.note_partial_ack(false);
+        assert!(timer.note_partial_ack(true));
+    }
+}

@@ -1,0 +1,174 @@
+//! `queue` and `loss`: a kind of a catalogue and its parameters; `jitter` and `reorder`.
+//!
+//! What is written is only split into the kind and the rest here. The catalogues of `dumbbell-path` know which kinds and
+//! which parameters there are.
+
+use super::shorthand::{NoList, Shorthand, shorthand, table};
+use dumbbell_parameters::{Parameter, declared};
+use dumbbell_path::loss::{self, Bernoulli};
+use dumbbell_path::{Catalog, Described, Jitter, KIND, Policer, Reorder, queue};
+use dumbbell_units::{Duration, ParseError, Ratio};
+use schemars::{Schema, SchemaGenerator, json_schema};
+use serde_json::{Map, Value, json};
+use std::sync::LazyLock;
+
+/// A kind and its parameters, as written.
+#[derive(Clone, Debug, PartialEq)]
+pub(crate) struct KindSpec {
+    pub kind: String,
+    pub parameters: Map<String, Value>,
+}
+
+impl KindSpec {
+    fn named(kind: &str) -> KindSpec {
+        KindSpec { kind: kind.to_owned(), parameters: Map::new() }
+    }
+
+    /// The kind and the rest of a table; `names` are the kinds there are.
+    fn from_table(
+        mut table: Map<String, Value>,
+        names: impl Iterator<Item = &'static str>,
+    ) -> Result<KindSpec, String> {
+        let allowed = || format!("allowed: {}", names.map(|name| format!("{name:?}")).collect::<Vec<_>>().join(", "));
+        match table.shift_remove(KIND) {
+            Some(Value::String(kind)) => Ok(KindSpec { kind, parameters: table }),
+            Some(other) => Err(format!("`{KIND}` is {other}, but must be a name in quotes; {}", allowed())),
+            None => Err(format!("a table of parameters needs `{KIND}`, which they belong to; {}", allowed())),
+        }
+    }
+}
+
+/// A queue discipline.
+#[derive(Clone, Debug, PartialEq)]
+pub(crate) struct QueueSpec(pub KindSpec);
+
+impl Shorthand for QueueSpec {
+    const EXPECTING: &'static str =
+        "a queue discipline such as \"codel\", or a table such as { kind = \"codel\", target = \"10ms\" }";
+    type Table = Map<String, Value>;
+    type List = NoList;
+
+    fn from_text(kind: &str) -> Result<QueueSpec, String> {
+        Ok(QueueSpec(KindSpec::named(kind)))
+    }
+
+    fn from_table(table: Map<String, Value>) -> Result<QueueSpec, String> {
+        KindSpec::from_table(table, queue::catalog().names()).map(QueueSpec)
+    }
+}
+shorthand!(QueueSpec, ["droptail", "codel"], |generator| kinds(queue::catalog(), generator));
+
+/// Random loss.
+#[derive(Clone, Debug, PartialEq)]
+pub(crate) struct LossSpec(pub KindSpec);
+
+impl Shorthand for LossSpec {
+    const EXPECTING: &'static str = "a loss probability such as \"0.1%\", or a table such as \
+        { kind = \"gilbert-elliott\", p = \"1%\", r = \"30%\" }";
+    type Table = Map<String, Value>;
+    type List = NoList;
+
+    fn from_text(text: &str) -> Result<LossSpec, String> {
+        let p: Ratio = text.parse().map_err(|e: ParseError| e.to_string())?;
+        let parameters = Map::from_iter([("p".to_owned(), Value::from(p.to_string()))]);
+        Ok(LossSpec(KindSpec { parameters, ..KindSpec::named(Bernoulli::NAME) }))
+    }
+
+    fn from_number(number: f64) -> Result<LossSpec, String> {
+        LossSpec::from_text(&number.to_string())
+    }
+
+    fn from_table(table: Map<String, Value>) -> Result<LossSpec, String> {
+        KindSpec::from_table(table, loss::catalog().names()).map(LossSpec)
+    }
+}
+shorthand!(LossSpec, ["0.1%", "1%"], |generator| {
+    let mut forms = kinds(loss::catalog(), generator);
+    forms.push(json_schema!({ "type": "number", "minimum": 0, "maximum": 1 }));
+    forms
+});
+
+/// The schemas of the kinds of a catalogue: their names, and a table for each.
+fn kinds<T: 'static>(catalog: &Catalog<T>, generator: &mut SchemaGenerator) -> Vec<Schema> {
+    let is_complete = |parameters: &[Parameter]| !parameters.iter().any(|parameter| parameter.is_required);
+    let named = catalog.kinds().iter().filter(|kind| is_complete(&kind.parameters));
+    let names = named.map(|kind| json!({ "const": kind.name, "description": kind.summary })).collect::<Vec<_>>();
+    let mut forms = Vec::new();
+    if !names.is_empty() {
+        forms.push(json_schema!({ "type": "string", "anyOf": names }));
+    }
+    for kind in catalog.kinds() {
+        let mut schema = Value::from(kind.schema(generator));
+        let names: Vec<_> = std::iter::once(&kind.name).chain(kind.aliases).collect();
+        let required = schema["required"].as_array().cloned().unwrap_or_default();
+        let own = schema["properties"].as_object().cloned().unwrap_or_default();
+        let properties = Map::from_iter([(KIND.to_owned(), json!({ "enum": names }))]);
+        schema["title"] = kind.name.into();
+        schema["description"] = format!("{} {}.", kind.summary, kind.source).into();
+        schema["required"] = std::iter::once(Value::from(KIND)).chain(required).collect();
+        schema["properties"] = properties.into_iter().chain(own).collect::<Map<_, _>>().into();
+        forms.extend(Schema::try_from(schema));
+    }
+    forms
+}
+
+/// Random variation of the propagation delay.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub(crate) struct JitterSpec(pub Jitter);
+
+impl Shorthand for JitterSpec {
+    const EXPECTING: &'static str =
+        "a jitter such as \"2ms\", or a table such as { amount = \"2ms\", distribution = \"normal\" }";
+    type Table = Jitter;
+    type List = NoList;
+
+    fn from_text(text: &str) -> Result<JitterSpec, String> {
+        let amount: Duration = text.parse().map_err(|e: ParseError| e.to_string())?;
+        Ok(JitterSpec(Jitter { amount, ..Jitter::default() }))
+    }
+
+    fn from_number(number: f64) -> Result<JitterSpec, String> {
+        JitterSpec::from_text(&number.to_string())
+    }
+
+    fn from_table(jitter: Jitter) -> Result<JitterSpec, String> {
+        Ok(JitterSpec(jitter))
+    }
+}
+shorthand!(JitterSpec, ["2ms"], table::<Jitter>);
+
+/// Packets that skip the delay.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub(crate) struct ReorderSpec(pub Reorder);
+
+impl Shorthand for ReorderSpec {
+    const EXPECTING: &'static str =
+        "a probability such as \"1%\", or a table such as { probability = \"25%\", gap = 5 }";
+    type Table = Reorder;
+    type List = NoList;
+
+    fn from_text(text: &str) -> Result<ReorderSpec, String> {
+        let probability: Ratio = text.parse().map_err(|e: ParseError| e.to_string())?;
+        Ok(ReorderSpec(Reorder { probability, ..Reorder::default() }))
+    }
+
+    fn from_number(number: f64) -> Result<ReorderSpec, String> {
+        ReorderSpec::from_text(&number.to_string())
+    }
+
+    fn from_table(reorder: Reorder) -> Result<ReorderSpec, String> {
+        Ok(ReorderSpec(reorder))
+    }
+}
+shorthand!(ReorderSpec, ["1%"], |generator| {
+    let mut forms = table::<Reorder>(generator);
+    forms.push(json_schema!({ "type": "number", "minimum": 0, "maximum": 1 }));
+    forms
+});
+
+/// The parameters of jitter.
+pub(crate) static JITTER: LazyLock<Vec<Parameter>> = LazyLock::new(declared::<Jitter>);
+/// The parameters of reordering.
+pub(crate) static REORDER: LazyLock<Vec<Parameter>> = LazyLock::new(declared::<Reorder>);
+/// The parameters of policers.
+pub(crate) static POLICER: LazyLock<Vec<Parameter>> = LazyLock::new(declared::<Policer>);

@@ -1,0 +1,114 @@
+//! The reference pages of parameters, from their declarations.
+
+use crate::explain::differences;
+use crate::file::{JITTER, POLICER, RATES, REORDER};
+use dumbbell_parameters::{Parameter, cell, table};
+use dumbbell_path::{Catalog, KIND, Kind, loss, queue};
+use dumbbell_transport::TransportConfig;
+use std::fmt::Write;
+
+/// A page of the reference that is made from the declarations of parameters.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct ReferencePage {
+    /// Name of the page; its file is `docs/reference/NAME.md`.
+    pub name: &'static str,
+    /// Markdown.
+    pub text: String,
+}
+
+/// The pages of the reference that are made from the declarations of parameters.
+pub fn reference_pages() -> Vec<ReferencePage> {
+    vec![ReferencePage { name: "links", text: links() }, ReferencePage { name: "transport", text: transport() }]
+}
+
+/// What every page says about itself.
+fn preface(title: &str, name: &str) -> String {
+    format!(
+        "# {title}\n\n\
+         Printed by `dumbbell schema --markdown {name}` from the declarations in the code, which the schema, the errors and\n\
+         `dumbbell explain` use too. [The experiment file](scenario.md) says where these parameters stand.\n\n"
+    )
+}
+
+fn all(parameters: &[Parameter]) -> Vec<&Parameter> {
+    parameters.iter().collect()
+}
+
+fn links() -> String {
+    let mut text = preface("Parameters of links", "links");
+    text.push_str(
+        "Contents: [rates](#rates) · [queues](#queues) · [policers](#policers) · [losses](#losses) · [jitter](#jitter) ·\n\
+         [reordering](#reordering)\n\n\
+         Levels are packets (`\"20packets\"`), bytes (`\"30kB\"`), a time (`\"5ms\"`) or multiples of the bandwidth-delay\n\
+         product (`\"0.2bdp\"`); the packet in transmission does not count.\n",
+    );
+    let mut section = |title: &str, about: &str, body: &str| {
+        let _ = write!(text, "\n## {title}\n\n{about}\n\n{body}");
+    };
+    section(
+        "Rates",
+        "`rate` as a table. One of `steps`, `trace` and `synth` says which kind it is.",
+        &table(&all(&RATES), ""),
+    );
+    section(
+        "Queues",
+        "`queue`: a name, or a table of `kind` and parameters. What the queue holds is `buffer`, whatever the kind. An arriving\n\
+         packet that does not fit is dropped, unless the kind says otherwise.",
+        &kinds(queue::catalog()),
+    );
+    section(
+        "Policers",
+        "`policer`, a token bucket in front of the queue: a packet that finds too few tokens is dropped and takes none;\n\
+         nothing is delayed.",
+        &table(&all(&POLICER), ""),
+    );
+    section(
+        "Losses",
+        "`loss`: a probability, which is short for the first kind, or a table of `kind` and parameters.",
+        &kinds(loss::catalog()),
+    );
+    section("Jitter", "`jitter`: an amount, or a table. Drawn as by netem.", &table(&all(&JITTER), ""));
+    section(
+        "Reordering",
+        "`reorder`: a probability, or a table. Packets skip the delay and so overtake others, as with netem.",
+        &table(&all(&REORDER), ""),
+    );
+    text
+}
+
+/// A subsection for each kind of a catalogue.
+fn kinds<T: 'static>(catalog: &Catalog<T>) -> String {
+    let sections: Vec<String> = catalog.kinds().iter().map(kind_section).collect();
+    sections.join("\n")
+}
+
+fn kind_section<T: 'static>(kind: &Kind<T>) -> String {
+    let mut text = format!("### `{KIND} = \"{}\"`\n\n{}\n", kind.name, kind.summary);
+    let aliases: Vec<String> = kind.aliases.iter().map(|alias| format!("`\"{alias}\"`")).collect();
+    if !aliases.is_empty() {
+        let _ = writeln!(text, "Also {}.", aliases.join(", "));
+    }
+    let _ = writeln!(text, "\nSource: {}.", kind.source);
+    if !kind.parameters.is_empty() {
+        let _ = write!(text, "\n{}", table(&all(&kind.parameters), ""));
+    }
+    text
+}
+
+fn transport() -> String {
+    let mut text = preface("Parameters of endpoints", "transport");
+    text.push_str("Ready-made endpoints, and what differs in them from `\"tcp\"`, whose defaults the tables give:\n\n");
+    text.push_str("| `profile` | what differs |\n|---|---|\n");
+    let values = |profile: &str| serde_json::to_value(TransportConfig::profile(profile)).unwrap_or_default();
+    for profile in TransportConfig::PROFILES {
+        let mut changes = Vec::new();
+        differences("", &values(TransportConfig::PROFILES[0]), &values(profile), &mut changes);
+        let changes: Vec<String> = changes.iter().map(|change| format!("`{}`", cell(change))).collect();
+        let _ = writeln!(text, "| `\"{profile}\"` | {} |", changes.join(", "));
+    }
+    let (quic, tcp): (Vec<&Parameter>, Vec<&Parameter>) =
+        TransportConfig::parameters().iter().partition(|parameter| parameter.key.starts_with("quic."));
+    let _ = write!(text, "\n## All endpoints\n\n{}", table(&tcp, ""));
+    let _ = write!(text, "\n## QUIC-like endpoints\n\nThe table `quic`.\n\n{}", table(&quic, "quic."));
+    text
+}

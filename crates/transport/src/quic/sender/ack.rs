@@ -1,0 +1,128 @@
+//! An acknowledgement arrives (RFC 9002, appendix A.7).
+
+use super::super::QuicAck;
+use super::super::sent_packets::Fate;
+use super::QuicSender;
+use dumbbell_cc::{AckFlags, CaState, Event, RateSample};
+use dumbbell_units::Time;
+
+/// The connection before the ACK in work.
+#[derive(Clone, Copy, Debug)]
+struct Prior {
+    in_flight: u32,
+    delivered: u64,
+    lost: u64,
+}
+
+impl QuicSender {
+    /// An acknowledgement arrives. Transmissions it allows come from [`QuicSender::poll_transmit`].
+    pub fn on_ack(&mut self, now: Time, ack: &QuicAck) {
+        self.refresh_clock(now);
+        let prior = Prior { in_flight: self.view.in_flight(), delivered: self.view.delivered, lost: self.view.lost };
+        self.sample = RateSample { prior_in_flight: prior.in_flight, ..RateSample::invalid() };
+
+        let Some(largest) = ack.ranges().first().map(|range| range.end - 1) else { return };
+        if largest >= self.sent.next_number() {
+            return;
+        }
+        let grew_by = self.acknowledge_ranges(ack, largest);
+        let delivered = (self.view.delivered - prior.delivered) as u32;
+        if delivered > 0 {
+            self.timers.note_progress();
+        }
+        let marks = ack.ce_count.saturating_sub(self.ce_count);
+        self.ce_count = self.ce_count.max(ack.ce_count);
+        self.view.delivered_ce += u64::from(marks);
+        self.sample.is_ece = marks > 0;
+
+        self.forget_settled();
+        self.tell_controller(ack, delivered, prior.in_flight);
+        if grew_by > 0 {
+            self.end_recovery();
+        }
+        let losses = self.detect_losses();
+        self.forget_settled();
+        if marks > 0 {
+            self.on_congestion(largest);
+        }
+        self.on_losses(losses);
+        self.set_timers();
+        self.cong_control(delivered, grew_by, &prior);
+    }
+
+    /// Acknowledges what an ACK ranges over, and takes its round-trip time. Returns how many packets may grow the window.
+    fn acknowledge_ranges(&mut self, ack: &QuicAck, largest: u32) -> u32 {
+        let largest_is_new = self.sent.get(largest).is_some_and(|sent| sent.fate != Fate::Acked);
+        let mut grew_by = 0;
+        for range in ack.ranges() {
+            for number in range.start.max(self.sent.first())..range.end {
+                grew_by += u32::from(self.acknowledge(number));
+            }
+        }
+        self.sent.note_largest_acked(largest);
+        if largest_is_new && let Some(sent) = self.sent.get(largest) {
+            let rtt_us = (self.view.mstamp_us - sent.at.sent_us).max(1);
+            self.sample.rtt_us = rtt_us as i64;
+            self.take_rtt(rtt_us, u64::from(ack.delay_us));
+        }
+        grew_by
+    }
+
+    /// A packet number is acknowledged; whether it may grow the window.
+    fn acknowledge(&mut self, number: u32) -> bool {
+        let Some(sent) = self.sent.acknowledge(number) else { return false };
+        match sent.fate {
+            Fate::Acked => return false,
+            Fate::InFlight => self.view.packets_out -= 1,
+            Fate::Lost => self.stats.undo_count += 1,
+        }
+        self.view.delivered += 1;
+        self.view.delivered_mstamp_us = self.view.mstamp_us;
+        self.rate.packet_acked(&mut self.sample, &self.view, &sent.at);
+        number >= self.recovery_end
+    }
+
+    /// What the controller is told of an ACK before losses are looked for.
+    fn tell_controller(&mut self, ack: &QuicAck, delivered: u32, prior_in_flight: u32) {
+        if self.hooks.in_ack_event {
+            let slow_path = ack.range_count > 1 || delivered == 0;
+            let flags = AckFlags { slow_path, ece: self.sample.is_ece, window_update: false };
+            self.controller.in_ack_event(&self.view, &mut self.control, flags);
+        }
+        if self.hooks.pkts_acked && delivered > 0 {
+            self.controller.pkts_acked(&self.view, &mut self.control, delivered, self.sample.rtt_us, prior_in_flight);
+        }
+    }
+
+    /// A packet sent after the reduction is acknowledged: the recovery period is over.
+    fn end_recovery(&mut self) {
+        match self.view.ca_state {
+            CaState::Recovery => {
+                self.set_state(CaState::Open);
+                if !self.full_control {
+                    self.controller.event(&self.view, &mut self.control, Event::CompleteCwr);
+                }
+            }
+            CaState::Loss => self.set_state(CaState::Open),
+            _ => {}
+        }
+    }
+
+    /// Completes the sample, and lets the controller work on window and pacing rate.
+    fn cong_control(&mut self, delivered: u32, grew_by: u32, prior: &Prior) {
+        self.sample.acked_sacked = delivered;
+        self.sample.losses = (self.view.lost - prior.lost) as u32;
+        if self.control.app_limited != 0 && self.view.delivered > self.control.app_limited {
+            self.control.app_limited = 0;
+        }
+        if self.full_control {
+            self.view.no_unsent_data = self.stream.has_sent_all();
+            self.controller.cong_control(&self.view, &mut self.control, &self.sample);
+        } else {
+            if grew_by > 0 && self.view.ca_state != CaState::Recovery {
+                self.controller.cong_avoid(&self.view, &mut self.control, grew_by);
+            }
+            self.update_pacing_rate();
+        }
+    }
+}

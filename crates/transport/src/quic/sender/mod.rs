@@ -1,0 +1,198 @@
+//! The sending endpoint, in the order of RFC 9002's appendices: what an ACK tells (`ack.rs`), what is lost and what follows
+//! for the window (`loss.rs`), the timers (`timers.rs`), and what may leave (`output.rs`). What it knows is kept by the
+//! components of `dumbbell_recovery`.
+
+mod ack;
+mod loss;
+mod output;
+mod timers;
+
+use super::QuicConfig;
+use super::clock::rounded_down;
+use super::sent_packets::SentPackets;
+use super::stream::Stream;
+use crate::{Pacing, SenderStats, TransportConfig};
+use dumbbell_cc::{CaState, Control, Controller, Hooks, RateSample, View};
+use dumbbell_recovery::jiffies::Jiffies;
+use dumbbell_recovery::rate::{AppLimit, ChromiumSampler, check_app_limited};
+use dumbbell_recovery::rfc9002::{BurstPacer, RttEstimator, pacing_rate};
+use dumbbell_units::{Duration, Time};
+use timers::Timers;
+
+/// Pacing ratio in congestion avoidance, percent (RFC 9002, section 7.7).
+const PACING_CA_RATIO: u32 = 125;
+
+/// A sender over QUIC-like packets; the same calls as [`Sender`](crate::Sender).
+pub struct QuicSender {
+    config: TransportConfig,
+    view: View,
+    control: Control,
+    controller: Box<dyn Controller>,
+    full_control: bool,
+    hooks: Hooks,
+    established: bool,
+
+    sent: SentPackets,
+    stream: Stream,
+    /// Packets in flight that the receiver has room for (flow control, RFC 9000 section 4.1).
+    receive_window: u32,
+    rtt: RttEstimator,
+    rate: ChromiumSampler,
+    sample: RateSample,
+    /// Packets from this number on belong to no reduction yet.
+    recovery_end: u32,
+    /// Most marks that an ACK has reported.
+    ce_count: u32,
+
+    timers: Timers,
+    pacer: BurstPacer,
+    clock: Jiffies,
+    stats: SenderStats,
+}
+
+impl QuicSender {
+    /// A sender without data and without a connection; `controller` governs its window.
+    pub fn new(config: &TransportConfig, controller: Box<dyn Controller>) -> QuicSender {
+        let view = View {
+            hz: config.hz.max(1),
+            gso_max_bytes: config.gso_max_bytes,
+            paced: config.pacing != Pacing::Off,
+            ..View::new(config.mss)
+        };
+        let quic = &config.quic;
+        // What a coarse clock cannot tell apart is not early.
+        let granularity = quic.pacing_granularity.max(quic.clock_resolution);
+        QuicSender {
+            full_control: controller.full_control(),
+            hooks: controller.hooks(),
+            controller,
+            control: Control { cwnd: config.initial_cwnd, ..Control::default() },
+            established: false,
+            sent: SentPackets::default(),
+            stream: Stream::new(config.mss as u16),
+            receive_window: (config.receive_window / u64::from(config.mss)).clamp(1, u64::from(u32::MAX)) as u32,
+            rtt: RttEstimator::new(quic.max_ack_delay.as_micros()),
+            rate: ChromiumSampler::default(),
+            sample: RateSample::invalid(),
+            recovery_end: 0,
+            ce_count: 0,
+            timers: Timers::default(),
+            pacer: BurstPacer::new(view.paced, granularity, quic.initial_burst),
+            clock: Jiffies::new(config.hz),
+            stats: SenderStats::default(),
+            view,
+            config: config.clone(),
+        }
+    }
+
+    fn quic(&self) -> &QuicConfig {
+        &self.config.quic
+    }
+
+    /// The handshake is complete; it took `handshake_rtt`.
+    pub fn establish(&mut self, now: Time, handshake_rtt: Duration, _syn_retransmits: u32) {
+        self.refresh_clock(now);
+        self.established = true;
+        self.take_rtt(handshake_rtt.as_micros().max(1), 0);
+        self.view.delivered_mstamp_us = self.view.mstamp_us;
+        self.update_pacing_rate();
+        self.controller.init(&self.view, &mut self.control);
+    }
+
+    /// The application hands over `segments` more packets' worth of data; the last one carries `last_len` bytes.
+    pub fn write(&mut self, now: Time, segments: u32, last_len: u16) {
+        self.refresh_clock(now);
+        self.check_app_limited();
+        self.stream.write(segments, last_len);
+    }
+
+    /// The application has nothing more to say: what is not yet sent never will be.
+    pub fn close(&mut self) {
+        self.stream.close();
+    }
+
+    /// Whether everything written has been acknowledged.
+    pub fn is_idle(&self) -> bool {
+        self.view.packets_out == 0 && self.stream.has_sent_all()
+    }
+
+    /// Segments written and not yet sent once.
+    pub fn unsent_segments(&self) -> u32 {
+        self.stream.unsent()
+    }
+
+    /// The connection as its controller sees it.
+    #[inline]
+    pub fn view(&self) -> &View {
+        &self.view
+    }
+
+    /// What the controller may change: window, threshold, pacing rate.
+    #[inline]
+    pub fn control(&self) -> &Control {
+        &self.control
+    }
+
+    /// The controller.
+    pub fn controller(&self) -> &dyn Controller {
+        &*self.controller
+    }
+
+    /// Counters.
+    #[inline]
+    pub fn stats(&self) -> SenderStats {
+        self.stats
+    }
+
+    /// The rate sample of the latest ACK.
+    #[inline]
+    pub fn last_sample(&self) -> &RateSample {
+        &self.sample
+    }
+
+    /// Bytes of memory that packets in flight and data to send again [claim](dumbbell_units::claimed).
+    pub fn memory(&self) -> u64 {
+        self.sent.memory() + self.stream.memory()
+    }
+
+    /// Reads the clock, which may be coarse.
+    fn refresh_clock(&mut self, now: Time) {
+        let now = rounded_down(now, self.quic().clock_resolution);
+        self.view.now = now;
+        self.view.mstamp_us = now.as_micros();
+        self.view.jiffies = self.view.jiffies.wrapping_add(self.clock.advance(now));
+    }
+
+    /// Takes a round-trip time; the peer held the ACK back for `ack_delay_us`.
+    fn take_rtt(&mut self, latest_us: u64, ack_delay_us: u64) {
+        self.rtt.sample(self.view.mstamp_us, latest_us, ack_delay_us);
+        self.view.srtt_us_x8 = (self.rtt.srtt_us() * 8) as u32;
+        self.view.min_rtt_us = self.rtt.min_rtt_us() as u32;
+    }
+
+    fn set_state(&mut self, state: CaState) {
+        self.controller.set_state(&self.view, &mut self.control, state);
+        self.view.ca_state = state;
+    }
+
+    /// The rate a window of data per RTT needs, with headroom.
+    fn update_pacing_rate(&mut self) {
+        let (view, control) = (&self.view, &mut self.control);
+        let ratio = if control.in_slow_start() { self.config.pacing_ss_ratio } else { PACING_CA_RATIO };
+        control.pacing_rate = pacing_rate(view.mss, control.cwnd, ratio, self.rtt.srtt_us()).min(view.max_pacing_rate);
+    }
+
+    /// The application is about to write after it left the pipe unfilled.
+    fn check_app_limited(&mut self) {
+        let limit = AppLimit {
+            nothing_queued: self.stream.has_sent_all(),
+            in_flight: self.view.in_flight(),
+            cwnd: self.control.cwnd,
+            repaired_all: true,
+            delivered: self.view.delivered,
+        };
+        if let Some(app_limited) = check_app_limited(limit) {
+            self.control.app_limited = app_limited;
+        }
+    }
+}

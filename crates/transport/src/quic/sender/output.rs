@@ -1,0 +1,83 @@
+//! What may leave, and when: probes, then what is lost, then new data, as window and pacing allow.
+
+use super::super::QuicPacket;
+use super::super::clock::rounded_up;
+use super::QuicSender;
+use dumbbell_cc::Event;
+use dumbbell_path::Ecn;
+use dumbbell_units::Time;
+
+impl QuicSender {
+    /// The next packet to put on the wire now, or `None` when nothing may leave before the next ACK or timer.
+    pub fn poll_transmit(&mut self, now: Time) -> Option<QuicPacket> {
+        if !self.established {
+            return None;
+        }
+        self.refresh_clock(now);
+        let (seq, is_retransmission) = if self.timers.take_probe() {
+            self.stream.take().or_else(|| self.oldest_in_flight())?
+        } else if self.may_send(now) {
+            self.stream.take()?
+        } else {
+            return None;
+        };
+        Some(self.send(now, seq, is_retransmission))
+    }
+
+    /// Whether pacing, the windows and the sender's own poll let a packet leave now, and there is one.
+    fn may_send(&mut self, now: Time) -> bool {
+        if self.pacer.forbids(self.view.now) {
+            return false;
+        }
+        if self.view.in_flight() >= self.control.cwnd {
+            self.view.cwnd_limited = true;
+            self.view.max_packets_out = self.view.packets_out;
+            return false;
+        }
+        if self.view.in_flight() >= self.receive_window || self.stream.has_sent_all() {
+            self.view.cwnd_limited = false;
+            return false;
+        }
+        let poll_at = rounded_up(now, self.quic().poll_interval);
+        if poll_at > now {
+            self.timers.poll_at = poll_at;
+            return false;
+        }
+        true
+    }
+
+    fn oldest_in_flight(&self) -> Option<(u32, bool)> {
+        self.sent.in_flight().next().map(|(_, sent)| (sent.seq, true))
+    }
+
+    /// Sends at `at`, of which the connection knows only what its clock shows.
+    fn send(&mut self, at: Time, seq: u32, is_retransmission: bool) -> QuicPacket {
+        let number = self.sent.next_number();
+        let now = self.view.now;
+        let len = self.stream.len(seq);
+        if self.view.in_flight() == 0 {
+            self.controller.event(&self.view, &mut self.control, Event::TxStart);
+            self.pacer.restart();
+            self.rate.restart(self.view.mstamp_us, self.view.delivered);
+        }
+        self.view.last_sent = now;
+        self.view.packets_out += 1;
+        self.view.snd_nxt = u64::from(number) + 1;
+        self.sent.push(seq, self.rate.packet_sent(&self.view, &self.control, is_retransmission));
+        self.stats.sent_segments += 1;
+        self.stats.sent_bytes += u64::from(len);
+        self.stats.retransmitted_segments += u64::from(is_retransmission);
+        self.timers.last_sent_at = now;
+        self.set_timers();
+        self.pacer.depart(now, len, self.control.pacing_rate);
+        self.view.next_departure = self.pacer.next_departure();
+        QuicPacket {
+            number,
+            seq,
+            len,
+            ecn: if self.config.ecn { Ecn::Ect0 } else { Ecn::NotEct },
+            is_retransmission,
+            sent_at: at,
+        }
+    }
+}

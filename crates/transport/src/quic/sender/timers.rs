@@ -1,0 +1,151 @@
+//! The timers: probe timeout (RFC 9002, section 6.2), losses by time, pacing, and a sender that polls.
+
+use super::super::Timeout;
+use super::super::clock::rounded_down;
+use super::QuicSender;
+use dumbbell_units::{Duration, Time};
+
+/// Packets a timeout may send.
+const PROBES: u32 = 2;
+/// Most doublings of a timeout.
+const MAX_BACK_OFF: u32 = 10;
+
+/// When something is due; [`Time::NEVER`] when nothing is.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct Timers {
+    timeout_at: Time,
+    /// A packet is lost by then.
+    pub loss_at: Time,
+    /// A sender that polls looks again.
+    pub poll_at: Time,
+    /// What the timeout counts from.
+    pub last_sent_at: Time,
+    /// Timeouts in a row without an answer.
+    timeouts: u32,
+    /// Packets that may leave beyond the window.
+    probes: u32,
+}
+
+impl Default for Timers {
+    fn default() -> Timers {
+        Timers {
+            timeout_at: Time::NEVER,
+            loss_at: Time::NEVER,
+            poll_at: Time::NEVER,
+            last_sent_at: Time::ZERO,
+            timeouts: 0,
+            probes: 0,
+        }
+    }
+}
+
+impl Timers {
+    /// Something was acknowledged.
+    pub fn note_progress(&mut self) {
+        self.timeouts = 0;
+    }
+
+    /// Whether a packet may leave beyond the window; says so once for each.
+    pub fn take_probe(&mut self) -> bool {
+        let may_leave = self.probes > 0;
+        self.probes -= u32::from(may_leave);
+        may_leave
+    }
+
+    fn earliest(&self) -> Time {
+        self.timeout_at.min(self.loss_at).min(self.poll_at)
+    }
+}
+
+impl QuicSender {
+    /// Smoothed RTT plus variation plus the receiver's delay. Not less than the clock can tell: a timeout that is over
+    /// before the clock has moved on would expire again and again at the same instant.
+    pub(super) fn timeout_us(&self) -> u64 {
+        let quic = self.quic();
+        let max_ack_delay_us = match quic.timeout {
+            Timeout::Probe => quic.max_ack_delay.as_micros(),
+            Timeout::ResendQuietly => 0,
+        };
+        let timeout_us = match self.rtt.pto_us(quic.granularity.as_micros(), max_ack_delay_us) {
+            Some(pto_us) => pto_us.max(quic.timeout_min.as_micros()),
+            None => quic.initial_timeout.as_micros(),
+        };
+        timeout_us.max(self.clock_tick_us())
+    }
+
+    /// The unit of the clock, in whole microseconds.
+    fn clock_tick_us(&self) -> u64 {
+        self.quic().clock_resolution.as_nanos().div_ceil(1_000)
+    }
+
+    /// Arms the timeout, if anything is in flight.
+    pub(super) fn set_timers(&mut self) {
+        self.timers.timeout_at = if self.view.packets_out == 0 {
+            Time::NEVER
+        } else {
+            let backed_off = self.timeout_us() << self.timers.timeouts.min(MAX_BACK_OFF);
+            self.timers.last_sent_at + Duration::from_micros(backed_off)
+        };
+    }
+
+    /// When [`QuicSender::on_timer`] wants to be called; [`Time::NEVER`] when nothing is pending.
+    #[inline]
+    pub fn next_timer(&self) -> Time {
+        let next = self.timers.earliest();
+        match self.pacer.wake_at() {
+            // An alarm is set in the clock's units.
+            Some(wake_at) => next.min(rounded_down(wake_at, self.quic().clock_resolution)),
+            None => next,
+        }
+    }
+
+    /// The time of [`QuicSender::next_timer`] has come.
+    pub fn on_timer(&mut self, now: Time) {
+        self.refresh_clock(now);
+        self.pacer.wake(now);
+        if self.timers.poll_at <= now {
+            self.timers.poll_at = Time::NEVER;
+        }
+        if self.timers.loss_at <= now {
+            let losses = self.detect_losses();
+            self.on_losses(losses);
+            self.forget_settled();
+            self.set_timers();
+        } else if self.timers.timeout_at <= now {
+            self.on_timeout();
+            self.timers.last_sent_at = now;
+            self.set_timers();
+        }
+    }
+
+    /// The timeout expired.
+    fn on_timeout(&mut self) {
+        self.stats.rto_count += 1;
+        match self.quic().timeout {
+            Timeout::Probe => {
+                self.timers.probes = PROBES;
+                self.timers.timeouts += 1;
+                self.stats.probe_count += 1;
+            }
+            Timeout::ResendQuietly => {
+                let in_flight = self.sent.in_flight().map(|(number, _)| number);
+                let oldest: Vec<u32> = in_flight.take(PROBES as usize).collect();
+                for number in oldest {
+                    self.lose(number, false);
+                }
+                self.forget_settled();
+            }
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_timeout_lets_two_packets_leave_beyond_the_window() {
+        let mut timers = Timers { probes: PROBES, ..Timers::default() };
+        assert_eq!([(); 3].map(|()| timers.take_probe()), [true, true, false]);
+    }
+}

@@ -1,0 +1,95 @@
+//! The data a sender has to send: what was lost first, then what is new.
+
+use dumbbell_units::claimed;
+use std::collections::VecDeque;
+
+/// A stream, counted in packets' worth of data.
+#[derive(Debug)]
+pub(super) struct Stream {
+    /// The next part that was never sent.
+    next_seq: u32,
+    /// One above the last part written.
+    write_seq: u32,
+    last_len: u16,
+    mss: u16,
+    /// Parts that were lost.
+    resend: VecDeque<u32>,
+}
+
+impl Stream {
+    pub fn new(mss: u16) -> Stream {
+        Stream { next_seq: 0, write_seq: 0, last_len: mss, mss, resend: VecDeque::new() }
+    }
+
+    /// The application hands over `segments` more; the last one carries `last_len` bytes.
+    pub fn write(&mut self, segments: u32, last_len: u16) {
+        self.write_seq = self.write_seq.saturating_add(segments);
+        self.last_len = last_len;
+    }
+
+    /// What was never sent never will be.
+    pub fn close(&mut self) {
+        self.write_seq = self.next_seq;
+    }
+
+    /// Parts written and not yet sent once.
+    pub fn unsent(&self) -> u32 {
+        self.write_seq - self.next_seq
+    }
+
+    /// Whether nothing waits to be sent, for the first time or again.
+    pub fn has_sent_all(&self) -> bool {
+        self.resend.is_empty() && self.unsent() == 0
+    }
+
+    /// Part `seq` was lost.
+    pub fn send_again(&mut self, seq: u32) {
+        self.resend.push_back(seq);
+    }
+
+    /// The part to send next, and whether it was sent before.
+    pub fn take(&mut self) -> Option<(u32, bool)> {
+        if let Some(seq) = self.resend.pop_front() {
+            return Some((seq, true));
+        }
+        (self.unsent() > 0).then(|| {
+            self.next_seq += 1;
+            (self.next_seq - 1, false)
+        })
+    }
+
+    /// Payload bytes of part `seq`.
+    pub fn len(&self, seq: u32) -> u16 {
+        if seq + 1 == self.write_seq { self.last_len } else { self.mss }
+    }
+
+    /// Bytes of memory that the parts to send again [claim](claimed).
+    pub fn memory(&self) -> u64 {
+        claimed::<u32>(self.resend.len(), self.resend.capacity())
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn what_was_lost_goes_before_what_is_new() {
+        let mut stream = Stream::new(1350);
+        stream.write(3, 700);
+        assert_eq!((stream.take(), stream.take()), (Some((0, false)), Some((1, false))));
+        stream.send_again(0);
+        assert_eq!((stream.take(), stream.take(), stream.take()), (Some((0, true)), Some((2, false)), None));
+        assert_eq!((stream.len(1), stream.len(2)), (1350, 700));
+        assert!(stream.has_sent_all());
+    }
+
+    #[test]
+    fn what_is_not_sent_when_the_stream_closes_never_will_be() {
+        let mut stream = Stream::new(1350);
+        stream.write(3, 700);
+        stream.take();
+        stream.close();
+        assert_eq!((stream.unsent(), stream.take()), (0, None));
+    }
+}

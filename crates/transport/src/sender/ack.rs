@@ -1,0 +1,242 @@
+//! The way of an acknowledgement through the sender, in the order of `tcp_ack`.
+//!
+//! What SACK blocks report is tagged, what the ACK covers leaves the scoreboard, the controller is told, losses are found
+//! and the state changes, timers are armed, and at the end the sample of the delivery rate goes to the controller, or to
+//! proportional rate reduction. An ACK that was to be expected needs hardly any of it and goes its own way
+//! (`fast_path.rs`).
+
+use super::assembly::Retransmit;
+use super::{CaState, Sender};
+use crate::{Ack, RecoveryRule};
+use dumbbell_cc::AckFlags;
+use dumbbell_recovery::ack_rtt::SentSpan;
+use dumbbell_recovery::tlp::ProbeNews;
+use dumbbell_units::Time;
+
+/// What an ACK turned out to be while it is processed (the `FLAG_*` bits of `tcp_input.c`).
+#[derive(Clone, Copy, Debug, Default)]
+pub(super) struct AckNews {
+    /// `FLAG_SND_UNA_ADVANCED`.
+    pub advanced: bool,
+    /// `FLAG_DATA_ACKED`.
+    pub data_acked: bool,
+    /// `FLAG_DATA_SACKED`.
+    pub data_sacked: bool,
+    /// `FLAG_WIN_UPDATE`.
+    pub window_update: bool,
+    /// `FLAG_ECE`.
+    pub ece: bool,
+    /// `FLAG_DSACKING_ACK`.
+    pub dsack: bool,
+    /// `FLAG_DSACK_TLP`.
+    pub dsack_of_probe: bool,
+    /// `FLAG_RETRANS_DATA_ACKED`.
+    pub retransmitted_data_acked: bool,
+    /// `FLAG_ORIG_SACK_ACKED`.
+    pub original_acked: bool,
+    /// `FLAG_LOST_RETRANS`.
+    pub lost_retransmission: bool,
+    /// `FLAG_SACK_RENEGING`.
+    pub reneged: bool,
+    /// `FLAG_SET_XMIT_TIMER`.
+    pub set_timer: bool,
+}
+
+/// The connection before the ACK in work.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct Prior {
+    pub una: u32,
+    pub in_flight: u32,
+    pub delivered: u64,
+    pub lost: u64,
+    pub lost_out: u32,
+    pub sacked_out: u32,
+    /// One above the highest selectively acknowledged segment.
+    pub highest_sacked: u32,
+}
+
+/// What the SACK blocks of an ACK report.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct Tagged {
+    /// When those left that were sent once (`first_sackt`, `last_sackt`).
+    pub sent: Option<SentSpan>,
+    /// The lowest segment that others overtook (`reord`).
+    pub reordered_from: u32,
+}
+
+impl Sender {
+    /// An acknowledgement arrives. Transmissions it allows come from [`Sender::poll_transmit`].
+    #[inline]
+    pub fn on_ack(&mut self, now: Time, ack: &Ack) {
+        if ack.ack > self.board.nxt() || !self.established {
+            return;
+        }
+        self.refresh_clock(now);
+        self.xmit.send_clock.begin_event();
+        if self.predicts(ack) {
+            self.ack_fast_path(ack);
+        } else {
+            self.ack_slow_path(ack);
+        }
+    }
+
+    /// Everything that an acknowledgement can mean (`tcp_ack`).
+    #[inline(never)]
+    pub(super) fn ack_slow_path(&mut self, ack: &Ack) {
+        let prior = self.prior();
+        let mut news = AckNews { ece: ack.ece, advanced: ack.ack > prior.una, ..AckNews::default() };
+        self.rate.begin_ack(&mut self.sample, prior.in_flight, ack.ece);
+        if news.advanced {
+            self.timer.note_progress();
+        }
+        if ack.ack >= prior.una {
+            news.window_update = self.stream.update_window(ack.ack, ack.window) && !news.advanced;
+        }
+        let mut tagged = Tagged { sent: None, reordered_from: self.board.nxt() };
+        if ack.sack_count > 0 {
+            self.sacktag_write_queue(ack, prior.una, &mut news, &mut tagged);
+        }
+        if self.view.packets_out == 0 {
+            if news.dsack {
+                self.fastretrans_alert(prior.una, 0, &mut news, ack);
+            }
+            return;
+        }
+        self.xmit.request = Retransmit::Nothing;
+        if ack.ack < prior.una {
+            self.old_ack(ack, prior.una, &mut news);
+            return;
+        }
+
+        let acked = self.clean_rtx_queue(ack, &prior, tagged.sent, &mut news);
+        self.detector.rack.update_reo_wnd(self.sample.prior_delivered, self.view.delivered);
+        self.tell_controller(ack, acked, &prior, &news);
+        self.process_tlp_ack(ack, &news);
+        if let Some(dupacks) = self.dubious_dupacks(&news) {
+            self.fastretrans_alert(prior.una, dupacks, &mut news, ack);
+        }
+        if news.set_timer && self.restarts_timer() {
+            self.set_xmit_timer();
+        }
+        self.cong_control(&prior, &news);
+    }
+
+    #[inline(always)]
+    fn prior(&self) -> Prior {
+        Prior {
+            una: self.board.una(),
+            in_flight: self.view.in_flight(),
+            delivered: self.view.delivered,
+            lost: self.view.lost,
+            lost_out: self.view.lost_out,
+            sacked_out: self.view.sacked_out,
+            highest_sacked: self.highest_sacked_or_una(),
+        }
+    }
+
+    /// An ACK that a later one overtook: no duplicate, but what it reports selectively may be news (`old_ack`).
+    #[inline(never)]
+    fn old_ack(&mut self, ack: &Ack, prior_una: u32, news: &mut AckNews) {
+        if ack.sack_count > 0 {
+            self.fastretrans_alert(prior_una, 0, news, ack);
+            self.sample.interval_us = -1;
+        }
+    }
+
+    /// The hooks of a controller before losses are looked for.
+    #[inline(always)]
+    fn tell_controller(&mut self, ack: &Ack, acked: u32, prior: &Prior, news: &AckNews) {
+        if self.hooks.in_ack_event {
+            let flags = AckFlags {
+                slow_path: ack.sack_count > 0 || !news.advanced,
+                ece: news.ece,
+                window_update: news.window_update,
+            };
+            self.controller.in_ack_event(&self.view, &mut self.control, flags);
+        }
+        if self.hooks.pkts_acked && (acked > 0 || news.data_sacked) {
+            let rtt_us = self.sample.rtt_us;
+            self.controller.pkts_acked(&self.view, &mut self.control, acked, rtt_us, prior.in_flight);
+        }
+    }
+
+    /// Does this ACK end the episode of a probe (`tcp_process_tlp_ack`)?
+    #[inline(always)]
+    fn process_tlp_ack(&mut self, ack: &Ack, news: &AckNews) {
+        if self.tlp.is_outstanding() {
+            self.process_outstanding_tlp_ack(ack, news);
+        }
+    }
+
+    #[inline(never)]
+    fn process_outstanding_tlp_ack(&mut self, ack: &Ack, news: &AckNews) {
+        let is_pure_duplicate = !(news.advanced || news.data_acked || news.window_update || news.data_sacked);
+        let probe = self.tlp.process_ack(ack.ack, news.dsack_of_probe, is_pure_duplicate);
+        if let ProbeNews::RepairedLoss { is_app_limited } = probe {
+            self.reduce_for_repaired_tail(is_app_limited);
+        }
+        if probe != ProbeNews::None && self.tlp.was_retransmission() {
+            self.sample.is_acking_tlp = true;
+        }
+    }
+
+    /// Duplicate ACKs to count, if the ACK is dubious (`tcp_ack_is_dubious`): a duplicate, one that reports selectively or
+    /// echoes congestion, or any outside of Open.
+    #[inline(always)]
+    fn dubious_dupacks(&self, news: &AckNews) -> Option<u32> {
+        let is_suspicious = news.data_sacked || news.ece || news.dsack;
+        let is_no_duplicate = news.data_acked || news.window_update;
+        let is_dubious = !is_no_duplicate || is_suspicious || self.view.ca_state != CaState::Open;
+        is_dubious.then(|| u32::from(!news.advanced && !is_no_duplicate && !news.dsack))
+    }
+
+    /// Completes the sample, and lets it work on window and pacing rate (`tcp_rate_gen`, `tcp_cong_control`).
+    #[inline(always)]
+    fn cong_control(&mut self, prior: &Prior, news: &AckNews) {
+        let delivered = (self.view.delivered - prior.delivered) as u32;
+        let losses = match self.config.recovery {
+            RecoveryRule::Linux => (self.view.lost - prior.lost) as u32,
+            RecoveryRule::Ns3 => self.view.lost_out.abs_diff(prior.lost_out),
+        };
+        self.end_app_limit();
+        if delivered > 0 {
+            self.view.delivered_mstamp_us = self.view.mstamp_us;
+        }
+        self.rate.generate(&mut self.sample, &self.view, delivered, losses, news.reneged);
+        if self.full_control {
+            self.leave_to_controller();
+        } else if self.in_reduction() {
+            self.reduce_cwnd(delivered, losses, news.advanced);
+            self.update_pacing_rate();
+        } else {
+            if news.data_acked || (self.detector.reordering.has_grown() && news.data_sacked) {
+                self.cong_avoid(delivered);
+            }
+            self.update_pacing_rate();
+        }
+    }
+
+    /// Everything sent while the application was the limit has been delivered (the beginning of `tcp_rate_gen`).
+    #[inline(always)]
+    pub(super) fn end_app_limit(&mut self) {
+        if self.control.app_limited != 0 && self.view.delivered > self.control.app_limited {
+            self.control.app_limited = 0;
+        }
+    }
+
+    /// Leaves window and pacing rate to a controller that owns them.
+    #[inline]
+    pub(super) fn leave_to_controller(&mut self) {
+        let unsent = self.unsent_segments() > 0;
+        self.view.no_unsent_data = !unsent;
+        self.view.receive_window_full = unsent && self.board.nxt() >= self.stream.window_end;
+        self.controller.cong_control(&self.view, &mut self.control, &self.sample);
+    }
+
+    /// Lets the controller grow the window (`tcp_cong_avoid`).
+    #[inline]
+    pub(super) fn cong_avoid(&mut self, delivered: u32) {
+        self.controller.cong_avoid(&self.view, &mut self.control, delivered);
+        self.validation.note_change(self.view.jiffies);
+    }
+}

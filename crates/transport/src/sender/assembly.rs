@@ -1,0 +1,185 @@
+//! Which components a configuration means, and the small state that is the sender's own: the stream it carries, and the
+//! loop of transmissions.
+
+use super::Burst;
+use crate::{ControllerRtt, DeliveryRate, Pacing, RtoRule, RttSamples, TransportConfig};
+use dumbbell_cc::{Control, Controller, View};
+use dumbbell_recovery::ack_rtt::RttSource;
+use dumbbell_recovery::dupthresh::DupThresh;
+use dumbbell_recovery::rack::Rack;
+use dumbbell_recovery::rate::RateSampler;
+use dumbbell_recovery::reordering::Reordering;
+use dumbbell_recovery::round_trip::RoundTrip;
+use dumbbell_recovery::rtt::RttEstimator;
+use dumbbell_recovery::send_stamp::SendClock;
+use dumbbell_units::Duration;
+
+/// What a receiver that sizes its window offers in the handshake.
+const SYN_ACK_WINDOW_BYTES: u64 = 65_160;
+
+/// The connection before its first event.
+pub(super) fn connection(config: &TransportConfig, controller: &dyn Controller) -> (View, Control) {
+    let paced = match config.pacing {
+        Pacing::Auto => controller.wants_pacing(),
+        Pacing::On => true,
+        Pacing::Off => false,
+    };
+    let view = View { hz: config.hz.max(1), gso_max_bytes: config.gso_max_bytes, paced, ..View::new(config.mss) };
+    let control = Control { cwnd: config.initial_cwnd, pacing_shift: config.pacing_shift, ..Control::default() };
+    (view, control)
+}
+
+/// A span in whole microseconds, as far as 32 bits go: more than an hour.
+pub(super) fn micros(span: Duration) -> u32 {
+    span.as_micros().min(u64::from(u32::MAX)) as u32
+}
+
+/// RTT estimator, minimum and source of samples.
+pub(super) fn round_trip(config: &TransportConfig) -> RoundTrip {
+    let [rto_min_us, rto_max_us] = [config.rto_min, config.rto_max].map(micros);
+    let estimator = match config.rto_rule {
+        RtoRule::Linux => RttEstimator::linux(rto_min_us, rto_max_us),
+        RtoRule::Rfc6298 => RttEstimator::rfc6298(rto_min_us, rto_max_us),
+    };
+    let source = match config.rtt_samples {
+        RttSamples::Linux => RttSource::Departures,
+        RttSamples::Timestamps => RttSource::timestamps(false),
+        RttSamples::TimestampsOfOriginals => RttSource::timestamps(true),
+    };
+    RoundTrip::new(estimator, source, config.controller_rtt == ControllerRtt::Smoothed)
+}
+
+/// The sampler of the delivery rate.
+pub(super) fn rate_sampler(rule: DeliveryRate) -> RateSampler {
+    match rule {
+        DeliveryRate::Linux => RateSampler::linux(),
+        DeliveryRate::LinuxOld => RateSampler::linux_before_5_19(),
+        DeliveryRate::Ns3 => RateSampler::ns3(),
+        DeliveryRate::Ns3Before341 => RateSampler::ns3_before_3_41(),
+    }
+}
+
+/// The loss detectors and the degree of reordering that both consult; which one judges is the configuration's choice.
+#[derive(Debug)]
+pub(super) struct LossDetector {
+    pub rack: Rack,
+    pub dupthresh: DupThresh,
+    pub reordering: Reordering,
+}
+
+impl LossDetector {
+    pub fn new(config: &TransportConfig) -> LossDetector {
+        LossDetector {
+            rack: Rack::default(),
+            dupthresh: DupThresh::default(),
+            reordering: Reordering::new(config.reordering, config.max_reordering),
+        }
+    }
+}
+
+/// The stream: what the application has written, and what the receiver has room for.
+#[derive(Debug)]
+pub(super) struct Stream {
+    /// One above the last segment written.
+    pub write_seq: u32,
+    /// Payload bytes of the last segment written.
+    last_len: u16,
+    /// One above the last segment that the receive window allows (`tcp_wnd_end`).
+    pub window_end: u32,
+    /// Largest receive window seen, in segments (`max_window`).
+    pub max_window: u32,
+    mss: u16,
+}
+
+impl Stream {
+    pub fn new(config: &TransportConfig) -> Stream {
+        let first_window = match config.receive_autotuning {
+            true => config.receive_window.min(SYN_ACK_WINDOW_BYTES),
+            false => config.receive_window,
+        };
+        Stream {
+            write_seq: 0,
+            last_len: config.mss as u16,
+            window_end: (first_window / u64::from(config.mss)).min(u64::from(u32::MAX)) as u32,
+            max_window: 0,
+            mss: config.mss as u16,
+        }
+    }
+
+    /// The application hands over `segments` more; the last one carries `last_len` bytes.
+    pub fn write(&mut self, segments: u32, last_len: u16) {
+        self.write_seq = self.write_seq.saturating_add(segments);
+        self.last_len = last_len;
+    }
+
+    /// An ACK of everything below `ack` offers a window of `window` segments; returns whether it allows more than before
+    /// (`tcp_ack_update_window`).
+    #[inline]
+    pub fn update_window(&mut self, ack: u32, window: u32) -> bool {
+        let end = ack.saturating_add(window);
+        let grows = end > self.window_end;
+        self.window_end = self.window_end.max(end);
+        self.max_window = self.max_window.max(window);
+        grows
+    }
+
+    /// Payload bytes of the last one of segments below `end`.
+    #[inline]
+    pub fn len_before(&self, end: u32) -> u16 {
+        if end == self.write_seq { self.last_len } else { self.mss }
+    }
+
+    /// Whether segment `seq` is written and within the receive window.
+    #[inline]
+    pub fn allows(&self, seq: u32) -> bool {
+        seq < self.write_seq && seq < self.window_end
+    }
+}
+
+/// What the ACK in work asks to be retransmitted (`enum tcp_rexmit`).
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub(super) enum Retransmit {
+    #[default]
+    Nothing,
+    Lost,
+    NewDataFirst,
+}
+
+/// The loop of transmissions that an event sets off.
+#[derive(Debug, Default)]
+pub(super) struct Xmit {
+    /// What is to be retransmitted before new data.
+    pub request: Retransmit,
+    /// What is to leave next.
+    pub ready: Burst,
+    /// New segments sent since the loop began.
+    pub sent: u32,
+    /// Segments below were considered for rescue in this fast recovery.
+    pub rescued_below: u32,
+    /// The next new segment tells the receiver of the reduction (`TCP_ECN_QUEUE_CWR`).
+    pub sends_cwr: bool,
+    pub send_clock: SendClock,
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_receive_window_never_shrinks() {
+        let config = TransportConfig { receive_window: 10 * 1448, ..TransportConfig::default() };
+        let mut stream = Stream::new(&config);
+        stream.write(100, 700);
+        assert!(stream.allows(9) && !stream.allows(10));
+        assert!(stream.update_window(5, 10) && !stream.update_window(6, 5));
+        assert!(stream.allows(14) && !stream.allows(15));
+        assert_eq!(stream.max_window, 10);
+        assert_eq!((stream.len_before(99), stream.len_before(100)), (1448, 700));
+    }
+
+    #[test]
+    fn a_receiver_that_sizes_its_window_begins_with_that_of_the_handshake() {
+        let config = TransportConfig { receive_autotuning: true, ..TransportConfig::default() };
+        assert_eq!(Stream::new(&config).window_end, 45);
+    }
+}

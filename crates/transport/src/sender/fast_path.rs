@@ -1,0 +1,85 @@
+//! The ACK that was to be expected (Van Jacobson's header prediction, which Linux has for the receiving side).
+//!
+//! Nearly every ACK finds a connection in good order and does nothing but acknowledge the next few segments. Of `tcp_ack`
+//! then only this is left: the segments leave the scoreboard as one run, the last one gives the delivery-rate sample, the
+//! first and the last one the round-trip time, the timer starts again, and the controller decides. Everything else goes
+//! the long way in `Sender::ack_slow_path`, whose steps these are.
+
+use super::{CaState, Sender};
+use crate::{Ack, DeliveryRate, RttSamples, TransportConfig};
+use dumbbell_cc::AckFlags;
+use dumbbell_recovery::ack_rtt::{AckRtt, age_us};
+
+/// Whether the rules of a connection are Linux's as far as expected ACKs are concerned.
+pub(super) fn applies_to(config: &TransportConfig) -> bool {
+    config.sack && config.delivery_rate == DeliveryRate::Linux && config.rtt_samples == RttSamples::Linux
+}
+
+impl Sender {
+    /// Whether `ack`, which is not ahead of what was sent, was to be expected.
+    #[inline]
+    pub(super) fn predicts(&self, ack: &Ack) -> bool {
+        let view = &self.view;
+        self.may_predict
+            && ack.ack > self.board.una()
+            && ack.sack_count == 0
+            && !ack.ece
+            && view.ca_state == CaState::Open
+            && view.sacked_out | view.lost_out | view.retrans_out == 0
+            && self.board.is_untouched()
+            && !self.tlp.is_outstanding()
+    }
+
+    /// Processes an expected ACK.
+    #[inline(always)]
+    pub(super) fn ack_fast_path(&mut self, ack: &Ack) {
+        let una = self.board.una();
+        let acked = ack.ack - una;
+        let last = ack.ack - 1;
+        let first_sent_us = self.board.get(una).sent.us();
+        let record = self.board.get(last);
+        let last_sent = record.sent;
+        let is_short = u32::from(record.len) < self.config.mss;
+        if first_sent_us == 0 || record.delivered_us == 0 {
+            // Stamps of the very first microsecond count as none.
+            return self.ack_slow_path(ack);
+        }
+        self.timer.note_progress();
+        self.timer.note_partial_ack(false);
+        self.stream.update_window(ack.ack, ack.window);
+
+        // Of the sample before this one nothing is left: what these do not replace, the RTT and the end of the sample do.
+        self.sample.prior_in_flight = self.view.packets_out;
+        self.sample.is_ece = false;
+        self.sample.is_acking_tlp = false;
+        self.rate.take(&mut self.sample, record, last);
+        self.advance_rack(last, last_sent, false);
+        self.board.pop_originals(ack.ack);
+        self.view.packets_out -= acked;
+        self.view.delivered += u64::from(acked);
+        self.view.snd_una = u64::from(ack.ack);
+        let maybe_delayed = acked == 1 && is_short && self.sample.prior_delivered + 1 == self.view.delivered;
+        let now_us = self.view.mstamp_us;
+        let rtt = AckRtt { rtt_us: age_us(now_us, first_sent_us), latest_us: age_us(now_us, last_sent.us()) };
+        self.take_rtt(rtt, maybe_delayed);
+        self.detector.rack.update_reo_wnd(self.sample.prior_delivered, self.view.delivered);
+
+        if self.hooks.in_ack_event {
+            self.controller.in_ack_event(&self.view, &mut self.control, AckFlags::default());
+        }
+        if self.hooks.pkts_acked {
+            let (rtt_us, prior_in_flight) = (self.sample.rtt_us, self.sample.prior_in_flight);
+            self.controller.pkts_acked(&self.view, &mut self.control, acked, rtt_us, prior_in_flight);
+        }
+        self.set_xmit_timer();
+        self.end_app_limit();
+        self.view.delivered_mstamp_us = self.view.mstamp_us;
+        self.rate.generate_in_order(&mut self.sample, &self.view, acked);
+        if self.full_control {
+            self.leave_to_controller();
+        } else {
+            self.cong_avoid(acked);
+            self.update_pacing_rate();
+        }
+    }
+}

@@ -1,0 +1,185 @@
+//! Retransmissions: of what is lost (`tcp_xmit_retransmit_queue`), of the head after a timeout, of the tail as a probe, and
+//! as a rescue of what nobody knows to be lost.
+
+use super::assembly::Retransmit;
+use super::{Burst, CaState, Sender};
+use crate::{Flags, RecoveryRule, Rescue};
+use dumbbell_path::Ecn;
+use dumbbell_recovery::ack_rtt::timestamp_ticks;
+use dumbbell_recovery::scoreboard::flag;
+use dumbbell_recovery::timer::Pending;
+
+impl Sender {
+    /// What the last ACK or timer asked for before ordinary new data.
+    #[inline(always)]
+    pub(super) fn start_requested(&mut self) -> bool {
+        if self.xmit.request == Retransmit::Lost && self.has_repaired_all() {
+            self.end_request();
+            return false;
+        }
+        self.start_any_requested()
+    }
+
+    /// Whether under Linux's rules nothing is left to retransmit.
+    #[inline]
+    fn has_repaired_all(&self) -> bool {
+        self.view.retrans_out >= self.view.lost_out && self.config.recovery == RecoveryRule::Linux
+    }
+
+    #[inline]
+    fn end_request(&mut self) {
+        self.xmit.request = Retransmit::Nothing;
+        self.xmit.send_clock.begin_event();
+    }
+
+    #[inline(never)]
+    fn start_any_requested(&mut self) -> bool {
+        if self.xmit.request == Retransmit::NewDataFirst {
+            if self.start_new_burst() {
+                return true;
+            }
+            if self.board.nxt() > self.high_seq {
+                self.xmit.request = Retransmit::Nothing;
+                return false;
+            }
+            self.frto.give_up();
+            self.xmit.request = Retransmit::Lost;
+        }
+        if self.start_retransmission() {
+            return true;
+        }
+        self.end_request();
+        false
+    }
+
+    /// After a pause by pacing or the host's queue: lost segments first (`tcp_tsq_write`).
+    pub(super) fn resume_retransmissions(&mut self) {
+        let view = &self.view;
+        let is_waiting = match self.config.recovery {
+            RecoveryRule::Linux => view.lost_out > view.retrans_out,
+            RecoveryRule::Ns3 => view.lost_out > 0,
+        };
+        if is_waiting && self.control.cwnd > view.in_flight() {
+            self.request_retransmissions();
+        }
+    }
+
+    /// Lost segments are to be sent before new ones.
+    pub(super) fn request_retransmissions(&mut self) {
+        self.xmit.request = Retransmit::Lost;
+    }
+
+    /// The next burst of lost segments.
+    fn start_retransmission(&mut self) -> bool {
+        let window = self.repair_window();
+        if self.view.packets_out == 0 || self.view.in_flight() >= window || self.has_repaired_all() {
+            return false;
+        }
+        if self.pacing_forbids() {
+            return false;
+        }
+        let Some(first) = self.board.first_waiting() else { return false };
+        let room = window - self.view.in_flight();
+        let size = self.waiting_run(first, room.min(self.max_burst()));
+        if self.small_queue_full(size, 2) {
+            return false;
+        }
+        self.send_again(first, size, true);
+        if self.in_reduction() {
+            self.prr.sent(size);
+        }
+        let restarts = self.config.recovery == RecoveryRule::Linux && self.timer.pending() != Pending::Reordering;
+        if first == self.board.una() && restarts {
+            self.set_timer(Pending::Retransmission, u64::from(self.rtt.estimator().rto_us()));
+        }
+        true
+    }
+
+    /// How many segments from `first` on, at most `most`, left in one burst and wait for their retransmission.
+    fn waiting_run(&self, first: u32, most: u32) -> u32 {
+        let mut size = 1;
+        while size < most && first + size < self.board.nxt() {
+            let next = self.board.get(first + size);
+            let waits = next.flags & (flag::LOST | flag::RETRANS | flag::SACKED) == flag::LOST;
+            if !waits || next.has(flag::BURST_START) {
+                break;
+            }
+            size += 1;
+        }
+        size
+    }
+
+    /// What may be in flight when a repair is added: ns-3 holds the receive window, too, against the amount in flight, in
+    /// which a segment and its copy may count twice.
+    fn repair_window(&self) -> u32 {
+        match self.config.recovery {
+            RecoveryRule::Linux => self.control.cwnd,
+            RecoveryRule::Ns3 => self.control.cwnd.min(self.stream.window_end - self.board.una()),
+        }
+    }
+
+    /// A segment that nobody knows to be lost, when a fast recovery has nothing better to send (`NextSeg`'s rule 3 of
+    /// RFC 6675).
+    pub(super) fn start_rescue(&mut self) -> bool {
+        if self.view.ca_state != CaState::Recovery
+            || self.view.in_flight() >= self.repair_window()
+            || self.stream.allows(self.board.nxt())
+            || self.pacing_forbids()
+        {
+            return false;
+        }
+        let end = match self.config.rescue {
+            Rescue::Off => return false,
+            Rescue::BelowSack => self.sacks.highest,
+            Rescue::Any => self.board.nxt(),
+        };
+        let mut from = self.xmit.rescued_below.max(self.board.una());
+        while let Some(seq) = self.board.next_unsacked(from, end) {
+            from = seq + 1;
+            self.xmit.rescued_below = from;
+            if !self.board.get(seq).has(flag::RETRANS) {
+                self.send_again(seq, 1, true);
+                return true;
+            }
+        }
+        false
+    }
+
+    /// The head again, whatever window and pacing say: the retransmission timer fired.
+    pub(super) fn retransmit_head(&mut self) {
+        self.send_again(self.board.una(), 1, true);
+    }
+
+    /// The last segment again as a tail loss probe. It is not counted in flight a second time.
+    pub(super) fn retransmit_probe(&mut self, last: u32) {
+        self.send_again(last, 1, false);
+    }
+
+    fn send_again(&mut self, first: u32, size: u32, counted: bool) {
+        let bytes = (first..first + size).map(|seq| u64::from(self.board.get(seq).len)).sum();
+        let (sent_at, mut record) = self.depart(size, bytes);
+        record.tx_in_flight += 1;
+        if counted {
+            record.flags |= flag::RETRANS;
+        }
+        // After an undo an earlier retransmission may still be counted; this one takes its place.
+        let newly_counted = self.board.push_again(&record, first, size);
+        if counted {
+            self.view.retrans_out += newly_counted;
+            self.undo.note_retransmissions(size, timestamp_ticks(self.view.now));
+        }
+        self.stats.retransmitted_segments += u64::from(size);
+        self.xmit.ready = Burst {
+            next: first,
+            end: first + size,
+            bytes,
+            sent_at,
+            mss: self.view.mss as u16,
+            // Only a burst's last segment can be short, and a retransmission does not join bursts.
+            last_len: self.board.get(first + size - 1).len,
+            is_retransmission: true,
+            ecn: Ecn::NotEct,
+            next_flags: Flags::NONE,
+        };
+    }
+}

@@ -1,0 +1,147 @@
+//! The timers of the sender: retransmission timeout, reordering timer, tail loss probe, and the pauses of pacing and of the
+//! host's queue (`tcp_timer.c`, `tcp_rearm_rto`, `tcp_schedule_loss_probe`).
+
+use super::{CaState, Sender};
+use crate::RecoveryRule;
+use dumbbell_recovery::rack::TIMEOUT_MIN_US;
+use dumbbell_recovery::scoreboard::flag;
+use dumbbell_recovery::timer::{Pending, until_rto_us};
+use dumbbell_units::Time;
+
+impl Sender {
+    /// When [`Sender::on_timer`] wants to be called; [`Time::NEVER`] when nothing is pending.
+    #[inline]
+    pub fn next_timer(&self) -> Time {
+        let next = self.pacer.wake_by(self.timer.at());
+        match &self.host_queue {
+            Some(queue) => next.min(queue.wake_at()),
+            None => next,
+        }
+    }
+
+    /// The time of [`Sender::next_timer`] has come. Transmissions it allows come from [`Sender::poll_transmit`].
+    #[inline(always)]
+    pub fn on_timer(&mut self, now: Time) {
+        self.refresh_clock(now);
+        self.xmit.send_clock.begin_event();
+        if self.pacer.wakes(now) {
+            self.resume_retransmissions();
+        }
+        if let Some(queue) = &mut self.host_queue
+            && queue.wakes(now)
+        {
+            self.resume_retransmissions();
+        }
+        if self.timer.at() <= now {
+            self.expire();
+        }
+    }
+
+    #[inline(never)]
+    fn expire(&mut self) {
+        match self.timer.expire() {
+            Pending::None => {}
+            Pending::Retransmission => self.on_retransmission_timeout(),
+            Pending::Reordering => self.on_reordering_timeout(),
+            Pending::Probe => self.send_loss_probe(),
+        }
+    }
+
+    /// Arms the timer, not counting the time that pacing delays what is sent now (`tcp_reset_xmit_timer`).
+    #[inline(always)]
+    pub(super) fn set_timer(&mut self, pending: Pending, micros: u64) {
+        let pacing_delay = self.pacer.next_departure().since(self.view.now);
+        self.timer.arm(pending, self.clock.deadline(micros + pacing_delay.as_micros()));
+    }
+
+    /// Time until the retransmission timeout of the oldest segment.
+    fn until_rto_us(&self) -> u64 {
+        let oldest_sent_us = self.board.get(self.board.una()).sent.us();
+        until_rto_us(oldest_sent_us, self.rtt.estimator().rto_us(), self.view.mstamp_us)
+    }
+
+    /// Arms the retransmission timer (`tcp_rearm_rto`).
+    #[inline(always)]
+    pub(super) fn rearm_rto(&mut self) {
+        if self.view.packets_out == 0 {
+            self.timer.cancel();
+            return;
+        }
+        let micros = self.timer.rearmed_us(self.rtt.estimator().rto_us(), || self.until_rto_us());
+        self.set_timer(Pending::Retransmission, micros);
+    }
+
+    /// Whether an ACK that advances restarts the timer. In ns-3 of the partial ACKs of a recovery only the first one does.
+    pub(super) fn restarts_timer(&mut self) -> bool {
+        let is_partial = self.view.ca_state == CaState::Recovery;
+        let is_first = self.timer.note_partial_ack(is_partial);
+        self.config.recovery == RecoveryRule::Linux || !is_partial || is_first || self.board.is_empty()
+    }
+
+    /// Arms what is to be armed after an ACK (`tcp_set_xmit_timer`).
+    #[inline(always)]
+    pub(super) fn set_xmit_timer(&mut self) {
+        if !self.schedule_loss_probe(true) {
+            self.rearm_rto();
+        }
+    }
+
+    /// Arms a tail loss probe where one is allowed (`tcp_schedule_loss_probe`).
+    #[inline(always)]
+    pub(super) fn schedule_loss_probe(&mut self, after_ack: bool) -> bool {
+        let view = &self.view;
+        let is_allowed = self.tlp.is_enabled() && matches!(view.ca_state, CaState::Open | CaState::Cwr);
+        if !is_allowed || view.packets_out == 0 {
+            return false;
+        }
+        let rtt = self.rtt.estimator();
+        let rto_us = if after_ack { u64::from(rtt.rto_us()) } else { self.until_rto_us() };
+        let timeout_us = self.tlp.timeout_us(rtt.srtt_us_x8(), view.packets_out, rto_us);
+        self.set_timer(Pending::Probe, timeout_us);
+        true
+    }
+
+    /// The probe timer fired: new data if there is any, else the last segment again (`tcp_send_loss_probe`).
+    fn send_loss_probe(&mut self) {
+        if !self.tlp.is_outstanding() && self.view.packets_out > 0 {
+            let last = self.board.nxt() - 1;
+            if !self.stream.allows(self.board.nxt()) {
+                let is_app_limited = self.board.get(last).has(flag::APP_LIMITED);
+                self.retransmit_probe(last);
+                self.tlp.begin_with_retransmission(self.board.nxt(), is_app_limited);
+                self.stats.probe_count += 1;
+            } else if self.send_new_probe() {
+                self.tlp.begin_with_new_data(self.board.nxt());
+                self.stats.probe_count += 1;
+            }
+        }
+        self.rearm_rto();
+    }
+
+    /// Waits for segments that may only be reordered (`tcp_rack_mark_lost`).
+    pub(super) fn arm_reordering_timer(&mut self, wait_us: u64) {
+        self.timer.arm(Pending::Reordering, self.clock.deadline(wait_us + TIMEOUT_MIN_US));
+    }
+
+    /// The reordering timer fired (`tcp_rack_reo_timeout`).
+    fn on_reordering_timeout(&mut self) {
+        let prior_in_flight = self.view.in_flight();
+        let prior_lost = self.view.lost;
+        self.rack_detect_loss();
+        if self.view.in_flight() != prior_in_flight {
+            if self.view.ca_state != CaState::Recovery {
+                self.enter_recovery(false);
+                if !self.full_control {
+                    let losses = (self.view.lost - prior_lost) as u32;
+                    self.reduce_cwnd(1, losses, false);
+                }
+            }
+            self.request_retransmissions();
+        }
+        if self.timer.pending() != Pending::Retransmission {
+            // As if the reordering timer were still pending: the timeout counts from the oldest segment.
+            self.timer.arm(Pending::Reordering, Time::NEVER);
+            self.rearm_rto();
+        }
+    }
+}

@@ -1,0 +1,62 @@
+//! How large a burst is, and whether it waits to become larger (`tcp_tso_autosize`, `tcp_tso_should_defer`).
+//!
+//! A burst holds about a millisecond of the pacing rate, more on paths so short that the RTT allows it, and never less than
+//! the controller says. Of a window that ACKs open bit by bit not every bit is used at once: unless a third of the window
+//! is free, or the next ACK is far away, the sender waits for more.
+
+use super::{CaState, Sender};
+use dumbbell_units::{Duration, Time};
+
+/// Room for this many segments is never left unused when no share of the window says otherwise: ACKs come for two
+/// (`tcp_max_tso_deferred_mss`).
+const NEVER_DEFERRED: u32 = 4;
+
+impl Sender {
+    /// Segments of a burst that is as large as the pacing rate suggests.
+    #[inline(always)]
+    pub(super) fn tso_autosize(&self) -> u32 {
+        let (view, control) = (&self.view, &self.control);
+        let gso_max = u64::from(view.gso_max_bytes);
+        let mut bytes = control.pacing_rate >> control.pacing_shift;
+        if self.config.tso_rtt_log > 0 {
+            let halvings = view.min_rtt_us >> self.config.tso_rtt_log;
+            if halvings < 32 {
+                bytes += gso_max >> halvings;
+            }
+        }
+        (bytes.min(gso_max) as u32) / view.mss
+    }
+
+    /// Largest burst in segments.
+    pub(super) fn max_burst(&self) -> u32 {
+        self.tso_autosize().max(self.controller.min_tso_segs(&self.view, &self.control))
+    }
+
+    /// Whether waiting for the next ACK would make a larger burst.
+    #[inline(always)]
+    pub(super) fn tso_should_defer(&self, autosized: u32, unsent: u32, room: u32, window: u32) -> bool {
+        const MILLISECOND: Duration = Duration::from_millis(1);
+        let (view, control) = (&self.view, &self.control);
+        let limit = window.min(room);
+        if limit >= unsent || view.ca_state >= CaState::Recovery {
+            return false;
+        }
+        if limit >= autosized && limit >= self.controller.min_tso_segs(view, control) {
+            return false;
+        }
+        if view.now.since(view.next_departure) > MILLISECOND {
+            return false;
+        }
+        let whole_window = control.cwnd.min(self.stream.window_end - self.board.una());
+        if limit >= whole_window.checked_div(self.config.tso_win_divisor).unwrap_or(NEVER_DEFERRED) {
+            return false;
+        }
+        if self.board.is_empty() {
+            return false;
+        }
+        let srtt = Duration::from_micros(u64::from(view.srtt_us_x8 >> 3));
+        let head_sent = Time::ZERO + Duration::from_micros(self.board.get(self.board.una()).sent.us());
+        let threshold = MILLISECOND.min(Duration::from_nanos(srtt.as_nanos() / 2));
+        (head_sent + srtt).since(view.now) <= threshold
+    }
+}

@@ -1,0 +1,124 @@
+//! Reductions taken back because they proved needless (`tcp_try_undo_recovery`, `tcp_try_undo_loss`,
+//! `tcp_try_undo_partial`, `tcp_try_undo_dsack`). The proofs are kept by [`Undo`](super::Undo).
+
+use super::{CaState, Sender};
+use crate::Ack;
+use dumbbell_recovery::ack_rtt::timestamp_ticks;
+use dumbbell_recovery::scoreboard::flag;
+
+impl Sender {
+    /// An episode begins that may have to be taken back (`tcp_init_undo`).
+    pub(super) fn init_undo(&mut self) {
+        let retrans_out = self.view.retrans_out + u32::from(self.tlp.is_retransmission_outstanding());
+        self.undo.begin(self.board.una(), retrans_out);
+    }
+
+    /// Threshold to return to: the current one in a reduction, else at least three quarters of the window
+    /// (`tcp_current_ssthresh`).
+    pub(super) fn current_ssthresh(&self) -> u32 {
+        let control = &self.control;
+        if self.in_reduction() {
+            control.ssthresh
+        } else {
+            control.ssthresh.max((control.cwnd >> 1) + (control.cwnd >> 2))
+        }
+    }
+
+    /// Whether an episode without a retransmission counts as one of originals that arrived late. NewReno forgets the time
+    /// of its retransmissions while it holds a recovery that is over.
+    fn counts_as_delayed(&self) -> bool {
+        self.config.sack || self.board.una() < self.high_seq
+    }
+
+    /// `tcp_may_undo`.
+    fn may_undo(&self, ack: &Ack) -> bool {
+        self.undo.may_undo(timestamp_ticks(ack.echo), self.counts_as_delayed())
+    }
+
+    /// Takes the reduction back (`tcp_undo_cwnd_reduction`).
+    fn undo_cwnd_reduction(&mut self, unmark_lost: bool) {
+        self.stats.undo_count += 1;
+        if unmark_lost {
+            for seq in self.board.una()..self.board.nxt() {
+                self.board.get_mut(seq).flags &= !flag::LOST;
+                self.board.clear_waiting(seq);
+            }
+            self.view.lost_out = 0;
+        }
+        let prior_ssthresh = self.undo.prior_ssthresh();
+        if prior_ssthresh != 0 {
+            self.control.cwnd = self.controller.undo_cwnd(&self.view, &self.control);
+            if prior_ssthresh > self.control.ssthresh {
+                self.control.ssthresh = prior_ssthresh;
+                self.xmit.sends_cwr = false;
+            }
+        }
+        self.validation.note_change(self.view.jiffies);
+        self.undo.end();
+        self.detector.rack.rescan();
+    }
+
+    /// End of Recovery or Loss. Returns whether the state must be held (NewReno).
+    pub(super) fn try_undo_recovery(&mut self, ack: &Ack) -> bool {
+        if self.may_undo(ack) {
+            self.undo_cwnd_reduction(false);
+        } else {
+            self.detector.rack.on_recovered();
+        }
+        if self.board.una() == self.high_seq && !self.config.sack && !self.board.is_empty() {
+            if !self.any_retrans_done() {
+                self.undo.forget_retrans_stamp();
+            }
+            return true;
+        }
+        self.set_state(CaState::Open);
+        false
+    }
+
+    /// Every retransmission was reported as a duplicate.
+    #[inline]
+    pub(super) fn try_undo_dsack(&mut self) -> bool {
+        let may_undo = self.undo.may_undo_by_dsack();
+        if may_undo {
+            self.undo_by_dsack();
+        }
+        may_undo
+    }
+
+    #[inline(never)]
+    fn undo_by_dsack(&mut self) {
+        self.detector.rack.on_dsack_undo();
+        self.undo_cwnd_reduction(false);
+    }
+
+    /// The timeout was spurious: F-RTO says so, or there is a proof.
+    pub(super) fn try_undo_loss(&mut self, by_frto: bool, ack: &Ack) -> bool {
+        if !by_frto && !self.may_undo(ack) {
+            return false;
+        }
+        self.undo_cwnd_reduction(true);
+        self.timer.note_progress();
+        if by_frto || self.config.sack {
+            self.set_state(CaState::Open);
+        }
+        true
+    }
+
+    /// A partial ACK in Recovery whose hole was filled by the original. Returns whether to wait for retransmissions that
+    /// are in flight.
+    pub(super) fn try_undo_partial(&mut self, prior_una: u32, ack: &Ack) -> bool {
+        if !self.undo.may_undo_by_echo(timestamp_ticks(ack.echo), self.counts_as_delayed()) {
+            return false;
+        }
+        self.check_sack_reordering(prior_una);
+        if self.view.retrans_out > 0 {
+            return true;
+        }
+        if !self.any_retrans_done() {
+            self.undo.forget_retrans_stamp();
+        }
+        self.undo_cwnd_reduction(true);
+        self.try_keep_open();
+        false
+    }
+}

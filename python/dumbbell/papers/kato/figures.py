@@ -1,0 +1,171 @@
+"""The study's figures."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping, Sequence
+from typing import TYPE_CHECKING
+
+import polars as pl
+from matplotlib.axes import Axes
+
+from dumbbell.papers.kato.measure import BUFFERS, Cases, Run, published_values, starved, total
+from dumbbell.papers.testing import mean
+from dumbbell.plots.style import INK, Picture, ink_on, look, picture
+
+if TYPE_CHECKING:
+    from matplotlib.image import AxesImage
+
+OLD, NEW = "ns-3.40", "ns-3.44"
+
+
+def sorted_rates(axes: Axes, run: Run, *, new: bool, title: str) -> None:
+    """Goodput of each flow, sorted."""
+    rates = sorted(run.goodputs_mbps, reverse=True)
+    axes.bar(range(1, len(rates) + 1), rates, color=look("bbr3" if new else "bbr").colour)
+    axes.set_title(title, loc="left", fontsize=9)
+    axes.grid(axis="x", visible=False)
+    axes.set_xticks([1, len(rates) // 2, len(rates)])
+
+
+def bars(cases: Cases) -> Picture:
+    """Goodput of each flow: figures 2 and 5a."""
+    with picture(9.0, 4.6) as figure:
+        panels = figure.subplots(2, len(BUFFERS), sharey=True, sharex=True)
+        for row, version in zip(panels, (OLD, NEW), strict=True):
+            for axes, buffer in zip(row, BUFFERS, strict=True):
+                title = f"{version}, {buffer} packets"
+                sorted_rates(axes, cases[version, buffer][0], new=version == NEW, title=title)
+            row[0].set_ylabel("goodput (Mbit/s)")
+        for axes in panels[1]:
+            axes.set_xlabel("flow, sorted")
+    return figure
+
+
+def boxes(cases: Cases) -> Picture:
+    """Goodput over flows and seeds: figures 3 and 5b."""
+    with picture(8.0, 3.6) as figure:
+        panels = figure.subplots(1, 2, sharey=True)
+        for axes, version in zip(panels, (OLD, NEW), strict=True):
+            columns: list[Sequence[float]] = [
+                [rate for run in cases[version, buffer] for rate in run.goodputs_mbps] for buffer in BUFFERS
+            ]
+            axes.boxplot(columns, tick_labels=list(BUFFERS), whis=(0, 100))
+            axes.set_title(f"{version}, all seeds", loc="left")
+            axes.set_xlabel("buffer (packets)")
+        panels[0].set_ylabel("goodput of a flow (Mbit/s)")
+    return figure
+
+
+def pacing(frames: Mapping[str, pl.DataFrame], trap_mbps: float) -> Picture:
+    """Pacing rates over time at 100 packets, by version: figures 4 and 6."""
+    with picture(8.4, 3.8) as figure:
+        panels = figure.subplots(1, 2, sharey=True)
+        for axes, version in zip(panels, (OLD, NEW), strict=True):
+            frame = frames[version].sort("t_s")
+            totals = frame.group_by("flow").agg(pl.col("throughput_mbps").mean()).sort("throughput_mbps", "flow")
+            order = list(totals["flow"])
+            chosen = {order[0]: ("slowest", "#0072B2"), order[-1]: ("fastest", "#D55E00")}
+            for flow in order:
+                one = frame.filter(pl.col("flow") == flow)
+                name, colour = chosen.get(flow, ("others", "#BBBBBB"))
+                width, order_z = (1.4, 3) if flow in chosen else (0.5, 2)
+                label = name if flow in chosen or flow == order[1] else None
+                axes.plot(one["t_s"], one["pacing_mbps"], color=colour, linewidth=width, zorder=order_z, label=label)
+            if version == OLD:
+                axes.axhline(trap_mbps, color=INK, linewidth=0.8, linestyle=(0, (1, 2)))
+                axes.annotate("0.2 packets a round trip", (2, 0.014), fontsize=7, color=INK, va="top")
+            axes.set_yscale("log")
+            axes.set_xlabel("time (s)")
+            axes.set_title(f"{version}, 100 packets", loc="left")
+        panels[0].set_ylabel("pacing rate (Mbit/s)")
+        panels[1].legend(loc="lower right", fontsize=7)
+    return figure
+
+
+def starving(counts: Mapping[str, Sequence[int]]) -> Picture:
+    """Starved flows of each run, a column a combination."""
+    with picture(6.0, 3.4) as figure:
+        axes = figure.subplots()
+        for at, found in enumerate(counts.values()):
+            for value in sorted(set(found)):
+                axes.scatter(at, value, s=14 * found.count(value), color=look("bbr").colour, zorder=3)
+        axes.set_xticks(range(len(counts)), list(counts), fontsize=8)
+        axes.set_xlim(-0.5, len(counts) - 0.5)
+        axes.set_ylim(-0.7, 16)
+        axes.set_ylabel("flows below 1 Mbit/s, of 16")
+        axes.set_title("Starvation needs both (area: runs, over all other rules and seeds)", loc="left")
+        axes.grid(axis="x", visible=False)
+    return figure
+
+
+def port(runs: Mapping[str, Run]) -> Picture:
+    """Goodput of each flow, sorted, of one seed at 100 packets, by version: figure 9."""
+    with picture(8.0, 2.8) as figure:
+        panels = figure.subplots(1, len(runs), sharey=True)
+        for axes, (title, run) in zip(panels, runs.items(), strict=True):
+            sorted_rates(axes, run, new=title == NEW, title=f"{title}, 100 packets")
+            axes.set_title(axes.get_title(loc="left"), loc="left", fontsize=8)
+            axes.set_xlabel("flow, sorted")
+        panels[0].set_ylabel("goodput (Mbit/s)")
+    return figure
+
+
+def setups(cases: Mapping[str, Sequence[Sequence[Run]]]) -> Picture:
+    """Flows below 1 Mbit/s and the total, for each set-up and buffer."""
+    totals = published_values("throughput_total")
+    with picture(7.2, 0.9 + 0.27 * len(cases)) as figure:
+        axes = figure.subplots()
+        grid = [[mean(runs, starved) for runs in by_buffer] for by_buffer in cases.values()]
+        shades = axes.imshow(grid, cmap="Blues", vmin=0, vmax=16, aspect="auto")
+        for row, by_buffer in enumerate(cases.values()):
+            for column, runs in enumerate(by_buffer):
+                near = abs(mean(runs, total) / totals[BUFFERS[column]] - 1) <= 0.1
+                axes.text(
+                    column, row, f"{mean(runs, total):.0f}", ha="center", va="center", fontsize=7,
+                    weight="bold" if near else "normal", color=ink_on(shades, grid[row][column]),
+                )  # fmt: skip
+        axes.set_yticks(range(len(cases)), list(cases), fontsize=7)
+        ticks = [f"{buffer}\n({totals[buffer]:.0f})" for buffer in BUFFERS]
+        axes.set_xticks(range(len(BUFFERS)), ticks, fontsize=7)
+        axes.set_xlabel("buffer in packets (published total in Mbit/s)")
+        axes.set_title("Total in Mbit/s, bold within 10 % of the published one", loc="left", fontsize=9)
+        axes.grid(visible=False)
+        figure.colorbar(shades, ax=axes, label="flows below 1 Mbit/s, of 16")
+    return figure
+
+
+SCALES = {"Jain's index": ("viridis", 0.3, 1.0), "use of the link": ("viridis", 0.6, 1.0),
+          "share lost": ("magma_r", 0.0, 0.3)}  # fmt: skip
+"""Colours and their range."""
+
+
+def heatmap(
+    algorithms: Sequence[str],
+    buffers: Sequence[str],
+    counts: Sequence[int],
+    values: Mapping[str, Callable[[str, str, int], float]],
+) -> Picture:
+    """A row of maps for each algorithm: a value by buffer and number of flows."""
+    with picture(9.5, 2.3 * len(algorithms)) as figure:
+        panels = figure.subplots(len(algorithms), len(values), squeeze=False)
+        for row, cc in zip(panels, algorithms, strict=True):
+            for axes, (name, value) in zip(row, values.items(), strict=True):
+                grid = [[value(cc, buffer, count) for count in counts] for buffer in buffers]
+                colours, low, high = SCALES[name]
+                shades = axes.imshow(grid, cmap=colours, vmin=low, vmax=high, aspect="auto", origin="lower")
+                write_in(axes, grid, shades)
+                axes.set_title(f"{cc}: {name}", loc="left", fontsize=9)
+                axes.set_xticks(range(len(counts)), [str(count) for count in counts])
+                axes.set_yticks(range(len(buffers)), [buffer.removesuffix("bdp") for buffer in buffers])
+                axes.grid(visible=False)
+            row[0].set_ylabel("buffer (BDP)")
+        for axes in panels[-1]:
+            axes.set_xlabel("flows")
+    return figure
+
+
+def write_in(axes: Axes, grid: Sequence[Sequence[float]], shades: AxesImage) -> None:
+    """The numbers in a map."""
+    for y, row in enumerate(grid):
+        for x, value in enumerate(row):
+            axes.text(x, y, f"{value:.2f}", ha="center", va="center", fontsize=6.5, color=ink_on(shades, value))

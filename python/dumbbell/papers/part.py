@@ -1,0 +1,120 @@
+"""A part of a study: the experiments it runs, what is measured of the runs, and the claims about it."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, Generic, TypeVar
+
+from dumbbell import api, experiment
+from dumbbell.papers.model import Claim, Grid, Judgement, Options, Provenance, Report
+from dumbbell.results import Result, SweepResult
+
+if TYPE_CHECKING:
+    from dumbbell.plots import Picture
+
+Measured = TypeVar("Measured")
+
+
+@dataclass(frozen=True)
+class Ran:
+    """What is left of an experiment's runs."""
+
+    sweep: SweepResult
+    """The summary tables of all runs."""
+    kept: Sequence[Any]
+    """What was kept of each run, in the order of the file."""
+    settings: Mapping[str, Any]
+    """What replaced settings of the file."""
+
+    def by(self, *keys: str) -> dict[tuple[str, ...], list[Any]]:
+        """What was kept, by the values of swept keys; a run for each seed."""
+        cases: dict[tuple[str, ...], list[Any]] = {}
+        for point, kept in zip(self.sweep.points, self.kept, strict=True):
+            cases.setdefault(tuple(str(point.settings[key]) for key in keys), []).append(kept)
+        return cases
+
+
+@dataclass(frozen=True)
+class Experiment:
+    """An experiment file of a study and how it is run."""
+
+    file: Path
+    keep: Callable[[Result], Any] = lambda result: None
+    """What to keep of a run besides its summary; called while it still has its time series."""
+    set: Mapping[str, Any] | Callable[[Options], Mapping[str, Any]] = field(default_factory=dict)
+    """Settings that replace what the file says."""
+    quick: Mapping[str, Any] = field(default_factory=dict)
+    """Further settings of the quick form, besides the duration."""
+    repeat: int | None = None
+    """Seeds in place of the file's."""
+    once: bool = False
+    """One seed, whatever was asked for."""
+    folder: str = ""
+    """Of its tables, below the part's."""
+
+    def run(self, options: Options, quick: str) -> Ran:
+        """Runs it and writes the joined tables of all its runs below ``options.out``."""
+        settings = dict(self.set(options) if callable(self.set) else self.set)
+        repeat = options.repeat or self.repeat
+        if options.quick:
+            settings |= {**self.quick, "duration": quick}
+            repeat = repeat or 1
+        kept: dict[int, Any] = {}
+        repeat = 1 if self.once else repeat
+        sweep = api.sweep(self.file, set=settings, repeat=repeat, jobs=options.jobs, max_memory=options.max_memory)
+        result = sweep.collect(lambda index, run: kept.update({index: self.keep(run)}))
+        result.write_tables(options.out / self.folder / self.file.stem)
+        return Ran(result, [kept[index] for index in range(len(kept))], settings)
+
+    def texts(self) -> dict[str, str]:
+        """The file and what it includes, by name."""
+        files = [self.file, *map(Path, experiment.load(self.file).included)]
+        return {file.name: file.read_text(encoding="utf-8") for file in files}
+
+
+@dataclass(frozen=True)
+class Part(Generic[Measured]):
+    """A figure or table of a study."""
+
+    name: str
+    title: str
+    experiments: Sequence[Experiment]
+    quick: str
+    """Duration of the runs in the quick form."""
+    measure: Callable[..., Measured]
+    """Is given a :class:`Ran` for each experiment."""
+    setup: Sequence[str] | Callable[[Measured], Sequence[str]]
+    """What was done, a sentence each."""
+    tables: Callable[[Measured], Sequence[Grid]]
+    claims: Sequence[Claim[Measured]] = ()
+    decides: Callable[[str], bool] = lambda choice: True
+    """Which choices are set-ups that the evidence argues for; verdicts come from these, others stand beside them."""
+    pictures: Callable[[Measured], Mapping[str, Picture]] = lambda measured: {}
+    """By stem of their files."""
+    caveats: Callable[[Measured], Sequence[str]] = lambda measured: ()
+    """What forbids to take this for a reproduction."""
+
+    def run(self, study: str, options: Options) -> Report:
+        """Runs the experiments and reports on them."""
+        ran = [one.run(options, self.quick) for one in self.experiments]
+        measured = self.measure(*ran)
+        texts = {name: text for one in self.experiments for name, text in one.texts().items()}
+        caveats = self.caveats(measured)
+        report = Report(
+            study=study,
+            part=self.name,
+            title=" ".join([self.title, *(f"({caveat})" for caveat in caveats)]),
+            setup=self.setup(measured) if callable(self.setup) else self.setup,
+            tables=self.tables(measured),
+            pictures=self.pictures(measured),
+            judgements=self.judge(measured),
+            provenance=Provenance.of([one.sweep for one in ran], texts),
+            caveats=caveats,
+        )
+        return report.shortened(self.quick) if options.quick else report
+
+    def judge(self, measured: Measured) -> list[Judgement]:
+        """Puts every claim to what was measured."""
+        return [claim.judge(measured, self.decides) for claim in self.claims]

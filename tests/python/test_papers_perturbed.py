@@ -1,0 +1,102 @@
+"""Verdicts that can fail: a wrong algorithm or parameter turns a claim that held into one that does not.
+
+Runs are shorter than the studies', with one seed; each claim holds in them as long as nothing is wrong.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field, replace
+from functools import cache
+from pathlib import Path
+from tempfile import TemporaryDirectory
+from typing import Any
+
+import pytest
+
+from dumbbell import papers
+from dumbbell.experiment import load
+from dumbbell.papers.part import Experiment, Ran
+
+
+@dataclass(frozen=True)
+class Wrong:
+    """A study with something wrong."""
+
+    part: str
+    claim: str
+    """Holds otherwise, and fails with it."""
+    duration: str
+    what: str
+    set: Mapping[str, Any] = field(default_factory=dict)
+    instead: tuple[str, str] | None = None
+    """An algorithm, and the one that runs under its name."""
+
+
+CC = "flows[0].cc"
+SWEPT_CC = f'sweep."{CC}"'
+TABLE7, FIG5, TABLE2, SIMULATION, LOSS = (
+    "zhang/table7",
+    "rebbr/fig5",
+    "kato/table2",
+    "bbr-acd/simulation",
+    "family/loss",
+)
+WRONG = [
+    Wrong(TABLE7, "zha-43", "200s", "Reno for BBR", {"presets.bbr-2019": {"base": "reno"}}),
+    Wrong(TABLE7, "zha-45", "200s", "Tsunami for BBRPlus", {"presets.bbrplus-2019": {"base": "tsunami-dqc"}}),
+    Wrong(TABLE7, "zha-44", "200s", "BBR' for Tsunami", {"presets.tsunami-2019": {"base": "bbr-prime"}}),
+    Wrong(FIG5, "reb-21", "20s", "a window of half a BDP", {"presets.bbr-4-11.steady_window_gain": 0.5}),
+    Wrong(FIG5, "reb-21", "20s", "BBR for CUBIC", {SWEPT_CC: ["bbr-4-11"] * 3 + ["bbr-4-11-no-sampler", "bbr"]}),
+    Wrong(FIG5, "reb-21", "20s", "CUBIC for BBR", {SWEPT_CC: ["cubic"] * 5}),
+    Wrong(TABLE2, "kat-07", "10s", "the sampler of ns-3.44", {'sweep."transport.delivery_rate"': ["ns3"] * 2}),
+    Wrong(TABLE2, "kat-07", "10s", "NextSeg of ns-3.44", {'sweep."transport.rescue"': ["below-sack"] * 2}),
+    Wrong(TABLE2, "kat-07", "10s", "a small receive window", {"transport.receive_window": "128KiB"}),
+    Wrong(SIMULATION, "acd-19", "300s", "BBR for BBR-ACD", instead=("bbr-acd-ns3", "bbr-ns3-3.41")),
+    Wrong(SIMULATION, "acd-23", "300s", "five times the round-trip time", {"path.rtt": "600ms"}),
+    Wrong(SIMULATION, "acd-22", "300s", "BBR-ACD for BBR", instead=("bbr-ns3-3.41", "bbr-acd-ns3")),
+    Wrong(LOSS, "fam-24", "20s", "CUBIC for version 1", instead=("bbr", "cubic")),
+    Wrong(LOSS, "fam-25", "20s", "version 2 for version 1", instead=("bbr", "bbr2")),
+    Wrong(LOSS, "fam-27", "20s", "version 1 for CUBIC", instead=("cubic", "bbr")),
+]
+
+
+def verdicts(wrong: Wrong) -> dict[str, str]:
+    """Of one seed of the part."""
+    (part,) = papers.find(wrong.part)[1]
+    with TemporaryDirectory() as folder:
+        options = papers.Options(Path(folder), repeat=1)
+        settings = {**wrong.set, "duration": wrong.duration}
+        ran = [run(one, settings, options, wrong.instead) for one in part.experiments]
+    return {judgement.claim.id: judgement.verdict for judgement in part.judge(part.measure(*ran))}
+
+
+def run(
+    experiment: Experiment, settings: dict[str, Any], options: papers.Options, instead: tuple[str, str] | None
+) -> Ran:
+    """The runs, with an algorithm under the name of another."""
+    if instead is None:
+        return replace(experiment, set=settings).run(options, "")
+    points = load(experiment.file, set=settings, repeat=1).points
+    names = list(dict.fromkeys(point.settings[CC] for point in points))
+    settings = {**settings, SWEPT_CC: [instead[1] if name == instead[0] else name for name in names]}
+    ran = replace(experiment, set=settings).run(options, "")
+    named = [replace(meta, settings=point.settings) for meta, point in zip(ran.sweep.points, points, strict=True)]
+    return replace(ran, sweep=replace(ran.sweep, points=named))
+
+
+@cache
+def unperturbed(part: str, duration: str) -> dict[str, str]:
+    """The verdicts as long as nothing is wrong."""
+    return verdicts(Wrong(part, "", duration, ""))
+
+
+@pytest.mark.parametrize("wrong", WRONG, ids=lambda wrong: f"{wrong.part}: {wrong.what}")
+def test_what_is_wrong_is_found(wrong: Wrong) -> None:
+    assert unperturbed(wrong.part, wrong.duration)[wrong.claim] == "holds"
+    assert verdicts(wrong)[wrong.claim] == "fails"
+
+
+def test_every_study_is_perturbed_three_times() -> None:
+    studies = [wrong.part.partition("/")[0] for wrong in WRONG]
+    assert {name: studies.count(name) for name in papers.NAMES} == dict.fromkeys(papers.NAMES, 3)
