@@ -65,7 +65,8 @@ impl State {
                 if grows && sample.losses == 0 && beyond_the_loss {
                     RecoveryWindow::Off
                 } else {
-                    let grown = window.saturating_sub(sample.losses).max(1).saturating_add(if grows { acked } else { 0 });
+                    let grown =
+                        window.saturating_sub(sample.losses).max(1).saturating_add(if grows { acked } else { 0 });
                     RecoveryWindow::On { window: grown.max(conserved), end_delivered, grows }
                 }
             }
