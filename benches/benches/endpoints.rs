@@ -3,6 +3,8 @@
 //! Every ACK arrives one base RTT after the burst it answers; nothing is lost, so each controller ends at the receive
 //! window. The number is that of the whole transfer; items a second are segments.
 
+#![deny(clippy::cast_possible_truncation, clippy::cast_sign_loss, clippy::cast_possible_wrap, clippy::cast_lossless)]
+
 use divan::counter::ItemsCount;
 use divan::{Bencher, black_box};
 use dumbbell_cc::Catalog;
@@ -34,7 +36,7 @@ fn deliver_all(algorithm: &str) -> Time {
     let mut acks: VecDeque<(Time, Ack)> = VecDeque::new();
     sender.establish(now, RTT, 0);
     receiver.set_handshake(RTT, Duration::from_nanos(RTT.as_nanos() / 2));
-    sender.write(now, SEGMENTS, config.mss as u16);
+    sender.write(now, SEGMENTS, u16::try_from(config.mss).expect("a segment has less than 64 kB"));
     while !sender.is_idle() {
         for segment in std::iter::from_fn(|| sender.poll_transmit(now)).flatten() {
             acks.extend(receiver.on_segment(now, segment).map(|ack| (now + RTT, ack)));

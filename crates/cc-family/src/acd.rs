@@ -78,11 +78,12 @@ pub(crate) struct State {
 impl State {
     /// Takes a round-trip time in (-1 is none); whether it reveals congestion.
     pub(crate) fn detect(&mut self, rtt_us: i64, min_rtt_us: u32, parameters: &Parameters, is_kernel: bool) -> bool {
-        let tolerance_us = parameters.acd_tolerance.as_micros() as i64;
+        let tolerance_us = parameters.acd_tolerance.as_micros();
         let previous_us = std::mem::replace(&mut self.previous_us, rtt_us);
         // The kernel code subtracts the tolerance without a sign: below it nothing is ever alike.
         let least_us = if is_kernel { tolerance_us } else { 0 };
-        let alike = previous_us >= least_us && rtt_us.abs_diff(previous_us) <= tolerance_us as u64;
+        let in_range = u64::try_from(previous_us).is_ok_and(|previous_us| previous_us >= least_us);
+        let alike = in_range && rtt_us.abs_diff(previous_us) <= tolerance_us;
         self.repetitions = if rtt_us > i64::from(min_rtt_us) && alike { self.repetitions + 1 } else { 0 };
         let high_us = parameters.acd_rtt_factor.of(u64::from(min_rtt_us));
         self.repetitions >= parameters.acd_repetitions || u64::try_from(rtt_us).is_ok_and(|rtt_us| rtt_us > high_us)

@@ -1,5 +1,7 @@
 //! What the families' rules do to a flow. The harness is that of Linux's rules.
 
+#![expect(clippy::cast_possible_truncation, reason = "numbers in these tests are small")]
+
 #[path = "../../cc/src/bbr1/tests/flow.rs"]
 mod flow;
 

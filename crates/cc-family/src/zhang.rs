@@ -161,6 +161,7 @@ pub(crate) fn update_random_cycle<R: Rules>(
     let elapsed_us = now_us.saturating_sub(core.cycle.start_us);
     let min_rtt_us = u64::from(core.min_rtt.rtt_us);
     if elapsed_us > u64::from(length) * min_rtt_us {
+        #[expect(clippy::cast_possible_truncation, reason = "a cycle has at most 64 phases")]
         let phases = core.parameters.cycle_gains.len() as u32;
         core.cycle.start_us = now_us;
         let length = phases - core.rng.below(core.parameters.cycle_random_phases);

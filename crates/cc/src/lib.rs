@@ -10,6 +10,8 @@
 //! below offer the concrete types for those who want one algorithm alone. What papers and other stacks change about BBR
 //! is in `dumbbell-cc-family`.
 
+#![deny(clippy::cast_possible_truncation, clippy::cast_sign_loss, clippy::cast_possible_wrap, clippy::cast_lossless)]
+
 mod basis;
 pub mod bbr1;
 pub mod bbr2;

@@ -49,12 +49,25 @@ impl<const SCALE: u32> Fixed<SCALE> {
         value.saturating_mul(self.0 as u64) / SCALE as u64
     }
 
+    /// This share of `value`, truncated; for shares of at most one.
+    #[inline]
+    #[expect(clippy::cast_possible_truncation, reason = "a share of at most one does not exceed `value`")]
+    pub(crate) const fn share_of(self, value: u32) -> u32 {
+        debug_assert!(self.0 <= SCALE);
+        self.of(value as u64) as u32
+    }
+
     /// The share of a whole that remains where one of `parts` equal parts keeps `self` and the others everything.
     pub const fn of_one_in(self, parts: u32) -> Fixed<SCALE> {
         let parts = if parts == 0 { 1 } else { parts };
         Fixed(((parts - 1) * SCALE + self.0) / parts)
     }
 
+    #[expect(
+        clippy::cast_possible_truncation,
+        clippy::cast_sign_loss,
+        reason = "at most `MAX * SCALE`; the fraction is cut off as in the kernel"
+    )]
     fn from_f64(value: f64) -> Option<Fixed<SCALE>> {
         (0.0..=Self::MAX).contains(&value).then(|| Fixed((value * f64::from(SCALE)) as u32))
     }

@@ -105,8 +105,7 @@ impl Controller for Reno {
 
     fn ssthresh(&mut self, _view: &View, control: &Control) -> u32 {
         let beta = self.parameters.beta.of_one_in(self.parameters.emulated_connections);
-        let rest = beta.of(u64::from(control.cwnd)) as u32;
-        rest.max(self.parameters.min_ssthresh)
+        beta.share_of(control.cwnd).max(self.parameters.min_ssthresh)
     }
 
     fn cong_avoid(&mut self, view: &View, control: &mut Control, acked: u32) {

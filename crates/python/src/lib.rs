@@ -1,5 +1,7 @@
 //! `dumbbell._core`: the engine for Python, as thin as it can be. Everything a person sees is in `python/dumbbell`.
 
+#![deny(clippy::cast_possible_truncation, clippy::cast_sign_loss, clippy::cast_possible_wrap, clippy::cast_lossless)]
+
 mod experiment;
 mod table;
 
@@ -101,9 +103,10 @@ fn synthesise_trace(preset: &str, seed: u64, seconds: f64) -> PyResult<String> {
             "a trace lasts 0.001 to {MAX_TRACE_SECONDS} seconds, not {seconds}"
         )));
     }
-    let duration = Duration::from_millis((seconds * 1e3) as u64);
+    #[expect(clippy::cast_possible_truncation, clippy::cast_sign_loss, reason = "whole milliseconds of at most a day")]
+    let millis = (seconds * 1e3) as u64;
     let mut text = String::new();
-    for opportunity_ms in model.synthesise(duration, &mut Rng::new(seed)) {
+    for opportunity_ms in model.synthesise(Duration::from_millis(millis), &mut Rng::new(seed)) {
         text.push_str(&opportunity_ms.to_string());
         text.push('\n');
     }

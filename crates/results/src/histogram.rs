@@ -97,6 +97,7 @@ impl Histogram {
 }
 
 #[inline]
+#[expect(clippy::cast_possible_truncation, reason = "64 bits fall into 59 * 64 bins")]
 fn bin_of(value: u64) -> usize {
     let shift = (63 - (value | BINS).leading_zeros()) - BIN_BITS;
     ((u64::from(shift) << BIN_BITS) + (value >> shift)) as usize
@@ -142,6 +143,11 @@ mod tests {
             }
             samples.sort_unstable();
             for q in [0.0, 0.5, 0.95, 0.99] {
+                #[expect(
+                    clippy::cast_possible_truncation,
+                    clippy::cast_sign_loss,
+                    reason = "a share of a length"
+                )]
                 let rank = (q * (samples.len() - 1) as f64).round() as usize;
                 let near = samples[rank.saturating_sub(1)] as f64 * 0.99;
                 let far = samples[(rank + 1).min(samples.len() - 1)] as f64 * 1.01 + 1.0;

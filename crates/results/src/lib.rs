@@ -7,6 +7,8 @@
 //! unit, meaning and the function that computes it; tables, `dumbbell columns` and `docs/reference/results.md` all read
 //! that declaration.
 
+#![deny(clippy::cast_possible_truncation, clippy::cast_sign_loss, clippy::cast_possible_wrap, clippy::cast_lossless)]
+
 pub mod columns;
 mod histogram;
 mod names;

@@ -117,6 +117,11 @@ impl Sweep {
     }
 }
 
+#[expect(
+    clippy::cast_possible_truncation,
+    clippy::cast_sign_loss,
+    reason = "the match lets a million through at most, and nothing below 1"
+)]
 fn repeat(node: &Node, problems: &mut Problems) -> u32 {
     match node.value {
         Value::Integer(n) if (1..=1_000_000).contains(&n) => n as u32,

@@ -18,7 +18,7 @@ mod tests {
 
     #[test]
     fn a_large_store_that_is_nearly_full_claims_what_it_will_double_to() {
-        let large = LARGE as usize / 8;
+        let large = usize::try_from(LARGE / 8).unwrap();
         assert_eq!(claimed::<u64>(large * 7 / 8, large), LARGE);
         assert_eq!(claimed::<u64>(large * 7 / 8 + 1, large), 3 * LARGE);
         assert_eq!(claimed::<u64>(large / 2, large / 2), LARGE / 2);

@@ -138,7 +138,12 @@ pub(crate) fn print_decimal(f: &mut std::fmt::Formatter<'_>, value: u64, units: 
         text.push('.');
         while part > 0 {
             weight /= 10;
-            text.push(char::from(b'0' + (part / weight) as u8));
+            #[expect(
+                clippy::cast_possible_truncation,
+                reason = "the remainder of a power of ten by the next smaller one: a digit"
+            )]
+            let digit = (part / weight) as u8;
+            text.push(char::from(b'0' + digit));
             part %= weight;
         }
     }

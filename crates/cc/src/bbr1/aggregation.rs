@@ -16,6 +16,7 @@ impl Core {
         }
         let expected = packets_in(bw, elapsed_us);
         let excess = self.aggregation.take(view, acked, expected, 1, p.aggregation_epoch_packets);
+        #[expect(clippy::cast_possible_truncation, reason = "it is at most the window, which has 32 bits")]
         let excess = excess.amount.min(u64::from(control.cwnd)) as u32;
         self.aggregation.remember_packets(p.aggregation_window_rounds, self.round.started, excess);
     }

@@ -30,6 +30,7 @@ impl Core {
         if self.policer.sampling || sample.losses > 0 {
             self.sample_policer(rules, view, sample);
         }
+        #[expect(clippy::cast_sign_loss, reason = "a sample that has a rate has neither below zero")]
         let bw = delivery_rate(sample.delivered as u64, sample.interval_us as u64);
         // A rate that the application held down says nothing, unless it exceeds the estimate all the same.
         if !sample.is_app_limited || bw >= self.max_bw() {

@@ -45,8 +45,9 @@ impl Core {
 
     /// Sets phase and gain; the phase's time runs on.
     pub fn enter_phase(&mut self, phase: usize) {
-        // There are at most 64.
-        self.state.phase = phase as u8;
+        #[expect(clippy::cast_possible_truncation, reason = "a cycle has at most 64 phases")]
+        let number = phase as u8;
+        self.state.phase = number;
         self.cycle.gain = self.parameters.cycle_gains[phase];
     }
 

@@ -172,7 +172,9 @@ impl<R: Rules> Bbr1<R> {
     /// Lets the next PROBE_BW begin with phase `phase` instead of a random one: the only random decision, to be given
     /// when a recorded connection is replayed.
     pub fn force_first_phase(&mut self, phase: usize) {
-        self.core.forced_phase = Some((phase % self.core.parameters.cycle_gains.len()) as u8);
+        #[expect(clippy::cast_possible_truncation, reason = "a cycle has at most 64 phases")]
+        let number = (phase % self.core.parameters.cycle_gains.len()) as u8;
+        self.core.forced_phase = Some(number);
     }
 }
 

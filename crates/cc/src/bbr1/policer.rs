@@ -26,11 +26,17 @@ pub struct Policer {
 
 impl Policer {
     fn start_interval(&mut self, view: &View) {
-        self.interval_start_ms = (view.delivered_mstamp_us / 1_000) as u32;
+        self.interval_start_ms = clock_ms(view);
         self.interval_delivered = view.delivered;
         self.interval_lost = view.lost;
         self.rounds = 0;
     }
+}
+
+/// The sampler's clock.
+#[expect(clippy::cast_possible_truncation, reason = "the kernel's clock of 32 bits, which wraps after 49 days")]
+fn clock_ms(view: &View) -> u32 {
+    (view.delivered_mstamp_us / 1_000) as u32
 }
 
 impl Core {
@@ -92,9 +98,8 @@ impl Core {
         {
             return;
         }
-        let now_ms = (view.delivered_mstamp_us / 1_000) as u32;
-        let span_ms = now_ms.wrapping_sub(self.policer.interval_start_ms);
-        if (span_ms as i32) < 1 {
+        let span_ms = clock_ms(view).wrapping_sub(self.policer.interval_start_ms);
+        if span_ms.cast_signed() < 1 {
             return;
         }
         // Longer than microseconds can be counted in 32 bits.
@@ -115,7 +120,7 @@ impl Core {
             let tiny = self.pacing.bytes_per_second(view, difference, Gain::ONE)
                 <= self.parameters.policer_difference.as_bits_per_sec() / 8;
             if close || tiny {
-                self.policer.bandwidth = ((u64::from(bw) + u64::from(before)) / 2) as u32;
+                self.policer.bandwidth = bw.midpoint(before);
                 self.state.policed = true;
                 self.policer.rounds = 0;
                 self.pacing_gain = Gain::ONE;

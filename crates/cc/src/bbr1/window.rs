@@ -30,7 +30,8 @@ impl Core {
             return self.parameters.initial_window;
         }
         if bw == 0 && rules.multiplies_initial_window() {
-            return gain.of(u64::from(self.parameters.initial_window)) as u32;
+            let window = gain.of(u64::from(self.parameters.initial_window));
+            return u32::try_from(window).unwrap_or(u32::MAX);
         }
         let scaled = gain.of(u64::from(bw).saturating_mul(self.model_rtt_us));
         u32::try_from(scaled.saturating_add(allowance).div_ceil(BW_UNIT)).unwrap_or(u32::MAX)

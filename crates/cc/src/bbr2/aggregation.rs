@@ -26,7 +26,9 @@ impl Bbr2 {
         let excess = if counts { excess.amount.min(u64::from(control.cwnd) * BW_UNIT) } else { 0 };
         match p.aggregation {
             Aggregation::Slots => {
-                self.aggregation.remember_packets(rounds, self.round.started, (excess / BW_UNIT) as u32);
+                #[expect(clippy::cast_possible_truncation, reason = "it is at most the window, which has 32 bits")]
+                let packets = (excess / BW_UNIT) as u32;
+                self.aggregation.remember_packets(rounds, self.round.started, packets);
             }
             Aggregation::Filter | Aggregation::Quic => {
                 self.aggregation.remember_scaled(rounds, self.round.count, excess);

@@ -51,7 +51,7 @@ impl Bbr2 {
     #[inline]
     pub(super) fn reduced(&self, value: u32) -> u32 {
         let rest = Gain::new(Gain::ONE.numerator() - self.parameters.beta.numerator());
-        rest.of(u64::from(value)) as u32
+        rest.share_of(value)
     }
 
     /// `inflight_hi` less the room it leaves to others.
@@ -60,7 +60,7 @@ impl Bbr2 {
         if hi == UNSET {
             return UNSET;
         }
-        let headroom = (self.parameters.headroom.of(u64::from(hi)) as u32).max(self.parameters.headroom_min);
+        let headroom = self.parameters.headroom.share_of(hi).max(self.parameters.headroom_min);
         hi.saturating_sub(headroom).max(self.parameters.min_window)
     }
 
@@ -72,9 +72,9 @@ impl Bbr2 {
         let mut by_marks = UNSET;
         if self.signals.echo && self.ecn.eligible {
             self.init_inflight_lo(control);
-            let cut = self.parameters.ecn_factor.of(u64::from(self.ecn.alpha.numerator())) as u32;
+            let cut = self.parameters.ecn_factor.share_of(self.ecn.alpha.numerator());
             let rest = Gain::new(Gain::ONE.numerator().saturating_sub(cut));
-            by_marks = rest.of(u64::from(self.bounds.inflight_lo)) as u32;
+            by_marks = rest.share_of(self.bounds.inflight_lo);
         }
         if self.signals.loss {
             if self.bounds.bw_lo == UNSET {
@@ -172,7 +172,12 @@ impl Bbr2 {
         let threshold = u64::from(self.parameters.loss_threshold.numerator());
         let budget = (u64::from(before) * threshold).div_ceil(one);
         let left = budget.saturating_sub(u64::from(lost_before));
-        before + (left * one / (one - threshold)) as u32
+        #[expect(
+            clippy::cast_possible_truncation,
+            reason = "`left` is at most 1, since the loss exceeds the threshold"
+        )]
+        let until_then = (left * one / (one - threshold)) as u32;
+        before + until_then
     }
 
     /// A tail loss probe repaired a loss, which no detection reported.

@@ -48,6 +48,7 @@ impl Bbr2 {
             return;
         }
         let one = Gain::ONE.numerator();
+        #[expect(clippy::cast_possible_truncation, reason = "it is at most one")]
         let share = (marked * u64::from(one) / delivered).min(u64::from(one)) as u32;
         let weight = self.parameters.ecn_alpha_gain.numerator();
         let alpha = ((one - weight) * self.ecn.alpha.numerator() + weight * share) / one;
@@ -67,8 +68,9 @@ impl Bbr2 {
         if !self.ecn.eligible || sample.delivered <= 0 || sample.delivered_ce <= 0 {
             return false;
         }
-        let marked = sample.delivered_ce as u64;
-        let threshold = self.parameters.ecn_threshold.of(sample.delivered as u64);
+        #[expect(clippy::cast_sign_loss, reason = "both were found positive above")]
+        let (marked, delivered) = (sample.delivered_ce as u64, sample.delivered as u64);
+        let threshold = self.parameters.ecn_threshold.of(delivered);
         marked > threshold || (marked == threshold && !self.parameters.ecn_threshold_strict)
     }
 }

@@ -159,7 +159,9 @@ impl Bbr2 {
         self.reset_signals();
         self.probe.packets_per_step = u32::MAX;
         self.probe.rounds_since = self.rng.below(self.parameters.probe_random_rounds);
-        let random_us = self.rng.below(self.parameters.probe_wait_random.as_micros() as u32);
+        #[expect(clippy::cast_possible_truncation, reason = "it is at most one hour")]
+        let most_us = self.parameters.probe_wait_random.as_micros() as u32;
+        let random_us = self.rng.below(most_us);
         self.probe.wait_us = self.parameters.probe_wait.as_micros() + u64::from(random_us);
         self.probe.phase_start_us = view.mstamp_us;
         self.probe.ack_phase = AckPhase::Stopping;

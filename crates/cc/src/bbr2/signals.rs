@@ -83,8 +83,16 @@ pub(super) fn sample_bandwidth(sample: &RateSample) -> u32 {
     if !has_rate(sample) {
         return 0;
     }
+    #[expect(clippy::cast_sign_loss, reason = "a sample that has a rate has neither below zero")]
     let bw = (sample.delivered as u64 * BW_UNIT).div_ceil(sample.interval_us as u64);
     u32::try_from(bw).unwrap_or(u32::MAX)
+}
+
+/// The packets delivered over a sample that has a rate.
+#[inline]
+#[expect(clippy::cast_sign_loss, reason = "a sample that has a rate delivered no less than 0")]
+fn packets_delivered(sample: &RateSample) -> u32 {
+    sample.delivered as u32
 }
 
 impl Bbr2 {
@@ -115,7 +123,7 @@ impl Bbr2 {
         if !sample.is_app_limited || bw >= self.bandwidth.max() {
             self.bandwidth.add(bw);
         }
-        let delivered = sample.delivered as u32;
+        let delivered = packets_delivered(sample);
         self.signals.loss |= sample.losses > 0;
         self.signals.bw = self.signals.bw.max(bw);
         self.signals.delivered = self.signals.delivered.max(delivered);
@@ -143,7 +151,7 @@ impl Bbr2 {
     pub(super) fn finish_signals(&mut self, sample: &RateSample, bw: u32) {
         if self.parameters.latest_signals_last && self.signals.ended && !sample.is_acking_tlp {
             self.signals.bw = bw;
-            self.signals.delivered = sample.delivered as u32;
+            self.signals.delivered = packets_delivered(sample);
         }
         if self.round.started {
             self.round.lost = 0;
@@ -156,7 +164,7 @@ impl Bbr2 {
     /// Whether the sample says that too much was in flight when its packet was sent.
     pub(super) fn is_inflight_too_high(&self, sample: &RateSample) -> bool {
         let lost = match self.parameters.loss_count {
-            LossCount::SinceSent => sample.lost_since_sent.max(0) as u32,
+            LossCount::SinceSent => sample.lost_since_sent.max(0).cast_unsigned(),
             LossCount::InRound => self.round.lost,
         };
         let enough_events = self.round.loss_events >= self.parameters.loss_min_events || self.mode == Mode::Startup;

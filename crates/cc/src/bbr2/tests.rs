@@ -1,3 +1,5 @@
+#![expect(clippy::cast_possible_truncation, reason = "numbers in these tests are small")]
+
 use super::probe_bw::AckPhase;
 use super::*;
 use crate::Catalog;

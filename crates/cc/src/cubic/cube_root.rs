@@ -9,6 +9,7 @@ const LEADING: [u8; 64] = [
 ];
 
 /// The cube root of `a`, within 1 % for large arguments.
+#[expect(clippy::cast_possible_truncation, reason = "six bits are looked up, and the root of 64 bits has 22")]
 pub(super) fn cube_root(a: u64) -> u32 {
     let bits = u64::BITS - a.leading_zeros();
     if bits < 7 {

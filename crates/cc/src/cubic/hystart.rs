@@ -40,7 +40,7 @@ pub(super) struct Hystart {
 
 impl Hystart {
     pub(super) fn start_round(&mut self, view: &View) {
-        let now = view.mstamp_us as u32;
+        let now = clock_us(view);
         self.round_start_us = now;
         self.last_ack_us = now;
         self.end_seq = view.snd_nxt;
@@ -78,18 +78,20 @@ impl Hystart {
     }
 
     fn train_fills_path(&mut self, parameters: &Parameters, view: &View, control: &Control, delay_min_us: u32) -> bool {
-        let now = view.mstamp_us as u32;
-        let gap = now.wrapping_sub(self.last_ack_us) as i32;
-        if i64::from(gap) > parameters.hystart_ack_delta.as_micros() as i64 {
+        let now = clock_us(view);
+        let gap = now.wrapping_sub(self.last_ack_us).cast_signed();
+        if i64::from(gap) > parameters.hystart_ack_delta.as_micros().cast_signed() {
             return false;
         }
         self.last_ack_us = now;
+        // Like every span in microseconds it has less than 63 bits.
         let mut threshold = u64::from(delay_min_us) + burst_delay_us(parameters, view, control);
         // Without pacing the window leaves in one burst, and the train shows the bottleneck at half the path already.
         if !view.paced {
             threshold /= 2;
         }
-        i64::from(now.wrapping_sub(self.round_start_us) as i32) > threshold as i64
+        let train = now.wrapping_sub(self.round_start_us).cast_signed();
+        i64::from(train) > threshold.cast_signed()
     }
 
     fn delay_grew(&mut self, parameters: &Parameters, rtt_us: u32, delay_min_us: u32) -> bool {
@@ -103,6 +105,13 @@ impl Hystart {
         let ceiling = parameters.hystart_delay_max.as_micros();
         u64::from(self.round_rtt_us) > u64::from(delay_min_us) + share.clamp(floor, ceiling)
     }
+}
+
+/// HyStart's clock.
+#[inline]
+#[expect(clippy::cast_possible_truncation, reason = "the kernel's clock of 32 bits, which wraps after 71 minutes")]
+fn clock_us(view: &View) -> u32 {
+    view.mstamp_us as u32
 }
 
 /// What one burst of the sender adds to the length of a train: four bursts at the pacing rate, bounded.

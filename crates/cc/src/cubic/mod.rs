@@ -152,7 +152,7 @@ impl Cubic {
     /// Ticks since `then`, which may lie ahead.
     #[inline]
     fn ticks_since(view: &View, then: u32) -> i32 {
-        view.jiffies.wrapping_sub(then) as i32
+        view.jiffies.wrapping_sub(then).cast_signed()
     }
 
     /// Congestion avoidance: one packet more for every `count` acknowledged.
@@ -228,8 +228,10 @@ impl Cubic {
     /// Advances Reno's estimate and lowers the count where Reno would be faster.
     fn follow_reno(&mut self, cwnd: u32) {
         let curve = &mut self.curve;
-        let acks_per_packet = ((u64::from(cwnd) * self.reno_scale) >> 3).max(1) as u32;
-        if curve.ack_count > acks_per_packet {
+        let acks_per_packet = ((u64::from(cwnd) * self.reno_scale) >> 3).max(1);
+        if u64::from(curve.ack_count) > acks_per_packet {
+            #[expect(clippy::cast_possible_truncation, reason = "it is less than `ack_count`")]
+            let acks_per_packet = acks_per_packet as u32;
             let packets = (curve.ack_count - 1) / acks_per_packet;
             curve.ack_count -= packets * acks_per_packet;
             curve.reno_cwnd = curve.reno_cwnd.saturating_add(packets);
@@ -242,6 +244,7 @@ impl Cubic {
 
 /// A round-trip time in 32 bits, at least 1 µs.
 #[inline]
+#[expect(clippy::cast_possible_truncation, clippy::cast_sign_loss, reason = "it is clamped")]
 fn clamp_rtt(rtt_us: i64) -> u32 {
     rtt_us.clamp(1, i64::from(u32::MAX)) as u32
 }
@@ -283,18 +286,19 @@ impl Controller for Cubic {
     }
 
     fn ssthresh(&mut self, _view: &View, control: &Control) -> u32 {
-        let cwnd = u64::from(control.cwnd);
         let beta = self.beta;
         self.curve.epoch_start = 0;
         // Losing before the old maximum was regained means that somebody else needs room: release some.
         let converge = control.cwnd < self.curve.last_max_cwnd && self.parameters.fast_convergence;
         self.curve.last_max_cwnd = if converge {
             let one_and_beta = u64::from(Factor::ONE.numerator() + beta.numerator());
-            (cwnd * one_and_beta / u64::from(2 * Factor::ONE.numerator())) as u32
+            #[expect(clippy::cast_possible_truncation, reason = "the mean of the window and a share of it")]
+            let lowered = (u64::from(control.cwnd) * one_and_beta / u64::from(2 * Factor::ONE.numerator())) as u32;
+            lowered
         } else {
             control.cwnd
         };
-        (beta.of(cwnd) as u32).max(self.parameters.min_ssthresh)
+        beta.share_of(control.cwnd).max(self.parameters.min_ssthresh)
     }
 
     fn cong_avoid(&mut self, view: &View, control: &mut Control, acked: u32) {
@@ -340,11 +344,12 @@ impl Controller for Cubic {
             return;
         }
         // The curve stands still while the application is silent.
+        #[expect(clippy::cast_possible_truncation, reason = "the kernel's tick counter of 32 bits, which wraps")]
         let tick = |nanos: u64| (u128::from(nanos) * u128::from(view.hz) / 1_000_000_000) as u32;
-        let idle = tick(view.now.as_nanos()).wrapping_sub(tick(view.last_sent.as_nanos())) as i32;
+        let idle = tick(view.now.as_nanos()).wrapping_sub(tick(view.last_sent.as_nanos())).cast_signed();
         if idle > 0 {
-            let shifted = self.curve.epoch_start.wrapping_add(idle as u32);
-            let ahead = view.jiffies.wrapping_sub(shifted) as i32 <= 0;
+            let shifted = self.curve.epoch_start.wrapping_add(idle.cast_unsigned());
+            let ahead = view.jiffies.wrapping_sub(shifted).cast_signed() <= 0;
             self.curve.epoch_start = if ahead { view.jiffies } else { shifted };
         }
     }

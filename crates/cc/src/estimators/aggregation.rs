@@ -57,8 +57,9 @@ impl AckAggregation {
         let before = u64::from(self.epoch_acked);
         let total = before + u64::from(acked);
         if before * unit > expected && total < u64::from(most) {
-            // Below `most`, which has 32 bits.
-            self.epoch_acked = total as u32;
+            #[expect(clippy::cast_possible_truncation, reason = "it is below `most`, which has 32 bits")]
+            let total_acked = total as u32;
+            self.epoch_acked = total_acked;
             return Excess { amount: total * unit - expected, begins: false };
         }
         self.epoch_start_us = view.delivered_mstamp_us;

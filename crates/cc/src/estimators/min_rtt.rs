@@ -48,7 +48,7 @@ impl MinRttFilter {
 /// Whether tick `a` is later than tick `b`.
 #[inline]
 pub fn is_after(a: u32, b: u32) -> bool {
-    (b.wrapping_sub(a) as i32) < 0
+    b.wrapping_sub(a).cast_signed() < 0
 }
 
 #[cfg(test)]

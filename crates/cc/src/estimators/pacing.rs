@@ -17,7 +17,9 @@ pub struct Pacing {
 impl Pacing {
     /// Paces below the estimated bandwidth by `margin`; no round-trip time is known.
     pub fn new(margin: Ratio) -> Pacing {
-        Pacing { share_ppm: 1_000_000 - (margin.as_f64() * 1e6).round() as u64, is_nominal: true }
+        #[expect(clippy::cast_possible_truncation, clippy::cast_sign_loss, reason = "a margin is a share below one")]
+        let margin_ppm = (margin.as_f64() * 1e6).round() as u64;
+        Pacing { share_ppm: 1_000_000 - margin_ppm, is_nominal: true }
     }
 
     /// `bw` times `gain` less the margin, in payload bytes per second.
@@ -87,6 +89,10 @@ impl Bursts {
 
 /// Packets left in the network when the next burst departs, if `in_flight` are in it now, `bw` delivers them, and `burst`
 /// more are about to leave (`bbr_packets_in_net_at_edt`).
+#[expect(
+    clippy::cast_possible_truncation,
+    reason = "32 bits as in the kernel; more takes a burst of nearly 2^32 packets"
+)]
 pub fn in_network_at_departure(view: &View, bw: u32, in_flight: u32, burst: u32) -> u32 {
     let wait_us = view.next_departure.since(view.now).as_micros();
     let delivered_until_then = packets_in(bw, wait_us);

@@ -104,10 +104,12 @@ impl Context<'_> {
             );
         }
         let policer = self.policer(side.policer, &at.key("policer"), &context)?;
+        #[expect(clippy::cast_possible_truncation, reason = "`MAX_OVERHEAD` is 10 kB")]
+        let overhead_bytes = overhead.as_u64().min(MAX_OVERHEAD.as_u64()) as u32;
         let config = LinkConfig {
             name: draft.name.clone(),
             rate: resolved.rate,
-            overhead_bytes: overhead.as_u64().min(MAX_OVERHEAD.as_u64()) as u32,
+            overhead_bytes,
             delay: Delay {
                 base: draft.delay,
                 jitter: side.jitter.map(|spec| spec.0).unwrap_or_default(),
@@ -198,7 +200,13 @@ impl Context<'_> {
                     self.report.value(&at, format!("a buffer of {buffer} is {bytes} bytes"), "use \"unlimited\"");
                     return None;
                 }
-                QueueLimit { bytes: Some(bytes as u64), ..unlimited }
+                #[expect(
+                    clippy::cast_possible_truncation,
+                    clippy::cast_sign_loss,
+                    reason = "whole, less than 1e15, and no multiple is negative"
+                )]
+                let bytes = bytes as u64;
+                QueueLimit { bytes: Some(bytes), ..unlimited }
             }
         };
         if limit.packets == Some(0) || limit.bytes == Some(0) || limit.time == Some(Duration::ZERO) {

@@ -1,3 +1,5 @@
+#![expect(clippy::cast_possible_truncation, clippy::cast_possible_wrap, reason = "numbers in these tests are small")]
+
 mod flow;
 
 use super::*;
