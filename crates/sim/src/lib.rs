@@ -38,7 +38,7 @@ pub struct RunSummary {
     pub seed: u64,
     /// Simulated seconds.
     pub sim_s: f64,
-    /// CPU seconds of the thread that ran it.
+    /// CPU seconds of the thread that ran it; 0 on platforms without such a clock (WebAssembly).
     pub cpu_s: f64,
     /// Events processed.
     pub events: u64,
@@ -102,6 +102,13 @@ pub fn run_within<'a>(scenario: &'a Scenario, bounds: Bounds<'a>) -> Result<RunO
 }
 
 /// CPU time of the calling thread.
+#[cfg(not(target_family = "wasm"))]
 fn cpu_time() -> std::time::Duration {
     cpu_time::ThreadTime::now().as_duration()
+}
+
+/// WebAssembly has no clock of CPU time: a run there reports 0 s.
+#[cfg(target_family = "wasm")]
+fn cpu_time() -> std::time::Duration {
+    std::time::Duration::ZERO
 }
