@@ -1,3 +1,5 @@
+#![doc = include_str!("../README.md")]
+//!
 //! The simulator: virtual time, an event loop, the wiring of a scenario into endpoints and paths, and the recorder.
 
 mod agenda;
