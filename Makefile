@@ -8,7 +8,7 @@ LOCK   := UV_PYTHON_DOWNLOADS=never $(BIN)/uv pip compile --quiet $(UPGRADE) --u
           --generate-hashes --no-emit-index-url --custom-compile-command 'make lock' --output-file
 RUST   := $(shell find crates -name '*.rs' -o -name Cargo.toml) Cargo.toml Cargo.lock
 
-.PHONY: demo test test-lowest test-newest lint deny advisories lock bench bench-ns3 fidelity clean
+.PHONY: demo test test-lowest test-newest lint wasm deny advisories lock bench bench-ns3 fidelity clean
 
 demo: $(VENV)/built
 	$(BIN)/python -m dumbbell.demo
@@ -27,6 +27,14 @@ lint: $(VENV)/dev deny
 	$(BIN)/ruff check
 	$(BIN)/ruff format --check
 	$(BIN)/mypy
+
+# The engine compiles for WebAssembly; only checked, not linked. The target comes with
+# `rustup target add wasm32-unknown-unknown`; without it this is skipped.
+WASM := units parameters cc cc-family path results transport scenario sim
+wasm:
+	@if test -d "$$(rustc --print sysroot)/lib/rustlib/wasm32-unknown-unknown"; \
+	then cargo check --locked --target wasm32-unknown-unknown $(WASM:%=-p dumbbell-%); \
+	else echo "the target wasm32-unknown-unknown is not installed: WebAssembly is not checked"; fi
 
 # Licences, sources and versions of the crates, which needs nothing but the lock file; what is known against them is asked
 # of a database that has to be fetched. Without cargo-deny (cargo install cargo-deny) both are skipped.

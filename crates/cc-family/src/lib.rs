@@ -1,5 +1,4 @@
-//! The BBR family: what papers and other stacks do differently from Linux's BBR v1, one file a family, and the published
-//! variants with their values (`presets.toml`).
+#![doc = include_str!("../README.md")]
 //!
 //! | file | family |
 //! |---|---|

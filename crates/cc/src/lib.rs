@@ -1,14 +1,7 @@
-//! Congestion controllers: pure state machines, one file an algorithm.
+#![doc = include_str!("../README.md")]
 //!
-//! A controller sees a [`View`] of the connection it governs (what a Linux congestion-control module sees of
-//! `struct tcp_sock`), is called at the events of [`Controller`], and answers by writing its [`Control`]: the congestion
-//! window, the slow-start threshold, the pacing rate. It knows no clock, no socket and no other connection. Decisions are
-//! taken in integers with the kernel's scales, so that a controller replays the running kernel's calls bit for bit
-//! (`tests/kernel_replay.rs`).
-//!
-//! A [`Catalog`] finds a controller by the name an experiment file uses and takes up those of other crates; the modules
-//! below offer the concrete types for those who want one algorithm alone. What papers and other stacks change about BBR
-//! is in `dumbbell-cc-family`.
+//! One file or folder an algorithm. Each offers its concrete type for those who want it alone. What papers and other stacks
+//! change about BBR is in `dumbbell-cc-family`.
 
 #![deny(clippy::cast_possible_truncation, clippy::cast_sign_loss, clippy::cast_possible_wrap, clippy::cast_lossless)]
 

@@ -1,3 +1,5 @@
+#![doc = include_str!("../README.md")]
+//!
 //! What happens to a packet between two hosts: queues, links, loss, delay, jitter, traces.
 //!
 //! A [`Link`] is one direction of a wire: loss before, a policer, a queue, a transmitter, loss after, and a propagation

@@ -1,11 +1,8 @@
-//! What a run reports, whatever ran it: four tables, the meaning of each of their columns, and the recorder of time
-//! series.
+#![doc = include_str!("../README.md")]
 //!
-//! A ground (the simulator today, a real kernel or a real QUIC library tomorrow) fills rows: one [`FlowSummary`] a flow
-//! and one [`LinkSummary`] a link when the run is over, a [`FlowSample`] and a [`LinkSample`] at every instant that the
-//! [`Recorder`] asks for. The columns follow from the rows. Each column is declared once, in [`columns`], with its name,
-//! unit, meaning and the function that computes it; tables, `dumbbell columns` and `docs/reference/results.md` all read
-//! that declaration.
+//! A ground (the simulator today, a real kernel or a real QUIC library tomorrow) fills one [`FlowSummary`] a flow and one
+//! [`LinkSummary`] a link when the run is over, and a [`FlowSample`] and a [`LinkSample`] at every instant that the
+//! [`Recorder`] asks for. Columns are declared in [`columns`].
 
 #![deny(clippy::cast_possible_truncation, clippy::cast_sign_loss, clippy::cast_possible_wrap, clippy::cast_lossless)]
 

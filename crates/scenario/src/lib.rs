@@ -1,4 +1,4 @@
-//! The experiment file: schema, defaults, validation, sweep expansion.
+#![doc = include_str!("../README.md")]
 //!
 //! [`Experiment`] reads a file (or a JSON value of the same structure) and gives the [`Point`]s it runs, each with a
 //! resolved [`Scenario`] for the engine. [`json_schema`] describes the file to editors, and

@@ -1,3 +1,5 @@
+#![doc = include_str!("../README.md")]
+//!
 //! The simulator: virtual time, an event loop, the wiring of a scenario into endpoints and paths, and the recorder.
 
 mod agenda;
@@ -41,7 +43,7 @@ pub struct RunSummary {
     pub seed: u64,
     /// Simulated seconds.
     pub sim_s: f64,
-    /// CPU seconds of the thread that ran it.
+    /// CPU seconds of the thread that ran it; 0 on platforms without such a clock (WebAssembly).
     pub cpu_s: f64,
     /// Events processed.
     pub events: u64,
@@ -121,6 +123,13 @@ pub fn run_scripted<'a>(
 }
 
 /// CPU time of the calling thread.
+#[cfg(not(target_family = "wasm"))]
 fn cpu_time() -> std::time::Duration {
     cpu_time::ThreadTime::now().as_duration()
+}
+
+/// WebAssembly has no clock of CPU time: a run there reports 0 s.
+#[cfg(target_family = "wasm")]
+fn cpu_time() -> std::time::Duration {
+    std::time::Duration::ZERO
 }

@@ -1,3 +1,5 @@
+#![doc = include_str!("../README.md")]
+//!
 //! Sans-IO endpoints: a Linux-like TCP sender and receiver, and QUIC-like ones in [`quic`].
 //!
 //! All are driven by values: time comes in as an argument, packets go in and out as [`Segment`]s and [`Ack`]s, and as bytes

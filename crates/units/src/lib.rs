@@ -1,8 +1,4 @@
-//! Quantities of the congestion-control laboratory: [`Time`], [`Duration`], [`Rate`], [`Bytes`], [`Ratio`],
-//! and the one random generator ([`Rng`]).
-//!
-//! Every type is a plain integer inside (a ratio is an `f64`), has arithmetic that cannot mix units, and parses and
-//! prints the spelling of `tc`: `"10mbit"`, `"40ms"`, `"64kB"`, `"0.1%"`.
+#![doc = include_str!("../README.md")]
 
 #![deny(clippy::cast_possible_truncation, clippy::cast_sign_loss, clippy::cast_possible_wrap, clippy::cast_lossless)]
 
