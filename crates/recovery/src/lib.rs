@@ -1,8 +1,4 @@
-//! What a sender knows and does about loss: estimators and rules, each a component that owns its state.
-//!
-//! A component is called with plain values, counts and times, and answers with plain values; none knows a clock, a socket
-//! or another component's state. A transport owns those it needs and calls them in its order: the TCP sender in that of
-//! `tcp_ack`, the QUIC sender in that of RFC 9002. Linux's names are kept, so that who knows the kernel finds the place.
+#![doc = include_str!("../README.md")]
 //!
 //! | file | component | kernel, RFC |
 //! |---|---|---|
@@ -27,16 +23,6 @@
 //! | [`host_queue`] | TCP small queues | `tcp_small_queue_check` |
 //! | [`cwnd_validation`] | windows that are not filled, idle time | `tcp_cwnd_validate`, RFC 2861 |
 //! | [`rfc9002`] | QUIC's RTT, losses, timeout and pacing | RFC 9002 |
-//!
-//! ```
-//! use dumbbell_recovery::rtt::RttEstimator;
-//!
-//! let mut rtt = RttEstimator::linux(200_000, 120_000_000);
-//! rtt.sample(50_000, 0, 10);
-//! assert_eq!((rtt.srtt_us(), rtt.rto_us()), (50_000, 250_000));
-//! rtt.back_off();
-//! assert_eq!(rtt.rto_us(), 500_000);
-//! ```
 
 pub mod ack_rtt;
 pub mod cwnd_validation;
