@@ -122,7 +122,11 @@ pub struct Receiver {
     expected: Expected,
     /// An ACK of everything so far waits for [`Receiver::poll_transmit`].
     ack_waits: bool,
-    /// An ACK that was built before the latest segment was taken, which waits for it.
+    /// What to expect is found out when that ACK has left.
+    prediction_waits: bool,
+    /// So does one that was built before the latest segment was taken.
+    held_back_waits: bool,
+    /// The latest of that kind, with a place of its own from the first one on.
     held_back: Option<Box<Ack>>,
     jiffies: Jiffies,
 }
@@ -231,6 +235,8 @@ impl Receiver {
             rto_min: config.rto_min,
             expected: Expected::Next,
             ack_waits: false,
+            prediction_waits: false,
+            held_back_waits: false,
             held_back: None,
             jiffies: Jiffies::new(config.hz),
         }
@@ -289,14 +295,16 @@ impl Receiver {
     /// The ACK that waits.
     #[inline]
     pub fn poll_transmit(&mut self) -> Option<Ack> {
-        if self.held_back.is_some() {
-            return self.held_back.take().map(|ack| *ack);
+        if std::mem::take(&mut self.held_back_waits) {
+            return self.held_back.as_deref().copied();
         }
         if !std::mem::take(&mut self.ack_waits) {
             return None;
         }
         let ack = self.acknowledge();
-        self.predict();
+        if std::mem::take(&mut self.prediction_waits) {
+            self.predict();
+        }
         Some(ack)
     }
 
@@ -304,7 +312,7 @@ impl Receiver {
     #[inline(never)]
     fn on_unexpected(&mut self, now: Time, segment: Segment) -> bool {
         self.ack_waits = self.classify(now, segment);
-        if self.held_back.is_some() {
+        if self.held_back_waits {
             if self.ack_waits {
                 // The other one becomes due at once.
                 self.ack_waits = false;
@@ -314,6 +322,7 @@ impl Receiver {
             self.predict();
             return true;
         }
+        self.prediction_waits = self.ack_waits;
         if !self.ack_waits {
             self.predict();
         }
@@ -463,9 +472,14 @@ impl Receiver {
     }
 
     /// An ACK of everything before the segment that is being taken has to leave before the one that it causes.
-    #[cold]
+    #[inline(never)]
     fn hold_back(&mut self) {
-        self.held_back = Some(Box::new(self.acknowledge()));
+        let ack = self.acknowledge();
+        match &mut self.held_back {
+            Some(place) => **place = ack,
+            None => self.held_back = Some(Box::new(ack)),
+        }
+        self.held_back_waits = true;
     }
 
     /// Delivers the run that the segment before `rcv_nxt` connected to.
