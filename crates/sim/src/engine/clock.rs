@@ -92,22 +92,22 @@ impl Engine<'_> {
 
     /// Changes a link, and corrects what had been counted of packets that leave it at other times now.
     fn change_link(&mut self, TimedChange { link, change, .. }: &TimedChange) {
-        let (now, link) = (self.now, *link);
-        let medium = self.media.get_mut(link);
-        let retimed = medium.change(now, 0, change);
-        let measured_here = |entry: super::Entry| entry == super::Entry::of_link(link);
-        if self.flows.iter().any(|flow| measured_here(flow.bottleneck)) {
-            medium.report_departures(0);
+        let entry = self.entries[*link];
+        let number = entry.medium as usize;
+        let medium = self.media.get_mut(number);
+        let retimed = medium.change(self.now, entry.port, change);
+        if self.flows.iter().any(|flow| flow.bottleneck == entry) {
+            medium.report_departures(entry.port);
         }
-        self.settle_reports(link);
+        self.settle_reports(number);
         for retimed in retimed {
             let packet = retimed.packet;
             let flow = &mut self.flows[packet.flow as usize];
-            if measured_here(flow.bottleneck) && packet.kind.is_forward() {
+            if flow.bottleneck == entry && packet.kind.is_forward() {
                 flow.traffic.correct_departure(packet.size, (retimed.told, retimed.departs), self.measured);
             }
         }
-        self.medium_agenda.set(link, self.media.get(link).next_event());
+        self.medium_agenda.set(number, self.media.get(number).next_event());
     }
 
     /// Gives the samples away when there are many.

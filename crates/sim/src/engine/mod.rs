@@ -42,6 +42,8 @@ pub(crate) struct Engine<'a> {
     /// Flows whose controllers may fail.
     fallible: Vec<usize>,
     routes: Routes,
+    /// Where each link of the scenario is entered.
+    entries: Vec<Entry>,
     /// What packets under way carry besides themselves.
     sacks: Store<Sacks>,
     payloads: Payloads,
@@ -87,7 +89,7 @@ impl<'a> Engine<'a> {
         clock: Clock,
         checks: Checks,
     ) -> Engine<'a> {
-        let Network { media, flows, routes } = network;
+        let Network { media, flows, routes, entries } = network;
         let mut flow_agenda = FlowAgenda::new(flows.len());
         for (index, flow) in flows.iter().enumerate() {
             flow_agenda.set(index, Turn::Application, flow.start);
@@ -103,6 +105,7 @@ impl<'a> Engine<'a> {
             fallible: faults::fallible(&flows),
             flows,
             routes,
+            entries,
             sacks: Store::default(),
             payloads: Payloads::default(),
             payload: Vec::new(),

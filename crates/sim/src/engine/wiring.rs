@@ -23,13 +23,6 @@ pub(crate) struct Entry {
     pub port: Port,
 }
 
-impl Entry {
-    /// A link has one port.
-    pub fn of_link(link: usize) -> Entry {
-        Entry { medium: link as u32, port: 0 }
-    }
-}
-
 /// One medium of a route, and the port at which packets enter it.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Hop {
@@ -90,8 +83,8 @@ impl Routes {
         self.hops.capacity() * size_of::<Hop>() + self.routes.capacity() * size_of::<Route>()
     }
 
-    /// Adds the routes of a flow that enters these links in turn.
-    fn push(&mut self, flow: &Spec, bottleneck: usize) -> Result<(), RunError> {
+    /// Adds the routes of a flow. `entries` tells where the links of the scenario are entered.
+    fn push(&mut self, flow: &Spec, bottleneck: usize, entries: &[Entry]) -> Result<(), RunError> {
         let index = self.routes.len();
         let rest = |way: &[usize]| match way.len() {
             0 => Err(RunError::NoWay(index)),
@@ -100,9 +93,9 @@ impl Routes {
         };
         let (forward_rest, reverse_rest) = (rest(&flow.forward)?, rest(&flow.reverse)?);
         let forward = self.hops.len();
-        self.hops.extend(flow.forward.iter().map(|&link| Hop::new(Entry::of_link(link), link == bottleneck)));
+        self.hops.extend(flow.forward.iter().map(|&link| Hop::new(entries[link], link == bottleneck)));
         let reverse = self.hops.len();
-        self.hops.extend(flow.reverse.iter().map(|&link| Hop::new(Entry::of_link(link), false)));
+        self.hops.extend(flow.reverse.iter().map(|&link| Hop::new(entries[link], false)));
         self.routes.push(Route {
             forward_end: reverse as u32,
             reverse_end: self.hops.len() as u32,
@@ -120,19 +113,34 @@ pub(super) struct Network {
     pub media: Media<Packet>,
     pub flows: Vec<Flow>,
     pub routes: Routes,
+    /// Where each link of the scenario is entered.
+    pub entries: Vec<Entry>,
 }
 
 impl Network {
-    /// Builds what `scenario` describes, unless the caller `cancel`s.
+    /// Builds what `scenario` describes, unless the caller `cancel`s. Each of its links is a medium of its own.
     pub fn new(scenario: &Scenario, cancel: &AtomicBool) -> Result<Network, RunError> {
-        let seed = scenario.seed;
-        let link =
-            |(link, stream): (&dumbbell_scenario::Link, u64)| Link::new(link.config.clone(), Rng::stream(seed, stream));
+        let link = |(link, stream): (&dumbbell_scenario::Link, u64)| {
+            Link::new(link.config.clone(), Rng::stream(scenario.seed, stream))
+        };
         let links = scenario.links.iter().zip(LINK_STREAMS..).map(link).collect();
+        let entries = (0u32..).take(scenario.links.len()).map(|medium| Entry { medium, port: 0 }).collect();
+        Network::over(Media::new(links, Vec::new()), entries, scenario, cancel)
+    }
+
+    /// Puts the flows of `scenario` over media, of which `entries` tells what takes the place of each link.
+    pub fn over(
+        media: Media<Packet>,
+        entries: Vec<Entry>,
+        scenario: &Scenario,
+        cancel: &AtomicBool,
+    ) -> Result<Network, RunError> {
+        let seed = scenario.seed;
         let mut network = Network {
-            media: Media::new(links, Vec::new()),
+            media,
             flows: Vec::with_capacity(scenario.flows.len()),
             routes: Routes { routes: Vec::with_capacity(scenario.flows.len()), hops: Vec::new() },
+            entries,
         };
         let mut starts = Rng::stream(seed, START_STREAM);
         let mut transport = Arc::default();
@@ -141,8 +149,8 @@ impl Network {
                 return Err(RunError::Cancelled);
             }
             let bottleneck = slowest_link(scenario, &spec.forward);
-            network.routes.push(spec, bottleneck)?;
-            let bottleneck = Entry::of_link(bottleneck);
+            network.routes.push(spec, bottleneck, &network.entries)?;
+            let bottleneck = network.entries[bottleneck];
             network.media.get_mut(bottleneck.medium as usize).report_departures(bottleneck.port);
             if *transport != spec.transport {
                 transport = Arc::new(spec.transport.clone());

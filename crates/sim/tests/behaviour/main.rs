@@ -17,4 +17,5 @@ mod lab;
 mod limits;
 mod queues;
 mod reno;
+mod script;
 mod snapshots;
