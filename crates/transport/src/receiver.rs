@@ -122,11 +122,7 @@ pub struct Receiver {
     expected: Expected,
     /// An ACK of everything so far waits for [`Receiver::poll_transmit`].
     ack_waits: bool,
-    /// What to expect is found out when that ACK has left.
-    prediction_waits: bool,
-    /// So does one that was built before the latest segment was taken.
-    held_back_waits: bool,
-    /// The latest of that kind, with a place of its own from the first one on.
+    /// An ACK that was built before the latest segment was taken, which waits for it.
     held_back: Option<Box<Ack>>,
     jiffies: Jiffies,
 }
@@ -235,8 +231,6 @@ impl Receiver {
             rto_min: config.rto_min,
             expected: Expected::Next,
             ack_waits: false,
-            prediction_waits: false,
-            held_back_waits: false,
             held_back: None,
             jiffies: Jiffies::new(config.hz),
         }
@@ -295,16 +289,14 @@ impl Receiver {
     /// The ACK that waits.
     #[inline]
     pub fn poll_transmit(&mut self) -> Option<Ack> {
-        if std::mem::take(&mut self.held_back_waits) {
-            return self.held_back.as_deref().copied();
+        if self.held_back.is_some() {
+            return self.held_back.take().map(|ack| *ack);
         }
         if !std::mem::take(&mut self.ack_waits) {
             return None;
         }
         let ack = self.acknowledge();
-        if std::mem::take(&mut self.prediction_waits) {
-            self.predict();
-        }
+        self.predict();
         Some(ack)
     }
 
@@ -312,7 +304,7 @@ impl Receiver {
     #[inline(never)]
     fn on_unexpected(&mut self, now: Time, segment: Segment) -> bool {
         self.ack_waits = self.classify(now, segment);
-        if self.held_back_waits {
+        if self.held_back.is_some() {
             if self.ack_waits {
                 // The other one becomes due at once.
                 self.ack_waits = false;
@@ -322,7 +314,6 @@ impl Receiver {
             self.predict();
             return true;
         }
-        self.prediction_waits = self.ack_waits;
         if !self.ack_waits {
             self.predict();
         }
@@ -472,14 +463,9 @@ impl Receiver {
     }
 
     /// An ACK of everything before the segment that is being taken has to leave before the one that it causes.
-    #[inline(never)]
+    #[cold]
     fn hold_back(&mut self) {
-        let ack = self.acknowledge();
-        match &mut self.held_back {
-            Some(place) => **place = ack,
-            None => self.held_back = Some(Box::new(ack)),
-        }
-        self.held_back_waits = true;
+        self.held_back = Some(Box::new(self.acknowledge()));
     }
 
     /// Delivers the run that the segment before `rcv_nxt` connected to.
