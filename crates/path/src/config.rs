@@ -1,7 +1,7 @@
 //! The resolved description of one direction of a link. Defaults and units are the scenario's business.
 
+use crate::delay::Delay;
 use crate::loss::LossRecipe;
-use crate::pipe::Delay;
 use crate::policer::Policer;
 use crate::queue::QueueRecipe;
 use dumbbell_units::{Duration, Time};

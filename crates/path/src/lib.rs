@@ -8,15 +8,16 @@
 //! link can be [changed](Link::change) from outside.
 //!
 //! Where to look: [`Link`] is in `link.rs`, its changes in `link/change.rs`, [`Medium`] in `medium.rs`; disciplines are in
-//! `queue/`, rates in `transmitter/`, random loss in `loss/`, policers in `policer.rs`, propagation and jitter in
-//! `pipe.rs`, measurements in `stats.rs`. [`synth`] makes cellular traces and [`parse_trace`] reads them from Mahimahi's
-//! files.
+//! `queue/`, rates in `transmitter/`, random loss in `loss/`, policers in `policer.rs`, delay and jitter in `delay.rs`,
+//! propagation in `pipe.rs`, measurements in `stats.rs`. [`synth`] makes cellular traces and [`parse_trace`] reads them from
+//! Mahimahi's files.
 //!
 //! Every parameter is declared where it is used, as the field of a struct; `catalog.rs` makes of a kind of queue or loss
 //! what experiment files, errors, reports and the reference page need.
 
 mod catalog;
 mod config;
+mod delay;
 mod ledger;
 mod level;
 mod link;
@@ -38,13 +39,13 @@ mod transmitter;
 
 pub use catalog::{Catalog, Described, KIND, Kind, LinkContext, Recipe};
 pub use config::{LinkConfig, LinkRate, QueueLimit};
+pub use delay::{Delay, Jitter, JitterDistribution, Reorder};
 pub use ledger::{DropCause, LinkCounters};
 pub use level::Level;
 pub use link::{Change, Link, Offer, Retimed};
 pub use loss::LossRecipe;
 pub use medium::{Measured, Media, Medium, Port};
 pub use packet::{Ecn, Packet};
-pub use pipe::{Delay, Jitter, JitterDistribution, Reorder};
 pub use policer::Policer;
 pub use queue::QueueRecipe;
 pub use stats::{Backlog, QueueStats, Tally};

@@ -11,10 +11,11 @@ mod change;
 mod measures;
 
 use crate::config::LinkConfig;
+use crate::delay::Passage;
 use crate::ledger::{DropCause, Ledger, LinkCounters};
 use crate::loss::Process;
 use crate::packet::Packet;
-use crate::pipe::{Passage, Pipe};
+use crate::pipe::Pipe;
 use crate::policer::TokenBucket;
 use crate::queue::{Buffer, Fifo, Gated, HeldQueue, Limits, Queue};
 use crate::stats::Occupancy;

@@ -17,6 +17,8 @@
 //! Timers of two kinds exist: the delayed ACK runs on the coarse clock, compression on an exact one.
 //! See `docs/specs/tcp.md` section 15 and 16; RFC 5681, 2018, 2883, 3168, 7323, 8257.
 
+mod acknowledgement;
+mod arrival;
 mod horizon;
 mod jiffies;
 mod predicted;
@@ -25,8 +27,7 @@ mod right_sizing;
 mod rtt;
 mod sack_list;
 
-use crate::{Ack, CumulativeAck, Flags, SackBlock, Segment, TransportConfig};
-use dumbbell_path::Ecn;
+use crate::{Ack, CumulativeAck, SackBlock, Segment, TransportConfig};
 use dumbbell_units::{Duration, Time};
 pub use horizon::Horizon;
 use jiffies::Jiffies;
@@ -120,11 +121,22 @@ pub struct Receiver {
     delayed_ack_max: Duration,
     rto_min: Duration,
     expected: Expected,
-    /// An ACK of everything so far waits for [`Receiver::poll_transmit`].
-    ack_waits: bool,
-    /// An ACK that was built before the latest segment was taken, which waits for it.
+    waiting: Waiting,
+    /// The latest ACK that was [held back](Waiting::HeldBack), in a place of its own.
     held_back: Option<Box<Ack>>,
     jiffies: Jiffies,
+}
+
+/// What waits for [`Receiver::poll_transmit`].
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Waiting {
+    Nothing,
+    /// An ACK of everything so far.
+    Latest,
+    /// The same; what to expect next is found out when it has left.
+    LatestBeforePrediction,
+    /// An ACK that was built before the latest segment was taken.
+    HeldBack,
 }
 
 /// What a receiver does about a segment.
@@ -230,7 +242,7 @@ impl Receiver {
             delayed_ack_max: config.delayed_ack_max,
             rto_min: config.rto_min,
             expected: Expected::Next,
-            ack_waits: false,
+            waiting: Waiting::Nothing,
             held_back: None,
             jiffies: Jiffies::new(config.hz),
         }
@@ -279,7 +291,7 @@ impl Receiver {
             return Answer::Silence { most: room - 1, before: horizon.within(self.compressed_ack_at) };
         }
         if self.on_expected_ahead(now, &first) {
-            self.ack_waits = true;
+            self.waiting = Waiting::Latest;
             Answer::Waiting
         } else {
             Answer::Delayed
@@ -289,53 +301,34 @@ impl Receiver {
     /// The ACK that waits.
     #[inline]
     pub fn poll_transmit(&mut self) -> Option<Ack> {
-        if self.held_back.is_some() {
-            return self.held_back.take().map(|ack| *ack);
+        match std::mem::replace(&mut self.waiting, Waiting::Nothing) {
+            Waiting::Nothing => None,
+            Waiting::Latest => Some(self.acknowledge()),
+            Waiting::LatestBeforePrediction => {
+                let ack = self.acknowledge();
+                self.predict();
+                Some(ack)
+            }
+            Waiting::HeldBack => self.held_back.as_deref().copied(),
         }
-        if !std::mem::take(&mut self.ack_waits) {
-            return None;
-        }
-        let ack = self.acknowledge();
-        self.predict();
-        Some(ack)
     }
 
     /// A segment arrives that was not expected, or any other; whether an ACK waits then.
     #[inline(never)]
     fn on_unexpected(&mut self, now: Time, segment: Segment) -> bool {
-        self.ack_waits = self.classify(now, segment);
-        if self.held_back.is_some() {
-            if self.ack_waits {
-                // The other one becomes due at once.
-                self.ack_waits = false;
-                self.ack_now = true;
-                self.delayed_ack_at = now;
-            }
-            self.predict();
-            return true;
+        let must_leave = self.classify(now, segment);
+        let is_held_back = self.waiting == Waiting::HeldBack;
+        if is_held_back && must_leave {
+            // That one becomes due at once.
+            self.ack_now = true;
+            self.delayed_ack_at = now;
         }
-        if !self.ack_waits {
-            self.predict();
-        }
-        self.ack_waits
-    }
-
-    /// Takes a segment; whether an ACK leaves.
-    fn classify(&mut self, now: Time, segment: Segment) -> bool {
-        self.note_timestamp(now, &segment);
-        if segment.ecn == Ecn::Ce {
-            self.ce_segments += 1;
-        }
-        if segment.seq == self.rcv_nxt {
-            return self.on_next(now, segment);
-        }
-        self.undelivered.segments += 1;
-        self.undelivered.bytes += u64::from(segment.len);
-        if segment.seq < self.rcv_nxt {
-            self.on_duplicate(segment.seq, segment.flags.has(Flags::CWR))
+        if must_leave && !is_held_back {
+            self.waiting = Waiting::LatestBeforePrediction;
         } else {
-            self.on_ahead(now, segment)
+            self.predict();
         }
+        must_leave || is_held_back
     }
 
     /// The timer of [`Receiver::next_timer`] is due; the acknowledgement it causes. Calls before it is due do nothing.
@@ -368,311 +361,6 @@ impl Receiver {
             ce_segments: self.ce_segments,
             acks_sent: self.acks_sent,
         }
-    }
-
-    /// Takes the round-trip time from a segment's timestamp, and keeps what the next ACK echoes.
-    #[inline(always)]
-    fn note_timestamp(&mut self, now: Time, segment: &Segment) {
-        if self.rtt.measure(now, segment.sent_at) {
-            self.set_round_end();
-        }
-        if segment.seq <= self.last_acked && segment.sent_at >= self.recent_timestamp {
-            self.recent_timestamp = segment.sent_at;
-        }
-    }
-
-    /// The segment that was missing first.
-    fn on_next(&mut self, now: Time, segment: Segment) -> bool {
-        self.observe_ecn(&segment);
-        self.rcv_nxt += 1;
-        self.delivered_bytes += u64::from(segment.len);
-        let read = self.delivered_bytes;
-        if !self.held.is_empty() {
-            self.deliver_held();
-        }
-        self.unacked_news = true;
-        self.adapt_to_gap(now);
-        self.grow_window(segment.len, self.held.segments());
-        let mut must_leave =
-            self.is_urgent() || if self.held.is_empty() { self.delay_ack(now) } else { self.compress_ack(now) };
-        must_leave |= self.held.is_empty() && self.is_pushed(&segment);
-        if now >= self.round_ends_at {
-            // It reads piece by piece, and the first piece ends the round.
-            self.end_round(now, read);
-        }
-        must_leave
-    }
-
-    /// Whether a segment waits alone and is pushed: the application reads after the ACK decision, and its read answers
-    /// (`tcp_cleanup_rbuf`).
-    #[inline]
-    fn is_pushed(&self, segment: &Segment) -> bool {
-        self.rcv_nxt - self.last_acked == 1 && segment.flags.has(Flags::PSH) && self.ack_pushes
-    }
-
-    /// The application has read for a round trip.
-    #[cold]
-    fn end_round(&mut self, now: Time, read: u64) {
-        if let Some(rtt) = self.rtt.smoothed() {
-            let queued = self.delivered_bytes - read;
-            self.sizing.end_round(now, rtt, read, queued, self.held_span());
-        }
-        self.set_round_end();
-    }
-
-    #[inline(never)]
-    fn set_round_end(&mut self) {
-        self.round_ends_at = self.rtt.smoothed().map_or(Time::NEVER, |rtt| self.sizing.round_end(rtt));
-    }
-
-    /// A segment that was delivered before.
-    #[inline(never)]
-    fn on_duplicate(&mut self, seq: u32, cwr: bool) -> bool {
-        self.accept_cwr(cwr);
-        self.note_duplicate(seq);
-        true
-    }
-
-    /// A segment beyond a gap.
-    #[inline(always)]
-    fn on_ahead(&mut self, now: Time, segment: Segment) -> bool {
-        if segment.seq >= self.window_edge {
-            // Refused; the sender learns the window it overran.
-            self.start_quick_acks(self.quick_acks_max);
-            return true;
-        }
-        self.observe_ecn(&segment);
-        if self.sacks.position(segment.seq) >= REPEATED_SACK_BLOCKS && self.compressed_acks > 0 {
-            self.hold_back();
-        }
-        let is_new = self.held.insert(segment.seq, u64::from(segment.len));
-        if self.sack_permitted {
-            self.sacks.add(segment.seq);
-        }
-        if !is_new {
-            self.note_duplicate(segment.seq);
-            return true;
-        }
-        self.unacked_news = true;
-        if self.sack_permitted {
-            // Without SACK every ACK must look like a duplicate, so the window stays.
-            self.grow_window(segment.len, self.held.segments());
-            self.sizing.make_room(self.held_span());
-        }
-        self.is_urgent() || self.compress_ack(now)
-    }
-
-    /// An ACK of everything before the segment that is being taken has to leave before the one that it causes.
-    #[cold]
-    fn hold_back(&mut self) {
-        self.held_back = Some(Box::new(self.acknowledge()));
-    }
-
-    /// Delivers the run that the segment before `rcv_nxt` connected to.
-    fn deliver_held(&mut self) {
-        if let Some(run) = self.held.take(self.rcv_nxt) {
-            self.undelivered.segments -= u64::from(run.end - run.start);
-            self.undelivered.bytes -= run.bytes;
-            self.delivered_bytes += run.bytes;
-            self.rcv_nxt = run.end;
-            self.sacks.forget_below(self.rcv_nxt);
-            self.ack_now |= self.held.is_empty();
-        }
-    }
-
-    /// Segment `seq` had arrived before: the next ACK reports it.
-    fn note_duplicate(&mut self, seq: u32) {
-        self.duplicate_segments += 1;
-        self.start_quick_acks(self.quick_acks_max);
-        self.duplicate = self.reports_duplicates.then_some(SackBlock { start: seq, end: seq + 1 });
-    }
-
-    /// Reads the ECN bits of new data. A delayed ACK of differently marked segments must leave first.
-    #[inline]
-    fn observe_ecn(&mut self, segment: &Segment) {
-        if segment.ecn != Ecn::NotEct || self.ecn_seen {
-            self.observe_ecn_codepoint(segment);
-        }
-    }
-
-    #[inline(never)]
-    fn observe_ecn_codepoint(&mut self, segment: &Segment) {
-        self.accept_cwr(segment.flags.has(Flags::CWR));
-        let is_marked = segment.ecn == Ecn::Ce;
-        if segment.ecn == Ecn::NotEct {
-            // A retransmission, most likely.
-            self.start_quick_acks(QUICK_ACKS_ECN);
-            return;
-        }
-        self.ecn_seen = true;
-        match self.ecn_echo {
-            EcnEcho::Classic => {
-                if is_marked && !self.echo_congestion {
-                    self.echo_congestion = true;
-                    self.start_quick_acks(QUICK_ACKS_ECN);
-                }
-            }
-            EcnEcho::Dctcp => {
-                let changed = is_marked != self.echo_congestion;
-                if changed && self.delayed_ack_at != Time::NEVER {
-                    self.hold_back();
-                }
-                self.echo_congestion = is_marked;
-                self.ack_now |= changed;
-            }
-        }
-    }
-
-    /// The sender has answered the congestion echo. Its window may be down to one segment, so it is told at once.
-    #[inline]
-    fn accept_cwr(&mut self, cwr: bool) {
-        if cwr {
-            self.ack_now = true;
-            if self.ecn_echo == EcnEcho::Classic {
-                self.echo_congestion = false;
-            }
-        }
-    }
-
-    /// Lets the delayed-ACK time follow the gaps between segments in order.
-    #[inline(always)]
-    fn adapt_to_gap(&mut self, now: Time) {
-        if self.last_data_at == Time::NEVER {
-            self.ato = self.delayed_ack_min;
-            self.allow_quick_acks(self.quick_acks_max);
-            self.sizing.start(now);
-            self.set_round_end();
-        } else {
-            let gap = now.since(self.last_data_at);
-            let half_min = Duration::from_nanos(self.delayed_ack_min.as_nanos() / 2);
-            let half_ato = Duration::from_nanos(self.ato.as_nanos() / 2);
-            if gap <= half_min {
-                self.ato = half_ato + half_min;
-            } else if gap < self.ato {
-                self.ato = (half_ato + gap).min(self.rto());
-            } else if gap > self.rto() {
-                // The sender paused and may restart with a small window.
-                self.allow_quick_acks(self.quick_acks_max);
-            }
-        }
-        self.last_data_at = now;
-    }
-
-    #[inline]
-    fn grow_window(&mut self, len: u16, held: u32) {
-        if self.sizing.grow(len, held) && self.quick_acks_max > 0 {
-            self.quick |= 1;
-        }
-    }
-
-    /// Allows up to `most` quick ACKs from now on.
-    fn allow_quick_acks(&mut self, most: u32) {
-        let window = self.window_edge - self.last_acked;
-        let quick = (window / 2).max(QUICK_ACKS_MIN).min(most).min(self.quick_acks_max);
-        self.quick = self.quick.max(quick);
-    }
-
-    fn start_quick_acks(&mut self, most: u32) {
-        self.allow_quick_acks(most);
-        self.ato = self.delayed_ack_min;
-    }
-
-    /// Whether new data is acknowledged without delay.
-    #[inline]
-    fn is_urgent(&self) -> bool {
-        self.rcv_nxt - self.last_acked >= self.ack_every || self.quick > 0 || self.ack_now
-    }
-
-    /// Arms the delayed-ACK timer; true when it is about to expire anyway and the ACK may as well leave.
-    #[inline(always)]
-    fn delay_ack(&mut self, now: Time) -> bool {
-        let mut ato = self.ato;
-        if ato > self.delayed_ack_min {
-            ato = ato.min(self.rtt.base().max(self.delayed_ack_min));
-        }
-        ato = ato.min(self.delayed_ack_max);
-        if self.delayed_ack_at <= now + Duration::from_nanos(ato.as_nanos() / 4) {
-            return true;
-        }
-        self.delayed_ack_at = self.delayed_ack_at.min(self.jiffies.at_or_after(now + ato));
-        false
-    }
-
-    /// Whether a duplicate ACK leaves; otherwise it is held back for a moment.
-    #[inline]
-    fn compress_ack(&mut self, now: Time) -> bool {
-        if !self.sack_permitted || !self.compress_sacks || self.compressed_acks >= COMPRESSED_ACKS_MAX {
-            return true;
-        }
-        if self.dup_acks_of != self.rcv_nxt {
-            self.dup_acks_of = self.rcv_nxt;
-            self.dup_acks = 0;
-        }
-        if self.dup_acks < UNCOMPRESSED_DUP_ACKS {
-            self.dup_acks += 1;
-            return true;
-        }
-        if self.compressed_acks == 0 {
-            let share_of_rtt = Duration::from_nanos(self.rtt.base().as_nanos() / 100 * COMPRESSION_RTT_PERCENT);
-            self.compressed_ack_at = now + share_of_rtt.min(COMPRESSION_DELAY_MAX);
-        }
-        self.compressed_acks += 1;
-        false
-    }
-
-    /// Builds an ACK of everything so far. No other ACK is pending afterwards.
-    fn acknowledge(&mut self) -> Ack {
-        let held = self.held.segments();
-        let window = match self.constant_window {
-            Some(window) if self.held_data_takes_window => window.saturating_sub(held),
-            Some(window) => window,
-            None => self.sizing.window(held),
-        };
-        if self.sizing.is_scarce(held) {
-            self.quick = 0;
-        }
-        let mut ack = Ack::from(self.cumulative_ack(window));
-        if self.duplicate.is_some() || !self.held.is_empty() {
-            self.sacks.write(self.duplicate.take(), &mut ack);
-        }
-        ack
-    }
-
-    /// Builds an ACK that tells nothing but the next segment expected and a window of `window` segments beyond it.
-    #[inline(always)]
-    fn cumulative_ack(&mut self, window: u32) -> CumulativeAck {
-        self.window_edge = self.window_edge.max(self.rcv_nxt.saturating_add(window));
-        if self.unacked_news && self.quick > 0 {
-            self.quick -= 1;
-            if self.quick == 0 {
-                self.ato = self.delayed_ack_min;
-            }
-        }
-        self.unacked_news = false;
-        self.ack_now = false;
-        self.delayed_ack_at = Time::NEVER;
-        self.compressed_ack_at = Time::NEVER;
-        self.compressed_acks = 0;
-        self.last_acked = self.rcv_nxt;
-        self.acks_sent += 1;
-        CumulativeAck {
-            ack: self.rcv_nxt,
-            ece: self.echo_congestion,
-            window: self.window_edge - self.rcv_nxt,
-            echo: self.recent_timestamp,
-        }
-    }
-
-    /// The retransmission timeout this end would use for its own data.
-    fn rto(&self) -> Duration {
-        let rtt = self.rtt.base();
-        rtt + (rtt * 2).max(self.rto_min)
-    }
-
-    /// Segments from the first gap to the end of what is held.
-    #[inline]
-    fn held_span(&self) -> u32 {
-        self.held.end().map_or(0, |end| end - self.rcv_nxt)
     }
 }
 

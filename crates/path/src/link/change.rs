@@ -19,9 +19,9 @@
 
 use super::{Drawn, Entrance, Link, Shortcut, Stage};
 use crate::config::LinkRate;
+use crate::delay::Passage;
 use crate::loss::LossRecipe;
 use crate::packet::Packet;
-use crate::pipe::Passage;
 use crate::transmitter::Transmitter;
 use dumbbell_units::{Duration, Rate, Rng, Time};
 

@@ -3,10 +3,10 @@
 use super::*;
 use crate::catalog::LinkContext;
 use crate::config::{LinkRate, QueueLimit};
+use crate::delay::Delay;
 use crate::level::Level;
 use crate::loss::{Bernoulli, LossRecipe};
 use crate::packet::Ecn;
-use crate::pipe::Delay;
 use crate::policer::Policer;
 use crate::queue::{Codel, Discipline, DropHead, MarkPlace, QueueRecipe, Red, Threshold};
 use crate::stats::{Backlog, Tally};

@@ -125,8 +125,9 @@ impl Engine<'_> {
     #[inline(never)]
     fn acknowledge_waiting(&mut self, index: usize) {
         let Endpoints::Tcp { receiver, .. } = &mut self.flows[index].ends else { return };
+        let ack = receiver.poll_transmit();
         self.flow_agenda.advance(index, Turn::Receiver, receiver.next_timer());
-        if let Some(ack) = receiver.poll_transmit() {
+        if let Some(ack) = ack {
             self.acknowledge(index, &ack);
         }
     }

@@ -1,4 +1,6 @@
 use super::*;
+use crate::Flags;
+use dumbbell_path::Ecn;
 use dumbbell_units::Rng;
 use proptest::prelude::*;
 use std::collections::{BTreeSet, VecDeque};

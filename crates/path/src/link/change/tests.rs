@@ -2,13 +2,13 @@
 
 use super::*;
 use crate::config::{LinkConfig, QueueLimit};
+use crate::delay::{Delay, Jitter};
 use crate::ledger::DropCause;
 use crate::link::Offer;
 use crate::link::tests::properties::{Run, configs, losses, run_with};
 use crate::link::tests::{
     MS, at, bernoulli, bytes_limit, codel, config, drain, drop_head, full, link, twelve_megabits,
 };
-use crate::pipe::{Delay, Jitter};
 use crate::queue::QueueRecipe;
 use crate::stats::Backlog;
 use crate::testing::TestPacket;

@@ -2,8 +2,8 @@
 
 use super::*;
 use crate::catalog::{Catalog, Recipe};
+use crate::delay::{Jitter, JitterDistribution, Reorder};
 use crate::loss::GilbertElliott;
-use crate::pipe::{Jitter, JitterDistribution, Reorder};
 use dumbbell_units::Rng;
 use proptest::prelude::*;
 

@@ -1,0 +1,149 @@
+//! When an ACK leaves, and what it says: delayed, quick and compressed ACKs.
+
+use super::{
+    COMPRESSED_ACKS_MAX, COMPRESSION_DELAY_MAX, COMPRESSION_RTT_PERCENT, QUICK_ACKS_MIN, Receiver,
+    UNCOMPRESSED_DUP_ACKS, Waiting,
+};
+use crate::{Ack, CumulativeAck};
+use dumbbell_units::{Duration, Time};
+
+impl Receiver {
+    /// An ACK of everything before the segment that is being taken has to leave before the one that it causes.
+    #[inline(never)]
+    pub(super) fn hold_back(&mut self) {
+        let ack = self.acknowledge();
+        match &mut self.held_back {
+            Some(place) => **place = ack,
+            None => self.held_back = Some(Box::new(ack)),
+        }
+        self.waiting = Waiting::HeldBack;
+    }
+
+    /// Lets the delayed-ACK time follow the gaps between segments in order.
+    #[inline(always)]
+    pub(super) fn adapt_to_gap(&mut self, now: Time) {
+        if self.last_data_at == Time::NEVER {
+            self.ato = self.delayed_ack_min;
+            self.allow_quick_acks(self.quick_acks_max);
+            self.sizing.start(now);
+            self.set_round_end();
+        } else {
+            let gap = now.since(self.last_data_at);
+            let half_min = Duration::from_nanos(self.delayed_ack_min.as_nanos() / 2);
+            let half_ato = Duration::from_nanos(self.ato.as_nanos() / 2);
+            if gap <= half_min {
+                self.ato = half_ato + half_min;
+            } else if gap < self.ato {
+                self.ato = (half_ato + gap).min(self.rto());
+            } else if gap > self.rto() {
+                // The sender paused and may restart with a small window.
+                self.allow_quick_acks(self.quick_acks_max);
+            }
+        }
+        self.last_data_at = now;
+    }
+
+    /// Allows up to `most` quick ACKs from now on.
+    pub(super) fn allow_quick_acks(&mut self, most: u32) {
+        let window = self.window_edge - self.last_acked;
+        let quick = (window / 2).max(QUICK_ACKS_MIN).min(most).min(self.quick_acks_max);
+        self.quick = self.quick.max(quick);
+    }
+
+    pub(super) fn start_quick_acks(&mut self, most: u32) {
+        self.allow_quick_acks(most);
+        self.ato = self.delayed_ack_min;
+    }
+
+    /// Whether new data is acknowledged without delay.
+    #[inline]
+    pub(super) fn is_urgent(&self) -> bool {
+        self.rcv_nxt - self.last_acked >= self.ack_every || self.quick > 0 || self.ack_now
+    }
+
+    /// Arms the delayed-ACK timer; true when it is about to expire anyway and the ACK may as well leave.
+    #[inline(always)]
+    pub(super) fn delay_ack(&mut self, now: Time) -> bool {
+        let mut ato = self.ato;
+        if ato > self.delayed_ack_min {
+            ato = ato.min(self.rtt.base().max(self.delayed_ack_min));
+        }
+        ato = ato.min(self.delayed_ack_max);
+        if self.delayed_ack_at <= now + Duration::from_nanos(ato.as_nanos() / 4) {
+            return true;
+        }
+        self.delayed_ack_at = self.delayed_ack_at.min(self.jiffies.at_or_after(now + ato));
+        false
+    }
+
+    /// Whether a duplicate ACK leaves; otherwise it is held back for a moment.
+    #[inline]
+    pub(super) fn compress_ack(&mut self, now: Time) -> bool {
+        if !self.sack_permitted || !self.compress_sacks || self.compressed_acks >= COMPRESSED_ACKS_MAX {
+            return true;
+        }
+        if self.dup_acks_of != self.rcv_nxt {
+            self.dup_acks_of = self.rcv_nxt;
+            self.dup_acks = 0;
+        }
+        if self.dup_acks < UNCOMPRESSED_DUP_ACKS {
+            self.dup_acks += 1;
+            return true;
+        }
+        if self.compressed_acks == 0 {
+            let share_of_rtt = Duration::from_nanos(self.rtt.base().as_nanos() / 100 * COMPRESSION_RTT_PERCENT);
+            self.compressed_ack_at = now + share_of_rtt.min(COMPRESSION_DELAY_MAX);
+        }
+        self.compressed_acks += 1;
+        false
+    }
+
+    /// Builds an ACK of everything so far. No other ACK is pending afterwards.
+    pub(super) fn acknowledge(&mut self) -> Ack {
+        let held = self.held.segments();
+        let window = match self.constant_window {
+            Some(window) if self.held_data_takes_window => window.saturating_sub(held),
+            Some(window) => window,
+            None => self.sizing.window(held),
+        };
+        if self.sizing.is_scarce(held) {
+            self.quick = 0;
+        }
+        let mut ack = Ack::from(self.cumulative_ack(window));
+        if self.duplicate.is_some() || !self.held.is_empty() {
+            self.sacks.write(self.duplicate.take(), &mut ack);
+        }
+        ack
+    }
+
+    /// Builds an ACK that tells nothing but the next segment expected and a window of `window` segments beyond it.
+    #[inline(always)]
+    pub(super) fn cumulative_ack(&mut self, window: u32) -> CumulativeAck {
+        self.window_edge = self.window_edge.max(self.rcv_nxt.saturating_add(window));
+        if self.unacked_news && self.quick > 0 {
+            self.quick -= 1;
+            if self.quick == 0 {
+                self.ato = self.delayed_ack_min;
+            }
+        }
+        self.unacked_news = false;
+        self.ack_now = false;
+        self.delayed_ack_at = Time::NEVER;
+        self.compressed_ack_at = Time::NEVER;
+        self.compressed_acks = 0;
+        self.last_acked = self.rcv_nxt;
+        self.acks_sent += 1;
+        CumulativeAck {
+            ack: self.rcv_nxt,
+            ece: self.echo_congestion,
+            window: self.window_edge - self.rcv_nxt,
+            echo: self.recent_timestamp,
+        }
+    }
+
+    /// The retransmission timeout this end would use for its own data.
+    pub(super) fn rto(&self) -> Duration {
+        let rtt = self.rtt.base();
+        rtt + (rtt * 2).max(self.rto_min)
+    }
+}

@@ -1,0 +1,197 @@
+//! What a segment changes when it arrives: the stream, what is held behind a gap, the echo of congestion, the window.
+
+use super::{EcnEcho, QUICK_ACKS_ECN, REPEATED_SACK_BLOCKS, Receiver};
+use crate::{Flags, SackBlock, Segment};
+use dumbbell_path::Ecn;
+use dumbbell_units::Time;
+
+impl Receiver {
+    /// Takes a segment; whether an ACK leaves.
+    pub(super) fn classify(&mut self, now: Time, segment: Segment) -> bool {
+        self.note_timestamp(now, &segment);
+        if segment.ecn == Ecn::Ce {
+            self.ce_segments += 1;
+        }
+        if segment.seq == self.rcv_nxt {
+            return self.on_next(now, segment);
+        }
+        self.undelivered.segments += 1;
+        self.undelivered.bytes += u64::from(segment.len);
+        if segment.seq < self.rcv_nxt {
+            self.on_duplicate(segment.seq, segment.flags.has(Flags::CWR))
+        } else {
+            self.on_ahead(now, segment)
+        }
+    }
+
+    /// Takes the round-trip time from a segment's timestamp, and keeps what the next ACK echoes.
+    #[inline(always)]
+    pub(super) fn note_timestamp(&mut self, now: Time, segment: &Segment) {
+        if self.rtt.measure(now, segment.sent_at) {
+            self.set_round_end();
+        }
+        if segment.seq <= self.last_acked && segment.sent_at >= self.recent_timestamp {
+            self.recent_timestamp = segment.sent_at;
+        }
+    }
+
+    /// The segment that was missing first.
+    pub(super) fn on_next(&mut self, now: Time, segment: Segment) -> bool {
+        self.observe_ecn(&segment);
+        self.rcv_nxt += 1;
+        self.delivered_bytes += u64::from(segment.len);
+        let read = self.delivered_bytes;
+        if !self.held.is_empty() {
+            self.deliver_held();
+        }
+        self.unacked_news = true;
+        self.adapt_to_gap(now);
+        self.grow_window(segment.len, self.held.segments());
+        let mut must_leave =
+            self.is_urgent() || if self.held.is_empty() { self.delay_ack(now) } else { self.compress_ack(now) };
+        must_leave |= self.held.is_empty() && self.is_pushed(&segment);
+        if now >= self.round_ends_at {
+            // It reads piece by piece, and the first piece ends the round.
+            self.end_round(now, read);
+        }
+        must_leave
+    }
+
+    /// Whether a segment waits alone and is pushed: the application reads after the ACK decision, and its read answers
+    /// (`tcp_cleanup_rbuf`).
+    #[inline]
+    pub(super) fn is_pushed(&self, segment: &Segment) -> bool {
+        self.rcv_nxt - self.last_acked == 1 && segment.flags.has(Flags::PSH) && self.ack_pushes
+    }
+
+    /// The application has read for a round trip.
+    #[cold]
+    pub(super) fn end_round(&mut self, now: Time, read: u64) {
+        if let Some(rtt) = self.rtt.smoothed() {
+            let queued = self.delivered_bytes - read;
+            self.sizing.end_round(now, rtt, read, queued, self.held_span());
+        }
+        self.set_round_end();
+    }
+
+    #[inline(never)]
+    pub(super) fn set_round_end(&mut self) {
+        self.round_ends_at = self.rtt.smoothed().map_or(Time::NEVER, |rtt| self.sizing.round_end(rtt));
+    }
+
+    /// A segment that was delivered before.
+    #[inline(never)]
+    pub(super) fn on_duplicate(&mut self, seq: u32, cwr: bool) -> bool {
+        self.accept_cwr(cwr);
+        self.note_duplicate(seq);
+        true
+    }
+
+    /// A segment beyond a gap.
+    #[inline(always)]
+    pub(super) fn on_ahead(&mut self, now: Time, segment: Segment) -> bool {
+        if segment.seq >= self.window_edge {
+            // Refused; the sender learns the window it overran.
+            self.start_quick_acks(self.quick_acks_max);
+            return true;
+        }
+        self.observe_ecn(&segment);
+        if self.sacks.position(segment.seq) >= REPEATED_SACK_BLOCKS && self.compressed_acks > 0 {
+            self.hold_back();
+        }
+        let is_new = self.held.insert(segment.seq, u64::from(segment.len));
+        if self.sack_permitted {
+            self.sacks.add(segment.seq);
+        }
+        if !is_new {
+            self.note_duplicate(segment.seq);
+            return true;
+        }
+        self.unacked_news = true;
+        if self.sack_permitted {
+            // Without SACK every ACK must look like a duplicate, so the window stays.
+            self.grow_window(segment.len, self.held.segments());
+            self.sizing.make_room(self.held_span());
+        }
+        self.is_urgent() || self.compress_ack(now)
+    }
+
+    /// Delivers the run that the segment before `rcv_nxt` connected to.
+    pub(super) fn deliver_held(&mut self) {
+        if let Some(run) = self.held.take(self.rcv_nxt) {
+            self.undelivered.segments -= u64::from(run.end - run.start);
+            self.undelivered.bytes -= run.bytes;
+            self.delivered_bytes += run.bytes;
+            self.rcv_nxt = run.end;
+            self.sacks.forget_below(self.rcv_nxt);
+            self.ack_now |= self.held.is_empty();
+        }
+    }
+
+    /// Segment `seq` had arrived before: the next ACK reports it.
+    pub(super) fn note_duplicate(&mut self, seq: u32) {
+        self.duplicate_segments += 1;
+        self.start_quick_acks(self.quick_acks_max);
+        self.duplicate = self.reports_duplicates.then_some(SackBlock { start: seq, end: seq + 1 });
+    }
+
+    /// Reads the ECN bits of new data. A delayed ACK of differently marked segments must leave first.
+    #[inline]
+    pub(super) fn observe_ecn(&mut self, segment: &Segment) {
+        if segment.ecn != Ecn::NotEct || self.ecn_seen {
+            self.observe_ecn_codepoint(segment);
+        }
+    }
+
+    #[inline(never)]
+    pub(super) fn observe_ecn_codepoint(&mut self, segment: &Segment) {
+        self.accept_cwr(segment.flags.has(Flags::CWR));
+        let is_marked = segment.ecn == Ecn::Ce;
+        if segment.ecn == Ecn::NotEct {
+            // A retransmission, most likely.
+            self.start_quick_acks(QUICK_ACKS_ECN);
+            return;
+        }
+        self.ecn_seen = true;
+        match self.ecn_echo {
+            EcnEcho::Classic => {
+                if is_marked && !self.echo_congestion {
+                    self.echo_congestion = true;
+                    self.start_quick_acks(QUICK_ACKS_ECN);
+                }
+            }
+            EcnEcho::Dctcp => {
+                let changed = is_marked != self.echo_congestion;
+                if changed && self.delayed_ack_at != Time::NEVER {
+                    self.hold_back();
+                }
+                self.echo_congestion = is_marked;
+                self.ack_now |= changed;
+            }
+        }
+    }
+
+    /// The sender has answered the congestion echo. Its window may be down to one segment, so it is told at once.
+    #[inline]
+    pub(super) fn accept_cwr(&mut self, cwr: bool) {
+        if cwr {
+            self.ack_now = true;
+            if self.ecn_echo == EcnEcho::Classic {
+                self.echo_congestion = false;
+            }
+        }
+    }
+
+    #[inline]
+    pub(super) fn grow_window(&mut self, len: u16, held: u32) {
+        if self.sizing.grow(len, held) && self.quick_acks_max > 0 {
+            self.quick |= 1;
+        }
+    }
+
+    /// Segments from the first gap to the end of what is held.
+    #[inline]
+    pub(super) fn held_span(&self) -> u32 {
+        self.held.end().map_or(0, |end| end - self.rcv_nxt)
+    }
+}
