@@ -53,7 +53,7 @@ pub enum Growth {
         /// Packets that wait there or are on their way.
         packets: u64,
     },
-    /// Selective acknowledgements on their way.
+    /// Selective acknowledgements and the payloads of datagrams on their way.
     Acknowledgements,
     /// Distributions of round-trip times and of queues.
     Histograms,
@@ -98,7 +98,7 @@ impl fmt::Display for MemoryExceeded {
                 "a smaller `buffer`, or a smaller `receive_window` under `transport`"
             }
             Growth::Acknowledgements => {
-                write!(f, "{grown} of it is for selective acknowledgements on their way")?;
+                write!(f, "{grown} of it is for selective acknowledgements and datagrams on their way")?;
                 "a smaller `receive_window` under `transport`, or a shorter delay"
             }
             Growth::Histograms => {

@@ -274,90 +274,53 @@ impl<T: Copy> Store<T> {
     }
 }
 
-/// The payload of a datagram in flight. Most are short, and need no memory of their own.
-#[derive(Clone, Debug)]
-enum Payload {
-    Short { len: u8, bytes: [u8; Payload::SHORT] },
-    Long(Box<[u8]>),
-}
-
-impl Payload {
-    const SHORT: usize = 38;
-
-    fn new(payload: &[u8]) -> Payload {
-        let mut bytes = [0; Payload::SHORT];
-        match bytes.get_mut(..payload.len()) {
-            Some(start) => {
-                start.copy_from_slice(payload);
-                Payload::Short { len: payload.len() as u8, bytes }
-            }
-            None => Payload::Long(payload.into()),
-        }
-    }
-
-    fn bytes(&self) -> &[u8] {
-        match self {
-            Payload::Short { len, bytes } => &bytes[..usize::from(*len)],
-            Payload::Long(bytes) => bytes,
-        }
-    }
-
-    /// Bytes of memory besides itself.
-    fn memory(&self) -> u64 {
-        match self {
-            Payload::Short { .. } => 0,
-            Payload::Long(bytes) => bytes.len() as u64,
-        }
-    }
-}
-
 /// The payloads of datagrams in flight.
 #[derive(Debug, Default)]
 pub(crate) struct Payloads {
-    entries: Vec<Payload>,
+    /// Those of datagrams that have arrived are empty, and keep their room for the next.
+    entries: Vec<Vec<u8>>,
     free: Vec<Handle>,
-    /// Bytes of those that are long.
-    long: u64,
+    /// Bytes of memory that the entries hold.
+    room: u64,
 }
 
 impl Payloads {
-    /// Keeps a payload.
-    pub fn put(&mut self, payload: &[u8]) -> Handle {
-        let payload = Payload::new(payload);
-        self.long += payload.memory();
-        match self.free.pop() {
-            Some(handle) => {
-                self.entries[handle.index()] = payload;
-                handle
-            }
-            None => {
-                self.entries.push(payload);
-                Handle(NonZeroU32::MIN.saturating_add(self.entries.len() as u32 - 1))
-            }
-        }
+    /// Keeps what is in `payload`, and leaves an empty one in its place.
+    pub fn put(&mut self, payload: &mut Vec<u8>) -> Handle {
+        let handle = self.free.pop().unwrap_or_else(|| {
+            self.entries.push(Vec::new());
+            Handle(NonZeroU32::MIN.saturating_add(self.entries.len() as u32 - 1))
+        });
+        self.swap(handle, payload);
+        handle
     }
 
-    /// Appends what a datagram carried, whose journey ends, to `payload`.
+    /// Replaces `payload` by what a datagram carried, whose journey ends.
     pub fn take(&mut self, handle: Handle, payload: &mut Vec<u8>) {
-        payload.extend_from_slice(self.entries[handle.index()].bytes());
-        self.forget(handle);
+        payload.clear();
+        self.swap(handle, payload);
+        self.free.push(handle);
     }
 
     /// What a datagram carried is not needed any more.
     pub fn forget(&mut self, handle: Handle) {
-        let entry = &mut self.entries[handle.index()];
-        self.long -= entry.memory();
-        if entry.memory() > 0 {
-            *entry = Payload::new(&[]);
-        }
+        self.entries[handle.index()].clear();
         self.free.push(handle);
+    }
+
+    #[inline]
+    fn swap(&mut self, handle: Handle, payload: &mut Vec<u8>) {
+        let entry = &mut self.entries[handle.index()];
+        self.room += payload.capacity() as u64;
+        self.room -= entry.capacity() as u64;
+        std::mem::swap(entry, payload);
     }
 
     /// Bytes of memory [claimed](claimed).
     pub fn memory(&self) -> u64 {
-        claimed::<Payload>(self.entries.len(), self.entries.capacity())
+        claimed::<Vec<u8>>(self.entries.len(), self.entries.capacity())
             + claimed::<Handle>(self.free.len(), self.free.capacity())
-            + self.long
+            + self.room
     }
 }
 
@@ -380,25 +343,28 @@ mod tests {
     }
 
     #[test]
-    fn payloads_are_found_again_and_their_places_reused() {
-        assert_eq!(size_of::<Payload>(), 40);
+    fn payloads_are_found_again_and_their_room_reused() {
         let long: Vec<u8> = (0..200).collect();
         let mut payloads = Payloads::default();
-        let [first, second, third] = [&[1, 2, 3][..], &[], &long].map(|payload| payloads.put(payload));
-        let memory = payloads.memory();
-        let taken = |payloads: &mut Payloads, handle| {
-            let mut payload = Vec::new();
-            payloads.take(handle, &mut payload);
-            payload
-        };
-        assert_eq!(taken(&mut payloads, third), long);
+        let mut payload = Vec::new();
+        let [first, second, third] = [&[1, 2, 3][..], &[], &long].map(|bytes| {
+            payload.extend_from_slice(bytes);
+            let handle = payloads.put(&mut payload);
+            assert!(payload.is_empty());
+            handle
+        });
+        assert!(payloads.room >= 203);
+        payloads.take(third, &mut payload);
+        assert_eq!(payload, long);
+        assert!(payloads.room < 200, "the long one is out");
         payloads.forget(second);
-        let fourth = payloads.put(&long[..38]);
-        assert_eq!(taken(&mut payloads, first), [1, 2, 3]);
-        assert_eq!(taken(&mut payloads, fourth), long[..38]);
-        assert_eq!(payloads.entries.len(), 3);
-        assert_eq!(payloads.long, 0);
-        assert!(memory >= 200);
+        payloads.take(first, &mut payload);
+        assert_eq!(payload, [1, 2, 3]);
+        payload.extend_from_slice(&long);
+        let fourth = payloads.put(&mut payload);
+        payloads.take(fourth, &mut payload);
+        assert_eq!((payload.len(), payloads.entries.len()), (203, 3));
+        assert_eq!(payloads.room, payloads.entries.iter().map(|entry| entry.capacity() as u64).sum::<u64>());
     }
 
     #[test]

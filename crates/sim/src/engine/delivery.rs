@@ -196,7 +196,6 @@ impl Engine<'_> {
 
     /// The payload of a datagram that arrives.
     fn take_payload(&mut self, packet: &Packet) {
-        self.payload.clear();
         if let Some(payload) = packet.attachment() {
             self.payloads.take(payload, &mut self.payload);
         }

@@ -138,8 +138,7 @@ impl Engine<'_> {
         while let Endpoints::Other(ends) = &mut self.flows[index].ends
             && let Some(datagram) = ends.near.poll_transmit(self.now, &mut self.payload)
         {
-            let payload = self.payloads.put(&self.payload);
-            self.payload.clear();
+            let payload = self.payloads.put(&mut self.payload);
             let packet =
                 Packet::datagram(Kind::Datagram, self.now, index as u32, route.forward_rest, datagram, payload);
             self.send(route.first_forward, packet);
@@ -156,8 +155,7 @@ impl Engine<'_> {
         while let Endpoints::Other(ends) = &mut self.flows[index].ends
             && let Some(datagram) = ends.far.poll_transmit(self.now, &mut self.payload)
         {
-            let payload = self.payloads.put(&self.payload);
-            self.payload.clear();
+            let payload = self.payloads.put(&mut self.payload);
             let packet = Packet::datagram(Kind::Reply, self.now, index as u32, route.reverse_rest, datagram, payload);
             self.send(route.first_reverse, packet);
             if self.must_stop(1) {

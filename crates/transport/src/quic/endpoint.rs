@@ -108,20 +108,24 @@ impl Endpoint for Answering {
 }
 
 impl QuicPacket {
+    const BYTES: usize = 17;
+
     fn encode(&self, bytes: &mut Vec<u8>) {
-        bytes.extend(self.number.to_le_bytes());
-        bytes.extend(self.seq.to_le_bytes());
-        bytes.extend(self.sent_at.as_nanos().to_le_bytes());
-        bytes.push(u8::from(self.is_retransmission));
+        let mut packet = [0; QuicPacket::BYTES];
+        packet[..4].copy_from_slice(&self.number.to_le_bytes());
+        packet[4..8].copy_from_slice(&self.seq.to_le_bytes());
+        packet[8..16].copy_from_slice(&self.sent_at.as_nanos().to_le_bytes());
+        packet[16] = u8::from(self.is_retransmission);
+        bytes.extend_from_slice(&packet);
     }
 
     fn decode(packet: Arrival<'_>) -> Option<QuicPacket> {
-        let mut bytes = packet.payload;
+        let bytes: &[u8; QuicPacket::BYTES] = packet.payload.first_chunk()?;
         Some(QuicPacket {
-            number: take_u32(&mut bytes)?,
-            seq: take_u32(&mut bytes)?,
-            sent_at: Time::from_nanos(u64::from_le_bytes(take(&mut bytes)?)),
-            is_retransmission: take(&mut bytes)? != [0],
+            number: u32_at(bytes, 0)?,
+            seq: u32_at(bytes, 4)?,
+            sent_at: Time::from_nanos(u64::from_le_bytes(*bytes[8..].first_chunk()?)),
+            is_retransmission: bytes[16] != 0,
             len: packet.size.checked_sub(PACKET_OVERHEAD)?,
             ecn: packet.ecn,
         })
@@ -129,35 +133,35 @@ impl QuicPacket {
 }
 
 impl QuicAck {
+    const HEAD: usize = 8;
+    const RANGE: usize = 8;
+
     fn encode(&self, bytes: &mut Vec<u8>) {
-        bytes.extend(self.delay_us.to_le_bytes());
-        bytes.extend(self.ce_count.to_le_bytes());
-        for range in self.ranges() {
-            bytes.extend(range.start.to_le_bytes());
-            bytes.extend(range.end.to_le_bytes());
+        let mut ack = [0; QuicAck::HEAD + QuicAck::RANGE * QuicAck::MAX_RANGES];
+        ack[..4].copy_from_slice(&self.delay_us.to_le_bytes());
+        ack[4..8].copy_from_slice(&self.ce_count.to_le_bytes());
+        let places = ack[QuicAck::HEAD..].chunks_exact_mut(QuicAck::RANGE);
+        for (place, range) in places.zip(self.ranges()) {
+            place[..4].copy_from_slice(&range.start.to_le_bytes());
+            place[4..].copy_from_slice(&range.end.to_le_bytes());
         }
+        bytes.extend_from_slice(&ack[..QuicAck::HEAD + QuicAck::RANGE * self.ranges().len()]);
     }
 
-    fn decode(mut bytes: &[u8]) -> Option<QuicAck> {
-        let (delay_us, ce_count) = (take_u32(&mut bytes)?, take_u32(&mut bytes)?);
+    fn decode(bytes: &[u8]) -> Option<QuicAck> {
+        let (delay_us, ce_count) = (u32_at(bytes, 0)?, u32_at(bytes, 4)?);
         let mut ack = QuicAck { ranges: Default::default(), range_count: 0, delay_us, ce_count };
-        for range in &mut ack.ranges {
-            let Some(start) = take_u32(&mut bytes) else { break };
-            *range = SackBlock { start, end: take_u32(&mut bytes)? };
+        for (range, bytes) in ack.ranges.iter_mut().zip(bytes[QuicAck::HEAD..].chunks_exact(QuicAck::RANGE)) {
+            *range = SackBlock { start: u32_at(bytes, 0)?, end: u32_at(bytes, 4)? };
             ack.range_count += 1;
         }
         Some(ack)
     }
 }
 
-fn take<const N: usize>(bytes: &mut &[u8]) -> Option<[u8; N]> {
-    let (first, rest) = bytes.split_first_chunk()?;
-    *bytes = rest;
-    Some(*first)
-}
-
-fn take_u32(bytes: &mut &[u8]) -> Option<u32> {
-    take(bytes).map(u32::from_le_bytes)
+#[inline]
+fn u32_at(bytes: &[u8], at: usize) -> Option<u32> {
+    bytes.get(at..)?.first_chunk().map(|bytes| u32::from_le_bytes(*bytes))
 }
 
 #[cfg(test)]
