@@ -1,5 +1,7 @@
 //! The scripts of this repository hold, and those of `DUMBBELL_PACKETDRILL` are judged.
 
+#![allow(clippy::unwrap_used, reason = "tests")]
+
 use dumbbell_packetdrill::{Judging, Row, Table, run_folder};
 use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
