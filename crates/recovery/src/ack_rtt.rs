@@ -77,11 +77,11 @@ impl RttSource {
     /// The round-trip time of the handshake as this source sees it: the answer came at `now`, `rtt` after the SYN that it
     /// answers. Where that was sent more than once, only the echoed timestamp tells which one it was.
     pub fn handshake_rtt_us(&mut self, now: Time, rtt: Duration, is_syn_repeated: bool) -> u32 {
-        let rtt_us = (rtt.as_micros() as u32).max(1);
+        let rtt_us = u32::try_from(rtt.as_micros()).unwrap_or(u32::MAX).max(1);
         match self {
             RttSource::Departures if is_syn_repeated => {
                 let sent_at = Time::ZERO + now.since(Time::ZERO + rtt);
-                echoed_rtt_us(now, sent_at).map_or(rtt_us, |us| us as u32)
+                echoed_rtt_us(now, sent_at).and_then(|us| u32::try_from(us).ok()).unwrap_or(rtt_us)
             }
             RttSource::Departures => rtt_us,
             RttSource::Timestamps { last_shown_us, .. } => {

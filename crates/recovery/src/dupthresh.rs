@@ -71,7 +71,8 @@ mod tests {
         let sacked: Vec<u32> = (board.una()..board.nxt()).filter(|&seq| board.get(seq).has(flag::SACKED)).collect();
         let highest = sacked.last().map_or(board.una(), |seq| seq + 1);
         let mut found = Vec::new();
-        detector.detect_loss(board, 3, sacked.len() as u32, highest, |_, lost| found.push(lost.first));
+        let sacked_out = u32::try_from(sacked.len()).unwrap();
+        detector.detect_loss(board, 3, sacked_out, highest, |_, lost| found.push(lost.first));
         found
     }
 

@@ -52,7 +52,13 @@ impl Prr {
         };
         // The fast retransmit itself is always allowed.
         let sndcnt = sndcnt.max(i64::from(self.out == 0));
-        Some((in_flight + sndcnt).max(1) as u32)
+        #[expect(
+            clippy::cast_possible_truncation,
+            clippy::cast_sign_loss,
+            reason = "packets in flight and delivered are few"
+        )]
+        let cwnd = (in_flight + sndcnt).max(1) as u32;
+        Some(cwnd)
     }
 }
 

@@ -131,13 +131,15 @@ impl Rack {
             return 0;
         }
         let width_us = u64::from(min_rtt_us >> 2) * u64::from(self.reo_wnd_steps);
-        width_us.min(u64::from(srtt_us)) as u32
+        #[expect(clippy::cast_possible_truncation, reason = "it is at most the smoothed RTT, which has 32 bits")]
+        let width_us = width_us.min(u64::from(srtt_us)) as u32;
+        width_us
     }
 
     /// How long RACK still waits for a segment sent at `sent_us`; not positive when it is lost (`tcp_rack_skb_timeout`).
     #[inline]
     pub fn remaining_us(&self, sent_us: u64, now_us: u64, reo_wnd_us: u32) -> i64 {
-        i64::from(self.rtt_us) + i64::from(reo_wnd_us) - (now_us as i64 - sent_us as i64)
+        i64::from(self.rtt_us) + i64::from(reo_wnd_us) - (now_us.cast_signed() - sent_us.cast_signed())
     }
 
     /// Marks what is lost and tells `on_lost` of it; returns how long to wait for what may only be reordered, in
@@ -181,7 +183,7 @@ impl Rack {
                 on_lost(board, lost);
             }
         }
-        (wait_us > 0).then_some(wait_us as u64)
+        (wait_us > 0).then_some(wait_us.cast_unsigned())
     }
 }
 

@@ -35,6 +35,7 @@ impl RoundTrip {
 
     /// Takes the round-trip times of an ACK at `now_us`; returns what the controller is shown, in microseconds.
     #[inline(always)]
+    #[expect(clippy::cast_possible_truncation, reason = "32 bits hold a round trip of 71 minutes")]
     pub fn take(&mut self, now_us: u64, rtt: AckRtt, maybe_delayed: bool, snd_una: u32, snd_nxt: u32) -> u64 {
         self.estimator.sample(rtt.rtt_us as u32, snd_una, snd_nxt);
         let shown_us = if self.shows_smoothed { u64::from(self.estimator.srtt_us()) } else { rtt.latest_us };

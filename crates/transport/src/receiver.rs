@@ -198,7 +198,8 @@ impl Receiver {
     /// A receiver with nothing received.
     pub fn new(config: &TransportConfig) -> Receiver {
         let mss = config.mss.max(1);
-        let largest_window = (config.receive_window / u64::from(mss)).clamp(1, u64::from(u32::MAX / 2)) as u32;
+        let receive_window = u32::try_from(config.receive_window / u64::from(mss)).unwrap_or(u32::MAX);
+        let largest_window = receive_window.clamp(1, u32::MAX / 2);
         let sizing = RightSizing::new(mss, largest_window);
         let constant_window = (!config.receive_autotuning).then_some(largest_window);
         Receiver {

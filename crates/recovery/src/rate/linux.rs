@@ -13,7 +13,7 @@ pub(super) fn is_newer(source: &Source, record: &Record, seq: u32) -> bool {
 /// The interval is the longer of the two phases, unless it is too short to be true.
 #[inline(always)]
 pub(super) fn measure(sample: &mut RateSample, view: &View) {
-    let ack_phase_us = view.mstamp_us as i64 - sample.prior_mstamp_us as i64;
+    let ack_phase_us = view.mstamp_us.cast_signed() - sample.prior_mstamp_us.cast_signed();
     sample.interval_us = sample.interval_us.max(ack_phase_us);
     if sample.interval_us < i64::from(view.min_rtt_us) {
         sample.interval_us = -1;

@@ -105,6 +105,7 @@ impl RateSampler {
 
     /// The record of a segment that is sent at `sent` (`tcp_rate_skb_sent`); the amount in flight is that before it.
     #[inline]
+    #[expect(clippy::cast_possible_truncation, reason = "the low bits are kept, as their names say")]
     pub fn skb_sent(&self, view: &View, control: &Control, sent: Stamp) -> Record {
         Record {
             sent,
@@ -213,15 +214,16 @@ impl RateSampler {
 
     /// What was delivered, lost and marked since the source of the sample was sent.
     #[inline(always)]
+    #[expect(clippy::cast_possible_truncation, reason = "of one flight, which is shorter than 2^31 packets")]
     fn count(&self, sample: &mut RateSample, view: &View) {
         sample.delivered = (view.delivered - sample.prior_delivered) as i32;
-        sample.lost_since_sent = (view.lost as u32).wrapping_sub(self.source.lost) as i32;
-        sample.delivered_ce = (view.delivered_ce as u32).wrapping_sub(self.source.delivered_ce) as i32;
+        sample.lost_since_sent = (view.lost as u32).wrapping_sub(self.source.lost).cast_signed();
+        sample.delivered_ce = (view.delivered_ce as u32).wrapping_sub(self.source.delivered_ce).cast_signed();
     }
 }
 
 /// Time from the departure of the segment that was sampled before this one was sent to that of this one.
 #[inline]
 fn send_phase_us(record: &Record) -> i64 {
-    record.sent.us().wrapping_sub(record.first_tx_us) as i64
+    record.sent.us().wrapping_sub(record.first_tx_us).cast_signed()
 }

@@ -46,7 +46,7 @@ impl Ns3 {
         let is_newer = sample.prior_delivered == 0 || linux_old::is_newer(sample, record);
         if is_newer {
             let ack_phase_from_us = if self.is_before_3_41 { sample.prior_mstamp_us } else { record.delivered_us };
-            self.ack_phase_us = (now_us - ack_phase_from_us) as i64;
+            self.ack_phase_us = (now_us - ack_phase_from_us).cast_signed();
             self.send_phase_us = send_phase_us(record);
         }
         is_newer

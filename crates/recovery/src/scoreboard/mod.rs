@@ -295,9 +295,11 @@ impl Scoreboard {
 
     fn grow(&mut self) {
         let capacity = (self.records.len() * 2).max(Scoreboard::INITIAL_CAPACITY);
+        #[expect(clippy::cast_possible_truncation, reason = "segments have numbers of 32 bits")]
+        let mask = capacity as u32 - 1;
         let mut grown = Scoreboard {
             records: vec![Record::default(); capacity],
-            mask: capacity as u32 - 1,
+            mask,
             sacked: Bits::of(capacity),
             waiting: Bits::of(capacity),
             ..*self

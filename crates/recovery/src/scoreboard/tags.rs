@@ -140,6 +140,7 @@ impl Scoreboard {
 
     /// The lowest segment of `start..end` whose bit is set in the words that `word` gives, a word of 64 at a time.
     #[inline]
+    #[expect(clippy::cast_possible_truncation, reason = "of a slot only its place in a word of 64 is wanted")]
     fn scan(&self, start: u32, end: u32, word: impl Fn(usize) -> u64) -> Option<u32> {
         let mut seq = start;
         while seq < end {

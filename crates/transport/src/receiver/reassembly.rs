@@ -67,6 +67,7 @@ impl Reassembly {
 
     /// Keeps segment `seq`; false when it is held already.
     #[inline(always)]
+    #[expect(clippy::cast_possible_truncation, reason = "runs are fewer than segments, whose numbers have 32 bits")]
     pub(crate) fn insert(&mut self, seq: u32, bytes: u64) -> bool {
         match self.runs.back_mut() {
             Some(last) if seq == last.end => {
@@ -82,6 +83,7 @@ impl Reassembly {
     }
 
     #[inline(always)]
+    #[expect(clippy::cast_possible_truncation, reason = "runs are fewer than segments, whose numbers have 32 bits")]
     fn insert_elsewhere(&mut self, seq: u32, bytes: u64) -> bool {
         let index = match self.runs.back() {
             Some(last) if seq < last.end => self.runs.partition_point(|run| run.start <= seq),

@@ -17,7 +17,7 @@ const INITIAL_BUFFER_BYTES: u64 = 131_072;
 /// Share of the buffer that is payload, in 1/256: a 1448-byte segment from a virtual device occupies 2304 bytes.
 const PAYLOAD_SHARE_256: u64 = 160;
 /// Segments the first round is compared with (`TCP_INIT_CWND`).
-const INITIAL_BEST_SEGMENTS: u64 = 10;
+const INITIAL_BEST_SEGMENTS: u32 = 10;
 /// Segments smaller than this do not let the limit grow.
 const SMALLEST_GROWING_SEGMENT: u16 = 128;
 
@@ -41,15 +41,15 @@ pub(super) struct RightSizing {
 impl RightSizing {
     /// A buffer of Linux's initial size that may grow to a window of `largest` segments of `mss` bytes.
     pub(super) fn new(mss: u32, largest: u32) -> RightSizing {
-        let segments = |bytes: u64| ((bytes / u64::from(mss)) as u32).clamp(1, largest);
+        let segments = |bytes: u64| u32::try_from(bytes / u64::from(mss)).unwrap_or(u32::MAX).clamp(1, largest);
         let limit = segments(INITIAL_WINDOW_BYTES);
         RightSizing {
             limit,
             clamp: segments(INITIAL_BUFFER_BYTES * PAYLOAD_SHARE_256 / 256).max(limit),
             largest,
             mss,
-            best: INITIAL_BEST_SEGMENTS * u64::from(mss),
-            two_rounds: (2 * INITIAL_BEST_SEGMENTS as u32).min(largest),
+            best: u64::from(INITIAL_BEST_SEGMENTS) * u64::from(mss),
+            two_rounds: (2 * INITIAL_BEST_SEGMENTS).min(largest),
             round_start_bytes: 0,
             round_start: Time::NEVER,
         }
@@ -99,16 +99,16 @@ impl RightSizing {
         let round_start_bytes = std::mem::replace(&mut self.round_start_bytes, read);
         let read = (read - round_start_bytes).saturating_sub(queued);
         if read > self.best {
-            let (read, best) = (u128::from(read), u128::from(self.best));
+            let (bytes, best) = (u128::from(read), u128::from(self.best));
             let growth = if rtt >= Duration::from_millis(1) {
-                4 * read * (read - best) / best
+                4 * bytes * (bytes - best) / best
             } else {
-                2 * read * u128::from(rtt.as_micros()) / 1_000
+                2 * bytes * u128::from(rtt.as_micros()) / 1_000
             };
-            let target = self.segments(2 * read + growth);
+            let target = self.segments(2 * bytes + growth);
             self.clamp = self.clamp.max(target.saturating_add(span).min(self.largest));
-            self.two_rounds = self.segments(2 * read);
-            self.best = read as u64;
+            self.two_rounds = self.segments(2 * bytes);
+            self.best = read;
         }
         self.round_start = now;
     }
@@ -119,6 +119,7 @@ impl RightSizing {
         self.clamp = self.clamp.max(self.two_rounds.saturating_add(span).min(self.largest));
     }
 
+    #[expect(clippy::cast_possible_truncation, reason = "it is at most `largest`, which has 32 bits")]
     fn segments(&self, bytes: u128) -> u32 {
         (bytes / u128::from(self.mss)).min(u128::from(self.largest)) as u32
     }

@@ -49,6 +49,7 @@ impl ReceiverRtt {
     }
 
     #[inline(never)]
+    #[expect(clippy::cast_possible_truncation, reason = "TCP's clock of 32 bits, which wraps")]
     fn measure_echo(&mut self, now: Time, sent_at: Time) -> bool {
         const MILLISECOND: u64 = 1_000_000;
         if !self.is_told {

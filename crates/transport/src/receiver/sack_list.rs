@@ -50,6 +50,7 @@ impl SackList {
         }
     }
 
+    #[expect(clippy::cast_possible_truncation, reason = "there are at most four blocks")]
     fn add_elsewhere(&mut self, seq: u32) {
         let mut front = SackBlock { start: seq, end: seq + 1 };
         let old = self.blocks;
@@ -67,6 +68,7 @@ impl SackList {
     }
 
     /// Everything below `ack` is acknowledged: blocks there are no longer news.
+    #[expect(clippy::cast_possible_truncation, reason = "there are at most four blocks")]
     pub(super) fn forget_below(&mut self, ack: u32) {
         let old = self.blocks;
         let mut len = 0;
@@ -79,6 +81,7 @@ impl SackList {
 
     /// Writes the SACK option: the duplicate first if there is one, then as many blocks as fit.
     #[inline]
+    #[expect(clippy::cast_possible_truncation, reason = "there are at most three blocks")]
     pub(super) fn write(&self, duplicate: Option<SackBlock>, ack: &mut Ack) {
         let mut count = 0;
         for block in duplicate.into_iter().chain(self.blocks().iter().copied()).take(Ack::MAX_SACK_BLOCKS) {

@@ -1,3 +1,5 @@
+#![expect(clippy::cast_possible_truncation, reason = "numbers in these tests are small")]
+
 use super::*;
 use crate::Flags;
 use dumbbell_path::Ecn;

@@ -192,6 +192,7 @@ impl Sender {
 
     /// Completes the sample, and lets it work on window and pacing rate (`tcp_rate_gen`, `tcp_cong_control`).
     #[inline(always)]
+    #[expect(clippy::cast_possible_truncation, reason = "one ACK tells of fewer than 2^32 packets")]
     fn cong_control(&mut self, prior: &Prior, news: &AckNews) {
         let delivered = (self.view.delivered - prior.delivered) as u32;
         let losses = match self.config.recovery {

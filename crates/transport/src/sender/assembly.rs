@@ -31,7 +31,7 @@ pub(super) fn connection(config: &TransportConfig, controller: &dyn Controller) 
 
 /// A span in whole microseconds, as far as 32 bits go: more than an hour.
 pub(super) fn micros(span: Duration) -> u32 {
-    span.as_micros().min(u64::from(u32::MAX)) as u32
+    u32::try_from(span.as_micros()).unwrap_or(u32::MAX)
 }
 
 /// RTT estimator, minimum and source of samples.
@@ -88,7 +88,8 @@ pub(super) struct Stream {
     pub window_end: u32,
     /// Largest receive window seen, in segments (`max_window`).
     pub max_window: u32,
-    mss: u16,
+    /// Payload bytes of a full segment.
+    pub mss: u16,
 }
 
 impl Stream {
@@ -97,12 +98,13 @@ impl Stream {
             true => config.receive_window.min(SYN_ACK_WINDOW_BYTES),
             false => config.receive_window,
         };
+        let mss = u16::try_from(config.mss).unwrap_or(u16::MAX);
         Stream {
             write_seq: 0,
-            last_len: config.mss as u16,
-            window_end: (first_window / u64::from(config.mss)).min(u64::from(u32::MAX)) as u32,
+            last_len: mss,
+            window_end: u32::try_from(first_window / u64::from(config.mss)).unwrap_or(u32::MAX),
             max_window: 0,
-            mss: config.mss as u16,
+            mss,
         }
     }
 

@@ -161,6 +161,11 @@ impl Sender {
             && self.sample.prior_delivered + 1 == self.view.delivered
             && !(news.data_sacked || news.ece || news.dsack);
         self.take_rtt(rtt, maybe_delayed);
+        #[expect(
+            clippy::cast_possible_truncation,
+            clippy::cast_sign_loss,
+            reason = "a round trip of less than 71 minutes"
+        )]
         self.rtt.source_mut().note_shown(self.sample.rtt_us as u32);
         true
     }
@@ -169,7 +174,7 @@ impl Sender {
     #[inline(always)]
     pub(super) fn take_rtt(&mut self, rtt: AckRtt, maybe_delayed: bool) {
         let shown_us = self.rtt.take(self.view.mstamp_us, rtt, maybe_delayed, self.board.una(), self.board.nxt());
-        self.sample.rtt_us = shown_us as i64;
+        self.sample.rtt_us = shown_us.cast_signed();
         self.sample.is_ack_delayed = maybe_delayed;
         self.view.srtt_us_x8 = self.rtt.estimator().srtt_us_x8();
         self.view.min_rtt_us = self.rtt.min_us();

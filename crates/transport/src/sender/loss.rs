@@ -38,6 +38,7 @@ impl LossReport<'_> {
 
     /// Tells the controller of a segment that has just been counted as lost.
     #[inline(never)]
+    #[expect(clippy::cast_possible_truncation, reason = "records keep the low bits of `lost`")]
     fn tell(&mut self, board: &Scoreboard, seq: u32) {
         let record = board.get(seq);
         let lost = LostPacket {

@@ -140,7 +140,7 @@ impl Sender {
     #[inline(never)]
     fn send_new(&mut self, size: u32) {
         let first = self.board.nxt();
-        let mss = self.view.mss as u16;
+        let mss = self.stream.mss;
         let last_len = self.stream.len_before(first + size);
         let bytes = u64::from(size - 1) * u64::from(mss) + u64::from(last_len);
         let prior_packets_out = self.view.packets_out;

@@ -174,7 +174,7 @@ impl Sender {
             end: first + size,
             bytes,
             sent_at,
-            mss: self.view.mss as u16,
+            mss: self.stream.mss,
             // Only a burst's last segment can be short, and a retransmission does not join bursts.
             last_len: self.board.get(first + size - 1).len,
             is_retransmission: true,

@@ -199,6 +199,7 @@ impl Sender {
     /// A segment was delivered (`tcp_rack_advance`).
     #[inline]
     pub(super) fn advance_rack(&mut self, seq: u32, sent: Stamp, retransmitted: bool) {
+        #[expect(clippy::cast_possible_truncation, reason = "32 bits hold 71 minutes")]
         let rtt_us = age_us(self.view.mstamp_us, sent.us()) as u32;
         self.detector.rack.advance(seq, sent, retransmitted, rtt_us, self.rtt.min_us());
     }

@@ -132,6 +132,7 @@ impl Sender {
             if self.view.ca_state != CaState::Recovery {
                 self.enter_recovery(false);
                 if !self.full_control {
+                    #[expect(clippy::cast_possible_truncation, reason = "fewer than 2^32 segments are outstanding")]
                     let losses = (self.view.lost - prior_lost) as u32;
                     self.reduce_cwnd(1, losses, false);
                 }

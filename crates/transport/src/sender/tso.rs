@@ -24,7 +24,9 @@ impl Sender {
                 bytes += gso_max >> halvings;
             }
         }
-        (bytes.min(gso_max) as u32) / view.mss
+        #[expect(clippy::cast_possible_truncation, reason = "it is at most `gso_max_bytes`, which has 32 bits")]
+        let bytes = bytes.min(gso_max) as u32;
+        bytes / view.mss
     }
 
     /// Largest burst in segments.
