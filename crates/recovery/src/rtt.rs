@@ -1,8 +1,8 @@
 //! Smoothed round-trip time and retransmission timeout (`tcp_rtt_estimator`, `tcp_set_rto`; RFC 6298).
 //!
 //! Linux's estimator is RFC 6298's filter with a variation that rises quickly, does not rise when the RTT falls, decays
-//! once per window, and never drops below `rto_min`. The timeout is therefore at least the smoothed RTT *plus* 200 ms,
-//! where RFC 6298 has a floor for the sum. An expiry doubles the timeout; the next sample takes the doubling back.
+//! once per window, and never drops below `rto_min`. So the timeout is at least the smoothed RTT *plus* 200 ms, whereas
+//! RFC 6298 bounds the sum. An expiry doubles the timeout (back-off); the next sample ends the back-off.
 
 /// How the variation and the timeout follow from the samples.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -58,7 +58,7 @@ impl RttEstimator {
         }
     }
 
-    /// A valid sample (`tcp_rtt_estimator`); `snd_una` and `snd_nxt` tell when a window has passed.
+    /// A valid sample; a window has passed when `snd_una` reaches the `snd_nxt` of its beginning.
     #[inline]
     #[expect(
         clippy::cast_possible_truncation,

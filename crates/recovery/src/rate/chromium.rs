@@ -1,8 +1,9 @@
 //! QUIC's bandwidth sampler (Chromium's `BandwidthSampler`, in its first version).
 //!
-//! Every acknowledged packet gives a sample: the lower of two rates since a reference point, that at which its flight was
-//! sent and that at which it was acknowledged. The reference point is the packet acknowledged last before this one was sent.
-//! Of the samples of one ACK the highest is kept. Intervals shorter than the smallest round-trip time are believed.
+//! Every acknowledged packet gives a sample: the lower of the rate at which packets were sent and the rate at which
+//! they were acknowledged since a reference point. The reference point is the packet that had been acknowledged last
+//! when this one was sent. Of the samples of one ACK the highest is kept. Intervals shorter than the minimum RTT are
+//! kept, too, which Linux discards.
 
 use dumbbell_cc::{Control, RateSample, View};
 
@@ -19,7 +20,7 @@ struct Reference {
     acked: u64,
 }
 
-/// What is written on a packet when it leaves.
+/// State of the connection that is noted for a packet when it leaves.
 #[derive(Clone, Copy, Debug)]
 pub struct SentSnapshot {
     /// When it left, in microseconds.
@@ -48,7 +49,8 @@ pub struct ChromiumSampler {
 }
 
 impl ChromiumSampler {
-    /// Nothing is in flight: the packet that leaves at `now_us`, with `acked` packets acknowledged, is its own reference.
+    /// Nothing is in flight: the packet that leaves at `now_us`, with `acked` packets acknowledged, is its own
+    /// reference.
     pub fn restart(&mut self, now_us: u64, acked: u64) {
         self.reference = Reference { total_sent: self.total_sent + 1, sent_us: now_us, acked_us: now_us, acked };
     }
@@ -92,7 +94,7 @@ fn improve(sample: &mut RateSample, view: &View, sent: &SentSnapshot) {
     if ack_us == 0 {
         return;
     }
-    // packets/time compared as cross products: an empty send time is an infinite rate.
+    // Rates are compared as cross products; a send time of zero is an infinite rate.
     let send_is_slower = sent_packets * ack_us < acked_packets * send_us;
     let (packets, interval_us) = if send_is_slower { (sent_packets, send_us) } else { (acked_packets, ack_us) };
     let (best_packets, best_us) = (i64::from(sample.delivered).cast_unsigned(), sample.interval_us.cast_unsigned());

@@ -1,11 +1,12 @@
-//! Delivery-rate sampling (`tcp_rate.c`, draft-cheng-iccrg-delivery-rate-estimation): how fast the network delivered what
-//! an ACK reports.
+//! Delivery-rate sampling (`tcp_rate.c`, draft-cheng-iccrg-delivery-rate-estimation): how fast the network delivered
+//! what an ACK reports.
 //!
-//! A sample is the data delivered between two instants over the longer of two times: that which it took to send (the send
-//! phase) and that which it took to be acknowledged (the ACK phase). Both begin with what is written on a segment when it
-//! leaves. Which of an ACK's segments the sample is taken from, and what happens to samples that are too short to be true,
-//! has changed over the years and differs in ns-3; [`RateSampler`] is one of these rules, chosen when a connection begins.
-//! QUIC's sampler keeps other books and has a type of its own, [`ChromiumSampler`].
+//! A sample is the data delivered between two instants, divided by the longer of two times: the time it took to send
+//! that data (send phase) and the time it took to be acknowledged (ACK phase). Both begin with what is noted in the
+//! record of a segment when it leaves. The segment of an ACK from which the sample is taken is its *source*. Which one
+//! that is, and what happens to samples whose interval is too short, has changed over the years and differs in ns-3;
+//! [`RateSampler`] is one of these rules, chosen when a connection begins. QUIC's sampler has a state and a type of its
+//! own, [`ChromiumSampler`].
 
 mod app_limited;
 mod chromium;
@@ -81,13 +82,13 @@ impl RateSampler {
         matches!(self.rule, Rule::Linux)
     }
 
-    /// When the segment that was sampled last was sent, or the one that restarted an empty pipe (`first_tx_mstamp`).
+    /// When the source of the latest sample was sent, or the segment that restarted an empty pipe (`first_tx_mstamp`).
     #[inline]
     pub fn first_tx_us(&self) -> u64 {
         self.source.first_tx.us()
     }
 
-    /// Something that is sent at `sent` finds the pipe empty: both phases begin with it.
+    /// A segment is sent at `sent` into an empty pipe: both phases begin with it.
     #[inline]
     pub fn restart(&mut self, sent: Stamp) {
         self.source.first_tx = sent;
@@ -120,7 +121,7 @@ impl RateSampler {
         }
     }
 
-    /// An ACK arrives: its sample before anything is known to be delivered takes the place of the one before.
+    /// An ACK arrives: the sample begins anew, with no source.
     #[inline(always)]
     pub fn begin_ack(&mut self, sample: &mut RateSample, prior_in_flight: u32, is_ece: bool) {
         self.source.end = 0;
@@ -133,7 +134,7 @@ impl RateSampler {
     /// Segment `seq` was delivered (`tcp_rate_skb_delivered`).
     #[inline]
     pub fn skb_delivered(&mut self, sample: &mut RateSample, record: &Record, seq: u32, now_us: u64) {
-        // Delivered before, and sampled then.
+        // It was delivered and sampled before.
         if record.delivered_us == 0 {
             return;
         }
@@ -203,7 +204,8 @@ impl RateSampler {
         }
     }
 
-    /// The same under Linux's rule for an ACK that delivered `delivered` packets in good order.
+    /// [`generate`](Self::generate) under Linux's rule for an ACK of the fast path, which delivered `delivered` packets
+    /// and showed no loss.
     #[inline(always)]
     pub fn generate_in_order(&self, sample: &mut RateSample, view: &View, delivered: u32) {
         sample.acked_sacked = delivered;

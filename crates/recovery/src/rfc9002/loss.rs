@@ -1,8 +1,8 @@
 //! Which packets are lost (RFC 9002, section 6.1), and when congestion is persistent (section 7.6).
 //!
-//! A packet is lost once one sent later is acknowledged and either its number is so much higher, or so much time has passed
-//! since the packet left: an eighth more than a round trip. When all packets over a span of several timeouts are lost,
-//! nothing that is known of the path holds any more.
+//! A packet is lost once a later packet is acknowledged and one of two thresholds is passed: the number of the
+//! acknowledged packet is higher by `kPacketThreshold`, or `kTimeThreshold` (9/8) round-trip times have passed since
+//! the packet was sent. Congestion is persistent when all packets sent over three probe timeouts are lost.
 
 /// Timeouts in a row without an answer that make congestion persistent (`kPersistentCongestionThreshold`).
 const PERSISTENT_CONGESTION_THRESHOLD: u64 = 3;
@@ -29,8 +29,8 @@ pub enum Verdict {
 }
 
 impl LossThreshold {
-    /// For packets below `largest_acked`: `packets` is kPacketThreshold, `eighths` of `rtt_us` are kTimeThreshold but at
-    /// least `granularity_us`; with 0 eighths time loses nothing.
+    /// For packets below `largest_acked`: `packets` is kPacketThreshold, `eighths` of `rtt_us` are kTimeThreshold but
+    /// at least `granularity_us`; with 0 eighths time loses nothing.
     pub fn new(
         now_us: u64,
         largest_acked: u32,

@@ -1,7 +1,8 @@
 //! Pacing of a sender in user space (RFC 9002, section 7.7).
 //!
-//! Every packet moves the departure of the next one by the time it takes at the pacing rate. A sender whose alarms are
-//! coarse lets a packet go that long ahead of its time, and after quiescence a few packets leave at once.
+//! Every packet postpones the departure of the next one by its length divided by the pacing rate. A sender whose alarms
+//! have a granularity sends a packet up to that much ahead of its time, and after quiescence a few packets leave at
+//! once.
 
 use dumbbell_units::{Duration, Time};
 
@@ -30,7 +31,7 @@ impl BurstPacer {
         self.next_departure
     }
 
-    /// Nothing is in flight.
+    /// Nothing is in flight: the initial burst is allowed again.
     pub fn restart(&mut self) {
         self.tokens = self.initial_burst;
     }
