@@ -58,7 +58,7 @@ impl RttEstimator {
         }
     }
 
-    /// A valid sample; a window has passed when `snd_una` reaches the `snd_nxt` of its beginning.
+    /// A valid sample; a window has passed when `snd_una` exceeds the `snd_nxt` of its beginning.
     #[inline]
     #[expect(
         clippy::cast_possible_truncation,

@@ -10,7 +10,7 @@ pub(super) struct Jiffies {
     hz: u32,
     /// Nanoseconds of a tick when that is a whole number, else 0. Spares a division.
     whole_tick: u32,
-    /// The tick found last, which the next question most often asks for again.
+    /// The latest answer, which the next call most often asks for again.
     latest: Time,
 }
 

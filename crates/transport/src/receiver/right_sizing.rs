@@ -1,9 +1,10 @@
 //! How a Linux receiver sizes its window (dynamic right-sizing).
 //!
-//! Two quantities grow. The *clamp* is what the receive buffer can hold: once per round trip the bytes the application
-//! read are compared with the best round so far, and if they beat it the buffer is made large enough for a sender that
-//! doubles again. The *limit* is what the receiver dares to advertise: it follows the clamp by two segments for every
-//! segment that arrives, so that a sudden large window cannot call a burst.
+//! Two quantities grow. The *clamp* (`window_clamp`) is what the receive buffer can hold: once per round trip the bytes
+//! that the application read are compared with the most it read in any round so far, and if they are more the buffer is
+//! made large enough for a sender that doubles its window again. The *limit* (`rcv_ssthresh`) bounds what is
+//! advertised: it follows the clamp by two segments for every segment that arrives, so that the window does not jump
+//! and cause a burst.
 //!
 //! While the limit grows, Linux acknowledges every segment instead of every second one. That decides the ACK pattern of
 //! slow start, so this model runs even when the advertised window is constant. `docs/specs/tcp.md` section 15.4.
@@ -24,11 +25,13 @@ const SMALLEST_GROWING_SEGMENT: u16 = 128;
 /// Window and buffer of one receiver, in segments.
 #[derive(Clone, Debug)]
 pub(super) struct RightSizing {
+    /// `rcv_ssthresh`.
     limit: u32,
+    /// `window_clamp`.
     clamp: u32,
     largest: u32,
     mss: u32,
-    /// Most bytes read by the application in one round trip.
+    /// Most bytes read by the application in one round trip (`rcvq_space.space`).
     best: u64,
     /// Segments of two such round trips.
     two_rounds: u32,
@@ -55,7 +58,7 @@ impl RightSizing {
         }
     }
 
-    /// Segments the receiver is willing to take beyond the first gap while it holds `held` segments behind it.
+    /// The window to advertise with `held` segments in the out-of-order queue (`__tcp_select_window`).
     #[inline]
     pub(super) fn window(&self, held: u32) -> u32 {
         self.limit.min(self.clamp.saturating_sub(held))
@@ -73,7 +76,7 @@ impl RightSizing {
         u64::from(self.limit) + u64::from(held) < u64::from(self.clamp)
     }
 
-    /// A segment of `len` bytes arrived; true when the limit grew.
+    /// A segment of `len` bytes arrived; true when the limit grew (`__tcp_grow_window`).
     #[inline]
     pub(super) fn grow(&mut self, len: u16, held: u32) -> bool {
         if !self.can_grow(held) || len < SMALLEST_GROWING_SEGMENT {
@@ -93,8 +96,8 @@ impl RightSizing {
         self.round_start + rtt
     }
 
-    /// Ends the round. `read` counts all bytes the application has read, `queued` those that it can read, and `span` the
-    /// segments from the first gap to the end of the held ones.
+    /// Ends the round (`tcp_rcv_space_adjust`). `read` counts all bytes the application has read, `queued` those that
+    /// wait to be read, and `span` the segments from the first hole to the end of the out-of-order queue.
     pub(super) fn end_round(&mut self, now: Time, rtt: Duration, read: u64, queued: u64, span: u32) {
         let round_start_bytes = std::mem::replace(&mut self.round_start_bytes, read);
         let read = (read - round_start_bytes).saturating_sub(queued);
@@ -113,7 +116,8 @@ impl RightSizing {
         self.round_start = now;
     }
 
-    /// Data out of order spans `span` segments: they need room beside two of the best rounds.
+    /// The out-of-order queue ends `span` segments above the first hole: it needs room besides two of the best rounds
+    /// (`tcp_rcvbuf_grow`).
     #[inline]
     pub(super) fn make_room(&mut self, span: u32) {
         self.clamp = self.clamp.max(self.two_rounds.saturating_add(span).min(self.largest));
