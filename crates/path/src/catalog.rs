@@ -48,7 +48,13 @@ impl LinkContext {
             Level::Time(time) => self.rate.ok_or_else(|| unknown("rate"))?.bytes_in(time),
             Level::Bdp(multiple) => {
                 let bdp = self.bdp.ok_or_else(|| unknown("bandwidth-delay product"))?;
-                Bytes::new((bdp.as_u64() as f64 * multiple).round() as u64)
+                #[expect(
+                    clippy::cast_possible_truncation,
+                    clippy::cast_sign_loss,
+                    reason = "`multiple` is not negative, and what is too large for 64 bits is above `MAX_LEVEL`, too"
+                )]
+                let bytes = (bdp.as_u64() as f64 * multiple).round() as u64;
+                Bytes::new(bytes)
             }
         };
         if bytes > MAX_LEVEL {

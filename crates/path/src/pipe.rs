@@ -251,7 +251,7 @@ fn take_back_in_order<P: Packet>(runs: &mut Ring<Run<P>>, count: usize) -> Vec<(
         && let Some(run) = runs.last_mut()
     {
         let of_run = run.arrivals.count();
-        let taken = of_run.min((count - last_first.len()) as u32);
+        let taken = of_run.min(u32::try_from(count - last_first.len()).unwrap_or(u32::MAX));
         let mut of_this_run = Vec::with_capacity(taken as usize);
         let mut arrivals = run.arrivals;
         for place in 0..of_run {

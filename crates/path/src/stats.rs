@@ -226,7 +226,7 @@ impl Levels {
 
     #[cold]
     fn grow(&mut self, bin: usize, nanos: u64) {
-        self.nanos.resize(bin + BINS as usize, 0);
+        self.nanos.resize(bin + (1 << BIN_BITS), 0);
         self.nanos[bin] = nanos;
     }
 
@@ -238,7 +238,9 @@ impl Levels {
     fn bin(level: u64) -> usize {
         let shift = (63 - (level | BINS).leading_zeros()) - BIN_BITS;
         // Bins 0..128 hold the levels below 128; from there on every octave has the 128 bins after those of the last.
-        ((u64::from(shift) << BIN_BITS) + (level >> shift)) as usize
+        #[expect(clippy::cast_possible_truncation, reason = "64 bits fall into 58 * 128 bins")]
+        let bin = ((u64::from(shift) << BIN_BITS) + (level >> shift)) as usize;
+        bin
     }
 
     /// The level in the middle of a bin.

@@ -121,8 +121,11 @@ impl Train {
             let first = self.next - origin.as_nanos();
             let behind = (until.as_nanos() - self.next - 1) / nanos;
             let count = behind.saturating_add(1).min(u64::from(most));
-            self.advance_evenly(count as u32);
-            return (count as u32, Duration::from_nanos(count * first + count * count.saturating_sub(1) / 2 * nanos));
+            let sum = Duration::from_nanos(count * first + count * count.saturating_sub(1) / 2 * nanos);
+            #[expect(clippy::cast_possible_truncation, reason = "it is at most `most`")]
+            let count = count as u32;
+            self.advance_evenly(count);
+            return (count, sum);
         }
         let mut sum = Duration::ZERO;
         let mut count = 0;

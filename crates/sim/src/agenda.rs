@@ -40,7 +40,9 @@ impl Due {
     pub fn turn(self) -> Turn {
         // There is no fourth; a table is looked up more quickly than a match is made.
         const TURNS: [Turn; 1 << Due::TURN_BITS] = [Turn::Application, Turn::Sender, Turn::Receiver, Turn::Receiver];
-        TURNS[self.0 as usize % TURNS.len()]
+        const LAST_BITS: u64 = (1 << Due::TURN_BITS) - 1;
+        let turn = (self.0 & LAST_BITS) as usize;
+        TURNS[turn]
     }
 }
 
@@ -82,11 +84,9 @@ impl<T: Copy + Ord> Agenda<T> {
         self.slots[slot] = due;
         let neighbour = self.slots[slot ^ 1];
         let neighbour_wins = neighbour < due || neighbour == due && slot & 1 == 1;
-        let winner = if neighbour_wins {
-            Winner { due: neighbour, slot: slot as u32 ^ 1 }
-        } else {
-            Winner { due, slot: slot as u32 }
-        };
+        #[expect(clippy::cast_possible_truncation, reason = "slots are flows or media, far fewer than 2^32")]
+        let own = slot as u32;
+        let winner = if neighbour_wins { Winner { due: neighbour, slot: own ^ 1 } } else { Winner { due, slot: own } };
         let number = (self.slots.len() + slot) / 2;
         if number == 1 {
             self.first = winner;

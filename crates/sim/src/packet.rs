@@ -32,6 +32,13 @@ pub(crate) struct Packet {
     flags: u8,
 }
 
+/// The number by which packets know a flow.
+#[inline(always)]
+#[expect(clippy::cast_possible_truncation, reason = "the memory of a run ends long before 2^32 flows")]
+pub(crate) fn flow_number(index: usize) -> u32 {
+    index as u32
+}
+
 /// What a packet is.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub(crate) enum Kind {
@@ -102,9 +109,11 @@ impl Packet {
 
     pub fn ack(flow: u32, hops_left: u16, ack: &Ack, store: &mut Store<Sacks>) -> Packet {
         let &Ack { ack: number, ece, window, echo, .. } = ack;
+        #[expect(clippy::cast_possible_truncation, reason = "with every SACK block it has 88 bytes")]
+        let size = ack.wire_size() as u16;
         Packet {
             attachment: if ack.sack_count == 0 { None } else { Some(store.put((ack.sack, ack.sack_count))) },
-            size: ack.wire_size() as u16,
+            size,
             ..Packet::cumulative_ack(flow, hops_left, CumulativeAck { ack: number, ece, window, echo })
         }
     }
@@ -176,9 +185,11 @@ impl Packet {
     /// The answer to a SYN that arrives, with the time that the SYN left.
     pub fn answered(&self, now: Time, hops_left: u16) -> Packet {
         let echo = self.timestamp.as_nanos();
+        #[expect(clippy::cast_possible_truncation, reason = "the lower half; `number` has the upper one")]
+        let lower_half = echo as u32;
         Packet {
             number: (echo >> 32) as u32,
-            detail: echo as u32,
+            detail: lower_half,
             ..Packet::handshake(now, self.flow, hops_left, Kind::SynAck)
         }
     }
@@ -233,6 +244,12 @@ pub(crate) type Sacks = ([SackBlock; Ack::MAX_SACK_BLOCKS], u8);
 pub(crate) struct Handle(NonZeroU32);
 
 impl Handle {
+    /// The handle of the last of `entries` entries, of which there is at least one.
+    #[expect(clippy::cast_possible_truncation, reason = "the memory of a run ends long before 2^32 packets")]
+    fn last_of(entries: usize) -> Handle {
+        Handle(NonZeroU32::MIN.saturating_add(entries as u32 - 1))
+    }
+
     fn index(self) -> usize {
         self.0.get() as usize - 1
     }
@@ -255,7 +272,7 @@ impl<T: Copy> Store<T> {
     fn put(&mut self, entry: T) -> Handle {
         let handle = self.free.pop().unwrap_or_else(|| {
             self.entries.push(entry);
-            Handle(NonZeroU32::MIN.saturating_add(self.entries.len() as u32 - 1))
+            Handle::last_of(self.entries.len())
         });
         self.entries[handle.index()] = entry;
         handle
@@ -289,7 +306,7 @@ impl Payloads {
     pub fn put(&mut self, payload: &mut Vec<u8>) -> Handle {
         let handle = self.free.pop().unwrap_or_else(|| {
             self.entries.push(Vec::new());
-            Handle(NonZeroU32::MIN.saturating_add(self.entries.len() as u32 - 1))
+            Handle::last_of(self.entries.len())
         });
         self.swap(handle, payload);
         handle

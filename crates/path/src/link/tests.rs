@@ -154,12 +154,12 @@ fn limits_in_packets_and_in_time_hold() {
     }
 }
 
-/// Offers full packets at the given share of 12 Mb/s for ten seconds; returns backlogs in bytes, one a second.
-fn constant_load(share: f64) -> (Vec<u64>, Backlog) {
+/// Offers full packets at so many percent of 12 Mb/s for ten seconds; returns backlogs in bytes, one a second.
+fn constant_load(percent: u64) -> (Vec<u64>, Backlog) {
     let mut link = link(twelve_megabits());
-    let spacing = (1e6 / share) as u64;
+    let spacing = MS * 100 / percent;
     let mut samples = Vec::new();
-    for i in 0..(10_000.0 * share) as u64 {
+    for i in 0..100 * percent {
         let now = at(i * spacing);
         link.offer(now, full(i));
         if now.as_nanos() / 1_000_000_000 > samples.len() as u64 {
@@ -171,9 +171,9 @@ fn constant_load(share: f64) -> (Vec<u64>, Backlog) {
 
 #[test]
 fn at_99_percent_load_no_queue_builds_up_and_at_101_percent_it_grows_linearly() {
-    let (_, max) = constant_load(0.99);
+    let (_, max) = constant_load(99);
     assert!(max.packets <= 1, "{max:?}");
-    let (samples, _) = constant_load(1.01);
+    let (samples, _) = constant_load(101);
     for (second, bytes) in samples.iter().enumerate() {
         let expected = (second as u64 + 1) * 10 * 1500;
         assert!(bytes.abs_diff(expected) <= 2 * 1500, "{bytes} after {} s", second + 1);

@@ -185,6 +185,7 @@ impl Fifo {
                 if let Some(interval) = starts.even_interval() {
                     leaving.leave(starts.next(), *size);
                     let since = now.since(starts.next()).as_nanos() / interval.as_nanos();
+                    #[expect(clippy::cast_possible_truncation, reason = "it is less than the number of packets")]
                     let others = since.min(u64::from(starts.count() - 1)) as u32;
                     leaving.leave_evenly(others, interval, *size);
                     starts.advance_evenly(others + 1);

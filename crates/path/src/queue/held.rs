@@ -301,8 +301,10 @@ impl<P: Packet> Store<P> {
             self.packets[place as usize] = packet;
             return place;
         }
+        #[expect(clippy::cast_possible_truncation, reason = "the memory of a run ends long before 2^32 packets")]
+        let place = self.packets.len() as u32;
         self.packets.push(packet);
-        (self.packets.len() - 1) as u32
+        place
     }
 
     #[inline]

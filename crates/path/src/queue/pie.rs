@@ -232,7 +232,13 @@ impl State {
             self.delay_before = self.delay;
             let rate = self.departure_rate;
             let delay = if rate > 0.0 { waits as f64 / rate } else { 0.0 };
-            self.delay = Duration::from_nanos((delay * 1e9) as u64);
+            #[expect(
+                clippy::cast_possible_truncation,
+                clippy::cast_sign_loss,
+                reason = "it is not negative, and one of more than 584 years becomes that"
+            )]
+            let nanos = (delay * 1e9) as u64;
+            self.delay = Duration::from_nanos(nanos);
         }
         let (delay, before) = (self.delay, self.delay_before);
         // The queue is not empty, but no delay is known: that is no reason to forget.

@@ -196,7 +196,9 @@ impl Fluid {
         {
             // Whole periods change nothing but the time; at least a part of one is left.
             let periods = (u128::from(work) - 1) / self.profile.period_work;
-            work -= (periods * self.profile.period_work) as u64;
+            #[expect(clippy::cast_possible_truncation, reason = "it is less than `work`")]
+            let done = (periods * self.profile.period_work) as u64;
+            work -= done;
             let span = period.saturating_mul(u64::try_from(periods).unwrap_or(u64::MAX));
             free = free.saturating_add(span);
             segment = self.profile.segment(segment.base.saturating_add(span), segment.step);
@@ -369,7 +371,7 @@ mod tests {
     }
 
     fn capacity_bits(fluid: &Fluid, from: Time, to: Time) -> u64 {
-        (fluid.capacity(from, to) / u128::from(NANOS)) as u64
+        u64::try_from(fluid.capacity(from, to) / u128::from(NANOS)).unwrap()
     }
 
     fn transmit(fluid: &mut Fluid, ready: u64, bytes: u64) -> (u64, u64) {

@@ -139,10 +139,11 @@ impl Engine<'_> {
         let flow = &mut self.flows[index];
         let Endpoints::Tcp { sender, .. } = &mut flow.ends else { return };
         sender.on_ack(now, &packet.acknowledgement(&mut self.sacks));
-        let rtt_us = sender.last_sample().rtt_us;
-        self.checks.rtt(index, rtt_us);
-        if self.is_measuring && rtt_us >= 0 {
-            flow.rtt.add(rtt_us as u64);
+        if let Ok(rtt_us) = u64::try_from(sender.last_sample().rtt_us) {
+            self.checks.rtt(index, rtt_us);
+            if self.is_measuring {
+                flow.rtt.add(rtt_us);
+            }
         }
         if sender.is_idle() {
             flow.note_completion(now);
@@ -183,7 +184,7 @@ impl Engine<'_> {
         let Endpoints::Other(ends) = &mut flow.ends else { return };
         ends.near.on_packet(now, packet.arrival(&self.payload));
         if let Some(rtt) = ends.near.rtt() {
-            self.checks.rtt(index, rtt.as_micros() as i64);
+            self.checks.rtt(index, rtt.as_micros());
             if self.is_measuring {
                 flow.rtt.add(rtt.as_micros());
             }

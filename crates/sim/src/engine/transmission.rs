@@ -5,7 +5,7 @@ use super::wiring::Hop;
 use crate::agenda::Turn;
 use crate::endpoints::Endpoints;
 use crate::flow::{Flow, Traffic};
-use crate::packet::{Kind, Packet};
+use crate::packet::{Kind, Packet, flow_number};
 use dumbbell_path::{Link, Offer};
 use dumbbell_transport::{Ack, Burst, CumulativeAck};
 use dumbbell_units::Time;
@@ -81,7 +81,7 @@ impl Engine<'_> {
         while let Some(burst) = next {
             let together = match burst.first_of_alike() {
                 Some(first) if !*reports_completions => {
-                    let packet = Packet::first_of(&burst, index as u32, route.forward_rest, first);
+                    let packet = Packet::first_of(&burst, flow_number(index), route.forward_rest, first);
                     link.offer_run(now, packet, burst.remaining()).map(|departures| (packet.size, departures))
                 }
                 _ => None,
@@ -95,7 +95,7 @@ impl Engine<'_> {
                 }
                 None => {
                     let mut way = Way { link, counts, traffic, now, measured: self.measured };
-                    let departs = way.offer_each(index as u32, route.forward_rest, burst);
+                    let departs = way.offer_each(flow_number(index), route.forward_rest, burst);
                     sender.handed_over(burst.bytes, departs);
                 }
             }
@@ -120,7 +120,7 @@ impl Engine<'_> {
         let mut next = Some(first);
         while let Some(burst) = next {
             let departs = burst.fold(now, |_, segment| {
-                self.send_over_any(route.first_forward, Packet::data(index as u32, route.forward_rest, segment))
+                self.send_over_any(route.first_forward, Packet::data(flow_number(index), route.forward_rest, segment))
             });
             if self.must_stop(u64::from(burst.remaining())) {
                 return;
@@ -140,7 +140,7 @@ impl Engine<'_> {
         {
             let payload = self.payloads.put(&mut self.payload);
             let packet =
-                Packet::datagram(Kind::Datagram, self.now, index as u32, route.forward_rest, datagram, payload);
+                Packet::datagram(Kind::Datagram, self.now, flow_number(index), route.forward_rest, datagram, payload);
             self.send(route.first_forward, packet);
             if self.must_stop(1) {
                 return;
@@ -156,7 +156,8 @@ impl Engine<'_> {
             && let Some(datagram) = ends.far.poll_transmit(self.now, &mut self.payload)
         {
             let payload = self.payloads.put(&mut self.payload);
-            let packet = Packet::datagram(Kind::Reply, self.now, index as u32, route.reverse_rest, datagram, payload);
+            let packet =
+                Packet::datagram(Kind::Reply, self.now, flow_number(index), route.reverse_rest, datagram, payload);
             self.send(route.first_reverse, packet);
             if self.must_stop(1) {
                 return;
@@ -168,7 +169,7 @@ impl Engine<'_> {
     #[inline(always)]
     pub(super) fn acknowledge(&mut self, index: usize, ack: &Ack) {
         let route = self.routes.of(index);
-        let packet = Packet::ack(index as u32, route.reverse_rest, ack, &mut self.sacks);
+        let packet = Packet::ack(flow_number(index), route.reverse_rest, ack, &mut self.sacks);
         self.send_ack(route.first_reverse, packet);
     }
 
@@ -176,7 +177,7 @@ impl Engine<'_> {
     #[inline(always)]
     pub(super) fn acknowledge_cumulatively(&mut self, index: usize, ack: CumulativeAck) {
         let route = self.routes.of(index);
-        let packet = Packet::cumulative_ack(index as u32, route.reverse_rest, ack);
+        let packet = Packet::cumulative_ack(flow_number(index), route.reverse_rest, ack);
         self.send_ack(route.first_reverse, packet);
     }
 
@@ -192,7 +193,7 @@ impl Engine<'_> {
 
     pub(super) fn send_syn(&mut self, index: usize) {
         let route = self.routes.of(index);
-        let packet = Packet::handshake(self.now, index as u32, route.forward_rest, Kind::Syn);
+        let packet = Packet::handshake(self.now, flow_number(index), route.forward_rest, Kind::Syn);
         self.send(route.first_forward, packet);
     }
 
