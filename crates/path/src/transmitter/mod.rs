@@ -8,6 +8,7 @@
 //! by work, in which the old rate and the new one can both be measured: exactly, down to the fraction of a nanosecond.
 
 mod fluid;
+mod profile;
 mod trace;
 
 use crate::config::LinkRate;
