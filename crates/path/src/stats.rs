@@ -50,7 +50,8 @@ pub(crate) struct Occupancy {
     levels: Levels,
 }
 
-/// What changes with every step. (Bytes and packets apart: neighbours would be added as a vector, in more instructions.)
+/// What changes with every step. Bytes and packets are not neighbours on purpose: the compiler would add neighbours as a
+/// vector, with more instructions.
 #[derive(Clone, Copy, Debug, Default)]
 struct Running {
     bytes: u64,
@@ -130,7 +131,7 @@ impl Occupancy {
     }
 }
 
-/// A backlog while packets leave it, one after the other: a copy, which a loop keeps in registers.
+/// A backlog while packets leave it, one after the other. It is a copy, so that a loop keeps it in registers.
 pub(crate) struct Leaving<'a> {
     running: Running,
     levels: &'a mut Levels,

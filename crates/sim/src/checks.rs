@@ -1,7 +1,7 @@
 //! What no run can do, whatever its experiment: checked as it runs where debug assertions are on, as in every test.
 //!
-//! A sample of the round-trip time is never shorter than light allows, and every data packet that was sent has arrived,
-//! was dropped by a link that counted it, or is still on its way.
+//! A sample of the round-trip time is never shorter than the propagation delay, and every data packet that was sent has
+//! arrived, was dropped by a link that counted it, or is still on its way.
 
 use crate::TimedChange;
 use crate::flow::Flow;

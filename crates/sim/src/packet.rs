@@ -1,8 +1,8 @@
 //! What travels through the simulated network.
 //!
-//! Thousands of packets are in flight and each is copied several times, so a packet is small: what its headers tell in
-//! two places it holds once, and what only few packets carry lies elsewhere: selective acknowledgements in a [`Store`], the
-//! bytes of datagrams in [`Payloads`].
+//! Thousands of packets are in flight and each is copied several times, so a packet is small. A field has one meaning for
+//! data and another for ACKs, and what only few packets carry is kept elsewhere: SACK blocks in a [`Store`], the bytes of
+//! datagrams in [`Payloads`].
 
 use dumbbell_path::Ecn;
 use dumbbell_transport::{Ack, Arrival, Burst, CumulativeAck, Datagram, Flags, SackBlock, Segment};
@@ -227,7 +227,7 @@ impl dumbbell_path::Packet for Packet {
         self.ecn = Ecn::Ce;
     }
 
-    /// Of packets only segments come in runs.
+    /// Only data segments come in runs.
     #[inline(always)]
     fn follow(&mut self, count: u32) {
         self.number += count;
@@ -239,7 +239,7 @@ impl dumbbell_path::Packet for Packet {
 /// Blocks of an ACK, and how many of them are valid.
 pub(crate) type Sacks = ([SackBlock; Ack::MAX_SACK_BLOCKS], u8);
 
-/// Where something that a packet in flight carries is.
+/// Tells where the attachment of a packet in flight is kept.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Handle(NonZeroU32);
 
@@ -284,7 +284,7 @@ impl<T: Copy> Store<T> {
             + claimed::<Handle>(self.free.len(), self.free.capacity())
     }
 
-    /// What a packet carried whose journey ends.
+    /// Removes the attachment of a packet that has arrived or was dropped.
     pub fn take(&mut self, handle: Handle) -> T {
         self.free.push(handle);
         self.entries[handle.index()]
@@ -302,7 +302,7 @@ pub(crate) struct Payloads {
 }
 
 impl Payloads {
-    /// Keeps what is in `payload`, and leaves an empty one in its place.
+    /// Keeps the bytes of `payload`, and leaves it empty.
     pub fn put(&mut self, payload: &mut Vec<u8>) -> Handle {
         let handle = self.free.pop().unwrap_or_else(|| {
             self.entries.push(Vec::new());
@@ -312,14 +312,14 @@ impl Payloads {
         handle
     }
 
-    /// Replaces `payload` by what a datagram carried, whose journey ends.
+    /// Replaces `payload` by that of a datagram that has arrived.
     pub fn take(&mut self, handle: Handle, payload: &mut Vec<u8>) {
         payload.clear();
         self.swap(handle, payload);
         self.free.push(handle);
     }
 
-    /// What a datagram carried is not needed any more.
+    /// Removes the payload of a datagram that was dropped.
     pub fn forget(&mut self, handle: Handle) {
         self.entries[handle.index()].clear();
         self.free.push(handle);

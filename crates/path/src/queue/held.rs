@@ -1,7 +1,7 @@
 //! What all queues that keep their packets have in common.
 //!
-//! A discipline never sees a packet itself, only what it may know of it, [`Waiting`]. So disciplines know nothing of what
-//! a packet carries and need no type parameter; the packets are in a store here, and `Waiting` holds the place.
+//! A discipline never sees a packet itself, only its descriptor, [`Waiting`]: arrival, size, flow, ECN. So disciplines need
+//! no type parameter for the packet; the packets are in a store here, and `Waiting` holds their place in it.
 
 use super::{Held, InService, Limits};
 use crate::ledger::{DropCause, Ledger};

@@ -11,10 +11,10 @@ use dumbbell_transport::{Ack, Burst, CumulativeAck};
 use dumbbell_units::Time;
 use std::sync::atomic::Ordering;
 
-/// Packets that arrive at the same instant between two looks.
-pub(super) const PACKETS_PER_LOOK: u64 = 64;
-/// Bursts that a sender hands down in one turn between two looks at its memory.
-const BURSTS_PER_LOOK: u32 = 256;
+/// Packets that arrive at the same instant between two checks whether the run has to stop.
+pub(super) const PACKETS_PER_CHECK: u64 = 64;
+/// Bursts that a sender hands down at one instant between two checks of its memory.
+const BURSTS_PER_CHECK: u32 = 256;
 
 impl Engine<'_> {
     pub(super) fn sender_timer(&mut self, index: usize) {
@@ -46,7 +46,7 @@ impl Engine<'_> {
         self.flow_agenda.set(index, Turn::Receiver, self.flows[index].ends.receiver_timer());
     }
 
-    /// Puts on the wire what a sender may send now, and sees to its timer.
+    /// Sends what a sender may send now, and arms its timer.
     #[inline]
     pub(super) fn transmit(&mut self, index: usize) {
         self.transmit_all(index);
@@ -77,7 +77,7 @@ impl Engine<'_> {
         let Some(link) = self.media.link_mut(hop.medium()) else { return self.transmit_over_any(index, first) };
         let counts = hop.is_bottleneck && !link.decides_late();
         let mut next = Some(first);
-        let mut until_look = BURSTS_PER_LOOK;
+        let mut until_check = BURSTS_PER_CHECK;
         while let Some(burst) = next {
             let together = match burst.first_of_alike() {
                 Some(first) if !*reports_completions => {
@@ -94,18 +94,18 @@ impl Engine<'_> {
                     traffic.drops += u64::from(burst.remaining() - departures.count());
                 }
                 None => {
-                    let mut way = Way { link, counts, traffic, now, measured: self.measured };
+                    let mut way = FirstLink { link, counts, traffic, now, measured: self.measured };
                     let departs = way.offer_each(flow_number(index), route.forward_rest, burst);
                     sender.handed_over(burst.bytes, departs);
                 }
             }
-            until_look -= 1;
-            if until_look == 0 {
+            until_check -= 1;
+            if until_check == 0 {
                 let is_too_large = sender.memory() + link.memory() > self.bounds.max_memory;
                 if is_too_large || self.bounds.cancel.load(Ordering::Relaxed) {
-                    return self.weigh();
+                    return self.measure_memory();
                 }
-                until_look = BURSTS_PER_LOOK;
+                until_check = BURSTS_PER_CHECK;
             }
             next = sender.poll_again();
         }
@@ -165,7 +165,7 @@ impl Engine<'_> {
         }
     }
 
-    /// A receiver acknowledges.
+    /// Sends an ACK of a receiver.
     #[inline(always)]
     pub(super) fn acknowledge(&mut self, index: usize, ack: &Ack) {
         let route = self.routes.of(index);
@@ -173,7 +173,7 @@ impl Engine<'_> {
         self.send_ack(route.first_reverse, packet);
     }
 
-    /// The same with what is usual.
+    /// The same for an ACK without SACK blocks.
     #[inline(always)]
     pub(super) fn acknowledge_cumulatively(&mut self, index: usize, ack: CumulativeAck) {
         let route = self.routes.of(index);
@@ -181,7 +181,7 @@ impl Engine<'_> {
         self.send_ack(route.first_reverse, packet);
     }
 
-    /// Mostly its way back is only a delay.
+    /// Mostly the way of an ACK is only a delay.
     #[inline(always)]
     fn send_ack(&mut self, hop: Hop, packet: Packet) {
         let link = self.media.link_mut(hop.medium());
@@ -238,7 +238,7 @@ impl Engine<'_> {
         departs.unwrap_or(self.now)
     }
 
-    /// A link has taken packets.
+    /// A link has taken packets: arms it, and counts what it reports.
     #[inline]
     fn settle_medium(&mut self, index: usize) {
         let Some(link) = self.media.link_mut(index) else { return };
@@ -287,8 +287,8 @@ impl Engine<'_> {
     }
 }
 
-/// Where a sender's packets go.
-struct Way<'e> {
+/// The first link of a sender's packets.
+struct FirstLink<'e> {
     link: &'e mut Link<Packet>,
     /// Departures are known at once, and counted here.
     counts: bool,
@@ -297,16 +297,15 @@ struct Way<'e> {
     measured: (Time, Time),
 }
 
-impl Way<'_> {
-    /// Puts the packets of a burst on the way one by one; returns when the last one will have left the first link's
-    /// transmitter, as far as that is known.
+impl FirstLink<'_> {
+    /// Offers the packets of a burst one by one; returns when the last one will have left the transmitter, as far as that
+    /// is known.
     #[inline(never)]
     fn offer_each(&mut self, flow: u32, hops_left: u16, burst: Burst) -> Time {
         burst.fold(self.now, |_, segment| self.offer(Packet::data(flow, hops_left, segment)))
     }
 
-    /// Puts a data packet on the way; returns when it will have left the first link's transmitter, as far as that is
-    /// known.
+    /// Offers a data packet; returns when it will have left the transmitter, as far as that is known.
     #[inline]
     fn offer(&mut self, packet: Packet) -> Time {
         match self.link.offer(self.now, packet) {
