@@ -1,6 +1,6 @@
 //! A drop-tail queue behind a gate.
 //!
-//! As behind plain drop-tail, nothing that comes later changes a packet's fate, so its departure is known at once.
+//! As in plain drop-tail, an accepted packet is never dropped later, so its departure is known at once.
 
 use super::{Arrival, Fifo, Gate, Verdict};
 use crate::ledger::{DropCause, Ledger};

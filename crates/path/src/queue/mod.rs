@@ -254,7 +254,9 @@ impl Limits {
         }
         let by_packets = self.packets.saturating_sub(backlog.packets);
         let by_bytes = self.bytes.saturating_sub(backlog.bytes).checked_div(size).unwrap_or(u64::MAX);
-        all.min(by_packets).min(by_bytes) as u32
+        #[expect(clippy::cast_possible_truncation, reason = "it is at most `count`")]
+        let room = all.min(by_packets).min(by_bytes) as u32;
+        room
     }
 }
 

@@ -28,7 +28,7 @@ const ADAPT_BELOW: f64 = 0.5;
 const ADAPT_ABOVE: f64 = 0.01;
 const STEP_UP_AT_MOST: f64 = 0.01;
 /// The least weight of a packet in the average is 1/2 to this power.
-const MAX_WEIGHT_LOG: u32 = 31;
+const MAX_WEIGHT_LOG: i32 = 31;
 
 /// Random early detection: packets are dropped or marked on their arrival, at random, with a probability that rises with
 /// the average backlog.
@@ -186,7 +186,7 @@ fn weight(min: Bytes, max: Bytes, packet: Bytes) -> Result<Ratio, Problem> {
         }
         needed <= (1.0 - power) / weight
     };
-    let found = (1..=MAX_WEIGHT_LOG).map(|log| 0.5f64.powi(log as i32)).find(suits).and_then(Ratio::new);
+    let found = (1..=MAX_WEIGHT_LOG).map(|log| 0.5f64.powi(log)).find(suits).and_then(Ratio::new);
     let help = "give `weight`, or a `min` of at least one packet";
     found.ok_or_else(|| Problem::whole("no weight of the average suits these thresholds", help))
 }

@@ -558,6 +558,7 @@ fn the_first_acks_of_a_bulk_transfer_are_those_of_the_kernel() {
 // Whatever happens on the way
 
 /// Random losses, duplicates and reordering, until everything has arrived; the rules every ACK obeys.
+#[expect(clippy::too_many_lines, reason = "the steps of its loop share all of its state")]
 fn check_random_arrivals(seed: u64, config: TransportConfig) {
     const SEGMENTS: u32 = 400;
     let mut rng = Rng::new(seed);
