@@ -54,6 +54,7 @@ impl ChromiumSampler {
     }
 
     /// A packet leaves; `view` counts it in flight already.
+    #[inline]
     pub fn packet_sent(&mut self, view: &View, control: &Control, is_retransmission: bool) -> SentSnapshot {
         self.total_sent += 1;
         SentSnapshot {
@@ -70,6 +71,7 @@ impl ChromiumSampler {
     }
 
     /// A packet is acknowledged; `view` counts it as delivered already. Improves the sample of this ACK.
+    #[inline]
     pub fn packet_acked(&mut self, sample: &mut RateSample, view: &View, sent: &SentSnapshot) {
         improve(sample, view, sent);
         self.reference = Reference {
@@ -82,6 +84,7 @@ impl ChromiumSampler {
 }
 
 /// Replaces the sample of an ACK by that of one more packet, if that is higher.
+#[inline]
 fn improve(sample: &mut RateSample, view: &View, sent: &SentSnapshot) {
     let reference = sent.reference;
     let sent_packets = sent.total_sent - reference.total_sent;

@@ -31,11 +31,13 @@ impl BurstPacer {
     }
 
     /// Nothing is in flight.
+    #[inline]
     pub fn restart(&mut self) {
         self.tokens = self.initial_burst;
     }
 
     /// Whether nothing may leave at `now`; then [`BurstPacer::wake_at`] tells when something may.
+    #[inline]
     pub fn forbids(&mut self, now: Time) -> bool {
         self.is_blocked = self.is_enabled && self.next_departure.since(now) > self.granularity;
         self.is_blocked
@@ -48,11 +50,13 @@ impl BurstPacer {
     }
 
     /// A sender that was held back looks again at `now`.
+    #[inline]
     pub fn wake(&mut self, now: Time) {
         self.is_blocked &= self.next_departure > now;
     }
 
     /// A packet of `len` bytes leaves at `now`.
+    #[inline]
     pub fn depart(&mut self, now: Time, len: u16, pacing_rate: u64) {
         if !self.is_enabled || pacing_rate == 0 {
             return;

@@ -20,6 +20,7 @@ impl RttEstimator {
     }
 
     /// A sample taken at `now_us` of an ACK that the peer says it held back for `ack_delay_us`.
+    #[inline]
     pub fn sample(&mut self, now_us: u64, latest_us: u64, ack_delay_us: u64) {
         self.min_rtt_us = self.min_rtt_us.min(latest_us);
         if self.first_sample_at_us.is_none() {
@@ -35,11 +36,13 @@ impl RttEstimator {
     }
 
     /// `smoothed_rtt`; 0 before the first sample.
+    #[inline]
     pub fn srtt_us(&self) -> u64 {
         self.srtt_us
     }
 
     /// `min_rtt`; `u64::MAX` before the first sample.
+    #[inline]
     pub fn min_rtt_us(&self) -> u64 {
         self.min_rtt_us
     }
@@ -51,6 +54,7 @@ impl RttEstimator {
 
     /// The timeout: smoothed RTT, four times the variation but at least `granularity_us`, and `max_ack_delay_us`; `None`
     /// before the first sample (section 6.2.1).
+    #[inline]
     pub fn pto_us(&self, granularity_us: u64, max_ack_delay_us: u64) -> Option<u64> {
         self.first_sample_at_us.map(|_| self.srtt_us + (4 * self.rttvar_us).max(granularity_us) + max_ack_delay_us)
     }

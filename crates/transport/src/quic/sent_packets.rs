@@ -31,55 +31,63 @@ pub(super) struct Sent {
 pub(super) struct SentPackets {
     packets: VecDeque<Sent>,
     first: u32,
+    /// All below it are acknowledged: the lowest number that may be in flight or lost.
+    first_unacked: u32,
     largest_acked: Option<u32>,
 }
 
 impl SentPackets {
     /// Lowest number that is remembered.
+    #[inline]
     pub fn first(&self) -> u32 {
         self.first
     }
 
     /// Number of the next packet.
+    #[inline]
     pub fn next_number(&self) -> u32 {
         self.first + self.packets.len() as u32
     }
 
     /// Highest number that was acknowledged.
+    #[inline]
     pub fn largest_acked(&self) -> Option<u32> {
         self.largest_acked
     }
 
+    /// The lowest number that is remembered and not acknowledged, or the next one.
+    #[inline]
+    pub fn first_unacked(&self) -> u32 {
+        self.first_unacked
+    }
+
     /// A packet, if it is remembered.
-    pub fn get(&self, number: u32) -> Option<Sent> {
-        self.packets.get(number.checked_sub(self.first)? as usize).copied()
+    #[inline]
+    pub fn get(&self, number: u32) -> Option<&Sent> {
+        self.packets.get(number.checked_sub(self.first)? as usize)
+    }
+
+    /// The same to change what is known of it.
+    #[inline]
+    pub fn get_mut(&mut self, number: u32) -> Option<&mut Sent> {
+        self.packets.get_mut(number.checked_sub(self.first)? as usize)
     }
 
     /// A packet leaves with [`SentPackets::next_number`].
+    #[inline]
     pub fn push(&mut self, seq: u32, at: SentSnapshot) {
         self.packets.push_back(Sent { seq, fate: Fate::InFlight, at });
     }
 
-    /// Packet `number` is acknowledged; returns it with what was believed of it before, if it is remembered.
-    pub fn acknowledge(&mut self, number: u32) -> Option<Sent> {
-        self.settle(number, Fate::Acked)
-    }
-
-    /// Packet `number` is lost; returns it with what was believed of it before, if it is remembered.
-    pub fn lose(&mut self, number: u32) -> Option<Sent> {
-        self.settle(number, Fate::Lost)
-    }
-
-    fn settle(&mut self, number: u32, fate: Fate) -> Option<Sent> {
-        let sent = self.packets.get_mut(number.checked_sub(self.first)? as usize)?;
-        let before = *sent;
-        sent.fate = fate;
-        Some(before)
-    }
-
-    /// An ACK's largest number is `number`.
+    /// An ACK's largest number is `number`, and all that it acknowledges is marked.
+    #[inline]
     pub fn note_largest_acked(&mut self, number: u32) {
-        self.largest_acked = self.largest_acked.max(Some(number));
+        if self.largest_acked.is_none_or(|largest| largest < number) {
+            self.largest_acked = Some(number);
+        }
+        while self.get(self.first_unacked).is_some_and(|sent| sent.fate == Fate::Acked) {
+            self.first_unacked += 1;
+        }
     }
 
     /// Numbers of the packets in flight, lowest first.
@@ -88,15 +96,18 @@ impl SentPackets {
     }
 
     /// Drops settled packets from the front, but for the `keep` below the largest acknowledged one.
+    #[inline]
     pub fn forget_settled(&mut self, keep: u32) {
         let keep_from = self.largest_acked.map_or(0, |largest| largest.saturating_sub(keep));
-        while let Some(sent) = self.packets.front() {
-            if sent.fate == Fate::InFlight || self.first >= keep_from {
+        while self.first < keep_from {
+            // What is below the first that is not acknowledged needs no look.
+            if self.first >= self.first_unacked && self.packets.front().is_none_or(|sent| sent.fate == Fate::InFlight) {
                 break;
             }
             self.packets.pop_front();
             self.first += 1;
         }
+        self.first_unacked = self.first_unacked.max(self.first);
     }
 
     /// Bytes of memory [claimed].
@@ -120,30 +131,51 @@ mod tests {
         packets
     }
 
+    fn settle(packets: &mut SentPackets, number: u32, fate: Fate) -> Option<Fate> {
+        packets.get_mut(number).map(|sent| std::mem::replace(&mut sent.fate, fate))
+    }
+
     #[test]
     fn packets_are_forgotten_once_all_before_them_are_settled() {
         let mut packets = sent(6);
         for number in [0, 2, 3, 5] {
-            assert_eq!(packets.acknowledge(number).map(|sent| sent.fate), Some(Fate::InFlight));
+            assert_eq!(settle(&mut packets, number, Fate::Acked), Some(Fate::InFlight));
         }
         packets.note_largest_acked(5);
         packets.forget_settled(1);
         assert_eq!((packets.first(), packets.next_number()), (1, 6), "packet 1 is in flight");
-        packets.lose(1);
+        settle(&mut packets, 1, Fate::Lost);
         packets.forget_settled(1);
         assert_eq!(packets.first(), 4, "packet 4 is in flight");
-        packets.acknowledge(4);
+        settle(&mut packets, 4, Fate::Acked);
         packets.forget_settled(1);
         assert_eq!(packets.first(), 4, "one is kept below the largest acknowledged one");
-        assert!(packets.get(3).is_none() && packets.acknowledge(3).is_none());
+        assert!(packets.get(3).is_none());
     }
 
     #[test]
     fn a_late_acknowledgement_finds_a_packet_that_was_lost() {
         let mut packets = sent(3);
-        packets.lose(1);
-        assert_eq!(packets.acknowledge(1).map(|sent| sent.fate), Some(Fate::Lost));
-        assert_eq!(packets.acknowledge(1).map(|sent| sent.fate), Some(Fate::Acked));
+        settle(&mut packets, 1, Fate::Lost);
+        assert_eq!(settle(&mut packets, 1, Fate::Acked), Some(Fate::Lost));
         assert_eq!(packets.in_flight().map(|(number, _)| number).collect::<Vec<_>>(), [0, 2]);
+    }
+
+    #[test]
+    fn a_search_for_losses_begins_behind_what_is_acknowledged() {
+        let mut packets = sent(6);
+        for number in [0, 1, 3] {
+            settle(&mut packets, number, Fate::Acked);
+        }
+        packets.note_largest_acked(3);
+        assert_eq!(packets.first_unacked(), 2);
+        settle(&mut packets, 2, Fate::Lost);
+        packets.note_largest_acked(3);
+        assert_eq!(packets.first_unacked(), 2, "its acknowledgement may be late");
+        packets.forget_settled(0);
+        assert_eq!((packets.first(), packets.first_unacked()), (3, 3));
+        packets.forget_settled(0);
+        packets.note_largest_acked(3);
+        assert_eq!(packets.first_unacked(), 4);
     }
 }

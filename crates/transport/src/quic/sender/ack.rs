@@ -41,7 +41,9 @@ impl QuicSender {
             self.end_recovery();
         }
         let losses = self.detect_losses();
-        self.forget_settled();
+        if losses.is_some() {
+            self.forget_settled();
+        }
         if marks > 0 {
             self.on_congestion(largest);
         }
@@ -52,30 +54,32 @@ impl QuicSender {
 
     /// Acknowledges what an ACK ranges over, and takes its round-trip time. Returns how many packets may grow the window.
     fn acknowledge_ranges(&mut self, ack: &QuicAck, largest: u32) -> u32 {
-        let largest_is_new = self.sent.get(largest).is_some_and(|sent| sent.fate != Fate::Acked);
+        let newest = self.sent.get(largest).filter(|sent| sent.fate != Fate::Acked).map(|sent| sent.at.sent_us);
         let mut grew_by = 0;
         for range in ack.ranges() {
-            for number in range.start.max(self.sent.first())..range.end {
+            for number in range.start.max(self.sent.first_unacked())..range.end {
                 grew_by += u32::from(self.acknowledge(number));
             }
         }
         self.sent.note_largest_acked(largest);
-        if largest_is_new && let Some(sent) = self.sent.get(largest) {
-            let rtt_us = (self.view.mstamp_us - sent.at.sent_us).max(1);
-            self.sample.rtt_us = rtt_us as i64;
+        if let Some(sent_us) = newest {
+            let rtt_us = (self.view.mstamp_us - sent_us).max(1);
+            self.sample.rtt_us = i64::try_from(rtt_us).unwrap_or(i64::MAX);
             self.take_rtt(rtt_us, u64::from(ack.delay_us));
         }
         grew_by
     }
 
     /// A packet number is acknowledged; whether it may grow the window.
+    #[inline]
     fn acknowledge(&mut self, number: u32) -> bool {
-        let Some(sent) = self.sent.acknowledge(number) else { return false };
+        let Some(sent) = self.sent.get_mut(number) else { return false };
         match sent.fate {
             Fate::Acked => return false,
             Fate::InFlight => self.view.packets_out -= 1,
             Fate::Lost => self.stats.undo_count += 1,
         }
+        sent.fate = Fate::Acked;
         self.view.delivered += 1;
         self.view.delivered_mstamp_us = self.view.mstamp_us;
         self.rate.packet_acked(&mut self.sample, &self.view, &sent.at);

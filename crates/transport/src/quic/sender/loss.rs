@@ -21,23 +21,31 @@ pub(super) struct Losses {
 
 impl QuicSender {
     /// Declares packets lost by number and by time.
+    #[inline]
     pub(super) fn detect_losses(&mut self) -> Option<Losses> {
         self.timers.loss_at = Time::NEVER;
         let largest = self.sent.largest_acked()?;
+        // Mostly everything below the largest number is acknowledged.
+        if self.sent.first_unacked() > largest { None } else { self.judge_below(largest) }
+    }
+
+    /// Judges what is in flight below the largest acknowledged number.
+    #[inline(never)]
+    fn judge_below(&mut self, largest: u32) -> Option<Losses> {
         let threshold = self.loss_threshold(largest);
         let resolution = self.quic().clock_resolution;
         let mut congestion = PersistentCongestion::new(self.rtt.first_sample_at_us().unwrap_or(0));
         let mut newest = None;
-        for number in self.sent.first()..largest {
+        for number in self.sent.first_unacked()..largest {
             let Some(sent) = self.sent.get(number) else { continue };
             match sent.fate {
                 Fate::Acked => congestion.acked(),
                 Fate::Lost => {}
                 Fate::InFlight => match threshold.judge(number, sent.at.sent_us) {
                     Verdict::Lost => {
-                        self.lose(number, true);
-                        newest = Some(number);
                         congestion.lost(sent.at.sent_us);
+                        newest = Some(number);
+                        self.lose(number, true);
                     }
                     Verdict::LostAtUs(at_us) => {
                         let at = rounded_up(Time::ZERO + Duration::from_micros(at_us), resolution);
@@ -47,7 +55,7 @@ impl QuicSender {
                 },
             }
         }
-        let are_persistent = congestion.is_established(self.timeout_us());
+        let are_persistent = congestion.is_established(self.timers.timeout_us);
         newest.map(|newest| Losses { newest, are_persistent })
     }
 
@@ -66,12 +74,13 @@ impl QuicSender {
 
     /// A packet in flight is lost, and its data is to be sent again.
     pub(super) fn lose(&mut self, number: u32, tell_controller: bool) {
-        let Some(sent) = self.sent.lose(number) else { return };
+        let Some(sent) = self.sent.get_mut(number) else { return };
+        sent.fate = Fate::Lost;
+        let Sent { seq, at, .. } = *sent;
         self.view.packets_out -= 1;
         self.view.lost += 1;
-        self.stream.send_again(sent.seq);
+        self.stream.send_again(seq);
         if tell_controller && self.hooks.packet_lost {
-            let Sent { at, .. } = sent;
             let lost = LostPacket {
                 tx_in_flight: at.tx_in_flight,
                 delivered: at.delivered,

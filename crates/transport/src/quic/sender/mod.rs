@@ -62,7 +62,7 @@ impl QuicSender {
         let quic = &config.quic;
         // What a coarse clock cannot tell apart is not early.
         let granularity = quic.pacing_granularity.max(quic.clock_resolution);
-        QuicSender {
+        let mut sender = QuicSender {
             full_control: controller.full_control(),
             hooks: controller.hooks(),
             controller,
@@ -82,9 +82,12 @@ impl QuicSender {
             stats: SenderStats::default(),
             view,
             config: config.clone(),
-        }
+        };
+        sender.timers.timeout_us = sender.timeout_us();
+        sender
     }
 
+    #[inline]
     fn quic(&self) -> &QuicConfig {
         &self.config.quic
     }
@@ -156,18 +159,23 @@ impl QuicSender {
     }
 
     /// Reads the clock, which may be coarse.
+    #[inline]
     fn refresh_clock(&mut self, now: Time) {
         let now = rounded_down(now, self.quic().clock_resolution);
+        if now == self.view.now {
+            return;
+        }
         self.view.now = now;
         self.view.mstamp_us = now.as_micros();
         self.view.jiffies = self.view.jiffies.wrapping_add(self.clock.advance(now));
     }
 
-    /// Takes a round-trip time; the peer held the ACK back for `ack_delay_us`.
+    /// Takes a round-trip time, on which the timeout depends; the peer held the ACK back for `ack_delay_us`.
     fn take_rtt(&mut self, latest_us: u64, ack_delay_us: u64) {
         self.rtt.sample(self.view.mstamp_us, latest_us, ack_delay_us);
         self.view.srtt_us_x8 = (self.rtt.srtt_us() * 8) as u32;
         self.view.min_rtt_us = self.rtt.min_rtt_us() as u32;
+        self.timers.timeout_us = self.timeout_us();
     }
 
     fn set_state(&mut self, state: CaState) {

@@ -9,6 +9,7 @@ use dumbbell_units::Time;
 
 impl QuicSender {
     /// The next packet to put on the wire now, or `None` when nothing may leave before the next ACK or timer.
+    #[inline]
     pub fn poll_transmit(&mut self, now: Time) -> Option<QuicPacket> {
         if !self.established {
             return None;
@@ -25,16 +26,18 @@ impl QuicSender {
     }
 
     /// Whether pacing, the windows and the sender's own poll let a packet leave now, and there is one.
+    #[inline]
     fn may_send(&mut self, now: Time) -> bool {
         if self.pacer.forbids(self.view.now) {
             return false;
         }
-        if self.view.in_flight() >= self.control.cwnd {
+        let in_flight = self.view.packets_out;
+        if in_flight >= self.control.cwnd {
             self.view.cwnd_limited = true;
-            self.view.max_packets_out = self.view.packets_out;
+            self.view.max_packets_out = in_flight;
             return false;
         }
-        if self.view.in_flight() >= self.receive_window || self.stream.has_sent_all() {
+        if in_flight >= self.receive_window || self.stream.has_sent_all() {
             self.view.cwnd_limited = false;
             return false;
         }
@@ -51,11 +54,12 @@ impl QuicSender {
     }
 
     /// Sends at `at`, of which the connection knows only what its clock shows.
+    #[inline]
     fn send(&mut self, at: Time, seq: u32, is_retransmission: bool) -> QuicPacket {
         let number = self.sent.next_number();
         let now = self.view.now;
         let len = self.stream.len(seq);
-        if self.view.in_flight() == 0 {
+        if self.view.packets_out == 0 {
             self.controller.event(&self.view, &mut self.control, Event::TxStart);
             self.pacer.restart();
             self.rate.restart(self.view.mstamp_us, self.view.delivered);

@@ -14,6 +14,8 @@ const MAX_BACK_OFF: u32 = 10;
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Timers {
     timeout_at: Time,
+    /// How long the timeout is before it backs off.
+    pub timeout_us: u64,
     /// A packet is lost by then.
     pub loss_at: Time,
     /// A sender that polls looks again.
@@ -30,6 +32,7 @@ impl Default for Timers {
     fn default() -> Timers {
         Timers {
             timeout_at: Time::NEVER,
+            timeout_us: 0,
             loss_at: Time::NEVER,
             poll_at: Time::NEVER,
             last_sent_at: Time::ZERO,
@@ -46,12 +49,14 @@ impl Timers {
     }
 
     /// Whether a packet may leave beyond the window; says so once for each.
+    #[inline]
     pub fn take_probe(&mut self) -> bool {
         let may_leave = self.probes > 0;
         self.probes -= u32::from(may_leave);
         may_leave
     }
 
+    #[inline]
     fn earliest(&self) -> Time {
         self.timeout_at.min(self.loss_at).min(self.poll_at)
     }
@@ -79,11 +84,12 @@ impl QuicSender {
     }
 
     /// Arms the timeout, if anything is in flight.
+    #[inline]
     pub(super) fn set_timers(&mut self) {
         self.timers.timeout_at = if self.view.packets_out == 0 {
             Time::NEVER
         } else {
-            let backed_off = self.timeout_us() << self.timers.timeouts.min(MAX_BACK_OFF);
+            let backed_off = self.timers.timeout_us << self.timers.timeouts.min(MAX_BACK_OFF);
             self.timers.last_sent_at + Duration::from_micros(backed_off)
         };
     }
