@@ -160,7 +160,6 @@ impl Packet {
         Arrival { size: self.size, ecn: self.ecn, payload }
     }
 
-    #[inline]
     pub fn handshake(now: Time, flow: u32, hops_left: u16, kind: Kind) -> Packet {
         Packet {
             timestamp: now,
@@ -285,7 +284,7 @@ pub(crate) struct Payloads {
     free: Vec<Handle>,
     /// Where the next datagram is written.
     blank: Handle,
-    /// Room of that one before it was written.
+    /// Room of that one before it was written, which `room` contains.
     blank_room: usize,
     /// Bytes of memory that the entries hold.
     room: u64,
@@ -302,7 +301,6 @@ impl Payloads {
     #[inline]
     pub fn blank(&mut self) -> &mut Vec<u8> {
         let blank = &mut self.entries[self.blank.index()];
-        self.blank_room = blank.capacity();
         blank.clear();
         blank
     }
@@ -316,6 +314,7 @@ impl Payloads {
             self.entries.push(Vec::new());
             Handle(NonZeroU32::MIN.saturating_add(self.entries.len() as u32 - 1))
         });
+        self.blank_room = self.entries[self.blank.index()].capacity();
         kept
     }
 

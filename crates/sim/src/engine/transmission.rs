@@ -148,7 +148,6 @@ impl Engine<'_> {
     }
 
     /// Puts the datagrams of the far end on the wire.
-    #[inline(always)]
     pub(super) fn transmit_replies(&mut self, index: usize) {
         while let Endpoints::Other(ends) = &mut self.flows[index].ends
             && let Some(datagram) = ends.far.poll_transmit(self.now, self.payloads.blank())

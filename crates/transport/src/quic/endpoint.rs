@@ -1,4 +1,4 @@
-//! The QUIC-like ends as [`Endpoint`]s: their packets and acknowledgements as bytes, in little-endian order.
+//! The QUIC-like ends as [`Endpoint`]s: their packets and ACKs as bytes, in little-endian order.
 
 use super::{QuicAck, QuicPacket, QuicReceiver, QuicSender};
 use crate::endpoint::{Arrival, Datagram, Endpoint, Handshake, Sending};
@@ -92,7 +92,7 @@ impl Endpoint for QuicReceiver {
 
     fn poll_transmit(&mut self, now: Time, payload: &mut Vec<u8>) -> Option<Datagram> {
         QuicReceiver::poll_transmit(self, now)?.encode(payload);
-        Some(Datagram { size: QuicAck::WIRE_SIZE as u16, ecn: Ecn::NotEct })
+        Some(Datagram { size: QuicAck::WIRE_SIZE, ecn: Ecn::NotEct })
     }
 
     fn received(&self) -> ReceiverStats {
@@ -168,7 +168,7 @@ mod tests {
 
     proptest! {
         #[test]
-        fn packets_and_acknowledgements_arrive_as_they_were_sent(
+        fn packets_and_acks_arrive_as_they_were_sent(
             (number, seq, len) in (any::<u32>(), any::<u32>(), 0u16..1_500),
             (nanos, is_retransmission) in (any::<u64>(), any::<bool>()),
             ranges in prop::collection::vec((any::<u32>(), any::<u32>()), 0..=QuicAck::MAX_RANGES),
@@ -180,7 +180,7 @@ mod tests {
             packet.encode(&mut payload);
             let arrival = Arrival { size: len + PACKET_OVERHEAD, ecn: Ecn::Ce, payload: &payload };
             prop_assert_eq!(QuicPacket::decode(arrival), Some(QuicPacket { ecn: Ecn::Ce, ..packet }));
-            let mut ack = QuicAck { ranges: Default::default(), range_count: ranges.len() as u8, delay_us, ce_count };
+            let mut ack = QuicAck { ranges: Default::default(), range_count: u8::try_from(ranges.len()).unwrap(), delay_us, ce_count };
             for (place, (start, end)) in ack.ranges.iter_mut().zip(ranges) {
                 *place = SackBlock { start, end };
             }

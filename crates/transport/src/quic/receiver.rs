@@ -1,4 +1,4 @@
-//! The receiving endpoint: acknowledges packet numbers, delivers data in order.
+//! The receiving endpoint: it acknowledges packet numbers and delivers the stream in order.
 
 use super::{QuicAck, QuicPacket};
 use crate::receiver::Reassembly;
@@ -7,7 +7,7 @@ use dumbbell_path::Ecn;
 use dumbbell_units::{Duration, Time};
 use std::collections::VecDeque;
 
-/// Ranges a receiver remembers (RFC 9000 leaves the number open; 32 is usual).
+/// Ranges of packet numbers that a receiver remembers (RFC 9000 leaves the number open; 32 is usual).
 const MAX_REMEMBERED: usize = 32;
 
 /// Receives packets and decides when to acknowledge them.
@@ -18,7 +18,7 @@ pub struct QuicReceiver {
     largest_at: Time,
     unacked: u32,
     ack_at: Time,
-    /// An ACK is to leave now.
+    /// An ACK has to be sent now.
     must_ack: bool,
     ce_count: u32,
     next_seq: u32,
@@ -71,7 +71,7 @@ impl QuicReceiver {
         self.must_ack |= self.ack_at <= now;
     }
 
-    /// The ACK that is to leave now, if any.
+    /// The ACK that has to be sent now, if any.
     #[inline]
     pub fn poll_transmit(&mut self, now: Time) -> Option<QuicAck> {
         self.must_ack.then(|| self.acknowledge(now))
@@ -89,7 +89,7 @@ impl QuicReceiver {
         self.stats
     }
 
-    /// Remembers a packet number; whether it is the one after the highest.
+    /// Adds a packet number to the ranges; returns whether it follows the largest one.
     #[inline]
     fn note_number(&mut self, now: Time, number: u32) -> bool {
         match self.ranges.back_mut() {
@@ -168,7 +168,7 @@ impl QuicReceiver {
             *place = *range;
             range_count += 1;
         }
-        let delay_us = now.since(self.largest_at).as_micros() as u32;
+        let delay_us = u32::try_from(now.since(self.largest_at).as_micros()).unwrap_or(u32::MAX);
         QuicAck { ranges, range_count, delay_us, ce_count: self.ce_count }
     }
 }

@@ -1,8 +1,7 @@
-//! What the sender remembers of the packets it sent (RFC 9002, appendix A.1).
+//! The packets that were sent (`sent_packets`, RFC 9002, appendix A.1).
 //!
-//! A number is never used twice, so packets lie in a ring in the order of their transmission. One that is acknowledged or
-//! lost stays until all before it are settled, and a while longer, so that a late acknowledgement of a packet that was
-//! taken for lost is still recognised.
+//! They lie in a ring in the order of their numbers. A packet that is acknowledged or lost stays until all packets before
+//! it are acknowledged or lost, and a while longer, so that a late ACK for a packet that was declared lost is recognised.
 
 use dumbbell_recovery::rate::SentSnapshot;
 use dumbbell_units::claimed;
@@ -19,19 +18,19 @@ pub(super) enum Fate {
 /// A packet that was sent.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Sent {
-    /// Which part of the stream it carried.
+    /// The part of the stream that it carries.
     pub seq: u32,
     pub fate: Fate,
-    /// The connection when it left.
+    /// The connection when it was sent.
     pub at: SentSnapshot,
 }
 
-/// The packets that are not settled, and some that are.
+/// The packets in flight, and some that are acknowledged or lost.
 #[derive(Debug, Default)]
 pub(super) struct SentPackets {
     packets: VecDeque<Sent>,
     first: u32,
-    /// All below it are acknowledged: the lowest number that may be in flight or lost.
+    /// All packets below it are acknowledged.
     first_unacked: u32,
     largest_acked: Option<u32>,
 }
@@ -45,17 +44,18 @@ impl SentPackets {
 
     /// Number of the next packet.
     #[inline]
+    #[expect(clippy::cast_possible_truncation, reason = "a number is a u32, and each packet has one")]
     pub fn next_number(&self) -> u32 {
         self.first + self.packets.len() as u32
     }
 
-    /// Highest number that was acknowledged.
+    /// Largest number that was acknowledged (`largest_acked_packet`).
     #[inline]
     pub fn largest_acked(&self) -> Option<u32> {
         self.largest_acked
     }
 
-    /// The lowest number that is remembered and not acknowledged, or the next one.
+    /// Lowest number that is not acknowledged; [`SentPackets::next_number`] if there is none.
     #[inline]
     pub fn first_unacked(&self) -> u32 {
         self.first_unacked
@@ -73,13 +73,13 @@ impl SentPackets {
         self.packets.get_mut(number.checked_sub(self.first)? as usize)
     }
 
-    /// A packet leaves with [`SentPackets::next_number`].
+    /// A packet is sent with [`SentPackets::next_number`].
     #[inline]
     pub fn push(&mut self, seq: u32, at: SentSnapshot) {
         self.packets.push_back(Sent { seq, fate: Fate::InFlight, at });
     }
 
-    /// An ACK's largest number is `number`, and all that it acknowledges is marked.
+    /// The largest number of an ACK is `number`; the packets that it acknowledges have been marked.
     #[inline]
     pub fn note_largest_acked(&mut self, number: u32) {
         if self.largest_acked.is_none_or(|largest| largest < number) {
@@ -95,12 +95,12 @@ impl SentPackets {
         (self.first..).zip(&self.packets).filter(|(_, sent)| sent.fate == Fate::InFlight)
     }
 
-    /// Drops settled packets from the front, but for the `keep` below the largest acknowledged one.
+    /// Forgets packets before the first one in flight, except for the last `keep` below the largest acknowledged number.
     #[inline]
     pub fn forget_settled(&mut self, keep: u32) {
         let keep_from = self.largest_acked.map_or(0, |largest| largest.saturating_sub(keep));
         while self.first < keep_from {
-            // What is below the first that is not acknowledged needs no look.
+            // Below `first_unacked` none is in flight.
             if self.first >= self.first_unacked && self.packets.front().is_none_or(|sent| sent.fate == Fate::InFlight) {
                 break;
             }

@@ -1,4 +1,4 @@
-//! What may leave, and when: probes, then what is lost, then new data, as window and pacing allow.
+//! What is sent, and when: probes first, then lost data, then new data, as window and pacing allow.
 
 use super::super::QuicPacket;
 use super::super::clock::rounded_up;
@@ -25,7 +25,7 @@ impl QuicSender {
         Some(self.send(now, seq, is_retransmission))
     }
 
-    /// Whether pacing, the windows and the sender's own poll let a packet leave now, and there is one.
+    /// Whether there is data, and pacing, both windows and the poll interval let a packet leave now.
     #[inline]
     fn may_send(&mut self, now: Time) -> bool {
         if self.pacer.forbids(self.view.now) {
@@ -53,7 +53,7 @@ impl QuicSender {
         self.sent.in_flight().next().map(|(_, sent)| (sent.seq, true))
     }
 
-    /// Sends at `at`, of which the connection knows only what its clock shows.
+    /// Sends part `seq` at `at`. The connection itself knows only what its clock shows (`view.now`).
     #[inline]
     fn send(&mut self, at: Time, seq: u32, is_retransmission: bool) -> QuicPacket {
         let number = self.sent.next_number();
