@@ -151,6 +151,7 @@ impl Packet {
         ack
     }
 
+    #[inline]
     pub fn datagram(
         kind: Kind,
         now: Time,
@@ -163,6 +164,7 @@ impl Packet {
     }
 
     /// A datagram with its payload, as it arrives.
+    #[inline]
     pub fn arrival<'p>(&self, payload: &'p [u8]) -> Arrival<'p> {
         Arrival { size: self.size, ecn: self.ecn, payload }
     }
@@ -291,46 +293,58 @@ impl<T: Copy> Store<T> {
     }
 }
 
-/// The payloads of datagrams in flight.
-#[derive(Debug, Default)]
+/// The payloads of datagrams in flight: each is written where it stays until its datagram arrives, and read there.
+#[derive(Debug)]
 pub(crate) struct Payloads {
-    /// Those of datagrams that have arrived are empty, and keep their room for the next.
+    /// Those of datagrams that have arrived keep their room for the next.
     entries: Vec<Vec<u8>>,
     free: Vec<Handle>,
+    /// Where the next datagram is written.
+    blank: Handle,
+    /// Room of that one before it was written, which `room` contains.
+    blank_room: usize,
     /// Bytes of memory that the entries hold.
     room: u64,
 }
 
+impl Default for Payloads {
+    fn default() -> Payloads {
+        Payloads { entries: vec![Vec::new()], free: Vec::new(), blank: Handle(NonZeroU32::MIN), blank_room: 0, room: 0 }
+    }
+}
+
 impl Payloads {
-    /// Keeps the bytes of `payload`, and leaves it empty.
-    pub fn put(&mut self, payload: &mut Vec<u8>) -> Handle {
-        let handle = self.free.pop().unwrap_or_else(|| {
+    /// An empty payload to write the next datagram to, which [`Payloads::keep`] keeps.
+    #[inline]
+    pub fn blank(&mut self) -> &mut Vec<u8> {
+        let blank = &mut self.entries[self.blank.index()];
+        blank.clear();
+        blank
+    }
+
+    /// Keeps what was written to [`Payloads::blank`].
+    #[inline]
+    pub fn keep(&mut self) -> Handle {
+        let kept = self.blank;
+        self.room += (self.entries[kept.index()].capacity() - self.blank_room) as u64;
+        self.blank = self.free.pop().unwrap_or_else(|| {
             self.entries.push(Vec::new());
             Handle::last_of(self.entries.len())
         });
-        self.swap(handle, payload);
-        handle
+        self.blank_room = self.entries[self.blank.index()].capacity();
+        kept
     }
 
-    /// Replaces `payload` by that of a datagram that has arrived.
-    pub fn take(&mut self, handle: Handle, payload: &mut Vec<u8>) {
-        payload.clear();
-        self.swap(handle, payload);
-        self.free.push(handle);
-    }
-
-    /// Removes the payload of a datagram that was dropped.
-    pub fn forget(&mut self, handle: Handle) {
-        self.entries[handle.index()].clear();
-        self.free.push(handle);
-    }
-
+    /// What a datagram carries.
     #[inline]
-    fn swap(&mut self, handle: Handle, payload: &mut Vec<u8>) {
-        let entry = &mut self.entries[handle.index()];
-        self.room += payload.capacity() as u64;
-        self.room -= entry.capacity() as u64;
-        std::mem::swap(entry, payload);
+    pub fn get(&self, handle: Handle) -> &[u8] {
+        &self.entries[handle.index()]
+    }
+
+    /// What a datagram carried is not needed any more.
+    #[inline]
+    pub fn forget(&mut self, handle: Handle) {
+        self.free.push(handle);
     }
 
     /// Bytes of memory [claimed](claimed).
@@ -363,24 +377,29 @@ mod tests {
     fn payloads_are_found_again_and_their_room_reused() {
         let long: Vec<u8> = (0..200).collect();
         let mut payloads = Payloads::default();
-        let mut payload = Vec::new();
         let [first, second, third] = [&[1, 2, 3][..], &[], &long].map(|bytes| {
-            payload.extend_from_slice(bytes);
-            let handle = payloads.put(&mut payload);
-            assert!(payload.is_empty());
-            handle
+            payloads.blank().extend_from_slice(bytes);
+            payloads.keep()
         });
+        assert_eq!(
+            (payloads.get(first), payloads.get(second), payloads.get(third)),
+            (&[1, 2, 3][..], &[][..], &long[..])
+        );
         assert!(payloads.room >= 203);
-        payloads.take(third, &mut payload);
-        assert_eq!(payload, long);
-        assert!(payloads.room < 200, "the long one is out");
-        payloads.forget(second);
-        payloads.take(first, &mut payload);
-        assert_eq!(payload, [1, 2, 3]);
-        payload.extend_from_slice(&long);
-        let fourth = payloads.put(&mut payload);
-        payloads.take(fourth, &mut payload);
-        assert_eq!((payload.len(), payloads.entries.len()), (203, 3));
+        payloads.forget(third);
+        payloads.blank().extend_from_slice(&[4]);
+        assert!(payloads.blank().is_empty(), "what was written and not kept is gone");
+        let fourth = payloads.keep();
+        payloads.blank().extend_from_slice(&long);
+        let fifth = payloads.keep();
+        assert_eq!(
+            (payloads.get(first), payloads.get(fourth), payloads.get(fifth)),
+            (&[1, 2, 3][..], &[][..], &long[..])
+        );
+        for handle in [first, second, fourth, fifth] {
+            payloads.forget(handle);
+        }
+        assert_eq!(payloads.entries.len(), 5, "four at a time, and a blank one");
         assert_eq!(payloads.room, payloads.entries.iter().map(|entry| entry.capacity() as u64).sum::<u64>());
     }
 

@@ -12,7 +12,6 @@
 
 mod config;
 mod endpoint;
-#[allow(clippy::cast_possible_truncation, clippy::cast_sign_loss, clippy::cast_possible_wrap, clippy::cast_lossless)]
 pub mod quic;
 mod receiver;
 mod sender;

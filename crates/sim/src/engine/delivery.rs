@@ -165,13 +165,13 @@ impl Engine<'_> {
     fn deliver_datagram(&mut self, packet: &Packet) {
         let index = packet.flow as usize;
         let now = self.now;
-        self.take_payload(packet);
         let flow = &mut self.flows[index];
         if self.is_measuring {
             flow.one_way_delays += now.since(packet.timestamp);
         }
-        let Endpoints::Other(ends) = &mut flow.ends else { return };
-        ends.far.on_packet(now, packet.arrival(&self.payload));
+        let (Endpoints::Other(ends), Some(payload)) = (&mut flow.ends, packet.attachment()) else { return };
+        ends.far.on_packet(now, packet.arrival(self.payloads.get(payload)));
+        self.payloads.forget(payload);
         self.flow_agenda.advance(index, Turn::Receiver, ends.far.next_timer());
         self.transmit_replies(index);
     }
@@ -180,10 +180,10 @@ impl Engine<'_> {
     fn deliver_reply(&mut self, packet: &Packet) {
         let index = packet.flow as usize;
         let now = self.now;
-        self.take_payload(packet);
         let flow = &mut self.flows[index];
-        let Endpoints::Other(ends) = &mut flow.ends else { return };
-        ends.near.on_packet(now, packet.arrival(&self.payload));
+        let (Endpoints::Other(ends), Some(payload)) = (&mut flow.ends, packet.attachment()) else { return };
+        ends.near.on_packet(now, packet.arrival(self.payloads.get(payload)));
+        self.payloads.forget(payload);
         if let Some(rtt) = ends.near.rtt() {
             self.checks.rtt(index, rtt.as_micros());
             if self.is_measuring {
@@ -194,13 +194,6 @@ impl Engine<'_> {
             flow.note_completion(now);
         }
         self.transmit(index);
-    }
-
-    /// The payload of a datagram that arrives.
-    fn take_payload(&mut self, packet: &Packet) {
-        if let Some(payload) = packet.attachment() {
-            self.payloads.take(payload, &mut self.payload);
-        }
     }
 
     #[cold]

@@ -47,8 +47,6 @@ pub(crate) struct Engine<'a> {
     /// What packets under way carry besides themselves.
     sacks: Store<Sacks>,
     payloads: Payloads,
-    /// A payload that is being written or read.
-    payload: Vec<u8>,
     /// When the clock, media and flows have something to do: of what is due at the same time the clock first, then media,
     /// then flows.
     clock: Clock,
@@ -108,7 +106,6 @@ impl<'a> Engine<'a> {
             entries,
             sacks: Store::default(),
             payloads: Payloads::default(),
-            payload: Vec::new(),
             clock,
             flow_agenda,
             recorder,

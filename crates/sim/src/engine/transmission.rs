@@ -133,15 +133,14 @@ impl Engine<'_> {
 
     /// Puts the datagrams of the near end on the wire.
     fn transmit_datagrams(&mut self, index: usize) {
-        let route = *self.routes.of(index);
-        self.payload.clear();
         while let Endpoints::Other(ends) = &mut self.flows[index].ends
-            && let Some(datagram) = ends.near.poll_transmit(self.now, &mut self.payload)
+            && let Some(datagram) = ends.near.poll_transmit(self.now, self.payloads.blank())
         {
-            let payload = self.payloads.put(&mut self.payload);
-            let packet =
-                Packet::datagram(Kind::Datagram, self.now, flow_number(index), route.forward_rest, datagram, payload);
-            self.send(route.first_forward, packet);
+            let payload = self.payloads.keep();
+            let route = self.routes.of(index);
+            let (hop, rest) = (route.first_forward, route.forward_rest);
+            let packet = Packet::datagram(Kind::Datagram, self.now, flow_number(index), rest, datagram, payload);
+            self.send(hop, packet);
             if self.must_stop(1) {
                 return;
             }
@@ -150,15 +149,14 @@ impl Engine<'_> {
 
     /// Puts the datagrams of the far end on the wire.
     pub(super) fn transmit_replies(&mut self, index: usize) {
-        let route = *self.routes.of(index);
-        self.payload.clear();
         while let Endpoints::Other(ends) = &mut self.flows[index].ends
-            && let Some(datagram) = ends.far.poll_transmit(self.now, &mut self.payload)
+            && let Some(datagram) = ends.far.poll_transmit(self.now, self.payloads.blank())
         {
-            let payload = self.payloads.put(&mut self.payload);
-            let packet =
-                Packet::datagram(Kind::Reply, self.now, flow_number(index), route.reverse_rest, datagram, payload);
-            self.send(route.first_reverse, packet);
+            let payload = self.payloads.keep();
+            let route = self.routes.of(index);
+            let (hop, rest) = (route.first_reverse, route.reverse_rest);
+            let packet = Packet::datagram(Kind::Reply, self.now, flow_number(index), rest, datagram, payload);
+            self.send_back(hop, packet);
             if self.must_stop(1) {
                 return;
             }
@@ -170,7 +168,7 @@ impl Engine<'_> {
     pub(super) fn acknowledge(&mut self, index: usize, ack: &Ack) {
         let route = self.routes.of(index);
         let packet = Packet::ack(flow_number(index), route.reverse_rest, ack, &mut self.sacks);
-        self.send_ack(route.first_reverse, packet);
+        self.send_back(route.first_reverse, packet);
     }
 
     /// The same for an ACK without SACK blocks.
@@ -178,12 +176,12 @@ impl Engine<'_> {
     pub(super) fn acknowledge_cumulatively(&mut self, index: usize, ack: CumulativeAck) {
         let route = self.routes.of(index);
         let packet = Packet::cumulative_ack(flow_number(index), route.reverse_rest, ack);
-        self.send_ack(route.first_reverse, packet);
+        self.send_back(route.first_reverse, packet);
     }
 
     /// Mostly the way of an ACK is only a delay.
     #[inline(always)]
-    fn send_ack(&mut self, hop: Hop, packet: Packet) {
+    fn send_back(&mut self, hop: Hop, packet: Packet) {
         let link = self.media.link_mut(hop.medium());
         match link.and_then(|link| link.delay(self.now, packet)) {
             Some(next) => self.medium_agenda.advance(hop.medium(), next),

@@ -64,6 +64,12 @@ impl Pair {
         }
     }
 
+    fn acknowledge(&mut self) {
+        if let Some(ack) = self.receiver.poll_transmit(self.now) {
+            self.schedule(Event::Ack(ack));
+        }
+    }
+
     fn run_until(&mut self, end: Time) {
         self.transmit();
         loop {
@@ -78,16 +84,14 @@ impl Pair {
             {
                 match entry.remove() {
                     Event::Data(packet) => {
-                        if let Some(ack) = self.receiver.on_packet(due, packet) {
-                            self.schedule(Event::Ack(ack));
-                        }
+                        self.receiver.on_packet(due, packet);
+                        self.acknowledge();
                     }
                     Event::Ack(ack) => self.sender.on_ack(due, &ack),
                 }
             } else if self.receiver.next_timer() <= due {
-                if let Some(ack) = self.receiver.on_timer(due) {
-                    self.schedule(Event::Ack(ack));
-                }
+                self.receiver.on_timer(due);
+                self.acknowledge();
             } else {
                 self.sender.on_timer(due);
             }
