@@ -15,8 +15,6 @@
 //! Every parameter is declared where it is used, as the field of a struct; `catalog.rs` makes of a kind of queue or loss
 //! what experiment files, errors, reports and the reference page need.
 
-#![deny(clippy::cast_possible_truncation, clippy::cast_sign_loss, clippy::cast_possible_wrap, clippy::cast_lossless)]
-
 mod catalog;
 mod config;
 mod delay;

@@ -2,8 +2,6 @@
 //!
 //! The simulator: virtual time, an event loop, the wiring of a scenario into endpoints and paths, and the recorder.
 
-#![deny(clippy::cast_possible_truncation, clippy::cast_sign_loss, clippy::cast_possible_wrap, clippy::cast_lossless)]
-
 mod agenda;
 mod bounds;
 mod checks;

@@ -31,6 +31,13 @@
 //! | `judge.rs` | the run of a script, and its verdict |
 //! | `suite.rs` | folders of scripts, and their table |
 
+#![allow(
+    clippy::cast_possible_truncation,
+    clippy::cast_sign_loss,
+    clippy::cast_possible_wrap,
+    reason = "the numbers of a script are those of TCP's header fields and of a short run"
+)]
+
 mod code;
 mod host;
 mod judge;

@@ -87,9 +87,7 @@ impl ChromiumSampler {
 
 /// Replaces the sample of an ACK by that of one more packet, if that is higher.
 #[inline]
-#[expect(clippy::cast_sign_loss, reason = "an interval above 0 comes with a count of packets that is not negative")]
 #[expect(clippy::cast_possible_truncation, reason = "differences of counts of packets, each of which has a u32 number")]
-#[expect(clippy::cast_possible_wrap, reason = "runs end long before 2^63 us and 2^31 packets in flight")]
 fn improve(sample: &mut RateSample, view: &View, sent: &SentSnapshot) {
     let reference = sent.reference;
     let sent_packets = sent.total_sent - reference.total_sent;
