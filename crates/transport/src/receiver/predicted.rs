@@ -100,20 +100,13 @@ impl Receiver {
         if is_silent { end.saturating_sub(next) } else { 0 }
     }
 
-    /// Takes the first segment of a run, for which there is [room](Self::room_in_silence).
-    #[inline(always)]
-    pub(super) fn take_in_silence(&mut self, now: Time, first: &Segment) {
-        self.note_timestamp(now, first);
-        self.on_followers(1, first.len);
-    }
-
-    /// The next `count` segments of `len` bytes each of the run whose first one was answered with
-    /// [`Answer::Silence`](super::Answer::Silence): no more than that allowed, and arriving as early. Each is like
+    /// Takes `count` segments of a run, for which there is [room](Self::room_in_silence). Each is like
     /// [`Receiver::on_segment`] with no ACK.
     #[inline(always)]
-    pub fn on_followers(&mut self, count: u32, len: u16) {
+    pub(super) fn take_in_silence(&mut self, now: Time, first: &Segment, count: u32) {
         // They left together, so that all but the first repeat an echo, and flags mean nothing behind a gap.
-        self.hold_ahead(count, u64::from(count) * u64::from(len));
+        self.note_timestamp(now, first);
+        self.hold_ahead(count, u64::from(count) * u64::from(first.len));
         self.compressed_acks += count;
         self.sizing.make_room(self.held_span());
     }
