@@ -104,22 +104,29 @@ impl Engine<'_> {
         }
         let Endpoints::Tcp { receiver, .. } = &mut flow.ends else { return };
         let segment = packet.segment();
-        match receiver.on_run(now, segment, Horizon::at(self.clock.next())) {
-            Answer::Ack(ack) => self.acknowledge_cumulatively(index, ack),
-            Answer::Waiting => self.acknowledge_waiting(index),
-            Answer::Delayed => self.flow_agenda.advance(index, Turn::Receiver, receiver.next_timer()),
-            Answer::Silence { most, before } => {
-                let Some(link) = self.media.link_mut(followers.link) else { return };
+        let answer = receiver.on_run(
+            now,
+            segment,
+            Horizon::at(self.clock.next()),
+            #[inline(always)]
+            |most, before| {
+                let Some(link) = self.media.link_mut(followers.link) else { return 0 };
                 let (taken, delays) = link.take_followers(most.min(followers.count), before, segment.sent_at);
                 if taken > 0 {
-                    receiver.on_followers(taken, segment.len);
                     self.medium_agenda.set(followers.link, link.next_event());
                     self.events += u64::from(taken);
                     if self.is_measuring {
                         flow.one_way_delays += delays;
                     }
                 }
-            }
+                taken
+            },
+        );
+        match answer {
+            Answer::Ack(ack) => self.acknowledge_cumulatively(index, ack),
+            Answer::Waiting => self.acknowledge_waiting(index),
+            Answer::Delayed => self.flow_agenda.advance(index, Turn::Receiver, receiver.next_timer()),
+            Answer::Silence => {}
         }
     }
 
