@@ -40,6 +40,25 @@ pub enum Trouble {
     Unknown(String),
 }
 
+/// A constant of the kernel's headers.
+pub fn constant(name: &str) -> Option<i64> {
+    let value = match name {
+        "TCP_CA_Open" => 0,
+        "TCP_CA_Disorder" => 1,
+        "TCP_CA_CWR" => 2,
+        "TCP_CA_Recovery" => 3,
+        "TCP_CA_Loss" => 4,
+        "TCP_ESTABLISHED" | "TCPI_OPT_TIMESTAMPS" => 1,
+        "TCPI_OPT_SACK" => 2,
+        "TCPI_OPT_WSCALE" => 4,
+        "TCPI_OPT_ECN" => 8,
+        "TCPI_OPT_ECN_SEEN" => 16,
+        "TCP_INFINITE_SSTHRESH" => 0x7fff_ffff,
+        _ => return None,
+    };
+    Some(value)
+}
+
 /// Statements with the variables they have set.
 #[derive(Clone, Debug, Default)]
 pub struct Code {

@@ -4,14 +4,16 @@
 //! bytes instead of segments, timestamps in milliseconds, and the two directions of one connection, of which a script may
 //! use both. Acknowledgements ride on data that leaves in the same instant.
 
-use crate::script::{Direction, Flags, Options, Packet};
-use crate::settings::Settings;
+use crate::judge::{Host, Progress};
+use crate::script::{Direction, Flags, Options, Packet, Script};
+use crate::settings::{Settings, peer_segment};
 use crate::stream::Stream;
 use dumbbell_cc::{CaState, Controller};
 use dumbbell_path::Ecn;
 use dumbbell_transport::{Ack, Flags as SegmentFlags, Receiver, SackBlock, Segment, Sender, TransportConfig};
 use dumbbell_units::{Duration, Rng, Time};
 use std::collections::VecDeque;
+use std::path::PathBuf;
 use std::sync::Arc;
 
 /// Virtual time at which scripts begin. Timestamps may lie before it.
@@ -69,20 +71,21 @@ struct Peer {
     window: u32,
 }
 
-/// The host.
-pub struct Host {
+/// The endpoints of this repository behind one socket.
+pub struct Simulated {
     /// What holds for its connections.
-    pub settings: Settings,
+    settings: Settings,
+    folder: PathBuf,
     /// Of the other end's data: where packets of the script begin and end, in bytes.
-    pub peer_cuts: Vec<u64>,
+    peer_cuts: Vec<u64>,
     /// Payload bytes of the other end's full segments.
-    pub peer_segment: u32,
+    peer_segment: u32,
     /// `TCP_NODELAY`.
-    pub nodelay: bool,
+    nodelay: bool,
     /// The sequence number of its SYN in the script's numbers.
-    pub isn: u32,
+    isn: u32,
     /// Whether the application reads data as soon as it arrives.
-    pub reads_at_once: bool,
+    reads_at_once: bool,
     now: Time,
     state: State,
     sent: VecDeque<Emitted>,
@@ -115,50 +118,50 @@ struct Connection {
     sent_bytes: u64,
 }
 
-impl Host {
-    /// A host with one closed socket.
-    pub fn new(settings: Settings) -> Host {
-        Host {
+impl Simulated {
+    /// A host with one closed socket, ready for `script`; the reason if the script needs what is not modelled.
+    pub fn new(script: &Script) -> Result<Simulated, String> {
+        let mut settings = Settings::default();
+        for (name, value) in &script.options {
+            match (name.as_str(), value.split_once('=')) {
+                ("ip_version", _) if value.contains('6') => return Err(format!("IPv6 (--{name}={value})")),
+                ("mtu", _) if value != "1500" => return Err(format!("--{name}={value}")),
+                // How this and the live kernel are told apart from others whose clock ticks more often.
+                ("define", Some(("HZ", hz))) => {
+                    settings.config.hz = hz.parse().map_err(|_| format!("--{name}={value}"))?;
+                }
+                _ => {}
+            }
+        }
+        if let Some(name) = Settings::chosen_controller(script) {
+            settings.congestion_control = name.to_owned();
+        }
+        let isn_of = |direction| {
+            let mut packets = script.packets(direction);
+            packets.find(|packet| packet.flags.has(Flags::SYN)).map_or(0, |packet| packet.seq)
+        };
+        let data_begins = isn_of(Direction::Inbound).wrapping_add(1);
+        let peer_cuts = script.packets(Direction::Inbound).filter(|packet| packet.len > 0).flat_map(|packet| {
+            let start = u64::from(packet.seq.wrapping_sub(data_begins));
+            [start, start + u64::from(packet.len)]
+        });
+        Ok(Simulated {
             settings,
-            peer_cuts: Vec::new(),
-            peer_segment: OWN_MSS,
+            folder: script.folder.clone(),
+            peer_cuts: peer_cuts.filter(|&cut| cut < u64::from(u32::MAX / 2)).collect(),
+            peer_segment: peer_segment(script),
             nodelay: false,
-            isn: 0,
-            reads_at_once: false,
+            isn: isn_of(Direction::Outbound),
+            reads_at_once: script.has_blocking_read(),
             now: START,
             state: State::Closed,
             sent: VecDeque::new(),
             stamps: Vec::new(),
-        }
-    }
-
-    /// The present.
-    pub fn now(&self) -> Time {
-        self.now
-    }
-
-    /// Whether the handshake is over.
-    pub fn is_established(&self) -> bool {
-        matches!(self.state, State::Established(_))
-    }
-
-    /// Whether the handshake has begun.
-    pub fn has_begun(&self) -> bool {
-        matches!(self.state, State::Established(_) | State::Opening(_))
-    }
-
-    /// Packets that left and were not taken.
-    pub fn sent(&mut self) -> &mut VecDeque<Emitted> {
-        &mut self.sent
-    }
-
-    /// The script calls `stamp` the timestamp `value`.
-    pub fn name_stamp(&mut self, value: u32, stamp: Time) {
-        self.stamps.push((value, stamp));
+        })
     }
 
     /// When something happens next by itself.
-    pub fn next_timer(&self) -> Time {
+    fn next_timer(&self) -> Time {
         match &self.state {
             State::Opening(opening) => opening.due,
             State::Established(connection) => connection.next_timer(),
@@ -166,17 +169,8 @@ impl Host {
         }
     }
 
-    /// Moves the clock to `time`; what was due before that happens. What is due at `time` itself waits: in a real host
-    /// timers are late, not early.
-    pub fn run_until(&mut self, time: Time) {
-        while self.next_timer() < time {
-            self.step();
-        }
-        self.now = self.now.max(time);
-    }
-
     /// Moves the clock to the next thing that happens by itself, which happens.
-    pub fn step(&mut self) {
+    fn step(&mut self) {
         self.now = self.now.max(self.next_timer());
         match &mut self.state {
             State::Opening(opening) if opening.due <= self.now => {
@@ -206,24 +200,6 @@ impl Host {
         self.sent.push_back(Emitted { at: self.now, packet, stamp: self.now });
     }
 
-    /// `listen`.
-    pub fn listen(&mut self) {
-        self.state = State::Listening;
-    }
-
-    /// `connect`.
-    pub fn connect(&mut self) {
-        let options = Options {
-            mss: Some(OWN_MSS),
-            wscale: self.settings.window_scaling.then_some(OWN_WSCALE),
-            sack_ok: self.settings.config.sack,
-            timestamp: self.settings.timestamps.then_some((0, 0)),
-            ..Options::default()
-        };
-        let flags = Flags::SYN | (Flags::ECE | Flags::CWR).when(self.settings.ecn == 1);
-        self.open(flags, None, options, None);
-    }
-
     fn open(&mut self, flags: Flags, ack: Option<u32>, options: Options, peer: Option<Peer>) {
         let packet = Packet {
             direction: Direction::Outbound,
@@ -245,31 +221,6 @@ impl Host {
         };
         self.state = State::Opening(opening);
         self.emit_opening(packet);
-    }
-
-    /// A packet of the script arrives; the reason if it is of a kind that is not modelled.
-    pub fn receive(&mut self, packet: &Packet) -> Result<(), String> {
-        if let Some(foreign) = packet.options.as_ref().and_then(|options| options.foreign.as_ref()) {
-            return Err(format!("the TCP option `{foreign}`"));
-        }
-        for (flag, name) in [(Flags::RST, "RST"), (Flags::FIN, "FIN"), (Flags::URG, "URG"), (Flags::AE, "AccECN")] {
-            if packet.flags.has(flag) {
-                return Err(format!("a packet with {name}"));
-            }
-        }
-        let is_syn = packet.flags.has(Flags::SYN);
-        match std::mem::replace(&mut self.state, State::Closed) {
-            State::Listening if is_syn => self.answer(packet),
-            State::Opening(opening) => self.answered(opening, packet)?,
-            State::Established(mut connection) if !is_syn => {
-                let echo = self.echo_of(packet);
-                connection.receive(self.now, packet, echo, &mut self.sent);
-                self.state = State::Established(connection);
-            }
-            State::Established(_) => return Err("a SYN on an established connection".to_owned()),
-            State::Listening | State::Closed => return Err("a packet without a connection".to_owned()),
-        }
-        Ok(())
     }
 
     fn peer(&self, packet: &Packet) -> Peer {
@@ -399,39 +350,122 @@ impl Host {
             Some(*stamp + Duration::from_millis(u64::from(echo - value)))
         })
     }
+}
 
-    /// The application writes; it may do so before the handshake is over only in real life.
-    pub fn write(&mut self, bytes: u64) -> Result<(), String> {
-        match &mut self.state {
-            State::Established(connection) => {
-                connection.nodelay = self.nodelay;
-                connection.write(self.now, bytes);
-                connection.transmit(self.now, &mut self.sent);
-                Ok(())
-            }
-            _ => Err("a write before the connection is established".to_owned()),
+impl Host for Simulated {
+    fn begin_event(&mut self, _index: usize) {}
+
+    fn now(&self) -> Time {
+        self.now
+    }
+
+    fn run_until(&mut self, time: Time) {
+        while self.next_timer() < time {
+            self.step();
+        }
+        self.now = self.now.max(time);
+    }
+
+    fn next_packet(&mut self, deadline: Time) -> Option<Emitted> {
+        while self.sent.is_empty() && self.next_timer() <= deadline {
+            self.step();
+        }
+        self.sent.pop_front()
+    }
+
+    fn put_back(&mut self, packet: Emitted) {
+        self.sent.push_front(packet);
+    }
+
+    fn name_stamp(&mut self, value: u32, stamp: Time) {
+        self.stamps.push((value, stamp));
+    }
+
+    fn progress(&self) -> Progress {
+        match &self.state {
+            State::Closed | State::Listening => Progress::Closed,
+            State::Opening(_) => Progress::Opening,
+            State::Established(_) => Progress::Established,
         }
     }
 
-    /// The application reads up to `most` bytes; how many there are.
-    pub fn read(&mut self, most: u64) -> u64 {
-        match &mut self.state {
-            State::Established(connection) => {
-                let there = connection.incoming.byte(connection.last_delivered()) - connection.read;
-                let read = there.min(most);
-                connection.read += read;
-                read
-            }
-            _ => 0,
-        }
-    }
-
-    /// A field of `struct tcp_info`.
-    pub fn info(&self, name: &str) -> Option<i64> {
+    fn info(&self, name: &str) -> Option<i64> {
         match &self.state {
             State::Established(connection) => connection.info(name),
             _ => None,
         }
+    }
+
+    fn shell(&mut self, command: &str) -> Result<(), String> {
+        let mut settings = self.settings.clone();
+        settings.run(command, &self.folder)?;
+        if self.progress() > Progress::Closed && settings.config != self.settings.config {
+            return Err(format!("the command `{command}` during a connection"));
+        }
+        self.settings = settings;
+        Ok(())
+    }
+
+    fn listen(&mut self) {
+        self.state = State::Listening;
+    }
+
+    fn connect(&mut self) {
+        let options = Options {
+            mss: Some(OWN_MSS),
+            wscale: self.settings.window_scaling.then_some(OWN_WSCALE),
+            sack_ok: self.settings.config.sack,
+            timestamp: self.settings.timestamps.then_some((0, 0)),
+            ..Options::default()
+        };
+        let flags = Flags::SYN | (Flags::ECE | Flags::CWR).when(self.settings.ecn == 1);
+        self.open(flags, None, options, None);
+    }
+
+    fn receive(&mut self, packet: &Packet) -> Result<(), String> {
+        if let Some(foreign) = packet.options.as_ref().and_then(|options| options.foreign.as_ref()) {
+            return Err(format!("the TCP option `{foreign}`"));
+        }
+        for (flag, name) in [(Flags::RST, "RST"), (Flags::FIN, "FIN"), (Flags::URG, "URG"), (Flags::AE, "AccECN")] {
+            if packet.flags.has(flag) {
+                return Err(format!("a packet with {name}"));
+            }
+        }
+        let is_syn = packet.flags.has(Flags::SYN);
+        match std::mem::replace(&mut self.state, State::Closed) {
+            State::Listening if is_syn => self.answer(packet),
+            State::Opening(opening) => self.answered(opening, packet)?,
+            State::Established(mut connection) if !is_syn => {
+                let echo = self.echo_of(packet);
+                connection.receive(self.now, packet, echo, &mut self.sent);
+                self.state = State::Established(connection);
+            }
+            State::Established(_) => return Err("a SYN on an established connection".to_owned()),
+            State::Listening | State::Closed => return Err("a packet without a connection".to_owned()),
+        }
+        Ok(())
+    }
+
+    fn set_nodelay(&mut self, nodelay: bool) {
+        self.nodelay = nodelay;
+    }
+
+    fn write(&mut self, bytes: u64) -> Result<(), String> {
+        let State::Established(connection) = &mut self.state else {
+            return Err("a write before the connection is established".to_owned());
+        };
+        connection.nodelay = self.nodelay;
+        connection.write(self.now, bytes);
+        connection.transmit(self.now, &mut self.sent);
+        Ok(())
+    }
+
+    fn read(&mut self, most: u64) -> Option<u64> {
+        let State::Established(connection) = &mut self.state else { return Some(0) };
+        let there = connection.incoming.byte(connection.last_delivered()) - connection.read;
+        let read = there.min(most);
+        connection.read += read;
+        Some(read)
     }
 }
 
@@ -704,17 +738,6 @@ impl Connection {
                     | i64::from(self.peer.wscale.is_some()) << 2
                     | i64::from(self.ecn) << 3
             }
-            "TCP_CA_Open" => 0,
-            "TCP_CA_Disorder" => 1,
-            "TCP_CA_CWR" => 2,
-            "TCP_CA_Recovery" => 3,
-            "TCP_CA_Loss" => 4,
-            "TCP_ESTABLISHED" => 1,
-            "TCPI_OPT_TIMESTAMPS" => 1,
-            "TCPI_OPT_SACK" => 2,
-            "TCPI_OPT_WSCALE" => 4,
-            "TCPI_OPT_ECN" => 8,
-            "TCP_INFINITE_SSTHRESH" => 0x7fff_ffff,
             _ => return None,
         };
         Some(value)

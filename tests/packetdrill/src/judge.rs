@@ -1,12 +1,10 @@
 //! Runs a script on a [`Host`] and judges what the host does.
 
-use crate::code::{Code, Trouble, Value};
-use crate::host::{Emitted, Host, START};
+use crate::code::{Code, Trouble, Value, constant};
+use crate::host::{Emitted, START, Simulated};
 use crate::script::{Call, Direction, Event, Flags, Moment, Packet, Place, Script, What, When, ecn_name, seconds};
-use crate::settings::{Settings, peer_segment};
 use dumbbell_units::{Duration, Time};
 use std::fmt;
-use std::path::PathBuf;
 
 /// How early or late a packet may be where the script does not say (`--tolerance_usecs`).
 const TOLERANCE: Duration = Duration::from_millis(4);
@@ -50,19 +48,80 @@ impl fmt::Display for Difference {
     }
 }
 
+/// A host that a script is run on.
+pub trait Host {
+    /// The script comes to its event number `index`.
+    fn begin_event(&mut self, index: usize);
+    /// The present.
+    fn now(&self) -> Time;
+    /// Moves the clock to `time`. What is due at `time` itself may wait: in a real host timers are late, not early.
+    fn run_until(&mut self, time: Time);
+    /// The next packet that leaves, if one does so up to `deadline`.
+    fn next_packet(&mut self, deadline: Time) -> Option<Emitted>;
+    /// Takes a packet back, or a part of one.
+    fn put_back(&mut self, packet: Emitted);
+    /// The script calls `stamp` the timestamp `value`.
+    fn name_stamp(&mut self, value: u32, stamp: Time);
+    /// Whether the handshake has begun, and whether it is over.
+    fn progress(&self) -> Progress;
+    /// A field of `struct tcp_info`, or a constant.
+    fn info(&self, name: &str) -> Option<i64>;
+    /// A command; the reason if it asks for what is not modelled.
+    fn shell(&mut self, command: &str) -> Result<(), String>;
+    /// A packet arrives; the reason if it is of a kind that is not modelled.
+    fn receive(&mut self, packet: &Packet) -> Result<(), String>;
+    /// `listen`.
+    fn listen(&mut self);
+    /// `connect`.
+    fn connect(&mut self);
+    /// `TCP_NODELAY`.
+    fn set_nodelay(&mut self, nodelay: bool);
+    /// `write`; the reason if it is not modelled.
+    fn write(&mut self, bytes: u64) -> Result<(), String>;
+    /// `read` of up to `most` bytes: how many there are; `None` where nobody knows.
+    fn read(&mut self, most: u64) -> Option<u64>;
+}
+
+/// How far a connection is.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+pub enum Progress {
+    /// No packet was exchanged.
+    Closed,
+    /// A SYN has left.
+    Opening,
+    /// Data may leave.
+    Established,
+}
+
 /// Why a run ends before the script does.
 enum End {
     Different(Difference),
     Foreign(Place, String),
 }
 
-/// Runs a script.
+/// Runs a script on the endpoints.
 pub fn run(script: &Script, judging: Judging) -> Verdict {
-    let mut run = match Run::new(script, judging) {
-        Ok(run) => run,
-        Err(reason) => return Verdict::OutOfScope(Place { line: 1, column: 1 }, reason),
+    match Simulated::new(script) {
+        Ok(host) => run_on(script, judging, host),
+        Err(reason) => Verdict::OutOfScope(Place { line: 1, column: 1 }, reason),
+    }
+}
+
+/// Runs a script on a host.
+pub(crate) fn run_on(script: &Script, judging: Judging, host: impl Host) -> Verdict {
+    let tolerance = script.tolerance().unwrap_or(TOLERANCE);
+    let mut run = Run {
+        judging,
+        host,
+        code: Code::default(),
+        tolerance,
+        last: START,
+        listener: None,
+        connection: None,
+        judged: 0,
     };
-    for event in &script.events {
+    for (index, event) in script.events.iter().enumerate() {
+        run.host.begin_event(index);
         match run.event(event) {
             Ok(()) => {}
             Err(End::Different(difference)) => return Verdict::Fails(difference),
@@ -77,10 +136,9 @@ pub fn run(script: &Script, judging: Judging) -> Verdict {
     Verdict::Holds
 }
 
-struct Run {
+struct Run<H> {
     judging: Judging,
-    folder: PathBuf,
-    host: Host,
+    host: H,
     code: Code,
     tolerance: Duration,
     /// The time of the event before, from which relative times count.
@@ -92,61 +150,7 @@ struct Run {
     judged: u32,
 }
 
-impl Run {
-    fn new(script: &Script, judging: Judging) -> Result<Run, String> {
-        let mut settings = Settings::default();
-        let mut tolerance = TOLERANCE;
-        for (name, value) in &script.options {
-            match name.as_str() {
-                "tolerance_usecs" => {
-                    tolerance = value.parse().map(Duration::from_micros).map_err(|_| format!("--{name}={value}"))?;
-                }
-                "ip_version" if value.contains('6') => return Err(format!("IPv6 (--{name}={value})")),
-                "mtu" if value != "1500" => return Err(format!("--{name}={value}")),
-                _ => {}
-            }
-        }
-        if let Some(name) = Settings::chosen_controller(script) {
-            settings.congestion_control = name.to_owned();
-        }
-        let mut host = Host::new(settings);
-        host.peer_segment = peer_segment(script);
-        let packets = script.events.iter().filter_map(|event| match &event.what {
-            What::Packet(packet) => Some(packet),
-            _ => None,
-        });
-        let isn_of = |direction| {
-            packets
-                .clone()
-                .find(|packet| packet.direction == direction && packet.flags.has(Flags::SYN))
-                .map_or(0, |packet| packet.seq)
-        };
-        host.isn = isn_of(Direction::Outbound);
-        let data_begins = isn_of(Direction::Inbound).wrapping_add(1);
-        host.peer_cuts = packets
-            .clone()
-            .filter(|packet| packet.direction == Direction::Inbound && packet.len > 0)
-            .map(|packet| u64::from(packet.seq.wrapping_sub(data_begins)))
-            .zip(packets.filter(|packet| packet.direction == Direction::Inbound && packet.len > 0))
-            .filter(|(start, _)| *start < u64::from(u32::MAX / 2))
-            .flat_map(|(start, packet)| [start, start + u64::from(packet.len)])
-            .collect();
-        host.reads_at_once = script.events.iter().any(|event| {
-            event.until.is_some() && matches!(&event.what, What::Call(call) if ["read", "recv"].contains(&&*call.name))
-        });
-        Ok(Run {
-            judging,
-            folder: script.folder.clone(),
-            host,
-            code: Code::default(),
-            tolerance,
-            last: START,
-            listener: None,
-            connection: None,
-            judged: 0,
-        })
-    }
-
+impl<H: Host> Run<H> {
     fn time(&self, moment: Moment) -> Time {
         if moment.is_relative { self.last + moment.span } else { START + moment.span }
     }
@@ -165,15 +169,7 @@ impl Run {
         self.last = time;
         let foreign = |reason| End::Foreign(event.place, reason);
         match &event.what {
-            What::Shell(command) if self.host.has_begun() => {
-                let mut settings = self.host.settings.clone();
-                settings.run(command, &self.folder).map_err(foreign)?;
-                if settings.config != self.host.settings.config {
-                    return Err(foreign(format!("the command `{command}` during a connection")));
-                }
-                Ok(())
-            }
-            What::Shell(command) => self.host.settings.run(command, &self.folder).map_err(foreign),
+            What::Shell(command) => self.host.shell(command).map_err(foreign),
             What::Code(text) => self.code(event, text),
             What::Packet(packet) => self.host.receive(packet).map_err(foreign),
             What::Call(call) => self.call(event, call),
@@ -184,10 +180,10 @@ impl Run {
     fn code(&mut self, event: &Event, text: &str) -> Result<(), End> {
         // The application's thread of a real packetdrill asks after the packets before were worked on.
         let host = &self.host;
-        let result = self.code.run(text, &|name| host.info(name).map(Value::Int));
+        let result = self.code.run(text, &|name| constant(name).or_else(|| host.info(name)).map(Value::Int));
         match result {
             Ok(()) => {
-                self.judged += u32::from(self.host.is_established());
+                self.judged += u32::from(self.host.progress() == Progress::Established);
                 Ok(())
             }
             Err(Trouble::Unknown(what)) => Err(End::Foreign(event.place, format!("{what} in a block of code"))),
@@ -199,14 +195,6 @@ impl Run {
         }
     }
 
-    /// Waits for the next packet of the host.
-    fn next_packet(&mut self, deadline: Time) -> Option<Emitted> {
-        while self.host.sent().is_empty() && self.host.next_timer() <= deadline {
-            self.host.step();
-        }
-        self.host.sent().pop_front()
-    }
-
     /// An event that expects a packet. The host hands data down in bursts, which scripts show as one packet or as several:
     /// any division of the same range is the same, and PSH counts where the range ends.
     fn expect(&mut self, event: &Event, expected: &Packet) -> Result<(), End> {
@@ -216,10 +204,10 @@ impl Run {
             When::Any => (START, self.host.now() + PATIENCE),
         };
         let tolerance = if event.when == When::Any { Duration::ZERO } else { self.tolerance };
-        let is_judged = self.host.is_established();
+        let is_judged = self.host.progress() == Progress::Established;
         let mut wanted = expected.clone();
         loop {
-            let Some(Emitted { at, packet: mut got, stamp }) = self.next_packet(latest + tolerance) else {
+            let Some(Emitted { at, packet: mut got, stamp }) = self.host.next_packet(latest + tolerance) else {
                 return Err(self.different(event, expected, "no packet".to_owned()));
             };
             if let Some(Some((val, _))) = wanted.options.as_ref().map(|options| options.timestamp) {
@@ -230,7 +218,7 @@ impl Run {
                 rest.seq = got.seq.wrapping_add(wanted.len);
                 rest.len = got.len - wanted.len;
                 rest.flags = rest.flags.without(Flags::CWR);
-                self.host.sent().push_front(Emitted { at, packet: rest, stamp });
+                self.host.put_back(Emitted { at, packet: rest, stamp });
                 got.len = wanted.len;
                 got.flags = got.flags.without(Flags::PSH) | Flags::PSH.when(wanted.flags.has(Flags::PSH));
             }
@@ -300,7 +288,7 @@ impl Run {
                 self.host.listen();
                 Ok(())
             }
-            "connect" if self.host.has_begun() => Ok(()),
+            "connect" if self.host.progress() > Progress::Closed => Ok(()),
             "connect" => {
                 self.connection = number(0);
                 self.host.connect();
@@ -348,7 +336,7 @@ impl Run {
             return Ok(());
         }
         let most = most.and_then(|most| u64::try_from(most).ok()).unwrap_or(u64::MAX);
-        let got = self.host.read(most) as i64;
+        let Some(got) = self.host.read(most).map(|got| got as i64) else { return Ok(()) };
         match call.result {
             Some(0) => Err(End::Foreign(event.place, "the end of the other end's data".to_owned())),
             Some(result) if result > 0 && result != got => Err(End::Different(Difference {
@@ -364,7 +352,7 @@ impl Run {
         let option = call.args.get(2).and_then(crate::script::Arg::word).unwrap_or_default();
         let value = call.args.get(3).and_then(crate::script::Arg::int);
         match (option, value) {
-            ("TCP_NODELAY", value) => self.host.nodelay = value != Some(0),
+            ("TCP_NODELAY", value) => self.host.set_nodelay(value != Some(0)),
             (
                 "SO_REUSEADDR" | "SO_REUSEPORT" | "TCP_CONGESTION" | "SO_SNDBUF" | "SO_RCVBUF" | "SO_SNDTIMEO"
                 | "SO_RCVTIMEO" | "TCP_NOTSENT_LOWAT" | "IP_MTU_DISCOVER" | "SO_KEEPALIVE" | "TCP_SYNCNT"

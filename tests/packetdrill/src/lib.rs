@@ -29,6 +29,7 @@
 //! | `settings.rs` | commands, which set kernel parameters |
 //! | `host.rs`, `stream.rs` | the endpoints behind a socket; bytes and segments |
 //! | `judge.rs` | the run of a script, and its verdict |
+//! | `live.rs`, `live.py` | the kernel of this machine in place of the endpoints |
 //! | `suite.rs` | folders of scripts, and their table |
 
 #![allow(
@@ -41,13 +42,16 @@
 mod code;
 mod host;
 mod judge;
+mod live;
 mod parse;
 mod script;
 mod settings;
 mod stream;
 mod suite;
+mod trace;
 
 pub use judge::{Difference, Judging, Verdict, run};
 pub use parse::{ParseError, parse};
 pub use script::{Place, Script};
-pub use suite::{Outcome, Row, Table, run_file, run_folder};
+pub use suite::{Outcome, Row, Subject, Table, read_script, run_file, run_folder};
+pub use trace::trace;

@@ -30,6 +30,38 @@ pub struct Script {
     pub events: Vec<Event>,
 }
 
+impl Script {
+    /// How early or late a packet may be, where the script says so.
+    pub fn tolerance(&self) -> Option<Duration> {
+        let (_, value) = self.options.iter().find(|(name, _)| name == "tolerance_usecs")?;
+        value.parse().ok().map(Duration::from_micros)
+    }
+
+    /// The same with at least this tolerance.
+    #[must_use]
+    pub fn with_tolerance(&self, least: Duration) -> Script {
+        let tolerance = self.tolerance().unwrap_or(least).max(least).as_micros().to_string();
+        let mut script = self.clone();
+        script.options.insert(0, ("tolerance_usecs".to_owned(), tolerance));
+        script
+    }
+
+    /// Packets in one direction.
+    pub fn packets(&self, direction: Direction) -> impl Iterator<Item = &Packet> {
+        self.events.iter().filter_map(move |event| match &event.what {
+            What::Packet(packet) if packet.direction == direction => Some(packet),
+            _ => None,
+        })
+    }
+
+    /// Whether a reader waits for data.
+    pub fn has_blocking_read(&self) -> bool {
+        self.events.iter().any(|event| {
+            event.until.is_some() && matches!(&event.what, What::Call(call) if ["read", "recv"].contains(&&*call.name))
+        })
+    }
+}
+
 /// Something that the script does or expects.
 #[derive(Clone, Debug)]
 pub struct Event {

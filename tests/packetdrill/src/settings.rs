@@ -1,6 +1,6 @@
 //! What a script's commands and options set: kernel parameters become those of the endpoints.
 
-use crate::script::{Arg, Script, What};
+use crate::script::{Arg, Direction, Script, What};
 use dumbbell_transport::{Pacing, TransportConfig};
 use dumbbell_units::Duration;
 use std::path::Path;
@@ -226,10 +226,7 @@ fn congestion() -> Arg {
 
 /// Payload bytes of a full segment of the script's peer: of its longest packet that fits a frame.
 pub fn peer_segment(script: &Script) -> u32 {
-    let lengths = script.events.iter().filter_map(|event| match &event.what {
-        What::Packet(packet) if packet.direction == crate::script::Direction::Inbound => Some(packet.len),
-        _ => None,
-    });
+    let lengths = script.packets(Direction::Inbound).map(|packet| packet.len);
     lengths.filter(|&len| len <= LARGEST_SEGMENT).max().filter(|&len| len > 0).unwrap_or(1000)
 }
 

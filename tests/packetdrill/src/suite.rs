@@ -1,6 +1,7 @@
 //! Many scripts, and the table of their verdicts.
 
 use crate::judge::{Judging, Verdict, run};
+use crate::live::run_live;
 use crate::parse::{ParseError, parse};
 use crate::script::Script;
 use std::fmt;
@@ -22,8 +23,8 @@ pub enum Outcome {
     Judged(Verdict),
     /// It is none; where and why.
     NotAScript(ParseError),
-    /// It could not be read.
-    Unreadable(String),
+    /// It could not be read or run.
+    Broken(String),
 }
 
 impl Row {
@@ -49,7 +50,7 @@ impl Row {
                 ("out of scope", format!("line {}: {reason}", place.line))
             }
             Outcome::NotAScript(error) => ("NO SCRIPT", format!("{}:{error}", self.name)),
-            Outcome::Unreadable(error) => ("UNREADABLE", error.clone()),
+            Outcome::Broken(error) => ("BROKEN", error.clone()),
         }
     }
 }
@@ -76,28 +77,41 @@ impl fmt::Display for Table {
     }
 }
 
+/// Who is judged.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Subject {
+    /// The endpoints of this repository.
+    Endpoints,
+    /// The kernel of this machine, which needs root.
+    Kernel,
+}
+
+/// Reads a script.
+pub fn read_script(path: &Path) -> Result<Script, Outcome> {
+    let bytes = std::fs::read(path).map_err(|error| Outcome::Broken(error.to_string()))?;
+    let script = parse(&String::from_utf8_lossy(&bytes)).map_err(Outcome::NotAScript)?;
+    Ok(Script { folder: path.parent().unwrap_or(Path::new("")).to_owned(), ..script })
+}
+
 /// Runs a script; `name` is what the table calls it.
-pub fn run_file(path: &Path, name: String, judging: Judging) -> Row {
-    let outcome = match std::fs::read(path) {
-        Ok(bytes) => match parse(&String::from_utf8_lossy(&bytes)) {
-            Ok(script) => {
-                let folder = path.parent().unwrap_or(Path::new("")).to_owned();
-                Outcome::Judged(run(&Script { folder, ..script }, judging))
-            }
-            Err(error) => Outcome::NotAScript(error),
+pub fn run_file(path: &Path, name: String, subject: Subject, judging: Judging) -> Row {
+    let outcome = read_script(path).map_or_else(
+        |trouble| trouble,
+        |script| match subject {
+            Subject::Endpoints => Outcome::Judged(run(&script, judging)),
+            Subject::Kernel => run_live(&script, judging).map_or_else(Outcome::Broken, Outcome::Judged),
         },
-        Err(error) => Outcome::Unreadable(error.to_string()),
-    };
+    );
     Row { name, outcome }
 }
 
 /// Runs every `.pkt` file of a folder and of the folders in it.
-pub fn run_folder(folder: &Path, judging: Judging) -> std::io::Result<Table> {
+pub fn run_folder(folder: &Path, subject: Subject, judging: Judging) -> std::io::Result<Table> {
     let mut files = Vec::new();
     collect(folder, &mut files)?;
     files.sort();
     let name = |path: &Path| path.strip_prefix(folder).unwrap_or(path).display().to_string();
-    Ok(Table { rows: files.iter().map(|path| run_file(path, name(path), judging)).collect() })
+    Ok(Table { rows: files.iter().map(|path| run_file(path, name(path), subject, judging)).collect() })
 }
 
 fn collect(folder: &Path, files: &mut Vec<PathBuf>) -> std::io::Result<()> {

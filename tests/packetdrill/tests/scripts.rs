@@ -2,7 +2,7 @@
 
 #![allow(clippy::unwrap_used, reason = "tests")]
 
-use dumbbell_packetdrill::{Judging, Row, Table, run_folder};
+use dumbbell_packetdrill::{Judging, Row, Subject, Table, run_folder};
 use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
 
@@ -23,8 +23,8 @@ fn expected_failures() -> BTreeMap<String, String> {
 
 /// Every script of the repository, those below `push` judged by PSH, too.
 fn judged() -> Vec<Row> {
-    let table = run_folder(&scripts(), Judging::default()).unwrap();
-    let pushes = run_folder(&scripts().join("push"), Judging { push: true }).unwrap();
+    let table = run_folder(&scripts(), Subject::Endpoints, Judging::default()).unwrap();
+    let pushes = run_folder(&scripts().join("push"), Subject::Endpoints, Judging { push: true }).unwrap();
     let is_push = |row: &Row| row.name.starts_with("push/");
     let pushes = pushes.rows.into_iter().map(|row| Row { name: format!("push/{}", row.name), ..row });
     table.rows.into_iter().filter(|row| !is_push(row)).chain(pushes).collect()
@@ -53,8 +53,8 @@ fn every_script_of_the_repository_holds_but_for_what_is_known_to_be_missing() {
 #[test]
 fn the_scripts_of_a_collection_hold() {
     let Some(folder) = std::env::var_os("DUMBBELL_PACKETDRILL").map(PathBuf::from) else { return };
-    let table: Table =
-        run_folder(&folder, Judging::default()).unwrap_or_else(|error| panic!("{}: {error}", folder.display()));
+    let table: Table = run_folder(&folder, Subject::Endpoints, Judging::default())
+        .unwrap_or_else(|error| panic!("{}: {error}", folder.display()));
     println!("{table}");
     assert!(!table.rows.iter().any(Row::fails), "some scripts do not hold; the table says why");
 }
