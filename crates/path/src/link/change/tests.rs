@@ -7,7 +7,7 @@ use crate::ledger::DropCause;
 use crate::link::Offer;
 use crate::link::tests::properties::{Run, configs, losses, run_with};
 use crate::link::tests::{
-    MS, at, bernoulli, bytes_limit, codel, config, drain, drop_head, full, link, twelve_megabits,
+    MS, at, bernoulli, bytes_limit, codel, config, drain, drop_head, full, link, red_of_ten_megabits, twelve_megabits,
 };
 use crate::queue::QueueRecipe;
 use crate::stats::Backlog;
@@ -238,6 +238,9 @@ proptest! {
         rates in rate_changes(),
         seed in 0..1000u64,
     ) {
+        // RED with the bandwidth of its link: it follows a change, and keeps the mean of a schedule.
+        let queue = if config.queue.kind() == "red" { red_of_ten_megabits(true) } else { config.queue.clone() };
+        let config = LinkConfig { queue, ..config };
         let steps: Vec<_> = rates.iter().map(|&(instant, rate)| (at(instant), rate)).collect();
         let schedule = LinkRate::Schedule { steps: steps.into(), repeat_after: None };
         let scheduled = run_with(&LinkConfig { rate: schedule, ..config.clone() }, seed, &[]);
