@@ -16,7 +16,8 @@
 //!
 //! A link computes the way of a packet ahead, when it accepts it. So those that have not left the transmitter are taken
 //! back, and sent on their way once more. What was drawn for a packet stays with it, so that the random numbers of later
-//! packets are the same whatever was changed.
+//! packets are the same whatever was changed. That holds also for losses that change with time: a packet whose departure
+//! moves across a step keeps what was drawn for its first departure.
 
 use super::{Drawn, FastPath, Ingress, Link, Stage};
 use crate::config::LinkRate;
