@@ -7,7 +7,8 @@
 //!   tc's `tbf` and `htb` do so, where a packet waits for tokens that come in at the rate in force, and Mahimahi, where
 //!   the packet in transit takes whatever opportunities come. (netem's own `rate` does not: it computes the departure of
 //!   a packet when that arrives, and packets that wait keep it.) Rate zero is an outage: packets are held. Limits in time
-//!   refer to the new rate, in an outage to the last one that was not zero, and drop nothing that was accepted before.
+//!   refer to the new rate, in an outage to the last one that was not zero, and drop nothing that was accepted before. The
+//!   `bandwidth` of RED becomes the new rate unless it was given; with a schedule it stays the schedule's mean.
 //! * **Delay.** Packets that leave the transmitter from now on take the new delay. Those in the pipe keep their arrival,
 //!   and are not overtaken, unless the link lets jitter reorder (`jitter.reorders`).
 //! * **Losses.** Losses before the queue strike packets that arrive from now on, losses behind the transmitter those that
@@ -15,7 +16,8 @@
 //!
 //! A link computes the way of a packet ahead, when it accepts it. So those that have not left the transmitter are taken
 //! back, and sent on their way once more. What was drawn for a packet stays with it, so that the random numbers of later
-//! packets are the same whatever was changed.
+//! packets are the same whatever was changed. That holds also for losses that change with time: a packet whose departure
+//! moves across a step keeps what was drawn for its first departure.
 
 use super::{Drawn, FastPath, Ingress, Link, Stage};
 use crate::config::LinkRate;
@@ -84,7 +86,7 @@ impl<P: Packet> Link<P> {
                 Vec::new()
             }
             Stage::DropTail(queue) => queue.set_rate(now, rate),
-            Stage::Gated(queue) => queue.fifo.set_rate(now, rate),
+            Stage::Gated(queue) => queue.set_rate(now, rate),
             Stage::Held(queue) => queue.set_rate(now, rate).into_iter().collect(),
         };
         debug_assert_eq!(taken_back.len(), departures.len(), "all that have not left leave at another time");

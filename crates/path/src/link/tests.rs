@@ -73,14 +73,23 @@ pub(super) fn bytes(bytes: u64) -> Level {
 
 /// RED between 30 and 90 kB on twelve megabits.
 pub(super) fn red(ecn: bool) -> QueueRecipe {
-    queue(Red {
+    queue(thresholds(ecn))
+}
+
+/// The same with a bandwidth of its own: that of the link would follow a change of its rate, and a schedule has one mean.
+pub(super) fn red_of_ten_megabits(ecn: bool) -> QueueRecipe {
+    queue(Red { bandwidth: Some(Rate::from_bits_per_sec(10_000_000)), ..thresholds(ecn) })
+}
+
+fn thresholds(ecn: bool) -> Red {
+    Red {
         min: Some(bytes(30_000)),
         max: Some(bytes(90_000)),
         max_probability: ratio(0.1),
         weight: Some(ratio(1.0 / 512.0)),
         ecn,
         ..Red::default()
-    })
+    }
 }
 
 pub(super) fn bernoulli(p: f64) -> Option<LossRecipe> {
@@ -92,7 +101,7 @@ pub(super) fn ratio(value: f64) -> Ratio {
 }
 
 fn policer(rate: u64, burst_bytes: u64) -> Option<Policer> {
-    Some(Policer { rate: Rate::from_bits_per_sec(rate), burst: Level::Bytes(Bytes::new(burst_bytes)) })
+    Some(Policer { rate: Rate::from_bits_per_sec(rate), burst: Level::Bytes(Bytes::new(burst_bytes)), initial: None })
 }
 
 pub(super) fn link(config: LinkConfig) -> Link<TestPacket> {
