@@ -16,6 +16,8 @@
 //! *Quick ACKs* acknowledge every segment: the first 16 of a connection, after duplicates, CE marks and pauses, and
 //! while the receive window grows ([`RightSizing`]).
 //!
+//! A segment whose timestamp is older than the one to be echoed is dropped and answered (PAWS).
+//!
 //! Timers of two kinds exist: the delayed ACK runs on the coarse clock, compression on an exact one.
 //! See `docs/specs/tcp.md` section 15 and 16; RFC 5681, 2018, 2883, 3168, 7323, 8257.
 
@@ -52,6 +54,8 @@ const COMPRESSION_RTT_PERCENT: u64 = 33;
 const REPEATED_SACK_BLOCKS: usize = 2;
 /// Quick ACKs after congestion marks and lost ECN capability.
 const QUICK_ACKS_ECN: u32 = 2;
+/// Ticks of the timestamp clock by which a segment may be older than the timestamp to be echoed (`TCP_PAWS_WINDOW`).
+const PAWS_WINDOW_TICKS: u64 = 1;
 /// Fewest quick ACKs that a tiny window allows.
 const QUICK_ACKS_MIN: u32 = 2;
 

@@ -1,17 +1,21 @@
 //! The slow path of an arriving segment: the stream, the out-of-order queue, ECN, and the receive window.
 
-use super::{EcnEcho, QUICK_ACKS_ECN, REPEATED_SACK_BLOCKS, Receiver};
+use super::{EcnEcho, PAWS_WINDOW_TICKS, QUICK_ACKS_ECN, REPEATED_SACK_BLOCKS, Receiver};
 use crate::{Flags, SackBlock, Segment};
 use dumbbell_path::Ecn;
+use dumbbell_recovery::ack_rtt::timestamp_ticks;
 use dumbbell_units::Time;
 
 impl Receiver {
     /// Takes a segment; returns whether an ACK leaves (`tcp_data_queue`).
     pub(super) fn classify(&mut self, now: Time, segment: Segment) -> bool {
-        self.note_timestamp(now, &segment);
         if segment.ecn == Ecn::Ce {
             self.ce_segments += 1;
         }
+        if self.fails_paws(&segment) {
+            return self.reject(&segment);
+        }
+        self.note_timestamp(now, &segment);
         if segment.seq == self.rcv_nxt {
             return self.on_next(now, segment);
         }
@@ -22,6 +26,25 @@ impl Receiver {
         } else {
             self.on_ahead(now, segment)
         }
+    }
+
+    /// Whether the timestamp of a segment is older than the one that the next ACK echoes by more than a tick of the
+    /// timestamp clock, so that the segment counts as one of an earlier use of its sequence numbers (PAWS, RFC 7323,
+    /// section 5; `tcp_paws_check`). The rule that trusts no timestamp older than 24 days is left out.
+    fn fails_paws(&self, segment: &Segment) -> bool {
+        timestamp_ticks(segment.sent_at) + PAWS_WINDOW_TICKS < timestamp_ticks(self.recent_timestamp)
+    }
+
+    /// Drops a segment and acknowledges at once what is there; a segment below `rcv_nxt` is reported as a duplicate
+    /// (`tcp_validate_incoming`, `tcp_send_dupack`). Linux limits the rate of these ACKs only for segments without
+    /// data.
+    fn reject(&mut self, segment: &Segment) -> bool {
+        self.undelivered.segments += 1;
+        self.undelivered.bytes += u64::from(segment.len);
+        if segment.seq < self.rcv_nxt {
+            self.note_duplicate(segment.seq);
+        }
+        true
     }
 
     /// Takes the round-trip time from a segment's timestamp, and keeps what the next ACK echoes

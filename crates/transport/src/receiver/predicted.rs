@@ -1,9 +1,9 @@
 //! The fast paths of the receiver (Van Jacobson's header prediction in `tcp_rcv_established`).
 //!
 //! Nearly every segment is the next one, while the out-of-order queue is empty; above a hole, nearly every segment
-//! continues the run that changed last. Neither carries ECN bits. Then only this is left to do: the segment is
-//! delivered, or its run and its SACK block grow by one; and an ACK leaves now or later. Which segment is expected is
-//! determined anew after every segment that took the slow path.
+//! continues the run that changed last. Neither carries ECN bits or an old timestamp. Then only this is left to do: the
+//! segment is delivered, or its run and its SACK block grow by one; and an ACK leaves now or later. Which segment is
+//! expected is determined anew after every segment that took the slow path.
 
 use super::{COMPRESSED_ACKS_MAX, Receiver};
 use crate::{CumulativeAck, Segment};
@@ -36,7 +36,10 @@ impl Receiver {
     /// Whether `segment` was expected to be the next one.
     #[inline(always)]
     pub(super) fn expects_next(&self, segment: &Segment) -> bool {
-        self.expected == Expected::Next && segment.seq == self.rcv_nxt && segment.ecn == Ecn::NotEct
+        self.expected == Expected::Next
+            && segment.seq == self.rcv_nxt
+            && segment.ecn == Ecn::NotEct
+            && segment.sent_at >= self.recent_timestamp
     }
 
     /// [`Receiver::on_segment`] for a segment that was expected to be the next one.
@@ -62,6 +65,7 @@ impl Receiver {
             && matches!(self.expected, Expected::Ahead { until } if segment.seq < until)
             && segment.seq < self.window_edge
             && segment.ecn == Ecn::NotEct
+            && segment.sent_at >= self.recent_timestamp
     }
 
     /// [`Receiver::on_segment`] for a segment that was expected to continue the newest run, up to the
