@@ -22,6 +22,7 @@ mod faults;
 mod lab;
 mod limits;
 mod queues;
+mod quic;
 mod reno;
 mod script;
 mod snapshots;

@@ -11,7 +11,6 @@ use dumbbell_units::Time;
 struct Prior {
     in_flight: u32,
     delivered: u64,
-    lost: u64,
 }
 
 /// How much a count of packets has grown by one ACK.
@@ -25,7 +24,7 @@ impl QuicSender {
     /// An ACK arrives. The packets that it allows to be sent come from [`QuicSender::poll_transmit`].
     pub fn on_ack(&mut self, now: Time, ack: &QuicAck) {
         self.refresh_clock(now);
-        let prior = Prior { in_flight: self.view.in_flight(), delivered: self.view.delivered, lost: self.view.lost };
+        let prior = Prior { in_flight: self.view.in_flight(), delivered: self.view.delivered };
         self.sample = RateSample { prior_in_flight: prior.in_flight, ..RateSample::invalid() };
 
         let Some(largest) = ack.ranges().first().map(|range| range.end - 1) else { return };
@@ -56,7 +55,7 @@ impl QuicSender {
         }
         self.on_losses(losses);
         self.set_timers();
-        self.cong_control(delivered, grew_by, &prior);
+        self.cong_control(delivered, grew_by);
     }
 
     /// Acknowledges the packets of an ACK and takes its RTT sample. Returns how many of them were sent after recovery began.
@@ -119,10 +118,11 @@ impl QuicSender {
         }
     }
 
-    /// Completes the rate sample, and lets the controller set window and pacing rate.
-    fn cong_control(&mut self, delivered: u32, grew_by: u32, prior: &Prior) {
+    /// Completes the rate sample, with the losses since the ACK before, whether an ACK or the timer showed them, and lets the controller set window and pacing rate.
+    fn cong_control(&mut self, delivered: u32, grew_by: u32) {
         self.sample.acked_sacked = delivered;
-        self.sample.losses = growth(self.view.lost, prior.lost);
+        self.sample.losses = growth(self.view.lost, self.lost_sampled);
+        self.lost_sampled = self.view.lost;
         if self.control.app_limited != 0 && self.view.delivered > self.control.app_limited {
             self.control.app_limited = 0;
         }

@@ -102,7 +102,7 @@ impl QuicSender {
     /// persistent (`OnPacketsLost`, sections 7.3.2 and 7.6).
     pub(super) fn on_losses(&mut self, losses: Option<Losses>) {
         let Some(Losses { newest, are_persistent }) = losses else { return };
-        if !are_persistent || self.full_control {
+        if !are_persistent {
             return self.on_congestion(newest);
         }
         if newest >= self.recovery_end {
@@ -111,8 +111,9 @@ impl QuicSender {
         }
         self.set_state(CaState::Loss);
         self.control.cwnd = MINIMUM_WINDOW;
-        // The next ACK ends this period.
-        self.recovery_end = 0;
+        // The window of a controller with full control returns when the period ends: not before something that was sent in
+        // it is acknowledged. The others begin slow start at once, as appendix B.8 has it.
+        self.recovery_end = if self.full_control { self.sent.next_number() } else { 0 };
     }
 
     /// A congestion event for packet `number`: begins a recovery period unless the packet was sent before the current or

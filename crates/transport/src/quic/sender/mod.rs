@@ -39,6 +39,8 @@ pub struct QuicSender {
     rtt: RttEstimator,
     rate: ChromiumSampler,
     sample: RateSample,
+    /// [`View::lost`] when the controller was given a sample last.
+    lost_sampled: u64,
     /// Packets below this number were sent before the last recovery period began.
     recovery_end: u32,
     /// Largest ECN-CE count of an ACK so far.
@@ -74,6 +76,7 @@ impl QuicSender {
             rtt: RttEstimator::new(quic.max_ack_delay.as_micros()),
             rate: ChromiumSampler::default(),
             sample: RateSample::invalid(),
+            lost_sampled: 0,
             recovery_end: 0,
             ce_count: 0,
             timers: Timers::default(),
