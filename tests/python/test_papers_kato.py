@@ -15,7 +15,7 @@ from dumbbell import experiment, papers
 from dumbbell.papers.kato import causes, heatmap, measure, setups, table2
 from dumbbell.papers.kato.table2 import NEW, OLD, Pacing
 from dumbbell.papers.part import Ran
-from dumbbell.papers.runs import Run, jain, total
+from dumbbell.papers.runs import Cases, Run, jain, total
 
 FAST, STARVED = 63.0, 0.3
 
@@ -66,7 +66,7 @@ def pacing(version: str) -> Pacing:
     return Pacing(pl.DataFrame(rows, schema=["t_s", "flow", "pacing_mbps", "throughput_mbps"], orient="row"))
 
 
-def with_traces(cases: measure.Cases, old: str) -> measure.Cases:
+def with_traces(cases: Cases, old: str) -> Cases:
     """The runs with the traces of a version in the place of ns-3.40's."""
     return {
         case: [replace(one, kept=pacing(old if case[0] == OLD else NEW)) for one in runs]
@@ -81,16 +81,14 @@ def test_the_published_numbers_satisfy_the_claims_of_table_2() -> None:
 
 
 def test_a_fair_ns3_40_fails_the_claims_of_unfairness() -> None:
-    cases: measure.Cases = {key: [fair(38.5)] for key in as_published()}
+    cases: Cases = {key: [fair(38.5)] for key in as_published()}
     found = {one.claim.id: one.verdict for one in table2.PART.judge(with_traces(cases, NEW))}
     assert {found[claim] for claim in ("kat-01", "kat-02", "kat-04", "kat-05", "kat-07", "kat-16")} == {"fails"}
 
 
 @pytest.mark.parametrize("culprit", [0, 1])
 def test_a_rule_that_alone_makes_flows_starve_is_blamed_alone(culprit: int) -> None:
-    cases: measure.Cases = {
-        case: [split(7) if case[culprit] == causes.OLD[culprit] else fair(38)] * 2 for case in _product()
-    }
+    cases: Cases = {case: [split(7) if case[culprit] == causes.OLD[culprit] else fair(38)] * 2 for case in _product()}
     effects = {str(row[0]): list(row[1:3]) for row in causes.effects(cases).rows}
     for index, (_, name, *_) in enumerate(causes.RULES):
         assert effects[name] == ([7.0, 0.0] if index == culprit else [3.5, 3.5])

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
@@ -24,10 +24,6 @@ class Run:
     """What the experiment kept of it."""
     duration_s: float = 0.0
 
-    def sum(self, column: str) -> float:
-        """A column over all flows."""
-        return float(sum(self.of(column)))
-
     def of(self, column: str) -> list[Any]:
         """A column, flow by flow."""
         return [flow[column] for flow in self.flows]
@@ -36,6 +32,36 @@ class Run:
     def rates(self) -> list[float]:
         """Goodput of each flow in Mbit/s."""
         return self.of("goodput_mbps")
+
+
+Cases = Mapping[tuple[str, ...], Sequence[Run]]
+"""Runs by what makes their cases, a run for each seed."""
+
+
+def single(keys: Mapping[str, tuple[str, ...]]) -> Callable[[Cases], dict[str, Sequence[Run]]]:
+    """For each choice the runs of a case."""
+    return lambda cases: {choice: cases[key] for choice, key in keys.items()}
+
+
+def together(keys: Mapping[str, Sequence[tuple[str, ...]]]) -> Callable[[Cases], dict[str, list[tuple[Run, ...]]]]:
+    """For each choice the runs of several cases with the same seed."""
+    return lambda cases: {choice: list(zip(*map(cases.__getitem__, of), strict=True)) for choice, of in keys.items()}
+
+
+def summed(column: str) -> Callable[[Run], float]:
+    """A column over all flows; with ``_total`` at its end over the whole run, otherwise after the warm-up."""
+    return lambda run: float(sum(run.of(column)))
+
+
+sent = summed("sent_total")
+"""Packets, retransmissions included."""
+retransmitted = summed("retransmits_total")
+drops = summed("network_drops_total")
+"""Packets that the network dropped."""
+duplicates = summed("duplicates_total")
+"""Packets that arrived a second time."""
+timeouts = summed("rto_count_total")
+"""Expiries of retransmission timers."""
 
 
 def total(run: Run) -> float:
@@ -53,11 +79,6 @@ def ratio(run: Run) -> float:
     return max(run.rates) / min(run.rates) if min(run.rates) > 0 else math.inf
 
 
-def loss(run: Run, counted: str = "_total") -> float:
-    """Packets that the network dropped of those sent, over the whole run or (``counted=""``) after the warm-up."""
-    return run.sum(f"network_drops{counted}") / max(run.sum(f"sent{counted}"), 1)
-
-
-def timeouts(run: Run) -> float:
-    """Expiries of retransmission timers over the whole run."""
-    return run.sum("rto_count_total")
+def loss(run: Run) -> float:
+    """Packets that the network dropped of those sent."""
+    return drops(run) / max(sent(run), 1)

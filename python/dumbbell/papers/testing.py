@@ -36,7 +36,7 @@ def outcome(choice: str, runs: Sequence[Run], holds: Callable[[Run], bool], ours
     return Outcome(choice, sum(map(holds, runs)), len(runs), ours)
 
 
-def paired(ours: Iterable[Run], theirs: Iterable[Run]) -> list[tuple[Run, Run]]:
+def paired(ours: Iterable[Run], theirs: Iterable[Run]) -> list[tuple[Run, ...]]:
     """Runs of two algorithms with the same seed."""
     return list(zip(ours, theirs, strict=True))
 

@@ -5,10 +5,10 @@ from __future__ import annotations
 from itertools import pairwise
 
 from dumbbell.papers.bbr_acd.forms import FOLDER, FORMS, published_values
-from dumbbell.papers.bbr_acd.simulation import BUFFERS, MEASURES, Cases, columns, duplicates, goodput, throughput
+from dumbbell.papers.bbr_acd.simulation import BUFFERS, MEASURES, columns, goodput, throughput
 from dumbbell.papers.model import Cell, Claim, Grid, table
 from dumbbell.papers.part import Experiment, Part
-from dumbbell.papers.runs import Run
+from dumbbell.papers.runs import Cases, Run, duplicates, together
 from dumbbell.papers.testing import averaged, both, each
 
 ALPHAS = {"500us": "500us", "1ms": "1000us", "1500us": "1500us"}
@@ -29,13 +29,14 @@ def comparison(cases: Cases) -> Grid:
     return table("table3", title, ("form", "queue", "tolerance"), rows, shown, 3, published)
 
 
-def tolerances(cases: Cases) -> dict[str, list[tuple[Run, ...]]]:
-    """Runs of the three tolerances with the same seed, by form and queue."""
-    return {
-        f"{name}, queue {queue}": list(zip(*(cases[form, buffer, alpha] for alpha in ALPHAS), strict=True))
+tolerances = together(
+    {
+        f"{name}, queue {queue}": [(form, buffer, alpha) for alpha in ALPHAS]
         for form, name in FORMS.items()
         for buffer, queue in BUFFERS.items()
     }
+)
+"""Runs of the three tolerances with the same seed, by form and queue."""
 
 
 def middle_is_best(seed: tuple[Run, ...]) -> bool:

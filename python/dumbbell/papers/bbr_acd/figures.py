@@ -2,14 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
-
 import polars as pl
 from matplotlib.lines import Line2D
 
 from dumbbell.papers.bbr_acd.forms import FORMS
-from dumbbell.papers.bbr_acd.table2 import SCENARIOS, Cases, of_sender
+from dumbbell.papers.bbr_acd.table2 import BASE, SCENARIOS, of_sender
 from dumbbell.papers.drawing import panels
+from dumbbell.papers.runs import Cases
 from dumbbell.plots.style import INK, Picture, legend, look
 from dumbbell.results import Result
 
@@ -34,11 +33,11 @@ def seconds(cases: Cases, cc: str, title: str) -> Picture:
     return figure
 
 
-def windows(frames: Mapping[str, pl.DataFrame]) -> Picture:
+def windows(cases: Cases) -> Picture:
     """Windows of the five flows over two seconds after their startups, for BBR and each form."""
     with panels(2, 2, 9.0, 5.0, "time (s)", "window (segments)") as (figure, grid):
-        for axes, (cc, frame) in zip(grid.flat, frames.items(), strict=True):
-            late = frame.filter(pl.col("t_s") > 0.85 * pl.col("t_s").max())
+        for axes, cc in zip(grid.flat, (BASE, *FORMS), strict=True):
+            late = cases[cc, "100ms", "windows"][0].kept.filter(pl.col("t_s") > 0.85 * pl.col("t_s").max())
             for one in late.sort("flow", "t_s").partition_by("flow", maintain_order=True):
                 axes.plot(one["t_s"], one["cwnd"], linewidth=0.8)
             axes.set_title(f"BBR-ACD, {FORMS[cc]} form" if cc in FORMS else "BBR", loc="left", fontsize=9)

@@ -37,7 +37,7 @@ SETUPS: dict[str, dict[str, Any]] = {
     "without SACK, min RTO 1 s": {**NO_SACK, "transport.rto_min": "1s"},
 }  # fmt: skip
 
-Pairs = Mapping[tuple[str, str], list[tuple[Run, Run]]]
+Pairs = Mapping[tuple[str, str], list[tuple[Run, ...]]]
 """The runs of BBR and of the ns-3 form, by set-up and queue."""
 
 
@@ -54,7 +54,7 @@ def measured(*ran: Ran) -> Pairs:
 def comparison(pairs: Pairs) -> Grid:
     """Duplicates by set-up."""
 
-    def of(which: int, measure: str) -> Callable[[list[tuple[Run, Run]]], Cell]:
+    def of(which: int, measure: str) -> Callable[[list[tuple[Run, ...]]], Cell]:
         return lambda found: mean(found, lambda pair: MEASURES[measure](pair[which]))
 
     columns = {

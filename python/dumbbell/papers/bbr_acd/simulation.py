@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 
 import polars as pl
@@ -11,8 +11,8 @@ from dumbbell import metrics
 from dumbbell.papers.bbr_acd.forms import FOLDER, FORMS, name_of, published_values
 from dumbbell.papers.model import Cell, Claim, Grid, Pictures, table
 from dumbbell.papers.part import Experiment, Part, Ran
-from dumbbell.papers.runs import Run, loss, timeouts
-from dumbbell.papers.testing import average, averaged, both, each, mean, near, paired, ranged
+from dumbbell.papers.runs import Cases, Run, drops, duplicates, loss, sent, single, summed, timeouts, together
+from dumbbell.papers.testing import average, averaged, both, each, mean, near, ranged
 from dumbbell.results import Result
 
 BASE = "bbr-ns3-3.41"
@@ -21,10 +21,6 @@ OWN = "bbr-acd-ns3"
 PAYLOAD_BITS = 476 * 8
 BUFFERS = {"27packets": "27", "127packets": "27 + 100"}
 """Queue in the experiment file, and as the paper has it."""
-
-
-Cases = Mapping[tuple[str, ...], Sequence[Run]]
-"""The runs of each algorithm and queue, a run for each seed."""
 
 
 @dataclass(frozen=True)
@@ -62,12 +58,7 @@ def measured(ran: Ran) -> Cases:
 
 def unique(run: Run) -> float:
     """Packets of new payload that arrived."""
-    return run.sum("delivered_bytes_total") * 8 / PAYLOAD_BITS
-
-
-def duplicates(run: Run) -> float:
-    """Packets that arrived a second time."""
-    return run.sum("duplicates_total")
+    return summed("delivered_bytes_total")(run) * 8 / PAYLOAD_BITS
 
 
 def duplicate_share(run: Run) -> float:
@@ -85,18 +76,18 @@ def goodput(run: Run) -> float:
     return unique(run) * PAYLOAD_BITS / run.duration_s / 1e6
 
 
-def reduction(pairs: Sequence[tuple[Run, Run]]) -> float:
+def reduction(pairs: Sequence[tuple[Run, ...]]) -> float:
     """How much of BBR's duplicates a form saves."""
     bbr, form = (mean(runs, duplicates) for runs in zip(*pairs, strict=True))
     return 1 - form / max(bbr, 1)
 
 
 MEASURES: dict[str, Callable[[Run], float]] = {
-    "transmitted": lambda run: run.sum("sent_total"),
+    "transmitted": sent,
     "new data": unique,
     "duplicates": duplicates,
     "duplicate share": duplicate_share,
-    "drops": lambda run: run.sum("network_drops_total"),
+    "drops": drops,
     "drop share": loss,
     "throughput": throughput,
     "goodput": goodput,
@@ -143,40 +134,28 @@ def pictures(cases: Cases) -> Pictures:
 # --- claims ----------------------------------------------------------------------------------------------------------
 
 
-def bbr(cases: Cases) -> dict[str, Sequence[Run]]:
-    """BBR alone."""
-    return {f"queue {queue}": cases[BASE, buffer] for buffer, queue in BUFFERS.items()}
-
-
-def pairs(cases: Cases) -> dict[str, list[tuple[Run, Run]]]:
-    """Pairs of BBR and each form; the ns-3 form is the paper's."""
-    return {
-        f"{FORMS[form]}, queue {queue}": paired(cases[BASE, buffer], cases[form, buffer])
+bbr = single({f"queue {queue}": (BASE, buffer) for buffer, queue in BUFFERS.items()})
+"""BBR alone."""
+pairs = together(
+    {
+        f"{FORMS[form]}, queue {queue}": ((BASE, buffer), (form, buffer))
         for form in (OWN, "bbr-acd", "bbr-acd-paper")
         for buffer, queue in BUFFERS.items()
     }
+)
+"""Pairs of BBR and each form; the ns-3 form is the paper's."""
+startups = single(
+    {f"{name_of(cc)}, queue {queue}": (cc, buffer) for cc in (BASE, OWN) for buffer, queue in BUFFERS.items()}
+)
+"""What the paper's two figures show."""
 
 
-def startups(cases: Cases) -> dict[str, list[Course]]:
-    """What the paper's two figures show."""
-    return {
-        f"{name_of(cc)}, queue {queue}": [run.kept for run in cases[cc, buffer]]
-        for cc in (BASE, OWN)
-        for buffer, queue in BUFFERS.items()
-    }
-
-
-def against(value: Callable[[Run], float], digits: int = 3) -> Callable[[Sequence[tuple[Run, Run]]], str]:
+def against(value: Callable[[Run], float], digits: int = 3) -> Callable[[Sequence[tuple[Run, ...]]], str]:
     """A form's mean against BBR's."""
     return both(averaged(value, digits), "{1} against {0}")
 
 
-def window_jain(run: Run) -> float:
-    """How evenly the windows are spread over the flows."""
-    return float(run.kept.window_jain)
-
-
-RATES: dict[str, tuple[int, Callable[[Run], float], float]] = {
+RATES = {
     "BBR's throughput": (0, throughput, 0.87),
     "BBR-ACD's throughput": (1, throughput, 0.895),
     "BBR's goodput": (0, goodput, 0.50),
@@ -185,7 +164,7 @@ RATES: dict[str, tuple[int, Callable[[Run], float], float]] = {
 """Of BBR or the form, ours and the published ones."""
 
 
-def agrees(pair: tuple[Run, Run], name: str) -> bool:
+def agrees(pair: tuple[Run, ...], name: str) -> bool:
     """Whether one of the rates is near the published one."""
     which, value, theirs = RATES[name]
     return near(value(pair[which]), theirs, 0.1)
@@ -223,12 +202,14 @@ CLAIMS = [
                lambda found: f"throughput {both(averaged(throughput), AND)(found)}, "
                              f"goodput {both(averaged(goodput), AND)(found)}"), disagreeing),
     Claim("acd-21", "BBR's windows are spread unequally over the flows, BBR-ACD's almost equally.", "figures 5a, 10a",
-          each(pairs, lambda pair: window_jain(pair[1]) > window_jain(pair[0]), against(window_jain))),
+          each(pairs, lambda pair: pair[1].kept.window_jain > pair[0].kept.window_jain,
+               against(lambda run: run.kept.window_jain))),
     Claim("acd-22", "BBR has episodes of a full queue that end in timeouts; BBR-ACD has fewer.", "figure 5",
           each(pairs, lambda pair: timeouts(pair[0]) >= 1 and timeouts(pair[0]) > timeouts(pair[1]),
                against(timeouts, 0))),
     Claim("acd-23", "At the start the RTT rises to about four times its minimum.", "800/200 and 600/125 ms (3 to 6)",
-          each(startups, lambda run: 3 <= run.startup_rtt <= 6, ranged(lambda run: run.startup_rtt, 1)),
+          each(startups, lambda run: 3 <= run.kept.startup_rtt <= 6,
+               ranged(lambda run: run.kept.startup_rtt, 1)),
           "One BDP of buffer allows three times the minimum at most; the device queue behind it explains the rest."),
 ]
 # fmt: on

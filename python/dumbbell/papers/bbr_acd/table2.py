@@ -3,16 +3,15 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass
+from collections.abc import Callable, Sequence
 
 import polars as pl
 
 from dumbbell.papers.bbr_acd.forms import FOLDER, FORMS, name_of, published_values
 from dumbbell.papers.model import Cell, Claim, Grid, Outcome, Pictures, table
 from dumbbell.papers.part import Experiment, Part, Ran
-from dumbbell.papers.runs import Run
-from dumbbell.papers.testing import average, averaged, both, each, mean, paired, ranged, spread
+from dumbbell.papers.runs import Cases, Run, retransmitted, sent, single, together
+from dumbbell.papers.testing import average, averaged, both, each, mean, ranged, spread
 from dumbbell.results import Result
 
 BASE = "bbr-4.14"
@@ -29,27 +28,23 @@ PACKET_BITS = 1512 * 8
 """The paper's packet: its throughputs are packets of 1512 bytes in 300 s."""
 
 
-Cases = Mapping[tuple[str, str, str], Sequence[Run]]
-"""The runs of each algorithm, round-trip time and scenario, a run for each seed."""
-Pair = tuple[Run, Run]
+Pair = tuple[Run, ...]
 """BBR and a form of BBR-ACD, with the same seed."""
 Pairs = Sequence[Pair]
+Test = Callable[[Cases], list[Outcome]]
 
 
-@dataclass(frozen=True)
-class Measured:
-    """Both experiments."""
+CHOICES = {f"{name}, {rtt}": (form, rtt) for form, name in FORMS.items() for rtt in RTTS}
+"""Form and round-trip time."""
 
-    cases: Cases
-    windows: Mapping[str, pl.DataFrame]
-    """Windows over time of each algorithm."""
 
-    @classmethod
-    def of(cls, ran: Ran, windows: Ran) -> Measured:
-        """Of the sweeps."""
-        found = ran.by("flows[0].cc", "path.rtt", "path.buffer", "path.loss")
-        cases = {(cc, rtt, SCENARIOS[buffer, loss]): runs for (cc, rtt, buffer, loss), runs in found.items()}
-        return cls(cases, {cc: frames[0] for cc, frames in windows.kept_by("flows[0].cc").items()})
+def measured(ran: Ran, windows: Ran) -> Cases:
+    """The four scenarios, and the one in which windows are sampled finely."""
+    found = ran.by("flows[0].cc", "path.rtt", "path.buffer", "path.loss")
+    cases: dict[tuple[str, ...], list[Run]] = {
+        (cc, rtt, SCENARIOS[buffer, loss]): runs for (cc, rtt, buffer, loss), runs in found.items()
+    }
+    return cases | {(cc, "100ms", "windows"): runs for (cc,), runs in windows.by("flows[0].cc").items()}
 
 
 # --- what is measured ------------------------------------------------------------------------------------------------
@@ -74,16 +69,6 @@ def seconds(result: Result) -> pl.DataFrame:
     every = pl.DataFrame({"t_s": range(1, round(result.meta.sim_s) + 1)})
     span = every.join(pl.DataFrame({"label": ["S1", "S2"]}), how="cross")
     return span.join(second, on=["label", "t_s"], how="left").fill_null(0).sort("label", "t_s")
-
-
-def sent(run: Run) -> float:
-    """Packets of both senders."""
-    return run.sum("sent_total")
-
-
-def retransmitted(run: Run) -> float:
-    """Retransmissions of both senders."""
-    return run.sum("retransmits_total")
 
 
 def throughput(run: Run) -> float:
@@ -164,8 +149,8 @@ def ratios(cases: Cases) -> Grid:
         of = [theirs[scenario, "bbr-acd", metric] / theirs[scenario, "bbr", metric] for metric in metrics]
         rows.append([scenario, "published", "", *of])
         rows += [
-            [scenario, FORMS[form], rtt, *(ratio(pairs, value) for value in metrics.values())]
-            for (form, rtt), pairs in paired_with_bbr(cases, scenario).items()
+            [scenario, *choice.split(", "), *(ratio(pairs, value) for value in metrics.values())]
+            for choice, pairs in forms(scenario)(cases).items()
         ]
     columns = ("scenario", "form", "RTT", "retransmissions: ACD/BBR", "goodput: ACD/BBR")
     return Grid("ratios", "BBR-ACD over BBR", columns, rows, 3)
@@ -186,49 +171,36 @@ def fit(cases: Cases) -> Grid:
     return table("fit", "Which round-trip time fits BBR's retransmissions", ["RTT"], rows, columns)
 
 
-def pictures(measured: Measured) -> Pictures:
+def pictures(cases: Cases) -> Pictures:
     """Figures 3 and 9, and the windows of all forms."""
     from dumbbell.papers.bbr_acd import figures
 
-    cases = measured.cases
     return {
         "fig3": figures.seconds(cases, BASE, "Figure 3: BBR"),
         "fig9": figures.seconds(cases, "bbr-acd", "Figure 9: BBR-ACD, kernel form"),
-        "windows": figures.windows(measured.windows),
+        "windows": figures.windows(cases),
         "fig9-paper": figures.seconds(cases, "bbr-acd-paper", "Figure 9: BBR-ACD, the paper's form"),
     }
 
 
 # --- claims ----------------------------------------------------------------------------------------------------------
 
-Test = Callable[[Measured], list[Outcome]]
+
+def forms(*scenarios: str) -> Callable[[Cases], dict[str, list[Pair]]]:
+    """The pairs of some scenarios, one after the other."""
+    found = [
+        together({choice: [(cc, rtt, scenario) for cc in (BASE, form)] for choice, (form, rtt) in CHOICES.items()})
+        for scenario in scenarios
+    ]
+    return lambda cases: {choice: [pair for of in found for pair in of(cases)[choice]] for choice in CHOICES}
 
 
-def paired_with_bbr(cases: Cases, scenario: str) -> dict[tuple[str, str], list[Pair]]:
-    """The pairs of a scenario by form and round-trip time."""
-    return {
-        (form, rtt): paired(cases[BASE, rtt, scenario], cases[form, rtt, scenario]) for form in FORMS for rtt in RTTS
-    }
-
-
-def forms(*scenarios: str) -> Callable[[Measured], dict[str, list[Pair]]]:
-    """The pairs of some scenarios, one after the other, by the words for form and round-trip time."""
-
-    def choices(measured: Measured) -> dict[str, list[Pair]]:
-        found: dict[str, list[Pair]] = {}
-        for scenario in scenarios:
-            for (form, rtt), pairs in paired_with_bbr(measured.cases, scenario).items():
-                found.setdefault(f"{FORMS[form]}, {rtt}", []).extend(pairs)
-        return found
-
-    return choices
-
-
-def alone(scenario: str) -> Callable[[Measured], dict[str, Sequence[Run]]]:
+def alone(scenario: str) -> Callable[[Cases], dict[str, Sequence[Run]]]:
     """The runs of a scenario, BBR's and each form's."""
-    return lambda measured: {
-        f"{FORMS.get(cc, 'BBR')}, {rtt}": measured.cases[cc, rtt, scenario] for cc in (BASE, *FORMS) for rtt in RTTS
-    }
+    return single(
+        {f"BBR, {rtt}": (BASE, rtt, scenario) for rtt in RTTS}
+        | {choice: (*of, scenario) for choice, of in CHOICES.items()}
+    )
 
 
 def less(scenario: str, holds: Callable[[Pair], bool], value: Callable[[Run], float], digits: int = 2) -> Test:
@@ -274,27 +246,27 @@ def lasting(run: Run) -> bool:
     return bool(spans) and min(spans) > 0
 
 
-def four_scenarios(measured: Measured) -> dict[str, list[tuple[Pair, ...]]]:
-    """The pairs of all scenarios with the same seed, by form and round-trip time."""
-    found = [forms(scenario)(measured) for scenario in SCENARIOS.values()]
-    return {choice: list(zip(*(of[choice] for of in found), strict=True)) for choice in found[0]}
-
-
-def as_table_2(seed: tuple[Pair, ...]) -> bool:
+def as_table_2(seed: tuple[Run, ...]) -> bool:
     """Fewer retransmissions except in scenario 2, more packets in all."""
-    fewer = all(retransmitted(form) <= retransmitted(bbr) for i, (bbr, form) in enumerate(seed) if i != 1)
-    return fewer and all(sent(form) > sent(bbr) for bbr, form in seed)
+    pairs = list(zip(seed[::2], seed[1::2], strict=True))
+    fewer = all(retransmitted(form) <= retransmitted(bbr) for i, (bbr, form) in enumerate(pairs) if i != 1)
+    return fewer and all(sent(form) > sent(bbr) for bbr, form in pairs)
 
 
-def scenarios_3_and_4(measured: Measured) -> dict[str, list[Pair]]:
-    """BBR without and with random loss, with the same seed."""
-    cases = measured.cases
-    return {rtt: paired(cases[BASE, rtt, "3"], cases[BASE, rtt, "4"]) for rtt in RTTS}
+four_scenarios = together(
+    {
+        choice: [(cc, rtt, scenario) for scenario in SCENARIOS.values() for cc in (BASE, form)]
+        for choice, (form, rtt) in CHOICES.items()
+    }
+)
+"""The pairs of all scenarios with the same seed."""
+scenarios_3_and_4 = together({rtt: [(BASE, rtt, "3"), (BASE, rtt, "4")] for rtt in RTTS})
+"""BBR without and with random loss."""
 
 
-def random_losses(measured: Measured) -> str:
+def random_losses(cases: Cases) -> str:
     """What random loss alone takes, in words."""
-    packets = mean([run for rtt in RTTS for run in measured.cases[BASE, rtt, "2"]], sent)
+    packets = mean([run for rtt in RTTS for run in cases[BASE, rtt, "2"]], sent)
     found = f"0.1 % of {packets:,.0f} packets are {0.001 * packets:.0f}"
     return f"{found}; nothing else is lost in a buffer of 100,000 packets."
 
@@ -365,7 +337,7 @@ PART = Part(
         ),
     ],
     quick="6s",
-    measure=Measured.of,
+    measure=measured,
     setup=[
         "Sender 1 starts a flow at 0, 1, 2, 3 and 4 s, sender 2 at 55 to 59 s; 10 Mbit/s with Ethernet framing, "
         "300 s; buffer and random loss: 100,000 packets and none (S1), 100,000 and 0.1 % (S2), 100 and none (S3), "
@@ -376,7 +348,7 @@ PART = Part(
         "paper's formula, 1512 bytes a packet. Time to equal shares: from 55 s until the senders' rates differ by "
         "at most 15 % of their sum for 10 s.",
     ],
-    tables=lambda measured: [comparison(measured.cases), ratios(measured.cases), fit(measured.cases)],
+    tables=lambda cases: [comparison(cases), ratios(cases), fit(cases)],
     claims=CLAIMS,
     # The kernel module ran on the testbed.
     decides=lambda choice: not choice.startswith((FORMS["bbr-acd-paper"], FORMS["bbr-acd-ns3"])),

@@ -71,14 +71,14 @@ def losing(cc: str, low: float, high: float, situations: Sequence[str]) -> Calla
 
 def two(
     cc: str, other: str, low: float, high: float, situations: Sequence[str] = SEVERAL
-) -> Callable[[Runs], dict[str, list[tuple[Run, Run]]]]:
+) -> Callable[[Runs], dict[str, list[tuple[Run, ...]]]]:
     """The runs of two algorithms at buffers of so many BDP, by situation."""
     return lambda runs: {
         one: paired(*(sized(at(runs, name, one), low, high) for name in (cc, other))) for one in situations
     }
 
 
-def against_loss_based(low: float, high: float) -> Callable[[Runs], dict[str, list[tuple[Run, Run]]]]:
+def against_loss_based(low: float, high: float) -> Callable[[Runs], dict[str, list[tuple[Run, ...]]]]:
     """One flow of each version and one of each loss-based algorithm, at buffers of so many BDP."""
     return lambda runs: {
         f"{NAMES[cc]} against {NAMES[rival]}": two(cc, rival, low, high, ["1 flow"])(runs)["1 flow"]

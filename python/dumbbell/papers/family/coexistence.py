@@ -72,10 +72,10 @@ def some(cc: str, low: float, high: float) -> Callable[[Paths], dict[str, Runs]]
     }
 
 
-def beside_version_1(cc: str) -> Callable[[Paths], dict[str, list[tuple[Run, Run]]]]:
+def beside_version_1(cc: str) -> Callable[[Paths], dict[str, list[tuple[Run, ...]]]]:
     """The same for a version and version 1, at buffers up to 1.5 BDP."""
 
-    def pairs(paths: Paths) -> dict[str, list[tuple[Run, Run]]]:
+    def pairs(paths: Paths) -> dict[str, list[tuple[Run, ...]]]:
         ours, first = some(cc, 0, 1.5)(paths), some("bbr", 0, 1.5)(paths)
         return {choice: paired(runs, first[choice]) for choice, runs in ours.items()}
 
@@ -87,7 +87,7 @@ def fair(run: Run) -> bool:
     return 0.5 <= share(run) <= 1.5
 
 
-def closer(pair: tuple[Run, Run]) -> bool:
+def closer(pair: tuple[Run, ...]) -> bool:
     """More even than version 1."""
     return unevenness(pair[0]) < unevenness(pair[1])
 

@@ -60,7 +60,7 @@ def cubic(runs: Runs) -> dict[str, Runs]:
     return {"CUBIC": at(runs, "cubic", "0.1%", "2%", "3%", "5%")}
 
 
-def beside_cubic(runs: Runs) -> dict[str, list[tuple[Run, Run]]]:
+def beside_cubic(runs: Runs) -> dict[str, list[tuple[Run, ...]]]:
     """Version 2 and 3 and CUBIC at 3 %."""
     return {NAMES[cc]: paired(at(runs, cc, "3%"), at(runs, "cubic", "3%")) for cc in ("bbr2", "bbr3")}
 

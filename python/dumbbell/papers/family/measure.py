@@ -6,7 +6,7 @@ from collections.abc import Iterable
 from pathlib import Path
 from statistics import fmean
 
-from dumbbell.papers.runs import Run, loss, total
+from dumbbell.papers.runs import Run, summed, total
 
 FOLDER = Path(__file__).parent
 
@@ -75,7 +75,7 @@ def percent_used(run: Run) -> float:
 
 def percent_lost(run: Run) -> float:
     """Packets of all flows that the network dropped of those sent, in percent."""
-    return 100 * loss(run, "")
+    return 100 * (summed("network_drops")(run) / max(summed("sent")(run), 1))
 
 
 def percent_marked(run: Run) -> float:

@@ -5,12 +5,12 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from itertools import combinations
 
-from dumbbell.papers.kato.measure import FOLDER, Cases, fast, is_split, starved
+from dumbbell.papers.kato.measure import FOLDER, fast, is_split, starved
 from dumbbell.papers.kato.table2 import split
 from dumbbell.papers.model import Cell, Claim, Grid, Outcome, Pictures, table
 from dumbbell.papers.part import Experiment, Part
-from dumbbell.papers.runs import Run, jain, timeouts, total
-from dumbbell.papers.testing import average, averaged, both, each, paired, ranged
+from dumbbell.papers.runs import Cases, Run, jain, single, timeouts, together, total
+from dumbbell.papers.testing import average, averaged, both, each, ranged
 
 RULES = (
     ("transport.delivery_rate", "delivery rate", "ns3-3.40", "ns3"),
@@ -103,11 +103,6 @@ def pictures(cases: Cases) -> Pictures:
 # --- claims ----------------------------------------------------------------------------------------------------------
 
 
-def pairs(name: str, case: tuple[str, ...]) -> Callable[[Cases], dict[str, list[tuple[Run, Run]]]]:
-    """The seeds of another combination and of ns-3.40."""
-    return lambda cases: {name: paired(cases[case], cases[OLD])}
-
-
 def cures(cases: Cases) -> list[Outcome]:
     """In how many runs one of the two rules leaves flows starved."""
 
@@ -133,17 +128,17 @@ def both_needed(cases: Cases) -> str:
 # fmt: off
 CLAIMS: list[Claim[Cases]] = [
     Claim("kat-12", "BBR and the socket of ns-3.44 in ns-3.40 do not cure it.", "9 fast, 7 extremely slow (+/- 2)",
-          each(lambda cases: {"starves all the same": cases[PORT]},
+          each(single({"starves all the same": PORT}),
                lambda run: abs(starved(run) - 7) <= 2 and abs(fast(run) - 9) <= 2, split),
           "Neither file holds the sampler or NextSeg."),
     Claim("kat-13", "With them the total is below that of plain ns-3.40.", "below 632 Mbit/s",
-          each(pairs("seed by seed", PORT), lambda pair: total(pair[0]) < total(pair[1]),
+          each(together({"seed by seed": [PORT, OLD]}), lambda pair: total(pair[0]) < total(pair[1]),
                both(averaged(total, 0), "{} against {} Mbit/s")),
           "The total follows the number of starved flows, which is chance."),
     Claim("kat-14", "The difference is not in the TCP-related source.", "stated, no number", cures, both_needed),
     Claim("kat-15", "The delivery-rate fix alone changes the fairness at 100 packets.",
           "our hypothesis: Jain's index fixed > unfixed",
-          each(pairs("in ns-3.40", SAMPLER), lambda pair: jain(pair[0]) > jain(pair[1]),
+          each(together({"in ns-3.40": [SAMPLER, OLD]}), lambda pair: jain(pair[0]) > jain(pair[1]),
                both(averaged(jain), "Jain {1} unfixed, {0} fixed")),
           "True, and so does NextSeg's fix alone: the hypothesis was half of it."),
 ]

@@ -10,8 +10,8 @@ from matplotlib.axes import Axes
 from matplotlib.image import AxesImage
 
 from dumbbell.papers.drawing import panels
-from dumbbell.papers.kato.measure import BUFFERS, Cases, published_values, starved
-from dumbbell.papers.runs import Run, total
+from dumbbell.papers.kato.measure import BUFFERS, published_values, starved
+from dumbbell.papers.runs import Cases, Run, total
 from dumbbell.papers.testing import mean, near
 from dumbbell.plots.style import INK, Picture, ink_on, look, picture
 

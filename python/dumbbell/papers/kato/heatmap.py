@@ -4,10 +4,10 @@ from __future__ import annotations
 
 from collections.abc import Callable
 
-from dumbbell.papers.kato.measure import FOLDER, Cases
+from dumbbell.papers.kato.measure import FOLDER
 from dumbbell.papers.model import Pictures, table
 from dumbbell.papers.part import Experiment, Part
-from dumbbell.papers.runs import Run, jain, total
+from dumbbell.papers.runs import Cases, Run, jain, total
 from dumbbell.papers.testing import average, mean
 
 CAPACITY_MBPS = 100 * 1448 / 1500

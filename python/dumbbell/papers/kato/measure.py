@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
 from pathlib import Path
 from statistics import stdev
 
@@ -19,9 +18,6 @@ FAST_MBPS = 50.0
 """A flow above this is fast."""
 SPLIT = 4
 """Starved flows that make a run bimodal."""
-
-Cases = Mapping[tuple[str, ...], Sequence[Run]]
-"""The runs of each case, a run for each seed."""
 
 
 def starved(run: Run) -> int:

@@ -10,7 +10,6 @@ import polars as pl
 from dumbbell.papers.kato.measure import (
     BUFFERS,
     FOLDER,
-    Cases,
     deviation,
     fast,
     fastest,
@@ -22,8 +21,8 @@ from dumbbell.papers.kato.measure import (
 )
 from dumbbell.papers.model import Cell, Claim, Grid, Outcome, Pictures, table
 from dumbbell.papers.part import Experiment, Part, Ran
-from dumbbell.papers.runs import Run, jain, timeouts, total
-from dumbbell.papers.testing import average, averaged, each, mean, near, outcome, paired, ranged, spread
+from dumbbell.papers.runs import Cases, Run, jain, single, timeouts, together, total
+from dumbbell.papers.testing import average, averaged, each, mean, near, outcome, ranged, spread
 from dumbbell.results import Result
 
 OLD, NEW = "ns-3.40", "ns-3.44"
@@ -146,17 +145,12 @@ def pictures(cases: Cases) -> Pictures:
 
 def at(*buffers: str) -> Callable[[Cases], dict[str, Sequence[Run]]]:
     """The runs of ns-3.40 at some buffers."""
-    return lambda cases: {f"{buffer} packets": cases[OLD, buffer] for buffer in buffers}
+    return single({f"{buffer} packets": (OLD, buffer) for buffer in buffers})
 
 
 def trace(version: str, name: str) -> Callable[[Cases], dict[str, Sequence[Pacing]]]:
     """The traces of a version at 100 packets."""
     return lambda cases: {name: [run.kept for run in cases[version, "100"]]}
-
-
-def both_versions(cases: Cases) -> dict[str, list[tuple[Run, Run]]]:
-    """The seeds of both versions at 100 packets."""
-    return {"100 packets": paired(cases[OLD, "100"], cases[NEW, "100"])}
 
 
 def split(runs: Sequence[Run]) -> str:
@@ -217,7 +211,7 @@ def evenly(cases: Cases) -> list[Outcome]:
     ]
 
 
-def quotients(pairs: Sequence[tuple[Run, Run]]) -> str:
+def quotients(pairs: Sequence[tuple[Run, ...]]) -> str:
     """ns-3.44's total over ns-3.40's."""
     of_means = mean(pairs, lambda pair: total(pair[1])) / mean(pairs, lambda pair: total(pair[0]))
     return f"{spread((total(new) / total(old) for old, new in pairs), 2)} seed by seed, {of_means:.2f} of means"
@@ -267,7 +261,8 @@ CLAIMS = [
     Claim("kat-09", "ns-3.44, 100 packets: every flow lies between 32 and 47 Mbit/s.", "32 to 47 Mbit/s", evenly,
           "ns-3.44 itself, run with 10 Gbit/s access, gives 28 to 55 Mbit/s."),
     Claim("kat-10", "At 100 packets both versions carry about the same.", "ratio 0.9 to 1.1",
-          each(both_versions, lambda pair: 0.9 <= total(pair[1]) / total(pair[0]) <= 1.1, quotients),
+          each(together({"100 packets": [(OLD, "100"), (NEW, "100")]}),
+               lambda pair: 0.9 <= total(pair[1]) / total(pair[0]) <= 1.1, quotients),
           "ns-3.40's total varies with the number of starved flows."),
     Claim("kat-11", "ns-3.44: after 10 s a flow's pacing rate moves among three levels.", "50, 70, 85 Mbit/s",
           each(trace(NEW, "flow 5 after 10 s"),

@@ -85,7 +85,7 @@ def under(labels: Mapping[str, str]) -> Callable[[Figure], dict[str, list[Run]]]
     return lambda figure: {name: figure.curves[label] for name, label in labels.items()}
 
 
-def beside_cubic(figure: Figure) -> dict[str, list[tuple[Run, Run]]]:
+def beside_cubic(figure: Figure) -> dict[str, list[tuple[Run, ...]]]:
     """Pairs of BBR and CUBIC with the same seed."""
     return {name: paired(figure.curves[label], figure.curves[CUBIC]) for name, label in PACINGS.items()}
 

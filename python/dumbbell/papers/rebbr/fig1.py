@@ -129,7 +129,7 @@ def least_kept(run: Run) -> float:
     return min(run.share(loss) for loss in run.egress if loss <= 0.4)
 
 
-def least_lead(pair: tuple[Run, Run]) -> float:
+def least_lead(pair: tuple[Run, ...]) -> float:
     """Least quotient of the egress of two runs from 0.1 % loss on."""
     return min(quotient(pair[0].egress[loss], pair[1].egress[loss]) for loss in pair[0].egress if loss >= 0.001)
 

@@ -75,12 +75,12 @@ def pictures(figure: Figure) -> Pictures:
     return {"fig5": figures.egress(figure.curves, "fig5", figure.capacity, title, share=True)}
 
 
-def as_published(pair: tuple[Run, Run]) -> bool:
+def as_published(pair: tuple[Run, ...]) -> bool:
     """BBR is ahead from 0.1 % loss on, and nowhere else."""
     return all((rate > pair[1].egress[loss]) == (loss >= 0.001) for loss, rate in pair[0].egress.items())
 
 
-def lead(pairs: Sequence[tuple[Run, Run]]) -> str:
+def lead(pairs: Sequence[tuple[Run, ...]]) -> str:
     """BBR less CUBIC at small losses."""
     bbr, cubic = zip(*pairs, strict=True)
     found = ", ".join(f"{mean(bbr, at) - mean(cubic, at):+.2f} at {100 * at:g} %" for at in (1e-5, 1e-4, 1e-3))

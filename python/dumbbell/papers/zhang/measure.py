@@ -121,7 +121,7 @@ Value = Callable[[Run], float]
 def delay(run: Run) -> float:
     """Mean one-way delay in ms over all packets that arrived."""
     delays = sum(flow["mean_one_way_delay_ms"] * flow["acks"] for flow in run.flows if flow["acks"])
-    return float(delays / max(run.sum("acks_total"), 1))
+    return float(delays / max(sum(run.of("acks_total")), 1))
 
 
 Runs = dict[tuple[str, str], list[Run]]
