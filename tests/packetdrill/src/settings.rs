@@ -104,6 +104,7 @@ impl Settings {
         assignment.map_or(Ok(()), |(key, value)| self.sysctl(&key, &value))
     }
 
+    #[expect(clippy::too_many_lines, reason = "a table with one row for each kernel parameter")]
     fn sysctl(&mut self, key: &str, value: &str) -> Result<(), String> {
         let key = key.trim_matches(['"', '\'']).trim_start_matches("/proc/sys/").replace('/', ".");
         let value = value.trim().trim_matches(['"', '\'']);
