@@ -12,7 +12,7 @@ import polars as pl
 from dumbbell.papers.model import Cell, Claim, Grid, table
 from dumbbell.papers.part import Experiment, Part
 from dumbbell.papers.testing import each
-from dumbbell.papers.zhang.measure import FOLDER
+from dumbbell.papers.zhang.names import FOLDER
 from dumbbell.results import Result
 
 PACKET_BITS = 990 * 8

@@ -9,31 +9,10 @@ from dumbbell.papers.model import Claim, Grid, Pictures
 from dumbbell.papers.part import Experiment, Part, Ran
 from dumbbell.papers.runs import loss
 from dumbbell.papers.testing import mean, ranged, spread
-from dumbbell.papers.zhang.measure import (
-    ALGORITHMS,
-    AS_THE_CODE,
-    BBR_LIKE,
-    CODE,
-    FOLDER,
-    PAPER,
-    PAYLOAD,
-    TIMING,
-    WIRE,
-    Choice,
-    Run,
-    Runs,
-    Seed,
-    Test,
-    Trace,
-    Value,
-    View,
-    delay,
-    everywhere,
-    labels,
-    means,
-    measure,
-    seeds,
-)
+from dumbbell.papers.zhang.choices import Choice, Seed, Test, View, everywhere, seeds
+from dumbbell.papers.zhang.measure import PAYLOAD, WIRE, Run, Runs, Trace, Value, delay, measure
+from dumbbell.papers.zhang.names import ALGORITHMS, BBR_LIKE, CODE, FOLDER, PAPER, TIMING
+from dumbbell.papers.zhang.tables import AS_THE_CODE, labels, means
 from dumbbell.results import Result
 
 CASES = tuple(str(number) for number in range(1, 12))
