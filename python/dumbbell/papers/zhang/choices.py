@@ -116,3 +116,20 @@ def everywhere(
         return Outcome(view.choice.name, held, len(view.seeds), "; ".join(filter(None, [ours(view), where])))
 
     return lambda runs: [of(View(runs, choice)) for choice in choices]
+
+
+def below(
+    choices: Sequence[Choice],
+    low: Sequence[str],
+    high: Sequence[str],
+    case: str,
+    value: Value,
+    digits: int,
+    told: Sequence[str] = (),
+) -> Test:
+    """A test that a value of some algorithms is below that of others in a case; words tell these or more of them."""
+    return seeds(
+        choices,
+        lambda seed: max(seed.over(low, case, value)) < min(seed.over(high, case, value)),
+        lambda view: view.ranked(told or (*low, *high), case, value, digits),
+    )
