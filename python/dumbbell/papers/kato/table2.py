@@ -12,16 +12,14 @@ from dumbbell.papers.kato.measure import (
     FOLDER,
     deviation,
     fast,
-    fastest,
     is_split,
     published_values,
-    slowest,
     starved,
     unevenness,
 )
 from dumbbell.papers.model import Cell, Claim, Grid, Outcome, Pictures, table
 from dumbbell.papers.part import Experiment, Part, Ran
-from dumbbell.papers.runs import Cases, Run, jain, single, timeouts, together, total
+from dumbbell.papers.runs import Cases, Run, fastest, jain, single, slowest, timeouts, together, total
 from dumbbell.papers.testing import average, averaged, each, mean, near, outcome, ranged, spread
 from dumbbell.results import Result
 
