@@ -94,9 +94,12 @@ def pictures(cases: Cases) -> Pictures:
         for rescue in RULES[1][2:]
     }
     shown = {"ns-3.40": OLD, "with BBR and socket of 3.44": PORT, "ns-3.44": NEW}
+    first = {f"{title}, 100 packets": cases[case][0] for title, case in shown.items()}
     return {
         "causes": figures.starving(counts),
-        "fig9": figures.port({title: cases[case][0] for title, case in shown.items()}),
+        "fig9": figures.sorted_rates(
+            {f"{of}, 100 packets": cases[case][0] for of, case in shown.items()}, 1, 8.0, 2.8, 8
+        ),
     }
 
 

@@ -129,7 +129,12 @@ def pictures(cases: Cases) -> Pictures:
     from dumbbell.papers.kato import figures
 
     frames = {version: cases[version, "100"][0].kept.frame for version in (OLD, NEW)}
-    return {"fig2": figures.bars(cases), "fig3": figures.boxes(cases), "fig4": figures.pacing(frames, TRAP_MBPS)}
+    first = {f"{version}, {buffer} packets": runs[0] for (version, buffer), runs in cases.items()}
+    return {
+        "fig2": figures.sorted_rates(first, 2, 9.0, 4.6, 9),
+        "fig3": figures.boxes(cases),
+        "fig4": figures.pacing(frames, TRAP_MBPS),
+    }
 
 
 # --- claims ----------------------------------------------------------------------------------------------------------

@@ -6,7 +6,7 @@ import math
 from collections.abc import Callable, Mapping, Sequence
 
 from dumbbell.papers.model import Claim, Grid, table
-from dumbbell.papers.part import Experiment, Part, Ran
+from dumbbell.papers.part import Experiment, Part
 from dumbbell.papers.runs import total
 from dumbbell.papers.testing import mean
 from dumbbell.papers.zhang.choices import Choice, Seed, View, seeds
@@ -30,11 +30,6 @@ WITHIN = 0.03
 """How near a utilisation must be to the published one to agree."""
 THEIRS = published_values("table4", "utilization")
 AXES = ("path.loss", "path.rate", "path.rtt", "path.buffer")
-
-
-def measured(main: Ran, choices: Ran) -> Runs:
-    """Both sweeps together."""
-    return measure(main, AXES, CASES) | measure(choices, AXES, SHORT)
 
 
 def utilisation(run: Run) -> float:
@@ -154,7 +149,7 @@ PART = Part(
     "Four flows of one algorithm, random loss 0 to 5 %, five cases",
     [Experiment(FOLDER / "table4.toml"), Experiment(FOLDER / "table4-choices.toml")],
     quick="10s",
-    measure=measured,
+    measure=lambda main, choices: measure(main, AXES, CASES) | measure(choices, AXES, SHORT),
     setup=[
         "The link of table 1 with a queue of 1.5 BDP in cases 2, 5, 7, 9, 10; four flows for 400 s; independent loss "
         "behind the link, data direction only.",

@@ -26,7 +26,6 @@ SCHEDULES = {
 }
 """Seconds between changes and rates in Mbit/s, which start again at the end. The last is the repository's."""
 FIRST = "1, 2, 3, 4"
-MEAN_MBPS = 2.5
 ORDER = ("BBR'", "BBRPlus", "BBR", "Tsunami", "BBR+", "BBRv2", "Reno", "Cubic")
 """By published delay, ascending."""
 TIED = ("Tsunami", "BBR+")
