@@ -97,9 +97,7 @@ def pictures(cases: Cases) -> Pictures:
     first = {f"{title}, 100 packets": cases[case][0] for title, case in shown.items()}
     return {
         "causes": figures.starving(counts),
-        "fig9": figures.sorted_rates(
-            {f"{of}, 100 packets": cases[case][0] for of, case in shown.items()}, 1, 8.0, 2.8, 8
-        ),
+        "fig9": figures.sorted_rates(first, 1, 8.0, 2.8, 8),
     }
 
 

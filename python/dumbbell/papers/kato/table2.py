@@ -7,19 +7,10 @@ from dataclasses import dataclass
 
 import polars as pl
 
-from dumbbell.papers.kato.measure import (
-    BUFFERS,
-    FOLDER,
-    deviation,
-    fast,
-    is_split,
-    published_values,
-    starved,
-    unevenness,
-)
+from dumbbell.papers.kato.measure import BUFFERS, FOLDER, fast, is_split, published_values, starved, unevenness
 from dumbbell.papers.model import Cell, Claim, Grid, Outcome, Pictures, table
 from dumbbell.papers.part import Experiment, Part, Ran
-from dumbbell.papers.runs import Cases, Run, fastest, jain, single, slowest, timeouts, together, total
+from dumbbell.papers.runs import Cases, Run, deviation, fastest, jain, single, slowest, timeouts, together, total
 from dumbbell.papers.testing import average, averaged, each, mean, near, outcome, ranged, spread
 from dumbbell.results import Result
 

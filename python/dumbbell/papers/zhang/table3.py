@@ -11,7 +11,7 @@ from dumbbell.papers.model import Cell, Claim, Grid, table
 from dumbbell.papers.part import Experiment, Part
 from dumbbell.papers.runs import jain, ratio, total
 from dumbbell.papers.testing import mean, spread
-from dumbbell.papers.zhang.choices import Choice, Seed, Test, View, everywhere, seeds
+from dumbbell.papers.zhang.choices import Choice, Seed, Test, View, everywhere, inside, seeds
 from dumbbell.papers.zhang.measure import Run, Runs, measure
 from dumbbell.papers.zhang.names import (
     ALGORITHMS,
@@ -23,7 +23,6 @@ from dumbbell.papers.zhang.names import (
     MARGINS,
     OTHERS,
     TIMING,
-    inside,
 )
 from dumbbell.papers.zhang.tables import beside, labels, published_values
 

@@ -7,9 +7,9 @@ from collections.abc import Callable, Sequence
 from dumbbell.papers.model import Claim, Grid, Pictures
 from dumbbell.papers.part import Experiment, Part
 from dumbbell.papers.runs import jain, ratio, total
-from dumbbell.papers.zhang.choices import Choice, Seed, Test, View, below, everywhere, seeds
+from dumbbell.papers.zhang.choices import Choice, Seed, Test, View, below, everywhere, inside, seeds
 from dumbbell.papers.zhang.measure import Run, Runs, Trace, Value, measure
-from dumbbell.papers.zhang.names import BBR_LIKE, CODE, FOLDER, JAIN_MARGIN, MARGINS, TIMING, inside
+from dumbbell.papers.zhang.names import BBR_LIKE, CODE, FOLDER, JAIN_MARGIN, MARGINS, TIMING
 from dumbbell.papers.zhang.tables import beside, means, published_values
 from dumbbell.results import Result
 
