@@ -85,7 +85,6 @@ def on_and_off(rtt: str, counts: Sequence[str], *thresholds: str) -> Callable[[R
     return lambda runs: {choice: paired(marked, off(runs)[choice]) for choice, marked in on(runs).items()}
 
 
-# fmt: off
 CLAIMS = [
     Claim("fam-20",
           "Marks shorten the queue: with ECN it is at most half of what it is without, where four flows meet a "
@@ -106,8 +105,7 @@ CLAIMS = [
           "ecn_max_rtt: 5 ms (Linux's v2 and v3)",
           each(on_and_off("20ms", ["4"]), lambda pair: queued(pair[0]) > queued(pair[1]) / 2,
                both(ranged(queued, 0)))),
-]
-# fmt: on
+]  # fmt: skip
 
 PART = Part(
     "ecn",

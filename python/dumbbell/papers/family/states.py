@@ -148,7 +148,6 @@ def told(trace: Trace) -> str:
     return "; ".join(f"{at:.1f} s for {1e3 * length:.0f} ms with {least:.0f}" for at, length, least in visits(trace))
 
 
-# fmt: off
 CLAIMS: list[Claim[Measured]] = [
     Claim("fam-01",
           "STARTUP of version 1 finds the bandwidth in about log2 of the BDP round trips (here: 5, and at most 4 more "
@@ -171,8 +170,7 @@ CLAIMS: list[Claim[Measured]] = [
           each(lambda measured: {"v3": [(measured.alone["bbr"], measured.alone["bbr3"])]},
                lambda pair: startup_queue(pair[1]) < startup_queue(pair[0]) and startup_queue(pair[1]) <= 1.5,
                lambda pairs: f"{startup_queue(pairs[0][1]):.2f} BDP")),
-]
-# fmt: on
+]  # fmt: skip
 
 # --- pictures --------------------------------------------------------------------------------------------------------
 

@@ -126,7 +126,6 @@ def both_needed(cases: Cases) -> str:
     )
 
 
-# fmt: off
 CLAIMS: list[Claim[Cases]] = [
     Claim("kat-12", "BBR and the socket of ns-3.44 in ns-3.40 do not cure it.", "9 fast, 7 extremely slow (+/- 2)",
           each(single({"starves all the same": PORT}),
@@ -142,8 +141,7 @@ CLAIMS: list[Claim[Cases]] = [
           each(together({"in ns-3.40": [SAMPLER, OLD]}), lambda pair: jain(pair[0]) > jain(pair[1]),
                both(averaged(jain), "Jain {1} unfixed, {0} fixed")),
           "True, and so does NextSeg's fix alone: the hypothesis was half of it."),
-]
-# fmt: on
+]  # fmt: skip
 
 PART = Part(
     "causes",

@@ -215,7 +215,6 @@ def window(cases: Cases) -> str:
 
 LOTTERY = "Which flows fall into the trap is decided by the first losses, seed by seed; the study shows one run of it."
 
-# fmt: off
 CLAIMS = [
     Claim("kat-01", "ns-3.40, 100 packets: ten flows exceed 50 Mbit/s, six stay below 1 Mbit/s.", "10 and 6 (+/- 2)",
           each(at("100"), lambda run: abs(fast(run) - 10) <= 2 and abs(starved(run) - 6) <= 2, split), LOTTERY),
@@ -260,8 +259,7 @@ CLAIMS = [
           "The levels are 0.75, 1 and 1.25 times an estimate that itself moves."),
     Claim("kat-16", "The unfairness is much stronger than what Hock et al. found in small buffers.", "max/min > 50",
           each(at("100"), lambda run: unevenness(run) > 50, ranged(unevenness, 0))),
-]
-# fmt: on
+]  # fmt: skip
 
 PART = Part(
     "table2",

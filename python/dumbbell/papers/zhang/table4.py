@@ -105,7 +105,6 @@ ONE_PERCENT = (("Cubic", "7, 1%"), ("Cubic", "9, 1%"), ("Reno", "7, 1%"), ("Reno
 THREE = ("7", "9", "10")
 HARD = tuple(f"{case}, {loss}" for case in THREE for loss in ("3%", "5%"))
 
-# fmt: off
 CLAIMS: list[Claim[Runs]] = [
     Claim("zha-30", "Without random loss all algorithms use more than 90 % of the link.", "0.94 to 0.97",
           seeds(STARTUPS, all_of(TABLE, "0%", 0.9), lowest(TABLE, "0%"))),
@@ -141,8 +140,7 @@ CLAIMS: list[Claim[Runs]] = [
           "0.70; 0.62; 0.85; 0.75",
           seeds(CONNECTIONS, near(0.1, *ONE_PERCENT), lambda view: listed(view, *ONE_PERCENT)),
           cause="Reno agrees. Cubic's growth towards Reno's rate counts packets here and 1460 bytes in the study."),
-]
-# fmt: on
+]  # fmt: skip
 
 PART = Part(
     "table4",
