@@ -9,6 +9,7 @@ mod basis;
 pub mod bbr1;
 pub mod bbr2;
 pub mod catalog;
+pub mod classic;
 mod control;
 mod controller;
 pub mod cubic;
@@ -23,6 +24,6 @@ mod view;
 
 pub use catalog::{Algorithm, Catalog, Recipe};
 pub use control::Control;
-pub use controller::{AckFlags, Controller, EcnMode, Event, Fault, Hooks, LostPacket};
+pub use controller::{AckFlags, Controller, EcnMode, Event, Fault, Hooks, LostPacket, Needs};
 pub use rate_sample::RateSample;
 pub use view::{CaState, View};

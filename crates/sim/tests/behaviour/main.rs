@@ -8,6 +8,7 @@
 
 mod bbr;
 mod bounds;
+mod classic;
 mod conservation;
 mod cubic;
 mod determinism;
