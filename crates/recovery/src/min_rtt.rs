@@ -1,16 +1,16 @@
 //! The smallest round-trip time of the last 300 seconds (`tcp_update_rtt_min`).
 //!
-//! A running minimum over a sliding window needs no list of all samples: Kathleen Nichols' filter (`lib/win_minmax.c`)
-//! keeps the three best ones, each the best since the one before it. When the best grows older than the window the
-//! second takes its place. The second and third are renewed after a quarter and a half of the window, so that a
-//! successor is never much older than it has to be.
+//! Kathleen Nichols' filter (`lib/win_minmax.c`) keeps three samples in place of a list of all: the smallest of the
+//! window, the smallest since that one, and the smallest since the second. When the first grows older than the window,
+//! the second takes its place. The second and the third are renewed after a quarter and a half of the window, so that
+//! what takes the first place is recent.
 
 /// Minimum over a window of 300 s (`tcp_min_rtt_wlen`).
 #[derive(Debug, Clone)]
 pub struct WindowedMin {
-    /// The best ones, in ascending order.
+    /// Values of the three samples, in ascending order.
     best: [u32; 3],
-    /// When each of them was seen, in microseconds; these ascend, too.
+    /// Times of the three samples in microseconds, in ascending order, too.
     seen_us: [u64; 3],
 }
 
@@ -29,12 +29,12 @@ impl WindowedMin {
         self.best[0]
     }
 
-    /// A sample at `now_us`, which never runs backwards.
+    /// A sample at `now_us`, which never runs backwards (`minmax_running_min`).
     #[inline]
     pub fn update(&mut self, now_us: u64, value: u32) {
         let age_us = now_us - self.seen_us[0];
         if value > self.best[2] && age_us <= WindowedMin::WINDOW_US / 4 {
-            // No candidate, and none of the others needs a successor yet: the rule for most samples.
+            // Most samples: larger than all three, none of which has to be renewed yet.
             return;
         }
         if value <= self.best[0] || now_us - self.seen_us[2] > WindowedMin::WINDOW_US {
