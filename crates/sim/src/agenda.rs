@@ -1,12 +1,9 @@
-//! The event queue: one slot for everything that can have a next event.
+//! When flows are due: each has an application, a sender and a receiver.
 //!
-//! A simulation of congestion control has few *kinds* of pending events: a link delivers its next packet, a connection's
-//! timer fires. Each owns one slot that is re-armed in place, so the queue never grows with the packets in flight. The
-//! slots play a knock-out tournament: every node of a binary tree knows which slot below it is due first, and the root
-//! knows the earliest of all. Re-arming a slot replays its matches, up to the first one whose result stays what it was.
-//! Equal times go to the earlier turn and then to the lower slot, which makes the order of events a property of the scenario
+//! Equal times go to the earlier turn and then to the lower flow, which makes the order of events a property of the scenario
 //! and of nothing else.
 
+use dumbbell_network::Agenda;
 use dumbbell_units::Time;
 
 /// Whose turn it is of a flow, in the order in which simultaneous events are handled.
@@ -41,83 +38,6 @@ impl Due {
         // There is no fourth; a table is looked up more quickly than a match is made.
         const TURNS: [Turn; 1 << Due::TURN_BITS] = [Turn::Application, Turn::Sender, Turn::Receiver, Turn::Receiver];
         TURNS[self.0 as usize % TURNS.len()]
-    }
-}
-
-/// When every slot is due, and which one comes first.
-#[derive(Debug)]
-pub(crate) struct Agenda<T> {
-    /// A power of two, at least 2; those that nobody owns are never due.
-    slots: Vec<T>,
-    /// Who meets in which match: in number n the winners of numbers 2n and 2n + 1, number 1 being the final. Slots count as
-    /// winners of matches that follow those here, and are not entered.
-    matches: Vec<[Winner<T>; 2]>,
-    first: Winner<T>,
-}
-
-/// The slot that is due first of some, and when.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-struct Winner<T> {
-    due: T,
-    slot: u32,
-}
-
-impl<T: Copy + Ord> Agenda<T> {
-    /// An agenda of `slots` that are due at `never`, after everything else.
-    pub fn new(slots: usize, never: T) -> Agenda<T> {
-        let slots = slots.next_power_of_two().max(2);
-        let nobody = Winner { due: never, slot: 0 };
-        Agenda { slots: vec![never; slots], matches: vec![[nobody; 2]; slots / 2], first: nobody }
-    }
-
-    /// The slot that is due first, and when.
-    #[inline]
-    pub fn next(&self) -> (usize, T) {
-        (self.first.slot as usize, self.first.due)
-    }
-
-    /// Arms `slot`, whatever it was armed for.
-    #[inline(always)]
-    pub fn set(&mut self, slot: usize, due: T) {
-        self.slots[slot] = due;
-        let neighbour = self.slots[slot ^ 1];
-        let neighbour_wins = neighbour < due || neighbour == due && slot & 1 == 1;
-        let winner = if neighbour_wins {
-            Winner { due: neighbour, slot: slot as u32 ^ 1 }
-        } else {
-            Winner { due, slot: slot as u32 }
-        };
-        let number = (self.slots.len() + slot) / 2;
-        if number == 1 {
-            self.first = winner;
-        } else {
-            self.play_on(number, winner);
-        }
-    }
-
-    /// Enters the winner of match `number` and plays those that follow from it.
-    #[inline(never)]
-    fn play_on(&mut self, mut number: usize, mut winner: Winner<T>) {
-        while number > 1 {
-            let side = number & 1;
-            number /= 2;
-            let contenders = &mut self.matches[number];
-            if contenders[side] == winner {
-                return;
-            }
-            contenders[side] = winner;
-            let [left, right] = *contenders;
-            winner = if right.due < left.due { right } else { left };
-        }
-        self.first = winner;
-    }
-
-    /// Arms `slot` unless it is due earlier already. One that fires too early finds out and re-arms.
-    #[inline(always)]
-    pub fn advance(&mut self, slot: usize, due: T) {
-        if due < self.slots[slot] {
-            self.set(slot, due);
-        }
     }
 }
 
@@ -168,7 +88,7 @@ impl FlowAgenda {
         dues[turn as usize] = due;
         let [application, sender, receiver] = *dues;
         let first = application.min(sender).min(receiver);
-        if first != self.flows.slots[flow] {
+        if first != self.flows.due(flow) {
             self.flows.set(flow, first);
         }
     }
@@ -178,18 +98,6 @@ impl FlowAgenda {
 mod tests {
     use super::*;
     use proptest::prelude::*;
-
-    #[test]
-    fn equal_times_go_to_the_lower_slot() {
-        let at = Time::from_nanos;
-        let mut agenda = Agenda::new(5, Time::NEVER);
-        for slot in [4, 2, 3] {
-            agenda.set(slot, at(7));
-        }
-        assert_eq!(agenda.next(), (2, at(7)));
-        agenda.set(2, Time::NEVER);
-        assert_eq!(agenda.next(), (3, at(7)));
-    }
 
     #[test]
     fn what_is_never_due_comes_after_everything_that_is() {

@@ -1,13 +1,13 @@
 //! One flow of a run: its two endpoints, its application, and what is measured of it.
 
 use crate::endpoints::Endpoints;
-use crate::engine::Entry;
 use dumbbell_cc::Controller;
+use dumbbell_network::Entry;
 use dumbbell_path::Train;
 use dumbbell_results::{FlowCounts, Histogram};
 use dumbbell_scenario::Flow as Spec;
 use dumbbell_transport::TransportConfig;
-use dumbbell_units::{Duration, Rng, Time};
+use dumbbell_units::{Duration, Time};
 use std::sync::Arc;
 
 /// What the application does next.
@@ -123,12 +123,12 @@ enum Source {
 }
 
 impl Flow {
-    /// A flow that waits for its start. `transport` is that of `spec`, shared with the flows that have the same.
+    /// A flow that waits for its `start`. `transport` is that of `spec`, shared with the flows that have the same.
     pub fn new(
         spec: &Spec,
         transport: &Arc<TransportConfig>,
         controller: Box<dyn Controller>,
-        rng: &mut Rng,
+        start: Time,
         bottleneck: Entry,
     ) -> Flow {
         let mss = u64::from(spec.transport.mss);
@@ -140,8 +140,6 @@ impl Flow {
                 (segments.min(u64::from(u32::MAX)) as u32, last as u16)
             }
         };
-        let jitter = Duration::from_nanos((rng.uniform() * spec.start_jitter.as_nanos() as f64) as u64);
-        let start = spec.start + jitter;
         let unwritten = match spec.app_rate {
             None => Source::AtOnce { segments, last_len },
             Some(rate) => Source::Paced {
