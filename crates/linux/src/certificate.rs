@@ -100,15 +100,14 @@ impl Certificate {
     pub fn new(
         scenario: &Scenario,
         seen: &Seen,
-        hosts: &mut [Host; 2],
+        hosts: &[Host; 2],
         sysctls: BTreeMap<String, String>,
         flows: Vec<FlowLimits>,
         steal: (Option<Steal>, Option<Steal>),
     ) -> Certificate {
         let lateness = &seen.lateness;
-        let local_drops =
-            hosts.iter_mut().map(|host| host.local_drops().unwrap_or(0)).sum::<u64>() + seen.failed_writes;
-        let [sender_counters, receiver_counters] = hosts.each_mut().map(|host| host.tcp_counters().unwrap_or_default());
+        let local_drops = hosts.iter().map(|host| host.local_drops().unwrap_or(0)).sum::<u64>() + seen.failed_writes;
+        let [sender_counters, receiver_counters] = hosts.each_ref().map(|host| host.tcp_counters().unwrap_or_default());
         let mut certificate = Certificate {
             void: Vec::new(),
             late_p50_us: lateness.quantile_us(0.5),

@@ -110,8 +110,8 @@ impl Host {
     }
 
     /// Packets that the device has dropped by itself, in either direction.
-    pub fn local_drops(&mut self) -> io::Result<u64> {
-        let text = reread(&mut self.devices)?;
+    pub fn local_drops(&self) -> io::Result<u64> {
+        let text = reread(&self.devices)?;
         let line = text.lines().find_map(|line| line.trim_start().strip_prefix(DEVICE)?.strip_prefix(':'));
         let numbers: Vec<u64> = line.unwrap_or_default().split_whitespace().flat_map(str::parse).collect();
         // Eight columns of what was received and eight of what was sent; drops are the fourth of each.
@@ -119,8 +119,8 @@ impl Host {
     }
 
     /// The counters of TCP that are not zero (`TcpExt` of `/proc/net/netstat`).
-    pub fn tcp_counters(&mut self) -> io::Result<BTreeMap<String, u64>> {
-        let text = reread(&mut self.counters)?;
+    pub fn tcp_counters(&self) -> io::Result<BTreeMap<String, u64>> {
+        let text = reread(&self.counters)?;
         let mut lines = text.lines().filter_map(|line| line.strip_prefix("TcpExt: "));
         let (names, values) = (lines.next().unwrap_or_default(), lines.next().unwrap_or_default());
         let pairs = names.split(' ').zip(values.split(' ').map(|value| value.parse().unwrap_or(0)));
@@ -161,7 +161,7 @@ pub fn tick() -> Duration {
     Duration::from_nanos(u64::try_from(resolution.tv_nsec).unwrap_or(0))
 }
 
-fn reread(file: &mut File) -> io::Result<String> {
+fn reread(mut file: &File) -> io::Result<String> {
     let mut text = String::new();
     file.rewind()?;
     file.read_to_string(&mut text)?;

@@ -31,7 +31,6 @@ use host::{Host, Side};
 use rustix::fd::OwnedFd;
 use sampler::Sampler;
 use settings::Settings;
-use std::collections::BTreeMap;
 use std::sync::Mutex;
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use std::thread;
@@ -111,7 +110,7 @@ pub fn run(scenario: &Scenario, sysctls: &[Sysctl], bounds: &Bounds<'_>) -> Resu
     let settings = Settings::new(scenario, sysctls)?;
     let algorithms: Vec<&str> = scenario.flows.iter().map(|flow| flow.cc.name()).collect();
     let [sender, receiver] = Side::BOTH.map(|side| Host::new(side, &settings, &algorithms));
-    let mut hosts = [sender?, receiver?];
+    let hosts = [sender?, receiver?];
     let shared = Shared {
         is_over: AtomicBool::new(false),
         flows: scenario.flows.iter().map(|_| FlowShared::default()).collect(),
@@ -123,7 +122,7 @@ pub fn run(scenario: &Scenario, sysctls: &[Sysctl], bounds: &Bounds<'_>) -> Resu
     let [senders, listeners] = [&hosts[0].sockets, &hosts[1].sockets];
     let sampler = Sampler::new(scenario, senders, clock, &shared);
 
-    let (seen, sampled, was_cancelled) = thread::scope(|scope| -> Result<_, RunError> {
+    thread::scope(|scope| {
         let named = |name: &str| thread::Builder::new().name(name.to_owned()).stack_size(STACK_BYTES);
         let refused = |error: std::io::Error| RunError::Machine(format!("cannot start a thread: {error}"));
         // Whatever happens from here on, everybody is told to end.
@@ -144,21 +143,23 @@ pub fn run(scenario: &Scenario, sysctls: &[Sysctl], bounds: &Bounds<'_>) -> Resu
             let writer = move || traffic::send_all(flow, socket, application, clock, shared);
             named("sender").spawn_scoped(scope, writer).map_err(refused)?;
         }
-        let was_cancelled = !attend(scenario, senders, clock, bounds, || emulator.is_finished());
-        let sampled = if was_cancelled { None } else { sampler.join().ok() };
+        if !attend(scenario, senders, clock, bounds, || emulator.is_finished()) {
+            return Err(RunError::Cancelled);
+        }
+        if emulator.is_finished() {
+            // It has failed; there is nothing more to sample.
+            shared.is_over.store(true, Ordering::Relaxed);
+        }
+        let failed = |who: &str| RunError::Machine(format!("the {who} has failed"));
+        let sampled = sampler.join().map_err(|_| failed("sampler"))?;
         shared.is_over.store(true, Ordering::Relaxed);
-        let seen = emulator.join().map_err(|_| RunError::Machine("the emulator has failed".to_owned()))??;
-        Ok((seen, sampled, was_cancelled))
-    })?;
-    if was_cancelled {
-        return Err(RunError::Cancelled);
-    }
-    let sampled = sampled.ok_or_else(|| RunError::Machine("the sampler has failed".to_owned()))?;
-    let limits = sampled.total.iter().map(|snapshot| FlowLimits::of(&snapshot.info)).collect();
-    let steal = (steal_before, certificate::Steal::now());
-    let set: BTreeMap<_, _> = settings.sysctls.iter().map(|set| (set.name.clone(), set.value.clone())).collect();
-    let certificate = Certificate::new(scenario, &seen, &mut hosts, set, limits, steal);
-    Ok(tables::output(scenario, &shared, seen, sampled, certificate))
+        let seen = emulator.join().map_err(|_| failed("emulator"))??;
+        let limits = sampled.total.iter().map(|snapshot| FlowLimits::of(&snapshot.info)).collect();
+        let steal = (steal_before, certificate::Steal::now());
+        let set = settings.sysctls.iter().map(|set| (set.name.clone(), set.value.clone())).collect();
+        let certificate = Certificate::new(scenario, &seen, &hosts, set, limits, steal);
+        Ok(tables::output(scenario, &shared, seen, sampled, certificate))
+    })
 }
 
 /// Waits for the end of the run, and stops applications whose time has come. False if the run was cancelled.

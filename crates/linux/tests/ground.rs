@@ -16,7 +16,7 @@ fn alone() -> MutexGuard<'static, ()> {
 }
 
 fn scenario(text: &str) -> Arc<Scenario> {
-    Experiment::from_toml(text, "test.toml", &[]).unwrap().points()[0].scenario()
+    Experiment::from_toml(text, "test.toml", &[]).expect("a valid experiment").points()[0].scenario()
 }
 
 fn attempt(text: &str, sysctls: &[Sysctl]) -> Result<RunOutput, RunError> {
@@ -43,14 +43,14 @@ fn good(text: &str) -> Option<RunOutput> {
 }
 
 fn floats<'t>(table: &'t Table, name: &str) -> &'t [f64] {
-    match &table.columns.iter().find(|column| column.name == name).unwrap().values {
+    match &table.columns.iter().find(|column| column.name == name).expect("a column of the catalogue").values {
         Values::Float(values) => values,
         _ => panic!("{name} is no number"),
     }
 }
 
 fn counts<'t>(table: &'t Table, name: &str) -> &'t [u64] {
-    match &table.columns.iter().find(|column| column.name == name).unwrap().values {
+    match &table.columns.iter().find(|column| column.name == name).expect("a column of the catalogue").values {
         Values::Count(values) => values,
         _ => panic!("{name} is no count"),
     }
