@@ -15,14 +15,32 @@ import pytest
 from conftest import Cli
 from dumbbell import api, experiment, papers
 from dumbbell.papers.data import published
+from dumbbell.papers.runs import jain, ratio
 from dumbbell.papers.zhang import STUDY, algorithms, measure, table1, table3, table4, table5, table7
-from dumbbell.papers.zhang.measure import ALGORITHMS, CODE, PAPER, Run, Runs, Trace, View, published_values
+from dumbbell.papers.zhang.measure import ALGORITHMS, CODE, PAPER, Choice, Run, Runs, Trace, View, published_values
 
 SEEDS = 5
 
 
-def seeds(rates: Sequence[float], *, loss: float = 0.0, delay_ms: float = 100.0) -> list[Run]:
-    return [Run(tuple(rates), loss, delay_ms)] * SEEDS
+def run(
+    rates: Sequence[float], loss: float = 0.0, delay_ms: float = 100.0, trace: Trace | None = None, case: str = ""
+) -> Run:
+    flows = [
+        {
+            "goodput_mbps": rate * measure.STREAM / measure.PAYLOAD,
+            "sent_total": 1,
+            "network_drops_total": loss,
+            "acks": 1,
+            "acks_total": 1,
+            "mean_one_way_delay_ms": delay_ms,
+        }
+        for rate in rates
+    ]
+    return Run(flows, kept=trace, case=case)
+
+
+def seeds(rates: Sequence[float], case: str = "") -> list[Run]:
+    return [run(rates, case=case)] * SEEDS
 
 
 def verdicts(found: Sequence[papers.Judgement]) -> dict[str, str]:
@@ -34,11 +52,11 @@ def verdicts(found: Sequence[papers.Judgement]) -> dict[str, str]:
 
 
 def test_jain_and_ratio_are_those_of_the_published_table() -> None:
-    jain, ratio = published_values("table3", "jain"), published_values("table3", "ratio")
+    jains, ratios = published_values("table3", "jain"), published_values("table3", "ratio")
     for (label, case), runs in published_table3().items():
-        if (label, case) in jain:
-            assert runs[0].jain == pytest.approx(jain[label, case], abs=0.006)
-            assert runs[0].ratio == pytest.approx(ratio[label, case], abs=0.011)
+        if (label, case) in jains:
+            assert jain(runs[0]) == pytest.approx(jains[label, case], abs=0.006)
+            assert ratio(runs[0]) == pytest.approx(ratios[label, case], abs=0.011)
 
 
 def test_a_flow_that_starts_late_has_its_samples_at_their_times() -> None:
@@ -66,7 +84,7 @@ def test_stages_are_measured_over_the_flows_that_send() -> None:
     assert trace.jain(50, 80, (0, 1)) == pytest.approx(1)
     assert trace.jain(130, 200, range(4)) == pytest.approx(0.5)
     assert trace.jain(500, 600, (0, 1)) is None
-    assert table1.unfairest_stage(Run((1.0, 1.0), 0, 100, trace)) == pytest.approx(0.5)
+    assert table1.unfairest_stage(run((1.0, 1.0), trace=trace)) == pytest.approx(0.5)
 
 
 def test_a_choice_falls_back_to_the_study_s_code_where_it_was_not_run() -> None:
@@ -75,18 +93,18 @@ def test_a_choice_falls_back_to_the_study_s_code_where_it_was_not_run() -> None:
         ("BBR, startup 2/ln 2", "1"): seeds([1, 3]),
         ("Reno", "1"): seeds([1, 1]),
     }
-    view = View(runs, PAPER, ("1",))
-    assert view.mean("BBR", "1", lambda run: run.ratio) == 3
-    assert view.mean("Reno", "1", lambda run: run.ratio) == 1
-    assert view.ranked(("BBR", "Reno"), "1", lambda run: run.ratio, 1) == "Reno 1.0 < BBR 3.0"
+    view = View(runs, Choice(PAPER, ("1",)))
+    assert view.mean("BBR", "1", ratio) == pytest.approx(3)
+    assert view.mean("Reno", "1", ratio) == 1
+    assert view.ranked(("BBR", "Reno"), "1", ratio, 1) == "Reno 1.0 < BBR 3.0"
 
 
 def test_a_seed_counts_where_a_claim_holds_in_every_case() -> None:
     runs: Runs = {("BBR", "1"): seeds([1, 2]), ("BBR", "2"): [*seeds([1, 5])[:2], *seeds([1, 2])[:3]]}
     test = measure.everywhere(
-        lambda found: [View(found, CODE, ("1", "2"))],
+        [Choice(CODE, ("1", "2"))],
         ["BBR"],
-        lambda found: found["BBR"].ratio < 3,
+        lambda found: ratio(found["BBR"]) < 3,
         lambda _: "numbers",
     )
     (outcome,) = test(runs)
@@ -108,7 +126,7 @@ def published_table3() -> Runs:
     for number in published(measure.FOLDER, "table3"):
         if number.metric == "throughput":
             rates.setdefault((number.case["algorithm"], number.case["case"]), []).append(number.value / 1e3)
-    runs: Runs = {key: seeds(values) for key, values in rates.items()}
+    runs: Runs = {key: seeds(values, key[1]) for key, values in rates.items()}
     extra: Runs = {
         (f"{algorithm}, N = 1", case): runs[algorithm, case] for algorithm in ("Cubic", "Reno") for case in table3.CASES
     }
@@ -119,14 +137,14 @@ def test_the_published_numbers_satisfy_the_claims_of_table_3() -> None:
     found = verdicts(table3.PART.judge(published_table3()))
     assert list(found) == [claim.id for claim in table3.PART.claims]
     assert set(found.values()) == {"holds"}
-    equal: Runs = {key: seeds([1, 1]) for key in published_table3()}
+    equal: Runs = {key: seeds([1, 1], key[1]) for key in published_table3()}
     other = verdicts(table3.PART.judge(equal))
     assert [name for name, verdict in other.items() if verdict == "holds"] == ["zha-22", "zha-23", "zha-26"]
 
 
 def published_table4() -> Runs:
     runs: Runs = {
-        key: seeds([value * table4.capacity(key[1]) / 4] * 4)
+        key: seeds([value * table4.LINKS[key[1].partition(",")[0]] / 4] * 4, key[1])
         for key, value in published_values("table4", "utilization").items()
     }
     return runs | {("Reno, N = 1", case): runs["Reno", case] for case in table4.CASES}
@@ -136,7 +154,7 @@ def test_the_published_numbers_satisfy_the_claims_of_table_4() -> None:
     found = verdicts(table4.PART.judge(published_table4()))
     assert list(found) == [claim.id for claim in table4.PART.claims]
     assert set(found.values()) == {"holds"}
-    idle: Runs = {key: seeds([0.1] * 4) for key in published_table4()}
+    idle: Runs = {key: seeds([0.1] * 4, key[1]) for key in published_table4()}
     # What uses nothing loses nothing.
     assert {name for name, verdict in verdicts(table4.PART.judge(idle)).items() if verdict == "holds"} == {"zha-32"}
 
@@ -151,7 +169,9 @@ def published_table5(used: float = 1.0) -> Runs:
             capacity = np.array([table5.rate_at(schedule, t - 0.5) for t in t_s])
             rates = np.vstack([capacity, capacity]) / 2 * utilisation * used
             mean = float(capacity.mean()) * utilisation * used
-            runs[algorithm, schedule] = [Run((mean / 2, mean / 2), loss, delay, Trace(t_s, rates, rates))] * SEEDS
+            runs[algorithm, schedule] = [
+                run((mean / 2, mean / 2), loss, delay, Trace(t_s, rates, rates), schedule)
+            ] * SEEDS
     return runs | {("Reno, N = 1", table5.FIRST): runs["Reno", table5.FIRST]}
 
 

@@ -91,7 +91,7 @@ impl Hooks {
 ///    before the reduction is over.
 /// 6. A collapse of the window (a retransmission timeout; QUIC's persistent congestion) is `ssthresh` and
 ///    [`Event::Loss`], both left out where a reduction is under way already, and `set_state` with [`CaState::Loss`].
-///    RFC 9002 knows no such rule for controllers with full control: over QUIC it is a reduction like any other to them.
+///    The transport has set the smallest window then; a controller with full control gets its own back when that ends.
 /// 7. The end of a reduction is `set_state` with [`CaState::Open`] and, without full control, [`Event::CompleteCwr`], in
 ///    either order.
 /// 8. [`undo_cwnd`](Controller::undo_cwnd) is asked when a reduction proves spurious, before `set_state`, by transports

@@ -3,8 +3,6 @@
 //! One file or folder an algorithm. Each offers its concrete type for those who want it alone. What papers and other stacks
 //! change about BBR is in `dumbbell-cc-family`.
 
-#![deny(clippy::cast_possible_truncation, clippy::cast_sign_loss, clippy::cast_possible_wrap, clippy::cast_lossless)]
-
 mod basis;
 pub mod bbr1;
 pub mod bbr2;

@@ -2,6 +2,7 @@
 
 use crate::emulator::Seen;
 use crate::host::{Host, tick};
+use crate::traffic::Promptness;
 use dumbbell_results::Histogram;
 use dumbbell_scenario::Scenario;
 use dumbbell_units::Duration;
@@ -56,6 +57,11 @@ pub struct Certificate {
     pub late_p999_us: f64,
     /// The largest lateness.
     pub late_max_us: f64,
+    /// How late applications read what was there and wrote what was due: half of the times not more than this, in
+    /// microseconds.
+    pub app_late_p50_us: f64,
+    /// The same for 99 %.
+    pub app_late_p99_us: f64,
     /// Deliveries more than 5 ms late.
     pub stalls: u64,
     /// Packets that something else than the experiment's links dropped.
@@ -100,6 +106,7 @@ impl Certificate {
     pub fn new(
         scenario: &Scenario,
         seen: &Seen,
+        promptness: &Promptness,
         hosts: &[Host; 2],
         sysctls: BTreeMap<String, String>,
         flows: Vec<FlowLimits>,
@@ -114,6 +121,8 @@ impl Certificate {
             late_p99_us: lateness.quantile_us(0.99),
             late_p999_us: lateness.quantile_us(0.999),
             late_max_us: lateness.max.as_nanos() as f64 / 1e3,
+            app_late_p50_us: promptness.quantile_us(0.5),
+            app_late_p99_us: promptness.quantile_us(0.99),
             stalls: lateness.stalls,
             local_drops,
             emulator_cpu: seen.cpu_s / scenario.duration.as_secs_f64(),
@@ -142,6 +151,12 @@ impl Certificate {
             let late = self.late_p999_us;
             self.void.push(format!(
                 "one delivery in a thousand was more than {late:.0} us late; allowed: {tolerated_us:.0}"
+            ));
+        }
+        if self.app_late_p99_us > tolerated_us {
+            let late = self.app_late_p99_us;
+            self.void.push(format!(
+                "an application was more than {late:.0} us late one time in a hundred; allowed: {tolerated_us:.0}"
             ));
         }
         if lateness.measured_max > VOID_STALL {

@@ -14,7 +14,7 @@ use crate::header::{Header, mark};
 use crate::host::{FIRST_PORT, Side};
 use crate::meter::Meter;
 use crate::sys;
-use crate::{RunError, Shared};
+use crate::{NOTHING, RunError, Shared};
 use cpu_time::ThreadTime;
 use dumbbell_network::{Agenda, Entry, Hop, Routes, links, report, slowest_link};
 use dumbbell_path::{Ecn, Media, Offer};
@@ -429,6 +429,15 @@ impl<'a> Emulator<'a> {
         self.settle(index);
     }
 
+    /// Whether a packet brings the very next bytes to a reader who has read everything before.
+    fn wakes_reader(&mut self, packet: &Packet) -> bool {
+        let bytes = &self.slots.get(packet.slot)[..usize::from(packet.size)];
+        let Some(header) = Header::read(bytes).filter(|header| header.payload > 0) else { return false };
+        let flow = packet.flow as usize;
+        let read = self.shared.flows[flow].delivered_bytes.load(Ordering::Acquire);
+        self.flows[flow].meter.number(header.seq) == read
+    }
+
     /// Hands a packet that is due at a host to it.
     fn deliver(&mut self, packet: Packet, due: Time) {
         let bytes = &mut self.slots.get(packet.slot)[..usize::from(packet.size)];
@@ -456,9 +465,15 @@ impl<'a> Emulator<'a> {
                 }
             }
         }
+        let wakes_reader = packet.is_forward && self.wakes_reader(&packet);
         let to = if packet.is_forward { Side::Receiver } else { Side::Sender };
         let now = self.clock.now();
         self.lateness.add(now.since(due), self.is_measuring);
+        if wakes_reader {
+            // Only the reader takes it back.
+            let readable_since = &self.shared.flows[packet.flow as usize].readable_since;
+            let _ = readable_since.compare_exchange(NOTHING, now.as_nanos(), Ordering::AcqRel, Ordering::Relaxed);
+        }
         let bytes = &self.slots.get(packet.slot)[..usize::from(packet.size)];
         let written = loop {
             match write(self.devices[to as usize], bytes) {

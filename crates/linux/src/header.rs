@@ -95,9 +95,10 @@ pub fn mark(packet: &mut [u8]) {
     header[1] |= CE;
     header[10..12].fill(0);
     let sum: u32 = header.chunks_exact(2).map(|pair| u32::from(u16::from_be_bytes([pair[0], pair[1]]))).sum();
+    // Sixty bytes at most, so that one more addition carries nothing.
     let folded = (sum & 0xffff) + (sum >> 16);
-    let folded = (folded & 0xffff) + (folded >> 16);
-    header[10..12].copy_from_slice(&(!(folded as u16)).to_be_bytes());
+    let checksum = u16::MAX - u16::try_from((folded & 0xffff) + (folded >> 16)).unwrap_or(u16::MAX);
+    header[10..12].copy_from_slice(&checksum.to_be_bytes());
 }
 
 #[cfg(test)]

@@ -34,7 +34,7 @@ use settings::Settings;
 use std::sync::Mutex;
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use std::thread;
-use traffic::Application;
+use traffic::{Application, Promptness};
 
 pub use certificate::{Certificate, FlowLimits};
 pub use error::{FlowFault, RunError};
@@ -84,11 +84,14 @@ pub struct RunOutput {
 /// What the threads of a run share.
 struct Shared {
     is_over: AtomicBool,
+    promptness: Promptness,
     flows: Vec<FlowShared>,
 }
 
+/// No instant.
+const NOTHING: u64 = u64::MAX;
+
 /// What they share of a flow.
-#[derive(Default)]
 struct FlowShared {
     /// Nanoseconds; when the connection attempt began.
     started_at: AtomicU64,
@@ -97,8 +100,23 @@ struct FlowShared {
     delivered_bytes: AtomicU64,
     /// Payload that was handed to the receiving host.
     arrived_bytes: AtomicU64,
+    /// Nanoseconds; since when the reader, who had read everything, has had something to read.
+    readable_since: AtomicU64,
     /// The receiver's connection.
     accepted: Mutex<Option<OwnedFd>>,
+}
+
+impl FlowShared {
+    fn new() -> FlowShared {
+        FlowShared {
+            started_at: AtomicU64::new(0),
+            is_established: AtomicBool::new(false),
+            delivered_bytes: AtomicU64::new(0),
+            arrived_bytes: AtomicU64::new(0),
+            readable_since: AtomicU64::new(NOTHING),
+            accepted: Mutex::new(None),
+        }
+    }
 }
 
 /// Runs a scenario on the kernel's TCP, in real time. `sysctls` are set in both namespaces, after those that follow from the
@@ -113,7 +131,8 @@ pub fn run(scenario: &Scenario, sysctls: &[Sysctl], bounds: &Bounds<'_>) -> Resu
     let hosts = [sender?, receiver?];
     let shared = Shared {
         is_over: AtomicBool::new(false),
-        flows: scenario.flows.iter().map(|_| FlowShared::default()).collect(),
+        promptness: Promptness::default(),
+        flows: scenario.flows.iter().map(|_| FlowShared::new()).collect(),
     };
     let steal_before = certificate::Steal::now();
     let clock = Clock::starting_in(LEAD);
@@ -138,7 +157,7 @@ pub fn run(scenario: &Scenario, sysctls: &[Sysctl], bounds: &Bounds<'_>) -> Resu
                 mss: spec.transport.mss,
             };
             let (socket, listener, shared) = (&senders[flow], &listeners[flow], &shared);
-            let reader = move || traffic::receive_all(listener, &shared.flows[flow]);
+            let reader = move || traffic::receive_all(flow, listener, clock, shared);
             named("receiver").spawn_scoped(scope, reader).map_err(refused)?;
             let writer = move || traffic::send_all(flow, socket, application, clock, shared);
             named("sender").spawn_scoped(scope, writer).map_err(refused)?;
@@ -157,7 +176,7 @@ pub fn run(scenario: &Scenario, sysctls: &[Sysctl], bounds: &Bounds<'_>) -> Resu
         let limits = sampled.total.iter().map(|snapshot| FlowLimits::of(&snapshot.info)).collect();
         let steal = (steal_before, certificate::Steal::now());
         let set = settings.sysctls.iter().map(|set| (set.name.clone(), set.value.clone())).collect();
-        let certificate = Certificate::new(scenario, &seen, &hosts, set, limits, steal);
+        let certificate = Certificate::new(scenario, &seen, &shared.promptness, &hosts, set, limits, steal);
         Ok(tables::output(scenario, &shared, seen, sampled, certificate))
     })
 }

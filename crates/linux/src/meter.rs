@@ -34,14 +34,15 @@ impl Meter {
     }
 
     /// The number of a byte near those that are under way.
-    fn unwrapped(&self, seq: u32) -> u64 {
+    pub fn number(&self, seq: u32) -> u64 {
+        #[expect(clippy::cast_possible_truncation, reason = "sequence numbers wrap")]
         let near = self.first.wrapping_add(self.acknowledged as u32);
-        self.acknowledged.saturating_add_signed(i64::from(seq.wrapping_sub(near) as i32))
+        self.acknowledged.saturating_add_signed(i64::from(seq.wrapping_sub(near).cast_signed()))
     }
 
     /// A segment leaves the sender.
     pub fn on_sent(&mut self, now: Time, seq: u32, payload: u32) {
-        let start = self.unwrapped(seq);
+        let start = self.number(seq);
         let end = start + u64::from(payload);
         if start >= self.next {
             self.sent.push_back(Sent { end, at: now, is_spent: false, is_repeated: false });
@@ -58,7 +59,7 @@ impl Meter {
     pub fn on_ack(&mut self, now: Time, ack: u32, sacks: impl FnOnce(&mut dyn FnMut(u32, u32))) -> Option<Duration> {
         let mut covered = None;
         let mut is_ambiguous = false;
-        let ack = self.unwrapped(ack);
+        let ack = self.number(ack);
         while let Some(sent) = self.sent.front().copied().filter(|sent| sent.end <= ack) {
             self.sent.pop_front();
             is_ambiguous |= sent.is_repeated;
@@ -77,7 +78,7 @@ impl Meter {
             }
         });
         for &(start, end) in &blocks[..count] {
-            let (start, end) = (self.unwrapped(start), self.unwrapped(end));
+            let (start, end) = (self.number(start), self.number(end));
             let first = self.sent.partition_point(|sent| sent.end <= start);
             for sent in self.sent.range_mut(first..).take_while(|sent| sent.end <= end) {
                 if !sent.is_spent && selected.is_none_or(|(last, _)| last < sent.end) {

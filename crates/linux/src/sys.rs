@@ -28,8 +28,9 @@ pub fn attach_tun(device: impl AsFd, name: &str) -> io::Result<()> {
         flags: libc::c_short,
         rest: [u8; 22],
     }
-    let mut request =
-        Request { name: [0; libc::IFNAMSIZ], flags: (libc::IFF_TUN | libc::IFF_NO_PI) as libc::c_short, rest: [0; 22] };
+    #[expect(clippy::cast_possible_truncation, reason = "flags of 16 bits, which libc has as an int")]
+    let flags = (libc::IFF_TUN | libc::IFF_NO_PI) as libc::c_short;
+    let mut request = Request { name: [0; libc::IFNAMSIZ], flags, rest: [0; 22] };
     // A name always ends with a zero.
     for (to, from) in request.name[..libc::IFNAMSIZ - 1].iter_mut().zip(name.bytes()) {
         *to = from;
@@ -55,4 +56,40 @@ pub fn schedule_first(priority: i32) -> io::Result<()> {
     // SAFETY: the parameter lives while it is read; 0 is the calling thread.
     let status = unsafe { libc::sched_setscheduler(0, libc::SCHED_FIFO, &raw const parameter) };
     if status < 0 { Err(io::Error::last_os_error()) } else { Ok(()) }
+}
+
+/// Lets the calling thread run soon after it wakes up, without real-time priority: the best niceness that it may have, and
+/// the shortest slice, which lets it interrupt threads that have longer ones.
+pub fn schedule_soon() -> io::Result<()> {
+    /// `struct sched_attr`, as far as it says something about ordinary threads.
+    #[repr(C)]
+    struct Attributes {
+        size: u32,
+        policy: u32,
+        flags: u64,
+        nice: i32,
+        priority: u32,
+        slice_ns: u64,
+        deadline: u64,
+        period: u64,
+    }
+    /// The shortest that the kernel takes.
+    const SLICE_NS: u64 = 100_000;
+    let attempt = |nice: i32| {
+        let size = u32::try_from(size_of::<Attributes>()).unwrap_or(0);
+        let attributes = Attributes {
+            size,
+            policy: libc::SCHED_OTHER.cast_unsigned(),
+            flags: 0,
+            nice,
+            priority: 0,
+            slice_ns: SLICE_NS,
+            deadline: 0,
+            period: 0,
+        };
+        // SAFETY: the structure has the layout and the size that it says and lives while it is read; 0 is the calling thread.
+        let status = unsafe { libc::syscall(libc::SYS_sched_setattr, 0, &raw const attributes, 0) };
+        if status < 0 { Err(io::Error::last_os_error()) } else { Ok(()) }
+    };
+    attempt(-20).or_else(|_| attempt(0))
 }

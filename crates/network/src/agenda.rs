@@ -1,18 +1,18 @@
 //! The event queue: one slot for everything that can have a next event.
 //!
 //! A network has few *kinds* of pending events: a link delivers its next packet, a connection's timer fires. Each owns one
-//! slot that is re-armed in place, so the queue never grows with the packets in flight. The
-//! slots play a knock-out tournament: every node of a binary tree knows which slot below it is due first, and the root
-//! knows the earliest of all. Re-arming a slot replays its matches, up to the first one whose result stays what it was.
-//! Equal times go to the lower slot, which makes the order of events a property of the scenario and of nothing else.
+//! slot that is re-armed in place, so the queue never grows with the packets in flight. The slots are the leaves of a
+//! tournament tree: every node of a binary tree knows which slot below it is due first, and the root knows the earliest of
+//! all. Re-arming a slot updates the nodes above it, up to the first one that does not change. Of equal times the lower slot
+//! comes first, so that the order of events follows from the scenario alone.
 
 /// When every slot is due, and which one comes first.
 #[derive(Debug)]
 pub struct Agenda<T> {
-    /// A power of two, at least 2; those that nobody owns are never due.
+    /// Their number is a power of two, at least 2; the slots that nobody owns are never due.
     slots: Vec<T>,
-    /// Who meets in which match: in number n the winners of numbers 2n and 2n + 1, number 1 being the final. Slots count as
-    /// winners of matches that follow those here, and are not entered.
+    /// The inner nodes of the tree: number n holds the winners of nodes 2n and 2n + 1, and number 1 is the root. The pairs of
+    /// slots themselves are not kept.
     matches: Vec<[Winner<T>; 2]>,
     first: Winner<T>,
 }
@@ -44,11 +44,9 @@ impl<T: Copy + Ord> Agenda<T> {
         self.slots[slot] = due;
         let neighbour = self.slots[slot ^ 1];
         let neighbour_wins = neighbour < due || neighbour == due && slot & 1 == 1;
-        let winner = if neighbour_wins {
-            Winner { due: neighbour, slot: slot as u32 ^ 1 }
-        } else {
-            Winner { due, slot: slot as u32 }
-        };
+        #[expect(clippy::cast_possible_truncation, reason = "slots are flows or media, far fewer than 2^32")]
+        let own = slot as u32;
+        let winner = if neighbour_wins { Winner { due: neighbour, slot: own ^ 1 } } else { Winner { due, slot: own } };
         let number = (self.slots.len() + slot) / 2;
         if number == 1 {
             self.first = winner;
@@ -57,7 +55,7 @@ impl<T: Copy + Ord> Agenda<T> {
         }
     }
 
-    /// Enters the winner of match `number` and plays those that follow from it.
+    /// Node `number` has a new winner: updates the nodes above it.
     #[inline(never)]
     fn play_on(&mut self, mut number: usize, mut winner: Winner<T>) {
         while number > 1 {

@@ -9,5 +9,5 @@ mod routes;
 mod wiring;
 
 pub use agenda::Agenda;
-pub use routes::{Entry, Hop, MAX_LINKS_OF_A_WAY, Route, Routes, WayError};
+pub use routes::{Entry, Hop, Route, Routes, WayError};
 pub use wiring::{controller_stream, links, slowest_link, start_of, start_stream};

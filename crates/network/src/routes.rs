@@ -4,7 +4,7 @@ use dumbbell_path::Port;
 use dumbbell_scenario::Flow;
 
 /// The most links of a way: packets count those that are left in 16 bits.
-pub const MAX_LINKS_OF_A_WAY: usize = u16::MAX as usize;
+const MAX_LINKS_OF_A_WAY: usize = u16::MAX as usize;
 
 /// Where a packet enters a medium.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -69,6 +69,9 @@ pub enum WayError {
     /// The way of a flow has more links than a packet can count.
     #[error("the way of flow {0} has more than {MAX_LINKS_OF_A_WAY} links")]
     LongWay(usize),
+    /// The ways of all flows together have more links than can be numbered.
+    #[error("the ways of all flows together have more than {max} links", max = u32::MAX)]
+    ManyHops,
 }
 
 /// Routes of all flows.
@@ -112,19 +115,20 @@ impl Routes {
     /// A way has no links, or too many.
     pub fn push(&mut self, flow: &Flow, bottleneck: usize, entries: &[Entry]) -> Result<(), WayError> {
         let index = self.routes.len();
-        let rest = |way: &[usize]| match way.len() {
-            0 => Err(WayError::NoWay(index)),
-            links if links > MAX_LINKS_OF_A_WAY => Err(WayError::LongWay(index)),
-            links => Ok(links as u16 - 1),
+        let rest = |way: &[usize]| match u16::try_from(way.len()) {
+            Ok(0) => Err(WayError::NoWay(index)),
+            Ok(links) => Ok(links - 1),
+            Err(_) => Err(WayError::LongWay(index)),
         };
         let (forward_rest, reverse_rest) = (rest(&flow.forward)?, rest(&flow.reverse)?);
+        let end = |hops: usize| u32::try_from(hops).map_err(|_| WayError::ManyHops);
         let forward = self.hops.len();
         self.hops.extend(flow.forward.iter().map(|&link| Hop::new(entries[link], link == bottleneck)));
         let reverse = self.hops.len();
         self.hops.extend(flow.reverse.iter().map(|&link| Hop::new(entries[link], false)));
         self.routes.push(Route {
-            forward_end: reverse as u32,
-            reverse_end: self.hops.len() as u32,
+            forward_end: end(reverse)?,
+            reverse_end: end(self.hops.len())?,
             forward_rest,
             reverse_rest,
             first_forward: self.hops[forward],

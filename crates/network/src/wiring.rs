@@ -29,7 +29,9 @@ pub fn start_stream(seed: u64) -> Rng {
 
 /// When a flow begins to connect. `starts` is the [stream](start_stream) of all starts.
 pub fn start_of(flow: &Flow, starts: &mut Rng) -> Time {
-    flow.start + Duration::from_nanos((starts.uniform() * flow.start_jitter.as_nanos() as f64) as u64)
+    #[expect(clippy::cast_possible_truncation, clippy::cast_sign_loss, reason = "a share of a span of 64 bits")]
+    let jitter = (starts.uniform() * flow.start_jitter.as_nanos() as f64) as u64;
+    flow.start + Duration::from_nanos(jitter)
 }
 
 /// The link of a route with the lowest rate: where its throughput is measured.

@@ -1,14 +1,14 @@
 //! The smallest round-trip time of the last 300 seconds (`tcp_update_rtt_min`).
 //!
-//! A running minimum over a sliding window needs no list of all samples: Kathleen Nichols' filter (`lib/win_minmax.c`)
-//! keeps the three best ones, each the best since the one before it. When the best grows older than the window the
-//! second takes its place. The second and third are renewed after a quarter and a half of the window, so that a
-//! successor is never much older than it has to be.
+//! Kathleen Nichols' filter (`lib/win_minmax.c`) keeps three samples in place of a list of all: the smallest of the
+//! window, the smallest since that one, and the smallest since the second. When the first grows older than the window,
+//! the second takes its place. The second and the third are renewed after a quarter and a half of the window, so that
+//! what takes the first place is recent.
 
 /// Minimum over a window of 300 s (`tcp_min_rtt_wlen`).
 #[derive(Debug, Clone)]
 pub struct WindowedMin {
-    /// When, in microseconds, and what: values ascend, times do, too.
+    /// Time in microseconds and value of the three samples, both in ascending order.
     best: [(u64, u32); 3],
 }
 
@@ -27,13 +27,13 @@ impl WindowedMin {
         self.best[0].1
     }
 
-    /// A sample at `now_us`, which never runs backwards.
+    /// A sample at `now_us`, which never runs backwards (`minmax_running_min`).
     #[inline]
     pub fn update(&mut self, now_us: u64, value: u32) {
         let new = (now_us, value);
         let best = &mut self.best;
         if value > best[2].1 && now_us - best[0].0 <= WindowedMin::WINDOW_US / 4 {
-            // No candidate, and none of the others needs a successor yet: the rule for most samples.
+            // Most samples: larger than all three, none of which has to be renewed yet.
             return;
         }
         if value <= best[0].1 || now_us - best[2].0 > WindowedMin::WINDOW_US {

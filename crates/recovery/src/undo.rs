@@ -1,21 +1,22 @@
-//! What is needed to take a reduction back (`tcp_init_undo`, `tcp_may_undo`, `tcp_packet_delayed`).
+//! What is needed to undo a reduction.
 //!
-//! A reduction was needless when nothing was lost. There are two proofs. The receiver reports every retransmission of the
-//! episode as a duplicate (DSACK, RFC 2883 and 3708). Or the ACK echoes a segment that left before the first
-//! retransmission (Eifel, RFC 3522): the original arrived late. An episode in which nothing was retransmitted counts as the
-//! second.
+//! A reduction is spurious when nothing was lost. There are two proofs. The receiver reports every retransmission of
+//! the episode as a duplicate (DSACK, RFC 2883 and 3708). Or the ACK echoes the timestamp of a segment that left before
+//! the first retransmission (Eifel, RFC 3522): the original was delayed. An episode without a retransmission counts as
+//! the second.
 
-/// The books of one episode in Recovery or Loss.
+/// State of one episode in Recovery or Loss.
 #[derive(Clone, Debug)]
 pub struct Undo {
     is_enabled: bool,
     /// `undo_marker`: `snd_una` when the episode began; `None` when there is nothing to undo.
     marker: Option<u32>,
-    /// `undo_retrans`: retransmissions of the episode that no DSACK has reported as duplicates; `None` before the first.
+    /// `undo_retrans`: retransmissions of the episode that no DSACK has reported as duplicates; `None` before the
+    /// first.
     retrans: Option<u32>,
     /// `retrans_stamp`: when the first retransmission of the episode left, in ticks of the timestamp clock.
     retrans_stamp: Option<u64>,
-    /// The threshold to return to; 0 when a reduction must not be taken back.
+    /// `prior_ssthresh`: the slow-start threshold to return to; 0 when a reduction must not be undone.
     prior_ssthresh: u32,
 }
 
@@ -55,7 +56,7 @@ impl Undo {
         self.retrans_stamp = None;
     }
 
-    /// The receiver reported a duplicate that ends below `end`: of the episode's retransmissions `count` were needless.
+    /// The receiver reported a duplicate that ends below `end`: `count` of the episode's retransmissions were spurious.
     pub fn note_dsack(&mut self, end: u32, count: u32) {
         if self.marker.is_some_and(|marker| end > marker)
             && let Some(retrans) = &mut self.retrans
@@ -70,8 +71,8 @@ impl Undo {
         self.is_enabled && self.marker.is_some() && self.retrans == Some(0)
     }
 
-    /// Whether the ACK, which echoes `tick`, is for an original that arrived late. Where nothing was retransmitted,
-    /// `unless_retransmitted` is the answer (`tcp_packet_delayed`).
+    /// Whether the ACK, which echoes `echo_tick`, is for an original that was delayed (`tcp_packet_delayed`). Where
+    /// nothing was retransmitted, `unless_retransmitted` is the answer.
     pub fn may_undo_by_echo(&self, echo_tick: u64, unless_retransmitted: bool) -> bool {
         self.is_enabled
             && self.marker.is_some()
@@ -83,17 +84,17 @@ impl Undo {
         self.may_undo_by_dsack() || self.may_undo_by_echo(echo_tick, unless_retransmitted)
     }
 
-    /// The threshold to return to; 0 when a reduction must not be taken back.
+    /// The slow-start threshold to return to; 0 when a reduction must not be undone.
     pub fn prior_ssthresh(&self) -> u32 {
         self.prior_ssthresh
     }
 
-    /// Remembers the threshold to return to.
+    /// Remembers the slow-start threshold to return to.
     pub fn set_prior_ssthresh(&mut self, ssthresh: u32) {
         self.prior_ssthresh = ssthresh;
     }
 
-    /// The receiver echoes congestion, or the reduction is not for a loss: it must not be taken back.
+    /// The receiver echoes congestion, or the reduction is not for a loss: it must not be undone.
     #[inline]
     pub fn forbid(&mut self) {
         self.prior_ssthresh = 0;

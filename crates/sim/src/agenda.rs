@@ -1,7 +1,7 @@
 //! When flows are due: each has an application, a sender and a receiver.
 //!
-//! Equal times go to the earlier turn and then to the lower flow, which makes the order of events a property of the scenario
-//! and of nothing else.
+//! Of equal times the earlier turn comes first, and then the lower flow, so that the order of events follows from the
+//! scenario alone.
 
 use dumbbell_network::Agenda;
 use dumbbell_units::Time;
@@ -22,7 +22,7 @@ impl Due {
     const TURN_BITS: u32 = 2;
     const LATEST: u64 = u64::MAX >> Due::TURN_BITS;
 
-    /// What is due in 146 years or later never is.
+    /// Times from 146 years on count as never.
     #[inline]
     pub fn new(time: Time, turn: Turn) -> Due {
         Due(time.as_nanos().min(Due::LATEST) << Due::TURN_BITS | turn as u64)
@@ -35,9 +35,11 @@ impl Due {
 
     #[inline]
     pub fn turn(self) -> Turn {
-        // There is no fourth; a table is looked up more quickly than a match is made.
+        // The fourth entry is never used; a look-up costs less than a `match`.
         const TURNS: [Turn; 1 << Due::TURN_BITS] = [Turn::Application, Turn::Sender, Turn::Receiver, Turn::Receiver];
-        TURNS[self.0 as usize % TURNS.len()]
+        const LAST_BITS: u64 = (1 << Due::TURN_BITS) - 1;
+        let turn = (self.0 & LAST_BITS) as usize;
+        TURNS[turn]
     }
 }
 

@@ -131,22 +131,18 @@ impl Flow {
         start: Time,
         bottleneck: Entry,
     ) -> Flow {
-        let mss = u64::from(spec.transport.mss);
+        let mss = u16::try_from(spec.transport.mss).unwrap_or(u16::MAX);
         let (segments, last_len) = match spec.bytes {
-            None => (u32::MAX, mss as u16),
-            Some(bytes) => {
-                let segments = bytes.div_ceil(mss);
-                let last = bytes - segments.saturating_sub(1) * mss;
-                (segments.min(u64::from(u32::MAX)) as u32, last as u16)
-            }
+            None => (u32::MAX, mss),
+            Some(bytes) => in_segments(bytes, mss),
         };
         let unwritten = match spec.app_rate {
             None => Source::AtOnce { segments, last_len },
             Some(rate) => Source::Paced {
-                mss: mss as u16,
+                mss,
                 left: segments,
                 last_len,
-                interval: Duration::from_nanos(mss * 8 * 1_000_000_000 / rate.max(1)),
+                interval: Duration::from_nanos(u64::from(mss) * 8 * 1_000_000_000 / rate.max(1)),
                 next: Time::NEVER,
             },
         };
@@ -245,6 +241,14 @@ impl Flow {
     pub fn memory(&self) -> usize {
         size_of::<Flow>() + self.ends.sending().map_or(0, |sending| size_of_val(sending.controller)) + self.rtt.memory()
     }
+}
+
+/// How many segments of `mss` bytes make `bytes`, and the length of the last one. More segments than a connection can
+/// number are cut to as many as it can.
+fn in_segments(bytes: u64, mss: u16) -> (u32, u16) {
+    let segments = bytes.div_ceil(u64::from(mss));
+    let last_len = bytes - segments.saturating_sub(1) * u64::from(mss);
+    (u32::try_from(segments).unwrap_or(u32::MAX), u16::try_from(last_len).unwrap_or(mss))
 }
 
 /// The first four repetitions of a SYN are a second apart, then the interval doubles (`tcp_syn_linear_timeouts`).

@@ -1,9 +1,9 @@
-//! The round-trip time as a receiver sees it (`tcp_rcv_rtt_measure_ts`).
+//! The round-trip time as a receiver sees it (`tcp_rcv_rtt_measure_ts`, `tcp_rcv_rtt_update`).
 //!
-//! Data echoes the timestamp of the ACK that released it, so the receiver knows how long ACK and data were under way, in
-//! whole milliseconds. Its estimate falls at once and rises by an eighth of the difference, once for every millisecond
-//! whose echo arrives. In this model a segment carries no echo: it counts as the answer to an ACK that left the way back
-//! before the segment left the sender.
+//! Data echoes the timestamp of the ACK that released it, so the receiver knows how long ACK and data were under way,
+//! in whole milliseconds. The estimate falls at once and rises by an eighth of the difference, at most once for each
+//! echoed millisecond. In this model segments carry no echo: a segment counts as the answer to an ACK that left
+//! `way_back` before the segment was sent.
 
 use dumbbell_units::{Duration, Time};
 
@@ -16,8 +16,8 @@ pub(super) struct ReceiverRtt {
     echoed_ms: u32,
     /// Segments that leave in this interval echo the same millisecond.
     echoes: (Time, Time),
-    /// How long an ACK is under way, and an empty path's round trip: what the handshake told, or else the shortest time
-    /// any segment has travelled, and twice that.
+    /// How long an ACK is under way, and the round-trip time of an empty path: from the handshake, or else the shortest
+    /// time that any segment has travelled, and twice that.
     way_back: Duration,
     base: Duration,
     is_told: bool,
@@ -49,6 +49,7 @@ impl ReceiverRtt {
     }
 
     #[inline(never)]
+    #[expect(clippy::cast_possible_truncation, reason = "TCP's clock of 32 bits, which wraps")]
     fn measure_echo(&mut self, now: Time, sent_at: Time) -> bool {
         const MILLISECOND: u64 = 1_000_000;
         if !self.is_told {

@@ -1,8 +1,8 @@
-//! The way of an acknowledgement through the sender, in the order of `tcp_ack`.
+//! The way of an acknowledgement (rx) through the sender, in the order of `tcp_ack`.
 //!
-//! What SACK blocks report is tagged, what the ACK covers leaves the scoreboard, the controller is told, losses are found
-//! and the state changes, timers are armed, and at the end the sample of the delivery rate goes to the controller, or to
-//! proportional rate reduction. An ACK that was to be expected needs hardly any of it and goes its own way
+//! What SACK blocks report is tagged, what the ACK covers leaves the scoreboard, the controller is told, losses are
+//! found and the state changes, timers are armed, and at the end the delivery-rate sample goes to the controller, or
+//! the window to proportional rate reduction. An expected ACK needs little of this and takes the fast path
 //! (`fast_path.rs`).
 
 use super::assembly::Retransmit;
@@ -42,7 +42,7 @@ pub(super) struct AckNews {
     pub set_timer: bool,
 }
 
-/// The connection before the ACK in work.
+/// The connection before the current ACK.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Prior {
     pub una: u32,
@@ -55,12 +55,12 @@ pub(super) struct Prior {
     pub highest_sacked: u32,
 }
 
-/// What the SACK blocks of an ACK report.
+/// What the SACK blocks of an ACK newly report (`struct tcp_sacktag_state`).
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Tagged {
-    /// When those left that were sent once (`first_sackt`, `last_sackt`).
+    /// When the first and the last of the segments that were sent once left (`first_sackt`, `last_sackt`).
     pub sent: Option<SentSpan>,
-    /// The lowest segment that others overtook (`reord`).
+    /// The lowest segment that was delivered after higher ones (`reord`).
     pub reordered_from: u32,
 }
 
@@ -80,7 +80,7 @@ impl Sender {
         }
     }
 
-    /// Everything that an acknowledgement can mean (`tcp_ack`).
+    /// Processes any acknowledgement (`tcp_ack`).
     #[inline(never)]
     pub(super) fn ack_slow_path(&mut self, ack: &Ack) {
         let prior = self.prior();
@@ -134,7 +134,8 @@ impl Sender {
         }
     }
 
-    /// An ACK that a later one overtook: no duplicate, but what it reports selectively may be news (`old_ack`).
+    /// An ACK below `snd_una`, because a later one arrived before it. It is no duplicate, but its SACK blocks may be
+    /// news (label `old_ack` of `tcp_ack`).
     #[inline(never)]
     fn old_ack(&mut self, ack: &Ack, prior_una: u32, news: &mut AckNews) {
         if ack.sack_count > 0 {
@@ -143,7 +144,7 @@ impl Sender {
         }
     }
 
-    /// The hooks of a controller before losses are looked for.
+    /// Calls the controller's hooks that come before loss detection (`tcp_in_ack_event`, `pkts_acked`).
     #[inline(always)]
     fn tell_controller(&mut self, ack: &Ack, acked: u32, prior: &Prior, news: &AckNews) {
         if self.hooks.in_ack_event {
@@ -160,7 +161,7 @@ impl Sender {
         }
     }
 
-    /// Does this ACK end the episode of a probe (`tcp_process_tlp_ack`)?
+    /// Ends the episode of a tail loss probe if this ACK decides it (`tcp_process_tlp_ack`).
     #[inline(always)]
     fn process_tlp_ack(&mut self, ack: &Ack, news: &AckNews) {
         if self.tlp.is_outstanding() {
@@ -180,8 +181,8 @@ impl Sender {
         }
     }
 
-    /// Duplicate ACKs to count, if the ACK is dubious (`tcp_ack_is_dubious`): a duplicate, one that reports selectively or
-    /// echoes congestion, or any outside of Open.
+    /// The number of duplicate ACKs to count, if the ACK is dubious (`tcp_ack_is_dubious`): a duplicate, one with news
+    /// in its SACK blocks or with ECE, or any ACK outside of Open.
     #[inline(always)]
     fn dubious_dupacks(&self, news: &AckNews) -> Option<u32> {
         let is_suspicious = news.data_sacked || news.ece || news.dsack;
@@ -190,8 +191,9 @@ impl Sender {
         is_dubious.then(|| u32::from(!news.advanced && !is_no_duplicate && !news.dsack))
     }
 
-    /// Completes the sample, and lets it work on window and pacing rate (`tcp_rate_gen`, `tcp_cong_control`).
+    /// Completes the rate sample and updates window and pacing rate with it (`tcp_rate_gen`, `tcp_cong_control`).
     #[inline(always)]
+    #[expect(clippy::cast_possible_truncation, reason = "one ACK tells of fewer than 2^32 packets")]
     fn cong_control(&mut self, prior: &Prior, news: &AckNews) {
         let delivered = (self.view.delivered - prior.delivered) as u32;
         let losses = match self.config.recovery {
@@ -216,7 +218,7 @@ impl Sender {
         }
     }
 
-    /// Everything sent while the application was the limit has been delivered (the beginning of `tcp_rate_gen`).
+    /// Ends the application-limited phase when everything sent in it is delivered (the beginning of `tcp_rate_gen`).
     #[inline(always)]
     pub(super) fn end_app_limit(&mut self) {
         if self.control.app_limited != 0 && self.view.delivered > self.control.app_limited {
@@ -224,7 +226,7 @@ impl Sender {
         }
     }
 
-    /// Leaves window and pacing rate to a controller that owns them.
+    /// Lets a controller that owns window and pacing rate set them (`cong_control` of `struct tcp_congestion_ops`).
     #[inline]
     pub(super) fn leave_to_controller(&mut self) {
         let unsent = self.unsent_segments() > 0;

@@ -1,9 +1,9 @@
-//! The ACK that was to be expected (Van Jacobson's header prediction, which Linux has for the receiving side).
+//! The fast path of an expected ACK (Van Jacobson's header prediction, which Linux has for the receiving side).
 //!
-//! Nearly every ACK finds a connection in good order and does nothing but acknowledge the next few segments. Of `tcp_ack`
-//! then only this is left: the segments leave the scoreboard as one run, the last one gives the delivery-rate sample, the
-//! first and the last one the round-trip time, the timer starts again, and the controller decides. Everything else goes
-//! the long way in `Sender::ack_slow_path`, whose steps these are.
+//! Nearly every ACK finds the connection in Open, with nothing lost, SACKed or retransmitted, and only acknowledges the
+//! next few segments. Of `tcp_ack` then only this is left: the segments leave the scoreboard as one run, the last one
+//! gives the delivery-rate sample, the first and the last one the round-trip time, the timer is restarted, and the
+//! controller is called. Every other ACK takes `Sender::ack_slow_path`, which has these steps among its own.
 
 use super::{CaState, Sender};
 use crate::{Ack, DeliveryRate, RttSamples, TransportConfig};
@@ -41,14 +41,14 @@ impl Sender {
         let last_sent = record.sent;
         let is_short = u32::from(record.len) < self.config.mss;
         if first_sent_us == 0 || record.delivered_us == 0 {
-            // Stamps of the very first microsecond count as none.
+            // Stamps of the first microsecond of the run are 0, which means none.
             return self.ack_slow_path(ack);
         }
         self.timer.note_progress();
         self.timer.note_partial_ack(false);
         self.stream.update_window(ack.ack, ack.window);
 
-        // Of the sample before this one nothing is left: what these do not replace, the RTT and the end of the sample do.
+        // Every field of the sample is set anew: here, with the round-trip time, or when the sample is completed.
         self.sample.prior_in_flight = self.view.packets_out;
         self.sample.is_ece = false;
         self.sample.is_acking_tlp = false;

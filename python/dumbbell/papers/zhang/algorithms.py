@@ -5,18 +5,15 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from itertools import pairwise
-from typing import TYPE_CHECKING
 
 import numpy as np
 import polars as pl
 
 from dumbbell.papers.model import Cell, Claim, Grid, table
-from dumbbell.papers.part import Experiment, Part, Ran
+from dumbbell.papers.part import Experiment, Part
 from dumbbell.papers.testing import each
 from dumbbell.papers.zhang.measure import FOLDER
-
-if TYPE_CHECKING:
-    from dumbbell.results import Result
+from dumbbell.results import Result
 
 PACKET_BITS = 990 * 8
 PROBE, DRAIN, CRUISE = 1.25, 0.75, 1.0
@@ -75,11 +72,6 @@ def cycles(flow: pl.DataFrame) -> Cycles:
         elif gain == CRUISE and before[2] == DRAIN:
             drained.append(in_flight - bw_mbps * 1e3 * min_rtt_ms / PACKET_BITS)
     return found
-
-
-def measured(ran: Ran) -> Found:
-    """By algorithm."""
-    return {label: runs for (label,), runs in ran.by("flows[0].label").items()}
 
 
 def overview(found: Found) -> Grid:
@@ -141,7 +133,7 @@ PART = Part(
     "The cycles of BBR' and BBRPlus",
     [Experiment(FOLDER / "algorithms.toml", keep=watch)],
     quick="12s",
-    measure=measured,
+    measure=lambda ran: ran.kept_by("flows[0].label"),
     setup=["Four flows of one algorithm over 5 Mbit/s and 100 ms with a queue of two BDP; state every millisecond."],
     tables=lambda found: [overview(found)],
     claims=CLAIMS,
