@@ -81,7 +81,7 @@ impl Engine<'_> {
         while let Some(burst) = next {
             let together = match burst.first_of_alike() {
                 Some(first) if !*reports_completions => {
-                    let packet = Packet::first_of(&burst, index as u32, route.forward_rest, first);
+                    let packet = Packet::first_of(&burst, index as u32, route.forward_rest, route.header, first);
                     link.offer_run(now, packet, burst.remaining()).map(|departures| (packet.size, departures))
                 }
                 _ => None,
@@ -95,7 +95,7 @@ impl Engine<'_> {
                 }
                 None => {
                     let mut way = Way { link, counts, traffic, now, measured: self.measured };
-                    let departs = way.offer_each(index as u32, route.forward_rest, burst);
+                    let departs = way.offer_each(index as u32, route.forward_rest, route.header, burst);
                     sender.handed_over(burst.bytes, departs);
                 }
             }
@@ -120,7 +120,10 @@ impl Engine<'_> {
         let mut next = Some(first);
         while let Some(burst) = next {
             let departs = burst.fold(now, |_, segment| {
-                self.send_over_any(route.first_forward, Packet::data(index as u32, route.forward_rest, segment))
+                self.send_over_any(
+                    route.first_forward,
+                    Packet::data(index as u32, route.forward_rest, route.header, segment),
+                )
             });
             if self.must_stop(u64::from(burst.remaining())) {
                 return;
@@ -168,7 +171,7 @@ impl Engine<'_> {
     #[inline(always)]
     pub(super) fn acknowledge(&mut self, index: usize, ack: &Ack) {
         let route = self.routes.of(index);
-        let packet = Packet::ack(index as u32, route.reverse_rest, ack, &mut self.sacks);
+        let packet = Packet::ack(index as u32, route.reverse_rest, route.header, ack, &mut self.sacks);
         self.send_ack(route.first_reverse, packet);
     }
 
@@ -176,7 +179,7 @@ impl Engine<'_> {
     #[inline(always)]
     pub(super) fn acknowledge_cumulatively(&mut self, index: usize, ack: CumulativeAck) {
         let route = self.routes.of(index);
-        let packet = Packet::cumulative_ack(index as u32, route.reverse_rest, ack);
+        let packet = Packet::cumulative_ack(index as u32, route.reverse_rest, route.header, ack);
         self.send_ack(route.first_reverse, packet);
     }
 
@@ -192,7 +195,7 @@ impl Engine<'_> {
 
     pub(super) fn send_syn(&mut self, index: usize) {
         let route = self.routes.of(index);
-        let packet = Packet::handshake(self.now, index as u32, route.forward_rest, Kind::Syn);
+        let packet = Packet::handshake(self.now, index as u32, route.forward_rest, route.handshake_bytes, Kind::Syn);
         self.send(route.first_forward, packet);
     }
 
@@ -300,8 +303,8 @@ impl Way<'_> {
     /// Puts the packets of a burst on the way one by one; returns when the last one will have left the first link's
     /// transmitter, as far as that is known.
     #[inline(never)]
-    fn offer_each(&mut self, flow: u32, hops_left: u16, burst: Burst) -> Time {
-        burst.fold(self.now, |_, segment| self.offer(Packet::data(flow, hops_left, segment)))
+    fn offer_each(&mut self, flow: u32, hops_left: u16, header: u8, burst: Burst) -> Time {
+        burst.fold(self.now, |_, segment| self.offer(Packet::data(flow, hops_left, header, segment)))
     }
 
     /// Puts a data packet on the way; returns when it will have left the first link's transmitter, as far as that is

@@ -52,6 +52,10 @@ pub(super) struct Route {
     /// Hops behind the first one.
     pub forward_rest: u16,
     pub reverse_rest: u16,
+    /// Bytes of headers of TCP's segments and ACKs, IP included.
+    pub header: u8,
+    /// Bytes of a packet of the handshake.
+    pub handshake_bytes: u16,
     pub first_forward: Hop,
     pub first_reverse: Hop,
 }
@@ -101,6 +105,8 @@ impl Routes {
             reverse_end: self.hops.len() as u32,
             forward_rest,
             reverse_rest,
+            header: u8::try_from(flow.transport.header_bytes()).unwrap_or(u8::MAX),
+            handshake_bytes: u16::try_from(flow.transport.handshake_bytes()).unwrap_or(u16::MAX),
             first_forward: self.hops[forward],
             first_reverse: self.hops[reverse],
         });
