@@ -24,8 +24,6 @@
 //! | [`cwnd_validation`] | windows that are not filled, idle time | `tcp_cwnd_validate`, RFC 2861 |
 //! | [`rfc9002`] | QUIC's RTT, losses, timeout and pacing | RFC 9002 |
 
-#![deny(clippy::cast_possible_truncation, clippy::cast_sign_loss, clippy::cast_possible_wrap, clippy::cast_lossless)]
-
 pub mod ack_rtt;
 pub mod cwnd_validation;
 pub mod dupthresh;

@@ -1,8 +1,8 @@
 //! What travels through the simulated network.
 //!
-//! Thousands of packets are in flight and each is copied several times, so a packet is small: what its headers tell in
-//! two places it holds once, and what only few packets carry lies elsewhere: selective acknowledgements in a [`Store`], the
-//! bytes of datagrams in [`Payloads`].
+//! Thousands of packets are in flight and each is copied several times, so a packet is small. A field has one meaning for
+//! data and another for ACKs, and what only few packets carry is kept elsewhere: SACK blocks in a [`Store`], the bytes of
+//! datagrams in [`Payloads`].
 
 use dumbbell_path::Ecn;
 use dumbbell_transport::{Ack, Arrival, Burst, CumulativeAck, Datagram, Flags, SackBlock, Segment};
@@ -32,6 +32,13 @@ pub(crate) struct Packet {
     flags: u8,
     /// Bytes of headers before the payload of a segment.
     header: u8,
+}
+
+/// The number by which packets know a flow.
+#[inline(always)]
+#[expect(clippy::cast_possible_truncation, reason = "the memory of a run ends long before 2^32 flows")]
+pub(crate) fn flow_number(index: usize) -> u32 {
+    index as u32
 }
 
 /// What a packet is.
@@ -141,6 +148,7 @@ impl Packet {
         ack
     }
 
+    #[inline]
     pub fn datagram(
         kind: Kind,
         now: Time,
@@ -153,6 +161,7 @@ impl Packet {
     }
 
     /// A datagram with its payload, as it arrives.
+    #[inline]
     pub fn arrival<'p>(&self, payload: &'p [u8]) -> Arrival<'p> {
         Arrival { size: self.size, ecn: self.ecn, payload }
     }
@@ -177,9 +186,11 @@ impl Packet {
     /// The answer to a SYN that arrives, with the time that the SYN left.
     pub fn answered(&self, now: Time, hops_left: u16) -> Packet {
         let echo = self.timestamp.as_nanos();
+        #[expect(clippy::cast_possible_truncation, reason = "the lower half; `number` has the upper one")]
+        let lower_half = echo as u32;
         Packet {
             number: (echo >> 32) as u32,
-            detail: echo as u32,
+            detail: lower_half,
             ..Packet::handshake(now, self.flow, hops_left, self.size, Kind::SynAck)
         }
     }
@@ -217,7 +228,7 @@ impl dumbbell_path::Packet for Packet {
         self.ecn = Ecn::Ce;
     }
 
-    /// Of packets only segments come in runs.
+    /// Only data segments come in runs.
     #[inline(always)]
     fn follow(&mut self, count: u32) {
         self.number += count;
@@ -229,11 +240,17 @@ impl dumbbell_path::Packet for Packet {
 /// Blocks of an ACK, and how many of them are valid.
 pub(crate) type Sacks = ([SackBlock; Ack::MAX_SACK_BLOCKS], u8);
 
-/// Where something that a packet in flight carries is.
+/// Tells where the attachment of a packet in flight is kept.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Handle(NonZeroU32);
 
 impl Handle {
+    /// The handle of the last of `entries` entries, of which there is at least one.
+    #[expect(clippy::cast_possible_truncation, reason = "the memory of a run ends long before 2^32 packets")]
+    fn last_of(entries: usize) -> Handle {
+        Handle(NonZeroU32::MIN.saturating_add(entries as u32 - 1))
+    }
+
     fn index(self) -> usize {
         self.0.get() as usize - 1
     }
@@ -256,7 +273,7 @@ impl<T: Copy> Store<T> {
     fn put(&mut self, entry: T) -> Handle {
         let handle = self.free.pop().unwrap_or_else(|| {
             self.entries.push(entry);
-            Handle(NonZeroU32::MIN.saturating_add(self.entries.len() as u32 - 1))
+            Handle::last_of(self.entries.len())
         });
         self.entries[handle.index()] = entry;
         handle
@@ -268,53 +285,65 @@ impl<T: Copy> Store<T> {
             + claimed::<Handle>(self.free.len(), self.free.capacity())
     }
 
-    /// What a packet carried whose journey ends.
+    /// Removes the attachment of a packet that has arrived or was dropped.
     pub fn take(&mut self, handle: Handle) -> T {
         self.free.push(handle);
         self.entries[handle.index()]
     }
 }
 
-/// The payloads of datagrams in flight.
-#[derive(Debug, Default)]
+/// The payloads of datagrams in flight: each is written where it stays until its datagram arrives, and read there.
+#[derive(Debug)]
 pub(crate) struct Payloads {
-    /// Those of datagrams that have arrived are empty, and keep their room for the next.
+    /// Those of datagrams that have arrived keep their room for the next.
     entries: Vec<Vec<u8>>,
     free: Vec<Handle>,
+    /// Where the next datagram is written.
+    blank: Handle,
+    /// Room of that one before it was written, which `room` contains.
+    blank_room: usize,
     /// Bytes of memory that the entries hold.
     room: u64,
 }
 
+impl Default for Payloads {
+    fn default() -> Payloads {
+        Payloads { entries: vec![Vec::new()], free: Vec::new(), blank: Handle(NonZeroU32::MIN), blank_room: 0, room: 0 }
+    }
+}
+
 impl Payloads {
-    /// Keeps what is in `payload`, and leaves an empty one in its place.
-    pub fn put(&mut self, payload: &mut Vec<u8>) -> Handle {
-        let handle = self.free.pop().unwrap_or_else(|| {
-            self.entries.push(Vec::new());
-            Handle(NonZeroU32::MIN.saturating_add(self.entries.len() as u32 - 1))
-        });
-        self.swap(handle, payload);
-        handle
+    /// An empty payload to write the next datagram to, which [`Payloads::keep`] keeps.
+    #[inline]
+    pub fn blank(&mut self) -> &mut Vec<u8> {
+        let blank = &mut self.entries[self.blank.index()];
+        blank.clear();
+        blank
     }
 
-    /// Replaces `payload` by what a datagram carried, whose journey ends.
-    pub fn take(&mut self, handle: Handle, payload: &mut Vec<u8>) {
-        payload.clear();
-        self.swap(handle, payload);
-        self.free.push(handle);
+    /// Keeps what was written to [`Payloads::blank`].
+    #[inline]
+    pub fn keep(&mut self) -> Handle {
+        let kept = self.blank;
+        self.room += (self.entries[kept.index()].capacity() - self.blank_room) as u64;
+        self.blank = self.free.pop().unwrap_or_else(|| {
+            self.entries.push(Vec::new());
+            Handle::last_of(self.entries.len())
+        });
+        self.blank_room = self.entries[self.blank.index()].capacity();
+        kept
+    }
+
+    /// What a datagram carries.
+    #[inline]
+    pub fn get(&self, handle: Handle) -> &[u8] {
+        &self.entries[handle.index()]
     }
 
     /// What a datagram carried is not needed any more.
-    pub fn forget(&mut self, handle: Handle) {
-        self.entries[handle.index()].clear();
-        self.free.push(handle);
-    }
-
     #[inline]
-    fn swap(&mut self, handle: Handle, payload: &mut Vec<u8>) {
-        let entry = &mut self.entries[handle.index()];
-        self.room += payload.capacity() as u64;
-        self.room -= entry.capacity() as u64;
-        std::mem::swap(entry, payload);
+    pub fn forget(&mut self, handle: Handle) {
+        self.free.push(handle);
     }
 
     /// Bytes of memory [claimed](claimed).
@@ -347,24 +376,29 @@ mod tests {
     fn payloads_are_found_again_and_their_room_reused() {
         let long: Vec<u8> = (0..200).collect();
         let mut payloads = Payloads::default();
-        let mut payload = Vec::new();
         let [first, second, third] = [&[1, 2, 3][..], &[], &long].map(|bytes| {
-            payload.extend_from_slice(bytes);
-            let handle = payloads.put(&mut payload);
-            assert!(payload.is_empty());
-            handle
+            payloads.blank().extend_from_slice(bytes);
+            payloads.keep()
         });
+        assert_eq!(
+            (payloads.get(first), payloads.get(second), payloads.get(third)),
+            (&[1, 2, 3][..], &[][..], &long[..])
+        );
         assert!(payloads.room >= 203);
-        payloads.take(third, &mut payload);
-        assert_eq!(payload, long);
-        assert!(payloads.room < 200, "the long one is out");
-        payloads.forget(second);
-        payloads.take(first, &mut payload);
-        assert_eq!(payload, [1, 2, 3]);
-        payload.extend_from_slice(&long);
-        let fourth = payloads.put(&mut payload);
-        payloads.take(fourth, &mut payload);
-        assert_eq!((payload.len(), payloads.entries.len()), (203, 3));
+        payloads.forget(third);
+        payloads.blank().extend_from_slice(&[4]);
+        assert!(payloads.blank().is_empty(), "what was written and not kept is gone");
+        let fourth = payloads.keep();
+        payloads.blank().extend_from_slice(&long);
+        let fifth = payloads.keep();
+        assert_eq!(
+            (payloads.get(first), payloads.get(fourth), payloads.get(fifth)),
+            (&[1, 2, 3][..], &[][..], &long[..])
+        );
+        for handle in [first, second, fourth, fifth] {
+            payloads.forget(handle);
+        }
+        assert_eq!(payloads.entries.len(), 5, "four at a time, and a blank one");
         assert_eq!(payloads.room, payloads.entries.iter().map(|entry| entry.capacity() as u64).sum::<u64>());
     }
 

@@ -155,14 +155,8 @@ pub enum Answer {
     Waiting,
     /// No ACK yet: [`Receiver::next_timer`] tells when.
     Delayed,
-    /// No ACK yet, and none for the segments that follow: up to `most` segments of the same run that arrive before
-    /// `before` may be given to the receiver at once, with [`Receiver::on_followers`].
-    Silence {
-        /// How many at most.
-        most: u32,
-        /// The instant before which they have to arrive.
-        before: Time,
-    },
+    /// No ACK yet, and the timer that will send one is armed already.
+    Silence,
 }
 
 /// Segments and their payload bytes.
@@ -274,8 +268,8 @@ impl Receiver {
     /// has to leave before the state it describes changes. Then the second is due at once: [`Receiver::next_timer`] is
     /// `now`.
     pub fn on_segment(&mut self, now: Time, segment: Segment) -> Option<Ack> {
-        match self.on_run(now, segment, Horizon::NOW) {
-            Answer::Delayed | Answer::Silence { .. } => None,
+        match self.on_run(now, segment, Horizon::NOW, |_, _| 0) {
+            Answer::Delayed | Answer::Silence => None,
             Answer::Ack(ack) => Some(ack.into()),
             Answer::Waiting => self.poll_transmit(),
         }
@@ -284,10 +278,18 @@ impl Receiver {
     /// [`Receiver::on_segment`] for the first segment of a run: segments that left together, arrive one after the
     /// other, and differ only in their numbers and flags.
     ///
-    /// While the receiver holds back its ACK, the other segments of the run may be given to it before they arrive
-    /// ([`Receiver::on_followers`]): nobody can notice before that ACK leaves, and nobody looks before the `horizon`.
+    /// While the receiver holds back its ACK it takes the other segments of the run before they arrive: nobody can notice
+    /// before that ACK leaves, and nobody looks before the `horizon`. It calls `take_followers` with how many of them it
+    /// can take at most and the instant before which they have to arrive; the caller removes those from the network and
+    /// returns how many there were.
     #[inline(always)]
-    pub fn on_run(&mut self, now: Time, first: Segment, horizon: Horizon) -> Answer {
+    pub fn on_run(
+        &mut self,
+        now: Time,
+        first: Segment,
+        horizon: Horizon,
+        take_followers: impl FnOnce(u32, Time) -> u32,
+    ) -> Answer {
         if self.expects_next(&first) {
             return self.on_expected_next(now, &first).map_or(Answer::Delayed, Answer::Ack);
         }
@@ -296,8 +298,9 @@ impl Receiver {
         }
         let room = self.room_in_silence();
         if room > 0 {
-            self.take_in_silence(now, &first);
-            return Answer::Silence { most: room - 1, before: horizon.within(self.compressed_ack_at) };
+            let followers = take_followers(room - 1, horizon.within(self.compressed_ack_at));
+            self.take_in_silence(now, &first, 1 + followers);
+            return Answer::Silence;
         }
         if self.on_expected_ahead(now, &first) {
             self.waiting = Waiting::Latest;

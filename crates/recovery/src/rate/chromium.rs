@@ -1,41 +1,41 @@
 //! QUIC's bandwidth sampler (Chromium's `BandwidthSampler`, in its first version).
 //!
-//! Every acknowledged packet gives a sample: the lower of the rate at which packets were sent and the rate at which
-//! they were acknowledged since a reference point. The reference point is the packet that had been acknowledged last
-//! when this one was sent. Of the samples of one ACK the highest is kept. Intervals shorter than the minimum RTT are
-//! kept, too, which Linux discards.
+//! Every acknowledged packet P gives a sample. It looks back to packet R, the last one acknowledged before P was sent. The
+//! send rate is what was sent from R to P, the ACK rate what was acknowledged from R to P; the sample is the lower one of
+//! the two. Of the samples of one ACK the highest is kept. Unlike Linux, it keeps samples whose interval is shorter than
+//! the minimum RTT.
 
 use dumbbell_cc::{Control, RateSample, View};
 
-/// The packet acknowledged last.
+/// The packet that was acknowledged last.
 #[derive(Clone, Copy, Debug, Default)]
 struct Reference {
-    /// Packets sent when it left, itself included.
+    /// Packets sent until then, this one included.
     total_sent: u64,
-    /// When it left.
+    /// When it was sent.
     sent_us: u64,
     /// When it was acknowledged.
     acked_us: u64,
-    /// Packets acknowledged then, itself included.
+    /// Packets acknowledged until then, this one included.
     acked: u64,
 }
 
-/// State of the connection that is noted for a packet when it leaves.
+/// What the sampler remembers of a packet from when it was sent.
 #[derive(Clone, Copy, Debug)]
 pub struct SentSnapshot {
-    /// When it left, in microseconds.
+    /// When it was sent, in microseconds.
     pub sent_us: u64,
     /// Packets sent so far, this one included.
     total_sent: u64,
     reference: Reference,
-    /// `delivered` of the connection then.
+    /// [`View::delivered`] when it was sent.
     pub delivered: u64,
-    /// `lost` of the connection then.
+    /// [`View::lost`] when it was sent.
     pub lost: u64,
     delivered_ce: u64,
     /// Packets in flight, this one included.
     pub tx_in_flight: u32,
-    /// The application was the limit.
+    /// The sender was limited by the application.
     pub is_app_limited: bool,
     /// It carries data that was sent before.
     pub is_retransmission: bool,
@@ -49,13 +49,14 @@ pub struct ChromiumSampler {
 }
 
 impl ChromiumSampler {
-    /// Nothing is in flight: the packet that leaves at `now_us`, with `acked` packets acknowledged, is its own
+    /// Nothing is in flight. The packet that is sent at `now_us`, when `acked` packets have been acknowledged, is its own
     /// reference.
     pub fn restart(&mut self, now_us: u64, acked: u64) {
         self.reference = Reference { total_sent: self.total_sent + 1, sent_us: now_us, acked_us: now_us, acked };
     }
 
-    /// A packet leaves; `view` counts it in flight already.
+    /// A packet is sent; `view` counts it as in flight already.
+    #[inline]
     pub fn packet_sent(&mut self, view: &View, control: &Control, is_retransmission: bool) -> SentSnapshot {
         self.total_sent += 1;
         SentSnapshot {
@@ -72,6 +73,7 @@ impl ChromiumSampler {
     }
 
     /// A packet is acknowledged; `view` counts it as delivered already. Improves the sample of this ACK.
+    #[inline]
     pub fn packet_acked(&mut self, sample: &mut RateSample, view: &View, sent: &SentSnapshot) {
         improve(sample, view, sent);
         self.reference = Reference {
@@ -84,7 +86,8 @@ impl ChromiumSampler {
 }
 
 /// Replaces the sample of an ACK by that of one more packet, if that is higher.
-#[expect(clippy::cast_possible_truncation, reason = "packets of one flight are fewer than 2^31")]
+#[inline]
+#[expect(clippy::cast_possible_truncation, reason = "differences of counts of packets, each of which has a u32 number")]
 fn improve(sample: &mut RateSample, view: &View, sent: &SentSnapshot) {
     let reference = sent.reference;
     let sent_packets = sent.total_sent - reference.total_sent;

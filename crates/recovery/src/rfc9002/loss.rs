@@ -1,36 +1,36 @@
 //! Which packets are lost (RFC 9002, section 6.1), and when congestion is persistent (section 7.6).
 //!
-//! A packet is lost once a later packet is acknowledged and one of two thresholds is passed: the number of the
-//! acknowledged packet is higher by `kPacketThreshold`, or `kTimeThreshold` (9/8) round-trip times have passed since
-//! the packet was sent. Congestion is persistent when all packets sent over three probe timeouts are lost.
+//! A packet is lost when a packet that was sent later is acknowledged, and either the number of that one is at least the
+//! packet threshold higher, or the packet was sent longer ago than the time threshold (9/8 of the RTT). Congestion is
+//! persistent when all packets that were sent over three probe timeouts are lost.
 
-/// Timeouts in a row without an answer that make congestion persistent (`kPersistentCongestionThreshold`).
+/// Congestion is persistent when losses span this many probe timeouts (`kPersistentCongestionThreshold`).
 const PERSISTENT_CONGESTION_THRESHOLD: u64 = 3;
 
-/// The two thresholds as they stand at one instant.
+/// Packet threshold and time threshold at one instant.
 #[derive(Clone, Copy, Debug)]
 pub struct LossThreshold {
     largest_acked: u32,
     packets: u32,
-    /// `None`: time alone loses nothing.
+    /// `None` switches the time threshold off.
     time_us: Option<u64>,
     now_us: u64,
 }
 
-/// What the thresholds make of a packet that is in flight.
+/// What the thresholds say of a packet in flight.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Verdict {
     /// It is lost.
     Lost,
-    /// It is lost at this time if it is not acknowledged before.
+    /// It is lost at this time unless it is acknowledged before (`loss_time`).
     LostAtUs(u64),
-    /// Only an acknowledgement of a later packet can tell.
+    /// Only an ACK for a packet with a higher number can tell.
     Unknown,
 }
 
 impl LossThreshold {
-    /// For packets below `largest_acked`: `packets` is kPacketThreshold, `eighths` of `rtt_us` are kTimeThreshold but
-    /// at least `granularity_us`; with 0 eighths time loses nothing.
+    /// For packets below `largest_acked`. `packets` is kPacketThreshold. The time threshold is `eighths` eighths of `rtt_us`
+    /// (kTimeThreshold) but at least `granularity_us` (kGranularity); 0 eighths switch it off.
     pub fn new(
         now_us: u64,
         largest_acked: u32,
@@ -43,7 +43,7 @@ impl LossThreshold {
         LossThreshold { largest_acked, packets, time_us, now_us }
     }
 
-    /// Judges packet `number`, which left at `sent_us` and is below the largest acknowledged one.
+    /// Whether packet `number`, sent at `sent_us` and below the largest acknowledged number, is lost.
     #[inline]
     pub fn judge(&self, number: u32, sent_us: u64) -> Verdict {
         if self.largest_acked - number >= self.packets {
@@ -57,7 +57,7 @@ impl LossThreshold {
     }
 }
 
-/// Looks for persistent congestion among the packets of one round of loss detection, in the order of their numbers.
+/// Looks for persistent congestion among the packets that one loss detection goes through, in the order of their numbers.
 #[derive(Clone, Copy, Debug)]
 pub struct PersistentCongestion {
     first_sample_at_us: u64,
@@ -66,7 +66,7 @@ pub struct PersistentCongestion {
 }
 
 impl PersistentCongestion {
-    /// Packets sent before the first RTT sample, at `first_sample_at_us`, prove nothing.
+    /// Packets that were sent before the first RTT sample, taken at `first_sample_at_us`, do not count.
     pub fn new(first_sample_at_us: u64) -> PersistentCongestion {
         PersistentCongestion { first_sample_at_us, began_us: None, longest_us: 0 }
     }
@@ -77,7 +77,7 @@ impl PersistentCongestion {
         self.began_us = None;
     }
 
-    /// The next packet, which left at `sent_us`, has just been found lost.
+    /// The next packet, sent at `sent_us`, has just been declared lost.
     #[inline]
     pub fn lost(&mut self, sent_us: u64) {
         if sent_us > self.first_sample_at_us {
@@ -86,7 +86,7 @@ impl PersistentCongestion {
         }
     }
 
-    /// Whether the losses span three times the timeout.
+    /// Whether the losses span three probe timeouts of `pto_us`.
     pub fn is_established(&self, pto_us: u64) -> bool {
         self.longest_us >= PERSISTENT_CONGESTION_THRESHOLD * pto_us
     }

@@ -1,7 +1,7 @@
-//! The loss recovery of QUIC (RFC 9002): its RTT estimate, its thresholds, its timeout, and its pacing.
+//! The loss recovery of QUIC (RFC 9002): RTT estimate, loss thresholds, probe timeout and pacing.
 //!
-//! Every transmission has a number of its own, so an ACK is never ambiguous and nothing has to be kept about copies of
-//! the same data. The rules are plain functions of numbers and times; the packets themselves are kept by the sender.
+//! Every transmission has a packet number of its own, so an ACK always tells which transmission arrived. The rules are
+//! functions of packet numbers and times; the sender keeps the list of sent packets.
 
 mod loss;
 mod pacer;

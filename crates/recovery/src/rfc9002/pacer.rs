@@ -1,8 +1,7 @@
 //! Pacing of a sender in user space (RFC 9002, section 7.7).
 //!
-//! Every packet postpones the departure of the next one by its length divided by the pacing rate. A sender whose alarms
-//! have a granularity sends a packet up to that much ahead of its time, and after quiescence a few packets leave at
-//! once.
+//! Each packet delays the next one by its length over the pacing rate. A packet may leave up to one alarm granularity
+//! early. When nothing is in flight, an initial burst leaves at once.
 
 use dumbbell_units::{Duration, Time};
 
@@ -19,8 +18,8 @@ pub struct BurstPacer {
 }
 
 impl BurstPacer {
-    /// A pacer that holds nothing back unless `is_enabled`, lets packets go `granularity` ahead of their time, and
-    /// `initial_burst` packets at once when nothing was in flight.
+    /// A pacer that lets packets leave up to `granularity` early, and `initial_burst` packets at once when nothing is in
+    /// flight; unless `is_enabled`, it delays nothing.
     pub fn new(is_enabled: bool, granularity: Duration, initial_burst: u32) -> BurstPacer {
         BurstPacer { is_enabled, granularity, initial_burst, tokens: 0, is_blocked: false, next_departure: Time::ZERO }
     }
@@ -31,29 +30,33 @@ impl BurstPacer {
         self.next_departure
     }
 
-    /// Nothing is in flight: the initial burst is allowed again.
+    /// Nothing is in flight: an initial burst may leave.
+    #[inline]
     pub fn restart(&mut self) {
         self.tokens = self.initial_burst;
     }
 
-    /// Whether nothing may leave at `now`; then [`BurstPacer::wake_at`] tells when something may.
+    /// Whether pacing delays the next packet at `now`; [`BurstPacer::wake_at`] then tells until when.
+    #[inline]
     pub fn forbids(&mut self, now: Time) -> bool {
         self.is_blocked = self.is_enabled && self.next_departure.since(now) > self.granularity;
         self.is_blocked
     }
 
-    /// When a sender that was held back may go on; `None` when none was.
+    /// When the packet that pacing delays may leave; `None` when it delays none.
     #[inline]
     pub fn wake_at(&self) -> Option<Time> {
         self.is_blocked.then_some(self.next_departure)
     }
 
-    /// A sender that was held back looks again at `now`.
+    /// The alarm of [`BurstPacer::wake_at`] went off at `now`.
+    #[inline]
     pub fn wake(&mut self, now: Time) {
         self.is_blocked &= self.next_departure > now;
     }
 
-    /// A packet of `len` bytes leaves at `now`.
+    /// A packet of `len` bytes is sent at `now`.
+    #[inline]
     pub fn depart(&mut self, now: Time, len: u16, pacing_rate: u64) {
         if !self.is_enabled || pacing_rate == 0 {
             return;
@@ -68,7 +71,7 @@ impl BurstPacer {
     }
 }
 
-/// The rate that a window of `window` packets of `mss` bytes per RTT needs, times `ratio_percent`, in bytes per second.
+/// `ratio_percent` of a window of `window` packets of `mss` bytes per RTT, in bytes per second.
 pub fn pacing_rate(mss: u32, window: u32, ratio_percent: u32, srtt_us: u64) -> u64 {
     let window_bytes = u64::from(mss) * u64::from(window);
     window_bytes.saturating_mul(u64::from(ratio_percent) * 10_000) / srtt_us.max(1)

@@ -1,7 +1,8 @@
 //! Round-trip time and probe timeout (RFC 9002, sections 5 and 6.2).
 //!
-//! A sample is the time since the largest packet that an ACK newly acknowledges was sent. The delay that the peer reports
-//! is taken off for the smoothed estimate, unless that would bring it below the minimum, which ignores the report.
+//! A sample (`latest_rtt`) is the time since the packet was sent that has the largest number an ACK newly acknowledges. For
+//! `smoothed_rtt` the ACK delay that the peer reports is subtracted, unless the result would be below `min_rtt`. `min_rtt`
+//! itself ignores the reported delay.
 
 /// Smoothed round-trip time, its variation and its minimum, in microseconds.
 #[derive(Clone, Debug)]
@@ -14,12 +15,13 @@ pub struct RttEstimator {
 }
 
 impl RttEstimator {
-    /// Nothing sampled; the peer holds ACKs back for at most `max_ack_delay_us`.
+    /// No sample yet. The peer delays ACKs by at most `max_ack_delay_us`.
     pub fn new(max_ack_delay_us: u64) -> RttEstimator {
         RttEstimator { max_ack_delay_us, srtt_us: 0, rttvar_us: 0, min_rtt_us: u64::MAX, first_sample_at_us: None }
     }
 
-    /// A sample taken at `now_us` of an ACK that the peer says it held back for `ack_delay_us`.
+    /// A sample at `now_us` from an ACK whose reported delay is `ack_delay_us`.
+    #[inline]
     pub fn sample(&mut self, now_us: u64, latest_us: u64, ack_delay_us: u64) {
         self.min_rtt_us = self.min_rtt_us.min(latest_us);
         if self.first_sample_at_us.is_none() {
@@ -35,11 +37,13 @@ impl RttEstimator {
     }
 
     /// `smoothed_rtt`; 0 before the first sample.
+    #[inline]
     pub fn srtt_us(&self) -> u64 {
         self.srtt_us
     }
 
     /// `min_rtt`; `u64::MAX` before the first sample.
+    #[inline]
     pub fn min_rtt_us(&self) -> u64 {
         self.min_rtt_us
     }
@@ -49,8 +53,9 @@ impl RttEstimator {
         self.first_sample_at_us
     }
 
-    /// The timeout: smoothed RTT, four times the variation but at least `granularity_us`, and `max_ack_delay_us`; `None`
-    /// before the first sample (section 6.2.1).
+    /// The probe timeout: `smoothed_rtt` + max(4 `rttvar`, `granularity_us`) + `max_ack_delay_us`; `None` before the first
+    /// sample (section 6.2.1).
+    #[inline]
     pub fn pto_us(&self, granularity_us: u64, max_ack_delay_us: u64) -> Option<u64> {
         self.first_sample_at_us.map(|_| self.srtt_us + (4 * self.rttvar_us).max(granularity_us) + max_ack_delay_us)
     }

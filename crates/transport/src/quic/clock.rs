@@ -1,4 +1,4 @@
-//! A clock that shows whole units.
+//! Times of a clock with a coarse resolution.
 
 use dumbbell_units::{Duration, Time};
 

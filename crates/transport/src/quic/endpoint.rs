@@ -1,4 +1,4 @@
-//! The QUIC-like ends as [`Endpoint`]s: their packets and acknowledgements as bytes, in little-endian order.
+//! The QUIC-like ends as [`Endpoint`]s: their packets and ACKs as bytes, in little-endian order.
 
 use super::{QuicAck, QuicPacket, QuicReceiver, QuicSender};
 use crate::endpoint::{Arrival, Datagram, Endpoint, Handshake, Sending};
@@ -12,14 +12,7 @@ const PACKET_OVERHEAD: u16 = 50;
 
 /// Both ends of a connection whose window `controller` governs.
 pub fn endpoints(config: &TransportConfig, controller: Box<dyn Controller>) -> (Box<dyn Endpoint>, Box<dyn Endpoint>) {
-    let answering = Answering { receiver: QuicReceiver::new(config), ack: None };
-    (Box::new(QuicSender::new(config, controller)), Box::new(answering))
-}
-
-/// A receiver and the acknowledgement that waits to be sent.
-struct Answering {
-    receiver: QuicReceiver,
-    ack: Option<QuicAck>,
+    (Box::new(QuicSender::new(config, controller)), Box::new(QuicReceiver::new(config)))
 }
 
 impl Endpoint for QuicSender {
@@ -82,34 +75,35 @@ impl Endpoint for QuicSender {
     }
 }
 
-impl Endpoint for Answering {
+impl Endpoint for QuicReceiver {
     fn on_packet(&mut self, now: Time, packet: Arrival<'_>) {
         if let Some(packet) = QuicPacket::decode(packet) {
-            self.ack = self.receiver.on_packet(now, packet);
+            QuicReceiver::on_packet(self, now, packet);
         }
     }
 
     fn on_timer(&mut self, now: Time) {
-        self.ack = self.receiver.on_timer(now);
+        QuicReceiver::on_timer(self, now);
     }
 
     fn next_timer(&self) -> Time {
-        self.receiver.next_timer()
+        QuicReceiver::next_timer(self)
     }
 
-    fn poll_transmit(&mut self, _now: Time, payload: &mut Vec<u8>) -> Option<Datagram> {
-        self.ack.take()?.encode(payload);
-        Some(Datagram { size: QuicAck::WIRE_SIZE as u16, ecn: Ecn::NotEct })
+    fn poll_transmit(&mut self, now: Time, payload: &mut Vec<u8>) -> Option<Datagram> {
+        QuicReceiver::poll_transmit(self, now)?.encode(payload);
+        Some(Datagram { size: QuicAck::WIRE_SIZE, ecn: Ecn::NotEct })
     }
 
     fn received(&self) -> ReceiverStats {
-        self.receiver.stats()
+        self.stats()
     }
 }
 
 impl QuicPacket {
     const BYTES: usize = 17;
 
+    #[inline]
     fn encode(&self, bytes: &mut Vec<u8>) {
         let mut packet = [0; QuicPacket::BYTES];
         packet[..4].copy_from_slice(&self.number.to_le_bytes());
@@ -119,6 +113,7 @@ impl QuicPacket {
         bytes.extend_from_slice(&packet);
     }
 
+    #[inline]
     fn decode(packet: Arrival<'_>) -> Option<QuicPacket> {
         let bytes: &[u8; QuicPacket::BYTES] = packet.payload.first_chunk()?;
         Some(QuicPacket {
@@ -136,6 +131,7 @@ impl QuicAck {
     const HEAD: usize = 8;
     const RANGE: usize = 8;
 
+    #[inline]
     fn encode(&self, bytes: &mut Vec<u8>) {
         let mut ack = [0; QuicAck::HEAD + QuicAck::RANGE * QuicAck::MAX_RANGES];
         ack[..4].copy_from_slice(&self.delay_us.to_le_bytes());
@@ -148,6 +144,7 @@ impl QuicAck {
         bytes.extend_from_slice(&ack[..QuicAck::HEAD + QuicAck::RANGE * self.ranges().len()]);
     }
 
+    #[inline]
     fn decode(bytes: &[u8]) -> Option<QuicAck> {
         let (delay_us, ce_count) = (u32_at(bytes, 0)?, u32_at(bytes, 4)?);
         let mut ack = QuicAck { ranges: Default::default(), range_count: 0, delay_us, ce_count };
@@ -171,7 +168,7 @@ mod tests {
 
     proptest! {
         #[test]
-        fn packets_and_acknowledgements_arrive_as_they_were_sent(
+        fn packets_and_acks_arrive_as_they_were_sent(
             (number, seq, len) in (any::<u32>(), any::<u32>(), 0u16..1_500),
             (nanos, is_retransmission) in (any::<u64>(), any::<bool>()),
             ranges in prop::collection::vec((any::<u32>(), any::<u32>()), 0..=QuicAck::MAX_RANGES),
@@ -183,7 +180,7 @@ mod tests {
             packet.encode(&mut payload);
             let arrival = Arrival { size: len + PACKET_OVERHEAD, ecn: Ecn::Ce, payload: &payload };
             prop_assert_eq!(QuicPacket::decode(arrival), Some(QuicPacket { ecn: Ecn::Ce, ..packet }));
-            let mut ack = QuicAck { ranges: Default::default(), range_count: ranges.len() as u8, delay_us, ce_count };
+            let mut ack = QuicAck { ranges: Default::default(), range_count: u8::try_from(ranges.len()).unwrap(), delay_us, ce_count };
             for (place, (start, end)) in ack.ranges.iter_mut().zip(ranges) {
                 *place = SackBlock { start, end };
             }

@@ -1,12 +1,12 @@
 //! QUIC-like endpoints: the loss recovery of RFC 9002 without streams, handshakes or encryption.
 //!
-//! Every transmission has a number of its own, so an acknowledgement is never ambiguous; what is lost is sent again in a
-//! new packet. Losses are found by packet and time thresholds, a probe timeout sends packets without touching the
-//! window, and one reduction is made per recovery period. The controllers are the same as over TCP: a packet here is
-//! what a segment is there. Two profiles share the code: RFC 9002, and that of the user-space framework of Zhang's
-//! study (`dqc`), which differs in its thresholds, its timeout, its ACK for every packet and its coarse sense of time.
+//! Every transmission has a packet number of its own, and lost data is sent again in a new packet. Losses are detected by
+//! packet threshold and time threshold. A probe timeout sends probes and leaves the congestion window alone. The window is
+//! reduced once per recovery period. The controllers are the same as over TCP, and count packets where TCP counts segments.
+//! Two profiles share the code: `quic` (RFC 9002) and `dqc`, the user-space framework of Zhang's study, which differs in
+//! its thresholds, its timeout, its ACK for every packet, and its clock of 1 ms.
 //!
-//! An ACK carries the three highest ranges of packet numbers; a real one may carry more, which matters only when several
+//! An ACK carries the three highest ranges of packet numbers. Real ones may carry more, which matters only when several
 //! ACKs in a row are lost.
 
 mod clock;
@@ -32,9 +32,9 @@ pub use sender::QuicSender;
 /// A data packet.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct QuicPacket {
-    /// Packet number: never used twice.
+    /// Packet number. It is never used twice.
     pub number: u32,
-    /// Which part of the stream it carries: the `seq`-th packet's worth.
+    /// Which part of the stream it carries. A part is what fits into one packet.
     pub seq: u32,
     /// Payload bytes.
     pub len: u16,
@@ -42,28 +42,28 @@ pub struct QuicPacket {
     pub ecn: Ecn,
     /// It carries data that was sent before.
     pub is_retransmission: bool,
-    /// When it left.
+    /// When it was sent.
     pub sent_at: Time,
 }
 
-/// An acknowledgement.
+/// An ACK frame.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct QuicAck {
-    /// Ranges of packet numbers that have arrived, highest first; entries from `range_count` on are meaningless.
+    /// Ranges of packet numbers that have arrived, highest first. Only the first `range_count` count.
     pub ranges: [SackBlock; QuicAck::MAX_RANGES],
     /// Number of valid entries of `ranges`.
     pub range_count: u8,
-    /// How long the receiver held this ACK back after the highest packet arrived, in microseconds.
+    /// ACK delay: time from the arrival of the packet with the largest number to this ACK, in microseconds.
     pub delay_us: u32,
-    /// Packets that have arrived with a congestion mark.
+    /// Packets that have arrived with a CE mark (ECN-CE count).
     pub ce_count: u32,
 }
 
 impl QuicAck {
-    /// Ranges an ACK carries.
+    /// Most ranges in an ACK.
     pub const MAX_RANGES: usize = 3;
-    /// IPv4, UDP, short header, authentication tag and an ACK frame with few ranges.
-    pub const WIRE_SIZE: u32 = 70;
+    /// Length on the wire in bytes: IPv4, UDP, short header, authentication tag and an ACK frame with few ranges.
+    pub const WIRE_SIZE: u16 = 70;
 
     /// The valid ranges.
     #[inline]
@@ -76,17 +76,17 @@ impl QuicAck {
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(default, deny_unknown_fields)]
 pub struct QuicConfig {
-    /// A packet is lost when one with a number this much higher was acknowledged.
+    /// Packet threshold: a packet is lost when one whose number is this much higher is acknowledged.
     #[schemars(range(min = 1), extend("x-unit" = "packets", "x-source" = "RFC 9002, section 6.1.1: kPacketThreshold"))]
     pub packet_threshold: u32,
-    /// A packet is lost when a later one was acknowledged and it left this many eighths of an RTT ago;
+    /// Time threshold: a packet is lost when a later one is acknowledged and it was sent this many eighths of an RTT ago;
     /// 0 switches the rule off.
     #[schemars(extend("x-unit" = "1/8", "x-source" = "RFC 9002, section 6.1.2: kTimeThreshold 9/8"))]
     pub time_threshold_eighths: u32,
-    /// Smallest time threshold and smallest variation in a timeout.
+    /// Timer granularity: the smallest time threshold, and the smallest 4·rttvar in a probe timeout.
     #[schemars(extend("x-at-most" = "1h", "x-source" = "RFC 9002, section 6.1.2: kGranularity"))]
     pub granularity: Duration,
-    /// Longest time the receiver holds an ACK back.
+    /// Longest time by which the receiver delays an ACK.
     #[schemars(extend("x-at-most" = "1h", "x-source" = "RFC 9000, section 18.2: max_ack_delay"))]
     pub max_ack_delay: Duration,
     /// What an expired timeout does.
@@ -98,18 +98,17 @@ pub struct QuicConfig {
     /// Timeout before the first RTT sample.
     #[schemars(extend("x-above" = "0s", "x-at-most" = "1h", "x-source" = "RFC 9002, section 6.2.2: 3 kInitialRtt"))]
     pub initial_timeout: Duration,
-    /// A packet may leave this long before its time under pacing (the granularity of the sender's alarms).
+    /// A packet may leave this much earlier than pacing says (granularity of the sender's alarms).
     #[schemars(extend("x-at-most" = "1h", "x-source" = "Chromium: kAlarmGranularity"))]
     pub pacing_granularity: Duration,
     /// Packets that may leave at once when nothing is in flight.
     #[schemars(range(min = 1), extend("x-unit" = "packets", "x-source" = "RFC 9002, section 7.7"))]
     pub initial_burst: u32,
-    /// The sender's clock counts whole units of this, rounded down: send times, round-trip times, rates and pacing know
-    /// no more; 0 is an exact clock.
+    /// Resolution of the sender's clock: all times that it knows (send times, RTTs, pacing) are rounded down to a multiple of
+    /// this; 0 is an exact clock.
     #[schemars(extend("x-source" = "dqc: 1 ms"))]
     pub clock_resolution: Duration,
-    /// The sender is a loop that wakes up at multiples of this and only then sends; 0 is a sender that sends as soon as
-    /// it may.
+    /// The sender sends only at multiples of this (a loop that polls); 0 is a sender that sends as soon as it may.
     #[schemars(extend("x-source" = "dqc: 0.5 ms"))]
     pub poll_interval: Duration,
 }
@@ -118,11 +117,11 @@ pub struct QuicConfig {
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "kebab-case")]
 pub enum Timeout {
-    /// Sends up to two probes beyond the window and doubles the timeout; nothing is declared lost (RFC 9002).
+    /// Sends up to two probes beyond the window and doubles the timeout. Nothing is declared lost (RFC 9002).
     #[default]
     Probe,
-    /// Declares the two oldest packets lost without a word to the congestion controller, and does not back off (the
-    /// framework of Zhang's study).
+    /// Declares the two oldest packets lost, does not tell the congestion controller, and does not back off (the framework
+    /// of Zhang's study).
     ResendQuietly,
 }
 

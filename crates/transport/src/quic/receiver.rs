@@ -1,4 +1,4 @@
-//! The receiving endpoint: acknowledges packet numbers, delivers data in order.
+//! The receiving endpoint: it acknowledges packet numbers and delivers the stream in order.
 
 use super::{QuicAck, QuicPacket};
 use crate::receiver::Reassembly;
@@ -7,7 +7,7 @@ use dumbbell_path::Ecn;
 use dumbbell_units::{Duration, Time};
 use std::collections::VecDeque;
 
-/// Ranges a receiver remembers (RFC 9000 leaves the number open; 32 is usual).
+/// Ranges of packet numbers that a receiver remembers (RFC 9000 leaves the number open; 32 is usual).
 const MAX_REMEMBERED: usize = 32;
 
 /// Receives packets and decides when to acknowledge them.
@@ -18,6 +18,8 @@ pub struct QuicReceiver {
     largest_at: Time,
     unacked: u32,
     ack_at: Time,
+    /// An ACK has to be sent now.
+    must_ack: bool,
     ce_count: u32,
     next_seq: u32,
     held: Reassembly,
@@ -34,6 +36,7 @@ impl QuicReceiver {
             largest_at: Time::ZERO,
             unacked: 0,
             ack_at: Time::NEVER,
+            must_ack: false,
             ce_count: 0,
             next_seq: 0,
             held: Reassembly::default(),
@@ -43,8 +46,9 @@ impl QuicReceiver {
         }
     }
 
-    /// A packet arrives; the acknowledgement it causes at once, if any.
-    pub fn on_packet(&mut self, now: Time, packet: QuicPacket) -> Option<QuicAck> {
+    /// A packet arrives; the ACK that it causes at once comes from [`QuicReceiver::poll_transmit`].
+    #[inline]
+    pub fn on_packet(&mut self, now: Time, packet: QuicPacket) {
         self.stats.arrived_segments += 1;
         self.stats.arrived_bytes += u64::from(packet.len);
         let in_order = self.note_number(now, packet.number);
@@ -56,17 +60,21 @@ impl QuicReceiver {
         }
         self.unacked += 1;
         if !in_order || marked || self.unacked >= self.ack_every {
-            return Some(self.acknowledge(now));
-        }
-        if self.ack_at == Time::NEVER {
+            self.must_ack = true;
+        } else if self.ack_at == Time::NEVER {
             self.ack_at = now + self.max_ack_delay;
         }
-        None
     }
 
-    /// The timer of [`QuicReceiver::next_timer`] is due; the acknowledgement it causes, if any.
-    pub fn on_timer(&mut self, now: Time) -> Option<QuicAck> {
-        (self.ack_at <= now).then(|| self.acknowledge(now))
+    /// The timer of [`QuicReceiver::next_timer`] is due; the ACK that it causes comes from [`QuicReceiver::poll_transmit`].
+    pub fn on_timer(&mut self, now: Time) {
+        self.must_ack |= self.ack_at <= now;
+    }
+
+    /// The ACK that has to be sent now, if any.
+    #[inline]
+    pub fn poll_transmit(&mut self, now: Time) -> Option<QuicAck> {
+        self.must_ack.then(|| self.acknowledge(now))
     }
 
     /// When [`QuicReceiver::on_timer`] wants to be called; [`Time::NEVER`] when no timer is armed.
@@ -81,15 +89,25 @@ impl QuicReceiver {
         self.stats
     }
 
-    /// Remembers a packet number; whether it is the one after the highest.
+    /// Adds a packet number to the ranges; returns whether it follows the largest one.
+    #[inline]
     fn note_number(&mut self, now: Time, number: u32) -> bool {
+        match self.ranges.back_mut() {
+            Some(last) if last.end == number => {
+                last.end += 1;
+                self.largest_at = now;
+                true
+            }
+            _ => self.note_any_number(now, number),
+        }
+    }
+
+    #[inline(never)]
+    fn note_any_number(&mut self, now: Time, number: u32) -> bool {
         let highest_end = self.ranges.back().map_or(0, |range| range.end);
         if number >= highest_end {
             self.largest_at = now;
-            match self.ranges.back_mut() {
-                Some(last) if last.end == number => last.end += 1,
-                _ => self.ranges.push_back(SackBlock { start: number, end: number + 1 }),
-            }
+            self.ranges.push_back(SackBlock { start: number, end: number + 1 });
             if self.ranges.len() > MAX_REMEMBERED {
                 self.ranges.pop_front();
             }
@@ -116,6 +134,7 @@ impl QuicReceiver {
         false
     }
 
+    #[inline]
     fn deliver(&mut self, packet: QuicPacket) {
         let bytes = u64::from(packet.len);
         if packet.seq < self.next_seq {
@@ -128,7 +147,9 @@ impl QuicReceiver {
             self.next_seq += 1;
             self.stats.delivered_segments += 1;
             self.stats.delivered_bytes += bytes;
-            if let Some(run) = self.held.take(self.next_seq) {
+            if !self.held.is_empty()
+                && let Some(run) = self.held.take(self.next_seq)
+            {
                 self.next_seq = run.end;
                 self.stats.delivered_segments += u64::from(run.end - run.start);
                 self.stats.delivered_bytes += run.bytes;
@@ -137,6 +158,7 @@ impl QuicReceiver {
     }
 
     fn acknowledge(&mut self, now: Time) -> QuicAck {
+        self.must_ack = false;
         self.unacked = 0;
         self.ack_at = Time::NEVER;
         self.stats.acks_sent += 1;
@@ -146,7 +168,7 @@ impl QuicReceiver {
             *place = *range;
             range_count += 1;
         }
-        let delay_us = now.since(self.largest_at).as_micros() as u32;
+        let delay_us = u32::try_from(now.since(self.largest_at).as_micros()).unwrap_or(u32::MAX);
         QuicAck { ranges, range_count, delay_us, ce_count: self.ce_count }
     }
 }

@@ -1,18 +1,18 @@
-//! The data a sender has to send: what was lost first, then what is new.
+//! The data to send: lost data first, then new data.
 
 use dumbbell_units::claimed;
 use std::collections::VecDeque;
 
-/// A stream, counted in packets' worth of data.
+/// A stream, cut into parts that fit into one packet each.
 #[derive(Debug)]
 pub(super) struct Stream {
-    /// The next part that was never sent.
+    /// The first part that has not been sent.
     next_seq: u32,
     /// One above the last part written.
     write_seq: u32,
     last_len: u16,
     mss: u16,
-    /// Parts that were lost.
+    /// Lost parts, to be sent again.
     resend: VecDeque<u32>,
 }
 
@@ -27,22 +27,22 @@ impl Stream {
         self.last_len = last_len;
     }
 
-    /// What was never sent never will be.
+    /// Drops the parts that have not been sent.
     pub fn close(&mut self) {
         self.write_seq = self.next_seq;
     }
 
-    /// Parts written and not yet sent once.
+    /// Number of parts that were written and have not been sent.
     pub fn unsent(&self) -> u32 {
         self.write_seq - self.next_seq
     }
 
-    /// Whether nothing waits to be sent, for the first time or again.
+    /// Whether there is nothing to send, neither new nor lost.
     pub fn has_sent_all(&self) -> bool {
         self.resend.is_empty() && self.unsent() == 0
     }
 
-    /// Part `seq` was lost.
+    /// Part `seq` was lost and is to be sent again.
     pub fn send_again(&mut self, seq: u32) {
         self.resend.push_back(seq);
     }

@@ -2,8 +2,9 @@
 
 use super::*;
 use crate::TransportConfig;
-use dumbbell_cc::{Control, Controller, View};
+use dumbbell_cc::{CaState, Control, Controller, Event as Happening, RateSample, View};
 use std::collections::BTreeMap;
+use std::sync::{Arc, Mutex};
 
 /// Halves on loss and never grows.
 struct Halving;
@@ -64,6 +65,12 @@ impl Pair {
         }
     }
 
+    fn acknowledge(&mut self) {
+        if let Some(ack) = self.receiver.poll_transmit(self.now) {
+            self.schedule(Event::Ack(ack));
+        }
+    }
+
     fn run_until(&mut self, end: Time) {
         self.transmit();
         loop {
@@ -78,16 +85,14 @@ impl Pair {
             {
                 match entry.remove() {
                     Event::Data(packet) => {
-                        if let Some(ack) = self.receiver.on_packet(due, packet) {
-                            self.schedule(Event::Ack(ack));
-                        }
+                        self.receiver.on_packet(due, packet);
+                        self.acknowledge();
                     }
                     Event::Ack(ack) => self.sender.on_ack(due, &ack),
                 }
             } else if self.receiver.next_timer() <= due {
-                if let Some(ack) = self.receiver.on_timer(due) {
-                    self.schedule(Event::Ack(ack));
-                }
+                self.receiver.on_timer(due);
+                self.acknowledge();
             } else {
                 self.sender.on_timer(due);
             }
@@ -346,4 +351,77 @@ fn a_timeout_is_never_shorter_than_what_a_coarse_clock_can_tell() {
         }
         assert!(sender.stats().rto_count > 10);
     }
+}
+
+/// What a controller with full control was told.
+#[derive(Default)]
+struct Told {
+    /// Sum of [`RateSample::losses`].
+    losses: u64,
+    /// The state announced last, and all of them.
+    states: Vec<CaState>,
+    /// The state at each end of an ACK.
+    at_acks: Vec<CaState>,
+    timeouts: u32,
+}
+
+/// Keeps its window, but for what the transport does to it.
+#[derive(Clone, Default)]
+struct Listening(Arc<Mutex<Told>>);
+
+impl Controller for Listening {
+    fn algorithm(&self) -> &'static str {
+        "listening"
+    }
+    fn init(&mut self, _view: &View, _control: &mut Control) {}
+    fn full_control(&self) -> bool {
+        true
+    }
+    fn ssthresh(&mut self, _view: &View, control: &Control) -> u32 {
+        control.ssthresh
+    }
+    fn cong_control(&mut self, view: &View, _control: &mut Control, sample: &RateSample) {
+        let mut told = self.0.lock().unwrap();
+        told.losses += u64::from(sample.losses);
+        told.at_acks.push(view.ca_state);
+    }
+    fn set_state(&mut self, _view: &View, _control: &mut Control, next: CaState) {
+        self.0.lock().unwrap().states.push(next);
+    }
+    fn event(&mut self, _view: &View, _control: &mut Control, event: Happening) {
+        self.0.lock().unwrap().timeouts += u32::from(event == Happening::Loss);
+    }
+}
+
+fn listening(config: &TransportConfig, lose: fn(u32) -> bool) -> (Pair, Listening) {
+    let controller = Listening::default();
+    let mut pair = Pair::new(config, lose);
+    pair.sender = QuicSender::new(config, Box::new(controller.clone()));
+    pair.sender.establish(Time::ZERO, ONE_WAY * 2, 0);
+    (pair, controller)
+}
+
+#[test]
+fn losses_that_the_timer_finds_are_in_the_sample_of_the_next_ack() {
+    // The packet before the last but one: only time can tell.
+    let (mut pair, controller) = listening(&profile("quic"), |number| number == 8);
+    pair.sender.write(Time::ZERO, 10, 1350);
+    pair.run_until(Time::ZERO + ONE_WAY * 2 + Duration::from_millis(15));
+    assert_eq!((pair.sender.view().lost, pair.sender.stats().probe_count), (1, 0), "the timer has found it");
+    assert_eq!(controller.0.lock().unwrap().losses, 0, "no ACK since");
+    pair.run_until(seconds(1));
+    assert_eq!(controller.0.lock().unwrap().losses, 1);
+}
+
+#[test]
+fn persistent_congestion_is_a_timeout_to_a_controller_with_full_control_too() {
+    let (mut pair, controller) = listening(&profile("quic"), |number| (10..16).contains(&number));
+    pair.sender.write(Time::ZERO, 10, 1350);
+    pair.run_until(Time::ZERO + ONE_WAY * 4);
+    pair.sender.write(pair.now, 2, 1350);
+    pair.run_until(seconds(10));
+    let told = controller.0.lock().unwrap();
+    assert!(pair.sender.is_idle());
+    assert_eq!((told.timeouts, &told.states[..]), (1, &[CaState::Loss, CaState::Open][..]));
+    assert_eq!(pair.sender.control().cwnd, 2, "what comes back is for the controller to say");
 }

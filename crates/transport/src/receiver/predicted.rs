@@ -106,21 +106,13 @@ impl Receiver {
         if is_silent { end.saturating_sub(next) } else { 0 }
     }
 
-    /// Takes the first segment of a run, for which there is [room](Self::room_in_silence).
+    /// Takes `count` segments of a run, for which there is [room](Self::room_in_silence). Each is like
+    /// [`Receiver::on_segment`] with no ACK.
     #[inline(always)]
-    pub(super) fn take_in_silence(&mut self, now: Time, first: &Segment) {
+    pub(super) fn take_in_silence(&mut self, now: Time, first: &Segment, count: u32) {
+        // They left together with the first one, so their timestamps are the same; and flags have no effect above a hole.
         self.measure_rtt(now, first);
-        self.on_followers(1, first.len);
-    }
-
-    /// Takes the next `count` segments, of `len` bytes each, of the run whose first one was answered with
-    /// [`Answer::Silence`](super::Answer::Silence): at most as many as that allows, all of which arrive before the time
-    /// that it names. The effect is that of [`Receiver::on_segment`] for each of them, without an ACK.
-    #[inline(always)]
-    pub fn on_followers(&mut self, count: u32, len: u16) {
-        // They left together with the first one, so their timestamps are the same; and flags have no effect above a
-        // hole.
-        self.hold_ahead(count, u64::from(count) * u64::from(len));
+        self.hold_ahead(count, u64::from(count) * u64::from(first.len));
         self.compressed_acks += count;
         self.sizing.make_room(self.held_span());
     }

@@ -1,4 +1,4 @@
-//! An acknowledgement arrives (RFC 9002, appendix A.7).
+//! An ACK arrives (RFC 9002, appendix A.7).
 
 use super::super::QuicAck;
 use super::super::sent_packets::Fate;
@@ -6,19 +6,25 @@ use super::QuicSender;
 use dumbbell_cc::{AckFlags, CaState, Event, RateSample};
 use dumbbell_units::Time;
 
-/// The connection before the ACK in work.
+/// The connection before the ACK.
 #[derive(Clone, Copy, Debug)]
 struct Prior {
     in_flight: u32,
     delivered: u64,
-    lost: u64,
+}
+
+/// How much a count of packets has grown by one ACK.
+#[inline]
+#[expect(clippy::cast_possible_truncation, reason = "an ACK settles no more packets than have numbers, which are u32")]
+fn growth(now: u64, before: u64) -> u32 {
+    (now - before) as u32
 }
 
 impl QuicSender {
-    /// An acknowledgement arrives. Transmissions it allows come from [`QuicSender::poll_transmit`].
+    /// An ACK arrives. The packets that it allows to be sent come from [`QuicSender::poll_transmit`].
     pub fn on_ack(&mut self, now: Time, ack: &QuicAck) {
         self.refresh_clock(now);
-        let prior = Prior { in_flight: self.view.in_flight(), delivered: self.view.delivered, lost: self.view.lost };
+        let prior = Prior { in_flight: self.view.in_flight(), delivered: self.view.delivered };
         self.sample = RateSample { prior_in_flight: prior.in_flight, ..RateSample::invalid() };
 
         let Some(largest) = ack.ranges().first().map(|range| range.end - 1) else { return };
@@ -26,7 +32,7 @@ impl QuicSender {
             return;
         }
         let grew_by = self.acknowledge_ranges(ack, largest);
-        let delivered = (self.view.delivered - prior.delivered) as u32;
+        let delivered = growth(self.view.delivered, prior.delivered);
         if delivered > 0 {
             self.timers.note_progress();
         }
@@ -36,65 +42,70 @@ impl QuicSender {
         self.sample.is_ece = marks > 0;
 
         self.forget_settled();
-        self.tell_controller(ack, delivered, prior.in_flight);
+        self.tell_controller(ack, delivered);
         if grew_by > 0 {
             self.end_recovery();
         }
         let losses = self.detect_losses();
-        self.forget_settled();
+        if losses.is_some() {
+            self.forget_settled();
+        }
         if marks > 0 {
             self.on_congestion(largest);
         }
         self.on_losses(losses);
         self.set_timers();
-        self.cong_control(delivered, grew_by, &prior);
+        self.cong_control(delivered, grew_by);
     }
 
-    /// Acknowledges what an ACK ranges over, and takes its round-trip time. Returns how many packets may grow the window.
+    /// Acknowledges the packets of an ACK and takes its RTT sample. Returns how many of them were sent after recovery began.
     fn acknowledge_ranges(&mut self, ack: &QuicAck, largest: u32) -> u32 {
-        let largest_is_new = self.sent.get(largest).is_some_and(|sent| sent.fate != Fate::Acked);
+        let newest = self.sent.get(largest).filter(|sent| sent.fate != Fate::Acked).map(|sent| sent.at.sent_us);
         let mut grew_by = 0;
         for range in ack.ranges() {
-            for number in range.start.max(self.sent.first())..range.end {
+            for number in range.start.max(self.sent.first_unacked())..range.end {
                 grew_by += u32::from(self.acknowledge(number));
             }
         }
         self.sent.note_largest_acked(largest);
-        if largest_is_new && let Some(sent) = self.sent.get(largest) {
-            let rtt_us = (self.view.mstamp_us - sent.at.sent_us).max(1);
-            self.sample.rtt_us = rtt_us as i64;
+        if let Some(sent_us) = newest {
+            let rtt_us = (self.view.mstamp_us - sent_us).max(1);
+            self.sample.rtt_us = i64::try_from(rtt_us).unwrap_or(i64::MAX);
             self.take_rtt(rtt_us, u64::from(ack.delay_us));
         }
         grew_by
     }
 
-    /// A packet number is acknowledged; whether it may grow the window.
+    /// A packet number is acknowledged; returns whether it is new and was sent after recovery began.
+    #[inline]
     fn acknowledge(&mut self, number: u32) -> bool {
-        let Some(sent) = self.sent.acknowledge(number) else { return false };
+        let Some(sent) = self.sent.get_mut(number) else { return false };
         match sent.fate {
             Fate::Acked => return false,
             Fate::InFlight => self.view.packets_out -= 1,
             Fate::Lost => self.stats.undo_count += 1,
         }
+        sent.fate = Fate::Acked;
         self.view.delivered += 1;
         self.view.delivered_mstamp_us = self.view.mstamp_us;
         self.rate.packet_acked(&mut self.sample, &self.view, &sent.at);
         number >= self.recovery_end
     }
 
-    /// What the controller is told of an ACK before losses are looked for.
-    fn tell_controller(&mut self, ack: &QuicAck, delivered: u32, prior_in_flight: u32) {
+    /// The calls of the controller before loss detection.
+    fn tell_controller(&mut self, ack: &QuicAck, delivered: u32) {
         if self.hooks.in_ack_event {
             let slow_path = ack.range_count > 1 || delivered == 0;
             let flags = AckFlags { slow_path, ece: self.sample.is_ece, window_update: false };
             self.controller.in_ack_event(&self.view, &mut self.control, flags);
         }
         if self.hooks.pkts_acked && delivered > 0 {
-            self.controller.pkts_acked(&self.view, &mut self.control, delivered, self.sample.rtt_us, prior_in_flight);
+            let in_flight = self.sample.delivered_since_sent(self.view.delivered);
+            self.controller.pkts_acked(&self.view, &mut self.control, delivered, self.sample.rtt_us, in_flight);
         }
     }
 
-    /// A packet sent after the reduction is acknowledged: the recovery period is over.
+    /// A packet that was sent after recovery began is acknowledged: the recovery period ends (section 7.3.2).
     fn end_recovery(&mut self) {
         match self.view.ca_state {
             CaState::Recovery => {
@@ -108,10 +119,11 @@ impl QuicSender {
         }
     }
 
-    /// Completes the sample, and lets the controller work on window and pacing rate.
-    fn cong_control(&mut self, delivered: u32, grew_by: u32, prior: &Prior) {
+    /// Completes the rate sample, with the losses since the ACK before, whether an ACK or the timer showed them, and lets the controller set window and pacing rate.
+    fn cong_control(&mut self, delivered: u32, grew_by: u32) {
         self.sample.acked_sacked = delivered;
-        self.sample.losses = (self.view.lost - prior.lost) as u32;
+        self.sample.losses = growth(self.view.lost, self.lost_sampled);
+        self.lost_sampled = self.view.lost;
         if self.control.app_limited != 0 && self.view.delivered > self.control.app_limited {
             self.control.app_limited = 0;
         }
@@ -121,6 +133,9 @@ impl QuicSender {
         } else {
             if grew_by > 0 && self.view.ca_state != CaState::Recovery {
                 self.controller.cong_avoid(&self.view, &mut self.control, grew_by);
+                if self.needs.reductions && self.controller.begins_reduction() {
+                    self.on_congestion(self.sent.next_number());
+                }
             }
             self.update_pacing_rate();
         }

@@ -1,4 +1,4 @@
-//! Which packets are lost (RFC 9002, section 6.1), and what follows for the window (section 7).
+//! Loss detection (RFC 9002, section 6.1) and congestion events (section 7).
 
 use super::super::clock::rounded_up;
 use super::super::sent_packets::{Fate, Sent};
@@ -7,37 +7,45 @@ use dumbbell_cc::{CaState, Event, LostPacket};
 use dumbbell_recovery::rfc9002::{LossThreshold, PersistentCongestion, Verdict};
 use dumbbell_units::{Duration, Time};
 
-/// Smallest window in packets (kMinimumWindow).
+/// Minimum window in packets (kMinimumWindow).
 const MINIMUM_WINDOW: u32 = 2;
 
-/// What a search for losses found.
+/// The packets that one loss detection declared lost.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Losses {
-    /// Highest number lost.
+    /// Largest number among them.
     newest: u32,
-    /// Everything sent over several timeouts was lost.
+    /// They establish persistent congestion (section 7.6).
     are_persistent: bool,
 }
 
 impl QuicSender {
-    /// Declares packets lost by number and by time.
+    /// Declares packets lost by the packet threshold and the time threshold (`DetectAndRemoveLostPackets`).
+    #[inline]
     pub(super) fn detect_losses(&mut self) -> Option<Losses> {
         self.timers.loss_at = Time::NEVER;
         let largest = self.sent.largest_acked()?;
+        // The usual case: everything up to the largest number is acknowledged.
+        if self.sent.first_unacked() > largest { None } else { self.detect_losses_below(largest) }
+    }
+
+    /// Compares the packets in flight below the largest acknowledged number with the thresholds.
+    #[inline(never)]
+    fn detect_losses_below(&mut self, largest: u32) -> Option<Losses> {
         let threshold = self.loss_threshold(largest);
         let resolution = self.quic().clock_resolution;
         let mut congestion = PersistentCongestion::new(self.rtt.first_sample_at_us().unwrap_or(0));
         let mut newest = None;
-        for number in self.sent.first()..largest {
+        for number in self.sent.first_unacked()..largest {
             let Some(sent) = self.sent.get(number) else { continue };
             match sent.fate {
                 Fate::Acked => congestion.acked(),
                 Fate::Lost => {}
                 Fate::InFlight => match threshold.judge(number, sent.at.sent_us) {
                     Verdict::Lost => {
-                        self.lose(number, true);
-                        newest = Some(number);
                         congestion.lost(sent.at.sent_us);
+                        newest = Some(number);
+                        self.lose(number, true);
                     }
                     Verdict::LostAtUs(at_us) => {
                         let at = rounded_up(Time::ZERO + Duration::from_micros(at_us), resolution);
@@ -47,13 +55,13 @@ impl QuicSender {
                 },
             }
         }
-        let are_persistent = congestion.is_established(self.timeout_us());
+        let are_persistent = congestion.is_established(self.timers.timeout_us);
         newest.map(|newest| Losses { newest, are_persistent })
     }
 
     fn loss_threshold(&self, largest_acked: u32) -> LossThreshold {
         let quic = self.quic();
-        let rtt_us = self.rtt.srtt_us().max(self.sample.rtt_us.max(0) as u64);
+        let rtt_us = self.rtt.srtt_us().max(u64::try_from(self.sample.rtt_us).unwrap_or(0));
         LossThreshold::new(
             self.view.mstamp_us,
             largest_acked,
@@ -64,14 +72,15 @@ impl QuicSender {
         )
     }
 
-    /// A packet in flight is lost, and its data is to be sent again.
+    /// Declares packet `number` lost; its data is to be sent again.
     pub(super) fn lose(&mut self, number: u32, tell_controller: bool) {
-        let Some(sent) = self.sent.lose(number) else { return };
+        let Some(sent) = self.sent.get_mut(number) else { return };
+        sent.fate = Fate::Lost;
+        let Sent { seq, at, .. } = *sent;
         self.view.packets_out -= 1;
         self.view.lost += 1;
-        self.stream.send_again(sent.seq);
+        self.stream.send_again(seq);
         if tell_controller && self.hooks.packet_lost {
-            let Sent { at, .. } = sent;
             let lost = LostPacket {
                 tx_in_flight: at.tx_in_flight,
                 delivered: at.delivered,
@@ -82,18 +91,18 @@ impl QuicSender {
         }
     }
 
-    /// Drops settled packets from the front. Lost ones are remembered for as many numbers as the packet threshold has, so
-    /// that a late acknowledgement is still recognised.
+    /// Forgets packets that are acknowledged or lost. Lost ones are kept for a packet threshold longer, so that a late ACK
+    /// is recognised.
     pub(super) fn forget_settled(&mut self) {
         self.sent.forget_settled(self.config.quic.packet_threshold);
         self.view.snd_una = u64::from(self.sent.first());
     }
 
-    /// Reacts to what [`QuicSender::detect_losses`] found: one reduction, or the smallest window when congestion is
-    /// persistent (RFC 9002, sections 7.3.2 and 7.6).
+    /// Reacts to the losses of [`QuicSender::detect_losses`]: a congestion event, or the minimum window when congestion is
+    /// persistent (`OnPacketsLost`, sections 7.3.2 and 7.6).
     pub(super) fn on_losses(&mut self, losses: Option<Losses>) {
         let Some(Losses { newest, are_persistent }) = losses else { return };
-        if !are_persistent || self.full_control {
+        if !are_persistent {
             return self.on_congestion(newest);
         }
         if newest >= self.recovery_end {
@@ -102,11 +111,13 @@ impl QuicSender {
         }
         self.set_state(CaState::Loss);
         self.control.cwnd = MINIMUM_WINDOW;
-        // The next acknowledgement ends this period.
-        self.recovery_end = 0;
+        // The window of a controller with full control returns when the period ends: not before something that was sent in
+        // it is acknowledged. The others begin slow start at once, as appendix B.8 has it.
+        self.recovery_end = if self.full_control { self.sent.next_number() } else { 0 };
     }
 
-    /// One reduction for all packets sent before it.
+    /// A congestion event for packet `number`: begins a recovery period unless the packet was sent before the current or
+    /// last one began (`OnCongestionEvent`).
     pub(super) fn on_congestion(&mut self, number: u32) {
         if number < self.recovery_end {
             return;

@@ -1,5 +1,5 @@
-//! The sending endpoint, in the order of RFC 9002's appendices: what an ACK tells (`ack.rs`), what is lost and what follows
-//! for the window (`loss.rs`), the timers (`timers.rs`), and what may leave (`output.rs`). What it knows is kept by the
+//! The sending endpoint, in the order of RFC 9002's appendices: ACKs (`ack.rs`), loss detection and congestion events
+//! (`loss.rs`), timers (`timers.rs`), and transmission (`output.rs`). RTT, rate samples, loss thresholds and pacing are
 //! components of `dumbbell_recovery`.
 
 mod ack;
@@ -12,7 +12,7 @@ use super::clock::rounded_down;
 use super::sent_packets::SentPackets;
 use super::stream::Stream;
 use crate::{Pacing, SenderStats, TransportConfig};
-use dumbbell_cc::{CaState, Control, Controller, Hooks, RateSample, View};
+use dumbbell_cc::{CaState, Control, Controller, Hooks, Needs, RateSample, View};
 use dumbbell_recovery::jiffies::Jiffies;
 use dumbbell_recovery::rate::{AppLimit, ChromiumSampler, check_app_limited};
 use dumbbell_recovery::rfc9002::{BurstPacer, RttEstimator, pacing_rate};
@@ -30,6 +30,7 @@ pub struct QuicSender {
     controller: Box<dyn Controller>,
     full_control: bool,
     hooks: Hooks,
+    needs: Needs,
     established: bool,
 
     sent: SentPackets,
@@ -39,9 +40,11 @@ pub struct QuicSender {
     rtt: RttEstimator,
     rate: ChromiumSampler,
     sample: RateSample,
-    /// Packets from this number on belong to no reduction yet.
+    /// [`View::lost`] when the controller was given a sample last.
+    lost_sampled: u64,
+    /// Packets below this number were sent before the last recovery period began.
     recovery_end: u32,
-    /// Most marks that an ACK has reported.
+    /// Largest ECN-CE count of an ACK so far.
     ce_count: u32,
 
     timers: Timers,
@@ -62,18 +65,20 @@ impl QuicSender {
         let quic = &config.quic;
         // What a coarse clock cannot tell apart is not early.
         let granularity = quic.pacing_granularity.max(quic.clock_resolution);
-        QuicSender {
+        let mut sender = QuicSender {
             full_control: controller.full_control(),
             hooks: controller.hooks(),
+            needs: controller.needs(),
             controller,
             control: Control { cwnd: config.initial_cwnd, ..Control::default() },
             established: false,
             sent: SentPackets::default(),
-            stream: Stream::new(config.mss as u16),
-            receive_window: (config.receive_window / u64::from(config.mss)).clamp(1, u64::from(u32::MAX)) as u32,
+            stream: Stream::new(u16::try_from(config.mss).unwrap_or(u16::MAX)),
+            receive_window: u32::try_from(config.receive_window / u64::from(config.mss)).unwrap_or(u32::MAX).max(1),
             rtt: RttEstimator::new(quic.max_ack_delay.as_micros()),
             rate: ChromiumSampler::default(),
             sample: RateSample::invalid(),
+            lost_sampled: 0,
             recovery_end: 0,
             ce_count: 0,
             timers: Timers::default(),
@@ -82,9 +87,12 @@ impl QuicSender {
             stats: SenderStats::default(),
             view,
             config: config.clone(),
-        }
+        };
+        sender.timers.timeout_us = sender.timeout_us();
+        sender
     }
 
+    #[inline]
     fn quic(&self) -> &QuicConfig {
         &self.config.quic
     }
@@ -106,7 +114,7 @@ impl QuicSender {
         self.stream.write(segments, last_len);
     }
 
-    /// The application has nothing more to say: what is not yet sent never will be.
+    /// The application stops: what has not been sent is dropped.
     pub fn close(&mut self) {
         self.stream.close();
     }
@@ -155,19 +163,24 @@ impl QuicSender {
         self.sent.memory() + self.stream.memory()
     }
 
-    /// Reads the clock, which may be coarse.
+    /// Moves the clock of the connection to `now`, rounded to its resolution.
+    #[inline]
     fn refresh_clock(&mut self, now: Time) {
         let now = rounded_down(now, self.quic().clock_resolution);
+        if now == self.view.now {
+            return;
+        }
         self.view.now = now;
         self.view.mstamp_us = now.as_micros();
         self.view.jiffies = self.view.jiffies.wrapping_add(self.clock.advance(now));
     }
 
-    /// Takes a round-trip time; the peer held the ACK back for `ack_delay_us`.
+    /// Takes a round-trip time, on which the timeout depends; the peer held the ACK back for `ack_delay_us`.
     fn take_rtt(&mut self, latest_us: u64, ack_delay_us: u64) {
         self.rtt.sample(self.view.mstamp_us, latest_us, ack_delay_us);
-        self.view.srtt_us_x8 = (self.rtt.srtt_us() * 8) as u32;
-        self.view.min_rtt_us = self.rtt.min_rtt_us() as u32;
+        self.view.srtt_us_x8 = u32::try_from(self.rtt.srtt_us() * 8).unwrap_or(u32::MAX);
+        self.view.min_rtt_us = u32::try_from(self.rtt.min_rtt_us()).unwrap_or(u32::MAX);
+        self.timers.timeout_us = self.timeout_us();
     }
 
     fn set_state(&mut self, state: CaState) {
@@ -175,14 +188,14 @@ impl QuicSender {
         self.view.ca_state = state;
     }
 
-    /// The rate a window of data per RTT needs, with headroom.
+    /// Sets the pacing rate for controllers that set none: somewhat more than a window per RTT.
     fn update_pacing_rate(&mut self) {
         let (view, control) = (&self.view, &mut self.control);
         let ratio = if control.in_slow_start() { self.config.pacing_ss_ratio } else { PACING_CA_RATIO };
         control.pacing_rate = pacing_rate(view.mss, control.cwnd, ratio, self.rtt.srtt_us()).min(view.max_pacing_rate);
     }
 
-    /// The application is about to write after it left the pipe unfilled.
+    /// The application is about to write. Marks the connection as limited by the application if it was.
     fn check_app_limited(&mut self) {
         let limit = AppLimit {
             nothing_queued: self.stream.has_sent_all(),

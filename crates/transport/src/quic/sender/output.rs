@@ -1,4 +1,4 @@
-//! What may leave, and when: probes, then what is lost, then new data, as window and pacing allow.
+//! What is sent, and when: probes first, then lost data, then new data, as window and pacing allow.
 
 use super::super::QuicPacket;
 use super::super::clock::rounded_up;
@@ -9,6 +9,7 @@ use dumbbell_units::Time;
 
 impl QuicSender {
     /// The next packet to put on the wire now, or `None` when nothing may leave before the next ACK or timer.
+    #[inline]
     pub fn poll_transmit(&mut self, now: Time) -> Option<QuicPacket> {
         if !self.established {
             return None;
@@ -24,17 +25,19 @@ impl QuicSender {
         Some(self.send(now, seq, is_retransmission))
     }
 
-    /// Whether pacing, the windows and the sender's own poll let a packet leave now, and there is one.
+    /// Whether there is data, and pacing, both windows and the poll interval let a packet leave now.
+    #[inline]
     fn may_send(&mut self, now: Time) -> bool {
         if self.pacer.forbids(self.view.now) {
             return false;
         }
-        if self.view.in_flight() >= self.control.cwnd {
+        let in_flight = self.view.packets_out;
+        if in_flight >= self.control.cwnd {
             self.view.cwnd_limited = true;
-            self.view.max_packets_out = self.view.packets_out;
+            self.view.max_packets_out = in_flight;
             return false;
         }
-        if self.view.in_flight() >= self.receive_window || self.stream.has_sent_all() {
+        if in_flight >= self.receive_window || self.stream.has_sent_all() {
             self.view.cwnd_limited = false;
             return false;
         }
@@ -50,12 +53,13 @@ impl QuicSender {
         self.sent.in_flight().next().map(|(_, sent)| (sent.seq, true))
     }
 
-    /// Sends at `at`, of which the connection knows only what its clock shows.
+    /// Sends part `seq` at `at`. The connection itself knows only what its clock shows (`view.now`).
+    #[inline]
     fn send(&mut self, at: Time, seq: u32, is_retransmission: bool) -> QuicPacket {
         let number = self.sent.next_number();
         let now = self.view.now;
         let len = self.stream.len(seq);
-        if self.view.in_flight() == 0 {
+        if self.view.packets_out == 0 {
             self.controller.event(&self.view, &mut self.control, Event::TxStart);
             self.pacer.restart();
             self.rate.restart(self.view.mstamp_us, self.view.delivered);

@@ -1,11 +1,11 @@
-//! The timers: probe timeout (RFC 9002, section 6.2), losses by time, pacing, and a sender that polls.
+//! The timers: probe timeout (RFC 9002, section 6.2), loss detection by time (section 6.1.2), pacing, and polling.
 
 use super::super::Timeout;
 use super::super::clock::rounded_down;
 use super::QuicSender;
 use dumbbell_units::{Duration, Time};
 
-/// Packets a timeout may send.
+/// Packets that a timeout sends.
 const PROBES: u32 = 2;
 /// Most doublings of a timeout.
 const MAX_BACK_OFF: u32 = 10;
@@ -14,15 +14,17 @@ const MAX_BACK_OFF: u32 = 10;
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Timers {
     timeout_at: Time,
-    /// A packet is lost by then.
+    /// Length of the timeout before back-off.
+    pub timeout_us: u64,
+    /// When the next packet is lost by the time threshold (`loss_time`).
     pub loss_at: Time,
-    /// A sender that polls looks again.
+    /// When a sender that polls looks again.
     pub poll_at: Time,
-    /// What the timeout counts from.
+    /// When the last packet was sent; the timeout counts from it.
     pub last_sent_at: Time,
-    /// Timeouts in a row without an answer.
-    timeouts: u32,
-    /// Packets that may leave beyond the window.
+    /// Timeouts since the last ACK that acknowledged something (`pto_count`).
+    pto_count: u32,
+    /// Probes to send, which the window does not limit.
     probes: u32,
 }
 
@@ -30,10 +32,11 @@ impl Default for Timers {
     fn default() -> Timers {
         Timers {
             timeout_at: Time::NEVER,
+            timeout_us: 0,
             loss_at: Time::NEVER,
             poll_at: Time::NEVER,
             last_sent_at: Time::ZERO,
-            timeouts: 0,
+            pto_count: 0,
             probes: 0,
         }
     }
@@ -42,24 +45,26 @@ impl Default for Timers {
 impl Timers {
     /// Something was acknowledged.
     pub fn note_progress(&mut self) {
-        self.timeouts = 0;
+        self.pto_count = 0;
     }
 
-    /// Whether a packet may leave beyond the window; says so once for each.
+    /// Whether a probe is to be sent; counts it as sent.
+    #[inline]
     pub fn take_probe(&mut self) -> bool {
         let may_leave = self.probes > 0;
         self.probes -= u32::from(may_leave);
         may_leave
     }
 
+    #[inline]
     fn earliest(&self) -> Time {
         self.timeout_at.min(self.loss_at).min(self.poll_at)
     }
 }
 
 impl QuicSender {
-    /// Smoothed RTT plus variation plus the receiver's delay. Not less than the clock can tell: a timeout that is over
-    /// before the clock has moved on would expire again and again at the same instant.
+    /// Length of the timeout. It is at least one unit of the clock: a shorter one would expire again and again at the same
+    /// instant.
     pub(super) fn timeout_us(&self) -> u64 {
         let quic = self.quic();
         let max_ack_delay_us = match quic.timeout {
@@ -79,11 +84,12 @@ impl QuicSender {
     }
 
     /// Arms the timeout, if anything is in flight.
+    #[inline]
     pub(super) fn set_timers(&mut self) {
         self.timers.timeout_at = if self.view.packets_out == 0 {
             Time::NEVER
         } else {
-            let backed_off = self.timeout_us() << self.timers.timeouts.min(MAX_BACK_OFF);
+            let backed_off = self.timers.timeout_us << self.timers.pto_count.min(MAX_BACK_OFF);
             self.timers.last_sent_at + Duration::from_micros(backed_off)
         };
     }
@@ -124,7 +130,7 @@ impl QuicSender {
         match self.quic().timeout {
             Timeout::Probe => {
                 self.timers.probes = PROBES;
-                self.timers.timeouts += 1;
+                self.timers.pto_count += 1;
                 self.stats.probe_count += 1;
             }
             Timeout::ResendQuietly => {
