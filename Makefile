@@ -30,7 +30,7 @@ lint: $(VENV)/dev deny
 
 # The engine compiles for WebAssembly; only checked, not linked. The target comes with
 # `rustup target add wasm32-unknown-unknown`; without it this is skipped.
-WASM := units parameters cc cc-family path results transport scenario sim
+WASM := units parameters cc cc-family path results transport scenario network sim
 wasm:
 	@if test -d "$$(rustc --print sysroot)/lib/rustlib/wasm32-unknown-unknown"; \
 	then cargo check --locked --target wasm32-unknown-unknown $(WASM:%=-p dumbbell-%); \
@@ -63,6 +63,7 @@ bench-ns3: $(VENV)/tools benches/.venv-ns3/built
 
 fidelity: $(VENV)/built
 	$(BIN)/python tests/fidelity/fidelity.py
+	$(BIN)/python tests/fidelity/fidelity.py --kernel linux-7.2-uml
 
 clean:
 	rm -rf $(VENV) .venv-lowest .venv-newest benches/.venv-ns3 out

@@ -11,7 +11,9 @@ from dumbbell.papers.model import Cell, Claim, Grid, table
 from dumbbell.papers.part import Experiment, Part
 from dumbbell.papers.runs import jain, ratio, total
 from dumbbell.papers.testing import mean, spread
-from dumbbell.papers.zhang.measure import (
+from dumbbell.papers.zhang.choices import Choice, Seed, Test, View, everywhere, inside, seeds
+from dumbbell.papers.zhang.measure import Run, Runs, measure
+from dumbbell.papers.zhang.names import (
     ALGORITHMS,
     CODE,
     FIRST_VERSION,
@@ -21,20 +23,8 @@ from dumbbell.papers.zhang.measure import (
     MARGINS,
     OTHERS,
     TIMING,
-    Choice,
-    Run,
-    Runs,
-    Seed,
-    Test,
-    View,
-    beside,
-    everywhere,
-    inside,
-    labels,
-    measure,
-    published_values,
-    seeds,
 )
+from dumbbell.papers.zhang.tables import beside, labels, published_values
 
 CASES = tuple(str(number) for number in range(1, 10))
 RATES = dict(zip(CASES, (4.0,) * 3 + (6.0,) * 3 + (8.0,) * 3, strict=True))
@@ -130,7 +120,6 @@ def full(seed: Seed) -> bool:
     return first and all(utilisation(seed[name, case]) >= 0.965 for name in OTHERS for case in CASES)
 
 
-# fmt: off
 CLAIMS: list[Claim[Runs]] = [
     Claim("zha-19", "BBR's flow with the longer round-trip time gets 2.2 to 4.4 times as much as the other.",
           "2.21 to 4.34", always(lambda run: inside(run.rates[1] / run.rates[0], 2.21, 4.34), "BBR")),
@@ -170,8 +159,7 @@ CLAIMS: list[Claim[Runs]] = [
           "BBRv2, Cubic and Reno.", "0.941 to 0.957; 0.967 to 0.971",
           seeds(LOOPS, full, lambda view: "; ".join(view.range(names, CASES, utilisation, 3)
                                                     for names in (FIRST_VERSION, OTHERS)))),
-]
-# fmt: on
+]  # fmt: skip
 
 PART = Part(
     "table3",
