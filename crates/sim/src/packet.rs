@@ -4,7 +4,7 @@
 //! data and another for ACKs, and what only few packets carry is kept elsewhere: SACK blocks in a [`Store`], the bytes of
 //! datagrams in [`Payloads`].
 
-use dumbbell_path::Ecn;
+use dumbbell_path::{Class, Ecn};
 use dumbbell_transport::{Ack, Arrival, Burst, CumulativeAck, Datagram, Flags, SackBlock, Segment};
 use dumbbell_units::{Time, claimed};
 use std::num::NonZeroU32;
@@ -200,6 +200,11 @@ impl Packet {
         Time::from_nanos(u64::from(self.number) << 32 | u64::from(self.detail))
     }
 
+    /// The same packet with an attachment of its own.
+    pub fn with_attachment(self, attachment: Handle) -> Packet {
+        Packet { attachment: Some(attachment), ..self }
+    }
+
     /// What it carries besides itself.
     #[inline]
     pub fn attachment(&self) -> Option<Handle> {
@@ -221,6 +226,14 @@ impl dumbbell_path::Packet for Packet {
     #[inline]
     fn ecn(&self) -> Ecn {
         self.ecn
+    }
+
+    fn class(&self) -> Class {
+        match self.kind {
+            Kind::Data | Kind::Datagram => Class::Data,
+            Kind::Ack | Kind::Reply => Class::Ack,
+            Kind::Syn | Kind::SynAck => Class::Other,
+        }
     }
 
     #[inline]
@@ -277,6 +290,11 @@ impl<T: Copy> Store<T> {
         });
         self.entries[handle.index()] = entry;
         handle
+    }
+
+    /// A second entry like that of `handle`, for the copy of a packet.
+    pub fn copy(&mut self, handle: Handle) -> Handle {
+        self.put(self.entries[handle.index()])
     }
 
     /// Bytes of memory [claimed](claimed).
@@ -338,6 +356,13 @@ impl Payloads {
     #[inline]
     pub fn get(&self, handle: Handle) -> &[u8] {
         &self.entries[handle.index()]
+    }
+
+    /// A second payload like that of `handle`, for the copy of a datagram.
+    pub fn copy(&mut self, handle: Handle) -> Handle {
+        let payload = self.get(handle).to_vec();
+        self.blank().extend_from_slice(&payload);
+        self.keep()
     }
 
     /// What a datagram carried is not needed any more.

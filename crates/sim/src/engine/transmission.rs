@@ -212,9 +212,41 @@ impl Engine<'_> {
             }
             Offer::Accepted { departs: None } => {}
             Offer::Dropped(_) => self.count_drop(&packet),
+            Offer::Duplicated { departs } => {
+                self.count_known_departure(hop, &packet, departs);
+                self.send_copy(hop, packet);
+            }
         }
         let next = self.settle_medium(hop.medium());
         self.medium_agenda.advance(hop.medium(), next);
+    }
+
+    /// Hands the copy of a packet to the medium that has duplicated it.
+    #[cold]
+    fn send_copy(&mut self, hop: Hop, packet: Packet) {
+        let copy = match (packet.attachment(), packet.kind) {
+            (None, _) => packet,
+            (Some(payload), Kind::Datagram | Kind::Reply) => packet.with_attachment(self.payloads.copy(payload)),
+            (Some(sacks), _) => packet.with_attachment(self.sacks.copy(sacks)),
+        };
+        if copy.kind.is_data() {
+            self.flows[copy.flow as usize].traffic.copies += 1;
+        }
+        match self.media.get_mut(hop.medium()).offer_copy(self.now, hop.port, copy) {
+            Offer::Accepted { departs } | Offer::Duplicated { departs } => {
+                self.count_known_departure(hop, &copy, departs);
+            }
+            Offer::Dropped(_) => self.count_drop(&copy),
+        }
+    }
+
+    /// Counts the departure of a packet from its bottleneck, if it is known.
+    #[cold]
+    fn count_known_departure(&mut self, hop: Hop, packet: &Packet, departs: Option<Time>) {
+        let is_known = hop.is_bottleneck && !self.media.get(hop.medium()).decides_late(hop.port);
+        if let Some(departs) = departs.filter(|_| is_known) {
+            self.flows[packet.flow as usize].traffic.count_departure(packet.size, departs, self.measured);
+        }
     }
 
     /// The same for a medium that need not be a link; returns when the packet will have left it, as far as that is known.
@@ -226,12 +258,15 @@ impl Engine<'_> {
         let counts = hop.is_bottleneck && !medium.decides_late(hop.port);
         self.medium_agenda.set(number, medium.next_event());
         let departs = match offer {
-            Offer::Accepted { departs } => departs,
+            Offer::Accepted { departs } | Offer::Duplicated { departs } => departs,
             Offer::Dropped(_) => {
                 self.count_drop(&packet);
                 None
             }
         };
+        if matches!(offer, Offer::Duplicated { .. }) {
+            self.send_copy(hop, packet);
+        }
         if let Some(departs) = departs.filter(|_| counts) {
             self.flows[packet.flow as usize].traffic.count_departure(packet.size, departs, self.measured);
         }
@@ -328,6 +363,24 @@ impl FirstLink<'_> {
                 self.traffic.drops += 1;
                 self.now
             }
+            Offer::Duplicated { departs } => self.offer_copy(packet, departs),
         }
+    }
+
+    /// Offers the copy of a data packet that leaves at `departs`; returns when both will have left the transmitter.
+    #[cold]
+    fn offer_copy(&mut self, packet: Packet, departs: Option<Time>) -> Time {
+        self.traffic.copies += 1;
+        let copy = match self.link.offer_copy(self.now, packet) {
+            Offer::Accepted { departs } | Offer::Duplicated { departs } => departs,
+            Offer::Dropped(_) => {
+                self.traffic.drops += 1;
+                None
+            }
+        };
+        for departs in [departs, copy].into_iter().flatten().filter(|_| self.counts) {
+            self.traffic.count_departure(packet.size, departs, self.measured);
+        }
+        copy.or(departs).unwrap_or(self.now)
     }
 }
