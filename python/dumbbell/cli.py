@@ -1,7 +1,8 @@
 """The ``dumbbell`` command.
 
 Standard output carries results, standard error everything else. Exit status: 0 done (a claim of a study that turns out
-not to hold is a result), 2 wrong input or unwritable output (a message, nothing written), 130 interrupted.
+not to hold is a result), 2 wrong input or unwritable output (a message, nothing written), 3 the machine has disturbed a
+run on the kernel (it is kept aside under ``void``), 130 interrupted.
 """
 
 from __future__ import annotations
@@ -9,8 +10,8 @@ from __future__ import annotations
 import json
 import shlex
 import sys
-from collections.abc import Callable, Sequence
-from contextlib import nullcontext
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import contextmanager, nullcontext
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any, NamedTuple
 
@@ -19,8 +20,10 @@ import typer
 from dumbbell import _core, experiment, interrupts, storage
 from dumbbell.api import Sweep
 from dumbbell.console import Commands, fail, print_json, print_paths, reporting_errors, show
+from dumbbell.grounds import VoidRunError
 
 if TYPE_CHECKING:
+    from dumbbell.grounds import Linux
     from dumbbell.results import Result, SweepResult
 
 
@@ -53,6 +56,14 @@ MaxMemory = Annotated[
 Seed = Annotated[int | None, typer.Option(min=0, help="Seed in place of the file's.")]
 Out = Annotated[Path | None, typer.Option(help="Directory for results: scenario.toml, Parquet tables, meta.json.")]
 Plot = Annotated[bool, typer.Option("--plot", help="Draw pictures (PNG, SVG, PDF) beside the results.")]
+On = Annotated[
+    str, typer.Option("--on", metavar="GROUND", help="sim, or linux: the running kernel's TCP, in real time.")
+]
+Retries = Annotated[int, typer.Option(min=0, help="With --on linux: attempts after one that the machine disturbed.")]
+Sysctls = Annotated[
+    list[str] | None,
+    typer.Option("--sysctl", metavar="NAME=VALUE", help="With --on linux: a sysctl of the hosts, net.*."),
+]
 AsJson = Annotated[bool, typer.Option("--json", help="Print one JSON object in place of tables.")]
 
 
@@ -74,10 +85,13 @@ def run(
     out: Out = None,
     plot: Plot = False,
     as_json: AsJson = False,
+    on: On = "sim",
+    retries: Retries = 2,
+    sysctls: Sysctls = None,
 ) -> None:
     """Run experiment files."""
     chosen = _settings(settings)
-    limits = _Limits(jobs, _size(max_memory))
+    limits = _Limits(jobs, _size(max_memory), _linux(on, retries, sysctls))
     # All files are read before the first runs: a mistake in the last one costs no time.
     experiments = [(path, experiment.load(path, set=chosen, seed=seed, repeat=repeat)) for path in files]
     if plot and out is None:
@@ -378,7 +392,8 @@ def _run_one(
     result: Result | SweepResult
     if len(loaded.points) == 1:
         advise(lambda: f"to run it again, with nothing half written in {out}:\n  {command}")
-        result = next(iter(Sweep(loaded.points, out=None, progress=None, **limits._asdict())))
+        with _keeping_void_attempts(out):
+            result = next(iter(Sweep(loaded.points, out=None, progress=None, **limits._asdict())))
         if out is not None:
             result.save(out)
         printed = result.summary()
@@ -392,7 +407,8 @@ def _run_one(
 
         sweep = Sweep(loaded.points, out=out, progress=None, **limits._asdict())
         advise(lambda: f"{sweep.finished} of {len(sweep)} points are in {out}; to run the rest:\n  {command}")
-        result = sweep.collect(keep)
+        with _keeping_void_attempts(out):
+            result = sweep.collect(keep)
         printed = {"points": [summaries[index] for index in sorted(summaries)]}
     advise(lambda: f"the results are in {out}; to draw them:\n  dumbbell plot {shlex.quote(str(out))}")
     if not as_json:
@@ -409,6 +425,20 @@ def _run_one(
     return printed
 
 
+@contextmanager
+def _keeping_void_attempts(out: Path | None) -> Iterator[None]:
+    """Writes what is left of a run on the kernel that was void, for whoever wants to know why."""
+    from dumbbell.results import VOID
+
+    try:
+        yield
+    except VoidRunError as error:
+        if out is not None:
+            for number, attempt in enumerate(error.attempts, 1):
+                attempt.save(out / VOID / str(number))
+        raise
+
+
 def _joined(files: list[Path], objects: list[dict[str, Any]]) -> list[dict[str, Any]]:
     """The points of several files in one list, each with its file."""
     return [
@@ -423,6 +453,23 @@ class _Limits(NamedTuple):
 
     jobs: int | None
     max_memory: int | None
+    linux: Linux | None = None
+
+
+def _linux(on: str, retries: int, sysctls: list[str] | None) -> Linux | None:
+    """The settings of the kernel's ground; ``None`` for the simulator."""
+    from dumbbell.grounds import Linux, ground
+
+    try:
+        if ground(on) is None:  # type: ignore[arg-type]
+            if sysctls:
+                fail("--sysctl goes with --on linux")
+            return None
+    except ValueError:
+        fail(f"--on {on}: choose sim or linux")
+    return Linux(
+        retries=retries, sysctl=_pairs(sysctls, "--sysctl", "NAME=VALUE, such as --sysctl net.ipv4.tcp_sack=0")
+    )
 
 
 def _size(text: str | None) -> int | None:
@@ -437,10 +484,14 @@ def _size(text: str | None) -> int | None:
 
 
 def _settings(pairs: list[str] | None) -> dict[str, str]:
+    return _pairs(pairs, "--set", "KEY=VALUE, such as --set path.loss=1%")
+
+
+def _pairs(pairs: list[str] | None, option: str, shape: str) -> dict[str, str]:
     settings = {}
     for pair in pairs or []:
         key, equals, value = pair.partition("=")
         if not equals or not key.strip():
-            fail(f"--set {pair}: write KEY=VALUE, such as --set path.loss=1%")
+            fail(f"{option} {pair}: write {shape}")
         settings[key.strip()] = value.strip()
     return settings

@@ -18,6 +18,7 @@
 mod catalog;
 mod config;
 mod delay;
+mod delay_trace;
 mod ledger;
 mod level;
 mod link;
@@ -40,7 +41,8 @@ mod transmitter;
 
 pub use catalog::{Catalog, Described, KIND, Kind, LinkContext, Recipe};
 pub use config::{LinkConfig, LinkRate, QueueLimit};
-pub use delay::{Delay, Jitter, JitterDistribution, Reorder};
+pub use delay::{Delay, Jitter, JitterDistribution, Late, Reorder};
+pub use delay_trace::parse_delay_trace;
 pub use ledger::{DropCause, LinkCounters};
 pub use level::Level;
 pub use link::{Change, Link, Offer, Retimed};

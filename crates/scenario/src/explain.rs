@@ -2,7 +2,7 @@
 
 use crate::resolve::{FlowNotes, LinkNotes, RateSource, Resolved};
 use crate::{Experiment, Flow, Link};
-use dumbbell_path::{LinkRate, Policer, QueueLimit};
+use dumbbell_path::{Late, LinkRate, Policer, QueueLimit};
 use dumbbell_transport::TransportConfig;
 use dumbbell_units::{Bytes, Duration, Rate, grouped};
 use serde_json::Value;
@@ -52,7 +52,7 @@ fn link_in_words(text: &mut String, link: &Link, notes: &LinkNotes, nodes: &[Str
     let config = &link.config;
     let default = |key: &str| mark(&notes.defaults, key);
     let mut parts = vec![format!("{}{}", rate_in_words(&config.rate, notes), default("rate"))];
-    parts.push(format!("{} one way", config.delay.base.in_words()));
+    parts.push(config.delay.in_words());
     if config.overhead_bytes > 0 {
         parts.push(format!("{} bytes of framing a packet", config.overhead_bytes));
     }
@@ -73,6 +73,7 @@ fn link_in_words(text: &mut String, link: &Link, notes: &LinkNotes, nodes: &[Str
     }
     parts.extend(config.delay.jitter.in_words());
     parts.extend(config.delay.reorder.in_words());
+    parts.extend(config.delay.late.as_ref().map(Late::in_words));
     let _ = writeln!(text, "  {} ({} -> {}): {}", config.name, nodes[link.from], nodes[link.to], parts.join(", "));
 }
 

@@ -64,7 +64,7 @@ impl Floor {
         let shortest = |&link: &usize| {
             let delay = &scenario.links[link].config.delay;
             let later = script.iter().filter(|change| change.link == link).filter_map(|change| match change.change {
-                Change::Delay(base) => Some(shortest_delay(&Delay { base, ..delay.clone() })),
+                Change::Delay(base) => Some(shortest_delay(&Delay { base, schedule: None, ..delay.clone() })),
                 _ => None,
             });
             later.fold(shortest_delay(delay), Duration::min).as_micros()
@@ -87,13 +87,11 @@ impl Floor {
     }
 }
 
-/// The shortest time that a packet can be under way; one that is reordered skips the delay.
+/// The shortest time that a packet can be under way.
 fn shortest_delay(delay: &Delay) -> Duration {
-    if delay.reorder.probability.as_f64() > 0.0 {
-        return Duration::ZERO;
-    }
-    match delay.jitter.distribution {
+    let in_order = match delay.jitter.distribution {
         JitterDistribution::Normal if delay.jitter.amount > Duration::ZERO => Duration::ZERO,
-        _ => delay.base.saturating_sub(delay.jitter.amount),
-    }
+        _ => delay.shortest_base().saturating_sub(delay.jitter.amount),
+    };
+    if delay.reorder.probability.as_f64() > 0.0 { in_order.min(delay.reorder.delay) } else { in_order }
 }

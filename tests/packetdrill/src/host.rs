@@ -262,7 +262,7 @@ impl Simulated {
             Some(peer) if acknowledges && !is_syn => {
                 let is_more = packet.len > 0;
                 let window = packet.window.unwrap_or(0);
-                self.establish(&opening, peer, Some(window))?;
+                self.establish(&opening, peer, packet, Some(window))?;
                 if let State::Established(connection) = &mut self.state {
                     connection.note_timestamp(packet);
                 }
@@ -275,7 +275,7 @@ impl Simulated {
                     ecn: asked_for_ecn && packet.flags.has(Flags::ECE) && !packet.flags.has(Flags::CWR),
                     ..self.peer(packet)
                 };
-                self.establish(&opening, peer, None)?;
+                self.establish(&opening, peer, packet, None)?;
                 if let State::Established(connection) = &mut self.state {
                     connection.acknowledge_plainly(self.now, &mut self.sent);
                 }
@@ -294,7 +294,7 @@ impl Simulated {
         }
     }
 
-    fn establish(&mut self, opening: &Opening, peer: Peer, window: Option<u32>) -> Result<(), String> {
+    fn establish(&mut self, opening: &Opening, peer: Peer, answer: &Packet, window: Option<u32>) -> Result<(), String> {
         let timestamps = peer.clock.is_some();
         let own_mss = peer.mss.min(OWN_MSS);
         let mss = own_mss.saturating_sub(if timestamps { TIMESTAMP_BYTES } else { 0 }).max(1);
@@ -320,7 +320,8 @@ impl Simulated {
         };
         let mut sender = Sender::new(Arc::new(sending), controller(&settings.congestion_control)?);
         let mut receiver = Receiver::new(&receiving);
-        let rtt = self.now.since(opening.sent_at);
+        // An echo tells which of several SYNs the answer is to.
+        let rtt = self.now.since(self.echo_of(answer).unwrap_or(opening.sent_at));
         sender.establish(self.now, rtt, opening.repetitions);
         receiver.set_handshake(rtt, Duration::from_nanos(rtt.as_nanos() / 2));
         let incoming = Stream::cut(self.peer_cuts.iter().copied(), u64::from(self.peer_segment));
@@ -354,7 +355,8 @@ impl Simulated {
         let (_, echo) = packet.options.as_ref()?.timestamp?;
         let known = self.stamps.iter().rev().find(|&&(value, _)| value == echo).map(|&(_, stamp)| stamp);
         known.or_else(|| {
-            let (value, stamp) = self.stamps.iter().filter(|&&(value, _)| value < echo).max_by_key(|&&(value, _)| value)?;
+            let (value, stamp) =
+                self.stamps.iter().filter(|&&(value, _)| value < echo).max_by_key(|&&(value, _)| value)?;
             Some(*stamp + Duration::from_millis(u64::from(echo - value)))
         })
     }

@@ -101,7 +101,7 @@ impl Context<'_> {
                 forward.insert(0, to_router);
                 reverse.push(from_router);
             }
-            let delays = forward.iter().chain(&reverse).map(|link| network.links[*link].delay.as_nanos());
+            let delays = forward.iter().chain(&reverse).map(|link| network.links[*link].delay.base.as_nanos());
             Flow {
                 label: label.clone(),
                 cc: algorithm.clone(),
@@ -150,7 +150,7 @@ impl Context<'_> {
 
     /// Refuses round trips that take no time.
     fn check_round_trip(&mut self, routes: &Routes, access: Option<Duration>, at: &KeyPath, network: &Network) {
-        let delays = routes.0.iter().chain(&routes.1).map(|link| network.links[*link].delay);
+        let delays = routes.0.iter().chain(&routes.1).map(|link| network.links[*link].delay.shortest());
         if delays.chain(access).all(|delay| delay < MIN_RTT) {
             let at = if network.path_rtt.is_some() { top("path").key("rtt") } else { at.clone() };
             let help = format!("allowed: a delay of at least {MIN_RTT} somewhere on the way");

@@ -5,7 +5,7 @@
 use super::network::{Draft, Network, Role};
 use super::{Context, LinkNotes, top};
 use crate::file::{
-    Buffer, JITTER, KindSpec, LossPlace, LossSpec, POLICER, QueueSpec, REORDER, RateSpec, ReverseSpec, Side,
+    Buffer, JITTER, KindSpec, LATE, LossPlace, LossSpec, POLICER, QueueSpec, REORDER, RateSpec, ReverseSpec, Side,
 };
 use crate::key_path::KeyPath;
 use crate::{Flow, Link};
@@ -43,6 +43,7 @@ impl Context<'_> {
         self.declared(&POLICER, side.policer, &at.key("policer"));
         self.declared(&JITTER, side.jitter.map(|spec| spec.0), &at.key("jitter"));
         self.declared(&REORDER, side.reorder.map(|spec| spec.0), &at.key("reorder"));
+        self.declared(&LATE, side.late, &at.key("late"));
     }
 
     /// Checks parameters that stand in the table at `at` against their declarations.
@@ -111,9 +112,11 @@ impl Context<'_> {
             rate: resolved.rate,
             overhead_bytes,
             delay: Delay {
-                base: draft.delay,
+                base: draft.delay.base,
+                schedule: draft.delay.schedule.clone(),
                 jitter: side.jitter.map(|spec| spec.0).unwrap_or_default(),
                 reorder: side.reorder.map(|spec| spec.0).unwrap_or_default(),
+                late: side.late.filter(|late| late.probability > Ratio::ZERO),
             },
             policer,
             limit,

@@ -1,11 +1,11 @@
 //! Takes packets from endpoints into media, and counts what media report of them.
 
 use super::Engine;
-use super::wiring::Hop;
 use crate::agenda::Turn;
 use crate::endpoints::Endpoints;
 use crate::flow::{Flow, Traffic};
 use crate::packet::{Kind, Packet, flow_number};
+use dumbbell_network::Hop;
 use dumbbell_path::{Link, Offer};
 use dumbbell_transport::{Ack, Burst, CumulativeAck};
 use dumbbell_units::Time;

@@ -57,7 +57,8 @@ fn delays() -> impl Strategy<Value = Delay> {
                 correlation: ratio(0.25),
                 reorders,
             },
-            reorder: Reorder { probability: ratio(reorder), gap: 3 },
+            reorder: Reorder { probability: ratio(reorder), gap: 3, ..Reorder::default() },
+            ..Delay::default()
         },
     )
 }
