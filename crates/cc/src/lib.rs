@@ -7,6 +7,7 @@ mod basis;
 pub mod bbr1;
 pub mod bbr2;
 pub mod catalog;
+pub mod classic;
 mod control;
 mod controller;
 pub mod cubic;
@@ -21,6 +22,6 @@ mod view;
 
 pub use catalog::{Algorithm, Catalog, Recipe};
 pub use control::Control;
-pub use controller::{AckFlags, Controller, EcnMode, Event, Fault, Hooks, LostPacket};
+pub use controller::{AckFlags, Controller, EcnMode, Event, Fault, Hooks, LostPacket, Needs};
 pub use rate_sample::RateSample;
 pub use view::{CaState, View};

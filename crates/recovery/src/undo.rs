@@ -5,6 +5,9 @@
 //! the first retransmission (Eifel, RFC 3522): the original was delayed. An episode without a retransmission counts as
 //! the second.
 
+/// No tick of the timestamp clock.
+const NO_STAMP: u64 = u64::MAX;
+
 /// State of one episode in Recovery or Loss.
 #[derive(Clone, Debug)]
 pub struct Undo {
@@ -14,8 +17,9 @@ pub struct Undo {
     /// `undo_retrans`: retransmissions of the episode that no DSACK has reported as duplicates; `None` before the
     /// first.
     retrans: Option<u32>,
-    /// `retrans_stamp`: when the first retransmission of the episode left, in ticks of the timestamp clock.
-    retrans_stamp: Option<u64>,
+    /// `retrans_stamp`: when the first retransmission of the episode left, in ticks of the timestamp clock;
+    /// [`NO_STAMP`] when there is none.
+    retrans_stamp: u64,
     /// `prior_ssthresh`: the slow-start threshold to return to; 0 when a reduction must not be undone.
     prior_ssthresh: u32,
 }
@@ -23,7 +27,7 @@ pub struct Undo {
 impl Undo {
     /// Nothing to undo; with `is_enabled` false there never will be.
     pub fn new(is_enabled: bool) -> Undo {
-        Undo { is_enabled, marker: None, retrans: None, retrans_stamp: None, prior_ssthresh: 0 }
+        Undo { is_enabled, marker: None, retrans: None, retrans_stamp: NO_STAMP, prior_ssthresh: 0 }
     }
 
     /// An episode begins (`tcp_init_undo`) with `retrans_out` retransmissions in flight, that of a probe included.
@@ -47,13 +51,15 @@ impl Undo {
     #[inline]
     pub fn note_retransmissions(&mut self, segments: u32, tick: u64) {
         *self.retrans.get_or_insert(0) += segments;
-        self.retrans_stamp.get_or_insert(tick);
+        if self.retrans_stamp == NO_STAMP {
+            self.retrans_stamp = tick;
+        }
     }
 
     /// No retransmission is outstanding: the time of the first one is of no use any more (`retrans_stamp = 0`).
     #[inline]
     pub fn forget_retrans_stamp(&mut self) {
-        self.retrans_stamp = None;
+        self.retrans_stamp = NO_STAMP;
     }
 
     /// The receiver reported a duplicate that ends below `end`: `count` of the episode's retransmissions were spurious.
@@ -74,9 +80,11 @@ impl Undo {
     /// Whether the ACK, which echoes `echo_tick`, is for an original that was delayed (`tcp_packet_delayed`). Where
     /// nothing was retransmitted, `unless_retransmitted` is the answer.
     pub fn may_undo_by_echo(&self, echo_tick: u64, unless_retransmitted: bool) -> bool {
-        self.is_enabled
-            && self.marker.is_some()
-            && self.retrans_stamp.map_or(unless_retransmitted, |first_tick| echo_tick < first_tick)
+        let is_original = match self.retrans_stamp {
+            NO_STAMP => unless_retransmitted,
+            first_tick => echo_tick < first_tick,
+        };
+        self.is_enabled && self.marker.is_some() && is_original
     }
 
     /// Whether either proof is there (`tcp_may_undo`).

@@ -1,9 +1,10 @@
 //! One flow of a run: its two endpoints, its application, and what is measured of it.
 
 use crate::endpoints::Endpoints;
+use crate::packet::Packet;
 use dumbbell_cc::Controller;
 use dumbbell_network::Entry;
-use dumbbell_path::Train;
+use dumbbell_path::{Port, Train};
 use dumbbell_results::{FlowCounts, Histogram};
 use dumbbell_scenario::Flow as Spec;
 use dumbbell_transport::TransportConfig;
@@ -88,13 +89,13 @@ pub(crate) struct Flow {
     unwritten: Source,
     /// Where throughput is measured: at the slowest link of the forward route.
     pub bottleneck: Entry,
-    pub reports_completions: bool,
     /// Round-trip times of the measured interval, microseconds.
     pub rtt: Histogram,
     /// Sum of the one-way delays of data packets of the measured interval.
     pub one_way_delays: Duration,
     pub traffic: Traffic,
-    pub finished_at: Option<Time>,
+    /// When everything was acknowledged; [`Time::NEVER`] before.
+    finished_at: Time,
     /// FlowCounts of the measured interval; while it lasts, those at its start.
     pub measured: FlowCounts,
     /// Totals at the latest sample of the recorder.
@@ -153,11 +154,10 @@ impl Flow {
             stop: spec.stop.unwrap_or(Time::NEVER),
             unwritten,
             bottleneck,
-            reports_completions: spec.transport.completion == dumbbell_transport::Completion::Wire,
             rtt: Histogram::default(),
             one_way_delays: Duration::ZERO,
             traffic: Traffic::default(),
-            finished_at: None,
+            finished_at: Time::NEVER,
             measured: FlowCounts::default(),
             last_sample: (0, 0),
         }
@@ -179,6 +179,21 @@ impl Flow {
             acks: receiver.acks_sent,
             arrived: receiver.arrived_segments,
             delivered_bytes: receiver.delivered_bytes,
+        }
+    }
+
+    /// A packet of this flow leaves the transmitter of a port, which is known only now that it does.
+    #[inline]
+    pub fn count_late_departure(
+        &mut self,
+        (medium, port): (usize, Port),
+        packet: &Packet,
+        departs: Time,
+        measured: (Time, Time),
+    ) {
+        let bottleneck = self.bottleneck;
+        if (bottleneck.medium as usize, bottleneck.port) == (medium, port) && packet.kind.is_forward() {
+            self.traffic.count_departure(packet.size, departs, measured);
         }
     }
 
@@ -224,9 +239,14 @@ impl Flow {
 
     /// All that was written is acknowledged: if that is all there is, the flow is complete.
     pub fn note_completion(&mut self, now: Time) {
-        if self.finished_at.is_none() && matches!(self.unwritten, Source::Empty) {
-            self.finished_at = Some(now);
+        if self.finished_at == Time::NEVER && matches!(self.unwritten, Source::Empty) {
+            self.finished_at = now;
         }
+    }
+
+    /// When everything was acknowledged, if it was.
+    pub fn finished_at(&self) -> Option<Time> {
+        (self.finished_at < Time::NEVER).then_some(self.finished_at)
     }
 
     pub fn stop_writing(&mut self) {

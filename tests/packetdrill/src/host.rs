@@ -27,6 +27,8 @@ const OWN_WSCALE: u32 = 8;
 /// First timeout of a SYN.
 const SYN_TIMEOUT: Duration = Duration::from_secs(1);
 const MILLISECOND: u64 = 1_000_000;
+/// Without timestamps nothing follows from the echo: it lies so far ahead of the clock that the sender draws nothing from it.
+const NO_ECHO: Duration = Duration::from_secs(1);
 
 /// A packet that left the host.
 #[derive(Clone, Debug)]
@@ -111,8 +113,10 @@ struct Connection {
     /// Whether ACKs echo congestion.
     echoes: bool,
     last_ack: u32,
+    last_echo: Time,
+    /// The latest timestamp of the other end that a packet without data brought; those of data are the receiver's.
+    plain_timestamp: Option<u32>,
     last_window: u32,
-    retransmitted_at: Time,
     read: u64,
     retransmitted_bytes: u64,
     sent_bytes: u64,
@@ -259,6 +263,9 @@ impl Simulated {
                 let is_more = packet.len > 0;
                 let window = packet.window.unwrap_or(0);
                 self.establish(&opening, peer, Some(window))?;
+                if let State::Established(connection) = &mut self.state {
+                    connection.note_timestamp(packet);
+                }
                 if is_more { self.receive(packet) } else { Ok(()) }
             }
             // A client: the answer to its SYN.
@@ -331,8 +338,9 @@ impl Simulated {
             short_end: 0,
             echoes: false,
             last_ack: 0,
+            last_echo: Time::ZERO,
+            plain_timestamp: peer.clock.map(|(val, _)| val),
             last_window: window.unwrap_or(peer.window),
-            retransmitted_at: Time::ZERO,
             read: 0,
             retransmitted_bytes: 0,
             sent_bytes: 0,
@@ -346,7 +354,7 @@ impl Simulated {
         let (_, echo) = packet.options.as_ref()?.timestamp?;
         let known = self.stamps.iter().rev().find(|&&(value, _)| value == echo).map(|&(_, stamp)| stamp);
         known.or_else(|| {
-            let (value, stamp) = self.stamps.iter().rev().find(|&&(value, _)| value < echo)?;
+            let (value, stamp) = self.stamps.iter().filter(|&&(value, _)| value < echo).max_by_key(|&&(value, _)| value)?;
             Some(*stamp + Duration::from_millis(u64::from(echo - value)))
         })
     }
@@ -501,6 +509,7 @@ impl Connection {
     }
 
     fn receive(&mut self, now: Time, packet: &Packet, echo: Option<Time>, sent: &mut VecDeque<Emitted>) {
+        self.note_timestamp(packet);
         if packet.flags.has(Flags::ACK) {
             self.hear(now, packet, echo);
         }
@@ -514,6 +523,26 @@ impl Connection {
                 self.emit_ack(now, &ack, sent);
             }
         }
+    }
+
+    /// Keeps the timestamp of a packet without data, if it is no older and the packet is not ahead of the last ACK sent.
+    fn note_timestamp(&mut self, packet: &Packet) {
+        let timestamp = packet.options.as_ref().and_then(|options| options.timestamp);
+        let (Some((val, _)), Some(known)) = (timestamp, self.plain_timestamp) else { return };
+        let start = u64::from(packet.seq.wrapping_sub(self.peer.isn.wrapping_add(1)));
+        let is_newer = val.wrapping_sub(known) < u32::MAX / 2;
+        if packet.len == 0 && is_newer && start <= self.incoming.byte(self.last_ack) {
+            self.plain_timestamp = Some(val);
+        }
+    }
+
+    /// What the next packet echoes when the receiver's own answer is `echo`.
+    fn echoed(&self, echo: Time) -> Option<u32> {
+        let (val, at) = self.peer.clock?;
+        let age = (echo.as_nanos() as i64 - at.as_nanos() as i64) / MILLISECOND as i64;
+        let of_data = if echo == Time::ZERO { val } else { val.wrapping_add(age as u32) };
+        let plain = self.plain_timestamp.unwrap_or(val);
+        Some(if plain.wrapping_sub(of_data) < u32::MAX / 2 { plain } else { of_data })
     }
 
     /// The acknowledging part of a packet.
@@ -540,7 +569,7 @@ impl Connection {
             sack_count: 0,
             ece: self.ecn && packet.flags.has(Flags::ECE),
             window: (window_bytes / self.mss) as u32,
-            echo: echo.filter(|_| self.timestamps).unwrap_or_else(|| self.harmless_echo(now)),
+            echo: echo.filter(|_| self.timestamps).unwrap_or(now + NO_ECHO),
         };
         for &(start, end) in blocks.iter().filter(|_| self.peer.sack).take(Ack::MAX_SACK_BLOCKS) {
             let offset = |number: u32| u64::from(number.wrapping_sub(self.isn.wrapping_add(1)));
@@ -555,14 +584,6 @@ impl Connection {
         }
         self.sender.on_ack(now, &ack);
         self.release_held(now);
-    }
-
-    /// Without timestamps nothing may follow from the echo: it is as old as the smoothed round trip, and no older than the
-    /// latest retransmission.
-    fn harmless_echo(&self, now: Time) -> Time {
-        let srtt = Duration::from_micros(u64::from(self.sender.view().srtt_us_x8 / 8));
-        let echo = Time::ZERO + now.since(Time::ZERO + srtt);
-        echo.max(self.retransmitted_at)
     }
 
     /// The data of a packet; the ACKs it causes at once.
@@ -639,7 +660,6 @@ impl Connection {
             let (start, end) = (self.outgoing.byte(first.seq), self.outgoing.byte(last.seq + 1));
             self.sent_bytes += end - start;
             if burst.is_retransmission {
-                self.retransmitted_at = now;
                 self.retransmitted_bytes += end - start;
             }
             let flags = Flags::PSH.when(last.flags.has(SegmentFlags::PSH))
@@ -665,7 +685,7 @@ impl Connection {
             ack: Some(self.peer.isn.wrapping_add(1).wrapping_add(ack as u32)),
             window: None,
             options: Some(Options {
-                timestamp: self.peer.clock.map(|(val, _)| (milliseconds(stamp), val)),
+                timestamp: self.echoed(self.last_echo).map(|echo| (milliseconds(stamp), echo)),
                 ..Options::default()
             }),
         }
@@ -677,17 +697,14 @@ impl Connection {
 
     fn emit_ack(&mut self, now: Time, ack: &Ack, sent: &mut VecDeque<Emitted>) {
         self.last_ack = ack.ack;
+        self.last_echo = ack.echo;
         self.echoes = self.ecn && ack.ece;
         let offset = |segment: u32| self.peer.isn.wrapping_add(1).wrapping_add(self.incoming.byte(segment) as u32);
         let nxt = self.outgoing.byte(self.sender.view().snd_nxt as u32);
         let mut packet = self.packet(Flags::NONE, nxt, 0, now);
         packet.ack = Some(offset(ack.ack));
         packet.options = Some(Options {
-            timestamp: self.peer.clock.map(|(val, at)| {
-                let echo = if ack.echo == Time::ZERO { at } else { ack.echo };
-                let age = (echo.as_nanos() as i64 - at.as_nanos() as i64) / MILLISECOND as i64;
-                (milliseconds(now), val.wrapping_add(age as u32))
-            }),
+            timestamp: self.echoed(ack.echo).map(|echo| (milliseconds(now), echo)),
             sack: ack.sack_blocks().iter().map(|block| (offset(block.start), offset(block.end))).collect(),
             ..Options::default()
         });

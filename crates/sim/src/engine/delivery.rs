@@ -54,8 +54,8 @@ impl Engine<'_> {
                 return;
             }
         }
-        self.settle_reports(index);
-        self.medium_agenda.set(index, self.media.get(index).next_event());
+        let next = self.settle_medium(index);
+        self.medium_agenda.set(index, next);
     }
 
     /// Writes to `packet` what has come out next; false when there is nothing.

@@ -70,17 +70,14 @@ impl Engine<'_> {
         let now = self.now;
         let route = self.routes.of(index);
         let hop = route.first_forward;
-        let Flow { ends: Endpoints::Tcp { sender, .. }, traffic, reports_completions, .. } = &mut self.flows[index]
-        else {
-            return;
-        };
+        let Flow { ends: Endpoints::Tcp { sender, .. }, traffic, .. } = &mut self.flows[index] else { return };
         let Some(link) = self.media.link_mut(hop.medium()) else { return self.transmit_over_any(index, first) };
         let counts = hop.is_bottleneck && !link.decides_late();
         let mut next = Some(first);
         let mut until_check = BURSTS_PER_CHECK;
         while let Some(burst) = next {
             let together = match burst.first_of_alike() {
-                Some(first) if !*reports_completions => {
+                Some(first) if !sender.wants_completions() => {
                     let packet = Packet::first_of(&burst, flow_number(index), route.forward_rest, first);
                     link.offer_run(now, packet, burst.remaining()).map(|departures| (packet.size, departures))
                 }
@@ -109,7 +106,8 @@ impl Engine<'_> {
             }
             next = sender.poll_again();
         }
-        self.settle_medium(hop.medium());
+        let next = self.settle_medium(hop.medium());
+        self.medium_agenda.advance(hop.medium(), next);
     }
 
     /// The same where the first hop is no link.
@@ -211,7 +209,8 @@ impl Engine<'_> {
             Offer::Accepted { departs: None } => {}
             Offer::Dropped(_) => self.count_drop(&packet),
         }
-        self.settle_medium(hop.medium());
+        let next = self.settle_medium(hop.medium());
+        self.medium_agenda.advance(hop.medium(), next);
     }
 
     /// The same for a medium that need not be a link; returns when the packet will have left it, as far as that is known.
@@ -236,29 +235,36 @@ impl Engine<'_> {
         departs.unwrap_or(self.now)
     }
 
-    /// A link has taken packets: arms it, and counts what it reports.
+    /// Counts what a medium reports late; returns when it has something to do next.
     #[inline]
-    fn settle_medium(&mut self, index: usize) {
-        let Some(link) = self.media.link_mut(index) else { return };
-        let next = link.next_event();
-        if link.has_reports() {
+    pub(super) fn settle_medium(&mut self, index: usize) -> Time {
+        let (next, has_reports) = match self.media.link_mut(index) {
+            Some(link) => (link.next_event(), link.has_reports()),
+            None => (self.media.get(index).next_event(), true),
+        };
+        if has_reports {
             self.settle_reports(index);
         }
-        self.medium_agenda.advance(index, next);
+        next
     }
 
     /// Counts what a medium reports late for the flows it belongs to: drops, and departures where they are decided then.
-    #[cold]
+    #[inline(never)]
     pub(super) fn settle_reports(&mut self, index: usize) {
-        while let Some((_, packet, _)) = self.media.get_mut(index).pop_drop() {
-            self.count_drop(&packet);
+        if let Some(link) = self.media.link_mut(index) {
+            while let Some((departs, packet)) = link.pop_departure() {
+                self.flows[packet.flow as usize].count_late_departure((index, 0), &packet, departs, self.measured);
+            }
+            while let Some((packet, _)) = self.media.link_mut(index).and_then(Link::pop_drop) {
+                self.count_drop(&packet);
+            }
+            return;
         }
         while let Some((port, departs, packet)) = self.media.get_mut(index).pop_departure() {
-            let flow = &mut self.flows[packet.flow as usize];
-            let entry = flow.bottleneck;
-            if (entry.medium as usize, entry.port) == (index, port) && packet.kind.is_forward() {
-                flow.traffic.count_departure(packet.size, departs, self.measured);
-            }
+            self.flows[packet.flow as usize].count_late_departure((index, port), &packet, departs, self.measured);
+        }
+        while let Some((_, packet, _)) = self.media.get_mut(index).pop_drop() {
+            self.count_drop(&packet);
         }
     }
 

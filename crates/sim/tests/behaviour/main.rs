@@ -14,6 +14,7 @@
 
 mod bbr;
 mod bounds;
+mod classic;
 mod conservation;
 mod cubic;
 mod determinism;

@@ -24,6 +24,9 @@ pub(super) struct AckNews {
     pub data_sacked: bool,
     /// `FLAG_WIN_UPDATE`.
     pub window_update: bool,
+    /// The receive window differs from that of the ACK before: no header prediction (`pred_flags`). Kept for controllers
+    /// that are told.
+    pub window_changed: bool,
     /// `FLAG_ECE`.
     pub ece: bool,
     /// `FLAG_DSACKING_ACK`.
@@ -90,6 +93,9 @@ impl Sender {
             self.timer.note_progress();
         }
         if ack.ack >= prior.una {
+            if self.hooks.in_ack_event {
+                news.window_changed = ack.window != self.stream.window_end.saturating_sub(prior.una);
+            }
             news.window_update = self.stream.update_window(ack.ack, ack.window) && !news.advanced;
         }
         let mut tagged = Tagged { sent: None, reordered_from: self.board.nxt() };
@@ -110,7 +116,7 @@ impl Sender {
 
         let acked = self.clean_rtx_queue(ack, &prior, tagged.sent, &mut news);
         self.detector.rack.update_reo_wnd(self.sample.prior_delivered, self.view.delivered);
-        self.tell_controller(ack, acked, &prior, &news);
+        self.tell_controller(ack, acked, &news);
         self.process_tlp_ack(ack, &news);
         if let Some(dupacks) = self.dubious_dupacks(&news) {
             self.fastretrans_alert(prior.una, dupacks, &mut news, ack);
@@ -146,10 +152,10 @@ impl Sender {
 
     /// Calls the controller's hooks that come before loss detection (`tcp_in_ack_event`, `pkts_acked`).
     #[inline(always)]
-    fn tell_controller(&mut self, ack: &Ack, acked: u32, prior: &Prior, news: &AckNews) {
+    fn tell_controller(&mut self, ack: &Ack, acked: u32, news: &AckNews) {
         if self.hooks.in_ack_event {
             let flags = AckFlags {
-                slow_path: ack.sack_count > 0 || !news.advanced,
+                slow_path: ack.sack_count > 0 || !news.advanced || news.window_changed,
                 ece: news.ece,
                 window_update: news.window_update,
             };
@@ -157,7 +163,8 @@ impl Sender {
         }
         if self.hooks.pkts_acked && (acked > 0 || news.data_sacked) {
             let rtt_us = self.sample.rtt_us;
-            self.controller.pkts_acked(&self.view, &mut self.control, acked, rtt_us, prior.in_flight);
+            let in_flight = self.sample.delivered_since_sent(self.view.delivered);
+            self.controller.pkts_acked(&self.view, &mut self.control, acked, rtt_us, in_flight);
         }
     }
 
@@ -213,6 +220,9 @@ impl Sender {
         } else {
             if news.data_acked || (self.detector.reordering.has_grown() && news.data_sacked) {
                 self.cong_avoid(delivered);
+                if self.needs.reductions && self.controller.begins_reduction() {
+                    self.enter_cwr();
+                }
             }
             self.update_pacing_rate();
         }

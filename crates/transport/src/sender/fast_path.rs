@@ -7,12 +7,16 @@
 
 use super::{CaState, Sender};
 use crate::{Ack, DeliveryRate, RttSamples, TransportConfig};
-use dumbbell_cc::AckFlags;
+use dumbbell_cc::{AckFlags, Controller, Needs};
 use dumbbell_recovery::ack_rtt::{AckRtt, age_us};
 
-/// Whether the rules of a connection are Linux's as far as expected ACKs are concerned.
-pub(super) fn applies_to(config: &TransportConfig) -> bool {
-    config.sack && config.delivery_rate == DeliveryRate::Linux && config.rtt_samples == RttSamples::Linux
+/// Whether the rules of a connection are Linux's as far as expected ACKs are concerned, and its controller is content with
+/// them.
+pub(super) fn applies_to(config: &TransportConfig, controller: &dyn Controller) -> bool {
+    controller.needs() == Needs::NONE
+        && config.sack
+        && config.delivery_rate == DeliveryRate::Linux
+        && config.rtt_samples == RttSamples::Linux
 }
 
 impl Sender {
@@ -68,8 +72,8 @@ impl Sender {
             self.controller.in_ack_event(&self.view, &mut self.control, AckFlags::default());
         }
         if self.hooks.pkts_acked {
-            let (rtt_us, prior_in_flight) = (self.sample.rtt_us, self.sample.prior_in_flight);
-            self.controller.pkts_acked(&self.view, &mut self.control, acked, rtt_us, prior_in_flight);
+            let in_flight = self.sample.delivered_since_sent(self.view.delivered);
+            self.controller.pkts_acked(&self.view, &mut self.control, acked, self.sample.rtt_us, in_flight);
         }
         self.set_xmit_timer();
         self.end_app_limit();

@@ -196,7 +196,7 @@ impl Sender {
     }
 
     /// `tcp_enter_cwr`.
-    fn enter_cwr(&mut self) {
+    pub(super) fn enter_cwr(&mut self) {
         self.undo.forbid();
         if self.view.ca_state < CaState::Cwr {
             self.undo.end();

@@ -39,7 +39,7 @@ mod undo;
 use crate::{Completion, TransportConfig};
 use assembly::{LossDetector, Stream, Xmit};
 pub use burst::Burst;
-use dumbbell_cc::{CaState, Control, Controller, Hooks, RateSample, View};
+use dumbbell_cc::{CaState, Control, Controller, Hooks, Needs, RateSample, View};
 use dumbbell_recovery::cwnd_validation::CwndValidation;
 use dumbbell_recovery::frto::Frto;
 use dumbbell_recovery::host_queue::HostQueue;
@@ -86,6 +86,7 @@ pub struct Sender {
     controller: Box<dyn Controller>,
     full_control: bool,
     hooks: Hooks,
+    needs: Needs,
     established: bool,
     /// The configuration allows the [fast path](fast_path).
     may_predict: bool,
@@ -124,7 +125,8 @@ impl Sender {
         let (view, control) = assembly::connection(&config, &*controller);
         let full_control = controller.full_control();
         Sender {
-            may_predict: fast_path::applies_to(&config),
+            may_predict: fast_path::applies_to(&config, &*controller),
+            needs: controller.needs(),
             full_control,
             hooks: controller.hooks(),
             established: false,

@@ -37,8 +37,15 @@ impl Sender {
         Some(burst)
     }
 
-    /// A burst of `bytes` from [`Sender::poll_transmit`] will have left the host's device at `completes`. Needed only
-    /// with [`Completion::Wire`](crate::Completion::Wire).
+    /// Whether the sender has to be told when its bursts have left the host's device
+    /// ([`Completion::Wire`](crate::Completion::Wire)).
+    #[inline]
+    pub fn wants_completions(&self) -> bool {
+        self.host_queue.is_some()
+    }
+
+    /// A burst of `bytes` from [`Sender::poll_transmit`] will have left the host's device at `completes`. Needed only by a
+    /// sender that [wants](Sender::wants_completions) to know.
     #[inline]
     pub fn handed_over(&mut self, bytes: u64, completes: Time) {
         if let Some(queue) = &mut self.host_queue {

@@ -6,7 +6,7 @@ from pathlib import Path
 from statistics import stdev
 
 from dumbbell.papers.data import published
-from dumbbell.papers.runs import Run
+from dumbbell.papers.runs import Run, fastest, slowest
 
 FOLDER = Path(__file__).parent
 
@@ -33,16 +33,6 @@ def fast(run: Run) -> int:
 def is_split(run: Run) -> bool:
     """Whether so many flows starve that the run is bimodal."""
     return starved(run) >= SPLIT
-
-
-def slowest(run: Run) -> float:
-    """The slowest flow's rate, Mbit/s."""
-    return min(run.rates)
-
-
-def fastest(run: Run) -> float:
-    """The fastest flow's rate, Mbit/s."""
-    return max(run.rates)
 
 
 def unevenness(run: Run) -> float:

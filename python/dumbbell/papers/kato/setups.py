@@ -2,13 +2,12 @@
 
 from __future__ import annotations
 
-import re
 from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
 from dumbbell.papers.kato.measure import BUFFERS, FOLDER, SPLIT, is_split, published_values
 from dumbbell.papers.model import Cell, Grid, Pictures, table
-from dumbbell.papers.part import Experiment, Part, Ran
+from dumbbell.papers.part import Part, Ran, variations
 from dumbbell.papers.runs import Run, total
 from dumbbell.papers.testing import mean, near
 
@@ -100,10 +99,7 @@ def measured(*ran: Ran) -> Setups:
 PART = Part(
     "setups",
     "Set-ups the paper leaves open, beside its Table II",
-    [
-        Experiment(FOLDER / "table2.toml", set={**OLD_RULES, **changes}, repeat=3, folder=re.sub(r"[^\w.]+", "-", name))
-        for name, changes in SETUPS.items()
-    ],
+    variations(FOLDER / "table2.toml", SETUPS, OLD_RULES, repeat=3),
     quick="2s",
     measure=measured,
     setup=lambda setups: [

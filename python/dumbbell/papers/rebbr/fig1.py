@@ -9,20 +9,7 @@ from statistics import median
 from dumbbell.papers.model import Cell, Claim, Grid, Pictures, table
 from dumbbell.papers.part import Experiment, Part
 from dumbbell.papers.rebbr import curves as loss_curves
-from dumbbell.papers.rebbr.curves import (
-    CUBIC,
-    FOLDER,
-    PACINGS,
-    UNPACED,
-    WIRE,
-    Curves,
-    Run,
-    beside_cubic,
-    mean,
-    percent,
-    quotient,
-    under,
-)
+from dumbbell.papers.rebbr.curves import CUBIC, PACINGS, UNPACED, Curves, Run, beside_cubic, mean, quotient, under
 from dumbbell.papers.testing import each, spread
 
 WIDE = "BBR 4.11 unpaced, 64 MB window"
@@ -104,7 +91,7 @@ def causes(choices: Curves) -> Grid:
     def egress(label: str) -> Callable[[float], Cell]:
         return lambda loss: mean(choices[label], loss)
 
-    rows = (((percent(loss), theirs[loss]), loss) for loss in loss_curves.losses(choices) if loss in theirs)
+    rows = (((loss_curves.percent(loss), theirs[loss]), loss) for loss in loss_curves.losses(choices) if loss in theirs)
     title = "Unpaced BBR's link egress in Mbit/s under one other choice at a time"
     columns = {name: egress(label) for name, label in labels.items()}
     return table("causes", title, ["loss %", "published"], rows, columns, 1)
@@ -116,7 +103,7 @@ def pictures(figure: Figure) -> Pictures:
 
     title = "ReBBR figure 1: 100 Mbit/s, 100 ms, 60 s"
     return {
-        "fig1": figures.egress(figure.curves, "fig1", 100 * WIRE, title, share=False),
+        "fig1": figures.egress(figure.curves, "fig1", 100 * loss_curves.WIRE, title, share=False),
         "knee": figures.knees(figure.choices, KNEES, LIMITS),
     }
 
@@ -168,7 +155,7 @@ def seeds_below(figure: Figure) -> str:
     """In how many seeds CUBIC stays below each limit, in words."""
     cubic = figure.curves[CUBIC]
     below = ", ".join(
-        f"{sum(run.egress[loss] < limit for run in cubic)} of {len(cubic)} at {percent(loss)} %"
+        f"{sum(run.egress[loss] < limit for run in cubic)} of {len(cubic)} at {loss_curves.percent(loss)} %"
         for loss, limit in CUBICS.items()
     )
     return (
@@ -221,7 +208,7 @@ CLAIMS: list[Claim[Figure]] = [
 PART = Part(
     "fig1",
     "One flow over 100 Mbit/s and 100 ms, random loss 0.001 % to 50 %",
-    [Experiment(FOLDER / "fig1.toml"), Experiment(FOLDER / "fig1-choices.toml")],
+    [Experiment(loss_curves.FOLDER / "fig1.toml"), Experiment(loss_curves.FOLDER / "fig1-choices.toml")],
     quick="2s",
     measure=lambda figure, choices: Figure(loss_curves.measure(figure), loss_curves.measure(choices)),
     setup=[

@@ -11,7 +11,9 @@ from dumbbell.papers.model import Cell, Claim, Grid, table
 from dumbbell.papers.part import Experiment, Part
 from dumbbell.papers.runs import jain, ratio, total
 from dumbbell.papers.testing import mean, spread
-from dumbbell.papers.zhang.measure import (
+from dumbbell.papers.zhang.choices import Choice, Seed, Test, View, everywhere, seeds
+from dumbbell.papers.zhang.measure import Run, Runs, measure
+from dumbbell.papers.zhang.names import (
     ALGORITHMS,
     CODE,
     FIRST_VERSION,
@@ -21,20 +23,9 @@ from dumbbell.papers.zhang.measure import (
     MARGINS,
     OTHERS,
     TIMING,
-    Choice,
-    Run,
-    Runs,
-    Seed,
-    Test,
-    View,
-    beside,
-    everywhere,
     inside,
-    labels,
-    measure,
-    published_values,
-    seeds,
 )
+from dumbbell.papers.zhang.tables import beside, labels, published_values
 
 CASES = tuple(str(number) for number in range(1, 10))
 RATES = dict(zip(CASES, (4.0,) * 3 + (6.0,) * 3 + (8.0,) * 3, strict=True))

@@ -9,23 +9,10 @@ from dumbbell.papers.model import Claim, Grid, table
 from dumbbell.papers.part import Experiment, Part, Ran
 from dumbbell.papers.runs import total
 from dumbbell.papers.testing import mean
-from dumbbell.papers.zhang.measure import (
-    CODE,
-    FOLDER,
-    OTHERS,
-    PAPER,
-    TIMING,
-    Choice,
-    Run,
-    Runs,
-    Seed,
-    View,
-    beside,
-    labels,
-    measure,
-    published_values,
-    seeds,
-)
+from dumbbell.papers.zhang.choices import Choice, Seed, View, seeds
+from dumbbell.papers.zhang.measure import Run, Runs, measure
+from dumbbell.papers.zhang.names import CODE, FOLDER, OTHERS, PAPER, TIMING
+from dumbbell.papers.zhang.tables import beside, labels, published_values
 
 LOSSES = ("0%", "1%", "3%", "5%")
 LINKS = {"2": 5.0, "5": 6.0, "7": 7.0, "9": 8.0, "10": 10.0}

@@ -13,28 +13,10 @@ from dumbbell.papers.model import Cell, Claim, Grid, Pictures
 from dumbbell.papers.part import Experiment, Part
 from dumbbell.papers.runs import loss, total
 from dumbbell.papers.testing import mean
-from dumbbell.papers.zhang.measure import (
-    ALGORITHMS,
-    BBR_LIKE,
-    FIRST_VERSION,
-    FOLDER,
-    OTHERS,
-    PAPER,
-    TIMING,
-    Choice,
-    Run,
-    Runs,
-    Seed,
-    Trace,
-    Value,
-    View,
-    delay,
-    labels,
-    means,
-    measure,
-    published_values,
-    seeds,
-)
+from dumbbell.papers.zhang.choices import Choice, Seed, View, seeds
+from dumbbell.papers.zhang.measure import Run, Runs, Trace, Value, delay, measure
+from dumbbell.papers.zhang.names import ALGORITHMS, BBR_LIKE, FIRST_VERSION, FOLDER, OTHERS, PAPER, TIMING
+from dumbbell.papers.zhang.tables import labels, means, published_values
 
 SCHEDULES = {
     "1, 2, 3, 4": (50.0, (1.0, 2.0, 3.0, 4.0)),
