@@ -21,6 +21,7 @@ mod determinism;
 mod family;
 mod faults;
 mod lab;
+mod impairments;
 mod limits;
 mod queues;
 mod quic;
