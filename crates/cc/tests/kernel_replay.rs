@@ -306,11 +306,11 @@ fn cubic_answers_every_recorded_call_like_the_kernel() {
 /// remembers at once what `init` remembers (`hystart_update`, `bictcp_hystart_reset`).
 fn moved_to(first_seq: u32, lines: impl Iterator<Item = String>) -> Vec<String> {
     let mut rows: Vec<Vec<String>> = lines.map(|line| line.split(',').map(str::to_owned).collect()).collect();
-    let column = |name: &str| rows[0].iter().position(|column| column == name).unwrap();
+    let column = |name: &str| rows[0].iter().position(|column| column == name).expect("the column");
     let (una, end_seq) = (column("in_snd_una"), column("end_seq"));
     let round = ["round_start", "end_seq", "curr_rtt", "last_ack"].map(column);
     assert_eq!((rows[1][0].as_str(), rows[2][0].as_str()), ("pkts_acked", "init"));
-    let shift = first_seq.wrapping_sub(rows[1][una].parse().unwrap());
+    let shift = first_seq.wrapping_sub(rows[1][una].parse().expect("a number"));
     if first_seq as i32 > 0 {
         for column in round {
             rows[1][column] = rows[2][column].clone();
@@ -318,7 +318,7 @@ fn moved_to(first_seq: u32, lines: impl Iterator<Item = String>) -> Vec<String> 
     }
     for row in &mut rows[1..] {
         for column in [una, una + 1, end_seq] {
-            let seq: u32 = row[column].parse().unwrap();
+            let seq: u32 = row[column].parse().expect("a number");
             if column != end_seq || seq != 0 {
                 row[column] = seq.wrapping_add(shift).to_string();
             }
