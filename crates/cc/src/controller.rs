@@ -93,7 +93,8 @@ impl Hooks {
 ///    [`Event::Loss`], both left out where a reduction is under way already, and `set_state` with [`CaState::Loss`].
 ///    The transport has set the smallest window then; a controller with full control gets its own back when that ends.
 /// 7. The end of a reduction is `set_state` with [`CaState::Open`] and, without full control, [`Event::CompleteCwr`], in
-///    either order.
+///    either order. Over QUIC it comes to controllers with full control after the `cong_control` of the ACK that ends the
+///    period, because that ACK also ends the round that the first loss began.
 /// 8. [`undo_cwnd`](Controller::undo_cwnd) is asked when a reduction proves spurious, before `set_state`, by transports
 ///    that can undo: TCP does, the QUIC-like endpoints do not.
 ///

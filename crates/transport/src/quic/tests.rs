@@ -425,3 +425,16 @@ fn persistent_congestion_is_a_timeout_to_a_controller_with_full_control_too() {
     assert_eq!((told.timeouts, &told.states[..]), (1, &[CaState::Loss, CaState::Open][..]));
     assert_eq!(pair.sender.control().cwnd, 2, "what comes back is for the controller to say");
 }
+
+#[test]
+fn to_a_controller_with_full_control_recovery_lasts_to_the_end_of_the_ack_that_ends_it() {
+    let (mut pair, controller) = listening(&profile("quic"), |number| number == 0);
+    pair.sender.write(Time::ZERO, 200, 1350);
+    pair.run_until(Time::ZERO + ONE_WAY * 2);
+    assert_eq!(pair.sender.view().ca_state, CaState::Recovery, "three later packets are acknowledged");
+    let before = controller.0.lock().unwrap().at_acks.len();
+    pair.run_until(Time::ZERO + ONE_WAY * 4);
+    let told = controller.0.lock().unwrap();
+    assert_eq!(told.at_acks[before], CaState::Recovery, "the first packet of the period is acknowledged");
+    assert_eq!(told.at_acks[before + 1], CaState::Open);
+}

@@ -43,7 +43,8 @@ impl QuicSender {
 
         self.forget_settled();
         self.tell_controller(ack, delivered, prior.in_flight);
-        if grew_by > 0 {
+        self.recovery_ends = grew_by > 0;
+        if !self.full_control {
             self.end_recovery();
         }
         let losses = self.detect_losses();
@@ -56,6 +57,7 @@ impl QuicSender {
         self.on_losses(losses);
         self.set_timers();
         self.cong_control(delivered, grew_by);
+        self.end_recovery();
     }
 
     /// Acknowledges the packets of an ACK and takes its RTT sample. Returns how many of them were sent after recovery began.
@@ -104,8 +106,15 @@ impl QuicSender {
         }
     }
 
-    /// A packet that was sent after recovery began is acknowledged: the recovery period ends (section 7.3.2).
-    fn end_recovery(&mut self) {
+    /// Ends the recovery period if the ACK does: it acknowledges a packet that was sent after the period began (section
+    /// 7.3.2).
+    ///
+    /// For a controller with full control the period lasts to the end of this ACK. BBR judges STARTUP in recovery, at the
+    /// end of a round that begins with the first loss, as the period does: both end with the same ACK.
+    pub(super) fn end_recovery(&mut self) {
+        if !std::mem::take(&mut self.recovery_ends) {
+            return;
+        }
         match self.view.ca_state {
             CaState::Recovery => {
                 self.set_state(CaState::Open);

@@ -109,6 +109,7 @@ impl QuicSender {
             self.begin_reduction();
             self.controller.event(&self.view, &mut self.control, Event::Loss);
         }
+        self.recovery_ends = false;
         self.set_state(CaState::Loss);
         self.control.cwnd = MINIMUM_WINDOW;
         // The window of a controller with full control returns when the period ends: not before something that was sent in
@@ -131,6 +132,7 @@ impl QuicSender {
     }
 
     fn begin_reduction(&mut self) {
+        self.end_recovery();
         self.stats.recovery_count += 1;
         self.view.prior_cwnd = self.control.cwnd;
         self.control.cwnd_cnt = 0;

@@ -43,6 +43,8 @@ pub struct QuicSender {
     lost_sampled: u64,
     /// Packets below this number were sent before the last recovery period began.
     recovery_end: u32,
+    /// The ACK that is being processed ends the recovery period.
+    recovery_ends: bool,
     /// Largest ECN-CE count of an ACK so far.
     ce_count: u32,
 
@@ -78,6 +80,7 @@ impl QuicSender {
             sample: RateSample::invalid(),
             lost_sampled: 0,
             recovery_end: 0,
+            recovery_ends: false,
             ce_count: 0,
             timers: Timers::default(),
             pacer: BurstPacer::new(view.paced, granularity, quic.initial_burst),
