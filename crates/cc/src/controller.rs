@@ -95,8 +95,8 @@ impl Hooks {
 /// 7. The end of a reduction is `set_state` with [`CaState::Open`] and, without full control, [`Event::CompleteCwr`], in
 ///    either order. Over QUIC it comes to controllers with full control after the `cong_control` of the ACK that ends the
 ///    period, because that ACK also ends the round that the first loss began.
-/// 8. [`undo_cwnd`](Controller::undo_cwnd) is asked when a reduction proves spurious, before `set_state`, by transports
-///    that can undo: TCP does, the QUIC-like endpoints do not.
+/// 8. [`undo_cwnd`](Controller::undo_cwnd) is asked when a reduction proves spurious, before `set_state` with
+///    [`CaState::Open`], which is left out where the reduction is over.
 ///
 /// Timers make the same calls as 4 to 8, outside of any ACK. [`min_tso_segs`](Controller::min_tso_segs) may be asked at
 /// any time by transports that form bursts: TCP does, the QUIC-like endpoints send packet by packet.
