@@ -63,6 +63,7 @@ bench-ns3: $(VENV)/tools benches/.venv-ns3/built
 
 fidelity: $(VENV)/built
 	$(BIN)/python tests/fidelity/fidelity.py
+	$(BIN)/python tests/fidelity/fidelity.py --kernel linux-7.2-uml
 
 clean:
 	rm -rf $(VENV) .venv-lowest .venv-newest benches/.venv-ns3 out

@@ -3,8 +3,6 @@
 //! Every ACK arrives one base RTT after the burst it answers; nothing is lost, so each controller ends at the receive
 //! window. The number is that of the whole transfer; items a second are segments.
 
-#![deny(clippy::cast_possible_truncation, clippy::cast_sign_loss, clippy::cast_possible_wrap, clippy::cast_lossless)]
-
 use divan::counter::ItemsCount;
 use divan::{Bencher, black_box};
 use dumbbell_cc::Catalog;

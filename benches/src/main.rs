@@ -6,8 +6,6 @@
 //! dumbbell-bench FILE [KEY=VALUE]...
 //! ```
 
-#![deny(clippy::cast_possible_truncation, clippy::cast_sign_loss, clippy::cast_possible_wrap, clippy::cast_lossless)]
-
 use dumbbell_scenario::{Experiment, Scenario};
 use dumbbell_sim::{RunOutput, Table, Values, run};
 use serde_json::{Value, json};

@@ -7,44 +7,26 @@ not to hold is a result), 2 wrong input or unwritable output (a message, nothing
 from __future__ import annotations
 
 import json
-import os
 import shlex
 import sys
-import warnings
-from collections.abc import Callable, Iterator, Sequence
-from contextlib import contextmanager, nullcontext
+from collections.abc import Callable, Sequence
+from contextlib import nullcontext
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Any, NamedTuple, NoReturn
+from typing import TYPE_CHECKING, Annotated, Any, NamedTuple
 
 import typer
-from typer.core import TyperGroup
 
 from dumbbell import _core, experiment, interrupts, storage
-from dumbbell.api import DamagedResultWarning, Sweep
-from dumbbell.printable import printable
+from dumbbell.api import Sweep
+from dumbbell.console import Commands, fail, print_json, print_paths, reporting_errors, show
 
 if TYPE_CHECKING:
     from dumbbell.results import Result, SweepResult
 
 
-class _Commands(TyperGroup):
-    """Commands whose errors cannot command the terminal, and whose interrupts reach :func:`reporting_errors`."""
-
-    def invoke(self, ctx: Any) -> Any:
-        try:
-            return super().invoke(ctx)
-        except KeyboardInterrupt:
-            raise interrupts.Interrupted from None
-        except Exception as error:
-            # A usage error quotes the command line, which may hold names of files.
-            if isinstance(getattr(error, "message", None), str):
-                error.message = printable(error.message)  # type: ignore[attr-defined]
-            raise
-
-
 app = typer.Typer(
     name="dumbbell",
-    cls=_Commands,
+    cls=Commands,
     help="A congestion-control laboratory: run an experiment file, get tables, pictures and open data.",
     no_args_is_help=True,
     add_completion=False,
@@ -108,7 +90,7 @@ def run(
         for (path, loaded), folder in zip(experiments, folders, strict=True)
     ]
     if as_json:
-        _print_json(objects[0] if len(objects) == 1 else {"points": _joined(files, objects)})
+        print_json(objects[0] if len(objects) == 1 else {"points": _joined(files, objects)})
 
 
 @app.command()
@@ -150,7 +132,7 @@ def compare(
     _check_out(loaded, out)
     printed = _run_one(None, loaded, limits, out, plot, as_json)
     if as_json:
-        _print_json(printed)
+        print_json(printed)
 
 
 @app.command()
@@ -167,18 +149,18 @@ def plot(
 
     chosen = [name for name in plots.FORMATS if name in formats.split(",")]
     if not chosen or set(formats.split(",")) - set(plots.FORMATS):
-        _fail(f"--format {formats}: choose from {', '.join(plots.FORMATS)}")
+        fail(f"--format {formats}: choose from {', '.join(plots.FORMATS)}")
     try:
         paths = plots.draw(load(folder), folder, chosen, series or [])
     except ValueError as error:
-        _fail(f"{folder}: {error}")
-    _print_paths(paths)
+        fail(f"{folder}: {error}")
+    print_paths(paths)
 
 
 @app.command()
 def explain(file: File, settings: Settings = None) -> None:
     """Show what an experiment means, defaults included and marked."""
-    _print(experiment.load(file, set=_settings(settings)).explain().rstrip("\n"))
+    show(experiment.load(file, set=_settings(settings)).explain().rstrip("\n"))
 
 
 @app.command()
@@ -193,7 +175,7 @@ def schema(
         return
     pages = dict(_core.reference())
     if markdown not in pages:
-        _fail(f"--markdown {markdown}: choose from {', '.join(pages)}")
+        fail(f"--markdown {markdown}: choose from {', '.join(pages)}")
     typer.echo(pages[markdown], nl=False)
 
 
@@ -214,10 +196,10 @@ def metrics_(
 
     alone = None if solo is None else load(solo)
     if alone is not None and not isinstance(alone, Result):
-        _fail(f"--solo {solo}: this is a sweep; give the directory of one run")
+        fail(f"--solo {solo}: this is a sweep; give the directory of one run")
     found = measures(load(folder), alone)
     if as_json:
-        _print_json({"metrics": [dataclasses.asdict(measure) for measure in found]})
+        print_json({"metrics": [dataclasses.asdict(measure) for measure in found]})
     else:
         report.measures(found)
 
@@ -237,12 +219,12 @@ def columns(
     from dumbbell import report
 
     if table is not None and table not in catalogue.TABLES:
-        _fail(f"no table `{table}`; there are {', '.join(catalogue.TABLES)}")
+        fail(f"no table `{table}`; there are {', '.join(catalogue.TABLES)}")
     chosen = [column for column in catalogue.columns() if table in (None, column.table)]
     if markdown:
         typer.echo(catalogue.reference(), nl=False)
     elif as_json:
-        _print_json({"columns": [dataclasses.asdict(column) for column in chosen]})
+        print_json({"columns": [dataclasses.asdict(column) for column in chosen]})
     else:
         report.columns(chosen)
 
@@ -254,7 +236,7 @@ def cc_list(as_json: AsJson = False) -> None:
 
     algorithms = json.loads(_core.algorithms())
     if as_json:
-        _print_json({"algorithms": algorithms})
+        print_json({"algorithms": algorithms})
     else:
         report.algorithms(algorithms)
 
@@ -272,9 +254,9 @@ def cc_show(
         import difflib
 
         near = difflib.get_close_matches(name, known, n=1)
-        _fail(f"unknown algorithm `{name}`" + (f"; did you mean `{near[0]}`?" if near else "; see `dumbbell cc list`"))
+        fail(f"unknown algorithm `{name}`" + (f"; did you mean `{near[0]}`?" if near else "; see `dumbbell cc list`"))
     if as_json:
-        _print_json(known[name])
+        print_json(known[name])
     else:
         report.algorithm(known[name])
 
@@ -339,47 +321,21 @@ def reproduce(
                 if not as_json:
                     text.report(done, only_claims=claims)
     except (papers.UnknownStudyError, recordings.MissingTraceError) as error:
-        _fail(str(error.args[0]))
+        fail(str(error.args[0]))
     if html:
         pictures.append(output.write_page(paper, reports, folder))
     if as_json:
-        _print_json({"study": paper.name, "reference": paper.reference, "parts": [one.to_json() for one in reports]})
+        print_json({"study": paper.name, "reference": paper.reference, "parts": [one.to_json() for one in reports]})
     else:
         counts = ", ".join(f"{count} {verdict}" for verdict, count in text.verdicts(reports).items())
-        _print(f"\nclaims: {counts}; tables and figures in {folder}")
-        _print_paths(pictures)
+        show(f"\nclaims: {counts}; tables and figures in {folder}")
+        print_paths(pictures)
 
 
 def main() -> None:
     """Entry point of the ``dumbbell`` command."""
     with reporting_errors(), interrupts.ending_soon():
         app(standalone_mode=True)
-
-
-@contextmanager
-def reporting_errors() -> Iterator[None]:
-    """Turns errors of the user into a message on standard error and exit status 2."""
-    try:
-        with warnings.catch_warnings():
-            warnings.showwarning = _show_warning(warnings.showwarning)
-            warnings.simplefilter("always", DamagedResultWarning)
-            yield
-    except (_core.ScenarioError, _core.RunError, storage.OutputError, storage.ResultError) as error:
-        _fail(str(error))
-    except (KeyboardInterrupt, interrupts.Interrupted):
-        interrupts.report()
-        sys.exit(interrupts.STATUS)
-    except BrokenPipeError:
-        # The reader of our output has left (head); nothing is wrong.
-        sys.stderr.close()
-        sys.exit(0)
-    except OSError as error:
-        if error.filename is not None:
-            raise
-        # A file that cannot be written is an OutputError, so this is standard output, on a full disk for example. What
-        # it still buffers goes nowhere, or the interpreter tries once more at its end.
-        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
-        _fail(f"cannot write to standard output: {error.strerror or error}")
 
 
 def _folders(files: Sequence[Path], out: Path | None) -> list[Path | None]:
@@ -390,7 +346,7 @@ def _folders(files: Sequence[Path], out: Path | None) -> list[Path | None]:
     for path in files:
         folder = out / path.stem
         if folder in taken:
-            _fail(
+            fail(
                 f"{taken[folder]} and {path} would both be written to {folder}; rename one, or run them one by one "
                 "with an --out each"
             )
@@ -443,13 +399,13 @@ def _run_one(
         # Before the pictures, so that it is there when one of them cannot be written.
         report.result(result, name=path.stem if path else None)
         if out is not None:
-            _print(f"\nresults in {out}")
+            show(f"\nresults in {out}")
     if draw and out is not None:
         from dumbbell import plots
 
         paths = plots.draw(result, out)
         if not as_json:
-            _print_paths(paths)
+            print_paths(paths)
     return printed
 
 
@@ -477,7 +433,7 @@ def _size(text: str | None) -> int | None:
     try:
         return limit_of_a_run(text, 1)
     except ValueError as error:
-        _fail(f"--max-memory {text}: {error}")
+        fail(f"--max-memory {text}: {error}")
 
 
 def _settings(pairs: list[str] | None) -> dict[str, str]:
@@ -485,36 +441,6 @@ def _settings(pairs: list[str] | None) -> dict[str, str]:
     for pair in pairs or []:
         key, equals, value = pair.partition("=")
         if not equals or not key.strip():
-            _fail(f"--set {pair}: write KEY=VALUE, such as --set path.loss=1%")
+            fail(f"--set {pair}: write KEY=VALUE, such as --set path.loss=1%")
         settings[key.strip()] = value.strip()
     return settings
-
-
-def _print_json(value: object) -> None:
-    typer.echo(json.dumps(value, indent=2, allow_nan=False))
-
-
-def _print_paths(paths: list[Path]) -> None:
-    for path in paths:
-        _print(f"  {path}")
-
-
-def _print(text: str) -> None:
-    typer.echo(printable(text))
-
-
-def _show_warning(other: Callable[..., None]) -> Callable[..., None]:
-    """Shows a warning of Dumbbell as a line, and any other as ever."""
-
-    def show(message: Warning | str, category: type[Warning], *rest: Any, **named: Any) -> None:
-        if issubclass(category, DamagedResultWarning):
-            typer.echo(f"note: {printable(str(message))}", err=True)
-        else:
-            other(message, category, *rest, **named)
-
-    return show
-
-
-def _fail(message: str) -> NoReturn:
-    typer.echo(printable(message if message.startswith("error") else f"error: {message}"), err=True)
-    sys.exit(2)

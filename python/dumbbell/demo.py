@@ -14,7 +14,7 @@ import typer
 
 from dumbbell import experiment, plots, report, storage
 from dumbbell.api import Sweep
-from dumbbell.cli import reporting_errors
+from dumbbell.console import reporting_errors
 from dumbbell.interrupts import ending_soon
 from dumbbell.results import POINTS
 

@@ -87,7 +87,8 @@ def scenario(rows: pl.DataFrame, kernel: str, interval: str) -> dict[str, Any]:
         "duration": f"{first['duration_s']}s",
         "warmup": f"{first['warmup_s']}s",
         "record": {"interval": interval},
-        "transport": {"hz": HZ[kernel]},
+        # The receiver sizes its window, which bounds what a steep slow start may send.
+        "transport": {"hz": HZ[kernel], "receive_autotuning": True},
         "path": {
             "rate": f"{first['rate_mbps']}mbit",
             "rtt": f"{first['rtt_ms']}ms",

@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import json
+import math
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -12,11 +14,16 @@ from conftest import Cli
 from dumbbell import experiment, papers
 from dumbbell.papers.bbr_acd import alpha, forms, rule, simulation, table2
 from dumbbell.papers.bbr_acd.table2 import BASE, RTTS, SCENARIOS
+from dumbbell.papers.runs import Run, loss
+
+
+def counted(totals: dict[str, float], kept: object, duration_s: float) -> Run:
+    return Run([totals], kept=kept, duration_s=duration_s)
 
 
 def two_senders(
     rates: list[tuple[float, float]], sent: int = 240_000, retransmitted: int = 0, lost: float = 0.0
-) -> table2.Run:
+) -> Run:
     import polars as pl
 
     rows = [
@@ -25,7 +32,7 @@ def two_senders(
         for label, rate in zip(("S1", "S2"), pair, strict=True)
     ]
     frame = pl.DataFrame(rows, schema=["t_s", "label", "sent", "arrived", "lost"], orient="row")
-    return table2.Run(sent, retransmitted, float(len(rates)), frame)
+    return counted({"sent_total": sent, "retransmits_total": retransmitted}, frame, float(len(rates)))
 
 
 def meeting(after_s: int) -> list[tuple[float, float]]:
@@ -34,24 +41,24 @@ def meeting(after_s: int) -> list[tuple[float, float]]:
 
 
 def test_shares_are_equal_when_rates_stay_close_for_ten_seconds() -> None:
-    assert two_senders(meeting(40)).equilibrium_s == 40
-    assert two_senders(meeting(245)).equilibrium_s is None
+    assert table2.settled(two_senders(meeting(40))) == 40
+    assert math.isnan(table2.settled(two_senders(meeting(245))))
     brief = meeting(100)
     brief[80:89] = [(400.0, 400.0)] * 9
-    assert two_senders(brief).equilibrium_s == 100
+    assert table2.settled(two_senders(brief)) == 100
     # Before the last flow has started nothing is an equilibrium.
-    assert two_senders([(400.0, 400.0)] * 300).equilibrium_s == 4
+    assert table2.settled(two_senders([(400.0, 400.0)] * 300)) == 4
 
 
 def test_throughput_and_goodput_follow_the_papers_formula() -> None:
     run = two_senders(meeting(30), sent=228_826, retransmitted=9_990)
-    assert run.throughput == pytest.approx(9.227, abs=0.002)
-    assert run.goodput == pytest.approx(8.824, abs=0.002)
+    assert table2.throughput(run) == pytest.approx(9.227, abs=0.002)
+    assert table2.goodput(run) == pytest.approx(8.824, abs=0.002)
 
 
-def as_published() -> table2.Measured:
+def as_published() -> dict[tuple[str, ...], list[Run]]:
     theirs = forms.published_values("table2")
-    cases: dict[tuple[str, str, str], list[table2.Run]] = {}
+    cases: dict[tuple[str, ...], list[Run]] = {}
     for cc in (BASE, *forms.FORMS):
         key = "bbr" if cc == BASE else "bbr-acd"
         for scenario in SCENARIOS.values():
@@ -62,7 +69,7 @@ def as_published() -> table2.Measured:
             )
             for rtt in RTTS:
                 cases[cc, rtt, scenario] = [run] * 2
-    return table2.Measured(cases, {})
+    return cases
 
 
 def test_the_published_numbers_satisfy_the_claims_that_table_2_supports() -> None:
@@ -77,23 +84,23 @@ def test_losses_must_come_in_bursts_at_both_startups() -> None:
     def verdict(first: float, second: float) -> str:
         cases = {
             key: [with_bursts(run, first, second) for run in runs] if key[2] == "3" else runs
-            for key, runs in as_published().cases.items()
+            for key, runs in as_published().items()
         }
-        return next(one.verdict for one in table2.PART.judge(table2.Measured(cases, {})) if one.claim.id == "acd-10")
+        return next(one.verdict for one in table2.PART.judge(cases) if one.claim.id == "acd-10")
 
     assert verdict(200.0, 200.0) == "holds"
     assert verdict(200.0, 1.5) == "fails"
     assert verdict(1.5, 200.0) == "fails"
 
 
-def with_bursts(run: table2.Run, first: float, second: float) -> table2.Run:
+def with_bursts(run: Run, first: float, second: float) -> Run:
     """Losses a second while the first and the second sender start."""
     import polars as pl
 
     lost = (
         pl.when(pl.col("t_s") <= 5).then(first).when(pl.col("t_s").is_between(56, 60)).then(second).otherwise(1.5)
     ).alias("lost")
-    return table2.Run(run.sent, run.retransmitted, run.duration_s, run.seconds.with_columns(lost))
+    return replace(run, kept=run.kept.with_columns(lost))
 
 
 def test_the_rule_is_judged_by_recoveries() -> None:
@@ -112,25 +119,32 @@ def test_the_rule_is_judged_by_recoveries() -> None:
     }  # fmt: skip
 
 
-def counted(unique: float, duplicates: int, timeouts: int = 5, jain: float = 0.9) -> simulation.Run:
-    return simulation.Run(80_000, unique, duplicates, 1_000, timeouts, 299.2, jain, 4.0)
+def simulated(unique: float, duplicates: int, timeouts: int = 5, jain: float = 0.9) -> Run:
+    totals = {
+        "sent_total": 80_000,
+        "delivered_bytes_total": unique * 476,
+        "duplicates_total": duplicates,
+        "network_drops_total": 1_000,
+        "rto_count_total": timeouts,
+    }
+    return counted(totals, simulation.Course(jain, 4.0), 299.2)
 
 
 def test_the_published_counts_satisfy_the_claims_of_the_simulation() -> None:
-    cases: dict[tuple[str, ...], list[simulation.Run]] = {
-        (simulation.BASE, buffer): [counted(39_645, 28_775)] for buffer in simulation.BUFFERS
+    cases: dict[tuple[str, ...], list[Run]] = {
+        (simulation.BASE, buffer): [simulated(39_645, 28_775)] for buffer in simulation.BUFFERS
     }
     for form in forms.FORMS:
-        cases |= {(form, buffer): [counted(68_013, 2_311, 1, 0.99)] for buffer in simulation.BUFFERS}
-    found = {one.claim.id: one.verdict for one in simulation.PART.judge(simulation.Measured(cases, {}))}
+        cases |= {(form, buffer): [simulated(68_013, 2_311, 1, 0.99)] for buffer in simulation.BUFFERS}
+    found = {one.claim.id: one.verdict for one in simulation.PART.judge(cases)}
     assert found == dict.fromkeys((claim.id for claim in simulation.CLAIMS), "holds")
 
 
 def test_duplicates_and_drops_are_counted_apart() -> None:
-    run = counted(39_645, 28_775)
-    assert round(run.duplicate_share, 2) == 0.42
-    assert round(run.throughput, 2) == 0.87
-    assert run.drop_share == 1_000 / 80_000
+    run = simulated(39_645, 28_775)
+    assert round(simulation.duplicate_share(run), 2) == 0.42
+    assert round(simulation.throughput(run), 2) == 0.87
+    assert loss(run) == 1_000 / 80_000
 
 
 @pytest.mark.parametrize(

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -12,15 +13,15 @@ import dumbbell as package
 from conftest import Cli
 from dumbbell import experiment, papers
 from dumbbell.papers.kato import causes, heatmap, measure, setups, table2
-from dumbbell.papers.kato.measure import Run
 from dumbbell.papers.kato.table2 import NEW, OLD, Pacing
 from dumbbell.papers.part import Ran
+from dumbbell.papers.runs import Cases, Run, jain, total
 
 FAST, STARVED = 63.0, 0.3
 
 
 def run(*rates: float) -> Run:
-    return Run(rates, timeouts=0)
+    return Run([{"goodput_mbps": rate} for rate in rates])
 
 
 def split(starved: int) -> Run:
@@ -33,15 +34,15 @@ def fair(rate: float) -> Run:
 
 def test_a_run_counts_its_starved_and_fast_flows() -> None:
     one = split(6)
-    assert (one.starved, one.fast, round(one.total)) == (6, 10, 632)
-    assert one.spread > 200
-    assert one.jain < 0.7 < fair(39).jain
+    assert (measure.starved(one), measure.fast(one), round(total(one))) == (6, 10, 632)
+    assert measure.unevenness(one) > 200
+    assert jain(one) < 0.7 < jain(fair(39))
 
 
-def as_published() -> measure.Cases:
+def as_published() -> dict[tuple[str, ...], list[Run]]:
     """Ten fast and six starved up to 1000 packets, the published mean and deviation beyond."""
     scattered = [run(*(53.1 + step * 1.65 for step in range(-8, 9) if step))]
-    cases: measure.Cases = {
+    cases: dict[tuple[str, ...], list[Run]] = {
         (OLD, "100"): [split(6)],
         (OLD, "500"): [run(*[57.4] * 10, *[STARVED] * 6)],
         (OLD, "1000"): [run(*[57.7] * 10, *[STARVED] * 6)],
@@ -65,24 +66,29 @@ def pacing(version: str) -> Pacing:
     return Pacing(pl.DataFrame(rows, schema=["t_s", "flow", "pacing_mbps", "throughput_mbps"], orient="row"))
 
 
+def with_traces(cases: Cases, old: str) -> Cases:
+    """The runs with the traces of a version in the place of ns-3.40's."""
+    return {
+        case: [replace(one, kept=pacing(old if case[0] == OLD else NEW)) for one in runs]
+        for case, runs in cases.items()
+    }
+
+
 def test_the_published_numbers_satisfy_the_claims_of_table_2() -> None:
-    found = table2.PART.judge(table2.Measured(as_published(), {version: [pacing(version)] for version in (OLD, NEW)}))
+    found = table2.PART.judge(with_traces(as_published(), OLD))
     assert [one.claim.id for one in found] == [claim.id for claim in table2.CLAIMS]
     assert {one.claim.id: one.outcomes[0].verdict for one in found} == {one.claim.id: "holds" for one in found}
 
 
 def test_a_fair_ns3_40_fails_the_claims_of_unfairness() -> None:
-    cases: measure.Cases = {key: [fair(38.5)] for key in as_published()}
-    measured = table2.Measured(cases, {v: [pacing(NEW)] for v in (OLD, NEW)})
-    found = {one.claim.id: one.verdict for one in table2.PART.judge(measured)}
+    cases: Cases = {key: [fair(38.5)] for key in as_published()}
+    found = {one.claim.id: one.verdict for one in table2.PART.judge(with_traces(cases, NEW))}
     assert {found[claim] for claim in ("kat-01", "kat-02", "kat-04", "kat-05", "kat-07", "kat-16")} == {"fails"}
 
 
 @pytest.mark.parametrize("culprit", [0, 1])
 def test_a_rule_that_alone_makes_flows_starve_is_blamed_alone(culprit: int) -> None:
-    cases: measure.Cases = {
-        case: [split(7) if case[culprit] == causes.OLD[culprit] else fair(38)] * 2 for case in _product()
-    }
+    cases: Cases = {case: [split(7) if case[culprit] == causes.OLD[culprit] else fair(38)] * 2 for case in _product()}
     effects = {str(row[0]): list(row[1:3]) for row in causes.effects(cases).rows}
     for index, (_, name, *_) in enumerate(causes.RULES):
         assert effects[name] == ([7.0, 0.0] if index == culprit else [3.5, 3.5])
@@ -100,18 +106,17 @@ def small(rules: tuple[str, ...]) -> Run:
     settings |= {"path.rate": "100mbit", "path.buffer": "10packets", "transport.receive_window": "131072B"}
     short = {**settings, "duration": "20s", "warmup": "10s", "sweep": {"repeat": 3}}
     sweep = package.sweep(causes.PART.experiments[0].file, set=short).collect()
-    (runs,) = measure.measure(Ran(sweep, [], {}), ["cc"]).values()
-    return run(*(rate for one in runs for rate in one.goodputs_mbps))
+    return run(*(rate for one in Ran(sweep, [], {}).runs for rate in one.rates))
 
 
 def test_flows_starve_only_with_both_the_sampler_and_the_rescue_of_ns3_40() -> None:
-    starved = {rules: small(rules).starved for rules in _product() if rules[2:] == causes.OLD[2:]}
+    starved = {rules: measure.starved(small(rules)) for rules in _product() if rules[2:] == causes.OLD[2:]}
     assert starved.pop(causes.OLD) >= 3 * measure.SPLIT
     assert set(starved.values()) == {0}
 
 
 def test_a_starved_flow_sends_a_fifth_of_a_packet_a_round_trip() -> None:
-    rates = sorted(small(causes.OLD).goodputs_mbps)
+    rates = sorted(small(causes.OLD).rates)
     packet_a_round_trip = 1420 * 8 / 0.12 / 1e6
     assert 0.1 * packet_a_round_trip < rates[0] < packet_a_round_trip
 

@@ -15,14 +15,35 @@ import pytest
 from conftest import Cli
 from dumbbell import api, experiment, papers
 from dumbbell.papers.data import published
-from dumbbell.papers.zhang import STUDY, algorithms, measure, table1, table3, table4, table5, table7
-from dumbbell.papers.zhang.measure import ALGORITHMS, CODE, PAPER, Run, Runs, Trace, View, published_values
+from dumbbell.papers.runs import jain, ratio
+from dumbbell.papers.zhang import STUDY, algorithms, choices, measure, names, table1, table3, table4, table5, table7
+from dumbbell.papers.zhang.choices import Choice, View
+from dumbbell.papers.zhang.measure import Run, Runs, Trace
+from dumbbell.papers.zhang.names import ALGORITHMS, CODE, PAPER
+from dumbbell.papers.zhang.tables import published_values
 
 SEEDS = 5
 
 
-def seeds(rates: Sequence[float], *, loss: float = 0.0, delay_ms: float = 100.0) -> list[Run]:
-    return [Run(tuple(rates), loss, delay_ms)] * SEEDS
+def run(
+    rates: Sequence[float], loss: float = 0.0, delay_ms: float = 100.0, trace: Trace | None = None, case: str = ""
+) -> Run:
+    flows = [
+        {
+            "goodput_mbps": rate * measure.STREAM / measure.PAYLOAD,
+            "sent_total": 1,
+            "network_drops_total": loss,
+            "acks": 1,
+            "acks_total": 1,
+            "mean_one_way_delay_ms": delay_ms,
+        }
+        for rate in rates
+    ]
+    return Run(flows, kept=trace, case=case)
+
+
+def seeds(rates: Sequence[float], case: str = "") -> list[Run]:
+    return [run(rates, case=case)] * SEEDS
 
 
 def verdicts(found: Sequence[papers.Judgement]) -> dict[str, str]:
@@ -34,11 +55,11 @@ def verdicts(found: Sequence[papers.Judgement]) -> dict[str, str]:
 
 
 def test_jain_and_ratio_are_those_of_the_published_table() -> None:
-    jain, ratio = published_values("table3", "jain"), published_values("table3", "ratio")
+    jains, ratios = published_values("table3", "jain"), published_values("table3", "ratio")
     for (label, case), runs in published_table3().items():
-        if (label, case) in jain:
-            assert runs[0].jain == pytest.approx(jain[label, case], abs=0.006)
-            assert runs[0].ratio == pytest.approx(ratio[label, case], abs=0.011)
+        if (label, case) in jains:
+            assert jain(runs[0]) == pytest.approx(jains[label, case], abs=0.006)
+            assert ratio(runs[0]) == pytest.approx(ratios[label, case], abs=0.011)
 
 
 def test_a_flow_that_starts_late_has_its_samples_at_their_times() -> None:
@@ -66,7 +87,7 @@ def test_stages_are_measured_over_the_flows_that_send() -> None:
     assert trace.jain(50, 80, (0, 1)) == pytest.approx(1)
     assert trace.jain(130, 200, range(4)) == pytest.approx(0.5)
     assert trace.jain(500, 600, (0, 1)) is None
-    assert table1.unfairest_stage(Run((1.0, 1.0), 0, 100, trace)) == pytest.approx(0.5)
+    assert table1.unfairest_stage(run((1.0, 1.0), trace=trace)) == pytest.approx(0.5)
 
 
 def test_a_choice_falls_back_to_the_study_s_code_where_it_was_not_run() -> None:
@@ -75,18 +96,18 @@ def test_a_choice_falls_back_to_the_study_s_code_where_it_was_not_run() -> None:
         ("BBR, startup 2/ln 2", "1"): seeds([1, 3]),
         ("Reno", "1"): seeds([1, 1]),
     }
-    view = View(runs, PAPER, ("1",))
-    assert view.mean("BBR", "1", lambda run: run.ratio) == 3
-    assert view.mean("Reno", "1", lambda run: run.ratio) == 1
-    assert view.ranked(("BBR", "Reno"), "1", lambda run: run.ratio, 1) == "Reno 1.0 < BBR 3.0"
+    view = View(runs, Choice(PAPER, ("1",)))
+    assert view.mean("BBR", "1", ratio) == pytest.approx(3)
+    assert view.mean("Reno", "1", ratio) == 1
+    assert view.ranked(("BBR", "Reno"), "1", ratio, 1) == "Reno 1.0 < BBR 3.0"
 
 
 def test_a_seed_counts_where_a_claim_holds_in_every_case() -> None:
     runs: Runs = {("BBR", "1"): seeds([1, 2]), ("BBR", "2"): [*seeds([1, 5])[:2], *seeds([1, 2])[:3]]}
-    test = measure.everywhere(
-        lambda found: [View(found, CODE, ("1", "2"))],
+    test = choices.everywhere(
+        [Choice(CODE, ("1", "2"))],
         ["BBR"],
-        lambda found: found["BBR"].ratio < 3,
+        lambda found: ratio(found["BBR"]) < 3,
         lambda _: "numbers",
     )
     (outcome,) = test(runs)
@@ -94,10 +115,10 @@ def test_a_seed_counts_where_a_claim_holds_in_every_case() -> None:
 
 
 def test_single_published_runs_have_a_margin_of_a_tenth() -> None:
-    assert measure.inside(1.4, 1, 1.29)
-    assert not measure.inside(1.43, 1, 1.29)
-    assert measure.inside(2.05, 2.21, 4.34)
-    assert not measure.inside(2.0, 2.21, 4.34)
+    assert names.inside(1.4, 1, 1.29)
+    assert not names.inside(1.43, 1, 1.29)
+    assert names.inside(2.05, 2.21, 4.34)
+    assert not names.inside(2.0, 2.21, 4.34)
 
 
 # --- the published numbers and the claims ----------------------------------------------------------------------------
@@ -105,10 +126,10 @@ def test_single_published_runs_have_a_margin_of_a_tenth() -> None:
 
 def published_table3() -> Runs:
     rates: dict[tuple[str, str], list[float]] = {}
-    for number in published(measure.FOLDER, "table3"):
+    for number in published(names.FOLDER, "table3"):
         if number.metric == "throughput":
             rates.setdefault((number.case["algorithm"], number.case["case"]), []).append(number.value / 1e3)
-    runs: Runs = {key: seeds(values) for key, values in rates.items()}
+    runs: Runs = {key: seeds(values, key[1]) for key, values in rates.items()}
     extra: Runs = {
         (f"{algorithm}, N = 1", case): runs[algorithm, case] for algorithm in ("Cubic", "Reno") for case in table3.CASES
     }
@@ -119,14 +140,14 @@ def test_the_published_numbers_satisfy_the_claims_of_table_3() -> None:
     found = verdicts(table3.PART.judge(published_table3()))
     assert list(found) == [claim.id for claim in table3.PART.claims]
     assert set(found.values()) == {"holds"}
-    equal: Runs = {key: seeds([1, 1]) for key in published_table3()}
+    equal: Runs = {key: seeds([1, 1], key[1]) for key in published_table3()}
     other = verdicts(table3.PART.judge(equal))
     assert [name for name, verdict in other.items() if verdict == "holds"] == ["zha-22", "zha-23", "zha-26"]
 
 
 def published_table4() -> Runs:
     runs: Runs = {
-        key: seeds([value * table4.capacity(key[1]) / 4] * 4)
+        key: seeds([value * table4.LINKS[key[1].partition(",")[0]] / 4] * 4, key[1])
         for key, value in published_values("table4", "utilization").items()
     }
     return runs | {("Reno, N = 1", case): runs["Reno", case] for case in table4.CASES}
@@ -136,7 +157,7 @@ def test_the_published_numbers_satisfy_the_claims_of_table_4() -> None:
     found = verdicts(table4.PART.judge(published_table4()))
     assert list(found) == [claim.id for claim in table4.PART.claims]
     assert set(found.values()) == {"holds"}
-    idle: Runs = {key: seeds([0.1] * 4) for key in published_table4()}
+    idle: Runs = {key: seeds([0.1] * 4, key[1]) for key in published_table4()}
     # What uses nothing loses nothing.
     assert {name for name, verdict in verdicts(table4.PART.judge(idle)).items() if verdict == "holds"} == {"zha-32"}
 
@@ -151,7 +172,9 @@ def published_table5(used: float = 1.0) -> Runs:
             capacity = np.array([table5.rate_at(schedule, t - 0.5) for t in t_s])
             rates = np.vstack([capacity, capacity]) / 2 * utilisation * used
             mean = float(capacity.mean()) * utilisation * used
-            runs[algorithm, schedule] = [Run((mean / 2, mean / 2), loss, delay, Trace(t_s, rates, rates))] * SEEDS
+            runs[algorithm, schedule] = [
+                run((mean / 2, mean / 2), loss, delay, Trace(t_s, rates, rates), schedule)
+            ] * SEEDS
     return runs | {("Reno, N = 1", table5.FIRST): runs["Reno", table5.FIRST]}
 
 
@@ -164,7 +187,7 @@ def test_the_published_numbers_satisfy_the_claims_of_table_5() -> None:
 
 
 def test_fair_flows_starve_nobody_in_table_7() -> None:
-    fair: Runs = {(label, case): seeds([1, 1, 1, 1]) for label in measure.BBR_LIKE for case in table7.CASES}
+    fair: Runs = {(label, case): seeds([1, 1, 1, 1]) for label in names.BBR_LIKE for case in table7.CASES}
     found = verdicts(table7.PART.judge(fair))
     assert list(found) == [claim.id for claim in table7.PART.claims]
     assert [name for name, verdict in found.items() if verdict == "holds"] == ["zha-45", "zha-46", "zha-47"]
@@ -192,7 +215,7 @@ def test_the_experiment_files_are_valid(part: ModuleType, points: list[int]) -> 
 def test_published_numbers_have_units_and_sources() -> None:
     counts = {"table1": 3, "table3": 288, "table4": 120, "table5": 24, "table7": 108}
     for part, count in counts.items():
-        numbers = published(measure.FOLDER, part)
+        numbers = published(names.FOLDER, part)
         assert len(numbers) == count
         assert all(number.unit and number.source for number in numbers)
 

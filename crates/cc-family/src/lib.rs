@@ -12,8 +12,6 @@
 //! [`FamilyRules`] calls where Linux decides otherwise ([`dumbbell_cc::bbr1::Rules`]). Rules of different families mix,
 //! since some variants are mixtures; a BBR without any of them runs Linux's code alone.
 
-#![deny(clippy::cast_possible_truncation, clippy::cast_sign_loss, clippy::cast_possible_wrap, clippy::cast_lossless)]
-
 pub mod acd;
 mod bbr;
 pub mod ns3;

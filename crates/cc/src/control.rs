@@ -57,6 +57,38 @@ impl Control {
         left
     }
 
+    /// Slow start for `acked` packets if the window is below the threshold; returns those left for congestion avoidance.
+    #[inline]
+    pub fn slow_start_if_below(&mut self, view: &View, acked: u32) -> u32 {
+        if self.in_slow_start() { self.slow_start(view, acked) } else { acked }
+    }
+
+    /// Reno's growth for an ACK of `acked` packets: slow start, and one packet a window above the threshold
+    /// (`tcp_reno_cong_avoid`).
+    #[inline]
+    pub fn grow_like_reno(&mut self, view: &View, acked: u32) {
+        if !view.is_cwnd_limited(self) {
+            return;
+        }
+        let acked = self.slow_start_if_below(view, acked);
+        if acked > 0 {
+            self.additive_increase(view, self.cwnd, acked);
+        }
+    }
+
+    /// Half the window, the threshold of Reno after a loss (`tcp_reno_ssthresh`).
+    #[inline]
+    pub fn half(&self) -> u32 {
+        (self.cwnd >> 1).max(2)
+    }
+
+    /// The threshold to return to after an exception: at least three quarters of the window (`tcp_current_ssthresh`
+    /// outside of a reduction).
+    #[inline]
+    pub fn current_ssthresh(&self) -> u32 {
+        self.ssthresh.max((self.cwnd >> 1) + (self.cwnd >> 2))
+    }
+
     /// One packet more for every `per_increment` packets acknowledged (`tcp_cong_avoid_ai`).
     #[inline]
     pub fn additive_increase(&mut self, view: &View, per_increment: u32, acked: u32) {

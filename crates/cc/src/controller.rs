@@ -42,7 +42,7 @@ pub enum EcnMode {
 /// What an ACK looked like to the fast path (`enum tcp_ca_ack_event_flags`).
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct AckFlags {
-    /// The ACK was processed on the slow path: duplicate, SACK or out of order.
+    /// The ACK was processed on the slow path: duplicate, SACK, out of order, or another receive window than before.
     pub slow_path: bool,
     /// The ACK echoes congestion.
     pub ece: bool,
@@ -69,6 +69,18 @@ impl Hooks {
     pub const ALL: Hooks = Hooks { in_ack_event: true, pkts_acked: true, packet_lost: true, fault: true };
     /// None of them.
     pub const NONE: Hooks = Hooks { in_ack_event: false, pkts_acked: false, packet_lost: false, fault: false };
+}
+
+/// What a controller needs that few do and that costs the transport something: its ACKs do not take the short way.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct Needs {
+    /// [`Controller::begins_reduction`] is asked.
+    pub reductions: bool,
+}
+
+impl Needs {
+    /// Nothing.
+    pub const NONE: Needs = Needs { reductions: false };
 }
 
 /// A congestion controller: reads a [`View`] of its connection, writes its [`Control`].
@@ -118,6 +130,11 @@ pub trait Controller: Send {
         Hooks::ALL
     }
 
+    /// What it needs beyond the hooks.
+    fn needs(&self) -> Needs {
+        Needs::NONE
+    }
+
     /// Whether this controller asks the sender to pace.
     fn wants_pacing(&self) -> bool {
         false
@@ -134,11 +151,18 @@ pub trait Controller: Send {
     /// Window growth for an ACK that delivered `acked` packets outside of a reduction.
     fn cong_avoid(&mut self, _view: &View, _control: &mut Control, _acked: u32) {}
 
+    /// Whether the window has to be reduced now, without a loss or a mark (`tcp_enter_cwr`, called by a controller). Asked
+    /// after each [`cong_avoid`](Controller::cong_avoid), of controllers that [need](Controller::needs) it; a reduction
+    /// follows as in 5 of the order of calls, unless one is under way.
+    fn begins_reduction(&mut self) -> bool {
+        false
+    }
+
     /// The main hook of controllers with full control: once per ACK, after the state machine ran.
     fn cong_control(&mut self, _view: &View, _control: &mut Control, _sample: &RateSample) {}
 
-    /// An ACK cleaned `acked` packets out of the queue; `rtt_us` is -1 when it gives no round-trip time,
-    /// `in_flight` counts packets before the ACK's deliveries were subtracted.
+    /// An ACK cleaned `acked` packets out of the queue; `rtt_us` is -1 when it gives no round-trip time, `in_flight` counts
+    /// the packets that were delivered since the newest of them was sent: those in flight then (`struct ack_sample`).
     fn pkts_acked(&mut self, _view: &View, _control: &mut Control, _acked: u32, _rtt_us: i64, _in_flight: u32) {}
 
     /// Every ACK that finds packets in flight, before anything else of it reaches the controller.

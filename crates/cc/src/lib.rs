@@ -3,12 +3,11 @@
 //! One file or folder an algorithm. Each offers its concrete type for those who want it alone. What papers and other stacks
 //! change about BBR is in `dumbbell-cc-family`.
 
-#![deny(clippy::cast_possible_truncation, clippy::cast_sign_loss, clippy::cast_possible_wrap, clippy::cast_lossless)]
-
 mod basis;
 pub mod bbr1;
 pub mod bbr2;
 pub mod catalog;
+pub mod classic;
 mod control;
 mod controller;
 pub mod cubic;
@@ -23,6 +22,6 @@ mod view;
 
 pub use catalog::{Algorithm, Catalog, Recipe};
 pub use control::Control;
-pub use controller::{AckFlags, Controller, EcnMode, Event, Fault, Hooks, LostPacket};
+pub use controller::{AckFlags, Controller, EcnMode, Event, Fault, Hooks, LostPacket, Needs};
 pub use rate_sample::RateSample;
 pub use view::{CaState, View};

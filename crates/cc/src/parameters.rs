@@ -143,8 +143,11 @@ pub struct Invalid {
 
 /// The parameters of one controller.
 pub trait ParameterSet: Default + Serialize + DeserializeOwned + schemars::JsonSchema {
-    /// Refuses combinations and values that the types allow but the algorithm cannot run with.
-    fn validate(&self) -> Result<(), Invalid>;
+    /// Refuses combinations and values that types and declared ranges (`range(min = ..., max = ...)`) allow but the
+    /// algorithm cannot run with.
+    fn validate(&self) -> Result<(), Invalid> {
+        Ok(())
+    }
 }
 
 /// The parameters of a controller that has none.
@@ -185,7 +188,29 @@ pub fn read<P: ParameterSet>(preset: &Map<String, Value>, overrides: &Map<String
         let value = overrides.get(key).unwrap_or(&known[key]);
         wrong(key, format!("`{key} = {value}`: {allowed}"))
     })?;
-    Ok(parameters)
+    match outside_of_its_range(&parameters) {
+        Some((key, value, allowed)) => Err(wrong(&key, format!("`{key} = {value}`: it must {allowed}"))),
+        None => Ok(parameters),
+    }
+}
+
+/// A number that is outside of the range which its declaration names, and what would be right.
+fn outside_of_its_range<P: ParameterSet>(parameters: &P) -> Option<(String, Value, String)> {
+    let schema = schemars::schema_for!(P);
+    let declared = schema.get("properties")?.as_object()?;
+    to_map(parameters).into_iter().find_map(|(key, value)| {
+        let number = value.as_f64()?;
+        let bound = |name: &str| declared.get(&key)?.get(name)?.as_f64();
+        let (min, max) = (bound("minimum"), bound("maximum"));
+        let is_right = min.is_none_or(|min| number >= min) && max.is_none_or(|max| number <= max);
+        let allowed = match (min, max) {
+            _ if is_right => return None,
+            (Some(min), Some(max)) => format!("lie in {min}..={max}"),
+            (Some(min), None) => format!("be at least {min}"),
+            (None, max) => format!("be at most {}", max.unwrap_or_default()),
+        };
+        Some((key, value, allowed))
+    })
 }
 
 /// All parameters by name.

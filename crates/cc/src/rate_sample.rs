@@ -42,4 +42,11 @@ impl RateSample {
     pub fn invalid() -> RateSample {
         RateSample { delivered: -1, interval_us: -1, rtt_us: -1, ..RateSample::default() }
     }
+
+    /// Packets of `delivered` that were delivered since the sampled packet was sent: those in flight then.
+    #[inline]
+    #[expect(clippy::cast_possible_truncation, reason = "fewer than 2^32 packets are in flight")]
+    pub fn delivered_since_sent(&self, delivered: u64) -> u32 {
+        (delivered - self.prior_delivered) as u32
+    }
 }

@@ -2,6 +2,13 @@
 //! answered and remembered, bit for bit. `tests/data/README.md` tells where the recordings come from; the complete
 //! recordings of the kernel (41,510 calls) are replayed, too, if they are beside the repository.
 
+#![allow(
+    clippy::cast_possible_truncation,
+    clippy::cast_sign_loss,
+    clippy::cast_possible_wrap,
+    reason = "the numbers are those of these tests, and small"
+)]
+
 use dumbbell_cc::bbr1::{self, Bbr1};
 use dumbbell_cc::cubic::{self, Cubic};
 use dumbbell_cc::{CaState, Control, Controller, Event, RateSample, View};

@@ -11,8 +11,6 @@
 //! | `extend("x-with" = "key")` | the parameter has a meaning only where that other one is given |
 //! | `extend("x-source" = "…")` | where the parameter and its default come from |
 
-#![deny(clippy::cast_possible_truncation, clippy::cast_sign_loss, clippy::cast_possible_wrap, clippy::cast_lossless)]
-
 mod declaration;
 mod markdown;
 mod problem;

@@ -48,7 +48,13 @@ impl LinkContext {
             Level::Time(time) => self.rate.ok_or_else(|| unknown("rate"))?.bytes_in(time),
             Level::Bdp(multiple) => {
                 let bdp = self.bdp.ok_or_else(|| unknown("bandwidth-delay product"))?;
-                Bytes::new((bdp.as_u64() as f64 * multiple).round() as u64)
+                #[expect(
+                    clippy::cast_possible_truncation,
+                    clippy::cast_sign_loss,
+                    reason = "`multiple` is not negative, and what is too large for 64 bits is above `MAX_LEVEL`, too"
+                )]
+                let bytes = (bdp.as_u64() as f64 * multiple).round() as u64;
+                Bytes::new(bytes)
             }
         };
         if bytes > MAX_LEVEL {
@@ -250,11 +256,11 @@ impl<T: 'static> Catalog<T> {
             Err(problem) => return vec![problem],
         };
         let (known, unknown): (Table, Table) = table.clone().into_iter().partition(|(key, _)| kind.has(key));
-        let strangers = unknown.keys().map(|key| self.stranger(key, kind, name));
+        let unknown_keys = unknown.keys().map(|key| self.unknown_key(key, kind, name));
         let wrong = (kind.check)(&kind.parameters, &known).into_iter();
-        // What is misspelt is not missing besides.
+        // A misspelt key is reported as unknown, and not as missing, too.
         let wrong = wrong.filter(|problem| unknown.is_empty() || problem.place != Place::Missing);
-        strangers.chain(wrong.map(|problem| self.about(problem, kind))).collect()
+        unknown_keys.chain(wrong.map(|problem| self.about(problem, kind))).collect()
     }
 
     /// The kind called `name` with these parameters on a link.
@@ -279,8 +285,8 @@ impl<T: 'static> Catalog<T> {
         })
     }
 
-    /// About a key that is no parameter of the kind, which was called `name`.
-    fn stranger(&self, key: &str, kind: &Kind<T>, name: &str) -> Problem {
+    /// The problem of a key that is no parameter of the kind, which the file calls `name`.
+    fn unknown_key(&self, key: &str, kind: &Kind<T>, name: &str) -> Problem {
         let own = std::iter::once(KIND).chain(kind.parameters.iter().map(|parameter| parameter.key.as_str()));
         let others: Vec<&str> = self.kinds.iter().filter(|other| other.has(key)).map(|other| other.name).collect();
         let message = match &others[..] {

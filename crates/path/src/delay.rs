@@ -162,7 +162,7 @@ impl Variation {
         let x = self.uniform.next(&mut self.rng);
         let variation = match self.distribution {
             JitterDistribution::Uniform => {
-                ((u128::from(x) * 2 * u128::from(self.jitter)) >> 32) as i128 - i128::from(self.jitter)
+                ((i128::from(x) * 2 * i128::from(self.jitter)) >> 32) - i128::from(self.jitter)
             }
             JitterDistribution::Normal => (i128::from(self.jitter) * i128::from(quantile(x))) >> QUANTILE_BITS,
         };
@@ -179,7 +179,9 @@ struct CorrelatedUniform {
 
 impl CorrelatedUniform {
     fn new(correlation: f64) -> CorrelatedUniform {
-        CorrelatedUniform { correlation: (correlation.clamp(0.0, 1.0) * 2f64.powi(32)) as u64, last: None }
+        #[expect(clippy::cast_possible_truncation, clippy::cast_sign_loss, reason = "it is clamped to 0..=1")]
+        let correlation = (correlation.clamp(0.0, 1.0) * 2f64.powi(32)) as u64;
+        CorrelatedUniform { correlation, last: None }
     }
 
     fn next(&mut self, rng: &mut Rng) -> u32 {

@@ -29,6 +29,7 @@ mod pipe;
 mod policer;
 pub mod queue;
 mod ring;
+mod schedule;
 mod stats;
 pub mod synth;
 #[cfg(test)]
@@ -48,6 +49,7 @@ pub use medium::{Measured, Media, Medium, Port};
 pub use packet::{Ecn, Packet};
 pub use policer::Policer;
 pub use queue::QueueRecipe;
+pub use schedule::Schedule;
 pub use stats::{Backlog, QueueStats, Tally};
 pub use trace_file::{TraceError, parse_trace};
 pub use train::Train;

@@ -42,18 +42,18 @@ pub enum Offer {
 /// One direction of a wire.
 #[derive(Clone, Debug)]
 pub struct Link<P> {
-    shortcut: Shortcut,
-    /// What becomes of a packet is known as soon as it is offered: it is dropped then or never.
+    fast_path: FastPath,
+    /// A packet is dropped when it is offered, or never.
     is_immediate: bool,
-    /// What may refuse a packet before the queue; most links have nothing.
-    entrance: Option<Box<Entrance>>,
+    /// Loss and policer before the queue; most links have neither.
+    ingress: Option<Box<Ingress>>,
     stage: Stage<P>,
     loss_after: Option<Box<dyn Process>>,
     pipe: Pipe<P>,
-    /// Packets that will be lost when they leave the transmitter, with that time.
-    doomed: VecDeque<(Time, P)>,
-    /// What was drawn for the packets that have not left the transmitter, in their order. Without a meaning while there is
-    /// a [`Shortcut`]: nothing is drawn then.
+    /// Packets that will be lost behind the transmitter, with the times at which they leave it.
+    lost_later: VecDeque<(Time, P)>,
+    /// What was drawn at random for the packets that have not left the transmitter, in their order. Not kept while there is
+    /// a [`FastPath`]: nothing is drawn then.
     drawn: VecDeque<Drawn>,
     /// Departures that were not known when the packets were offered, for those who asked for them.
     departures: Option<VecDeque<(Time, P)>>,
@@ -61,7 +61,7 @@ pub struct Link<P> {
     /// Counts up to the start of the measurement.
     counted_before: LinkCounters,
     measured_since: Time,
-    /// Feeds what comes into being when the link changes.
+    /// Seeds the streams of loss processes and queues that are set while the link runs.
     rng: Rng,
     config: LinkConfig,
 }
@@ -74,25 +74,25 @@ struct Drawn {
     passage: Option<Passage>,
 }
 
-/// What is left to do for a packet on a link that has little.
+/// A short way through the link, for links that do little to a packet.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-enum Shortcut {
-    /// Nothing but a delay, the same for all.
-    Pipe,
-    /// A drop-tail queue before it.
+enum FastPath {
+    /// A constant delay, and nothing else.
+    DelayOnly,
+    /// A drop-tail queue, a transmitter and a constant delay.
     DropTail,
-    /// There is none.
-    Closed,
+    /// There is none: packets take the general way.
+    None,
 }
 
 /// What a packet passes before it comes to the queue.
 #[derive(Clone, Debug)]
-struct Entrance {
+struct Ingress {
     loss: Option<Box<dyn Process>>,
     policer: Option<TokenBucket>,
 }
 
-impl Entrance {
+impl Ingress {
     /// Why a packet of `size` bytes is dropped, if it is.
     fn refuses(&mut self, now: Time, size: u32) -> Option<DropCause> {
         if self.loss.as_mut().is_some_and(|loss| loss.strikes(now)) {
@@ -140,13 +140,13 @@ impl<P: Packet> Link<P> {
             Some(transmitter) => Stage::new(&config, transmitter, stream()),
         };
         let mut link = Link {
-            shortcut: Shortcut::Closed,
+            fast_path: FastPath::None,
             is_immediate: loss_after.is_none() && !matches!(stage, Stage::Held(_)),
-            entrance: (!open).then(|| Box::new(Entrance { loss, policer })),
+            ingress: (!open).then(|| Box::new(Ingress { loss, policer })),
             stage,
             loss_after,
             pipe,
-            doomed: VecDeque::new(),
+            lost_later: VecDeque::new(),
             drawn: VecDeque::new(),
             departures: None,
             ledger: Ledger::default(),
@@ -155,17 +155,17 @@ impl<P: Packet> Link<P> {
             rng,
             config,
         };
-        link.shortcut = link.possible_shortcut();
+        link.fast_path = link.possible_fast_path();
         link
     }
 
-    /// What is left to do for a packet, now that the link is as it is.
-    fn possible_shortcut(&self) -> Shortcut {
-        let is_plain = self.entrance.is_none() && self.loss_after.is_none() && self.pipe.is_plain();
+    /// The fast path that the parts of the link allow.
+    fn possible_fast_path(&self) -> FastPath {
+        let is_plain = self.ingress.is_none() && self.loss_after.is_none() && self.pipe.is_plain();
         match &self.stage {
-            Stage::Instant(_) if is_plain => Shortcut::Pipe,
-            Stage::DropTail(_) if is_plain => Shortcut::DropTail,
-            _ => Shortcut::Closed,
+            Stage::Instant(_) if is_plain => FastPath::DelayOnly,
+            Stage::DropTail(_) if is_plain => FastPath::DropTail,
+            _ => FastPath::None,
         }
     }
 
@@ -180,8 +180,8 @@ impl<P: Packet> Link<P> {
         if self.delay(now, packet).is_some() {
             return Offer::Accepted { departs: Some(now) };
         }
-        match (self.shortcut, &mut self.stage) {
-            (Shortcut::DropTail, Stage::DropTail(queue)) => {
+        match (self.fast_path, &mut self.stage) {
+            (FastPath::DropTail, Stage::DropTail(queue)) => {
                 let size = packet.size();
                 self.ledger.arrivals.add(size);
                 match queue.offer(now, size) {
@@ -196,11 +196,11 @@ impl<P: Packet> Link<P> {
         }
     }
 
-    /// A packet arrives at the near end of a link that does nothing but delay it. Returns when the next one reaches the far
-    /// end; `None` elsewhere: then nothing has happened, and it is to be [offered](Self::offer).
+    /// A packet arrives at the near end of a link that only delays it. Returns when the next packet reaches the far end.
+    /// On any other link it does nothing and returns `None`: the packet is to be [offered](Self::offer).
     #[inline(always)]
     pub fn delay(&mut self, now: Time, packet: P) -> Option<Time> {
-        if self.shortcut != Shortcut::Pipe {
+        if self.fast_path != FastPath::DelayOnly {
             return None;
         }
         self.ledger.arrivals.add(packet.size());
@@ -208,13 +208,13 @@ impl<P: Packet> Link<P> {
         Some(self.pipe.next_arrival())
     }
 
-    /// `packet` and those that [follow](Packet::follow) it, `count` in all, arrive together. On a plain link with a
-    /// drop-tail queue those that fit are accepted, and their departures are returned; the others are dropped. `None`
-    /// elsewhere: then nothing has happened, and they are to be [offered](Self::offer) one by one.
+    /// A run of `count` packets arrives, of which `packet` is the first. On a link with the fast path of a drop-tail queue
+    /// those that fit are accepted, and their departures are returned; the others are dropped. On any other link it does
+    /// nothing and returns `None`: the packets are to be [offered](Self::offer) one by one.
     #[inline(always)]
     pub fn offer_run(&mut self, now: Time, packet: P, count: u32) -> Option<Train> {
         let size = packet.size();
-        let (Shortcut::DropTail, Stage::DropTail(queue)) = (self.shortcut, &mut self.stage) else { return None };
+        let (FastPath::DropTail, Stage::DropTail(queue)) = (self.fast_path, &mut self.stage) else { return None };
         let departures = queue.offer_run(now, size, count)?;
         self.ledger.arrivals.add_many(size, count);
         self.ledger.dropped_full.add_many(size, count - departures.count());
@@ -222,13 +222,13 @@ impl<P: Packet> Link<P> {
         Some(departures)
     }
 
-    /// Everything that a link can do to a packet.
+    /// [`offer`](Self::offer) without a fast path: everything that a link can do to a packet.
     #[inline(never)]
     fn offer_any(&mut self, now: Time, mut packet: P) -> Offer {
         let size = packet.size();
         self.ledger.arrivals.add(size);
-        if let Some(entrance) = &mut self.entrance
-            && let Some(cause) = entrance.refuses(now, size)
+        if let Some(ingress) = &mut self.ingress
+            && let Some(cause) = ingress.refuses(now, size)
         {
             return self.ledger.drop_now(packet, cause);
         }
@@ -244,7 +244,7 @@ impl<P: Packet> Link<P> {
             },
             Stage::Held(_) => return self.offer_held(now, packet),
         };
-        self.launch(now, departs, packet);
+        self.propagate(now, departs, packet);
         Offer::Accepted { departs: (departs < Time::NEVER).then_some(departs) }
     }
 
@@ -254,7 +254,7 @@ impl<P: Packet> Link<P> {
         if let Err(cause) = queue.offer(now, packet, &mut self.ledger) {
             return self.ledger.drop_now(packet, cause);
         }
-        // Only a packet that found the link idle can be taken now: everything before it was decided above.
+        // Only a packet that found the link idle can leave the queue now: all earlier decisions were made above.
         Offer::Accepted { departs: self.decide_until(now) }
     }
 
@@ -277,27 +277,27 @@ impl<P: Packet> Link<P> {
         if let Some(departures) = &mut self.departures {
             departures.push_back((departs, packet));
         }
-        self.launch(decided_at, departs, packet);
+        self.propagate(decided_at, departs, packet);
         Some(departs)
     }
 
-    /// Sends a packet on its way behind the transmitter, which it leaves at `departs`.
-    fn launch(&mut self, now: Time, departs: Time, packet: P) {
+    /// A packet leaves the transmitter at `departs`: it is lost there, or enters the pipe.
+    fn propagate(&mut self, now: Time, departs: Time, packet: P) {
         let is_lost = self.loss_after.as_mut().is_some_and(|loss| loss.strikes(departs));
         let passage = if is_lost { None } else { Some(self.pipe.draw()) };
         while self.drawn.front().is_some_and(|drawn| drawn.departs <= now) {
             self.drawn.pop_front();
         }
-        self.launch_as(Drawn { departs, passage }, now, packet);
+        self.propagate_as(Drawn { departs, passage }, now, packet);
     }
 
-    /// The same with what was drawn for it.
-    fn launch_as(&mut self, drawn: Drawn, now: Time, packet: P) {
+    /// The same for a packet whose random numbers have been drawn.
+    fn propagate_as(&mut self, drawn: Drawn, now: Time, packet: P) {
         let Drawn { departs, passage } = drawn;
         match passage {
             Some(passage) => self.pipe.push(departs, passage, packet),
             None if departs <= now => self.ledger.drop_later(packet, DropCause::LossAfter),
-            None => self.doomed.push_back((departs, packet)),
+            None => self.lost_later.push_back((departs, packet)),
         }
         if departs > now {
             self.drawn.push_back(drawn);
@@ -317,8 +317,8 @@ impl<P: Packet> Link<P> {
         }
     }
 
-    /// Whether the fate of a packet is decided after it was accepted: then the time of its departure is not known when
-    /// it is offered.
+    /// Whether the queue decides about packets after it has accepted them. Then the time of a packet's departure is not
+    /// known when it is offered.
     #[inline]
     pub fn decides_late(&self) -> bool {
         !self.is_immediate && matches!(self.stage, Stage::Held(_))
@@ -346,21 +346,21 @@ impl<P: Packet> Link<P> {
         has_arrived
     }
 
-    /// The next packet that has reached the far end of a plain link by `now`, written to where the caller wants it.
-    /// Returns when there will be another one and how many of those [follow](Packet::follow) it, or `None` where
-    /// [`poll_into`](Self::poll_into) has to take a closer look.
+    /// [`poll_into`](Self::poll_into) on a link with a fast path. Returns when the next packet will reach the far end, and
+    /// how many packets of the run of this one are still to come. `None` when no packet has arrived or the link has no fast
+    /// path: then [`poll_into`](Self::poll_into) tells.
     #[inline(always)]
     pub fn take_plain(&mut self, now: Time, packet: &mut P) -> Option<(Time, u32)> {
-        if self.shortcut == Shortcut::Closed || self.pipe.next_arrival() > now {
+        if self.fast_path == FastPath::None || self.pipe.next_arrival() > now {
             return None;
         }
-        let behind = self.pipe.take_plain(packet);
-        Some((self.pipe.next_arrival(), behind))
+        let followers = self.pipe.take_plain(packet);
+        Some((self.pipe.next_arrival(), followers))
     }
 
-    /// Takes up to `most` of the packets that [follow](Packet::follow) the one that [`take_plain`](Self::take_plain) took
-    /// last, of which there must be that many, as far as they reach the far end before `until`. Returns how many these are,
-    /// and the sum of the times of their arrival since `origin`, before which none of them does.
+    /// Takes packets of the run to which the packet belongs that [`take_plain`](Self::take_plain) took last: at most `most`,
+    /// which the run must still have, and only those that reach the far end before `until`. Returns how many these are, and
+    /// the sum of the times from `origin` to their arrivals; `origin` must not be later than any of these.
     #[inline(always)]
     pub fn take_followers(&mut self, most: u32, until: Time, origin: Time) -> (u32, Duration) {
         self.pipe.take_followers(most, until, origin)
@@ -368,16 +368,16 @@ impl<P: Packet> Link<P> {
 
     #[cold]
     fn lose_departed(&mut self, now: Time) {
-        while let Some(&(departs, packet)) = self.doomed.front()
+        while let Some(&(departs, packet)) = self.lost_later.front()
             && departs <= now
         {
-            self.doomed.pop_front();
+            self.lost_later.pop_front();
             self.ledger.drop_later(packet, DropCause::LossAfter);
         }
     }
 
-    /// Asks a link that [decides late](Self::decides_late) for the departures that [`pop_departure`](Self::pop_departure)
-    /// gives, which keeps them until then.
+    /// Asks a link that [decides late](Self::decides_late) to keep the departures of packets for
+    /// [`pop_departure`](Self::pop_departure).
     pub fn report_departures(&mut self) {
         if self.decides_late() {
             self.departures.get_or_insert_default();

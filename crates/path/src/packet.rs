@@ -24,6 +24,7 @@ pub trait Packet: Copy + Default {
     fn ecn(&self) -> Ecn;
     /// Sets the ECN bits to congestion experienced.
     fn mark(&mut self);
-    /// Becomes the packet `count` places behind it in its run: packets of one size that a sender gave to a link together.
+    /// Becomes the packet that comes `count` packets later in its run. A run is a number of packets of one size that a
+    /// sender hands to a link at once.
     fn follow(&mut self, count: u32);
 }

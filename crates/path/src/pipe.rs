@@ -20,7 +20,8 @@ use std::collections::BinaryHeap;
 pub(crate) struct Pipe<P> {
     base: Duration,
     variation: Option<Box<Variation>>,
-    /// Nobody overtakes but those that skip the delay. In a plain pipe nobody could.
+    /// Packets do not overtake each other, except those that skip the delay. Not set in a plain pipe, where all take the
+    /// same time.
     keeps_order: bool,
     /// When the last packet arrives that did not skip the delay; followed where the order is kept.
     latest: Time,
@@ -126,24 +127,26 @@ impl<P: Packet> Pipe<P> {
         self.next_arrival
     }
 
-    /// [`take_into`](Self::take_into) where nothing is in disorder. Returns how many packets of the same run come next.
+    /// [`take_into`](Self::take_into) where packets stay in order. Returns how many packets of the same run are still to
+    /// come.
     #[inline(always)]
     pub(crate) fn take_plain(&mut self, packet: &mut P) -> u32 {
         let run = self.runs.first_mut();
         *packet = run.packet;
-        let behind = run.arrivals.count() - 1;
-        if behind > 0 {
+        let followers = run.arrivals.count() - 1;
+        if followers > 0 {
             run.packet.follow(1);
             run.arrivals.advance();
             self.next_arrival = run.arrivals.next();
         } else {
             self.drop_run();
         }
-        behind
+        followers
     }
 
-    /// Takes up to `most` packets of the run that comes next, which has that many, as far as they come out before `until`.
-    /// Returns how many these are, and the sum of the times at which they come out, since `origin`, before which none does.
+    /// Takes packets of the run that comes next: at most `most`, which it must have, and only those that come out before
+    /// `until`. Returns how many these are, and the sum of the times from `origin` to their arrivals; `origin` must not be
+    /// later than any of these.
     #[inline(always)]
     pub(crate) fn take_followers(&mut self, most: u32, until: Time, origin: Time) -> (u32, Duration) {
         if most == 0 {
@@ -160,7 +163,7 @@ impl<P: Packet> Pipe<P> {
         (count, sum)
     }
 
-    /// Forgets a run, all packets of which have come out.
+    /// Removes the first run: all of its packets have come out.
     #[inline(always)]
     fn drop_run(&mut self) {
         self.next_arrival = self.runs.drop_first().map_or(Time::NEVER, |run| run.arrivals.next());
@@ -251,7 +254,7 @@ fn take_back_in_order<P: Packet>(runs: &mut Ring<Run<P>>, count: usize) -> Vec<(
         && let Some(run) = runs.last_mut()
     {
         let of_run = run.arrivals.count();
-        let taken = of_run.min((count - last_first.len()) as u32);
+        let taken = of_run.min(u32::try_from(count - last_first.len()).unwrap_or(u32::MAX));
         let mut of_this_run = Vec::with_capacity(taken as usize);
         let mut arrivals = run.arrivals;
         for place in 0..of_run {

@@ -21,10 +21,13 @@ pub struct Policer {
     /// Rate at which tokens come in. A packet takes its IP length and the link's `overhead`.
     #[schemars(extend("x-above" = "0bit", "x-at-most" = "100tbit", "x-source" = "tc-police: rate"))]
     pub rate: Rate,
-    /// What the bucket holds, in packets of 1500 bytes, bytes, or time at the policer's `rate`, at least the largest packet;
-    /// it is full at the start.
+    /// What the bucket holds, in packets of 1500 bytes, bytes, or time at the policer's `rate`, at least the largest packet.
     #[schemars(extend("x-source" = "tc-police: burst"))]
     pub burst: Level,
+    /// What the bucket holds at the start, written like `burst`.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    #[schemars(extend("x-default" = "`burst`: a full bucket", "x-source" = "none: tc-police starts full"))]
+    pub initial: Option<Level>,
 }
 
 impl Policer {
@@ -33,23 +36,35 @@ impl Policer {
     /// # Errors
     /// No packet would ever pass, or the bucket refers to something that a policer does not have.
     pub fn resolve(self, link: &LinkContext) -> Result<Policer, Problem> {
-        if matches!(self.burst, Level::Bdp(_)) {
-            let help = "write it in packets, bytes, or time at the policer's rate";
-            return Err(Problem::value("burst", "a policer has no bandwidth-delay product", help));
-        }
-        let own = LinkContext { rate: Some(self.rate), ..LinkContext::default() };
-        let burst = own.bytes("burst", self.burst, Bytes::new(crate::queue::FULL_PACKET.into()))?;
+        let burst = self.tokens("burst", self.burst)?;
         let least = link.largest_packet.max(Bytes::new(1));
         if burst < least {
             let message = format!("a burst of {burst} lets no full packet pass");
             return Err(Problem::value("burst", message, format!("allowed: at least {least}")));
         }
-        Ok(Policer { burst: Level::Bytes(burst), ..self })
+        let initial = self.initial.map(|initial| self.tokens("initial", initial)).transpose()?;
+        if let Some(initial) = initial.filter(|initial| *initial > burst) {
+            let message = format!("the bucket starts with {initial}, but holds {burst}");
+            return Err(Problem::value("initial", message, format!("allowed: at most `burst`, which is {burst}")));
+        }
+        let initial = initial.filter(|initial| *initial < burst).map(Level::Bytes);
+        Ok(Policer { burst: Level::Bytes(burst), initial, ..self })
+    }
+
+    /// The value of `key` in bytes.
+    fn tokens(&self, key: &str, level: Level) -> Result<Bytes, Problem> {
+        if matches!(level, Level::Bdp(_)) {
+            let help = "write it in packets, bytes, or time at the policer's rate";
+            return Err(Problem::value(key, "a policer has no bandwidth-delay product", help));
+        }
+        let own = LinkContext { rate: Some(self.rate), ..LinkContext::default() };
+        own.bytes(key, level, Bytes::new(crate::queue::FULL_PACKET.into()))
     }
 
     /// For a report.
     pub fn in_words(&self) -> String {
-        format!("policed to {} with bursts of {}", self.rate.in_words(), self.burst.in_words())
+        let initial = self.initial.map_or_else(String::new, |initial| format!(", at first {}", initial.in_words()));
+        format!("policed to {} with bursts of {}{initial}", self.rate.in_words(), self.burst.in_words())
     }
 }
 
@@ -64,11 +79,13 @@ pub(crate) struct TokenBucket {
 }
 
 impl TokenBucket {
-    /// A full bucket; packets take `overhead_bytes` besides their IP length.
+    /// A bucket as it is at the start; packets take `overhead_bytes` besides their IP length.
     pub(crate) fn new(policer: &Policer, overhead_bytes: u32) -> TokenBucket {
-        let full = u128::from(policer.burst.as_bytes()) * 8 * NANOS;
+        let tokens = |level: Level| u128::from(level.as_bytes()) * 8 * NANOS;
+        let full = tokens(policer.burst);
         let rate = policer.rate.as_bits_per_sec();
-        TokenBucket { rate, overhead: overhead_bytes.into(), full, tokens: full, filled: Time::ZERO }
+        let initial = policer.initial.map_or(full, tokens);
+        TokenBucket { rate, overhead: overhead_bytes.into(), full, tokens: initial, filled: Time::ZERO }
     }
 
     /// Whether a packet of `size` bytes passes at `now`.
@@ -93,7 +110,7 @@ mod tests {
 
     fn bucket(rate: u64, burst_bytes: u64, overhead_bytes: u32) -> TokenBucket {
         let burst = Level::Bytes(Bytes::new(burst_bytes));
-        TokenBucket::new(&Policer { rate: Rate::from_bits_per_sec(rate), burst }, overhead_bytes)
+        TokenBucket::new(&Policer { rate: Rate::from_bits_per_sec(rate), burst, initial: None }, overhead_bytes)
     }
 
     /// Packets of 1500 bytes that pass when they come at `rate` for `seconds`, through 2 Mb/s and 20 packets.
@@ -118,6 +135,24 @@ mod tests {
         let mut policer = bucket(2_000_000, 30_000, 0);
         let first_drop = (0..).find(|i| !policer.passes(Time::from_nanos(i * 1_200_000), 1500));
         assert_eq!(first_drop, Some(24));
+    }
+
+    #[test]
+    fn a_bucket_that_starts_empty_lets_a_packet_pass_when_its_tokens_have_come_in() {
+        let rate = Rate::from_bits_per_sec(12_000_000);
+        let policer = |initial: &str| {
+            let initial = Some(Level::parse(initial, "a level", "").unwrap());
+            let written = Policer { rate, burst: Level::Packets(10), initial };
+            TokenBucket::new(&written.resolve(&LinkContext::default()).unwrap(), 0)
+        };
+        let mut empty = policer("0packets");
+        assert!(!empty.passes(Time::from_nanos(999_999), 1500));
+        assert!(empty.passes(Time::from_nanos(1_000_000), 1500), "12 Mb/s brings a packet a millisecond");
+        let mut half = policer("5packets");
+        assert_eq!((0..10).filter(|_| half.passes(Time::ZERO, 1500)).count(), 5);
+        let mut later = policer("0packets");
+        let pause = Time::from_nanos(1_000_000_000);
+        assert_eq!((0..20).filter(|_| later.passes(pause, 1500)).count(), 10, "it fills up to the burst");
     }
 
     #[test]

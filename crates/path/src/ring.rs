@@ -1,7 +1,7 @@
 //! A first-in, first-out queue for small items, in a ring that grows by doubling.
 //!
-//! `VecDeque` with less to do: its capacity is a power of two, so that places are found with a mask, and its items are
-//! `Copy`, so that leaving one behind needs no care.
+//! It does less than `VecDeque`: its capacity is a power of two, so that an index wraps with a mask, and its items are
+//! `Copy`, so that nothing has to be dropped.
 
 /// A queue of `Copy` items.
 #[derive(Clone, Debug)]
@@ -64,7 +64,7 @@ impl<T: Copy + Default> Ring<T> {
         (self.len > 0).then(|| &mut self.places[(self.first + self.len - 1) & mask])
     }
 
-    /// Forgets the first item; there must be one. Returns the next.
+    /// Removes the first item; there must be one. Returns the next.
     #[inline]
     pub(crate) fn drop_first(&mut self) -> Option<&T> {
         debug_assert!(!self.is_empty());
@@ -73,7 +73,7 @@ impl<T: Copy + Default> Ring<T> {
         (self.len > 0).then(|| &self.places[self.first])
     }
 
-    /// Forgets the last item; there must be one.
+    /// Removes the last item; there must be one.
     pub(crate) fn drop_last(&mut self) {
         debug_assert!(!self.is_empty());
         self.len -= 1;

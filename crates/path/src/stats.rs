@@ -50,7 +50,8 @@ pub(crate) struct Occupancy {
     levels: Levels,
 }
 
-/// What changes with every step. (Bytes and packets apart: neighbours would be added as a vector, in more instructions.)
+/// What changes with every step. Bytes and packets are not neighbours on purpose: the compiler would add neighbours as a
+/// vector, with more instructions.
 #[derive(Clone, Copy, Debug, Default)]
 struct Running {
     bytes: u64,
@@ -130,7 +131,7 @@ impl Occupancy {
     }
 }
 
-/// A backlog while packets leave it, one after the other: a copy, which a loop keeps in registers.
+/// A backlog while packets leave it, one after the other. It is a copy, so that a loop keeps it in registers.
 pub(crate) struct Leaving<'a> {
     running: Running,
     levels: &'a mut Levels,
@@ -226,7 +227,7 @@ impl Levels {
 
     #[cold]
     fn grow(&mut self, bin: usize, nanos: u64) {
-        self.nanos.resize(bin + BINS as usize, 0);
+        self.nanos.resize(bin + (1 << BIN_BITS), 0);
         self.nanos[bin] = nanos;
     }
 
@@ -238,7 +239,9 @@ impl Levels {
     fn bin(level: u64) -> usize {
         let shift = (63 - (level | BINS).leading_zeros()) - BIN_BITS;
         // Bins 0..128 hold the levels below 128; from there on every octave has the 128 bins after those of the last.
-        ((u64::from(shift) << BIN_BITS) + (level >> shift)) as usize
+        #[expect(clippy::cast_possible_truncation, reason = "64 bits fall into 58 * 128 bins")]
+        let bin = ((u64::from(shift) << BIN_BITS) + (level >> shift)) as usize;
+        bin
     }
 
     /// The level in the middle of a bin.

@@ -66,7 +66,7 @@ impl CellularModel {
     /// Delivery opportunities in milliseconds over `duration` (at least 1 ms), as a Mahimahi trace: non-decreasing,
     /// from 1 on, never empty.
     pub fn synthesise(&self, duration: Duration, rng: &mut Rng) -> Vec<u32> {
-        let steps = (duration.as_nanos() / 1_000_000).clamp(1, u64::from(u32::MAX)) as u32;
+        let steps = u32::try_from(duration.as_nanos() / 1_000_000).unwrap_or(u32::MAX).max(1);
         let gains = self.gains(steps, rng);
         let scale = self.scale(&gains);
         let mut opportunities = Vec::new();
@@ -190,6 +190,7 @@ mod tests {
         let log_step_sd = (steps.iter().map(|s| s * s).sum::<f64>() / steps.len() as f64).sqrt();
         let gap = trace.windows(2).map(|w| w[1] - w[0]).max().unwrap_or(0);
         bins.sort_by(f64::total_cmp);
+        #[expect(clippy::cast_possible_truncation, clippy::cast_sign_loss, reason = "an index of `bins`")]
         let quantile = |q: f64| bins[(q * (n - 1.0)) as usize];
         Statistics {
             mean,

@@ -1,9 +1,9 @@
 //! Packet trains: packets of one size that pass a point one behind the other, at one rate.
 //!
-//! What a sender hands down together crosses a link together. So a link computes nothing for the packets of a burst but
-//! for all of them: the first instant and the exact packet time tell when each begins transmission, ends it and arrives.
-//! At most rates a packet takes whole nanoseconds. Then several pass with one multiplication; otherwise each has to carry
-//! the fraction of a nanosecond that the one before it left.
+//! The packets of a burst cross a link back to back. So a link does not compute the times of each packet: the first instant
+//! and the exact packet time tell when each of them begins transmission, ends it and arrives. At most rates a packet takes
+//! whole nanoseconds. Then one multiplication is enough for several packets; otherwise the fraction of a nanosecond that a
+//! packet leaves over is carried to the next.
 
 use dumbbell_units::{Duration, Time};
 
@@ -109,8 +109,8 @@ impl Train {
         self.next += u64::from(count) * self.nanos;
     }
 
-    /// Up to `most` packets pass, of which there must be that many, as far as they pass before `until`. Returns how many
-    /// these are, and the sum of their times since `origin`, which is not later than the first.
+    /// Packets pass: at most `most`, which there must be, and only those that do so before `until`. Returns how many these
+    /// are, and the sum of the times from `origin` to each of them; `origin` must not be later than the first.
     #[inline(always)]
     pub(crate) fn advance_until(&mut self, until: Time, most: u32, origin: Time) -> (u32, Duration) {
         if self.next() >= until {
@@ -119,10 +119,13 @@ impl Train {
         if let Some(interval) = self.even_interval() {
             let nanos = interval.as_nanos();
             let first = self.next - origin.as_nanos();
-            let behind = (until.as_nanos() - self.next - 1) / nanos;
-            let count = behind.saturating_add(1).min(u64::from(most));
-            self.advance_evenly(count as u32);
-            return (count as u32, Duration::from_nanos(count * first + count * count.saturating_sub(1) / 2 * nanos));
+            let further = (until.as_nanos() - self.next - 1) / nanos;
+            let count = further.saturating_add(1).min(u64::from(most));
+            let sum = Duration::from_nanos(count * first + count * count.saturating_sub(1) / 2 * nanos);
+            #[expect(clippy::cast_possible_truncation, reason = "it is at most `most`")]
+            let count = count as u32;
+            self.advance_evenly(count);
+            return (count, sum);
         }
         let mut sum = Duration::ZERO;
         let mut count = 0;
@@ -155,7 +158,7 @@ impl Train {
         self.left = self.left.min(count);
     }
 
-    /// Takes on the packets of `next` if they continue these evenly.
+    /// Appends the packets of `next` if they follow these at the same interval; whether they do.
     #[inline(always)]
     pub(crate) fn join(&mut self, next: &Train) -> bool {
         let continues = self.rest == 0

@@ -205,6 +205,8 @@ fn run_error(error: dumbbell_sim::RunError) -> PyErr {
     match error {
         Error::Cancelled => RunCancelled::new_err(error.to_string()),
         Error::Memory(_) | Error::Series(_) | Error::Controller { .. } => RunError::new_err(error.to_string()),
-        Error::NoWay(_) | Error::LongWay(_) | Error::NoSuchLink(_) => PyRuntimeError::new_err(error.to_string()),
+        Error::NoWay(_) | Error::LongWay(_) | Error::ManyHops | Error::NoSuchLink(_) => {
+            PyRuntimeError::new_err(error.to_string())
+        }
     }
 }

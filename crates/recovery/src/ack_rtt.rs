@@ -1,9 +1,9 @@
-//! Which round-trip times an ACK gives (`tcp_ack_update_rtt`).
+//! Which round-trip times an ACK gives.
 //!
 //! Linux measures from the departures of what an ACK delivers: the sample for the smoothed RTT spans from the first
-//! segment, the one for the controller from the last. Segments sent more than once are ambiguous (Karn's rule): where an
-//! ACK covers only such, the echoed timestamp decides, in milliseconds. ns-3 measures from the timestamp alone, and an ACK
-//! without a sample shows the controller the last one again.
+//! segment, the one for the controller from the last. Segments sent more than once are ambiguous (Karn's rule): where
+//! an ACK covers only such, the echoed timestamp decides, in milliseconds. ns-3 measures from the timestamp alone, and
+//! an ACK without a sample shows the controller the last one again.
 
 use dumbbell_units::{Duration, Time};
 
@@ -23,7 +23,7 @@ pub struct SentSpan {
 }
 
 impl SentSpan {
-    /// The span of what was sent from `span` on, if anything, until `last_us`; `first_us` begins a new one.
+    /// `span` lengthened to `last_us`, or a new one from `first_us` where there is none.
     #[inline]
     pub fn extended(span: Option<SentSpan>, first_us: u64, last_us: u64) -> SentSpan {
         SentSpan { first_us: span.map_or(first_us, |span| span.first_us), last_us }
@@ -37,7 +37,7 @@ pub struct Delivered {
     pub acked: Option<SentSpan>,
     /// Segments that were sent once and that SACK blocks deliver.
     pub sacked: Option<SentSpan>,
-    /// The cumulative ACK covers something at all.
+    /// The cumulative ACK covers new data.
     pub covers_data: bool,
     /// The cumulative ACK covers segments that were sent more than once.
     pub covers_retransmitted: bool,
@@ -74,14 +74,14 @@ impl RttSource {
         RttSource::Timestamps { of_originals, last_shown_us: 0 }
     }
 
-    /// The round-trip time of the handshake as this source sees it: the answer came at `now`, `rtt` after the SYN that it
-    /// answers. Where that was sent more than once, only the echoed timestamp tells which one it was.
+    /// The round-trip time of the handshake as this source sees it: the answer came at `now`, `rtt` after the SYN that
+    /// it answers. Where that was sent more than once, only the echoed timestamp tells which one it was.
     pub fn handshake_rtt_us(&mut self, now: Time, rtt: Duration, is_syn_repeated: bool) -> u32 {
-        let rtt_us = (rtt.as_micros() as u32).max(1);
+        let rtt_us = u32::try_from(rtt.as_micros()).unwrap_or(u32::MAX).max(1);
         match self {
             RttSource::Departures if is_syn_repeated => {
                 let sent_at = Time::ZERO + now.since(Time::ZERO + rtt);
-                echoed_rtt_us(now, sent_at).map_or(rtt_us, |us| us as u32)
+                echoed_rtt_us(now, sent_at).and_then(|us| u32::try_from(us).ok()).unwrap_or(rtt_us)
             }
             RttSource::Departures => rtt_us,
             RttSource::Timestamps { last_shown_us, .. } => {
@@ -92,7 +92,7 @@ impl RttSource {
         }
     }
 
-    /// The round-trip times that an ACK gives at `now`.
+    /// The round-trip times that an ACK gives at `now` (`tcp_ack_update_rtt`).
     #[inline]
     pub fn sample(&self, now: Time, delivered: &Delivered) -> Option<AckRtt> {
         let both = |rtt_us| AckRtt { rtt_us, latest_us: rtt_us };
@@ -125,8 +125,8 @@ impl RttSource {
     }
 }
 
-/// From the departures of what was sent once; those that only SACK blocks deliver count where the cumulative ACK gives
-/// nothing, and in any case for the controller.
+/// From the departures of what was sent once. For the smoothed RTT what the cumulative ACK delivers comes first and
+/// what SACK blocks deliver second; for the controller it is the other way round.
 #[inline]
 fn from_departures(now_us: u64, delivered: &Delivered) -> Option<AckRtt> {
     let acked = delivered.acked.filter(|_| !delivered.covers_retransmitted);
@@ -135,8 +135,8 @@ fn from_departures(now_us: u64, delivered: &Delivered) -> Option<AckRtt> {
     Some(AckRtt { rtt_us: age_us(now_us, first.first_us), latest_us: age_us(now_us, last.last_us) })
 }
 
-/// The round-trip time that an echoed timestamp tells, in whole milliseconds and at least one; none where it is ahead of
-/// the clock (`tcp_rtt_tsopt_us`).
+/// The round-trip time that an echoed timestamp tells, in whole milliseconds and at least one; none where it is ahead
+/// of the clock (`tcp_rtt_tsopt_us`).
 fn echoed_rtt_us(now: Time, echo: Time) -> Option<u64> {
     let ticks = timestamp_ticks(now).checked_sub(timestamp_ticks(echo))?;
     Some(ticks.max(1) * 1_000)

@@ -1,8 +1,8 @@
 //! Congestion window validation (RFC 2861; `tcp_cwnd_validate`, `tcp_cwnd_application_limited`, `tcp_cwnd_restart`).
 //!
-//! A window that the sender does not fill is not evidence of what the path can carry. Whether it was filled decides if a
-//! controller may let it grow; a window that was not filled for a timeout shrinks towards what was used; and after idle
-//! time it is halved for every timeout that passed.
+//! A window that the sender does not fill is no evidence of what the path can carry. So a controller may let the window
+//! grow only while it was filled; a window that was not filled for one timeout shrinks towards what was used; and after
+//! idle time it is halved for every timeout that passed.
 
 /// How the window was used.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -13,7 +13,7 @@ pub struct WindowUse {
     pub packets_out: u32,
 }
 
-/// The books of window validation.
+/// State of window validation.
 #[derive(Clone, Debug)]
 pub struct CwndValidation {
     shrinks: bool,
@@ -39,14 +39,14 @@ impl CwndValidation {
         self.stamp = tick;
     }
 
-    /// A loop of transmissions has used the window like `new`; whether that takes the place of what is `known` (the first
-    /// half of `tcp_cwnd_validate`).
+    /// Whether `new`, the use of the window in the latest send loop, replaces what is `known` (the first half of
+    /// `tcp_cwnd_validate`).
     #[inline(always)]
     pub fn is_news(&self, known: WindowUse, new: WindowUse, snd_una: u32) -> bool {
         snd_una >= self.usage_seq || new.is_limited || (!known.is_limited && new.packets_out > known.packets_out)
     }
 
-    /// What is known of the use of the window holds until everything below `snd_nxt` is acknowledged.
+    /// What was noted about the use of the window holds until everything below `snd_nxt` is acknowledged.
     #[inline(always)]
     pub fn begin_window(&mut self, snd_nxt: u32) {
         self.usage_seq = snd_nxt;

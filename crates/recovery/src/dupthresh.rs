@@ -1,21 +1,22 @@
 //! Loss detection by counting (`IsLost` of RFC 6675): a segment is lost once so many segments above it are selectively
 //! acknowledged as the degree of reordering says.
 //!
-//! A retransmission leaves no trace in that count, so one that is lost is found only by the retransmission timeout. ns-3
-//! works this way; Linux did before RACK.
+//! The count says nothing about retransmissions, so a lost one is found only by the retransmission timeout. ns-3 works
+//! this way; Linux did before RACK.
 
 use crate::scoreboard::{NewlyLost, Scoreboard, flag};
 
 /// The duplicate threshold as a loss detector.
 #[derive(Clone, Debug, Default)]
 pub struct DupThresh {
-    /// Segments below have been judged.
+    /// Every segment below this was looked at before.
     judged_below: u32,
 }
 
 impl DupThresh {
-    /// Marks what the selective acknowledgements show to be lost and tells `on_lost` of it: everything with `degree`
-    /// selectively acknowledged segments above. `highest_sacked` is one above the highest of the `sacked_out` there are.
+    /// Marks every segment with at least `degree` selectively acknowledged segments above it as lost, and tells
+    /// `on_lost` (`tcp_mark_head_lost`). `sacked_out` segments are selectively acknowledged, the highest one below
+    /// `highest_sacked`.
     pub fn detect_loss(
         &mut self,
         board: &mut Scoreboard,
@@ -37,7 +38,8 @@ impl DupThresh {
         let mut from = self.judged_below.max(board.una());
         while let Some(seq) = board.next_unsacked(from, bound) {
             let record = board.get(seq);
-            // What was retransmitted and is not marked was rescued: it is lost all the same, and its copy in flight.
+            // A rescue retransmits a segment that is not marked lost. If it is found lost later, its retransmission
+            // stays in flight.
             if !record.has(flag::LOST) && record.has(flag::RETRANS) == record.has(flag::EVER_RETRANS) {
                 if let Some(lost) = board.mark_lost(seq) {
                     on_lost(board, lost);
@@ -71,7 +73,8 @@ mod tests {
         let sacked: Vec<u32> = (board.una()..board.nxt()).filter(|&seq| board.get(seq).has(flag::SACKED)).collect();
         let highest = sacked.last().map_or(board.una(), |seq| seq + 1);
         let mut found = Vec::new();
-        detector.detect_loss(board, 3, sacked.len() as u32, highest, |_, lost| found.push(lost.first));
+        let sacked_out = u32::try_from(sacked.len()).unwrap();
+        detector.detect_loss(board, 3, sacked_out, highest, |_, lost| found.push(lost.first));
         found
     }
 

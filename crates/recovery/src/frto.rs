@@ -1,14 +1,15 @@
-//! Forward RTO recovery (F-RTO, RFC 5682; the first half of `tcp_process_loss`).
+//! Forward RTO recovery (F-RTO, RFC 5682).
 //!
-//! After a timeout it is not known whether the flight was lost or only late. If the first ACKs cover a segment that was
-//! never sent again, it was late, and the timeout is taken back. If they stop short of that, new data goes out instead
-//! of more retransmissions, because an ACK of new data tells: one that advances proves that the flight was late, a
-//! duplicate that it was lost.
+//! After a timeout it is not known whether the flight was lost or only delayed. If the first ACKs cover a segment that
+//! was not retransmitted, the flight was delayed, and the timeout was spurious. If they cover only retransmitted
+//! segments, new data goes out instead of more retransmissions. The ACK of new data decides: if it advances, the flight
+//! was delayed; if it is a duplicate, the flight was lost.
 
-/// Whether the question is open.
+/// State of F-RTO after a timeout.
 #[derive(Clone, Debug, Default)]
 pub struct Frto {
-    is_open: bool,
+    /// It is not yet decided whether the timeout was spurious (`tp->frto`).
+    is_undecided: bool,
 }
 
 /// What an ACK in the Loss state looks like to F-RTO.
@@ -36,20 +37,20 @@ pub enum Verdict {
 }
 
 impl Frto {
-    /// A timeout occurred. The question is only worth asking where no fast recovery was under way, or after the timeout
-    /// has been repeated.
+    /// A timeout occurred. F-RTO runs if no fast recovery was under way, or if the timeout is a repeated one
+    /// (`tcp_enter_loss`).
     pub fn on_timeout(&mut self, is_enabled: bool, was_in_recovery: bool, is_repeated: bool) {
-        self.is_open = is_enabled && (!was_in_recovery || is_repeated);
+        self.is_undecided = is_enabled && (!was_in_recovery || is_repeated);
     }
 
-    /// The flight is taken for lost.
+    /// The timeout counts as genuine: retransmission goes on.
     pub fn give_up(&mut self) {
-        self.is_open = false;
+        self.is_undecided = false;
     }
 
-    /// An ACK in the Loss state.
+    /// An ACK in the Loss state (the first half of `tcp_process_loss`; steps of RFC 5682, section 3.1).
     pub fn on_ack(&mut self, ack: LossAck) -> Verdict {
-        if !self.is_open {
+        if !self.is_undecided {
             return Verdict::Continue;
         }
         // Step 3b.
@@ -58,7 +59,7 @@ impl Frto {
         }
         if ack.sent_new_data {
             // Step 3a.
-            self.is_open = !ack.is_duplicate;
+            self.is_undecided = !ack.is_duplicate;
         } else if ack.is_partial {
             // Step 2b.
             return Verdict::TryNewData;

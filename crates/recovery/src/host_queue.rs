@@ -1,13 +1,13 @@
-//! TCP small queues: how much of a connection its own host holds (`tcp_small_queue_check`, `sk_wmem_alloc`).
+//! TCP small queues (TSQ): how many bytes of a connection wait in its own host (`sk_wmem_alloc`).
 //!
-//! A sender does not fill the queues of its own host: it stops when about two bursts, or a millisecond of its pacing rate,
-//! wait there, and goes on when the device reports a burst as sent. Each burst counts with its payload and the
+//! A sender does not fill the queues of its own host: it stops when about two bursts, or a millisecond of its pacing
+//! rate, wait there, and goes on when the device reports a burst as sent. Each burst counts with its payload and the
 //! bookkeeping of its buffer (`truesize`).
 
 use dumbbell_units::Time;
 use std::collections::VecDeque;
 
-/// Bookkeeping a buffer costs besides its payload.
+/// Memory that a buffer (`skb`) takes besides its payload, in bytes.
 const BUFFER_OVERHEAD: u64 = 784;
 
 /// What bounds the host's queue of one connection.
@@ -54,8 +54,8 @@ impl HostQueue {
         self.charged == 0
     }
 
-    /// Whether a burst of `bytes` has to wait (`tcp_small_queue_check`); then [`HostQueue::wake_at`] tells how long. A lone
-    /// packet out never waits for itself.
+    /// Whether a burst of `bytes` has to wait (`tcp_small_queue_check`); then [`HostQueue::wake_at`] tells until when.
+    /// With at most one packet out nothing waits.
     pub fn is_full(&mut self, now: Time, bytes: u64, limit: QueueLimit, packets_out: u32) -> bool {
         self.release(now);
         let buffer = bytes + BUFFER_OVERHEAD;
@@ -73,7 +73,7 @@ impl HostQueue {
         }
     }
 
-    /// Whether a throttled sender may try again at `now`; says so once (`tcp_tsq_handler`).
+    /// Whether a throttled sender may try again at `now` (`tcp_tsq_handler`). It is no longer throttled then.
     pub fn wakes(&mut self, now: Time) -> bool {
         if self.wake_at() > now {
             return false;

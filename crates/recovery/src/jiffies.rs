@@ -27,7 +27,9 @@ impl Jiffies {
         }
         let ticks = elapsed.as_nanos() / self.tick.as_nanos();
         self.tick_start += self.tick * ticks;
-        ticks as u32
+        #[expect(clippy::cast_possible_truncation, reason = "the kernel's `tcp_jiffies32`, which wraps")]
+        let ticks = ticks as u32;
+        ticks
     }
 
     /// When a timer of `micros` that is armed now fires.

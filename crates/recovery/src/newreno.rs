@@ -1,20 +1,21 @@
-//! Without selective acknowledgements: duplicate ACKs stand in for them (NewReno, RFC 6582; `tcp_add_reno_sack`).
+//! Without selective acknowledgements (NewReno, RFC 6582): duplicate ACKs are counted in their place.
 //!
-//! Each duplicate ACK tells that some segment arrived, not which. `sacked_out` counts them, bounded so that at least the
-//! head, or what is marked lost, remains missing. The head is lost with the third duplicate and, while a recovery
-//! lasts, with every ACK that fills one gap and stops at the next.
+//! Each duplicate ACK tells that one more segment arrived, but not which. `sacked_out` counts them, bounded so that at
+//! least the head, or as many segments as are marked lost, remain missing. The head is marked lost on the third
+//! duplicate ACK and, during fast recovery, on every partial ACK.
 
-/// Segments that duplicate ACKs report, and whether there were more duplicates than gaps allow: a sign of reordering.
+/// Segments that count as received because of duplicate ACKs, and whether there were more duplicate ACKs than that
+/// allows, which is a sign of reordering.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct EmulatedSacks {
     /// `sacked_out`.
     pub sacked_out: u32,
-    /// Duplicates were left over (`tcp_limit_reno_sacked` failed).
+    /// There were more duplicate ACKs (`tcp_limit_reno_sacked` returned true).
     pub exceeded: bool,
 }
 
-/// Duplicate ACKs of a flight of `packets_out` with `lost_out` lost ones leave room for so many segments received
-/// (`tcp_limit_reno_sacked`).
+/// Bounds `sacked_out`: of the `packets_out` segments in the queue the `lost_out` ones marked lost, and at least one,
+/// have not arrived (`tcp_limit_reno_sacked`).
 pub fn limit(sacked_out: u32, packets_out: u32, lost_out: u32) -> EmulatedSacks {
     let holes = lost_out.max(1).min(packets_out);
     if sacked_out + holes > packets_out {
@@ -24,8 +25,8 @@ pub fn limit(sacked_out: u32, packets_out: u32, lost_out: u32) -> EmulatedSacks 
     }
 }
 
-/// An ACK cleaned `acked` segments: the first one filled the gap, the others had been reported. Returns how many are
-/// newly delivered, and `sacked_out` before [`limit`] (`tcp_remove_reno_sacks`).
+/// An ACK removed `acked` segments from the queue: the first one was missing, for the others duplicate ACKs have been
+/// counted. Returns how many are newly delivered, and `sacked_out` before [`limit`] (`tcp_remove_reno_sacks`).
 pub fn remove(sacked_out: u32, acked: u32) -> (u32, u32) {
     if acked == 0 {
         return (0, sacked_out);
@@ -33,7 +34,8 @@ pub fn remove(sacked_out: u32, acked: u32) -> (u32, u32) {
     (acked.saturating_sub(sacked_out).max(1), sacked_out.saturating_sub(acked - 1))
 }
 
-/// Whether the head is lost (`tcp_newreno_mark_lost`): on enough duplicates, and on every partial ACK of a recovery.
+/// Whether the head is to be marked lost (`tcp_newreno_mark_lost`): on enough duplicate ACKs, and on every partial ACK
+/// of a fast recovery.
 pub fn head_is_lost(in_recovery: bool, has_timed_out: bool, enough_duplicates: bool, advanced: bool) -> bool {
     (!in_recovery && !has_timed_out && enough_duplicates) || (in_recovery && advanced)
 }

@@ -1,4 +1,4 @@
-//! When a burst may leave (`tcp_update_skb_after_send`, `tcp_pacing_check`), and at what rate (`tcp_update_pacing_rate`).
+//! Pacing: when a burst may leave, and at what rate.
 //!
 //! Linux keeps the earliest departure time of the next burst, `tcp_wstamp_ns`. A burst moves it by the time its payload
 //! takes at the pacing rate; where the burst left later than it might have, because window or data were missing, the
@@ -45,7 +45,7 @@ impl Pacer {
         if self.is_blocked { timer.min(self.next_departure) } else { timer }
     }
 
-    /// Whether the pause of a sender that was held back is over at `now`; says so once.
+    /// Whether the pause of a sender that was held back ends at `now`. It is no longer held back then.
     #[inline]
     pub fn wakes(&mut self, now: Time) -> bool {
         if !self.is_blocked || self.next_departure > now {
@@ -55,8 +55,9 @@ impl Pacer {
         true
     }
 
-    /// A burst of `bytes` leaves at `now`; with it `sent_segments` have left since the connection began. What leaves before
-    /// its turn counts from its turn on (`tcp_update_skb_after_send`).
+    /// A burst of `bytes` leaves at `now`; with it `sent_segments` have left since the connection began
+    /// (`tcp_update_skb_after_send`). If it leaves before its departure time, as probes and timeouts do, the next
+    /// departure still counts from that time.
     #[inline]
     pub fn depart(&mut self, now: Time, bytes: u64, pacing_rate: u64, sent_segments: u64) {
         let prior_departure = self.next_departure;
@@ -70,10 +71,10 @@ impl Pacer {
     }
 }
 
-/// The rate that a window of data per RTT needs, with headroom (`tcp_update_pacing_rate`).
+/// The pacing rate of a controller that sets none: a window of data per RTT, with headroom (`tcp_update_pacing_rate`).
 #[derive(Clone, Copy, Debug)]
 pub struct PacingRate {
-    /// That of a window of one packet and a round trip of an eighth of a microsecond, in avoidance and in slow start.
+    /// The rate for a window of one packet and an RTT of an eighth of a microsecond, in avoidance and in slow start.
     per_packet: [u64; 2],
 }
 

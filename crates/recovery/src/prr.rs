@@ -1,8 +1,8 @@
-//! Proportional rate reduction (RFC 9937; `tcp_cwnd_reduction`).
+//! Proportional rate reduction (PRR, RFC 9937).
 //!
 //! In CWR and Recovery the window follows what ACKs deliver. While more is in flight than the slow-start threshold
-//! allows, `ssthresh / prior_cwnd` of what is delivered may be sent, so that the reduction is spread over one round trip;
-//! with less in flight as much as is delivered, and one more for an ACK that advances and shows no loss.
+//! allows, `ssthresh / prior_cwnd` of what is delivered may be sent, so that the reduction is spread over one round
+//! trip; with less in flight as much as is delivered, and one more for an ACK that advances and shows no loss.
 
 /// Counters of one reduction.
 #[derive(Clone, Debug, Default)]
@@ -25,7 +25,8 @@ impl Prr {
         self.out += segments;
     }
 
-    /// The window after an ACK that delivered `delivered` segments and showed `losses`; `None` where it does not change.
+    /// The window after an ACK that delivered `delivered` segments and showed `losses`; `None` where it does not change
+    /// (`tcp_cwnd_reduction`).
     /// `is_advancing` holds when the ACK covers new data, `prior_cwnd` is the window before the reduction.
     pub fn cwnd(
         &mut self,
@@ -52,7 +53,13 @@ impl Prr {
         };
         // The fast retransmit itself is always allowed.
         let sndcnt = sndcnt.max(i64::from(self.out == 0));
-        Some((in_flight + sndcnt).max(1) as u32)
+        #[expect(
+            clippy::cast_possible_truncation,
+            clippy::cast_sign_loss,
+            reason = "packets in flight and delivered are few"
+        )]
+        let cwnd = (in_flight + sndcnt).max(1) as u32;
+        Some(cwnd)
     }
 }
 

@@ -1,10 +1,10 @@
 //! Loss detection by time (RACK, RFC 8985; `tcp_recovery.c`).
 //!
-//! RACK remembers the most recently sent segment among those delivered. Whatever was sent before it by more than a
-//! reordering window is lost, whether it was an original or a retransmission. While no reordering has ever been seen the
-//! window is zero as soon as three segments are selectively acknowledged, which is how the classic three duplicate ACKs
-//! survive inside RACK. Duplicates that the receiver reports widen the window by a quarter of the minimum RTT a round,
-//! and sixteen recoveries without an undo narrow it again.
+//! RACK remembers the most recently sent segment among those delivered. What was sent before it by more than the
+//! reordering window is lost, whether it was an original or a retransmission. While no reordering was ever seen the
+//! window is zero as soon as three segments are selectively acknowledged: this is the rule of three duplicate ACKs.
+//! Each round with a DSACK widens the window by a quarter of the minimum RTT; after sixteen recoveries without an undo
+//! it is narrow again.
 
 use crate::reordering::Reordering;
 use crate::scoreboard::{NewlyLost, Scoreboard, flag};
@@ -26,7 +26,7 @@ pub struct Rack {
     end: u32,
     /// Round-trip time of the segment delivered last.
     rtt_us: u32,
-    /// Something was delivered since losses were looked for.
+    /// Something was delivered since losses were looked for (`rack.advanced`).
     advanced: bool,
     dsack_seen: bool,
     /// Width of the reordering window in quarters of the minimum RTT.
@@ -55,7 +55,7 @@ impl Rack {
     /// Segment `seq`, last sent at `sent`, was delivered `rtt_us` later (`tcp_rack_advance`).
     #[inline]
     pub fn advance(&mut self, seq: u32, sent: Stamp, retransmitted: bool, rtt_us: u32, min_rtt_us: u32) {
-        // Too fast for a retransmission: it was the original that arrived.
+        // Too early for the retransmission: this acknowledges the original.
         if retransmitted && rtt_us < min_rtt_us {
             return;
         }
@@ -67,23 +67,23 @@ impl Rack {
         }
     }
 
-    /// Whether something was delivered since this was asked last: then losses are to be looked for.
+    /// Whether something was delivered since the last call; then losses are to be looked for.
     #[inline]
     pub fn take_advanced(&mut self) -> bool {
         std::mem::take(&mut self.advanced)
     }
 
-    /// Losses are to be looked for again, because marks were taken back.
+    /// Losses are to be looked for again, because loss marks were removed.
     pub fn rescan(&mut self) {
         self.advanced = true;
     }
 
-    /// The receiver reported a duplicate.
+    /// The receiver reported a duplicate (`rack.dsack_seen`).
     pub fn note_dsack(&mut self) {
         self.dsack_seen = true;
     }
 
-    /// Widens the reordering window after a round with duplicates, at most once a round (`tcp_rack_update_reo_wnd`).
+    /// Widens the reordering window after a DSACK, at most once a round (`tcp_rack_update_reo_wnd`).
     /// `prior_delivered` is that of the ACK's rate sample, 0 when there is none.
     #[inline(always)]
     pub fn update_reo_wnd(&mut self, prior_delivered: u64, delivered: u64) {
@@ -103,7 +103,7 @@ impl Rack {
         }
     }
 
-    /// A reduction was taken back because of duplicates: a widened window persists for longer.
+    /// A reduction was undone because of DSACKs: a widened window persists for longer.
     pub fn on_dsack_undo(&mut self) {
         self.reo_wnd_persist = (self.reo_wnd_persist + 1).min(REO_WND_PERSIST);
     }
@@ -131,13 +131,16 @@ impl Rack {
             return 0;
         }
         let width_us = u64::from(min_rtt_us >> 2) * u64::from(self.reo_wnd_steps);
-        width_us.min(u64::from(srtt_us)) as u32
+        #[expect(clippy::cast_possible_truncation, reason = "it is at most the smoothed RTT, which has 32 bits")]
+        let width_us = width_us.min(u64::from(srtt_us)) as u32;
+        width_us
     }
 
-    /// How long RACK still waits for a segment sent at `sent_us`; not positive when it is lost (`tcp_rack_skb_timeout`).
+    /// How long RACK still waits for a segment sent at `sent_us`; not positive when it is lost
+    /// (`tcp_rack_skb_timeout`).
     #[inline]
     pub fn remaining_us(&self, sent_us: u64, now_us: u64, reo_wnd_us: u32) -> i64 {
-        i64::from(self.rtt_us) + i64::from(reo_wnd_us) - (now_us as i64 - sent_us as i64)
+        i64::from(self.rtt_us) + i64::from(reo_wnd_us) - (now_us.cast_signed() - sent_us.cast_signed())
     }
 
     /// Marks what is lost and tells `on_lost` of it; returns how long to wait for what may only be reordered, in
@@ -167,7 +170,7 @@ impl Rack {
                 wait_us = wait_us.max(remaining_us);
                 continue;
             }
-            // What left with it is as lost, up to the segment that RACK knows to be delivered.
+            // Segments of the same send time are lost, too, up to the one that RACK knows to be delivered.
             let most = if sent < self.sent { board.nxt() } else { self.end - 1 };
             let (end, next) = board.set_run_lost(seq, most);
             let lost = if seq < end {
@@ -181,7 +184,7 @@ impl Rack {
                 on_lost(board, lost);
             }
         }
-        (wait_us > 0).then_some(wait_us as u64)
+        (wait_us > 0).then_some(wait_us.cast_unsigned())
     }
 }
 

@@ -1,8 +1,8 @@
 //! The degree of reordering on the path (`tp->reordering`, `tp->reord_seen`; `tcp_check_sack_reordering`).
 //!
-//! It begins as the three duplicate ACKs of RFC 5681. A segment that was sent once and arrives below others shows by how
-//! many it was overtaken, and the degree rises to that. It serves as the duplicate threshold of those who count, and tells
-//! RACK whether the path reorders at all.
+//! It begins with the three duplicate ACKs of RFC 5681. When a segment that was sent once is delivered after higher
+//! ones, the degree rises to its distance from the highest. It is the duplicate threshold where losses are found by
+//! counting, and tells RACK whether the path reorders at all.
 
 /// Degree of reordering, in segments.
 #[derive(Clone, Debug)]
@@ -19,7 +19,7 @@ impl Reordering {
         Reordering { degree: initial, initial, max, was_seen: false }
     }
 
-    /// The degree: so many segments above a gap mean that what is missing is lost.
+    /// The degree: the number of segments received above a missing one at which it counts as lost.
     #[inline]
     pub fn degree(&self) -> u32 {
         self.degree
@@ -37,7 +37,7 @@ impl Reordering {
         self.degree > self.initial
     }
 
-    /// `low_seq` arrived after segments below `highest_sacked`, one above the highest that had been received
+    /// `low_seq` was delivered after higher segments; `highest_sacked` is one above the highest of them
     /// (`tcp_check_sack_reordering`).
     #[inline]
     pub fn check_sack(&mut self, low_seq: u32, highest_sacked: u32) {
@@ -51,14 +51,14 @@ impl Reordering {
         self.was_seen = true;
     }
 
-    /// Without SACK: more duplicate ACKs than gaps allow, so that up to all of `packets_out` were overtaken
-    /// (`tcp_check_reno_reordering`).
+    /// Without SACK: there were more duplicate ACKs than segments that can have arrived, so up to all of `packets_out`
+    /// were reordered (`tcp_check_reno_reordering`).
     pub fn check_reno(&mut self, packets_out: u32) {
         self.degree = packets_out.max(self.degree).min(self.max);
         self.was_seen = true;
     }
 
-    /// A timeout in spite of enough duplicates: the degree was too high (`tcp_enter_loss`).
+    /// A timeout although enough segments were selectively acknowledged: the degree was too high (`tcp_enter_loss`).
     pub fn on_timeout(&mut self, sacked_out: u32) {
         if sacked_out >= self.initial {
             self.degree = self.degree.min(self.initial);

@@ -1,7 +1,8 @@
-//! All that a TCP sender keeps about its round-trip time (`tcp_ack_update_rtt`).
+//! All that a TCP sender keeps about its round-trip time.
 //!
-//! One sample goes into the smoothed RTT and the timeout, another one, for the latest segment delivered, to the controller
-//! and into the minimum. A sample that may contain the receiver's wait for a second segment does not raise the minimum.
+//! An ACK may give two samples: one goes into the smoothed RTT and the timeout; the other one, for the segment
+//! delivered last, goes to the controller and into the minimum. A sample that may contain the receiver's delayed-ACK
+//! time does not raise the minimum.
 
 use crate::ack_rtt::{AckRtt, RttSource};
 use crate::min_rtt::WindowedMin;
@@ -24,8 +25,8 @@ impl RoundTrip {
         RoundTrip { estimator, min: WindowedMin::default(), source, shows_smoothed }
     }
 
-    /// The handshake was answered at `now`, `rtt` after the SYN that the answer is for; returns that as the source of
-    /// samples sees it.
+    /// The answer to the SYN came at `now`, `rtt` after the SYN left; returns the first sample, as the source of
+    /// samples sees it (`tcp_synack_rtt_meas`).
     pub fn begin(&mut self, now: Time, rtt: Duration, is_syn_repeated: bool) -> u32 {
         let rtt_us = self.source.handshake_rtt_us(now, rtt, is_syn_repeated);
         self.estimator.sample(rtt_us, 0, 0);
@@ -33,8 +34,10 @@ impl RoundTrip {
         rtt_us
     }
 
-    /// Takes the round-trip times of an ACK at `now_us`; returns what the controller is shown, in microseconds.
+    /// Takes the round-trip times of an ACK at `now_us`; returns what the controller is shown, in microseconds (the
+    /// second half of `tcp_ack_update_rtt`).
     #[inline(always)]
+    #[expect(clippy::cast_possible_truncation, reason = "32 bits hold a round trip of 71 minutes")]
     pub fn take(&mut self, now_us: u64, rtt: AckRtt, maybe_delayed: bool, snd_una: u32, snd_nxt: u32) -> u64 {
         self.estimator.sample(rtt.rtt_us as u32, snd_una, snd_nxt);
         let shown_us = if self.shows_smoothed { u64::from(self.estimator.srtt_us()) } else { rtt.latest_us };

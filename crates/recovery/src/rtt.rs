@@ -1,8 +1,8 @@
 //! Smoothed round-trip time and retransmission timeout (`tcp_rtt_estimator`, `tcp_set_rto`; RFC 6298).
 //!
 //! Linux's estimator is RFC 6298's filter with a variation that rises quickly, does not rise when the RTT falls, decays
-//! once per window, and never drops below `rto_min`. The timeout is therefore at least the smoothed RTT *plus* 200 ms,
-//! where RFC 6298 has a floor for the sum. An expiry doubles the timeout; the next sample takes the doubling back.
+//! once per window, and never drops below `rto_min`. So the timeout is at least the smoothed RTT *plus* 200 ms, whereas
+//! RFC 6298 bounds the sum. An expiry doubles the timeout (back-off); the next sample ends the back-off.
 
 /// How the variation and the timeout follow from the samples.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -58,8 +58,13 @@ impl RttEstimator {
         }
     }
 
-    /// A valid sample (`tcp_rtt_estimator`); `snd_una` and `snd_nxt` tell when a window has passed.
+    /// A valid sample; a window has passed when `snd_una` exceeds the `snd_nxt` of its beginning.
     #[inline]
+    #[expect(
+        clippy::cast_possible_truncation,
+        clippy::cast_sign_loss,
+        reason = "the kernel's 32 bits hold 8 RTTs of 536 s"
+    )]
     pub fn sample(&mut self, rtt_us: u32, snd_una: u32, snd_nxt: u32) {
         if self.rule == Rule::Rfc6298 {
             self.sample_rfc6298(rtt_us);
@@ -101,6 +106,7 @@ impl RttEstimator {
         self.rto_us = ((self.srtt_us_x8 >> 3) + self.rttvar_us).min(self.rto_max_us);
     }
 
+    #[expect(clippy::cast_possible_truncation, clippy::cast_sign_loss, reason = "32 bits hold 8 RTTs of 536 s")]
     fn sample_rfc6298(&mut self, rtt_us: u32) {
         if self.srtt_us_x8 == 0 {
             self.srtt_us_x8 = rtt_us << 3;
@@ -149,7 +155,7 @@ mod tests {
         let mut rtt = RttEstimator::linux(200_000, 120_000_000);
         let mut rto = Vec::new();
         for (window, sample) in samples.into_iter().enumerate() {
-            let una = window as u32 * 10 + 1;
+            let una = u32::try_from(window).unwrap() * 10 + 1;
             rtt.sample(sample, una, una + 9);
             rto.push(rtt.rto_us());
             if window == 3 {

@@ -1,20 +1,21 @@
 //! Stamps of transmissions: when a segment left, and in which order (`skb_mstamp_ns`, `tcp_skb_sent_after`).
 //!
-//! A segment is stamped when it leaves, never earlier and never later, so that no round-trip time measured from a stamp
-//! is shorter than the path's. Linux stamps the time to which pacing would have held it back. An `fq` queue holds it until
-//! then; without one, what a timeout or a probe sends in spite of pacing leaves before its stamp, and the answer gives a
-//! sample that is too short. Here nothing holds it back, and the stamp tells the truth.
+//! A segment is stamped with the time at which it leaves, so that no round-trip time measured from a stamp is shorter
+//! than the path's. Linux stamps the departure time that pacing allows. An `fq` queue holds the segment until then;
+//! without one, what a timeout or a probe sends in spite of pacing leaves before its stamp, and gives a round-trip time
+//! that is too short.
 //!
-//! A real host needs time to process an ACK, so what it releases is stamped later than what the ACK before released. Here
-//! many events share an instant, and RACK would tell the order of a retransmission and of new data by their sequence
-//! numbers: wrongly. So a stamp also counts the events of its microsecond.
+//! A real host needs time to process an ACK, so what one ACK releases has later stamps than what the ACK before it
+//! released. Here several events may share one instant. RACK compares segments of equal stamps by their sequence
+//! numbers, which would put a retransmission before new data that left earlier. So a stamp also counts the events of
+//! its microsecond.
 
 /// When a segment was last sent.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord)]
 pub struct Stamp(u64);
 
 impl Stamp {
-    /// Room for the number of the event within its microsecond. The rest lasts for half a year.
+    /// Bits for the number of the event within its microsecond. The others last for half a year.
     const ORDER_BITS: u32 = 20;
 
     /// The first event of a microsecond.
@@ -34,23 +35,22 @@ impl Stamp {
 /// data that follows them are two events.
 #[derive(Clone, Copy, Debug, Default)]
 pub struct SendClock {
-    last: Stamp,
-    is_new_event: bool,
+    /// No stamp from here on is earlier.
+    earliest: Stamp,
 }
 
 impl SendClock {
-    /// What is sent from here on is sent after what was sent before, even at the same instant.
+    /// A new event: what is sent from here on has a later stamp than what was sent before, even at the same instant.
     #[inline]
     pub fn begin_event(&mut self) {
-        self.is_new_event = true;
+        self.earliest.0 += 1;
     }
 
     /// The stamp of what leaves now.
     #[inline]
     pub fn next(&mut self, now_us: u64) -> Stamp {
-        let earliest = Stamp(self.last.0 + u64::from(std::mem::take(&mut self.is_new_event)));
-        self.last = Stamp::at_us(now_us).max(earliest);
-        self.last
+        self.earliest = self.earliest.max(Stamp::at_us(now_us));
+        self.earliest
     }
 }
 

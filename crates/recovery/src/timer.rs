@@ -1,8 +1,8 @@
-//! The one timer of a sender, and what it is armed for (`inet_csk_reset_xmit_timer`, `icsk_pending`).
+//! The one timer of a sender, and what it is armed for (`icsk_pending`).
 //!
-//! Retransmission timeout, reordering timer and tail loss probe share a timer: arming one replaces the others. A timeout
-//! that takes over from one of the shorter timers counts from the transmission of the oldest segment, so that they do
-//! not extend it (`tcp_rearm_rto`).
+//! Retransmission timeout, reordering timer and tail loss probe share one timer: arming one replaces the others. A
+//! timeout that replaces a reordering timer or a probe counts from the transmission of the oldest segment, so that
+//! those do not postpone it (`tcp_rearm_rto`).
 
 use dumbbell_units::Time;
 
@@ -50,7 +50,7 @@ impl RetransmitTimer {
         self.at
     }
 
-    /// Arms the timer, whatever it was armed for.
+    /// Arms the timer and replaces what it was armed for (`inet_csk_reset_xmit_timer`).
     #[inline]
     pub fn arm(&mut self, pending: Pending, at: Time) {
         self.pending = pending;
@@ -80,8 +80,8 @@ impl RetransmitTimer {
         }
     }
 
-    /// An ACK that advances is partial, in a fast recovery, or it is not; returns whether the ACK before was not partial.
-    /// RFC 6582's impatient variant restarts the timer on the first partial ACK alone.
+    /// An ACK advances; `is_partial` means that it is a partial ACK of a fast recovery. Returns whether the advancing
+    /// ACK before it was none: RFC 6582's impatient variant restarts the timer on the first partial ACK only.
     #[inline]
     pub fn note_partial_ack(&mut self, is_partial: bool) -> bool {
         !std::mem::replace(&mut self.partially_acked, is_partial)

@@ -1,9 +1,10 @@
-//! Tail loss probes (RFC 8985, section 7; `tcp_schedule_loss_probe`, `tcp_send_loss_probe`, `tcp_process_tlp_ack`).
+//! Tail loss probes (TLP; RFC 8985, section 7).
 //!
-//! What is lost at the end of a flight is followed by nothing that could report it. After two round trips of silence the
-//! sender sends one segment more, new data or the last segment again, and its selective acknowledgement shows the loss
-//! without a timeout. If the probe was the lost segment itself, nothing else would ever tell of the loss: the ACK of data
-//! beyond the probe, without the report of a duplicate, proves it, and one reduction follows.
+//! A loss at the end of a flight causes no duplicate ACKs, because nothing follows it. When no ACK has come for two
+//! round trips the sender sends one more segment, new data or the last segment again (`tcp_send_loss_probe`). Its
+//! selective acknowledgement shows the loss without a timeout. If the probe repeats the lost segment itself, it repairs
+//! the loss, and congestion control would not hear of it. So an ACK beyond the probe without a DSACK counts as a loss:
+//! one reduction follows.
 
 use crate::rack::TIMEOUT_MIN_US;
 
@@ -39,8 +40,8 @@ pub enum ProbeNews {
 }
 
 impl Tlp {
-    /// No probe is outstanding; without `is_enabled` none ever is. The peer is expected to delay the ACK of a lone segment
-    /// for `max_ack_delay_us` (Linux takes `rto_min`).
+    /// No probe is outstanding; without `is_enabled` none ever is. The peer is expected to delay the ACK of a lone
+    /// segment for `max_ack_delay_us` (Linux takes `rto_min`).
     pub fn new(is_enabled: bool, max_ack_delay_us: u32) -> Tlp {
         Tlp { is_enabled, max_ack_delay_us, high_seq: None, is_retransmission: false, is_app_limited: false }
     }
@@ -51,8 +52,9 @@ impl Tlp {
         self.is_enabled
     }
 
-    /// How long to wait for an ACK before a probe leaves: two smoothed RTTs, and the delay of the ACK for a lone segment;
-    /// never longer than `until_rto_us`. `srtt_us_x8` is eight times the smoothed RTT, 0 without a sample.
+    /// How long to wait for an ACK before a probe leaves (`tcp_schedule_loss_probe`): two smoothed RTTs and, with one
+    /// segment outstanding, the delayed-ACK time; at most `until_rto_us`. `srtt_us_x8` is eight times the smoothed RTT,
+    /// 0 without a sample.
     #[inline(always)]
     pub fn timeout_us(&self, srtt_us_x8: u32, packets_out: u32, until_rto_us: u64) -> u64 {
         let timeout_us = match srtt_us_x8 {
@@ -63,7 +65,7 @@ impl Tlp {
         timeout_us.min(until_rto_us)
     }
 
-    /// Whether a probe's episode lasts; only then is there no second probe.
+    /// Whether the episode of a probe lasts: until it is over no second one is sent.
     #[inline]
     pub fn is_outstanding(&self) -> bool {
         self.high_seq.is_some()
@@ -95,7 +97,7 @@ impl Tlp {
         self.high_seq = None;
     }
 
-    /// Whether a report of the duplicate `start..end` is about the probe.
+    /// Whether a DSACK of `start..end` is about the probe.
     pub fn is_reported_by(&self, start: u32, end: u32) -> bool {
         end == start + 1 && self.high_seq == Some(end)
     }

@@ -1,28 +1,33 @@
-//! What is needed to take a reduction back (`tcp_init_undo`, `tcp_may_undo`, `tcp_packet_delayed`).
+//! What is needed to undo a reduction.
 //!
-//! A reduction was needless when nothing was lost. There are two proofs. The receiver reports every retransmission of the
-//! episode as a duplicate (DSACK, RFC 2883 and 3708). Or the ACK echoes a segment that left before the first
-//! retransmission (Eifel, RFC 3522): the original arrived late. An episode in which nothing was retransmitted counts as the
-//! second.
+//! A reduction is spurious when nothing was lost. There are two proofs. The receiver reports every retransmission of
+//! the episode as a duplicate (DSACK, RFC 2883 and 3708). Or the ACK echoes the timestamp of a segment that left before
+//! the first retransmission (Eifel, RFC 3522): the original was delayed. An episode without a retransmission counts as
+//! the second.
 
-/// The books of one episode in Recovery or Loss.
+/// No tick of the timestamp clock.
+const NO_STAMP: u64 = u64::MAX;
+
+/// State of one episode in Recovery or Loss.
 #[derive(Clone, Debug)]
 pub struct Undo {
     is_enabled: bool,
     /// `undo_marker`: `snd_una` when the episode began; `None` when there is nothing to undo.
     marker: Option<u32>,
-    /// `undo_retrans`: retransmissions of the episode that no DSACK has reported as duplicates; `None` before the first.
+    /// `undo_retrans`: retransmissions of the episode that no DSACK has reported as duplicates; `None` before the
+    /// first.
     retrans: Option<u32>,
-    /// `retrans_stamp`: when the first retransmission of the episode left, in ticks of the timestamp clock.
-    retrans_stamp: Option<u64>,
-    /// The threshold to return to; 0 when a reduction must not be taken back.
+    /// `retrans_stamp`: when the first retransmission of the episode left, in ticks of the timestamp clock;
+    /// [`NO_STAMP`] when there is none.
+    retrans_stamp: u64,
+    /// `prior_ssthresh`: the slow-start threshold to return to; 0 when a reduction must not be undone.
     prior_ssthresh: u32,
 }
 
 impl Undo {
     /// Nothing to undo; with `is_enabled` false there never will be.
     pub fn new(is_enabled: bool) -> Undo {
-        Undo { is_enabled, marker: None, retrans: None, retrans_stamp: None, prior_ssthresh: 0 }
+        Undo { is_enabled, marker: None, retrans: None, retrans_stamp: NO_STAMP, prior_ssthresh: 0 }
     }
 
     /// An episode begins (`tcp_init_undo`) with `retrans_out` retransmissions in flight, that of a probe included.
@@ -46,16 +51,18 @@ impl Undo {
     #[inline]
     pub fn note_retransmissions(&mut self, segments: u32, tick: u64) {
         *self.retrans.get_or_insert(0) += segments;
-        self.retrans_stamp.get_or_insert(tick);
+        if self.retrans_stamp == NO_STAMP {
+            self.retrans_stamp = tick;
+        }
     }
 
     /// No retransmission is outstanding: the time of the first one is of no use any more (`retrans_stamp = 0`).
     #[inline]
     pub fn forget_retrans_stamp(&mut self) {
-        self.retrans_stamp = None;
+        self.retrans_stamp = NO_STAMP;
     }
 
-    /// The receiver reported a duplicate that ends below `end`: of the episode's retransmissions `count` were needless.
+    /// The receiver reported a duplicate that ends below `end`: `count` of the episode's retransmissions were spurious.
     pub fn note_dsack(&mut self, end: u32, count: u32) {
         if self.marker.is_some_and(|marker| end > marker)
             && let Some(retrans) = &mut self.retrans
@@ -70,12 +77,14 @@ impl Undo {
         self.is_enabled && self.marker.is_some() && self.retrans == Some(0)
     }
 
-    /// Whether the ACK, which echoes `tick`, is for an original that arrived late. Where nothing was retransmitted,
-    /// `unless_retransmitted` is the answer (`tcp_packet_delayed`).
+    /// Whether the ACK, which echoes `echo_tick`, is for an original that was delayed (`tcp_packet_delayed`). Where
+    /// nothing was retransmitted, `unless_retransmitted` is the answer.
     pub fn may_undo_by_echo(&self, echo_tick: u64, unless_retransmitted: bool) -> bool {
-        self.is_enabled
-            && self.marker.is_some()
-            && self.retrans_stamp.map_or(unless_retransmitted, |first_tick| echo_tick < first_tick)
+        let is_original = match self.retrans_stamp {
+            NO_STAMP => unless_retransmitted,
+            first_tick => echo_tick < first_tick,
+        };
+        self.is_enabled && self.marker.is_some() && is_original
     }
 
     /// Whether either proof is there (`tcp_may_undo`).
@@ -83,17 +92,17 @@ impl Undo {
         self.may_undo_by_dsack() || self.may_undo_by_echo(echo_tick, unless_retransmitted)
     }
 
-    /// The threshold to return to; 0 when a reduction must not be taken back.
+    /// The slow-start threshold to return to; 0 when a reduction must not be undone.
     pub fn prior_ssthresh(&self) -> u32 {
         self.prior_ssthresh
     }
 
-    /// Remembers the threshold to return to.
+    /// Remembers the slow-start threshold to return to.
     pub fn set_prior_ssthresh(&mut self, ssthresh: u32) {
         self.prior_ssthresh = ssthresh;
     }
 
-    /// The receiver echoes congestion, or the reduction is not for a loss: it must not be taken back.
+    /// The receiver echoes congestion, or the reduction is not for a loss: it must not be undone.
     #[inline]
     pub fn forbid(&mut self) {
         self.prior_ssthresh = 0;

@@ -4,8 +4,6 @@
 //! [`LinkSummary`] a link when the run is over, and a [`FlowSample`] and a [`LinkSample`] at every instant that the
 //! [`Recorder`] asks for. Columns are declared in [`columns`].
 
-#![deny(clippy::cast_possible_truncation, clippy::cast_sign_loss, clippy::cast_possible_wrap, clippy::cast_lossless)]
-
 pub mod columns;
 mod histogram;
 mod names;

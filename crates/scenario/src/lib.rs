@@ -8,8 +8,6 @@
 //! they were written), `include` (the files that it stands on), `sweep` (one tree a point), `decode` (serde, collecting errors) into the structs of `file`,
 //! `resolve` (defaults, graph, routes, checks), and back out through `canonical` and `explain`.
 
-#![deny(clippy::cast_possible_truncation, clippy::cast_sign_loss, clippy::cast_possible_wrap, clippy::cast_lossless)]
-
 mod canonical;
 mod decode;
 mod error;

@@ -183,8 +183,11 @@ fn the_burst_of_a_policer_is_packets_bytes_or_time_at_its_rate() {
         let policer = format!("policer = {{ rate = \"2mbit\", burst = {burst} }}\nrtt");
         scenario(&MINIMAL.replace("rtt", &policer)).links[0].config.policer.unwrap()
     };
-    let expected =
-        |burst: &str| Policer { rate: "2mbit".parse().unwrap(), burst: serde_json::from_value(json!(burst)).unwrap() };
+    let expected = |burst: &str| Policer {
+        rate: "2mbit".parse().unwrap(),
+        burst: serde_json::from_value(json!(burst)).unwrap(),
+        initial: None,
+    };
     assert_eq!(with("\"20packets\""), expected("30kB"));
     assert_eq!(with("\"64kB\""), expected("64kB"));
     assert_eq!(with("\"100ms\""), expected("25kB"));

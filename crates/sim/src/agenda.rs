@@ -2,10 +2,10 @@
 //!
 //! A simulation of congestion control has few *kinds* of pending events: a link delivers its next packet, a connection's
 //! timer fires. Each owns one slot that is re-armed in place, so the queue never grows with the packets in flight. The
-//! slots play a knock-out tournament: every node of a binary tree knows which slot below it is due first, and the root
-//! knows the earliest of all. Re-arming a slot replays its matches, up to the first one whose result stays what it was.
-//! Equal times go to the earlier turn and then to the lower slot, which makes the order of events a property of the scenario
-//! and of nothing else.
+//! slots are the leaves of a tournament tree: every node of a binary tree knows which slot below it is due first, and the
+//! root knows the earliest of all. Re-arming a slot updates the nodes above it, up to the first one that does not change.
+//! Of equal times the earlier turn comes first, and then the lower slot, so that the order of events follows from the
+//! scenario alone.
 
 use dumbbell_units::Time;
 
@@ -25,7 +25,7 @@ impl Due {
     const TURN_BITS: u32 = 2;
     const LATEST: u64 = u64::MAX >> Due::TURN_BITS;
 
-    /// What is due in 146 years or later never is.
+    /// Times from 146 years on count as never.
     #[inline]
     pub fn new(time: Time, turn: Turn) -> Due {
         Due(time.as_nanos().min(Due::LATEST) << Due::TURN_BITS | turn as u64)
@@ -38,19 +38,21 @@ impl Due {
 
     #[inline]
     pub fn turn(self) -> Turn {
-        // There is no fourth; a table is looked up more quickly than a match is made.
+        // The fourth entry is never used; a look-up costs less than a `match`.
         const TURNS: [Turn; 1 << Due::TURN_BITS] = [Turn::Application, Turn::Sender, Turn::Receiver, Turn::Receiver];
-        TURNS[self.0 as usize % TURNS.len()]
+        const LAST_BITS: u64 = (1 << Due::TURN_BITS) - 1;
+        let turn = (self.0 & LAST_BITS) as usize;
+        TURNS[turn]
     }
 }
 
 /// When every slot is due, and which one comes first.
 #[derive(Debug)]
 pub(crate) struct Agenda<T> {
-    /// A power of two, at least 2; those that nobody owns are never due.
+    /// Their number is a power of two, at least 2; the slots that nobody owns are never due.
     slots: Vec<T>,
-    /// Who meets in which match: in number n the winners of numbers 2n and 2n + 1, number 1 being the final. Slots count as
-    /// winners of matches that follow those here, and are not entered.
+    /// The inner nodes of the tree: number n holds the winners of nodes 2n and 2n + 1, and number 1 is the root. The pairs of
+    /// slots themselves are not kept.
     matches: Vec<[Winner<T>; 2]>,
     first: Winner<T>,
 }
@@ -82,11 +84,9 @@ impl<T: Copy + Ord> Agenda<T> {
         self.slots[slot] = due;
         let neighbour = self.slots[slot ^ 1];
         let neighbour_wins = neighbour < due || neighbour == due && slot & 1 == 1;
-        let winner = if neighbour_wins {
-            Winner { due: neighbour, slot: slot as u32 ^ 1 }
-        } else {
-            Winner { due, slot: slot as u32 }
-        };
+        #[expect(clippy::cast_possible_truncation, reason = "slots are flows or media, far fewer than 2^32")]
+        let own = slot as u32;
+        let winner = if neighbour_wins { Winner { due: neighbour, slot: own ^ 1 } } else { Winner { due, slot: own } };
         let number = (self.slots.len() + slot) / 2;
         if number == 1 {
             self.first = winner;
@@ -95,7 +95,7 @@ impl<T: Copy + Ord> Agenda<T> {
         }
     }
 
-    /// Enters the winner of match `number` and plays those that follow from it.
+    /// Node `number` has a new winner: updates the nodes above it.
     #[inline(never)]
     fn play_on(&mut self, mut number: usize, mut winner: Winner<T>) {
         while number > 1 {

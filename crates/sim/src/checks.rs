@@ -1,7 +1,7 @@
 //! What no run can do, whatever its experiment: checked as it runs where debug assertions are on, as in every test.
 //!
-//! A sample of the round-trip time is never shorter than light allows, and every data packet that was sent has arrived,
-//! was dropped by a link that counted it, or is still on its way.
+//! A sample of the round-trip time is never shorter than the propagation delay, and every data packet that was sent has
+//! arrived, was dropped by a link that counted it, or is still on its way.
 
 use crate::TimedChange;
 use crate::flow::Flow;
@@ -29,11 +29,11 @@ impl Checks {
         Checks { floors: if cfg!(debug_assertions) { floors.collect() } else { Vec::new() } }
     }
 
-    /// A sender has taken a sample of the round-trip time; negative for none.
+    /// A sender has taken a sample of the round-trip time.
     #[inline(always)]
-    pub fn rtt(&self, flow: usize, rtt_us: i64) {
+    pub fn rtt(&self, flow: usize, rtt_us: u64) {
         debug_assert!(
-            rtt_us < 0 || self.floors[flow].allows(rtt_us as u64),
+            self.floors[flow].allows(rtt_us),
             "flow {flow} measures a round trip of {rtt_us} us, which cannot be below {} us",
             self.floors[flow].rtt_us
         );

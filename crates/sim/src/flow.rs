@@ -2,8 +2,9 @@
 
 use crate::endpoints::Endpoints;
 use crate::engine::Entry;
+use crate::packet::Packet;
 use dumbbell_cc::Controller;
-use dumbbell_path::Train;
+use dumbbell_path::{Port, Train};
 use dumbbell_results::{FlowCounts, Histogram};
 use dumbbell_scenario::Flow as Spec;
 use dumbbell_transport::TransportConfig;
@@ -88,13 +89,13 @@ pub(crate) struct Flow {
     unwritten: Source,
     /// Where throughput is measured: at the slowest link of the forward route.
     pub bottleneck: Entry,
-    pub reports_completions: bool,
     /// Round-trip times of the measured interval, microseconds.
     pub rtt: Histogram,
     /// Sum of the one-way delays of data packets of the measured interval.
     pub one_way_delays: Duration,
     pub traffic: Traffic,
-    pub finished_at: Option<Time>,
+    /// When everything was acknowledged; [`Time::NEVER`] before.
+    finished_at: Time,
     /// FlowCounts of the measured interval; while it lasts, those at its start.
     pub measured: FlowCounts,
     /// Totals at the latest sample of the recorder.
@@ -131,24 +132,21 @@ impl Flow {
         rng: &mut Rng,
         bottleneck: Entry,
     ) -> Flow {
-        let mss = u64::from(spec.transport.mss);
+        let mss = u16::try_from(spec.transport.mss).unwrap_or(u16::MAX);
         let (segments, last_len) = match spec.bytes {
-            None => (u32::MAX, mss as u16),
-            Some(bytes) => {
-                let segments = bytes.div_ceil(mss);
-                let last = bytes - segments.saturating_sub(1) * mss;
-                (segments.min(u64::from(u32::MAX)) as u32, last as u16)
-            }
+            None => (u32::MAX, mss),
+            Some(bytes) => in_segments(bytes, mss),
         };
-        let jitter = Duration::from_nanos((rng.uniform() * spec.start_jitter.as_nanos() as f64) as u64);
-        let start = spec.start + jitter;
+        #[expect(clippy::cast_possible_truncation, clippy::cast_sign_loss, reason = "a share of a span of 64 bits")]
+        let jitter = (rng.uniform() * spec.start_jitter.as_nanos() as f64) as u64;
+        let start = spec.start + Duration::from_nanos(jitter);
         let unwritten = match spec.app_rate {
             None => Source::AtOnce { segments, last_len },
             Some(rate) => Source::Paced {
-                mss: mss as u16,
+                mss,
                 left: segments,
                 last_len,
-                interval: Duration::from_nanos(mss * 8 * 1_000_000_000 / rate.max(1)),
+                interval: Duration::from_nanos(u64::from(mss) * 8 * 1_000_000_000 / rate.max(1)),
                 next: Time::NEVER,
             },
         };
@@ -159,11 +157,10 @@ impl Flow {
             stop: spec.stop.unwrap_or(Time::NEVER),
             unwritten,
             bottleneck,
-            reports_completions: spec.transport.completion == dumbbell_transport::Completion::Wire,
             rtt: Histogram::default(),
             one_way_delays: Duration::ZERO,
             traffic: Traffic::default(),
-            finished_at: None,
+            finished_at: Time::NEVER,
             measured: FlowCounts::default(),
             last_sample: (0, 0),
         }
@@ -185,6 +182,21 @@ impl Flow {
             acks: receiver.acks_sent,
             arrived: receiver.arrived_segments,
             delivered_bytes: receiver.delivered_bytes,
+        }
+    }
+
+    /// A packet of this flow leaves the transmitter of a port, which is known only now that it does.
+    #[inline]
+    pub fn count_late_departure(
+        &mut self,
+        (medium, port): (usize, Port),
+        packet: &Packet,
+        departs: Time,
+        measured: (Time, Time),
+    ) {
+        let bottleneck = self.bottleneck;
+        if (bottleneck.medium as usize, bottleneck.port) == (medium, port) && packet.kind.is_forward() {
+            self.traffic.count_departure(packet.size, departs, measured);
         }
     }
 
@@ -230,9 +242,14 @@ impl Flow {
 
     /// All that was written is acknowledged: if that is all there is, the flow is complete.
     pub fn note_completion(&mut self, now: Time) {
-        if self.finished_at.is_none() && matches!(self.unwritten, Source::Empty) {
-            self.finished_at = Some(now);
+        if self.finished_at == Time::NEVER && matches!(self.unwritten, Source::Empty) {
+            self.finished_at = now;
         }
+    }
+
+    /// When everything was acknowledged, if it was.
+    pub fn finished_at(&self) -> Option<Time> {
+        (self.finished_at < Time::NEVER).then_some(self.finished_at)
     }
 
     pub fn stop_writing(&mut self) {
@@ -247,6 +264,14 @@ impl Flow {
     pub fn memory(&self) -> usize {
         size_of::<Flow>() + self.ends.sending().map_or(0, |sending| size_of_val(sending.controller)) + self.rtt.memory()
     }
+}
+
+/// How many segments of `mss` bytes make `bytes`, and the length of the last one. More segments than a connection can
+/// number are cut to as many as it can.
+fn in_segments(bytes: u64, mss: u16) -> (u32, u16) {
+    let segments = bytes.div_ceil(u64::from(mss));
+    let last_len = bytes - segments.saturating_sub(1) * u64::from(mss);
+    (u32::try_from(segments).unwrap_or(u32::MAX), u16::try_from(last_len).unwrap_or(mss))
 }
 
 /// The first four repetitions of a SYN are a second apart, then the interval doubles (`tcp_syn_linear_timeouts`).

@@ -79,6 +79,9 @@ pub enum RunError {
     /// The way of a flow has more links than a packet can count; validation should have caught it.
     #[error("the way of flow {0} has more than {max} links", max = engine::MAX_LINKS_OF_A_WAY)]
     LongWay(usize),
+    /// The ways of all flows together have more links than the engine can number; validation should have caught it.
+    #[error("the ways of all flows together have more than {max} links", max = u32::MAX)]
+    ManyHops,
     /// A script changes a link that there is not.
     #[error("there is no link {0} to change")]
     NoSuchLink(usize),

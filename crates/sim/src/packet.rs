@@ -1,8 +1,8 @@
 //! What travels through the simulated network.
 //!
-//! Thousands of packets are in flight and each is copied several times, so a packet is small: what its headers tell in
-//! two places it holds once, and what only few packets carry lies elsewhere: selective acknowledgements in a [`Store`], the
-//! bytes of datagrams in [`Payloads`].
+//! Thousands of packets are in flight and each is copied several times, so a packet is small. A field has one meaning for
+//! data and another for ACKs, and what only few packets carry is kept elsewhere: SACK blocks in a [`Store`], the bytes of
+//! datagrams in [`Payloads`].
 
 use dumbbell_path::Ecn;
 use dumbbell_transport::{Ack, Arrival, Burst, CumulativeAck, Datagram, Flags, SackBlock, Segment};
@@ -30,6 +30,13 @@ pub(crate) struct Packet {
     ecn: Ecn,
     /// Bits of a segment; whether an ACK echoes congestion.
     flags: u8,
+}
+
+/// The number by which packets know a flow.
+#[inline(always)]
+#[expect(clippy::cast_possible_truncation, reason = "the memory of a run ends long before 2^32 flows")]
+pub(crate) fn flow_number(index: usize) -> u32 {
+    index as u32
 }
 
 /// What a packet is.
@@ -102,9 +109,11 @@ impl Packet {
 
     pub fn ack(flow: u32, hops_left: u16, ack: &Ack, store: &mut Store<Sacks>) -> Packet {
         let &Ack { ack: number, ece, window, echo, .. } = ack;
+        #[expect(clippy::cast_possible_truncation, reason = "with every SACK block it has 88 bytes")]
+        let size = ack.wire_size() as u16;
         Packet {
             attachment: if ack.sack_count == 0 { None } else { Some(store.put((ack.sack, ack.sack_count))) },
-            size: ack.wire_size() as u16,
+            size,
             ..Packet::cumulative_ack(flow, hops_left, CumulativeAck { ack: number, ece, window, echo })
         }
     }
@@ -178,9 +187,11 @@ impl Packet {
     /// The answer to a SYN that arrives, with the time that the SYN left.
     pub fn answered(&self, now: Time, hops_left: u16) -> Packet {
         let echo = self.timestamp.as_nanos();
+        #[expect(clippy::cast_possible_truncation, reason = "the lower half; `number` has the upper one")]
+        let lower_half = echo as u32;
         Packet {
             number: (echo >> 32) as u32,
-            detail: echo as u32,
+            detail: lower_half,
             ..Packet::handshake(now, self.flow, hops_left, Kind::SynAck)
         }
     }
@@ -218,7 +229,7 @@ impl dumbbell_path::Packet for Packet {
         self.ecn = Ecn::Ce;
     }
 
-    /// Of packets only segments come in runs.
+    /// Only data segments come in runs.
     #[inline(always)]
     fn follow(&mut self, count: u32) {
         self.number += count;
@@ -230,11 +241,17 @@ impl dumbbell_path::Packet for Packet {
 /// Blocks of an ACK, and how many of them are valid.
 pub(crate) type Sacks = ([SackBlock; Ack::MAX_SACK_BLOCKS], u8);
 
-/// Where something that a packet in flight carries is.
+/// Tells where the attachment of a packet in flight is kept.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Handle(NonZeroU32);
 
 impl Handle {
+    /// The handle of the last of `entries` entries, of which there is at least one.
+    #[expect(clippy::cast_possible_truncation, reason = "the memory of a run ends long before 2^32 packets")]
+    fn last_of(entries: usize) -> Handle {
+        Handle(NonZeroU32::MIN.saturating_add(entries as u32 - 1))
+    }
+
     fn index(self) -> usize {
         self.0.get() as usize - 1
     }
@@ -257,7 +274,7 @@ impl<T: Copy> Store<T> {
     fn put(&mut self, entry: T) -> Handle {
         let handle = self.free.pop().unwrap_or_else(|| {
             self.entries.push(entry);
-            Handle(NonZeroU32::MIN.saturating_add(self.entries.len() as u32 - 1))
+            Handle::last_of(self.entries.len())
         });
         self.entries[handle.index()] = entry;
         handle
@@ -269,7 +286,7 @@ impl<T: Copy> Store<T> {
             + claimed::<Handle>(self.free.len(), self.free.capacity())
     }
 
-    /// What a packet carried whose journey ends.
+    /// Removes the attachment of a packet that has arrived or was dropped.
     pub fn take(&mut self, handle: Handle) -> T {
         self.free.push(handle);
         self.entries[handle.index()]
@@ -312,7 +329,7 @@ impl Payloads {
         self.room += (self.entries[kept.index()].capacity() - self.blank_room) as u64;
         self.blank = self.free.pop().unwrap_or_else(|| {
             self.entries.push(Vec::new());
-            Handle(NonZeroU32::MIN.saturating_add(self.entries.len() as u32 - 1))
+            Handle::last_of(self.entries.len())
         });
         self.blank_room = self.entries[self.blank.index()].capacity();
         kept

@@ -124,7 +124,7 @@ pub(crate) fn flow_summaries(scenario: &Scenario, flows: Vec<Flow>, measured_s: 
         wire_bytes: flow.traffic.wire_bytes,
         wire_bytes_total: flow.traffic.wire_bytes_total,
         one_way_delays: flow.one_way_delays,
-        finished_at: flow.finished_at,
+        finished_at: flow.finished_at(),
         rtt: flow.rtt,
     })
     .collect()

@@ -1,17 +1,16 @@
 //! What every end of a flow is, whatever it speaks.
 //!
 //! An end is driven by four calls and by nothing else: a packet arrives ([`Endpoint::on_packet`]), a timer is due
-//! ([`Endpoint::on_timer`], asked for by [`Endpoint::next_timer`]), and it may transmit
-//! ([`Endpoint::poll_transmit`], until that returns `None`). Whoever drives it calls `poll_transmit` after each of the
-//! others, and after the application's. It knows no clock and no network: the same end runs in virtual time, in real time
-//! and under a fuzzer.
+//! ([`Endpoint::on_timer`], asked for by [`Endpoint::next_timer`]), and it may transmit ([`Endpoint::poll_transmit`],
+//! until that returns `None`). Whoever drives it calls `poll_transmit` after each of the others, and after the
+//! application's. It knows no clock and no network: the same end runs in virtual time, in real time and under a fuzzer.
 //!
 //! Its packets are bytes that only the other end understands, and a length on the wire, which may be more than those:
 //! payload that means nothing need not be there. So a real QUIC library, a source that sends at a constant rate or a
 //! probe is one file that implements [`Endpoint`].
 //!
-//! TCP's two ends ([`Sender`](crate::Sender), [`Receiver`](crate::Receiver)) have the same four calls with types of their
-//! own instead of bytes, because most packets of most experiments are theirs.
+//! TCP's two ends ([`Sender`](crate::Sender), [`Receiver`](crate::Receiver)) have the same four calls with types of
+//! their own instead of bytes, because most packets of most experiments are theirs.
 
 use crate::{ReceiverStats, SenderStats};
 use dumbbell_cc::{Control, Controller, RateSample, View};
@@ -38,7 +37,7 @@ pub struct Arrival<'p> {
     pub payload: &'p [u8],
 }
 
-/// What the exchange of the first two packets showed.
+/// What the sender learnt from the handshake: its first packet and the answer.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Handshake {
     /// From the first packet to its answer.
@@ -49,7 +48,7 @@ pub struct Handshake {
     pub retries: u32,
 }
 
-/// What an end shows of its sending that a congestion controller governs.
+/// What an end shows of its sending, where a congestion controller governs it.
 #[derive(Clone, Copy)]
 pub struct Sending<'e> {
     /// The connection as its controller sees it.
@@ -75,8 +74,8 @@ pub trait Endpoint: Send {
     /// When [`on_timer`](Self::on_timer) wants to be called; [`Time::NEVER`] when nothing is pending.
     fn next_timer(&self) -> Time;
 
-    /// The next packet to put on the wire now, whose payload is appended to `payload`, which is empty; `None` when nothing
-    /// may leave before the next packet, timer or call of the application.
+    /// The next packet to put on the wire now, whose payload is appended to `payload`, which is empty; `None` when
+    /// nothing may leave before the next packet, timer or call of the application.
     fn poll_transmit(&mut self, now: Time, payload: &mut Vec<u8>) -> Option<Datagram>;
 
     /// Whether it needs no answer of the other end before it sends. One that does is preceded by an exchange of two
@@ -91,7 +90,7 @@ pub trait Endpoint: Send {
     /// The application hands over `segments` more packets' worth of data; the last one carries `last_len` bytes.
     fn write(&mut self, _now: Time, _segments: u32, _last_len: u16) {}
 
-    /// The application has nothing more to say: what is not yet sent never will be.
+    /// The application closes: what is not yet sent never will be.
     fn close(&mut self) {}
 
     /// Whether the other end has everything that was written.

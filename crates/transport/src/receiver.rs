@@ -1,18 +1,22 @@
-//! The receiving endpoint: Linux 6.18's rules for when to acknowledge and what to say.
+//! The receiving endpoint (rx): Linux 6.18's rules for when to acknowledge and what to say.
 //!
-//! The stream is counted in segments. `rcv_nxt` is the first one missing; everything beyond it waits in
-//! [`Reassembly`] and is never given up. A segment that arrives falls into one of three classes:
+//! The stream is counted in segments. `rcv_nxt` is the first one missing; everything above it waits in the out-of-order
+//! queue ([`Reassembly`]) and is never dropped. A segment that arrives falls into one of three classes
+//! (`tcp_data_queue`):
 //!
-//! * **next**: it and whatever it connects to are delivered (the application reads at once). The ACK goes out now when
-//!   `ack_every` segments wait for one, when quick ACKs are left, when it waits alone and carries PSH, or when something
-//!   urgent happened (the last gap was filled, CWR, a change of CE); otherwise after the delayed-ACK time, which follows
-//!   the gaps between segments.
-//! * **old**: a duplicate. It is reported at once (DSACK, RFC 2883), and quick ACKs begin: the sender is in trouble.
+//! * **next**: it and the segments queued right behind it are delivered (the application reads at once). The ACK leaves
+//!   now when `ack_every` segments wait for one, when quick ACKs are left, when it waits alone and carries PSH, or when
+//!   something urgent happened (the last hole was filled, CWR, a change of CE); otherwise after the delayed-ACK time,
+//!   which adapts to the times between segments.
+//! * **old**: a duplicate. It is reported at once (DSACK, RFC 2883), and quick ACKs begin, because the sender is
+//!   recovering.
 //! * **ahead**: a duplicate ACK with SACK blocks. The first three for one `rcv_nxt` leave at once; the sender counts
 //!   them. Later ones may be *compressed*: up to 44 or a millisecond's worth of them become one.
 //!
 //! *Quick ACKs* acknowledge every segment: the first 16 of a connection, after duplicates, CE marks and pauses, and
 //! while the receive window grows ([`RightSizing`]).
+//!
+//! A segment whose timestamp is older than the one to be echoed is dropped and answered (PAWS).
 //!
 //! Timers of two kinds exist: the delayed ACK runs on the coarse clock, compression on an exact one.
 //! See `docs/specs/tcp.md` section 15 and 16; RFC 5681, 2018, 2883, 3168, 7323, 8257.
@@ -45,11 +49,13 @@ const COMPRESSED_ACKS_MAX: u32 = 44;
 const COMPRESSION_DELAY_MAX: Duration = Duration::from_millis(1);
 /// The same in percent of the round trip (`tcp_comp_sack_rtt_percent`).
 const COMPRESSION_RTT_PERCENT: u64 = 33;
-/// SACK blocks that ACKs of the near past are expected to have repeated: a change further down the list must not wait
-/// behind a compressed ACK.
+/// SACK blocks that earlier ACKs have repeated often enough (`TCP_SACK_BLOCKS_EXPECTED`). Before a block further down
+/// the list changes, a compressed ACK leaves, so that the sender hears of the blocks at the end.
 const REPEATED_SACK_BLOCKS: usize = 2;
 /// Quick ACKs after congestion marks and lost ECN capability.
 const QUICK_ACKS_ECN: u32 = 2;
+/// Ticks of the timestamp clock by which a segment may be older than the timestamp to be echoed (`TCP_PAWS_WINDOW`).
+const PAWS_WINDOW_TICKS: u64 = 1;
 /// Fewest quick ACKs that a tiny window allows.
 const QUICK_ACKS_MIN: u32 = 2;
 
@@ -58,7 +64,7 @@ const QUICK_ACKS_MIN: u32 = 2;
 pub struct Receiver {
     /// First segment that has not arrived.
     rcv_nxt: u32,
-    /// `rcv_nxt` of the last ACK sent.
+    /// `rcv_nxt` of the last ACK sent (`rcv_wup`).
     last_acked: u32,
     /// First segment beyond the advertised window; never moves back.
     window_edge: u32,
@@ -66,13 +72,13 @@ pub struct Receiver {
     constant_window: Option<u32>,
     held_data_takes_window: bool,
 
-    /// Quick ACKs left.
+    /// Quick ACKs left (`icsk_ack.quick`).
     quick: u32,
-    /// Something happened that the sender must hear of at once.
+    /// The next ACK must leave at once (`ICSK_ACK_NOW`).
     ack_now: bool,
-    /// A duplicate that no ACK has reported yet.
+    /// A duplicate that no ACK has reported yet (`duplicate_sack`).
     duplicate: Option<SackBlock>,
-    /// New data arrived since the last ACK.
+    /// New data arrived since the last ACK (`ICSK_ACK_SCHED`).
     unacked_news: bool,
     /// ECE is being sent: until CWR (classic) or until an unmarked segment (DCTCP).
     echo_congestion: bool,
@@ -83,22 +89,22 @@ pub struct Receiver {
     reports_duplicates: bool,
     compress_sacks: bool,
 
-    /// Delayed-ACK time before bounds.
+    /// Delayed-ACK time before bounds (`icsk_ack.ato`).
     ato: Duration,
     /// Deadline of the delayed ACK.
     delayed_ack_at: Time,
-    /// Deadline of the compressed ACK.
+    /// Deadline of the compressed ACK (`compressed_ack_timer`).
     compressed_ack_at: Time,
     /// ACKs held back by compression.
     compressed_acks: u32,
-    /// Duplicate ACKs considered for `dup_acks_of`.
+    /// Duplicate ACKs considered for `dup_acks_of` (`dup_ack_counter`).
     dup_acks: u32,
-    /// The `rcv_nxt` that `dup_acks` belongs to.
+    /// The `rcv_nxt` that `dup_acks` belongs to (`compressed_ack_rcv_nxt`).
     dup_acks_of: u32,
 
     /// Arrival of the last segment in order; `NEVER` before the first.
     last_data_at: Time,
-    /// Send time that the next ACK echoes (TS.Recent).
+    /// Send time that the next ACK echoes (TS.Recent, `ts_recent`).
     recent_timestamp: Time,
     rtt: ReceiverRtt,
     /// When the round of [`RightSizing`] has lasted a round trip.
@@ -108,7 +114,7 @@ pub struct Receiver {
     sacks: SackList,
     held: Reassembly,
     delivered_bytes: u64,
-    /// Segments that arrived and were not delivered: duplicates, and those beyond a gap until it is filled.
+    /// Segments that arrived and were not delivered: duplicates, and those above a hole until it is filled.
     undelivered: Count,
     duplicate_segments: u64,
     ce_segments: u64,
@@ -122,7 +128,7 @@ pub struct Receiver {
     rto_min: Duration,
     expected: Expected,
     waiting: Waiting,
-    /// The latest ACK that was [held back](Waiting::HeldBack), in a place of its own.
+    /// The latest ACK that was [held back](Waiting::HeldBack); rarely there is one.
     held_back: Option<Box<Ack>>,
     jiffies: Jiffies,
 }
@@ -133,7 +139,7 @@ enum Waiting {
     Nothing,
     /// An ACK of everything so far.
     Latest,
-    /// The same; what to expect next is found out when it has left.
+    /// The same; the segment to expect next is determined when it has left.
     LatestBeforePrediction,
     /// An ACK that was built before the latest segment was taken.
     HeldBack,
@@ -148,14 +154,8 @@ pub enum Answer {
     Waiting,
     /// No ACK yet: [`Receiver::next_timer`] tells when.
     Delayed,
-    /// No ACK yet, and none for what follows: up to `most` segments of the same run that arrive before `before` may be given
-    /// to it at once, with [`Receiver::on_followers`].
-    Silence {
-        /// How many at most.
-        most: u32,
-        /// The instant before which they have to arrive.
-        before: Time,
-    },
+    /// No ACK yet, and the timer that will send one is armed already.
+    Silence,
 }
 
 /// Segments and their payload bytes.
@@ -198,7 +198,8 @@ impl Receiver {
     /// A receiver with nothing received.
     pub fn new(config: &TransportConfig) -> Receiver {
         let mss = config.mss.max(1);
-        let largest_window = (config.receive_window / u64::from(mss)).clamp(1, u64::from(u32::MAX / 2)) as u32;
+        let receive_window = u32::try_from(config.receive_window / u64::from(mss)).unwrap_or(u32::MAX);
+        let largest_window = receive_window.clamp(1, u32::MAX / 2);
         let sizing = RightSizing::new(mss, largest_window);
         let constant_window = (!config.receive_autotuning).then_some(largest_window);
         Receiver {
@@ -248,10 +249,10 @@ impl Receiver {
         }
     }
 
-    /// Tells the receiver the round-trip time that its side of the handshake measured, and how much of it its answer was
-    /// under way. Without it the receiver takes the path for symmetric, twice the shortest travel time of a segment. It
-    /// matters for the growth of the window, on paths below 3 ms for ACK compression, and on paths above 40 ms for the
-    /// delayed ACK.
+    /// Sets the round-trip time that the receiver's side of the handshake measured, and `way_back`, the part of it that
+    /// its answer was under way. Without it the receiver assumes a symmetric path: twice the shortest travel time of a
+    /// segment. The value matters for the growth of the window, on paths below 3 ms for ACK compression, and on paths
+    /// above 40 ms for the delayed ACK.
     pub fn set_handshake(&mut self, rtt: Duration, way_back: Duration) {
         self.rtt.set_handshake(rtt, way_back);
     }
@@ -265,20 +266,28 @@ impl Receiver {
     /// has to leave before the state it describes changes. Then the second is due at once: [`Receiver::next_timer`] is
     /// `now`.
     pub fn on_segment(&mut self, now: Time, segment: Segment) -> Option<Ack> {
-        match self.on_run(now, segment, Horizon::NOW) {
-            Answer::Delayed | Answer::Silence { .. } => None,
+        match self.on_run(now, segment, Horizon::NOW, |_, _| 0) {
+            Answer::Delayed | Answer::Silence => None,
             Answer::Ack(ack) => Some(ack.into()),
             Answer::Waiting => self.poll_transmit(),
         }
     }
 
-    /// [`Receiver::on_segment`] for the first segment of a run: of segments that follow one another on their way, left
-    /// together and differ only in their numbers and flags.
+    /// [`Receiver::on_segment`] for the first segment of a run: segments that left together, arrive one after the
+    /// other, and differ only in their numbers and flags.
     ///
-    /// Where the receiver holds back its ACK it can be given those behind the first one ahead of their time
-    /// ([`Receiver::on_followers`]): before that ACK leaves nobody notices, and up to the `horizon` nobody looks.
+    /// While the receiver holds back its ACK it takes the other segments of the run before they arrive: nobody can notice
+    /// before that ACK leaves, and nobody looks before the `horizon`. It calls `take_followers` with how many of them it
+    /// can take at most and the instant before which they have to arrive; the caller removes those from the network and
+    /// returns how many there were.
     #[inline(always)]
-    pub fn on_run(&mut self, now: Time, first: Segment, horizon: Horizon) -> Answer {
+    pub fn on_run(
+        &mut self,
+        now: Time,
+        first: Segment,
+        horizon: Horizon,
+        take_followers: impl FnOnce(u32, Time) -> u32,
+    ) -> Answer {
         if self.expects_next(&first) {
             return self.on_expected_next(now, &first).map_or(Answer::Delayed, Answer::Ack);
         }
@@ -287,8 +296,9 @@ impl Receiver {
         }
         let room = self.room_in_silence();
         if room > 0 {
-            self.take_in_silence(now, &first);
-            return Answer::Silence { most: room - 1, before: horizon.within(self.compressed_ack_at) };
+            let followers = take_followers(room - 1, horizon.within(self.compressed_ack_at));
+            self.take_in_silence(now, &first, 1 + followers);
+            return Answer::Silence;
         }
         if self.on_expected_ahead(now, &first) {
             self.waiting = Waiting::Latest;
@@ -313,13 +323,14 @@ impl Receiver {
         }
     }
 
-    /// A segment arrives that was not expected, or any other; whether an ACK waits then.
+    /// A segment arrives that the fast paths do not take (the slow path of `tcp_rcv_established`). Returns whether an
+    /// ACK waits.
     #[inline(never)]
     fn on_unexpected(&mut self, now: Time, segment: Segment) -> bool {
         let must_leave = self.classify(now, segment);
         let is_held_back = self.waiting == Waiting::HeldBack;
         if is_held_back && must_leave {
-            // That one becomes due at once.
+            // The ACK of this segment is due right after the one that was held back.
             self.ack_now = true;
             self.delayed_ack_at = now;
         }
@@ -337,7 +348,7 @@ impl Receiver {
             return None;
         }
         if now >= self.delayed_ack_at && !self.ack_now {
-            // The sender paused longer than expected: wait longer the next time.
+            // The sender paused for longer than expected: wait for longer the next time (`tcp_delack_timer_handler`).
             self.ato = (self.ato * 2).min(self.rto());
         }
         Some(self.acknowledge())

@@ -21,13 +21,13 @@ impl Flags {
         self.0 & other.0 != 0
     }
 
-    /// The bits, for those who carry them.
+    /// The bits, to be carried in a packet.
     #[inline]
     pub fn bits(self) -> u8 {
         self.0
     }
 
-    /// What [`Flags::bits`] gave.
+    /// The inverse of [`Flags::bits`].
     #[inline]
     pub fn from_bits(bits: u8) -> Flags {
         Flags(bits)
@@ -85,7 +85,7 @@ pub struct Ack {
     pub echo: Time,
 }
 
-/// An acknowledgement without selective ones: that of a connection in good order.
+/// An acknowledgement without SACK blocks, which most are.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct CumulativeAck {
     /// Next segment the receiver expects: everything below has arrived.

@@ -1,6 +1,13 @@
 //! Both transports are driven through one story, and a controller that writes down what it is told checks that they keep
 //! to the order of calls that `dumbbell_cc::Controller` documents.
 
+#![allow(
+    clippy::cast_possible_truncation,
+    clippy::cast_sign_loss,
+    clippy::cast_possible_wrap,
+    reason = "the numbers are those of these tests, and small"
+)]
+
 use dumbbell_cc::{AckFlags, CaState, Control, Controller, Event, Hooks, LostPacket, RateSample, View};
 use dumbbell_transport::quic::{QuicAck, QuicSender};
 use dumbbell_transport::{Ack, Pacing, SackBlock, Sender, TransportConfig};

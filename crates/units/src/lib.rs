@@ -1,5 +1,4 @@
 #![doc = include_str!("../README.md")]
-#![deny(clippy::cast_possible_truncation, clippy::cast_sign_loss, clippy::cast_possible_wrap, clippy::cast_lossless)]
 
 mod bytes;
 mod memory;

@@ -3,8 +3,6 @@
 //! What is registered is known by name in experiment files, sweeps and presets, its parameters are checked and explained
 //! like those of any other algorithm, and its code is part of what a result depends on.
 
-#![deny(clippy::cast_possible_truncation, clippy::cast_sign_loss, clippy::cast_possible_wrap, clippy::cast_lossless)]
-
 pub mod aimd;
 
 use dumbbell_cc::Catalog;

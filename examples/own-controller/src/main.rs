@@ -1,7 +1,5 @@
 //! Our controller against CUBIC: `cargo run --release -p own-controller [EXPERIMENT.toml]`.
 
-#![deny(clippy::cast_possible_truncation, clippy::cast_sign_loss, clippy::cast_possible_wrap, clippy::cast_lossless)]
-
 use dumbbell_scenario::Experiment;
 use dumbbell_sim::{Table, Values};
 use std::error::Error;

@@ -2,14 +2,35 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
+from statistics import fmean
+from typing import Any
 
 from matplotlib.axes import Axes
 from matplotlib.axis import Axis
 from matplotlib.lines import Line2D
 from matplotlib.ticker import FixedLocator, FuncFormatter, NullLocator
+from numpy.typing import NDArray
 
-from dumbbell.plots.style import look
+from dumbbell.plots.style import Look, Picture, picture
+
+
+@contextmanager
+def panels(
+    rows: int, columns: int, width: float, height: float, x: str = "", y: str = "", **layout: Any
+) -> Iterator[tuple[Picture, NDArray[Any]]]:
+    """A picture (inches) of panels, with the label ``x`` below the last row and ``y`` beside the first column.
+
+    Panels share their axes unless the ``layout``, arguments of ``Figure.subplots``, says otherwise.
+    """
+    with picture(width, height) as figure:
+        grid = figure.subplots(rows, columns, squeeze=False, **{"sharex": True, "sharey": True, **layout})
+        for axes in grid[-1]:
+            axes.set_xlabel(x)
+        for axes in grid[:, 0]:
+            axes.set_ylabel(y)
+        yield figure, grid
 
 
 def plain_ticks(axis: Axis, ticks: Sequence[float]) -> None:
@@ -26,6 +47,19 @@ def log_x(axes: Axes, ticks: Sequence[float], label: str) -> None:
     axes.set_xlabel(label)
 
 
-def sample(cc: str, label: str) -> Line2D:
+def marks(style: Look) -> dict[str, Any]:
+    """Line and marker of an algorithm."""
+    return {"marker": style.marker, **style.line()}
+
+
+def sample(style: Look, label: str) -> Line2D:
     """The entry of an algorithm in a legend."""
-    return Line2D([], [], marker=look(cc).marker, **look(cc).line(), label=label)
+    return Line2D([], [], label=label, **marks(style))
+
+
+def with_ranges(axes: Axes, x: Sequence[float], runs: Sequence[Sequence[float]], style: Look) -> None:
+    """A line through the means over seeds, with bars from the least to the most."""
+    means = [fmean(values) for values in runs]
+    below = [mean - min(values) for mean, values in zip(means, runs, strict=True)]
+    above = [max(values) - mean for mean, values in zip(means, runs, strict=True)]
+    axes.errorbar(x, means, yerr=[below, above], capsize=2, elinewidth=0.8, **marks(style))

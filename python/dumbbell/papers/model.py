@@ -17,6 +17,8 @@ NOT_JUDGED: Final = "not judged in quick form"
 
 Verdict = Literal["holds", "fails", "depends", "not judged in quick form"]
 Cell: TypeAlias = str | float | int | None
+Pictures: TypeAlias = "Mapping[str, Picture]"
+"""By the stem of their files."""
 
 
 @dataclass(frozen=True)
@@ -148,6 +150,21 @@ class Judgement:
         others = [outcome for outcome in self.beside if outcome.verdict != self.verdict]
         return "; ".join(f"{outcome.choice}: {WORDS[outcome.verdict]}" for outcome in others)
 
+    def to_json(self) -> dict[str, Any]:
+        """As ``dumbbell reproduce --json`` prints it."""
+        choices = [_named(one, "choice", "decides", "verdict", "held", "runs", "ours") for one in self.outcomes]
+        return {
+            **_named(self.claim, "id", "statement"),
+            **_named(self, "verdict", "ours"),
+            "published": self.claim.published,
+            **_named(self, "depends_on", "would_change", "note"),
+            "choices": choices,
+        }
+
+
+def _named(of: object, *names: str) -> dict[str, Any]:
+    return {name: getattr(of, name) for name in names}
+
 
 @dataclass(frozen=True)
 class Grid:
@@ -182,10 +199,14 @@ def table(
     rows: Iterable[tuple[Sequence[Cell], Row]],
     columns: Mapping[str, Callable[[Row], Cell]],
     digits: int = 2,
+    above: Iterable[Sequence[Cell]] = (),
 ) -> Grid:
-    """A table with a row for each of ``rows``: the cells under ``heads``, then what ``columns`` make of the rest."""
+    """A table with a row for each of ``rows``: the cells under ``heads``, then what ``columns`` make of the rest.
+
+    Rows that are known, such as published ones, stand ``above``.
+    """
     cells = [[*head, *(value(row) for value in columns.values())] for head, row in rows]
-    return Grid(name, title, [*heads, *columns], cells, digits)
+    return Grid(name, title, [*heads, *columns], [*above, *cells], digits)
 
 
 def _is_thousands(cell: Cell) -> bool:
@@ -236,8 +257,7 @@ class Report:
     setup: Sequence[str]
     """What was done, a sentence each."""
     tables: Sequence[Grid]
-    pictures: Mapping[str, Picture]
-    """By stem of their files; the caption is the picture's title."""
+    pictures: Pictures
     judgements: Sequence[Judgement]
     provenance: Provenance
     caveats: Sequence[str] = ()
@@ -254,7 +274,6 @@ class Report:
 
     def to_json(self) -> dict[str, Any]:
         """The report as ``dumbbell reproduce --json`` prints it."""
-        provenance = self.provenance
         return {
             "part": self.part,
             "title": self.title,
@@ -264,39 +283,9 @@ class Report:
                 {"name": grid.name, "title": grid.title, "columns": list(grid.columns), "rows": grid.records()}
                 for grid in self.tables
             ],
-            "claims": [
-                {
-                    "id": judgement.claim.id,
-                    "statement": judgement.claim.statement,
-                    "verdict": judgement.verdict,
-                    "ours": judgement.ours,
-                    "published": judgement.claim.published,
-                    "depends_on": judgement.depends_on,
-                    "would_change": judgement.would_change,
-                    "note": judgement.note,
-                    "choices": [
-                        {
-                            "choice": outcome.choice,
-                            "decides": outcome.decides,
-                            "verdict": outcome.verdict,
-                            "held": outcome.held,
-                            "runs": outcome.runs,
-                            "ours": outcome.ours,
-                        }
-                        for outcome in judgement.outcomes
-                    ],
-                }
-                for judgement in self.judgements
-            ],
+            "claims": [judgement.to_json() for judgement in self.judgements],
             "figures": sorted(self.pictures),
-            "run": {
-                "version": provenance.version,
-                "engine": provenance.engine,
-                "seeds": list(provenance.seeds),
-                "runs": provenance.runs,
-                "packets": provenance.packets,
-                "cpu_s": provenance.cpu_s,
-            },
+            "run": _named(self.provenance, "version", "engine", "seeds", "runs", "packets", "cpu_s"),
         }
 
 

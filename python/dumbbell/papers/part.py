@@ -2,17 +2,17 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
+from functools import cached_property
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, Generic, TypeVar
+from typing import Any, Generic, TypeVar
 
 from dumbbell import api, experiment
-from dumbbell.papers.model import Claim, Grid, Judgement, Options, Provenance, Report
-from dumbbell.results import Result, SweepResult
-
-if TYPE_CHECKING:
-    from dumbbell.plots import Picture
+from dumbbell.papers.model import Claim, Grid, Judgement, Options, Pictures, Provenance, Report
+from dumbbell.papers.runs import Run
+from dumbbell.results import Result, SweepResult, setting_text
 
 Measured = TypeVar("Measured")
 
@@ -28,12 +28,30 @@ class Ran:
     settings: Mapping[str, Any]
     """What replaced settings of the file."""
 
-    def by(self, *keys: str) -> dict[tuple[str, ...], list[Any]]:
-        """What was kept, by the values of swept keys; a run for each seed."""
-        cases: dict[tuple[str, ...], list[Any]] = {}
-        for point, kept in zip(self.sweep.points, self.kept, strict=True):
-            cases.setdefault(tuple(str(point.settings[key]) for key in keys), []).append(kept)
+    @cached_property
+    def runs(self) -> list[Run]:
+        """Every run, in the order of the file."""
+        flows = self.sweep.flows.to_polars().partition_by("point", maintain_order=True)
+        links = {row["point"]: row for row in self.sweep.links.rows() if row["name"] == "bottleneck"}
+        kept = self.kept or [None] * len(flows)
+        return [
+            Run(
+                own.to_dicts(), {key: setting_text(value) for key, value in point.settings.items()},
+                links.get(index, {}), kept[index], point.sim_s,
+            )
+            for index, (point, own) in enumerate(zip(self.sweep.points, flows, strict=True))
+        ]  # fmt: skip
+
+    def by(self, *keys: str) -> dict[tuple[str, ...], list[Run]]:
+        """The runs by the values of swept keys; a run for each seed."""
+        cases: dict[tuple[str, ...], list[Run]] = {}
+        for run in self.runs:
+            cases.setdefault(tuple(str(run.settings[key]) for key in keys), []).append(run)
         return cases
+
+    def kept_by(self, key: str) -> dict[str, list[Any]]:
+        """What was kept of the runs, by the values of a swept key."""
+        return {value: [run.kept for run in runs] for (value,), runs in self.by(key).items()}
 
 
 @dataclass(frozen=True)
@@ -74,6 +92,16 @@ class Experiment:
         return {file.name: file.read_text(encoding="utf-8") for file in files}
 
 
+def variations(
+    file: Path, setups: Mapping[str, Mapping[str, Any]], common: Mapping[str, Any], repeat: int
+) -> list[Experiment]:
+    """A file with other settings for each of some set-ups, and with those that they have in common."""
+    return [
+        Experiment(file, set={**common, **changes}, repeat=repeat, folder=re.sub(r"[^\w.]+", "-", name))
+        for name, changes in setups.items()
+    ]
+
+
 @dataclass(frozen=True)
 class Part(Generic[Measured]):
     """A figure or table of a study."""
@@ -91,7 +119,7 @@ class Part(Generic[Measured]):
     claims: Sequence[Claim[Measured]] = ()
     decides: Callable[[str], bool] = lambda choice: True
     """Which choices are set-ups that the evidence argues for; verdicts come from these, others stand beside them."""
-    pictures: Callable[[Measured], Mapping[str, Picture]] = lambda measured: {}
+    pictures: Callable[[Measured], Pictures] = lambda measured: {}
     """By stem of their files."""
     caveats: Callable[[Measured], Sequence[str]] = lambda measured: ()
     """What forbids to take this for a reproduction."""

@@ -9,10 +9,11 @@ from collections.abc import Callable, Iterable, Mapping, Sequence
 from statistics import fmean
 from typing import TypeVar
 
-from dumbbell.papers.model import Outcome
+from dumbbell.papers.model import Cell, Grid, Outcome, table
 
 Measured = TypeVar("Measured")
 Run = TypeVar("Run")
+Key = TypeVar("Key")
 
 
 def each(
@@ -35,6 +36,16 @@ def outcome(choice: str, runs: Sequence[Run], holds: Callable[[Run], bool], ours
     return Outcome(choice, sum(map(holds, runs)), len(runs), ours)
 
 
+def paired(ours: Iterable[Run], theirs: Iterable[Run]) -> list[tuple[Run, ...]]:
+    """Runs of two algorithms with the same seed."""
+    return list(zip(ours, theirs, strict=True))
+
+
+def near(value: float, target: float, share: float) -> bool:
+    """Within a share of a published number."""
+    return abs(value - target) <= share * target
+
+
 def mean(runs: Iterable[Run], value: Callable[[Run], float]) -> float:
     """Mean over runs."""
     return fmean(map(value, runs))
@@ -43,6 +54,11 @@ def mean(runs: Iterable[Run], value: Callable[[Run], float]) -> float:
 def average(value: Callable[[Run], float]) -> Callable[[Iterable[Run]], float]:
     """:func:`mean` as a column of a table."""
     return lambda runs: mean(runs, value)
+
+
+def averaged(value: Callable[[Run], float], digits: int = 2) -> Callable[[Iterable[Run]], str]:
+    """:func:`mean` as the words of a claim."""
+    return lambda runs: f"{mean(runs, value):.{digits}f}"
 
 
 def spread(values: Iterable[float], digits: int = 2, unit: str = "") -> str:
@@ -55,3 +71,27 @@ def spread(values: Iterable[float], digits: int = 2, unit: str = "") -> str:
 def ranged(value: Callable[[Run], float], digits: int = 2, unit: str = "") -> Callable[[Iterable[Run]], str]:
     """:func:`spread` of a value of each run, as a column of a table or the words of a claim."""
     return lambda runs: spread(map(value, runs), digits, unit)
+
+
+def both(
+    words: Callable[[Sequence[Run]], str], text: str = "{} against {}"
+) -> Callable[[Sequence[tuple[Run, ...]]], str]:
+    """The words for the first and for the second runs of pairs (or of three), put into a text."""
+    return lambda pairs: text.format(*map(words, zip(*pairs, strict=True)))
+
+
+def across(
+    name: str,
+    title: str,
+    heads: Sequence[str],
+    rows: Iterable[tuple[Sequence[Cell], Mapping[Key, Sequence[Run]]]],
+    columns: Mapping[str, Key],
+    value: Callable[[Run], float],
+    digits: int = 2,
+) -> Grid:
+    """A table of means over seeds: each of ``rows`` has its runs by the keys that ``columns`` name."""
+
+    def of(key: Key) -> Callable[[Mapping[Key, Sequence[Run]]], Cell]:
+        return lambda runs: mean(runs[key], value)
+
+    return table(name, title, heads, rows, {column: of(key) for column, key in columns.items()}, digits)

@@ -7,6 +7,13 @@
 //! say how far apart they start. Such numbers are medians over seeds, and either from a start that a test names or
 //! bracketed by those of several starts.
 
+#![allow(
+    clippy::cast_possible_truncation,
+    clippy::cast_sign_loss,
+    clippy::cast_possible_wrap,
+    reason = "the numbers are those of these tests, and small"
+)]
+
 mod bottleneck;
 
 use bottleneck::{Network, Path};

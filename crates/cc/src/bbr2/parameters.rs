@@ -362,6 +362,7 @@ pub enum Aggregation {
 }
 
 impl Default for Parameters {
+    #[expect(clippy::too_many_lines, reason = "a list, one line a parameter")]
     fn default() -> Parameters {
         let high_gain = Gain::new(739);
         let two = Gain::new(512);

@@ -50,6 +50,10 @@ pub use recipe::Recipe;
 
 use crate::bbr1::Bbr1;
 use crate::bbr2::Bbr2;
+use crate::classic::{
+    bic::Bic, cdg::Cdg, dctcp::Dctcp, highspeed::HighSpeed, htcp::Htcp, hybla::Hybla, illinois::Illinois, nv::Nv,
+    scalable::Scalable, vegas::Vegas, veno::Veno, westwood::Westwood, yeah::Yeah,
+};
 use crate::cubic::Cubic;
 use crate::reno::Reno;
 use crate::{Controller, parameters};
@@ -121,6 +125,19 @@ static BUILTIN: LazyLock<Catalog> = LazyLock::new(|| {
         catalog.register::<Bbr2>()?;
         catalog.register::<Cubic>()?;
         catalog.register::<Reno>()?;
+        catalog.register::<Bic>()?;
+        catalog.register::<Cdg>()?;
+        catalog.register::<Dctcp>()?;
+        catalog.register::<HighSpeed>()?;
+        catalog.register::<Htcp>()?;
+        catalog.register::<Hybla>()?;
+        catalog.register::<Illinois>()?;
+        catalog.register::<Nv>()?;
+        catalog.register::<Scalable>()?;
+        catalog.register::<Vegas>()?;
+        catalog.register::<Veno>()?;
+        catalog.register::<Westwood>()?;
+        catalog.register::<Yeah>()?;
         catalog.register_variants(include_str!("../bbr2/presets.toml"))
     };
     all().expect("the names of what is built in differ");

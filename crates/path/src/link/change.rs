@@ -7,7 +7,8 @@
 //!   tc's `tbf` and `htb` do so, where a packet waits for tokens that come in at the rate in force, and Mahimahi, where
 //!   the packet in transit takes whatever opportunities come. (netem's own `rate` does not: it computes the departure of
 //!   a packet when that arrives, and packets that wait keep it.) Rate zero is an outage: packets are held. Limits in time
-//!   refer to the new rate, in an outage to the last one that was not zero, and drop nothing that was accepted before.
+//!   refer to the new rate, in an outage to the last one that was not zero, and drop nothing that was accepted before. The
+//!   `bandwidth` of RED becomes the new rate unless it was given; with a schedule it stays the schedule's mean.
 //! * **Delay.** Packets that leave the transmitter from now on take the new delay. Those in the pipe keep their arrival,
 //!   and are not overtaken, unless the link lets jitter reorder (`jitter.reorders`).
 //! * **Losses.** Losses before the queue strike packets that arrive from now on, losses behind the transmitter those that
@@ -15,9 +16,10 @@
 //!
 //! A link computes the way of a packet ahead, when it accepts it. So those that have not left the transmitter are taken
 //! back, and sent on their way once more. What was drawn for a packet stays with it, so that the random numbers of later
-//! packets are the same whatever was changed.
+//! packets are the same whatever was changed. That holds also for losses that change with time: a packet whose departure
+//! moves across a step keeps what was drawn for its first departure.
 
-use super::{Drawn, Entrance, Link, Shortcut, Stage};
+use super::{Drawn, FastPath, Ingress, Link, Stage};
 use crate::config::LinkRate;
 use crate::delay::Passage;
 use crate::loss::LossRecipe;
@@ -84,14 +86,14 @@ impl<P: Packet> Link<P> {
                 Vec::new()
             }
             Stage::DropTail(queue) => queue.set_rate(now, rate),
-            Stage::Gated(queue) => queue.fifo.set_rate(now, rate),
+            Stage::Gated(queue) => queue.set_rate(now, rate),
             Stage::Held(queue) => queue.set_rate(now, rate).into_iter().collect(),
         };
         debug_assert_eq!(taken_back.len(), departures.len(), "all that have not left leave at another time");
         let mut retimed = Vec::with_capacity(departures.len());
         for (TakenBack { drawn, packet }, departs) in taken_back.into_iter().zip(departures) {
             retimed.push(Retimed { packet, told: drawn.departs, departs });
-            self.relaunch(now, Drawn { departs, ..drawn }, packet);
+            self.propagate_again(now, Drawn { departs, ..drawn }, packet);
         }
         retimed
     }
@@ -100,9 +102,9 @@ impl<P: Packet> Link<P> {
     pub fn set_delay(&mut self, now: Time, delay: Duration) {
         let taken_back = self.take_back(now);
         self.pipe.set_base(delay);
-        self.close_shortcut_if_needed();
+        self.leave_fast_path_if_needed();
         for TakenBack { drawn, packet } in taken_back {
-            self.relaunch(now, drawn, packet);
+            self.propagate_again(now, drawn, packet);
         }
     }
 
@@ -110,12 +112,12 @@ impl<P: Packet> Link<P> {
     pub fn set_loss_before(&mut self, loss: Option<&LossRecipe>) {
         let stream = self.new_stream();
         let loss = loss.map(|recipe| recipe.make(stream));
-        match &mut self.entrance {
-            Some(entrance) => entrance.loss = loss,
+        match &mut self.ingress {
+            Some(ingress) => ingress.loss = loss,
             None if loss.is_none() => {}
-            None => self.entrance = Some(Box::new(Entrance { loss, policer: None })),
+            None => self.ingress = Some(Box::new(Ingress { loss, policer: None })),
         }
-        self.close_shortcut_if_needed();
+        self.leave_fast_path_if_needed();
     }
 
     /// [`Change::LossAfter`].
@@ -125,11 +127,11 @@ impl<P: Packet> Link<P> {
         let stream = self.new_stream();
         self.loss_after = loss.map(|recipe| recipe.make(stream));
         self.is_immediate &= self.loss_after.is_none();
-        self.close_shortcut_if_needed();
+        self.leave_fast_path_if_needed();
         for TakenBack { drawn, packet } in taken_back {
             let is_lost = self.loss_after.as_mut().is_some_and(|loss| loss.strikes(drawn.departs));
             let passage = if is_lost { None } else { drawn.passage.or_else(|| Some(self.pipe.draw())) };
-            self.relaunch(now, Drawn { passage, ..drawn }, packet);
+            self.propagate_again(now, Drawn { passage, ..drawn }, packet);
         }
     }
 
@@ -138,10 +140,10 @@ impl<P: Packet> Link<P> {
         Rng::new(self.rng.next_u64())
     }
 
-    /// Once a packet has to take the long way, all do.
-    fn close_shortcut_if_needed(&mut self) {
-        if self.shortcut != Shortcut::Closed {
-            self.shortcut = self.possible_shortcut();
+    /// A link that has lost its fast path never gets one again: packets that took the general way may be under way.
+    fn leave_fast_path_if_needed(&mut self) {
+        if self.fast_path != FastPath::None {
+            self.fast_path = self.possible_fast_path();
         }
     }
 
@@ -153,7 +155,7 @@ impl<P: Packet> Link<P> {
         self.stage = Stage::new(&self.config, transmitter, rng);
         *self.occupancy() = occupancy;
         self.is_immediate &= !matches!(self.stage, Stage::Held(_));
-        self.close_shortcut_if_needed();
+        self.leave_fast_path_if_needed();
     }
 
     /// Makes the decisions of a discipline that come before a change at `now`.
@@ -169,7 +171,7 @@ impl<P: Packet> Link<P> {
 
     /// Takes back the packets that have not left the transmitter at `now`.
     fn take_back(&mut self, now: Time) -> Vec<TakenBack<P>> {
-        if self.shortcut != Shortcut::Closed {
+        if self.fast_path != FastPath::None {
             let passage = Some(Passage::Delayed(0));
             let taken_back = |(departs, packet)| TakenBack { drawn: Drawn { departs, passage }, packet };
             return self.pipe.take_back_departing(now).into_iter().map(taken_back).collect();
@@ -177,7 +179,7 @@ impl<P: Packet> Link<P> {
         let drawn: Vec<Drawn> = self.drawn.drain(..).filter(|drawn| drawn.departs > now).collect();
         let lost = drawn.iter().filter(|drawn| drawn.passage.is_none()).count();
         let mut passing = self.pipe.take_back(drawn.len() - lost).into_iter();
-        let mut lost = self.doomed.split_off(self.doomed.len() - lost).into_iter().map(|(_, packet)| packet);
+        let mut lost = self.lost_later.split_off(self.lost_later.len() - lost).into_iter().map(|(_, packet)| packet);
         let packet_of = |drawn: Drawn| {
             let packet = if drawn.passage.is_some() { passing.next().map(|(_, packet)| packet) } else { lost.next() };
             packet.map(|packet| TakenBack { drawn, packet })
@@ -185,10 +187,10 @@ impl<P: Packet> Link<P> {
         drawn.into_iter().filter_map(packet_of).collect()
     }
 
-    /// Sends a packet on its way once more.
-    fn relaunch(&mut self, now: Time, drawn: Drawn, packet: P) {
-        if self.shortcut == Shortcut::Closed {
-            self.launch_as(drawn, now, packet);
+    /// Puts a packet into the pipe again that was taken back.
+    fn propagate_again(&mut self, now: Time, drawn: Drawn, packet: P) {
+        if self.fast_path == FastPath::None {
+            self.propagate_as(drawn, now, packet);
         } else {
             self.pipe.push_plain(drawn.departs, packet);
         }

@@ -85,8 +85,8 @@ impl<P: Packet> Link<P> {
             Stage::Held(queue) => queue.packets().filter(|packet| is_meant(packet)).count(),
             _ => 0,
         };
-        let doomed = self.doomed.iter().filter(|(_, packet)| is_meant(packet)).count();
-        (held + doomed) as u64 + self.pipe.count(is_meant)
+        let lost_later = self.lost_later.iter().filter(|(_, packet)| is_meant(packet)).count();
+        (held + lost_later) as u64 + self.pipe.count(is_meant)
     }
 
     /// Bytes of memory that packets in the queue and on the way [claim](claimed).
@@ -100,7 +100,7 @@ impl<P: Packet> Link<P> {
         let drops = &self.ledger.later_drops;
         queue
             + self.pipe.memory()
-            + claimed::<(Time, P)>(self.doomed.len(), self.doomed.capacity())
+            + claimed::<(Time, P)>(self.lost_later.len(), self.lost_later.capacity())
             + claimed::<(P, DropCause)>(drops.len(), drops.capacity())
             + self.departures.as_ref().map_or(0, |told| claimed::<(Time, P)>(told.len(), told.capacity()))
     }

@@ -14,6 +14,7 @@ use crate::testing::TestPacket;
 use dumbbell_units::{Bytes, Duration, Rate, Ratio, Rng};
 
 pub(super) mod properties;
+mod queues;
 
 pub(super) const MS: u64 = 1_000_000;
 
@@ -62,6 +63,35 @@ pub(super) fn drop_head() -> QueueRecipe {
     queue(DropHead {})
 }
 
+pub(super) fn step(threshold: Level, mark: Option<MarkPlace>, drop_not_ect: bool) -> QueueRecipe {
+    queue(Threshold { threshold, mark, drop_not_ect })
+}
+
+pub(super) fn bytes(bytes: u64) -> Level {
+    Level::Bytes(Bytes::new(bytes))
+}
+
+/// RED between 30 and 90 kB on twelve megabits.
+pub(super) fn red(ecn: bool) -> QueueRecipe {
+    queue(thresholds(ecn))
+}
+
+/// The same with a bandwidth of its own: that of the link would follow a change of its rate, and a schedule has one mean.
+pub(super) fn red_of_ten_megabits(ecn: bool) -> QueueRecipe {
+    queue(Red { bandwidth: Some(Rate::from_bits_per_sec(10_000_000)), ..thresholds(ecn) })
+}
+
+fn thresholds(ecn: bool) -> Red {
+    Red {
+        min: Some(bytes(30_000)),
+        max: Some(bytes(90_000)),
+        max_probability: ratio(0.1),
+        weight: Some(ratio(1.0 / 512.0)),
+        ecn,
+        ..Red::default()
+    }
+}
+
 pub(super) fn bernoulli(p: f64) -> Option<LossRecipe> {
     Some(LossRecipe::of(Bernoulli { p: ratio(p) }, &LinkContext::default()).unwrap())
 }
@@ -71,7 +101,7 @@ pub(super) fn ratio(value: f64) -> Ratio {
 }
 
 fn policer(rate: u64, burst_bytes: u64) -> Option<Policer> {
-    Some(Policer { rate: Rate::from_bits_per_sec(rate), burst: Level::Bytes(Bytes::new(burst_bytes)) })
+    Some(Policer { rate: Rate::from_bits_per_sec(rate), burst: Level::Bytes(Bytes::new(burst_bytes)), initial: None })
 }
 
 pub(super) fn link(config: LinkConfig) -> Link<TestPacket> {
@@ -154,12 +184,12 @@ fn limits_in_packets_and_in_time_hold() {
     }
 }
 
-/// Offers full packets at the given share of 12 Mb/s for ten seconds; returns backlogs in bytes, one a second.
-fn constant_load(share: f64) -> (Vec<u64>, Backlog) {
+/// Offers full packets at so many percent of 12 Mb/s for ten seconds; returns backlogs in bytes, one a second.
+fn constant_load(percent: u64) -> (Vec<u64>, Backlog) {
     let mut link = link(twelve_megabits());
-    let spacing = (1e6 / share) as u64;
+    let spacing = MS * 100 / percent;
     let mut samples = Vec::new();
-    for i in 0..(10_000.0 * share) as u64 {
+    for i in 0..100 * percent {
         let now = at(i * spacing);
         link.offer(now, full(i));
         if now.as_nanos() / 1_000_000_000 > samples.len() as u64 {
@@ -171,9 +201,9 @@ fn constant_load(share: f64) -> (Vec<u64>, Backlog) {
 
 #[test]
 fn at_99_percent_load_no_queue_builds_up_and_at_101_percent_it_grows_linearly() {
-    let (_, max) = constant_load(0.99);
+    let (_, max) = constant_load(99);
     assert!(max.packets <= 1, "{max:?}");
-    let (samples, _) = constant_load(1.01);
+    let (samples, _) = constant_load(101);
     for (second, bytes) in samples.iter().enumerate() {
         let expected = (second as u64 + 1) * 10 * 1500;
         assert!(bytes.abs_diff(expected) <= 2 * 1500, "{bytes} after {} s", second + 1);
@@ -325,152 +355,6 @@ fn mean_backlog_is_the_exact_integral_and_obeys_littles_law() {
     link.offer(at(20 * MS), full(10));
     let stats = link.queue_stats(at(20 * MS + MS / 2));
     assert_eq!((stats.departed.packets, stats.max.bytes, stats.capacity_bits), (0, 0, Some(6_000)));
-}
-
-#[test]
-fn codel_holds_an_overload_near_its_target_where_drop_tail_fills_its_buffer() {
-    let mean = |queue: QueueRecipe| {
-        let mut config = twelve_megabits();
-        config.limit = bytes_limit(600_000);
-        config.queue = queue.clone();
-        let mut link = link(config);
-        for i in 0..20_000 {
-            link.offer(at(i * MS * 100 / 102), full(i));
-        }
-        let now = at(20_000 * MS * 100 / 102);
-        assert!(link.counters(now).dropped_aqm.packets > 0 || queue == QueueRecipe::default());
-        link.queue_stats(now).mean_bytes() / 1500.0
-    };
-    let (controlled, standing) = (mean(codel(false)), mean(QueueRecipe::default()));
-    assert!(controlled < 20.0 && standing > 150.0, "{controlled} and {standing} packets");
-}
-
-#[test]
-fn codel_marks_ecn_capable_packets() {
-    let mut config = twelve_megabits();
-    config.queue = codel(true);
-    let mut link = link(config);
-    for i in 0..2000 {
-        link.offer(at(i * MS / 2), TestPacket { ecn: Ecn::Ect0, ..full(i) });
-    }
-    let mut marked = 0;
-    while link.next_event() < Time::NEVER {
-        marked += u64::from(link.poll(link.next_event()).is_some_and(|packet| packet.ecn == Ecn::Ce));
-    }
-    let counters = link.counters(at(10_000 * MS));
-    assert!(marked > 10 && counters.marked == marked);
-    assert_eq!(counters.queue_drops().packets, 0);
-}
-
-/// Marks of the packets that arrive, in order, and what was dropped, of `packets` offered at once.
-fn burst(queue: QueueRecipe, packets: u64, ecn: Ecn) -> (Vec<bool>, LinkCounters) {
-    let mut config = twelve_megabits();
-    config.limit = QueueLimit { packets: Some(50), ..QueueLimit::default() };
-    config.queue = queue;
-    let mut link = link(config);
-    for i in 0..packets {
-        link.offer(at(0), TestPacket { ecn, ..full(i) });
-    }
-    let mut marks = Vec::new();
-    while link.next_event() < Time::NEVER {
-        marks.extend(link.poll(link.next_event()).map(|packet| packet.ecn == Ecn::Ce));
-    }
-    (marks, link.counters(at(10_000 * MS)))
-}
-
-fn step(threshold: Level, mark: Option<MarkPlace>, drop_not_ect: bool) -> QueueRecipe {
-    queue(Threshold { threshold, mark, drop_not_ect })
-}
-
-fn bytes(bytes: u64) -> Level {
-    Level::Bytes(Bytes::new(bytes))
-}
-
-#[test]
-fn a_step_marks_packets_that_arrive_to_more_than_the_threshold() {
-    // The first is in transmission, which does not count; the twelfth finds ten and makes eleven.
-    for level in [Level::Packets(10), bytes(15_000)] {
-        let (marks, counters) = burst(step(level, None, false), 20, Ecn::Ect0);
-        assert_eq!(marks.iter().position(|&marked| marked), Some(11), "{level:?}");
-        assert!(marks[11..].iter().all(|&marked| marked));
-        assert_eq!((marks.len(), counters.marked, counters.queue_drops().packets), (20, 9, 0));
-    }
-}
-
-#[test]
-fn a_step_at_departure_marks_those_that_leave_much_behind() {
-    let (marks, counters) = burst(step(Level::Packets(10), Some(MarkPlace::Dequeue), false), 20, Ecn::Ect0);
-    // When packet i is taken, it and those after it are 20 - i.
-    let expected: Vec<bool> = (0..20).map(|i| i > 0 && 20 - i > 10).collect();
-    assert_eq!(marks, expected);
-    assert_eq!(counters.marked, 9);
-}
-
-#[test]
-fn a_step_in_time_marks_those_that_have_waited_longer() {
-    let (marks, _) = burst(step(Level::Time(Duration::from_millis(5)), None, false), 20, Ecn::Ect0);
-    assert_eq!(marks, (0..20).map(|i| i > 5).collect::<Vec<_>>(), "packet i waits i milliseconds");
-}
-
-#[test]
-fn packets_without_ecn_pass_a_step_unless_it_drops_them_and_the_limit_holds_for_all() {
-    for threshold in [Level::Packets(10), Level::Time(Duration::from_millis(10))] {
-        let (marks, counters) = burst(step(threshold, None, false), 100, Ecn::NotEct);
-        assert_eq!((marks.len(), counters.marked), (51, 0));
-        assert_eq!((counters.dropped_full.packets, counters.dropped_aqm.packets), (49, 0));
-        assert_eq!(burst(step(threshold, None, false), 100, Ecn::Ect0).1.dropped_full.packets, 49);
-        let (marks, counters) = burst(step(threshold, None, true), 20, Ecn::NotEct);
-        assert_eq!((marks.len(), counters.dropped_aqm.packets), (11, 9), "{threshold:?}");
-    }
-}
-
-/// RED between 30 and 90 kB on twelve megabits.
-fn red(ecn: bool) -> QueueRecipe {
-    queue(Red {
-        min: Some(bytes(30_000)),
-        max: Some(bytes(90_000)),
-        max_probability: ratio(0.1),
-        weight: Some(ratio(1.0 / 512.0)),
-        ecn,
-        ..Red::default()
-    })
-}
-
-#[test]
-fn red_holds_an_overload_of_a_few_percent_between_its_thresholds() {
-    let mut config = twelve_megabits();
-    config.limit = bytes_limit(600_000);
-    config.queue = red(false);
-    let mut link = link(config);
-    for i in 0..60_000 {
-        let now = at(i * MS * 100 / 105);
-        if i == 20_000 {
-            link.start_measuring(now);
-        }
-        link.offer(now, full(i));
-    }
-    let now = at(60_000 * MS * 100 / 105);
-    let counters = link.counters(now);
-    // It drops 1/21; 2p/(1 + p) of that size is p = 0.024, at an average of 44.6 kB.
-    let mean = link.queue_stats(now).mean_bytes();
-    assert!((mean - 44_600.0).abs() < 5_000.0, "{mean}");
-    assert_eq!((counters.dropped_full.packets, counters.marked), (0, 0));
-    let ratio = counters.dropped_aqm.packets as f64 / counters.arrivals.packets as f64;
-    assert!((ratio - 1.0 / 21.0).abs() < 0.005, "{ratio}");
-}
-
-#[test]
-fn red_marks_ecn_capable_packets_and_the_limit_still_drops() {
-    let mut config = twelve_megabits();
-    config.limit = bytes_limit(120_000);
-    config.queue = red(true);
-    let mut link = link(config);
-    for i in 0..10_000 {
-        link.offer(at(i * MS / 2), TestPacket { ecn: Ecn::Ect0, ..full(i) });
-    }
-    let counters = link.counters(at(5_000 * MS));
-    assert!(counters.marked > 4_000 && counters.dropped_full.packets > 4_000, "{counters:?}");
-    assert_eq!(counters.dropped_aqm.packets, 0);
 }
 
 #[test]

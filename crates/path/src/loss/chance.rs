@@ -9,7 +9,13 @@ pub struct Chance(u64);
 impl Chance {
     /// The chance `probability`, cut to 0..=1.
     pub fn new(probability: f64) -> Chance {
-        Chance((probability.clamp(0.0, 1.0) * 2f64.powi(64)) as u64)
+        #[expect(
+            clippy::cast_possible_truncation,
+            clippy::cast_sign_loss,
+            reason = "it is clamped; 2^64 itself becomes the largest number, which stands for certainty"
+        )]
+        let threshold = (probability.clamp(0.0, 1.0) * 2f64.powi(64)) as u64;
+        Chance(threshold)
     }
 
     /// Draws once.

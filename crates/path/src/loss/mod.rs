@@ -7,6 +7,7 @@ mod bernoulli;
 mod chance;
 mod four_state;
 mod gilbert_elliott;
+mod steps;
 
 use crate::catalog::{Catalog, Described, Kind, LinkContext, Recipe};
 use dumbbell_parameters::Problem;
@@ -18,11 +19,15 @@ use std::sync::LazyLock;
 pub use bernoulli::Bernoulli;
 pub use chance::Chance;
 pub use gilbert_elliott::GilbertElliott;
+pub use steps::Steps;
 
 /// All loss processes, in the order of the documentation.
 pub fn catalog() -> &'static Catalog<Box<dyn Process>> {
     static CATALOG: LazyLock<Catalog<Box<dyn Process>>> = LazyLock::new(|| {
-        Catalog::new("loss", vec![kind::<Bernoulli>(), kind::<GilbertElliott>(), kind::<four_state::FourState>()])
+        Catalog::new(
+            "loss",
+            vec![kind::<Bernoulli>(), kind::<GilbertElliott>(), kind::<four_state::FourState>(), kind::<Steps>()],
+        )
     });
     &CATALOG
 }

@@ -117,8 +117,9 @@ impl State {
     /// The control law: `t` + interval/√count.
     fn after(&self, t: Time) -> Time {
         let interval = u128::from(self.parameters.interval.as_nanos());
-        let nanos = (interval * interval / u128::from(self.count.max(1))).isqrt();
-        t + Duration::from_nanos(nanos as u64)
+        #[expect(clippy::cast_possible_truncation, reason = "it is at most the interval, which has 64 bits")]
+        let nanos = (interval * interval / u128::from(self.count.max(1))).isqrt() as u64;
+        t + Duration::from_nanos(nanos)
     }
 }
 

@@ -1,9 +1,9 @@
 //! The drop-tail queue itself: first in, first out; an arriving packet that does not fit is dropped.
 //!
-//! Nothing that comes later changes the fate of an accepted packet, so its start and departure are computed on arrival:
-//! start = max(arrival, transmitter free). What waits is known from the starts alone, each of which is the departure of the
-//! packet before; they are forgotten lazily when the clock has passed them. Packets of one size that wait one behind the
-//! other are kept as one [`Train`].
+//! An accepted packet is never dropped later, so its start and its departure are computed when it arrives:
+//! start = max(arrival, transmitter free). The queue keeps only the starts of the packets that wait; each start is the
+//! departure of the packet before. Starts that have passed are removed when the queue is looked at next. Packets of one size
+//! that wait one behind the other are kept as one [`Train`].
 
 use super::{InService, Limits};
 use crate::ring::Ring;
@@ -130,7 +130,7 @@ impl Fifo {
             }
         }
         if self.occupancy.clock() >= now {
-            self.forget_started(now);
+            self.remove_started(now);
         }
         departures
     }
@@ -168,13 +168,13 @@ impl Fifo {
     #[inline]
     pub(crate) fn advance(&mut self, now: Time) {
         if self.occupancy.clock() < now {
-            self.forget_started(now);
+            self.remove_started(now);
         }
     }
 
-    /// Forgets what has begun transmission by `now`. Of packets that arrive in a burst only the first has work here.
+    /// Removes what has begun transmission by `now`. Of the packets of a burst only the first finds something to remove.
     #[inline(never)]
-    fn forget_started(&mut self, now: Time) {
+    fn remove_started(&mut self, now: Time) {
         let Fifo { occupancy, waiting, in_service, .. } = self;
         occupancy.advance_with(now, |leaving| {
             while let Some(run) = waiting.front_mut() {
@@ -185,6 +185,7 @@ impl Fifo {
                 if let Some(interval) = starts.even_interval() {
                     leaving.leave(starts.next(), *size);
                     let since = now.since(starts.next()).as_nanos() / interval.as_nanos();
+                    #[expect(clippy::cast_possible_truncation, reason = "it is less than the number of packets")]
                     let others = since.min(u64::from(starts.count() - 1)) as u32;
                     leaving.leave_evenly(others, interval, *size);
                     starts.advance_evenly(others + 1);

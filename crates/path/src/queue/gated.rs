@@ -1,11 +1,11 @@
 //! A drop-tail queue behind a gate.
 //!
-//! As behind plain drop-tail, nothing that comes later changes a packet's fate, so its departure is known at once.
+//! As in plain drop-tail, an accepted packet is never dropped later, so its departure is known at once.
 
 use super::{Arrival, Fifo, Gate, Verdict};
 use crate::ledger::{DropCause, Ledger};
 use crate::packet::{Ecn, Packet};
-use dumbbell_units::Time;
+use dumbbell_units::{Rate, Time};
 
 /// A queue and its gate.
 #[derive(Clone, Debug)]
@@ -17,6 +17,14 @@ pub(crate) struct Gated {
 impl Gated {
     pub(crate) fn new(fifo: Fifo, gate: Box<dyn Gate>) -> Gated {
         Gated { fifo, gate }
+    }
+
+    /// The rate is `rate` from `now` on, as in [`Fifo::set_rate`].
+    pub(crate) fn set_rate(&mut self, now: Time, rate: u64) -> Vec<Time> {
+        if rate > 0 {
+            self.gate.set_rate(Rate::from_bits_per_sec(rate));
+        }
+        self.fifo.set_rate(now, rate)
     }
 
     /// Takes a packet; returns its departure, or why it is dropped.

@@ -1,7 +1,7 @@
 //! What all queues that keep their packets have in common.
 //!
-//! A discipline never sees a packet itself, only what it may know of it, [`Waiting`]. So disciplines know nothing of what
-//! a packet carries and need no type parameter; the packets are in a store here, and `Waiting` holds the place.
+//! A discipline never sees a packet itself, only its descriptor, [`Waiting`]: arrival, size, flow, ECN. So disciplines need
+//! no type parameter for the packet; the packets are in a store here, and `Waiting` holds their place in it.
 
 use super::{Held, InService, Limits};
 use crate::ledger::{DropCause, Ledger};
@@ -301,8 +301,10 @@ impl<P: Packet> Store<P> {
             self.packets[place as usize] = packet;
             return place;
         }
+        #[expect(clippy::cast_possible_truncation, reason = "the memory of a run ends long before 2^32 packets")]
+        let place = self.packets.len() as u32;
         self.packets.push(packet);
-        (self.packets.len() - 1) as u32
+        place
     }
 
     #[inline]

@@ -72,7 +72,7 @@ use crate::ledger::DropCause;
 use crate::packet::Ecn;
 use crate::stats::{Backlog, Tally};
 use dumbbell_parameters::Problem;
-use dumbbell_units::{Duration, Rng, Time};
+use dumbbell_units::{Duration, Rate, Rng, Time};
 use dyn_clone::DynClone;
 use std::fmt;
 use std::sync::LazyLock;
@@ -163,6 +163,9 @@ impl Default for QueueRecipe {
 pub trait Gate: DynClone + fmt::Debug + Send {
     /// What becomes of an arriving packet, if it fits into the buffer.
     fn judge(&mut self, now: Time, packet: &Arrival) -> Verdict;
+
+    /// The rate of the link is another one from now on; not called for an outage.
+    fn set_rate(&mut self, _rate: Rate) {}
 }
 
 dyn_clone::clone_trait_object!(Gate);
@@ -254,7 +257,9 @@ impl Limits {
         }
         let by_packets = self.packets.saturating_sub(backlog.packets);
         let by_bytes = self.bytes.saturating_sub(backlog.bytes).checked_div(size).unwrap_or(u64::MAX);
-        all.min(by_packets).min(by_bytes) as u32
+        #[expect(clippy::cast_possible_truncation, reason = "it is at most `count`")]
+        let room = all.min(by_packets).min(by_bytes) as u32;
+        room
     }
 }
 

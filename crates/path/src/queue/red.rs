@@ -28,7 +28,7 @@ const ADAPT_BELOW: f64 = 0.5;
 const ADAPT_ABOVE: f64 = 0.01;
 const STEP_UP_AT_MOST: f64 = 0.01;
 /// The least weight of a packet in the average is 1/2 to this power.
-const MAX_WEIGHT_LOG: u32 = 31;
+const MAX_WEIGHT_LOG: i32 = 31;
 
 /// Random early detection: packets are dropped or marked on their arrival, at random, with a probability that rises with
 /// the average backlog.
@@ -66,6 +66,10 @@ pub struct Red {
         "x-source" = "tc-red: bandwidth"
     ))]
     pub bandwidth: Option<Rate>,
+    /// The bandwidth is that of the link, and follows when the link's rate is changed from outside.
+    #[serde(skip)]
+    #[schemars(skip)]
+    pub(crate) follows_link: bool,
     /// Mark ECN-capable packets instead of dropping them.
     #[schemars(extend("x-source" = "tc-red: ecn"))]
     pub ecn: bool,
@@ -89,6 +93,7 @@ impl Default for Red {
             weight: None,
             average_packet: Bytes::new(super::FULL_PACKET.into()),
             bandwidth: None,
+            follows_link: false,
             ecn: false,
             hard_drop: false,
             gentle: false,
@@ -119,6 +124,7 @@ impl Described for Red {
             max: Some(Level::Bytes(max)),
             weight: Some(weight),
             bandwidth: Some(self.bandwidth.unwrap_or(mean)),
+            follows_link: self.bandwidth.is_none_or(|bandwidth| bandwidth == mean),
             ..self
         })
     }
@@ -186,7 +192,7 @@ fn weight(min: Bytes, max: Bytes, packet: Bytes) -> Result<Ratio, Problem> {
         }
         needed <= (1.0 - power) / weight
     };
-    let found = (1..=MAX_WEIGHT_LOG).map(|log| 0.5f64.powi(log as i32)).find(suits).and_then(Ratio::new);
+    let found = (1..=MAX_WEIGHT_LOG).map(|log| 0.5f64.powi(log)).find(suits).and_then(Ratio::new);
     let help = "give `weight`, or a `min` of at least one packet";
     found.ok_or_else(|| Problem::whole("no weight of the average suits these thresholds", help))
 }
@@ -312,6 +318,12 @@ impl Gate for State {
     fn judge(&mut self, now: Time, packet: &Arrival) -> Verdict {
         self.verdict(now, packet.backlog.bytes, packet.idle_since, packet.ecn)
     }
+
+    fn set_rate(&mut self, rate: Rate) {
+        if self.parameters.follows_link {
+            self.bandwidth = rate.as_bits_per_sec() as f64;
+        }
+    }
 }
 
 #[cfg(test)]
@@ -334,6 +346,24 @@ mod tests {
 
     fn red(parameters: &Red, average: f64) -> State {
         State { average, ..State::new(parameters, Rng::new(3)) }
+    }
+
+    #[test]
+    fn the_bandwidth_of_the_link_follows_its_rate_and_one_that_was_given_stays() {
+        let decay = |bandwidth: Option<u64>, rate_now: Option<u64>| {
+            let link = LinkContext { rate: Some(Rate::from_bits_per_sec(12_000_000)), ..LinkContext::default() };
+            let bandwidth = bandwidth.map(Rate::from_bits_per_sec);
+            let mut red = red(&Red { bandwidth, ..plain() }.resolve(&link).unwrap(), 60_000.0);
+            if let Some(rate) = rate_now {
+                Gate::set_rate(&mut red, Rate::from_bits_per_sec(rate));
+            }
+            red.decayed(Time::from_nanos(100 * MS), Time::ZERO)
+        };
+        // 100 ms of idleness at 12 Mb/s decay the average as 25 ms do at 48 Mb/s.
+        assert_eq!(decay(None, None), decay(Some(12_000_000), None));
+        assert!(decay(None, Some(48_000_000)) < decay(None, None));
+        assert_eq!(decay(None, Some(48_000_000)), decay(Some(48_000_000), None));
+        assert_eq!(decay(Some(6_000_000), Some(48_000_000)), decay(Some(6_000_000), None));
     }
 
     /// Verdicts on packets, one a millisecond, that all find the same backlog.

@@ -6,13 +6,11 @@
 //! the queue holds it) and survives outages in its middle. A rate that is set from outside takes the place of everything
 //! that the schedule had to come.
 
+use super::profile::{Profile, Segment};
 use super::{NANOS, work_of};
 use crate::train::{Train, pass};
 use dumbbell_units::{Duration, Time};
 use std::sync::Arc;
-
-/// Far above any link; keeps sums of two remainders within 64 bits.
-const MAX_RATE: u64 = 1 << 62;
 
 /// A transmitter with a piecewise constant rate.
 #[derive(Clone, Debug)]
@@ -196,7 +194,9 @@ impl Fluid {
         {
             // Whole periods change nothing but the time; at least a part of one is left.
             let periods = (u128::from(work) - 1) / self.profile.period_work;
-            work -= (periods * self.profile.period_work) as u64;
+            #[expect(clippy::cast_possible_truncation, reason = "it is less than `work`")]
+            let done = (periods * self.profile.period_work) as u64;
+            work -= done;
             let span = period.saturating_mul(u64::try_from(periods).unwrap_or(u64::MAX));
             free = free.saturating_add(span);
             segment = self.profile.segment(segment.base.saturating_add(span), segment.step);
@@ -247,112 +247,6 @@ impl Fluid {
     }
 }
 
-/// A rate that is constant until `end` (nanoseconds; `u64::MAX` is for ever).
-#[derive(Clone, Copy, Debug)]
-struct Segment {
-    rate: u64,
-    end: u64,
-    /// Start of the repetition it belongs to.
-    base: u64,
-    step: usize,
-}
-
-/// The steps of a schedule. Steps at or after the end of the period never come into force.
-#[derive(Clone, Debug)]
-struct Profile {
-    steps: Arc<[(Time, u64)]>,
-    period: Option<u64>,
-    /// Work done in a period; positive where there is one.
-    period_work: u128,
-}
-
-impl Profile {
-    fn new(steps: Arc<[(Time, u64)]>, repeat_after: Option<Duration>) -> Profile {
-        let period = repeat_after.map(|period| period.as_nanos());
-        // A period without any service would have to be searched for ever: it is the same as one endless outage.
-        let serves = |period| steps.iter().any(|&(start, rate)| rate > 0 && start.as_nanos() < period);
-        match period {
-            Some(period) if !serves(period) => Profile::outage(),
-            _ if steps.is_empty() => Profile::outage(),
-            None => Profile { steps, period, period_work: 0 },
-            Some(end) => {
-                // Without its period the work of one can be added up step by step.
-                let mut profile = Profile { steps, period: None, period_work: 0 };
-                profile.period_work = profile.work(profile.first(), 0, end);
-                Profile { period, ..profile }
-            }
-        }
-    }
-
-    /// One that never transmits.
-    fn outage() -> Profile {
-        Profile { steps: Arc::new([(Time::ZERO, 0)]), period: None, period_work: 0 }
-    }
-
-    fn is_constant(&self) -> bool {
-        self.steps.len() == 1
-    }
-
-    fn first(&self) -> Segment {
-        self.segment(0, 0)
-    }
-
-    fn segment(&self, base: u64, step: usize) -> Segment {
-        let period_end = self.period.map_or(u64::MAX, |period| base.saturating_add(period));
-        let next = self.steps.get(step + 1).map_or(u64::MAX, |&(start, _)| base.saturating_add(start.as_nanos()));
-        Segment { rate: self.steps[step].1.min(MAX_RATE), end: next.min(period_end), base, step }
-    }
-
-    /// The segment after a segment that ends.
-    fn next(&self, segment: Segment) -> Segment {
-        let period_end = self.period.map_or(u64::MAX, |period| segment.base.saturating_add(period));
-        if segment.end == period_end {
-            self.segment(period_end, 0)
-        } else {
-            self.segment(segment.base, segment.step + 1)
-        }
-    }
-
-    /// The segment in force at `instant`, which `segment` does not follow.
-    fn seek(&self, mut segment: Segment, instant: u64) -> Segment {
-        if let Some(period) = self.period
-            && instant - segment.base >= period
-        {
-            segment = self.segment(segment.base + (instant - segment.base) / period * period, 0);
-        }
-        while instant >= segment.end && segment.end < u64::MAX {
-            segment = self.next(segment);
-        }
-        segment
-    }
-
-    /// Work done between two instants, the first of which lies in `segment`.
-    fn work(&self, mut segment: Segment, from: u64, mut to: u64) -> u128 {
-        let mut at = from;
-        let mut work = 0;
-        if let Some(period) = self.period {
-            let periods = to.saturating_sub(from) / period;
-            to -= periods * period;
-            work = u128::from(periods) * self.period_work;
-        }
-        while at < to {
-            let end = segment.end.min(to);
-            work += u128::from(end - at) * u128::from(segment.rate);
-            at = end;
-            if at < to {
-                segment = self.next(segment);
-            }
-        }
-        work
-    }
-
-    /// The rate a limit in time refers to: during an outage the one before it, or else the first to come.
-    fn nominal_rate(&self, segment: Segment) -> u64 {
-        let (past, future) = self.steps.split_at(segment.step + 1);
-        past.iter().rev().chain(future).map(|&(_, rate)| rate).find(|&rate| rate > 0).unwrap_or(0)
-    }
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -369,7 +263,7 @@ mod tests {
     }
 
     fn capacity_bits(fluid: &Fluid, from: Time, to: Time) -> u64 {
-        (fluid.capacity(from, to) / u128::from(NANOS)) as u64
+        u64::try_from(fluid.capacity(from, to) / u128::from(NANOS)).unwrap()
     }
 
     fn transmit(fluid: &mut Fluid, ready: u64, bytes: u64) -> (u64, u64) {

@@ -2,12 +2,13 @@
 //!
 //! A transmitter is asked in two steps. [`Transmitter::seek`] tells when a packet that is ready at some instant can
 //! begin, after everything sent before; [`Transmitter::send`] sends it from there and tells when its last bit leaves.
-//! Nothing is scheduled: both are computed at once, so that a FIFO queue knows a packet's fate on its arrival.
+//! Nothing is scheduled: both are computed at once, so that a FIFO queue knows a packet's departure on its arrival.
 //!
 //! [`Transmitter::set_rate`] changes the rate from outside. What has been sent and what is left of it are then told apart
 //! by work, in which the old rate and the new one can both be measured: exactly, down to the fraction of a nanosecond.
 
 mod fluid;
+mod profile;
 mod trace;
 
 use crate::config::LinkRate;
@@ -30,7 +31,7 @@ pub(crate) struct Transmitter {
     overhead: u64,
     /// The same once the rate has been set from outside: that of the framing alone.
     framing: u64,
-    clockwork: Clockwork,
+    service: Service,
     /// The rate in force, if it was set from outside.
     rate_set: Option<u64>,
     /// What it was before the rate was set, the earliest first.
@@ -47,11 +48,11 @@ struct Past {
 #[derive(Clone, Debug)]
 enum Capacity {
     Rate(u64),
-    Clockwork(Box<Clockwork>),
+    Service(Box<Service>),
 }
 
 #[derive(Clone, Debug)]
-enum Clockwork {
+enum Service {
     Fluid(Fluid),
     Trace(Trace),
 }
@@ -59,31 +60,31 @@ enum Clockwork {
 impl Transmitter {
     /// `None` when the rate is unlimited.
     pub(crate) fn new(rate: &LinkRate, overhead_bytes: u32) -> Option<Transmitter> {
-        let clockwork = match rate {
+        let service = match rate {
             LinkRate::Unlimited => return None,
-            LinkRate::Constant(rate) => Clockwork::Fluid(Fluid::constant(*rate)),
-            LinkRate::Schedule { steps, repeat_after } => Clockwork::Fluid(Fluid::new(steps.clone(), *repeat_after)),
-            LinkRate::Trace { opportunities_ms, once } => Clockwork::Trace(Trace::new(opportunities_ms.clone(), *once)),
+            LinkRate::Constant(rate) => Service::Fluid(Fluid::constant(*rate)),
+            LinkRate::Schedule { steps, repeat_after } => Service::Fluid(Fluid::new(steps.clone(), *repeat_after)),
+            LinkRate::Trace { opportunities_ms, once } => Service::Trace(Trace::new(opportunities_ms.clone(), *once)),
         };
-        let overhead = match clockwork {
-            Clockwork::Fluid(_) => u64::from(overhead_bytes),
-            Clockwork::Trace(_) => u64::from(overhead_bytes) + trace::DEVICE_HEADER,
+        let overhead = match service {
+            Service::Fluid(_) => u64::from(overhead_bytes),
+            Service::Trace(_) => u64::from(overhead_bytes) + trace::DEVICE_HEADER,
         };
         let framing = u64::from(overhead_bytes);
-        Some(Transmitter { overhead, framing, clockwork, rate_set: None, past: Vec::new() })
+        Some(Transmitter { overhead, framing, service, rate_set: None, past: Vec::new() })
     }
 
     /// From `now` on the rate is `rate`, and the transmitter is free: what is [left](Self::work_left) of what it has sent
     /// is for the caller to [serve](Self::serve) and to send again.
     pub(crate) fn set_rate(&mut self, now: Time, rate: u64) {
-        let nominal = match &self.clockwork {
-            Clockwork::Fluid(fluid) => fluid.nominal_rate(now),
-            Clockwork::Trace(trace) => trace.mean_rate(),
+        let nominal = match &self.service {
+            Service::Fluid(fluid) => fluid.nominal_rate(now),
+            Service::Trace(trace) => trace.mean_rate(),
         };
-        let before = std::mem::replace(&mut self.clockwork, Clockwork::Fluid(Fluid::set_at(now, rate, nominal)));
+        let before = std::mem::replace(&mut self.service, Service::Fluid(Fluid::set_at(now, rate, nominal)));
         let capacity = match self.rate_set {
             Some(rate) => Capacity::Rate(rate),
-            None => Capacity::Clockwork(Box::new(before)),
+            None => Capacity::Service(Box::new(before)),
         };
         self.past.push(Past { until: now, capacity });
         self.rate_set = Some(rate);
@@ -92,9 +93,9 @@ impl Transmitter {
 
     /// The work, at `now`, that is left of all that has been sent.
     pub(crate) fn work_left(&self, now: Time) -> u128 {
-        match &self.clockwork {
-            Clockwork::Fluid(fluid) => fluid.work_left(now),
-            Clockwork::Trace(trace) => trace.work_left(now),
+        match &self.service {
+            Service::Fluid(fluid) => fluid.work_left(now),
+            Service::Trace(trace) => trace.work_left(now),
         }
     }
 
@@ -105,28 +106,28 @@ impl Transmitter {
 
     /// Does what is left of a packet since the rate was [set](Self::set_rate); returns when its last bit leaves.
     pub(crate) fn serve(&mut self, work: u128) -> Time {
-        match &mut self.clockwork {
-            Clockwork::Fluid(fluid) => fluid.serve(u64::try_from(work).unwrap_or(u64::MAX)),
+        match &mut self.service {
+            Service::Fluid(fluid) => fluid.serve(u64::try_from(work).unwrap_or(u64::MAX)),
             // There is none behind a rate that was set.
-            Clockwork::Trace(_) => Time::NEVER,
+            Service::Trace(_) => Time::NEVER,
         }
     }
 
     /// Whether the packet that begins at `now`, as far as nanoseconds tell, is already being sent then.
     pub(crate) fn begins_before(&self, now: Time) -> bool {
-        match &self.clockwork {
-            Clockwork::Fluid(fluid) => fluid.begins_before(now),
+        match &self.service {
+            Service::Fluid(fluid) => fluid.begins_before(now),
             // Opportunities come before everything else of their instant.
-            Clockwork::Trace(_) => true,
+            Service::Trace(_) => true,
         }
     }
 
     /// The earliest start of a packet that is ready at `ready`; [`Time::NEVER`] when it can never be sent.
     #[inline]
     pub(crate) fn seek(&mut self, ready: Time) -> Time {
-        match &mut self.clockwork {
-            Clockwork::Fluid(fluid) => fluid.seek(ready),
-            Clockwork::Trace(trace) => trace.seek(ready),
+        match &mut self.service {
+            Service::Fluid(fluid) => fluid.seek(ready),
+            Service::Trace(trace) => trace.seek(ready),
         }
     }
 
@@ -135,9 +136,9 @@ impl Transmitter {
     #[inline]
     pub(crate) fn send(&mut self, size: u32) -> Time {
         let bytes = u64::from(size) + self.overhead;
-        match &mut self.clockwork {
-            Clockwork::Fluid(fluid) => fluid.send(bytes),
-            Clockwork::Trace(trace) => trace.send(bytes),
+        match &mut self.service {
+            Service::Fluid(fluid) => fluid.send(bytes),
+            Service::Trace(trace) => trace.send(bytes),
         }
     }
 
@@ -145,9 +146,9 @@ impl Transmitter {
     /// when they start.
     #[inline]
     pub(crate) fn send_train(&mut self, size: u32, count: u32) -> Option<Train> {
-        match &mut self.clockwork {
-            Clockwork::Fluid(fluid) => fluid.send_train(u64::from(size) + self.overhead, count),
-            Clockwork::Trace(_) => None,
+        match &mut self.service {
+            Service::Fluid(fluid) => fluid.send_train(u64::from(size) + self.overhead, count),
+            Service::Trace(_) => None,
         }
     }
 
@@ -155,9 +156,9 @@ impl Transmitter {
     /// not been sent, waits no longer than `limit` at the current rate. A trace has no current rate: its mean counts.
     pub(crate) fn waits_at_most(&mut self, limit: Duration, now: Time, queued: Backlog) -> bool {
         let bytes = queued.bytes + queued.packets * self.overhead;
-        match &mut self.clockwork {
-            Clockwork::Fluid(fluid) => fluid.waits_at_most(limit, now, bytes),
-            Clockwork::Trace(trace) => trace.waits_at_most(limit, now, bytes),
+        match &mut self.service {
+            Service::Fluid(fluid) => fluid.waits_at_most(limit, now, bytes),
+            Service::Trace(trace) => trace.waits_at_most(limit, now, bytes),
         }
     }
 
@@ -169,11 +170,11 @@ impl Transmitter {
             let until = past.until.min(to);
             work += match &past.capacity {
                 Capacity::Rate(rate) => u128::from(*rate) * u128::from(until.since(from).as_nanos()),
-                Capacity::Clockwork(clockwork) => clockwork.capacity(from, until),
+                Capacity::Service(service) => service.capacity(from, until),
             };
             from = until;
         }
-        work += self.clockwork.capacity(from, to.max(from));
+        work += self.service.capacity(from, to.max(from));
         u64::try_from(work / u128::from(NANOS)).unwrap_or(u64::MAX)
     }
 
@@ -183,11 +184,11 @@ impl Transmitter {
     }
 }
 
-impl Clockwork {
+impl Service {
     fn capacity(&self, from: Time, to: Time) -> u128 {
         match self {
-            Clockwork::Fluid(fluid) => fluid.capacity(from, to),
-            Clockwork::Trace(trace) => trace.capacity(from, to),
+            Service::Fluid(fluid) => fluid.capacity(from, to),
+            Service::Trace(trace) => trace.capacity(from, to),
         }
     }
 }

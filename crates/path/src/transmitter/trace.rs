@@ -169,7 +169,7 @@ mod tests {
     }
 
     fn capacity_bits(trace: &Trace, from: Time, to: Time) -> u64 {
-        (trace.capacity(from, to) / u128::from(NANOS)) as u64
+        u64::try_from(trace.capacity(from, to) / u128::from(NANOS)).unwrap()
     }
 
     fn ms(ms: u64) -> Time {

@@ -1,8 +1,8 @@
-//! Samples of a sender that had nothing to send (`tcp_rate_check_app_limited`, `tp->app_limited`).
+//! Application-limited samples (`tp->app_limited`).
 //!
-//! While the application leaves the pipe unfilled, samples show what the application wrote and not what the path can carry.
-//! The marker tells until which count of deliveries that lasts: everything in the pipe when the gap was found has then
-//! left it. Segments sent meanwhile carry the mark into their samples.
+//! While the application leaves the pipe unfilled, samples show what the application wrote and not what the path can
+//! carry. `app_limited` is the count of `delivered` at which everything that is in the pipe now has left it. Segments
+//! sent until then are marked, and so are their samples.
 
 /// What tells whether the application is the limit.
 #[derive(Clone, Copy, Debug)]
@@ -19,7 +19,7 @@ pub struct AppLimit {
     pub delivered: u64,
 }
 
-/// The count that `delivered` must exceed before the gap has left the pipe; `None` where the application is not the limit.
+/// The new `app_limited`; `None` where the application is not the limit (`tcp_rate_check_app_limited`).
 #[inline]
 pub fn check_app_limited(limit: AppLimit) -> Option<u64> {
     let is_limited = limit.nothing_queued && limit.in_flight < limit.cwnd && limit.repaired_all;

@@ -87,9 +87,7 @@ impl ChromiumSampler {
 
 /// Replaces the sample of an ACK by that of one more packet, if that is higher.
 #[inline]
-#[expect(clippy::cast_sign_loss, reason = "an interval above 0 comes with a count of packets that is not negative")]
 #[expect(clippy::cast_possible_truncation, reason = "differences of counts of packets, each of which has a u32 number")]
-#[expect(clippy::cast_possible_wrap, reason = "runs end long before 2^63 us and 2^31 packets in flight")]
 fn improve(sample: &mut RateSample, view: &View, sent: &SentSnapshot) {
     let reference = sent.reference;
     let sent_packets = sent.total_sent - reference.total_sent;
@@ -99,16 +97,15 @@ fn improve(sample: &mut RateSample, view: &View, sent: &SentSnapshot) {
     if ack_us == 0 {
         return;
     }
-    // packets/time compared as cross products: an empty send time is an infinite rate.
+    // Rates are compared as cross products; a send time of zero is an infinite rate.
     let send_is_slower = sent_packets * ack_us < acked_packets * send_us;
     let (packets, interval_us) = if send_is_slower { (sent_packets, send_us) } else { (acked_packets, ack_us) };
-    let is_best =
-        sample.interval_us > 0 && sample.delivered as u64 * interval_us >= packets * sample.interval_us as u64;
-    if is_best {
+    let (best_packets, best_us) = (i64::from(sample.delivered).cast_unsigned(), sample.interval_us.cast_unsigned());
+    if sample.interval_us > 0 && best_packets * interval_us >= packets * best_us {
         return;
     }
     sample.delivered = packets as i32;
-    sample.interval_us = interval_us as i64;
+    sample.interval_us = interval_us.cast_signed();
     sample.prior_delivered = sent.delivered;
     sample.prior_mstamp_us = reference.acked_us;
     sample.is_app_limited = sent.is_app_limited;

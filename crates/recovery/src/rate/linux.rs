@@ -1,5 +1,5 @@
-//! Linux's rule since 5.19: the source is the segment sent last (`tcp_skb_sent_after`), and an interval shorter than the
-//! smallest round-trip time is not believed.
+//! Linux's rule since 5.19: the source is the segment sent last (`tcp_skb_sent_after`), and a sample with an interval
+//! shorter than the minimum RTT is discarded.
 
 use super::{Record, Source, View};
 use dumbbell_cc::RateSample;
@@ -10,10 +10,11 @@ pub(super) fn is_newer(source: &Source, record: &Record, seq: u32) -> bool {
     record.sent > source.first_tx || record.sent == source.first_tx && seq >= source.end
 }
 
-/// The interval is the longer of the two phases, unless it is too short to be true.
+/// The interval is the longer of the two phases; -1, which discards the sample, where it is shorter than the minimum
+/// RTT.
 #[inline(always)]
 pub(super) fn measure(sample: &mut RateSample, view: &View) {
-    let ack_phase_us = view.mstamp_us as i64 - sample.prior_mstamp_us as i64;
+    let ack_phase_us = view.mstamp_us.cast_signed() - sample.prior_mstamp_us.cast_signed();
     sample.interval_us = sample.interval_us.max(ack_phase_us);
     if sample.interval_us < i64::from(view.min_rtt_us) {
         sample.interval_us = -1;

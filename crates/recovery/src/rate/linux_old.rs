@@ -1,5 +1,6 @@
-//! Linux's rule before 5.19: the source is the first segment with the largest delivered count. Of the segments that left
-//! between the same two ACKs that is the first one an ACK delivers, where the rule of today takes the last one.
+//! Linux's rule before 5.19: the source is the first segment with the largest `delivered`. Segments sent between the
+//! same two ACKs have the same `delivered`: of these the first one that an ACK delivers is taken, and since 5.19 the
+//! last one.
 
 use super::Record;
 use dumbbell_cc::RateSample;

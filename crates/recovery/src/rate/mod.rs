@@ -1,11 +1,12 @@
-//! Delivery-rate sampling (`tcp_rate.c`, draft-cheng-iccrg-delivery-rate-estimation): how fast the network delivered what
-//! an ACK reports.
+//! Delivery-rate sampling (`tcp_rate.c`, draft-cheng-iccrg-delivery-rate-estimation): how fast the network delivered
+//! what an ACK reports.
 //!
-//! A sample is the data delivered between two instants over the longer of two times: that which it took to send (the send
-//! phase) and that which it took to be acknowledged (the ACK phase). Both begin with what is written on a segment when it
-//! leaves. Which of an ACK's segments the sample is taken from, and what happens to samples that are too short to be true,
-//! has changed over the years and differs in ns-3; [`RateSampler`] is one of these rules, chosen when a connection begins.
-//! QUIC's sampler keeps other books and has a type of its own, [`ChromiumSampler`].
+//! A sample is the data delivered between two instants, divided by the longer of two times: the time it took to send
+//! that data (send phase) and the time it took to be acknowledged (ACK phase). Both begin with what is noted in the
+//! record of a segment when it leaves. The segment of an ACK from which the sample is taken is its *source*. Which one
+//! that is, and what happens to samples whose interval is too short, has changed over the years and differs in ns-3;
+//! [`RateSampler`] is one of these rules, chosen when a connection begins. QUIC's sampler has a state and a type of its
+//! own, [`ChromiumSampler`].
 
 mod app_limited;
 mod chromium;
@@ -81,13 +82,13 @@ impl RateSampler {
         matches!(self.rule, Rule::Linux)
     }
 
-    /// When the segment that was sampled last was sent, or the one that restarted an empty pipe (`first_tx_mstamp`).
+    /// When the source of the latest sample was sent, or the segment that restarted an empty pipe (`first_tx_mstamp`).
     #[inline]
     pub fn first_tx_us(&self) -> u64 {
         self.source.first_tx.us()
     }
 
-    /// Something that is sent at `sent` finds the pipe empty: both phases begin with it.
+    /// A segment is sent at `sent` into an empty pipe: both phases begin with it.
     #[inline]
     pub fn restart(&mut self, sent: Stamp) {
         self.source.first_tx = sent;
@@ -105,6 +106,7 @@ impl RateSampler {
 
     /// The record of a segment that is sent at `sent` (`tcp_rate_skb_sent`); the amount in flight is that before it.
     #[inline]
+    #[expect(clippy::cast_possible_truncation, reason = "the low bits are kept, as their names say")]
     pub fn skb_sent(&self, view: &View, control: &Control, sent: Stamp) -> Record {
         Record {
             sent,
@@ -119,7 +121,7 @@ impl RateSampler {
         }
     }
 
-    /// An ACK arrives: its sample before anything is known to be delivered takes the place of the one before.
+    /// An ACK arrives: the sample begins anew, with no source.
     #[inline(always)]
     pub fn begin_ack(&mut self, sample: &mut RateSample, prior_in_flight: u32, is_ece: bool) {
         self.source.end = 0;
@@ -132,7 +134,7 @@ impl RateSampler {
     /// Segment `seq` was delivered (`tcp_rate_skb_delivered`).
     #[inline]
     pub fn skb_delivered(&mut self, sample: &mut RateSample, record: &Record, seq: u32, now_us: u64) {
-        // Delivered before, and sampled then.
+        // It was delivered and sampled before.
         if record.delivered_us == 0 {
             return;
         }
@@ -202,7 +204,8 @@ impl RateSampler {
         }
     }
 
-    /// The same under Linux's rule for an ACK that delivered `delivered` packets in good order.
+    /// [`generate`](Self::generate) under Linux's rule for an ACK of the fast path, which delivered `delivered` packets
+    /// and showed no loss.
     #[inline(always)]
     pub fn generate_in_order(&self, sample: &mut RateSample, view: &View, delivered: u32) {
         sample.acked_sacked = delivered;
@@ -213,15 +216,16 @@ impl RateSampler {
 
     /// What was delivered, lost and marked since the source of the sample was sent.
     #[inline(always)]
+    #[expect(clippy::cast_possible_truncation, reason = "of one flight, which is shorter than 2^31 packets")]
     fn count(&self, sample: &mut RateSample, view: &View) {
         sample.delivered = (view.delivered - sample.prior_delivered) as i32;
-        sample.lost_since_sent = (view.lost as u32).wrapping_sub(self.source.lost) as i32;
-        sample.delivered_ce = (view.delivered_ce as u32).wrapping_sub(self.source.delivered_ce) as i32;
+        sample.lost_since_sent = (view.lost as u32).wrapping_sub(self.source.lost).cast_signed();
+        sample.delivered_ce = (view.delivered_ce as u32).wrapping_sub(self.source.delivered_ce).cast_signed();
     }
 }
 
 /// Time from the departure of the segment that was sampled before this one was sent to that of this one.
 #[inline]
 fn send_phase_us(record: &Record) -> i64 {
-    record.sent.us().wrapping_sub(record.first_tx_us) as i64
+    record.sent.us().wrapping_sub(record.first_tx_us).cast_signed()
 }

@@ -1,9 +1,10 @@
 //! ns-3's rules (`TcpRateLinux`), as far as they change what a controller is shown.
 //!
-//! The source is chosen as in Linux before 5.19, but it outlives its ACK: an ACK without a newer one measures from it
-//! again, unless its sample was discarded. A sample that is application-limited and lower than the last rate repeats the
-//! last rate. Before 3.41 the ACK phase was measured from the *previous* source's prior time, and a discarded sample left
-//! zero in its place and handed out the last rate again, which the controller took for a new one (ns-3's issue 1026).
+//! The source is chosen as in Linux before 5.19, but it is kept beyond its ACK: an ACK without a newer source measures
+//! from it again, unless its sample was discarded. An application-limited sample that is lower than the last rate is
+//! replaced by the last rate. Before 3.41 the ACK phase was measured from the prior time of the *previous* source, and
+//! a discarded sample set that time to zero and showed the controller the last rate again, as if it were a new sample
+//! (ns-3's issue 1026).
 
 use super::{Record, linux_old, send_phase_us};
 use dumbbell_cc::RateSample;
@@ -34,19 +35,19 @@ impl Ns3 {
         }
     }
 
-    /// The source of ns-3's samples outlives the ACK.
+    /// The sample begins with the source of the ACK before.
     #[inline(never)]
     pub fn begin_ack(&self, sample: &mut RateSample) {
         *sample = RateSample { prior_in_flight: sample.prior_in_flight, is_ece: sample.is_ece, ..self.source };
     }
 
-    /// Whether a delivered segment is the new source; then the phases are its.
+    /// Whether a delivered segment becomes the source; then the phases are measured from it.
     #[inline(never)]
     pub fn offer(&mut self, sample: &RateSample, record: &Record, now_us: u64) -> bool {
         let is_newer = sample.prior_delivered == 0 || linux_old::is_newer(sample, record);
         if is_newer {
             let ack_phase_from_us = if self.is_before_3_41 { sample.prior_mstamp_us } else { record.delivered_us };
-            self.ack_phase_us = (now_us - ack_phase_from_us) as i64;
+            self.ack_phase_us = (now_us - ack_phase_from_us).cast_signed();
             self.send_phase_us = send_phase_us(record);
         }
         is_newer
@@ -77,7 +78,7 @@ impl Ns3 {
         }
     }
 
-    /// Before 3.41 an ACK without a sample of its own hands out the last rate.
+    /// Before 3.41 an ACK without a sample of its own shows the controller the last rate.
     #[inline(never)]
     pub fn without_source(&self, sample: &mut RateSample) {
         if self.is_before_3_41 && self.interval_us > 0 {

@@ -3,8 +3,6 @@
 //! Every transmission has a packet number of its own, so an ACK always tells which transmission arrived. The rules are
 //! functions of packet numbers and times; the sender keeps the list of sent packets.
 
-#![deny(clippy::cast_possible_truncation, clippy::cast_sign_loss, clippy::cast_possible_wrap, clippy::cast_lossless)]
-
 mod loss;
 mod pacer;
 mod rtt;

@@ -36,13 +36,13 @@ const NIL: u32 = u32::MAX;
 
 /// Tags of a segment.
 pub mod flag {
-    /// S: selectively acknowledged.
+    /// S: selectively acknowledged (`TCPCB_SACKED_ACKED`).
     pub const SACKED: u8 = 1;
-    /// L: marked lost.
+    /// L: marked lost (`TCPCB_LOST`).
     pub const LOST: u8 = 1 << 1;
-    /// R: a retransmission is counted in flight.
+    /// R: a retransmission is counted in flight (`TCPCB_SACKED_RETRANS`).
     pub const RETRANS: u8 = 1 << 2;
-    /// E: ever retransmitted.
+    /// E: ever retransmitted (`TCPCB_EVER_RETRANS`).
     pub const EVER_RETRANS: u8 = 1 << 3;
     /// Sent while the application was the limit.
     pub const APP_LIMITED: u8 = 1 << 4;
@@ -89,7 +89,7 @@ impl Record {
 /// The records of all outstanding segments.
 #[derive(Debug)]
 pub struct Scoreboard {
-    records: Vec<Record>,
+    records: Box<[Record]>,
     mask: u32,
     una: u32,
     nxt: u32,
@@ -97,6 +97,7 @@ pub struct Scoreboard {
     newest: u32,
     sacked: Bits,
     waiting: Bits,
+    /// No segment below waits for its retransmission (`retransmit_skb_hint`).
     waiting_hint: u32,
     /// Segments from here on are untouched: sent once, neither received nor marked lost.
     untouched_from: u32,
@@ -108,7 +109,7 @@ impl Scoreboard {
     /// A scoreboard without segments; the first one is number 0.
     pub fn new() -> Scoreboard {
         Scoreboard {
-            records: Vec::new(),
+            records: Box::default(),
             mask: 0,
             una: 0,
             nxt: 0,
@@ -150,7 +151,8 @@ impl Scoreboard {
         &self.records[(seq & self.mask) as usize]
     }
 
-    /// An outstanding segment whose record is to change. Tags that the bit sets follow have functions of their own.
+    /// An outstanding segment whose record is to change. The tags that the bit sets index are changed by functions of
+    /// their own (`tags.rs`).
     #[inline]
     pub fn get_mut(&mut self, seq: u32) -> &mut Record {
         &mut self.records[(seq & self.mask) as usize]
@@ -159,11 +161,11 @@ impl Scoreboard {
     /// Bytes of memory [claimed].
     pub fn memory(&self) -> u64 {
         let outstanding = (self.nxt - self.una) as usize;
-        claimed::<Record>(outstanding, self.records.capacity()) + self.sacked.memory() + self.waiting.memory()
+        claimed::<Record>(outstanding, self.records.len()) + self.sacked.memory() + self.waiting.memory()
     }
 
-    /// Adds the next `size` segments, which were just sent as one burst. All start from `record`, whose amount in flight
-    /// is that before the burst; the last one carries `last_len` bytes.
+    /// Adds the next `size` segments, which were just sent as one burst, as copies of `record`; its `tx_in_flight` is
+    /// the amount in flight before the burst. The last one carries `last_len` bytes.
     #[inline]
     pub fn push_burst(&mut self, record: &Record, size: u32, last_len: u16) {
         while self.records.len() < (self.nxt - self.una + size) as usize {
@@ -201,8 +203,8 @@ impl Scoreboard {
         self.nxt += size;
     }
 
-    /// The `size` segments from `first` on were just sent again, one after the other, as `record` says. Returns how many of
-    /// them are not counted in flight a second time already.
+    /// The `size` segments from `first` on were just retransmitted, one after the other, as `record` says. Returns how
+    /// many of them did not have the tag R before.
     #[inline]
     pub fn push_again(&mut self, record: &Record, first: u32, size: u32) -> u32 {
         let end = first + size;
@@ -225,8 +227,8 @@ impl Scoreboard {
         fresh
     }
 
-    /// Whether everything outstanding is untouched (sent once, neither received nor marked lost), so that it lies in the
-    /// order of its transmission.
+    /// Whether everything outstanding is untouched (sent once, neither received nor marked lost), so that it lies in
+    /// the order of its transmission.
     #[inline]
     pub fn is_untouched(&self) -> bool {
         self.untouched_from <= self.una
@@ -237,7 +239,7 @@ impl Scoreboard {
         self.untouched_from = self.untouched_from.max(seq + 1);
     }
 
-    /// The first segment below `end` that is not untouched; `end` when there is none.
+    /// Where the run of untouched segments at the head ends, at most at `end`.
     #[inline]
     pub fn end_of_originals(&self, end: u32) -> u32 {
         let mut seq = self.una;
@@ -250,7 +252,8 @@ impl Scoreboard {
     /// Removes the segments below [`end`](Self::end_of_originals).
     #[inline]
     pub fn pop_originals(&mut self, end: u32) {
-        // What was transmitted before or between them has lower numbers and is gone, so they begin the list.
+        // Untouched segments lie on the list in the order of their numbers, and all lower ones are removed: these come
+        // first.
         debug_assert_eq!(self.oldest, self.una);
         let next = self.get(end - 1).next;
         self.oldest = next;
@@ -276,7 +279,7 @@ impl Scoreboard {
         seq - first
     }
 
-    /// Removes the lowest segment; the caller has settled its counters.
+    /// Removes the lowest segment; the caller has corrected the counters that it was in.
     #[inline]
     pub fn pop_una(&mut self) -> Record {
         let seq = self.una;
@@ -295,9 +298,11 @@ impl Scoreboard {
 
     fn grow(&mut self) {
         let capacity = (self.records.len() * 2).max(Scoreboard::INITIAL_CAPACITY);
+        #[expect(clippy::cast_possible_truncation, reason = "segments have numbers of 32 bits")]
+        let mask = capacity as u32 - 1;
         let mut grown = Scoreboard {
-            records: vec![Record::default(); capacity],
-            mask: capacity as u32 - 1,
+            records: vec![Record::default(); capacity].into_boxed_slice(),
+            mask,
             sacked: Bits::of(capacity),
             waiting: Bits::of(capacity),
             ..*self

@@ -1,4 +1,4 @@
-//! Tags that are found without a walk: selectively acknowledged (`TCPCB_SACKED_ACKED`), and lost and waiting for the
+//! The tags that the two bit sets index: selectively acknowledged (`TCPCB_SACKED_ACKED`), and lost and waiting for the
 //! retransmission (`TCPCB_LOST` without `TCPCB_SACKED_RETRANS`).
 
 use super::{NIL, Record, Scoreboard, TOUCHED, flag};
@@ -29,8 +29,8 @@ impl Scoreboard {
     }
 
     /// Tags the untouched segments from `first` on, below `end`, that were sent one after the other as selectively
-    /// acknowledged, and takes them off the list of transmissions. Returns one above the last of them: `first` when that
-    /// one is not untouched.
+    /// acknowledged, and takes them off the list of transmissions. Returns one above the last of them: `first` when
+    /// that one is not untouched.
     #[inline(always)]
     pub fn set_run_sacked(&mut self, first: u32, end: u32) -> u32 {
         let (end, _) = self.take_run(first, end, flag::SACKED, |_| true);
@@ -40,7 +40,8 @@ impl Scoreboard {
         end
     }
 
-    /// The same as lost, with those that were sent together with `first`. Returns the next one on the list, too.
+    /// Tags the untouched segments from `first` on, below `end`, that were sent at the same time as lost, and takes
+    /// them off the list of transmissions. Returns one above the last of them, and the next one on the list.
     #[inline(always)]
     pub fn set_run_lost(&mut self, first: u32, end: u32) -> (u32, Option<u32>) {
         let sent = self.get(first).sent;
@@ -52,8 +53,8 @@ impl Scoreboard {
         (end, (next != NIL).then_some(next))
     }
 
-    /// Tags the untouched segments from `first` on, below `end`, that were sent one after the other and `belong`, and takes
-    /// them off the list of transmissions. Returns one above the last of them, and the next one on the list.
+    /// Tags the untouched segments from `first` on, below `end`, that were sent one after the other and `belong`, and
+    /// takes them off the list of transmissions. Returns one above the last of them, and the next one on the list.
     #[inline(always)]
     fn take_run(&mut self, first: u32, end: u32, tag: u8, belong: impl Fn(&Record) -> bool) -> (u32, u32) {
         let prev = self.get(first).prev;
@@ -75,7 +76,7 @@ impl Scoreboard {
         (seq, next)
     }
 
-    /// The receiver no longer holds `seq`, which has been used for a sample.
+    /// The receiver has dropped `seq` (reneging). Its record has given a rate sample and gives no second one.
     pub fn clear_sacked(&mut self, seq: u32) {
         let slot = self.slot(seq);
         self.sacked.clear(slot);
@@ -140,6 +141,7 @@ impl Scoreboard {
 
     /// The lowest segment of `start..end` whose bit is set in the words that `word` gives, a word of 64 at a time.
     #[inline]
+    #[expect(clippy::cast_possible_truncation, reason = "of a slot only its place in a word of 64 is wanted")]
     fn scan(&self, start: u32, end: u32, word: impl Fn(usize) -> u64) -> Option<u32> {
         let mut seq = start;
         while seq < end {

@@ -5,9 +5,9 @@
 
 use super::shorthand::{NoList, Shorthand, shorthand, table};
 use dumbbell_parameters::{Parameter, declared};
-use dumbbell_path::loss::{self, Bernoulli};
+use dumbbell_path::loss::{self, Bernoulli, Steps};
 use dumbbell_path::{Catalog, Described, Jitter, KIND, Policer, Reorder, queue};
-use dumbbell_units::{Duration, ParseError, Ratio};
+use dumbbell_units::{Duration, ParseError, Ratio, Time};
 use schemars::{Schema, SchemaGenerator, json_schema};
 use serde_json::{Map, Value, json};
 use std::sync::LazyLock;
@@ -63,10 +63,11 @@ shorthand!(QueueSpec, ["droptail", "codel"], |generator| kinds(queue::catalog(),
 pub(crate) struct LossSpec(pub KindSpec);
 
 impl Shorthand for LossSpec {
-    const EXPECTING: &'static str = "a loss probability such as \"0.1%\", or a table such as \
+    const EXPECTING: &'static str = "a loss probability such as \"0.1%\", steps such as \
+        [[\"0s\", \"0%\"], [\"10s\", \"1%\"]], or a table such as \
         { kind = \"gilbert-elliott\", p = \"1%\", r = \"30%\" }";
     type Table = Map<String, Value>;
-    type List = NoList;
+    type List = Vec<(Time, Ratio)>;
 
     fn from_text(text: &str) -> Result<LossSpec, String> {
         let p: Ratio = text.parse().map_err(|e: ParseError| e.to_string())?;
@@ -78,6 +79,11 @@ impl Shorthand for LossSpec {
         LossSpec::from_text(&number.to_string())
     }
 
+    fn from_list(steps: Vec<(Time, Ratio)>) -> Result<LossSpec, String> {
+        let parameters = Map::from_iter([("steps".to_owned(), json!(steps))]);
+        Ok(LossSpec(KindSpec { parameters, ..KindSpec::named(Steps::NAME) }))
+    }
+
     fn from_table(table: Map<String, Value>) -> Result<LossSpec, String> {
         KindSpec::from_table(table, loss::catalog().names()).map(LossSpec)
     }
@@ -85,6 +91,7 @@ impl Shorthand for LossSpec {
 shorthand!(LossSpec, ["0.1%", "1%"], |generator| {
     let mut forms = kinds(loss::catalog(), generator);
     forms.push(json_schema!({ "type": "number", "minimum": 0, "maximum": 1 }));
+    forms.push(generator.subschema_for::<Vec<(Time, Ratio)>>());
     forms
 });
 

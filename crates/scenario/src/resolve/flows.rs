@@ -20,6 +20,9 @@ const MIN_RTT: Duration = Duration::from_micros(1);
 /// The largest IP packet that fits a delivery opportunity of a trace.
 const TRACE_PACKET_BYTES: u32 = 1_500;
 
+/// The links to the receiver and those back, in order.
+type Routes = (Vec<usize>, Vec<usize>);
+
 impl Context<'_> {
     /// All flows, one for each of `count`; `None` when there is none or one has no route.
     pub(super) fn flows(&mut self, network: &mut Network) -> Option<(Vec<Flow>, Vec<FlowNotes>)> {
@@ -77,16 +80,7 @@ impl Context<'_> {
         let algorithm = self.algorithm(spec, &at);
         let transport = self.transport(spec, &at);
         let timely = self.flow_times(spec, &at);
-        if spec.bytes == Some(Bytes::ZERO) {
-            self.report.value(&at.key("bytes"), "the flow has nothing to transfer", "allowed: 1 byte or more");
-        }
-        if spec.rate.is_some_and(|rate| rate == Rate::ZERO || rate > MAX_RATE) {
-            let help = format!("allowed: more than 0bit, at most {MAX_RATE}");
-            self.report.value(&at.key("rate"), "the application cannot produce data at this rate", help);
-        }
-        if spec.label.as_deref() == Some("") {
-            self.report.value(&at.key("label"), "the label is empty", "give it a text, or leave it out");
-        }
+        self.check_amounts(spec, &at);
         let access = self.access(spec, &at, network);
         let (from, to) = self.flow_ends(spec, &at, network)?;
         let (algorithm, transport, access) = (algorithm?, transport?, access?);
@@ -95,26 +89,9 @@ impl Context<'_> {
         }
         self.check_application(spec, &transport, &at);
         let routes = self.routes(spec, &at, from, to, network)?;
-        let access_hops = usize::from(access.is_some());
-        for (key, explicit, way) in
-            [("route", &spec.route, &routes.0), ("reverse_route", &spec.reverse_route, &routes.1)]
-        {
-            let links = way.len() + access_hops;
-            if links > MAX_WAY {
-                let at = if explicit.is_some() { at.key(key) } else { at.clone() };
-                let message = format!("the way of the flow has {links} links");
-                self.report.value(&at, message, format!("allowed: at most {MAX_WAY}"));
-                return None;
-            }
-        }
+        self.check_lengths(spec, &routes, usize::from(access.is_some()), &at)?;
         self.check_route(&routes.0, &transport, &at, network);
-        let path_delay = routes.0.iter().chain(&routes.1).map(|link| network.links[*link].delay);
-        let access_delay = access.iter().map(|(delay, _)| *delay);
-        if path_delay.chain(access_delay).all(|delay| delay < MIN_RTT) {
-            let at = if network.path_rtt.is_some() { top("path").key("rtt") } else { at.clone() };
-            let help = format!("allowed: a delay of at least {MIN_RTT} somewhere on the way");
-            self.report.value(&at, "the round trip of a flow takes no time", help);
-        }
+        self.check_round_trip(&routes, access.as_ref().map(|(delay, _)| *delay), &at, network);
         let label = spec.label.clone().or_else(|| spec.cc.as_ref().map(|cc| cc.name.clone())).unwrap_or_default();
         let stagger = spec.stagger.unwrap_or_default();
         let flow = |number: usize| {
@@ -140,6 +117,45 @@ impl Context<'_> {
             }
         };
         Some((0..count as usize).map(flow).collect())
+    }
+
+    /// Refuses amounts and names that stand for nothing.
+    fn check_amounts(&mut self, spec: &FlowSpec, at: &KeyPath) {
+        if spec.bytes == Some(Bytes::ZERO) {
+            self.report.value(&at.key("bytes"), "the flow has nothing to transfer", "allowed: 1 byte or more");
+        }
+        if spec.rate.is_some_and(|rate| rate == Rate::ZERO || rate > MAX_RATE) {
+            let help = format!("allowed: more than 0bit, at most {MAX_RATE}");
+            self.report.value(&at.key("rate"), "the application cannot produce data at this rate", help);
+        }
+        if spec.label.as_deref() == Some("") {
+            self.report.value(&at.key("label"), "the label is empty", "give it a text, or leave it out");
+        }
+    }
+
+    /// Refuses ways with more links than a packet can count; `access_links` come before the first one.
+    fn check_lengths(&mut self, spec: &FlowSpec, routes: &Routes, access_links: usize, at: &KeyPath) -> Option<()> {
+        let ways = [("route", &spec.route, &routes.0), ("reverse_route", &spec.reverse_route, &routes.1)];
+        for (key, explicit, way) in ways {
+            let links = way.len() + access_links;
+            if links > MAX_WAY {
+                let at = if explicit.is_some() { at.key(key) } else { at.clone() };
+                let message = format!("the way of the flow has {links} links");
+                self.report.value(&at, message, format!("allowed: at most {MAX_WAY}"));
+                return None;
+            }
+        }
+        Some(())
+    }
+
+    /// Refuses round trips that take no time.
+    fn check_round_trip(&mut self, routes: &Routes, access: Option<Duration>, at: &KeyPath, network: &Network) {
+        let delays = routes.0.iter().chain(&routes.1).map(|link| network.links[*link].delay);
+        if delays.chain(access).all(|delay| delay < MIN_RTT) {
+            let at = if network.path_rtt.is_some() { top("path").key("rtt") } else { at.clone() };
+            let help = format!("allowed: a delay of at least {MIN_RTT} somewhere on the way");
+            self.report.value(&at, "the round trip of a flow takes no time", help);
+        }
     }
 
     /// Refuses applications that write more than a segment in the shortest time there is.
@@ -264,14 +280,7 @@ impl Context<'_> {
     }
 
     /// Links from the sender to the receiver and back.
-    fn routes(
-        &mut self,
-        spec: &FlowSpec,
-        at: &KeyPath,
-        from: usize,
-        to: usize,
-        network: &Network,
-    ) -> Option<(Vec<usize>, Vec<usize>)> {
+    fn routes(&mut self, spec: &FlowSpec, at: &KeyPath, from: usize, to: usize, network: &Network) -> Option<Routes> {
         let forward = self.route(spec.route.as_ref().map(|r| (r, at.key("route"))), from, to, at, network)?;
         if spec.reverse_route.is_none() && spec.route.is_some() {
             let backwards: Option<Vec<usize>> =

@@ -137,8 +137,7 @@ impl Context<'_> {
         let specs = self.file.links.as_ref()?;
         let mut network = Network { nodes: Vec::new(), links: Vec::new(), path_rtt: None };
         self.declared_nodes(&mut network);
-        let declared = self.file.nodes.is_some();
-        let mut known: HashMap<String, usize> = network.nodes.iter().cloned().zip(0..).collect();
+        let mut nodes: HashMap<String, usize> = network.nodes.iter().cloned().zip(0..).collect();
         if specs.is_empty() {
             self.report.value(&top("links"), "the list of links is empty", "add at least one link");
             return None;
@@ -147,55 +146,58 @@ impl Context<'_> {
         let mut complete = true;
         for (i, spec) in specs.iter().enumerate() {
             let at = top("links").index(i);
-            let ends = self.link_ends(spec, &at, &mut network, &mut known, declared);
-            let Some(delay) = spec.delay else {
-                self.report.value(
-                    &at,
-                    "the link has no delay",
-                    "add `delay = \"10ms\"`, the propagation delay one way",
-                );
-                complete = false;
-                continue;
-            };
-            self.check_delay(delay, &at.key("delay"));
-            let Some((from, to)) = ends else {
-                complete = false;
-                continue;
-            };
-            let name = spec.name.clone().unwrap_or_else(|| format!("{}-{}", network.nodes[from], network.nodes[to]));
-            let forward = network.links.len();
-            let draft = Draft {
-                name: name.clone(),
-                from,
-                to,
-                side: spec.side(),
-                delay,
-                at: at.clone(),
-                role: Role::Described,
-                opposite: None,
-            };
-            network.links.push(draft);
-            let reverse_at = at.key("reverse");
-            if spec.duplex.unwrap_or(true) {
-                let reverse_delay = match &spec.reverse {
-                    Some(ReverseSpec::Side(side)) => side.delay.unwrap_or(delay),
-                    _ => delay,
-                };
-                self.check_delay(reverse_delay, &reverse_at.key("delay"));
-                add_reverse(&mut network.links, spec.reverse.as_ref(), reverse_delay, &reverse_at);
-            } else if spec.reverse.is_some() {
-                let help = "leave `duplex` out, or `reverse`";
-                self.report.key(&reverse_at, "a link with `duplex = false` has no way back", help);
-            }
-            let repeated = network.links[forward..].iter().filter(|added| !names.insert(added.name.clone()));
-            if let Some(first) = repeated.collect::<Vec<_>>().first() {
-                let key = if spec.name.is_some() { at.key("name") } else { at.clone() };
-                let message = format!("two links have the name `{}`", first.name);
-                self.report.value(&key, message, "give each link a `name` of its own");
-                complete = false;
-            }
+            complete &= self.described_link(spec, &at, &mut network, &mut nodes, &mut names).is_some();
         }
         complete.then_some(network)
+    }
+
+    /// Adds an entry of `[[links]]`, with its way back if it has one; `None` if nothing can be routed over it. `nodes` are
+    /// the numbers of the nodes so far, `names` the names of the links.
+    fn described_link(
+        &mut self,
+        spec: &LinkSpec,
+        at: &KeyPath,
+        network: &mut Network,
+        nodes: &mut HashMap<String, usize>,
+        names: &mut BTreeSet<String>,
+    ) -> Option<()> {
+        let ends = self.link_ends(spec, at, network, nodes);
+        let Some(delay) = spec.delay else {
+            let help = "add `delay = \"10ms\"`, the propagation delay one way";
+            self.report.value(at, "the link has no delay", help);
+            return None;
+        };
+        self.check_delay(delay, &at.key("delay"));
+        let (from, to) = ends?;
+        let name = spec.name.clone().unwrap_or_else(|| format!("{}-{}", network.nodes[from], network.nodes[to]));
+        let forward = network.links.len();
+        let (side, at_link) = (spec.side(), at.clone());
+        network.links.push(Draft { name, from, to, side, delay, at: at_link, role: Role::Described, opposite: None });
+        self.way_back(spec, delay, at, network);
+        let repeated = network.links[forward..].iter().filter(|added| !names.insert(added.name.clone()));
+        if let Some(first) = repeated.collect::<Vec<_>>().first() {
+            let key = if spec.name.is_some() { at.key("name") } else { at.clone() };
+            let message = format!("two links have the name `{}`", first.name);
+            self.report.value(&key, message, "give each link a `name` of its own");
+            return None;
+        }
+        Some(())
+    }
+
+    /// Adds the way back of the link that was added last, unless it has none.
+    fn way_back(&mut self, spec: &LinkSpec, delay: Duration, at: &KeyPath, network: &mut Network) {
+        let at = at.key("reverse");
+        if spec.duplex.unwrap_or(true) {
+            let delay = match &spec.reverse {
+                Some(ReverseSpec::Side(side)) => side.delay.unwrap_or(delay),
+                _ => delay,
+            };
+            self.check_delay(delay, &at.key("delay"));
+            add_reverse(&mut network.links, spec.reverse.as_ref(), delay, &at);
+        } else if spec.reverse.is_some() {
+            let help = "leave `duplex` out, or `reverse`";
+            self.report.key(&at, "a link with `duplex = false` has no way back", help);
+        }
     }
 
     fn declared_nodes(&mut self, network: &mut Network) {
@@ -226,8 +228,8 @@ impl Context<'_> {
         at: &KeyPath,
         network: &mut Network,
         known: &mut HashMap<String, usize>,
-        declared: bool,
     ) -> Option<(usize, usize)> {
+        let declared = self.file.nodes.is_some();
         let mut end = |key: &str, name: &Option<String>| {
             let Some(name) = name.as_ref().filter(|name| !name.is_empty()) else {
                 self.report.value(

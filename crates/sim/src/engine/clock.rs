@@ -42,7 +42,7 @@ impl Clock {
             over: end + Duration::from_nanos(1),
             script: script.into(),
         };
-        clock.wind();
+        clock.find_next();
         Ok(clock)
     }
 
@@ -52,8 +52,8 @@ impl Clock {
         self.next
     }
 
-    /// Finds out what comes next.
-    fn wind(&mut self) {
+    /// Updates the time at which something is due next.
+    fn find_next(&mut self) {
         self.next = self.change.min(self.measure).min(self.record).min(self.over);
     }
 
@@ -86,7 +86,7 @@ impl Engine<'_> {
             self.clock.record = self.recorder.next(self.end);
             self.hand_over_series();
         }
-        self.clock.wind();
+        self.clock.find_next();
         self.failure.is_none()
     }
 

@@ -1,7 +1,7 @@
 //! Takes packets out of media, and to the next hop or up to their endpoints.
 
 use super::Engine;
-use super::transmission::PACKETS_PER_LOOK;
+use super::transmission::PACKETS_PER_CHECK;
 use crate::agenda::Turn;
 use crate::endpoints::Endpoints;
 use crate::flow::Phase;
@@ -9,7 +9,7 @@ use crate::packet::{Kind, Packet};
 use dumbbell_transport::{Answer, Handshake, Horizon};
 use dumbbell_units::Duration;
 
-/// Packets that may come out of a link next: of the same run as the one that came out last, they reach the same endpoint.
+/// The rest of the run whose packet came out of a link last. They go to the same endpoint.
 #[derive(Clone, Copy)]
 struct Followers {
     link: usize,
@@ -25,7 +25,7 @@ impl Engine<'_> {
     #[inline]
     pub(super) fn medium_event(&mut self, index: usize, packet: &mut Packet) {
         let now = self.now;
-        let mut until_look = PACKETS_PER_LOOK;
+        let mut until_check = PACKETS_PER_CHECK;
         while let Some(link) = self.media.link_mut(index)
             && let Some((next, count)) = link.take_plain(now, packet)
         {
@@ -34,12 +34,12 @@ impl Engine<'_> {
                 return self.arrive(packet, Followers { link: index, count });
             }
             self.arrive(packet, Followers::NONE);
-            until_look -= 1;
-            if until_look == 0 {
-                if self.must_stop(PACKETS_PER_LOOK) {
+            until_check -= 1;
+            if until_check == 0 {
+                if self.must_stop(PACKETS_PER_CHECK) {
                     return;
                 }
-                until_look = PACKETS_PER_LOOK;
+                until_check = PACKETS_PER_CHECK;
             }
         }
         self.any_medium_event(index, packet);
@@ -54,8 +54,8 @@ impl Engine<'_> {
                 return;
             }
         }
-        self.settle_reports(index);
-        self.medium_agenda.set(index, self.media.get(index).next_event());
+        let next = self.settle_medium(index);
+        self.medium_agenda.set(index, next);
     }
 
     /// Writes to `packet` what has come out next; false when there is nothing.
@@ -74,7 +74,8 @@ impl Engine<'_> {
         self.arrive(packet, Followers::NONE);
     }
 
-    /// A packet has passed a medium: on to the next one, or up to its endpoint, which may want its `followers`, too.
+    /// A packet comes out of a medium: it enters the next medium of its route, or its endpoint receives it, which may take
+    /// some of its `followers` at once.
     #[inline(always)]
     fn arrive(&mut self, packet: &mut Packet, followers: Followers) {
         if packet.hops_left > 0 {
@@ -87,12 +88,12 @@ impl Engine<'_> {
             Kind::Ack => self.deliver_ack(packet),
             Kind::Datagram => self.deliver_datagram(packet),
             Kind::Reply => self.deliver_reply(packet),
-            Kind::Syn | Kind::SynAck => self.shake_hands(packet),
+            Kind::Syn | Kind::SynAck => self.deliver_handshake(packet),
         }
     }
 
-    /// A data segment reaches its receiver. A receiver that holds back its ACK takes those of its `followers` with it that
-    /// arrive before anybody looks, and they need no events of their own.
+    /// A data segment reaches its receiver. While the receiver holds back its ACK, `followers` that arrive before anybody
+    /// looks at the receiver are taken together with the segment, without events of their own.
     #[inline(always)]
     fn deliver_segment(&mut self, packet: &Packet, followers: Followers) {
         let index = packet.flow as usize;
@@ -103,22 +104,29 @@ impl Engine<'_> {
         }
         let Endpoints::Tcp { receiver, .. } = &mut flow.ends else { return };
         let segment = packet.segment();
-        match receiver.on_run(now, segment, Horizon::at(self.clock.next())) {
-            Answer::Ack(ack) => self.acknowledge_cumulatively(index, ack),
-            Answer::Waiting => self.acknowledge_waiting(index),
-            Answer::Delayed => self.flow_agenda.advance(index, Turn::Receiver, receiver.next_timer()),
-            Answer::Silence { most, before } => {
-                let Some(link) = self.media.link_mut(followers.link) else { return };
+        let answer = receiver.on_run(
+            now,
+            segment,
+            Horizon::at(self.clock.next()),
+            #[inline(always)]
+            |most, before| {
+                let Some(link) = self.media.link_mut(followers.link) else { return 0 };
                 let (taken, delays) = link.take_followers(most.min(followers.count), before, segment.sent_at);
                 if taken > 0 {
-                    receiver.on_followers(taken, segment.len);
                     self.medium_agenda.set(followers.link, link.next_event());
                     self.events += u64::from(taken);
                     if self.is_measuring {
                         flow.one_way_delays += delays;
                     }
                 }
-            }
+                taken
+            },
+        );
+        match answer {
+            Answer::Ack(ack) => self.acknowledge_cumulatively(index, ack),
+            Answer::Waiting => self.acknowledge_waiting(index),
+            Answer::Delayed => self.flow_agenda.advance(index, Turn::Receiver, receiver.next_timer()),
+            Answer::Silence => {}
         }
     }
 
@@ -139,10 +147,11 @@ impl Engine<'_> {
         let flow = &mut self.flows[index];
         let Endpoints::Tcp { sender, .. } = &mut flow.ends else { return };
         sender.on_ack(now, &packet.acknowledgement(&mut self.sacks));
-        let rtt_us = sender.last_sample().rtt_us;
-        self.checks.rtt(index, rtt_us);
-        if self.is_measuring && rtt_us >= 0 {
-            flow.rtt.add(rtt_us as u64);
+        if let Ok(rtt_us) = u64::try_from(sender.last_sample().rtt_us) {
+            self.checks.rtt(index, rtt_us);
+            if self.is_measuring {
+                flow.rtt.add(rtt_us);
+            }
         }
         if sender.is_idle() {
             flow.note_completion(now);
@@ -183,7 +192,7 @@ impl Engine<'_> {
         ends.near.on_packet(now, packet.arrival(self.payloads.get(payload)));
         self.payloads.forget(payload);
         if let Some(rtt) = ends.near.rtt() {
-            self.checks.rtt(index, rtt.as_micros() as i64);
+            self.checks.rtt(index, rtt.as_micros());
             if self.is_measuring {
                 flow.rtt.add(rtt.as_micros());
             }
@@ -195,7 +204,7 @@ impl Engine<'_> {
     }
 
     #[cold]
-    fn shake_hands(&mut self, packet: &Packet) {
+    fn deliver_handshake(&mut self, packet: &Packet) {
         let index = packet.flow as usize;
         let now = self.now;
         if packet.kind == Kind::Syn {

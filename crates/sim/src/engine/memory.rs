@@ -9,47 +9,47 @@ use dumbbell_path::{Media, Medium};
 use std::sync::atomic::Ordering;
 
 /// Memory is added up after so many turns, or so many for each flow and medium, where that is more.
-const TURNS_PER_WEIGHING: u64 = 1 << 14;
-const TURNS_PER_WEIGHING_OF_EACH: u64 = 32;
+const TURNS_PER_MEASUREMENT: u64 = 1 << 14;
+const TURNS_PER_MEASUREMENT_OF_EACH: u64 = 32;
 
 /// When to add up, and what need not be added up again.
 pub(super) struct Memory {
     /// Bytes that do not change.
     fixed: u64,
-    turns_per_weighing: u64,
+    turns_per_measurement: u64,
     /// Turns and packets until it is added up again.
-    until_weighing: u64,
+    until_measured: u64,
 }
 
 impl Memory {
     pub fn new(media: &Media<Packet>, flows: &[Flow], routes: &Routes) -> Memory {
         let fixed = routes.memory() + flows.iter().map(Flow::memory).sum::<usize>();
-        let each = TURNS_PER_WEIGHING_OF_EACH * (flows.len() + media.len()) as u64;
-        Memory { fixed: fixed as u64, turns_per_weighing: TURNS_PER_WEIGHING.max(each), until_weighing: 0 }
+        let each = TURNS_PER_MEASUREMENT_OF_EACH * (flows.len() + media.len()) as u64;
+        Memory { fixed: fixed as u64, turns_per_measurement: TURNS_PER_MEASUREMENT.max(each), until_measured: 0 }
     }
 }
 
 impl Engine<'_> {
-    /// Adds memory up when `steps` more turns or packets make it due.
+    /// Counts `steps` more turns or packets, and adds memory up when that is due.
     #[inline]
-    fn take_stock(&mut self, steps: u64) {
-        match self.memory.until_weighing.checked_sub(steps) {
-            Some(left) => self.memory.until_weighing = left,
-            None => self.weigh(),
+    fn measure_memory_if_due(&mut self, steps: u64) {
+        match self.memory.until_measured.checked_sub(steps) {
+            Some(left) => self.memory.until_measured = left,
+            None => self.measure_memory(),
         }
     }
 
     /// Whether the run has to end, so many turns or packets after the last look.
     #[inline]
     pub(super) fn must_stop(&mut self, steps: u64) -> bool {
-        self.take_stock(steps);
+        self.measure_memory_if_due(steps);
         self.failure.is_some() || self.bounds.cancel.load(Ordering::Relaxed)
     }
 
     /// Adds up what can grow; the run fails when that is more than it may take.
     #[cold]
-    pub(super) fn weigh(&mut self) {
-        self.memory.until_weighing = self.memory.turns_per_weighing;
+    pub(super) fn measure_memory(&mut self) {
+        self.memory.until_measured = self.memory.turns_per_measurement;
         if let Err(fault) = self.check_controllers() {
             self.failure.get_or_insert(fault);
         }

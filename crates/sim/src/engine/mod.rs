@@ -29,8 +29,8 @@ use wiring::{Network, Routes};
 
 pub(crate) use wiring::{Entry, MAX_LINKS_OF_A_WAY};
 
-/// Turns of the event loop between two looks at the caller's wish to stop.
-const TURNS_IN_A_GO: u64 = 8;
+/// Events between two checks whether the run has to stop.
+const EVENTS_PER_CHECK: u64 = 8;
 
 /// A run under way.
 pub(crate) struct Engine<'a> {
@@ -152,25 +152,25 @@ impl<'a> Engine<'a> {
         Ok(RunOutput { flows, series, links, link_series, summary })
     }
 
-    /// One event after the other, to the end of the run; returns how many there were.
+    /// Handles one event after the other until the end of the run; returns how many there were.
     fn turns(&mut self) -> Result<u64, RunError> {
         let mut packet = Packet::default();
         let mut turns = 0;
-        let mut next_look = self.clock.next();
+        let mut clock_due = self.clock.next();
         loop {
-            if self.must_stop(TURNS_IN_A_GO) {
+            if self.must_stop(EVENTS_PER_CHECK) {
                 return Err(self.failure.take().unwrap_or(RunError::Cancelled));
             }
-            for turn in 0..TURNS_IN_A_GO {
+            for turn in 0..EVENTS_PER_CHECK {
                 let (medium, medium_due) = self.medium_agenda.next();
                 let (flow, due) = self.flow_agenda.next();
                 let flow_due = due.time();
-                if medium_due.min(flow_due) >= next_look {
+                if medium_due.min(flow_due) >= clock_due {
                     self.check_controllers()?;
                     if !self.clock_event() {
                         return self.failure.take().map_or(Ok(turns + turn), Err);
                     }
-                    next_look = self.clock.next();
+                    clock_due = self.clock.next();
                 } else if medium_due <= flow_due {
                     self.now = medium_due;
                     self.medium_event(medium, &mut packet);
@@ -179,7 +179,7 @@ impl<'a> Engine<'a> {
                     self.flow_event(flow, due.turn());
                 }
             }
-            turns += TURNS_IN_A_GO;
+            turns += EVENTS_PER_CHECK;
         }
     }
 

@@ -97,8 +97,9 @@ impl HalfDuplex {
             let departs = self.free_at + Duration::from_nanos(u64::from(packet.size()) * self.nanos_per_byte);
             station.counters.departures.packets += 1;
             station.counters.departures.bytes += u64::from(packet.size());
-            self.departures.push_back((self.turn as Port, departs, packet));
-            self.sent.push_back((departs + self.delay, self.turn as Port, packet));
+            let port = Port::try_from(self.turn).unwrap();
+            self.departures.push_back((port, departs, packet));
+            self.sent.push_back((departs + self.delay, port, packet));
             self.free_at = departs;
             self.turn = (self.turn + 1) % self.ports.len();
         }
@@ -107,7 +108,7 @@ impl HalfDuplex {
 
 impl Medium<Packet> for HalfDuplex {
     fn ports(&self) -> Port {
-        self.ports.len() as Port
+        Port::try_from(self.ports.len()).unwrap()
     }
 
     fn name(&self, port: Port) -> &str {

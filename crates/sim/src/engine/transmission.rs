@@ -5,16 +5,16 @@ use super::wiring::Hop;
 use crate::agenda::Turn;
 use crate::endpoints::Endpoints;
 use crate::flow::{Flow, Traffic};
-use crate::packet::{Kind, Packet};
+use crate::packet::{Kind, Packet, flow_number};
 use dumbbell_path::{Link, Offer};
 use dumbbell_transport::{Ack, Burst, CumulativeAck};
 use dumbbell_units::Time;
 use std::sync::atomic::Ordering;
 
-/// Packets that arrive at the same instant between two looks.
-pub(super) const PACKETS_PER_LOOK: u64 = 64;
-/// Bursts that a sender hands down in one turn between two looks at its memory.
-const BURSTS_PER_LOOK: u32 = 256;
+/// Packets that arrive at the same instant between two checks whether the run has to stop.
+pub(super) const PACKETS_PER_CHECK: u64 = 64;
+/// Bursts that a sender hands down at one instant between two checks of its memory.
+const BURSTS_PER_CHECK: u32 = 256;
 
 impl Engine<'_> {
     pub(super) fn sender_timer(&mut self, index: usize) {
@@ -46,7 +46,7 @@ impl Engine<'_> {
         self.flow_agenda.set(index, Turn::Receiver, self.flows[index].ends.receiver_timer());
     }
 
-    /// Puts on the wire what a sender may send now, and sees to its timer.
+    /// Sends what a sender may send now, and arms its timer.
     #[inline]
     pub(super) fn transmit(&mut self, index: usize) {
         self.transmit_all(index);
@@ -70,18 +70,15 @@ impl Engine<'_> {
         let now = self.now;
         let route = self.routes.of(index);
         let hop = route.first_forward;
-        let Flow { ends: Endpoints::Tcp { sender, .. }, traffic, reports_completions, .. } = &mut self.flows[index]
-        else {
-            return;
-        };
+        let Flow { ends: Endpoints::Tcp { sender, .. }, traffic, .. } = &mut self.flows[index] else { return };
         let Some(link) = self.media.link_mut(hop.medium()) else { return self.transmit_over_any(index, first) };
         let counts = hop.is_bottleneck && !link.decides_late();
         let mut next = Some(first);
-        let mut until_look = BURSTS_PER_LOOK;
+        let mut until_check = BURSTS_PER_CHECK;
         while let Some(burst) = next {
             let together = match burst.first_of_alike() {
-                Some(first) if !*reports_completions => {
-                    let packet = Packet::first_of(&burst, index as u32, route.forward_rest, first);
+                Some(first) if !sender.wants_completions() => {
+                    let packet = Packet::first_of(&burst, flow_number(index), route.forward_rest, first);
                     link.offer_run(now, packet, burst.remaining()).map(|departures| (packet.size, departures))
                 }
                 _ => None,
@@ -94,22 +91,23 @@ impl Engine<'_> {
                     traffic.drops += u64::from(burst.remaining() - departures.count());
                 }
                 None => {
-                    let mut way = Way { link, counts, traffic, now, measured: self.measured };
-                    let departs = way.offer_each(index as u32, route.forward_rest, burst);
+                    let mut way = FirstLink { link, counts, traffic, now, measured: self.measured };
+                    let departs = way.offer_each(flow_number(index), route.forward_rest, burst);
                     sender.handed_over(burst.bytes, departs);
                 }
             }
-            until_look -= 1;
-            if until_look == 0 {
+            until_check -= 1;
+            if until_check == 0 {
                 let is_too_large = sender.memory() + link.memory() > self.bounds.max_memory;
                 if is_too_large || self.bounds.cancel.load(Ordering::Relaxed) {
-                    return self.weigh();
+                    return self.measure_memory();
                 }
-                until_look = BURSTS_PER_LOOK;
+                until_check = BURSTS_PER_CHECK;
             }
             next = sender.poll_again();
         }
-        self.settle_medium(hop.medium());
+        let next = self.settle_medium(hop.medium());
+        self.medium_agenda.advance(hop.medium(), next);
     }
 
     /// The same where the first hop is no link.
@@ -120,7 +118,7 @@ impl Engine<'_> {
         let mut next = Some(first);
         while let Some(burst) = next {
             let departs = burst.fold(now, |_, segment| {
-                self.send_over_any(route.first_forward, Packet::data(index as u32, route.forward_rest, segment))
+                self.send_over_any(route.first_forward, Packet::data(flow_number(index), route.forward_rest, segment))
             });
             if self.must_stop(u64::from(burst.remaining())) {
                 return;
@@ -139,7 +137,7 @@ impl Engine<'_> {
             let payload = self.payloads.keep();
             let route = self.routes.of(index);
             let (hop, rest) = (route.first_forward, route.forward_rest);
-            let packet = Packet::datagram(Kind::Datagram, self.now, index as u32, rest, datagram, payload);
+            let packet = Packet::datagram(Kind::Datagram, self.now, flow_number(index), rest, datagram, payload);
             self.send(hop, packet);
             if self.must_stop(1) {
                 return;
@@ -155,7 +153,7 @@ impl Engine<'_> {
             let payload = self.payloads.keep();
             let route = self.routes.of(index);
             let (hop, rest) = (route.first_reverse, route.reverse_rest);
-            let packet = Packet::datagram(Kind::Reply, self.now, index as u32, rest, datagram, payload);
+            let packet = Packet::datagram(Kind::Reply, self.now, flow_number(index), rest, datagram, payload);
             self.send_back(hop, packet);
             if self.must_stop(1) {
                 return;
@@ -163,23 +161,23 @@ impl Engine<'_> {
         }
     }
 
-    /// A receiver acknowledges.
+    /// Sends an ACK of a receiver.
     #[inline(always)]
     pub(super) fn acknowledge(&mut self, index: usize, ack: &Ack) {
         let route = self.routes.of(index);
-        let packet = Packet::ack(index as u32, route.reverse_rest, ack, &mut self.sacks);
+        let packet = Packet::ack(flow_number(index), route.reverse_rest, ack, &mut self.sacks);
         self.send_back(route.first_reverse, packet);
     }
 
-    /// The same with what is usual.
+    /// The same for an ACK without SACK blocks.
     #[inline(always)]
     pub(super) fn acknowledge_cumulatively(&mut self, index: usize, ack: CumulativeAck) {
         let route = self.routes.of(index);
-        let packet = Packet::cumulative_ack(index as u32, route.reverse_rest, ack);
+        let packet = Packet::cumulative_ack(flow_number(index), route.reverse_rest, ack);
         self.send_back(route.first_reverse, packet);
     }
 
-    /// Mostly its way back is only a delay.
+    /// Mostly the way of an ACK is only a delay.
     #[inline(always)]
     fn send_back(&mut self, hop: Hop, packet: Packet) {
         let link = self.media.link_mut(hop.medium());
@@ -191,7 +189,7 @@ impl Engine<'_> {
 
     pub(super) fn send_syn(&mut self, index: usize) {
         let route = self.routes.of(index);
-        let packet = Packet::handshake(self.now, index as u32, route.forward_rest, Kind::Syn);
+        let packet = Packet::handshake(self.now, flow_number(index), route.forward_rest, Kind::Syn);
         self.send(route.first_forward, packet);
     }
 
@@ -211,7 +209,8 @@ impl Engine<'_> {
             Offer::Accepted { departs: None } => {}
             Offer::Dropped(_) => self.count_drop(&packet),
         }
-        self.settle_medium(hop.medium());
+        let next = self.settle_medium(hop.medium());
+        self.medium_agenda.advance(hop.medium(), next);
     }
 
     /// The same for a medium that need not be a link; returns when the packet will have left it, as far as that is known.
@@ -236,29 +235,36 @@ impl Engine<'_> {
         departs.unwrap_or(self.now)
     }
 
-    /// A link has taken packets.
+    /// Counts what a medium reports late; returns when it has something to do next.
     #[inline]
-    fn settle_medium(&mut self, index: usize) {
-        let Some(link) = self.media.link_mut(index) else { return };
-        let next = link.next_event();
-        if link.has_reports() {
+    pub(super) fn settle_medium(&mut self, index: usize) -> Time {
+        let (next, has_reports) = match self.media.link_mut(index) {
+            Some(link) => (link.next_event(), link.has_reports()),
+            None => (self.media.get(index).next_event(), true),
+        };
+        if has_reports {
             self.settle_reports(index);
         }
-        self.medium_agenda.advance(index, next);
+        next
     }
 
     /// Counts what a medium reports late for the flows it belongs to: drops, and departures where they are decided then.
-    #[cold]
+    #[inline(never)]
     pub(super) fn settle_reports(&mut self, index: usize) {
-        while let Some((_, packet, _)) = self.media.get_mut(index).pop_drop() {
-            self.count_drop(&packet);
+        if let Some(link) = self.media.link_mut(index) {
+            while let Some((departs, packet)) = link.pop_departure() {
+                self.flows[packet.flow as usize].count_late_departure((index, 0), &packet, departs, self.measured);
+            }
+            while let Some((packet, _)) = self.media.link_mut(index).and_then(Link::pop_drop) {
+                self.count_drop(&packet);
+            }
+            return;
         }
         while let Some((port, departs, packet)) = self.media.get_mut(index).pop_departure() {
-            let flow = &mut self.flows[packet.flow as usize];
-            let entry = flow.bottleneck;
-            if (entry.medium as usize, entry.port) == (index, port) && packet.kind.is_forward() {
-                flow.traffic.count_departure(packet.size, departs, self.measured);
-            }
+            self.flows[packet.flow as usize].count_late_departure((index, port), &packet, departs, self.measured);
+        }
+        while let Some((_, packet, _)) = self.media.get_mut(index).pop_drop() {
+            self.count_drop(&packet);
         }
     }
 
@@ -285,8 +291,8 @@ impl Engine<'_> {
     }
 }
 
-/// Where a sender's packets go.
-struct Way<'e> {
+/// The first link of a sender's packets.
+struct FirstLink<'e> {
     link: &'e mut Link<Packet>,
     /// Departures are known at once, and counted here.
     counts: bool,
@@ -295,16 +301,15 @@ struct Way<'e> {
     measured: (Time, Time),
 }
 
-impl Way<'_> {
-    /// Puts the packets of a burst on the way one by one; returns when the last one will have left the first link's
-    /// transmitter, as far as that is known.
+impl FirstLink<'_> {
+    /// Offers the packets of a burst one by one; returns when the last one will have left the transmitter, as far as that
+    /// is known.
     #[inline(never)]
     fn offer_each(&mut self, flow: u32, hops_left: u16, burst: Burst) -> Time {
         burst.fold(self.now, |_, segment| self.offer(Packet::data(flow, hops_left, segment)))
     }
 
-    /// Puts a data packet on the way; returns when it will have left the first link's transmitter, as far as that is
-    /// known.
+    /// Offers a data packet; returns when it will have left the transmitter, as far as that is known.
     #[inline]
     fn offer(&mut self, packet: Packet) -> Time {
         match self.link.offer(self.now, packet) {

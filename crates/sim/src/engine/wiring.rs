@@ -86,19 +86,20 @@ impl Routes {
     /// Adds the routes of a flow. `entries` tells where the links of the scenario are entered.
     fn push(&mut self, flow: &Spec, bottleneck: usize, entries: &[Entry]) -> Result<(), RunError> {
         let index = self.routes.len();
-        let rest = |way: &[usize]| match way.len() {
-            0 => Err(RunError::NoWay(index)),
-            links if links > MAX_LINKS_OF_A_WAY => Err(RunError::LongWay(index)),
-            links => Ok(links as u16 - 1),
+        let rest = |way: &[usize]| match u16::try_from(way.len()) {
+            Ok(0) => Err(RunError::NoWay(index)),
+            Ok(links) => Ok(links - 1),
+            Err(_) => Err(RunError::LongWay(index)),
         };
         let (forward_rest, reverse_rest) = (rest(&flow.forward)?, rest(&flow.reverse)?);
+        let end = |hops: usize| u32::try_from(hops).map_err(|_| RunError::ManyHops);
         let forward = self.hops.len();
         self.hops.extend(flow.forward.iter().map(|&link| Hop::new(entries[link], link == bottleneck)));
         let reverse = self.hops.len();
         self.hops.extend(flow.reverse.iter().map(|&link| Hop::new(entries[link], false)));
         self.routes.push(Route {
-            forward_end: reverse as u32,
-            reverse_end: self.hops.len() as u32,
+            forward_end: end(reverse)?,
+            reverse_end: end(self.hops.len())?,
             forward_rest,
             reverse_rest,
             first_forward: self.hops[forward],

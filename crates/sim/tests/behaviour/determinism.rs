@@ -120,10 +120,10 @@ fn recording_changes_nothing() {
     assert!(Run::of(&silent).output.series.columns.iter().all(|column| column.values.is_empty()));
 }
 
-/// A link that loses nothing has shortcuts: bursts enter it as a whole, and what receivers take without a word has no
+/// A link that loses nothing has fast paths: bursts enter it as a whole, and segments that a receiver does not answer have no
 /// events of its own. One that might lose something has none of them.
 #[test]
-fn the_shortcuts_of_plain_links_change_nothing() {
+fn the_fast_paths_of_plain_links_change_nothing() {
     let text = r#"
         duration = "5s"
         warmup = "1.2345678s"

@@ -4,10 +4,17 @@
 //! Expected numbers come from formulas and independent models, with the tolerance they deserve, except in
 //! [`snapshots`], where a table of results is compared with a committed one.
 
+#![allow(
+    clippy::cast_possible_truncation,
+    clippy::cast_sign_loss,
+    clippy::cast_possible_wrap,
+    reason = "the numbers are those of these tests, and small"
+)]
 #![allow(clippy::unwrap_used, reason = "a test that cannot go on should stop")]
 
 mod bbr;
 mod bounds;
+mod classic;
 mod conservation;
 mod cubic;
 mod determinism;

@@ -8,7 +8,8 @@ use crate::{Ack, CumulativeAck};
 use dumbbell_units::{Duration, Time};
 
 impl Receiver {
-    /// An ACK of everything before the segment that is being taken has to leave before the one that it causes.
+    /// Builds an ACK of everything before the current segment, which has to leave before the ACK of this segment
+    /// (`tcp_sack_compress_send_ack`, `dctcp_ece_ack_update`).
     #[inline(never)]
     pub(super) fn hold_back(&mut self) {
         let ack = self.acknowledge();
@@ -19,7 +20,7 @@ impl Receiver {
         self.waiting = Waiting::HeldBack;
     }
 
-    /// Lets the delayed-ACK time follow the gaps between segments in order.
+    /// Adapts the delayed-ACK time to the times between segments in order (`tcp_event_data_recv`).
     #[inline(always)]
     pub(super) fn adapt_to_gap(&mut self, now: Time) {
         if self.last_data_at == Time::NEVER {
@@ -43,25 +44,27 @@ impl Receiver {
         self.last_data_at = now;
     }
 
-    /// Allows up to `most` quick ACKs from now on.
+    /// Allows up to `most` quick ACKs from now on (`tcp_incr_quickack`).
     pub(super) fn allow_quick_acks(&mut self, most: u32) {
         let window = self.window_edge - self.last_acked;
         let quick = (window / 2).max(QUICK_ACKS_MIN).min(most).min(self.quick_acks_max);
         self.quick = self.quick.max(quick);
     }
 
+    /// Acknowledges each of the next segments, up to `most`, without delay (`tcp_enter_quickack_mode`).
     pub(super) fn start_quick_acks(&mut self, most: u32) {
         self.allow_quick_acks(most);
         self.ato = self.delayed_ack_min;
     }
 
-    /// Whether new data is acknowledged without delay.
+    /// Whether new data is acknowledged without delay (the first half of `__tcp_ack_snd_check`).
     #[inline]
     pub(super) fn is_urgent(&self) -> bool {
         self.rcv_nxt - self.last_acked >= self.ack_every || self.quick > 0 || self.ack_now
     }
 
-    /// Arms the delayed-ACK timer; true when it is about to expire anyway and the ACK may as well leave.
+    /// Arms the delayed-ACK timer (`tcp_send_delayed_ack`); true when it is about to expire, so that the ACK leaves
+    /// now.
     #[inline(always)]
     pub(super) fn delay_ack(&mut self, now: Time) -> bool {
         let mut ato = self.ato;
@@ -76,7 +79,8 @@ impl Receiver {
         false
     }
 
-    /// Whether a duplicate ACK leaves; otherwise it is held back for a moment.
+    /// Whether a duplicate ACK leaves; otherwise it is compressed, that is held back for up to a millisecond (the
+    /// second half of `__tcp_ack_snd_check`).
     #[inline]
     pub(super) fn compress_ack(&mut self, now: Time) -> bool {
         if !self.sack_permitted || !self.compress_sacks || self.compressed_acks >= COMPRESSED_ACKS_MAX {
@@ -98,7 +102,7 @@ impl Receiver {
         false
     }
 
-    /// Builds an ACK of everything so far. No other ACK is pending afterwards.
+    /// Builds an ACK of everything so far (`tcp_send_ack`). No other ACK is pending afterwards.
     pub(super) fn acknowledge(&mut self) -> Ack {
         let held = self.held.segments();
         let window = match self.constant_window {
@@ -116,7 +120,7 @@ impl Receiver {
         ack
     }
 
-    /// Builds an ACK that tells nothing but the next segment expected and a window of `window` segments beyond it.
+    /// Builds an ACK without SACK blocks that advertises `window` segments (`tcp_select_window`, `tcp_event_ack_sent`).
     #[inline(always)]
     pub(super) fn cumulative_ack(&mut self, window: u32) -> CumulativeAck {
         self.window_edge = self.window_edge.max(self.rcv_nxt.saturating_add(window));

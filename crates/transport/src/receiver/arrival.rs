@@ -1,17 +1,21 @@
-//! What a segment changes when it arrives: the stream, what is held behind a gap, the echo of congestion, the window.
+//! The slow path of an arriving segment: the stream, the out-of-order queue, ECN, and the receive window.
 
-use super::{EcnEcho, QUICK_ACKS_ECN, REPEATED_SACK_BLOCKS, Receiver};
+use super::{EcnEcho, PAWS_WINDOW_TICKS, QUICK_ACKS_ECN, REPEATED_SACK_BLOCKS, Receiver};
 use crate::{Flags, SackBlock, Segment};
 use dumbbell_path::Ecn;
+use dumbbell_recovery::ack_rtt::timestamp_ticks;
 use dumbbell_units::Time;
 
 impl Receiver {
-    /// Takes a segment; whether an ACK leaves.
+    /// Takes a segment; returns whether an ACK leaves (`tcp_data_queue`).
     pub(super) fn classify(&mut self, now: Time, segment: Segment) -> bool {
-        self.note_timestamp(now, &segment);
         if segment.ecn == Ecn::Ce {
             self.ce_segments += 1;
         }
+        if self.fails_paws(&segment) {
+            return self.reject(&segment);
+        }
+        self.note_timestamp(now, &segment);
         if segment.seq == self.rcv_nxt {
             return self.on_next(now, segment);
         }
@@ -24,7 +28,27 @@ impl Receiver {
         }
     }
 
-    /// Takes the round-trip time from a segment's timestamp, and keeps what the next ACK echoes.
+    /// Whether the timestamp of a segment is older than the one that the next ACK echoes by more than a tick of the
+    /// timestamp clock, so that the segment counts as one of an earlier use of its sequence numbers (PAWS, RFC 7323,
+    /// section 5; `tcp_paws_check`). The rule that trusts no timestamp older than 24 days is left out.
+    fn fails_paws(&self, segment: &Segment) -> bool {
+        timestamp_ticks(segment.sent_at) + PAWS_WINDOW_TICKS < timestamp_ticks(self.recent_timestamp)
+    }
+
+    /// Drops a segment and acknowledges at once what is there; a segment below `rcv_nxt` is reported as a duplicate
+    /// (`tcp_validate_incoming`, `tcp_send_dupack`). Linux limits the rate of these ACKs only for segments without
+    /// data.
+    fn reject(&mut self, segment: &Segment) -> bool {
+        self.undelivered.segments += 1;
+        self.undelivered.bytes += u64::from(segment.len);
+        if segment.seq < self.rcv_nxt {
+            self.note_duplicate(segment.seq);
+        }
+        true
+    }
+
+    /// Takes the round-trip time from a segment's timestamp, and keeps what the next ACK echoes
+    /// (`tcp_rcv_rtt_measure_ts`, `tcp_replace_ts_recent`).
     #[inline(always)]
     pub(super) fn note_timestamp(&mut self, now: Time, segment: &Segment) {
         if self.rtt.measure(now, segment.sent_at) {
@@ -35,7 +59,7 @@ impl Receiver {
         }
     }
 
-    /// The segment that was missing first.
+    /// Segment `rcv_nxt` arrives.
     pub(super) fn on_next(&mut self, now: Time, segment: Segment) -> bool {
         self.observe_ecn(&segment);
         self.rcv_nxt += 1;
@@ -51,20 +75,20 @@ impl Receiver {
             self.is_urgent() || if self.held.is_empty() { self.delay_ack(now) } else { self.compress_ack(now) };
         must_leave |= self.held.is_empty() && self.is_pushed(&segment);
         if now >= self.round_ends_at {
-            // It reads piece by piece, and the first piece ends the round.
+            // The application reads buffer by buffer, and the first one ends the round.
             self.end_round(now, read);
         }
         must_leave
     }
 
-    /// Whether a segment waits alone and is pushed: the application reads after the ACK decision, and its read answers
+    /// Whether the ACK of a lone segment with PSH leaves when the application reads it, after the decision to delay it
     /// (`tcp_cleanup_rbuf`).
     #[inline]
     pub(super) fn is_pushed(&self, segment: &Segment) -> bool {
         self.rcv_nxt - self.last_acked == 1 && segment.flags.has(Flags::PSH) && self.ack_pushes
     }
 
-    /// The application has read for a round trip.
+    /// The application has read for a round trip (`tcp_rcv_space_adjust`).
     #[cold]
     pub(super) fn end_round(&mut self, now: Time, read: u64) {
         if let Some(rtt) = self.rtt.smoothed() {
@@ -74,12 +98,13 @@ impl Receiver {
         self.set_round_end();
     }
 
+    /// Determines when the round of [`RightSizing`](super::RightSizing) ends.
     #[inline(never)]
     pub(super) fn set_round_end(&mut self) {
         self.round_ends_at = self.rtt.smoothed().map_or(Time::NEVER, |rtt| self.sizing.round_end(rtt));
     }
 
-    /// A segment that was delivered before.
+    /// A segment below `rcv_nxt` arrives.
     #[inline(never)]
     pub(super) fn on_duplicate(&mut self, seq: u32, cwr: bool) -> bool {
         self.accept_cwr(cwr);
@@ -87,11 +112,11 @@ impl Receiver {
         true
     }
 
-    /// A segment beyond a gap.
+    /// A segment above a hole arrives (`tcp_data_queue_ofo`).
     #[inline(always)]
     pub(super) fn on_ahead(&mut self, now: Time, segment: Segment) -> bool {
         if segment.seq >= self.window_edge {
-            // Refused; the sender learns the window it overran.
+            // Beyond the window: it is dropped, and an ACK tells the sender the window (`tcp_send_dupack`).
             self.start_quick_acks(self.quick_acks_max);
             return true;
         }
@@ -109,14 +134,14 @@ impl Receiver {
         }
         self.unacked_news = true;
         if self.sack_permitted {
-            // Without SACK every ACK must look like a duplicate, so the window stays.
+            // Without SACK the ACK must count as a duplicate, so it must not change the window.
             self.grow_window(segment.len, self.held.segments());
             self.sizing.make_room(self.held_span());
         }
         self.is_urgent() || self.compress_ack(now)
     }
 
-    /// Delivers the run that the segment before `rcv_nxt` connected to.
+    /// Delivers the run of the out-of-order queue that begins at `rcv_nxt`, if there is one (`tcp_ofo_queue`).
     pub(super) fn deliver_held(&mut self) {
         if let Some(run) = self.held.take(self.rcv_nxt) {
             self.undelivered.segments -= u64::from(run.end - run.start);
@@ -128,14 +153,15 @@ impl Receiver {
         }
     }
 
-    /// Segment `seq` had arrived before: the next ACK reports it.
+    /// Segment `seq` had arrived before: the next ACK reports it (`tcp_dsack_set`).
     pub(super) fn note_duplicate(&mut self, seq: u32) {
         self.duplicate_segments += 1;
         self.start_quick_acks(self.quick_acks_max);
         self.duplicate = self.reports_duplicates.then_some(SackBlock { start: seq, end: seq + 1 });
     }
 
-    /// Reads the ECN bits of new data. A delayed ACK of differently marked segments must leave first.
+    /// Reads the ECN bits of new data (`tcp_ecn_check_ce`). With DCTCP a delayed ACK of segments with another mark
+    /// leaves first.
     #[inline]
     pub(super) fn observe_ecn(&mut self, segment: &Segment) {
         if segment.ecn != Ecn::NotEct || self.ecn_seen {
@@ -171,7 +197,8 @@ impl Receiver {
         }
     }
 
-    /// The sender has answered the congestion echo. Its window may be down to one segment, so it is told at once.
+    /// The sender has answered the congestion echo. Its window may be one segment, so the ACK leaves at once
+    /// (`tcp_ecn_accept_cwr`).
     #[inline]
     pub(super) fn accept_cwr(&mut self, cwr: bool) {
         if cwr {
@@ -182,6 +209,8 @@ impl Receiver {
         }
     }
 
+    /// Lets the window grow after a segment of `len` bytes, with `held` segments in the out-of-order queue
+    /// (`tcp_grow_window`).
     #[inline]
     pub(super) fn grow_window(&mut self, len: u16, held: u32) {
         if self.sizing.grow(len, held) && self.quick_acks_max > 0 {
@@ -189,7 +218,7 @@ impl Receiver {
         }
     }
 
-    /// Segments from the first gap to the end of what is held.
+    /// Segments from the first hole to the end of the out-of-order queue.
     #[inline]
     pub(super) fn held_span(&self) -> u32 {
         self.held.end().map_or(0, |end| end - self.rcv_nxt)

@@ -2,7 +2,7 @@
 
 use dumbbell_units::Time;
 
-const NANOS_PER_SEC: u64 = 1_000_000_000;
+const NANOS_PER_SEC: u32 = 1_000_000_000;
 
 /// A clock with `hz` ticks a second; tick `n` begins at `n / hz` seconds.
 #[derive(Clone, Copy, Debug)]
@@ -10,15 +10,14 @@ pub(super) struct Jiffies {
     hz: u32,
     /// Nanoseconds of a tick when that is a whole number, else 0. Spares a division.
     whole_tick: u32,
-    /// The tick found last, which the next question most often asks for again.
+    /// The latest answer, which the next call most often asks for again.
     latest: Time,
 }
 
 impl Jiffies {
     /// `hz` 0 is an exact clock.
     pub(super) fn new(hz: u32) -> Jiffies {
-        const NANOS: u32 = NANOS_PER_SEC as u32;
-        let whole_tick = if hz > 0 && NANOS.is_multiple_of(hz) { NANOS / hz } else { 0 };
+        let whole_tick = if hz > 0 && NANOS_PER_SEC.is_multiple_of(hz) { NANOS_PER_SEC / hz } else { 0 };
         Jiffies { hz, whole_tick, latest: Time::ZERO }
     }
 
@@ -37,10 +36,10 @@ impl Jiffies {
         if self.hz == 0 {
             return time;
         }
-        let hz = u64::from(self.hz);
-        let tick = time.as_nanos().saturating_mul(hz).div_ceil(NANOS_PER_SEC);
+        let (hz, nanos_per_sec) = (u64::from(self.hz), u64::from(NANOS_PER_SEC));
+        let tick = time.as_nanos().saturating_mul(hz).div_ceil(nanos_per_sec);
         Time::from_nanos(match self.whole_tick {
-            0 => tick.saturating_mul(NANOS_PER_SEC).div_ceil(hz),
+            0 => tick.saturating_mul(nanos_per_sec).div_ceil(hz),
             nanos => tick.saturating_mul(u64::from(nanos)),
         })
     }

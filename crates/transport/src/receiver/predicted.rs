@@ -1,9 +1,9 @@
-//! The segment that was to be expected (Van Jacobson's header prediction: the fast path of `tcp_rcv_established`).
+//! The fast paths of the receiver (Van Jacobson's header prediction in `tcp_rcv_established`).
 //!
-//! Nearly every segment is the next one and finds nothing held behind a gap; behind one, nearly every segment continues
-//! the run that changed last. Neither says anything about congestion. Of a receiver's work then only this is left: the
-//! segment is delivered, or its run and its SACK block grow by one; and an ACK leaves now or later. What is expected is
-//! found out after every segment that was not.
+//! Nearly every segment is the next one, while the out-of-order queue is empty; above a hole, nearly every segment
+//! continues the run that changed last. Neither carries ECN bits or an old timestamp. Then only this is left to do: the
+//! segment is delivered, or its run and its SACK block grow by one; and an ACK leaves now or later. Which segment is
+//! expected is determined anew after every segment that took the slow path.
 
 use super::{COMPRESSED_ACKS_MAX, Receiver};
 use crate::{CumulativeAck, Segment};
@@ -13,17 +13,16 @@ use dumbbell_units::Time;
 /// What segment to expect.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Expected {
-    /// The first one that has not arrived; nothing is held.
+    /// `rcv_nxt`, with an empty out-of-order queue.
     Next,
-    /// The one behind the run that changed last; from `until` on it would touch the next run.
-    Ahead {
-        until: u32,
-    },
+    /// The one that continues the run that changed last; from `until` on it would touch the next run.
+    Ahead { until: u32 },
+    /// None: every segment takes the slow path.
     Nothing,
 }
 
 impl Receiver {
-    /// What to expect after a segment that was not expected.
+    /// Determines the segment to expect after one that took the slow path (`tcp_fast_path_check`).
     #[inline]
     pub(super) fn predict(&mut self) {
         self.expected = match self.held.newest() {
@@ -37,7 +36,10 @@ impl Receiver {
     /// Whether `segment` was expected to be the next one.
     #[inline(always)]
     pub(super) fn expects_next(&self, segment: &Segment) -> bool {
-        self.expected == Expected::Next && segment.seq == self.rcv_nxt && segment.ecn == Ecn::NotEct
+        self.expected == Expected::Next
+            && segment.seq == self.rcv_nxt
+            && segment.ecn == Ecn::NotEct
+            && segment.sent_at >= self.recent_timestamp
     }
 
     /// [`Receiver::on_segment`] for a segment that was expected to be the next one.
@@ -56,13 +58,14 @@ impl Receiver {
         must_leave.then(|| self.cumulative_ack(self.constant_window.unwrap_or_else(|| self.sizing.window(0))))
     }
 
-    /// Whether `segment` was expected to continue the newest run behind a gap.
+    /// Whether `segment` was expected to continue the newest run above a hole.
     #[inline(always)]
     pub(super) fn expects_ahead(&self, segment: &Segment) -> bool {
         segment.seq == self.sacks.newest_end()
             && matches!(self.expected, Expected::Ahead { until } if segment.seq < until)
             && segment.seq < self.window_edge
             && segment.ecn == Ecn::NotEct
+            && segment.sent_at >= self.recent_timestamp
     }
 
     /// [`Receiver::on_segment`] for a segment that was expected to continue the newest run, up to the
@@ -86,34 +89,27 @@ impl Receiver {
         self.unacked_news = true;
     }
 
-    /// How many segments this receiver takes in silence, if they continue the newest run one by one. The first one is
-    /// [expected ahead](Receiver::expects_ahead).
+    /// How many segments this receiver takes without sending an ACK, if they continue the newest run one by one. The
+    /// first one is [expected ahead](Receiver::expects_ahead).
     #[inline(always)]
     pub(super) fn room_in_silence(&self) -> u32 {
         let Expected::Ahead { until } = self.expected else { return 0 };
         let is_silent = self.compressed_acks > 0
             && !self.is_urgent()
-            // Room is made for a segment with every one held, so that what cannot grow now cannot with those either.
+            // For every held segment the clamp grows by at most one, so a limit that cannot grow now cannot grow then.
             && !self.sizing.can_grow(self.held.segments() + 1);
         let next = self.sacks.newest_end();
         let end = until.min(self.window_edge).min(next + COMPRESSED_ACKS_MAX - self.compressed_acks);
         if is_silent { end.saturating_sub(next) } else { 0 }
     }
 
-    /// Takes the first segment of a run, for which there is [room](Self::room_in_silence).
-    #[inline(always)]
-    pub(super) fn take_in_silence(&mut self, now: Time, first: &Segment) {
-        self.note_timestamp(now, first);
-        self.on_followers(1, first.len);
-    }
-
-    /// The next `count` segments of `len` bytes each of the run whose first one was answered with
-    /// [`Answer::Silence`](super::Answer::Silence): no more than that allowed, and arriving as early. Each is like
+    /// Takes `count` segments of a run, for which there is [room](Self::room_in_silence). Each is like
     /// [`Receiver::on_segment`] with no ACK.
     #[inline(always)]
-    pub fn on_followers(&mut self, count: u32, len: u16) {
-        // They left together, so that all but the first repeat an echo, and flags mean nothing behind a gap.
-        self.hold_ahead(count, u64::from(count) * u64::from(len));
+    pub(super) fn take_in_silence(&mut self, now: Time, first: &Segment, count: u32) {
+        // They left together with the first one, so their timestamps are the same; and flags have no effect above a hole.
+        self.note_timestamp(now, first);
+        self.hold_ahead(count, u64::from(count) * u64::from(first.len));
         self.compressed_acks += count;
         self.sizing.make_room(self.held_span());
     }

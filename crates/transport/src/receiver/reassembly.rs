@@ -1,8 +1,8 @@
-//! Segments that wait for a gap before them to be filled.
+//! The out-of-order queue: segments above the first hole (`out_of_order_queue`).
 //!
-//! What arrives out of order is nearly always the continuation of the newest run, and what fills gaps is nearly always
-//! the segment in front of the oldest; both ends of the sorted queue are constant time. Everything else is a binary
-//! search. A run never touches its neighbour.
+//! It is a sorted queue of runs, no two of which touch. A segment that arrives out of order nearly always continues the
+//! last run, and a segment that fills a hole nearly always connects to the first one; both take constant time. Every
+//! other case is a binary search.
 
 use std::cmp::Ordering;
 use std::collections::VecDeque;
@@ -16,7 +16,7 @@ pub(crate) struct Run {
     pub(crate) bytes: u64,
 }
 
-/// Runs of segments beyond the first gap, in order.
+/// Runs of segments above the first hole, in order.
 #[derive(Clone, Debug, Default)]
 pub(crate) struct Reassembly {
     runs: VecDeque<Run>,
@@ -45,8 +45,8 @@ impl Reassembly {
         (self.segments > 0).then_some(self.end)
     }
 
-    /// Where the run that changed last ends, and the segment at which it would touch the next run, `u32::MAX` without one;
-    /// `None` when nothing is held.
+    /// Where the run that changed last ends, and the segment at which it would touch the next run, `u32::MAX` without
+    /// one; `None` when nothing is held.
     #[inline]
     pub(crate) fn newest(&self) -> Option<(u32, u32)> {
         let newest = self.newest as usize;
@@ -54,7 +54,8 @@ impl Reassembly {
         self.runs.get(newest).map(|run| (run.end, next))
     }
 
-    /// Keeps the `count` segments behind the run that changed last, which do not touch the next run and carry `bytes`.
+    /// Adds `count` segments with `bytes` of payload to the end of the run that changed last; they do not touch the
+    /// next run.
     #[inline]
     pub(crate) fn lengthen_newest(&mut self, count: u32, bytes: u64) {
         if let Some(run) = self.runs.get_mut(self.newest as usize) {
@@ -65,8 +66,9 @@ impl Reassembly {
         }
     }
 
-    /// Keeps segment `seq`; false when it is held already.
+    /// Adds segment `seq`; false when it is held already.
     #[inline(always)]
+    #[expect(clippy::cast_possible_truncation, reason = "runs are fewer than segments, whose numbers have 32 bits")]
     pub(crate) fn insert(&mut self, seq: u32, bytes: u64) -> bool {
         match self.runs.back_mut() {
             Some(last) if seq == last.end => {
@@ -82,6 +84,7 @@ impl Reassembly {
     }
 
     #[inline(always)]
+    #[expect(clippy::cast_possible_truncation, reason = "runs are fewer than segments, whose numbers have 32 bits")]
     fn insert_elsewhere(&mut self, seq: u32, bytes: u64) -> bool {
         let index = match self.runs.back() {
             Some(last) if seq < last.end => self.runs.partition_point(|run| run.start <= seq),
@@ -118,7 +121,7 @@ impl Reassembly {
         true
     }
 
-    /// Gives back the oldest run if it starts at `seq`.
+    /// Removes the first run if it starts at `seq`.
     pub(crate) fn take(&mut self, seq: u32) -> Option<Run> {
         let run = *self.runs.front().filter(|run| run.start == seq)?;
         self.runs.pop_front();

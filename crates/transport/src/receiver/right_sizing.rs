@@ -1,9 +1,10 @@
 //! How a Linux receiver sizes its window (dynamic right-sizing).
 //!
-//! Two quantities grow. The *clamp* is what the receive buffer can hold: once per round trip the bytes the application
-//! read are compared with the best round so far, and if they beat it the buffer is made large enough for a sender that
-//! doubles again. The *limit* is what the receiver dares to advertise: it follows the clamp by two segments for every
-//! segment that arrives, so that a sudden large window cannot call a burst.
+//! Two quantities grow. The *clamp* (`window_clamp`) is what the receive buffer can hold: once per round trip the bytes
+//! that the application read are compared with the most it read in any round so far, and if they are more the buffer is
+//! made large enough for a sender that doubles its window again. The *limit* (`rcv_ssthresh`) bounds what is
+//! advertised: it follows the clamp by two segments for every segment that arrives, so that the window does not jump
+//! and cause a burst.
 //!
 //! While the limit grows, Linux acknowledges every segment instead of every second one. That decides the ACK pattern of
 //! slow start, so this model runs even when the advertised window is constant. `docs/specs/tcp.md` section 15.4.
@@ -17,18 +18,20 @@ const INITIAL_BUFFER_BYTES: u64 = 131_072;
 /// Share of the buffer that is payload, in 1/256: a 1448-byte segment from a virtual device occupies 2304 bytes.
 const PAYLOAD_SHARE_256: u64 = 160;
 /// Segments the first round is compared with (`TCP_INIT_CWND`).
-const INITIAL_BEST_SEGMENTS: u64 = 10;
+const INITIAL_BEST_SEGMENTS: u32 = 10;
 /// Segments smaller than this do not let the limit grow.
 const SMALLEST_GROWING_SEGMENT: u16 = 128;
 
 /// Window and buffer of one receiver, in segments.
 #[derive(Clone, Debug)]
 pub(super) struct RightSizing {
+    /// `rcv_ssthresh`.
     limit: u32,
+    /// `window_clamp`.
     clamp: u32,
     largest: u32,
     mss: u32,
-    /// Most bytes read by the application in one round trip.
+    /// Most bytes read by the application in one round trip (`rcvq_space.space`).
     best: u64,
     /// Segments of two such round trips.
     two_rounds: u32,
@@ -41,21 +44,21 @@ pub(super) struct RightSizing {
 impl RightSizing {
     /// A buffer of Linux's initial size that may grow to a window of `largest` segments of `mss` bytes.
     pub(super) fn new(mss: u32, largest: u32) -> RightSizing {
-        let segments = |bytes: u64| ((bytes / u64::from(mss)) as u32).clamp(1, largest);
+        let segments = |bytes: u64| u32::try_from(bytes / u64::from(mss)).unwrap_or(u32::MAX).clamp(1, largest);
         let limit = segments(INITIAL_WINDOW_BYTES);
         RightSizing {
             limit,
             clamp: segments(INITIAL_BUFFER_BYTES * PAYLOAD_SHARE_256 / 256).max(limit),
             largest,
             mss,
-            best: INITIAL_BEST_SEGMENTS * u64::from(mss),
-            two_rounds: (2 * INITIAL_BEST_SEGMENTS as u32).min(largest),
+            best: u64::from(INITIAL_BEST_SEGMENTS) * u64::from(mss),
+            two_rounds: (2 * INITIAL_BEST_SEGMENTS).min(largest),
             round_start_bytes: 0,
             round_start: Time::NEVER,
         }
     }
 
-    /// Segments the receiver is willing to take beyond the first gap while it holds `held` segments behind it.
+    /// The window to advertise with `held` segments in the out-of-order queue (`__tcp_select_window`).
     #[inline]
     pub(super) fn window(&self, held: u32) -> u32 {
         self.limit.min(self.clamp.saturating_sub(held))
@@ -73,7 +76,7 @@ impl RightSizing {
         u64::from(self.limit) + u64::from(held) < u64::from(self.clamp)
     }
 
-    /// A segment of `len` bytes arrived; true when the limit grew.
+    /// A segment of `len` bytes arrived; true when the limit grew (`__tcp_grow_window`).
     #[inline]
     pub(super) fn grow(&mut self, len: u16, held: u32) -> bool {
         if !self.can_grow(held) || len < SMALLEST_GROWING_SEGMENT {
@@ -93,32 +96,34 @@ impl RightSizing {
         self.round_start + rtt
     }
 
-    /// Ends the round. `read` counts all bytes the application has read, `queued` those that it can read, and `span` the
-    /// segments from the first gap to the end of the held ones.
+    /// Ends the round (`tcp_rcv_space_adjust`). `read` counts all bytes the application has read, `queued` those that
+    /// wait to be read, and `span` the segments from the first hole to the end of the out-of-order queue.
     pub(super) fn end_round(&mut self, now: Time, rtt: Duration, read: u64, queued: u64, span: u32) {
         let round_start_bytes = std::mem::replace(&mut self.round_start_bytes, read);
         let read = (read - round_start_bytes).saturating_sub(queued);
         if read > self.best {
-            let (read, best) = (u128::from(read), u128::from(self.best));
+            let (bytes, best) = (u128::from(read), u128::from(self.best));
             let growth = if rtt >= Duration::from_millis(1) {
-                4 * read * (read - best) / best
+                4 * bytes * (bytes - best) / best
             } else {
-                2 * read * u128::from(rtt.as_micros()) / 1_000
+                2 * bytes * u128::from(rtt.as_micros()) / 1_000
             };
-            let target = self.segments(2 * read + growth);
+            let target = self.segments(2 * bytes + growth);
             self.clamp = self.clamp.max(target.saturating_add(span).min(self.largest));
-            self.two_rounds = self.segments(2 * read);
-            self.best = read as u64;
+            self.two_rounds = self.segments(2 * bytes);
+            self.best = read;
         }
         self.round_start = now;
     }
 
-    /// Data out of order spans `span` segments: they need room beside two of the best rounds.
+    /// The out-of-order queue ends `span` segments above the first hole: it needs room besides two of the best rounds
+    /// (`tcp_rcvbuf_grow`).
     #[inline]
     pub(super) fn make_room(&mut self, span: u32) {
         self.clamp = self.clamp.max(self.two_rounds.saturating_add(span).min(self.largest));
     }
 
+    #[expect(clippy::cast_possible_truncation, reason = "it is at most `largest`, which has 32 bits")]
     fn segments(&self, bytes: u128) -> u32 {
         (bytes / u128::from(self.mss)).min(u128::from(self.largest)) as u32
     }

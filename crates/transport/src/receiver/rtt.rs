@@ -1,11 +1,13 @@
-//! The round-trip time as a receiver sees it (`tcp_rcv_rtt_measure_ts`).
+//! The round-trip time as a receiver sees it (`tcp_rcv_rtt_measure_ts`, `tcp_rcv_rtt_update`).
 //!
-//! Data echoes the timestamp of the ACK that released it, so the receiver knows how long ACK and data were under way, in
-//! whole milliseconds. Its estimate falls at once and rises by an eighth of the difference, once for every millisecond
-//! whose echo arrives. In this model a segment carries no echo: it counts as the answer to an ACK that left the way back
-//! before the segment left the sender.
+//! Data echoes the timestamp of the ACK that released it, so the receiver knows how long ACK and data were under way,
+//! in whole milliseconds. The estimate falls at once and rises by an eighth of the difference, at most once for each
+//! echoed millisecond. In this model segments carry no echo: a segment counts as the answer to an ACK that left
+//! `way_back` before the segment was sent.
 
 use dumbbell_units::{Duration, Time};
+
+const MILLISECOND: Duration = Duration::from_millis(1);
 
 /// Round-trip times of one receiver.
 #[derive(Clone, Debug)]
@@ -14,10 +16,10 @@ pub(super) struct ReceiverRtt {
     smoothed_us_x8: u32,
     /// Millisecond of the last ACK whose echo was taken, on a clock of 32 bits as TCP's.
     echoed_ms: u32,
-    /// Segments that leave in this interval echo the same millisecond.
-    echoes: (Time, Time),
-    /// How long an ACK is under way, and an empty path's round trip: what the handshake told, or else the shortest time
-    /// any segment has travelled, and twice that.
+    /// Segments that leave within a millisecond from here on echo the same one. Far from any time before the first.
+    echoes_from: Time,
+    /// How long an ACK is under way, and the round-trip time of an empty path: from the handshake, or else the shortest
+    /// time that any segment has travelled, and twice that.
     way_back: Duration,
     base: Duration,
     is_told: bool,
@@ -28,7 +30,7 @@ impl ReceiverRtt {
         ReceiverRtt {
             smoothed_us_x8: 0,
             echoed_ms: u32::MAX,
-            echoes: (Time::ZERO, Time::ZERO),
+            echoes_from: Time::from_nanos(u64::MAX / 2),
             way_back: Duration::from_nanos(u64::MAX),
             base: Duration::from_nanos(u64::MAX),
             is_told: false,
@@ -44,28 +46,28 @@ impl ReceiverRtt {
     /// A segment that left at `sent_at` arrives. Returns whether the estimate is a new one.
     #[inline]
     pub(super) fn measure(&mut self, now: Time, sent_at: Time) -> bool {
-        let is_repeated = sent_at >= self.echoes.0 && sent_at < self.echoes.1;
+        // What left before is ahead by nearly all that a number holds.
+        let is_repeated = sent_at.as_nanos().wrapping_sub(self.echoes_from.as_nanos()) < MILLISECOND.as_nanos();
         !is_repeated && self.measure_echo(now, sent_at)
     }
 
     #[inline(never)]
+    #[expect(clippy::cast_possible_truncation, reason = "TCP's clock of 32 bits, which wraps")]
     fn measure_echo(&mut self, now: Time, sent_at: Time) -> bool {
-        const MILLISECOND: u64 = 1_000_000;
         if !self.is_told {
             self.way_back = self.way_back.min(now.since(sent_at));
             self.base = self.way_back * 2;
         }
-        let echoed = sent_at.as_nanos().saturating_sub(self.way_back.as_nanos()) / MILLISECOND;
+        let echoed = sent_at.as_nanos().saturating_sub(self.way_back.as_nanos()) / MILLISECOND.as_nanos();
         if self.is_told {
-            let first = Time::from_nanos(echoed * MILLISECOND) + self.way_back;
-            self.echoes = (first, first + Duration::from_nanos(MILLISECOND));
+            self.echoes_from = Time::ZERO + MILLISECOND * echoed + self.way_back;
         }
         let echoed_ms = echoed as u32;
         if self.echoed_ms == echoed_ms {
             return false;
         }
         self.echoed_ms = echoed_ms;
-        let now_ms = (now.as_nanos() / MILLISECOND) as u32;
+        let now_ms = (now.as_nanos() / MILLISECOND.as_nanos()) as u32;
         let sample_us = now_ms.wrapping_sub(echoed_ms).saturating_mul(1_000).min(u32::MAX / 8);
         if sample_us == 0 {
             return false;

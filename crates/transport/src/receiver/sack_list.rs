@@ -1,8 +1,8 @@
 //! Which blocks a receiver reports, and in which order (RFC 2018 section 4).
 //!
-//! The list remembers the four blocks that changed last, newest first, and forgets the oldest one when a fifth appears.
-//! It is not the list of held runs: a run whose block was forgotten comes back only when it changes again, and then with
-//! the part that changed, as in Linux.
+//! The list keeps the four blocks that changed last, newest first (`selective_acks`), and drops the oldest one when a
+//! fifth appears. It is not the out-of-order queue: a run whose block was dropped is reported again only when it
+//! changes, and then only the changed part, as in Linux.
 
 use crate::{Ack, SackBlock};
 
@@ -34,13 +34,14 @@ impl SackList {
         self.blocks[0].end
     }
 
-    /// The `count` segments behind the newest block arrived, which touch no other block.
+    /// The `count` segments that continue the newest block arrived; they touch no other block.
     #[inline]
     pub(super) fn lengthen_newest(&mut self, count: u32) {
         self.blocks[0].end += count;
     }
 
-    /// Segment `seq` arrived: its block moves to the front, together with any other block it now touches.
+    /// Segment `seq` arrived: its block moves to the front, joined with any other block that it now touches
+    /// (`tcp_sack_new_ofo_skb`).
     #[inline]
     pub(super) fn add(&mut self, seq: u32) {
         if self.len > 0 && self.blocks[0].end == seq && self.blocks().iter().all(|block| block.start != seq + 1) {
@@ -50,6 +51,7 @@ impl SackList {
         }
     }
 
+    #[expect(clippy::cast_possible_truncation, reason = "there are at most four blocks")]
     fn add_elsewhere(&mut self, seq: u32) {
         let mut front = SackBlock { start: seq, end: seq + 1 };
         let old = self.blocks;
@@ -66,7 +68,8 @@ impl SackList {
         self.len = len as u8 + 1;
     }
 
-    /// Everything below `ack` is acknowledged: blocks there are no longer news.
+    /// Everything below `ack` is acknowledged: blocks there are removed (`tcp_sack_remove`).
+    #[expect(clippy::cast_possible_truncation, reason = "there are at most four blocks")]
     pub(super) fn forget_below(&mut self, ack: u32) {
         let old = self.blocks;
         let mut len = 0;
@@ -77,8 +80,10 @@ impl SackList {
         self.len = len as u8;
     }
 
-    /// Writes the SACK option: the duplicate first if there is one, then as many blocks as fit.
+    /// Writes the SACK option: the DSACK first if there is a duplicate, then as many blocks as fit
+    /// (`tcp_options_write`).
     #[inline]
+    #[expect(clippy::cast_possible_truncation, reason = "there are at most three blocks")]
     pub(super) fn write(&self, duplicate: Option<SackBlock>, ack: &mut Ack) {
         let mut count = 0;
         for block in duplicate.into_iter().chain(self.blocks().iter().copied()).take(Ack::MAX_SACK_BLOCKS) {

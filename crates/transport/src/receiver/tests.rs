@@ -1,3 +1,5 @@
+#![expect(clippy::cast_possible_truncation, reason = "numbers in these tests are small")]
+
 use super::*;
 use crate::Flags;
 use dumbbell_path::Ecn;
@@ -384,6 +386,59 @@ fn an_old_copy_does_not_turn_the_echo_back() {
     assert_eq!(echo, ms(130));
 }
 
+// PAWS
+
+/// Segment `seq` arrives at `now`; it left at `sent_at`.
+fn arrive_sent_at(receiver: &mut Receiver, seq: u32, now: Time, sent_at: Time) -> Vec<Ack> {
+    receive(receiver, now, Segment { sent_at, ..segment(seq, now) })
+}
+
+#[test]
+fn originals_that_are_delayed_behind_a_retransmission_are_dropped_and_answered() {
+    let (mut receiver, next) = settled(steady());
+    arrive(&mut receiver, next + 4, ms(110));
+    // The retransmission of the head left at 130 ms, and its timestamp is echoed from here on.
+    assert_eq!(arrive_sent_at(&mut receiver, next, ms(150), ms(130))[0].echo, ms(130));
+    let before = receiver.stats();
+    // One original is next, one lies above the hole; both left at 91 ms.
+    for late in [next + 1, next + 3] {
+        let acks = arrive_sent_at(&mut receiver, late, ms(151), ms(91));
+        assert_eq!(
+            acks.iter().map(|ack| (ack.ack, blocks(ack))).collect::<Vec<_>>(),
+            [(next + 1, vec![(next + 4, next + 5)])]
+        );
+    }
+    let after = receiver.stats();
+    assert_eq!(after.delivered_segments, before.delivered_segments);
+    assert_eq!(after.arrived_segments, before.arrived_segments + 2, "they arrived all the same");
+    assert_eq!(after.duplicate_segments, before.duplicate_segments);
+    // Their retransmissions are taken.
+    arrive_sent_at(&mut receiver, next + 1, ms(171), ms(151));
+    assert_eq!(receiver.rcv_nxt, next + 2);
+}
+
+#[test]
+fn a_timestamp_may_be_older_by_one_millisecond() {
+    for (sent_at, is_taken) in [(us(129_000), true), (us(128_999), false)] {
+        let (mut receiver, next) = settled(steady());
+        arrive_sent_at(&mut receiver, next, ms(150), us(130_900));
+        arrive_sent_at(&mut receiver, next + 1, ms(150), us(130_900));
+        arrive_sent_at(&mut receiver, next + 2, ms(151), sent_at);
+        assert_eq!(receiver.rcv_nxt, next + 2 + u32::from(is_taken), "{sent_at}");
+    }
+}
+
+#[test]
+fn an_old_duplicate_with_an_old_timestamp_is_reported_and_starts_quick_acks() {
+    let (mut receiver, next) = settled(steady());
+    arrive_sent_at(&mut receiver, next, ms(150), ms(130));
+    arrive_sent_at(&mut receiver, next + 1, ms(150), ms(130));
+    assert_eq!(receiver.quick, 0);
+    let acks = arrive_sent_at(&mut receiver, next, ms(151), ms(90));
+    assert_eq!((acks[0].ack, blocks(&acks[0])), (next + 2, vec![(next, next + 1)]));
+    assert_eq!((receiver.quick, receiver.stats().duplicate_segments), (16, 1));
+}
+
 // ECN
 
 #[test]
@@ -537,9 +592,10 @@ fn slow_start_ack_sizes(config: TransportConfig, segments: u32) -> Vec<u32> {
     sizes
 }
 
-/// The kernel's first ACKs in its recording `cubic_10M_40ms_1bdp` (one of the recordings of the kernel, if they are beside the
-/// repository): 16 quick ACKs and 6 while the limit grew to the initial buffer; pairs; then one per segment each time
-/// right-sizing enlarged the buffer. CUBIC's HyStart ends the resemblance to this simple sender during the third round.
+/// The kernel's first ACKs in its recording `cubic_10M_40ms_1bdp` (one of the recordings of the kernel, if they are
+/// beside the repository): 16 quick ACKs and 6 while the limit grew to the initial buffer; pairs; then one per segment
+/// each time right-sizing enlarged the buffer. CUBIC's HyStart ends the resemblance to this simple sender during the
+/// third round.
 #[test]
 fn the_first_acks_of_a_bulk_transfer_are_those_of_the_kernel() {
     let mut kernel = Vec::new();
@@ -556,6 +612,7 @@ fn the_first_acks_of_a_bulk_transfer_are_those_of_the_kernel() {
 // Whatever happens on the way
 
 /// Random losses, duplicates and reordering, until everything has arrived; the rules every ACK obeys.
+#[expect(clippy::too_many_lines, reason = "the steps of its loop share all of its state")]
 fn check_random_arrivals(seed: u64, config: TransportConfig) {
     const SEGMENTS: u32 = 400;
     let mut rng = Rng::new(seed);
@@ -675,7 +732,13 @@ fn lossy_arrivals(seed: u64, loss_percent: u32, marks_percent: u32) -> Vec<(Time
             percent if rng.below(100) < percent => Ecn::Ce,
             _ => Ecn::Ect0,
         };
-        arrivals.push((now, marked(seq, now, ecn)));
+        let mut segment = marked(seq, now, ecn);
+        if rng.below(40) == 0 {
+            // Delayed on its way, by up to four ticks of the timestamp clock.
+            segment.sent_at =
+                Time::ZERO + segment.sent_at.since(Time::ZERO + Duration::from_micros(rng.below(4_000).into()));
+        }
+        arrivals.push((now, segment));
     }
     arrivals
 }
@@ -698,8 +761,8 @@ fn near_horizon(now: Time) -> Horizon {
     Horizon::at(us(now.as_micros() / 500 * 500 + 500))
 }
 
-/// All ACKs that arrivals lead to, with their times, and what the receiver has counted at the end; also how many segments
-/// it was given ahead of their time.
+/// All ACKs that arrivals lead to, with their times, and what the receiver has counted at the end; also how many
+/// segments it was given ahead of their time.
 fn answers(config: &TransportConfig, arrivals: &[(Time, Segment)], way: Way) -> (Vec<(Time, Ack)>, ReceiverStats, u32) {
     let mut receiver = receiver(config.clone());
     let (mut acks, mut ahead) = (Vec::new(), 0);
@@ -712,25 +775,26 @@ fn answers(config: &TransportConfig, arrivals: &[(Time, Segment)], way: Way) -> 
         let ack = match way {
             Way::Long => receiver.on_unexpected(now, segment).then(|| receiver.poll_transmit()).flatten(),
             Way::Short => receiver.on_segment(now, segment),
-            Way::Silent(horizon) => match receiver.on_run(now, segment, horizon(now)) {
-                Answer::Ack(ack) => Some(ack.into()),
-                Answer::Waiting => receiver.poll_transmit(),
-                Answer::Delayed => None,
-                Answer::Silence { most, before } => {
-                    let follows = |next: &Segment, place| {
-                        next.seq == segment.seq + place && next.sent_at == segment.sent_at && next.ecn == segment.ecn
-                    };
+            Way::Silent(horizon) => {
+                let follows = |next: &Segment, place| {
+                    next.seq == segment.seq + place && next.sent_at == segment.sent_at && next.ecn == segment.ecn
+                };
+                let answer = receiver.on_run(now, segment, horizon(now), |most, before| {
                     let mut count = 0;
                     while count < most
                         && arrivals.next_if(|(now, next)| *now < before && follows(next, count + 1)).is_some()
                     {
                         count += 1;
                     }
-                    receiver.on_followers(count, segment.len);
                     ahead += 1 + count;
-                    None
+                    count
+                });
+                match answer {
+                    Answer::Ack(ack) => Some(ack.into()),
+                    Answer::Waiting => receiver.poll_transmit(),
+                    Answer::Delayed | Answer::Silence => None,
                 }
-            },
+            }
         };
         acks.extend(ack.map(|ack| (now, ack)));
     }
@@ -775,10 +839,14 @@ fn what_follows_comes_ahead_of_its_time_up_to_the_horizon_and_the_ack() {
         }
         let _ = receiver.on_segment(us(100_500), segment(40, us(100_000)));
         let ack_at = receiver.next_timer();
-        let answer = receiver.on_run(us(100_510), segment(41, us(100_000)), horizon);
-        receiver.on_followers(2, 1448);
+        let mut room = None;
+        let answer = receiver.on_run(us(100_510), segment(41, us(100_000)), horizon, |most, before| {
+            room = Some((most, before));
+            2
+        });
+        assert_eq!(answer, Answer::Silence);
         assert_eq!((receiver.stats().arrived_segments, receiver.next_timer()), (43, ack_at));
-        let Answer::Silence { most, before } = answer else { panic!("{answer:?}") };
+        let (most, before) = room.unwrap();
         (most, before, ack_at)
     };
     let (most, before, ack_at) = taken(Horizon::at(Time::NEVER));

@@ -1,8 +1,8 @@
-//! The way of an acknowledgement through the sender, in the order of `tcp_ack`.
+//! The way of an acknowledgement (rx) through the sender, in the order of `tcp_ack`.
 //!
-//! What SACK blocks report is tagged, what the ACK covers leaves the scoreboard, the controller is told, losses are found
-//! and the state changes, timers are armed, and at the end the sample of the delivery rate goes to the controller, or to
-//! proportional rate reduction. An ACK that was to be expected needs hardly any of it and goes its own way
+//! What SACK blocks report is tagged, what the ACK covers leaves the scoreboard, the controller is told, losses are
+//! found and the state changes, timers are armed, and at the end the delivery-rate sample goes to the controller, or
+//! the window to proportional rate reduction. An expected ACK needs little of this and takes the fast path
 //! (`fast_path.rs`).
 
 use super::assembly::Retransmit;
@@ -24,6 +24,9 @@ pub(super) struct AckNews {
     pub data_sacked: bool,
     /// `FLAG_WIN_UPDATE`.
     pub window_update: bool,
+    /// The receive window differs from that of the ACK before: no header prediction (`pred_flags`). Kept for controllers
+    /// that are told.
+    pub window_changed: bool,
     /// `FLAG_ECE`.
     pub ece: bool,
     /// `FLAG_DSACKING_ACK`.
@@ -42,7 +45,7 @@ pub(super) struct AckNews {
     pub set_timer: bool,
 }
 
-/// The connection before the ACK in work.
+/// The connection before the current ACK.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Prior {
     pub una: u32,
@@ -55,12 +58,12 @@ pub(super) struct Prior {
     pub highest_sacked: u32,
 }
 
-/// What the SACK blocks of an ACK report.
+/// What the SACK blocks of an ACK newly report (`struct tcp_sacktag_state`).
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Tagged {
-    /// When those left that were sent once (`first_sackt`, `last_sackt`).
+    /// When the first and the last of the segments that were sent once left (`first_sackt`, `last_sackt`).
     pub sent: Option<SentSpan>,
-    /// The lowest segment that others overtook (`reord`).
+    /// The lowest segment that was delivered after higher ones (`reord`).
     pub reordered_from: u32,
 }
 
@@ -80,7 +83,7 @@ impl Sender {
         }
     }
 
-    /// Everything that an acknowledgement can mean (`tcp_ack`).
+    /// Processes any acknowledgement (`tcp_ack`).
     #[inline(never)]
     pub(super) fn ack_slow_path(&mut self, ack: &Ack) {
         let prior = self.prior();
@@ -90,6 +93,9 @@ impl Sender {
             self.timer.note_progress();
         }
         if ack.ack >= prior.una {
+            if self.hooks.in_ack_event {
+                news.window_changed = ack.window != self.stream.window_end.saturating_sub(prior.una);
+            }
             news.window_update = self.stream.update_window(ack.ack, ack.window) && !news.advanced;
         }
         let mut tagged = Tagged { sent: None, reordered_from: self.board.nxt() };
@@ -110,7 +116,7 @@ impl Sender {
 
         let acked = self.clean_rtx_queue(ack, &prior, tagged.sent, &mut news);
         self.detector.rack.update_reo_wnd(self.sample.prior_delivered, self.view.delivered);
-        self.tell_controller(ack, acked, &prior, &news);
+        self.tell_controller(ack, acked, &news);
         self.process_tlp_ack(ack, &news);
         if let Some(dupacks) = self.dubious_dupacks(&news) {
             self.fastretrans_alert(prior.una, dupacks, &mut news, ack);
@@ -134,7 +140,8 @@ impl Sender {
         }
     }
 
-    /// An ACK that a later one overtook: no duplicate, but what it reports selectively may be news (`old_ack`).
+    /// An ACK below `snd_una`, because a later one arrived before it. It is no duplicate, but its SACK blocks may be
+    /// news (label `old_ack` of `tcp_ack`).
     #[inline(never)]
     fn old_ack(&mut self, ack: &Ack, prior_una: u32, news: &mut AckNews) {
         if ack.sack_count > 0 {
@@ -143,12 +150,12 @@ impl Sender {
         }
     }
 
-    /// The hooks of a controller before losses are looked for.
+    /// Calls the controller's hooks that come before loss detection (`tcp_in_ack_event`, `pkts_acked`).
     #[inline(always)]
-    fn tell_controller(&mut self, ack: &Ack, acked: u32, prior: &Prior, news: &AckNews) {
+    fn tell_controller(&mut self, ack: &Ack, acked: u32, news: &AckNews) {
         if self.hooks.in_ack_event {
             let flags = AckFlags {
-                slow_path: ack.sack_count > 0 || !news.advanced,
+                slow_path: ack.sack_count > 0 || !news.advanced || news.window_changed,
                 ece: news.ece,
                 window_update: news.window_update,
             };
@@ -156,11 +163,12 @@ impl Sender {
         }
         if self.hooks.pkts_acked && (acked > 0 || news.data_sacked) {
             let rtt_us = self.sample.rtt_us;
-            self.controller.pkts_acked(&self.view, &mut self.control, acked, rtt_us, prior.in_flight);
+            let in_flight = self.sample.delivered_since_sent(self.view.delivered);
+            self.controller.pkts_acked(&self.view, &mut self.control, acked, rtt_us, in_flight);
         }
     }
 
-    /// Does this ACK end the episode of a probe (`tcp_process_tlp_ack`)?
+    /// Ends the episode of a tail loss probe if this ACK decides it (`tcp_process_tlp_ack`).
     #[inline(always)]
     fn process_tlp_ack(&mut self, ack: &Ack, news: &AckNews) {
         if self.tlp.is_outstanding() {
@@ -180,8 +188,8 @@ impl Sender {
         }
     }
 
-    /// Duplicate ACKs to count, if the ACK is dubious (`tcp_ack_is_dubious`): a duplicate, one that reports selectively or
-    /// echoes congestion, or any outside of Open.
+    /// The number of duplicate ACKs to count, if the ACK is dubious (`tcp_ack_is_dubious`): a duplicate, one with news
+    /// in its SACK blocks or with ECE, or any ACK outside of Open.
     #[inline(always)]
     fn dubious_dupacks(&self, news: &AckNews) -> Option<u32> {
         let is_suspicious = news.data_sacked || news.ece || news.dsack;
@@ -190,8 +198,9 @@ impl Sender {
         is_dubious.then(|| u32::from(!news.advanced && !is_no_duplicate && !news.dsack))
     }
 
-    /// Completes the sample, and lets it work on window and pacing rate (`tcp_rate_gen`, `tcp_cong_control`).
+    /// Completes the rate sample and updates window and pacing rate with it (`tcp_rate_gen`, `tcp_cong_control`).
     #[inline(always)]
+    #[expect(clippy::cast_possible_truncation, reason = "one ACK tells of fewer than 2^32 packets")]
     fn cong_control(&mut self, prior: &Prior, news: &AckNews) {
         let delivered = (self.view.delivered - prior.delivered) as u32;
         let losses = match self.config.recovery {
@@ -211,12 +220,15 @@ impl Sender {
         } else {
             if news.data_acked || (self.detector.reordering.has_grown() && news.data_sacked) {
                 self.cong_avoid(delivered);
+                if self.needs.reductions && self.controller.begins_reduction() {
+                    self.enter_cwr();
+                }
             }
             self.update_pacing_rate();
         }
     }
 
-    /// Everything sent while the application was the limit has been delivered (the beginning of `tcp_rate_gen`).
+    /// Ends the application-limited phase when everything sent in it is delivered (the beginning of `tcp_rate_gen`).
     #[inline(always)]
     pub(super) fn end_app_limit(&mut self) {
         if self.control.app_limited != 0 && self.view.delivered > self.control.app_limited {
@@ -224,7 +236,7 @@ impl Sender {
         }
     }
 
-    /// Leaves window and pacing rate to a controller that owns them.
+    /// Lets a controller that owns window and pacing rate set them (`cong_control` of `struct tcp_congestion_ops`).
     #[inline]
     pub(super) fn leave_to_controller(&mut self) {
         let unsent = self.unsent_segments() > 0;

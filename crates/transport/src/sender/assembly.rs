@@ -1,5 +1,5 @@
-//! Which components a configuration means, and the small state that is the sender's own: the stream it carries, and the
-//! loop of transmissions.
+//! The components that a configuration asks for, and the small state that is the sender's own: the stream it carries,
+//! and the send loop.
 
 use super::Burst;
 use crate::{ControllerRtt, DeliveryRate, Pacing, RtoRule, RttSamples, TransportConfig};
@@ -17,7 +17,7 @@ use dumbbell_units::Duration;
 /// What a receiver that sizes its window offers in the handshake.
 const SYN_ACK_WINDOW_BYTES: u64 = 65_160;
 
-/// The connection before its first event.
+/// View and control of a connection before its first event.
 pub(super) fn connection(config: &TransportConfig, controller: &dyn Controller) -> (View, Control) {
     let paced = match config.pacing {
         Pacing::Auto => controller.wants_pacing(),
@@ -31,7 +31,7 @@ pub(super) fn connection(config: &TransportConfig, controller: &dyn Controller) 
 
 /// A span in whole microseconds, as far as 32 bits go: more than an hour.
 pub(super) fn micros(span: Duration) -> u32 {
-    span.as_micros().min(u64::from(u32::MAX)) as u32
+    u32::try_from(span.as_micros()).unwrap_or(u32::MAX)
 }
 
 /// RTT estimator, minimum and source of samples.
@@ -59,7 +59,7 @@ pub(super) fn rate_sampler(rule: DeliveryRate) -> RateSampler {
     }
 }
 
-/// The loss detectors and the degree of reordering that both consult; which one judges is the configuration's choice.
+/// The two loss detectors, one of which the configuration chooses, and the degree of reordering, which both use.
 #[derive(Debug)]
 pub(super) struct LossDetector {
     pub rack: Rack,
@@ -88,7 +88,8 @@ pub(super) struct Stream {
     pub window_end: u32,
     /// Largest receive window seen, in segments (`max_window`).
     pub max_window: u32,
-    mss: u16,
+    /// Payload bytes of a full segment.
+    pub mss: u16,
 }
 
 impl Stream {
@@ -97,12 +98,13 @@ impl Stream {
             true => config.receive_window.min(SYN_ACK_WINDOW_BYTES),
             false => config.receive_window,
         };
+        let mss = u16::try_from(config.mss).unwrap_or(u16::MAX);
         Stream {
             write_seq: 0,
-            last_len: config.mss as u16,
-            window_end: (first_window / u64::from(config.mss)).min(u64::from(u32::MAX)) as u32,
+            last_len: mss,
+            window_end: u32::try_from(first_window / u64::from(config.mss)).unwrap_or(u32::MAX),
             max_window: 0,
-            mss: config.mss as u16,
+            mss,
         }
     }
 
@@ -112,8 +114,8 @@ impl Stream {
         self.last_len = last_len;
     }
 
-    /// An ACK of everything below `ack` offers a window of `window` segments; returns whether it allows more than before
-    /// (`tcp_ack_update_window`).
+    /// An ACK of everything below `ack` advertises a window of `window` segments; returns whether that allows more than
+    /// before (`tcp_ack_update_window`).
     #[inline]
     pub fn update_window(&mut self, ack: u32, window: u32) -> bool {
         let end = ack.saturating_add(window);
@@ -136,16 +138,19 @@ impl Stream {
     }
 }
 
-/// What the ACK in work asks to be retransmitted (`enum tcp_rexmit`).
+/// What the current ACK or timer asks to be sent before new data (`REXMIT_*`).
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub(super) enum Retransmit {
+    /// Nothing (`REXMIT_NONE`).
     #[default]
     Nothing,
+    /// Lost segments (`REXMIT_LOST`).
     Lost,
+    /// New data, as F-RTO wants it; lost segments where there is none (`REXMIT_NEW`).
     NewDataFirst,
 }
 
-/// The loop of transmissions that an event sets off.
+/// State of the send loop that follows an event.
 #[derive(Debug, Default)]
 pub(super) struct Xmit {
     /// What is to be retransmitted before new data.
@@ -154,7 +159,7 @@ pub(super) struct Xmit {
     pub ready: Burst,
     /// New segments sent since the loop began.
     pub sent: u32,
-    /// Segments below were considered for rescue in this fast recovery.
+    /// Every segment below was considered for a rescue retransmission in this fast recovery.
     pub rescued_below: u32,
     /// The next new segment tells the receiver of the reduction (`TCP_ECN_QUEUE_CWR`).
     pub sends_cwr: bool,

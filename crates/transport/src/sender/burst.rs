@@ -45,7 +45,7 @@ impl Burst {
         self.end - self.next
     }
 
-    /// The first segment, if all are alike but for their numbers and flags.
+    /// The first segment, if all differ only in their numbers and flags.
     #[inline]
     pub fn first_of_alike(mut self) -> Option<Segment> {
         if self.last_len == self.mss { self.next() } else { None }

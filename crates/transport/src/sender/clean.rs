@@ -1,8 +1,8 @@
-//! The removal of what is acknowledged from the scoreboard, and the RTT samples it gives (`tcp_clean_rtx_queue`).
+//! The removal of acknowledged segments from the scoreboard, and the RTT samples they give.
 //!
-//! Segments that were never sent again and lie in the order of their transmission, which is nearly all of them, leave as
-//! one run; so do those that were selectively acknowledged before. What was sent again leaves one by one: its tags tell
-//! which counters it is in, and whether the original or the retransmission arrived.
+//! Nearly all segments were never retransmitted and lie in the order of their transmission: these leave as one run, and
+//! so do those that were selectively acknowledged before. Retransmitted segments leave one by one: their tags tell
+//! which counters they are in, and whether the original or the retransmission arrived.
 
 use super::Sender;
 use super::ack::{AckNews, Prior};
@@ -11,12 +11,13 @@ use dumbbell_recovery::ack_rtt::{AckRtt, Delivered, RttSource, SentSpan, age_us,
 use dumbbell_recovery::scoreboard::{Record, flag};
 use dumbbell_recovery::send_stamp::Stamp;
 
-/// What an ACK has covered so far.
+/// What has been removed for this ACK so far.
 #[derive(Clone, Copy, Debug)]
 struct Cleaned {
     /// Segments that left the queue.
     segments: u32,
-    /// When those left that were sent once; the very first microsecond counts as never (`first_ackt`, `last_ackt`).
+    /// When the first and the last of those sent once left (`first_ackt`, `last_ackt`); 0, which is also the first
+    /// microsecond of the run, means none.
     sent: SentSpan,
     /// The lowest of them (`reord`).
     reordered_from: u32,
@@ -25,7 +26,8 @@ struct Cleaned {
 }
 
 impl Sender {
-    /// Removes what the ACK covers, takes RTT samples and detects reordering. Returns how many segments left the queue.
+    /// Removes what the ACK covers, takes RTT samples and detects reordering (`tcp_clean_rtx_queue`). Returns how many
+    /// segments left the queue.
     pub(super) fn clean_rtx_queue(
         &mut self,
         ack: &Ack,
@@ -57,7 +59,7 @@ impl Sender {
         self.view.snd_una = u64::from(self.board.una());
         news.data_acked |= cleaned.segments > 0;
         if news.retransmitted_data_acked && !self.config.sack {
-            // Segments above a repaired gap may have arrived before the timeout: they prove nothing about it.
+            // Segments above the hole may have arrived before the timeout: they do not prove that it was spurious.
             news.original_acked = false;
         }
         if !self.board.is_empty() && self.config.sack && cleaned.segments > 0 {
@@ -68,8 +70,8 @@ impl Sender {
         cleaned.segments
     }
 
-    /// Segments below `end`, each sent once and neither received nor lost before, leave as one run. Of segments in the
-    /// order of their transmission only the last one counts for RACK.
+    /// Segments below `end`, each sent once and neither selectively acknowledged nor marked lost, leave as one run.
+    /// They lie in the order of their transmission, so only the last one matters to RACK.
     #[inline(always)]
     fn clean_originals(&mut self, end: u32, cleaned: &mut Cleaned, news: &mut AckNews) {
         let seq = self.board.una();
@@ -87,7 +89,7 @@ impl Sender {
         self.board.pop_originals(end);
     }
 
-    /// The lowest segment leaves, whatever happened to it.
+    /// The lowest segment leaves, whatever its tags.
     #[inline]
     fn clean_one(&mut self, ack: &Ack, cleaned: &mut Cleaned, news: &mut AckNews) {
         let seq = self.board.una();
@@ -118,8 +120,8 @@ impl Sender {
         self.board.pop_una();
     }
 
-    /// `count` segments are delivered by a cumulative ACK (`tcp_count_delivered`). Without SACK duplicates have counted
-    /// some of them already.
+    /// `count` segments are delivered by a cumulative ACK (`tcp_count_delivered`). Without SACK this is left to
+    /// `remove_reno_sacks`, because duplicate ACKs have counted some of them already.
     #[inline(always)]
     fn count_delivered(&mut self, count: u32, ece: bool) {
         if self.config.sack {
@@ -161,6 +163,11 @@ impl Sender {
             && self.sample.prior_delivered + 1 == self.view.delivered
             && !(news.data_sacked || news.ece || news.dsack);
         self.take_rtt(rtt, maybe_delayed);
+        #[expect(
+            clippy::cast_possible_truncation,
+            clippy::cast_sign_loss,
+            reason = "a round trip of less than 71 minutes"
+        )]
         self.rtt.source_mut().note_shown(self.sample.rtt_us as u32);
         true
     }
@@ -169,14 +176,14 @@ impl Sender {
     #[inline(always)]
     pub(super) fn take_rtt(&mut self, rtt: AckRtt, maybe_delayed: bool) {
         let shown_us = self.rtt.take(self.view.mstamp_us, rtt, maybe_delayed, self.board.una(), self.board.nxt());
-        self.sample.rtt_us = shown_us as i64;
+        self.sample.rtt_us = shown_us.cast_signed();
         self.sample.is_ack_delayed = maybe_delayed;
         self.view.srtt_us_x8 = self.rtt.estimator().srtt_us_x8();
         self.view.min_rtt_us = self.rtt.min_us();
     }
 
-    /// Reordering that the cumulative ACK shows, and whether the timer starts again. `sacked` are segments that gave the
-    /// ACK its only round-trip time.
+    /// Detects reordering that the cumulative ACK shows, and decides whether the timer is restarted. `sacked` are the
+    /// newly SACKed segments, if they gave a round-trip time.
     #[inline(always)]
     fn finish_clean(&mut self, cleaned: &Cleaned, prior: &Prior, sacked: Option<SentSpan>, news: &mut AckNews) {
         if news.data_acked {
@@ -190,7 +197,8 @@ impl Sender {
             && !self.board.is_empty()
             && self.config.recovery == RecoveryRule::Linux
         {
-            // A SACK of data sent before the head's latest transmission must not push the timeout out for ever.
+            // The timer is restarted only if the SACKed data was sent before the head's latest transmission: SACKs of
+            // later data must not postpone the timeout for ever.
             let now_us = self.view.mstamp_us;
             let head_sent_us = self.board.get(self.board.una()).sent.us();
             news.set_timer |= age_us(now_us, sacked.first_us) > age_us(now_us, head_sent_us);

@@ -1,5 +1,5 @@
-//! The window beside the reductions: whether it is filled, what idle time leaves of it (`tcp_cwnd_validate`,
-//! `tcp_cwnd_restart`), and the pacing rate that follows from it (`tcp_update_pacing_rate`).
+//! The congestion window outside of reductions: whether it is filled, what becomes of it after idle time, and the
+//! pacing rate that follows from it.
 
 use super::{CaState, Sender};
 use dumbbell_cc::Event;
@@ -28,7 +28,7 @@ impl Sender {
         self.cwnd_application_limited();
     }
 
-    /// A window that was not used for a timeout shrinks towards what was (`tcp_cwnd_application_limited`).
+    /// A window that was not filled for one timeout shrinks towards what was used (`tcp_cwnd_application_limited`).
     #[inline(never)]
     fn cwnd_application_limited(&mut self) {
         let unused_ticks = self.validation.unused_ticks(self.view.packets_out, self.view.jiffies);
@@ -55,7 +55,7 @@ impl Sender {
         self.control.cwnd = self.validation.restart(self.control.cwnd, idle_us, rto_us, self.view.jiffies);
     }
 
-    /// The application is about to write after it left the pipe unfilled (`tcp_rate_check_app_limited`).
+    /// Notes whether the application was the limit until now; called before it writes (`tcp_rate_check_app_limited`).
     pub(super) fn check_app_limited(&mut self) {
         let view = &self.view;
         let host_holds_nothing = self.host_queue.as_mut().is_none_or(|queue| queue.is_empty(view.now));
@@ -71,7 +71,7 @@ impl Sender {
         }
     }
 
-    /// The rate a window of data per RTT needs, with headroom.
+    /// Sets the rate that a window of data per RTT needs, with headroom (`tcp_update_pacing_rate`).
     #[inline]
     pub(super) fn update_pacing_rate(&mut self) {
         let (view, control) = (&self.view, &mut self.control);

@@ -1,18 +1,22 @@
-//! The ACK that was to be expected (Van Jacobson's header prediction, which Linux has for the receiving side).
+//! The fast path of an expected ACK (Van Jacobson's header prediction, which Linux has for the receiving side).
 //!
-//! Nearly every ACK finds a connection in good order and does nothing but acknowledge the next few segments. Of `tcp_ack`
-//! then only this is left: the segments leave the scoreboard as one run, the last one gives the delivery-rate sample, the
-//! first and the last one the round-trip time, the timer starts again, and the controller decides. Everything else goes
-//! the long way in `Sender::ack_slow_path`, whose steps these are.
+//! Nearly every ACK finds the connection in Open, with nothing lost, SACKed or retransmitted, and only acknowledges the
+//! next few segments. Of `tcp_ack` then only this is left: the segments leave the scoreboard as one run, the last one
+//! gives the delivery-rate sample, the first and the last one the round-trip time, the timer is restarted, and the
+//! controller is called. Every other ACK takes `Sender::ack_slow_path`, which has these steps among its own.
 
 use super::{CaState, Sender};
 use crate::{Ack, DeliveryRate, RttSamples, TransportConfig};
-use dumbbell_cc::AckFlags;
+use dumbbell_cc::{AckFlags, Controller, Needs};
 use dumbbell_recovery::ack_rtt::{AckRtt, age_us};
 
-/// Whether the rules of a connection are Linux's as far as expected ACKs are concerned.
-pub(super) fn applies_to(config: &TransportConfig) -> bool {
-    config.sack && config.delivery_rate == DeliveryRate::Linux && config.rtt_samples == RttSamples::Linux
+/// Whether the rules of a connection are Linux's as far as expected ACKs are concerned, and its controller is content with
+/// them.
+pub(super) fn applies_to(config: &TransportConfig, controller: &dyn Controller) -> bool {
+    controller.needs() == Needs::NONE
+        && config.sack
+        && config.delivery_rate == DeliveryRate::Linux
+        && config.rtt_samples == RttSamples::Linux
 }
 
 impl Sender {
@@ -41,14 +45,14 @@ impl Sender {
         let last_sent = record.sent;
         let is_short = u32::from(record.len) < self.config.mss;
         if first_sent_us == 0 || record.delivered_us == 0 {
-            // Stamps of the very first microsecond count as none.
+            // Stamps of the first microsecond of the run are 0, which means none.
             return self.ack_slow_path(ack);
         }
         self.timer.note_progress();
         self.timer.note_partial_ack(false);
         self.stream.update_window(ack.ack, ack.window);
 
-        // Of the sample before this one nothing is left: what these do not replace, the RTT and the end of the sample do.
+        // Every field of the sample is set anew: here, with the round-trip time, or when the sample is completed.
         self.sample.prior_in_flight = self.view.packets_out;
         self.sample.is_ece = false;
         self.sample.is_acking_tlp = false;
@@ -68,8 +72,8 @@ impl Sender {
             self.controller.in_ack_event(&self.view, &mut self.control, AckFlags::default());
         }
         if self.hooks.pkts_acked {
-            let (rtt_us, prior_in_flight) = (self.sample.rtt_us, self.sample.prior_in_flight);
-            self.controller.pkts_acked(&self.view, &mut self.control, acked, rtt_us, prior_in_flight);
+            let in_flight = self.sample.delivered_since_sent(self.view.delivered);
+            self.controller.pkts_acked(&self.view, &mut self.control, acked, self.sample.rtt_us, in_flight);
         }
         self.set_xmit_timer();
         self.end_app_limit();

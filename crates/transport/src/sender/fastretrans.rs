@@ -1,9 +1,9 @@
-//! The congestion-avoidance state machine: Open, Disorder, CWR, Recovery, Loss (`tcp_fastretrans_alert`), with the
-//! retransmission timeout (`tcp_enter_loss`) and F-RTO (`tcp_process_loss`, RFC 5682).
+//! The congestion-avoidance state machine: Open, Disorder, CWR, Recovery, Loss, with the retransmission timeout and
+//! F-RTO (RFC 5682).
 //!
 //! The machine sees only dubious ACKs: duplicates, SACKs, congestion echoes, and everything that arrives outside of
-//! Open. At most one multiplicative decrease happens per window of data, because a reduction lasts until everything sent
-//! when it began (`high_seq`) is acknowledged.
+//! Open. At most one multiplicative decrease happens per window of data, because a reduction lasts until everything
+//! sent when it began (`high_seq`) is acknowledged.
 
 use super::ack::AckNews;
 use super::assembly::Retransmit;
@@ -18,7 +18,7 @@ use dumbbell_recovery::timer::Pending;
 const MIN_RENEGING_TIMEOUT_US: u64 = 10_000;
 
 impl Sender {
-    /// Processes a dubious ACK.
+    /// Processes a dubious ACK (`tcp_fastretrans_alert`).
     #[inline(always)]
     pub(super) fn fastretrans_alert(&mut self, prior_una: u32, dupacks: u32, news: &mut AckNews, ack: &Ack) {
         if self.view.packets_out == 0 {
@@ -51,12 +51,13 @@ impl Sender {
         }
     }
 
-    /// Everything that was sent when the state began.
+    /// Whether everything that was sent when the state began is acknowledged.
     fn high_seq_reached(&self) -> bool {
         self.board.una() >= self.high_seq
     }
 
-    /// Everything sent when the reduction began is acknowledged: it is over. Returns whether the state is held all the same.
+    /// Ends a reduction when everything sent at its beginning is acknowledged. Returns whether the state is held all
+    /// the same.
     fn leave_reduction(&mut self, ack: &Ack) -> bool {
         match self.view.ca_state {
             CaState::Cwr if self.board.una() != self.high_seq => {
@@ -77,7 +78,7 @@ impl Sender {
         false
     }
 
-    /// Fast recovery. Returns whether repairs may go on.
+    /// An ACK in fast recovery. Returns whether retransmissions may follow.
     #[inline(always)]
     fn process_recovery(&mut self, prior_una: u32, dupacks: u32, news: &mut AckNews, ack: &Ack) -> bool {
         if !news.advanced {
@@ -98,7 +99,7 @@ impl Sender {
         true
     }
 
-    /// After a timeout. Returns whether repairs may go on.
+    /// An ACK after a timeout. Returns whether retransmissions may follow.
     fn process_loss_alert(&mut self, dupacks: u32, news: &mut AckNews, ack: &Ack) -> bool {
         self.process_loss(dupacks, news, ack);
         self.identify_packet_loss(news);
@@ -109,7 +110,7 @@ impl Sender {
         true
     }
 
-    /// Open, Disorder and CWR.
+    /// An ACK in Open, Disorder or CWR, or one that has just brought the state there.
     fn process_open_states(&mut self, dupacks: u32, news: &mut AckNews) {
         if !self.config.sack {
             if news.advanced && self.view.ca_state != CaState::Loss {
@@ -195,7 +196,7 @@ impl Sender {
     }
 
     /// `tcp_enter_cwr`.
-    fn enter_cwr(&mut self) {
+    pub(super) fn enter_cwr(&mut self) {
         self.undo.forbid();
         if self.view.ca_state < CaState::Cwr {
             self.undo.end();
@@ -204,7 +205,8 @@ impl Sender {
         }
     }
 
-    /// A probe repaired a loss that nothing else would have reported: one reduction, which is over at once.
+    /// A tail loss probe repaired a loss that nothing else reports: one reduction, which ends at once (the last case of
+    /// `tcp_process_tlp_ack`).
     pub(super) fn reduce_for_repaired_tail(&mut self, is_app_limited: bool) {
         self.controller.event(&self.view, &mut self.control, Event::TlpRecovery { is_app_limited });
         self.init_cwnd_reduction();
@@ -213,7 +215,7 @@ impl Sender {
         self.try_keep_open();
     }
 
-    /// Enters fast recovery; a reduction that is already under way is not repeated (`tcp_enter_recovery`).
+    /// Enters fast recovery; a reduction that is under way (CWR) goes on (`tcp_enter_recovery`).
     pub(super) fn enter_recovery(&mut self, ece: bool) {
         self.stats.recovery_count += 1;
         self.xmit.rescued_below = self.board.una();

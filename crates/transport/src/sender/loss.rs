@@ -1,4 +1,4 @@
-//! Which segments are lost (`tcp_identify_packet_loss`), and what follows for the counters (`tcp_mark_skb_lost`).
+//! Which segments are lost, and what follows for the counters.
 
 use super::ack::AckNews;
 use super::{CaState, LossDetector, Sender};
@@ -7,7 +7,7 @@ use dumbbell_cc::{Control, Controller, LostPacket, View};
 use dumbbell_recovery::newreno;
 use dumbbell_recovery::scoreboard::{NewlyLost, Scoreboard, flag};
 
-/// The counters and the controller that follow every segment that is marked lost.
+/// The counters that change and the controller that is told when a segment is marked lost.
 struct LossReport<'a> {
     view: &'a mut View,
     control: &'a mut Control,
@@ -17,7 +17,7 @@ struct LossReport<'a> {
 }
 
 impl LossReport<'_> {
-    /// Counts what a detector has marked, and tells the controller packet by packet.
+    /// Counts what a detector has marked, and tells the controller packet by packet (`tcp_mark_skb_lost`).
     #[inline(always)]
     fn note(&mut self, board: &Scoreboard, lost: NewlyLost) {
         let count = lost.end - lost.first;
@@ -38,6 +38,7 @@ impl LossReport<'_> {
 
     /// Tells the controller of a segment that has just been counted as lost.
     #[inline(never)]
+    #[expect(clippy::cast_possible_truncation, reason = "records keep the low bits of `lost`")]
     fn tell(&mut self, board: &Scoreboard, seq: u32) {
         let record = board.get(seq);
         let lost = LostPacket {
@@ -63,7 +64,7 @@ macro_rules! report {
 }
 
 impl Sender {
-    /// Runs loss detection for an ACK.
+    /// Runs loss detection for an ACK (`tcp_identify_packet_loss`).
     #[inline(always)]
     pub(super) fn identify_packet_loss(&mut self, news: &mut AckNews) {
         if self.board.is_empty() {
@@ -89,7 +90,8 @@ impl Sender {
         }
     }
 
-    /// Marks what RACK takes for lost (`tcp_rack_detect_loss`); returns how long to wait for the rest, in microseconds.
+    /// Marks what RACK finds lost (`tcp_rack_mark_lost`); returns how long to wait for what may only be reordered, in
+    /// microseconds.
     #[inline(always)]
     pub(super) fn rack_detect_loss(&mut self) -> Option<u64> {
         let (now_us, sacked_out) = (self.view.mstamp_us, self.view.sacked_out);
@@ -107,7 +109,7 @@ impl Sender {
         )
     }
 
-    /// Marks what enough selectively acknowledged segments lie above (RFC 6675).
+    /// Marks what has enough selectively acknowledged segments above it (RFC 6675).
     fn detect_loss_by_count(&mut self) {
         let (degree, sacked_out) = (self.detector.reordering.degree(), self.view.sacked_out);
         let highest = self.sacks.highest;
@@ -123,7 +125,7 @@ impl Sender {
         }
     }
 
-    /// Everything is lost, except what was sent too recently to tell (`tcp_timeout_mark_lost`).
+    /// Marks everything lost after a timeout, except what was sent too recently (`tcp_timeout_mark_lost`).
     pub(super) fn timeout_mark_lost(&mut self) {
         let head = self.board.una();
         let reneged = self.board.get(head).has(flag::SACKED);
@@ -157,7 +159,8 @@ impl Sender {
         }
     }
 
-    /// Takes out of flight the retransmissions of what was not lost: received before the timeout, or rescued.
+    /// No longer counts in flight the retransmissions of segments that are not marked lost (ns-3): those of segments
+    /// that were received before the timeout, and rescues.
     fn forget_retransmissions(&mut self) {
         for seq in self.board.una()..self.board.nxt() {
             let record = self.board.get_mut(seq);
@@ -168,7 +171,7 @@ impl Sender {
         }
     }
 
-    // Without SACK (NewReno, RFC 6582): duplicate ACKs stand in for selective ones.
+    // Without SACK (NewReno, RFC 6582): duplicate ACKs are counted in place of SACKed segments.
 
     /// `tcp_add_reno_sack`.
     #[inline(always)]
@@ -188,7 +191,8 @@ impl Sender {
         self.limit_reno_sacked(sacked_out);
     }
 
-    /// `tcp_limit_reno_sacked`; duplicates that are left over are a sign of reordering.
+    /// `tcp_limit_reno_sacked`; more duplicate ACKs than it allows are a sign of reordering
+    /// (`tcp_check_reno_reordering`).
     fn limit_reno_sacked(&mut self, sacked_out: u32) {
         let emulated = newreno::limit(sacked_out, self.view.packets_out, self.view.lost_out);
         self.view.sacked_out = emulated.sacked_out;

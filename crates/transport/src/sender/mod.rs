@@ -1,23 +1,23 @@
 //! The sending endpoint: a TCP sender that behaves like Linux 6.18's.
 //!
-//! It is moved by four calls and nothing else: [`Sender::on_ack`], [`Sender::on_timer`], [`Sender::poll_transmit`] (until
-//! it gives nothing more) and the application's [`Sender::write`]. What it knows is kept by the components of
+//! It is driven by four calls and nothing else: [`Sender::on_ack`], [`Sender::on_timer`], [`Sender::poll_transmit`]
+//! (until it gives nothing more) and the application's [`Sender::write`]. What it knows is kept by the components of
 //! `dumbbell_recovery`; what is here is the order in which the kernel asks them:
 //!
 //! | file | steps of the kernel |
 //! |---|---|
 //! | `assembly.rs` | which components a configuration means |
 //! | `ack.rs` | `tcp_ack`, the way of every ACK (`ack_slow_path`) |
-//! | `fast_path.rs` | the ACK that was to be expected |
+//! | `fast_path.rs` | the fast path of an expected ACK |
 //! | `sack.rs` | `tcp_sacktag_write_queue`, DSACK |
 //! | `clean.rs` | `tcp_clean_rtx_queue`, `tcp_ack_update_rtt` |
 //! | `loss.rs` | `tcp_identify_packet_loss`, `tcp_mark_skb_lost` |
 //! | `fastretrans.rs` | `tcp_fastretrans_alert`, `tcp_process_loss`, `tcp_enter_loss` |
 //! | `undo.rs` | `tcp_try_undo_*` |
 //! | `timers.rs` | `tcp_rearm_rto`, `tcp_schedule_loss_probe`, `tcp_rack_reo_timeout` |
-//! | `output.rs`, `tso.rs` | `tcp_write_xmit`, burst sizes, deferral |
-//! | `retransmit.rs` | `tcp_xmit_retransmit_queue`, rescue |
-//! | `cwnd.rs` | `tcp_cwnd_validate`, idle time, the pacing rate |
+//! | `output.rs`, `tso.rs` | `tcp_write_xmit`, `tcp_tso_autosize`, `tcp_tso_should_defer` |
+//! | `retransmit.rs` | `tcp_xmit_retransmit_queue`, rescue retransmissions |
+//! | `cwnd.rs` | `tcp_cwnd_validate`, `tcp_cwnd_restart`, `tcp_update_pacing_rate` |
 
 mod ack;
 mod assembly;
@@ -39,7 +39,7 @@ mod undo;
 use crate::{Completion, TransportConfig};
 use assembly::{LossDetector, Stream, Xmit};
 pub use burst::Burst;
-use dumbbell_cc::{CaState, Control, Controller, Hooks, RateSample, View};
+use dumbbell_cc::{CaState, Control, Controller, Hooks, Needs, RateSample, View};
 use dumbbell_recovery::cwnd_validation::CwndValidation;
 use dumbbell_recovery::frto::Frto;
 use dumbbell_recovery::host_queue::HostQueue;
@@ -86,6 +86,7 @@ pub struct Sender {
     controller: Box<dyn Controller>,
     full_control: bool,
     hooks: Hooks,
+    needs: Needs,
     established: bool,
     /// The configuration allows the [fast path](fast_path).
     may_predict: bool,
@@ -94,7 +95,7 @@ pub struct Sender {
     sacks: SackMemory,
     rtt: RoundTrip,
     rate: RateSampler,
-    /// The sample of the ACK in work, or of the latest one (`struct rate_sample`).
+    /// The rate sample of the current ACK, or of the latest one (`struct rate_sample`).
     sample: RateSample,
     detector: LossDetector,
     tlp: Tlp,
@@ -112,19 +113,20 @@ pub struct Sender {
     validation: CwndValidation,
     pacer: Pacer,
     pacing_rate: PacingRate,
-    /// Where completions are reported.
+    /// TCP small queues, where the host's device reports completions.
     host_queue: Option<Box<HostQueue>>,
     stats: SenderStats,
 }
 
 impl Sender {
-    /// A sender without data and without a connection; `controller` governs its window. Senders of many flows share their
-    /// configuration.
+    /// A sender without data and without a connection; `controller` governs its window. Senders of many flows share
+    /// their configuration.
     pub fn new(config: Arc<TransportConfig>, controller: Box<dyn Controller>) -> Sender {
         let (view, control) = assembly::connection(&config, &*controller);
         let full_control = controller.full_control();
         Sender {
-            may_predict: fast_path::applies_to(&config),
+            may_predict: fast_path::applies_to(&config, &*controller),
+            needs: controller.needs(),
             full_control,
             hooks: controller.hooks(),
             established: false,

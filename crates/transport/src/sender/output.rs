@@ -1,4 +1,4 @@
-//! The transmission path: what may leave, and when (`tcp_write_xmit`).
+//! The transmission path (tx): what may leave, and when.
 //!
 //! A burst is what Linux hands down as one buffer for segmentation, all with one
 //! [stamp](dumbbell_recovery::send_stamp). Pacing, small queues and
@@ -15,7 +15,8 @@ use dumbbell_recovery::timer::Pending;
 use dumbbell_units::Time;
 
 impl Sender {
-    /// The next segments to put on the wire now, or `None` when nothing may leave before the next ACK or timer.
+    /// The next segments to put on the wire now, or `None` when nothing may leave before the next ACK or timer
+    /// (`tcp_write_xmit`, a burst a call).
     #[inline(always)]
     pub fn poll_transmit(&mut self, now: Time) -> Option<Burst> {
         if !self.established {
@@ -36,8 +37,15 @@ impl Sender {
         Some(burst)
     }
 
-    /// A burst of `bytes` from [`Sender::poll_transmit`] will have left the host's device at `completes`. Needed only with
-    /// [`Completion::Wire`](crate::Completion::Wire).
+    /// Whether the sender has to be told when its bursts have left the host's device
+    /// ([`Completion::Wire`](crate::Completion::Wire)).
+    #[inline]
+    pub fn wants_completions(&self) -> bool {
+        self.host_queue.is_some()
+    }
+
+    /// A burst of `bytes` from [`Sender::poll_transmit`] will have left the host's device at `completes`. Needed only by a
+    /// sender that [wants](Sender::wants_completions) to know.
     #[inline]
     pub fn handed_over(&mut self, bytes: u64, completes: Time) {
         if let Some(queue) = &mut self.host_queue {
@@ -52,13 +60,13 @@ impl Sender {
             || (self.config.rescue != Rescue::Off && self.start_rescue())
     }
 
-    /// Whether pacing forbids a transmission now; if so the timer wakes us (`tcp_pacing_check`).
+    /// Whether pacing forbids a transmission now; if so the timer fires when it is allowed (`tcp_pacing_check`).
     #[inline]
     pub(super) fn pacing_forbids(&mut self) -> bool {
         self.pacer.forbids(self.view.now)
     }
 
-    /// New data, as much as may leave as one burst now. Where there is none, the loop of transmissions is over.
+    /// Sends as much new data as may leave as one burst now. Without any the send loop is over.
     #[inline(always)]
     pub(super) fn start_new_burst(&mut self) -> bool {
         let unsent = self.unsent_segments();
@@ -80,7 +88,7 @@ impl Sender {
         false
     }
 
-    /// The loop of transmissions is over, which the window ended if `cwnd_limited`; returns whether it sent anything.
+    /// The send loop is over, because the window is full if `cwnd_limited`; returns whether it sent anything.
     #[inline(always)]
     fn end_loop(&mut self, cwnd_limited: bool) -> bool {
         let has_sent = std::mem::take(&mut self.xmit.sent) > 0;
@@ -90,7 +98,8 @@ impl Sender {
         has_sent
     }
 
-    /// How many new segments may leave as one burst now, with `room` for them in the window; 0 for none.
+    /// How many new segments may leave as one burst now, with `room` for them in the congestion window; 0 for none
+    /// (`tcp_cwnd_test`, `tcp_snd_wnd_test`, `tcp_mss_split_point`).
     #[inline(always)]
     fn new_burst_size(&mut self, unsent: u32, room: u32, cwnd_limited: &mut bool) -> u32 {
         let window = self.stream.window_end.saturating_sub(self.board.nxt());
@@ -109,7 +118,7 @@ impl Sender {
         if self.small_queue_full(size, 1) { 0 } else { size }
     }
 
-    /// A new segment as a tail loss probe; the window may be exceeded by one. Returns whether it left.
+    /// Sends a new segment as a tail loss probe, one beyond the window if need be. Returns whether it left.
     pub(super) fn send_new_probe(&mut self) -> bool {
         let sends = !self.pacing_forbids() && !self.small_queue_full(1, 1);
         if sends {
@@ -137,10 +146,11 @@ impl Sender {
         queue.is_full(self.view.now, u64::from(size * self.view.mss), limit, self.view.packets_out)
     }
 
+    /// Sends the next `size` new segments as one burst (`tcp_event_new_data_sent`).
     #[inline(never)]
     fn send_new(&mut self, size: u32) {
         let first = self.board.nxt();
-        let mss = self.view.mss as u16;
+        let mss = self.stream.mss;
         let last_len = self.stream.len_before(first + size);
         let bytes = u64::from(size - 1) * u64::from(mss) + u64::from(last_len);
         let prior_packets_out = self.view.packets_out;
@@ -169,8 +179,7 @@ impl Sender {
         };
     }
 
-    /// Stamps a burst, moves the pacing clock, and gives the record every segment of the burst starts from
-    /// (`tcp_rate_skb_sent`, `tcp_update_skb_after_send`).
+    /// Stamps a burst, advances the pacing clock, and returns the record of its segments (`__tcp_transmit_skb`).
     pub(super) fn depart(&mut self, size: u32, bytes: u64) -> (Time, Record) {
         if self.view.in_flight() == 0 {
             self.controller.event(&self.view, &mut self.control, Event::TxStart);

@@ -1,5 +1,5 @@
-//! Retransmissions: of what is lost (`tcp_xmit_retransmit_queue`), of the head after a timeout, of the tail as a probe, and
-//! as a rescue of what nobody knows to be lost.
+//! Retransmissions: of lost segments, of the head after a timeout, of the last segment as a tail loss probe, and as a
+//! rescue (RFC 6675) of a segment that is not known to be lost.
 
 use super::assembly::Retransmit;
 use super::{Burst, CaState, Sender};
@@ -10,7 +10,7 @@ use dumbbell_recovery::scoreboard::flag;
 use dumbbell_recovery::timer::Pending;
 
 impl Sender {
-    /// What the last ACK or timer asked for before ordinary new data.
+    /// Sends what the latest ACK or timer asked to be sent before ordinary new data (`tcp_xmit_recovery`).
     #[inline(always)]
     pub(super) fn start_requested(&mut self) -> bool {
         if self.xmit.request == Retransmit::Lost && self.has_repaired_all() {
@@ -52,7 +52,7 @@ impl Sender {
         false
     }
 
-    /// After a pause by pacing or the host's queue: lost segments first (`tcp_tsq_write`).
+    /// Goes on after a pause by pacing or small queues: lost segments first (`tcp_tsq_write`).
     pub(super) fn resume_retransmissions(&mut self) {
         let view = &self.view;
         let is_waiting = match self.config.recovery {
@@ -69,7 +69,7 @@ impl Sender {
         self.xmit.request = Retransmit::Lost;
     }
 
-    /// The next burst of lost segments.
+    /// Sends the next burst of lost segments (`tcp_xmit_retransmit_queue`).
     fn start_retransmission(&mut self) -> bool {
         let window = self.repair_window();
         if self.view.packets_out == 0 || self.view.in_flight() >= window || self.has_repaired_all() {
@@ -95,7 +95,8 @@ impl Sender {
         true
     }
 
-    /// How many segments from `first` on, at most `most`, left in one burst and wait for their retransmission.
+    /// How many segments from `first` on, at most `most`, wait for their retransmission and were first sent in one
+    /// burst.
     fn waiting_run(&self, first: u32, most: u32) -> u32 {
         let mut size = 1;
         while size < most && first + size < self.board.nxt() {
@@ -109,8 +110,8 @@ impl Sender {
         size
     }
 
-    /// What may be in flight when a repair is added: ns-3 holds the receive window, too, against the amount in flight, in
-    /// which a segment and its copy may count twice.
+    /// The window that bounds the amount in flight for retransmissions. In ns-3 the receive window does so, too,
+    /// although a segment and its retransmission may both count in flight.
     fn repair_window(&self) -> u32 {
         match self.config.recovery {
             RecoveryRule::Linux => self.control.cwnd,
@@ -118,8 +119,8 @@ impl Sender {
         }
     }
 
-    /// A segment that nobody knows to be lost, when a fast recovery has nothing better to send (`NextSeg`'s rule 3 of
-    /// RFC 6675).
+    /// Retransmits a segment that is not known to be lost, when fast recovery has nothing else to send (`NextSeg`'s
+    /// rule 3 of RFC 6675).
     pub(super) fn start_rescue(&mut self) -> bool {
         if self.view.ca_state != CaState::Recovery
             || self.view.in_flight() >= self.repair_window()
@@ -145,16 +146,17 @@ impl Sender {
         false
     }
 
-    /// The head again, whatever window and pacing say: the retransmission timer fired.
+    /// Retransmits the head without regard to window and pacing, because the retransmission timer fired.
     pub(super) fn retransmit_head(&mut self) {
         self.send_again(self.board.una(), 1, true);
     }
 
-    /// The last segment again as a tail loss probe. It is not counted in flight a second time.
+    /// Retransmits the last segment as a tail loss probe. It is not counted in flight a second time.
     pub(super) fn retransmit_probe(&mut self, last: u32) {
         self.send_again(last, 1, false);
     }
 
+    /// Retransmits `size` segments from `first` on as one burst; tag R is set if `counted` (`__tcp_retransmit_skb`).
     fn send_again(&mut self, first: u32, size: u32, counted: bool) {
         let bytes = (first..first + size).map(|seq| u64::from(self.board.get(seq).len)).sum();
         let (sent_at, mut record) = self.depart(size, bytes);
@@ -174,8 +176,8 @@ impl Sender {
             end: first + size,
             bytes,
             sent_at,
-            mss: self.view.mss as u16,
-            // Only a burst's last segment can be short, and a retransmission does not join bursts.
+            mss: self.stream.mss,
+            // Only the last segment of a burst can be short, and a retransmission does not span two bursts.
             last_len: self.board.get(first + size - 1).len,
             is_retransmission: true,
             ecn: Ecn::NotEct,

@@ -1,10 +1,9 @@
-//! Selective acknowledgements: which segments the receiver holds beyond a gap, and which it received twice
-//! (`tcp_sacktag_write_queue`).
+//! Selective acknowledgements: which segments the receiver holds above a hole, and which it received twice.
 //!
-//! A SACKed segment is delivered, and as such it feeds RACK's clock, the delivery-rate sample and the RTT. One that
-//! arrives below others, and was never sent again, was overtaken on the path: the degree of reordering follows from it.
-//! A first block below the cumulative ACK, or inside the second block, reports a duplicate (DSACK, RFC 2883), the proof
-//! that a retransmission was needless.
+//! A SACKed segment is delivered: it advances RACK and gives the delivery-rate sample and the RTT. One that is
+//! delivered after higher segments, and was never retransmitted, was reordered on the path: the degree of reordering
+//! follows from it. A first block below the cumulative ACK, or inside the second block, reports a duplicate (DSACK, RFC
+//! 2883), which proves a retransmission spurious.
 
 use super::ack::{AckNews, Tagged};
 use super::{CaState, Sender};
@@ -18,7 +17,7 @@ use dumbbell_recovery::send_stamp::Stamp;
 pub(super) struct SackMemory {
     /// One above the highest selectively acknowledged segment (`highest_sack`).
     pub highest: u32,
-    /// The blocks of the latest ACK that had any: all they tell is known (`recv_sack_cache`).
+    /// The blocks of the latest ACK that had any, whose segments are tagged already (`recv_sack_cache`).
     reported: Blocks,
 }
 
@@ -26,8 +25,8 @@ pub(super) struct SackMemory {
 type Blocks = [SackBlock; Ack::MAX_SACK_BLOCKS];
 
 impl SackMemory {
-    /// Writes to `changed` what these blocks tell beyond the ACK before this one, in ascending order: a lower block is
-    /// overtaken only by what earlier ACKs reported. Returns how many there are.
+    /// Writes to `changed` the parts of `blocks` that the ACK before did not report, in ascending order, so that a
+    /// lower block of this ACK does not look reordered by a higher one. Returns how many there are.
     #[inline(always)]
     fn news(&mut self, blocks: &[SackBlock], changed: &mut Blocks) -> usize {
         let mut reported = Blocks::default();
@@ -55,7 +54,7 @@ impl SackMemory {
 }
 
 impl Sender {
-    /// Tags the segments that SACK blocks report.
+    /// Tags the segments that SACK blocks report (`tcp_sacktag_write_queue`).
     pub(super) fn sacktag_write_queue(&mut self, ack: &Ack, prior_una: u32, news: &mut AckNews, tagged: &mut Tagged) {
         let blocks = ack.sack_blocks();
         let first = blocks[0];
@@ -92,8 +91,8 @@ impl Sender {
         }
     }
 
-    /// The segments from `first` on, below `end`, as far as they were sent once and in this order, are newly reported by
-    /// SACK; returns where that ends. To every counter they mean what they would mean one by one.
+    /// Tags the run of segments from `first` on, below `end`, that were sent once and in this order; returns where it
+    /// ends. The effect is that of tagging them one by one.
     #[inline]
     fn sacktag_run(&mut self, first: u32, end: u32, news: &mut AckNews, tagged: &mut Tagged) -> u32 {
         let end = self.board.set_run_sacked(first, end);
@@ -113,7 +112,7 @@ impl Sender {
         end
     }
 
-    /// One segment is newly reported by SACK (`tcp_sacktag_one`).
+    /// Tags one newly reported segment (`tcp_sacktag_one`).
     fn sacktag_one(&mut self, seq: u32, news: &mut AckNews, tagged: &mut Tagged) {
         let record = self.board.get(seq);
         let (sent, was_lost) = (record.sent, record.has(flag::LOST));
@@ -130,7 +129,7 @@ impl Sender {
             self.view.lost_out -= 1;
             let record = self.board.get_mut(seq);
             record.flags &= !flag::LOST;
-            // Without a loss mark a retransmission is believed to be still in flight.
+            // Of a segment without a loss mark the retransmission stays counted in flight.
             if in_flight_again && self.config.recovery == RecoveryRule::Linux {
                 record.flags &= !flag::RETRANS;
                 self.view.retrans_out -= 1;
@@ -161,7 +160,7 @@ impl Sender {
         }
         news.dsack_of_probe = self.tlp.is_reported_by(start, end);
         self.stats.dsacked_segments += u64::from(duplicates);
-        // A path that duplicates packets by itself tells nothing about our retransmissions.
+        // More DSACKs than retransmissions: the network duplicates packets, and DSACKs prove nothing.
         if self.stats.dsacked_segments > self.stats.retransmitted_segments {
             return;
         }
@@ -178,7 +177,7 @@ impl Sender {
         }
     }
 
-    /// An outstanding segment was received twice.
+    /// An outstanding segment was received twice (the DSACK cases of `tcp_sacktag_one`).
     fn dsack_one(&mut self, seq: u32, tagged: &mut Tagged) {
         let record = *self.board.get(seq);
         if record.has(flag::RETRANS | flag::EVER_RETRANS) {
@@ -199,11 +198,12 @@ impl Sender {
     /// A segment was delivered (`tcp_rack_advance`).
     #[inline]
     pub(super) fn advance_rack(&mut self, seq: u32, sent: Stamp, retransmitted: bool) {
+        #[expect(clippy::cast_possible_truncation, reason = "32 bits hold 71 minutes")]
         let rtt_us = age_us(self.view.mstamp_us, sent.us()) as u32;
         self.detector.rack.advance(seq, sent, retransmitted, rtt_us, self.rtt.min_us());
     }
 
-    /// Segments up to the highest SACK were overtaken by `low_seq` (`tcp_check_sack_reordering`).
+    /// `low_seq` was delivered after higher segments, up to the highest SACK (`tcp_check_sack_reordering`).
     pub(super) fn check_sack_reordering(&mut self, low_seq: u32) {
         let highest = self.highest_sacked_or_una();
         self.detector.reordering.check_sack(low_seq, highest);

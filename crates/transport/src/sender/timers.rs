@@ -1,5 +1,5 @@
-//! The timers of the sender: retransmission timeout, reordering timer, tail loss probe, and the pauses of pacing and of the
-//! host's queue (`tcp_timer.c`, `tcp_rearm_rto`, `tcp_schedule_loss_probe`).
+//! The timers of the sender: retransmission timeout, reordering timer, tail loss probe, and the pauses of pacing and of
+//! small queues (`tcp_timer.c`).
 
 use super::{CaState, Sender};
 use crate::RecoveryRule;
@@ -37,6 +37,7 @@ impl Sender {
         }
     }
 
+    /// The timer fires (`tcp_write_timer_handler`).
     #[inline(never)]
     fn expire(&mut self) {
         match self.timer.expire() {
@@ -54,7 +55,7 @@ impl Sender {
         self.timer.arm(pending, self.clock.deadline(micros + pacing_delay.as_micros()));
     }
 
-    /// Time until the retransmission timeout of the oldest segment.
+    /// Time until the retransmission timeout of the oldest segment (`tcp_rto_delta_us`).
     fn until_rto_us(&self) -> u64 {
         let oldest_sent_us = self.board.get(self.board.una()).sent.us();
         until_rto_us(oldest_sent_us, self.rtt.estimator().rto_us(), self.view.mstamp_us)
@@ -71,14 +72,15 @@ impl Sender {
         self.set_timer(Pending::Retransmission, micros);
     }
 
-    /// Whether an ACK that advances restarts the timer. In ns-3 of the partial ACKs of a recovery only the first one does.
+    /// Whether an ACK that advances restarts the timer. In ns-3 of the partial ACKs of a recovery only the first one
+    /// does.
     pub(super) fn restarts_timer(&mut self) -> bool {
         let is_partial = self.view.ca_state == CaState::Recovery;
         let is_first = self.timer.note_partial_ack(is_partial);
         self.config.recovery == RecoveryRule::Linux || !is_partial || is_first || self.board.is_empty()
     }
 
-    /// Arms what is to be armed after an ACK (`tcp_set_xmit_timer`).
+    /// Arms the timer after an ACK: for a tail loss probe or for the retransmission timeout (`tcp_set_xmit_timer`).
     #[inline(always)]
     pub(super) fn set_xmit_timer(&mut self) {
         if !self.schedule_loss_probe(true) {
@@ -118,7 +120,7 @@ impl Sender {
         self.rearm_rto();
     }
 
-    /// Waits for segments that may only be reordered (`tcp_rack_mark_lost`).
+    /// Arms the reordering timer for segments that may only be reordered (the end of `tcp_rack_mark_lost`).
     pub(super) fn arm_reordering_timer(&mut self, wait_us: u64) {
         self.timer.arm(Pending::Reordering, self.clock.deadline(wait_us + TIMEOUT_MIN_US));
     }
@@ -132,6 +134,7 @@ impl Sender {
             if self.view.ca_state != CaState::Recovery {
                 self.enter_recovery(false);
                 if !self.full_control {
+                    #[expect(clippy::cast_possible_truncation, reason = "fewer than 2^32 segments are outstanding")]
                     let losses = (self.view.lost - prior_lost) as u32;
                     self.reduce_cwnd(1, losses, false);
                 }
@@ -139,7 +142,8 @@ impl Sender {
             self.request_retransmissions();
         }
         if self.timer.pending() != Pending::Retransmission {
-            // As if the reordering timer were still pending: the timeout counts from the oldest segment.
+            // The kernel still finds the reordering timer pending here, so that the timeout counts from the oldest
+            // segment.
             self.timer.arm(Pending::Reordering, Time::NEVER);
             self.rearm_rto();
         }

@@ -1,18 +1,17 @@
-//! How large a burst is, and whether it waits to become larger (`tcp_tso_autosize`, `tcp_tso_should_defer`).
+//! How large a burst is, and whether it waits to become larger.
 //!
-//! A burst holds about a millisecond of the pacing rate, more on paths so short that the RTT allows it, and never less than
-//! the controller says. Of a window that ACKs open bit by bit not every bit is used at once: unless a third of the window
-//! is free, or the next ACK is far away, the sender waits for more.
+//! A burst holds about a millisecond of the pacing rate, more on paths with a short RTT, and never less than the
+//! controller says. ACKs open the window by a few segments each. A sender does not use these at once: unless a third of
+//! the window is free, or the next ACK is far away, it waits until more segments can leave as one burst.
 
 use super::{CaState, Sender};
 use dumbbell_units::{Duration, Time};
 
-/// Room for this many segments is never left unused when no share of the window says otherwise: ACKs come for two
-/// (`tcp_max_tso_deferred_mss`).
+/// Free window in segments from which on nothing is deferred where `tso_win_divisor` is 0 (`tcp_max_tso_deferred_mss`).
 const NEVER_DEFERRED: u32 = 4;
 
 impl Sender {
-    /// Segments of a burst that is as large as the pacing rate suggests.
+    /// The burst size that the pacing rate suggests, in segments (`tcp_tso_autosize`).
     #[inline(always)]
     pub(super) fn tso_autosize(&self) -> u32 {
         let (view, control) = (&self.view, &self.control);
@@ -24,7 +23,9 @@ impl Sender {
                 bytes += gso_max >> halvings;
             }
         }
-        (bytes.min(gso_max) as u32) / view.mss
+        #[expect(clippy::cast_possible_truncation, reason = "it is at most `gso_max_bytes`, which has 32 bits")]
+        let bytes = bytes.min(gso_max) as u32;
+        bytes / view.mss
     }
 
     /// Largest burst in segments.
@@ -32,7 +33,7 @@ impl Sender {
         self.tso_autosize().max(self.controller.min_tso_segs(&self.view, &self.control))
     }
 
-    /// Whether waiting for the next ACK would make a larger burst.
+    /// Whether the burst is deferred, because the next ACK will make it larger (`tcp_tso_should_defer`).
     #[inline(always)]
     pub(super) fn tso_should_defer(&self, autosized: u32, unsent: u32, room: u32, window: u32) -> bool {
         const MILLISECOND: Duration = Duration::from_millis(1);

@@ -1,5 +1,4 @@
-//! Reductions taken back because they proved needless (`tcp_try_undo_recovery`, `tcp_try_undo_loss`,
-//! `tcp_try_undo_partial`, `tcp_try_undo_dsack`). The proofs are kept by [`Undo`](super::Undo).
+//! Undo of reductions that proved spurious. The proofs are kept by [`Undo`](super::Undo).
 
 use super::{CaState, Sender};
 use crate::Ack;
@@ -7,7 +6,7 @@ use dumbbell_recovery::ack_rtt::timestamp_ticks;
 use dumbbell_recovery::scoreboard::flag;
 
 impl Sender {
-    /// An episode begins that may have to be taken back (`tcp_init_undo`).
+    /// An episode begins that may have to be undone (`tcp_init_undo`).
     pub(super) fn init_undo(&mut self) {
         let retrans_out = self.view.retrans_out + u32::from(self.tlp.is_retransmission_outstanding());
         self.undo.begin(self.board.una(), retrans_out);
@@ -24,8 +23,8 @@ impl Sender {
         }
     }
 
-    /// Whether an episode without a retransmission counts as one of originals that arrived late. NewReno forgets the time
-    /// of its retransmissions while it holds a recovery that is over.
+    /// Whether an episode with no time of a first retransmission counts as one of delayed originals. Without SACK it
+    /// does not while Recovery is held at `high_seq`, where that time is forgotten (`tcp_packet_delayed`).
     fn counts_as_delayed(&self) -> bool {
         self.config.sack || self.board.una() < self.high_seq
     }
@@ -35,7 +34,7 @@ impl Sender {
         self.undo.may_undo(timestamp_ticks(ack.echo), self.counts_as_delayed())
     }
 
-    /// Takes the reduction back (`tcp_undo_cwnd_reduction`).
+    /// Undoes the reduction (`tcp_undo_cwnd_reduction`).
     fn undo_cwnd_reduction(&mut self, unmark_lost: bool) {
         self.stats.undo_count += 1;
         if unmark_lost {
@@ -58,7 +57,7 @@ impl Sender {
         self.detector.rack.rescan();
     }
 
-    /// End of Recovery or Loss. Returns whether the state must be held (NewReno).
+    /// The end of Recovery or Loss (`tcp_try_undo_recovery`). Returns whether the state must be held (NewReno).
     pub(super) fn try_undo_recovery(&mut self, ack: &Ack) -> bool {
         if self.may_undo(ack) {
             self.undo_cwnd_reduction(false);
@@ -75,7 +74,7 @@ impl Sender {
         false
     }
 
-    /// Every retransmission was reported as a duplicate.
+    /// Undoes the reduction if every retransmission was reported as a duplicate (`tcp_try_undo_dsack`).
     #[inline]
     pub(super) fn try_undo_dsack(&mut self) -> bool {
         let may_undo = self.undo.may_undo_by_dsack();
@@ -91,7 +90,7 @@ impl Sender {
         self.undo_cwnd_reduction(false);
     }
 
-    /// The timeout was spurious: F-RTO says so, or there is a proof.
+    /// Undoes a timeout that was spurious: F-RTO says so, or there is a proof (`tcp_try_undo_loss`).
     pub(super) fn try_undo_loss(&mut self, by_frto: bool, ack: &Ack) -> bool {
         if !by_frto && !self.may_undo(ack) {
             return false;
@@ -104,8 +103,8 @@ impl Sender {
         true
     }
 
-    /// A partial ACK in Recovery whose hole was filled by the original. Returns whether to wait for retransmissions that
-    /// are in flight.
+    /// Undoes the reduction if a partial ACK in Recovery is for a delayed original (`tcp_try_undo_partial`). Returns
+    /// whether to wait for retransmissions that are in flight.
     pub(super) fn try_undo_partial(&mut self, prior_una: u32, ack: &Ack) -> bool {
         if !self.undo.may_undo_by_echo(timestamp_ticks(ack.echo), self.counts_as_delayed()) {
             return false;

@@ -2,58 +2,45 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
-from typing import TYPE_CHECKING
-
 import polars as pl
 from matplotlib.lines import Line2D
 
 from dumbbell.papers.bbr_acd.forms import FORMS
-from dumbbell.plots.style import INK, Picture, legend, look, picture
-
-if TYPE_CHECKING:
-    from dumbbell.papers.bbr_acd.table2 import Run
-    from dumbbell.results import Result
+from dumbbell.papers.bbr_acd.table2 import BASE, SCENARIOS, of_sender
+from dumbbell.papers.drawing import panels
+from dumbbell.papers.runs import Cases
+from dumbbell.plots.style import INK, Picture, legend, look
+from dumbbell.results import Result
 
 SENDERS = {"S1": "#D55E00", "S2": "#0072B2"}
 
 
-def seconds(runs: Mapping[str, Run], title: str) -> Picture:
+def seconds(cases: Cases, cc: str, title: str) -> Picture:
     """Packets a second out of and in from each sender, losses as bars, in each scenario: figures 3 and 9."""
-    with picture(9.0, 5.6) as figure:
-        panels = figure.subplots(2, 2, sharex=True, sharey=True)
-        for axes, (scenario, run) in zip(panels.flat, runs.items(), strict=True):
+    with panels(2, 2, 9.0, 5.6, "time (s)", "packets a second") as (figure, grid):
+        for axes, scenario in zip(grid.flat, SCENARIOS.values(), strict=True):
+            run = cases[cc, "40ms", scenario][0]
             for label, colour in SENDERS.items():
-                t = range(1, len(run.of(label, "sent")) + 1)
-                axes.plot(t, run.of(label, "sent"), color=colour, linewidth=0.6, alpha=0.5)
-                axes.plot(t, run.of(label, "arrived"), color=colour, linewidth=1.0)
+                out, into, lost = (of_sender(run, label, column) for column in ("sent", "arrived", "lost"))
+                t = range(1, len(out) + 1)
+                axes.plot(t, out, color=colour, linewidth=0.6, alpha=0.5)
+                axes.plot(t, into, color=colour, linewidth=1.0)
                 # One outline takes much less room in a drawing than a rectangle for each of 300 seconds.
-                axes.stairs(run.of(label, "lost"), [0.5, *(second + 0.5 for second in t)], fill=True, color=colour)
+                axes.stairs(lost, [0.5, *(second + 0.5 for second in t)], fill=True, color=colour)
             axes.set_title(f"{title}, 40 ms: scenario {scenario}", loc="left", fontsize=9)
-        for axes in panels[1]:
-            axes.set_xlabel("time (s)")
-        for row in panels:
-            row[0].set_ylabel("packets a second")
         words = "(thin: out, thick: in, bars: lost)"
         legend(figure, [Line2D([], [], color=colour, label=f"{name} {words}") for name, colour in SENDERS.items()])
     return figure
 
 
-def windows(frames: Mapping[str, pl.DataFrame]) -> Picture:
+def windows(cases: Cases) -> Picture:
     """Windows of the five flows over two seconds after their startups, for BBR and each form."""
-    with picture(9.0, 5.0) as figure:
-        panels = figure.subplots(2, 2, sharey=True, sharex=True)
-        for axes, (cc, frame) in zip(panels.flat, frames.items(), strict=True):
-            end = float(frame["t_s"].max() or 0.0)  # type: ignore[arg-type]
-            late = frame.filter(pl.col("t_s") > 0.85 * end)
-            for flow in late["flow"].unique().sort():
-                one = late.filter(pl.col("flow") == flow)
+    with panels(2, 2, 9.0, 5.0, "time (s)", "window (segments)") as (figure, grid):
+        for axes, cc in zip(grid.flat, (BASE, *FORMS), strict=True):
+            late = cases[cc, "100ms", "windows"][0].kept.filter(pl.col("t_s") > 0.85 * pl.col("t_s").max())
+            for one in late.sort("flow", "t_s").partition_by("flow", maintain_order=True):
                 axes.plot(one["t_s"], one["cwnd"], linewidth=0.8)
             axes.set_title(f"BBR-ACD, {FORMS[cc]} form" if cc in FORMS else "BBR", loc="left", fontsize=9)
-        for axes in panels[1]:
-            axes.set_xlabel("time (s)")
-        for row in panels:
-            row[0].set_ylabel("window (segments)")
         figure.suptitle("Windows of five flows, 100 packets of buffer, 100 ms", x=0.01, ha="left", fontsize=10)
     return figure
 
@@ -66,8 +53,8 @@ def simulation(result: Result, title: str) -> Picture:
     series = series.with_columns(medians.alias("window"))
     names = {row["name"]: row["link"] for row in result.links.rows()}
     queue = result.link_series.to_polars().filter(pl.col("link") == names["bottleneck"]).sort("t_s")
-    with picture(8.4, 5.6) as figure:
-        (window, occupancy), (rtt, rate) = figure.subplots(2, 2, sharex=True)
+    with panels(2, 2, 8.4, 5.6, "time (s)", sharey=False) as (figure, grid):
+        window, occupancy, rtt, rate = grid.flat
         # Lines of seven flows over each other are one area: of the last one the course can be seen.
         *others, last = series["flow"].unique().sort()
         for flow in (*others, last):
@@ -86,12 +73,10 @@ def simulation(result: Result, title: str) -> Picture:
         rate.set_ylim(0, 1.1)
         window.legend(loc="upper right", fontsize=7, ncols=2)
         rate.legend(loc="lower right", fontsize=7, ncols=2)
-        labels: Sequence[str] = ("window over 5 s (segments)", "queue (packets)", "RTT (ms)", "rate over 5 s (Mbit/s)")
-        for axes, label in zip((window, occupancy, rtt, rate), labels, strict=True):
+        labels = ("window over 5 s (segments)", "queue (packets)", "RTT (ms)", "rate over 5 s (Mbit/s)")
+        for axes, label in zip(grid.flat, labels, strict=True):
             axes.set_ylabel(label)
         for axes in (occupancy, rtt):
             axes.set_ylim(bottom=0)
-        for axes in (rtt, rate):
-            axes.set_xlabel("time (s)")
         figure.suptitle(title, x=0.01, ha="left", fontsize=10)
     return figure

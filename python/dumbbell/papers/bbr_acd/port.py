@@ -2,14 +2,15 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Mapping
 from typing import Any
 
 from dumbbell.papers.bbr_acd.forms import FOLDER
-from dumbbell.papers.bbr_acd.simulation import BASE, BUFFERS, Run, measure
+from dumbbell.papers.bbr_acd.simulation import BASE, BUFFERS, MEASURES, reduction
 from dumbbell.papers.model import Cell, Grid, table
-from dumbbell.papers.part import Experiment, Part, Ran
-from dumbbell.papers.testing import mean
+from dumbbell.papers.part import Part, Ran, variations
+from dumbbell.papers.runs import Run
+from dumbbell.papers.testing import mean, paired
 
 FORM = "bbr-acd-ns3"
 ALGORITHMS = 'sweep."flows[0].cc"'
@@ -36,61 +37,42 @@ SETUPS: dict[str, dict[str, Any]] = {
     "without SACK, min RTO 1 s": {**NO_SACK, "transport.rto_min": "1s"},
 }  # fmt: skip
 
-Pair = tuple[Sequence[Run], Sequence[Run]]
-"""The runs of BBR and of the ns-3 form."""
+Pairs = Mapping[tuple[str, str], list[tuple[Run, ...]]]
+"""The runs of BBR and of the ns-3 form, by set-up and queue."""
 
 
-def measured(*ran: Ran) -> dict[tuple[str, str], Pair]:
-    """By set-up and queue."""
-    found: dict[tuple[str, str], Pair] = {}
+def measured(*ran: Ran) -> Pairs:
+    """BBR is the algorithm that stands first in the sweep."""
+    found = {}
     for name, one in zip(SETUPS, ran, strict=True):
-        cases = one.by("flows[0].cc", "path.buffer")
         for buffer, queue in BUFFERS.items():
-            bbr = next(runs for (cc, used), runs in cases.items() if cc != FORM and used == buffer)
-            found[name, queue] = bbr, cases[FORM, buffer]
+            bbr, form = [runs for (at, _), runs in one.by("path.buffer", "flows[0].cc").items() if at == buffer]
+            found[name, queue] = paired(bbr, form)
     return found
 
 
-def comparison(pairs: Mapping[tuple[str, str], Pair]) -> Grid:
+def comparison(pairs: Pairs) -> Grid:
     """Duplicates by set-up."""
 
-    def of(which: int, value: Callable[[Run], float]) -> Callable[[Pair], Cell]:
-        return lambda pair: mean(pair[which], value)
+    def of(which: int, measure: str) -> Callable[[list[tuple[Run, ...]]], Cell]:
+        return lambda found: mean(found, lambda pair: MEASURES[measure](pair[which]))
 
-    def reduction(pair: Pair) -> float:
-        bbr, form = (mean(runs, lambda run: run.duplicates) for runs in pair)
-        return 1 - form / max(bbr, 1)
-
-    values: dict[str, Callable[[Run], float]] = {
-        "duplicates": lambda run: run.duplicates,
-        "share": lambda run: run.duplicate_share,
-        "goodput": lambda run: run.goodput,
-    }
     columns = {
-        f"{name}: {word}": of(which, value)
+        f"{name}: {word}": of(which, measure)
         for which, name in enumerate(("BBR", "BBR-ACD"))
-        for word, value in values.items()
+        for word, measure in (("duplicates", "duplicates"), ("share", "duplicate share"), ("goodput", "goodput"))
     }
-    ours = table(
-        "port", "Duplicates by set-up", ("set-up", "queue"), pairs.items(), {**columns, "reduction": reduction}
-    )
     published: list[Cell] = ["published", "", 28775, 0.42, 0.50, 2311, 0.033, 0.86, 0.92]
-    return Grid(ours.name, ours.title, ours.columns, [published, *ours.rows], 3)
+    return table(
+        "port", "Duplicates by set-up", ("set-up", "queue"), pairs.items(), columns | {"reduction": reduction}, 3,
+        [published],
+    )  # fmt: skip
 
 
 PART = Part(
     "port",
     "BBR's 42 % duplicates: what the paper leaves open about its port and its transport",
-    [
-        Experiment(
-            FOLDER / "simulation.toml",
-            keep=measure,
-            set={ALGORITHMS: [BASE, FORM], "record.series": False, **changes},
-            repeat=3,
-            folder=f"set-up-{number}",
-        )
-        for number, changes in enumerate(SETUPS.values())
-    ],
+    variations(FOLDER / "simulation.toml", SETUPS, {ALGORITHMS: [BASE, FORM], "record.series": False}, repeat=3),
     quick="10s",
     measure=measured,
     setup=[

@@ -5,7 +5,6 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from statistics import fmean
-from typing import TYPE_CHECKING
 
 import polars as pl
 
@@ -13,9 +12,7 @@ from dumbbell.papers.bbr_acd.forms import FOLDER, FORMS
 from dumbbell.papers.model import Cell, Claim, Grid, Outcome, table
 from dumbbell.papers.part import Experiment, Part, Ran
 from dumbbell.papers.testing import outcome
-
-if TYPE_CHECKING:
-    from dumbbell.results import Result
+from dumbbell.results import Result
 
 FLOOR = 4
 """BBR's smallest window, packets."""
@@ -76,7 +73,7 @@ def recoveries(result: Result) -> list[Recovery]:
 def measured(ran: Ran) -> Found:
     """By form and case."""
     cases = ran.by("flows[0].cc", "flows[0].count")
-    return {(cc, CASES[count]): [one for seed in runs for one in seed] for (cc, count), runs in cases.items()}
+    return {(cc, CASES[count]): [one for run in runs for one in run.kept] for (cc, count), runs in cases.items()}
 
 
 def overview(found: Found) -> Grid:

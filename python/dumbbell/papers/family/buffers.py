@@ -3,30 +3,23 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from typing import TYPE_CHECKING
 
 from dumbbell.papers.family.measure import (
     FOLDER,
     NAMES,
-    Run,
     Runs,
     bdps,
-    goodput,
-    jain,
-    measure,
-    pairs,
+    by,
     percent_lost,
     percent_used,
     queue_ms,
-    values,
+    sized,
     where,
 )
-from dumbbell.papers.model import Claim, Grid, table
+from dumbbell.papers.model import Claim, Grid, Pictures
 from dumbbell.papers.part import Experiment, Part
-from dumbbell.papers.testing import each, mean, spread
-
-if TYPE_CHECKING:
-    from dumbbell.plots import Picture
+from dumbbell.papers.runs import Run, jain, total
+from dumbbell.papers.testing import across, averaged, both, each, paired, ranged
 
 SITUATIONS = {
     "1 flow": ("1", "50mbit"),
@@ -36,45 +29,36 @@ SITUATIONS = {
 }
 """Number of flows and rate. In the last one a fair share is four packets, the least that BBR keeps in flight."""
 SEVERAL = tuple(SITUATIONS)[1:]
-THRESHOLD = 0.02
-"""Loss that version 2 and 3 accept when they probe."""
+THRESHOLD = 2
+"""Loss in percent that version 2 and 3 accept when they probe."""
 
 
-def at(runs: Runs, cc: str, situation: str, buffers: Sequence[str]) -> Runs:
-    """The runs of an algorithm in a situation, at some buffers."""
+def at(runs: Runs, cc: str, situation: str) -> Runs:
+    """The runs of an algorithm in a situation."""
     count, rate = SITUATIONS[situation]
-    return [run for one in buffers for run in where(runs, cc_0=cc, count_0=count, rate=rate, buffer=one)]
-
-
-def between(runs: Runs, low: float, high: float = 10) -> list[str]:
-    """The buffers of so many BDP."""
-    return [one for one in values(runs, "buffer") if low <= bdps(one) <= high]
+    return where(runs, cc_0=cc, count_0=count, rate=rate)
 
 
 def tables(runs: Runs) -> list[Grid]:
     """One row an algorithm and number of flows, one column a buffer; means over seeds."""
-
-    def of(name: str, title: str, value: Callable[[Run], float]) -> Grid:
-        def column(buffer: str) -> Callable[[tuple[str, str]], float]:
-            return lambda row: mean(at(runs, row[0], row[1], [buffer]), value)
-
-        rows = (((NAMES[cc], one), (cc, one)) for one in SITUATIONS for cc in values(runs, "cc_0"))
-        columns = {f"BDP: {bdps(one):g}": column(one) for one in values(runs, "buffer")}
-        return table(f"buffers-{name}", title, ("algorithm", "flows"), rows, columns)
-
-    return [
-        of("loss", "Loss in percent", percent_lost),
-        of("utilisation", "Goodput over what the link can carry, percent", percent_used),
-        of("queue", "Mean queue in ms", queue_ms),
-        of("jain", "Jain's index", jain),
-    ]
+    buffers = {f"BDP: {bdps(one):g}": one for one in by(runs, "buffer")}
+    rows = [((NAMES[cc], one), by(at(runs, cc, one), "buffer")) for one in SITUATIONS for cc in by(runs, "cc_0")]
+    values: dict[str, tuple[str, Callable[[Run], float]]] = {
+        "loss": ("Loss in percent", percent_lost),
+        "utilisation": ("Goodput over what the link can carry, percent", percent_used),
+        "queue": ("Mean queue in ms", queue_ms),
+        "jain": ("Jain's index", jain),
+    }
+    heads = ("algorithm", "flows")
+    return [across(f"buffers-{name}", title, heads, rows, buffers, value) for name, (title, value) in values.items()]
 
 
-def pictures(runs: Runs) -> dict[str, Picture]:
+def pictures(runs: Runs) -> Pictures:
     """Loss and use of the link."""
     from dumbbell.papers.family import figures
 
-    return {"buffers": figures.buffers(runs, tuple(SITUATIONS), at)}
+    lines = {one: {cc: by(at(runs, cc, one), "buffer") for cc in by(runs, "cc_0")} for one in SITUATIONS}
+    return {"buffers": figures.buffers(lines)}
 
 
 # --- claims ----------------------------------------------------------------------------------------------------------
@@ -82,19 +66,19 @@ def pictures(runs: Runs) -> dict[str, Picture]:
 
 def losing(cc: str, low: float, high: float, situations: Sequence[str]) -> Callable[[Runs], dict[str, Runs]]:
     """The runs of an algorithm at buffers of so many BDP, by situation."""
-    return lambda runs: {one: at(runs, cc, one, between(runs, low, high)) for one in situations}
+    return lambda runs: {one: sized(at(runs, cc, one), low, high) for one in situations}
 
 
 def two(
     cc: str, other: str, low: float, high: float, situations: Sequence[str] = SEVERAL
-) -> Callable[[Runs], dict[str, list[tuple[Run, Run]]]]:
+) -> Callable[[Runs], dict[str, list[tuple[Run, ...]]]]:
     """The runs of two algorithms at buffers of so many BDP, by situation."""
     return lambda runs: {
-        one: pairs(*(at(runs, name, one, between(runs, low, high)) for name in (cc, other))) for one in situations
+        one: paired(*(sized(at(runs, name, one), low, high) for name in (cc, other))) for one in situations
     }
 
 
-def against_loss_based(low: float, high: float) -> Callable[[Runs], dict[str, list[tuple[Run, Run]]]]:
+def against_loss_based(low: float, high: float) -> Callable[[Runs], dict[str, list[tuple[Run, ...]]]]:
     """One flow of each version and one of each loss-based algorithm, at buffers of so many BDP."""
     return lambda runs: {
         f"{NAMES[cc]} against {NAMES[rival]}": two(cc, rival, low, high, ["1 flow"])(runs)["1 flow"]
@@ -103,21 +87,7 @@ def against_loss_based(low: float, high: float) -> Callable[[Runs], dict[str, li
     }
 
 
-def losses(runs: Sequence[Run]) -> str:
-    """Their range."""
-    return spread(map(percent_lost, runs), 2, " %")
-
-
-def both_losses(found: Sequence[tuple[Run, Run]]) -> str:
-    """Their ranges."""
-    return f"{losses([ours for ours, _ in found])} against {losses([theirs for _, theirs in found])}"
-
-
-def means(value: Callable[[Run], float], text: str) -> Callable[[Sequence[tuple[Run, Run]]], str]:
-    """Both means in words."""
-    return lambda found: text.format(mean([a for a, _ in found], value), mean([b for _, b in found], value))
-
-
+losses = ranged(percent_lost, 2, " %")
 FLOOR = "With a fair share of four packets nobody can give way: that is the least that BBR keeps in flight."
 
 # fmt: off
@@ -125,30 +95,30 @@ CLAIMS = [
     Claim("fam-06",
           "Several flows of version 1 lose packets all the time where the buffer is below 1.5 BDP (here: over 2 %).",
           "about 1.5 BDP (RFC 9743, protection against high packet loss)",
-          each(losing("bbr", 0, 1, SEVERAL), lambda run: run.loss > THRESHOLD, losses)),
+          each(losing("bbr", 0, 1, SEVERAL), lambda run: percent_lost(run) > THRESHOLD, losses)),
     Claim("fam-07", "From 3 BDP on they lose hardly any (here: below 1 %).", "the same, turned round",
-          each(losing("bbr", 3, 10, SEVERAL), lambda run: run.loss < 0.01, losses)),
+          each(losing("bbr", 3, 10, SEVERAL), lambda run: percent_lost(run) < 1, losses)),
     Claim("fam-08", "Version 2 loses less than version 1 under several flows, at every buffer up to 1.5 BDP.",
           "aims for lower loss than v1 (commit message of Linux's BBRv3, of v2 and v3 alike)",
-          each(two("bbr2", "bbr", 0, 1.5), lambda pair: pair[0].loss < pair[1].loss, both_losses)),
+          each(two("bbr2", "bbr", 0, 1.5), lambda pair: percent_lost(pair[0]) < percent_lost(pair[1]), both(losses))),
     Claim("fam-09", "Version 3 loses less than version 1 there, too.", "the same",
-          each(two("bbr3", "bbr", 0, 1.5), lambda pair: pair[0].loss < pair[1].loss, both_losses)),
+          each(two("bbr3", "bbr", 0, 1.5), lambda pair: percent_lost(pair[0]) < percent_lost(pair[1]), both(losses))),
     Claim("fam-10", "Version 2 keeps its loss within its threshold at every buffer.", "2 % (BBRLossThresh)",
-          each(losing("bbr2", 0, 10, tuple(SITUATIONS)), lambda run: run.loss <= THRESHOLD, losses), FLOOR),
+          each(losing("bbr2", 0, 10, tuple(SITUATIONS)), lambda run: percent_lost(run) <= THRESHOLD, losses), FLOOR),
     Claim("fam-11", "Version 3 keeps its loss within its threshold at every buffer.", "2 % (BBR.LossThresh)",
-          each(losing("bbr3", 0, 10, tuple(SITUATIONS)), lambda run: run.loss <= THRESHOLD, losses), FLOOR),
+          each(losing("bbr3", 0, 10, tuple(SITUATIONS)), lambda run: percent_lost(run) <= THRESHOLD, losses), FLOOR),
     Claim("fam-12", "A flow of version 1, 2 or 3 gets more through a buffer of 0.1 BDP than one of CUBIC or Reno.",
           "substantially higher throughput for shallow buffers (abstract of the drafts)",
-          each(against_loss_based(0.1, 0.1), lambda pair: goodput(pair[0]) > goodput(pair[1]),
-               means(goodput, "{:.1f} and {:.1f}"))),
+          each(against_loss_based(0.1, 0.1), lambda pair: total(pair[0]) > total(pair[1]),
+               both(averaged(total, 1), "{} and {}"))),
     Claim("fam-13", "In buffers of 5 and 10 BDP versions 1, 2 and 3 queue less than half as much as CUBIC and Reno.",
           "substantially lower queueing delays for deep buffers (abstract of the drafts)",
-          each(against_loss_based(5, 10), lambda pair: pair[0].queue_ms < pair[1].queue_ms / 2,
-               means(queue_ms, "{:.1f} and {:.1f}"))),
+          each(against_loss_based(5, 10), lambda pair: queue_ms(pair[0]) < queue_ms(pair[1]) / 2,
+               both(averaged(queue_ms, 1), "{} and {}"))),
     Claim("fam-31", "Flows of version 3 share more evenly than those of version 2 in buffers from 1 BDP on.",
           "bandwidth convergence repaired (BBRv3: Algorithm Bug Fixes, IETF 117); no number",
-          each(two("bbr3", "bbr2", 1, 10), lambda pair: pair[0].jain > pair[1].jain,
-               means(jain, "Jain {:.2f} against {:.2f}"))),
+          each(two("bbr3", "bbr2", 1, 10), lambda pair: jain(pair[0]) > jain(pair[1]),
+               both(averaged(jain), "Jain {} against {}"))),
 ]
 # fmt: on
 
@@ -157,7 +127,7 @@ PART = Part(
     "Loss over buffers of 0.1 to 10 BDP for one, three and eight flows",
     [Experiment(FOLDER / "buffers.toml", quick={"warmup": "1s"})],
     quick="2s",
-    measure=measure,
+    measure=lambda ran: ran.runs,
     setup=[
         "50 Mbit/s (a BDP of 167 packets), or 10 Mbit/s (33), 40 ms, drop-tail, Linux's transport, starts within "
         "1 s, 60 s of which the first 10 s do not count.",

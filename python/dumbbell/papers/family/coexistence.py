@@ -2,17 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Mapping
 from math import log
-from typing import TYPE_CHECKING
 
-from dumbbell.papers.family.measure import FOLDER, NAMES, Run, Runs, bdps, measure, pairs, values, where
-from dumbbell.papers.model import Claim, Grid, table
-from dumbbell.papers.part import Experiment, Part, Ran
-from dumbbell.papers.testing import each, mean, ranged, spread
-
-if TYPE_CHECKING:
-    from dumbbell.plots import Picture
+from dumbbell.papers.family.measure import FOLDER, NAMES, Runs, bdps, by, share, sized, where
+from dumbbell.papers.model import Claim, Grid, Pictures
+from dumbbell.papers.part import Experiment, Part
+from dumbbell.papers.runs import Run
+from dumbbell.papers.testing import across, both, each, paired, ranged
 
 SLOW_PATH, FAST_PATH = "10 Mbit/s", "100 Mbit/s"
 VERSIONS = ("bbr", "bbr2", "bbr3")
@@ -24,19 +21,9 @@ Paths = Mapping[str, Runs]
 """The runs on each path."""
 
 
-def measured(slow: Ran, fast: Ran) -> Paths:
-    """Both paths."""
-    return {SLOW_PATH: measure(slow), FAST_PATH: measure(fast)}
-
-
-def share(run: Run) -> float:
-    """The version's share; 1 is fair."""
-    return run.share("family")
-
-
 def unevenness(run: Run) -> float:
     """How far the two sides are from each other, as the logarithm of their quotient."""
-    return abs(log(max(share(run), 1e-6) / max(run.share("rival"), 1e-6)))
+    return abs(log(max(share(run), 1e-6) / max(share(run, "rival"), 1e-6)))
 
 
 def select(paths: Paths, path: str, cc: str, rival: str, mix: tuple[str, str] = ONE_EACH) -> Runs:
@@ -47,32 +34,30 @@ def select(paths: Paths, path: str, cc: str, rival: str, mix: tuple[str, str] = 
 
 def tables(paths: Paths) -> list[Grid]:
     """Shares, a row a version and mixture."""
-
-    def column(buffer: str) -> Callable[[Runs], float]:
-        return lambda runs: mean(where(runs, buffer=buffer), share)
-
     rows = (
-        ((path, f"{mix[0]} {NAMES[cc]} : {mix[1]} {NAMES[rival]}"), select(paths, path, cc, rival, mix))
+        ((path, f"{mix[0]} {NAMES[cc]} : {mix[1]} {NAMES[rival]}"), by(select(paths, path, cc, rival, mix), "buffer"))
         for path, mixes in ((SLOW_PATH, MIXES), (FAST_PATH, MIXES[:1]))
         for rival in RIVALS
         for mix in mixes
         for cc in VERSIONS
     )
-    columns = {f"BDP: {bdps(one):g}": column(one) for one in values(paths[SLOW_PATH], "buffer")}
-    return [table("coexistence", "Share of the version's flows; 1 is fair", ("path", "flows"), rows, columns)]
+    buffers = {f"BDP: {bdps(one):g}": one for one in by(paths[SLOW_PATH], "buffer")}
+    title = "Share of the version's flows; 1 is fair"
+    return [across("coexistence", title, ("path", "flows"), rows, buffers, share)]
 
 
-def pictures(paths: Paths) -> dict[str, Picture]:
+def pictures(paths: Paths) -> Pictures:
     """Shares over buffers: a row a rival, a column a mixture."""
     from dumbbell.papers.family import figures
 
-    columns = [*((SLOW_PATH, mix) for mix in MIXES), (FAST_PATH, ONE_EACH)]
     panels = {
-        f"{mix[0]} : {mix[1]} {NAMES[rival]}, {path}": {cc: select(paths, path, cc, rival, mix) for cc in VERSIONS}
+        f"{mix[0]} : {mix[1]} {NAMES[rival]}, {path}": {
+            cc: by(select(paths, path, cc, rival, mix), "buffer") for cc in VERSIONS
+        }
         for rival in RIVALS
-        for path, mix in columns
+        for path, mix in [*((SLOW_PATH, mix) for mix in MIXES), (FAST_PATH, ONE_EACH)]
     }
-    return {"coexistence": figures.coexistence(panels, len(RIVALS), share)}
+    return {"coexistence": figures.coexistence(panels, len(RIVALS))}
 
 
 # --- claims ----------------------------------------------------------------------------------------------------------
@@ -81,22 +66,20 @@ def pictures(paths: Paths) -> dict[str, Picture]:
 def some(cc: str, low: float, high: float) -> Callable[[Paths], dict[str, Runs]]:
     """One flow of a version beside one of each rival, at buffers of so many BDP."""
     return lambda paths: {
-        f"{NAMES[rival]}, {path}": [
-            run for run in select(paths, path, cc, rival) if low <= bdps(str(run.settings["path.buffer"])) <= high
-        ]
+        f"{NAMES[rival]}, {path}": sized(select(paths, path, cc, rival), low, high)
         for path in (SLOW_PATH, FAST_PATH)
         for rival in RIVALS
     }
 
 
-def beside_version_1(cc: str) -> Callable[[Paths], dict[str, list[tuple[Run, Run]]]]:
+def beside_version_1(cc: str) -> Callable[[Paths], dict[str, list[tuple[Run, ...]]]]:
     """The same for a version and version 1, at buffers up to 1.5 BDP."""
 
-    def both(paths: Paths) -> dict[str, list[tuple[Run, Run]]]:
-        first = some("bbr", 0, 1.5)(paths)
-        return {choice: pairs(runs, first[choice]) for choice, runs in some(cc, 0, 1.5)(paths).items()}
+    def pairs(paths: Paths) -> dict[str, list[tuple[Run, ...]]]:
+        ours, first = some(cc, 0, 1.5)(paths), some("bbr", 0, 1.5)(paths)
+        return {choice: paired(runs, first[choice]) for choice, runs in ours.items()}
 
-    return both
+    return pairs
 
 
 def fair(run: Run) -> bool:
@@ -104,15 +87,12 @@ def fair(run: Run) -> bool:
     return 0.5 <= share(run) <= 1.5
 
 
-def closer(pair: tuple[Run, Run]) -> bool:
+def closer(pair: tuple[Run, ...]) -> bool:
     """More even than version 1."""
     return unevenness(pair[0]) < unevenness(pair[1])
 
 
-def both_shares(found: Sequence[tuple[Run, Run]]) -> str:
-    """The ranges of both versions."""
-    return f"{spread(share(ours) for ours, _ in found)}, v1 {spread(share(first) for _, first in found)}"
-
+both_shares = both(ranged(share), "{}, v1 {}")
 
 # fmt: off
 CLAIMS = [
@@ -148,7 +128,7 @@ PART = Part(
         Experiment(FOLDER / "coexistence-fast.toml", quick={"warmup": "1s"}),
     ],
     quick="2s",
-    measure=measured,
+    measure=lambda slow, fast: {SLOW_PATH: slow.runs, FAST_PATH: fast.runs},
     setup=[
         "40 ms, drop-tail, Linux's transport, starts within 1 s. 10 Mbit/s (a BDP of 33 packets) for 120 s with "
         "1:1, 1:4 and 4:1 flows; 100 Mbit/s (333 packets) for 90 s with 1:1. The first 20 s do not count.",

@@ -3,25 +3,22 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from typing import TYPE_CHECKING
 
 from dumbbell.papers.family.measure import (
     FOLDER,
-    Run,
     Runs,
-    measure,
-    pairs,
+    by,
+    capacity,
     percent_lost,
+    percent_marked,
     percent_used,
-    values,
+    queue_ms,
     where,
 )
-from dumbbell.papers.model import Claim, Grid, table
+from dumbbell.papers.model import Claim, Grid, Pictures
 from dumbbell.papers.part import Experiment, Part
-from dumbbell.papers.testing import each, mean, ranged, spread
-
-if TYPE_CHECKING:
-    from dumbbell.plots import Picture
+from dumbbell.papers.runs import Run
+from dumbbell.papers.testing import across, both, each, paired, ranged
 
 SENDERS: dict[str, tuple[str, str]] = {
     "v2": ("bbr2 ecn=false", "false"),
@@ -36,63 +33,42 @@ SENDERS: dict[str, tuple[str, str]] = {
 
 def packets(run: Run) -> float:
     """Mean queue in packets."""
-    return run.queue_ms * run.capacity / (8 * 1.448)
+    return queue_ms(run) * capacity(run) / (8 * 1.448)
 
 
-def percent_marked(run: Run) -> float:
-    """Share of packets that were marked, in percent."""
-    return 100 * run.marked
-
-
-def of(runs: Runs, sender: str, rtt: str, count: str, *thresholds: str) -> Runs:
-    """The runs of a sender in a situation, at some thresholds or all."""
+def of(runs: Runs, sender: str, rtt: str, count: str) -> dict[str, Runs]:
+    """The runs of a sender in a situation, by threshold."""
     cc, ecn = SENDERS[sender]
     some = where(runs, cc_0=cc, rtt=rtt, count_0=count)
-    some = [run for run in some if run.settings["flows[0].transport.ecn"] == ecn]
-    return [run for run in some if not thresholds or run.settings["path.queue.threshold"] in thresholds]
+    return by([run for run in some if run.settings["flows[0].transport.ecn"] == ecn], "threshold")
 
 
 def tables(runs: Runs) -> list[Grid]:
     """One row a sender and situation, one column a threshold."""
-
-    def by_threshold(name: str, title: str, value: Callable[[Run], float]) -> Grid:
-        def column(threshold: str) -> Callable[[tuple[str, str, str]], float]:
-            return lambda row: mean(of(runs, *row, threshold), value)
-
-        rows = (
-            ((sender, rtt, int(count)), (sender, rtt, count))
-            for rtt in values(runs, "rtt")
-            for count in values(runs, "count_0")
-            for sender in SENDERS
-        )
-        columns = {f"threshold: {one.removesuffix('packets')}": column(one) for one in values(runs, "threshold")}
-        return table(f"ecn-{name}", title, ("sender", "RTT", "flows"), rows, columns)
-
-    return [
-        by_threshold("queue", "Mean queue in packets of 1500 bytes", packets),
-        by_threshold("marks", "Marked packets, percent", percent_marked),
-        by_threshold("utilisation", "Goodput over what the link can carry, percent", percent_used),
-        by_threshold("loss", "Loss, percent", percent_lost),
+    rows = [
+        ((sender, rtt, int(count)), of(runs, sender, rtt, count))
+        for rtt in by(runs, "rtt")
+        for count in by(runs, "count_0")
+        for sender in SENDERS
     ]
+    thresholds = {f"threshold: {one.removesuffix('packets')}": one for one in by(runs, "threshold")}
+    values: dict[str, tuple[str, Callable[[Run], float]]] = {
+        "queue": ("Mean queue in packets of 1500 bytes", packets),
+        "marks": ("Marked packets, percent", percent_marked),
+        "utilisation": ("Goodput over what the link can carry, percent", percent_used),
+        "loss": ("Loss, percent", percent_lost),
+    }
+    heads = ("sender", "RTT", "flows")
+    return [across(f"ecn-{name}", title, heads, rows, thresholds, value) for name, (title, value) in values.items()]
 
 
-def pictures(runs: Runs) -> dict[str, Picture]:
+def pictures(runs: Runs) -> Pictures:
     """Queue, marks and use of the link over the threshold, a row a number of flows, at 2 ms."""
     from dumbbell.papers.family import figures
 
     measures = {"mean queue (packets)": packets, "marked (%)": percent_marked, "use of the link (%)": percent_used}
-    thresholds = values(runs, "threshold")
-    rows = {
-        in_words(count): {
-            sender: {
-                label: [mean(of(runs, sender, "2ms", count, one), value) for one in thresholds]
-                for label, value in measures.items()
-            }
-            for sender in SENDERS
-        }
-        for count in ("1", "4")
-    }
-    return {"ecn": figures.ecn(rows, [float(one.removesuffix("packets")) for one in thresholds])}
+    rows = {in_words(count): {sender: of(runs, sender, "2ms", count) for sender in SENDERS} for count in ("1", "4")}
+    return {"ecn": figures.ecn(rows, measures)}
 
 
 def in_words(count: str) -> str:
@@ -103,31 +79,25 @@ def in_words(count: str) -> str:
 # --- claims ----------------------------------------------------------------------------------------------------------
 
 
-def on_and_off(rtt: str, counts: Sequence[str], *thresholds: str) -> Callable[[Runs], dict[str, list[tuple[Run, Run]]]]:
-    """Version 2 and 3 with and without ECN."""
+def versions(
+    tail: str, rtt: str, counts: Sequence[str] = ("1", "4"), *thresholds: str
+) -> Callable[[Runs], dict[str, Runs]]:
+    """Version 2 and 3, with ECN if that is their tail, at some thresholds or all."""
+
+    def chosen(by_threshold: dict[str, Runs]) -> Runs:
+        return [run for threshold in thresholds or by_threshold for run in by_threshold[threshold]]
+
     return lambda runs: {
-        f"{name}, {in_words(count)}": pairs(
-            *(of(runs, sender, rtt, count, *thresholds) for sender in (f"{name}, ECN", name))
-        )
+        f"{name}, {in_words(count)}": chosen(of(runs, f"{name}{tail}", rtt, count))
         for name in ("v2", "v3")
         for count in counts
     }
 
 
-def marking(runs: Runs) -> dict[str, Runs]:
-    """Version 2 and 3 with ECN at 2 ms."""
-    return {
-        f"{name}, {in_words(count)}": of(runs, f"{name}, ECN", "2ms", count)
-        for name in ("v2", "v3")
-        for count in ("1", "4")
-    }
-
-
-def both(value: Callable[[Run], float], digits: int) -> Callable[[Sequence[tuple[Run, Run]]], str]:
-    """The ranges with and without ECN."""
-    return lambda found: (
-        f"{spread((value(on) for on, _ in found), digits)} against {spread((value(off) for _, off in found), digits)}"
-    )
+def on_and_off(rtt: str, counts: Sequence[str], *thresholds: str) -> Callable[[Runs], dict[str, list[tuple[Run, ...]]]]:
+    """The same with ECN beside those without."""
+    on, off = (versions(tail, rtt, counts, *thresholds) for tail in (", ECN", ""))
+    return lambda runs: {choice: paired(marked, off(runs)[choice]) for choice, marked in on(runs).items()}
 
 
 # fmt: off
@@ -137,19 +107,20 @@ CLAIMS = [
           "threshold of up to 20 packets (1.2 BDP) at 2 ms.",
           "uses DCTCP-style ECN to maintain its model (commit message of Linux's BBRv3); no number",
           each(on_and_off("2ms", ["4"], "3packets", "5packets", "10packets", "20packets"),
-               lambda pair: packets(pair[0]) <= packets(pair[1]) / 2, both(packets, 1))),
+               lambda pair: packets(pair[0]) <= packets(pair[1]) / 2, both(ranged(packets, 1)))),
     Claim("fam-21", "The share of marks stays within the bound.",
           "ecn_thresh: half of a round's packets (Linux's v2 and v3)",
-          each(marking, lambda run: run.marked <= 0.5, ranged(percent_marked, 0, " %"))),
+          each(versions(", ECN", "2ms"), lambda run: percent_marked(run) <= 50, ranged(percent_marked, 0, " %"))),
     Claim("fam-22", "From a threshold of 10 packets (0.6 BDP) on ECN costs less than 2 % of goodput.",
           "no number; DCTCP recommends at least 1/7 BDP for full use (RFC 8257's reference)",
           each(on_and_off("2ms", ["1", "4"], "10packets", "20packets", "50packets", "100packets"),
-               lambda pair: pair[0].utilisation >= pair[1].utilisation - 0.02, both(percent_used, 1))),
+               lambda pair: percent_used(pair[0]) >= percent_used(pair[1]) - 2, both(ranged(percent_used, 1)))),
     Claim("fam-23",
           "Above a minimum round-trip time of 5 ms marks are ignored: at 20 ms they do not halve the queue of four "
           "flows.",
           "ecn_max_rtt: 5 ms (Linux's v2 and v3)",
-          each(on_and_off("20ms", ["4"]), lambda pair: packets(pair[0]) > packets(pair[1]) / 2, both(packets, 0))),
+          each(on_and_off("20ms", ["4"]), lambda pair: packets(pair[0]) > packets(pair[1]) / 2,
+               both(ranged(packets, 0)))),
 ]
 # fmt: on
 
@@ -158,7 +129,7 @@ PART = Part(
     "A switch that marks above a threshold: version 2 and 3 with ECN on and off, CUBIC with classic ECN",
     [Experiment(FOLDER / "ecn.toml", quick={"warmup": "200ms"})],
     quick="1s",
-    measure=measure,
+    measure=lambda ran: ran.runs,
     setup=[
         "100 Mbit/s, 200 packets of buffer, a switch that marks what arrives above the threshold; 2 ms (a BDP of "
         "17 packets) and 20 ms; 20 s of which the first 5 s do not count; three seeds.",

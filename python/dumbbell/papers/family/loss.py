@@ -2,21 +2,18 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
-from typing import TYPE_CHECKING
+from collections.abc import Callable
 
-from dumbbell.papers.family.measure import FOLDER, NAMES, Run, Runs, goodput, measure, pairs, percent, values, where
-from dumbbell.papers.model import Claim, Grid, Outcome, table
+from dumbbell.papers.family.measure import FOLDER, NAMES, Runs, by, capacity, percent, setting, utilisation, where
+from dumbbell.papers.model import Claim, Grid, Outcome, Pictures
 from dumbbell.papers.part import Experiment, Part
-from dumbbell.papers.testing import each, mean, spread
-
-if TYPE_CHECKING:
-    from dumbbell.plots import Picture
+from dumbbell.papers.runs import Run, total
+from dumbbell.papers.testing import across, both, each, mean, paired, ranged
 
 
 def possible(run: Run) -> float:
     """Goodput over the share of the link that loss leaves."""
-    return run.utilisation / (1 - percent(str(run.settings["path.loss"])))
+    return utilisation(run) / (1 - percent(setting(run, "loss")))
 
 
 def at(runs: Runs, cc: str, *losses: str) -> Runs:
@@ -26,21 +23,16 @@ def at(runs: Runs, cc: str, *losses: str) -> Runs:
 
 def tables(runs: Runs) -> list[Grid]:
     """Goodput, a row a loss rate."""
-
-    def column(cc: str) -> Callable[[str], float]:
-        return lambda loss: mean(at(runs, cc, loss), goodput)
-
-    rows = (([loss], loss) for loss in values(runs, "loss"))
-    return [table("loss", "Goodput in Mbit/s", ["loss"], rows, {NAMES[cc]: column(cc) for cc in values(runs, "cc_0")})]
+    rows = (([loss], by(some, "cc_0")) for loss, some in by(runs, "loss").items())
+    return [across("loss", "Goodput in Mbit/s", ["loss"], rows, {NAMES[cc]: cc for cc in by(runs, "cc_0")}, total)]
 
 
-def pictures(runs: Runs) -> dict[str, Picture]:
+def pictures(runs: Runs) -> Pictures:
     """Goodput over loss with the ideal line."""
     from dumbbell.papers.family import figures
 
-    losses = values(runs, "loss")
-    lines = {cc: [mean(at(runs, cc, loss), goodput) for loss in losses] for cc in values(runs, "cc_0")}
-    return {"loss": figures.loss(lines, [100 * percent(loss) for loss in losses], runs[0].capacity)}
+    lines = {cc: [mean(some, total) for some in by(own, "loss").values()] for cc, own in by(runs, "cc_0").items()}
+    return {"loss": figures.loss(lines, [100 * percent(loss) for loss in by(runs, "loss")], capacity(runs[0]))}
 
 
 # --- claims ----------------------------------------------------------------------------------------------------------
@@ -52,15 +44,15 @@ def carried(cc: str, holds: Callable[[float], bool], *losses: str, most: float =
     """What an algorithm carries of the possible at some losses, or at all up to one."""
 
     def some(runs: Runs) -> dict[str, Runs]:
-        small = [loss for loss in values(runs, "loss") if percent(loss) <= most]
+        small = [loss for loss in by(runs, "loss") if percent(loss) <= most]
         return {NAMES[cc]: at(runs, cc, *losses, *small)}
 
-    return each(some, lambda run: holds(possible(run)), lambda runs: f"{spread(map(possible, runs))} of the possible")
+    return each(some, lambda run: holds(possible(run)), ranged(possible, 2, " of the possible"))
 
 
 def stalls(run: Run) -> bool:
     """Below 10 Mbit/s at 0.1 %, below 1.5 above 1 %."""
-    return goodput(run) < (10 if run.settings["path.loss"] == "0.1%" else 1.5)
+    return total(run) < (10 if setting(run, "loss") == "0.1%" else 1.5)
 
 
 def cubic(runs: Runs) -> dict[str, Runs]:
@@ -68,20 +60,9 @@ def cubic(runs: Runs) -> dict[str, Runs]:
     return {"CUBIC": at(runs, "cubic", "0.1%", "2%", "3%", "5%")}
 
 
-def first_seeds(runs: Sequence[Run]) -> str:
-    """Goodput of the first seed at each loss."""
-    return ", ".join(f"{run.rates[0]:.2f}" for run in runs[::3]) + " Mbit/s"
-
-
-def beside_cubic(runs: Runs) -> dict[str, list[tuple[Run, Run]]]:
+def beside_cubic(runs: Runs) -> dict[str, list[tuple[Run, ...]]]:
     """Version 2 and 3 and CUBIC at 3 %."""
-    return {NAMES[cc]: pairs(at(runs, cc, "3%"), at(runs, "cubic", "3%")) for cc in ("bbr2", "bbr3")}
-
-
-def both_rates(found: Sequence[tuple[Run, Run]]) -> str:
-    """The ranges of a version and of CUBIC."""
-    ours, theirs = ([pair[which].rates[0] for pair in found] for which in range(2))
-    return f"{spread(ours, 1)} against {spread(theirs, 1)} Mbit/s"
+    return {NAMES[cc]: paired(at(runs, cc, "3%"), at(runs, "cubic", "3%")) for cc in ("bbr2", "bbr3")}
 
 
 # fmt: off
@@ -99,7 +80,8 @@ CLAIMS = [
           carried("bbr", lambda share: share < 0.25, "20%", "25%", "30%")),
     Claim("fam-27",
           "CUBIC's throughput falls tenfold at 0.1 % (here: below 10 Mbit/s) and stalls above 1 % (below 1.5 Mbit/s).",
-          "10 times at 0.1 %, stalls above 1 % (ACM Queue, figure 8)", each(cubic, stalls, first_seeds)),
+          "10 times at 0.1 %, stalls above 1 % (ACM Queue, figure 8)", each(cubic, stalls,
+               lambda runs: ", ".join(f"{total(run):.2f}" for run in runs[::3]) + " Mbit/s")),
     Claim("fam-28", "Version 2 bears random loss below its threshold: at 1 % it carries 90 % of the possible.",
           "2 % (BBRLossThresh)", carried("bbr2", lambda share: share >= 0.9, "1%")),
     Claim("fam-29", "Version 3 does so, too.", "2 % (BBR.LossThresh)",
@@ -107,7 +89,8 @@ CLAIMS = [
           "Between probes any loss, however rare, bounds rate and window by what the round delivered."),
     Claim("fam-30", "At 3 %, above the threshold, both carry less than half of the possible and more than CUBIC.",
           "loss above the threshold bounds inflight (drafts)",
-          each(beside_cubic, lambda pair: possible(pair[0]) < 0.5 and pair[0].rates[0] > pair[1].rates[0], both_rates)),
+          each(beside_cubic, lambda pair: possible(pair[0]) < 0.5 and total(pair[0]) > total(pair[1]),
+               both(ranged(total, 1), "{} against {} Mbit/s"))),
 ]
 # fmt: on
 
@@ -116,7 +99,7 @@ PART = Part(
     "Throughput over 100 Mbit/s and 100 ms with random loss of 0.001 to 50 %",
     [Experiment(FOLDER / "loss.toml")],
     quick="2s",
-    measure=measure,
+    measure=lambda ran: ran.runs,
     setup=["One flow for 60 s, buffer of one BDP, Linux's transport; goodput over the whole run, STARTUP included."],
     tables=tables,
     claims=CLAIMS,

@@ -1,20 +1,12 @@
-"""What one run of the family's experiments shows, and how runs are put together."""
+"""What one run of the family's experiments shows, and how runs are found."""
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass
+from collections.abc import Iterable
 from pathlib import Path
 from statistics import fmean
-from typing import TYPE_CHECKING, Any
 
-import polars as pl
-
-from dumbbell import metrics
-from dumbbell.results import setting_text
-
-if TYPE_CHECKING:
-    from dumbbell.papers.part import Ran
+from dumbbell.papers.runs import Run, summed, total
 
 FOLDER = Path(__file__).parent
 
@@ -25,63 +17,7 @@ NAMES = {"bbr": "v1", "bbr2": "v2", "bbr3": "v3", "cubic": "CUBIC", "reno": "Ren
 """Algorithms as the page calls them."""
 
 
-@dataclass(frozen=True)
-class Run:
-    """One seed of one setting."""
-
-    settings: Mapping[str, str | None]
-    """What the sweep set, in words."""
-    rates: Sequence[float]
-    """Goodput of each flow in Mbit/s."""
-    labels: Sequence[str]
-    loss: float
-    """Packets of all flows that the network dropped, of those sent."""
-    capacity: float
-    """Goodput in Mbit/s that the bottleneck can carry."""
-    queue_ms: float
-    """Mean queue of the bottleneck as a delay."""
-    marked: float
-    """Packets marked of those that reached the bottleneck."""
-
-    @property
-    def utilisation(self) -> float:
-        """Goodput of all flows over what the bottleneck can carry."""
-        return sum(self.rates) / self.capacity
-
-    @property
-    def jain(self) -> float:
-        """Jain's index."""
-        return metrics.jain(self.rates) or 0.0
-
-    def share(self, label: str) -> float:
-        """Mean goodput of the flows with a label over that of all flows: 1 is fair."""
-        chosen = [rate for rate, name in zip(self.rates, self.labels, strict=True) if name == label]
-        return fmean(chosen) / max(fmean(self.rates), 1e-9)
-
-
 Runs = list[Run]
-
-
-def measure(ran: Ran) -> Runs:
-    """One :class:`Run` a point, in the file's order."""
-    links = ran.sweep.links.to_polars().filter(pl.col("name") == "bottleneck")
-    flows = ran.sweep.flows.to_polars()
-    runs = []
-    for index, meta in enumerate(ran.sweep.points):
-        link: dict[str, Any] = links.filter(pl.col("point") == index).row(0, named=True)
-        own = flows.filter(pl.col("point") == index)
-        runs.append(
-            Run(
-                settings={key: setting_text(value) for key, value in meta.settings.items()},
-                rates=own["goodput_mbps"].to_list(),
-                labels=own["label"].cast(pl.String).to_list(),
-                loss=int(own["network_drops"].sum()) / max(int(own["sent"].sum()), 1),
-                capacity=link["capacity_mbps"] * PAYLOAD,
-                queue_ms=8 * link["mean_queue_bytes"] / (1e3 * link["capacity_mbps"]),
-                marked=link["marks"] / max(link["arrivals"], 1),
-            )
-        )
-    return runs
 
 
 def where(runs: Iterable[Run], **settings: str) -> Runs:
@@ -89,23 +25,27 @@ def where(runs: Iterable[Run], **settings: str) -> Runs:
 
     ``where(runs, cc_0="bbr", buffer="1bdp")`` looks at ``flows[0].cc`` and ``path.buffer``.
     """
-
-    def matches(run: Run) -> bool:
-        return all(run.settings.get(key_of(run, name)) == value for name, value in settings.items())
-
-    return [run for run in runs if matches(run)]
+    return [run for run in runs if all(setting(run, name) == value for name, value in settings.items())]
 
 
-def key_of(run: Run, name: str) -> str:
-    """The swept key that a keyword of :func:`where` means."""
+def setting(run: Run, name: str) -> str:
+    """What the sweep set under a keyword of :func:`where`."""
     stem, _, number = name.rpartition("_")
-    wanted = f"flows[{number}].{stem}" if stem and number.isdigit() else f".{name}"
-    return next((key for key in run.settings if key == wanted or key.endswith(wanted)), wanted)
+    wanted = f"flows[{number}].{stem}" if number.isdigit() else f".{name}"
+    return next((str(value) for key, value in run.settings.items() if key.endswith(wanted)), "")
 
 
-def values(runs: Iterable[Run], name: str) -> list[str]:
-    """The settings that occur under a keyword of :func:`where`, in the file's order."""
-    return list(dict.fromkeys(str(run.settings[key_of(run, name)]) for run in runs))
+def by(runs: Iterable[Run], name: str) -> dict[str, Runs]:
+    """The runs by what the sweep set under a keyword of :func:`where`, in the file's order."""
+    found: dict[str, Runs] = {}
+    for run in runs:
+        found.setdefault(setting(run, name), []).append(run)
+    return found
+
+
+def sized(runs: Iterable[Run], low: float, high: float = 10) -> Runs:
+    """The runs with a buffer of so many BDP."""
+    return [run for run in runs if low <= bdps(setting(run, "buffer")) <= high]
 
 
 def bdps(text: str) -> float:
@@ -118,31 +58,37 @@ def percent(text: str) -> float:
     return float(text.removesuffix("%")) / 100
 
 
+def capacity(run: Run) -> float:
+    """Goodput in Mbit/s that the bottleneck can carry."""
+    return float(run.link["capacity_mbps"] * PAYLOAD)
+
+
+def utilisation(run: Run) -> float:
+    """Goodput of all flows over what the bottleneck can carry."""
+    return total(run) / capacity(run)
+
+
 def percent_used(run: Run) -> float:
-    """Goodput over what the link can carry, in percent."""
-    return 100 * run.utilisation
+    """The same in percent."""
+    return 100 * utilisation(run)
 
 
 def percent_lost(run: Run) -> float:
-    """Loss in percent."""
-    return 100 * run.loss
+    """Packets of all flows that the network dropped of those sent, in percent."""
+    return 100 * (summed("network_drops")(run) / max(summed("sent")(run), 1))
+
+
+def percent_marked(run: Run) -> float:
+    """Packets marked of those that reached the bottleneck, in percent."""
+    return float(100 * (run.link["marks"] / max(run.link["arrivals"], 1)))
 
 
 def queue_ms(run: Run) -> float:
-    """Mean queue as a delay in ms."""
-    return run.queue_ms
+    """Mean queue of the bottleneck as a delay."""
+    return float(8 * run.link["mean_queue_bytes"] / (1e3 * run.link["capacity_mbps"]))
 
 
-def jain(run: Run) -> float:
-    """Jain's index."""
-    return run.jain
-
-
-def goodput(run: Run) -> float:
-    """Goodput of all flows in Mbit/s."""
-    return sum(run.rates)
-
-
-def pairs(ours: Runs, theirs: Runs) -> list[tuple[Run, Run]]:
-    """Runs of two algorithms with the same seed and buffer."""
-    return list(zip(ours, theirs, strict=True))
+def share(run: Run, label: str = "family") -> float:
+    """Mean goodput of the flows with a label over that of all flows: 1 is fair."""
+    chosen = [flow["goodput_mbps"] for flow in run.flows if flow["label"] == label]
+    return fmean(chosen) / max(fmean(run.rates), 1e-9)

@@ -5,18 +5,14 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from itertools import pairwise
-from typing import TYPE_CHECKING
 
 import polars as pl
 
 from dumbbell.papers.family.measure import FOLDER, NAMES
-from dumbbell.papers.model import Cell, Claim, Grid, table
+from dumbbell.papers.model import Cell, Claim, Grid, Pictures, table
 from dumbbell.papers.part import Experiment, Part, Ran
 from dumbbell.papers.testing import each
-
-if TYPE_CHECKING:
-    from dumbbell.plots import Picture
-    from dumbbell.results import Result
+from dumbbell.results import Result
 
 BDP_PACKETS = 10e6 * 0.04 / 8 / 1500
 """Of 10 Mbit/s and 40 ms, in packets of 1500 bytes."""
@@ -67,8 +63,7 @@ class Measured:
     @classmethod
     def of(cls, alone: Ran, shallow: Ran) -> Measured:
         """Of the sweeps."""
-        first, second = ({cc: kept[0] for (cc,), kept in ran.by("flows[0].cc").items()} for ran in (alone, shallow))
-        return cls(first, second)
+        return cls(*({cc: kept[0] for cc, kept in ran.kept_by("flows[0].cc").items()} for ran in (alone, shallow)))
 
 
 def startup_queue(trace: Trace) -> float:
@@ -186,7 +181,7 @@ CLAIMS = [
 # --- pictures --------------------------------------------------------------------------------------------------------
 
 
-def pictures(measured: Measured) -> dict[str, Picture]:
+def pictures(measured: Measured) -> Pictures:
     """Start, cycles and PROBE_RTT of version 1; a cycle of version 2 and 3; what bounds them in half a BDP."""
     from dumbbell.papers.family import figures
 

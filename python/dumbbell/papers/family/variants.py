@@ -4,29 +4,15 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
-from typing import TYPE_CHECKING
 
 import polars as pl
 
-from dumbbell.papers.family.measure import (
-    FOLDER,
-    Run,
-    Runs,
-    jain,
-    measure,
-    percent_lost,
-    percent_used,
-    queue_ms,
-    values,
-    where,
-)
-from dumbbell.papers.model import Cell, Grid, table
+from dumbbell.papers.family.measure import FOLDER, Runs, by, percent_lost, percent_used, queue_ms, share, where
+from dumbbell.papers.model import Cell, Grid, Pictures, table
 from dumbbell.papers.part import Experiment, Part, Ran
+from dumbbell.papers.runs import Run, jain
 from dumbbell.papers.testing import mean
-
-if TYPE_CHECKING:
-    from dumbbell.plots import Picture
-    from dumbbell.results import Result
+from dumbbell.results import Result
 
 WINDOW, EARLY = (6.0, 8.4), (0.6, 3.0)
 """Seconds of the picture of gains, and of that of runs that end before."""
@@ -45,8 +31,8 @@ class Measured:
     @classmethod
     def of(cls, situations: Ran, beside: Ran, gains: Ran) -> Measured:
         """Of the sweeps."""
-        samples = {cc: frames[-1] for (cc,), frames in gains.by("flows[0].cc").items()}
-        return cls(measure(situations), measure(beside), samples)
+        samples = {cc: frames[-1] for cc, frames in gains.kept_by("flows[0].cc").items()}
+        return cls(situations.runs, beside.runs, samples)
 
 
 def tables(measured: Measured) -> list[Grid]:
@@ -69,10 +55,10 @@ def tables(measured: Measured) -> list[Grid]:
         "3 flows, 1 BDP: Jain": column(jain, clean, buffer="1bdp", **three),
         "2 % loss: use %": column(percent_used, loss="2%"),
     }
-    for buffer in values(measured.beside, "buffer"):
+    for buffer in by(measured.beside, "buffer"):
         name = f"beside CUBIC: {buffer.removesuffix('bdp')} BDP"
-        columns[name] = column(lambda run: run.share("family"), measured.beside, buffer=buffer)
-    rows = (([cc], cc) for cc in values(measured.situations, "cc_0"))
+        columns[name] = column(share, measured.beside, buffer=buffer)
+    rows = (([cc], cc) for cc in by(measured.situations, "cc_0"))
     return [table("variants", "The family in the same situations", ["algorithm"], rows, columns)]
 
 
@@ -87,7 +73,7 @@ def steps(samples: pl.DataFrame, column: str) -> pl.DataFrame:
     return samples.filter(pl.col(column).ne_missing(pl.col(column).shift()) | (at == 0) | (at == pl.len() - 1))
 
 
-def pictures(measured: Measured) -> dict[str, Picture]:
+def pictures(measured: Measured) -> Pictures:
     """Pacing gains over the same stretch of time."""
     from dumbbell.papers.family import figures
 

@@ -4,16 +4,13 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from itertools import combinations
-from typing import TYPE_CHECKING
 
-from dumbbell.papers.kato.measure import FOLDER, SPLIT, Cases, Run, jain, measure, starved, timeouts, total
+from dumbbell.papers.kato.measure import FOLDER, fast, is_split, starved
 from dumbbell.papers.kato.table2 import split
-from dumbbell.papers.model import Cell, Claim, Grid, Outcome, table
+from dumbbell.papers.model import Cell, Claim, Grid, Outcome, Pictures, table
 from dumbbell.papers.part import Experiment, Part
-from dumbbell.papers.testing import average, each, mean, ranged
-
-if TYPE_CHECKING:
-    from dumbbell.plots import Picture
+from dumbbell.papers.runs import Cases, Run, jain, single, timeouts, together, total
+from dumbbell.papers.testing import average, averaged, both, each, ranged
 
 RULES = (
     ("transport.delivery_rate", "delivery rate", "ns3-3.40", "ns3"),
@@ -44,9 +41,9 @@ def version(rule: int, value: str) -> str:
     return "3.40" if value == RULES[rule][2] else "3.44"
 
 
-def switches(cases: Cases) -> list[tuple[Sequence[Cell], list[Run]]]:
+def switches(cases: Cases) -> list[tuple[Sequence[Cell], Sequence[Run]]]:
     """Single rules and pairs of ns-3.44 in ns-3.40, and the reverse."""
-    rows: list[tuple[Sequence[Cell], list[Run]]] = []
+    rows: list[tuple[Sequence[Cell], Sequence[Run]]] = []
     for base, other, name in ((OLD, NEW, "ns-3.40"), (NEW, OLD, "ns-3.44")):
         for size in range(3):
             for chosen in combinations(range(len(RULES)), size):
@@ -58,17 +55,15 @@ def switches(cases: Cases) -> list[tuple[Sequence[Cell], list[Run]]]:
 def effects(cases: Cases) -> Grid:
     """Starved flows by each rule, over all combinations of the others."""
 
-    def split_share(runs: Sequence[Run]) -> float:
-        return sum(run.starved >= SPLIT for run in runs) / len(runs)
-
     def of(value: int, summary: Callable[[Sequence[Run]], float]) -> Callable[[int], float]:
         return lambda rule: summary(
             [run for case, runs in cases.items() if case[rule] == RULES[rule][value] for run in runs]
         )
 
+    counted: dict[str, Callable[[Run], float]] = {"starved": starved, "share of runs split": is_split}
     columns = {
-        f"{name}: as {word}": of(value, summary)
-        for name, summary in (("starved", average(starved)), ("share of runs split", split_share))
+        f"{name}: as {word}": of(value, average(summary))
+        for name, summary in counted.items()
         for value, word in ((2, "3.40"), (3, "3.44"))
     }
     rows = (([rule[1]], index) for index, rule in enumerate(RULES))
@@ -87,13 +82,13 @@ def tables(cases: Cases) -> list[Grid]:
     ]
 
 
-def pictures(cases: Cases) -> dict[str, Picture]:
+def pictures(cases: Cases) -> Pictures:
     """What starvation needs, and figure 9."""
     from dumbbell.papers.kato import figures
 
     counts = {
         f"sampler of {version(0, sampler)}\nNextSeg of {version(1, rescue)}": [
-            run.starved for case, runs in cases.items() if case[:2] == (sampler, rescue) for run in runs
+            starved(run) for case, runs in cases.items() if case[:2] == (sampler, rescue) for run in runs
         ]
         for sampler in RULES[0][2:]
         for rescue in RULES[1][2:]
@@ -108,25 +103,16 @@ def pictures(cases: Cases) -> dict[str, Picture]:
 # --- claims ----------------------------------------------------------------------------------------------------------
 
 
-def pairs(name: str, case: tuple[str, ...]) -> Callable[[Cases], dict[str, list[tuple[Run, Run]]]]:
-    """The seeds of ns-3.40 and of another combination."""
-    return lambda cases: {name: list(zip(cases[OLD], cases[case], strict=True))}
-
-
-def ported(cases: Cases) -> dict[str, list[Run]]:
-    """The authors' second approach."""
-    return {"starves all the same": cases[PORT]}
-
-
 def cures(cases: Cases) -> list[Outcome]:
     """In how many runs one of the two rules leaves flows starved."""
-    found = {"sampler (tcp-rate-ops.cc) fixed": SAMPLER, "NextSeg (tcp-tx-buffer.cc) fixed": BUFFER}
-    cured = {name: sum(run.starved == 0 for run in cases[case]) for name, case in found.items()}
-    words = (" runs without a starved flow", "")
-    count = len(cases[OLD])
+
+    def cured(name: str, case: tuple[str, ...], words: str) -> Outcome:
+        count, left = len(cases[case]), sum(starved(run) > 0 for run in cases[case])
+        return Outcome(name, left, count, f"{count - left} of {count}{words}")
+
     return [
-        Outcome(name, count - n, count, f"{n} of {count}{tail}")
-        for (name, n), tail in zip(cured.items(), words, strict=True)
+        cured("sampler (tcp-rate-ops.cc) fixed", SAMPLER, " runs without a starved flow"),
+        cured("NextSeg (tcp-tx-buffer.cc) fixed", BUFFER, ""),
     ]
 
 
@@ -135,26 +121,25 @@ def both_needed(cases: Cases) -> str:
     new = cases[NEW]
     return (
         "Either of two files that the authors did not compare cures it alone; starvation needs both as in 3.40. "
-        f"With everything of 3.44 {sum(run.starved == 0 for run in new)} of {len(new)} runs starve nobody."
+        f"With everything of 3.44 {sum(starved(run) == 0 for run in new)} of {len(new)} runs starve nobody."
     )
 
 
 # fmt: off
-CLAIMS = [
+CLAIMS: list[Claim[Cases]] = [
     Claim("kat-12", "BBR and the socket of ns-3.44 in ns-3.40 do not cure it.", "9 fast, 7 extremely slow (+/- 2)",
-          each(ported, lambda run: abs(run.starved - 7) <= 2 and abs(run.fast - 9) <= 2, split),
+          each(single({"starves all the same": PORT}),
+               lambda run: abs(starved(run) - 7) <= 2 and abs(fast(run) - 9) <= 2, split),
           "Neither file holds the sampler or NextSeg."),
     Claim("kat-13", "With them the total is below that of plain ns-3.40.", "below 632 Mbit/s",
-          each(pairs("seed by seed", PORT), lambda pair: pair[1].total < pair[0].total,
-               lambda found: f"{mean(found, lambda pair: pair[1].total):.0f} against "
-                             f"{mean(found, lambda pair: pair[0].total):.0f} Mbit/s"),
+          each(together({"seed by seed": [PORT, OLD]}), lambda pair: total(pair[0]) < total(pair[1]),
+               both(averaged(total, 0), "{} against {} Mbit/s")),
           "The total follows the number of starved flows, which is chance."),
     Claim("kat-14", "The difference is not in the TCP-related source.", "stated, no number", cures, both_needed),
     Claim("kat-15", "The delivery-rate fix alone changes the fairness at 100 packets.",
           "our hypothesis: Jain's index fixed > unfixed",
-          each(pairs("in ns-3.40", SAMPLER), lambda pair: pair[1].jain > pair[0].jain,
-               lambda found: f"Jain {mean(found, lambda pair: pair[0].jain):.2f} unfixed, "
-                             f"{mean(found, lambda pair: pair[1].jain):.2f} fixed"),
+          each(together({"in ns-3.40": [SAMPLER, OLD]}), lambda pair: jain(pair[0]) > jain(pair[1]),
+               both(averaged(jain), "Jain {1} unfixed, {0} fixed")),
           "True, and so does NextSeg's fix alone: the hypothesis was half of it."),
 ]
 # fmt: on
@@ -164,7 +149,7 @@ PART = Part(
     "Which change between ns-3.40 and ns-3.44 ended the starvation",
     [Experiment(FOLDER / "causes.toml")],
     quick="2s",
-    measure=lambda ran: measure(ran, [rule[0] for rule in RULES]),
+    measure=lambda ran: ran.by(*(rule[0] for rule in RULES)),
     setup=[
         "16 flows at 100 packets as in kato/table2. Four rules differ between the versions: the delivery-rate "
         "sampler (issue 1026, fixed in 3.41), what NextSeg sends when the window is full (issue 805, 3.43), "

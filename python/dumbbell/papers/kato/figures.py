@@ -3,65 +3,53 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
-from typing import TYPE_CHECKING
+from typing import Any
 
 import polars as pl
 from matplotlib.axes import Axes
+from matplotlib.image import AxesImage
 
-from dumbbell.papers.kato.measure import BUFFERS, Cases, Run, published_values, starved, total
-from dumbbell.papers.testing import mean
+from dumbbell.papers.drawing import panels
+from dumbbell.papers.kato.measure import BUFFERS, published_values, starved
+from dumbbell.papers.runs import Cases, Run, total
+from dumbbell.papers.testing import mean, near
 from dumbbell.plots.style import INK, Picture, ink_on, look, picture
-
-if TYPE_CHECKING:
-    from matplotlib.image import AxesImage
 
 OLD, NEW = "ns-3.40", "ns-3.44"
 
 
-def sorted_rates(axes: Axes, run: Run, *, new: bool, title: str) -> None:
+def sorted_rates(axes: Axes, run: Run, title: str, size: float = 9) -> None:
     """Goodput of each flow, sorted."""
-    rates = sorted(run.goodputs_mbps, reverse=True)
-    axes.bar(range(1, len(rates) + 1), rates, color=look("bbr3" if new else "bbr").colour)
-    axes.set_title(title, loc="left", fontsize=9)
+    rates = sorted(run.rates, reverse=True)
+    axes.bar(range(1, len(rates) + 1), rates, color=look("bbr3" if title.startswith(NEW) else "bbr").colour)
+    axes.set_title(title, loc="left", fontsize=size)
     axes.grid(axis="x", visible=False)
     axes.set_xticks([1, len(rates) // 2, len(rates)])
 
 
 def bars(cases: Cases) -> Picture:
     """Goodput of each flow: figures 2 and 5a."""
-    with picture(9.0, 4.6) as figure:
-        panels = figure.subplots(2, len(BUFFERS), sharey=True, sharex=True)
-        for row, version in zip(panels, (OLD, NEW), strict=True):
-            for axes, buffer in zip(row, BUFFERS, strict=True):
-                title = f"{version}, {buffer} packets"
-                sorted_rates(axes, cases[version, buffer][0], new=version == NEW, title=title)
-            row[0].set_ylabel("goodput (Mbit/s)")
-        for axes in panels[1]:
-            axes.set_xlabel("flow, sorted")
+    with panels(2, len(BUFFERS), 9.0, 4.6, "flow, sorted", "goodput (Mbit/s)") as (figure, grid):
+        for axes, ((version, buffer), runs) in zip(grid.flat, cases.items(), strict=True):
+            sorted_rates(axes, runs[0], f"{version}, {buffer} packets")
     return figure
 
 
 def boxes(cases: Cases) -> Picture:
     """Goodput over flows and seeds: figures 3 and 5b."""
-    with picture(8.0, 3.6) as figure:
-        panels = figure.subplots(1, 2, sharey=True)
-        for axes, version in zip(panels, (OLD, NEW), strict=True):
-            columns: list[Sequence[float]] = [
-                [rate for run in cases[version, buffer] for rate in run.goodputs_mbps] for buffer in BUFFERS
-            ]
+    with panels(1, 2, 8.0, 3.6, "buffer (packets)", "goodput of a flow (Mbit/s)", sharex=False) as (figure, grid):
+        for axes, version in zip(grid.flat, (OLD, NEW), strict=True):
+            columns = [[rate for run in cases[version, buffer] for rate in run.rates] for buffer in BUFFERS]
             axes.boxplot(columns, tick_labels=list(BUFFERS), whis=(0, 100))
             axes.set_title(f"{version}, all seeds", loc="left")
-            axes.set_xlabel("buffer (packets)")
-        panels[0].set_ylabel("goodput of a flow (Mbit/s)")
     return figure
 
 
 def pacing(frames: Mapping[str, pl.DataFrame], trap_mbps: float) -> Picture:
     """Pacing rates over time at 100 packets, by version: figures 4 and 6."""
-    with picture(8.4, 3.8) as figure:
-        panels = figure.subplots(1, 2, sharey=True)
-        for axes, version in zip(panels, (OLD, NEW), strict=True):
-            frame = frames[version].sort("t_s")
+    with panels(1, 2, 8.4, 3.8, "time (s)", "pacing rate (Mbit/s)") as (figure, grid):
+        for axes, (version, unsorted) in zip(grid.flat, frames.items(), strict=True):
+            frame = unsorted.sort("t_s")
             totals = frame.group_by("flow").agg(pl.col("throughput_mbps").mean()).sort("throughput_mbps", "flow")
             order = list(totals["flow"])
             chosen = {order[0]: ("slowest", "#0072B2"), order[-1]: ("fastest", "#D55E00")}
@@ -75,10 +63,8 @@ def pacing(frames: Mapping[str, pl.DataFrame], trap_mbps: float) -> Picture:
                 axes.axhline(trap_mbps, color=INK, linewidth=0.8, linestyle=(0, (1, 2)))
                 axes.annotate("0.2 packets a round trip", (2, 0.014), fontsize=7, color=INK, va="top")
             axes.set_yscale("log")
-            axes.set_xlabel("time (s)")
             axes.set_title(f"{version}, 100 packets", loc="left")
-        panels[0].set_ylabel("pacing rate (Mbit/s)")
-        panels[1].legend(loc="lower right", fontsize=7)
+        axes.legend(loc="lower right", fontsize=7)
     return figure
 
 
@@ -100,13 +86,9 @@ def starving(counts: Mapping[str, Sequence[int]]) -> Picture:
 
 def port(runs: Mapping[str, Run]) -> Picture:
     """Goodput of each flow, sorted, of one seed at 100 packets, by version: figure 9."""
-    with picture(8.0, 2.8) as figure:
-        panels = figure.subplots(1, len(runs), sharey=True)
-        for axes, (title, run) in zip(panels, runs.items(), strict=True):
-            sorted_rates(axes, run, new=title == NEW, title=f"{title}, 100 packets")
-            axes.set_title(axes.get_title(loc="left"), loc="left", fontsize=8)
-            axes.set_xlabel("flow, sorted")
-        panels[0].set_ylabel("goodput (Mbit/s)")
+    with panels(1, len(runs), 8.0, 2.8, "flow, sorted", "goodput (Mbit/s)") as (figure, grid):
+        for axes, (title, run) in zip(grid.flat, runs.items(), strict=True):
+            sorted_rates(axes, run, f"{title}, 100 packets", 8)
     return figure
 
 
@@ -119,11 +101,9 @@ def setups(cases: Mapping[str, Sequence[Sequence[Run]]]) -> Picture:
         shades = axes.imshow(grid, cmap="Blues", vmin=0, vmax=16, aspect="auto")
         for row, by_buffer in enumerate(cases.values()):
             for column, runs in enumerate(by_buffer):
-                near = abs(mean(runs, total) / totals[BUFFERS[column]] - 1) <= 0.1
-                axes.text(
-                    column, row, f"{mean(runs, total):.0f}", ha="center", va="center", fontsize=7,
-                    weight="bold" if near else "normal", color=ink_on(shades, grid[row][column]),
-                )  # fmt: skip
+                weight = "bold" if near(mean(runs, total), totals[BUFFERS[column]], 0.1) else "normal"
+                style: dict[str, Any] = {"ha": "center", "va": "center", "fontsize": 7, "weight": weight}
+                axes.text(column, row, f"{mean(runs, total):.0f}", color=ink_on(shades, grid[row][column]), **style)
         axes.set_yticks(range(len(cases)), list(cases), fontsize=7)
         ticks = [f"{buffer}\n({totals[buffer]:.0f})" for buffer in BUFFERS]
         axes.set_xticks(range(len(BUFFERS)), ticks, fontsize=7)
@@ -142,25 +122,22 @@ SCALES = {"Jain's index": ("viridis", 0.3, 1.0), "use of the link": ("viridis", 
 def heatmap(
     algorithms: Sequence[str],
     buffers: Sequence[str],
-    counts: Sequence[int],
-    values: Mapping[str, Callable[[str, str, int], float]],
+    counts: Sequence[str],
+    values: Mapping[str, Callable[[str, str, str], float]],
 ) -> Picture:
     """A row of maps for each algorithm: a value by buffer and number of flows."""
-    with picture(9.5, 2.3 * len(algorithms)) as figure:
-        panels = figure.subplots(len(algorithms), len(values), squeeze=False)
-        for row, cc in zip(panels, algorithms, strict=True):
+    size = len(algorithms), len(values), 9.5, 2.3 * len(algorithms)
+    with panels(*size, "flows", "buffer (BDP)", sharex=False, sharey=False) as (figure, grid):
+        for row, cc in zip(grid, algorithms, strict=True):
             for axes, (name, value) in zip(row, values.items(), strict=True):
-                grid = [[value(cc, buffer, count) for count in counts] for buffer in buffers]
                 colours, low, high = SCALES[name]
-                shades = axes.imshow(grid, cmap=colours, vmin=low, vmax=high, aspect="auto", origin="lower")
-                write_in(axes, grid, shades)
+                cells = [[value(cc, buffer, count) for count in counts] for buffer in buffers]
+                shades = axes.imshow(cells, cmap=colours, vmin=low, vmax=high, aspect="auto", origin="lower")
+                write_in(axes, cells, shades)
                 axes.set_title(f"{cc}: {name}", loc="left", fontsize=9)
-                axes.set_xticks(range(len(counts)), [str(count) for count in counts])
+                axes.set_xticks(range(len(counts)), counts)
                 axes.set_yticks(range(len(buffers)), [buffer.removesuffix("bdp") for buffer in buffers])
                 axes.grid(visible=False)
-            row[0].set_ylabel("buffer (BDP)")
-        for axes in panels[-1]:
-            axes.set_xlabel("flows")
     return figure
 
 

@@ -2,17 +2,11 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-from dataclasses import dataclass
 from pathlib import Path
 from statistics import stdev
-from typing import TYPE_CHECKING
 
-from dumbbell import metrics
 from dumbbell.papers.data import published
-
-if TYPE_CHECKING:
-    from dumbbell.papers.part import Ran
+from dumbbell.papers.runs import Run, fastest, slowest
 
 FOLDER = Path(__file__).parent
 
@@ -26,82 +20,29 @@ SPLIT = 4
 """Starved flows that make a run bimodal."""
 
 
-@dataclass(frozen=True)
-class Run:
-    """One run."""
-
-    goodputs_mbps: Sequence[float]
-    """Of each flow, over the whole run."""
-    timeouts: int
-    """Expiries of retransmission timers, all flows."""
-
-    @property
-    def total(self) -> float:
-        """Goodput of all flows, Mbit/s."""
-        return sum(self.goodputs_mbps)
-
-    @property
-    def deviation(self) -> float:
-        """Standard deviation over flows, Mbit/s."""
-        return stdev(self.goodputs_mbps)
-
-    @property
-    def jain(self) -> float:
-        """Jain's index."""
-        return metrics.jain(self.goodputs_mbps) or 0.0
-
-    @property
-    def starved(self) -> int:
-        """Flows below 1 Mbit/s."""
-        return sum(rate < STARVED_MBPS for rate in self.goodputs_mbps)
-
-    @property
-    def fast(self) -> int:
-        """Flows above 50 Mbit/s."""
-        return sum(rate > FAST_MBPS for rate in self.goodputs_mbps)
-
-    @property
-    def spread(self) -> float:
-        """Goodput of the fastest over that of the slowest flow."""
-        return max(self.goodputs_mbps) / max(min(self.goodputs_mbps), 1e-6)
+def starved(run: Run) -> int:
+    """Flows below 1 Mbit/s."""
+    return sum(rate < STARVED_MBPS for rate in run.rates)
 
 
-def jain(run: Run) -> float:
-    """Jain's index of a run."""
-    return run.jain
+def fast(run: Run) -> int:
+    """Flows above 50 Mbit/s."""
+    return sum(rate > FAST_MBPS for rate in run.rates)
 
 
-def total(run: Run) -> float:
-    """Goodput of all flows of a run."""
-    return run.total
+def is_split(run: Run) -> bool:
+    """Whether so many flows starve that the run is bimodal."""
+    return starved(run) >= SPLIT
 
 
-def starved(run: Run) -> float:
-    """Flows of a run below 1 Mbit/s."""
-    return run.starved
+def unevenness(run: Run) -> float:
+    """The fastest flow's rate over that of the slowest."""
+    return fastest(run) / max(slowest(run), 1e-6)
 
 
-def timeouts(run: Run) -> float:
-    """Timeouts of a run."""
-    return run.timeouts
-
-
-Cases = dict[tuple[str, ...], list[Run]]
-"""The runs of each case, a run for each seed."""
-
-
-def measure(ran: Ran, keys: Sequence[str]) -> Cases:
-    """Collects a sweep by the columns ``keys``."""
-    columns = ("point", *keys, "goodput_mbps", "rto_count_total")
-    points: dict[int, tuple[tuple[str, ...], list[float], list[int]]] = {}
-    for row in ran.sweep.flows.to_polars().select(columns).iter_rows():
-        _, rates, expiries = points.setdefault(row[0], (tuple(map(str, row[1:-2])), [], []))
-        rates.append(row[-2])
-        expiries.append(row[-1])
-    cases: Cases = {}
-    for case, rates, expiries in points.values():
-        cases.setdefault(case, []).append(Run(rates, sum(expiries)))
-    return cases
+def deviation(run: Run) -> float:
+    """Standard deviation over flows, Mbit/s."""
+    return stdev(run.rates)
 
 
 def published_values(metric: str) -> dict[str, float]:

@@ -2,17 +2,14 @@
 
 from __future__ import annotations
 
-import re
 from collections.abc import Callable, Mapping, Sequence
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
-from dumbbell.papers.kato.measure import BUFFERS, FOLDER, SPLIT, Run, measure, published_values, total
-from dumbbell.papers.model import Cell, Grid, table
-from dumbbell.papers.part import Experiment, Part, Ran
-from dumbbell.papers.testing import mean
-
-if TYPE_CHECKING:
-    from dumbbell.plots import Picture
+from dumbbell.papers.kato.measure import BUFFERS, FOLDER, SPLIT, is_split, published_values
+from dumbbell.papers.model import Cell, Grid, Pictures, table
+from dumbbell.papers.part import Part, Ran, variations
+from dumbbell.papers.runs import Run, total
+from dumbbell.papers.testing import mean, near
 
 Setups = Mapping[str, Sequence[Sequence[Run]]]
 """The runs of each set-up at each buffer."""
@@ -59,39 +56,35 @@ OLD_RULES: dict[str, Any] = {
 }
 
 
-def splits(runs: Sequence[Run]) -> bool:
-    """Most seeds are bimodal."""
-    return 2 * sum(run.starved >= SPLIT for run in runs) > len(runs)
-
-
 def agreement(setups: Setups) -> Grid:
     """Cells of Table II that each set-up gives."""
     published = published_values("throughput_total")
 
-    def split(of: Sequence[Sequence[Run]]) -> str:
-        return " ".join("yes" if splits(runs) else "no" for runs in of)
+    def splits(of: Sequence[Sequence[Run]]) -> list[bool]:
+        return [2 * sum(map(is_split, runs)) > len(runs) for runs in of]
 
     def right(of: Sequence[Sequence[Run]]) -> int:
-        return sum(splits(runs) == (int(buffer) <= 1000) for buffer, runs in zip(BUFFERS, of, strict=True))
+        return sum(split == (int(buffer) <= 1000) for buffer, split in zip(BUFFERS, splits(of), strict=True))
 
-    def near(of: Sequence[Sequence[Run]]) -> int:
-        found = zip(BUFFERS, of, strict=True)
-        return sum(abs(mean(runs, total) / published[buffer] - 1) <= 0.1 for buffer, runs in found)
+    def agreeing(of: Sequence[Sequence[Run]]) -> int:
+        return sum(near(mean(runs, total), published[b], 0.1) for b, runs in zip(BUFFERS, of, strict=True))
 
     def total_at(column: int) -> Callable[[Sequence[Sequence[Run]]], Cell]:
         return lambda of: mean(of[column], total)
 
-    columns: dict[str, Callable[[Sequence[Sequence[Run]]], Cell]] = {"split at each buffer": split}
-    columns |= {f"total at {buffer}": total_at(column) for column, buffer in enumerate(BUFFERS)}
-    columns |= {"splits right, of 5": right, "totals right, of 5": near}
-    columns["cells, of 10"] = lambda of: right(of) + near(of)
+    columns: dict[str, Callable[[Sequence[Sequence[Run]]], Cell]] = {
+        "split at each buffer": lambda of: " ".join("yes" if split else "no" for split in splits(of)),
+        **{f"total at {buffer}": total_at(column) for column, buffer in enumerate(BUFFERS)},
+        "splits right, of 5": right,
+        "totals right, of 5": agreeing,
+        "cells, of 10": lambda of: right(of) + agreeing(of),
+    }
     title = "Cells of Table II by set-up (totals in Mbit/s, means over seeds)"
-    ours = table("setups", title, ["set-up"], (([name], of) for name, of in setups.items()), columns)
     theirs: list[Cell] = ["published", "yes yes yes no no", *(published[buffer] for buffer in BUFFERS), "", "", ""]
-    return Grid("setups", title, ours.columns, [theirs, *ours.rows])
+    return table("setups", title, ["set-up"], (([name], of) for name, of in setups.items()), columns, above=[theirs])
 
 
-def pictures(setups: Setups) -> dict[str, Picture]:
+def pictures(setups: Setups) -> Pictures:
     """All set-ups."""
     from dumbbell.papers.kato import figures
 
@@ -100,16 +93,13 @@ def pictures(setups: Setups) -> dict[str, Picture]:
 
 def measured(*ran: Ran) -> Setups:
     """By set-up and buffer."""
-    return {name: list(measure(one, ["path.buffer"]).values()) for name, one in zip(SETUPS, ran, strict=True)}
+    return {name: list(one.by("path.buffer").values()) for name, one in zip(SETUPS, ran, strict=True)}
 
 
 PART = Part(
     "setups",
     "Set-ups the paper leaves open, beside its Table II",
-    [
-        Experiment(FOLDER / "table2.toml", set={**OLD_RULES, **changes}, repeat=3, folder=re.sub(r"[^\w.]+", "-", name))
-        for name, changes in SETUPS.items()
-    ],
+    variations(FOLDER / "table2.toml", SETUPS, OLD_RULES, repeat=3),
     quick="2s",
     measure=measured,
     setup=lambda setups: [

@@ -8,19 +8,18 @@ included, divided by the duration. Packets are lost behind that link, so it does
 from __future__ import annotations
 
 import math
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
+from functools import partial
 from itertools import pairwise
 from pathlib import Path
 from statistics import fmean
-from typing import TYPE_CHECKING
 
 from dumbbell import metrics
 from dumbbell.papers.data import published
-from dumbbell.papers.model import Cell, Grid
-
-if TYPE_CHECKING:
-    from dumbbell.papers.part import Ran
+from dumbbell.papers.model import Cell, Grid, table
+from dumbbell.papers.part import Ran
+from dumbbell.papers.testing import paired
 
 FOLDER = Path(__file__).parent
 
@@ -35,8 +34,8 @@ CUBIC, UNPACED, PACED = "CUBIC", "BBR 4.11 unpaced", "BBR 4.11 paced"
 class Run:
     """One seed at every loss, in Mbit/s by loss."""
 
-    egress: Mapping[float, float]
-    goodput: Mapping[float, float]
+    egress: dict[float, float]
+    goodput: dict[float, float]
     capacity: float = 100.0
     """Of the link; what the study's ideal line starts from."""
 
@@ -70,17 +69,38 @@ Curves = dict[str, list[Run]]
 """The runs of each label, a run for each seed."""
 
 
+@dataclass(frozen=True)
+class Figure:
+    """What a figure shows."""
+
+    curves: Curves
+
+
+PACINGS = {"unpaced": UNPACED, "paced": PACED}
+"""BBR without and with pacing, and its labels."""
+
+
+def under(labels: Mapping[str, str]) -> Callable[[Figure], dict[str, list[Run]]]:
+    """The runs of some labels by the names of choices."""
+    return lambda figure: {name: figure.curves[label] for name, label in labels.items()}
+
+
+def beside_cubic(figure: Figure) -> dict[str, list[tuple[Run, ...]]]:
+    """Pairs of BBR and CUBIC with the same seed."""
+    return {name: paired(figure.curves[label], figure.curves[CUBIC]) for name, label in PACINGS.items()}
+
+
 def measure(ran: Ran, capacity: float = 100.0) -> Curves:
-    """Collects a sweep over ``links[1].loss`` and labels."""
-    columns = ("label", "repeat", "links[1].loss", "throughput_mbps", "goodput_mbps")
-    rates: dict[tuple[str, int], tuple[dict[float, float], dict[float, float]]] = {}
-    for label, repeat, loss, throughput_mbps, goodput_mbps in ran.sweep.flows.to_polars().select(columns).iter_rows():
-        ratio = round(float(loss.removesuffix("%")) / 100, 9)
-        egress, goodput = rates.setdefault((label, repeat), ({}, {}))
-        egress[ratio], goodput[ratio] = throughput_mbps * WIRE, goodput_mbps
+    """Collects a sweep over ``links[1].loss`` and labels, whose runs have one flow each."""
+    seeds: dict[tuple[str, int], Run] = {}
+    for run in ran.runs:
+        (flow,) = run.flows
+        curve = seeds.setdefault((flow["label"], flow["repeat"]), Run({}, {}, capacity))
+        loss = round(float(flow["links[1].loss"].removesuffix("%")) / 100, 9)
+        curve.egress[loss], curve.goodput[loss] = flow["throughput_mbps"] * WIRE, flow["goodput_mbps"]
     curves: Curves = {}
-    for (label, _), (egress, goodput) in rates.items():
-        curves.setdefault(label, []).append(Run(egress, goodput, capacity))
+    for (label, _), curve in seeds.items():
+        curves.setdefault(label, []).append(curve)
     return curves
 
 
@@ -122,33 +142,37 @@ def half_width(runs: Sequence[Run], loss: float) -> float | None:
 def comparison(curves: Curves, part: str, title: str) -> Grid:
     """Ours beside the published numbers, and the ratio of the two."""
     theirs = published_curves(part)
-    lines = [(CUBIC, "cubic"), (UNPACED, "bbr"), (PACED, "bbr")]
-    columns = ["loss %"]
-    for label, _ in lines:
-        # The published BBR stands once, beside the variant that the study ran.
-        shown = ("egress", "\N{PLUS-MINUS SIGN}", "goodput", *(() if label == PACED else ("published",)), "ratio")
-        columns += [f"{label}: {what}" for what in shown]
-    rows = []
-    for loss in losses(curves):
-        row: list[Cell] = [percent(loss)]
-        for label, cc in lines:
-            ours, reference = mean(curves[label], loss), theirs[cc].get(loss)
-            row += [ours, half_width(curves[label], loss), mean_goodput(curves[label], loss)]
-            row += [] if label == PACED else [reference]
-            row.append(ours / reference if reference else None)
-        rows.append(row)
-    return Grid("comparison", title, columns, rows)
+
+    def columns(label: str, published: Mapping[float, float]) -> dict[str, Callable[[float], Cell]]:
+        runs = curves[label]
+        shown: dict[str, Callable[[float], Cell]] = {
+            "egress": partial(mean, runs),
+            "\N{PLUS-MINUS SIGN}": partial(half_width, runs),
+            "goodput": partial(mean_goodput, runs),
+            # The published BBR stands once, beside the variant that the study ran.
+            **({} if label == PACED else {"published": published.get}),
+            "ratio": lambda loss: mean(runs, loss) / published[loss] if loss in published else None,
+        }
+        return {f"{label}: {what}": value for what, value in shown.items()}
+
+    every = columns(CUBIC, theirs["cubic"]) | columns(UNPACED, theirs["bbr"]) | columns(PACED, theirs["bbr"])
+    return table("comparison", title, ["loss %"], by_loss(curves), every)
 
 
 def variants(curves: Curves, title: str) -> Grid:
     """Link egress and goodput of what the study did not run."""
-    labels = [label for label in curves if label not in (CUBIC, UNPACED, PACED)]
-    columns = ["loss %", *(f"{label}: {what}" for label in labels for what in ("egress", "goodput"))]
-    rows: list[list[Cell]] = [
-        [percent(loss), *(of(curves[label], loss) for label in labels for of in (mean, mean_goodput))]
-        for loss in losses(curves)
-    ]
-    return Grid("variants", title, columns, rows)
+    columns = {
+        f"{label}: {what}": partial(of, curves[label])
+        for label in curves
+        if label not in (CUBIC, *PACINGS.values())
+        for what, of in (("egress", mean), ("goodput", mean_goodput))
+    }
+    return table("variants", title, ["loss %"], by_loss(curves), columns)
+
+
+def by_loss(curves: Curves) -> list[tuple[list[Cell], float]]:
+    """A row of a table for each loss."""
+    return [([percent(loss)], loss) for loss in losses(curves)]
 
 
 def percent(loss: float) -> str:

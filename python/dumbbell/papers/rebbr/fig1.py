@@ -5,18 +5,15 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from statistics import median
-from typing import TYPE_CHECKING
 
-from dumbbell.papers.model import Cell, Claim, Grid, table
-from dumbbell.papers.part import Experiment, Part, Ran
+from dumbbell.papers.model import Cell, Claim, Grid, Pictures, table
+from dumbbell.papers.part import Experiment, Part
 from dumbbell.papers.rebbr import curves as loss_curves
-from dumbbell.papers.rebbr.curves import CUBIC, FOLDER, PACED, UNPACED, WIRE, Curves, Run, mean, percent, quotient
+from dumbbell.papers.rebbr.curves import CUBIC, PACINGS, UNPACED, Curves, Run, beside_cubic, mean, quotient, under
 from dumbbell.papers.testing import each, spread
 
-if TYPE_CHECKING:
-    from dumbbell.plots import Picture
-
 WIDE = "BBR 4.11 unpaced, 64 MB window"
+WIDER = PACINGS | {"unpaced, 64 MB window": WIDE}
 AT_ONCE = "unpaced, ACKs at once"
 
 KNEES = {
@@ -35,41 +32,15 @@ CUBICS = {0.0001: 35.0, 0.001: 7.0, 0.01: 2.0}
 
 
 @dataclass(frozen=True)
-class Figure:
+class Figure(loss_curves.Figure):
     """The runs of the figure, and of the choices that its shape turns out to depend on."""
 
-    curves: Curves
     choices: Curves
-
-    def variants(self) -> dict[str, list[Run]]:
-        """BBR without and with pacing."""
-        return {"unpaced": self.curves[UNPACED], "paced": self.curves[PACED]}
-
-    def wider(self) -> dict[str, list[Run]]:
-        """The same, and a window that does not limit."""
-        return self.variants() | {"unpaced, 64 MB window": self.curves[WIDE]}
-
-    def cubic(self) -> dict[str, list[Run]]:
-        """CUBIC alone."""
-        return {CUBIC: self.curves[CUBIC]}
-
-    def unpaced(self) -> dict[str, list[Run]]:
-        """BBR as the study ran it, alone."""
-        return {"unpaced": self.curves[UNPACED]}
 
     def paced(self) -> dict[str, list[Run]]:
         """Every choice with pacing."""
         labels = [label for label, (_, pacing, _) in KNEES.items() if pacing == "paced"]
         return {f"paced, {in_words(label)}": self.choices[label] for label in labels}
-
-    def beside_cubic(self) -> dict[str, list[tuple[Run, Run]]]:
-        """Pairs of BBR and CUBIC with the same seed."""
-        return {name: list(zip(runs, self.curves[CUBIC], strict=True)) for name, runs in self.variants().items()}
-
-
-def measured(figure: Ran, choices: Ran) -> Figure:
-    """Both sweeps."""
-    return Figure(loss_curves.measure(figure), loss_curves.measure(choices))
 
 
 # --- the knee, and what else the shape depends on --------------------------------------------------------------------
@@ -120,19 +91,19 @@ def causes(choices: Curves) -> Grid:
     def egress(label: str) -> Callable[[float], Cell]:
         return lambda loss: mean(choices[label], loss)
 
-    rows = (((percent(loss), theirs[loss]), loss) for loss in loss_curves.losses(choices) if loss in theirs)
+    rows = (((loss_curves.percent(loss), theirs[loss]), loss) for loss in loss_curves.losses(choices) if loss in theirs)
     title = "Unpaced BBR's link egress in Mbit/s under one other choice at a time"
     columns = {name: egress(label) for name, label in labels.items()}
     return table("causes", title, ["loss %", "published"], rows, columns, 1)
 
 
-def pictures(figure: Figure) -> dict[str, Picture]:
+def pictures(figure: Figure) -> Pictures:
     """The figure, and the knee under each choice."""
     from dumbbell.papers.rebbr import figures
 
     title = "ReBBR figure 1: 100 Mbit/s, 100 ms, 60 s"
     return {
-        "fig1": figures.egress(figure.curves, "fig1", 100 * WIRE, title, share=False),
+        "fig1": figures.egress(figure.curves, "fig1", 100 * loss_curves.WIRE, title, share=False),
         "knee": figures.knees(figure.choices, KNEES, LIMITS),
     }
 
@@ -145,7 +116,7 @@ def least_kept(run: Run) -> float:
     return min(run.share(loss) for loss in run.egress if loss <= 0.4)
 
 
-def least_lead(pair: tuple[Run, Run]) -> float:
+def least_lead(pair: tuple[Run, ...]) -> float:
     """Least quotient of the egress of two runs from 0.1 % loss on."""
     return min(quotient(pair[0].egress[loss], pair[1].egress[loss]) for loss in pair[0].egress if loss >= 0.001)
 
@@ -184,7 +155,7 @@ def seeds_below(figure: Figure) -> str:
     """In how many seeds CUBIC stays below each limit, in words."""
     cubic = figure.curves[CUBIC]
     below = ", ".join(
-        f"{sum(run.egress[loss] < limit for run in cubic)} of {len(cubic)} at {percent(loss)} %"
+        f"{sum(run.egress[loss] < limit for run in cubic)} of {len(cubic)} at {loss_curves.percent(loss)} %"
         for loss, limit in CUBICS.items()
     )
     return (
@@ -194,19 +165,19 @@ def seeds_below(figure: Figure) -> str:
 
 
 # fmt: off
-CLAIMS = [
+CLAIMS: list[Claim[Figure]] = [
     Claim("reb-01", "With 0.001 % loss CUBIC is a little faster than BBR.", "98.81 and 95.36 Mbit/s, BBR/CUBIC 0.965",
-          each(Figure.beside_cubic, lambda pair: quotient(pair[0].egress[1e-5], pair[1].egress[1e-5]) < 1,
+          each(beside_cubic, lambda pair: quotient(pair[0].egress[1e-5], pair[1].egress[1e-5]) < 1,
                lambda pairs: f"BBR/CUBIC {spread((quotient(a.egress[1e-5], b.egress[1e-5]) for a, b in pairs), 3)}")),
     Claim("reb-02", "Up to 0.1 % loss BBR uses at least 94 % of the link.", "0.954, 0.952, 0.949",
-          each(Figure.variants, lambda run: run.used(0.001) >= 0.94,
+          each(under(PACINGS), lambda run: run.used(0.001) >= 0.94,
                lambda runs: f"lowest {spread((run.used(0.001) for run in runs), 3)}")),
     Claim("reb-03", "Up to 40 % loss BBR keeps at least 80 % of the ideal line.", "lowest 0.809, at 5 % loss",
-          each(Figure.wider, lambda run: least_kept(run) >= 0.8,
+          each(under(WIDER), lambda run: least_kept(run) >= 0.8,
                lambda runs: f"lowest {spread(map(least_kept, runs))}"),
           note=window_limits),
     Claim("reb-04", "BBR collapses between 40 % and 50 % loss, not before.", "57.89 and 17.40 Mbit/s, ratio 0.30",
-          each(Figure.wider,
+          each(under(WIDER),
                lambda run: run.egress[0.5] < run.egress[0.4] / 2 and run.share(0.4) >= 0.5, collapse),
           note="Without pacing twice the estimated BDP is in flight, which sustains the estimate up to 1 - 1/2 = 50 % "
                "loss; with pacing the probe at 1.25 times the rate sustains it only up to 1 - 1/1.25 = 20 %, and the "
@@ -216,17 +187,17 @@ CLAIMS = [
                lambda runs: f"knee at {knee_text(runs)}"),
           note=unpaced_knees),
     Claim("reb-06", "CUBIC stays below 35, 7 and 2 Mbit/s at 0.01, 0.1 and 1 % loss.", "34.14, 5.92, 1.62 Mbit/s",
-          each(Figure.cubic, lambda run: all(run.egress[loss] < limit for loss, limit in CUBICS.items()),
+          each(under({CUBIC: CUBIC}), lambda run: all(run.egress[loss] < limit for loss, limit in CUBICS.items()),
                lambda runs: ", ".join(spread((run.egress[at] for run in runs), 1) for at in CUBICS) + " Mbit/s"),
           note=seeds_below),
     Claim("reb-07", "From 0.1 % loss on BBR is at least ten times as fast as CUBIC.",
           "16.0 at 0.1 %, 52.7 at 1 %, 337 at 20 %",
-          each(Figure.beside_cubic, lambda pair: least_lead(pair) >= 10,
+          each(beside_cubic, lambda pair: least_lead(pair) >= 10,
                lambda pairs: f"lowest BBR/CUBIC {spread(map(least_lead, pairs), 1)}"),
           note="Above its knee a paced BBR is as slow as CUBIC."),
     Claim("reb-26", "What the study calls goodput is what left the link before the loss.",
           "received/egress 0.76 at 20 %, 0.57 at 40 % (an earlier run)",
-          each(Figure.unpaced,
+          each(under({"unpaced": UNPACED}),
                lambda run: all(abs(run.received[at] - (1 - at) * 1448 / 1504) < 0.03 for at in (0.2, 0.4)),
                lambda runs: ", ".join(
                    f"{quotient(loss_curves.mean_goodput(runs, at), mean(runs, at)):.2f} at {100 * at:.0f} %"
@@ -237,9 +208,9 @@ CLAIMS = [
 PART = Part(
     "fig1",
     "One flow over 100 Mbit/s and 100 ms, random loss 0.001 % to 50 %",
-    [Experiment(FOLDER / "fig1.toml"), Experiment(FOLDER / "fig1-choices.toml")],
+    [Experiment(loss_curves.FOLDER / "fig1.toml"), Experiment(loss_curves.FOLDER / "fig1-choices.toml")],
     quick="2s",
-    measure=measured,
+    measure=lambda figure, choices: Figure(loss_curves.measure(figure), loss_curves.measure(choices)),
     setup=[
         "One flow for 60 s over a Mahimahi link of 100 Mbit/s (8, 8, 9 opportunities of 1504 bytes per 3 ms), an "
         "endless queue, independent loss behind the link, 50 ms of delay each way; ACKs over a link of the same "

@@ -5,17 +5,14 @@ from __future__ import annotations
 import sys
 from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from dumbbell.papers import traces
-from dumbbell.papers.model import Claim, Options
+from dumbbell.papers.model import Claim, Options, Pictures
 from dumbbell.papers.part import Experiment, Part, Ran
 from dumbbell.papers.rebbr import curves as loss_curves
-from dumbbell.papers.rebbr.curves import CUBIC, FOLDER, PACED, UNPACED, WIRE, Curves, Run, mean
+from dumbbell.papers.rebbr.curves import CUBIC, FOLDER, PACINGS, UNPACED, WIRE, Run, beside_cubic, mean, under
 from dumbbell.papers.testing import each, spread
-
-if TYPE_CHECKING:
-    from dumbbell.plots import Picture
 
 UPLINK, DOWNLINK = "Verizon-LTE-short.up", "Verizon-LTE-short.down"
 DIGESTS = {
@@ -30,10 +27,9 @@ STAND_IN = "SYNTHETIC stand-in lte-verizon, not the study's recording"
 
 
 @dataclass(frozen=True)
-class Figure:
+class Figure(loss_curves.Figure):
     """The runs, and the link that they ran over."""
 
-    curves: Curves
     capacity: float
     """Mbit/s as Mahimahi counts it."""
     stand_in: str = ""
@@ -43,22 +39,6 @@ class Figure:
     def link(self) -> str:
         """Its name."""
         return self.stand_in or "Verizon-LTE-short"
-
-    def variants(self) -> dict[str, list[Run]]:
-        """BBR without and with pacing."""
-        return {"unpaced": self.curves[UNPACED], "paced": self.curves[PACED]}
-
-    def samplers(self) -> dict[str, list[Run]]:
-        """The same, and without the policer sampler."""
-        return self.variants() | {"unpaced, sampler off": self.curves[NO_SAMPLER]}
-
-    def cubic(self) -> dict[str, list[Run]]:
-        """CUBIC alone."""
-        return {CUBIC: self.curves[CUBIC]}
-
-    def beside_cubic(self) -> dict[str, list[tuple[Run, Run]]]:
-        """Pairs of BBR and CUBIC with the same seed."""
-        return {name: list(zip(runs, self.curves[CUBIC], strict=True)) for name, runs in self.variants().items()}
 
     def note(self, text: str = "") -> str:
         """A note that names a link which is not the study's."""
@@ -87,7 +67,7 @@ def measured(ran: Ran) -> Figure:
     return Figure(loss_curves.measure(ran, capacity), capacity, "" if recorded else STAND_IN)
 
 
-def pictures(figure: Figure) -> dict[str, Picture]:
+def pictures(figure: Figure) -> Pictures:
     """The figure."""
     from dumbbell.papers.rebbr import figures
 
@@ -95,12 +75,12 @@ def pictures(figure: Figure) -> dict[str, Picture]:
     return {"fig5": figures.egress(figure.curves, "fig5", figure.capacity, title, share=True)}
 
 
-def as_published(pair: tuple[Run, Run]) -> bool:
+def as_published(pair: tuple[Run, ...]) -> bool:
     """BBR is ahead from 0.1 % loss on, and nowhere else."""
     return all((rate > pair[1].egress[loss]) == (loss >= 0.001) for loss, rate in pair[0].egress.items())
 
 
-def lead(pairs: Sequence[tuple[Run, Run]]) -> str:
+def lead(pairs: Sequence[tuple[Run, ...]]) -> str:
     """BBR less CUBIC at small losses."""
     bbr, cubic = zip(*pairs, strict=True)
     found = ", ".join(f"{mean(bbr, at) - mean(cubic, at):+.2f} at {100 * at:g} %" for at in (1e-5, 1e-4, 1e-3))
@@ -117,20 +97,20 @@ def sampler(figure: Figure) -> str:
 
 
 # fmt: off
-CLAIMS = [
+CLAIMS: list[Claim[Figure]] = [
     Claim("reb-19", "Up to 20 % loss BBR uses at least 95 % of the link.", "lowest 0.955, at 20 % loss",
-          each(Figure.samplers, lambda run: run.used(0.2) >= 0.95,
+          each(under(PACINGS | {"unpaced, sampler off": NO_SAMPLER}), lambda run: run.used(0.2) >= 0.95,
                lambda runs: f"lowest {spread((run.used(0.2) for run in runs), 3)}"),
           note=sampler),
     Claim("reb-20", "CUBIC uses less than 70 % of the link at 0.1 % loss and less than 25 % at 1 %.", "0.680 and 0.208",
-          each(Figure.cubic,
+          each(under({CUBIC: CUBIC}),
                lambda run: run.egress[0.001] < 0.7 * run.capacity and run.egress[0.01] < 0.25 * run.capacity,
                lambda runs: ", ".join(f"{spread(run.egress[at] / run.capacity for run in runs)} at {100 * at:g} %"
                                       for at in (0.001, 0.01))),
           note=lambda figure: figure.note("When the few dozen losses fall decides the rate at 0.1 %.")),
     Claim("reb-21", "From 0.1 % loss on BBR is faster than CUBIC; at 0.01 % and less CUBIC is a little ahead.",
           "BBR - CUBIC -0.20 Mbit/s at 0.001 and 0.01 %, +1.68 at 0.1 %",
-          each(Figure.beside_cubic, as_published, lead), note=Figure.note),
+          each(beside_cubic, as_published, lead), note=Figure.note),
 ]
 # fmt: on
 

@@ -6,7 +6,7 @@ from typing import Any
 
 from matplotlib.lines import Line2D
 
-from dumbbell.papers.drawing import plain_ticks
+from dumbbell.papers.drawing import panels, plain_ticks, sample, with_ranges
 from dumbbell.papers.rebbr.curves import (
     CUBIC,
     PACED,
@@ -51,13 +51,9 @@ def egress(curves: Curves, part: str, capacity: float, title: str, *, share: boo
         handles = []
         for label, runs in curves.items():
             x = sorted(runs[0].egress)
-            y = [scale * mean(runs, loss) for loss in x]
-            ranges = [[scale * run.egress[loss] for run in runs] for loss in x]
-            bars = [[middle - min(at) for middle, at in zip(y, ranges, strict=True)]]
-            bars.append([max(at) - middle for middle, at in zip(y, ranges, strict=True)])
-            marks = {"marker": look_of(label).marker, **look_of(label).line()}
-            axes.errorbar([100 * loss for loss in x], y, yerr=bars, capsize=2, elinewidth=0.8, **marks)
-            handles.append(Line2D([], [], label=label, **marks))
+            y = [[scale * run.egress[loss] for run in runs] for loss in x]
+            with_ranges(axes, [100 * loss for loss in x], y, look_of(label))
+            handles.append(sample(look_of(label), label))
         for cc, points in published_curves(part).items():
             hollow = HOLLOW | {"marker": look(cc).marker, "color": look(cc).colour, "markersize": 9}
             hollow["markeredgewidth"] = 1.3
@@ -92,11 +88,11 @@ def knees(choices: Curves, kinds: dict[str, tuple[str, str, bool]], limits: dict
     dashes: dict[bool, Any] = {True: "-", False: (0, (4, 1.5))}
     styles = {"unpaced": look("bbr"), "paced": look("bbr3")}
     theirs = published_curves("fig1")["bbr"]
-    with picture(7.2, 4.0) as figure:
-        panels = figure.subplots(1, 2, sharey=True)
+    label = "link egress (% of the ideal line)"
+    with panels(1, 2, 7.2, 4.0, "random loss (%)", label, sharex=False) as (figure, ((study, wide),)):
         # Above the data there is room for the reasons.
-        panels[0].set_ylim(0, 230)
-        for axes, window in zip(panels, ("6.25 MiB", "64 MB"), strict=True):
+        study.set_ylim(0, 230)
+        for axes, window in ((study, "6.25 MiB"), (wide, "64 MB")):
             for label, (its_window, pacing, sampler) in kinds.items():
                 if its_window == window:
                     runs = choices[label]
@@ -111,12 +107,10 @@ def knees(choices: Curves, kinds: dict[str, tuple[str, str, bool]], limits: dict
                     reason, (100 * limit, axes.get_ylim()[1]), xytext=(-2, -3), textcoords="offset points",
                     rotation=90, ha="right", va="top", fontsize=7, color=INK,
                 )  # fmt: skip
-            axes.set_xlabel("random loss (%)")
             axes.set_title(f"receive window {window}" + (" (the study's)" if window == "6.25 MiB" else ""), loc="left")
         hollow = HOLLOW | {"marker": "o", "color": styles["unpaced"].colour, "markersize": 8}
         at = [loss for loss in theirs if loss >= 0.01]
-        panels[0].plot([100 * loss for loss in at], [100 * theirs[loss] / (100 * (1 - loss)) for loss in at], **hollow)
-        panels[0].set_ylabel("link egress (% of the ideal line)")
+        study.plot([100 * loss for loss in at], [100 * theirs[loss] / (100 * (1 - loss)) for loss in at], **hollow)
         handles = [
             Line2D([], [], color=style.colour, marker=style.marker, markersize=4, linestyle=dash,
                    label=f"{pacing}, sampler {'on' if on else 'off'}")

@@ -3,12 +3,13 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
-from statistics import fmean
 
 from matplotlib.lines import Line2D
 
-from dumbbell.papers.zhang.measure import ALGORITHMS, Trace, Value, View
-from dumbbell.plots.style import INK, Look, Picture, legend, look, picture
+from dumbbell.papers.drawing import panels, sample, with_ranges
+from dumbbell.papers.zhang.measure import Runs, Trace, Value
+from dumbbell.papers.zhang.names import ALGORITHMS
+from dumbbell.plots.style import INK, Look, Picture, legend, look
 
 FLOW_COLOURS = ("#0072B2", "#D55E00", "#009E73", "#CC79A7")
 
@@ -25,33 +26,21 @@ def look_of(algorithm: str) -> Look:
     return own[algorithm] if algorithm in own else look(familiar[algorithm])
 
 
-def by_case(view: View, value: Value, label: str, title: str) -> Picture:
+def by_case(runs: Runs, cases: Sequence[str], value: Value, label: str, title: str) -> Picture:
     """A line an algorithm over the cases: mean and range over seeds."""
-    with picture(7.6, 4.4) as figure:
-        axes = figure.subplots()
-        handles = []
+    with panels(1, 1, 7.6, 4.4, "case of table 1", label) as (figure, ((axes,),)):
         for position, algorithm in enumerate(ALGORITHMS):
-            marks = {"marker": look_of(algorithm).marker, **look_of(algorithm).line()}
-            found = [[value(run) for run in view.of(algorithm, case)] for case in view.cases]
-            middle = [fmean(values) for values in found]
-            bars = [
-                [mean - min(values) for mean, values in zip(middle, found, strict=True)],
-                [max(values) - mean for mean, values in zip(middle, found, strict=True)],
-            ]
-            x = [index + 0.06 * (position - 3.5) for index in range(len(view.cases))]
-            axes.errorbar(x, middle, yerr=bars, capsize=2, elinewidth=0.8, **marks)
-            handles.append(Line2D([], [], label=algorithm, **marks))
-        axes.set_xticks(range(len(view.cases)), view.cases)
+            x = [index + 0.06 * (position - 3.5) for index in range(len(cases))]
+            with_ranges(axes, x, [[value(run) for run in runs[algorithm, case]] for case in cases], look_of(algorithm))
+        axes.set_xticks(range(len(cases)), cases)
         axes.set_ylim(bottom=0)
-        axes.set_xlabel("case of table 1")
-        axes.set_ylabel(label)
         axes.set_title(title, loc="left")
-        legend(figure, handles)
+        legend(figure, [sample(look_of(algorithm), algorithm) for algorithm in ALGORITHMS])
     return figure
 
 
 def over_time(
-    panels: Mapping[str, Trace | None],
+    traces: Mapping[str, Trace | None],
     title: str,
     names: Sequence[str],
     *,
@@ -63,7 +52,7 @@ def over_time(
     """A panel a run, a line a flow: the bandwidth estimate, as the study draws it, or the throughput.
 
     Args:
-        panels: Traces by the heading of their panel, which is left out without one.
+        traces: By the heading of their panel, which is left out without one.
         title: Above the picture.
         names: Of the flows.
         columns: Panels beside each other.
@@ -71,10 +60,10 @@ def over_time(
         estimate: Draw the estimate, or the throughput of an algorithm that has none.
         label: Of the vertical axis, where that tells it apart.
     """
-    drawn = {heading: trace for heading, trace in panels.items() if trace is not None}
+    drawn = {heading: trace for heading, trace in traces.items() if trace is not None}
     rows = -(-len(drawn) // columns)
-    with picture(3.7 * columns, 0.9 + 2.2 * rows) as figure:
-        grid = figure.subplots(rows, columns, sharex=True, sharey=True, squeeze=False)
+    label = label or ("bandwidth estimate (Mbit/s)" if estimate else "throughput (Mbit/s)")
+    with panels(rows, columns, 3.7 * columns, 0.9 + 2.2 * rows, "time (s)", label) as (figure, grid):
         for axes in grid.flat[len(drawn) :]:
             axes.set_visible(False)
         for axes, (heading, trace) in zip(grid.flat, drawn.items(), strict=False):
@@ -87,10 +76,6 @@ def over_time(
                 axes.plot(trace.t_s, shown, color=colour, linewidth=0.9)
             axes.set_title(heading, loc="left", fontsize=9)
         grid[0, 0].set_ylim(bottom=0)
-        for axes in grid[-1]:
-            axes.set_xlabel("time (s)")
-        for axes in grid[:, 0]:
-            axes.set_ylabel(label or ("bandwidth estimate (Mbit/s)" if estimate else "throughput (Mbit/s)"))
         handles = [Line2D([], [], color=colour, label=name) for name, colour in zip(names, FLOW_COLOURS, strict=False)]
         if capacity is not None:
             handles.append(Line2D([], [], color=INK, linewidth=0.8, linestyle=(0, (1, 2)), label="capacity"))

@@ -4,45 +4,25 @@ from __future__ import annotations
 
 import operator
 from collections.abc import Callable, Mapping, Sequence
-from typing import TYPE_CHECKING
 
-from dumbbell.papers.model import Claim, Grid, table
+from dumbbell.papers.model import Claim, Grid, Pictures
 from dumbbell.papers.part import Experiment, Part, Ran
-from dumbbell.papers.testing import ranged, spread
-from dumbbell.papers.zhang.measure import (
-    ALGORITHMS,
-    CODE,
-    FOLDER,
-    PAPER,
-    PAYLOAD,
-    TIMING,
-    WIRE,
-    Run,
-    Runs,
-    Seed,
-    Test,
-    Trace,
-    Value,
-    View,
-    alone,
-    delay,
-    everywhere,
-    labels,
-    loss,
-    measure,
-    of_case,
-    plain,
-    seeds,
-)
+from dumbbell.papers.runs import loss
+from dumbbell.papers.testing import mean, ranged, spread
+from dumbbell.papers.zhang.choices import Choice, Seed, Test, View, below, everywhere, seeds
+from dumbbell.papers.zhang.measure import PAYLOAD, WIRE, Run, Runs, Trace, Value, delay, measure
+from dumbbell.papers.zhang.names import ALGORITHMS, BBR_LIKE, CODE, FOLDER, PAPER, TIMING
+from dumbbell.papers.zhang.tables import AS_THE_CODE, labels, means
+from dumbbell.results import Result
 
-if TYPE_CHECKING:
-    from dumbbell.plots import Picture
-    from dumbbell.results import Result
-
-CASES = ("1", "2", "3", "4", "5", "6", "7", "8", "9", "10", "11")
+CASES = tuple(str(number) for number in range(1, 12))
 CASE_8_OF_THE_CODE = "8, 50 ms"
 SHORT = ("1", "2", "3")
 """Cases that were run under every choice."""
+BASE, STARTUP = Choice(CODE, CASES), Choice(PAPER, SHORT)
+STARTUPS = (BASE, STARTUP)
+CASE_8 = (BASE, Choice("case 8 at 50 ms", [CASE_8_OF_THE_CODE if case == "8" else case for case in CASES]))
+"""As in the paper and as in the repository."""
 DRAWN = ("1", "3")
 """Cases whose rates the study draws: a buffer of one BDP, and of two."""
 STAGES = ((40.0, 80.0, (0, 1)), (80.0, 120.0, (0, 1, 2)), (120.0, 200.0, (0, 1, 2, 3)), (200.0, 300.0, (0, 1, 3)),
@@ -67,64 +47,40 @@ def measured(main: Ran, choices: Ran) -> Runs:
     return measure(main, axes, (*CASES, CASE_8_OF_THE_CODE)) | measure(choices, ["path.buffer"], SHORT)
 
 
-# --- choices ---------------------------------------------------------------------------------------------------------
-
-
-def base(runs: Runs) -> View:
-    """As the study's code."""
-    return View(runs, CODE, CASES)
-
-
-def startups(runs: Runs) -> list[View]:
-    """With both STARTUPs."""
-    return [base(runs), View(runs, PAPER, SHORT)]
-
-
-def delays_of_case_8(runs: Runs) -> list[View]:
-    """With case 8 as in the paper and as in the repository."""
-    cases = tuple(CASE_8_OF_THE_CODE if case == "8" else case for case in CASES)
-    return [base(runs), View(runs, "case 8 at 50 ms", cases)]
-
-
-def all_choices(runs: Runs) -> list[View]:
-    """All of these."""
-    return [*delays_of_case_8(runs), *startups(runs)[1:]]
-
-
 # --- what is measured over time --------------------------------------------------------------------------------------
 
 
 def together(run: Run) -> float:
     """Jain's index while all four flows send."""
-    return (run.trace and run.trace.jain(*TOGETHER, range(4))) or 0.0
+    return (run.kept and run.kept.jain(*TOGETHER, range(4))) or 0.0
 
 
 def late_jain(run: Run) -> float:
     """Jain's index from 150 to 200 s."""
-    return (run.trace and run.trace.jain(150.0, 200.0, range(4))) or 0.0
+    return (run.kept and run.kept.jain(150.0, 200.0, range(4))) or 0.0
 
 
 def unfairest_stage(run: Run) -> float:
     """The lowest of Jain's indices of the stages."""
-    indices = [run.trace.jain(start + SETTLED, end, flows) for start, end, flows in STAGES] if run.trace else []
+    indices = [run.kept.jain(start + SETTLED, end, flows) for start, end, flows in STAGES] if run.kept else []
     return min((index for index in indices if index is not None), default=0.0)
 
 
 def variation(run: Run) -> float:
     """How much the bandwidth estimates vary while all four flows send."""
-    return run.trace.variation(*TOGETHER) if run.trace else 0.0
+    return run.kept.variation(*TOGETHER) if run.kept else 0.0
 
 
 def overshoot(flow: int) -> Value:
     """The highest estimate of a flow in its first 10 s over its fair share."""
 
     def of(run: Run) -> float:
-        if run.trace is None:
+        if run.kept is None:
             return 0.0
         start = (0.0, 40.0, 80.0, 120.0)[flow]
         share = 5.0 * PAYLOAD / WIRE / (flow + 1)
-        first = (run.trace.t_s > start) & (run.trace.t_s <= start + 10)
-        return float(run.trace.estimate[flow, first].max(initial=0.0)) / share
+        first = (run.kept.t_s > start) & (run.kept.t_s <= start + 10)
+        return float(run.kept.estimate[flow, first].max(initial=0.0)) / share
 
     return of
 
@@ -134,50 +90,36 @@ def overshoot(flow: int) -> Value:
 
 def tables(runs: Runs) -> list[Grid]:
     """Figures 5 and 6 in numbers, how the flows share, and what the choices change."""
-    view = base(runs)
     values: Mapping[str, Value] = {
         "Jain, 120 to 200 s": together,
         "least Jain of a stage": unfairest_stage,
         "variation of rates": variation,
     }
-    sharing = {f"case {case}: {name}": of_case(runs, case, value) for case in DRAWN for name, value in values.items()}
-    causes = {
-        f"case {case}: {name}": of_case(runs, case, value)
-        for case in SHORT
-        for name, value in {"loss": loss, "delay": delay}.items()
-    }
-    causes |= {f"Jain, case {case}": of_case(runs, case, together) for case in DRAWN}
-    known = labels(runs)
-    ordered = sorted(known, key=lambda label: (ALGORITHMS.index(known[label][0]), label))
+    sharing = {f"case {case}: {name}": (case, value) for case in DRAWN for name, value in values.items()}
+    lost: Mapping[str, Value] = {"loss": loss, "delay": delay}
+    causes = {f"case {case}: {name}": (case, value) for case in SHORT for name, value in lost.items()}
+    causes |= {f"Jain, case {case}": (case, together) for case in DRAWN}
+    rows = sorted(labels(runs).items(), key=lambda row: (ALGORITHMS.index(row[1][0]), row[0]))
     return [
-        plain("delay", "Mean one-way delay in ms (figure 5)", view, ALGORITHMS, delay, 1),
-        plain("loss", "Loss rate (figure 6)", view, ALGORITHMS, loss, 4),
-        table(
-            "fairness", "How the flows share (figures 7 to 12)", ["algorithm"], (([a], a) for a in ALGORITHMS), sharing
-        ),
-        table(
-            "choices",
-            "What the study leaves open, cases 1 to 3",
-            ["algorithm", "choice"],
-            ((known[label], label) for label in ordered),
-            causes,
-            3,
-        ),
+        means("delay", "Mean one-way delay in ms (figure 5)", runs, AS_THE_CODE, {c: (c, delay) for c in CASES}, 1),
+        means("loss", "Loss rate (figure 6)", runs, AS_THE_CODE, {c: (c, loss) for c in CASES}, 4),
+        means("fairness", "How the flows share (figures 7 to 12)", runs, AS_THE_CODE, sharing),
+        means("choices", "What the study leaves open, cases 1 to 3", runs, dict(rows), causes, 3),
     ]
 
 
-def pictures(runs: Runs) -> dict[str, Picture]:
+def pictures(runs: Runs) -> Pictures:
     """Figures 5 to 12."""
     from dumbbell.papers.zhang import figures
 
     drawn = {
-        "fig5": figures.by_case(base(runs), delay, "mean one-way delay (ms)", "Zhang figure 5: delay by case"),
-        "fig6": figures.by_case(base(runs), lambda run: 100 * run.loss, "loss (%)", "Zhang figure 6: loss by case"),
+        "fig5": figures.by_case(runs, CASES, delay, "mean one-way delay (ms)", "Zhang figure 5: delay by case"),
+        "fig6": figures.by_case(runs, CASES, lambda run: 100 * loss(run), "loss (%)", "Zhang figure 6: loss by case"),
     }
-    for number, algorithm in enumerate(("BBR", "BBR'", "BBRPlus", "Tsunami", "BBR+", "BBRv2"), start=7):
-        sizes = dict(zip(DRAWN, "12", strict=True))
-        panels = {f"case {c}: queue of {size} BDP": runs[algorithm, c][0].trace for c, size in sizes.items()}
-        names = [f"flow {flow}" for flow in range(1, 5)]
+    sizes = dict(zip(DRAWN, "12", strict=True))
+    names = [f"flow {flow}" for flow in range(1, 5)]
+    for number, algorithm in enumerate(BBR_LIKE, start=7):
+        panels = {f"case {case}: queue of {size} BDP": runs[algorithm, case][0].kept for case, size in sizes.items()}
         drawn[f"fig{number}"] = figures.over_time(panels, f"Zhang figure {number}: {algorithm}, 5 Mbit/s, 50 ms", names)
     return drawn
 
@@ -190,7 +132,7 @@ def less(
 ) -> Test:
     """In every case an algorithm compares so with others."""
     return everywhere(
-        all_choices,
+        (*CASE_8, STARTUP),
         (algorithm, *others),
         lambda found: all(holds(value(found[algorithm]), value(found[other])) for other in others),
         lambda view: f"case 1: {view.ranked((algorithm, *others), '1', value, digits)}",
@@ -199,27 +141,14 @@ def less(
 
 def fairer(low: Sequence[str], high: Sequence[str]) -> Test:
     """In case 1 some algorithms are less fair than others."""
-    return seeds(
-        startups,
-        lambda seed: max(seed.over(low, "1", together)) < min(seed.over(high, "1", together)),
-        lambda view: view.ranked((*low, *high), "1", together, 2),
-    )
-
-
-def livelier(algorithm: str) -> Test:
-    """In case 3 the rates of an algorithm vary more than BBR's."""
-    return seeds(
-        startups,
-        lambda seed: variation(seed[algorithm, "3"]) > variation(seed["BBR", "3"]),
-        lambda view: view.ranked(("BBR", algorithm), "3", variation, 3),
-    )
+    return below(STARTUPS, low, high, "1", together, 2)
 
 
 def stages(algorithm: str, least: float) -> Test:
     """The flows of an algorithm are close to each other at each stage of cases 1 and 3."""
     lowest = ranged(unfairest_stage)
     return seeds(
-        startups,
+        STARTUPS,
         lambda seed: min(unfairest_stage(seed[algorithm, case]) for case in DRAWN) >= least,
         lambda view: ", ".join(f"case {case}: lowest {lowest(view.of(algorithm, case))}" for case in DRAWN),
     )
@@ -227,7 +156,7 @@ def stages(algorithm: str, least: float) -> Test:
 
 def second_version(seed: Seed) -> bool:
     """BBRv2's delay lies above that of BBR' in all cases and below BBR's in one."""
-    cases = seed.view.cases
+    cases = seed.view.choice.cases
     above = all(delay(seed["BBRv2", case]) > delay(seed["BBR'", case]) for case in cases)
     return above and any(delay(seed["BBRv2", case]) < delay(seed["BBR", case]) for case in cases)
 
@@ -246,15 +175,15 @@ def overshooting(view: View) -> str:
 
 def below_bbr(view: View) -> str:
     """Where BBRv2's mean delay is below BBR's."""
-    cases = [case for case in view.cases if view.mean("BBRv2", case, delay) < view.mean("BBR", case, delay)]
+    cases = [case for case in view.choice.cases if view.mean("BBRv2", case, delay) < view.mean("BBR", case, delay)]
     return "below BBR in " + (f"cases {', '.join(cases)}" if cases else "no case")
 
 
 def excess(runs: Runs) -> str:
     """By how much BBRPlus loses more than BBR, in words."""
-    view = base(runs)
-    means = [(view.mean("BBRPlus", case, loss), view.mean("BBR", case, loss)) for case in CASES]
-    beyond = [(100 * plus, 100 * bbr) for plus, bbr in means if plus > bbr]
+    view = View(runs, BASE)
+    both = [[100 * view.mean(name, case, loss) for name in ("BBRPlus", "BBR")] for case in CASES]
+    beyond = [(plus, bbr) for plus, bbr in both if plus > bbr]
     if not beyond:
         return ""
     points = max(plus - bbr for plus, bbr in beyond)
@@ -263,13 +192,13 @@ def excess(runs: Runs) -> str:
 
 def losing_more(runs: Runs) -> str:
     """In how many cases BBR+ loses more than Tsunami, in words."""
-    more = sum(base(runs).mean("BBR+", case, loss) > base(runs).mean("Tsunami", case, loss) for case in CASES)
+    more = sum(mean(runs["BBR+", case], loss) > mean(runs["Tsunami", case], loss) for case in CASES)
     return f"BBR+ probes at 1.5 times the bandwidth and loses more than Tsunami in {more} of {len(CASES)} cases."
 
 
 def apart(runs: Runs) -> str:
     """How close BBRv2's delay is to Reno's in case 1, in words."""
-    two, reno = (base(runs).mean(name, "1", delay) for name in ("BBRv2", "Reno"))
+    two, reno = (mean(runs[name, "1"], delay) for name in ("BBRv2", "Reno"))
     return f"The delays of BBRv2 and Reno differ by {100 * abs(two / reno - 1):.1f} % in case 1."
 
 
@@ -282,12 +211,12 @@ def but(*names: str) -> tuple[str, ...]:
 CLAIMS: list[Claim[Runs]] = [
     Claim("zha-01", "Four BBR flows over a buffer of one BDP lose about 9 % (within a quarter: 6.75 to 11.25 %).",
           "0.09",
-          seeds(startups, lambda seed: 0.0675 <= seed["BBR", "1"].loss <= 0.1125,
+          seeds(STARTUPS, lambda seed: 0.0675 <= loss(seed["BBR", "1"]) <= 0.1125,
                 lambda view: spread(map(loss, view.of("BBR", "1")), 3)),
-          cause=lambda runs: f"Ours lose {spread((100 * run.loss for run in runs['BBR', '1']), 1)} %; why the study's "
+          cause=lambda runs: f"Ours lose {spread((100 * loss(run) for run in runs['BBR', '1']), 1)} %; why the study's "
                              "lose more is open."),
     Claim("zha-02", "BBR loses more in case 3 than in case 2, in spite of the longer queue.", "0.010 and 0.007",
-          seeds(startups, lambda seed: seed["BBR", "3"].loss > seed["BBR", "2"].loss,
+          seeds(STARTUPS, lambda seed: loss(seed["BBR", "3"]) > loss(seed["BBR", "2"]),
                 lambda view: f"{view.mean('BBR', '3', loss):.4f} and {view.mean('BBR', '2', loss):.4f}"),
           cause="The flows' starts decide the losses of case 2 and 3; the study has one run of each."),
     Claim("zha-03", "BBR is less fair than BBR', BBRPlus and BBRv2 in case 1.", "figure 7a",
@@ -295,7 +224,7 @@ CLAIMS: list[Claim[Runs]] = [
     Claim("zha-04",
           "BBR shares fairly in case 3 (Jain above 0.9 from 150 to 200 s), and flows 2 and 3 overshoot when they "
           "start.", "figure 7b",
-          seeds(startups, overshoots_and_settles, overshooting)),
+          seeds(STARTUPS, overshoots_and_settles, overshooting)),
     Claim("zha-05", "BBR' has the lowest delay of all algorithms in every case.", "figure 5",
           less("BBR'", but("BBR'"), delay, 0, operator.lt)),
     Claim("zha-06", "BBRPlus has the second lowest delay in every case.", "figure 5",
@@ -305,7 +234,8 @@ CLAIMS: list[Claim[Runs]] = [
     Claim("zha-08", "BBRPlus loses no more than BBR in every case.", "figure 6",
           less("BBRPlus", ["BBR"], loss, 4, operator.le), cause=excess),
     Claim("zha-09", "BBR' is fairer than BBR in case 1.", "figure 8a", fairer(["BBR"], ["BBR'"])),
-    Claim("zha-10", "The rates of BBR' vary more than those of BBR in case 3.", "figures 7b and 8b", livelier("BBR'")),
+    Claim("zha-10", "The rates of BBR' vary more than those of BBR in case 3.", "figures 7b and 8b",
+          below(STARTUPS, ["BBR"], ["BBR'"], "3", variation, 3)),
     Claim("zha-11", "BBRPlus flows are close to each other at each stage of cases 1 and 3 (Jain at least 0.95).",
           "figure 9", stages("BBRPlus", 0.95)),
     Claim("zha-12", "Tsunami and BBR+ are less fair than BBR' and BBRPlus in case 1.", "figures 10 and 11",
@@ -314,13 +244,14 @@ CLAIMS: list[Claim[Runs]] = [
           less("Tsunami", but("Tsunami"), loss, 3, operator.gt), cause=losing_more),
     Claim("zha-14", "Tsunami's delay is above BBR's in every case.", "figure 5",
           less("Tsunami", ["BBR"], delay, 0, operator.gt)),
-    Claim("zha-15", "The rates of BBR+ vary more than those of BBR in case 3.", "figure 11b", livelier("BBR+")),
+    Claim("zha-15", "The rates of BBR+ vary more than those of BBR in case 3.", "figure 11b",
+          below(STARTUPS, ["BBR"], ["BBR+"], "3", variation, 3)),
     Claim("zha-16", "BBRv2 flows share fairly at each stage of cases 1 and 3 (Jain at least 0.9).", "figure 12",
           stages("BBRv2", 0.9), cause="BBRv2's flows stay below 0.9 for a while after one has come or gone."),
     Claim("zha-17", "BBRv2's delay is above that of BBR' in every case and below BBR's in some.", "figure 5",
-          seeds(delays_of_case_8, second_version, below_bbr)),
+          seeds(CASE_8, second_version, below_bbr)),
     Claim("zha-18", "BBRv2's delay is below that of Cubic and Reno in every case.", "section 5",
-          everywhere(lambda runs: [*delays_of_case_8(runs), alone(runs, "Reno N = 1", ["Reno"], SHORT)],
+          everywhere([*CASE_8, Choice("Reno N = 1", SHORT, single=["Reno"])],
                      ("BBRv2", "Cubic", "Reno"),
                      lambda found: delay(found["BBRv2"]) < min(delay(found["Cubic"]), delay(found["Reno"])),
                      lambda view: f"case 1: {view.ranked(('BBRv2', 'Cubic', 'Reno'), '1', delay, 0)}"), cause=apart),

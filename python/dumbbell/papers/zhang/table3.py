@@ -9,8 +9,11 @@ from statistics import fmean
 from dumbbell.papers.data import published
 from dumbbell.papers.model import Cell, Claim, Grid, table
 from dumbbell.papers.part import Experiment, Part
+from dumbbell.papers.runs import jain, ratio, total
 from dumbbell.papers.testing import mean, spread
-from dumbbell.papers.zhang.measure import (
+from dumbbell.papers.zhang.choices import Choice, Seed, Test, View, everywhere, seeds
+from dumbbell.papers.zhang.measure import Run, Runs, measure
+from dumbbell.papers.zhang.names import (
     ALGORITHMS,
     CODE,
     FIRST_VERSION,
@@ -20,23 +23,9 @@ from dumbbell.papers.zhang.measure import (
     MARGINS,
     OTHERS,
     TIMING,
-    Run,
-    Runs,
-    Seed,
-    Test,
-    View,
-    Views,
-    alone,
-    beside,
-    everywhere,
     inside,
-    labels,
-    measure,
-    published_values,
-    quotients,
-    ranges,
-    seeds,
 )
+from dumbbell.papers.zhang.tables import beside, labels, published_values
 
 CASES = tuple(str(number) for number in range(1, 10))
 RATES = dict(zip(CASES, (4.0,) * 3 + (6.0,) * 3 + (8.0,) * 3, strict=True))
@@ -47,24 +36,15 @@ WITHIN = 0.25
 """How near a ratio must be to the published one to agree."""
 
 
-def base(runs: Runs) -> View:
-    """As the study's code."""
-    return View(runs, CODE, CASES)
+BASE = Choice(CODE, CASES)
+LOOPS = (BASE, Choice(LOOP, CASES))
+CONNECTIONS = (BASE, Choice("Cubic N = 1, Reno N = 1", CASES, single=["Cubic", "Reno"]))
+"""Cubic and Reno as two connections and as one."""
 
 
-def loops(runs: Runs) -> list[View]:
-    """With both polling loops."""
-    return [base(runs), View(runs, LOOP, CASES)]
-
-
-def connections(runs: Runs) -> list[View]:
-    """With Cubic and Reno as two connections and as one."""
-    return [base(runs), alone(runs, "Cubic N = 1, Reno N = 1", ["Cubic", "Reno"], CASES)]
-
-
-def ratio(run: Run) -> float:
-    """Larger over smaller throughput."""
-    return run.ratio
+def utilisation(run: Run) -> float:
+    """What both flows have of the link."""
+    return total(run) / RATES[run.case]
 
 
 # --- tables ----------------------------------------------------------------------------------------------------------
@@ -100,13 +80,14 @@ def tables(runs: Runs) -> list[Grid]:
         "mean quotient": fmean,
         "largest quotient": max,
     }
-    view = base(runs)
+    view = View(runs, BASE)
     return [
         beside(
             "table3",
             "Table 3: ratio r of the throughputs",
+            view,
             CASES,
-            lambda algorithm, case: view.mean(algorithm, case, ratio),
+            ratio,
             theirs,
             algorithms=ALGORITHMS,
         ),
@@ -118,30 +99,26 @@ def tables(runs: Runs) -> list[Grid]:
 # --- claims ----------------------------------------------------------------------------------------------------------
 
 
-def always(holds: Callable[[Run], bool], *algorithms: str, views: Views = loops) -> Test:
+def always(holds: Callable[[Run], bool], *algorithms: str, choices: Sequence[Choice] = LOOPS) -> Test:
     """Something holds for every algorithm in every case."""
-    return everywhere(views, algorithms, lambda found: all(map(holds, found.values())), ranges(ratio, *algorithms))
+    return everywhere(
+        choices,
+        algorithms,
+        lambda found: all(map(holds, found.values())),
+        lambda view: "; ".join(f"{name} {view.range([name], CASES, ratio)}" for name in algorithms),
+    )
 
 
 def off(algorithm: str, words: Callable[[Sequence[float]], str]) -> Callable[[Runs], str]:
     """How far our ratios are from the published ones, in words."""
-    return lambda runs: words(quotients(runs, "table3", "ratio", algorithm, ratio))
-
-
-def share(seed: Seed, name: str, case: str) -> float:
-    """What both flows have of the link."""
-    return seed[name, case].total / RATES[case]
+    theirs = published_values("table3", "ratio")
+    return lambda runs: words([mean(runs[algorithm, case], ratio) / theirs[algorithm, case] for case in CASES])
 
 
 def full(seed: Seed) -> bool:
     """The sums that zha-29 states."""
-    first = all(0.935 <= share(seed, name, case) < 0.965 for name in FIRST_VERSION for case in CASES)
-    return first and all(share(seed, name, case) >= 0.965 for name in OTHERS for case in CASES)
-
-
-def used(view: View, names: Sequence[str]) -> str:
-    """The range of the sums, means over seeds."""
-    return spread([view.mean(name, case, lambda run: run.total) / RATES[case] for name in names for case in CASES], 3)
+    first = all(0.935 <= utilisation(seed[name, case]) < 0.965 for name in FIRST_VERSION for case in CASES)
+    return first and all(utilisation(seed[name, case]) >= 0.965 for name in OTHERS for case in CASES)
 
 
 # fmt: off
@@ -149,40 +126,41 @@ CLAIMS: list[Claim[Runs]] = [
     Claim("zha-19", "BBR's flow with the longer round-trip time gets 2.2 to 4.4 times as much as the other.",
           "2.21 to 4.34", always(lambda run: inside(run.rates[1] / run.rates[0], 2.21, 4.34), "BBR")),
     Claim("zha-20", "With BBR the ratio exceeds 4 in case 7.", "4.34",
-          seeds(loops, lambda seed: seed["BBR", "7"].ratio > 4, lambda view: spread(map(ratio, view.of("BBR", "7"))))),
+          seeds(LOOPS, lambda seed: ratio(seed["BBR", "7"]) > 4, lambda view: spread(map(ratio, view.of("BBR", "7"))))),
     Claim("zha-21", "BBR's ratio shrinks with that of the round-trip times.",
           "3.53 > 2.69 > 2.21; 3.94 > 2.76 > 2.32; 4.34 > 2.89 > 2.33",
-          seeds(loops,
-                lambda seed: all(seed["BBR", one].ratio > seed["BBR", other].ratio
+          seeds(LOOPS,
+                lambda seed: all(ratio(seed["BBR", one]) > ratio(seed["BBR", other])
                                  for group in GROUPS for one, other in pairwise(group)),
                 lambda view: "; ".join(" > ".join(f"{view.mean('BBR', case, ratio):.2f}" for case in group)
                                        for group in GROUPS))),
     Claim("zha-22", "BBR' and BBRPlus are nearly fair: the ratio is at most 1.29 in all cases.", "1.09 to 1.29",
-          always(lambda run: inside(run.ratio, 1, 1.29), "BBR'", "BBRPlus")),
+          always(lambda run: inside(ratio(run), 1, 1.29), "BBR'", "BBRPlus")),
     Claim("zha-23", "Jain's index of BBR' and BBRPlus is at least 0.98 in all cases.", "0.98 to 1.00",
-          always(lambda run: run.jain >= 0.98 - JAIN_MARGIN, "BBR'", "BBRPlus")),
+          always(lambda run: jain(run) >= 0.98 - JAIN_MARGIN, "BBR'", "BBRPlus")),
     Claim("zha-24", "Tsunami is as unfair as BBR: 1.84 to 4.36.", "1.84 to 4.36",
-          always(lambda run: inside(run.ratio, 1.84, 4.36), "Tsunami"),
+          always(lambda run: inside(ratio(run), 1.84, 4.36), "Tsunami"),
           cause=off("Tsunami",
                     lambda found: "Ratios of single runs scatter around both bounds; the means are within "
                                   f"{100 * max(abs(one - 1) for one in found):.0f} % of the published ones.")),
     Claim("zha-25", "BBR+ lies in between: 1.26 to 1.99.", "1.26 to 1.99",
-          always(lambda run: inside(run.ratio, 1.26, 1.99), "BBR+"),
+          always(lambda run: inside(ratio(run), 1.26, 1.99), "BBR+"),
           cause=off("BBR+", lambda found: f"BBR+ has {fmean(found):.2f} times the published ratio on the average.")),
     Claim("zha-26", "BBRv2 is much fairer than BBR: at most 1.48 in all cases.", "1.09 to 1.48, BBR at least 2.21",
-          always(lambda run: inside(run.ratio, 1, 1.48), "BBRv2"),
+          always(lambda run: inside(ratio(run), 1, 1.48), "BBRv2"),
           cause="BBRv2 exceeds the bound where the link is fastest."),
     Claim("zha-27", "Reno favours the flow with the shorter round-trip time in all cases.", "in all cases",
-          always(lambda run: run.rates[0] > run.rates[1], "Reno", views=connections)),
+          always(lambda run: run.rates[0] > run.rates[1], "Reno", choices=CONNECTIONS)),
     Claim("zha-28", "Reno's ratio is small: 1.13 to 1.41.", "1.13 to 1.41",
-          always(lambda run: inside(run.ratio, 1.13, 1.41), "Reno", views=connections),
+          always(lambda run: inside(ratio(run), 1.13, 1.41), "Reno", choices=CONNECTIONS),
           cause=off("Reno",
                     lambda found: f"Ours have the published order; the ratio is {fmean(found):.2f} times the published "
                                   "one on the average.")),
     Claim("zha-29",
           "Both flows together have 94 to 96 % of the link with BBR's first version and its variants, 97 % with "
           "BBRv2, Cubic and Reno.", "0.941 to 0.957; 0.967 to 0.971",
-          seeds(loops, full, lambda view: f"{used(view, FIRST_VERSION)}; {used(view, OTHERS)}")),
+          seeds(LOOPS, full, lambda view: "; ".join(view.range(names, CASES, utilisation, 3)
+                                                    for names in (FIRST_VERSION, OTHERS)))),
 ]
 # fmt: on
 

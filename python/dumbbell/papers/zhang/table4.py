@@ -3,27 +3,16 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 
 from dumbbell.papers.model import Claim, Grid, table
 from dumbbell.papers.part import Experiment, Part, Ran
+from dumbbell.papers.runs import total
 from dumbbell.papers.testing import mean
-from dumbbell.papers.zhang.measure import (
-    CODE,
-    FOLDER,
-    OTHERS,
-    PAPER,
-    TIMING,
-    Runs,
-    Seed,
-    View,
-    alone,
-    beside,
-    labels,
-    measure,
-    published_values,
-    seeds,
-)
+from dumbbell.papers.zhang.choices import Choice, Seed, View, seeds
+from dumbbell.papers.zhang.measure import Run, Runs, measure
+from dumbbell.papers.zhang.names import CODE, FOLDER, OTHERS, PAPER, TIMING
+from dumbbell.papers.zhang.tables import beside, labels, published_values
 
 LOSSES = ("0%", "1%", "3%", "5%")
 LINKS = {"2": 5.0, "5": 6.0, "7": 7.0, "9": 8.0, "10": 10.0}
@@ -31,6 +20,9 @@ LINKS = {"2": 5.0, "5": 6.0, "7": 7.0, "9": 8.0, "10": 10.0}
 CASES = tuple(f"{case}, {loss}" for loss in LOSSES for case in LINKS)
 SHORT = tuple(f"{case}, {loss}" for loss in ("0%", "5%") for case in ("2", "9"))
 """Cases that were run under every choice."""
+BASE = Choice(CODE, CASES)
+STARTUPS = (BASE, Choice(PAPER, SHORT))
+CONNECTIONS = (BASE, Choice("Reno N = 1", CASES, single=["Reno"]))
 STEADY = ("BBR", "BBR'", "BBRPlus")
 TABLE = (*STEADY, *OTHERS)
 """Algorithms of the published table."""
@@ -45,66 +37,36 @@ def measured(main: Ran, choices: Ran) -> Runs:
     return measure(main, AXES, CASES) | measure(choices, AXES, SHORT)
 
 
-def base(runs: Runs) -> View:
-    """As the study's code."""
-    return View(runs, CODE, CASES)
+def utilisation(run: Run) -> float:
+    """Received UDP payload over what the link of a case such as ``2, 5%`` carries."""
+    return total(run) / LINKS[run.case.partition(",")[0]]
 
 
-def startups(runs: Runs) -> list[View]:
-    """With both STARTUPs."""
-    return [base(runs), View(runs, PAPER, SHORT)]
-
-
-def connections(runs: Runs) -> list[View]:
-    """With Reno as two connections and as one."""
-    return [base(runs), alone(runs, "Reno N = 1", ["Reno"], CASES)]
-
-
-def capacity(case: str) -> float:
-    """Mbit/s of the link of a case such as ``2, 5%``."""
-    return LINKS[case.partition(",")[0]]
-
-
-def used(seed: Seed, algorithm: str, case: str) -> float:
-    """Utilisation of a run."""
-    return seed[algorithm, case].total / capacity(case)
-
-
-def utilisation(view: View, algorithm: str, case: str) -> float:
-    """Mean over seeds."""
-    return view.mean(algorithm, case, lambda run: run.total) / capacity(case)
-
-
-def at(view: View, loss: str) -> list[str]:
+def at(choice: Choice, loss: str) -> list[str]:
     """The cases with this loss."""
-    return [case for case in view.cases if case.endswith(f" {loss}")]
+    return [case for case in choice.cases if case.endswith(f" {loss}")]
 
 
-def lowest(algorithms: tuple[str, ...], loss: str) -> Callable[[View], str]:
+def lowest(algorithms: Sequence[str], loss: str) -> Callable[[View], str]:
     """The range over algorithms and links."""
-
-    def words(view: View) -> str:
-        values = [utilisation(view, name, case) for name in algorithms for case in at(view, loss)]
-        return f"{min(values):.3f} to {max(values):.3f}"
-
-    return words
+    return lambda view: view.range(algorithms, at(view.choice, loss), utilisation, 3)
 
 
 def listed(view: View, *cells: tuple[str, str]) -> str:
     """Some cells."""
-    return "; ".join(f"{utilisation(view, name, case):.2f}" for name, case in cells)
+    return "; ".join(f"{view.mean(*cell, utilisation):.2f}" for cell in cells)
 
 
-def all_of(algorithms: tuple[str, ...], loss: str, low: float, high: float = math.inf) -> Callable[[Seed], bool]:
+def all_of(algorithms: Sequence[str], loss: str, low: float, high: float = math.inf) -> Callable[[Seed], bool]:
     """Whether algorithms use so much of every link."""
     return lambda seed: all(
-        low <= used(seed, name, case) <= high for name in algorithms for case in at(seed.view, loss)
+        low <= utilisation(seed[name, case]) <= high for name in algorithms for case in at(seed.view.choice, loss)
     )
 
 
 def near(margin: float, *cells: tuple[str, str]) -> Callable[[Seed], bool]:
     """Whether some cells are near the published ones."""
-    return lambda seed: all(abs(used(seed, name, case) - THEIRS[name, case]) <= margin for name, case in cells)
+    return lambda seed: all(abs(utilisation(seed[cell]) - THEIRS[cell]) <= margin for cell in cells)
 
 
 def agreement(runs: Runs) -> Grid:
@@ -112,8 +74,7 @@ def agreement(runs: Runs) -> Grid:
 
     def differences(label: str, algorithm: str) -> list[float]:
         cases = [case for case in CASES if (label, case) in runs]
-        ours = [mean(runs[label, case], lambda run: run.total) / capacity(case) for case in cases]
-        return [mine - THEIRS[algorithm, case] for mine, case in zip(ours, cases, strict=True)]
+        return [mean(runs[label, case], utilisation) - THEIRS[algorithm, case] for case in cases]
 
     rows = (((algorithm, choice), differences(label, algorithm)) for label, (algorithm, choice) in labels(runs).items())
     columns: Mapping[str, Callable[[list[float]], str | float]] = {
@@ -130,8 +91,9 @@ def tables(runs: Runs) -> list[Grid]:
         beside(
             f"table4-{loss.rstrip('%')}",
             f"Table 4, {loss} loss: utilisation by case of table 1",
-            [f"{case}, {loss}" for case in LINKS],
-            lambda algorithm, case: utilisation(base(runs), algorithm, case),
+            View(runs, BASE),
+            at(BASE, loss),
+            utilisation,
             THEIRS,
             algorithms=TABLE,
             difference=True,
@@ -146,41 +108,43 @@ LONG = (("BBRv2", "7, 5%"), ("BBRv2", "9, 5%"))
 BRIEF = (("BBRv2", "2, 5%"), ("BBRv2", "5, 5%"), ("BBRv2", "10, 5%"))
 ONE_PERCENT = (("Cubic", "7, 1%"), ("Cubic", "9, 1%"), ("Reno", "7, 1%"), ("Reno", "9, 1%"))
 THREE = ("7", "9", "10")
+HARD = tuple(f"{case}, {loss}" for case in THREE for loss in ("3%", "5%"))
 
 # fmt: off
 CLAIMS: list[Claim[Runs]] = [
     Claim("zha-30", "Without random loss all algorithms use more than 90 % of the link.", "0.94 to 0.97",
-          seeds(startups, all_of(TABLE, "0%", 0.9), lowest(TABLE, "0%"))),
+          seeds(STARTUPS, all_of(TABLE, "0%", 0.9), lowest(TABLE, "0%"))),
     Claim("zha-31",
           "Without random loss BBRv2, Cubic and Reno use 0.97, BBR, BBR' and BBRPlus 0.94 to 0.95 (both within 0.015).",
           "0.96 to 0.97; 0.94 to 0.95",
-          seeds(startups,
+          seeds(STARTUPS,
                 lambda seed: all_of(OTHERS, "0%", 0.955, 0.985)(seed) and all_of(STEADY, "0%", 0.925, 0.965)(seed),
                 lambda view: f"{lowest(OTHERS, '0%')(view)}; {lowest(STEADY, '0%')(view)}")),
     Claim("zha-32", "From 0 to 5 % loss BBR, BBR' and BBRPlus lose at most 6 points.", "0.04 to 0.06",
-          seeds(startups,
-                lambda seed: all(used(seed, name, clean) - used(seed, name, lossy) <= 0.065 for name in STEADY
-                                 for clean, lossy in zip(at(seed.view, "0%"), at(seed.view, "5%"), strict=True)),
+          seeds(STARTUPS,
+                lambda seed: all(utilisation(seed[name, clean]) - utilisation(seed[name, lossy]) <= 0.065
+                                 for clean, lossy in zip(*(at(seed.view.choice, loss) for loss in ("0%", "5%")),
+                                                         strict=True) for name in STEADY),
                 lambda view: f"{lowest(STEADY, '0%')(view)} without loss, {lowest(STEADY, '5%')(view)} with 5 %")),
     Claim("zha-33", "With 5 % loss BBR, BBR' and BBRPlus keep at least 0.88.", "0.88 to 0.91",
-          seeds(startups, all_of(STEADY, "5%", 0.88), lowest(STEADY, "5%"))),
+          seeds(STARTUPS, all_of(STEADY, "5%", 0.88), lowest(STEADY, "5%"))),
     Claim("zha-34", "With 5 % loss BBRv2 drops to 0.62 in case 7 and 0.51 in case 9 (within 0.1).", "0.62; 0.51",
-          seeds(lambda runs: [base(runs)], near(0.1, *LONG), lambda view: listed(view, *LONG)),
+          seeds([BASE], near(0.1, *LONG), lambda view: listed(view, *LONG)),
           cause="BBRv2's windows grow by packets, which are smaller here than the study's 1460 bytes."),
     Claim("zha-35", "With 5 % loss BBRv2 keeps 0.91 in cases 2 and 5 and 0.81 in case 10 (within 0.05).",
-          "0.91; 0.91; 0.81", seeds(lambda runs: [base(runs)], near(0.05, *BRIEF), lambda view: listed(view, *BRIEF)),
+          "0.91; 0.91; 0.81", seeds([BASE], near(0.05, *BRIEF), lambda view: listed(view, *BRIEF)),
           cause="As zha-34."),
     Claim("zha-36", "With 3 and 5 % loss Cubic and Reno use less than BBRv2 in cases 7, 9 and 10.",
           "0.25 to 0.64 against 0.51 to 0.92",
-          seeds(connections,
-                lambda seed: all(max(used(seed, name, f"{case}, {loss}") for name in ("Cubic", "Reno"))
-                                 < used(seed, "BBRv2", f"{case}, {loss}") for case in THREE for loss in ("3%", "5%")),
+          seeds(CONNECTIONS,
+                lambda seed: all(max(seed.over(("Cubic", "Reno"), case, utilisation)) < utilisation(seed["BBRv2", case])
+                                 for case in HARD),
                 lambda view: "; ".join(f"{name} {listed(view, *((name, f'{case}, 5%') for case in THREE))}"
                                        for name in ("Cubic", "Reno", "BBRv2")))),
     Claim("zha-37",
           "With 1 % loss Cubic falls to 0.70 (case 7) and 0.62 (case 9), Reno to 0.85 and 0.75 (all within 0.1).",
           "0.70; 0.62; 0.85; 0.75",
-          seeds(connections, near(0.1, *ONE_PERCENT), lambda view: listed(view, *ONE_PERCENT)),
+          seeds(CONNECTIONS, near(0.1, *ONE_PERCENT), lambda view: listed(view, *ONE_PERCENT)),
           cause="Reno agrees. Cubic's growth towards Reno's rate counts packets here and 1460 bytes in the study."),
 ]
 # fmt: on

@@ -2,43 +2,21 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from functools import partial
 from itertools import combinations, pairwise
 from statistics import fmean
-from typing import TYPE_CHECKING
 
 import numpy as np
 
-from dumbbell.papers.model import Cell, Claim, Grid, table
+from dumbbell.papers.model import Cell, Claim, Grid, Pictures
 from dumbbell.papers.part import Experiment, Part
-from dumbbell.papers.testing import mean, spread
-from dumbbell.papers.zhang.measure import (
-    ALGORITHMS,
-    BBR_LIKE,
-    FIRST_VERSION,
-    FOLDER,
-    OTHERS,
-    PAPER,
-    TIMING,
-    Run,
-    Runs,
-    Seed,
-    Trace,
-    Value,
-    View,
-    alone,
-    delay,
-    labels,
-    loss,
-    measure,
-    of_case,
-    published_values,
-    seeds,
-)
-
-if TYPE_CHECKING:
-    from dumbbell.plots import Picture
+from dumbbell.papers.runs import loss, total
+from dumbbell.papers.testing import mean
+from dumbbell.papers.zhang.choices import Choice, Seed, View, seeds
+from dumbbell.papers.zhang.measure import Run, Runs, Trace, Value, delay, measure
+from dumbbell.papers.zhang.names import ALGORITHMS, BBR_LIKE, FIRST_VERSION, FOLDER, OTHERS, PAPER, TIMING
+from dumbbell.papers.zhang.tables import labels, means, published_values
 
 SCHEDULES = {
     "1, 2, 3, 4": (50.0, (1.0, 2.0, 3.0, 4.0)),
@@ -55,10 +33,12 @@ TIED = ("Tsunami", "BBR+")
 """Neighbours too close to be told apart by one run."""
 
 
-def views(runs: Runs) -> list[View]:
-    """Every schedule, and the choices under the first."""
-    every = [View(runs, schedule, (schedule,)) for schedule in SCHEDULES]
-    return [*every, View(runs, PAPER, (FIRST,)), alone(runs, "Reno N = 1", ["Reno"], (FIRST,))]
+CHOICES = (
+    *(Choice(schedule, (schedule,)) for schedule in SCHEDULES),
+    Choice(PAPER, (FIRST,)),
+    Choice("Reno N = 1", (FIRST,), single=["Reno"]),
+)
+"""Every schedule, and what else is open under the first."""
 
 
 def rate_at(schedule: str, t_s: float) -> float:
@@ -67,63 +47,52 @@ def rate_at(schedule: str, t_s: float) -> float:
     return rates[int(t_s // period) % len(rates)]
 
 
-def utilisation(run: Run, schedule: str) -> float:
+def utilisation(run: Run) -> float:
     """Received UDP payload over mean capacity."""
-    if run.trace is None:
-        return run.total / MEAN_MBPS
-    return run.total / fmean(rate_at(schedule, float(t) - 0.5) for t in run.trace.t_s)
+    return total(run) / fmean(rate_at(run.case, float(t) - 0.5) for t in run.kept.t_s)
 
 
-def slowest_interval(run: Run, schedule: str) -> float:
+def slowest_interval(run: Run) -> float:
     """The least share of the capacity in any interval between two changes but the first."""
-    if run.trace is None:
-        return 0.0
-    period, _ = SCHEDULES[schedule]
-    edges = np.arange(period, float(run.trace.t_s[-1]) + period / 2, period)
+    period, _ = SCHEDULES[run.case]
+    edges = np.arange(period, float(run.kept.t_s[-1]) + period / 2, period)
     shares = []
     for start, end in pairwise(edges):
-        rates = run.trace.mean_rates(float(start), float(end))
+        rates = run.kept.mean_rates(float(start), float(end))
         if rates is not None:
-            shares.append(float(rates.sum()) / rate_at(schedule, float(start)))
+            shares.append(float(rates.sum()) / rate_at(run.case, float(start)))
     return min(shares, default=0.0)
 
 
 def tables(runs: Runs) -> list[Grid]:
     """The published table beside ours, and every measure under every schedule and choice."""
-    theirs = {name: published_values("table5", name) for name in ("loss", "delay", "utilization")}
-    columns: dict[str, Callable[[str], Cell]] = {}
-    values: dict[str, Value] = {"loss": loss, "delay": delay, "utilization": lambda run: utilisation(run, FIRST)}
-    for name, value in values.items():
-        ours, published = of_case(runs, FIRST, value), {label: at for (label, _), at in theirs[name].items()}
-        columns[f"{name}: ours"], columns[f"{name}: published"] = ours, published.__getitem__
-        columns[f"{name}: ratio"] = quotient(ours, published)
+    columns = ["algorithm"]
+    rows: list[list[Cell]] = [[name] for name in ALGORITHMS]
+    values: Mapping[str, Value] = {"loss": loss, "delay": delay, "utilization": utilisation}
+    for metric, value in values.items():
+        columns += [f"{metric}: {what}" for what in ("ours", "published", "ratio")]
+        for name, row in zip(ALGORITHMS, rows, strict=True):
+            ours, theirs = mean(runs[name, FIRST], value), published_values("table5", metric)[name, ""]
+            row += [ours, theirs, ours / theirs]
     title = f"Table 5: loss, mean one-way delay in ms, utilisation; schedule {FIRST}"
+
+    def by_schedule(name: str, title: str, value: Value, digits: int) -> Grid:
+        return means(name, title, runs, labels(runs), {one: (one, value) for one in SCHEDULES}, digits)
+
     return [
-        table("table5", title, ["algorithm"], (([name], name) for name in ALGORITHMS), columns, 3),
-        by_schedule(runs, "delay", "Mean one-way delay in ms by schedule", lambda run, schedule: run.delay_ms, 1),
-        by_schedule(runs, "loss", "Loss rate by schedule", lambda run, schedule: run.loss, 4),
-        by_schedule(runs, "slowest", "Least share of the capacity in an interval by schedule", slowest_interval, 2),
+        Grid("table5", title, columns, rows, 3),
+        by_schedule("delay", "Mean one-way delay in ms by schedule", delay, 1),
+        by_schedule("loss", "Loss rate by schedule", loss, 4),
+        by_schedule("slowest", "Least share of the capacity in an interval by schedule", slowest_interval, 2),
     ]
 
 
-def quotient(ours: Callable[[str], float], published: Mapping[str, float]) -> Callable[[str], float]:
-    """Ours over theirs."""
-    return lambda name: ours(name) / published[name]
-
-
-def by_schedule(runs: Runs, name: str, title: str, value: Callable[..., float], digits: int) -> Grid:
-    """One measure under every schedule and choice."""
-    rows = ((words, label) for label, words in labels(runs).items())
-    columns = {one: of_case(runs, one, partial(value, schedule=one)) for one in SCHEDULES}
-    return table(name, title, ["algorithm", "choice"], rows, columns, digits)
-
-
-def pictures(runs: Runs) -> dict[str, Picture]:
+def pictures(runs: Runs) -> Pictures:
     """Figure 13: throughput of both flows and the capacity."""
     from dumbbell.papers.zhang import figures
 
     drawn = figures.over_time(
-        {algorithm: runs[algorithm, FIRST][0].trace for algorithm in ALGORITHMS},
+        {algorithm: runs[algorithm, FIRST][0].kept for algorithm in ALGORITHMS},
         "Zhang figure 13: rates while the capacity changes",
         ("flow 1", "flow 2"),
         capacity=partial(rate_at, FIRST),
@@ -135,30 +104,25 @@ def pictures(runs: Runs) -> dict[str, Picture]:
 # --- claims ----------------------------------------------------------------------------------------------------------
 
 
-def case(seed: Seed | View) -> str:
-    """The one schedule of a view."""
-    return (seed if isinstance(seed, View) else seed.view).cases[0]
-
-
 def in_order(seed: Seed) -> bool:
     """The delays have the published order."""
-    delays = {name: seed[name, case(seed)].delay_ms for name in ORDER}
+    delays = dict(zip(ORDER, seed.over(ORDER, seed.case, delay), strict=True))
     return all(delays[low] < delays[high] for low, high in combinations(ORDER, 2) if (low, high) != TIED)
 
 
 def near(seed: Seed, names: Sequence[str], target: float) -> bool:
     """The utilisation of each is near a number."""
-    return all(abs(utilisation(seed[name, case(seed)], case(seed)) - target) <= 0.015 for name in names)
+    return all(abs(used - target) <= 0.015 for used in seed.over(names, seed.case, utilisation))
 
 
 def used(view: View, names: Sequence[str]) -> str:
     """The range of utilisations, means over seeds."""
-    return spread(view.means(names, [case(view)], lambda run: utilisation(run, case(view))), 3)
+    return view.range(names, view.choice.cases, utilisation, 3)
 
 
 def lost(view: View) -> str:
     """Mean losses, ascending."""
-    return view.ranked(ALGORITHMS, case(view), loss, 3)
+    return view.ranked(ALGORITHMS, view.case, loss, 3)
 
 
 def most_lossy(runs: Runs) -> str:
@@ -184,24 +148,24 @@ CLAIMS: list[Claim[Runs]] = [
     Claim("zha-38",
           "Order of delays: BBR' < BBRPlus < BBR < Tsunami < BBR+ < BBRv2 < Reno < Cubic (Tsunami and BBR+, 2 % apart "
           "in the study's single run, in either order).", "117 < 139 < 170 < 182 < 186 < 225 < 257 < 272 ms",
-          seeds(views, in_order, lambda view: view.ranked(ALGORITHMS, case(view), delay, 0))),
+          seeds(CHOICES, in_order, lambda view: view.ranked(ALGORITHMS, view.case, delay, 0))),
     Claim("zha-39", "BBR and all variants lose less than 1 %.", "at most 0.006",
-          seeds(views, lambda seed: max(seed.over(BBR_LIKE, case(seed), loss)) < 0.01, lost), cause=most_lossy),
+          seeds(CHOICES, lambda seed: max(seed.over(BBR_LIKE, seed.case, loss)) < 0.01, lost), cause=most_lossy),
     Claim("zha-40", "Cubic and Reno lose more than BBR and every variant.", "0.009 and 0.020, the others at most 0.006",
-          seeds(views,
-                lambda seed: min(seed.over(("Cubic", "Reno"), case(seed), loss))
-                             > max(seed.over(BBR_LIKE, case(seed), loss)), lost), cause=too_little),
+          seeds(CHOICES,
+                lambda seed: min(seed.over(("Cubic", "Reno"), seed.case, loss))
+                             > max(seed.over(BBR_LIKE, seed.case, loss)), lost), cause=too_little),
     Claim("zha-41",
           "BBR's first version and its variants use 0.95 of the link, BBRv2, Cubic and Reno 0.97 (all within 0.015).",
           "0.95; 0.97",
-          seeds(views, lambda seed: near(seed, FIRST_VERSION, 0.95) and near(seed, OTHERS, 0.97),
+          seeds(CHOICES, lambda seed: near(seed, FIRST_VERSION, 0.95) and near(seed, OTHERS, 0.97),
                 lambda view: f"{used(view, FIRST_VERSION)}; {used(view, OTHERS)}")),
     Claim("zha-42",
           "Every algorithm follows the changes: at least 0.8 of the capacity in every interval but the first.",
           "figure 13",
-          seeds(views,
-                lambda seed: all(slowest_interval(seed[name, case(seed)], case(seed)) >= 0.8 for name in ALGORITHMS),
-                lambda view: view.ranked(ALGORITHMS, case(view), lambda run: slowest_interval(run, case(view)), 2))),
+          seeds(CHOICES,
+                lambda seed: min(seed.over(ALGORITHMS, seed.case, slowest_interval)) >= 0.8,
+                lambda view: view.ranked(ALGORITHMS, view.case, slowest_interval, 2))),
 ]
 # fmt: on
 

@@ -2,38 +2,16 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
-from typing import TYPE_CHECKING
+from collections.abc import Callable, Sequence
 
-from dumbbell.papers.model import Claim, Grid
+from dumbbell.papers.model import Claim, Grid, Pictures
 from dumbbell.papers.part import Experiment, Part
-from dumbbell.papers.testing import spread
-from dumbbell.papers.zhang.measure import (
-    BBR_LIKE,
-    CODE,
-    FOLDER,
-    JAIN_MARGIN,
-    MARGINS,
-    TIMING,
-    Run,
-    Runs,
-    Seed,
-    Test,
-    Trace,
-    Value,
-    View,
-    beside,
-    everywhere,
-    inside,
-    measure,
-    plain,
-    published_values,
-    seeds,
-)
-
-if TYPE_CHECKING:
-    from dumbbell.plots import Picture
-    from dumbbell.results import Result
+from dumbbell.papers.runs import jain, ratio, total
+from dumbbell.papers.zhang.choices import Choice, Seed, Test, View, below, everywhere, seeds
+from dumbbell.papers.zhang.measure import Run, Runs, Trace, Value, measure
+from dumbbell.papers.zhang.names import BBR_LIKE, CODE, FOLDER, JAIN_MARGIN, MARGINS, TIMING, inside
+from dumbbell.papers.zhang.tables import beside, means, published_values
+from dumbbell.results import Result
 
 CASES = tuple(str(number) for number in range(1, 10))
 SHALLOW, MIDDLE, DEEP = ("1", "4"), ("2", "5"), ("3", "6")
@@ -44,9 +22,7 @@ DRAWN = "5"
 HARSH = ("BBR", "BBR+", "Tsunami")
 
 
-def views(runs: Runs) -> list[View]:
-    """The one choice."""
-    return [View(runs, CODE, CASES)]
+BASE = Choice(CODE, CASES)
 
 
 def keep(result: Result) -> Trace | None:
@@ -54,52 +30,37 @@ def keep(result: Result) -> Trace | None:
     return Trace.of(result) if result.meta.settings["path.buffer"] == "112500B" else None
 
 
-def jain(run: Run) -> float:
-    """Jain's index of all four flows."""
-    return run.jain
-
-
-def ratio(run: Run) -> float:
-    """Largest over smallest throughput of all four flows."""
-    return run.ratio
-
-
 def share(run: Run) -> float:
     """What the algorithm's two flows have of all throughput."""
-    return sum(run.rates[:2]) / run.total
+    return sum(run.rates[:2]) / total(run)
 
 
 def variation(run: Run) -> float:
     """How much the bandwidth estimates of the algorithm's flows vary after the first 20 s."""
-    return run.trace.variation(20, flows=2) if run.trace else 0.0
+    return run.kept.variation(20, flows=2) if run.kept else 0.0
 
 
 def tables(runs: Runs) -> list[Grid]:
     """Table 7 beside ours."""
-    (view,) = views(runs)
-    titles = {"jain": ("Table 7: Jain's index", jain), "ratio": ("Table 7: largest over smallest throughput", ratio)}
+
+    def table7(name: str, title: str, value: Value) -> Grid:
+        theirs = published_values("table7", name)
+        grid = f"table7-{name}", f"Table 7: {title}", View(runs, BASE), CASES, value, theirs
+        return beside(*grid, algorithms=BBR_LIKE, difference=name == "jain")
+
+    rows, shares = {name: (name,) for name in BBR_LIKE}, {case: (case, share) for case in CASES}
     return [
-        *(
-            beside(
-                f"table7-{name}",
-                title,
-                CASES,
-                lambda algorithm, case, value=value: view.mean(algorithm, case, value),  # type: ignore[misc]
-                published_values("table7", name),
-                algorithms=BBR_LIKE,
-                difference=name == "jain",
-            )
-            for name, (title, value) in titles.items()
-        ),
-        plain("share", "Share of the algorithm's two flows", view, BBR_LIKE, share),
+        table7("jain", "Jain's index", jain),
+        table7("ratio", "largest over smallest throughput", ratio),
+        means("share", "Share of the algorithm's two flows", runs, rows, shares),
     ]
 
 
-def pictures(runs: Runs) -> dict[str, Picture]:
+def pictures(runs: Runs) -> Pictures:
     """Figure 14: rates in case 5."""
     from dumbbell.papers.zhang import figures
 
-    panels = {f"{algorithm} against Cubic": runs[algorithm, DRAWN][0].trace for algorithm in BBR_LIKE}
+    panels = {f"{algorithm} against Cubic": runs[algorithm, DRAWN][0].kept for algorithm in BBR_LIKE}
     names = ("flow 1", "flow 2", "flow 3 (Cubic)", "flow 4 (Cubic)")
     title = "Zhang figure 14: 6 Mbit/s, 50 ms, queue of 150 ms"
     label = "estimate; Cubic: throughput\n(Mbit/s)"
@@ -118,39 +79,38 @@ def texts(names: Sequence[str], cases: Sequence[str], value: Value) -> Callable[
 
 def harsh(cases: Sequence[str], value: Value, holds: Callable[[list[float]], bool]) -> Test:
     """A claim about BBR, BBR+ and Tsunami in some cases."""
-
-    def test(found: Mapping[str, Run]) -> bool:
-        return holds([value(run) for run in found.values()])
-
-    return everywhere(views, HARSH, test, texts(HARSH, cases, value), cases)
+    return everywhere(
+        [BASE],
+        HARSH,
+        lambda found: holds([value(run) for run in found.values()]),
+        texts(HARSH, cases, value),
+        cases,
+    )
 
 
 def coexists(name: str, least: float, most: float) -> Test:
     """An algorithm shares with Cubic in all cases: Jain's index at least, the ratio at most this."""
-
-    def ours(view: View) -> str:
-        return ", ".join(f"{word} {spread(view.means([name], CASES, value))}" for word, value in
-                         {"Jain": jain, "ratio": ratio}.items())  # fmt: skip
-
-    def test(found: Mapping[str, Run]) -> bool:
-        return found[name].jain >= least - JAIN_MARGIN and inside(found[name].ratio, 1, most)
-
-    return everywhere(views, [name], test, ours)
+    return everywhere(
+        [BASE],
+        [name],
+        lambda found: jain(found[name]) >= least - JAIN_MARGIN and inside(ratio(found[name]), 1, most),
+        lambda view: f"Jain {view.range([name], CASES, jain)}, ratio {view.range([name], CASES, ratio)}",
+    )
 
 
 def recovers(seed: Seed) -> bool:
     """Jain's index of BBR against Cubic grows with the queue."""
     return all(
-        seed["BBR", one].jain < seed["BBR", two].jain <= seed["BBR", three].jain + JAIN_MARGIN
+        jain(seed["BBR", one]) < jain(seed["BBR", two]) <= jain(seed["BBR", three]) + JAIN_MARGIN
         for one, two, three in zip(SHALLOW, MIDDLE, DEEP, strict=True)
     )
 
 
 def shares(runs: Runs) -> str:
     """What the three have of the link, in words."""
-    (view,) = views(runs)
-    deep, others = view.means(["BBR"], DEEP, share), view.means(["BBR+", "Tsunami"], ABOVE, share)
-    return f"BBR's two flows have {spread(deep)} with a queue of 2 BDP, BBR+ and Tsunami {spread(others)} throughout."
+    view = View(runs, BASE)
+    deep, others = view.range(["BBR"], DEEP, share), view.range(["BBR+", "Tsunami"], ABOVE, share)
+    return f"BBR's two flows have {deep} with a queue of 2 BDP, BBR+ and Tsunami {others} throughout."
 
 
 # fmt: off
@@ -168,14 +128,11 @@ CLAIMS: list[Claim[Runs]] = [
     Claim("zha-48",
           "Larger buffers let Cubic recover against BBR: Jain's index rises from 1 to 1.5 BDP and does not fall from "
           "1.5 to 2 BDP (within 0.02).", "0.55 < 0.95 < 1.00; 0.50 < 0.97 < 0.98",
-          seeds(views, recovers, texts(["BBR"], CASES[:6], jain))),
+          seeds([BASE], recovers, texts(["BBR"], CASES[:6], jain))),
     Claim("zha-49", "With 1.5 and 2 BDP (cases 2, 3, 5, 6) BBR, BBR+ and Tsunami still take more than half.",
           "section 4.5", harsh(ABOVE, share, lambda found: min(found) > 0.5), cause=shares),
     Claim("zha-50", "In case 5 the rates of BBR and Tsunami vary more than those of BBRPlus and BBRv2.", "figure 14",
-          seeds(views,
-                lambda seed: min(seed.over(("BBR", "Tsunami"), DRAWN, variation))
-                             > max(seed.over(("BBRPlus", "BBRv2"), DRAWN, variation)),
-                lambda view: view.ranked(BBR_LIKE, DRAWN, variation, 2))),
+          below([BASE], ("BBRPlus", "BBRv2"), ("BBR", "Tsunami"), DRAWN, variation, 2, BBR_LIKE)),
 ]
 # fmt: on
 

@@ -72,8 +72,8 @@ pub(in crate::link) fn configs() -> impl Strategy<Value = LinkConfig> {
             step(Level::Packets(5), None, true),
             step(bytes(6_000), Some(MarkPlace::Dequeue), true),
             step(Level::Time(Duration::from_millis(2)), None, false),
-            red(false),
-            red(true),
+            red_of_ten_megabits(false),
+            red_of_ten_megabits(true),
         ]),
         4 => registered(crate::queue::catalog()),
     ];

@@ -43,7 +43,7 @@ impl QuicSender {
         self.sample.is_ece = marks > 0;
 
         self.forget_settled();
-        self.tell_controller(ack, delivered, prior.in_flight);
+        self.tell_controller(ack, delivered);
         if std::mem::take(&mut self.undoes) {
             self.undo_reduction();
         }
@@ -56,7 +56,7 @@ impl QuicSender {
             self.forget_settled();
         }
         if marks > 0 {
-            self.on_marks(largest);
+            self.on_congestion(largest);
         }
         self.on_losses(losses);
         self.set_timers();
@@ -126,14 +126,15 @@ impl QuicSender {
     }
 
     /// The calls of the controller before loss detection.
-    fn tell_controller(&mut self, ack: &QuicAck, delivered: u32, prior_in_flight: u32) {
+    fn tell_controller(&mut self, ack: &QuicAck, delivered: u32) {
         if self.hooks.in_ack_event {
             let slow_path = ack.range_count > 1 || delivered == 0;
             let flags = AckFlags { slow_path, ece: self.sample.is_ece, window_update: false };
             self.controller.in_ack_event(&self.view, &mut self.control, flags);
         }
         if self.hooks.pkts_acked && delivered > 0 {
-            self.controller.pkts_acked(&self.view, &mut self.control, delivered, self.sample.rtt_us, prior_in_flight);
+            let in_flight = self.sample.delivered_since_sent(self.view.delivered);
+            self.controller.pkts_acked(&self.view, &mut self.control, delivered, self.sample.rtt_us, in_flight);
         }
     }
 
@@ -158,7 +159,8 @@ impl QuicSender {
         }
     }
 
-    /// Completes the rate sample, with the losses since the ACK before, whether an ACK or the timer showed them, and lets the controller set window and pacing rate.
+    /// Completes the rate sample, with all losses since the ACK before, also those that the timer found, and lets the
+    /// controller set window and pacing rate.
     fn cong_control(&mut self, delivered: u32, grew_by: u32) {
         self.sample.acked_sacked = delivered;
         self.sample.losses = growth(self.view.lost, self.lost_sampled);
@@ -172,6 +174,9 @@ impl QuicSender {
         } else {
             if grew_by > 0 && self.view.ca_state != CaState::Recovery {
                 self.controller.cong_avoid(&self.view, &mut self.control, grew_by);
+                if self.needs.reductions && self.controller.begins_reduction() {
+                    self.on_congestion(self.sent.next_number());
+                }
             }
             self.update_pacing_rate();
         }

@@ -130,9 +130,10 @@ impl QuicSender {
         }
     }
 
-    /// A congestion event for the marks that an ACK for packet `number` reports, unless the packet was sent before the
-    /// current or last recovery period began (`ProcessECN`).
-    pub(super) fn on_marks(&mut self, number: u32) {
+    /// A congestion event other than a loss: marks that an ACK for packet `number` reports (`ProcessECN`), or a reduction
+    /// that the controller asks for. Nothing follows if the packet was sent before the current or last recovery period
+    /// began.
+    pub(super) fn on_congestion(&mut self, number: u32) {
         if number >= self.recovery_end {
             self.begin_reduction();
             self.enter_recovery();

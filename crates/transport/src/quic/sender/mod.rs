@@ -12,7 +12,7 @@ use super::clock::rounded_down;
 use super::sent_packets::SentPackets;
 use super::stream::Stream;
 use crate::{Pacing, SenderStats, TransportConfig};
-use dumbbell_cc::{CaState, Control, Controller, Hooks, RateSample, View};
+use dumbbell_cc::{CaState, Control, Controller, Hooks, Needs, RateSample, View};
 use dumbbell_recovery::jiffies::Jiffies;
 use dumbbell_recovery::rate::{AppLimit, ChromiumSampler, check_app_limited};
 use dumbbell_recovery::rfc9002::{BurstPacer, RttEstimator, SpuriousLosses, pacing_rate};
@@ -30,6 +30,7 @@ pub struct QuicSender {
     controller: Box<dyn Controller>,
     full_control: bool,
     hooks: Hooks,
+    needs: Needs,
     established: bool,
 
     sent: SentPackets,
@@ -82,6 +83,7 @@ impl QuicSender {
         let mut sender = QuicSender {
             full_control: controller.full_control(),
             hooks: controller.hooks(),
+            needs: controller.needs(),
             controller,
             control: Control { cwnd: config.initial_cwnd, ..Control::default() },
             established: false,

@@ -2,6 +2,13 @@
 //! (`docs/specs/tcp.md` section 21 and `delivery-rate.md` section 13), and properties that hold whatever the network
 //! does.
 
+#![expect(
+    clippy::cast_possible_truncation,
+    clippy::cast_possible_wrap,
+    clippy::cast_sign_loss,
+    reason = "numbers in these tests are small"
+)]
+
 mod harness;
 mod hooks;
 mod output;

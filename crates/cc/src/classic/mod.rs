@@ -1,0 +1,18 @@
+//! The controllers that came before models of the path: loss-based ones for fast and for lossy paths, delay-based ones, and
+//! those that give way. One file each; Linux's are bit-exact in their integer rules (`net/ipv4/tcp_*.c`).
+
+mod arithmetic;
+pub mod bic;
+pub mod cdg;
+pub mod dctcp;
+pub mod highspeed;
+pub mod htcp;
+pub mod hybla;
+pub mod illinois;
+pub mod nv;
+mod round;
+pub mod scalable;
+pub mod vegas;
+pub mod veno;
+pub mod westwood;
+pub mod yeah;

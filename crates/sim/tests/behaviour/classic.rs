@@ -1,0 +1,271 @@
+//! The classic controllers on simulated paths: their queues, their answer to losses and marks, and their neighbours.
+
+use crate::lab::{Run, assert_between, assert_near, mean, run};
+
+/// A packet of full size takes so long on 10 Mbit/s.
+const PACKET_MS: f64 = 1.2;
+
+/// Flows on 10 Mbit/s and 40 ms (33 packets), measured from 20 s to 60 s.
+fn shared(flows: &str, buffer: &str) -> Run {
+    run(&format!(
+        r#"
+        duration = "60s"
+        warmup = "20s"
+        record.interval = "50ms"
+        path = {{ rate = "10mbit", rtt = "40ms", buffer = "{buffer}" }}
+        flows = [{flows}]
+        "#
+    ))
+}
+
+fn mean_queue_packets(run: &Run) -> f64 {
+    run.link("mean_queue_bytes", 0) / 1_500.0
+}
+
+/// Goodput of a flow over a path with random losses that it could fill otherwise.
+fn goodput_under_loss(cc: &str, rate: &str, rtt: &str, loss: &str) -> f64 {
+    run(&format!(
+        r#"
+        duration = "120s"
+        warmup = "20s"
+        record.series = false
+        path = {{ rate = "{rate}", rtt = "{rtt}", buffer = "1bdp", loss = "{loss}" }}
+        flows = [{{ cc = "{cc}" }}]
+        "#
+    ))
+    .flow("goodput_mbps", 0)
+}
+
+/// Mean window of a flow alone under independent losses, ACK by ACK, over two seeds.
+fn window_under_loss(cc: &str, rtt: &str, loss: f64, seconds: u32) -> f64 {
+    let window = |seed: u32| {
+        run(&format!(
+            r#"
+            duration = "{seconds}s"
+            warmup = "{}s"
+            seed = {seed}
+            record.series = false
+            transport.ack_every = 1
+            path = {{ rate = "10gbit", rtt = "{rtt}", loss = {loss} }}
+            flows = [{{ cc = "{cc}" }}]
+            "#,
+            seconds / 5
+        ))
+        .mean_window(0)
+    };
+    mean(&[window(1), window(2)])
+}
+
+/// Goodput of the first of two flows of the same kind over the other's, whose round-trip time is ten times as long.
+fn advantage_of_the_shorter_path(cc: &str) -> f64 {
+    let run = run(&format!(
+        r#"
+        duration = "100s"
+        warmup = "40s"
+        record.series = false
+        path = {{ rate = "100mbit", rtt = "20ms", buffer = "20ms" }}
+        flows = [{{ cc = "{cc}" }}, {{ cc = "{cc}", rtt = "200ms" }}]
+        "#
+    ));
+    run.flow("goodput_mbps", 0) / run.flow("goodput_mbps", 1)
+}
+
+#[test]
+fn bic_is_less_fair_between_round_trip_times_than_cubic() {
+    let (bic, cubic) = (advantage_of_the_shorter_path("bic"), advantage_of_the_shorter_path("cubic"));
+    assert!(bic > 1.5 * cubic, "bic {bic}, cubic {cubic}");
+}
+
+#[test]
+fn vegas_keeps_two_to_four_packets_in_the_queue_and_fills_the_link() {
+    let run = shared(r#"{ cc = "vegas" }"#, "4bdp");
+    assert_near("utilization", run.link("utilization", 0), 1.0, 0.01);
+    // A packet of them is in transmission.
+    assert_between("queue", mean_queue_packets(&run), 1.0..=4.0);
+    let queueing_ms = run.flow("mean_rtt_ms", 0) - 40.0 - PACKET_MS;
+    assert_between("RTT in packets above the base", queueing_ms / PACKET_MS, 2.0..=4.5);
+    assert_eq!(run.flow("retransmits", 0), 0.0);
+}
+
+#[test]
+fn vegas_flows_keep_two_to_four_packets_each() {
+    let run = run(r#"
+        duration = "60s"
+        warmup = "20s"
+        record.series = false
+        path = { rate = "100mbit", rtt = "40ms", buffer = "4bdp" }
+        flows = [{ cc = "vegas", count = 5, start_jitter = "40ms" }]
+        "#);
+    assert_between("queue", mean_queue_packets(&run), 8.0..=20.0);
+}
+
+#[test]
+fn vegas_starves_beside_reno_in_a_deep_buffer() {
+    let run = shared(r#"{ cc = "vegas" }, { cc = "reno" }"#, "4bdp");
+    let share = run.flow("goodput_mbps", 0) / run.flows("goodput_mbps").iter().sum::<f64>();
+    assert!(share < 0.3, "{share}");
+}
+
+/// The second flow takes the first one's packets in the queue for propagation.
+#[test]
+fn a_vegas_flow_that_comes_late_gets_more() {
+    let run = shared(r#"{ cc = "vegas" }, { cc = "vegas", start = "15s" }"#, "8bdp");
+    let goodput = run.flows("goodput_mbps");
+    assert!(goodput[1] > 1.1 * goodput[0], "{goodput:?}");
+}
+
+#[test]
+fn westwood_uses_a_lossy_path_several_times_as_well_as_reno() {
+    let [westwood, reno] = ["westwood", "reno"].map(|cc| goodput_under_loss(cc, "10mbit", "100ms", "1%"));
+    assert!(westwood > 2.0 * reno, "westwood {westwood}, reno {reno}");
+}
+
+#[test]
+fn westwood_knows_the_rate_of_a_saturated_link_and_empties_a_deep_queue_after_a_loss() {
+    let run = run(r#"
+        duration = "200s"
+        record.interval = "50ms"
+        path = { rate = "20mbit", rtt = "100ms", buffer = "2bdp" }
+        flows = [{ cc = "westwood" }]
+        "#);
+    let series = run.series(0);
+    let bw = series.during("cc_bw_mbps", 50.0..200.0);
+    assert_near("bandwidth", mean(bw), 20.0 * 1448.0 / 1500.0, 0.1);
+    let queue = run.link_series(0);
+    let queue = queue.during("queue_packets", 50.0..200.0);
+    let largest = queue.iter().copied().fold(0.0, f64::max);
+    let smallest = queue.iter().copied().fold(f64::MAX, f64::min);
+    assert!(largest > 300.0 && smallest < 10.0, "between {smallest} and {largest} packets");
+}
+
+/// √(4.5/p): 1.73 times Reno's window.
+#[test]
+fn veno_loses_a_fifth_to_random_losses_and_has_1_73_times_renos_window() {
+    for (loss, seconds) in [(1e-2, 150), (1e-3, 300)] {
+        let window = window_under_loss("veno", "100ms", loss, seconds);
+        assert_near(&format!("window at a loss of {loss}"), window, (4.5 / loss).sqrt(), 0.15);
+    }
+}
+
+/// DCTCP flows in a data centre: 1 Gbit/s and 100 us, where a switch marks above 20 packets.
+fn data_centre(count: u32) -> Run {
+    run(&format!(
+        r#"
+        duration = "2s"
+        warmup = "500ms"
+        record.interval = "100us"
+        path = {{ rate = "1gbit", rtt = "100us", buffer = "500packets", queue = {{ kind = "threshold", threshold = "20packets" }} }}
+        flows = [{{ cc = "dctcp", count = {count}, stagger = "1ms" }}]
+        "#
+    ))
+}
+
+#[test]
+fn two_dctcp_flows_hold_the_queue_at_the_marking_threshold_of_a_full_link() {
+    let run = data_centre(2);
+    assert_near("utilization", run.link("utilization", 0), 1.0, 0.01);
+    let queue = run.link_series(0);
+    let queue = queue.during("queue_packets", 0.5..2.0);
+    assert_between("mean queue", mean(queue), 12.0..=26.0);
+    let largest = queue.iter().copied().fold(0.0, f64::max);
+    assert_between("largest queue", largest, 20.0..=30.0);
+    assert_eq!(run.link("drops_total", 0), 0.0);
+}
+
+/// Each of N flows adds a packet a round before the marks of the round before arrive.
+#[test]
+fn the_queue_of_many_dctcp_flows_exceeds_the_threshold_by_a_packet_of_each() {
+    let run = data_centre(8);
+    let queue = run.link_series(0);
+    let queue = queue.during("queue_packets", 0.5..2.0);
+    let largest = queue.iter().copied().fold(0.0, f64::max);
+    assert_between("largest queue", largest, 24.0..=20.0 + 3.0 * 8.0);
+}
+
+/// α ≈ √(2/W*) with W* = (C·RTT + K)/N, if a whole round is marked. In packets the windows do not exceed the threshold all
+/// at once, and fewer are.
+#[test]
+fn the_share_of_marks_follows_from_the_window_at_which_they_begin() {
+    let run = run(r#"
+        duration = "20s"
+        warmup = "5s"
+        record.interval = "10ms"
+        transport.ack_every = 1
+        path = { rate = "100mbit", rtt = "10ms", buffer = "500packets", queue = { kind = "threshold", threshold = "40packets" } }
+        flows = [{ cc = "dctcp", count = 4 }]
+        "#);
+    let window = (100e6 * 0.01 / 12_000.0 + 40.0) / 4.0;
+    let series = run.series(0);
+    let alpha = mean(series.during("cc_alpha", 5.0..20.0));
+    assert_between("alpha over the law", alpha / (2.0f64 / window).sqrt(), 0.7..=1.05);
+    assert_near("utilization", run.link("utilization", 0), 1.0, 0.01);
+}
+
+/// W = 0.12/p^0.835. Near 10⁻³ the table of whole packets grows faster than the formula.
+#[test]
+fn highspeed_has_the_window_of_its_response_function() {
+    for (loss, seconds) in [(1e-4, 400), (1e-5, 900)] {
+        let window = window_under_loss("highspeed", "50ms", loss, seconds);
+        assert_near(&format!("window at a loss of {loss}"), window, 0.12 / loss.powf(0.835), 0.15);
+    }
+}
+
+/// W = 0.08/p.
+#[test]
+fn scalable_has_a_window_in_inverse_proportion_to_the_loss() {
+    let window = window_under_loss("scalable", "50ms", 1e-4, 400);
+    assert_near("window", window, 0.08 / 1e-4, 0.15);
+}
+
+#[test]
+fn illinois_and_htcp_fill_a_long_fast_path_that_reno_does_not() {
+    let goodput = |cc: &str| goodput_under_loss(cc, "100mbit", "100ms", "0.01%");
+    let [illinois, htcp, reno] = ["illinois", "htcp", "reno"].map(goodput);
+    assert!(illinois > 3.0 * reno && htcp > 1.5 * reno, "illinois {illinois}, htcp {htcp}, reno {reno}");
+}
+
+/// In Linux the drain stops at what Reno competitors are thought to have, half the window at which the queue grew first.
+#[test]
+fn yeah_drains_a_deep_queue_but_not_below_what_reno_is_thought_to_have() {
+    let run = run(r#"
+        duration = "60s"
+        warmup = "20s"
+        record.series = false
+        path = { rate = "20mbit", rtt = "100ms", buffer = "4bdp" }
+        flows = [{ cc = "yeah" }]
+        "#);
+    assert_near("utilization", run.link("utilization", 0), 1.0, 0.01);
+    assert_between("queue", mean_queue_packets(&run), 80.0..=300.0);
+    assert_eq!(run.flow("retransmits", 0), 0.0, "the buffer of 667 packets does not overflow");
+}
+
+#[test]
+fn yeah_shares_about_equally_with_reno() {
+    let run = shared(r#"{ cc = "yeah" }, { cc = "reno" }"#, "1bdp");
+    let goodput = run.flows("goodput_mbps");
+    assert_between("ratio", goodput[0] / goodput[1], 0.5..=2.0);
+}
+
+/// After a loss in the middle of a clean, fast path.
+#[test]
+fn yeah_fills_a_clean_pipe_faster_than_reno() {
+    let [yeah, reno] = ["yeah", "reno"].map(|cc| goodput_under_loss(cc, "100mbit", "100ms", "0.01%"));
+    assert!(yeah > 2.0 * reno, "yeah {yeah}, reno {reno}");
+}
+
+/// Growth per second is what counts: on 200 ms the window must grow 64 times as fast per round trip.
+#[test]
+fn hybla_uses_a_lossy_satellite_link_as_reno_would_a_path_of_25_ms() {
+    let [hybla, reno] = ["hybla", "reno"].map(|cc| goodput_under_loss(cc, "50mbit", "200ms", "0.1%"));
+    let reno_nearby = goodput_under_loss("reno", "50mbit", "25ms", "0.1%");
+    assert!(hybla > 4.0 * reno, "hybla {hybla}, reno {reno}");
+    assert_near("goodput", hybla, reno_nearby, 0.3);
+}
+
+#[test]
+fn cdg_keeps_the_queue_short_and_the_link_nearly_full() {
+    let run = shared(r#"{ cc = "cdg" }"#, "4bdp");
+    assert_between("utilization", run.link("utilization", 0), 0.85..=1.0);
+    assert!(mean_queue_packets(&run) < 10.0, "{} packets", mean_queue_packets(&run));
+    assert_eq!(run.flow("retransmits", 0), 0.0);
+}

@@ -1,0 +1,95 @@
+"""What the ``dumbbell`` command says on the terminal: results, errors, and how it ends after them."""
+
+from __future__ import annotations
+
+import json
+import os
+import sys
+import warnings
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from pathlib import Path
+from typing import Any, NoReturn
+
+import typer
+from typer.core import TyperGroup
+
+from dumbbell import _core, interrupts, storage
+from dumbbell.api import DamagedResultWarning
+from dumbbell.printable import printable
+
+
+class Commands(TyperGroup):
+    """Commands whose errors cannot command the terminal, and whose interrupts reach :func:`reporting_errors`."""
+
+    def invoke(self, ctx: Any) -> Any:
+        """Runs the command that the command line names."""
+        try:
+            return super().invoke(ctx)
+        except KeyboardInterrupt:
+            raise interrupts.Interrupted from None
+        except Exception as error:
+            # A usage error quotes the command line, which may hold names of files.
+            if isinstance(getattr(error, "message", None), str):
+                error.message = printable(error.message)  # type: ignore[attr-defined]
+            raise
+
+
+@contextmanager
+def reporting_errors() -> Iterator[None]:
+    """Turns errors of the user into a message on standard error and exit status 2."""
+    try:
+        with warnings.catch_warnings():
+            warnings.showwarning = _show_warning(warnings.showwarning)
+            warnings.simplefilter("always", DamagedResultWarning)
+            yield
+    except (_core.ScenarioError, _core.RunError, storage.OutputError, storage.ResultError) as error:
+        fail(str(error))
+    except (KeyboardInterrupt, interrupts.Interrupted):
+        interrupts.report()
+        sys.exit(interrupts.STATUS)
+    except BrokenPipeError:
+        # The reader of our output has left (head); nothing is wrong.
+        sys.stderr.close()
+        sys.exit(0)
+    except OSError as error:
+        if error.filename is not None:
+            raise
+        # A file that cannot be written is an OutputError, so this is standard output, on a full disk for example. What
+        # it still buffers goes nowhere, or the interpreter tries once more at its end.
+        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
+        fail(f"cannot write to standard output: {error.strerror or error}")
+
+
+def print_json(value: object) -> None:
+    """Prints one JSON object."""
+    typer.echo(json.dumps(value, indent=2, allow_nan=False))
+
+
+def print_paths(paths: list[Path]) -> None:
+    """Prints what was written, a line a file."""
+    for path in paths:
+        show(f"  {path}")
+
+
+def show(text: str) -> None:
+    """Prints a text that cannot command the terminal."""
+    typer.echo(printable(text))
+
+
+def _show_warning(other: Callable[..., None]) -> Callable[..., None]:
+    """Shows a warning of Dumbbell as a line, and any other as ever."""
+
+    def show_warning(message: Warning | str, category: type[Warning], *rest: Any, **named: Any) -> None:
+        if issubclass(category, DamagedResultWarning):
+            typer.echo(f"note: {printable(str(message))}", err=True)
+        else:
+            other(message, category, *rest, **named)
+
+    return show_warning
+
+
+def fail(message: str) -> NoReturn:
+    """Ends the command with a message and exit status 2."""
+    typer.echo(printable(message if message.startswith("error") else f"error: {message}"), err=True)
+    sys.exit(2)

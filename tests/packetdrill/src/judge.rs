@@ -1,0 +1,401 @@
+//! Runs a script on a [`Host`] and judges what the host does.
+
+use crate::code::{Code, Trouble, Value, constant};
+use crate::host::{Emitted, START, Simulated};
+use crate::script::{Call, Direction, Event, Flags, Moment, Packet, Place, Script, What, When, ecn_name, seconds};
+use dumbbell_units::{Duration, Time};
+use std::fmt;
+
+/// How early or late a packet may be where the script does not say (`--tolerance_usecs`).
+const TOLERANCE: Duration = Duration::from_millis(4);
+/// How long a packet at any time (`*`) is waited for: longer than the longest retransmission timeout.
+const PATIENCE: Duration = Duration::from_secs(150);
+
+/// How strictly packets are judged.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct Judging {
+    /// Whether PSH has to be where the script says. The endpoints mark the ends of bursts, and not yet those of writes.
+    pub push: bool,
+}
+
+/// What came of a script.
+#[derive(Clone, Debug, PartialEq)]
+pub enum Verdict {
+    /// Everything it expects happens.
+    Holds,
+    /// Everything it expects happens up to a place from which on it is about something that is not modelled.
+    HoldsUntil(Place, String),
+    /// Something else happens than what it expects.
+    Fails(Difference),
+    /// It is about something that is not modelled.
+    OutOfScope(Place, String),
+}
+
+/// Where a host and a script disagree.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Difference {
+    /// The event.
+    pub place: Place,
+    /// What it expects.
+    pub expected: String,
+    /// What happens.
+    pub got: String,
+}
+
+impl fmt::Display for Difference {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "line {}: expected {}; got {}", self.place.line, self.expected, self.got)
+    }
+}
+
+/// A host that a script is run on.
+pub trait Host {
+    /// The script comes to its event number `index`.
+    fn begin_event(&mut self, index: usize);
+    /// The present.
+    fn now(&self) -> Time;
+    /// Moves the clock to `time`. What is due at `time` itself may wait: in a real host timers are late, not early.
+    fn run_until(&mut self, time: Time);
+    /// The next packet that leaves, if one does so up to `deadline`.
+    fn next_packet(&mut self, deadline: Time) -> Option<Emitted>;
+    /// Takes a packet back, or a part of one.
+    fn put_back(&mut self, packet: Emitted);
+    /// The script calls `stamp` the timestamp `value`.
+    fn name_stamp(&mut self, value: u32, stamp: Time);
+    /// Whether the handshake has begun, and whether it is over.
+    fn progress(&self) -> Progress;
+    /// A field of `struct tcp_info`, or a constant.
+    fn info(&self, name: &str) -> Option<i64>;
+    /// A command; the reason if it asks for what is not modelled.
+    fn shell(&mut self, command: &str) -> Result<(), String>;
+    /// A packet arrives; the reason if it is of a kind that is not modelled.
+    fn receive(&mut self, packet: &Packet) -> Result<(), String>;
+    /// `listen`.
+    fn listen(&mut self);
+    /// `connect`.
+    fn connect(&mut self);
+    /// `TCP_NODELAY`.
+    fn set_nodelay(&mut self, nodelay: bool);
+    /// `write`; the reason if it is not modelled.
+    fn write(&mut self, bytes: u64) -> Result<(), String>;
+    /// `read` of up to `most` bytes: how many there are; `None` where nobody knows.
+    fn read(&mut self, most: u64) -> Option<u64>;
+}
+
+/// How far a connection is.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+pub enum Progress {
+    /// No packet was exchanged.
+    Closed,
+    /// A SYN has left.
+    Opening,
+    /// Data may leave.
+    Established,
+}
+
+/// Why a run ends before the script does.
+enum End {
+    Different(Difference),
+    Foreign(Place, String),
+}
+
+/// Runs a script on the endpoints.
+pub fn run(script: &Script, judging: Judging) -> Verdict {
+    match Simulated::new(script) {
+        Ok(host) => run_on(script, judging, host),
+        Err(reason) => Verdict::OutOfScope(Place { line: 1, column: 1 }, reason),
+    }
+}
+
+/// Runs a script on a host.
+pub(crate) fn run_on(script: &Script, judging: Judging, host: impl Host) -> Verdict {
+    let tolerance = script.tolerance().unwrap_or(TOLERANCE);
+    let mut run = Run {
+        judging,
+        host,
+        code: Code::default(),
+        tolerance,
+        last: START,
+        listener: None,
+        connection: None,
+        judged: 0,
+    };
+    for (index, event) in script.events.iter().enumerate() {
+        run.host.begin_event(index);
+        match run.event(event) {
+            Ok(()) => {}
+            Err(End::Different(difference)) => return Verdict::Fails(difference),
+            Err(End::Foreign(place, reason)) if run.judged > 0 => return Verdict::HoldsUntil(place, reason),
+            Err(End::Foreign(place, reason)) => return Verdict::OutOfScope(place, reason),
+        }
+    }
+    if run.judged == 0 {
+        let reason = "it expects nothing of an established connection".to_owned();
+        return Verdict::OutOfScope(Place { line: 1, column: 1 }, reason);
+    }
+    Verdict::Holds
+}
+
+struct Run<H> {
+    judging: Judging,
+    host: H,
+    code: Code,
+    tolerance: Duration,
+    /// The time of the event before, from which relative times count.
+    last: Time,
+    /// File descriptors of the script.
+    listener: Option<i64>,
+    connection: Option<i64>,
+    /// Expectations of an established connection that were met.
+    judged: u32,
+}
+
+impl<H: Host> Run<H> {
+    fn time(&self, moment: Moment) -> Time {
+        if moment.is_relative { self.last + moment.span } else { START + moment.span }
+    }
+
+    fn event(&mut self, event: &Event) -> Result<(), End> {
+        if let What::Packet(packet) = &event.what
+            && packet.direction == Direction::Outbound
+        {
+            return self.expect(event, packet);
+        }
+        let time = match event.when {
+            When::At(moment) | When::Between(moment, _) => self.time(moment),
+            When::Any => self.host.now(),
+        };
+        self.host.run_until(time);
+        self.last = time;
+        let foreign = |reason| End::Foreign(event.place, reason);
+        match &event.what {
+            What::Shell(command) => self.host.shell(command).map_err(foreign),
+            What::Code(text) => self.code(event, text),
+            What::Packet(packet) => self.host.receive(packet).map_err(foreign),
+            What::Call(call) => self.call(event, call),
+            What::Foreign(what) => Err(foreign(what.clone())),
+        }
+    }
+
+    fn code(&mut self, event: &Event, text: &str) -> Result<(), End> {
+        // The application's thread of a real packetdrill asks after the packets before were worked on.
+        let host = &self.host;
+        let result = self.code.run(text, &|name| constant(name).or_else(|| host.info(name)).map(Value::Int));
+        match result {
+            Ok(()) => {
+                self.judged += u32::from(self.host.progress() == Progress::Established);
+                Ok(())
+            }
+            Err(Trouble::Unknown(what)) => Err(End::Foreign(event.place, format!("{what} in a block of code"))),
+            Err(Trouble::False { line, text, values }) => {
+                let place = Place { line: event.place.line + line, ..event.place };
+                let expected = text.split_whitespace().collect::<Vec<_>>().join(" ");
+                Err(End::Different(Difference { place, expected: format!("`{expected}`"), got: values }))
+            }
+        }
+    }
+
+    /// An event that expects a packet. The host hands data down in bursts, which scripts show as one packet or as several:
+    /// any division of the same range is the same, and PSH counts where the range ends.
+    fn expect(&mut self, event: &Event, expected: &Packet) -> Result<(), End> {
+        let (earliest, latest) = match event.when {
+            When::At(moment) => (self.time(moment), self.time(moment)),
+            When::Between(first, last) => (self.time(first), self.time(last)),
+            When::Any => (START, self.host.now() + PATIENCE),
+        };
+        let tolerance = if event.when == When::Any { Duration::ZERO } else { self.tolerance };
+        let is_judged = self.host.progress() == Progress::Established;
+        let mut wanted = expected.clone();
+        loop {
+            let Some(Emitted { at, packet: mut got, stamp }) = self.host.next_packet(latest + tolerance) else {
+                return Err(self.different(event, expected, "no packet".to_owned()));
+            };
+            if let Some(Some((val, _))) = wanted.options.as_ref().map(|options| options.timestamp) {
+                self.host.name_stamp(val, stamp);
+            }
+            if got.seq == wanted.seq && got.len > wanted.len && wanted.len > 0 {
+                let mut rest = got.clone();
+                rest.seq = got.seq.wrapping_add(wanted.len);
+                rest.len = got.len - wanted.len;
+                rest.flags = rest.flags.without(Flags::CWR);
+                self.host.put_back(Emitted { at, packet: rest, stamp });
+                got.len = wanted.len;
+                got.flags = got.flags.without(Flags::PSH) | Flags::PSH.when(wanted.flags.has(Flags::PSH));
+            }
+            let is_part = got.seq == wanted.seq && got.len < wanted.len && got.len > 0;
+            let mut compared = wanted.clone();
+            if !self.judging.push {
+                compared.flags = compared.flags.without(Flags::PSH) | Flags::PSH.when(got.flags.has(Flags::PSH));
+            }
+            if is_part {
+                compared.len = got.len;
+                compared.flags = compared.flags.without(Flags::PSH) | Flags::PSH.when(got.flags.has(Flags::PSH));
+            }
+            let is_early = at + tolerance < earliest;
+            if let Some(what) = difference(&compared, &got) {
+                return Err(self.different(event, expected, format!("`{got}` at {}: {what}", seconds(START, at))));
+            }
+            if is_early || at > latest + tolerance {
+                let what = if is_early { "too early" } else { "too late" };
+                return Err(self.different(event, expected, format!("it at {}: {what}", seconds(START, at))));
+            }
+            if !is_part {
+                self.judged += u32::from(is_judged);
+                self.last = if let When::At(_) = event.when { earliest } else { at };
+                self.host.run_until(self.last.min(at));
+                return Ok(());
+            }
+            wanted.seq = wanted.seq.wrapping_add(got.len);
+            wanted.len -= got.len;
+            wanted.flags = wanted.flags.without(Flags::CWR);
+        }
+    }
+
+    fn different(&self, event: &Event, expected: &Packet, got: String) -> End {
+        let when = match event.when {
+            When::Any => "at any time".to_owned(),
+            When::At(moment) => format!("at {}", seconds(START, self.time(moment))),
+            When::Between(first, last) => {
+                format!("between {} and {}", seconds(START, self.time(first)), seconds(START, self.time(last)))
+            }
+        };
+        let expected = format!("`{expected}` {when}");
+        End::Different(Difference { place: event.place, expected, got })
+    }
+
+    fn call(&mut self, event: &Event, call: &Call) -> Result<(), End> {
+        let foreign = |reason: String| Err(End::Foreign(event.place, reason));
+        let word = |index: usize| call.args.get(index).and_then(crate::script::Arg::word).unwrap_or_default();
+        let number = |index: usize| call.args.get(index).and_then(crate::script::Arg::int);
+        let is_refused = call.result.is_some_and(|result| result < 0);
+        if self.connection.is_some() && number(0).is_some() && !self.is_known(number(0)) {
+            return foreign(format!("`{}` on another socket", call.name));
+        }
+        match call.name.as_str() {
+            "socket" => match (word(0), word(1)) {
+                ("AF_INET6", _) => foreign("IPv6".to_owned()),
+                (_, kind) if !kind.starts_with("SOCK_STREAM") => foreign(format!("`{kind}` sockets")),
+                _ if self.listener.is_some() => foreign("a second socket".to_owned()),
+                _ => {
+                    self.listener = call.result;
+                    Ok(())
+                }
+            },
+            "bind" | "fcntl" | "poll" | "epoll_create" | "epoll_ctl" | "epoll_wait" | "getsockname" | "getpeername" => {
+                Ok(())
+            }
+            "listen" => {
+                self.host.listen();
+                Ok(())
+            }
+            "connect" if self.host.progress() > Progress::Closed => Ok(()),
+            "connect" => {
+                self.connection = number(0);
+                self.host.connect();
+                Ok(())
+            }
+            "accept" | "accept4" if is_refused => foreign("`accept` without a connection".to_owned()),
+            "accept" | "accept4" => {
+                if self.connection.is_some() {
+                    return foreign("a second connection".to_owned());
+                }
+                self.connection = call.result;
+                Ok(())
+            }
+            "setsockopt" => self.set_option(event, call),
+            "getsockopt" => Ok(()),
+            "write" | "send" | "sendto" => {
+                let flags = word(3);
+                if !flags.is_empty() && flags != "MSG_DONTWAIT" && flags != "MSG_NOSIGNAL" {
+                    return foreign(format!("`{}` with {flags}", call.name));
+                }
+                let bytes = call.result.or(number(2)).unwrap_or(0);
+                match u64::try_from(bytes) {
+                    Ok(bytes) if bytes > 0 => self.host.write(bytes).or_else(foreign),
+                    _ => Ok(()),
+                }
+            }
+            "read" | "recv" | "recvfrom" => {
+                if call.name != "read" && !["", "MSG_DONTWAIT"].contains(&word(3)) {
+                    return foreign(format!("`{}` with {}", call.name, word(3)));
+                }
+                self.read(event, call, number(2))
+            }
+            "close" | "shutdown" => foreign(format!("`{}`", call.name)),
+            name => foreign(format!("`{name}`")),
+        }
+    }
+
+    fn is_known(&self, descriptor: Option<i64>) -> bool {
+        descriptor.is_none() || [self.listener, self.connection].contains(&descriptor)
+    }
+
+    fn read(&mut self, event: &Event, call: &Call, most: Option<i64>) -> Result<(), End> {
+        if event.until.is_some() {
+            // It waits for data that a later event brings.
+            return Ok(());
+        }
+        let most = most.and_then(|most| u64::try_from(most).ok()).unwrap_or(u64::MAX);
+        let Some(got) = self.host.read(most).map(|got| got as i64) else { return Ok(()) };
+        match call.result {
+            Some(0) => Err(End::Foreign(event.place, "the end of the other end's data".to_owned())),
+            Some(result) if result > 0 && result != got => Err(End::Different(Difference {
+                place: event.place,
+                expected: format!("`{}` to return {result}", call.name),
+                got: got.to_string(),
+            })),
+            _ => Ok(()),
+        }
+    }
+
+    fn set_option(&mut self, event: &Event, call: &Call) -> Result<(), End> {
+        let option = call.args.get(2).and_then(crate::script::Arg::word).unwrap_or_default();
+        let value = call.args.get(3).and_then(crate::script::Arg::int);
+        match (option, value) {
+            ("TCP_NODELAY", value) => self.host.set_nodelay(value != Some(0)),
+            (
+                "SO_REUSEADDR" | "SO_REUSEPORT" | "TCP_CONGESTION" | "SO_SNDBUF" | "SO_RCVBUF" | "SO_SNDTIMEO"
+                | "SO_RCVTIMEO" | "TCP_NOTSENT_LOWAT" | "IP_MTU_DISCOVER" | "SO_KEEPALIVE" | "TCP_SYNCNT"
+                | "SO_PRIORITY" | "SO_MARK",
+                _,
+            ) => {}
+            _ => return Err(End::Foreign(event.place, format!("the socket option `{option}`"))),
+        }
+        Ok(())
+    }
+}
+
+/// What of `got` is not as `expected`. Windows are not compared: the endpoints count them in segments. Nor are the values of
+/// timestamps, which begin anywhere, nor the window scale, which follows from buffer sizes.
+fn difference(expected: &Packet, got: &Packet) -> Option<String> {
+    let mut differences = Vec::new();
+    let mut compare = |what: &str, expected: String, got: String| {
+        if expected != got {
+            differences.push(format!("{what} is {got}, not {expected}"));
+        }
+    };
+    compare("seq", expected.seq.to_string(), got.seq.to_string());
+    compare("length", expected.len.to_string(), got.len.to_string());
+    compare("flags", expected.flags.to_string(), got.flags.to_string());
+    if let (Some(expected), Some(got)) = (expected.ack, got.ack) {
+        compare("ack", expected.to_string(), got.to_string());
+    }
+    if let (Some(expected), Some(got)) = (expected.ecn, got.ecn) {
+        compare("the IP header's ECN", ecn_name(expected).to_owned(), ecn_name(got).to_owned());
+    }
+    if let (Some(expected), Some(got)) = (&expected.options, &got.options) {
+        if expected.mss.is_some() || got.mss.is_some() {
+            compare("mss", format!("{:?}", expected.mss), format!("{:?}", got.mss));
+            compare("sackOK", expected.sack_ok.to_string(), got.sack_ok.to_string());
+        }
+        let blocks = |sack: &[(u32, u32)]| {
+            let blocks: Vec<_> = sack.iter().map(|(start, end)| format!("{start}:{end}")).collect();
+            if blocks.is_empty() { "none".to_owned() } else { blocks.join(" ") }
+        };
+        compare("sack", blocks(&expected.sack), blocks(&got.sack));
+        if let (Some((_, expected)), Some((_, got))) = (expected.timestamp, got.timestamp) {
+            compare("ecr", expected.to_string(), got.to_string());
+        }
+    }
+    (!differences.is_empty()).then(|| differences.join(", "))
+}

@@ -1,0 +1,228 @@
+//! The kernel of this machine as a host: `live.py` runs a script on it and reports every packet and every
+//! `struct tcp_info`, and the same judge that judges the endpoints judges the report.
+
+use crate::host::{Emitted, START};
+use crate::judge::{Host, Judging, Progress, Verdict, run_on};
+use crate::script::{Arg, Direction, Event, Flags, Moment, Options, Packet, Script, What, When, ecn_name};
+use dumbbell_path::Ecn;
+use dumbbell_units::{Duration, Time};
+use serde_json::{Value, json};
+use std::collections::VecDeque;
+use std::io::Write;
+use std::path::Path;
+use std::process::{Command, Stdio};
+
+/// How late a busy machine may make packets at least.
+const TOLERANCE: Duration = Duration::from_millis(20);
+/// How often a script is tried: a machine that was busy for a moment changes what the kernel does.
+const TRIES: u32 = 3;
+
+/// Runs a script on the kernel of this machine, which needs root and `/dev/net/tun`.
+pub fn run_live(script: &Script, judging: Judging) -> Result<Verdict, String> {
+    let script = &script.with_tolerance(TOLERANCE);
+    let mut verdict = run_once(script, judging)?;
+    for _ in 1..TRIES {
+        if !matches!(verdict, Verdict::Fails(_)) {
+            break;
+        }
+        verdict = run_once(script, judging)?;
+    }
+    Ok(verdict)
+}
+
+fn run_once(script: &Script, judging: Judging) -> Result<Verdict, String> {
+    Ok(run_on(script, judging, recorded(script)?))
+}
+
+/// What the kernel does under a script, as a host that does it again.
+pub(crate) fn recorded(script: &Script) -> Result<impl Host + use<>, String> {
+    let report = record(script)?;
+    match report["problem"].as_str() {
+        Some(problem) => Err(problem.to_owned()),
+        None => Recorded::read(&report).ok_or_else(|| "the report of live.py cannot be read".to_owned()),
+    }
+}
+
+fn record(script: &Script) -> Result<Value, String> {
+    let program = Path::new(env!("CARGO_MANIFEST_DIR")).join("live.py");
+    let mut child = Command::new("unshare")
+        .args(["--net", "python3"])
+        .arg(program)
+        .stdin(Stdio::piped())
+        .stdout(Stdio::piped())
+        .spawn()
+        .map_err(|error| format!("unshare: {error}"))?;
+    let input = to_json(script).to_string();
+    if let Some(mut stdin) = child.stdin.take() {
+        stdin.write_all(input.as_bytes()).map_err(|error| format!("live.py: {error}"))?;
+    }
+    let output = child.wait_with_output().map_err(|error| format!("live.py: {error}"))?;
+    serde_json::from_slice(&output.stdout).map_err(|error| format!("the report of live.py: {error}"))
+}
+
+/// A script for `live.py`.
+fn to_json(script: &Script) -> Value {
+    let tolerance = script.tolerance().unwrap_or(TOLERANCE);
+    json!({
+        "folder": std::path::absolute(&script.folder).unwrap_or_default().display().to_string(),
+        "tolerance_ns": tolerance.as_nanos(),
+        "events": script.events.iter().map(event_to_json).collect::<Vec<_>>(),
+    })
+}
+
+fn event_to_json(event: &Event) -> Value {
+    let moment = |moment: Moment| json!({ "relative": moment.is_relative, "ns": moment.span.as_nanos() });
+    let when = match event.when {
+        When::At(at) => vec![moment(at)],
+        When::Between(first, last) => vec![moment(first), moment(last)],
+        When::Any => Vec::new(),
+    };
+    let (key, value) = match &event.what {
+        What::Shell(command) => ("shell", json!(command)),
+        What::Code(text) => ("code", json!(text)),
+        What::Packet(packet) => ("packet", packet_to_json(packet)),
+        What::Call(call) => {
+            let args: Vec<Value> = call.args.iter().map(arg_to_json).collect();
+            ("call", json!({ "name": call.name, "args": args, "result": call.result }))
+        }
+        What::Foreign(what) => ("foreign", json!(what)),
+    };
+    json!({ "when": when, "blocks": event.until.is_some(), key: value })
+}
+
+fn arg_to_json(arg: &Arg) -> Value {
+    match arg {
+        Arg::Int(value) => json!(value),
+        Arg::Word(word) => json!(word),
+        Arg::Text(text) => json!({ "text": text }),
+        Arg::Ellipsis => Value::Null,
+        Arg::List(items) => items.iter().map(arg_to_json).collect(),
+        Arg::Struct(text) => json!({ "struct": text }),
+    }
+}
+
+fn packet_to_json(packet: &Packet) -> Value {
+    let options = packet.options.as_ref().map(|options| {
+        json!({
+            "mss": options.mss,
+            "wscale": options.wscale,
+            "sack_ok": options.sack_ok,
+            "timestamp": options.timestamp,
+            "sack": options.sack,
+        })
+    });
+    json!({
+        "direction": if packet.direction == Direction::Inbound { "<" } else { ">" },
+        "ecn": packet.ecn.map(ecn_name),
+        "flags": packet.flags.to_string(),
+        "seq": packet.seq,
+        "len": packet.len,
+        "ack": packet.ack,
+        "window": packet.window,
+        "options": options,
+    })
+}
+
+/// What a kernel did, as a host that does it again.
+struct Recorded {
+    sent: VecDeque<Emitted>,
+    infos: Value,
+    event: String,
+    now: Time,
+    has_sent_data: bool,
+}
+
+impl Recorded {
+    fn read(report: &Value) -> Option<Recorded> {
+        let sent = report["sent"].as_array()?.iter().map(emitted).collect::<Option<_>>()?;
+        Some(Recorded { sent, infos: report["infos"].clone(), event: String::new(), now: START, has_sent_data: false })
+    }
+}
+
+fn emitted(report: &Value) -> Option<Emitted> {
+    let number = |value: &Value| value.as_u64().and_then(|value| u32::try_from(value).ok());
+    let options = &report["options"];
+    let pair = |value: &Value| Some((number(&value[0])?, number(&value[1])?));
+    let flags =
+        report["flags"].as_str()?.chars().filter_map(Flags::of_letter).fold(Flags::NONE, |all, flag| all | flag);
+    let at = START + Duration::from_nanos(report["at_ns"].as_u64()?);
+    let packet = Packet {
+        direction: Direction::Outbound,
+        ecn: [Ecn::NotEct, Ecn::Ect0, Ecn::Ect1, Ecn::Ce].into_iter().find(|ecn| report["ecn"] == ecn_name(*ecn)),
+        flags,
+        seq: number(&report["seq"])?,
+        len: number(&report["len"])?,
+        ack: number(&report["ack"]).filter(|_| flags.has(Flags::ACK)),
+        window: number(&report["window"]),
+        options: Some(Options {
+            mss: number(&options["mss"]),
+            wscale: number(&options["wscale"]),
+            sack_ok: options["sack_ok"].as_bool()?,
+            timestamp: pair(&options["timestamp"]),
+            sack: options["sack"].as_array()?.iter().map(pair).collect::<Option<_>>()?,
+            foreign: None,
+        }),
+    };
+    Some(Emitted { at, packet, stamp: at })
+}
+
+impl Host for Recorded {
+    fn begin_event(&mut self, index: usize) {
+        self.event = index.to_string();
+    }
+
+    fn now(&self) -> Time {
+        self.now
+    }
+
+    fn run_until(&mut self, time: Time) {
+        self.now = self.now.max(time);
+    }
+
+    fn next_packet(&mut self, deadline: Time) -> Option<Emitted> {
+        let is_there = self.sent.front().is_some_and(|next| next.at <= deadline);
+        let packet = if is_there { self.sent.pop_front() } else { None };
+        if let Some(packet) = &packet {
+            self.has_sent_data |= !packet.packet.flags.has(Flags::SYN);
+            self.now = self.now.max(packet.at);
+        }
+        packet
+    }
+
+    fn put_back(&mut self, packet: Emitted) {
+        self.sent.push_front(packet);
+    }
+
+    fn name_stamp(&mut self, _value: u32, _stamp: Time) {}
+
+    fn progress(&self) -> Progress {
+        if self.has_sent_data { Progress::Established } else { Progress::Closed }
+    }
+
+    fn info(&self, name: &str) -> Option<i64> {
+        let value = &self.infos[&self.event][name];
+        value.as_i64().or_else(|| value.as_u64().map(|_| i64::MAX))
+    }
+
+    fn shell(&mut self, _command: &str) -> Result<(), String> {
+        Ok(())
+    }
+
+    fn receive(&mut self, _packet: &Packet) -> Result<(), String> {
+        Ok(())
+    }
+
+    fn listen(&mut self) {}
+
+    fn connect(&mut self) {}
+
+    fn set_nodelay(&mut self, _nodelay: bool) {}
+
+    fn write(&mut self, _bytes: u64) -> Result<(), String> {
+        Ok(())
+    }
+
+    fn read(&mut self, _most: u64) -> Option<u64> {
+        None
+    }
+}

@@ -1,0 +1,347 @@
+//! What a packet script says, as data.
+
+use dumbbell_units::{Duration, Time};
+use std::fmt;
+use std::path::PathBuf;
+
+/// Where something stands in a script, counted from one.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord)]
+pub struct Place {
+    /// Line.
+    pub line: u32,
+    /// Column, in characters.
+    pub column: u32,
+}
+
+impl fmt::Display for Place {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "{}:{}", self.line, self.column)
+    }
+}
+
+/// A script.
+#[derive(Clone, Debug, Default)]
+pub struct Script {
+    /// The folder that relative paths in commands start from.
+    pub folder: PathBuf,
+    /// `--name=value` lines before the first event.
+    pub options: Vec<(String, String)>,
+    /// What happens, in the order of the file.
+    pub events: Vec<Event>,
+}
+
+impl Script {
+    /// How early or late a packet may be, where the script says so.
+    pub fn tolerance(&self) -> Option<Duration> {
+        let (_, value) = self.options.iter().find(|(name, _)| name == "tolerance_usecs")?;
+        value.parse().ok().map(Duration::from_micros)
+    }
+
+    /// The same with at least this tolerance.
+    #[must_use]
+    pub fn with_tolerance(&self, least: Duration) -> Script {
+        let tolerance = self.tolerance().unwrap_or(least).max(least).as_micros().to_string();
+        let mut script = self.clone();
+        script.options.insert(0, ("tolerance_usecs".to_owned(), tolerance));
+        script
+    }
+
+    /// Packets in one direction.
+    pub fn packets(&self, direction: Direction) -> impl Iterator<Item = &Packet> {
+        self.events.iter().filter_map(move |event| match &event.what {
+            What::Packet(packet) if packet.direction == direction => Some(packet),
+            _ => None,
+        })
+    }
+
+    /// Whether a reader waits for data.
+    pub fn has_blocking_read(&self) -> bool {
+        self.events.iter().any(|event| {
+            event.until.is_some() && matches!(&event.what, What::Call(call) if ["read", "recv"].contains(&&*call.name))
+        })
+    }
+}
+
+/// Something that the script does or expects.
+#[derive(Clone, Debug)]
+pub struct Event {
+    /// Where it begins.
+    pub place: Place,
+    /// When.
+    pub when: When,
+    /// When a blocking call returns.
+    pub until: Option<Moment>,
+    /// What.
+    pub what: What,
+}
+
+/// A time of a script: since its beginning, or since the event before.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Moment {
+    /// Counts from the event before (`+0.1`).
+    pub is_relative: bool,
+    /// How long.
+    pub span: Duration,
+}
+
+/// When an event happens or is expected.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum When {
+    /// At this time.
+    At(Moment),
+    /// Between these two (`0.1~0.2`).
+    Between(Moment, Moment),
+    /// At any time (`*`).
+    Any,
+}
+
+/// An event's content.
+#[derive(Clone, Debug)]
+pub enum What {
+    /// A command for the shell.
+    Shell(String),
+    /// Statements about `struct tcp_info`.
+    Code(String),
+    /// A packet to inject, or to expect.
+    Packet(Packet),
+    /// A system call.
+    Call(Call),
+    /// Something of the language that has no meaning here, and what it is.
+    Foreign(String),
+}
+
+/// Whether the script sends a packet or expects one of the host under test.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Direction {
+    /// `<`: into the host.
+    Inbound,
+    /// `>`: out of it.
+    Outbound,
+}
+
+/// A TCP packet.
+#[derive(Clone, Debug)]
+pub struct Packet {
+    /// Who sends it.
+    pub direction: Direction,
+    /// ECN bits of its IP header, where the script says them: `[ect0]`, `[ce]`, `[noecn]`.
+    pub ecn: Option<dumbbell_path::Ecn>,
+    /// The header's flags.
+    pub flags: Flags,
+    /// First sequence number.
+    pub seq: u32,
+    /// Payload bytes.
+    pub len: u32,
+    /// Acknowledgement number.
+    pub ack: Option<u32>,
+    /// Window field.
+    pub window: Option<u32>,
+    /// Options; `None` for `<...>`, which is: any.
+    pub options: Option<Options>,
+}
+
+/// Flags of a TCP header.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct Flags(u16);
+
+impl Flags {
+    /// Letters of the language and their bits, in the order in which they are printed.
+    const LETTERS: [(char, u16); 9] = [
+        ('S', 1 << 0),
+        ('F', 1 << 1),
+        ('R', 1 << 2),
+        ('P', 1 << 3),
+        ('U', 1 << 4),
+        ('E', 1 << 5),
+        ('W', 1 << 6),
+        ('A', 1 << 7),
+        ('.', 1 << 8),
+    ];
+    /// No flag.
+    pub const NONE: Flags = Flags(0);
+    /// SYN.
+    pub const SYN: Flags = Flags(1 << 0);
+    /// FIN.
+    pub const FIN: Flags = Flags(1 << 1);
+    /// RST.
+    pub const RST: Flags = Flags(1 << 2);
+    /// PSH.
+    pub const PSH: Flags = Flags(1 << 3);
+    /// URG.
+    pub const URG: Flags = Flags(1 << 4);
+    /// ECE.
+    pub const ECE: Flags = Flags(1 << 5);
+    /// CWR.
+    pub const CWR: Flags = Flags(1 << 6);
+    /// AE, of AccECN.
+    pub const AE: Flags = Flags(1 << 7);
+    /// ACK.
+    pub const ACK: Flags = Flags(1 << 8);
+
+    /// The flag of a letter.
+    pub fn of_letter(letter: char) -> Option<Flags> {
+        Flags::LETTERS.iter().find(|(other, _)| *other == letter).map(|&(_, bit)| Flags(bit))
+    }
+
+    /// Whether one of `other` is set.
+    pub fn has(self, other: Flags) -> bool {
+        self.0 & other.0 != 0
+    }
+
+    /// These without `other`.
+    #[must_use]
+    pub fn without(self, other: Flags) -> Flags {
+        Flags(self.0 & !other.0)
+    }
+
+    /// `other` if `condition`, nothing otherwise.
+    #[must_use]
+    pub fn when(self, condition: bool) -> Flags {
+        if condition { self } else { Flags::NONE }
+    }
+}
+
+impl std::ops::BitOr for Flags {
+    type Output = Flags;
+
+    fn bitor(self, other: Flags) -> Flags {
+        Flags(self.0 | other.0)
+    }
+}
+
+impl fmt::Display for Flags {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        if *self == Flags::NONE {
+            return f.write_str("-");
+        }
+        Flags::LETTERS.iter().filter(|(_, bit)| self.0 & bit != 0).try_for_each(|(letter, _)| write!(f, "{letter}"))
+    }
+}
+
+/// Options of a TCP header; padding is left out.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct Options {
+    /// Maximum segment size.
+    pub mss: Option<u32>,
+    /// Window scale.
+    pub wscale: Option<u32>,
+    /// SACK permitted.
+    pub sack_ok: bool,
+    /// Timestamp and its echo.
+    pub timestamp: Option<(u32, u32)>,
+    /// SACK blocks.
+    pub sack: Vec<(u32, u32)>,
+    /// The first option that has no meaning here.
+    pub foreign: Option<String>,
+}
+
+impl fmt::Display for Options {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let mut parts = Vec::new();
+        parts.extend(self.mss.map(|mss| format!("mss {mss}")));
+        parts.extend(self.sack_ok.then(|| "sackOK".to_owned()));
+        parts.extend(self.timestamp.map(|(val, ecr)| format!("TS val {val} ecr {ecr}")));
+        parts.extend(self.wscale.map(|wscale| format!("wscale {wscale}")));
+        if !self.sack.is_empty() {
+            let blocks: Vec<_> = self.sack.iter().map(|(start, end)| format!("{start}:{end}")).collect();
+            parts.push(format!("sack {}", blocks.join(" ")));
+        }
+        parts.extend(self.foreign.clone());
+        f.write_str(&parts.join(","))
+    }
+}
+
+impl fmt::Display for Packet {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let Packet { direction, ecn, flags, seq, len, ack, window, options } = self;
+        f.write_str(if *direction == Direction::Inbound { "< " } else { "> " })?;
+        if let Some(ecn) = ecn {
+            write!(f, "[{}] ", ecn_name(*ecn))?;
+        }
+        write!(f, "{flags} {seq}:{}({len})", seq.wrapping_add(*len))?;
+        if let Some(ack) = ack {
+            write!(f, " ack {ack}")?;
+        }
+        if let Some(window) = window {
+            write!(f, " win {window}")?;
+        }
+        match options {
+            Some(options) if *options == Options::default() => Ok(()),
+            Some(options) => write!(f, " <{options}>"),
+            None => f.write_str(" <...>"),
+        }
+    }
+}
+
+/// How the language writes ECN bits.
+pub fn ecn_name(ecn: dumbbell_path::Ecn) -> &'static str {
+    use dumbbell_path::Ecn;
+    match ecn {
+        Ecn::NotEct => "noecn",
+        Ecn::Ect0 => "ect0",
+        Ecn::Ect1 => "ect1",
+        Ecn::Ce => "ce",
+    }
+}
+
+/// A system call.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Call {
+    /// Its name.
+    pub name: String,
+    /// What it is given.
+    pub args: Vec<Arg>,
+    /// What it returns; `None` where the script does not say (`?`, or nothing).
+    pub result: Option<i64>,
+    /// The error, where one is named.
+    pub errno: Option<String>,
+}
+
+/// An argument of a system call.
+#[derive(Clone, Debug, PartialEq)]
+pub enum Arg {
+    /// A number.
+    Int(i64),
+    /// Constants, joined by `|` as in the script.
+    Word(String),
+    /// A text in quotes.
+    Text(String),
+    /// `...`
+    Ellipsis,
+    /// `[…]`
+    List(Vec<Arg>),
+    /// `{…}`, as written.
+    Struct(String),
+}
+
+impl Arg {
+    /// A number, also one that stands alone in brackets.
+    pub fn int(&self) -> Option<i64> {
+        match self {
+            Arg::Int(value) => Some(*value),
+            Arg::List(items) if items.len() == 1 => items[0].int(),
+            _ => None,
+        }
+    }
+
+    /// Constants.
+    pub fn word(&self) -> Option<&str> {
+        match self {
+            Arg::Word(word) => Some(word),
+            _ => None,
+        }
+    }
+
+    /// A text.
+    pub fn text(&self) -> Option<&str> {
+        match self {
+            Arg::Text(text) => Some(text),
+            _ => None,
+        }
+    }
+}
+
+/// A time of virtual time as scripts write it: seconds since `start`.
+pub fn seconds(start: Time, time: Time) -> String {
+    format!("{:.6}", time.since(start).as_secs_f64())
+}

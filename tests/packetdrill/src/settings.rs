@@ -1,0 +1,270 @@
+//! What a script's commands and options set: kernel parameters become those of the endpoints.
+
+use crate::script::{Arg, Direction, Script, What};
+use dumbbell_transport::{Pacing, TransportConfig};
+use dumbbell_units::Duration;
+use std::path::Path;
+
+/// Segments that a script's peer sends are at most this long: an Ethernet frame without options.
+const LARGEST_SEGMENT: u32 = 1460;
+
+/// What holds for the connections of a script.
+#[derive(Clone, Debug)]
+pub struct Settings {
+    /// Parameters of the endpoints.
+    pub config: TransportConfig,
+    /// Name of the controller.
+    pub congestion_control: String,
+    /// `tcp_timestamps`.
+    pub timestamps: bool,
+    /// `tcp_ecn`: 0 never, 1 asks for it, 2 accepts it.
+    pub ecn: i64,
+    /// `tcp_window_scaling`.
+    pub window_scaling: bool,
+    /// `tcp_syn_linear_timeouts`: repetitions of a SYN before the time between them doubles.
+    pub linear_syn_timeouts: u32,
+}
+
+impl Default for Settings {
+    fn default() -> Settings {
+        Settings {
+            config: TransportConfig::default(),
+            congestion_control: "cubic".to_owned(),
+            timestamps: true,
+            ecn: 2,
+            window_scaling: true,
+            linear_syn_timeouts: 4,
+        }
+    }
+}
+
+impl Settings {
+    /// A command of the script, which stands in `folder`; the reason if it asks for what is not modelled. Of a shell file the
+    /// commands in it are run.
+    pub fn run(&mut self, command: &str, folder: &Path) -> Result<(), String> {
+        let lines = command.replace("\\\n", " ");
+        let lines = lines.lines().map(str::trim).filter(|line| !line.starts_with('#'));
+        lines.flat_map(|line| line.split(';').flat_map(|part| part.split("&&"))).try_for_each(|part| {
+            let part = part.split("2>&1").next().unwrap_or_default().trim();
+            self.run_one(part.trim_end_matches("> /dev/null").trim(), folder)
+        })
+    }
+
+    fn run_one(&mut self, command: &str, folder: &Path) -> Result<(), String> {
+        let words: Vec<&str> = command.split_whitespace().collect();
+        let Some((&program, args)) = words.split_first() else { return Ok(()) };
+        let name = program.rsplit('/').next().unwrap_or(program);
+        match name {
+            "true" | "sync" => Ok(()),
+            "sysctl" | "set_sysctls.py" => self.sysctls(&args.join(" ")),
+            "echo" => match command.split_once('>') {
+                Some((value, file)) => {
+                    let value = value.trim_start_matches("echo").trim().trim_matches(['"', '\'']);
+                    self.sysctl(file.trim(), value)
+                }
+                None => Ok(()),
+            },
+            "ip" if args.first() == Some(&"tcp_metrics") => Ok(()),
+            "ip" if args.contains(&"route") => self.route(args),
+            "tc" if args.contains(&"fq") => {
+                self.config.pacing = Pacing::On;
+                Ok(())
+            }
+            "tc" if args.iter().any(|arg| ["pfifo", "pfifo_fast", "bfifo", "noqueue", "del"].contains(arg)) => Ok(()),
+            // It restores what another command changed, behind the script.
+            _ if name.starts_with("sysctl_restore_") => Ok(()),
+            _ if name.ends_with(".sh") => match std::fs::read_to_string(folder.join(program)) {
+                Ok(text) => self.run(&text, folder),
+                Err(error) => Err(format!("the command `{command}` ({error})")),
+            },
+            _ => Err(format!("the command `{command}`")),
+        }
+    }
+
+    /// `a=1 b=2`, also with blanks around the sign and with flags between.
+    fn sysctls(&mut self, text: &str) -> Result<(), String> {
+        let text = text.replace(" =", "=").replace("= ", "=");
+        let mut assignment: Option<(String, String)> = None;
+        for word in text.split(' ').filter(|word| !word.is_empty() && !word.starts_with('-')) {
+            match word.split_once('=') {
+                Some((key, value)) => {
+                    if let Some((key, value)) = assignment.replace((key.to_owned(), value.to_owned())) {
+                        self.sysctl(&key, &value)?;
+                    }
+                }
+                // A value of several words.
+                None => {
+                    if let Some((_, value)) = &mut assignment {
+                        value.push(' ');
+                        value.push_str(word);
+                    }
+                }
+            }
+        }
+        assignment.map_or(Ok(()), |(key, value)| self.sysctl(&key, &value))
+    }
+
+    #[expect(clippy::too_many_lines, reason = "a table with one row for each kernel parameter")]
+    fn sysctl(&mut self, key: &str, value: &str) -> Result<(), String> {
+        let key = key.trim_matches(['"', '\'']).trim_start_matches("/proc/sys/").replace('/', ".");
+        let value = value.trim().trim_matches(['"', '\'']);
+        let Some(name) = key.strip_prefix("net.ipv4.") else {
+            return if key.starts_with("net.core.") { Ok(()) } else { Err(format!("`{key}`")) };
+        };
+        let refuse = || Err(format!("{name} = {value}"));
+        let number = value.parse::<i64>().ok();
+        let small = number.and_then(|number| u32::try_from(number).ok());
+        let config = &mut self.config;
+        match (name, number, small) {
+            ("tcp_sack", Some(number), _) => config.sack = number != 0,
+            ("tcp_dsack", Some(number), _) => config.dsack = number != 0,
+            ("tcp_timestamps", Some(number), _) => self.timestamps = number != 0,
+            ("tcp_window_scaling", Some(number), _) => self.window_scaling = number != 0,
+            ("tcp_ecn", Some(number @ 0..=2), _) => self.ecn = number,
+            ("tcp_frto", Some(number), _) => config.frto = number != 0,
+            ("tcp_early_retrans", Some(number), _) => config.tail_loss_probe = number >= 3,
+            ("tcp_recovery", Some(1), _) => {}
+            ("tcp_reordering", _, Some(number)) => config.reordering = number,
+            ("tcp_max_reordering", _, Some(number)) => config.max_reordering = number,
+            ("tcp_slow_start_after_idle", Some(number), _) => config.slow_start_after_idle = number != 0,
+            ("tcp_tso_win_divisor", _, Some(number)) => config.tso_win_divisor = number,
+            ("tcp_tso_rtt_log", _, Some(number)) => config.tso_rtt_log = number,
+            // It changes how segments are divided into bursts, which is not judged.
+            ("tcp_min_tso_segs", Some(_), _) => {}
+            ("tcp_limit_output_bytes", _, Some(number)) => config.limit_output_bytes = u64::from(number),
+            ("tcp_pacing_ss_ratio", _, Some(number)) => config.pacing_ss_ratio = number,
+            ("tcp_pacing_ca_ratio", _, Some(number)) => config.pacing_ca_ratio = number,
+            ("tcp_rto_min_us", _, Some(number)) => config.rto_min = Duration::from_micros(u64::from(number)),
+            ("tcp_rto_max_ms", _, Some(number)) => config.rto_max = Duration::from_millis(u64::from(number)),
+            ("tcp_comp_sack_nr" | "tcp_comp_sack_delay_ns", Some(0), _) => {
+                config.compress_sacks = false;
+            }
+            ("tcp_syn_linear_timeouts", _, Some(number)) => self.linear_syn_timeouts = number,
+            ("tcp_congestion_control", ..) => self.congestion_control = value.to_owned(),
+            (
+                "tcp_no_metrics_save"
+                | "tcp_autocorking"
+                | "tcp_fastopen"
+                | "tcp_fastopen_key"
+                | "tcp_rmem"
+                | "tcp_wmem"
+                | "tcp_moderate_rcvbuf"
+                | "tcp_adv_win_scale"
+                | "tcp_app_win"
+                | "tcp_mem"
+                | "tcp_syncookies"
+                | "tcp_syn_retries"
+                | "tcp_synack_retries"
+                | "tcp_retries1"
+                | "tcp_retries2"
+                | "tcp_ecn_fallback"
+                | "tcp_invalid_ratelimit"
+                | "tcp_challenge_ack_limit"
+                | "tcp_notsent_lowat"
+                | "tcp_fin_timeout"
+                | "tcp_tw_reuse"
+                | "tcp_max_syn_backlog"
+                | "tcp_keepalive_time"
+                | "tcp_keepalive_intvl"
+                | "tcp_keepalive_probes"
+                | "ip_local_port_range"
+                | "tcp_backlog_ack_defer"
+                | "tcp_reflect_tos"
+                | "tcp_fack"
+                | "tcp_abort_on_overflow"
+                | "tcp_orphan_retries"
+                | "tcp_rfc1337"
+                | "tcp_l3mdev_accept"
+                | "tcp_early_demux"
+                | "ip_early_demux",
+                ..,
+            ) => {}
+            (
+                "tcp_mtu_probing"
+                | "tcp_thin_linear_timeouts"
+                | "tcp_shrink_window"
+                | "tcp_plb_enabled"
+                | "tcp_workaround_signed_windows"
+                | "ip_no_pmtu_disc"
+                | "tcp_base_mss",
+                Some(0),
+                _,
+            ) => {}
+            _ => return refuse(),
+        }
+        Ok(())
+    }
+
+    fn route(&mut self, args: &[&str]) -> Result<(), String> {
+        for pair in args.windows(2) {
+            match (pair[0], pair[1].parse::<u32>()) {
+                ("initcwnd", Ok(cwnd)) => self.config.initial_cwnd = cwnd,
+                ("initcwnd", Err(_)) => return Err(format!("`initcwnd {}`", pair[1])),
+                ("rto_min" | "mtu" | "quickack" | "congctl" | "advmss" | "reordering" | "features" | "window", _) => {
+                    return Err(format!("`{}` of a route", pair[0]));
+                }
+                _ => {}
+            }
+        }
+        Ok(())
+    }
+
+    /// The controller that a socket option of the script chooses at any time. The endpoints have it from their beginning.
+    pub fn chosen_controller(script: &Script) -> Option<&str> {
+        script.events.iter().find_map(|event| match &event.what {
+            What::Call(call) if call.name == "setsockopt" && call.args.get(2) == Some(&congestion()) => {
+                call.args.get(3).and_then(Arg::text)
+            }
+            _ => None,
+        })
+    }
+}
+
+fn congestion() -> Arg {
+    Arg::Word("TCP_CONGESTION".to_owned())
+}
+
+/// Payload bytes of a full segment of the script's peer: of its longest packet that fits a frame.
+pub fn peer_segment(script: &Script) -> u32 {
+    let lengths = script.packets(Direction::Inbound).map(|packet| packet.len);
+    lengths.filter(|&len| len <= LARGEST_SEGMENT).max().filter(|&len| len > 0).unwrap_or(1000)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn kernel_parameters_are_set_in_every_way_that_scripts_use() {
+        for command in [
+            "sysctl -q net.ipv4.tcp_sack=0",
+            "sysctl -q -w net.ipv4.tcp_sack = 0",
+            "../../common/set_sysctls.py /proc/sys/net/ipv4/tcp_sack=0",
+            "echo 0 > /proc/sys/net/ipv4/tcp_sack; true",
+        ] {
+            let mut settings = Settings::default();
+            settings.run(command, Path::new(".")).unwrap();
+            assert!(!settings.config.sack, "{command}");
+        }
+    }
+
+    #[test]
+    fn what_is_not_modelled_is_named() {
+        let mut settings = Settings::default();
+        assert_eq!(
+            settings.run("sysctl -w net.ipv4.tcp_mtu_probing=2", Path::new(".")).unwrap_err(),
+            "tcp_mtu_probing = 2"
+        );
+        assert_eq!(
+            settings.run("ethtool -K tun0 tso off", Path::new(".")).unwrap_err(),
+            "the command `ethtool -K tun0 tso off`"
+        );
+    }
+
+    #[test]
+    fn values_of_several_words_belong_to_one_parameter() {
+        let mut settings = Settings::default();
+        settings.run("sysctl -q net.ipv4.tcp_rmem=\"4096 131072 6291456\" net.ipv4.tcp_ecn=1", Path::new(".")).unwrap();
+        assert_eq!(settings.ecn, 1);
+    }
+}

@@ -1,0 +1,109 @@
+//! Bytes of a script and segments of the endpoints.
+//!
+//! The endpoints count their sequence space in segments, scripts count bytes. A [`Stream`] knows at which byte each segment
+//! begins. Bytes are counted from the beginning of the data, without the SYN.
+
+/// Where the segments of one direction begin.
+#[derive(Clone, Debug)]
+pub struct Stream {
+    /// `bounds[i]` is the first byte of segment `i`; the last one is the end.
+    bounds: Vec<u64>,
+}
+
+impl Stream {
+    /// Without data.
+    pub fn new() -> Stream {
+        Stream { bounds: vec![0] }
+    }
+
+    /// Cut at all of `cuts`, and between them after every `segment` bytes.
+    pub fn cut(cuts: impl IntoIterator<Item = u64>, segment: u64) -> Stream {
+        let mut cuts: Vec<u64> = cuts.into_iter().collect();
+        cuts.sort_unstable();
+        let mut stream = Stream::new();
+        for cut in cuts {
+            stream.extend_to(cut, segment);
+        }
+        stream
+    }
+
+    fn extend_to(&mut self, end: u64, segment: u64) {
+        while self.end() < end {
+            self.bounds.push((self.end() + segment.max(1)).min(end));
+        }
+    }
+
+    /// One byte beyond the last one.
+    pub fn end(&self) -> u64 {
+        self.bounds[self.segments()]
+    }
+
+    /// How many segments there are.
+    pub fn segments(&self) -> usize {
+        self.bounds.len() - 1
+    }
+
+    /// First byte of segment `index`; the end of the stream for those beyond it.
+    pub fn byte(&self, index: u32) -> u64 {
+        self.bounds.get(index as usize).copied().unwrap_or_else(|| self.end())
+    }
+
+    /// Bytes of segment `index`.
+    pub fn len(&self, index: u32) -> u64 {
+        self.byte(index + 1) - self.byte(index)
+    }
+
+    /// Segments that end at or below `byte`.
+    pub fn whole_below(&self, byte: u64) -> u32 {
+        self.bounds.partition_point(|&bound| bound <= byte).saturating_sub(1) as u32
+    }
+
+    /// The first segment that begins at or above `byte`.
+    pub fn first_from(&self, byte: u64) -> u32 {
+        self.bounds.partition_point(|&bound| bound < byte) as u32
+    }
+
+    /// Free bytes in the last segment if it is not full and not among the first `sent`.
+    pub fn room_in_last(&self, segment: u64, sent: u64) -> u64 {
+        match self.segments().checked_sub(1) {
+            Some(last) if last as u64 >= sent => segment - self.len(last as u32).min(segment),
+            _ => 0,
+        }
+    }
+
+    /// Appends `bytes` in segments of `segment` bytes, of which the first `sent` have left, so that the last one takes no
+    /// more. Returns how many segments were added, and the length of the last one.
+    pub fn write(&mut self, bytes: u64, segment: u64, sent: u64) -> (u32, u64) {
+        let before = self.segments();
+        let end = self.end() + bytes;
+        if self.room_in_last(segment, sent) > 0 {
+            self.bounds.pop();
+        }
+        self.extend_to(end, segment);
+        let last = self.segments() - 1;
+        ((self.segments() - before) as u32, self.len(last as u32))
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn writes_fill_the_last_segment_unless_it_has_left() {
+        let mut stream = Stream::new();
+        assert_eq!(stream.write(2500, 1000, 0), (3, 500));
+        assert_eq!(stream.write(300, 1000, 2), (0, 800));
+        assert_eq!(stream.write(300, 1000, 2), (1, 100));
+        assert_eq!(stream.write(300, 1000, 4), (1, 300));
+        assert_eq!((stream.byte(3), stream.byte(4), stream.end()), (3000, 3100, 3400));
+    }
+
+    #[test]
+    fn what_covers_a_part_of_a_segment_covers_less() {
+        let stream = Stream::cut([2500, 1000], 1000);
+        assert_eq!((0..4).map(|index| stream.byte(index)).collect::<Vec<_>>(), [0, 1000, 2000, 2500]);
+        assert_eq!((stream.whole_below(1999), stream.whole_below(2500)), (1, 3));
+        assert_eq!((stream.first_from(1), stream.first_from(1000)), (1, 1));
+    }
+}

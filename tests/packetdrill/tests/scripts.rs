@@ -1,0 +1,60 @@
+//! The scripts of this repository hold, and those of `DUMBBELL_PACKETDRILL` are judged.
+
+#![allow(clippy::unwrap_used, reason = "tests")]
+
+use dumbbell_packetdrill::{Judging, Row, Subject, Table, run_folder};
+use std::collections::BTreeMap;
+use std::path::{Path, PathBuf};
+
+fn scripts() -> PathBuf {
+    Path::new(env!("CARGO_MANIFEST_DIR")).join("scripts")
+}
+
+/// Script and what the endpoints are missing for it.
+fn expected_failures() -> BTreeMap<String, String> {
+    let text = std::fs::read_to_string(scripts().join("expected-failures.txt")).unwrap();
+    let lines = text.lines().filter(|line| !line.is_empty() && !line.starts_with('#'));
+    let entry = |line: &str| {
+        let (script, missing) = line.split_once("  ").expect("a script, two blanks, and what is missing");
+        (script.to_owned(), missing.trim().to_owned())
+    };
+    lines.map(entry).collect()
+}
+
+/// Every script of the repository, those below `push` judged by PSH, too.
+fn judged() -> Vec<Row> {
+    let table = run_folder(&scripts(), Subject::Endpoints, Judging::default()).unwrap();
+    let pushes = run_folder(&scripts().join("push"), Subject::Endpoints, Judging { push: true }).unwrap();
+    let is_push = |row: &Row| row.name.starts_with("push/");
+    let pushes = pushes.rows.into_iter().map(|row| Row { name: format!("push/{}", row.name), ..row });
+    table.rows.into_iter().filter(|row| !is_push(row)).chain(pushes).collect()
+}
+
+#[test]
+fn every_script_of_the_repository_holds_but_for_what_is_known_to_be_missing() {
+    let mut missing = expected_failures();
+    let mut wrong = Vec::new();
+    for row in judged() {
+        let (verdict, reason) = row.verdict();
+        match missing.remove(&row.name) {
+            Some(what) if row.holds() => {
+                wrong.push(format!("{}: holds now; take it off expected-failures.txt ({what})", row.name));
+            }
+            None if !row.holds() => wrong.push(format!("{}: {verdict}: {reason}", row.name)),
+            _ => {}
+        }
+    }
+    wrong
+        .extend(missing.keys().map(|name| format!("{name}: expected-failures.txt names a script that does not exist")));
+    assert!(wrong.is_empty(), "\n{}", wrong.join("\n"));
+}
+
+/// Anybody's collection: its table is printed (`-- --nocapture`), and nothing in it may fail.
+#[test]
+fn the_scripts_of_a_collection_hold() {
+    let Some(folder) = std::env::var_os("DUMBBELL_PACKETDRILL").map(PathBuf::from) else { return };
+    let table: Table = run_folder(&folder, Subject::Endpoints, Judging::default())
+        .unwrap_or_else(|error| panic!("{}: {error}", folder.display()));
+    println!("{table}");
+    assert!(!table.rows.iter().any(Row::fails), "some scripts do not hold; the table says why");
+}
