@@ -257,6 +257,19 @@ fn a_profile_is_the_base_of_endpoints_and_what_is_given_is_on_top() {
 }
 
 #[test]
+fn without_timestamps_segments_are_twelve_bytes_longer_unless_their_size_is_given() {
+    let mss = |top: &str, own: &str| scenario(&format!("{top}\n{MINIMAL}{own}\n")).flows[0].transport.mss;
+    assert_eq!(mss("", ""), 1448);
+    assert_eq!(mss("transport = { timestamps = false }", ""), 1460);
+    assert_eq!(mss("", "transport = { timestamps = false }"), 1460);
+    assert_eq!(mss("transport = { mss = 1000 }", "transport = { timestamps = false }"), 1000);
+    assert_eq!(mss("transport = { timestamps = false }", "transport = { timestamps = true }"), 1448);
+    assert_eq!(mss("", "transport = { profile = \"quic\", timestamps = false }"), 1350);
+    let flow = load(&format!("{MINIMAL}transport = {{ timestamps = false }}\n")).explain();
+    assert!(flow.lines().last().unwrap().ends_with("transport tcp (mss = 1460, timestamps = false)"), "{flow}");
+}
+
+#[test]
 fn endpoints_can_be_swept_and_set() {
     let text = format!(
         "{MINIMAL}transport = \"quic\"\n[sweep]\ntransport = [\"tcp\", \"dqc\"]\n\

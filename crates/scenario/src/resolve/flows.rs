@@ -457,15 +457,20 @@ impl Context<'_> {
         let (own_at, file_at) = (at.key("transport"), top("transport"));
         let tree = self.report.tree;
         let profile = TransportConfig::profile(self.profile(spec))?;
+        let given = [tree.get(&file_at), tree.get(&own_at)].into_iter().flatten();
+        let has_mss = given.clone().any(|layer| layer.entry("mss").is_some());
         let mut merged = Node::from_json(&serde_json::to_value(profile).ok()?);
-        for layer in [tree.get(&file_at), tree.get(&own_at)].into_iter().flatten() {
+        for layer in given {
             if let Value::Table(_) = layer.value {
                 merged = merge(&merged, layer);
             }
         }
         merged.take(PROFILE);
         // All layers have been decoded before, so that this cannot find anything new.
-        let config: TransportConfig = decode(&merged, &mut Problems::default())?;
+        let mut config: TransportConfig = decode(&merged, &mut Problems::default())?;
+        if !has_mss {
+            config.fill_segments();
+        }
         let problems = config.check();
         let is_right = problems.is_empty();
         for problem in problems {

@@ -78,7 +78,7 @@ impl Engine<'_> {
         while let Some(burst) = next {
             let together = match burst.first_of_alike() {
                 Some(first) if !sender.wants_completions() => {
-                    let packet = Packet::first_of(&burst, flow_number(index), route.forward_rest, first);
+                    let packet = Packet::first_of(&burst, flow_number(index), route.forward_rest, route.header, first);
                     link.offer_run(now, packet, burst.remaining()).map(|departures| (packet.size, departures))
                 }
                 _ => None,
@@ -92,7 +92,7 @@ impl Engine<'_> {
                 }
                 None => {
                     let mut way = FirstLink { link, counts, traffic, now, measured: self.measured };
-                    let departs = way.offer_each(flow_number(index), route.forward_rest, burst);
+                    let departs = way.offer_each(flow_number(index), route.forward_rest, route.header, burst);
                     sender.handed_over(burst.bytes, departs);
                 }
             }
@@ -118,7 +118,10 @@ impl Engine<'_> {
         let mut next = Some(first);
         while let Some(burst) = next {
             let departs = burst.fold(now, |_, segment| {
-                self.send_over_any(route.first_forward, Packet::data(flow_number(index), route.forward_rest, segment))
+                self.send_over_any(
+                    route.first_forward,
+                    Packet::data(flow_number(index), route.forward_rest, route.header, segment),
+                )
             });
             if self.must_stop(u64::from(burst.remaining())) {
                 return;
@@ -165,7 +168,7 @@ impl Engine<'_> {
     #[inline(always)]
     pub(super) fn acknowledge(&mut self, index: usize, ack: &Ack) {
         let route = self.routes.of(index);
-        let packet = Packet::ack(flow_number(index), route.reverse_rest, ack, &mut self.sacks);
+        let packet = Packet::ack(flow_number(index), route.reverse_rest, route.header, ack, &mut self.sacks);
         self.send_back(route.first_reverse, packet);
     }
 
@@ -173,7 +176,7 @@ impl Engine<'_> {
     #[inline(always)]
     pub(super) fn acknowledge_cumulatively(&mut self, index: usize, ack: CumulativeAck) {
         let route = self.routes.of(index);
-        let packet = Packet::cumulative_ack(flow_number(index), route.reverse_rest, ack);
+        let packet = Packet::cumulative_ack(flow_number(index), route.reverse_rest, route.header, ack);
         self.send_back(route.first_reverse, packet);
     }
 
@@ -189,7 +192,8 @@ impl Engine<'_> {
 
     pub(super) fn send_syn(&mut self, index: usize) {
         let route = self.routes.of(index);
-        let packet = Packet::handshake(self.now, flow_number(index), route.forward_rest, Kind::Syn);
+        let packet =
+            Packet::handshake(self.now, flow_number(index), route.forward_rest, route.handshake_bytes, Kind::Syn);
         self.send(route.first_forward, packet);
     }
 
@@ -340,8 +344,8 @@ impl FirstLink<'_> {
     /// Offers the packets of a burst one by one; returns when the last one will have left the transmitter, as far as that
     /// is known.
     #[inline(never)]
-    fn offer_each(&mut self, flow: u32, hops_left: u16, burst: Burst) -> Time {
-        burst.fold(self.now, |_, segment| self.offer(Packet::data(flow, hops_left, segment)))
+    fn offer_each(&mut self, flow: u32, hops_left: u16, header: u8, burst: Burst) -> Time {
+        burst.fold(self.now, |_, segment| self.offer(Packet::data(flow, hops_left, header, segment)))
     }
 
     /// Offers a data packet; returns when it will have left the transmitter, as far as that is known.
