@@ -61,7 +61,8 @@ pub struct TransportConfig {
     /// Forward RTO recovery.
     #[schemars(extend("x-source" = "tcp_frto; RFC 5682"))]
     pub frto: bool,
-    /// Take reductions back that duplicates or timestamps prove spurious (DSACK and Eifel undo).
+    /// Take reductions back that prove spurious: by duplicates or timestamps over TCP (DSACK and Eifel undo), by ACKs for
+    /// all packets that were declared lost over QUIC.
     #[schemars(extend("x-source" = "tcp_try_undo_recovery; RFC 3522, RFC 3708"))]
     pub undo: bool,
     /// How losses are found with selective acknowledgements.
@@ -372,7 +373,7 @@ impl TransportConfig {
         match name {
             "tcp" => Some(TransportConfig::default()),
             "quic" => Some(quic),
-            "dqc" => Some(TransportConfig { ack_every: 1, quic: QuicConfig::dqc(), ..quic }),
+            "dqc" => Some(TransportConfig { ack_every: 1, undo: false, quic: QuicConfig::dqc(), ..quic }),
             _ => None,
         }
     }
