@@ -354,7 +354,8 @@ impl Simulated {
         let (_, echo) = packet.options.as_ref()?.timestamp?;
         let known = self.stamps.iter().rev().find(|&&(value, _)| value == echo).map(|&(_, stamp)| stamp);
         known.or_else(|| {
-            let (value, stamp) = self.stamps.iter().filter(|&&(value, _)| value < echo).max_by_key(|&&(value, _)| value)?;
+            let (value, stamp) =
+                self.stamps.iter().filter(|&&(value, _)| value < echo).max_by_key(|&&(value, _)| value)?;
             Some(*stamp + Duration::from_millis(u64::from(echo - value)))
         })
     }
