@@ -50,7 +50,9 @@ def record(names: Iterable[str], runs: int | None, retries: int, console: Consol
                 missing += 1
                 continue
             for attempt in result.void_attempts:
-                console.print(f"{name}, seed {seed}: void, {'; '.join(attempt.meta.void)}", style="dim", highlight=False)
+                console.print(
+                    f"{name}, seed {seed}: void, {'; '.join(attempt.meta.void)}", style="dim", highlight=False
+                )
             certificate = result.meta.certificate or {}
             about = {
                 "late_p999_us": round(certificate["late_p999_us"], 1),
