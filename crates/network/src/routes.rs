@@ -54,6 +54,10 @@ pub struct Route {
     pub forward_rest: u16,
     /// The same from the receiver to the sender.
     pub reverse_rest: u16,
+    /// Bytes of headers of TCP's segments and ACKs, IP included.
+    pub header: u8,
+    /// Bytes of a packet of the handshake.
+    pub handshake_bytes: u16,
     /// Where packets of the sender begin.
     pub first_forward: Hop,
     /// Where packets of the receiver begin.
@@ -131,6 +135,8 @@ impl Routes {
             reverse_end: end(self.hops.len())?,
             forward_rest,
             reverse_rest,
+            header: u8::try_from(flow.transport.header_bytes()).unwrap_or(u8::MAX),
+            handshake_bytes: u16::try_from(flow.transport.handshake_bytes()).unwrap_or(u16::MAX),
             first_forward: self.hops[forward],
             first_reverse: self.hops[reverse],
         });

@@ -38,6 +38,8 @@ pub(crate) struct Traffic {
     pub wire_bytes_total: u64,
     /// Data packets the network dropped, by whatever cause.
     pub drops: u64,
+    /// Copies of data packets that the network made.
+    pub copies: u64,
 }
 
 impl Traffic {

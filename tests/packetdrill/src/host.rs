@@ -12,7 +12,7 @@ use dumbbell_cc::{CaState, Controller};
 use dumbbell_path::Ecn;
 use dumbbell_transport::{Ack, Flags as SegmentFlags, Receiver, SackBlock, Segment, Sender, TransportConfig};
 use dumbbell_units::{Duration, Rng, Time};
-use std::collections::VecDeque;
+use std::collections::{HashSet, VecDeque};
 use std::path::PathBuf;
 use std::sync::Arc;
 
@@ -112,6 +112,9 @@ struct Connection {
     short_end: u64,
     /// Whether ACKs echo congestion.
     echoes: bool,
+    /// Segments of the other end that have arrived.
+    arrived: HashSet<u32>,
+    dsack: bool,
     last_ack: u32,
     last_echo: Time,
     /// The latest timestamp of the other end that a packet without data brought; those of data are the receiver's.
@@ -262,7 +265,7 @@ impl Simulated {
             Some(peer) if acknowledges && !is_syn => {
                 let is_more = packet.len > 0;
                 let window = packet.window.unwrap_or(0);
-                self.establish(&opening, peer, Some(window))?;
+                self.establish(&opening, peer, packet, Some(window))?;
                 if let State::Established(connection) = &mut self.state {
                     connection.note_timestamp(packet);
                 }
@@ -275,7 +278,7 @@ impl Simulated {
                     ecn: asked_for_ecn && packet.flags.has(Flags::ECE) && !packet.flags.has(Flags::CWR),
                     ..self.peer(packet)
                 };
-                self.establish(&opening, peer, None)?;
+                self.establish(&opening, peer, packet, None)?;
                 if let State::Established(connection) = &mut self.state {
                     connection.acknowledge_plainly(self.now, &mut self.sent);
                 }
@@ -294,7 +297,7 @@ impl Simulated {
         }
     }
 
-    fn establish(&mut self, opening: &Opening, peer: Peer, window: Option<u32>) -> Result<(), String> {
+    fn establish(&mut self, opening: &Opening, peer: Peer, answer: &Packet, window: Option<u32>) -> Result<(), String> {
         let timestamps = peer.clock.is_some();
         let own_mss = peer.mss.min(OWN_MSS);
         let mss = own_mss.saturating_sub(if timestamps { TIMESTAMP_BYTES } else { 0 }).max(1);
@@ -304,7 +307,7 @@ impl Simulated {
             Some(window) => u64::from(window) << peer.wscale.unwrap_or(0).min(14),
             None => u64::from(peer.window),
         };
-        let base = TransportConfig { sack: peer.sack, ecn: peer.ecn, ..settings.config.clone() };
+        let base = TransportConfig { timestamps, sack: peer.sack, ecn: peer.ecn, ..settings.config.clone() };
         let sending = TransportConfig {
             mss,
             receive_window: first_window,
@@ -318,9 +321,10 @@ impl Simulated {
             ack_pushes: base.ack_pushes && self.reads_at_once,
             ..base
         };
-        let mut sender = Sender::new(Arc::new(sending), controller(&settings.congestion_control)?);
+        let mut sender = Sender::new(Arc::new(sending), controller(settings)?);
         let mut receiver = Receiver::new(&receiving);
-        let rtt = self.now.since(opening.sent_at);
+        // An echo tells which of several SYNs the answer is to.
+        let rtt = self.now.since(self.echo_of(answer).unwrap_or(opening.sent_at));
         sender.establish(self.now, rtt, opening.repetitions);
         receiver.set_handshake(rtt, Duration::from_nanos(rtt.as_nanos() / 2));
         let incoming = Stream::cut(self.peer_cuts.iter().copied(), u64::from(self.peer_segment));
@@ -337,6 +341,8 @@ impl Simulated {
             held: 0,
             short_end: 0,
             echoes: false,
+            arrived: HashSet::new(),
+            dsack: settings.config.dsack,
             last_ack: 0,
             last_echo: Time::ZERO,
             plain_timestamp: peer.clock.map(|(val, _)| val),
@@ -478,8 +484,11 @@ impl Host for Simulated {
     }
 }
 
-fn controller(name: &str) -> Result<Box<dyn Controller>, String> {
-    let recipe = dumbbell_cc_family::catalog().recipe(name, &Default::default());
+fn controller(settings: &Settings) -> Result<Box<dyn Controller>, String> {
+    let name = settings.congestion_control.as_str();
+    let none = serde_json::Map::new();
+    let parameters = if name == "cubic" { &settings.cubic } else { &none };
+    let recipe = dumbbell_cc_family::catalog().recipe(name, parameters);
     Ok(recipe.map_err(|_| format!("the congestion control `{name}`"))?.controller(Rng::new(1)))
 }
 
@@ -578,6 +587,10 @@ impl Connection {
                 start: self.outgoing.first_from(offset(start)),
                 end: self.outgoing.whole_below(offset(end)),
             };
+            // What reports more than was sent is not believed (`tcp_is_sackblock_valid`).
+            if u64::from(block.end) > nxt {
+                continue;
+            }
             if block.start < block.end {
                 ack.sack[usize::from(ack.sack_count)] = block;
                 ack.sack_count += 1;
@@ -600,31 +613,52 @@ impl Connection {
             }
             _ => now,
         };
-        let mut acks: Vec<Ack> = Vec::new();
-        for seq in first..end {
-            let pushed = SegmentFlags::PSH.bits() * u8::from(packet.flags.has(Flags::PSH) && seq + 1 == end);
-            let reduced = SegmentFlags::CWR.bits() * u8::from(packet.flags.has(Flags::CWR) && seq == first);
-            let segment = Segment {
-                seq,
-                len: self.incoming.len(seq) as u16,
-                ecn: if self.ecn { packet.ecn.unwrap_or_default() } else { Ecn::NotEct },
-                flags: SegmentFlags::from_bits(pushed | reduced),
-                sent_at,
-            };
-            let mut caused: Vec<Ack> = self.receiver.on_segment(now, segment).into_iter().collect();
-            if self.receiver.next_timer() <= now {
-                caused.extend(self.receiver.on_timer(now));
-            }
-            // A packet that the script's cuts divide is still one packet: its last ACK stands for all, and reports
-            // what an earlier one reported as a duplicate.
-            if let (Some(earlier), Some(last)) = (acks.last(), caused.last_mut()) {
-                report_duplicate_of(earlier, last);
-            }
-            if !caused.is_empty() {
-                acks = caused;
-            }
+        let parts: Vec<Segment> = (first..end)
+            .map(|seq| {
+                let pushed = SegmentFlags::PSH.bits() * u8::from(packet.flags.has(Flags::PSH) && seq + 1 == end);
+                let reduced = SegmentFlags::CWR.bits() * u8::from(packet.flags.has(Flags::CWR) && seq == first);
+                Segment {
+                    seq,
+                    len: self.incoming.len(seq) as u16,
+                    ecn: if self.ecn { packet.ecn.unwrap_or_default() } else { Ecn::NotEct },
+                    flags: SegmentFlags::from_bits(pushed | reduced),
+                    sent_at,
+                }
+            })
+            .collect();
+        if let [only] = parts[..] {
+            self.arrived.insert(only.seq);
+            return self.take_part(now, only);
+        }
+        self.take_parts(now, &parts)
+    }
+
+    /// A segment arrives; the ACKs that it causes.
+    fn take_part(&mut self, now: Time, part: Segment) -> Vec<Ack> {
+        let mut acks: Vec<Ack> = self.receiver.on_segment(now, part).into_iter().collect();
+        if self.receiver.next_timer() <= now {
+            acks.extend(self.receiver.on_timer(now));
         }
         acks
+    }
+
+    /// A packet that the script's cuts divide, or one larger than a segment, is still one packet: its last ACK stands for
+    /// all. If part of it had arrived before, that is reported as a duplicate: the first piece of it, as Linux does.
+    fn take_parts(&mut self, now: Time, parts: &[Segment]) -> Vec<Ack> {
+        let (news, old): (Vec<Segment>, Vec<Segment>) =
+            parts.iter().partition(|part| !self.arrived.contains(&part.seq));
+        self.arrived.extend(news.iter().map(|part| part.seq));
+        let fed = if news.is_empty() { &old } else { &news };
+        let mut last = None;
+        for part in fed {
+            last = self.take_part(now, *part).pop().or(last);
+        }
+        let reports = self.dsack && self.peer.sack;
+        if let (Some(ack), Some(first)) = (&mut last, old.first().filter(|_| reports)) {
+            let end = old.windows(2).take_while(|pair| pair[1].seq == pair[0].seq + 1).count() as u32;
+            report_duplicate(ack, SackBlock { start: first.seq, end: first.seq + end + 1 });
+        }
+        last.into_iter().collect()
     }
 
     fn write(&mut self, now: Time, bytes: u64) {
@@ -762,13 +796,13 @@ impl Connection {
     }
 }
 
-/// Puts the duplicate that `earlier` reports in front of what `last` says, if `last` reports none.
-fn report_duplicate_of(earlier: &Ack, last: &mut Ack) {
-    let reports = |ack: &Ack| ack.sack_blocks().first().is_some_and(|block| block.end <= ack.ack);
-    if reports(earlier) && !reports(last) {
-        let room = usize::from(last.sack_count).min(Ack::MAX_SACK_BLOCKS - 1);
-        last.sack.copy_within(..room, 1);
-        last.sack[0] = earlier.sack[0];
-        last.sack_count = room as u8 + 1;
+/// Makes `block` the duplicate that an ACK reports.
+fn report_duplicate(ack: &mut Ack, block: SackBlock) {
+    let reports_another = ack.sack_blocks().first().is_some_and(|first| first.end <= ack.ack);
+    let kept = usize::from(ack.sack_count).min(Ack::MAX_SACK_BLOCKS - usize::from(!reports_another));
+    if !reports_another {
+        ack.sack.copy_within(..kept, 1);
     }
+    ack.sack[0] = block;
+    ack.sack_count = (kept + usize::from(!reports_another)) as u8;
 }

@@ -74,6 +74,9 @@ pub struct Parameters {
     /// Compare the amount that will be in flight at the next departure time, not the present one.
     #[schemars(extend("x-source" = "bbr_packets_in_net_at_edt; not in QUIC"))]
     pub net_estimate: bool,
+    /// PROBE_BW looks at the amount in flight after an ACK instead of before it.
+    #[schemars(extend("x-source" = "draft-ietf-ccwg-bbr: C.inflight; Linux: rs->prior_in_flight"))]
+    pub inflight_after_ack: bool,
 
     /// Share by which the pacing rate stays below the estimated bandwidth.
     #[schemars(extend("x-source" = "bbr_pacing_margin_percent = 1"))]
@@ -384,6 +387,7 @@ impl Default for Parameters {
             budget_bursts: 3,
             budget_up_packets: 2,
             net_estimate: true,
+            inflight_after_ack: false,
             pacing_margin: Ratio::new(0.01).unwrap_or_default(),
             initial_pacing_gain: high_gain,
             nominal_rtt: Duration::from_millis(1),

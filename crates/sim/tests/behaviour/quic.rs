@@ -31,3 +31,23 @@ fn losses_that_the_timer_finds_end_a_probe_behind_a_policer() {
         assert_between(&format!("goodput of {cc}"), run.flow("goodput_mbps", 0), 4.5..=5.0);
     }
 }
+
+/// BBR leaves STARTUP when a loss round ends during recovery. Over QUIC recovery ends with the same ACK.
+#[test]
+fn loss_ends_startup_as_soon_as_over_tcp() {
+    for buffer in ["0.1bdp", "0.25bdp", "0.5bdp", "1bdp"] {
+        for cc in ["bbr2", "bbr3", "bbr3-draft"] {
+            let startup = |transport| {
+                let path = format!(r#"rate = "10mbit", rtt = "40ms", buffer = "{buffer}""#);
+                let run = alone(cc, transport, 1, &path);
+                let modes = run.series(0);
+                let end = modes.t[modes.rows(0.0..1.0).rfind(|&row| modes.name("mode")[row] == "startup").unwrap()];
+                (end, run.flow("network_drops_total", 0))
+            };
+            let (tcp, quic) = (startup("tcp"), startup("quic"));
+            let name = format!("{cc} with {buffer}");
+            assert_between(&format!("end of STARTUP of {name}"), quic.0, tcp.0 - 0.02..=tcp.0 + 0.08);
+            assert_between(&format!("drops of {name}"), quic.1, 0.0..=1.6 * tcp.1);
+        }
+    }
+}

@@ -101,7 +101,7 @@ pub struct QuicConfig {
     /// A packet may leave this much earlier than pacing says (granularity of the sender's alarms).
     #[schemars(extend("x-at-most" = "1h", "x-source" = "Chromium: kAlarmGranularity"))]
     pub pacing_granularity: Duration,
-    /// Packets that may leave at once when nothing is in flight.
+    /// Packets that may leave at once when nothing is in flight, within the window and outside of recovery.
     #[schemars(range(min = 1), extend("x-unit" = "packets", "x-source" = "RFC 9002, section 7.7"))]
     pub initial_burst: u32,
     /// Resolution of the sender's clock: all times that it knows (send times, RTTs, pacing) are rounded down to a multiple of

@@ -47,6 +47,11 @@ impl Stream {
         self.resend.push_back(seq);
     }
 
+    /// Part `seq` has arrived after all; it need not be sent again if that has not happened yet.
+    pub fn arrived(&mut self, seq: u32) {
+        self.resend.retain(|&waiting| waiting != seq);
+    }
+
     /// The part to send next, and whether it was sent before.
     pub fn take(&mut self) -> Option<(u32, bool)> {
         if let Some(seq) = self.resend.pop_front() {
@@ -81,6 +86,9 @@ mod tests {
         stream.send_again(0);
         assert_eq!((stream.take(), stream.take(), stream.take()), (Some((0, true)), Some((2, false)), None));
         assert_eq!((stream.len(1), stream.len(2)), (1350, 700));
+        assert!(stream.has_sent_all());
+        stream.send_again(1);
+        stream.arrived(1);
         assert!(stream.has_sent_all());
     }
 

@@ -429,6 +429,20 @@ fn a_timestamp_may_be_older_by_one_millisecond() {
 }
 
 #[test]
+fn without_timestamps_nothing_is_dropped_and_a_fourth_block_fits() {
+    for (timestamps, taken, fitting) in [(true, 0, 3), (false, 1, 4)] {
+        let (mut receiver, next) = settled(TransportConfig { timestamps, compress_sacks: false, ..steady() });
+        arrive_sent_at(&mut receiver, next, ms(150), ms(130));
+        arrive_sent_at(&mut receiver, next + 1, ms(150), ms(130));
+        let acks: Vec<Ack> =
+            [5, 7, 9, 11].into_iter().flat_map(|i| arrive(&mut receiver, next + i, ms(151 + u64::from(i)))).collect();
+        assert_eq!(acks.last().unwrap().sack_blocks().len(), fitting);
+        arrive_sent_at(&mut receiver, next + 2, ms(165), ms(91));
+        assert_eq!(receiver.rcv_nxt, next + 2 + taken, "{timestamps}");
+    }
+}
+
+#[test]
 fn an_old_duplicate_with_an_old_timestamp_is_reported_and_starts_quick_acks() {
     let (mut receiver, next) = settled(steady());
     arrive_sent_at(&mut receiver, next, ms(150), ms(130));

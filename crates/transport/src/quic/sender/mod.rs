@@ -15,7 +15,7 @@ use crate::{Pacing, SenderStats, TransportConfig};
 use dumbbell_cc::{CaState, Control, Controller, Hooks, Needs, RateSample, View};
 use dumbbell_recovery::jiffies::Jiffies;
 use dumbbell_recovery::rate::{AppLimit, ChromiumSampler, check_app_limited};
-use dumbbell_recovery::rfc9002::{BurstPacer, RttEstimator, pacing_rate};
+use dumbbell_recovery::rfc9002::{BurstPacer, RttEstimator, SpuriousLosses, pacing_rate};
 use dumbbell_units::{Duration, Time};
 use timers::Timers;
 
@@ -44,6 +44,14 @@ pub struct QuicSender {
     lost_sampled: u64,
     /// Packets below this number were sent before the last recovery period began.
     recovery_end: u32,
+    /// The ACK that is being processed ends the recovery period.
+    recovery_ends: bool,
+    /// The losses that made the latest reduction.
+    spurious: SpuriousLosses,
+    /// The ACK that is being processed shows that they were spurious.
+    undoes: bool,
+    /// What an undo brings back, besides the window.
+    before: Before,
     /// Largest ECN-CE count of an ACK so far.
     ce_count: u32,
 
@@ -51,6 +59,13 @@ pub struct QuicSender {
     pacer: BurstPacer,
     clock: Jiffies,
     stats: SenderStats,
+}
+
+/// The connection before a reduction.
+#[derive(Clone, Copy, Debug, Default)]
+struct Before {
+    ssthresh: u32,
+    recovery_end: u32,
 }
 
 impl QuicSender {
@@ -80,6 +95,10 @@ impl QuicSender {
             sample: RateSample::invalid(),
             lost_sampled: 0,
             recovery_end: 0,
+            recovery_ends: false,
+            spurious: SpuriousLosses::default(),
+            undoes: false,
+            before: Before::default(),
             ce_count: 0,
             timers: Timers::default(),
             pacer: BurstPacer::new(view.paced, granularity, quic.initial_burst),

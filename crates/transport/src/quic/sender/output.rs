@@ -3,7 +3,7 @@
 use super::super::QuicPacket;
 use super::super::clock::rounded_up;
 use super::QuicSender;
-use dumbbell_cc::Event;
+use dumbbell_cc::{CaState, Event};
 use dumbbell_path::Ecn;
 use dumbbell_units::Time;
 
@@ -61,7 +61,9 @@ impl QuicSender {
         let len = self.stream.len(seq);
         if self.view.packets_out == 0 {
             self.controller.event(&self.view, &mut self.control, Event::TxStart);
-            self.pacer.restart();
+            // No burst during recovery, and none beyond the window (Chromium's PacingSender).
+            let most = if self.view.ca_state == CaState::Recovery { 0 } else { self.control.cwnd };
+            self.pacer.restart(most);
             self.rate.restart(self.view.mstamp_us, self.view.delivered);
         }
         self.view.last_sent = now;
