@@ -100,7 +100,7 @@ CASES: dict[str, Case] = {
     # Without selective acknowledgements, without timestamps.
     "no-sack-reno": _case("reno", transport={"sack": False}),
     "no-sack-cubic": _case("cubic", transport={"sack": False}),
-    "no-timestamps-cubic": _case("cubic", kernel={"net.ipv4.tcp_timestamps": "0"}),
+    "no-timestamps-cubic": _case("cubic", transport={"timestamps": False}),
     # Packets that arrive back to back: the reader is not done with one when the next is there.
     "bundles-cubic": _case("cubic", path=BUNDLES),
     "bundles-bbr": _case("bbr", path=BUNDLES),
