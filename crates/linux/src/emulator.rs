@@ -95,6 +95,14 @@ impl Slots {
         self.free.push(slot);
     }
 
+    /// A new slot with the bytes of `slot`.
+    fn copy(&mut self, slot: u32) -> u32 {
+        let copy = self.take();
+        let (from, to) = (slot as usize * self.length, copy as usize * self.length);
+        self.bytes.copy_within(from..from + self.length, to);
+        copy
+    }
+
     fn get(&mut self, slot: u32) -> &mut [u8] {
         let start = slot as usize * self.length;
         &mut self.bytes[start..start + self.length]
@@ -373,12 +381,27 @@ impl<'a> Emulator<'a> {
     fn send(&mut self, now: Time, hop: Hop, packet: Packet) {
         let medium = self.media.get_mut(hop.medium());
         let is_counted_now = hop.is_bottleneck && !medium.decides_late(hop.port);
-        match medium.offer(now, hop.port, packet) {
-            Offer::Accepted { departs: Some(departs) } if is_counted_now => self.count_departure(&packet, departs),
-            Offer::Accepted { .. } => {}
-            Offer::Dropped(_) => self.drop_packet(&packet),
+        let offer = medium.offer(now, hop.port, packet);
+        self.count_offer(offer, &packet, is_counted_now);
+        if matches!(offer, Offer::Duplicated { .. }) {
+            let copy = Packet { slot: self.slots.copy(packet.slot), ..packet };
+            let offer = self.media.get_mut(hop.medium()).offer_copy(now, hop.port, copy);
+            self.count_offer(offer, &copy, is_counted_now);
         }
         self.settle(hop.medium());
+    }
+
+    /// Counts what became of a packet that was offered to a link.
+    fn count_offer(&mut self, offer: Offer, packet: &Packet, is_counted_now: bool) {
+        match offer {
+            Offer::Accepted { departs: Some(departs) } | Offer::Duplicated { departs: Some(departs) }
+                if is_counted_now =>
+            {
+                self.count_departure(packet, departs);
+            }
+            Offer::Accepted { .. } | Offer::Duplicated { .. } => {}
+            Offer::Dropped(_) => self.drop_packet(packet),
+        }
     }
 
     /// Counts what a link reports late, and finds out when it has to be looked at next.
