@@ -441,6 +441,12 @@ impl Host for Simulated {
         if let Some(foreign) = packet.options.as_ref().and_then(|options| options.foreign.as_ref()) {
             return Err(format!("the TCP option `{foreign}`"));
         }
+        if let State::Established(connection) = &self.state
+            && connection.is_ahead(packet)
+        {
+            // It acknowledges what was not sent: whatever else it says is not believed.
+            return Ok(());
+        }
         for (flag, name) in [(Flags::RST, "RST"), (Flags::FIN, "FIN"), (Flags::URG, "URG"), (Flags::AE, "AccECN")] {
             if packet.flags.has(flag) {
                 return Err(format!("a packet with {name}"));
@@ -533,6 +539,12 @@ impl Connection {
                 self.emit_ack(now, &ack, sent);
             }
         }
+    }
+
+    /// Whether a packet acknowledges what was not sent.
+    fn is_ahead(&self, packet: &Packet) -> bool {
+        let nxt = self.isn.wrapping_add(1).wrapping_add(self.outgoing.byte(self.sender.view().snd_nxt as u32) as u32);
+        packet.flags.has(Flags::ACK) && packet.ack.is_some_and(|ack| (1..u32::MAX / 2).contains(&ack.wrapping_sub(nxt)))
     }
 
     /// Keeps the timestamp of a packet without data, if it is no older and the packet is not ahead of the last ACK sent.
