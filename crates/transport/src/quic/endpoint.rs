@@ -8,7 +8,7 @@ use dumbbell_path::Ecn;
 use dumbbell_units::{Duration, Time};
 
 /// IP and UDP headers, a short header and the authentication tag.
-const PACKET_OVERHEAD: u16 = 50;
+const PACKET_OVERHEAD: u16 = 28 + QuicPacket::OVERHEAD;
 
 /// Both ends of a connection whose window `controller` governs.
 pub fn endpoints(config: &TransportConfig, controller: Box<dyn Controller>) -> (Box<dyn Endpoint>, Box<dyn Endpoint>) {
@@ -53,7 +53,7 @@ impl Endpoint for QuicSender {
     }
 
     fn has_unsent(&self) -> bool {
-        self.unsent_segments() > 0
+        QuicSender::has_unsent(self)
     }
 
     fn rtt(&self) -> Option<Duration> {

@@ -59,6 +59,17 @@ pub struct QuicAck {
     pub ce_count: u32,
 }
 
+impl QuicPacket {
+    /// Short header and authentication tag.
+    pub const OVERHEAD: u16 = 22;
+
+    /// Bytes that a packet with `len` bytes of payload counts in flight: all but IP and UDP.
+    #[inline]
+    pub fn bytes(len: u16) -> u64 {
+        u64::from(len) + u64::from(QuicPacket::OVERHEAD)
+    }
+}
+
 impl QuicAck {
     /// Most ranges in an ACK.
     pub const MAX_RANGES: usize = 3;
@@ -104,6 +115,10 @@ pub struct QuicConfig {
     /// Packets that may leave at once when nothing is in flight, within the window and outside of recovery.
     #[schemars(range(min = 1), extend("x-unit" = "packets", "x-source" = "RFC 9002, section 7.7"))]
     pub initial_burst: u32,
+    /// Payload bytes of the packets, one after the other, again and again; none: all have `mss`. Their mean must be `mss`, which
+    /// stays the unit of windows and rates.
+    #[schemars(extend("x-unit" = "bytes", "x-source" = "dqc: 1400, 1400, 200 of the 3000 bytes that its application writes"))]
+    pub packet_sizes: Vec<u16>,
     /// Resolution of the sender's clock: all times that it knows (send times, RTTs, pacing) are rounded down to a multiple of
     /// this; 0 is an exact clock.
     #[schemars(extend("x-source" = "dqc: 1 ms"))]
@@ -137,6 +152,7 @@ impl Default for QuicConfig {
             initial_timeout: Duration::from_millis(999),
             pacing_granularity: Duration::from_millis(1),
             initial_burst: 10,
+            packet_sizes: Vec::new(),
             clock_resolution: Duration::ZERO,
             poll_interval: Duration::ZERO,
         }

@@ -2,8 +2,9 @@
 
 use super::super::QuicPacket;
 use super::super::clock::rounded_up;
+use super::super::stream::Part;
 use super::QuicSender;
-use dumbbell_cc::{CaState, Event};
+use dumbbell_cc::{CaState, Control, Event};
 use dumbbell_path::Ecn;
 use dumbbell_units::Time;
 
@@ -15,14 +16,14 @@ impl QuicSender {
             return None;
         }
         self.refresh_clock(now);
-        let (seq, is_retransmission) = if self.timers.take_probe() {
+        let (part, is_retransmission) = if self.timers.take_probe() {
             self.stream.take().or_else(|| self.oldest_in_flight())?
         } else if self.may_send(now) {
             self.stream.take()?
         } else {
             return None;
         };
-        Some(self.send(now, seq, is_retransmission))
+        Some(self.send(now, part, is_retransmission))
     }
 
     /// Whether there is data, and pacing, both windows and the poll interval let a packet leave now.
@@ -31,13 +32,12 @@ impl QuicSender {
         if self.pacer.forbids(self.view.now) {
             return false;
         }
-        let in_flight = self.view.packets_out;
-        if in_flight >= self.control.cwnd {
+        if self.bytes_in_flight >= self.window_bytes() {
             self.view.cwnd_limited = true;
-            self.view.max_packets_out = in_flight;
+            self.view.max_packets_out = self.view.packets_out;
             return false;
         }
-        if in_flight >= self.receive_window || self.stream.has_sent_all() {
+        if self.view.packets_out >= self.receive_window || self.stream.has_sent_all() {
             self.view.cwnd_limited = false;
             return false;
         }
@@ -49,16 +49,23 @@ impl QuicSender {
         true
     }
 
-    fn oldest_in_flight(&self) -> Option<(u32, bool)> {
-        self.sent.in_flight().next().map(|(_, sent)| (sent.seq, true))
+    /// The congestion window: a packet may leave while fewer bytes are in flight.
+    #[inline]
+    fn window_bytes(&self) -> u64 {
+        let Control { cwnd, cwnd_bytes, .. } = self.control;
+        if cwnd_bytes == 0 { u64::from(cwnd) * self.packet_bytes } else { cwnd_bytes }
     }
 
-    /// Sends part `seq` at `at`. The connection itself knows only what its clock shows (`view.now`).
+    fn oldest_in_flight(&self) -> Option<(Part, bool)> {
+        self.sent.in_flight().next().map(|(_, sent)| (sent.part, true))
+    }
+
+    /// Sends a part at `at`. The connection itself knows only what its clock shows (`view.now`).
     #[inline]
-    fn send(&mut self, at: Time, seq: u32, is_retransmission: bool) -> QuicPacket {
+    fn send(&mut self, at: Time, part: Part, is_retransmission: bool) -> QuicPacket {
         let number = self.sent.next_number();
         let now = self.view.now;
-        let len = self.stream.len(seq);
+        let Part { seq, len } = part;
         if self.view.packets_out == 0 {
             self.controller.event(&self.view, &mut self.control, Event::TxStart);
             // No burst during recovery, and none beyond the window (Chromium's PacingSender).
@@ -68,8 +75,9 @@ impl QuicSender {
         }
         self.view.last_sent = now;
         self.view.packets_out += 1;
+        self.bytes_in_flight += QuicPacket::bytes(len);
         self.view.snd_nxt = u64::from(number) + 1;
-        self.sent.push(seq, self.rate.packet_sent(&self.view, &self.control, is_retransmission));
+        self.sent.push(part, self.rate.packet_sent(&self.view, &self.control, is_retransmission));
         self.stats.sent_segments += 1;
         self.stats.sent_bytes += u64::from(len);
         self.stats.retransmitted_segments += u64::from(is_retransmission);
