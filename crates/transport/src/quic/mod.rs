@@ -44,6 +44,17 @@ pub struct QuicPacket {
     pub is_retransmission: bool,
     /// When it was sent.
     pub sent_at: Time,
+    /// How often the receiver is asked to acknowledge from now on, where the sender asks (an ACK_FREQUENCY frame).
+    pub ack_frequency: Option<AckFrequency>,
+}
+
+/// How often a receiver acknowledges (draft-ietf-quic-ack-frequency).
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct AckFrequency {
+    /// An ACK for so many packets.
+    pub every: u16,
+    /// Longest delay of an ACK in microseconds.
+    pub delay_us: u32,
 }
 
 /// An ACK frame.
@@ -100,6 +111,11 @@ pub struct QuicConfig {
     /// Longest time by which the receiver delays an ACK.
     #[schemars(extend("x-at-most" = "1h", "x-source" = "RFC 9000, section 18.2: max_ack_delay"))]
     pub max_ack_delay: Duration,
+    /// ACKs a round trip that the sender asks for: the receiver acknowledges each so many packets as the pacing rate sends in
+    /// that share of the smoothed RTT, from `ack_every` to 64, and delays an ACK by no more than that share; 0 leaves it to
+    /// `ack_every`.
+    #[schemars(range(max = 1_000), extend("x-source" = "draft-ietf-quic-ack-frequency; picoquic: 4"))]
+    pub acks_per_rtt: u32,
     /// What an expired timeout does.
     #[schemars(extend("x-source" = "RFC 9002, section 6.2"))]
     pub timeout: Timeout,
@@ -147,6 +163,7 @@ impl Default for QuicConfig {
             time_threshold_eighths: 9,
             granularity: Duration::from_millis(1),
             max_ack_delay: Duration::from_millis(25),
+            acks_per_rtt: 0,
             timeout: Timeout::Probe,
             timeout_min: Duration::ZERO,
             initial_timeout: Duration::from_millis(999),

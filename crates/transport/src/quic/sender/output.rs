@@ -1,12 +1,17 @@
 //! What is sent, and when: probes first, then lost data, then new data, as window and pacing allow.
 
-use super::super::QuicPacket;
 use super::super::clock::rounded_up;
 use super::super::stream::Part;
+use super::super::{AckFrequency, QuicPacket};
 use super::QuicSender;
 use dumbbell_cc::{CaState, Control, Event};
 use dumbbell_path::Ecn;
 use dumbbell_units::Time;
+
+/// Most packets that a sender lets one ACK stand for.
+const MOST_PACKETS_PER_ACK: u32 = 64;
+/// Shortest delay of ACKs that a sender asks for, the granularity of timers.
+const LEAST_ACK_DELAY_US: u64 = 1_000;
 
 impl QuicSender {
     /// The next packet to put on the wire now, or `None` when nothing may leave before the next ACK or timer.
@@ -60,6 +65,24 @@ impl QuicSender {
         self.sent.in_flight().next().map(|(_, sent)| (sent.part, true))
     }
 
+    /// How often the receiver is to acknowledge, at the present rate and RTT.
+    #[inline]
+    fn ack_frequency(&self) -> Option<AckFrequency> {
+        let quic = self.quic();
+        if quic.acks_per_rtt == 0 {
+            return None;
+        }
+        let share_us = self.rtt.srtt_us() / u64::from(quic.acks_per_rtt);
+        let bytes = self.control.pacing_rate.saturating_mul(share_us) / 1_000_000;
+        let least = self.config.ack_every.clamp(1, MOST_PACKETS_PER_ACK);
+        let every = u32::try_from(bytes / self.packet_bytes).unwrap_or(u32::MAX).clamp(least, MOST_PACKETS_PER_ACK);
+        let delay_us = share_us.clamp(LEAST_ACK_DELAY_US, quic.max_ack_delay.as_micros().max(LEAST_ACK_DELAY_US));
+        Some(AckFrequency {
+            every: u16::try_from(every).unwrap_or(u16::MAX),
+            delay_us: u32::try_from(delay_us).unwrap_or(u32::MAX),
+        })
+    }
+
     /// Sends a part at `at`. The connection itself knows only what its clock shows (`view.now`).
     #[inline]
     fn send(&mut self, at: Time, part: Part, is_retransmission: bool) -> QuicPacket {
@@ -92,6 +115,7 @@ impl QuicSender {
             ecn: if self.config.ecn { Ecn::Ect0 } else { Ecn::NotEct },
             is_retransmission,
             sent_at: at,
+            ack_frequency: self.ack_frequency(),
         }
     }
 }
