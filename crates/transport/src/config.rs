@@ -390,6 +390,14 @@ impl TransportConfig {
         }
     }
 
+    /// Payload of the largest data packet in bytes.
+    pub fn largest_payload(&self) -> u32 {
+        match self.protocol {
+            Protocol::Tcp => self.mss,
+            Protocol::Quic => self.quic.packet_sizes.iter().map(|&size| u32::from(size)).max().unwrap_or(self.mss),
+        }
+    }
+
     /// Bytes of headers around the payload of a data packet, IP included. An ACK is as long, besides its SACK option.
     pub fn header_bytes(&self) -> u32 {
         match self.protocol {
