@@ -1,11 +1,11 @@
 //! Flows: controllers and presets, endpoint parameters, times, routes.
 
 use super::network::{Network, Role};
-use super::{Context, FlowNotes, MAX_DELAY, MAX_FLOWS, MAX_RATE, MAX_WAY, MAX_WAYS, top};
+use super::{Context, FlowNotes, MAX_DELAY, MAX_FLOWS, MAX_RATE, MAX_WAY, MAX_WAYS, MAX_WRITE, top};
 use crate::Flow;
 use crate::decode::decode;
 use crate::error::{Problems, suggest};
-use crate::file::{CcSpec, Direction, FlowSpec, PROFILE, Preset, RateSpec};
+use crate::file::{AppSpec, CcSpec, Direction, FlowSpec, PROFILE, Preset, RateSpec};
 use crate::key_path::KeyPath;
 use crate::tree::{Entry, Node, Value};
 use dumbbell_cc::Recipe;
@@ -52,7 +52,7 @@ impl Context<'_> {
                 ("start", spec.start.is_some()),
                 ("stop", spec.stop.is_some()),
                 ("bytes", spec.bytes.is_some()),
-                ("rate", spec.rate.is_some()),
+                ("rate", spec.app_rate().is_some()),
             ];
             let defaults: Vec<&'static str> = given.iter().filter(|(_, given)| !given).map(|(key, _)| *key).collect();
             hops += added.iter().map(|flow| flow.forward.len() + flow.reverse.len()).sum::<usize>();
@@ -117,7 +117,8 @@ impl Context<'_> {
                 start_jitter: spec.start_jitter.unwrap_or_default(),
                 stop: spec.stop,
                 bytes: spec.bytes.map(Bytes::as_u64),
-                app_rate: spec.rate.map(Rate::as_bits_per_sec),
+                app_rate: spec.app_rate().map(|(rate, _)| rate.as_bits_per_sec()),
+                app_write: spec.app.as_ref().and_then(|app| app.write).map(Bytes::as_u64),
                 base_rtt: Duration::from_nanos(delays.fold(0, u64::saturating_add)),
                 forward,
                 reverse,
@@ -132,12 +133,31 @@ impl Context<'_> {
         if spec.bytes == Some(Bytes::ZERO) {
             self.report.value(&at.key("bytes"), "the flow has nothing to transfer", "allowed: 1 byte or more");
         }
-        if spec.rate.is_some_and(|rate| rate == Rate::ZERO || rate > MAX_RATE) {
+        if let Some((rate, keys)) = spec.app_rate()
+            && (rate == Rate::ZERO || rate > MAX_RATE)
+        {
             let help = format!("allowed: more than 0bit, at most {MAX_RATE}");
-            self.report.value(&at.key("rate"), "the application cannot produce data at this rate", help);
+            self.report.value(&at.keys(keys), "the application cannot produce data at this rate", help);
+        }
+        if let Some(app) = &spec.app {
+            self.check_app(app, spec.rate.is_some(), at);
         }
         if spec.label.as_deref() == Some("") {
             self.report.value(&at.key("label"), "the label is empty", "give it a text, or leave it out");
+        }
+    }
+
+    /// Refuses applications that are described twice, or not enough.
+    fn check_app(&mut self, app: &AppSpec, has_rate: bool, at: &KeyPath) {
+        let at = at.key("app");
+        if has_rate {
+            self.report.key(&at, "both `rate` and `app` are given", "write the rate into `app`, and remove `rate`");
+        } else if app.rate.is_none() {
+            self.report.value(&at, "the application has no `rate`", "add `rate`, for example rate = \"3mbit\"");
+        }
+        if app.write.is_some_and(|write| write == Bytes::ZERO || write > MAX_WRITE) {
+            let help = format!("allowed: 1 byte to {MAX_WRITE}");
+            self.report.value(&at.key("write"), "the application cannot write this much at once", help);
         }
     }
 
@@ -166,14 +186,20 @@ impl Context<'_> {
         }
     }
 
-    /// Refuses applications that write more than a segment in the shortest time there is.
+    /// Refuses applications that write more than once in the shortest time there is.
     fn check_application(&mut self, spec: &FlowSpec, transport: &TransportConfig, at: &KeyPath) {
         const NANOSECONDS: u64 = 1_000_000_000;
-        let fastest = Rate::from_bits_per_sec(u64::from(transport.mss) * 8 * NANOSECONDS);
-        if let Some(rate) = spec.rate.filter(|rate| *rate > fastest && *rate <= MAX_RATE) {
-            let message = format!("an application of {rate} writes more than a segment a nanosecond");
-            let help = format!("allowed: at most {fastest} with segments of {} bytes", transport.mss);
-            self.report.value(&at.key("rate"), message, help);
+        let write = spec.app.as_ref().and_then(|app| app.write).filter(|write| *write > Bytes::ZERO);
+        let bytes = write.map_or(u64::from(transport.mss), Bytes::as_u64);
+        let fastest = Rate::from_bits_per_sec(bytes.saturating_mul(8 * NANOSECONDS));
+        if let Some((rate, keys)) = spec.app_rate().filter(|(rate, _)| *rate > fastest && *rate <= MAX_RATE) {
+            let (what, whole) = match write {
+                Some(_) => ("once", "writes"),
+                None => ("a segment", "segments"),
+            };
+            let message = format!("an application of {rate} writes more than {what} a nanosecond");
+            let help = format!("allowed: at most {fastest} with {whole} of {bytes} bytes");
+            self.report.value(&at.keys(keys), message, help);
         }
     }
 
