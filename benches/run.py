@@ -61,6 +61,7 @@ BENCHMARKS = (
     Benchmark("cubic-1", "1 CUBIC flow, 100 Mbit/s, 100 ms, 1 BDP, 60 s", (30, 60), single("TcpCubic")),
     Benchmark("bbr-16-shallow", "16 BBR flows, 1 Gbit/s, 120 ms, 100 packets, 50 s", (5, 10), sixteen("100p")),
     Benchmark("bbr-16-deep", "16 BBR flows, 1 Gbit/s, 120 ms, 5000 packets, 50 s", (5, 10), sixteen("5000p")),
+    Benchmark("bbr-codel", "1 BBR flow, 100 Mbit/s, 100 ms, CoDel, 1 BDP, 60 s", (30, 60)),
     Benchmark("quic-bbr-1", "1 BBR flow over QUIC, 100 Mbit/s, 100 ms, 1 BDP, 20 s", (5, 20)),
     Benchmark("cubic-10000", "10,000 CUBIC flows, 10 Gbit/s, 100 ms, 1 BDP, 10 s", (2, 4)),
 )

@@ -16,8 +16,11 @@ from conftest import Cli
 from dumbbell import api, experiment, papers
 from dumbbell.papers.data import published
 from dumbbell.papers.runs import jain, ratio
-from dumbbell.papers.zhang import STUDY, algorithms, measure, table1, table3, table4, table5, table7
-from dumbbell.papers.zhang.measure import ALGORITHMS, CODE, PAPER, Choice, Run, Runs, Trace, View, published_values
+from dumbbell.papers.zhang import STUDY, algorithms, choices, measure, names, table1, table3, table4, table5, table7
+from dumbbell.papers.zhang.choices import Choice, View
+from dumbbell.papers.zhang.measure import Run, Runs, Trace
+from dumbbell.papers.zhang.names import ALGORITHMS, CODE, PAPER
+from dumbbell.papers.zhang.tables import published_values
 
 SEEDS = 5
 
@@ -101,7 +104,7 @@ def test_a_choice_falls_back_to_the_study_s_code_where_it_was_not_run() -> None:
 
 def test_a_seed_counts_where_a_claim_holds_in_every_case() -> None:
     runs: Runs = {("BBR", "1"): seeds([1, 2]), ("BBR", "2"): [*seeds([1, 5])[:2], *seeds([1, 2])[:3]]}
-    test = measure.everywhere(
+    test = choices.everywhere(
         [Choice(CODE, ("1", "2"))],
         ["BBR"],
         lambda found: ratio(found["BBR"]) < 3,
@@ -112,10 +115,10 @@ def test_a_seed_counts_where_a_claim_holds_in_every_case() -> None:
 
 
 def test_single_published_runs_have_a_margin_of_a_tenth() -> None:
-    assert measure.inside(1.4, 1, 1.29)
-    assert not measure.inside(1.43, 1, 1.29)
-    assert measure.inside(2.05, 2.21, 4.34)
-    assert not measure.inside(2.0, 2.21, 4.34)
+    assert choices.inside(1.4, 1, 1.29)
+    assert not choices.inside(1.43, 1, 1.29)
+    assert choices.inside(2.05, 2.21, 4.34)
+    assert not choices.inside(2.0, 2.21, 4.34)
 
 
 # --- the published numbers and the claims ----------------------------------------------------------------------------
@@ -123,7 +126,7 @@ def test_single_published_runs_have_a_margin_of_a_tenth() -> None:
 
 def published_table3() -> Runs:
     rates: dict[tuple[str, str], list[float]] = {}
-    for number in published(measure.FOLDER, "table3"):
+    for number in published(names.FOLDER, "table3"):
         if number.metric == "throughput":
             rates.setdefault((number.case["algorithm"], number.case["case"]), []).append(number.value / 1e3)
     runs: Runs = {key: seeds(values, key[1]) for key, values in rates.items()}
@@ -184,7 +187,7 @@ def test_the_published_numbers_satisfy_the_claims_of_table_5() -> None:
 
 
 def test_fair_flows_starve_nobody_in_table_7() -> None:
-    fair: Runs = {(label, case): seeds([1, 1, 1, 1]) for label in measure.BBR_LIKE for case in table7.CASES}
+    fair: Runs = {(label, case): seeds([1, 1, 1, 1]) for label in names.BBR_LIKE for case in table7.CASES}
     found = verdicts(table7.PART.judge(fair))
     assert list(found) == [claim.id for claim in table7.PART.claims]
     assert [name for name, verdict in found.items() if verdict == "holds"] == ["zha-45", "zha-46", "zha-47"]
@@ -212,7 +215,7 @@ def test_the_experiment_files_are_valid(part: ModuleType, points: list[int]) -> 
 def test_published_numbers_have_units_and_sources() -> None:
     counts = {"table1": 3, "table3": 288, "table4": 120, "table5": 24, "table7": 108}
     for part, count in counts.items():
-        numbers = published(measure.FOLDER, part)
+        numbers = published(names.FOLDER, part)
         assert len(numbers) == count
         assert all(number.unit and number.source for number in numbers)
 

@@ -8,13 +8,15 @@
 /// Minimum over a window of 300 s (`tcp_min_rtt_wlen`).
 #[derive(Debug, Clone)]
 pub struct WindowedMin {
-    /// Time in microseconds and value of the three samples, both in ascending order.
-    best: [(u64, u32); 3],
+    /// Values of the three samples, in ascending order.
+    best: [u32; 3],
+    /// Times of the three samples in microseconds, in ascending order, too.
+    seen_us: [u64; 3],
 }
 
 impl Default for WindowedMin {
     fn default() -> WindowedMin {
-        WindowedMin { best: [(0, u32::MAX); 3] }
+        WindowedMin { best: [u32::MAX; 3], seen_us: [0; 3] }
     }
 }
 
@@ -24,40 +26,47 @@ impl WindowedMin {
     /// The minimum; `u32::MAX` before the first sample.
     #[inline]
     pub fn get(&self) -> u32 {
-        self.best[0].1
+        self.best[0]
     }
 
     /// A sample at `now_us`, which never runs backwards (`minmax_running_min`).
     #[inline]
     pub fn update(&mut self, now_us: u64, value: u32) {
-        let new = (now_us, value);
-        let best = &mut self.best;
-        if value > best[2].1 && now_us - best[0].0 <= WindowedMin::WINDOW_US / 4 {
+        let age_us = now_us - self.seen_us[0];
+        if value > self.best[2] && age_us <= WindowedMin::WINDOW_US / 4 {
             // Most samples: larger than all three, none of which has to be renewed yet.
             return;
         }
-        if value <= best[0].1 || now_us - best[2].0 > WindowedMin::WINDOW_US {
-            *best = [new; 3];
-            return;
+        if value <= self.best[0] || now_us - self.seen_us[2] > WindowedMin::WINDOW_US {
+            return self.put(0, now_us, value);
         }
-        if value <= best[1].1 {
-            best[1] = new;
-            best[2] = new;
-        } else if value <= best[2].1 {
-            best[2] = new;
+        if value <= self.best[1] {
+            self.put(1, now_us, value);
+        } else if value <= self.best[2] {
+            self.put(2, now_us, value);
         }
-        let age = now_us - best[0].0;
-        if age > WindowedMin::WINDOW_US {
-            *best = [best[1], best[2], new];
-            if now_us - best[0].0 > WindowedMin::WINDOW_US {
-                *best = [best[1], best[2], new];
+        if age_us > WindowedMin::WINDOW_US {
+            self.forget_first(now_us, value);
+            if now_us - self.seen_us[0] > WindowedMin::WINDOW_US {
+                self.forget_first(now_us, value);
             }
-        } else if best[1].0 == best[0].0 && age > WindowedMin::WINDOW_US / 4 {
-            best[1] = new;
-            best[2] = new;
-        } else if best[2].0 == best[1].0 && age > WindowedMin::WINDOW_US / 2 {
-            best[2] = new;
+        } else if self.seen_us[1] == self.seen_us[0] && age_us > WindowedMin::WINDOW_US / 4 {
+            self.put(1, now_us, value);
+        } else if self.seen_us[2] == self.seen_us[1] && age_us > WindowedMin::WINDOW_US / 2 {
+            self.put(2, now_us, value);
         }
+    }
+
+    /// A sample takes the place of candidate `index` and of those after it.
+    fn put(&mut self, index: usize, now_us: u64, value: u32) {
+        self.best[index..].fill(value);
+        self.seen_us[index..].fill(now_us);
+    }
+
+    /// The best one has left the window: the others move up, and a sample becomes the last.
+    fn forget_first(&mut self, now_us: u64, value: u32) {
+        self.best = [self.best[1], self.best[2], value];
+        self.seen_us = [self.seen_us[1], self.seen_us[2], now_us];
     }
 }
 

@@ -35,23 +35,22 @@ impl Stamp {
 /// data that follows them are two events.
 #[derive(Clone, Copy, Debug, Default)]
 pub struct SendClock {
-    last: Stamp,
-    is_new_event: bool,
+    /// No stamp from here on is earlier.
+    earliest: Stamp,
 }
 
 impl SendClock {
     /// A new event: what is sent from here on has a later stamp than what was sent before, even at the same instant.
     #[inline]
     pub fn begin_event(&mut self) {
-        self.is_new_event = true;
+        self.earliest.0 += 1;
     }
 
     /// The stamp of what leaves now.
     #[inline]
     pub fn next(&mut self, now_us: u64) -> Stamp {
-        let earliest = Stamp(self.last.0 + u64::from(std::mem::take(&mut self.is_new_event)));
-        self.last = Stamp::at_us(now_us).max(earliest);
-        self.last
+        self.earliest = self.earliest.max(Stamp::at_us(now_us));
+        self.earliest
     }
 }
 

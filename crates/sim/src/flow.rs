@@ -1,13 +1,14 @@
 //! One flow of a run: its two endpoints, its application, and what is measured of it.
 
 use crate::endpoints::Endpoints;
-use crate::engine::Entry;
+use crate::packet::Packet;
 use dumbbell_cc::Controller;
-use dumbbell_path::Train;
+use dumbbell_network::Entry;
+use dumbbell_path::{Port, Train};
 use dumbbell_results::{FlowCounts, Histogram};
 use dumbbell_scenario::Flow as Spec;
 use dumbbell_transport::TransportConfig;
-use dumbbell_units::{Duration, Rng, Time};
+use dumbbell_units::{Duration, Time};
 use std::sync::Arc;
 
 /// What the application does next.
@@ -37,6 +38,8 @@ pub(crate) struct Traffic {
     pub wire_bytes_total: u64,
     /// Data packets the network dropped, by whatever cause.
     pub drops: u64,
+    /// Copies of data packets that the network made.
+    pub copies: u64,
 }
 
 impl Traffic {
@@ -88,13 +91,13 @@ pub(crate) struct Flow {
     unwritten: Source,
     /// Where throughput is measured: at the slowest link of the forward route.
     pub bottleneck: Entry,
-    pub reports_completions: bool,
     /// Round-trip times of the measured interval, microseconds.
     pub rtt: Histogram,
     /// Sum of the one-way delays of data packets of the measured interval.
     pub one_way_delays: Duration,
     pub traffic: Traffic,
-    pub finished_at: Option<Time>,
+    /// When everything was acknowledged; [`Time::NEVER`] before.
+    finished_at: Time,
     /// FlowCounts of the measured interval; while it lasts, those at its start.
     pub measured: FlowCounts,
     /// Totals at the latest sample of the recorder.
@@ -123,12 +126,12 @@ enum Source {
 }
 
 impl Flow {
-    /// A flow that waits for its start. `transport` is that of `spec`, shared with the flows that have the same.
+    /// A flow that waits for its `start`. `transport` is that of `spec`, shared with the flows that have the same.
     pub fn new(
         spec: &Spec,
         transport: &Arc<TransportConfig>,
         controller: Box<dyn Controller>,
-        rng: &mut Rng,
+        start: Time,
         bottleneck: Entry,
     ) -> Flow {
         let mss = u16::try_from(spec.transport.mss).unwrap_or(u16::MAX);
@@ -136,9 +139,6 @@ impl Flow {
             None => (u32::MAX, mss),
             Some(bytes) => in_segments(bytes, mss),
         };
-        #[expect(clippy::cast_possible_truncation, clippy::cast_sign_loss, reason = "a share of a span of 64 bits")]
-        let jitter = (rng.uniform() * spec.start_jitter.as_nanos() as f64) as u64;
-        let start = spec.start + Duration::from_nanos(jitter);
         let unwritten = match spec.app_rate {
             None => Source::AtOnce { segments, last_len },
             Some(rate) => Source::Paced {
@@ -156,11 +156,10 @@ impl Flow {
             stop: spec.stop.unwrap_or(Time::NEVER),
             unwritten,
             bottleneck,
-            reports_completions: spec.transport.completion == dumbbell_transport::Completion::Wire,
             rtt: Histogram::default(),
             one_way_delays: Duration::ZERO,
             traffic: Traffic::default(),
-            finished_at: None,
+            finished_at: Time::NEVER,
             measured: FlowCounts::default(),
             last_sample: (0, 0),
         }
@@ -182,6 +181,21 @@ impl Flow {
             acks: receiver.acks_sent,
             arrived: receiver.arrived_segments,
             delivered_bytes: receiver.delivered_bytes,
+        }
+    }
+
+    /// A packet of this flow leaves the transmitter of a port, which is known only now that it does.
+    #[inline]
+    pub fn count_late_departure(
+        &mut self,
+        (medium, port): (usize, Port),
+        packet: &Packet,
+        departs: Time,
+        measured: (Time, Time),
+    ) {
+        let bottleneck = self.bottleneck;
+        if (bottleneck.medium as usize, bottleneck.port) == (medium, port) && packet.kind.is_forward() {
+            self.traffic.count_departure(packet.size, departs, measured);
         }
     }
 
@@ -227,9 +241,14 @@ impl Flow {
 
     /// All that was written is acknowledged: if that is all there is, the flow is complete.
     pub fn note_completion(&mut self, now: Time) {
-        if self.finished_at.is_none() && matches!(self.unwritten, Source::Empty) {
-            self.finished_at = Some(now);
+        if self.finished_at == Time::NEVER && matches!(self.unwritten, Source::Empty) {
+            self.finished_at = now;
         }
+    }
+
+    /// When everything was acknowledged, if it was.
+    pub fn finished_at(&self) -> Option<Time> {
+        (self.finished_at < Time::NEVER).then_some(self.finished_at)
     }
 
     pub fn stop_writing(&mut self) {

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import cached_property
@@ -89,6 +90,16 @@ class Experiment:
         """The file and what it includes, by name."""
         files = [self.file, *map(Path, experiment.load(self.file).included)]
         return {file.name: file.read_text(encoding="utf-8") for file in files}
+
+
+def variations(
+    file: Path, setups: Mapping[str, Mapping[str, Any]], common: Mapping[str, Any], repeat: int
+) -> list[Experiment]:
+    """A file with other settings for each of some set-ups, and with those that they have in common."""
+    return [
+        Experiment(file, set={**common, **changes}, repeat=repeat, folder=re.sub(r"[^\w.]+", "-", name))
+        for name, changes in setups.items()
+    ]
 
 
 @dataclass(frozen=True)

@@ -5,6 +5,7 @@ from __future__ import annotations
 import math
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
+from statistics import stdev
 from typing import Any
 
 from dumbbell import metrics
@@ -74,9 +75,24 @@ def jain(run: Run) -> float:
     return metrics.jain(run.rates) or 0.0
 
 
+def slowest(run: Run) -> float:
+    """The slowest flow's goodput in Mbit/s."""
+    return min(run.rates)
+
+
+def fastest(run: Run) -> float:
+    """The fastest flow's goodput in Mbit/s."""
+    return max(run.rates)
+
+
+def deviation(run: Run) -> float:
+    """Standard deviation over flows, Mbit/s."""
+    return stdev(run.rates)
+
+
 def ratio(run: Run) -> float:
     """Largest over smallest goodput."""
-    return max(run.rates) / min(run.rates) if min(run.rates) > 0 else math.inf
+    return fastest(run) / slowest(run) if slowest(run) > 0 else math.inf
 
 
 def loss(run: Run) -> float:

@@ -42,7 +42,7 @@ pub struct Cubic {
     /// `C` in 1/1024 packets/s³.
     c: u64,
     /// Acknowledged packets per packet of Reno's estimated window, in 1/8: Reno's slope for this `beta`.
-    reno_scale: u64,
+    reno_scale: u32,
     curve: Curve,
     hystart: Hystart,
     /// Smallest round-trip time in microseconds; 0 before the first.
@@ -111,7 +111,7 @@ impl Cubic {
             beta,
             c: u64::from(parameters.bic_scale) * 10,
             // Two divisions, as the kernel does it: 15 for the default beta where the exact value is 15.12.
-            reno_scale: u64::from(8 * (one + kept) / 3 / (one - kept) / (connections * connections)),
+            reno_scale: 8 * (one + kept) / 3 / (one - kept) / (connections * connections),
             parameters,
             curve: Curve::default(),
             hystart: Hystart::default(),
@@ -228,7 +228,7 @@ impl Cubic {
     /// Advances Reno's estimate and lowers the count where Reno would be faster.
     fn follow_reno(&mut self, cwnd: u32) {
         let curve = &mut self.curve;
-        let acks_per_packet = ((u64::from(cwnd) * self.reno_scale) >> 3).max(1);
+        let acks_per_packet = ((u64::from(cwnd) * u64::from(self.reno_scale)) >> 3).max(1);
         if u64::from(curve.ack_count) > acks_per_packet {
             #[expect(clippy::cast_possible_truncation, reason = "it is less than `ack_count`")]
             let acks_per_packet = acks_per_packet as u32;

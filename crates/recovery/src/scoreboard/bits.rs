@@ -2,12 +2,12 @@
 
 /// A bit for every slot of the ring.
 #[derive(Debug, Default)]
-pub(super) struct Bits(Vec<u64>);
+pub(super) struct Bits(Box<[u64]>);
 
 impl Bits {
     /// A set for `slots` slots, a multiple of 64, none of which is in it.
     pub fn of(slots: usize) -> Bits {
-        Bits(vec![0; slots / 64])
+        Bits(vec![0; slots / 64].into_boxed_slice())
     }
 
     /// The 64 slots of word `index`.
@@ -18,7 +18,7 @@ impl Bits {
 
     /// Bytes of memory held.
     pub fn memory(&self) -> u64 {
-        (self.0.capacity() * size_of::<u64>()) as u64
+        size_of_val(&*self.0) as u64
     }
 
     #[inline]

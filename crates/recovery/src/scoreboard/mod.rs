@@ -89,7 +89,7 @@ impl Record {
 /// The records of all outstanding segments.
 #[derive(Debug)]
 pub struct Scoreboard {
-    records: Vec<Record>,
+    records: Box<[Record]>,
     mask: u32,
     una: u32,
     nxt: u32,
@@ -109,7 +109,7 @@ impl Scoreboard {
     /// A scoreboard without segments; the first one is number 0.
     pub fn new() -> Scoreboard {
         Scoreboard {
-            records: Vec::new(),
+            records: Box::default(),
             mask: 0,
             una: 0,
             nxt: 0,
@@ -161,7 +161,7 @@ impl Scoreboard {
     /// Bytes of memory [claimed].
     pub fn memory(&self) -> u64 {
         let outstanding = (self.nxt - self.una) as usize;
-        claimed::<Record>(outstanding, self.records.capacity()) + self.sacked.memory() + self.waiting.memory()
+        claimed::<Record>(outstanding, self.records.len()) + self.sacked.memory() + self.waiting.memory()
     }
 
     /// Adds the next `size` segments, which were just sent as one burst, as copies of `record`; its `tx_in_flight` is
@@ -301,7 +301,7 @@ impl Scoreboard {
         #[expect(clippy::cast_possible_truncation, reason = "segments have numbers of 32 bits")]
         let mask = capacity as u32 - 1;
         let mut grown = Scoreboard {
-            records: vec![Record::default(); capacity],
+            records: vec![Record::default(); capacity].into_boxed_slice(),
             mask,
             sacked: Bits::of(capacity),
             waiting: Bits::of(capacity),

@@ -54,8 +54,8 @@ impl Engine<'_> {
                 return;
             }
         }
-        self.settle_reports(index);
-        self.medium_agenda.set(index, self.media.get(index).next_event());
+        let next = self.settle_medium(index);
+        self.medium_agenda.set(index, next);
     }
 
     /// Writes to `packet` what has come out next; false when there is nothing.
@@ -79,7 +79,7 @@ impl Engine<'_> {
     #[inline(always)]
     fn arrive(&mut self, packet: &mut Packet, followers: Followers) {
         if packet.hops_left > 0 {
-            let hop = self.routes.next_hop(packet);
+            let hop = self.routes.next_hop(packet.flow, packet.kind.is_forward(), packet.hops_left);
             packet.hops_left -= 1;
             return self.send(hop, *packet);
         }

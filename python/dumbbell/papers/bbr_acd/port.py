@@ -8,7 +8,7 @@ from typing import Any
 from dumbbell.papers.bbr_acd.forms import FOLDER
 from dumbbell.papers.bbr_acd.simulation import BASE, BUFFERS, MEASURES, reduction
 from dumbbell.papers.model import Cell, Grid, table
-from dumbbell.papers.part import Experiment, Part, Ran
+from dumbbell.papers.part import Part, Ran, variations
 from dumbbell.papers.runs import Run
 from dumbbell.papers.testing import mean, paired
 
@@ -72,15 +72,7 @@ def comparison(pairs: Pairs) -> Grid:
 PART = Part(
     "port",
     "BBR's 42 % duplicates: what the paper leaves open about its port and its transport",
-    [
-        Experiment(
-            FOLDER / "simulation.toml",
-            set={ALGORITHMS: [BASE, FORM], "record.series": False, **changes},
-            repeat=3,
-            folder=f"set-up-{number}",
-        )
-        for number, changes in enumerate(SETUPS.values())
-    ],
+    variations(FOLDER / "simulation.toml", SETUPS, {ALGORITHMS: [BASE, FORM], "record.series": False}, repeat=3),
     quick="10s",
     measure=measured,
     setup=[

@@ -3,10 +3,9 @@
 from __future__ import annotations
 
 from pathlib import Path
-from statistics import stdev
 
 from dumbbell.papers.data import published
-from dumbbell.papers.runs import Run
+from dumbbell.papers.runs import Run, fastest, slowest
 
 FOLDER = Path(__file__).parent
 
@@ -35,24 +34,9 @@ def is_split(run: Run) -> bool:
     return starved(run) >= SPLIT
 
 
-def slowest(run: Run) -> float:
-    """The slowest flow's rate, Mbit/s."""
-    return min(run.rates)
-
-
-def fastest(run: Run) -> float:
-    """The fastest flow's rate, Mbit/s."""
-    return max(run.rates)
-
-
 def unevenness(run: Run) -> float:
     """The fastest flow's rate over that of the slowest."""
     return fastest(run) / max(slowest(run), 1e-6)
-
-
-def deviation(run: Run) -> float:
-    """Standard deviation over flows, Mbit/s."""
-    return stdev(run.rates)
 
 
 def published_values(metric: str) -> dict[str, float]:

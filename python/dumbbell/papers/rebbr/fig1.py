@@ -9,20 +9,7 @@ from statistics import median
 from dumbbell.papers.model import Cell, Claim, Grid, Pictures, table
 from dumbbell.papers.part import Experiment, Part
 from dumbbell.papers.rebbr import curves as loss_curves
-from dumbbell.papers.rebbr.curves import (
-    CUBIC,
-    FOLDER,
-    PACINGS,
-    UNPACED,
-    WIRE,
-    Curves,
-    Run,
-    beside_cubic,
-    mean,
-    percent,
-    quotient,
-    under,
-)
+from dumbbell.papers.rebbr.curves import CUBIC, PACINGS, UNPACED, Curves, Run, beside_cubic, mean, quotient, under
 from dumbbell.papers.testing import each, spread
 
 WIDE = "BBR 4.11 unpaced, 64 MB window"
@@ -104,7 +91,7 @@ def causes(choices: Curves) -> Grid:
     def egress(label: str) -> Callable[[float], Cell]:
         return lambda loss: mean(choices[label], loss)
 
-    rows = (((percent(loss), theirs[loss]), loss) for loss in loss_curves.losses(choices) if loss in theirs)
+    rows = (((loss_curves.percent(loss), theirs[loss]), loss) for loss in loss_curves.losses(choices) if loss in theirs)
     title = "Unpaced BBR's link egress in Mbit/s under one other choice at a time"
     columns = {name: egress(label) for name, label in labels.items()}
     return table("causes", title, ["loss %", "published"], rows, columns, 1)
@@ -116,7 +103,7 @@ def pictures(figure: Figure) -> Pictures:
 
     title = "ReBBR figure 1: 100 Mbit/s, 100 ms, 60 s"
     return {
-        "fig1": figures.egress(figure.curves, "fig1", 100 * WIRE, title, share=False),
+        "fig1": figures.egress(figure.curves, "fig1", 100 * loss_curves.WIRE, title, share=False),
         "knee": figures.knees(figure.choices, KNEES, LIMITS),
     }
 
@@ -168,7 +155,7 @@ def seeds_below(figure: Figure) -> str:
     """In how many seeds CUBIC stays below each limit, in words."""
     cubic = figure.curves[CUBIC]
     below = ", ".join(
-        f"{sum(run.egress[loss] < limit for run in cubic)} of {len(cubic)} at {percent(loss)} %"
+        f"{sum(run.egress[loss] < limit for run in cubic)} of {len(cubic)} at {loss_curves.percent(loss)} %"
         for loss, limit in CUBICS.items()
     )
     return (
@@ -177,7 +164,6 @@ def seeds_below(figure: Figure) -> str:
     )
 
 
-# fmt: off
 CLAIMS: list[Claim[Figure]] = [
     Claim("reb-01", "With 0.001 % loss CUBIC is a little faster than BBR.", "98.81 and 95.36 Mbit/s, BBR/CUBIC 0.965",
           each(beside_cubic, lambda pair: quotient(pair[0].egress[1e-5], pair[1].egress[1e-5]) < 1,
@@ -215,13 +201,12 @@ CLAIMS: list[Claim[Figure]] = [
                lambda runs: ", ".join(
                    f"{quotient(loss_curves.mean_goodput(runs, at), mean(runs, at)):.2f} at {100 * at:.0f} %"
                    for at in (0.2, 0.4)))),
-]
-# fmt: on
+]  # fmt: skip
 
 PART = Part(
     "fig1",
     "One flow over 100 Mbit/s and 100 ms, random loss 0.001 % to 50 %",
-    [Experiment(FOLDER / "fig1.toml"), Experiment(FOLDER / "fig1-choices.toml")],
+    [Experiment(loss_curves.FOLDER / "fig1.toml"), Experiment(loss_curves.FOLDER / "fig1-choices.toml")],
     quick="2s",
     measure=lambda figure, choices: Figure(loss_curves.measure(figure), loss_curves.measure(choices)),
     setup=[

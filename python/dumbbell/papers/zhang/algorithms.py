@@ -2,8 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from itertools import pairwise
 
 import numpy as np
@@ -12,7 +11,7 @@ import polars as pl
 from dumbbell.papers.model import Cell, Claim, Grid, table
 from dumbbell.papers.part import Experiment, Part
 from dumbbell.papers.testing import each
-from dumbbell.papers.zhang.measure import FOLDER
+from dumbbell.papers.zhang.names import FOLDER
 from dumbbell.results import Result
 
 PACKET_BITS = 990 * 8
@@ -23,41 +22,34 @@ SLACK_ROUND_TRIPS = 1.05
 """A cycle ends with the first ACK after its time, and an UP phase lasts until there is something to see."""
 
 
-@dataclass(frozen=True)
-class Cycles:
-    """What the cycles of one run looked like, all flows together."""
+CYCLE, PROBING, LEFT = "cycle", "probing", "left above BDP"
 
-    lengths: Sequence[float]
-    """From one start of probing to the next, in minimum round-trip times."""
-    probes: Sequence[float]
-    """Length of probing before draining, in minimum round-trip times."""
-    drained_to: Sequence[float]
-    """Packets in flight above the BDP when draining ended in cruising."""
+Cycles = dict[str, list[float]]
+"""What the cycles of one run looked like, all flows together.
 
-    @classmethod
-    def pooled(cls, several: Sequence[Cycles]) -> Cycles:
-        """Several together."""
-
-        def pool(values: Callable[[Cycles], Sequence[float]]) -> list[float]:
-            return [value for one in several for value in values(one)]
-
-        return cls(pool(lambda one: one.lengths), pool(lambda one: one.probes), pool(lambda one: one.drained_to))
-
-
+``CYCLE``: from one start of probing to the next, in minimum round-trip times; ``PROBING``: until draining, likewise;
+``LEFT``: packets in flight above the BDP when draining ended in cruising.
+"""
 Found = Mapping[str, Sequence[Cycles]]
 """The cycles of each algorithm, a seed each."""
+
+
+def pooled(several: Iterable[Cycles]) -> Cycles:
+    """Several together."""
+    every = list(several)
+    return {name: [value for one in every for value in one[name]] for name in (CYCLE, PROBING, LEFT)}
 
 
 def watch(result: Result) -> Cycles:
     """The cycles of all flows after 5 s."""
     series = result.series.to_polars().filter(pl.col("t_s") > 5.0)
-    return Cycles.pooled([cycles(flow) for flow in series.partition_by("flow")])
+    return pooled(map(cycles, series.partition_by("flow")))
 
 
 def cycles(flow: pl.DataFrame) -> Cycles:
     """The cycles of one flow, from its samples in the order of time; PROBE_RTT ends a cycle that does not count."""
     rows = flow.select("t_s", "mode", "cc_pacing_gain", "cc_min_rtt_ms", "cc_max_bw_mbps", "inflight").rows()
-    found = Cycles(lengths := [], probes := [], drained := [])
+    found: Cycles = {CYCLE: [], PROBING: [], LEFT: []}
     probing_since: float | None = None
     for before, now in pairwise(rows):
         t_s, mode, gain, min_rtt_ms, bw_mbps, in_flight = now
@@ -65,59 +57,51 @@ def cycles(flow: pl.DataFrame) -> Cycles:
             probing_since = None
         elif gain == PROBE != before[2]:
             if probing_since is not None:
-                lengths.append((t_s - probing_since) * 1e3 / min_rtt_ms)
+                found[CYCLE].append((t_s - probing_since) * 1e3 / min_rtt_ms)
             probing_since = t_s
         elif gain == DRAIN and before[2] == PROBE and probing_since is not None:
-            probes.append((t_s - probing_since) * 1e3 / min_rtt_ms)
+            found[PROBING].append((t_s - probing_since) * 1e3 / min_rtt_ms)
         elif gain == CRUISE and before[2] == DRAIN:
-            drained.append(in_flight - bw_mbps * 1e3 * min_rtt_ms / PACKET_BITS)
+            found[LEFT].append(in_flight - bw_mbps * 1e3 * min_rtt_ms / PACKET_BITS)
     return found
 
 
 def overview(found: Found) -> Grid:
     """Ranges over all flows and seeds."""
 
-    def of(
-        values: Callable[[Cycles], Sequence[float]], summary: Callable[[Sequence[float]], float]
-    ) -> Callable[[Cycles], Cell]:
-        return lambda one: float(summary(values(one))) if values(one) else None
+    def of(name: str, summary: Callable[[Sequence[float]], float]) -> Callable[[Cycles], Cell]:
+        return lambda one: float(summary(one[name])) if one[name] else None
 
-    values: dict[str, Callable[[Cycles], Sequence[float]]] = {
-        "cycle": lambda one: one.lengths,
-        "probing": lambda one: one.probes,
-        "left above BDP": lambda one: one.drained_to,
-    }
     summaries: dict[str, Callable[[Sequence[float]], float]] = {"least": min, "mean": np.mean, "most": max}
-    columns: dict[str, Callable[[Cycles], Cell]] = {"cycles": lambda one: len(one.lengths)}
-    columns |= {f"{name}: {word}": of(value, how) for name, value in values.items() for word, how in summaries.items()}
-    rows = (([label], Cycles.pooled(runs)) for label, runs in found.items())
+    columns: dict[str, Callable[[Cycles], Cell]] = {"cycles": lambda one: len(one[CYCLE])}
+    columns |= {f"{name}: {word}": of(name, how) for name in (CYCLE, PROBING, LEFT) for word, how in summaries.items()}
+    rows = (([label], pooled(runs)) for label, runs in found.items())
     title = "Cycle and probing in minimum round-trip times; packets above the BDP after a drain"
     return table("cycles", title, ["algorithm"], rows, columns)
 
 
 def drains(of: Cycles) -> bool:
     """Draining ends at a BDP."""
-    return bool(of.drained_to) and max(of.drained_to) <= SLACK_PACKETS
+    return bool(of[LEFT]) and max(of[LEFT]) <= SLACK_PACKETS
 
 
 def as_written(of: Cycles) -> bool:
     """Cycles as algorithm 1 has them."""
-    inside = all(2 / SLACK_ROUND_TRIPS <= length <= 8 * SLACK_ROUND_TRIPS for length in of.lengths)
-    return bool(of.lengths) and inside and min(of.probes) >= 1 / SLACK_ROUND_TRIPS and drains(of)
+    inside = all(2 / SLACK_ROUND_TRIPS <= length <= 8 * SLACK_ROUND_TRIPS for length in of[CYCLE])
+    return bool(of[CYCLE]) and inside and min(of[PROBING]) >= 1 / SLACK_ROUND_TRIPS and drains(of)
 
 
 def left(runs: Sequence[Cycles]) -> str:
     """The most that a drain left."""
-    return f"at most {max(Cycles.pooled(runs).drained_to, default=0):.1f} packets above the BDP after a drain"
+    return f"at most {max(pooled(runs)[LEFT], default=0):.1f} packets above the BDP after a drain"
 
 
 def lasted(runs: Sequence[Cycles]) -> str:
     """The lengths of cycles, and what drains left."""
-    lengths = Cycles.pooled(runs).lengths
+    lengths = pooled(runs)[CYCLE]
     return f"cycles of {min(lengths):.1f} to {max(lengths):.1f}, {left(runs)}" if lengths else left(runs)
 
 
-# fmt: off
 CLAIMS: list[Claim[Found]] = [
     Claim("zha-51",
           "BBRPlus probes at the start of cycles of 2 to 8 minimum round-trip times, for at least one of them, and "
@@ -125,8 +109,7 @@ CLAIMS: list[Claim[Found]] = [
           each(lambda found: {"as the code": found["BBRPlus"]}, as_written, lasted)),
     Claim("zha-52", "BBR' keeps its gain of 0.75 until at most a BDP is in flight or it probes again.", "section 3.1",
           each(lambda found: {"as the code": found["BBR'"]}, drains, left)),
-]
-# fmt: on
+]  # fmt: skip
 
 PART = Part(
     "algorithms",

@@ -7,7 +7,8 @@ from collections.abc import Callable, Mapping, Sequence
 from matplotlib.lines import Line2D
 
 from dumbbell.papers.drawing import panels, sample, with_ranges
-from dumbbell.papers.zhang.measure import ALGORITHMS, Runs, Trace, Value
+from dumbbell.papers.zhang.measure import Runs, Trace, Value
+from dumbbell.papers.zhang.names import ALGORITHMS
 from dumbbell.plots.style import INK, Look, Picture, legend, look
 
 FLOW_COLOURS = ("#0072B2", "#D55E00", "#009E73", "#CC79A7")

@@ -13,28 +13,10 @@ from dumbbell.papers.model import Cell, Claim, Grid, Pictures
 from dumbbell.papers.part import Experiment, Part
 from dumbbell.papers.runs import loss, total
 from dumbbell.papers.testing import mean
-from dumbbell.papers.zhang.measure import (
-    ALGORITHMS,
-    BBR_LIKE,
-    FIRST_VERSION,
-    FOLDER,
-    OTHERS,
-    PAPER,
-    TIMING,
-    Choice,
-    Run,
-    Runs,
-    Seed,
-    Trace,
-    Value,
-    View,
-    delay,
-    labels,
-    means,
-    measure,
-    published_values,
-    seeds,
-)
+from dumbbell.papers.zhang.choices import Choice, Seed, View, seeds
+from dumbbell.papers.zhang.measure import Run, Runs, Trace, Value, delay, measure
+from dumbbell.papers.zhang.names import ALGORITHMS, BBR_LIKE, FIRST_VERSION, FOLDER, OTHERS, PAPER, TIMING
+from dumbbell.papers.zhang.tables import labels, means, published_values
 
 SCHEDULES = {
     "1, 2, 3, 4": (50.0, (1.0, 2.0, 3.0, 4.0)),
@@ -44,7 +26,6 @@ SCHEDULES = {
 }
 """Seconds between changes and rates in Mbit/s, which start again at the end. The last is the repository's."""
 FIRST = "1, 2, 3, 4"
-MEAN_MBPS = 2.5
 ORDER = ("BBR'", "BBRPlus", "BBR", "Tsunami", "BBR+", "BBRv2", "Reno", "Cubic")
 """By published delay, ascending."""
 TIED = ("Tsunami", "BBR+")
@@ -161,7 +142,6 @@ def too_little(runs: Runs) -> str:
     return f"Cubic loses {ours[0]:.2f} % (published {theirs[0]:.1f}), Reno {ours[1]:.2f} % ({theirs[1]:.1f})."
 
 
-# fmt: off
 CLAIMS: list[Claim[Runs]] = [
     Claim("zha-38",
           "Order of delays: BBR' < BBRPlus < BBR < Tsunami < BBR+ < BBRv2 < Reno < Cubic (Tsunami and BBR+, 2 % apart "
@@ -184,8 +164,7 @@ CLAIMS: list[Claim[Runs]] = [
           seeds(CHOICES,
                 lambda seed: min(seed.over(ALGORITHMS, seed.case, slowest_interval)) >= 0.8,
                 lambda view: view.ranked(ALGORITHMS, view.case, slowest_interval, 2))),
-]
-# fmt: on
+]  # fmt: skip
 
 PART = Part(
     "table5",
