@@ -89,6 +89,7 @@ impl Context<'_> {
             return None;
         }
         self.check_application(spec, &transport, &at);
+        self.check_packet_sizes(&transport, &at);
         let routes = self.routes(spec, &at, from, to, network)?;
         self.check_lengths(spec, &routes, usize::from(access.is_some()) + usize::from(exit.is_some()), &at)?;
         self.check_route(&routes.0, &transport, &at, network);
@@ -173,6 +174,21 @@ impl Context<'_> {
             let message = format!("an application of {rate} writes more than a segment a nanosecond");
             let help = format!("allowed: at most {fastest} with segments of {} bytes", transport.mss);
             self.report.value(&at.key("rate"), message, help);
+        }
+    }
+
+    /// Refuses packets whose sizes do not agree with the unit of windows and rates.
+    fn check_packet_sizes(&mut self, transport: &TransportConfig, at: &KeyPath) {
+        let sizes = &transport.quic.packet_sizes;
+        let sum: u64 = sizes.iter().map(|&size| u64::from(size)).sum();
+        let count = sizes.len() as u64;
+        if sizes.contains(&0) || sum != count * u64::from(transport.mss) {
+            let message = format!("the packets of {sizes:?} bytes do not have a mean of {} bytes", transport.mss);
+            let help = match sum.checked_div(count).filter(|mean| mean * count == sum && !sizes.contains(&0)) {
+                Some(mean) => format!("write transport.mss = {mean}"),
+                None => "allowed: sizes above 0 whose mean is a whole number, which is `mss`".to_owned(),
+            };
+            self.report.value(&at.key("transport").key("quic").key("packet_sizes"), message, help);
         }
     }
 
@@ -353,7 +369,7 @@ impl Context<'_> {
             }
             let traced = matches!(link.side.rate, Some(RateSpec::Trace { .. } | RateSpec::Synth { .. }));
             let header = transport.header_bytes();
-            if (traced || link.side.trace.is_some()) && transport.mss + header > TRACE_PACKET_BYTES {
+            if (traced || link.side.trace.is_some()) && transport.largest_payload() + header > TRACE_PACKET_BYTES {
                 let message = format!(
                     "segments of {} bytes do not fit the delivery opportunities of `{}`",
                     transport.mss, link.name
