@@ -115,10 +115,10 @@ def test_a_seed_counts_where_a_claim_holds_in_every_case() -> None:
 
 
 def test_single_published_runs_have_a_margin_of_a_tenth() -> None:
-    assert names.inside(1.4, 1, 1.29)
-    assert not names.inside(1.43, 1, 1.29)
-    assert names.inside(2.05, 2.21, 4.34)
-    assert not names.inside(2.0, 2.21, 4.34)
+    assert choices.inside(1.4, 1, 1.29)
+    assert not choices.inside(1.43, 1, 1.29)
+    assert choices.inside(2.05, 2.21, 4.34)
+    assert not choices.inside(2.0, 2.21, 4.34)
 
 
 # --- the published numbers and the claims ----------------------------------------------------------------------------

@@ -1,25 +1,74 @@
-//! How long packets travel: a constant delay, per-packet variation of it, and deliberate reordering.
+//! How long packets travel: a delay that is constant or follows a schedule, per-packet variation of it, and deliberate
+//! reordering.
 //!
 //! Variation follows netem. The uniform number behind each packet's delay is x ← (1 − ρ)·u + ρ·x, in 32-bit fixed
 //! point; it shrinks the variance as netem does. Uniform jitter is base − jitter + x·2·jitter, normal jitter is
 //! base + jitter·z(x) with the normal quantile z; a negative delay is zero. Reordering lets a packet skip the pipe when
-//! at least `gap` − 1 packets have gone the normal way since the last that did, and a draw succeeds.
+//! at least `gap` − 1 packets have gone the normal way since the last that did, and a draw succeeds. netem's packets that
+//! overtake take no time; here they may take a delay of their own. A late packet takes an additional delay and is overtaken by
+//! those behind it.
 
+use crate::event::{Action, PacketEvent, Watch};
 use crate::loss::Chance;
 use crate::normal::{QUANTILE_BITS, quantile};
-use dumbbell_units::{Duration, Ratio, Rng};
+use crate::packet::Packet;
+use crate::schedule::Schedule;
+use dumbbell_units::{Duration, Ratio, Rng, Time};
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
 /// Propagation.
 #[derive(Clone, Debug, Default)]
 pub struct Delay {
-    /// Constant part.
+    /// Constant part; with a schedule its first value.
     pub base: Duration,
+    /// What the constant part is from time to time, if it changes: that of the instant at which a packet leaves the
+    /// transmitter. Packets do not overtake each other when it falls, unless jitter may reorder them.
+    pub schedule: Option<Schedule<Duration>>,
     /// Variation from packet to packet.
     pub jitter: Jitter,
     /// Packets that overtake.
     pub reorder: Reorder,
+    /// Packets that are late.
+    pub late: Option<Late>,
+}
+
+impl Delay {
+    /// The shortest value of the constant part.
+    pub fn shortest_base(&self) -> Duration {
+        let values = self.schedule.iter().flat_map(Schedule::values);
+        values.min().unwrap_or(self.base)
+    }
+
+    /// For a report.
+    pub fn in_words(&self) -> String {
+        let Some(schedule) = &self.schedule else { return format!("{} one way", self.base.in_words()) };
+        let (least, most) = (self.shortest_base(), schedule.values().max().unwrap_or_default());
+        let again = schedule.repeat_after.map_or_else(String::new, |span| format!(", again every {}", span.in_words()));
+        format!("{} to {} one way in {} steps{again}", least.in_words(), most.in_words(), schedule.steps.len())
+    }
+}
+
+impl Schedule<Duration> {
+    /// A sinusoid in steps of `step`: it begins at `mean`, rises, and repeats after `period`. The amplitude is at most the
+    /// mean.
+    pub fn sinusoid(mean: Duration, amplitude: Duration, period: Duration, step: Duration) -> Schedule<Duration> {
+        let steps = period.as_nanos().div_ceil(step.as_nanos().max(1)).max(1);
+        let value = |number: u64| {
+            let start = Duration::from_nanos(number.saturating_mul(step.as_nanos()));
+            let turns = start.as_nanos() as f64 / period.as_nanos() as f64;
+            let deviation = libm::round(libm::sin(2.0 * std::f64::consts::PI * turns) * amplitude.as_nanos() as f64);
+            let nanos = (mean.as_nanos() as f64 + deviation).max(0.0);
+            #[expect(
+                clippy::cast_possible_truncation,
+                clippy::cast_sign_loss,
+                reason = "a delay of at most twice the mean"
+            )]
+            let delay = Duration::from_nanos(nanos as u64);
+            (Time::ZERO + start, delay)
+        };
+        Schedule { steps: (0..steps).map(value).collect(), repeat_after: Some(period) }
+    }
 }
 
 /// Random variation of the propagation delay.
@@ -62,7 +111,7 @@ pub enum JitterDistribution {
     Normal,
 }
 
-/// Packets that skip the delay and so overtake others.
+/// Packets that take no delay, or a shorter one, and so overtake others.
 #[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub struct Reorder {
@@ -73,12 +122,46 @@ pub struct Reorder {
     #[serde(default = "every_packet")]
     #[schemars(range(min = 1), extend("x-unit" = "packets", "x-source" = "tc-netem: gap"))]
     pub gap: u32,
+    /// Delay of the packets that overtake.
+    #[serde(default, skip_serializing_if = "is_none")]
+    #[schemars(extend("x-at-most" = "1h", "x-source" = "netem: they are sent immediately"))]
+    pub delay: Duration,
 }
 
 impl Reorder {
     /// For a report; nothing when there is none.
     pub fn in_words(&self) -> Option<String> {
-        (self.probability > Ratio::ZERO).then(|| format!("{} of packets overtake", self.probability))
+        let delay = if is_none(&self.delay) { String::new() } else { format!(" after {}", self.delay.in_words()) };
+        (self.probability > Ratio::ZERO).then(|| format!("{} of packets overtake{delay}", self.probability))
+    }
+}
+
+#[expect(clippy::trivially_copy_pass_by_ref, reason = "serde calls it")]
+fn is_none(delay: &Duration) -> bool {
+    *delay == Duration::ZERO
+}
+
+/// A share of packets takes longer. The others do not wait for them.
+#[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields)]
+pub struct Late {
+    /// Probability that a packet is late.
+    #[schemars(extend("x-at-most" = "100%", "x-source" = "none: netem has no such packets"))]
+    pub probability: Ratio,
+    /// The least additional delay.
+    #[serde(default)]
+    #[schemars(extend("x-at-most" = "max", "x-source" = "none"))]
+    pub min: Duration,
+    /// The most additional delay; in between it is uniform.
+    #[schemars(extend("x-at-most" = "1h", "x-source" = "none"))]
+    pub max: Duration,
+}
+
+impl Late {
+    /// For a report.
+    pub fn in_words(&self) -> String {
+        let Late { probability, min, max } = self;
+        format!("{probability} of packets late by {} to {}", min.in_words(), max.in_words())
     }
 }
 
@@ -88,7 +171,7 @@ fn every_packet() -> u32 {
 
 impl Default for Reorder {
     fn default() -> Reorder {
-        Reorder { probability: Ratio::ZERO, gap: every_packet() }
+        Reorder { probability: Ratio::ZERO, gap: every_packet(), delay: Duration::ZERO }
     }
 }
 
@@ -97,8 +180,10 @@ impl Default for Reorder {
 pub(crate) enum Passage {
     /// It takes this many nanoseconds more than the constant delay, or less.
     Delayed(i64),
-    /// It skips the delay.
-    Skips,
+    /// The same, but the packets behind it do not wait for it.
+    Late(i64),
+    /// It takes this many nanoseconds, whatever the delay is, and overtakes.
+    Overtakes(u64),
 }
 
 impl Passage {
@@ -106,8 +191,8 @@ impl Passage {
     #[inline]
     pub(crate) fn delay(self, base: Duration) -> Duration {
         match self {
-            Passage::Skips => Duration::ZERO,
-            Passage::Delayed(more) => {
+            Passage::Overtakes(nanos) => Duration::from_nanos(nanos),
+            Passage::Delayed(more) | Passage::Late(more) => {
                 let nanos = i128::from(base.as_nanos()) + i128::from(more);
                 Duration::from_nanos(u64::try_from(nanos.max(0)).unwrap_or(u64::MAX))
             }
@@ -122,36 +207,86 @@ pub(crate) struct Variation {
     distribution: JitterDistribution,
     uniform: CorrelatedUniform,
     reorder: Option<Chance>,
+    /// Nanoseconds that packets which overtake take.
+    overtaking: u64,
     gap: u32,
     normal_ones: u32,
+    late: Option<Lateness>,
+    /// Events that delay packets.
+    events: Vec<Watch>,
     rng: Rng,
 }
 
+/// How many packets are late, and by how many nanoseconds.
+#[derive(Clone, Copy, Debug)]
+struct Lateness {
+    chance: Chance,
+    least: u64,
+    most: u64,
+}
+
+impl Lateness {
+    fn new(late: &Late) -> Lateness {
+        let [least, most] = [late.min, late.max].map(Duration::as_nanos);
+        Lateness { chance: Chance::new(late.probability.as_f64()), least, most: most.max(least) }
+    }
+
+    /// By how much the next packet is late.
+    fn draw(&self, rng: &mut Rng) -> Option<i64> {
+        if !self.chance.happens(rng) {
+            return None;
+        }
+        let share = (u128::from(self.most - self.least) * u128::from(rng.next_u64() >> 32)) >> 32;
+        let nanos = self.least.saturating_add(u64::try_from(share).unwrap_or(u64::MAX));
+        Some(i64::try_from(nanos).unwrap_or(i64::MAX))
+    }
+}
+
 impl Variation {
-    pub(crate) fn new(delay: &Delay, rng: Rng) -> Variation {
+    pub(crate) fn new(delay: &Delay, events: &[PacketEvent], rng: Rng) -> Variation {
         let Jitter { amount, distribution, correlation, .. } = delay.jitter;
-        let Reorder { probability, gap } = delay.reorder;
+        let Reorder { probability, gap, delay: overtaking } = delay.reorder;
         Variation {
             jitter: amount.as_nanos(),
             distribution,
             uniform: CorrelatedUniform::new(correlation.as_f64()),
             reorder: (probability > Ratio::ZERO).then(|| Chance::new(probability.as_f64())),
+            overtaking: overtaking.as_nanos(),
             gap: gap.max(1),
             normal_ones: 0,
+            late: delay.late.as_ref().map(Lateness::new),
+            events: Watch::all(events, |event| event.action == Action::Delay),
             rng,
         }
     }
 
+    /// How the next packet passes, which leaves the transmitter at `departs`.
+    pub(crate) fn pass<P: Packet>(&mut self, departs: Time, packet: &P) -> Passage {
+        let passage = self.draw();
+        let by = self.events.iter_mut().filter_map(|watch| watch.passes(departs, packet)?.by).max();
+        match (by, passage) {
+            (None, _) => passage,
+            (Some(by), Passage::Delayed(more) | Passage::Late(more)) => {
+                Passage::Late(more.saturating_add(i64::try_from(by.as_nanos()).unwrap_or(i64::MAX)))
+            }
+            (Some(by), Passage::Overtakes(nanos)) => Passage::Overtakes(nanos.saturating_add(by.as_nanos())),
+        }
+    }
+
     /// Draws how the next packet passes.
-    pub(crate) fn draw(&mut self) -> Passage {
+    fn draw(&mut self) -> Passage {
         if let Some(reorder) = self.reorder {
             if self.normal_ones >= self.gap - 1 && reorder.happens(&mut self.rng) {
                 self.normal_ones = 0;
-                return Passage::Skips;
+                return Passage::Overtakes(self.overtaking);
             }
             self.normal_ones = self.normal_ones.saturating_add(1);
         }
-        Passage::Delayed(self.jitter())
+        let jitter = self.jitter();
+        match self.late.and_then(|late| late.draw(&mut self.rng)) {
+            Some(more) => Passage::Late(jitter.saturating_add(more)),
+            None => Passage::Delayed(jitter),
+        }
     }
 
     /// By how many nanoseconds the delay differs.
@@ -201,7 +336,7 @@ mod tests {
     const MS: u64 = 1_000_000;
 
     fn delays(delay: &Delay, packets: usize) -> Vec<f64> {
-        let mut variation = Variation::new(delay, Rng::new(11));
+        let mut variation = Variation::new(delay, &[], Rng::new(11));
         (0..packets).map(|_| variation.draw().delay(delay.base).as_nanos() as f64 / MS as f64).collect()
     }
 
@@ -250,13 +385,38 @@ mod tests {
     }
 
     #[test]
+    fn a_sinusoid_begins_at_its_mean_rises_and_comes_back() {
+        let ms = Duration::from_millis;
+        let wave = Schedule::sinusoid(ms(20), ms(10), ms(1_000), ms(10));
+        let at = |t: u64| wave.at(Time::ZERO + ms(t)).as_nanos();
+        assert_eq!((wave.steps.len(), at(0), at(250), at(750)), (100, 20 * MS, 30 * MS, 10 * MS));
+        assert_eq!((at(125), at(5_125)), (at(120), at(120)), "a staircase that repeats");
+        assert!(wave.values().all(|delay| (ms(10)..=ms(30)).contains(&delay)));
+    }
+
+    #[test]
+    fn a_share_of_packets_is_late_by_the_span_that_was_asked_for() {
+        let ms = Duration::from_millis;
+        let late = Late { probability: Ratio::new(0.2).unwrap(), min: ms(30), max: ms(50) };
+        let delays = delays(&Delay { base: ms(10), late: Some(late), ..Delay::default() }, 100_000);
+        let (late, usual): (Vec<f64>, Vec<f64>) = delays.iter().partition(|&&delay| delay > 10.0);
+        assert!((late.len() as f64 / 1e5 - 0.2).abs() < 0.005 && usual.iter().all(|&delay| delay == 10.0));
+        assert!(late.iter().all(|delay| (40.0..=60.0).contains(delay)));
+        assert!((mean_sd(&late).0 - 50.0).abs() < 0.2 && late.iter().any(|&delay| delay < 40.5));
+    }
+
+    #[test]
     fn after_a_gap_each_packet_has_the_same_chance_to_skip_the_delay() {
         let overtakers = |gap, packets: usize| {
             let mut variation = Variation::new(
-                &Delay { reorder: Reorder { probability: Ratio::new(0.25).unwrap(), gap }, ..Delay::default() },
+                &Delay {
+                    reorder: Reorder { probability: Ratio::new(0.25).unwrap(), gap, ..Reorder::default() },
+                    ..Delay::default()
+                },
+                &[],
                 Rng::new(9),
             );
-            (0..packets).filter(|_| variation.draw() == Passage::Skips).count() as f64
+            (0..packets).filter(|_| variation.draw() == Passage::Overtakes(0)).count() as f64
         };
         // Four ordinary packets, then a trial with success 1/4 for each further one: one in 4 + 4.
         assert!((overtakers(5, 400_000) / 400_000.0 - 1.0 / 8.0).abs() < 0.003);

@@ -8,8 +8,10 @@
 //! ([`Passage`]).
 
 use crate::delay::{Delay, Passage, Variation};
+use crate::event::{Action, PacketEvent};
 use crate::packet::Packet;
 use crate::ring::Ring;
+use crate::schedule::Schedule;
 use crate::train::Train;
 use dumbbell_units::{Duration, Ratio, Rng, Time, claimed};
 use std::cmp::Ordering;
@@ -20,10 +22,14 @@ use std::collections::BinaryHeap;
 pub(crate) struct Pipe<P> {
     base: Duration,
     variation: Option<Box<Variation>>,
-    /// Packets do not overtake each other, except those that skip the delay. Not set in a plain pipe, where all take the
-    /// same time.
+    /// Takes the place of `base`.
+    schedule: Option<Box<Schedule<Duration>>>,
+    /// Packets do not overtake each other, except those that are drawn to, and those that are late. Not set in a plain pipe,
+    /// where all take the same time.
     keeps_order: bool,
-    /// When the last packet arrives that did not skip the delay; followed where the order is kept.
+    /// The order is kept or there is a schedule.
+    is_special: bool,
+    /// When the last packet arrives for which others wait; followed where the order is kept.
     latest: Time,
     /// Packets in order, unless they are in `disorder`.
     runs: Ring<Run<P>>,
@@ -50,15 +56,21 @@ impl<P: Packet> Pipe<P> {
     /// Longer delays, of 290 years, are not plain, so that times of arrival stay within 64 bits.
     const LONGEST_PLAIN: Duration = Duration::from_nanos(u64::MAX / 2);
 
-    pub(crate) fn new(delay: &Delay, rng: Rng) -> Pipe<P> {
+    pub(crate) fn new(delay: &Delay, events: &[PacketEvent], rng: Rng) -> Pipe<P> {
         let jitters = delay.jitter.amount > Duration::ZERO;
         let reorders = delay.reorder.probability > Ratio::ZERO;
-        let overtakes = reorders || (jitters && delay.jitter.reorders);
+        let is_late = delay.late.is_some() || events.iter().any(|event| event.action == Action::Delay);
+        let varies = jitters || reorders || is_late;
+        let keeps_order = (varies || delay.schedule.is_some()) && !delay.jitter.reorders;
+        let may_reorder = delay.jitter.reorders && (jitters || delay.schedule.is_some());
+        let overtakes = reorders || is_late || may_reorder;
         let disorder = overtakes.then(|| Box::new(Disorder { heap: BinaryHeap::new(), entered: 0 }));
-        let variation = (jitters || reorders).then(|| Box::new(Variation::new(delay, rng)));
+        let variation = varies.then(|| Box::new(Variation::new(delay, events, rng)));
         Pipe {
             base: delay.base,
-            keeps_order: variation.is_some() && !delay.jitter.reorders,
+            keeps_order,
+            is_special: keeps_order || delay.schedule.is_some(),
+            schedule: delay.schedule.clone().map(Box::new),
             latest: Time::ZERO,
             variation,
             runs: Ring::new(),
@@ -67,33 +79,44 @@ impl<P: Packet> Pipe<P> {
         }
     }
 
-    /// Draws how the next packet will pass.
+    /// How the next packet will pass, which leaves the transmitter at `departs`.
     #[inline]
-    pub(crate) fn draw(&mut self) -> Passage {
-        self.variation.as_mut().map_or(Passage::Delayed(0), |variation| variation.draw())
+    pub(crate) fn draw(&mut self, departs: Time, packet: &P) -> Passage {
+        self.variation.as_mut().map_or(Passage::Delayed(0), |variation| variation.pass(departs, packet))
     }
 
     /// A packet enters at `departs`, which never goes backwards.
     #[inline]
     pub(crate) fn push(&mut self, departs: Time, passage: Passage, packet: P) {
         let mut arrives = departs + passage.delay(self.base);
-        if self.keeps_order && passage != Passage::Skips && departs < Time::NEVER {
-            arrives = arrives.max(self.latest);
-            self.latest = arrives;
+        if self.is_special {
+            arrives = self.arrival_in_order(departs, passage);
         }
         match &mut self.disorder {
             None => self.push_in_order(arrives, packet),
             Some(disorder) => {
                 self.next_arrival = self.next_arrival.min(arrives);
                 disorder.entered += 1;
-                disorder.heap.push(InFlight { arrives, number: disorder.entered, packet });
+                let is_waited_for = matches!(passage, Passage::Delayed(_));
+                disorder.heap.push(InFlight { arrives, number: disorder.entered, is_waited_for, packet });
             }
         }
     }
 
+    /// When a packet arrives where others may wait for it, or where the constant delay follows a schedule.
+    fn arrival_in_order(&mut self, departs: Time, passage: Passage) -> Time {
+        let base = self.schedule.as_ref().map_or(self.base, |schedule| schedule.at(departs));
+        let mut arrives = departs + passage.delay(base);
+        if self.keeps_order && matches!(passage, Passage::Delayed(_)) && departs < Time::NEVER {
+            arrives = arrives.max(self.latest);
+            self.latest = arrives;
+        }
+        arrives
+    }
+
     /// Whether all packets take the same time, so that they stay in order.
     pub(crate) fn is_plain(&self) -> bool {
-        self.variation.is_none() && !self.keeps_order && self.base <= Pipe::<P>::LONGEST_PLAIN
+        self.variation.is_none() && !self.is_special && self.base <= Pipe::<P>::LONGEST_PLAIN
     }
 
     /// [`push`](Self::push) into a plain pipe.
@@ -200,11 +223,11 @@ impl<P: Packet> Pipe<P> {
         packets
     }
 
-    /// When the last packet that is in the pipe comes out.
+    /// When the last packet comes out that is in the pipe, of those for which others wait.
     fn latest_arrival(&mut self) -> Time {
         let latest = match &self.disorder {
             None => self.runs.last_mut().map(|run| run.arrivals.last()),
-            Some(disorder) => disorder.heap.iter().map(|place| place.arrives).max(),
+            Some(disorder) => disorder.heap.iter().filter(|place| place.is_waited_for).map(|place| place.arrives).max(),
         };
         latest.unwrap_or(Time::ZERO)
     }
@@ -220,14 +243,16 @@ impl<P: Packet> Pipe<P> {
         departing
     }
 
-    /// The constant delay is `base` for the packets that enter from now on. They do not overtake those before them unless
+    /// The constant delay is `base` for the packets that enter from now on, in place of a schedule, too. They do not overtake those before them unless
     /// jitter may reorder.
     pub(crate) fn set_base(&mut self, base: Duration) {
         let overtakes = base < self.base && self.next_arrival < Time::NEVER;
-        if self.variation.is_none() && overtakes {
+        if self.variation.is_none() && self.schedule.is_none() && overtakes {
             self.keeps_order = true;
+            self.is_special = true;
             self.latest = self.latest_arrival();
         }
+        self.schedule = None;
         self.base = base;
     }
 
@@ -294,6 +319,8 @@ impl<P: Packet> Disorder<P> {
 struct InFlight<P> {
     arrives: Time,
     number: u64,
+    /// Packets behind it wait for it where the order is kept.
+    is_waited_for: bool,
     packet: P,
 }
 
@@ -320,7 +347,7 @@ impl<P> Eq for InFlight<P> {}
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::delay::{Jitter, JitterDistribution, Reorder};
+    use crate::delay::{Jitter, JitterDistribution, Late, Reorder};
     use crate::testing::TestPacket;
 
     const MS: u64 = 1_000_000;
@@ -337,15 +364,16 @@ mod tests {
     }
 
     fn order(delay: &Delay, spacing: u64, packets: u64) -> Vec<u64> {
-        let mut pipe = Pipe::new(delay, Rng::new(5));
+        let mut pipe = Pipe::new(delay, &[], Rng::new(5));
         let mut out = Vec::new();
         for i in 0..packets {
             let now = Time::from_nanos(i * spacing);
             while pipe.next_arrival() <= now {
                 out.push(take(&mut pipe));
             }
-            let passage = pipe.draw();
-            pipe.push(now, passage, TestPacket::new(i, 1500));
+            let packet = TestPacket::new(i, 1500);
+            let passage = pipe.draw(now, &packet);
+            pipe.push(now, passage, packet);
         }
         while pipe.count(|_| true) > 0 {
             out.push(take(&mut pipe));
@@ -363,10 +391,49 @@ mod tests {
         assert_eq!(wild.len(), 2_000);
     }
 
+    /// When packets that leave at these milliseconds come out, in the order in which they do.
+    fn arrivals(delay: &Delay, departures_ms: &[u64]) -> Vec<(u64, u64)> {
+        let mut pipe = Pipe::new(delay, &[], Rng::new(5));
+        for (&ms, number) in departures_ms.iter().zip(0..) {
+            let (departs, packet) = (Time::from_nanos(ms * MS), TestPacket::new(number, 1500));
+            let passage = pipe.draw(departs, &packet);
+            pipe.push(departs, passage, packet);
+        }
+        let next = |_: &u64| (pipe.next_arrival().as_nanos() / MS, take(&mut pipe));
+        departures_ms.iter().map(next).collect()
+    }
+
+    #[test]
+    fn a_packet_takes_the_delay_of_its_departure_and_overtakes_only_where_jitter_may() {
+        let ms = Duration::from_millis;
+        let steps = vec![(Time::ZERO, ms(20)), (Time::ZERO + ms(100), ms(50)), (Time::ZERO + ms(110), ms(5))];
+        let schedule = Schedule::new(steps, Some(ms(200))).unwrap();
+        let delay = Delay { base: ms(20), schedule: Some(schedule), ..Delay::default() };
+        let departures = [99, 100, 109, 110, 160, 200];
+        let expected = [(119, 0), (150, 1), (159, 2), (159, 3), (165, 4), (220, 5)];
+        assert_eq!(arrivals(&delay, &departures), expected, "packet 3 waits for packet 2");
+        let jitter = Jitter { reorders: true, ..Jitter::default() };
+        let unordered = arrivals(&Delay { jitter, ..delay }, &departures);
+        assert_eq!(unordered[..3], [(115, 3), (119, 0), (150, 1)]);
+    }
+
+    #[test]
+    fn late_packets_are_overtaken_and_packets_that_overtake_take_their_own_delay() {
+        let ms = Duration::from_millis;
+        let base = ms(20);
+        let late = Some(Late { probability: Ratio::new(0.5).unwrap(), min: ms(30), max: ms(30) });
+        let out = arrivals(&Delay { base, late, ..Delay::default() }, &(0..100).collect::<Vec<_>>());
+        assert!(out.iter().all(|(arrives, number)| [20, 50].contains(&(arrives - number))));
+        assert!(!out.iter().map(|(_, number)| number).is_sorted());
+        let reorder = Reorder { probability: Ratio::new(1.0).unwrap(), gap: 3, delay: ms(5) };
+        let out = arrivals(&Delay { base, reorder, ..Delay::default() }, &[0, 1, 2, 3]);
+        assert_eq!(out, [(7, 2), (20, 0), (21, 1), (23, 3)]);
+    }
+
     #[test]
     fn with_a_gap_of_five_only_every_fifth_packet_may_overtake() {
         let delay = |probability, gap| {
-            let reorder = Reorder { probability: Ratio::new(probability).unwrap(), gap };
+            let reorder = Reorder { probability: Ratio::new(probability).unwrap(), gap, ..Reorder::default() };
             Delay { base: Duration::from_millis(10), reorder, ..Delay::default() }
         };
         let out = order(&delay(1.0, 5), MS, 30);

@@ -8,8 +8,8 @@ use crate::resolve::{RateSource, Resolved, hexadecimal};
 use crate::tree::json_to_toml;
 use crate::{Flow, Link, Scenario};
 use dumbbell_path::loss::Bernoulli;
-use dumbbell_path::{Described, KIND, Level, LinkRate, LossRecipe, QueueLimit, Recipe};
-use dumbbell_units::{Bytes, Rate};
+use dumbbell_path::{Delay, Described, Impairments, KIND, Level, LinkRate, LossRecipe, QueueLimit, Recipe, Schedule};
+use dumbbell_units::{Bytes, Duration, Rate, Ratio, Time};
 use serde::Serialize;
 use sha2::{Digest, Sha256};
 use std::fmt::Write;
@@ -84,7 +84,7 @@ fn link_table(link: &Link, source: &RateSource, nodes: &[String], is_digested: b
     put(&mut table, "to", nodes[*to].clone());
     put(&mut table, "duplex", false);
     put(&mut table, "rate", rate(&config.rate, source, is_digested));
-    put(&mut table, "delay", config.delay.base.to_string());
+    put(&mut table, "delay", delay(&config.delay));
     put(&mut table, "overhead", Bytes::new(config.overhead_bytes.into()).to_string());
     if let Some(policer) = &config.policer {
         put(&mut table, "policer", declared(policer));
@@ -99,7 +99,24 @@ fn link_table(link: &Link, source: &RateSource, nodes: &[String], is_digested: b
     put(&mut table, "loss_at", place);
     put(&mut table, "jitter", declared(&config.delay.jitter));
     put(&mut table, "reorder", declared(&config.delay.reorder));
+    if let Some(late) = &config.delay.late {
+        put(&mut table, "late", declared(late));
+    }
+    impairments(&mut table, &config.impairments);
     table
+}
+
+/// What few links do to packets: only what there is, so that other links look as they always did.
+fn impairments(table: &mut Table, Impairments { duplicate, events, aggregate }: &Impairments) {
+    if *duplicate > Ratio::ZERO {
+        put(table, "duplicate", duplicate.to_string());
+    }
+    if let Some(aggregate) = aggregate {
+        put(table, "aggregate", declared(aggregate));
+    }
+    if !events.is_empty() {
+        put(table, "events", events.iter().map(declared).collect::<Vec<Value>>());
+    }
 }
 
 /// A struct of parameters as a table.
@@ -159,6 +176,17 @@ fn rate(rate: &LinkRate, source: &RateSource, is_digested: bool) -> Value {
             put(&mut table, "trace", times);
             put(&mut table, "once", *once);
         }
+    }
+    table.into()
+}
+
+fn delay(delay: &Delay) -> Value {
+    let Some(Schedule { steps, repeat_after }) = &delay.schedule else { return delay.base.to_string().into() };
+    let step = |(start, delay): &(Time, Duration)| Value::from(vec![start.to_string(), delay.to_string()]);
+    let mut table = Table::new();
+    put(&mut table, "steps", steps.iter().map(step).collect::<Vec<Value>>());
+    if let Some(period) = repeat_after {
+        put(&mut table, "repeat", period.to_string());
     }
     table.into()
 }

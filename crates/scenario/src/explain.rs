@@ -2,9 +2,9 @@
 
 use crate::resolve::{FlowNotes, LinkNotes, RateSource, Resolved};
 use crate::{Experiment, Flow, Link};
-use dumbbell_path::{LinkRate, Policer, QueueLimit};
+use dumbbell_path::{Aggregate, Impairments, Late, LinkRate, PacketEvent, Policer, QueueLimit};
 use dumbbell_transport::TransportConfig;
-use dumbbell_units::{Bytes, Duration, Rate, grouped};
+use dumbbell_units::{Bytes, Duration, Rate, Ratio, grouped};
 use serde_json::Value;
 use std::fmt::Write;
 
@@ -52,7 +52,7 @@ fn link_in_words(text: &mut String, link: &Link, notes: &LinkNotes, nodes: &[Str
     let config = &link.config;
     let default = |key: &str| mark(&notes.defaults, key);
     let mut parts = vec![format!("{}{}", rate_in_words(&config.rate, notes), default("rate"))];
-    parts.push(format!("{} one way", config.delay.base.in_words()));
+    parts.push(config.delay.in_words());
     if config.overhead_bytes > 0 {
         parts.push(format!("{} bytes of framing a packet", config.overhead_bytes));
     }
@@ -73,6 +73,11 @@ fn link_in_words(text: &mut String, link: &Link, notes: &LinkNotes, nodes: &[Str
     }
     parts.extend(config.delay.jitter.in_words());
     parts.extend(config.delay.reorder.in_words());
+    parts.extend(config.delay.late.as_ref().map(Late::in_words));
+    let Impairments { duplicate, events, aggregate } = &config.impairments;
+    parts.extend((*duplicate > Ratio::ZERO).then(|| format!("{duplicate} of packets duplicated")));
+    parts.extend(aggregate.as_ref().map(Aggregate::in_words));
+    parts.extend(events.iter().map(PacketEvent::in_words));
     let _ = writeln!(text, "  {} ({} -> {}): {}", config.name, nodes[link.from], nodes[link.to], parts.join(", "));
 }
 

@@ -1,14 +1,14 @@
 //! One flow of a run: its two endpoints, its application, and what is measured of it.
 
 use crate::endpoints::Endpoints;
-use crate::engine::Entry;
 use crate::packet::Packet;
 use dumbbell_cc::Controller;
+use dumbbell_network::Entry;
 use dumbbell_path::{Port, Train};
 use dumbbell_results::{FlowCounts, Histogram};
 use dumbbell_scenario::Flow as Spec;
 use dumbbell_transport::TransportConfig;
-use dumbbell_units::{Duration, Rng, Time};
+use dumbbell_units::{Duration, Time};
 use std::sync::Arc;
 
 /// What the application does next.
@@ -38,6 +38,8 @@ pub(crate) struct Traffic {
     pub wire_bytes_total: u64,
     /// Data packets the network dropped, by whatever cause.
     pub drops: u64,
+    /// Copies of data packets that the network made.
+    pub copies: u64,
 }
 
 impl Traffic {
@@ -124,12 +126,12 @@ enum Source {
 }
 
 impl Flow {
-    /// A flow that waits for its start. `transport` is that of `spec`, shared with the flows that have the same.
+    /// A flow that waits for its `start`. `transport` is that of `spec`, shared with the flows that have the same.
     pub fn new(
         spec: &Spec,
         transport: &Arc<TransportConfig>,
         controller: Box<dyn Controller>,
-        rng: &mut Rng,
+        start: Time,
         bottleneck: Entry,
     ) -> Flow {
         let mss = u16::try_from(spec.transport.mss).unwrap_or(u16::MAX);
@@ -137,9 +139,6 @@ impl Flow {
             None => (u32::MAX, mss),
             Some(bytes) => in_segments(bytes, mss),
         };
-        #[expect(clippy::cast_possible_truncation, clippy::cast_sign_loss, reason = "a share of a span of 64 bits")]
-        let jitter = (rng.uniform() * spec.start_jitter.as_nanos() as f64) as u64;
-        let start = spec.start + Duration::from_nanos(jitter);
         let unwritten = match spec.app_rate {
             None => Source::AtOnce { segments, last_len },
             Some(rate) => Source::Paced {

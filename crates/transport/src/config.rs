@@ -15,7 +15,7 @@ pub struct TransportConfig {
     #[schemars(extend("x-source" = "Linux 6.18; RFC 9000, RFC 9002"))]
     pub protocol: Protocol,
     /// Payload bytes of a full segment.
-    #[schemars(range(min = 64, max = 65000), extend("x-unit" = "bytes", "x-source" = "1500 - 20 - 20 - 12 (timestamps)"))]
+    #[schemars(range(min = 64, max = 65000), extend("x-unit" = "bytes", "x-default" = "`1448`; `1460` without timestamps", "x-source" = "1500 - 20 - 20 - 12 (timestamps)"))]
     pub mss: u32,
     /// Window after the handshake in segments.
     #[schemars(range(min = 1), extend("x-unit" = "segments", "x-source" = "TCP_INIT_CWND; RFC 6928"))]
@@ -43,6 +43,10 @@ pub struct TransportConfig {
     /// Ticks of the kernel's coarse clock per second: granularity of RTO, TLP and delayed-ACK timers.
     #[schemars(range(min = 1, max = 1_000_000), extend("x-unit" = "1/s", "x-source" = "CONFIG_HZ"))]
     pub hz: u32,
+    /// Timers expire in the slots of Linux's timer wheel, a tick later than they were armed for, and up to an eighth of
+    /// their span if that is 63 ticks and more; without it they expire at the tick that they were armed for.
+    #[schemars(extend("x-source" = "kernel/time/timer.c: calc_wheel_index; ns-3: none"))]
+    pub timer_wheel: bool,
     /// Smallest retransmission timeout above the smoothed RTT.
     #[schemars(extend("x-above" = "0s", "x-at-most" = "rto_max", "x-source" = "tcp_rto_min_us, TCP_RTO_MIN"))]
     pub rto_min: Duration,
@@ -86,6 +90,12 @@ pub struct TransportConfig {
     /// What round-trip times are measured from.
     #[schemars(extend("x-source" = "tcp_ack_update_rtt"))]
     pub rtt_samples: RttSamples,
+    /// Timestamps on every segment, which take 12 bytes. Without them retransmitted data gives no
+    /// round-trip time, originals that arrive late are not told from retransmissions (Eifel undo), segments with old
+    /// timestamps are not dropped (PAWS), a fourth SACK block fits an ACK, and the receiver takes for its round-trip time
+    /// the shortest time in which a window of data arrived. TCP only.
+    #[schemars(extend("x-source" = "tcp_timestamps; RFC 7323"))]
+    pub timestamps: bool,
     /// Selective acknowledgements; without them NewReno rules apply.
     #[schemars(extend("x-source" = "tcp_sack; RFC 2018"))]
     pub sack: bool,
@@ -295,6 +305,7 @@ impl Default for TransportConfig {
             pacing: Pacing::Auto,
             pacing_credit: true,
             hz: 1000,
+            timer_wheel: true,
             rto_min: Duration::from_millis(200),
             rto_max: Duration::from_secs(120),
             reordering: 3,
@@ -309,6 +320,7 @@ impl Default for TransportConfig {
             delivery_rate: DeliveryRate::Linux,
             controller_rtt: ControllerRtt::Last,
             rtt_samples: RttSamples::Linux,
+            timestamps: true,
             sack: true,
             dsack: true,
             ecn: false,
@@ -339,13 +351,22 @@ impl TransportConfig {
         &PARAMETERS
     }
 
-    /// What is out of its declared range.
+    /// What is out of its declared range, or contradicts something else.
     pub fn check(&self) -> Vec<Problem> {
-        check(TransportConfig::parameters(), self)
+        let mut problems = check(TransportConfig::parameters(), self);
+        if !self.timestamps && self.rtt_samples != RttSamples::Linux {
+            let message = "`rtt_samples` needs timestamps, which are switched off";
+            problems.push(Problem::value("rtt_samples", message, "allowed without timestamps: `\"linux\"`"));
+        }
+        problems
     }
 
     /// Names of the ready-made endpoints of [`TransportConfig::profile`].
     pub const PROFILES: [&str; 3] = ["tcp", "quic", "dqc"];
+    /// Bytes of IP and TCP headers without options.
+    const TCP_HEADER: u32 = 40;
+    /// Bytes of the timestamp option, padding included.
+    pub const TIMESTAMP_OPTION: u32 = 12;
     /// Bytes of IP, UDP, short header and authentication tag around a QUIC payload.
     const QUIC_HEADER: u32 = 50;
 
@@ -362,6 +383,13 @@ impl TransportConfig {
         }
     }
 
+    /// Makes segments as large as they are by default: the place of a missing timestamp option is payload.
+    pub fn fill_segments(&mut self) {
+        if self.protocol == Protocol::Tcp && !self.timestamps {
+            self.mss += TransportConfig::TIMESTAMP_OPTION;
+        }
+    }
+
     /// Payload of the largest data packet in bytes.
     pub fn largest_payload(&self) -> u32 {
         match self.protocol {
@@ -370,12 +398,21 @@ impl TransportConfig {
         }
     }
 
-    /// Bytes of headers around the payload of a data packet, IP included.
+    /// Bytes of headers around the payload of a data packet, IP included. An ACK is as long, besides its SACK option.
     pub fn header_bytes(&self) -> u32 {
         match self.protocol {
-            Protocol::Tcp => 52,
+            Protocol::Tcp if self.timestamps => TransportConfig::TCP_HEADER + TransportConfig::TIMESTAMP_OPTION,
+            Protocol::Tcp => TransportConfig::TCP_HEADER,
             Protocol::Quic => TransportConfig::QUIC_HEADER,
         }
+    }
+
+    /// Bytes of a packet of the handshake, IP included.
+    pub fn handshake_bytes(&self) -> u32 {
+        // MSS 4, window scale 3 and a NOP; SACK permitted 2, with timestamps instead of two NOPs.
+        let has_timestamps = self.timestamps || self.protocol == Protocol::Quic;
+        let timestamps = if has_timestamps { TransportConfig::TIMESTAMP_OPTION } else { 4 };
+        TransportConfig::TCP_HEADER + 4 + 4 + timestamps
     }
 }
 
@@ -422,6 +459,10 @@ mod tests {
             (
                 TransportConfig { gso_max_bytes: 1_447, ..plain() },
                 "`gso_max_bytes` is 1447B; allowed: at least `mss`, which is 1448",
+            ),
+            (
+                TransportConfig { timestamps: false, rtt_samples: RttSamples::Timestamps, ..plain() },
+                "`rtt_samples` needs timestamps, which are switched off; allowed without timestamps: `\"linux\"`",
             ),
             (
                 TransportConfig { quic: QuicConfig { packet_threshold: 0, ..QuicConfig::default() }, ..plain() },

@@ -5,6 +5,7 @@ from __future__ import annotations
 import math
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
+from statistics import stdev
 from typing import Any
 
 from dumbbell import metrics
@@ -82,6 +83,11 @@ def slowest(run: Run) -> float:
 def fastest(run: Run) -> float:
     """The fastest flow's goodput in Mbit/s."""
     return max(run.rates)
+
+
+def deviation(run: Run) -> float:
+    """Standard deviation over flows, Mbit/s."""
+    return stdev(run.rates)
 
 
 def ratio(run: Run) -> float:

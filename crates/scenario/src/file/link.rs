@@ -1,9 +1,9 @@
 //! `[path]`, `[[nodes]]`, `[[links]]`.
 
 use super::shorthand::{NoList, Shorthand, shorthand, table};
-use super::{Buffer, JitterSpec, LossSpec, QueueSpec, RateSpec, ReorderSpec, TraceSource};
-use dumbbell_path::Policer;
-use dumbbell_units::{Bytes, Duration};
+use super::{Buffer, DelaySpec, JitterSpec, LossSpec, QueueSpec, RateSpec, ReorderSpec, TraceSource};
+use dumbbell_path::{Aggregate, Late, PacketEvent, Policer};
+use dumbbell_units::{Bytes, Ratio};
 use schemars::JsonSchema;
 use serde::Deserialize;
 
@@ -22,8 +22,8 @@ macro_rules! with_link_keys {
             pub trace: Option<TraceSource>,
             /// With `trace`: the link ends with the trace instead of starting it again. Default false.
             pub once: Option<bool>,
-            /// Propagation delay in this direction.
-            pub delay: Option<Duration>,
+            /// Propagation delay in this direction: constant, steps, a sinusoid, or a file of recorded delays.
+            pub delay: Option<DelaySpec>,
             /// What the queue holds besides the packet in transmission. Default "1bdp".
             pub buffer: Option<Buffer>,
             /// Queue discipline. Default "droptail".
@@ -39,6 +39,14 @@ macro_rules! with_link_keys {
             pub jitter: Option<JitterSpec>,
             /// Packets that overtake others. Default none.
             pub reorder: Option<ReorderSpec>,
+            /// Packets that take longer, and for which others do not wait. Default none.
+            pub late: Option<Late>,
+            /// Probability that a packet is duplicated: a copy follows it into the queue. Default 0.
+            pub duplicate: Option<Ratio>,
+            /// Packets are held at the far end and released in bundles. Default none.
+            pub aggregate: Option<Aggregate>,
+            /// What happens to chosen packets. Default nothing.
+            pub events: Option<Vec<PacketEvent>>,
             /// Framing bytes of every packet that occupy the transmitter besides the IP length. Default 0.
             pub overhead: Option<Bytes>,
         }
@@ -50,7 +58,7 @@ macro_rules! with_link_keys {
                     rate: self.rate.clone(),
                     trace: self.trace.clone(),
                     once: self.once,
-                    delay: self.delay,
+                    delay: self.delay.clone(),
                     buffer: self.buffer,
                     queue: self.queue.clone(),
                     policer: self.policer,
@@ -58,6 +66,10 @@ macro_rules! with_link_keys {
                     loss_at: self.loss_at,
                     jitter: self.jitter,
                     reorder: self.reorder,
+                    late: self.late,
+                    duplicate: self.duplicate,
+                    aggregate: self.aggregate,
+                    events: self.events.clone(),
                     overhead: self.overhead,
                 }
             }
@@ -73,8 +85,9 @@ with_link_keys! {
 with_link_keys! {
     /// The bar of a dumbbell: a bottleneck from `left` to `right` and a way back.
     PathSpec {
-        /// Base round-trip time: propagation in both directions, half each unless `delay` says otherwise.
-        rtt: Option<Duration>,
+        /// Base round-trip time: propagation in both directions, half each unless `delay` says otherwise. May change with
+        /// time like `delay`.
+        rtt: Option<DelaySpec>,
         /// The way back. Default: unlimited rate, no loss, the rest of the round-trip time as delay.
         reverse: Option<ReverseSpec>,
     }

@@ -3,6 +3,7 @@
 //! The doc comments are the descriptions of the published JSON Schema.
 
 mod buffer;
+mod delay;
 mod flow;
 mod kind;
 mod link;
@@ -11,8 +12,11 @@ mod shorthand;
 mod transport;
 
 pub(crate) use buffer::Buffer;
+pub(crate) use delay::{DELAYS, DelaySpec};
 pub(crate) use flow::{CcSpec, Direction, FlowSpec, Preset, RouteSpec};
-pub(crate) use kind::{JITTER, JitterSpec, KindSpec, LossSpec, POLICER, QueueSpec, REORDER, ReorderSpec};
+pub(crate) use kind::{
+    AGGREGATE, EVENTS, JITTER, JitterSpec, KindSpec, LATE, LossSpec, POLICER, QueueSpec, REORDER, ReorderSpec,
+};
 pub(crate) use link::{LinkSpec, LossPlace, NodeSpec, PathSpec, ReverseSpec, Side};
 pub(crate) use rate::{RATES, RateSpec, TraceSource};
 pub(crate) use transport::{PROFILE, TransportSpec};

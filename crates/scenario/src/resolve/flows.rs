@@ -82,6 +82,7 @@ impl Context<'_> {
         let timely = self.flow_times(spec, &at);
         self.check_amounts(spec, &at);
         let access = self.access(spec, &at, network);
+        let exit = spec.exit_delay.filter(|delay| *delay > Duration::ZERO);
         let (from, to) = self.flow_ends(spec, &at, network)?;
         let (algorithm, transport, access) = (algorithm?, transport?, access?);
         if !timely {
@@ -90,19 +91,25 @@ impl Context<'_> {
         self.check_application(spec, &transport, &at);
         self.check_packet_sizes(&transport, &at);
         let routes = self.routes(spec, &at, from, to, network)?;
-        self.check_lengths(spec, &routes, usize::from(access.is_some()), &at)?;
+        self.check_lengths(spec, &routes, usize::from(access.is_some()) + usize::from(exit.is_some()), &at)?;
         self.check_route(&routes.0, &transport, &at, network);
-        self.check_round_trip(&routes, access.as_ref().map(|(delay, _)| *delay), &at, network);
+        self.check_round_trip(&routes, access.as_ref().map(|(delay, _)| *delay).max(exit), &at, network);
         let label = spec.label.clone().or_else(|| spec.cc.as_ref().map(|cc| cc.name.clone())).unwrap_or_default();
         let stagger = spec.stagger.unwrap_or_default();
         let flow = |number: usize| {
             let (mut forward, mut reverse) = routes.clone();
+            let number_of_flow = first + number;
             if let Some((delay, rate)) = &access {
-                let (to_router, from_router) = network.add_access(first + number, from, *delay, rate.clone(), &at);
+                let (to_router, from_router) = network.add_access(number_of_flow, from, *delay, rate.clone(), &at);
                 forward.insert(0, to_router);
                 reverse.push(from_router);
             }
-            let delays = forward.iter().chain(&reverse).map(|link| network.links[*link].delay.as_nanos());
+            if let Some(delay) = exit {
+                let (from_router, to_router) = network.add_exit(number_of_flow, to, delay, &at);
+                forward.push(from_router);
+                reverse.insert(0, to_router);
+            }
+            let delays = forward.iter().chain(&reverse).map(|link| network.links[*link].delay.base.as_nanos());
             Flow {
                 label: label.clone(),
                 cc: algorithm.clone(),
@@ -134,11 +141,11 @@ impl Context<'_> {
         }
     }
 
-    /// Refuses ways with more links than a packet can count; `access_links` come before the first one.
-    fn check_lengths(&mut self, spec: &FlowSpec, routes: &Routes, access_links: usize, at: &KeyPath) -> Option<()> {
+    /// Refuses ways with more links than a packet can count; the flow has `own_links` besides.
+    fn check_lengths(&mut self, spec: &FlowSpec, routes: &Routes, own_links: usize, at: &KeyPath) -> Option<()> {
         let ways = [("route", &spec.route, &routes.0), ("reverse_route", &spec.reverse_route, &routes.1)];
         for (key, explicit, way) in ways {
-            let links = way.len() + access_links;
+            let links = way.len() + own_links;
             if links > MAX_WAY {
                 let at = if explicit.is_some() { at.key(key) } else { at.clone() };
                 let message = format!("the way of the flow has {links} links");
@@ -151,7 +158,7 @@ impl Context<'_> {
 
     /// Refuses round trips that take no time.
     fn check_round_trip(&mut self, routes: &Routes, access: Option<Duration>, at: &KeyPath, network: &Network) {
-        let delays = routes.0.iter().chain(&routes.1).map(|link| network.links[*link].delay);
+        let delays = routes.0.iter().chain(&routes.1).map(|link| network.links[*link].delay.shortest());
         if delays.chain(access).all(|delay| delay < MIN_RTT) {
             let at = if network.path_rtt.is_some() { top("path").key("rtt") } else { at.clone() };
             let help = format!("allowed: a delay of at least {MIN_RTT} somewhere on the way");
@@ -219,7 +226,13 @@ impl Context<'_> {
     /// The access link of a flow: one-way delay and rate.
     #[expect(clippy::option_option, reason = "outside: whether it is valid; inside: whether there is one")]
     fn access(&mut self, spec: &FlowSpec, at: &KeyPath, network: &Network) -> Option<Option<(Duration, RateSpec)>> {
-        let delay = match (spec.rtt, spec.access_delay, network.path_rtt) {
+        if let Some(exit) = spec.exit_delay.filter(|delay| *delay > MAX_DELAY) {
+            let message = format!("the delay at the receiver is {exit}");
+            self.report.value(&at.key("exit_delay"), message, format!("allowed: at most {MAX_DELAY}"));
+            return None;
+        }
+        let path_rtt = network.path_rtt.map(|rtt| rtt + spec.exit_delay.unwrap_or_default() * 2);
+        let delay = match (spec.rtt, spec.access_delay, path_rtt) {
             (None, delay, _) => delay,
             (Some(_), Some(_), _) => {
                 let help = "the access delay follows from `rtt`; remove one of them";
@@ -460,15 +473,20 @@ impl Context<'_> {
         let (own_at, file_at) = (at.key("transport"), top("transport"));
         let tree = self.report.tree;
         let profile = TransportConfig::profile(self.profile(spec))?;
+        let given = [tree.get(&file_at), tree.get(&own_at)].into_iter().flatten();
+        let has_mss = given.clone().any(|layer| layer.entry("mss").is_some());
         let mut merged = Node::from_json(&serde_json::to_value(profile).ok()?);
-        for layer in [tree.get(&file_at), tree.get(&own_at)].into_iter().flatten() {
+        for layer in given {
             if let Value::Table(_) = layer.value {
                 merged = merge(&merged, layer);
             }
         }
         merged.take(PROFILE);
         // All layers have been decoded before, so that this cannot find anything new.
-        let config: TransportConfig = decode(&merged, &mut Problems::default())?;
+        let mut config: TransportConfig = decode(&merged, &mut Problems::default())?;
+        if !has_mss {
+            config.fill_segments();
+        }
         let problems = config.check();
         let is_right = problems.is_empty();
         for problem in problems {

@@ -1,8 +1,9 @@
 //! The graph: nodes, directed links, shortest paths. `[path]` becomes two nodes and two links.
 
+use super::delays::ResolvedDelay;
 use super::{Context, MAX_DELAY, top};
 use crate::error::suggest;
-use crate::file::{LinkSpec, RateSpec, ReverseSpec, Side};
+use crate::file::{DelaySpec, LinkSpec, RateSpec, ReverseSpec, Side};
 use crate::key_path::KeyPath;
 use dumbbell_units::Duration;
 use std::cmp::Reverse;
@@ -26,7 +27,7 @@ pub(super) struct Draft {
     pub from: usize,
     pub to: usize,
     pub side: Side,
-    pub delay: Duration,
+    pub delay: ResolvedDelay,
     /// The table that holds the keys of this direction.
     pub at: KeyPath,
     pub role: Role,
@@ -81,44 +82,24 @@ impl Context<'_> {
         let at = top("path");
         let reverse_at = at.key("reverse");
         let reverse_side = match &path.reverse {
-            Some(ReverseSpec::Side(side)) => side.delay,
+            Some(ReverseSpec::Side(side)) => side.delay.as_ref(),
             _ => None,
         };
-        let (forward, reverse) = match (path.rtt, path.delay, reverse_side) {
-            (None, None, _) | (None, Some(_), None) => {
-                let help = "add `rtt = \"40ms\"`, or `delay` here and in `reverse`";
-                self.report.value(&at, "the path needs its round-trip time", help);
-                return None;
-            }
-            (None, Some(forward), Some(reverse)) => (forward, reverse),
-            (Some(rtt), None, None) => {
-                let half = Duration::from_nanos(rtt.as_nanos() / 2);
-                (rtt - half, half)
-            }
-            (Some(rtt), Some(one), None) | (Some(rtt), None, Some(one)) if one > rtt => {
-                let key = if path.delay.is_some() { at.key("delay") } else { reverse_at.key("delay") };
-                let message = format!("a delay of {one} in one direction exceeds the round-trip time of {rtt}");
-                self.report.value(&key, message, format!("allowed: at most {rtt}"));
-                return None;
-            }
-            (Some(rtt), Some(forward), None) => (forward, rtt - forward),
-            (Some(rtt), None, Some(reverse)) => (rtt - reverse, reverse),
-            (Some(rtt), Some(forward), Some(reverse)) => {
-                if forward.as_nanos().checked_add(reverse.as_nanos()) != Some(rtt.as_nanos()) {
-                    let message =
-                        format!("the delays {forward} and {reverse} do not add up to the round-trip time of {rtt}");
-                    self.report.value(&at.key("rtt"), message, "leave one of the three out");
-                    return None;
-                }
-                (forward, reverse)
-            }
+        let mut given = |spec: Option<&DelaySpec>, at: KeyPath| match spec {
+            None => Some(None),
+            Some(spec) => self.delay(spec, &at).map(Some),
         };
-        for (delay, key) in [(forward, "delay"), (reverse, "rtt")] {
+        let rtt = given(path.rtt.as_ref(), at.key("rtt"));
+        let delay = given(path.delay.as_ref(), at.key("delay"));
+        let reverse = given(reverse_side, reverse_at.key("delay"));
+        let (forward, reverse) = self.directions(rtt?, delay?, reverse?)?;
+        for (delay, key) in [(&forward, "delay"), (&reverse, "rtt")] {
             self.check_delay(delay, &at.key(if path.delay.is_some() { key } else { "rtt" }));
         }
-        if forward > MAX_DELAY || reverse > MAX_DELAY {
+        if forward.base > MAX_DELAY || reverse.base > MAX_DELAY {
             return None;
         }
+        let path_rtt = Some(forward.base + reverse.base);
         let mut links = vec![Draft {
             name: "bottleneck".to_owned(),
             from: 0,
@@ -130,7 +111,56 @@ impl Context<'_> {
             opposite: None,
         }];
         add_reverse(&mut links, path.reverse.as_ref(), reverse, &reverse_at);
-        Some(Network { nodes: vec!["left".to_owned(), "right".to_owned()], links, path_rtt: Some(forward + reverse) })
+        Some(Network { nodes: vec!["left".to_owned(), "right".to_owned()], links, path_rtt })
+    }
+
+    /// The delays of both directions of a path, of which the round-trip time and the delays are given or not. What follows
+    /// from a delay that changes follows from its first value.
+    fn directions(
+        &mut self,
+        rtt: Option<ResolvedDelay>,
+        delay: Option<ResolvedDelay>,
+        reverse: Option<ResolvedDelay>,
+    ) -> Option<(ResolvedDelay, ResolvedDelay)> {
+        let at = top("path");
+        let has_delay = delay.is_some();
+        let half = |rtt: Duration| Duration::from_nanos(rtt.as_nanos() / 2);
+        match (rtt, delay, reverse) {
+            (None, None, _) | (None, Some(_), None) => {
+                let help = "add `rtt = \"40ms\"`, or `delay` here and in `reverse`";
+                self.report.value(&at, "the path needs its round-trip time", help);
+                None
+            }
+            (None, Some(forward), Some(reverse)) => Some((forward, reverse)),
+            (Some(rtt), None, None) => Some((rtt.map(|rtt| rtt - half(rtt)), rtt.map(half))),
+            (Some(rtt), _, _) if rtt.schedule.is_some() => {
+                let message = "`rtt` changes with time, half of it in each direction, but a `delay` is given, too";
+                self.report.value(&at.key("rtt"), message, "leave `delay` out, or `rtt` and give both delays");
+                None
+            }
+            (Some(rtt), Some(one), None) | (Some(rtt), None, Some(one)) if one.base > rtt.base => {
+                let key = if has_delay { at.key("delay") } else { at.key("reverse").key("delay") };
+                let (one, rtt) = (one.base, rtt.base);
+                let message = format!("a delay of {one} in one direction exceeds the round-trip time of {rtt}");
+                self.report.value(&key, message, format!("allowed: at most {rtt}"));
+                None
+            }
+            (Some(rtt), Some(forward), None) => {
+                let rest = ResolvedDelay::constant(rtt.base - forward.base);
+                Some((forward, rest))
+            }
+            (Some(rtt), None, Some(reverse)) => Some((ResolvedDelay::constant(rtt.base - reverse.base), reverse)),
+            (Some(rtt), Some(forward), Some(reverse)) => {
+                let (rtt, there, back) = (rtt.base, forward.base, reverse.base);
+                if there.as_nanos().checked_add(back.as_nanos()) != Some(rtt.as_nanos()) {
+                    let message =
+                        format!("the delays {there} and {back} do not add up to the round-trip time of {rtt}");
+                    self.report.value(&at.key("rtt"), message, "leave one of the three out");
+                    return None;
+                }
+                Some((forward, reverse))
+            }
+        }
     }
 
     fn link_network(&mut self) -> Option<Network> {
@@ -162,18 +192,20 @@ impl Context<'_> {
         names: &mut BTreeSet<String>,
     ) -> Option<()> {
         let ends = self.link_ends(spec, at, network, nodes);
-        let Some(delay) = spec.delay else {
+        let Some(delay) = &spec.delay else {
             let help = "add `delay = \"10ms\"`, the propagation delay one way";
             self.report.value(at, "the link has no delay", help);
             return None;
         };
-        self.check_delay(delay, &at.key("delay"));
+        let delay = self.delay(delay, &at.key("delay"))?;
+        self.check_delay(&delay, &at.key("delay"));
         let (from, to) = ends?;
         let name = spec.name.clone().unwrap_or_else(|| format!("{}-{}", network.nodes[from], network.nodes[to]));
         let forward = network.links.len();
         let (side, at_link) = (spec.side(), at.clone());
-        network.links.push(Draft { name, from, to, side, delay, at: at_link, role: Role::Described, opposite: None });
-        self.way_back(spec, delay, at, network);
+        let role = Role::Described;
+        network.links.push(Draft { name, from, to, side, delay: delay.clone(), at: at_link, role, opposite: None });
+        self.way_back(spec, delay, at, network)?;
         let repeated = network.links[forward..].iter().filter(|added| !names.insert(added.name.clone()));
         if let Some(first) = repeated.collect::<Vec<_>>().first() {
             let key = if spec.name.is_some() { at.key("name") } else { at.clone() };
@@ -185,19 +217,24 @@ impl Context<'_> {
     }
 
     /// Adds the way back of the link that was added last, unless it has none.
-    fn way_back(&mut self, spec: &LinkSpec, delay: Duration, at: &KeyPath, network: &mut Network) {
+    fn way_back(&mut self, spec: &LinkSpec, delay: ResolvedDelay, at: &KeyPath, network: &mut Network) -> Option<()> {
         let at = at.key("reverse");
         if spec.duplex.unwrap_or(true) {
-            let delay = match &spec.reverse {
-                Some(ReverseSpec::Side(side)) => side.delay.unwrap_or(delay),
-                _ => delay,
+            let own = match &spec.reverse {
+                Some(ReverseSpec::Side(side)) => side.delay.as_ref(),
+                _ => None,
             };
-            self.check_delay(delay, &at.key("delay"));
+            let delay = match own {
+                Some(own) => self.delay(own, &at.key("delay"))?,
+                None => delay,
+            };
+            self.check_delay(&delay, &at.key("delay"));
             add_reverse(&mut network.links, spec.reverse.as_ref(), delay, &at);
         } else if spec.reverse.is_some() {
             let help = "leave `duplex` out, or `reverse`";
             self.report.key(&at, "a link with `duplex = false` has no way back", help);
         }
+        Some(())
     }
 
     fn declared_nodes(&mut self, network: &mut Network) {
@@ -261,16 +298,10 @@ impl Context<'_> {
         }
         Some((from, to))
     }
-
-    fn check_delay(&mut self, delay: Duration, at: &KeyPath) {
-        if delay > MAX_DELAY {
-            self.report.value(at, format!("a propagation delay of {delay}"), format!("allowed: at most {MAX_DELAY}"));
-        }
-    }
 }
 
 /// Adds the way back of the last link.
-fn add_reverse(links: &mut Vec<Draft>, spec: Option<&ReverseSpec>, delay: Duration, at: &KeyPath) {
+fn add_reverse(links: &mut Vec<Draft>, spec: Option<&ReverseSpec>, delay: ResolvedDelay, at: &KeyPath) {
     let index = links.len();
     let Some(forward) = links.last_mut() else { return };
     forward.opposite = Some(index);
@@ -308,27 +339,34 @@ impl Network {
     ) -> (usize, usize) {
         let host = self.nodes.len();
         self.nodes.push(format!("host-{flow}"));
-        let to_router = self.links.len();
+        self.add_own_link(format!("access-{flow}"), (host, router), delay, rate, at)
+    }
+
+    /// Adds the link of flow number `flow` from `router` to its receiver and returns its two directions: from and to the
+    /// router.
+    pub(super) fn add_exit(&mut self, flow: usize, router: usize, delay: Duration, at: &KeyPath) -> (usize, usize) {
+        let sink = self.nodes.len();
+        self.nodes.push(format!("sink-{flow}"));
+        self.add_own_link(format!("exit-{flow}"), (router, sink), delay, RateSpec::Unlimited, at)
+    }
+
+    /// Adds a link that a flow has to itself, between two nodes and back; returns both directions.
+    fn add_own_link(
+        &mut self,
+        name: String,
+        (from, to): (usize, usize),
+        delay: Duration,
+        rate: RateSpec,
+        at: &KeyPath,
+    ) -> (usize, usize) {
+        let there = self.links.len();
         let side = Side { rate: Some(rate), ..Side::default() };
-        self.links.push(Draft {
-            name: format!("access-{flow}"),
-            from: host,
-            to: router,
-            side,
-            delay,
-            at: at.clone(),
-            role: Role::Access,
-            opposite: Some(to_router + 1),
-        });
-        let back = Draft {
-            name: format!("access-{flow}{REVERSE}"),
-            from: router,
-            to: host,
-            opposite: Some(to_router),
-            ..self.links[to_router].clone()
-        };
+        let back = format!("{name}{REVERSE}");
+        let (delay, at, role) = (ResolvedDelay::constant(delay), at.clone(), Role::Access);
+        self.links.push(Draft { name, from, to, side, delay, at, role, opposite: Some(there + 1) });
+        let back = Draft { name: back, from: to, to: from, opposite: Some(there), ..self.links[there].clone() };
         self.links.push(back);
-        (to_router, to_router + 1)
+        (there, there + 1)
     }
 
     /// Links of the shortest path by delay, then by number of links, then by their order in the file.
@@ -352,7 +390,7 @@ impl Network {
             }
             for &index in &leaving[node] {
                 let link = &self.links[index];
-                let distance = (delay.saturating_add(link.delay.as_nanos()), hops + 1);
+                let distance = (delay.saturating_add(link.delay.base.as_nanos()), hops + 1);
                 if best[link.to].is_none_or(|known| distance < known) {
                     best[link.to] = Some(distance);
                     arrived_by[link.to] = Some(index);

@@ -49,7 +49,8 @@ impl Loader {
         self.files.borrow_mut().entry(name.to_owned()).or_insert_with(|| self.read(name)).clone()
     }
 
-    fn read(&self, name: &str) -> Result<Trace, String> {
+    /// The text of a trace file and the digest of the file.
+    pub(super) fn text(&self, name: &str) -> Result<(String, String), String> {
         let path = self.folder.join(name);
         let unreadable = |why: &dyn Display| {
             let relative = if Path::new(name).is_relative() { ", relative to the experiment file" } else { "" };
@@ -69,6 +70,11 @@ impl Loader {
         }
         let digest = hexadecimal(&Sha256::digest(&text));
         let text = String::from_utf8(text).map_err(|_| format!("the trace file `{name}` is not a text"))?;
+        Ok((text, digest))
+    }
+
+    fn read(&self, name: &str) -> Result<Trace, String> {
+        let (text, digest) = self.text(name)?;
         let trace = dumbbell_path::parse_trace(&text).map_err(|e| format!("the trace file `{name}` is wrong: {e}"))?;
         Ok((trace.into(), digest))
     }

@@ -304,3 +304,29 @@ fn a_transfer_that_is_stopped_before_its_end_does_not_complete() {
     assert!((0.8..1.2).contains(&completion("3s")));
     assert!(completion("500ms").is_nan());
 }
+
+/// A packet of 1500 bytes carries 1448 of payload with timestamps and 1460 without; of ACKs, which cross a link of their
+/// own, the way back carries fewer bytes, too.
+#[test]
+fn without_timestamps_more_of_every_packet_is_payload() {
+    let of = |timestamps: bool| {
+        run(&format!(
+            "duration = \"20s\"\nwarmup = \"5s\"\n\
+             path = {{ rate = \"10mbit\", rtt = \"40ms\", buffer = \"1bdp\", reverse = {{ rate = \"1mbit\" }} }}\n\
+             [[flows]]\ncc = \"reno\"\ntransport = {{ timestamps = {timestamps} }}\n"
+        ))
+    };
+    let (with, without) = (of(true), of(false));
+    for (run, payload) in [(&with, 1448.0), (&without, 1460.0)] {
+        let share = run.flow("goodput_mbps", 0) / run.flow("throughput_mbps", 0);
+        assert!((share - payload / 1500.0).abs() < 2e-3, "{share}");
+    }
+    assert!(without.flow("goodput_mbps", 0) > with.flow("goodput_mbps", 0));
+    let ack_bytes = |run: &Run| run.link("throughput_mbps", 1) * 15e6 / 8.0 / run.flow("acks", 0);
+    assert!(
+        (40.0..44.0).contains(&ack_bytes(&without)) && (52.0..56.0).contains(&ack_bytes(&with)),
+        "{} {}",
+        ack_bytes(&without),
+        ack_bytes(&with)
+    );
+}

@@ -107,6 +107,29 @@ fn a_longer_delay_lengthens_the_round_trip_from_then_on() {
 }
 
 #[test]
+fn a_delay_with_steps_gives_what_a_scripted_delay_gives_to_the_last_bit() {
+    for queue in ["fifo", "codel"] {
+        let with_delay = |delay: &str| {
+            scenario(&format!(
+                r#"
+                duration = "6s"
+                path = {{ rate = "10mbit", rtt = "40ms", delay = {delay}, buffer = "60kB", queue = "{queue}", loss = "0.1%" }}
+                flows = [{{ cc = "cubic" }}, {{ cc = "bbr", rtt = "70ms" }}]
+                "#
+            ))
+        };
+        let stepped = with_delay(r#"[["0s", "20ms"], ["1s", "70ms"], ["2500ms", "5ms"], ["4s", "30ms"]]"#);
+        let delay = |at_ms, ms| change(at_ms, Change::Delay(Duration::from_millis(ms)));
+        let script = vec![delay(1_000, 70), delay(2_500, 5), delay(4_000, 30)];
+        let scheduled = Run::of(&stepped).output;
+        let changed = scripted(&with_delay("\"20ms\""), script).unwrap();
+        for (one, other) in [(&scheduled.flows, &changed.flows), (&scheduled.series, &changed.series)] {
+            assert_eq!(difference(one, other), None, "behind {queue}");
+        }
+    }
+}
+
+#[test]
 fn changes_are_in_force_at_their_instant_and_those_of_one_instant_in_their_order() {
     let scenario = mixed("\"10mbit\"", "fifo");
     let twice = scripted(&scenario, vec![change(0, mbit(3)), change(0, mbit(10)), change(9_000, mbit(1))]).unwrap();

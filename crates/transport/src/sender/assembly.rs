@@ -42,7 +42,7 @@ pub(super) fn round_trip(config: &TransportConfig) -> RoundTrip {
         RtoRule::Rfc6298 => RttEstimator::rfc6298(rto_min_us, rto_max_us),
     };
     let source = match config.rtt_samples {
-        RttSamples::Linux => RttSource::Departures,
+        RttSamples::Linux => RttSource::Departures { has_timestamps: config.timestamps },
         RttSamples::Timestamps => RttSource::timestamps(false),
         RttSamples::TimestampsOfOriginals => RttSource::timestamps(true),
     };
@@ -163,6 +163,9 @@ pub(super) struct Xmit {
     pub rescued_below: u32,
     /// The next new segment tells the receiver of the reduction (`TCP_ECN_QUEUE_CWR`).
     pub sends_cwr: bool,
+    /// New data has left that starts the retransmission timeout (`tcp_event_new_data_sent`), unless a probe is scheduled
+    /// when the loop is over.
+    pub rearms_rto: bool,
     pub send_clock: SendClock,
 }
 

@@ -54,15 +54,13 @@ def same(cases: Cases) -> str:
     )
 
 
-# fmt: off
 CLAIMS = [
     Claim("acd-24", "Retransmissions fall as the tolerance grows.", "4523 > 2311 > 1568",
           each(tolerances, lambda seed: all(duplicates(a) > duplicates(b) for a, b in pairwise(seed)),
                both(averaged(duplicates, 0), "{}, {}, {}")), same),
     Claim("acd-25", "1000 us gives the highest throughput and goodput.", "0.895 and 0.863 Mbit/s",
           each(tolerances, middle_is_best, both(averaged(goodput, 3), "goodput {}, {}, {}")), same),
-]
-# fmt: on
+]  # fmt: skip
 
 PART = Part(
     "alpha",

@@ -119,7 +119,6 @@ def reacts(found: Found) -> list[Outcome]:
     return outcomes or [Outcome("no cut", 0, 1, "none in a run this short")]
 
 
-# fmt: off
 CLAIMS = [
     Claim("acd-27",
           "Congestion is inferred when the RTT exceeds twice its minimum, or three samples in a row are alike.",
@@ -131,8 +130,7 @@ CLAIMS = [
           "definition (section 4.2)", reacts,
           "Counted in cuts. The kernel and ns-3 forms halve with every ACK. Unit tests of dumbbell-cc: "
           "the_papers_acd_halves_the_window_once and the_kernels_acd_halves_the_window_with_every_ack_of_the_round."),
-]
-# fmt: on
+]  # fmt: skip
 
 PART = Part(
     "rule",

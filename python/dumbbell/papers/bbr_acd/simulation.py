@@ -184,7 +184,6 @@ HALVING = (
     "window's gain at one until the next PROBE_RTT, so the flows run with one BDP each."
 )
 
-# fmt: off
 CLAIMS = [
     Claim("acd-17", "BBR: 42 % of what is counted as sent does not arrive as new data.", "0.42 (0.30 to 0.55)",
           each(bbr, lambda run: 0.30 <= duplicate_share(run) <= 0.55,
@@ -211,8 +210,7 @@ CLAIMS = [
           each(startups, lambda run: 3 <= run.kept.startup_rtt <= 6,
                ranged(lambda run: run.kept.startup_rtt, 1)),
           "One BDP of buffer allows three times the minimum at most; the device queue behind it explains the rest."),
-]
-# fmt: on
+]  # fmt: skip
 
 PART = Part(
     "simulation",

@@ -280,7 +280,6 @@ KERNEL = (
 FULL = "The link is full all the time: who retransmits less also sends less."
 LOW = "BBR fills the link in spite of its losses: its goodput cannot rise, and falls where the cuts drain the pipe."
 
-# fmt: off
 CLAIMS = [
     Claim("acd-01", "S1: without random loss and with a huge buffer neither algorithm loses packets.", "1 and 1",
           each(alone("1"), lambda run: retransmitted(run) <= 1, ranged(retransmitted, 0))),
@@ -317,8 +316,7 @@ CLAIMS = [
           each(four_scenarios, as_table_2, lambda _: "all four scenarios together"), FULL),
     Claim("acd-26", "Retransmissions are reduced by about half overall.", "-54 % (S3), -47 % (S4)",
           each(forms("3", "4"), half, halves), KERNEL),
-]
-# fmt: on
+]  # fmt: skip
 
 PART = Part(
     "table2",

@@ -90,7 +90,6 @@ def against_loss_based(low: float, high: float) -> Callable[[Runs], dict[str, li
 losses = ranged(percent_lost, 2, " %")
 FLOOR = "With a fair share of four packets nobody can give way: that is the least that BBR keeps in flight."
 
-# fmt: off
 CLAIMS = [
     Claim("fam-06",
           "Several flows of version 1 lose packets all the time where the buffer is below 1.5 BDP (here: over 2 %).",
@@ -119,8 +118,7 @@ CLAIMS = [
           "bandwidth convergence repaired (BBRv3: Algorithm Bug Fixes, IETF 117); no number",
           each(two("bbr3", "bbr2", 1, 10), lambda pair: jain(pair[0]) > jain(pair[1]),
                both(averaged(jain), "Jain {} against {}"))),
-]
-# fmt: on
+]  # fmt: skip
 
 PART = Part(
     "buffers",

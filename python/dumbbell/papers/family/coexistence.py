@@ -94,7 +94,6 @@ def closer(pair: tuple[Run, ...]) -> bool:
 
 both_shares = both(ranged(share), "{}, v1 {}")
 
-# fmt: off
 CLAIMS = [
     Claim("fam-14",
           "Version 1 converges to a fair share beside loss-based flows (here: a quarter to three quarters of the link "
@@ -117,8 +116,7 @@ CLAIMS = [
           each(some("bbr2", 0.25, 10), fair, ranged(share))),
     Claim("fam-19", "Version 3 has that, too.", "the same; no number",
           each(some("bbr3", 0.25, 10), fair, ranged(share))),
-]
-# fmt: on
+]  # fmt: skip
 
 PART = Part(
     "coexistence",

@@ -4,17 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 
-from dumbbell.papers.family.measure import (
-    FOLDER,
-    Runs,
-    by,
-    capacity,
-    percent_lost,
-    percent_marked,
-    percent_used,
-    queue_ms,
-    where,
-)
+from dumbbell.papers.family.measure import FOLDER, Runs, by, percent_lost, percent_marked, percent_used, queued, where
 from dumbbell.papers.model import Claim, Grid, Pictures
 from dumbbell.papers.part import Experiment, Part
 from dumbbell.papers.runs import Run
@@ -29,11 +19,6 @@ SENDERS: dict[str, tuple[str, str]] = {
     "CUBIC, ECN": ("cubic", "true"),
 }
 """Settings of controller and transport."""
-
-
-def packets(run: Run) -> float:
-    """Mean queue in packets."""
-    return queue_ms(run) * capacity(run) / (8 * 1.448)
 
 
 def of(runs: Runs, sender: str, rtt: str, count: str) -> dict[str, Runs]:
@@ -53,7 +38,7 @@ def tables(runs: Runs) -> list[Grid]:
     ]
     thresholds = {f"threshold: {one.removesuffix('packets')}": one for one in by(runs, "threshold")}
     values: dict[str, tuple[str, Callable[[Run], float]]] = {
-        "queue": ("Mean queue in packets of 1500 bytes", packets),
+        "queue": ("Mean queue in packets of 1500 bytes", queued),
         "marks": ("Marked packets, percent", percent_marked),
         "utilisation": ("Goodput over what the link can carry, percent", percent_used),
         "loss": ("Loss, percent", percent_lost),
@@ -66,7 +51,7 @@ def pictures(runs: Runs) -> Pictures:
     """Queue, marks and use of the link over the threshold, a row a number of flows, at 2 ms."""
     from dumbbell.papers.family import figures
 
-    measures = {"mean queue (packets)": packets, "marked (%)": percent_marked, "use of the link (%)": percent_used}
+    measures = {"mean queue (packets)": queued, "marked (%)": percent_marked, "use of the link (%)": percent_used}
     rows = {in_words(count): {sender: of(runs, sender, "2ms", count) for sender in SENDERS} for count in ("1", "4")}
     return {"ecn": figures.ecn(rows, measures)}
 
@@ -100,14 +85,13 @@ def on_and_off(rtt: str, counts: Sequence[str], *thresholds: str) -> Callable[[R
     return lambda runs: {choice: paired(marked, off(runs)[choice]) for choice, marked in on(runs).items()}
 
 
-# fmt: off
 CLAIMS = [
     Claim("fam-20",
           "Marks shorten the queue: with ECN it is at most half of what it is without, where four flows meet a "
           "threshold of up to 20 packets (1.2 BDP) at 2 ms.",
           "uses DCTCP-style ECN to maintain its model (commit message of Linux's BBRv3); no number",
           each(on_and_off("2ms", ["4"], "3packets", "5packets", "10packets", "20packets"),
-               lambda pair: packets(pair[0]) <= packets(pair[1]) / 2, both(ranged(packets, 1)))),
+               lambda pair: queued(pair[0]) <= queued(pair[1]) / 2, both(ranged(queued, 1)))),
     Claim("fam-21", "The share of marks stays within the bound.",
           "ecn_thresh: half of a round's packets (Linux's v2 and v3)",
           each(versions(", ECN", "2ms"), lambda run: percent_marked(run) <= 50, ranged(percent_marked, 0, " %"))),
@@ -119,10 +103,9 @@ CLAIMS = [
           "Above a minimum round-trip time of 5 ms marks are ignored: at 20 ms they do not halve the queue of four "
           "flows.",
           "ecn_max_rtt: 5 ms (Linux's v2 and v3)",
-          each(on_and_off("20ms", ["4"]), lambda pair: packets(pair[0]) > packets(pair[1]) / 2,
-               both(ranged(packets, 0)))),
-]
-# fmt: on
+          each(on_and_off("20ms", ["4"]), lambda pair: queued(pair[0]) > queued(pair[1]) / 2,
+               both(ranged(queued, 0)))),
+]  # fmt: skip
 
 PART = Part(
     "ecn",

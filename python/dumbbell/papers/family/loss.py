@@ -65,7 +65,6 @@ def beside_cubic(runs: Runs) -> dict[str, list[tuple[Run, ...]]]:
     return {NAMES[cc]: paired(at(runs, cc, "3%"), at(runs, "cubic", "3%")) for cc in ("bbr2", "bbr3")}
 
 
-# fmt: off
 CLAIMS = [
     Claim("fam-24", "Up to 5 % loss version 1 carries close to what is possible (here: 90 % of (1 - p) of the link).",
           "close to the maximum up to 5 % (ACM Queue, figure 8)",
@@ -91,8 +90,7 @@ CLAIMS = [
           "loss above the threshold bounds inflight (drafts)",
           each(beside_cubic, lambda pair: possible(pair[0]) < 0.5 and total(pair[0]) > total(pair[1]),
                both(ranged(total, 1), "{} against {} Mbit/s"))),
-]
-# fmt: on
+]  # fmt: skip
 
 PART = Part(
     "loss",

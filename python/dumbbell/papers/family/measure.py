@@ -88,6 +88,11 @@ def queue_ms(run: Run) -> float:
     return float(8 * run.link["mean_queue_bytes"] / (1e3 * run.link["capacity_mbps"]))
 
 
+def queued(run: Run) -> float:
+    """Mean queue of the bottleneck in packets."""
+    return queue_ms(run) * capacity(run) / (8 * 1.448)
+
+
 def share(run: Run, label: str = "family") -> float:
     """Mean goodput of the flows with a label over that of all flows: 1 is fair."""
     chosen = [flow["goodput_mbps"] for flow in run.flows if flow["label"] == label]

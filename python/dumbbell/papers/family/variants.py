@@ -12,7 +12,6 @@ from dumbbell.papers.model import Cell, Grid, Pictures, table
 from dumbbell.papers.part import Experiment, Part, Ran
 from dumbbell.papers.runs import Run, jain
 from dumbbell.papers.testing import mean
-from dumbbell.results import Result
 
 WINDOW, EARLY = (6.0, 8.4), (0.6, 3.0)
 """Seconds of the picture of gains, and of that of runs that end before."""
@@ -62,11 +61,6 @@ def tables(measured: Measured) -> list[Grid]:
     return [table("variants", "The family in the same situations", ["algorithm"], rows, columns)]
 
 
-def first_flow(result: Result) -> pl.DataFrame:
-    """The samples of flow 0."""
-    return result.series.to_polars().filter(pl.col("flow") == 0).sort("t_s")
-
-
 def steps(samples: pl.DataFrame, column: str) -> pl.DataFrame:
     """The samples at which a column changes, the first and the last: all that a line of steps needs."""
     at = pl.int_range(pl.len())
@@ -92,7 +86,10 @@ PART: Part[Measured] = Part(
     [
         Experiment(FOLDER / "variants.toml", quick={"warmup": "1s"}),
         Experiment(FOLDER / "variants-cubic.toml", quick={"warmup": "1s"}),
-        Experiment(FOLDER / "gains.toml", keep=first_flow),
+        Experiment(
+            FOLDER / "gains.toml",
+            keep=lambda result: result.series.to_polars().filter(pl.col("flow") == 0).sort("t_s"),
+        ),
     ],
     quick="3s",
     measure=Measured.of,

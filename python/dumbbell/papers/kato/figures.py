@@ -3,11 +3,10 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
+from itertools import product
 from typing import Any
 
 import polars as pl
-from matplotlib.axes import Axes
-from matplotlib.image import AxesImage
 
 from dumbbell.papers.drawing import panels
 from dumbbell.papers.kato.measure import BUFFERS, published_values, starved
@@ -18,20 +17,15 @@ from dumbbell.plots.style import INK, Picture, ink_on, look, picture
 OLD, NEW = "ns-3.40", "ns-3.44"
 
 
-def sorted_rates(axes: Axes, run: Run, title: str, size: float = 9) -> None:
-    """Goodput of each flow, sorted."""
-    rates = sorted(run.rates, reverse=True)
-    axes.bar(range(1, len(rates) + 1), rates, color=look("bbr3" if title.startswith(NEW) else "bbr").colour)
-    axes.set_title(title, loc="left", fontsize=size)
-    axes.grid(axis="x", visible=False)
-    axes.set_xticks([1, len(rates) // 2, len(rates)])
-
-
-def bars(cases: Cases) -> Picture:
-    """Goodput of each flow: figures 2 and 5a."""
-    with panels(2, len(BUFFERS), 9.0, 4.6, "flow, sorted", "goodput (Mbit/s)") as (figure, grid):
-        for axes, ((version, buffer), runs) in zip(grid.flat, cases.items(), strict=True):
-            sorted_rates(axes, runs[0], f"{version}, {buffer} packets")
+def sorted_rates(runs: Mapping[str, Run], rows: int, width: float, height: float, size: float) -> Picture:
+    """Goodput of each flow, sorted, in rows of panels: figures 2, 5a and 9."""
+    with panels(rows, len(runs) // rows, width, height, "flow, sorted", "goodput (Mbit/s)") as (figure, grid):
+        for axes, (title, run) in zip(grid.flat, runs.items(), strict=True):
+            rates = sorted(run.rates, reverse=True)
+            axes.bar(range(1, len(rates) + 1), rates, color=look("bbr3" if title.startswith(NEW) else "bbr").colour)
+            axes.set_title(title, loc="left", fontsize=size)
+            axes.grid(axis="x", visible=False)
+            axes.set_xticks([1, len(rates) // 2, len(rates)])
     return figure
 
 
@@ -84,14 +78,6 @@ def starving(counts: Mapping[str, Sequence[int]]) -> Picture:
     return figure
 
 
-def port(runs: Mapping[str, Run]) -> Picture:
-    """Goodput of each flow, sorted, of one seed at 100 packets, by version: figure 9."""
-    with panels(1, len(runs), 8.0, 2.8, "flow, sorted", "goodput (Mbit/s)") as (figure, grid):
-        for axes, (title, run) in zip(grid.flat, runs.items(), strict=True):
-            sorted_rates(axes, run, f"{title}, 100 packets", 8)
-    return figure
-
-
 def setups(cases: Mapping[str, Sequence[Sequence[Run]]]) -> Picture:
     """Flows below 1 Mbit/s and the total, for each set-up and buffer."""
     totals = published_values("throughput_total")
@@ -133,16 +119,11 @@ def heatmap(
                 colours, low, high = SCALES[name]
                 cells = [[value(cc, buffer, count) for count in counts] for buffer in buffers]
                 shades = axes.imshow(cells, cmap=colours, vmin=low, vmax=high, aspect="auto", origin="lower")
-                write_in(axes, cells, shades)
+                for y, x in product(range(len(buffers)), range(len(counts))):
+                    ink = ink_on(shades, cells[y][x])
+                    axes.text(x, y, f"{cells[y][x]:.2f}", ha="center", va="center", fontsize=6.5, color=ink)
                 axes.set_title(f"{cc}: {name}", loc="left", fontsize=9)
                 axes.set_xticks(range(len(counts)), counts)
                 axes.set_yticks(range(len(buffers)), [buffer.removesuffix("bdp") for buffer in buffers])
                 axes.grid(visible=False)
     return figure
-
-
-def write_in(axes: Axes, grid: Sequence[Sequence[float]], shades: AxesImage) -> None:
-    """The numbers in a map."""
-    for y, row in enumerate(grid):
-        for x, value in enumerate(row):
-            axes.text(x, y, f"{value:.2f}", ha="center", va="center", fontsize=6.5, color=ink_on(shades, value))

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from pathlib import Path
-from statistics import stdev
 
 from dumbbell.papers.data import published
 from dumbbell.papers.runs import Run, fastest, slowest
@@ -38,11 +37,6 @@ def is_split(run: Run) -> bool:
 def unevenness(run: Run) -> float:
     """The fastest flow's rate over that of the slowest."""
     return fastest(run) / max(slowest(run), 1e-6)
-
-
-def deviation(run: Run) -> float:
-    """Standard deviation over flows, Mbit/s."""
-    return stdev(run.rates)
 
 
 def published_values(metric: str) -> dict[str, float]:

@@ -7,7 +7,7 @@ from typing import Any
 
 from dumbbell.papers.kato.measure import BUFFERS, FOLDER, SPLIT, is_split, published_values
 from dumbbell.papers.model import Cell, Grid, Pictures, table
-from dumbbell.papers.part import Part, Ran, variations
+from dumbbell.papers.part import Part, variations
 from dumbbell.papers.runs import Run, total
 from dumbbell.papers.testing import mean, near
 
@@ -91,17 +91,12 @@ def pictures(setups: Setups) -> Pictures:
     return {"setups": figures.setups(setups)}
 
 
-def measured(*ran: Ran) -> Setups:
-    """By set-up and buffer."""
-    return {name: list(one.by("path.buffer").values()) for name, one in zip(SETUPS, ran, strict=True)}
-
-
 PART = Part(
     "setups",
     "Set-ups the paper leaves open, beside its Table II",
     variations(FOLDER / "table2.toml", SETUPS, OLD_RULES, repeat=3),
     quick="2s",
-    measure=measured,
+    measure=lambda *ran: {name: list(one.by("path.buffer").values()) for name, one in zip(SETUPS, ran, strict=True)},
     setup=lambda setups: [
         "ns-3.40's rules as in kato/table2, one thing made differently (in one row several), "
         f"{len(next(iter(setups.values()))[0])} seeds. A cell of Table II is either the split, at least {SPLIT} flows "

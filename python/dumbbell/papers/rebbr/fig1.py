@@ -164,7 +164,6 @@ def seeds_below(figure: Figure) -> str:
     )
 
 
-# fmt: off
 CLAIMS: list[Claim[Figure]] = [
     Claim("reb-01", "With 0.001 % loss CUBIC is a little faster than BBR.", "98.81 and 95.36 Mbit/s, BBR/CUBIC 0.965",
           each(beside_cubic, lambda pair: quotient(pair[0].egress[1e-5], pair[1].egress[1e-5]) < 1,
@@ -202,8 +201,7 @@ CLAIMS: list[Claim[Figure]] = [
                lambda runs: ", ".join(
                    f"{quotient(loss_curves.mean_goodput(runs, at), mean(runs, at)):.2f} at {100 * at:.0f} %"
                    for at in (0.2, 0.4)))),
-]
-# fmt: on
+]  # fmt: skip
 
 PART = Part(
     "fig1",

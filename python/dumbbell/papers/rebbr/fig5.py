@@ -96,7 +96,6 @@ def sampler(figure: Figure) -> str:
     )
 
 
-# fmt: off
 CLAIMS: list[Claim[Figure]] = [
     Claim("reb-19", "Up to 20 % loss BBR uses at least 95 % of the link.", "lowest 0.955, at 20 % loss",
           each(under(PACINGS | {"unpaced, sampler off": NO_SAMPLER}), lambda run: run.used(0.2) >= 0.95,
@@ -111,8 +110,7 @@ CLAIMS: list[Claim[Figure]] = [
     Claim("reb-21", "From 0.1 % loss on BBR is faster than CUBIC; at 0.01 % and less CUBIC is a little ahead.",
           "BBR - CUBIC -0.20 Mbit/s at 0.001 and 0.01 %, +1.68 at 0.1 %",
           each(beside_cubic, as_published, lead), note=Figure.note),
-]
-# fmt: on
+]  # fmt: skip
 
 PART = Part(
     "fig5",

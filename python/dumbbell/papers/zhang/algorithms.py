@@ -102,7 +102,6 @@ def lasted(runs: Sequence[Cycles]) -> str:
     return f"cycles of {min(lengths):.1f} to {max(lengths):.1f}, {left(runs)}" if lengths else left(runs)
 
 
-# fmt: off
 CLAIMS: list[Claim[Found]] = [
     Claim("zha-51",
           "BBRPlus probes at the start of cycles of 2 to 8 minimum round-trip times, for at least one of them, and "
@@ -110,8 +109,7 @@ CLAIMS: list[Claim[Found]] = [
           each(lambda found: {"as the code": found["BBRPlus"]}, as_written, lasted)),
     Claim("zha-52", "BBR' keeps its gain of 0.75 until at most a BDP is in flight or it probes again.", "section 3.1",
           each(lambda found: {"as the code": found["BBR'"]}, drains, left)),
-]
-# fmt: on
+]  # fmt: skip
 
 PART = Part(
     "algorithms",

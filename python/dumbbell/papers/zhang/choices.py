@@ -12,6 +12,7 @@ from dataclasses import dataclass
 from dumbbell.papers.model import Outcome
 from dumbbell.papers.testing import mean, outcome, spread
 from dumbbell.papers.zhang.measure import Run, Runs, Value
+from dumbbell.papers.zhang.names import RATIO_MARGIN
 
 
 @dataclass(frozen=True)
@@ -133,3 +134,8 @@ def below(
         lambda seed: max(seed.over(low, case, value)) < min(seed.over(high, case, value)),
         lambda view: view.ranked(told or (*low, *high), case, value, digits),
     )
+
+
+def inside(value: float, low: float, high: float) -> bool:
+    """Whether a ratio lies in a published range, within the margin."""
+    return low / RATIO_MARGIN <= value <= high * RATIO_MARGIN

@@ -26,8 +26,3 @@ TIMING = (
     "send; ACKs return over a link with a queue like the bottleneck."
 )
 MARGINS = "Bounds that are extremes of the published runs are met within a tenth, for Jain's index within 0.02."
-
-
-def inside(value: float, low: float, high: float) -> bool:
-    """Whether a ratio lies in a published range, within the margin."""
-    return low / RATIO_MARGIN <= value <= high * RATIO_MARGIN

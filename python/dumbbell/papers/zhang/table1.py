@@ -207,7 +207,6 @@ def but(*names: str) -> tuple[str, ...]:
     return tuple(name for name in ALGORITHMS if name not in names)
 
 
-# fmt: off
 CLAIMS: list[Claim[Runs]] = [
     Claim("zha-01", "Four BBR flows over a buffer of one BDP lose about 9 % (within a quarter: 6.75 to 11.25 %).",
           "0.09",
@@ -255,8 +254,7 @@ CLAIMS: list[Claim[Runs]] = [
                      ("BBRv2", "Cubic", "Reno"),
                      lambda found: delay(found["BBRv2"]) < min(delay(found["Cubic"]), delay(found["Reno"])),
                      lambda view: f"case 1: {view.ranked(('BBRv2', 'Cubic', 'Reno'), '1', delay, 0)}"), cause=apart),
-]
-# fmt: on
+]  # fmt: skip
 
 PART = Part(
     "table1",

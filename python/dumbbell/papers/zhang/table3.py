@@ -11,7 +11,7 @@ from dumbbell.papers.model import Cell, Claim, Grid, table
 from dumbbell.papers.part import Experiment, Part
 from dumbbell.papers.runs import jain, ratio, total
 from dumbbell.papers.testing import mean, spread
-from dumbbell.papers.zhang.choices import Choice, Seed, Test, View, everywhere, seeds
+from dumbbell.papers.zhang.choices import Choice, Seed, Test, View, everywhere, inside, seeds
 from dumbbell.papers.zhang.measure import Run, Runs, measure
 from dumbbell.papers.zhang.names import (
     ALGORITHMS,
@@ -23,7 +23,6 @@ from dumbbell.papers.zhang.names import (
     MARGINS,
     OTHERS,
     TIMING,
-    inside,
 )
 from dumbbell.papers.zhang.tables import beside, labels, published_values
 
@@ -34,7 +33,6 @@ GROUPS = (("1", "2", "3"), ("4", "5", "6"), ("7", "8", "9"))
 """Cases of one rate, in the order of falling quotients of the round-trip times."""
 WITHIN = 0.25
 """How near a ratio must be to the published one to agree."""
-
 
 BASE = Choice(CODE, CASES)
 LOOPS = (BASE, Choice(LOOP, CASES))
@@ -82,15 +80,7 @@ def tables(runs: Runs) -> list[Grid]:
     }
     view = View(runs, BASE)
     return [
-        beside(
-            "table3",
-            "Table 3: ratio r of the throughputs",
-            view,
-            CASES,
-            ratio,
-            theirs,
-            algorithms=ALGORITHMS,
-        ),
+        beside("table3", "Table 3: ratio r of the throughputs", view, CASES, ratio, theirs, algorithms=ALGORITHMS),
         throughputs(view),
         table("agreement", "Our r over the published r", ["algorithm", "choice"], agreement, summary),
     ]
@@ -121,7 +111,6 @@ def full(seed: Seed) -> bool:
     return first and all(utilisation(seed[name, case]) >= 0.965 for name in OTHERS for case in CASES)
 
 
-# fmt: off
 CLAIMS: list[Claim[Runs]] = [
     Claim("zha-19", "BBR's flow with the longer round-trip time gets 2.2 to 4.4 times as much as the other.",
           "2.21 to 4.34", always(lambda run: inside(run.rates[1] / run.rates[0], 2.21, 4.34), "BBR")),
@@ -161,8 +150,7 @@ CLAIMS: list[Claim[Runs]] = [
           "BBRv2, Cubic and Reno.", "0.941 to 0.957; 0.967 to 0.971",
           seeds(LOOPS, full, lambda view: "; ".join(view.range(names, CASES, utilisation, 3)
                                                     for names in (FIRST_VERSION, OTHERS)))),
-]
-# fmt: on
+]  # fmt: skip
 
 PART = Part(
     "table3",

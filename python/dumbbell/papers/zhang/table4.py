@@ -6,7 +6,7 @@ import math
 from collections.abc import Callable, Mapping, Sequence
 
 from dumbbell.papers.model import Claim, Grid, table
-from dumbbell.papers.part import Experiment, Part, Ran
+from dumbbell.papers.part import Experiment, Part
 from dumbbell.papers.runs import total
 from dumbbell.papers.testing import mean
 from dumbbell.papers.zhang.choices import Choice, Seed, View, seeds
@@ -30,11 +30,6 @@ WITHIN = 0.03
 """How near a utilisation must be to the published one to agree."""
 THEIRS = published_values("table4", "utilization")
 AXES = ("path.loss", "path.rate", "path.rtt", "path.buffer")
-
-
-def measured(main: Ran, choices: Ran) -> Runs:
-    """Both sweeps together."""
-    return measure(main, AXES, CASES) | measure(choices, AXES, SHORT)
 
 
 def utilisation(run: Run) -> float:
@@ -110,7 +105,6 @@ ONE_PERCENT = (("Cubic", "7, 1%"), ("Cubic", "9, 1%"), ("Reno", "7, 1%"), ("Reno
 THREE = ("7", "9", "10")
 HARD = tuple(f"{case}, {loss}" for case in THREE for loss in ("3%", "5%"))
 
-# fmt: off
 CLAIMS: list[Claim[Runs]] = [
     Claim("zha-30", "Without random loss all algorithms use more than 90 % of the link.", "0.94 to 0.97",
           seeds(STARTUPS, all_of(TABLE, "0%", 0.9), lowest(TABLE, "0%"))),
@@ -146,15 +140,14 @@ CLAIMS: list[Claim[Runs]] = [
           "0.70; 0.62; 0.85; 0.75",
           seeds(CONNECTIONS, near(0.1, *ONE_PERCENT), lambda view: listed(view, *ONE_PERCENT)),
           cause="Reno agrees. Cubic's growth towards Reno's rate counts packets here and 1460 bytes in the study."),
-]
-# fmt: on
+]  # fmt: skip
 
 PART = Part(
     "table4",
     "Four flows of one algorithm, random loss 0 to 5 %, five cases",
     [Experiment(FOLDER / "table4.toml"), Experiment(FOLDER / "table4-choices.toml")],
     quick="10s",
-    measure=measured,
+    measure=lambda main, choices: measure(main, AXES, CASES) | measure(choices, AXES, SHORT),
     setup=[
         "The link of table 1 with a queue of 1.5 BDP in cases 2, 5, 7, 9, 10; four flows for 400 s; independent loss "
         "behind the link, data direction only.",

@@ -26,7 +26,6 @@ SCHEDULES = {
 }
 """Seconds between changes and rates in Mbit/s, which start again at the end. The last is the repository's."""
 FIRST = "1, 2, 3, 4"
-MEAN_MBPS = 2.5
 ORDER = ("BBR'", "BBRPlus", "BBR", "Tsunami", "BBR+", "BBRv2", "Reno", "Cubic")
 """By published delay, ascending."""
 TIED = ("Tsunami", "BBR+")
@@ -143,7 +142,6 @@ def too_little(runs: Runs) -> str:
     return f"Cubic loses {ours[0]:.2f} % (published {theirs[0]:.1f}), Reno {ours[1]:.2f} % ({theirs[1]:.1f})."
 
 
-# fmt: off
 CLAIMS: list[Claim[Runs]] = [
     Claim("zha-38",
           "Order of delays: BBR' < BBRPlus < BBR < Tsunami < BBR+ < BBRv2 < Reno < Cubic (Tsunami and BBR+, 2 % apart "
@@ -166,8 +164,7 @@ CLAIMS: list[Claim[Runs]] = [
           seeds(CHOICES,
                 lambda seed: min(seed.over(ALGORITHMS, seed.case, slowest_interval)) >= 0.8,
                 lambda view: view.ranked(ALGORITHMS, view.case, slowest_interval, 2))),
-]
-# fmt: on
+]  # fmt: skip
 
 PART = Part(
     "table5",

@@ -7,9 +7,9 @@ from collections.abc import Callable, Sequence
 from dumbbell.papers.model import Claim, Grid, Pictures
 from dumbbell.papers.part import Experiment, Part
 from dumbbell.papers.runs import jain, ratio, total
-from dumbbell.papers.zhang.choices import Choice, Seed, Test, View, below, everywhere, seeds
+from dumbbell.papers.zhang.choices import Choice, Seed, Test, View, below, everywhere, inside, seeds
 from dumbbell.papers.zhang.measure import Run, Runs, Trace, Value, measure
-from dumbbell.papers.zhang.names import BBR_LIKE, CODE, FOLDER, JAIN_MARGIN, MARGINS, TIMING, inside
+from dumbbell.papers.zhang.names import BBR_LIKE, CODE, FOLDER, JAIN_MARGIN, MARGINS, TIMING
 from dumbbell.papers.zhang.tables import beside, means, published_values
 from dumbbell.results import Result
 
@@ -20,7 +20,6 @@ ABOVE = ("2", "3", "5", "6")
 DRAWN = "5"
 """The case of figure 14."""
 HARSH = ("BBR", "BBR+", "Tsunami")
-
 
 BASE = Choice(CODE, CASES)
 
@@ -80,11 +79,7 @@ def texts(names: Sequence[str], cases: Sequence[str], value: Value) -> Callable[
 def harsh(cases: Sequence[str], value: Value, holds: Callable[[list[float]], bool]) -> Test:
     """A claim about BBR, BBR+ and Tsunami in some cases."""
     return everywhere(
-        [BASE],
-        HARSH,
-        lambda found: holds([value(run) for run in found.values()]),
-        texts(HARSH, cases, value),
-        cases,
+        [BASE], HARSH, lambda found: holds([value(run) for run in found.values()]), texts(HARSH, cases, value), cases
     )
 
 
@@ -113,7 +108,6 @@ def shares(runs: Runs) -> str:
     return f"BBR's two flows have {deep} with a queue of 2 BDP, BBR+ and Tsunami {others} throughout."
 
 
-# fmt: off
 CLAIMS: list[Claim[Runs]] = [
     Claim("zha-43", "With a buffer of one BDP BBR, BBR+ and Tsunami starve Cubic: the ratio of rates is at least 5.",
           "BBR 13.6, 17.1; BBR+ 5.9, 7.9; Tsunami 26.1, 34.4", harsh(SHALLOW, ratio, lambda found: min(found) >= 5)),
@@ -133,8 +127,7 @@ CLAIMS: list[Claim[Runs]] = [
           "section 4.5", harsh(ABOVE, share, lambda found: min(found) > 0.5), cause=shares),
     Claim("zha-50", "In case 5 the rates of BBR and Tsunami vary more than those of BBRPlus and BBRv2.", "figure 14",
           below([BASE], ("BBRPlus", "BBRv2"), ("BBR", "Tsunami"), DRAWN, variation, 2, BBR_LIKE)),
-]
-# fmt: on
+]  # fmt: skip
 
 PART = Part(
     "table7",

@@ -57,7 +57,8 @@ fn delays() -> impl Strategy<Value = Delay> {
                 correlation: ratio(0.25),
                 reorders,
             },
-            reorder: Reorder { probability: ratio(reorder), gap: 3 },
+            reorder: Reorder { probability: ratio(reorder), gap: 3, ..Reorder::default() },
+            ..Delay::default()
         },
     )
 }
@@ -83,6 +84,7 @@ pub(in crate::link) fn configs() -> impl Strategy<Value = LinkConfig> {
         .prop_map(|(packets, bytes, ms)| QueueLimit { packets, bytes, time: ms.map(Duration::from_millis) });
     (rates(), 0..40u32, delays(), policer, limit, queue, losses(), losses()).prop_map(
         |(rate, overhead_bytes, delay, policer, limit, queue, loss_before, loss_after)| LinkConfig {
+            impairments: Impairments::default(),
             name: String::from("link"),
             rate,
             overhead_bytes,
