@@ -13,13 +13,6 @@ const LARGEST_WRITE: u64 = 1 << 28;
 /// How long a packet at any time (`*`) is waited for: longer than the longest retransmission timeout.
 const PATIENCE: Duration = Duration::from_secs(150);
 
-/// How strictly packets are judged.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub struct Judging {
-    /// Whether PSH has to be where the script says. The endpoints mark the ends of bursts, and not yet those of writes.
-    pub push: bool,
-}
-
 /// What came of a script.
 #[derive(Clone, Debug, PartialEq)]
 pub enum Verdict {
@@ -102,18 +95,17 @@ enum End {
 }
 
 /// Runs a script on the endpoints.
-pub fn run(script: &Script, judging: Judging) -> Verdict {
+pub fn run(script: &Script) -> Verdict {
     match Simulated::new(script) {
-        Ok(host) => run_on(script, judging, host),
+        Ok(host) => run_on(script, host),
         Err(reason) => Verdict::OutOfScope(Place { line: 1, column: 1 }, reason),
     }
 }
 
 /// Runs a script on a host.
-pub(crate) fn run_on(script: &Script, judging: Judging, host: impl Host) -> Verdict {
+pub(crate) fn run_on(script: &Script, host: impl Host) -> Verdict {
     let tolerance = script.tolerance().unwrap_or(TOLERANCE);
     let mut run = Run {
-        judging,
         host,
         code: Code::default(),
         tolerance,
@@ -140,7 +132,6 @@ pub(crate) fn run_on(script: &Script, judging: Judging, host: impl Host) -> Verd
 }
 
 struct Run<H> {
-    judging: Judging,
     host: H,
     code: Code,
     tolerance: Duration,
@@ -229,9 +220,6 @@ impl<H: Host> Run<H> {
             }
             let is_part = got.seq == wanted.seq && got.len < wanted.len && got.len > 0;
             let mut compared = wanted.clone();
-            if !self.judging.push {
-                compared.flags = compared.flags.without(Flags::PSH) | Flags::PSH.when(got.flags.has(Flags::PSH));
-            }
             if is_part {
                 compared.len = got.len;
                 compared.flags = compared.flags.without(Flags::PSH) | Flags::PSH.when(got.flags.has(Flags::PSH));
