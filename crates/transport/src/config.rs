@@ -397,7 +397,7 @@ impl TransportConfig {
     /// Payload of the largest data packet in bytes.
     pub fn largest_payload(&self) -> u32 {
         match self.protocol {
-            Protocol::Tcp => self.mss,
+            Protocol::Tcp | Protocol::Udp => self.mss,
             Protocol::Quic => self.quic.packet_sizes.iter().map(|&size| u32::from(size)).max().unwrap_or(self.mss),
         }
     }
