@@ -124,7 +124,9 @@ LAWS: dict[str, Law] = {
     "reno": Law(reno, constant(0.5), reno_formula),
     "cubic": Law(cubic, constant(CUBIC_BETA), lambda p: max(1.054 * (0.1 / p) ** 0.75, reno_formula(p))),
     "highspeed": Law(
-        highspeed, lambda state, lost: 1 - highspeed_share(state.window[lost]), lambda p: 0.12 / p**0.835 if p < 1.5e-3 else reno_formula(p)
+        highspeed,
+        lambda state, lost: 1 - highspeed_share(state.window[lost]),
+        lambda p: 0.12 / p**0.835 if p < 1.5e-3 else reno_formula(p),
     ),
     "bic": Law(bic, lambda state, lost: np.where(state.window[lost] <= 14, 0.5, 0.8)),
     "htcp": Law(htcp, htcp_keep),
