@@ -100,8 +100,8 @@ PART = Part(
     measure=measured,
     setup=[
         "One flow over 100 ms without a queue and with independent losses; each segment is acknowledged.",
-        "The rules are those of the paper or RFC as a fluid, with a round of recovery and no timeouts. The formulas hold for "
-        "periodic losses.",
+        "The rules are those of the paper or RFC as a fluid, with a round of recovery and no timeouts.",
+        "The formulas hold for periodic losses.",
     ],
     tables=tables,
     pictures=pictures,
