@@ -17,7 +17,7 @@ use crate::sys;
 use crate::{NOTHING, RunError, Shared};
 use cpu_time::ThreadTime;
 use dumbbell_network::{Agenda, Entry, Hop, Routes, links, report, slowest_link};
-use dumbbell_path::{Class, Ecn, Media, Offer};
+use dumbbell_path::{Ecn, Media, Offer};
 use dumbbell_results::{Histogram, LinkSummary, Recorder};
 use dumbbell_scenario::Scenario;
 use dumbbell_units::{Duration, Time};
@@ -62,11 +62,6 @@ impl dumbbell_path::Packet for Packet {
         self.ecn
     }
 
-    /// What goes to the receiver counts as data, what comes back as an ACK.
-    fn class(&self) -> Class {
-        if self.is_forward { Class::Data } else { Class::Ack }
-    }
-
     fn mark(&mut self) {
         self.ecn = Ecn::Ce;
     }
@@ -96,16 +91,16 @@ impl Slots {
         })
     }
 
-    /// A slot with the same bytes.
-    fn copy(&mut self, slot: u32) -> u32 {
-        let copy = self.take();
-        let [from, to] = [slot, copy].map(|slot| slot as usize * self.length);
-        self.bytes.copy_within(from..from + self.length, to);
-        copy
-    }
-
     fn give_back(&mut self, slot: u32) {
         self.free.push(slot);
+    }
+
+    /// A new slot with the bytes of `slot`.
+    fn copy(&mut self, slot: u32) -> u32 {
+        let copy = self.take();
+        let (from, to) = (slot as usize * self.length, copy as usize * self.length);
+        self.bytes.copy_within(from..from + self.length, to);
+        copy
     }
 
     fn get(&mut self, slot: u32) -> &mut [u8] {
@@ -386,30 +381,26 @@ impl<'a> Emulator<'a> {
     fn send(&mut self, now: Time, hop: Hop, packet: Packet) {
         let medium = self.media.get_mut(hop.medium());
         let is_counted_now = hop.is_bottleneck && !medium.decides_late(hop.port);
-        match medium.offer(now, hop.port, packet) {
-            Offer::Accepted { departs: Some(departs) } if is_counted_now => self.count_departure(&packet, departs),
-            Offer::Accepted { .. } => {}
-            Offer::Dropped(_) => self.drop_packet(&packet),
-            Offer::Duplicated { departs } => {
-                if let Some(departs) = departs.filter(|_| is_counted_now) {
-                    self.count_departure(&packet, departs);
-                }
-                self.send_copy(now, hop, packet, is_counted_now);
-            }
+        let offer = medium.offer(now, hop.port, packet);
+        self.count_offer(offer, &packet, is_counted_now);
+        if matches!(offer, Offer::Duplicated { .. }) {
+            let copy = Packet { slot: self.slots.copy(packet.slot), ..packet };
+            let offer = self.media.get_mut(hop.medium()).offer_copy(now, hop.port, copy);
+            self.count_offer(offer, &copy, is_counted_now);
         }
         self.settle(hop.medium());
     }
 
-    /// Hands the copy of a packet to the link that has duplicated it.
-    fn send_copy(&mut self, now: Time, hop: Hop, packet: Packet, is_counted_now: bool) {
-        let copy = Packet { slot: self.slots.copy(packet.slot), ..packet };
-        match self.media.get_mut(hop.medium()).offer_copy(now, hop.port, copy) {
-            Offer::Accepted { departs } | Offer::Duplicated { departs } => {
-                if let Some(departs) = departs.filter(|_| is_counted_now) {
-                    self.count_departure(&copy, departs);
-                }
+    /// Counts what became of a packet that was offered to a link.
+    fn count_offer(&mut self, offer: Offer, packet: &Packet, is_counted_now: bool) {
+        match offer {
+            Offer::Accepted { departs: Some(departs) } | Offer::Duplicated { departs: Some(departs) }
+                if is_counted_now =>
+            {
+                self.count_departure(packet, departs);
             }
-            Offer::Dropped(_) => self.drop_packet(&copy),
+            Offer::Accepted { .. } | Offer::Duplicated { .. } => {}
+            Offer::Dropped(_) => self.drop_packet(packet),
         }
     }
 

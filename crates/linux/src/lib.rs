@@ -23,6 +23,7 @@ mod traffic;
 
 use clock::Clock;
 use dumbbell_network::{start_of, start_stream};
+use dumbbell_path::LinkRate;
 use dumbbell_results::Table;
 use dumbbell_scenario::Scenario;
 use dumbbell_units::{Duration, Time};
@@ -45,6 +46,9 @@ pub use settings::{MAX_FLOWS, Sysctl};
 const LEAD: Duration = Duration::from_millis(50);
 /// How long a wish to stop may go unnoticed.
 const PATIENCE: std::time::Duration = std::time::Duration::from_millis(20);
+/// Up to this rate the threads of applications have real-time priority: they take a few per cent of a core. A real-time
+/// thread that kept a core busy would be stopped by the kernel every now and then.
+const LIGHT_BITS_PER_SEC: u64 = 200_000_000;
 /// What the emulator and the flows' threads need of a stack.
 const STACK_BYTES: usize = 256 << 10;
 
@@ -134,6 +138,7 @@ pub fn run(scenario: &Scenario, sysctls: &[Sysctl], bounds: &Bounds<'_>) -> Resu
         promptness: Promptness::default(),
         flows: scenario.flows.iter().map(|_| FlowShared::new()).collect(),
     };
+    let is_light = is_light(scenario);
     let steal_before = certificate::Steal::now();
     let clock = Clock::starting_in(LEAD);
     let devices = [&hosts[0].device, &hosts[1].device];
@@ -158,9 +163,9 @@ pub fn run(scenario: &Scenario, sysctls: &[Sysctl], bounds: &Bounds<'_>) -> Resu
                 mss: spec.transport.mss,
             };
             let (socket, listener, shared) = (&senders[flow], &listeners[flow], &shared);
-            let reader = move || traffic::receive_all(flow, listener, clock, shared);
+            let reader = move || traffic::receive_all(flow, listener, clock, is_light, shared);
             named("receiver").spawn_scoped(scope, reader).map_err(refused)?;
-            let writer = move || traffic::send_all(flow, socket, application, clock, shared);
+            let writer = move || traffic::send_all(flow, socket, application, clock, is_light, shared);
             named("sender").spawn_scoped(scope, writer).map_err(refused)?;
         }
         if !attend(scenario, senders, clock, bounds, || emulator.is_finished()) {
@@ -180,6 +185,21 @@ pub fn run(scenario: &Scenario, sysctls: &[Sysctl], bounds: &Bounds<'_>) -> Resu
         let certificate = Certificate::new(scenario, &seen, &shared.promptness, &hosts, set, limits, steal);
         Ok(tables::output(scenario, &shared, seen, sampled, certificate))
     })
+}
+
+/// Whether the flows' traffic leaves every core mostly idle, because links on their ways bound it.
+fn is_light(scenario: &Scenario) -> bool {
+    let bound = |flow: &dumbbell_scenario::Flow| {
+        let rates = flow.forward.iter().map(|&link| match &scenario.links[link].config.rate {
+            LinkRate::Unlimited => u64::MAX,
+            LinkRate::Constant(rate) => *rate,
+            LinkRate::Schedule { steps, .. } => steps.iter().map(|step| step.1).max().unwrap_or(0),
+            // Nobody records cellular links that are faster.
+            LinkRate::Trace { .. } => LIGHT_BITS_PER_SEC / 2,
+        });
+        rates.min().unwrap_or(u64::MAX)
+    };
+    scenario.flows.iter().map(bound).fold(0, u64::saturating_add) <= LIGHT_BITS_PER_SEC
 }
 
 /// Waits for the end of the run, and stops applications whose time has come. False if the run was cancelled.

@@ -1,7 +1,8 @@
 //! The applications: a thread that writes and one that reads for every flow, as programs do.
 //!
-//! They have no real-time priority: such a thread that keeps a core busy is stopped by the kernel every now and then. But
-//! they run soon after they wake up, and how soon goes into the certificate: what a program does late, TCP does late.
+//! They run soon after they wake up, and how soon goes into the certificate: what a program does late, TCP does late. Where
+//! there is little traffic they have real-time priority, below the emulator's. Otherwise they do without: such a thread that
+//! keeps a core busy is stopped by the kernel every now and then.
 
 use crate::clock::Clock;
 use crate::host::{Side, place};
@@ -17,6 +18,8 @@ use std::num::NonZeroU64;
 use std::sync::Mutex;
 use std::sync::atomic::Ordering;
 
+/// Real-time priority where there is little traffic: below the sampler's and the emulator's.
+const PRIORITY: i32 = 5;
 /// An unlimited application writes so much at a time, like iperf3.
 const WRITE: usize = 128 << 10;
 /// A reader asks for so much at a time; TCP throws it away without a copy.
@@ -57,11 +60,25 @@ pub struct Application {
     pub mss: u32,
 }
 
+/// Lets the calling thread run soon after it wakes up, as far as it may. What is left of lateness the certificate shows.
+fn be_prompt(is_light: bool) {
+    let _ = set_current_timer_slack(Some(NonZeroU64::MIN));
+    if !is_light || sys::schedule_first(PRIORITY).is_err() {
+        let _ = sys::schedule_soon();
+    }
+}
+
 /// Connects and writes.
-pub fn send_all(flow: usize, socket: &OwnedFd, application: Application, clock: Clock, shared: &Shared) {
+pub fn send_all(
+    flow: usize,
+    socket: &OwnedFd,
+    application: Application,
+    clock: Clock,
+    is_light: bool,
+    shared: &Shared,
+) {
     let state = &shared.flows[flow];
-    // Without either it is a little later, which the certificate shows.
-    let _ = (sys::schedule_soon(), set_current_timer_slack(Some(NonZeroU64::MIN)));
+    be_prompt(is_light);
     if !clock.sleep_until(application.start, &shared.is_over) {
         return;
     }
@@ -131,9 +148,9 @@ fn write(socket: &OwnedFd, data: &[u8]) -> io::Result<usize> {
 }
 
 /// Accepts and reads.
-pub fn receive_all(flow: usize, listener: &OwnedFd, clock: Clock, shared: &Shared) {
+pub fn receive_all(flow: usize, listener: &OwnedFd, clock: Clock, is_light: bool, shared: &Shared) {
     let state = &shared.flows[flow];
-    let _ = sys::schedule_soon();
+    be_prompt(is_light);
     let Ok(connection) = accept_with(listener, rustix::net::SocketFlags::CLOEXEC) else { return };
     // So that the end of the run can wake us.
     let Ok(copy) = rustix::io::fcntl_dupfd_cloexec(&connection, 0) else { return };

@@ -36,6 +36,9 @@ pub(crate) struct FlowSpec {
     pub access_delay: Option<Duration>,
     /// Rate of that access link, both ways. Default "unlimited".
     pub access_rate: Option<Rate>,
+    /// One-way delay of a link of its own at the receiver, behind the bottleneck; adds twice this to the round-trip time.
+    /// Default: none.
+    pub exit_delay: Option<Duration>,
     /// With `path`: base round-trip time of this flow; the access link makes up for the difference to the path.
     pub rtt: Option<Duration>,
     /// With `path`: whether data goes from left to right ("up") or back ("down"). Default "up".

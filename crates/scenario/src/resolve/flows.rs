@@ -82,24 +82,32 @@ impl Context<'_> {
         let timely = self.flow_times(spec, &at);
         self.check_amounts(spec, &at);
         let access = self.access(spec, &at, network);
+        let exit = spec.exit_delay.filter(|delay| *delay > Duration::ZERO);
         let (from, to) = self.flow_ends(spec, &at, network)?;
         let (algorithm, transport, access) = (algorithm?, transport?, access?);
         if !timely {
             return None;
         }
         self.check_application(spec, &transport, &at);
+        self.check_packet_sizes(&transport, &at);
         let routes = self.routes(spec, &at, from, to, network)?;
-        self.check_lengths(spec, &routes, usize::from(access.is_some()), &at)?;
+        self.check_lengths(spec, &routes, usize::from(access.is_some()) + usize::from(exit.is_some()), &at)?;
         self.check_route(&routes.0, &transport, &at, network);
-        self.check_round_trip(&routes, access.as_ref().map(|(delay, _)| *delay), &at, network);
+        self.check_round_trip(&routes, access.as_ref().map(|(delay, _)| *delay).max(exit), &at, network);
         let label = spec.label.clone().or_else(|| spec.cc.as_ref().map(|cc| cc.name.clone())).unwrap_or_default();
         let stagger = spec.stagger.unwrap_or_default();
         let flow = |number: usize| {
             let (mut forward, mut reverse) = routes.clone();
+            let number_of_flow = first + number;
             if let Some((delay, rate)) = &access {
-                let (to_router, from_router) = network.add_access(first + number, from, *delay, rate.clone(), &at);
+                let (to_router, from_router) = network.add_access(number_of_flow, from, *delay, rate.clone(), &at);
                 forward.insert(0, to_router);
                 reverse.push(from_router);
+            }
+            if let Some(delay) = exit {
+                let (from_router, to_router) = network.add_exit(number_of_flow, to, delay, &at);
+                forward.push(from_router);
+                reverse.insert(0, to_router);
             }
             let delays = forward.iter().chain(&reverse).map(|link| network.links[*link].delay.base.as_nanos());
             Flow {
@@ -153,11 +161,11 @@ impl Context<'_> {
         }
     }
 
-    /// Refuses ways with more links than a packet can count; `access_links` come before the first one.
-    fn check_lengths(&mut self, spec: &FlowSpec, routes: &Routes, access_links: usize, at: &KeyPath) -> Option<()> {
+    /// Refuses ways with more links than a packet can count; the flow has `own_links` besides.
+    fn check_lengths(&mut self, spec: &FlowSpec, routes: &Routes, own_links: usize, at: &KeyPath) -> Option<()> {
         let ways = [("route", &spec.route, &routes.0), ("reverse_route", &spec.reverse_route, &routes.1)];
         for (key, explicit, way) in ways {
-            let links = way.len() + access_links;
+            let links = way.len() + own_links;
             if links > MAX_WAY {
                 let at = if explicit.is_some() { at.key(key) } else { at.clone() };
                 let message = format!("the way of the flow has {links} links");
@@ -195,6 +203,21 @@ impl Context<'_> {
         }
     }
 
+    /// Refuses packets whose sizes do not agree with the unit of windows and rates.
+    fn check_packet_sizes(&mut self, transport: &TransportConfig, at: &KeyPath) {
+        let sizes = &transport.quic.packet_sizes;
+        let sum: u64 = sizes.iter().map(|&size| u64::from(size)).sum();
+        let count = sizes.len() as u64;
+        if sizes.contains(&0) || sum != count * u64::from(transport.mss) {
+            let message = format!("the packets of {sizes:?} bytes do not have a mean of {} bytes", transport.mss);
+            let help = match sum.checked_div(count).filter(|mean| mean * count == sum && !sizes.contains(&0)) {
+                Some(mean) => format!("write transport.mss = {mean}"),
+                None => "allowed: sizes above 0 whose mean is a whole number, which is `mss`".to_owned(),
+            };
+            self.report.value(&at.key("transport").key("quic").key("packet_sizes"), message, help);
+        }
+    }
+
     /// Whether the times of an entry can be meant.
     fn flow_times(&mut self, spec: &FlowSpec, at: &KeyPath) -> bool {
         let before = self.report.problems.len();
@@ -229,7 +252,13 @@ impl Context<'_> {
     /// The access link of a flow: one-way delay and rate.
     #[expect(clippy::option_option, reason = "outside: whether it is valid; inside: whether there is one")]
     fn access(&mut self, spec: &FlowSpec, at: &KeyPath, network: &Network) -> Option<Option<(Duration, RateSpec)>> {
-        let delay = match (spec.rtt, spec.access_delay, network.path_rtt) {
+        if let Some(exit) = spec.exit_delay.filter(|delay| *delay > MAX_DELAY) {
+            let message = format!("the delay at the receiver is {exit}");
+            self.report.value(&at.key("exit_delay"), message, format!("allowed: at most {MAX_DELAY}"));
+            return None;
+        }
+        let path_rtt = network.path_rtt.map(|rtt| rtt + spec.exit_delay.unwrap_or_default() * 2);
+        let delay = match (spec.rtt, spec.access_delay, path_rtt) {
             (None, delay, _) => delay,
             (Some(_), Some(_), _) => {
                 let help = "the access delay follows from `rtt`; remove one of them";
@@ -366,7 +395,7 @@ impl Context<'_> {
             }
             let traced = matches!(link.side.rate, Some(RateSpec::Trace { .. } | RateSpec::Synth { .. }));
             let header = transport.header_bytes();
-            if (traced || link.side.trace.is_some()) && transport.mss + header > TRACE_PACKET_BYTES {
+            if (traced || link.side.trace.is_some()) && transport.largest_payload() + header > TRACE_PACKET_BYTES {
                 let message = format!(
                     "segments of {} bytes do not fit the delivery opportunities of `{}`",
                     transport.mss, link.name

@@ -163,6 +163,9 @@ pub(super) struct Xmit {
     pub rescued_below: u32,
     /// The next new segment tells the receiver of the reduction (`TCP_ECN_QUEUE_CWR`).
     pub sends_cwr: bool,
+    /// New data has left that starts the retransmission timeout (`tcp_event_new_data_sent`), unless a probe is scheduled
+    /// when the loop is over.
+    pub rearms_rto: bool,
     pub send_clock: SendClock,
 }
 

@@ -29,7 +29,7 @@ impl Sender {
         }
         if news.reneged {
             let micros = u64::from(self.rtt.estimator().srtt_us_x8() >> 4).max(MIN_RENEGING_TIMEOUT_US);
-            self.set_timer(Pending::Retransmission, micros);
+            self.set_timer_unpaced(Pending::Retransmission, micros);
             news.set_timer = false;
             return;
         }
@@ -249,8 +249,8 @@ impl Sender {
         self.enter_loss();
         self.timer.note_timeout();
         self.retransmit_head();
-        self.rtt.back_off();
-        self.set_timer(Pending::Retransmission, u64::from(self.rtt.estimator().rto_us()));
+        self.rtt.back_off(self.rto_us());
+        self.set_timer_unpaced(Pending::Retransmission, self.rto_us());
     }
 
     /// `tcp_enter_loss`.

@@ -82,9 +82,10 @@ impl Sender {
                 return true;
             }
         }
-        if self.end_loop(cwnd_limited) {
-            self.schedule_loss_probe(false);
+        if self.end_loop(cwnd_limited) && !self.schedule_loss_probe(false) && self.xmit.rearms_rto {
+            self.rearm_rto();
         }
+        self.xmit.rearms_rto = false;
         false
     }
 
@@ -123,6 +124,7 @@ impl Sender {
         let sends = !self.pacing_forbids() && !self.small_queue_full(1, 1);
         if sends {
             self.send_new(1);
+            self.xmit.rearms_rto = false;
         }
         let cwnd_limited = self.view.in_flight() >= self.control.cwnd;
         self.end_loop(cwnd_limited);
@@ -163,9 +165,7 @@ impl Sender {
         }
         self.view.packets_out += size;
         self.view.snd_nxt = u64::from(self.board.nxt());
-        if prior_packets_out == 0 || self.timer.pending() == Pending::Probe {
-            self.rearm_rto();
-        }
+        self.xmit.rearms_rto |= prior_packets_out == 0 || self.timer.pending() == Pending::Probe;
         self.xmit.sent += size;
         if self.in_reduction() {
             self.prr.sent(size);

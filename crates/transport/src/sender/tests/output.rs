@@ -7,8 +7,9 @@ use dumbbell_cc::{CaState, Control, Controller, Event};
 use dumbbell_units::{Duration, Rng, Time};
 use serde_json::Map;
 
+/// Timers fire at the tick that they are armed for, so that times are those of the rules.
 fn config() -> TransportConfig {
-    TransportConfig::default()
+    TransportConfig { timer_wheel: false, ..TransportConfig::default() }
 }
 
 fn reno() -> Box<dyn Controller> {
