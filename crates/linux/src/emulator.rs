@@ -18,7 +18,7 @@ use crate::sys;
 use crate::{NOTHING, RunError, Shared};
 use cpu_time::ThreadTime;
 use dumbbell_network::{Agenda, Entry, Hop, Routes, links, report, slowest_link};
-use dumbbell_path::{Class, Ecn, Media, Offer};
+use dumbbell_path::{Ecn, Media, Offer};
 use dumbbell_results::{Histogram, LinkSummary, Recorder};
 use dumbbell_scenario::Scenario;
 use dumbbell_units::{Duration, Time};
@@ -63,11 +63,6 @@ impl dumbbell_path::Packet for Packet {
         self.ecn
     }
 
-    /// What goes to the receiver counts as data, what comes back as an ACK.
-    fn class(&self) -> Class {
-        if self.is_forward { Class::Data } else { Class::Ack }
-    }
-
     fn mark(&mut self) {
         self.ecn = Ecn::Ce;
     }
@@ -95,14 +90,6 @@ impl Slots {
             self.bytes.resize(self.bytes.len() + self.length, 0);
             u32::try_from(slot).unwrap_or(u32::MAX)
         })
-    }
-
-    /// A slot with the same bytes.
-    fn copy(&mut self, slot: u32) -> u32 {
-        let copy = self.take();
-        let [from, to] = [slot, copy].map(|slot| slot as usize * self.length);
-        self.bytes.copy_within(from..from + self.length, to);
-        copy
     }
 
     fn give_back(&mut self, slot: u32) {
