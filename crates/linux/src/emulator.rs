@@ -96,6 +96,14 @@ impl Slots {
         self.free.push(slot);
     }
 
+    /// A new slot with the bytes of `slot`.
+    fn copy(&mut self, slot: u32) -> u32 {
+        let copy = self.take();
+        let (from, to) = (slot as usize * self.length, copy as usize * self.length);
+        self.bytes.copy_within(from..from + self.length, to);
+        copy
+    }
+
     fn get(&mut self, slot: u32) -> &mut [u8] {
         let start = slot as usize * self.length;
         &mut self.bytes[start..start + self.length]
