@@ -18,7 +18,7 @@ use crate::sys;
 use crate::{NOTHING, RunError, Shared};
 use cpu_time::ThreadTime;
 use dumbbell_network::{Agenda, Entry, Hop, Routes, links, report, slowest_link};
-use dumbbell_path::{Class, Ecn, Media, Offer};
+use dumbbell_path::{Ecn, Media, Offer};
 use dumbbell_results::{Histogram, LinkSummary, Recorder};
 use dumbbell_scenario::Scenario;
 use dumbbell_units::{Duration, Time};
@@ -63,11 +63,6 @@ impl dumbbell_path::Packet for Packet {
         self.ecn
     }
 
-    /// What goes to the receiver counts as data, what comes back as an ACK.
-    fn class(&self) -> Class {
-        if self.is_forward { Class::Data } else { Class::Ack }
-    }
-
     fn mark(&mut self) {
         self.ecn = Ecn::Ce;
     }
@@ -97,16 +92,16 @@ impl Slots {
         })
     }
 
-    /// A slot with the same bytes.
-    fn copy(&mut self, slot: u32) -> u32 {
-        let copy = self.take();
-        let [from, to] = [slot, copy].map(|slot| slot as usize * self.length);
-        self.bytes.copy_within(from..from + self.length, to);
-        copy
-    }
-
     fn give_back(&mut self, slot: u32) {
         self.free.push(slot);
+    }
+
+    /// A new slot with the bytes of `slot`.
+    fn copy(&mut self, slot: u32) -> u32 {
+        let copy = self.take();
+        let (from, to) = (slot as usize * self.length, copy as usize * self.length);
+        self.bytes.copy_within(from..from + self.length, to);
+        copy
     }
 
     fn get(&mut self, slot: u32) -> &mut [u8] {

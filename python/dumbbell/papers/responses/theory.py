@@ -1,4 +1,4 @@
-"""What each algorithm's rules promise under independent losses: growth and reduction as a fluid, a round of recovery."""
+"""What each algorithm's rules promise under independent losses, as a fluid with a round of recovery."""
 
 from __future__ import annotations
 
@@ -110,6 +110,16 @@ def highspeed(state: State) -> Array:
     return np.where(window <= 38, 1.0, growth)
 
 
+def highspeed_keep(state: State, lost: Lost) -> Array:
+    """RFC 3649: what a loss leaves."""
+    return 1 - highspeed_share(state.window[lost])
+
+
+def highspeed_formula(loss: float) -> float:
+    """RFC 3649, section 5; Reno's above."""
+    return 0.12 / loss**0.835 if loss < 1.5e-3 else reno_formula(loss)
+
+
 def scalable(state: State) -> Array:
     """A hundredth, at least a packet."""
     return np.maximum(state.window / 100, 1)
@@ -123,9 +133,7 @@ def reno_formula(loss: float) -> float:
 LAWS: dict[str, Law] = {
     "reno": Law(reno, constant(0.5), reno_formula),
     "cubic": Law(cubic, constant(CUBIC_BETA), lambda p: max(1.054 * (0.1 / p) ** 0.75, reno_formula(p))),
-    "highspeed": Law(
-        highspeed, lambda state, lost: 1 - highspeed_share(state.window[lost]), lambda p: 0.12 / p**0.835 if p < 1.5e-3 else reno_formula(p)
-    ),
+    "highspeed": Law(highspeed, highspeed_keep, highspeed_formula),
     "bic": Law(bic, lambda state, lost: np.where(state.window[lost] <= 14, 0.5, 0.8)),
     "htcp": Law(htcp, htcp_keep),
     "scalable": Law(scalable, constant(0.875), lambda p: 0.08 / p if p < 8e-4 else math.sqrt(7.5 / p)),
