@@ -164,6 +164,7 @@ pub fn run(scenario: &Scenario, sysctls: &[Sysctl], bounds: &Bounds<'_>) -> Resu
                 start: start_of(spec, &mut starts),
                 bytes: spec.bytes,
                 rate: spec.app_rate,
+                write: spec.app_write,
                 mss: spec.transport.mss,
             };
             let (socket, listener, shared) = (&senders[flow], &listeners[flow], &shared);

@@ -13,7 +13,7 @@ mod transport;
 
 pub(crate) use buffer::Buffer;
 pub(crate) use delay::{DELAYS, DelaySpec};
-pub(crate) use flow::{CcSpec, Direction, FlowSpec, Preset, RouteSpec};
+pub(crate) use flow::{AppSpec, CcSpec, Direction, FlowSpec, Preset, RouteSpec};
 pub(crate) use kind::{
     AGGREGATE, EVENTS, JITTER, JitterSpec, KindSpec, LATE, LossSpec, POLICER, QueueSpec, REORDER, ReorderSpec,
 };
