@@ -3,7 +3,7 @@
 use dumbbell_cc::{Controller, EcnMode};
 use dumbbell_transport::{
     EcnEcho, Endpoint, Handshake, Protocol, Receiver, ReceiverStats, Sender, SenderStats, Sending, TransportConfig,
-    quic,
+    quic, udp,
 };
 use dumbbell_units::Time;
 use std::sync::Arc;
@@ -49,6 +49,10 @@ impl Endpoints {
             }
             Protocol::Quic => {
                 let (near, far) = quic::endpoints(&config, controller);
+                Endpoints::Other(Ends { near, far })
+            }
+            Protocol::Udp => {
+                let (near, far) = udp::endpoints(u16::try_from(config.mss).unwrap_or(u16::MAX));
                 Endpoints::Other(Ends { near, far })
             }
         }

@@ -8,12 +8,14 @@ use crate::error::{Problems, suggest};
 use crate::file::{AppSpec, CcSpec, Direction, FlowSpec, PROFILE, Preset, RateSpec};
 use crate::key_path::KeyPath;
 use crate::tree::{Entry, Node, Value};
-use dumbbell_cc::Recipe;
 use dumbbell_cc::catalog::BuildError;
-use dumbbell_transport::TransportConfig;
+use dumbbell_cc::{Algorithm, Catalog, Recipe};
+use dumbbell_transport::udp::Unresponsive;
+use dumbbell_transport::{Protocol, TransportConfig};
 use dumbbell_units::{Bytes, Duration, Rate, Time};
+use serde_json::Map;
 use std::collections::HashSet;
-use std::sync::Arc;
+use std::sync::{Arc, LazyLock};
 
 /// The shortest propagation delay that makes a round trip: endpoints measure in microseconds.
 const MIN_RTT: Duration = Duration::from_micros(1);
@@ -77,8 +79,9 @@ impl Context<'_> {
         if count == 0 {
             self.report.value(&at.key("count"), "the entry stands for no flow", "allowed: 1 or more");
         }
-        let algorithm = self.algorithm(spec, &at);
         let transport = self.transport(spec, &at);
+        let is_unresponsive = transport.as_ref().is_some_and(|transport| transport.protocol == Protocol::Udp);
+        let algorithm = if is_unresponsive { self.no_algorithm(spec, &at) } else { self.algorithm(spec, &at) };
         let timely = self.flow_times(spec, &at);
         self.check_amounts(spec, &at);
         let access = self.access(spec, &at, network);
@@ -94,7 +97,8 @@ impl Context<'_> {
         self.check_lengths(spec, &routes, usize::from(access.is_some()) + usize::from(exit.is_some()), &at)?;
         self.check_route(&routes.0, &transport, &at, network);
         self.check_round_trip(&routes, access.as_ref().map(|(delay, _)| *delay).max(exit), &at, network);
-        let label = spec.label.clone().or_else(|| spec.cc.as_ref().map(|cc| cc.name.clone())).unwrap_or_default();
+        let label = spec.label.clone().or_else(|| spec.cc.as_ref().map(|cc| cc.name.clone()));
+        let label = label.unwrap_or_else(|| "udp".to_owned());
         let stagger = spec.stagger.unwrap_or_default();
         let flow = |number: usize| {
             let (mut forward, mut reverse) = routes.clone();
@@ -428,6 +432,26 @@ impl Context<'_> {
             let cc = CcSpec { name: preset.base.clone(), parameters: preset.parameters.clone() };
             self.expand(&cc, &[(at.clone(), "base")], Some(name));
         }
+    }
+
+    /// What an unresponsive flow has in the place of an algorithm.
+    fn no_algorithm(&mut self, spec: &FlowSpec, at: &KeyPath) -> Option<Arc<Recipe>> {
+        static NONE: LazyLock<Option<Arc<Recipe>>> = LazyLock::new(|| {
+            let mut catalog = Catalog::default();
+            catalog.register::<Unresponsive>().ok()?;
+            catalog.recipe(Unresponsive::NAME, &Map::new()).ok().map(Arc::new)
+        });
+        if spec.cc.as_ref().is_some_and(|cc| cc.name != Unresponsive::NAME) {
+            let help = "leave `cc` out, or choose endpoints that a controller can govern";
+            self.report.key(&at.key("cc"), "datagrams over UDP have no congestion controller", help);
+            return None;
+        }
+        if spec.rate.is_none() {
+            let help = "add `rate`, for example rate = \"5mbit\"";
+            self.report.value(at, "an unresponsive flow needs the rate at which it sends", help);
+            return None;
+        }
+        NONE.clone()
     }
 
     fn algorithm(&mut self, spec: &FlowSpec, at: &KeyPath) -> Option<Arc<Recipe>> {

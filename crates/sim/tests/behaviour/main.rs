@@ -28,3 +28,4 @@ mod quic;
 mod reno;
 mod script;
 mod snapshots;
+mod udp;

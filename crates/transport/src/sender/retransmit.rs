@@ -79,7 +79,15 @@ impl Sender {
             return false;
         }
         let Some(first) = self.board.first_waiting() else { return false };
-        let room = window - self.view.in_flight();
+        // Of what lies beyond a window that has shrunk only the oldest segment is repaired.
+        let within_window = match self.stream.window_end.saturating_sub(first) {
+            0 if first == self.board.una() => 1,
+            segments => segments,
+        };
+        let room = (window - self.view.in_flight()).min(within_window);
+        if room == 0 {
+            return false;
+        }
         let size = self.waiting_run(first, room.min(self.max_burst()));
         if self.small_queue_full(size, 2) {
             return false;
