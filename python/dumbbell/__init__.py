@@ -9,12 +9,14 @@
 from dumbbell._core import RunError, ScenarioError, __version__
 from dumbbell.api import DamagedResultWarning, Sweep, run, sweep
 from dumbbell.compare import compare
+from dumbbell.grounds import Linux, VoidRunError
 from dumbbell.results import Meta, Result, SweepResult, load_result, load_sweep
 from dumbbell.storage import OutputError, ResultError
 from dumbbell.tables import Table
 
 __all__ = [
     "DamagedResultWarning",
+    "Linux",
     "Meta",
     "OutputError",
     "Result",
@@ -24,6 +26,7 @@ __all__ = [
     "Sweep",
     "SweepResult",
     "Table",
+    "VoidRunError",
     "__version__",
     "compare",
     "load_result",

@@ -11,6 +11,7 @@ from typing import Any
 
 from dumbbell import _core, experiment, storage
 from dumbbell.experiment import Source
+from dumbbell.grounds import LINUX, SIMULATOR, Linux, On, ground
 from dumbbell.memory import Size
 from dumbbell.parallel import engine_digest, run_points
 from dumbbell.progress import progress_bar
@@ -25,6 +26,7 @@ def run(
     set: Mapping[str, Any] | None = None,  # noqa: A002 - the name of the command line's option
     seed: int | None = None,
     max_memory: Size | None = None,
+    on: On = "simulator",
 ) -> Result:
     """Runs an experiment that is a single run.
 
@@ -33,17 +35,20 @@ def run(
         set: Settings that replace what the file says: ``{"path.loss": "1%", "flows[0].cc": "bbr"}``.
         seed: Seed in place of the file's.
         max_memory: Memory that the run may take, in bytes or as ``"2GiB"``; default half of the machine's.
+        on: What runs it: ``"simulator"``, or ``"linux"`` for the TCP of the running kernel over the same links, in real
+            time; :class:`Linux` has settings.
 
     Raises:
         ScenarioError: The experiment is wrong; the message says where and what would be right.
         RunError: The run would need more memory than it may take, or a controller could not go on; the message says
-            what grew, or which controller, when and why.
+            what grew, or which controller, when and why. Or the kernel or the machine cannot do what it asks for.
+        VoidRunError: The machine was too busy for a run on the kernel that measures anything.
         ValueError: The experiment has several points; use :func:`sweep`.
     """
     points = experiment.load(source, set=set, seed=seed).points
     if len(points) != 1:
         raise ValueError(f"the experiment has {len(points)} points; use dumbbell.sweep")
-    with closing(run_points(points, max_memory=max_memory)) as results:
+    with closing(run_points(points, max_memory=max_memory, linux=ground(on))) as results:
         return next(results)[1]
 
 
@@ -57,6 +62,7 @@ def sweep(
     max_memory: Size | None = None,
     out: str | os.PathLike[str] | None = None,
     progress: bool | None = None,
+    on: On = "simulator",
 ) -> Sweep:
     """Runs every point of an experiment on all cores.
 
@@ -72,13 +78,15 @@ def sweep(
         out: Directory for the results. Points that are already there are not run again, so that an interrupted sweep
             resumes where it stopped. A damaged one is run again, with a :class:`DamagedResultWarning`.
         progress: Whether to show a progress bar; by default on a terminal.
+        on: What runs it, as in :func:`run`; on the kernel one point after the other.
 
     Raises:
         ScenarioError: The experiment is wrong; the message says where and what would be right.
         OutputError: ``out`` cannot be written.
     """
     points = experiment.load(source, set=set, seed=seed, repeat=repeat).points
-    return Sweep(points, jobs=jobs, max_memory=max_memory, out=None if out is None else Path(out), progress=progress)
+    folder = None if out is None else Path(out)
+    return Sweep(points, jobs=jobs, max_memory=max_memory, out=folder, progress=progress, linux=ground(on))
 
 
 class DamagedResultWarning(UserWarning):
@@ -96,8 +104,10 @@ class Sweep:
         out: Path | None,
         progress: bool | None,
         max_memory: Size | None = None,
+        linux: Linux | None = None,
     ) -> None:
         self.points = points
+        self._linux = linux
         self._jobs = jobs
         self._max_memory = max_memory
         self._out = out
@@ -146,7 +156,8 @@ class Sweep:
                 self.finished += 1
                 advance()
                 yield index, found
-            with closing(run_points([self.points[index] for index in todo], self._jobs, self._max_memory)) as running:
+            points = [self.points[index] for index in todo]
+            with closing(run_points(points, self._jobs, self._max_memory, self._linux)) as running:
                 for position, result in running:
                     if out is not None:
                         result.save_point(out)
@@ -165,7 +176,8 @@ class Sweep:
         try:
             storage.recover(folder)
             meta = read_meta(folder)
-            if meta.content_hash == point.content_hash and meta.engine == engine_digest():
+            is_same_ground = meta.ground == (SIMULATOR if self._linux is None else LINUX)
+            if is_same_ground and meta.content_hash == point.content_hash and meta.engine == engine_digest():
                 return load_result(folder)
         except (ResultError, OutputError) as error:
             problem = error.problem if isinstance(error, ResultError) else error

@@ -1,7 +1,8 @@
 """The ``dumbbell`` command.
 
 Standard output carries results, standard error everything else. Exit status: 0 done (a claim of a study that turns out
-not to hold is a result), 2 wrong input or unwritable output (a message, nothing written), 130 interrupted.
+not to hold is a result), 2 wrong input or unwritable output (a message, nothing written), 3 the machine has disturbed a
+run on the kernel (it is kept aside under ``void``), 130 interrupted.
 """
 
 from __future__ import annotations
@@ -9,8 +10,8 @@ from __future__ import annotations
 import json
 import shlex
 import sys
-from collections.abc import Callable, Sequence
-from contextlib import nullcontext
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import contextmanager, nullcontext
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any, NamedTuple
 
@@ -19,8 +20,10 @@ import typer
 from dumbbell import _core, experiment, interrupts, storage
 from dumbbell.api import Sweep
 from dumbbell.console import Commands, fail, print_json, print_paths, reporting_errors, show
+from dumbbell.grounds import VoidRunError
 
 if TYPE_CHECKING:
+    from dumbbell.grounds import Linux
     from dumbbell.results import Result, SweepResult
 
 
@@ -53,6 +56,14 @@ MaxMemory = Annotated[
 Seed = Annotated[int | None, typer.Option(min=0, help="Seed in place of the file's.")]
 Out = Annotated[Path | None, typer.Option(help="Directory for results: scenario.toml, Parquet tables, meta.json.")]
 Plot = Annotated[bool, typer.Option("--plot", help="Draw pictures (PNG, SVG, PDF) beside the results.")]
+On = Annotated[
+    str, typer.Option("--on", metavar="GROUND", help="sim, or linux: the running kernel's TCP, in real time.")
+]
+Retries = Annotated[int, typer.Option(min=0, help="With --on linux: attempts after one that the machine disturbed.")]
+Sysctls = Annotated[
+    list[str] | None,
+    typer.Option("--sysctl", metavar="NAME=VALUE", help="With --on linux: a sysctl of the hosts, net.*."),
+]
 AsJson = Annotated[bool, typer.Option("--json", help="Print one JSON object in place of tables.")]
 
 
@@ -74,10 +85,13 @@ def run(
     out: Out = None,
     plot: Plot = False,
     as_json: AsJson = False,
+    on: On = "sim",
+    retries: Retries = 2,
+    sysctls: Sysctls = None,
 ) -> None:
     """Run experiment files."""
     chosen = _settings(settings)
-    limits = _Limits(jobs, _size(max_memory))
+    limits = _Limits(jobs, _size(max_memory), _linux(on, retries, sysctls))
     # All files are read before the first runs: a mistake in the last one costs no time.
     experiments = [(path, experiment.load(path, set=chosen, seed=seed, repeat=repeat)) for path in files]
     if plot and out is None:
@@ -95,7 +109,10 @@ def run(
 
 @app.command()
 def compare(
-    algorithms: Annotated[list[str], typer.Argument(help="Names from `dumbbell cc list`.", show_default=False)],
+    algorithms: Annotated[
+        list[str],
+        typer.Argument(help="Names from `dumbbell cc list`; with --on a file; or two results.", show_default=False),
+    ],
     rate: Annotated[str, typer.Option(help="Rate of the bottleneck, as in tc.")] = "10mbit",
     rtt: Annotated[str, typer.Option(help="Base round-trip time.")] = "40ms",
     buffer: Annotated[str, typer.Option(help="Queue of the bottleneck: 1bdp, 100packets, 64kB, 50ms.")] = "1bdp",
@@ -111,9 +128,23 @@ def compare(
     out: Out = None,
     plot: Plot = False,
     as_json: AsJson = False,
+    on: Annotated[
+        str | None, typer.Option("--on", metavar="sim,linux", help="Compare grounds instead: run a file on both.")
+    ] = None,
+    retries: Retries = 2,
+    sysctls: Sysctls = None,
 ) -> None:
-    """Run algorithms on the same path, without an experiment file."""
+    """Run algorithms on the same path, without an experiment file.
+
+    With --on sim,linux FILE: run a file on the simulator and on the running kernel, and print both side by side. With
+    two directories that --out wrote: print these side by side.
+    """
     from dumbbell.compare import scenario
+
+    if on is not None or all(Path(argument).is_dir() for argument in algorithms):
+        beside = _on_both_grounds(algorithms, on, seed, _Limits(jobs, _size(max_memory)), retries, sysctls, out)
+        _show_beside(*beside, out=out, draw=plot, as_json=as_json)
+        return
 
     limits = _Limits(jobs, _size(max_memory))
     document = scenario(
@@ -378,7 +409,8 @@ def _run_one(
     result: Result | SweepResult
     if len(loaded.points) == 1:
         advise(lambda: f"to run it again, with nothing half written in {out}:\n  {command}")
-        result = next(iter(Sweep(loaded.points, out=None, progress=None, **limits._asdict())))
+        with _keeping_void_attempts(out):
+            result = next(iter(Sweep(loaded.points, out=None, progress=None, **limits._asdict())))
         if out is not None:
             result.save(out)
         printed = result.summary()
@@ -392,7 +424,8 @@ def _run_one(
 
         sweep = Sweep(loaded.points, out=out, progress=None, **limits._asdict())
         advise(lambda: f"{sweep.finished} of {len(sweep)} points are in {out}; to run the rest:\n  {command}")
-        result = sweep.collect(keep)
+        with _keeping_void_attempts(out):
+            result = sweep.collect(keep)
         printed = {"points": [summaries[index] for index in sorted(summaries)]}
     advise(lambda: f"the results are in {out}; to draw them:\n  dumbbell plot {shlex.quote(str(out))}")
     if not as_json:
@@ -409,6 +442,82 @@ def _run_one(
     return printed
 
 
+@contextmanager
+def _keeping_void_attempts(out: Path | None) -> Iterator[None]:
+    """Writes what is left of a run on the kernel that was void, for whoever wants to know why."""
+    from dumbbell.results import VOID
+
+    try:
+        yield
+    except VoidRunError as error:
+        if out is not None:
+            for number, attempt in enumerate(error.attempts, 1):
+                attempt.save(out / VOID / str(number))
+        raise
+
+
+def _on_both_grounds(
+    arguments: list[str],
+    on: str | None,
+    seed: int | None,
+    limits: _Limits,
+    retries: int,
+    sysctls: list[str] | None,
+    out: Path | None,
+) -> tuple[tuple[str, Result], tuple[str, Result]]:
+    """Two results and their names: of a file on two grounds, or from two directories."""
+    from dumbbell.agreement import name
+    from dumbbell.results import load_result
+
+    if on is None:
+        if len(arguments) != 2:
+            fail("give two directories to compare, or the names of algorithms")
+        first, second = (load_result(folder) for folder in arguments)
+        return (arguments[0], first), (arguments[1], second)
+    grounds = [word.strip() for word in on.split(",")]
+    if len(arguments) != 1 or len(grounds) != 2:
+        fail("compare --on takes two grounds and one file: dumbbell compare --on sim,linux FILE")
+    loaded = experiment.load(Path(arguments[0]), seed=seed)
+    if len(loaded.points) != 1:
+        fail(f"{arguments[0]} has {len(loaded.points)} points; compare grounds with --set or a file of one run")
+    folders = [None if out is None else out / ground for ground in grounds]
+    for folder in folders:
+        _check_out(loaded, folder)
+    found: list[tuple[str, Result]] = []
+    for ground, folder in zip(grounds, folders, strict=True):
+        linux = _linux(ground, retries, sysctls if ground == "linux" else None)
+        with _keeping_void_attempts(folder):
+            points = Sweep(loaded.points, out=None, progress=None, **limits._replace(linux=linux)._asdict())
+            result = next(iter(points))
+        if folder is not None:
+            result.save(folder)
+        found.append((name(result), result))
+    return found[0], found[1]
+
+
+def _show_beside(
+    first: tuple[str, Result], second: tuple[str, Result], *, out: Path | None, draw: bool, as_json: bool
+) -> None:
+    """Prints two results side by side, and draws them over each other."""
+    from dumbbell import agreement, report
+
+    names = (first[0], second[0])
+    try:
+        pairs = agreement.pairs(first[1], second[1])
+    except ValueError as error:
+        fail(str(error))
+    if as_json:
+        print_json({"names": names, "pairs": [pair.to_json() for pair in pairs]})
+    else:
+        report.side_by_side(pairs, names)
+    if draw:
+        place = (out or Path("out")) / "comparison"
+        place.parent.mkdir(parents=True, exist_ok=True)
+        paths = agreement.picture([first[1], second[1]], names).write(place)
+        if not as_json:
+            print_paths(paths)
+
+
 def _joined(files: list[Path], objects: list[dict[str, Any]]) -> list[dict[str, Any]]:
     """The points of several files in one list, each with its file."""
     return [
@@ -423,6 +532,23 @@ class _Limits(NamedTuple):
 
     jobs: int | None
     max_memory: int | None
+    linux: Linux | None = None
+
+
+def _linux(on: str, retries: int, sysctls: list[str] | None) -> Linux | None:
+    """The settings of the kernel's ground; ``None`` for the simulator."""
+    from dumbbell.grounds import Linux, ground
+
+    try:
+        if ground(on) is None:  # type: ignore[arg-type]
+            if sysctls:
+                fail("--sysctl goes with --on linux")
+            return None
+    except ValueError:
+        fail(f"--on {on}: choose sim or linux")
+    return Linux(
+        retries=retries, sysctl=_pairs(sysctls, "--sysctl", "NAME=VALUE, such as --sysctl net.ipv4.tcp_sack=0")
+    )
 
 
 def _size(text: str | None) -> int | None:
@@ -437,10 +563,14 @@ def _size(text: str | None) -> int | None:
 
 
 def _settings(pairs: list[str] | None) -> dict[str, str]:
+    return _pairs(pairs, "--set", "KEY=VALUE, such as --set path.loss=1%")
+
+
+def _pairs(pairs: list[str] | None, option: str, shape: str) -> dict[str, str]:
     settings = {}
     for pair in pairs or []:
         key, equals, value = pair.partition("=")
         if not equals or not key.strip():
-            fail(f"--set {pair}: write KEY=VALUE, such as --set path.loss=1%")
+            fail(f"{option} {pair}: write {shape}")
         settings[key.strip()] = value.strip()
     return settings

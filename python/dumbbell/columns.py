@@ -70,7 +70,12 @@ def reference() -> str:
     return "".join([*parts, _OBSERVED, "\n", *_grounds(), _METRICS])
 
 
+_GROUNDS = {"simulator": "The simulator", "linux": "A run on the Linux kernel"}
+
+
 def _grounds() -> Iterator[str]:
     for ground in dict.fromkeys(ground for column in columns() for ground in column.grounds):
         left_out = [f"`{column.table}.{column.name}`" for column in columns() if ground not in column.grounds]
-        yield f"The {ground} fills " + (f"all but {', '.join(left_out)}.\n" if left_out else "every column.\n")
+        yield f"{_GROUNDS[ground]} fills " + (
+            f"all but {', '.join(left_out)}, which are null.\n" if left_out else "every column.\n"
+        )

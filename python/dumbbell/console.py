@@ -16,7 +16,11 @@ from typer.core import TyperGroup
 
 from dumbbell import _core, interrupts, storage
 from dumbbell.api import DamagedResultWarning
+from dumbbell.grounds import VoidRunError
 from dumbbell.printable import printable
+
+VOID_STATUS = 3
+"""Exit status where the machine was too busy for a run on the kernel."""
 
 
 class Commands(TyperGroup):
@@ -45,6 +49,9 @@ def reporting_errors() -> Iterator[None]:
             yield
     except (_core.ScenarioError, _core.RunError, storage.OutputError, storage.ResultError) as error:
         fail(str(error))
+    except VoidRunError as error:
+        typer.echo(printable(f"error: {error}"), err=True)
+        sys.exit(VOID_STATUS)
     except (KeyboardInterrupt, interrupts.Interrupted):
         interrupts.report()
         sys.exit(interrupts.STATUS)

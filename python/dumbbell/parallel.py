@@ -7,14 +7,16 @@ results stay in the memory where the engine put them.
 from __future__ import annotations
 
 import hashlib
+import json
 import os
 import time
-from collections.abc import Generator, Sequence
+from collections.abc import Callable, Generator, Sequence
 from concurrent.futures import FIRST_COMPLETED, Future, ThreadPoolExecutor, wait
 from functools import cache
 from pathlib import Path
 
 from dumbbell import _core, memory
+from dumbbell.grounds import LINUX, SIMULATOR, Linux, run_on_linux
 from dumbbell.pieces import Pieces
 from dumbbell.results import Meta, Result
 from dumbbell.tables import Table
@@ -32,14 +34,33 @@ def engine_digest() -> str:
 
 def run_point(point: _core.Point, cancel: _core.CancelToken | None = None, max_memory: int | None = None) -> Result:
     """Simulates one point, in ``max_memory`` bytes."""
-    begin = time.perf_counter()
     pieces = Pieces()
     try:
-        output = point.run(cancel or _core.CancelToken(), max_memory, pieces.take)
-        series, link_series = pieces.tables(output.series, output.link_series)
-    except BaseException as error:
+        return measured(
+            point, lambda: point.run(cancel or _core.CancelToken(), max_memory, pieces.take), tables=pieces.tables
+        )
+    except BaseException:
         pieces.discard()
-        if isinstance(error, _core.RunError) and point.label:
+        raise
+
+
+def measured(
+    point: _core.Point,
+    run: Callable[[], _core.RunOutput],
+    *,
+    tables: Callable[[_core.Table, _core.Table], tuple[Table, Table]] | None = None,
+) -> Result:
+    """The result of a point that ``run`` runs; ``tables`` joins its series to what it has given away before."""
+    begin = time.perf_counter()
+    try:
+        output = run()
+        series, link_series = (
+            (Table(output.series), Table(output.link_series))
+            if tables is None
+            else tables(output.series, output.link_series)
+        )
+    except _core.RunError as error:
+        if point.label:
             raise _core.RunError(f"{point.label}: {error}") from None
         raise
     wall_s = time.perf_counter() - begin
@@ -59,20 +80,27 @@ def run_point(point: _core.Point, cancel: _core.CancelToken | None = None, max_m
         packets=output.packets,
         algorithms=dict(names),
         settings=point.settings,
+        ground=SIMULATOR if output.certificate is None else LINUX,
+        certificate=None if output.certificate is None else json.loads(output.certificate),
     )
     return Result(flows, series, Table(output.links), link_series, meta, point.resolved_toml)
 
 
 def run_points(
-    points: Sequence[_core.Point], jobs: int | None = None, max_memory: memory.Size | None = None
+    points: Sequence[_core.Point],
+    jobs: int | None = None,
+    max_memory: memory.Size | None = None,
+    linux: Linux | None = None,
 ) -> Generator[tuple[int, Result]]:
     """Simulates points on ``jobs`` threads (default: one a core), yielding index and result as they finish.
+
+    With ``linux`` they run on the kernel, one after the other: at the same time they would disturb each other.
 
     At most two points a thread are under way or waiting to be taken, so memory does not grow with the sweep. Leaving
     the iterator early, by an exception or an interrupt, stops the points under way. Each run may take ``max_memory``,
     by default its part of :data:`dumbbell.memory.SHARE` of the machine.
     """
-    workers = min(jobs or os.cpu_count() or 1, max(1, len(points)))
+    workers = 1 if linux is not None else min(jobs or os.cpu_count() or 1, max(1, len(points)))
     limit = memory.limit_of_a_run(max_memory, workers)
     cancel = _core.CancelToken()
     waiting = iter(enumerate(points))
@@ -82,7 +110,11 @@ def run_points(
         while True:
             while len(pending) < 2 * workers and (entry := next(waiting, None)) is not None:
                 index, point = entry
-                pending[executor.submit(run_point, point, cancel, limit)] = index
+                if linux is None:
+                    future = executor.submit(run_point, point, cancel, limit)
+                else:
+                    future = executor.submit(run_on_linux, point, linux, cancel, limit)
+                pending[future] = index
             if not pending:
                 return
             # Waiting has to end now and then: with Polars loaded, system calls go on after a signal, and an interrupt

@@ -27,6 +27,7 @@ SWEEP_META = "sweep.json"
 SCENARIO = "scenario.toml"
 TABLES = ("flows", "series", "links", "link_series")
 POINTS = "points"
+VOID = "void"
 
 REQUIRED = {
     "flows": {
@@ -72,6 +73,15 @@ class Meta:
     """Exact name and version of each algorithm by the name in the experiment file."""
     settings: dict[str, Any] = field(default_factory=dict)
     """What a sweep set for this point: ``{"path.loss": "1%"}``."""
+    ground: str = "simulator"
+    """What ran it: ``simulator``, or ``linux`` for the running kernel's TCP."""
+    certificate: dict[str, Any] | None = None
+    """How good a run on the kernel was, and which kernel it was; ``None`` for a simulation."""
+
+    @property
+    def void(self) -> list[str]:
+        """Why a run on the kernel is not to be used; empty if it is."""
+        return [str(reason) for reason in (self.certificate or {}).get("void", [])]
 
 
 @dataclass(frozen=True)
@@ -88,6 +98,8 @@ class Result:
     meta: Meta
     scenario_toml: str
     """The experiment with every default filled in."""
+    void_attempts: tuple[Result, ...] = ()
+    """Attempts on the kernel before this one that were void."""
 
     @cached_property
     def plot(self) -> ResultPlots:
@@ -98,7 +110,9 @@ class Result:
 
     def summary(self) -> dict[str, Any]:
         """What ``dumbbell run --json`` prints."""
-        run = ("seed", "sim_s", "cpu_s", "events", "packets", "version", "content_hash")
+        run = ["seed", "sim_s", "cpu_s", "events", "packets", "version", "content_hash"]
+        if self.meta.certificate is not None:
+            run += ["ground", "certificate"]
         return {
             "flows": [_without_infinities(row) for row in self.flows.rows()],
             "links": [_without_infinities(row) for row in self.links.rows()],
@@ -114,7 +128,13 @@ class Result:
         target = Path(folder)
         with storage.directory(target, RESULT) as staging:
             self._write(staging)
+        self.save_void(target)
         return target
+
+    def save_void(self, folder: Path) -> None:
+        """Writes the void attempts to places of their own beside the result."""
+        for number, attempt in enumerate(self.void_attempts, 1):
+            attempt.save(folder / VOID / str(number))
 
     def save_point(self, sweep: Path) -> None:
         """Writes the result to its place in a sweep's directory, over a damaged one if need be."""
@@ -195,7 +215,8 @@ def load_result(folder: str | Path) -> Result:
     checksums = _checked(source, RESULT, META)
     meta = read_meta(source)
     tables = {name: _read_table(source / f"{name}.parquet", REQUIRED[name], checksums) for name in TABLES}
-    return Result(**tables, meta=meta, scenario_toml=_read_text(source / SCENARIO, checksums))
+    flows, series, links, link_series = (tables[name] for name in TABLES)
+    return Result(flows, series, links, link_series, meta=meta, scenario_toml=_read_text(source / SCENARIO, checksums))
 
 
 def load_sweep(folder: str | Path) -> SweepResult:
@@ -238,6 +259,7 @@ def _meta(fields: Any, place: str) -> Meta:
     """A ``Meta`` from the JSON object at ``place``, its types checked."""
     if not isinstance(fields, dict):
         raise ResultError(f"{place}: damaged, not a JSON object")
+    fields = _SINCE_GROUNDS | fields
     for key, fits in _META_FIELDS.items():
         if key not in fields:
             raise ResultError(f"{place}: damaged, no `{key}`")
@@ -272,8 +294,13 @@ _META_FIELDS: dict[str, Callable[[Any], bool]] = {
     "content_hash": lambda value: isinstance(value, str) and re.fullmatch("[0-9a-f]{64}", value) is not None,
     "algorithms": lambda value: isinstance(value, dict) and all(map(_is_text, value.values())),
     "settings": lambda value: isinstance(value, dict),
+    "ground": lambda value: value in ("simulator", "linux"),
+    "certificate": lambda value: value is None or isinstance(value, dict),
 }
 """The fields of ``Meta`` and what each may be."""
+
+_SINCE_GROUNDS = {"ground": "simulator", "certificate": None}
+"""What earlier versions did not write."""
 
 
 def _read_points(folder: Path) -> list[Meta]:

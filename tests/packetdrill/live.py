@@ -1,8 +1,8 @@
 """Runs a packet script on the live kernel and reports what it sent.
 
-The script comes as JSON on standard input, the report leaves as JSON; `src/live.rs` is at the other end of both. It needs
-root, /dev/net/tun and a network namespace of its own: `unshare --net python3 live.py`. Packets enter and leave the kernel
-through a TUN device that offers segmentation offload, so that buffers arrive as the kernel hands them down.
+The script comes as JSON on standard input, the report leaves as JSON; `src/live.rs` is at the other end of both. It
+needs root, /dev/net/tun and a network namespace of its own: `unshare --net python3 live.py`. Packets enter and leave
+the kernel through a TUN device that offers segmentation offload, so that buffers arrive as the kernel hands them down.
 """
 
 import errno
@@ -32,7 +32,8 @@ VIRTIO_HEADER = 10
 FLAG_BITS = {"F": 1, "S": 2, "R": 4, "P": 8, ".": 16, "U": 32, "E": 64, "W": 128}
 ECN_BITS = {"noecn": 0, "ect1": 1, "ect0": 2, "ce": 3}
 PATIENCE_NS = 150_000_000_000
-# A namespace begins with some of the host's values; these are the kernel's defaults, and buffers that hold what scripts write.
+# A namespace begins with some of the host's values; these are the kernel's defaults, and a send buffer that holds what
+# scripts write.
 SYSCTLS = {
     "tcp_no_metrics_save": "1",
     "tcp_rmem": "4096 131072 33554432",
@@ -67,7 +68,7 @@ def tcp_info(connection: socket.socket) -> dict[str, int]:
 
 
 def checksum(data: bytes) -> int:
-    total = sum(struct.unpack(f"!{len(data) // 2}H", data))
+    total: int = sum(struct.unpack(f"!{len(data) // 2}H", data))
     while total >> 16:
         total = (total & 0xFFFF) + (total >> 16)
     return ~total & 0xFFFF
@@ -122,8 +123,10 @@ class Kernel:
         self.remote_isn = 0x3000_0000
         self.stamps: dict[int, int] = {}
         packets = [event["packet"] for event in script["events"] if "packet" in event]
-        self.script_isn = {direction: next((p["seq"] for p in packets if p["direction"] == direction and "S" in p["flags"]), 0)
-                           for direction in "<>"}  # fmt: skip
+        self.script_isn = {">": 0, "<": 0}
+        for packet in reversed(packets):
+            if "S" in packet["flags"]:
+                self.script_isn[packet["direction"]] = packet["seq"]
         self.infos: dict[int, dict[str, int]] = {}
         self.problem: str | None = None
         self.start_ns = 0
@@ -165,8 +168,16 @@ class Kernel:
         options, stamp = self.parse_options(packet[header + 20 : header + length])
         self.sent.append(
             Sent(
-                at_ns, flags, self.to_script(seq), data, self.remote_to_script(ack), window, packet[1] & 3, options, stamp,
-            )  # fmt: skip
+                at_ns,
+                flags,
+                self.to_script(seq),
+                data,
+                self.remote_to_script(ack),
+                window,
+                packet[1] & 3,
+                options,
+                stamp,
+            )
         )
 
     def to_script(self, seq: int) -> int:
@@ -221,16 +232,16 @@ class Kernel:
         ack = self.to_live(packet["ack"]) if packet["ack"] is not None else 0
         length = 20 + len(raw)
         window = packet["window"] if packet["window"] is not None else 65535
-        tcp = struct.pack(
-            "!HHIIBBHHH", REMOTE_PORT if self.local_port == PORT else PORT, self.local_port, seq, ack, length << 2, flags,
-            window, 0, 0,
-        ) + raw  # fmt: skip
+        ports = (REMOTE_PORT if self.local_port == PORT else PORT, self.local_port)
+        tcp = struct.pack("!HHIIBBHHH", *ports, seq, ack, length << 2, flags, window, 0, 0) + raw
         payload = bytes(packet["len"])
         addresses = socket.inet_aton(REMOTE) + socket.inet_aton(LOCAL)
         pseudo = addresses + struct.pack("!HH", socket.IPPROTO_TCP, length + len(payload))
         tcp = tcp[:16] + struct.pack("!H", checksum(pseudo + tcp)) + tcp[18:]
         ecn = ECN_BITS[packet["ecn"]] if packet["ecn"] else 0
-        ip = struct.pack("!BBHHHBBH", 0x45, ecn, 20 + length + len(payload), 0, 0, 64, socket.IPPROTO_TCP, 0) + addresses
+        ip = (
+            struct.pack("!BBHHHBBH", 0x45, ecn, 20 + length + len(payload), 0, 0, 64, socket.IPPROTO_TCP, 0) + addresses
+        )
         ip = ip[:10] + struct.pack("!H", checksum(ip)) + ip[12:]
         os.write(self.tun, bytes(VIRTIO_HEADER) + ip + tcp + payload)
 

@@ -105,9 +105,10 @@ impl Needs {
 ///    [`Event::Loss`], both left out where a reduction is under way already, and `set_state` with [`CaState::Loss`].
 ///    The transport has set the smallest window then; a controller with full control gets its own back when that ends.
 /// 7. The end of a reduction is `set_state` with [`CaState::Open`] and, without full control, [`Event::CompleteCwr`], in
-///    either order.
-/// 8. [`undo_cwnd`](Controller::undo_cwnd) is asked when a reduction proves spurious, before `set_state`, by transports
-///    that can undo: TCP does, the QUIC-like endpoints do not.
+///    either order. Over QUIC it comes to controllers with full control after the `cong_control` of the ACK that ends the
+///    period, because that ACK also ends the round that the first loss began.
+/// 8. [`undo_cwnd`](Controller::undo_cwnd) is asked when a reduction proves spurious, before `set_state` with
+///    [`CaState::Open`], which is left out where the reduction is over.
 ///
 /// Timers make the same calls as 4 to 8, outside of any ACK. [`min_tso_segs`](Controller::min_tso_segs) may be asked at
 /// any time by transports that form bursts: TCP does, the QUIC-like endpoints send packet by packet.

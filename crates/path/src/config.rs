@@ -1,10 +1,12 @@
 //! The resolved description of one direction of a link. Defaults and units are the scenario's business.
 
 use crate::delay::Delay;
+use crate::event::PacketEvent;
 use crate::loss::LossRecipe;
 use crate::policer::Policer;
 use crate::queue::QueueRecipe;
-use dumbbell_units::{Duration, Time};
+use crate::release::Aggregate;
+use dumbbell_units::{Duration, Ratio, Time};
 use std::sync::Arc;
 
 /// One direction of a link.
@@ -28,6 +30,19 @@ pub struct LinkConfig {
     pub loss_before: Option<LossRecipe>,
     /// Losses after the transmitter: a lost packet has taken capacity.
     pub loss_after: Option<LossRecipe>,
+    /// What else happens to packets; on most links nothing.
+    pub impairments: Impairments,
+}
+
+/// What few links do to packets.
+#[derive(Clone, Debug, Default, PartialEq)]
+pub struct Impairments {
+    /// Probability that a packet is duplicated: the copy follows it into the queue.
+    pub duplicate: Ratio,
+    /// What happens to chosen packets.
+    pub events: Arc<[PacketEvent]>,
+    /// Packets are released in bundles at the far end.
+    pub aggregate: Option<Aggregate>,
 }
 
 /// How fast a link transmits.

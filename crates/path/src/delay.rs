@@ -8,8 +8,10 @@
 //! overtake take no time; here they may take a delay of their own. A late packet takes an additional delay and is overtaken by
 //! those behind it.
 
+use crate::event::{Action, PacketEvent, Watch};
 use crate::loss::Chance;
 use crate::normal::{QUANTILE_BITS, quantile};
+use crate::packet::Packet;
 use crate::schedule::Schedule;
 use dumbbell_units::{Duration, Ratio, Rng, Time};
 use schemars::JsonSchema;
@@ -210,6 +212,8 @@ pub(crate) struct Variation {
     gap: u32,
     normal_ones: u32,
     late: Option<Lateness>,
+    /// Events that delay packets.
+    events: Vec<Watch>,
     rng: Rng,
 }
 
@@ -239,7 +243,7 @@ impl Lateness {
 }
 
 impl Variation {
-    pub(crate) fn new(delay: &Delay, rng: Rng) -> Variation {
+    pub(crate) fn new(delay: &Delay, events: &[PacketEvent], rng: Rng) -> Variation {
         let Jitter { amount, distribution, correlation, .. } = delay.jitter;
         let Reorder { probability, gap, delay: overtaking } = delay.reorder;
         Variation {
@@ -251,12 +255,26 @@ impl Variation {
             gap: gap.max(1),
             normal_ones: 0,
             late: delay.late.as_ref().map(Lateness::new),
+            events: Watch::all(events, |event| event.action == Action::Delay),
             rng,
         }
     }
 
+    /// How the next packet passes, which leaves the transmitter at `departs`.
+    pub(crate) fn pass<P: Packet>(&mut self, departs: Time, packet: &P) -> Passage {
+        let passage = self.draw();
+        let by = self.events.iter_mut().filter_map(|watch| watch.passes(departs, packet)?.by).max();
+        match (by, passage) {
+            (None, _) => passage,
+            (Some(by), Passage::Delayed(more) | Passage::Late(more)) => {
+                Passage::Late(more.saturating_add(i64::try_from(by.as_nanos()).unwrap_or(i64::MAX)))
+            }
+            (Some(by), Passage::Overtakes(nanos)) => Passage::Overtakes(nanos.saturating_add(by.as_nanos())),
+        }
+    }
+
     /// Draws how the next packet passes.
-    pub(crate) fn draw(&mut self) -> Passage {
+    fn draw(&mut self) -> Passage {
         if let Some(reorder) = self.reorder {
             if self.normal_ones >= self.gap - 1 && reorder.happens(&mut self.rng) {
                 self.normal_ones = 0;
@@ -318,7 +336,7 @@ mod tests {
     const MS: u64 = 1_000_000;
 
     fn delays(delay: &Delay, packets: usize) -> Vec<f64> {
-        let mut variation = Variation::new(delay, Rng::new(11));
+        let mut variation = Variation::new(delay, &[], Rng::new(11));
         (0..packets).map(|_| variation.draw().delay(delay.base).as_nanos() as f64 / MS as f64).collect()
     }
 
@@ -395,6 +413,7 @@ mod tests {
                     reorder: Reorder { probability: Ratio::new(0.25).unwrap(), gap, ..Reorder::default() },
                     ..Delay::default()
                 },
+                &[],
                 Rng::new(9),
             );
             (0..packets).filter(|_| variation.draw() == Passage::Overtakes(0)).count() as f64

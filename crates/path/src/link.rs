@@ -10,18 +10,20 @@
 mod change;
 mod measures;
 
-use crate::config::LinkConfig;
+use crate::config::{Impairments, LinkConfig};
 use crate::delay::Passage;
+use crate::event::{Action, PacketEvent, Watch};
 use crate::ledger::{DropCause, Ledger, LinkCounters};
-use crate::loss::Process;
-use crate::packet::Packet;
+use crate::loss::{Chance, Process};
+use crate::packet::{Ecn, Packet};
 use crate::pipe::Pipe;
 use crate::policer::TokenBucket;
 use crate::queue::{Buffer, Fifo, Gated, HeldQueue, Limits, Queue};
+use crate::release::Release;
 use crate::stats::Occupancy;
 use crate::train::Train;
 use crate::transmitter::Transmitter;
-use dumbbell_units::{Duration, Rng, Time};
+use dumbbell_units::{Duration, Ratio, Rng, Time};
 use std::collections::VecDeque;
 
 pub use change::{Change, Retimed};
@@ -37,6 +39,11 @@ pub enum Offer {
         /// is held by a discipline that decides later) or will never happen.
         departs: Option<Time>,
     },
+    /// The link has it, and is to be [given a copy](Link::offer_copy) of it, too: the packet is duplicated.
+    Duplicated {
+        /// As above, of the packet itself.
+        departs: Option<Time>,
+    },
 }
 
 /// One direction of a wire.
@@ -50,6 +57,8 @@ pub struct Link<P> {
     stage: Stage<P>,
     loss_after: Option<Box<dyn Process>>,
     pipe: Pipe<P>,
+    /// What holds packets back at the far end; most links do not.
+    release: Option<Box<Release<P>>>,
     /// Packets that will be lost behind the transmitter, with the times at which they leave it.
     lost_later: VecDeque<(Time, P)>,
     /// What was drawn at random for the packets that have not left the transmitter, in their order. Not kept while there is
@@ -86,13 +95,78 @@ enum FastPath {
 }
 
 /// What a packet passes before it comes to the queue.
-#[derive(Clone, Debug)]
+#[derive(Clone, Debug, Default)]
 struct Ingress {
+    choice: Option<Box<Choice>>,
     loss: Option<Box<dyn Process>>,
     policer: Option<TokenBucket>,
 }
 
+/// What happens to chosen packets that arrive.
+#[derive(Clone, Debug)]
+struct Choice {
+    events: Vec<Watch>,
+    duplicate: Chance,
+    rng: Rng,
+}
+
+impl Choice {
+    /// `None` if no packet is chosen.
+    fn new(impairments: &Impairments, stream: impl FnOnce() -> Rng) -> Option<Choice> {
+        let events = Watch::all(&impairments.events, PacketEvent::acts_on_arrival);
+        let is_needed = !events.is_empty() || impairments.duplicate > Ratio::ZERO;
+        let duplicate = Chance::new(impairments.duplicate.as_f64());
+        is_needed.then(|| Choice { events, duplicate, rng: stream() })
+    }
+
+    /// Marks a packet, drops it, or has it duplicated. Returns whether it is dropped, and whether it is duplicated.
+    fn meets<P: Packet>(&mut self, now: Time, packet: &mut P, ledger: &mut Ledger<P>) -> (bool, bool) {
+        let mut is_duplicated = self.duplicate.happens(&mut self.rng);
+        let mut is_dropped = false;
+        for watch in &mut self.events {
+            match watch.passes(now, packet).map(|event| event.action) {
+                Some(Action::Drop) => is_dropped = true,
+                Some(Action::Duplicate) => is_duplicated = true,
+                Some(Action::Mark) if packet.ecn() != Ecn::NotEct => {
+                    packet.mark();
+                    ledger.marked += 1;
+                }
+                _ => {}
+            }
+        }
+        (is_dropped, is_duplicated)
+    }
+}
+
 impl Ingress {
+    /// What comes in front of the queue of a link; `None` if there is nothing.
+    fn new(config: &LinkConfig, loss: Rng, stream: impl FnOnce() -> Rng) -> Option<Ingress> {
+        let choice = Choice::new(&config.impairments, stream).map(Box::new);
+        let loss = config.loss_before.as_ref().map(|recipe| recipe.make(loss));
+        let policer = config.policer.as_ref().map(|policer| TokenBucket::new(policer, config.overhead_bytes));
+        let is_empty = choice.is_none() && loss.is_none() && policer.is_none();
+        (!is_empty).then_some(Ingress { choice, loss, policer })
+    }
+
+    /// A packet comes from a sender. Returns whether it is duplicated.
+    ///
+    /// # Errors
+    /// Why it is dropped.
+    #[inline]
+    fn admit<P: Packet>(&mut self, now: Time, packet: &mut P, ledger: &mut Ledger<P>) -> Result<bool, DropCause> {
+        let chosen = match &mut self.choice {
+            None => (false, false),
+            Some(choice) => choice.meets(now, packet, ledger),
+        };
+        match (chosen, self.refuses(now, packet.size())) {
+            ((true, _), _) => Err(DropCause::LossBefore),
+            // As in netem: of a packet that is duplicated and lost, one passes.
+            ((false, true), Some(DropCause::LossBefore)) => Ok(false),
+            (_, Some(cause)) => Err(cause),
+            ((_, is_duplicated), None) => Ok(is_duplicated),
+        }
+    }
+
     /// Why a packet of `size` bytes is dropped, if it is.
     fn refuses(&mut self, now: Time, size: u32) -> Option<DropCause> {
         if self.loss.as_mut().is_some_and(|loss| loss.strikes(now)) {
@@ -130,22 +204,23 @@ impl<P: Packet> Link<P> {
     pub fn new(config: LinkConfig, mut rng: Rng) -> Link<P> {
         let mut stream = || Rng::new(rng.next_u64());
         let (before, after) = (stream(), stream());
-        let loss = config.loss_before.as_ref().map(|recipe| recipe.make(before));
-        let policer = config.policer.as_ref().map(|policer| TokenBucket::new(policer, config.overhead_bytes));
-        let open = loss.is_none() && policer.is_none();
         let loss_after = config.loss_after.as_ref().map(|recipe| recipe.make(after));
-        let pipe = Pipe::new(&config.delay, stream());
+        let events = &config.impairments.events;
+        let pipe = Pipe::new(&config.delay, events, stream());
+        let release = Release::new(config.impairments.aggregate, events).map(Box::new);
         let stage = match Transmitter::new(&config.rate, config.overhead_bytes) {
             None => Stage::Instant(Occupancy::default()),
             Some(transmitter) => Stage::new(&config, transmitter, stream()),
         };
+        let ingress = Ingress::new(&config, before, &mut stream);
         let mut link = Link {
             fast_path: FastPath::None,
-            is_immediate: loss_after.is_none() && !matches!(stage, Stage::Held(_)),
-            ingress: (!open).then(|| Box::new(Ingress { loss, policer })),
+            is_immediate: loss_after.is_none() && release.is_none() && !matches!(stage, Stage::Held(_)),
+            ingress: ingress.map(Box::new),
             stage,
             loss_after,
             pipe,
+            release,
             lost_later: VecDeque::new(),
             drawn: VecDeque::new(),
             departures: None,
@@ -161,7 +236,8 @@ impl<P: Packet> Link<P> {
 
     /// The fast path that the parts of the link allow.
     fn possible_fast_path(&self) -> FastPath {
-        let is_plain = self.ingress.is_none() && self.loss_after.is_none() && self.pipe.is_plain();
+        let is_plain =
+            self.ingress.is_none() && self.loss_after.is_none() && self.release.is_none() && self.pipe.is_plain();
         match &self.stage {
             Stage::Instant(_) if is_plain => FastPath::DelayOnly,
             Stage::DropTail(_) if is_plain => FastPath::DropTail,
@@ -225,13 +301,35 @@ impl<P: Packet> Link<P> {
     /// [`offer`](Self::offer) without a fast path: everything that a link can do to a packet.
     #[inline(never)]
     fn offer_any(&mut self, now: Time, mut packet: P) -> Offer {
+        self.ledger.arrivals.add(packet.size());
+        let Some(ingress) = &mut self.ingress else { return self.offer_to_queue(now, packet) };
+        match ingress.admit(now, &mut packet, &mut self.ledger) {
+            Err(cause) => self.ledger.drop_now(packet, cause),
+            Ok(false) => self.offer_to_queue(now, packet),
+            // A packet for which the queue has no room has no copy: there would be no room for it either.
+            Ok(true) => match self.offer_to_queue(now, packet) {
+                Offer::Accepted { departs } => Offer::Duplicated { departs },
+                offer => offer,
+            },
+        }
+    }
+
+    /// The copy of a packet that was [duplicated](Offer::Duplicated) arrives. It is not duplicated again, and no event is
+    /// about it.
+    pub fn offer_copy(&mut self, now: Time, packet: P) -> Offer {
         let size = packet.size();
         self.ledger.arrivals.add(size);
-        if let Some(ingress) = &mut self.ingress
-            && let Some(cause) = ingress.refuses(now, size)
-        {
-            return self.ledger.drop_now(packet, cause);
+        let refused = self.ingress.as_mut().and_then(|ingress| ingress.refuses(now, size));
+        match refused {
+            Some(cause) => self.ledger.drop_now(packet, cause),
+            None => self.offer_to_queue(now, packet),
         }
+    }
+
+    /// A packet comes to the queue.
+    #[inline]
+    fn offer_to_queue(&mut self, now: Time, mut packet: P) -> Offer {
+        let size = packet.size();
         let departs = match &mut self.stage {
             Stage::Instant(_) => now,
             Stage::DropTail(queue) => match queue.offer(now, size) {
@@ -284,7 +382,7 @@ impl<P: Packet> Link<P> {
     /// A packet leaves the transmitter at `departs`: it is lost there, or enters the pipe.
     fn propagate(&mut self, now: Time, departs: Time, packet: P) {
         let is_lost = self.loss_after.as_mut().is_some_and(|loss| loss.strikes(departs));
-        let passage = if is_lost { None } else { Some(self.pipe.draw()) };
+        let passage = if is_lost { None } else { Some(self.pipe.draw(departs, &packet)) };
         while self.drawn.front().is_some_and(|drawn| drawn.departs <= now) {
             self.drawn.pop_front();
         }
@@ -311,10 +409,11 @@ impl<P: Packet> Link<P> {
         if self.is_immediate {
             return arrival;
         }
-        match &self.stage {
+        let next = match &self.stage {
             Stage::Held(queue) => arrival.min(queue.next_decision()),
             _ => arrival,
-        }
+        };
+        self.release.as_ref().map_or(next, |release| next.min(release.next()))
     }
 
     /// Whether the queue decides about packets after it has accepted them. Then the time of a packet's departure is not
@@ -338,6 +437,15 @@ impl<P: Packet> Link<P> {
         if !self.is_immediate {
             self.decide_until(now);
             self.lose_departed(now);
+            if let Some(release) = &mut self.release {
+                while self.pipe.next_arrival() <= now {
+                    let arrives = self.pipe.next_arrival();
+                    self.pipe.take_into(packet);
+                    release.push(arrives, *packet);
+                }
+                let released = release.pop(now);
+                return released.map(|released| *packet = released).is_some();
+            }
         }
         let has_arrived = self.pipe.next_arrival() <= now;
         if has_arrived {

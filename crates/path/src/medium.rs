@@ -27,6 +27,11 @@ pub trait Medium<P: Packet>: Send {
     /// A packet enters at `port`.
     fn offer(&mut self, now: Time, port: Port, packet: P) -> Offer;
 
+    /// The copy of a packet that was [duplicated](Offer::Duplicated) enters at `port`.
+    fn offer_copy(&mut self, now: Time, port: Port, packet: P) -> Offer {
+        self.offer(now, port, packet)
+    }
+
     /// The next packet that has come out by `now`, and the port at which it does. Call it until it returns `None`.
     fn poll(&mut self, now: Time) -> Option<(Port, P)>;
 
@@ -103,6 +108,10 @@ impl<P: Packet + Send> Medium<P> for Link<P> {
 
     fn offer(&mut self, now: Time, _port: Port, packet: P) -> Offer {
         Link::offer(self, now, packet)
+    }
+
+    fn offer_copy(&mut self, now: Time, _port: Port, packet: P) -> Offer {
+        Link::offer_copy(self, now, packet)
     }
 
     fn poll(&mut self, now: Time) -> Option<(Port, P)> {

@@ -14,6 +14,18 @@ pub enum Ecn {
     Ce,
 }
 
+/// What kind of packet it is, for [events](crate::PacketEvent) that are about some kinds.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash)]
+pub enum Class {
+    /// It carries data.
+    #[default]
+    Data,
+    /// It acknowledges data.
+    Ack,
+    /// Neither: a handshake.
+    Other,
+}
+
 /// A packet as a path sees it. Paths never look at what it carries.
 pub trait Packet: Copy + Default {
     /// Length on the wire in bytes, IP header included.
@@ -22,6 +34,10 @@ pub trait Packet: Copy + Default {
     fn flow(&self) -> u32;
     /// Its ECN bits.
     fn ecn(&self) -> Ecn;
+    /// What kind of packet it is.
+    fn class(&self) -> Class {
+        Class::Data
+    }
     /// Sets the ECN bits to congestion experienced.
     fn mark(&mut self);
     /// Becomes the packet that comes `count` packets later in its run. A run is a number of packets of one size that a

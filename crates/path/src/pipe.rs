@@ -8,6 +8,7 @@
 //! ([`Passage`]).
 
 use crate::delay::{Delay, Passage, Variation};
+use crate::event::{Action, PacketEvent};
 use crate::packet::Packet;
 use crate::ring::Ring;
 use crate::schedule::Schedule;
@@ -55,15 +56,16 @@ impl<P: Packet> Pipe<P> {
     /// Longer delays, of 290 years, are not plain, so that times of arrival stay within 64 bits.
     const LONGEST_PLAIN: Duration = Duration::from_nanos(u64::MAX / 2);
 
-    pub(crate) fn new(delay: &Delay, rng: Rng) -> Pipe<P> {
+    pub(crate) fn new(delay: &Delay, events: &[PacketEvent], rng: Rng) -> Pipe<P> {
         let jitters = delay.jitter.amount > Duration::ZERO;
         let reorders = delay.reorder.probability > Ratio::ZERO;
-        let varies = jitters || reorders || delay.late.is_some();
+        let is_late = delay.late.is_some() || events.iter().any(|event| event.action == Action::Delay);
+        let varies = jitters || reorders || is_late;
         let keeps_order = (varies || delay.schedule.is_some()) && !delay.jitter.reorders;
         let may_reorder = delay.jitter.reorders && (jitters || delay.schedule.is_some());
-        let overtakes = reorders || delay.late.is_some() || may_reorder;
+        let overtakes = reorders || is_late || may_reorder;
         let disorder = overtakes.then(|| Box::new(Disorder { heap: BinaryHeap::new(), entered: 0 }));
-        let variation = varies.then(|| Box::new(Variation::new(delay, rng)));
+        let variation = varies.then(|| Box::new(Variation::new(delay, events, rng)));
         Pipe {
             base: delay.base,
             keeps_order,
@@ -77,10 +79,10 @@ impl<P: Packet> Pipe<P> {
         }
     }
 
-    /// Draws how the next packet will pass.
+    /// How the next packet will pass, which leaves the transmitter at `departs`.
     #[inline]
-    pub(crate) fn draw(&mut self) -> Passage {
-        self.variation.as_mut().map_or(Passage::Delayed(0), |variation| variation.draw())
+    pub(crate) fn draw(&mut self, departs: Time, packet: &P) -> Passage {
+        self.variation.as_mut().map_or(Passage::Delayed(0), |variation| variation.pass(departs, packet))
     }
 
     /// A packet enters at `departs`, which never goes backwards.
@@ -362,15 +364,16 @@ mod tests {
     }
 
     fn order(delay: &Delay, spacing: u64, packets: u64) -> Vec<u64> {
-        let mut pipe = Pipe::new(delay, Rng::new(5));
+        let mut pipe = Pipe::new(delay, &[], Rng::new(5));
         let mut out = Vec::new();
         for i in 0..packets {
             let now = Time::from_nanos(i * spacing);
             while pipe.next_arrival() <= now {
                 out.push(take(&mut pipe));
             }
-            let passage = pipe.draw();
-            pipe.push(now, passage, TestPacket::new(i, 1500));
+            let packet = TestPacket::new(i, 1500);
+            let passage = pipe.draw(now, &packet);
+            pipe.push(now, passage, packet);
         }
         while pipe.count(|_| true) > 0 {
             out.push(take(&mut pipe));
@@ -390,10 +393,11 @@ mod tests {
 
     /// When packets that leave at these milliseconds come out, in the order in which they do.
     fn arrivals(delay: &Delay, departures_ms: &[u64]) -> Vec<(u64, u64)> {
-        let mut pipe = Pipe::new(delay, Rng::new(5));
+        let mut pipe = Pipe::new(delay, &[], Rng::new(5));
         for (&ms, number) in departures_ms.iter().zip(0..) {
-            let passage = pipe.draw();
-            pipe.push(Time::from_nanos(ms * MS), passage, TestPacket::new(number, 1500));
+            let (departs, packet) = (Time::from_nanos(ms * MS), TestPacket::new(number, 1500));
+            let passage = pipe.draw(departs, &packet);
+            pipe.push(departs, passage, packet);
         }
         let next = |_: &u64| (pipe.next_arrival().as_nanos() / MS, take(&mut pipe));
         departures_ms.iter().map(next).collect()

@@ -27,6 +27,12 @@ impl CancelToken {
     fn cancel(&self) {
         self.cancelled.store(true, Ordering::Relaxed);
     }
+
+    /// Whether that was asked for.
+    #[getter]
+    fn cancelled(&self) -> bool {
+        self.cancelled.load(Ordering::Relaxed)
+    }
 }
 
 /// A validated experiment, expanded into its points.
@@ -136,6 +142,22 @@ impl Point {
             Err(error) => Err(sink.and_then(|sink| sink.raised).unwrap_or_else(|| run_error(error))),
         }
     }
+
+    /// Runs the point on the TCP of the running kernel, in real time, with the interpreter lock released. `sysctls` are
+    /// names and values that are set in the namespaces of the run.
+    #[pyo3(signature = (cancel, max_memory=None, sysctls=Vec::new()))]
+    fn run_on_linux(
+        &self,
+        py: Python<'_>,
+        cancel: &CancelToken,
+        max_memory: Option<u64>,
+        sysctls: Vec<(String, String)>,
+    ) -> PyResult<RunOutput> {
+        let scenario = self.inner.scenario();
+        let output =
+            py.detach(|| linux::run(&scenario, &cancel.cancelled, max_memory.unwrap_or(u64::MAX), &sysctls))?;
+        RunOutput::of_linux(py, output)
+    }
 }
 
 /// Hands time series to Python.
@@ -180,6 +202,8 @@ pub struct RunOutput {
     events: u64,
     /// Data packets delivered to receivers.
     packets: u64,
+    /// How good a run on the kernel was, as a JSON object; `None` for a simulation.
+    certificate: Option<String>,
 }
 
 impl RunOutput {
@@ -196,7 +220,86 @@ impl RunOutput {
             cpu_s,
             events,
             packets,
+            certificate: None,
         })
+    }
+
+    #[cfg(target_os = "linux")]
+    fn of_linux(py: Python<'_>, output: dumbbell_linux::RunOutput) -> PyResult<RunOutput> {
+        let table = |table| Py::new(py, Table::new(table)?);
+        let certificate = serde_json::to_string(&output.certificate);
+        Ok(RunOutput {
+            flows: table(output.flows)?,
+            series: table(output.series)?,
+            links: table(output.links)?,
+            link_series: table(output.link_series)?,
+            seed: output.seed,
+            sim_s: output.duration_s,
+            cpu_s: output.cpu_s,
+            events: output.events,
+            packets: output.packets,
+            certificate: Some(certificate.map_err(|error| PyRuntimeError::new_err(error.to_string()))?),
+        })
+    }
+
+    #[cfg(not(target_os = "linux"))]
+    fn of_linux(_py: Python<'_>, output: std::convert::Infallible) -> PyResult<RunOutput> {
+        match output {}
+    }
+}
+
+/// Makes the process, which must have one thread only, root of a user namespace of its own.
+#[pyfunction]
+pub fn become_root_of_own_namespace() -> PyResult<()> {
+    linux::become_root()
+}
+
+/// The ground of the running kernel.
+#[cfg(target_os = "linux")]
+mod linux {
+    use super::{RunCancelled, RunError};
+    use dumbbell_linux::{Bounds, RunError as Error, RunOutput, Sysctl};
+    use dumbbell_scenario::Scenario;
+    use pyo3::PyResult;
+    use std::sync::atomic::AtomicBool;
+
+    pub fn run(
+        scenario: &Scenario,
+        cancel: &AtomicBool,
+        max_memory: u64,
+        sysctls: &[(String, String)],
+    ) -> PyResult<RunOutput> {
+        let sysctls: Vec<Sysctl> = sysctls.iter().map(|(name, value)| Sysctl::given(name, value)).collect();
+        dumbbell_linux::run(scenario, &sysctls, &Bounds { cancel, max_memory }).map_err(|error| match error {
+            Error::Cancelled => RunCancelled::new_err(error.to_string()),
+            _ => RunError::new_err(error.to_string()),
+        })
+    }
+
+    pub fn become_root() -> PyResult<()> {
+        dumbbell_linux::become_root_of_own_namespace().map_err(|error| RunError::new_err(error.to_string()))
+    }
+}
+
+/// Elsewhere there is no such ground.
+#[cfg(not(target_os = "linux"))]
+mod linux {
+    use super::RunError;
+    use dumbbell_scenario::Scenario;
+    use pyo3::{PyErr, PyResult};
+    use std::convert::Infallible;
+    use std::sync::atomic::AtomicBool;
+
+    pub fn run(_: &Scenario, _: &AtomicBool, _: u64, _: &[(String, String)]) -> PyResult<Infallible> {
+        Err(missing())
+    }
+
+    pub fn become_root() -> PyResult<()> {
+        Err(missing())
+    }
+
+    fn missing() -> PyErr {
+        RunError::new_err("an experiment can run on Linux's TCP on Linux only; use the simulator")
     }
 }
 
@@ -205,8 +308,6 @@ fn run_error(error: dumbbell_sim::RunError) -> PyErr {
     match error {
         Error::Cancelled => RunCancelled::new_err(error.to_string()),
         Error::Memory(_) | Error::Series(_) | Error::Controller { .. } => RunError::new_err(error.to_string()),
-        Error::NoWay(_) | Error::LongWay(_) | Error::ManyHops | Error::NoSuchLink(_) => {
-            PyRuntimeError::new_err(error.to_string())
-        }
+        Error::Way(_) | Error::NoSuchLink(_) => PyRuntimeError::new_err(error.to_string()),
     }
 }

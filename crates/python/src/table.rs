@@ -12,7 +12,7 @@ use arrow_array::{
 use arrow_buffer::{BooleanBuffer, NullBuffer};
 use arrow_schema::ffi::FFI_ArrowSchema;
 use arrow_schema::{ArrowError, Field, Schema};
-use dumbbell_results::{Names, Values};
+use dumbbell_results::{Names, UNKNOWN, Values};
 use pyo3::exceptions::PyRuntimeError;
 use pyo3::prelude::*;
 use pyo3::types::PyCapsule;
@@ -89,17 +89,23 @@ impl Table {
 fn array(values: Values) -> Result<ArrayRef, ArrowError> {
     Ok(match values {
         Values::Float(values) => {
-            let nulls = values
-                .iter()
-                .any(|value| value.is_nan())
-                .then(|| NullBuffer::new(BooleanBuffer::collect_bool(values.len(), |index| !values[index].is_nan())));
+            let nulls = nulls(&values, |value| value.is_nan());
             Arc::new(Float64Array::try_new(values.into(), nulls)?)
         }
-        Values::Count(values) => Arc::new(UInt64Array::from(values)),
+        Values::Count(values) => {
+            let nulls = nulls(&values, |value| *value == UNKNOWN);
+            Arc::new(UInt64Array::try_new(values.into(), nulls)?)
+        }
         Values::Index(values) => Arc::new(UInt32Array::from(values)),
         Values::Text(values) => Arc::new(StringArray::from(values)),
         Values::Name(values) => Arc::new(dictionary(values)?),
     })
+}
+
+/// Which values are there; `None` if all of them are.
+fn nulls<T>(values: &[T], is_null: impl Fn(&T) -> bool) -> Option<NullBuffer> {
+    let is_any = values.iter().any(&is_null);
+    is_any.then(|| NullBuffer::new(BooleanBuffer::collect_bool(values.len(), |index| !is_null(&values[index]))))
 }
 
 fn dictionary(names: Names) -> Result<DictionaryArray<UInt32Type>, ArrowError> {

@@ -57,8 +57,11 @@ pub struct AckRtt {
 /// What round-trip times are measured from.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum RttSource {
-    /// Departures, and the timestamp option where they are ambiguous (Linux).
-    Departures,
+    /// Departures (Linux).
+    Departures {
+        /// The timestamp option tells the round-trip time where departures are ambiguous; without it there is no sample.
+        has_timestamps: bool,
+    },
     /// The timestamp option, in whole milliseconds, where the cumulative ACK advances (ns-3).
     Timestamps {
         /// ACKs of retransmitted data give no sample (ns-3 before 3.43).
@@ -76,18 +79,19 @@ impl RttSource {
 
     /// The round-trip time of the handshake as this source sees it: the answer came at `now`, `rtt` after the SYN that
     /// it answers. Where that was sent more than once, only the echoed timestamp tells which one it was.
-    pub fn handshake_rtt_us(&mut self, now: Time, rtt: Duration, is_syn_repeated: bool) -> u32 {
+    pub fn handshake_rtt_us(&mut self, now: Time, rtt: Duration, is_syn_repeated: bool) -> Option<u32> {
         let rtt_us = u32::try_from(rtt.as_micros()).unwrap_or(u32::MAX).max(1);
         match self {
-            RttSource::Departures if is_syn_repeated => {
+            RttSource::Departures { has_timestamps: false } if is_syn_repeated => None,
+            RttSource::Departures { .. } if is_syn_repeated => {
                 let sent_at = Time::ZERO + now.since(Time::ZERO + rtt);
-                echoed_rtt_us(now, sent_at).and_then(|us| u32::try_from(us).ok()).unwrap_or(rtt_us)
+                Some(echoed_rtt_us(now, sent_at).and_then(|us| u32::try_from(us).ok()).unwrap_or(rtt_us))
             }
-            RttSource::Departures => rtt_us,
+            RttSource::Departures { .. } => Some(rtt_us),
             RttSource::Timestamps { last_shown_us, .. } => {
                 let rtt_us = (rtt_us - rtt_us % 1_000).max(1);
                 *last_shown_us = rtt_us;
-                rtt_us
+                Some(rtt_us)
             }
         }
     }
@@ -97,8 +101,10 @@ impl RttSource {
     pub fn sample(&self, now: Time, delivered: &Delivered) -> Option<AckRtt> {
         let both = |rtt_us| AckRtt { rtt_us, latest_us: rtt_us };
         match self {
-            RttSource::Departures => from_departures(now.as_micros(), delivered)
-                .or_else(|| echoed_rtt_us(now, delivered.echo).filter(|_| delivered.covers_data).map(both)),
+            RttSource::Departures { has_timestamps } => from_departures(now.as_micros(), delivered).or_else(|| {
+                let tells = *has_timestamps && delivered.covers_data;
+                echoed_rtt_us(now, delivered.echo).filter(|_| tells).map(both)
+            }),
             RttSource::Timestamps { of_originals, .. } => {
                 let is_ambiguous = delivered.covers_retransmitted && *of_originals;
                 let ticks = timestamp_ticks(now).saturating_sub(timestamp_ticks(delivered.echo));
@@ -111,7 +117,7 @@ impl RttSource {
     #[inline]
     pub fn shown_without_sample_us(&self) -> Option<u32> {
         match self {
-            RttSource::Departures => None,
+            RttSource::Departures { .. } => None,
             RttSource::Timestamps { last_shown_us, .. } => Some(*last_shown_us),
         }
     }
@@ -156,6 +162,8 @@ mod tests {
         Time::from_nanos(1_000 * micros)
     }
 
+    const DEPARTURES: RttSource = RttSource::Departures { has_timestamps: true };
+
     const NOTHING: Delivered = Delivered {
         acked: None,
         sacked: None,
@@ -173,7 +181,7 @@ mod tests {
 
     #[test]
     fn the_smoothed_rtt_spans_from_the_first_segment_and_the_controllers_from_the_last() {
-        let source = RttSource::Departures;
+        let source = DEPARTURES;
         assert_eq!(rtt(&source, NOTHING), None);
         let acked = Delivered { acked: ACKED, covers_data: true, ..NOTHING };
         assert_eq!(rtt(&source, acked), Some((90_400, 70_400)));
@@ -183,7 +191,7 @@ mod tests {
 
     #[test]
     fn retransmitted_data_is_ambiguous_and_leaves_the_timestamp() {
-        let source = RttSource::Departures;
+        let source = DEPARTURES;
         let mixed = Delivered { acked: ACKED, covers_data: true, covers_retransmitted: true, ..NOTHING };
         assert_eq!(rtt(&source, mixed), Some((80_000, 80_000)), "from millisecond 20 to millisecond 100");
         assert_eq!(rtt(&source, Delivered { sacked: SACKED, ..mixed }), Some((60_400, 40_400)));
@@ -195,16 +203,37 @@ mod tests {
     #[test]
     fn of_a_repeated_syn_only_the_timestamp_tells_when_it_left() {
         let rtt = Duration::from_micros(40_900);
-        let mut source = RttSource::Departures;
-        assert_eq!(source.handshake_rtt_us(us(100_400), rtt, false), 40_900);
-        assert_eq!(source.handshake_rtt_us(us(100_400), rtt, true), 41_000, "from millisecond 59 to millisecond 100");
-        assert_eq!(source.handshake_rtt_us(us(100_950), rtt, true), 40_000, "from millisecond 60 to millisecond 100");
+        let mut source = DEPARTURES;
+        assert_eq!(source.handshake_rtt_us(us(100_400), rtt, false), Some(40_900));
+        assert_eq!(
+            source.handshake_rtt_us(us(100_400), rtt, true),
+            Some(41_000),
+            "from millisecond 59 to millisecond 100"
+        );
+        assert_eq!(
+            source.handshake_rtt_us(us(100_950), rtt, true),
+            Some(40_000),
+            "from millisecond 60 to millisecond 100"
+        );
+    }
+
+    #[test]
+    fn without_timestamps_what_is_ambiguous_gives_no_sample() {
+        let mut source = RttSource::Departures { has_timestamps: false };
+        let handshake = Duration::from_micros(40_900);
+        assert_eq!(source.handshake_rtt_us(us(100_400), handshake, false), Some(40_900));
+        assert_eq!(source.handshake_rtt_us(us(100_400), handshake, true), None);
+        let acked = Delivered { acked: ACKED, covers_data: true, ..NOTHING };
+        assert_eq!(rtt(&source, acked), Some((90_400, 70_400)));
+        let mixed = Delivered { covers_retransmitted: true, ..acked };
+        assert_eq!(rtt(&source, mixed), None);
+        assert_eq!(rtt(&source, Delivered { sacked: SACKED, ..mixed }), Some((60_400, 40_400)));
     }
 
     #[test]
     fn timestamps_alone_count_whole_milliseconds_and_are_shown_again() {
         let mut source = RttSource::timestamps(false);
-        assert_eq!(source.handshake_rtt_us(us(100_400), Duration::from_micros(40_900), false), 40_000);
+        assert_eq!(source.handshake_rtt_us(us(100_400), Duration::from_micros(40_900), false), Some(40_000));
         let acked = Delivered { acked: ACKED, covers_data: true, covers_retransmitted: true, ..NOTHING };
         assert_eq!(rtt(&source, acked), Some((80_000, 80_000)));
         assert_eq!(rtt(&source, Delivered { echo: us(100_100), ..acked }), Some((1, 1)));

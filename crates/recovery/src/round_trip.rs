@@ -25,13 +25,16 @@ impl RoundTrip {
         RoundTrip { estimator, min: WindowedMin::default(), source, shows_smoothed }
     }
 
-    /// The answer to the SYN came at `now`, `rtt` after the SYN left; returns the first sample, as the source of
-    /// samples sees it (`tcp_synack_rtt_meas`).
-    pub fn begin(&mut self, now: Time, rtt: Duration, is_syn_repeated: bool) -> u32 {
-        let rtt_us = self.source.handshake_rtt_us(now, rtt, is_syn_repeated);
-        self.estimator.sample(rtt_us, 0, 0);
-        self.min.update(now.as_micros(), rtt_us);
-        rtt_us
+    /// The answer to the SYN came at `now`, `rtt` after the SYN left: the first sample, if the source of samples takes it
+    /// (`tcp_synack_rtt_meas`).
+    pub fn begin(&mut self, now: Time, rtt: Duration, is_syn_repeated: bool) {
+        match self.source.handshake_rtt_us(now, rtt, is_syn_repeated) {
+            Some(rtt_us) => {
+                self.estimator.sample(rtt_us, 0, 0);
+                self.min.update(now.as_micros(), rtt_us);
+            }
+            None => self.estimator.fall_back(),
+        }
     }
 
     /// Takes the round-trip times of an ACK at `now_us`; returns what the controller is shown, in microseconds (the
@@ -83,8 +86,9 @@ mod tests {
 
     fn round_trip(shows_smoothed: bool) -> RoundTrip {
         let estimator = RttEstimator::linux(200_000, 120_000_000);
-        let mut round_trip = RoundTrip::new(estimator, RttSource::Departures, shows_smoothed);
-        assert_eq!(round_trip.begin(Time::ZERO, Duration::from_millis(100), false), 100_000);
+        let mut round_trip = RoundTrip::new(estimator, RttSource::Departures { has_timestamps: true }, shows_smoothed);
+        round_trip.begin(Time::ZERO, Duration::from_millis(100), false);
+        assert_eq!(round_trip.min_us(), 100_000);
         round_trip
     }
 

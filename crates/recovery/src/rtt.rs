@@ -34,6 +34,9 @@ impl RttEstimator {
     /// Timeout before the first sample (`TCP_TIMEOUT_INIT`).
     const INITIAL_RTO_US: u32 = 1_000_000;
 
+    /// Timeout after a handshake without a sample (`TCP_TIMEOUT_FALLBACK`; RFC 6298, section 5.7).
+    const FALLBACK_RTO_US: u32 = 3_000_000;
+
     /// Linux's: srtt + max(4 mdev, `rto_min`), with a slow decay.
     pub fn linux(rto_min_us: u32, rto_max_us: u32) -> RttEstimator {
         RttEstimator::new(Rule::Linux, rto_min_us, rto_max_us)
@@ -139,6 +142,11 @@ impl RttEstimator {
         self.rto_us
     }
 
+    /// The handshake gave no sample: the timeout is 3 s until there is one (`tcp_init_metrics`).
+    pub fn fall_back(&mut self) {
+        self.rto_us = RttEstimator::FALLBACK_RTO_US.min(self.rto_max_us);
+    }
+
     /// Doubles the timeout after an expiry, which came after `rto_us`; the next valid sample removes the back-off.
     pub fn back_off(&mut self, rto_us: u64) {
         self.rto_us = u32::try_from(2 * rto_us).unwrap_or(u32::MAX).min(self.rto_max_us);
@@ -184,6 +192,16 @@ mod tests {
             rtt.back_off(u64::from(rtt.rto_us()));
         }
         assert_eq!(rtt.rto_us(), 120_000_000);
+    }
+
+    #[test]
+    fn without_a_sample_of_the_handshake_the_timeout_is_three_seconds_until_there_is_one() {
+        let mut rtt = RttEstimator::linux(200_000, 120_000_000);
+        assert_eq!(rtt.rto_us(), 1_000_000);
+        rtt.fall_back();
+        assert_eq!((rtt.rto_us(), rtt.srtt_us()), (3_000_000, 0));
+        rtt.sample(50_000, 0, 10);
+        assert_eq!((rtt.rto_us(), rtt.srtt_us()), (250_000, 50_000));
     }
 
     #[test]

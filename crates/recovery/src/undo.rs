@@ -77,18 +77,18 @@ impl Undo {
         self.is_enabled && self.marker.is_some() && self.retrans == Some(0)
     }
 
-    /// Whether the ACK, which echoes `echo_tick`, is for an original that was delayed (`tcp_packet_delayed`). Where
-    /// nothing was retransmitted, `unless_retransmitted` is the answer.
-    pub fn may_undo_by_echo(&self, echo_tick: u64, unless_retransmitted: bool) -> bool {
+    /// Whether the ACK, which echoes `echo_tick`, is for an original that was delayed (`tcp_packet_delayed`); without
+    /// timestamps nothing tells. Where nothing was retransmitted, `unless_retransmitted` is the answer.
+    pub fn may_undo_by_echo(&self, echo_tick: Option<u64>, unless_retransmitted: bool) -> bool {
         let is_original = match self.retrans_stamp {
             NO_STAMP => unless_retransmitted,
-            first_tick => echo_tick < first_tick,
+            first_tick => echo_tick.is_some_and(|echo| echo < first_tick),
         };
         self.is_enabled && self.marker.is_some() && is_original
     }
 
     /// Whether either proof is there (`tcp_may_undo`).
-    pub fn may_undo(&self, echo_tick: u64, unless_retransmitted: bool) -> bool {
+    pub fn may_undo(&self, echo_tick: Option<u64>, unless_retransmitted: bool) -> bool {
         self.may_undo_by_dsack() || self.may_undo_by_echo(echo_tick, unless_retransmitted)
     }
 
@@ -124,9 +124,10 @@ mod tests {
     fn an_echo_from_before_the_first_retransmission_proves_that_the_original_arrived() {
         let mut undo = retransmitted(1, 500);
         undo.note_retransmissions(1, 600);
-        assert!(undo.may_undo(499, false) && !undo.may_undo(500, true));
+        assert!(undo.may_undo(Some(499), false) && !undo.may_undo(Some(500), true));
+        assert!(!undo.may_undo(None, true), "without timestamps nothing tells");
         undo.forget_retrans_stamp();
-        assert!(undo.may_undo(700, true) && !undo.may_undo(700, false));
+        assert!(undo.may_undo(Some(700), true) && !undo.may_undo(Some(700), false));
     }
 
     #[test]
@@ -137,7 +138,7 @@ mod tests {
         undo.note_dsack(10, 1);
         assert!(!undo.may_undo_by_dsack(), "below the marker: that was before the episode");
         undo.note_dsack(12, 1);
-        assert!(undo.may_undo_by_dsack() && undo.may_undo(900, false));
+        assert!(undo.may_undo_by_dsack() && undo.may_undo(Some(900), false));
     }
 
     #[test]
@@ -152,10 +153,10 @@ mod tests {
     fn nothing_is_undone_twice_or_where_it_is_switched_off() {
         let mut undo = retransmitted(1, 500);
         undo.end();
-        assert!(!undo.may_undo(0, true) && !undo.is_possible());
+        assert!(!undo.may_undo(Some(0), true) && !undo.is_possible());
         let mut undo = Undo::new(false);
         undo.begin(10, 1);
         undo.note_dsack(11, 1);
-        assert!(!undo.may_undo(0, true));
+        assert!(!undo.may_undo(Some(0), true));
     }
 }

@@ -10,6 +10,8 @@ use crate::{Column, Names, Table, Values};
 pub enum Ground {
     /// The simulator.
     Simulator,
+    /// The TCP of the running Linux kernel, over the simulator's links.
+    Linux,
 }
 
 impl Ground {
@@ -17,12 +19,15 @@ impl Ground {
     pub fn name(self) -> &'static str {
         match self {
             Ground::Simulator => "simulator",
+            Ground::Linux => "linux",
         }
     }
 }
 
 /// Grounds that fill a column of their own accord.
-pub(crate) const EVERYWHERE: &[Ground] = &[Ground::Simulator];
+pub(crate) const EVERYWHERE: &[Ground] = &[Ground::Simulator, Ground::Linux];
+/// What only an endpoint knows that can be looked into.
+const SIMULATOR: &[Ground] = &[Ground::Simulator];
 
 /// A column of a table whose rows are made from `R`.
 pub(crate) struct Declared<R: 'static> {
@@ -31,6 +36,11 @@ pub(crate) struct Declared<R: 'static> {
     meaning: &'static str,
     grounds: &'static [Ground],
     value: Value<R>,
+}
+
+/// A column that only the simulator fills; elsewhere it is null.
+pub(crate) const fn simulated<R>(column: Declared<R>) -> Declared<R> {
+    Declared { grounds: SIMULATOR, ..column }
 }
 
 /// How a column's value follows from a row.

@@ -14,5 +14,5 @@ mod table;
 pub use histogram::Histogram;
 pub use names::Names;
 pub use recorder::{FlowSample, LinkSample, Recorder};
-pub use summary::{FlowCounts, FlowSummary, LinkCounts, LinkSummary, flows, links};
+pub use summary::{FlowCounts, FlowSummary, LinkCounts, LinkSummary, UNKNOWN, flows, links};
 pub use table::{Column, Table, Values};

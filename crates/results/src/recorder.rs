@@ -4,7 +4,7 @@
 
 #[cfg(test)]
 use crate::Names;
-use crate::columns::Declared;
+use crate::columns::{Declared, simulated};
 use crate::{Column, Table, Values};
 use dumbbell_units::{Duration, Time};
 use std::mem::replace;
@@ -26,10 +26,8 @@ pub struct FlowSample {
     pub rtt_us: Option<i64>,
     /// Windowed minimum of the round-trip time in microseconds, if there is one.
     pub min_rtt_us: Option<u32>,
-    /// Latest sample of the delivery rate: packets, and the microseconds they took.
-    pub delivery: Option<(i32, i64)>,
-    /// Payload bits of a full packet.
-    pub mss_bits: f64,
+    /// Latest sample of the delivery rate in Mbit/s, if there is one.
+    pub delivery_mbps: Option<f64>,
     /// Bytes that the receiving application got since the sample before.
     pub goodput_bytes: u64,
     /// Bytes that arrived at the receiver since the sample before.
@@ -40,8 +38,8 @@ pub struct FlowSample {
     pub delivered: u64,
     /// Data packets sent so far.
     pub sent: u64,
-    /// Packets declared lost so far.
-    pub lost: u64,
+    /// Packets declared lost so far, if the ground can tell.
+    pub lost: Option<u64>,
     /// Packets sent again so far.
     pub retransmits: u64,
     /// Packets selectively acknowledged and not yet acknowledged.
@@ -98,14 +96,17 @@ pub(crate) const FLOW_SERIES: &[Declared<Row<FlowSample>>] = &[
         r.sample.pacing_rate as f64 * 8e-6
     }),
     Declared::float("srtt_ms", "ms", "Smoothed round-trip time.", |r| f64::from(r.sample.srtt_us_x8) / 8e3),
-    Declared::float("rtt_ms", "ms", "Round-trip time of the latest acknowledgement; null if it gave none.", |r| {
-        known(r.sample.rtt_us, |us| us as f64 / 1e3)
-    }),
+    simulated(Declared::float(
+        "rtt_ms",
+        "ms",
+        "Round-trip time of the latest acknowledgement; null if it gave none.",
+        |r| known(r.sample.rtt_us, |us| us as f64 / 1e3),
+    )),
     Declared::float("min_rtt_ms", "ms", "The sender's windowed minimum of the round-trip time.", |r| {
         known(r.sample.min_rtt_us, |us| f64::from(us) / 1e3)
     }),
     Declared::float("delivery_mbps", "Mbit/s", "Latest sample of the delivery rate; null if there is none.", |r| {
-        r.sample.delivery.map_or(f64::NAN, |(packets, us)| f64::from(packets) * r.sample.mss_bits / us as f64)
+        known(r.sample.delivery_mbps, |mbps| mbps)
     }),
     Declared::float("goodput_mbps", "Mbit/s", "Payload that the application got since the sample before.", |r| {
         r.sample.goodput_bytes as f64 * r.sample.mbps_per_byte
@@ -117,7 +118,9 @@ pub(crate) const FLOW_SERIES: &[Declared<Row<FlowSample>>] = &[
         r.sample.delivered as f64
     }),
     Declared::float("sent_total", "packets", "Data packets sent so far.", |r| r.sample.sent as f64),
-    Declared::float("lost_total", "packets", "Packets declared lost so far.", |r| r.sample.lost as f64),
+    simulated(Declared::float("lost_total", "packets", "Packets declared lost so far.", |r| {
+        known(r.sample.lost, |lost| lost as f64)
+    })),
     Declared::float("retransmits_total", "packets", "Packets sent again so far.", |r| r.sample.retransmits as f64),
     Declared::float("sacked", "packets", "Packets selectively acknowledged (`sacked_out`).", |r| {
         f64::from(r.sample.sacked_out)

@@ -3,11 +3,14 @@
 //! Rates and counts are over the measured interval, between `warmup` and `cooldown`; columns that end in `_total` count
 //! the whole run. Metrics over several flows, bins or runs are computed from these tables elsewhere.
 
-use crate::columns::{self, Declared};
+use crate::columns::{self, Declared, simulated};
 use crate::{Histogram, Table};
 use dumbbell_units::{Duration, Time};
 
-/// What is counted of a flow, over the whole run or an interval.
+/// A count that the ground cannot know. It becomes null in tables.
+pub const UNKNOWN: u64 = u64::MAX;
+
+/// What is counted of a flow, over the whole run or an interval. What a ground does not know is [`UNKNOWN`].
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 #[expect(missing_docs, reason = "the columns of the same names say what they count")]
 pub struct FlowCounts {
@@ -28,19 +31,24 @@ impl FlowCounts {
     /// What came on top of `earlier`.
     pub fn since(self, earlier: FlowCounts) -> FlowCounts {
         FlowCounts {
-            sent: self.sent - earlier.sent,
-            retransmits: self.retransmits - earlier.retransmits,
-            lost: self.lost - earlier.lost,
-            network_drops: self.network_drops - earlier.network_drops,
-            rtos: self.rtos - earlier.rtos,
-            probes: self.probes - earlier.probes,
-            undos: self.undos - earlier.undos,
-            duplicates: self.duplicates - earlier.duplicates,
-            acks: self.acks - earlier.acks,
-            arrived: self.arrived - earlier.arrived,
-            delivered_bytes: self.delivered_bytes - earlier.delivered_bytes,
+            sent: on_top(self.sent, earlier.sent),
+            retransmits: on_top(self.retransmits, earlier.retransmits),
+            lost: on_top(self.lost, earlier.lost),
+            network_drops: on_top(self.network_drops, earlier.network_drops),
+            rtos: on_top(self.rtos, earlier.rtos),
+            probes: on_top(self.probes, earlier.probes),
+            undos: on_top(self.undos, earlier.undos),
+            duplicates: on_top(self.duplicates, earlier.duplicates),
+            acks: on_top(self.acks, earlier.acks),
+            arrived: on_top(self.arrived, earlier.arrived),
+            delivered_bytes: on_top(self.delivered_bytes, earlier.delivered_bytes),
         }
     }
+}
+
+/// What a count grew by; unknown if either is.
+fn on_top(now: u64, earlier: u64) -> u64 {
+    if now == UNKNOWN || earlier == UNKNOWN { UNKNOWN } else { now - earlier }
 }
 
 /// What a ground knows of a flow when the run is over.
@@ -133,13 +141,13 @@ pub(crate) const FLOWS: &[Declared<FlowSummary>] = &[
         f.base_rtt.as_secs_f64() * 1e3
     }),
     both!("retransmits", "segments", "Segments sent again.", retransmits),
-    both!("lost", "segments", "Segments that the sender declared lost, rightly or not.", lost),
+    simulated(both!("lost", "segments", "Segments that the sender declared lost, rightly or not.", lost)),
     both!("network_drops", "packets", "Data packets of the flow that the network lost or dropped.", network_drops),
     both!("rto_count", "events", "Expiries of the retransmission timer.", rtos),
-    both!("probe_count", "events", "Tail loss probes sent.", probes),
-    both!("undo_count", "events", "Window reductions taken back because they proved spurious.", undos),
+    simulated(both!("probe_count", "events", "Tail loss probes sent.", probes)),
+    simulated(both!("undo_count", "events", "Window reductions taken back because they proved spurious.", undos)),
     both!("sent", "segments", "Data segments sent, retransmissions included.", sent),
-    both!("duplicates", "segments", "Data segments that the receiver already had.", duplicates),
+    simulated(both!("duplicates", "segments", "Data segments that the receiver already had.", duplicates)),
     both!("acks", "packets", "Acknowledgements that the receiver sent.", acks),
     both!("delivered_bytes", "bytes", "Payload that the receiving application got, each byte once.", delivered_bytes),
     Declared::count("throughput_bytes_total", "bytes", "The bytes of `throughput_mbps` over the whole run.", |f| {

@@ -27,7 +27,7 @@ pub struct Column {
 pub enum Values {
     /// Floating point; NaN means "no value" and becomes null.
     Float(Vec<f64>),
-    /// Counts.
+    /// Counts; [`UNKNOWN`](crate::UNKNOWN) becomes null.
     Count(Vec<u64>),
     /// Small numbers such as the index of a flow.
     Index(Vec<u32>),

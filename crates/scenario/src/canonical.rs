@@ -8,8 +8,8 @@ use crate::resolve::{RateSource, Resolved, hexadecimal};
 use crate::tree::json_to_toml;
 use crate::{Flow, Link, Scenario};
 use dumbbell_path::loss::Bernoulli;
-use dumbbell_path::{Delay, Described, KIND, Level, LinkRate, LossRecipe, QueueLimit, Recipe, Schedule};
-use dumbbell_units::{Bytes, Duration, Rate, Time};
+use dumbbell_path::{Delay, Described, Impairments, KIND, Level, LinkRate, LossRecipe, QueueLimit, Recipe, Schedule};
+use dumbbell_units::{Bytes, Duration, Rate, Ratio, Time};
 use serde::Serialize;
 use sha2::{Digest, Sha256};
 use std::fmt::Write;
@@ -102,7 +102,21 @@ fn link_table(link: &Link, source: &RateSource, nodes: &[String], is_digested: b
     if let Some(late) = &config.delay.late {
         put(&mut table, "late", declared(late));
     }
+    impairments(&mut table, &config.impairments);
     table
+}
+
+/// What few links do to packets: only what there is, so that other links look as they always did.
+fn impairments(table: &mut Table, Impairments { duplicate, events, aggregate }: &Impairments) {
+    if *duplicate > Ratio::ZERO {
+        put(table, "duplicate", duplicate.to_string());
+    }
+    if let Some(aggregate) = aggregate {
+        put(table, "aggregate", declared(aggregate));
+    }
+    if !events.is_empty() {
+        put(table, "events", events.iter().map(declared).collect::<Vec<Value>>());
+    }
 }
 
 /// A struct of parameters as a table.
@@ -218,7 +232,16 @@ fn flow_table(flow: &Flow, scenario: &Scenario) -> Table {
         put(&mut table, "bytes", Bytes::new(bytes).to_string());
     }
     if let Some(rate) = flow.app_rate {
-        put(&mut table, "rate", Rate::from_bits_per_sec(rate).to_string());
+        let rate = Rate::from_bits_per_sec(rate).to_string();
+        match flow.app_write {
+            None => put(&mut table, "rate", rate),
+            Some(write) => {
+                let mut app = Table::new();
+                put(&mut app, "rate", rate);
+                put(&mut app, "write", Bytes::new(write).to_string());
+                put(&mut table, "app", app);
+            }
+        }
     }
     let link = |index: &usize| &scenario.links[*index];
     let ends = |route: &[usize]| Some((link(route.first()?).from, link(route.last()?).to));

@@ -2,9 +2,9 @@
 
 use crate::resolve::{FlowNotes, LinkNotes, RateSource, Resolved};
 use crate::{Experiment, Flow, Link};
-use dumbbell_path::{Late, LinkRate, Policer, QueueLimit};
+use dumbbell_path::{Aggregate, Impairments, Late, LinkRate, PacketEvent, Policer, QueueLimit};
 use dumbbell_transport::TransportConfig;
-use dumbbell_units::{Bytes, Duration, Rate, grouped};
+use dumbbell_units::{Bytes, Duration, Rate, Ratio, grouped};
 use serde_json::Value;
 use std::fmt::Write;
 
@@ -74,6 +74,10 @@ fn link_in_words(text: &mut String, link: &Link, notes: &LinkNotes, nodes: &[Str
     parts.extend(config.delay.jitter.in_words());
     parts.extend(config.delay.reorder.in_words());
     parts.extend(config.delay.late.as_ref().map(Late::in_words));
+    let Impairments { duplicate, events, aggregate } = &config.impairments;
+    parts.extend((*duplicate > Ratio::ZERO).then(|| format!("{duplicate} of packets duplicated")));
+    parts.extend(aggregate.as_ref().map(Aggregate::in_words));
+    parts.extend(events.iter().map(PacketEvent::in_words));
     let _ = writeln!(text, "  {} ({} -> {}): {}", config.name, nodes[link.from], nodes[link.to], parts.join(", "));
 }
 
@@ -146,7 +150,8 @@ fn flow_in_words(flow: &Flow, last: &Flow, notes: &FlowNotes) -> String {
         parts.push(format!("transfers {} bytes", grouped(bytes)));
     }
     if let Some(rate) = flow.app_rate {
-        parts.push(format!("application produces {}", Rate::from_bits_per_sec(rate).in_words()));
+        let write = flow.app_write.map_or(String::new(), |bytes| format!(" in writes of {} bytes", grouped(bytes)));
+        parts.push(format!("application produces {}{write}", Rate::from_bits_per_sec(rate).in_words()));
     }
     parts.extend(transport_in_words(&flow.transport, notes.profile));
     parts.join(", ")

@@ -1,7 +1,7 @@
 //! The reference pages of parameters, from their declarations.
 
 use crate::explain::differences;
-use crate::file::{DELAYS, JITTER, LATE, POLICER, RATES, REORDER};
+use crate::file::{AGGREGATE, DELAYS, EVENTS, JITTER, LATE, POLICER, RATES, REORDER};
 use dumbbell_parameters::{Parameter, cell, table};
 use dumbbell_path::{Catalog, KIND, Kind, loss, queue};
 use dumbbell_transport::TransportConfig;
@@ -38,7 +38,7 @@ fn links() -> String {
     let mut text = preface("Parameters of links", "links");
     text.push_str(
         "Contents: [rates](#rates) · [queues](#queues) · [policers](#policers) · [losses](#losses) · [delays](#delays) ·\n\
-         [jitter](#jitter) · [reordering](#reordering) · [late packets](#late-packets)\n\n\
+         [jitter](#jitter) · [reordering](#reordering) · [late packets](#late-packets) · [aggregation](#aggregation) · [events](#events)\n\n\
          Levels are packets (`\"20packets\"`), bytes (`\"30kB\"`), a time (`\"5ms\"`) or multiples of the bandwidth-delay\n\
          product (`\"0.2bdp\"`); the packet in transmission does not count.\n",
     );
@@ -67,6 +67,12 @@ fn links() -> String {
         "`loss`: a probability, which is short for the first kind, or a table of `kind` and parameters.",
         &kinds(loss::catalog()),
     );
+    behind_the_transmitter(&mut section);
+    text
+}
+
+/// Sections about what happens to packets that have left the transmitter, and to chosen ones.
+fn behind_the_transmitter(section: &mut impl FnMut(&str, &str, &str)) {
     section(
         "Delays",
         "`delay` or `rtt` as a table. One of `steps`, `mean` and `trace` says which kind it is. A packet takes the delay of the\n\
@@ -86,7 +92,19 @@ fn links() -> String {
         "`late`: a share of packets takes longer, and others do not wait for them.",
         &table(&all(&LATE), ""),
     );
-    text
+    section(
+        "Aggregation",
+        "`aggregate`: packets that have come to the far end are held there, and released in bundles, in their order.",
+        &table(&all(&AGGREGATE), ""),
+    );
+    section(
+        "Events",
+        "`events`: a list of tables, each of which says what happens to chosen packets. Drops, marks and copies are made of\n\
+         packets that arrive at the link, before anything else; delays and holds are for packets that have left the\n\
+         transmitter. Each event counts the packets that it is about where it acts. What several keys choose is what all of\n\
+         them choose.",
+        &table(&all(&EVENTS), ""),
+    );
 }
 
 /// A subsection for each kind of a catalogue.

@@ -64,6 +64,8 @@ pub struct Flow {
     pub bytes: Option<u64>,
     /// Bits per second at which the application produces data; `None` is as fast as the connection takes it.
     pub app_rate: Option<u64>,
+    /// Bytes that such an application writes at once; `None` is a segment.
+    pub app_write: Option<u64>,
     /// Links from the sender to the receiver, by index.
     pub forward: Vec<usize>,
     /// Links from the receiver to the sender, by index.

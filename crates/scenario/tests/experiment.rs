@@ -196,6 +196,20 @@ fn the_burst_of_a_policer_is_packets_bytes_or_time_at_its_rate() {
 }
 
 #[test]
+fn a_delay_at_the_receiver_stands_behind_the_bottleneck() {
+    let text = MINIMAL.replace("cc = \"bbr\"", "cc = \"bbr\"\nexit_delay = \"15ms\"\nrtt = \"100ms\"");
+    assert_ne!(text, MINIMAL);
+    let scenario = scenario(&text);
+    let names = |way: &[usize]| way.iter().map(|&link| scenario.links[link].config.name.clone()).collect::<Vec<_>>();
+    let flow = &scenario.flows[0];
+    assert_eq!(names(&flow.forward), ["access-0", "bottleneck", "exit-0"]);
+    assert_eq!(names(&flow.reverse), ["exit-0-reverse", "bottleneck-reverse", "access-0-reverse"]);
+    assert_eq!(flow.base_rtt, Duration::from_millis(100));
+    let delays = flow.forward.iter().map(|&link| scenario.links[link].config.delay.base.as_nanos() / 1_000_000);
+    assert_eq!(delays.collect::<Vec<_>>(), [15, 20, 15], "of 100 ms, 40 are the path's and 30 the receiver's");
+}
+
+#[test]
 fn an_explanation_describes_queues_policers_and_endpoints() {
     let line = |extra: &str, start: &str| {
         let text = load(&MINIMAL.replace("rtt", &format!("{extra}\nrtt"))).explain();
@@ -240,6 +254,19 @@ fn a_profile_is_the_base_of_endpoints_and_what_is_given_is_on_top() {
     let expected = QuicConfig { initial_burst: 4, ..quic(second, "quic") };
     assert_eq!(own, TransportConfig { mss: 1000, quic: expected, ..profile("quic") });
     assert_eq!(flows(top, "transport = { mss = 1100 }").0, TransportConfig { mss: 1100, ..dqc });
+}
+
+#[test]
+fn without_timestamps_segments_are_twelve_bytes_longer_unless_their_size_is_given() {
+    let mss = |top: &str, own: &str| scenario(&format!("{top}\n{MINIMAL}{own}\n")).flows[0].transport.mss;
+    assert_eq!(mss("", ""), 1448);
+    assert_eq!(mss("transport = { timestamps = false }", ""), 1460);
+    assert_eq!(mss("", "transport = { timestamps = false }"), 1460);
+    assert_eq!(mss("transport = { mss = 1000 }", "transport = { timestamps = false }"), 1000);
+    assert_eq!(mss("transport = { timestamps = false }", "transport = { timestamps = true }"), 1448);
+    assert_eq!(mss("", "transport = { profile = \"quic\", timestamps = false }"), 1350);
+    let flow = load(&format!("{MINIMAL}transport = {{ timestamps = false }}\n")).explain();
+    assert!(flow.lines().last().unwrap().ends_with("transport tcp (mss = 1460, timestamps = false)"), "{flow}");
 }
 
 #[test]

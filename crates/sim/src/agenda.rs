@@ -1,12 +1,9 @@
-//! The event queue: one slot for everything that can have a next event.
+//! When flows are due: each has an application, a sender and a receiver.
 //!
-//! A simulation of congestion control has few *kinds* of pending events: a link delivers its next packet, a connection's
-//! timer fires. Each owns one slot that is re-armed in place, so the queue never grows with the packets in flight. The
-//! slots are the leaves of a tournament tree: every node of a binary tree knows which slot below it is due first, and the
-//! root knows the earliest of all. Re-arming a slot updates the nodes above it, up to the first one that does not change.
-//! Of equal times the earlier turn comes first, and then the lower slot, so that the order of events follows from the
+//! Of equal times the earlier turn comes first, and then the lower flow, so that the order of events follows from the
 //! scenario alone.
 
+use dumbbell_network::Agenda;
 use dumbbell_units::Time;
 
 /// Whose turn it is of a flow, in the order in which simultaneous events are handled.
@@ -43,81 +40,6 @@ impl Due {
         const LAST_BITS: u64 = (1 << Due::TURN_BITS) - 1;
         let turn = (self.0 & LAST_BITS) as usize;
         TURNS[turn]
-    }
-}
-
-/// When every slot is due, and which one comes first.
-#[derive(Debug)]
-pub(crate) struct Agenda<T> {
-    /// Their number is a power of two, at least 2; the slots that nobody owns are never due.
-    slots: Vec<T>,
-    /// The inner nodes of the tree: number n holds the winners of nodes 2n and 2n + 1, and number 1 is the root. The pairs of
-    /// slots themselves are not kept.
-    matches: Vec<[Winner<T>; 2]>,
-    first: Winner<T>,
-}
-
-/// The slot that is due first of some, and when.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-struct Winner<T> {
-    due: T,
-    slot: u32,
-}
-
-impl<T: Copy + Ord> Agenda<T> {
-    /// An agenda of `slots` that are due at `never`, after everything else.
-    pub fn new(slots: usize, never: T) -> Agenda<T> {
-        let slots = slots.next_power_of_two().max(2);
-        let nobody = Winner { due: never, slot: 0 };
-        Agenda { slots: vec![never; slots], matches: vec![[nobody; 2]; slots / 2], first: nobody }
-    }
-
-    /// The slot that is due first, and when.
-    #[inline]
-    pub fn next(&self) -> (usize, T) {
-        (self.first.slot as usize, self.first.due)
-    }
-
-    /// Arms `slot`, whatever it was armed for.
-    #[inline(always)]
-    pub fn set(&mut self, slot: usize, due: T) {
-        self.slots[slot] = due;
-        let neighbour = self.slots[slot ^ 1];
-        let neighbour_wins = neighbour < due || neighbour == due && slot & 1 == 1;
-        #[expect(clippy::cast_possible_truncation, reason = "slots are flows or media, far fewer than 2^32")]
-        let own = slot as u32;
-        let winner = if neighbour_wins { Winner { due: neighbour, slot: own ^ 1 } } else { Winner { due, slot: own } };
-        let number = (self.slots.len() + slot) / 2;
-        if number == 1 {
-            self.first = winner;
-        } else {
-            self.play_on(number, winner);
-        }
-    }
-
-    /// Node `number` has a new winner: updates the nodes above it.
-    #[inline(never)]
-    fn play_on(&mut self, mut number: usize, mut winner: Winner<T>) {
-        while number > 1 {
-            let side = number & 1;
-            number /= 2;
-            let contenders = &mut self.matches[number];
-            if contenders[side] == winner {
-                return;
-            }
-            contenders[side] = winner;
-            let [left, right] = *contenders;
-            winner = if right.due < left.due { right } else { left };
-        }
-        self.first = winner;
-    }
-
-    /// Arms `slot` unless it is due earlier already. One that fires too early finds out and re-arms.
-    #[inline(always)]
-    pub fn advance(&mut self, slot: usize, due: T) {
-        if due < self.slots[slot] {
-            self.set(slot, due);
-        }
     }
 }
 
@@ -168,7 +90,7 @@ impl FlowAgenda {
         dues[turn as usize] = due;
         let [application, sender, receiver] = *dues;
         let first = application.min(sender).min(receiver);
-        if first != self.flows.slots[flow] {
+        if first != self.flows.due(flow) {
             self.flows.set(flow, first);
         }
     }
@@ -178,18 +100,6 @@ impl FlowAgenda {
 mod tests {
     use super::*;
     use proptest::prelude::*;
-
-    #[test]
-    fn equal_times_go_to_the_lower_slot() {
-        let at = Time::from_nanos;
-        let mut agenda = Agenda::new(5, Time::NEVER);
-        for slot in [4, 2, 3] {
-            agenda.set(slot, at(7));
-        }
-        assert_eq!(agenda.next(), (2, at(7)));
-        agenda.set(2, Time::NEVER);
-        assert_eq!(agenda.next(), (3, at(7)));
-    }
 
     #[test]
     fn what_is_never_due_comes_after_everything_that_is() {

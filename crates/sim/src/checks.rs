@@ -1,7 +1,7 @@
 //! What no run can do, whatever its experiment: checked as it runs where debug assertions are on, as in every test.
 //!
-//! A sample of the round-trip time is never shorter than the propagation delay, and every data packet that was sent has
-//! arrived, was dropped by a link that counted it, or is still on its way.
+//! A sample of the round-trip time is never shorter than the propagation delay, and every data packet that was sent, and
+//! every copy that a link made of one, has arrived, was dropped by a link that counted it, or is still on its way.
 
 use crate::TimedChange;
 use crate::flow::Flow;
@@ -48,9 +48,9 @@ impl Checks {
                 let is_data = |packet: &Packet| packet.flow as usize == index && packet.kind.is_data();
                 let on_the_way: u64 = media.iter().map(|medium| medium.count_in_flight(&is_data)).sum();
                 assert_eq!(
-                    counts.sent,
+                    counts.sent + flow.traffic.copies,
                     counts.arrived + counts.network_drops + on_the_way,
-                    "flow {index}: sent and arrived ({}) + dropped ({}) + on the way ({on_the_way}) differ",
+                    "flow {index}: sent and copied, and arrived ({}) + dropped ({}) + on the way ({on_the_way}) differ",
                     counts.arrived,
                     counts.network_drops
                 );

@@ -1,14 +1,14 @@
 //! One flow of a run: its two endpoints, its application, and what is measured of it.
 
 use crate::endpoints::Endpoints;
-use crate::engine::Entry;
 use crate::packet::Packet;
 use dumbbell_cc::Controller;
+use dumbbell_network::Entry;
 use dumbbell_path::{Port, Train};
 use dumbbell_results::{FlowCounts, Histogram};
 use dumbbell_scenario::Flow as Spec;
 use dumbbell_transport::TransportConfig;
-use dumbbell_units::{Duration, Rng, Time};
+use dumbbell_units::{Duration, Time};
 use std::sync::Arc;
 
 /// What the application does next.
@@ -38,6 +38,8 @@ pub(crate) struct Traffic {
     pub wire_bytes_total: u64,
     /// Data packets the network dropped, by whatever cause.
     pub drops: u64,
+    /// Copies of data packets that the network made.
+    pub copies: u64,
 }
 
 impl Traffic {
@@ -110,11 +112,14 @@ enum Source {
         segments: u32,
         last_len: u16,
     },
-    /// One segment of `mss` bytes every interval.
+    /// A write of `write` bytes every interval, in segments of `mss` bytes.
     Paced {
         mss: u16,
-        left: u32,
-        last_len: u16,
+        /// Bytes of earlier writes that did not fill a segment.
+        rest: u16,
+        write: u32,
+        /// Bytes that the application has still to write.
+        left: u64,
         interval: Duration,
         next: Time,
     },
@@ -124,31 +129,31 @@ enum Source {
 }
 
 impl Flow {
-    /// A flow that waits for its start. `transport` is that of `spec`, shared with the flows that have the same.
+    /// A flow that waits for its `start`. `transport` is that of `spec`, shared with the flows that have the same.
     pub fn new(
         spec: &Spec,
         transport: &Arc<TransportConfig>,
         controller: Box<dyn Controller>,
-        rng: &mut Rng,
+        start: Time,
         bottleneck: Entry,
     ) -> Flow {
         let mss = u16::try_from(spec.transport.mss).unwrap_or(u16::MAX);
-        let (segments, last_len) = match spec.bytes {
-            None => (u32::MAX, mss),
-            Some(bytes) => in_segments(bytes, mss),
-        };
-        #[expect(clippy::cast_possible_truncation, clippy::cast_sign_loss, reason = "a share of a span of 64 bits")]
-        let jitter = (rng.uniform() * spec.start_jitter.as_nanos() as f64) as u64;
-        let start = spec.start + Duration::from_nanos(jitter);
         let unwritten = match spec.app_rate {
-            None => Source::AtOnce { segments, last_len },
-            Some(rate) => Source::Paced {
-                mss,
-                left: segments,
-                last_len,
-                interval: Duration::from_nanos(u64::from(mss) * 8 * 1_000_000_000 / rate.max(1)),
-                next: Time::NEVER,
-            },
+            None => {
+                let (segments, last_len) = spec.bytes.map_or((u32::MAX, mss), |bytes| in_segments(bytes, mss));
+                Source::AtOnce { segments, last_len }
+            }
+            Some(rate) => {
+                let write = u32::try_from(spec.app_write.unwrap_or(u64::from(mss))).unwrap_or(u32::MAX);
+                Source::Paced {
+                    mss,
+                    rest: 0,
+                    write,
+                    left: spec.bytes.unwrap_or(u64::MAX),
+                    interval: Duration::from_nanos(u64::from(write) * 8 * 1_000_000_000 / rate.max(1)),
+                    next: Time::NEVER,
+                }
+            }
         };
         Flow {
             ends: Endpoints::new(transport, controller),
@@ -212,14 +217,22 @@ impl Flow {
         }
     }
 
-    /// Writes what the application has produced by `now`.
+    /// Writes what the application has produced by `now`. What does not fill a segment waits for the next write, unless it
+    /// is the last one.
     pub fn write_due(&mut self, now: Time) {
-        if let Source::Paced { mss, left, last_len, interval, next } = &mut self.unwritten {
+        if let Source::Paced { mss, rest, write, left, interval, next } = &mut self.unwritten {
             while *left > 0 && *next <= now {
-                *left -= 1;
+                let written = left.saturating_sub(u64::from(*write));
+                let bytes = u64::from(*rest) + *left - written;
+                *left = written;
                 *next += *interval;
-                let len = if *left == 0 { *last_len } else { *mss };
-                self.ends.write(now, 1, len);
+                let (segments, last_len) = in_segments(bytes, *mss);
+                let is_short = last_len < *mss && *left > 0;
+                *rest = if is_short { last_len } else { 0 };
+                let (segments, last_len) = if is_short { (segments - 1, *mss) } else { (segments, last_len) };
+                if segments > 0 {
+                    self.ends.write(now, segments, last_len);
+                }
             }
             if *left == 0 {
                 self.unwritten = Source::Empty;

@@ -17,6 +17,7 @@ use dumbbell_units::Time;
 use std::sync::atomic::AtomicBool;
 
 pub use bounds::{Bounds, Growth, MemoryExceeded, SERIES_CHUNK_BYTES, SeriesSink};
+pub use dumbbell_network::WayError;
 pub use dumbbell_path::Change;
 pub use dumbbell_results::{Column, Names, Table, Values};
 pub use script::TimedChange;
@@ -73,15 +74,9 @@ pub enum RunError {
         /// What went wrong, in the controller's words.
         message: String,
     },
-    /// A flow has a way without any link; validation should have caught it.
-    #[error("flow {0} ends where it starts")]
-    NoWay(usize),
-    /// The way of a flow has more links than a packet can count; validation should have caught it.
-    #[error("the way of flow {0} has more than {max} links", max = engine::MAX_LINKS_OF_A_WAY)]
-    LongWay(usize),
-    /// The ways of all flows together have more links than the engine can number; validation should have caught it.
-    #[error("the ways of all flows together have more than {max} links", max = u32::MAX)]
-    ManyHops,
+    /// A flow has a way that cannot be taken; validation should have caught it.
+    #[error(transparent)]
+    Way(#[from] WayError),
     /// A script changes a link that there is not.
     #[error("there is no link {0} to change")]
     NoSuchLink(usize),

@@ -4,7 +4,7 @@
 //! data and another for ACKs, and what only few packets carry is kept elsewhere: SACK blocks in a [`Store`], the bytes of
 //! datagrams in [`Payloads`].
 
-use dumbbell_path::Ecn;
+use dumbbell_path::{Class, Ecn};
 use dumbbell_transport::{Ack, Arrival, Burst, CumulativeAck, Datagram, Flags, SackBlock, Segment};
 use dumbbell_units::{Time, claimed};
 use std::num::NonZeroU32;
@@ -30,6 +30,8 @@ pub(crate) struct Packet {
     ecn: Ecn,
     /// Bits of a segment; whether an ACK echoes congestion.
     flags: u8,
+    /// Bytes of headers before the payload of a segment.
+    header: u8,
 }
 
 /// The number by which packets know a flow.
@@ -68,31 +70,27 @@ impl Kind {
 }
 
 impl Packet {
-    /// IP and TCP headers with the timestamp option.
-    const HEADER: u16 = 52;
-    /// A SYN or SYN-ACK with its options.
-    const HANDSHAKE: u16 = 60;
-
     #[inline]
-    pub fn data(flow: u32, hops_left: u16, segment: Segment) -> Packet {
+    pub fn data(flow: u32, hops_left: u16, header: u8, segment: Segment) -> Packet {
         Packet {
             timestamp: segment.sent_at,
             flow,
             number: segment.seq,
             detail: 0,
             attachment: None,
-            size: segment.len + Packet::HEADER,
+            size: segment.len + u16::from(header),
             kind: Kind::Data,
             hops_left,
             ecn: segment.ecn,
             flags: segment.flags.bits(),
+            header,
         }
     }
 
     /// The first packet of a burst of segments that are like `first` but for their numbers and flags.
     #[inline]
-    pub fn first_of(burst: &Burst, flow: u32, hops_left: u16, first: Segment) -> Packet {
-        Packet { detail: burst.remaining() - 1, ..Packet::data(flow, hops_left, first) }
+    pub fn first_of(burst: &Burst, flow: u32, hops_left: u16, header: u8, first: Segment) -> Packet {
+        Packet { detail: burst.remaining() - 1, ..Packet::data(flow, hops_left, header, first) }
     }
 
     /// The segment of a data packet, as it arrives.
@@ -100,37 +98,36 @@ impl Packet {
     pub fn segment(&self) -> Segment {
         Segment {
             seq: self.number,
-            len: self.size - Packet::HEADER,
+            len: self.size - u16::from(self.header),
             ecn: self.ecn,
             flags: Flags::from_bits(self.flags),
             sent_at: self.timestamp,
         }
     }
 
-    pub fn ack(flow: u32, hops_left: u16, ack: &Ack, store: &mut Store<Sacks>) -> Packet {
+    pub fn ack(flow: u32, hops_left: u16, header: u8, ack: &Ack, store: &mut Store<Sacks>) -> Packet {
         let &Ack { ack: number, ece, window, echo, .. } = ack;
-        #[expect(clippy::cast_possible_truncation, reason = "with every SACK block it has 88 bytes")]
-        let size = ack.wire_size() as u16;
         Packet {
             attachment: if ack.sack_count == 0 { None } else { Some(store.put((ack.sack, ack.sack_count))) },
-            size,
-            ..Packet::cumulative_ack(flow, hops_left, CumulativeAck { ack: number, ece, window, echo })
+            size: u16::from(header) + ack.sack_option_bytes(),
+            ..Packet::cumulative_ack(flow, hops_left, header, CumulativeAck { ack: number, ece, window, echo })
         }
     }
 
     #[inline(always)]
-    pub fn cumulative_ack(flow: u32, hops_left: u16, ack: CumulativeAck) -> Packet {
+    pub fn cumulative_ack(flow: u32, hops_left: u16, header: u8, ack: CumulativeAck) -> Packet {
         Packet {
             timestamp: ack.echo,
             flow,
             number: ack.ack,
             detail: ack.window,
             attachment: None,
-            size: Packet::HEADER,
+            size: u16::from(header),
             kind: Kind::Ack,
             hops_left,
             ecn: Ecn::NotEct,
             flags: u8::from(ack.ece),
+            header,
         }
     }
 
@@ -160,7 +157,7 @@ impl Packet {
         Datagram { size, ecn }: Datagram,
         payload: Handle,
     ) -> Packet {
-        Packet { size, ecn, attachment: Some(payload), ..Packet::handshake(now, flow, hops_left, kind) }
+        Packet { ecn, attachment: Some(payload), ..Packet::handshake(now, flow, hops_left, size, kind) }
     }
 
     /// A datagram with its payload, as it arrives.
@@ -169,18 +166,20 @@ impl Packet {
         Arrival { size: self.size, ecn: self.ecn, payload }
     }
 
-    pub fn handshake(now: Time, flow: u32, hops_left: u16, kind: Kind) -> Packet {
+    /// A packet of the handshake with `size` bytes.
+    pub fn handshake(now: Time, flow: u32, hops_left: u16, size: u16, kind: Kind) -> Packet {
         Packet {
             timestamp: now,
             flow,
             number: 0,
             detail: 0,
             attachment: None,
-            size: Packet::HANDSHAKE,
+            size,
             kind,
             hops_left,
             ecn: Ecn::NotEct,
             flags: 0,
+            header: 0,
         }
     }
 
@@ -192,13 +191,18 @@ impl Packet {
         Packet {
             number: (echo >> 32) as u32,
             detail: lower_half,
-            ..Packet::handshake(now, self.flow, hops_left, Kind::SynAck)
+            ..Packet::handshake(now, self.flow, hops_left, self.size, Kind::SynAck)
         }
     }
 
     /// When the SYN left that this one answers.
     pub fn echo(&self) -> Time {
         Time::from_nanos(u64::from(self.number) << 32 | u64::from(self.detail))
+    }
+
+    /// The same packet with an attachment of its own.
+    pub fn with_attachment(self, attachment: Handle) -> Packet {
+        Packet { attachment: Some(attachment), ..self }
     }
 
     /// What it carries besides itself.
@@ -222,6 +226,14 @@ impl dumbbell_path::Packet for Packet {
     #[inline]
     fn ecn(&self) -> Ecn {
         self.ecn
+    }
+
+    fn class(&self) -> Class {
+        match self.kind {
+            Kind::Data | Kind::Datagram => Class::Data,
+            Kind::Ack | Kind::Reply => Class::Ack,
+            Kind::Syn | Kind::SynAck => Class::Other,
+        }
     }
 
     #[inline]
@@ -278,6 +290,11 @@ impl<T: Copy> Store<T> {
         });
         self.entries[handle.index()] = entry;
         handle
+    }
+
+    /// A second entry like that of `handle`, for the copy of a packet.
+    pub fn copy(&mut self, handle: Handle) -> Handle {
+        self.put(self.entries[handle.index()])
     }
 
     /// Bytes of memory [claimed](claimed).
@@ -341,6 +358,13 @@ impl Payloads {
         &self.entries[handle.index()]
     }
 
+    /// A second payload like that of `handle`, for the copy of a datagram.
+    pub fn copy(&mut self, handle: Handle) -> Handle {
+        let payload = self.get(handle).to_vec();
+        self.blank().extend_from_slice(&payload);
+        self.keep()
+    }
+
     /// What a datagram carried is not needed any more.
     #[inline]
     pub fn forget(&mut self, handle: Handle) {
@@ -368,7 +392,7 @@ mod tests {
     #[test]
     fn the_answer_to_a_syn_tells_when_that_left() {
         let left = Time::from_nanos(31 * 86_400_000_000_000 + 1);
-        let answer = Packet::handshake(left, 7, 3, Kind::Syn).answered(left + Duration::from_millis(5), 2);
+        let answer = Packet::handshake(left, 7, 3, 60, Kind::Syn).answered(left + Duration::from_millis(5), 2);
         assert_eq!((answer.echo(), answer.flow, answer.hops_left), (left, 7, 2));
         assert_eq!((answer.kind, answer.timestamp.since(left)), (Kind::SynAck, Duration::from_millis(5)));
     }

@@ -2,9 +2,10 @@
 
 use crate::flow::{Flow, Phase};
 use crate::packet::Packet;
-use dumbbell_cc::{CaState, Control, View};
-use dumbbell_path::{LinkCounters, Media, Medium, Port};
-use dumbbell_results::{FlowSample, FlowSummary, LinkCounts, LinkSample, LinkSummary, Recorder};
+use dumbbell_cc::{CaState, Control, RateSample, View};
+use dumbbell_network::report::link_sample;
+use dumbbell_path::Media;
+use dumbbell_results::{FlowSample, FlowSummary, Recorder};
 use dumbbell_scenario::Scenario;
 use dumbbell_transport::Sending;
 use dumbbell_units::{Duration, Time};
@@ -64,10 +65,9 @@ fn flow_sample(flow: &mut Flow, interval: Duration) -> FlowSample {
         srtt_us_x8: view.srtt_us_x8,
         rtt_us: Some(sample.rtt_us).filter(|&rtt_us| rtt_us >= 0),
         min_rtt_us: Some(view.min_rtt_us).filter(|&rtt_us| rtt_us != View::UNKNOWN_RTT),
-        delivery: (sample.delivered >= 0 && sample.interval_us > 0).then_some((sample.delivered, sample.interval_us)),
-        mss_bits: f64::from(view.mss) * 8.0,
+        delivery_mbps: (sample.delivered >= 0 && sample.interval_us > 0).then(|| delivery_mbps(sample, view)),
         delivered: view.delivered,
-        lost: view.lost,
+        lost: Some(view.lost),
         sacked_out: view.sacked_out,
         packets_out: view.packets_out,
         ca_state: state_name(view.ca_state),
@@ -76,26 +76,9 @@ fn flow_sample(flow: &mut Flow, interval: Duration) -> FlowSample {
     }
 }
 
-fn link_sample(
-    medium: &mut dyn Medium<Packet>,
-    port: Port,
-    now: Time,
-    interval: Duration,
-    departed: &mut u64,
-) -> LinkSample {
-    let backlog = medium.backlog(now, port);
-    let counters = medium.counters(now, port);
-    let counts = counts(&counters);
-    let departed_bits = (counters.departures.bytes - *departed) as f64 * 8.0;
-    *departed = counters.departures.bytes;
-    LinkSample {
-        queue_bytes: backlog.bytes,
-        queue_packets: backlog.packets,
-        departed_bits,
-        capacity_bits: medium.capacity_bits(port, Time::ZERO + now.since(Time::ZERO + interval), now),
-        drops: counts.drops,
-        losses: counts.losses,
-    }
+fn delivery_mbps(sample: &RateSample, view: &View) -> f64 {
+    let mss_bits = f64::from(view.mss) * 8.0;
+    f64::from(sample.delivered) * mss_bits / sample.interval_us as f64
 }
 
 fn state_name(state: CaState) -> &'static str {
@@ -128,42 +111,4 @@ pub(crate) fn flow_summaries(scenario: &Scenario, flows: Vec<Flow>, measured_s: 
         rtt: flow.rtt,
     })
     .collect()
-}
-
-/// A row for a port of a medium, which for a link is the link, when the measured interval is over at `now`; its totals
-/// come when the run is over.
-pub(crate) fn link_summary(
-    scenario: &Scenario,
-    number: u32,
-    medium: &mut dyn Medium<Packet>,
-    port: Port,
-    now: Time,
-) -> LinkSummary {
-    let stats = medium.measured(now, port);
-    let measured = counts(&medium.counters(now, port)).since(counts(&stats.before));
-    LinkSummary {
-        link: number,
-        measured_s: scenario.duration.saturating_sub(scenario.cooldown).saturating_sub(scenario.warmup).as_secs_f64(),
-        departed_bytes: stats.departed.bytes,
-        capacity_bits: stats.capacity_bits,
-        mean_queue_bytes: stats.mean_bytes,
-        p95_queue_bytes: stats.p95_bytes as f64,
-        max_queue_bytes: stats.max.bytes as f64,
-        measured,
-        name: medium.name(port).to_owned(),
-        ..LinkSummary::default()
-    }
-}
-
-/// What a link counts, as tables show it.
-pub(crate) fn counts(counters: &LinkCounters) -> LinkCounts {
-    LinkCounts {
-        arrivals: counters.arrivals.packets,
-        drops: counters.queue_drops().packets,
-        drops_full: counters.dropped_full.packets,
-        drops_aqm: counters.dropped_aqm.packets,
-        drops_policed: counters.policed.packets,
-        losses: counters.lost_before.packets + counters.lost_after.packets,
-        marks: counters.marked,
-    }
 }

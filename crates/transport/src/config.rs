@@ -15,7 +15,7 @@ pub struct TransportConfig {
     #[schemars(extend("x-source" = "Linux 6.18; RFC 9000, RFC 9002"))]
     pub protocol: Protocol,
     /// Payload bytes of a full segment.
-    #[schemars(range(min = 64, max = 65000), extend("x-unit" = "bytes", "x-source" = "1500 - 20 - 20 - 12 (timestamps)"))]
+    #[schemars(range(min = 64, max = 65000), extend("x-unit" = "bytes", "x-default" = "`1448`; `1460` without timestamps", "x-source" = "1500 - 20 - 20 - 12 (timestamps)"))]
     pub mss: u32,
     /// Window after the handshake in segments.
     #[schemars(range(min = 1), extend("x-unit" = "segments", "x-source" = "TCP_INIT_CWND; RFC 6928"))]
@@ -65,7 +65,8 @@ pub struct TransportConfig {
     /// Forward RTO recovery.
     #[schemars(extend("x-source" = "tcp_frto; RFC 5682"))]
     pub frto: bool,
-    /// Take reductions back that duplicates or timestamps prove spurious (DSACK and Eifel undo).
+    /// Take reductions back that prove spurious: by duplicates or timestamps over TCP (DSACK and Eifel undo), by ACKs for
+    /// all packets that were declared lost over QUIC.
     #[schemars(extend("x-source" = "tcp_try_undo_recovery; RFC 3522, RFC 3708"))]
     pub undo: bool,
     /// How losses are found with selective acknowledgements.
@@ -89,6 +90,12 @@ pub struct TransportConfig {
     /// What round-trip times are measured from.
     #[schemars(extend("x-source" = "tcp_ack_update_rtt"))]
     pub rtt_samples: RttSamples,
+    /// Timestamps on every segment, which take 12 bytes. Without them retransmitted data gives no
+    /// round-trip time, originals that arrive late are not told from retransmissions (Eifel undo), segments with old
+    /// timestamps are not dropped (PAWS), a fourth SACK block fits an ACK, and the receiver takes for its round-trip time
+    /// the shortest time in which a window of data arrived. TCP only.
+    #[schemars(extend("x-source" = "tcp_timestamps; RFC 7323"))]
+    pub timestamps: bool,
     /// Selective acknowledgements; without them NewReno rules apply.
     #[schemars(extend("x-source" = "tcp_sack; RFC 2018"))]
     pub sack: bool,
@@ -313,6 +320,7 @@ impl Default for TransportConfig {
             delivery_rate: DeliveryRate::Linux,
             controller_rtt: ControllerRtt::Last,
             rtt_samples: RttSamples::Linux,
+            timestamps: true,
             sack: true,
             dsack: true,
             ecn: false,
@@ -343,13 +351,22 @@ impl TransportConfig {
         &PARAMETERS
     }
 
-    /// What is out of its declared range.
+    /// What is out of its declared range, or contradicts something else.
     pub fn check(&self) -> Vec<Problem> {
-        check(TransportConfig::parameters(), self)
+        let mut problems = check(TransportConfig::parameters(), self);
+        if !self.timestamps && self.rtt_samples != RttSamples::Linux {
+            let message = "`rtt_samples` needs timestamps, which are switched off";
+            problems.push(Problem::value("rtt_samples", message, "allowed without timestamps: `\"linux\"`"));
+        }
+        problems
     }
 
     /// Names of the ready-made endpoints of [`TransportConfig::profile`].
     pub const PROFILES: [&str; 3] = ["tcp", "quic", "dqc"];
+    /// Bytes of IP and TCP headers without options.
+    const TCP_HEADER: u32 = 40;
+    /// Bytes of the timestamp option, padding included.
+    pub const TIMESTAMP_OPTION: u32 = 12;
     /// Bytes of IP, UDP, short header and authentication tag around a QUIC payload.
     const QUIC_HEADER: u32 = 50;
 
@@ -361,17 +378,41 @@ impl TransportConfig {
         match name {
             "tcp" => Some(TransportConfig::default()),
             "quic" => Some(quic),
-            "dqc" => Some(TransportConfig { ack_every: 1, quic: QuicConfig::dqc(), ..quic }),
+            "dqc" => Some(TransportConfig { ack_every: 1, undo: false, quic: QuicConfig::dqc(), ..quic }),
             _ => None,
         }
     }
 
-    /// Bytes of headers around the payload of a data packet, IP included.
+    /// Makes segments as large as they are by default: the place of a missing timestamp option is payload.
+    pub fn fill_segments(&mut self) {
+        if self.protocol == Protocol::Tcp && !self.timestamps {
+            self.mss += TransportConfig::TIMESTAMP_OPTION;
+        }
+    }
+
+    /// Payload of the largest data packet in bytes.
+    pub fn largest_payload(&self) -> u32 {
+        match self.protocol {
+            Protocol::Tcp => self.mss,
+            Protocol::Quic => self.quic.packet_sizes.iter().map(|&size| u32::from(size)).max().unwrap_or(self.mss),
+        }
+    }
+
+    /// Bytes of headers around the payload of a data packet, IP included. An ACK is as long, besides its SACK option.
     pub fn header_bytes(&self) -> u32 {
         match self.protocol {
-            Protocol::Tcp => 52,
+            Protocol::Tcp if self.timestamps => TransportConfig::TCP_HEADER + TransportConfig::TIMESTAMP_OPTION,
+            Protocol::Tcp => TransportConfig::TCP_HEADER,
             Protocol::Quic => TransportConfig::QUIC_HEADER,
         }
+    }
+
+    /// Bytes of a packet of the handshake, IP included.
+    pub fn handshake_bytes(&self) -> u32 {
+        // MSS 4, window scale 3 and a NOP; SACK permitted 2, with timestamps instead of two NOPs.
+        let has_timestamps = self.timestamps || self.protocol == Protocol::Quic;
+        let timestamps = if has_timestamps { TransportConfig::TIMESTAMP_OPTION } else { 4 };
+        TransportConfig::TCP_HEADER + 4 + 4 + timestamps
     }
 }
 
@@ -418,6 +459,10 @@ mod tests {
             (
                 TransportConfig { gso_max_bytes: 1_447, ..plain() },
                 "`gso_max_bytes` is 1447B; allowed: at least `mss`, which is 1448",
+            ),
+            (
+                TransportConfig { timestamps: false, rtt_samples: RttSamples::Timestamps, ..plain() },
+                "`rtt_samples` needs timestamps, which are switched off; allowed without timestamps: `\"linux\"`",
             ),
             (
                 TransportConfig { quic: QuicConfig { packet_threshold: 0, ..QuicConfig::default() }, ..plain() },

@@ -10,7 +10,7 @@ pub struct Flags(u8);
 impl Flags {
     /// No bit.
     pub const NONE: Flags = Flags(0);
-    /// PSH: the segment ends a burst of several.
+    /// PSH: the segment ends a burst of several, or what the application has written.
     pub const PSH: Flags = Flags(1);
     /// CWR: the sender has reduced its window.
     pub const CWR: Flags = Flags(1 << 1);
@@ -106,8 +106,8 @@ impl From<CumulativeAck> for Ack {
 }
 
 impl Ack {
-    /// Blocks that fit beside the timestamp option.
-    pub const MAX_SACK_BLOCKS: usize = 3;
+    /// Blocks that fit an ACK without timestamps; with them one fewer.
+    pub const MAX_SACK_BLOCKS: usize = 4;
 
     /// The valid blocks.
     #[inline]
@@ -115,12 +115,12 @@ impl Ack {
         &self.sack[..usize::from(self.sack_count)]
     }
 
-    /// Length on the wire: 20 bytes of IP, 20 of TCP, 12 of timestamps, and the SACK option.
+    /// Bytes of the SACK option, padding included.
     #[inline]
-    pub fn wire_size(&self) -> u32 {
+    pub fn sack_option_bytes(&self) -> u16 {
         match self.sack_count {
-            0 => 52,
-            blocks => 56 + 8 * u32::from(blocks),
+            0 => 0,
+            blocks => 4 + 8 * u16::from(blocks),
         }
     }
 }

@@ -8,7 +8,7 @@
     reason = "the numbers are those of these tests, and small"
 )]
 
-use dumbbell_cc::{AckFlags, CaState, Control, Controller, Event, Hooks, LostPacket, RateSample, View};
+use dumbbell_cc::{AckFlags, CaState, Control, Controller, Event, Hooks, LostPacket, Needs, RateSample, View};
 use dumbbell_transport::quic::{QuicAck, QuicSender};
 use dumbbell_transport::{Ack, Pacing, SackBlock, Sender, TransportConfig};
 use dumbbell_units::{Duration, Time};
@@ -61,6 +61,8 @@ struct Recording {
     log: Log,
     full_control: bool,
     hooks: Hooks,
+    /// Reductions it still begins on its own.
+    requests: u32,
 }
 
 impl Controller for Recording {
@@ -72,6 +74,14 @@ impl Controller for Recording {
     }
     fn hooks(&self) -> Hooks {
         self.hooks
+    }
+    fn needs(&self) -> Needs {
+        Needs { reductions: self.requests > 0 }
+    }
+    fn begins_reduction(&mut self) -> bool {
+        let begins = self.requests > 0;
+        self.requests -= u32::from(begins);
+        begins
     }
     fn init(&mut self, view: &View, _: &mut Control) {
         self.log.note(Told::Init, view);
@@ -240,11 +250,16 @@ struct Stage<G> {
 
 impl<G: Ground> Stage<G> {
     fn new(full_control: bool, hooks: Hooks) -> Stage<G> {
+        Stage::with(full_control, hooks, 0)
+    }
+
+    /// With a controller that asks so often for a reduction.
+    fn with(full_control: bool, hooks: Hooks, requests: u32) -> Stage<G> {
         let profile = TransportConfig::profile(G::PROFILE).expect("a profile");
         let config = TransportConfig { ecn: true, pacing: Pacing::Off, ..profile };
         let log = Log::default();
         let now = Time::ZERO + Duration::from_secs(1);
-        let controller = Recording { log: log.clone(), full_control, hooks };
+        let controller = Recording { log: log.clone(), full_control, hooks, requests };
         Stage { ground: G::new(config, Box::new(controller), now), log, now, sent: 0, read: 0, marks: 0 }
     }
 
@@ -506,4 +521,26 @@ fn assert_told_by_hooks<G: Ground>() {
 fn a_controller_is_told_only_what_it_has_hooks_for() {
     assert_told_by_hooks::<Tcp>();
     assert_told_by_hooks::<Quic>();
+}
+
+fn assert_reduces_on_request<G: Ground>(state: CaState) {
+    let mut stage = Stage::<G>::with(false, Hooks::NONE, 1);
+    stage.write(10);
+    stage.ack([0]);
+    let told = stage.told();
+    let reduction = [Told::Avoid, Told::Ssthresh, Told::State(state)];
+    assert!(told.windows(3).any(|calls| calls == reduction), "{told:?}");
+    stage.write(10);
+    stage.settle();
+    stage.write(10);
+    stage.settle();
+    let told = stage.told();
+    assert!(told.contains(&Told::Event(Event::CompleteCwr)), "{told:?}");
+    assert!(!told.contains(&Told::Ssthresh), "it asked once");
+}
+
+#[test]
+fn a_controller_that_asks_for_a_reduction_gets_one() {
+    assert_reduces_on_request::<Tcp>(CaState::Cwr);
+    assert_reduces_on_request::<Quic>(CaState::Recovery);
 }

@@ -119,6 +119,7 @@ pub(crate) fn run_on(script: &Script, judging: Judging, host: impl Host) -> Verd
         listener: None,
         connection: None,
         judged: 0,
+        receives: script.packets(Direction::Inbound).any(|packet| packet.len > 0),
     };
     for (index, event) in script.events.iter().enumerate() {
         run.host.begin_event(index);
@@ -148,6 +149,8 @@ struct Run<H> {
     connection: Option<i64>,
     /// Expectations of an established connection that were met.
     judged: u32,
+    /// The script sends data to the host.
+    receives: bool,
 }
 
 impl<H: Host> Run<H> {
@@ -354,11 +357,12 @@ impl<H: Host> Run<H> {
         match (option, value) {
             ("TCP_NODELAY", value) => self.host.set_nodelay(value != Some(0)),
             (
-                "SO_REUSEADDR" | "SO_REUSEPORT" | "TCP_CONGESTION" | "SO_SNDBUF" | "SO_RCVBUF" | "SO_SNDTIMEO"
-                | "SO_RCVTIMEO" | "TCP_NOTSENT_LOWAT" | "IP_MTU_DISCOVER" | "SO_KEEPALIVE" | "TCP_SYNCNT"
-                | "SO_PRIORITY" | "SO_MARK",
+                "SO_REUSEADDR" | "SO_REUSEPORT" | "TCP_CONGESTION" | "SO_SNDBUF" | "SO_SNDTIMEO" | "SO_RCVTIMEO"
+                | "TCP_NOTSENT_LOWAT" | "IP_MTU_DISCOVER" | "SO_KEEPALIVE" | "TCP_SYNCNT" | "SO_PRIORITY" | "SO_MARK",
                 _,
             ) => {}
+            // It matters to those who receive.
+            ("SO_RCVBUF", _) if !self.receives => {}
             _ => return Err(End::Foreign(event.place, format!("the socket option `{option}`"))),
         }
         Ok(())

@@ -3,6 +3,7 @@
 use crate::script::{Arg, Direction, Script, What};
 use dumbbell_transport::{Pacing, TransportConfig};
 use dumbbell_units::Duration;
+use serde_json::{Map, Value, json};
 use std::path::Path;
 
 /// Segments that a script's peer sends are at most this long: an Ethernet frame without options.
@@ -15,6 +16,8 @@ pub struct Settings {
     pub config: TransportConfig,
     /// Name of the controller.
     pub congestion_control: String,
+    /// Parameters of CUBIC (`/sys/module/tcp_cubic/parameters`).
+    pub cubic: Map<String, Value>,
     /// `tcp_timestamps`.
     pub timestamps: bool,
     /// `tcp_ecn`: 0 never, 1 asks for it, 2 accepts it.
@@ -30,6 +33,7 @@ impl Default for Settings {
         Settings {
             config: TransportConfig::default(),
             congestion_control: "cubic".to_owned(),
+            cubic: Map::new(),
             timestamps: true,
             ecn: 2,
             window_scaling: true,
@@ -45,6 +49,7 @@ impl Settings {
         let lines = command.replace("\\\n", " ");
         let lines = lines.lines().map(str::trim).filter(|line| !line.starts_with('#'));
         lines.flat_map(|line| line.split(';').flat_map(|part| part.split("&&"))).try_for_each(|part| {
+            let part = part.split(" #").next().unwrap_or_default();
             let part = part.split("2>&1").next().unwrap_or_default().trim();
             self.run_one(part.trim_end_matches("> /dev/null").trim(), folder)
         })
@@ -56,6 +61,9 @@ impl Settings {
         let name = program.rsplit('/').next().unwrap_or(program);
         match name {
             "true" | "sync" => Ok(()),
+            "nstat" if command == "nstat -n" => Ok(()),
+            // Which segments share a buffer is not judged.
+            "ethtool" if args.first() == Some(&"-K") => Ok(()),
             "sysctl" | "set_sysctls.py" => self.sysctls(&args.join(" ")),
             "echo" => match command.split_once('>') {
                 Some((value, file)) => {
@@ -70,6 +78,7 @@ impl Settings {
                 self.config.pacing = Pacing::On;
                 Ok(())
             }
+            "tc" if args.contains(&"limit") => Err(format!("the command `{command}`")),
             "tc" if args.iter().any(|arg| ["pfifo", "pfifo_fast", "bfifo", "noqueue", "del"].contains(arg)) => Ok(()),
             // It restores what another command changed, behind the script.
             _ if name.starts_with("sysctl_restore_") => Ok(()),
@@ -106,8 +115,11 @@ impl Settings {
 
     #[expect(clippy::too_many_lines, reason = "a table with one row for each kernel parameter")]
     fn sysctl(&mut self, key: &str, value: &str) -> Result<(), String> {
-        let key = key.trim_matches(['"', '\'']).trim_start_matches("/proc/sys/").replace('/', ".");
         let value = value.trim().trim_matches(['"', '\'']);
+        if let Some(parameter) = key.strip_prefix("/sys/module/tcp_cubic/parameters/") {
+            return self.cubic_parameter(parameter, value);
+        }
+        let key = key.trim_matches(['"', '\'']).trim_start_matches("/proc/sys/").replace('/', ".");
         let Some(name) = key.strip_prefix("net.ipv4.") else {
             return if key.starts_with("net.core.") { Ok(()) } else { Err(format!("`{key}`")) };
         };
@@ -195,6 +207,18 @@ impl Settings {
         Ok(())
     }
 
+    fn cubic_parameter(&mut self, name: &str, value: &str) -> Result<(), String> {
+        let value = match (name, value) {
+            ("hystart_detect", "1") => json!("train"),
+            ("hystart_detect", "2") => json!("delay"),
+            ("hystart_detect", "3") => json!("both"),
+            ("hystart" | "fast_convergence" | "tcp_friendliness", "0" | "1") => json!(value == "1"),
+            _ => return Err(format!("tcp_cubic's {name} = {value}")),
+        };
+        self.cubic.insert(name.to_owned(), value);
+        Ok(())
+    }
+
     fn route(&mut self, args: &[&str]) -> Result<(), String> {
         for pair in args.windows(2) {
             match (pair[0], pair[1].parse::<u32>()) {
@@ -255,10 +279,7 @@ mod tests {
             settings.run("sysctl -w net.ipv4.tcp_mtu_probing=2", Path::new(".")).unwrap_err(),
             "tcp_mtu_probing = 2"
         );
-        assert_eq!(
-            settings.run("ethtool -K tun0 tso off", Path::new(".")).unwrap_err(),
-            "the command `ethtool -K tun0 tso off`"
-        );
+        assert_eq!(settings.run("modprobe x", Path::new(".")).unwrap_err(), "the command `modprobe x`");
     }
 
     #[test]

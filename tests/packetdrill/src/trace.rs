@@ -61,36 +61,49 @@ fn trace_on(script: &Script, mut host: impl Host) -> String {
         host.run_until(at);
         last = at;
         let line = event.place.line;
-        let did = match &event.what {
-            What::Shell(command) => host.shell(command),
-            What::Packet(packet) => {
-                _ = writeln!(text, "{:>12} {packet}", seconds(START, at));
-                host.receive(packet)
-            }
-            What::Call(call) => match call.name.as_str() {
-                "listen" => Ok(host.listen()),
-                "connect" => Ok(host.connect()),
-                "write" | "send" => {
-                    _ = writeln!(text, "{:>12} {} of {:?}", seconds(START, at), call.name, call.result);
-                    host.write(call.result.and_then(|bytes| u64::try_from(bytes).ok()).unwrap_or(0))
-                }
-                "setsockopt" => Ok(host.set_nodelay(format!("{call:?}").contains("TCP_NODELAY"))),
-                _ => Ok(()),
-            },
-            What::Code(_) => {
-                let shown =
-                    SHOWN.iter().filter_map(|name| Some(format!("{name} {}", host.info(&format!("tcpi_{name}"))?)));
-                _ = writeln!(text, "{:>12}   {}", seconds(START, at), shown.collect::<Vec<_>>().join(", "));
-                Ok(())
-            }
-            What::Foreign(what) => Err(what.clone()),
-        };
+        let did = take_step(&mut text, &mut host, &event.what, at);
         if let Err(reason) = did {
             _ = writeln!(text, "line {line}: {reason}");
         }
     }
     print_all(&mut text, &mut host, last + AFTERMATH);
     text
+}
+
+/// Does what a script says, and prints what is not a call that every script begins with.
+fn take_step(text: &mut String, host: &mut impl Host, what: &What, at: Time) -> Result<(), String> {
+    match what {
+        What::Shell(command) => host.shell(command),
+        What::Packet(packet) => {
+            _ = writeln!(text, "{:>12} {packet}", seconds(START, at));
+            host.receive(packet)
+        }
+        What::Call(call) => match call.name.as_str() {
+            "listen" => {
+                host.listen();
+                Ok(())
+            }
+            "connect" => {
+                host.connect();
+                Ok(())
+            }
+            "write" | "send" => {
+                _ = writeln!(text, "{:>12} {} of {:?}", seconds(START, at), call.name, call.result);
+                host.write(call.result.and_then(|bytes| u64::try_from(bytes).ok()).unwrap_or(0))
+            }
+            "setsockopt" => {
+                host.set_nodelay(format!("{call:?}").contains("TCP_NODELAY"));
+                Ok(())
+            }
+            _ => Ok(()),
+        },
+        What::Code(_) => {
+            let shown = SHOWN.iter().filter_map(|name| Some(format!("{name} {}", host.info(&format!("tcpi_{name}"))?)));
+            _ = writeln!(text, "{:>12}   {}", seconds(START, at), shown.collect::<Vec<_>>().join(", "));
+            Ok(())
+        }
+        What::Foreign(what) => Err(what.clone()),
+    }
 }
 
 fn print_all(text: &mut String, host: &mut impl Host, until: Time) {

@@ -49,6 +49,17 @@ fn every_script_of_the_repository_holds_but_for_what_is_known_to_be_missing() {
     assert!(wrong.is_empty(), "\n{}", wrong.join("\n"));
 }
 
+/// The kernel of this machine is the authority on the scripts of the repository, those below `push` included.
+#[test]
+fn every_script_of_the_repository_holds_on_the_kernel_of_this_machine() {
+    if std::env::var_os("DUMBBELL_PACKETDRILL_LIVE").is_none() {
+        return;
+    }
+    let table = run_folder(&scripts(), Subject::Kernel, Judging { push: true }).unwrap();
+    println!("{table}");
+    assert!(table.rows.iter().all(Row::holds), "some scripts do not hold; the table says why");
+}
+
 /// Anybody's collection: its table is printed (`-- --nocapture`), and nothing in it may fail.
 #[test]
 fn the_scripts_of_a_collection_hold() {

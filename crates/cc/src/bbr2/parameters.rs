@@ -42,6 +42,9 @@ pub struct Parameters {
     /// How long the minimum that schedules PROBE_RTT is believed.
     #[schemars(extend("x-source" = "bbr_probe_rtt_win_ms = 5000; QUIC: 10 s"))]
     pub probe_rtt_interval: Duration,
+    /// It is believed for at least this many minimum round-trip times: a long path has PROBE_RTT less often.
+    #[schemars(range(max = 10_000), extend("x-unit" = "RTTs", "x-source" = "0 in Linux and the draft; picoquic: 100"))]
+    pub probe_rtt_interval_rtts: u32,
     /// A sample equal to the minimum that schedules PROBE_RTT renews it.
     #[schemars(extend("x-source" = "bbr_update_min_rtt: v2 rtt_us <= probe_rtt_min_us, v3 <"))]
     pub min_rtt_tie_refreshes: bool,
@@ -74,6 +77,9 @@ pub struct Parameters {
     /// Compare the amount that will be in flight at the next departure time, not the present one.
     #[schemars(extend("x-source" = "bbr_packets_in_net_at_edt; not in QUIC"))]
     pub net_estimate: bool,
+    /// PROBE_BW looks at the amount in flight after an ACK instead of before it.
+    #[schemars(extend("x-source" = "draft-ietf-ccwg-bbr: C.inflight; Linux: rs->prior_in_flight"))]
+    pub inflight_after_ack: bool,
 
     /// Share by which the pacing rate stays below the estimated bandwidth.
     #[schemars(extend("x-source" = "bbr_pacing_margin_percent = 1"))]
@@ -374,6 +380,7 @@ impl Default for Parameters {
             up_window_gain: two,
             min_rtt_window: Duration::from_secs(10),
             probe_rtt_interval: Duration::from_secs(5),
+            probe_rtt_interval_rtts: 0,
             min_rtt_tie_refreshes: true,
             delayed_ack_guard: true,
             probe_rtt_entry: ProbeRttEntry::Anywhere,
@@ -384,6 +391,7 @@ impl Default for Parameters {
             budget_bursts: 3,
             budget_up_packets: 2,
             net_estimate: true,
+            inflight_after_ack: false,
             pacing_margin: Ratio::new(0.01).unwrap_or_default(),
             initial_pacing_gain: high_gain,
             nominal_rtt: Duration::from_millis(1),

@@ -76,7 +76,7 @@ impl Bbr2 {
             }
             Phase::Refill => {}
             Phase::Up => {
-                let in_flight = self.in_network(view, control, sample.prior_in_flight);
+                let in_flight = self.judged_inflight(view, control, sample);
                 if self.up_is_over(view, control, sample, in_flight, bw) {
                     self.probe.was_too_high = false;
                     self.start_down(view);
@@ -85,11 +85,17 @@ impl Bbr2 {
             Phase::Down => {
                 if let Some(slope) = self.time_to_probe(view, control) {
                     self.leave_down(view, control, sample, Phase::Refill, slope);
-                } else if self.is_drained(view, control, self.in_network(view, control, sample.prior_in_flight)) {
+                } else if self.is_drained(view, control, self.judged_inflight(view, control, sample)) {
                     self.leave_down(view, control, sample, Phase::Cruise, 0);
                 }
             }
         }
+    }
+
+    /// The amount in flight that ends UP and DOWN.
+    fn judged_inflight(&self, view: &View, control: &Control, sample: &RateSample) -> u32 {
+        let in_flight = if self.parameters.inflight_after_ack { view.in_flight() } else { sample.prior_in_flight };
+        self.in_network(view, control, in_flight)
     }
 
     fn elapsed_in_phase(&self, view: &View, micros: u64) -> bool {

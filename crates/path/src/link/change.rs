@@ -115,7 +115,7 @@ impl<P: Packet> Link<P> {
         match &mut self.ingress {
             Some(ingress) => ingress.loss = loss,
             None if loss.is_none() => {}
-            None => self.ingress = Some(Box::new(Ingress { loss, policer: None })),
+            None => self.ingress = Some(Box::new(Ingress { loss, ..Ingress::default() })),
         }
         self.leave_fast_path_if_needed();
     }
@@ -130,7 +130,8 @@ impl<P: Packet> Link<P> {
         self.leave_fast_path_if_needed();
         for TakenBack { drawn, packet } in taken_back {
             let is_lost = self.loss_after.as_mut().is_some_and(|loss| loss.strikes(drawn.departs));
-            let passage = if is_lost { None } else { drawn.passage.or_else(|| Some(self.pipe.draw())) };
+            let passage =
+                if is_lost { None } else { drawn.passage.or_else(|| Some(self.pipe.draw(drawn.departs, &packet))) };
             self.propagate_again(now, Drawn { passage, ..drawn }, packet);
         }
     }

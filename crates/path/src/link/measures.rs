@@ -86,7 +86,9 @@ impl<P: Packet> Link<P> {
             _ => 0,
         };
         let lost_later = self.lost_later.iter().filter(|(_, packet)| is_meant(packet)).count();
-        (held + lost_later) as u64 + self.pipe.count(is_meant)
+        let released = self.release.iter().flat_map(|release| release.packets());
+        let released = released.filter(|packet| is_meant(packet)).count();
+        (held + lost_later + released) as u64 + self.pipe.count(is_meant)
     }
 
     /// Bytes of memory that packets in the queue and on the way [claim](claimed).
@@ -102,6 +104,7 @@ impl<P: Packet> Link<P> {
             + self.pipe.memory()
             + claimed::<(Time, P)>(self.lost_later.len(), self.lost_later.capacity())
             + claimed::<(P, DropCause)>(drops.len(), drops.capacity())
+            + self.release.as_ref().map_or(0, |release| release.memory())
             + self.departures.as_ref().map_or(0, |told| claimed::<(Time, P)>(told.len(), told.capacity()))
     }
 

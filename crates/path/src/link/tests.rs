@@ -2,13 +2,15 @@
 
 use super::*;
 use crate::catalog::LinkContext;
-use crate::config::{LinkRate, QueueLimit};
+use crate::config::{Impairments, LinkRate, QueueLimit};
 use crate::delay::Delay;
+use crate::event::Selection;
 use crate::level::Level;
 use crate::loss::{Bernoulli, LossRecipe};
 use crate::packet::Ecn;
 use crate::policer::Policer;
 use crate::queue::{Codel, Discipline, DropHead, MarkPlace, QueueRecipe, Red, Threshold};
+use crate::release::Aggregate;
 use crate::stats::{Backlog, Tally};
 use crate::testing::TestPacket;
 use dumbbell_units::{Bytes, Duration, Rate, Ratio, Rng};
@@ -33,6 +35,7 @@ pub(super) fn config(rate: LinkRate) -> LinkConfig {
         queue: QueueRecipe::default(),
         loss_before: None,
         loss_after: None,
+        impairments: Impairments::default(),
     }
 }
 
@@ -126,7 +129,7 @@ pub(super) fn drain(link: &mut Link<TestPacket>) -> Vec<(u64, u64)> {
 
 fn departs(offer: Offer) -> Option<u64> {
     match offer {
-        Offer::Accepted { departs } => departs.map(Time::as_nanos),
+        Offer::Accepted { departs } | Offer::Duplicated { departs } => departs.map(Time::as_nanos),
         Offer::Dropped(cause) => panic!("dropped: {cause:?}"),
     }
 }
@@ -366,6 +369,7 @@ fn a_policer_loses_one_minus_one_over_the_overload_without_any_queue() {
         match link.offer(at(i * 2 * MS), full(i)) {
             Offer::Accepted { departs } => assert_eq!(departs, Some(at(i * 2 * MS + MS))),
             Offer::Dropped(cause) => assert_eq!(cause, DropCause::Policed),
+            Offer::Duplicated { .. } => panic!("nothing is duplicated here"),
         }
     }
     let now = at(100_000 * MS);
@@ -373,6 +377,65 @@ fn a_policer_loses_one_minus_one_over_the_overload_without_any_queue() {
     let lost = counters.policed.packets as f64 / counters.arrivals.packets as f64;
     assert!((lost - 2.0 / 3.0).abs() < 0.001, "{lost}");
     assert_eq!((link.queue_stats(now).max, counters.queue_drops()), (Backlog::default(), counters.policed));
+}
+
+fn event(action: Action, packets: (u64, u64)) -> PacketEvent {
+    let (flow, bytes, from, until, by) = (None, None, None, None, None);
+    PacketEvent { action, of: Selection::Data, flow, packets: Some(packets), bytes, from, until, by }
+}
+
+fn with_events(events: Vec<PacketEvent>) -> LinkConfig {
+    LinkConfig { impairments: Impairments { events: events.into(), ..Impairments::default() }, ..twelve_megabits() }
+}
+
+#[test]
+fn chosen_packets_are_dropped_marked_and_delayed_and_no_others() {
+    let by = Some(Duration::from_millis(5));
+    let delay = PacketEvent { by, ..event(Action::Delay, (2, 2)) };
+    let mut link = link(with_events(vec![event(Action::Drop, (4, 5)), event(Action::Mark, (7, 7)), delay]));
+    let offers: Vec<_> = (1..=8).map(|i| link.offer(at(0), TestPacket { ecn: Ecn::Ect0, ..full(i) })).collect();
+    let dropped = |offer: &Offer| *offer == Offer::Dropped(DropCause::LossBefore);
+    assert_eq!(offers.iter().map(dropped).collect::<Vec<_>>(), (1..=8).map(|i| i == 4 || i == 5).collect::<Vec<_>>());
+    let mut arrived = Vec::new();
+    while link.next_event() < Time::NEVER {
+        let now = link.next_event();
+        arrived.extend(link.poll(now).map(|packet| (packet.number, now.as_nanos() / MS, packet.ecn == Ecn::Ce)));
+    }
+    let expected = [(1, 11, false), (3, 13, false), (6, 14, false), (7, 15, true), (8, 16, false), (2, 17, false)];
+    assert_eq!(arrived, expected, "packet 2 is 5 ms late");
+    assert_eq!((link.counters(at(99 * MS)).marked, link.counters(at(99 * MS)).lost_before.packets), (1, 2));
+}
+
+#[test]
+fn a_duplicated_packet_is_followed_by_its_copy_which_takes_capacity() {
+    let mut link = link(with_events(vec![event(Action::Duplicate, (2, 2))]));
+    for i in 1..=3 {
+        if let Offer::Duplicated { departs } = link.offer(at(0), full(i)) {
+            assert_eq!((i, departs), (2, Some(at(2 * MS))));
+            assert_eq!(link.offer_copy(at(0), full(i)), Offer::Accepted { departs: Some(at(3 * MS)) });
+        }
+    }
+    assert_eq!(drain(&mut link), [(1, 11 * MS), (2, 12 * MS), (2, 13 * MS), (3, 14 * MS)]);
+    assert_eq!(link.counters(at(99 * MS)).arrivals.packets, 4);
+    let duplicate = Impairments { duplicate: ratio(0.1), ..Impairments::default() };
+    let mut random = super::tests::link(LinkConfig { impairments: duplicate, ..config(LinkRate::Unlimited) });
+    let copies = (0..50_000).filter(|&i| matches!(random.offer(at(i), full(i)), Offer::Duplicated { .. })).count();
+    assert!((4_800..5_200).contains(&copies), "{copies}");
+}
+
+#[test]
+fn a_link_that_aggregates_releases_bundles_and_counts_what_it_holds() {
+    let aggregate =
+        Some(Aggregate { timeout: Some(Duration::from_millis(4)), packets: Some(3), ..Aggregate::default() });
+    for queue in [QueueRecipe::default(), codel(false)] {
+        let impairments = Impairments { aggregate, ..Impairments::default() };
+        let mut link = link(LinkConfig { impairments, queue, ..twelve_megabits() });
+        (0..5).for_each(|i| _ = link.offer(at(0), full(i)));
+        assert_eq!(link.poll(at(11 * MS)), None, "the first has come, and is held");
+        assert_eq!(link.in_flight(at(11 * MS)), 5);
+        let times = [13, 13, 13, 18, 18].map(|ms| ms * MS);
+        assert_eq!(drain(&mut link), (0..).zip(times).collect::<Vec<_>>());
+    }
 }
 
 #[test]

@@ -7,6 +7,7 @@ mod bernoulli;
 mod chance;
 mod four_state;
 mod gilbert_elliott;
+mod periodic;
 mod steps;
 
 use crate::catalog::{Catalog, Described, Kind, LinkContext, Recipe};
@@ -26,7 +27,13 @@ pub fn catalog() -> &'static Catalog<Box<dyn Process>> {
     static CATALOG: LazyLock<Catalog<Box<dyn Process>>> = LazyLock::new(|| {
         Catalog::new(
             "loss",
-            vec![kind::<Bernoulli>(), kind::<GilbertElliott>(), kind::<four_state::FourState>(), kind::<Steps>()],
+            vec![
+                kind::<Bernoulli>(),
+                kind::<GilbertElliott>(),
+                kind::<four_state::FourState>(),
+                kind::<periodic::Periodic>(),
+                kind::<Steps>(),
+            ],
         )
     });
     &CATALOG

@@ -6,7 +6,9 @@
 mod loss;
 mod pacer;
 mod rtt;
+mod undo;
 
 pub use loss::{LossThreshold, PersistentCongestion, Verdict};
 pub use pacer::{BurstPacer, pacing_rate};
 pub use rtt::RttEstimator;
+pub use undo::SpuriousLosses;

@@ -30,10 +30,10 @@ impl BurstPacer {
         self.next_departure
     }
 
-    /// Nothing is in flight: an initial burst may leave.
+    /// Nothing is in flight: an initial burst may leave, of at most `most` packets.
     #[inline]
-    pub fn restart(&mut self) {
-        self.tokens = self.initial_burst;
+    pub fn restart(&mut self, most: u32) {
+        self.tokens = self.initial_burst.min(most);
     }
 
     /// Whether pacing delays the next packet at `now`; [`BurstPacer::wake_at`] then tells until when.
@@ -90,8 +90,8 @@ mod tests {
 
     #[test]
     fn after_a_burst_each_packet_waits_for_the_one_before() {
-        let mut pacer = BurstPacer::new(true, Duration::ZERO, 2);
-        pacer.restart();
+        let mut pacer = BurstPacer::new(true, Duration::ZERO, 4);
+        pacer.restart(2);
         for _ in 0..3 {
             assert!(!pacer.forbids(ms(10)));
             pacer.depart(ms(10), 1_000, RATE);

@@ -29,11 +29,16 @@ pub(crate) struct FlowSpec {
     pub bytes: Option<Bytes>,
     /// Rate at which the application produces data. Default: as fast as the connection takes it.
     pub rate: Option<Rate>,
+    /// In place of `rate`: the rate, and how much the application writes at once.
+    pub app: Option<AppSpec>,
     /// One-way delay of an access link of its own at the sender; adds twice this to the round-trip time.
     /// Default: none.
     pub access_delay: Option<Duration>,
     /// Rate of that access link, both ways. Default "unlimited".
     pub access_rate: Option<Rate>,
+    /// One-way delay of a link of its own at the receiver, behind the bottleneck; adds twice this to the round-trip time.
+    /// Default: none.
+    pub exit_delay: Option<Duration>,
     /// With `path`: base round-trip time of this flow; the access link makes up for the difference to the path.
     pub rtt: Option<Duration>,
     /// With `path`: whether data goes from left to right ("up") or back ("down"). Default "up".
@@ -48,6 +53,24 @@ pub(crate) struct FlowSpec {
     pub reverse_route: Option<Vec<String>>,
     /// Endpoint parameters that differ from the file's `transport`.
     pub transport: Option<TransportSpec>,
+}
+
+/// An application that produces data at a rate.
+#[derive(Clone, Debug, Default, Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields)]
+pub(crate) struct AppSpec {
+    /// Rate at which it produces data. Required.
+    pub rate: Option<Rate>,
+    /// Bytes that it writes at once; what does not fill a segment waits for the next write. Default: one segment.
+    pub write: Option<Bytes>,
+}
+
+impl FlowSpec {
+    /// The rate of the application, and the key that gives it.
+    pub(crate) fn app_rate(&self) -> Option<(Rate, &'static str)> {
+        let own = self.rate.map(|rate| (rate, "rate"));
+        own.or_else(|| Some((self.app.as_ref()?.rate?, "app.rate")))
+    }
 }
 
 /// Which way the data of a flow goes.

@@ -6,7 +6,7 @@
 use super::shorthand::{NoList, Shorthand, shorthand, table};
 use dumbbell_parameters::{Parameter, declared};
 use dumbbell_path::loss::{self, Bernoulli, Steps};
-use dumbbell_path::{Catalog, Described, Jitter, KIND, Late, Policer, Reorder, queue};
+use dumbbell_path::{Aggregate, Catalog, Described, Jitter, KIND, Late, PacketEvent, Policer, Reorder, queue};
 use dumbbell_units::{Duration, ParseError, Ratio, Time};
 use schemars::{Schema, SchemaGenerator, json_schema};
 use serde_json::{Map, Value, json};
@@ -179,5 +179,9 @@ pub(crate) static JITTER: LazyLock<Vec<Parameter>> = LazyLock::new(declared::<Ji
 pub(crate) static REORDER: LazyLock<Vec<Parameter>> = LazyLock::new(declared::<Reorder>);
 /// The parameters of late packets.
 pub(crate) static LATE: LazyLock<Vec<Parameter>> = LazyLock::new(declared::<Late>);
+/// The parameters of aggregation.
+pub(crate) static AGGREGATE: LazyLock<Vec<Parameter>> = LazyLock::new(declared::<Aggregate>);
+/// The parameters of events.
+pub(crate) static EVENTS: LazyLock<Vec<Parameter>> = LazyLock::new(declared::<PacketEvent>);
 /// The parameters of policers.
 pub(crate) static POLICER: LazyLock<Vec<Parameter>> = LazyLock::new(declared::<Policer>);

@@ -2,8 +2,8 @@
 
 use super::shorthand::{NoList, Shorthand, shorthand, table};
 use super::{Buffer, DelaySpec, JitterSpec, LossSpec, QueueSpec, RateSpec, ReorderSpec, TraceSource};
-use dumbbell_path::{Late, Policer};
-use dumbbell_units::Bytes;
+use dumbbell_path::{Aggregate, Late, PacketEvent, Policer};
+use dumbbell_units::{Bytes, Ratio};
 use schemars::JsonSchema;
 use serde::Deserialize;
 
@@ -41,6 +41,12 @@ macro_rules! with_link_keys {
             pub reorder: Option<ReorderSpec>,
             /// Packets that take longer, and for which others do not wait. Default none.
             pub late: Option<Late>,
+            /// Probability that a packet is duplicated: a copy follows it into the queue. Default 0.
+            pub duplicate: Option<Ratio>,
+            /// Packets are held at the far end and released in bundles. Default none.
+            pub aggregate: Option<Aggregate>,
+            /// What happens to chosen packets. Default nothing.
+            pub events: Option<Vec<PacketEvent>>,
             /// Framing bytes of every packet that occupy the transmitter besides the IP length. Default 0.
             pub overhead: Option<Bytes>,
         }
@@ -61,6 +67,9 @@ macro_rules! with_link_keys {
                     jitter: self.jitter,
                     reorder: self.reorder,
                     late: self.late,
+                    duplicate: self.duplicate,
+                    aggregate: self.aggregate,
+                    events: self.events.clone(),
                     overhead: self.overhead,
                 }
             }

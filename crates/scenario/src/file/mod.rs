@@ -13,8 +13,10 @@ mod transport;
 
 pub(crate) use buffer::Buffer;
 pub(crate) use delay::{DELAYS, DelaySpec};
-pub(crate) use flow::{CcSpec, Direction, FlowSpec, Preset, RouteSpec};
-pub(crate) use kind::{JITTER, JitterSpec, KindSpec, LATE, LossSpec, POLICER, QueueSpec, REORDER, ReorderSpec};
+pub(crate) use flow::{AppSpec, CcSpec, Direction, FlowSpec, Preset, RouteSpec};
+pub(crate) use kind::{
+    AGGREGATE, EVENTS, JITTER, JitterSpec, KindSpec, LATE, LossSpec, POLICER, QueueSpec, REORDER, ReorderSpec,
+};
 pub(crate) use link::{LinkSpec, LossPlace, NodeSpec, PathSpec, ReverseSpec, Side};
 pub(crate) use rate::{RATES, RateSpec, TraceSource};
 pub(crate) use transport::{PROFILE, TransportSpec};

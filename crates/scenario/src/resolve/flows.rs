@@ -1,11 +1,11 @@
 //! Flows: controllers and presets, endpoint parameters, times, routes.
 
 use super::network::{Network, Role};
-use super::{Context, FlowNotes, MAX_DELAY, MAX_FLOWS, MAX_RATE, MAX_WAY, MAX_WAYS, top};
+use super::{Context, FlowNotes, MAX_DELAY, MAX_FLOWS, MAX_RATE, MAX_WAY, MAX_WAYS, MAX_WRITE, top};
 use crate::Flow;
 use crate::decode::decode;
 use crate::error::{Problems, suggest};
-use crate::file::{CcSpec, Direction, FlowSpec, PROFILE, Preset, RateSpec};
+use crate::file::{AppSpec, CcSpec, Direction, FlowSpec, PROFILE, Preset, RateSpec};
 use crate::key_path::KeyPath;
 use crate::tree::{Entry, Node, Value};
 use dumbbell_cc::Recipe;
@@ -52,7 +52,7 @@ impl Context<'_> {
                 ("start", spec.start.is_some()),
                 ("stop", spec.stop.is_some()),
                 ("bytes", spec.bytes.is_some()),
-                ("rate", spec.rate.is_some()),
+                ("rate", spec.app_rate().is_some()),
             ];
             let defaults: Vec<&'static str> = given.iter().filter(|(_, given)| !given).map(|(key, _)| *key).collect();
             hops += added.iter().map(|flow| flow.forward.len() + flow.reverse.len()).sum::<usize>();
@@ -82,24 +82,32 @@ impl Context<'_> {
         let timely = self.flow_times(spec, &at);
         self.check_amounts(spec, &at);
         let access = self.access(spec, &at, network);
+        let exit = spec.exit_delay.filter(|delay| *delay > Duration::ZERO);
         let (from, to) = self.flow_ends(spec, &at, network)?;
         let (algorithm, transport, access) = (algorithm?, transport?, access?);
         if !timely {
             return None;
         }
         self.check_application(spec, &transport, &at);
+        self.check_packet_sizes(&transport, &at);
         let routes = self.routes(spec, &at, from, to, network)?;
-        self.check_lengths(spec, &routes, usize::from(access.is_some()), &at)?;
+        self.check_lengths(spec, &routes, usize::from(access.is_some()) + usize::from(exit.is_some()), &at)?;
         self.check_route(&routes.0, &transport, &at, network);
-        self.check_round_trip(&routes, access.as_ref().map(|(delay, _)| *delay), &at, network);
+        self.check_round_trip(&routes, access.as_ref().map(|(delay, _)| *delay).max(exit), &at, network);
         let label = spec.label.clone().or_else(|| spec.cc.as_ref().map(|cc| cc.name.clone())).unwrap_or_default();
         let stagger = spec.stagger.unwrap_or_default();
         let flow = |number: usize| {
             let (mut forward, mut reverse) = routes.clone();
+            let number_of_flow = first + number;
             if let Some((delay, rate)) = &access {
-                let (to_router, from_router) = network.add_access(first + number, from, *delay, rate.clone(), &at);
+                let (to_router, from_router) = network.add_access(number_of_flow, from, *delay, rate.clone(), &at);
                 forward.insert(0, to_router);
                 reverse.push(from_router);
+            }
+            if let Some(delay) = exit {
+                let (from_router, to_router) = network.add_exit(number_of_flow, to, delay, &at);
+                forward.push(from_router);
+                reverse.insert(0, to_router);
             }
             let delays = forward.iter().chain(&reverse).map(|link| network.links[*link].delay.base.as_nanos());
             Flow {
@@ -109,7 +117,8 @@ impl Context<'_> {
                 start_jitter: spec.start_jitter.unwrap_or_default(),
                 stop: spec.stop,
                 bytes: spec.bytes.map(Bytes::as_u64),
-                app_rate: spec.rate.map(Rate::as_bits_per_sec),
+                app_rate: spec.app_rate().map(|(rate, _)| rate.as_bits_per_sec()),
+                app_write: spec.app.as_ref().and_then(|app| app.write).map(Bytes::as_u64),
                 base_rtt: Duration::from_nanos(delays.fold(0, u64::saturating_add)),
                 forward,
                 reverse,
@@ -124,20 +133,39 @@ impl Context<'_> {
         if spec.bytes == Some(Bytes::ZERO) {
             self.report.value(&at.key("bytes"), "the flow has nothing to transfer", "allowed: 1 byte or more");
         }
-        if spec.rate.is_some_and(|rate| rate == Rate::ZERO || rate > MAX_RATE) {
+        if let Some((rate, keys)) = spec.app_rate()
+            && (rate == Rate::ZERO || rate > MAX_RATE)
+        {
             let help = format!("allowed: more than 0bit, at most {MAX_RATE}");
-            self.report.value(&at.key("rate"), "the application cannot produce data at this rate", help);
+            self.report.value(&at.keys(keys), "the application cannot produce data at this rate", help);
+        }
+        if let Some(app) = &spec.app {
+            self.check_app(app, spec.rate.is_some(), at);
         }
         if spec.label.as_deref() == Some("") {
             self.report.value(&at.key("label"), "the label is empty", "give it a text, or leave it out");
         }
     }
 
-    /// Refuses ways with more links than a packet can count; `access_links` come before the first one.
-    fn check_lengths(&mut self, spec: &FlowSpec, routes: &Routes, access_links: usize, at: &KeyPath) -> Option<()> {
+    /// Refuses applications that are described twice, or not enough.
+    fn check_app(&mut self, app: &AppSpec, has_rate: bool, at: &KeyPath) {
+        let at = at.key("app");
+        if has_rate {
+            self.report.key(&at, "both `rate` and `app` are given", "write the rate into `app`, and remove `rate`");
+        } else if app.rate.is_none() {
+            self.report.value(&at, "the application has no `rate`", "add `rate`, for example rate = \"3mbit\"");
+        }
+        if app.write.is_some_and(|write| write == Bytes::ZERO || write > MAX_WRITE) {
+            let help = format!("allowed: 1 byte to {MAX_WRITE}");
+            self.report.value(&at.key("write"), "the application cannot write this much at once", help);
+        }
+    }
+
+    /// Refuses ways with more links than a packet can count; the flow has `own_links` besides.
+    fn check_lengths(&mut self, spec: &FlowSpec, routes: &Routes, own_links: usize, at: &KeyPath) -> Option<()> {
         let ways = [("route", &spec.route, &routes.0), ("reverse_route", &spec.reverse_route, &routes.1)];
         for (key, explicit, way) in ways {
-            let links = way.len() + access_links;
+            let links = way.len() + own_links;
             if links > MAX_WAY {
                 let at = if explicit.is_some() { at.key(key) } else { at.clone() };
                 let message = format!("the way of the flow has {links} links");
@@ -158,14 +186,35 @@ impl Context<'_> {
         }
     }
 
-    /// Refuses applications that write more than a segment in the shortest time there is.
+    /// Refuses applications that write more than once in the shortest time there is.
     fn check_application(&mut self, spec: &FlowSpec, transport: &TransportConfig, at: &KeyPath) {
         const NANOSECONDS: u64 = 1_000_000_000;
-        let fastest = Rate::from_bits_per_sec(u64::from(transport.mss) * 8 * NANOSECONDS);
-        if let Some(rate) = spec.rate.filter(|rate| *rate > fastest && *rate <= MAX_RATE) {
-            let message = format!("an application of {rate} writes more than a segment a nanosecond");
-            let help = format!("allowed: at most {fastest} with segments of {} bytes", transport.mss);
-            self.report.value(&at.key("rate"), message, help);
+        let write = spec.app.as_ref().and_then(|app| app.write).filter(|write| *write > Bytes::ZERO);
+        let bytes = write.map_or(u64::from(transport.mss), Bytes::as_u64);
+        let fastest = Rate::from_bits_per_sec(bytes.saturating_mul(8 * NANOSECONDS));
+        if let Some((rate, keys)) = spec.app_rate().filter(|(rate, _)| *rate > fastest && *rate <= MAX_RATE) {
+            let (what, whole) = match write {
+                Some(_) => ("once", "writes"),
+                None => ("a segment", "segments"),
+            };
+            let message = format!("an application of {rate} writes more than {what} a nanosecond");
+            let help = format!("allowed: at most {fastest} with {whole} of {bytes} bytes");
+            self.report.value(&at.keys(keys), message, help);
+        }
+    }
+
+    /// Refuses packets whose sizes do not agree with the unit of windows and rates.
+    fn check_packet_sizes(&mut self, transport: &TransportConfig, at: &KeyPath) {
+        let sizes = &transport.quic.packet_sizes;
+        let sum: u64 = sizes.iter().map(|&size| u64::from(size)).sum();
+        let count = sizes.len() as u64;
+        if sizes.contains(&0) || sum != count * u64::from(transport.mss) {
+            let message = format!("the packets of {sizes:?} bytes do not have a mean of {} bytes", transport.mss);
+            let help = match sum.checked_div(count).filter(|mean| mean * count == sum && !sizes.contains(&0)) {
+                Some(mean) => format!("write transport.mss = {mean}"),
+                None => "allowed: sizes above 0 whose mean is a whole number, which is `mss`".to_owned(),
+            };
+            self.report.value(&at.key("transport").key("quic").key("packet_sizes"), message, help);
         }
     }
 
@@ -203,7 +252,13 @@ impl Context<'_> {
     /// The access link of a flow: one-way delay and rate.
     #[expect(clippy::option_option, reason = "outside: whether it is valid; inside: whether there is one")]
     fn access(&mut self, spec: &FlowSpec, at: &KeyPath, network: &Network) -> Option<Option<(Duration, RateSpec)>> {
-        let delay = match (spec.rtt, spec.access_delay, network.path_rtt) {
+        if let Some(exit) = spec.exit_delay.filter(|delay| *delay > MAX_DELAY) {
+            let message = format!("the delay at the receiver is {exit}");
+            self.report.value(&at.key("exit_delay"), message, format!("allowed: at most {MAX_DELAY}"));
+            return None;
+        }
+        let path_rtt = network.path_rtt.map(|rtt| rtt + spec.exit_delay.unwrap_or_default() * 2);
+        let delay = match (spec.rtt, spec.access_delay, path_rtt) {
             (None, delay, _) => delay,
             (Some(_), Some(_), _) => {
                 let help = "the access delay follows from `rtt`; remove one of them";
@@ -340,7 +395,7 @@ impl Context<'_> {
             }
             let traced = matches!(link.side.rate, Some(RateSpec::Trace { .. } | RateSpec::Synth { .. }));
             let header = transport.header_bytes();
-            if (traced || link.side.trace.is_some()) && transport.mss + header > TRACE_PACKET_BYTES {
+            if (traced || link.side.trace.is_some()) && transport.largest_payload() + header > TRACE_PACKET_BYTES {
                 let message = format!(
                     "segments of {} bytes do not fit the delivery opportunities of `{}`",
                     transport.mss, link.name
@@ -444,15 +499,20 @@ impl Context<'_> {
         let (own_at, file_at) = (at.key("transport"), top("transport"));
         let tree = self.report.tree;
         let profile = TransportConfig::profile(self.profile(spec))?;
+        let given = [tree.get(&file_at), tree.get(&own_at)].into_iter().flatten();
+        let has_mss = given.clone().any(|layer| layer.entry("mss").is_some());
         let mut merged = Node::from_json(&serde_json::to_value(profile).ok()?);
-        for layer in [tree.get(&file_at), tree.get(&own_at)].into_iter().flatten() {
+        for layer in given {
             if let Value::Table(_) = layer.value {
                 merged = merge(&merged, layer);
             }
         }
         merged.take(PROFILE);
         // All layers have been decoded before, so that this cannot find anything new.
-        let config: TransportConfig = decode(&merged, &mut Problems::default())?;
+        let mut config: TransportConfig = decode(&merged, &mut Problems::default())?;
+        if !has_mss {
+            config.fill_segments();
+        }
         let problems = config.check();
         let is_right = problems.is_empty();
         for problem in problems {

@@ -5,13 +5,16 @@
 use super::network::{Draft, Network, Role};
 use super::{Context, LinkNotes, top};
 use crate::file::{
-    Buffer, JITTER, KindSpec, LATE, LossPlace, LossSpec, POLICER, QueueSpec, REORDER, RateSpec, ReverseSpec, Side,
+    AGGREGATE, Buffer, EVENTS, JITTER, KindSpec, LATE, LossPlace, LossSpec, POLICER, QueueSpec, REORDER, RateSpec,
+    ReverseSpec, Side,
 };
 use crate::key_path::KeyPath;
 use crate::{Flow, Link};
 use dumbbell_parameters::{Parameter, check};
 use dumbbell_path::loss::{self, Bernoulli};
-use dumbbell_path::{Delay, Level, LinkConfig, LinkContext, LossRecipe, Policer, QueueLimit, QueueRecipe, queue};
+use dumbbell_path::{
+    Delay, Impairments, Level, LinkConfig, LinkContext, LossRecipe, Policer, QueueLimit, QueueRecipe, queue,
+};
 use dumbbell_units::{Bytes, Duration, Rate, Ratio};
 use serde::Serialize;
 
@@ -44,6 +47,21 @@ impl Context<'_> {
         self.declared(&JITTER, side.jitter.map(|spec| spec.0), &at.key("jitter"));
         self.declared(&REORDER, side.reorder.map(|spec| spec.0), &at.key("reorder"));
         self.declared(&LATE, side.late, &at.key("late"));
+        self.declared(&AGGREGATE, side.aggregate, &at.key("aggregate"));
+        if let Some(Err(problem)) = side.aggregate.map(|aggregate| aggregate.check()) {
+            self.report.parameters(&at.key("aggregate"), [problem]);
+        }
+        for (number, event) in side.events.iter().flatten().enumerate() {
+            let at = at.key("events").index(number);
+            self.declared(&EVENTS, Some(event), &at);
+            if let Err(problem) = event.check() {
+                self.report.parameters(&at, [problem]);
+            }
+        }
+        if let Some(duplicate) = side.duplicate.filter(|duplicate| !duplicate.is_probability()) {
+            let message = format!("`duplicate` is {duplicate}");
+            self.report.value(&at.key("duplicate"), message, "allowed: at most 100%");
+        }
     }
 
     /// Checks parameters that stand in the table at `at` against their declarations.
@@ -65,7 +83,7 @@ impl Context<'_> {
             }
             for &link in &flow.forward {
                 let largest = &mut crossing[link].1;
-                *largest = (*largest).max(flow.transport.mss + flow.transport.header_bytes());
+                *largest = (*largest).max(flow.transport.largest_payload() + flow.transport.header_bytes());
             }
         }
         for (draft, (longest, largest)) in network.links.iter().zip(crossing) {
@@ -123,6 +141,11 @@ impl Context<'_> {
             queue,
             loss_before,
             loss_after,
+            impairments: Impairments {
+                duplicate: side.duplicate.unwrap_or_default(),
+                events: side.events.clone().unwrap_or_default().into(),
+                aggregate: side.aggregate,
+            },
         };
         let given = [
             ("rate", side.rate.is_some() && draft.role != Role::ImpliedReverse || side.trace.is_some()),

@@ -339,27 +339,34 @@ impl Network {
     ) -> (usize, usize) {
         let host = self.nodes.len();
         self.nodes.push(format!("host-{flow}"));
-        let to_router = self.links.len();
+        self.add_own_link(format!("access-{flow}"), (host, router), delay, rate, at)
+    }
+
+    /// Adds the link of flow number `flow` from `router` to its receiver and returns its two directions: from and to the
+    /// router.
+    pub(super) fn add_exit(&mut self, flow: usize, router: usize, delay: Duration, at: &KeyPath) -> (usize, usize) {
+        let sink = self.nodes.len();
+        self.nodes.push(format!("sink-{flow}"));
+        self.add_own_link(format!("exit-{flow}"), (router, sink), delay, RateSpec::Unlimited, at)
+    }
+
+    /// Adds a link that a flow has to itself, between two nodes and back; returns both directions.
+    fn add_own_link(
+        &mut self,
+        name: String,
+        (from, to): (usize, usize),
+        delay: Duration,
+        rate: RateSpec,
+        at: &KeyPath,
+    ) -> (usize, usize) {
+        let there = self.links.len();
         let side = Side { rate: Some(rate), ..Side::default() };
-        self.links.push(Draft {
-            name: format!("access-{flow}"),
-            from: host,
-            to: router,
-            side,
-            delay: ResolvedDelay::constant(delay),
-            at: at.clone(),
-            role: Role::Access,
-            opposite: Some(to_router + 1),
-        });
-        let back = Draft {
-            name: format!("access-{flow}{REVERSE}"),
-            from: router,
-            to: host,
-            opposite: Some(to_router),
-            ..self.links[to_router].clone()
-        };
+        let back = format!("{name}{REVERSE}");
+        let (delay, at, role) = (ResolvedDelay::constant(delay), at.clone(), Role::Access);
+        self.links.push(Draft { name, from, to, side, delay, at, role, opposite: Some(there + 1) });
+        let back = Draft { name: back, from: to, to: from, opposite: Some(there), ..self.links[there].clone() };
         self.links.push(back);
-        (to_router, to_router + 1)
+        (there, there + 1)
     }
 
     /// Links of the shortest path by delay, then by number of links, then by their order in the file.

@@ -5,6 +5,7 @@
 
 use super::Engine;
 use crate::{RunError, SERIES_CHUNK_BYTES, TimedChange, tables};
+use dumbbell_network::report::link_summary;
 use dumbbell_results::Recorder;
 use dumbbell_scenario::Scenario;
 use dumbbell_units::{Duration, Time};
@@ -147,7 +148,7 @@ impl Engine<'_> {
         let mut rows = Vec::new();
         self.media.for_each_port(|medium, port| {
             let number = u32::try_from(rows.len()).unwrap_or(u32::MAX);
-            rows.push(tables::link_summary(self.scenario, number, medium, port, self.now));
+            rows.push(link_summary(self.scenario, number, medium, port, self.now));
         });
         self.measured_links = Some(rows);
     }

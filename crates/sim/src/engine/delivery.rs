@@ -79,7 +79,7 @@ impl Engine<'_> {
     #[inline(always)]
     fn arrive(&mut self, packet: &mut Packet, followers: Followers) {
         if packet.hops_left > 0 {
-            let hop = self.routes.next_hop(packet);
+            let hop = self.routes.next_hop(packet.flow, packet.kind.is_forward(), packet.hops_left);
             packet.hops_left -= 1;
             return self.send(hop, *packet);
         }

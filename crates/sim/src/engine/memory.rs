@@ -1,10 +1,10 @@
 //! What a run takes of the machine's memory, added up from time to time.
 
 use super::Engine;
-use super::wiring::Routes;
 use crate::flow::Flow;
 use crate::packet::Packet;
 use crate::{Growth, MemoryExceeded};
+use dumbbell_network::Routes;
 use dumbbell_path::{Media, Medium};
 use std::sync::atomic::Ordering;
 

@@ -14,20 +14,19 @@ mod tests;
 mod transmission;
 mod wiring;
 
-use crate::agenda::{Agenda, FlowAgenda, Turn};
+use crate::agenda::{FlowAgenda, Turn};
 use crate::checks::Checks;
 use crate::flow::Flow;
 use crate::packet::{Packet, Payloads, Sacks, Store};
 use crate::{Bounds, RunError, RunOutput, RunSummary, TimedChange, tables};
 use clock::Clock;
+use dumbbell_network::{Agenda, Entry, Routes, report};
 use dumbbell_path::Media;
 use dumbbell_results::{self as results, LinkSummary, Recorder};
 use dumbbell_scenario::Scenario;
 use dumbbell_units::Time;
 use memory::Memory;
-use wiring::{Network, Routes};
-
-pub(crate) use wiring::{Entry, MAX_LINKS_OF_A_WAY};
+use wiring::Network;
 
 /// Events between two checks whether the run has to stop.
 const EVENTS_PER_CHECK: u64 = 8;
@@ -144,7 +143,7 @@ impl<'a> Engine<'a> {
         let mut rows = measured_links.iter_mut();
         self.media.for_each_port(|medium, port| {
             if let Some(row) = rows.next() {
-                row.total = tables::counts(&medium.counters(self.end, port));
+                row.total = report::counts(&medium.counters(self.end, port));
             }
         });
         let links = results::links(&measured_links);

@@ -1,11 +1,11 @@
 //! Takes packets from endpoints into media, and counts what media report of them.
 
 use super::Engine;
-use super::wiring::Hop;
 use crate::agenda::Turn;
 use crate::endpoints::Endpoints;
 use crate::flow::{Flow, Traffic};
 use crate::packet::{Kind, Packet, flow_number};
+use dumbbell_network::Hop;
 use dumbbell_path::{Link, Offer};
 use dumbbell_transport::{Ack, Burst, CumulativeAck};
 use dumbbell_units::Time;
@@ -78,7 +78,7 @@ impl Engine<'_> {
         while let Some(burst) = next {
             let together = match burst.first_of_alike() {
                 Some(first) if !sender.wants_completions() => {
-                    let packet = Packet::first_of(&burst, flow_number(index), route.forward_rest, first);
+                    let packet = Packet::first_of(&burst, flow_number(index), route.forward_rest, route.header, first);
                     link.offer_run(now, packet, burst.remaining()).map(|departures| (packet.size, departures))
                 }
                 _ => None,
@@ -92,7 +92,7 @@ impl Engine<'_> {
                 }
                 None => {
                     let mut way = FirstLink { link, counts, traffic, now, measured: self.measured };
-                    let departs = way.offer_each(flow_number(index), route.forward_rest, burst);
+                    let departs = way.offer_each(flow_number(index), route.forward_rest, route.header, burst);
                     sender.handed_over(burst.bytes, departs);
                 }
             }
@@ -118,7 +118,10 @@ impl Engine<'_> {
         let mut next = Some(first);
         while let Some(burst) = next {
             let departs = burst.fold(now, |_, segment| {
-                self.send_over_any(route.first_forward, Packet::data(flow_number(index), route.forward_rest, segment))
+                self.send_over_any(
+                    route.first_forward,
+                    Packet::data(flow_number(index), route.forward_rest, route.header, segment),
+                )
             });
             if self.must_stop(u64::from(burst.remaining())) {
                 return;
@@ -165,7 +168,7 @@ impl Engine<'_> {
     #[inline(always)]
     pub(super) fn acknowledge(&mut self, index: usize, ack: &Ack) {
         let route = self.routes.of(index);
-        let packet = Packet::ack(flow_number(index), route.reverse_rest, ack, &mut self.sacks);
+        let packet = Packet::ack(flow_number(index), route.reverse_rest, route.header, ack, &mut self.sacks);
         self.send_back(route.first_reverse, packet);
     }
 
@@ -173,7 +176,7 @@ impl Engine<'_> {
     #[inline(always)]
     pub(super) fn acknowledge_cumulatively(&mut self, index: usize, ack: CumulativeAck) {
         let route = self.routes.of(index);
-        let packet = Packet::cumulative_ack(flow_number(index), route.reverse_rest, ack);
+        let packet = Packet::cumulative_ack(flow_number(index), route.reverse_rest, route.header, ack);
         self.send_back(route.first_reverse, packet);
     }
 
@@ -189,7 +192,8 @@ impl Engine<'_> {
 
     pub(super) fn send_syn(&mut self, index: usize) {
         let route = self.routes.of(index);
-        let packet = Packet::handshake(self.now, flow_number(index), route.forward_rest, Kind::Syn);
+        let packet =
+            Packet::handshake(self.now, flow_number(index), route.forward_rest, route.handshake_bytes, Kind::Syn);
         self.send(route.first_forward, packet);
     }
 
@@ -208,9 +212,41 @@ impl Engine<'_> {
             }
             Offer::Accepted { departs: None } => {}
             Offer::Dropped(_) => self.count_drop(&packet),
+            Offer::Duplicated { departs } => {
+                self.count_known_departure(hop, &packet, departs);
+                self.send_copy(hop, packet);
+            }
         }
         let next = self.settle_medium(hop.medium());
         self.medium_agenda.advance(hop.medium(), next);
+    }
+
+    /// Hands the copy of a packet to the medium that has duplicated it.
+    #[cold]
+    fn send_copy(&mut self, hop: Hop, packet: Packet) {
+        let copy = match (packet.attachment(), packet.kind) {
+            (None, _) => packet,
+            (Some(payload), Kind::Datagram | Kind::Reply) => packet.with_attachment(self.payloads.copy(payload)),
+            (Some(sacks), _) => packet.with_attachment(self.sacks.copy(sacks)),
+        };
+        if copy.kind.is_data() {
+            self.flows[copy.flow as usize].traffic.copies += 1;
+        }
+        match self.media.get_mut(hop.medium()).offer_copy(self.now, hop.port, copy) {
+            Offer::Accepted { departs } | Offer::Duplicated { departs } => {
+                self.count_known_departure(hop, &copy, departs);
+            }
+            Offer::Dropped(_) => self.count_drop(&copy),
+        }
+    }
+
+    /// Counts the departure of a packet from its bottleneck, if it is known.
+    #[cold]
+    fn count_known_departure(&mut self, hop: Hop, packet: &Packet, departs: Option<Time>) {
+        let is_known = hop.is_bottleneck && !self.media.get(hop.medium()).decides_late(hop.port);
+        if let Some(departs) = departs.filter(|_| is_known) {
+            self.flows[packet.flow as usize].traffic.count_departure(packet.size, departs, self.measured);
+        }
     }
 
     /// The same for a medium that need not be a link; returns when the packet will have left it, as far as that is known.
@@ -222,12 +258,15 @@ impl Engine<'_> {
         let counts = hop.is_bottleneck && !medium.decides_late(hop.port);
         self.medium_agenda.set(number, medium.next_event());
         let departs = match offer {
-            Offer::Accepted { departs } => departs,
+            Offer::Accepted { departs } | Offer::Duplicated { departs } => departs,
             Offer::Dropped(_) => {
                 self.count_drop(&packet);
                 None
             }
         };
+        if matches!(offer, Offer::Duplicated { .. }) {
+            self.send_copy(hop, packet);
+        }
         if let Some(departs) = departs.filter(|_| counts) {
             self.flows[packet.flow as usize].traffic.count_departure(packet.size, departs, self.measured);
         }
@@ -305,8 +344,8 @@ impl FirstLink<'_> {
     /// Offers the packets of a burst one by one; returns when the last one will have left the transmitter, as far as that
     /// is known.
     #[inline(never)]
-    fn offer_each(&mut self, flow: u32, hops_left: u16, burst: Burst) -> Time {
-        burst.fold(self.now, |_, segment| self.offer(Packet::data(flow, hops_left, segment)))
+    fn offer_each(&mut self, flow: u32, hops_left: u16, header: u8, burst: Burst) -> Time {
+        burst.fold(self.now, |_, segment| self.offer(Packet::data(flow, hops_left, header, segment)))
     }
 
     /// Offers a data packet; returns when it will have left the transmitter, as far as that is known.
@@ -324,6 +363,24 @@ impl FirstLink<'_> {
                 self.traffic.drops += 1;
                 self.now
             }
+            Offer::Duplicated { departs } => self.offer_copy(packet, departs),
         }
+    }
+
+    /// Offers the copy of a data packet that leaves at `departs`; returns when both will have left the transmitter.
+    #[cold]
+    fn offer_copy(&mut self, packet: Packet, departs: Option<Time>) -> Time {
+        self.traffic.copies += 1;
+        let copy = match self.link.offer_copy(self.now, packet) {
+            Offer::Accepted { departs } | Offer::Duplicated { departs } => departs,
+            Offer::Dropped(_) => {
+                self.traffic.drops += 1;
+                None
+            }
+        };
+        for departs in [departs, copy].into_iter().flatten().filter(|_| self.counts) {
+            self.traffic.count_departure(packet.size, departs, self.measured);
+        }
+        copy.or(departs).unwrap_or(self.now)
     }
 }

@@ -20,6 +20,7 @@ mod cubic;
 mod determinism;
 mod family;
 mod faults;
+mod impairments;
 mod lab;
 mod limits;
 mod queues;

@@ -1,11 +1,13 @@
 //! The packets that were sent (`sent_packets`, RFC 9002, appendix A.1).
 //!
-//! They lie in a ring in the order of their numbers. A packet that is acknowledged or lost stays until all packets before
-//! it are acknowledged or lost, and a while longer, so that a late ACK for a packet that was declared lost is recognised.
+//! Packets in flight lie in a ring in the order of their numbers, among them some that are acknowledged or lost already.
+//! Lost packets are kept in a list of their own for a while, so that a late ACK for one of them is recognised.
 
+use super::stream::Part;
 use dumbbell_recovery::rate::SentSnapshot;
 use dumbbell_units::claimed;
 use std::collections::VecDeque;
+use std::ops::Range;
 
 /// What became of a packet.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -19,24 +21,35 @@ pub(super) enum Fate {
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Sent {
     /// The part of the stream that it carries.
-    pub seq: u32,
+    pub part: Part,
     pub fate: Fate,
     /// The connection when it was sent.
     pub at: SentSnapshot,
 }
 
-/// The packets in flight, and some that are acknowledged or lost.
+/// A packet that was declared lost.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct Lost {
+    pub number: u32,
+    pub sent: Sent,
+    /// When it was declared lost, in microseconds.
+    pub at_us: u64,
+    /// The controller was told.
+    pub was_told: bool,
+}
+
+/// The packets in flight, and those that were lost lately.
 #[derive(Debug, Default)]
 pub(super) struct SentPackets {
     packets: VecDeque<Sent>,
     first: u32,
-    /// All packets below it are acknowledged.
-    first_unacked: u32,
     largest_acked: Option<u32>,
+    /// In the order of their numbers.
+    lost: VecDeque<Lost>,
 }
 
 impl SentPackets {
-    /// Lowest number that is remembered.
+    /// Lowest number in flight; [`SentPackets::next_number`] if there is none.
     #[inline]
     pub fn first(&self) -> u32 {
         self.first
@@ -55,13 +68,7 @@ impl SentPackets {
         self.largest_acked
     }
 
-    /// Lowest number that is not acknowledged; [`SentPackets::next_number`] if there is none.
-    #[inline]
-    pub fn first_unacked(&self) -> u32 {
-        self.first_unacked
-    }
-
-    /// A packet, if it is remembered.
+    /// A packet, unless it is below the first one in flight.
     #[inline]
     pub fn get(&self, number: u32) -> Option<&Sent> {
         self.packets.get(number.checked_sub(self.first)? as usize)
@@ -75,44 +82,66 @@ impl SentPackets {
 
     /// A packet is sent with [`SentPackets::next_number`].
     #[inline]
-    pub fn push(&mut self, seq: u32, at: SentSnapshot) {
-        self.packets.push_back(Sent { seq, fate: Fate::InFlight, at });
+    pub fn push(&mut self, part: Part, at: SentSnapshot) {
+        self.packets.push_back(Sent { part, fate: Fate::InFlight, at });
     }
 
-    /// The largest number of an ACK is `number`; the packets that it acknowledges have been marked.
+    /// An ACK has acknowledged `number`.
     #[inline]
     pub fn note_largest_acked(&mut self, number: u32) {
         if self.largest_acked.is_none_or(|largest| largest < number) {
             self.largest_acked = Some(number);
         }
-        while self.get(self.first_unacked).is_some_and(|sent| sent.fate == Fate::Acked) {
-            self.first_unacked += 1;
+    }
+
+    /// Packet `number`, which is in flight, is declared lost at `at_us`.
+    pub fn lose(&mut self, number: u32, at_us: u64, was_told: bool) -> Option<Sent> {
+        let sent = self.get_mut(number)?;
+        sent.fate = Fate::Lost;
+        let sent = *sent;
+        let behind = self.lost.partition_point(|lost| lost.number < number);
+        self.lost.insert(behind, Lost { number, sent, at_us, was_told });
+        Some(sent)
+    }
+
+    /// Whether a late ACK may come.
+    #[inline]
+    pub fn has_lost(&self) -> bool {
+        !self.lost.is_empty()
+    }
+
+    /// The first of these that was declared lost; it is not lost any more.
+    pub fn take_lost(&mut self, numbers: Range<u32>) -> Option<Lost> {
+        let index = self.lost.partition_point(|lost| lost.number < numbers.start);
+        let is_meant = self.lost.get(index).is_some_and(|lost| lost.number < numbers.end);
+        if is_meant { self.lost.remove(index) } else { None }
+    }
+
+    /// Gives up on packets that were declared lost before `us`.
+    pub fn forget_lost(&mut self, us: u64) {
+        while self.lost.front().is_some_and(|lost| lost.at_us < us) {
+            self.lost.pop_front();
         }
     }
 
-    /// Numbers of the packets in flight, lowest first.
+    /// The packets in flight with their numbers, lowest first.
     pub fn in_flight(&self) -> impl Iterator<Item = (u32, &Sent)> {
         (self.first..).zip(&self.packets).filter(|(_, sent)| sent.fate == Fate::InFlight)
     }
 
-    /// Forgets packets before the first one in flight, except for the last `keep` below the largest acknowledged number.
+    /// Forgets what is before the first packet in flight.
     #[inline]
-    pub fn forget_settled(&mut self, keep: u32) {
-        let keep_from = self.largest_acked.map_or(0, |largest| largest.saturating_sub(keep));
-        while self.first < keep_from {
-            // Below `first_unacked` none is in flight.
-            if self.first >= self.first_unacked && self.packets.front().is_none_or(|sent| sent.fate == Fate::InFlight) {
-                break;
-            }
+    pub fn forget_settled(&mut self) {
+        while self.packets.front().is_some_and(|sent| sent.fate != Fate::InFlight) {
             self.packets.pop_front();
             self.first += 1;
         }
-        self.first_unacked = self.first_unacked.max(self.first);
     }
 
     /// Bytes of memory [claimed].
     pub fn memory(&self) -> u64 {
         claimed::<Sent>(self.packets.len(), self.packets.capacity())
+            + claimed::<Lost>(self.lost.len(), self.lost.capacity())
     }
 }
 
@@ -126,56 +155,44 @@ mod tests {
         let mut packets = SentPackets::default();
         for seq in 0..count {
             let at = ChromiumSampler::default().packet_sent(&View::new(1350), &Control::default(), false);
-            packets.push(seq, at);
+            packets.push(Part { seq, len: 1350 }, at);
         }
         packets
     }
 
-    fn settle(packets: &mut SentPackets, number: u32, fate: Fate) -> Option<Fate> {
-        packets.get_mut(number).map(|sent| std::mem::replace(&mut sent.fate, fate))
+    fn acknowledge(packets: &mut SentPackets, number: u32) {
+        packets.get_mut(number).unwrap().fate = Fate::Acked;
     }
 
     #[test]
-    fn packets_are_forgotten_once_all_before_them_are_settled() {
+    fn packets_are_forgotten_once_none_before_them_is_in_flight() {
         let mut packets = sent(6);
         for number in [0, 2, 3, 5] {
-            assert_eq!(settle(&mut packets, number, Fate::Acked), Some(Fate::InFlight));
+            acknowledge(&mut packets, number);
         }
-        packets.note_largest_acked(5);
-        packets.forget_settled(1);
+        packets.forget_settled();
         assert_eq!((packets.first(), packets.next_number()), (1, 6), "packet 1 is in flight");
-        settle(&mut packets, 1, Fate::Lost);
-        packets.forget_settled(1);
-        assert_eq!(packets.first(), 4, "packet 4 is in flight");
-        settle(&mut packets, 4, Fate::Acked);
-        packets.forget_settled(1);
-        assert_eq!(packets.first(), 4, "one is kept below the largest acknowledged one");
+        packets.lose(1, 0, true);
+        packets.forget_settled();
+        assert_eq!(packets.first(), 4);
         assert!(packets.get(3).is_none());
+        assert_eq!(packets.in_flight().map(|(number, _)| number).collect::<Vec<_>>(), [4]);
     }
 
     #[test]
-    fn a_late_acknowledgement_finds_a_packet_that_was_lost() {
-        let mut packets = sent(3);
-        settle(&mut packets, 1, Fate::Lost);
-        assert_eq!(settle(&mut packets, 1, Fate::Acked), Some(Fate::Lost));
-        assert_eq!(packets.in_flight().map(|(number, _)| number).collect::<Vec<_>>(), [0, 2]);
-    }
-
-    #[test]
-    fn a_search_for_losses_begins_behind_what_is_acknowledged() {
+    fn a_late_ack_finds_a_packet_that_was_lost_and_only_once() {
         let mut packets = sent(6);
-        for number in [0, 1, 3] {
-            settle(&mut packets, number, Fate::Acked);
+        for (number, at_us) in [(1, 10), (2, 20), (4, 20)] {
+            packets.lose(number, at_us, true);
         }
-        packets.note_largest_acked(3);
-        assert_eq!(packets.first_unacked(), 2);
-        settle(&mut packets, 2, Fate::Lost);
-        packets.note_largest_acked(3);
-        assert_eq!(packets.first_unacked(), 2, "its acknowledgement may be late");
-        packets.forget_settled(0);
-        assert_eq!((packets.first(), packets.first_unacked()), (3, 3));
-        packets.forget_settled(0);
-        packets.note_largest_acked(3);
-        assert_eq!(packets.first_unacked(), 4);
+        packets.forget_settled();
+        assert!(packets.take_lost(5..9).is_none());
+        assert_eq!(packets.take_lost(2..6).map(|lost| (lost.number, lost.sent.part.seq)), Some((2, 2)));
+        assert_eq!(packets.take_lost(2..6).map(|lost| lost.number), Some(4));
+        assert!(packets.take_lost(2..6).is_none());
+        packets.forget_lost(10);
+        assert!(packets.has_lost());
+        packets.forget_lost(11);
+        assert!(!packets.has_lost(), "packet 1 was given up");
     }
 }

@@ -425,3 +425,113 @@ fn persistent_congestion_is_a_timeout_to_a_controller_with_full_control_too() {
     assert_eq!((told.timeouts, &told.states[..]), (1, &[CaState::Loss, CaState::Open][..]));
     assert_eq!(pair.sender.control().cwnd, 2, "what comes back is for the controller to say");
 }
+
+#[test]
+fn to_a_controller_with_full_control_recovery_lasts_to_the_end_of_the_ack_that_ends_it() {
+    let (mut pair, controller) = listening(&profile("quic"), |number| number == 0);
+    pair.sender.write(Time::ZERO, 200, 1350);
+    pair.run_until(Time::ZERO + ONE_WAY * 2);
+    assert_eq!(pair.sender.view().ca_state, CaState::Recovery, "three later packets are acknowledged");
+    let before = controller.0.lock().unwrap().at_acks.len();
+    pair.run_until(Time::ZERO + ONE_WAY * 4);
+    let told = controller.0.lock().unwrap();
+    assert_eq!(told.at_acks[before], CaState::Recovery, "the first packet of the period is acknowledged");
+    assert_eq!(told.at_acks[before + 1], CaState::Open);
+}
+
+/// A sender of ten packets in flight, with pacing off, whose ACKs come by hand.
+fn by_hand(config: &TransportConfig) -> QuicSender {
+    let mut sender = QuicSender::new(config, Box::new(Halving));
+    sender.establish(Time::ZERO, ONE_WAY * 2, 0);
+    sender.write(Time::ZERO, 100, 1350);
+    while sender.poll_transmit(Time::ZERO).is_some() {}
+    sender
+}
+
+fn ack(sender: &mut QuicSender, at_ms: u64, received: &[(u32, u32)]) {
+    let mut ranges = [SackBlock::default(); QuicAck::MAX_RANGES];
+    for (place, &(start, end)) in ranges.iter_mut().zip(received) {
+        *place = SackBlock { start, end };
+    }
+    let range_count = u8::try_from(received.len()).unwrap();
+    let ack = QuicAck { ranges, range_count, delay_us: 0, ce_count: 0 };
+    sender.on_ack(Time::ZERO + Duration::from_millis(at_ms), &ack);
+}
+
+#[test]
+fn a_reduction_is_taken_back_when_all_that_was_lost_arrives_late() {
+    let mut sender = by_hand(&profile("quic"));
+    ack(&mut sender, 40, &[(2, 6)]);
+    assert_eq!((sender.view().lost, sender.control().cwnd, sender.view().ca_state), (2, 5, CaState::Recovery));
+    ack(&mut sender, 41, &[(1, 6)]);
+    assert_eq!((sender.control().cwnd, sender.stats().undo_count), (5, 0), "packet 0 is still missing");
+    ack(&mut sender, 42, &[(0, 6)]);
+    assert_eq!((sender.control().cwnd, sender.view().ca_state, sender.stats().undo_count), (10, CaState::Open, 1));
+    assert_eq!((sender.control().ssthresh, sender.view().delivered), (Control::INFINITE_SSTHRESH, 6));
+    let next = sender.poll_transmit(Time::ZERO + Duration::from_millis(42)).unwrap();
+    assert_eq!((next.seq, next.is_retransmission), (10, false), "what has arrived is not sent again");
+}
+
+#[test]
+fn a_reduction_stays_when_a_mark_made_it_or_undo_is_off() {
+    let mut sender = by_hand(&TransportConfig { undo: false, ..profile("quic") });
+    ack(&mut sender, 40, &[(1, 6)]);
+    ack(&mut sender, 41, &[(0, 6)]);
+    assert_eq!((sender.control().cwnd, sender.stats().undo_count, sender.view().delivered), (5, 0, 6));
+
+    let mut sender = by_hand(&TransportConfig { ecn: true, ..profile("quic") });
+    let mut ranges = [SackBlock::default(); QuicAck::MAX_RANGES];
+    ranges[0] = SackBlock { start: 0, end: 2 };
+    let now = Time::ZERO + ONE_WAY * 2;
+    sender.on_ack(now, &QuicAck { ranges, range_count: 1, delay_us: 0, ce_count: 1 });
+    ack(&mut sender, 41, &[(3, 9), (0, 2)]);
+    ack(&mut sender, 42, &[(0, 9)]);
+    assert_eq!((sender.control().cwnd, sender.stats().undo_count, sender.view().lost), (5, 0, 1));
+}
+
+#[test]
+fn the_initial_burst_is_no_larger_than_the_window_and_there_is_none_in_recovery() {
+    let config = TransportConfig { initial_cwnd: 4, ..TransportConfig::profile("quic").unwrap() };
+    let mut sender = by_hand(&config);
+    assert_eq!(sender.view().packets_out, 4);
+    ack(&mut sender, 40, &[(0, 4)]);
+    let now = Time::ZERO + Duration::from_millis(40);
+    sender.write(now, 100, 1350);
+    // The flight that begins now has its own burst; the rest of the first one's is gone.
+    assert_eq!(std::iter::from_fn(|| sender.poll_transmit(now)).count(), 4);
+    ack(&mut sender, 79, &[(0, 7)]);
+    let now = Time::ZERO + Duration::from_millis(79);
+    assert!(std::iter::from_fn(|| sender.poll_transmit(now)).count() <= 2, "paced");
+
+    let config = TransportConfig { initial_cwnd: 12, ..TransportConfig::profile("quic").unwrap() };
+    let mut sender = QuicSender::new(&config, Box::new(Halving));
+    sender.establish(Time::ZERO, ONE_WAY * 2, 0);
+    sender.write(Time::ZERO, 12, 1350);
+    let mut now = Time::ZERO;
+    while sender.next_timer() < Time::ZERO + ONE_WAY * 2 || sender.view().packets_out < 12 {
+        while sender.poll_transmit(now).is_some() {}
+        now = sender.next_timer();
+        sender.on_timer(now);
+    }
+    // The last packet and those before the first three are lost: nothing is in flight, and recovery has begun.
+    ack(&mut sender, 100, &[(8, 12)]);
+    assert_eq!((sender.view().packets_out, sender.view().ca_state), (0, CaState::Recovery));
+    let now = Time::ZERO + Duration::from_millis(100);
+    let at_once = std::iter::from_fn(|| sender.poll_transmit(now)).count();
+    assert!(at_once <= 2, "pacing lets no burst of {at_once} leave");
+}
+
+#[test]
+fn with_packets_of_several_sizes_bytes_count_against_the_window() {
+    let quic = QuicConfig { packet_sizes: vec![1400, 1400, 200], ..QuicConfig::default() };
+    let config = TransportConfig { mss: 1000, initial_cwnd: 10, quic, ..profile("quic") };
+    let mut pair = Pair::new(&config, |_| false);
+    pair.sender.write(Time::ZERO, 100, 1000);
+    pair.transmit();
+    // The window is ten times 1022 bytes; 3 · 3066 = 9198 are in flight after nine packets, 10620 after ten.
+    let sizes: Vec<u16> = pair.sent.iter().map(|(_, packet)| packet.len).collect();
+    assert_eq!((sizes.len(), &sizes[..4]), (10, &[1400, 1400, 200, 1400][..]));
+    pair.run_until(seconds(5));
+    assert!(pair.sender.is_idle());
+    assert_eq!(pair.receiver.stats().delivered_bytes, 100_000);
+}

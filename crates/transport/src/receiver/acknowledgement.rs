@@ -132,7 +132,8 @@ impl Receiver {
         }
         let mut ack = Ack::from(self.cumulative_ack(window));
         if self.duplicate.is_some() || !self.held.is_empty() {
-            self.sacks.write(self.duplicate.take(), &mut ack);
+            let room = if self.timestamps { Ack::MAX_SACK_BLOCKS - 1 } else { Ack::MAX_SACK_BLOCKS };
+            self.sacks.write(self.duplicate.take(), room, &mut ack);
         }
         ack
     }

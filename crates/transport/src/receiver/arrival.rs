@@ -32,7 +32,7 @@ impl Receiver {
     /// timestamp clock, so that the segment counts as one of an earlier use of its sequence numbers (PAWS, RFC 7323,
     /// section 5; `tcp_paws_check`). The rule that trusts no timestamp older than 24 days is left out.
     fn fails_paws(&self, segment: &Segment) -> bool {
-        timestamp_ticks(segment.sent_at) + PAWS_WINDOW_TICKS < timestamp_ticks(self.recent_timestamp)
+        self.timestamps && timestamp_ticks(segment.sent_at) + PAWS_WINDOW_TICKS < timestamp_ticks(self.recent_timestamp)
     }
 
     /// Drops a segment and acknowledges at once what is there; a segment below `rcv_nxt` is reported as a duplicate
@@ -47,16 +47,32 @@ impl Receiver {
         true
     }
 
-    /// Takes the round-trip time from a segment's timestamp, and keeps what the next ACK echoes
-    /// (`tcp_rcv_rtt_measure_ts`, `tcp_replace_ts_recent`).
-    #[inline(always)]
-    pub(super) fn note_timestamp(&mut self, now: Time, segment: &Segment) {
-        if self.rtt.measure(now, segment.sent_at) {
+    /// Takes the round-trip time that a segment tells, and keeps what the next ACK echoes (`tcp_replace_ts_recent`).
+    fn note_timestamp(&mut self, now: Time, segment: &Segment) {
+        if self.timestamps {
+            self.measure_rtt(now, segment);
+        } else if self.measure_window(now, segment) {
             self.set_round_end();
         }
         if segment.seq <= self.last_acked && segment.sent_at >= self.recent_timestamp {
             self.recent_timestamp = segment.sent_at;
         }
+    }
+
+    /// Takes the round-trip time from a segment's timestamp (`tcp_rcv_rtt_measure_ts`).
+    #[inline(always)]
+    pub(super) fn measure_rtt(&mut self, now: Time, segment: &Segment) {
+        if self.rtt.measure(now, segment.sent_at) {
+            self.set_round_end();
+        }
+    }
+
+    /// Without timestamps: takes the time in which a window of data arrived (`tcp_rcv_rtt_measure`).
+    #[inline(never)]
+    fn measure_window(&mut self, now: Time, segment: &Segment) -> bool {
+        self.rtt.note_travel(now.since(segment.sent_at));
+        let window = self.window_edge - self.last_acked;
+        segment.seq == self.rcv_nxt && self.rtt.measure_window(now, self.rcv_nxt + 1, window)
     }
 
     /// Segment `rcv_nxt` arrives.
@@ -81,11 +97,13 @@ impl Receiver {
         must_leave
     }
 
-    /// Whether the ACK of a lone segment with PSH leaves when the application reads it, after the decision to delay it
-    /// (`tcp_cleanup_rbuf`).
+    /// Whether the ACK of a lone segment leaves when the application reads it, after the decision to delay it
+    /// (`tcp_cleanup_rbuf`): it carries PSH, or it is shorter than a full one (`tcp_measure_rcv_mss`).
     #[inline]
     pub(super) fn is_pushed(&self, segment: &Segment) -> bool {
-        self.rcv_nxt - self.last_acked == 1 && segment.flags.has(Flags::PSH) && self.ack_pushes
+        self.rcv_nxt - self.last_acked == 1
+            && (segment.flags.has(Flags::PSH) || self.sizing.is_short(segment.len))
+            && self.ack_pushes
     }
 
     /// The application has read for a round trip (`tcp_rcv_space_adjust`).

@@ -26,7 +26,7 @@ impl Receiver {
     #[inline]
     pub(super) fn predict(&mut self) {
         self.expected = match self.held.newest() {
-            _ if self.ecn_seen || self.duplicate.is_some() => Expected::Nothing,
+            _ if self.ecn_seen || self.duplicate.is_some() || !self.timestamps => Expected::Nothing,
             None => Expected::Next,
             Some((end, until)) if self.sack_permitted && self.sacks.newest_end() == end => Expected::Ahead { until },
             Some(_) => Expected::Nothing,
@@ -45,7 +45,10 @@ impl Receiver {
     /// [`Receiver::on_segment`] for a segment that was expected to be the next one.
     #[inline(always)]
     pub(super) fn on_expected_next(&mut self, now: Time, segment: &Segment) -> Option<CumulativeAck> {
-        self.note_timestamp(now, segment);
+        self.measure_rtt(now, segment);
+        if segment.seq <= self.last_acked {
+            self.recent_timestamp = segment.sent_at;
+        }
         self.rcv_nxt += 1;
         self.delivered_bytes += u64::from(segment.len);
         self.unacked_news = true;
@@ -72,7 +75,7 @@ impl Receiver {
     /// [ACK](Receiver::acknowledge): whether one leaves at once.
     #[inline(always)]
     pub(super) fn on_expected_ahead(&mut self, now: Time, segment: &Segment) -> bool {
-        self.note_timestamp(now, segment);
+        self.measure_rtt(now, segment);
         self.hold_ahead(1, u64::from(segment.len));
         self.grow_window(segment.len, self.held.segments());
         self.sizing.make_room(self.held_span());
@@ -108,7 +111,7 @@ impl Receiver {
     #[inline(always)]
     pub(super) fn take_in_silence(&mut self, now: Time, first: &Segment, count: u32) {
         // They left together with the first one, so their timestamps are the same; and flags have no effect above a hole.
-        self.note_timestamp(now, first);
+        self.measure_rtt(now, first);
         self.hold_ahead(count, u64::from(count) * u64::from(first.len));
         self.compressed_acks += count;
         self.sizing.make_room(self.held_span());

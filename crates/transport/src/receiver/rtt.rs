@@ -23,6 +23,8 @@ pub(super) struct ReceiverRtt {
     way_back: Duration,
     base: Duration,
     is_told: bool,
+    /// Without timestamps: when the window began that is being measured, and the first segment beyond it.
+    window: Option<Box<(Time, u32)>>,
 }
 
 impl ReceiverRtt {
@@ -34,6 +36,7 @@ impl ReceiverRtt {
             way_back: Duration::from_nanos(u64::MAX),
             base: Duration::from_nanos(u64::MAX),
             is_told: false,
+            window: None,
         }
     }
 
@@ -41,6 +44,15 @@ impl ReceiverRtt {
         self.is_told = true;
         self.way_back = way_back;
         self.base = rtt;
+    }
+
+    /// A segment was under way for `travel`. Without a handshake the path is taken for symmetric.
+    #[inline]
+    pub(super) fn note_travel(&mut self, travel: Duration) {
+        if !self.is_told {
+            self.way_back = self.way_back.min(travel);
+            self.base = self.way_back * 2;
+        }
     }
 
     /// A segment that left at `sent_at` arrives. Returns whether the estimate is a new one.
@@ -54,10 +66,7 @@ impl ReceiverRtt {
     #[inline(never)]
     #[expect(clippy::cast_possible_truncation, reason = "TCP's clock of 32 bits, which wraps")]
     fn measure_echo(&mut self, now: Time, sent_at: Time) -> bool {
-        if !self.is_told {
-            self.way_back = self.way_back.min(now.since(sent_at));
-            self.base = self.way_back * 2;
-        }
+        self.note_travel(now.since(sent_at));
         let echoed = sent_at.as_nanos().saturating_sub(self.way_back.as_nanos()) / MILLISECOND.as_nanos();
         if self.is_told {
             self.echoes_from = Time::ZERO + MILLISECOND * echoed + self.way_back;
@@ -78,6 +87,26 @@ impl ReceiverRtt {
             self.smoothed_us_x8 += sample_us - self.smoothed_us_x8 / 8;
         }
         true
+    }
+
+    /// Without timestamps: everything below `rcv_nxt` has arrived, and `window` segments are advertised. The shortest time
+    /// in which a window has arrived is the estimate. Returns whether it is a new one.
+    pub(super) fn measure_window(&mut self, now: Time, rcv_nxt: u32, window: u32) -> bool {
+        let next = (now, rcv_nxt.saturating_add(window));
+        let Some(measured) = &mut self.window else {
+            self.window = Some(Box::new(next));
+            return false;
+        };
+        if rcv_nxt < measured.1 {
+            return false;
+        }
+        let (began, _) = std::mem::replace(&mut **measured, next);
+        let sample_us = u32::try_from(now.since(began).as_micros()).unwrap_or(u32::MAX).clamp(1, u32::MAX / 8);
+        let is_shorter = self.smoothed_us_x8 == 0 || 8 * sample_us < self.smoothed_us_x8;
+        if is_shorter {
+            self.smoothed_us_x8 = 8 * sample_us;
+        }
+        is_shorter
     }
 
     /// The estimate, which follows the queue; `None` before the first sample.
@@ -123,6 +152,19 @@ mod tests {
         assert_eq!(rtt.smoothed(), Some(Duration::from_millis(41)), "40 + (48 - 40)/8");
         rtt.measure(us(220_000), us(200_000));
         assert_eq!(rtt.smoothed(), Some(Duration::from_millis(40)));
+    }
+
+    #[test]
+    fn without_timestamps_the_shortest_time_for_a_window_is_the_estimate() {
+        let mut rtt = after_handshake();
+        assert!(!rtt.measure_window(us(100_000), 1, 10), "the first window begins");
+        assert!(!rtt.measure_window(us(180_000), 10, 10));
+        assert!(rtt.measure_window(us(190_000), 11, 20));
+        assert_eq!(rtt.smoothed(), Some(Duration::from_millis(90)));
+        assert!(!rtt.measure_window(us(290_000), 31, 40), "longer than the window before");
+        assert!(rtt.measure_window(us(360_000), 71, 80));
+        assert_eq!(rtt.smoothed(), Some(Duration::from_millis(70)));
+        assert_eq!(rtt.base(), Duration::from_millis(40));
     }
 
     #[test]

@@ -80,13 +80,12 @@ impl SackList {
         self.len = len as u8;
     }
 
-    /// Writes the SACK option: the DSACK first if there is a duplicate, then as many blocks as fit
-    /// (`tcp_options_write`).
+    /// Writes the SACK option (`tcp_options_write`): the DSACK first if there is a duplicate, then blocks, `room` in all.
     #[inline]
-    #[expect(clippy::cast_possible_truncation, reason = "there are at most three blocks")]
-    pub(super) fn write(&self, duplicate: Option<SackBlock>, ack: &mut Ack) {
+    #[expect(clippy::cast_possible_truncation, reason = "there are at most as many as an ACK holds")]
+    pub(super) fn write(&self, duplicate: Option<SackBlock>, room: usize, ack: &mut Ack) {
         let mut count = 0;
-        for block in duplicate.into_iter().chain(self.blocks().iter().copied()).take(Ack::MAX_SACK_BLOCKS) {
+        for block in duplicate.into_iter().chain(self.blocks().iter().copied()).take(room) {
             ack.sack[count] = block;
             count += 1;
         }

@@ -138,6 +138,15 @@ fn a_lone_segment_with_a_push_is_acknowledged_at_once() {
 }
 
 #[test]
+fn a_lone_short_segment_counts_as_pushed() {
+    for (len, acks) in [(MSS, 0), (MSS - 1, 1)] {
+        let (mut receiver, next) = settled(steady());
+        let lone = Segment { len, ..segment(next, ms(115)) };
+        assert_eq!(receive(&mut receiver, ms(115), lone).len(), acks, "{len}");
+    }
+}
+
+#[test]
 fn a_push_puts_acks_back_in_step_with_bursts_of_two() {
     let (mut receiver, next) = settled(steady());
     let (none, push) = (Flags::NONE, Flags::PSH);
@@ -429,6 +438,20 @@ fn a_timestamp_may_be_older_by_one_millisecond() {
         arrive_sent_at(&mut receiver, next + 1, ms(150), us(130_900));
         arrive_sent_at(&mut receiver, next + 2, ms(151), sent_at);
         assert_eq!(receiver.rcv_nxt, next + 2 + u32::from(is_taken), "{sent_at}");
+    }
+}
+
+#[test]
+fn without_timestamps_nothing_is_dropped_and_a_fourth_block_fits() {
+    for (timestamps, taken, fitting) in [(true, 0, 3), (false, 1, 4)] {
+        let (mut receiver, next) = settled(TransportConfig { timestamps, compress_sacks: false, ..steady() });
+        arrive_sent_at(&mut receiver, next, ms(150), ms(130));
+        arrive_sent_at(&mut receiver, next + 1, ms(150), ms(130));
+        let acks: Vec<Ack> =
+            [5, 7, 9, 11].into_iter().flat_map(|i| arrive(&mut receiver, next + i, ms(151 + u64::from(i)))).collect();
+        assert_eq!(acks.last().unwrap().sack_blocks().len(), fitting);
+        arrive_sent_at(&mut receiver, next + 2, ms(165), ms(91));
+        assert_eq!(receiver.rcv_nxt, next + 2 + taken, "{timestamps}");
     }
 }
 

@@ -42,7 +42,7 @@ pub(super) fn round_trip(config: &TransportConfig) -> RoundTrip {
         RtoRule::Rfc6298 => RttEstimator::rfc6298(rto_min_us, rto_max_us),
     };
     let source = match config.rtt_samples {
-        RttSamples::Linux => RttSource::Departures,
+        RttSamples::Linux => RttSource::Departures { has_timestamps: config.timestamps },
         RttSamples::Timestamps => RttSource::timestamps(false),
         RttSamples::TimestampsOfOriginals => RttSource::timestamps(true),
     };

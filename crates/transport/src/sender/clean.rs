@@ -109,7 +109,7 @@ impl Sender {
             self.view.sacked_out -= 1;
         } else if self.config.sack {
             self.count_delivered(1, news.ece);
-            if !(was_sent_again && proves_original(ack, &record)) {
+            if !(was_sent_again && self.config.timestamps && proves_original(ack, &record)) {
                 self.advance_rack(seq, record.sent, was_sent_again);
             }
         }
@@ -154,7 +154,7 @@ impl Sender {
             self.sample.rtt_us = i64::from(shown_us);
         }
         let Some(rtt) = source.sample(self.view.now, &delivered) else { return false };
-        let maybe_delayed = *source == RttSource::Departures
+        let maybe_delayed = matches!(source, RttSource::Departures { .. })
             && delivered.acked.is_some()
             && !news.retransmitted_data_acked
             && cleaned.segments == 1

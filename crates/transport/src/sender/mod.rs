@@ -162,9 +162,9 @@ impl Sender {
     pub fn establish(&mut self, now: Time, handshake_rtt: Duration, syn_retransmits: u32) {
         self.refresh_clock(now);
         self.established = true;
-        let rtt_us = self.rtt.begin(now, handshake_rtt, syn_retransmits > 0);
+        self.rtt.begin(now, handshake_rtt, syn_retransmits > 0);
         self.view.srtt_us_x8 = self.rtt.estimator().srtt_us_x8();
-        self.view.min_rtt_us = rtt_us;
+        self.view.min_rtt_us = self.rtt.min_us();
         // The SYN counts as one delivered packet.
         self.view.delivered = 1;
         self.view.delivered_mstamp_us = self.view.mstamp_us;

@@ -3,7 +3,7 @@
 
 use super::assembly::Retransmit;
 use super::{Burst, CaState, Sender};
-use crate::{Flags, RecoveryRule, Rescue};
+use crate::{RecoveryRule, Rescue};
 use dumbbell_path::Ecn;
 use dumbbell_recovery::ack_rtt::timestamp_ticks;
 use dumbbell_recovery::scoreboard::flag;
@@ -189,7 +189,7 @@ impl Sender {
             last_len: self.board.get(first + size - 1).len,
             is_retransmission: true,
             ecn: Ecn::NotEct,
-            next_flags: Flags::NONE,
+            next_flags: Burst::push_of_first(size, self.board.get(first).has(flag::PUSHED)),
         };
     }
 }

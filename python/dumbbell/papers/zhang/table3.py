@@ -34,7 +34,6 @@ GROUPS = (("1", "2", "3"), ("4", "5", "6"), ("7", "8", "9"))
 WITHIN = 0.25
 """How near a ratio must be to the published one to agree."""
 
-
 BASE = Choice(CODE, CASES)
 LOOPS = (BASE, Choice(LOOP, CASES))
 CONNECTIONS = (BASE, Choice("Cubic N = 1, Reno N = 1", CASES, single=["Cubic", "Reno"]))
@@ -81,15 +80,7 @@ def tables(runs: Runs) -> list[Grid]:
     }
     view = View(runs, BASE)
     return [
-        beside(
-            "table3",
-            "Table 3: ratio r of the throughputs",
-            view,
-            CASES,
-            ratio,
-            theirs,
-            algorithms=ALGORITHMS,
-        ),
+        beside("table3", "Table 3: ratio r of the throughputs", view, CASES, ratio, theirs, algorithms=ALGORITHMS),
         throughputs(view),
         table("agreement", "Our r over the published r", ["algorithm", "choice"], agreement, summary),
     ]

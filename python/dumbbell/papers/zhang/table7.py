@@ -21,7 +21,6 @@ DRAWN = "5"
 """The case of figure 14."""
 HARSH = ("BBR", "BBR+", "Tsunami")
 
-
 BASE = Choice(CODE, CASES)
 
 
@@ -80,11 +79,7 @@ def texts(names: Sequence[str], cases: Sequence[str], value: Value) -> Callable[
 def harsh(cases: Sequence[str], value: Value, holds: Callable[[list[float]], bool]) -> Test:
     """A claim about BBR, BBR+ and Tsunami in some cases."""
     return everywhere(
-        [BASE],
-        HARSH,
-        lambda found: holds([value(run) for run in found.values()]),
-        texts(HARSH, cases, value),
-        cases,
+        [BASE], HARSH, lambda found: holds([value(run) for run in found.values()]), texts(HARSH, cases, value), cases
     )
 
 

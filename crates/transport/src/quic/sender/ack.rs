@@ -1,8 +1,9 @@
 //! An ACK arrives (RFC 9002, appendix A.7).
 
-use super::super::QuicAck;
 use super::super::sent_packets::Fate;
+use super::super::{QuicAck, QuicPacket};
 use super::QuicSender;
+use crate::SackBlock;
 use dumbbell_cc::{AckFlags, CaState, Event, RateSample};
 use dumbbell_units::Time;
 
@@ -43,7 +44,11 @@ impl QuicSender {
 
         self.forget_settled();
         self.tell_controller(ack, delivered);
-        if grew_by > 0 {
+        if std::mem::take(&mut self.undoes) {
+            self.undo_reduction();
+        }
+        self.recovery_ends = grew_by > 0;
+        if !self.full_control {
             self.end_recovery();
         }
         let losses = self.detect_losses();
@@ -56,15 +61,19 @@ impl QuicSender {
         self.on_losses(losses);
         self.set_timers();
         self.cong_control(delivered, grew_by);
+        self.end_recovery();
     }
 
     /// Acknowledges the packets of an ACK and takes its RTT sample. Returns how many of them were sent after recovery began.
     fn acknowledge_ranges(&mut self, ack: &QuicAck, largest: u32) -> u32 {
-        let newest = self.sent.get(largest).filter(|sent| sent.fate != Fate::Acked).map(|sent| sent.at.sent_us);
+        let newest = self.sent.get(largest).filter(|sent| sent.fate == Fate::InFlight).map(|sent| sent.at.sent_us);
         let mut grew_by = 0;
         for range in ack.ranges() {
-            for number in range.start.max(self.sent.first_unacked())..range.end {
+            for number in range.start.max(self.sent.first())..range.end {
                 grew_by += u32::from(self.acknowledge(number));
+            }
+            if self.sent.has_lost() {
+                self.acknowledge_lost(range);
             }
         }
         self.sent.note_largest_acked(largest);
@@ -80,16 +89,42 @@ impl QuicSender {
     #[inline]
     fn acknowledge(&mut self, number: u32) -> bool {
         let Some(sent) = self.sent.get_mut(number) else { return false };
-        match sent.fate {
-            Fate::Acked => return false,
-            Fate::InFlight => self.view.packets_out -= 1,
-            Fate::Lost => self.stats.undo_count += 1,
+        if sent.fate != Fate::InFlight {
+            return false;
         }
         sent.fate = Fate::Acked;
+        self.view.packets_out -= 1;
+        self.bytes_in_flight -= QuicPacket::bytes(sent.part.len);
         self.view.delivered += 1;
         self.view.delivered_mstamp_us = self.view.mstamp_us;
         self.rate.packet_acked(&mut self.sample, &self.view, &sent.at);
         number >= self.recovery_end
+    }
+
+    /// Packets that were declared lost have arrived after all.
+    #[inline(never)]
+    fn acknowledge_lost(&mut self, range: &SackBlock) {
+        while let Some(lost) = self.sent.take_lost(range.start..range.end) {
+            self.view.delivered += 1;
+            self.view.delivered_mstamp_us = self.view.mstamp_us;
+            self.rate.packet_acked(&mut self.sample, &self.view, &lost.sent.at);
+            self.stream.arrived(lost.sent.part.seq);
+            let was_last = lost.was_told && self.spurious.acked(lost.number);
+            self.undoes |= was_last && self.config.undo;
+        }
+    }
+
+    /// All packets whose loss made the reduction have arrived: takes it back.
+    #[inline(never)]
+    fn undo_reduction(&mut self) {
+        self.stats.undo_count += 1;
+        self.control.cwnd_bytes = 0;
+        self.control.cwnd = self.controller.undo_cwnd(&self.view, &self.control);
+        self.control.ssthresh = self.control.ssthresh.max(self.before.ssthresh);
+        self.recovery_end = self.before.recovery_end;
+        if matches!(self.view.ca_state, CaState::Recovery | CaState::Loss) {
+            self.set_state(CaState::Open);
+        }
     }
 
     /// The calls of the controller before loss detection.
@@ -105,8 +140,15 @@ impl QuicSender {
         }
     }
 
-    /// A packet that was sent after recovery began is acknowledged: the recovery period ends (section 7.3.2).
-    fn end_recovery(&mut self) {
+    /// Ends the recovery period if the ACK does: it acknowledges a packet that was sent after the period began (section
+    /// 7.3.2).
+    ///
+    /// For a controller with full control the period lasts to the end of this ACK. BBR judges STARTUP in recovery, at the
+    /// end of a round that begins with the first loss, as the period does: both end with the same ACK.
+    pub(super) fn end_recovery(&mut self) {
+        if !std::mem::take(&mut self.recovery_ends) {
+            return;
+        }
         match self.view.ca_state {
             CaState::Recovery => {
                 self.set_state(CaState::Open);
@@ -119,7 +161,8 @@ impl QuicSender {
         }
     }
 
-    /// Completes the rate sample, with the losses since the ACK before, whether an ACK or the timer showed them, and lets the controller set window and pacing rate.
+    /// Completes the rate sample, with all losses since the ACK before, also those that the timer found, and lets the
+    /// controller set window and pacing rate.
     fn cong_control(&mut self, delivered: u32, grew_by: u32) {
         self.sample.acked_sacked = delivered;
         self.sample.losses = growth(self.view.lost, self.lost_sampled);

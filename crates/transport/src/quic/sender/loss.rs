@@ -1,8 +1,9 @@
 //! Loss detection (RFC 9002, section 6.1) and congestion events (section 7).
 
+use super::super::QuicPacket;
 use super::super::clock::rounded_up;
 use super::super::sent_packets::{Fate, Sent};
-use super::QuicSender;
+use super::{Before, QuicSender};
 use dumbbell_cc::{CaState, Event, LostPacket};
 use dumbbell_recovery::rfc9002::{LossThreshold, PersistentCongestion, Verdict};
 use dumbbell_units::{Duration, Time};
@@ -13,8 +14,11 @@ const MINIMUM_WINDOW: u32 = 2;
 /// The packets that one loss detection declared lost.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Losses {
+    /// Smallest number among them.
+    oldest: u32,
     /// Largest number among them.
     newest: u32,
+    count: u32,
     /// They establish persistent congestion (section 7.6).
     are_persistent: bool,
 }
@@ -26,7 +30,7 @@ impl QuicSender {
         self.timers.loss_at = Time::NEVER;
         let largest = self.sent.largest_acked()?;
         // The usual case: everything up to the largest number is acknowledged.
-        if self.sent.first_unacked() > largest { None } else { self.detect_losses_below(largest) }
+        if self.sent.first() > largest { None } else { self.detect_losses_below(largest) }
     }
 
     /// Compares the packets in flight below the largest acknowledged number with the thresholds.
@@ -35,8 +39,8 @@ impl QuicSender {
         let threshold = self.loss_threshold(largest);
         let resolution = self.quic().clock_resolution;
         let mut congestion = PersistentCongestion::new(self.rtt.first_sample_at_us().unwrap_or(0));
-        let mut newest = None;
-        for number in self.sent.first_unacked()..largest {
+        let mut losses: Option<Losses> = None;
+        for number in self.sent.first()..largest {
             let Some(sent) = self.sent.get(number) else { continue };
             match sent.fate {
                 Fate::Acked => congestion.acked(),
@@ -44,7 +48,14 @@ impl QuicSender {
                 Fate::InFlight => match threshold.judge(number, sent.at.sent_us) {
                     Verdict::Lost => {
                         congestion.lost(sent.at.sent_us);
-                        newest = Some(number);
+                        let so_far = losses.get_or_insert(Losses {
+                            oldest: number,
+                            newest: number,
+                            count: 0,
+                            are_persistent: false,
+                        });
+                        so_far.newest = number;
+                        so_far.count += 1;
                         self.lose(number, true);
                     }
                     Verdict::LostAtUs(at_us) => {
@@ -56,7 +67,7 @@ impl QuicSender {
             }
         }
         let are_persistent = congestion.is_established(self.timers.timeout_us);
-        newest.map(|newest| Losses { newest, are_persistent })
+        losses.map(|losses| Losses { are_persistent, ..losses })
     }
 
     fn loss_threshold(&self, largest_acked: u32) -> LossThreshold {
@@ -74,12 +85,11 @@ impl QuicSender {
 
     /// Declares packet `number` lost; its data is to be sent again.
     pub(super) fn lose(&mut self, number: u32, tell_controller: bool) {
-        let Some(sent) = self.sent.get_mut(number) else { return };
-        sent.fate = Fate::Lost;
-        let Sent { seq, at, .. } = *sent;
+        let Some(Sent { part, at, .. }) = self.sent.lose(number, self.view.mstamp_us, tell_controller) else { return };
         self.view.packets_out -= 1;
+        self.bytes_in_flight -= QuicPacket::bytes(part.len);
         self.view.lost += 1;
-        self.stream.send_again(seq);
+        self.stream.send_again(part);
         if tell_controller && self.hooks.packet_lost {
             let lost = LostPacket {
                 tx_in_flight: at.tx_in_flight,
@@ -91,24 +101,61 @@ impl QuicSender {
         }
     }
 
-    /// Forgets packets that are acknowledged or lost. Lost ones are kept for a packet threshold longer, so that a late ACK
-    /// is recognised.
+    /// Forgets packets that are acknowledged or lost. A late ACK for a lost one is recognised for three probe timeouts, which
+    /// is how long a closing connection waits for late packets (RFC 9000, section 10.2).
+    #[inline]
     pub(super) fn forget_settled(&mut self) {
-        self.sent.forget_settled(self.config.quic.packet_threshold);
+        if self.sent.has_lost() {
+            self.sent.forget_lost(self.view.mstamp_us.saturating_sub(3 * self.timers.timeout_us));
+        }
+        self.sent.forget_settled();
         self.view.snd_una = u64::from(self.sent.first());
     }
 
     /// Reacts to the losses of [`QuicSender::detect_losses`]: a congestion event, or the minimum window when congestion is
     /// persistent (`OnPacketsLost`, sections 7.3.2 and 7.6).
     pub(super) fn on_losses(&mut self, losses: Option<Losses>) {
-        let Some(Losses { newest, are_persistent }) = losses else { return };
-        if !are_persistent {
-            return self.on_congestion(newest);
-        }
-        if newest >= self.recovery_end {
+        let Some(Losses { oldest, newest, count, are_persistent }) = losses else { return };
+        if newest < self.recovery_end {
+            self.spurious.add(count);
+        } else {
             self.begin_reduction();
-            self.controller.event(&self.view, &mut self.control, Event::Loss);
+            self.spurious.begin(oldest, count);
+            if are_persistent {
+                self.controller.event(&self.view, &mut self.control, Event::Loss);
+            } else {
+                self.enter_recovery();
+            }
         }
+        if are_persistent {
+            self.enter_loss();
+        }
+    }
+
+    /// A congestion event other than a loss: marks that an ACK for packet `number` reports (`ProcessECN`), or a reduction
+    /// that the controller asks for. Nothing follows if the packet was sent before the current or last recovery period
+    /// began.
+    pub(super) fn on_congestion(&mut self, number: u32) {
+        if number >= self.recovery_end {
+            self.begin_reduction();
+            self.enter_recovery();
+        }
+    }
+
+    /// Enters a recovery period with the reduced window (`OnCongestionEvent`).
+    fn enter_recovery(&mut self) {
+        self.recovery_end = self.sent.next_number();
+        self.control.cwnd_bytes = 0;
+        self.set_state(CaState::Recovery);
+        if !self.full_control {
+            self.control.cwnd = self.control.ssthresh;
+        }
+    }
+
+    /// Congestion is persistent: the window collapses.
+    fn enter_loss(&mut self) {
+        self.recovery_ends = false;
+        self.control.cwnd_bytes = 0;
         self.set_state(CaState::Loss);
         self.control.cwnd = MINIMUM_WINDOW;
         // The window of a controller with full control returns when the period ends: not before something that was sent in
@@ -116,21 +163,10 @@ impl QuicSender {
         self.recovery_end = if self.full_control { self.sent.next_number() } else { 0 };
     }
 
-    /// A congestion event for packet `number`: begins a recovery period unless the packet was sent before the current or
-    /// last one began (`OnCongestionEvent`).
-    pub(super) fn on_congestion(&mut self, number: u32) {
-        if number < self.recovery_end {
-            return;
-        }
-        self.recovery_end = self.sent.next_number();
-        self.begin_reduction();
-        self.set_state(CaState::Recovery);
-        if !self.full_control {
-            self.control.cwnd = self.control.ssthresh;
-        }
-    }
-
     fn begin_reduction(&mut self) {
+        self.end_recovery();
+        self.spurious.end();
+        self.before = Before { ssthresh: self.control.ssthresh, recovery_end: self.recovery_end };
         self.stats.recovery_count += 1;
         self.view.prior_cwnd = self.control.cwnd;
         self.control.cwnd_cnt = 0;

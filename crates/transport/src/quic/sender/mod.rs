@@ -7,15 +7,15 @@ mod loss;
 mod output;
 mod timers;
 
-use super::QuicConfig;
 use super::clock::rounded_down;
 use super::sent_packets::SentPackets;
 use super::stream::Stream;
+use super::{QuicConfig, QuicPacket};
 use crate::{Pacing, SenderStats, TransportConfig};
 use dumbbell_cc::{CaState, Control, Controller, Hooks, Needs, RateSample, View};
 use dumbbell_recovery::jiffies::Jiffies;
 use dumbbell_recovery::rate::{AppLimit, ChromiumSampler, check_app_limited};
-use dumbbell_recovery::rfc9002::{BurstPacer, RttEstimator, pacing_rate};
+use dumbbell_recovery::rfc9002::{BurstPacer, RttEstimator, SpuriousLosses, pacing_rate};
 use dumbbell_units::{Duration, Time};
 use timers::Timers;
 
@@ -35,6 +35,10 @@ pub struct QuicSender {
 
     sent: SentPackets,
     stream: Stream,
+    /// Bytes of the packets in flight, headers of QUIC included.
+    bytes_in_flight: u64,
+    /// Bytes of a packet with `mss` of payload: the unit of [`Control::cwnd`].
+    packet_bytes: u64,
     /// Packets in flight that the receiver has room for (flow control, RFC 9000 section 4.1).
     receive_window: u32,
     rtt: RttEstimator,
@@ -44,6 +48,14 @@ pub struct QuicSender {
     lost_sampled: u64,
     /// Packets below this number were sent before the last recovery period began.
     recovery_end: u32,
+    /// The ACK that is being processed ends the recovery period.
+    recovery_ends: bool,
+    /// The losses that made the latest reduction.
+    spurious: SpuriousLosses,
+    /// The ACK that is being processed shows that they were spurious.
+    undoes: bool,
+    /// What an undo brings back, besides the window.
+    before: Before,
     /// Largest ECN-CE count of an ACK so far.
     ce_count: u32,
 
@@ -51,6 +63,13 @@ pub struct QuicSender {
     pacer: BurstPacer,
     clock: Jiffies,
     stats: SenderStats,
+}
+
+/// The connection before a reduction.
+#[derive(Clone, Copy, Debug, Default)]
+struct Before {
+    ssthresh: u32,
+    recovery_end: u32,
 }
 
 impl QuicSender {
@@ -63,6 +82,7 @@ impl QuicSender {
             ..View::new(config.mss)
         };
         let quic = &config.quic;
+        let mss = u16::try_from(config.mss).unwrap_or(u16::MAX);
         // What a coarse clock cannot tell apart is not early.
         let granularity = quic.pacing_granularity.max(quic.clock_resolution);
         let mut sender = QuicSender {
@@ -73,13 +93,19 @@ impl QuicSender {
             control: Control { cwnd: config.initial_cwnd, ..Control::default() },
             established: false,
             sent: SentPackets::default(),
-            stream: Stream::new(u16::try_from(config.mss).unwrap_or(u16::MAX)),
+            stream: Stream::new(mss, &quic.packet_sizes),
+            bytes_in_flight: 0,
+            packet_bytes: QuicPacket::bytes(mss),
             receive_window: u32::try_from(config.receive_window / u64::from(config.mss)).unwrap_or(u32::MAX).max(1),
             rtt: RttEstimator::new(quic.max_ack_delay.as_micros()),
             rate: ChromiumSampler::default(),
             sample: RateSample::invalid(),
             lost_sampled: 0,
             recovery_end: 0,
+            recovery_ends: false,
+            spurious: SpuriousLosses::default(),
+            undoes: false,
+            before: Before::default(),
             ce_count: 0,
             timers: Timers::default(),
             pacer: BurstPacer::new(view.paced, granularity, quic.initial_burst),
@@ -124,9 +150,9 @@ impl QuicSender {
         self.view.packets_out == 0 && self.stream.has_sent_all()
     }
 
-    /// Segments written and not yet sent once.
-    pub fn unsent_segments(&self) -> u32 {
-        self.stream.unsent()
+    /// Whether something written has not been sent once.
+    pub fn has_unsent(&self) -> bool {
+        self.stream.has_unsent()
     }
 
     /// The connection as its controller sees it.

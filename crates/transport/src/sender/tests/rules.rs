@@ -2,9 +2,10 @@
 
 use super::harness::*;
 use crate::{
-    Ack, ControllerRtt, DeliveryRate, LossDetection, RecoveryRule, Rescue, RtoRule, RttSamples, TransportConfig,
+    Ack, ControllerRtt, DeliveryRate, LossDetection, RecoveryRule, Rescue, RtoRule, RttSamples, Sender, TransportConfig,
 };
 use dumbbell_cc::CaState;
+use dumbbell_units::Duration;
 
 /// ns-3's transport with this sampler.
 fn ns3(delivery_rate: DeliveryRate) -> TransportConfig {
@@ -121,7 +122,7 @@ fn a_smoothed_rtt_is_shown_to_the_controller_where_asked() {
 fn round_trips_come_from_timestamps_in_whole_milliseconds_where_asked() {
     let shown = |rtt_samples| {
         let mut script = bulk(TransportConfig { rtt_samples, ..ns3(DeliveryRate::Ns3) }, 20);
-        script.ack(at(100) + dumbbell_units::Duration::from_micros(400), 1, &[]);
+        script.ack(at(100) + Duration::from_micros(400), 1, &[]);
         let sampled = script.sample().rtt_us;
         // Nothing new below the gap: Linux samples what is selectively acknowledged.
         script.ack(at(130), 1, &[(2, 3)]);
@@ -263,4 +264,63 @@ fn before_the_first_sample_an_ack_shows_no_round_trip() {
         script.ack(at(60), 0, &[]);
         assert_eq!(script.sample().rtt_us, -1);
     }
+}
+
+fn with_timestamps(timestamps: bool) -> TransportConfig {
+    TransportConfig { timestamps, ..TransportConfig::default() }
+}
+
+#[test]
+fn without_timestamps_an_original_that_arrives_late_is_not_told_from_its_retransmission() {
+    for timestamps in [true, false] {
+        let mut script = bulk(with_timestamps(timestamps), 20);
+        for n in 1..=3 {
+            script.ack(at(100 + 2 * n), 0, &[(1, 1 + n as u32)]);
+        }
+        assert_eq!(script.sender.stats().retransmitted_segments, 1);
+        // The echo is that of the original.
+        script.ack(at(120), 22, &[]);
+        assert_eq!(script.sender.stats().undo_count, u64::from(timestamps));
+        assert_eq!(script.control().cwnd == 20, timestamps, "{}", script.control().cwnd);
+    }
+}
+
+#[test]
+fn without_timestamps_a_timeout_is_taken_back_by_frto_alone() {
+    for (timestamps, undos) in [(true, 1), (false, 0)] {
+        let config = TransportConfig { frto: false, tail_loss_probe: false, ..with_timestamps(timestamps) };
+        let mut script = bulk(config, 10);
+        assert_eq!(script.advance_to(at(320)), [0], "a timeout");
+        let mut ack = script.ack_of(1, &[]);
+        ack.echo = at(0);
+        script.hear(&ack);
+        assert_eq!(script.sender.stats().undo_count, undos, "{timestamps}");
+    }
+}
+
+#[test]
+fn without_timestamps_retransmitted_data_gives_no_round_trip() {
+    let shown = |timestamps| {
+        let mut script = bulk(with_timestamps(timestamps), 20);
+        for n in 1..=3 {
+            script.ack(at(100 + 2 * n), 0, &[(1, 1 + n as u32)]);
+        }
+        script.ack(at(250), 1, &[]);
+        script.sample().rtt_us
+    };
+    assert_eq!((shown(true), shown(false)), (100_000, -1));
+}
+
+#[test]
+fn without_timestamps_a_repeated_syn_gives_no_round_trip_and_a_timeout_of_three_seconds() {
+    let established = |timestamps, syn_retransmits| {
+        let calls = Calls::default();
+        let mut sender = Sender::new(with_timestamps(timestamps).into(), Box::new(Fixed { ssthresh: 10, calls }));
+        sender.establish(START, Scripted::RTT, syn_retransmits);
+        (sender.view().srtt_us_x8 / 8, sender.view().min_rtt_us, sender.rto())
+    };
+    let sampled = (100_000, 100_000, Duration::from_millis(300));
+    assert_eq!(established(true, 1), sampled);
+    assert_eq!(established(false, 0), sampled);
+    assert_eq!(established(false, 1), (0, u32::MAX, Duration::from_secs(3)));
 }

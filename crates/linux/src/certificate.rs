@@ -1,0 +1,217 @@
+//! How good a run was: what an emulator on a shared machine owes to whoever reads its numbers.
+
+use crate::emulator::Seen;
+use crate::host::{Host, tick};
+use crate::traffic::Promptness;
+use dumbbell_results::Histogram;
+use dumbbell_scenario::Scenario;
+use dumbbell_units::Duration;
+use serde::Serialize;
+use std::collections::BTreeMap;
+use std::fs;
+
+/// A delivery that is so late is a stall.
+const STALL: Duration = Duration::from_millis(5);
+/// One that is so late in the measured interval voids the run.
+const VOID_STALL: Duration = Duration::from_millis(10);
+/// The lateness that one delivery in a thousand may exceed: this, or the share of the shortest base RTT, if that is more.
+const TOLERANCE: Duration = Duration::from_millis(1);
+const TOLERATED_SHARE: f64 = 0.025;
+
+/// How late packets were handed to hosts.
+#[derive(Clone, Debug, Default)]
+pub struct Lateness {
+    /// Nanoseconds.
+    all: Histogram,
+    max: Duration,
+    measured_max: Duration,
+    stalls: u64,
+}
+
+impl Lateness {
+    pub fn add(&mut self, late: Duration, is_measuring: bool) {
+        self.all.add(late.as_nanos());
+        self.max = self.max.max(late);
+        if is_measuring {
+            self.measured_max = self.measured_max.max(late);
+        }
+        self.stalls += u64::from(late > STALL);
+    }
+
+    fn quantile_us(&self, q: f64) -> f64 {
+        let us = self.all.quantile(q) / 1e3;
+        if us.is_nan() { 0.0 } else { us }
+    }
+}
+
+/// What can be said of the quality of a run.
+#[derive(Clone, Debug, Serialize)]
+pub struct Certificate {
+    /// Why the run is void; empty if it is not.
+    pub void: Vec<String>,
+    /// Lateness of deliveries that half of them did not exceed, microseconds; those below likewise.
+    pub late_p50_us: f64,
+    /// The same for 99 %.
+    pub late_p99_us: f64,
+    /// The same for 99.9 %.
+    pub late_p999_us: f64,
+    /// The largest lateness.
+    pub late_max_us: f64,
+    /// How late applications read what was there and wrote what was due: half of the times not more than this, in
+    /// microseconds.
+    pub app_late_p50_us: f64,
+    /// The same for 99 %.
+    pub app_late_p99_us: f64,
+    /// Deliveries more than 5 ms late.
+    pub stalls: u64,
+    /// Packets that something else than the experiment's links dropped.
+    pub local_drops: u64,
+    /// Share of one core that the emulator took.
+    pub emulator_cpu: f64,
+    /// Share of the machine that its host took away, over the run; null where that is not told.
+    pub stolen_cpu: Option<f64>,
+    /// Whether the emulator ran before every ordinary thread.
+    pub had_priority: bool,
+    /// `uname -r`.
+    pub kernel: String,
+    /// Ticks of its coarse clock per second.
+    pub hz: u64,
+    /// Model of the CPU.
+    pub cpu: String,
+    /// Cores.
+    pub cores: usize,
+    /// Sysctls of both namespaces, as they were set.
+    pub sysctls: BTreeMap<String, String>,
+    /// What the kernel says of each flow.
+    pub flows: Vec<FlowLimits>,
+    /// TCP's counters of the host of all senders that are not zero.
+    pub sender_counters: BTreeMap<String, u64>,
+    /// The same for all receivers.
+    pub receiver_counters: BTreeMap<String, u64>,
+}
+
+/// What held a flow back besides the network, over the whole run.
+#[derive(Clone, Copy, Debug, Default, Serialize)]
+pub struct FlowLimits {
+    /// Seconds with data to send.
+    pub busy_s: f64,
+    /// Of them, limited by the receive window.
+    pub rwnd_limited_s: f64,
+    /// Of them, limited by the send buffer.
+    pub sndbuf_limited_s: f64,
+}
+
+impl Certificate {
+    /// The certificate of a run that is over.
+    pub fn new(
+        scenario: &Scenario,
+        seen: &Seen,
+        promptness: &Promptness,
+        hosts: &[Host; 2],
+        sysctls: BTreeMap<String, String>,
+        flows: Vec<FlowLimits>,
+        steal: (Option<Steal>, Option<Steal>),
+    ) -> Certificate {
+        let lateness = &seen.lateness;
+        let local_drops = hosts.iter().map(|host| host.local_drops().unwrap_or(0)).sum::<u64>() + seen.failed_writes;
+        let [sender_counters, receiver_counters] = hosts.each_ref().map(|host| host.tcp_counters().unwrap_or_default());
+        let mut certificate = Certificate {
+            void: Vec::new(),
+            late_p50_us: lateness.quantile_us(0.5),
+            late_p99_us: lateness.quantile_us(0.99),
+            late_p999_us: lateness.quantile_us(0.999),
+            late_max_us: lateness.max.as_nanos() as f64 / 1e3,
+            app_late_p50_us: promptness.quantile_us(0.5),
+            app_late_p99_us: promptness.quantile_us(0.99),
+            stalls: lateness.stalls,
+            local_drops,
+            emulator_cpu: seen.cpu_s / scenario.duration.as_secs_f64(),
+            stolen_cpu: steal.0.zip(steal.1).map(|(before, after)| after.share_since(before)),
+            had_priority: seen.had_priority,
+            kernel: kernel(),
+            hz: 1_000_000_000 / tick().as_nanos().max(1),
+            cpu: cpu_model(),
+            cores: std::thread::available_parallelism().map_or(1, usize::from),
+            sysctls,
+            flows,
+            sender_counters,
+            receiver_counters,
+        };
+        certificate.judge(scenario, lateness);
+        certificate
+    }
+
+    fn judge(&mut self, scenario: &Scenario, lateness: &Lateness) {
+        let base_rtt = scenario.flows.iter().map(|flow| flow.base_rtt.as_nanos()).min().unwrap_or(0);
+        let tolerated_us = (TOLERANCE.as_nanos() as f64).max(TOLERATED_SHARE * base_rtt as f64) / 1e3;
+        if self.local_drops > 0 {
+            self.void.push(format!("{} packets were dropped outside of the links", self.local_drops));
+        }
+        if self.late_p999_us > tolerated_us {
+            let late = self.late_p999_us;
+            self.void.push(format!(
+                "one delivery in a thousand was more than {late:.0} us late; allowed: {tolerated_us:.0}"
+            ));
+        }
+        if self.app_late_p99_us > tolerated_us {
+            let late = self.app_late_p99_us;
+            self.void.push(format!(
+                "an application was more than {late:.0} us late one time in a hundred; allowed: {tolerated_us:.0}"
+            ));
+        }
+        if lateness.measured_max > VOID_STALL {
+            let late = lateness.measured_max.as_nanos() as f64 / 1e6;
+            self.void.push(format!("the machine stalled for {late:.1} ms in the measured interval"));
+        }
+    }
+}
+
+/// `uname -r`.
+pub fn kernel() -> String {
+    rustix::system::uname().release().to_string_lossy().into_owned()
+}
+
+fn cpu_model() -> String {
+    let text = fs::read_to_string("/proc/cpuinfo").unwrap_or_default();
+    let model = text.lines().find_map(|line| line.strip_prefix("model name")?.split_once(':'));
+    model.map_or_else(|| std::env::consts::ARCH.to_owned(), |(_, name)| name.trim().to_owned())
+}
+
+/// CPU time since the machine has started, in ticks.
+#[derive(Clone, Copy, Debug)]
+pub struct Steal {
+    stolen: u64,
+    total: u64,
+}
+
+impl Steal {
+    /// As the kernel counts it in `/proc/stat`.
+    pub fn now() -> Option<Steal> {
+        let text = fs::read_to_string("/proc/stat").ok()?;
+        let numbers: Vec<u64> = text.lines().next()?.split_whitespace().skip(1).flat_map(str::parse).collect();
+        // user nice system idle iowait irq softirq steal
+        Some(Steal { stolen: *numbers.get(7)?, total: numbers.iter().take(8).sum() })
+    }
+
+    fn share_since(self, before: Steal) -> f64 {
+        let total = self.total.saturating_sub(before.total);
+        if total == 0 { 0.0 } else { self.stolen.saturating_sub(before.stolen) as f64 / total as f64 }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn stalls_are_deliveries_more_than_five_milliseconds_late() {
+        let mut lateness = Lateness::default();
+        for ms in [1, 5, 6, 20] {
+            lateness.add(Duration::from_millis(ms), ms == 6);
+        }
+        assert_eq!(
+            (lateness.stalls, lateness.max, lateness.measured_max),
+            (2, Duration::from_millis(20), Duration::from_millis(6))
+        );
+    }
+}

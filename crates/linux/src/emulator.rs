@@ -1,0 +1,597 @@
+//! The emulator: one thread that carries the packets of real sockets through the links of a scenario.
+//!
+//! It is the simulator's event loop with another clock. Links work in the time of the run: a packet enters one at the
+//! instant at which it was read, and everything that follows from it happens at the instant that the links say. Only the
+//! last step, handing the packet to the other host, happens when the thread gets to it, and how late that is goes into the
+//! certificate. So lateness never adds up, and rates hold whatever the machine does.
+//!
+//! One packet is read from each host between two looks at what is due, so that bursts of arrivals do not hold up
+//! departures, nor the other way round.
+
+use crate::certificate::Lateness;
+use crate::clock::{Clock, timespec};
+use crate::header::{Header, mark};
+use crate::host::{FIRST_PORT, Side};
+use crate::meter::Meter;
+use crate::sys;
+use crate::{NOTHING, RunError, Shared};
+use cpu_time::ThreadTime;
+use dumbbell_network::{Agenda, Entry, Hop, Routes, links, report, slowest_link};
+use dumbbell_path::{Class, Ecn, Media, Offer};
+use dumbbell_results::{Histogram, LinkSummary, Recorder};
+use dumbbell_scenario::Scenario;
+use dumbbell_units::{Duration, Time};
+use rustix::event::{PollFd, PollFlags, poll};
+use rustix::fd::OwnedFd;
+use rustix::io::{Errno, read, write};
+use rustix::thread::set_current_timer_slack;
+use std::num::NonZeroU64;
+use std::sync::atomic::Ordering;
+
+/// The emulator's real-time priority; traffic has none.
+const PRIORITY: i32 = 50;
+/// Nanoseconds by which the kernel may postpone a wake-up.
+const TIMER_SLACK: NonZeroU64 = NonZeroU64::MIN;
+/// How long the thread sleeps at most, to see that it has to stop.
+const PATIENCE: Duration = Duration::from_millis(50);
+/// Memory is added up after so many packets.
+const PACKETS_PER_WEIGHING: u64 = 4_096;
+
+/// A packet on its way. What is in it lies in a slot.
+#[derive(Clone, Copy, Debug, Default)]
+struct Packet {
+    entered: Time,
+    slot: u32,
+    flow: u32,
+    size: u16,
+    hops_left: u16,
+    ecn: Ecn,
+    is_forward: bool,
+}
+
+impl dumbbell_path::Packet for Packet {
+    fn size(&self) -> u32 {
+        u32::from(self.size)
+    }
+
+    fn flow(&self) -> u32 {
+        self.flow
+    }
+
+    fn ecn(&self) -> Ecn {
+        self.ecn
+    }
+
+    /// What goes to the receiver counts as data, what comes back as an ACK.
+    fn class(&self) -> Class {
+        if self.is_forward { Class::Data } else { Class::Ack }
+    }
+
+    fn mark(&mut self) {
+        self.ecn = Ecn::Ce;
+    }
+
+    /// Packets come one by one.
+    fn follow(&mut self, _count: u32) {}
+}
+
+/// Bytes of packets under way.
+struct Slots {
+    length: usize,
+    bytes: Vec<u8>,
+    free: Vec<u32>,
+}
+
+impl Slots {
+    /// Slots for packets of up to `length` bytes.
+    fn new(length: usize) -> Slots {
+        Slots { length, bytes: Vec::new(), free: Vec::new() }
+    }
+
+    fn take(&mut self) -> u32 {
+        self.free.pop().unwrap_or_else(|| {
+            let slot = self.bytes.len() / self.length;
+            self.bytes.resize(self.bytes.len() + self.length, 0);
+            u32::try_from(slot).unwrap_or(u32::MAX)
+        })
+    }
+
+    /// A slot with the same bytes.
+    fn copy(&mut self, slot: u32) -> u32 {
+        let copy = self.take();
+        let [from, to] = [slot, copy].map(|slot| slot as usize * self.length);
+        self.bytes.copy_within(from..from + self.length, to);
+        copy
+    }
+
+    fn give_back(&mut self, slot: u32) {
+        self.free.push(slot);
+    }
+
+    fn get(&mut self, slot: u32) -> &mut [u8] {
+        let start = slot as usize * self.length;
+        &mut self.bytes[start..start + self.length]
+    }
+
+    fn memory(&self) -> u64 {
+        (self.bytes.capacity() + self.free.capacity() * size_of::<u32>()) as u64
+    }
+}
+
+/// What is counted of a flow's packets.
+#[derive(Clone, Copy, Debug, Default)]
+pub struct Counts {
+    /// Data packets that the network dropped.
+    pub drops: u64,
+    /// Data packets that reached the receiver.
+    pub arrived: u64,
+    /// Pure acknowledgements that left the receiver.
+    pub acks: u64,
+}
+
+impl Counts {
+    fn since(self, earlier: Counts) -> Counts {
+        Counts {
+            drops: self.drops - earlier.drops,
+            arrived: self.arrived - earlier.arrived,
+            acks: self.acks - earlier.acks,
+        }
+    }
+}
+
+/// What the emulator has seen of a flow.
+#[derive(Clone, Debug, Default)]
+pub struct FlowSeen {
+    /// Over the whole run.
+    pub total: Counts,
+    /// Over the measured interval; while it lasts, what had been counted when it began.
+    pub measured: Counts,
+    /// Bytes that left the bottleneck's transmitter in the measured interval.
+    pub wire_bytes: u64,
+    /// The same over the whole run.
+    pub wire_bytes_total: u64,
+    /// Round-trip times of the measured interval, microseconds.
+    pub rtt: Histogram,
+    /// Sum of the one-way delays of data packets of the measured interval.
+    pub one_way_delays: Duration,
+    /// When all of a finite transfer was acknowledged.
+    pub finished_at: Option<Time>,
+}
+
+struct Flow {
+    seen: FlowSeen,
+    meter: Meter,
+    is_open: bool,
+    /// Bytes of a finite transfer.
+    bytes: u64,
+    /// The link at which its throughput is measured.
+    bottleneck: usize,
+}
+
+/// What the emulator has seen.
+pub struct Seen {
+    /// Of every flow.
+    pub flows: Vec<FlowSeen>,
+    /// Of every link.
+    pub links: Vec<LinkSummary>,
+    /// The series of links.
+    pub recorder: Recorder,
+    /// How punctual it was.
+    pub lateness: Lateness,
+    /// Packets that could not be handed to a host.
+    pub failed_writes: u64,
+    /// Whether it ran before every ordinary thread.
+    pub had_priority: bool,
+    /// CPU time that it took.
+    pub cpu_s: f64,
+    /// Packets delivered.
+    pub packets: u64,
+}
+
+/// When somebody looks at the run from outside.
+struct Looks {
+    sample: Time,
+    measure: Time,
+    end: Time,
+}
+
+impl Looks {
+    fn next(&self) -> Time {
+        self.sample.min(self.measure).min(self.end)
+    }
+}
+
+/// The emulator of a run.
+pub struct Emulator<'a> {
+    scenario: &'a Scenario,
+    shared: &'a Shared,
+    clock: Clock,
+    devices: [&'a OwnedFd; 2],
+    media: Media<Packet>,
+    agenda: Agenda<Time>,
+    routes: Routes,
+    slots: Slots,
+    flows: Vec<Flow>,
+    looks: Looks,
+    measured: (Time, Time),
+    is_measuring: bool,
+    departed: Vec<u64>,
+    recorder: Recorder,
+    links: Vec<LinkSummary>,
+    /// What had been seen of the flows when the run was over.
+    at_the_end: Option<Vec<FlowSeen>>,
+    lateness: Lateness,
+    failed_writes: u64,
+    packets: u64,
+    max_memory: u64,
+}
+
+impl<'a> Emulator<'a> {
+    /// The emulator of a scenario between two devices, those of the senders and of the receivers, which have this MTU.
+    pub fn new(
+        scenario: &'a Scenario,
+        devices: [&'a OwnedFd; 2],
+        mtu: u32,
+        clock: Clock,
+        shared: &'a Shared,
+        max_memory: u64,
+    ) -> Result<Emulator<'a>, RunError> {
+        let mut media = Media::new(links(scenario), Vec::new());
+        let entries = Entry::of_links(scenario.links.len());
+        let mut routes = Routes::with_capacity(scenario.flows.len());
+        let mut flows = Vec::with_capacity(scenario.flows.len());
+        for spec in &scenario.flows {
+            let bottleneck = slowest_link(scenario, &spec.forward);
+            routes.push(spec, bottleneck, &entries)?;
+            media.get_mut(bottleneck).report_departures(0);
+            let bytes = spec.bytes.unwrap_or(u64::MAX);
+            flows.push(Flow { seen: FlowSeen::default(), meter: Meter::default(), is_open: false, bytes, bottleneck });
+        }
+        let end = Time::ZERO + scenario.duration;
+        let measured = (Time::ZERO + scenario.warmup, Time::ZERO + scenario.duration.saturating_sub(scenario.cooldown));
+        let interval = scenario.record.series.then_some(scenario.record.interval);
+        let recorder = Recorder::new(interval, std::iter::empty::<Vec<&str>>());
+        Ok(Emulator {
+            scenario,
+            shared,
+            clock,
+            devices,
+            agenda: Agenda::new(media.len(), Time::NEVER),
+            departed: vec![0; media.len()],
+            media,
+            routes,
+            // A byte more than there can be, so that a longer packet would be noticed.
+            slots: Slots::new(mtu as usize + 1),
+            flows,
+            looks: Looks { sample: recorder.next(end), measure: measured.0, end },
+            measured,
+            is_measuring: false,
+            recorder,
+            links: Vec::new(),
+            at_the_end: None,
+            lateness: Lateness::default(),
+            failed_writes: 0,
+            packets: 0,
+            max_memory,
+        })
+    }
+
+    /// Carries packets until it is told that the run is over.
+    pub fn run(mut self) -> Result<Seen, RunError> {
+        let had_priority = sys::schedule_first(PRIORITY).is_ok();
+        // Without it wake-ups are some microseconds later, which the certificate shows.
+        let _ = set_current_timer_slack(Some(TIMER_SLACK));
+        let began = ThreadTime::now();
+        let mut until_weighing = PACKETS_PER_WEIGHING;
+        while !self.shared.is_over.load(Ordering::Relaxed) {
+            self.advance(self.clock.now());
+            let mut is_idle = true;
+            for side in Side::BOTH {
+                is_idle &= !self.read_one(side);
+            }
+            until_weighing -= 1;
+            if until_weighing == 0 {
+                self.weigh()?;
+                until_weighing = PACKETS_PER_WEIGHING;
+            }
+            if is_idle {
+                self.wait();
+            }
+        }
+        let cpu_s = began.elapsed().as_secs_f64();
+        let flows = self.at_the_end.take().unwrap_or_else(|| self.flows_seen());
+        Ok(Seen {
+            flows,
+            links: self.links,
+            recorder: self.recorder,
+            lateness: self.lateness,
+            failed_writes: self.failed_writes,
+            had_priority,
+            cpu_s,
+            packets: self.packets,
+        })
+    }
+
+    /// Sleeps until something is due or a host has sent.
+    fn wait(&self) {
+        let due = self.agenda.next().1.min(self.looks.next());
+        let timeout = timespec(self.clock.until(due).min(PATIENCE));
+        let mut devices = self.devices.map(|device| PollFd::new(device, PollFlags::IN));
+        // An interrupted sleep is only shorter.
+        let _ = poll(&mut devices, Some(&timeout));
+    }
+
+    /// Does everything that is due by `until`, in the order of time.
+    fn advance(&mut self, until: Time) {
+        loop {
+            let (medium, due) = self.agenda.next();
+            let look = self.looks.next();
+            if due.min(look) > until {
+                return;
+            }
+            if look <= due {
+                self.look(look);
+            } else {
+                self.medium_event(medium, due);
+            }
+        }
+    }
+
+    /// Takes one packet of a host into its first link; false when there is none.
+    fn read_one(&mut self, side: Side) -> bool {
+        let slot = self.slots.take();
+        let length = match read(self.devices[side as usize], self.slots.get(slot)) {
+            Ok(length) => length,
+            Err(_) => {
+                self.slots.give_back(slot);
+                return false;
+            }
+        };
+        let now = self.clock.now();
+        self.advance(now);
+        if !self.accept(side, slot, length, now) {
+            self.slots.give_back(slot);
+        }
+        true
+    }
+
+    /// Offers a packet that was read to its first link; false if it belongs to no flow.
+    fn accept(&mut self, side: Side, slot: u32, length: usize, now: Time) -> bool {
+        let Some(header) = Header::read(&self.slots.get(slot)[..length]) else { return false };
+        let is_forward = side == Side::Sender;
+        let port = if is_forward { header.source } else { header.destination };
+        let number = u32::from(port.wrapping_sub(FIRST_PORT));
+        let Some(flow) = self.flows.get_mut(number as usize) else { return false };
+        if is_forward && header.is_syn() {
+            flow.meter.open(header.seq);
+            flow.is_open = true;
+        } else if is_forward && header.payload > 0 {
+            flow.meter.on_sent(now, header.seq, header.payload);
+        } else if !is_forward && header.is_pure_ack() {
+            flow.seen.total.acks += 1;
+        }
+        let route = self.routes.of(number as usize);
+        let (hop, hops_left) = if is_forward {
+            (route.first_forward, route.forward_rest)
+        } else {
+            (route.first_reverse, route.reverse_rest)
+        };
+        let size = u16::try_from(length).unwrap_or(u16::MAX);
+        let packet = Packet { entered: now, slot, flow: number, size, hops_left, ecn: header.ecn, is_forward };
+        self.send(now, hop, packet);
+        true
+    }
+
+    /// Hands a packet to a link.
+    fn send(&mut self, now: Time, hop: Hop, packet: Packet) {
+        let medium = self.media.get_mut(hop.medium());
+        let is_counted_now = hop.is_bottleneck && !medium.decides_late(hop.port);
+        let offer = medium.offer(now, hop.port, packet);
+        self.count_offer(offer, &packet, is_counted_now);
+        if matches!(offer, Offer::Duplicated { .. }) {
+            let copy = Packet { slot: self.slots.copy(packet.slot), ..packet };
+            let offer = self.media.get_mut(hop.medium()).offer_copy(now, hop.port, copy);
+            self.count_offer(offer, &copy, is_counted_now);
+        }
+        self.settle(hop.medium());
+    }
+
+    /// Counts what became of a packet that was offered to a link.
+    fn count_offer(&mut self, offer: Offer, packet: &Packet, is_counted_now: bool) {
+        match offer {
+            Offer::Accepted { departs: Some(departs) } | Offer::Duplicated { departs: Some(departs) }
+                if is_counted_now =>
+            {
+                self.count_departure(packet, departs);
+            }
+            Offer::Accepted { .. } | Offer::Duplicated { .. } => {}
+            Offer::Dropped(_) => self.drop_packet(packet),
+        }
+    }
+
+    /// Counts what a link reports late, and finds out when it has to be looked at next.
+    fn settle(&mut self, index: usize) {
+        while let Some((_, packet, _)) = self.media.get_mut(index).pop_drop() {
+            self.drop_packet(&packet);
+        }
+        while let Some((_, departs, packet)) = self.media.get_mut(index).pop_departure() {
+            if packet.is_forward && self.flows[packet.flow as usize].bottleneck == index && departs < Time::NEVER {
+                self.count_departure(&packet, departs);
+            }
+        }
+        self.agenda.set(index, self.media.get(index).next_event());
+    }
+
+    fn count_departure(&mut self, packet: &Packet, departs: Time) {
+        let seen = &mut self.flows[packet.flow as usize].seen;
+        let bytes = u64::from(packet.size);
+        seen.wire_bytes_total += bytes;
+        if departs >= self.measured.0 && departs < self.measured.1 {
+            seen.wire_bytes += bytes;
+        }
+    }
+
+    fn drop_packet(&mut self, packet: &Packet) {
+        if packet.is_forward && self.has_payload(packet) {
+            self.flows[packet.flow as usize].seen.total.drops += 1;
+        }
+        self.slots.give_back(packet.slot);
+    }
+
+    fn has_payload(&mut self, packet: &Packet) -> bool {
+        let bytes = &self.slots.get(packet.slot)[..usize::from(packet.size)];
+        Header::read(bytes).is_some_and(|header| header.payload > 0)
+    }
+
+    /// Moves on what has come out of a medium at `due`.
+    fn medium_event(&mut self, index: usize, due: Time) {
+        while let Some((_, mut packet)) = self.media.get_mut(index).poll(due) {
+            if packet.hops_left > 0 {
+                let hop = self.routes.next_hop(packet.flow, packet.is_forward, packet.hops_left);
+                packet.hops_left -= 1;
+                self.send(due, hop, packet);
+            } else {
+                self.deliver(packet, due);
+            }
+        }
+        self.settle(index);
+    }
+
+    /// Whether a packet brings the very next bytes to a reader who has read everything before.
+    fn wakes_reader(&mut self, packet: &Packet) -> bool {
+        let bytes = &self.slots.get(packet.slot)[..usize::from(packet.size)];
+        let Some(header) = Header::read(bytes).filter(|header| header.payload > 0) else { return false };
+        let flow = packet.flow as usize;
+        let read = self.shared.flows[flow].delivered_bytes.load(Ordering::Acquire);
+        self.flows[flow].meter.number(header.seq) == read
+    }
+
+    /// Hands a packet that is due at a host to it.
+    fn deliver(&mut self, packet: Packet, due: Time) {
+        let bytes = &mut self.slots.get(packet.slot)[..usize::from(packet.size)];
+        if let Some(header) = Header::read(bytes) {
+            if packet.ecn == Ecn::Ce && header.ecn != Ecn::Ce {
+                mark(bytes);
+            }
+            let flow = &mut self.flows[packet.flow as usize];
+            if packet.is_forward && header.payload > 0 {
+                flow.seen.total.arrived += 1;
+                if self.is_measuring {
+                    flow.seen.one_way_delays += due.since(packet.entered);
+                }
+                self.shared.flows[packet.flow as usize]
+                    .arrived_bytes
+                    .fetch_add(u64::from(header.payload), Ordering::Relaxed);
+            } else if !packet.is_forward && flow.is_open && !header.is_syn() {
+                let now = self.clock.now();
+                let rtt = flow.meter.on_ack(now, header.ack, |each| header.for_each_sack(bytes, each));
+                if let Some(rtt) = rtt.filter(|_| self.is_measuring) {
+                    flow.seen.rtt.add(rtt.as_micros());
+                }
+                if flow.meter.acknowledged() >= flow.bytes {
+                    flow.seen.finished_at.get_or_insert(now);
+                }
+            }
+        }
+        let wakes_reader = packet.is_forward && self.wakes_reader(&packet);
+        let to = if packet.is_forward { Side::Receiver } else { Side::Sender };
+        let now = self.clock.now();
+        self.lateness.add(now.since(due), self.is_measuring);
+        if wakes_reader {
+            // Only the reader takes it back.
+            let readable_since = &self.shared.flows[packet.flow as usize].readable_since;
+            let _ = readable_since.compare_exchange(NOTHING, now.as_nanos(), Ordering::AcqRel, Ordering::Relaxed);
+        }
+        let bytes = &self.slots.get(packet.slot)[..usize::from(packet.size)];
+        let written = loop {
+            match write(self.devices[to as usize], bytes) {
+                Err(Errno::INTR) => {}
+                other => break other,
+            }
+        };
+        self.packets += 1;
+        self.failed_writes += u64::from(written.is_err());
+        self.slots.give_back(packet.slot);
+    }
+
+    /// Does what is due by the clock at `now`.
+    fn look(&mut self, now: Time) {
+        if self.looks.sample <= now {
+            self.sample(now);
+        } else if self.looks.measure <= now {
+            self.measurement_boundary(now);
+        } else {
+            self.looks.end = Time::NEVER;
+            self.finish(now);
+        }
+    }
+
+    fn sample(&mut self, now: Time) {
+        if let Some(interval) = self.recorder.begin() {
+            let (recorder, departed) = (&mut self.recorder, &mut self.departed);
+            let mut index = 0;
+            self.media.for_each_port(|medium, port| {
+                recorder.link(now, index, report::link_sample(medium, port, now, interval, &mut departed[index]));
+                index += 1;
+            });
+            self.settle_all();
+        }
+        self.looks.sample = self.recorder.next(Time::ZERO + self.scenario.duration);
+    }
+
+    /// The measured interval begins or ends.
+    fn measurement_boundary(&mut self, now: Time) {
+        self.settle_all();
+        let begins = !self.is_measuring && now < self.measured.1;
+        if begins || self.measured.0 == self.measured.1 {
+            for number in 0..self.media.len() {
+                self.media.get_mut(number).start_measuring(now);
+            }
+            for flow in &mut self.flows {
+                flow.seen.measured = flow.seen.total;
+            }
+        }
+        self.is_measuring = begins;
+        self.looks.measure = if begins { self.measured.1 } else { Time::NEVER };
+        if !begins {
+            for flow in &mut self.flows {
+                flow.seen.measured = flow.seen.total.since(flow.seen.measured);
+            }
+            let (scenario, links) = (self.scenario, &mut self.links);
+            self.media.for_each_port(|medium, port| {
+                let number = u32::try_from(links.len()).unwrap_or(u32::MAX);
+                links.push(report::link_summary(scenario, number, medium, port, now));
+            });
+        }
+    }
+
+    fn flows_seen(&self) -> Vec<FlowSeen> {
+        self.flows.iter().map(|flow| flow.seen.clone()).collect()
+    }
+
+    /// The run is over; what comes now is carried and not counted any more.
+    fn finish(&mut self, now: Time) {
+        self.settle_all();
+        self.at_the_end = Some(self.flows_seen());
+        let mut rows = self.links.iter_mut();
+        self.media.for_each_port(|medium, port| {
+            if let Some(row) = rows.next() {
+                row.total = report::counts(&medium.counters(now, port));
+            }
+        });
+    }
+
+    /// Counts all that links have to report by now.
+    fn settle_all(&mut self) {
+        for index in 0..self.media.len() {
+            self.settle(index);
+        }
+    }
+
+    fn weigh(&self) -> Result<(), RunError> {
+        let meters: u64 = self.flows.iter().map(|flow| flow.meter.memory()).sum();
+        let media: u64 = self.media.iter().map(|medium| medium.memory()).sum();
+        let needed = self.slots.memory() + meters + media + self.recorder.memory();
+        if needed > self.max_memory { Err(RunError::Memory { needed, limit: self.max_memory }) } else { Ok(()) }
+    }
+}

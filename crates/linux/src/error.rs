@@ -1,0 +1,133 @@
+//! Why there is no result.
+
+use std::fmt;
+
+/// Why a run did not finish.
+#[derive(Debug, thiserror::Error)]
+pub enum RunError {
+    /// The caller asked to stop.
+    #[error("interrupted")]
+    Cancelled,
+    /// There is nothing to run; validation should have caught it.
+    #[error("there are no flows")]
+    NoFlows,
+    /// More flows than one machine can measure.
+    #[error(
+        "{0} flows are too many for this machine's own TCP\n  help: allowed with --on linux: at most {max}; or use the simulator",
+        max = crate::settings::MAX_FLOWS
+    )]
+    TooManyFlows(usize),
+    /// A flow asks for what the kernel cannot do.
+    #[error(
+        "flow {flow} ({cc}): {fault}\n  help: {help}",
+        help = fault.help()
+    )]
+    Flow {
+        /// Number of the flow, from 0.
+        flow: usize,
+        /// Its algorithm.
+        cc: String,
+        /// What it is.
+        fault: FlowFault,
+    },
+    /// A sysctl cannot be set.
+    #[error("{0}")]
+    Sysctl(String),
+    /// No network namespace can be made.
+    #[error(
+        "cannot make a network namespace: {0}\n  help: run as root, or where user namespaces are allowed to everybody"
+    )]
+    Namespace(String),
+    /// No TUN device can be made.
+    #[error(
+        "cannot make a TUN device of {tun}: {0}\n  help: {tun} has to exist and be writable: as root `modprobe tun`, `chmod 0666 {tun}`, or run as root",
+        tun = crate::host::TUN
+    )]
+    Tun(String),
+    /// Something else that a working machine does is not possible on this one.
+    #[error("{0}")]
+    Machine(String),
+    /// The run would need more memory than it may take.
+    #[error(
+        "the run would need {needed} bytes of memory; it may take {limit}\n  help: a smaller `buffer`, a longer `record.interval`; or more memory: --max-memory, in Python `max_memory`"
+    )]
+    Memory {
+        /// Bytes that it would need.
+        needed: u64,
+        /// Bytes that it may take.
+        limit: u64,
+    },
+    /// A way cannot be taken; validation should have caught it.
+    #[error(transparent)]
+    Way(#[from] dumbbell_network::WayError),
+}
+
+/// What a flow asks for that the kernel cannot do.
+#[derive(Debug)]
+pub enum FlowFault {
+    /// Another protocol than TCP.
+    NotTcp,
+    /// The kernel has no such algorithm.
+    UnknownAlgorithm {
+        /// Those that it has.
+        available: String,
+    },
+    /// The kernel keeps it for the administrator.
+    ForbiddenAlgorithm,
+    /// A parameter of the algorithm.
+    Parameter(String),
+    /// A parameter of the endpoints.
+    Transport(String),
+    /// A parameter of the endpoints that another flow has otherwise.
+    DifferentTransport(String),
+    /// Another clock than the kernel's.
+    Hz {
+        /// What the file says.
+        asked: u32,
+        /// What the kernel has.
+        running: u64,
+    },
+}
+
+impl FlowFault {
+    /// The error of this fault in a flow.
+    pub(crate) fn of(self, flow: usize, cc: &str) -> RunError {
+        RunError::Flow { flow, cc: cc.to_owned(), fault: self }
+    }
+
+    fn help(&self) -> String {
+        match self {
+            FlowFault::NotTcp => {
+                "the kernel's own transport is TCP; remove `transport`, or use the simulator".to_owned()
+            }
+            FlowFault::UnknownAlgorithm { available } => format!("it has {available}; or use the simulator"),
+            FlowFault::ForbiddenAlgorithm => {
+                "run as root, or add it to net.ipv4.tcp_allowed_congestion_control".to_owned()
+            }
+            FlowFault::Parameter(key) => format!("remove `{key}`, or use the simulator"),
+            FlowFault::Transport(key) => format!("remove `{key}`, or use the simulator"),
+            FlowFault::DifferentTransport(key) => format!("give all flows the same `{key}`, or use the simulator"),
+            FlowFault::Hz { running, .. } => format!("remove `hz`, or set it to {running}"),
+        }
+    }
+}
+
+impl fmt::Display for FlowFault {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            FlowFault::NotTcp => write!(f, "`transport` is not TCP"),
+            FlowFault::UnknownAlgorithm { .. } => write!(f, "`cc`: the running kernel has no such algorithm"),
+            FlowFault::ForbiddenAlgorithm => {
+                write!(f, "`cc`: the running kernel keeps this algorithm for the administrator")
+            }
+            FlowFault::Parameter(key) => write!(f, "`cc.{key}` cannot be set in the running kernel"),
+            FlowFault::Transport(key) => write!(f, "`transport.{key}` cannot be set in the running kernel"),
+            FlowFault::DifferentTransport(key) => {
+                write!(f, "`transport.{key}` differs from that of flow 0, and holds for a whole host")
+            }
+            FlowFault::Hz { asked, running } => {
+                write!(f, "`transport.hz` is {asked}, and the running kernel ticks {running} times a second")
+            }
+        }
+    }
+}

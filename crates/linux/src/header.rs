@@ -1,0 +1,161 @@
+//! What the emulator reads of IPv4 and TCP headers, and the one thing that it writes.
+
+use dumbbell_path::Ecn;
+
+const IPV4: u8 = 4;
+const TCP: u8 = 6;
+const FIN: u8 = 1;
+const SYN: u8 = 2;
+const RST: u8 = 4;
+const ACK: u8 = 16;
+const SACK_OPTION: u8 = 5;
+const CE: u8 = 3;
+
+/// The headers of a TCP segment.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Header {
+    pub source: u16,
+    pub destination: u16,
+    pub seq: u32,
+    pub ack: u32,
+    pub payload: u32,
+    pub ecn: Ecn,
+    flags: u8,
+    /// Where TCP's options begin and end.
+    options: (usize, usize),
+}
+
+impl Header {
+    /// Reads a packet; `None` for what is not TCP over IPv4.
+    pub fn read(packet: &[u8]) -> Option<Header> {
+        let first = *packet.first()?;
+        let ip = usize::from(first & 15) * 4;
+        if first >> 4 != IPV4 || *packet.get(9)? != TCP || ip < 20 {
+            return None;
+        }
+        let tcp = packet.get(ip..ip + 20)?;
+        let word = |at: usize| u32::from_be_bytes([tcp[at], tcp[at + 1], tcp[at + 2], tcp[at + 3]]);
+        let options_end = ip + usize::from(tcp[12] >> 4) * 4;
+        Some(Header {
+            source: u16::from_be_bytes([tcp[0], tcp[1]]),
+            destination: u16::from_be_bytes([tcp[2], tcp[3]]),
+            seq: word(4),
+            ack: word(8),
+            payload: u32::try_from(packet.len().checked_sub(options_end)?).ok()?,
+            ecn: match packet[1] & CE {
+                0 => Ecn::NotEct,
+                1 => Ecn::Ect1,
+                2 => Ecn::Ect0,
+                _ => Ecn::Ce,
+            },
+            flags: tcp[13],
+            options: (ip + 20, options_end),
+        })
+    }
+
+    /// Opens a connection.
+    pub fn is_syn(&self) -> bool {
+        self.flags & SYN != 0
+    }
+
+    /// Acknowledges and does nothing else.
+    pub fn is_pure_ack(&self) -> bool {
+        self.payload == 0 && self.flags & (SYN | FIN | RST | ACK) == ACK
+    }
+
+    /// Calls `each` with the blocks that are acknowledged selectively, the first one first.
+    pub fn for_each_sack(&self, packet: &[u8], mut each: impl FnMut(u32, u32)) {
+        let mut options = packet.get(self.options.0..self.options.1).unwrap_or_default();
+        while let [kind, rest @ ..] = options {
+            options = match kind {
+                0 => return,
+                1 => rest,
+                _ => {
+                    let Some(length) = rest.first().map(|&length| usize::from(length)) else { return };
+                    if *kind == SACK_OPTION {
+                        for block in options.get(2..length).unwrap_or_default().chunks_exact(8) {
+                            let edge = |at: usize| {
+                                u32::from_be_bytes([block[at], block[at + 1], block[at + 2], block[at + 3]])
+                            };
+                            each(edge(0), edge(4));
+                        }
+                    }
+                    options.get(length.max(2)..).unwrap_or_default()
+                }
+            };
+        }
+    }
+}
+
+/// Sets "congestion experienced" in a packet's IP header, and mends its checksum.
+pub fn mark(packet: &mut [u8]) {
+    let Some(first) = packet.first() else { return };
+    let length = usize::from(first & 15) * 4;
+    let Some(header) = packet.get_mut(..length).filter(|header| header.len() >= 20) else { return };
+    header[1] |= CE;
+    header[10..12].fill(0);
+    let sum: u32 = header.chunks_exact(2).map(|pair| u32::from(u16::from_be_bytes([pair[0], pair[1]]))).sum();
+    // Sixty bytes at most, so that one more addition carries nothing.
+    let folded = (sum & 0xffff) + (sum >> 16);
+    let checksum = u16::MAX - u16::try_from((folded & 0xffff) + (folded >> 16)).unwrap_or(u16::MAX);
+    header[10..12].copy_from_slice(&checksum.to_be_bytes());
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// An ACK with timestamps and two SACK blocks: 20 bytes of IP, 20 + 12 + 20 of TCP.
+    fn ack() -> Vec<u8> {
+        let mut packet = vec![0; 72];
+        packet[0] = 0x45;
+        packet[1] = 2;
+        packet[3] = 72;
+        packet[8] = 64;
+        packet[9] = TCP;
+        packet[20..24].copy_from_slice(&[0x10, 0x00, 0x20, 0x00]);
+        packet[28..32].copy_from_slice(&1_000u32.to_be_bytes());
+        packet[32] = 13 << 4;
+        packet[33] = ACK;
+        packet[40..44].copy_from_slice(&[1, 1, 8, 10]);
+        packet[52..56].copy_from_slice(&[1, 1, SACK_OPTION, 18]);
+        for (at, edge) in [(56, 2_000u32), (60, 3_000), (64, 5_000), (68, 6_000)] {
+            packet[at..at + 4].copy_from_slice(&edge.to_be_bytes());
+        }
+        packet
+    }
+
+    #[test]
+    fn an_acknowledgement_is_read_with_its_blocks() {
+        let packet = ack();
+        let header = Header::read(&packet).unwrap();
+        assert_eq!((header.source, header.destination, header.ack, header.payload), (0x1000, 0x2000, 1_000, 0));
+        assert!(header.is_pure_ack() && !header.is_syn());
+        assert_eq!(header.ecn, Ecn::Ect0);
+        let mut blocks = Vec::new();
+        header.for_each_sack(&packet, |start, end| blocks.push((start, end)));
+        assert_eq!(blocks, [(2_000, 3_000), (5_000, 6_000)]);
+    }
+
+    #[test]
+    fn a_marked_packet_has_a_checksum_that_adds_up() {
+        let mut packet = ack();
+        mark(&mut packet);
+        assert_eq!(Header::read(&packet).unwrap().ecn, Ecn::Ce);
+        let sum: u32 = packet[..20].chunks(2).map(|pair| u32::from(u16::from_be_bytes([pair[0], pair[1]]))).sum();
+        assert_eq!((sum & 0xffff) + (sum >> 16), 0xffff);
+    }
+
+    #[test]
+    fn what_is_cut_short_or_not_tcp_is_no_segment() {
+        let packet = ack();
+        for length in 0..packet.len() {
+            if let Some(header) = Header::read(&packet[..length]) {
+                header.for_each_sack(&packet[..length], |_, _| {});
+            }
+        }
+        let mut datagram = ack();
+        datagram[9] = 17;
+        assert_eq!(Header::read(&datagram), None);
+    }
+}

@@ -1,0 +1,169 @@
+//! A host: a network namespace with one device, whose other end the emulator holds, and the sockets of its flows.
+//!
+//! What is made in a namespace belongs to it and keeps it alive: the thread that made it ends at once, and when the
+//! process ends, however it ends, nothing of it is left.
+
+use crate::netlink::Netlink;
+use crate::settings::Settings;
+use crate::{FlowFault, RunError, sys};
+use dumbbell_units::Duration;
+use rustix::fd::OwnedFd;
+use rustix::io::Errno;
+use rustix::net::netdevice::name_to_index;
+use rustix::net::{AddressFamily, SocketFlags, SocketType, bind, listen, socket_with, sockopt};
+use std::collections::BTreeMap;
+use std::fs::{self, File, OpenOptions};
+use std::io::{self, Read, Seek};
+use std::net::{Ipv4Addr, SocketAddrV4};
+use std::os::unix::fs::OpenOptionsExt;
+
+/// Where the kernel hands out TUN devices.
+pub const TUN: &str = "/dev/net/tun";
+const DEVICE: &str = "path0";
+/// Packets that the device holds for the emulator: more than a window of the largest path here, so that nothing is dropped
+/// but by links.
+const QUEUE_LENGTH: u32 = 20_000;
+/// The port of the first flow; the others follow.
+pub const FIRST_PORT: u16 = 10_000;
+
+/// Which end of its flows a host is.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Side {
+    /// Where their data comes from.
+    Sender,
+    /// Where it goes to.
+    Receiver,
+}
+
+impl Side {
+    /// Both, in the order of their numbers.
+    pub const BOTH: [Side; 2] = [Side::Sender, Side::Receiver];
+
+    fn address(self) -> Ipv4Addr {
+        match self {
+            Side::Sender => Ipv4Addr::new(10, 0, 0, 1),
+            Side::Receiver => Ipv4Addr::new(10, 0, 0, 2),
+        }
+    }
+
+    fn other(self) -> Side {
+        match self {
+            Side::Sender => Side::Receiver,
+            Side::Receiver => Side::Sender,
+        }
+    }
+}
+
+/// The end of a flow's connection at a host.
+pub fn place(side: Side, flow: usize) -> SocketAddrV4 {
+    SocketAddrV4::new(side.address(), FIRST_PORT + u16::try_from(flow).unwrap_or(u16::MAX - FIRST_PORT))
+}
+
+/// A host.
+pub struct Host {
+    /// The emulator's end of its device; reading does not block.
+    pub device: OwnedFd,
+    /// A socket for every flow: one to connect at the sender, one that listens at the receiver.
+    pub sockets: Vec<OwnedFd>,
+    /// The namespace's counters of devices and of TCP.
+    devices: File,
+    counters: File,
+}
+
+impl Host {
+    /// Makes a host for flows with these algorithms.
+    pub fn new(side: Side, settings: &Settings, algorithms: &[&str]) -> Result<Host, RunError> {
+        std::thread::scope(|scope| {
+            let made = scope.spawn(|| Host::in_own_namespace(side, settings, algorithms)).join();
+            made.unwrap_or_else(|_| Err(RunError::Machine("the thread of a host has failed".to_owned())))
+        })
+    }
+
+    fn in_own_namespace(side: Side, settings: &Settings, algorithms: &[&str]) -> Result<Host, RunError> {
+        sys::unshare_network().map_err(|error| RunError::Namespace(error.to_string()))?;
+        let machine = |what: &'static str| move |error: io::Error| RunError::Machine(format!("{what}: {error}"));
+        settings.apply()?;
+        let device = OpenOptions::new()
+            .read(true)
+            .write(true)
+            .custom_flags(libc::O_NONBLOCK)
+            .open(TUN)
+            .map_err(|error| RunError::Tun(error.to_string()))?;
+        sys::attach_tun(&device, DEVICE).map_err(|error| RunError::Tun(error.to_string()))?;
+        let socket = tcp_socket().map_err(machine("cannot make a socket"))?;
+        let index = name_to_index(&socket, DEVICE).map_err(|error| machine("cannot find the device")(error.into()))?;
+        let netlink = Netlink::new().map_err(machine("cannot reach netlink"))?;
+        netlink.bring_up(index, settings.mtu, QUEUE_LENGTH).map_err(machine("cannot bring up the device"))?;
+        netlink.add_address(index, side.address()).map_err(machine("cannot give the device its address"))?;
+        netlink
+            .add_route(index, side.other().address(), settings.initial_cwnd)
+            .map_err(machine("cannot set the route"))?;
+        let sockets = algorithms.iter().enumerate();
+        let sockets = sockets.map(|(flow, algorithm)| flow_socket(side, flow, algorithm)).collect::<Result<_, _>>()?;
+        let open = |name: &str| File::open(name).map_err(machine("cannot open the namespace's counters"));
+        Ok(Host {
+            device: device.into(),
+            sockets,
+            devices: open("/proc/thread-self/net/dev")?,
+            counters: open("/proc/thread-self/net/netstat")?,
+        })
+    }
+
+    /// Packets that the device has dropped by itself, in either direction.
+    pub fn local_drops(&self) -> io::Result<u64> {
+        let text = reread(&self.devices)?;
+        let line = text.lines().find_map(|line| line.trim_start().strip_prefix(DEVICE)?.strip_prefix(':'));
+        let numbers: Vec<u64> = line.unwrap_or_default().split_whitespace().flat_map(str::parse).collect();
+        // Eight columns of what was received and eight of what was sent; drops are the fourth of each.
+        Ok(numbers.get(3).unwrap_or(&0) + numbers.get(11).unwrap_or(&0))
+    }
+
+    /// The counters of TCP that are not zero (`TcpExt` of `/proc/net/netstat`).
+    pub fn tcp_counters(&self) -> io::Result<BTreeMap<String, u64>> {
+        let text = reread(&self.counters)?;
+        let mut lines = text.lines().filter_map(|line| line.strip_prefix("TcpExt: "));
+        let (names, values) = (lines.next().unwrap_or_default(), lines.next().unwrap_or_default());
+        let pairs = names.split(' ').zip(values.split(' ').map(|value| value.parse().unwrap_or(0)));
+        Ok(pairs.filter(|(_, value)| *value > 0).map(|(name, value)| (name.to_owned(), value)).collect())
+    }
+}
+
+fn tcp_socket() -> io::Result<OwnedFd> {
+    Ok(socket_with(AddressFamily::INET, SocketType::STREAM, SocketFlags::CLOEXEC, None)?)
+}
+
+/// The socket of a flow.
+fn flow_socket(side: Side, flow: usize, algorithm: &str) -> Result<OwnedFd, RunError> {
+    let machine = |error: io::Error| RunError::Machine(format!("cannot make the socket of flow {flow}: {error}"));
+    let socket = tcp_socket().map_err(machine)?;
+    sockopt::set_tcp_congestion(&socket, algorithm).map_err(|errno| match errno {
+        Errno::NOENT => FlowFault::UnknownAlgorithm { available: available_algorithms() }.of(flow, algorithm),
+        Errno::PERM => FlowFault::ForbiddenAlgorithm.of(flow, algorithm),
+        other => machine(other.into()),
+    })?;
+    // Whatever closes it, the process's end included, leaves no connection behind that would hold the namespace.
+    let made = sockopt::set_socket_linger(&socket, Some(std::time::Duration::ZERO))
+        .and_then(|()| bind(&socket, &place(side, flow)))
+        .and_then(|()| if side == Side::Receiver { listen(&socket, 1) } else { Ok(()) });
+    made.map_err(|errno| machine(errno.into()))?;
+    Ok(socket)
+}
+
+/// The algorithms that the kernel has, as it lists them.
+pub fn available_algorithms() -> String {
+    let list = fs::read_to_string("/proc/sys/net/ipv4/tcp_available_congestion_control").unwrap_or_default();
+    list.split_whitespace().collect::<Vec<_>>().join(", ")
+}
+
+/// How long a tick of the kernel's coarse clock takes.
+pub fn tick() -> Duration {
+    let resolution = rustix::time::clock_getres(rustix::time::ClockId::MonotonicCoarse);
+    Duration::from_nanos(u64::try_from(resolution.tv_nsec).unwrap_or(0))
+}
+
+fn reread(mut file: &File) -> io::Result<String> {
+    let mut text = String::new();
+    file.rewind()?;
+    file.read_to_string(&mut text)?;
+    Ok(text)
+}

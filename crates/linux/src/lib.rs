@@ -1,0 +1,254 @@
+#![doc = include_str!("../README.md")]
+#![cfg(target_os = "linux")]
+//!
+//! Where to look: `host.rs` makes the namespaces and `settings.rs` says what they are set to, `emulator.rs` carries the
+//! packets, `traffic.rs` has the applications, `sampler.rs` asks the kernel, `certificate.rs` judges. `sys.rs` is the only
+//! module with unsafe code.
+
+mod certificate;
+mod clock;
+mod emulator;
+mod error;
+mod header;
+mod host;
+mod meter;
+mod netlink;
+mod rootless;
+mod sampler;
+mod settings;
+mod sys;
+mod tables;
+mod tcp_info;
+mod traffic;
+
+use clock::Clock;
+use dumbbell_network::{start_of, start_stream};
+use dumbbell_path::LinkRate;
+use dumbbell_results::Table;
+use dumbbell_scenario::Scenario;
+use dumbbell_units::{Duration, Time};
+use emulator::Emulator;
+use host::{Host, Side};
+use rustix::fd::OwnedFd;
+use sampler::Sampler;
+use settings::Settings;
+use std::sync::Mutex;
+use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
+use std::thread;
+use traffic::{Application, Promptness};
+
+pub use certificate::{Certificate, FlowLimits};
+pub use error::{FlowFault, RunError};
+pub use rootless::become_root_of_own_namespace;
+pub use settings::{MAX_FLOWS, Sysctl};
+
+/// Between the making of the namespaces and the start of the run: every thread is up by then.
+const LEAD: Duration = Duration::from_millis(50);
+/// How long a wish to stop may go unnoticed.
+const PATIENCE: std::time::Duration = std::time::Duration::from_millis(20);
+/// Up to this rate the threads of applications have real-time priority: they take a few per cent of a core. A real-time
+/// thread that kept a core busy would be stopped by the kernel every now and then.
+const LIGHT_BITS_PER_SEC: u64 = 200_000_000;
+/// What the emulator and the flows' threads need of a stack.
+const STACK_BYTES: usize = 256 << 10;
+
+/// What a run may take, and how it is stopped.
+pub struct Bounds<'a> {
+    /// Once it is set, the run ends with [`RunError::Cancelled`] soon.
+    pub cancel: &'a AtomicBool,
+    /// Bytes of memory for packets under way and samples.
+    pub max_memory: u64,
+}
+
+/// Everything one run produced.
+#[derive(Clone, Debug)]
+pub struct RunOutput {
+    /// One row a flow.
+    pub flows: Table,
+    /// One row a flow and sample.
+    pub series: Table,
+    /// One row a link.
+    pub links: Table,
+    /// One row a link and sample.
+    pub link_series: Table,
+    /// Seed of the links' random streams and of the starts.
+    pub seed: u64,
+    /// Length of the run in seconds.
+    pub duration_s: f64,
+    /// CPU seconds of the emulator.
+    pub cpu_s: f64,
+    /// Packets carried.
+    pub events: u64,
+    /// Data packets delivered to receivers.
+    pub packets: u64,
+    /// How good the run was.
+    pub certificate: Certificate,
+}
+
+/// What the threads of a run share.
+struct Shared {
+    is_over: AtomicBool,
+    promptness: Promptness,
+    flows: Vec<FlowShared>,
+}
+
+/// No instant.
+const NOTHING: u64 = u64::MAX;
+
+/// What they share of a flow.
+struct FlowShared {
+    /// Nanoseconds; when the connection attempt began.
+    started_at: AtomicU64,
+    is_established: AtomicBool,
+    /// Payload that the receiving application has read.
+    delivered_bytes: AtomicU64,
+    /// Payload that was handed to the receiving host.
+    arrived_bytes: AtomicU64,
+    /// Nanoseconds; since when the reader, who had read everything, has had something to read.
+    readable_since: AtomicU64,
+    /// The receiver's connection.
+    accepted: Mutex<Option<OwnedFd>>,
+}
+
+impl FlowShared {
+    fn new() -> FlowShared {
+        FlowShared {
+            started_at: AtomicU64::new(0),
+            is_established: AtomicBool::new(false),
+            delivered_bytes: AtomicU64::new(0),
+            arrived_bytes: AtomicU64::new(0),
+            readable_since: AtomicU64::new(NOTHING),
+            accepted: Mutex::new(None),
+        }
+    }
+}
+
+/// Runs a scenario on the kernel's TCP, in real time. `sysctls` are set in both namespaces, after those that follow from the
+/// scenario.
+///
+/// # Errors
+/// The kernel cannot do what the scenario asks for, the machine forbids what is needed, or the run was cancelled.
+pub fn run(scenario: &Scenario, sysctls: &[Sysctl], bounds: &Bounds<'_>) -> Result<RunOutput, RunError> {
+    let settings = Settings::new(scenario, sysctls)?;
+    let algorithms: Vec<&str> = scenario.flows.iter().map(|flow| flow.cc.name()).collect();
+    let [sender, receiver] = Side::BOTH.map(|side| Host::new(side, &settings, &algorithms));
+    let hosts = [sender?, receiver?];
+    let shared = Shared {
+        is_over: AtomicBool::new(false),
+        promptness: Promptness::default(),
+        flows: scenario.flows.iter().map(|_| FlowShared::new()).collect(),
+    };
+    let is_light = is_light(scenario);
+    let steal_before = certificate::Steal::now();
+    let clock = Clock::starting_in(LEAD);
+    let devices = [&hosts[0].device, &hosts[1].device];
+    let emulator = Emulator::new(scenario, devices, settings.mtu, clock, &shared, bounds.max_memory)?;
+    let [senders, listeners] = [&hosts[0].sockets, &hosts[1].sockets];
+    let sampler = Sampler::new(scenario, senders, clock, &shared);
+
+    thread::scope(|scope| {
+        let named = |name: &str| thread::Builder::new().name(name.to_owned()).stack_size(STACK_BYTES);
+        let refused = |error: std::io::Error| RunError::Machine(format!("cannot start a thread: {error}"));
+        // Whatever happens from here on, everybody is told to end.
+        let _over = OnDrop(|| end(&shared, senders, listeners));
+        let emulator = named("emulator").spawn_scoped(scope, || emulator.run()).map_err(refused)?;
+        let sampler = named("sampler").spawn_scoped(scope, || sampler.run()).map_err(refused)?;
+        let mut starts = start_stream(scenario.seed);
+        for (flow, spec) in scenario.flows.iter().enumerate() {
+            let application = Application {
+                start: start_of(spec, &mut starts),
+                bytes: spec.bytes,
+                rate: spec.app_rate,
+                write: spec.app_write,
+                mss: spec.transport.mss,
+            };
+            let (socket, listener, shared) = (&senders[flow], &listeners[flow], &shared);
+            let reader = move || traffic::receive_all(flow, listener, clock, is_light, shared);
+            named("receiver").spawn_scoped(scope, reader).map_err(refused)?;
+            let writer = move || traffic::send_all(flow, socket, application, clock, is_light, shared);
+            named("sender").spawn_scoped(scope, writer).map_err(refused)?;
+        }
+        if !attend(scenario, senders, clock, bounds, || emulator.is_finished()) {
+            return Err(RunError::Cancelled);
+        }
+        if emulator.is_finished() {
+            // It has failed; there is nothing more to sample.
+            shared.is_over.store(true, Ordering::Relaxed);
+        }
+        let failed = |who: &str| RunError::Machine(format!("the {who} has failed"));
+        let sampled = sampler.join().map_err(|_| failed("sampler"))?;
+        shared.is_over.store(true, Ordering::Relaxed);
+        let seen = emulator.join().map_err(|_| failed("emulator"))??;
+        let limits = sampled.total.iter().map(|snapshot| FlowLimits::of(&snapshot.info)).collect();
+        let steal = (steal_before, certificate::Steal::now());
+        let set = settings.sysctls.iter().map(|set| (set.name.clone(), set.value.clone())).collect();
+        let certificate = Certificate::new(scenario, &seen, &shared.promptness, &hosts, set, limits, steal);
+        Ok(tables::output(scenario, &shared, seen, sampled, certificate))
+    })
+}
+
+/// Whether the flows' traffic leaves every core mostly idle, because links on their ways bound it.
+fn is_light(scenario: &Scenario) -> bool {
+    let bound = |flow: &dumbbell_scenario::Flow| {
+        let rates = flow.forward.iter().map(|&link| match &scenario.links[link].config.rate {
+            LinkRate::Unlimited => u64::MAX,
+            LinkRate::Constant(rate) => *rate,
+            LinkRate::Schedule { steps, .. } => steps.iter().map(|step| step.1).max().unwrap_or(0),
+            // Nobody records cellular links that are faster.
+            LinkRate::Trace { .. } => LIGHT_BITS_PER_SEC / 2,
+        });
+        rates.min().unwrap_or(u64::MAX)
+    };
+    scenario.flows.iter().map(bound).fold(0, u64::saturating_add) <= LIGHT_BITS_PER_SEC
+}
+
+/// Waits for the end of the run, and stops applications whose time has come. False if the run was cancelled.
+fn attend(
+    scenario: &Scenario,
+    senders: &[OwnedFd],
+    clock: Clock,
+    bounds: &Bounds<'_>,
+    has_failed: impl Fn() -> bool,
+) -> bool {
+    let stops = scenario.flows.iter().enumerate().filter_map(|(flow, spec)| Some((spec.stop?, flow)));
+    let mut stops: Vec<(Time, usize)> = stops.collect();
+    stops.sort_unstable();
+    let mut stops = stops.into_iter().peekable();
+    let end = Time::ZERO + scenario.duration;
+    loop {
+        let now = clock.now();
+        while let Some((_, flow)) = stops.next_if(|(stop, _)| *stop <= now) {
+            traffic::stop_writing(&senders[flow]);
+        }
+        if now >= end || has_failed() {
+            return true;
+        }
+        if bounds.cancel.load(Ordering::Relaxed) {
+            return false;
+        }
+        let next = stops.peek().map_or(end, |(stop, _)| end.min(*stop));
+        thread::sleep(std::time::Duration::from_nanos(clock.until(next).as_nanos()).min(PATIENCE));
+    }
+}
+
+/// Tells all threads of a run that it is over.
+fn end(shared: &Shared, senders: &[OwnedFd], listeners: &[OwnedFd]) {
+    shared.is_over.store(true, Ordering::Relaxed);
+    senders.iter().chain(listeners).for_each(traffic::wake);
+    for flow in &shared.flows {
+        if let Ok(mut accepted) = flow.accepted.lock()
+            && let Some(connection) = accepted.take()
+        {
+            traffic::wake(connection);
+        }
+    }
+}
+
+/// Does something when it goes out of scope.
+struct OnDrop<F: Fn()>(F);
+
+impl<F: Fn()> Drop for OnDrop<F> {
+    fn drop(&mut self) {
+        (self.0)();
+    }
+}

@@ -1,0 +1,158 @@
+//! Round-trip times of a connection, measured from its packets in the way in which the kernel measures them.
+//!
+//! `tcp_info` shows a smoothed time and no samples. What leaves the sender and what comes back to it gives them: an ACK
+//! that advances gives the age of the last segment that it newly covers, one with new selective acknowledgements that of
+//! the last segment which it acknowledges so (`tcp_clean_rtx_queue`, `tcp_ack_update_rtt`). Segments that were sent twice
+//! give none.
+
+use dumbbell_units::{Duration, Time};
+use std::collections::VecDeque;
+
+/// A segment that is not acknowledged yet.
+#[derive(Clone, Copy, Debug)]
+struct Sent {
+    end: u64,
+    at: Time,
+    /// Sent again, or acknowledged selectively: it gives no sample any more.
+    is_spent: bool,
+    is_repeated: bool,
+}
+
+/// Measures one connection. Sequence numbers count from the connection's first and do not wrap.
+#[derive(Debug, Default)]
+pub struct Meter {
+    first: u32,
+    acknowledged: u64,
+    next: u64,
+    sent: VecDeque<Sent>,
+}
+
+impl Meter {
+    /// A connection is opened with this sequence number.
+    pub fn open(&mut self, seq: u32) {
+        *self = Meter { first: seq.wrapping_add(1), ..Meter::default() };
+    }
+
+    /// The number of a byte near those that are under way.
+    pub fn number(&self, seq: u32) -> u64 {
+        #[expect(clippy::cast_possible_truncation, reason = "sequence numbers wrap")]
+        let near = self.first.wrapping_add(self.acknowledged as u32);
+        self.acknowledged.saturating_add_signed(i64::from(seq.wrapping_sub(near).cast_signed()))
+    }
+
+    /// A segment leaves the sender.
+    pub fn on_sent(&mut self, now: Time, seq: u32, payload: u32) {
+        let start = self.number(seq);
+        let end = start + u64::from(payload);
+        if start >= self.next {
+            self.sent.push_back(Sent { end, at: now, is_spent: false, is_repeated: false });
+            self.next = end;
+            return;
+        }
+        let first = self.sent.partition_point(|sent| sent.end <= start);
+        for sent in self.sent.range_mut(first..).take_while(|sent| sent.end <= end) {
+            (sent.is_spent, sent.is_repeated) = (true, true);
+        }
+    }
+
+    /// An acknowledgement reaches the sender; `sacks` calls its argument with every block. Returns a sample if it gives one.
+    pub fn on_ack(&mut self, now: Time, ack: u32, sacks: impl FnOnce(&mut dyn FnMut(u32, u32))) -> Option<Duration> {
+        let mut covered = None;
+        let mut is_ambiguous = false;
+        let ack = self.number(ack);
+        while let Some(sent) = self.sent.front().copied().filter(|sent| sent.end <= ack) {
+            self.sent.pop_front();
+            is_ambiguous |= sent.is_repeated;
+            if !sent.is_spent {
+                covered = Some(sent.at);
+            }
+        }
+        self.acknowledged = self.acknowledged.max(ack.min(self.next));
+        let mut selected: Option<(u64, Time)> = None;
+        let mut blocks = [(0, 0); 4];
+        let mut count = 0;
+        sacks(&mut |start, end| {
+            if let Some(block) = blocks.get_mut(count) {
+                *block = (start, end);
+                count += 1;
+            }
+        });
+        for &(start, end) in &blocks[..count] {
+            let (start, end) = (self.number(start), self.number(end));
+            let first = self.sent.partition_point(|sent| sent.end <= start);
+            for sent in self.sent.range_mut(first..).take_while(|sent| sent.end <= end) {
+                if !sent.is_spent && selected.is_none_or(|(last, _)| last < sent.end) {
+                    selected = Some((sent.end, sent.at));
+                }
+                sent.is_spent = true;
+            }
+        }
+        let at = selected.map(|(_, at)| at).or(covered.filter(|_| !is_ambiguous));
+        at.map(|at| now.since(at))
+    }
+
+    /// Bytes that have been acknowledged cumulatively.
+    pub fn acknowledged(&self) -> u64 {
+        self.acknowledged
+    }
+
+    /// Bytes of memory held.
+    pub fn memory(&self) -> u64 {
+        (self.sent.capacity() * size_of::<Sent>()) as u64
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn ms(ms: u64) -> Time {
+        Time::ZERO + Duration::from_millis(ms)
+    }
+
+    fn meter() -> Meter {
+        let mut meter = Meter::default();
+        // Close to the wrap of sequence numbers.
+        meter.open(u32::MAX - 2_000);
+        for segment in 0..4u32 {
+            meter.on_sent(ms(u64::from(segment)), seq(segment), 1_000);
+        }
+        meter
+    }
+
+    fn seq(segment: u32) -> u32 {
+        (u32::MAX - 1_999).wrapping_add(segment * 1_000)
+    }
+
+    fn ack(meter: &mut Meter, now: u64, segment: u32, blocks: &[(u32, u32)]) -> Option<u64> {
+        let sample = meter.on_ack(ms(now), seq(segment), |each| {
+            blocks.iter().for_each(|&(start, end)| each(seq(start), seq(end)));
+        });
+        sample.map(|rtt| rtt.as_micros() / 1_000)
+    }
+
+    #[test]
+    fn an_ack_gives_the_age_of_the_last_segment_that_it_covers() {
+        let mut meter = meter();
+        assert_eq!(ack(&mut meter, 10, 2, &[]), Some(9));
+        assert_eq!(ack(&mut meter, 20, 2, &[]), None, "a duplicate covers nothing");
+        assert_eq!(ack(&mut meter, 30, 4, &[]), Some(27));
+        assert_eq!(meter.acknowledged(), 4_000);
+    }
+
+    #[test]
+    fn a_selective_acknowledgement_gives_a_sample_once() {
+        let mut meter = meter();
+        assert_eq!(ack(&mut meter, 10, 0, &[(1, 3)]), Some(8));
+        assert_eq!(ack(&mut meter, 11, 0, &[(1, 3)]), None);
+        assert_eq!(ack(&mut meter, 12, 0, &[(1, 4)]), Some(9));
+    }
+
+    #[test]
+    fn what_was_sent_twice_gives_none() {
+        let mut meter = meter();
+        meter.on_sent(ms(5), seq(0), 1_000);
+        assert_eq!(ack(&mut meter, 10, 2, &[]), None);
+        assert_eq!(ack(&mut meter, 11, 3, &[]), Some(9));
+    }
+}

@@ -1,0 +1,177 @@
+//! Asks the kernel about every connection, at each sample and at the ends of the measured interval.
+
+use crate::Shared;
+use crate::clock::Clock;
+use crate::sys;
+use crate::tcp_info::{BbrInfo, TcpInfo};
+use dumbbell_results::{FlowSample, Recorder};
+use dumbbell_scenario::Scenario;
+use dumbbell_units::{Duration, Time};
+use rustix::fd::OwnedFd;
+use std::sync::atomic::Ordering;
+
+/// Below the emulator's, above every ordinary thread's.
+const PRIORITY: i32 = 10;
+/// What BBR lets be observed of itself, with the names that the simulator's has.
+const BBR_VALUES: [&str; 4] = ["bw_mbps", "min_rtt_ms", "pacing_gain", "cwnd_gain"];
+/// One, in the unit of BBR's gains.
+const GAIN_UNIT: f64 = 256.0;
+/// The kernel's "no threshold".
+const INFINITE_SSTHRESH: u32 = 0x7fff_ffff;
+
+/// A connection at the end of an interval.
+#[derive(Clone, Copy, Debug, Default)]
+pub struct Snapshot {
+    pub info: TcpInfo,
+    pub delivered_bytes: u64,
+}
+
+/// What the sampler has seen.
+pub struct Sampled {
+    /// The series of flows.
+    pub recorder: Recorder,
+    /// Every flow when the measured interval began.
+    pub before: Vec<Snapshot>,
+    /// When it ended.
+    pub after: Vec<Snapshot>,
+    /// When the run ended.
+    pub total: Vec<Snapshot>,
+}
+
+/// Samples the flows of a scenario until the run is over.
+pub struct Sampler<'a> {
+    scenario: &'a Scenario,
+    sockets: &'a [OwnedFd],
+    clock: Clock,
+    shared: &'a Shared,
+    recorder: Recorder,
+    /// Bytes delivered and arrived at the sample before.
+    last: Vec<(u64, u64)>,
+    is_bbr: Vec<bool>,
+}
+
+impl<'a> Sampler<'a> {
+    pub fn new(scenario: &'a Scenario, sockets: &'a [OwnedFd], clock: Clock, shared: &'a Shared) -> Sampler<'a> {
+        let is_bbr: Vec<bool> = scenario.flows.iter().map(|flow| flow.cc.name() == "bbr").collect();
+        let interval = scenario.record.series.then_some(scenario.record.interval);
+        let names = is_bbr.iter().map(|is_bbr| if *is_bbr { BBR_VALUES.to_vec() } else { Vec::new() });
+        Sampler {
+            scenario,
+            sockets,
+            clock,
+            shared,
+            recorder: Recorder::new(interval, names),
+            last: vec![(0, 0); sockets.len()],
+            is_bbr,
+        }
+    }
+
+    /// Samples to the end; what is missing of a run that ends early is empty.
+    pub fn run(mut self) -> Sampled {
+        // Without it samples are a little later.
+        let _ = sys::schedule_first(PRIORITY);
+        let end = Time::ZERO + self.scenario.duration;
+        let bounds = [
+            self.scenario.warmup,
+            self.scenario.duration.saturating_sub(self.scenario.cooldown),
+            self.scenario.duration,
+        ];
+        let mut snapshots = Vec::with_capacity(bounds.len());
+        for bound in bounds {
+            let bound = Time::ZERO + bound;
+            while self.recorder.next(end) <= bound {
+                if !self.clock.sleep_until(self.recorder.next(end), &self.shared.is_over) {
+                    break;
+                }
+                self.sample();
+            }
+            if self.clock.sleep_until(bound, &self.shared.is_over) {
+                snapshots.push(self.snapshot());
+            }
+        }
+        let mut snapshots = snapshots.into_iter();
+        let mut next = || snapshots.next().unwrap_or_else(|| vec![Snapshot::default(); self.sockets.len()]);
+        Sampled { before: next(), after: next(), total: next(), recorder: self.recorder }
+    }
+
+    fn snapshot(&self) -> Vec<Snapshot> {
+        let flows = self.sockets.iter().zip(&self.shared.flows);
+        flows
+            .map(|(socket, state)| Snapshot {
+                info: TcpInfo::of(socket).unwrap_or_default(),
+                delivered_bytes: state.delivered_bytes.load(Ordering::Relaxed),
+            })
+            .collect()
+    }
+
+    fn sample(&mut self) {
+        let due = self.recorder.next(Time::ZERO + self.scenario.duration);
+        let Some(interval) = self.recorder.begin() else { return };
+        for (index, socket) in self.sockets.iter().enumerate() {
+            let state = &self.shared.flows[index];
+            if !state.is_established.load(Ordering::Acquire) {
+                continue;
+            }
+            let Ok(info) = TcpInfo::of(socket) else { continue };
+            let bbr = if self.is_bbr[index] { BbrInfo::of(socket).ok() } else { None };
+            let counted = (state.delivered_bytes.load(Ordering::Relaxed), state.arrived_bytes.load(Ordering::Relaxed));
+            let last = std::mem::replace(&mut self.last[index], counted);
+            let sample = flow_sample(&info, bbr.as_ref(), counted, last, interval);
+            self.recorder.flow(due, index, sample, |values| {
+                if let Some(bbr) = bbr {
+                    let min_rtt_ms =
+                        if bbr.min_rtt_us == u32::MAX { f64::NAN } else { f64::from(bbr.min_rtt_us) / 1e3 };
+                    values.copy_from_slice(&[
+                        bbr.bw as f64 * 8e-6,
+                        min_rtt_ms,
+                        f64::from(bbr.pacing_gain) / GAIN_UNIT,
+                        f64::from(bbr.cwnd_gain) / GAIN_UNIT,
+                    ]);
+                } else {
+                    values.fill(f64::NAN);
+                }
+            });
+        }
+    }
+}
+
+fn flow_sample(
+    info: &TcpInfo,
+    bbr: Option<&BbrInfo>,
+    (delivered_bytes, arrived_bytes): (u64, u64),
+    (last_delivered, last_arrived): (u64, u64),
+    interval: Duration,
+) -> FlowSample {
+    FlowSample {
+        cwnd: info.cwnd,
+        ssthresh: Some(info.ssthresh).filter(|&ssthresh| ssthresh < INFINITE_SSTHRESH),
+        inflight: info.inflight(),
+        pacing_rate: Some(info.pacing_rate).filter(|&rate| rate != u64::MAX).unwrap_or(0),
+        srtt_us_x8: info.rtt_us.saturating_mul(8),
+        rtt_us: None,
+        min_rtt_us: Some(info.min_rtt_us).filter(|&us| us != u32::MAX && us != 0),
+        delivery_mbps: Some(info.delivery_rate).filter(|&rate| rate > 0).map(|rate| rate as f64 * 8e-6),
+        goodput_bytes: delivered_bytes - last_delivered,
+        arrived_bytes: arrived_bytes - last_arrived,
+        mbps_per_byte: 8e-6 / interval.as_secs_f64(),
+        delivered: u64::from(info.delivered),
+        sent: u64::from(info.data_segs_out),
+        lost: None,
+        retransmits: u64::from(info.total_retrans),
+        sacked_out: info.sacked,
+        packets_out: info.unacked,
+        ca_state: state_name(info.ca_state),
+        mode: bbr.map_or("", BbrInfo::mode).to_owned(),
+    }
+}
+
+/// `enum tcp_ca_state`.
+fn state_name(state: u8) -> &'static str {
+    match state {
+        0 => "open",
+        1 => "disorder",
+        2 => "cwr",
+        3 => "recovery",
+        _ => "loss",
+    }
+}

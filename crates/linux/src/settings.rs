@@ -1,0 +1,223 @@
+//! What `transport` says, as the running kernel wants it, and what no kernel can do.
+//!
+//! Parameters that the kernel has as sysctls of a namespace are set whether they were given or not, so that a machine's own
+//! settings do not leak in. Every other parameter that does not have its default value is refused by its name.
+
+use crate::host::tick;
+use crate::{FlowFault, RunError};
+use dumbbell_scenario::Scenario;
+use dumbbell_transport::{LossDetection, Protocol, TransportConfig};
+use serde_json::{Map, Value};
+use std::fs;
+
+/// More flows than this share no core in a way that measures anything.
+pub const MAX_FLOWS: usize = 256;
+/// A namespace's buffers where the file says nothing: ample for every path that this ground can carry.
+const AMPLE: u64 = 128 << 20;
+
+/// What both hosts are set to.
+#[derive(Clone, Debug)]
+pub struct Settings {
+    /// Longest IP packet.
+    pub mtu: u32,
+    /// Initial window in segments.
+    pub initial_cwnd: u32,
+    /// Sysctls of the namespace, below `/proc/sys`, in the order in which they are set.
+    pub sysctls: Vec<Sysctl>,
+}
+
+/// A sysctl and its value.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Sysctl {
+    /// With points or slashes: `net.ipv4.tcp_sack`.
+    pub name: String,
+    /// As it is written.
+    pub value: String,
+    /// Who wants it so: a parameter's name. A kernel that lacks the sysctl is an error only where this is known.
+    wanted_by: Option<String>,
+}
+
+impl Sysctl {
+    /// A sysctl that somebody asked for by its name.
+    pub fn given(name: &str, value: &str) -> Sysctl {
+        Sysctl { name: name.to_owned(), value: value.to_owned(), wanted_by: Some(name.to_owned()) }
+    }
+
+    fn path(&self) -> String {
+        format!("/proc/sys/{}", self.name.replace('.', "/"))
+    }
+}
+
+impl Settings {
+    /// The settings for a scenario. `extra` come last and win.
+    pub fn new(scenario: &Scenario, extra: &[Sysctl]) -> Result<Settings, RunError> {
+        let [first, others @ ..] = &scenario.flows[..] else { return Err(RunError::NoFlows) };
+        if scenario.flows.len() > MAX_FLOWS {
+            return Err(RunError::TooManyFlows(scenario.flows.len()));
+        }
+        for (flow, spec) in scenario.flows.iter().enumerate() {
+            if let Some(key) = spec.cc.changed().keys().next() {
+                return Err(FlowFault::Parameter(key.clone()).of(flow, spec.cc.name()));
+            }
+            refuse_foreign(flow, spec.cc.name(), &spec.transport)?;
+        }
+        for (flow, spec) in (1..).zip(others) {
+            if let Some(key) = differing(&first.transport, &spec.transport).into_iter().next() {
+                return Err(FlowFault::DifferentTransport(key).of(flow, spec.cc.name()));
+            }
+        }
+        if let Some(stray) = extra.iter().find(|sysctl| !sysctl.name.starts_with("net.")) {
+            return Err(RunError::Sysctl(format!(
+                "{}: only sysctls of a network namespace, net.*, can be set",
+                stray.name
+            )));
+        }
+        let config = &first.transport;
+        let mut sysctls = of_transport(config);
+        sysctls.extend_from_slice(extra);
+        Ok(Settings { mtu: config.mss + config.header_bytes(), initial_cwnd: config.initial_cwnd, sysctls })
+    }
+
+    /// Sets the calling thread's namespace.
+    pub fn apply(&self) -> Result<(), RunError> {
+        for sysctl in &self.sysctls {
+            let written = fs::write(sysctl.path(), &sysctl.value);
+            if let (Err(error), Some(key)) = (written, &sysctl.wanted_by) {
+                let Sysctl { name, value, .. } = sysctl;
+                return Err(RunError::Sysctl(format!("`{key}`: the kernel does not take {name} = {value}: {error}")));
+            }
+        }
+        Ok(())
+    }
+}
+
+/// The parameters of `transport` that a kernel can follow, beside sysctls.
+const FOLLOWED: &[&str] = &["protocol", "mss", "initial_cwnd", "receive_window", "receive_autotuning", "hz"];
+
+/// The sysctls that follow from `transport`.
+fn of_transport(config: &TransportConfig) -> Vec<Sysctl> {
+    let plain = TransportConfig::default();
+    let mut sysctls = Vec::new();
+    let mut always = |name: &str, value: String| {
+        sysctls.push(Sysctl { name: format!("net.{name}"), value, wanted_by: None });
+    };
+    // Nothing of one run may help the next, and nothing but the flows' packets may travel.
+    always("ipv4.tcp_no_metrics_save", "1".to_owned());
+    always("ipv6.conf.all.disable_ipv6", "1".to_owned());
+    always("ipv6.conf.default.disable_ipv6", "1".to_owned());
+    always("ipv4.tcp_moderate_rcvbuf", "1".to_owned());
+    always("ipv4.tcp_wmem", format!("4096 87380 {AMPLE}"));
+    // Half of a buffer is window, with `tcp_adv_win_scale` at 1.
+    let receive = if config.receive_window == plain.receive_window { AMPLE } else { 2 * config.receive_window };
+    always("ipv4.tcp_rmem", format!("4096 {} {receive}", receive.min(131_072)));
+    for (key, name, value) in sysctls_of(config) {
+        let is_changed = differing(&plain, config).iter().any(|changed| changed == key);
+        let wanted_by = is_changed.then(|| format!("transport.{key}"));
+        sysctls.push(Sysctl { name: format!("net.ipv4.{name}"), value, wanted_by });
+    }
+    sysctls
+}
+
+/// Each parameter that is a sysctl of TCP, with its name there and its value.
+fn sysctls_of(config: &TransportConfig) -> Vec<(&'static str, &'static str, String)> {
+    let switch = |on: bool| u8::from(on).to_string();
+    vec![
+        ("sack", "tcp_sack", switch(config.sack)),
+        ("dsack", "tcp_dsack", switch(config.dsack)),
+        ("ecn", "tcp_ecn", switch(config.ecn)),
+        ("timestamps", "tcp_timestamps", switch(config.timestamps)),
+        ("rto_min", "tcp_rto_min_us", config.rto_min.as_micros().to_string()),
+        ("rto_max", "tcp_rto_max_ms", (config.rto_max.as_micros() / 1_000).to_string()),
+        ("reordering", "tcp_reordering", config.reordering.to_string()),
+        ("max_reordering", "tcp_max_reordering", config.max_reordering.to_string()),
+        ("tail_loss_probe", "tcp_early_retrans", (if config.tail_loss_probe { "3" } else { "0" }).to_owned()),
+        ("frto", "tcp_frto", (if config.frto { "2" } else { "0" }).to_owned()),
+        ("loss_detection", "tcp_recovery", switch(config.loss_detection == LossDetection::Rack)),
+        ("slow_start_after_idle", "tcp_slow_start_after_idle", switch(config.slow_start_after_idle)),
+        ("tso_rtt_log", "tcp_tso_rtt_log", config.tso_rtt_log.to_string()),
+        ("tso_win_divisor", "tcp_tso_win_divisor", config.tso_win_divisor.to_string()),
+        ("limit_output_bytes", "tcp_limit_output_bytes", config.limit_output_bytes.to_string()),
+        ("pacing_ss_ratio", "tcp_pacing_ss_ratio", config.pacing_ss_ratio.to_string()),
+        ("pacing_ca_ratio", "tcp_pacing_ca_ratio", config.pacing_ca_ratio.to_string()),
+        ("compress_sacks", "tcp_comp_sack_nr", (if config.compress_sacks { "44" } else { "0" }).to_owned()),
+    ]
+}
+
+/// Refuses what no setting of the kernel expresses.
+fn refuse_foreign(flow: usize, cc: &str, config: &TransportConfig) -> Result<(), RunError> {
+    if config.protocol != Protocol::Tcp {
+        return Err(FlowFault::NotTcp.of(flow, cc));
+    }
+    let plain = TransportConfig::default();
+    let ticks = 1_000_000_000 / tick().as_nanos().max(1);
+    if config.hz != plain.hz && u64::from(config.hz) != ticks {
+        return Err(FlowFault::Hz { asked: config.hz, running: ticks }.of(flow, cc));
+    }
+    let known = sysctls_of(config);
+    let is_followed = |key: &str| FOLLOWED.contains(&key) || known.iter().any(|(sysctl, ..)| *sysctl == key);
+    // TCP does not look at the parameters of QUIC-like endpoints.
+    let foreign = differing(&plain, config).into_iter().find(|key| key != "quic" && !is_followed(key));
+    foreign.map_or(Ok(()), |key| Err(FlowFault::Transport(key).of(flow, cc)))
+}
+
+/// The parameters in which two configurations differ.
+fn differing(one: &TransportConfig, other: &TransportConfig) -> Vec<String> {
+    let fields = |config| match serde_json::to_value(config) {
+        Ok(Value::Object(fields)) => fields,
+        _ => Map::new(),
+    };
+    let (one, other) = (fields(one), fields(other));
+    other.into_iter().filter(|(key, value)| one.get(key) != Some(value)).map(|(key, _)| key).collect()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use dumbbell_scenario::Experiment;
+
+    fn settings(flows: &str) -> Result<Settings, String> {
+        let text = format!("duration = \"1s\"\npath = {{ rate = \"1mbit\", rtt = \"10ms\" }}\nflows = [{flows}]");
+        let scenario = Experiment::from_toml(&text, "test.toml", &[]).unwrap().points()[0].scenario();
+        Settings::new(&scenario, &[]).map_err(|error| error.to_string())
+    }
+
+    fn value<'s>(settings: &'s Settings, name: &str) -> &'s str {
+        &settings.sysctls.iter().rfind(|sysctl| sysctl.name == name).unwrap().value
+    }
+
+    #[test]
+    fn parameters_of_the_kernel_become_sysctls() {
+        let settings =
+            settings(r#"{ cc = "reno", transport = { sack = false, rto_min = "50ms", mss = 1000 } }"#).unwrap();
+        assert_eq!(value(&settings, "net.ipv4.tcp_sack"), "0");
+        assert_eq!(value(&settings, "net.ipv4.tcp_rto_min_us"), "50000");
+        assert_eq!(settings.mtu, 1052);
+        let settings = self::settings(r#"{ cc = "reno", transport = { timestamps = false } }"#).unwrap();
+        assert_eq!((value(&settings, "net.ipv4.tcp_timestamps"), settings.mtu), ("0", 1500));
+    }
+
+    #[test]
+    fn what_no_kernel_can_do_is_refused_by_its_key() {
+        let cases = [
+            (r#"{ cc = "reno", transport = "quic" }"#, "`transport`"),
+            (r#"{ cc = "reno", transport = { ack_every = 4 } }"#, "`transport.ack_every`"),
+            (r#"{ cc = "bbr", transport = { hz = 77 } }"#, "`transport.hz`"),
+            (r#"{ cc = { name = "cubic", beta = 0.8 } }"#, "`cc.beta`"),
+            (r#"{ cc = "reno" }, { cc = "reno", transport = { sack = false } }"#, "`transport.sack`"),
+        ];
+        for (flows, key) in cases {
+            let message = settings(flows).unwrap_err();
+            assert!(message.contains(key) && message.contains("flow "), "{message}");
+        }
+    }
+
+    #[test]
+    fn only_sysctls_of_a_namespace_can_be_given() {
+        let text = "duration = \"1s\"\npath = { rate = \"1mbit\", rtt = \"10ms\" }\nflows = [{ cc = \"reno\" }]";
+        let scenario = Experiment::from_toml(text, "test.toml", &[]).unwrap().points()[0].scenario();
+        let message = Settings::new(&scenario, &[Sysctl::given("kernel.hostname", "x")]).unwrap_err().to_string();
+        assert!(message.contains("kernel.hostname"), "{message}");
+        let given = Settings::new(&scenario, &[Sysctl::given("net.ipv4.tcp_sack", "0")]).unwrap();
+        assert_eq!(value(&given, "net.ipv4.tcp_sack"), "0", "what is given comes last and wins");
+    }
+}

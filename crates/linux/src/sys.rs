@@ -1,0 +1,95 @@
+//! The system calls that no safe crate offers, and nothing else: this is the only module with `unsafe`.
+
+#![allow(unsafe_code, reason = "these calls have no safe wrapper")]
+
+use rustix::fd::{AsFd, AsRawFd};
+use rustix::thread::UnshareFlags;
+use std::io;
+
+/// Gives the calling thread a network namespace of its own.
+pub fn unshare_network() -> io::Result<()> {
+    // SAFETY: only unsharing the table of descriptors can break what safe code relies on.
+    unsafe { rustix::thread::unshare_unsafe(UnshareFlags::NEWNET) }.map_err(io::Error::from)
+}
+
+/// Gives the calling process, which must have one thread only, a user namespace of its own.
+pub fn unshare_user() -> io::Result<()> {
+    // SAFETY: as above.
+    unsafe { rustix::thread::unshare_unsafe(UnshareFlags::NEWUSER) }.map_err(io::Error::from)
+}
+
+/// Makes of an open `/dev/net/tun` the TUN device `name` of the calling thread's network namespace. Packets come and go
+/// without a header in front of them, one at a time and no longer than the MTU.
+pub fn attach_tun(device: impl AsFd, name: &str) -> io::Result<()> {
+    /// `struct ifreq`, as far as `TUNSETIFF` reads it.
+    #[repr(C)]
+    struct Request {
+        name: [u8; libc::IFNAMSIZ],
+        flags: libc::c_short,
+        rest: [u8; 22],
+    }
+    #[expect(clippy::cast_possible_truncation, reason = "flags of 16 bits, which libc has as an int")]
+    let flags = (libc::IFF_TUN | libc::IFF_NO_PI) as libc::c_short;
+    let mut request = Request { name: [0; libc::IFNAMSIZ], flags, rest: [0; 22] };
+    // A name always ends with a zero.
+    for (to, from) in request.name[..libc::IFNAMSIZ - 1].iter_mut().zip(name.bytes()) {
+        *to = from;
+    }
+    // SAFETY: the request has the layout and at least the length of the structure that the call reads and writes.
+    let status = unsafe { libc::ioctl(device.as_fd().as_raw_fd(), libc::TUNSETIFF, &raw mut request) };
+    if status < 0 { Err(io::Error::last_os_error()) } else { Ok(()) }
+}
+
+/// Reads an option of a socket as bytes; returns how many of them the kernel has filled.
+pub fn socket_option(socket: impl AsFd, level: i32, name: i32, value: &mut [u8]) -> io::Result<usize> {
+    let mut length = libc::socklen_t::try_from(value.len()).unwrap_or(libc::socklen_t::MAX);
+    // SAFETY: the kernel writes no more than `length` bytes, which are there, and any bytes are valid.
+    let status = unsafe {
+        libc::getsockopt(socket.as_fd().as_raw_fd(), level, name, value.as_mut_ptr().cast(), &raw mut length)
+    };
+    if status < 0 { Err(io::Error::last_os_error()) } else { Ok(length as usize) }
+}
+
+/// Runs the calling thread before every ordinary one, at this real-time priority.
+pub fn schedule_first(priority: i32) -> io::Result<()> {
+    let parameter = libc::sched_param { sched_priority: priority };
+    // SAFETY: the parameter lives while it is read; 0 is the calling thread.
+    let status = unsafe { libc::sched_setscheduler(0, libc::SCHED_FIFO, &raw const parameter) };
+    if status < 0 { Err(io::Error::last_os_error()) } else { Ok(()) }
+}
+
+/// Lets the calling thread run soon after it wakes up, without real-time priority: the best niceness that it may have, and
+/// the shortest slice, which lets it interrupt threads that have longer ones.
+pub fn schedule_soon() -> io::Result<()> {
+    /// `struct sched_attr`, as far as it says something about ordinary threads.
+    #[repr(C)]
+    struct Attributes {
+        size: u32,
+        policy: u32,
+        flags: u64,
+        nice: i32,
+        priority: u32,
+        slice_ns: u64,
+        deadline: u64,
+        period: u64,
+    }
+    /// The shortest that the kernel takes.
+    const SLICE_NS: u64 = 100_000;
+    let attempt = |nice: i32| {
+        let size = u32::try_from(size_of::<Attributes>()).unwrap_or(0);
+        let attributes = Attributes {
+            size,
+            policy: libc::SCHED_OTHER.cast_unsigned(),
+            flags: 0,
+            nice,
+            priority: 0,
+            slice_ns: SLICE_NS,
+            deadline: 0,
+            period: 0,
+        };
+        // SAFETY: the structure has the layout and the size that it says and lives while it is read; 0 is the calling thread.
+        let status = unsafe { libc::syscall(libc::SYS_sched_setattr, 0, &raw const attributes, 0) };
+        if status < 0 { Err(io::Error::last_os_error()) } else { Ok(()) }
+    };
+    attempt(-20).or_else(|_| attempt(0))
+}

@@ -1,0 +1,93 @@
+//! What was seen of a run, as the rows that result tables are made of.
+
+use crate::certificate::{Certificate, FlowLimits, kernel};
+use crate::emulator::Seen;
+use crate::sampler::{Sampled, Snapshot};
+use crate::tcp_info::TcpInfo;
+use crate::{RunOutput, Shared, emulator};
+use dumbbell_results::{FlowCounts, FlowSummary, UNKNOWN, flows, links};
+use dumbbell_scenario::Scenario;
+use dumbbell_units::Time;
+use std::sync::atomic::Ordering;
+
+/// The tables of a run.
+pub fn output(
+    scenario: &Scenario,
+    shared: &Shared,
+    seen: Seen,
+    sampled: Sampled,
+    certificate: Certificate,
+) -> RunOutput {
+    let Sampled { mut recorder, before, after, total } = sampled;
+    let mut link_recorder = seen.recorder;
+    let (series, _) = recorder.take();
+    let (_, link_series) = link_recorder.take();
+    let measured = scenario.duration.saturating_sub(scenario.cooldown).saturating_sub(scenario.warmup);
+    let packets = seen.flows.iter().map(|flow| flow.total.arrived).sum();
+    let rows = (0u32..).zip(scenario.flows.iter().zip(seen.flows)).zip(before.iter().zip(&after).zip(&total));
+    let rows: Vec<FlowSummary> = rows
+        .map(|((number, (spec, flow)), ((before, after), total))| FlowSummary {
+            flow: number,
+            label: spec.label.clone(),
+            cc: spec.cc.name().to_owned(),
+            algorithm: algorithm(spec.cc.name()),
+            start: Time::from_nanos(shared.flows[number as usize].started_at.load(Ordering::Relaxed)),
+            base_rtt: spec.base_rtt,
+            measured_s: measured.as_secs_f64(),
+            measured: counts(&flow.measured, after).since(counts(&emulator::Counts::default(), before)),
+            total: counts(&flow.total, total),
+            wire_bytes: flow.wire_bytes,
+            wire_bytes_total: flow.wire_bytes_total,
+            rtt: flow.rtt,
+            one_way_delays: flow.one_way_delays,
+            finished_at: flow.finished_at,
+        })
+        .collect();
+    RunOutput {
+        flows: flows(&rows),
+        series,
+        links: links(&seen.links),
+        link_series,
+        seed: scenario.seed,
+        duration_s: scenario.duration.as_secs_f64(),
+        cpu_s: seen.cpu_s,
+        events: seen.packets,
+        packets,
+        certificate,
+    }
+}
+
+/// The exact name of an algorithm of the running kernel. Every kernel of the main line has version 1 of BBR.
+fn algorithm(name: &str) -> String {
+    let version = if name == "bbr" { "bbr1" } else { name };
+    format!("{version}-linux-{}", kernel())
+}
+
+/// What the emulator counted and what the kernel tells, up to the same instant.
+fn counts(seen: &emulator::Counts, Snapshot { info, delivered_bytes }: &Snapshot) -> FlowCounts {
+    FlowCounts {
+        sent: u64::from(info.data_segs_out),
+        retransmits: u64::from(info.total_retrans),
+        lost: UNKNOWN,
+        network_drops: seen.drops,
+        rtos: info.total_rto.map_or(UNKNOWN, u64::from),
+        probes: UNKNOWN,
+        undos: UNKNOWN,
+        duplicates: UNKNOWN,
+        acks: seen.acks,
+        arrived: seen.arrived,
+        delivered_bytes: *delivered_bytes,
+    }
+}
+
+impl FlowLimits {
+    /// As the kernel tells them.
+    pub(crate) fn of(info: &TcpInfo) -> FlowLimits {
+        let seconds = |us: u64| us as f64 / 1e6;
+        FlowLimits {
+            busy_s: seconds(info.busy_us),
+            rwnd_limited_s: seconds(info.rwnd_limited_us),
+            sndbuf_limited_s: seconds(info.sndbuf_limited_us),
+        }
+    }
+}

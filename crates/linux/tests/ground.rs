@@ -1,0 +1,165 @@
+//! Whole runs on the kernel of this machine. They take real time, and are skipped, with a message, where the machine
+//! forbids namespaces.
+
+#![cfg(target_os = "linux")]
+
+use dumbbell_linux::{Bounds, RunError, RunOutput, Sysctl, run};
+use dumbbell_results::{Table, Values};
+use dumbbell_scenario::{Experiment, Scenario};
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::{Arc, Mutex, MutexGuard};
+
+/// One at a time: runs that share the machine's cores void each other.
+fn alone() -> MutexGuard<'static, ()> {
+    static ALONE: Mutex<()> = Mutex::new(());
+    ALONE.lock().unwrap_or_else(std::sync::PoisonError::into_inner)
+}
+
+fn scenario(text: &str) -> Arc<Scenario> {
+    Experiment::from_toml(text, "test.toml", &[]).expect("a valid experiment").points()[0].scenario()
+}
+
+fn attempt(text: &str, sysctls: &[Sysctl]) -> Result<RunOutput, RunError> {
+    let cancel = AtomicBool::new(false);
+    run(&scenario(text), sysctls, &Bounds { cancel: &cancel, max_memory: 1 << 30 })
+}
+
+/// The output of a run that is not void, of a few; `None` where the machine forbids it.
+fn good(text: &str) -> Option<RunOutput> {
+    let _alone = alone();
+    for _ in 0..4 {
+        match attempt(text, &[]) {
+            Ok(output) if output.certificate.void.is_empty() => return Some(output),
+            Ok(output) => eprintln!("void: {}", output.certificate.void.join("; ")),
+            Err(error @ (RunError::Namespace(_) | RunError::Tun(_))) => {
+                eprintln!("skipped: {error}");
+                return None;
+            }
+            Err(error) => panic!("{error}"),
+        }
+    }
+    eprintln!("skipped: this machine is too busy for a run that is not void");
+    None
+}
+
+fn floats<'t>(table: &'t Table, name: &str) -> &'t [f64] {
+    match &table.columns.iter().find(|column| column.name == name).expect("a column of the catalogue").values {
+        Values::Float(values) => values,
+        _ => panic!("{name} is no number"),
+    }
+}
+
+fn counts<'t>(table: &'t Table, name: &str) -> &'t [u64] {
+    match &table.columns.iter().find(|column| column.name == name).expect("a column of the catalogue").values {
+        Values::Count(values) => values,
+        _ => panic!("{name} is no count"),
+    }
+}
+
+#[test]
+fn cubic_fills_a_path_of_one_bdp() {
+    let text = r#"
+        duration = "6s"
+        warmup = "2s"
+        record.interval = "20ms"
+        path = { rate = "20mbit", rtt = "20ms", buffer = "1bdp" }
+        flows = [{ cc = "cubic" }]
+    "#;
+    let Some(output) = good(text) else { return };
+    let goodput = floats(&output.flows, "goodput_mbps")[0];
+    let ideal = 20.0 * 1448.0 / 1500.0;
+    assert!((goodput / ideal - 1.0).abs() < 0.005, "{goodput} of {ideal}");
+    let rtt = floats(&output.flows, "min_rtt_ms")[0];
+    assert!((20.0..45.0).contains(&rtt), "{rtt}");
+    assert!(counts(&output.flows, "retransmits_total")[0] > 0, "the queue has overflowed");
+    assert_eq!(counts(&output.flows, "network_drops_total"), counts(&output.links, "drops_total").get(..1).unwrap());
+    // A sample every 20 ms from the handshake on.
+    assert!((290..=299).contains(&floats(&output.series, "cwnd").len()));
+    assert_eq!(floats(&output.link_series, "queue_bytes").len(), 2 * 300);
+}
+
+#[test]
+fn a_finite_transfer_completes_when_its_last_byte_is_acknowledged() {
+    let text = r#"
+        duration = "2s"
+        path = { rate = "10mbit", rtt = "100ms", buffer = "4bdp" }
+        flows = [{ cc = "reno", bytes = "14480B" }]
+    "#;
+    let Some(output) = good(text) else { return };
+    // Handshake, and the initial window in one flight of ten segments of 1.2 ms.
+    let completion = floats(&output.flows, "completion_s")[0];
+    assert!((0.200..0.216).contains(&completion), "{completion}");
+    assert_eq!(counts(&output.flows, "delivered_bytes_total"), [14_480]);
+}
+
+#[test]
+fn the_delay_of_a_path_is_kept() {
+    for ms in [1, 10, 100] {
+        let text = format!(
+            r#"
+                duration = "1500ms"
+                path = {{ rate = "50mbit", rtt = "{ms}ms" }}
+                flows = [{{ cc = "cubic", rate = "1mbit" }}]
+            "#
+        );
+        let Some(output) = good(&text) else { return };
+        let rtt = floats(&output.flows, "min_rtt_ms")[0];
+        let serialisation = 0.24;
+        assert!(rtt >= f64::from(ms) && rtt < f64::from(ms) + serialisation + 0.1, "{rtt} ms over {ms} ms");
+    }
+}
+
+#[test]
+fn marks_of_a_queue_reach_the_kernel() {
+    let text = r#"
+        duration = "3s"
+        path = { rate = "10mbit", rtt = "20ms", buffer = "200packets", queue = { kind = "codel", ecn = true } }
+        flows = [{ cc = "cubic", transport = { ecn = true } }]
+    "#;
+    let Some(output) = good(text) else { return };
+    assert!(counts(&output.links, "marks_total")[0] > 0);
+    assert_eq!(counts(&output.flows, "network_drops_total"), [0], "marked in place of dropped");
+}
+
+#[test]
+fn an_algorithm_that_the_kernel_lacks_is_named_with_those_it_has() {
+    let _alone = alone();
+    let text = r#"
+        duration = "1s"
+        path = { rate = "10mbit", rtt = "20ms" }
+        flows = [{ cc = "reno" }, { cc = "bbr2" }]
+    "#;
+    match attempt(text, &[]) {
+        Err(error @ RunError::Flow { flow: 1, .. }) => {
+            let message = error.to_string();
+            assert!(message.contains("bbr2") && message.contains("reno"), "{message}");
+        }
+        Err(error @ (RunError::Namespace(_) | RunError::Tun(_))) => eprintln!("skipped: {error}"),
+        Err(error) => panic!("{error}"),
+        Ok(_) => panic!("the kernel has it after all"),
+    }
+}
+
+#[test]
+fn a_run_can_be_stopped() {
+    let _alone = alone();
+    let text = r#"
+        duration = "60s"
+        path = { rate = "10mbit", rtt = "20ms" }
+        flows = [{ cc = "reno" }, { cc = "cubic", start = "50s" }]
+    "#;
+    let scenario = scenario(text);
+    let cancel = AtomicBool::new(false);
+    let began = std::time::Instant::now();
+    let outcome = std::thread::scope(|scope| {
+        let running = scope.spawn(|| run(&scenario, &[], &Bounds { cancel: &cancel, max_memory: 1 << 30 }));
+        std::thread::sleep(std::time::Duration::from_millis(500));
+        cancel.store(true, Ordering::Relaxed);
+        running.join().unwrap()
+    });
+    match outcome {
+        Err(RunError::Cancelled) => assert!(began.elapsed().as_secs_f64() < 2.0),
+        Err(error @ (RunError::Namespace(_) | RunError::Tun(_))) => eprintln!("skipped: {error}"),
+        other => panic!("{:?}", other.err()),
+    }
+}

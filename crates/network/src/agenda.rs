@@ -1,0 +1,131 @@
+//! The event queue: one slot for everything that can have a next event.
+//!
+//! A network has few *kinds* of pending events: a link delivers its next packet, a connection's timer fires. Each owns one
+//! slot that is re-armed in place, so the queue never grows with the packets in flight. The slots are the leaves of a
+//! tournament tree: every node of a binary tree knows which slot below it is due first, and the root knows the earliest of
+//! all. Re-arming a slot updates the nodes above it, up to the first one that does not change. Of equal times the lower slot
+//! comes first, so that the order of events follows from the scenario alone.
+
+/// When every slot is due, and which one comes first.
+#[derive(Debug)]
+pub struct Agenda<T> {
+    /// Their number is a power of two, at least 2; the slots that nobody owns are never due.
+    slots: Vec<T>,
+    /// The inner nodes of the tree: number n holds the winners of nodes 2n and 2n + 1, and number 1 is the root. The pairs of
+    /// slots themselves are not kept.
+    matches: Vec<[Winner<T>; 2]>,
+    first: Winner<T>,
+}
+
+/// The slot that is due first of some, and when.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+struct Winner<T> {
+    due: T,
+    slot: u32,
+}
+
+impl<T: Copy + Ord> Agenda<T> {
+    /// An agenda of `slots` that are due at `never`, after everything else.
+    pub fn new(slots: usize, never: T) -> Agenda<T> {
+        let slots = slots.next_power_of_two().max(2);
+        let nobody = Winner { due: never, slot: 0 };
+        Agenda { slots: vec![never; slots], matches: vec![[nobody; 2]; slots / 2], first: nobody }
+    }
+
+    /// The slot that is due first, and when.
+    #[inline]
+    pub fn next(&self) -> (usize, T) {
+        (self.first.slot as usize, self.first.due)
+    }
+
+    /// Arms `slot`, whatever it was armed for.
+    #[inline(always)]
+    pub fn set(&mut self, slot: usize, due: T) {
+        self.slots[slot] = due;
+        let neighbour = self.slots[slot ^ 1];
+        let neighbour_wins = neighbour < due || neighbour == due && slot & 1 == 1;
+        #[expect(clippy::cast_possible_truncation, reason = "slots are flows or media, far fewer than 2^32")]
+        let own = slot as u32;
+        let winner = if neighbour_wins { Winner { due: neighbour, slot: own ^ 1 } } else { Winner { due, slot: own } };
+        let number = (self.slots.len() + slot) / 2;
+        if number == 1 {
+            self.first = winner;
+        } else {
+            self.play_on(number, winner);
+        }
+    }
+
+    /// Node `number` has a new winner: updates the nodes above it.
+    #[inline(never)]
+    fn play_on(&mut self, mut number: usize, mut winner: Winner<T>) {
+        while number > 1 {
+            let side = number & 1;
+            number /= 2;
+            let contenders = &mut self.matches[number];
+            if contenders[side] == winner {
+                return;
+            }
+            contenders[side] = winner;
+            let [left, right] = *contenders;
+            winner = if right.due < left.due { right } else { left };
+        }
+        self.first = winner;
+    }
+
+    /// What `slot` is armed for.
+    #[inline(always)]
+    pub fn due(&self, slot: usize) -> T {
+        self.slots[slot]
+    }
+
+    /// Arms `slot` unless it is due earlier already. One that fires too early finds out and re-arms.
+    #[inline(always)]
+    pub fn advance(&mut self, slot: usize, due: T) {
+        if due < self.slots[slot] {
+            self.set(slot, due);
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use dumbbell_units::Time;
+    use proptest::prelude::*;
+
+    #[test]
+    fn equal_times_go_to_the_lower_slot() {
+        let at = Time::from_nanos;
+        let mut agenda = Agenda::new(5, Time::NEVER);
+        for slot in [4, 2, 3] {
+            agenda.set(slot, at(7));
+        }
+        assert_eq!(agenda.next(), (2, at(7)));
+        agenda.set(2, Time::NEVER);
+        assert_eq!(agenda.next(), (3, at(7)));
+    }
+
+    proptest! {
+        #[test]
+        fn the_next_slot_is_always_the_earliest(
+            slots in 1usize..300,
+            changes in proptest::collection::vec((0usize..300, 0u64..50, any::<bool>()), 1..300),
+        ) {
+            let mut agenda = Agenda::new(slots, u64::MAX);
+            let mut armed = vec![u64::MAX; slots];
+            for (slot, due, only_earlier) in changes {
+                let slot = slot % slots;
+                if only_earlier {
+                    agenda.advance(slot, due);
+                    armed[slot] = armed[slot].min(due);
+                } else {
+                    agenda.set(slot, due);
+                    armed[slot] = due;
+                }
+                let (due, slot) = armed.iter().enumerate().map(|(slot, &due)| (due, slot)).min().unwrap();
+                prop_assert_eq!(agenda.next(), (slot, due));
+                prop_assert_eq!(agenda.due(slot), due);
+            }
+        }
+    }
+}

@@ -1,0 +1,49 @@
+//! From the links of a scenario to links that carry packets; the random streams of a run.
+
+use dumbbell_path::{Link, LinkRate, Packet};
+use dumbbell_scenario::{Flow, Scenario};
+use dumbbell_units::{Duration, Rng, Time};
+
+/// Random streams: links count from here, flows' controllers from the second number, and one is for starts.
+const LINK_STREAMS: u64 = 1 << 32;
+const CONTROLLER_STREAMS: u64 = 2 << 32;
+const START_STREAM: u64 = 3 << 32;
+
+/// The links of a scenario in its order, each with a random stream of its own.
+pub fn links<P: Packet>(scenario: &Scenario) -> Vec<Link<P>> {
+    let link = |(link, stream): (&dumbbell_scenario::Link, u64)| {
+        Link::new(link.config.clone(), Rng::stream(scenario.seed, stream))
+    };
+    scenario.links.iter().zip(LINK_STREAMS..).map(link).collect()
+}
+
+/// What feeds the controller of a flow.
+pub fn controller_stream(seed: u64, flow: usize) -> Rng {
+    Rng::stream(seed, CONTROLLER_STREAMS + flow as u64)
+}
+
+/// What the starts of flows are drawn from, in their order.
+pub fn start_stream(seed: u64) -> Rng {
+    Rng::stream(seed, START_STREAM)
+}
+
+/// When a flow begins to connect. `starts` is the [stream](start_stream) of all starts.
+pub fn start_of(flow: &Flow, starts: &mut Rng) -> Time {
+    #[expect(clippy::cast_possible_truncation, clippy::cast_sign_loss, reason = "a share of a span of 64 bits")]
+    let jitter = (starts.uniform() * flow.start_jitter.as_nanos() as f64) as u64;
+    flow.start + Duration::from_nanos(jitter)
+}
+
+/// The link of a route with the lowest rate: where its throughput is measured.
+pub fn slowest_link(scenario: &Scenario, route: &[usize]) -> usize {
+    let rate = |&link: &usize| match &scenario.links[link].config.rate {
+        LinkRate::Unlimited => u64::MAX,
+        LinkRate::Constant(rate) => *rate,
+        LinkRate::Schedule { steps, .. } => steps.iter().map(|step| step.1).max().unwrap_or(0),
+        LinkRate::Trace { opportunities_ms, .. } => {
+            let last_ms = u64::from(opportunities_ms.last().copied().unwrap_or(1)).max(1);
+            opportunities_ms.len() as u64 * 12_000 * 1_000 / last_ms
+        }
+    };
+    route.iter().copied().min_by_key(rate).unwrap_or(0)
+}

@@ -1,0 +1,119 @@
+"""What runs an experiment: the simulator, or the TCP of the running Linux kernel over the simulator's links.
+
+A run on the kernel takes real time on a machine that does other things too. Each comes with a certificate; one whose
+certificate is bad is void and is repeated.
+"""
+
+from __future__ import annotations
+
+import os
+import subprocess
+import sys
+import tempfile
+from collections.abc import Mapping
+from contextlib import suppress
+from dataclasses import dataclass, field, replace
+from pathlib import Path
+from typing import TYPE_CHECKING, Literal, TypeAlias
+
+from dumbbell import _core
+
+if TYPE_CHECKING:
+    from dumbbell.results import Result
+
+SIMULATOR = "simulator"
+LINUX = "linux"
+
+
+@dataclass(frozen=True)
+class Linux:
+    """The running kernel's TCP."""
+
+    retries: int = 2
+    """How often a run that is void is repeated."""
+    sysctl: Mapping[str, str] = field(default_factory=dict)
+    """Sysctls of the hosts' network namespaces, such as ``{"net.ipv4.tcp_wmem": "4096 16384 4194304"}``."""
+
+
+On: TypeAlias = Literal["simulator", "sim", "linux"] | Linux
+"""A ground, by its name or with its settings."""
+
+
+class VoidRunError(Exception):
+    """All attempts at a run on the kernel were void; ``attempts`` holds their results, which are not to be used."""
+
+    def __init__(self, attempts: tuple[Result, ...]) -> None:
+        self.attempts = attempts
+        reasons = "; ".join(attempts[-1].meta.void)
+        label = attempts[-1].meta.label
+        super().__init__(
+            (f"{label}: " if label else "")
+            + f"void after {len(attempts)} attempts: {reasons}\n  help: leave the machine to the run, lower the rate, "
+            "or allow more attempts: --retries, in Python on=dumbbell.Linux(retries=...)"
+        )
+
+
+def ground(on: On) -> Linux | None:
+    """The settings of the kernel's ground; ``None`` for the simulator."""
+    if isinstance(on, Linux):
+        return on
+    if on in (SIMULATOR, "sim"):
+        return None
+    if on == LINUX:
+        return Linux()
+    raise ValueError(f"on={on!r}: there are 'sim' and 'linux'")
+
+
+def run_on_linux(point: _core.Point, linux: Linux, cancel: _core.CancelToken, max_memory: int | None) -> Result:
+    """Runs a point until an attempt is good; raises :class:`VoidRunError` when none is."""
+    attempts: tuple[Result, ...] = ()
+    while len(attempts) <= linux.retries:
+        result = _attempt(point, linux, cancel, max_memory)
+        if not result.meta.void:
+            return replace(result, void_attempts=attempts)
+        attempts = (*attempts, result)
+    raise VoidRunError(attempts)
+
+
+def _attempt(point: _core.Point, linux: Linux, cancel: _core.CancelToken, max_memory: int | None) -> Result:
+    from dumbbell.parallel import measured
+
+    if os.geteuid() == 0:
+        sysctls = list(linux.sysctl.items())
+        return measured(point, lambda: point.run_on_linux(cancel, max_memory, sysctls))
+    return _attempt_in_worker(point, linux, cancel, max_memory)
+
+
+def _attempt_in_worker(point: _core.Point, linux: Linux, cancel: _core.CancelToken, max_memory: int | None) -> Result:
+    """The same as an ordinary user: only a process with a single thread can get a user namespace."""
+    from dumbbell.parallel import PATIENCE_S
+    from dumbbell.results import load_result
+
+    with tempfile.TemporaryDirectory(prefix="dumbbell-") as folder:
+        task = Path(folder) / "task.toml"
+        task.write_text(point.resolved_toml, encoding="utf-8")
+        target = Path(folder) / "result"
+        sysctls = [f"{name}={value}" for name, value in linux.sysctl.items()]
+        command = [sys.executable, "-m", "dumbbell.worker", str(task), str(target), str(max_memory or 0), *sysctls]
+        said = Path(folder) / "said"
+        # The worker sees the end of its standard input when this process ends, however it ends.
+        with said.open("w") as stderr, subprocess.Popen(command, stdin=subprocess.PIPE, stderr=stderr) as worker:
+            while True:
+                with suppress(subprocess.TimeoutExpired):
+                    worker.wait(PATIENCE_S)
+                    break
+                if cancel.cancelled:
+                    worker.kill()
+                    raise _core.RunCancelled("interrupted")
+        if worker.returncode != 0:
+            message = said.read_text("utf-8", "replace").strip()
+            raise _core.RunError(message or f"the worker ended with status {worker.returncode}")
+        result = load_result(target)
+    meta = replace(
+        result.meta,
+        content_hash=point.content_hash,
+        label=point.label,
+        repeat=point.repeat,
+        settings=point.settings,
+    )
+    return replace(result, meta=meta, scenario_toml=point.resolved_toml)

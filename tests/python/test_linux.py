@@ -1,0 +1,231 @@
+"""Experiments on the running kernel; skipped, with the reason, where the machine forbids them."""
+
+import dataclasses
+import json
+import os
+import subprocess
+import sys
+import time
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+import dumbbell as db
+from conftest import Cli
+from dumbbell import grounds
+from dumbbell.grounds import LINUX
+
+SCENARIO: dict[str, Any] = {
+    "duration": "1500ms",
+    "warmup": "500ms",
+    "record": {"interval": "50ms"},
+    "path": {"rate": "10mbit", "rtt": "20ms"},
+    "flows": [{"cc": "cubic"}],
+}
+FORBIDDEN = ("cannot make a network namespace", "cannot make a TUN device", "on Linux only")
+
+
+def run(scenario: dict[str, Any], **options: Any) -> db.Result:
+    """A result of the kernel, or a skip."""
+    try:
+        return db.run(scenario, on=db.Linux(retries=5, **options))
+    except db.VoidRunError as error:
+        pytest.skip(str(error))
+    except db.RunError as error:
+        if any(words in str(error) for words in FORBIDDEN):
+            pytest.skip(str(error))
+        raise
+
+
+def test_a_run_on_the_kernel_has_the_tables_of_a_simulation(tmp_path: Path) -> None:
+    result = run(SCENARIO)
+    simulated = db.run(SCENARIO)
+    # What a controller lets be observed differs; everything else is there under the same name.
+    for name in ("flows", "links", "link_series"):
+        assert getattr(result, name).columns == getattr(simulated, name).columns
+    own = [column for column in simulated.series.columns if not column.startswith("cc_")]
+    assert [column for column in result.series.columns if not column.startswith("cc_")] == own
+    flow = result.flows.to_polars().row(0, named=True)
+    assert flow["goodput_mbps"] == pytest.approx(10 * 1448 / 1500, rel=0.02)
+    assert flow["algorithm"] == f"cubic-linux-{os.uname().release}"
+    assert flow["lost"] is None
+    loaded = db.load_result(result.save(tmp_path / "out"))
+    assert loaded.meta == result.meta
+    assert loaded.meta.ground == LINUX
+    assert loaded.meta.certificate is not None
+    assert loaded.meta.certificate["void"] == []
+
+
+def test_a_simulation_says_so() -> None:
+    meta = db.run(SCENARIO).meta
+    assert (meta.ground, meta.certificate, meta.void) == ("simulator", None, [])
+
+
+def test_a_sysctl_reaches_the_hosts() -> None:
+    result = run(SCENARIO, sysctl={"net.ipv4.tcp_timestamps": "0"})
+    # Without the option the same packets carry twelve bytes more.
+    ratio = result.flows.to_polars().select("goodput_mbps").item() / result.links.to_polars()["throughput_mbps"][0]
+    assert ratio == pytest.approx(1460 / 1500, rel=0.002)
+
+
+@pytest.mark.parametrize(
+    ("options", "words"),
+    [
+        (["--on", "moon"], "choose sim or linux"),
+        (["--sysctl", "net.ipv4.tcp_sack=0"], "--on linux"),
+        (["--on", "linux", "--sysctl", "net.ipv4.tcp_sack"], "NAME=VALUE"),
+        (["--on", "linux", "--sysctl", "kernel.hostname=x"], "kernel.hostname"),
+        (["--on", "linux", "--set", "flows[0].transport.ack_every=4"], "`transport.ack_every`"),
+    ],
+)
+def test_what_cannot_be_is_refused_by_its_name(
+    dumbbell: Cli, experiment: Path, tmp_path: Path, options: list[str], words: str
+) -> None:
+    if "linux" in options and sys.platform != "linux":
+        pytest.skip("there is no such ground here")
+    done = dumbbell("run", experiment, "--out", tmp_path / "out", *options)
+    assert done.status == 2
+    assert words in done.err
+    assert not (tmp_path / "out").exists()
+
+
+def test_a_void_run_is_kept_aside(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
+    result = run(SCENARIO)
+    assert result.meta.certificate is not None
+    void = {**result.meta.certificate, "void": ["the machine stalled"]}
+    bad = dataclasses.replace(result, meta=dataclasses.replace(result.meta, certificate=void))
+    attempts = iter([bad, result])
+    monkeypatch.setattr(grounds, "_attempt", lambda *_: next(attempts))
+    good = db.run(SCENARIO, on="linux")
+    assert good.meta.void == []
+    good.save(tmp_path / "out")
+    aside = db.load_result(tmp_path / "out" / "void" / "1")
+    assert aside.meta.void == ["the machine stalled"]
+    monkeypatch.setattr(grounds, "_attempt", lambda *_: bad)
+    with pytest.raises(db.VoidRunError, match="the machine stalled") as caught:
+        db.run(SCENARIO, on=db.Linux(retries=1))
+    assert len(caught.value.attempts) == 2
+
+
+def test_nothing_is_left_after_a_kill(experiment: Path) -> None:
+    command = [sys.executable, "-m", "dumbbell", "run", str(experiment), "--on", "linux", "--set", "duration=60s"]
+    names = Path("/proc/net/dev").read_text("utf-8")
+    with subprocess.Popen(command, stdout=subprocess.DEVNULL, stderr=subprocess.PIPE, text=True) as process:
+        try:
+            _, said = process.communicate(timeout=3)
+        except subprocess.TimeoutExpired:
+            own = Path("/proc/self/ns/net").readlink()
+            inside = {link.readlink() for link in Path(f"/proc/{process.pid}/task").glob("*/ns/net")}
+            assert inside == {own}, "no thread stays in a namespace of the run"
+            process.kill()
+        else:
+            assert process.returncode == 2, said
+            pytest.skip(said)
+    devices = [line.split(":")[0] for line in Path("/proc/net/dev").read_text("utf-8").splitlines()]
+    assert devices == [line.split(":")[0] for line in names.splitlines()]
+
+
+def test_the_worker_of_an_ordinary_user_answers_with_the_reason(tmp_path: Path) -> None:
+    """Where user namespaces are allowed it goes on to the device, or through to a result."""
+    task = tmp_path / "task.toml"
+    task.write_text(db.run(SCENARIO).scenario_toml, encoding="utf-8")
+    command = [sys.executable, "-m", "dumbbell.worker", str(task), str(tmp_path / "result"), "0"]
+    with subprocess.Popen(command, stdin=subprocess.PIPE, stderr=subprocess.PIPE, text=True) as worker:
+        assert worker.stderr is not None
+        said = worker.stderr.read()
+    if worker.returncode == 0:
+        meta = json.loads((tmp_path / "result" / "meta.json").read_text("utf-8"))
+        assert meta["ground"] == LINUX
+    else:
+        assert any(words in said for words in FORBIDDEN), said
+
+
+def test_a_worker_ends_with_whoever_started_it(tmp_path: Path) -> None:
+    task = tmp_path / "task.toml"
+    task.write_text(db.run(SCENARIO).scenario_toml.replace('"1.5s"', '"60s"'), encoding="utf-8")
+    command = [sys.executable, "-m", "dumbbell.worker", str(task), str(tmp_path / "result"), "0"]
+    done = subprocess.run(command, stdin=subprocess.DEVNULL, capture_output=True, text=True, timeout=20)
+    assert done.returncode != 0
+    assert not (tmp_path / "result").exists()
+
+
+def test_two_grounds_are_compared_side_by_side(dumbbell: Cli, tmp_path: Path) -> None:
+    run(SCENARIO)
+    file = tmp_path / "one.toml"
+    file.write_text(
+        'duration = "1500ms"\nwarmup = "500ms"\npath = { rate = "10mbit", rtt = "20ms" }\nflows = [{ cc = "cubic" }]\n',
+        encoding="utf-8",
+    )
+    out = tmp_path / "out"
+    done = dumbbell("compare", "--on", "sim,linux", file, "--out", out, "--plot", "--retries", "8")
+    if done.status == 3:
+        pytest.skip(done.err)
+    assert done.status == 0, done.err
+    assert "goodput" in done.out
+    assert "simulator" in done.out
+    assert (out / "comparison.png").stat().st_size > 10_000
+    again = dumbbell("compare", out / "sim", out / "linux", "--json")
+    pairs = {pair["measure"]: pair for pair in json.loads(again.out)["pairs"]}
+    assert abs(pairs["goodput_mbps"]["difference"]) < 0.05
+
+
+@pytest.mark.parametrize(
+    ("arguments", "words"),
+    [
+        (["--on", "sim", "FILE"], "two grounds"),
+        (["--on", "sim,moon", "FILE"], "choose sim or linux"),
+        (["--on", "sim,linux", "FILE", "FILE"], "one file"),
+    ],
+)
+def test_what_cannot_be_compared_is_refused(dumbbell: Cli, experiment: Path, arguments: list[str], words: str) -> None:
+    done = dumbbell("compare", *[str(experiment) if word == "FILE" else word for word in arguments])
+    assert done.status == 2
+    assert words in done.err
+
+
+def namespaces() -> tuple[int, int]:
+    """Network namespaces that the kernel holds, with or without a process in them, and by how much that may be off."""
+    try:
+        lines = Path("/proc/slabinfo").read_text("utf-8").splitlines()
+    except OSError as error:
+        pytest.skip(f"cannot count namespaces: {error}")
+    for line in lines:
+        name, active, _, _, in_a_slab, *_ = [*line.split(), *[""] * 5]
+        if name == "net_namespace":
+            # What is free in the slab that a core is using counts as active.
+            return int(active), int(in_a_slab) * (os.cpu_count() or 1)
+    pytest.skip("this kernel does not count namespaces by themselves")
+
+
+def test_a_killed_run_leaves_no_namespace_behind(experiment: Path) -> None:
+    run(SCENARIO)
+    before, slack = namespaces()
+    kills = 10
+    if slack >= 2 * kills:
+        pytest.skip("the kernel's count is too coarse on so many cores")
+    command = [sys.executable, "-m", "dumbbell", "run", str(experiment), "--on", "linux", "--set", "duration=60s"]
+    for moment in range(kills):
+        with subprocess.Popen(command, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL) as process:
+            time.sleep(0.6 + 0.11 * moment)
+            process.kill()
+    # The kernel clears namespaces away in the background.
+    for _ in range(100):
+        if namespaces()[0] <= before + slack:
+            return
+        time.sleep(0.1)
+    assert namespaces()[0] <= before + slack
+
+
+def test_nothing_outside_of_the_namespaces_sees_a_packet(tmp_path: Path) -> None:
+    """The whole program in a namespace whose only device is the loopback: it has not counted anything afterwards."""
+    run(SCENARIO)
+    task = tmp_path / "task.toml"
+    task.write_text(db.run(SCENARIO).scenario_toml, encoding="utf-8")
+    script = f"{sys.executable} -m dumbbell run {task} --on linux --retries 8 >&2; cat /proc/net/dev"
+    done = subprocess.run(["unshare", "--net", "sh", "-c", script], capture_output=True, text=True, timeout=120)
+    if done.returncode != 0:
+        pytest.skip(done.stderr)
+    _, _, *devices = done.stdout.splitlines()
+    assert [line.split(":")[0].strip() for line in devices] == ["lo"]
+    assert set(devices[0].split(":")[1].split()) == {"0"}, done.stdout
