@@ -42,7 +42,7 @@ use sack_list::SackList;
 use std::num::NonZeroU32;
 
 /// Duplicate ACKs per `rcv_nxt` that are never compressed (the sender's first duplicate-ACK threshold).
-const UNCOMPRESSED_DUP_ACKS: u32 = 3;
+const UNCOMPRESSED_DUP_ACKS: u8 = 3;
 /// Most ACKs held back by compression (`tcp_comp_sack_nr`).
 const COMPRESSED_ACKS_MAX: u32 = 44;
 /// Longest time an ACK is held back by compression (`tcp_comp_sack_delay_ns`).
@@ -99,7 +99,7 @@ pub struct Receiver {
     /// ACKs held back by compression.
     compressed_acks: u32,
     /// Duplicate ACKs considered for `dup_acks_of` (`dup_ack_counter`).
-    dup_acks: u32,
+    dup_acks: u8,
     /// The `rcv_nxt` that `dup_acks` belongs to (`compressed_ack_rcv_nxt`).
     dup_acks_of: u32,
 
