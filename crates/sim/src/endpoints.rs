@@ -88,11 +88,19 @@ impl Endpoints {
         near!(self, near => near.close());
     }
 
-    pub fn has_unsent(&self) -> bool {
+    /// Segments that were written and have not been sent once.
+    pub fn unsent(&self) -> u32 {
         match self {
-            Endpoints::Tcp { sender, .. } => sender.unsent_segments() > 0,
-            Endpoints::Other(ends) => ends.near.has_unsent(),
+            Endpoints::Tcp { sender, .. } => sender.unsent_segments(),
+            Endpoints::Other(ends) => ends.near.unsent(),
         }
+    }
+
+    /// The application takes back what it has written and what has not been sent once; returns how many segments.
+    pub fn withdraw(&mut self) -> u32 {
+        let unsent = self.unsent();
+        self.close();
+        unsent
     }
 
     pub fn is_idle(&self) -> bool {

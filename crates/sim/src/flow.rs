@@ -2,6 +2,7 @@
 
 use crate::endpoints::Endpoints;
 use crate::packet::Packet;
+use crate::production::Production;
 use dumbbell_cc::Controller;
 use dumbbell_network::Entry;
 use dumbbell_path::{Port, Train};
@@ -105,7 +106,7 @@ pub(crate) struct Flow {
 }
 
 /// Where data comes from.
-#[derive(Clone, Copy, Debug)]
+#[derive(Clone, Debug)]
 enum Source {
     /// Everything at once: this many segments, the last of this length.
     AtOnce {
@@ -120,6 +121,8 @@ enum Source {
         interval: Duration,
         next: Time,
     },
+    /// At a rate that changes.
+    Scheduled(Box<Production>),
     Empty,
     /// The application stopped before it had written, or the sender had sent, everything.
     Cut,
@@ -140,6 +143,11 @@ impl Flow {
             Some(bytes) => in_segments(bytes, mss),
         };
         let unwritten = match spec.app_rate {
+            _ if spec.app_schedule.is_some() => {
+                let schedule = spec.app_schedule.clone().into_iter();
+                let source = |schedule| Box::new(Production::new(schedule, mss, (segments, last_len)));
+                schedule.map(source).map(Source::Scheduled).next().unwrap_or(Source::Empty)
+            }
             None => Source::AtOnce { segments, last_len },
             Some(rate) => Source::Paced {
                 mss,
@@ -207,12 +215,16 @@ impl Flow {
                 self.unwritten = Source::Empty;
             }
             Source::Paced { next, .. } => *next = now,
+            Source::Scheduled(production) => production.begin(now),
             Source::Empty | Source::Cut => {}
         }
     }
 
     /// Writes what the application has produced by `now`.
     pub fn write_due(&mut self, now: Time) {
+        if let Source::Scheduled(production) = &mut self.unwritten {
+            return production.write_due(now, &mut self.ends);
+        }
         if let Source::Paced { mss, left, last_len, interval, next } = &mut self.unwritten {
             while *left > 0 && *next <= now {
                 *left -= 1;
@@ -233,6 +245,7 @@ impl Flow {
             Phase::Connecting { sent_at, retries, .. } => (sent_at + syn_timeout(retries)).min(self.stop),
             Phase::Established => match self.unwritten {
                 Source::Paced { next, .. } => next.min(self.stop),
+                Source::Scheduled(ref production) => production.next().min(self.stop),
                 _ => self.stop,
             },
             Phase::Stopped => Time::NEVER,
@@ -241,7 +254,12 @@ impl Flow {
 
     /// All that was written is acknowledged: if that is all there is, the flow is complete.
     pub fn note_completion(&mut self, now: Time) {
-        if self.finished_at == Time::NEVER && matches!(self.unwritten, Source::Empty) {
+        let is_written = match &self.unwritten {
+            Source::Empty => true,
+            Source::Scheduled(production) => production.is_over(),
+            _ => false,
+        };
+        if self.finished_at == Time::NEVER && is_written {
             self.finished_at = now;
         }
     }
@@ -253,7 +271,7 @@ impl Flow {
 
     pub fn stop_writing(&mut self) {
         self.phase = Phase::Stopped;
-        if !matches!(self.unwritten, Source::Empty) || self.ends.has_unsent() {
+        if !matches!(self.unwritten, Source::Empty) || self.ends.unsent() > 0 {
             self.unwritten = Source::Cut;
         }
         self.ends.close();

@@ -98,9 +98,9 @@ pub trait Endpoint: Send {
         false
     }
 
-    /// Whether something written has not been sent once.
-    fn has_unsent(&self) -> bool {
-        false
+    /// Packets' worth of data that was written and has not been sent once.
+    fn unsent(&self) -> u32 {
+        0
     }
 
     /// The round-trip time that the latest packet to arrive told, if it told one.

@@ -69,8 +69,8 @@ impl Endpoint for Source {
         self.waiting == 0
     }
 
-    fn has_unsent(&self) -> bool {
-        self.waiting > 0
+    fn unsent(&self) -> u32 {
+        self.waiting
     }
 
     fn sent(&self) -> SenderStats {

@@ -1,5 +1,6 @@
 //! `[[flows]]`, `[[routes]]` and `[presets]`.
 
+use super::AppRateSpec;
 use super::TransportSpec;
 use super::shorthand::{NoList, Shorthand, shorthand};
 use dumbbell_units::{Bytes, Duration, Rate, Time};
@@ -27,8 +28,9 @@ pub(crate) struct FlowSpec {
     pub stop: Option<Time>,
     /// Payload to transfer. Default: no end.
     pub bytes: Option<Bytes>,
-    /// Rate at which the application produces data. Default: as fast as the connection takes it.
-    pub rate: Option<Rate>,
+    /// Rate at which the application produces data: constant, steps, or on and off. Default: as fast as the connection
+    /// takes it.
+    pub rate: Option<AppRateSpec>,
     /// One-way delay of an access link of its own at the sender; adds twice this to the round-trip time.
     /// Default: none.
     pub access_delay: Option<Duration>,
@@ -51,6 +53,19 @@ pub(crate) struct FlowSpec {
     pub reverse_route: Option<Vec<String>>,
     /// Endpoint parameters that differ from the file's `transport`.
     pub transport: Option<TransportSpec>,
+}
+
+impl FlowSpec {
+    /// The rates at which the application produces data that are given.
+    pub(crate) fn rates(&self) -> impl Iterator<Item = Rate> {
+        let (steps, single) = match &self.rate {
+            Some(AppRateSpec::Steps { steps, .. }) => (&steps[..], None),
+            Some(AppRateSpec::Constant(rate)) => (&[][..], Some(*rate)),
+            Some(AppRateSpec::OnOff { rate, .. }) => (&[][..], *rate),
+            None => (&[][..], None),
+        };
+        steps.iter().map(|(_, rate)| *rate).chain(single)
+    }
 }
 
 /// Which way the data of a flow goes.

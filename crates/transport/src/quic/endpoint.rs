@@ -52,8 +52,8 @@ impl Endpoint for QuicSender {
         QuicSender::is_idle(self)
     }
 
-    fn has_unsent(&self) -> bool {
-        self.unsent_segments() > 0
+    fn unsent(&self) -> u32 {
+        self.unsent_segments()
     }
 
     fn rtt(&self) -> Option<Duration> {
