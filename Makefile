@@ -8,7 +8,7 @@ LOCK   := UV_PYTHON_DOWNLOADS=never $(BIN)/uv pip compile --quiet $(UPGRADE) --u
           --generate-hashes --no-emit-index-url --custom-compile-command 'make lock' --output-file
 RUST   := $(shell find crates -name '*.rs' -o -name Cargo.toml) Cargo.toml Cargo.lock
 
-.PHONY: demo test test-lowest test-newest lint wasm deny advisories lock bench bench-ns3 fidelity clean
+.PHONY: demo test test-lowest test-newest lint wasm deny advisories lock bench bench-ns3 fidelity record agreement clean
 
 demo: $(VENV)/built
 	$(BIN)/python -m dumbbell.demo
@@ -63,6 +63,14 @@ bench-ns3: $(VENV)/tools benches/.venv-ns3/built
 
 fidelity: $(VENV)/built
 	$(BIN)/python tests/fidelity/fidelity.py
+
+# Measures the running kernel, in real time: root or user namespaces, /dev/net/tun, and a quiet machine. 25 minutes.
+record: $(VENV)/built
+	$(BIN)/python tests/fidelity/fidelity.py --record
+
+# Twenty experiments on both grounds, in ten minutes of real time, and docs/agreement.md.
+agreement: $(VENV)/built
+	$(BIN)/python tests/fidelity/agreement.py
 	$(BIN)/python tests/fidelity/fidelity.py --kernel linux-7.2-uml
 
 clean:

@@ -8,6 +8,7 @@ run on the kernel (it is kept aside under ``void``), 130 interrupted.
 from __future__ import annotations
 
 import json
+import os
 import shlex
 import sys
 from collections.abc import Callable, Iterator, Sequence
@@ -109,7 +110,10 @@ def run(
 
 @app.command()
 def compare(
-    algorithms: Annotated[list[str], typer.Argument(help="Names from `dumbbell cc list`.", show_default=False)],
+    algorithms: Annotated[
+        list[str],
+        typer.Argument(help="Names from `dumbbell cc list`; with --on a file; or two results.", show_default=False),
+    ],
     rate: Annotated[str, typer.Option(help="Rate of the bottleneck, as in tc.")] = "10mbit",
     rtt: Annotated[str, typer.Option(help="Base round-trip time.")] = "40ms",
     buffer: Annotated[str, typer.Option(help="Queue of the bottleneck: 1bdp, 100packets, 64kB, 50ms.")] = "1bdp",
@@ -125,9 +129,23 @@ def compare(
     out: Out = None,
     plot: Plot = False,
     as_json: AsJson = False,
+    on: Annotated[
+        str | None, typer.Option("--on", metavar="sim,linux", help="Compare grounds instead: run a file on both.")
+    ] = None,
+    retries: Retries = 2,
+    sysctls: Sysctls = None,
 ) -> None:
-    """Run algorithms on the same path, without an experiment file."""
+    """Run algorithms on the same path, without an experiment file.
+
+    With --on sim,linux FILE: run a file on the simulator and on the running kernel, and print both side by side. With
+    two directories that --out wrote: print these side by side.
+    """
     from dumbbell.compare import scenario
+
+    if on is not None or all(Path(argument).is_dir() for argument in algorithms):
+        beside = _on_both_grounds(algorithms, on, seed, _Limits(jobs, _size(max_memory)), retries, sysctls, out)
+        _show_beside(*beside, out=out, draw=plot, as_json=as_json)
+        return
 
     limits = _Limits(jobs, _size(max_memory))
     document = scenario(
@@ -169,6 +187,49 @@ def plot(
     except ValueError as error:
         fail(f"{folder}: {error}")
     print_paths(paths)
+
+
+@app.command(context_settings={"ignore_unknown_options": True})
+def shell(
+    file: File,
+    command: Annotated[
+        list[str] | None,
+        typer.Argument(metavar="-- COMMAND", help="Program and arguments; default $SHELL.", show_default=False),
+    ] = None,
+    peer: Annotated[
+        str | None, typer.Option(metavar="COMMAND", help="Program on the other side, as a line for the shell.")
+    ] = None,
+    log: Annotated[
+        Path | None, typer.Option(metavar="DIR", help="Write a log of every packet: packets.parquet, up.log, down.log.")
+    ] = None,
+    settings: Settings = None,
+    max_memory: MaxMemory = None,
+    seed: Seed = None,
+    sysctls: Sysctls = None,
+) -> None:
+    """Run any program inside an experiment's network, on the running kernel.
+
+    $DUMBBELL_PEER is the other side's address. The path is that of the first flow. The exit status is the program's.
+    """
+    from dumbbell import shell as shells
+
+    loaded = experiment.load(file, set=_settings(settings), seed=seed)
+    if len(loaded.points) != 1:
+        fail(f"{file} has {len(loaded.points)} points; choose one with --set")
+    done = shells.run(
+        loaded.points[0],
+        command or [os.environ.get("SHELL", "sh")],
+        peer=None if peer is None else [peer],
+        sysctls=list(_pairs(sysctls, "--sysctl", "NAME=VALUE").items()),
+        log=log is not None,
+        max_memory=_size(max_memory),
+    )
+    if log is not None and done.packets is not None:
+        for path in shells.write_log(done.packets, log):
+            typer.echo(f"  {path}", err=True)
+    if done.late_p999_us > LATE_US:
+        typer.echo(f"note: one packet in a thousand was more than {done.late_p999_us:.0f} us late", err=True)
+    sys.exit(done.status)
 
 
 @app.command()
@@ -439,6 +500,68 @@ def _keeping_void_attempts(out: Path | None) -> Iterator[None]:
         raise
 
 
+def _on_both_grounds(
+    arguments: list[str],
+    on: str | None,
+    seed: int | None,
+    limits: _Limits,
+    retries: int,
+    sysctls: list[str] | None,
+    out: Path | None,
+) -> tuple[tuple[str, Result], tuple[str, Result]]:
+    """Two results and their names: of a file on two grounds, or from two directories."""
+    from dumbbell.agreement import name
+    from dumbbell.results import load_result
+
+    if on is None:
+        if len(arguments) != 2:
+            fail("give two directories to compare, or the names of algorithms")
+        first, second = (load_result(folder) for folder in arguments)
+        return (arguments[0], first), (arguments[1], second)
+    grounds = [word.strip() for word in on.split(",")]
+    if len(arguments) != 1 or len(grounds) != 2:
+        fail("compare --on takes two grounds and one file: dumbbell compare --on sim,linux FILE")
+    loaded = experiment.load(Path(arguments[0]), seed=seed)
+    if len(loaded.points) != 1:
+        fail(f"{arguments[0]} has {len(loaded.points)} points; compare grounds with --set or a file of one run")
+    folders = [None if out is None else out / ground for ground in grounds]
+    for folder in folders:
+        _check_out(loaded, folder)
+    found: list[tuple[str, Result]] = []
+    for ground, folder in zip(grounds, folders, strict=True):
+        linux = _linux(ground, retries, sysctls if ground == "linux" else None)
+        with _keeping_void_attempts(folder):
+            points = Sweep(loaded.points, out=None, progress=None, **limits._replace(linux=linux)._asdict())
+            result = next(iter(points))
+        if folder is not None:
+            result.save(folder)
+        found.append((name(result), result))
+    return found[0], found[1]
+
+
+def _show_beside(
+    first: tuple[str, Result], second: tuple[str, Result], *, out: Path | None, draw: bool, as_json: bool
+) -> None:
+    """Prints two results side by side, and draws them over each other."""
+    from dumbbell import agreement, report
+
+    names = (first[0], second[0])
+    try:
+        pairs = agreement.pairs(first[1], second[1])
+    except ValueError as error:
+        fail(str(error))
+    if as_json:
+        print_json({"names": names, "pairs": [pair.to_json() for pair in pairs]})
+    else:
+        report.side_by_side(pairs, names)
+    if draw:
+        place = (out or Path("out")) / "comparison"
+        place.parent.mkdir(parents=True, exist_ok=True)
+        paths = agreement.picture([first[1], second[1]], names).write(place)
+        if not as_json:
+            print_paths(paths)
+
+
 def _joined(files: list[Path], objects: list[dict[str, Any]]) -> list[dict[str, Any]]:
     """The points of several files in one list, each with its file."""
     return [
@@ -446,6 +569,10 @@ def _joined(files: list[Path], objects: list[dict[str, Any]]) -> list[dict[str, 
         for path, printed in zip(files, objects, strict=True)
         for point in printed.get("points", [printed])
     ]
+
+
+LATE_US = 1000.0
+"""Programs are told when packets were later than this."""
 
 
 class _Limits(NamedTuple):

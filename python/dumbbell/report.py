@@ -12,6 +12,7 @@ from rich.table import Table as Grid
 from rich.text import Text
 
 from dumbbell import metrics
+from dumbbell.agreement import MEASURES, Pair
 from dumbbell.printable import one_line
 from dumbbell.results import Meta, Result, SweepResult, separating_axes, setting_name
 
@@ -69,6 +70,17 @@ def measures(entries: Iterable[Measure]) -> None:
     grid = _grid("of", "metric", "value:", "unit", "meaning")
     for entry in entries:
         grid.add_row(_text(entry.of), entry.name, _number(entry.value), entry.unit, _text(entry.meaning))
+    _print(grid)
+
+
+def side_by_side(pairs: Sequence[Pair], names: tuple[str, str]) -> None:
+    """Prints the measures of two results of the same experiment, and by how much the second differs."""
+    grid = _grid("flow", "measure", f"{names[0]}:", f"{names[1]}:", "difference:")
+    for row in pairs[: MAX_ROWS * len(MEASURES)]:
+        difference = "-" if row.difference is None else f"{100 * row.difference:+.1f} %"
+        grid.add_row(
+            _text(row.label), MEASURES[row.measure], _number(row.first), _number(row.second), _text(difference)
+        )
     _print(grid)
 
 

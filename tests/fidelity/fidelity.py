@@ -1,11 +1,14 @@
 """Simulates every case that was measured on a real Linux kernel and prints ours beside the kernel's.
 
-The ground truth lives outside of the repository (``../shared/groundtruth`` or ``--groundtruth DIR``): real TCP between
-two network namespaces joined by a link emulator. Each case is rebuilt from its row of ``summary.csv``, run with several
+There are two collections. Our own recordings (``recordings/``) are made with ``--record`` on the reader's own kernel,
+over the simulator's own links (``own.py``, ``cases.py``). The other one lives outside of the repository
+(``../shared/groundtruth`` or ``--groundtruth DIR``) and is left out where it is not there: real TCP between two network
+namespaces joined by another link emulator. Each case is rebuilt from its row of ``summary.csv``, run with several
 seeds, and compared in the quantities the kernel reported, taken the same way: goodput at the receiver, smoothed RTT as
 ``TCP_INFO`` samples show it, retransmitted segments, drops of the queue.
 
     python tests/fidelity/fidelity.py [--case NAME] [--seeds N] [--out DIR] [--json]
+    python tests/fidelity/fidelity.py --record [--case NAME] [--runs N] [--retries N]
 """
 
 from __future__ import annotations
@@ -20,7 +23,9 @@ from statistics import mean
 from typing import Any
 
 import numpy as np
+import own
 import polars as pl
+from cases import CASES
 from rich.console import Console
 from rich.table import Table
 
@@ -235,11 +240,38 @@ def main() -> int:
     parser.add_argument("--seeds", type=int, default=20)
     parser.add_argument("--out", type=Path, default=Path("out/fidelity"))
     parser.add_argument("--json", action="store_true", help="print the comparisons as JSON")
+    parser.add_argument("--record", action="store_true", help="record our own cases on the running kernel")
+    parser.add_argument("--runs", type=int, help="with --record: runs of each case in place of its own number")
+    parser.add_argument("--retries", type=int, default=8, help="with --record: attempts after a void one")
     args = parser.parse_args()
+    # With --json standard output is JSON and nothing else.
+    console = Console(width=None if sys.stdout.isatty() else 190, stderr=args.json)
+    if args.record:
+        if unknown := set(args.case or ()) - set(CASES):
+            print(f"no case {sorted(unknown)[0]}; there are {', '.join(CASES)}", file=sys.stderr)
+            return 2
+        return 1 if own.record(args.case or list(CASES), args.runs, args.retries, console) else 0
     truth = args.groundtruth / args.kernel
-    if not (truth / "summary.csv").is_file():
+    recording = own.RECORDINGS / f"{args.kernel}.csv"
+    judgements = own.judge(recording, args.case, args.seeds) if recording.is_file() else []
+    comparisons: list[Comparison] = []
+    if (truth / "summary.csv").is_file():
+        comparisons = compare_all(truth, args, console)
+    elif not judgements:
         print(f"no ground truth at {truth}: give its folder with --groundtruth", file=sys.stderr)
         return 2
+    if args.json:
+        rows = [asdict(row) | {"misses": row.misses()} for row in comparisons]
+        print(json.dumps(rows + [row.to_json() for row in judgements], indent=1))
+    elif judgements:
+        own.print_judgements(judgements, recording, console)
+    missed = sum(bool(row.misses()) for row in comparisons) + sum(bool(row.misses()) for row in judgements)
+    console.print(f"{len(comparisons) + len(judgements) - missed} passed, {missed} failed", style=None)
+    return 1 if missed else 0
+
+
+def compare_all(truth: Path, args: argparse.Namespace, console: Console) -> list[Comparison]:
+    """The cases of the recordings that others made."""
     summary = pl.read_csv(truth / "summary.csv", infer_schema_length=None)
     known = [algorithm["name"] for algorithm in json.loads(_core.algorithms())]
     comparisons: list[Comparison] = []
@@ -247,20 +279,14 @@ def main() -> int:
         if (args.case and case not in args.case) or not set(rows["cc"]) <= set(known):
             continue
         comparisons += compare(str(case), rows, args.kernel, args.seeds)
-    # With --json standard output is JSON and nothing else.
-    console = Console(width=None if sys.stdout.isatty() else 190, stderr=args.json)
-    if args.json:
-        print(json.dumps([asdict(row) | {"misses": row.misses()} for row in comparisons], indent=1))
-    else:
+    if not args.json:
         print_table(comparisons, console)
         if args.kernel == "linux-6.18":
             for case in (*OVERLAYS, *STARTUPS):
                 rows = summary.filter(pl.col("case") == case)
                 if not args.case or case in args.case:
                     console.print(f"overlay: {overlay(case, rows, truth, args.out)}")
-    missed = sum(bool(row.misses()) for row in comparisons)
-    console.print(f"{len(comparisons) - missed} passed, {missed} failed", style=None)
-    return 1 if missed else 0
+    return comparisons
 
 
 if __name__ == "__main__":

@@ -3,8 +3,10 @@
 import dataclasses
 import json
 import os
+import shutil
 import subprocess
 import sys
+import time
 from pathlib import Path
 from typing import Any
 
@@ -63,9 +65,9 @@ def test_a_simulation_says_so() -> None:
 
 def test_a_sysctl_reaches_the_hosts() -> None:
     result = run(SCENARIO, sysctl={"net.ipv4.tcp_timestamps": "0"})
-    # Without the option there are twelve bytes less in front of the same payload.
+    # Without the option the same packets carry twelve bytes more.
     ratio = result.flows.to_polars().select("goodput_mbps").item() / result.links.to_polars()["throughput_mbps"][0]
-    assert ratio == pytest.approx(1448 / 1488, rel=0.002)
+    assert ratio == pytest.approx(1460 / 1500, rel=0.002)
 
 
 @pytest.mark.parametrize(
@@ -147,3 +149,131 @@ def test_a_worker_ends_with_whoever_started_it(tmp_path: Path) -> None:
     done = subprocess.run(command, stdin=subprocess.DEVNULL, capture_output=True, text=True, timeout=20)
     assert done.returncode != 0
     assert not (tmp_path / "result").exists()
+
+
+def test_two_grounds_are_compared_side_by_side(dumbbell: Cli, tmp_path: Path) -> None:
+    run(SCENARIO)
+    file = tmp_path / "one.toml"
+    file.write_text(
+        'duration = "1500ms"\nwarmup = "500ms"\npath = { rate = "10mbit", rtt = "20ms" }\nflows = [{ cc = "cubic" }]\n',
+        encoding="utf-8",
+    )
+    out = tmp_path / "out"
+    done = dumbbell("compare", "--on", "sim,linux", file, "--out", out, "--plot", "--retries", "8")
+    if done.status == 3:
+        pytest.skip(done.err)
+    assert done.status == 0, done.err
+    assert "goodput" in done.out
+    assert "simulator" in done.out
+    assert (out / "comparison.png").stat().st_size > 10_000
+    again = dumbbell("compare", out / "sim", out / "linux", "--json")
+    pairs = {pair["measure"]: pair for pair in json.loads(again.out)["pairs"]}
+    assert abs(pairs["goodput_mbps"]["difference"]) < 0.05
+
+
+@pytest.mark.parametrize(
+    ("arguments", "words"),
+    [
+        (["--on", "sim", "FILE"], "two grounds"),
+        (["--on", "sim,moon", "FILE"], "choose sim or linux"),
+        (["--on", "sim,linux", "FILE", "FILE"], "one file"),
+    ],
+)
+def test_what_cannot_be_compared_is_refused(dumbbell: Cli, experiment: Path, arguments: list[str], words: str) -> None:
+    done = dumbbell("compare", *[str(experiment) if word == "FILE" else word for word in arguments])
+    assert done.status == 2
+    assert words in done.err
+
+
+def namespaces() -> tuple[int, int]:
+    """Network namespaces that the kernel holds, with or without a process in them, and by how much that may be off."""
+    try:
+        lines = Path("/proc/slabinfo").read_text("utf-8").splitlines()
+    except OSError as error:
+        pytest.skip(f"cannot count namespaces: {error}")
+    for line in lines:
+        name, active, _, _, in_a_slab, *_ = [*line.split(), *[""] * 5]
+        if name == "net_namespace":
+            # What is free in the slab that a core is using counts as active.
+            return int(active), int(in_a_slab) * (os.cpu_count() or 1)
+    pytest.skip("this kernel does not count namespaces by themselves")
+
+
+def test_a_killed_run_leaves_no_namespace_behind(experiment: Path) -> None:
+    run(SCENARIO)
+    before, slack = namespaces()
+    kills = 10
+    if slack >= 2 * kills:
+        pytest.skip("the kernel's count is too coarse on so many cores")
+    command = [sys.executable, "-m", "dumbbell", "run", str(experiment), "--on", "linux", "--set", "duration=60s"]
+    for moment in range(kills):
+        with subprocess.Popen(command, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL) as process:
+            time.sleep(0.6 + 0.11 * moment)
+            process.kill()
+    # The kernel clears namespaces away in the background.
+    for _ in range(100):
+        if namespaces()[0] <= before + slack:
+            return
+        time.sleep(0.1)
+    assert namespaces()[0] <= before + slack
+
+
+def test_nothing_outside_of_the_namespaces_sees_a_packet(tmp_path: Path) -> None:
+    """The whole program in a namespace whose only device is the loopback: it has not counted anything afterwards."""
+    run(SCENARIO)
+    task = tmp_path / "task.toml"
+    task.write_text(db.run(SCENARIO).scenario_toml, encoding="utf-8")
+    script = f"{sys.executable} -m dumbbell run {task} --on linux --retries 8 >&2; cat /proc/net/dev"
+    done = subprocess.run(["unshare", "--net", "sh", "-c", script], capture_output=True, text=True, timeout=120)
+    if done.returncode != 0:
+        pytest.skip(done.stderr)
+    _, _, *devices = done.stdout.splitlines()
+    assert [line.split(":")[0].strip() for line in devices] == ["lo"]
+    assert set(devices[0].split(":")[1].split()) == {"0"}, done.stdout
+
+
+PATH = 'duration = "1s"\npath = { rate = "8mbit", rtt = "40ms" }\nflows = [{ cc = "cubic" }]\n'
+
+
+def in_shell(tmp_path: Path, peer: str, command: str, *options: str) -> subprocess.CompletedProcess[str]:
+    """What a command said on an emulated path, or a skip."""
+    run(SCENARIO)
+    file = tmp_path / "path.toml"
+    file.write_text(PATH, encoding="utf-8")
+    words = [sys.executable, "-m", "dumbbell", "shell", str(file), "--peer", peer, *options, "--", command]
+    done = subprocess.run(words, capture_output=True, text=True, timeout=60)
+    if any(reason in done.stderr for reason in FORBIDDEN):
+        pytest.skip(done.stderr)
+    return done
+
+
+@pytest.mark.skipif(shutil.which("curl") is None, reason="curl is not installed")
+def test_curl_fetches_through_the_path(tmp_path: Path) -> None:
+    (tmp_path / "megabyte").write_bytes(bytes(1_000_000))
+    server = f"exec {sys.executable} -m http.server 8000 --directory {tmp_path} >/dev/null 2>&1"
+    fetch = "curl -s -o /dev/null -w '%{http_code} %{time_total}' http://$DUMBBELL_PEER:8000/megabyte"
+    waiting = f"for i in 1 2 3 4 5 6 7 8 9; do sleep 0.5; {fetch} && exit 5; done"
+    done = in_shell(tmp_path, server, waiting, "--log", str(tmp_path / "log"))
+    assert done.returncode == 5, done.stderr
+    code, seconds = done.stdout.replace("000 0.000", "").split()[-2:]
+    assert code == "200"
+    # Nothing but delay on the way back, so that a megabyte takes little more than the slow start.
+    assert 0.2 < float(seconds) < 5
+    lines = (tmp_path / "log" / "down.log").read_text("utf-8").splitlines()
+    delays = [int(line.split()[3]) for line in lines if " - " in line]
+    assert len(delays) > 1_000_000 // 1448
+    assert set(delays) == {20}
+
+
+@pytest.mark.skipif(shutil.which("iperf3") is None, reason="iperf3 is not installed")
+def test_iperf3_measures_the_rate_of_the_path(tmp_path: Path) -> None:
+    client = "sleep 1; exec iperf3 -c $DUMBBELL_PEER -t 4 -O 1 --json"
+    done = in_shell(tmp_path, "exec iperf3 -s -1 >/dev/null", client)
+    assert done.returncode == 0, done.stdout + done.stderr
+    received = json.loads(done.stdout)["end"]["sum_received"]["bits_per_second"]
+    assert received == pytest.approx(8e6 * 1448 / 1500, rel=0.1)
+
+
+def test_the_status_of_the_program_is_that_of_the_shell(tmp_path: Path) -> None:
+    done = in_shell(tmp_path, "sleep 60", "exit 6")
+    assert done.returncode == 6

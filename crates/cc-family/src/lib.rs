@@ -6,6 +6,7 @@
 //! | `ns3` | ns-3, and the port of 2018 that it grew from |
 //! | `quic` | Chromium's QUIC |
 //! | `zhang` | BBR', BBRPlus, BBR+ and Tsunami, as Zhang's study compares them |
+//! | `cubic_bytes` | CUBIC and Reno of Chromium's QUIC, which count bytes |
 //! | `acd` | BBR-ACD: its paper, its kernel code, its ns-3 code |
 //!
 //! A family is the parameters that choose its rules, the state that these need, and functions that
@@ -14,6 +15,7 @@
 
 pub mod acd;
 mod bbr;
+pub mod cubic_bytes;
 pub mod ns3;
 pub mod older_linux;
 pub mod quic;
@@ -32,6 +34,7 @@ static CATALOG: LazyLock<Catalog> = LazyLock::new(|| {
     let mut catalog = Catalog::builtin().clone();
     let mut all = || {
         catalog.replace_code("bbr", Arc::new(Family))?;
+        catalog.register::<cubic_bytes::CubicBytes>()?;
         catalog.register_variants(include_str!("presets.toml"))
     };
     all().expect("the names of the variants differ");

@@ -8,6 +8,9 @@ use crate::View;
 pub struct Control {
     /// Congestion window in packets (`snd_cwnd`).
     pub cwnd: u32,
+    /// The window in bytes, where a controller counts them; 0: `cwnd` holds. Over QUIC bytes in flight are compared with it,
+    /// headers of QUIC included; TCP looks at `cwnd` alone. A transport that sets `cwnd` itself clears it.
+    pub cwnd_bytes: u64,
     /// Fractional credit towards the next increment of `cwnd` (`snd_cwnd_cnt`).
     pub cwnd_cnt: u32,
     /// Slow-start threshold in packets; [`Control::INFINITE_SSTHRESH`] until the first reduction.
@@ -27,6 +30,7 @@ impl Default for Control {
     fn default() -> Control {
         Control {
             cwnd: Control::INITIAL_CWND,
+            cwnd_bytes: 0,
             cwnd_cnt: 0,
             ssthresh: Control::INFINITE_SSTHRESH,
             pacing_rate: 0,

@@ -56,10 +56,33 @@ fn event(number: u32) -> Event {
         [number as usize]
 }
 
-/// Makes view and control what they were before the call. The pacing rate stays as the controller left it.
+/// The kernel's sequence numbers, which are modulo 2^32 and begin anywhere, as positions, which only grow.
 ///
-/// Positions count from `first_seq`, where the connection's sequence space begins; the kernel's are modulo 2^32.
-fn prepare(view: &mut View, control: &mut Control, row: &Row, first_seq: u64) {
+/// Before `init` the private state is all zeros, and CUBIC compares sequence numbers with a zero that is none: whether the
+/// connection's first one lies after it (`after()`), its absolute value decides. So positions begin at 1 where it does, and
+/// at 0 where it does not; a recorded zero stays one.
+#[derive(Clone, Copy, Debug)]
+struct Positions {
+    first_seq: u32,
+    first_position: u64,
+}
+
+impl Positions {
+    fn from(first_seq: u32) -> Positions {
+        Positions { first_seq, first_position: u64::from((first_seq as i32) > 0) }
+    }
+
+    fn of(self, seq: u32) -> u64 {
+        self.first_position + u64::from(seq.wrapping_sub(self.first_seq))
+    }
+
+    fn of_state(self, seq: u32) -> u64 {
+        if seq == 0 { 0 } else { self.of(seq) }
+    }
+}
+
+/// Makes view and control what they were before the call. The pacing rate stays as the controller left it.
+fn prepare(view: &mut View, control: &mut Control, row: &Row, positions: Positions) {
     view.hz = 250;
     view.now = Time::from_nanos(row.long("in_tcp_clock_cache_ns"));
     view.mstamp_us = row.long("tcp_mstamp_us");
@@ -75,8 +98,8 @@ fn prepare(view: &mut View, control: &mut Control, row: &Row, first_seq: u64) {
     view.retrans_out = row.int("in_retrans_out");
     view.max_packets_out = row.int("in_max_packets_out");
     view.cwnd_limited = row.flag("in_is_cwnd_limited");
-    view.snd_una = row.long("in_snd_una") - first_seq;
-    view.snd_nxt = row.long("in_snd_nxt") - first_seq;
+    view.snd_una = positions.of(row.int("in_snd_una"));
+    view.snd_nxt = positions.of(row.int("in_snd_nxt"));
     view.ca_state = ca_state(row.int("in_ca_state"));
     view.delivered = row.long("in_delivered");
     view.lost = row.long("in_lost");
@@ -163,7 +186,7 @@ fn bbr_snapshot(row: &Row) -> bbr1::Snapshot {
     }
 }
 
-fn cubic_snapshot(row: &Row, first_seq: u64) -> cubic::Snapshot {
+fn cubic_snapshot(row: &Row, positions: Positions) -> cubic::Snapshot {
     cubic::Snapshot {
         cnt: row.int("cnt"),
         last_max_cwnd: row.int("last_max_cwnd"),
@@ -178,7 +201,7 @@ fn cubic_snapshot(row: &Row, first_seq: u64) -> cubic::Snapshot {
         sample_cnt: row.int("sample_cnt"),
         found: row.flag("found"),
         round_start: row.int("round_start"),
-        end_seq: row.long("end_seq").saturating_sub(first_seq),
+        end_seq: positions.of_state(row.int("end_seq")),
         last_ack: row.int("last_ack"),
         curr_rtt: row.int("curr_rtt"),
     }
@@ -189,7 +212,7 @@ fn replay_bbr() -> impl FnMut(&Row, &str) {
     let mut view = View { paced: true, ..View::new(1448) };
     let mut control = Control::default();
     move |row, place| {
-        prepare(&mut view, &mut control, row, 0);
+        prepare(&mut view, &mut control, row, Positions::from(0));
         // The kernel's random choice, taken up only by a call that enters PROBE_BW.
         bbr.force_first_phase(row.int("cycle_idx") as usize);
         let returned = call(&mut bbr, &view, &mut control, row);
@@ -206,17 +229,17 @@ fn replay_bbr() -> impl FnMut(&Row, &str) {
 fn replay_cubic() -> impl FnMut(&Row, &str) {
     let mut cubic = Cubic::new(cubic::Parameters::default());
     let (mut view, mut control) = (View::new(1448), Control::default());
-    let mut first_seq = None;
+    let mut positions = None;
     move |row, place| {
-        let first_seq = *first_seq.get_or_insert(row.long("in_snd_una"));
-        prepare(&mut view, &mut control, row, first_seq);
+        let positions = *positions.get_or_insert_with(|| Positions::from(row.int("in_snd_una")));
+        prepare(&mut view, &mut control, row, positions);
         let returned = call(&mut cubic, &view, &mut control, row);
         assert_eq!(
             answers(&control, returned),
             recorded_answers(row),
             "{place}: window, credit, threshold, return value"
         );
-        assert_eq!(cubic.snapshot(), cubic_snapshot(row, first_seq), "{place}");
+        assert_eq!(cubic.snapshot(), cubic_snapshot(row, positions), "{place}");
         // The stack, not CUBIC, sets the pacing rate.
         control.pacing_rate = u64::try_from(row.signed("out_pacing_rate_Bps")).unwrap_or(u64::MAX);
     }
@@ -225,11 +248,18 @@ fn replay_cubic() -> impl FnMut(&Row, &str) {
 /// Makes one call and compares its effects; the text says where in the file it is.
 type Check = Box<dyn FnMut(&Row, &str)>;
 
+/// The lines of a recording.
+fn lines_of(path: &Path) -> impl Iterator<Item = String> {
+    let file = File::open(path).expect("the recording is there");
+    BufReader::new(GzDecoder::new(file)).lines().map(|line| line.expect("the recording is text"))
+}
+
 /// Replays a file and returns how many of its calls there were by mode (BBR) or by name (CUBIC).
 fn replay(path: &Path) -> HashMap<String, usize> {
-    let name = path.file_name().unwrap_or_default().to_string_lossy().into_owned();
-    let file = File::open(path).expect("the recording is there");
-    let mut lines = BufReader::new(GzDecoder::new(file)).lines().map(|line| line.expect("the recording is text"));
+    replay_lines(&path.file_name().unwrap_or_default().to_string_lossy(), lines_of(path))
+}
+
+fn replay_lines(name: &str, mut lines: impl Iterator<Item = String>) -> HashMap<String, usize> {
     let columns = lines.next().expect("a header").split(',').map(str::to_owned).zip(0..).collect::<HashMap<_, _>>();
     let is_bbr = columns.contains_key("mode");
     let mut check: Check = if is_bbr { Box::new(replay_bbr()) } else { Box::new(replay_cubic()) };
@@ -245,8 +275,12 @@ fn replay(path: &Path) -> HashMap<String, usize> {
     seen
 }
 
+fn data(name: &str) -> PathBuf {
+    Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/data").join(name)
+}
+
 fn excerpt(name: &str) -> HashMap<String, usize> {
-    replay(&Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/data").join(name))
+    replay(&data(name))
 }
 
 #[test]
@@ -265,6 +299,42 @@ fn bbr_answers_recorded_losses_like_the_kernel() {
 fn cubic_answers_every_recorded_call_like_the_kernel() {
     let calls = excerpt("cubic_10M_40ms_1bdp.csv.gz");
     assert!(calls["ssthresh"] >= 1 && calls["cong_avoid"] > 200 && calls["pkts_acked"] > 200, "{calls:?}");
+}
+
+/// The recording as it would be of a connection whose sequence space begins at `first_seq`. Only the call before `init`
+/// depends on that: where `first_seq` is after zero, CUBIC takes the beginning for the end of a round of HyStart, and
+/// remembers at once what `init` remembers (`hystart_update`, `bictcp_hystart_reset`).
+fn moved_to(first_seq: u32, lines: impl Iterator<Item = String>) -> Vec<String> {
+    let mut rows: Vec<Vec<String>> = lines.map(|line| line.split(',').map(str::to_owned).collect()).collect();
+    let column = |name: &str| rows[0].iter().position(|column| column == name).expect("the column");
+    let (una, end_seq) = (column("in_snd_una"), column("end_seq"));
+    let round = ["round_start", "end_seq", "curr_rtt", "last_ack"].map(column);
+    assert_eq!((rows[1][0].as_str(), rows[2][0].as_str()), ("pkts_acked", "init"));
+    let shift = first_seq.wrapping_sub(rows[1][una].parse().expect("a number"));
+    if first_seq as i32 > 0 {
+        for column in round {
+            rows[1][column] = rows[2][column].clone();
+        }
+    }
+    for row in &mut rows[1..] {
+        for column in [una, una + 1, end_seq] {
+            let seq: u32 = row[column].parse().expect("a number");
+            if column != end_seq || seq != 0 {
+                row[column] = seq.wrapping_add(shift).to_string();
+            }
+        }
+    }
+    rows.iter().map(|row| row.join(",")).collect()
+}
+
+#[test]
+fn a_recording_replays_wherever_its_sequence_space_begins() {
+    // Behind zero, before it, and so that the numbers wrap.
+    for first_seq in [1, 0x7fff_ffff, 0x8000_0000, u32::MAX - 20_000] {
+        let lines = moved_to(first_seq, lines_of(&data("cubic_10M_40ms_1bdp.csv.gz")));
+        let calls = replay_lines(&format!("from {first_seq}"), lines.into_iter());
+        assert!(calls["pkts_acked"] > 200, "{calls:?}");
+    }
 }
 
 #[test]

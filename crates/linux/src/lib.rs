@@ -13,9 +13,11 @@ mod header;
 mod host;
 mod meter;
 mod netlink;
+mod packet_log;
 mod rootless;
 mod sampler;
 mod settings;
+mod shell;
 mod sys;
 mod tables;
 mod tcp_info;
@@ -23,10 +25,11 @@ mod traffic;
 
 use clock::Clock;
 use dumbbell_network::{start_of, start_stream};
+use dumbbell_path::LinkRate;
 use dumbbell_results::Table;
 use dumbbell_scenario::Scenario;
 use dumbbell_units::{Duration, Time};
-use emulator::Emulator;
+use emulator::{Emulator, Traffic};
 use host::{Host, Side};
 use rustix::fd::OwnedFd;
 use sampler::Sampler;
@@ -40,11 +43,15 @@ pub use certificate::{Certificate, FlowLimits};
 pub use error::{FlowFault, RunError};
 pub use rootless::become_root_of_own_namespace;
 pub use settings::{MAX_FLOWS, Sysctl};
+pub use shell::{Programs, ShellOutput, shell};
 
 /// Between the making of the namespaces and the start of the run: every thread is up by then.
 const LEAD: Duration = Duration::from_millis(50);
 /// How long a wish to stop may go unnoticed.
 const PATIENCE: std::time::Duration = std::time::Duration::from_millis(20);
+/// Up to this rate the threads of applications have real-time priority: they take a few per cent of a core. A real-time
+/// thread that kept a core busy would be stopped by the kernel every now and then.
+const LIGHT_BITS_PER_SEC: u64 = 200_000_000;
 /// What the emulator and the flows' threads need of a stack.
 const STACK_BYTES: usize = 256 << 10;
 
@@ -88,6 +95,12 @@ struct Shared {
     flows: Vec<FlowShared>,
 }
 
+impl Shared {
+    fn new(flows: Vec<FlowShared>) -> Shared {
+        Shared { is_over: AtomicBool::new(false), promptness: Promptness::default(), flows }
+    }
+}
+
 /// No instant.
 const NOTHING: u64 = u64::MAX;
 
@@ -129,15 +142,12 @@ pub fn run(scenario: &Scenario, sysctls: &[Sysctl], bounds: &Bounds<'_>) -> Resu
     let algorithms: Vec<&str> = scenario.flows.iter().map(|flow| flow.cc.name()).collect();
     let [sender, receiver] = Side::BOTH.map(|side| Host::new(side, &settings, &algorithms));
     let hosts = [sender?, receiver?];
-    let shared = Shared {
-        is_over: AtomicBool::new(false),
-        promptness: Promptness::default(),
-        flows: scenario.flows.iter().map(|_| FlowShared::new()).collect(),
-    };
+    let shared = Shared::new(scenario.flows.iter().map(|_| FlowShared::new()).collect());
+    let is_light = is_light(scenario);
     let steal_before = certificate::Steal::now();
     let clock = Clock::starting_in(LEAD);
     let devices = [&hosts[0].device, &hosts[1].device];
-    let emulator = Emulator::new(scenario, devices, settings.mtu, clock, &shared, bounds.max_memory)?;
+    let emulator = Emulator::new(scenario, devices, settings.mtu, clock, &shared, bounds.max_memory, Traffic::OfFlows)?;
     let [senders, listeners] = [&hosts[0].sockets, &hosts[1].sockets];
     let sampler = Sampler::new(scenario, senders, clock, &shared);
 
@@ -154,12 +164,13 @@ pub fn run(scenario: &Scenario, sysctls: &[Sysctl], bounds: &Bounds<'_>) -> Resu
                 start: start_of(spec, &mut starts),
                 bytes: spec.bytes,
                 rate: spec.app_rate,
+                write: spec.app_write,
                 mss: spec.transport.mss,
             };
             let (socket, listener, shared) = (&senders[flow], &listeners[flow], &shared);
-            let reader = move || traffic::receive_all(flow, listener, clock, shared);
+            let reader = move || traffic::receive_all(flow, listener, clock, is_light, shared);
             named("receiver").spawn_scoped(scope, reader).map_err(refused)?;
-            let writer = move || traffic::send_all(flow, socket, application, clock, shared);
+            let writer = move || traffic::send_all(flow, socket, application, clock, is_light, shared);
             named("sender").spawn_scoped(scope, writer).map_err(refused)?;
         }
         if !attend(scenario, senders, clock, bounds, || emulator.is_finished()) {
@@ -179,6 +190,21 @@ pub fn run(scenario: &Scenario, sysctls: &[Sysctl], bounds: &Bounds<'_>) -> Resu
         let certificate = Certificate::new(scenario, &seen, &shared.promptness, &hosts, set, limits, steal);
         Ok(tables::output(scenario, &shared, seen, sampled, certificate))
     })
+}
+
+/// Whether the flows' traffic leaves every core mostly idle, because links on their ways bound it.
+fn is_light(scenario: &Scenario) -> bool {
+    let bound = |flow: &dumbbell_scenario::Flow| {
+        let rates = flow.forward.iter().map(|&link| match &scenario.links[link].config.rate {
+            LinkRate::Unlimited => u64::MAX,
+            LinkRate::Constant(rate) => *rate,
+            LinkRate::Schedule { steps, .. } => steps.iter().map(|step| step.1).max().unwrap_or(0),
+            // Nobody records cellular links that are faster.
+            LinkRate::Trace { .. } => LIGHT_BITS_PER_SEC / 2,
+        });
+        rates.min().unwrap_or(u64::MAX)
+    };
+    scenario.flows.iter().map(bound).fold(0, u64::saturating_add) <= LIGHT_BITS_PER_SEC
 }
 
 /// Waits for the end of the run, and stops applications whose time has come. False if the run was cancelled.

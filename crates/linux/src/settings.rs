@@ -12,9 +12,6 @@ use std::fs;
 
 /// More flows than this share no core in a way that measures anything.
 pub const MAX_FLOWS: usize = 256;
-/// IP and TCP headers, and the timestamp option.
-const HEADERS: u32 = 40;
-const TIMESTAMPS: u32 = 12;
 /// A namespace's buffers where the file says nothing: ample for every path that this ground can carry.
 const AMPLE: u64 = 128 << 20;
 
@@ -81,9 +78,7 @@ impl Settings {
         let config = &first.transport;
         let mut sysctls = of_transport(config);
         sysctls.extend_from_slice(extra);
-        let has_timestamps = sysctls.iter().rfind(|sysctl| sysctl.name == "net.ipv4.tcp_timestamps");
-        let options = if has_timestamps.is_some_and(|sysctl| sysctl.value == "0") { 0 } else { TIMESTAMPS };
-        Ok(Settings { mtu: config.mss + HEADERS + options, initial_cwnd: config.initial_cwnd, sysctls })
+        Ok(Settings { mtu: config.mss + config.header_bytes(), initial_cwnd: config.initial_cwnd, sysctls })
     }
 
     /// Sets the calling thread's namespace.
@@ -133,6 +128,7 @@ fn sysctls_of(config: &TransportConfig) -> Vec<(&'static str, &'static str, Stri
         ("sack", "tcp_sack", switch(config.sack)),
         ("dsack", "tcp_dsack", switch(config.dsack)),
         ("ecn", "tcp_ecn", switch(config.ecn)),
+        ("timestamps", "tcp_timestamps", switch(config.timestamps)),
         ("rto_min", "tcp_rto_min_us", config.rto_min.as_micros().to_string()),
         ("rto_max", "tcp_rto_max_ms", (config.rto_max.as_micros() / 1_000).to_string()),
         ("reordering", "tcp_reordering", config.reordering.to_string()),
@@ -199,6 +195,8 @@ mod tests {
         assert_eq!(value(&settings, "net.ipv4.tcp_sack"), "0");
         assert_eq!(value(&settings, "net.ipv4.tcp_rto_min_us"), "50000");
         assert_eq!(settings.mtu, 1052);
+        let settings = self::settings(r#"{ cc = "reno", transport = { timestamps = false } }"#).unwrap();
+        assert_eq!((value(&settings, "net.ipv4.tcp_timestamps"), settings.mtu), ("0", 1500));
     }
 
     #[test]
@@ -222,7 +220,7 @@ mod tests {
         let scenario = Experiment::from_toml(text, "test.toml", &[]).unwrap().points()[0].scenario();
         let message = Settings::new(&scenario, &[Sysctl::given("kernel.hostname", "x")]).unwrap_err().to_string();
         assert!(message.contains("kernel.hostname"), "{message}");
-        let given = Settings::new(&scenario, &[Sysctl::given("net.ipv4.tcp_timestamps", "0")]).unwrap();
-        assert_eq!(given.mtu, 1488, "without timestamps a segment of the same payload is shorter");
+        let given = Settings::new(&scenario, &[Sysctl::given("net.ipv4.tcp_sack", "0")]).unwrap();
+        assert_eq!(value(&given, "net.ipv4.tcp_sack"), "0", "what is given comes last and wins");
     }
 }

@@ -1,7 +1,8 @@
 //! The applications: a thread that writes and one that reads for every flow, as programs do.
 //!
-//! They have no real-time priority: such a thread that keeps a core busy is stopped by the kernel every now and then. But
-//! they run soon after they wake up, and how soon goes into the certificate: what a program does late, TCP does late.
+//! They run soon after they wake up, and how soon goes into the certificate: what a program does late, TCP does late. Where
+//! there is little traffic they have real-time priority, below the emulator's. Otherwise they do without: such a thread that
+//! keeps a core busy is stopped by the kernel every now and then.
 
 use crate::clock::Clock;
 use crate::host::{Side, place};
@@ -17,6 +18,8 @@ use std::num::NonZeroU64;
 use std::sync::Mutex;
 use std::sync::atomic::Ordering;
 
+/// Real-time priority where there is little traffic: below the sampler's and the emulator's.
+const PRIORITY: i32 = 5;
 /// An unlimited application writes so much at a time, like iperf3.
 const WRITE: usize = 128 << 10;
 /// A reader asks for so much at a time; TCP throws it away without a copy.
@@ -49,17 +52,33 @@ pub struct Application {
     pub start: Time,
     /// Bytes that it writes; `None` has no end.
     pub bytes: Option<u64>,
-    /// Bits per second at which it has data, a segment at a time; `None` as fast as the connection takes it.
+    /// Bits per second at which it has data; `None` as fast as the connection takes it.
     pub rate: Option<u64>,
+    /// With a rate: bytes that it writes at once, in whole segments; `None` is a segment.
+    pub write: Option<u64>,
     /// Payload of a full segment.
     pub mss: u32,
 }
 
+/// Lets the calling thread run soon after it wakes up, as far as it may. What is left of lateness the certificate shows.
+fn be_prompt(is_light: bool) {
+    let _ = set_current_timer_slack(Some(NonZeroU64::MIN));
+    if !is_light || sys::schedule_first(PRIORITY).is_err() {
+        let _ = sys::schedule_soon();
+    }
+}
+
 /// Connects and writes.
-pub fn send_all(flow: usize, socket: &OwnedFd, application: Application, clock: Clock, shared: &Shared) {
+pub fn send_all(
+    flow: usize,
+    socket: &OwnedFd,
+    application: Application,
+    clock: Clock,
+    is_light: bool,
+    shared: &Shared,
+) {
     let state = &shared.flows[flow];
-    // Without either it is a little later, which the certificate shows.
-    let _ = (sys::schedule_soon(), set_current_timer_slack(Some(NonZeroU64::MIN)));
+    be_prompt(is_light);
     if !clock.sleep_until(application.start, &shared.is_over) {
         return;
     }
@@ -93,21 +112,27 @@ fn write_at_once(socket: &OwnedFd, application: Application) -> io::Result<()> {
     Ok(())
 }
 
-/// Writes a segment whenever the application has one.
+/// Writes whenever the application has something. What does not fill a segment waits for the next write.
 fn write_paced(socket: &OwnedFd, application: Application, rate: u64, clock: Clock, shared: &Shared) -> io::Result<()> {
     sockopt::set_tcp_nodelay(socket, true)?;
-    let data = vec![0; application.mss as usize];
-    let interval = Duration::from_nanos(u64::from(application.mss) * 8 * 1_000_000_000 / rate.max(1));
+    let mss = application.mss as usize;
+    let write_bytes = application.write.unwrap_or(u64::from(application.mss));
+    let interval = Duration::from_nanos(write_bytes.saturating_mul(8 * 1_000_000_000) / rate.max(1));
+    let mut data = Vec::new();
     let mut left = application.bytes.unwrap_or(u64::MAX);
+    let mut rest = 0;
     let mut due = clock.now();
     while left > 0 && clock.sleep_until(due, &shared.is_over) {
         shared.promptness.add(clock.now().since(due));
-        let length = usize::try_from(left).unwrap_or(usize::MAX).min(data.len());
-        let mut segment = &data[..length];
-        while !segment.is_empty() {
-            segment = &segment[write(socket, segment)?..];
+        let produced = left.min(write_bytes);
+        left -= produced;
+        let length = rest + usize::try_from(produced).unwrap_or(usize::MAX - rest);
+        rest = if left > 0 { length % mss } else { 0 };
+        data.resize(length - rest, 0);
+        let mut unwritten = &data[..];
+        while !unwritten.is_empty() {
+            unwritten = &unwritten[write(socket, unwritten)?..];
         }
-        left -= length as u64;
         due += interval;
     }
     Ok(())
@@ -123,9 +148,9 @@ fn write(socket: &OwnedFd, data: &[u8]) -> io::Result<usize> {
 }
 
 /// Accepts and reads.
-pub fn receive_all(flow: usize, listener: &OwnedFd, clock: Clock, shared: &Shared) {
+pub fn receive_all(flow: usize, listener: &OwnedFd, clock: Clock, is_light: bool, shared: &Shared) {
     let state = &shared.flows[flow];
-    let _ = sys::schedule_soon();
+    be_prompt(is_light);
     let Ok(connection) = accept_with(listener, rustix::net::SocketFlags::CLOEXEC) else { return };
     // So that the end of the run can wake us.
     let Ok(copy) = rustix::io::fcntl_dupfd_cloexec(&connection, 0) else { return };

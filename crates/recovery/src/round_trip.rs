@@ -56,9 +56,9 @@ impl RoundTrip {
         &self.estimator
     }
 
-    /// The retransmission timer expired: the timeout doubles.
-    pub fn back_off(&mut self) {
-        self.estimator.back_off();
+    /// The retransmission timer expired after `rto_us`: the timeout doubles.
+    pub fn back_off(&mut self, rto_us: u64) {
+        self.estimator.back_off(rto_us);
     }
 
     /// The minimum in microseconds; `u32::MAX` before the first sample.
@@ -115,7 +115,7 @@ mod tests {
     #[test]
     fn an_expiry_doubles_the_timeout_until_the_next_sample() {
         let mut round_trip = round_trip(false);
-        round_trip.back_off();
+        round_trip.back_off(300_000);
         assert_eq!(round_trip.estimator().rto_us(), 600_000);
         round_trip.take(1, AckRtt { rtt_us: 100_000, latest_us: 100_000 }, false, 0, 10);
         assert_eq!(round_trip.estimator().rto_us(), 300_000);

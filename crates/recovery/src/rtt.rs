@@ -147,9 +147,9 @@ impl RttEstimator {
         self.rto_us = RttEstimator::FALLBACK_RTO_US.min(self.rto_max_us);
     }
 
-    /// Doubles the timeout after an expiry; the next valid sample removes the back-off.
-    pub fn back_off(&mut self) {
-        self.rto_us = self.rto_us.saturating_mul(2).min(self.rto_max_us);
+    /// Doubles the timeout after an expiry, which came after `rto_us`; the next valid sample removes the back-off.
+    pub fn back_off(&mut self, rto_us: u64) {
+        self.rto_us = u32::try_from(2 * rto_us).unwrap_or(u32::MAX).min(self.rto_max_us);
     }
 }
 
@@ -182,14 +182,14 @@ mod tests {
             rtt.sample(50_000, window * 10 + 1, window * 10 + 10);
         }
         assert_eq!(rtt.rto_us(), 250_000);
-        rtt.back_off();
+        rtt.back_off(u64::from(rtt.rto_us()));
         assert_eq!(rtt.rto_us(), 500_000);
-        rtt.back_off();
+        rtt.back_off(u64::from(rtt.rto_us()));
         assert_eq!(rtt.rto_us(), 1_000_000);
         rtt.sample(50_000, 10_000, 10_010);
         assert_eq!(rtt.rto_us(), 250_000);
         for _ in 0..30 {
-            rtt.back_off();
+            rtt.back_off(u64::from(rtt.rto_us()));
         }
         assert_eq!(rtt.rto_us(), 120_000_000);
     }

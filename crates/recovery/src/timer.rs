@@ -63,19 +63,22 @@ impl RetransmitTimer {
         self.arm(Pending::None, Time::NEVER);
     }
 
-    /// The timer fires; returns what for. It is stopped.
+    /// The timer fires; returns what for. A reordering timer or a probe stays pending until the timer is armed again, so
+    /// that the timeout which follows counts from the oldest segment (`tcp_write_timer_handler`).
     pub fn expire(&mut self) -> Pending {
-        let pending = self.pending;
-        self.cancel();
-        pending
+        self.at = Time::NEVER;
+        match self.pending {
+            Pending::Retransmission => std::mem::take(&mut self.pending),
+            pending => pending,
+        }
     }
 
     /// How long to arm the retransmission timeout for, in place of what is pending (`tcp_rearm_rto`): `rto_us`, or
-    /// `until_rto_us` of the oldest segment where a shorter timer is replaced.
+    /// `until_rto_us` of the oldest segment where a shorter timer is replaced; at least a microsecond.
     #[inline(always)]
-    pub fn rearmed_us(&self, rto_us: u32, until_rto_us: impl FnOnce() -> u64) -> u64 {
+    pub fn rearmed_us(&self, rto_us: u32, until_rto_us: impl FnOnce() -> i64) -> u64 {
         match self.pending {
-            Pending::Reordering | Pending::Probe => until_rto_us(),
+            Pending::Reordering | Pending::Probe => u64::try_from(until_rto_us()).map_or(1, |micros| micros.max(1)),
             Pending::None | Pending::Retransmission => u64::from(rto_us),
         }
     }
@@ -105,12 +108,6 @@ impl RetransmitTimer {
     }
 }
 
-/// Time until the retransmission timeout of a segment sent at `sent_us`, at least a microsecond (`tcp_rto_delta_us`).
-#[inline]
-pub fn until_rto_us(sent_us: u64, rto_us: u32, now_us: u64) -> u64 {
-    (sent_us + u64::from(rto_us)).saturating_sub(now_us).max(1)
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -122,19 +119,21 @@ mod tests {
         timer.arm(Pending::Retransmission, Time::from_nanos(30));
         timer.arm(Pending::Probe, Time::from_nanos(10));
         assert_eq!((timer.at(), timer.expire()), (Time::from_nanos(10), Pending::Probe));
+        assert_eq!((timer.pending(), timer.at()), (Pending::Probe, Time::NEVER), "it has fired");
+        timer.arm(Pending::Retransmission, Time::from_nanos(30));
+        assert_eq!(timer.expire(), Pending::Retransmission);
         assert_eq!((timer.pending(), timer.at()), (Pending::None, Time::NEVER));
     }
 
     #[test]
     fn a_shorter_timer_does_not_extend_the_timeout() {
         let mut timer = RetransmitTimer::default();
-        let oldest_us = || until_rto_us(10_000, 240_000, 100_000);
-        assert_eq!(timer.rearmed_us(240_000, oldest_us), 240_000);
-        timer.arm(Pending::Probe, Time::from_nanos(10));
-        assert_eq!(timer.rearmed_us(240_000, oldest_us), 150_000);
-        timer.arm(Pending::Reordering, Time::from_nanos(10));
-        assert_eq!(timer.rearmed_us(240_000, oldest_us), 150_000);
-        assert_eq!(until_rto_us(10_000, 240_000, 900_000), 1);
+        assert_eq!(timer.rearmed_us(240_000, || 150_000), 240_000);
+        for pending in [Pending::Probe, Pending::Reordering] {
+            timer.arm(pending, Time::from_nanos(10));
+            assert_eq!(timer.rearmed_us(240_000, || 150_000), 150_000);
+            assert_eq!(timer.rearmed_us(240_000, || -650_000), 1, "at once");
+        }
     }
 
     #[test]

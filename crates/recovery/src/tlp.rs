@@ -25,6 +25,15 @@ pub struct Tlp {
     is_app_limited: bool,
 }
 
+/// The timeout of a probe where the retransmission timeout is due in `until_rto_us`: the earlier one. A retransmission
+/// timeout that is over is no bound.
+pub fn bounded_us(timeout_us: u64, until_rto_us: i64) -> u64 {
+    match u64::try_from(until_rto_us) {
+        Ok(until_rto_us) if until_rto_us > 0 => timeout_us.min(until_rto_us),
+        _ => timeout_us,
+    }
+}
+
 /// What an ACK tells of an outstanding probe.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum ProbeNews {
@@ -53,16 +62,14 @@ impl Tlp {
     }
 
     /// How long to wait for an ACK before a probe leaves (`tcp_schedule_loss_probe`): two smoothed RTTs and, with one
-    /// segment outstanding, the delayed-ACK time; at most `until_rto_us`. `srtt_us_x8` is eight times the smoothed RTT,
-    /// 0 without a sample.
+    /// segment outstanding, the delayed-ACK time. `srtt_us_x8` is eight times the smoothed RTT, 0 without a sample.
     #[inline(always)]
-    pub fn timeout_us(&self, srtt_us_x8: u32, packets_out: u32, until_rto_us: u64) -> u64 {
-        let timeout_us = match srtt_us_x8 {
+    pub fn timeout_us(&self, srtt_us_x8: u32, packets_out: u32) -> u64 {
+        match srtt_us_x8 {
             0 => TIMEOUT_INIT_US,
             _ if packets_out == 1 => u64::from(srtt_us_x8 >> 2) + u64::from(self.max_ack_delay_us),
             _ => u64::from(srtt_us_x8 >> 2) + TIMEOUT_MIN_US,
-        };
-        timeout_us.min(until_rto_us)
+        }
     }
 
     /// Whether the episode of a probe lasts: until it is over no second one is sent.
@@ -140,10 +147,10 @@ mod tests {
     #[test]
     fn a_lone_segment_waits_for_a_delayed_ack_and_nobody_beyond_the_timeout() {
         let tlp = Tlp::new(true, 200_000);
-        assert_eq!(tlp.timeout_us(8 * 40_000, 5, 240_000), 82_000);
-        assert_eq!(tlp.timeout_us(8 * 10_000, 1, 240_000), 220_000);
-        assert_eq!(tlp.timeout_us(8 * 40_000, 1, 240_000), 240_000);
-        assert_eq!(tlp.timeout_us(0, 5, 3_000_000), 1_000_000);
+        assert_eq!([tlp.timeout_us(8 * 40_000, 5), tlp.timeout_us(8 * 10_000, 1)], [82_000, 220_000]);
+        assert_eq!(tlp.timeout_us(0, 5), 1_000_000, "no round trip is known");
+        assert_eq!(bounded_us(280_000, 240_000), 240_000);
+        assert_eq!([bounded_us(280_000, 0), bounded_us(280_000, -1)], [280_000; 2], "a timeout that is over");
     }
 
     #[test]

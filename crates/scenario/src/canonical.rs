@@ -252,7 +252,16 @@ fn flow_table(flow: &Flow, scenario: &Scenario) -> Table {
         put(&mut table, "bytes", Bytes::new(bytes).to_string());
     }
     if let Some(rate) = flow.app_rate {
-        put(&mut table, "rate", Rate::from_bits_per_sec(rate).to_string());
+        let rate = Rate::from_bits_per_sec(rate).to_string();
+        match flow.app_write {
+            None => put(&mut table, "rate", rate),
+            Some(write) => {
+                let mut app = Table::new();
+                put(&mut app, "rate", rate);
+                put(&mut app, "write", Bytes::new(write).to_string());
+                put(&mut table, "app", app);
+            }
+        }
     }
     if let Some(schedule) = &flow.app_schedule {
         put(&mut table, "rate", app_schedule(schedule));

@@ -67,6 +67,8 @@ pub struct Flow {
     /// The same where it changes with time, from the first write on: 0 is a pause, [`u64::MAX`] as fast as the connection
     /// takes it.
     pub app_schedule: Option<Schedule<u64>>,
+    /// Bytes that such an application writes at once; `None` is a segment.
+    pub app_write: Option<u64>,
     /// Links from the sender to the receiver, by index.
     pub forward: Vec<usize>,
     /// Links from the receiver to the sender, by index.

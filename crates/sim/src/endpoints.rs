@@ -88,17 +88,23 @@ impl Endpoints {
         near!(self, near => near.close());
     }
 
-    /// Segments that were written and have not been sent once.
-    pub fn unsent(&self) -> u32 {
+    pub fn has_unsent(&self) -> bool {
         match self {
-            Endpoints::Tcp { sender, .. } => sender.unsent_segments(),
-            Endpoints::Other(ends) => ends.near.unsent(),
+            Endpoints::Tcp { sender, .. } => sender.unsent_segments() > 0,
+            Endpoints::Other(ends) => ends.near.has_unsent(),
         }
     }
 
-    /// The application takes back what it has written and what has not been sent once; returns how many segments.
-    pub fn withdraw(&mut self) -> u32 {
-        let unsent = self.unsent();
+    /// The application takes back what it has written and what has not been sent once; returns how many bytes. Of TCP's
+    /// segments, which have `mss` bytes, the last one that was written has `last_len`.
+    pub fn withdraw(&mut self, mss: u16, last_len: u16) -> u64 {
+        let unsent = match self {
+            Endpoints::Other(ends) => ends.near.unsent(),
+            Endpoints::Tcp { sender, .. } => match sender.unsent_segments() {
+                0 => 0,
+                segments => u64::from(segments - 1) * u64::from(mss) + u64::from(last_len),
+            },
+        };
         self.close();
         unsent
     }

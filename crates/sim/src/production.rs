@@ -1,6 +1,7 @@
 //! An application whose rate has steps: how much it has produced, and when it acts next.
 
 use crate::endpoints::Endpoints;
+use crate::flow::in_segments;
 use dumbbell_path::Schedule;
 use dumbbell_units::{Duration, Time};
 
@@ -9,13 +10,17 @@ const NANOS: u128 = 1_000_000_000;
 /// Bits per second of an application that writes as fast as the connection takes it.
 pub(crate) const UNLIMITED: u64 = u64::MAX;
 
+/// Bytes that an application has to write which has no end.
+const ENDLESS: u64 = u64::MAX;
+
 /// What an application has to write, at a rate that changes. Times count from its first write.
 #[derive(Clone, Debug)]
 pub(crate) struct Production {
     schedule: Schedule<u64>,
     mss: u16,
-    /// Segments that are not yet written, and the length of the last of all.
-    left: u32,
+    /// Bytes that are not yet written; [`u64::MAX`] if there is no end of them.
+    left: u64,
+    /// Length of the last segment that was written.
     last_len: u16,
     begin: Time,
     /// The rate in force, in bits per second, and up to when its work is accounted for.
@@ -29,13 +34,13 @@ pub(crate) struct Production {
 }
 
 impl Production {
-    pub fn new(schedule: Schedule<u64>, mss: u16, (left, last_len): (u32, u16)) -> Production {
+    pub fn new(schedule: Schedule<u64>, mss: u16, bytes: Option<u64>) -> Production {
         let never = Time::NEVER;
         Production {
             schedule,
             mss,
-            left,
-            last_len,
+            left: bytes.unwrap_or(ENDLESS),
+            last_len: mss,
             begin: never,
             rate: 0,
             clock: never,
@@ -66,10 +71,13 @@ impl Production {
             if self.next_change <= self.next_write {
                 self.change(now, ends);
             } else {
-                self.left -= 1;
                 self.clock = self.next_write;
                 self.owed = u128::from(self.mss) * 8 * NANOS;
-                ends.write(now, 1, if self.left == 0 { self.last_len } else { self.mss });
+                self.last_len = u16::try_from(self.left).unwrap_or(self.mss).min(self.mss);
+                if self.left < ENDLESS {
+                    self.left -= u64::from(self.last_len);
+                }
+                ends.write(now, 1, self.last_len);
                 self.aim();
             }
         }
@@ -79,7 +87,8 @@ impl Production {
     fn change(&mut self, now: Time, ends: &mut Endpoints) {
         let at = self.next_change;
         if self.rate == UNLIMITED {
-            self.left = ends.withdraw();
+            let unsent = ends.withdraw(self.mss, self.last_len);
+            self.left = if self.left == ENDLESS { ENDLESS } else { unsent };
         } else {
             let done = u128::from(self.rate) * u128::from(at.since(self.clock).as_nanos());
             self.owed = self.owed.saturating_sub(done);
@@ -90,7 +99,13 @@ impl Production {
         let change = self.schedule.next_change(elapsed);
         self.next_change = if change < Time::NEVER { self.begin + change.since(Time::ZERO) } else { Time::NEVER };
         if self.rate == UNLIMITED && self.left > 0 {
-            ends.write(now, std::mem::take(&mut self.left), self.last_len);
+            let (segments, last_len) =
+                if self.left == ENDLESS { (u32::MAX, self.mss) } else { in_segments(self.left, self.mss) };
+            self.last_len = last_len;
+            ends.write(now, segments, last_len);
+            if self.left < ENDLESS {
+                self.left = 0;
+            }
         }
         self.aim();
     }

@@ -43,6 +43,10 @@ pub struct TransportConfig {
     /// Ticks of the kernel's coarse clock per second: granularity of RTO, TLP and delayed-ACK timers.
     #[schemars(range(min = 1, max = 1_000_000), extend("x-unit" = "1/s", "x-source" = "CONFIG_HZ"))]
     pub hz: u32,
+    /// Timers expire in the slots of Linux's timer wheel, a tick later than they were armed for, and up to an eighth of
+    /// their span if that is 63 ticks and more; without it they expire at the tick that they were armed for.
+    #[schemars(extend("x-source" = "kernel/time/timer.c: calc_wheel_index; ns-3: none"))]
+    pub timer_wheel: bool,
     /// Smallest retransmission timeout above the smoothed RTT.
     #[schemars(extend("x-above" = "0s", "x-at-most" = "rto_max", "x-source" = "tcp_rto_min_us, TCP_RTO_MIN"))]
     pub rto_min: Duration,
@@ -303,6 +307,7 @@ impl Default for TransportConfig {
             pacing: Pacing::Auto,
             pacing_credit: true,
             hz: 1000,
+            timer_wheel: true,
             rto_min: Duration::from_millis(200),
             rto_max: Duration::from_secs(120),
             reordering: 3,
@@ -386,6 +391,14 @@ impl TransportConfig {
     pub fn fill_segments(&mut self) {
         if self.protocol == Protocol::Tcp && !self.timestamps {
             self.mss += TransportConfig::TIMESTAMP_OPTION;
+        }
+    }
+
+    /// Payload of the largest data packet in bytes.
+    pub fn largest_payload(&self) -> u32 {
+        match self.protocol {
+            Protocol::Tcp | Protocol::Udp => self.mss,
+            Protocol::Quic => self.quic.packet_sizes.iter().map(|&size| u32::from(size)).max().unwrap_or(self.mss),
         }
     }
 

@@ -98,8 +98,13 @@ pub trait Endpoint: Send {
         false
     }
 
-    /// Packets' worth of data that was written and has not been sent once.
-    fn unsent(&self) -> u32 {
+    /// Whether something written has not been sent once.
+    fn has_unsent(&self) -> bool {
+        self.unsent() > 0
+    }
+
+    /// Bytes that were written and have not been sent once.
+    fn unsent(&self) -> u64 {
         0
     }
 

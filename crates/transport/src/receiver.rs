@@ -24,7 +24,6 @@
 mod acknowledgement;
 mod arrival;
 mod horizon;
-mod jiffies;
 mod predicted;
 mod reassembly;
 mod right_sizing;
@@ -32,9 +31,9 @@ mod rtt;
 mod sack_list;
 
 use crate::{Ack, CumulativeAck, SackBlock, Segment, TransportConfig};
+use dumbbell_recovery::jiffies::Ticks;
 use dumbbell_units::{Duration, Time};
 pub use horizon::Horizon;
-use jiffies::Jiffies;
 use predicted::Expected;
 pub(crate) use reassembly::Reassembly;
 use right_sizing::RightSizing;
@@ -131,7 +130,10 @@ pub struct Receiver {
     waiting: Waiting,
     /// The latest ACK that was [held back](Waiting::HeldBack); rarely there is one.
     held_back: Option<Box<Ack>>,
-    jiffies: Jiffies,
+    ticks: Ticks,
+    /// When the wheel fired the latest timer whose slot was a single tick.
+    latest_slot: Time,
+    timer_wheel: bool,
 }
 
 /// What waits for [`Receiver::poll_transmit`].
@@ -247,7 +249,9 @@ impl Receiver {
             expected: if config.timestamps { Expected::Next } else { Expected::Nothing },
             waiting: Waiting::Nothing,
             held_back: None,
-            jiffies: Jiffies::new(config.hz),
+            ticks: Ticks::new(config.hz),
+            latest_slot: Time::ZERO,
+            timer_wheel: config.timer_wheel,
         }
     }
 

@@ -8,6 +8,8 @@ use std::fmt;
 
 /// How early or late a packet may be where the script does not say (`--tolerance_usecs`).
 const TOLERANCE: Duration = Duration::from_millis(4);
+/// Bytes of a write at most.
+const LARGEST_WRITE: u64 = 1 << 28;
 /// How long a packet at any time (`*`) is waited for: longer than the longest retransmission timeout.
 const PATIENCE: Duration = Duration::from_secs(150);
 
@@ -119,6 +121,7 @@ pub(crate) fn run_on(script: &Script, judging: Judging, host: impl Host) -> Verd
         listener: None,
         connection: None,
         judged: 0,
+        receives: script.packets(Direction::Inbound).any(|packet| packet.len > 0),
     };
     for (index, event) in script.events.iter().enumerate() {
         run.host.begin_event(index);
@@ -148,6 +151,8 @@ struct Run<H> {
     connection: Option<i64>,
     /// Expectations of an established connection that were met.
     judged: u32,
+    /// The script sends data to the host.
+    receives: bool,
 }
 
 impl<H: Host> Run<H> {
@@ -304,17 +309,7 @@ impl<H: Host> Run<H> {
             }
             "setsockopt" => self.set_option(event, call),
             "getsockopt" => Ok(()),
-            "write" | "send" | "sendto" => {
-                let flags = word(3);
-                if !flags.is_empty() && flags != "MSG_DONTWAIT" && flags != "MSG_NOSIGNAL" {
-                    return foreign(format!("`{}` with {flags}", call.name));
-                }
-                let bytes = call.result.or(number(2)).unwrap_or(0);
-                match u64::try_from(bytes) {
-                    Ok(bytes) if bytes > 0 => self.host.write(bytes).or_else(foreign),
-                    _ => Ok(()),
-                }
-            }
+            "write" | "send" | "sendto" => self.write(call, word(3), number(2)).or_else(foreign),
             "read" | "recv" | "recvfrom" => {
                 if call.name != "read" && !["", "MSG_DONTWAIT"].contains(&word(3)) {
                     return foreign(format!("`{}` with {}", call.name, word(3)));
@@ -328,6 +323,18 @@ impl<H: Host> Run<H> {
 
     fn is_known(&self, descriptor: Option<i64>) -> bool {
         descriptor.is_none() || [self.listener, self.connection].contains(&descriptor)
+    }
+
+    /// The application writes; the reason if it does so in a way that is not modelled.
+    fn write(&mut self, call: &Call, flags: &str, size: Option<i64>) -> Result<(), String> {
+        if !["", "MSG_DONTWAIT", "MSG_NOSIGNAL"].contains(&flags) {
+            return Err(format!("`{}` with {flags}", call.name));
+        }
+        match call.result.or(size).and_then(|bytes| u64::try_from(bytes).ok()) {
+            Some(bytes) if bytes > LARGEST_WRITE => Err(format!("a write of {bytes} bytes")),
+            Some(bytes) if bytes > 0 => self.host.write(bytes),
+            _ => Ok(()),
+        }
     }
 
     fn read(&mut self, event: &Event, call: &Call, most: Option<i64>) -> Result<(), End> {
@@ -354,11 +361,12 @@ impl<H: Host> Run<H> {
         match (option, value) {
             ("TCP_NODELAY", value) => self.host.set_nodelay(value != Some(0)),
             (
-                "SO_REUSEADDR" | "SO_REUSEPORT" | "TCP_CONGESTION" | "SO_SNDBUF" | "SO_RCVBUF" | "SO_SNDTIMEO"
-                | "SO_RCVTIMEO" | "TCP_NOTSENT_LOWAT" | "IP_MTU_DISCOVER" | "SO_KEEPALIVE" | "TCP_SYNCNT"
-                | "SO_PRIORITY" | "SO_MARK",
+                "SO_REUSEADDR" | "SO_REUSEPORT" | "TCP_CONGESTION" | "SO_SNDBUF" | "SO_SNDTIMEO" | "SO_RCVTIMEO"
+                | "TCP_NOTSENT_LOWAT" | "IP_MTU_DISCOVER" | "SO_KEEPALIVE" | "TCP_SYNCNT" | "SO_PRIORITY" | "SO_MARK",
                 _,
             ) => {}
+            // It matters to those who receive.
+            ("SO_RCVBUF", _) if !self.receives => {}
             _ => return Err(End::Foreign(event.place, format!("the socket option `{option}`"))),
         }
         Ok(())

@@ -27,9 +27,10 @@
 //! | `script.rs`, `parse.rs` | the language |
 //! | `code.rs` | assertions in `%{ … }%` |
 //! | `settings.rs` | commands, which set kernel parameters |
-//! | `host.rs`, `stream.rs` | the endpoints behind a socket; bytes and segments |
+//! | `host.rs`, `host/connection.rs`, `stream.rs` | the endpoints behind a socket: handshake, connection, bytes and segments |
 //! | `judge.rs` | the run of a script, and its verdict |
 //! | `live.rs`, `live.py` | the kernel of this machine in place of the endpoints |
+//! | `random.rs` | scripts drawn at random |
 //! | `suite.rs` | folders of scripts, and their table |
 
 #![allow(
@@ -44,6 +45,7 @@ mod host;
 mod judge;
 mod live;
 mod parse;
+mod random;
 mod script;
 mod settings;
 mod stream;
@@ -52,6 +54,7 @@ mod trace;
 
 pub use judge::{Difference, Judging, Verdict, run};
 pub use parse::{ParseError, parse};
+pub use random::draw;
 pub use script::{Place, Script};
 pub use suite::{Outcome, Row, Subject, Table, read_script, run_file, run_folder};
 pub use trace::trace;

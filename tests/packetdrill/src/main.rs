@@ -1,16 +1,26 @@
 //! Runs packet scripts: `cargo run -p dumbbell-packetdrill -- [--live] [--trace] FILE-OR-FOLDER...`. With `--live` the kernel of
-//! this machine is judged in place of the endpoints; with `--trace` nothing is judged, and what happens is printed.
+//! this machine is judged in place of the endpoints (with `--any-push` not by PSH); with `--trace` nothing is judged, and what
+//! happens is printed. `--random FIRST..END FOLDER` writes scripts drawn at random.
 
-use dumbbell_packetdrill::{Judging, Row, Subject, Table, read_script, run_file, run_folder, trace};
+use dumbbell_packetdrill::{Judging, Row, Subject, Table, draw, read_script, run_file, run_folder, trace};
+use std::ops::Range;
 use std::path::{Path, PathBuf};
 use std::process::ExitCode;
 
-const USAGE: &str = "usage: dumbbell-packetdrill [--live] [--trace] FILE-OR-FOLDER...";
+const USAGE: &str = "usage: dumbbell-packetdrill [--live] [--any-push] [--trace] FILE-OR-FOLDER...
+       dumbbell-packetdrill --random FIRST..END FOLDER";
 
 fn main() -> ExitCode {
-    let (mut is_live, mut is_trace, mut paths) = (false, false, Vec::new());
-    for argument in std::env::args_os().skip(1) {
+    let (mut is_live, mut is_trace, mut any_push, mut paths) = (false, false, false, Vec::new());
+    let mut arguments = std::env::args_os().skip(1);
+    while let Some(argument) = arguments.next() {
         match argument.to_str() {
+            Some("--random") => {
+                let range = arguments.next().and_then(|range| seeds(range.to_str()?));
+                let (Some(seeds), Some(folder)) = (range, arguments.next()) else { return refuse(USAGE) };
+                return write_random(seeds, Path::new(&folder));
+            }
+            Some("--any-push") => any_push = true,
             Some("--live") => is_live = true,
             Some("--trace") => is_trace = true,
             Some(unknown) if unknown.starts_with("--") => return refuse(&format!("`{unknown}` is unknown; {USAGE}")),
@@ -21,7 +31,32 @@ fn main() -> ExitCode {
         return refuse(USAGE);
     }
     let subject = if is_live { Subject::Kernel } else { Subject::Endpoints };
-    if is_trace { print_traces(&paths, subject) } else { print_table(&paths, subject, Judging { push: is_live }) }
+    if is_trace {
+        print_traces(&paths, subject)
+    } else {
+        print_table(&paths, subject, Judging { push: is_live && !any_push })
+    }
+}
+
+/// `FIRST..END`
+fn seeds(text: &str) -> Option<Range<u64>> {
+    let (first, end) = text.split_once("..")?;
+    Some(first.parse().ok()?..end.parse().ok()?)
+}
+
+fn write_random(seeds: Range<u64>, folder: &Path) -> ExitCode {
+    let asked = seeds.end.saturating_sub(seeds.start);
+    let mut written = 0;
+    let drawn = seeds.filter_map(|seed| Some((seed, draw(seed)?)));
+    for (seed, text) in drawn {
+        let path = folder.join(format!("{seed}.pkt"));
+        if let Err(error) = std::fs::create_dir_all(folder).and_then(|()| std::fs::write(&path, text)) {
+            return refuse(&format!("{}: {error}", path.display()));
+        }
+        written += 1;
+    }
+    println!("{written} of {asked} scripts written; the others hang on the phase of the clock");
+    ExitCode::SUCCESS
 }
 
 fn refuse(message: &str) -> ExitCode {

@@ -32,7 +32,7 @@ impl Bbr2 {
     /// Updates the minima and runs PROBE_RTT.
     pub(super) fn update_min_rtt(&mut self, view: &View, control: &mut Control, sample: &RateSample) {
         let anywhere = self.parameters.probe_rtt_entry == ProbeRttEntry::Anywhere;
-        let expired = self.probe_rtt.recent.is_expired(view);
+        let expired = self.is_recent_minimum_expired(view);
         if sample.rtt_us <= self.probe_rtt.recent.rtt_us.into() || expired {
             self.take_rtt(view, sample, expired && anywhere);
         }
@@ -59,6 +59,17 @@ impl Bbr2 {
         self.probe_rtt.recent.take(view, rtt_us, ties, replaces && !is_distrusted);
     }
 
+    /// Whether the minimum that schedules PROBE_RTT is older than its window, in time and in round-trip times.
+    fn is_recent_minimum_expired(&self, view: &View) -> bool {
+        let recent = &self.probe_rtt.recent;
+        if !recent.is_expired(view) {
+            return false;
+        }
+        let rtts = u64::from(self.parameters.probe_rtt_interval_rtts);
+        let window = Duration::from_micros(rtts * u64::from(recent.rtt_us));
+        rtts == 0 || is_after(view.jiffies, recent.stamp.wrapping_add(view.ticks(window)))
+    }
+
     fn has_probe_rtt(&self) -> bool {
         self.parameters.probe_rtt_dwell > Duration::ZERO
     }
@@ -66,7 +77,7 @@ impl Bbr2 {
     /// The end of DOWN, where alone QUIC looks: whether the minimum has expired; this ACK's round-trip time replaces it.
     pub(super) fn renew_expired_minimum(&mut self, view: &View, sample: &RateSample) -> bool {
         match u32::try_from(sample.rtt_us) {
-            Ok(rtt_us) if self.has_probe_rtt() && self.probe_rtt.recent.is_expired(view) => {
+            Ok(rtt_us) if self.has_probe_rtt() && self.is_recent_minimum_expired(view) => {
                 self.probe_rtt.recent.take(view, rtt_us, false, true);
                 true
             }

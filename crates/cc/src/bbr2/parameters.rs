@@ -42,6 +42,9 @@ pub struct Parameters {
     /// How long the minimum that schedules PROBE_RTT is believed.
     #[schemars(extend("x-source" = "bbr_probe_rtt_win_ms = 5000; QUIC: 10 s"))]
     pub probe_rtt_interval: Duration,
+    /// It is believed for at least this many minimum round-trip times: a long path has PROBE_RTT less often.
+    #[schemars(range(max = 10_000), extend("x-unit" = "RTTs", "x-source" = "0 in Linux and the draft; picoquic: 100"))]
+    pub probe_rtt_interval_rtts: u32,
     /// A sample equal to the minimum that schedules PROBE_RTT renews it.
     #[schemars(extend("x-source" = "bbr_update_min_rtt: v2 rtt_us <= probe_rtt_min_us, v3 <"))]
     pub min_rtt_tie_refreshes: bool,
@@ -377,6 +380,7 @@ impl Default for Parameters {
             up_window_gain: two,
             min_rtt_window: Duration::from_secs(10),
             probe_rtt_interval: Duration::from_secs(5),
+            probe_rtt_interval_rtts: 0,
             min_rtt_tie_refreshes: true,
             delayed_ack_guard: true,
             probe_rtt_entry: ProbeRttEntry::Anywhere,

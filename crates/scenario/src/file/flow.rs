@@ -31,6 +31,8 @@ pub(crate) struct FlowSpec {
     /// Rate at which the application produces data: constant, steps, or on and off. Default: as fast as the connection
     /// takes it.
     pub rate: Option<AppRateSpec>,
+    /// In place of `rate`: the rate, and how much the application writes at once.
+    pub app: Option<AppSpec>,
     /// One-way delay of an access link of its own at the sender; adds twice this to the round-trip time.
     /// Default: none.
     pub access_delay: Option<Duration>,
@@ -55,16 +57,39 @@ pub(crate) struct FlowSpec {
     pub transport: Option<TransportSpec>,
 }
 
+/// An application that produces data at a rate.
+#[derive(Clone, Debug, Default, Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields)]
+pub(crate) struct AppSpec {
+    /// Rate at which it produces data. Required.
+    pub rate: Option<Rate>,
+    /// Bytes that it writes at once; what does not fill a segment waits for the next write. Default: one segment.
+    pub write: Option<Bytes>,
+}
+
 impl FlowSpec {
+    /// The constant rate of the application.
+    pub(crate) fn app_rate(&self) -> Option<Rate> {
+        match &self.rate {
+            Some(AppRateSpec::Constant(rate)) => Some(*rate),
+            Some(_) => None,
+            None => self.app.as_ref()?.rate,
+        }
+    }
+
     /// The rates at which the application produces data that are given.
     pub(crate) fn rates(&self) -> impl Iterator<Item = Rate> {
         let (steps, single) = match &self.rate {
             Some(AppRateSpec::Steps { steps, .. }) => (&steps[..], None),
-            Some(AppRateSpec::Constant(rate)) => (&[][..], Some(*rate)),
             Some(AppRateSpec::OnOff { rate, .. }) => (&[][..], *rate),
-            None => (&[][..], None),
+            Some(AppRateSpec::Constant(_)) | None => (&[][..], self.app_rate()),
         };
         steps.iter().map(|(_, rate)| *rate).chain(single)
+    }
+
+    /// The key that gives these rates.
+    pub(crate) fn rate_key(&self) -> &'static str {
+        if self.rate.is_some() { "rate" } else { "app.rate" }
     }
 }
 

@@ -15,7 +15,7 @@ mod transport;
 pub(crate) use app::{APP_RATES, AppRateSpec};
 pub(crate) use buffer::Buffer;
 pub(crate) use delay::{DELAYS, DelaySpec};
-pub(crate) use flow::{CcSpec, Direction, FlowSpec, Preset, RouteSpec};
+pub(crate) use flow::{AppSpec, CcSpec, Direction, FlowSpec, Preset, RouteSpec};
 pub(crate) use kind::{
     AGGREGATE, EVENTS, JITTER, JitterSpec, KindSpec, LATE, LossSpec, POLICER, QueueSpec, REORDER, ReorderSpec,
 };

@@ -1,11 +1,11 @@
 //! Flows: controllers and presets, endpoint parameters, times, routes.
 
 use super::network::{Network, Role};
-use super::{Context, FlowNotes, MAX_DELAY, MAX_FLOWS, MAX_RATE, MAX_WAY, MAX_WAYS, top};
+use super::{Context, FlowNotes, MAX_DELAY, MAX_FLOWS, MAX_RATE, MAX_WAY, MAX_WAYS, MAX_WRITE, top};
 use crate::Flow;
 use crate::decode::decode;
 use crate::error::{Problems, suggest};
-use crate::file::{APP_RATES, AppRateSpec, CcSpec, Direction, FlowSpec, PROFILE, Preset, RateSpec};
+use crate::file::{APP_RATES, AppRateSpec, AppSpec, CcSpec, Direction, FlowSpec, PROFILE, Preset, RateSpec};
 use crate::key_path::KeyPath;
 use crate::tree::{Entry, Node, Value};
 use dumbbell_cc::catalog::BuildError;
@@ -56,7 +56,7 @@ impl Context<'_> {
                 ("start", spec.start.is_some()),
                 ("stop", spec.stop.is_some()),
                 ("bytes", spec.bytes.is_some()),
-                ("rate", spec.rate.is_some()),
+                ("rate", spec.app_rate().is_some()),
             ];
             let defaults: Vec<&'static str> = given.iter().filter(|(_, given)| !given).map(|(key, _)| *key).collect();
             hops += added.iter().map(|flow| flow.forward.len() + flow.reverse.len()).sum::<usize>();
@@ -86,15 +86,16 @@ impl Context<'_> {
         let algorithm = if is_unresponsive { self.no_algorithm(spec, &at) } else { self.algorithm(spec, &at) };
         let timely = self.flow_times(spec, &at);
         self.check_amounts(spec, &at);
-        let app = self.application(spec, &at);
+        let schedule = self.app_schedule(spec, &at);
         let access = self.access(spec, &at, network);
         let exit = spec.exit_delay.filter(|delay| *delay > Duration::ZERO);
         let (from, to) = self.flow_ends(spec, &at, network)?;
-        let (algorithm, transport, access, app) = (algorithm?, transport?, access?, app?);
+        let (algorithm, transport, access, schedule) = (algorithm?, transport?, access?, schedule?);
         if !timely {
             return None;
         }
         self.check_application(spec, &transport, &at);
+        self.check_packet_sizes(&transport, &at);
         let routes = self.routes(spec, &at, from, to, network)?;
         self.check_lengths(spec, &routes, usize::from(access.is_some()) + usize::from(exit.is_some()), &at)?;
         self.check_route(&routes.0, &transport, &at, network);
@@ -123,8 +124,9 @@ impl Context<'_> {
                 start_jitter: spec.start_jitter.unwrap_or_default(),
                 stop: spec.stop,
                 bytes: spec.bytes.map(Bytes::as_u64),
-                app_rate: app.0,
-                app_schedule: app.1.clone(),
+                app_rate: spec.app_rate().map(Rate::as_bits_per_sec),
+                app_schedule: schedule.clone(),
+                app_write: spec.app.as_ref().and_then(|app| app.write).map(Bytes::as_u64),
                 base_rtt: Duration::from_nanos(delays.fold(0, u64::saturating_add)),
                 forward,
                 reverse,
@@ -134,12 +136,12 @@ impl Context<'_> {
         Some((0..count as usize).map(flow).collect())
     }
 
-    /// The constant rate of an application, or the one that changes; `None` when that found problems.
-    fn application(&mut self, spec: &FlowSpec, at: &KeyPath) -> Option<(Option<u64>, Option<Schedule<u64>>)> {
+    /// The rate of an application that changes; `None` when that found problems.
+    #[expect(clippy::option_option, reason = "outside: whether it is valid; inside: whether it changes")]
+    fn app_schedule(&mut self, spec: &FlowSpec, at: &KeyPath) -> Option<Option<Schedule<u64>>> {
         let at = at.key("rate");
         let schedule = match &spec.rate {
-            None => return Some((None, None)),
-            Some(AppRateSpec::Constant(rate)) => return Some((Some(rate.as_bits_per_sec()), None)),
+            None | Some(AppRateSpec::Constant(_)) => return Some(None),
             Some(AppRateSpec::Steps { steps, repeat }) => {
                 let steps: Vec<_> = steps.iter().map(|(start, rate)| (*start, rate.as_bits_per_sec())).collect();
                 Schedule::new(steps, *repeat)
@@ -154,7 +156,7 @@ impl Context<'_> {
                 Schedule::new(vec![(Time::ZERO, rate), (Time::ZERO + *on, 0)], Some(*on + *off))
             }
         };
-        schedule.map(|schedule| (None, Some(schedule))).map_err(|problem| self.report.parameters(&at, [problem])).ok()
+        schedule.map(Some).map_err(|problem| self.report.parameters(&at, [problem])).ok()
     }
 
     /// Refuses amounts and names that stand for nothing.
@@ -166,10 +168,27 @@ impl Context<'_> {
             || spec.rates().all(|rate| rate == Rate::ZERO) && spec.rates().count() > 0
         {
             let help = format!("allowed: more than 0bit, at most {MAX_RATE}");
-            self.report.value(&at.key("rate"), "the application cannot produce data at this rate", help);
+            self.report.value(&at.keys(spec.rate_key()), "the application cannot produce data at this rate", help);
+        }
+        if let Some(app) = &spec.app {
+            self.check_app(app, spec.rate.is_some(), at);
         }
         if spec.label.as_deref() == Some("") {
             self.report.value(&at.key("label"), "the label is empty", "give it a text, or leave it out");
+        }
+    }
+
+    /// Refuses applications that are described twice, or not enough.
+    fn check_app(&mut self, app: &AppSpec, has_rate: bool, at: &KeyPath) {
+        let at = at.key("app");
+        if has_rate {
+            self.report.key(&at, "both `rate` and `app` are given", "write the rate into `app`, and remove `rate`");
+        } else if app.rate.is_none() {
+            self.report.value(&at, "the application has no `rate`", "add `rate`, for example rate = \"3mbit\"");
+        }
+        if app.write.is_some_and(|write| write == Bytes::ZERO || write > MAX_WRITE) {
+            let help = format!("allowed: 1 byte to {MAX_WRITE}");
+            self.report.value(&at.key("write"), "the application cannot write this much at once", help);
         }
     }
 
@@ -198,14 +217,35 @@ impl Context<'_> {
         }
     }
 
-    /// Refuses applications that write more than a segment in the shortest time there is.
+    /// Refuses applications that write more than once in the shortest time there is.
     fn check_application(&mut self, spec: &FlowSpec, transport: &TransportConfig, at: &KeyPath) {
         const NANOSECONDS: u64 = 1_000_000_000;
-        let fastest = Rate::from_bits_per_sec(u64::from(transport.mss) * 8 * NANOSECONDS);
+        let write = spec.app.as_ref().and_then(|app| app.write).filter(|write| *write > Bytes::ZERO);
+        let bytes = write.map_or(u64::from(transport.mss), Bytes::as_u64);
+        let fastest = Rate::from_bits_per_sec(bytes.saturating_mul(8 * NANOSECONDS));
         if let Some(rate) = spec.rates().find(|rate| *rate > fastest && *rate <= MAX_RATE) {
-            let message = format!("an application of {rate} writes more than a segment a nanosecond");
-            let help = format!("allowed: at most {fastest} with segments of {} bytes", transport.mss);
-            self.report.value(&at.key("rate"), message, help);
+            let (what, whole) = match write {
+                Some(_) => ("once", "writes"),
+                None => ("a segment", "segments"),
+            };
+            let message = format!("an application of {rate} writes more than {what} a nanosecond");
+            let help = format!("allowed: at most {fastest} with {whole} of {bytes} bytes");
+            self.report.value(&at.keys(spec.rate_key()), message, help);
+        }
+    }
+
+    /// Refuses packets whose sizes do not agree with the unit of windows and rates.
+    fn check_packet_sizes(&mut self, transport: &TransportConfig, at: &KeyPath) {
+        let sizes = &transport.quic.packet_sizes;
+        let sum: u64 = sizes.iter().map(|&size| u64::from(size)).sum();
+        let count = sizes.len() as u64;
+        if sizes.contains(&0) || sum != count * u64::from(transport.mss) {
+            let message = format!("the packets of {sizes:?} bytes do not have a mean of {} bytes", transport.mss);
+            let help = match sum.checked_div(count).filter(|mean| mean * count == sum && !sizes.contains(&0)) {
+                Some(mean) => format!("write transport.mss = {mean}"),
+                None => "allowed: sizes above 0 whose mean is a whole number, which is `mss`".to_owned(),
+            };
+            self.report.value(&at.key("transport").key("quic").key("packet_sizes"), message, help);
         }
     }
 
@@ -386,7 +426,7 @@ impl Context<'_> {
             }
             let traced = matches!(link.side.rate, Some(RateSpec::Trace { .. } | RateSpec::Synth { .. }));
             let header = transport.header_bytes();
-            if (traced || link.side.trace.is_some()) && transport.mss + header > TRACE_PACKET_BYTES {
+            if (traced || link.side.trace.is_some()) && transport.largest_payload() + header > TRACE_PACKET_BYTES {
                 let message = format!(
                     "segments of {} bytes do not fit the delivery opportunities of `{}`",
                     transport.mss, link.name

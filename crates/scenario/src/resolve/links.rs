@@ -83,7 +83,7 @@ impl Context<'_> {
             }
             for &link in &flow.forward {
                 let largest = &mut crossing[link].1;
-                *largest = (*largest).max(flow.transport.mss + flow.transport.header_bytes());
+                *largest = (*largest).max(flow.transport.largest_payload() + flow.transport.header_bytes());
             }
         }
         for (draft, (longest, largest)) in network.links.iter().zip(crossing) {

@@ -293,3 +293,180 @@ fn cdg_keeps_the_queue_short_and_the_link_nearly_full() {
     assert!(mean_queue_packets(&run) < 10.0, "{} packets", mean_queue_packets(&run));
     assert_eq!(run.flow("retransmits", 0), 0.0);
 }
+
+#[test]
+fn ledbat_holds_100_ms_of_queue_alone() {
+    let run = shared(r#"{ cc = "ledbat" }"#, "8bdp");
+    assert_near("utilization", run.link("utilization", 0), 1.0, 0.01);
+    assert_near("queueing delay", run.flow("mean_rtt_ms", 0) - 40.0 - PACKET_MS, 100.0, 0.05);
+    assert_eq!(run.flow("retransmits", 0), 0.0);
+}
+
+#[test]
+fn ledbat_and_its_successor_yield_to_loss_based_flows() {
+    for cc in ["ledbat", "ledbat++"] {
+        for other in ["reno", "cubic"] {
+            let run = shared(&format!(r#"{{ cc = "{cc}" }}, {{ cc = "{other}" }}"#), "4bdp");
+            let share = run.flow("goodput_mbps", 0) / run.flows("goodput_mbps").iter().sum::<f64>();
+            assert!(share < 0.08, "{cc} beside {other}: {share}");
+        }
+    }
+}
+
+/// It takes the first one's 100 ms for the path and adds 100 ms of its own.
+#[test]
+fn a_ledbat_flow_that_comes_late_takes_the_link_at_200_ms() {
+    let run = run(r#"
+        duration = "150s"
+        warmup = "100s"
+        record.series = false
+        path = { rate = "10mbit", rtt = "40ms", buffer = "10bdp" }
+        flows = [{ cc = "ledbat" }, { cc = "ledbat", start = "10s" }]
+        "#);
+    let goodput = run.flows("goodput_mbps");
+    assert!(goodput[1] > 2.0 * goodput[0], "{goodput:?}");
+    assert_near("queueing delay", run.flow("mean_rtt_ms", 1) - 40.0 - PACKET_MS, 200.0, 0.15);
+}
+
+#[test]
+fn ledbat_plus_plus_holds_60_ms_of_queue_between_slowdowns() {
+    let run = shared(r#"{ cc = "ledbat++" }"#, "8bdp");
+    let queue = run.link_series(0);
+    let mut queue: Vec<f64> = queue.during("queue_packets", 20.0..60.0).to_vec();
+    queue.sort_unstable_by(f64::total_cmp);
+    let median_ms = queue[queue.len() / 2] * PACKET_MS;
+    assert_near("queueing delay", median_ms, 60.0, 0.1);
+    assert!(run.link("utilization", 0) > 0.9, "slowdowns cost a tenth at most");
+}
+
+#[test]
+fn two_ledbat_plus_plus_flows_converge_whoever_came_first() {
+    let run = run(r#"
+        duration = "120s"
+        warmup = "40s"
+        record.series = false
+        path = { rate = "10mbit", rtt = "40ms", buffer = "8bdp" }
+        flows = [{ cc = "ledbat++" }, { cc = "ledbat++", start = "10s" }]
+        "#);
+    assert!(run.jain() > 0.95, "{:?}", run.flows("goodput_mbps"));
+}
+
+#[test]
+fn tcp_lp_leaves_the_link_to_reno() {
+    let beside = shared(r#"{ cc = "lp" }, { cc = "reno" }"#, "4bdp");
+    let share = beside.flow("goodput_mbps", 0) / beside.flows("goodput_mbps").iter().sum::<f64>();
+    assert!(share < 0.1, "{share}");
+}
+
+/// 1.25/δ in the mean and 2.5/δ at most with δ = 0.5, and a packet more for pairs.
+#[test]
+fn copa_keeps_two_and_a_half_packets_in_the_queue_and_five_at_most() {
+    let run = shared(r#"{ cc = "copa" }"#, "8bdp");
+    assert_near("utilization", run.link("utilization", 0), 1.0, 0.01);
+    assert_between("mean queue", mean_queue_packets(&run), 1.5..=3.5);
+    assert!(run.link("max_queue_bytes", 0) <= 6.0 * 1_500.0);
+}
+
+#[test]
+fn copa_flows_share_equally_and_keep_two_and_a_half_packets_each() {
+    let run = shared(r#"{ cc = "copa", count = 5, stagger = "1s" }"#, "8bdp");
+    assert!(run.jain() > 0.98, "{:?}", run.flows("goodput_mbps"));
+    assert_between("mean queue", mean_queue_packets(&run), 5.0 * 1.25..=5.0 * 3.5);
+}
+
+#[test]
+fn copa_competes_with_loss_based_flows_by_switching_its_mode_and_starves_without() {
+    let share = |copa: &str, other: &str| {
+        let run = shared(&format!(r#"{{ cc = {copa} }}, {{ cc = "{other}" }}"#), "4bdp");
+        run.flow("goodput_mbps", 0) / run.flows("goodput_mbps").iter().sum::<f64>()
+    };
+    for other in ["reno", "cubic"] {
+        assert_between(other, 2.0 * share(r#""copa""#, other), 0.5..=1.5);
+        let starved = share(r#"{ name = "copa", mode_switching = false }"#, other);
+        assert!(starved < 0.1, "{starved} beside {other}");
+    }
+}
+
+#[test]
+fn random_losses_of_one_percent_do_not_slow_copa_down() {
+    let [copa, reno] = ["copa", "reno"].map(|cc| goodput_under_loss(cc, "10mbit", "40ms", "1%"));
+    assert!(copa > 9.0 && reno < 5.0, "copa {copa}, reno {reno}");
+}
+
+/// From 10 packets on 33: the window doubles, and slow start ends without a loss when two packets wait.
+#[test]
+fn copa_leaves_slow_start_at_a_queue_of_two_packets() {
+    let run = run(r#"
+        duration = "3s"
+        record.interval = "5ms"
+        path = { rate = "10mbit", rtt = "40ms", buffer = "4bdp" }
+        flows = [{ cc = "copa" }]
+        "#);
+    let series = run.series(0);
+    let entries = series.episodes("mode");
+    let left = entries.iter().position(|(mode, _)| *mode == "default").map(|i| entries[i].1.start).unwrap();
+    assert_between("window", series.number("cwnd")[left], 25.0..=60.0);
+    assert_eq!(run.link("drops_total", 0), 0.0);
+    assert!(run.link("max_queue_bytes", 0) < 25.0 * 1_500.0);
+}
+
+#[test]
+fn cubic_of_the_rfc_shares_with_linuxs_and_leaves_slow_start_early() {
+    let run = shared(r#"{ cc = "cubic-rfc" }, { cc = "cubic" }"#, "4bdp");
+    let goodput = run.flows("goodput_mbps");
+    assert_between("ratio", goodput[0] / goodput[1], 0.6..=1.7);
+    let drops = |cc: &str| {
+        crate::lab::run(&format!(
+            r#"
+            duration = "3s"
+            record.series = false
+            path = {{ rate = "100mbit", rtt = "50ms", buffer = "2bdp" }}
+            flows = [{{ cc = {cc} }}]
+            "#
+        ))
+        .link("drops_total", 0)
+    };
+    // Growth at a quarter of the speed for five rounds still overflows two BDP, but by a fifth of what doubling does.
+    let (with, without) = (drops(r#""cubic-rfc""#), drops(r#"{ name = "cubic-rfc", hystart_plus_plus = false }"#));
+    assert!(with < 0.3 * without, "{with} and {without} drops");
+}
+
+/// A step at 1 ms. Marks reach TCP by DCTCP's echo.
+#[test]
+fn prague_keeps_the_queue_below_a_millisecond_and_a_half_at_a_shallow_step() {
+    for rate in ["40mbit", "100mbit"] {
+        let run = run(&format!(
+            r#"
+            duration = "30s"
+            warmup = "10s"
+            record.series = false
+            path = {{ rate = "{rate}", rtt = "20ms", buffer = "200packets", queue = {{ kind = "threshold", threshold = "1ms" }} }}
+            flows = [{{ cc = "prague" }}]
+            "#
+        ));
+        let rate_mbps: f64 = rate.trim_end_matches("mbit").parse().unwrap();
+        let delay_ms = run.link("mean_queue_bytes", 0) * 8.0 / rate_mbps / 1e3;
+        assert!(delay_ms < 1.5, "{delay_ms} ms at {rate}");
+        assert!(run.link("utilization", 0) > 0.85, "{} at {rate}", run.link("utilization", 0));
+        assert_eq!(run.flow("retransmits", 0), 0.0);
+    }
+}
+
+/// Paths of 5 and 20 ms grow as one of 25 ms: they share about equally, where DCTCP's rates differ by far more.
+#[test]
+fn prague_is_nearly_blind_to_short_round_trip_times() {
+    let ratio = |cc: &str| {
+        let run = run(&format!(
+            r#"
+            duration = "60s"
+            warmup = "20s"
+            record.series = false
+            path = {{ rate = "100mbit", rtt = "5ms", buffer = "500packets", queue = {{ kind = "threshold", threshold = "20packets" }} }}
+            flows = [{{ cc = "{cc}" }}, {{ cc = "{cc}", rtt = "20ms" }}]
+            "#
+        ));
+        run.flow("goodput_mbps", 0) / run.flow("goodput_mbps", 1)
+    };
+    let (prague, dctcp) = (ratio("prague"), ratio("dctcp"));
+    assert!(prague < 3.0 && dctcp > prague, "prague {prague}, dctcp {dctcp}");
+}

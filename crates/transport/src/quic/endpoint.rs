@@ -1,6 +1,6 @@
 //! The QUIC-like ends as [`Endpoint`]s: their packets and ACKs as bytes, in little-endian order.
 
-use super::{QuicAck, QuicPacket, QuicReceiver, QuicSender};
+use super::{AckFrequency, QuicAck, QuicPacket, QuicReceiver, QuicSender};
 use crate::endpoint::{Arrival, Datagram, Endpoint, Handshake, Sending};
 use crate::{ReceiverStats, SackBlock, TransportConfig};
 use dumbbell_cc::Controller;
@@ -8,7 +8,7 @@ use dumbbell_path::Ecn;
 use dumbbell_units::{Duration, Time};
 
 /// IP and UDP headers, a short header and the authentication tag.
-const PACKET_OVERHEAD: u16 = 50;
+const PACKET_OVERHEAD: u16 = 28 + QuicPacket::OVERHEAD;
 
 /// Both ends of a connection whose window `controller` governs.
 pub fn endpoints(config: &TransportConfig, controller: Box<dyn Controller>) -> (Box<dyn Endpoint>, Box<dyn Endpoint>) {
@@ -52,8 +52,12 @@ impl Endpoint for QuicSender {
         QuicSender::is_idle(self)
     }
 
-    fn unsent(&self) -> u32 {
-        self.unsent_segments()
+    fn has_unsent(&self) -> bool {
+        QuicSender::has_unsent(self)
+    }
+
+    fn unsent(&self) -> u64 {
+        QuicSender::unsent(self)
     }
 
     fn rtt(&self) -> Option<Duration> {
@@ -111,6 +115,10 @@ impl QuicPacket {
         packet[8..16].copy_from_slice(&self.sent_at.as_nanos().to_le_bytes());
         packet[16] = u8::from(self.is_retransmission);
         bytes.extend_from_slice(&packet);
+        if let Some(AckFrequency { every, delay_us }) = self.ack_frequency {
+            bytes.extend_from_slice(&every.to_le_bytes());
+            bytes.extend_from_slice(&delay_us.to_le_bytes());
+        }
     }
 
     #[inline]
@@ -123,7 +131,15 @@ impl QuicPacket {
             is_retransmission: bytes[16] != 0,
             len: packet.size.checked_sub(PACKET_OVERHEAD)?,
             ecn: packet.ecn,
+            ack_frequency: packet.payload.get(QuicPacket::BYTES..).and_then(AckFrequency::decode),
         })
+    }
+}
+
+impl AckFrequency {
+    fn decode(bytes: &[u8]) -> Option<AckFrequency> {
+        let every = u16::from_le_bytes(*bytes.first_chunk()?);
+        Some(AckFrequency { every, delay_us: u32_at(bytes, 2)? })
     }
 }
 
@@ -171,11 +187,13 @@ mod tests {
         fn packets_and_acks_arrive_as_they_were_sent(
             (number, seq, len) in (any::<u32>(), any::<u32>(), 0u16..1_500),
             (nanos, is_retransmission) in (any::<u64>(), any::<bool>()),
+            asked in any::<Option<(u16, u32)>>(),
             ranges in prop::collection::vec((any::<u32>(), any::<u32>()), 0..=QuicAck::MAX_RANGES),
             (delay_us, ce_count) in (any::<u32>(), any::<u32>()),
         ) {
             let sent_at = Time::from_nanos(nanos);
-            let packet = QuicPacket { number, seq, len, ecn: Ecn::Ect0, is_retransmission, sent_at };
+            let ack_frequency = asked.map(|(every, delay_us)| AckFrequency { every, delay_us });
+            let packet = QuicPacket { number, seq, len, ecn: Ecn::Ect0, is_retransmission, sent_at, ack_frequency };
             let mut payload = Vec::new();
             packet.encode(&mut payload);
             let arrival = Arrival { size: len + PACKET_OVERHEAD, ecn: Ecn::Ce, payload: &payload };

@@ -44,6 +44,17 @@ pub struct QuicPacket {
     pub is_retransmission: bool,
     /// When it was sent.
     pub sent_at: Time,
+    /// How often the receiver is asked to acknowledge from now on, where the sender asks (an ACK_FREQUENCY frame).
+    pub ack_frequency: Option<AckFrequency>,
+}
+
+/// How often a receiver acknowledges (draft-ietf-quic-ack-frequency).
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct AckFrequency {
+    /// An ACK for so many packets.
+    pub every: u16,
+    /// Longest delay of an ACK in microseconds.
+    pub delay_us: u32,
 }
 
 /// An ACK frame.
@@ -57,6 +68,17 @@ pub struct QuicAck {
     pub delay_us: u32,
     /// Packets that have arrived with a CE mark (ECN-CE count).
     pub ce_count: u32,
+}
+
+impl QuicPacket {
+    /// Short header and authentication tag.
+    pub const OVERHEAD: u16 = 22;
+
+    /// Bytes that a packet with `len` bytes of payload counts in flight: all but IP and UDP.
+    #[inline]
+    pub fn bytes(len: u16) -> u64 {
+        u64::from(len) + u64::from(QuicPacket::OVERHEAD)
+    }
 }
 
 impl QuicAck {
@@ -89,6 +111,11 @@ pub struct QuicConfig {
     /// Longest time by which the receiver delays an ACK.
     #[schemars(extend("x-at-most" = "1h", "x-source" = "RFC 9000, section 18.2: max_ack_delay"))]
     pub max_ack_delay: Duration,
+    /// ACKs a round trip that the sender asks for: the receiver acknowledges each so many packets as the pacing rate sends in
+    /// that share of the smoothed RTT, from `ack_every` to 64, and delays an ACK by no more than that share; 0 leaves it to
+    /// `ack_every`.
+    #[schemars(range(max = 1_000), extend("x-source" = "draft-ietf-quic-ack-frequency; picoquic: 4"))]
+    pub acks_per_rtt: u32,
     /// What an expired timeout does.
     #[schemars(extend("x-source" = "RFC 9002, section 6.2"))]
     pub timeout: Timeout,
@@ -104,6 +131,10 @@ pub struct QuicConfig {
     /// Packets that may leave at once when nothing is in flight, within the window and outside of recovery.
     #[schemars(range(min = 1), extend("x-unit" = "packets", "x-source" = "RFC 9002, section 7.7"))]
     pub initial_burst: u32,
+    /// Payload bytes of the packets, one after the other, again and again; none: all have `mss`. Their mean must be `mss`, which
+    /// stays the unit of windows and rates.
+    #[schemars(extend("x-unit" = "bytes", "x-source" = "dqc: 1400, 1400, 200 of the 3000 bytes that its application writes"))]
+    pub packet_sizes: Vec<u16>,
     /// Resolution of the sender's clock: all times that it knows (send times, RTTs, pacing) are rounded down to a multiple of
     /// this; 0 is an exact clock.
     #[schemars(extend("x-source" = "dqc: 1 ms"))]
@@ -132,11 +163,13 @@ impl Default for QuicConfig {
             time_threshold_eighths: 9,
             granularity: Duration::from_millis(1),
             max_ack_delay: Duration::from_millis(25),
+            acks_per_rtt: 0,
             timeout: Timeout::Probe,
             timeout_min: Duration::ZERO,
             initial_timeout: Duration::from_millis(999),
             pacing_granularity: Duration::from_millis(1),
             initial_burst: 10,
+            packet_sizes: Vec::new(),
             clock_resolution: Duration::ZERO,
             poll_interval: Duration::ZERO,
         }

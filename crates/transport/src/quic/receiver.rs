@@ -1,6 +1,6 @@
 //! The receiving endpoint: it acknowledges packet numbers and delivers the stream in order.
 
-use super::{QuicAck, QuicPacket};
+use super::{AckFrequency, QuicAck, QuicPacket};
 use crate::receiver::Reassembly;
 use crate::{ReceiverStats, SackBlock, TransportConfig};
 use dumbbell_path::Ecn;
@@ -51,6 +51,10 @@ impl QuicReceiver {
     pub fn on_packet(&mut self, now: Time, packet: QuicPacket) {
         self.stats.arrived_segments += 1;
         self.stats.arrived_bytes += u64::from(packet.len);
+        if let Some(AckFrequency { every, delay_us }) = packet.ack_frequency {
+            self.ack_every = u32::from(every);
+            self.max_ack_delay = Duration::from_micros(u64::from(delay_us));
+        }
         let in_order = self.note_number(now, packet.number);
         self.deliver(packet);
         let marked = packet.ecn == Ecn::Ce;

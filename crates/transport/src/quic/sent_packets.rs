@@ -3,6 +3,7 @@
 //! Packets in flight lie in a ring in the order of their numbers, among them some that are acknowledged or lost already.
 //! Lost packets are kept in a list of their own for a while, so that a late ACK for one of them is recognised.
 
+use super::stream::Part;
 use dumbbell_recovery::rate::SentSnapshot;
 use dumbbell_units::claimed;
 use std::collections::VecDeque;
@@ -20,7 +21,7 @@ pub(super) enum Fate {
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Sent {
     /// The part of the stream that it carries.
-    pub seq: u32,
+    pub part: Part,
     pub fate: Fate,
     /// The connection when it was sent.
     pub at: SentSnapshot,
@@ -81,8 +82,8 @@ impl SentPackets {
 
     /// A packet is sent with [`SentPackets::next_number`].
     #[inline]
-    pub fn push(&mut self, seq: u32, at: SentSnapshot) {
-        self.packets.push_back(Sent { seq, fate: Fate::InFlight, at });
+    pub fn push(&mut self, part: Part, at: SentSnapshot) {
+        self.packets.push_back(Sent { part, fate: Fate::InFlight, at });
     }
 
     /// An ACK has acknowledged `number`.
@@ -154,7 +155,7 @@ mod tests {
         let mut packets = SentPackets::default();
         for seq in 0..count {
             let at = ChromiumSampler::default().packet_sent(&View::new(1350), &Control::default(), false);
-            packets.push(seq, at);
+            packets.push(Part { seq, len: 1350 }, at);
         }
         packets
     }
@@ -186,7 +187,7 @@ mod tests {
         }
         packets.forget_settled();
         assert!(packets.take_lost(5..9).is_none());
-        assert_eq!(packets.take_lost(2..6).map(|lost| (lost.number, lost.sent.seq)), Some((2, 2)));
+        assert_eq!(packets.take_lost(2..6).map(|lost| (lost.number, lost.sent.part.seq)), Some((2, 2)));
         assert_eq!(packets.take_lost(2..6).map(|lost| lost.number), Some(4));
         assert!(packets.take_lost(2..6).is_none());
         packets.forget_lost(10);

@@ -520,3 +520,18 @@ fn the_initial_burst_is_no_larger_than_the_window_and_there_is_none_in_recovery(
     let at_once = std::iter::from_fn(|| sender.poll_transmit(now)).count();
     assert!(at_once <= 2, "pacing lets no burst of {at_once} leave");
 }
+
+#[test]
+fn with_packets_of_several_sizes_bytes_count_against_the_window() {
+    let quic = QuicConfig { packet_sizes: vec![1400, 1400, 200], ..QuicConfig::default() };
+    let config = TransportConfig { mss: 1000, initial_cwnd: 10, quic, ..profile("quic") };
+    let mut pair = Pair::new(&config, |_| false);
+    pair.sender.write(Time::ZERO, 100, 1000);
+    pair.transmit();
+    // The window is ten times 1022 bytes; 3 · 3066 = 9198 are in flight after nine packets, 10620 after ten.
+    let sizes: Vec<u16> = pair.sent.iter().map(|(_, packet)| packet.len).collect();
+    assert_eq!((sizes.len(), &sizes[..4]), (10, &[1400, 1400, 200, 1400][..]));
+    pair.run_until(seconds(5));
+    assert!(pair.sender.is_idle());
+    assert_eq!(pair.receiver.stats().delivered_bytes, 100_000);
+}

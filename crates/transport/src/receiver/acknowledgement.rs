@@ -75,8 +75,25 @@ impl Receiver {
         if self.delayed_ack_at <= now + Duration::from_nanos(ato.as_nanos() / 4) {
             return true;
         }
-        self.delayed_ack_at = self.delayed_ack_at.min(self.jiffies.at_or_after(now + ato));
+        let due = now + ato;
+        // Nearly always the timer before this one was in the same slot.
+        let is_in_latest = due < self.latest_slot && self.latest_slot.since(due) <= self.ticks.length();
+        let expiry = if is_in_latest { self.latest_slot } else { self.find_slot(now, due) };
+        self.delayed_ack_at = self.delayed_ack_at.min(expiry);
         false
+    }
+
+    /// When a timer fires that is armed at `now` for `due`.
+    #[inline(never)]
+    fn find_slot(&mut self, now: Time, due: Time) -> Time {
+        if !self.timer_wheel {
+            return self.ticks.at_or_after(due);
+        }
+        let (slot, is_single) = self.ticks.wheel_at(now, due);
+        if is_single {
+            self.latest_slot = slot;
+        }
+        slot
     }
 
     /// Whether a duplicate ACK leaves; otherwise it is compressed, that is held back for up to a millisecond (the

@@ -97,11 +97,13 @@ impl Receiver {
         must_leave
     }
 
-    /// Whether the ACK of a lone segment with PSH leaves when the application reads it, after the decision to delay it
-    /// (`tcp_cleanup_rbuf`).
+    /// Whether the ACK of a lone segment leaves when the application reads it, after the decision to delay it
+    /// (`tcp_cleanup_rbuf`): it carries PSH, or it is shorter than a full one (`tcp_measure_rcv_mss`).
     #[inline]
     pub(super) fn is_pushed(&self, segment: &Segment) -> bool {
-        self.rcv_nxt - self.last_acked == 1 && segment.flags.has(Flags::PSH) && self.ack_pushes
+        self.rcv_nxt - self.last_acked == 1
+            && (segment.flags.has(Flags::PSH) || self.sizing.is_short(segment.len))
+            && self.ack_pushes
     }
 
     /// The application has read for a round trip (`tcp_rcv_space_adjust`).

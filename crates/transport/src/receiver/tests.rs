@@ -98,7 +98,7 @@ fn a_tiny_window_allows_fewer_quick_acks() {
 fn without_quick_acks_the_first_segment_waits() {
     let mut receiver = receiver(TransportConfig { quick_acks: 0, ..TransportConfig::default() });
     assert!(arrive(&mut receiver, 0, ms(100)).is_empty());
-    assert_eq!(receiver.next_timer(), ms(140));
+    assert_eq!(receiver.next_timer(), ms(141), "a tick behind the 40 ms");
     assert_eq!(arrive(&mut receiver, 1, ms(101)).len(), 1);
     assert_eq!(receiver.next_timer(), Time::NEVER);
 }
@@ -119,9 +119,9 @@ fn a_bulk_transfer_is_acknowledged_once_per_ack_every_segments() {
 fn a_single_segment_waits_for_the_delayed_ack_timer() {
     let (mut receiver, next) = settled(steady());
     assert!(arrive(&mut receiver, next, ms(115)).is_empty());
-    assert_eq!(receiver.next_timer(), ms(155));
-    assert_eq!(receiver.on_timer(ms(154)), None);
-    let ack = receiver.on_timer(ms(155)).unwrap();
+    assert_eq!(receiver.next_timer(), ms(156), "a tick behind the 40 ms");
+    assert_eq!(receiver.on_timer(ms(155)), None);
+    let ack = receiver.on_timer(ms(156)).unwrap();
     assert_eq!(ack.ack, next + 1);
     assert_eq!(receiver.next_timer(), Time::NEVER);
     assert_eq!(receiver.on_timer(ms(156)), None);
@@ -134,6 +134,15 @@ fn a_lone_segment_with_a_push_is_acknowledged_at_once() {
         let flags = if push { Flags::PSH } else { Flags::NONE };
         let lone = Segment { flags, ..segment(next, ms(115)) };
         assert_eq!(receive(&mut receiver, ms(115), lone).len(), acks, "{ack_pushes} {push}");
+    }
+}
+
+#[test]
+fn a_lone_short_segment_counts_as_pushed() {
+    for (len, acks) in [(MSS, 0), (MSS - 1, 1)] {
+        let (mut receiver, next) = settled(steady());
+        let lone = Segment { len, ..segment(next, ms(115)) };
+        assert_eq!(receive(&mut receiver, ms(115), lone).len(), acks, "{len}");
     }
 }
 
@@ -155,8 +164,10 @@ fn a_push_puts_acks_back_in_step_with_bursts_of_two() {
 
 #[test]
 fn the_delayed_ack_timer_runs_on_jiffies() {
-    for (hz, expected) in [(1000, 156_000), (250, 156_000), (100, 160_000), (0, 155_300)] {
-        let (mut receiver, next) = settled(TransportConfig { hz, ..steady() });
+    for (hz, timer_wheel, expected) in
+        [(1000, true, 156_000), (250, true, 156_000), (100, true, 160_000), (1_000_000, false, 155_300)]
+    {
+        let (mut receiver, next) = settled(TransportConfig { hz, timer_wheel, ..steady() });
         arrive(&mut receiver, next, us(115_300));
         assert_eq!(receiver.next_timer(), us(expected), "{hz}");
     }
@@ -165,7 +176,8 @@ fn the_delayed_ack_timer_runs_on_jiffies() {
 #[test]
 fn the_delayed_ack_time_follows_the_gaps_up_to_the_round_trip() {
     // Gaps of 30 ms: 40/2 + 30 = 50, 50/2 + 30 = 55, 55/2 + 30 = 57.5 ms, bounded by a round trip of 56 ms.
-    let (mut receiver, next) = settled(TransportConfig { hz: 0, ack_every: 100, ..steady() });
+    let (mut receiver, next) =
+        settled(TransportConfig { hz: 1_000_000, timer_wheel: false, ack_every: 100, ..steady() });
     receiver.set_handshake(Duration::from_millis(56), Duration::from_millis(28));
     arrive(&mut receiver, next, ms(110));
     for (i, expected_us) in [(1, 50_000), (2, 55_000), (3, 56_000)] {
@@ -178,7 +190,8 @@ fn the_delayed_ack_time_follows_the_gaps_up_to_the_round_trip() {
 
 #[test]
 fn the_delayed_ack_time_is_40_ms_on_short_paths_and_200_ms_at_most() {
-    for (rtt, expected) in [(10, 40), (1000, 200)] {
+    // The wheel fires them a millisecond later, and in a slot of 8 ms.
+    for (rtt, expected) in [(10, 41), (1000, 204)] {
         let (mut receiver, next) = settled(steady());
         receiver.set_handshake(Duration::from_millis(rtt), Duration::from_millis(rtt / 2));
         receiver.ato = Duration::from_millis(900); // as if gaps had been growing for long
@@ -189,7 +202,7 @@ fn the_delayed_ack_time_is_40_ms_on_short_paths_and_200_ms_at_most() {
 
 #[test]
 fn a_delayed_ack_that_expires_doubles_the_delay() {
-    let (mut receiver, next) = settled(TransportConfig { hz: 0, ..steady() });
+    let (mut receiver, next) = settled(TransportConfig { hz: 1_000_000, timer_wheel: false, ..steady() });
     receiver.set_handshake(Duration::from_millis(500), Duration::from_millis(250));
     arrive(&mut receiver, next, ms(110));
     receiver.on_timer(ms(150)).unwrap();
@@ -204,7 +217,7 @@ fn a_delayed_ack_about_to_expire_leaves_with_the_next_segment() {
     let (mut receiver, next) = settled(config);
     arrive(&mut receiver, next, ms(110));
     assert!(arrive(&mut receiver, next + 1, ms(129)).is_empty());
-    assert_eq!(receiver.next_timer(), ms(150), "a running timer is not extended");
+    assert_eq!(receiver.next_timer(), ms(151), "a running timer is not extended");
     assert_eq!(arrive(&mut receiver, next + 2, ms(141)).len(), 1);
 }
 

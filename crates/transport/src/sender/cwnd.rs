@@ -32,7 +32,7 @@ impl Sender {
     #[inline(never)]
     fn cwnd_application_limited(&mut self) {
         let unused_ticks = self.validation.unused_ticks(self.view.packets_out, self.view.jiffies);
-        let unused_us = u64::from(unused_ticks) * self.clock.tick().as_micros();
+        let unused_us = u64::from(unused_ticks) * self.clock.ticks().length().as_micros();
         if unused_us >= u64::from(self.rtt.estimator().rto_us())
             && self.view.ca_state == CaState::Open
             && let Some(cwnd) = self.validation.shrink(self.control.cwnd, self.view.jiffies)

@@ -238,7 +238,7 @@ impl Sender {
 
     /// Current retransmission timeout.
     pub fn rto(&self) -> Duration {
-        Duration::from_micros(u64::from(self.rtt.estimator().rto_us()))
+        Duration::from_micros(self.rto_us())
     }
 
     /// Bytes of memory held by the scoreboard.

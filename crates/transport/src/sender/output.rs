@@ -10,7 +10,7 @@ use crate::{Flags, Rescue};
 use dumbbell_cc::Event;
 use dumbbell_path::Ecn;
 use dumbbell_recovery::host_queue::QueueLimit;
-use dumbbell_recovery::scoreboard::Record;
+use dumbbell_recovery::scoreboard::{Record, flag};
 use dumbbell_recovery::timer::Pending;
 use dumbbell_units::Time;
 
@@ -82,9 +82,10 @@ impl Sender {
                 return true;
             }
         }
-        if self.end_loop(cwnd_limited) {
-            self.schedule_loss_probe(false);
+        if self.end_loop(cwnd_limited) && !self.schedule_loss_probe(false) && self.xmit.rearms_rto {
+            self.rearm_rto();
         }
+        self.xmit.rearms_rto = false;
         false
     }
 
@@ -123,6 +124,7 @@ impl Sender {
         let sends = !self.pacing_forbids() && !self.small_queue_full(1, 1);
         if sends {
             self.send_new(1);
+            self.xmit.rearms_rto = false;
         }
         let cwnd_limited = self.view.in_flight() >= self.control.cwnd;
         self.end_loop(cwnd_limited);
@@ -157,15 +159,18 @@ impl Sender {
         let (sent_at, mut record) = self.depart(size, bytes);
         record.len = mss;
         self.board.push_burst(&record, size, last_len);
+        let ends_write = first + size == self.stream.write_seq;
+        if ends_write {
+            self.board.get_mut(first + size - 1).flags |= flag::PUSHED;
+        }
         self.view.packets_out += size;
         self.view.snd_nxt = u64::from(self.board.nxt());
-        if prior_packets_out == 0 || self.timer.pending() == Pending::Probe {
-            self.rearm_rto();
-        }
+        self.xmit.rearms_rto |= prior_packets_out == 0 || self.timer.pending() == Pending::Probe;
         self.xmit.sent += size;
         if self.in_reduction() {
             self.prr.sent(size);
         }
+        let cwr = if std::mem::take(&mut self.xmit.sends_cwr) { Flags::CWR } else { Flags::NONE };
         self.xmit.ready = Burst {
             next: first,
             end: first + size,
@@ -175,7 +180,7 @@ impl Sender {
             last_len,
             is_retransmission: false,
             ecn: if self.config.ecn { Ecn::Ect0 } else { Ecn::NotEct },
-            next_flags: if std::mem::take(&mut self.xmit.sends_cwr) { Flags::CWR } else { Flags::NONE },
+            next_flags: cwr | Burst::push_of_first(size, ends_write),
         };
     }
 

@@ -3,10 +3,12 @@
 
 use super::{CaState, Sender};
 use crate::RecoveryRule;
+use dumbbell_recovery::ack_rtt::age_us;
 use dumbbell_recovery::rack::TIMEOUT_MIN_US;
 use dumbbell_recovery::scoreboard::flag;
-use dumbbell_recovery::timer::{Pending, until_rto_us};
-use dumbbell_units::Time;
+use dumbbell_recovery::timer::Pending;
+use dumbbell_recovery::tlp;
+use dumbbell_units::{Duration, Time};
 
 impl Sender {
     /// When [`Sender::on_timer`] wants to be called; [`Time::NEVER`] when nothing is pending.
@@ -48,17 +50,43 @@ impl Sender {
         }
     }
 
-    /// Arms the timer, not counting the time that pacing delays what is sent now (`tcp_reset_xmit_timer`).
+    /// Arms the timer, not counting the time that pacing delays what is sent now (`tcp_reset_xmit_timer` with
+    /// `pace_delay`).
     #[inline(always)]
     pub(super) fn set_timer(&mut self, pending: Pending, micros: u64) {
         let pacing_delay = self.pacer.next_departure().since(self.view.now);
-        self.timer.arm(pending, self.clock.deadline(micros + pacing_delay.as_micros()));
+        let at = if self.config.timer_wheel {
+            self.clock.wheel_after(micros, pacing_delay)
+        } else {
+            self.clock.after(micros + pacing_delay.as_micros())
+        };
+        self.timer.arm(pending, at);
     }
 
-    /// Time until the retransmission timeout of the oldest segment (`tcp_rto_delta_us`).
-    fn until_rto_us(&self) -> u64 {
-        let oldest_sent_us = self.board.get(self.board.una()).sent.us();
-        until_rto_us(oldest_sent_us, self.rtt.estimator().rto_us(), self.view.mstamp_us)
+    /// Arms the timer, whatever pacing does.
+    pub(super) fn set_timer_unpaced(&mut self, pending: Pending, micros: u64) {
+        let clock = &self.clock;
+        let at = if self.config.timer_wheel { clock.wheel_after(micros, Duration::ZERO) } else { clock.after(micros) };
+        self.timer.arm(pending, at);
+    }
+
+    /// The retransmission timeout in whole ticks (`icsk_rto`).
+    pub(super) fn rto_us(&self) -> u64 {
+        let rto_us = u64::from(self.rtt.estimator().rto_us());
+        if self.config.timer_wheel { self.clock.ticks().rounded_us(rto_us) } else { rto_us }
+    }
+
+    /// Time since the latest transmission of the oldest segment.
+    #[inline]
+    fn oldest_age_us(&self) -> u64 {
+        age_us(self.view.mstamp_us, self.board.get(self.board.una()).sent.us())
+    }
+
+    /// Time until the retransmission timeout of the oldest segment; not positive where that is over
+    /// (`tcp_rto_delta_us`).
+    #[inline(never)]
+    fn until_rto_us(&self) -> i64 {
+        self.rto_us().cast_signed() - self.oldest_age_us().cast_signed()
     }
 
     /// Arms the retransmission timer (`tcp_rearm_rto`).
@@ -97,32 +125,45 @@ impl Sender {
             return false;
         }
         let rtt = self.rtt.estimator();
-        let rto_us = if after_ack { u64::from(rtt.rto_us()) } else { self.until_rto_us() };
-        let timeout_us = self.tlp.timeout_us(rtt.srtt_us_x8(), view.packets_out, rto_us);
+        let mut timeout_us = self.tlp.timeout_us(rtt.srtt_us_x8(), view.packets_out);
+        if after_ack {
+            timeout_us = timeout_us.min(u64::from(rtt.rto_us()));
+        } else if self.oldest_age_us() + timeout_us > u64::from(rtt.rto_us()) {
+            timeout_us = tlp::bounded_us(timeout_us, self.until_rto_us());
+        }
         self.set_timer(Pending::Probe, timeout_us);
         true
     }
 
     /// The probe timer fired: new data if there is any, else the last segment again (`tcp_send_loss_probe`).
     fn send_loss_probe(&mut self) {
-        if !self.tlp.is_outstanding() && self.view.packets_out > 0 {
-            let last = self.board.nxt() - 1;
-            if !self.stream.allows(self.board.nxt()) {
-                let is_app_limited = self.board.get(last).has(flag::APP_LIMITED);
-                self.retransmit_probe(last);
-                self.tlp.begin_with_retransmission(self.board.nxt(), is_app_limited);
-                self.stats.probe_count += 1;
-            } else if self.send_new_probe() {
-                self.tlp.begin_with_new_data(self.board.nxt());
-                self.stats.probe_count += 1;
-            }
+        if !self.tlp.is_outstanding() && self.view.packets_out > 0 && self.transmit_probe() {
+            self.stats.probe_count += 1;
+            // The timeout counts from the probe; where none left, from the oldest segment.
+            self.timer.cancel();
         }
         self.rearm_rto();
     }
 
+    /// Sends new data if there is any, else the last segment again; returns whether it left.
+    fn transmit_probe(&mut self) -> bool {
+        let last = self.board.nxt() - 1;
+        if self.stream.allows(self.board.nxt()) {
+            let has_left = self.send_new_probe();
+            if has_left {
+                self.tlp.begin_with_new_data(self.board.nxt());
+            }
+            return has_left;
+        }
+        let is_app_limited = self.board.get(last).has(flag::APP_LIMITED);
+        self.retransmit_probe(last);
+        self.tlp.begin_with_retransmission(self.board.nxt(), is_app_limited);
+        true
+    }
+
     /// Arms the reordering timer for segments that may only be reordered (the end of `tcp_rack_mark_lost`).
     pub(super) fn arm_reordering_timer(&mut self, wait_us: u64) {
-        self.timer.arm(Pending::Reordering, self.clock.deadline(wait_us + TIMEOUT_MIN_US));
+        self.set_timer_unpaced(Pending::Reordering, wait_us + TIMEOUT_MIN_US);
     }
 
     /// The reordering timer fired (`tcp_rack_reo_timeout`).
@@ -142,9 +183,6 @@ impl Sender {
             self.request_retransmissions();
         }
         if self.timer.pending() != Pending::Retransmission {
-            // The kernel still finds the reordering timer pending here, so that the timeout counts from the oldest
-            // segment.
-            self.timer.arm(Pending::Reordering, Time::NEVER);
             self.rearm_rto();
         }
     }

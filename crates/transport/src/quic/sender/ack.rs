@@ -1,7 +1,7 @@
 //! An ACK arrives (RFC 9002, appendix A.7).
 
-use super::super::QuicAck;
 use super::super::sent_packets::Fate;
+use super::super::{QuicAck, QuicPacket};
 use super::QuicSender;
 use crate::SackBlock;
 use dumbbell_cc::{AckFlags, CaState, Event, RateSample};
@@ -94,6 +94,7 @@ impl QuicSender {
         }
         sent.fate = Fate::Acked;
         self.view.packets_out -= 1;
+        self.bytes_in_flight -= QuicPacket::bytes(sent.part.len);
         self.view.delivered += 1;
         self.view.delivered_mstamp_us = self.view.mstamp_us;
         self.rate.packet_acked(&mut self.sample, &self.view, &sent.at);
@@ -107,7 +108,7 @@ impl QuicSender {
             self.view.delivered += 1;
             self.view.delivered_mstamp_us = self.view.mstamp_us;
             self.rate.packet_acked(&mut self.sample, &self.view, &lost.sent.at);
-            self.stream.arrived(lost.sent.seq);
+            self.stream.arrived(lost.sent.part.seq);
             let was_last = lost.was_told && self.spurious.acked(lost.number);
             self.undoes |= was_last && self.config.undo;
         }
@@ -117,6 +118,7 @@ impl QuicSender {
     #[inline(never)]
     fn undo_reduction(&mut self) {
         self.stats.undo_count += 1;
+        self.control.cwnd_bytes = 0;
         self.control.cwnd = self.controller.undo_cwnd(&self.view, &self.control);
         self.control.ssthresh = self.control.ssthresh.max(self.before.ssthresh);
         self.recovery_end = self.before.recovery_end;

@@ -1,5 +1,6 @@
 //! Loss detection (RFC 9002, section 6.1) and congestion events (section 7).
 
+use super::super::QuicPacket;
 use super::super::clock::rounded_up;
 use super::super::sent_packets::{Fate, Sent};
 use super::{Before, QuicSender};
@@ -84,10 +85,11 @@ impl QuicSender {
 
     /// Declares packet `number` lost; its data is to be sent again.
     pub(super) fn lose(&mut self, number: u32, tell_controller: bool) {
-        let Some(Sent { seq, at, .. }) = self.sent.lose(number, self.view.mstamp_us, tell_controller) else { return };
+        let Some(Sent { part, at, .. }) = self.sent.lose(number, self.view.mstamp_us, tell_controller) else { return };
         self.view.packets_out -= 1;
+        self.bytes_in_flight -= QuicPacket::bytes(part.len);
         self.view.lost += 1;
-        self.stream.send_again(seq);
+        self.stream.send_again(part);
         if tell_controller && self.hooks.packet_lost {
             let lost = LostPacket {
                 tx_in_flight: at.tx_in_flight,
@@ -143,6 +145,7 @@ impl QuicSender {
     /// Enters a recovery period with the reduced window (`OnCongestionEvent`).
     fn enter_recovery(&mut self) {
         self.recovery_end = self.sent.next_number();
+        self.control.cwnd_bytes = 0;
         self.set_state(CaState::Recovery);
         if !self.full_control {
             self.control.cwnd = self.control.ssthresh;
@@ -152,6 +155,7 @@ impl QuicSender {
     /// Congestion is persistent: the window collapses.
     fn enter_loss(&mut self) {
         self.recovery_ends = false;
+        self.control.cwnd_bytes = 0;
         self.set_state(CaState::Loss);
         self.control.cwnd = MINIMUM_WINDOW;
         // The window of a controller with full control returns when the period ends: not before something that was sent in

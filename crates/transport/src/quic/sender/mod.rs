@@ -7,10 +7,10 @@ mod loss;
 mod output;
 mod timers;
 
-use super::QuicConfig;
 use super::clock::rounded_down;
 use super::sent_packets::SentPackets;
 use super::stream::Stream;
+use super::{QuicConfig, QuicPacket};
 use crate::{Pacing, SenderStats, TransportConfig};
 use dumbbell_cc::{CaState, Control, Controller, Hooks, Needs, RateSample, View};
 use dumbbell_recovery::jiffies::Jiffies;
@@ -35,6 +35,10 @@ pub struct QuicSender {
 
     sent: SentPackets,
     stream: Stream,
+    /// Bytes of the packets in flight, headers of QUIC included.
+    bytes_in_flight: u64,
+    /// Bytes of a packet with `mss` of payload: the unit of [`Control::cwnd`].
+    packet_bytes: u64,
     /// Packets in flight that the receiver has room for (flow control, RFC 9000 section 4.1).
     receive_window: u32,
     rtt: RttEstimator,
@@ -78,6 +82,7 @@ impl QuicSender {
             ..View::new(config.mss)
         };
         let quic = &config.quic;
+        let mss = u16::try_from(config.mss).unwrap_or(u16::MAX);
         // What a coarse clock cannot tell apart is not early.
         let granularity = quic.pacing_granularity.max(quic.clock_resolution);
         let mut sender = QuicSender {
@@ -88,7 +93,9 @@ impl QuicSender {
             control: Control { cwnd: config.initial_cwnd, ..Control::default() },
             established: false,
             sent: SentPackets::default(),
-            stream: Stream::new(u16::try_from(config.mss).unwrap_or(u16::MAX)),
+            stream: Stream::new(mss, &quic.packet_sizes),
+            bytes_in_flight: 0,
+            packet_bytes: QuicPacket::bytes(mss),
             receive_window: u32::try_from(config.receive_window / u64::from(config.mss)).unwrap_or(u32::MAX).max(1),
             rtt: RttEstimator::new(quic.max_ack_delay.as_micros()),
             rate: ChromiumSampler::default(),
@@ -143,9 +150,14 @@ impl QuicSender {
         self.view.packets_out == 0 && self.stream.has_sent_all()
     }
 
-    /// Segments written and not yet sent once.
-    pub fn unsent_segments(&self) -> u32 {
+    /// Bytes written and not yet sent once.
+    pub fn unsent(&self) -> u64 {
         self.stream.unsent()
+    }
+
+    /// Whether something written has not been sent once.
+    pub fn has_unsent(&self) -> bool {
+        self.stream.has_unsent()
     }
 
     /// The connection as its controller sees it.

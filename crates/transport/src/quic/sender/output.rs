@@ -1,11 +1,17 @@
 //! What is sent, and when: probes first, then lost data, then new data, as window and pacing allow.
 
-use super::super::QuicPacket;
 use super::super::clock::rounded_up;
+use super::super::stream::Part;
+use super::super::{AckFrequency, QuicPacket};
 use super::QuicSender;
-use dumbbell_cc::{CaState, Event};
+use dumbbell_cc::{CaState, Control, Event};
 use dumbbell_path::Ecn;
 use dumbbell_units::Time;
+
+/// Most packets that a sender lets one ACK stand for.
+const MOST_PACKETS_PER_ACK: u32 = 64;
+/// Shortest delay of ACKs that a sender asks for, the granularity of timers.
+const LEAST_ACK_DELAY_US: u64 = 1_000;
 
 impl QuicSender {
     /// The next packet to put on the wire now, or `None` when nothing may leave before the next ACK or timer.
@@ -15,14 +21,14 @@ impl QuicSender {
             return None;
         }
         self.refresh_clock(now);
-        let (seq, is_retransmission) = if self.timers.take_probe() {
+        let (part, is_retransmission) = if self.timers.take_probe() {
             self.stream.take().or_else(|| self.oldest_in_flight())?
         } else if self.may_send(now) {
             self.stream.take()?
         } else {
             return None;
         };
-        Some(self.send(now, seq, is_retransmission))
+        Some(self.send(now, part, is_retransmission))
     }
 
     /// Whether there is data, and pacing, both windows and the poll interval let a packet leave now.
@@ -31,13 +37,12 @@ impl QuicSender {
         if self.pacer.forbids(self.view.now) {
             return false;
         }
-        let in_flight = self.view.packets_out;
-        if in_flight >= self.control.cwnd {
+        if self.bytes_in_flight >= self.window_bytes() {
             self.view.cwnd_limited = true;
-            self.view.max_packets_out = in_flight;
+            self.view.max_packets_out = self.view.packets_out;
             return false;
         }
-        if in_flight >= self.receive_window || self.stream.has_sent_all() {
+        if self.view.packets_out >= self.receive_window || self.stream.has_sent_all() {
             self.view.cwnd_limited = false;
             return false;
         }
@@ -49,16 +54,41 @@ impl QuicSender {
         true
     }
 
-    fn oldest_in_flight(&self) -> Option<(u32, bool)> {
-        self.sent.in_flight().next().map(|(_, sent)| (sent.seq, true))
+    /// The congestion window: a packet may leave while fewer bytes are in flight.
+    #[inline]
+    fn window_bytes(&self) -> u64 {
+        let Control { cwnd, cwnd_bytes, .. } = self.control;
+        if cwnd_bytes == 0 { u64::from(cwnd) * self.packet_bytes } else { cwnd_bytes }
     }
 
-    /// Sends part `seq` at `at`. The connection itself knows only what its clock shows (`view.now`).
+    fn oldest_in_flight(&self) -> Option<(Part, bool)> {
+        self.sent.in_flight().next().map(|(_, sent)| (sent.part, true))
+    }
+
+    /// How often the receiver is to acknowledge, at the present rate and RTT.
     #[inline]
-    fn send(&mut self, at: Time, seq: u32, is_retransmission: bool) -> QuicPacket {
+    fn ack_frequency(&self) -> Option<AckFrequency> {
+        let quic = self.quic();
+        if quic.acks_per_rtt == 0 {
+            return None;
+        }
+        let share_us = self.rtt.srtt_us() / u64::from(quic.acks_per_rtt);
+        let bytes = self.control.pacing_rate.saturating_mul(share_us) / 1_000_000;
+        let least = self.config.ack_every.clamp(1, MOST_PACKETS_PER_ACK);
+        let every = u32::try_from(bytes / self.packet_bytes).unwrap_or(u32::MAX).clamp(least, MOST_PACKETS_PER_ACK);
+        let delay_us = share_us.clamp(LEAST_ACK_DELAY_US, quic.max_ack_delay.as_micros().max(LEAST_ACK_DELAY_US));
+        Some(AckFrequency {
+            every: u16::try_from(every).unwrap_or(u16::MAX),
+            delay_us: u32::try_from(delay_us).unwrap_or(u32::MAX),
+        })
+    }
+
+    /// Sends a part at `at`. The connection itself knows only what its clock shows (`view.now`).
+    #[inline]
+    fn send(&mut self, at: Time, part: Part, is_retransmission: bool) -> QuicPacket {
         let number = self.sent.next_number();
         let now = self.view.now;
-        let len = self.stream.len(seq);
+        let Part { seq, len } = part;
         if self.view.packets_out == 0 {
             self.controller.event(&self.view, &mut self.control, Event::TxStart);
             // No burst during recovery, and none beyond the window (Chromium's PacingSender).
@@ -68,8 +98,9 @@ impl QuicSender {
         }
         self.view.last_sent = now;
         self.view.packets_out += 1;
+        self.bytes_in_flight += QuicPacket::bytes(len);
         self.view.snd_nxt = u64::from(number) + 1;
-        self.sent.push(seq, self.rate.packet_sent(&self.view, &self.control, is_retransmission));
+        self.sent.push(part, self.rate.packet_sent(&self.view, &self.control, is_retransmission));
         self.stats.sent_segments += 1;
         self.stats.sent_bytes += u64::from(len);
         self.stats.retransmitted_segments += u64::from(is_retransmission);
@@ -84,6 +115,7 @@ impl QuicSender {
             ecn: if self.config.ecn { Ecn::Ect0 } else { Ecn::NotEct },
             is_retransmission,
             sent_at: at,
+            ack_frequency: self.ack_frequency(),
         }
     }
 }

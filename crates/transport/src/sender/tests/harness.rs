@@ -147,9 +147,11 @@ impl Scripted {
         Scripted { sender, calls, now: START }
     }
 
-    /// The same with so much data to send that it never ends, and the first window already on its way.
+    /// The same with so much data to send that it never ends, and the first window already on its way. Timers fire at the
+    /// tick that they are armed for.
     pub fn bulk(cwnd: u32, ssthresh: u32) -> Scripted {
-        let mut script = Scripted::new(TransportConfig::default(), cwnd, ssthresh);
+        let mut script =
+            Scripted::new(TransportConfig { timer_wheel: false, ..TransportConfig::default() }, cwnd, ssthresh);
         assert_eq!(script.write(1_000_000).len(), cwnd as usize);
         script
     }

@@ -7,8 +7,9 @@ use dumbbell_recovery::send_stamp::Stamp;
 use dumbbell_recovery::timer::Pending;
 use dumbbell_units::{Duration, Time};
 
+/// Timers fire at the tick that they are armed for, so that times are those of the rules.
 fn config() -> TransportConfig {
-    TransportConfig::default()
+    TransportConfig { timer_wheel: false, ..TransportConfig::default() }
 }
 
 fn without_sack() -> TransportConfig {
@@ -323,6 +324,23 @@ fn newreno_holds_recovery_until_something_above_it_is_acknowledged_and_does_not_
     assert_eq!((script.control().cwnd, script.sender.stats().undo_count), (5, 0));
 }
 
+#[test]
+fn of_what_lies_beyond_a_window_that_shrank_only_the_oldest_segment_is_repaired() {
+    let answer = |window| {
+        let mut script = Scripted::bulk(20, 20);
+        script.now = nth_ack(1);
+        let mut ack = script.ack_of(1, &[(12, 20)]);
+        ack.window = window;
+        let mut sent = script.hear(&ack);
+        script.now = nth_ack(2);
+        ack.sack[0].end = 20;
+        sent.extend(script.hear(&ack));
+        sent
+    };
+    assert_eq!(answer(3), [1, 2, 3]);
+    assert_eq!(answer(1), [1]);
+}
+
 // Tail loss probes
 
 #[test]
@@ -427,6 +445,46 @@ fn a_timeout_leaves_recently_sent_segments_unmarked() {
     let view = script.view();
     let control = script.control();
     assert_eq!((view.lost_out, view.in_flight(), control.cwnd), (1, 4, 4));
+}
+
+/// Of the flight nothing was acknowledged and the probe got no answer; the application writes once more while it is
+/// outstanding, and the timer becomes that of a second probe.
+#[test]
+fn an_outstanding_probe_does_not_postpone_the_timeout() {
+    let mut script = Scripted::new(config(), 10, 5);
+    script.write(10);
+    assert_eq!(script.advance_to(at(202)), [9], "the probe repeats the last segment");
+    script.now = at(400);
+    script.sender.control.cwnd = 20;
+    assert_eq!(script.write(1), [10]);
+    assert_eq!(script.sender.timer.pending(), Pending::Probe);
+    // The second probe's turn comes after two round trips: there is none. The timeout of segment 0, sent at 0, was over.
+    assert_eq!(script.sender.timer.at(), at(602));
+    assert!(script.advance_to(at(602)).is_empty());
+    assert_eq!(script.sender.timer.at(), at(603), "at once");
+    assert_eq!(script.advance_to(at(603)), [0]);
+    assert_eq!((script.sender.stats().probe_count, script.sender.stats().rto_count), (1, 1));
+}
+
+/// Segment 0 left at 3.9 ms of a tick of 4 ms, and the reordering window is a quarter of the round trip.
+#[test]
+fn the_reordering_timer_is_never_early() {
+    let script_of = |timer_wheel| {
+        let config = TransportConfig { hz: 250, timer_wheel, ..TransportConfig::default() };
+        let mut script = Scripted::new(config, 4, 2);
+        script.now = START + Duration::from_micros(3_900);
+        assert_eq!(script.write(4), [0, 1, 2, 3]);
+        script.now = START + Duration::from_micros(103_900);
+        assert!(script.ack(script.now, 0, &[(1, 2)]).is_empty());
+        assert_eq!(script.sender.timer.pending(), Pending::Reordering);
+        script
+    };
+    // 25 ms and 2 ms more are seven ticks.
+    let due = START + Duration::from_micros(103_900 + 27_000);
+    let mut script = script_of(true);
+    let fires = script.sender.timer.at();
+    assert!(fires >= due && fires.since(due) <= Duration::from_millis(8), "{fires}");
+    assert_eq!(script.advance_to(fires), [0], "it is lost by then");
 }
 
 /// A flight of ten timed out with unlimited data; the probe has sent segment 10, the timeout segment 0 again.

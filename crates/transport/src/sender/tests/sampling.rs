@@ -296,7 +296,8 @@ fn after_idle_time_the_interval_starts_with_the_first_packet() {
 
 #[test]
 fn the_pipe_is_not_empty_while_lost_packets_may_still_be_in_it() {
-    let mut script = Scripted::new(TransportConfig { tail_loss_probe: false, ..TransportConfig::default() }, 4, 2);
+    let config = TransportConfig { tail_loss_probe: false, timer_wheel: false, ..TransportConfig::default() };
+    let mut script = Scripted::new(config, 4, 2);
     script.write(4);
     // Everything is marked lost and nothing is in flight, yet the first retransmission restarts no interval.
     script.advance_to(at(300));

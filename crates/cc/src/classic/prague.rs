@@ -1,0 +1,333 @@
+//! TCP Prague (draft-briscoe-iccrg-prague-congestion-control; L4S, RFC 9330 to 9332): DCTCP for the Internet.
+//!
+//! `alpha` follows the share of marked packets, and a virtual round with marks loses `alpha / 2` of the window. Rounds are at
+//! least 25 ms long and the growth is as slow as on such a path, so that short paths do not push long ones aside. Losses halve.
+//! For queues that mark shallowly (DualPI2, step marking). Over TCP the marks come back by DCTCP's echo and packets carry ECT(0):
+//! a coupled queue cannot tell them from classic traffic until transports have AccECN and ECT(1). There is no fall-back for
+//! queues that mark classically.
+
+use super::fraction::Fraction;
+use crate::parameters::{Fixed, Invalid, ParameterSet};
+use crate::{Algorithm, CaState, Control, Controller, EcnMode, Event, Hooks, RateSample, View};
+use dumbbell_units::{Duration, Rng};
+use serde::{Deserialize, Serialize};
+use std::borrow::Cow;
+use std::sync::Arc;
+
+/// Constants of [`Prague`]; the defaults are the draft's.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize, schemars::JsonSchema)]
+#[serde(default, deny_unknown_fields)]
+pub struct Parameters {
+    /// Weight of a round in `alpha`.
+    #[schemars(range(max = 1), extend("x-source" = "draft-briscoe-iccrg-prague, section 2.4.2: g = 1/16"))]
+    pub gain: Fixed<1024>,
+    /// Shortest round: paths with shorter round trips grow and reduce as one of this length.
+    #[schemars(extend("x-source" = "draft-briscoe-iccrg-prague, section 2.4.4: 25 ms"))]
+    pub min_virtual_rtt: Duration,
+    /// Smallest window in packets.
+    #[schemars(range(min = 1, max = 1000), extend("x-source" = "2 segments where fractions are not supported"))]
+    pub min_cwnd: u32,
+}
+
+impl Default for Parameters {
+    fn default() -> Parameters {
+        Parameters { gain: Fixed::new(64), min_virtual_rtt: Duration::from_millis(25), min_cwnd: 2 }
+    }
+}
+
+impl ParameterSet for Parameters {
+    fn validate(&self) -> Result<(), Invalid> {
+        if self.min_virtual_rtt > Duration::from_secs(10) {
+            return Err(Invalid { key: "min_virtual_rtt", allowed: "it must not exceed 10s".to_owned() });
+        }
+        Ok(())
+    }
+}
+
+/// The Prague controller. Times are in microseconds.
+#[derive(Clone, Debug)]
+pub struct Prague {
+    name: Arc<str>,
+    parameters: Arc<Parameters>,
+    alpha: f64,
+    fraction: Fraction,
+    /// The virtual round: its end, `delivered` and `delivered_ce` when it began.
+    round_end: u64,
+    delivered: u64,
+    delivered_ce: u64,
+    /// `delivered_ce` at the ACK before.
+    seen_ce: u64,
+    /// Until when another reduction belongs to the last one, and the window before that.
+    reduced_until: u64,
+    before: f64,
+}
+
+impl Prague {
+    /// A controller with these constants.
+    pub fn new(parameters: impl Into<Arc<Parameters>>) -> Prague {
+        Prague {
+            name: Prague::EXACT_NAME.into(),
+            parameters: parameters.into(),
+            alpha: 1.0,
+            fraction: Fraction::default(),
+            round_end: 0,
+            delivered: 0,
+            delivered_ce: 0,
+            seen_ce: 0,
+            reduced_until: 0,
+            before: 0.0,
+        }
+    }
+
+    fn rtt_us(view: &View) -> u64 {
+        u64::from(view.srtt_us_x8 / 8).max(1)
+    }
+
+    fn virtual_rtt_us(&self, view: &View) -> u64 {
+        Self::rtt_us(view).max(self.parameters.min_virtual_rtt.as_micros())
+    }
+
+    #[expect(clippy::cast_precision_loss, reason = "packets of a round")]
+    fn end_round(&mut self, view: &View) {
+        let delivered = view.delivered - self.delivered;
+        if delivered > 0 {
+            let share = (view.delivered_ce - self.delivered_ce) as f64 / delivered as f64;
+            self.alpha += self.parameters.gain.as_f64() * (share.min(1.0) - self.alpha);
+        }
+        self.begin_round(view);
+    }
+
+    fn begin_round(&mut self, view: &View) {
+        self.round_end = view.mstamp_us + self.virtual_rtt_us(view);
+        self.delivered = view.delivered;
+        self.delivered_ce = view.delivered_ce;
+    }
+
+    fn reduce_to(&mut self, view: &View, control: &mut Control, window: f64) {
+        let change = window - self.fraction.window(control);
+        self.fraction.change(control, change.min(0.0), self.parameters.min_cwnd, view.cwnd_clamp);
+        control.ssthresh = control.cwnd;
+    }
+
+    /// Marks: at most one reduction in a virtual round.
+    fn on_marks(&mut self, view: &View, control: &mut Control) {
+        if view.mstamp_us < self.reduced_until {
+            return;
+        }
+        let window = self.fraction.window(control);
+        self.before = window;
+        self.reduced_until = view.mstamp_us + self.virtual_rtt_us(view);
+        self.reduce_to(view, control, window * (1.0 - self.alpha / 2.0));
+    }
+
+    /// A loss halves the window, and what marks took of it in the same round counts.
+    fn on_loss(&mut self, view: &View, control: &mut Control) {
+        let window = self.fraction.window(control);
+        let start = if view.mstamp_us < self.reduced_until { self.before } else { window };
+        self.before = start;
+        self.reduced_until = view.mstamp_us + self.virtual_rtt_us(view);
+        self.reduce_to(view, control, start / 2.0);
+    }
+
+    #[expect(clippy::cast_precision_loss, reason = "round-trip times in microseconds")]
+    fn grow(&mut self, view: &View, control: &mut Control, acked: u32) {
+        if !view.is_cwnd_limited(control) {
+            return;
+        }
+        let acked = control.slow_start_if_below(view, acked);
+        if acked > 0 {
+            let share = Self::rtt_us(view) as f64 / self.virtual_rtt_us(view) as f64;
+            let change = f64::from(acked) * share * share / self.fraction.window(control);
+            self.fraction.change(control, change, self.parameters.min_cwnd, view.cwnd_clamp);
+        }
+    }
+
+    #[expect(clippy::cast_possible_truncation, clippy::cast_sign_loss, reason = "clamped to what the rate holds")]
+    fn pace(&self, view: &View, control: &mut Control) {
+        if view.srtt_us_x8 > 0 {
+            let gain = if control.in_slow_start() { 2.0 } else { 1.0 };
+            let srtt_s = f64::from(view.srtt_us_x8) / 8e6;
+            let rate = gain * self.fraction.window(control) * f64::from(view.mss) / srtt_s;
+            control.pacing_rate = (rate as u64).clamp(1, view.max_pacing_rate);
+        }
+    }
+}
+
+impl Algorithm for Prague {
+    type Parameters = Parameters;
+    const NAME: &str = "prague";
+    const EXACT_NAME: &str = "prague-draft-04";
+    const SUMMARY: &str =
+        "TCP Prague: DCTCP for the Internet, paced and blind to short round trips; for L4S queues that mark shallowly";
+    const SOURCE: &str = "draft-briscoe-iccrg-prague-congestion-control-04; RFC 9331";
+    const VERSION: &str = env!("CARGO_PKG_VERSION");
+
+    fn build(parameters: Arc<Parameters>, _: Rng, exact_name: Arc<str>) -> Prague {
+        Prague { name: exact_name, ..Prague::new(parameters) }
+    }
+}
+
+impl Controller for Prague {
+    fn algorithm(&self) -> &str {
+        &self.name
+    }
+
+    fn init(&mut self, view: &View, control: &mut Control) {
+        self.begin_round(view);
+        self.seen_ce = view.delivered_ce;
+        self.pace(view, control);
+    }
+
+    fn full_control(&self) -> bool {
+        true
+    }
+
+    fn hooks(&self) -> Hooks {
+        Hooks::NONE
+    }
+
+    fn wants_pacing(&self) -> bool {
+        true
+    }
+
+    fn ecn(&self) -> EcnMode {
+        EcnMode::Accurate
+    }
+
+    fn ssthresh(&mut self, _view: &View, control: &Control) -> u32 {
+        // Reductions are its own.
+        control.ssthresh
+    }
+
+    fn cong_control(&mut self, view: &View, control: &mut Control, sample: &RateSample) {
+        let has_marks = view.delivered_ce > self.seen_ce;
+        self.seen_ce = view.delivered_ce;
+        if view.mstamp_us >= self.round_end {
+            self.end_round(view);
+        }
+        if has_marks {
+            self.on_marks(view, control);
+        }
+        if matches!(view.ca_state, CaState::Open | CaState::Disorder | CaState::Cwr) || control.in_slow_start() {
+            self.grow(view, control, sample.acked_sacked);
+        }
+        self.pace(view, control);
+    }
+
+    fn set_state(&mut self, view: &View, control: &mut Control, next: CaState) {
+        if next == CaState::Recovery && view.ca_state < CaState::Recovery {
+            self.on_loss(view, control);
+        }
+    }
+
+    fn event(&mut self, _view: &View, control: &mut Control, event: Event) {
+        if event == Event::Loss {
+            control.ssthresh = control.half();
+            self.fraction = Fraction::default();
+        }
+    }
+
+    fn undo_cwnd(&mut self, view: &View, control: &Control) -> u32 {
+        control.cwnd.max(view.prior_cwnd)
+    }
+
+    fn observables(&self) -> Vec<Cow<'static, str>> {
+        vec![Cow::Borrowed("alpha")]
+    }
+
+    fn observe(&self, _view: &View, _control: &Control, values: &mut [f64]) {
+        values[0] = self.alpha;
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::testing::Side;
+
+    /// In congestion avoidance with this window on a path with this round-trip time.
+    fn begun(cwnd: u32, rtt_us: u32) -> (Prague, Side) {
+        let mut prague = Prague::new(Parameters::default());
+        let mut c = Side::limited(cwnd, 2);
+        c.at(Duration::from_secs(1));
+        c.view.srtt_us_x8 = 8 * rtt_us;
+        prague.init(&c.view, &mut c.control);
+        (prague, c)
+    }
+
+    /// A round trip in which the window is acknowledged, with so many marks on its last packets.
+    fn round(prague: &mut Prague, c: &mut Side, marked: u32) {
+        c.pass(Duration::from_micros(u64::from(c.view.srtt_us_x8 / 8)));
+        let cwnd = c.control.cwnd;
+        for n in 0..cwnd {
+            c.view.delivered += 1;
+            c.view.delivered_ce += u64::from(n + marked >= cwnd);
+            let sample = RateSample { acked_sacked: 1, ..RateSample::default() };
+            prague.cong_control(&c.view, &mut c.control, &sample);
+        }
+    }
+
+    #[test]
+    fn a_path_of_25_ms_and_more_grows_by_a_packet_a_round_and_shorter_ones_by_the_square_of_their_share() {
+        for (rtt_us, growth) in [(50_000, 10.0), (25_000, 10.0), (5_000, 0.4)] {
+            let (mut prague, mut c) = begun(50, rtt_us);
+            for _ in 0..10 {
+                round(&mut prague, &mut c, 0);
+            }
+            let grown = prague.fraction.window(&c.control) - 50.0;
+            assert!((grown - growth).abs() < 0.1 * growth, "{rtt_us} us: {grown}, expected {growth}");
+        }
+    }
+
+    #[test]
+    fn a_round_with_marks_loses_half_of_alpha_once() {
+        let (mut prague, mut c) = begun(100, 30_000);
+        prague.alpha = 0.2;
+        round(&mut prague, &mut c, 40);
+        assert!((89..=91).contains(&c.control.cwnd), "{}", c.control.cwnd);
+        assert!(!c.control.in_slow_start());
+    }
+
+    #[test]
+    fn alpha_moves_by_a_sixteenth_of_the_way_to_the_share_of_marks() {
+        let (mut prague, mut c) = begun(100, 30_000);
+        for _ in 0..100 {
+            c.control.cwnd = 100;
+            round(&mut prague, &mut c, 25);
+        }
+        assert!((prague.alpha - 0.25).abs() < 0.02, "{}", prague.alpha);
+    }
+
+    #[test]
+    fn one_mark_a_round_lets_alpha_settle_at_the_order_of_two_over_the_window() {
+        let (mut prague, mut c) = begun(100, 30_000);
+        for _ in 0..2_000 {
+            round(&mut prague, &mut c, 1);
+        }
+        let ratio = prague.alpha * prague.fraction.window(&c.control);
+        assert!((0.7..=2.5).contains(&ratio), "alpha {} at {} packets", prague.alpha, c.control.cwnd);
+    }
+
+    #[test]
+    fn a_loss_halves_and_what_marks_took_in_the_same_round_counts() {
+        let (mut prague, mut c) = begun(100, 30_000);
+        prague.alpha = 0.2;
+        prague.on_marks(&c.view, &mut c.control);
+        assert_eq!(c.control.cwnd, 90);
+        prague.set_state(&c.view, &mut c.control, CaState::Recovery);
+        assert_eq!(c.control.cwnd, 50);
+        c.pass(Duration::from_secs(1));
+        prague.set_state(&c.view, &mut c.control, CaState::Recovery);
+        assert_eq!(c.control.cwnd, 25);
+    }
+
+    #[test]
+    fn it_is_paced_by_window_over_round_trip_time_and_twice_that_in_slow_start() {
+        let (prague, mut c) = begun(100, 50_000);
+        prague.pace(&c.view, &mut c.control);
+        assert_eq!(c.control.pacing_rate, 100 * 1448 * 20);
+        c.control.ssthresh = Control::INFINITE_SSTHRESH;
+        prague.pace(&c.view, &mut c.control);
+        assert_eq!(c.control.pacing_rate, 2 * 100 * 1448 * 20);
+    }
+}

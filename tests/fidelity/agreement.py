@@ -1,0 +1,223 @@
+"""Runs twenty experiments on the simulator and on the running kernel, and writes how well they agree.
+
+    python tests/fidelity/agreement.py [--case NAME] [--retries N] [--out docs]
+
+Real time: about ten minutes. What was measured before is kept in ``recordings/agreement.csv``; ``--page`` only writes
+the page anew. The page is ``docs/agreement.md``, its picture ``docs/images/agreement.png``.
+"""
+
+from __future__ import annotations
+
+import argparse
+import copy
+import sys
+from pathlib import Path
+from typing import Any
+
+import polars as pl
+from rich.console import Console
+
+import dumbbell
+
+RECORDED = Path(__file__).parent / "recordings" / "agreement.csv"
+DOCS = Path(__file__).parents[2] / "docs"
+#: A difference up to this share is agreement; of retransmissions a factor or a number.
+GOODPUT, RTT, RETRANSMITS, FEW = 0.05, 0.10, 1.5, 20
+SEEDS = 10
+MEASURES = ("goodput_mbps", "mean_rtt_ms", "retransmits")
+
+
+def _alone(cc: str, **path: Any) -> dict[str, Any]:
+    return _scenario([cc], **path)
+
+
+def _scenario(ccs: list[str], duration: str = "20s", warmup: str = "5s", **path: Any) -> dict[str, Any]:
+    return {
+        "duration": duration,
+        "warmup": warmup,
+        "record": {"interval": "50ms"},
+        "path": {"rate": "10mbit", "rtt": "50ms", "buffer": "1bdp"} | path,
+        "flows": [{"cc": cc, "start_jitter": "10ms"} for cc in ccs],
+    }
+
+
+#: A cellular link in small: outages, and bundles of packets.
+CELLULAR: dict[str, Any] = {"rate": {"synth": "lte-verizon"}, "buffer": "200packets"}
+STEPS: dict[str, Any] = {"rate": [["0s", "20mbit"], ["8s", "5mbit"], ["14s", "20mbit"]], "buffer": "100packets"}
+
+SCENARIOS: dict[str, tuple[str, dict[str, Any]]] = {
+    "reno": ("Reno alone, 10 Mbit/s, 50 ms, 1 BDP", _alone("reno")),
+    "cubic": ("CUBIC alone, 10 Mbit/s, 50 ms, 1 BDP", _alone("cubic")),
+    "bbr": ("BBR alone, 10 Mbit/s, 50 ms, 1 BDP", _alone("bbr")),
+    "cubic-slow": ("CUBIC, 1 Mbit/s, 200 ms, 2 BDP", _alone("cubic", rate="1mbit", rtt="200ms", buffer="2bdp")),
+    "bbr-slow": ("BBR, 2 Mbit/s, 100 ms, 4 BDP", _alone("bbr", rate="2mbit", rtt="100ms", buffer="4bdp")),
+    "cubic-fast": ("CUBIC, 100 Mbit/s, 40 ms, 1 BDP", _alone("cubic", rate="100mbit", rtt="40ms")),
+    "bbr-fast": ("BBR, 50 Mbit/s, 40 ms, 1 BDP", _alone("bbr", rate="50mbit", rtt="40ms")),
+    "reno-short": ("Reno, 10 Mbit/s, 5 ms, 8 BDP", _alone("reno", rtt="5ms", buffer="8bdp")),
+    "reno-shallow": ("Reno, 20 Mbit/s, 100 ms, 0.5 BDP", _alone("reno", rate="20mbit", rtt="100ms", buffer="0.5bdp")),
+    "cubic-deep": ("CUBIC, 10 Mbit/s, 100 ms, 8 BDP", _alone("cubic", rtt="100ms", buffer="8bdp")),
+    "cubic-loss": ("CUBIC, 0.1 % random loss", _alone("cubic", loss="0.1%")),
+    "bbr-loss": ("BBR, 1 % random loss", _alone("bbr", loss="1%")),
+    "cubic-codel": ("CUBIC behind CoDel", _alone("cubic", queue="codel", buffer="200packets")),
+    "cubic-steps": ("CUBIC, rate 20, 5, 20 Mbit/s", _alone("cubic", **STEPS)),
+    "bbr-steps": ("BBR, rate 20, 5, 20 Mbit/s", _alone("bbr", **STEPS)),
+    "cubic-cellular": ("CUBIC on a cellular link", _alone("cubic", **CELLULAR)),
+    "bbr-policer": (
+        "BBR behind a policer of 5 Mbit/s",
+        _alone("bbr", rate="20mbit", policer={"rate": "5mbit", "burst": "30packets"}),
+    ),
+    "bbr-ack-loss": ("BBR, 5 % of ACKs lost", _alone("bbr", reverse={"loss": "5%"})),
+    "reno+cubic": ("Reno beside CUBIC, 1 BDP", _scenario(["reno", "cubic"], "40s", "10s", rtt="100ms")),
+    "bbr+cubic": ("BBR beside CUBIC, 4 BDP", _scenario(["bbr", "cubic"], "40s", "10s", buffer="4bdp")),
+}
+
+#: What is known of a disagreement.
+CAUSES: dict[str, str] = {}
+
+
+def measure(names: list[str], retries: int, console: Console) -> int:
+    """Runs scenarios on both grounds and keeps what was measured; returns how many could not be."""
+    missing = 0
+    for name in names:
+        _, scenario = SCENARIOS[name]
+        try:
+            kernel = dumbbell.run(scenario, on=dumbbell.Linux(retries=retries))
+        except dumbbell.VoidRunError as error:
+            console.print(f"{name}: {error}", style="yellow", highlight=False)
+            missing += 1
+            continue
+        certificate = kernel.meta.certificate or {}
+        ours = _simulated(scenario, certificate["hz"])
+        rows = []
+        for flow, row in enumerate(kernel.flows.rows()):
+            of_flow = ours.filter(pl.col("flow") == flow)
+            rows.append(
+                {"case": name, "flow": flow, "cc": row["cc"]}
+                | {f"kernel_{key}": _number(row[key]) for key in MEASURES}
+                | {f"sim_{key}": _number(of_flow[key].median()) for key in MEASURES}
+                | {key: certificate[key] for key in ("late_p50_us", "late_p999_us", "app_late_p99_us", "kernel")}
+                | {"void_attempts": len(kernel.void_attempts)}
+            )
+            console.print(f"{name}: {rows[-1]}", highlight=False)
+        _keep(name, pl.DataFrame(rows))
+    return missing
+
+
+def _simulated(scenario: dict[str, Any], hz: int) -> pl.DataFrame:
+    chosen = copy.deepcopy(scenario)
+    for flow in chosen["flows"]:
+        flow["transport"] = {"hz": hz}
+    return dumbbell.sweep(chosen, repeat=SEEDS, progress=False).collect().flows.to_polars()
+
+
+def _keep(name: str, rows: pl.DataFrame) -> None:
+    order = {case: index for index, case in enumerate(SCENARIOS)}
+    if RECORDED.is_file():
+        others = pl.read_csv(RECORDED).filter((pl.col("case") != name) & pl.col("case").is_in(list(order)))
+        rows = pl.concat([others, rows], how="diagonal_relaxed")
+    rows = rows.sort(pl.col("case").replace_strict(order, return_dtype=pl.Int32), "flow")
+    rows.with_columns(pl.col(pl.Float64).round(4)).write_csv(RECORDED)
+
+
+def misses(row: dict[str, Any]) -> list[str]:
+    """The measures of a flow in which the grounds disagree."""
+    missed = []
+    if abs(row["sim_goodput_mbps"] / row["kernel_goodput_mbps"] - 1) > GOODPUT:
+        missed.append("goodput")
+    if abs(row["sim_mean_rtt_ms"] / row["kernel_mean_rtt_ms"] - 1) > RTT:
+        missed.append("RTT")
+    ours, kernel = row["sim_retransmits"], row["kernel_retransmits"]
+    if abs(ours - kernel) > FEW and max(ours, kernel) > RETRANSMITS * max(1.0, min(ours, kernel)):
+        missed.append("retransmissions")
+    return missed
+
+
+def page(rows: list[dict[str, Any]]) -> str:
+    """The page in Markdown."""
+    off = {row["case"] for row in rows if misses(row)}
+    total = len({row["case"] for row in rows})
+    kernels = ", ".join(sorted({row["kernel"] for row in rows}))
+    lines = [
+        "# Where simulator and kernel agree",
+        "",
+        "Twenty experiments, each run twice from the same file: in the simulator, and with real sockets of Linux",
+        f"{kernels} over the same links (`--on linux`, [how](linux.md)). `make agreement` measures them anew on your",
+        "own kernel.",
+        "",
+        f"**{total - len(off)} of {total} agree**: goodput within {GOODPUT:.0%}, mean RTT within {RTT:.0%},",
+        f"retransmissions within a factor of {RETRANSMITS:g} or {FEW}.",
+        "",
+        "![Simulator over kernel: goodput and round-trip time of every flow](images/agreement.png)",
+        "",
+        "| experiment | flow | goodput Mbit/s | mean RTT ms | retransmissions | late us | |",
+        "|---|---|---|---|---|---|---|",
+    ]
+    for row in rows:
+        words, _ = SCENARIOS[row["case"]]
+        verdict = f"**off**: {', '.join(misses(row))}" if misses(row) else "agrees"
+        lines.append(
+            f"| {words} | {row['cc']} | {row['sim_goodput_mbps']:.3f} / {row['kernel_goodput_mbps']:.3f} "
+            f"| {row['sim_mean_rtt_ms']:.1f} / {row['kernel_mean_rtt_ms']:.1f} "
+            f"| {row['sim_retransmits']:.0f} / {row['kernel_retransmits']:.0f} "
+            f"| {row['late_p50_us']:.0f} / {row['late_p999_us']:.0f} | {verdict} |"
+        )
+    lines += [
+        "",
+        f"Simulator (median of {SEEDS} seeds) / kernel (one run). *late*: by how much the emulator handed packets over",
+        "too late, median / one in a thousand, from the run's certificate.",
+    ]
+    if off:
+        lines += ["", "## What disagrees", ""]
+        lines += [f"* {SCENARIOS[case][0]}: {CAUSES.get(case, 'open')}" for case in SCENARIOS if case in off]
+    return "\n".join(lines) + "\n"
+
+
+def draw(rows: list[dict[str, Any]], out: Path) -> list[Path]:
+    """Ours over the kernel's, a mark a flow; on the diagonal they agree."""
+    from dumbbell.plots.style import INK, look, picture
+
+    panels = (("goodput_mbps", "goodput (Mbit/s)", GOODPUT), ("mean_rtt_ms", "mean RTT (ms)", RTT))
+    with picture(7.2, 3.6) as figure:
+        for axis, (measure_, label, tolerance) in zip(figure.subplots(1, 2), panels, strict=True):
+            ours = [row[f"sim_{measure_}"] for row in rows]
+            kernel = [row[f"kernel_{measure_}"] for row in rows]
+            ends = [0.8 * min(ours + kernel), 1.25 * max(ours + kernel)]
+            axis.plot(ends, ends, color=INK, lw=0.8)
+            axis.fill_between(
+                ends, [end * (1 - tolerance) for end in ends], [end * (1 + tolerance) for end in ends], color="#EEEEEE"
+            )
+            for cc in dict.fromkeys(row["cc"] for row in rows):
+                chosen = look(cc)
+                marks = [(y, x) for x, y, row in zip(ours, kernel, rows, strict=True) if row["cc"] == cc]
+                axis.plot(
+                    *zip(*marks, strict=True), chosen.marker, color=chosen.colour, ls="", label=cc, mfc="none", mew=1.2
+                )
+            axis.set(xscale="log", yscale="log", xlabel=f"kernel: {label}", ylabel=f"simulator: {label}")
+            axis.set_xlim(*ends)
+            axis.set_ylim(*ends)
+            axis.set_aspect("equal")
+        figure.axes[0].legend(loc="upper left")
+    return figure.write(out / "images" / "agreement", ["png"])
+
+
+def _number(value: Any) -> float:
+    return float("nan") if value is None else float(value)
+
+
+def main() -> int:
+    parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
+    parser.add_argument("--case", action="append", choices=list(SCENARIOS), help="only this one (may be repeated)")
+    parser.add_argument("--retries", type=int, default=8, help="attempts after a void one")
+    parser.add_argument("--page", action="store_true", help="measure nothing, write the page")
+    parser.add_argument("--out", type=Path, default=DOCS, help="where the page goes")
+    args = parser.parse_args()
+    console = Console(width=200)
+    missing = 0 if args.page else measure(args.case or list(SCENARIOS), args.retries, console)
+    rows = pl.read_csv(RECORDED).to_dicts()
+    (args.out / "agreement.md").write_text(page(rows), encoding="utf-8")
+    console.print(f"{args.out / 'agreement.md'}, {draw(rows, args.out)[0]}", highlight=False)
+    return 1 if missing else 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())

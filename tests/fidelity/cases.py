@@ -1,0 +1,110 @@
+"""Cases that we record ourselves on the running kernel, over the simulator's own links (``dumbbell run --on linux``).
+
+Each is an experiment. Where the kernel is set by a sysctl, ``kernel`` holds it and ``simulator`` what says the same to
+the simulator. What is known of a difference stands in ``causes``, by the measure that is off.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field, replace
+from typing import Any
+
+#: Buffers as a kernel has them that nobody has tuned, and with room for everything from the first byte on.
+UNTUNED_WMEM = "4096 16384 4194304"
+UNTUNED_RMEM = "4096 131072 33554432"
+AMPLE_WMEM = "4096 8388608 134217728"
+AMPLE_RMEM = "4096 8388608 134217728"
+
+#: One packet decides which of two outcomes a run has.
+EDGE = dict.fromkeys(("goodput_mbps", "srtt_ms", "retransmits", "acks"), "knife edge: one packet decides")
+
+
+@dataclass(frozen=True)
+class Case:
+    """An experiment, and how each ground is told of it."""
+
+    scenario: Mapping[str, Any]
+    kernel: Mapping[str, str] = field(default_factory=dict)
+    simulator: Mapping[str, Any] = field(default_factory=dict)
+    causes: Mapping[str, str] = field(default_factory=dict)
+    runs: int = 3
+    """How often it is recorded; the median counts, because a certificate does not see every disturbance."""
+
+
+def _case(
+    cc: str | list[str],
+    *,
+    rate: str = "10mbit",
+    rtt: str = "100ms",
+    buffer: str = "1bdp",
+    duration: str = "25s",
+    warmup: str = "5s",
+    transport: Mapping[str, Any] | None = None,
+    flow: Mapping[str, Any] | None = None,
+    path: Mapping[str, Any] | None = None,
+    kernel: Mapping[str, str] | None = None,
+    simulator: Mapping[str, Any] | None = None,
+    causes: Mapping[str, str] | None = None,
+) -> Case:
+    names = [cc] if isinstance(cc, str) else cc
+    own = {"transport": dict(transport)} if transport else {}
+    shape = {"rate": rate, "rtt": rtt, "buffer": buffer} | dict(path or {})
+    scenario = {
+        "duration": duration,
+        "warmup": warmup,
+        "record": {"interval": "20ms"},
+        "path": {key: value for key, value in shape.items() if value is not None},
+        # The real host never starts two runs at the same phase of its clock.
+        "flows": [{"cc": name, "start_jitter": "10ms"} | own | dict(flow or {}) for name in names],
+    }
+    return Case(scenario, kernel or {}, simulator or {}, causes or {})
+
+
+def _start_up(buffer: str, wmem: str, rmem: str, causes: Mapping[str, str] | None = None) -> Case:
+    """The first seconds of Reno on a fast path, with the hosts' buffers as they are or ample from the first byte on.
+
+    At the end of the third round of slow start the queue holds 41 packets. Where it overflows then, by a single packet,
+    the loss is heard of a round earlier than otherwise, at a window of 158 instead of 240, and 40 packets are lost in
+    place of 120. A queue of half a BDP holds exactly 41.
+    """
+    buffers = {"net.ipv4.tcp_wmem": wmem, "net.ipv4.tcp_rmem": rmem}
+    case = _case("reno", rate="50mbit", rtt="20ms", buffer=buffer, duration="2s", warmup="0s", kernel=buffers)
+    return replace(case, runs=9, causes=causes or {})
+
+
+#: Ten packets at once every ten milliseconds: 12 Mbit/s whose packets arrive back to back.
+BUNDLES = {"rate": None, "trace": [10] * 10, "buffer": "100packets"}
+
+CASES: dict[str, Case] = {
+    # Beside the recordings that others made.
+    "reno": _case("reno"),
+    "cubic": _case("cubic"),
+    "bbr": _case("bbr"),
+    # Jitter that reorders: originals that are delayed behind a retransmission carry an older timestamp (PAWS).
+    "jitter-2ms-cubic": _case("cubic", buffer="4bdp", path={"jitter": {"amount": "2ms", "reorders": True}}),
+    "jitter-5ms-cubic": _case("cubic", buffer="4bdp", path={"jitter": {"amount": "5ms", "reorders": True}}),
+    "jitter-2ms-bbr": _case("bbr", path={"jitter": {"amount": "2ms", "reorders": True}}),
+    "jitter-5ms-bbr": _case("bbr", path={"jitter": {"amount": "5ms", "reorders": True}}),
+    # An application that writes a segment at a time: pushes and delayed ACKs.
+    "paced-2mbit": _case("cubic", rtt="40ms", flow={"rate": "2mbit"}),
+    "paced-500kbit": _case("cubic", rtt="40ms", flow={"rate": "500kbit"}),
+    # Start-up, below, at and above the buffer at which one packet decides.
+    "start-0.45bdp": _start_up("0.45bdp", UNTUNED_WMEM, UNTUNED_RMEM),
+    "start-0.45bdp-ample": _start_up("0.45bdp", AMPLE_WMEM, AMPLE_RMEM),
+    "start-0.5bdp": _start_up("0.5bdp", UNTUNED_WMEM, UNTUNED_RMEM, EDGE),
+    "start-0.5bdp-wmem": _start_up("0.5bdp", AMPLE_WMEM, UNTUNED_RMEM, EDGE),
+    "start-0.5bdp-rmem": _start_up("0.5bdp", UNTUNED_WMEM, AMPLE_RMEM, EDGE),
+    "start-0.55bdp": _start_up("0.55bdp", UNTUNED_WMEM, UNTUNED_RMEM),
+    "start-0.55bdp-ample": _start_up("0.55bdp", AMPLE_WMEM, AMPLE_RMEM),
+    # Without selective acknowledgements, without timestamps.
+    "no-sack-reno": _case("reno", transport={"sack": False}),
+    "no-sack-cubic": _case("cubic", transport={"sack": False}),
+    "no-timestamps-cubic": _case("cubic", transport={"timestamps": False}),
+    # Packets that arrive back to back: the reader is not done with one when the next is there.
+    "bundles-cubic": _case("cubic", path=BUNDLES),
+    "bundles-bbr": _case("bbr", path=BUNDLES),
+    "bursts-cubic": _case(
+        "cubic", rate="1gbit", rtt="20ms", buffer="1000packets", transport={"receive_window": "64KiB"}
+    ),
+}

@@ -1,0 +1,190 @@
+"""Records the cases of ``cases.py`` on the running kernel, and judges the simulator by what was recorded."""
+
+from __future__ import annotations
+
+import copy
+import os
+from collections.abc import Iterable
+from dataclasses import dataclass
+from pathlib import Path
+from statistics import median
+from typing import Any
+
+import polars as pl
+from cases import CASES, Case
+from rich.console import Console
+from rich.table import Table
+
+import dumbbell
+
+RECORDINGS = Path(__file__).parent / "recordings"
+#: What is compared: relative tolerance, and the difference that is always allowed.
+TOLERANCES = {
+    "goodput_mbps": (0.02, 0.0),
+    "srtt_ms": (0.05, 0.0),
+    "retransmits": (0.25, 20.0),
+    "acks": (0.10, 0.0),
+}
+WORDS = {"goodput_mbps": "goodput", "srtt_ms": "mean RTT", "retransmits": "retransmissions", "acks": "ACKs"}
+
+
+def recording_of_this_kernel() -> Path:
+    """Where recordings of the running kernel are kept: by its version, without what distributions add."""
+    version = ".".join(os.uname().release.split("-")[0].split(".")[:2])
+    return RECORDINGS / f"linux-{version}.csv"
+
+
+def record(names: Iterable[str], runs: int | None, retries: int, console: Console) -> int:
+    """Records cases, each several times, and keeps the others as they are. Returns how many could not be."""
+    path = recording_of_this_kernel()
+    missing = 0
+    for name in names:
+        case = CASES[name]
+        rows = []
+        for seed in range(1, (runs or case.runs) + 1):
+            on = dumbbell.Linux(retries=retries, sysctl=case.kernel)
+            try:
+                result = dumbbell.run(_with_hz(case.scenario, None), seed=seed, on=on)
+            except dumbbell.VoidRunError as error:
+                console.print(f"{name}, seed {seed}: {error}", style="yellow", highlight=False)
+                missing += 1
+                continue
+            for attempt in result.void_attempts:
+                console.print(
+                    f"{name}, seed {seed}: void, {'; '.join(attempt.meta.void)}", style="dim", highlight=False
+                )
+            certificate = result.meta.certificate or {}
+            about = {
+                "late_p999_us": round(certificate["late_p999_us"], 1),
+                "app_late_p99_us": round(certificate["app_late_p99_us"], 1),
+                "void_attempts": len(result.void_attempts),
+                "kernel": certificate["kernel"],
+                "hz": certificate["hz"],
+            }
+            rows += [{"case": name, "seed": seed} | measures | about for measures in _measures(result, case)]
+            shown = ", ".join(f"{key} {rows[-1][key]}" for key in (*TOLERANCES, "late_p999_us", "app_late_p99_us"))
+            console.print(f"{name}, seed {seed}: {shown}", highlight=False)
+        if rows:
+            _keep(path, name, pl.DataFrame(rows))
+    console.print(f"recorded in {path}", highlight=False)
+    return missing
+
+
+def _keep(path: Path, name: str, rows: pl.DataFrame) -> None:
+    """Replaces the rows of a case, in the order of the cases."""
+    order = {case: index for index, case in enumerate(CASES)}
+    if path.is_file():
+        others = pl.read_csv(path).filter((pl.col("case") != name) & pl.col("case").is_in(list(order)))
+        rows = pl.concat([others, rows], how="diagonal_relaxed")
+    path.parent.mkdir(exist_ok=True)
+    rows = rows.sort(pl.col("case").replace_strict(order, return_dtype=pl.Int32), "seed", "flow")
+    rows.write_csv(path)
+
+
+def _measures(result: dumbbell.Result, case: Case) -> list[dict[str, Any]]:
+    """What is compared of every flow of a run, from the same columns on both grounds."""
+    warmup = float(str(case.scenario["warmup"]).removesuffix("s"))
+    series = result.series.to_polars().filter(pl.col("t_s") >= warmup)
+    rows = []
+    for flow in result.flows.to_polars().iter_rows(named=True):
+        srtt = series.filter(pl.col("flow") == flow["flow"])["srtt_ms"]
+        rows.append(
+            {
+                "flow": flow["flow"],
+                "cc": flow["cc"],
+                "goodput_mbps": round(flow["goodput_mbps"], 4),
+                "srtt_ms": round(_number(srtt.mean()), 3),
+                "p95_srtt_ms": round(_number(srtt.quantile(0.95)), 3),
+                "rtt_ms": round(flow["mean_rtt_ms"], 3),
+                "retransmits": flow["retransmits_total"],
+                "acks": flow["acks_total"],
+                "sent": flow["sent_total"],
+                "drops": flow["network_drops_total"],
+            }
+        )
+    return rows
+
+
+def _number(value: Any) -> float:
+    return float("nan") if value is None else float(value)
+
+
+def _with_hz(scenario: Any, hz: int | None) -> dict[str, Any]:
+    """The scenario for the simulator, with the kernel's clock; without one for the kernel itself."""
+    chosen: dict[str, Any] = copy.deepcopy(dict(scenario))
+    if hz is not None:
+        for flow in chosen["flows"]:
+            flow["transport"] = {"hz": hz} | flow.get("transport", {})
+    return chosen
+
+
+@dataclass(frozen=True)
+class Judgement:
+    """A flow of a case: each measure of the simulator and of the kernel, medians over runs."""
+
+    case: str
+    cc: str
+    ours: dict[str, float]
+    kernel: dict[str, float]
+    causes: dict[str, str]
+
+    def misses(self) -> list[str]:
+        """The measures that are out of their tolerance."""
+        missed = []
+        for measure, (relative, absolute) in TOLERANCES.items():
+            ours, kernel = self.ours[measure], self.kernel[measure]
+            if abs(ours - kernel) > max(relative * abs(kernel), absolute):
+                missed.append(measure)
+        return missed
+
+    def verdict(self) -> str:
+        """What is off, each with its cause or "open"."""
+        missed = [f"{WORDS[measure]} ({self.causes.get(measure, 'open')})" for measure in self.misses()]
+        return "off: " + ", ".join(missed) if missed else "within"
+
+    def to_json(self) -> dict[str, Any]:
+        """For ``--json``."""
+        return {
+            "kernel": "own",
+            "case": self.case,
+            "cc": self.cc,
+            **{measure: self.ours[measure] for measure in TOLERANCES},
+            **{f"{measure}_kernel": self.kernel[measure] for measure in TOLERANCES},
+            "misses": [WORDS[measure] for measure in self.misses()],
+        }
+
+
+def judge(path: Path, chosen: list[str] | None, seeds: int) -> list[Judgement]:
+    """Simulates every recorded case with several seeds and compares it with the recording."""
+    recorded = pl.read_csv(path)
+    judgements = []
+    for (name, flow), rows in recorded.group_by("case", "flow", maintain_order=True):
+        if name not in CASES or (chosen and name not in chosen):
+            continue
+        case = CASES[str(name)]
+        scenario = _with_hz(case.scenario, int(rows["hz"][0]))
+        runs = dumbbell.sweep(scenario, set=dict(case.simulator), repeat=seeds, progress=False)
+        ours = [_measures(run, case)[int(str(flow))] for run in runs]
+        judgements.append(
+            Judgement(
+                case=str(name),
+                cc=rows["cc"][0],
+                ours={measure: median(float(run[measure]) for run in ours) for measure in TOLERANCES},
+                kernel={measure: _number(rows[measure].median()) for measure in TOLERANCES},
+                causes=dict(case.causes),
+            )
+        )
+    return judgements
+
+
+def print_judgements(judgements: list[Judgement], path: Path, console: Console) -> None:
+    """One line a flow, ours / the kernel's."""
+    title = f"Simulator / our own recordings ({path.stem})"
+    table = Table(title=title, title_justify="left")
+    for heading in ("case", "flow", "goodput Mbit/s", "mean srtt ms", "retransmits", "ACKs", "verdict"):
+        table.add_column(heading, justify="left" if heading in ("case", "flow", "verdict") else "right")
+    for row in judgements:
+        digits = {"goodput_mbps": 3, "srtt_ms": 1, "retransmits": 0, "acks": 0}
+        pairs = [f"{row.ours[key]:.{places}f} / {row.kernel[key]:.{places}f}" for key, places in digits.items()]
+        table.add_row(row.case, row.cc, *pairs, row.verdict())
+    console.print(table)

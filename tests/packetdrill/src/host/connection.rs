@@ -1,0 +1,366 @@
+//! An established connection: the two directions over the endpoints, in bytes, with timestamps in milliseconds.
+//!
+//! The endpoints count segments, and each has one direction. A script may use both: what is acknowledged rides on data that
+//! leaves in the same instant.
+
+use super::{Emitted, Peer};
+use crate::script::{Direction, Flags, Options, Packet};
+use crate::stream::Stream;
+use dumbbell_cc::CaState;
+use dumbbell_path::Ecn;
+use dumbbell_transport::{Ack, Flags as SegmentFlags, Receiver, SackBlock, Segment, Sender};
+use dumbbell_units::Time;
+use std::collections::{HashSet, VecDeque};
+
+const MILLISECOND: u64 = 1_000_000;
+
+/// Both directions of an established connection.
+pub(super) struct Connection {
+    pub(super) sender: Sender,
+    pub(super) receiver: Receiver,
+    pub(super) outgoing: Stream,
+    pub(super) incoming: Stream,
+    pub(super) isn: u32,
+    pub(super) peer: Peer,
+    pub(super) mss: u64,
+    pub(super) timestamps: bool,
+    pub(super) ecn: bool,
+    pub(super) nodelay: bool,
+    /// Bytes that Nagle's algorithm holds back, and the end of the last short segment that was handed over.
+    pub(super) held: u64,
+    pub(super) short_end: u64,
+    /// Whether ACKs echo congestion.
+    pub(super) echoes: bool,
+    /// Segments of the other end that have arrived.
+    pub(super) arrived: HashSet<u32>,
+    pub(super) dsack: bool,
+    pub(super) last_ack: u32,
+    pub(super) last_echo: Time,
+    /// The latest timestamp of the other end that a packet without data brought; those of data are the receiver's.
+    pub(super) plain_timestamp: Option<u32>,
+    pub(super) last_window: u32,
+    pub(super) read: u64,
+    pub(super) retransmitted_bytes: u64,
+    pub(super) sent_bytes: u64,
+}
+
+/// The clock of timestamps.
+pub(super) fn milliseconds(time: Time) -> u32 {
+    (time.as_nanos() / MILLISECOND) as u32
+}
+
+impl Connection {
+    pub(super) fn next_timer(&self) -> Time {
+        self.sender.next_timer().min(self.receiver.next_timer())
+    }
+
+    pub(super) fn on_timer(&mut self, now: Time, sent: &mut VecDeque<Emitted>) {
+        if self.sender.next_timer() <= now {
+            self.sender.on_timer(now);
+            self.transmit(now, sent);
+        }
+        if self.receiver.next_timer() <= now
+            && let Some(ack) = self.receiver.on_timer(now)
+        {
+            self.emit_ack(now, &ack, sent);
+        }
+    }
+
+    pub(super) fn last_delivered(&self) -> u32 {
+        self.receiver.stats().delivered_segments as u32
+    }
+
+    pub(super) fn receive(&mut self, now: Time, packet: &Packet, echo: Option<Time>, sent: &mut VecDeque<Emitted>) {
+        self.note_timestamp(packet);
+        if packet.flags.has(Flags::ACK) {
+            self.hear(now, packet, echo);
+        }
+        let acks = if packet.len > 0 { self.take(now, packet) } else { Vec::new() };
+        let left_before = sent.len();
+        self.transmit(now, sent);
+        // Data that leaves now says what a plain ACK would say, and more does not fit.
+        let has_left = sent.len() > left_before;
+        for ack in acks {
+            if !has_left || ack.sack_count > 0 {
+                self.emit_ack(now, &ack, sent);
+            }
+        }
+    }
+
+    /// Whether a packet acknowledges what was not sent.
+    pub(super) fn is_ahead(&self, packet: &Packet) -> bool {
+        let nxt = self.isn.wrapping_add(1).wrapping_add(self.outgoing.byte(self.sender.view().snd_nxt as u32) as u32);
+        packet.flags.has(Flags::ACK) && packet.ack.is_some_and(|ack| (1..u32::MAX / 2).contains(&ack.wrapping_sub(nxt)))
+    }
+
+    /// Keeps the timestamp of a packet without data, if it is no older and the packet is not ahead of the last ACK sent.
+    pub(super) fn note_timestamp(&mut self, packet: &Packet) {
+        let timestamp = packet.options.as_ref().and_then(|options| options.timestamp);
+        let (Some((val, _)), Some(known)) = (timestamp, self.plain_timestamp) else { return };
+        let start = u64::from(packet.seq.wrapping_sub(self.peer.isn.wrapping_add(1)));
+        let is_newer = val.wrapping_sub(known) < u32::MAX / 2;
+        if packet.len == 0 && is_newer && start <= self.incoming.byte(self.last_ack) {
+            self.plain_timestamp = Some(val);
+        }
+    }
+
+    /// What the next packet echoes when the receiver's own answer is `echo`.
+    fn echoed(&self, echo: Time) -> Option<u32> {
+        let (val, at) = self.peer.clock?;
+        let age = (echo.as_nanos() as i64 - at.as_nanos() as i64) / MILLISECOND as i64;
+        let of_data = if echo == Time::ZERO { val } else { val.wrapping_add(age as u32) };
+        let plain = self.plain_timestamp.unwrap_or(val);
+        Some(if plain.wrapping_sub(of_data) < u32::MAX / 2 { plain } else { of_data })
+    }
+
+    /// The acknowledging part of a packet.
+    fn hear(&mut self, now: Time, packet: &Packet, echo: Option<Time>) {
+        let Some(number) = packet.ack else { return };
+        let byte = u64::from(number.wrapping_sub(self.isn.wrapping_add(1)));
+        let nxt = self.sender.view().snd_nxt;
+        if byte > self.outgoing.byte(nxt as u32) && byte < u64::from(u32::MAX / 2) {
+            return;
+        }
+        let ack_segment = if byte > u64::from(u32::MAX / 2) { 0 } else { self.outgoing.whole_below(byte) };
+        let window_field = packet.window.unwrap_or(self.last_window);
+        let window_bytes = u64::from(window_field) << self.peer.wscale.unwrap_or(0).min(14);
+        let blocks = packet.options.as_ref().map(|options| &options.sack[..]).unwrap_or_default();
+        let has_news = u64::from(ack_segment) > self.sender.view().snd_una || !blocks.is_empty();
+        let opens = window_field != self.last_window;
+        self.last_window = window_field;
+        if packet.len > 0 && !has_news && !opens {
+            return;
+        }
+        let mut ack = Ack {
+            ack: ack_segment,
+            sack: [SackBlock::default(); Ack::MAX_SACK_BLOCKS],
+            sack_count: 0,
+            ece: self.ecn && packet.flags.has(Flags::ECE),
+            window: (window_bytes / self.mss) as u32,
+            echo: echo.filter(|_| self.timestamps).unwrap_or(now),
+        };
+        for &(start, end) in blocks.iter().filter(|_| self.peer.sack).take(Ack::MAX_SACK_BLOCKS) {
+            let offset = |number: u32| u64::from(number.wrapping_sub(self.isn.wrapping_add(1)));
+            let block = SackBlock {
+                start: self.outgoing.first_from(offset(start)),
+                end: self.outgoing.whole_below(offset(end)),
+            };
+            // What reports more than was sent is not believed (`tcp_is_sackblock_valid`).
+            if u64::from(block.end) > nxt {
+                continue;
+            }
+            if block.start < block.end {
+                ack.sack[usize::from(ack.sack_count)] = block;
+                ack.sack_count += 1;
+            }
+        }
+        self.sender.on_ack(now, &ack);
+        self.release_held(now);
+    }
+
+    /// The data of a packet; the ACKs it causes at once.
+    fn take(&mut self, now: Time, packet: &Packet) -> Vec<Ack> {
+        let start = u64::from(packet.seq.wrapping_sub(self.peer.isn.wrapping_add(1)));
+        let first = self.incoming.first_from(start);
+        let end = self.incoming.whole_below(start + u64::from(packet.len));
+        let sent_at = match (packet.options.as_ref().and_then(|options| options.timestamp), self.peer.clock) {
+            (Some((val, _)), Some((first_val, at))) => {
+                let age = i64::from(val.wrapping_sub(first_val) as i32);
+                let nanos = at.as_nanos() as i64 + age * MILLISECOND as i64;
+                Time::from_nanos(u64::try_from(nanos).unwrap_or(0))
+            }
+            _ => now,
+        };
+        let parts: Vec<Segment> = (first..end)
+            .map(|seq| {
+                let pushed = SegmentFlags::PSH.bits() * u8::from(packet.flags.has(Flags::PSH) && seq + 1 == end);
+                let reduced = SegmentFlags::CWR.bits() * u8::from(packet.flags.has(Flags::CWR) && seq == first);
+                Segment {
+                    seq,
+                    len: self.incoming.len(seq) as u16,
+                    ecn: if self.ecn { packet.ecn.unwrap_or_default() } else { Ecn::NotEct },
+                    flags: SegmentFlags::from_bits(pushed | reduced),
+                    sent_at,
+                }
+            })
+            .collect();
+        if let [only] = parts[..] {
+            self.arrived.insert(only.seq);
+            return self.take_part(now, only);
+        }
+        self.take_parts(now, &parts)
+    }
+
+    /// A segment arrives; the ACKs that it causes.
+    fn take_part(&mut self, now: Time, part: Segment) -> Vec<Ack> {
+        let mut acks: Vec<Ack> = self.receiver.on_segment(now, part).into_iter().collect();
+        if self.receiver.next_timer() <= now {
+            acks.extend(self.receiver.on_timer(now));
+        }
+        acks
+    }
+
+    /// A packet that the script's cuts divide, or one larger than a segment, is still one packet: its last ACK stands for
+    /// all. If part of it had arrived before, that is reported as a duplicate: the first piece of it, as Linux does.
+    fn take_parts(&mut self, now: Time, parts: &[Segment]) -> Vec<Ack> {
+        let (news, old): (Vec<Segment>, Vec<Segment>) =
+            parts.iter().partition(|part| !self.arrived.contains(&part.seq));
+        self.arrived.extend(news.iter().map(|part| part.seq));
+        let fed = if news.is_empty() { &old } else { &news };
+        let mut last = None;
+        for part in fed {
+            last = self.take_part(now, *part).pop().or(last);
+        }
+        let reports = self.dsack && self.peer.sack;
+        if let (Some(ack), Some(first)) = (&mut last, old.first().filter(|_| reports)) {
+            let end = old.windows(2).take_while(|pair| pair[1].seq == pair[0].seq + 1).count() as u32;
+            report_duplicate(ack, SackBlock { start: first.seq, end: first.seq + end + 1 });
+        }
+        last.into_iter().collect()
+    }
+
+    pub(super) fn write(&mut self, now: Time, bytes: u64) {
+        let mut bytes = bytes + std::mem::take(&mut self.held);
+        let sent = self.sender.view().snd_nxt;
+        let una = self.outgoing.byte(self.sender.view().snd_una as u32);
+        if !self.nodelay && self.short_end > una {
+            // Nagle's algorithm, as Minshall changed it: one short segment outstanding.
+            let beyond = bytes.saturating_sub(self.outgoing.room_in_last(self.mss, sent));
+            self.held = beyond % self.mss;
+            bytes -= self.held;
+        }
+        if bytes > 0 {
+            let (segments, last_len) = self.outgoing.write(bytes, self.mss, sent);
+            self.sender.write(now, segments, last_len as u16);
+            if last_len < self.mss {
+                self.short_end = self.outgoing.end();
+            }
+        }
+    }
+
+    /// What Nagle's algorithm held back may leave.
+    fn release_held(&mut self, now: Time) {
+        let una = self.outgoing.byte(self.sender.view().snd_una as u32);
+        if self.held > 0 && self.short_end <= una {
+            self.write(now, 0);
+        }
+    }
+
+    pub(super) fn transmit(&mut self, now: Time, sent: &mut VecDeque<Emitted>) {
+        while let Some(burst) = self.sender.poll_transmit(now) {
+            let segments: Vec<Segment> = burst.collect();
+            let (Some(first), Some(last)) = (segments.first(), segments.last()) else { continue };
+            let (start, end) = (self.outgoing.byte(first.seq), self.outgoing.byte(last.seq + 1));
+            self.sent_bytes += end - start;
+            if burst.is_retransmission {
+                self.retransmitted_bytes += end - start;
+            }
+            let flags = Flags::PSH.when(last.flags.has(SegmentFlags::PSH))
+                | Flags::CWR.when(first.flags.has(SegmentFlags::CWR));
+            let packet = self.packet(flags, start, end - start, first.sent_at);
+            sent.push_back(Emitted {
+                at: now,
+                packet: Packet { ecn: Some(first.ecn), ..packet },
+                stamp: first.sent_at,
+            });
+        }
+    }
+
+    /// A packet with everything that all have.
+    fn packet(&self, flags: Flags, start: u64, len: u64, stamp: Time) -> Packet {
+        let ack = self.incoming.byte(self.last_ack.max(self.last_delivered()));
+        Packet {
+            direction: Direction::Outbound,
+            ecn: Some(Ecn::NotEct),
+            flags: flags | Flags::ACK | Flags::ECE.when(self.echoes),
+            seq: self.isn.wrapping_add(1).wrapping_add(start as u32),
+            len: len as u32,
+            ack: Some(self.peer.isn.wrapping_add(1).wrapping_add(ack as u32)),
+            window: None,
+            options: Some(Options {
+                timestamp: self.echoed(self.last_echo).map(|echo| (milliseconds(stamp), echo)),
+                ..Options::default()
+            }),
+        }
+    }
+
+    pub(super) fn acknowledge_plainly(&self, now: Time, sent: &mut VecDeque<Emitted>) {
+        sent.push_back(Emitted { at: now, packet: self.packet(Flags::NONE, 0, 0, now), stamp: now });
+    }
+
+    fn emit_ack(&mut self, now: Time, ack: &Ack, sent: &mut VecDeque<Emitted>) {
+        self.last_ack = ack.ack;
+        self.last_echo = ack.echo;
+        self.echoes = self.ecn && ack.ece;
+        let offset = |segment: u32| self.peer.isn.wrapping_add(1).wrapping_add(self.incoming.byte(segment) as u32);
+        let nxt = self.outgoing.byte(self.sender.view().snd_nxt as u32);
+        let mut packet = self.packet(Flags::NONE, nxt, 0, now);
+        packet.ack = Some(offset(ack.ack));
+        packet.options = Some(Options {
+            timestamp: self.echoed(ack.echo).map(|echo| (milliseconds(now), echo)),
+            sack: ack.sack_blocks().iter().map(|block| (offset(block.start), offset(block.end))).collect(),
+            ..Options::default()
+        });
+        sent.push_back(Emitted { at: now, packet, stamp: now });
+    }
+
+    pub(super) fn info(&self, name: &str) -> Option<i64> {
+        let (view, control, stats) = (self.sender.view(), self.sender.control(), self.sender.stats());
+        let received = self.receiver.stats();
+        let byte = |segment: u64| self.outgoing.byte(segment as u32) as i64;
+        let min_rtt = if view.min_rtt_us == dumbbell_cc::View::UNKNOWN_RTT { u32::MAX } else { view.min_rtt_us };
+        let value = match name {
+            "tcpi_state" => 1,
+            "tcpi_snd_cwnd" => i64::from(control.cwnd),
+            "tcpi_snd_ssthresh" => i64::from(control.ssthresh),
+            "tcpi_ca_state" => match view.ca_state {
+                CaState::Open => 0,
+                CaState::Disorder => 1,
+                CaState::Cwr => 2,
+                CaState::Recovery => 3,
+                CaState::Loss => 4,
+            },
+            "tcpi_unacked" => i64::from(view.packets_out),
+            "tcpi_sacked" => i64::from(view.sacked_out),
+            "tcpi_lost" => i64::from(view.lost_out),
+            "tcpi_retrans" => i64::from(view.retrans_out),
+            "tcpi_fackets" => 0,
+            "tcpi_reordering" => i64::from(self.sender.reordering()),
+            "tcpi_rtt" => i64::from(view.srtt_us_x8 >> 3),
+            "tcpi_min_rtt" => i64::from(min_rtt),
+            "tcpi_rto" => self.sender.rto().as_micros() as i64,
+            "tcpi_snd_mss" => self.mss as i64,
+            "tcpi_delivered" => view.delivered as i64,
+            "tcpi_delivered_ce" => view.delivered_ce as i64,
+            "tcpi_total_retrans" => stats.retransmitted_segments as i64,
+            "tcpi_bytes_sent" => self.sent_bytes as i64,
+            "tcpi_bytes_retrans" => self.retransmitted_bytes as i64,
+            "tcpi_dsack_dups" => stats.dsacked_segments as i64,
+            "tcpi_data_segs_out" => stats.sent_segments as i64,
+            "tcpi_data_segs_in" => received.arrived_segments as i64,
+            "tcpi_bytes_received" => self.incoming.byte(received.delivered_segments as u32) as i64,
+            "tcpi_notsent_bytes" => self.outgoing.end() as i64 - byte(view.snd_nxt) + self.held as i64,
+            "tcpi_pacing_rate" => i64::try_from(control.pacing_rate).unwrap_or(i64::MAX),
+            "tcpi_delivery_rate_app_limited" => i64::from(self.sender.last_sample().is_app_limited),
+            "tcpi_options" => {
+                i64::from(self.timestamps)
+                    | i64::from(self.peer.sack) << 1
+                    | i64::from(self.peer.wscale.is_some()) << 2
+                    | i64::from(self.ecn) << 3
+            }
+            _ => return None,
+        };
+        Some(value)
+    }
+}
+
+/// Makes `block` the duplicate that an ACK reports.
+fn report_duplicate(ack: &mut Ack, block: SackBlock) {
+    let reports_another = ack.sack_blocks().first().is_some_and(|first| first.end <= ack.ack);
+    let kept = usize::from(ack.sack_count).min(Ack::MAX_SACK_BLOCKS - usize::from(!reports_another));
+    if !reports_another {
+        ack.sack.copy_within(..kept, 1);
+    }
+    ack.sack[0] = block;
+    ack.sack_count = (kept + usize::from(!reports_another)) as u8;
+}
