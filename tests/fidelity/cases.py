@@ -16,9 +16,6 @@ UNTUNED_RMEM = "4096 131072 33554432"
 AMPLE_WMEM = "4096 8388608 134217728"
 AMPLE_RMEM = "4096 8388608 134217728"
 
-#: The simulator does not mark the end of an application's write with PSH, so a lone segment waits for the delayed ACK.
-PUSHES = dict.fromkeys(("srtt_ms", "acks"), "no PSH at the end of a write")
-
 #: The simulator's receiver reads at once; the kernel holds the ACK until its reader has run.
 READER = dict.fromkeys(("srtt_ms", "acks"), "the reader takes no time")
 
@@ -93,8 +90,8 @@ CASES: dict[str, Case] = {
     "jitter-2ms-bbr": _case("bbr", path={"jitter": {"amount": "2ms", "reorders": True}}),
     "jitter-5ms-bbr": _case("bbr", path={"jitter": {"amount": "5ms", "reorders": True}}),
     # An application that writes a segment at a time: pushes and delayed ACKs.
-    "paced-2mbit": _case("cubic", rtt="40ms", flow={"rate": "2mbit"}, causes=PUSHES),
-    "paced-500kbit": _case("cubic", rtt="40ms", flow={"rate": "500kbit"}, causes=PUSHES),
+    "paced-2mbit": _case("cubic", rtt="40ms", flow={"rate": "2mbit"}),
+    "paced-500kbit": _case("cubic", rtt="40ms", flow={"rate": "500kbit"}),
     # Start-up, below, at and above the buffer at which one packet decides.
     "start-0.45bdp": _start_up("0.45bdp", UNTUNED_WMEM, UNTUNED_RMEM),
     "start-0.45bdp-ample": _start_up("0.45bdp", AMPLE_WMEM, AMPLE_RMEM),
