@@ -5,7 +5,7 @@
 //! if it also holds with ticks of 1 ms and of 10 ms.
 
 use crate::host::{Emitted, START, Simulated};
-use crate::judge::{Host, Judging, Verdict, run};
+use crate::judge::{Host, Verdict, run};
 use crate::parse::parse;
 use crate::script::{Flags, Packet, Script, What, ecn_name};
 use dumbbell_path::Ecn;
@@ -44,7 +44,7 @@ pub fn draw(seed: u64) -> Option<String> {
     let text = Play::new(seed)?.run()?;
     let holds = ["250", "1000", "100"].iter().all(|hz| {
         let script = parse(&text.replace("--define=HZ=250", &format!("--define=HZ={hz}")));
-        script.is_ok_and(|script| run(&script, Judging::default()) == Verdict::Holds)
+        script.is_ok_and(|script| run(&script) == Verdict::Holds)
     });
     holds.then_some(text)
 }

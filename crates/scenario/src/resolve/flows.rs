@@ -5,15 +5,17 @@ use super::{Context, FlowNotes, MAX_DELAY, MAX_FLOWS, MAX_RATE, MAX_WAY, MAX_WAY
 use crate::Flow;
 use crate::decode::decode;
 use crate::error::{Problems, suggest};
-use crate::file::{AppSpec, CcSpec, Direction, FlowSpec, PROFILE, Preset, RateSpec};
+use crate::file::{APP_RATES, AppRateSpec, AppSpec, CcSpec, Direction, FlowSpec, PROFILE, Preset, RateSpec};
 use crate::key_path::KeyPath;
 use crate::tree::{Entry, Node, Value};
 use dumbbell_cc::catalog::BuildError;
 use dumbbell_cc::{Algorithm, Catalog, Recipe};
+use dumbbell_parameters::check;
+use dumbbell_path::Schedule;
 use dumbbell_transport::udp::Unresponsive;
 use dumbbell_transport::{Protocol, TransportConfig};
 use dumbbell_units::{Bytes, Duration, Rate, Time};
-use serde_json::Map;
+use serde_json::{Map, json};
 use std::collections::HashSet;
 use std::sync::{Arc, LazyLock};
 
@@ -84,10 +86,11 @@ impl Context<'_> {
         let algorithm = if is_unresponsive { self.no_algorithm(spec, &at) } else { self.algorithm(spec, &at) };
         let timely = self.flow_times(spec, &at);
         self.check_amounts(spec, &at);
+        let schedule = self.app_schedule(spec, &at);
         let access = self.access(spec, &at, network);
         let exit = spec.exit_delay.filter(|delay| *delay > Duration::ZERO);
         let (from, to) = self.flow_ends(spec, &at, network)?;
-        let (algorithm, transport, access) = (algorithm?, transport?, access?);
+        let (algorithm, transport, access, schedule) = (algorithm?, transport?, access?, schedule?);
         if !timely {
             return None;
         }
@@ -121,7 +124,8 @@ impl Context<'_> {
                 start_jitter: spec.start_jitter.unwrap_or_default(),
                 stop: spec.stop,
                 bytes: spec.bytes.map(Bytes::as_u64),
-                app_rate: spec.app_rate().map(|(rate, _)| rate.as_bits_per_sec()),
+                app_rate: spec.app_rate().map(Rate::as_bits_per_sec),
+                app_schedule: schedule.clone(),
                 app_write: spec.app.as_ref().and_then(|app| app.write).map(Bytes::as_u64),
                 base_rtt: Duration::from_nanos(delays.fold(0, u64::saturating_add)),
                 forward,
@@ -132,16 +136,39 @@ impl Context<'_> {
         Some((0..count as usize).map(flow).collect())
     }
 
+    /// The rate of an application that changes; `None` when that found problems.
+    #[expect(clippy::option_option, reason = "outside: whether it is valid; inside: whether it changes")]
+    fn app_schedule(&mut self, spec: &FlowSpec, at: &KeyPath) -> Option<Option<Schedule<u64>>> {
+        let at = at.key("rate");
+        let schedule = match &spec.rate {
+            None | Some(AppRateSpec::Constant(_)) => return Some(None),
+            Some(AppRateSpec::Steps { steps, repeat }) => {
+                let steps: Vec<_> = steps.iter().map(|(start, rate)| (*start, rate.as_bits_per_sec())).collect();
+                Schedule::new(steps, *repeat)
+            }
+            Some(AppRateSpec::OnOff { on, off, rate }) => {
+                let problems = check(&APP_RATES, &json!({ "on": on, "off": off }));
+                if !problems.is_empty() {
+                    self.report.parameters(&at, problems);
+                    return None;
+                }
+                let rate = rate.map_or(u64::MAX, Rate::as_bits_per_sec);
+                Schedule::new(vec![(Time::ZERO, rate), (Time::ZERO + *on, 0)], Some(*on + *off))
+            }
+        };
+        schedule.map(Some).map_err(|problem| self.report.parameters(&at, [problem])).ok()
+    }
+
     /// Refuses amounts and names that stand for nothing.
     fn check_amounts(&mut self, spec: &FlowSpec, at: &KeyPath) {
         if spec.bytes == Some(Bytes::ZERO) {
             self.report.value(&at.key("bytes"), "the flow has nothing to transfer", "allowed: 1 byte or more");
         }
-        if let Some((rate, keys)) = spec.app_rate()
-            && (rate == Rate::ZERO || rate > MAX_RATE)
+        if spec.rates().any(|rate| rate > MAX_RATE)
+            || spec.rates().all(|rate| rate == Rate::ZERO) && spec.rates().count() > 0
         {
             let help = format!("allowed: more than 0bit, at most {MAX_RATE}");
-            self.report.value(&at.keys(keys), "the application cannot produce data at this rate", help);
+            self.report.value(&at.keys(spec.rate_key()), "the application cannot produce data at this rate", help);
         }
         if let Some(app) = &spec.app {
             self.check_app(app, spec.rate.is_some(), at);
@@ -196,14 +223,14 @@ impl Context<'_> {
         let write = spec.app.as_ref().and_then(|app| app.write).filter(|write| *write > Bytes::ZERO);
         let bytes = write.map_or(u64::from(transport.mss), Bytes::as_u64);
         let fastest = Rate::from_bits_per_sec(bytes.saturating_mul(8 * NANOSECONDS));
-        if let Some((rate, keys)) = spec.app_rate().filter(|(rate, _)| *rate > fastest && *rate <= MAX_RATE) {
+        if let Some(rate) = spec.rates().find(|rate| *rate > fastest && *rate <= MAX_RATE) {
             let (what, whole) = match write {
                 Some(_) => ("once", "writes"),
                 None => ("a segment", "segments"),
             };
             let message = format!("an application of {rate} writes more than {what} a nanosecond");
             let help = format!("allowed: at most {fastest} with {whole} of {bytes} bytes");
-            self.report.value(&at.keys(keys), message, help);
+            self.report.value(&at.keys(spec.rate_key()), message, help);
         }
     }
 
@@ -446,7 +473,7 @@ impl Context<'_> {
             self.report.key(&at.key("cc"), "datagrams over UDP have no congestion controller", help);
             return None;
         }
-        if spec.rate.is_none() {
+        if spec.rates().next().is_none() {
             let help = "add `rate`, for example rate = \"5mbit\"";
             self.report.value(at, "an unresponsive flow needs the rate at which it sends", help);
             return None;

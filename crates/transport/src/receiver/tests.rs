@@ -1,7 +1,7 @@
 #![expect(clippy::cast_possible_truncation, reason = "numbers in these tests are small")]
 
 use super::*;
-use crate::Flags;
+use crate::{Flags, SackBlock};
 use dumbbell_path::Ecn;
 use dumbbell_units::Rng;
 use proptest::prelude::*;
