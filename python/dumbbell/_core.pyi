@@ -46,6 +46,17 @@ class RunOutput:
     def certificate(self) -> str | None: ...
 
 @final
+class ShellOutput:
+    @property
+    def status(self) -> int: ...
+    @property
+    def links(self) -> Table: ...
+    @property
+    def packets(self) -> Table | None: ...
+    @property
+    def late_p999_us(self) -> float: ...
+
+@final
 class Point:
     @property
     def label(self) -> str: ...
@@ -68,6 +79,15 @@ class Point:
     def run_on_linux(
         self, cancel: CancelToken, max_memory: int | None = None, sysctls: list[tuple[str, str]] = ...
     ) -> RunOutput: ...
+    def shell(
+        self,
+        cancel: CancelToken,
+        command: list[str],
+        peer: list[str] | None = None,
+        max_memory: int | None = None,
+        sysctls: list[tuple[str, str]] = ...,
+        log: bool = False,
+    ) -> ShellOutput: ...
 
 @final
 class Experiment:

@@ -8,6 +8,7 @@ run on the kernel (it is kept aside under ``void``), 130 interrupted.
 from __future__ import annotations
 
 import json
+import os
 import shlex
 import sys
 from collections.abc import Callable, Iterator, Sequence
@@ -186,6 +187,49 @@ def plot(
     except ValueError as error:
         fail(f"{folder}: {error}")
     print_paths(paths)
+
+
+@app.command(context_settings={"ignore_unknown_options": True})
+def shell(
+    file: File,
+    command: Annotated[
+        list[str] | None,
+        typer.Argument(metavar="-- COMMAND", help="Program and arguments; default $SHELL.", show_default=False),
+    ] = None,
+    peer: Annotated[
+        str | None, typer.Option(metavar="COMMAND", help="Program on the other side, as a line for the shell.")
+    ] = None,
+    log: Annotated[
+        Path | None, typer.Option(metavar="DIR", help="Write a log of every packet: packets.parquet, up.log, down.log.")
+    ] = None,
+    settings: Settings = None,
+    max_memory: MaxMemory = None,
+    seed: Seed = None,
+    sysctls: Sysctls = None,
+) -> None:
+    """Run any program inside an experiment's network, on the running kernel.
+
+    $DUMBBELL_PEER is the other side's address. The path is that of the first flow. The exit status is the program's.
+    """
+    from dumbbell import shell as shells
+
+    loaded = experiment.load(file, set=_settings(settings), seed=seed)
+    if len(loaded.points) != 1:
+        fail(f"{file} has {len(loaded.points)} points; choose one with --set")
+    done = shells.run(
+        loaded.points[0],
+        command or [os.environ.get("SHELL", "sh")],
+        peer=None if peer is None else [peer],
+        sysctls=list(_pairs(sysctls, "--sysctl", "NAME=VALUE").items()),
+        log=log is not None,
+        max_memory=_size(max_memory),
+    )
+    if log is not None and done.packets is not None:
+        for path in shells.write_log(done.packets, log):
+            typer.echo(f"  {path}", err=True)
+    if done.late_p999_us > LATE_US:
+        typer.echo(f"note: one packet in a thousand was more than {done.late_p999_us:.0f} us late", err=True)
+    sys.exit(done.status)
 
 
 @app.command()
@@ -525,6 +569,10 @@ def _joined(files: list[Path], objects: list[dict[str, Any]]) -> list[dict[str, 
         for path, printed in zip(files, objects, strict=True)
         for point in printed.get("points", [printed])
     ]
+
+
+LATE_US = 1000.0
+"""Programs are told when packets were later than this."""
 
 
 class _Limits(NamedTuple):

@@ -3,6 +3,7 @@
 import dataclasses
 import json
 import os
+import shutil
 import subprocess
 import sys
 import time
@@ -229,3 +230,50 @@ def test_nothing_outside_of_the_namespaces_sees_a_packet(tmp_path: Path) -> None
     _, _, *devices = done.stdout.splitlines()
     assert [line.split(":")[0].strip() for line in devices] == ["lo"]
     assert set(devices[0].split(":")[1].split()) == {"0"}, done.stdout
+
+
+PATH = 'duration = "1s"\npath = { rate = "8mbit", rtt = "40ms" }\nflows = [{ cc = "cubic" }]\n'
+
+
+def in_shell(tmp_path: Path, peer: str, command: str, *options: str) -> subprocess.CompletedProcess[str]:
+    """What a command said on an emulated path, or a skip."""
+    run(SCENARIO)
+    file = tmp_path / "path.toml"
+    file.write_text(PATH, encoding="utf-8")
+    words = [sys.executable, "-m", "dumbbell", "shell", str(file), "--peer", peer, *options, "--", command]
+    done = subprocess.run(words, capture_output=True, text=True, timeout=60)
+    if any(reason in done.stderr for reason in FORBIDDEN):
+        pytest.skip(done.stderr)
+    return done
+
+
+@pytest.mark.skipif(shutil.which("curl") is None, reason="curl is not installed")
+def test_curl_fetches_through_the_path(tmp_path: Path) -> None:
+    (tmp_path / "megabyte").write_bytes(bytes(1_000_000))
+    server = f"exec {sys.executable} -m http.server 8000 --directory {tmp_path} >/dev/null 2>&1"
+    fetch = "curl -s -o /dev/null -w '%{http_code} %{time_total}' http://$DUMBBELL_PEER:8000/megabyte"
+    waiting = f"for i in 1 2 3 4 5 6 7 8 9; do sleep 0.5; {fetch} && exit 5; done"
+    done = in_shell(tmp_path, server, waiting, "--log", str(tmp_path / "log"))
+    assert done.returncode == 5, done.stderr
+    code, seconds = done.stdout.replace("000 0.000", "").split()[-2:]
+    assert code == "200"
+    # Nothing but delay on the way back, so that a megabyte takes little more than the slow start.
+    assert 0.2 < float(seconds) < 5
+    lines = (tmp_path / "log" / "down.log").read_text("utf-8").splitlines()
+    delays = [int(line.split()[3]) for line in lines if " - " in line]
+    assert len(delays) > 1_000_000 // 1448
+    assert set(delays) == {20}
+
+
+@pytest.mark.skipif(shutil.which("iperf3") is None, reason="iperf3 is not installed")
+def test_iperf3_measures_the_rate_of_the_path(tmp_path: Path) -> None:
+    client = "sleep 1; exec iperf3 -c $DUMBBELL_PEER -t 4 -O 1 --json"
+    done = in_shell(tmp_path, "exec iperf3 -s -1 >/dev/null", client)
+    assert done.returncode == 0, done.stdout + done.stderr
+    received = json.loads(done.stdout)["end"]["sum_received"]["bits_per_second"]
+    assert received == pytest.approx(8e6 * 1448 / 1500, rel=0.1)
+
+
+def test_the_status_of_the_program_is_that_of_the_shell(tmp_path: Path) -> None:
+    done = in_shell(tmp_path, "sleep 60", "exit 6")
+    assert done.returncode == 6

@@ -38,7 +38,8 @@ impl Lateness {
         self.stalls += u64::from(late > STALL);
     }
 
-    fn quantile_us(&self, q: f64) -> f64 {
+    /// Microseconds that this share of deliveries did not exceed; zero without any.
+    pub fn quantile_us(&self, q: f64) -> f64 {
         let us = self.all.quantile(q) / 1e3;
         if us.is_nan() { 0.0 } else { us }
     }

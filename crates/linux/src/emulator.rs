@@ -10,9 +10,10 @@
 
 use crate::certificate::Lateness;
 use crate::clock::{Clock, timespec};
-use crate::header::{Header, mark};
+use crate::header::{Header, ecn, mark};
 use crate::host::{FIRST_PORT, Side};
 use crate::meter::Meter;
+use crate::packet_log::{Event, PacketLog};
 use crate::sys;
 use crate::{NOTHING, RunError, Shared};
 use cpu_time::ThreadTime;
@@ -153,6 +154,15 @@ pub struct FlowSeen {
     pub finished_at: Option<Time>,
 }
 
+/// What travels.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Traffic {
+    /// The connections of the scenario's flows, told apart by their ports.
+    OfFlows,
+    /// Whatever programs send, on the way of the first flow.
+    Any,
+}
+
 struct Flow {
     seen: FlowSeen,
     meter: Meter,
@@ -161,6 +171,20 @@ struct Flow {
     bytes: u64,
     /// The link at which its throughput is measured.
     bottleneck: usize,
+}
+
+impl Flow {
+    /// A packet has left one of the ends.
+    fn count_sent(&mut self, header: &Header, is_forward: bool, now: Time) {
+        if is_forward && header.is_syn() {
+            self.meter.open(header.seq);
+            self.is_open = true;
+        } else if is_forward && header.payload > 0 {
+            self.meter.on_sent(now, header.seq, header.payload);
+        } else if !is_forward && header.is_pure_ack() {
+            self.seen.total.acks += 1;
+        }
+    }
 }
 
 /// What the emulator has seen.
@@ -181,6 +205,8 @@ pub struct Seen {
     pub cpu_s: f64,
     /// Packets delivered.
     pub packets: u64,
+    /// Their log, where it was wanted.
+    pub packet_log: Option<PacketLog>,
 }
 
 /// When somebody looks at the run from outside.
@@ -219,6 +245,8 @@ pub struct Emulator<'a> {
     failed_writes: u64,
     packets: u64,
     max_memory: u64,
+    traffic: Traffic,
+    packet_log: Option<PacketLog>,
 }
 
 impl<'a> Emulator<'a> {
@@ -230,6 +258,7 @@ impl<'a> Emulator<'a> {
         clock: Clock,
         shared: &'a Shared,
         max_memory: u64,
+        traffic: Traffic,
     ) -> Result<Emulator<'a>, RunError> {
         let mut media = Media::new(links(scenario), Vec::new());
         let entries = Entry::of_links(scenario.links.len());
@@ -268,7 +297,14 @@ impl<'a> Emulator<'a> {
             failed_writes: 0,
             packets: 0,
             max_memory,
+            traffic,
+            packet_log: None,
         })
+    }
+
+    /// The same with a log of all packets.
+    pub fn logging(self) -> Emulator<'a> {
+        Emulator { packet_log: Some(PacketLog::default()), ..self }
     }
 
     /// Carries packets until it is told that the run is over.
@@ -294,6 +330,7 @@ impl<'a> Emulator<'a> {
             }
         }
         let cpu_s = began.elapsed().as_secs_f64();
+        self.conclude();
         let flows = self.at_the_end.take().unwrap_or_else(|| self.flows_seen());
         Ok(Seen {
             flows,
@@ -304,7 +341,20 @@ impl<'a> Emulator<'a> {
             had_priority,
             cpu_s,
             packets: self.packets,
+            packet_log: self.packet_log,
         })
+    }
+
+    /// Ends the measured interval and the run where it was told to stop before its time.
+    fn conclude(&mut self) {
+        let now = self.clock.now();
+        self.advance(now);
+        if self.looks.measure < Time::NEVER && self.is_measuring {
+            self.measurement_boundary(now.min(self.measured.1));
+        }
+        if self.looks.end < Time::NEVER {
+            self.finish(now);
+        }
     }
 
     /// Sleeps until something is due or a host has sent.
@@ -352,18 +402,21 @@ impl<'a> Emulator<'a> {
 
     /// Offers a packet that was read to its first link; false if it belongs to no flow.
     fn accept(&mut self, side: Side, slot: u32, length: usize, now: Time) -> bool {
-        let Some(header) = Header::read(&self.slots.get(slot)[..length]) else { return false };
+        let bytes = &self.slots.get(slot)[..length];
+        let Some(ecn) = ecn(bytes) else { return false };
+        let header = Header::read(bytes);
         let is_forward = side == Side::Sender;
-        let port = if is_forward { header.source } else { header.destination };
-        let number = u32::from(port.wrapping_sub(FIRST_PORT));
+        let number = match self.traffic {
+            Traffic::OfFlows => {
+                let Some(header) = header else { return false };
+                let port = if is_forward { header.source } else { header.destination };
+                u32::from(port.wrapping_sub(FIRST_PORT))
+            }
+            Traffic::Any => 0,
+        };
         let Some(flow) = self.flows.get_mut(number as usize) else { return false };
-        if is_forward && header.is_syn() {
-            flow.meter.open(header.seq);
-            flow.is_open = true;
-        } else if is_forward && header.payload > 0 {
-            flow.meter.on_sent(now, header.seq, header.payload);
-        } else if !is_forward && header.is_pure_ack() {
-            flow.seen.total.acks += 1;
+        if let Some(header) = header.filter(|_| self.traffic == Traffic::OfFlows) {
+            flow.count_sent(&header, is_forward, now);
         }
         let route = self.routes.of(number as usize);
         let (hop, hops_left) = if is_forward {
@@ -372,7 +425,8 @@ impl<'a> Emulator<'a> {
             (route.first_reverse, route.reverse_rest)
         };
         let size = u16::try_from(length).unwrap_or(u16::MAX);
-        let packet = Packet { entered: now, slot, flow: number, size, hops_left, ecn: header.ecn, is_forward };
+        let packet = Packet { entered: now, slot, flow: number, size, hops_left, ecn, is_forward };
+        self.log(now, &packet, Event::Arrival);
         self.send(now, hop, packet);
         true
     }
@@ -427,6 +481,8 @@ impl<'a> Emulator<'a> {
     }
 
     fn drop_packet(&mut self, packet: &Packet) {
+        let now = self.clock.now();
+        self.log(now, packet, Event::Drop);
         if packet.is_forward && self.has_payload(packet) {
             self.flows[packet.flow as usize].seen.total.drops += 1;
         }
@@ -452,43 +508,13 @@ impl<'a> Emulator<'a> {
         self.settle(index);
     }
 
-    /// Whether a packet brings the very next bytes to a reader who has read everything before.
-    fn wakes_reader(&mut self, packet: &Packet) -> bool {
-        let bytes = &self.slots.get(packet.slot)[..usize::from(packet.size)];
-        let Some(header) = Header::read(bytes).filter(|header| header.payload > 0) else { return false };
-        let flow = packet.flow as usize;
-        let read = self.shared.flows[flow].delivered_bytes.load(Ordering::Acquire);
-        self.flows[flow].meter.number(header.seq) == read
-    }
-
     /// Hands a packet that is due at a host to it.
     fn deliver(&mut self, packet: Packet, due: Time) {
         let bytes = &mut self.slots.get(packet.slot)[..usize::from(packet.size)];
-        if let Some(header) = Header::read(bytes) {
-            if packet.ecn == Ecn::Ce && header.ecn != Ecn::Ce {
-                mark(bytes);
-            }
-            let flow = &mut self.flows[packet.flow as usize];
-            if packet.is_forward && header.payload > 0 {
-                flow.seen.total.arrived += 1;
-                if self.is_measuring {
-                    flow.seen.one_way_delays += due.since(packet.entered);
-                }
-                self.shared.flows[packet.flow as usize]
-                    .arrived_bytes
-                    .fetch_add(u64::from(header.payload), Ordering::Relaxed);
-            } else if !packet.is_forward && flow.is_open && !header.is_syn() {
-                let now = self.clock.now();
-                let rtt = flow.meter.on_ack(now, header.ack, |each| header.for_each_sack(bytes, each));
-                if let Some(rtt) = rtt.filter(|_| self.is_measuring) {
-                    flow.seen.rtt.add(rtt.as_micros());
-                }
-                if flow.meter.acknowledged() >= flow.bytes {
-                    flow.seen.finished_at.get_or_insert(now);
-                }
-            }
+        if packet.ecn == Ecn::Ce && ecn(bytes) != Some(Ecn::Ce) {
+            mark(bytes);
         }
-        let wakes_reader = packet.is_forward && self.wakes_reader(&packet);
+        let wakes_reader = self.traffic == Traffic::OfFlows && self.count_delivered(&packet, due);
         let to = if packet.is_forward { Side::Receiver } else { Side::Sender };
         let now = self.clock.now();
         self.lateness.add(now.since(due), self.is_measuring);
@@ -506,7 +532,43 @@ impl<'a> Emulator<'a> {
         };
         self.packets += 1;
         self.failed_writes += u64::from(written.is_err());
+        self.log(due, &packet, Event::Departure);
         self.slots.give_back(packet.slot);
+    }
+
+    /// Counts a packet of a flow that reaches a host at `due`. Returns whether it brings the very next bytes to a reader who
+    /// has read everything before.
+    fn count_delivered(&mut self, packet: &Packet, due: Time) -> bool {
+        let bytes = &self.slots.get(packet.slot)[..usize::from(packet.size)];
+        let Some(header) = Header::read(bytes) else { return false };
+        let flow = &mut self.flows[packet.flow as usize];
+        let shared = &self.shared.flows[packet.flow as usize];
+        if packet.is_forward && header.payload > 0 {
+            flow.seen.total.arrived += 1;
+            if self.is_measuring {
+                flow.seen.one_way_delays += due.since(packet.entered);
+            }
+            shared.arrived_bytes.fetch_add(u64::from(header.payload), Ordering::Relaxed);
+            return flow.meter.number(header.seq) == shared.delivered_bytes.load(Ordering::Acquire);
+        }
+        if !packet.is_forward && flow.is_open && !header.is_syn() {
+            let now = self.clock.now();
+            let rtt = flow.meter.on_ack(now, header.ack, |each| header.for_each_sack(bytes, each));
+            if let Some(rtt) = rtt.filter(|_| self.is_measuring) {
+                flow.seen.rtt.add(rtt.as_micros());
+            }
+            if flow.meter.acknowledged() >= flow.bytes {
+                flow.seen.finished_at.get_or_insert(now);
+            }
+        }
+        false
+    }
+
+    /// Writes an event down, if anybody wants to know.
+    fn log(&mut self, at: Time, packet: &Packet, event: Event) {
+        if let Some(log) = &mut self.packet_log {
+            log.add(at, packet.size, packet.is_forward, event, at.since(packet.entered));
+        }
     }
 
     /// Does what is due by the clock at `now`.
@@ -586,7 +648,8 @@ impl<'a> Emulator<'a> {
     fn weigh(&self) -> Result<(), RunError> {
         let meters: u64 = self.flows.iter().map(|flow| flow.meter.memory()).sum();
         let media: u64 = self.media.iter().map(|medium| medium.memory()).sum();
-        let needed = self.slots.memory() + meters + media + self.recorder.memory();
+        let log = self.packet_log.as_ref().map_or(0, PacketLog::memory);
+        let needed = self.slots.memory() + meters + media + self.recorder.memory() + log;
         if needed > self.max_memory { Err(RunError::Memory { needed, limit: self.max_memory }) } else { Ok(()) }
     }
 }

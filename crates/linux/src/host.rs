@@ -7,10 +7,11 @@ use crate::netlink::Netlink;
 use crate::settings::Settings;
 use crate::{FlowFault, RunError, sys};
 use dumbbell_units::Duration;
-use rustix::fd::OwnedFd;
+use rustix::fd::{AsFd, OwnedFd};
 use rustix::io::Errno;
 use rustix::net::netdevice::name_to_index;
 use rustix::net::{AddressFamily, SocketFlags, SocketType, bind, listen, socket_with, sockopt};
+use rustix::thread::{LinkNameSpaceType, move_into_link_name_space};
 use std::collections::BTreeMap;
 use std::fs::{self, File, OpenOptions};
 use std::io::{self, Read, Seek};
@@ -20,6 +21,9 @@ use std::os::unix::fs::OpenOptionsExt;
 /// Where the kernel hands out TUN devices.
 pub const TUN: &str = "/dev/net/tun";
 const DEVICE: &str = "path0";
+/// Every namespace has it, and programs may rely on it.
+const LOOPBACK: u32 = 1;
+const LOOPBACK_MTU: u32 = 65_536;
 /// Packets that the device holds for the emulator: more than a window of the largest path here, so that nothing is dropped
 /// but by links.
 const QUEUE_LENGTH: u32 = 20_000;
@@ -39,14 +43,16 @@ impl Side {
     /// Both, in the order of their numbers.
     pub const BOTH: [Side; 2] = [Side::Sender, Side::Receiver];
 
-    fn address(self) -> Ipv4Addr {
+    /// Its address.
+    pub fn address(self) -> Ipv4Addr {
         match self {
             Side::Sender => Ipv4Addr::new(10, 0, 0, 1),
             Side::Receiver => Ipv4Addr::new(10, 0, 0, 2),
         }
     }
 
-    fn other(self) -> Side {
+    /// The side at the other end.
+    pub fn other(self) -> Side {
         match self {
             Side::Sender => Side::Receiver,
             Side::Receiver => Side::Sender,
@@ -68,6 +74,7 @@ pub struct Host {
     /// The namespace's counters of devices and of TCP.
     devices: File,
     counters: File,
+    namespace: File,
 }
 
 impl Host {
@@ -93,6 +100,7 @@ impl Host {
         let socket = tcp_socket().map_err(machine("cannot make a socket"))?;
         let index = name_to_index(&socket, DEVICE).map_err(|error| machine("cannot find the device")(error.into()))?;
         let netlink = Netlink::new().map_err(machine("cannot reach netlink"))?;
+        netlink.bring_up(LOOPBACK, LOOPBACK_MTU, QUEUE_LENGTH).map_err(machine("cannot bring up the loopback"))?;
         netlink.bring_up(index, settings.mtu, QUEUE_LENGTH).map_err(machine("cannot bring up the device"))?;
         netlink.add_address(index, side.address()).map_err(machine("cannot give the device its address"))?;
         netlink
@@ -100,13 +108,19 @@ impl Host {
             .map_err(machine("cannot set the route"))?;
         let sockets = algorithms.iter().enumerate();
         let sockets = sockets.map(|(flow, algorithm)| flow_socket(side, flow, algorithm)).collect::<Result<_, _>>()?;
-        let open = |name: &str| File::open(name).map_err(machine("cannot open the namespace's counters"));
+        let open = |name: &str| File::open(name).map_err(machine("cannot open what the namespace shows of itself"));
         Ok(Host {
             device: device.into(),
             sockets,
             devices: open("/proc/thread-self/net/dev")?,
             counters: open("/proc/thread-self/net/netstat")?,
+            namespace: open("/proc/thread-self/ns/net")?,
         })
+    }
+
+    /// Moves the calling thread, and the programs that it starts, to this host.
+    pub fn enter(&self) -> io::Result<()> {
+        Ok(move_into_link_name_space(self.namespace.as_fd(), Some(LinkNameSpaceType::Network))?)
     }
 
     /// Packets that the device has dropped by itself, in either direction.

@@ -13,9 +13,11 @@ mod header;
 mod host;
 mod meter;
 mod netlink;
+mod packet_log;
 mod rootless;
 mod sampler;
 mod settings;
+mod shell;
 mod sys;
 mod tables;
 mod tcp_info;
@@ -27,7 +29,7 @@ use dumbbell_path::LinkRate;
 use dumbbell_results::Table;
 use dumbbell_scenario::Scenario;
 use dumbbell_units::{Duration, Time};
-use emulator::Emulator;
+use emulator::{Emulator, Traffic};
 use host::{Host, Side};
 use rustix::fd::OwnedFd;
 use sampler::Sampler;
@@ -41,6 +43,7 @@ pub use certificate::{Certificate, FlowLimits};
 pub use error::{FlowFault, RunError};
 pub use rootless::become_root_of_own_namespace;
 pub use settings::{MAX_FLOWS, Sysctl};
+pub use shell::{Programs, ShellOutput, shell};
 
 /// Between the making of the namespaces and the start of the run: every thread is up by then.
 const LEAD: Duration = Duration::from_millis(50);
@@ -92,6 +95,12 @@ struct Shared {
     flows: Vec<FlowShared>,
 }
 
+impl Shared {
+    fn new(flows: Vec<FlowShared>) -> Shared {
+        Shared { is_over: AtomicBool::new(false), promptness: Promptness::default(), flows }
+    }
+}
+
 /// No instant.
 const NOTHING: u64 = u64::MAX;
 
@@ -133,16 +142,12 @@ pub fn run(scenario: &Scenario, sysctls: &[Sysctl], bounds: &Bounds<'_>) -> Resu
     let algorithms: Vec<&str> = scenario.flows.iter().map(|flow| flow.cc.name()).collect();
     let [sender, receiver] = Side::BOTH.map(|side| Host::new(side, &settings, &algorithms));
     let hosts = [sender?, receiver?];
-    let shared = Shared {
-        is_over: AtomicBool::new(false),
-        promptness: Promptness::default(),
-        flows: scenario.flows.iter().map(|_| FlowShared::new()).collect(),
-    };
+    let shared = Shared::new(scenario.flows.iter().map(|_| FlowShared::new()).collect());
     let is_light = is_light(scenario);
     let steal_before = certificate::Steal::now();
     let clock = Clock::starting_in(LEAD);
     let devices = [&hosts[0].device, &hosts[1].device];
-    let emulator = Emulator::new(scenario, devices, settings.mtu, clock, &shared, bounds.max_memory)?;
+    let emulator = Emulator::new(scenario, devices, settings.mtu, clock, &shared, bounds.max_memory, Traffic::OfFlows)?;
     let [senders, listeners] = [&hosts[0].sockets, &hosts[1].sockets];
     let sampler = Sampler::new(scenario, senders, clock, &shared);
 
@@ -159,6 +164,7 @@ pub fn run(scenario: &Scenario, sysctls: &[Sysctl], bounds: &Bounds<'_>) -> Resu
                 start: start_of(spec, &mut starts),
                 bytes: spec.bytes,
                 rate: spec.app_rate,
+                write: spec.app_write,
                 mss: spec.transport.mss,
             };
             let (socket, listener, shared) = (&senders[flow], &listeners[flow], &shared);

@@ -5,6 +5,8 @@
 use rustix::fd::{AsFd, AsRawFd};
 use rustix::thread::UnshareFlags;
 use std::io;
+use std::os::unix::process::CommandExt;
+use std::process::Command;
 
 /// Gives the calling thread a network namespace of its own.
 pub fn unshare_network() -> io::Result<()> {
@@ -92,4 +94,18 @@ pub fn schedule_soon() -> io::Result<()> {
         if status < 0 { Err(io::Error::last_os_error()) } else { Ok(()) }
     };
     attempt(-20).or_else(|_| attempt(0))
+}
+
+/// Lets a program end when the thread that starts it does, however it does.
+pub fn die_with_parent(command: &mut Command) {
+    // SAFETY: between fork and exec nothing but this system call is made, which allocates nothing and takes no lock.
+    unsafe {
+        command.pre_exec(|| {
+            if libc::prctl(libc::PR_SET_PDEATHSIG, libc::SIGKILL) < 0 {
+                Err(io::Error::last_os_error())
+            } else {
+                Ok(())
+            }
+        });
+    }
 }

@@ -52,8 +52,10 @@ pub struct Application {
     pub start: Time,
     /// Bytes that it writes; `None` has no end.
     pub bytes: Option<u64>,
-    /// Bits per second at which it has data, a segment at a time; `None` as fast as the connection takes it.
+    /// Bits per second at which it has data; `None` as fast as the connection takes it.
     pub rate: Option<u64>,
+    /// With a rate: bytes that it writes at once, in whole segments; `None` is a segment.
+    pub write: Option<u64>,
     /// Payload of a full segment.
     pub mss: u32,
 }
@@ -110,21 +112,27 @@ fn write_at_once(socket: &OwnedFd, application: Application) -> io::Result<()> {
     Ok(())
 }
 
-/// Writes a segment whenever the application has one.
+/// Writes whenever the application has something. What does not fill a segment waits for the next write.
 fn write_paced(socket: &OwnedFd, application: Application, rate: u64, clock: Clock, shared: &Shared) -> io::Result<()> {
     sockopt::set_tcp_nodelay(socket, true)?;
-    let data = vec![0; application.mss as usize];
-    let interval = Duration::from_nanos(u64::from(application.mss) * 8 * 1_000_000_000 / rate.max(1));
+    let mss = application.mss as usize;
+    let write_bytes = application.write.unwrap_or(u64::from(application.mss));
+    let interval = Duration::from_nanos(write_bytes.saturating_mul(8 * 1_000_000_000) / rate.max(1));
+    let mut data = Vec::new();
     let mut left = application.bytes.unwrap_or(u64::MAX);
+    let mut rest = 0;
     let mut due = clock.now();
     while left > 0 && clock.sleep_until(due, &shared.is_over) {
         shared.promptness.add(clock.now().since(due));
-        let length = usize::try_from(left).unwrap_or(usize::MAX).min(data.len());
-        let mut segment = &data[..length];
-        while !segment.is_empty() {
-            segment = &segment[write(socket, segment)?..];
+        let produced = left.min(write_bytes);
+        left -= produced;
+        let length = rest + usize::try_from(produced).unwrap_or(usize::MAX - rest);
+        rest = if left > 0 { length % mss } else { 0 };
+        data.resize(length - rest, 0);
+        let mut unwritten = &data[..];
+        while !unwritten.is_empty() {
+            unwritten = &unwritten[write(socket, unwritten)?..];
         }
-        left -= length as u64;
         due += interval;
     }
     Ok(())

@@ -3,7 +3,7 @@
 
 #![cfg(target_os = "linux")]
 
-use dumbbell_linux::{Bounds, RunError, RunOutput, Sysctl, run};
+use dumbbell_linux::{Bounds, Programs, RunError, RunOutput, Sysctl, run, shell};
 use dumbbell_results::{Table, Values};
 use dumbbell_scenario::{Experiment, Scenario};
 use std::sync::atomic::{AtomicBool, Ordering};
@@ -159,6 +159,52 @@ fn a_run_can_be_stopped() {
     });
     match outcome {
         Err(RunError::Cancelled) => assert!(began.elapsed().as_secs_f64() < 2.0),
+        Err(error @ (RunError::Namespace(_) | RunError::Tun(_))) => eprintln!("skipped: {error}"),
+        other => panic!("{:?}", other.err()),
+    }
+}
+
+#[test]
+fn programs_reach_each_other_over_the_path() {
+    let _alone = alone();
+    let scenario = scenario(
+        r#"
+            duration = "1s"
+            path = { rate = "10mbit", rtt = "50ms" }
+            flows = [{ cc = "cubic" }]
+        "#,
+    );
+    // A connection of bash itself, so that nothing has to be installed: it tells by its time that it took the path.
+    let words = |script: &str| ["bash", "-c", script].map(str::to_owned);
+    let script = "for i in 1 2 3 4 5 6 7 8 9; do (exec 3<>/dev/tcp/$DUMBBELL_PEER/7) 2>/dev/null && exit 9; sleep 0.1; done; exit 7";
+    let (command, peer) = (words(script), words("sleep 60"));
+    let cancel = AtomicBool::new(false);
+    let bounds = Bounds { cancel: &cancel, max_memory: 1 << 30 };
+    let programs = Programs { command: &command, peer: Some(&peer) };
+    match shell(&scenario, &programs, &[], &bounds, true) {
+        Ok(output) => {
+            assert_eq!(output.status, 7, "nobody listens there, which the peer's kernel answers");
+            let packets = output.packets.expect("it was wanted");
+            let delays: Vec<f64> = floats(&packets, "delay_ms").iter().copied().filter(|ms| !ms.is_nan()).collect();
+            // A SYN and a reset for every attempt, each on its way for half of the round trip.
+            assert_eq!(delays.len(), 18);
+            assert!(delays.iter().all(|ms| (25.0..25.2).contains(ms)), "{delays:?}");
+            assert_eq!(counts(&output.links, "arrivals_total"), [9, 9]);
+        }
+        Err(error @ (RunError::Namespace(_) | RunError::Tun(_))) => eprintln!("skipped: {error}"),
+        Err(error) => panic!("{error}"),
+    }
+}
+
+#[test]
+fn a_program_that_cannot_be_started_is_named() {
+    let _alone = alone();
+    let scenario =
+        scenario("duration = \"1s\"\npath = { rate = \"1mbit\", rtt = \"5ms\" }\nflows = [{ cc = \"reno\" }]");
+    let command = ["no-such-program".to_owned()];
+    let bounds = Bounds { cancel: &AtomicBool::new(false), max_memory: 1 << 30 };
+    match shell(&scenario, &Programs { command: &command, peer: None }, &[], &bounds, false) {
+        Err(error @ RunError::Machine(_)) => assert!(error.to_string().contains("no-such-program"), "{error}"),
         Err(error @ (RunError::Namespace(_) | RunError::Tun(_))) => eprintln!("skipped: {error}"),
         other => panic!("{:?}", other.err()),
     }

@@ -158,6 +158,28 @@ impl Point {
             py.detach(|| linux::run(&scenario, &cancel.cancelled, max_memory.unwrap_or(u64::MAX), &sysctls))?;
         RunOutput::of_linux(py, output)
     }
+
+    /// Runs programs over the network of the point until `command` ends: on the side of the senders, and `peer` on the other
+    /// one.
+    #[pyo3(signature = (cancel, command, peer=None, max_memory=None, sysctls=Vec::new(), log=false))]
+    #[expect(clippy::too_many_arguments, reason = "they are keywords in Python")]
+    fn shell(
+        &self,
+        py: Python<'_>,
+        cancel: &CancelToken,
+        command: Vec<String>,
+        peer: Option<Vec<String>>,
+        max_memory: Option<u64>,
+        sysctls: Vec<(String, String)>,
+        log: bool,
+    ) -> PyResult<ShellOutput> {
+        let scenario = self.inner.scenario();
+        let max_memory = max_memory.unwrap_or(u64::MAX);
+        let programs = (command, peer);
+        let run = || linux::shell(&scenario, &cancel.cancelled, max_memory, &sysctls, &programs, log);
+        let output = py.detach(run)?;
+        ShellOutput::of_linux(py, output)
+    }
 }
 
 /// Hands time series to Python.
@@ -248,6 +270,40 @@ impl RunOutput {
     }
 }
 
+/// What is left of programs that ran over a network.
+#[pyclass(frozen, get_all, module = "dumbbell._core")]
+pub struct ShellOutput {
+    /// Exit status of the command.
+    status: i32,
+    /// One row a link.
+    links: Py<Table>,
+    /// One row an event of a packet, if a log was wanted.
+    packets: Option<Py<Table>>,
+    /// Microseconds by which 99.9 % of packets were late at most.
+    late_p999_us: f64,
+}
+
+impl ShellOutput {
+    #[cfg(target_os = "linux")]
+    fn of_linux(py: Python<'_>, output: dumbbell_linux::ShellOutput) -> PyResult<ShellOutput> {
+        let table = |table| Py::new(py, Table::new(table)?);
+        Ok(ShellOutput {
+            status: output.status,
+            links: table(output.links)?,
+            packets: output.packets.map(table).transpose()?,
+            late_p999_us: output.late_p999_us,
+        })
+    }
+
+    #[cfg(not(target_os = "linux"))]
+    fn of_linux(_py: Python<'_>, output: std::convert::Infallible) -> PyResult<ShellOutput> {
+        match output {}
+    }
+}
+
+/// The words of a command, and those of the one on the other side.
+type Words = (Vec<String>, Option<Vec<String>>);
+
 /// Makes the process, which must have one thread only, root of a user namespace of its own.
 #[pyfunction]
 pub fn become_root_of_own_namespace() -> PyResult<()> {
@@ -257,10 +313,11 @@ pub fn become_root_of_own_namespace() -> PyResult<()> {
 /// The ground of the running kernel.
 #[cfg(target_os = "linux")]
 mod linux {
+    use super::Words;
     use super::{RunCancelled, RunError};
-    use dumbbell_linux::{Bounds, RunError as Error, RunOutput, Sysctl};
+    use dumbbell_linux::{Bounds, Programs, RunError as Error, RunOutput, ShellOutput, Sysctl};
     use dumbbell_scenario::Scenario;
-    use pyo3::PyResult;
+    use pyo3::{PyErr, PyResult};
     use std::sync::atomic::AtomicBool;
 
     pub fn run(
@@ -269,11 +326,31 @@ mod linux {
         max_memory: u64,
         sysctls: &[(String, String)],
     ) -> PyResult<RunOutput> {
-        let sysctls: Vec<Sysctl> = sysctls.iter().map(|(name, value)| Sysctl::given(name, value)).collect();
-        dumbbell_linux::run(scenario, &sysctls, &Bounds { cancel, max_memory }).map_err(|error| match error {
+        dumbbell_linux::run(scenario, &given(sysctls), &Bounds { cancel, max_memory }).map_err(raised)
+    }
+
+    pub fn shell(
+        scenario: &Scenario,
+        cancel: &AtomicBool,
+        max_memory: u64,
+        sysctls: &[(String, String)],
+        (command, peer): &Words,
+        log: bool,
+    ) -> PyResult<ShellOutput> {
+        let programs = Programs { command, peer: peer.as_deref() };
+        let bounds = Bounds { cancel, max_memory };
+        dumbbell_linux::shell(scenario, &programs, &given(sysctls), &bounds, log).map_err(raised)
+    }
+
+    fn given(sysctls: &[(String, String)]) -> Vec<Sysctl> {
+        sysctls.iter().map(|(name, value)| Sysctl::given(name, value)).collect()
+    }
+
+    fn raised(error: Error) -> PyErr {
+        match error {
             Error::Cancelled => RunCancelled::new_err(error.to_string()),
             _ => RunError::new_err(error.to_string()),
-        })
+        }
     }
 
     pub fn become_root() -> PyResult<()> {
@@ -291,6 +368,17 @@ mod linux {
     use std::sync::atomic::AtomicBool;
 
     pub fn run(_: &Scenario, _: &AtomicBool, _: u64, _: &[(String, String)]) -> PyResult<Infallible> {
+        Err(missing())
+    }
+
+    pub fn shell(
+        _: &Scenario,
+        _: &AtomicBool,
+        _: u64,
+        _: &[(String, String)],
+        _: &super::Words,
+        _: bool,
+    ) -> PyResult<Infallible> {
         Err(missing())
     }
 

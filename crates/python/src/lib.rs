@@ -22,7 +22,7 @@ const MAX_TRACE_SECONDS: f64 = 86_400.0;
 #[pymodule]
 mod _core {
     #[pymodule_export]
-    use crate::experiment::{CancelToken, Experiment, Point, RunOutput, become_root_of_own_namespace};
+    use crate::experiment::{CancelToken, Experiment, Point, RunOutput, ShellOutput, become_root_of_own_namespace};
     #[pymodule_export]
     use crate::table::Table;
     #[pymodule_export]

@@ -240,7 +240,9 @@ fn a_profile_is_the_base_of_endpoints_and_what_is_given_is_on_top() {
         (scenario.flows[0].transport.clone(), scenario.flows[1].transport.clone())
     };
     let profile = |name: &str| TransportConfig::profile(name).unwrap();
-    for name in TransportConfig::PROFILES {
+    let udp = scenario(&MINIMAL.replace("cc = \"bbr\"", "transport = \"udp\"\nrate = \"1mbit\""));
+    assert_eq!((&udp.flows[0].transport, udp.flows[0].cc.name()), (&profile("udp"), "none"));
+    for name in TransportConfig::PROFILES.into_iter().filter(|name| *name != "udp") {
         assert_eq!(flows(&format!("transport = \"{name}\""), "").1, profile(name));
         assert_eq!(flows("", &format!("transport = \"{name}\"")), (profile(name), profile("tcp")));
     }

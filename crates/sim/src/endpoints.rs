@@ -3,7 +3,7 @@
 use dumbbell_cc::{Controller, EcnMode};
 use dumbbell_transport::{
     EcnEcho, Endpoint, Handshake, Protocol, Receiver, ReceiverStats, Sender, SenderStats, Sending, TransportConfig,
-    quic,
+    quic, udp,
 };
 use dumbbell_units::Time;
 use std::sync::Arc;
@@ -51,6 +51,10 @@ impl Endpoints {
                 let (near, far) = quic::endpoints(&config, controller);
                 Endpoints::Other(Ends { near, far })
             }
+            Protocol::Udp => {
+                let (near, far) = udp::endpoints(u16::try_from(config.mss).unwrap_or(u16::MAX));
+                Endpoints::Other(Ends { near, far })
+            }
         }
     }
 
@@ -89,6 +93,20 @@ impl Endpoints {
             Endpoints::Tcp { sender, .. } => sender.unsent_segments() > 0,
             Endpoints::Other(ends) => ends.near.has_unsent(),
         }
+    }
+
+    /// The application takes back what it has written and what has not been sent once; returns how many bytes. Of TCP's
+    /// segments, which have `mss` bytes, the last one that was written has `last_len`.
+    pub fn withdraw(&mut self, mss: u16, last_len: u16) -> u64 {
+        let unsent = match self {
+            Endpoints::Other(ends) => ends.near.unsent(),
+            Endpoints::Tcp { sender, .. } => match sender.unsent_segments() {
+                0 => 0,
+                segments => u64::from(segments - 1) * u64::from(mss) + u64::from(last_len),
+            },
+        };
+        self.close();
+        unsent
     }
 
     pub fn is_idle(&self) -> bool {

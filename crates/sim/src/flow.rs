@@ -2,9 +2,10 @@
 
 use crate::endpoints::Endpoints;
 use crate::packet::Packet;
+use crate::production::Production;
 use dumbbell_cc::Controller;
 use dumbbell_network::Entry;
-use dumbbell_path::{Port, Train};
+use dumbbell_path::{Port, Schedule, Train};
 use dumbbell_results::{FlowCounts, Histogram};
 use dumbbell_scenario::Flow as Spec;
 use dumbbell_transport::TransportConfig;
@@ -105,21 +106,26 @@ pub(crate) struct Flow {
 }
 
 /// Where data comes from.
-#[derive(Clone, Copy, Debug)]
+#[derive(Clone, Debug)]
 enum Source {
     /// Everything at once: this many segments, the last of this length.
     AtOnce {
         segments: u32,
         last_len: u16,
     },
-    /// One segment of `mss` bytes every interval.
+    /// A write of `write` bytes every interval, in segments of `mss` bytes.
     Paced {
         mss: u16,
-        left: u32,
-        last_len: u16,
+        /// Bytes of earlier writes that did not fill a segment.
+        rest: u16,
+        write: u32,
+        /// Bytes that the application has still to write.
+        left: u64,
         interval: Duration,
         next: Time,
     },
+    /// At a rate that changes.
+    Scheduled(Box<Production>),
     Empty,
     /// The application stopped before it had written, or the sender had sent, everything.
     Cut,
@@ -135,19 +141,26 @@ impl Flow {
         bottleneck: Entry,
     ) -> Flow {
         let mss = u16::try_from(spec.transport.mss).unwrap_or(u16::MAX);
-        let (segments, last_len) = match spec.bytes {
-            None => (u32::MAX, mss),
-            Some(bytes) => in_segments(bytes, mss),
-        };
         let unwritten = match spec.app_rate {
-            None => Source::AtOnce { segments, last_len },
-            Some(rate) => Source::Paced {
-                mss,
-                left: segments,
-                last_len,
-                interval: Duration::from_nanos(u64::from(mss) * 8 * 1_000_000_000 / rate.max(1)),
-                next: Time::NEVER,
-            },
+            _ if spec.app_schedule.is_some() => {
+                let source = |schedule: &Schedule<u64>| Box::new(Production::new(schedule.clone(), mss, spec.bytes));
+                spec.app_schedule.as_ref().map(source).map_or(Source::Empty, Source::Scheduled)
+            }
+            None => {
+                let (segments, last_len) = spec.bytes.map_or((u32::MAX, mss), |bytes| in_segments(bytes, mss));
+                Source::AtOnce { segments, last_len }
+            }
+            Some(rate) => {
+                let write = u32::try_from(spec.app_write.unwrap_or(u64::from(mss))).unwrap_or(u32::MAX);
+                Source::Paced {
+                    mss,
+                    rest: 0,
+                    write,
+                    left: spec.bytes.unwrap_or(u64::MAX),
+                    interval: Duration::from_nanos(u64::from(write) * 8 * 1_000_000_000 / rate.max(1)),
+                    next: Time::NEVER,
+                }
+            }
         };
         Flow {
             ends: Endpoints::new(transport, controller),
@@ -207,18 +220,30 @@ impl Flow {
                 self.unwritten = Source::Empty;
             }
             Source::Paced { next, .. } => *next = now,
+            Source::Scheduled(production) => production.begin(now),
             Source::Empty | Source::Cut => {}
         }
     }
 
-    /// Writes what the application has produced by `now`.
+    /// Writes what the application has produced by `now`. What does not fill a segment waits for the next write, unless it
+    /// is the last one.
     pub fn write_due(&mut self, now: Time) {
-        if let Source::Paced { mss, left, last_len, interval, next } = &mut self.unwritten {
+        if let Source::Scheduled(production) = &mut self.unwritten {
+            return production.write_due(now, &mut self.ends);
+        }
+        if let Source::Paced { mss, rest, write, left, interval, next } = &mut self.unwritten {
             while *left > 0 && *next <= now {
-                *left -= 1;
+                let written = left.saturating_sub(u64::from(*write));
+                let bytes = u64::from(*rest) + *left - written;
+                *left = written;
                 *next += *interval;
-                let len = if *left == 0 { *last_len } else { *mss };
-                self.ends.write(now, 1, len);
+                let (segments, last_len) = in_segments(bytes, *mss);
+                let is_short = last_len < *mss && *left > 0;
+                *rest = if is_short { last_len } else { 0 };
+                let (segments, last_len) = if is_short { (segments - 1, *mss) } else { (segments, last_len) };
+                if segments > 0 {
+                    self.ends.write(now, segments, last_len);
+                }
             }
             if *left == 0 {
                 self.unwritten = Source::Empty;
@@ -233,6 +258,7 @@ impl Flow {
             Phase::Connecting { sent_at, retries, .. } => (sent_at + syn_timeout(retries)).min(self.stop),
             Phase::Established => match self.unwritten {
                 Source::Paced { next, .. } => next.min(self.stop),
+                Source::Scheduled(ref production) => production.next().min(self.stop),
                 _ => self.stop,
             },
             Phase::Stopped => Time::NEVER,
@@ -241,7 +267,12 @@ impl Flow {
 
     /// All that was written is acknowledged: if that is all there is, the flow is complete.
     pub fn note_completion(&mut self, now: Time) {
-        if self.finished_at == Time::NEVER && matches!(self.unwritten, Source::Empty) {
+        let is_written = match &self.unwritten {
+            Source::Empty => true,
+            Source::Scheduled(production) => production.is_over(),
+            _ => false,
+        };
+        if self.finished_at == Time::NEVER && is_written {
             self.finished_at = now;
         }
     }
@@ -267,7 +298,7 @@ impl Flow {
 
 /// How many segments of `mss` bytes make `bytes`, and the length of the last one. More segments than a connection can
 /// number are cut to as many as it can.
-fn in_segments(bytes: u64, mss: u16) -> (u32, u16) {
+pub(crate) fn in_segments(bytes: u64, mss: u16) -> (u32, u16) {
     let segments = bytes.div_ceil(u64::from(mss));
     let last_len = bytes - segments.saturating_sub(1) * u64::from(mss);
     (u32::try_from(segments).unwrap_or(u32::MAX), u16::try_from(last_len).unwrap_or(mss))

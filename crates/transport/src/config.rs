@@ -168,6 +168,8 @@ pub enum Protocol {
     Tcp,
     /// QUIC-like: a number for every transmission, RFC 9002's loss recovery.
     Quic,
+    /// Datagrams without acknowledgements: an unresponsive source that sends what the application writes.
+    Udp,
 }
 
 /// How losses are found with selective acknowledgements.
@@ -362,7 +364,7 @@ impl TransportConfig {
     }
 
     /// Names of the ready-made endpoints of [`TransportConfig::profile`].
-    pub const PROFILES: [&str; 3] = ["tcp", "quic", "dqc"];
+    pub const PROFILES: [&str; 4] = ["tcp", "quic", "dqc", "udp"];
     /// Bytes of IP and TCP headers without options.
     const TCP_HEADER: u32 = 40;
     /// Bytes of the timestamp option, padding included.
@@ -370,8 +372,9 @@ impl TransportConfig {
     /// Bytes of IP, UDP, short header and authentication tag around a QUIC payload.
     const QUIC_HEADER: u32 = 50;
 
-    /// Ready-made endpoints: `tcp` (Linux 6.18), `quic` (RFC 9002) and `dqc` (the user-space framework of Zhang's
-    /// study: an ACK for every packet, no tolerance for reordering, a quiet timeout, a clock that counts milliseconds).
+    /// Ready-made endpoints: `tcp` (Linux 6.18), `quic` (RFC 9002), `dqc` (the user-space framework of Zhang's study: an
+    /// ACK for every packet, no tolerance for reordering, a quiet timeout, a clock that counts milliseconds) and `udp`
+    /// (datagrams that nobody acknowledges).
     pub fn profile(name: &str) -> Option<TransportConfig> {
         let quic =
             TransportConfig { protocol: Protocol::Quic, mss: 1350, pacing: Pacing::On, ..TransportConfig::default() };
@@ -379,6 +382,7 @@ impl TransportConfig {
             "tcp" => Some(TransportConfig::default()),
             "quic" => Some(quic),
             "dqc" => Some(TransportConfig { ack_every: 1, undo: false, quic: QuicConfig::dqc(), ..quic }),
+            "udp" => Some(TransportConfig { protocol: Protocol::Udp, mss: 1472, ..TransportConfig::default() }),
             _ => None,
         }
     }
@@ -393,7 +397,7 @@ impl TransportConfig {
     /// Payload of the largest data packet in bytes.
     pub fn largest_payload(&self) -> u32 {
         match self.protocol {
-            Protocol::Tcp => self.mss,
+            Protocol::Tcp | Protocol::Udp => self.mss,
             Protocol::Quic => self.quic.packet_sizes.iter().map(|&size| u32::from(size)).max().unwrap_or(self.mss),
         }
     }
@@ -404,6 +408,7 @@ impl TransportConfig {
             Protocol::Tcp if self.timestamps => TransportConfig::TCP_HEADER + TransportConfig::TIMESTAMP_OPTION,
             Protocol::Tcp => TransportConfig::TCP_HEADER,
             Protocol::Quic => TransportConfig::QUIC_HEADER,
+            Protocol::Udp => u32::from(crate::udp::HEADER),
         }
     }
 

@@ -13,6 +13,7 @@ mod endpoint;
 pub mod quic;
 mod receiver;
 mod sender;
+pub mod udp;
 mod wire;
 
 pub use config::{

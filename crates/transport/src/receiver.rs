@@ -30,7 +30,7 @@ mod right_sizing;
 mod rtt;
 mod sack_list;
 
-use crate::{Ack, CumulativeAck, SackBlock, Segment, TransportConfig};
+use crate::{Ack, CumulativeAck, Segment, TransportConfig};
 use dumbbell_recovery::jiffies::Ticks;
 use dumbbell_units::{Duration, Time};
 pub use horizon::Horizon;
@@ -39,9 +39,10 @@ pub(crate) use reassembly::Reassembly;
 use right_sizing::RightSizing;
 use rtt::ReceiverRtt;
 use sack_list::SackList;
+use std::num::NonZeroU32;
 
 /// Duplicate ACKs per `rcv_nxt` that are never compressed (the sender's first duplicate-ACK threshold).
-const UNCOMPRESSED_DUP_ACKS: u32 = 3;
+const UNCOMPRESSED_DUP_ACKS: u8 = 3;
 /// Most ACKs held back by compression (`tcp_comp_sack_nr`).
 const COMPRESSED_ACKS_MAX: u32 = 44;
 /// Longest time an ACK is held back by compression (`tcp_comp_sack_delay_ns`).
@@ -68,15 +69,15 @@ pub struct Receiver {
     /// First segment beyond the advertised window; never moves back.
     window_edge: u32,
     /// Constant window, or `None` when it is sized by [`RightSizing`].
-    constant_window: Option<u32>,
+    constant_window: Option<NonZeroU32>,
     held_data_takes_window: bool,
 
     /// Quick ACKs left (`icsk_ack.quick`).
     quick: u32,
     /// The next ACK must leave at once (`ICSK_ACK_NOW`).
     ack_now: bool,
-    /// A duplicate that no ACK has reported yet (`duplicate_sack`).
-    duplicate: Option<SackBlock>,
+    /// A segment that had arrived before, which no ACK has reported yet (`duplicate_sack`).
+    duplicate: Option<u32>,
     /// New data arrived since the last ACK (`ICSK_ACK_SCHED`).
     unacked_news: bool,
     /// ECE is being sent: until CWR (classic) or until an unmarked segment (DCTCP).
@@ -98,7 +99,7 @@ pub struct Receiver {
     /// ACKs held back by compression.
     compressed_acks: u32,
     /// Duplicate ACKs considered for `dup_acks_of` (`dup_ack_counter`).
-    dup_acks: u32,
+    dup_acks: u8,
     /// The `rcv_nxt` that `dup_acks` belongs to (`compressed_ack_rcv_nxt`).
     dup_acks_of: u32,
 
@@ -204,11 +205,11 @@ impl Receiver {
         let receive_window = u32::try_from(config.receive_window / u64::from(mss)).unwrap_or(u32::MAX);
         let largest_window = receive_window.clamp(1, u32::MAX / 2);
         let sizing = RightSizing::new(mss, largest_window);
-        let constant_window = (!config.receive_autotuning).then_some(largest_window);
+        let constant_window = NonZeroU32::new(largest_window).filter(|_| !config.receive_autotuning);
         Receiver {
             rcv_nxt: 0,
             last_acked: 0,
-            window_edge: constant_window.unwrap_or(sizing.window(0)),
+            window_edge: constant_window.map_or_else(|| sizing.window(0), NonZeroU32::get),
             constant_window,
             held_data_takes_window: config.held_data_takes_window,
             quick: 0,

@@ -10,7 +10,7 @@ pub struct Flags(u8);
 impl Flags {
     /// No bit.
     pub const NONE: Flags = Flags(0);
-    /// PSH: the segment ends a burst of several.
+    /// PSH: the segment ends a burst of several, or what the application has written.
     pub const PSH: Flags = Flags(1);
     /// CWR: the sender has reduced its window.
     pub const CWR: Flags = Flags(1 << 1);

@@ -59,6 +59,9 @@ pub fn constant(name: &str) -> Option<i64> {
     Some(value)
 }
 
+/// Words and signs of a statement at most: brackets within brackets take room on the stack.
+const MOST_TOKENS: usize = 1_000;
+
 /// Statements with the variables they have set.
 #[derive(Clone, Debug, Default)]
 pub struct Code {
@@ -76,6 +79,9 @@ impl Code {
 
     fn statement(&mut self, line: u32, text: &str, look_up: &dyn Fn(&str) -> Option<Value>) -> Result<(), Trouble> {
         let tokens = tokens(text)?;
+        if tokens.len() > MOST_TOKENS {
+            return Err(Trouble::Unknown(format!("a statement of more than {MOST_TOKENS} words")));
+        }
         let mut reader = Reader { tokens: &tokens, at: 0, variables: &self.variables, look_up, used: Vec::new() };
         match tokens.first() {
             None => Ok(()),
@@ -502,5 +508,6 @@ mod tests {
         assert_eq!(unknown("for i in range(3): pass"), "the statement `for i in range(3): pass`");
         assert_eq!(unknown("assert len(tcpi_rtt)"), "`len(…)`");
         assert_eq!(unknown("assert 1 / 0"), "`1 / 0`");
+        assert_eq!(unknown(&format!("assert {}1", "(".repeat(10_000))), "a statement of more than 1000 words");
     }
 }

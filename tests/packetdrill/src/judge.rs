@@ -4,19 +4,15 @@ use crate::code::{Code, Trouble, Value, constant};
 use crate::host::{Emitted, START, Simulated};
 use crate::script::{Call, Direction, Event, Flags, Moment, Packet, Place, Script, What, When, ecn_name, seconds};
 use dumbbell_units::{Duration, Time};
+use std::collections::BTreeSet;
 use std::fmt;
 
 /// How early or late a packet may be where the script does not say (`--tolerance_usecs`).
 const TOLERANCE: Duration = Duration::from_millis(4);
+/// Bytes of a write at most.
+const LARGEST_WRITE: u64 = 1 << 28;
 /// How long a packet at any time (`*`) is waited for: longer than the longest retransmission timeout.
 const PATIENCE: Duration = Duration::from_secs(150);
-
-/// How strictly packets are judged.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub struct Judging {
-    /// Whether PSH has to be where the script says. The endpoints mark the ends of bursts, and not yet those of writes.
-    pub push: bool,
-}
 
 /// What came of a script.
 #[derive(Clone, Debug, PartialEq)]
@@ -100,18 +96,17 @@ enum End {
 }
 
 /// Runs a script on the endpoints.
-pub fn run(script: &Script, judging: Judging) -> Verdict {
+pub fn run(script: &Script) -> Verdict {
     match Simulated::new(script) {
-        Ok(host) => run_on(script, judging, host),
+        Ok(host) => run_on(script, host),
         Err(reason) => Verdict::OutOfScope(Place { line: 1, column: 1 }, reason),
     }
 }
 
 /// Runs a script on a host.
-pub(crate) fn run_on(script: &Script, judging: Judging, host: impl Host) -> Verdict {
+pub(crate) fn run_on(script: &Script, host: impl Host) -> Verdict {
     let tolerance = script.tolerance().unwrap_or(TOLERANCE);
     let mut run = Run {
-        judging,
         host,
         code: Code::default(),
         tolerance,
@@ -120,6 +115,9 @@ pub(crate) fn run_on(script: &Script, judging: Judging, host: impl Host) -> Verd
         connection: None,
         judged: 0,
         receives: script.packets(Direction::Inbound).any(|packet| packet.len > 0),
+        write_ends: BTreeSet::new(),
+        write_seq: script.first_seq(Direction::Outbound),
+        divided_at: None,
     };
     for (index, event) in script.events.iter().enumerate() {
         run.host.begin_event(index);
@@ -138,7 +136,6 @@ pub(crate) fn run_on(script: &Script, judging: Judging, host: impl Host) -> Verd
 }
 
 struct Run<H> {
-    judging: Judging,
     host: H,
     code: Code,
     tolerance: Duration,
@@ -151,6 +148,12 @@ struct Run<H> {
     judged: u32,
     /// The script sends data to the host.
     receives: bool,
+    /// Where writes of the application have ended.
+    write_ends: BTreeSet<u32>,
+    /// Where the next one begins.
+    write_seq: u32,
+    /// Where a burst goes on that an expectation took the beginning of.
+    divided_at: Option<u32>,
 }
 
 impl<H: Host> Run<H> {
@@ -199,7 +202,8 @@ impl<H: Host> Run<H> {
     }
 
     /// An event that expects a packet. The host hands data down in bursts, which scripts show as one packet or as several:
-    /// any division of the same range is the same, and PSH counts where the range ends.
+    /// any division of the same range is the same. PSH depends on it, since every burst of several segments carries one: where
+    /// a range is divided otherwise, it counts only at the end of a write.
     fn expect(&mut self, event: &Event, expected: &Packet) -> Result<(), End> {
         let (earliest, latest) = match event.when {
             When::At(moment) => (self.time(moment), self.time(moment)),
@@ -221,17 +225,18 @@ impl<H: Host> Run<H> {
                 rest.seq = got.seq.wrapping_add(wanted.len);
                 rest.len = got.len - wanted.len;
                 rest.flags = rest.flags.without(Flags::CWR);
+                self.divided_at = Some(rest.seq);
                 self.host.put_back(Emitted { at, packet: rest, stamp });
                 got.len = wanted.len;
                 got.flags = got.flags.without(Flags::PSH) | Flags::PSH.when(wanted.flags.has(Flags::PSH));
             }
             let is_part = got.seq == wanted.seq && got.len < wanted.len && got.len > 0;
+            let is_divided = is_part || wanted.seq != expected.seq || self.divided_at == Some(got.seq);
             let mut compared = wanted.clone();
-            if !self.judging.push {
-                compared.flags = compared.flags.without(Flags::PSH) | Flags::PSH.when(got.flags.has(Flags::PSH));
-            }
             if is_part {
                 compared.len = got.len;
+            }
+            if is_divided && (is_part || !self.write_ends.contains(&got.seq.wrapping_add(got.len))) {
                 compared.flags = compared.flags.without(Flags::PSH) | Flags::PSH.when(got.flags.has(Flags::PSH));
             }
             let is_early = at + tolerance < earliest;
@@ -307,17 +312,7 @@ impl<H: Host> Run<H> {
             }
             "setsockopt" => self.set_option(event, call),
             "getsockopt" => Ok(()),
-            "write" | "send" | "sendto" => {
-                let flags = word(3);
-                if !flags.is_empty() && flags != "MSG_DONTWAIT" && flags != "MSG_NOSIGNAL" {
-                    return foreign(format!("`{}` with {flags}", call.name));
-                }
-                let bytes = call.result.or(number(2)).unwrap_or(0);
-                match u64::try_from(bytes) {
-                    Ok(bytes) if bytes > 0 => self.host.write(bytes).or_else(foreign),
-                    _ => Ok(()),
-                }
-            }
+            "write" | "send" | "sendto" => self.write(call, word(3), number(2)).or_else(foreign),
             "read" | "recv" | "recvfrom" => {
                 if call.name != "read" && !["", "MSG_DONTWAIT"].contains(&word(3)) {
                     return foreign(format!("`{}` with {}", call.name, word(3)));
@@ -331,6 +326,22 @@ impl<H: Host> Run<H> {
 
     fn is_known(&self, descriptor: Option<i64>) -> bool {
         descriptor.is_none() || [self.listener, self.connection].contains(&descriptor)
+    }
+
+    /// The application writes; the reason if it does so in a way that is not modelled.
+    fn write(&mut self, call: &Call, flags: &str, size: Option<i64>) -> Result<(), String> {
+        if !["", "MSG_DONTWAIT", "MSG_NOSIGNAL"].contains(&flags) {
+            return Err(format!("`{}` with {flags}", call.name));
+        }
+        match call.result.or(size).and_then(|bytes| u64::try_from(bytes).ok()) {
+            Some(bytes) if bytes > LARGEST_WRITE => Err(format!("a write of {bytes} bytes")),
+            Some(bytes) if bytes > 0 => {
+                self.write_seq = self.write_seq.wrapping_add(bytes as u32);
+                self.write_ends.insert(self.write_seq);
+                self.host.write(bytes)
+            }
+            _ => Ok(()),
+        }
     }
 
     fn read(&mut self, event: &Event, call: &Call, most: Option<i64>) -> Result<(), End> {

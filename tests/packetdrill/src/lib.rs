@@ -5,7 +5,7 @@
 //! simulator's sender and receiver, in virtual time.
 //!
 //! ```
-//! use dumbbell_packetdrill::{Judging, Verdict, parse, run};
+//! use dumbbell_packetdrill::{Verdict, parse, run};
 //!
 //! let script = parse("
 //!     0 socket(..., SOCK_STREAM, IPPROTO_TCP) = 3
@@ -18,7 +18,7 @@
 //!     +0 < P. 1:1001(1000) ack 1 win 65535
 //!     +0 > . 1:1(0) ack 1001
 //! ")?;
-//! assert_eq!(run(&script, Judging::default()), Verdict::Holds);
+//! assert_eq!(run(&script), Verdict::Holds);
 //! # Ok::<(), dumbbell_packetdrill::ParseError>(())
 //! ```
 //!
@@ -52,7 +52,7 @@ mod stream;
 mod suite;
 mod trace;
 
-pub use judge::{Difference, Judging, Verdict, run};
+pub use judge::{Difference, Verdict, run};
 pub use parse::{ParseError, parse};
 pub use random::draw;
 pub use script::{Place, Script};

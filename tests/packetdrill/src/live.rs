@@ -2,7 +2,7 @@
 //! `struct tcp_info`, and the same judge that judges the endpoints judges the report.
 
 use crate::host::{Emitted, START};
-use crate::judge::{Host, Judging, Progress, Verdict, run_on};
+use crate::judge::{Host, Progress, Verdict, run_on};
 use crate::script::{Arg, Direction, Event, Flags, Moment, Options, Packet, Script, What, When, ecn_name};
 use dumbbell_path::Ecn;
 use dumbbell_units::{Duration, Time};
@@ -18,20 +18,20 @@ const TOLERANCE: Duration = Duration::from_millis(20);
 const TRIES: u32 = 3;
 
 /// Runs a script on the kernel of this machine, which needs root and `/dev/net/tun`.
-pub fn run_live(script: &Script, judging: Judging) -> Result<Verdict, String> {
+pub fn run_live(script: &Script) -> Result<Verdict, String> {
     let script = &script.with_tolerance(TOLERANCE);
-    let mut verdict = run_once(script, judging)?;
+    let mut verdict = run_once(script)?;
     for _ in 1..TRIES {
         if !matches!(verdict, Verdict::Fails(_)) {
             break;
         }
-        verdict = run_once(script, judging)?;
+        verdict = run_once(script)?;
     }
     Ok(verdict)
 }
 
-fn run_once(script: &Script, judging: Judging) -> Result<Verdict, String> {
-    Ok(run_on(script, judging, recorded(script)?))
+fn run_once(script: &Script) -> Result<Verdict, String> {
+    Ok(run_on(script, recorded(script)?))
 }
 
 /// What the kernel does under a script, as a host that does it again.

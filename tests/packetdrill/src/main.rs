@@ -1,17 +1,17 @@
 //! Runs packet scripts: `cargo run -p dumbbell-packetdrill -- [--live] [--trace] FILE-OR-FOLDER...`. With `--live` the kernel of
-//! this machine is judged in place of the endpoints (with `--any-push` not by PSH); with `--trace` nothing is judged, and what
+//! this machine is judged in place of the endpoints; with `--trace` nothing is judged, and what
 //! happens is printed. `--random FIRST..END FOLDER` writes scripts drawn at random.
 
-use dumbbell_packetdrill::{Judging, Row, Subject, Table, draw, read_script, run_file, run_folder, trace};
+use dumbbell_packetdrill::{Row, Subject, Table, draw, read_script, run_file, run_folder, trace};
 use std::ops::Range;
 use std::path::{Path, PathBuf};
 use std::process::ExitCode;
 
-const USAGE: &str = "usage: dumbbell-packetdrill [--live] [--any-push] [--trace] FILE-OR-FOLDER...
+const USAGE: &str = "usage: dumbbell-packetdrill [--live] [--trace] FILE-OR-FOLDER...
        dumbbell-packetdrill --random FIRST..END FOLDER";
 
 fn main() -> ExitCode {
-    let (mut is_live, mut is_trace, mut any_push, mut paths) = (false, false, false, Vec::new());
+    let (mut is_live, mut is_trace, mut paths) = (false, false, Vec::new());
     let mut arguments = std::env::args_os().skip(1);
     while let Some(argument) = arguments.next() {
         match argument.to_str() {
@@ -20,7 +20,6 @@ fn main() -> ExitCode {
                 let (Some(seeds), Some(folder)) = (range, arguments.next()) else { return refuse(USAGE) };
                 return write_random(seeds, Path::new(&folder));
             }
-            Some("--any-push") => any_push = true,
             Some("--live") => is_live = true,
             Some("--trace") => is_trace = true,
             Some(unknown) if unknown.starts_with("--") => return refuse(&format!("`{unknown}` is unknown; {USAGE}")),
@@ -31,11 +30,7 @@ fn main() -> ExitCode {
         return refuse(USAGE);
     }
     let subject = if is_live { Subject::Kernel } else { Subject::Endpoints };
-    if is_trace {
-        print_traces(&paths, subject)
-    } else {
-        print_table(&paths, subject, Judging { push: is_live && !any_push })
-    }
+    if is_trace { print_traces(&paths, subject) } else { print_table(&paths, subject) }
 }
 
 /// `FIRST..END`
@@ -76,12 +71,12 @@ fn print_traces(paths: &[PathBuf], subject: Subject) -> ExitCode {
     ExitCode::SUCCESS
 }
 
-fn print_table(paths: &[PathBuf], subject: Subject, judging: Judging) -> ExitCode {
+fn print_table(paths: &[PathBuf], subject: Subject) -> ExitCode {
     let rows_of = |path: &Path| {
         if path.is_dir() {
-            run_folder(path, subject, judging).map(|table| table.rows)
+            run_folder(path, subject).map(|table| table.rows)
         } else {
-            path.metadata().map(|_| vec![run_file(path, path.display().to_string(), subject, judging)])
+            path.metadata().map(|_| vec![run_file(path, path.display().to_string(), subject)])
         }
     };
     let mut table = Table { rows: Vec::new() };

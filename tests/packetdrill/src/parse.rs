@@ -16,7 +16,7 @@ pub struct ParseError {
 
 /// Reads the text of a script.
 pub fn parse(text: &str) -> Result<Script, ParseError> {
-    let mut scanner = Scanner { text, at: 0 };
+    let mut scanner = Scanner { text, at: 0, depth: 0 };
     let mut script = Script::default();
     loop {
         scanner.skip_blank()?;
@@ -35,7 +35,14 @@ pub fn parse(text: &str) -> Result<Script, ParseError> {
 struct Scanner<'t> {
     text: &'t str,
     at: usize,
+    /// Lists within lists.
+    depth: u32,
 }
+
+/// Times of a script at most: longer than any timeout.
+const LONGEST: Duration = Duration::from_secs(1_000_000);
+/// Lists within lists at most.
+const DEEPEST: u32 = 32;
 
 type Parsed<T> = Result<T, ParseError>;
 
@@ -249,7 +256,12 @@ impl<'t> Scanner<'t> {
             self.at = start;
             return self.expected("a time such as `0.1`, `+0.1` or `*`");
         }
-        Ok(Moment { is_relative, span: Duration::from_nanos(nanos) })
+        let span = Duration::from_nanos(nanos);
+        if span > LONGEST {
+            self.at = start;
+            return self.error(format!("this time is beyond {} s", LONGEST.as_secs_f64()));
+        }
+        Ok(Moment { is_relative, span })
     }
 
     /// Skips what cannot be read, up to a line that begins with a time.
@@ -434,7 +446,13 @@ impl<'t> Scanner<'t> {
             }
             Some('[') => {
                 self.at += 1;
-                Ok(Arg::List(self.args("]")?))
+                self.depth += 1;
+                if self.depth > DEEPEST {
+                    return self.error(format!("more than {DEEPEST} lists within each other"));
+                }
+                let items = self.args("]")?;
+                self.depth -= 1;
+                Ok(Arg::List(items))
             }
             Some('{') => {
                 self.at += 1;
@@ -567,6 +585,13 @@ mod tests {
         assert_eq!(message("zero < . 1:1(0)"), "1:1: expected a time such as `0.1`, `+0.1` or `*`, found `zero`");
         assert_eq!(message("+0 %{ assert 1"), "1:6: this block of code does not end: `}%` is missing");
         assert_eq!(message("+0 > . 1:1(0) ack <"), "1:19: expected an acknowledgement number, found `<`");
+    }
+
+    #[test]
+    fn what_would_take_the_machine_is_refused() {
+        let message = |text: &str| parse(text).unwrap_err().message;
+        assert_eq!(message("99999999999 `true`"), "this time is beyond 1000000 s");
+        assert_eq!(message(&format!("0 f({}", "[".repeat(100_000))), "more than 32 lists within each other");
     }
 
     #[test]

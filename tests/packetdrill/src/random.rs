@@ -5,7 +5,7 @@
 //! if it also holds with ticks of 1 ms and of 10 ms.
 
 use crate::host::{Emitted, START, Simulated};
-use crate::judge::{Host, Judging, Verdict, run};
+use crate::judge::{Host, Verdict, run};
 use crate::parse::parse;
 use crate::script::{Flags, Packet, Script, What, ecn_name};
 use dumbbell_path::Ecn;
@@ -15,12 +15,13 @@ use std::fmt::Write;
 
 /// Bytes of every segment.
 const SEGMENT: u32 = 1000;
-/// Stimuli come at least this long after one another, clear of the millisecond in which a sender defers a burst.
-const GAP: Duration = Duration::from_micros(1_500);
-/// Stimuli come at odd multiples of this, clear of the ticks of every clock.
-const HALF_MILLISECOND: u64 = 500_000;
-/// Long timeouts of a kernel are late by up to 32 ms (HZ 250).
-const TOLERANCE: &str = "--tolerance_usecs=45000";
+/// Stimuli come at multiples of this behind [`OFFSET`]: clear of the ticks of every clock, of the millisecond in which a
+/// sender defers a burst, and of the two milliseconds within which HyStart takes ACKs for a train.
+const GRID: Duration = Duration::from_micros(1_300);
+/// Where the grid begins.
+const OFFSET: Duration = Duration::from_micros(350);
+/// Long timeouts of a kernel are late by up to 32 ms (HZ 250), and those that follow by more.
+const TOLERANCE: &str = "--tolerance_usecs=90000";
 /// Stimuli of one script at most.
 const MOST_STIMULI: usize = 120;
 /// What assertions are about.
@@ -43,7 +44,7 @@ pub fn draw(seed: u64) -> Option<String> {
     let text = Play::new(seed)?.run()?;
     let holds = ["250", "1000", "100"].iter().all(|hz| {
         let script = parse(&text.replace("--define=HZ=250", &format!("--define=HZ={hz}")));
-        script.is_ok_and(|script| run(&script, Judging::default()) == Verdict::Holds)
+        script.is_ok_and(|script| run(&script) == Verdict::Holds)
     });
     holds.then_some(text)
 }
@@ -204,10 +205,10 @@ impl Play {
             relative(plan.rtt)
         );
         let mut agenda = Vec::new();
-        let mut time = opened;
+        let mut time = START + OFFSET + GRID * opened.since(START).as_nanos().div_ceil(GRID.as_nanos());
         for _ in 0..=rng.below(4) {
             agenda.push((time, Stimulus::Write(pick(&mut rng, &[1, 2, 3, 8, 20, 30]))));
-            time += Duration::from_millis(pick(&mut rng, &[2, 12, 82, 302, 902]));
+            time += GRID * pick(&mut rng, &[2, 9, 63, 232, 694]);
         }
         Some(Play { rng, plan, host, text, last: opened, agenda, receiver: Peer::default() })
     }
@@ -277,12 +278,10 @@ impl Play {
 
     /// A time for another stimulus, from `time` on.
     fn free_from(&self, time: Time) -> Time {
-        let after_start = time.since(START).as_nanos().div_ceil(HALF_MILLISECOND) | 1;
-        let mut time = START + Duration::from_nanos(after_start * HALF_MILLISECOND);
-        let is_taken =
-            |time: Time| self.agenda.iter().any(|(other, _)| time.since(*other) < GAP && other.since(time) < GAP);
-        while is_taken(time) {
-            time += Duration::from_nanos(2 * HALF_MILLISECOND);
+        let steps = time.since(START + OFFSET).as_nanos().div_ceil(GRID.as_nanos());
+        let mut time = START + OFFSET + GRID * steps;
+        while self.agenda.iter().any(|(other, _)| *other == time) {
+            time += GRID;
         }
         time
     }
@@ -344,7 +343,7 @@ fn timestamp(first: u32, time: Time) -> u32 {
 
 /// A relative time as scripts write it.
 fn relative(span: Duration) -> String {
-    let text = format!("{:.4}", span.as_secs_f64());
+    let text = format!("{:.5}", span.as_secs_f64());
     format!("+{}", text.trim_end_matches('0').trim_end_matches('.'))
 }
 

@@ -54,6 +54,12 @@ impl Script {
         })
     }
 
+    /// The sequence number with which the data of one direction begins.
+    pub fn first_seq(&self, direction: Direction) -> u32 {
+        let syn = self.packets(direction).find(|packet| packet.flags.has(Flags::SYN));
+        syn.map_or(0, |packet| packet.seq).wrapping_add(1)
+    }
+
     /// Whether a reader waits for data.
     pub fn has_blocking_read(&self) -> bool {
         self.events.iter().any(|event| {

@@ -3,6 +3,9 @@
 //! The endpoints count their sequence space in segments, scripts count bytes. A [`Stream`] knows at which byte each segment
 //! begins. Bytes are counted from the beginning of the data, without the SYN.
 
+/// Segments between two cuts at most.
+const MOST_SEGMENTS: u64 = 100_000;
+
 /// Where the segments of one direction begin.
 #[derive(Clone, Debug)]
 pub struct Stream {
@@ -22,14 +25,16 @@ impl Stream {
         cuts.sort_unstable();
         let mut stream = Stream::new();
         for cut in cuts {
-            stream.extend_to(cut, segment);
+            // A gap that no packet covers needs no more than its ends.
+            let is_gap = cut.saturating_sub(stream.end()) > MOST_SEGMENTS * segment;
+            stream.extend_to(cut, if is_gap { u64::MAX } else { segment });
         }
         stream
     }
 
     fn extend_to(&mut self, end: u64, segment: u64) {
         while self.end() < end {
-            self.bounds.push((self.end() + segment.max(1)).min(end));
+            self.bounds.push(self.end().saturating_add(segment.max(1)).min(end));
         }
     }
 
@@ -97,6 +102,11 @@ mod tests {
         assert_eq!(stream.write(300, 1000, 2), (1, 100));
         assert_eq!(stream.write(300, 1000, 4), (1, 300));
         assert_eq!((stream.byte(3), stream.byte(4), stream.end()), (3000, 3100, 3400));
+    }
+
+    #[test]
+    fn a_large_gap_is_one_segment() {
+        assert_eq!(Stream::cut([1, 2, 1 << 31], 1).segments(), 3);
     }
 
     #[test]

@@ -1,6 +1,6 @@
 //! Many scripts, and the table of their verdicts.
 
-use crate::judge::{Judging, Verdict, run};
+use crate::judge::{Verdict, run};
 use crate::live::run_live;
 use crate::parse::{ParseError, parse};
 use crate::script::Script;
@@ -94,24 +94,24 @@ pub fn read_script(path: &Path) -> Result<Script, Outcome> {
 }
 
 /// Runs a script; `name` is what the table calls it.
-pub fn run_file(path: &Path, name: String, subject: Subject, judging: Judging) -> Row {
+pub fn run_file(path: &Path, name: String, subject: Subject) -> Row {
     let outcome = read_script(path).map_or_else(
         |trouble| trouble,
         |script| match subject {
-            Subject::Endpoints => Outcome::Judged(run(&script, judging)),
-            Subject::Kernel => run_live(&script, judging).map_or_else(Outcome::Broken, Outcome::Judged),
+            Subject::Endpoints => Outcome::Judged(run(&script)),
+            Subject::Kernel => run_live(&script).map_or_else(Outcome::Broken, Outcome::Judged),
         },
     );
     Row { name, outcome }
 }
 
 /// Runs every `.pkt` file of a folder and of the folders in it.
-pub fn run_folder(folder: &Path, subject: Subject, judging: Judging) -> std::io::Result<Table> {
+pub fn run_folder(folder: &Path, subject: Subject) -> std::io::Result<Table> {
     let mut files = Vec::new();
     collect(folder, &mut files)?;
     files.sort();
     let name = |path: &Path| path.strip_prefix(folder).unwrap_or(path).display().to_string();
-    Ok(Table { rows: files.iter().map(|path| run_file(path, name(path), subject, judging)).collect() })
+    Ok(Table { rows: files.iter().map(|path| run_file(path, name(path), subject)).collect() })
 }
 
 fn collect(folder: &Path, files: &mut Vec<PathBuf>) -> std::io::Result<()> {

@@ -2,7 +2,7 @@
 
 #![allow(clippy::unwrap_used, reason = "tests")]
 
-use dumbbell_packetdrill::{Judging, Row, Subject, Table, run_folder};
+use dumbbell_packetdrill::{Row, Subject, Table, run_folder};
 use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
 
@@ -21,20 +21,11 @@ fn expected_failures() -> BTreeMap<String, String> {
     lines.map(entry).collect()
 }
 
-/// Every script of the repository, those below `push` judged by PSH, too.
-fn judged() -> Vec<Row> {
-    let table = run_folder(&scripts(), Subject::Endpoints, Judging::default()).unwrap();
-    let pushes = run_folder(&scripts().join("push"), Subject::Endpoints, Judging { push: true }).unwrap();
-    let is_push = |row: &Row| row.name.starts_with("push/");
-    let pushes = pushes.rows.into_iter().map(|row| Row { name: format!("push/{}", row.name), ..row });
-    table.rows.into_iter().filter(|row| !is_push(row)).chain(pushes).collect()
-}
-
 #[test]
 fn every_script_of_the_repository_holds_but_for_what_is_known_to_be_missing() {
     let mut missing = expected_failures();
     let mut wrong = Vec::new();
-    for row in judged() {
+    for row in run_folder(&scripts(), Subject::Endpoints).unwrap().rows {
         let (verdict, reason) = row.verdict();
         match missing.remove(&row.name) {
             Some(what) if row.holds() => {
@@ -49,13 +40,13 @@ fn every_script_of_the_repository_holds_but_for_what_is_known_to_be_missing() {
     assert!(wrong.is_empty(), "\n{}", wrong.join("\n"));
 }
 
-/// The kernel of this machine is the authority on the scripts of the repository, those below `push` included.
+/// The kernel of this machine is the authority on the scripts of the repository.
 #[test]
 fn every_script_of_the_repository_holds_on_the_kernel_of_this_machine() {
     if std::env::var_os("DUMBBELL_PACKETDRILL_LIVE").is_none() {
         return;
     }
-    let table = run_folder(&scripts(), Subject::Kernel, Judging { push: true }).unwrap();
+    let table = run_folder(&scripts(), Subject::Kernel).unwrap();
     println!("{table}");
     assert!(table.rows.iter().all(Row::holds), "some scripts do not hold; the table says why");
 }
@@ -64,8 +55,8 @@ fn every_script_of_the_repository_holds_on_the_kernel_of_this_machine() {
 #[test]
 fn the_scripts_of_a_collection_hold() {
     let Some(folder) = std::env::var_os("DUMBBELL_PACKETDRILL").map(PathBuf::from) else { return };
-    let table: Table = run_folder(&folder, Subject::Endpoints, Judging::default())
-        .unwrap_or_else(|error| panic!("{}: {error}", folder.display()));
+    let table: Table =
+        run_folder(&folder, Subject::Endpoints).unwrap_or_else(|error| panic!("{}: {error}", folder.display()));
     println!("{table}");
     assert!(!table.rows.iter().any(Row::fails), "some scripts do not hold; the table says why");
 }

@@ -75,9 +75,12 @@ impl Lp {
         self.smoothed_x8 / 8
     }
 
-    /// Whether the receiver has probably waited for a second segment, which says nothing about the path: an ACK of one among
-    /// ACKs of several.
-    fn is_probably_delayed(&mut self, acked: u32) -> bool {
+    /// Whether the receiver has probably waited for a second segment, which says nothing about the path: an ACK of the only
+    /// segment in flight, or of one among ACKs of several.
+    fn is_probably_delayed(&mut self, view: &View, acked: u32) -> bool {
+        if acked == 1 && view.packets_out == 0 {
+            return true;
+        }
         if acked > 1 {
             self.delayed_acks = (self.delayed_acks + 1).min(DELAYED_ACKS_MAX);
         }
@@ -145,7 +148,7 @@ impl Controller for Lp {
 
     fn pkts_acked(&mut self, view: &View, control: &mut Control, acked: u32, rtt_us: i64, _in_flight: u32) {
         let Ok(rtt_us) = u64::try_from(rtt_us) else { return };
-        if self.is_probably_delayed(acked) {
+        if self.is_probably_delayed(view, acked) {
             return;
         }
         let now_ms = view.mstamp_us / 1_000;

@@ -50,6 +50,8 @@ pub mod flag {
     pub const BURST_START: u8 = 1 << 5;
     /// On the list of transmissions.
     pub const LISTED: u8 = 1 << 6;
+    /// Ends what the application had written when it left (`TCPHDR_PSH`).
+    pub const PUSHED: u8 = 1 << 7;
 }
 
 /// One segment: its latest transmission, and its tags.

@@ -1,5 +1,6 @@
 //! `[[flows]]`, `[[routes]]` and `[presets]`.
 
+use super::AppRateSpec;
 use super::TransportSpec;
 use super::shorthand::{NoList, Shorthand, shorthand};
 use dumbbell_units::{Bytes, Duration, Rate, Time};
@@ -27,8 +28,11 @@ pub(crate) struct FlowSpec {
     pub stop: Option<Time>,
     /// Payload to transfer. Default: no end.
     pub bytes: Option<Bytes>,
-    /// Rate at which the application produces data. Default: as fast as the connection takes it.
-    pub rate: Option<Rate>,
+    /// Rate at which the application produces data: constant, steps, or on and off. Default: as fast as the connection
+    /// takes it.
+    pub rate: Option<AppRateSpec>,
+    /// In place of `rate`: the rate, and how much the application writes at once.
+    pub app: Option<AppSpec>,
     /// One-way delay of an access link of its own at the sender; adds twice this to the round-trip time.
     /// Default: none.
     pub access_delay: Option<Duration>,
@@ -51,6 +55,42 @@ pub(crate) struct FlowSpec {
     pub reverse_route: Option<Vec<String>>,
     /// Endpoint parameters that differ from the file's `transport`.
     pub transport: Option<TransportSpec>,
+}
+
+/// An application that produces data at a rate.
+#[derive(Clone, Debug, Default, Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields)]
+pub(crate) struct AppSpec {
+    /// Rate at which it produces data. Required.
+    pub rate: Option<Rate>,
+    /// Bytes that it writes at once; what does not fill a segment waits for the next write. Default: one segment.
+    pub write: Option<Bytes>,
+}
+
+impl FlowSpec {
+    /// The constant rate of the application.
+    pub(crate) fn app_rate(&self) -> Option<Rate> {
+        match &self.rate {
+            Some(AppRateSpec::Constant(rate)) => Some(*rate),
+            Some(_) => None,
+            None => self.app.as_ref()?.rate,
+        }
+    }
+
+    /// The rates at which the application produces data that are given.
+    pub(crate) fn rates(&self) -> impl Iterator<Item = Rate> {
+        let (steps, single) = match &self.rate {
+            Some(AppRateSpec::Steps { steps, .. }) => (&steps[..], None),
+            Some(AppRateSpec::OnOff { rate, .. }) => (&[][..], *rate),
+            Some(AppRateSpec::Constant(_)) | None => (&[][..], self.app_rate()),
+        };
+        steps.iter().map(|(_, rate)| *rate).chain(single)
+    }
+
+    /// The key that gives these rates.
+    pub(crate) fn rate_key(&self) -> &'static str {
+        if self.rate.is_some() { "rate" } else { "app.rate" }
+    }
 }
 
 /// Which way the data of a flow goes.

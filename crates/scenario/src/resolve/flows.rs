@@ -1,19 +1,23 @@
 //! Flows: controllers and presets, endpoint parameters, times, routes.
 
 use super::network::{Network, Role};
-use super::{Context, FlowNotes, MAX_DELAY, MAX_FLOWS, MAX_RATE, MAX_WAY, MAX_WAYS, top};
+use super::{Context, FlowNotes, MAX_DELAY, MAX_FLOWS, MAX_RATE, MAX_WAY, MAX_WAYS, MAX_WRITE, top};
 use crate::Flow;
 use crate::decode::decode;
 use crate::error::{Problems, suggest};
-use crate::file::{CcSpec, Direction, FlowSpec, PROFILE, Preset, RateSpec};
+use crate::file::{APP_RATES, AppRateSpec, AppSpec, CcSpec, Direction, FlowSpec, PROFILE, Preset, RateSpec};
 use crate::key_path::KeyPath;
 use crate::tree::{Entry, Node, Value};
-use dumbbell_cc::Recipe;
 use dumbbell_cc::catalog::BuildError;
-use dumbbell_transport::TransportConfig;
+use dumbbell_cc::{Algorithm, Catalog, Recipe};
+use dumbbell_parameters::check;
+use dumbbell_path::Schedule;
+use dumbbell_transport::udp::Unresponsive;
+use dumbbell_transport::{Protocol, TransportConfig};
 use dumbbell_units::{Bytes, Duration, Rate, Time};
+use serde_json::{Map, json};
 use std::collections::HashSet;
-use std::sync::Arc;
+use std::sync::{Arc, LazyLock};
 
 /// The shortest propagation delay that makes a round trip: endpoints measure in microseconds.
 const MIN_RTT: Duration = Duration::from_micros(1);
@@ -52,7 +56,7 @@ impl Context<'_> {
                 ("start", spec.start.is_some()),
                 ("stop", spec.stop.is_some()),
                 ("bytes", spec.bytes.is_some()),
-                ("rate", spec.rate.is_some()),
+                ("rate", spec.app_rate().is_some()),
             ];
             let defaults: Vec<&'static str> = given.iter().filter(|(_, given)| !given).map(|(key, _)| *key).collect();
             hops += added.iter().map(|flow| flow.forward.len() + flow.reverse.len()).sum::<usize>();
@@ -77,14 +81,16 @@ impl Context<'_> {
         if count == 0 {
             self.report.value(&at.key("count"), "the entry stands for no flow", "allowed: 1 or more");
         }
-        let algorithm = self.algorithm(spec, &at);
         let transport = self.transport(spec, &at);
+        let is_unresponsive = transport.as_ref().is_some_and(|transport| transport.protocol == Protocol::Udp);
+        let algorithm = if is_unresponsive { self.no_algorithm(spec, &at) } else { self.algorithm(spec, &at) };
         let timely = self.flow_times(spec, &at);
         self.check_amounts(spec, &at);
+        let schedule = self.app_schedule(spec, &at);
         let access = self.access(spec, &at, network);
         let exit = spec.exit_delay.filter(|delay| *delay > Duration::ZERO);
         let (from, to) = self.flow_ends(spec, &at, network)?;
-        let (algorithm, transport, access) = (algorithm?, transport?, access?);
+        let (algorithm, transport, access, schedule) = (algorithm?, transport?, access?, schedule?);
         if !timely {
             return None;
         }
@@ -94,7 +100,8 @@ impl Context<'_> {
         self.check_lengths(spec, &routes, usize::from(access.is_some()) + usize::from(exit.is_some()), &at)?;
         self.check_route(&routes.0, &transport, &at, network);
         self.check_round_trip(&routes, access.as_ref().map(|(delay, _)| *delay).max(exit), &at, network);
-        let label = spec.label.clone().or_else(|| spec.cc.as_ref().map(|cc| cc.name.clone())).unwrap_or_default();
+        let label = spec.label.clone().or_else(|| spec.cc.as_ref().map(|cc| cc.name.clone()));
+        let label = label.unwrap_or_else(|| "udp".to_owned());
         let stagger = spec.stagger.unwrap_or_default();
         let flow = |number: usize| {
             let (mut forward, mut reverse) = routes.clone();
@@ -117,7 +124,9 @@ impl Context<'_> {
                 start_jitter: spec.start_jitter.unwrap_or_default(),
                 stop: spec.stop,
                 bytes: spec.bytes.map(Bytes::as_u64),
-                app_rate: spec.rate.map(Rate::as_bits_per_sec),
+                app_rate: spec.app_rate().map(Rate::as_bits_per_sec),
+                app_schedule: schedule.clone(),
+                app_write: spec.app.as_ref().and_then(|app| app.write).map(Bytes::as_u64),
                 base_rtt: Duration::from_nanos(delays.fold(0, u64::saturating_add)),
                 forward,
                 reverse,
@@ -127,17 +136,59 @@ impl Context<'_> {
         Some((0..count as usize).map(flow).collect())
     }
 
+    /// The rate of an application that changes; `None` when that found problems.
+    #[expect(clippy::option_option, reason = "outside: whether it is valid; inside: whether it changes")]
+    fn app_schedule(&mut self, spec: &FlowSpec, at: &KeyPath) -> Option<Option<Schedule<u64>>> {
+        let at = at.key("rate");
+        let schedule = match &spec.rate {
+            None | Some(AppRateSpec::Constant(_)) => return Some(None),
+            Some(AppRateSpec::Steps { steps, repeat }) => {
+                let steps: Vec<_> = steps.iter().map(|(start, rate)| (*start, rate.as_bits_per_sec())).collect();
+                Schedule::new(steps, *repeat)
+            }
+            Some(AppRateSpec::OnOff { on, off, rate }) => {
+                let problems = check(&APP_RATES, &json!({ "on": on, "off": off }));
+                if !problems.is_empty() {
+                    self.report.parameters(&at, problems);
+                    return None;
+                }
+                let rate = rate.map_or(u64::MAX, Rate::as_bits_per_sec);
+                Schedule::new(vec![(Time::ZERO, rate), (Time::ZERO + *on, 0)], Some(*on + *off))
+            }
+        };
+        schedule.map(Some).map_err(|problem| self.report.parameters(&at, [problem])).ok()
+    }
+
     /// Refuses amounts and names that stand for nothing.
     fn check_amounts(&mut self, spec: &FlowSpec, at: &KeyPath) {
         if spec.bytes == Some(Bytes::ZERO) {
             self.report.value(&at.key("bytes"), "the flow has nothing to transfer", "allowed: 1 byte or more");
         }
-        if spec.rate.is_some_and(|rate| rate == Rate::ZERO || rate > MAX_RATE) {
+        if spec.rates().any(|rate| rate > MAX_RATE)
+            || spec.rates().all(|rate| rate == Rate::ZERO) && spec.rates().count() > 0
+        {
             let help = format!("allowed: more than 0bit, at most {MAX_RATE}");
-            self.report.value(&at.key("rate"), "the application cannot produce data at this rate", help);
+            self.report.value(&at.keys(spec.rate_key()), "the application cannot produce data at this rate", help);
+        }
+        if let Some(app) = &spec.app {
+            self.check_app(app, spec.rate.is_some(), at);
         }
         if spec.label.as_deref() == Some("") {
             self.report.value(&at.key("label"), "the label is empty", "give it a text, or leave it out");
+        }
+    }
+
+    /// Refuses applications that are described twice, or not enough.
+    fn check_app(&mut self, app: &AppSpec, has_rate: bool, at: &KeyPath) {
+        let at = at.key("app");
+        if has_rate {
+            self.report.key(&at, "both `rate` and `app` are given", "write the rate into `app`, and remove `rate`");
+        } else if app.rate.is_none() {
+            self.report.value(&at, "the application has no `rate`", "add `rate`, for example rate = \"3mbit\"");
+        }
+        if app.write.is_some_and(|write| write == Bytes::ZERO || write > MAX_WRITE) {
+            let help = format!("allowed: 1 byte to {MAX_WRITE}");
+            self.report.value(&at.key("write"), "the application cannot write this much at once", help);
         }
     }
 
@@ -166,14 +217,20 @@ impl Context<'_> {
         }
     }
 
-    /// Refuses applications that write more than a segment in the shortest time there is.
+    /// Refuses applications that write more than once in the shortest time there is.
     fn check_application(&mut self, spec: &FlowSpec, transport: &TransportConfig, at: &KeyPath) {
         const NANOSECONDS: u64 = 1_000_000_000;
-        let fastest = Rate::from_bits_per_sec(u64::from(transport.mss) * 8 * NANOSECONDS);
-        if let Some(rate) = spec.rate.filter(|rate| *rate > fastest && *rate <= MAX_RATE) {
-            let message = format!("an application of {rate} writes more than a segment a nanosecond");
-            let help = format!("allowed: at most {fastest} with segments of {} bytes", transport.mss);
-            self.report.value(&at.key("rate"), message, help);
+        let write = spec.app.as_ref().and_then(|app| app.write).filter(|write| *write > Bytes::ZERO);
+        let bytes = write.map_or(u64::from(transport.mss), Bytes::as_u64);
+        let fastest = Rate::from_bits_per_sec(bytes.saturating_mul(8 * NANOSECONDS));
+        if let Some(rate) = spec.rates().find(|rate| *rate > fastest && *rate <= MAX_RATE) {
+            let (what, whole) = match write {
+                Some(_) => ("once", "writes"),
+                None => ("a segment", "segments"),
+            };
+            let message = format!("an application of {rate} writes more than {what} a nanosecond");
+            let help = format!("allowed: at most {fastest} with {whole} of {bytes} bytes");
+            self.report.value(&at.keys(spec.rate_key()), message, help);
         }
     }
 
@@ -402,6 +459,26 @@ impl Context<'_> {
             let cc = CcSpec { name: preset.base.clone(), parameters: preset.parameters.clone() };
             self.expand(&cc, &[(at.clone(), "base")], Some(name));
         }
+    }
+
+    /// What an unresponsive flow has in the place of an algorithm.
+    fn no_algorithm(&mut self, spec: &FlowSpec, at: &KeyPath) -> Option<Arc<Recipe>> {
+        static NONE: LazyLock<Option<Arc<Recipe>>> = LazyLock::new(|| {
+            let mut catalog = Catalog::default();
+            catalog.register::<Unresponsive>().ok()?;
+            catalog.recipe(Unresponsive::NAME, &Map::new()).ok().map(Arc::new)
+        });
+        if spec.cc.as_ref().is_some_and(|cc| cc.name != Unresponsive::NAME) {
+            let help = "leave `cc` out, or choose endpoints that a controller can govern";
+            self.report.key(&at.key("cc"), "datagrams over UDP have no congestion controller", help);
+            return None;
+        }
+        if spec.rates().next().is_none() {
+            let help = "add `rate`, for example rate = \"5mbit\"";
+            self.report.value(at, "an unresponsive flow needs the rate at which it sends", help);
+            return None;
+        }
+        NONE.clone()
     }
 
     fn algorithm(&mut self, spec: &FlowSpec, at: &KeyPath) -> Option<Arc<Recipe>> {

@@ -23,6 +23,8 @@ const MAX_DURATION: Duration = Duration::from_secs(31 * 24 * 3_600);
 const MAX_DELAY: Duration = Duration::from_secs(3_600);
 /// The fastest link.
 const MAX_RATE: Rate = Rate::from_bits_per_sec(100_000_000_000_000);
+/// The most that an application writes at once.
+const MAX_WRITE: Bytes = Bytes::new(1 << 30);
 /// Spacing of samples unless the file gives one or it would make a table of more than [`MAX_ROWS`].
 const SAMPLE_INTERVAL: Duration = Duration::from_millis(20);
 /// The shortest spacing of samples.

@@ -158,7 +158,7 @@ impl<'a> Engine<'a> {
         let mut clock_due = self.clock.next();
         loop {
             if self.must_stop(EVENTS_PER_CHECK) {
-                return Err(self.failure.take().unwrap_or(RunError::Cancelled));
+                return Err(self.why_stopped());
             }
             for turn in 0..EVENTS_PER_CHECK {
                 let (medium, medium_due) = self.medium_agenda.next();
@@ -167,7 +167,8 @@ impl<'a> Engine<'a> {
                 if medium_due.min(flow_due) >= clock_due {
                     self.check_controllers()?;
                     if !self.clock_event() {
-                        return self.failure.take().map_or(Ok(turns + turn), Err);
+                        // A burst that was cut short may have left nothing to do until the end.
+                        return if self.must_stop(turn) { Err(self.why_stopped()) } else { Ok(turns + turn) };
                     }
                     clock_due = self.clock.next();
                 } else if medium_due <= flow_due {
@@ -180,6 +181,11 @@ impl<'a> Engine<'a> {
             }
             turns += EVENTS_PER_CHECK;
         }
+    }
+
+    #[cold]
+    fn why_stopped(&mut self) -> RunError {
+        self.failure.take().unwrap_or(RunError::Cancelled)
     }
 
     #[inline(always)]

@@ -3,7 +3,7 @@
 //! The networks are drawn from a fixed seed; `PROPTEST_CASES=5000 PROPTEST_RNG_SEED=7` draws more and other ones. A
 //! failure prints its experiment, ready to be run.
 
-use crate::lab::{Run, run, scenario};
+use crate::lab::{Run, mean, run, scenario};
 use dumbbell_cc_family::catalog;
 use proptest::prelude::*;
 use proptest::test_runner::RngSeed;
@@ -329,4 +329,41 @@ fn without_timestamps_more_of_every_packet_is_payload() {
         ack_bytes(&without),
         ack_bytes(&with)
     );
+}
+
+/// A lone segment that ends a write carries PSH, and the receiver acknowledges it at once. Without that every second one
+/// would wait for the next.
+#[test]
+fn writes_of_a_segment_are_acknowledged_one_by_one_and_at_once() {
+    let of = |pushes: bool| {
+        run(&format!(
+            "duration = \"20s\"\nwarmup = \"5s\"\npath = {{ rate = \"10mbit\", rtt = \"40ms\" }}\n\
+             [[flows]]\ncc = \"reno\"\nrate = \"1mbit\"\ntransport = {{ ack_pushes = {pushes} }}\n"
+        ))
+    };
+    let (pushed, waiting) = (of(true), of(false));
+    let acks = |run: &Run| run.flow("acks", 0) / run.flow("sent", 0);
+    assert!(acks(&pushed) > 0.99 && acks(&waiting) < 0.51, "{} {}", acks(&pushed), acks(&waiting));
+    let srtt_ms = |run: &Run| mean(run.series(0).during("srtt_ms", 10.0..20.0));
+    assert!(srtt_ms(&pushed) < 41.5 && srtt_ms(&waiting) > 45.0, "{} {}", srtt_ms(&pushed), srtt_ms(&waiting));
+}
+
+/// 20 kB are 13.8 segments: writes are of 13 or 14 whole ones, and nothing is lost at the end.
+#[test]
+fn an_application_writes_whole_segments_of_what_it_has() {
+    let run = run(r#"
+        duration = "3s"
+        record.interval = "1ms"
+        path = { rate = "100mbit", rtt = "10ms" }
+        [[flows]]
+        cc = "reno"
+        app = { rate = "8mbit", write = "20kB" }
+        bytes = "1003kB"
+        "#);
+    assert_eq!(run.flow("delivered_bytes_total", 0), 1_003_000.0);
+    // A write every 20 ms, the last one of 3 kB after a second.
+    let completion_s = run.flow("completion_s", 0);
+    assert!((1.01..1.03).contains(&completion_s), "{completion_s}");
+    let sent = 1_003_000.0_f64 / 1_448.0;
+    assert_eq!(run.flow("sent_total", 0), sent.ceil());
 }

@@ -12,6 +12,7 @@
 )]
 #![allow(clippy::unwrap_used, reason = "a test that cannot go on should stop")]
 
+mod applications;
 mod bbr;
 mod bounds;
 mod classic;
@@ -29,3 +30,4 @@ mod quic;
 mod reno;
 mod script;
 mod snapshots;
+mod udp;

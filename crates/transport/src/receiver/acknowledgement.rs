@@ -4,7 +4,7 @@ use super::{
     COMPRESSED_ACKS_MAX, COMPRESSION_DELAY_MAX, COMPRESSION_RTT_PERCENT, QUICK_ACKS_MIN, Receiver,
     UNCOMPRESSED_DUP_ACKS, Waiting,
 };
-use crate::{Ack, CumulativeAck};
+use crate::{Ack, CumulativeAck, SackBlock};
 use dumbbell_units::{Duration, Time};
 
 impl Receiver {
@@ -123,8 +123,8 @@ impl Receiver {
     pub(super) fn acknowledge(&mut self) -> Ack {
         let held = self.held.segments();
         let window = match self.constant_window {
-            Some(window) if self.held_data_takes_window => window.saturating_sub(held),
-            Some(window) => window,
+            Some(window) if self.held_data_takes_window => window.get().saturating_sub(held),
+            Some(window) => window.get(),
             None => self.sizing.window(held),
         };
         if self.sizing.is_scarce(held) {
@@ -133,7 +133,8 @@ impl Receiver {
         let mut ack = Ack::from(self.cumulative_ack(window));
         if self.duplicate.is_some() || !self.held.is_empty() {
             let room = if self.timestamps { Ack::MAX_SACK_BLOCKS - 1 } else { Ack::MAX_SACK_BLOCKS };
-            self.sacks.write(self.duplicate.take(), room, &mut ack);
+            let duplicate = self.duplicate.take().map(|seq| SackBlock { start: seq, end: seq + 1 });
+            self.sacks.write(duplicate, room, &mut ack);
         }
         ack
     }

@@ -1,7 +1,7 @@
 //! The slow path of an arriving segment: the stream, the out-of-order queue, ECN, and the receive window.
 
 use super::{EcnEcho, PAWS_WINDOW_TICKS, QUICK_ACKS_ECN, REPEATED_SACK_BLOCKS, Receiver};
-use crate::{Flags, SackBlock, Segment};
+use crate::{Flags, Segment};
 use dumbbell_path::Ecn;
 use dumbbell_recovery::ack_rtt::timestamp_ticks;
 use dumbbell_units::Time;
@@ -97,11 +97,13 @@ impl Receiver {
         must_leave
     }
 
-    /// Whether the ACK of a lone segment with PSH leaves when the application reads it, after the decision to delay it
-    /// (`tcp_cleanup_rbuf`).
+    /// Whether the ACK of a lone segment leaves when the application reads it, after the decision to delay it
+    /// (`tcp_cleanup_rbuf`): it carries PSH, or it is shorter than a full one (`tcp_measure_rcv_mss`).
     #[inline]
     pub(super) fn is_pushed(&self, segment: &Segment) -> bool {
-        self.rcv_nxt - self.last_acked == 1 && segment.flags.has(Flags::PSH) && self.ack_pushes
+        self.rcv_nxt - self.last_acked == 1
+            && (segment.flags.has(Flags::PSH) || self.sizing.is_short(segment.len))
+            && self.ack_pushes
     }
 
     /// The application has read for a round trip (`tcp_rcv_space_adjust`).
@@ -173,7 +175,7 @@ impl Receiver {
     pub(super) fn note_duplicate(&mut self, seq: u32) {
         self.duplicate_segments += 1;
         self.start_quick_acks(self.quick_acks_max);
-        self.duplicate = self.reports_duplicates.then_some(SackBlock { start: seq, end: seq + 1 });
+        self.duplicate = self.reports_duplicates.then_some(seq);
     }
 
     /// Reads the ECN bits of new data (`tcp_ecn_check_ce`). With DCTCP a delayed ACK of segments with another mark

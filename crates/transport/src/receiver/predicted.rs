@@ -9,6 +9,7 @@ use super::{COMPRESSED_ACKS_MAX, Receiver};
 use crate::{CumulativeAck, Segment};
 use dumbbell_path::Ecn;
 use dumbbell_units::Time;
+use std::num::NonZeroU32;
 
 /// What segment to expect.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -58,7 +59,8 @@ impl Receiver {
         if now >= self.round_ends_at {
             self.end_round(now, self.delivered_bytes);
         }
-        must_leave.then(|| self.cumulative_ack(self.constant_window.unwrap_or_else(|| self.sizing.window(0))))
+        must_leave
+            .then(|| self.cumulative_ack(self.constant_window.map_or_else(|| self.sizing.window(0), NonZeroU32::get)))
     }
 
     /// Whether `segment` was expected to continue the newest run above a hole.

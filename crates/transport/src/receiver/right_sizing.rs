@@ -64,6 +64,12 @@ impl RightSizing {
         self.limit.min(self.clamp.saturating_sub(held))
     }
 
+    /// Whether a segment of `len` bytes is shorter than a full one.
+    #[inline]
+    pub(super) fn is_short(&self, len: u16) -> bool {
+        u32::from(len) < self.mss
+    }
+
     /// Whether `held` segments fill more than half the buffer.
     #[inline]
     pub(super) fn is_scarce(&self, held: u32) -> bool {

@@ -96,7 +96,7 @@ impl Sender {
             if self.hooks.in_ack_event {
                 news.window_changed = ack.window != self.stream.window_end.saturating_sub(prior.una);
             }
-            news.window_update = self.stream.update_window(ack.ack, ack.window) && !news.advanced;
+            news.window_update = self.stream.update_window(ack.ack, ack.window, news.advanced) && !news.advanced;
         }
         let mut tagged = Tagged { sent: None, reordered_from: self.board.nxt() };
         if ack.sack_count > 0 {

@@ -114,15 +114,18 @@ impl Stream {
         self.last_len = last_len;
     }
 
-    /// An ACK of everything below `ack` advertises a window of `window` segments; returns whether that allows more than
-    /// before (`tcp_ack_update_window`).
+    /// An ACK of everything below `ack` advertises a window of `window` segments; `is_advancing` if it covers new data.
+    /// Only then may the window shrink, but for one that closes: an ACK that does not advance may be an old one. Returns
+    /// whether the window is taken (`tcp_may_update_window`).
     #[inline]
-    pub fn update_window(&mut self, ack: u32, window: u32) -> bool {
+    pub fn update_window(&mut self, ack: u32, window: u32, is_advancing: bool) -> bool {
         let end = ack.saturating_add(window);
-        let grows = end > self.window_end;
-        self.window_end = self.window_end.max(end);
-        self.max_window = self.max_window.max(window);
-        grows
+        let is_taken = is_advancing || end > self.window_end || window == 0;
+        if is_taken {
+            self.window_end = end;
+            self.max_window = self.max_window.max(window);
+        }
+        is_taken
     }
 
     /// Payload bytes of the last one of segments below `end`.
@@ -174,13 +177,16 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_receive_window_never_shrinks() {
+    fn a_receive_window_shrinks_with_an_ack_that_advances_and_closes_with_any() {
         let config = TransportConfig { receive_window: 10 * 1448, ..TransportConfig::default() };
         let mut stream = Stream::new(&config);
         stream.write(100, 700);
         assert!(stream.allows(9) && !stream.allows(10));
-        assert!(stream.update_window(5, 10) && !stream.update_window(6, 5));
-        assert!(stream.allows(14) && !stream.allows(15));
+        assert!(stream.update_window(5, 10, true) && !stream.update_window(5, 5, false));
+        assert!(stream.allows(14) && !stream.allows(15), "an old ACK of the same data");
+        assert!(stream.update_window(6, 5, true));
+        assert!(stream.allows(10) && !stream.allows(11));
+        assert!(stream.update_window(6, 0, false) && !stream.allows(6));
         assert_eq!(stream.max_window, 10);
         assert_eq!((stream.len_before(99), stream.len_before(100)), (1448, 700));
     }

@@ -51,6 +51,13 @@ impl Burst {
         if self.last_len == self.mss { self.next() } else { None }
     }
 
+    /// The PSH bit of the first segment of a burst of `size`: where it leaves alone and ends what the application has
+    /// written (`tcp_push`).
+    #[inline]
+    pub(super) fn push_of_first(size: u32, ends_write: bool) -> Flags {
+        if size == 1 && ends_write { Flags::PSH } else { Flags::NONE }
+    }
+
     /// The flags of a segment that is not the first one of its burst: of the last one, or of one between them.
     #[inline]
     pub fn flags_behind_first(is_last: bool) -> Flags {

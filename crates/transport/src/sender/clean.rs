@@ -82,9 +82,12 @@ impl Sender {
         cleaned.note_sent(self.board.get(seq).sent, last_sent, seq);
         cleaned.segments += count;
         news.original_acked |= seq < self.high_seq;
-        self.count_delivered(count, news.ece);
         self.view.packets_out -= count;
-        self.advance_rack(end - 1, last_sent, false);
+        // Without SACK duplicate ACKs have counted some of them already, and time is no judge.
+        if self.config.sack {
+            self.count_delivered(count, news.ece);
+            self.advance_rack(end - 1, last_sent, false);
+        }
         self.rate.run_delivered(&mut self.sample, &self.board, seq, end, self.view.mstamp_us);
         self.board.pop_originals(end);
     }
@@ -104,7 +107,7 @@ impl Sender {
         }
         if record.has(flag::SACKED) {
             self.view.sacked_out -= 1;
-        } else {
+        } else if self.config.sack {
             self.count_delivered(1, news.ece);
             if !(was_sent_again && self.config.timestamps && proves_original(ack, &record)) {
                 self.advance_rack(seq, record.sent, was_sent_again);
@@ -120,15 +123,12 @@ impl Sender {
         self.board.pop_una();
     }
 
-    /// `count` segments are delivered by a cumulative ACK (`tcp_count_delivered`). Without SACK this is left to
-    /// `remove_reno_sacks`, because duplicate ACKs have counted some of them already.
+    /// `count` segments are delivered, also with the echo of congestion (`tcp_count_delivered`).
     #[inline(always)]
-    fn count_delivered(&mut self, count: u32, ece: bool) {
-        if self.config.sack {
-            self.view.delivered += u64::from(count);
-            if ece {
-                self.view.delivered_ce += u64::from(count);
-            }
+    pub(super) fn count_delivered(&mut self, count: u32, ece: bool) {
+        self.view.delivered += u64::from(count);
+        if ece {
+            self.view.delivered_ce += u64::from(count);
         }
     }
 
@@ -189,9 +189,12 @@ impl Sender {
         if news.data_acked {
             news.set_timer = true;
             if self.config.sack {
-                self.detector.reordering.check_sack(cleaned.reordered_from, prior.highest_sacked);
+                // What the ACK overtakes is judged by what was SACKed before it, the degree by what is SACKed now.
+                if cleaned.reordered_from < prior.highest_sacked {
+                    self.check_sack_reordering(cleaned.reordered_from);
+                }
             } else {
-                self.remove_reno_sacks(cleaned.segments);
+                self.remove_reno_sacks(cleaned.segments, news.ece);
             }
         } else if let Some(sacked) = sacked
             && !self.board.is_empty()

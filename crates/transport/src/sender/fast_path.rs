@@ -50,7 +50,7 @@ impl Sender {
         }
         self.timer.note_progress();
         self.timer.note_partial_ack(false);
-        self.stream.update_window(ack.ack, ack.window);
+        self.stream.update_window(ack.ack, ack.window, true);
 
         // Every field of the sample is set anew: here, with the round-trip time, or when the sample is completed.
         self.sample.prior_in_flight = self.view.packets_out;

@@ -82,7 +82,7 @@ impl Sender {
     #[inline(always)]
     fn process_recovery(&mut self, prior_una: u32, dupacks: u32, news: &mut AckNews, ack: &Ack) -> bool {
         if !news.advanced {
-            self.add_reno_sacks(dupacks);
+            self.add_reno_sacks(dupacks, news.ece);
         } else if self.try_undo_partial(prior_una, ack) {
             return false;
         }
@@ -116,7 +116,7 @@ impl Sender {
             if news.advanced && self.view.ca_state != CaState::Loss {
                 self.view.sacked_out = 0;
             }
-            self.add_reno_sacks(dupacks);
+            self.add_reno_sacks(dupacks, news.ece);
         }
         if self.view.ca_state <= CaState::Disorder {
             self.try_undo_dsack();
@@ -312,7 +312,7 @@ impl Sender {
         }
         if !self.config.sack {
             if has_sent_new_data && dupacks > 0 {
-                self.add_reno_sacks(dupacks);
+                self.add_reno_sacks(dupacks, news.ece);
             } else if news.advanced {
                 self.view.sacked_out = 0;
             }

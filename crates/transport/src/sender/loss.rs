@@ -175,19 +175,19 @@ impl Sender {
 
     /// `tcp_add_reno_sack`.
     #[inline(always)]
-    pub(super) fn add_reno_sacks(&mut self, dupacks: u32) {
+    pub(super) fn add_reno_sacks(&mut self, dupacks: u32, ece: bool) {
         if self.config.sack || dupacks == 0 {
             return;
         }
         let prior = self.view.sacked_out;
         self.limit_reno_sacked(prior + dupacks);
-        self.view.delivered += u64::from(self.view.sacked_out.saturating_sub(prior));
+        self.count_delivered(self.view.sacked_out.saturating_sub(prior), ece);
     }
 
     /// `tcp_remove_reno_sacks`.
-    pub(super) fn remove_reno_sacks(&mut self, acked: u32) {
+    pub(super) fn remove_reno_sacks(&mut self, acked: u32, ece: bool) {
         let (delivered, sacked_out) = newreno::remove(self.view.sacked_out, acked);
-        self.view.delivered += u64::from(delivered);
+        self.count_delivered(delivered, ece);
         self.limit_reno_sacked(sacked_out);
     }
 

@@ -10,7 +10,7 @@ use crate::{Flags, Rescue};
 use dumbbell_cc::Event;
 use dumbbell_path::Ecn;
 use dumbbell_recovery::host_queue::QueueLimit;
-use dumbbell_recovery::scoreboard::Record;
+use dumbbell_recovery::scoreboard::{Record, flag};
 use dumbbell_recovery::timer::Pending;
 use dumbbell_units::Time;
 
@@ -159,6 +159,10 @@ impl Sender {
         let (sent_at, mut record) = self.depart(size, bytes);
         record.len = mss;
         self.board.push_burst(&record, size, last_len);
+        let ends_write = first + size == self.stream.write_seq;
+        if ends_write {
+            self.board.get_mut(first + size - 1).flags |= flag::PUSHED;
+        }
         self.view.packets_out += size;
         self.view.snd_nxt = u64::from(self.board.nxt());
         self.xmit.rearms_rto |= prior_packets_out == 0 || self.timer.pending() == Pending::Probe;
@@ -166,6 +170,7 @@ impl Sender {
         if self.in_reduction() {
             self.prr.sent(size);
         }
+        let cwr = if std::mem::take(&mut self.xmit.sends_cwr) { Flags::CWR } else { Flags::NONE };
         self.xmit.ready = Burst {
             next: first,
             end: first + size,
@@ -175,7 +180,7 @@ impl Sender {
             last_len,
             is_retransmission: false,
             ecn: if self.config.ecn { Ecn::Ect0 } else { Ecn::NotEct },
-            next_flags: if std::mem::take(&mut self.xmit.sends_cwr) { Flags::CWR } else { Flags::NONE },
+            next_flags: cwr | Burst::push_of_first(size, ends_write),
         };
     }
 

@@ -3,7 +3,7 @@
 
 use super::assembly::Retransmit;
 use super::{Burst, CaState, Sender};
-use crate::{Flags, RecoveryRule, Rescue};
+use crate::{RecoveryRule, Rescue};
 use dumbbell_path::Ecn;
 use dumbbell_recovery::ack_rtt::timestamp_ticks;
 use dumbbell_recovery::scoreboard::flag;
@@ -79,7 +79,15 @@ impl Sender {
             return false;
         }
         let Some(first) = self.board.first_waiting() else { return false };
-        let room = window - self.view.in_flight();
+        // Of what lies beyond a window that has shrunk only the oldest segment is repaired.
+        let within_window = match self.stream.window_end.saturating_sub(first) {
+            0 if first == self.board.una() => 1,
+            segments => segments,
+        };
+        let room = (window - self.view.in_flight()).min(within_window);
+        if room == 0 {
+            return false;
+        }
         let size = self.waiting_run(first, room.min(self.max_burst()));
         if self.small_queue_full(size, 2) {
             return false;
@@ -181,7 +189,7 @@ impl Sender {
             last_len: self.board.get(first + size - 1).len,
             is_retransmission: true,
             ecn: Ecn::NotEct,
-            next_flags: Flags::NONE,
+            next_flags: Burst::push_of_first(size, self.board.get(first).has(flag::PUSHED)),
         };
     }
 }

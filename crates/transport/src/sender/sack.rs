@@ -140,15 +140,12 @@ impl Sender {
         self.rate.skb_delivered(&mut self.sample, self.board.get(seq), seq, self.view.mstamp_us);
     }
 
-    /// `count` segments below `end` are selectively acknowledged (`tcp_count_delivered`).
+    /// `count` segments below `end` are selectively acknowledged.
     #[inline]
     fn count_sacked(&mut self, count: u32, end: u32, news: &mut AckNews) {
         news.data_sacked = true;
         self.view.sacked_out += count;
-        self.view.delivered += u64::from(count);
-        if news.ece {
-            self.view.delivered_ce += u64::from(count);
-        }
+        self.count_delivered(count, news.ece);
         self.sacks.highest = self.sacks.highest.max(end);
     }
 
@@ -168,7 +165,7 @@ impl Sender {
             self.detector.rack.note_dsack();
         }
         news.dsack = true;
-        self.view.delivered += u64::from(duplicates);
+        self.count_delivered(duplicates, news.ece);
         if end <= prior_una {
             self.undo.note_dsack(end, duplicates);
         }

@@ -48,8 +48,14 @@ impl Sender {
         if view.now.since(view.next_departure) > MILLISECOND {
             return false;
         }
+        // The share of the window counts in bytes.
         let whole_window = control.cwnd.min(self.stream.window_end - self.board.una());
-        if limit >= whole_window.checked_div(self.config.tso_win_divisor).unwrap_or(NEVER_DEFERRED) {
+        let is_enough =
+            match (u64::from(whole_window) * u64::from(view.mss)).checked_div(self.config.tso_win_divisor.into()) {
+                Some(share) => u64::from(limit) * u64::from(view.mss) >= share,
+                None => limit >= NEVER_DEFERRED,
+            };
+        if is_enough {
             return false;
         }
         if self.board.is_empty() {

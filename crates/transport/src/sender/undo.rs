@@ -69,14 +69,21 @@ impl Sender {
         } else {
             self.detector.rack.on_recovered();
         }
-        if self.board.una() == self.high_seq && !self.config.sack && !self.board.is_empty() {
-            if !self.any_retrans_done() {
-                self.undo.forget_retrans_stamp();
-            }
+        if self.prevents_reopening() {
             return true;
         }
         self.set_state(CaState::Open);
         false
+    }
+
+    /// Without SACK the state is held until something above what was sent when it began is acknowledged, so that duplicate
+    /// ACKs of it do not begin another recovery (RFC 6582; `tcp_is_non_sack_preventing_reopen`).
+    fn prevents_reopening(&mut self) -> bool {
+        let is_held = self.board.una() == self.high_seq && !self.config.sack;
+        if is_held && !self.any_retrans_done() {
+            self.undo.forget_retrans_stamp();
+        }
+        is_held
     }
 
     /// Undoes the reduction if every retransmission was reported as a duplicate (`tcp_try_undo_dsack`).
@@ -102,7 +109,7 @@ impl Sender {
         }
         self.undo_cwnd_reduction(true);
         self.timer.note_progress();
-        if by_frto || self.config.sack {
+        if !self.prevents_reopening() && (by_frto || self.config.sack) {
             self.set_state(CaState::Open);
         }
         true

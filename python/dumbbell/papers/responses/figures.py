@@ -26,7 +26,9 @@ def responses(points: Points, names: Mapping[str, str]) -> Picture:
             loss, ours, rules = np.array(points[cc]).T
             absolute.plot(100 * loss, rules, color=style.colour, linewidth=1.2)
             absolute.plot(100 * loss, ours, color=style.colour, linestyle="none", marker=style.marker, markersize=5)
-            relative.plot(100 * loss, ours / rules, color=style.colour, marker=style.marker, markersize=5, linewidth=0.8)
+            relative.plot(
+                100 * loss, ours / rules, color=style.colour, marker=style.marker, markersize=5, linewidth=0.8
+            )
             formula = LAWS[cc].formula
             if formula:
                 closed = [formula(p) for p in loss]

@@ -1,4 +1,4 @@
-"""What each algorithm's rules promise under independent losses: growth and reduction as a fluid, a round of recovery."""
+"""What each algorithm's rules promise under independent losses, as a fluid with a round of recovery."""
 
 from __future__ import annotations
 
@@ -10,6 +10,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 Array = NDArray[np.float64]
+Lost = NDArray[np.bool_]
 
 CHAINS = 500
 """Connections that are computed at a time."""
@@ -30,6 +31,10 @@ class State:
     """What CUBIC and BIC search for: the window at the last loss, less if it was below the one before."""
     since_s: Array = field(default_factory=lambda: np.zeros(CHAINS))
     """Time since the recovery was over."""
+    share: Array = field(default_factory=lambda: np.full(CHAINS, 0.5))
+    """What H-TCP kept at the last loss."""
+    steady: Array = field(default_factory=lambda: np.zeros(CHAINS))
+    """Losses in a row at which H-TCP's throughput had changed by less than a fifth."""
 
 
 @dataclass(frozen=True)
@@ -38,15 +43,15 @@ class Law:
 
     growth: Callable[[State], Array]
     """Packets that a round adds."""
-    keep: Callable[[Array], Array]
-    """Share of the window that a loss leaves."""
+    keep: Callable[[State, Lost], Array]
+    """Share of the window that a loss leaves to those that have one."""
     formula: Callable[[float], float] | None = None
     """The closed form for periodic losses, if its authors give one."""
 
 
-def constant(value: float) -> Callable[[Array], Array]:
+def constant(value: float) -> Callable[[State, Lost], Array]:
     """The same share of every window."""
-    return lambda window: np.full_like(window, value)
+    return lambda state, lost: np.full(int(lost.sum()), value)
 
 
 def reno(state: State) -> Array:
@@ -76,8 +81,12 @@ def bic(state: State) -> Array:
     return np.where(window <= 14, 1.0, np.where(window < state.sought, search, leave))
 
 
-HTCP_BETA = 0.8
-"""Without a queue and at a steady rate H-TCP keeps its largest share."""
+def htcp_keep(state: State, lost: Lost) -> Array:
+    """The largest share, as there is no queue, from the second loss on at which the throughput has not changed much."""
+    change = state.window[lost] / np.maximum(state.peak[lost], 1e-9)
+    state.steady[lost] = np.where((change >= 0.8) & (change <= 1.2), state.steady[lost] + 1, 0)
+    state.share[lost] = np.where(state.steady[lost] >= 2, 0.8, 0.5)
+    return state.share[lost]
 
 
 def htcp(state: State) -> Array:
@@ -85,7 +94,7 @@ def htcp(state: State) -> Array:
     over = np.maximum(state.since_s - 1.0, 0)
     factor = 1 + 10 * over + (over / 2) ** 2
     scale = min(max(0.1 / state.rtt_s, 0.5), 10.0)
-    return 2 * np.maximum(factor / scale, 1) * (1 - HTCP_BETA)
+    return 2 * np.maximum(factor / scale, 1) * (1 - state.share)
 
 
 def highspeed_share(window: Array) -> Array:
@@ -101,6 +110,16 @@ def highspeed(state: State) -> Array:
     return np.where(window <= 38, 1.0, growth)
 
 
+def highspeed_keep(state: State, lost: Lost) -> Array:
+    """RFC 3649: what a loss leaves."""
+    return 1 - highspeed_share(state.window[lost])
+
+
+def highspeed_formula(loss: float) -> float:
+    """RFC 3649, section 5; Reno's above."""
+    return 0.12 / loss**0.835 if loss < 1.5e-3 else reno_formula(loss)
+
+
 def scalable(state: State) -> Array:
     """A hundredth, at least a packet."""
     return np.maximum(state.window / 100, 1)
@@ -114,11 +133,9 @@ def reno_formula(loss: float) -> float:
 LAWS: dict[str, Law] = {
     "reno": Law(reno, constant(0.5), reno_formula),
     "cubic": Law(cubic, constant(CUBIC_BETA), lambda p: max(1.054 * (0.1 / p) ** 0.75, reno_formula(p))),
-    "highspeed": Law(
-        highspeed, lambda w: 1 - highspeed_share(w), lambda p: 0.12 / p**0.835 if p < 1.5e-3 else reno_formula(p)
-    ),
-    "bic": Law(bic, lambda w: np.where(w <= 14, 0.5, 0.8)),
-    "htcp": Law(htcp, constant(HTCP_BETA)),
+    "highspeed": Law(highspeed, highspeed_keep, highspeed_formula),
+    "bic": Law(bic, lambda state, lost: np.where(state.window[lost] <= 14, 0.5, 0.8)),
+    "htcp": Law(htcp, htcp_keep),
     "scalable": Law(scalable, constant(0.875), lambda p: 0.08 / p if p < 8e-4 else math.sqrt(7.5 / p)),
 }
 
@@ -147,10 +164,10 @@ def window(law: Law, loss: float, rtt_s: float) -> float:
     return float((1 - loss) * (CYCLES - FORGOTTEN) / loss / rounds.mean())
 
 
-def lose(state: State, law: Law, lost: NDArray[np.bool_]) -> None:
+def lose(state: State, law: Law, lost: Lost) -> None:
     """A loss for some connections."""
     before = state.window[lost]
-    factor = law.keep(before)
+    factor = law.keep(state, lost)
     converges = before < state.sought[lost]
     state.sought[lost] = np.where(converges, before * (1 + factor) / 2, before)
     state.peak[lost] = before

@@ -68,24 +68,39 @@ fn bulk_data_is_acknowledged_every_second_segment() {
 
 #[test]
 fn a_lonely_segment_waits_40_ms_for_its_ack_when_quick_acks_are_used_up() {
-    let (mut pair, _) = Pair::fixed(&config(), 10, 5);
-    for n in 0..60 {
-        pair.write_at(at(100 * n), 1, MSS);
+    // Since Linux 6.6 a write of one segment, which carries PSH, does not wait.
+    for (ack_pushes, rtt_us) in [(false, 80_000), (true, 40_000)] {
+        let (mut pair, _) = Pair::fixed(&TransportConfig { ack_pushes, ..config() }, 10, 5);
+        for n in 0..60 {
+            pair.write_at(at(100 * n), 1, MSS);
+        }
+        pair.run_to_completion(ms(10_000));
+        let delays: Vec<u64> =
+            pair.heard.iter().zip(&pair.sent).map(|(heard, sent)| heard.at.since(sent.at).as_micros()).collect();
+        assert_eq!(delays[..16], [40_000; 16]);
+        assert_eq!(delays[40..], [rtt_us; 20], "{ack_pushes}");
     }
-    pair.run_to_completion(ms(10_000));
-    let delays: Vec<u64> =
-        pair.heard.iter().zip(&pair.sent).map(|(heard, sent)| heard.at.since(sent.at).as_micros()).collect();
-    assert_eq!(delays[..16], [40_000; 16]);
-    assert_eq!(delays[40..], [80_000; 20]);
 }
 
 #[test]
 fn the_last_segment_of_a_burst_of_several_carries_a_push() {
     let (mut pair, _) = Pair::fixed(&config(), 5, 5);
-    pair.write_at(START, 5, MSS);
+    pair.write_at(START, 6, MSS);
     pair.run_until(at(1));
     let pushes: Vec<bool> = pair.sent.iter().map(|sent| sent.segment.flags.has(Flags::PSH)).collect();
     assert_eq!(pushes, [false, true, false, true, false], "bursts of two and a single one");
+}
+
+#[test]
+fn a_lone_segment_that_ends_a_write_carries_a_push_also_when_it_is_sent_again() {
+    let (mut pair, _) = Pair::fixed(&TransportConfig { tail_loss_probe: false, ..config() }, 10, 5);
+    pair.data_fate(|sent| if sent.segment.seq == 1 && sent.nth == 1 { Fate::Drop } else { Fate::Deliver });
+    for (millis, len) in [(0, MSS), (30, MSS), (60, 700)] {
+        pair.write_at(at(millis), 1, len);
+    }
+    pair.run_until(at(900));
+    let sent: Vec<_> = pair.sent.iter().map(|sent| (sent.segment.seq, sent.segment.flags.has(Flags::PSH))).collect();
+    assert_eq!(sent, [(0, true), (1, true), (2, true), (1, true)]);
 }
 
 // Pacing

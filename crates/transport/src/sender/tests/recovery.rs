@@ -324,6 +324,23 @@ fn newreno_holds_recovery_until_something_above_it_is_acknowledged_and_does_not_
     assert_eq!((script.control().cwnd, script.sender.stats().undo_count), (5, 0));
 }
 
+#[test]
+fn of_what_lies_beyond_a_window_that_shrank_only_the_oldest_segment_is_repaired() {
+    let answer = |window| {
+        let mut script = Scripted::bulk(20, 20);
+        script.now = nth_ack(1);
+        let mut ack = script.ack_of(1, &[(12, 20)]);
+        ack.window = window;
+        let mut sent = script.hear(&ack);
+        script.now = nth_ack(2);
+        ack.sack[0].end = 20;
+        sent.extend(script.hear(&ack));
+        sent
+    };
+    assert_eq!(answer(3), [1, 2, 3]);
+    assert_eq!(answer(1), [1]);
+}
+
 // Tail loss probes
 
 #[test]

@@ -1,0 +1,229 @@
+//! Datagrams without acknowledgements, as from UDP: an unresponsive source that sends what its application writes at once.
+//!
+//! Nothing governs it: no window, no pacing, no retransmission. How fast it sends is the application's rate.
+
+use crate::endpoint::{Arrival, Datagram, Endpoint};
+use crate::{ReceiverStats, SenderStats};
+use dumbbell_cc::parameters::ParameterSet;
+use dumbbell_cc::{Algorithm, Control, Controller, View};
+use dumbbell_path::Ecn;
+use dumbbell_units::{Rng, Time};
+use schemars::JsonSchema;
+use serde::{Deserialize, Serialize};
+use std::sync::Arc;
+
+/// IP and UDP headers.
+pub(crate) const HEADER: u16 = 28;
+
+/// Both ends of a flow of datagrams with payloads of at most `mss` bytes.
+pub fn endpoints(mss: u16) -> (Box<dyn Endpoint>, Box<dyn Endpoint>) {
+    let source = Source { mss, waiting: 0, last_len: mss, next: 0, sent: SenderStats::default() };
+    let sink = Sink { seen: vec![0; WORDS], highest: None, received: ReceiverStats::default() };
+    (Box::new(source), Box::new(sink))
+}
+
+/// The end that sends.
+struct Source {
+    mss: u16,
+    /// Datagrams that have been written and not sent, and the payload of the last of them.
+    waiting: u32,
+    last_len: u16,
+    /// Number of the next datagram.
+    next: u64,
+    sent: SenderStats,
+}
+
+impl Endpoint for Source {
+    fn on_packet(&mut self, _now: Time, _packet: Arrival<'_>) {}
+
+    fn on_timer(&mut self, _now: Time) {}
+
+    fn next_timer(&self) -> Time {
+        Time::NEVER
+    }
+
+    fn poll_transmit(&mut self, _now: Time, payload: &mut Vec<u8>) -> Option<Datagram> {
+        self.waiting = self.waiting.checked_sub(1)?;
+        let len = if self.waiting == 0 { self.last_len } else { self.mss };
+        payload.extend_from_slice(&self.next.to_le_bytes());
+        self.next += 1;
+        self.sent.sent_segments += 1;
+        self.sent.sent_bytes += u64::from(len);
+        Some(Datagram { size: len + HEADER, ecn: Ecn::NotEct })
+    }
+
+    fn is_connectionless(&self) -> bool {
+        true
+    }
+
+    fn write(&mut self, _now: Time, segments: u32, last_len: u16) {
+        self.waiting = self.waiting.saturating_add(segments);
+        self.last_len = last_len;
+    }
+
+    fn close(&mut self) {
+        self.waiting = 0;
+    }
+
+    fn is_idle(&self) -> bool {
+        self.waiting == 0
+    }
+
+    fn unsent(&self) -> u64 {
+        match self.waiting {
+            0 => 0,
+            waiting => u64::from(waiting - 1) * u64::from(self.mss) + u64::from(self.last_len),
+        }
+    }
+
+    fn sent(&self) -> SenderStats {
+        self.sent
+    }
+}
+
+/// Numbers that the far end remembers, as bits: those below the highest minus these count as having arrived.
+const WINDOW: u64 = 1 << 16;
+const WORDS: usize = 1 << 10;
+
+/// The end that receives and counts.
+struct Sink {
+    seen: Vec<u64>,
+    highest: Option<u64>,
+    received: ReceiverStats,
+}
+
+impl Sink {
+    /// Whether a datagram of this number comes for the first time.
+    fn is_new(&mut self, number: u64) -> bool {
+        let place = |number: u64| (usize::try_from(number / 64 % (WINDOW / 64)).unwrap_or(0), 1 << (number % 64));
+        match self.highest {
+            Some(highest) if number <= highest => {
+                if highest - number >= WINDOW {
+                    return false;
+                }
+            }
+            highest => {
+                // The places of the numbers in between are free now.
+                let first = highest.map_or(0, |highest| highest + 1).max(number.saturating_sub(WINDOW - 1));
+                for skipped in first..=number {
+                    let (word, bit) = place(skipped);
+                    self.seen[word] &= !bit;
+                }
+                self.highest = Some(number);
+            }
+        }
+        let (word, bit) = place(number);
+        let is_new = self.seen[word] & bit == 0;
+        self.seen[word] |= bit;
+        is_new
+    }
+}
+
+impl Endpoint for Sink {
+    fn on_packet(&mut self, _now: Time, packet: Arrival<'_>) {
+        let Some(number) = packet.payload.first_chunk().map(|bytes| u64::from_le_bytes(*bytes)) else { return };
+        let bytes = u64::from(packet.size.saturating_sub(HEADER));
+        let is_new = self.is_new(number);
+        let received = &mut self.received;
+        received.arrived_segments += 1;
+        received.arrived_bytes += bytes;
+        received.ce_segments += u64::from(packet.ecn == Ecn::Ce);
+        if is_new {
+            received.delivered_segments += 1;
+            received.delivered_bytes += bytes;
+        } else {
+            received.duplicate_segments += 1;
+        }
+    }
+
+    fn on_timer(&mut self, _now: Time) {}
+
+    fn next_timer(&self) -> Time {
+        Time::NEVER
+    }
+
+    fn poll_transmit(&mut self, _now: Time, _payload: &mut Vec<u8>) -> Option<Datagram> {
+        None
+    }
+
+    fn received(&self) -> ReceiverStats {
+        self.received
+    }
+}
+
+/// What stands in the place of a congestion controller where nothing is controlled.
+#[derive(Clone, Debug)]
+pub struct Unresponsive;
+
+/// It has no constants.
+#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[serde(default, deny_unknown_fields)]
+pub struct NoParameters {}
+
+impl ParameterSet for NoParameters {}
+
+impl Algorithm for Unresponsive {
+    type Parameters = NoParameters;
+    const NAME: &'static str = "none";
+    const EXACT_NAME: &'static str = "none";
+    const SUMMARY: &'static str = "no congestion control: an unresponsive flow";
+    const SOURCE: &'static str = "RFC 768";
+    const VERSION: &'static str = env!("CARGO_PKG_VERSION");
+
+    fn build(_: Arc<NoParameters>, _: Rng, _: Arc<str>) -> Unresponsive {
+        Unresponsive
+    }
+}
+
+impl Controller for Unresponsive {
+    fn algorithm(&self) -> &str {
+        Unresponsive::EXACT_NAME
+    }
+
+    fn init(&mut self, _view: &View, _control: &mut Control) {}
+
+    fn ssthresh(&mut self, _view: &View, control: &Control) -> u32 {
+        control.cwnd
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// Sends what is written, and has the datagrams arrive that `arrive` lets pass, in its order.
+    fn exchange(segments: u32, last_len: u16, arrive: impl Fn(Vec<Vec<u8>>) -> Vec<Vec<u8>>) -> ReceiverStats {
+        let (mut near, mut far) = endpoints(1_000);
+        near.write(Time::ZERO, segments, last_len);
+        let mut sent = Vec::new();
+        let mut payload = Vec::new();
+        while let Some(Datagram { size, .. }) = near.poll_transmit(Time::ZERO, &mut payload) {
+            let is_last = u32::try_from(sent.len()).unwrap() + 1 == segments;
+            assert_eq!(size, HEADER + if is_last { last_len } else { 1_000 });
+            sent.push(std::mem::take(&mut payload));
+        }
+        assert!(near.is_idle() && near.next_timer() == Time::NEVER);
+        for payload in arrive(sent) {
+            far.on_packet(Time::ZERO, Arrival { size: 1_000 + HEADER, ecn: Ecn::NotEct, payload: &payload });
+        }
+        assert_eq!(far.poll_transmit(Time::ZERO, &mut payload), None, "nothing is acknowledged");
+        far.received()
+    }
+
+    #[test]
+    fn what_is_written_leaves_at_once_and_is_counted_once() {
+        let stats = exchange(5, 300, |sent| sent);
+        assert_eq!((stats.arrived_segments, stats.delivered_bytes, stats.duplicate_segments), (5, 5_000, 0));
+        let twice = exchange(5, 300, |sent| [sent.clone(), sent[3..].to_vec()].concat());
+        assert_eq!((twice.arrived_segments, twice.delivered_segments, twice.duplicate_segments), (7, 5, 2));
+        let reordered = exchange(5, 300, |sent| sent.into_iter().rev().skip(1).collect());
+        assert_eq!((reordered.delivered_segments, reordered.duplicate_segments), (4, 0));
+    }
+
+    #[test]
+    fn numbers_are_remembered_for_a_long_time_and_come_round() {
+        let gaps = |sent: Vec<Vec<u8>>| sent.into_iter().step_by(3).collect::<Vec<_>>();
+        let stats = exchange(300_000, 1_000, |sent| gaps(sent.clone()).into_iter().chain(gaps(sent)).collect());
+        assert_eq!((stats.delivered_segments, stats.duplicate_segments), (100_000, 100_000));
+    }
+}

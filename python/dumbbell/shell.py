@@ -1,0 +1,91 @@
+"""Any programs on both sides of the network of an experiment, as with Mahimahi's shells.
+
+A program on one side finds the other side's address in ``$DUMBBELL_PEER``. The file describes the whole path, so
+nothing is nested.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from concurrent.futures import ThreadPoolExecutor
+from contextlib import suppress
+from dataclasses import dataclass
+from pathlib import Path
+
+from dumbbell import _core, storage
+from dumbbell.parallel import PATIENCE_S
+from dumbbell.tables import Table
+
+PACKETS = "packets.parquet"
+LOGS = {"up": "up.log", "down": "down.log"}
+
+
+@dataclass(frozen=True)
+class Left:
+    """What programs have left."""
+
+    status: int
+    """Exit status of the command."""
+    links: Table
+    """One row a link."""
+    packets: Table | None
+    """One row an event of a packet, if a log was wanted."""
+    late_p999_us: float
+    """Microseconds by which 99.9 % of packets were late at most."""
+
+
+def words(command: Sequence[str]) -> list[str]:
+    """The words of a command; a single text is a line for the shell."""
+    return ["sh", "-c", *command] if len(command) == 1 else list(command)
+
+
+def run(
+    point: _core.Point,
+    command: Sequence[str],
+    *,
+    peer: Sequence[str] | None = None,
+    sysctls: Sequence[tuple[str, str]] = (),
+    log: bool = False,
+    max_memory: int | None = None,
+) -> Left:
+    """Runs programs until ``command`` ends."""
+    cancel = _core.CancelToken()
+    other = None if peer is None else words(peer)
+    with ThreadPoolExecutor(1, thread_name_prefix="shell") as executor:
+        running = executor.submit(point.shell, cancel, words(command), other, max_memory, list(sysctls), log)
+        try:
+            while not running.done():
+                with suppress(TimeoutError):
+                    running.exception(PATIENCE_S)
+        finally:
+            cancel.cancel()
+    output = running.result()
+    packets = None if output.packets is None else Table(output.packets)
+    return Left(output.status, Table(output.links), packets, output.late_p999_us)
+
+
+def write_log(packets: Table, folder: Path) -> list[Path]:
+    """Writes the log of packets as Parquet, and for each direction in the format of Mahimahi's logs."""
+    folder.mkdir(parents=True, exist_ok=True)
+    packets.write_parquet(folder / PACKETS)
+    paths = [folder / PACKETS]
+    for direction, name in LOGS.items():
+        content = "".join(_mahimahi(packets, direction))
+        storage.write_file(folder / name, content.encode())
+        paths.append(folder / name)
+    return paths
+
+
+def _mahimahi(packets: Table, direction: str) -> Iterator[str]:
+    """Lines of a log: ``ms + bytes``, ``ms - bytes delay``, ``ms d packets bytes``."""
+    import polars as pl
+
+    frame = packets.to_polars().filter(pl.col("direction") == direction)
+    for at, event, size, delay in frame.select("t_s", "event", "bytes", "delay_ms").iter_rows():
+        ms = int(at * 1e3)
+        if event == "arrival":
+            yield f"{ms} + {size}\n"
+        elif event == "departure":
+            yield f"{ms} - {size} {round(delay)}\n"
+        else:
+            yield f"{ms} d 1 {size}\n"
