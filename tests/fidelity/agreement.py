@@ -24,6 +24,9 @@ DOCS = Path(__file__).parents[2] / "docs"
 #: A difference up to this share is agreement; of retransmissions a factor or a number.
 GOODPUT, RTT, RETRANSMITS, FEW = 0.05, 0.10, 1.5, 20
 SEEDS = 10
+LATE = ("late_p50_us", "late_p999_us", "app_late_p99_us")
+#: Runs on the kernel where chance decides more than once in a while; the median counts.
+RUNS = {"cubic-loss": 3, "bbr-loss": 3}
 MEASURES = ("goodput_mbps", "mean_rtt_ms", "retransmits")
 
 
@@ -42,7 +45,7 @@ def _scenario(ccs: list[str], duration: str = "20s", warmup: str = "5s", **path:
 
 
 #: A cellular link in small: outages, and bundles of packets.
-CELLULAR: dict[str, Any] = {"rate": {"synth": "lte-verizon"}, "buffer": "200packets"}
+CELLULAR: dict[str, Any] = {"rate": {"synth": "lte-verizon", "seed": 1}, "buffer": "200packets"}
 STEPS: dict[str, Any] = {"rate": [["0s", "20mbit"], ["8s", "5mbit"], ["14s", "20mbit"]], "buffer": "100packets"}
 
 SCENARIOS: dict[str, tuple[str, dict[str, Any]]] = {
@@ -72,7 +75,12 @@ SCENARIOS: dict[str, tuple[str, dict[str, Any]]] = {
 }
 
 #: What is known of a disagreement.
-CAUSES: dict[str, str] = {}
+CAUSES: dict[str, str] = {
+    "cubic-loss": "chance. A dozen losses decide a run: over 40 seeds the simulator has 6.8 to 9.6 Mbit/s, 80 % of "
+    "them 7.1 to 9.3, and 52 to 76 ms, 80 % of them 53 to 68. The median of three runs of the kernel lies inside.",
+    "bbr+cubic": "chance, as far as one run can tell. Over 40 seeds, which differ in the start by up to 10 ms, BBR "
+    "gets 3.5 to 4.8 Mbit/s in the simulator, 80 % of them 3.7 to 4.5. The kernel's one run has 3.7.",
+}
 
 
 def measure(names: list[str], retries: int, console: Console) -> int:
@@ -81,22 +89,24 @@ def measure(names: list[str], retries: int, console: Console) -> int:
     for name in names:
         _, scenario = SCENARIOS[name]
         try:
-            kernel = dumbbell.run(scenario, on=dumbbell.Linux(retries=retries))
+            on = dumbbell.Linux(retries=retries)
+            runs = [dumbbell.run(scenario, seed=seed, on=on) for seed in range(1, RUNS.get(name, 1) + 1)]
         except dumbbell.VoidRunError as error:
             console.print(f"{name}: {error}", style="yellow", highlight=False)
             missing += 1
             continue
-        certificate = kernel.meta.certificate or {}
-        ours = _simulated(scenario, certificate["hz"])
+        certificates = [run.meta.certificate or {} for run in runs]
+        kernel = pl.concat([run.flows.to_polars().select("flow", "cc", *MEASURES) for run in runs])
+        ours = _simulated(scenario, certificates[0]["hz"])
         rows = []
-        for flow, row in enumerate(kernel.flows.rows()):
+        for (flow, cc), of_kernel in kernel.group_by("flow", "cc", maintain_order=True):
             of_flow = ours.filter(pl.col("flow") == flow)
             rows.append(
-                {"case": name, "flow": flow, "cc": row["cc"]}
-                | {f"kernel_{key}": _number(row[key]) for key in MEASURES}
+                {"case": name, "flow": flow, "cc": cc}
+                | {f"kernel_{key}": _number(of_kernel[key].median()) for key in MEASURES}
                 | {f"sim_{key}": _number(of_flow[key].median()) for key in MEASURES}
-                | {key: certificate[key] for key in ("late_p50_us", "late_p999_us", "app_late_p99_us", "kernel")}
-                | {"void_attempts": len(kernel.void_attempts)}
+                | {key: max(one[key] for one in certificates) for key in LATE}
+                | {"kernel": certificates[0]["kernel"], "void_attempts": sum(len(run.void_attempts) for run in runs)}
             )
             console.print(f"{name}: {rows[-1]}", highlight=False)
         _keep(name, pl.DataFrame(rows))
@@ -163,8 +173,8 @@ def page(rows: list[dict[str, Any]]) -> str:
         )
     lines += [
         "",
-        f"Simulator (median of {SEEDS} seeds) / kernel (one run). *late*: by how much the emulator handed packets over",
-        "too late, median / one in a thousand, from the run's certificate.",
+        f"Simulator (median of {SEEDS} seeds) / kernel (one run, with random loss the median of three). *late*: by how",
+        "much the emulator handed packets over too late, median / one in a thousand, from the certificate.",
     ]
     if off:
         lines += ["", "## What disagrees", ""]
@@ -195,6 +205,10 @@ def draw(rows: list[dict[str, Any]], out: Path) -> list[Path]:
             axis.set(xscale="log", yscale="log", xlabel=f"kernel: {label}", ylabel=f"simulator: {label}")
             axis.set_xlim(*ends)
             axis.set_ylim(*ends)
+            ticks = [tick for tick in (1, 2, 5, 10, 20, 50, 100, 200, 500) if ends[0] <= tick <= ends[1]]
+            axis.set_xticks(ticks, [str(tick) for tick in ticks])
+            axis.set_yticks(ticks, [str(tick) for tick in ticks])
+            axis.minorticks_off()
             axis.set_aspect("equal")
         figure.axes[0].legend(loc="upper left")
     return figure.write(out / "images" / "agreement", ["png"])

@@ -60,6 +60,9 @@ impl Settings {
                 return Err(FlowFault::Parameter(key.clone()).of(flow, spec.cc.name()));
             }
             refuse_foreign(flow, spec.cc.name(), &spec.transport)?;
+            if spec.app_schedule.is_some() {
+                return Err(FlowFault::Transport("rate".to_owned()).of(flow, spec.cc.name()));
+            }
         }
         for (flow, spec) in (1..).zip(others) {
             if let Some(key) = differing(&first.transport, &spec.transport).into_iter().next() {

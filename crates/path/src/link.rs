@@ -8,22 +8,22 @@
 //! when the rate, the delay or the loss [changes](Link::change).
 
 mod change;
+mod ingress;
 mod measures;
 
-use crate::config::{Impairments, LinkConfig};
+use crate::config::LinkConfig;
 use crate::delay::Passage;
-use crate::event::{Action, PacketEvent, Watch};
 use crate::ledger::{DropCause, Ledger, LinkCounters};
-use crate::loss::{Chance, Process};
-use crate::packet::{Ecn, Packet};
+use crate::loss::Process;
+use crate::packet::Packet;
 use crate::pipe::Pipe;
-use crate::policer::TokenBucket;
 use crate::queue::{Buffer, Fifo, Gated, HeldQueue, Limits, Queue};
 use crate::release::Release;
 use crate::stats::Occupancy;
 use crate::train::Train;
 use crate::transmitter::Transmitter;
-use dumbbell_units::{Duration, Ratio, Rng, Time};
+use dumbbell_units::{Duration, Rng, Time};
+use ingress::Ingress;
 use std::collections::VecDeque;
 
 pub use change::{Change, Retimed};
@@ -92,89 +92,6 @@ enum FastPath {
     DropTail,
     /// There is none: packets take the general way.
     None,
-}
-
-/// What a packet passes before it comes to the queue.
-#[derive(Clone, Debug, Default)]
-struct Ingress {
-    choice: Option<Box<Choice>>,
-    loss: Option<Box<dyn Process>>,
-    policer: Option<TokenBucket>,
-}
-
-/// What happens to chosen packets that arrive.
-#[derive(Clone, Debug)]
-struct Choice {
-    events: Vec<Watch>,
-    duplicate: Chance,
-    rng: Rng,
-}
-
-impl Choice {
-    /// `None` if no packet is chosen.
-    fn new(impairments: &Impairments, stream: impl FnOnce() -> Rng) -> Option<Choice> {
-        let events = Watch::all(&impairments.events, PacketEvent::acts_on_arrival);
-        let is_needed = !events.is_empty() || impairments.duplicate > Ratio::ZERO;
-        let duplicate = Chance::new(impairments.duplicate.as_f64());
-        is_needed.then(|| Choice { events, duplicate, rng: stream() })
-    }
-
-    /// Marks a packet, drops it, or has it duplicated. Returns whether it is dropped, and whether it is duplicated.
-    fn meets<P: Packet>(&mut self, now: Time, packet: &mut P, ledger: &mut Ledger<P>) -> (bool, bool) {
-        let mut is_duplicated = self.duplicate.happens(&mut self.rng);
-        let mut is_dropped = false;
-        for watch in &mut self.events {
-            match watch.passes(now, packet).map(|event| event.action) {
-                Some(Action::Drop) => is_dropped = true,
-                Some(Action::Duplicate) => is_duplicated = true,
-                Some(Action::Mark) if packet.ecn() != Ecn::NotEct => {
-                    packet.mark();
-                    ledger.marked += 1;
-                }
-                _ => {}
-            }
-        }
-        (is_dropped, is_duplicated)
-    }
-}
-
-impl Ingress {
-    /// What comes in front of the queue of a link; `None` if there is nothing.
-    fn new(config: &LinkConfig, loss: Rng, stream: impl FnOnce() -> Rng) -> Option<Ingress> {
-        let choice = Choice::new(&config.impairments, stream).map(Box::new);
-        let loss = config.loss_before.as_ref().map(|recipe| recipe.make(loss));
-        let policer = config.policer.as_ref().map(|policer| TokenBucket::new(policer, config.overhead_bytes));
-        let is_empty = choice.is_none() && loss.is_none() && policer.is_none();
-        (!is_empty).then_some(Ingress { choice, loss, policer })
-    }
-
-    /// A packet comes from a sender. Returns whether it is duplicated.
-    ///
-    /// # Errors
-    /// Why it is dropped.
-    #[inline]
-    fn admit<P: Packet>(&mut self, now: Time, packet: &mut P, ledger: &mut Ledger<P>) -> Result<bool, DropCause> {
-        let chosen = match &mut self.choice {
-            None => (false, false),
-            Some(choice) => choice.meets(now, packet, ledger),
-        };
-        match (chosen, self.refuses(now, packet.size())) {
-            ((true, _), _) => Err(DropCause::LossBefore),
-            // As in netem: of a packet that is duplicated and lost, one passes.
-            ((false, true), Some(DropCause::LossBefore)) => Ok(false),
-            (_, Some(cause)) => Err(cause),
-            ((_, is_duplicated), None) => Ok(is_duplicated),
-        }
-    }
-
-    /// Why a packet of `size` bytes is dropped, if it is.
-    fn refuses(&mut self, now: Time, size: u32) -> Option<DropCause> {
-        if self.loss.as_mut().is_some_and(|loss| loss.strikes(now)) {
-            return Some(DropCause::LossBefore);
-        }
-        let passes = self.policer.as_mut().is_none_or(|policer| policer.passes(now, size));
-        (!passes).then_some(DropCause::Policed)
-    }
 }
 
 /// Queue and transmitter.

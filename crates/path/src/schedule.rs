@@ -50,6 +50,18 @@ impl<T: Copy> Schedule<T> {
         self.steps[later.saturating_sub(1)].1
     }
 
+    /// When the next step begins after `now`; [`Time::NEVER`] if there is none.
+    pub fn next_change(&self, now: Time) -> Time {
+        let period = self.repeat_after.map_or(u64::MAX, |period| period.as_nanos().max(1));
+        let (base, within) = match self.repeat_after {
+            Some(_) => (now.as_nanos() / period * period, Time::from_nanos(now.as_nanos() % period)),
+            None => (0, now),
+        };
+        let later = self.steps.partition_point(|(start, _)| *start <= within);
+        let next = self.steps.get(later).map_or(period, |(start, _)| start.as_nanos());
+        Time::from_nanos(base.saturating_add(next))
+    }
+
     /// All values, in the order of their steps.
     pub fn values(&self) -> impl Iterator<Item = T> {
         self.steps.iter().map(|(_, value)| *value)
@@ -78,6 +90,8 @@ mod tests {
         let schedule = schedule(&[0, 10], Some(25)).unwrap();
         let at = |ms| schedule.at(Time::ZERO + Duration::from_millis(ms));
         assert_eq!([0, 10, 24, 25, 34, 35, 250_000_010].map(at), [0, 1, 1, 0, 0, 1, 1]);
+        let change = |ms| schedule.next_change(Time::ZERO + Duration::from_millis(ms)).as_nanos() / 1_000_000;
+        assert_eq!([0, 9, 10, 24, 25, 35].map(change), [10, 10, 25, 25, 35, 50]);
     }
 
     #[test]

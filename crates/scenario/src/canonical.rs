@@ -216,6 +216,26 @@ fn limit(limit: &QueueLimit) -> Value {
     table.into()
 }
 
+fn app_schedule(Schedule { steps, repeat_after }: &Schedule<u64>) -> Value {
+    let rate = |bits: u64| Rate::from_bits_per_sec(bits).to_string();
+    let mut table = Table::new();
+    if let ([(_, bits), (off, 0)], Some(period)) = (&steps[..], repeat_after) {
+        let on = off.since(Time::ZERO);
+        put(&mut table, "on", on.to_string());
+        put(&mut table, "off", (*period - on).to_string());
+        if *bits < u64::MAX {
+            put(&mut table, "rate", rate(*bits));
+        }
+        return table.into();
+    }
+    let step = |(start, bits): &(Time, u64)| Value::from(vec![start.to_string(), rate(*bits)]);
+    put(&mut table, "steps", steps.iter().map(step).collect::<Vec<Value>>());
+    if let Some(period) = repeat_after {
+        put(&mut table, "repeat", period.to_string());
+    }
+    table.into()
+}
+
 fn flow_table(flow: &Flow, scenario: &Scenario) -> Table {
     let mut table = Table::new();
     put(&mut table, "label", flow.label.clone());
@@ -242,6 +262,9 @@ fn flow_table(flow: &Flow, scenario: &Scenario) -> Table {
                 put(&mut table, "app", app);
             }
         }
+    }
+    if let Some(schedule) = &flow.app_schedule {
+        put(&mut table, "rate", app_schedule(schedule));
     }
     let link = |index: &usize| &scenario.links[*index];
     let ends = |route: &[usize]| Some((link(route.first()?).from, link(route.last()?).to));

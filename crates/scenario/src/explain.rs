@@ -153,6 +153,10 @@ fn flow_in_words(flow: &Flow, last: &Flow, notes: &FlowNotes) -> String {
         let write = flow.app_write.map_or(String::new(), |bytes| format!(" in writes of {} bytes", grouped(bytes)));
         parts.push(format!("application produces {}{write}", Rate::from_bits_per_sec(rate).in_words()));
     }
+    if let Some(schedule) = &flow.app_schedule {
+        let again = schedule.repeat_after.map_or_else(String::new, |span| format!(", again every {}", span.in_words()));
+        parts.push(format!("application's rate has {} steps{again}", schedule.steps.len()));
+    }
     parts.extend(transport_in_words(&flow.transport, notes.profile));
     parts.join(", ")
 }

@@ -1,7 +1,7 @@
 //! The reference pages of parameters, from their declarations.
 
 use crate::explain::differences;
-use crate::file::{AGGREGATE, DELAYS, EVENTS, JITTER, LATE, POLICER, RATES, REORDER};
+use crate::file::{AGGREGATE, APP_RATES, DELAYS, EVENTS, JITTER, LATE, POLICER, RATES, REORDER};
 use dumbbell_parameters::{Parameter, cell, table};
 use dumbbell_path::{Catalog, KIND, Kind, loss, queue};
 use dumbbell_transport::TransportConfig;
@@ -38,7 +38,8 @@ fn links() -> String {
     let mut text = preface("Parameters of links", "links");
     text.push_str(
         "Contents: [rates](#rates) · [queues](#queues) · [policers](#policers) · [losses](#losses) · [delays](#delays) ·\n\
-         [jitter](#jitter) · [reordering](#reordering) · [late packets](#late-packets) · [aggregation](#aggregation) · [events](#events)\n\n\
+         [jitter](#jitter) · [reordering](#reordering) · [late packets](#late-packets) · [aggregation](#aggregation) · [events](#events) ·\n\
+         [applications](#applications)\n\n\
          Levels are packets (`\"20packets\"`), bytes (`\"30kB\"`), a time (`\"5ms\"`) or multiples of the bandwidth-delay\n\
          product (`\"0.2bdp\"`); the packet in transmission does not count.\n",
     );
@@ -68,6 +69,12 @@ fn links() -> String {
         &kinds(loss::catalog()),
     );
     behind_the_transmitter(&mut section);
+    section(
+        "Applications",
+        "`rate` of a flow as a table: `steps`, or `on` and `off`. Times count from the first write of the application. What a\n\
+         connection was given without a rate and has not sent when a pause begins is written after it.",
+        &table(&all(&APP_RATES), ""),
+    );
     text
 }
 

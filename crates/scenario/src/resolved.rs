@@ -1,7 +1,7 @@
 //! A scenario with every default filled in and every name resolved: what the engine runs.
 
 use dumbbell_cc::Recipe;
-use dumbbell_path::LinkConfig;
+use dumbbell_path::{LinkConfig, Schedule};
 use dumbbell_transport::TransportConfig;
 use dumbbell_units::{Duration, Time};
 use std::sync::Arc;
@@ -64,6 +64,9 @@ pub struct Flow {
     pub bytes: Option<u64>,
     /// Bits per second at which the application produces data; `None` is as fast as the connection takes it.
     pub app_rate: Option<u64>,
+    /// The same where it changes with time, from the first write on: 0 is a pause, [`u64::MAX`] as fast as the connection
+    /// takes it.
+    pub app_schedule: Option<Schedule<u64>>,
     /// Bytes that such an application writes at once; `None` is a segment.
     pub app_write: Option<u64>,
     /// Links from the sender to the receiver, by index.

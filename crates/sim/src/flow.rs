@@ -2,9 +2,10 @@
 
 use crate::endpoints::Endpoints;
 use crate::packet::Packet;
+use crate::production::Production;
 use dumbbell_cc::Controller;
 use dumbbell_network::Entry;
-use dumbbell_path::{Port, Train};
+use dumbbell_path::{Port, Schedule, Train};
 use dumbbell_results::{FlowCounts, Histogram};
 use dumbbell_scenario::Flow as Spec;
 use dumbbell_transport::TransportConfig;
@@ -105,7 +106,7 @@ pub(crate) struct Flow {
 }
 
 /// Where data comes from.
-#[derive(Clone, Copy, Debug)]
+#[derive(Clone, Debug)]
 enum Source {
     /// Everything at once: this many segments, the last of this length.
     AtOnce {
@@ -123,6 +124,8 @@ enum Source {
         interval: Duration,
         next: Time,
     },
+    /// At a rate that changes.
+    Scheduled(Box<Production>),
     Empty,
     /// The application stopped before it had written, or the sender had sent, everything.
     Cut,
@@ -139,6 +142,10 @@ impl Flow {
     ) -> Flow {
         let mss = u16::try_from(spec.transport.mss).unwrap_or(u16::MAX);
         let unwritten = match spec.app_rate {
+            _ if spec.app_schedule.is_some() => {
+                let source = |schedule: &Schedule<u64>| Box::new(Production::new(schedule.clone(), mss, spec.bytes));
+                spec.app_schedule.as_ref().map(source).map_or(Source::Empty, Source::Scheduled)
+            }
             None => {
                 let (segments, last_len) = spec.bytes.map_or((u32::MAX, mss), |bytes| in_segments(bytes, mss));
                 Source::AtOnce { segments, last_len }
@@ -213,6 +220,7 @@ impl Flow {
                 self.unwritten = Source::Empty;
             }
             Source::Paced { next, .. } => *next = now,
+            Source::Scheduled(production) => production.begin(now),
             Source::Empty | Source::Cut => {}
         }
     }
@@ -220,6 +228,9 @@ impl Flow {
     /// Writes what the application has produced by `now`. What does not fill a segment waits for the next write, unless it
     /// is the last one.
     pub fn write_due(&mut self, now: Time) {
+        if let Source::Scheduled(production) = &mut self.unwritten {
+            return production.write_due(now, &mut self.ends);
+        }
         if let Source::Paced { mss, rest, write, left, interval, next } = &mut self.unwritten {
             while *left > 0 && *next <= now {
                 let written = left.saturating_sub(u64::from(*write));
@@ -247,6 +258,7 @@ impl Flow {
             Phase::Connecting { sent_at, retries, .. } => (sent_at + syn_timeout(retries)).min(self.stop),
             Phase::Established => match self.unwritten {
                 Source::Paced { next, .. } => next.min(self.stop),
+                Source::Scheduled(ref production) => production.next().min(self.stop),
                 _ => self.stop,
             },
             Phase::Stopped => Time::NEVER,
@@ -255,7 +267,12 @@ impl Flow {
 
     /// All that was written is acknowledged: if that is all there is, the flow is complete.
     pub fn note_completion(&mut self, now: Time) {
-        if self.finished_at == Time::NEVER && matches!(self.unwritten, Source::Empty) {
+        let is_written = match &self.unwritten {
+            Source::Empty => true,
+            Source::Scheduled(production) => production.is_over(),
+            _ => false,
+        };
+        if self.finished_at == Time::NEVER && is_written {
             self.finished_at = now;
         }
     }
@@ -281,7 +298,7 @@ impl Flow {
 
 /// How many segments of `mss` bytes make `bytes`, and the length of the last one. More segments than a connection can
 /// number are cut to as many as it can.
-fn in_segments(bytes: u64, mss: u16) -> (u32, u16) {
+pub(crate) fn in_segments(bytes: u64, mss: u16) -> (u32, u16) {
     let segments = bytes.div_ceil(u64::from(mss));
     let last_len = bytes - segments.saturating_sub(1) * u64::from(mss);
     (u32::try_from(segments).unwrap_or(u32::MAX), u16::try_from(last_len).unwrap_or(mss))

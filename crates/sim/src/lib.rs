@@ -9,6 +9,7 @@ mod endpoints;
 mod engine;
 mod flow;
 mod packet;
+mod production;
 mod script;
 mod tables;
 

@@ -100,7 +100,12 @@ pub trait Endpoint: Send {
 
     /// Whether something written has not been sent once.
     fn has_unsent(&self) -> bool {
-        false
+        self.unsent() > 0
+    }
+
+    /// Bytes that were written and have not been sent once.
+    fn unsent(&self) -> u64 {
+        0
     }
 
     /// The round-trip time that the latest packet to arrive told, if it told one.

@@ -69,8 +69,11 @@ impl Endpoint for Source {
         self.waiting == 0
     }
 
-    fn has_unsent(&self) -> bool {
-        self.waiting > 0
+    fn unsent(&self) -> u64 {
+        match self.waiting {
+            0 => 0,
+            waiting => u64::from(waiting - 1) * u64::from(self.mss) + u64::from(self.last_len),
+        }
     }
 
     fn sent(&self) -> SenderStats {

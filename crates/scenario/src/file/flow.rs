@@ -1,5 +1,6 @@
 //! `[[flows]]`, `[[routes]]` and `[presets]`.
 
+use super::AppRateSpec;
 use super::TransportSpec;
 use super::shorthand::{NoList, Shorthand, shorthand};
 use dumbbell_units::{Bytes, Duration, Rate, Time};
@@ -27,8 +28,9 @@ pub(crate) struct FlowSpec {
     pub stop: Option<Time>,
     /// Payload to transfer. Default: no end.
     pub bytes: Option<Bytes>,
-    /// Rate at which the application produces data. Default: as fast as the connection takes it.
-    pub rate: Option<Rate>,
+    /// Rate at which the application produces data: constant, steps, or on and off. Default: as fast as the connection
+    /// takes it.
+    pub rate: Option<AppRateSpec>,
     /// In place of `rate`: the rate, and how much the application writes at once.
     pub app: Option<AppSpec>,
     /// One-way delay of an access link of its own at the sender; adds twice this to the round-trip time.
@@ -66,10 +68,28 @@ pub(crate) struct AppSpec {
 }
 
 impl FlowSpec {
-    /// The rate of the application, and the key that gives it.
-    pub(crate) fn app_rate(&self) -> Option<(Rate, &'static str)> {
-        let own = self.rate.map(|rate| (rate, "rate"));
-        own.or_else(|| Some((self.app.as_ref()?.rate?, "app.rate")))
+    /// The constant rate of the application.
+    pub(crate) fn app_rate(&self) -> Option<Rate> {
+        match &self.rate {
+            Some(AppRateSpec::Constant(rate)) => Some(*rate),
+            Some(_) => None,
+            None => self.app.as_ref()?.rate,
+        }
+    }
+
+    /// The rates at which the application produces data that are given.
+    pub(crate) fn rates(&self) -> impl Iterator<Item = Rate> {
+        let (steps, single) = match &self.rate {
+            Some(AppRateSpec::Steps { steps, .. }) => (&steps[..], None),
+            Some(AppRateSpec::OnOff { rate, .. }) => (&[][..], *rate),
+            Some(AppRateSpec::Constant(_)) | None => (&[][..], self.app_rate()),
+        };
+        steps.iter().map(|(_, rate)| *rate).chain(single)
+    }
+
+    /// The key that gives these rates.
+    pub(crate) fn rate_key(&self) -> &'static str {
+        if self.rate.is_some() { "rate" } else { "app.rate" }
     }
 }
 

@@ -2,6 +2,7 @@
 //!
 //! The doc comments are the descriptions of the published JSON Schema.
 
+mod app;
 mod buffer;
 mod delay;
 mod flow;
@@ -11,6 +12,7 @@ mod rate;
 mod shorthand;
 mod transport;
 
+pub(crate) use app::{APP_RATES, AppRateSpec};
 pub(crate) use buffer::Buffer;
 pub(crate) use delay::{DELAYS, DelaySpec};
 pub(crate) use flow::{AppSpec, CcSpec, Direction, FlowSpec, Preset, RouteSpec};

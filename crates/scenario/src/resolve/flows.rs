@@ -3,19 +3,15 @@
 use super::network::{Network, Role};
 use super::{Context, FlowNotes, MAX_DELAY, MAX_FLOWS, MAX_RATE, MAX_WAY, MAX_WAYS, MAX_WRITE, top};
 use crate::Flow;
-use crate::decode::decode;
-use crate::error::{Problems, suggest};
-use crate::file::{AppSpec, CcSpec, Direction, FlowSpec, PROFILE, Preset, RateSpec};
+use crate::error::suggest;
+use crate::file::{APP_RATES, AppRateSpec, AppSpec, Direction, FlowSpec, RateSpec};
 use crate::key_path::KeyPath;
-use crate::tree::{Entry, Node, Value};
-use dumbbell_cc::catalog::BuildError;
-use dumbbell_cc::{Algorithm, Catalog, Recipe};
-use dumbbell_transport::udp::Unresponsive;
+use dumbbell_parameters::check;
+use dumbbell_path::Schedule;
 use dumbbell_transport::{Protocol, TransportConfig};
 use dumbbell_units::{Bytes, Duration, Rate, Time};
-use serde_json::Map;
+use serde_json::json;
 use std::collections::HashSet;
-use std::sync::{Arc, LazyLock};
 
 /// The shortest propagation delay that makes a round trip: endpoints measure in microseconds.
 const MIN_RTT: Duration = Duration::from_micros(1);
@@ -84,10 +80,11 @@ impl Context<'_> {
         let algorithm = if is_unresponsive { self.no_algorithm(spec, &at) } else { self.algorithm(spec, &at) };
         let timely = self.flow_times(spec, &at);
         self.check_amounts(spec, &at);
+        let schedule = self.app_schedule(spec, &at);
         let access = self.access(spec, &at, network);
         let exit = spec.exit_delay.filter(|delay| *delay > Duration::ZERO);
         let (from, to) = self.flow_ends(spec, &at, network)?;
-        let (algorithm, transport, access) = (algorithm?, transport?, access?);
+        let (algorithm, transport, access, schedule) = (algorithm?, transport?, access?, schedule?);
         if !timely {
             return None;
         }
@@ -121,7 +118,8 @@ impl Context<'_> {
                 start_jitter: spec.start_jitter.unwrap_or_default(),
                 stop: spec.stop,
                 bytes: spec.bytes.map(Bytes::as_u64),
-                app_rate: spec.app_rate().map(|(rate, _)| rate.as_bits_per_sec()),
+                app_rate: spec.app_rate().map(Rate::as_bits_per_sec),
+                app_schedule: schedule.clone(),
                 app_write: spec.app.as_ref().and_then(|app| app.write).map(Bytes::as_u64),
                 base_rtt: Duration::from_nanos(delays.fold(0, u64::saturating_add)),
                 forward,
@@ -132,16 +130,39 @@ impl Context<'_> {
         Some((0..count as usize).map(flow).collect())
     }
 
+    /// The rate of an application that changes; `None` when that found problems.
+    #[expect(clippy::option_option, reason = "outside: whether it is valid; inside: whether it changes")]
+    fn app_schedule(&mut self, spec: &FlowSpec, at: &KeyPath) -> Option<Option<Schedule<u64>>> {
+        let at = at.key("rate");
+        let schedule = match &spec.rate {
+            None | Some(AppRateSpec::Constant(_)) => return Some(None),
+            Some(AppRateSpec::Steps { steps, repeat }) => {
+                let steps: Vec<_> = steps.iter().map(|(start, rate)| (*start, rate.as_bits_per_sec())).collect();
+                Schedule::new(steps, *repeat)
+            }
+            Some(AppRateSpec::OnOff { on, off, rate }) => {
+                let problems = check(&APP_RATES, &json!({ "on": on, "off": off }));
+                if !problems.is_empty() {
+                    self.report.parameters(&at, problems);
+                    return None;
+                }
+                let rate = rate.map_or(u64::MAX, Rate::as_bits_per_sec);
+                Schedule::new(vec![(Time::ZERO, rate), (Time::ZERO + *on, 0)], Some(*on + *off))
+            }
+        };
+        schedule.map(Some).map_err(|problem| self.report.parameters(&at, [problem])).ok()
+    }
+
     /// Refuses amounts and names that stand for nothing.
     fn check_amounts(&mut self, spec: &FlowSpec, at: &KeyPath) {
         if spec.bytes == Some(Bytes::ZERO) {
             self.report.value(&at.key("bytes"), "the flow has nothing to transfer", "allowed: 1 byte or more");
         }
-        if let Some((rate, keys)) = spec.app_rate()
-            && (rate == Rate::ZERO || rate > MAX_RATE)
+        if spec.rates().any(|rate| rate > MAX_RATE)
+            || spec.rates().all(|rate| rate == Rate::ZERO) && spec.rates().count() > 0
         {
             let help = format!("allowed: more than 0bit, at most {MAX_RATE}");
-            self.report.value(&at.keys(keys), "the application cannot produce data at this rate", help);
+            self.report.value(&at.keys(spec.rate_key()), "the application cannot produce data at this rate", help);
         }
         if let Some(app) = &spec.app {
             self.check_app(app, spec.rate.is_some(), at);
@@ -196,14 +217,14 @@ impl Context<'_> {
         let write = spec.app.as_ref().and_then(|app| app.write).filter(|write| *write > Bytes::ZERO);
         let bytes = write.map_or(u64::from(transport.mss), Bytes::as_u64);
         let fastest = Rate::from_bits_per_sec(bytes.saturating_mul(8 * NANOSECONDS));
-        if let Some((rate, keys)) = spec.app_rate().filter(|(rate, _)| *rate > fastest && *rate <= MAX_RATE) {
+        if let Some(rate) = spec.rates().find(|rate| *rate > fastest && *rate <= MAX_RATE) {
             let (what, whole) = match write {
                 Some(_) => ("once", "writes"),
                 None => ("a segment", "segments"),
             };
             let message = format!("an application of {rate} writes more than {what} a nanosecond");
             let help = format!("allowed: at most {fastest} with {whole} of {bytes} bytes");
-            self.report.value(&at.keys(keys), message, help);
+            self.report.value(&at.keys(spec.rate_key()), message, help);
         }
     }
 
@@ -419,147 +440,9 @@ impl Context<'_> {
             self.report.value(&top("links"), message, "choose another name for the node or link");
         }
     }
-
-    /// Checks presets by themselves, used or not.
-    fn presets(&mut self) {
-        let Some(presets) = &self.file.presets else { return };
-        for (name, preset) in presets {
-            let at = top("presets").key(name);
-            if self.catalog.find(name).is_ok() {
-                let message = format!("the preset `{name}` has the name of an algorithm");
-                self.report.key(&at, message, "choose another name");
-            }
-            let cc = CcSpec { name: preset.base.clone(), parameters: preset.parameters.clone() };
-            self.expand(&cc, &[(at.clone(), "base")], Some(name));
-        }
-    }
-
-    /// What an unresponsive flow has in the place of an algorithm.
-    fn no_algorithm(&mut self, spec: &FlowSpec, at: &KeyPath) -> Option<Arc<Recipe>> {
-        static NONE: LazyLock<Option<Arc<Recipe>>> = LazyLock::new(|| {
-            let mut catalog = Catalog::default();
-            catalog.register::<Unresponsive>().ok()?;
-            catalog.recipe(Unresponsive::NAME, &Map::new()).ok().map(Arc::new)
-        });
-        if spec.cc.as_ref().is_some_and(|cc| cc.name != Unresponsive::NAME) {
-            let help = "leave `cc` out, or choose endpoints that a controller can govern";
-            self.report.key(&at.key("cc"), "datagrams over UDP have no congestion controller", help);
-            return None;
-        }
-        if spec.rate.is_none() {
-            let help = "add `rate`, for example rate = \"5mbit\"";
-            self.report.value(at, "an unresponsive flow needs the rate at which it sends", help);
-            return None;
-        }
-        NONE.clone()
-    }
-
-    fn algorithm(&mut self, spec: &FlowSpec, at: &KeyPath) -> Option<Arc<Recipe>> {
-        let Some(cc) = &spec.cc else {
-            self.report.value(at, "the flow has no congestion controller", "add `cc`, for example cc = \"bbr\"");
-            return None;
-        };
-        self.expand(cc, &[(at.key("cc"), "name")], None)
-    }
-
-    /// Follows presets down to a registered algorithm, and has it check the parameters. `places` are the tables that
-    /// hold parameters with the key that names what they belong to.
-    fn expand(&mut self, cc: &CcSpec, places: &[(KeyPath, &str)], starts_at: Option<&str>) -> Option<Arc<Recipe>> {
-        let mut places = places.to_vec();
-        let mut name = cc.name.as_str();
-        let mut parameters = cc.parameters.clone();
-        let mut seen: Vec<&str> = starts_at.into_iter().collect();
-        while let Some(Preset { base, parameters: defaults }) = self.file.presets.as_ref().and_then(|p| p.get(name)) {
-            if seen.contains(&name) {
-                let message = format!("the preset `{name}` is based on itself");
-                self.report.value(&top("presets").key(name).key("base"), message, "a base must end at an algorithm");
-                return None;
-            }
-            seen.push(name);
-            for (key, value) in defaults {
-                parameters.entry(key.clone()).or_insert_with(|| value.clone());
-            }
-            places.push((top("presets").key(name), "base"));
-            name = base;
-        }
-        let error = match self.catalog.recipe(name, &parameters) {
-            Ok(recipe) => return Some(Arc::new(recipe)),
-            Err(error) => error,
-        };
-        let tree = self.report.tree;
-        match error {
-            BuildError::UnknownAlgorithm { name, .. } => {
-                let known: Vec<&str> =
-                    self.catalog.names().chain(self.file.presets.iter().flatten().map(|p| p.0.as_str())).collect();
-                let (table, key) = places.last().cloned()?;
-                let at = if tree.get(&table.key(key)).is_some() { table.key(key) } else { table };
-                self.report.value(&at, format!("unknown algorithm `{name}`"), suggest(&name, "allowed", known));
-            }
-            BuildError::Parameter { key, message } => {
-                let holder = places.iter().map(|(table, _)| table.key(&key)).find(|at| tree.get(at).is_some());
-                let defaults = self.catalog.find(name).and_then(|entry| entry.parameters(&Default::default()));
-                let known: Vec<String> = defaults.unwrap_or_default().into_iter().map(|(name, _)| name).collect();
-                match holder.filter(|_| !key.is_empty()) {
-                    Some(at) if !known.contains(&key) => {
-                        let help = suggest(&key, "allowed", known.iter().map(String::as_str));
-                        self.report.key(&at, format!("{name} has no parameter `{key}`"), help);
-                    }
-                    Some(at) => self.report.value(&at, message, format!("a parameter of {name}")),
-                    None => self.report.value(&places.first()?.0.clone(), message, format!("parameters of {name}")),
-                }
-            }
-        }
-        None
-    }
-
-    /// The ready-made endpoints that a flow's parameters start from: its own, or the file's, or Linux's TCP.
-    fn profile(&self, spec: &FlowSpec) -> &'static str {
-        let given = [spec.transport, self.file.transport].into_iter().flatten().find_map(|t| t.profile);
-        given.unwrap_or(TransportConfig::PROFILES[0])
-    }
-
-    /// The endpoint parameters of a flow: those of the profile, the file's `[transport]`, the flow's own.
-    fn transport(&mut self, spec: &FlowSpec, at: &KeyPath) -> Option<TransportConfig> {
-        let (own_at, file_at) = (at.key("transport"), top("transport"));
-        let tree = self.report.tree;
-        let profile = TransportConfig::profile(self.profile(spec))?;
-        let given = [tree.get(&file_at), tree.get(&own_at)].into_iter().flatten();
-        let has_mss = given.clone().any(|layer| layer.entry("mss").is_some());
-        let mut merged = Node::from_json(&serde_json::to_value(profile).ok()?);
-        for layer in given {
-            if let Value::Table(_) = layer.value {
-                merged = merge(&merged, layer);
-            }
-        }
-        merged.take(PROFILE);
-        // All layers have been decoded before, so that this cannot find anything new.
-        let mut config: TransportConfig = decode(&merged, &mut Problems::default())?;
-        if !has_mss {
-            config.fill_segments();
-        }
-        let problems = config.check();
-        let is_right = problems.is_empty();
-        for problem in problems {
-            let is_own = tree.get(&own_at.keys(&problem.key)).is_some();
-            self.report.parameters(if is_own { &own_at } else { &file_at }, [problem]);
-        }
-        is_right.then_some(config)
-    }
 }
 
 fn first_repeated<'a>(names: impl Iterator<Item = &'a str>) -> Option<String> {
     let mut seen = HashSet::new();
     names.filter(|name| !seen.insert(*name)).map(str::to_owned).next()
-}
-
-/// The table `over` on top of the table `under`; tables in them are merged alike.
-fn merge(under: &Node, over: &Node) -> Node {
-    let (Value::Table(below), Value::Table(entries)) = (&under.value, &over.value) else { return over.clone() };
-    let own = entries.iter().map(|entry| match under.entry(&entry.key) {
-        Some(hidden) => Entry { node: merge(&hidden.node, &entry.node), ..entry.clone() },
-        None => entry.clone(),
-    });
-    let missing = |e: &&Entry| over.entry(&e.key).is_none();
-    let merged = own.chain(below.iter().filter(missing).cloned()).collect();
-    Node { value: Value::Table(merged), span: over.span.clone() }
 }

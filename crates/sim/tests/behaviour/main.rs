@@ -12,12 +12,14 @@
 )]
 #![allow(clippy::unwrap_used, reason = "a test that cannot go on should stop")]
 
+mod applications;
 mod bbr;
 mod bounds;
 mod classic;
 mod conservation;
 mod cubic;
 mod determinism;
+mod draft;
 mod family;
 mod faults;
 mod impairments;

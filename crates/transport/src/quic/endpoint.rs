@@ -56,6 +56,10 @@ impl Endpoint for QuicSender {
         QuicSender::has_unsent(self)
     }
 
+    fn unsent(&self) -> u64 {
+        QuicSender::unsent(self)
+    }
+
     fn rtt(&self) -> Option<Duration> {
         u64::try_from(self.last_sample().rtt_us).ok().map(Duration::from_micros)
     }

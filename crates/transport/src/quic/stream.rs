@@ -47,6 +47,11 @@ impl Stream {
         self.unsent = 0;
     }
 
+    /// Bytes that were written and have not been sent.
+    pub fn unsent(&self) -> u64 {
+        self.unsent
+    }
+
     /// Whether something was written and has not been sent.
     pub fn has_unsent(&self) -> bool {
         self.unsent > 0

@@ -150,6 +150,11 @@ impl QuicSender {
         self.view.packets_out == 0 && self.stream.has_sent_all()
     }
 
+    /// Bytes written and not yet sent once.
+    pub fn unsent(&self) -> u64 {
+        self.stream.unsent()
+    }
+
     /// Whether something written has not been sent once.
     pub fn has_unsent(&self) -> bool {
         self.stream.has_unsent()
