@@ -185,7 +185,7 @@ impl<P: Packet> Link<P> {
                     None => self.ledger.drop_now(packet, DropCause::QueueFull),
                 }
             }
-            _ => self.offer_any(now, packet),
+            _ => self.offer_any(now, &packet),
         }
     }
 
@@ -217,17 +217,26 @@ impl<P: Packet> Link<P> {
 
     /// [`offer`](Self::offer) without a fast path: everything that a link can do to a packet.
     #[inline(never)]
-    fn offer_any(&mut self, now: Time, mut packet: P) -> Offer {
+    fn offer_any(&mut self, now: Time, packet: &P) -> Offer {
         self.ledger.arrivals.add(packet.size());
-        let Some(ingress) = &mut self.ingress else { return self.offer_to_queue(now, packet) };
-        match ingress.admit(now, &mut packet, &mut self.ledger) {
-            Err(cause) => self.ledger.drop_now(packet, cause),
-            Ok(false) => self.offer_to_queue(now, packet),
+        if self.ingress.is_some() { self.offer_to_ingress(now, *packet) } else { self.offer_to_queue(now, *packet) }
+    }
+
+    /// A packet comes to what is before the queue.
+    #[inline(never)]
+    fn offer_to_ingress(&mut self, now: Time, mut packet: P) -> Offer {
+        let admitted = match &mut self.ingress {
+            None => Ok(false),
+            Some(ingress) => ingress.admit(now, &mut packet, &mut self.ledger),
+        };
+        let is_duplicated = match admitted {
+            Err(cause) => return self.ledger.drop_now(packet, cause),
+            Ok(is_duplicated) => is_duplicated,
+        };
+        match self.offer_admitted(now, packet) {
             // A packet for which the queue has no room has no copy: there would be no room for it either.
-            Ok(true) => match self.offer_to_queue(now, packet) {
-                Offer::Accepted { departs } => Offer::Duplicated { departs },
-                offer => offer,
-            },
+            Offer::Accepted { departs } if is_duplicated => Offer::Duplicated { departs },
+            offer => offer,
         }
     }
 
@@ -239,12 +248,18 @@ impl<P: Packet> Link<P> {
         let refused = self.ingress.as_mut().and_then(|ingress| ingress.refuses(now, size));
         match refused {
             Some(cause) => self.ledger.drop_now(packet, cause),
-            None => self.offer_to_queue(now, packet),
+            None => self.offer_admitted(now, packet),
         }
     }
 
+    /// [`offer_to_queue`](Self::offer_to_queue) out of line.
+    #[inline(never)]
+    fn offer_admitted(&mut self, now: Time, packet: P) -> Offer {
+        self.offer_to_queue(now, packet)
+    }
+
     /// A packet comes to the queue.
-    #[inline]
+    #[inline(always)]
     fn offer_to_queue(&mut self, now: Time, mut packet: P) -> Offer {
         let size = packet.size();
         let departs = match &mut self.stage {
@@ -263,6 +278,7 @@ impl<P: Packet> Link<P> {
         Offer::Accepted { departs: (departs < Time::NEVER).then_some(departs) }
     }
 
+    #[inline(always)]
     fn offer_held(&mut self, now: Time, packet: P) -> Offer {
         self.decide_until(now);
         let Stage::Held(queue) = &mut self.stage else { return Offer::Accepted { departs: None } };
@@ -297,6 +313,7 @@ impl<P: Packet> Link<P> {
     }
 
     /// A packet leaves the transmitter at `departs`: it is lost there, or enters the pipe.
+    #[inline(never)]
     fn propagate(&mut self, now: Time, departs: Time, packet: P) {
         let is_lost = self.loss_after.as_mut().is_some_and(|loss| loss.strikes(departs));
         let passage = if is_lost { None } else { Some(self.pipe.draw(departs, &packet)) };
@@ -307,6 +324,7 @@ impl<P: Packet> Link<P> {
     }
 
     /// The same for a packet whose random numbers have been drawn.
+    #[inline(always)]
     fn propagate_as(&mut self, drawn: Drawn, now: Time, packet: P) {
         let Drawn { departs, passage } = drawn;
         match passage {
@@ -354,14 +372,8 @@ impl<P: Packet> Link<P> {
         if !self.is_immediate {
             self.decide_until(now);
             self.lose_departed(now);
-            if let Some(release) = &mut self.release {
-                while self.pipe.next_arrival() <= now {
-                    let arrives = self.pipe.next_arrival();
-                    self.pipe.take_into(packet);
-                    release.push(arrives, *packet);
-                }
-                let released = release.pop(now);
-                return released.map(|released| *packet = released).is_some();
+            if self.release.is_some() {
+                return self.poll_released(now, packet);
             }
         }
         let has_arrived = self.pipe.next_arrival() <= now;
@@ -369,6 +381,19 @@ impl<P: Packet> Link<P> {
             self.pipe.take_into(packet);
         }
         has_arrived
+    }
+
+    /// [`poll_into`](Self::poll_into) where packets are held back at the far end.
+    #[inline(never)]
+    fn poll_released(&mut self, now: Time, packet: &mut P) -> bool {
+        let Some(release) = &mut self.release else { return false };
+        while self.pipe.next_arrival() <= now {
+            let arrives = self.pipe.next_arrival();
+            self.pipe.take_into(packet);
+            release.push(arrives, *packet);
+        }
+        let released = release.pop(now);
+        released.map(|released| *packet = released).is_some()
     }
 
     /// [`poll_into`](Self::poll_into) on a link with a fast path. Returns when the next packet will reach the far end, and
