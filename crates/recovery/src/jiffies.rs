@@ -83,6 +83,7 @@ impl Ticks {
     }
 
     /// A span of `micros` in whole ticks, rounded up, in microseconds.
+    #[inline]
     pub fn rounded_us(&self, micros: u64) -> u64 {
         let ticks = self.covering(micros);
         match self.whole {
@@ -99,6 +100,7 @@ impl Ticks {
     }
 
     /// When the wheel fires a timer that is armed at `now` for `time`, and whether its slot is one tick.
+    #[inline]
     pub fn wheel_at(&self, now: Time, time: Time) -> (Time, bool) {
         let armed_in = self.number_at(now);
         let ticks = self.number_at(time).saturating_sub(armed_in);
