@@ -20,6 +20,7 @@ mod cubic;
 mod determinism;
 mod family;
 mod faults;
+mod handshake;
 mod impairments;
 mod lab;
 mod limits;
