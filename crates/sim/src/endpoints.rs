@@ -71,7 +71,7 @@ impl Endpoints {
         match self {
             Endpoints::Tcp { sender, receiver } => {
                 sender.establish(now, handshake.rtt, handshake.retries);
-                receiver.set_handshake(handshake.rtt, handshake.way_back);
+                receiver.set_handshake(handshake.way_there + handshake.way_back, handshake.way_back);
             }
             Endpoints::Other(ends) => {
                 ends.near.establish(now, handshake);

@@ -8,7 +8,7 @@ use dumbbell_network::Entry;
 use dumbbell_path::{Port, Schedule, Train};
 use dumbbell_results::{FlowCounts, Histogram};
 use dumbbell_scenario::Flow as Spec;
-use dumbbell_transport::TransportConfig;
+use dumbbell_transport::{SetUp, TransportConfig};
 use dumbbell_units::{Duration, Time};
 use std::sync::Arc;
 
@@ -17,13 +17,8 @@ use std::sync::Arc;
 pub(crate) enum Phase {
     /// Waits for its start.
     Waiting,
-    /// The SYN is on its way.
-    Connecting {
-        /// When the latest SYN left.
-        sent_at: Time,
-        /// SYNs sent again.
-        retries: u32,
-    },
+    /// The SYN has left.
+    Connecting,
     /// Data flows.
     Established,
     /// The application has stopped.
@@ -86,6 +81,8 @@ impl Traffic {
 pub(crate) struct Flow {
     pub ends: Endpoints,
     pub phase: Phase,
+    /// Both ends of the handshake, as long as one of them waits for the other.
+    pub set_up: Option<Box<SetUp>>,
     pub start: Time,
     pub stop: Time,
     /// Segments of the application's data that are not yet written.
@@ -165,6 +162,7 @@ impl Flow {
         Flow {
             ends: Endpoints::new(transport, controller),
             phase: Phase::Waiting,
+            set_up: None,
             start,
             stop: spec.stop.unwrap_or(Time::NEVER),
             unwritten,
@@ -251,15 +249,16 @@ impl Flow {
         }
     }
 
-    /// When the application acts next: start, write, SYN timeout or stop.
+    /// When the application acts next: start, write or stop, or something of the handshake is sent again.
     pub fn next_action(&self) -> Time {
+        let set_up = self.set_up.as_ref().map_or(Time::NEVER, |set_up| set_up.next_timer());
         match self.phase {
             Phase::Waiting => self.start,
-            Phase::Connecting { sent_at, retries, .. } => (sent_at + syn_timeout(retries)).min(self.stop),
+            Phase::Connecting => set_up.min(self.stop),
             Phase::Established => match self.unwritten {
-                Source::Paced { next, .. } => next.min(self.stop),
-                Source::Scheduled(ref production) => production.next().min(self.stop),
-                _ => self.stop,
+                Source::Paced { next, .. } => next.min(self.stop).min(set_up),
+                Source::Scheduled(ref production) => production.next().min(self.stop).min(set_up),
+                _ => self.stop.min(set_up),
             },
             Phase::Stopped => Time::NEVER,
         }
@@ -284,6 +283,7 @@ impl Flow {
 
     pub fn stop_writing(&mut self) {
         self.phase = Phase::Stopped;
+        self.set_up = None;
         if !matches!(self.unwritten, Source::Empty) || self.ends.has_unsent() {
             self.unwritten = Source::Cut;
         }
@@ -302,9 +302,4 @@ pub(crate) fn in_segments(bytes: u64, mss: u16) -> (u32, u16) {
     let segments = bytes.div_ceil(u64::from(mss));
     let last_len = bytes - segments.saturating_sub(1) * u64::from(mss);
     (u32::try_from(segments).unwrap_or(u32::MAX), u16::try_from(last_len).unwrap_or(mss))
-}
-
-/// The first four repetitions of a SYN are a second apart, then the interval doubles (`tcp_syn_linear_timeouts`).
-fn syn_timeout(retries: u32) -> Duration {
-    Duration::from_secs(1 << retries.saturating_sub(4).min(6))
 }

@@ -53,13 +53,15 @@ pub(crate) enum Kind {
     Reply,
     Syn,
     SynAck,
+    /// The ACK that ends the handshake.
+    HandshakeAck,
 }
 
 impl Kind {
     /// Whether such a packet travels from the sender to the receiver.
     #[inline]
     pub fn is_forward(self) -> bool {
-        matches!(self, Kind::Data | Kind::Datagram | Kind::Syn)
+        matches!(self, Kind::Data | Kind::Datagram | Kind::Syn | Kind::HandshakeAck)
     }
 
     /// Whether such a packet carries data.
@@ -183,15 +185,15 @@ impl Packet {
         }
     }
 
-    /// The answer to a SYN that arrives, with the time that the SYN left.
-    pub fn answered(&self, now: Time, hops_left: u16) -> Packet {
-        let echo = self.timestamp.as_nanos();
+    /// An answer to a SYN, with the time at which the SYN left that it echoes.
+    pub fn syn_ack(now: Time, flow: u32, hops_left: u16, size: u16, echo: Time) -> Packet {
+        let echo = echo.as_nanos();
         #[expect(clippy::cast_possible_truncation, reason = "the lower half; `number` has the upper one")]
         let lower_half = echo as u32;
         Packet {
             number: (echo >> 32) as u32,
             detail: lower_half,
-            ..Packet::handshake(now, self.flow, hops_left, self.size, Kind::SynAck)
+            ..Packet::handshake(now, flow, hops_left, size, Kind::SynAck)
         }
     }
 
@@ -232,7 +234,7 @@ impl dumbbell_path::Packet for Packet {
         match self.kind {
             Kind::Data | Kind::Datagram => Class::Data,
             Kind::Ack | Kind::Reply => Class::Ack,
-            Kind::Syn | Kind::SynAck => Class::Other,
+            Kind::Syn | Kind::SynAck | Kind::HandshakeAck => Class::Other,
         }
     }
 
@@ -392,7 +394,7 @@ mod tests {
     #[test]
     fn the_answer_to_a_syn_tells_when_that_left() {
         let left = Time::from_nanos(31 * 86_400_000_000_000 + 1);
-        let answer = Packet::handshake(left, 7, 3, 60, Kind::Syn).answered(left + Duration::from_millis(5), 2);
+        let answer = Packet::syn_ack(left + Duration::from_millis(5), 7, 2, 60, left);
         assert_eq!((answer.echo(), answer.flow, answer.hops_left), (left, 7, 2));
         assert_eq!((answer.kind, answer.timestamp.since(left)), (Kind::SynAck, Duration::from_millis(5)));
     }

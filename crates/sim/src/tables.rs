@@ -27,7 +27,7 @@ pub(crate) fn sample(
 ) {
     let Some(interval) = recorder.begin() else { return };
     for (index, flow) in flows.iter_mut().enumerate() {
-        if !matches!(flow.phase, Phase::Waiting | Phase::Connecting { .. }) {
+        if !matches!(flow.phase, Phase::Waiting | Phase::Connecting) {
             let sample = flow_sample(flow, interval);
             recorder.flow(now, index, sample, |values| {
                 if let Some(Sending { view, control, controller, .. }) = flow.ends.sending() {

@@ -40,12 +40,21 @@ pub struct Arrival<'p> {
 /// What the sender learnt from the handshake: its first packet and the answer.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Handshake {
-    /// From the first packet to its answer.
+    /// From the packet that the answer echoes to the answer. Where an answer was lost, that is longer than the two were
+    /// under way.
     pub rtt: Duration,
-    /// How much of that the answer was under way.
+    /// How long the first packet was under way that arrived.
+    pub way_there: Duration,
+    /// How long the answer was under way.
     pub way_back: Duration,
-    /// How often the first packet was sent again.
+    /// How often the first packet was sent again; at most once where the answer proves that needless.
     pub retries: u32,
+}
+
+impl Handshake {
+    /// Of ends that need none.
+    pub const NONE: Handshake =
+        Handshake { rtt: Duration::ZERO, way_there: Duration::ZERO, way_back: Duration::ZERO, retries: 0 };
 }
 
 /// What an end shows of its sending, where a congestion controller governs it.

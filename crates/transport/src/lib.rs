@@ -13,6 +13,7 @@ mod endpoint;
 pub mod quic;
 mod receiver;
 mod sender;
+mod set_up;
 pub mod udp;
 mod wire;
 
@@ -23,4 +24,5 @@ pub use config::{
 pub use endpoint::{Arrival, Datagram, Endpoint, Handshake, Sending};
 pub use receiver::{Answer, EcnEcho, Horizon, Receiver, ReceiverStats};
 pub use sender::{Burst, Sender, SenderStats};
+pub use set_up::{Repetition, SetUp};
 pub use wire::{Ack, CumulativeAck, Flags, SackBlock, Segment};

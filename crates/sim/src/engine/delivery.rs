@@ -6,8 +6,7 @@ use crate::agenda::Turn;
 use crate::endpoints::Endpoints;
 use crate::flow::Phase;
 use crate::packet::{Kind, Packet};
-use dumbbell_transport::{Answer, Handshake, Horizon};
-use dumbbell_units::Duration;
+use dumbbell_transport::{Answer, Handshake, Horizon, SetUp};
 
 /// The rest of the run whose packet came out of a link last. They go to the same endpoint.
 #[derive(Clone, Copy)]
@@ -88,7 +87,7 @@ impl Engine<'_> {
             Kind::Ack => self.deliver_ack(packet),
             Kind::Datagram => self.deliver_datagram(packet),
             Kind::Reply => self.deliver_reply(packet),
-            Kind::Syn | Kind::SynAck => self.deliver_handshake(packet),
+            Kind::Syn | Kind::SynAck | Kind::HandshakeAck => self.deliver_handshake(packet),
         }
     }
 
@@ -207,27 +206,61 @@ impl Engine<'_> {
     fn deliver_handshake(&mut self, packet: &Packet) {
         let index = packet.flow as usize;
         let now = self.now;
-        if packet.kind == Kind::Syn {
-            let route = self.routes.of(index);
-            self.send(route.first_reverse, packet.answered(now, route.reverse_rest));
-        } else if let Phase::Connecting { retries, .. } = self.flows[index].phase {
-            // The answer tells which attempt it answers.
-            let (rtt, way_back) = (now.since(packet.echo()), now.since(packet.timestamp));
-            self.establish(index, Handshake { rtt, way_back, retries });
+        let flow = &mut self.flows[index];
+        let Some(set_up) = &mut flow.set_up else { return };
+        match packet.kind {
+            Kind::Syn => {
+                let echo = set_up.on_syn(now, packet.timestamp);
+                self.send_syn_ack(index, echo);
+            }
+            Kind::SynAck if flow.phase == Phase::Connecting => {
+                let handshake = set_up.on_syn_ack(now, packet.echo(), packet.timestamp);
+                self.establish(index, handshake);
+            }
+            Kind::SynAck => self.send_handshake_ack(index),
+            _ => flow.set_up = None,
         }
+        let next = self.flows[index].next_action();
+        self.flow_agenda.set(index, Turn::Application, next);
     }
 
-    /// The ends of a flow may talk, and the application begins to write.
+    /// The near end may talk, and the application begins to write.
     fn establish(&mut self, index: usize, handshake: Handshake) {
         let now = self.now;
         let flow = &mut self.flows[index];
         flow.phase = Phase::Established;
         flow.ends.establish(now, handshake);
+        // Ends that need no handshake end none.
+        if flow.set_up.is_some() {
+            self.send_handshake_ack(index);
+        }
+        let flow = &mut self.flows[index];
         flow.begin_writing(now);
         flow.write_due(now);
         let next = flow.next_action();
         self.flow_agenda.set(index, Turn::Application, next);
         self.transmit(index);
+    }
+
+    /// Sends again what of the handshake is due. A server that has received data has heard of the client's end.
+    fn repeat_handshake(&mut self, index: usize) {
+        let now = self.now;
+        let flow = &mut self.flows[index];
+        let Some(set_up) = flow.set_up.as_mut().filter(|set_up| set_up.next_timer() <= now) else { return };
+        if flow.ends.received().arrived_segments > 0 {
+            flow.set_up = None;
+            return;
+        }
+        let repetition = set_up.on_timer(now);
+        if repetition.has_failed {
+            flow.stop_writing();
+        }
+        if repetition.syn {
+            self.send_syn(index);
+        }
+        if let Some(echo) = repetition.syn_ack {
+            self.send_syn_ack(index, echo);
+        }
     }
 
     /// Start, connection attempt, write or stop of an application.
@@ -239,17 +272,17 @@ impl Engine<'_> {
         } else {
             match flow.phase {
                 Phase::Waiting if flow.ends.is_connectionless() => {
-                    self.establish(index, Handshake { rtt: Duration::ZERO, way_back: Duration::ZERO, retries: 0 });
+                    self.establish(index, Handshake::NONE);
                 }
                 Phase::Waiting => {
-                    flow.phase = Phase::Connecting { sent_at: now, retries: 0 };
+                    flow.phase = Phase::Connecting;
+                    flow.set_up = Some(Box::new(SetUp::new(now, &self.scenario.flows[index].transport)));
                     self.send_syn(index);
                 }
-                Phase::Connecting { retries, .. } => {
-                    flow.phase = Phase::Connecting { sent_at: now, retries: retries + 1 };
-                    self.send_syn(index);
-                }
+                Phase::Connecting => self.repeat_handshake(index),
                 Phase::Established => {
+                    self.repeat_handshake(index);
+                    let flow = &mut self.flows[index];
                     flow.write_due(now);
                     self.transmit(index);
                 }

@@ -197,6 +197,21 @@ impl Engine<'_> {
         self.send(route.first_forward, packet);
     }
 
+    /// The answer to a SYN, which echoes the one that left at `echo`.
+    pub(super) fn send_syn_ack(&mut self, index: usize, echo: Time) {
+        let route = self.routes.of(index);
+        let packet = Packet::syn_ack(self.now, flow_number(index), route.reverse_rest, route.handshake_bytes, echo);
+        self.send(route.first_reverse, packet);
+    }
+
+    /// The ACK of the answer, which ends the handshake.
+    pub(super) fn send_handshake_ack(&mut self, index: usize) {
+        let route = self.routes.of(index);
+        let size = u16::from(route.header);
+        let packet = Packet::handshake(self.now, flow_number(index), route.forward_rest, size, Kind::HandshakeAck);
+        self.send(route.first_forward, packet);
+    }
+
     /// Hands a packet to a medium.
     #[inline(never)]
     pub(super) fn send(&mut self, hop: Hop, packet: Packet) {

@@ -367,9 +367,11 @@ fn copa_keeps_two_and_a_half_packets_in_the_queue_and_five_at_most() {
     assert!(run.link("max_queue_bytes", 0) <= 6.0 * 1_500.0);
 }
 
+/// Without the competitive mode: with it five flows take one another for loss-based ones, or do not, as their phases fall
+/// (at three of eight round-trip times near 40 ms they do, and keep 80 to 160 packets).
 #[test]
 fn copa_flows_share_equally_and_keep_two_and_a_half_packets_each() {
-    let run = shared(r#"{ cc = "copa", count = 5, stagger = "1s" }"#, "8bdp");
+    let run = shared(r#"{ cc = { name = "copa", mode_switching = false }, count = 5, stagger = "1s" }"#, "8bdp");
     assert!(run.jain() > 0.98, "{:?}", run.flows("goodput_mbps"));
     assert_between("mean queue", mean_queue_packets(&run), 5.0 * 1.25..=5.0 * 3.5);
 }

@@ -22,6 +22,7 @@ mod determinism;
 mod draft;
 mod family;
 mod faults;
+mod handshake;
 mod impairments;
 mod lab;
 mod limits;
