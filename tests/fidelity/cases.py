@@ -19,8 +19,8 @@ AMPLE_RMEM = "4096 8388608 134217728"
 #: The simulator does not mark the end of an application's write with PSH, so a lone segment waits for the delayed ACK.
 PUSHES = dict.fromkeys(("srtt_ms", "acks"), "no PSH at the end of a write")
 
-#: The simulator's receiver reads at once; the kernel holds the ACK until its reader has run.
-READER = dict.fromkeys(("srtt_ms", "acks"), "the reader takes no time")
+#: The simulator's receiver acknowledges a bundle once, when its reader has run; the kernel's in these recordings twice.
+READER = dict.fromkeys(("srtt_ms", "acks"), "a second ACK for each bundle: open")
 
 #: One packet decides which of two outcomes a run has.
 EDGE = dict.fromkeys(("goodput_mbps", "srtt_ms", "retransmits", "acks"), "knife edge: one packet decides")
