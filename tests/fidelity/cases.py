@@ -16,8 +16,8 @@ UNTUNED_RMEM = "4096 131072 33554432"
 AMPLE_WMEM = "4096 8388608 134217728"
 AMPLE_RMEM = "4096 8388608 134217728"
 
-#: The simulator's receiver reads at once; the kernel holds the ACK until its reader has run.
-READER = dict.fromkeys(("srtt_ms", "acks"), "the reader takes no time")
+#: The simulator's receiver acknowledges a bundle once, when its reader has run; the kernel's in these recordings twice.
+READER = dict.fromkeys(("srtt_ms", "acks"), "a second ACK for each bundle: open")
 
 #: Repairs come once a round trip, and new data waits for the receive window, whose size decides how much: the kernel is
 #: limited by it for two thirds of the time.

@@ -152,6 +152,14 @@ pub struct TransportConfig {
     /// Longest delayed-ACK timer.
     #[schemars(extend("x-at-most" = "1h", "x-source" = "TCP_DELACK_MAX: HZ / 5"))]
     pub delayed_ack_max: Duration,
+    /// Time from the arrival of data until the application has read it. An ACK for `ack_every` segments that arrived
+    /// closer together leaves when they are read, and covers all that has arrived by then; quick ACKs, ACKs of lone
+    /// segments with PSH and duplicate ACKs do not wait, and unread data takes no window. 0 reads at once.
+    #[schemars(extend(
+        "x-at-most" = "1ms",
+        "x-source" = "__tcp_ack_snd_check, tcp_cleanup_rbuf; 17 to 20 us measured on Linux 6.18"
+    ))]
+    pub read_delay: Duration,
     /// Compression of ACKs for out-of-order data.
     #[schemars(extend("x-source" = "tcp_comp_sack_delay_ns, tcp_comp_sack_nr"))]
     pub compress_sacks: bool,
@@ -340,6 +348,7 @@ impl Default for TransportConfig {
             quick_acks: 16,
             delayed_ack_min: Duration::from_millis(40),
             delayed_ack_max: Duration::from_millis(200),
+            read_delay: Duration::from_micros(20),
             compress_sacks: true,
             quic: QuicConfig::default(),
         }

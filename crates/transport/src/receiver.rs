@@ -4,10 +4,11 @@
 //! queue ([`Reassembly`]) and is never dropped. A segment that arrives falls into one of three classes
 //! (`tcp_data_queue`):
 //!
-//! * **next**: it and the segments queued right behind it are delivered (the application reads at once). The ACK leaves
-//!   now when `ack_every` segments wait for one, when quick ACKs are left, when it waits alone and carries PSH, or when
-//!   something urgent happened (the last hole was filled, CWR, a change of CE); otherwise after the delayed-ACK time,
-//!   which adapts to the times between segments.
+//! * **next**: it and the segments queued right behind it are delivered. The ACK leaves now when `ack_every` segments
+//!   wait for one, when quick ACKs are left, when it waits alone and carries PSH, or when something urgent happened (the
+//!   last hole was filled, CWR, a change of CE); otherwise after the delayed-ACK time, which adapts to the times between
+//!   segments. An ACK for `ack_every` segments waits for the application where that has not read them yet
+//!   (`read_delay`).
 //! * **old**: a duplicate. It is reported at once (DSACK, RFC 2883), and quick ACKs begin, because the sender is
 //!   recovering.
 //! * **ahead**: a duplicate ACK with SACK blocks. The first three for one `rcv_nxt` leave at once; the sender counts
@@ -18,7 +19,7 @@
 //!
 //! A segment whose timestamp is older than the one to be echoed is dropped and answered (PAWS).
 //!
-//! Timers of two kinds exist: the delayed ACK runs on the coarse clock, compression on an exact one.
+//! Timers of two kinds exist: the delayed ACK runs on the coarse clock, compression and the reader on an exact one.
 //! See `docs/specs/tcp.md` section 15 and 16; RFC 5681, 2018, 2883, 3168, 7323, 8257.
 
 mod acknowledgement;
@@ -94,8 +95,9 @@ pub struct Receiver {
     ato: Duration,
     /// Deadline of the delayed ACK.
     delayed_ack_at: Time,
-    /// Deadline of the compressed ACK (`compressed_ack_timer`).
-    compressed_ack_at: Time,
+    /// Deadline on the exact clock: of the compressed ACK (`compressed_ack_timer`), or of the reader, who sends the ACK
+    /// that waits for it (`tcp_cleanup_rbuf`).
+    exact_ack_at: Time,
     /// ACKs held back by compression.
     compressed_acks: u32,
     /// Duplicate ACKs considered for `dup_acks_of` (`dup_ack_counter`).
@@ -126,6 +128,7 @@ pub struct Receiver {
     quick_acks_max: u32,
     delayed_ack_min: Duration,
     delayed_ack_max: Duration,
+    read_delay: Duration,
     rto_min: Duration,
     expected: Expected,
     waiting: Waiting,
@@ -225,7 +228,7 @@ impl Receiver {
             compress_sacks: config.compress_sacks,
             ato: config.delayed_ack_min,
             delayed_ack_at: Time::NEVER,
-            compressed_ack_at: Time::NEVER,
+            exact_ack_at: Time::NEVER,
             compressed_acks: 0,
             dup_acks: 0,
             dup_acks_of: 0,
@@ -246,6 +249,7 @@ impl Receiver {
             quick_acks_max: config.quick_acks,
             delayed_ack_min: config.delayed_ack_min,
             delayed_ack_max: config.delayed_ack_max,
+            read_delay: config.read_delay,
             rto_min: config.rto_min,
             expected: if config.timestamps { Expected::Next } else { Expected::Nothing },
             waiting: Waiting::Nothing,
@@ -303,7 +307,7 @@ impl Receiver {
         }
         let room = self.room_in_silence();
         if room > 0 {
-            let followers = take_followers(room - 1, horizon.within(self.compressed_ack_at));
+            let followers = take_followers(room - 1, horizon.within(self.exact_ack_at));
             self.take_in_silence(now, &first, 1 + followers);
             return Answer::Silence;
         }
@@ -364,7 +368,7 @@ impl Receiver {
     /// When [`Receiver::on_timer`] wants to be called; [`Time::NEVER`] when no timer is armed.
     #[inline]
     pub fn next_timer(&self) -> Time {
-        self.delayed_ack_at.min(self.compressed_ack_at)
+        self.delayed_ack_at.min(self.exact_ack_at)
     }
 
     /// Counters.

@@ -20,9 +20,11 @@ impl Receiver {
         self.waiting = Waiting::HeldBack;
     }
 
-    /// Adapts the delayed-ACK time to the times between segments in order (`tcp_event_data_recv`).
+    /// Adapts the delayed-ACK time to the times between segments in order (`tcp_event_data_recv`). Returns the arrival
+    /// of the segment before.
     #[inline(always)]
-    pub(super) fn adapt_to_gap(&mut self, now: Time) {
+    pub(super) fn adapt_to_gap(&mut self, now: Time) -> Time {
+        let before = self.last_data_at;
         if self.last_data_at == Time::NEVER {
             self.ato = self.delayed_ack_min;
             self.allow_quick_acks(self.quick_acks_max);
@@ -42,6 +44,7 @@ impl Receiver {
             }
         }
         self.last_data_at = now;
+        before
     }
 
     /// Allows up to `most` quick ACKs from now on (`tcp_incr_quickack`).
@@ -61,6 +64,27 @@ impl Receiver {
     #[inline]
     pub(super) fn is_urgent(&self) -> bool {
         self.rcv_nxt - self.last_acked >= self.ack_every || self.quick > 0 || self.ack_now
+    }
+
+    /// [`Receiver::is_urgent`] for data in order; the segment before it arrived at `before`. What only `ack_every` makes
+    /// urgent waits for the reader.
+    #[inline(always)]
+    pub(super) fn is_urgent_in_order(&mut self, now: Time, before: Time) -> bool {
+        self.is_urgent() && (now.since(before) >= self.read_delay || !self.waits_for_reader(before))
+    }
+
+    /// Whether the ACK waits until the application has read: it wakes up `read_delay` after the segment before, and
+    /// reads everything that has arrived until then. Linux sends an ACK on arrival only if the window would not be
+    /// smaller than the last one told (`__tcp_ack_snd_check`), and two unread segments make it smaller, unless it is
+    /// growing; then quick ACKs are left.
+    #[cold]
+    fn waits_for_reader(&mut self, before: Time) -> bool {
+        let has_unread_before = self.rcv_nxt - self.last_acked > 1 && before != Time::NEVER;
+        if self.quick > 0 || self.ack_now || !has_unread_before {
+            return false;
+        }
+        self.exact_ack_at = self.exact_ack_at.min(before + self.read_delay);
+        true
     }
 
     /// Arms the delayed-ACK timer (`tcp_send_delayed_ack`); true when it is about to expire, so that the ACK leaves
@@ -113,7 +137,7 @@ impl Receiver {
         }
         if self.compressed_acks == 0 {
             let share_of_rtt = Duration::from_nanos(self.rtt.base().as_nanos() / 100 * COMPRESSION_RTT_PERCENT);
-            self.compressed_ack_at = now + share_of_rtt.min(COMPRESSION_DELAY_MAX);
+            self.exact_ack_at = self.exact_ack_at.min(now + share_of_rtt.min(COMPRESSION_DELAY_MAX));
         }
         self.compressed_acks += 1;
         false
@@ -152,7 +176,7 @@ impl Receiver {
         self.unacked_news = false;
         self.ack_now = false;
         self.delayed_ack_at = Time::NEVER;
-        self.compressed_ack_at = Time::NEVER;
+        self.exact_ack_at = Time::NEVER;
         self.compressed_acks = 0;
         self.last_acked = self.rcv_nxt;
         self.acks_sent += 1;

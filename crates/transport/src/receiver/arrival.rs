@@ -85,10 +85,10 @@ impl Receiver {
             self.deliver_held();
         }
         self.unacked_news = true;
-        self.adapt_to_gap(now);
+        let before = self.adapt_to_gap(now);
         self.grow_window(segment.len, self.held.segments());
-        let mut must_leave =
-            self.is_urgent() || if self.held.is_empty() { self.delay_ack(now) } else { self.compress_ack(now) };
+        let mut must_leave = self.is_urgent_in_order(now, before)
+            || if self.held.is_empty() { self.delay_ack(now) } else { self.compress_ack(now) };
         must_leave |= self.held.is_empty() && self.is_pushed(&segment);
         if now >= self.round_ends_at {
             // The application reads buffer by buffer, and the first one ends the round.

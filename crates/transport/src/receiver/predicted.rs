@@ -53,9 +53,9 @@ impl Receiver {
         self.rcv_nxt += 1;
         self.delivered_bytes += u64::from(segment.len);
         self.unacked_news = true;
-        self.adapt_to_gap(now);
+        let before = self.adapt_to_gap(now);
         self.grow_window(segment.len, 0);
-        let must_leave = self.is_urgent() || self.delay_ack(now) || self.is_pushed(segment);
+        let must_leave = self.is_urgent_in_order(now, before) || self.delay_ack(now) || self.is_pushed(segment);
         if now >= self.round_ends_at {
             self.end_round(now, self.delivered_bytes);
         }

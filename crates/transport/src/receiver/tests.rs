@@ -34,8 +34,9 @@ fn marked(seq: u32, arrival: Time, ecn: Ecn) -> Segment {
     Segment { ecn, ..segment(seq, arrival) }
 }
 
+/// A receiver whose application reads at once. Tests of `read_delay` set it.
 fn receiver(config: TransportConfig) -> Receiver {
-    Receiver::new(&config)
+    Receiver::new(&TransportConfig { read_delay: Duration::ZERO, ..config })
 }
 
 /// A window that is too small to grow, so that quick ACKs come from nowhere else.
@@ -893,4 +894,71 @@ fn a_receiver_behind_a_gap_is_silent_most_of_the_time() {
     let (acks, _, ahead) = answers(&TransportConfig::default(), &arrivals, Way::Silent(no_horizon));
     assert!(ahead > 600, "{ahead} of 699");
     assert_eq!(acks, answers(&TransportConfig::default(), &arrivals, Way::Long).0);
+}
+
+// The reader
+
+/// A connection that has used up its quick ACKs and acknowledged everything, whose application takes `read_delay` to
+/// read.
+fn slow_reader(read_delay: Duration) -> (Receiver, u32) {
+    let (mut receiver, next) = settled(steady());
+    receiver.read_delay = read_delay;
+    (receiver, next)
+}
+
+#[test]
+fn segments_that_arrive_before_the_reader_has_run_are_acknowledged_by_one_ack_when_it_has() {
+    let (mut receiver, next) = slow_reader(Duration::from_micros(20));
+    for i in 0..10 {
+        assert!(arrive(&mut receiver, next + i, ms(200)).is_empty(), "{i}");
+    }
+    assert_eq!(receiver.next_timer(), us(200_020));
+    assert_eq!(receiver.on_timer(us(200_019)), None);
+    assert_eq!(receiver.on_timer(us(200_020)).unwrap().ack, next + 10);
+    assert_eq!(receiver.next_timer(), Time::NEVER);
+}
+
+#[test]
+fn segments_further_apart_than_the_read_delay_are_acknowledged_on_arrival() {
+    for (gap, acks) in [(19, 0), (20, 1), (120, 1)] {
+        let (mut receiver, next) = slow_reader(Duration::from_micros(20));
+        assert!(arrive(&mut receiver, next, ms(200)).is_empty());
+        assert_eq!(arrive(&mut receiver, next + 1, us(200_000 + gap)).len(), acks, "{gap}");
+    }
+}
+
+#[test]
+fn the_first_unread_segment_wakes_the_reader_and_a_later_one_does_not_put_it_off() {
+    let (mut receiver, next) = slow_reader(Duration::from_micros(20));
+    for i in 0..3 {
+        assert!(arrive(&mut receiver, next + i, us(200_000 + 8 * u64::from(i))).is_empty());
+    }
+    assert_eq!(receiver.next_timer(), us(200_020));
+}
+
+#[test]
+fn quick_acks_and_lone_pushed_segments_do_not_wait_for_the_reader() {
+    let mut receiver = Receiver::new(&TransportConfig { read_delay: Duration::from_millis(1), ..steady() });
+    let acks = (0..16).map(|seq| arrive(&mut receiver, seq, ms(100)).len()).sum::<usize>();
+    assert_eq!(acks, 16);
+    let pushed = Segment { flags: Flags::PSH, ..segment(16, ms(100)) };
+    assert_eq!(receive(&mut receiver, ms(100), pushed).len(), 1);
+}
+
+#[test]
+fn a_gap_is_reported_at_once_and_the_report_takes_the_place_of_the_readers_ack() {
+    let (mut receiver, next) = slow_reader(Duration::from_micros(20));
+    assert!(arrive(&mut receiver, next, ms(200)).is_empty());
+    assert!(arrive(&mut receiver, next + 1, ms(200)).is_empty());
+    let acks = arrive(&mut receiver, next + 3, ms(200));
+    assert_eq!((acks[0].ack, blocks(&acks[0])), (next + 2, vec![(next + 3, next + 4)]));
+    assert_eq!(receiver.next_timer(), Time::NEVER);
+}
+
+#[test]
+fn where_every_segment_is_acknowledged_none_waits_for_the_reader() {
+    let (mut receiver, next) = settled(TransportConfig { ack_every: 1, ..steady() });
+    receiver.read_delay = Duration::from_millis(1);
+    let acks = (0..10).map(|i| arrive(&mut receiver, next + i, ms(200)).len()).sum::<usize>();
+    assert_eq!(acks, 10);
 }
