@@ -110,11 +110,13 @@ def _number(value: Any) -> float:
 
 
 def _with_hz(scenario: Any, hz: int | None) -> dict[str, Any]:
-    """The scenario for the simulator, with the kernel's clock; without one for the kernel itself."""
+    """The scenario for the simulator, with the kernel's clock and its way with the receive window; without a clock for
+    the kernel itself.
+    """
     chosen: dict[str, Any] = copy.deepcopy(dict(scenario))
     if hz is not None:
         for flow in chosen["flows"]:
-            flow["transport"] = {"hz": hz} | flow.get("transport", {})
+            flow["transport"] = {"hz": hz, "receive_autotuning": True} | flow.get("transport", {})
     return chosen
 
 
