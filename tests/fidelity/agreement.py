@@ -76,10 +76,10 @@ SCENARIOS: dict[str, tuple[str, dict[str, Any]]] = {
 
 #: What is known of a disagreement.
 CAUSES: dict[str, str] = {
-    "cubic-loss": "chance. A dozen losses decide a run: over 40 seeds the simulator has 6.8 to 9.6 Mbit/s, 80 % of them "
-    "7.1 to 9.3, and 52 to 76 ms, 80 % of them 53 to 68. The median of three runs of the kernel lies inside.",
-    "bbr+cubic": "chance, as far as one run can tell. Over 40 seeds, which differ in the start by up to 10 ms, BBR gets "
-    "3.5 to 4.8 Mbit/s in the simulator, 80 % of them 3.7 to 4.5. The kernel's one run has 3.7.",
+    "cubic-loss": "chance. A dozen losses decide a run: over 40 seeds the simulator has 6.8 to 9.6 Mbit/s, 80 % of "
+    "them 7.1 to 9.3, and 52 to 76 ms, 80 % of them 53 to 68. The median of three runs of the kernel lies inside.",
+    "bbr+cubic": "chance, as far as one run can tell. Over 40 seeds, which differ in the start by up to 10 ms, BBR "
+    "gets 3.5 to 4.8 Mbit/s in the simulator, 80 % of them 3.7 to 4.5. The kernel's one run has 3.7.",
 }
 
 

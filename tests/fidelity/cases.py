@@ -19,6 +19,12 @@ AMPLE_RMEM = "4096 8388608 134217728"
 #: The simulator's receiver reads at once; the kernel holds the ACK until its reader has run.
 READER = dict.fromkeys(("srtt_ms", "acks"), "the reader takes no time")
 
+#: Repairs come once a round trip, and new data waits for the receive window, whose size decides how much: the kernel is
+#: limited by it for two thirds of the time.
+WINDOW = dict.fromkeys(
+    ("goodput_mbps", "srtt_ms", "retransmits", "acks"), "size of the autotuned receive window above a gap"
+)
+
 #: The kernel's writer waits for room in the send buffer during a recovery; the simulator's has no such limit.
 SEND_BUFFER = dict.fromkeys(("goodput_mbps", "srtt_ms", "retransmits", "acks"), "no send buffer")
 
@@ -104,7 +110,7 @@ CASES: dict[str, Case] = {
     "start-0.55bdp": _start_up("0.55bdp", UNTUNED_WMEM, UNTUNED_RMEM),
     "start-0.55bdp-ample": _start_up("0.55bdp", AMPLE_WMEM, AMPLE_RMEM),
     # Without selective acknowledgements, without timestamps.
-    "no-sack-reno": _case("reno", transport={"sack": False}),
+    "no-sack-reno": _case("reno", transport={"sack": False}, causes=WINDOW),
     "no-sack-cubic": _case("cubic", transport={"sack": False}, causes=SEND_BUFFER),
     "no-timestamps-cubic": _case("cubic", transport={"timestamps": False}),
     # Packets that arrive back to back: the reader is not done with one when the next is there.

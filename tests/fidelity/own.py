@@ -110,12 +110,11 @@ def _number(value: Any) -> float:
 
 
 def _with_hz(scenario: Any, hz: int | None) -> dict[str, Any]:
-    """The scenario for the simulator, with the kernel's clock and its way with the receive window; without a clock for
-    the kernel itself.
-    """
+    """The scenario for the simulator, with the kernel's clock and receiver; without a clock for the kernel itself."""
     chosen: dict[str, Any] = copy.deepcopy(dict(scenario))
     if hz is not None:
         for flow in chosen["flows"]:
+            # The kernel sizes the receive window itself.
             flow["transport"] = {"hz": hz, "receive_autotuning": True} | flow.get("transport", {})
     return chosen
 

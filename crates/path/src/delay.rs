@@ -193,8 +193,7 @@ impl Passage {
         match self {
             Passage::Overtakes(nanos) => Duration::from_nanos(nanos),
             Passage::Delayed(more) | Passage::Late(more) => {
-                let nanos = i128::from(base.as_nanos()) + i128::from(more);
-                Duration::from_nanos(u64::try_from(nanos.max(0)).unwrap_or(u64::MAX))
+                Duration::from_nanos(base.as_nanos().saturating_add_signed(more))
             }
         }
     }

@@ -8,22 +8,22 @@
 //! when the rate, the delay or the loss [changes](Link::change).
 
 mod change;
+mod ingress;
 mod measures;
 
-use crate::config::{Impairments, LinkConfig};
+use crate::config::LinkConfig;
 use crate::delay::Passage;
-use crate::event::{Action, PacketEvent, Watch};
 use crate::ledger::{DropCause, Ledger, LinkCounters};
-use crate::loss::{Chance, Process};
-use crate::packet::{Ecn, Packet};
+use crate::loss::Process;
+use crate::packet::Packet;
 use crate::pipe::Pipe;
-use crate::policer::TokenBucket;
 use crate::queue::{Buffer, Fifo, Gated, HeldQueue, Limits, Queue};
 use crate::release::Release;
 use crate::stats::Occupancy;
 use crate::train::Train;
 use crate::transmitter::Transmitter;
-use dumbbell_units::{Duration, Ratio, Rng, Time};
+use dumbbell_units::{Duration, Rng, Time};
+use ingress::Ingress;
 use std::collections::VecDeque;
 
 pub use change::{Change, Retimed};
@@ -92,89 +92,6 @@ enum FastPath {
     DropTail,
     /// There is none: packets take the general way.
     None,
-}
-
-/// What a packet passes before it comes to the queue.
-#[derive(Clone, Debug, Default)]
-struct Ingress {
-    choice: Option<Box<Choice>>,
-    loss: Option<Box<dyn Process>>,
-    policer: Option<TokenBucket>,
-}
-
-/// What happens to chosen packets that arrive.
-#[derive(Clone, Debug)]
-struct Choice {
-    events: Vec<Watch>,
-    duplicate: Chance,
-    rng: Rng,
-}
-
-impl Choice {
-    /// `None` if no packet is chosen.
-    fn new(impairments: &Impairments, stream: impl FnOnce() -> Rng) -> Option<Choice> {
-        let events = Watch::all(&impairments.events, PacketEvent::acts_on_arrival);
-        let is_needed = !events.is_empty() || impairments.duplicate > Ratio::ZERO;
-        let duplicate = Chance::new(impairments.duplicate.as_f64());
-        is_needed.then(|| Choice { events, duplicate, rng: stream() })
-    }
-
-    /// Marks a packet, drops it, or has it duplicated. Returns whether it is dropped, and whether it is duplicated.
-    fn meets<P: Packet>(&mut self, now: Time, packet: &mut P, ledger: &mut Ledger<P>) -> (bool, bool) {
-        let mut is_duplicated = self.duplicate.happens(&mut self.rng);
-        let mut is_dropped = false;
-        for watch in &mut self.events {
-            match watch.passes(now, packet).map(|event| event.action) {
-                Some(Action::Drop) => is_dropped = true,
-                Some(Action::Duplicate) => is_duplicated = true,
-                Some(Action::Mark) if packet.ecn() != Ecn::NotEct => {
-                    packet.mark();
-                    ledger.marked += 1;
-                }
-                _ => {}
-            }
-        }
-        (is_dropped, is_duplicated)
-    }
-}
-
-impl Ingress {
-    /// What comes in front of the queue of a link; `None` if there is nothing.
-    fn new(config: &LinkConfig, loss: Rng, stream: impl FnOnce() -> Rng) -> Option<Ingress> {
-        let choice = Choice::new(&config.impairments, stream).map(Box::new);
-        let loss = config.loss_before.as_ref().map(|recipe| recipe.make(loss));
-        let policer = config.policer.as_ref().map(|policer| TokenBucket::new(policer, config.overhead_bytes));
-        let is_empty = choice.is_none() && loss.is_none() && policer.is_none();
-        (!is_empty).then_some(Ingress { choice, loss, policer })
-    }
-
-    /// A packet comes from a sender. Returns whether it is duplicated.
-    ///
-    /// # Errors
-    /// Why it is dropped.
-    #[inline]
-    fn admit<P: Packet>(&mut self, now: Time, packet: &mut P, ledger: &mut Ledger<P>) -> Result<bool, DropCause> {
-        let chosen = match &mut self.choice {
-            None => (false, false),
-            Some(choice) => choice.meets(now, packet, ledger),
-        };
-        match (chosen, self.refuses(now, packet.size())) {
-            ((true, _), _) => Err(DropCause::LossBefore),
-            // As in netem: of a packet that is duplicated and lost, one passes.
-            ((false, true), Some(DropCause::LossBefore)) => Ok(false),
-            (_, Some(cause)) => Err(cause),
-            ((_, is_duplicated), None) => Ok(is_duplicated),
-        }
-    }
-
-    /// Why a packet of `size` bytes is dropped, if it is.
-    fn refuses(&mut self, now: Time, size: u32) -> Option<DropCause> {
-        if self.loss.as_mut().is_some_and(|loss| loss.strikes(now)) {
-            return Some(DropCause::LossBefore);
-        }
-        let passes = self.policer.as_mut().is_none_or(|policer| policer.passes(now, size));
-        (!passes).then_some(DropCause::Policed)
-    }
 }
 
 /// Queue and transmitter.
@@ -268,7 +185,7 @@ impl<P: Packet> Link<P> {
                     None => self.ledger.drop_now(packet, DropCause::QueueFull),
                 }
             }
-            _ => self.offer_any(now, packet),
+            _ => self.offer_any(now, &packet),
         }
     }
 
@@ -300,17 +217,26 @@ impl<P: Packet> Link<P> {
 
     /// [`offer`](Self::offer) without a fast path: everything that a link can do to a packet.
     #[inline(never)]
-    fn offer_any(&mut self, now: Time, mut packet: P) -> Offer {
+    fn offer_any(&mut self, now: Time, packet: &P) -> Offer {
         self.ledger.arrivals.add(packet.size());
-        let Some(ingress) = &mut self.ingress else { return self.offer_to_queue(now, packet) };
-        match ingress.admit(now, &mut packet, &mut self.ledger) {
-            Err(cause) => self.ledger.drop_now(packet, cause),
-            Ok(false) => self.offer_to_queue(now, packet),
+        if self.ingress.is_some() { self.offer_to_ingress(now, *packet) } else { self.offer_to_queue(now, *packet) }
+    }
+
+    /// A packet comes to what is before the queue.
+    #[inline(never)]
+    fn offer_to_ingress(&mut self, now: Time, mut packet: P) -> Offer {
+        let admitted = match &mut self.ingress {
+            None => Ok(false),
+            Some(ingress) => ingress.admit(now, &mut packet, &mut self.ledger),
+        };
+        let is_duplicated = match admitted {
+            Err(cause) => return self.ledger.drop_now(packet, cause),
+            Ok(is_duplicated) => is_duplicated,
+        };
+        match self.offer_admitted(now, packet) {
             // A packet for which the queue has no room has no copy: there would be no room for it either.
-            Ok(true) => match self.offer_to_queue(now, packet) {
-                Offer::Accepted { departs } => Offer::Duplicated { departs },
-                offer => offer,
-            },
+            Offer::Accepted { departs } if is_duplicated => Offer::Duplicated { departs },
+            offer => offer,
         }
     }
 
@@ -322,12 +248,18 @@ impl<P: Packet> Link<P> {
         let refused = self.ingress.as_mut().and_then(|ingress| ingress.refuses(now, size));
         match refused {
             Some(cause) => self.ledger.drop_now(packet, cause),
-            None => self.offer_to_queue(now, packet),
+            None => self.offer_admitted(now, packet),
         }
     }
 
+    /// [`offer_to_queue`](Self::offer_to_queue) out of line.
+    #[inline(never)]
+    fn offer_admitted(&mut self, now: Time, packet: P) -> Offer {
+        self.offer_to_queue(now, packet)
+    }
+
     /// A packet comes to the queue.
-    #[inline]
+    #[inline(always)]
     fn offer_to_queue(&mut self, now: Time, mut packet: P) -> Offer {
         let size = packet.size();
         let departs = match &mut self.stage {
@@ -346,6 +278,7 @@ impl<P: Packet> Link<P> {
         Offer::Accepted { departs: (departs < Time::NEVER).then_some(departs) }
     }
 
+    #[inline(always)]
     fn offer_held(&mut self, now: Time, packet: P) -> Offer {
         self.decide_until(now);
         let Stage::Held(queue) = &mut self.stage else { return Offer::Accepted { departs: None } };
@@ -380,6 +313,7 @@ impl<P: Packet> Link<P> {
     }
 
     /// A packet leaves the transmitter at `departs`: it is lost there, or enters the pipe.
+    #[inline(never)]
     fn propagate(&mut self, now: Time, departs: Time, packet: P) {
         let is_lost = self.loss_after.as_mut().is_some_and(|loss| loss.strikes(departs));
         let passage = if is_lost { None } else { Some(self.pipe.draw(departs, &packet)) };
@@ -390,6 +324,7 @@ impl<P: Packet> Link<P> {
     }
 
     /// The same for a packet whose random numbers have been drawn.
+    #[inline(always)]
     fn propagate_as(&mut self, drawn: Drawn, now: Time, packet: P) {
         let Drawn { departs, passage } = drawn;
         match passage {
@@ -437,14 +372,8 @@ impl<P: Packet> Link<P> {
         if !self.is_immediate {
             self.decide_until(now);
             self.lose_departed(now);
-            if let Some(release) = &mut self.release {
-                while self.pipe.next_arrival() <= now {
-                    let arrives = self.pipe.next_arrival();
-                    self.pipe.take_into(packet);
-                    release.push(arrives, *packet);
-                }
-                let released = release.pop(now);
-                return released.map(|released| *packet = released).is_some();
+            if self.release.is_some() {
+                return self.poll_released(now, packet);
             }
         }
         let has_arrived = self.pipe.next_arrival() <= now;
@@ -452,6 +381,19 @@ impl<P: Packet> Link<P> {
             self.pipe.take_into(packet);
         }
         has_arrived
+    }
+
+    /// [`poll_into`](Self::poll_into) where packets are held back at the far end.
+    #[inline(never)]
+    fn poll_released(&mut self, now: Time, packet: &mut P) -> bool {
+        let Some(release) = &mut self.release else { return false };
+        while self.pipe.next_arrival() <= now {
+            let arrives = self.pipe.next_arrival();
+            self.pipe.take_into(packet);
+            release.push(arrives, *packet);
+        }
+        let released = release.pop(now);
+        released.map(|released| *packet = released).is_some()
     }
 
     /// [`poll_into`](Self::poll_into) on a link with a fast path. Returns when the next packet will reach the far end, and

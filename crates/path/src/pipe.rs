@@ -86,24 +86,30 @@ impl<P: Packet> Pipe<P> {
     }
 
     /// A packet enters at `departs`, which never goes backwards.
-    #[inline]
+    #[inline(always)]
     pub(crate) fn push(&mut self, departs: Time, passage: Passage, packet: P) {
         let mut arrives = departs + passage.delay(self.base);
         if self.is_special {
             arrives = self.arrival_in_order(departs, passage);
         }
-        match &mut self.disorder {
-            None => self.push_in_order(arrives, packet),
-            Some(disorder) => {
-                self.next_arrival = self.next_arrival.min(arrives);
-                disorder.entered += 1;
-                let is_waited_for = matches!(passage, Passage::Delayed(_));
-                disorder.heap.push(InFlight { arrives, number: disorder.entered, is_waited_for, packet });
-            }
+        if self.disorder.is_some() {
+            self.push_in_disorder(arrives, passage, packet);
+        } else {
+            self.push_in_order(arrives, packet);
         }
     }
 
+    #[inline(never)]
+    fn push_in_disorder(&mut self, arrives: Time, passage: Passage, packet: P) {
+        let Some(disorder) = &mut self.disorder else { return };
+        self.next_arrival = self.next_arrival.min(arrives);
+        disorder.entered += 1;
+        let is_waited_for = matches!(passage, Passage::Delayed(_));
+        disorder.heap.push(InFlight { arrives, number: disorder.entered, is_waited_for, packet });
+    }
+
     /// When a packet arrives where others may wait for it, or where the constant delay follows a schedule.
+    #[inline(never)]
     fn arrival_in_order(&mut self, departs: Time, passage: Passage) -> Time {
         let base = self.schedule.as_ref().map_or(self.base, |schedule| schedule.at(departs));
         let mut arrives = departs + passage.delay(base);
@@ -193,19 +199,22 @@ impl<P: Packet> Pipe<P> {
     }
 
     /// Writes the packet that comes out next to `packet`; there must be one.
-    #[inline]
+    #[inline(always)]
     pub(crate) fn take_into(&mut self, packet: &mut P) {
-        match &mut self.disorder {
-            None => {
-                self.take_plain(packet);
-            }
-            Some(disorder) => {
-                if let Some(head) = disorder.heap.pop() {
-                    *packet = head.packet;
-                }
-                self.next_arrival = disorder.heap.peek().map_or(Time::NEVER, |head| head.arrives);
-            }
+        if self.disorder.is_some() {
+            self.take_in_disorder(packet);
+        } else {
+            self.take_plain(packet);
         }
+    }
+
+    #[inline(never)]
+    fn take_in_disorder(&mut self, packet: &mut P) {
+        let Some(disorder) = &mut self.disorder else { return };
+        if let Some(head) = disorder.heap.pop() {
+            *packet = head.packet;
+        }
+        self.next_arrival = disorder.heap.peek().map_or(Time::NEVER, |head| head.arrives);
     }
 
     /// Takes the last `count` packets back out that were put in, in their order, with the times at which they would have

@@ -13,6 +13,8 @@ const MICROS_PER_SEC: u64 = 1_000_000;
 const INNERMOST_TICKS: u64 = 63;
 /// A slot of a level has so many times the ticks of one of the level inside it, as a power of two (`LVL_CLK_SHIFT`).
 const LEVEL_SHIFT: u32 = 3;
+/// Ticks that fit into the two innermost levels: 2 s where a second has 250 ticks.
+const SECOND_LEVEL_TICKS: u64 = INNERMOST_TICKS << LEVEL_SHIFT;
 
 /// The ticks of a clock: tick `n` begins at `n / hz` seconds.
 #[derive(Clone, Copy, Debug)]
@@ -41,7 +43,7 @@ impl Ticks {
     }
 
     /// The tick in which `time` lies.
-    #[inline]
+    #[inline(always)]
     fn number_at(&self, time: Time) -> u64 {
         match self.whole {
             0 => self.uneven_number_at(time),
@@ -49,7 +51,7 @@ impl Ticks {
         }
     }
 
-    #[inline]
+    #[inline(always)]
     fn start_of(&self, number: u64) -> Time {
         match self.whole {
             0 => self.uneven_start_of(number),
@@ -58,19 +60,21 @@ impl Ticks {
     }
 
     #[cold]
+    #[inline(never)]
     fn uneven_number_at(&self, time: Time) -> u64 {
         let number = u128::from(time.as_nanos()) * u128::from(self.hz) / u128::from(NANOS_PER_SEC);
         u64::try_from(number).unwrap_or(u64::MAX)
     }
 
     #[cold]
+    #[inline(never)]
     fn uneven_start_of(&self, number: u64) -> Time {
         let nanos = (u128::from(number) * u128::from(NANOS_PER_SEC)).div_ceil(u128::from(self.hz));
         Time::from_nanos(u64::try_from(nanos).unwrap_or(u64::MAX))
     }
 
     /// Ticks that cover a span of `micros` (`usecs_to_jiffies`).
-    #[inline]
+    #[inline(always)]
     fn covering(&self, micros: u64) -> u64 {
         match self.whole {
             0 => micros.saturating_mul(u64::from(self.hz)).div_ceil(MICROS_PER_SEC),
@@ -79,6 +83,7 @@ impl Ticks {
     }
 
     /// A span of `micros` in whole ticks, rounded up, in microseconds.
+    #[inline]
     pub fn rounded_us(&self, micros: u64) -> u64 {
         let ticks = self.covering(micros);
         match self.whole {
@@ -95,6 +100,7 @@ impl Ticks {
     }
 
     /// When the wheel fires a timer that is armed at `now` for `time`, and whether its slot is one tick.
+    #[inline]
     pub fn wheel_at(&self, now: Time, time: Time) -> (Time, bool) {
         let armed_in = self.number_at(now);
         let ticks = self.number_at(time).saturating_sub(armed_in);
@@ -102,15 +108,27 @@ impl Ticks {
     }
 
     /// When the wheel fires a timer that is armed for `ticks` in the tick `armed_in` (`calc_wheel_index`).
-    #[inline]
+    #[inline(always)]
     fn wheel_after(&self, armed_in: u64, ticks: u64) -> Time {
-        let (mut level, mut reach) = (0, INNERMOST_TICKS);
-        while ticks >= reach {
-            level += LEVEL_SHIFT;
-            reach <<= LEVEL_SHIFT;
-        }
-        self.start_of((((armed_in + ticks) >> level) + 1) << level)
+        let shift = match ticks {
+            0..INNERMOST_TICKS => 0,
+            INNERMOST_TICKS..SECOND_LEVEL_TICKS => LEVEL_SHIFT,
+            _ => outer_shift(ticks),
+        };
+        self.start_of((((armed_in + ticks) >> shift) + 1) << shift)
     }
+}
+
+/// Ticks of a slot behind the second level of the wheel, as a power of two.
+#[cold]
+#[inline(never)]
+fn outer_shift(ticks: u64) -> u32 {
+    let (mut shift, mut reach) = (LEVEL_SHIFT, SECOND_LEVEL_TICKS);
+    while ticks >= reach {
+        shift += LEVEL_SHIFT;
+        reach <<= LEVEL_SHIFT;
+    }
+    shift
 }
 
 /// A clock that never runs backwards.
@@ -157,12 +175,18 @@ impl Jiffies {
     }
 
     /// When the wheel fires a timer that is armed now for `micros` and as many whole ticks as a `pause` has.
-    #[inline]
+    #[inline(always)]
     pub fn wheel_after(&self, micros: u64, pause: Duration) -> Time {
-        let mut ticks = self.ticks.covering(micros);
-        if pause.as_nanos() >= u64::from(self.ticks.whole) && pause > Duration::ZERO {
-            ticks += self.ticks.number_at(Time::ZERO + pause);
+        // Ticks of a whole number of nanoseconds and a pause of less than one are what every ACK meets.
+        if pause.as_nanos() >= u64::from(self.ticks.whole) {
+            return self.wheel_after_pause(micros, pause);
         }
+        self.ticks.wheel_after(self.number, self.ticks.covering(micros))
+    }
+
+    #[inline(never)]
+    fn wheel_after_pause(&self, micros: u64, pause: Duration) -> Time {
+        let ticks = self.ticks.covering(micros) + self.ticks.number_at(Time::ZERO + pause);
         self.ticks.wheel_after(self.number, ticks)
     }
 }

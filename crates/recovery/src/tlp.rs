@@ -27,6 +27,7 @@ pub struct Tlp {
 
 /// The timeout of a probe where the retransmission timeout is due in `until_rto_us`: the earlier one. A retransmission
 /// timeout that is over is no bound.
+#[inline]
 pub fn bounded_us(timeout_us: u64, until_rto_us: i64) -> u64 {
     match u64::try_from(until_rto_us) {
         Ok(until_rto_us) if until_rto_us > 0 => timeout_us.min(until_rto_us),

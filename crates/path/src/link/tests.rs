@@ -4,7 +4,7 @@ use super::*;
 use crate::catalog::LinkContext;
 use crate::config::{Impairments, LinkRate, QueueLimit};
 use crate::delay::Delay;
-use crate::event::Selection;
+use crate::event::{Action, PacketEvent, Selection};
 use crate::level::Level;
 use crate::loss::{Bernoulli, LossRecipe};
 use crate::packet::Ecn;

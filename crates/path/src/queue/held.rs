@@ -195,6 +195,7 @@ impl<P: Packet> HeldQueue<P> {
     }
 
     /// Takes a packet, or says why it is dropped. All decisions up to `now` must have been made.
+    #[inline(always)]
     pub(crate) fn offer(&mut self, now: Time, packet: P, ledger: &mut Ledger<P>) -> Result<(), DropCause> {
         let nothing_waits = self.buffer.backlog().packets == 0;
         self.buffer.is_idle = nothing_waits && self.buffer.transmitter.seek(now) <= now;

@@ -19,6 +19,7 @@ mod classic;
 mod conservation;
 mod cubic;
 mod determinism;
+mod draft;
 mod family;
 mod faults;
 mod impairments;

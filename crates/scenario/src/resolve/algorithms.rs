@@ -1,0 +1,159 @@
+//! What governs a flow: controllers, presets, and the parameters of its endpoints.
+
+use super::{Context, top};
+use crate::decode::decode;
+use crate::error::{Problems, suggest};
+use crate::file::{CcSpec, FlowSpec, PROFILE, Preset};
+use crate::key_path::KeyPath;
+use crate::tree::{Entry, Node, Value};
+use dumbbell_cc::catalog::BuildError;
+use dumbbell_cc::{Algorithm, Catalog, Recipe};
+use dumbbell_transport::TransportConfig;
+use dumbbell_transport::udp::Unresponsive;
+use serde_json::Map;
+use std::sync::{Arc, LazyLock};
+
+impl Context<'_> {
+    /// Checks presets by themselves, used or not.
+    pub(super) fn presets(&mut self) {
+        let Some(presets) = &self.file.presets else { return };
+        for (name, preset) in presets {
+            let at = top("presets").key(name);
+            if self.catalog.find(name).is_ok() {
+                let message = format!("the preset `{name}` has the name of an algorithm");
+                self.report.key(&at, message, "choose another name");
+            }
+            let cc = CcSpec { name: preset.base.clone(), parameters: preset.parameters.clone() };
+            self.expand(&cc, &[(at.clone(), "base")], Some(name));
+        }
+    }
+
+    /// What an unresponsive flow has in the place of an algorithm.
+    pub(super) fn no_algorithm(&mut self, spec: &FlowSpec, at: &KeyPath) -> Option<Arc<Recipe>> {
+        static NONE: LazyLock<Option<Arc<Recipe>>> = LazyLock::new(|| {
+            let mut catalog = Catalog::default();
+            catalog.register::<Unresponsive>().ok()?;
+            catalog.recipe(Unresponsive::NAME, &Map::new()).ok().map(Arc::new)
+        });
+        if spec.cc.as_ref().is_some_and(|cc| cc.name != Unresponsive::NAME) {
+            let help = "leave `cc` out, or choose endpoints that a controller can govern";
+            self.report.key(&at.key("cc"), "datagrams over UDP have no congestion controller", help);
+            return None;
+        }
+        if spec.rates().next().is_none() {
+            let help = "add `rate`, for example rate = \"5mbit\"";
+            self.report.value(at, "an unresponsive flow needs the rate at which it sends", help);
+            return None;
+        }
+        NONE.clone()
+    }
+
+    pub(super) fn algorithm(&mut self, spec: &FlowSpec, at: &KeyPath) -> Option<Arc<Recipe>> {
+        let Some(cc) = &spec.cc else {
+            self.report.value(at, "the flow has no congestion controller", "add `cc`, for example cc = \"bbr\"");
+            return None;
+        };
+        self.expand(cc, &[(at.key("cc"), "name")], None)
+    }
+
+    /// Follows presets down to a registered algorithm, and has it check the parameters. `places` are the tables that
+    /// hold parameters with the key that names what they belong to.
+    pub(super) fn expand(
+        &mut self,
+        cc: &CcSpec,
+        places: &[(KeyPath, &str)],
+        starts_at: Option<&str>,
+    ) -> Option<Arc<Recipe>> {
+        let mut places = places.to_vec();
+        let mut name = cc.name.as_str();
+        let mut parameters = cc.parameters.clone();
+        let mut seen: Vec<&str> = starts_at.into_iter().collect();
+        while let Some(Preset { base, parameters: defaults }) = self.file.presets.as_ref().and_then(|p| p.get(name)) {
+            if seen.contains(&name) {
+                let message = format!("the preset `{name}` is based on itself");
+                self.report.value(&top("presets").key(name).key("base"), message, "a base must end at an algorithm");
+                return None;
+            }
+            seen.push(name);
+            for (key, value) in defaults {
+                parameters.entry(key.clone()).or_insert_with(|| value.clone());
+            }
+            places.push((top("presets").key(name), "base"));
+            name = base;
+        }
+        let error = match self.catalog.recipe(name, &parameters) {
+            Ok(recipe) => return Some(Arc::new(recipe)),
+            Err(error) => error,
+        };
+        let tree = self.report.tree;
+        match error {
+            BuildError::UnknownAlgorithm { name, .. } => {
+                let known: Vec<&str> =
+                    self.catalog.names().chain(self.file.presets.iter().flatten().map(|p| p.0.as_str())).collect();
+                let (table, key) = places.last().cloned()?;
+                let at = if tree.get(&table.key(key)).is_some() { table.key(key) } else { table };
+                self.report.value(&at, format!("unknown algorithm `{name}`"), suggest(&name, "allowed", known));
+            }
+            BuildError::Parameter { key, message } => {
+                let holder = places.iter().map(|(table, _)| table.key(&key)).find(|at| tree.get(at).is_some());
+                let defaults = self.catalog.find(name).and_then(|entry| entry.parameters(&Default::default()));
+                let known: Vec<String> = defaults.unwrap_or_default().into_iter().map(|(name, _)| name).collect();
+                match holder.filter(|_| !key.is_empty()) {
+                    Some(at) if !known.contains(&key) => {
+                        let help = suggest(&key, "allowed", known.iter().map(String::as_str));
+                        self.report.key(&at, format!("{name} has no parameter `{key}`"), help);
+                    }
+                    Some(at) => self.report.value(&at, message, format!("a parameter of {name}")),
+                    None => self.report.value(&places.first()?.0.clone(), message, format!("parameters of {name}")),
+                }
+            }
+        }
+        None
+    }
+
+    /// The ready-made endpoints that a flow's parameters start from: its own, or the file's, or Linux's TCP.
+    pub(super) fn profile(&self, spec: &FlowSpec) -> &'static str {
+        let given = [spec.transport, self.file.transport].into_iter().flatten().find_map(|t| t.profile);
+        given.unwrap_or(TransportConfig::PROFILES[0])
+    }
+
+    /// The endpoint parameters of a flow: those of the profile, the file's `[transport]`, the flow's own.
+    pub(super) fn transport(&mut self, spec: &FlowSpec, at: &KeyPath) -> Option<TransportConfig> {
+        let (own_at, file_at) = (at.key("transport"), top("transport"));
+        let tree = self.report.tree;
+        let profile = TransportConfig::profile(self.profile(spec))?;
+        let given = [tree.get(&file_at), tree.get(&own_at)].into_iter().flatten();
+        let has_mss = given.clone().any(|layer| layer.entry("mss").is_some());
+        let mut merged = Node::from_json(&serde_json::to_value(profile).ok()?);
+        for layer in given {
+            if let Value::Table(_) = layer.value {
+                merged = merge(&merged, layer);
+            }
+        }
+        merged.take(PROFILE);
+        // All layers have been decoded before, so that this cannot find anything new.
+        let mut config: TransportConfig = decode(&merged, &mut Problems::default())?;
+        if !has_mss {
+            config.fill_segments();
+        }
+        let problems = config.check();
+        let is_right = problems.is_empty();
+        for problem in problems {
+            let is_own = tree.get(&own_at.keys(&problem.key)).is_some();
+            self.report.parameters(if is_own { &own_at } else { &file_at }, [problem]);
+        }
+        is_right.then_some(config)
+    }
+}
+
+/// The table `over` on top of the table `under`; tables in them are merged alike.
+fn merge(under: &Node, over: &Node) -> Node {
+    let (Value::Table(below), Value::Table(entries)) = (&under.value, &over.value) else { return over.clone() };
+    let own = entries.iter().map(|entry| match under.entry(&entry.key) {
+        Some(hidden) => Entry { node: merge(&hidden.node, &entry.node), ..entry.clone() },
+        None => entry.clone(),
+    });
+    let missing = |e: &&Entry| over.entry(&e.key).is_none();
+    let merged = own.chain(below.iter().filter(missing).cloned()).collect();
+    Node { value: Value::Table(merged), span: over.span.clone() }
+}
