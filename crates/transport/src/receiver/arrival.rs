@@ -154,8 +154,9 @@ impl Receiver {
         if self.sack_permitted {
             // Without SACK the ACK must count as a duplicate, so it must not change the window.
             self.grow_window(segment.len, self.held.segments());
-            self.sizing.make_room(self.held_span());
         }
+        // The buffer follows in any case (`tcp_rcvbuf_grow`).
+        self.sizing.make_room(self.held_span());
         self.is_urgent() || self.compress_ack(now)
     }
 

@@ -571,6 +571,19 @@ fn a_segment_beyond_the_window_is_refused() {
 }
 
 #[test]
+fn the_buffer_makes_room_for_what_is_held_with_and_without_sack() {
+    for sack in [true, false] {
+        let mut receiver = receiver(TransportConfig { sack, receive_autotuning: true, ..TransportConfig::default() });
+        for seq in (0..45).filter(|seq| ![1, 21].contains(seq)) {
+            arrive(&mut receiver, seq, ms(100));
+        }
+        let acks = arrive(&mut receiver, 1, ms(101));
+        // The buffer holds two rounds of 10 segments and the 44 from the first gap on, 23 of which wait for segment 21.
+        assert_eq!(acks.last().map(|ack| (ack.ack, ack.window)), Some((21, 20 + 44 - 23)), "sack: {sack}");
+    }
+}
+
+#[test]
 fn an_autotuned_window_starts_at_65160_bytes_and_never_shrinks_its_edge() {
     let mut receiver = receiver(TransportConfig { receive_autotuning: true, ..TransportConfig::default() });
     let mut rng = Rng::new(5);
