@@ -3,6 +3,8 @@
 Standard output carries results, standard error everything else. Exit status: 0 done (a claim of a study that turns out
 not to hold is a result), 2 wrong input or unwritable output (a message, nothing written), 3 the machine has disturbed a
 run on the kernel (it is kept aside under ``void``), 130 interrupted.
+
+Long because every command declares its options and their help here; what it does is elsewhere.
 """
 
 from __future__ import annotations

@@ -1,7 +1,7 @@
 //! How good a run was: what an emulator on a shared machine owes to whoever reads its numbers.
 
-use crate::emulator::Seen;
 use crate::host::{Host, tick};
+use crate::seen::Seen;
 use crate::traffic::Promptness;
 use dumbbell_results::Histogram;
 use dumbbell_scenario::Scenario;

@@ -13,13 +13,15 @@ use crate::clock::{Clock, timespec};
 use crate::header::{Header, ecn, mark};
 use crate::host::{FIRST_PORT, Side};
 use crate::meter::Meter;
+use crate::packet::{Packet, Slots};
 use crate::packet_log::{Event, PacketLog};
+use crate::seen::{Flow, FlowSeen, Seen};
 use crate::sys;
 use crate::{NOTHING, RunError, Shared};
 use cpu_time::ThreadTime;
 use dumbbell_network::{Agenda, Entry, Hop, Routes, links, report, slowest_link};
 use dumbbell_path::{Ecn, Media, Offer};
-use dumbbell_results::{Histogram, LinkSummary, Recorder};
+use dumbbell_results::{LinkSummary, Recorder};
 use dumbbell_scenario::Scenario;
 use dumbbell_units::{Duration, Time};
 use rustix::event::{PollFd, PollFlags, poll};
@@ -38,122 +40,6 @@ const PATIENCE: Duration = Duration::from_millis(50);
 /// Memory is added up after so many packets.
 const PACKETS_PER_WEIGHING: u64 = 4_096;
 
-/// A packet on its way. What is in it lies in a slot.
-#[derive(Clone, Copy, Debug, Default)]
-struct Packet {
-    entered: Time,
-    slot: u32,
-    flow: u32,
-    size: u16,
-    hops_left: u16,
-    ecn: Ecn,
-    is_forward: bool,
-}
-
-impl dumbbell_path::Packet for Packet {
-    fn size(&self) -> u32 {
-        u32::from(self.size)
-    }
-
-    fn flow(&self) -> u32 {
-        self.flow
-    }
-
-    fn ecn(&self) -> Ecn {
-        self.ecn
-    }
-
-    fn mark(&mut self) {
-        self.ecn = Ecn::Ce;
-    }
-
-    /// Packets come one by one.
-    fn follow(&mut self, _count: u32) {}
-}
-
-/// Bytes of packets under way.
-struct Slots {
-    length: usize,
-    bytes: Vec<u8>,
-    free: Vec<u32>,
-}
-
-impl Slots {
-    /// Slots for packets of up to `length` bytes.
-    fn new(length: usize) -> Slots {
-        Slots { length, bytes: Vec::new(), free: Vec::new() }
-    }
-
-    fn take(&mut self) -> u32 {
-        self.free.pop().unwrap_or_else(|| {
-            let slot = self.bytes.len() / self.length;
-            self.bytes.resize(self.bytes.len() + self.length, 0);
-            u32::try_from(slot).unwrap_or(u32::MAX)
-        })
-    }
-
-    fn give_back(&mut self, slot: u32) {
-        self.free.push(slot);
-    }
-
-    /// A new slot with the bytes of `slot`.
-    fn copy(&mut self, slot: u32) -> u32 {
-        let copy = self.take();
-        let (from, to) = (slot as usize * self.length, copy as usize * self.length);
-        self.bytes.copy_within(from..from + self.length, to);
-        copy
-    }
-
-    fn get(&mut self, slot: u32) -> &mut [u8] {
-        let start = slot as usize * self.length;
-        &mut self.bytes[start..start + self.length]
-    }
-
-    fn memory(&self) -> u64 {
-        (self.bytes.capacity() + self.free.capacity() * size_of::<u32>()) as u64
-    }
-}
-
-/// What is counted of a flow's packets.
-#[derive(Clone, Copy, Debug, Default)]
-pub struct Counts {
-    /// Data packets that the network dropped.
-    pub drops: u64,
-    /// Data packets that reached the receiver.
-    pub arrived: u64,
-    /// Pure acknowledgements that left the receiver.
-    pub acks: u64,
-}
-
-impl Counts {
-    fn since(self, earlier: Counts) -> Counts {
-        Counts {
-            drops: self.drops - earlier.drops,
-            arrived: self.arrived - earlier.arrived,
-            acks: self.acks - earlier.acks,
-        }
-    }
-}
-
-/// What the emulator has seen of a flow.
-#[derive(Clone, Debug, Default)]
-pub struct FlowSeen {
-    /// Over the whole run.
-    pub total: Counts,
-    /// Over the measured interval; while it lasts, what had been counted when it began.
-    pub measured: Counts,
-    /// Bytes that left the bottleneck's transmitter in the measured interval.
-    pub wire_bytes: u64,
-    /// The same over the whole run.
-    pub wire_bytes_total: u64,
-    /// Round-trip times of the measured interval, microseconds.
-    pub rtt: Histogram,
-    /// Sum of the one-way delays of data packets of the measured interval.
-    pub one_way_delays: Duration,
-    /// When all of a finite transfer was acknowledged.
-    pub finished_at: Option<Time>,
-}
-
 /// What travels.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Traffic {
@@ -161,52 +47,6 @@ pub enum Traffic {
     OfFlows,
     /// Whatever programs send, on the way of the first flow.
     Any,
-}
-
-struct Flow {
-    seen: FlowSeen,
-    meter: Meter,
-    is_open: bool,
-    /// Bytes of a finite transfer.
-    bytes: u64,
-    /// The link at which its throughput is measured.
-    bottleneck: usize,
-}
-
-impl Flow {
-    /// A packet has left one of the ends.
-    fn count_sent(&mut self, header: &Header, is_forward: bool, now: Time) {
-        if is_forward && header.is_syn() {
-            self.meter.open(header.seq);
-            self.is_open = true;
-        } else if is_forward && header.payload > 0 {
-            self.meter.on_sent(now, header.seq, header.payload);
-        } else if !is_forward && header.is_pure_ack() {
-            self.seen.total.acks += 1;
-        }
-    }
-}
-
-/// What the emulator has seen.
-pub struct Seen {
-    /// Of every flow.
-    pub flows: Vec<FlowSeen>,
-    /// Of every link.
-    pub links: Vec<LinkSummary>,
-    /// The series of links.
-    pub recorder: Recorder,
-    /// How punctual it was.
-    pub lateness: Lateness,
-    /// Packets that could not be handed to a host.
-    pub failed_writes: u64,
-    /// Whether it ran before every ordinary thread.
-    pub had_priority: bool,
-    /// CPU time that it took.
-    pub cpu_s: f64,
-    /// Packets delivered.
-    pub packets: u64,
-    /// Their log, where it was wanted.
-    pub packet_log: Option<PacketLog>,
 }
 
 /// When somebody looks at the run from outside.

@@ -1,10 +1,10 @@
 //! What was seen of a run, as the rows that result tables are made of.
 
 use crate::certificate::{Certificate, FlowLimits, kernel};
-use crate::emulator::Seen;
 use crate::sampler::{Sampled, Snapshot};
+use crate::seen::{Counts, Seen};
 use crate::tcp_info::TcpInfo;
-use crate::{RunOutput, Shared, emulator};
+use crate::{RunOutput, Shared};
 use dumbbell_results::{FlowCounts, FlowSummary, UNKNOWN, flows, links};
 use dumbbell_scenario::Scenario;
 use dumbbell_units::Time;
@@ -34,7 +34,7 @@ pub fn output(
             start: Time::from_nanos(shared.flows[number as usize].started_at.load(Ordering::Relaxed)),
             base_rtt: spec.base_rtt,
             measured_s: measured.as_secs_f64(),
-            measured: counts(&flow.measured, after).since(counts(&emulator::Counts::default(), before)),
+            measured: counts(&flow.measured, after).since(counts(&Counts::default(), before)),
             total: counts(&flow.total, total),
             wire_bytes: flow.wire_bytes,
             wire_bytes_total: flow.wire_bytes_total,
@@ -64,7 +64,7 @@ fn algorithm(name: &str) -> String {
 }
 
 /// What the emulator counted and what the kernel tells, up to the same instant.
-fn counts(seen: &emulator::Counts, Snapshot { info, delivered_bytes }: &Snapshot) -> FlowCounts {
+fn counts(seen: &Counts, Snapshot { info, delivered_bytes }: &Snapshot) -> FlowCounts {
     FlowCounts {
         sent: u64::from(info.data_segs_out),
         retransmits: u64::from(info.total_retrans),
