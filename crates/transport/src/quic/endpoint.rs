@@ -37,7 +37,7 @@ impl Endpoint for QuicSender {
     }
 
     fn establish(&mut self, now: Time, handshake: Handshake) {
-        QuicSender::establish(self, now, handshake.rtt, handshake.retries);
+        QuicSender::establish(self, now, handshake.rtt);
     }
 
     fn write(&mut self, now: Time, segments: u32, last_len: u16) {
