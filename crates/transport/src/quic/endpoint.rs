@@ -52,10 +52,6 @@ impl Endpoint for QuicSender {
         QuicSender::is_idle(self)
     }
 
-    fn has_unsent(&self) -> bool {
-        QuicSender::has_unsent(self)
-    }
-
     fn unsent(&self) -> u64 {
         QuicSender::unsent(self)
     }

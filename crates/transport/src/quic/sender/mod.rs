@@ -155,11 +155,6 @@ impl QuicSender {
         self.stream.unsent()
     }
 
-    /// Whether something written has not been sent once.
-    pub fn has_unsent(&self) -> bool {
-        self.stream.has_unsent()
-    }
-
     /// The connection as its controller sees it.
     #[inline]
     pub fn view(&self) -> &View {
