@@ -8,7 +8,7 @@ use dumbbell_path::Ecn;
 use dumbbell_units::{Duration, Time};
 
 /// IP and UDP headers, a short header and the authentication tag.
-const PACKET_OVERHEAD: u16 = 28 + QuicPacket::OVERHEAD;
+pub(crate) const PACKET_OVERHEAD: u16 = crate::udp::HEADER + QuicPacket::OVERHEAD;
 
 /// Both ends of a connection whose window `controller` governs.
 pub fn endpoints(config: &TransportConfig, controller: Box<dyn Controller>) -> (Box<dyn Endpoint>, Box<dyn Endpoint>) {
