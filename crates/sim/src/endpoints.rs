@@ -91,7 +91,7 @@ impl Endpoints {
     pub fn has_unsent(&self) -> bool {
         match self {
             Endpoints::Tcp { sender, .. } => sender.unsent_segments() > 0,
-            Endpoints::Other(ends) => ends.near.has_unsent(),
+            Endpoints::Other(ends) => ends.near.unsent() > 0,
         }
     }
 

@@ -378,8 +378,6 @@ impl TransportConfig {
     const TCP_HEADER: u32 = 40;
     /// Bytes of the timestamp option, padding included.
     pub const TIMESTAMP_OPTION: u32 = 12;
-    /// Bytes of IP, UDP, short header and authentication tag around a QUIC payload.
-    const QUIC_HEADER: u32 = 50;
 
     /// Ready-made endpoints: `tcp` (Linux 6.18), `quic` (RFC 9002), `dqc` (the user-space framework of Zhang's study: an
     /// ACK for every packet, no tolerance for reordering, a quiet timeout, a clock that counts milliseconds) and `udp`
@@ -416,7 +414,7 @@ impl TransportConfig {
         match self.protocol {
             Protocol::Tcp if self.timestamps => TransportConfig::TCP_HEADER + TransportConfig::TIMESTAMP_OPTION,
             Protocol::Tcp => TransportConfig::TCP_HEADER,
-            Protocol::Quic => TransportConfig::QUIC_HEADER,
+            Protocol::Quic => u32::from(crate::quic::PACKET_OVERHEAD),
             Protocol::Udp => u32::from(crate::udp::HEADER),
         }
     }

@@ -107,11 +107,6 @@ pub trait Endpoint: Send {
         false
     }
 
-    /// Whether something written has not been sent once.
-    fn has_unsent(&self) -> bool {
-        self.unsent() > 0
-    }
-
     /// Bytes that were written and have not been sent once.
     fn unsent(&self) -> u64 {
         0

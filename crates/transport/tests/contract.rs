@@ -210,7 +210,7 @@ impl Ground for Quic {
     const PROFILE: &str = "quic";
     fn new(config: TransportConfig, controller: Box<dyn Controller>, now: Time) -> Quic {
         let mut sender = QuicSender::new(&config, controller);
-        sender.establish(now, RTT, 0);
+        sender.establish(now, RTT);
         Quic { sender, sent: 0, arrived: BTreeSet::new() }
     }
     fn write(&mut self, now: Time, packets: u32) {

@@ -8,7 +8,7 @@ use dumbbell_path::Ecn;
 use dumbbell_units::{Duration, Time};
 
 /// IP and UDP headers, a short header and the authentication tag.
-const PACKET_OVERHEAD: u16 = 28 + QuicPacket::OVERHEAD;
+pub(crate) const PACKET_OVERHEAD: u16 = crate::udp::HEADER + QuicPacket::OVERHEAD;
 
 /// Both ends of a connection whose window `controller` governs.
 pub fn endpoints(config: &TransportConfig, controller: Box<dyn Controller>) -> (Box<dyn Endpoint>, Box<dyn Endpoint>) {
@@ -37,7 +37,7 @@ impl Endpoint for QuicSender {
     }
 
     fn establish(&mut self, now: Time, handshake: Handshake) {
-        QuicSender::establish(self, now, handshake.rtt, handshake.retries);
+        QuicSender::establish(self, now, handshake.rtt);
     }
 
     fn write(&mut self, now: Time, segments: u32, last_len: u16) {
@@ -50,10 +50,6 @@ impl Endpoint for QuicSender {
 
     fn is_idle(&self) -> bool {
         QuicSender::is_idle(self)
-    }
-
-    fn has_unsent(&self) -> bool {
-        QuicSender::has_unsent(self)
     }
 
     fn unsent(&self) -> u64 {

@@ -25,6 +25,7 @@ use serde::{Deserialize, Serialize};
 
 use crate::SackBlock;
 
+pub(crate) use endpoint::PACKET_OVERHEAD;
 pub use endpoint::endpoints;
 pub use receiver::QuicReceiver;
 pub use sender::QuicSender;

@@ -52,11 +52,6 @@ impl Stream {
         self.unsent
     }
 
-    /// Whether something was written and has not been sent.
-    pub fn has_unsent(&self) -> bool {
-        self.unsent > 0
-    }
-
     /// Whether there is nothing to send, neither new nor lost.
     #[inline]
     pub fn has_sent_all(&self) -> bool {
@@ -122,7 +117,7 @@ mod tests {
         stream.write(3, 700);
         stream.take();
         stream.close();
-        assert_eq!((stream.has_unsent(), stream.take()), (false, None));
+        assert_eq!((stream.unsent(), stream.take()), (0, None));
     }
 
     #[test]

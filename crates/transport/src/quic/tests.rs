@@ -39,7 +39,7 @@ const ONE_WAY: Duration = Duration::from_millis(20);
 impl Pair {
     fn new(config: &TransportConfig, lose: fn(u32) -> bool) -> Pair {
         let mut sender = QuicSender::new(config, Box::new(Halving));
-        sender.establish(Time::ZERO, ONE_WAY * 2, 0);
+        sender.establish(Time::ZERO, ONE_WAY * 2);
         Pair {
             now: Time::ZERO,
             sender,
@@ -136,7 +136,7 @@ fn the_packet_threshold_of_three_waits_for_three_later_packets() {
     // Numbers 1 and 2 acknowledged: not enough under RFC 9002, enough for the study's framework.
     let early = |name: &str| {
         let mut sender = QuicSender::new(&profile(name), Box::new(Halving));
-        sender.establish(Time::ZERO, ONE_WAY * 2, 0);
+        sender.establish(Time::ZERO, ONE_WAY * 2);
         sender.write(Time::ZERO, 10, 1350);
         while sender.poll_transmit(Time::ZERO).is_some() {}
         let mut ranges = [SackBlock::default(); 3];
@@ -244,7 +244,7 @@ fn pacing_spreads_a_window_after_the_first_ten_packets() {
 fn a_mark_reduces_once_like_a_loss() {
     let config = TransportConfig { ecn: true, ..profile("quic") };
     let mut sender = QuicSender::new(&config, Box::new(Halving));
-    sender.establish(Time::ZERO, ONE_WAY * 2, 0);
+    sender.establish(Time::ZERO, ONE_WAY * 2);
     sender.write(Time::ZERO, 100, 1350);
     while sender.poll_transmit(Time::ZERO).is_some() {}
     for (end, marks) in [(2, 1), (4, 2), (6, 2)] {
@@ -294,7 +294,7 @@ fn a_coarse_clock_paces_in_its_steps_and_keeps_the_rate() {
 fn a_coarse_clock_shows_round_trip_times_in_its_steps() {
     let config = TransportConfig { pacing: crate::Pacing::Off, ..TransportConfig::profile("dqc").unwrap() };
     let mut sender = QuicSender::new(&config, Box::new(Halving));
-    sender.establish(Time::ZERO, ONE_WAY * 2, 0);
+    sender.establish(Time::ZERO, ONE_WAY * 2);
     sender.write(Time::ZERO, 1, 1350);
     let sent_at = Time::ZERO + Duration::from_micros(10_500);
     assert_eq!(sender.poll_transmit(sent_at).unwrap().sent_at, sent_at);
@@ -339,7 +339,7 @@ fn a_timeout_is_never_shorter_than_what_a_coarse_clock_can_tell() {
         config.quic.poll_interval = Duration::ZERO;
         let mut sender = QuicSender::new(&config, Box::new(Halving));
         let begins = Time::ZERO + Duration::from_millis(250);
-        sender.establish(begins, ONE_WAY * 2, 0);
+        sender.establish(begins, ONE_WAY * 2);
         sender.write(begins, 50, 1350);
         let mut now = begins;
         for _ in 0..100 {
@@ -397,7 +397,7 @@ fn listening(config: &TransportConfig, lose: fn(u32) -> bool) -> (Pair, Listenin
     let controller = Listening::default();
     let mut pair = Pair::new(config, lose);
     pair.sender = QuicSender::new(config, Box::new(controller.clone()));
-    pair.sender.establish(Time::ZERO, ONE_WAY * 2, 0);
+    pair.sender.establish(Time::ZERO, ONE_WAY * 2);
     (pair, controller)
 }
 
@@ -442,7 +442,7 @@ fn to_a_controller_with_full_control_recovery_lasts_to_the_end_of_the_ack_that_e
 /// A sender of ten packets in flight, with pacing off, whose ACKs come by hand.
 fn by_hand(config: &TransportConfig) -> QuicSender {
     let mut sender = QuicSender::new(config, Box::new(Halving));
-    sender.establish(Time::ZERO, ONE_WAY * 2, 0);
+    sender.establish(Time::ZERO, ONE_WAY * 2);
     sender.write(Time::ZERO, 100, 1350);
     while sender.poll_transmit(Time::ZERO).is_some() {}
     sender
@@ -505,7 +505,7 @@ fn the_initial_burst_is_no_larger_than_the_window_and_there_is_none_in_recovery(
 
     let config = TransportConfig { initial_cwnd: 12, ..TransportConfig::profile("quic").unwrap() };
     let mut sender = QuicSender::new(&config, Box::new(Halving));
-    sender.establish(Time::ZERO, ONE_WAY * 2, 0);
+    sender.establish(Time::ZERO, ONE_WAY * 2);
     sender.write(Time::ZERO, 12, 1350);
     let mut now = Time::ZERO;
     while sender.next_timer() < Time::ZERO + ONE_WAY * 2 || sender.view().packets_out < 12 {

@@ -54,19 +54,22 @@ impl Sender {
     /// `pace_delay`).
     #[inline(always)]
     pub(super) fn set_timer(&mut self, pending: Pending, micros: u64) {
-        let pacing_delay = self.pacer.next_departure().since(self.view.now);
-        let at = if self.config.timer_wheel {
-            self.clock.wheel_after(micros, pacing_delay)
-        } else {
-            self.clock.after(micros + pacing_delay.as_micros())
-        };
-        self.timer.arm(pending, at);
+        self.set_timer_behind(self.pacer.next_departure().since(self.view.now), pending, micros);
     }
 
     /// Arms the timer, whatever pacing does.
     pub(super) fn set_timer_unpaced(&mut self, pending: Pending, micros: u64) {
-        let clock = &self.clock;
-        let at = if self.config.timer_wheel { clock.wheel_after(micros, Duration::ZERO) } else { clock.after(micros) };
+        self.set_timer_behind(Duration::ZERO, pending, micros);
+    }
+
+    /// Arms the timer for `micros` after a `pause`.
+    #[inline(always)]
+    fn set_timer_behind(&mut self, pause: Duration, pending: Pending, micros: u64) {
+        let at = if self.config.timer_wheel {
+            self.clock.wheel_after(micros, pause)
+        } else {
+            self.clock.after(micros + pause.as_micros())
+        };
         self.timer.arm(pending, at);
     }
 

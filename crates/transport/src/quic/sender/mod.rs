@@ -124,7 +124,7 @@ impl QuicSender {
     }
 
     /// The handshake is complete; it took `handshake_rtt`.
-    pub fn establish(&mut self, now: Time, handshake_rtt: Duration, _syn_retransmits: u32) {
+    pub fn establish(&mut self, now: Time, handshake_rtt: Duration) {
         self.refresh_clock(now);
         self.established = true;
         self.take_rtt(handshake_rtt.as_micros().max(1), 0);
@@ -153,11 +153,6 @@ impl QuicSender {
     /// Bytes written and not yet sent once.
     pub fn unsent(&self) -> u64 {
         self.stream.unsent()
-    }
-
-    /// Whether something written has not been sent once.
-    pub fn has_unsent(&self) -> bool {
-        self.stream.has_unsent()
     }
 
     /// The connection as its controller sees it.
