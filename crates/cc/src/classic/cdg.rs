@@ -7,6 +7,7 @@
 //! background traffic; it needs no knowledge of the path's smallest delay.
 
 use super::arithmetic::scaled;
+use super::delayed_acks::DelayedAcks;
 use crate::parameters::{Factor, ParameterSet};
 use crate::{Algorithm, Control, Controller, Event, Hooks, Needs, View};
 use dumbbell_units::Rng;
@@ -102,8 +103,7 @@ pub struct Cdg {
     tail: usize,
     is_filled: bool,
     queue: Queue,
-    /// Whether delayed ACKs are to be expected: up to 5 (`delack`).
-    delayed_acks: u32,
+    delayed_acks: DelayedAcks,
     /// The round ends when more than this is acknowledged (`rtt_seq`).
     round_end: u64,
     /// What the window would be without back-offs (`shadow_wnd`).
@@ -132,7 +132,7 @@ impl Cdg {
             tail: 0,
             is_filled: false,
             queue: Queue::Unknown,
-            delayed_acks: 0,
+            delayed_acks: DelayedAcks::default(),
             round_end: 0,
             shadow: 0,
             backoffs: 0,
@@ -329,16 +329,10 @@ impl Controller for Cdg {
         if rtt_us <= 0 {
             return;
         }
-        if view.sacked_out == 0 {
-            if acked == 1 && self.delayed_acks > 0 {
-                // Probably delayed: it can only be right about a minimum.
-                self.rtt.min = self.rtt.min.min(rtt_us);
-                self.delayed_acks -= 1;
-                return;
-            }
-            if acked > 1 && self.delayed_acks < 5 {
-                self.delayed_acks += 1;
-            }
+        if view.sacked_out == 0 && self.delayed_acks.take(acked) {
+            // It can only be right about a minimum.
+            self.rtt.min = self.rtt.min.min(rtt_us);
+            return;
         }
         self.rtt.min = if self.rtt.min == 0 { rtt_us } else { self.rtt.min.min(rtt_us) };
         self.rtt.max = self.rtt.max.max(rtt_us);
