@@ -44,9 +44,6 @@ impl ParameterSet for Parameters {
     }
 }
 
-/// Fewest round-trip times that a round must have to be judged, less one: a delayed ACK may spoil two.
-const MIN_SAMPLES: u32 = 2;
-
 /// The Vegas controller.
 #[derive(Clone, Debug)]
 pub struct Vegas {
@@ -121,10 +118,10 @@ impl Controller for Vegas {
             return control.grow_like_reno(view, acked);
         }
         if self.round.is_over(view) {
-            if self.round.count <= MIN_SAMPLES {
-                control.grow_like_reno(view, acked);
-            } else {
+            if self.round.has_enough_samples() {
                 self.judge(view, control, acked);
+            } else {
+                control.grow_like_reno(view, acked);
             }
             self.round.begin(view);
         } else if control.in_slow_start() {
