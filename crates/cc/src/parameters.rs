@@ -155,11 +155,7 @@ pub trait ParameterSet: Default + Serialize + DeserializeOwned + schemars::JsonS
 #[serde(deny_unknown_fields)]
 pub struct NoParameters {}
 
-impl ParameterSet for NoParameters {
-    fn validate(&self) -> Result<(), Invalid> {
-        Ok(())
-    }
-}
+impl ParameterSet for NoParameters {}
 
 /// Defaults with `preset` on top, and `overrides` on top of that.
 ///

@@ -224,10 +224,6 @@ impl Controller for Prague {
         }
     }
 
-    fn undo_cwnd(&mut self, view: &View, control: &Control) -> u32 {
-        control.cwnd.max(view.prior_cwnd)
-    }
-
     fn observables(&self) -> Vec<Cow<'static, str>> {
         vec![Cow::Borrowed("alpha")]
     }
