@@ -6,7 +6,6 @@
 //! lives beside loss-based flows, and a shadow window remembers what a loss should have found. For low delay at home and for
 //! background traffic; it needs no knowledge of the path's smallest delay.
 
-use super::arithmetic::scaled;
 use super::delayed_acks::DelayedAcks;
 use crate::parameters::{Factor, ParameterSet};
 use crate::{Algorithm, Control, Controller, Event, Hooks, Needs, View};
@@ -287,7 +286,7 @@ impl Controller for Cdg {
 
     fn ssthresh(&mut self, _view: &View, control: &Control) -> u32 {
         match self.queue {
-            Queue::BackedOff => return scaled(control.cwnd, self.parameters.backoff_beta.numerator(), 1024).max(2),
+            Queue::BackedOff => return self.parameters.backoff_beta.share_of(control.cwnd).max(2),
             Queue::NotFull if self.parameters.use_tolerance => return control.cwnd,
             _ => {}
         }
