@@ -141,6 +141,16 @@ pub struct Invalid {
     pub allowed: String,
 }
 
+impl Invalid {
+    /// Refuses the value of `key` unless it `is_right`.
+    ///
+    /// # Errors
+    /// It is not; the error says what is `allowed`.
+    pub fn unless(is_right: bool, key: &'static str, allowed: &str) -> Result<(), Invalid> {
+        if is_right { Ok(()) } else { Err(Invalid { key, allowed: allowed.to_owned() }) }
+    }
+}
+
 /// The parameters of one controller.
 pub trait ParameterSet: Default + Serialize + DeserializeOwned + schemars::JsonSchema {
     /// Refuses combinations and values that types and declared ranges (`range(min = ..., max = ...)`) allow but the

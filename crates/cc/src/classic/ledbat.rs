@@ -54,10 +54,8 @@ impl Default for Parameters {
 
 impl ParameterSet for Parameters {
     fn validate(&self) -> Result<(), Invalid> {
-        match self.target.as_micros() {
-            1_000..=3_600_000_000 => Ok(()),
-            _ => Err(Invalid { key: "target", allowed: "it must lie between 1ms and 1h".to_owned() }),
-        }
+        let is_right = (1_000..=3_600_000_000).contains(&self.target.as_micros());
+        Invalid::unless(is_right, "target", "it must lie between 1ms and 1h")
     }
 }
 

@@ -90,10 +90,7 @@ impl Default for Parameters {
 
 impl ParameterSet for Parameters {
     fn validate(&self) -> Result<(), Invalid> {
-        match self.pad_buffer <= self.pad {
-            true => Ok(()),
-            false => Err(Invalid { key: "pad_buffer", allowed: "it must not exceed pad".to_owned() }),
-        }
+        Invalid::unless(self.pad_buffer <= self.pad, "pad_buffer", "it must not exceed pad")
     }
 }
 

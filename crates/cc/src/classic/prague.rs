@@ -38,10 +38,7 @@ impl Default for Parameters {
 
 impl ParameterSet for Parameters {
     fn validate(&self) -> Result<(), Invalid> {
-        if self.min_virtual_rtt > Duration::from_secs(10) {
-            return Err(Invalid { key: "min_virtual_rtt", allowed: "it must not exceed 10s".to_owned() });
-        }
-        Ok(())
+        Invalid::unless(self.min_virtual_rtt <= Duration::from_secs(10), "min_virtual_rtt", "it must not exceed 10s")
     }
 }
 

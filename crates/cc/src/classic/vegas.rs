@@ -37,10 +37,7 @@ impl Default for Parameters {
 
 impl ParameterSet for Parameters {
     fn validate(&self) -> Result<(), Invalid> {
-        match self.alpha <= self.beta {
-            true => Ok(()),
-            false => Err(Invalid { key: "alpha", allowed: "it must not exceed beta".to_owned() }),
-        }
+        Invalid::unless(self.alpha <= self.beta, "alpha", "it must not exceed beta")
     }
 }
 

@@ -37,10 +37,7 @@ impl Default for Parameters {
 
 impl ParameterSet for Parameters {
     fn validate(&self) -> Result<(), Invalid> {
-        if self.initial_rtt == Duration::ZERO {
-            return Err(Invalid { key: "initial_rtt", allowed: "it must be longer than 0s".to_owned() });
-        }
-        Ok(())
+        Invalid::unless(self.initial_rtt > Duration::ZERO, "initial_rtt", "it must be longer than 0s")
     }
 }
 
