@@ -149,11 +149,11 @@ impl Controller for Ledbat {
     }
 
     fn observables(&self) -> Vec<Cow<'static, str>> {
-        ["queue_ms", "base_rtt_ms"].map(Cow::Borrowed).to_vec()
+        QueueingDelay::observables()
     }
 
     fn observe(&self, _view: &View, _control: &Control, values: &mut [f64]) {
-        values.copy_from_slice(&[self.delay.queue_us(), self.delay.base_us()].map(|us| f64::from(us) * 1e-3));
+        self.delay.observe(values);
     }
 }
 
