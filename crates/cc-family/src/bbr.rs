@@ -24,11 +24,8 @@ impl ParameterSet for Parameters {
     fn validate(&self) -> Result<(), Invalid> {
         self.constants.validate()?;
         let phases = self.constants.cycle_gains.len();
-        if self.rules.ns3.cycle_first_phases.iter().all(|&phase| (phase as usize) < phases) {
-            return Ok(());
-        }
-        let allowed = "each must be a phase of the cycle, counted from 0".to_owned();
-        Err(Invalid { key: "cycle_first_phases", allowed })
+        let are_phases = self.rules.ns3.cycle_first_phases.iter().all(|&phase| (phase as usize) < phases);
+        Invalid::unless(are_phases, "cycle_first_phases", "each must be a phase of the cycle, counted from 0")
     }
 }
 

@@ -94,8 +94,7 @@ impl Default for Parameters {
 
 impl ParameterSet for Parameters {
     fn validate(&self) -> Result<(), Invalid> {
-        let check =
-            |ok: bool, key, allowed: &str| if ok { Ok(()) } else { Err(Invalid { key, allowed: allowed.into() }) };
+        let check = Invalid::unless;
         let is_share = |factor: Factor| factor.numerator() > 0 && factor < Factor::ONE;
         check(is_share(self.beta), "beta", "it must lie between 0 and 1")?;
         check(is_share(self.beta_last_max), "beta_last_max", "it must lie between 0 and 1")?;

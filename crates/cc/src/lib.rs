@@ -1,7 +1,7 @@
 #![doc = include_str!("../README.md")]
 //!
 //! One file or folder an algorithm. Each offers its concrete type for those who want it alone. What papers and other stacks
-//! change about BBR is in `dumbbell-cc-family`.
+//! change about BBR is in `dumbbell-cc-family`, with the CUBIC and the Reno of Chromium's QUIC.
 
 mod basis;
 pub mod bbr1;

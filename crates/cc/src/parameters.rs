@@ -141,6 +141,16 @@ pub struct Invalid {
     pub allowed: String,
 }
 
+impl Invalid {
+    /// Refuses the value of `key` unless it `is_right`.
+    ///
+    /// # Errors
+    /// It is not; the error says what is `allowed`.
+    pub fn unless(is_right: bool, key: &'static str, allowed: &str) -> Result<(), Invalid> {
+        if is_right { Ok(()) } else { Err(Invalid { key, allowed: allowed.to_owned() }) }
+    }
+}
+
 /// The parameters of one controller.
 pub trait ParameterSet: Default + Serialize + DeserializeOwned + schemars::JsonSchema {
     /// Refuses combinations and values that types and declared ranges (`range(min = ..., max = ...)`) allow but the
@@ -155,11 +165,7 @@ pub trait ParameterSet: Default + Serialize + DeserializeOwned + schemars::JsonS
 #[serde(deny_unknown_fields)]
 pub struct NoParameters {}
 
-impl ParameterSet for NoParameters {
-    fn validate(&self) -> Result<(), Invalid> {
-        Ok(())
-    }
-}
+impl ParameterSet for NoParameters {}
 
 /// Defaults with `preset` on top, and `overrides` on top of that.
 ///

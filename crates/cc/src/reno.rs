@@ -45,23 +45,16 @@ impl Default for Parameters {
 
 impl ParameterSet for Parameters {
     fn validate(&self) -> Result<(), Invalid> {
-        let invalid = |key, allowed: &str| Err(Invalid { key, allowed: allowed.to_owned() });
-        if self.beta > Factor::ONE {
-            return invalid("beta", "it must not exceed 1");
-        }
-        if !(1..=16).contains(&self.emulated_connections) {
-            return invalid("emulated_connections", "it must lie in 1..=16");
-        }
-        if self.increase == 0 {
-            return invalid("increase", "it must be at least 1 packet");
-        }
-        if !(1..Control::INFINITE_SSTHRESH).contains(&self.min_ssthresh) {
-            return invalid("min_ssthresh", "it must lie in 1..=2147483646 packets; more would be no threshold");
-        }
-        if self.stretch_limit == Some(0) {
-            return invalid("stretch_limit", "it must be at least 1 packet");
-        }
-        Ok(())
+        let check = Invalid::unless;
+        check(self.beta <= Factor::ONE, "beta", "it must not exceed 1")?;
+        check((1..=16).contains(&self.emulated_connections), "emulated_connections", "it must lie in 1..=16")?;
+        check(self.increase > 0, "increase", "it must be at least 1 packet")?;
+        check(
+            (1..Control::INFINITE_SSTHRESH).contains(&self.min_ssthresh),
+            "min_ssthresh",
+            "it must lie in 1..=2147483646 packets; more would be no threshold",
+        )?;
+        check(self.stretch_limit != Some(0), "stretch_limit", "it must be at least 1 packet")
     }
 }
 

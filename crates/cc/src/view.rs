@@ -140,6 +140,12 @@ impl View {
         u32::try_from(ticks).unwrap_or(u32::MAX)
     }
 
+    /// Whole ticks of the coarse clock within `span`.
+    pub(crate) fn whole_ticks(&self, span: Duration) -> u32 {
+        let ticks = span.as_micros().saturating_mul(u64::from(self.hz)) / 1_000_000;
+        u32::try_from(ticks).unwrap_or(u32::MAX)
+    }
+
     /// Whether the window held the sender back; in slow start a window used by half counts
     /// (`tcp_is_cwnd_limited`).
     #[inline]

@@ -175,8 +175,7 @@ impl Parameters {
 
 impl ParameterSet for Parameters {
     fn validate(&self) -> Result<(), Invalid> {
-        let check =
-            |ok: bool, key, allowed: &str| if ok { Ok(()) } else { Err(Invalid { key, allowed: allowed.into() }) };
+        let check = Invalid::unless;
         let phases = self.cycle_gains.len();
         let positive = |gain: Gain| gain > Gain::new(0);
         check(positive(self.startup_pacing_gain), "startup_pacing_gain", "it must be at least 1/256")?;

@@ -463,8 +463,7 @@ impl Parameters {
 
 impl ParameterSet for Parameters {
     fn validate(&self) -> Result<(), Invalid> {
-        let check =
-            |ok: bool, key, allowed: &str| if ok { Ok(()) } else { Err(Invalid { key, allowed: allowed.into() }) };
+        let check = Invalid::unless;
         let gains = [
             ("startup_pacing_gain", self.startup_pacing_gain),
             ("startup_window_gain", self.startup_window_gain),

@@ -1,4 +1,7 @@
-//! Whole-number arithmetic of windows and microseconds, in 64 bits where the kernel's 32 would wrap.
+//! Whole-number arithmetic of windows and times, in 64 bits where the kernel's 32 would wrap.
+
+use crate::View;
+use dumbbell_units::Duration;
 
 /// `value * factor / divisor`, cut off; a divisor of 0 counts as 1.
 #[inline]
@@ -11,4 +14,24 @@ pub(super) fn scaled(value: u32, factor: u32, divisor: u32) -> u32 {
 #[inline]
 pub(super) fn sample_us(rtt_us: i64) -> Option<u32> {
     (rtt_us >= 0).then(|| u32::try_from(rtt_us).unwrap_or(u32::MAX))
+}
+
+/// The same in ticks, rounded up; absent also when it is 0.
+#[inline]
+pub(super) fn sample_ticks(view: &View, rtt_us: i64) -> Option<u32> {
+    let rtt_us = u64::try_from(rtt_us).ok().filter(|&rtt_us| rtt_us > 0)?;
+    Some(view.ticks(Duration::from_micros(rtt_us)))
+}
+
+/// The smoothed round-trip time in microseconds, at least 1.
+#[inline]
+pub(super) fn smoothed_us(view: &View) -> u64 {
+    u64::from(view.srtt_us_x8 / 8).max(1)
+}
+
+/// The mean of `old` and `new` in which `new` weighs one in `divisor`, cut off.
+#[inline]
+pub(super) fn filtered(old: u32, new: u32, divisor: u32) -> u32 {
+    let divisor = u64::from(divisor);
+    u32::try_from(((divisor - 1) * u64::from(old) + u64::from(new)) / divisor).unwrap_or(u32::MAX)
 }

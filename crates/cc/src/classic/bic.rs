@@ -177,8 +177,7 @@ impl Controller for Bic {
 
     fn init(&mut self, view: &View, control: &mut Control) {
         self.reset();
-        let ticks = self.parameters.update_interval.as_micros().saturating_mul(u64::from(view.hz)) / 1_000_000;
-        self.update_ticks = i32::try_from(ticks).unwrap_or(i32::MAX);
+        self.update_ticks = i32::try_from(view.whole_ticks(self.parameters.update_interval)).unwrap_or(i32::MAX);
         if let Some(ssthresh) = self.parameters.initial_ssthresh {
             control.ssthresh = ssthresh;
         }

@@ -6,7 +6,7 @@
 //! lives beside loss-based flows, and a shadow window remembers what a loss should have found. For low delay at home and for
 //! background traffic; it needs no knowledge of the path's smallest delay.
 
-use super::arithmetic::scaled;
+use super::delayed_acks::DelayedAcks;
 use crate::parameters::{Factor, ParameterSet};
 use crate::{Algorithm, Control, Controller, Event, Hooks, Needs, View};
 use dumbbell_units::Rng;
@@ -102,8 +102,7 @@ pub struct Cdg {
     tail: usize,
     is_filled: bool,
     queue: Queue,
-    /// Whether delayed ACKs are to be expected: up to 5 (`delack`).
-    delayed_acks: u32,
+    delayed_acks: DelayedAcks,
     /// The round ends when more than this is acknowledged (`rtt_seq`).
     round_end: u64,
     /// What the window would be without back-offs (`shadow_wnd`).
@@ -132,7 +131,7 @@ impl Cdg {
             tail: 0,
             is_filled: false,
             queue: Queue::Unknown,
-            delayed_acks: 0,
+            delayed_acks: DelayedAcks::default(),
             round_end: 0,
             shadow: 0,
             backoffs: 0,
@@ -287,7 +286,7 @@ impl Controller for Cdg {
 
     fn ssthresh(&mut self, _view: &View, control: &Control) -> u32 {
         match self.queue {
-            Queue::BackedOff => return scaled(control.cwnd, self.parameters.backoff_beta.numerator(), 1024).max(2),
+            Queue::BackedOff => return self.parameters.backoff_beta.share_of(control.cwnd).max(2),
             Queue::NotFull if self.parameters.use_tolerance => return control.cwnd,
             _ => {}
         }
@@ -329,16 +328,10 @@ impl Controller for Cdg {
         if rtt_us <= 0 {
             return;
         }
-        if view.sacked_out == 0 {
-            if acked == 1 && self.delayed_acks > 0 {
-                // Probably delayed: it can only be right about a minimum.
-                self.rtt.min = self.rtt.min.min(rtt_us);
-                self.delayed_acks -= 1;
-                return;
-            }
-            if acked > 1 && self.delayed_acks < 5 {
-                self.delayed_acks += 1;
-            }
+        if view.sacked_out == 0 && self.delayed_acks.take(acked) {
+            // It can only be right about a minimum.
+            self.rtt.min = self.rtt.min.min(rtt_us);
+            return;
         }
         self.rtt.min = if self.rtt.min == 0 { rtt_us } else { self.rtt.min.min(rtt_us) };
         self.rtt.max = self.rtt.max.max(rtt_us);

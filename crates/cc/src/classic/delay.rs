@@ -4,6 +4,8 @@
 //! Delays are round-trip times here. The acknowledgements of our endpoints do not carry the receiver's clock, from which
 //! one-way delays follow; on a reverse path without a queue both give the same.
 
+use std::borrow::Cow;
+
 /// Minutes of history (`BASE_HISTORY`).
 const BASE_MINUTES: usize = 10;
 /// Samples of the current delay (`CURRENT_FILTER`).
@@ -48,6 +50,16 @@ impl QueueingDelay {
     pub(super) fn queue_us(&self) -> u32 {
         let current = self.current.into_iter().min().unwrap_or(u32::MAX);
         if current == u32::MAX { 0 } else { current.saturating_sub(self.base_us()) }
+    }
+
+    /// What [`observe`](QueueingDelay::observe) writes.
+    pub(super) fn observables() -> Vec<Cow<'static, str>> {
+        ["queue_ms", "base_rtt_ms"].map(Cow::Borrowed).to_vec()
+    }
+
+    /// The queueing delay and the delay of the empty path, for reports.
+    pub(super) fn observe(&self, values: &mut [f64]) {
+        values.copy_from_slice(&[self.queue_us(), self.base_us()].map(|us| f64::from(us) * 1e-3));
     }
 }
 

@@ -5,7 +5,7 @@
 //! queue was: the smallest round-trip time over the largest, unless the throughput has changed by more than a fifth. For long
 //! fast paths. Times are in ticks of the kernel's coarse clock, round-trip times rounded up.
 
-use super::arithmetic::scaled;
+use super::arithmetic::{filtered, sample_ticks, scaled};
 use crate::parameters::ParameterSet;
 use crate::{Algorithm, CaState, Control, Controller, Hooks, View};
 use dumbbell_units::{Duration, Rng};
@@ -146,7 +146,7 @@ impl Htcp {
             self.bw = bw;
             self.max_bw = bw;
         } else {
-            self.bw = (3 * u64::from(self.bw) + u64::from(bw)).div_euclid(4).try_into().unwrap_or(u32::MAX);
+            self.bw = filtered(self.bw, bw, 4);
             self.max_bw = self.max_bw.max(self.bw);
         }
         self.packets = 0;
@@ -251,10 +251,8 @@ impl Controller for Htcp {
         if view.ca_state == CaState::Open {
             self.acked = acked;
         }
-        if let Ok(rtt_us) = u64::try_from(rtt_us)
-            && rtt_us > 0
-        {
-            self.take_rtt(view, view.ticks(Duration::from_micros(rtt_us)));
+        if let Some(rtt) = sample_ticks(view, rtt_us) {
+            self.take_rtt(view, rtt);
         }
         if self.parameters.use_bandwidth_switch {
             self.measure(view, control, acked);

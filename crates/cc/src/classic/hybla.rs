@@ -35,11 +35,8 @@ impl Default for Parameters {
 
 impl ParameterSet for Parameters {
     fn validate(&self) -> Result<(), Invalid> {
-        let rtt0_us = self.rtt0.as_micros();
-        if (1_000..=3_600_000_000).contains(&rtt0_us) {
-            return Ok(());
-        }
-        Err(Invalid { key: "rtt0", allowed: "it must lie between 1ms and 1h".to_owned() })
+        let is_right = (1_000..=3_600_000_000).contains(&self.rtt0.as_micros());
+        Invalid::unless(is_right, "rtt0", "it must lie between 1ms and 1h")
     }
 }
 

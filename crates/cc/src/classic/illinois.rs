@@ -58,14 +58,9 @@ impl Default for Parameters {
 
 impl ParameterSet for Parameters {
     fn validate(&self) -> Result<(), Invalid> {
-        let invalid = |key, allowed: &str| Err(Invalid { key, allowed: allowed.to_owned() });
-        if self.alpha_min.numerator() == 0 || self.alpha_min > self.alpha_max {
-            return invalid("alpha_min", "it must be above 0 and not exceed alpha_max");
-        }
-        if self.beta_min > self.beta_max {
-            return invalid("beta_min", "it must not exceed beta_max");
-        }
-        Ok(())
+        let is_right = self.alpha_min.numerator() > 0 && self.alpha_min <= self.alpha_max;
+        Invalid::unless(is_right, "alpha_min", "it must be above 0 and not exceed alpha_max")?;
+        Invalid::unless(self.beta_min <= self.beta_max, "beta_min", "it must not exceed beta_max")
     }
 }
 

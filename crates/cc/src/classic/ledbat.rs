@@ -54,10 +54,8 @@ impl Default for Parameters {
 
 impl ParameterSet for Parameters {
     fn validate(&self) -> Result<(), Invalid> {
-        match self.target.as_micros() {
-            1_000..=3_600_000_000 => Ok(()),
-            _ => Err(Invalid { key: "target", allowed: "it must lie between 1ms and 1h".to_owned() }),
-        }
+        let is_right = (1_000..=3_600_000_000).contains(&self.target.as_micros());
+        Invalid::unless(is_right, "target", "it must lie between 1ms and 1h")
     }
 }
 
@@ -151,11 +149,11 @@ impl Controller for Ledbat {
     }
 
     fn observables(&self) -> Vec<Cow<'static, str>> {
-        ["queue_ms", "base_rtt_ms"].map(Cow::Borrowed).to_vec()
+        QueueingDelay::observables()
     }
 
     fn observe(&self, _view: &View, _control: &Control, values: &mut [f64]) {
-        values.copy_from_slice(&[self.delay.queue_us(), self.delay.base_us()].map(|us| f64::from(us) * 1e-3));
+        self.delay.observe(values);
     }
 }
 

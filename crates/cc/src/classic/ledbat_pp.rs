@@ -4,7 +4,7 @@
 //! two flows converge; and from time to time the flow slows down to two packets for two round trips, in which everybody sees
 //! the empty path again. Windows uses it for updates. The draft's constants are confirmed by an independent port to ns-3 only.
 
-use super::arithmetic::sample_us;
+use super::arithmetic::{sample_us, smoothed_us};
 use super::delay::QueueingDelay;
 use super::fraction::Fraction;
 use crate::parameters::{Invalid, ParameterSet};
@@ -53,10 +53,8 @@ impl Default for Parameters {
 
 impl ParameterSet for Parameters {
     fn validate(&self) -> Result<(), Invalid> {
-        match self.target.as_micros() {
-            1_000..=3_600_000_000 => Ok(()),
-            _ => Err(Invalid { key: "target", allowed: "it must lie between 1ms and 1h".to_owned() }),
-        }
+        let is_right = (1_000..=3_600_000_000).contains(&self.target.as_micros());
+        Invalid::unless(is_right, "target", "it must lie between 1ms and 1h")
     }
 }
 
@@ -114,10 +112,6 @@ impl LedbatPlusPlus {
         f64::from(self.delay.queue_us()) / (self.parameters.target.as_secs_f64() * 1e6) - 1.0
     }
 
-    fn rtt_us(view: &View) -> u64 {
-        u64::from(view.srtt_us_x8 / 8).max(1)
-    }
-
     fn follow(&mut self, view: &View, control: &mut Control, acked: u32) {
         let (gain, excess, window) = (self.gain(), self.excess(), self.fraction.window(control));
         let floor = self.parameters.min_cwnd;
@@ -128,7 +122,7 @@ impl LedbatPlusPlus {
         } else if view.mstamp_us >= self.decrease_at {
             let change = (gain - self.parameters.constant * window * excess).max(-window / 2.0);
             self.fraction.change(control, change, floor, view.cwnd_clamp);
-            self.decrease_at = view.mstamp_us + Self::rtt_us(view);
+            self.decrease_at = view.mstamp_us + smoothed_us(view);
         }
     }
 
@@ -140,7 +134,7 @@ impl LedbatPlusPlus {
     }
 
     fn end_first_slow_start(&mut self, view: &View) {
-        self.phase = Phase::Following { slowdown_at: view.mstamp_us + 2 * Self::rtt_us(view) };
+        self.phase = Phase::Following { slowdown_at: view.mstamp_us + 2 * smoothed_us(view) };
     }
 }
 
@@ -190,7 +184,7 @@ impl Controller for LedbatPlusPlus {
                 control.ssthresh = control.cwnd;
                 control.cwnd = self.parameters.min_cwnd;
                 self.fraction = Fraction::default();
-                self.phase = Phase::SlowedDown { since: now, until: now + 2 * Self::rtt_us(view) };
+                self.phase = Phase::SlowedDown { since: now, until: now + 2 * smoothed_us(view) };
             }
             Phase::Following { .. } => {
                 if control.in_slow_start() {
@@ -232,11 +226,11 @@ impl Controller for LedbatPlusPlus {
     }
 
     fn observables(&self) -> Vec<Cow<'static, str>> {
-        ["queue_ms", "base_rtt_ms"].map(Cow::Borrowed).to_vec()
+        QueueingDelay::observables()
     }
 
     fn observe(&self, _view: &View, _control: &Control, values: &mut [f64]) {
-        values.copy_from_slice(&[self.delay.queue_us(), self.delay.base_us()].map(|us| f64::from(us) * 1e-3));
+        self.delay.observe(values);
     }
 }
 

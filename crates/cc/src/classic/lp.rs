@@ -7,6 +7,7 @@
 //! Delays are round-trip times here, in milliseconds. Linux takes one-way delays from timestamps, which the acknowledgements of
 //! our endpoints do not carry; on a reverse path without a queue the difference is a constant.
 
+use super::delayed_acks::DelayedAcks;
 use crate::parameters::ParameterSet;
 use crate::{Algorithm, Control, Controller, Hooks, View};
 use dumbbell_units::Rng;
@@ -34,9 +35,6 @@ impl Default for Parameters {
 
 impl ParameterSet for Parameters {}
 
-/// ACKs of one segment in a row that may be delayed ones (as in CDG).
-const DELAYED_ACKS_MAX: u32 = 5;
-
 /// The TCP-LP controller. Delays are in milliseconds.
 #[derive(Clone, Debug)]
 pub struct Lp {
@@ -51,8 +49,7 @@ pub struct Lp {
     /// When congestion was inferred last (`last_drop`), and how long that holds.
     inferred_at: Option<u64>,
     inference_ms: u64,
-    /// ACKs of one segment that count as delayed, because ACKs of several came before.
-    delayed_acks: u32,
+    delayed_acks: DelayedAcks,
 }
 
 impl Lp {
@@ -67,7 +64,7 @@ impl Lp {
             reserve: 0,
             inferred_at: None,
             inference_ms: 0,
-            delayed_acks: 0,
+            delayed_acks: DelayedAcks::default(),
         }
     }
 
@@ -78,15 +75,7 @@ impl Lp {
     /// Whether the receiver has probably waited for a second segment, which says nothing about the path: an ACK of the only
     /// segment in flight, or of one among ACKs of several.
     fn is_probably_delayed(&mut self, view: &View, acked: u32) -> bool {
-        if acked == 1 && view.packets_out == 0 {
-            return true;
-        }
-        if acked > 1 {
-            self.delayed_acks = (self.delayed_acks + 1).min(DELAYED_ACKS_MAX);
-        }
-        let is_delayed = acked == 1 && self.delayed_acks > 0;
-        self.delayed_acks -= u32::from(is_delayed);
-        is_delayed
+        (acked == 1 && view.packets_out == 0) || self.delayed_acks.take(acked)
     }
 
     /// Takes a delay (`tcp_lp_rtt_sample`).

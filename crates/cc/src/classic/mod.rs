@@ -8,6 +8,7 @@ pub mod copa;
 pub mod cubic_rfc;
 pub mod dctcp;
 mod delay;
+mod delayed_acks;
 mod fraction;
 pub mod highspeed;
 pub mod htcp;

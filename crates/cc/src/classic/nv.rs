@@ -5,7 +5,7 @@
 //! grows as Reno's; both decisions need many samples, because single ones mislead. The smallest round-trip time is forgotten
 //! every five seconds. For data centres whose switches do not mark.
 
-use super::arithmetic::scaled;
+use super::arithmetic::{sample_us, scaled};
 use crate::parameters::{Factor, Fixed, Invalid, ParameterSet};
 use crate::{Algorithm, CaState, Control, Controller, Hooks, View};
 use dumbbell_units::{Duration, Rng};
@@ -90,10 +90,7 @@ impl Default for Parameters {
 
 impl ParameterSet for Parameters {
     fn validate(&self) -> Result<(), Invalid> {
-        match self.pad_buffer <= self.pad {
-            true => Ok(()),
-            false => Err(Invalid { key: "pad_buffer", allowed: "it must not exceed pad".to_owned() }),
-        }
+        Invalid::unless(self.pad_buffer <= self.pad, "pad_buffer", "it must not exceed pad")
     }
 }
 
@@ -295,14 +292,15 @@ impl Controller for Nv {
     }
 
     fn pkts_acked(&mut self, view: &View, control: &mut Control, _acked: u32, rtt_us: i64, in_flight: u32) {
-        if rtt_us < 0 || !matches!(view.ca_state, CaState::Open | CaState::Disorder) {
+        let Some(rtt_us) = sample_us(rtt_us) else { return };
+        if !matches!(view.ca_state, CaState::Open | CaState::Disorder) {
             return;
         }
         let advance = view.snd_una - std::mem::replace(&mut self.una, view.snd_una);
         if in_flight == 0 {
             return;
         }
-        self.sample(view, u32::try_from(rtt_us).unwrap_or(u32::MAX), in_flight);
+        self.sample(view, rtt_us, in_flight);
         if view.snd_una <= self.round_end {
             return;
         }

@@ -6,6 +6,7 @@
 //! a coupled queue cannot tell them from classic traffic until transports have AccECN and ECT(1). There is no fall-back for
 //! queues that mark classically.
 
+use super::arithmetic::smoothed_us;
 use super::fraction::Fraction;
 use crate::parameters::{Fixed, Invalid, ParameterSet};
 use crate::{Algorithm, CaState, Control, Controller, EcnMode, Event, Hooks, RateSample, View};
@@ -37,10 +38,7 @@ impl Default for Parameters {
 
 impl ParameterSet for Parameters {
     fn validate(&self) -> Result<(), Invalid> {
-        if self.min_virtual_rtt > Duration::from_secs(10) {
-            return Err(Invalid { key: "min_virtual_rtt", allowed: "it must not exceed 10s".to_owned() });
-        }
-        Ok(())
+        Invalid::unless(self.min_virtual_rtt <= Duration::from_secs(10), "min_virtual_rtt", "it must not exceed 10s")
     }
 }
 
@@ -79,12 +77,8 @@ impl Prague {
         }
     }
 
-    fn rtt_us(view: &View) -> u64 {
-        u64::from(view.srtt_us_x8 / 8).max(1)
-    }
-
     fn virtual_rtt_us(&self, view: &View) -> u64 {
-        Self::rtt_us(view).max(self.parameters.min_virtual_rtt.as_micros())
+        smoothed_us(view).max(self.parameters.min_virtual_rtt.as_micros())
     }
 
     #[expect(clippy::cast_precision_loss, reason = "packets of a round")]
@@ -136,7 +130,7 @@ impl Prague {
         }
         let acked = control.slow_start_if_below(view, acked);
         if acked > 0 {
-            let share = Self::rtt_us(view) as f64 / self.virtual_rtt_us(view) as f64;
+            let share = smoothed_us(view) as f64 / self.virtual_rtt_us(view) as f64;
             let change = f64::from(acked) * share * share / self.fraction.window(control);
             self.fraction.change(control, change, self.parameters.min_cwnd, view.cwnd_clamp);
         }
@@ -225,10 +219,6 @@ impl Controller for Prague {
             control.ssthresh = control.half();
             self.fraction = Fraction::default();
         }
-    }
-
-    fn undo_cwnd(&mut self, view: &View, control: &Control) -> u32 {
-        control.cwnd.max(view.prior_cwnd)
     }
 
     fn observables(&self) -> Vec<Cow<'static, str>> {

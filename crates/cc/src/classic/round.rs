@@ -5,6 +5,8 @@ use crate::{CaState, Event, View};
 
 /// No round-trip time yet (the kernel's 0x7fffffff).
 const NONE: u32 = 0x7fff_ffff;
+/// Fewest round-trip times that a round must have to be judged, less one: a delayed ACK may spoil two.
+const MIN_SAMPLES: u32 = 2;
 
 /// Round-trip times in microseconds, each 1 µs longer than measured, so that none is 0.
 #[derive(Clone, Debug)]
@@ -16,7 +18,7 @@ pub(super) struct Round {
     /// The smallest one of the round (`minRTT`).
     pub(super) min_us: u32,
     /// Samples of the round (`cntRTT`).
-    pub(super) count: u32,
+    count: u32,
     /// The round ends when more than this is acknowledged (`beg_snd_nxt`).
     end: u64,
 }
@@ -62,6 +64,11 @@ impl Round {
     #[inline]
     pub(super) fn is_over(&self, view: &View) -> bool {
         view.snd_una > self.end
+    }
+
+    /// Whether it had enough round-trip times to be judged.
+    pub(super) fn has_enough_samples(&self) -> bool {
+        self.count > MIN_SAMPLES
     }
 
     /// Starts the next round.

@@ -37,15 +37,9 @@ impl Default for Parameters {
 
 impl ParameterSet for Parameters {
     fn validate(&self) -> Result<(), Invalid> {
-        match self.alpha <= self.beta {
-            true => Ok(()),
-            false => Err(Invalid { key: "alpha", allowed: "it must not exceed beta".to_owned() }),
-        }
+        Invalid::unless(self.alpha <= self.beta, "alpha", "it must not exceed beta")
     }
 }
-
-/// Fewest round-trip times that a round must have to be judged, less one: a delayed ACK may spoil two.
-const MIN_SAMPLES: u32 = 2;
 
 /// The Vegas controller.
 #[derive(Clone, Debug)]
@@ -121,10 +115,10 @@ impl Controller for Vegas {
             return control.grow_like_reno(view, acked);
         }
         if self.round.is_over(view) {
-            if self.round.count <= MIN_SAMPLES {
-                control.grow_like_reno(view, acked);
-            } else {
+            if self.round.has_enough_samples() {
                 self.judge(view, control, acked);
+            } else {
+                control.grow_like_reno(view, acked);
             }
             self.round.begin(view);
         } else if control.in_slow_start() {

@@ -6,6 +6,7 @@
 //! emptied at once. For lossy (wireless) paths. Times are in ticks of the kernel's coarse clock, round-trip times rounded up:
 //! at 100 ticks a second a path of 42 ms counts 50.
 
+use super::arithmetic::{filtered, sample_ticks};
 use crate::parameters::{Invalid, ParameterSet};
 use crate::{AckFlags, Algorithm, Control, Controller, Event, Hooks, View};
 use dumbbell_units::{Duration, Rng};
@@ -36,10 +37,7 @@ impl Default for Parameters {
 
 impl ParameterSet for Parameters {
     fn validate(&self) -> Result<(), Invalid> {
-        if self.initial_rtt == Duration::ZERO {
-            return Err(Invalid { key: "initial_rtt", allowed: "it must be longer than 0s".to_owned() });
-        }
-        Ok(())
+        Invalid::unless(self.initial_rtt > Duration::ZERO, "initial_rtt", "it must be longer than 0s")
     }
 }
 
@@ -103,16 +101,12 @@ impl Westwood {
             self.bw_once = sample;
             self.bw = sample;
         } else {
-            self.bw_once = self.filter(self.bw_once, sample);
-            self.bw = self.filter(self.bw, self.bw_once);
+            let divisor = self.parameters.filter_divisor;
+            self.bw_once = filtered(self.bw_once, sample, divisor);
+            self.bw = filtered(self.bw, self.bw_once, divisor);
         }
         self.acked_bytes = 0;
         self.interval_start = view.jiffies;
-    }
-
-    fn filter(&self, old: u32, new: u32) -> u32 {
-        let n = u64::from(self.parameters.filter_divisor);
-        u32::try_from(((n - 1) * u64::from(old) + u64::from(new)) / n).unwrap_or(u32::MAX)
     }
 
     /// Bytes that a suspicious ACK stands for: a duplicate is a segment that its cumulative ACK must not count again
@@ -192,10 +186,8 @@ impl Controller for Westwood {
     }
 
     fn pkts_acked(&mut self, view: &View, _control: &mut Control, _acked: u32, rtt_us: i64, _in_flight: u32) {
-        if let Ok(rtt_us) = u64::try_from(rtt_us)
-            && rtt_us > 0
-        {
-            self.rtt = view.ticks(Duration::from_micros(rtt_us));
+        if let Some(rtt) = sample_ticks(view, rtt_us) {
+            self.rtt = rtt;
         }
     }
 

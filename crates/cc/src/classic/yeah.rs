@@ -13,8 +13,6 @@ use serde::{Deserialize, Serialize};
 use std::borrow::Cow;
 use std::sync::Arc;
 
-/// Fewest round-trip times that a round must have to be judged, less one.
-const MIN_SAMPLES: u32 = 2;
 /// Smallest count of what Reno competitors have.
 const MIN_RENO_COUNT: u32 = 2;
 
@@ -161,7 +159,7 @@ impl Controller for Yeah {
             control.additive_increase(view, control.cwnd.min(most), acked);
         }
         if self.round.is_over(view) {
-            if self.round.count > MIN_SAMPLES {
+            if self.round.has_enough_samples() {
                 self.judge(control);
             }
             self.round.begin(view);

@@ -270,9 +270,7 @@ impl Controller for Cubic {
 
     fn init(&mut self, view: &View, control: &mut Control) {
         self.reset();
-        let hz = u64::from(view.hz);
-        let whole_ticks = self.parameters.update_interval.as_micros().saturating_mul(hz) / 1_000_000;
-        self.update_ticks = i32::try_from(whole_ticks).unwrap_or(i32::MAX);
+        self.update_ticks = i32::try_from(view.whole_ticks(self.parameters.update_interval)).unwrap_or(i32::MAX);
         self.blackout_ticks = i32::try_from(view.ticks(self.parameters.rtt_blackout)).unwrap_or(i32::MAX);
         if self.parameters.hystart {
             self.hystart.start_round(view);

@@ -105,8 +105,7 @@ impl Default for Parameters {
 
 impl ParameterSet for Parameters {
     fn validate(&self) -> Result<(), Invalid> {
-        let check =
-            |ok: bool, key, allowed: &str| if ok { Ok(()) } else { Err(Invalid { key, allowed: allowed.into() }) };
+        let check = Invalid::unless;
         check(self.beta.numerator() > 0 && self.beta < Factor::ONE, "beta", "it must lie between 0 and 1")?;
         check((1..=16).contains(&self.emulated_connections), "emulated_connections", "it must lie in 1..=16")?;
         check((1..=100_000).contains(&self.bic_scale), "bic_scale", "it must lie in 1..=100000")?;
