@@ -28,7 +28,8 @@ fn run_over(scenario: &Scenario, build: impl FnOnce(&AtomicBool) -> Network) -> 
     let bounds = Bounds { cancel: &cancel, max_memory: u64::MAX, series: None };
     let recorder = tables::recorder(scenario, &network.flows);
     let clock = Clock::new(scenario, &recorder, Vec::new()).unwrap();
-    Engine::over(network, scenario, bounds, recorder, clock, Checks::new(scenario, &[])).run().unwrap()
+    let checks = Checks::new(scenario, &[], &cancel).unwrap();
+    Engine::over(network, scenario, bounds, recorder, clock, checks).run().unwrap()
 }
 
 fn values<'t>(table: &'t Table, column: &str) -> &'t Values {
