@@ -247,6 +247,27 @@ fn over_links_the_same_flows_have_the_medium_to_themselves() {
     assert!(floats(&output.links, "throughput_mbps")[0] > 9.95);
 }
 
+#[test]
+fn links_that_are_taken_for_shared_media_carry_as_links_do() {
+    let scenario = scenario(
+        r#"
+        duration = "5s"
+        record.series = false
+        path = { rate = "10mbit", rtt = "40ms", buffer = "50packets", loss = "1%", duplicate = "30%", jitter = { amount = "5ms", reorders = true } }
+        flows = [{ cc = "reno", rate = "200kbit" }, { cc = "cubic", transport = "quic", start = "1s" }]
+        "#,
+    );
+    let over_links = run_over(&scenario, |cancel| Network::new(&scenario, cancel).unwrap());
+    let over_media = run_over(&scenario, |cancel| {
+        let boxed = |link: Link<Packet>| Box::new(link) as Box<dyn Medium<Packet>>;
+        let media = dumbbell_network::links(&scenario).into_iter().map(boxed).collect();
+        let entries = Entry::of_links(scenario.links.len());
+        Network::over(Media::new(Vec::new(), media), entries, &scenario, cancel).unwrap()
+    });
+    let tables = |output: RunOutput| format!("{:?} {:?}", output.flows, output.links);
+    assert_eq!(tables(over_media), tables(over_links));
+}
+
 /// Sends `left` probes, one every ten milliseconds, and measures their round trips.
 struct Prober {
     left: u32,
