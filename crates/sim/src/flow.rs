@@ -96,7 +96,7 @@ pub(crate) struct Flow {
     pub traffic: Traffic,
     /// When everything was acknowledged; [`Time::NEVER`] before.
     finished_at: Time,
-    /// FlowCounts of the measured interval; while it lasts, those at its start.
+    /// Counts of the measured interval; while it lasts, those at its start.
     pub measured: FlowCounts,
     /// Totals at the latest sample of the recorder.
     pub last_sample: (u64, u64),
