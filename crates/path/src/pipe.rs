@@ -252,8 +252,8 @@ impl<P: Packet> Pipe<P> {
         departing
     }
 
-    /// The constant delay is `base` for the packets that enter from now on, in place of a schedule, too. They do not overtake those before them unless
-    /// jitter may reorder.
+    /// The constant delay is `base` for the packets that enter from now on, in place of a schedule, too. They do not overtake
+    /// those before them unless jitter may reorder.
     pub(crate) fn set_base(&mut self, base: Duration) {
         let overtakes = base < self.base && self.next_arrival < Time::NEVER;
         if self.variation.is_none() && self.schedule.is_none() && overtakes {

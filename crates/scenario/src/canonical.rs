@@ -149,17 +149,8 @@ fn rate(rate: &LinkRate, source: &RateSource, is_digested: bool) -> Value {
     let mut table = Table::new();
     match (rate, source) {
         (LinkRate::Unlimited, _) => return "unlimited".into(),
-        (LinkRate::Constant(bits), _) => return Rate::from_bits_per_sec(*bits).to_string().into(),
-        (LinkRate::Schedule { steps, repeat_after }, _) => {
-            let step = |(start, bits): &(_, u64)| {
-                let start: &dumbbell_units::Time = start;
-                Value::Array(vec![start.to_string().into(), Rate::from_bits_per_sec(*bits).to_string().into()])
-            };
-            put(&mut table, "steps", steps.iter().map(step).collect::<Vec<Value>>());
-            if let Some(period) = repeat_after {
-                put(&mut table, "repeat", period.to_string());
-            }
-        }
+        (LinkRate::Constant(bits), _) => return bit_rate(*bits).into(),
+        (LinkRate::Schedule { steps, repeat_after }, _) => return schedule(steps, *repeat_after, bit_rate),
         (LinkRate::Trace { opportunities_ms, once }, _) if is_digested => {
             let bytes: Vec<u8> = opportunities_ms.iter().flat_map(|ms| ms.to_le_bytes()).collect();
             put(&mut table, "opportunities", hexadecimal(&Sha256::digest(bytes)));
@@ -180,9 +171,20 @@ fn rate(rate: &LinkRate, source: &RateSource, is_digested: bool) -> Value {
     table.into()
 }
 
+fn bit_rate(bits: u64) -> String {
+    Rate::from_bits_per_sec(bits).to_string()
+}
+
 fn delay(delay: &Delay) -> Value {
-    let Some(Schedule { steps, repeat_after }) = &delay.schedule else { return delay.base.to_string().into() };
-    let step = |(start, delay): &(Time, Duration)| Value::from(vec![start.to_string(), delay.to_string()]);
+    match &delay.schedule {
+        None => delay.base.to_string().into(),
+        Some(Schedule { steps, repeat_after }) => schedule(steps, *repeat_after, |delay| delay.to_string()),
+    }
+}
+
+/// The steps of a value that changes with time, and when they start again.
+fn schedule<T: Copy>(steps: &[(Time, T)], repeat_after: Option<Duration>, written: impl Fn(T) -> String) -> Value {
+    let step = |(start, value): &(Time, T)| Value::from(vec![start.to_string(), written(*value)]);
     let mut table = Table::new();
     put(&mut table, "steps", steps.iter().map(step).collect::<Vec<Value>>());
     if let Some(period) = repeat_after {
@@ -217,21 +219,15 @@ fn limit(limit: &QueueLimit) -> Value {
 }
 
 fn app_schedule(Schedule { steps, repeat_after }: &Schedule<u64>) -> Value {
-    let rate = |bits: u64| Rate::from_bits_per_sec(bits).to_string();
+    let ([(_, bits), (off, 0)], Some(period)) = (&steps[..], repeat_after) else {
+        return schedule(steps, *repeat_after, bit_rate);
+    };
+    let on = off.since(Time::ZERO);
     let mut table = Table::new();
-    if let ([(_, bits), (off, 0)], Some(period)) = (&steps[..], repeat_after) {
-        let on = off.since(Time::ZERO);
-        put(&mut table, "on", on.to_string());
-        put(&mut table, "off", (*period - on).to_string());
-        if *bits < u64::MAX {
-            put(&mut table, "rate", rate(*bits));
-        }
-        return table.into();
-    }
-    let step = |(start, bits): &(Time, u64)| Value::from(vec![start.to_string(), rate(*bits)]);
-    put(&mut table, "steps", steps.iter().map(step).collect::<Vec<Value>>());
-    if let Some(period) = repeat_after {
-        put(&mut table, "repeat", period.to_string());
+    put(&mut table, "on", on.to_string());
+    put(&mut table, "off", (*period - on).to_string());
+    if *bits < u64::MAX {
+        put(&mut table, "rate", bit_rate(*bits));
     }
     table.into()
 }
@@ -252,7 +248,7 @@ fn flow_table(flow: &Flow, scenario: &Scenario) -> Table {
         put(&mut table, "bytes", Bytes::new(bytes).to_string());
     }
     if let Some(rate) = flow.app_rate {
-        let rate = Rate::from_bits_per_sec(rate).to_string();
+        let rate = bit_rate(rate);
         match flow.app_write {
             None => put(&mut table, "rate", rate),
             Some(write) => {

@@ -14,8 +14,9 @@ use std::path::{Path, PathBuf};
 const MAX_FILES: usize = 64;
 /// The most bytes of one file.
 const MAX_BYTES: u64 = 16 << 20;
-/// Keys whose value may be a table or something simpler. Entries of two such tables do not belong together.
-const VALUES: [&str; 8] = ["rate", "buffer", "queue", "policer", "loss", "jitter", "reorder", "cc"];
+/// Keys whose value is one thing, also where it is a table. Entries of two such tables do not belong together.
+const VALUES: [&str; 12] =
+    ["rate", "delay", "rtt", "buffer", "queue", "policer", "loss", "jitter", "reorder", "late", "aggregate", "cc"];
 
 /// Puts `tree`, the first of `sources`, on top of what it includes, and adds the included files to `sources`.
 pub(crate) fn expand(tree: Node, sources: &mut Sources, problems: &mut Problems) -> Node {
@@ -221,6 +222,9 @@ mod tests {
     fn a_table_that_is_one_value_replaces_another() {
         let base = json!({"path": {"rate": {"synth": "lte-verizon"}, "queue": {"kind": "codel", "target": "1ms"}}});
         let top = json!({"path": {"rate": {"trace": "a"}, "queue": "droptail"}});
+        assert_eq!(merged(base, top.clone()), top);
+        let base = json!({"path": {"rtt": {"trace": "a", "repeat": "9s"}, "aggregate": {"timeout": "2ms"}}});
+        let top = json!({"path": {"rtt": {"steps": [["0s", "9ms"]]}, "aggregate": {"every": "2ms"}}});
         assert_eq!(merged(base, top.clone()), top);
     }
 

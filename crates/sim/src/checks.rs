@@ -3,13 +3,14 @@
 //! A sample of the round-trip time is never shorter than the propagation delay, and every data packet that was sent, and
 //! every copy that a link made of one, has arrived, was dropped by a link that counted it, or is still on its way.
 
-use crate::TimedChange;
 use crate::flow::Flow;
 use crate::packet::Packet;
+use crate::{RunError, TimedChange};
 use dumbbell_path::{Change, Delay, JitterDistribution, Media};
 use dumbbell_scenario::{Flow as Spec, Scenario};
 use dumbbell_transport::{ControllerRtt, Protocol, RttSamples};
 use dumbbell_units::Duration;
+use std::sync::atomic::{AtomicBool, Ordering};
 
 /// What the checks know of every flow; nothing without debug assertions.
 pub(crate) struct Checks {
@@ -24,9 +25,13 @@ struct Floor {
 }
 
 impl Checks {
-    pub fn new(scenario: &Scenario, script: &[TimedChange]) -> Checks {
-        let floors = scenario.flows.iter().map(|flow| Floor::of(flow, scenario, script));
-        Checks { floors: if cfg!(debug_assertions) { floors.collect() } else { Vec::new() } }
+    /// Walks every link of every flow, unless the caller `cancel`s.
+    pub fn new(scenario: &Scenario, script: &[TimedChange], cancel: &AtomicBool) -> Result<Checks, RunError> {
+        let floors = scenario.flows.iter().map(|flow| {
+            let is_cancelled = cancel.load(Ordering::Relaxed);
+            if is_cancelled { Err(RunError::Cancelled) } else { Ok(Floor::of(flow, scenario, script)) }
+        });
+        Ok(Checks { floors: if cfg!(debug_assertions) { floors.collect::<Result<_, _>>()? } else { Vec::new() } })
     }
 
     /// A sender has taken a sample of the round-trip time.

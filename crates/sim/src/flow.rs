@@ -5,7 +5,7 @@ use crate::packet::Packet;
 use crate::production::Production;
 use dumbbell_cc::Controller;
 use dumbbell_network::Entry;
-use dumbbell_path::{Port, Schedule, Train};
+use dumbbell_path::{Port, Train};
 use dumbbell_results::{FlowCounts, Histogram};
 use dumbbell_scenario::Flow as Spec;
 use dumbbell_transport::{SetUp, TransportConfig};
@@ -96,7 +96,7 @@ pub(crate) struct Flow {
     pub traffic: Traffic,
     /// When everything was acknowledged; [`Time::NEVER`] before.
     finished_at: Time,
-    /// FlowCounts of the measured interval; while it lasts, those at its start.
+    /// Counts of the measured interval; while it lasts, those at its start.
     pub measured: FlowCounts,
     /// Totals at the latest sample of the recorder.
     pub last_sample: (u64, u64),
@@ -138,16 +138,13 @@ impl Flow {
         bottleneck: Entry,
     ) -> Flow {
         let mss = u16::try_from(spec.transport.mss).unwrap_or(u16::MAX);
-        let unwritten = match spec.app_rate {
-            _ if spec.app_schedule.is_some() => {
-                let source = |schedule: &Schedule<u64>| Box::new(Production::new(schedule.clone(), mss, spec.bytes));
-                spec.app_schedule.as_ref().map(source).map_or(Source::Empty, Source::Scheduled)
-            }
-            None => {
+        let unwritten = match (&spec.app_schedule, spec.app_rate) {
+            (Some(schedule), _) => Source::Scheduled(Box::new(Production::new(schedule.clone(), mss, spec.bytes))),
+            (None, None) => {
                 let (segments, last_len) = spec.bytes.map_or((u32::MAX, mss), |bytes| in_segments(bytes, mss));
                 Source::AtOnce { segments, last_len }
             }
-            Some(rate) => {
+            (None, Some(rate)) => {
                 let write = u32::try_from(spec.app_write.unwrap_or(u64::from(mss))).unwrap_or(u32::MAX);
                 Source::Paced {
                     mss,

@@ -1,6 +1,6 @@
 //! What a link shows of itself: what waits, what it has counted, what its queue held over time.
 
-use super::{Link, Stage};
+use super::{Drawn, Link, Stage};
 use crate::ledger::{DropCause, LinkCounters};
 use crate::packet::Packet;
 use crate::stats::{Backlog, Occupancy, QueueStats, Tally};
@@ -103,6 +103,7 @@ impl<P: Packet> Link<P> {
         queue
             + self.pipe.memory()
             + claimed::<(Time, P)>(self.lost_later.len(), self.lost_later.capacity())
+            + claimed::<Drawn>(self.drawn.len(), self.drawn.capacity())
             + claimed::<(P, DropCause)>(drops.len(), drops.capacity())
             + self.release.as_ref().map_or(0, |release| release.memory())
             + self.departures.as_ref().map_or(0, |told| claimed::<(Time, P)>(told.len(), told.capacity()))

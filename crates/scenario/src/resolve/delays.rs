@@ -4,9 +4,10 @@ use super::{Context, MAX_DELAY};
 use crate::file::{DELAYS, DelaySpec};
 use crate::key_path::KeyPath;
 use dumbbell_parameters::check;
-use dumbbell_path::{Schedule, parse_delay_trace};
+use dumbbell_path::Schedule;
 use dumbbell_units::{Duration, Time};
 use serde_json::json;
+use std::sync::Arc;
 
 /// The longest step of a sinusoid unless the file gives one, and how many a wave has at least then.
 const STEP: Duration = Duration::from_millis(10);
@@ -64,26 +65,20 @@ impl Context<'_> {
                 let schedule = Schedule::sinusoid(*mean, *amplitude, *period, step);
                 Some(ResolvedDelay { base: *mean, schedule: Some(schedule) })
             }
-            DelaySpec::Trace { file, repeat } => {
-                let at_trace = at.key("trace");
-                let steps = self.loader.text(file).and_then(|(text, _)| {
-                    parse_delay_trace(&text).map_err(|error| format!("the trace file `{file}` is wrong: {error}"))
-                });
-                match steps {
-                    Ok(steps) => self.delay_steps(steps, *repeat, at),
-                    Err(message) => {
-                        let help = "each line has a time and the delay from then on, in milliseconds: 1000 35.5";
-                        self.report.value(&at_trace, message, help);
-                        None
-                    }
+            DelaySpec::Trace { file, repeat } => match self.loader.delays(file) {
+                Ok(steps) => self.delay_steps(steps, *repeat, at),
+                Err(message) => {
+                    let help = "each line has a time and the delay from then on, in milliseconds: 1000 35.5";
+                    self.report.value(&at.key("trace"), message, help);
+                    None
                 }
-            }
+            },
         }
     }
 
     fn delay_steps(
         &mut self,
-        steps: Vec<(Time, Duration)>,
+        steps: impl Into<Arc<[(Time, Duration)]>>,
         repeat: Option<Duration>,
         at: &KeyPath,
     ) -> Option<ResolvedDelay> {

@@ -431,12 +431,12 @@ impl Context<'_> {
         }
     }
 
-    /// Names in results must be unique, also those of generated access links.
+    /// Names in results must be unique, also those of the links that flows have to themselves.
     fn names_differ(&mut self, network: &Network) {
         let nodes = first_repeated(network.nodes.iter().map(String::as_str));
         let links = first_repeated(network.links.iter().map(|link| link.name.as_str()));
         if let Some(name) = nodes.or(links) {
-            let message = format!("the name `{name}` is needed for the access link of a flow");
+            let message = format!("the name `{name}` is needed for a link that a flow has to itself");
             self.report.value(&top("links"), message, "choose another name for the node or link");
         }
     }

@@ -5,8 +5,8 @@ use crate::error::suggest;
 use crate::file::{RATES, RateSpec, TraceSource};
 use crate::key_path::KeyPath;
 use dumbbell_parameters::check;
-use dumbbell_path::LinkRate;
 use dumbbell_path::synth::{CellularModel, PRESETS};
+use dumbbell_path::{LinkRate, parse_delay_trace};
 use dumbbell_units::{Duration, Rate, Rng, Time};
 use serde_json::json;
 use sha2::{Digest, Sha256};
@@ -27,6 +27,8 @@ const MAX_SYNTH_LENGTH: Duration = Duration::from_secs(24 * 3_600);
 
 /// A trace and the digest of the file it was read from.
 type Trace = (Arc<[u32]>, String);
+/// Starts and delays of a file of recorded delays.
+type Delays = Arc<[(Time, Duration)]>;
 /// Preset, seed and length of a synthesised trace.
 type SynthKey = (String, u64, Duration);
 
@@ -35,6 +37,7 @@ type SynthKey = (String, u64, Duration);
 pub(crate) struct Loader {
     folder: PathBuf,
     files: RefCell<HashMap<String, Result<Trace, String>>>,
+    delays: RefCell<HashMap<String, Result<Delays, String>>>,
     synthesised: RefCell<HashMap<SynthKey, Arc<[u32]>>>,
 }
 
@@ -49,8 +52,13 @@ impl Loader {
         self.files.borrow_mut().entry(name.to_owned()).or_insert_with(|| self.read(name)).clone()
     }
 
+    /// The steps of a file of recorded delays.
+    pub(super) fn delays(&self, name: &str) -> Result<Delays, String> {
+        self.delays.borrow_mut().entry(name.to_owned()).or_insert_with(|| self.read_delays(name)).clone()
+    }
+
     /// The text of a trace file and the digest of the file.
-    pub(super) fn text(&self, name: &str) -> Result<(String, String), String> {
+    fn text(&self, name: &str) -> Result<(String, String), String> {
         let path = self.folder.join(name);
         let unreadable = |why: &dyn Display| {
             let relative = if Path::new(name).is_relative() { ", relative to the experiment file" } else { "" };
@@ -77,6 +85,12 @@ impl Loader {
         let (text, digest) = self.text(name)?;
         let trace = dumbbell_path::parse_trace(&text).map_err(|e| format!("the trace file `{name}` is wrong: {e}"))?;
         Ok((trace.into(), digest))
+    }
+
+    fn read_delays(&self, name: &str) -> Result<Delays, String> {
+        let (text, _) = self.text(name)?;
+        let steps = parse_delay_trace(&text).map_err(|e| format!("the trace file `{name}` is wrong: {e}"))?;
+        Ok(steps.into())
     }
 
     fn synthesise(&self, preset: &str, model: &CellularModel, seed: u64, length: Duration) -> Arc<[u32]> {

@@ -70,7 +70,7 @@ pub(crate) struct Engine<'a> {
 impl<'a> Engine<'a> {
     /// A run of `scenario` within `bounds`, whose links change as `script` says.
     pub fn new(scenario: &'a Scenario, script: Vec<TimedChange>, bounds: Bounds<'a>) -> Result<Engine<'a>, RunError> {
-        let checks = Checks::new(scenario, &script);
+        let checks = Checks::new(scenario, &script, bounds.cancel)?;
         let network = Network::new(scenario, bounds.cancel)?;
         let recorder = tables::recorder(scenario, &network.flows);
         let clock = Clock::new(scenario, &recorder, script)?;

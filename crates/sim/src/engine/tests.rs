@@ -28,7 +28,8 @@ fn run_over(scenario: &Scenario, build: impl FnOnce(&AtomicBool) -> Network) -> 
     let bounds = Bounds { cancel: &cancel, max_memory: u64::MAX, series: None };
     let recorder = tables::recorder(scenario, &network.flows);
     let clock = Clock::new(scenario, &recorder, Vec::new()).unwrap();
-    Engine::over(network, scenario, bounds, recorder, clock, Checks::new(scenario, &[])).run().unwrap()
+    let checks = Checks::new(scenario, &[], &cancel).unwrap();
+    Engine::over(network, scenario, bounds, recorder, clock, checks).run().unwrap()
 }
 
 fn values<'t>(table: &'t Table, column: &str) -> &'t Values {
@@ -244,6 +245,27 @@ fn stations_share_a_medium_and_acks_take_their_part_of_it() {
 fn over_links_the_same_flows_have_the_medium_to_themselves() {
     let output = run_over(&scenario(BULK), |cancel| Network::new(&scenario(BULK), cancel).unwrap());
     assert!(floats(&output.links, "throughput_mbps")[0] > 9.95);
+}
+
+#[test]
+fn links_that_are_taken_for_shared_media_carry_as_links_do() {
+    let scenario = scenario(
+        r#"
+        duration = "5s"
+        record.series = false
+        path = { rate = "10mbit", rtt = "40ms", buffer = "50packets", loss = "1%", duplicate = "30%", jitter = { amount = "5ms", reorders = true } }
+        flows = [{ cc = "reno", rate = "200kbit" }, { cc = "cubic", transport = "quic", start = "1s" }]
+        "#,
+    );
+    let over_links = run_over(&scenario, |cancel| Network::new(&scenario, cancel).unwrap());
+    let over_media = run_over(&scenario, |cancel| {
+        let boxed = |link: Link<Packet>| Box::new(link) as Box<dyn Medium<Packet>>;
+        let media = dumbbell_network::links(&scenario).into_iter().map(boxed).collect();
+        let entries = Entry::of_links(scenario.links.len());
+        Network::over(Media::new(Vec::new(), media), entries, &scenario, cancel).unwrap()
+    });
+    let tables = |output: RunOutput| format!("{:?} {:?}", output.flows, output.links);
+    assert_eq!(tables(over_media), tables(over_links));
 }
 
 /// Sends `left` probes, one every ten milliseconds, and measures their round trips.

@@ -236,9 +236,10 @@ impl Engine<'_> {
         self.medium_agenda.advance(hop.medium(), next);
     }
 
-    /// Hands the copy of a packet to the medium that has duplicated it.
+    /// Hands the copy of a packet to the medium that has duplicated it; returns when the copy will have left it, if that is
+    /// known.
     #[cold]
-    fn send_copy(&mut self, hop: Hop, packet: Packet) {
+    fn send_copy(&mut self, hop: Hop, packet: Packet) -> Option<Time> {
         let copy = match (packet.attachment(), packet.kind) {
             (None, _) => packet,
             (Some(payload), Kind::Datagram | Kind::Reply) => packet.with_attachment(self.payloads.copy(payload)),
@@ -250,8 +251,12 @@ impl Engine<'_> {
         match self.media.get_mut(hop.medium()).offer_copy(self.now, hop.port, copy) {
             Offer::Accepted { departs } | Offer::Duplicated { departs } => {
                 self.count_known_departure(hop, &copy, departs);
+                departs
             }
-            Offer::Dropped(_) => self.count_drop(&copy),
+            Offer::Dropped(_) => {
+                self.count_drop(&copy);
+                None
+            }
         }
     }
 
@@ -264,28 +269,26 @@ impl Engine<'_> {
         }
     }
 
-    /// The same for a medium that need not be a link; returns when the packet will have left it, as far as that is known.
+    /// [`send`](Self::send) for a medium that need not be a link; returns when the packet will have left it, and its copy if
+    /// there is one, as far as that is known.
     #[cold]
     fn send_over_any(&mut self, hop: Hop, packet: Packet) -> Time {
-        let number = hop.medium();
-        let medium = self.media.get_mut(number);
-        let offer = medium.offer(self.now, hop.port, packet);
-        let counts = hop.is_bottleneck && !medium.decides_late(hop.port);
-        self.medium_agenda.set(number, medium.next_event());
-        let departs = match offer {
-            Offer::Accepted { departs } | Offer::Duplicated { departs } => departs,
+        let departs = match self.media.get_mut(hop.medium()).offer(self.now, hop.port, packet) {
+            Offer::Accepted { departs } => {
+                self.count_known_departure(hop, &packet, departs);
+                departs
+            }
             Offer::Dropped(_) => {
                 self.count_drop(&packet);
                 None
             }
+            Offer::Duplicated { departs } => {
+                self.count_known_departure(hop, &packet, departs);
+                self.send_copy(hop, packet).or(departs)
+            }
         };
-        if matches!(offer, Offer::Duplicated { .. }) {
-            self.send_copy(hop, packet);
-        }
-        if let Some(departs) = departs.filter(|_| counts) {
-            self.flows[packet.flow as usize].traffic.count_departure(packet.size, departs, self.measured);
-        }
-        self.settle_reports(number);
+        let next = self.settle_medium(hop.medium());
+        self.medium_agenda.set(hop.medium(), next);
         departs.unwrap_or(self.now)
     }
 

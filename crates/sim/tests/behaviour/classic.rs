@@ -1,6 +1,6 @@
 //! The classic controllers on simulated paths: their queues, their answer to losses and marks, and their neighbours.
 
-use crate::lab::{Run, assert_between, assert_near, mean, run};
+use crate::lab::{Run, advantage_of_the_shorter_path, assert_between, assert_near, mean, run};
 
 /// A packet of full size takes so long on 10 Mbit/s.
 const PACKET_MS: f64 = 1.2;
@@ -54,20 +54,6 @@ fn window_under_loss(cc: &str, rtt: &str, loss: f64, seconds: u32) -> f64 {
         .mean_window(0)
     };
     mean(&[window(1), window(2)])
-}
-
-/// Goodput of the first of two flows of the same kind over the other's, whose round-trip time is ten times as long.
-fn advantage_of_the_shorter_path(cc: &str) -> f64 {
-    let run = run(&format!(
-        r#"
-        duration = "100s"
-        warmup = "40s"
-        record.series = false
-        path = {{ rate = "100mbit", rtt = "20ms", buffer = "20ms" }}
-        flows = [{{ cc = "{cc}" }}, {{ cc = "{cc}", rtt = "200ms" }}]
-        "#
-    ));
-    run.flow("goodput_mbps", 0) / run.flow("goodput_mbps", 1)
 }
 
 #[test]

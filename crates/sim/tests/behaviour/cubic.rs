@@ -1,6 +1,6 @@
 //! CUBIC on a simulated path: its response to loss, its start, and how it lives with Reno and with itself.
 
-use crate::lab::{Run, assert_between, assert_near, mean, run};
+use crate::lab::{Run, advantage_of_the_shorter_path, assert_between, assert_near, mean, run};
 use dumbbell_units::Rng;
 
 /// Mean window of a flow alone under independent losses, over three seeds, after a ninth of the time.
@@ -104,19 +104,7 @@ fn the_window_follows_renos_law_on_short_paths() {
 /// Round-trip times of 20 and 200 ms on a fast path: CUBIC's growth depends on time, Reno's on round trips.
 #[test]
 fn unequal_round_trip_times_are_much_fairer_than_with_reno() {
-    let ratio = |cc: &str| {
-        let run = run(&format!(
-            r#"
-            duration = "100s"
-            warmup = "40s"
-            record.series = false
-            path = {{ rate = "100mbit", rtt = "20ms", buffer = "20ms" }}
-            flows = [{{ cc = "{cc}" }}, {{ cc = "{cc}", rtt = "200ms" }}]
-            "#
-        ));
-        run.flow("goodput_mbps", 0) / run.flow("goodput_mbps", 1)
-    };
-    let (cubic, reno) = (ratio("cubic"), ratio("reno"));
+    let (cubic, reno) = (advantage_of_the_shorter_path("cubic"), advantage_of_the_shorter_path("reno"));
     assert_between("CUBIC's ratio", cubic, 1.0..=10.0);
     assert!(reno > 2.0 * cubic, "reno {reno}, cubic {cubic}");
 }

@@ -18,6 +18,20 @@ pub fn run(toml: &str) -> Run {
     Run::of(&scenario(toml))
 }
 
+/// Goodput of the first of two flows of the same kind over the other's, whose round-trip time is ten times as long.
+pub fn advantage_of_the_shorter_path(cc: &str) -> f64 {
+    let run = run(&format!(
+        r#"
+        duration = "100s"
+        warmup = "40s"
+        record.series = false
+        path = {{ rate = "100mbit", rtt = "20ms", buffer = "20ms" }}
+        flows = [{{ cc = "{cc}" }}, {{ cc = "{cc}", rtt = "200ms" }}]
+        "#
+    ));
+    run.flow("goodput_mbps", 0) / run.flow("goodput_mbps", 1)
+}
+
 /// The results of a run.
 pub struct Run {
     pub output: RunOutput,

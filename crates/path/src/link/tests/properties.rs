@@ -136,6 +136,21 @@ pub(in crate::link) struct Run {
     pub byte_nanos: u128,
 }
 
+impl Run {
+    /// Checks that no packet arrived twice, and that none overtook another unless the link lets them.
+    pub fn arrives_in_order_and_once(&self, config: &LinkConfig) -> Result<(), TestCaseError> {
+        let delay = &config.delay;
+        if delay.reorder.probability == Ratio::ZERO && !delay.jitter.reorders {
+            prop_assert!(self.arrived.is_sorted());
+        }
+        let mut numbers: Vec<_> = self.arrived.iter().map(|&(number, _)| number).collect();
+        numbers.sort_unstable();
+        numbers.dedup();
+        prop_assert_eq!(numbers.len(), self.arrived.len(), "no packet arrives twice");
+        Ok(())
+    }
+}
+
 /// Takes what arrives before `until`; returns whether there was nothing out of order in time.
 fn poll_until(link: &mut Link<TestPacket>, until: Time, arrived: &mut Vec<(u64, u64)>) -> bool {
     let mut is_in_order = true;
@@ -212,15 +227,7 @@ proptest! {
 
     #[test]
     fn packets_are_conserved_limits_hold_and_order_is_kept(config in configs(), seed in 0..1000u64) {
-        let run = run(&config, seed)?;
-        let delay = &config.delay;
-        if delay.reorder.probability == Ratio::ZERO && !delay.jitter.reorders {
-            prop_assert!(run.arrived.is_sorted());
-        }
-        let mut numbers: Vec<_> = run.arrived.iter().map(|&(number, _)| number).collect();
-        numbers.sort_unstable();
-        numbers.dedup();
-        prop_assert_eq!(numbers.len(), run.arrived.len(), "no packet arrives twice");
+        run(&config, seed)?.arrives_in_order_and_once(&config)?;
     }
 
     #[test]
