@@ -455,10 +455,7 @@ def _run_one(
     result: Result | SweepResult
     if len(loaded.points) == 1:
         advise(lambda: f"to run it again, with nothing half written in {out}:\n  {command}")
-        with _keeping_void_attempts(out):
-            result = next(iter(Sweep(loaded.points, out=None, progress=None, **limits._asdict())))
-        if out is not None:
-            result.save(out)
+        result = _run_point(loaded, limits, out)
         printed = result.summary()
     else:
         summaries: dict[int, dict[str, Any]] = {}
@@ -486,6 +483,15 @@ def _run_one(
         if not as_json:
             print_paths(paths)
     return printed
+
+
+def _run_point(loaded: _core.Experiment, limits: _Limits, out: Path | None) -> Result:
+    """Runs an experiment of one point and writes its result."""
+    with _keeping_void_attempts(out):
+        result = next(iter(Sweep(loaded.points, out=None, progress=None, **limits._asdict())))
+    if out is not None:
+        result.save(out)
+    return result
 
 
 @contextmanager
@@ -523,22 +529,18 @@ def _on_both_grounds(
     grounds = [word.strip() for word in on.split(",")]
     if len(arguments) != 1 or len(grounds) != 2:
         fail("compare --on takes two grounds and one file: dumbbell compare --on sim,linux FILE")
+    # Both before the first runs: a mistake in the second one costs no time.
+    linuxes = [_linux(ground, retries, sysctls if ground == "linux" else None) for ground in grounds]
     loaded = experiment.load(Path(arguments[0]), seed=seed)
     if len(loaded.points) != 1:
-        fail(f"{arguments[0]} has {len(loaded.points)} points; compare grounds with --set or a file of one run")
+        fail(f"{arguments[0]} has {len(loaded.points)} points; compare grounds with a file of one run")
     folders = [None if out is None else out / ground for ground in grounds]
     for folder in folders:
         _check_out(loaded, folder)
-    found: list[tuple[str, Result]] = []
-    for ground, folder in zip(grounds, folders, strict=True):
-        linux = _linux(ground, retries, sysctls if ground == "linux" else None)
-        with _keeping_void_attempts(folder):
-            points = Sweep(loaded.points, out=None, progress=None, **limits._replace(linux=linux)._asdict())
-            result = next(iter(points))
-        if folder is not None:
-            result.save(folder)
-        found.append((name(result), result))
-    return found[0], found[1]
+    first, second = (
+        _run_point(loaded, limits._replace(linux=linux), folder) for linux, folder in zip(linuxes, folders, strict=True)
+    )
+    return (name(first), first), (name(second), second)
 
 
 def _show_beside(
