@@ -37,8 +37,8 @@ const PRIORITY: i32 = 50;
 const TIMER_SLACK: NonZeroU64 = NonZeroU64::MIN;
 /// How long the thread sleeps at most, to see that it has to stop.
 const PATIENCE: Duration = Duration::from_millis(50);
-/// Memory is added up after so many packets.
-const PACKETS_PER_WEIGHING: u64 = 4_096;
+/// Memory is added up after so many turns, each of which takes a packet of each host at most.
+const TURNS_PER_WEIGHING: u64 = 4_096;
 
 /// What travels.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -153,7 +153,7 @@ impl<'a> Emulator<'a> {
         // Without it wake-ups are some microseconds later, which the certificate shows.
         let _ = set_current_timer_slack(Some(TIMER_SLACK));
         let began = ThreadTime::now();
-        let mut until_weighing = PACKETS_PER_WEIGHING;
+        let mut until_weighing = TURNS_PER_WEIGHING;
         while !self.shared.is_over.load(Ordering::Relaxed) {
             self.advance(self.clock.now());
             let mut is_idle = true;
@@ -163,7 +163,7 @@ impl<'a> Emulator<'a> {
             until_weighing -= 1;
             if until_weighing == 0 {
                 self.weigh()?;
-                until_weighing = PACKETS_PER_WEIGHING;
+                until_weighing = TURNS_PER_WEIGHING;
             }
             if is_idle {
                 self.wait();
@@ -489,7 +489,8 @@ impl<'a> Emulator<'a> {
         let meters: u64 = self.flows.iter().map(|flow| flow.meter.memory()).sum();
         let media: u64 = self.media.iter().map(|medium| medium.memory()).sum();
         let log = self.packet_log.as_ref().map_or(0, PacketLog::memory);
-        let needed = self.slots.memory() + meters + media + self.recorder.memory() + log;
+        let samples = self.recorder.memory() + self.shared.sampled_bytes.load(Ordering::Relaxed);
+        let needed = self.slots.memory() + meters + media + samples + log;
         if needed > self.max_memory { Err(RunError::Memory { needed, limit: self.max_memory }) } else { Ok(()) }
     }
 }

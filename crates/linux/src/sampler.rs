@@ -131,6 +131,7 @@ impl<'a> Sampler<'a> {
                 }
             });
         }
+        self.shared.sampled_bytes.store(self.recorder.memory(), Ordering::Relaxed);
     }
 }
 
