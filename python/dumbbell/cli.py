@@ -447,6 +447,7 @@ def _run_one(
 ) -> dict[str, Any]:
     """Runs one experiment, writes, prints and draws it, and returns its JSON object."""
     from dumbbell import report
+    from dumbbell.results import SWEEP
 
     def advise(say: Callable[[], str]) -> None:
         interrupts.advise(None if out is None else say)
@@ -467,7 +468,7 @@ def _run_one(
 
         sweep = Sweep(loaded.points, out=out, progress=None, **limits._asdict())
         advise(lambda: f"{sweep.finished} of {len(sweep)} points are in {out}; to run the rest:\n  {command}")
-        with _keeping_void_attempts(out):
+        with _keeping_void_attempts(out, SWEEP):
             result = sweep.collect(keep)
         printed = {"points": [summaries[index] for index in sorted(summaries)]}
     advise(lambda: f"the results are in {out}; to draw them:\n  dumbbell plot {shlex.quote(str(out))}")
@@ -487,7 +488,9 @@ def _run_one(
 
 def _run_point(loaded: _core.Experiment, limits: _Limits, out: Path | None) -> Result:
     """Runs an experiment of one point and writes its result."""
-    with _keeping_void_attempts(out):
+    from dumbbell.results import RESULT
+
+    with _keeping_void_attempts(out, RESULT):
         result = next(iter(Sweep(loaded.points, out=None, progress=None, **limits._asdict())))
     if out is not None:
         result.save(out)
@@ -495,16 +498,17 @@ def _run_point(loaded: _core.Experiment, limits: _Limits, out: Path | None) -> R
 
 
 @contextmanager
-def _keeping_void_attempts(out: Path | None) -> Iterator[None]:
+def _keeping_void_attempts(out: Path | None, kind: storage.Kind) -> Iterator[None]:
     """Writes what is left of a run on the kernel that was void, for whoever wants to know why."""
-    from dumbbell.results import VOID
+    from dumbbell.results import save_void
 
     try:
         yield
     except VoidRunError as error:
         if out is not None:
-            for number, attempt in enumerate(error.attempts, 1):
-                attempt.save(out / VOID / str(number))
+            # Marked as ours, so that the same command may be given again.
+            with storage.claimed(out, kind):
+                save_void(error.attempts, out)
         raise
 
 

@@ -14,8 +14,9 @@ import pytest
 
 import dumbbell as db
 from conftest import Cli
-from dumbbell import grounds
+from dumbbell import _core, cli, grounds
 from dumbbell.grounds import LINUX
+from dumbbell.parallel import run_point
 
 SCENARIO: dict[str, Any] = {
     "duration": "1500ms",
@@ -107,6 +108,33 @@ def test_a_void_run_is_kept_aside(monkeypatch: pytest.MonkeyPatch, tmp_path: Pat
     with pytest.raises(db.VoidRunError, match="the machine stalled") as caught:
         db.run(SCENARIO, on=db.Linux(retries=1))
     assert len(caught.value.attempts) == 2
+
+
+@pytest.mark.parametrize("swept", ["", "[sweep]\nrepeat = 2\n"])
+def test_a_void_run_can_be_given_again(
+    monkeypatch: pytest.MonkeyPatch, tmp_path: Path, swept: str, capsys: pytest.CaptureFixture[str]
+) -> None:
+    file = tmp_path / "path.toml"
+    file.write_text(PATH + swept, encoding="utf-8")
+    out = tmp_path / "out"
+
+    def status(void: bool) -> object:
+        def attempt(point: _core.Point, *_: Any) -> db.Result:
+            result = run_point(point)
+            certificate = {"void": ["the machine stalled"] if void else []}
+            return dataclasses.replace(result, meta=dataclasses.replace(result.meta, certificate=certificate))
+
+        monkeypatch.setattr(grounds, "_attempt", attempt)
+        monkeypatch.setattr(sys, "argv", ["dumbbell", "run", str(file), "--on", "linux", "--out", str(out)])
+        with pytest.raises(SystemExit) as ended:
+            cli.main()
+        return ended.value.code
+
+    assert status(void=True) == 3, capsys.readouterr().err
+    assert db.load_result(out / "void" / "1").meta.void == ["the machine stalled"]
+    assert status(void=True) == 3, capsys.readouterr().err
+    assert status(void=False) == 0, capsys.readouterr().err
+    assert (out / "flows.parquet").is_file()
 
 
 def test_nothing_is_left_after_a_kill(experiment: Path) -> None:
