@@ -218,6 +218,8 @@ def shell(
     loaded = experiment.load(file, set=_settings(settings), seed=seed)
     if len(loaded.points) != 1:
         fail(f"{file} has {len(loaded.points)} points; choose one with --set")
+    if log is not None:
+        storage.check_target(log, shells.LOG)
     done = shells.run(
         loaded.points[0],
         command or [os.environ.get("SHELL", "sh")],

@@ -305,3 +305,19 @@ def test_iperf3_measures_the_rate_of_the_path(tmp_path: Path) -> None:
 def test_the_status_of_the_program_is_that_of_the_shell(tmp_path: Path) -> None:
     done = in_shell(tmp_path, "sleep 60", "exit 6")
     assert done.returncode == 6
+
+
+def test_a_log_is_not_written_over_the_files_of_others(tmp_path: Path) -> None:
+    (tmp_path / "log").mkdir()
+    theirs = tmp_path / "log" / "up.log"
+    theirs.write_text("theirs", encoding="utf-8")
+    ran = tmp_path / "ran"
+    done = in_shell(tmp_path, "true", f"touch {ran}", "--log", str(tmp_path / "log"))
+    assert done.returncode == 2
+    assert "up.log" in done.stderr
+    assert theirs.read_text("utf-8") == "theirs"
+    assert not ran.exists()
+    for _ in range(2):
+        assert in_shell(tmp_path, "true", "true", "--log", str(tmp_path / "new")).returncode == 0
+    names = {path.name for path in (tmp_path / "new").iterdir()}
+    assert names == {"packets.parquet", "up.log", "down.log", "dumbbell.json"}
