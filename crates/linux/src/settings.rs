@@ -61,7 +61,7 @@ impl Settings {
             }
             refuse_foreign(flow, spec.cc.name(), &spec.transport)?;
             if spec.app_schedule.is_some() {
-                return Err(FlowFault::Transport("rate".to_owned()).of(flow, spec.cc.name()));
+                return Err(FlowFault::ChangingRate.of(flow, spec.cc.name()));
             }
         }
         for (flow, spec) in (1..).zip(others) {
@@ -207,6 +207,7 @@ mod tests {
             (r#"{ cc = "reno", transport = { ack_every = 4 } }"#, "`transport.ack_every`"),
             (r#"{ cc = "bbr", transport = { hz = 77 } }"#, "`transport.hz`"),
             (r#"{ cc = { name = "cubic", beta = 0.8 } }"#, "`cc.beta`"),
+            (r#"{ cc = "cubic", rate = [["0s", "1mbit"], ["500ms", "2mbit"]] }"#, "`rate`"),
             (r#"{ cc = "reno" }, { cc = "reno", transport = { sack = false } }"#, "`transport.sack`"),
         ];
         for (flows, key) in cases {
