@@ -79,8 +79,8 @@ pub struct Emulator<'a> {
     departed: Vec<u64>,
     recorder: Recorder,
     links: Vec<LinkSummary>,
-    /// What had been seen of the flows when the run was over.
-    at_the_end: Option<Vec<FlowSeen>>,
+    /// What had been seen of the flows when the run was over; empty before.
+    at_the_end: Vec<FlowSeen>,
     lateness: Lateness,
     failed_writes: u64,
     packets: u64,
@@ -132,7 +132,7 @@ impl<'a> Emulator<'a> {
             is_measuring: false,
             recorder,
             links: Vec::new(),
-            at_the_end: None,
+            at_the_end: Vec::new(),
             lateness: Lateness::default(),
             failed_writes: 0,
             packets: 0,
@@ -171,9 +171,8 @@ impl<'a> Emulator<'a> {
         }
         let cpu_s = began.elapsed().as_secs_f64();
         self.conclude();
-        let flows = self.at_the_end.take().unwrap_or_else(|| self.flows_seen());
         Ok(Seen {
-            flows,
+            flows: self.at_the_end,
             links: self.links,
             recorder: self.recorder,
             lateness: self.lateness,
@@ -189,7 +188,7 @@ impl<'a> Emulator<'a> {
     fn conclude(&mut self) {
         let now = self.clock.now();
         self.advance(now);
-        if self.looks.measure < Time::NEVER && self.is_measuring {
+        if self.is_measuring {
             self.measurement_boundary(now.min(self.measured.1));
         }
         if self.looks.end < Time::NEVER {
@@ -462,14 +461,10 @@ impl<'a> Emulator<'a> {
         }
     }
 
-    fn flows_seen(&self) -> Vec<FlowSeen> {
-        self.flows.iter().map(|flow| flow.seen.clone()).collect()
-    }
-
     /// The run is over; what comes now is carried and not counted any more.
     fn finish(&mut self, now: Time) {
         self.settle_all();
-        self.at_the_end = Some(self.flows_seen());
+        self.at_the_end = self.flows.iter().map(|flow| flow.seen.clone()).collect();
         let mut rows = self.links.iter_mut();
         self.media.for_each_port(|medium, port| {
             if let Some(row) = rows.next() {
