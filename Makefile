@@ -68,7 +68,8 @@ fidelity: $(VENV)/built
 record: $(VENV)/built
 	$(BIN)/python tests/fidelity/fidelity.py --record
 
-# Twenty experiments on both grounds, in ten minutes of real time, and docs/agreement.md.
+# Twenty experiments on both grounds, in ten minutes of real time, and docs/agreement.md; then the recordings that others
+# made on a second kernel, which lie outside of the repository and fail where they are not there.
 agreement: $(VENV)/built
 	$(BIN)/python tests/fidelity/agreement.py
 	$(BIN)/python tests/fidelity/fidelity.py --kernel linux-7.2-uml

@@ -218,6 +218,8 @@ def shell(
     loaded = experiment.load(file, set=_settings(settings), seed=seed)
     if len(loaded.points) != 1:
         fail(f"{file} has {len(loaded.points)} points; choose one with --set")
+    if log is not None:
+        storage.check_target(log, shells.LOG)
     done = shells.run(
         loaded.points[0],
         command or [os.environ.get("SHELL", "sh")],
@@ -447,6 +449,7 @@ def _run_one(
 ) -> dict[str, Any]:
     """Runs one experiment, writes, prints and draws it, and returns its JSON object."""
     from dumbbell import report
+    from dumbbell.results import SWEEP
 
     def advise(say: Callable[[], str]) -> None:
         interrupts.advise(None if out is None else say)
@@ -455,10 +458,7 @@ def _run_one(
     result: Result | SweepResult
     if len(loaded.points) == 1:
         advise(lambda: f"to run it again, with nothing half written in {out}:\n  {command}")
-        with _keeping_void_attempts(out):
-            result = next(iter(Sweep(loaded.points, out=None, progress=None, **limits._asdict())))
-        if out is not None:
-            result.save(out)
+        result = _run_point(loaded, limits, out)
         printed = result.summary()
     else:
         summaries: dict[int, dict[str, Any]] = {}
@@ -470,7 +470,7 @@ def _run_one(
 
         sweep = Sweep(loaded.points, out=out, progress=None, **limits._asdict())
         advise(lambda: f"{sweep.finished} of {len(sweep)} points are in {out}; to run the rest:\n  {command}")
-        with _keeping_void_attempts(out):
+        with _keeping_void_attempts(out, SWEEP):
             result = sweep.collect(keep)
         printed = {"points": [summaries[index] for index in sorted(summaries)]}
     advise(lambda: f"the results are in {out}; to draw them:\n  dumbbell plot {shlex.quote(str(out))}")
@@ -488,17 +488,29 @@ def _run_one(
     return printed
 
 
+def _run_point(loaded: _core.Experiment, limits: _Limits, out: Path | None) -> Result:
+    """Runs an experiment of one point and writes its result."""
+    from dumbbell.results import RESULT
+
+    with _keeping_void_attempts(out, RESULT):
+        result = next(iter(Sweep(loaded.points, out=None, progress=None, **limits._asdict())))
+    if out is not None:
+        result.save(out)
+    return result
+
+
 @contextmanager
-def _keeping_void_attempts(out: Path | None) -> Iterator[None]:
+def _keeping_void_attempts(out: Path | None, kind: storage.Kind) -> Iterator[None]:
     """Writes what is left of a run on the kernel that was void, for whoever wants to know why."""
-    from dumbbell.results import VOID
+    from dumbbell.results import save_void
 
     try:
         yield
     except VoidRunError as error:
         if out is not None:
-            for number, attempt in enumerate(error.attempts, 1):
-                attempt.save(out / VOID / str(number))
+            # Marked as ours, so that the same command may be given again.
+            with storage.claimed(out, kind):
+                save_void(error.attempts, out)
         raise
 
 
@@ -523,22 +535,18 @@ def _on_both_grounds(
     grounds = [word.strip() for word in on.split(",")]
     if len(arguments) != 1 or len(grounds) != 2:
         fail("compare --on takes two grounds and one file: dumbbell compare --on sim,linux FILE")
+    # Both before the first runs: a mistake in the second one costs no time.
+    linuxes = [_linux(ground, retries, sysctls if ground == "linux" else None) for ground in grounds]
     loaded = experiment.load(Path(arguments[0]), seed=seed)
     if len(loaded.points) != 1:
-        fail(f"{arguments[0]} has {len(loaded.points)} points; compare grounds with --set or a file of one run")
+        fail(f"{arguments[0]} has {len(loaded.points)} points; compare grounds with a file of one run")
     folders = [None if out is None else out / ground for ground in grounds]
     for folder in folders:
         _check_out(loaded, folder)
-    found: list[tuple[str, Result]] = []
-    for ground, folder in zip(grounds, folders, strict=True):
-        linux = _linux(ground, retries, sysctls if ground == "linux" else None)
-        with _keeping_void_attempts(folder):
-            points = Sweep(loaded.points, out=None, progress=None, **limits._replace(linux=linux)._asdict())
-            result = next(iter(points))
-        if folder is not None:
-            result.save(folder)
-        found.append((name(result), result))
-    return found[0], found[1]
+    first, second = (
+        _run_point(loaded, limits._replace(linux=linux), folder) for linux, folder in zip(linuxes, folders, strict=True)
+    )
+    return (name(first), first), (name(second), second)
 
 
 def _show_beside(

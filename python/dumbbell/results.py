@@ -128,13 +128,8 @@ class Result:
         target = Path(folder)
         with storage.directory(target, RESULT) as staging:
             self._write(staging)
-        self.save_void(target)
+        save_void(self.void_attempts, target)
         return target
-
-    def save_void(self, folder: Path) -> None:
-        """Writes the void attempts to places of their own beside the result."""
-        for number, attempt in enumerate(self.void_attempts, 1):
-            attempt.save(folder / VOID / str(number))
 
     def save_point(self, sweep: Path) -> None:
         """Writes the result to its place in a sweep's directory, over a damaged one if need be."""
@@ -301,6 +296,12 @@ _META_FIELDS: dict[str, Callable[[Any], bool]] = {
 
 _SINCE_GROUNDS = {"ground": "simulator", "certificate": None}
 """What earlier versions did not write."""
+
+
+def save_void(attempts: Sequence[Result], folder: Path) -> None:
+    """Writes void attempts to places of their own beside the result."""
+    for number, attempt in enumerate(attempts, 1):
+        attempt.save(folder / VOID / str(number))
 
 
 def _read_points(folder: Path) -> list[Meta]:

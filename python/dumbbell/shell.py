@@ -12,12 +12,13 @@ from contextlib import suppress
 from dataclasses import dataclass
 from pathlib import Path
 
-from dumbbell import _core, storage
+from dumbbell import _core, memory, storage
 from dumbbell.parallel import PATIENCE_S
 from dumbbell.tables import Table
 
 PACKETS = "packets.parquet"
 LOGS = {"up": "up.log", "down": "down.log"}
+LOG = storage.Kind("packet log", (PACKETS, *LOGS.values()), lambda folder: None)
 
 
 @dataclass(frozen=True)
@@ -48,11 +49,12 @@ def run(
     log: bool = False,
     max_memory: int | None = None,
 ) -> Left:
-    """Runs programs until ``command`` ends."""
+    """Runs programs until ``command`` ends, in ``max_memory`` bytes; by default half of the machine's."""
     cancel = _core.CancelToken()
+    limit = memory.limit_of_a_run(max_memory, 1)
     other = None if peer is None else words(peer)
     with ThreadPoolExecutor(1, thread_name_prefix="shell") as executor:
-        running = executor.submit(point.shell, cancel, words(command), other, max_memory, list(sysctls), log)
+        running = executor.submit(point.shell, cancel, words(command), other, limit, list(sysctls), log)
         try:
             while not running.done():
                 with suppress(TimeoutError):
@@ -65,15 +67,13 @@ def run(
 
 
 def write_log(packets: Table, folder: Path) -> list[Path]:
-    """Writes the log of packets as Parquet, and for each direction in the format of Mahimahi's logs."""
-    folder.mkdir(parents=True, exist_ok=True)
-    packets.write_parquet(folder / PACKETS)
-    paths = [folder / PACKETS]
-    for direction, name in LOGS.items():
-        content = "".join(_mahimahi(packets, direction))
-        storage.write_file(folder / name, content.encode())
-        paths.append(folder / name)
-    return paths
+    """Writes the log of packets as Parquet, and for each direction in the format of Mahimahi's logs; all or none."""
+    with storage.directory(folder, LOG) as staging:
+        packets.write_parquet(staging / PACKETS)
+        for direction, name in LOGS.items():
+            with (staging / name).open("w", encoding="utf-8") as file:
+                file.writelines(_mahimahi(packets, direction))
+    return [folder / name for name in LOG.files]
 
 
 def _mahimahi(packets: Table, direction: str) -> Iterator[str]:

@@ -15,6 +15,7 @@ from pathlib import Path
 from typing import Any
 
 import polars as pl
+from own import keep, number
 from rich.console import Console
 
 import dumbbell
@@ -103,13 +104,14 @@ def measure(names: list[str], retries: int, console: Console) -> int:
             of_flow = ours.filter(pl.col("flow") == flow)
             rows.append(
                 {"case": name, "flow": flow, "cc": cc}
-                | {f"kernel_{key}": _number(of_kernel[key].median()) for key in MEASURES}
-                | {f"sim_{key}": _number(of_flow[key].median()) for key in MEASURES}
+                | {f"kernel_{key}": number(of_kernel[key].median()) for key in MEASURES}
+                | {f"sim_{key}": number(of_flow[key].median()) for key in MEASURES}
                 | {key: max(one[key] for one in certificates) for key in LATE}
                 | {"kernel": certificates[0]["kernel"], "void_attempts": sum(len(run.void_attempts) for run in runs)}
             )
             console.print(f"{name}: {rows[-1]}", highlight=False)
-        _keep(name, pl.DataFrame(rows))
+        measured = pl.DataFrame(rows).with_columns(pl.col(pl.Float64).round(4))
+        keep(RECORDED, name, measured, list(SCENARIOS))
     return missing
 
 
@@ -118,15 +120,6 @@ def _simulated(scenario: dict[str, Any], hz: int) -> pl.DataFrame:
     for flow in chosen["flows"]:
         flow["transport"] = {"hz": hz}
     return dumbbell.sweep(chosen, repeat=SEEDS, progress=False).collect().flows.to_polars()
-
-
-def _keep(name: str, rows: pl.DataFrame) -> None:
-    order = {case: index for index, case in enumerate(SCENARIOS)}
-    if RECORDED.is_file():
-        others = pl.read_csv(RECORDED).filter((pl.col("case") != name) & pl.col("case").is_in(list(order)))
-        rows = pl.concat([others, rows], how="diagonal_relaxed")
-    rows = rows.sort(pl.col("case").replace_strict(order, return_dtype=pl.Int32), "flow")
-    rows.with_columns(pl.col(pl.Float64).round(4)).write_csv(RECORDED)
 
 
 def misses(row: dict[str, Any]) -> list[str]:
@@ -212,10 +205,6 @@ def draw(rows: list[dict[str, Any]], out: Path) -> list[Path]:
             axis.set_aspect("equal")
         figure.axes[0].legend(loc="upper left")
     return figure.write(out / "images" / "agreement", ["png"])
-
-
-def _number(value: Any) -> float:
-    return float("nan") if value is None else float(value)
 
 
 def main() -> int:

@@ -65,20 +65,20 @@ def record(names: Iterable[str], runs: int | None, retries: int, console: Consol
             shown = ", ".join(f"{key} {rows[-1][key]}" for key in (*TOLERANCES, "late_p999_us", "app_late_p99_us"))
             console.print(f"{name}, seed {seed}: {shown}", highlight=False)
         if rows:
-            _keep(path, name, pl.DataFrame(rows))
+            keep(path, name, pl.DataFrame(rows), list(CASES))
     console.print(f"recorded in {path}", highlight=False)
     return missing
 
 
-def _keep(path: Path, name: str, rows: pl.DataFrame) -> None:
-    """Replaces the rows of a case, in the order of the cases."""
-    order = {case: index for index, case in enumerate(CASES)}
+def keep(path: Path, name: str, rows: pl.DataFrame, cases: list[str]) -> None:
+    """Replaces the rows of a case in a file, in the order of the cases."""
+    order = {case: index for index, case in enumerate(cases)}
     if path.is_file():
-        others = pl.read_csv(path).filter((pl.col("case") != name) & pl.col("case").is_in(list(order)))
+        others = pl.read_csv(path).filter((pl.col("case") != name) & pl.col("case").is_in(cases))
         rows = pl.concat([others, rows], how="diagonal_relaxed")
     path.parent.mkdir(exist_ok=True)
-    rows = rows.sort(pl.col("case").replace_strict(order, return_dtype=pl.Int32), "seed", "flow")
-    rows.write_csv(path)
+    numbers = [column for column in ("seed", "flow") if column in rows.columns]
+    rows.sort(pl.col("case").replace_strict(order, return_dtype=pl.Int32), *numbers).write_csv(path)
 
 
 def _measures(result: dumbbell.Result, case: Case) -> list[dict[str, Any]]:
@@ -93,8 +93,8 @@ def _measures(result: dumbbell.Result, case: Case) -> list[dict[str, Any]]:
                 "flow": flow["flow"],
                 "cc": flow["cc"],
                 "goodput_mbps": round(flow["goodput_mbps"], 4),
-                "srtt_ms": round(_number(srtt.mean()), 3),
-                "p95_srtt_ms": round(_number(srtt.quantile(0.95)), 3),
+                "srtt_ms": round(number(srtt.mean()), 3),
+                "p95_srtt_ms": round(number(srtt.quantile(0.95)), 3),
                 "rtt_ms": round(flow["mean_rtt_ms"], 3),
                 "retransmits": flow["retransmits_total"],
                 "acks": flow["acks_total"],
@@ -105,7 +105,8 @@ def _measures(result: dumbbell.Result, case: Case) -> list[dict[str, Any]]:
     return rows
 
 
-def _number(value: Any) -> float:
+def number(value: Any) -> float:
+    """A mean or a median of a table; there is none of nothing."""
     return float("nan") if value is None else float(value)
 
 
@@ -171,7 +172,7 @@ def judge(path: Path, chosen: list[str] | None, seeds: int) -> list[Judgement]:
                 case=str(name),
                 cc=rows["cc"][0],
                 ours={measure: median(float(run[measure]) for run in ours) for measure in TOLERANCES},
-                kernel={measure: _number(rows[measure].median()) for measure in TOLERANCES},
+                kernel={measure: number(rows[measure].median()) for measure in TOLERANCES},
                 causes=dict(case.causes),
             )
         )

@@ -14,8 +14,9 @@ import pytest
 
 import dumbbell as db
 from conftest import Cli
-from dumbbell import grounds
+from dumbbell import _core, cli, grounds
 from dumbbell.grounds import LINUX
+from dumbbell.parallel import run_point
 
 SCENARIO: dict[str, Any] = {
     "duration": "1500ms",
@@ -107,6 +108,33 @@ def test_a_void_run_is_kept_aside(monkeypatch: pytest.MonkeyPatch, tmp_path: Pat
     with pytest.raises(db.VoidRunError, match="the machine stalled") as caught:
         db.run(SCENARIO, on=db.Linux(retries=1))
     assert len(caught.value.attempts) == 2
+
+
+@pytest.mark.parametrize("swept", ["", "[sweep]\nrepeat = 2\n"])
+def test_a_void_run_can_be_given_again(
+    monkeypatch: pytest.MonkeyPatch, tmp_path: Path, swept: str, capsys: pytest.CaptureFixture[str]
+) -> None:
+    file = tmp_path / "path.toml"
+    file.write_text(PATH + swept, encoding="utf-8")
+    out = tmp_path / "out"
+
+    def status(void: bool) -> object:
+        def attempt(point: _core.Point, *_: Any) -> db.Result:
+            result = run_point(point)
+            certificate = {"void": ["the machine stalled"] if void else []}
+            return dataclasses.replace(result, meta=dataclasses.replace(result.meta, certificate=certificate))
+
+        monkeypatch.setattr(grounds, "_attempt", attempt)
+        monkeypatch.setattr(sys, "argv", ["dumbbell", "run", str(file), "--on", "linux", "--out", str(out)])
+        with pytest.raises(SystemExit) as ended:
+            cli.main()
+        return ended.value.code
+
+    assert status(void=True) == 3, capsys.readouterr().err
+    assert db.load_result(out / "void" / "1").meta.void == ["the machine stalled"]
+    assert status(void=True) == 3, capsys.readouterr().err
+    assert status(void=False) == 0, capsys.readouterr().err
+    assert (out / "flows.parquet").is_file()
 
 
 def test_nothing_is_left_after_a_kill(experiment: Path) -> None:
@@ -277,3 +305,19 @@ def test_iperf3_measures_the_rate_of_the_path(tmp_path: Path) -> None:
 def test_the_status_of_the_program_is_that_of_the_shell(tmp_path: Path) -> None:
     done = in_shell(tmp_path, "sleep 60", "exit 6")
     assert done.returncode == 6
+
+
+def test_a_log_is_not_written_over_the_files_of_others(tmp_path: Path) -> None:
+    (tmp_path / "log").mkdir()
+    theirs = tmp_path / "log" / "up.log"
+    theirs.write_text("theirs", encoding="utf-8")
+    ran = tmp_path / "ran"
+    done = in_shell(tmp_path, "true", f"touch {ran}", "--log", str(tmp_path / "log"))
+    assert done.returncode == 2
+    assert "up.log" in done.stderr
+    assert theirs.read_text("utf-8") == "theirs"
+    assert not ran.exists()
+    for _ in range(2):
+        assert in_shell(tmp_path, "true", "true", "--log", str(tmp_path / "new")).returncode == 0
+    names = {path.name for path in (tmp_path / "new").iterdir()}
+    assert names == {"packets.parquet", "up.log", "down.log", "dumbbell.json"}

@@ -1,6 +1,6 @@
 //! How good a run was: what an emulator on a shared machine owes to whoever reads its numbers.
 
-use crate::host::{Host, tick};
+use crate::host::{Host, hz};
 use crate::seen::Seen;
 use crate::traffic::Promptness;
 use dumbbell_results::Histogram;
@@ -130,7 +130,7 @@ impl Certificate {
             stolen_cpu: steal.0.zip(steal.1).map(|(before, after)| after.share_since(before)),
             had_priority: seen.had_priority,
             kernel: kernel(),
-            hz: 1_000_000_000 / tick().as_nanos().max(1),
+            hz: hz(),
             cpu: cpu_model(),
             cores: std::thread::available_parallelism().map_or(1, usize::from),
             sysctls,

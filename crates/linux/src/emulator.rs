@@ -37,8 +37,8 @@ const PRIORITY: i32 = 50;
 const TIMER_SLACK: NonZeroU64 = NonZeroU64::MIN;
 /// How long the thread sleeps at most, to see that it has to stop.
 const PATIENCE: Duration = Duration::from_millis(50);
-/// Memory is added up after so many packets.
-const PACKETS_PER_WEIGHING: u64 = 4_096;
+/// Memory is added up after so many turns, each of which takes a packet of each host at most.
+const TURNS_PER_WEIGHING: u64 = 4_096;
 
 /// What travels.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -79,8 +79,8 @@ pub struct Emulator<'a> {
     departed: Vec<u64>,
     recorder: Recorder,
     links: Vec<LinkSummary>,
-    /// What had been seen of the flows when the run was over.
-    at_the_end: Option<Vec<FlowSeen>>,
+    /// What had been seen of the flows when the run was over; empty before.
+    at_the_end: Vec<FlowSeen>,
     lateness: Lateness,
     failed_writes: u64,
     packets: u64,
@@ -132,7 +132,7 @@ impl<'a> Emulator<'a> {
             is_measuring: false,
             recorder,
             links: Vec::new(),
-            at_the_end: None,
+            at_the_end: Vec::new(),
             lateness: Lateness::default(),
             failed_writes: 0,
             packets: 0,
@@ -153,7 +153,7 @@ impl<'a> Emulator<'a> {
         // Without it wake-ups are some microseconds later, which the certificate shows.
         let _ = set_current_timer_slack(Some(TIMER_SLACK));
         let began = ThreadTime::now();
-        let mut until_weighing = PACKETS_PER_WEIGHING;
+        let mut until_weighing = TURNS_PER_WEIGHING;
         while !self.shared.is_over.load(Ordering::Relaxed) {
             self.advance(self.clock.now());
             let mut is_idle = true;
@@ -163,7 +163,7 @@ impl<'a> Emulator<'a> {
             until_weighing -= 1;
             if until_weighing == 0 {
                 self.weigh()?;
-                until_weighing = PACKETS_PER_WEIGHING;
+                until_weighing = TURNS_PER_WEIGHING;
             }
             if is_idle {
                 self.wait();
@@ -171,9 +171,8 @@ impl<'a> Emulator<'a> {
         }
         let cpu_s = began.elapsed().as_secs_f64();
         self.conclude();
-        let flows = self.at_the_end.take().unwrap_or_else(|| self.flows_seen());
         Ok(Seen {
-            flows,
+            flows: self.at_the_end,
             links: self.links,
             recorder: self.recorder,
             lateness: self.lateness,
@@ -189,7 +188,7 @@ impl<'a> Emulator<'a> {
     fn conclude(&mut self) {
         let now = self.clock.now();
         self.advance(now);
-        if self.looks.measure < Time::NEVER && self.is_measuring {
+        if self.is_measuring {
             self.measurement_boundary(now.min(self.measured.1));
         }
         if self.looks.end < Time::NEVER {
@@ -462,14 +461,10 @@ impl<'a> Emulator<'a> {
         }
     }
 
-    fn flows_seen(&self) -> Vec<FlowSeen> {
-        self.flows.iter().map(|flow| flow.seen.clone()).collect()
-    }
-
     /// The run is over; what comes now is carried and not counted any more.
     fn finish(&mut self, now: Time) {
         self.settle_all();
-        self.at_the_end = Some(self.flows_seen());
+        self.at_the_end = self.flows.iter().map(|flow| flow.seen.clone()).collect();
         let mut rows = self.links.iter_mut();
         self.media.for_each_port(|medium, port| {
             if let Some(row) = rows.next() {
@@ -489,7 +484,8 @@ impl<'a> Emulator<'a> {
         let meters: u64 = self.flows.iter().map(|flow| flow.meter.memory()).sum();
         let media: u64 = self.media.iter().map(|medium| medium.memory()).sum();
         let log = self.packet_log.as_ref().map_or(0, PacketLog::memory);
-        let needed = self.slots.memory() + meters + media + self.recorder.memory() + log;
+        let samples = self.recorder.memory() + self.shared.sampled_bytes.load(Ordering::Relaxed);
+        let needed = self.slots.memory() + meters + media + samples + log;
         if needed > self.max_memory { Err(RunError::Memory { needed, limit: self.max_memory }) } else { Ok(()) }
     }
 }

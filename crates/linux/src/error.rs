@@ -76,6 +76,8 @@ pub enum FlowFault {
     ForbiddenAlgorithm,
     /// A parameter of the algorithm.
     Parameter(String),
+    /// An application whose rate changes.
+    ChangingRate,
     /// A parameter of the endpoints.
     Transport(String),
     /// A parameter of the endpoints that another flow has otherwise.
@@ -105,6 +107,7 @@ impl FlowFault {
                 "run as root, or add it to net.ipv4.tcp_allowed_congestion_control".to_owned()
             }
             FlowFault::Parameter(key) => format!("remove `{key}`, or use the simulator"),
+            FlowFault::ChangingRate => "give a constant `rate`, or use the simulator".to_owned(),
             FlowFault::Transport(key) => format!("remove `{key}`, or use the simulator"),
             FlowFault::DifferentTransport(key) => format!("give all flows the same `{key}`, or use the simulator"),
             FlowFault::Hz { running, .. } => format!("remove `hz`, or set it to {running}"),
@@ -121,6 +124,7 @@ impl fmt::Display for FlowFault {
                 write!(f, "`cc`: the running kernel keeps this algorithm for the administrator")
             }
             FlowFault::Parameter(key) => write!(f, "`cc.{key}` cannot be set in the running kernel"),
+            FlowFault::ChangingRate => write!(f, "`rate` changes, which applications on the running kernel cannot do"),
             FlowFault::Transport(key) => write!(f, "`transport.{key}` cannot be set in the running kernel"),
             FlowFault::DifferentTransport(key) => {
                 write!(f, "`transport.{key}` differs from that of flow 0, and holds for a whole host")

@@ -6,7 +6,6 @@
 use crate::netlink::Netlink;
 use crate::settings::Settings;
 use crate::{FlowFault, RunError, sys};
-use dumbbell_units::Duration;
 use rustix::fd::{AsFd, OwnedFd};
 use rustix::io::Errno;
 use rustix::net::netdevice::name_to_index;
@@ -169,10 +168,10 @@ pub fn available_algorithms() -> String {
     list.split_whitespace().collect::<Vec<_>>().join(", ")
 }
 
-/// How long a tick of the kernel's coarse clock takes.
-pub fn tick() -> Duration {
-    let resolution = rustix::time::clock_getres(rustix::time::ClockId::MonotonicCoarse);
-    Duration::from_nanos(u64::try_from(resolution.tv_nsec).unwrap_or(0))
+/// Ticks of the kernel's coarse clock in a second.
+pub fn hz() -> u64 {
+    let tick = rustix::time::clock_getres(rustix::time::ClockId::MonotonicCoarse);
+    1_000_000_000 / u64::try_from(tick.tv_nsec).unwrap_or(0).max(1)
 }
 
 fn reread(mut file: &File) -> io::Result<String> {

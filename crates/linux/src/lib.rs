@@ -94,12 +94,19 @@ pub struct RunOutput {
 struct Shared {
     is_over: AtomicBool,
     promptness: Promptness,
+    /// Memory that the samples of flows take.
+    sampled_bytes: AtomicU64,
     flows: Vec<FlowShared>,
 }
 
 impl Shared {
     fn new(flows: Vec<FlowShared>) -> Shared {
-        Shared { is_over: AtomicBool::new(false), promptness: Promptness::default(), flows }
+        Shared {
+            is_over: AtomicBool::new(false),
+            promptness: Promptness::default(),
+            sampled_bytes: AtomicU64::new(0),
+            flows,
+        }
     }
 }
 

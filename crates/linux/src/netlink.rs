@@ -76,8 +76,7 @@ impl Netlink {
     fn ask(&self, request: Request) -> io::Result<()> {
         sendto(&self.socket, &request.finished(), SendFlags::empty(), &SocketAddrNetlink::new(0, 0))?;
         let mut answer = [0; 4096];
-        let ((), length) =
-            recv(&self.socket, answer.as_mut_slice(), RecvFlags::empty()).map(|(_, length)| ((), length))?;
+        let (_, length) = recv(&self.socket, answer.as_mut_slice(), RecvFlags::empty())?;
         let field = |at: usize| answer[..length].get(at..at + 4).and_then(|bytes| bytes.try_into().ok());
         let kind = field(4).map(|bytes: [u8; 4]| u16::from_ne_bytes([bytes[0], bytes[1]]));
         match (kind, field(HEADER).map(i32::from_ne_bytes)) {

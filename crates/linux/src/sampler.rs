@@ -14,8 +14,6 @@ use std::sync::atomic::Ordering;
 const PRIORITY: i32 = 10;
 /// What BBR lets be observed of itself, with the names that the simulator's has.
 const BBR_VALUES: [&str; 4] = ["bw_mbps", "min_rtt_ms", "pacing_gain", "cwnd_gain"];
-/// One, in the unit of BBR's gains.
-const GAIN_UNIT: f64 = 256.0;
 /// The kernel's "no threshold".
 const INFINITE_SSTHRESH: u32 = 0x7fff_ffff;
 
@@ -121,17 +119,19 @@ impl<'a> Sampler<'a> {
                 if let Some(bbr) = bbr {
                     let min_rtt_ms =
                         if bbr.min_rtt_us == u32::MAX { f64::NAN } else { f64::from(bbr.min_rtt_us) / 1e3 };
+                    let gain = |gain: u32| f64::from(gain) / f64::from(BbrInfo::UNIT);
                     values.copy_from_slice(&[
                         bbr.bw as f64 * 8e-6,
                         min_rtt_ms,
-                        f64::from(bbr.pacing_gain) / GAIN_UNIT,
-                        f64::from(bbr.cwnd_gain) / GAIN_UNIT,
+                        gain(bbr.pacing_gain),
+                        gain(bbr.cwnd_gain),
                     ]);
                 } else {
                     values.fill(f64::NAN);
                 }
             });
         }
+        self.shared.sampled_bytes.store(self.recorder.memory(), Ordering::Relaxed);
     }
 }
 

@@ -3,7 +3,7 @@
 //! Parameters that the kernel has as sysctls of a namespace are set whether they were given or not, so that a machine's own
 //! settings do not leak in. Every other parameter that does not have its default value is refused by its name.
 
-use crate::host::tick;
+use crate::host::hz;
 use crate::{FlowFault, RunError};
 use dumbbell_scenario::Scenario;
 use dumbbell_transport::{LossDetection, Protocol, TransportConfig};
@@ -61,7 +61,7 @@ impl Settings {
             }
             refuse_foreign(flow, spec.cc.name(), &spec.transport)?;
             if spec.app_schedule.is_some() {
-                return Err(FlowFault::Transport("rate".to_owned()).of(flow, spec.cc.name()));
+                return Err(FlowFault::ChangingRate.of(flow, spec.cc.name()));
             }
         }
         for (flow, spec) in (1..).zip(others) {
@@ -113,8 +113,9 @@ fn of_transport(config: &TransportConfig) -> Vec<Sysctl> {
     // Half of a buffer is window, with `tcp_adv_win_scale` at 1.
     let receive = if config.receive_window == plain.receive_window { AMPLE } else { 2 * config.receive_window };
     always("ipv4.tcp_rmem", format!("4096 {} {receive}", receive.min(131_072)));
+    let changed = differing(&plain, config);
     for (key, name, value) in sysctls_of(config) {
-        let is_changed = differing(&plain, config).iter().any(|changed| changed == key);
+        let is_changed = changed.iter().any(|changed| changed == key);
         let wanted_by = is_changed.then(|| format!("transport.{key}"));
         sysctls.push(Sysctl { name: format!("net.ipv4.{name}"), value, wanted_by });
     }
@@ -152,9 +153,9 @@ fn refuse_foreign(flow: usize, cc: &str, config: &TransportConfig) -> Result<(),
         return Err(FlowFault::NotTcp.of(flow, cc));
     }
     let plain = TransportConfig::default();
-    let ticks = 1_000_000_000 / tick().as_nanos().max(1);
-    if config.hz != plain.hz && u64::from(config.hz) != ticks {
-        return Err(FlowFault::Hz { asked: config.hz, running: ticks }.of(flow, cc));
+    let running = hz();
+    if config.hz != plain.hz && u64::from(config.hz) != running {
+        return Err(FlowFault::Hz { asked: config.hz, running }.of(flow, cc));
     }
     let known = sysctls_of(config);
     let is_followed = |key: &str| FOLLOWED.contains(&key) || known.iter().any(|(sysctl, ..)| *sysctl == key);
@@ -206,6 +207,7 @@ mod tests {
             (r#"{ cc = "reno", transport = { ack_every = 4 } }"#, "`transport.ack_every`"),
             (r#"{ cc = "bbr", transport = { hz = 77 } }"#, "`transport.hz`"),
             (r#"{ cc = { name = "cubic", beta = 0.8 } }"#, "`cc.beta`"),
+            (r#"{ cc = "cubic", rate = [["0s", "1mbit"], ["500ms", "2mbit"]] }"#, "`rate`"),
             (r#"{ cc = "reno" }, { cc = "reno", transport = { sack = false } }"#, "`transport.sack`"),
         ];
         for (flows, key) in cases {

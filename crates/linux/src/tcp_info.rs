@@ -88,7 +88,7 @@ pub struct BbrInfo {
 
 impl BbrInfo {
     /// One, in the unit of the gains.
-    const UNIT: u32 = 256;
+    pub const UNIT: u32 = 256;
 
     /// Asks the kernel; the connection must be governed by BBR.
     pub fn of(socket: impl AsFd) -> io::Result<BbrInfo> {

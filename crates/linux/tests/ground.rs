@@ -143,6 +143,24 @@ fn an_algorithm_that_the_kernel_lacks_is_named_with_those_it_has() {
 }
 
 #[test]
+fn samples_of_flows_count_as_memory() {
+    let text = |series: bool| {
+        format!(
+            "duration = \"4s\"\nrecord = {{ interval = \"1ms\", series = {series} }}\n\
+             path = {{ rate = \"20mbit\", rtt = \"20ms\" }}\nflows = [{{ cc = \"cubic\", count = 8 }}]"
+        )
+    };
+    let cancel = AtomicBool::new(false);
+    let bounds = Bounds { cancel: &cancel, max_memory: 2 << 20 };
+    let _alone = alone();
+    match run(&scenario(&text(true)), &[], &bounds) {
+        Err(RunError::Namespace(_) | RunError::Tun(_)) => eprintln!("skipped"),
+        Err(RunError::Memory { .. }) => assert!(run(&scenario(&text(false)), &[], &bounds).is_ok()),
+        other => panic!("{other:?}"),
+    }
+}
+
+#[test]
 fn a_run_can_be_stopped() {
     let _alone = alone();
     let text = r#"
