@@ -5,7 +5,7 @@ use std::path::Path;
 
 /// Tries the seeds below `end`; says how many cases were accepted.
 fn accepted(target: &str, end: u64) -> usize {
-    let target = Target::named(target).unwrap();
+    let target = Target::named(target).expect("a target of this name");
     let try_seed = |seed| target.try_seed(seed).unwrap_or_else(|failure| panic!("seed {seed}: {failure:?}"));
     (0..end).filter(|&seed| try_seed(seed) == Outcome::Accepted).count()
 }
