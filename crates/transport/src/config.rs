@@ -369,6 +369,7 @@ impl TransportConfig {
             let message = "`rtt_samples` needs timestamps, which are switched off";
             problems.push(Problem::value("rtt_samples", message, "allowed without timestamps: `\"linux\"`"));
         }
+        problems.extend(self.quic.check_memory(self.pacing));
         problems
     }
 
@@ -479,6 +480,24 @@ mod tests {
             (
                 TransportConfig { quic: QuicConfig { packet_threshold: 0, ..QuicConfig::default() }, ..plain() },
                 "`quic.packet_threshold` is 0; allowed: at least 1",
+            ),
+            (
+                TransportConfig { quic: QuicConfig { saved_cwnd: 100_000, ..QuicConfig::default() }, ..plain() },
+                "`quic.saved_cwnd` is given without `quic.saved_rtt`; give the window and the smallest RTT of the earlier \
+                 connection, or neither",
+            ),
+            (
+                TransportConfig {
+                    pacing: Pacing::Off,
+                    quic: QuicConfig {
+                        saved_cwnd: 100_000,
+                        saved_rtt: Duration::from_millis(40),
+                        ..QuicConfig::default()
+                    },
+                    ..plain()
+                },
+                "`quic.saved_cwnd` needs pacing, which is switched off: a jump is spread over a round trip; allowed \
+                 without pacing: `0B`",
             ),
         ];
         for (config, expected) in cases {
