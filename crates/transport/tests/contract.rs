@@ -9,8 +9,8 @@
 )]
 
 use dumbbell_cc::{AckFlags, CaState, Control, Controller, Event, Hooks, LostPacket, Needs, RateSample, View};
-use dumbbell_transport::quic::{QuicAck, QuicSender};
-use dumbbell_transport::{Ack, Pacing, SackBlock, Sender, TransportConfig};
+use dumbbell_transport::quic::{EcnCounts, QuicAck, QuicSender};
+use dumbbell_transport::{Ack, EcnUse, Pacing, SackBlock, Sender, TransportConfig};
 use dumbbell_units::{Duration, Time};
 use std::collections::BTreeSet;
 use std::sync::{Arc, Mutex};
@@ -187,7 +187,7 @@ impl Ground for Tcp {
         let above: Vec<SackBlock> = runs.into_iter().filter(|run| run.start > ack).collect();
         let (sack, sack_count) = highest_first(&above);
         let ece = marks > std::mem::replace(&mut self.marks, marks);
-        self.sender.on_ack(now, &Ack { ack, sack, sack_count, ece, window: 10_000, echo });
+        self.sender.on_ack(now, &Ack { ack, sack, sack_count, ece, marks: None, window: 10_000, echo });
     }
     fn next_timer(&self) -> Time {
         self.sender.next_timer()
@@ -225,7 +225,8 @@ impl Ground for Quic {
         self.arrived.extend(arrived.iter().map(|&index| index as u32));
         assert!(self.arrived.iter().all(|number| *number < self.sent));
         let (ranges, range_count) = highest_first(&runs(&self.arrived));
-        self.sender.on_ack(now, &QuicAck { ranges, range_count, delay_us: 0, ce_count: marks });
+        let ecn = EcnCounts { ect0: self.arrived.len() as u32 - marks, ect1: 0, ce: marks };
+        self.sender.on_ack(now, &QuicAck { ranges, range_count, delay_us: 0, ecn });
     }
     fn next_timer(&self) -> Time {
         self.sender.next_timer()
@@ -256,7 +257,7 @@ impl<G: Ground> Stage<G> {
     /// With a controller that asks so often for a reduction.
     fn with(full_control: bool, hooks: Hooks, requests: u32) -> Stage<G> {
         let profile = TransportConfig::profile(G::PROFILE).expect("a profile");
-        let config = TransportConfig { ecn: true, pacing: Pacing::Off, ..profile };
+        let config = TransportConfig { ecn: EcnUse::Classic, pacing: Pacing::Off, ..profile };
         let log = Log::default();
         let now = Time::ZERO + Duration::from_secs(1);
         let controller = Recording { log: log.clone(), full_control, hooks, requests };
@@ -334,7 +335,7 @@ struct Traits {
 }
 
 const TCP: Traits = Traits { state_of_marks: CaState::Cwr, shrinks_after_idle: true, undoes: true };
-const QUIC: Traits = Traits { state_of_marks: CaState::Recovery, shrinks_after_idle: false, undoes: false };
+const QUIC: Traits = Traits { state_of_marks: CaState::Cwr, shrinks_after_idle: false, undoes: false };
 
 const ACK: [Told; 2] = [Told::InAck { ece: false }, Told::Acked];
 

@@ -185,7 +185,7 @@ impl Controller for Prague {
     }
 
     fn ecn(&self) -> EcnMode {
-        EcnMode::Accurate
+        EcnMode::L4s
     }
 
     fn ssthresh(&mut self, _view: &View, control: &Control) -> u32 {

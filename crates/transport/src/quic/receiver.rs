@@ -1,6 +1,6 @@
 //! The receiving endpoint: it acknowledges packet numbers and delivers the stream in order.
 
-use super::{AckFrequency, QuicAck, QuicPacket};
+use super::{AckFrequency, EcnCounts, QuicAck, QuicPacket};
 use crate::receiver::Reassembly;
 use crate::{ReceiverStats, SackBlock, TransportConfig};
 use dumbbell_path::Ecn;
@@ -20,7 +20,7 @@ pub struct QuicReceiver {
     ack_at: Time,
     /// An ACK has to be sent now.
     must_ack: bool,
-    ce_count: u32,
+    ecn: EcnCounts,
     next_seq: u32,
     held: Reassembly,
     ack_every: u32,
@@ -37,7 +37,7 @@ impl QuicReceiver {
             unacked: 0,
             ack_at: Time::NEVER,
             must_ack: false,
-            ce_count: 0,
+            ecn: EcnCounts::default(),
             next_seq: 0,
             held: Reassembly::default(),
             ack_every: config.ack_every.max(1),
@@ -57,11 +57,7 @@ impl QuicReceiver {
         }
         let in_order = self.note_number(now, packet.number);
         self.deliver(packet);
-        let marked = packet.ecn == Ecn::Ce;
-        if marked {
-            self.ce_count += 1;
-            self.stats.ce_segments += 1;
-        }
+        let marked = self.count_bits(packet.ecn);
         self.unacked += 1;
         if !in_order || marked || self.unacked >= self.ack_every {
             self.must_ack = true;
@@ -91,6 +87,21 @@ impl QuicReceiver {
     #[inline]
     pub fn stats(&self) -> ReceiverStats {
         self.stats
+    }
+
+    /// Counts the ECN bits of a packet; returns whether it is marked.
+    #[inline]
+    fn count_bits(&mut self, ecn: Ecn) -> bool {
+        match ecn {
+            Ecn::NotEct => {}
+            Ecn::Ect0 => self.ecn.ect0 += 1,
+            Ecn::Ect1 => self.ecn.ect1 += 1,
+            Ecn::Ce => {
+                self.ecn.ce += 1;
+                self.stats.ce_segments += 1;
+            }
+        }
+        ecn == Ecn::Ce
     }
 
     /// Adds a packet number to the ranges; returns whether it follows the largest one.
@@ -173,6 +184,6 @@ impl QuicReceiver {
             range_count += 1;
         }
         let delay_us = u32::try_from(now.since(self.largest_at).as_micros()).unwrap_or(u32::MAX);
-        QuicAck { ranges, range_count, delay_us, ce_count: self.ce_count }
+        QuicAck { ranges, range_count, delay_us, ecn: self.ecn }
     }
 }

@@ -8,7 +8,6 @@ use super::assembly::Retransmit;
 use super::{Burst, Sender};
 use crate::{Flags, Rescue};
 use dumbbell_cc::Event;
-use dumbbell_path::Ecn;
 use dumbbell_recovery::host_queue::QueueLimit;
 use dumbbell_recovery::scoreboard::{Record, flag};
 use dumbbell_recovery::timer::Pending;
@@ -179,7 +178,7 @@ impl Sender {
             mss,
             last_len,
             is_retransmission: false,
-            ecn: if self.config.ecn { Ecn::Ect0 } else { Ecn::NotEct },
+            ecn: self.xmit.codepoint,
             next_flags: cwr | Burst::push_of_first(size, ends_write),
         };
     }
