@@ -76,11 +76,14 @@ impl Hooks {
 pub struct Needs {
     /// [`Controller::begins_reduction`] is asked.
     pub reductions: bool,
+    /// Over QUIC a reduction is proportional (RFC 6937) in bytes, with packets of at most so many; 0: the sender is silent
+    /// until the reduced window is not full any more. TCP's is always proportional.
+    pub proportional: u32,
 }
 
 impl Needs {
     /// Nothing.
-    pub const NONE: Needs = Needs { reductions: false };
+    pub const NONE: Needs = Needs { reductions: false, proportional: 0 };
 }
 
 /// A congestion controller: reads a [`View`] of its connection, writes its [`Control`].

@@ -32,8 +32,11 @@ impl QuicSender {
         if largest >= self.sent.next_number() {
             return;
         }
+        let bytes_before = self.bytes_in_flight;
+        self.prr.begin_event(bytes_before);
         let grew_by = self.acknowledge_ranges(ack, largest);
         let delivered = growth(self.view.delivered, prior.delivered);
+        self.prr.delivered(delivered, bytes_before - self.bytes_in_flight);
         if delivered > 0 {
             self.timers.note_progress();
         }

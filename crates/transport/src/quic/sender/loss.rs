@@ -145,6 +145,7 @@ impl QuicSender {
     /// Enters a recovery period with the reduced window (`OnCongestionEvent`).
     fn enter_recovery(&mut self) {
         self.recovery_end = self.sent.next_number();
+        self.prr.begin();
         self.control.cwnd_bytes = 0;
         self.set_state(CaState::Recovery);
         if !self.full_control {

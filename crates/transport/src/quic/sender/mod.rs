@@ -17,7 +17,7 @@ use dumbbell_cc::{CaState, Control, Controller, Hooks, Needs, RateSample, View};
 use dumbbell_recovery::careful_resume::CarefulResume;
 use dumbbell_recovery::jiffies::Jiffies;
 use dumbbell_recovery::rate::{AppLimit, ChromiumSampler, check_app_limited};
-use dumbbell_recovery::rfc9002::{BurstPacer, RttEstimator, SpuriousLosses, pacing_rate};
+use dumbbell_recovery::rfc9002::{BurstPacer, ProportionalReduction, RttEstimator, SpuriousLosses, pacing_rate};
 use dumbbell_units::{Duration, Time};
 use timers::Timers;
 
@@ -41,6 +41,7 @@ pub struct QuicSender {
     bytes_in_flight: u64,
     /// Bytes of a packet with `mss` of payload: the unit of [`Control::cwnd`].
     packet_bytes: u64,
+    prr: ProportionalReduction,
     /// Packets in flight that the receiver has room for (flow control, RFC 9000 section 4.1).
     receive_window: u32,
     rtt: RttEstimator,
@@ -101,6 +102,7 @@ impl QuicSender {
             sent: SentPackets::default(),
             stream: Stream::new(mss, &quic.packet_sizes),
             bytes_in_flight: 0,
+            prr: ProportionalReduction::default(),
             packet_bytes,
             receive_window: u32::try_from(config.receive_window / u64::from(config.mss)).unwrap_or(u32::MAX).max(1),
             rtt: RttEstimator::new(quic.max_ack_delay.as_micros()),
