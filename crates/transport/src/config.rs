@@ -389,6 +389,7 @@ impl TransportConfig {
             let message = "`rtt_samples` needs timestamps, which are switched off";
             problems.push(Problem::value("rtt_samples", message, "allowed without timestamps: `\"linux\"`"));
         }
+        problems.extend(self.quic.check_memory(self.pacing));
         problems
     }
 

@@ -50,6 +50,20 @@ fn what_is_out_of_range_is_refused_with_what_is_allowed() {
             TransportConfig { quic: QuicConfig { packet_threshold: 0, ..QuicConfig::default() }, ..plain() },
             "`quic.packet_threshold` is 0; allowed: at least 1",
         ),
+        (
+            TransportConfig { quic: QuicConfig { saved_cwnd: 100_000, ..QuicConfig::default() }, ..plain() },
+            "`quic.saved_cwnd` is given without `quic.saved_rtt`; give the window and the smallest RTT of the earlier \
+             connection, or neither",
+        ),
+        (
+            TransportConfig {
+                pacing: Pacing::Off,
+                quic: QuicConfig { saved_cwnd: 100_000, saved_rtt: Duration::from_millis(40), ..QuicConfig::default() },
+                ..plain()
+            },
+            "`quic.saved_cwnd` needs pacing, which is switched off: a jump is spread over a round trip; allowed \
+             without pacing: `0B`",
+        ),
     ];
     for (config, expected) in cases {
         assert_eq!(problem(config), expected);

@@ -6,6 +6,8 @@ use dumbbell_cc::{CaState, Control, Controller, Event as Happening, RateSample, 
 use std::collections::BTreeMap;
 use std::sync::{Arc, Mutex};
 
+mod resume;
+
 /// Halves on loss and never grows.
 struct Halving;
 

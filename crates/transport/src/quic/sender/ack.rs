@@ -42,7 +42,9 @@ impl QuicSender {
         self.view.delivered_ce += u64::from(marks);
         self.sample.is_ece = marks > 0;
 
+        self.rate.end_ack(&self.sample, &self.view);
         self.forget_settled();
+        self.advance_resume(delivered, largest);
         self.tell_controller(ack, delivered);
         if std::mem::take(&mut self.undoes) {
             self.undo_reduction();
@@ -174,7 +176,7 @@ impl QuicSender {
             self.view.no_unsent_data = self.stream.has_sent_all();
             self.controller.cong_control(&self.view, &mut self.control, &self.sample);
         } else {
-            if grew_by > 0 && self.view.ca_state != CaState::Recovery {
+            if grew_by > 0 && self.view.ca_state != CaState::Recovery && self.resume.jump().is_none() {
                 self.controller.cong_avoid(&self.view, &mut self.control, grew_by);
                 if self.needs.reductions && self.controller.begins_reduction() {
                     self.on_congestion(self.sent.next_number());
@@ -182,5 +184,6 @@ impl QuicSender {
             }
             self.update_pacing_rate();
         }
+        self.hold_resumed();
     }
 }

@@ -34,6 +34,7 @@ impl QuicSender {
     /// Whether there is data, and pacing, both windows and the poll interval let a packet leave now.
     #[inline]
     fn may_send(&mut self, now: Time) -> bool {
+        self.resume_if_known();
         if self.pacer.forbids(self.view.now) {
             return false;
         }
@@ -56,7 +57,7 @@ impl QuicSender {
 
     /// The congestion window: a packet may leave while fewer bytes are in flight.
     #[inline]
-    fn window_bytes(&self) -> u64 {
+    pub(super) fn window_bytes(&self) -> u64 {
         let Control { cwnd, cwnd_bytes, .. } = self.control;
         if cwnd_bytes == 0 { u64::from(cwnd) * self.packet_bytes } else { cwnd_bytes }
     }
