@@ -193,6 +193,11 @@ pub trait Controller: Send {
         2
     }
 
+    /// How many windows the send buffer shall hold where it is sized by the window (`sndbuf_expand`).
+    fn sndbuf_expand(&self) -> u32 {
+        2
+    }
+
     /// The phase the controller is in, for recordings; empty for controllers without phases.
     fn mode(&self) -> &str {
         ""

@@ -71,17 +71,18 @@ pub fn experiment(bytes: &[u8]) -> Option<String> {
 pub fn runnable(bytes: &[u8]) -> Option<Value> {
     let mut document = sketch(&mut Drawer::new(bytes, &SCHEMA, Reach::Usual)).ok()?;
     without_nulls(&mut document);
+    mend(&mut document);
+    Some(document)
+}
+
+/// Takes out what the experiment is refused for.
+pub fn mend(document: &mut Value) {
     for _ in 0..ATTEMPTS {
-        let errors = match Experiment::from_json(&document, "sketch", &[]) {
-            Ok(_) => break,
-            Err(errors) => errors,
-        };
-        let taken = errors.errors().iter().filter(|error| take_out(&mut document, &error.key)).count();
-        if taken == 0 {
-            break;
+        let Err(errors) = Experiment::from_json(document, "sketch", &[]) else { return };
+        if errors.errors().iter().filter(|error| take_out(document, &error.key)).count() == 0 {
+            return;
         }
     }
-    Some(document)
 }
 
 fn sketch(drawer: &mut Drawer) -> Result<Value> {
