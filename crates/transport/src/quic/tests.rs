@@ -2,10 +2,12 @@
 
 use super::*;
 use crate::{EcnUse, TransportConfig};
-use dumbbell_cc::{CaState, Control, Controller, EcnMode, Event as Happening, Needs, RateSample, View};
+use dumbbell_cc::{CaState, Control, Controller, Event as Happening, RateSample, View};
 use std::collections::BTreeMap;
 use std::sync::{Arc, Mutex};
 
+mod ecn;
+mod reduction;
 mod resume;
 
 /// Halves on loss and never grows.
@@ -544,95 +546,4 @@ fn with_packets_of_several_sizes_bytes_count_against_the_window() {
     pair.run_until(seconds(5));
     assert!(pair.sender.is_idle());
     assert_eq!(pair.receiver.stats().delivered_bytes, 100_000);
-}
-
-/// Halves on loss, in proportion to what is delivered.
-struct Proportional;
-
-impl Controller for Proportional {
-    fn algorithm(&self) -> &'static str {
-        "proportional"
-    }
-    fn init(&mut self, _view: &View, _control: &mut Control) {}
-    fn needs(&self) -> Needs {
-        Needs { proportional: 1372, ..Needs::NONE }
-    }
-    fn ssthresh(&mut self, _view: &View, control: &Control) -> u32 {
-        control.cwnd / 2
-    }
-}
-
-#[test]
-fn a_proportional_reduction_sends_at_once_and_recovers_within_a_round_trip() {
-    let config = TransportConfig { initial_cwnd: 40, ack_every: 1, ..profile("quic") };
-    let recovery = |controller: Box<dyn Controller>| {
-        let mut pair = Pair::new(&config, |number| number == 0);
-        pair.sender = QuicSender::new(&config, controller);
-        pair.sender.establish(Time::ZERO, ONE_WAY * 2);
-        // A packet a millisecond.
-        let (mut began, mut ended) = (None, None);
-        for millis in 0..200 {
-            let now = Time::ZERO + Duration::from_millis(millis);
-            pair.run_until(now);
-            pair.now = now;
-            match pair.sender.view().ca_state {
-                CaState::Recovery => _ = began.get_or_insert(millis),
-                _ if began.is_some() => _ = ended.get_or_insert(millis),
-                _ => {}
-            }
-            if began.is_none() || pair.sender.unsent() == 0 {
-                pair.sender.write(now, 1, 1350);
-            }
-            pair.transmit();
-        }
-        (began.unwrap(), ended.unwrap())
-    };
-    let (began, ended) = recovery(Box::new(Halving));
-    assert!(ended - began >= 58, "half a flight of 40 ms in silence, and a round trip: {began} to {ended}");
-    let (began, ended) = recovery(Box::new(Proportional));
-    assert!((40..=42).contains(&(ended - began)), "{began} to {ended}");
-}
-
-/// Has full control and reacts to marks itself.
-#[derive(Clone, Default)]
-struct OwnsMarks(Listening);
-
-impl Controller for OwnsMarks {
-    fn algorithm(&self) -> &'static str {
-        "owns-marks"
-    }
-    fn init(&mut self, _view: &View, _control: &mut Control) {}
-    fn full_control(&self) -> bool {
-        true
-    }
-    fn ecn(&self) -> EcnMode {
-        EcnMode::L4s
-    }
-    fn ssthresh(&mut self, view: &View, control: &Control) -> u32 {
-        self.0.ssthresh(view, control)
-    }
-    fn cong_control(&mut self, view: &View, control: &mut Control, sample: &RateSample) {
-        self.0.cong_control(view, control, sample);
-    }
-    fn set_state(&mut self, view: &View, control: &mut Control, next: CaState) {
-        self.0.set_state(view, control, next);
-    }
-}
-
-#[test]
-fn a_sender_for_l4s_sends_ect_1_and_its_controller_counts_marks_without_a_recovery_period() {
-    let controller = OwnsMarks::default();
-    let config = TransportConfig { ecn: EcnUse::Accurate, ..profile("quic") };
-    let mut pair = Pair::new(&config, |_| false);
-    pair.sender = QuicSender::new(&config, Box::new(controller.clone()));
-    pair.sender.establish(Time::ZERO, ONE_WAY * 2);
-    pair.sender.write(Time::ZERO, 10, 1350);
-    pair.transmit();
-    assert!(pair.sent.iter().all(|(_, packet)| packet.ecn == dumbbell_path::Ecn::Ect1));
-    let mut ranges = [SackBlock::default(); QuicAck::MAX_RANGES];
-    ranges[0] = SackBlock { start: 0, end: 10 };
-    let ecn = EcnCounts { ect0: 0, ect1: 7, ce: 3 };
-    pair.sender.on_ack(Time::ZERO + ONE_WAY * 2, &QuicAck { ranges, range_count: 1, delay_us: 0, ecn });
-    assert_eq!((pair.sender.view().delivered_ce, pair.sender.last_sample().is_ece), (3, true));
-    assert_eq!(controller.0.0.lock().unwrap().states, []);
 }
