@@ -15,9 +15,12 @@ use std::sync::atomic::{AtomicBool, Ordering};
 /// What the checks know of every flow; nothing without debug assertions.
 pub(crate) struct Checks {
     floors: Vec<Floor>,
+    /// Those of the flows of each source of traffic.
+    source_floors: Vec<Floor>,
 }
 
 /// The shortest round-trip time that a flow can measure.
+#[derive(Clone, Copy)]
 struct Floor {
     rtt_us: u64,
     /// Unit of the clock that takes it.
@@ -31,7 +34,19 @@ impl Checks {
             let is_cancelled = cancel.load(Ordering::Relaxed);
             if is_cancelled { Err(RunError::Cancelled) } else { Ok(Floor::of(flow, scenario, script)) }
         });
-        Ok(Checks { floors: if cfg!(debug_assertions) { floors.collect::<Result<_, _>>()? } else { Vec::new() } })
+        if !cfg!(debug_assertions) {
+            return Ok(Checks { floors: Vec::new(), source_floors: Vec::new() });
+        }
+        let sources = scenario.traffic.iter().map(|traffic| Floor::of(&traffic.flow, scenario, script));
+        Ok(Checks { floors: floors.collect::<Result<_, _>>()?, source_floors: sources.collect() })
+    }
+
+    /// Flow number `flow` is one of a source of traffic.
+    pub fn adopt(&mut self, flow: usize, source: usize) {
+        if let Some(floor) = self.source_floors.get(source) {
+            self.floors.resize(self.floors.len().max(flow + 1), *floor);
+            self.floors[flow] = *floor;
+        }
     }
 
     /// A sender has taken a sample of the round-trip time.
