@@ -8,9 +8,10 @@ use dumbbell_units::{Duration, Rng, Time};
 const LINK_STREAMS: u64 = 1 << 32;
 const CONTROLLER_STREAMS: u64 = 2 << 32;
 const START_STREAM: u64 = 3 << 32;
-/// Sources of traffic count from here, and the controllers of each source's flows from a multiple behind the second number.
-const SOURCE_STREAMS: u64 = 4 << 32;
-const SPAWNED_STREAMS: u64 = 5 << 32;
+/// Sources of traffic count from here, and the controllers of the flows that they make from the second number, a range for
+/// each source.
+const SOURCE_STREAMS: u64 = 5 << 32;
+const SPAWNED_STREAMS: u64 = 1 << 63;
 
 /// The links of a scenario in its order, each with a random stream of its own.
 pub fn links<P: Packet>(scenario: &Scenario) -> Vec<Link<P>> {

@@ -1,6 +1,6 @@
 //! What no run can do, whatever its experiment: checked as it runs where debug assertions are on, as in every test.
 //!
-//! A sample of the round-trip time is never shorter than the propagation delay, and every data packet that was sent, and
+//! The clock goes on, never back and not with events without end at one instant. A sample of the round-trip time is never shorter than the propagation delay, and every data packet that was sent, and
 //! every copy that a link made of one, has arrived, was dropped by a link that counted it, or is still on its way.
 
 use crate::flow::Flow;
@@ -9,7 +9,7 @@ use crate::{RunError, TimedChange};
 use dumbbell_path::{Change, Delay, JitterDistribution, Media};
 use dumbbell_scenario::{Flow as Spec, Scenario};
 use dumbbell_transport::{ControllerRtt, Protocol, RttSamples};
-use dumbbell_units::Duration;
+use dumbbell_units::{Duration, Time};
 use std::sync::atomic::{AtomicBool, Ordering};
 
 /// What the checks know of every flow; nothing without debug assertions.
@@ -17,7 +17,19 @@ pub(crate) struct Checks {
     floors: Vec<Floor>,
     /// Those of the flows of each source of traffic.
     source_floors: Vec<Floor>,
+    clock: Clock,
 }
+
+/// The time that the engine has reached.
+#[derive(Default)]
+struct Clock {
+    now: Time,
+    /// Events since it was reached.
+    events: u64,
+}
+
+/// More events than any number of flows and full queues has at one instant.
+const MOST_EVENTS_AT_ONCE: u64 = 100_000_000;
 
 /// The shortest round-trip time that a flow can measure.
 #[derive(Clone, Copy)]
@@ -35,10 +47,11 @@ impl Checks {
             if is_cancelled { Err(RunError::Cancelled) } else { Ok(Floor::of(flow, scenario, script)) }
         });
         if !cfg!(debug_assertions) {
-            return Ok(Checks { floors: Vec::new(), source_floors: Vec::new() });
+            return Ok(Checks { floors: Vec::new(), source_floors: Vec::new(), clock: Clock::default() });
         }
         let sources = scenario.traffic.iter().map(|traffic| Floor::of(&traffic.flow, scenario, script));
-        Ok(Checks { floors: floors.collect::<Result<_, _>>()?, source_floors: sources.collect() })
+        let (floors, source_floors) = (floors.collect::<Result<_, _>>()?, sources.collect());
+        Ok(Checks { floors, source_floors, clock: Clock::default() })
     }
 
     /// Flow number `flow` is one of a source of traffic.
@@ -46,6 +59,18 @@ impl Checks {
         if let Some(floor) = self.source_floors.get(source) {
             self.floors.resize(self.floors.len().max(flow + 1), *floor);
             self.floors[flow] = *floor;
+        }
+    }
+
+    /// An event is handled at `now`.
+    #[inline(always)]
+    pub fn clock(&mut self, now: Time) {
+        if cfg!(debug_assertions) {
+            let Clock { now: latest, events } = &mut self.clock;
+            assert!(now >= *latest, "an event at {now} comes after one at {latest}");
+            *events = if now > *latest { 0 } else { *events + 1 };
+            *latest = now;
+            assert!(*events < MOST_EVENTS_AT_ONCE, "there is no end of events at {now}");
         }
     }
 

@@ -8,8 +8,10 @@ mod links;
 mod network;
 mod rates;
 mod traffic;
+mod vary_rtt;
 
 pub(crate) use rates::{Loader, hexadecimal, synthesise};
+pub(crate) use vary_rtt::vary_rtts;
 
 use crate::error::{Problems, Reporter};
 use crate::file::File;
@@ -50,6 +52,8 @@ pub(crate) struct Resolved {
     pub links: Vec<LinkNotes>,
     /// One for every flow of the scenario.
     pub flows: Vec<FlowNotes>,
+    /// How much longer the round trip of each flow may be than it is here; empty if it is as it is here.
+    pub rtt_spans: Vec<Duration>,
     /// Keys of the top level that the file does not give.
     pub defaults: Vec<&'static str>,
 }
@@ -182,6 +186,7 @@ impl Context<'_> {
         let ((flows, flow_notes), drafts) = flows.zip(drafts)?;
         let (links, links_notes) = self.links(&network, flows.iter().chain(drafts.iter().map(|draft| &draft.flow)));
         let traffic = self.sources(drafts, &links_notes, network.links.len())?;
+        let rtt_spans = self.rtt_spans(&flows, &links, &links_notes);
         let file = self.file;
         let mut defaults = Vec::new();
         let mut default = |given: bool, key| {
@@ -210,6 +215,6 @@ impl Context<'_> {
             flows,
             traffic,
         };
-        Some(Resolved { scenario, links: links_notes, flows: flow_notes, defaults })
+        Some(Resolved { scenario, links: links_notes, flows: flow_notes, rtt_spans, defaults })
     }
 }
