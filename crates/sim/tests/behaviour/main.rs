@@ -30,5 +30,6 @@ mod queues;
 mod quic;
 mod reno;
 mod script;
+mod short_flows;
 mod snapshots;
 mod udp;
