@@ -91,8 +91,10 @@ impl Buffer {
             return false;
         }
         packet.ecn = Ecn::Ce;
-        packet.is_marked = true;
-        self.marked += 1;
+        if !packet.is_marked {
+            packet.is_marked = true;
+            self.marked += 1;
+        }
         true
     }
 

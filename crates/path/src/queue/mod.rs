@@ -60,6 +60,9 @@ mod codel;
 mod drophead;
 mod droptail;
 mod fifo;
+mod flows;
+mod fq;
+mod fq_codel;
 mod gated;
 mod held;
 mod pie;
@@ -102,6 +105,8 @@ pub fn catalog() -> &'static Catalog<Queue> {
                 kind::<Threshold>(),
                 kind::<Red>(),
                 kind::<pie::Pie>(),
+                kind::<fq::Fq>(),
+                kind::<fq_codel::FqCodel>(),
             ],
         )
     });

@@ -63,6 +63,8 @@ impl Lot {
                 "\"drophead\"",
                 "\"codel\"",
                 "\"red\"",
+                "\"fq\"",
+                "\"fq_codel\"",
                 "{ kind = \"threshold\", threshold = \"5packets\" }",
             ];
             let common = self.one_in(2);

@@ -20,6 +20,7 @@ mod conservation;
 mod cubic;
 mod determinism;
 mod draft;
+mod fair_queues;
 mod family;
 mod faults;
 mod handshake;
