@@ -194,10 +194,12 @@ impl Held for State {
     fn push(&mut self, now: Time, packet: Waiting, buffer: &mut Buffer) -> Result<(), DropCause> {
         let number = self.classifier.line_of(packet.flow);
         let flow = line_at(&mut self.flows, number);
-        if flow.line.backlog().packets >= self.parameters.flow_limit.into() {
+        let has_to_wait = flow.next_packet > now;
+        let fits = if has_to_wait { buffer.fits_waiting(now, packet.size) } else { buffer.fits(now, packet.size) };
+        if !fits || flow.line.backlog().packets >= self.parameters.flow_limit.into() {
             return Err(DropCause::QueueFull);
         }
-        flow.line.push_if_it_fits(now, packet, buffer)?;
+        flow.line.push(packet, buffer);
         if !flow.is_active {
             self.activate(number, now);
         }

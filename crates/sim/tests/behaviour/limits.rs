@@ -65,6 +65,9 @@ impl Lot {
                 "\"red\"",
                 "\"fq\"",
                 "\"fq_codel\"",
+                "\"dualpi2\"",
+                "{ kind = \"cake\", bandwidth = \"5mbit\" }",
+                "{ kind = \"tbf\", rate = \"2mbit\", burst = \"100kB\" }",
                 "{ kind = \"threshold\", threshold = \"5packets\" }",
             ];
             let common = self.one_in(2);

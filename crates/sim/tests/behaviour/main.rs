@@ -17,6 +17,7 @@ mod bbr;
 mod bounds;
 mod classic;
 mod conservation;
+mod coupled;
 mod cubic;
 mod determinism;
 mod draft;
