@@ -74,6 +74,8 @@ mod pie;
 mod red;
 mod tbf;
 mod threshold;
+#[cfg(test)]
+mod tutorial;
 
 use crate::catalog::{Catalog, Described, Kind, LinkContext, Recipe};
 use crate::config::QueueLimit;

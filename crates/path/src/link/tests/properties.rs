@@ -225,6 +225,8 @@ fn run_flows(config: &LinkConfig, seed: u64, changes: &[(u64, Change)], flows: u
     arrived.extend(drain(&mut link));
     let end = at(now + 1_000_000 * MS);
     let counters = link.counters(end);
+    // A link that has nothing left to do holds what an outage holds, and no packet that a discipline forgot.
+    prop_assert!(link.in_flight(end) <= link.backlog(end).packets + 1);
     let stats = link.queue_stats(end);
     let (capacity_bits, byte_nanos) = (stats.capacity_bits, stats.byte_nanos);
     Ok(Run { arrived, offers, backlogs, counters, capacity_bits, byte_nanos })
