@@ -72,11 +72,9 @@ fn below_saturation_no_l4s_packet_is_dropped_and_without_drops_the_probability_e
     for drop_on_overload in [false, true] {
         let rules = DualPi2 { drop_on_overload, ..DualPi2::default() };
         let mut link = Bottleneck::new(rules, packets(1_000));
-        for number in 0..10_000 {
-            link.offer(
-                at(number * MS / 2),
-                TestPacket::of(number as u32 % 2, [Ecn::NotEct, Ecn::Ect1][number as usize % 2]),
-            );
+        for number in 0..5_000 {
+            link.offer(at(number * MS), TestPacket::of(0, Ecn::NotEct));
+            link.offer(at(number * MS + MS / 2), TestPacket::of(1, Ecn::Ect1));
         }
         let base = link.link.observe()[0].1;
         if drop_on_overload {
