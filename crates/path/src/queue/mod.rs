@@ -63,6 +63,7 @@ mod fifo;
 mod gated;
 mod held;
 mod pie;
+mod plain;
 mod red;
 mod threshold;
 
