@@ -39,7 +39,7 @@ fn packets_that_share_an_mpdu_make_larger_aggregates_with_fewer_headers() {
 fn a_prebuilt_aggregate_is_what_waited_when_the_one_before_started() {
     // Fifteen packets wait, of which ten fit into an aggregate; ten more come while these are on the air.
     let aggregates = |prebuild| {
-        let mut channel = pair(&Wifi { prebuild, ..of_frames(10) });
+        let mut channel = pair(&Wifi { prebuild, ampdu: Bytes::new(10 * 1_560), ..plain() });
         let offer = |channel: &mut Channel, now, numbers: std::ops::Range<u64>| {
             for number in numbers {
                 channel.offer(now, 0, TestPacket::new(number, DATA));
