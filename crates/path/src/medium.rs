@@ -242,14 +242,4 @@ impl<P: Packet + Send> Media<P> {
     pub fn iter(&self) -> impl Iterator<Item = &dyn Medium<P>> {
         (0..self.len()).map(|number| self.get(number))
     }
-
-    /// Does something for every port of every medium, in their order.
-    pub fn for_each_port(&mut self, mut act: impl FnMut(&mut dyn Medium<P>, Port)) {
-        for number in 0..self.len() {
-            let medium = self.get_mut(number);
-            for port in 0..medium.ports() {
-                act(medium, port);
-            }
-        }
-    }
 }

@@ -105,8 +105,8 @@ mod tests {
     /// Serves three stations that always have something, whose exchanges last so long, and returns the airtime of each.
     fn serve(is_fair: bool, exchange_us: [u64; 3], weight_us: [u64; 3]) -> Vec<u64> {
         let mut turns = Turns::new(is_fair);
-        for lane in 0..3 {
-            turns.add(lane, us(weight_us[lane]));
+        for (lane, weight) in weight_us.into_iter().enumerate() {
+            turns.add(lane, us(weight));
             turns.enter(lane);
         }
         let mut used = vec![0; 3];

@@ -3,7 +3,7 @@
 use crate::RunError;
 use crate::flow::Flow;
 use crate::packet::Packet;
-use dumbbell_network::{Entry, Routes, controller_stream, links, slowest_link, start_of, start_stream};
+use dumbbell_network::{Entry, Routes, controller_stream, media, slowest_link, start_of, start_stream};
 use dumbbell_path::Media;
 use dumbbell_scenario::Scenario;
 use std::sync::Arc;
@@ -19,10 +19,10 @@ pub(super) struct Network {
 }
 
 impl Network {
-    /// Builds what `scenario` describes, unless the caller `cancel`s. Each of its links is a medium of its own.
+    /// Builds what `scenario` describes, unless the caller `cancel`s.
     pub fn new(scenario: &Scenario, cancel: &AtomicBool) -> Result<Network, RunError> {
-        let entries = Entry::of_links(scenario.links.len());
-        Network::over(Media::new(links(scenario), Vec::new()), entries, scenario, cancel)
+        let (media, entries) = media(scenario);
+        Network::over(media, entries, scenario, cancel)
     }
 
     /// Puts the flows of `scenario` over media, of which `entries` tells what takes the place of each link.

@@ -32,3 +32,4 @@ mod reno;
 mod script;
 mod snapshots;
 mod udp;
+mod wifi;
