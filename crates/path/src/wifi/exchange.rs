@@ -132,7 +132,7 @@ impl<P: Packet + Send> WifiChannel<P> {
             self.attempt(now, lane, &mut mpdu);
             let errors = &mut self.ports[self.lanes[lane].port].errors;
             if errors.as_mut().is_some_and(|errors| errors.strikes(ppdu_end)) {
-                self.fail(lane, mpdu);
+                self.fail(lane, mpdu, end);
             } else {
                 arrived = true;
                 self.receive(lane, mpdu, ppdu_end, end);
@@ -154,7 +154,7 @@ impl<P: Packet + Send> WifiChannel<P> {
                 // Behind an RTS that is not answered no frame follows.
                 if !is_announced {
                     self.attempt(now, lane, &mut mpdu);
-                    self.fail(lane, mpdu);
+                    self.fail(lane, mpdu, end);
                 } else {
                     self.lanes[lane].retry(mpdu);
                 }
@@ -181,28 +181,18 @@ impl<P: Packet + Send> WifiChannel<P> {
 
     /// A frame has arrived at `now`, and the Block-ACK says so at `end`.
     fn receive(&mut self, lane: usize, mpdu: Mpdu<P>, now: Time, end: Time) {
-        self.free(lane, &mpdu);
-        let number = self.lanes[lane].port;
-        let port = &mut self.ports[number];
-        for packet in mpdu.packets() {
-            port.departed.add(packet.size());
-            if port.tells_departures {
-                self.departures.push_back((port_number(number), end, *packet));
-            }
-        }
+        self.free(lane, &mpdu, end);
         if let Err(late) = self.lanes[lane].receiver.receive(now, mpdu) {
             self.lose(lane, &late);
         }
     }
 
     /// A frame was not acknowledged: it is sent again or given up.
-    fn fail(&mut self, lane: usize, mpdu: Mpdu<P>) {
+    fn fail(&mut self, lane: usize, mpdu: Mpdu<P>, end: Time) {
         if mpdu.attempts <= self.ports[self.lanes[lane].port].wifi.retries {
             return self.lanes[lane].retry(mpdu);
         }
-        self.free(lane, &mpdu);
-        let port = &mut self.ports[self.lanes[lane].port];
-        mpdu.packets().for_each(|packet| port.departed.add(packet.size()));
+        self.free(lane, &mpdu, end);
         self.lanes[lane].receiver.skip(mpdu.number);
         self.lose(lane, &mpdu);
     }
@@ -216,9 +206,17 @@ impl<P: Packet + Send> WifiChannel<P> {
         }
     }
 
-    /// The device is done with a frame when the exchange ends.
-    fn free(&mut self, lane: usize, mpdu: &Mpdu<P>) {
+    /// The device is done with a frame when the exchange ends, at `end`.
+    fn free(&mut self, lane: usize, mpdu: &Mpdu<P>, end: Time) {
         self.freed.push((lane, self.lanes[lane].airtime_of(mpdu)));
+        let number = self.lanes[lane].port;
+        let port = &mut self.ports[number];
+        for packet in mpdu.packets() {
+            port.departed.add(packet.size());
+            if port.tells_departures {
+                self.departures.push_back((port_number(number), end, *packet));
+            }
+        }
     }
 
     /// What the receiver of a lane has in order at `now` goes on.

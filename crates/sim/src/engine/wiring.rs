@@ -54,7 +54,14 @@ impl Network {
             }
             let controller = spec.cc.controller(controller_stream(seed, index));
             let start = start_of(spec, &mut starts);
-            network.flows.push(Flow::new(spec, &transport, controller, start, bottleneck));
+            let mut flow = Flow::new(spec, &transport, controller, start, bottleneck);
+            let device = spec.forward.first().map(|&link| network.entries[link]);
+            if let Some(device) = device.filter(|_| flow.ends.wants_completions()) {
+                let medium = network.media.get_mut(device.medium as usize);
+                medium.report_departures(device.port);
+                flow.device = Some(device).filter(|_| medium.decides_late(device.port));
+            }
+            network.flows.push(flow);
         }
         Ok(network)
     }

@@ -161,3 +161,25 @@ fn channels_drawn_at_random_lose_no_packet_and_give_the_same_results_again() {
 fn resolved(toml: &str) -> String {
     Experiment::from_toml(toml, "experiment.toml", &[]).unwrap_or_else(|e| panic!("{e}")).points()[0].resolved_toml()
 }
+
+/// A lone upload whose bursts count in small queues until the Block-ACK, with a pacing shift.
+fn small_queues(cc: &str, shift: u32, more: &str) -> Run {
+    run(&format!(
+        r#"
+        duration = "6s"
+        warmup = "2s"
+        record.series = false
+        transport = {{ completion = "wire", pacing_shift = {shift}, tso_rtt_log = 0 }}
+        path = {{ rtt = "2ms", wifi = {{ {more} }} }}
+        flows = [{{ cc = "{cc}" }}]
+        "#
+    ))
+}
+
+#[test]
+fn small_queues_bound_aggregates_until_the_block_ack() {
+    let mean = |shift, more: &str| small_queues("reno", shift, more).link("mean_aggregate", 0);
+    let [one_ms, two_ms, four_ms, eight_ms] = [10, 9, 8, 7].map(|shift| mean(shift, ""));
+    eprintln!("AGG {one_ms} {two_ms} {four_ms} {eight_ms} prebuilt {} {}", mean(10, "prebuild = true"), mean(8, "prebuild = true"));
+    assert!(one_ms < two_ms && four_ms > 38.0 && eight_ms > 41.0, "{one_ms} {two_ms} {four_ms} {eight_ms}");
+}
