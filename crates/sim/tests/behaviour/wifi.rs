@@ -162,24 +162,58 @@ fn resolved(toml: &str) -> String {
     Experiment::from_toml(toml, "experiment.toml", &[]).unwrap_or_else(|e| panic!("{e}")).points()[0].resolved_toml()
 }
 
-/// A lone upload whose bursts count in small queues until the Block-ACK, with a pacing shift.
-fn small_queues(cc: &str, shift: u32, more: &str) -> Run {
-    run(&format!(
+/// A lone upload of BBR with bursts of so many segments, which count in small queues until the Block-ACK.
+fn small_queues(burst: u32, shift: u32) -> [f64; 2] {
+    let run = run(&format!(
         r#"
         duration = "6s"
         warmup = "2s"
         record.series = false
-        transport = {{ completion = "wire", pacing_shift = {shift}, tso_rtt_log = 0 }}
-        path = {{ rtt = "2ms", wifi = {{ {more} }} }}
-        flows = [{{ cc = "{cc}" }}]
-        "#
-    ))
+        transport = {{ completion = "wire", pacing_shift = {shift}, gso_max_bytes = "{}B" }}
+        path = {{ rtt = "2ms", wifi = {{}} }}
+        flows = [{{ cc = "bbr" }}]
+        "#,
+        burst * 1448
+    ));
+    [run.link("mean_aggregate", 0), run.flow("goodput_mbps", 0)]
 }
 
+/// The fixed points of the specification: what is below TCP, all of it in an aggregate or half of it on the air.
 #[test]
 fn small_queues_bound_aggregates_until_the_block_ack() {
-    let mean = |shift, more: &str| small_queues("reno", shift, more).link("mean_aggregate", 0);
-    let [one_ms, two_ms, four_ms, eight_ms] = [10, 9, 8, 7].map(|shift| mean(shift, ""));
-    eprintln!("AGG {one_ms} {two_ms} {four_ms} {eight_ms} prebuilt {} {}", mean(10, "prebuild = true"), mean(8, "prebuild = true"));
-    assert!(one_ms < two_ms && four_ms > 38.0 && eight_ms > 41.0, "{one_ms} {two_ms} {four_ms} {eight_ms}");
+    let of = |shift| [2, 4, 8].map(|burst| small_queues(burst, shift)[0]);
+    let (one_ms, two_ms, four_ms) = (of(10), of(9), of(8));
+    for (found, (half, whole)) in one_ms.into_iter().zip([(3.0, 16.0), (6.0, 20.0), (12.0, 24.0)]) {
+        assert_between("1 ms of the rate", found, half..=whole);
+    }
+    for (found, (half, whole)) in two_ms.into_iter().zip([(15.0, 40.0), (18.0, 42.0), (20.0, 42.0)]) {
+        assert_between("2 ms of the rate", found, half..=whole);
+    }
+    assert!(four_ms.iter().all(|found| *found > 40.0), "4 ms fill aggregates of 42: {four_ms:?}");
+    for shorter in [one_ms, two_ms] {
+        assert!(shorter.is_sorted(), "larger bursts are larger aggregates: {shorter:?}");
+    }
+    let [one_ms, four_ms] = [10, 8].map(|shift| small_queues(2, shift)[1]);
+    assert!(four_ms > 1.3 * one_ms, "and that is throughput: {one_ms} {four_ms} Mbit/s");
+}
+
+/// The host's queue discipline stands above its device: with completions at the wire its backlog counts, too.
+#[test]
+fn what_waits_in_a_queue_discipline_counts_in_small_queues() {
+    let queue = |completion: &str| {
+        let run = run(&format!(
+            r#"
+            duration = "6s"
+            warmup = "2s"
+            record.series = false
+            transport = {{ completion = "{completion}" }}
+            path = {{ rate = "50mbit", rtt = "20ms", queue = {{ kind = "codel", target = "1s" }}, buffer = "1000packets" }}
+            flows = [{{ cc = "cubic" }}]
+            "#
+        ));
+        run.link("p95_queue_bytes", 0)
+    };
+    let (unseen, seen) = (queue("immediate"), queue("wire"));
+    // Two bursts, or 2 ms of the rate.
+    assert!(unseen > 100_000.0 && seen < 40_000.0, "{unseen} {seen}");
 }
