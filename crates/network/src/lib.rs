@@ -10,4 +10,7 @@ mod wiring;
 
 pub use agenda::Agenda;
 pub use routes::{Entry, Hop, Route, Routes, WayError};
-pub use wiring::{controller_stream, for_each_link, media, slowest_link, start_of, start_stream, wire};
+pub use wiring::{
+    controller_stream, for_each_link, media, slowest_link, slowest_rate, source_stream, spawned_stream, start_of,
+    start_stream, wire,
+};

@@ -28,6 +28,24 @@ pub struct FlowCounts {
 }
 
 impl FlowCounts {
+    /// Both together; unknown where either is.
+    pub fn plus(self, other: FlowCounts) -> FlowCounts {
+        let both = |one: u64, other: u64| if one == UNKNOWN || other == UNKNOWN { UNKNOWN } else { one + other };
+        FlowCounts {
+            sent: both(self.sent, other.sent),
+            retransmits: both(self.retransmits, other.retransmits),
+            lost: both(self.lost, other.lost),
+            network_drops: both(self.network_drops, other.network_drops),
+            rtos: both(self.rtos, other.rtos),
+            probes: both(self.probes, other.probes),
+            undos: both(self.undos, other.undos),
+            duplicates: both(self.duplicates, other.duplicates),
+            acks: both(self.acks, other.acks),
+            arrived: both(self.arrived, other.arrived),
+            delivered_bytes: both(self.delivered_bytes, other.delivered_bytes),
+        }
+    }
+
     /// What came on top of `earlier`.
     pub fn since(self, earlier: FlowCounts) -> FlowCounts {
         FlowCounts {
