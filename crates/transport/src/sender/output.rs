@@ -119,7 +119,11 @@ impl Sender {
     #[inline(always)]
     fn new_burst_size(&mut self, unsent: u32, room: u32, cwnd_limited: &mut bool) -> u32 {
         let window = self.stream.window_end.saturating_sub(self.board.nxt());
-        if self.pacing_forbids() || room == 0 || window == 0 {
+        if self.pacing_forbids() || room == 0 {
+            return 0;
+        }
+        if window == 0 {
+            self.check_window_probe();
             return 0;
         }
         let autosized = self.tso_autosize();
