@@ -7,11 +7,11 @@
 """
 
 from dumbbell._core import RunError, ScenarioError, __version__
-from dumbbell.api import DamagedResultWarning, Sweep, run, sweep
+from dumbbell.api import Sweep, run, sweep
 from dumbbell.compare import compare
 from dumbbell.grounds import Linux, VoidRunError
 from dumbbell.results import Meta, Result, SweepResult, load_result, load_sweep
-from dumbbell.storage import OutputError, ResultError
+from dumbbell.storage import DamagedResultWarning, OutputError, ResultError
 from dumbbell.tables import Table
 
 __all__ = [

@@ -16,7 +16,7 @@ from dumbbell.memory import Size
 from dumbbell.parallel import engine_digest, run_points
 from dumbbell.progress import progress_bar
 from dumbbell.results import POINTS, SWEEP, Meta, Result, SweepResult, load_result, point_folder, read_meta
-from dumbbell.storage import OutputError, ResultError
+from dumbbell.storage import DamagedResultWarning, OutputError, ResultError
 from dumbbell.tables import Table
 
 
@@ -87,10 +87,6 @@ def sweep(
     points = experiment.load(source, set=set, seed=seed, repeat=repeat).points
     folder = None if out is None else Path(out)
     return Sweep(points, jobs=jobs, max_memory=max_memory, out=folder, progress=progress, linux=ground(on))
-
-
-class DamagedResultWarning(UserWarning):
-    """A point of a sweep is damaged on disk and is run again."""
 
 
 class Sweep:

@@ -3,48 +3,112 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from typing import Any
 
+from dumbbell import _core
 from dumbbell.api import sweep
 from dumbbell.memory import Size
 from dumbbell.results import SweepResult
+
+RATE = "10mbit"
+"""The bottleneck where nothing else is said."""
+
+WARMUP_SHARE = 1 / 6
+"""Part of a run that is not measured by default: 10 s of a minute, in which slow start ends on most paths."""
 
 
 def scenario(
     algorithms: Sequence[str],
     *,
-    rate: str = "10mbit",
-    rtt: str = "40ms",
-    buffer: str = "1bdp",
+    rate: str | Sequence[str] | None = None,
+    trace: str | os.PathLike[str] | None = None,
+    rtt: str | Sequence[str] = "40ms",
+    buffer: str | Sequence[str] = "1bdp",
     loss: str | Sequence[str] = "0%",
     duration: str = "60s",
+    warmup: str | None = None,
     repeat: int = 1,
     together: bool = False,
 ) -> dict[str, Any]:
     """The experiment that :func:`compare` runs, as a dictionary of the shape of an experiment file."""
-    losses = [loss] if isinstance(loss, str) else list(loss)
-    swept: dict[str, Any] = {"path.loss": losses} if len(losses) > 1 else {}
+    if not algorithms:
+        raise ValueError("name at least one algorithm")
+    if rate is not None and trace is not None:
+        raise ValueError("the bottleneck follows a rate or a trace, not both")
+    given = {"rate": _list(RATE if rate is None else rate), "rtt": _list(rtt), "buffer": _list(buffer)}
+    given["loss"] = [_probability(word) for word in _list(loss)]
+    flows: list[dict[str, Any]] = [{"cc": name} for name in (algorithms if together else algorithms[:1])]
+    if together and len(given["rtt"]) > 1:
+        _give_rtts(flows, given["rtt"])
+        given["rtt"] = [min(given["rtt"], key=_core.seconds)]  # which raises a ValueError for what is no time
+    path: dict[str, Any] = {key: values[0] for key, values in given.items()}
+    swept: dict[str, Any] = {f"path.{key}": values for key, values in given.items() if len(values) > 1}
+    if trace is not None:
+        del path["rate"]
+        path["trace"] = os.fspath(trace)
     if not together and len(algorithms) > 1:
         swept["flows[0].cc"] = list(algorithms)
     if swept or repeat > 1:
         swept["repeat"] = repeat
     document: dict[str, Any] = {
         "duration": duration,
-        "path": {"rate": rate, "rtt": rtt, "buffer": buffer, "loss": losses[0]},
-        "flows": [{"cc": name} for name in (algorithms if together else algorithms[:1])],
+        "warmup": _share_of(duration) if warmup is None else warmup,
+        "path": path,
+        "flows": flows,
     }
     return document | ({"sweep": swept} if swept else {})
 
 
+def _share_of(duration: str) -> str:
+    """The default of ``warmup``."""
+    try:
+        return f"{_core.seconds(duration) * WARMUP_SHARE:.3g}s"
+    except ValueError:
+        # The experiment refuses the duration, and says why.
+        return "0s"
+
+
+def _list(given: str | Sequence[str]) -> list[str]:
+    return [given] if isinstance(given, str) else list(given)
+
+
+def _probability(word: str) -> str:
+    """A loss as written; 1 is refused, because 0,1 is a tenth to some and two losses to others."""
+    try:
+        is_everything = float(word) >= 1
+    except ValueError:
+        return word
+    if is_everything:
+        raise ValueError(
+            f"a loss of {word} is {100 * float(word):g} % of all packets; write {word}% for {word} percent"
+        )
+    return word
+
+
+def _give_rtts(flows: Sequence[dict[str, Any]], rtts: Sequence[str]) -> None:
+    """Gives each flow a round-trip time of its own."""
+    if len(rtts) != len(flows):
+        raise ValueError(f"{len(rtts)} round-trip times for {len(flows)} algorithms; give one, or one for each")
+    for number, (flow, rtt) in enumerate(zip(flows, rtts, strict=True)):
+        flow["rtt"] = rtt
+        flow["label"] = f"{flow['cc']} {rtt}" if [one["cc"] for one in flows].count(flow["cc"]) > 1 else flow["cc"]
+        if [one.get("label") for one in flows[:number]].count(flow["label"]):
+            flow["label"] += f" {number}"
+
+
 def compare(
     *algorithms: str,
-    rate: str = "10mbit",
-    rtt: str = "40ms",
-    buffer: str = "1bdp",
+    rate: str | Sequence[str] | None = None,
+    trace: str | os.PathLike[str] | None = None,
+    rtt: str | Sequence[str] = "40ms",
+    buffer: str | Sequence[str] = "1bdp",
     loss: str | Sequence[str] = "0%",
     duration: str = "60s",
+    warmup: str | None = None,
     repeat: int = 1,
+    vary_rtt: bool = False,
+    set: Mapping[str, Any] | None = None,  # noqa: A002 - the name of the command line's option
     seed: int | None = None,
     together: bool = False,
     jobs: int | None = None,
@@ -54,14 +118,20 @@ def compare(
 ) -> SweepResult:
     """Runs algorithms on the same path and returns one table.
 
+    Several rates, round-trip times, buffers or losses are a sweep: ``loss=["0%", "1%", "5%"]``.
+
     Args:
         algorithms: Names as in ``dumbbell cc list``.
-        rate: Rate of the bottleneck, as in tc: ``"10mbit"``.
-        rtt: Base round-trip time.
+        rate: Rate of the bottleneck, as in tc: ``"10mbit"``, which is the default.
+        trace: In place of a rate: a Mahimahi trace that the bottleneck follows.
+        rtt: Base round-trip time. With ``together`` several are those of the algorithms.
         buffer: Size of the bottleneck's queue: ``"1bdp"``, ``"100packets"``, ``"64kB"``.
-        loss: Random loss, or several to compare: ``["0%", "1%", "5%"]``.
+        loss: Random loss.
         duration: Length of each run.
+        warmup: What is not measured at the start; default a sixth of the run, so that slow start is not in the numbers.
         repeat: Runs of each combination, with different seeds.
+        vary_rtt: Lengthen the round trip of each flow by a fraction of a packet time, drawn from the seed.
+        set: Further settings, as in an experiment file: ``{"path.queue": "codel"}``.
         seed: Base seed.
         together: Let the algorithms share the path; by default each has it for itself.
         jobs: Threads; default one a core.
@@ -72,11 +142,16 @@ def compare(
     document = scenario(
         algorithms,
         rate=rate,
+        trace=trace,
         rtt=rtt,
         buffer=buffer,
         loss=loss,
         duration=duration,
+        warmup=warmup,
         repeat=repeat,
         together=together,
     )
-    return sweep(document, seed=seed, jobs=jobs, max_memory=max_memory, out=out, progress=progress).collect()
+    settings = ({"vary_rtt": "1packet"} if vary_rtt else {}) | dict(set or {})
+    return sweep(
+        document, set=settings, seed=seed, jobs=jobs, max_memory=max_memory, out=out, progress=progress
+    ).collect()

@@ -15,12 +15,18 @@ import typer
 from typer.core import TyperGroup
 
 from dumbbell import _core, interrupts, storage
-from dumbbell.api import DamagedResultWarning
 from dumbbell.grounds import VoidRunError
 from dumbbell.printable import printable
+from dumbbell.storage import DamagedResultWarning
 
 VOID_STATUS = 3
 """Exit status where the machine was too busy for a run on the kernel."""
+
+
+def examples(*lines: str) -> str:
+    """Lines that show how a command is used, as the end of its help."""
+    # The first character keeps the lines as they are.
+    return "\n".join(["\b", "Examples:", *(f"  {line}" for line in lines)])
 
 
 class Commands(TyperGroup):
@@ -79,6 +85,11 @@ def print_paths(paths: list[Path]) -> None:
         show(f"  {path}")
 
 
+def note(text: str) -> None:
+    """Prints on standard error what somebody should know besides the results."""
+    typer.echo(f"note: {printable(text)}", err=True)
+
+
 def show(text: str) -> None:
     """Prints a text that cannot command the terminal."""
     typer.echo(printable(text))
@@ -89,7 +100,7 @@ def _show_warning(other: Callable[..., None]) -> Callable[..., None]:
 
     def show_warning(message: Warning | str, category: type[Warning], *rest: Any, **named: Any) -> None:
         if issubclass(category, DamagedResultWarning):
-            typer.echo(f"note: {printable(str(message))}", err=True)
+            note(str(message))
         else:
             other(message, category, *rest, **named)
 

@@ -28,13 +28,24 @@ def load(
 ) -> _core.Experiment:
     """Reads, validates and expands an experiment; raises ``ScenarioError`` with a located message."""
     with _printable_errors():
-        settings = _overrides(set, seed=seed, repeat=repeat)
-        for key, value in settings:
-            _check_text(value, "--set", _check_text(key, "--set", key))
+        settings = _checked(_overrides(set, seed=seed, repeat=repeat))
         if isinstance(source, Mapping):
             return _core.load_json(json.dumps(_plain(source, "", "<dict>")), "<dict>", settings)
         name = os.fspath(source)
         return _core.load(_text(source), _check_text(name, name, ""), settings)
+
+
+def load_text(
+    text: bytes,
+    name: str,
+    *,
+    set: Mapping[str, Any] | None = None,  # noqa: A002 - the name of the command line's option
+    seed: int | None = None,
+    repeat: int | None = None,
+) -> _core.Experiment:
+    """The same for an experiment that is in no file; files that it names are relative to the working directory."""
+    with _printable_errors():
+        return _core.load(_decoded(text, name), name, _checked(_overrides(set, seed=seed, repeat=repeat)))
 
 
 MAX_DEPTH = 100
@@ -100,11 +111,23 @@ def _printable_errors() -> Iterator[None]:
 
 def _text(path: str | os.PathLike[str]) -> str:
     try:
-        return Path(path).read_text(encoding="utf-8")
+        content = Path(path).read_bytes()
     except OSError as error:
         raise _core.ScenarioError(f"{os.fspath(path)}: cannot read: {error.strerror or error}") from None
+    return _decoded(content, os.fspath(path))
+
+
+def _decoded(content: bytes, name: str | bytes) -> str:
+    try:
+        return content.decode().replace("\r\n", "\n").replace("\r", "\n")
     except UnicodeDecodeError as error:
-        raise _core.ScenarioError(f"{os.fspath(path)}: not UTF-8 text (byte {error.start})") from None
+        raise _core.ScenarioError(f"{os.fsdecode(name)}: not UTF-8 text (byte {error.start})") from None
+
+
+def _checked(settings: list[tuple[str, str]]) -> list[tuple[str, str]]:
+    for key, value in settings:
+        _check_text(value, "--set", _check_text(key, "--set", key))
+    return settings
 
 
 def _overrides(

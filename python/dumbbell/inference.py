@@ -12,6 +12,9 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
+ROUNDING = 1e-12
+"""Samples that differ by no more than this part of their mean are equal but for rounding."""
+
 FloatArray = NDArray[np.float64]
 
 
@@ -31,6 +34,11 @@ class Interval:
     n: int
     sd: float | None = None
     """Sample standard deviation where the estimate is a mean."""
+
+    @property
+    def has_width(self) -> bool:
+        """Whether the samples differ by more than rounding: only then is there an interval to speak of."""
+        return self.high - self.low > ROUNDING * abs(self.estimate)
 
     @property
     def half_width(self) -> float:

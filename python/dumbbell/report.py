@@ -6,15 +6,13 @@ import math
 from collections.abc import Iterable, Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 
-from rich import box
-from rich.console import Console
-from rich.table import Table as Grid
 from rich.text import Text
 
 from dumbbell import metrics
 from dumbbell.agreement import MEASURES, Pair
 from dumbbell.printable import one_line
 from dumbbell.results import Meta, Result, SweepResult, separating_axes, setting_name
+from dumbbell.terminal import Grid, console
 
 if TYPE_CHECKING:
     import polars as pl
@@ -24,8 +22,6 @@ if TYPE_CHECKING:
 
 MAX_ROWS = 40
 """A table for people ends here; the files have all rows."""
-
-WIDTH_WITHOUT_TERMINAL = 120
 
 
 def result(result: Result | SweepResult, name: str | None = None) -> None:
@@ -38,81 +34,81 @@ def result(result: Result | SweepResult, name: str | None = None) -> None:
 
 def algorithms(entries: Iterable[Mapping[str, Any]]) -> None:
     """Prints the names of all algorithms and what they are."""
-    grid = _grid("name", "exact name", "what it is")
+    grid = Grid("name", "exact name", "what it is...")
     for entry in entries:
-        grid.add_row(entry["name"], entry["exact_name"], entry["summary"])
-    _print(grid)
+        grid.add(entry["name"], entry["exact_name"], entry["summary"])
+    grid.print()
 
 
 def algorithm(entry: Mapping[str, Any]) -> None:
     """Prints one algorithm and its parameters."""
-    console = _console()
-    console.print(Text.assemble((entry["name"], "bold"), f" is {entry['exact_name']}"))
-    console.print(Text(entry["summary"]))
-    console.print(Text(f"source: {entry['source']}\n"))
-    grid = _grid("parameter", "default", "meaning", "source")
+    here = console()
+    here.print(Text.assemble((entry["name"], "bold"), f" is {entry['exact_name']}"))
+    here.print(Text(entry["summary"]))
+    here.print(Text(f"source: {entry['source']}\n"))
+    grid = Grid("parameter", "default...", "meaning [source]...")
     for name, parameter in entry["parameters"].get("properties", {}).items():
-        meaning = " ".join(parameter.get("description", "").split())
-        grid.add_row(name, _setting(parameter.get("default")), _text(meaning), _text(parameter.get("x-source", "")))
-    console.print(grid)
+        meaning = _text(" ".join(parameter.get("description", "").split()))
+        if source := parameter.get("x-source"):
+            meaning = Text.assemble(meaning, (one_line(f" [{source}]"), "dim"))
+        grid.add(name, _setting(parameter.get("default")), meaning)
+    grid.print()
 
 
 def columns(entries: Iterable[Column]) -> None:
     """Prints the columns of result tables."""
-    grid = _grid("table", "column", "unit", "meaning")
+    grid = Grid("table", "column", "unit", "meaning...")
     for entry in entries:
-        grid.add_row(entry.table, entry.name, entry.unit, _text(entry.meaning.replace("`", "")))
-    _print(grid)
+        grid.add(entry.table, entry.name, entry.unit, _text(entry.meaning.replace("`", "")))
+    grid.print()
 
 
 def measures(entries: Iterable[Measure]) -> None:
     """Prints the metrics of a result."""
-    grid = _grid("of", "metric", "value:", "unit", "meaning")
+    grid = Grid("of", "metric", "value:", "unit", "meaning...")
     for entry in entries:
-        grid.add_row(_text(entry.of), entry.name, _number(entry.value), entry.unit, _text(entry.meaning))
-    _print(grid)
+        grid.add(_text(entry.of), entry.name, _number(entry.value), entry.unit, _text(entry.meaning))
+    grid.print()
 
 
 def side_by_side(pairs: Sequence[Pair], names: tuple[str, str]) -> None:
     """Prints the measures of two results of the same experiment, and by how much the second differs."""
-    grid = _grid("flow", "measure", f"{names[0]}:", f"{names[1]}:", "difference:")
+    grid = Grid("flow", "measure", f"{names[0]}:", f"{names[1]}:", "difference:")
     for row in pairs[: MAX_ROWS * len(MEASURES)]:
         difference = "-" if row.difference is None else f"{100 * row.difference:+.1f} %"
-        grid.add_row(
-            _text(row.label), MEASURES[row.measure], _number(row.first), _number(row.second), _text(difference)
-        )
-    _print(grid)
+        grid.add(_text(row.label), MEASURES[row.measure], _number(row.first), _number(row.second), _text(difference))
+    grid.print()
 
 
 def _run(result: Result, name: str | None) -> None:
     meta = result.meta
     rows = result.flows.rows()
-    grid = _grid(
+    grid = Grid(
         "flow", "algorithm", "goodput\nMbit/s:", "throughput\nMbit/s:", "mean RTT\nms:", "p95 RTT\nms:", "retransm.:",
         "lost:", "RTOs:",
     )  # fmt: skip
     for row in rows[:MAX_ROWS]:
-        grid.add_row(
+        grid.add(
             _text(row["label"]), _text(row["algorithm"]), _number(row["goodput_mbps"]), _number(row["throughput_mbps"]),
             _number(row["mean_rtt_ms"]), _number(row["p95_rtt_ms"]), _count(row["retransmits"]), _count(row["lost"]),
             _count(row["rto_count"]),
         )  # fmt: skip
-    _print(grid, f"{name}: {meta.sim_s:g} s, seed {meta.seed}" if name else None)
+    grid.print(f"{name}: {meta.sim_s:g} s, seed {meta.seed}" if name else None)
     _more(len(rows))
     if len(rows) > 1:
         goodputs = [row["goodput_mbps"] or 0.0 for row in rows]
         line = f"sum {_number(sum(goodputs))} Mbit/s"
         if (index := metrics.jain(goodputs)) is not None:
             line += f", Jain's index {index:.3f}"
-        _console().print(line, highlight=False)
-    links = _grid("link", "utilisation:", "mean queue\nkB:", "p95 queue\nkB:", "arrivals:", "drops:", "losses:")
+        console().print(line, highlight=False)
+    links = Grid("link", "utilisation:", "mean queue\nkB:", "p95 queue\nkB:", "arrivals:", "drops:", "losses:")
     for row in result.links.rows()[:MAX_ROWS]:
-        links.add_row(
+        links.add(
             _text(row["name"]), _percent(row["utilization"]), _number(_scaled(row["mean_queue_bytes"])),
             _number(_scaled(row["p95_queue_bytes"])), _count(row["arrivals"]), _count(row["drops"]),
             _count(row["losses"]),
         )  # fmt: skip
-    _print(links)
+    links.print()
     _cost([meta])
 
 
@@ -124,7 +120,7 @@ def _sweep(sweep: SweepResult, name: str | None) -> None:
     repeats = max((point.repeat for point in sweep.points), default=0) + 1
     title = f"{name}: " if name else ""
     title += f"{len(sweep.points)} runs" + (f", mean of {repeats} with 95 % interval" if repeats > 1 else "")
-    grid = _grid(
+    grid = Grid(
         *(_text(setting_name(axis)) for axis in axes), "algorithm", "goodput\nMbit/s:", "mean RTT\nms:",
         "p95 RTT\nms:", "retransm.:", "lost:", "RTOs:",
     )  # fmt: skip
@@ -133,13 +129,13 @@ def _sweep(sweep: SweepResult, name: str | None) -> None:
         # Flows of one run are not independent: a run is one sample.
         runs = rows.group_by("point", maintain_order=True).agg(pl.col(COUNTED).mean())
         label, exact = str(key[-2]), str(key[-1])
-        grid.add_row(
+        grid.add(
             *(_setting(value) for value in key[: len(axes)]),
             _text(exact if label in exact else f"{label} ({exact})"),
             _interval(runs["goodput_mbps"]), _interval(runs["mean_rtt_ms"]), _interval(runs["p95_rtt_ms"]),
             *(_number(runs[column].mean()) for column in ("retransmits", "lost", "rto_count")),
         )  # fmt: skip
-    _print(grid, title)
+    grid.print(title)
     _more(len(groups))
     _cost(sweep.points)
 
@@ -150,35 +146,12 @@ COUNTED = ("goodput_mbps", "mean_rtt_ms", "p95_rtt_ms", "retransmits", "lost", "
 def _cost(points: Sequence[Meta]) -> None:
     packets, cpu, simulated = (sum(getattr(point, key) for point in points) for key in ("packets", "cpu_s", "sim_s"))
     speed = f", {simulated / cpu:,.0f} times real time" if cpu > 0 else ""
-    _console().print(f"{packets:,} packets in {cpu:.2f} s of CPU{speed}", highlight=False)
-
-
-def _grid(*columns: str | Text) -> Grid:
-    """A table; a heading of ours that ends in a colon belongs to a column of numbers."""
-    grid = Grid(box=box.SIMPLE_HEAD, pad_edge=False)
-    for heading in columns:
-        if isinstance(heading, str) and heading.endswith(":"):
-            grid.add_column(heading.removesuffix(":"), justify="right", no_wrap=True)
-        else:
-            grid.add_column(heading)
-    return grid
-
-
-def _console() -> Console:
-    console = Console()
-    return console if console.is_terminal else Console(width=WIDTH_WITHOUT_TERMINAL)
-
-
-def _print(grid: Grid, title: str | None = None) -> None:
-    console = _console()
-    if title:
-        console.print(Text(one_line(title), style="bold"))
-    console.print(grid)
+    console().print(f"{packets:,} packets in {cpu:.2f} s of CPU{speed}", highlight=False)
 
 
 def _more(rows: int) -> None:
     if rows > MAX_ROWS:
-        _console().print(f"... and {rows - MAX_ROWS} more rows; --json or --out has them all", highlight=False)
+        console().print(f"... and {rows - MAX_ROWS} more rows; --json or --out has them all", highlight=False)
 
 
 def _interval(values: pl.Series) -> str:
@@ -186,7 +159,7 @@ def _interval(values: pl.Series) -> str:
     if interval is None:
         return "-"
     text = _number(interval.estimate)
-    return text if interval.n == 1 else f"{text} \N{PLUS-MINUS SIGN} {interval.half_width:.2g}"
+    return f"{text} \N{PLUS-MINUS SIGN} {interval.half_width:.2g}" if interval.has_width else text
 
 
 def _number(value: Any) -> str:

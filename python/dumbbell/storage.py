@@ -48,6 +48,10 @@ _unfinished: set[Path] = set()
 """What is being built at the moment."""
 
 
+class DamagedResultWarning(UserWarning):
+    """A point of a sweep is damaged on disk and is run again."""
+
+
 class OutputError(OSError):
     """A result could not be written; nothing was left behind."""
 

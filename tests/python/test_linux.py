@@ -193,7 +193,7 @@ def test_two_grounds_are_compared_side_by_side(dumbbell: Cli, tmp_path: Path) ->
     assert done.status == 0, done.err
     assert "goodput" in done.out
     assert "simulator" in done.out
-    assert (out / "comparison.png").stat().st_size > 10_000
+    assert (out / "comparison" / "overview.png").stat().st_size > 10_000
     again = dumbbell("compare", out / "sim", out / "linux", "--json")
     pairs = {pair["measure"]: pair for pair in json.loads(again.out)["pairs"]}
     assert abs(pairs["goodput_mbps"]["difference"]) < 0.05

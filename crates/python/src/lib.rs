@@ -3,8 +3,9 @@
 mod experiment;
 mod table;
 
+use dumbbell_path::Level;
 use dumbbell_path::synth::{CellularModel, PRESETS};
-use dumbbell_units::{Bytes, Duration, Rng};
+use dumbbell_units::{Bytes, Duration, Rate, Ratio, Rng};
 use experiment::Experiment;
 use pyo3::create_exception;
 use pyo3::exceptions::{PyException, PyValueError};
@@ -28,7 +29,9 @@ mod _core {
     #[pymodule_export]
     use crate::{RunCancelled, RunError, ScenarioError};
     #[pymodule_export]
-    use crate::{algorithms, columns, load, load_json, parse_size, reference, schema, synthesise_trace};
+    use crate::{
+        algorithms, columns, load, load_json, parse_size, quantity, reference, schema, seconds, synthesise_trace,
+    };
     #[pymodule_export]
     #[allow(non_upper_case_globals)]
     const __version__: &str = env!("CARGO_PKG_VERSION");
@@ -53,6 +56,36 @@ fn load_json(py: Python<'_>, text: &str, source: &str, overrides: Vec<(String, S
 #[pyfunction]
 fn parse_size(text: &str) -> PyResult<u64> {
     text.parse::<Bytes>().map(Bytes::as_u64).map_err(|error| PyValueError::new_err(error.to_string()))
+}
+
+/// The seconds of a time such as `40ms`.
+#[pyfunction]
+fn seconds(text: &str) -> PyResult<f64> {
+    text.parse::<Duration>().map(Duration::as_secs_f64).map_err(|error| PyValueError::new_err(error.to_string()))
+}
+
+/// The number and the unit of a quantity in the unit that pictures show: `Mbit/s`, `ms`, `%`, `BDP`, `packets`, `kB`, or none;
+/// `None` for any other text.
+#[pyfunction]
+fn quantity(text: &str) -> Option<(f64, &'static str)> {
+    if let Ok(number) = text.trim().parse::<f64>() {
+        return number.is_finite().then_some((number, ""));
+    }
+    if let Ok(rate) = text.parse::<Rate>() {
+        return Some((rate.as_bits_per_sec() as f64 / 1e6, "Mbit/s"));
+    }
+    if let Ok(time) = text.parse::<Duration>() {
+        return Some((time.as_secs_f64() * 1e3, "ms"));
+    }
+    if let Ok(ratio) = text.parse::<Ratio>() {
+        return Some((100.0 * ratio.as_f64(), "%"));
+    }
+    match Level::parse(text, "a quantity", "").ok()? {
+        Level::Bdp(multiple) => Some((multiple, "BDP")),
+        Level::Packets(packets) => Some((packets as f64, "packets")),
+        Level::Bytes(bytes) => Some((bytes.as_u64() as f64 / 1e3, "kB")),
+        Level::Time(time) => Some((time.as_secs_f64() * 1e3, "ms")),
+    }
 }
 
 /// The JSON Schema of experiment files.

@@ -4,7 +4,7 @@ use crate::decode::decode;
 use crate::error::{Problem, Problems, ScenarioErrors, Source, Sources};
 use crate::file::File;
 use crate::key_path::{KeyPath, Step};
-use crate::resolve::{Loader, RateSource, Resolved, resolve};
+use crate::resolve::{Loader, RateSource, Resolved, resolve, vary_rtts};
 use crate::sweep::{Sweep, seed_of};
 use crate::tree::Node;
 use crate::{Scenario, canonical, explain, include};
@@ -189,9 +189,14 @@ impl Point {
         canonical::content_hash(&self.resolved())
     }
 
+    /// The resolved form as the file gives it: with the seed of repetition 0, and before anything is drawn.
+    pub(crate) fn as_given(&self) -> &Resolved {
+        &self.resolved
+    }
+
     /// The resolved form with the seed of this repetition.
     pub(crate) fn resolved(&self) -> Arc<Resolved> {
-        if self.repeat == 0 {
+        if self.repeat == 0 && self.resolved.rtt_spans.is_empty() {
             return self.resolved.clone();
         }
         let mut resolved = (*self.resolved).clone();
@@ -205,6 +210,7 @@ impl Point {
                 link.config.rate = LinkRate::Trace { opportunities_ms, once: false };
             }
         }
+        vary_rtts(&mut resolved);
         Arc::new(resolved)
     }
 }

@@ -14,7 +14,7 @@ const DEFAULT: &str = " (default)";
 pub(crate) fn explain(experiment: &Experiment) -> String {
     let mut text = String::new();
     let Some(first) = experiment.points().first() else { return text };
-    let resolved = first.resolved();
+    let resolved = first.as_given();
     let scenario = &resolved.scenario;
     let default = |key: &str| mark(&resolved.defaults, key);
     let _ = writeln!(text, "{}", experiment.name());
@@ -37,7 +37,7 @@ pub(crate) fn explain(experiment: &Experiment) -> String {
         link_in_words(&mut text, link, notes, &scenario.nodes);
     }
     text.push_str("flows\n");
-    flows_in_words(&mut text, &resolved);
+    flows_in_words(&mut text, resolved);
     if experiment.points().len() > 1 {
         sweep_in_words(&mut text, experiment);
     }
@@ -116,12 +116,13 @@ fn flows_in_words(text: &mut String, resolved: &Resolved) {
         let count = resolved.flows[number..].iter().take_while(|notes| notes.entry == entry).count();
         let numbers = if count == 1 { number.to_string() } else { format!("{number} to {}", number + count - 1) };
         let last = &flows[number + count - 1];
-        let _ = writeln!(text, "  {numbers}: {}", flow_in_words(&flows[number], last, &resolved.flows[number]));
+        let longer = resolved.rtt_spans.get(number).copied();
+        let _ = writeln!(text, "  {numbers}: {}", flow_in_words(&flows[number], last, longer, &resolved.flows[number]));
         number += count;
     }
 }
 
-fn flow_in_words(flow: &Flow, last: &Flow, notes: &FlowNotes) -> String {
+fn flow_in_words(flow: &Flow, last: &Flow, longer: Option<Duration>, notes: &FlowNotes) -> String {
     let defaults = &notes.defaults;
     let (name, exact) = (flow.cc.name(), flow.cc.exact_name());
     let mut cc = if flow.label == name { flow.label.clone() } else { format!("{} = {name}", flow.label) };
@@ -133,7 +134,11 @@ fn flow_in_words(flow: &Flow, last: &Flow, notes: &FlowNotes) -> String {
         let _ = write!(cc, " ({})", list.join(", "));
     }
     let since = |t: dumbbell_units::Time| Duration::from_nanos(t.as_nanos()).in_words();
-    let mut parts = vec![cc, format!("base RTT {}", flow.base_rtt.in_words())];
+    let mut rtt = format!("base RTT {}", flow.base_rtt.in_words());
+    if let Some(longer) = longer {
+        let _ = write!(rtt, " plus up to {}", longer.in_words());
+    }
+    let mut parts = vec![cc, rtt];
     let mut start = since(flow.start);
     if last.start != flow.start {
         let _ = write!(start, " to {}", since(last.start));

@@ -11,6 +11,7 @@ use dumbbell_transport::{Protocol, TransportConfig};
 use dumbbell_units::{Duration, Ratio, Time};
 use proptest::prelude::*;
 use serde_json::{Value, json};
+use std::collections::BTreeSet;
 use std::path::Path;
 use std::sync::Arc;
 
@@ -800,4 +801,32 @@ fn a_trace_is_a_regular_file_of_bounded_length() {
         assert_eq!((error.line, error.key.as_str()), (Some(2), "path.trace"));
     }
     std::fs::remove_dir_all(&folder).unwrap();
+}
+
+#[test]
+fn round_trips_that_vary_differ_between_flows_and_repetitions_by_less_than_a_packet() {
+    let text = format!("vary_rtt = \"1packet\"\n{MINIMAL}count = 2\nrtt = \"50ms\"\n[sweep]\nrepeat = 3\n");
+    let experiment = load(&text);
+    let rtts: Vec<_> = experiment
+        .points()
+        .iter()
+        .flat_map(|point| point.scenario().flows.iter().map(|flow| flow.base_rtt).collect::<Vec<_>>())
+        .collect();
+    // 1500 bytes at 10 Mbit/s.
+    let allowed = Duration::from_millis(50)..Duration::from_micros(51_200);
+    assert!(rtts.iter().all(|rtt| allowed.contains(rtt)), "{rtts:?}");
+    assert_eq!(rtts.iter().collect::<BTreeSet<_>>().len(), 6, "{rtts:?}");
+    assert!(experiment.explain().contains("base RTT 50 ms plus up to 1.2 ms"), "{}", experiment.explain());
+
+    let point = &experiment.points()[1];
+    let again = load(&point.resolved_toml());
+    assert_eq!(again.points()[0].content_hash(), point.content_hash());
+    assert_eq!(again.points()[0].scenario().flows[1].base_rtt, point.scenario().flows[1].base_rtt);
+}
+
+#[test]
+fn round_trips_cannot_vary_by_packets_where_packets_take_no_time() {
+    let text = format!("vary_rtt = \"1packet\"\n{}", MINIMAL.replace("10mbit", "unlimited"));
+    let errors = Experiment::from_toml(&text, "test.toml", &[]).unwrap_err().to_string();
+    assert!(errors.contains("test.toml:1:12") && errors.contains("write a time"), "{errors}");
 }

@@ -1,7 +1,7 @@
 //! What a script's commands and options set: kernel parameters become those of the endpoints.
 
 use crate::script::{Arg, Direction, Script, What};
-use dumbbell_transport::{Pacing, TransportConfig};
+use dumbbell_transport::{Pacing, SendBufferSize, TransportConfig};
 use dumbbell_units::Duration;
 use serde_json::{Map, Value, json};
 use std::path::Path;
@@ -152,6 +152,7 @@ impl Settings {
                 config.compress_sacks = false;
             }
             ("tcp_syn_linear_timeouts", _, Some(number)) => self.linear_syn_timeouts = number,
+            ("tcp_wmem", ..) => return self.send_buffer(value),
             ("tcp_congestion_control", ..) => self.congestion_control = value.to_owned(),
             (
                 "tcp_no_metrics_save"
@@ -159,7 +160,6 @@ impl Settings {
                 | "tcp_fastopen"
                 | "tcp_fastopen_key"
                 | "tcp_rmem"
-                | "tcp_wmem"
                 | "tcp_moderate_rcvbuf"
                 | "tcp_adv_win_scale"
                 | "tcp_app_win"
@@ -204,6 +204,16 @@ impl Settings {
             ) => {}
             _ => return refuse(),
         }
+        Ok(())
+    }
+
+    /// `tcp_wmem`: three sizes in bytes, of which the first one has no meaning here.
+    fn send_buffer(&mut self, value: &str) -> Result<(), String> {
+        let sizes: Vec<u64> = value.split_whitespace().map_while(|size| size.parse().ok()).collect();
+        let [_, initial, largest] = sizes[..] else { return Err(format!("tcp_wmem = {value}")) };
+        self.config.send_buffer = SendBufferSize::Autotuning;
+        self.config.send_buffer_initial = initial;
+        self.config.send_buffer_max = largest;
         Ok(())
     }
 

@@ -11,6 +11,7 @@ mod link;
 mod rate;
 mod shorthand;
 mod transport;
+mod vary_rtt;
 
 pub(crate) use app::{APP_RATES, AppRateSpec};
 pub(crate) use buffer::Buffer;
@@ -22,6 +23,7 @@ pub(crate) use kind::{
 pub(crate) use link::{LinkSpec, LossPlace, NodeSpec, PathSpec, ReverseSpec, Side};
 pub(crate) use rate::{RATES, RateSpec, TraceSource};
 pub(crate) use transport::{PROFILE, TransportSpec};
+pub(crate) use vary_rtt::VaryRtt;
 
 use dumbbell_units::Duration;
 use schemars::JsonSchema;
@@ -42,6 +44,9 @@ pub(crate) struct File {
     /// Seed of every random stream of the run. Default 1.
     #[schemars(range(max = 9_223_372_036_854_775_807_u64))]
     pub seed: Option<u64>,
+    /// How much longer than given the round trip of each flow may be, drawn from the seed: "1packet" is what a packet takes
+    /// on the bottleneck. Default: as given.
+    pub vary_rtt: Option<VaryRtt>,
     /// What to record besides the summary tables.
     pub record: Option<RecordSpec>,
     /// Endpoint parameters of all flows.

@@ -309,7 +309,8 @@ impl Context<'_> {
             self.report.value(&at.key(key), "the access delay is too long", format!("allowed: at most {MAX_DELAY}"));
             return None;
         }
-        if delay.is_none() && spec.access_rate.is_none() {
+        // Round-trip times that vary need a link that takes the difference.
+        if delay.is_none() && spec.access_rate.is_none() && self.file.vary_rtt.is_none() {
             return Some(None);
         }
         Some(Some((delay.unwrap_or_default(), spec.access_rate.map_or(RateSpec::Unlimited, RateSpec::Constant))))

@@ -7,8 +7,10 @@ mod flows;
 mod links;
 mod network;
 mod rates;
+mod vary_rtt;
 
 pub(crate) use rates::{Loader, hexadecimal, synthesise};
+pub(crate) use vary_rtt::vary_rtts;
 
 use crate::error::{Problems, Reporter};
 use crate::file::File;
@@ -49,6 +51,8 @@ pub(crate) struct Resolved {
     pub links: Vec<LinkNotes>,
     /// One for every flow of the scenario.
     pub flows: Vec<FlowNotes>,
+    /// How much longer the round trip of each flow may be than it is here; empty if it is as it is here.
+    pub rtt_spans: Vec<Duration>,
     /// Keys of the top level that the file does not give.
     pub defaults: Vec<&'static str>,
 }
@@ -177,6 +181,7 @@ impl Context<'_> {
         let mut network = self.network()?;
         let (flows, flow_notes) = self.flows(&mut network)?;
         let (links, links_notes) = self.links(&network, &flows);
+        let rtt_spans = self.rtt_spans(&flows, &links, &links_notes);
         let file = self.file;
         let mut defaults = Vec::new();
         let mut default = |given: bool, key| {
@@ -204,6 +209,6 @@ impl Context<'_> {
             links,
             flows,
         };
-        Some(Resolved { scenario, links: links_notes, flows: flow_notes, defaults })
+        Some(Resolved { scenario, links: links_notes, flows: flow_notes, rtt_spans, defaults })
     }
 }

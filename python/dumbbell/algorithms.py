@@ -1,0 +1,40 @@
+"""The congestion controllers that there are."""
+
+from __future__ import annotations
+
+import difflib
+import json
+from functools import cache
+from typing import Any
+
+from dumbbell import _core
+
+
+class UnknownAlgorithmError(ValueError):
+    """There is no algorithm of that name; the message names the nearest."""
+
+
+@cache
+def catalogue() -> list[dict[str, Any]]:
+    """Every algorithm: ``name``, ``exact_name``, ``version``, ``base``, ``summary``, ``source``, ``parameters``."""
+    entries: list[dict[str, Any]] = json.loads(_core.algorithms())
+    return entries
+
+
+def find(name: str) -> dict[str, Any]:
+    """The algorithm with a name, or with the exact name that tables print.
+
+    Raises:
+        UnknownAlgorithmError: There is none.
+    """
+    known = {entry["exact_name"]: entry for entry in catalogue()} | {entry["name"]: entry for entry in catalogue()}
+    if name in known:
+        return known[name]
+    near = difflib.get_close_matches(name, known, n=1)
+    remedy = f"did you mean `{near[0]}`?" if near else "see `dumbbell cc list`"
+    raise UnknownAlgorithmError(f"unknown algorithm `{name}`; {remedy}")
+
+
+def is_known(name: str) -> bool:
+    """Whether ``name`` can stand in ``cc`` of an experiment file."""
+    return any(name == entry["name"] for entry in catalogue())

@@ -1,0 +1,193 @@
+"""``dumbbell compare``: algorithms on one path, grounds on one file, or two results."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated, TypeAlias
+
+import typer
+
+from dumbbell import experiment, storage
+from dumbbell.commands import options
+from dumbbell.commands.options import Limits, Output
+from dumbbell.commands.running import check_out, run_one, run_point
+from dumbbell.console import examples, fail, print_json, print_paths
+
+if TYPE_CHECKING:
+    from dumbbell.results import Result
+
+EXAMPLES = examples(
+    "dumbbell compare bbr cubic --rate 50mbit --rtt 20ms --buffer 0.5bdp",
+    "dumbbell compare bbr bbr3 cubic --loss 0%,0.1%,1%,5% --repeat 10 --plot",
+    "dumbbell compare cubic bbr --together --rtt 20ms,100ms --vary-rtt --repeat 10",
+    "dumbbell compare bbr3 cubic --trace my.up --buffer 500packets",
+    "dumbbell compare --on sim,linux who-wins.toml",
+    "dumbbell compare ./monday ./tuesday                    # two results side by side",
+)
+
+COMPARISON = storage.Kind("comparison", (), lambda folder: None)
+"""A folder with pictures of two results."""
+
+Named: TypeAlias = "tuple[str, Result]"
+"""A result and what it is called."""
+
+
+def compare(
+    algorithms: Annotated[
+        list[str],
+        typer.Argument(help="Names from `dumbbell cc list`; with --on a file; or two results.", show_default=False),
+    ],
+    rate: Annotated[
+        str | None, typer.Option(help="Rate of the bottleneck, as in tc; default 10mbit.", show_default=False)
+    ] = None,
+    trace: Annotated[
+        Path | None, typer.Option(metavar="FILE", help="In place of a rate: a Mahimahi trace that it follows.")
+    ] = None,
+    rtt: Annotated[
+        str, typer.Option(help="Base round-trip time; with --together also one for each algorithm: 20ms,100ms.")
+    ] = "40ms",
+    buffer: Annotated[str, typer.Option(help="Queue of the bottleneck: 1bdp, 100packets, 64kB, 50ms.")] = "1bdp",
+    loss: Annotated[str, typer.Option(help="Random loss; several, as in 0%,1%,5%, give a curve.")] = "0%",
+    duration: Annotated[str, typer.Option(help="Length of each run.")] = "60s",
+    warmup: Annotated[
+        str | None,
+        typer.Option(help="Not measured at the start; default a sixth of the run.", show_default=False),
+    ] = None,
+    settings: options.Settings = None,
+    repeat: Annotated[int, typer.Option(min=1, help="Runs of each combination, with different seeds.")] = 1,
+    vary_rtt: options.VaryRtt = False,
+    jobs: options.Jobs = None,
+    max_memory: options.MaxMemory = None,
+    seed: options.Seed = None,
+    together: Annotated[
+        bool, typer.Option("--together/--alone", help="Share the path, or have it alone, one after the other.")
+    ] = False,
+    out: options.Out = None,
+    plot: options.Plot = False,
+    quiet: options.Quiet = False,
+    as_json: options.AsJson = False,
+    on: Annotated[
+        str | None, typer.Option("--on", metavar="sim,linux", help="Compare grounds instead: run a file on both.")
+    ] = None,
+    retries: options.Retries = 2,
+    sysctls: options.Sysctls = None,
+) -> None:
+    """Run algorithms on the same path, without an experiment file.
+
+    Several values, as in --loss 0%,1%,5% or --buffer 0.5bdp,1bdp, are all run. With --on sim,linux FILE: run a file on
+    the simulator and on the running kernel, and print both side by side. With two directories that --out wrote: print
+    these side by side; write ./cubic for one that has the name of an algorithm.
+    """
+    limits = Limits(jobs, options.size(max_memory))
+    chosen = options.settings(settings, vary_rtt)
+    if on is None and sysctls:
+        fail("--sysctl goes with --on: algorithms run side by side in the simulator, which has no sysctls")
+    if on is not None:
+        beside = _on_both_grounds(algorithms, on, (chosen, seed), limits, (retries, sysctls), out)
+    elif _are_results(algorithms):
+        beside = _from_folders(algorithms)
+    else:
+        from dumbbell.compare import scenario
+
+        try:
+            document = scenario(
+                algorithms,
+                rate=None if rate is None else _several(rate),
+                trace=trace,
+                rtt=_several(rtt),
+                buffer=_several(buffer),
+                loss=_several(loss),
+                duration=duration,
+                warmup=warmup,
+                repeat=repeat,
+                together=together,
+            )
+        except ValueError as error:
+            fail(str(error))
+        if plot and out is None:
+            out = _default_place(algorithms)
+        loaded = experiment.load(document, set=chosen, seed=seed)
+        check_out(loaded, out)
+        printed = run_one(None, loaded, limits, Output(out, plot, as_json, quiet))
+        if as_json:
+            print_json(printed)
+        return
+    _show_beside(*beside, Output(out or _default_place(algorithms), plot, as_json, quiet))
+
+
+def _several(text: str) -> list[str]:
+    return [part.strip() for part in text.split(",")]
+
+
+def _default_place(arguments: list[str]) -> Path:
+    return Path("out") / "-vs-".join(dict.fromkeys(Path(argument).stem for argument in arguments))
+
+
+def _are_results(arguments: list[str]) -> bool:
+    """Whether these are directories. The name of an algorithm is one, whatever lies in the working directory."""
+    from dumbbell import algorithms
+
+    return all(Path(argument).is_dir() and not algorithms.is_known(argument) for argument in arguments)
+
+
+def _from_folders(arguments: list[str]) -> tuple[Named, Named]:
+    from dumbbell.results import load_result
+
+    if len(arguments) != 2:
+        fail("give two directories to compare, or the names of algorithms")
+    first, second = (load_result(folder) for folder in arguments)
+    return (arguments[0], first), (arguments[1], second)
+
+
+def _on_both_grounds(
+    arguments: list[str],
+    on: str,
+    replaced: tuple[dict[str, str], int | None],
+    limits: Limits,
+    kernel: tuple[int, list[str] | None],
+    out: Path | None,
+) -> tuple[Named, Named]:
+    """The results of a file on two grounds, with their names."""
+    from dumbbell.agreement import name
+
+    grounds = _several(on)
+    if len(arguments) != 1 or len(grounds) != 2:
+        fail("compare --on takes two grounds and one file: dumbbell compare --on sim,linux FILE")
+    retries, sysctls = kernel
+    # Both before the first runs: a mistake in the second one costs no time.
+    linuxes = [options.linux(ground, retries, sysctls if ground == "linux" else None) for ground in grounds]
+    chosen, seed = replaced
+    loaded = options.load(Path(arguments[0]), set=chosen, seed=seed)
+    if len(loaded.points) != 1:
+        fail(f"{arguments[0]} has {len(loaded.points)} points; compare grounds with a file of one run")
+    folders = [None if out is None else out / ground for ground in grounds]
+    for folder in folders:
+        check_out(loaded, folder)
+    first, second = (
+        run_point(loaded, limits._replace(linux=linux), folder) for linux, folder in zip(linuxes, folders, strict=True)
+    )
+    return (name(first), first), (name(second), second)
+
+
+def _show_beside(first: Named, second: Named, output: Output) -> None:
+    """Prints two results side by side, and draws them over each other."""
+    from dumbbell import agreement, report
+
+    names = (first[0], second[0])
+    try:
+        pairs = agreement.pairs(first[1], second[1])
+    except ValueError as error:
+        fail(str(error))
+    if output.as_json:
+        print_json({"names": names, "pairs": [pair.to_json() for pair in pairs]})
+    elif not output.quiet:
+        report.side_by_side(pairs, names)
+    if output.draw and output.folder is not None:
+        from dumbbell.plots import FORMATS
+
+        place = output.folder / "comparison"
+        with storage.directory(place, COMPARISON, [f"overview.{kind}" for kind in FORMATS]) as staging:
+            written = agreement.picture([first[1], second[1]], names).write(staging / "overview")
+        paths = [place / path.name for path in written]
+        if not output.as_json and not output.quiet:
+            print_paths(paths)

@@ -1,0 +1,138 @@
+"""Commands that show what there is: what a file means, the schema, columns, algorithms, the metrics of a result."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Annotated
+
+import typer
+
+from dumbbell import _core
+from dumbbell.commands import options
+from dumbbell.console import examples, fail, print_json, show
+
+EXPLAIN_EXAMPLES = examples(
+    "dumbbell explain who-wins.toml",
+    "dumbbell explain who-wins.toml --set flows[0].cc=bbr3",
+)
+SCHEMA_EXAMPLES = examples(
+    "dumbbell schema > dumbbell.schema.json       # then, in a file: #:schema dumbbell.schema.json",
+    "dumbbell schema --markdown links             # what a queue, a loss, a rate can be",
+)
+METRICS_EXAMPLES = examples(
+    "dumbbell metrics result",
+    "dumbbell metrics shared --solo alone         # adds the harm that company does",
+)
+COLUMNS_EXAMPLES = examples("dumbbell columns flows", "dumbbell columns --json")
+CC_LIST_EXAMPLES = examples("dumbbell cc list", "dumbbell cc list --json")
+CC_SHOW_EXAMPLES = examples("dumbbell cc show bbr3", "dumbbell cc show cubic-linux-6.18")
+
+
+def explain(file: options.File, settings: options.Settings = None, vary_rtt: options.VaryRtt = False) -> None:
+    """Show every value that an experiment will use, defaults marked."""
+    show(options.load(file, set=options.settings(settings, vary_rtt)).explain().rstrip("\n"))
+
+
+def schema(
+    markdown: Annotated[
+        str | None, typer.Option(metavar="PAGE", help="A page of the reference instead: links or transport.")
+    ] = None,
+) -> None:
+    """Print the JSON Schema of experiment files, for editors, or what it says about parameters, for people."""
+    if markdown is None:
+        typer.echo(_core.schema())
+        return
+    pages = dict(_core.reference())
+    if markdown not in pages:
+        fail(f"--markdown {markdown}: choose from {', '.join(pages)}")
+    typer.echo(pages[markdown], nl=False)
+
+
+def metrics(
+    folder: options.Folder,
+    solo: Annotated[
+        Path | None, typer.Option(metavar="DIR", help="The same flows alone on the same path: adds the harm done.")
+    ] = None,
+    as_json: options.AsJson = False,
+) -> None:
+    """Compute the metrics of a result: fairness, convergence, utilisation, power, harm."""
+    import dataclasses
+
+    from dumbbell import report
+    from dumbbell.measures import measures
+    from dumbbell.results import Result, load
+
+    alone = None if solo is None else load(solo)
+    if alone is not None and not isinstance(alone, Result):
+        fail(f"--solo {solo}: this is a sweep; give the directory of one run")
+    found = measures(load(folder), alone)
+    if as_json:
+        print_json({"metrics": [dataclasses.asdict(measure) for measure in found]})
+    else:
+        report.measures(found)
+
+
+def columns(
+    table: Annotated[
+        str | None, typer.Argument(help="flows, links, series or link_series; none shows all.", show_default=False)
+    ] = None,
+    markdown: Annotated[bool, typer.Option("--markdown", help="Print the reference page.")] = False,
+    as_json: options.AsJson = False,
+) -> None:
+    """Explain the columns of result tables: unit, meaning, who fills them."""
+    import dataclasses
+
+    from dumbbell import columns as catalogue
+    from dumbbell import report
+
+    if table is not None and table not in catalogue.TABLES:
+        fail(f"no table `{table}`; there are {', '.join(catalogue.TABLES)}")
+    chosen = [column for column in catalogue.columns() if table in (None, column.table)]
+    if markdown:
+        typer.echo(catalogue.reference(), nl=False)
+    elif as_json:
+        print_json({"columns": [dataclasses.asdict(column) for column in chosen]})
+    else:
+        report.columns(chosen)
+
+
+def cc_list(as_json: options.AsJson = False) -> None:
+    """List the algorithms."""
+    from dumbbell import algorithms, report
+
+    entries = algorithms.catalogue()
+    if as_json:
+        print_json({"algorithms": entries})
+    else:
+        report.algorithms(entries)
+
+
+def cc_show(
+    name: Annotated[
+        str,
+        typer.Argument(
+            help="Name or exact name from `dumbbell cc list`.",
+            show_default=False,
+            autocompletion=lambda: algorithm_names(),
+        ),
+    ],
+    as_json: options.AsJson = False,
+) -> None:
+    """Show an algorithm's parameters: default, meaning, source."""
+    from dumbbell import algorithms, report
+
+    try:
+        entry = algorithms.find(name)
+    except algorithms.UnknownAlgorithmError as error:
+        fail(str(error))
+    if as_json:
+        print_json(entry)
+    else:
+        report.algorithm(entry)
+
+
+def algorithm_names() -> list[str]:
+    """For the completion of shells."""
+    from dumbbell import algorithms
+
+    return [entry["name"] for entry in algorithms.catalogue()]

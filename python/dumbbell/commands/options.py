@@ -1,0 +1,130 @@
+"""Options that several commands have, and what their texts mean."""
+
+from __future__ import annotations
+
+import sys
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated, Any, NamedTuple
+
+import typer
+
+from dumbbell import experiment
+from dumbbell.console import fail
+
+if TYPE_CHECKING:
+    from dumbbell import _core
+    from dumbbell.grounds import Linux
+
+STANDARD_INPUT = Path("-")
+"""The name of an experiment file that is read from standard input."""
+
+File = Annotated[
+    Path, typer.Argument(help="Experiment file (TOML); - reads it from standard input.", show_default=False)
+]
+Folder = Annotated[Path, typer.Argument(metavar="DIR", help="Directory that --out wrote.", show_default=False)]
+Settings = Annotated[
+    list[str] | None,
+    typer.Option("--set", metavar="KEY=VALUE", help="Replace a setting: --set path.loss=1% --set flows[0].cc=bbr."),
+]
+VaryRtt = Annotated[
+    bool,
+    typer.Option(
+        "--vary-rtt", help="Lengthen the round trip of each flow by a fraction of a packet time, drawn from the seed."
+    ),
+]
+Repeat = Annotated[int | None, typer.Option(min=1, help="Runs of each point, with different seeds.")]
+Jobs = Annotated[int | None, typer.Option("--jobs", "-j", min=1, help="Runs at the same time; default one a core.")]
+MaxMemory = Annotated[
+    str | None,
+    typer.Option(
+        metavar="SIZE", help="Memory that each run may take, such as 2GiB; default its part of half of the machine's."
+    ),
+]
+Seed = Annotated[int | None, typer.Option(min=0, help="Seed in place of the file's.")]
+Out = Annotated[
+    Path | None,
+    typer.Option("--out", "-o", help="Directory for results: scenario.toml, Parquet tables, meta.json."),
+]
+Plot = Annotated[bool, typer.Option("--plot", help="Draw pictures (PNG, SVG, PDF) beside the results.")]
+Quiet = Annotated[bool, typer.Option("--quiet", "-q", help="Print neither tables nor notes; errors remain.")]
+On = Annotated[
+    str, typer.Option("--on", metavar="GROUND", help="sim, or linux: the running kernel's TCP, in real time.")
+]
+Retries = Annotated[int, typer.Option(min=0, help="With --on linux: attempts after one that the machine disturbed.")]
+Sysctls = Annotated[
+    list[str] | None,
+    typer.Option("--sysctl", metavar="NAME=VALUE", help="With --on linux: a sysctl of the hosts, net.*."),
+]
+AsJson = Annotated[bool, typer.Option("--json", help="Print one JSON object in place of tables.")]
+
+
+class Limits(NamedTuple):
+    """What runs may take of the machine."""
+
+    jobs: int | None
+    max_memory: int | None
+    linux: Linux | None = None
+
+
+class Output(NamedTuple):
+    """Where results go, and what is said of them."""
+
+    folder: Path | None
+    draw: bool = False
+    as_json: bool = False
+    quiet: bool = False
+
+
+def load(file: Path, **replaced: Any) -> _core.Experiment:
+    """Reads an experiment file, or standard input; ``replaced`` as in :func:`dumbbell.experiment.load`."""
+    if file == STANDARD_INPUT:
+        return experiment.load_text(sys.stdin.buffer.read(), "<standard input>", **replaced)
+    return experiment.load(file, **replaced)
+
+
+def stem(file: Path) -> str:
+    """What the results of a file are called."""
+    return "standard-input" if file == STANDARD_INPUT else file.stem
+
+
+def settings(pairs: list[str] | None, vary_rtt: bool = False) -> dict[str, str]:
+    """What ``--set`` and ``--vary-rtt`` replace."""
+    always = {"vary_rtt": "1packet"} if vary_rtt else {}
+    return always | split(pairs, "--set", "KEY=VALUE, such as --set path.loss=1%")
+
+
+def split(pairs: list[str] | None, option: str, shape: str) -> dict[str, str]:
+    """The pairs of an option that can be given several times."""
+    found = {}
+    for pair in pairs or []:
+        key, equals, value = pair.partition("=")
+        if not equals or not key.strip():
+            fail(f"{option} {pair}: write {shape}")
+        found[key.strip()] = value.strip()
+    return found
+
+
+def linux(on: str, retries: int, sysctls: list[str] | None) -> Linux | None:
+    """The settings of the kernel's ground; ``None`` for the simulator."""
+    from dumbbell.grounds import Linux, ground
+
+    try:
+        if ground(on) is None:  # type: ignore[arg-type]
+            if sysctls:
+                fail("--sysctl goes with --on linux")
+            return None
+    except ValueError:
+        fail(f"--on {on}: choose sim or linux")
+    return Linux(retries=retries, sysctl=split(sysctls, "--sysctl", "NAME=VALUE, such as --sysctl net.ipv4.tcp_sack=0"))
+
+
+def size(text: str | None) -> int | None:
+    """The bytes of ``--max-memory``."""
+    from dumbbell.memory import limit_of_a_run
+
+    if text is None:
+        return None
+    try:
+        return limit_of_a_run(text, 1)
+    except ValueError as error:
+        fail(f"--max-memory {text}: {error}")

@@ -1,0 +1,128 @@
+"""Running an experiment on behalf of a command: write, print, draw."""
+
+from __future__ import annotations
+
+import shlex
+import sys
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from dumbbell import interrupts, storage
+from dumbbell.commands.options import Limits, Output
+from dumbbell.console import note, print_paths, show
+from dumbbell.grounds import VoidRunError
+
+if TYPE_CHECKING:
+    from dumbbell import _core
+    from dumbbell.results import Result, SweepResult
+
+
+def check_out(loaded: _core.Experiment, out: Path | None) -> None:
+    """Refuses a place that cannot be written before anything runs."""
+    if out is not None:
+        from dumbbell.results import RESULT, SWEEP
+
+        if len(loaded.points) == 1:
+            storage.check_target(out, RESULT)
+        else:
+            storage.check_claim(out, SWEEP)
+
+
+def run_one(name: str | None, loaded: _core.Experiment, limits: Limits, output: Output) -> dict[str, Any]:
+    """Runs one experiment, writes, prints and draws it, and returns its JSON object."""
+    out = output.folder
+
+    def advise(say: Callable[[], str]) -> None:
+        interrupts.advise(None if out is None else say)
+
+    command = shlex.join(["dumbbell", *sys.argv[1:]])
+    result: Result | SweepResult
+    if len(loaded.points) == 1:
+        advise(lambda: f"to run it again, with nothing half written in {out}:\n  {command}")
+        result = run_point(loaded, limits, out, quiet=output.quiet)
+        printed = result.summary() if output.as_json else {}
+    else:
+        result, printed = _run_sweep(loaded, limits, output, advise, command)
+    advise(lambda: f"the results are in {out}; to draw them:\n  dumbbell plot {shlex.quote(str(out))}")
+    _tell(result, name, output)
+    if output.draw and out is not None:
+        from dumbbell import plots
+
+        paths = plots.draw(result, out)
+        if not output.as_json and not output.quiet:
+            print_paths(paths)
+    return printed
+
+
+def _run_sweep(
+    loaded: _core.Experiment,
+    limits: Limits,
+    output: Output,
+    advise: Callable[[Callable[[], str]], None],
+    command: str,
+) -> tuple[SweepResult, dict[str, Any]]:
+    from dumbbell.api import Sweep
+    from dumbbell.results import SWEEP
+
+    summaries: dict[int, dict[str, Any]] = {}
+
+    def keep(index: int, run: Result) -> None:
+        if output.as_json:
+            point = {"label": run.meta.label, "repeat": run.meta.repeat, "settings": run.meta.settings}
+            summaries[index] = point | run.summary()
+
+    out = output.folder
+    sweep = Sweep(loaded.points, out=out, progress=False if output.quiet else None, **limits._asdict())
+    advise(lambda: f"{sweep.finished} of {len(sweep)} points are in {out}; to run the rest:\n  {command}")
+    with _keeping_void_attempts(out, SWEEP):
+        result = sweep.collect(keep)
+    return result, {"points": [summaries[index] for index in sorted(summaries)]}
+
+
+def _tell(result: Result | SweepResult, name: str | None, output: Output) -> None:
+    """Prints the tables, before the pictures, so that they are there when one of those cannot be written."""
+    if output.quiet:
+        return
+    if not output.as_json:
+        from dumbbell import report
+
+        report.result(result, name=name)
+        if output.folder is not None:
+            show(f"\nresults in {output.folder}")
+    from dumbbell.results import SweepResult
+
+    if isinstance(result, SweepResult):
+        from dumbbell import spread
+
+        if (text := spread.note(result)) is not None:
+            note(text)
+
+
+def run_point(loaded: _core.Experiment, limits: Limits, out: Path | None, *, quiet: bool = False) -> Result:
+    """Runs an experiment of one point and writes its result."""
+    from dumbbell.api import Sweep
+    from dumbbell.results import RESULT
+
+    with _keeping_void_attempts(out, RESULT):
+        points = Sweep(loaded.points, out=None, progress=False if quiet else None, **limits._asdict())
+        result = next(iter(points))
+    if out is not None:
+        result.save(out)
+    return result
+
+
+@contextmanager
+def _keeping_void_attempts(out: Path | None, kind: storage.Kind) -> Iterator[None]:
+    """Writes what is left of a run on the kernel that was void, for whoever wants to know why."""
+    try:
+        yield
+    except VoidRunError as error:
+        if out is not None:
+            from dumbbell.results import save_void
+
+            # Marked as ours, so that the same command may be given again.
+            with storage.claimed(out, kind):
+                save_void(error.attempts, out)
+        raise

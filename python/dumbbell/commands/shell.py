@@ -1,0 +1,68 @@
+"""``dumbbell shell``: any program inside an experiment's network."""
+
+from __future__ import annotations
+
+import os
+import sys
+from pathlib import Path
+from typing import Annotated
+
+import typer
+
+from dumbbell import storage
+from dumbbell.commands import options
+from dumbbell.console import examples, fail
+
+EXAMPLES = examples(
+    "sudo dumbbell shell cellular.toml --peer 'iperf3 -s' -- sh -c 'iperf3 -c $DUMBBELL_PEER'",
+    "dumbbell shell who-wins.toml --log packets -- ping -c 3 10.0.0.2",
+)
+
+LATE_US = 1000.0
+"""Programs are told when packets were later than this."""
+
+
+def shell(
+    file: options.File,
+    command: Annotated[
+        list[str] | None,
+        typer.Argument(metavar="-- COMMAND", help="Program and arguments; default $SHELL.", show_default=False),
+    ] = None,
+    peer: Annotated[
+        str | None, typer.Option(metavar="COMMAND", help="Program on the other side, as a line for the shell.")
+    ] = None,
+    log: Annotated[
+        Path | None, typer.Option(metavar="DIR", help="Write a log of every packet: packets.parquet, up.log, down.log.")
+    ] = None,
+    settings: options.Settings = None,
+    max_memory: options.MaxMemory = None,
+    seed: options.Seed = None,
+    sysctls: options.Sysctls = None,
+) -> None:
+    """Run any program inside an experiment's network, on the running kernel.
+
+    $DUMBBELL_PEER is the other side's address. The path is that of the first flow. The exit status is the program's.
+    """
+    from dumbbell import shell as shells
+
+    if file == options.STANDARD_INPUT:
+        fail("the program needs standard input; give the experiment as a file")
+    loaded = options.load(file, set=options.settings(settings), seed=seed)
+    if len(loaded.points) != 1:
+        fail(f"{file} has {len(loaded.points)} points; choose one with --set")
+    if log is not None:
+        storage.check_target(log, shells.LOG)
+    done = shells.run(
+        loaded.points[0],
+        command or [os.environ.get("SHELL", "sh")],
+        peer=None if peer is None else [peer],
+        sysctls=list(options.split(sysctls, "--sysctl", "NAME=VALUE").items()),
+        log=log is not None,
+        max_memory=options.size(max_memory),
+    )
+    if log is not None and done.packets is not None:
+        for path in shells.write_log(done.packets, log):
+            typer.echo(f"  {path}", err=True)
+    if done.late_p999_us > LATE_US:
+        typer.echo(f"note: one packet in a thousand was more than {done.late_p999_us:.0f} us late", err=True)
+    sys.exit(done.status)

@@ -1,0 +1,112 @@
+"""Tables on a terminal, fitted to its width.
+
+What identifies a row is never shortened. Where a table is too wide, its last columns of numbers are left out, and a
+line below says which.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any
+
+from rich import box
+from rich.console import Console
+from rich.table import Table
+from rich.text import Text
+
+from dumbbell.printable import one_line
+
+WIDTH_WITHOUT_TERMINAL = 120
+
+GAP = 2
+"""Characters between two columns."""
+
+EDGES = 2
+"""Characters on the left and right of a table."""
+
+MIN_PROSE = 24
+"""Characters that a column of sentences needs."""
+
+
+class Grid:
+    """A table whose last columns of numbers may be left out.
+
+    A heading that ends in a colon belongs to a column of numbers, one that ends in an ellipsis to a column of
+    sentences, which are wrapped; any other names what a row is about.
+    """
+
+    def __init__(self, *headings: str | Text) -> None:
+        self._headings = headings
+        self._rows: list[Sequence[str | Text]] = []
+
+    def add(self, *cells: str | Text) -> None:
+        """Adds a row."""
+        self._rows.append(cells)
+
+    def print(self, title: str | None = None) -> None:
+        """Prints the table."""
+        here = console()
+        if title:
+            here.print(Text(one_line(title), style="bold"))
+        kept = self._fitting(here.width)
+        grid = Table(box=box.SIMPLE_HEAD, pad_edge=False, padding=(0, 1, 0, 0))
+        for index in kept:
+            heading = self._headings[index]
+            numeric, prose = _is_numeric(heading), _is_prose(heading)
+            grid.add_column(
+                _shown(heading),
+                justify="right" if numeric else "left",
+                no_wrap=numeric,
+                overflow="fold",
+                min_width=None if prose else min(self._width(index), here.width // 2),
+            )
+        for cells in self._rows:
+            grid.add_row(*(cells[index] for index in kept))
+        here.print(grid)
+        left_out = [
+            _plain(heading).replace("\n", " ")
+            for index, heading in enumerate(map(_shown, self._headings))
+            if index not in kept
+        ]
+        if left_out:
+            here.print(
+                Text(f"left out, {here.width} columns are too narrow: {', '.join(left_out)}; --json has them"),
+                style="dim",
+            )
+
+    def _fitting(self, width: int) -> list[int]:
+        kept = list(range(len(self._headings)))
+        while sum(self._width(index) + GAP for index in kept) - GAP + EDGES > width:
+            last = next((index for index in reversed(kept) if _is_numeric(self._headings[index])), None)
+            if last is None or sum(_is_numeric(self._headings[index]) for index in kept) == 1:
+                break
+            kept.remove(last)
+        return kept
+
+    def _width(self, index: int) -> int:
+        heading = self._headings[index]
+        cells = [_shown(heading), *(row[index] for row in self._rows)]
+        widest = max(len(line) for cell in cells for line in _plain(cell).splitlines() or [""])
+        return min(widest, MIN_PROSE) if _is_prose(heading) else widest
+
+
+def console() -> Console:
+    """Standard output, as wide as the terminal, or 120 columns where there is none."""
+    found = Console()
+    return found if found.is_terminal else Console(width=WIDTH_WITHOUT_TERMINAL)
+
+
+def _is_numeric(heading: str | Text) -> bool:
+    return isinstance(heading, str) and heading.endswith(":")
+
+
+def _is_prose(heading: str | Text) -> bool:
+    return isinstance(heading, str) and heading.endswith("...")
+
+
+def _shown(heading: str | Text) -> str | Text:
+    return heading.removesuffix("...").removesuffix(":") if isinstance(heading, str) else heading
+
+
+def _plain(cell: Any) -> str:
+    return cell.plain if isinstance(cell, Text) else str(cell)
