@@ -19,7 +19,7 @@ mod wiring;
 use crate::agenda::{FlowAgenda, Turn};
 use crate::checks::Checks;
 use crate::flow::Flow;
-use crate::packet::{Packet, Payloads, Sacks, Store};
+use crate::packet::{Options, Packet, Payloads, Store};
 use crate::{Bounds, RunError, RunOutput, RunSummary, TimedChange, tables};
 use clock::Clock;
 use dumbbell_network::{Agenda, Entry, Routes, for_each_link, report};
@@ -47,7 +47,7 @@ pub(crate) struct Engine<'a> {
     /// Where each link of the scenario is entered.
     entries: Vec<Entry>,
     /// What packets under way carry besides themselves.
-    sacks: Store<Sacks>,
+    sacks: Store<Options>,
     payloads: Payloads,
     /// When the clock, media and flows have something to do: of what is due at the same time the clock first, then media,
     /// then flows.

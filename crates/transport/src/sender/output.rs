@@ -8,7 +8,6 @@ use super::assembly::Retransmit;
 use super::{Burst, Sender};
 use crate::{Flags, Rescue};
 use dumbbell_cc::Event;
-use dumbbell_path::Ecn;
 use dumbbell_recovery::host_queue::QueueLimit;
 use dumbbell_recovery::scoreboard::{Record, flag};
 use dumbbell_recovery::timer::Pending;
@@ -120,7 +119,11 @@ impl Sender {
     #[inline(always)]
     fn new_burst_size(&mut self, unsent: u32, room: u32, cwnd_limited: &mut bool) -> u32 {
         let window = self.stream.window_end.saturating_sub(self.board.nxt());
-        if self.pacing_forbids() || room == 0 || window == 0 {
+        if self.pacing_forbids() || room == 0 {
+            return 0;
+        }
+        if window == 0 {
+            self.check_window_probe();
             return 0;
         }
         let autosized = self.tso_autosize();
@@ -195,7 +198,7 @@ impl Sender {
             mss,
             last_len,
             is_retransmission: false,
-            ecn: if self.config.ecn { Ecn::Ect0 } else { Ecn::NotEct },
+            ecn: self.xmit.codepoint,
             next_flags: cwr | Burst::push_of_first(size, ends_write),
         };
         if self.send_buffer.is_some() {
