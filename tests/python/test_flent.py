@@ -82,7 +82,6 @@ def test_what_was_written_is_read_again(upload: flent.FlentData, tmp_path: Path)
 
 
 def test_flent_itself_opens_and_plots_the_file(upload: flent.FlentData, tmp_path: Path) -> None:
-    pytest.importorskip("flent", reason="Flent is not installed")
     file = flent.write(upload, tmp_path / "up.flent.gz")
     for plot in ("box_totals", "ping_cdf", "totals"):
         picture = tmp_path / f"{plot}.png"
