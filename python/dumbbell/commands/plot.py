@@ -25,13 +25,16 @@ OVERLAY = storage.Kind("overlay", (), lambda folder: None)
 
 def plot(
     places: Annotated[
-        list[Path], typer.Argument(metavar="DIR", help="Directory that --out wrote; or files of Flent.", show_default=False)
+        list[Path],
+        typer.Argument(metavar="DIR", help="Directory that --out wrote; or files of Flent.", show_default=False),
     ],
     formats: Annotated[str, typer.Option("--format", help="Any of png, svg, pdf.")] = "png,svg,pdf",
     series: Annotated[
         list[str] | None, typer.Option(help="Also draw this column of the time series, such as pacing_mbps.")
     ] = None,
-    out: Annotated[Path | None, typer.Option("--out", "-o", help="With files of Flent: directory for the pictures.")] = None,
+    out: Annotated[
+        Path | None, typer.Option("--out", "-o", help="With files of Flent: directory for the pictures.")
+    ] = None,
 ) -> None:
     """Draw the pictures of a result, or those of Flent's files, real and simulated, over each other."""
     from dumbbell import plots
