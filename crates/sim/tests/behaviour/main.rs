@@ -32,5 +32,7 @@ mod queues;
 mod quic;
 mod reno;
 mod script;
+mod short_flows;
 mod snapshots;
 mod udp;
+mod wifi;
