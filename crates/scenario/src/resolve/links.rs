@@ -6,7 +6,7 @@ use super::network::{Draft, Network, Role};
 use super::{Context, LinkNotes, top};
 use crate::file::{
     AGGREGATE, Buffer, EVENTS, JITTER, KindSpec, LATE, LossPlace, LossSpec, POLICER, QueueSpec, REORDER, RateSpec,
-    ReverseSpec, Side,
+    ReverseSpec, SHARE, ShareSpec, Side,
 };
 use crate::key_path::KeyPath;
 use crate::{Flow, Link};
@@ -62,9 +62,17 @@ impl Context<'_> {
                 self.report.parameters(&at, [problem]);
             }
         }
-        if let Some(duplicate) = side.duplicate.filter(|duplicate| !duplicate.is_probability()) {
-            let message = format!("`duplicate` is {duplicate}");
-            self.report.value(&at.key("duplicate"), message, "allowed: at most 100%");
+        for (key, share) in [("duplicate", side.duplicate), ("corrupt", side.corrupt)] {
+            match share {
+                Some(ShareSpec(share)) if !share.probability.is_probability() => {
+                    let message = format!("`{key}` is {}", share.probability);
+                    self.report.value(&at.key(key), message, "allowed: at most 100%");
+                }
+                share => self.declared(&SHARE, share.map(|spec| spec.0), &at.key(key)),
+            }
+        }
+        if side.limit == Some(0) {
+            self.report.value(&at.key("limit"), "a link with a `limit` of 0 carries no packet", "allowed: at least 1");
         }
     }
 
@@ -152,7 +160,9 @@ impl Context<'_> {
             loss_before,
             loss_after,
             impairments: Impairments {
-                duplicate: side.duplicate.unwrap_or_default(),
+                duplicate: side.duplicate.map(|spec| spec.0).unwrap_or_default(),
+                corrupt: side.corrupt.map(|spec| spec.0).unwrap_or_default(),
+                most_packets: side.limit,
                 events: side.events.clone().unwrap_or_default().into(),
                 aggregate: side.aggregate,
             },
@@ -271,7 +281,7 @@ impl Context<'_> {
         let Some(LossSpec(KindSpec { kind, parameters })) = spec else { return Some(None) };
         let resolved = loss::catalog().resolve(kind, parameters, link);
         let recipe = resolved.map_err(|problems| self.report.parameters(at, problems)).ok()?;
-        let never = LossRecipe::of(Bernoulli { p: Ratio::ZERO }, link).ok();
+        let never = LossRecipe::of(Bernoulli { p: Ratio::ZERO, correlation: Ratio::ZERO }, link).ok();
         Some(Some(recipe).filter(|recipe| Some(recipe) != never.as_ref()))
     }
 
