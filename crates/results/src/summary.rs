@@ -249,7 +249,12 @@ pub(crate) const LINKS: &[Declared<LinkSummary>] = &[
     Declared::float("max_queue_bytes", "bytes", "Most bytes waiting.", |l| l.max_queue_bytes),
     both!("arrivals", "packets", "Packets offered to the link.", arrivals),
     both!("drops", "packets", "Packets dropped by the queue and by the policer in front of it.", drops),
-    both!("drops_full", "packets", "Packets that did not fit into the queue.", drops_full),
+    both!(
+        "drops_full",
+        "packets",
+        "Packets that did not fit into the queue, and those dropped from a fair queue to make room.",
+        drops_full
+    ),
     both!("drops_aqm", "packets", "Packets that the queue discipline dropped although they fitted.", drops_aqm),
     both!("drops_policed", "packets", "Packets that exceeded the policer.", drops_policed),
     both!("losses", "packets", "Packets lost at random, before or after the transmitter.", losses),
