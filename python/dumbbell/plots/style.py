@@ -81,6 +81,14 @@ def looks(kinds: Sequence[tuple[str, str]]) -> dict[tuple[str, str], Look]:
     return chosen
 
 
+def distinct(names: Sequence[str]) -> dict[str, Look]:
+    """The looks of things that are no algorithms, told apart by their order."""
+    return {
+        name: Look(_COLOURS[index % len(_COLOURS)], _DASHES[index % len(_DASHES)], _MARKERS[index % len(_MARKERS)])
+        for index, name in enumerate(dict.fromkeys(names))
+    }
+
+
 def caption(words: str) -> str:
     """Words of somebody else as a text of a picture: a dollar is a dollar, and starts no formula."""
     return one_line(words).replace("$", r"\$")
