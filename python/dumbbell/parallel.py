@@ -65,7 +65,7 @@ def measured(
         raise
     wall_s = time.perf_counter() - begin
     flows = Table(output.flows)
-    names = flows.to_polars().select("cc", "algorithm").unique(maintain_order=True).rows()
+    names = {row["cc"]: row["algorithm"] for row in flows.rows()}
     meta = Meta(
         version=_core.__version__,
         engine=engine_digest(),
@@ -78,7 +78,7 @@ def measured(
         wall_s=wall_s,
         events=output.events,
         packets=output.packets,
-        algorithms=dict(names),
+        algorithms=names,
         settings=point.settings,
         ground=SIMULATOR if output.certificate is None else LINUX,
         certificate=None if output.certificate is None else json.loads(output.certificate),

@@ -1,14 +1,14 @@
-"""Tables for a terminal. Everything goes to standard output."""
+"""Tables of results: for a terminal, on standard output, and as HTML."""
 
 from __future__ import annotations
 
 import math
 from collections.abc import Iterable, Mapping, Sequence
+from html import escape
 from typing import TYPE_CHECKING, Any
 
 from rich.text import Text
 
-from dumbbell import metrics
 from dumbbell.agreement import MEASURES, Pair
 from dumbbell.printable import one_line
 from dumbbell.results import Meta, Result, SweepResult, separating_axes, setting_name
@@ -80,46 +80,50 @@ def side_by_side(pairs: Sequence[Pair], names: tuple[str, str]) -> None:
     grid.print()
 
 
-def _run(result: Result, name: str | None) -> None:
-    meta = result.meta
-    rows = result.flows.rows()
+def flows_grid(result: Result) -> Grid:
+    """The flows of a run, a row each."""
     grid = Grid(
         "flow", "algorithm", "goodput\nMbit/s:", "throughput\nMbit/s:", "mean RTT\nms:", "p95 RTT\nms:", "retransm.:",
         "lost:", "RTOs:",
     )  # fmt: skip
-    for row in rows[:MAX_ROWS]:
+    for row in result.flows.rows()[:MAX_ROWS]:
         grid.add(
             _text(row["label"]), _text(row["algorithm"]), _number(row["goodput_mbps"]), _number(row["throughput_mbps"]),
             _number(row["mean_rtt_ms"]), _number(row["p95_rtt_ms"]), _count(row["retransmits"]), _count(row["lost"]),
             _count(row["rto_count"]),
         )  # fmt: skip
-    grid.print(f"{name}: {meta.sim_s:g} s, seed {meta.seed}" if name else None)
-    _more(len(rows))
-    if len(rows) > 1:
-        goodputs = [row["goodput_mbps"] or 0.0 for row in rows]
-        line = f"sum {_number(sum(goodputs))} Mbit/s"
-        if (index := metrics.jain(goodputs)) is not None:
-            line += f", Jain's index {index:.3f}"
-        console().print(line, highlight=False)
-    links = Grid("link", "utilisation:", "mean queue\nkB:", "p95 queue\nkB:", "arrivals:", "drops:", "losses:")
+    return grid
+
+
+def links_grid(result: Result) -> Grid:
+    """The links of a run, a row each."""
+    grid = Grid("link", "utilisation:", "mean queue\nkB:", "p95 queue\nkB:", "arrivals:", "drops:", "losses:")
     for row in result.links.rows()[:MAX_ROWS]:
-        links.add(
+        grid.add(
             _text(row["name"]), _percent(row["utilization"]), _number(_scaled(row["mean_queue_bytes"])),
             _number(_scaled(row["p95_queue_bytes"])), _count(row["arrivals"]), _count(row["drops"]),
             _count(row["losses"]),
         )  # fmt: skip
-    links.print()
-    _cost([meta])
+    return grid
 
 
-def _sweep(sweep: SweepResult, name: str | None) -> None:
+def sum_and_fairness(result: Result) -> str | None:
+    """What several flows have together; ``None`` for one."""
+    goodputs = [row["goodput_mbps"] or 0.0 for row in result.flows.rows()]
+    if len(goodputs) < 2:
+        return None
+    from dumbbell.metrics import jain
+
+    index = jain(goodputs)
+    return f"sum {_number(sum(goodputs))} Mbit/s" + ("" if index is None else f", Jain's index {index:.3f}")
+
+
+def sweep_grid(sweep: SweepResult) -> tuple[Grid, int]:
+    """Means over the repetitions of each setting, a row an algorithm, and how many rows there are in all."""
     import polars as pl
 
     flows = sweep.flows.to_polars()
     axes = separating_axes(flows, sweep.axes)
-    repeats = max((point.repeat for point in sweep.points), default=0) + 1
-    title = f"{name}: " if name else ""
-    title += f"{len(sweep.points)} runs" + (f", mean of {repeats} with 95 % interval" if repeats > 1 else "")
     grid = Grid(
         *(_text(setting_name(axis)) for axis in axes), "algorithm", "goodput\nMbit/s:", "mean RTT\nms:",
         "p95 RTT\nms:", "retransm.:", "lost:", "RTOs:",
@@ -135,8 +139,47 @@ def _sweep(sweep: SweepResult, name: str | None) -> None:
             _interval(runs["goodput_mbps"]), _interval(runs["mean_rtt_ms"]), _interval(runs["p95_rtt_ms"]),
             *(_number(runs[column].mean()) for column in ("retransmits", "lost", "rto_count")),
         )  # fmt: skip
-    grid.print(title)
-    _more(len(groups))
+    return grid, len(groups)
+
+
+def sweep_title(sweep: SweepResult) -> str:
+    """How many runs, and what the numbers of :func:`sweep_grid` are."""
+    repeats = max((point.repeat for point in sweep.points), default=0) + 1
+    return f"{len(sweep.points)} runs" + (f", mean of {repeats} with 95 % interval" if repeats > 1 else "")
+
+
+def html(result: Result | SweepResult) -> str:
+    """The same for a notebook or a page."""
+    if isinstance(result, SweepResult):
+        grid, rows = sweep_grid(result)
+        return f"<p>{sweep_title(result)}</p>{grid.html()}{_more_html(rows)}"
+    meta = result.meta
+    title = f"{meta.label}: " if meta.label else ""
+    together = sum_and_fairness(result)
+    return (
+        f"<p>{escape(title)}{meta.sim_s:g} s, seed {meta.seed}</p>{flows_grid(result).html()}"
+        f"{_more_html(len(result.flows))}" + (f"<p>{escape(together)}</p>" if together else "")
+    )
+
+
+def _more_html(rows: int) -> str:
+    return f"<p>... and {rows - MAX_ROWS} more rows</p>" if rows > MAX_ROWS else ""
+
+
+def _run(result: Result, name: str | None) -> None:
+    meta = result.meta
+    flows_grid(result).print(f"{name}: {meta.sim_s:g} s, seed {meta.seed}" if name else None)
+    _more(len(result.flows))
+    if (line := sum_and_fairness(result)) is not None:
+        console().print(line, highlight=False)
+    links_grid(result).print()
+    _cost([meta])
+
+
+def _sweep(sweep: SweepResult, name: str | None) -> None:
+    grid, rows = sweep_grid(sweep)
+    grid.print((f"{name}: " if name else "") + sweep_title(sweep))
+    _more(rows)
     _cost(sweep.points)
 
 
@@ -155,7 +198,9 @@ def _more(rows: int) -> None:
 
 
 def _interval(values: pl.Series) -> str:
-    interval = metrics.mean_interval(values.drop_nulls().to_numpy())
+    from dumbbell.metrics import mean_interval
+
+    interval = mean_interval(values.drop_nulls().to_numpy())
     if interval is None:
         return "-"
     text = _number(interval.estimate)

@@ -12,7 +12,7 @@ from functools import cached_property
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from dumbbell import storage
+from dumbbell import experiment, storage
 from dumbbell.printable import one_line
 from dumbbell.storage import ResultError
 from dumbbell.tables import Table
@@ -27,6 +27,7 @@ SWEEP_META = "sweep.json"
 SCENARIO = "scenario.toml"
 TABLES = ("flows", "series", "links", "link_series")
 POINTS = "points"
+TRACES = "traces"
 VOID = "void"
 
 REQUIRED = {
@@ -100,6 +101,8 @@ class Result:
     """The experiment with every default filled in."""
     void_attempts: tuple[Result, ...] = ()
     """Attempts on the kernel before this one that were void."""
+    scenario_name: str = SCENARIO
+    """The file of the experiment, to which the traces that it names are relative."""
 
     @cached_property
     def plot(self) -> ResultPlots:
@@ -133,15 +136,30 @@ class Result:
 
     def save_point(self, sweep: Path) -> None:
         """Writes the result to its place in a sweep's directory, over a damaged one if need be."""
+        scenario, traces = self._scenario_beside()
+        for name, content in traces:
+            storage.keep_file(sweep / TRACES / name, content.encode())
         with storage.directory(point_folder(sweep, self.meta.content_hash), RESULT, ours=True) as staging:
-            self._write(staging)
+            self._write(staging, scenario)
 
-    def _write(self, folder: Path) -> None:
-        (folder / SCENARIO).write_text(self.scenario_toml, encoding="utf-8")
+    def _scenario_beside(self) -> tuple[str, list[tuple[str, str]]]:
+        """The experiment as it is kept in a sweep, whose points share their traces, and the traces."""
+        if "trace = [" not in self.scenario_toml:
+            return self.scenario_toml, []
+        point = experiment.load_text(self.scenario_toml.encode(), self.scenario_name).points[0]
+        return point.resolved_toml_beside(f"../../{TRACES}")
+
+    def _write(self, folder: Path, scenario: str | None = None) -> None:
+        (folder / SCENARIO).write_text(self.scenario_toml if scenario is None else scenario, encoding="utf-8")
         for name in TABLES:
             table: Table = getattr(self, name)
             table.write_parquet(folder / f"{name}.parquet")
         (folder / META).write_text(json.dumps(dataclasses.asdict(self.meta), indent=2) + "\n", encoding="utf-8")
+
+    def _repr_html_(self) -> str:
+        from dumbbell import report
+
+        return report.html(self)
 
     def __repr__(self) -> str:
         name = one_line(self.meta.label) or "run"
@@ -196,6 +214,11 @@ class SweepResult:
                 table.write_parquet(staging / f"{name}.parquet")
             (staging / SWEEP_META).write_text(content, encoding="utf-8")
 
+    def _repr_html_(self) -> str:
+        from dumbbell import report
+
+        return report.html(self)
+
     def __repr__(self) -> str:
         return f"<SweepResult points={len(self.points)} axes={self.axes}>"
 
@@ -211,7 +234,16 @@ def load_result(folder: str | Path) -> Result:
     meta = read_meta(source)
     tables = {name: _read_table(source / f"{name}.parquet", REQUIRED[name], checksums) for name in TABLES}
     flows, series, links, link_series = (tables[name] for name in TABLES)
-    return Result(flows, series, links, link_series, meta=meta, scenario_toml=_read_text(source / SCENARIO, checksums))
+    scenario = source / SCENARIO
+    return Result(
+        flows,
+        series,
+        links,
+        link_series,
+        meta=meta,
+        scenario_toml=_read_text(scenario, checksums),
+        scenario_name=str(scenario),
+    )
 
 
 def load_sweep(folder: str | Path) -> SweepResult:

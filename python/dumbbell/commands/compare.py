@@ -125,9 +125,9 @@ def _default_place(arguments: list[str]) -> Path:
 
 def _are_results(arguments: list[str]) -> bool:
     """Whether these are directories. The name of an algorithm is one, whatever lies in the working directory."""
-    from dumbbell import algorithms
+    from dumbbell import catalogue
 
-    return all(Path(argument).is_dir() and not algorithms.is_known(argument) for argument in arguments)
+    return all(Path(argument).is_dir() and not catalogue.is_known(argument) for argument in arguments)
 
 
 def _from_folders(arguments: list[str]) -> tuple[Named, Named]:
