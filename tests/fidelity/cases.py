@@ -13,6 +13,8 @@ from typing import Any
 #: Buffers as a kernel has them that nobody has tuned, and with room for everything from the first byte on.
 UNTUNED_WMEM = "4096 16384 4194304"
 UNTUNED_RMEM = "4096 131072 33554432"
+#: What the kernel's ground sets where a scenario says nothing of the send buffer.
+UNLIMITED_WMEM = "4096 87380 134217728"
 AMPLE_WMEM = "4096 8388608 134217728"
 AMPLE_RMEM = "4096 8388608 134217728"
 
@@ -24,9 +26,6 @@ READER = dict.fromkeys(("srtt_ms", "acks"), "a second ACK for each bundle: open"
 WINDOW = dict.fromkeys(
     ("goodput_mbps", "srtt_ms", "retransmits", "acks"), "size of the autotuned receive window above a gap"
 )
-
-#: The kernel's writer waits for room in the send buffer during a recovery; the simulator's has no such limit.
-SEND_BUFFER = dict.fromkeys(("goodput_mbps", "srtt_ms", "retransmits", "acks"), "no send buffer")
 
 #: One packet decides which of two outcomes a run has.
 EDGE = dict.fromkeys(("goodput_mbps", "srtt_ms", "retransmits", "acks"), "knife edge: one packet decides")
@@ -111,7 +110,7 @@ CASES: dict[str, Case] = {
     "start-0.55bdp-ample": _start_up("0.55bdp", AMPLE_WMEM, AMPLE_RMEM),
     # Without selective acknowledgements, without timestamps.
     "no-sack-reno": _case("reno", transport={"sack": False}, causes=WINDOW),
-    "no-sack-cubic": _case("cubic", transport={"sack": False}, causes=SEND_BUFFER),
+    "no-sack-cubic": _case("cubic", transport={"sack": False}),
     "no-timestamps-cubic": _case("cubic", transport={"timestamps": False}),
     # Packets that arrive back to back: the reader is not done with one when the next is there.
     "bundles-cubic": _case("cubic", path=BUNDLES, causes=READER),

@@ -92,7 +92,7 @@ def scenario(rows: pl.DataFrame, kernel: str, interval: str) -> dict[str, Any]:
         "duration": f"{first['duration_s']}s",
         "warmup": f"{first['warmup_s']}s",
         "record": {"interval": interval},
-        # The receiver sizes its window, which bounds what a steep slow start may send.
+        # The receiver sizes its window, which bounds what a steep slow start may send. Send buffers were ample.
         "transport": {"hz": HZ[kernel], "receive_autotuning": True},
         "path": {
             "rate": f"{first['rate_mbps']}mbit",

@@ -11,7 +11,7 @@ from statistics import median
 from typing import Any
 
 import polars as pl
-from cases import CASES, Case
+from cases import CASES, UNLIMITED_WMEM, Case
 from rich.console import Console
 from rich.table import Table
 
@@ -110,13 +110,20 @@ def number(value: Any) -> float:
     return float("nan") if value is None else float(value)
 
 
-def _with_hz(scenario: Any, hz: int | None) -> dict[str, Any]:
-    """The scenario for the simulator, with the kernel's clock and receiver; without a clock for the kernel itself."""
+def _send_buffer(wmem: str) -> dict[str, Any]:
+    """What ``tcp_wmem`` says, for the simulator."""
+    _, first, largest = (int(size) for size in wmem.split())
+    return {"send_buffer_initial": first, "send_buffer_max": largest}
+
+
+def _with_hz(scenario: Any, hz: int | None, wmem: str = UNLIMITED_WMEM) -> dict[str, Any]:
+    """The scenario for the simulator, with the kernel's clock and buffers; without a clock for the kernel itself."""
     chosen: dict[str, Any] = copy.deepcopy(dict(scenario))
     if hz is not None:
         for flow in chosen["flows"]:
-            # The kernel sizes the receive window itself.
-            flow["transport"] = {"hz": hz, "receive_autotuning": True} | flow.get("transport", {})
+            # The kernel sizes receive window and send buffer itself.
+            kernel = {"hz": hz, "receive_autotuning": True, "send_buffer": "autotuning"}
+            flow["transport"] = kernel | _send_buffer(wmem) | flow.get("transport", {})
     return chosen
 
 
@@ -164,7 +171,8 @@ def judge(path: Path, chosen: list[str] | None, seeds: int) -> list[Judgement]:
         if name not in CASES or (chosen and name not in chosen):
             continue
         case = CASES[str(name)]
-        scenario = _with_hz(case.scenario, int(rows["hz"][0]))
+        wmem = case.kernel.get("net.ipv4.tcp_wmem", UNLIMITED_WMEM)
+        scenario = _with_hz(case.scenario, int(rows["hz"][0]), wmem)
         runs = dumbbell.sweep(scenario, set=dict(case.simulator), repeat=seeds, progress=False)
         ours = [_measures(run, case)[int(str(flow))] for run in runs]
         judgements.append(

@@ -316,6 +316,7 @@ class Kernel:
             elif name in ("write", "send", "sendto"):
                 if call["result"] is None or call["result"] > 0:
                     size = args[2] if call["result"] is None else call["result"]
+                    subject.setblocking(is_blocking)
                     done = subject.send(bytes(size))
                     if done != size:
                         self.problem = f"{name} took {done} of {size} bytes"

@@ -76,11 +76,14 @@ impl Hooks {
 pub struct Needs {
     /// [`Controller::begins_reduction`] is asked.
     pub reductions: bool,
+    /// Over QUIC a reduction is proportional (RFC 6937) in bytes, with packets of at most so many; 0: the sender is silent
+    /// until the reduced window is not full any more. TCP's is always proportional.
+    pub proportional: u32,
 }
 
 impl Needs {
     /// Nothing.
-    pub const NONE: Needs = Needs { reductions: false };
+    pub const NONE: Needs = Needs { reductions: false, proportional: 0 };
 }
 
 /// A congestion controller: reads a [`View`] of its connection, writes its [`Control`].
@@ -185,6 +188,11 @@ pub trait Controller: Send {
 
     /// The smallest burst in packets the sender should form.
     fn min_tso_segs(&self, _view: &View, _control: &Control) -> u32 {
+        2
+    }
+
+    /// How many windows the send buffer shall hold where it is sized by the window (`sndbuf_expand`).
+    fn sndbuf_expand(&self) -> u32 {
         2
     }
 

@@ -6,7 +6,7 @@
 use crate::host::hz;
 use crate::{FlowFault, RunError};
 use dumbbell_scenario::Scenario;
-use dumbbell_transport::{LossDetection, Protocol, TransportConfig};
+use dumbbell_transport::{LossDetection, Protocol, SendBufferSize, TransportConfig};
 use serde_json::{Map, Value};
 use std::fs;
 
@@ -95,7 +95,17 @@ impl Settings {
 }
 
 /// The parameters of `transport` that a kernel can follow, beside sysctls.
-const FOLLOWED: &[&str] = &["protocol", "mss", "initial_cwnd", "receive_window", "receive_autotuning", "hz"];
+const FOLLOWED: &[&str] = &[
+    "protocol",
+    "mss",
+    "initial_cwnd",
+    "receive_window",
+    "receive_autotuning",
+    "send_buffer",
+    "send_buffer_initial",
+    "send_buffer_max",
+    "hz",
+];
 
 /// The sysctls that follow from `transport`.
 fn of_transport(config: &TransportConfig) -> Vec<Sysctl> {
@@ -109,7 +119,12 @@ fn of_transport(config: &TransportConfig) -> Vec<Sysctl> {
     always("ipv6.conf.all.disable_ipv6", "1".to_owned());
     always("ipv6.conf.default.disable_ipv6", "1".to_owned());
     always("ipv4.tcp_moderate_rcvbuf", "1".to_owned());
-    always("ipv4.tcp_wmem", format!("4096 87380 {AMPLE}"));
+    let [initial, most] = match config.send_buffer {
+        SendBufferSize::Unlimited => [87_380, AMPLE],
+        SendBufferSize::Autotuning => [config.send_buffer_initial, config.send_buffer_max],
+        SendBufferSize::Fixed(asked) => [asked.as_u64().saturating_mul(2); 2],
+    };
+    always("ipv4.tcp_wmem", format!("4096 {initial} {most}"));
     // Half of a buffer is window, with `tcp_adv_win_scale` at 1.
     let receive = if config.receive_window == plain.receive_window { AMPLE } else { 2 * config.receive_window };
     always("ipv4.tcp_rmem", format!("4096 {} {receive}", receive.min(131_072)));

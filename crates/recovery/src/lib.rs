@@ -20,11 +20,14 @@
 //! | [`jiffies`] | the coarse clock of timers | `CONFIG_HZ` |
 //! | [`pacer`] | when a burst may leave | `tcp_update_skb_after_send` |
 //! | [`send_stamp`] | when a segment left, and in which order | `skb_mstamp_ns`, `tcp_skb_sent_after` |
+//! | [`send_buffer`] | how much may be written and not acknowledged | `tcp_sndbuf_expand`, `sk_stream_write_space` |
 //! | [`host_queue`] | TCP small queues | `tcp_small_queue_check` |
 //! | [`cwnd_validation`] | windows that are not filled, idle time | `tcp_cwnd_validate`, RFC 2861 |
 //! | [`rfc9002`] | QUIC's RTT, losses, timeout and pacing | RFC 9002 |
+//! | [`careful_resume`] | remembered paths | RFC 9959 |
 
 pub mod ack_rtt;
+pub mod careful_resume;
 pub mod cwnd_validation;
 pub mod dupthresh;
 pub mod frto;
@@ -41,6 +44,7 @@ pub mod rfc9002;
 pub mod round_trip;
 pub mod rtt;
 pub mod scoreboard;
+pub mod send_buffer;
 pub mod send_stamp;
 pub mod timer;
 pub mod tlp;

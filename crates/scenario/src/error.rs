@@ -119,14 +119,36 @@ struct Snippet {
     width: usize,
 }
 
+/// Whether a terminal would act on a character instead of showing it, or show nothing. Tabs are shown as they are.
+fn is_unprintable(c: char) -> bool {
+    let turns_or_hides =
+        matches!(c, '\u{200b}'..='\u{200f}' | '\u{2028}'..='\u{202e}' | '\u{2060}'..='\u{206f}' | '\u{feff}');
+    c.is_control() && c != '\t' || turns_or_hides
+}
+
+/// A text that may quote a file: what is unprintable is written as an escape.
+struct Quoted<'a>(&'a str);
+
+impl fmt::Display for Quoted<'_> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let Quoted(text) = self;
+        text.chars().try_for_each(|c| match c {
+            c if c != '\n' && is_unprintable(c) => write!(f, "{}", c.escape_unicode()),
+            c => write!(f, "{c}"),
+        })
+    }
+}
+
 impl Snippet {
     /// The most characters shown of a line, which may be one that a program wrote.
     const MOST: usize = 200;
     /// Those shown before the marked part of a longer line.
     const BEFORE: usize = 60;
 
-    /// A line of which `width` characters from `start` on are meant.
+    /// A line of which `width` characters from `start` on are meant. What would move the cursor, colour the screen or turn
+    /// the direction of writing is shown as U+FFFD, one for one, so that the mark below stays in its place.
     fn of(line: &str, start: usize, width: usize) -> Snippet {
+        let line = &line.replace(is_unprintable, "\u{fffd}");
         if line.chars().nth(Snippet::MOST).is_none() {
             return Snippet { text: line.to_owned(), start, width };
         }
@@ -183,13 +205,13 @@ impl ScenarioError {
 
 impl fmt::Display for ScenarioError {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        write!(f, "error: {}", self.message)?;
-        write!(f, "\n  --> {}", self.file)?;
+        write!(f, "error: {}", Quoted(&self.message))?;
+        write!(f, "\n  --> {}", Quoted(&self.file))?;
         if let (Some(line), Some(column)) = (self.line, self.column) {
             write!(f, ":{line}:{column}")?;
         }
         if !self.key.is_empty() {
-            write!(f, " ({})", self.key)?;
+            write!(f, " ({})", Quoted(&self.key))?;
         }
         if let (Some(snippet), Some(line)) = (&self.snippet, self.line) {
             let gutter = line.to_string().len();
@@ -201,7 +223,7 @@ impl fmt::Display for ScenarioError {
             write!(f, "\n{:gutter$} | {margin}{}", "", "^".repeat(snippet.width))?;
         }
         if let Some(help) = &self.help {
-            write!(f, "\n  help: {help}")?;
+            write!(f, "\n  help: {}", Quoted(help))?;
         }
         Ok(())
     }
@@ -285,6 +307,13 @@ mod tests {
             errors.to_string(),
             "error: cannot read it\n  --> a.toml:2:9 (path.rate)\n  |\n2 | \trate = \"10mbps\"\n  | \t       ^^^^^^^^\n  help: write it"
         );
+    }
+
+    #[test]
+    fn what_a_terminal_would_obey_is_not_shown() {
+        assert_eq!(Quoted("`\u{1b}[2J\u{202e}` is\n\tno rate").to_string(), "`\\u{1b}[2J\\u{202e}` is\n\tno rate");
+        let Snippet { text, start, width } = Snippet::of("\u{1b}[2Jrate = \u{202e}5", 4, 4);
+        assert_eq!((text.as_str(), start, width), ("\u{fffd}[2Jrate = \u{fffd}5", 4, 4));
     }
 
     #[test]

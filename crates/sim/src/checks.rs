@@ -1,6 +1,6 @@
 //! What no run can do, whatever its experiment: checked as it runs where debug assertions are on, as in every test.
 //!
-//! A sample of the round-trip time is never shorter than the propagation delay, and every data packet that was sent, and
+//! The clock goes on, never back and not with events without end at one instant. A sample of the round-trip time is never shorter than the propagation delay, and every data packet that was sent, and
 //! every copy that a link made of one, has arrived, was dropped by a link that counted it, or is still on its way.
 
 use crate::flow::Flow;
@@ -9,13 +9,25 @@ use crate::{RunError, TimedChange};
 use dumbbell_path::{Change, Delay, JitterDistribution, Media};
 use dumbbell_scenario::{Flow as Spec, Scenario};
 use dumbbell_transport::{ControllerRtt, Protocol, RttSamples};
-use dumbbell_units::Duration;
+use dumbbell_units::{Duration, Time};
 use std::sync::atomic::{AtomicBool, Ordering};
 
 /// What the checks know of every flow; nothing without debug assertions.
 pub(crate) struct Checks {
     floors: Vec<Floor>,
+    clock: Clock,
 }
+
+/// The time that the engine has reached.
+#[derive(Default)]
+struct Clock {
+    now: Time,
+    /// Events since it was reached.
+    events: u64,
+}
+
+/// More events than any number of flows and full queues has at one instant.
+const MOST_EVENTS_AT_ONCE: u64 = 100_000_000;
 
 /// The shortest round-trip time that a flow can measure.
 struct Floor {
@@ -31,7 +43,20 @@ impl Checks {
             let is_cancelled = cancel.load(Ordering::Relaxed);
             if is_cancelled { Err(RunError::Cancelled) } else { Ok(Floor::of(flow, scenario, script)) }
         });
-        Ok(Checks { floors: if cfg!(debug_assertions) { floors.collect::<Result<_, _>>()? } else { Vec::new() } })
+        let floors = if cfg!(debug_assertions) { floors.collect::<Result<_, _>>()? } else { Vec::new() };
+        Ok(Checks { floors, clock: Clock::default() })
+    }
+
+    /// An event is handled at `now`.
+    #[inline(always)]
+    pub fn clock(&mut self, now: Time) {
+        if cfg!(debug_assertions) {
+            let Clock { now: latest, events } = &mut self.clock;
+            assert!(now >= *latest, "an event at {now} comes after one at {latest}");
+            *events = if now > *latest { 0 } else { *events + 1 };
+            *latest = now;
+            assert!(*events < MOST_EVENTS_AT_ONCE, "there is no end of events at {now}");
+        }
     }
 
     /// A sender has taken a sample of the round-trip time.

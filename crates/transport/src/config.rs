@@ -1,5 +1,6 @@
 //! Every constant of the endpoints that somebody may want to change, with Linux 6.18's defaults.
 
+use crate::SendBufferSize;
 use crate::quic::QuicConfig;
 use dumbbell_parameters::{Parameter, Problem, check, declared};
 use dumbbell_units::{Bytes, Duration, as_bytes};
@@ -33,6 +34,22 @@ pub struct TransportConfig {
     /// whatever is held (ns-3). Without autotuning only.
     #[schemars(extend("x-source" = "tcp_select_window; ns-3: TcpRxBuffer"))]
     pub held_data_takes_window: bool,
+    /// How much an application may have written that is not acknowledged: `"unlimited"`; `"autotuning"`, Linux's buffer, which
+    /// grows with the window and never shrinks; or a size as an application sets it, of which Linux makes twice as many
+    /// bytes, because headers and bookkeeping take room, too. Who has more to write waits until a third of the buffer is
+    /// free. TCP only.
+    #[schemars(extend("x-source" = "sk_sndbuf; tcp_sndbuf_expand, sk_stream_write_space; SO_SNDBUF"))]
+    pub send_buffer: SendBufferSize,
+    /// What an autotuned send buffer has at first, if that is more than the first window needs.
+    #[serde(with = "as_bytes")]
+    #[schemars(with = "Bytes")]
+    #[schemars(extend("x-at-most" = "send_buffer_max", "x-source" = "tcp_wmem[1]"))]
+    pub send_buffer_initial: u64,
+    /// The most that an autotuned send buffer has.
+    #[serde(with = "as_bytes")]
+    #[schemars(with = "Bytes")]
+    #[schemars(extend("x-at-least" = "4608B", "x-at-most" = "1024TiB", "x-source" = "tcp_wmem[2]"))]
+    pub send_buffer_max: u64,
     /// Who shapes transmissions by the pacing rate.
     #[schemars(extend("x-source" = "sk_pacing_status; tc-fq"))]
     pub pacing: Pacing,
@@ -312,6 +329,9 @@ impl Default for TransportConfig {
             receive_window: 32 << 20,
             receive_autotuning: false,
             held_data_takes_window: true,
+            send_buffer: SendBufferSize::Unlimited,
+            send_buffer_initial: 16 << 10,
+            send_buffer_max: 4 << 20,
             pacing: Pacing::Auto,
             pacing_credit: true,
             hz: 1000,
@@ -369,6 +389,7 @@ impl TransportConfig {
             let message = "`rtt_samples` needs timestamps, which are switched off";
             problems.push(Problem::value("rtt_samples", message, "allowed without timestamps: `\"linux\"`"));
         }
+        problems.extend(self.quic.check_memory(self.pacing));
         problems
     }
 
@@ -401,6 +422,11 @@ impl TransportConfig {
         }
     }
 
+    /// Payload of a TCP segment without options in bytes (`mss_clamp`).
+    pub fn largest_segment(&self) -> u32 {
+        self.mss + if self.timestamps { TransportConfig::TIMESTAMP_OPTION } else { 0 }
+    }
+
     /// Payload of the largest data packet in bytes.
     pub fn largest_payload(&self) -> u32 {
         match self.protocol {
@@ -429,60 +455,4 @@ impl TransportConfig {
 }
 
 #[cfg(test)]
-mod tests {
-    use super::*;
-
-    fn problem(config: TransportConfig) -> String {
-        let problems = config.check();
-        let [problem] = &problems[..] else { panic!("{problems:?}") };
-        format!("{}; {}", problem.message, problem.help)
-    }
-
-    #[test]
-    fn every_profile_is_within_the_declared_ranges() {
-        for profile in TransportConfig::PROFILES {
-            assert_eq!(TransportConfig::profile(profile).unwrap().check(), []);
-        }
-    }
-
-    #[test]
-    fn what_is_out_of_range_is_refused_with_what_is_allowed() {
-        let plain = TransportConfig::default;
-        let cases = [
-            (TransportConfig { mss: 63, ..plain() }, "`mss` is 63; allowed: 64 to 65000"),
-            (TransportConfig { hz: 1_000_001, ..plain() }, "`hz` is 1000001; allowed: 1 to 1000000"),
-            (TransportConfig { pacing_shift: 33, ..plain() }, "`pacing_shift` is 33; allowed: at most 32"),
-            (
-                TransportConfig { rto_min: Duration::from_secs(121), ..plain() },
-                "`rto_min` is 121s; allowed: at most `rto_max`, which is 120s",
-            ),
-            (
-                TransportConfig { rto_min: Duration::ZERO, ..plain() },
-                "`rto_min` is 0s; allowed: more than 0s, at most `rto_max`",
-            ),
-            (
-                TransportConfig { reordering: 301, ..plain() },
-                "`reordering` is 301; allowed: at most `max_reordering`, which is 300",
-            ),
-            (
-                TransportConfig { receive_window: 1_000, ..plain() },
-                "`receive_window` is 1kB; allowed: at least `mss`, which is 1448",
-            ),
-            (
-                TransportConfig { gso_max_bytes: 1_447, ..plain() },
-                "`gso_max_bytes` is 1447B; allowed: at least `mss`, which is 1448",
-            ),
-            (
-                TransportConfig { timestamps: false, rtt_samples: RttSamples::Timestamps, ..plain() },
-                "`rtt_samples` needs timestamps, which are switched off; allowed without timestamps: `\"linux\"`",
-            ),
-            (
-                TransportConfig { quic: QuicConfig { packet_threshold: 0, ..QuicConfig::default() }, ..plain() },
-                "`quic.packet_threshold` is 0; allowed: at least 1",
-            ),
-        ];
-        for (config, expected) in cases {
-            assert_eq!(problem(config), expected);
-        }
-    }
-}
+mod tests;

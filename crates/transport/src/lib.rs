@@ -12,6 +12,7 @@ mod config;
 mod endpoint;
 pub mod quic;
 mod receiver;
+mod send_buffer;
 mod sender;
 mod set_up;
 pub mod udp;
@@ -23,6 +24,7 @@ pub use config::{
 };
 pub use endpoint::{Arrival, Datagram, Endpoint, Handshake, Sending};
 pub use receiver::{Answer, EcnEcho, Horizon, Receiver, ReceiverStats};
+pub use send_buffer::SendBufferSize;
 pub use sender::{Burst, Sender, SenderStats};
 pub use set_up::{Repetition, SetUp};
 pub use wire::{Ack, CumulativeAck, Flags, SackBlock, Segment};

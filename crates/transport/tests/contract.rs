@@ -76,7 +76,7 @@ impl Controller for Recording {
         self.hooks
     }
     fn needs(&self) -> Needs {
-        Needs { reductions: self.requests > 0 }
+        Needs { reductions: self.requests > 0, ..Needs::NONE }
     }
     fn begins_reduction(&mut self) -> bool {
         let begins = self.requests > 0;

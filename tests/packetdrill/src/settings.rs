@@ -1,7 +1,7 @@
 //! What a script's commands and options set: kernel parameters become those of the endpoints.
 
 use crate::script::{Arg, Direction, Script, What};
-use dumbbell_transport::{Pacing, TransportConfig};
+use dumbbell_transport::{Pacing, SendBufferSize, TransportConfig};
 use dumbbell_units::Duration;
 use serde_json::{Map, Value, json};
 use std::path::Path;
@@ -152,6 +152,7 @@ impl Settings {
                 config.compress_sacks = false;
             }
             ("tcp_syn_linear_timeouts", _, Some(number)) => self.linear_syn_timeouts = number,
+            ("tcp_wmem", ..) => return self.send_buffer(value),
             ("tcp_congestion_control", ..) => self.congestion_control = value.to_owned(),
             (
                 "tcp_no_metrics_save"
@@ -159,7 +160,6 @@ impl Settings {
                 | "tcp_fastopen"
                 | "tcp_fastopen_key"
                 | "tcp_rmem"
-                | "tcp_wmem"
                 | "tcp_moderate_rcvbuf"
                 | "tcp_adv_win_scale"
                 | "tcp_app_win"
@@ -204,6 +204,16 @@ impl Settings {
             ) => {}
             _ => return refuse(),
         }
+        Ok(())
+    }
+
+    /// `tcp_wmem`: three sizes in bytes, of which the first one has no meaning here.
+    fn send_buffer(&mut self, value: &str) -> Result<(), String> {
+        let sizes: Vec<u64> = value.split_whitespace().map_while(product).collect();
+        let [_, initial, largest] = sizes[..] else { return Err(format!("tcp_wmem = {value}")) };
+        self.config.send_buffer = SendBufferSize::Autotuning;
+        self.config.send_buffer_initial = initial;
+        self.config.send_buffer_max = largest;
         Ok(())
     }
 
@@ -254,6 +264,12 @@ pub fn peer_segment(script: &Script) -> u32 {
     lengths.filter(|&len| len <= LARGEST_SEGMENT).max().filter(|&len| len > 0).unwrap_or(1000)
 }
 
+/// A number, or a product as shells compute it: `$((256*1024))`.
+fn product(text: &str) -> Option<u64> {
+    let factors = text.strip_prefix("$((").and_then(|text| text.strip_suffix("))")).unwrap_or(text);
+    factors.split('*').try_fold(1u64, |product, factor| product.checked_mul(factor.trim().parse().ok()?))
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -285,7 +301,9 @@ mod tests {
     #[test]
     fn values_of_several_words_belong_to_one_parameter() {
         let mut settings = Settings::default();
-        settings.run("sysctl -q net.ipv4.tcp_rmem=\"4096 131072 6291456\" net.ipv4.tcp_ecn=1", Path::new(".")).unwrap();
+        let command = "sysctl -q net.ipv4.tcp_wmem=\"4096 $((256*1024)) 4194304\" net.ipv4.tcp_ecn=1";
+        settings.run(command, Path::new(".")).unwrap();
+        assert_eq!((settings.config.send_buffer_initial, settings.config.send_buffer_max), (262_144, 4_194_304));
         assert_eq!(settings.ecn, 1);
     }
 }

@@ -371,6 +371,11 @@ impl<R: Rules> Controller for Bbr1<R> {
         self.core.bursts.smallest(control)
     }
 
+    fn sndbuf_expand(&self) -> u32 {
+        // It may slow-start even in recovery (`bbr_sndbuf_expand`).
+        3
+    }
+
     fn mode(&self) -> &str {
         match self.core.state.mode {
             Mode::Startup => "startup",

@@ -307,6 +307,11 @@ impl Controller for Bbr2 {
         self.bursts.smallest(control)
     }
 
+    fn sndbuf_expand(&self) -> u32 {
+        // It may slow-start even in recovery (`bbr_sndbuf_expand`).
+        3
+    }
+
     fn mode(&self) -> &str {
         match (self.mode, self.phase) {
             (Mode::Startup, _) => "startup",

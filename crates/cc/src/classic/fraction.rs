@@ -7,12 +7,12 @@ use crate::Control;
 pub(super) struct Fraction(f64);
 
 impl Fraction {
-    /// Changes the window by `packets`, within these bounds. A decrease ends slow start: it does not come back to where it
+    /// Changes the window by `packets`, within these bounds; where they contradict each other, `floor` counts. A decrease ends slow start: it does not come back to where it
     /// was in one.
     #[inline]
-    #[expect(clippy::cast_possible_truncation, clippy::cast_sign_loss, reason = "clamped to what 32 bits hold")]
+    #[expect(clippy::cast_possible_truncation, clippy::cast_sign_loss, reason = "between what 32 bits hold")]
     pub(super) fn change(&mut self, control: &mut Control, packets: f64, floor: u32, ceiling: u32) {
-        let window = (self.window(control) + packets).clamp(f64::from(floor), f64::from(ceiling));
+        let window = (self.window(control) + packets).min(f64::from(ceiling)).max(f64::from(floor));
         control.cwnd = window as u32;
         self.0 = window - window.floor();
         if packets < 0.0 {

@@ -3,8 +3,10 @@
 //! Every acknowledged packet P gives a sample. It looks back to packet R, the last one acknowledged before P was sent. The
 //! send rate is what was sent from R to P, the ACK rate what was acknowledged from R to P; the sample is the lower one of
 //! the two. Of the samples of one ACK the highest is kept. Unlike Linux, it keeps samples whose interval is shorter than
-//! the minimum RTT.
+//! the minimum RTT. Where ACKs come in trains, the ACK rate may be too high; [`ack_points`](super::ack_points) says what
+//! later versions can do about it.
 
+use super::ack_points::AckPoints;
 use dumbbell_cc::{Control, RateSample, View};
 
 /// The packet that was acknowledged last.
@@ -46,13 +48,23 @@ pub struct SentSnapshot {
 pub struct ChromiumSampler {
     total_sent: u64,
     reference: Reference,
+    /// Where ACK rates may begin, if overestimates are avoided.
+    ack_points: Option<Box<AckPoints>>,
 }
 
 impl ChromiumSampler {
+    /// A sampler whose ACK rates begin before a train of ACKs (Chromium's option `BSAO`).
+    pub fn avoiding_overestimates() -> ChromiumSampler {
+        ChromiumSampler { ack_points: Some(Box::default()), ..ChromiumSampler::default() }
+    }
+
     /// Nothing is in flight. The packet that is sent at `now_us`, when `acked` packets have been acknowledged, is its own
     /// reference.
     pub fn restart(&mut self, now_us: u64, acked: u64) {
         self.reference = Reference { total_sent: self.total_sent + 1, sent_us: now_us, acked_us: now_us, acked };
+        if let Some(points) = &mut self.ack_points {
+            points.restart(now_us, acked);
+        }
     }
 
     /// A packet is sent; `view` counts it as in flight already.
@@ -75,7 +87,12 @@ impl ChromiumSampler {
     /// A packet is acknowledged; `view` counts it as delivered already. Improves the sample of this ACK.
     #[inline]
     pub fn packet_acked(&mut self, sample: &mut RateSample, view: &View, sent: &SentSnapshot) {
-        improve(sample, view, sent);
+        let mut reference = sent.reference;
+        if let Some(begin) = self.ack_points.as_mut().and_then(|points| points.choose(sent.delivered)) {
+            reference.acked_us = begin.at_us;
+            reference.acked = begin.acked;
+        }
+        improve(sample, view, sent, reference);
         self.reference = Reference {
             total_sent: sent.total_sent,
             sent_us: sent.sent_us,
@@ -83,13 +100,20 @@ impl ChromiumSampler {
             acked: view.delivered,
         };
     }
+
+    /// All packets of an ACK are acknowledged, and gave this sample.
+    #[inline]
+    pub fn end_ack(&mut self, sample: &RateSample, view: &View) {
+        if let Some(points) = &mut self.ack_points {
+            points.end_ack(view, sample);
+        }
+    }
 }
 
-/// Replaces the sample of an ACK by that of one more packet, if that is higher.
+/// Replaces the sample of an ACK by that of one more packet, measured from `reference`, if that is higher.
 #[inline]
 #[expect(clippy::cast_possible_truncation, reason = "differences of counts of packets, each of which has a u32 number")]
-fn improve(sample: &mut RateSample, view: &View, sent: &SentSnapshot) {
-    let reference = sent.reference;
+fn improve(sample: &mut RateSample, view: &View, sent: &SentSnapshot, reference: Reference) {
     let sent_packets = sent.total_sent - reference.total_sent;
     let send_us = sent.sent_us.saturating_sub(reference.sent_us);
     let acked_packets = view.delivered - reference.acked;
@@ -107,7 +131,7 @@ fn improve(sample: &mut RateSample, view: &View, sent: &SentSnapshot) {
     sample.delivered = packets as i32;
     sample.interval_us = interval_us.cast_signed();
     sample.prior_delivered = sent.delivered;
-    sample.prior_mstamp_us = reference.acked_us;
+    sample.prior_mstamp_us = sent.reference.acked_us;
     sample.is_app_limited = sent.is_app_limited;
     sample.is_retrans = sent.is_retransmission;
     sample.tx_in_flight = sent.tx_in_flight;
@@ -118,6 +142,7 @@ fn improve(sample: &mut RateSample, view: &View, sent: &SentSnapshot) {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use std::collections::VecDeque;
 
     /// A sampler with its connection; packets are acknowledged in any order.
     struct Lab {
@@ -147,6 +172,7 @@ mod tests {
                 self.view.delivered += 1;
                 self.sampler.packet_acked(&mut sample, &self.view, sent);
             }
+            self.sampler.end_ack(&sample, &self.view);
             (sample.delivered, sample.interval_us)
         }
     }
@@ -171,6 +197,34 @@ mod tests {
         // Held back and released at once: the send rate of 100 a second bounds the sample.
         let (packets, interval_us) = lab.ack(201_000, &later);
         assert!(f64::from(packets) * 1e6 / interval_us as f64 <= 110.0, "{packets} in {interval_us} us");
+    }
+
+    /// The highest sample in packets a second of a path that delivers 1000 of them a second and holds ACKs back, to release
+    /// ten of them every 10 ms, 50 us apart. Packets leave in pairs with each ACK, twice as fast as they are delivered.
+    fn highest_with_trains(sampler: ChromiumSampler) -> f64 {
+        let mut lab = Lab { sampler, ..Lab::new() };
+        let mut sent: VecDeque<SentSnapshot> = (0..20).map(|_| lab.send(0)).collect();
+        let mut highest: f64 = 0.0;
+        for train in 2..40 {
+            for n in 0..10 {
+                let now_us = 10_000 * train + 50 * n;
+                let packet = sent.pop_front().unwrap();
+                let (packets, interval_us) = lab.ack(now_us, &[packet]);
+                if train > 3 {
+                    highest = highest.max(f64::from(packets) * 1e6 / interval_us as f64);
+                }
+                sent.extend([(); 2].map(|()| lab.send(now_us)));
+            }
+        }
+        highest
+    }
+
+    #[test]
+    fn a_train_of_acks_makes_a_sample_too_high_unless_its_ack_rate_begins_before_a_train() {
+        let plain = highest_with_trains(ChromiumSampler::default());
+        assert!(plain > 1_150.0, "{plain}");
+        let avoided = highest_with_trains(ChromiumSampler::avoiding_overestimates());
+        assert!((990.0..=1_010.0).contains(&avoided), "{avoided}");
     }
 
     #[test]

@@ -8,6 +8,7 @@
 //! [`RateSampler`] is one of these rules, chosen when a connection begins. QUIC's sampler has a state and a type of its
 //! own, [`ChromiumSampler`].
 
+mod ack_points;
 mod app_limited;
 mod chromium;
 mod linux;

@@ -36,7 +36,7 @@ pub(crate) struct DelayTable {
     #[schemars(extend("x-default" = "required with `mean`", "x-with" = "mean", "x-above" = "0s"))]
     period: Option<Duration>,
     /// The sinusoid is a staircase with steps of this length.
-    #[schemars(extend("x-default" = "`\"10ms\"`, at most a hundredth of `period`", "x-with" = "mean", "x-above" = "0s"))]
+    #[schemars(extend("x-default" = "`\"10ms\"`, at most a hundredth of `period`", "x-with" = "mean", "x-above" = "0s", "x-at-most" = "period"))]
     step: Option<Duration>,
     /// A text file, relative to the experiment file: two numbers a line, the time and the delay from then on, both in
     /// milliseconds, in the order of time; the first line at 0.

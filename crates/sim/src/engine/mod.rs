@@ -173,9 +173,11 @@ impl<'a> Engine<'a> {
                     clock_due = self.clock.next();
                 } else if medium_due <= flow_due {
                     self.now = medium_due;
+                    self.checks.clock(medium_due);
                     self.medium_event(medium, &mut packet);
                 } else {
                     self.now = flow_due;
+                    self.checks.clock(flow_due);
                     self.flow_event(flow, due.turn());
                 }
             }

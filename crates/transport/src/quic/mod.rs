@@ -18,12 +18,13 @@ mod stream;
 #[cfg(test)]
 mod tests;
 
+use dumbbell_parameters::Problem;
 use dumbbell_path::Ecn;
-use dumbbell_units::{Duration, Time};
+use dumbbell_units::{Bytes, Duration, Time, as_bytes};
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
-use crate::SackBlock;
+use crate::{Pacing, SackBlock};
 
 pub(crate) use endpoint::PACKET_OVERHEAD;
 pub use endpoint::endpoints;
@@ -136,6 +137,20 @@ pub struct QuicConfig {
     /// stays the unit of windows and rates.
     #[schemars(extend("x-unit" = "bytes", "x-source" = "dqc: 1400, 1400, 200 of the 3000 bytes that its application writes"))]
     pub packet_sizes: Vec<u16>,
+    /// Measure the ACK rate of a bandwidth sample from before a train of ACKs, not from within one, so that ACKs which come
+    /// in aggregates do not make it too high.
+    #[schemars(extend("x-source" = "Chromium: BSAO, bandwidth sampler overestimate avoidance"))]
+    pub avoid_overestimates: bool,
+    /// Window of an earlier connection over the same path, in bytes of QUIC packets. Once its initial window is acknowledged,
+    /// a sender with more data than its window allows jumps to half of it, paced over a round trip, if its smallest RTT lies between
+    /// half of `saved_rtt` and ten times that (careful resume); 0: no path is remembered.
+    #[serde(with = "as_bytes")]
+    #[schemars(with = "Bytes")]
+    #[schemars(extend("x-at-most" = "1024TiB", "x-source" = "RFC 9959: saved_cwnd"))]
+    pub saved_cwnd: u64,
+    /// Smallest RTT of the earlier connection.
+    #[schemars(extend("x-at-most" = "1h", "x-source" = "RFC 9959: saved_rtt"))]
+    pub saved_rtt: Duration,
     /// Resolution of the sender's clock: all times that it knows (send times, RTTs, pacing) are rounded down to a multiple of
     /// this; 0 is an exact clock.
     #[schemars(extend("x-source" = "dqc: 1 ms"))]
@@ -171,6 +186,9 @@ impl Default for QuicConfig {
             pacing_granularity: Duration::from_millis(1),
             initial_burst: 10,
             packet_sizes: Vec::new(),
+            avoid_overestimates: false,
+            saved_cwnd: 0,
+            saved_rtt: Duration::ZERO,
             clock_resolution: Duration::ZERO,
             poll_interval: Duration::ZERO,
         }
@@ -191,5 +209,22 @@ impl QuicConfig {
             poll_interval: Duration::from_micros(500),
             ..QuicConfig::default()
         }
+    }
+
+    /// What is wrong with the path that a sender is to remember.
+    pub(crate) fn check_memory(&self, pacing: Pacing) -> Vec<Problem> {
+        let mut problems = Vec::new();
+        let (has_window, has_rtt) = (self.saved_cwnd > 0, self.saved_rtt > Duration::ZERO);
+        if has_window != has_rtt {
+            let (given, missing) = if has_window { ("saved_cwnd", "saved_rtt") } else { ("saved_rtt", "saved_cwnd") };
+            let message = format!("`quic.{given}` is given without `quic.{missing}`");
+            let help = "give the window and the smallest RTT of the earlier connection, or neither";
+            problems.push(Problem::value(format!("quic.{given}"), message, help));
+        }
+        if has_window && pacing == Pacing::Off {
+            let message = "`quic.saved_cwnd` needs pacing, which is switched off: a jump is spread over a round trip";
+            problems.push(Problem::value("quic.saved_cwnd", message, "allowed without pacing: `0B`"));
+        }
+        problems
     }
 }

@@ -76,6 +76,7 @@ impl Sender {
         }
         self.refresh_clock(now);
         self.xmit.send_clock.begin_event();
+        self.xmit.checks_space = true;
         if self.predicts(ack) {
             self.ack_fast_path(ack);
         } else {
@@ -239,7 +240,7 @@ impl Sender {
     /// Lets a controller that owns window and pacing rate set them (`cong_control` of `struct tcp_congestion_ops`).
     #[inline]
     pub(super) fn leave_to_controller(&mut self) {
-        let unsent = self.unsent_segments() > 0;
+        let unsent = self.queued_segments() > 0;
         self.view.no_unsent_data = !unsent;
         self.view.receive_window_full = unsent && self.board.nxt() >= self.stream.window_end;
         self.controller.cong_control(&self.view, &mut self.control, &self.sample);

@@ -2,7 +2,7 @@
 //! and the send loop.
 
 use super::Burst;
-use crate::{ControllerRtt, DeliveryRate, Pacing, RtoRule, RttSamples, TransportConfig};
+use crate::{ControllerRtt, DeliveryRate, Pacing, RtoRule, RttSamples, SendBufferSize, TransportConfig};
 use dumbbell_cc::{Control, Controller, View};
 use dumbbell_recovery::ack_rtt::RttSource;
 use dumbbell_recovery::dupthresh::DupThresh;
@@ -11,6 +11,7 @@ use dumbbell_recovery::rate::RateSampler;
 use dumbbell_recovery::reordering::Reordering;
 use dumbbell_recovery::round_trip::RoundTrip;
 use dumbbell_recovery::rtt::RttEstimator;
+use dumbbell_recovery::send_buffer::SendBuffer;
 use dumbbell_recovery::send_stamp::SendClock;
 use dumbbell_units::Duration;
 
@@ -59,6 +60,18 @@ pub(super) fn rate_sampler(rule: DeliveryRate) -> RateSampler {
     }
 }
 
+/// The send buffer, where it has a limit.
+pub(super) fn send_buffer(config: &TransportConfig) -> Option<Box<SendBuffer>> {
+    let buffer = match config.send_buffer {
+        SendBufferSize::Unlimited => return None,
+        SendBufferSize::Autotuning => {
+            SendBuffer::autotuned(config.send_buffer_initial, config.send_buffer_max, config.mss)
+        }
+        SendBufferSize::Fixed(bytes) => SendBuffer::fixed(bytes.as_u64(), config.mss),
+    };
+    Some(Box::new(buffer))
+}
+
 /// The two loss detectors, one of which the configuration chooses, and the degree of reordering, which both use.
 #[derive(Debug)]
 pub(super) struct LossDetector {
@@ -80,9 +93,11 @@ impl LossDetector {
 /// The stream: what the application has written, and what the receiver has room for.
 #[derive(Debug)]
 pub(super) struct Stream {
-    /// One above the last segment written.
+    /// One above the last segment that the socket holds.
     pub write_seq: u32,
-    /// Payload bytes of the last segment written.
+    /// One above the last segment that the application has to write; higher where it waits for the send buffer.
+    pub offered: u32,
+    /// Payload bytes of the last one of those.
     last_len: u16,
     /// One above the last segment that the receive window allows (`tcp_wnd_end`).
     pub window_end: u32,
@@ -101,6 +116,7 @@ impl Stream {
         let mss = u16::try_from(config.mss).unwrap_or(u16::MAX);
         Stream {
             write_seq: 0,
+            offered: 0,
             last_len: mss,
             window_end: u32::try_from(first_window / u64::from(config.mss)).unwrap_or(u32::MAX),
             max_window: 0,
@@ -108,9 +124,9 @@ impl Stream {
         }
     }
 
-    /// The application hands over `segments` more; the last one carries `last_len` bytes.
-    pub fn write(&mut self, segments: u32, last_len: u16) {
-        self.write_seq = self.write_seq.saturating_add(segments);
+    /// The application has `segments` more to write; the last one carries `last_len` bytes.
+    pub fn offer(&mut self, segments: u32, last_len: u16) {
+        self.offered = self.offered.saturating_add(segments);
         self.last_len = last_len;
     }
 
@@ -131,7 +147,7 @@ impl Stream {
     /// Payload bytes of the last one of segments below `end`.
     #[inline]
     pub fn len_before(&self, end: u32) -> u16 {
-        if end == self.write_seq { self.last_len } else { self.mss }
+        if end == self.offered { self.last_len } else { self.mss }
     }
 
     /// Whether segment `seq` is written and within the receive window.
@@ -169,6 +185,8 @@ pub(super) struct Xmit {
     /// New data has left that starts the retransmission timeout (`tcp_event_new_data_sent`), unless a probe is scheduled
     /// when the loop is over.
     pub rearms_rto: bool,
+    /// An ACK has arrived: when the loop is over, an application that waits for the send buffer may be woken.
+    pub checks_space: bool,
     pub send_clock: SendClock,
 }
 
@@ -180,7 +198,8 @@ mod tests {
     fn a_receive_window_shrinks_with_an_ack_that_advances_and_closes_with_any() {
         let config = TransportConfig { receive_window: 10 * 1448, ..TransportConfig::default() };
         let mut stream = Stream::new(&config);
-        stream.write(100, 700);
+        stream.offer(100, 700);
+        stream.write_seq = stream.offered;
         assert!(stream.allows(9) && !stream.allows(10));
         assert!(stream.update_window(5, 10, true) && !stream.update_window(5, 5, false));
         assert!(stream.allows(14) && !stream.allows(15), "an old ACK of the same data");

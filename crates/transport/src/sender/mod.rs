@@ -17,6 +17,7 @@
 //! | `timers.rs` | `tcp_rearm_rto`, `tcp_schedule_loss_probe`, `tcp_rack_reo_timeout` |
 //! | `output.rs`, `tso.rs` | `tcp_write_xmit`, `tcp_tso_autosize`, `tcp_tso_should_defer` |
 //! | `retransmit.rs` | `tcp_xmit_retransmit_queue`, rescue retransmissions |
+//! | `write.rs` | `tcp_sendmsg`, `tcp_check_space` |
 //! | `cwnd.rs` | `tcp_cwnd_validate`, `tcp_cwnd_restart`, `tcp_update_pacing_rate` |
 
 mod ack;
@@ -35,6 +36,7 @@ mod tests;
 mod timers;
 mod tso;
 mod undo;
+mod write;
 
 use crate::{Completion, TransportConfig};
 use assembly::{LossDetector, Stream, Xmit};
@@ -49,6 +51,7 @@ use dumbbell_recovery::prr::Prr;
 use dumbbell_recovery::rate::RateSampler;
 use dumbbell_recovery::round_trip::RoundTrip;
 use dumbbell_recovery::scoreboard::Scoreboard;
+use dumbbell_recovery::send_buffer::SendBuffer;
 use dumbbell_recovery::send_stamp::Stamp;
 use dumbbell_recovery::timer::RetransmitTimer;
 use dumbbell_recovery::tlp::Tlp;
@@ -115,6 +118,8 @@ pub struct Sender {
     pacing_rate: PacingRate,
     /// TCP small queues, where the host's device reports completions.
     host_queue: Option<Box<HostQueue>>,
+    /// Where what is written waits, if there is not always room.
+    send_buffer: Option<Box<SendBuffer>>,
     stats: SenderStats,
 }
 
@@ -149,6 +154,7 @@ impl Sender {
             pacer: Pacer::new(view.paced, config.pacing_credit),
             pacing_rate: PacingRate::new(config.mss, config.pacing_ca_ratio, config.pacing_ss_ratio),
             host_queue: (config.completion == Completion::Wire).then(Box::default),
+            send_buffer: assembly::send_buffer(&config),
             stats: SenderStats::default(),
             view,
             control,
@@ -175,31 +181,12 @@ impl Sender {
         self.validation.note_change(self.view.jiffies);
         self.update_pacing_rate();
         self.controller.init(&self.view, &mut self.control);
-    }
-
-    /// The application hands over `segments` more segments; the last one carries `last_len` payload bytes.
-    pub fn write(&mut self, now: Time, segments: u32, last_len: u16) {
-        self.refresh_clock(now);
-        self.check_app_limited();
-        if self.view.packets_out == 0 {
-            self.restart_after_idle();
-        }
-        self.stream.write(segments, last_len);
-    }
-
-    /// The application has nothing more to say: what is not yet sent never will be.
-    pub fn close(&mut self) {
-        self.stream.write_seq = self.board.nxt();
+        self.expand_send_buffer();
     }
 
     /// Whether everything written has been acknowledged.
     pub fn is_idle(&self) -> bool {
-        self.board.is_empty() && self.board.nxt() == self.stream.write_seq
-    }
-
-    /// Segments written and not yet sent once.
-    pub fn unsent_segments(&self) -> u32 {
-        self.stream.write_seq - self.board.nxt()
+        self.board.is_empty() && self.board.nxt() == self.stream.offered
     }
 
     /// The connection as its controller sees it.
@@ -241,9 +228,9 @@ impl Sender {
         Duration::from_micros(self.rto_us())
     }
 
-    /// Bytes of memory held by the scoreboard.
+    /// Bytes of memory held by the scoreboard and the send buffer.
     pub fn memory(&self) -> u64 {
-        self.board.memory()
+        self.board.memory() + self.send_buffer.as_ref().map_or(0, |buffer| buffer.memory())
     }
 
     /// Sets the connection's clocks to `now` (`tcp_mstamp_refresh`).

@@ -29,7 +29,7 @@ impl Sender {
     /// [`Sender::poll_transmit`] once more at the same time.
     #[inline(always)]
     pub fn poll_again(&mut self) -> Option<Burst> {
-        if self.xmit.ready.bytes == 0 && !self.start_burst() {
+        if self.xmit.ready.bytes == 0 && !self.start_burst() && !(self.send_buffer.is_some() && self.start_written()) {
             return None;
         }
         let burst = self.xmit.ready;
@@ -54,7 +54,7 @@ impl Sender {
     }
 
     #[inline(always)]
-    fn start_burst(&mut self) -> bool {
+    pub(super) fn start_burst(&mut self) -> bool {
         (self.xmit.request != Retransmit::Nothing && self.start_requested())
             || self.start_new_burst()
             || (self.config.rescue != Rescue::Off && self.start_rescue())
@@ -69,7 +69,7 @@ impl Sender {
     /// Sends as much new data as may leave as one burst now. Without any the send loop is over.
     #[inline(always)]
     pub(super) fn start_new_burst(&mut self) -> bool {
-        let unsent = self.unsent_segments();
+        let unsent = self.queued_segments();
         if unsent == 0 && self.xmit.sent == 0 {
             return false;
         }
@@ -182,6 +182,9 @@ impl Sender {
             ecn: if self.config.ecn { Ecn::Ect0 } else { Ecn::NotEct },
             next_flags: cwr | Burst::push_of_first(size, ends_write),
         };
+        if self.send_buffer.is_some() {
+            self.note_buffer_sent(first + size);
+        }
     }
 
     /// Stamps a burst, advances the pacing clock, and returns the record of its segments (`__tcp_transmit_skb`).

@@ -339,7 +339,10 @@ impl Connection {
             "tcpi_data_segs_out" => stats.sent_segments as i64,
             "tcpi_data_segs_in" => received.arrived_segments as i64,
             "tcpi_bytes_received" => self.incoming.byte(received.delivered_segments as u32) as i64,
-            "tcpi_notsent_bytes" => self.outgoing.end() as i64 - byte(view.snd_nxt) + self.held as i64,
+            "tcpi_notsent_bytes" => {
+                let written = view.snd_nxt + u64::from(self.sender.queued_segments());
+                byte(written) - byte(view.snd_nxt) + self.held as i64
+            }
             "tcpi_pacing_rate" => i64::try_from(control.pacing_rate).unwrap_or(i64::MAX),
             "tcpi_delivery_rate_app_limited" => i64::from(self.sender.last_sample().is_app_limited),
             "tcpi_options" => {

@@ -32,8 +32,11 @@ impl QuicSender {
         if largest >= self.sent.next_number() {
             return;
         }
+        let bytes_before = self.bytes_in_flight;
+        self.prr.begin_event(bytes_before);
         let grew_by = self.acknowledge_ranges(ack, largest);
         let delivered = growth(self.view.delivered, prior.delivered);
+        self.prr.delivered(delivered, bytes_before - self.bytes_in_flight);
         if delivered > 0 {
             self.timers.note_progress();
         }
@@ -42,7 +45,9 @@ impl QuicSender {
         self.view.delivered_ce += u64::from(marks);
         self.sample.is_ece = marks > 0;
 
+        self.rate.end_ack(&self.sample, &self.view);
         self.forget_settled();
+        self.advance_resume(delivered, largest);
         self.tell_controller(ack, delivered);
         if std::mem::take(&mut self.undoes) {
             self.undo_reduction();
@@ -174,7 +179,7 @@ impl QuicSender {
             self.view.no_unsent_data = self.stream.has_sent_all();
             self.controller.cong_control(&self.view, &mut self.control, &self.sample);
         } else {
-            if grew_by > 0 && self.view.ca_state != CaState::Recovery {
+            if grew_by > 0 && self.view.ca_state != CaState::Recovery && self.resume.jump().is_none() {
                 self.controller.cong_avoid(&self.view, &mut self.control, grew_by);
                 if self.needs.reductions && self.controller.begins_reduction() {
                     self.on_congestion(self.sent.next_number());
@@ -182,5 +187,6 @@ impl QuicSender {
             }
             self.update_pacing_rate();
         }
+        self.hold_resumed();
     }
 }

@@ -9,7 +9,7 @@ use dumbbell_recovery::rfc9002::{LossThreshold, PersistentCongestion, Verdict};
 use dumbbell_units::{Duration, Time};
 
 /// Minimum window in packets (kMinimumWindow).
-const MINIMUM_WINDOW: u32 = 2;
+pub(super) const MINIMUM_WINDOW: u32 = 2;
 
 /// The packets that one loss detection declared lost.
 #[derive(Clone, Copy, Debug)]
@@ -145,11 +145,13 @@ impl QuicSender {
     /// Enters a recovery period with the reduced window (`OnCongestionEvent`).
     fn enter_recovery(&mut self) {
         self.recovery_end = self.sent.next_number();
+        self.prr.begin();
         self.control.cwnd_bytes = 0;
         self.set_state(CaState::Recovery);
         if !self.full_control {
             self.control.cwnd = self.control.ssthresh;
         }
+        self.hold_resumed();
     }
 
     /// Congestion is persistent: the window collapses.
@@ -166,6 +168,7 @@ impl QuicSender {
     fn begin_reduction(&mut self) {
         self.end_recovery();
         self.spurious.end();
+        self.retreat();
         self.before = Before { ssthresh: self.control.ssthresh, recovery_end: self.recovery_end };
         self.stats.recovery_count += 1;
         self.view.prior_cwnd = self.control.cwnd;

@@ -5,6 +5,7 @@
 mod ack;
 mod loss;
 mod output;
+mod resume;
 mod timers;
 
 use super::clock::rounded_down;
@@ -13,9 +14,10 @@ use super::stream::Stream;
 use super::{QuicConfig, QuicPacket};
 use crate::{Pacing, SenderStats, TransportConfig};
 use dumbbell_cc::{CaState, Control, Controller, Hooks, Needs, RateSample, View};
+use dumbbell_recovery::careful_resume::CarefulResume;
 use dumbbell_recovery::jiffies::Jiffies;
 use dumbbell_recovery::rate::{AppLimit, ChromiumSampler, check_app_limited};
-use dumbbell_recovery::rfc9002::{BurstPacer, RttEstimator, SpuriousLosses, pacing_rate};
+use dumbbell_recovery::rfc9002::{BurstPacer, ProportionalReduction, RttEstimator, SpuriousLosses, pacing_rate};
 use dumbbell_units::{Duration, Time};
 use timers::Timers;
 
@@ -39,6 +41,7 @@ pub struct QuicSender {
     bytes_in_flight: u64,
     /// Bytes of a packet with `mss` of payload: the unit of [`Control::cwnd`].
     packet_bytes: u64,
+    prr: ProportionalReduction,
     /// Packets in flight that the receiver has room for (flow control, RFC 9000 section 4.1).
     receive_window: u32,
     rtt: RttEstimator,
@@ -56,6 +59,8 @@ pub struct QuicSender {
     undoes: bool,
     /// What an undo brings back, besides the window.
     before: Before,
+    /// The path as an earlier connection knew it.
+    resume: CarefulResume,
     /// Largest ECN-CE count of an ACK so far.
     ce_count: u32,
 
@@ -85,6 +90,8 @@ impl QuicSender {
         let mss = u16::try_from(config.mss).unwrap_or(u16::MAX);
         // What a coarse clock cannot tell apart is not early.
         let granularity = quic.pacing_granularity.max(quic.clock_resolution);
+        let packet_bytes = QuicPacket::bytes(mss);
+        let saved_packets = u32::try_from(quic.saved_cwnd / packet_bytes).unwrap_or(u32::MAX);
         let mut sender = QuicSender {
             full_control: controller.full_control(),
             hooks: controller.hooks(),
@@ -95,10 +102,15 @@ impl QuicSender {
             sent: SentPackets::default(),
             stream: Stream::new(mss, &quic.packet_sizes),
             bytes_in_flight: 0,
-            packet_bytes: QuicPacket::bytes(mss),
+            prr: ProportionalReduction::default(),
+            packet_bytes,
             receive_window: u32::try_from(config.receive_window / u64::from(config.mss)).unwrap_or(u32::MAX).max(1),
             rtt: RttEstimator::new(quic.max_ack_delay.as_micros()),
-            rate: ChromiumSampler::default(),
+            rate: if quic.avoid_overestimates {
+                ChromiumSampler::avoiding_overestimates()
+            } else {
+                ChromiumSampler::default()
+            },
             sample: RateSample::invalid(),
             lost_sampled: 0,
             recovery_end: 0,
@@ -106,6 +118,7 @@ impl QuicSender {
             spurious: SpuriousLosses::default(),
             undoes: false,
             before: Before::default(),
+            resume: CarefulResume::new(saved_packets, quic.saved_rtt.as_micros()),
             ce_count: 0,
             timers: Timers::default(),
             pacer: BurstPacer::new(view.paced, granularity, quic.initial_burst),

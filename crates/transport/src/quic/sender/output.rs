@@ -34,10 +34,11 @@ impl QuicSender {
     /// Whether there is data, and pacing, both windows and the poll interval let a packet leave now.
     #[inline]
     fn may_send(&mut self, now: Time) -> bool {
+        self.resume_if_known();
         if self.pacer.forbids(self.view.now) {
             return false;
         }
-        if self.bytes_in_flight >= self.window_bytes() {
+        if !self.window_allows() {
             self.view.cwnd_limited = true;
             self.view.max_packets_out = self.view.packets_out;
             return false;
@@ -54,9 +55,20 @@ impl QuicSender {
         true
     }
 
+    /// Whether the congestion window lets a packet leave; in recovery, where the controller wants it, in proportion to what
+    /// is delivered.
+    #[inline]
+    fn window_allows(&self) -> bool {
+        let window = self.window_bytes();
+        if self.needs.proportional > 0 && self.view.ca_state == CaState::Recovery {
+            return self.prr.allows(self.bytes_in_flight, window, u64::from(self.needs.proportional));
+        }
+        self.bytes_in_flight < window
+    }
+
     /// The congestion window: a packet may leave while fewer bytes are in flight.
     #[inline]
-    fn window_bytes(&self) -> u64 {
+    pub(super) fn window_bytes(&self) -> u64 {
         let Control { cwnd, cwnd_bytes, .. } = self.control;
         if cwnd_bytes == 0 { u64::from(cwnd) * self.packet_bytes } else { cwnd_bytes }
     }
@@ -99,6 +111,7 @@ impl QuicSender {
         self.view.last_sent = now;
         self.view.packets_out += 1;
         self.bytes_in_flight += QuicPacket::bytes(len);
+        self.prr.sent(QuicPacket::bytes(len));
         self.view.snd_nxt = u64::from(number) + 1;
         self.sent.push(part, self.rate.packet_sent(&self.view, &self.control, is_retransmission));
         self.stats.sent_segments += 1;

@@ -16,3 +16,4 @@ mod properties;
 mod recovery;
 mod rules;
 mod sampling;
+mod write;

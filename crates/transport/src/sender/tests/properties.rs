@@ -5,9 +5,9 @@
 //! deliveries; here the stream has to arrive, once and in order.
 
 use super::harness::*;
-use crate::{Completion, Pacing, TransportConfig};
+use crate::{Completion, Pacing, SendBufferSize, TransportConfig};
 use dumbbell_cc::Catalog;
-use dumbbell_units::{Duration, Rng};
+use dumbbell_units::{Bytes, Duration, Rng};
 use proptest::prelude::*;
 use proptest::test_runner::RngSeed;
 use serde_json::Map;
@@ -52,6 +52,11 @@ fn configs() -> impl Strategy<Value = TransportConfig> {
         prop_oneof![Just(Completion::Immediate), Just(Completion::Wire)],
         (any::<bool>(), any::<bool>(), any::<bool>()),
         prop_oneof![Just(1000u32), Just(250)],
+        prop_oneof![
+            2 => Just(SendBufferSize::Unlimited),
+            1 => Just(SendBufferSize::Autotuning),
+            1 => (1u64..100_000).prop_map(|bytes| SendBufferSize::Fixed(Bytes::new(bytes))),
+        ],
     )
         .prop_map(
             |(
@@ -63,6 +68,7 @@ fn configs() -> impl Strategy<Value = TransportConfig> {
                 completion,
                 (tail_loss_probe, frto, autotuning),
                 hz,
+                send_buffer,
             )| {
                 TransportConfig {
                     sack,
@@ -75,6 +81,7 @@ fn configs() -> impl Strategy<Value = TransportConfig> {
                     frto,
                     receive_autotuning: autotuning,
                     hz,
+                    send_buffer,
                     ..TransportConfig::default()
                 }
             },

@@ -1,0 +1,71 @@
+//! What configurations are refused.
+
+use super::*;
+
+fn problem(config: TransportConfig) -> String {
+    let problems = config.check();
+    let [problem] = &problems[..] else { panic!("{problems:?}") };
+    format!("{}; {}", problem.message, problem.help)
+}
+
+#[test]
+fn every_profile_is_within_the_declared_ranges() {
+    for profile in TransportConfig::PROFILES {
+        assert_eq!(TransportConfig::profile(profile).unwrap().check(), []);
+    }
+}
+
+#[test]
+fn what_is_out_of_range_is_refused_with_what_is_allowed() {
+    let plain = TransportConfig::default;
+    let cases = [
+        (TransportConfig { mss: 63, ..plain() }, "`mss` is 63; allowed: 64 to 65000"),
+        (TransportConfig { hz: 1_000_001, ..plain() }, "`hz` is 1000001; allowed: 1 to 1000000"),
+        (TransportConfig { pacing_shift: 33, ..plain() }, "`pacing_shift` is 33; allowed: at most 32"),
+        (
+            TransportConfig { rto_min: Duration::from_secs(121), ..plain() },
+            "`rto_min` is 121s; allowed: at most `rto_max`, which is 120s",
+        ),
+        (
+            TransportConfig { rto_min: Duration::ZERO, ..plain() },
+            "`rto_min` is 0s; allowed: more than 0s, at most `rto_max`",
+        ),
+        (
+            TransportConfig { reordering: 301, ..plain() },
+            "`reordering` is 301; allowed: at most `max_reordering`, which is 300",
+        ),
+        (
+            TransportConfig { receive_window: 1_000, ..plain() },
+            "`receive_window` is 1kB; allowed: at least `mss`, which is 1448",
+        ),
+        (
+            TransportConfig { gso_max_bytes: 1_447, ..plain() },
+            "`gso_max_bytes` is 1447B; allowed: at least `mss`, which is 1448",
+        ),
+        (
+            TransportConfig { timestamps: false, rtt_samples: RttSamples::Timestamps, ..plain() },
+            "`rtt_samples` needs timestamps, which are switched off; allowed without timestamps: `\"linux\"`",
+        ),
+        (
+            TransportConfig { quic: QuicConfig { packet_threshold: 0, ..QuicConfig::default() }, ..plain() },
+            "`quic.packet_threshold` is 0; allowed: at least 1",
+        ),
+        (
+            TransportConfig { quic: QuicConfig { saved_cwnd: 100_000, ..QuicConfig::default() }, ..plain() },
+            "`quic.saved_cwnd` is given without `quic.saved_rtt`; give the window and the smallest RTT of the earlier \
+             connection, or neither",
+        ),
+        (
+            TransportConfig {
+                pacing: Pacing::Off,
+                quic: QuicConfig { saved_cwnd: 100_000, saved_rtt: Duration::from_millis(40), ..QuicConfig::default() },
+                ..plain()
+            },
+            "`quic.saved_cwnd` needs pacing, which is switched off: a jump is spread over a round trip; allowed \
+             without pacing: `0B`",
+        ),
+    ];
+    for (config, expected) in cases {
+        assert_eq!(problem(config), expected);
+    }
+}

@@ -1,0 +1,81 @@
+//! The send buffer, and the application that waits for it.
+
+use super::harness::*;
+use crate::{SendBufferSize, TransportConfig};
+use dumbbell_units::{Bytes, Duration};
+
+fn config(send_buffer: SendBufferSize) -> TransportConfig {
+    TransportConfig { send_buffer, ..TransportConfig::default() }
+}
+
+#[test]
+fn an_autotuned_buffer_follows_the_window_of_an_application_that_always_writes() {
+    for cwnd in [10, 100, 1_000] {
+        let (mut pair, _) = Pair::fixed(&config(SendBufferSize::Autotuning), cwnd, cwnd);
+        pair.write_forever();
+        pair.run_until(at(1_000));
+        assert_eq!(pair.sender.view().packets_out, cwnd, "the window is full");
+        assert!(pair.sender.queued_segments() <= 3 * cwnd.max(45));
+        assert!(pair.sender.unsent_segments() > 1_000_000, "and the application waits");
+    }
+}
+
+#[test]
+fn the_largest_buffer_limits_what_is_in_flight() {
+    let limited = TransportConfig { send_buffer_max: 200_000, ..config(SendBufferSize::Autotuning) };
+    let (mut pair, _) = Pair::fixed(&limited, 1_000, 1_000);
+    pair.write_forever();
+    pair.run_until(at(1_000));
+    // In the buffer a segment of a burst of 45 takes 1466 bytes; the last buffer goes beyond the limit.
+    let in_flight = pair.sent.iter().filter(|sent| sent.at > at(960)).count();
+    assert!((90..=182).contains(&in_flight), "{in_flight}");
+}
+
+#[test]
+fn without_sack_a_long_recovery_ends_at_the_buffer() {
+    let send = |send_buffer| {
+        let (mut pair, _) = Pair::fixed(&TransportConfig { sack: false, ..config(send_buffer) }, 100, 50);
+        pair.service = Duration::from_micros(500);
+        // Ten segments are lost, of which one is repaired in each round trip.
+        pair.data_fate(|sent| {
+            let is_lost = (1_000..1_040).contains(&sent.segment.seq) && sent.segment.seq % 4 == 0 && sent.nth == 1;
+            if is_lost { Fate::Drop } else { Fate::Deliver }
+        });
+        pair.write_forever();
+        let mut most = 0;
+        for millis in 0..1_500 {
+            pair.run_until(at(millis));
+            most = most.max(pair.sender.view().packets_out);
+        }
+        most
+    };
+    assert!(send(SendBufferSize::Unlimited) > 400);
+    // 100 segments of 2304 bytes, twice, are used up by 202 segments that leave alone and take 2280. One buffer goes beyond,
+    // and what leaves of it while it is filled.
+    let most = send(SendBufferSize::Autotuning);
+    assert!((202..300).contains(&most), "{most}");
+}
+
+#[test]
+fn a_fixed_buffer_has_twice_the_bytes_that_were_asked_for_and_does_not_grow() {
+    let (mut pair, _) = Pair::fixed(&config(SendBufferSize::Fixed(Bytes::new(32_000))), 100, 100);
+    pair.service = Duration::from_micros(500);
+    pair.write_forever();
+    pair.run_until(at(1));
+    // Who writes into a window that is open sends what it writes, and is only stopped when the window is full.
+    let first = pair.sender.view().packets_out;
+    assert_eq!((first, pair.sender.queued_segments()), (100, 45));
+    pair.run_until(at(1_000));
+    let later = pair.sender.view().packets_out;
+    assert!((30..80).contains(&later), "{later}");
+}
+
+#[test]
+fn who_stops_while_waiting_has_sent_what_was_sent() {
+    let (mut pair, _) = Pair::fixed(&config(SendBufferSize::Autotuning), 10, 10);
+    pair.write_forever();
+    pair.run_until(at(100));
+    pair.sender.close();
+    assert_eq!((pair.sender.queued_segments(), pair.sender.unsent_segments()), (0, 0));
+    pair.run_to_completion(ms(1_000));
+}

@@ -1,0 +1,118 @@
+//! The application's side: what it writes, and how it waits for room in the send buffer (`tcp_sendmsg_locked`,
+//! `tcp_check_space`).
+
+use super::Sender;
+use dumbbell_recovery::send_buffer::Held;
+use dumbbell_units::Time;
+
+impl Sender {
+    /// The application hands over `segments` more segments; the last one carries `last_len` payload bytes. Where the send
+    /// buffer has no room for them it waits, and what it has to write follows as room becomes free.
+    pub fn write(&mut self, now: Time, segments: u32, last_len: u16) {
+        self.refresh_clock(now);
+        self.check_app_limited();
+        if self.view.packets_out == 0 {
+            self.restart_after_idle();
+        }
+        self.stream.offer(segments, last_len);
+        if self.send_buffer.is_some() {
+            self.fill_send_buffer();
+        } else {
+            self.stream.write_seq = self.stream.offered;
+        }
+    }
+
+    /// The application has nothing more to say: what is not yet sent never will be.
+    pub fn close(&mut self) {
+        self.stream.write_seq = self.board.nxt();
+        self.stream.offered = self.stream.write_seq;
+        if let Some(buffer) = &mut self.send_buffer {
+            buffer.close();
+        }
+    }
+
+    /// Segments written and not yet sent once, with those that wait for room in the send buffer.
+    pub fn unsent_segments(&self) -> u32 {
+        self.stream.offered - self.board.nxt()
+    }
+
+    /// Those of them that the send buffer holds (`tcpi_notsent_bytes`).
+    #[inline(always)]
+    pub fn queued_segments(&self) -> u32 {
+        self.stream.write_seq - self.board.nxt()
+    }
+
+    fn held(&self) -> Held {
+        let (una, stream) = (self.board.una(), &self.stream);
+        // `tcp_bound_to_half_wnd`
+        let half_window = stream.max_window.max(stream.window_end.saturating_sub(una)) / 2;
+        Held {
+            una,
+            nxt: self.board.nxt(),
+            end: stream.write_seq,
+            sacked: if self.config.sack { self.view.sacked_out } else { 0 },
+            goal: (self.config.gso_max_bytes / self.config.mss).min(half_window).max(1),
+        }
+    }
+
+    /// Takes from the application what there is room for.
+    fn fill_send_buffer(&mut self) {
+        let held = self.held();
+        if let Some(buffer) = &mut self.send_buffer {
+            self.stream.write_seq = buffer.write(held, self.stream.offered);
+        }
+    }
+
+    /// The send loop is over: an application that is at work, or that has been woken, writes more. Returns whether that is
+    /// sent.
+    #[inline(never)]
+    pub(super) fn start_written(&mut self) -> bool {
+        if std::mem::take(&mut self.xmit.checks_space) {
+            self.check_space();
+        }
+        while self.send_buffer.as_ref().is_some_and(|buffer| buffer.has_writer()) {
+            self.fill_send_buffer();
+            if self.start_burst() {
+                return true;
+            }
+        }
+        false
+    }
+
+    /// New segments below `end` have left as one burst. They make room in the buffer that an application at work fills.
+    #[inline(never)]
+    pub(super) fn note_buffer_sent(&mut self, end: u32) {
+        if let Some(buffer) = &mut self.send_buffer {
+            buffer.note_sent(end);
+        }
+        self.check_space();
+        if self.send_buffer.as_ref().is_some_and(|buffer| buffer.is_written()) {
+            self.fill_send_buffer();
+        }
+    }
+
+    /// Makes the send buffer larger if the application waits for it and the window is not full, and wakes the application
+    /// if there is room enough (`tcp_check_space`; after an ACK, and with every burst of new data).
+    fn check_space(&mut self) {
+        if !self.send_buffer.as_ref().is_some_and(|buffer| buffer.is_awaited()) {
+            return;
+        }
+        if self.view.in_flight() < self.control.cwnd {
+            self.expand_send_buffer();
+            self.validation.note_change(self.view.jiffies);
+        }
+        let held = self.held();
+        if let Some(buffer) = &mut self.send_buffer {
+            buffer.wake_writer(held);
+        }
+    }
+
+    /// Makes room for the window, and for what reordering may hold up (`tcp_sndbuf_expand`).
+    pub(super) fn expand_send_buffer(&mut self) {
+        let segments = self.control.cwnd.max(self.detector.reordering.degree() + 1);
+        let largest = self.config.largest_segment();
+        if let Some(buffer) = &mut self.send_buffer {
+            buffer.expand(segments, largest, self.controller.sndbuf_expand());
+        }
+    }
+}

@@ -1,0 +1,63 @@
+//! Traces of delivery opportunities, as Mahimahi writes them, and of delays.
+
+use crate::Outcome;
+use arbitrary::{Result, Unstructured};
+use dumbbell_path::{parse_delay_trace, parse_trace};
+
+/// What stands between numbers, and instead of them.
+const ODD: [&str; 12] = [
+    "",
+    " ",
+    "\t",
+    ",",
+    ";",
+    "-1",
+    "1e3",
+    "4294967295",
+    "4294967296",
+    "99999999999999999999",
+    "0.0000001",
+    "\u{feff}#",
+];
+
+pub fn draw(bytes: &[u8]) -> String {
+    text(&mut Unstructured::new(bytes)).unwrap_or_default()
+}
+
+fn text(choices: &mut Unstructured) -> Result<String> {
+    let mut text = String::new();
+    let mut now = 0u32;
+    let numbers_a_line = choices.int_in_range(1..=2)?;
+    for _ in 0..choices.int_in_range(0..=40)? {
+        for number in 0..numbers_a_line {
+            let is_odd = choices.int_in_range(0..=80)? == 80;
+            now = now.saturating_add(choices.int_in_range(0..=30)?);
+            text += if number > 0 { " " } else { "" };
+            text += &if is_odd { (*choices.choose(&ODD)?).to_owned() } else { now.to_string() };
+        }
+        text += if choices.int_in_range(0..=50)? == 50 { "\r\n\n" } else { "\n" };
+    }
+    Ok(text)
+}
+
+pub fn check(case: &str) -> std::result::Result<Outcome, String> {
+    let capacity = parse_trace(case);
+    if let Ok(times) = &capacity {
+        let rises = times.windows(2).all(|pair| pair[0] <= pair[1]);
+        if !rises || times.last().is_none_or(|&last| last == 0) {
+            return Err(format!("read as {times:?}, which is no trace"));
+        }
+    }
+    let delay = parse_delay_trace(case);
+    if let Ok(steps) = &delay {
+        let written = case.lines().filter(|line| !line.trim().is_empty() && !line.trim().starts_with('#')).count();
+        if steps.len() != written {
+            return Err(format!("{} steps are read of {written} lines", steps.len()));
+        }
+    }
+    let said = [capacity.as_ref().err().map(ToString::to_string), delay.as_ref().err().cloned()];
+    if let Some(mute) = said.iter().flatten().find(|said| said.is_empty() || said.chars().any(char::is_control)) {
+        return Err(format!("an error that cannot be shown: {mute:?}"));
+    }
+    Ok(if capacity.is_ok() || delay.is_ok() { Outcome::Accepted } else { Outcome::Refused })
+}

@@ -1,0 +1,56 @@
+//! Every target on a few seeds, and on the cases that have failed before.
+
+use dumbbell_fuzz::{Outcome, TARGETS, Target};
+use std::path::Path;
+
+/// Tries the seeds below `end`; says how many cases were accepted.
+fn accepted(target: &str, end: u64) -> usize {
+    let target = Target::named(target).expect("a target of this name");
+    let try_seed = |seed| target.try_seed(seed).unwrap_or_else(|failure| panic!("seed {seed}: {failure:?}"));
+    (0..end).filter(|&seed| try_seed(seed) == Outcome::Accepted).count()
+}
+
+#[test]
+fn texts_of_experiments_are_read_or_refused_with_a_place() {
+    let accepted = accepted("file", 400);
+    assert!((20..380).contains(&accepted), "{accepted} of 400 are accepted");
+}
+
+#[test]
+fn dictionaries_are_read_or_refused_with_a_key() {
+    let accepted = accepted("dictionary", 300);
+    assert!((50..280).contains(&accepted), "{accepted} of 300 are accepted");
+}
+
+#[test]
+fn traces_are_read_or_refused() {
+    let accepted = accepted("trace", 500);
+    assert!((100..480).contains(&accepted), "{accepted} of 500 are accepted");
+}
+
+#[test]
+fn runs_keep_what_no_run_may_break() {
+    let accepted = accepted("run", 1_000);
+    assert!(accepted > 800, "{accepted} of 1,000 run");
+}
+
+#[test]
+fn parameters_at_the_ends_of_their_ranges_are_refused_or_run() {
+    let accepted = accepted("extreme", 600);
+    assert!(accepted > 450, "{accepted} of 600 run");
+}
+
+#[test]
+fn what_failed_once_holds() {
+    let corpus = Path::new(env!("CARGO_MANIFEST_DIR")).join("corpus");
+    let mut tried = 0;
+    for target in TARGETS {
+        let Ok(cases) = std::fs::read_dir(corpus.join(target.name)) else { continue };
+        for path in cases.map(|entry| entry.unwrap().path()) {
+            let case = std::fs::read_to_string(&path).unwrap();
+            target.try_case(&case).unwrap_or_else(|failure| panic!("{}: {failure:?}", path.display()));
+            tried += 1;
+        }
+    }
+    assert!(tried > 0, "there are no cases in {}", corpus.display());
+}
