@@ -15,7 +15,7 @@ from rich.console import Console
 from rich.table import Table
 from rich.text import Text
 
-from dumbbell.printable import one_line
+from dumbbell.printable import in_markdown, one_line
 
 WIDTH_WITHOUT_TERMINAL = 120
 
@@ -95,13 +95,11 @@ class Grid:
     def markdown(self) -> str:
         """The whole table as Markdown."""
         lines = [
-            [_plain(_shown(heading)) for heading in self._headings],
+            [in_markdown(_plain(_shown(heading)).replace("\n", " ")) for heading in self._headings],
             ["---:" if _is_numeric(heading) else "---" for heading in self._headings],
-            *([_plain(cell) for cell in row] for row in self._rows),
+            *([in_markdown(_plain(cell)) for cell in row] for row in self._rows),
         ]
-        return "".join(
-            "| " + " | ".join(cell.replace("|", "\\|").replace("\n", " ") for cell in line) + " |\n" for line in lines
-        )
+        return "".join("| " + " | ".join(line) + " |\n" for line in lines)
 
     def _fitting(self, width: int) -> list[int]:
         kept = list(range(len(self._headings)))

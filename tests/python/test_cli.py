@@ -35,7 +35,19 @@ RESULT_FILES = [
     "series.parquet",
 ]
 
-COMMANDS = ("run", "compare", "plot", "explain", "metrics", "columns", "schema", "shell", "reproduce")
+COMMANDS = (
+    "run",
+    "compare",
+    "plot",
+    "report",
+    "advise",
+    "explain",
+    "metrics",
+    "columns",
+    "schema",
+    "shell",
+    "reproduce",
+)
 
 BAD_INPUT = sorted((Path(__file__).parents[1] / "bad-input").glob("*.toml"))
 
