@@ -65,7 +65,8 @@ def measured(
         raise
     wall_s = time.perf_counter() - begin
     flows = Table(output.flows)
-    names = {row["cc"]: row["algorithm"] for row in flows.rows()}
+    traffic = Table(output.traffic)
+    names = {row["cc"]: row["algorithm"] for table in (flows, traffic) for row in table.rows()}
     meta = Meta(
         version=_core.__version__,
         engine=engine_digest(),
@@ -83,7 +84,10 @@ def measured(
         ground=SIMULATOR if output.certificate is None else LINUX,
         certificate=None if output.certificate is None else json.loads(output.certificate),
     )
-    return Result(flows, series, Table(output.links), link_series, meta, point.resolved_toml)
+    return Result(
+        flows, series, Table(output.links), link_series, meta, point.resolved_toml,
+        traffic=traffic, completions=Table(output.completions),
+    )  # fmt: skip
 
 
 def run_points(

@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Any
 
 from rich.text import Text
 
+from dumbbell import transfers
 from dumbbell.agreement import MEASURES, Pair
 from dumbbell.printable import one_line
 from dumbbell.results import Meta, Result, SweepResult, separating_axes, setting_name
@@ -118,6 +119,31 @@ def sum_and_fairness(result: Result) -> str | None:
     return f"sum {_number(sum(goodputs))} Mbit/s" + ("" if index is None else f", Jain's index {index:.3f}")
 
 
+def traffic_grids(result: Result) -> tuple[Grid, Grid, int]:
+    """The sources of traffic, the completion times of their transfers by size, and how many rows these have in all."""
+    sources = Grid(
+        "traffic", "algorithm", "started:", "completed:", "goodput\nMbit/s:", "mean RTT\nms:", "retransm.:", "RTOs:"
+    )
+    for row in result.traffic.rows()[:MAX_ROWS]:
+        sources.add(
+            _text(row["label"]), _text(row["algorithm"]), _count(row["started"]), _count(row["completed"]),
+            _number(row["goodput_mbps"]), _number(row["mean_rtt_ms"]), _count(row["retransmits"]),
+            _count(row["rto_count"]),
+        )  # fmt: skip
+    sizes = Grid(
+        "traffic", "sizes", "transfers:", "unfinished:", "p50 FCT\nms:", "p95 FCT\nms:", "p99 FCT\nms:",
+        "p50\nslowdown:", "p99\nslowdown:",
+    )  # fmt: skip
+    rows = transfers.by_size(result.completions.to_polars()).to_dicts()
+    for row in rows[:MAX_ROWS]:
+        fct = (_number(_scaled(row[f"{p}_fct_s"], 1e3)) for p in ("p50", "p95", "p99"))
+        sizes.add(
+            _text(row["label"]), row["sizes"], _count(row["transfers"]), _count(row["unfinished"]), *fct,
+            _number(row["p50_slowdown"]), _number(row["p99_slowdown"]),
+        )  # fmt: skip
+    return sources, sizes, len(rows)
+
+
 def sweep_grid(sweep: SweepResult) -> tuple[Grid, int]:
     """Means over the repetitions of each setting, a row an algorithm, and how many rows there are in all."""
     import polars as pl
@@ -168,19 +194,53 @@ def _more_html(rows: int) -> str:
 
 def _run(result: Result, name: str | None) -> None:
     meta = result.meta
-    flows_grid(result).print(f"{name}: {meta.sim_s:g} s, seed {meta.seed}" if name else None)
-    _more(len(result.flows))
+    title = f"{name}: {meta.sim_s:g} s, seed {meta.seed}" if name else None
+    if len(result.flows):
+        flows_grid(result).print(title)
+        _more(len(result.flows))
+    elif title:
+        console().print(Text(one_line(title), style="bold"))
     if (line := sum_and_fairness(result)) is not None:
         console().print(line, highlight=False)
     links_grid(result).print()
+    if len(result.traffic):
+        sources, sizes, rows = traffic_grids(result)
+        sources.print()
+        sizes.print()
+        _more(rows)
     _cost([meta])
 
 
 def _sweep(sweep: SweepResult, name: str | None) -> None:
     grid, rows = sweep_grid(sweep)
-    grid.print((f"{name}: " if name else "") + sweep_title(sweep))
-    _more(rows)
+    title = (f"{name}: " if name else "") + sweep_title(sweep)
+    if rows or not len(sweep.transfers):
+        grid.print(title)
+        _more(rows)
+    if len(sweep.transfers):
+        _transfers(sweep, title)
     _cost(sweep.points)
+
+
+def _transfers(sweep: SweepResult, title: str) -> None:
+    """Prints the completion times of each setting, over all sizes: means over repetitions."""
+    import polars as pl
+
+    sizes = sweep.transfers.to_polars().filter(pl.col("sizes") == transfers.ALL)
+    axes = [axis for axis in sweep.axes if axis in sizes.columns]
+    grid = Grid(
+        *(_text(setting_name(axis)) for axis in axes), "traffic", "transfers:", "unfinished:", "p50 FCT\nms:",
+        "p95 FCT\nms:", "p99 FCT\nms:",
+    )  # fmt: skip
+    groups = sizes.partition_by(*axes, "label", as_dict=True, maintain_order=True)
+    for key, rows in list(groups.items())[:MAX_ROWS]:
+        grid.add(
+            *(_setting(value) for value in key),
+            *(_number(rows[column].mean()) for column in ("transfers", "unfinished")),
+            *(_interval(1e3 * rows[f"{p}_fct_s"]) for p in ("p50", "p95", "p99")),
+        )  # fmt: skip
+    grid.print(title)
+    _more(len(groups))
 
 
 COUNTED = ("goodput_mbps", "mean_rtt_ms", "p95_rtt_ms", "retransmits", "lost", "rto_count")
@@ -221,8 +281,8 @@ def _percent(value: float | None) -> str:
     return "-" if value is None or not math.isfinite(value) else f"{100 * value:.1f} %"
 
 
-def _scaled(value: float | None) -> float | None:
-    return None if value is None else value / 1e3
+def _scaled(value: float | None, factor: float = 1e-3) -> float | None:
+    return None if value is None else value * factor
 
 
 def _setting(value: Any) -> Text:

@@ -5,14 +5,16 @@ from __future__ import annotations
 import dataclasses
 import json
 import math
-import re
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import cached_property
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from dumbbell import experiment, storage
+from dumbbell import experiment, storage, transfers
+from dumbbell.meta import META, meta_of
+from dumbbell.meta import Meta as Meta
+from dumbbell.meta import read_meta as read_meta
 from dumbbell.printable import one_line
 from dumbbell.storage import ResultError
 from dumbbell.tables import Table
@@ -22,10 +24,13 @@ if TYPE_CHECKING:
 
     from dumbbell.plots import ResultPlots, SweepPlots
 
-META = "meta.json"
 SWEEP_META = "sweep.json"
 SCENARIO = "scenario.toml"
 TABLES = ("flows", "series", "links", "link_series")
+TRAFFIC_TABLES = ("traffic", "completions")
+"""Tables of experiments with `[[traffic]]`; others do not have their files."""
+SWEEP_TRAFFIC_TABLES = ("traffic", "transfers")
+"""The same of a sweep."""
 POINTS = "points"
 TRACES = "traces"
 VOID = "void"
@@ -41,55 +46,31 @@ REQUIRED = {
     "links": {"name": "text", "utilization": "number", "capacity_mbps": "number", "mean_queue_bytes": "number",
               "p95_queue_bytes": "number", "arrivals": "number", "drops": "number", "losses": "number"},
     "link_series": {"link": "number", "t_s": "number", "queue_bytes": "number"},
+    "traffic": {"source": "number", "label": "text", "cc": "text", "started": "number", "completed": "number",
+                "goodput_mbps": "number", "retransmits": "number"},
+    "completions": {"source": "number", "label": "text", "measured": "number", "bytes": "number", "fct_s": "number",
+                    "slowdown": "number"},
 }  # fmt: skip
 """The columns that tables on a terminal and pictures use, and whether they hold texts or numbers."""
 
+SWEEP_REQUIRED = REQUIRED | {
+    "transfers": {"source": "number", "label": "text", "sizes": "text", "transfers": "number"},
+}
+"""The same of the joined tables of a sweep."""
 
-@dataclass(frozen=True)
-class Meta:
-    """What was run, and what it cost."""
 
-    version: str
-    """Version of Dumbbell."""
-    engine: str
-    """Digest of the compiled engine: a sweep resumes only with results of the same one."""
-    label: str
-    """The settings of this point of a sweep, empty for a single run."""
-    repeat: int
-    """Number of the repetition, from 0."""
-    seed: int
-    content_hash: str
-    """Hash of the resolved scenario with its seed: equal hashes are equal runs."""
-    sim_s: float
-    """Simulated seconds."""
-    cpu_s: float
-    """CPU seconds of the simulation."""
-    wall_s: float
-    """Seconds on the wall clock."""
-    events: int
-    """Events processed."""
-    packets: int
-    """Data packets delivered."""
-    algorithms: dict[str, str] = field(default_factory=dict)
-    """Exact name and version of each algorithm by the name in the experiment file."""
-    settings: dict[str, Any] = field(default_factory=dict)
-    """What a sweep set for this point: ``{"path.loss": "1%"}``."""
-    ground: str = "simulator"
-    """What ran it: ``simulator``, or ``linux`` for the running kernel's TCP."""
-    certificate: dict[str, Any] | None = None
-    """How good a run on the kernel was, and which kernel it was; ``None`` for a simulation."""
+def _no_rows() -> Table:
+    import polars as pl
 
-    @property
-    def void(self) -> list[str]:
-        """Why a run on the kernel is not to be used; empty if it is."""
-        return [str(reason) for reason in (self.certificate or {}).get("void", [])]
+    return Table(pl.DataFrame())
 
 
 @dataclass(frozen=True)
 class Result:
     """One run.
 
-    ``flows`` and ``links`` have one row a flow and link, ``series`` and ``link_series`` one a sample.
+    ``flows`` and ``links`` have one row a flow and link, ``series`` and ``link_series`` one a sample. ``traffic`` has
+    one row a source of flows that come and go, ``completions`` one a transfer of theirs.
     """
 
     flows: Table
@@ -103,6 +84,8 @@ class Result:
     """Attempts on the kernel before this one that were void."""
     scenario_name: str = SCENARIO
     """The file of the experiment, to which the traces that it names are relative."""
+    traffic: Table = field(default_factory=_no_rows)
+    completions: Table = field(default_factory=_no_rows)
 
     @cached_property
     def plot(self) -> ResultPlots:
@@ -116,11 +99,15 @@ class Result:
         run = ["seed", "sim_s", "cpu_s", "events", "packets", "version", "content_hash"]
         if self.meta.certificate is not None:
             run += ["ground", "certificate"]
-        return {
+        printed: dict[str, Any] = {
             "flows": [_without_infinities(row) for row in self.flows.rows()],
             "links": [_without_infinities(row) for row in self.links.rows()],
             "run": {key: getattr(self.meta, key) for key in run},
         }
+        if len(self.traffic):
+            printed["traffic"] = [_without_infinities(row) for row in self.traffic.rows()]
+            printed["completions"] = transfers.by_size(self.completions.to_polars()).to_dicts()
+        return printed
 
     def save(self, folder: str | Path) -> Path:
         """Writes the result as a directory of open files, whole or not at all, and returns its path.
@@ -129,7 +116,7 @@ class Result:
         raises ``OutputError``.
         """
         target = Path(folder)
-        with storage.directory(target, RESULT) as staging:
+        with storage.directory(target, RESULT, self._files()) as staging:
             self._write(staging)
         save_void(self.void_attempts, target)
         return target
@@ -139,7 +126,8 @@ class Result:
         scenario, traces = self._scenario_beside()
         for name, content in traces:
             storage.keep_file(sweep / TRACES / name, content.encode())
-        with storage.directory(point_folder(sweep, self.meta.content_hash), RESULT, ours=True) as staging:
+        place = point_folder(sweep, self.meta.content_hash)
+        with storage.directory(place, RESULT, self._files(), ours=True) as staging:
             self._write(staging, scenario)
 
     def _scenario_beside(self) -> tuple[str, list[tuple[str, str]]]:
@@ -149,9 +137,15 @@ class Result:
         point = experiment.load_text(self.scenario_toml.encode(), self.scenario_name).points[0]
         return point.resolved_toml_beside(f"../../{TRACES}")
 
+    def _tables(self) -> tuple[str, ...]:
+        return (*TABLES, *(TRAFFIC_TABLES if len(self.traffic) else ()))
+
+    def _files(self) -> Sequence[str]:
+        return META, SCENARIO, *(f"{name}.parquet" for name in self._tables())
+
     def _write(self, folder: Path, scenario: str | None = None) -> None:
         (folder / SCENARIO).write_text(self.scenario_toml if scenario is None else scenario, encoding="utf-8")
-        for name in TABLES:
+        for name in self._tables():
             table: Table = getattr(self, name)
             table.write_parquet(folder / f"{name}.parquet")
         (folder / META).write_text(json.dumps(dataclasses.asdict(self.meta), indent=2) + "\n", encoding="utf-8")
@@ -167,11 +161,28 @@ class Result:
 
 
 @dataclass(frozen=True)
+class Run:
+    """What a sweep keeps of a point."""
+
+    meta: Meta
+    flows: Table
+    links: Table
+    traffic: Table
+    transfers: Table
+
+    @classmethod
+    def of(cls, result: Result) -> Run:
+        """The summaries of a result."""
+        sizes = transfers.by_size(result.completions.to_polars())
+        return cls(result.meta, result.flows, result.links, result.traffic, Table(sizes))
+
+
+@dataclass(frozen=True)
 class SweepResult:
     """All points of a sweep.
 
-    ``flows`` and ``links`` hold the rows of every point behind the columns ``point``, ``repeat``, ``seed``,
-    ``content_hash`` and one column for each swept setting.
+    ``flows``, ``links`` and ``traffic`` hold the rows of every point behind the columns ``point``, ``repeat``,
+    ``seed``, ``content_hash`` and one column for each swept setting.
     """
 
     flows: Table
@@ -179,14 +190,19 @@ class SweepResult:
     points: Sequence[Meta]
     folder: Path | None = None
     """Where the points are on disk, if they are."""
+    traffic: Table = field(default_factory=_no_rows)
+    transfers: Table = field(default_factory=_no_rows)
+    """Quantiles of completion times by size, of every source and point."""
 
     @classmethod
-    def of(cls, runs: Sequence[tuple[Meta, Table, Table]], folder: Path | None = None) -> SweepResult:
-        """Joins runs, each with its flows and links, into one table, in the order given."""
-        points = [meta for meta, _, _ in runs]
-        flows = _joined(points, [flows.to_polars() for _, flows, _ in runs])
-        links = _joined(points, [links.to_polars() for _, _, links in runs])
-        return cls(Table(flows), Table(links), points, folder)
+    def of(cls, runs: Sequence[Run], folder: Path | None = None) -> SweepResult:
+        """Joins the tables of runs, in the order given."""
+        points = [run.meta for run in runs]
+        flows, links, traffic, sizes = (
+            Table(_joined(points, [getattr(run, name).to_polars() for run in runs]))
+            for name in ("flows", "links", "traffic", "transfers")
+        )
+        return cls(flows, links, points, folder, traffic, sizes)
 
     @cached_property
     def axes(self) -> list[str]:
@@ -209,8 +225,10 @@ class SweepResult:
     def write_tables(self, folder: Path) -> None:
         """Writes the joined tables into a sweep's directory, all of them or none."""
         content = json.dumps({"points": [dataclasses.asdict(point) for point in self.points]}, indent=2) + "\n"
-        with storage.directory(folder, SWEEP) as staging:
-            for name, table in (("flows", self.flows), ("links", self.links)):
+        names = ["flows", "links", *(SWEEP_TRAFFIC_TABLES if len(self.traffic) else ())]
+        with storage.directory(folder, SWEEP, [SWEEP_META, *(f"{name}.parquet" for name in names)]) as staging:
+            for name in names:
+                table: Table = getattr(self, name)
                 table.write_parquet(staging / f"{name}.parquet")
             (staging / SWEEP_META).write_text(content, encoding="utf-8")
 
@@ -232,8 +250,10 @@ def load_result(folder: str | Path) -> Result:
     source = Path(folder)
     checksums = _checked(source, RESULT, META)
     meta = read_meta(source)
-    tables = {name: _read_table(source / f"{name}.parquet", REQUIRED[name], checksums) for name in TABLES}
+    present = [*TABLES, *(name for name in TRAFFIC_TABLES if f"{name}.parquet" in checksums)]
+    tables = {name: _read_table(source / f"{name}.parquet", REQUIRED[name], checksums) for name in present}
     flows, series, links, link_series = (tables[name] for name in TABLES)
+    traffic, completions = (tables.get(name) or _no_rows() for name in TRAFFIC_TABLES)
     scenario = source / SCENARIO
     return Result(
         flows,
@@ -243,6 +263,8 @@ def load_result(folder: str | Path) -> Result:
         meta=meta,
         scenario_toml=_read_text(scenario, checksums),
         scenario_name=str(scenario),
+        traffic=traffic,
+        completions=completions,
     )
 
 
@@ -261,11 +283,12 @@ def load_sweep(folder: str | Path) -> SweepResult:
             "run the experiment again with the same --out, which runs the rest",
         )
     points = _read_points(source)
-    flows, links = (
-        _read_table(source / f"{name}.parquet", {"point": "number", **REQUIRED[name]}, checksums)
-        for name in ("flows", "links")
-    )
-    return SweepResult(flows, links, points, source)
+    tables = {
+        name: _read_table(source / f"{name}.parquet", {"point": "number", **SWEEP_REQUIRED[name]}, checksums)
+        for name in ("flows", "links", *SWEEP_TRAFFIC_TABLES)
+        if name not in SWEEP_TRAFFIC_TABLES or f"{name}.parquet" in checksums
+    }
+    return SweepResult(**tables, points=points, folder=source)
 
 
 def load(folder: Path) -> Result | SweepResult:
@@ -274,60 +297,6 @@ def load(folder: Path) -> Result | SweepResult:
     marker = storage.read_marker(folder)
     kind = marker.kind if marker else SWEEP.name if (folder / SWEEP_META).exists() else RESULT.name
     return load_sweep(folder) if kind == SWEEP.name else load_result(folder)
-
-
-def read_meta(folder: Path) -> Meta:
-    """What a result directory says of its run; raises :class:`ResultError`."""
-    path = folder / META
-    return _meta(storage.read_json(path), str(path))
-
-
-def _meta(fields: Any, place: str) -> Meta:
-    """A ``Meta`` from the JSON object at ``place``, its types checked."""
-    if not isinstance(fields, dict):
-        raise ResultError(f"{place}: damaged, not a JSON object")
-    fields = _SINCE_GROUNDS | fields
-    for key, fits in _META_FIELDS.items():
-        if key not in fields:
-            raise ResultError(f"{place}: damaged, no `{key}`")
-        if not fits(fields[key]):
-            raise ResultError(f"{place}: damaged, `{key}` cannot be {json.dumps(fields[key])[:40]}")
-    if unknown := sorted(set(fields) - set(_META_FIELDS)):
-        raise ResultError(
-            f"{place}: unknown `{unknown[0]}`, written by another version (Dumbbell {fields['version']})",
-            "read it with that version, or run the experiment again",
-        )
-    return Meta(**fields)
-
-
-def _is_text(value: Any) -> bool:
-    return isinstance(value, str)
-
-
-def _is_count(value: Any) -> bool:
-    return isinstance(value, int) and not isinstance(value, bool) and 0 <= value < 2**64
-
-
-def _is_seconds(value: Any) -> bool:
-    return isinstance(value, int | float) and not isinstance(value, bool) and 0 <= value < math.inf
-
-
-_META_FIELDS: dict[str, Callable[[Any], bool]] = {
-    **dict.fromkeys(("version", "engine", "label"), _is_text),
-    **dict.fromkeys(("seed", "events", "packets"), _is_count),
-    "repeat": lambda value: _is_count(value) and value < 2**32,
-    **dict.fromkeys(("sim_s", "cpu_s", "wall_s"), _is_seconds),
-    # Part of a path.
-    "content_hash": lambda value: isinstance(value, str) and re.fullmatch("[0-9a-f]{64}", value) is not None,
-    "algorithms": lambda value: isinstance(value, dict) and all(map(_is_text, value.values())),
-    "settings": lambda value: isinstance(value, dict),
-    "ground": lambda value: value in ("simulator", "linux"),
-    "certificate": lambda value: value is None or isinstance(value, dict),
-}
-"""The fields of ``Meta`` and what each may be."""
-
-_SINCE_GROUNDS = {"ground": "simulator", "certificate": None}
-"""What earlier versions did not write."""
 
 
 def save_void(attempts: Sequence[Result], folder: Path) -> None:
@@ -341,7 +310,7 @@ def _read_points(folder: Path) -> list[Meta]:
     points = storage.read_json(path).get("points")
     if not isinstance(points, list):
         raise ResultError(f"{path}: damaged, `points` is not a list")
-    return [_meta(point, f"{path}: point {index}") for index, point in enumerate(points)]
+    return [meta_of(point, f"{path}: point {index}") for index, point in enumerate(points)]
 
 
 def _read(path: Path, checksums: Mapping[str, str | None]) -> bytes:
@@ -435,6 +404,9 @@ def _joined(points: Sequence[Meta], frames: Sequence[pl.DataFrame]) -> pl.DataFr
     axes = [key for key in dict.fromkeys(key for point in points for key in point.settings) if key != "seed"]
     labelled = []
     for index, (point, frame) in enumerate(zip(points, frames, strict=True)):
+        if not frame.width:
+            # A table that a result has no file of.
+            continue
         keys = [
             pl.lit(index, pl.UInt32).alias("point"),
             pl.lit(point.repeat, pl.UInt32).alias("repeat"),

@@ -10,4 +10,6 @@ mod wiring;
 
 pub use agenda::Agenda;
 pub use routes::{Entry, Hop, Route, Routes, WayError};
-pub use wiring::{controller_stream, links, slowest_link, start_of, start_stream};
+pub use wiring::{
+    controller_stream, links, slowest_link, slowest_rate, source_stream, spawned_stream, start_of, start_stream,
+};

@@ -28,6 +28,24 @@ pub struct FlowCounts {
 }
 
 impl FlowCounts {
+    /// Both together; unknown where either is.
+    pub fn plus(self, other: FlowCounts) -> FlowCounts {
+        let both = |one: u64, other: u64| if one == UNKNOWN || other == UNKNOWN { UNKNOWN } else { one + other };
+        FlowCounts {
+            sent: both(self.sent, other.sent),
+            retransmits: both(self.retransmits, other.retransmits),
+            lost: both(self.lost, other.lost),
+            network_drops: both(self.network_drops, other.network_drops),
+            rtos: both(self.rtos, other.rtos),
+            probes: both(self.probes, other.probes),
+            undos: both(self.undos, other.undos),
+            duplicates: both(self.duplicates, other.duplicates),
+            acks: both(self.acks, other.acks),
+            arrived: both(self.arrived, other.arrived),
+            delivered_bytes: both(self.delivered_bytes, other.delivered_bytes),
+        }
+    }
+
     /// What came on top of `earlier`.
     pub fn since(self, earlier: FlowCounts) -> FlowCounts {
         FlowCounts {
@@ -231,7 +249,12 @@ pub(crate) const LINKS: &[Declared<LinkSummary>] = &[
     Declared::float("max_queue_bytes", "bytes", "Most bytes waiting.", |l| l.max_queue_bytes),
     both!("arrivals", "packets", "Packets offered to the link.", arrivals),
     both!("drops", "packets", "Packets dropped by the queue and by the policer in front of it.", drops),
-    both!("drops_full", "packets", "Packets that did not fit into the queue.", drops_full),
+    both!(
+        "drops_full",
+        "packets",
+        "Packets that did not fit into the queue, and those dropped from a fair queue to make room.",
+        drops_full
+    ),
     both!("drops_aqm", "packets", "Packets that the queue discipline dropped although they fitted.", drops_aqm),
     both!("drops_policed", "packets", "Packets that exceeded the policer.", drops_policed),
     both!("losses", "packets", "Packets lost at random, before or after the transmitter.", losses),

@@ -6,7 +6,7 @@
 use crate::file::Buffer;
 use crate::resolve::{RateSource, Resolved, hexadecimal};
 use crate::tree::json_to_toml;
-use crate::{Flow, Link, Scenario};
+use crate::{Flow, Link, Scenario, Traffic};
 use dumbbell_path::loss::Bernoulli;
 use dumbbell_path::{Delay, Described, Impairments, KIND, Level, LinkRate, LossRecipe, QueueLimit, Recipe, Schedule};
 use dumbbell_units::{Bytes, Duration, Rate, Ratio, Time};
@@ -61,7 +61,7 @@ pub(crate) fn content_hash(resolved: &Resolved) -> String {
 
 fn body(resolved: &Resolved, traces: Traces<'_>) -> String {
     let is_digested = matches!(traces, Traces::Digested);
-    let Scenario { duration, warmup, cooldown, seed, record, nodes, links, flows } = &resolved.scenario;
+    let Scenario { duration, warmup, cooldown, seed, record, nodes, links, flows, traffic } = &resolved.scenario;
     let mut top = Table::new();
     put(&mut top, "duration", duration.to_string());
     put(&mut top, "warmup", warmup.to_string());
@@ -81,11 +81,27 @@ fn body(resolved: &Resolved, traces: Traces<'_>) -> String {
         let header = format!("\n[[links]]{origin}\n");
         write_table(&mut text, &header, &link_table(link, &notes.rate_source, nodes, traces));
     }
+    let algorithm =
+        |flow: &Flow| if is_digested { flow.cc.entry().identity() } else { flow.cc.exact_name().to_owned() };
     for flow in flows {
-        let algorithm = if is_digested { flow.cc.entry().identity() } else { flow.cc.exact_name().to_owned() };
-        write_table(&mut text, &format!("\n[[flows]] # {algorithm}\n"), &flow_table(flow, &resolved.scenario));
+        write_table(&mut text, &format!("\n[[flows]] # {}\n", algorithm(flow)), &flow_table(flow, &resolved.scenario));
+    }
+    for traffic in traffic {
+        let header = format!("\n[[traffic]] # {}\n", algorithm(&traffic.flow));
+        write_table(&mut text, &header, &traffic_table(traffic, &resolved.scenario));
     }
     text
+}
+
+/// The kind with its parameters, and what its flows have in common.
+fn traffic_table(traffic: &Traffic, scenario: &Scenario) -> Table {
+    let mut table = Table::new();
+    put(&mut table, KIND, traffic.source.kind());
+    let parameters = traffic.source.parameters().iter();
+    table.extend(parameters.filter_map(|(key, value)| Some((key.clone(), json_to_toml(value)?))));
+    let common = flow_table(&traffic.flow, scenario).into_iter();
+    table.extend(common.filter(|(key, _)| key != "start_jitter"));
+    table
 }
 
 fn put(table: &mut Table, key: &str, value: impl Into<Value>) {

@@ -18,7 +18,11 @@ pub struct ReferencePage {
 
 /// The pages of the reference that are made from the declarations of parameters.
 pub fn reference_pages() -> Vec<ReferencePage> {
-    vec![ReferencePage { name: "links", text: links() }, ReferencePage { name: "transport", text: transport() }]
+    vec![
+        ReferencePage { name: "links", text: links() },
+        ReferencePage { name: "transport", text: transport() },
+        ReferencePage { name: "traffic", text: traffic() },
+    ]
 }
 
 /// What every page says about itself.
@@ -132,6 +136,27 @@ fn kind_section<T: 'static>(kind: &Kind<T>) -> String {
     }
     text
 }
+
+fn traffic() -> String {
+    let mut text = preface("Kinds of traffic", "traffic");
+    text.push_str(
+        "Flows that come and go. [Every kind](scenario.md#traffic) has the keys of its flows besides: controller, way, start\n\
+         and stop.\n\n",
+    );
+    text.push_str(&kinds(dumbbell_traffic::catalog()));
+    text.push_str(SIZES);
+    text
+}
+
+/// How sizes are written.
+const SIZES: &str = "\n## Sizes\n\n\
+    A size is a text (`\"30kB\"`), always the same, or a table with the `kind` of a distribution. No size is below a byte.\n\n\
+    | `kind` | keys | distribution |\n|---|---|---|\n\
+    | `\"fixed\"` | `bytes` | Always the same. |\n\
+    | `\"exponential\"` | `mean` | Exponential. |\n\
+    | `\"pareto\"` | `mean`, `shape` above 1, perhaps `max` | P(size > x) = (smallest / x)^`shape`, smallest = `mean` (`shape` - 1) / `shape`; larger sizes are cut down to `max`. |\n\
+    | `\"lognormal\"` | `mean`, `sigma` | The logarithm is normal with standard deviation `sigma`. |\n\
+    | `\"empirical\"` | `points` | Pairs of a size and the share of transfers that are at most so large, `[[\"1kB\", 0.5], [\"1MB\", 1.0]]`; in between sizes are uniform. |\n";
 
 fn transport() -> String {
     let mut text = preface("Parameters of endpoints", "transport");

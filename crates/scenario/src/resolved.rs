@@ -2,6 +2,7 @@
 
 use dumbbell_cc::Recipe;
 use dumbbell_path::{LinkConfig, Schedule};
+use dumbbell_traffic::SourceRecipe;
 use dumbbell_transport::TransportConfig;
 use dumbbell_units::{Duration, Time};
 use std::sync::Arc;
@@ -25,6 +26,8 @@ pub struct Scenario {
     pub links: Vec<Link>,
     /// Flows, in the order of the file, one entry for each of `count`.
     pub flows: Vec<Flow>,
+    /// Flows that come and go, in the order of the file.
+    pub traffic: Vec<Traffic>,
 }
 
 /// What to record besides the summary tables.
@@ -77,4 +80,13 @@ pub struct Flow {
     pub base_rtt: Duration,
     /// Endpoint parameters.
     pub transport: TransportConfig,
+}
+
+/// Flows that come and go while the run goes on.
+#[derive(Clone, Debug)]
+pub struct Traffic {
+    /// What its flows have in common. It begins at `start`, and nothing new begins from `stop` on.
+    pub flow: Flow,
+    /// Its kind and its parameters: what makes the source of its flows.
+    pub source: SourceRecipe,
 }

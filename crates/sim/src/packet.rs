@@ -51,6 +51,10 @@ pub(crate) enum Kind {
     Datagram,
     /// From its far end.
     Reply,
+    /// Data of a flow whose application waits for what arrives.
+    Awaited,
+    /// A datagram of such a flow.
+    AwaitedDatagram,
     Syn,
     SynAck,
     /// The ACK that ends the handshake.
@@ -61,13 +65,28 @@ impl Kind {
     /// Whether such a packet travels from the sender to the receiver.
     #[inline]
     pub fn is_forward(self) -> bool {
-        matches!(self, Kind::Data | Kind::Datagram | Kind::Syn | Kind::HandshakeAck)
+        matches!(
+            self,
+            Kind::Data | Kind::Datagram | Kind::Syn | Kind::HandshakeAck | Kind::Awaited | Kind::AwaitedDatagram
+        )
     }
 
     /// Whether such a packet carries data.
     #[inline]
     pub fn is_data(self) -> bool {
-        matches!(self, Kind::Data | Kind::Datagram)
+        matches!(self, Kind::Data | Kind::Datagram | Kind::Awaited | Kind::AwaitedDatagram)
+    }
+
+    /// Whether the attachment of such a packet is a payload.
+    #[inline]
+    pub fn has_payload(self) -> bool {
+        matches!(self, Kind::Datagram | Kind::Reply | Kind::AwaitedDatagram)
+    }
+
+    /// What datagrams are of a flow whose data would be of this kind.
+    #[inline]
+    pub fn datagram(self) -> Kind {
+        if self == Kind::Awaited { Kind::AwaitedDatagram } else { Kind::Datagram }
     }
 }
 
@@ -202,6 +221,12 @@ impl Packet {
         Time::from_nanos(u64::from(self.number) << 32 | u64::from(self.detail))
     }
 
+    /// The same packet as one of another kind.
+    #[inline(always)]
+    pub fn of_kind(self, kind: Kind) -> Packet {
+        Packet { kind, ..self }
+    }
+
     /// The same packet with an attachment of its own.
     pub fn with_attachment(self, attachment: Handle) -> Packet {
         Packet { attachment: Some(attachment), ..self }
@@ -232,7 +257,7 @@ impl dumbbell_path::Packet for Packet {
 
     fn class(&self) -> Class {
         match self.kind {
-            Kind::Data | Kind::Datagram => Class::Data,
+            Kind::Data | Kind::Datagram | Kind::Awaited | Kind::AwaitedDatagram => Class::Data,
             Kind::Ack | Kind::Reply => Class::Ack,
             Kind::Syn | Kind::SynAck | Kind::HandshakeAck => Class::Other,
         }

@@ -74,13 +74,22 @@ def _of_run(result: Result, folder: Path, command: str | None) -> Content:
         recommendation=[],
         notes=[*result.meta.void, *([together] if together else [])],
         described=_described(result),
-        tables=[("Flows", report.flows_grid(result)), ("Links", report.links_grid(result))],
+        tables=_tables(result),
         pictures=pictures,
         limits=limits(result)[:MAX_FLOWS],
         provenance=_provenance([result.meta]),
         commands=[command or f"dumbbell run {shlex.quote(str(folder / SCENARIO))}"],
         captions=CAPTIONS,
     )
+
+
+def _tables(result: Result) -> list[tuple[str, Grid]]:
+    tables = [("Flows", report.flows_grid(result))] if len(result.flows) else []
+    tables.append(("Links", report.links_grid(result)))
+    if len(result.traffic):
+        sources, sizes, _ = report.traffic_grids(result)
+        tables += [("Traffic", sources), ("Completion times by size", sizes)]
+    return tables
 
 
 def _of_sweep(sweep: SweepResult, folder: Path, question: str | None, command: str | None) -> Content:

@@ -3,7 +3,7 @@
 pub(crate) mod parameters;
 
 use crate::resolve::{FlowNotes, LinkNotes, RateSource, Resolved};
-use crate::{Experiment, Flow, Link};
+use crate::{Experiment, Flow, Link, Traffic};
 use dumbbell_path::{Aggregate, Impairments, Late, LinkRate, PacketEvent, Policer, QueueLimit};
 use dumbbell_transport::TransportConfig;
 use dumbbell_units::{Bytes, Duration, Rate, Ratio, grouped};
@@ -38,8 +38,17 @@ pub(crate) fn explain(experiment: &Experiment) -> String {
     for (link, notes) in scenario.links.iter().zip(&resolved.links) {
         link_in_words(&mut text, link, notes, &scenario.nodes);
     }
-    text.push_str("flows\n");
-    flows_in_words(&mut text, resolved);
+    if !scenario.flows.is_empty() {
+        text.push_str("flows\n");
+        flows_in_words(&mut text, resolved);
+    }
+    if !scenario.traffic.is_empty() {
+        text.push_str("traffic\n");
+        for (number, Traffic { flow, source }) in scenario.traffic.iter().enumerate() {
+            let (kind, cc, rtt) = (source.in_words(), flow.cc.exact_name(), flow.base_rtt.in_words());
+            let _ = writeln!(text, "  {number}: {}: {kind}, {cc}, base RTT {rtt}", flow.label);
+        }
+    }
     if experiment.points().len() > 1 {
         sweep_in_words(&mut text, experiment);
     }

@@ -108,6 +108,13 @@ fn kinds<T: 'static>(catalog: &Catalog<T>, generator: &mut SchemaGenerator) -> V
     if !names.is_empty() {
         forms.push(json_schema!({ "type": "string", "anyOf": names }));
     }
+    forms.extend(kind_schemas(catalog, generator));
+    forms
+}
+
+/// A table for each kind of a catalogue.
+pub(super) fn kind_schemas<T: 'static>(catalog: &Catalog<T>, generator: &mut SchemaGenerator) -> Vec<Schema> {
+    let mut forms = Vec::new();
     for kind in catalog.kinds() {
         let mut schema = Value::from(kind.schema(generator));
         let names: Vec<_> = std::iter::once(&kind.name).chain(kind.aliases).collect();

@@ -71,7 +71,11 @@ impl Context<'_> {
         }
     }
 
-    pub(super) fn links(&mut self, network: &Network, flows: &[Flow]) -> (Vec<Link>, Vec<LinkNotes>) {
+    pub(super) fn links<'f>(
+        &mut self,
+        network: &Network,
+        flows: impl Iterator<Item = &'f Flow>,
+    ) -> (Vec<Link>, Vec<LinkNotes>) {
         let mut links = Vec::new();
         let mut notes = Vec::new();
         // The longest round-trip time of the flows that cross a link, and their largest packet of data.

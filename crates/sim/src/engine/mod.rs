@@ -9,8 +9,10 @@ mod clock;
 mod delivery;
 mod faults;
 mod memory;
+mod spawned;
 #[cfg(test)]
 mod tests;
+mod traffic;
 mod transmission;
 mod wiring;
 
@@ -26,6 +28,7 @@ use dumbbell_results::{self as results, LinkSummary, Recorder};
 use dumbbell_scenario::Scenario;
 use dumbbell_units::Time;
 use memory::Memory;
+use traffic::Traffic;
 use wiring::Network;
 
 /// Events between two checks whether the run has to stop.
@@ -59,6 +62,8 @@ pub(crate) struct Engine<'a> {
     /// Why the run cannot go on.
     failure: Option<RunError>,
     checks: Checks,
+    /// Flows that come and go.
+    traffic: Traffic,
     events: u64,
     measured: (Time, Time),
     /// Now lies in the measured interval.
@@ -83,10 +88,11 @@ impl<'a> Engine<'a> {
         scenario: &'a Scenario,
         bounds: Bounds<'a>,
         recorder: Recorder,
-        clock: Clock,
+        mut clock: Clock,
         checks: Checks,
     ) -> Engine<'a> {
-        let Network { media, flows, routes, entries } = network;
+        let Network { media, flows, routes, entries, traffic } = network;
+        clock.expect_arrival(traffic.next());
         let mut flow_agenda = FlowAgenda::new(flows.len());
         for (index, flow) in flows.iter().enumerate() {
             flow_agenda.set(index, Turn::Application, flow.start);
@@ -112,6 +118,7 @@ impl<'a> Engine<'a> {
             bounds,
             failure: None,
             checks,
+            traffic,
             events: 0,
             measured: (Time::ZERO + scenario.warmup, Time::ZERO + scenario.duration.saturating_sub(scenario.cooldown)),
             is_measuring: false,
@@ -128,16 +135,19 @@ impl<'a> Engine<'a> {
         if self.measured_links.is_none() {
             self.finish_measurement();
         }
+        self.checks.conservation(&self.flows, &self.media);
+        let (traffic, completions) = self.finish_traffic();
+        let lasting = &self.flows[..self.scenario.flows.len()];
+        let spawned: u64 = traffic.iter().map(|source| source.total.arrived).sum();
         let summary = RunSummary {
             seed: self.scenario.seed,
             sim_s: self.scenario.duration.as_secs_f64(),
             cpu_s: 0.0,
             events: self.events,
-            packets: self.flows.iter().map(|flow| flow.counts().arrived).sum(),
+            packets: lasting.iter().map(|flow| flow.counts().arrived).sum::<u64>() + spawned,
             bytes_per_flow: self.memory_per_flow(),
         };
         let measured_s = self.measured.1.since(self.measured.0).as_secs_f64();
-        self.checks.conservation(&self.flows, &self.media);
         let flows = results::flows(&tables::flow_summaries(self.scenario, self.flows, measured_s));
         let mut measured_links = self.measured_links.unwrap_or_default();
         let mut rows = measured_links.iter_mut();
@@ -148,7 +158,9 @@ impl<'a> Engine<'a> {
         });
         let links = results::links(&measured_links);
         let (series, link_series) = self.recorder.take();
-        Ok(RunOutput { flows, series, links, link_series, summary })
+        let completions = results::completions(completions, &traffic);
+        let traffic = results::traffic(&traffic);
+        Ok(RunOutput { flows, series, links, link_series, traffic, completions, summary })
     }
 
     /// Handles one event after the other until the end of the run; returns how many there were.

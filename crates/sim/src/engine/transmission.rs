@@ -70,7 +70,8 @@ impl Engine<'_> {
         let now = self.now;
         let route = self.routes.of(index);
         let hop = route.first_forward;
-        let Flow { ends: Endpoints::Tcp { sender, .. }, traffic, .. } = &mut self.flows[index] else { return };
+        let Flow { ends: Endpoints::Tcp { sender, .. }, traffic, data, .. } = &mut self.flows[index] else { return };
+        let kind = *data;
         let Some(link) = self.media.link_mut(hop.medium()) else { return self.transmit_over_any(index, first) };
         let counts = hop.is_bottleneck && !link.decides_late();
         let mut next = Some(first);
@@ -79,6 +80,7 @@ impl Engine<'_> {
             let together = match burst.first_of_alike() {
                 Some(first) if !sender.wants_completions() => {
                     let packet = Packet::first_of(&burst, flow_number(index), route.forward_rest, route.header, first);
+                    let packet = packet.of_kind(kind);
                     link.offer_run(now, packet, burst.remaining()).map(|departures| (packet.size, departures))
                 }
                 _ => None,
@@ -91,7 +93,7 @@ impl Engine<'_> {
                     traffic.drops += u64::from(burst.remaining() - departures.count());
                 }
                 None => {
-                    let mut way = FirstLink { link, counts, traffic, now, measured: self.measured };
+                    let mut way = FirstLink { link, counts, traffic, kind, now, measured: self.measured };
                     let departs = way.offer_each(flow_number(index), route.forward_rest, route.header, burst);
                     sender.handed_over(burst.bytes, departs);
                 }
@@ -115,13 +117,12 @@ impl Engine<'_> {
     fn transmit_over_any(&mut self, index: usize, first: Burst) {
         let now = self.now;
         let route = *self.routes.of(index);
+        let kind = self.flows[index].data;
         let mut next = Some(first);
         while let Some(burst) = next {
             let departs = burst.fold(now, |_, segment| {
-                self.send_over_any(
-                    route.first_forward,
-                    Packet::data(flow_number(index), route.forward_rest, route.header, segment),
-                )
+                let packet = Packet::data(flow_number(index), route.forward_rest, route.header, segment);
+                self.send_over_any(route.first_forward, packet.of_kind(kind))
             });
             if self.must_stop(u64::from(burst.remaining())) {
                 return;
@@ -140,7 +141,8 @@ impl Engine<'_> {
             let payload = self.payloads.keep();
             let route = self.routes.of(index);
             let (hop, rest) = (route.first_forward, route.forward_rest);
-            let packet = Packet::datagram(Kind::Datagram, self.now, flow_number(index), rest, datagram, payload);
+            let kind = self.flows[index].data.datagram();
+            let packet = Packet::datagram(kind, self.now, flow_number(index), rest, datagram, payload);
             self.send(hop, packet);
             if self.must_stop(1) {
                 return;
@@ -240,10 +242,10 @@ impl Engine<'_> {
     /// known.
     #[cold]
     fn send_copy(&mut self, hop: Hop, packet: Packet) -> Option<Time> {
-        let copy = match (packet.attachment(), packet.kind) {
-            (None, _) => packet,
-            (Some(payload), Kind::Datagram | Kind::Reply) => packet.with_attachment(self.payloads.copy(payload)),
-            (Some(sacks), _) => packet.with_attachment(self.sacks.copy(sacks)),
+        let copy = match packet.attachment() {
+            None => packet,
+            Some(payload) if packet.kind.has_payload() => packet.with_attachment(self.payloads.copy(payload)),
+            Some(sacks) => packet.with_attachment(self.sacks.copy(sacks)),
         };
         if copy.kind.is_data() {
             self.flows[copy.flow as usize].traffic.copies += 1;
@@ -340,9 +342,10 @@ impl Engine<'_> {
             self.flows[packet.flow as usize].traffic.drops += 1;
         }
         if let Some(attachment) = packet.attachment() {
-            match packet.kind {
-                Kind::Datagram | Kind::Reply => self.payloads.forget(attachment),
-                _ => drop(self.sacks.take(attachment)),
+            if packet.kind.has_payload() {
+                self.payloads.forget(attachment);
+            } else {
+                self.sacks.take(attachment);
             }
         }
     }
@@ -354,6 +357,8 @@ struct FirstLink<'e> {
     /// Departures are known at once, and counted here.
     counts: bool,
     traffic: &'e mut Traffic,
+    /// What its packets of data are.
+    kind: Kind,
     now: Time,
     measured: (Time, Time),
 }
@@ -363,7 +368,10 @@ impl FirstLink<'_> {
     /// is known.
     #[inline(never)]
     fn offer_each(&mut self, flow: u32, hops_left: u16, header: u8, burst: Burst) -> Time {
-        burst.fold(self.now, |_, segment| self.offer(Packet::data(flow, hops_left, header, segment)))
+        burst.fold(self.now, |_, segment| {
+            let packet = Packet::data(flow, hops_left, header, segment);
+            self.offer(packet.of_kind(self.kind))
+        })
     }
 
     /// Offers a data packet; returns when it will have left the transmitter, as far as that is known.

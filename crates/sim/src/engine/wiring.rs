@@ -1,5 +1,6 @@
 //! Wires a scenario: its links become media, its flows get endpoints and routes over them.
 
+use super::traffic::Traffic;
 use crate::RunError;
 use crate::flow::Flow;
 use crate::packet::Packet;
@@ -16,6 +17,7 @@ pub(super) struct Network {
     pub routes: Routes,
     /// Where each link of the scenario is entered.
     pub entries: Vec<Entry>,
+    pub traffic: Traffic,
 }
 
 impl Network {
@@ -38,6 +40,7 @@ impl Network {
             flows: Vec::with_capacity(scenario.flows.len()),
             routes: Routes::with_capacity(scenario.flows.len()),
             entries,
+            traffic: Traffic::default(),
         };
         let mut starts = start_stream(seed);
         let mut transport = Arc::default();
@@ -55,6 +58,13 @@ impl Network {
             let controller = spec.cc.controller(controller_stream(seed, index));
             let start = start_of(spec, &mut starts);
             network.flows.push(Flow::new(spec, &transport, controller, start, bottleneck));
+        }
+        for spec in &scenario.traffic {
+            let bottleneck = slowest_link(scenario, &spec.flow.forward);
+            let route = network.routes.template(&spec.flow, bottleneck, &network.entries)?;
+            let entry = network.entries[bottleneck];
+            network.media.get_mut(entry.medium as usize).report_departures(entry.port);
+            network.traffic.add(spec, scenario, route, entry);
         }
         Ok(network)
     }
