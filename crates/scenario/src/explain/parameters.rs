@@ -23,6 +23,20 @@ pub(crate) fn explain(experiment: &Experiment) -> String {
     text
 }
 
+/// Flows that have the same parameters, of which the same ones are given.
+struct Group<'a> {
+    name: String,
+    parameters: Map<String, Value>,
+    given: &'a [String],
+    flows: Vec<usize>,
+}
+
+impl Group<'_> {
+    fn is(&self, name: &str, parameters: &Map<String, Value>, given: &[String]) -> bool {
+        self.name == name && self.parameters == *parameters && self.given == given
+    }
+}
+
 /// The parameters that `describe` names, once for flows that have the same ones.
 fn section<'a>(
     text: &mut String,
@@ -31,15 +45,15 @@ fn section<'a>(
     describe: impl Fn(&Flow) -> (String, Map<String, Value>),
     given: impl Fn(&'a Given) -> &'a [String],
 ) {
-    let mut groups: Vec<(String, Map<String, Value>, &[String], Vec<usize>)> = Vec::new();
+    let mut groups: Vec<Group> = Vec::new();
     for (number, (flow, notes)) in resolved.scenario.flows.iter().zip(&resolved.flows).enumerate() {
         let ((name, parameters), given) = (describe(flow), given(&notes.given));
-        match groups.iter_mut().find(|(n, p, g, _)| *n == name && *p == parameters && *g == given) {
-            Some((.., flows)) => flows.push(number),
-            None => groups.push((name, parameters, given, vec![number])),
+        match groups.iter_mut().find(|group| group.is(&name, &parameters, given)) {
+            Some(group) => group.flows.push(number),
+            None => groups.push(Group { name, parameters, given, flows: vec![number] }),
         }
     }
-    for (name, parameters, given, flows) in groups {
+    for Group { name, parameters, given, flows } in groups {
         let name = if name.is_empty() { name } else { format!(": {name}") };
         let _ = writeln!(text, "{what} of flow{}{name}", numbers(&flows));
         for (key, value) in parameters {
