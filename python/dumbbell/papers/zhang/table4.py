@@ -22,7 +22,8 @@ SHORT = tuple(f"{case}, {loss}" for loss in ("0%", "5%") for case in ("2", "9"))
 """Cases that were run under every choice."""
 BASE = Choice(CODE, CASES)
 STARTUPS = (BASE, Choice(PAPER, SHORT))
-WITH_LOSS = tuple(case for case in CASES if not case.endswith(" 0%"))
+WITH_LOSS = tuple(f"{case}, {loss}" for case in LINKS for loss in LOSSES[1:])
+"""In the order of the runs, since table4-quic.toml sweeps the loss anew."""
 CONNECTIONS = (BASE, Choice("Reno N = 1", CASES, single=["Reno"]), Choice(QUIC, WITH_LOSS))
 LOSSY = tuple(f"{case}, 5%" for case in LINKS)
 ROUNDS = (BASE, *(Choice(name, LOSSY) for name in ("3 events", "mixed sizes", "3 events, mixed sizes")))
