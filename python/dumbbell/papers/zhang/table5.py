@@ -77,9 +77,7 @@ def tables(runs: Runs) -> list[Grid]:
             row += [ours, theirs, ours / theirs]
     title = f"Table 5: loss, mean one-way delay in ms, utilisation; schedule {FIRST}"
 
-    complete = {
-        label: words for label, words in labels(runs).items() if all((label, one) in runs for one in SCHEDULES)
-    }
+    complete = {label: words for label, words in labels(runs).items() if all((label, one) in runs for one in SCHEDULES)}
 
     def by_schedule(name: str, title: str, value: Value, digits: int) -> Grid:
         return means(name, title, runs, complete, {one: (one, value) for one in SCHEDULES}, digits)
