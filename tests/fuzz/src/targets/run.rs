@@ -110,11 +110,15 @@ fn sketch(drawer: &mut Drawer) -> Result<Value> {
         }
         document["links"] = Value::Array(links);
     }
+    let nodes = document.get("links").map(|_| &nodes[..]);
     let mut flows = Vec::new();
     for _ in 0..drawer.number(1..=4)? {
-        flows.push(flow(drawer, document.get("links").map(|_| &nodes[..]))?);
+        flows.push(flow(drawer, "FlowSpec", nodes)?);
     }
     document["flows"] = Value::Array(flows);
+    if drawer.chance(1, 4)? {
+        document["traffic"] = json!([flow(drawer, "Traffic", nodes)?]);
+    }
     Ok(document)
 }
 
@@ -129,8 +133,8 @@ fn link(drawer: &mut Drawer, definition: &str) -> Result<Map<String, Value>> {
     Ok(link)
 }
 
-fn flow(drawer: &mut Drawer, nodes: Option<&[&str]>) -> Result<Value> {
-    let mut flow = table(drawer.definition("FlowSpec")?);
+fn flow(drawer: &mut Drawer, definition: &str, nodes: Option<&[&str]>) -> Result<Value> {
+    let mut flow = table(drawer.definition(definition)?);
     if !flow.contains_key("cc") {
         flow.insert("cc".to_owned(), drawer.definition("CcSpec")?);
     }
