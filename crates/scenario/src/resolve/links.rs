@@ -19,6 +19,9 @@ use dumbbell_units::{Bytes, Duration, Rate, Ratio};
 use serde::Serialize;
 use serde_json::{Map, Value};
 
+/// What loses packets before and after a transmitter.
+type Losses = (Option<LossRecipe>, Option<LossRecipe>);
+
 /// What the queue of a Wi-Fi link holds by default, in packets: mac80211's limit.
 const WIFI_BUFFER: u64 = 8_192;
 /// The most framing bytes of a packet.
@@ -125,14 +128,7 @@ impl Context<'_> {
         let context = LinkContext { rate: resolved.mean, bdp, limit, largest_packet };
         let own = side.wifi.as_ref().map(|_| station_queue());
         let queue = self.queue(side.queue.as_ref().or(own.as_ref()), &at.key("queue"), &context)?;
-        let loss = self.loss(side.loss.as_ref(), &at.key("loss"), &context)?;
-        let (loss_before, loss_after) = match side.loss_at.unwrap_or_default() {
-            LossPlace::Before => (loss, None),
-            LossPlace::After => (None, loss),
-        };
-        if side.loss_at.is_some() && side.loss.is_none() {
-            self.report.key(&at.key("loss_at"), "`loss_at` places a loss, but there is none", "add `loss`");
-        }
+        let (loss_before, loss_after) = self.losses(side, at, &context)?;
         if overhead > MAX_OVERHEAD {
             self.report.value(
                 &at.key("overhead"),
@@ -176,6 +172,18 @@ impl Context<'_> {
         ];
         let defaults = given.iter().filter(|(_, given)| !given).map(|(key, _)| *key).collect();
         Some((config, LinkNotes { rate_source: resolved.source, mean_rate: resolved.mean, bdp, defaults }))
+    }
+
+    /// The losses of a link before and after its transmitter.
+    fn losses(&mut self, side: &Side, at: &KeyPath, context: &LinkContext) -> Option<Losses> {
+        let loss = self.loss(side.loss.as_ref(), &at.key("loss"), context)?;
+        if side.loss_at.is_some() && side.loss.is_none() {
+            self.report.key(&at.key("loss_at"), "`loss_at` places a loss, but there is none", "add `loss`");
+        }
+        Some(match side.loss_at.unwrap_or_default() {
+            LossPlace::Before => (loss, None),
+            LossPlace::After => (None, loss),
+        })
     }
 
     /// The rate of a link and where it is written.
