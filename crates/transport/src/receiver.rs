@@ -98,6 +98,8 @@ pub struct Receiver {
     /// Deadline on the exact clock: of the compressed ACK (`compressed_ack_timer`), or of the reader, who sends the ACK
     /// that waits for it (`tcp_cleanup_rbuf`).
     exact_ack_at: Time,
+    /// The latest ACK that left before its segments were read; rarely there is one.
+    early_ack: Option<Box<EarlyAck>>,
     /// ACKs held back by compression.
     compressed_acks: u32,
     /// Duplicate ACKs considered for `dup_acks_of` (`dup_ack_counter`).
@@ -150,6 +152,15 @@ enum Waiting {
     LatestBeforePrediction,
     /// An ACK that was built before the latest segment was taken.
     HeldBack,
+}
+
+/// An ACK that left before the application had read its segments.
+#[derive(Clone, Copy, Debug)]
+struct EarlyAck {
+    /// The first segment that was not read.
+    unread_from: u32,
+    /// When the application reads.
+    reads_at: Time,
 }
 
 /// What a receiver does about a segment.
@@ -207,7 +218,7 @@ impl Receiver {
         let mss = config.mss.max(1);
         let receive_window = u32::try_from(config.receive_window / u64::from(mss)).unwrap_or(u32::MAX);
         let largest_window = receive_window.clamp(1, u32::MAX / 2);
-        let sizing = RightSizing::new(mss, largest_window);
+        let sizing = RightSizing::new(mss, largest_window, config.window_scale);
         let constant_window = NonZeroU32::new(largest_window).filter(|_| !config.receive_autotuning);
         Receiver {
             rcv_nxt: 0,
@@ -229,6 +240,7 @@ impl Receiver {
             ato: config.delayed_ack_min,
             delayed_ack_at: Time::NEVER,
             exact_ack_at: Time::NEVER,
+            early_ack: None,
             compressed_acks: 0,
             dup_acks: 0,
             dup_acks_of: 0,
