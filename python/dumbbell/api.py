@@ -15,9 +15,8 @@ from dumbbell.grounds import LINUX, SIMULATOR, Linux, On, ground
 from dumbbell.memory import Size
 from dumbbell.parallel import engine_digest, run_points
 from dumbbell.progress import progress_bar
-from dumbbell.results import POINTS, SWEEP, Meta, Result, SweepResult, load_result, point_folder, read_meta
+from dumbbell.results import POINTS, SWEEP, Result, Run, SweepResult, load_result, point_folder, read_meta
 from dumbbell.storage import DamagedResultWarning, OutputError, ResultError
-from dumbbell.tables import Table
 
 
 def run(
@@ -126,9 +125,9 @@ class Sweep:
         Time series are not kept in memory; with ``out`` they are in the points' directories. ``each`` is called with
         the index of a point and its result as it finishes.
         """
-        rows: dict[int, tuple[Meta, Table, Table]] = {}
+        rows: dict[int, Run] = {}
         for index, result in self._results():
-            rows[index] = result.meta, result.flows, result.links
+            rows[index] = Run.of(result)
             if each is not None:
                 each(index, result)
         joined = SweepResult.of([rows[index] for index in range(len(self.points))], self._out)

@@ -8,6 +8,7 @@ from dataclasses import dataclass
 from functools import cache
 
 from dumbbell import _core
+from dumbbell.results import TRAFFIC_TABLES
 
 TABLES = {
     "flows": """One row a flow. Rates and counts are over the measured interval, between `warmup` and `cooldown`;
@@ -15,15 +16,18 @@ columns that end in `_total` count the whole run.""",
     "links": "One row a link, each direction of its own, over the same interval.",
     "series": "One row a flow and sample, every `record.interval`, from its connection on.",
     "link_series": "One row a link and sample.",
+    "traffic": """One row a source of [`[[traffic]]`](scenario.md#traffic). Rates and counts are over the measured
+interval; columns that end in `_total` count the whole run.""",
+    "completions": "One row a transfer of such a source, in the order in which they began.",
 }
-"""The four tables and their rows."""
+"""The tables and their rows."""
 
 _INTRODUCTION = """\
 # Results
 
-`dumbbell run --out DIR` writes four tables as Parquet; in Python `result.flows`, `result.links`, `result.series` and
-`result.link_series` are the same ones. A number that does not exist is null. This page is printed by
-`dumbbell columns --markdown`; `dumbbell columns` shows it in a terminal.
+`dumbbell run --out DIR` writes these tables as Parquet; in Python `result.flows`, `result.links` and so on are the same
+ones. `traffic` and `completions` are there where the experiment has `[[traffic]]`. A number that does not exist is
+null. This page is printed by `dumbbell columns --markdown`; `dumbbell columns` shows it in a terminal.
 """
 
 _OBSERVED = """
@@ -75,7 +79,13 @@ _GROUNDS = {"simulator": "The simulator", "linux": "A run on the Linux kernel"}
 
 def _grounds() -> Iterator[str]:
     for ground in dict.fromkeys(ground for column in columns() for ground in column.grounds):
-        left_out = [f"`{column.table}.{column.name}`" for column in columns() if ground not in column.grounds]
+        left_out = [
+            f"`{column.table}.{column.name}`"
+            for column in columns()
+            if ground not in column.grounds and column.table not in TRAFFIC_TABLES
+        ]
         yield f"{_GROUNDS[ground]} fills " + (
-            f"all but {', '.join(left_out)}, which are null.\n" if left_out else "every column.\n"
+            f"all but {', '.join(left_out)}, which are null; it has no `[[traffic]]`.\n"
+            if left_out
+            else "every column.\n"
         )

@@ -51,6 +51,8 @@ def measured(
     tables: Callable[[_core.Table, _core.Table], tuple[Table, Table]] | None = None,
 ) -> Result:
     """The result of a point that ``run`` runs; ``tables`` joins its series to what it has given away before."""
+    import polars as pl
+
     begin = time.perf_counter()
     try:
         output = run()
@@ -65,7 +67,9 @@ def measured(
         raise
     wall_s = time.perf_counter() - begin
     flows = Table(output.flows)
-    names = flows.to_polars().select("cc", "algorithm").unique(maintain_order=True).rows()
+    traffic = Table(output.traffic)
+    named = pl.concat(table.to_polars().select(pl.col("cc", "algorithm").cast(pl.String)) for table in (flows, traffic))
+    names = named.unique(maintain_order=True).rows()
     meta = Meta(
         version=_core.__version__,
         engine=engine_digest(),
@@ -83,7 +87,10 @@ def measured(
         ground=SIMULATOR if output.certificate is None else LINUX,
         certificate=None if output.certificate is None else json.loads(output.certificate),
     )
-    return Result(flows, series, Table(output.links), link_series, meta, point.resolved_toml)
+    return Result(
+        flows, series, Table(output.links), link_series, meta, point.resolved_toml,
+        traffic=traffic, completions=Table(output.completions),
+    )  # fmt: skip
 
 
 def run_points(

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 
 from rich.text import Text
 
-from dumbbell import metrics
+from dumbbell import metrics, transfers
 from dumbbell.agreement import MEASURES, Pair
 from dumbbell.printable import one_line
 from dumbbell.results import Meta, Result, SweepResult, separating_axes, setting_name
@@ -93,8 +93,12 @@ def _run(result: Result, name: str | None) -> None:
             _number(row["mean_rtt_ms"]), _number(row["p95_rtt_ms"]), _count(row["retransmits"]), _count(row["lost"]),
             _count(row["rto_count"]),
         )  # fmt: skip
-    grid.print(f"{name}: {meta.sim_s:g} s, seed {meta.seed}" if name else None)
-    _more(len(rows))
+    title = f"{name}: {meta.sim_s:g} s, seed {meta.seed}" if name else None
+    if rows:
+        grid.print(title)
+        _more(len(rows))
+    elif title:
+        console().print(Text(one_line(title), style="bold"))
     if len(rows) > 1:
         goodputs = [row["goodput_mbps"] or 0.0 for row in rows]
         line = f"sum {_number(sum(goodputs))} Mbit/s"
@@ -109,7 +113,36 @@ def _run(result: Result, name: str | None) -> None:
             _count(row["losses"]),
         )  # fmt: skip
     links.print()
+    if len(result.traffic):
+        _traffic(result)
     _cost([meta])
+
+
+def _traffic(result: Result) -> None:
+    """Prints the sources of traffic, and the completion times of their transfers by size."""
+    grid = Grid(
+        "traffic", "algorithm", "started:", "completed:", "goodput\nMbit/s:", "mean RTT\nms:", "retransm.:", "RTOs:"
+    )
+    for row in result.traffic.rows()[:MAX_ROWS]:
+        grid.add(
+            _text(row["label"]), _text(row["algorithm"]), _count(row["started"]), _count(row["completed"]),
+            _number(row["goodput_mbps"]), _number(row["mean_rtt_ms"]), _count(row["retransmits"]),
+            _count(row["rto_count"]),
+        )  # fmt: skip
+    grid.print()
+    grid = Grid(
+        "traffic", "sizes", "transfers:", "unfinished:", "p50 FCT\nms:", "p95 FCT\nms:", "p99 FCT\nms:",
+        "p50\nslowdown:", "p99\nslowdown:",
+    )  # fmt: skip
+    rows = transfers.by_size(result.completions.to_polars()).to_dicts()
+    for row in rows[:MAX_ROWS]:
+        fct = (_number(_scaled(row[f"{p}_fct_s"], 1e3)) for p in ("p50", "p95", "p99"))
+        grid.add(
+            _text(row["label"]), row["sizes"], _count(row["transfers"]), _count(row["unfinished"]), *fct,
+            _number(row["p50_slowdown"]), _number(row["p99_slowdown"]),
+        )  # fmt: skip
+    grid.print()
+    _more(len(rows))
 
 
 def _sweep(sweep: SweepResult, name: str | None) -> None:
@@ -135,9 +168,33 @@ def _sweep(sweep: SweepResult, name: str | None) -> None:
             _interval(runs["goodput_mbps"]), _interval(runs["mean_rtt_ms"]), _interval(runs["p95_rtt_ms"]),
             *(_number(runs[column].mean()) for column in ("retransmits", "lost", "rto_count")),
         )  # fmt: skip
+    if groups or not len(sweep.transfers):
+        grid.print(title)
+        _more(len(groups))
+    if len(sweep.transfers):
+        _transfers(sweep, title)
+    _cost(sweep.points)
+
+
+def _transfers(sweep: SweepResult, title: str) -> None:
+    """Prints the completion times of each setting, over all sizes: means over repetitions."""
+    import polars as pl
+
+    sizes = sweep.transfers.to_polars().filter(pl.col("sizes") == transfers.ALL)
+    axes = [axis for axis in sweep.axes if axis in sizes.columns]
+    grid = Grid(
+        *(_text(setting_name(axis)) for axis in axes), "traffic", "transfers:", "unfinished:", "p50 FCT\nms:",
+        "p95 FCT\nms:", "p99 FCT\nms:",
+    )  # fmt: skip
+    groups = sizes.partition_by(*axes, "label", as_dict=True, maintain_order=True)
+    for key, rows in list(groups.items())[:MAX_ROWS]:
+        grid.add(
+            *(_setting(value) for value in key),
+            *(_number(rows[column].mean()) for column in ("transfers", "unfinished")),
+            *(_interval(1e3 * rows[f"{p}_fct_s"]) for p in ("p50", "p95", "p99")),
+        )  # fmt: skip
     grid.print(title)
     _more(len(groups))
-    _cost(sweep.points)
 
 
 COUNTED = ("goodput_mbps", "mean_rtt_ms", "p95_rtt_ms", "retransmits", "lost", "rto_count")
@@ -176,8 +233,8 @@ def _percent(value: float | None) -> str:
     return "-" if value is None or not math.isfinite(value) else f"{100 * value:.1f} %"
 
 
-def _scaled(value: float | None) -> float | None:
-    return None if value is None else value / 1e3
+def _scaled(value: float | None, factor: float = 1e-3) -> float | None:
+    return None if value is None else value * factor
 
 
 def _setting(value: Any) -> Text:

@@ -12,7 +12,7 @@ from functools import cached_property
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from dumbbell import storage
+from dumbbell import storage, transfers
 from dumbbell.printable import one_line
 from dumbbell.storage import ResultError
 from dumbbell.tables import Table
@@ -26,6 +26,10 @@ META = "meta.json"
 SWEEP_META = "sweep.json"
 SCENARIO = "scenario.toml"
 TABLES = ("flows", "series", "links", "link_series")
+TRAFFIC_TABLES = ("traffic", "completions")
+"""Tables of experiments with `[[traffic]]`; others do not have their files."""
+SWEEP_TRAFFIC_TABLES = ("traffic", "transfers")
+"""The same of a sweep."""
 POINTS = "points"
 VOID = "void"
 
@@ -40,8 +44,17 @@ REQUIRED = {
     "links": {"name": "text", "utilization": "number", "capacity_mbps": "number", "mean_queue_bytes": "number",
               "p95_queue_bytes": "number", "arrivals": "number", "drops": "number", "losses": "number"},
     "link_series": {"link": "number", "t_s": "number", "queue_bytes": "number"},
+    "traffic": {"source": "number", "label": "text", "cc": "text", "started": "number", "completed": "number",
+                "goodput_mbps": "number", "retransmits": "number"},
+    "completions": {"source": "number", "label": "text", "measured": "number", "bytes": "number", "fct_s": "number",
+                    "slowdown": "number"},
 }  # fmt: skip
 """The columns that tables on a terminal and pictures use, and whether they hold texts or numbers."""
+
+SWEEP_REQUIRED = REQUIRED | {
+    "transfers": {"source": "number", "label": "text", "sizes": "text", "transfers": "number"},
+}
+"""The same of the joined tables of a sweep."""
 
 
 @dataclass(frozen=True)
@@ -84,11 +97,18 @@ class Meta:
         return [str(reason) for reason in (self.certificate or {}).get("void", [])]
 
 
+def _no_rows() -> Table:
+    import polars as pl
+
+    return Table(pl.DataFrame())
+
+
 @dataclass(frozen=True)
 class Result:
     """One run.
 
-    ``flows`` and ``links`` have one row a flow and link, ``series`` and ``link_series`` one a sample.
+    ``flows`` and ``links`` have one row a flow and link, ``series`` and ``link_series`` one a sample. ``traffic`` has
+    one row a source of flows that come and go, ``completions`` one a transfer of theirs.
     """
 
     flows: Table
@@ -100,6 +120,8 @@ class Result:
     """The experiment with every default filled in."""
     void_attempts: tuple[Result, ...] = ()
     """Attempts on the kernel before this one that were void."""
+    traffic: Table = field(default_factory=_no_rows)
+    completions: Table = field(default_factory=_no_rows)
 
     @cached_property
     def plot(self) -> ResultPlots:
@@ -113,11 +135,15 @@ class Result:
         run = ["seed", "sim_s", "cpu_s", "events", "packets", "version", "content_hash"]
         if self.meta.certificate is not None:
             run += ["ground", "certificate"]
-        return {
+        printed: dict[str, Any] = {
             "flows": [_without_infinities(row) for row in self.flows.rows()],
             "links": [_without_infinities(row) for row in self.links.rows()],
             "run": {key: getattr(self.meta, key) for key in run},
         }
+        if len(self.traffic):
+            printed["traffic"] = [_without_infinities(row) for row in self.traffic.rows()]
+            printed["completions"] = transfers.by_size(self.completions.to_polars()).to_dicts()
+        return printed
 
     def save(self, folder: str | Path) -> Path:
         """Writes the result as a directory of open files, whole or not at all, and returns its path.
@@ -126,19 +152,26 @@ class Result:
         raises ``OutputError``.
         """
         target = Path(folder)
-        with storage.directory(target, RESULT) as staging:
+        with storage.directory(target, RESULT, self._files()) as staging:
             self._write(staging)
         save_void(self.void_attempts, target)
         return target
 
     def save_point(self, sweep: Path) -> None:
         """Writes the result to its place in a sweep's directory, over a damaged one if need be."""
-        with storage.directory(point_folder(sweep, self.meta.content_hash), RESULT, ours=True) as staging:
+        place = point_folder(sweep, self.meta.content_hash)
+        with storage.directory(place, RESULT, self._files(), ours=True) as staging:
             self._write(staging)
+
+    def _tables(self) -> tuple[str, ...]:
+        return (*TABLES, *(TRAFFIC_TABLES if len(self.traffic) else ()))
+
+    def _files(self) -> Sequence[str]:
+        return META, SCENARIO, *(f"{name}.parquet" for name in self._tables())
 
     def _write(self, folder: Path) -> None:
         (folder / SCENARIO).write_text(self.scenario_toml, encoding="utf-8")
-        for name in TABLES:
+        for name in self._tables():
             table: Table = getattr(self, name)
             table.write_parquet(folder / f"{name}.parquet")
         (folder / META).write_text(json.dumps(dataclasses.asdict(self.meta), indent=2) + "\n", encoding="utf-8")
@@ -149,11 +182,28 @@ class Result:
 
 
 @dataclass(frozen=True)
+class Run:
+    """What a sweep keeps of a point."""
+
+    meta: Meta
+    flows: Table
+    links: Table
+    traffic: Table
+    transfers: Table
+
+    @classmethod
+    def of(cls, result: Result) -> Run:
+        """The summaries of a result."""
+        sizes = transfers.by_size(result.completions.to_polars())
+        return cls(result.meta, result.flows, result.links, result.traffic, Table(sizes))
+
+
+@dataclass(frozen=True)
 class SweepResult:
     """All points of a sweep.
 
-    ``flows`` and ``links`` hold the rows of every point behind the columns ``point``, ``repeat``, ``seed``,
-    ``content_hash`` and one column for each swept setting.
+    ``flows``, ``links`` and ``traffic`` hold the rows of every point behind the columns ``point``, ``repeat``,
+    ``seed``, ``content_hash`` and one column for each swept setting.
     """
 
     flows: Table
@@ -161,14 +211,19 @@ class SweepResult:
     points: Sequence[Meta]
     folder: Path | None = None
     """Where the points are on disk, if they are."""
+    traffic: Table = field(default_factory=_no_rows)
+    transfers: Table = field(default_factory=_no_rows)
+    """Quantiles of completion times by size, of every source and point."""
 
     @classmethod
-    def of(cls, runs: Sequence[tuple[Meta, Table, Table]], folder: Path | None = None) -> SweepResult:
-        """Joins runs, each with its flows and links, into one table, in the order given."""
-        points = [meta for meta, _, _ in runs]
-        flows = _joined(points, [flows.to_polars() for _, flows, _ in runs])
-        links = _joined(points, [links.to_polars() for _, _, links in runs])
-        return cls(Table(flows), Table(links), points, folder)
+    def of(cls, runs: Sequence[Run], folder: Path | None = None) -> SweepResult:
+        """Joins the tables of runs, in the order given."""
+        points = [run.meta for run in runs]
+        flows, links, traffic, sizes = (
+            Table(_joined(points, [getattr(run, name).to_polars() for run in runs]))
+            for name in ("flows", "links", "traffic", "transfers")
+        )
+        return cls(flows, links, points, folder, traffic, sizes)
 
     @cached_property
     def axes(self) -> list[str]:
@@ -191,8 +246,10 @@ class SweepResult:
     def write_tables(self, folder: Path) -> None:
         """Writes the joined tables into a sweep's directory, all of them or none."""
         content = json.dumps({"points": [dataclasses.asdict(point) for point in self.points]}, indent=2) + "\n"
-        with storage.directory(folder, SWEEP) as staging:
-            for name, table in (("flows", self.flows), ("links", self.links)):
+        names = ["flows", "links", *(SWEEP_TRAFFIC_TABLES if len(self.traffic) else ())]
+        with storage.directory(folder, SWEEP, [SWEEP_META, *(f"{name}.parquet" for name in names)]) as staging:
+            for name in names:
+                table: Table = getattr(self, name)
                 table.write_parquet(staging / f"{name}.parquet")
             (staging / SWEEP_META).write_text(content, encoding="utf-8")
 
@@ -209,9 +266,12 @@ def load_result(folder: str | Path) -> Result:
     source = Path(folder)
     checksums = _checked(source, RESULT, META)
     meta = read_meta(source)
-    tables = {name: _read_table(source / f"{name}.parquet", REQUIRED[name], checksums) for name in TABLES}
+    present = [*TABLES, *(name for name in TRAFFIC_TABLES if f"{name}.parquet" in checksums)]
+    tables = {name: _read_table(source / f"{name}.parquet", REQUIRED[name], checksums) for name in present}
     flows, series, links, link_series = (tables[name] for name in TABLES)
-    return Result(flows, series, links, link_series, meta=meta, scenario_toml=_read_text(source / SCENARIO, checksums))
+    traffic, completions = (tables.get(name) or _no_rows() for name in TRAFFIC_TABLES)
+    text = _read_text(source / SCENARIO, checksums)
+    return Result(flows, series, links, link_series, meta, text, traffic=traffic, completions=completions)
 
 
 def load_sweep(folder: str | Path) -> SweepResult:
@@ -229,11 +289,12 @@ def load_sweep(folder: str | Path) -> SweepResult:
             "run the experiment again with the same --out, which runs the rest",
         )
     points = _read_points(source)
-    flows, links = (
-        _read_table(source / f"{name}.parquet", {"point": "number", **REQUIRED[name]}, checksums)
-        for name in ("flows", "links")
-    )
-    return SweepResult(flows, links, points, source)
+    tables = {
+        name: _read_table(source / f"{name}.parquet", {"point": "number", **SWEEP_REQUIRED[name]}, checksums)
+        for name in ("flows", "links", *SWEEP_TRAFFIC_TABLES)
+        if name not in SWEEP_TRAFFIC_TABLES or f"{name}.parquet" in checksums
+    }
+    return SweepResult(**tables, points=points, folder=source)
 
 
 def load(folder: Path) -> Result | SweepResult:
@@ -403,6 +464,9 @@ def _joined(points: Sequence[Meta], frames: Sequence[pl.DataFrame]) -> pl.DataFr
     axes = [key for key in dict.fromkeys(key for point in points for key in point.settings) if key != "seed"]
     labelled = []
     for index, (point, frame) in enumerate(zip(points, frames, strict=True)):
+        if not frame.width:
+            # A table that a result has no file of.
+            continue
         keys = [
             pl.lit(index, pl.UInt32).alias("point"),
             pl.lit(point.repeat, pl.UInt32).alias("repeat"),

@@ -302,7 +302,7 @@ def test_schema_is_a_json_schema_with_descriptions(dumbbell: Cli) -> None:
 
 def test_the_pages_of_the_reference_are_printed(dumbbell: Cli) -> None:
     folder = Path(__file__).parents[2] / "docs" / "reference"
-    for page in ("links", "transport"):
+    for page in ("links", "transport", "traffic"):
         assert dumbbell("schema", "--markdown", page).out == (folder / f"{page}.md").read_text()
     wrong = dumbbell("schema", "--markdown", "queues")
     assert (wrong.status, wrong.out) == (2, "")

@@ -11,9 +11,11 @@
 //! * N emulated connections (two by default) lose one at a time: `(N - 1 + beta) / N` of the window remains, and growth
 //!   is that of N connections.
 //! * HyStart ends slow start by delay alone.
+//! * In recovery packets leave in proportion to what is delivered, counted in bytes, and the first one at once: recovery
+//!   takes one round trip, and not the time that it takes until the reduced window is not full any more besides.
 
 use dumbbell_cc::parameters::{Factor, Invalid, ParameterSet};
-use dumbbell_cc::{Algorithm, CaState, Control, Controller, Event, Hooks, View};
+use dumbbell_cc::{Algorithm, CaState, Control, Controller, Event, Hooks, Needs, View};
 use dumbbell_units::{Duration, Rng};
 use serde::{Deserialize, Serialize};
 use std::borrow::Cow;
@@ -72,6 +74,9 @@ pub struct Parameters {
     /// End slow start when the round-trip time rises.
     #[schemars(extend("x-source" = "HybridSlowStart"))]
     pub hystart: bool,
+    /// Reduce in proportion to what is delivered.
+    #[schemars(extend("x-source" = "PrrSender; option NPRR switches it off"))]
+    pub prr: bool,
 }
 
 impl Default for Parameters {
@@ -88,6 +93,7 @@ impl Default for Parameters {
             min_window: 2,
             max_window: 2000,
             hystart: true,
+            prr: true,
         }
     }
 }
@@ -322,6 +328,11 @@ impl Controller for CubicBytes {
         Hooks { pkts_acked: true, ..Hooks::NONE }
     }
 
+    fn needs(&self) -> Needs {
+        let proportional = if self.parameters.prr { self.parameters.unit } else { 0 };
+        Needs { proportional, ..Needs::NONE }
+    }
+
     fn pkts_acked(&mut self, view: &View, control: &mut Control, _acked: u32, rtt_us: i64, _in_flight: u32) {
         let Ok(rtt_us) = u64::try_from(rtt_us) else { return };
         let is_searching = self.parameters.hystart && control.in_slow_start();
@@ -362,7 +373,7 @@ impl Controller for CubicBytes {
     fn set_state(&mut self, _view: &View, control: &mut Control, next: CaState) {
         match next {
             // The transport is about to set the threshold as window, which is this one in whole packets.
-            CaState::Recovery => control.cwnd_bytes = self.window,
+            CaState::Cwr | CaState::Recovery => control.cwnd_bytes = self.window,
             CaState::Loss => self.curve = Curve::default(),
             _ => {}
         }

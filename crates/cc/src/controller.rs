@@ -37,6 +37,8 @@ pub enum EcnMode {
     Classic,
     /// Every mark is echoed, and nothing else (DCTCP, RFC 8257): the share of marked packets can be counted.
     Accurate,
+    /// Marks are counted (RFC 9768), and packets say that they want those of L4S queues (RFC 9331).
+    L4s,
 }
 
 /// What an ACK looked like to the fast path (`enum tcp_ca_ack_event_flags`).
@@ -76,11 +78,14 @@ impl Hooks {
 pub struct Needs {
     /// [`Controller::begins_reduction`] is asked.
     pub reductions: bool,
+    /// Over QUIC a reduction is proportional (RFC 6937) in bytes, with packets of at most so many; 0: the sender is silent
+    /// until the reduced window is not full any more. TCP's is always proportional.
+    pub proportional: u32,
 }
 
 impl Needs {
     /// Nothing.
-    pub const NONE: Needs = Needs { reductions: false };
+    pub const NONE: Needs = Needs { reductions: false, proportional: 0 };
 }
 
 /// A congestion controller: reads a [`View`] of its connection, writes its [`Control`].

@@ -137,6 +137,13 @@ mod tests {
     }
 
     #[test]
+    fn an_increase_of_nothing_is_refused() {
+        for (increase, is_right) in [(0, false), (1, true)] {
+            assert_eq!(Parameters { increase, ..Parameters::default() }.validate().is_ok(), is_right, "{increase}");
+        }
+    }
+
+    #[test]
     fn the_window_grows_by_one_packet_per_round_whatever_the_ack_ratio() {
         for acked in [1, 2, 4, 10] {
             let mut c = Side::limited(20, 10);

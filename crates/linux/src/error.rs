@@ -11,6 +11,11 @@ pub enum RunError {
     /// There is nothing to run; validation should have caught it.
     #[error("there are no flows")]
     NoFlows,
+    /// Flows that come and go.
+    #[error(
+        "`[[traffic]]` ({0}) does not run on this machine's own TCP\n  help: use the simulator, or [[flows]] with `bytes` and `start`"
+    )]
+    Traffic(String),
     /// More flows than one machine can measure.
     #[error(
         "{0} flows are too many for this machine's own TCP\n  help: allowed with --on linux: at most {max}; or use the simulator",

@@ -32,6 +32,18 @@ impl<T: Copy + Ord> Agenda<T> {
         Agenda { slots: vec![never; slots], matches: vec![[nobody; 2]; slots / 2], first: nobody }
     }
 
+    /// Makes room for at least `slots`; those that come on top are due at `never`.
+    pub fn grow(&mut self, slots: usize, never: T) {
+        if slots <= self.slots.len() {
+            return;
+        }
+        let mut grown = Agenda::new(slots, never);
+        for (slot, due) in self.slots.iter().enumerate() {
+            grown.set(slot, *due);
+        }
+        *self = grown;
+    }
+
     /// The slot that is due first, and when.
     #[inline]
     pub fn next(&self) -> (usize, T) {
@@ -103,6 +115,17 @@ mod tests {
         assert_eq!(agenda.next(), (2, at(7)));
         agenda.set(2, Time::NEVER);
         assert_eq!(agenda.next(), (3, at(7)));
+    }
+
+    #[test]
+    fn an_agenda_that_grows_keeps_what_is_due() {
+        let at = Time::from_nanos;
+        let mut agenda = Agenda::new(2, Time::NEVER);
+        agenda.set(1, at(5));
+        agenda.grow(9, Time::NEVER);
+        assert_eq!(agenda.next(), (1, at(5)));
+        agenda.set(8, at(3));
+        assert_eq!(agenda.next(), (8, at(3)));
     }
 
     proptest! {

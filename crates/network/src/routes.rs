@@ -112,6 +112,23 @@ impl Routes {
         self.hops.capacity() * size_of::<Hop>() + self.routes.capacity() * size_of::<Route>()
     }
 
+    /// Flow number `flow`, which may be the next after the last, takes the ways of `route`.
+    pub fn adopt(&mut self, flow: usize, route: Route) {
+        match self.routes.get_mut(flow) {
+            Some(own) => *own = route,
+            None => self.routes.push(route),
+        }
+    }
+
+    /// The routes of the next flow, which becomes no flow itself: others [adopt](Self::adopt) them.
+    ///
+    /// # Errors
+    /// Those of [`push`](Self::push).
+    pub fn template(&mut self, flow: &Flow, bottleneck: usize, entries: &[Entry]) -> Result<Route, WayError> {
+        self.push(flow, bottleneck, entries)?;
+        self.routes.pop().ok_or(WayError::ManyHops)
+    }
+
     /// Adds the routes of the next flow. `bottleneck` is the link where its throughput is measured; `entries` tells where
     /// the links of the scenario are entered.
     ///

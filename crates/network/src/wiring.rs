@@ -1,25 +1,107 @@
 //! From the links of a scenario to links that carry packets; the random streams of a run.
 
-use dumbbell_path::{Link, LinkRate, Packet};
-use dumbbell_scenario::{Flow, Scenario};
+use crate::Entry;
+use dumbbell_path::wifi::{Categories, RadioLink, WifiChannel};
+use dumbbell_path::{Link, LinkRate, Media, Medium, Packet, Port};
+use dumbbell_scenario::{Dscp, Flow, Radio, Scenario};
 use dumbbell_units::{Duration, Rng, Time};
 
 /// Random streams: links count from here, flows' controllers from the second number, and one is for starts.
 const LINK_STREAMS: u64 = 1 << 32;
 const CONTROLLER_STREAMS: u64 = 2 << 32;
 const START_STREAM: u64 = 3 << 32;
+/// Sources of traffic count from here, and the controllers of the flows that they make from the second number, a range for
+/// each source.
+const SOURCE_STREAMS: u64 = 5 << 32;
+const SPAWNED_STREAMS: u64 = 1 << 63;
+/// Radio channels count from here.
+const CHANNEL_STREAMS: u64 = 16 << 32;
 
-/// The links of a scenario in its order, each with a random stream of its own.
-pub fn links<P: Packet>(scenario: &Scenario) -> Vec<Link<P>> {
-    let link = |(link, stream): (&dumbbell_scenario::Link, u64)| {
-        Link::new(link.config.clone(), Rng::stream(scenario.seed, stream))
+/// A link of a scenario as a wire, with its random stream.
+pub fn wire<P: Packet>(scenario: &Scenario, link: usize) -> Link<P> {
+    Link::new(scenario.links[link].config.clone(), link_stream(scenario, link))
+}
+
+fn link_stream(scenario: &Scenario, link: usize) -> Rng {
+    Rng::stream(scenario.seed, LINK_STREAMS + link as u64)
+}
+
+fn radio_link(scenario: &Scenario, index: usize, radio: &Radio) -> RadioLink {
+    let link = &scenario.links[index];
+    RadioLink {
+        config: link.config.clone(),
+        wifi: radio.wifi.clone(),
+        from: link.from,
+        to: link.to,
+        is_from_access_point: radio.is_from_access_point,
+        rng: link_stream(scenario, index),
+    }
+}
+
+/// The media of a scenario, and where each of its links is entered. A wire is a medium of its own; the links of a radio
+/// channel are ports of one. Each link has a random stream of its own.
+pub fn media<P: Packet + Send + 'static>(scenario: &Scenario) -> (Media<P>, Vec<Entry>) {
+    let mut wires = Vec::with_capacity(scenario.links.len());
+    let mut channels: Vec<(&str, Vec<RadioLink>)> = Vec::new();
+    // Where each link is, as wires and channels are numbered apart.
+    let mut places = Vec::with_capacity(scenario.links.len());
+    for (index, link) in scenario.links.iter().enumerate() {
+        let Some(radio) = &link.radio else {
+            places.push((None, wires.len()));
+            wires.push(wire(scenario, index));
+            continue;
+        };
+        let name = &radio.wifi.channel[..];
+        let known = channels.iter().position(|(known, _)| *known == name);
+        let channel = known.unwrap_or_else(|| {
+            channels.push((name, Vec::new()));
+            channels.len() - 1
+        });
+        let links = &mut channels[channel].1;
+        places.push((Some(channel), links.len()));
+        links.push(radio_link(scenario, index, radio));
+    }
+    let number = |count: usize| u32::try_from(count).unwrap_or(u32::MAX);
+    let entry = |(channel, place): (Option<usize>, usize)| match channel {
+        None => Entry { medium: number(place), port: 0 },
+        Some(channel) => {
+            Entry { medium: number(wires.len() + channel), port: Port::try_from(place).unwrap_or(Port::MAX) }
+        }
     };
-    scenario.links.iter().zip(LINK_STREAMS..).map(link).collect()
+    let entries = places.into_iter().map(entry).collect();
+    let categories = Categories { by_flow: scenario.flows.iter().map(|flow| flow.dscp.map(Dscp::category)).collect() };
+    let channel = |((_, links), stream): ((&str, Vec<RadioLink>), u64)| {
+        let rng = Rng::stream(scenario.seed, stream);
+        Box::new(WifiChannel::new(links, categories.clone(), rng)) as Box<dyn Medium<P>>
+    };
+    let channels = channels.into_iter().zip(CHANNEL_STREAMS..).map(channel).collect();
+    (Media::new(wires, channels), entries)
+}
+
+/// Does something for every link of a scenario, in its order: with the medium and the port that stand for it.
+pub fn for_each_link<P: Packet + Send>(
+    media: &mut Media<P>,
+    entries: &[Entry],
+    mut act: impl FnMut(&mut dyn Medium<P>, Port),
+) {
+    for entry in entries {
+        act(media.get_mut(entry.medium as usize), entry.port);
+    }
 }
 
 /// What feeds the controller of a flow.
 pub fn controller_stream(seed: u64, flow: usize) -> Rng {
     Rng::stream(seed, CONTROLLER_STREAMS + flow as u64)
+}
+
+/// What feeds a source of traffic.
+pub fn source_stream(seed: u64, source: usize) -> Rng {
+    Rng::stream(seed, SOURCE_STREAMS + source as u64)
+}
+
+/// What feeds the controller of a flow that a source of traffic has made, its `number`th.
+pub fn spawned_stream(seed: u64, source: u32, number: u64) -> Rng {
+    Rng::stream(seed, SPAWNED_STREAMS + (u64::from(source) << 40) + number)
 }
 
 /// What the starts of flows are drawn from, in their order.
@@ -34,9 +116,20 @@ pub fn start_of(flow: &Flow, starts: &mut Rng) -> Time {
     flow.start + Duration::from_nanos(jitter)
 }
 
+/// The rate of the slowest link of a route in bits per second; `None` when all are unlimited.
+pub fn slowest_rate(scenario: &Scenario, route: &[usize]) -> Option<u64> {
+    Some(rate_of(&scenario.links.get(slowest_link(scenario, route))?.config.rate)).filter(|&rate| rate < u64::MAX)
+}
+
 /// The link of a route with the lowest rate: where its throughput is measured.
 pub fn slowest_link(scenario: &Scenario, route: &[usize]) -> usize {
-    let rate = |&link: &usize| match &scenario.links[link].config.rate {
+    let rate = |&link: &usize| rate_of(&scenario.links[link].config.rate);
+    route.iter().copied().min_by_key(rate).unwrap_or(0)
+}
+
+/// The rate of a link, or what stands for it where it changes.
+fn rate_of(rate: &LinkRate) -> u64 {
+    match rate {
         LinkRate::Unlimited => u64::MAX,
         LinkRate::Constant(rate) => *rate,
         LinkRate::Schedule { steps, .. } => steps.iter().map(|step| step.1).max().unwrap_or(0),
@@ -44,6 +137,5 @@ pub fn slowest_link(scenario: &Scenario, route: &[usize]) -> usize {
             let last_ms = u64::from(opportunities_ms.last().copied().unwrap_or(1)).max(1);
             opportunities_ms.len() as u64 * 12_000 * 1_000 / last_ms
         }
-    };
-    route.iter().copied().min_by_key(rate).unwrap_or(0)
+    }
 }

@@ -12,7 +12,7 @@ pub enum DropCause {
     LossBefore,
     /// It exceeded the policer.
     Policed,
-    /// It did not fit into the queue.
+    /// It did not fit into the queue, or was dropped from it to make room for another flow's.
     QueueFull,
     /// The discipline dropped it although it fitted: on arrival (RED, step marking) or later (CoDel, drop-head).
     Aqm,
@@ -30,7 +30,7 @@ pub struct LinkCounters {
     pub lost_before: Tally,
     /// Dropped by the policer.
     pub policed: Tally,
-    /// Dropped on arrival because they did not fit.
+    /// Dropped because they did not fit, or to make room.
     pub dropped_full: Tally,
     /// Dropped by the discipline although they fitted.
     pub dropped_aqm: Tally,

@@ -8,7 +8,7 @@
 use crate::catalog::LinkContext;
 use crate::level::Level;
 use dumbbell_parameters::Problem;
-use dumbbell_units::{Bytes, Rate, Time};
+use dumbbell_units::{Bytes, Duration, Rate, Time};
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
@@ -54,8 +54,8 @@ impl Policer {
     /// The value of `key` in bytes.
     fn tokens(&self, key: &str, level: Level) -> Result<Bytes, Problem> {
         if matches!(level, Level::Bdp(_)) {
-            let help = "write it in packets, bytes, or time at the policer's rate";
-            return Err(Problem::value(key, "a policer has no bandwidth-delay product", help));
+            let help = "write it in packets, bytes, or time at the bucket's rate";
+            return Err(Problem::value(key, "a token bucket has no bandwidth-delay product", help));
         }
         let own = LinkContext { rate: Some(self.rate), ..LinkContext::default() };
         own.bytes(key, level, Bytes::new(crate::queue::FULL_PACKET.into()))
@@ -86,6 +86,18 @@ impl TokenBucket {
         let rate = policer.rate.as_bits_per_sec();
         let initial = policer.initial.map_or(full, tokens);
         TokenBucket { rate, overhead: overhead_bytes.into(), full, tokens: initial, filled: Time::ZERO }
+    }
+
+    /// From when on there are tokens for a packet of `size` bytes that comes at `now`, if no other takes any;
+    /// [`Time::NEVER`] for one that is larger than the bucket.
+    pub(crate) fn ready(&self, now: Time, size: u32) -> Time {
+        let needed = (u128::from(size) + u128::from(self.overhead)) * 8 * NANOS;
+        if needed > self.full {
+            return Time::NEVER;
+        }
+        let wait = needed.saturating_sub(self.tokens).div_ceil(u128::from(self.rate));
+        let wait = Duration::from_nanos(u64::try_from(wait).unwrap_or(u64::MAX));
+        now.max(self.filled + wait)
     }
 
     /// Whether a packet of `size` bytes passes at `now`.

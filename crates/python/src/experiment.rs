@@ -214,6 +214,10 @@ pub struct RunOutput {
     links: Py<Table>,
     /// One row a link and sample.
     link_series: Py<Table>,
+    /// One row a source of traffic.
+    traffic: Py<Table>,
+    /// One row a transfer of such a source.
+    completions: Py<Table>,
     /// Seed of the run.
     seed: u64,
     /// Simulated seconds.
@@ -237,6 +241,8 @@ impl RunOutput {
             series: table(output.series)?,
             links: table(output.links)?,
             link_series: table(output.link_series)?,
+            traffic: table(output.traffic)?,
+            completions: table(output.completions)?,
             seed,
             sim_s,
             cpu_s,
@@ -255,6 +261,9 @@ impl RunOutput {
             series: table(output.series)?,
             links: table(output.links)?,
             link_series: table(output.link_series)?,
+            // This ground refuses traffic.
+            traffic: table(dumbbell_results::traffic(&[]))?,
+            completions: table(dumbbell_results::completions(Vec::new(), &[]))?,
             seed: output.seed,
             sim_s: output.duration_s,
             cpu_s: output.cpu_s,

@@ -181,7 +181,7 @@ pub(crate) fn table<R>(declared: &[Declared<R>], rows: &[R]) -> Table {
 /// What a column is, for people.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Description {
-    /// The table it belongs to: `flows`, `links`, `series` or `link_series`.
+    /// The table it belongs to: `flows`, `links`, `series`, `link_series`, `traffic` or `completions`.
     pub table: &'static str,
     /// Its name.
     pub name: String,
@@ -202,6 +202,12 @@ pub fn catalogue() -> Vec<Description> {
     let series = crate::recorder::FLOW_SERIES.iter().chain(crate::recorder::FLOW_STATES);
     all.extend(series.flat_map(|column| column.describe("series")));
     all.extend(crate::recorder::LINK_SERIES.iter().flat_map(|column| column.describe("link_series")));
+    let simulated = |mut column: Description| {
+        column.grounds = SIMULATOR;
+        column
+    };
+    all.extend(crate::traffic::TRAFFIC.iter().flat_map(|column| column.describe("traffic")).map(simulated));
+    all.extend(crate::traffic::COMPLETIONS.iter().flat_map(|column| column.describe("completions")).map(simulated));
     all
 }
 

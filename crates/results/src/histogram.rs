@@ -57,6 +57,23 @@ impl Histogram {
         self.counts[index] += 1;
     }
 
+    /// Counts the samples of another histogram, too.
+    pub fn merge(&mut self, other: &Histogram) {
+        let Some(last) = other.counts.iter().rposition(|&count| count > 0) else { return };
+        // Makes room for the whole range at once.
+        for bin in [other.first_bin, other.first_bin + last] {
+            if self.counts.get(bin.wrapping_sub(self.first_bin)).is_none() {
+                self.add_outside(bin);
+                self.counts[bin - self.first_bin] -= 1;
+            }
+        }
+        for (bin, count) in (other.first_bin..).zip(&other.counts[..=last]) {
+            self.counts[bin - self.first_bin] += count;
+        }
+        self.min = self.min.min(other.min);
+        self.sum += other.sum;
+    }
+
     fn count(&self) -> u64 {
         self.counts.iter().map(|&count| u64::from(count)).sum()
     }
@@ -133,6 +150,26 @@ mod tests {
     }
 
     proptest! {
+        #[test]
+        fn merged_histograms_count_what_one_histogram_would(
+            parts in proptest::collection::vec(proptest::collection::vec(1u64..2_000_000, 0..50), 0..6),
+        ) {
+            let (mut merged, mut whole) = (Histogram::default(), Histogram::default());
+            for part in &parts {
+                let mut own = Histogram::default();
+                for &sample in part {
+                    own.add(sample);
+                    whole.add(sample);
+                }
+                merged.merge(&own);
+            }
+            prop_assert_eq!(merged.count(), whole.count());
+            for q in [0.0, 0.5, 0.95, 1.0] {
+                prop_assert_eq!(merged.quantile(q).to_bits(), whole.quantile(q).to_bits());
+            }
+            prop_assert_eq!(merged.mean().to_bits(), whole.mean().to_bits());
+        }
+
         #[test]
         fn quantiles_are_close_to_those_of_the_samples(
             mut samples in proptest::collection::vec(1u64..2_000_000, 200..2_000),

@@ -10,9 +10,11 @@ mod names;
 mod recorder;
 mod summary;
 mod table;
+mod traffic;
 
 pub use histogram::Histogram;
 pub use names::Names;
 pub use recorder::{FlowSample, LinkSample, Recorder};
 pub use summary::{FlowCounts, FlowSummary, LinkCounts, LinkSummary, UNKNOWN, flows, links};
 pub use table::{Column, Table, Values};
+pub use traffic::{Completion, TrafficSummary, completions, traffic};

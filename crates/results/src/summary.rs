@@ -28,6 +28,24 @@ pub struct FlowCounts {
 }
 
 impl FlowCounts {
+    /// Both together; unknown where either is.
+    pub fn plus(self, other: FlowCounts) -> FlowCounts {
+        let both = |one: u64, other: u64| if one == UNKNOWN || other == UNKNOWN { UNKNOWN } else { one + other };
+        FlowCounts {
+            sent: both(self.sent, other.sent),
+            retransmits: both(self.retransmits, other.retransmits),
+            lost: both(self.lost, other.lost),
+            network_drops: both(self.network_drops, other.network_drops),
+            rtos: both(self.rtos, other.rtos),
+            probes: both(self.probes, other.probes),
+            undos: both(self.undos, other.undos),
+            duplicates: both(self.duplicates, other.duplicates),
+            acks: both(self.acks, other.acks),
+            arrived: both(self.arrived, other.arrived),
+            delivered_bytes: both(self.delivered_bytes, other.delivered_bytes),
+        }
+    }
+
     /// What came on top of `earlier`.
     pub fn since(self, earlier: FlowCounts) -> FlowCounts {
         FlowCounts {
@@ -155,7 +173,7 @@ pub(crate) const FLOWS: &[Declared<FlowSummary>] = &[
     }),
 ];
 
-/// What is counted of a link, over the whole run or an interval, in packets.
+/// What is counted of a link, over the whole run or an interval. What a wire does not have is [`UNKNOWN`].
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 #[expect(missing_docs, reason = "the columns of the same names say what they count")]
 pub struct LinkCounts {
@@ -166,6 +184,9 @@ pub struct LinkCounts {
     pub drops_policed: u64,
     pub losses: u64,
     pub marks: u64,
+    pub aggregates: u64,
+    pub frame_retries: u64,
+    pub collisions: u64,
 }
 
 impl LinkCounts {
@@ -179,6 +200,9 @@ impl LinkCounts {
             drops_policed: self.drops_policed - earlier.drops_policed,
             losses: self.losses - earlier.losses,
             marks: self.marks - earlier.marks,
+            aggregates: on_top(self.aggregates, earlier.aggregates),
+            frame_retries: on_top(self.frame_retries, earlier.frame_retries),
+            collisions: on_top(self.collisions, earlier.collisions),
         }
     }
 }
@@ -202,6 +226,10 @@ pub struct LinkSummary {
     pub p95_queue_bytes: f64,
     /// The highest level.
     pub max_queue_bytes: f64,
+    /// Seconds of the measured interval for which its radio transmitted; `None` for a wire.
+    pub airtime_s: Option<f64>,
+    /// Packets in the aggregates of its radio; `None` for a wire.
+    pub aggregated_packets: Option<u64>,
     /// Counts of the measured interval.
     pub measured: LinkCounts,
     /// Counts of the whole run.
@@ -231,11 +259,31 @@ pub(crate) const LINKS: &[Declared<LinkSummary>] = &[
     Declared::float("max_queue_bytes", "bytes", "Most bytes waiting.", |l| l.max_queue_bytes),
     both!("arrivals", "packets", "Packets offered to the link.", arrivals),
     both!("drops", "packets", "Packets dropped by the queue and by the policer in front of it.", drops),
-    both!("drops_full", "packets", "Packets that did not fit into the queue.", drops_full),
+    both!(
+        "drops_full",
+        "packets",
+        "Packets that did not fit into the queue, and those dropped from a fair queue to make room.",
+        drops_full
+    ),
     both!("drops_aqm", "packets", "Packets that the queue discipline dropped although they fitted.", drops_aqm),
     both!("drops_policed", "packets", "Packets that exceeded the policer.", drops_policed),
     both!("losses", "packets", "Packets lost at random, before or after the transmitter.", losses),
     both!("marks", "packets", "Packets marked with \"congestion experienced\" (ECN).", marks),
+    Declared::float(
+        "airtime",
+        "share",
+        "Share of time for which its radio transmitted, Block-ACKs included; null for a wire.",
+        |l| l.airtime_s.map_or(f64::NAN, |airtime_s| airtime_s / l.measured_s),
+    ),
+    Declared::float("mean_aggregate", "packets", "Packets of an aggregate, averaged; null for a wire.", |l| {
+        match l.aggregated_packets {
+            Some(packets) if l.measured.aggregates > 0 => packets as f64 / l.measured.aggregates as f64,
+            _ => f64::NAN,
+        }
+    }),
+    both!("aggregates", "aggregates", "Aggregates that its radio sent; null for a wire.", aggregates),
+    both!("frame_retries", "frames", "Frames that its radio sent again; null for a wire.", frame_retries),
+    both!("collisions", "aggregates", "Aggregates that collided with those of others; null for a wire.", collisions),
 ];
 
 /// The table of flows.

@@ -6,7 +6,7 @@
 use crate::file::Buffer;
 use crate::resolve::{RateSource, Resolved, hexadecimal};
 use crate::tree::json_to_toml;
-use crate::{Flow, Link, Scenario};
+use crate::{Flow, Link, Scenario, Traffic};
 use dumbbell_path::loss::Bernoulli;
 use dumbbell_path::{Delay, Described, Impairments, KIND, Level, LinkRate, LossRecipe, QueueLimit, Recipe, Schedule};
 use dumbbell_units::{Bytes, Duration, Rate, Ratio, Time};
@@ -29,7 +29,7 @@ pub(crate) fn content_hash(resolved: &Resolved) -> String {
 }
 
 fn body(resolved: &Resolved, is_digested: bool) -> String {
-    let Scenario { duration, warmup, cooldown, seed, record, nodes, links, flows } = &resolved.scenario;
+    let Scenario { duration, warmup, cooldown, seed, record, nodes, links, flows, traffic } = &resolved.scenario;
     let mut top = Table::new();
     put(&mut top, "duration", duration.to_string());
     put(&mut top, "warmup", warmup.to_string());
@@ -49,11 +49,27 @@ fn body(resolved: &Resolved, is_digested: bool) -> String {
         let header = format!("\n[[links]]{origin}\n");
         write_table(&mut text, &header, &link_table(link, &notes.rate_source, nodes, is_digested));
     }
+    let algorithm =
+        |flow: &Flow| if is_digested { flow.cc.entry().identity() } else { flow.cc.exact_name().to_owned() };
     for flow in flows {
-        let algorithm = if is_digested { flow.cc.entry().identity() } else { flow.cc.exact_name().to_owned() };
-        write_table(&mut text, &format!("\n[[flows]] # {algorithm}\n"), &flow_table(flow, &resolved.scenario));
+        write_table(&mut text, &format!("\n[[flows]] # {}\n", algorithm(flow)), &flow_table(flow, &resolved.scenario));
+    }
+    for traffic in traffic {
+        let header = format!("\n[[traffic]] # {}\n", algorithm(&traffic.flow));
+        write_table(&mut text, &header, &traffic_table(traffic, &resolved.scenario));
     }
     text
+}
+
+/// The kind with its parameters, and what its flows have in common.
+fn traffic_table(traffic: &Traffic, scenario: &Scenario) -> Table {
+    let mut table = Table::new();
+    put(&mut table, KIND, traffic.source.kind());
+    let parameters = traffic.source.parameters().iter();
+    table.extend(parameters.filter_map(|(key, value)| Some((key.clone(), json_to_toml(value)?))));
+    let common = flow_table(&traffic.flow, scenario).into_iter();
+    table.extend(common.filter(|(key, _)| key != "start_jitter"));
+    table
 }
 
 fn put(table: &mut Table, key: &str, value: impl Into<Value>) {
@@ -77,15 +93,20 @@ fn trace_origin(source: &RateSource) -> String {
 }
 
 fn link_table(link: &Link, source: &RateSource, nodes: &[String], is_digested: bool) -> Table {
-    let Link { from, to, config } = link;
+    let Link { from, to, config, radio } = link;
     let mut table = Table::new();
     put(&mut table, "name", config.name.clone());
     put(&mut table, "from", nodes[*from].clone());
     put(&mut table, "to", nodes[*to].clone());
     put(&mut table, "duplex", false);
-    put(&mut table, "rate", rate(&config.rate, source, is_digested));
+    match radio {
+        None => put(&mut table, "rate", rate(&config.rate, source, is_digested)),
+        Some(radio) => put(&mut table, "wifi", declared(&radio.wifi)),
+    }
     put(&mut table, "delay", delay(&config.delay));
-    put(&mut table, "overhead", Bytes::new(config.overhead_bytes.into()).to_string());
+    if radio.is_none() {
+        put(&mut table, "overhead", Bytes::new(config.overhead_bytes.into()).to_string());
+    }
     if let Some(policer) = &config.policer {
         put(&mut table, "policer", declared(policer));
     }
@@ -96,7 +117,9 @@ fn link_table(link: &Link, source: &RateSource, nodes: &[String], is_digested: b
         before => (before, "before"),
     };
     put(&mut table, "loss", loss_value(loss.as_ref()));
-    put(&mut table, "loss_at", place);
+    if radio.is_none() {
+        put(&mut table, "loss_at", place);
+    }
     put(&mut table, "jitter", declared(&config.delay.jitter));
     put(&mut table, "reorder", declared(&config.delay.reorder));
     if let Some(late) = &config.delay.late {
@@ -261,6 +284,9 @@ fn flow_table(flow: &Flow, scenario: &Scenario) -> Table {
     }
     if let Some(schedule) = &flow.app_schedule {
         put(&mut table, "rate", app_schedule(schedule));
+    }
+    if let Some(dscp) = &flow.dscp {
+        put(&mut table, "dscp", declared(dscp));
     }
     let link = |index: &usize| &scenario.links[*index];
     let ends = |route: &[usize]| Some((link(route.first()?).from, link(route.last()?).to));

@@ -1,7 +1,7 @@
 //! An experiment in words and values: "10 Mbit/s, 20 ms one way, queue 50 000 bytes = 1.00 BDP".
 
 use crate::resolve::{FlowNotes, LinkNotes, RateSource, Resolved};
-use crate::{Experiment, Flow, Link};
+use crate::{Experiment, Flow, Link, Traffic};
 use dumbbell_path::{Aggregate, Impairments, Late, LinkRate, PacketEvent, Policer, QueueLimit};
 use dumbbell_transport::TransportConfig;
 use dumbbell_units::{Bytes, Duration, Rate, Ratio, grouped};
@@ -36,8 +36,17 @@ pub(crate) fn explain(experiment: &Experiment) -> String {
     for (link, notes) in scenario.links.iter().zip(&resolved.links) {
         link_in_words(&mut text, link, notes, &scenario.nodes);
     }
-    text.push_str("flows\n");
-    flows_in_words(&mut text, resolved);
+    if !scenario.flows.is_empty() {
+        text.push_str("flows\n");
+        flows_in_words(&mut text, resolved);
+    }
+    if !scenario.traffic.is_empty() {
+        text.push_str("traffic\n");
+        for (number, Traffic { flow, source }) in scenario.traffic.iter().enumerate() {
+            let (kind, cc, rtt) = (source.in_words(), flow.cc.exact_name(), flow.base_rtt.in_words());
+            let _ = writeln!(text, "  {number}: {}: {kind}, {cc}, base RTT {rtt}", flow.label);
+        }
+    }
     if experiment.points().len() > 1 {
         sweep_in_words(&mut text, experiment);
     }
@@ -51,7 +60,10 @@ fn mark(defaults: &[&'static str], key: &str) -> &'static str {
 fn link_in_words(text: &mut String, link: &Link, notes: &LinkNotes, nodes: &[String]) {
     let config = &link.config;
     let default = |key: &str| mark(&notes.defaults, key);
-    let mut parts = vec![format!("{}{}", rate_in_words(&config.rate, notes), default("rate"))];
+    let mut parts = vec![match &link.radio {
+        Some(radio) => radio.wifi.in_words(),
+        None => format!("{}{}", rate_in_words(&config.rate, notes), default("rate")),
+    }];
     parts.push(config.delay.in_words());
     if config.overhead_bytes > 0 {
         parts.push(format!("{} bytes of framing a packet", config.overhead_bytes));
@@ -68,8 +80,10 @@ fn link_in_words(text: &mut String, link: &Link, notes: &LinkNotes, nodes: &[Str
         let space = if discipline.is_empty() { "" } else { " " };
         parts.push(format!("{discipline}{space}queue {held}{}", default("buffer")));
     }
-    for (loss, place) in [(&config.loss_before, "before the queue"), (&config.loss_after, "after transmission")] {
-        parts.extend(loss.iter().map(|loss| format!("{} {place}{}", loss.in_words(), default("loss_at"))));
+    let after = if link.radio.is_some() { "of frames on the air" } else { "after transmission" };
+    for (loss, place) in [(&config.loss_before, "before the queue"), (&config.loss_after, after)] {
+        let default = if link.radio.is_some() { "" } else { default("loss_at") };
+        parts.extend(loss.iter().map(|loss| format!("{} {place}{default}", loss.in_words())));
     }
     parts.extend(config.delay.jitter.in_words());
     parts.extend(config.delay.reorder.in_words());

@@ -1,7 +1,7 @@
 //! The reference pages of parameters, from their declarations.
 
 use crate::explain::differences;
-use crate::file::{AGGREGATE, APP_RATES, DELAYS, EVENTS, JITTER, LATE, POLICER, RATES, REORDER};
+use crate::file::{AGGREGATE, APP_RATES, DELAYS, EVENTS, JITTER, LATE, POLICER, RATES, REORDER, WIFI};
 use dumbbell_parameters::{Parameter, cell, table};
 use dumbbell_path::{Catalog, KIND, Kind, loss, queue};
 use dumbbell_transport::TransportConfig;
@@ -18,7 +18,11 @@ pub struct ReferencePage {
 
 /// The pages of the reference that are made from the declarations of parameters.
 pub fn reference_pages() -> Vec<ReferencePage> {
-    vec![ReferencePage { name: "links", text: links() }, ReferencePage { name: "transport", text: transport() }]
+    vec![
+        ReferencePage { name: "links", text: links() },
+        ReferencePage { name: "transport", text: transport() },
+        ReferencePage { name: "traffic", text: traffic() },
+    ]
 }
 
 /// What every page says about itself.
@@ -37,7 +41,7 @@ fn all(parameters: &[Parameter]) -> Vec<&Parameter> {
 fn links() -> String {
     let mut text = preface("Parameters of links", "links");
     text.push_str(
-        "Contents: [rates](#rates) · [queues](#queues) · [policers](#policers) · [losses](#losses) · [delays](#delays) ·\n\
+        "Contents: [rates](#rates) · [queues](#queues) · [Wi-Fi](#wi-fi) · [policers](#policers) · [losses](#losses) · [delays](#delays) ·\n\
          [jitter](#jitter) · [reordering](#reordering) · [late packets](#late-packets) · [aggregation](#aggregation) · [events](#events) ·\n\
          [applications](#applications)\n\n\
          Levels are packets (`\"20packets\"`), bytes (`\"30kB\"`), a time (`\"5ms\"`) or multiples of the bandwidth-delay\n\
@@ -56,6 +60,13 @@ fn links() -> String {
         "`queue`: a name, or a table of `kind` and parameters. What the queue holds is `buffer`, whatever the kind. An arriving\n\
          packet that does not fit is dropped, unless the kind says otherwise.",
         &kinds(queue::catalog()),
+    );
+    section(
+        "Wi-Fi",
+        "`wifi`: a link of Wi-Fi 5 between a station and an access point, in place of a wire. What the link's `loss` says is\n\
+         the loss of single frames on the air, which are sent again. `wifi = {}` takes every default. The way back is on the\n\
+         same channel with the same parameters, unless `reverse` says otherwise. [Wi-Fi](../wifi.md) explains the model.",
+        &table(&all(&WIFI), ""),
     );
     section(
         "Policers",
@@ -132,6 +143,27 @@ fn kind_section<T: 'static>(kind: &Kind<T>) -> String {
     }
     text
 }
+
+fn traffic() -> String {
+    let mut text = preface("Kinds of traffic", "traffic");
+    text.push_str(
+        "Flows that come and go. [Every kind](scenario.md#traffic) has the keys of its flows besides: controller, way, start\n\
+         and stop.\n\n",
+    );
+    text.push_str(&kinds(dumbbell_traffic::catalog()));
+    text.push_str(SIZES);
+    text
+}
+
+/// How sizes are written.
+const SIZES: &str = "\n## Sizes\n\n\
+    A size is a text (`\"30kB\"`), always the same, or a table with the `kind` of a distribution. No size is below a byte.\n\n\
+    | `kind` | keys | distribution |\n|---|---|---|\n\
+    | `\"fixed\"` | `bytes` | Always the same. |\n\
+    | `\"exponential\"` | `mean` | Exponential. |\n\
+    | `\"pareto\"` | `mean`, `shape` above 1, perhaps `max` | P(size > x) = (smallest / x)^`shape`, smallest = `mean` (`shape` - 1) / `shape`; larger sizes are cut down to `max`. |\n\
+    | `\"lognormal\"` | `mean`, `sigma` | The logarithm is normal with standard deviation `sigma`. |\n\
+    | `\"empirical\"` | `points` | Pairs of a size and the share of transfers that are at most so large, `[[\"1kB\", 0.5], [\"1MB\", 1.0]]`; in between sizes are uniform. |\n";
 
 fn transport() -> String {
     let mut text = preface("Parameters of endpoints", "transport");

@@ -1,9 +1,13 @@
 //! A scenario with every default filled in and every name resolved: what the engine runs.
 
 use dumbbell_cc::Recipe;
+use dumbbell_path::wifi::{AccessCategory, Wifi};
 use dumbbell_path::{LinkConfig, Schedule};
+use dumbbell_traffic::SourceRecipe;
 use dumbbell_transport::TransportConfig;
 use dumbbell_units::{Duration, Time};
+use schemars::JsonSchema;
+use serde::{Deserialize, Serialize};
 use std::sync::Arc;
 
 /// One run: a network, its flows, and what to record.
@@ -25,6 +29,8 @@ pub struct Scenario {
     pub links: Vec<Link>,
     /// Flows, in the order of the file, one entry for each of `count`.
     pub flows: Vec<Flow>,
+    /// Flows that come and go, in the order of the file.
+    pub traffic: Vec<Traffic>,
 }
 
 /// What to record besides the summary tables.
@@ -43,8 +49,57 @@ pub struct Link {
     pub from: usize,
     /// Index of the node packets go to.
     pub to: usize,
-    /// How it treats packets.
+    /// How it treats packets. Its rate is that of the radio if it has one.
     pub config: LinkConfig,
+    /// The radio of a Wi-Fi link.
+    pub radio: Option<Radio>,
+}
+
+/// The radio of a Wi-Fi link.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Radio {
+    /// Channel, rate, aggregates; the access point is given.
+    pub wifi: Wifi,
+    /// Whether the link comes from the access point.
+    pub is_from_access_point: bool,
+}
+
+/// Differentiated services code point of a flow's packets.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[serde(rename_all = "lowercase")]
+pub enum Dscp {
+    /// 0: best effort. Wi-Fi: best effort.
+    #[serde(alias = "be")]
+    Cs0,
+    /// 8: less than best effort. Wi-Fi: background.
+    #[serde(alias = "bk")]
+    Cs1,
+    /// 16: operations and management. Wi-Fi: best effort.
+    Cs2,
+    /// 24: broadcast video. Wi-Fi: video.
+    Cs3,
+    /// 32: real-time interactive. Wi-Fi: video.
+    Cs4,
+    /// 40: signalling. Wi-Fi: video.
+    Cs5,
+    /// 46: telephony. Wi-Fi: voice.
+    Ef,
+    /// 48: network control. Wi-Fi: voice.
+    Cs6,
+    /// 56. Wi-Fi: voice.
+    Cs7,
+}
+
+impl Dscp {
+    /// The access category of Wi-Fi (RFC 8325, section 4.3; Linux since 6.2: `cfg80211_classify8021d`).
+    pub fn category(self) -> AccessCategory {
+        match self {
+            Dscp::Cs1 => AccessCategory::Background,
+            Dscp::Cs0 | Dscp::Cs2 => AccessCategory::BestEffort,
+            Dscp::Cs3 | Dscp::Cs4 | Dscp::Cs5 => AccessCategory::Video,
+            Dscp::Ef | Dscp::Cs6 | Dscp::Cs7 => AccessCategory::Voice,
+        }
+    }
 }
 
 /// One flow.
@@ -75,6 +130,17 @@ pub struct Flow {
     pub reverse: Vec<usize>,
     /// Round-trip propagation delay of the route, without serialisation.
     pub base_rtt: Duration,
+    /// Code point of its packets; `None` leaves it to links.
+    pub dscp: Option<Dscp>,
     /// Endpoint parameters.
     pub transport: TransportConfig,
+}
+
+/// Flows that come and go while the run goes on.
+#[derive(Clone, Debug)]
+pub struct Traffic {
+    /// What its flows have in common. It begins at `start`, and nothing new begins from `stop` on.
+    pub flow: Flow,
+    /// Its kind and its parameters: what makes the source of its flows.
+    pub source: SourceRecipe,
 }

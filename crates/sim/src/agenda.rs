@@ -57,6 +57,14 @@ impl FlowAgenda {
         FlowAgenda { dues: vec![[Due(u64::MAX); 3]; flows], flows: Agenda::new(flows, Due(u64::MAX)) }
     }
 
+    /// Makes room for at least so many flows.
+    pub fn grow(&mut self, flows: usize) {
+        if flows > self.dues.len() {
+            self.dues.resize(flows, [Due(u64::MAX); 3]);
+            self.flows.grow(flows, Due(u64::MAX));
+        }
+    }
+
     /// The flow that is due first, when, and whose turn it is.
     #[inline]
     pub fn next(&self) -> (usize, Due) {

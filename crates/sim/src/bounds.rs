@@ -59,6 +59,13 @@ pub enum Growth {
     Histograms,
     /// Samples of the recorder.
     Series,
+    /// Flows that come and go.
+    Traffic {
+        /// Those that are there now.
+        active: u64,
+        /// Those that are over.
+        over: u64,
+    },
 }
 
 /// A run would need more memory than it may take.
@@ -104,6 +111,10 @@ impl fmt::Display for MemoryExceeded {
             Growth::Histograms => {
                 write!(f, "{grown} of it is for distributions of round-trip times")?;
                 "fewer flows, or a later `warmup`"
+            }
+            Growth::Traffic { active, over } => {
+                write!(f, "{grown} of it is for traffic: {active} flows are under way, and {over} are over")?;
+                "a lower `load` or a shorter `duration`"
             }
             Growth::Series => {
                 write!(f, "{grown} of it is for time series")?;

@@ -15,6 +15,8 @@ use std::sync::atomic::{AtomicBool, Ordering};
 /// What the checks know of every flow; nothing without debug assertions.
 pub(crate) struct Checks {
     floors: Vec<Floor>,
+    /// Those of the flows of each source of traffic.
+    source_floors: Vec<Floor>,
     clock: Clock,
 }
 
@@ -30,6 +32,7 @@ struct Clock {
 const MOST_EVENTS_AT_ONCE: u64 = 100_000_000;
 
 /// The shortest round-trip time that a flow can measure.
+#[derive(Clone, Copy)]
 struct Floor {
     rtt_us: u64,
     /// Unit of the clock that takes it.
@@ -43,8 +46,20 @@ impl Checks {
             let is_cancelled = cancel.load(Ordering::Relaxed);
             if is_cancelled { Err(RunError::Cancelled) } else { Ok(Floor::of(flow, scenario, script)) }
         });
-        let floors = if cfg!(debug_assertions) { floors.collect::<Result<_, _>>()? } else { Vec::new() };
-        Ok(Checks { floors, clock: Clock::default() })
+        if !cfg!(debug_assertions) {
+            return Ok(Checks { floors: Vec::new(), source_floors: Vec::new(), clock: Clock::default() });
+        }
+        let sources = scenario.traffic.iter().map(|traffic| Floor::of(&traffic.flow, scenario, script));
+        let (floors, source_floors) = (floors.collect::<Result<_, _>>()?, sources.collect());
+        Ok(Checks { floors, source_floors, clock: Clock::default() })
+    }
+
+    /// Flow number `flow` is one of a source of traffic.
+    pub fn adopt(&mut self, flow: usize, source: usize) {
+        if let Some(floor) = self.source_floors.get(source) {
+            self.floors.resize(self.floors.len().max(flow + 1), *floor);
+            self.floors[flow] = *floor;
+        }
     }
 
     /// An event is handled at `now`.

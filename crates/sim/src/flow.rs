@@ -1,7 +1,7 @@
 //! One flow of a run: its two endpoints, its application, and what is measured of it.
 
 use crate::endpoints::Endpoints;
-use crate::packet::Packet;
+use crate::packet::{Kind, Packet};
 use crate::production::Production;
 use dumbbell_cc::Controller;
 use dumbbell_network::Entry;
@@ -89,11 +89,17 @@ pub(crate) struct Flow {
     unwritten: Source,
     /// Where throughput is measured: at the slowest link of the forward route.
     pub bottleneck: Entry,
+    /// The host's own device, where its small queues are told late of what has left it.
+    pub device: Option<Entry>,
     /// Round-trip times of the measured interval, microseconds.
     pub rtt: Histogram,
     /// Sum of the one-way delays of data packets of the measured interval.
     pub one_way_delays: Duration,
     pub traffic: Traffic,
+    /// [`Kind::Data`], or [`Kind::Awaited`] where the receiving application waits for what arrives.
+    pub data: Kind,
+    /// Bytes that the receiving application waits for; [`u64::MAX`] if for none.
+    pub awaited: u64,
     /// When everything was acknowledged; [`Time::NEVER`] before.
     finished_at: Time,
     /// Counts of the measured interval; while it lasts, those at its start.
@@ -158,12 +164,15 @@ impl Flow {
         };
         Flow {
             ends: Endpoints::new(transport, controller),
+            data: Kind::Data,
+            awaited: u64::MAX,
             phase: Phase::Waiting,
             set_up: None,
             start,
             stop: spec.stop.unwrap_or(Time::NEVER),
             unwritten,
             bottleneck,
+            device: None,
             rtt: Histogram::default(),
             one_way_delays: Duration::ZERO,
             traffic: Traffic::default(),
@@ -205,6 +214,19 @@ impl Flow {
         if (bottleneck.medium as usize, bottleneck.port) == (medium, port) && packet.kind.is_forward() {
             self.traffic.count_departure(packet.size, departs, measured);
         }
+    }
+
+    /// A port is, or will be, done with a packet of this flow at `at`. Returns when the sender may send on, if that is its
+    /// host's own device and the sender waits for it.
+    #[inline]
+    pub fn complete(&mut self, (medium, port): (usize, Port), packet: &Packet, at: Time) -> Option<Time> {
+        let device = self.device?;
+        if (device.medium as usize, device.port) != (medium, port) || !packet.kind.is_data() {
+            return None;
+        }
+        let Endpoints::Tcp { sender, .. } = &mut self.ends else { return None };
+        sender.completed(at);
+        Some(sender.next_timer())
     }
 
     /// The handshake is complete: the application begins to write.
@@ -261,16 +283,26 @@ impl Flow {
         }
     }
 
-    /// All that was written is acknowledged: if that is all there is, the flow is complete.
-    pub fn note_completion(&mut self, now: Time) {
+    /// Has it transfer `bytes` at once, for which its receiver waits.
+    pub fn transfer(&mut self, bytes: u64, mss: u16) {
+        let (segments, last_len) = in_segments(bytes, mss);
+        self.unwritten = Source::AtOnce { segments, last_len };
+        (self.data, self.awaited, self.stop) = (Kind::Awaited, bytes, Time::NEVER);
+    }
+
+    /// All that was written is acknowledged: if that is all there is, the flow is complete. Returns whether it has just
+    /// become so.
+    pub fn note_completion(&mut self, now: Time) -> bool {
         let is_written = match &self.unwritten {
             Source::Empty => true,
             Source::Scheduled(production) => production.is_over(),
             _ => false,
         };
-        if self.finished_at == Time::NEVER && is_written {
+        let is_news = self.finished_at == Time::NEVER && is_written;
+        if is_news {
             self.finished_at = now;
         }
+        is_news
     }
 
     /// When everything was acknowledged, if it was.

@@ -34,6 +34,10 @@ pub struct RunOutput {
     pub links: Table,
     /// One row a link and sample, behind those that a [`SeriesSink`] took.
     pub link_series: Table,
+    /// One row a source of traffic.
+    pub traffic: Table,
+    /// One row a transfer of such a source.
+    pub completions: Table,
     /// What was run and what it cost.
     pub summary: RunSummary,
 }

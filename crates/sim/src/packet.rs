@@ -5,7 +5,7 @@
 //! datagrams in [`Payloads`].
 
 use dumbbell_path::{Class, Ecn};
-use dumbbell_transport::{Ack, Arrival, Burst, CumulativeAck, Datagram, Flags, SackBlock, Segment};
+use dumbbell_transport::{Ack, Arrival, Burst, CumulativeAck, Datagram, Flags, Marks, SackBlock, Segment};
 use dumbbell_units::{Time, claimed};
 use std::num::NonZeroU32;
 
@@ -51,6 +51,10 @@ pub(crate) enum Kind {
     Datagram,
     /// From its far end.
     Reply,
+    /// Data of a flow whose application waits for what arrives.
+    Awaited,
+    /// A datagram of such a flow.
+    AwaitedDatagram,
     Syn,
     SynAck,
     /// The ACK that ends the handshake.
@@ -61,13 +65,28 @@ impl Kind {
     /// Whether such a packet travels from the sender to the receiver.
     #[inline]
     pub fn is_forward(self) -> bool {
-        matches!(self, Kind::Data | Kind::Datagram | Kind::Syn | Kind::HandshakeAck)
+        matches!(
+            self,
+            Kind::Data | Kind::Datagram | Kind::Syn | Kind::HandshakeAck | Kind::Awaited | Kind::AwaitedDatagram
+        )
     }
 
     /// Whether such a packet carries data.
     #[inline]
     pub fn is_data(self) -> bool {
-        matches!(self, Kind::Data | Kind::Datagram)
+        matches!(self, Kind::Data | Kind::Datagram | Kind::Awaited | Kind::AwaitedDatagram)
+    }
+
+    /// Whether the attachment of such a packet is a payload.
+    #[inline]
+    pub fn has_payload(self) -> bool {
+        matches!(self, Kind::Datagram | Kind::Reply | Kind::AwaitedDatagram)
+    }
+
+    /// What datagrams are of a flow whose data would be of this kind.
+    #[inline]
+    pub fn datagram(self) -> Kind {
+        if self == Kind::Awaited { Kind::AwaitedDatagram } else { Kind::Datagram }
     }
 }
 
@@ -107,11 +126,12 @@ impl Packet {
         }
     }
 
-    pub fn ack(flow: u32, hops_left: u16, header: u8, ack: &Ack, store: &mut Store<Sacks>) -> Packet {
-        let &Ack { ack: number, ece, window, echo, .. } = ack;
+    pub fn ack(flow: u32, hops_left: u16, header: u8, ack: &Ack, store: &mut Store<Options>) -> Packet {
+        let &Ack { ack: number, sack, sack_count, ece, marks, window, echo } = ack;
+        let has_options = sack_count > 0 || marks.is_some();
         Packet {
-            attachment: if ack.sack_count == 0 { None } else { Some(store.put((ack.sack, ack.sack_count))) },
-            size: u16::from(header) + ack.sack_option_bytes(),
+            attachment: has_options.then(|| store.put(Options { sack, sack_count, marks })),
+            size: u16::from(header) + ack.option_bytes(),
             ..Packet::cumulative_ack(flow, hops_left, header, CumulativeAck { ack: number, ece, window, echo })
         }
     }
@@ -135,17 +155,18 @@ impl Packet {
 
     /// The acknowledgement of an ACK that arrives.
     #[inline]
-    pub fn acknowledgement(&self, store: &mut Store<Sacks>) -> Ack {
+    pub fn acknowledgement(&self, store: &mut Store<Options>) -> Ack {
         let mut ack = Ack {
             ack: self.number,
             sack: [SackBlock::default(); Ack::MAX_SACK_BLOCKS],
             sack_count: 0,
             ece: self.flags != 0,
+            marks: None,
             window: self.detail,
             echo: self.timestamp,
         };
         if let Some(sacks) = self.attachment {
-            (ack.sack, ack.sack_count) = store.take(sacks);
+            Options { sack: ack.sack, sack_count: ack.sack_count, marks: ack.marks } = store.take(sacks);
         }
         ack
     }
@@ -202,6 +223,12 @@ impl Packet {
         Time::from_nanos(u64::from(self.number) << 32 | u64::from(self.detail))
     }
 
+    /// The same packet as one of another kind.
+    #[inline(always)]
+    pub fn of_kind(self, kind: Kind) -> Packet {
+        Packet { kind, ..self }
+    }
+
     /// The same packet with an attachment of its own.
     pub fn with_attachment(self, attachment: Handle) -> Packet {
         Packet { attachment: Some(attachment), ..self }
@@ -232,7 +259,7 @@ impl dumbbell_path::Packet for Packet {
 
     fn class(&self) -> Class {
         match self.kind {
-            Kind::Data | Kind::Datagram => Class::Data,
+            Kind::Data | Kind::Datagram | Kind::Awaited | Kind::AwaitedDatagram => Class::Data,
             Kind::Ack | Kind::Reply => Class::Ack,
             Kind::Syn | Kind::SynAck | Kind::HandshakeAck => Class::Other,
         }
@@ -252,8 +279,13 @@ impl dumbbell_path::Packet for Packet {
     }
 }
 
-/// Blocks of an ACK, and how many of them are valid.
-pub(crate) type Sacks = ([SackBlock; Ack::MAX_SACK_BLOCKS], u8);
+/// The options that few ACKs carry: SACK blocks, how many of them are valid, and counters of marks.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Options {
+    sack: [SackBlock; Ack::MAX_SACK_BLOCKS],
+    sack_count: u8,
+    marks: Option<Marks>,
+}
 
 /// Tells where the attachment of a packet in flight is kept.
 #[derive(Clone, Copy, Debug)]

@@ -35,7 +35,7 @@ def explain(file: options.File, settings: options.Settings = None, vary_rtt: opt
 
 def schema(
     markdown: Annotated[
-        str | None, typer.Option(metavar="PAGE", help="A page of the reference instead: links or transport.")
+        str | None, typer.Option(metavar="PAGE", help="A page of the reference instead: links, transport or traffic.")
     ] = None,
 ) -> None:
     """Print the JSON Schema of experiment files, for editors, or what it says about parameters, for people."""
@@ -74,7 +74,7 @@ def metrics(
 
 def columns(
     table: Annotated[
-        str | None, typer.Argument(help="flows, links, series or link_series; none shows all.", show_default=False)
+        str | None, typer.Argument(help="A table such as flows or completions; none shows all.", show_default=False)
     ] = None,
     markdown: Annotated[bool, typer.Option("--markdown", help="Print the reference page.")] = False,
     as_json: options.AsJson = False,

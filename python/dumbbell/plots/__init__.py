@@ -6,7 +6,7 @@ from collections.abc import Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from dumbbell.plots import summary, timeseries
+from dumbbell.plots import summary, timeseries, transfers
 from dumbbell.plots.style import FORMATS, Format, Picture
 from dumbbell.results import RESULT, SWEEP, SweepResult, separating_axes, setting_name, setting_text
 from dumbbell.storage import adding
@@ -38,9 +38,15 @@ class ResultPlots:
         """Goodput against delay, a mark a flow; up and to the right is better."""
         return summary.tradeoff(self._result.flows.to_polars(), delay=delay)
 
+    def completions(self) -> Picture:
+        """Completion times of the transfers of `[[traffic]]`, and their slowdown by size."""
+        return transfers.completions(self._result)
+
     def suitable(self) -> dict[str, Picture]:
         """The pictures that make sense for this run, by name."""
         pictures = {"tradeoff": self.tradeoff()} if len(self._result.flows) > 1 else {}
+        if len(self._result.completions):
+            pictures["completions"] = self.completions()
         if len(self._result.series):
             pictures["overview"] = self.overview()
         return pictures

@@ -12,6 +12,8 @@ use serde_json::{Map, Value, json};
 pub enum Reach {
     /// Values of networks as they are, so that most experiments can be run.
     Usual,
+    /// Also the ends of ranges, as far as they are allowed.
+    Ends,
     /// Zero, the ends of ranges, values beyond them and values of other types, too.
     Wild,
 }
@@ -111,7 +113,7 @@ impl<'a> Drawer<'a> {
         };
         // A number that may be written as a text: what the text looks like is only in words.
         let is_number = types.contains(&"number") && schema["pattern"].is_string();
-        let types = if is_number && self.reach == Reach::Usual { vec!["number"] } else { types };
+        let types = if is_number && self.reach != Reach::Wild { vec!["number"] } else { types };
         if types.is_empty() {
             return Ok(Value::Null);
         }
@@ -159,7 +161,7 @@ impl<'a> Drawer<'a> {
         let most = bound("maxItems").unwrap_or(u64::MAX).min(fewest + 4);
         let count = self.bytes.int_in_range(fewest..=most)?;
         let mut items = (0..count).map(|_| self.value(&schema["items"], key, depth + 1)).collect::<Result<Vec<_>>>()?;
-        if self.reach == Reach::Usual {
+        if self.reach != Reach::Wild {
             in_order(&mut items);
         }
         Ok(Value::Array(items))
@@ -171,6 +173,9 @@ impl<'a> Drawer<'a> {
         if self.reach == Reach::Wild && self.chance(1, 4)? {
             let edges = [0, lowest, lowest.wrapping_sub(1), highest, highest + 1, u64::from(u32::MAX), u64::MAX];
             return Ok(json!(*self.one_of(&edges)?));
+        }
+        if self.reach == Reach::Ends && self.chance(1, 2)? {
+            return Ok(json!(*self.one_of(&[lowest, lowest + 1, highest, highest.min(u64::from(u32::MAX))])?));
         }
         let near = schema["default"].as_u64().unwrap_or(10).max(1);
         let drawn = match self.bytes.int_in_range(0..=2)? {
@@ -186,6 +191,9 @@ impl<'a> Drawer<'a> {
         let highest = schema["maximum"].as_f64().unwrap_or(1e3).max(lowest);
         if self.reach == Reach::Wild && self.chance(1, 4)? {
             return Ok(json!(*self.one_of(&[0.0, -1.0, lowest, highest, 1e308, 1e-308])?));
+        }
+        if self.reach == Reach::Ends && self.chance(1, 2)? {
+            return Ok(json!(*self.one_of(&[lowest, highest])?));
         }
         let near = schema["default"].as_f64().unwrap_or(1.0);
         let factor = f64::from(self.bytes.int_in_range(0..=400u32)?) / 100.0;
@@ -215,6 +223,15 @@ impl<'a> Drawer<'a> {
                 _ => ["0%", "100%", "100.1%", "1e-300", "-1%", "NaN", "1e30", "%"],
             };
             return Ok(json!(*self.one_of(&odd)?));
+        }
+        if self.reach == Reach::Ends && self.chance(1, 2)? {
+            let ends = match quantity {
+                "time" => ["0s", "1ns", "1h", "584y"],
+                "rate" => ["0bit", "1bit", "100tbit", "1kbit"],
+                "bytes" => ["0B", "1B", "1000B", "18000000TB"],
+                _ => ["0%", "100%", "1e-9", "4294967295"],
+            };
+            return Ok(json!(*self.one_of(&ends)?));
         }
         // Small and large values are as likely.
         let decade = self.bytes.int_in_range(0..=3u32)?;

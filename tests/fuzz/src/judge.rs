@@ -3,10 +3,15 @@
 //! The engine checks round-trip times, conservation and its clock as it runs (`sim`, with debug assertions). Here its tables
 //! are judged, as whoever reads them would.
 
+use dumbbell_path::LinkRate;
 use dumbbell_results::{Column, Table, Values};
 use dumbbell_scenario::Scenario;
 use dumbbell_sim::RunOutput;
 use dumbbell_transport::Protocol;
+use dumbbell_units::Duration;
+
+/// The largest packet, in megabits.
+const PACKET_MBIT: f64 = 0.53;
 
 type Judgement = Result<(), String>;
 
@@ -38,8 +43,27 @@ fn finite(table: &str, column: &Column) -> Judgement {
 }
 
 fn flows(scenario: &Scenario, table: &Table) -> Judgement {
+    let measured_s = (scenario.duration - scenario.warmup - scenario.cooldown).as_secs_f64();
     for (row, flow) in scenario.flows.iter().enumerate() {
         let number = |name: &str| number(table, name, row);
+        // Where rates vary, the slowest link is not the slowest one of every interval.
+        let slowest = flow.forward.iter().map(|&link| match scenario.links[link].config.rate {
+            LinkRate::Constant(rate) => rate as f64 / 1e6,
+            _ => f64::INFINITY,
+        });
+        let capacity = slowest.fold(f64::INFINITY, f64::min);
+        // One packet is on the transmitter at each end of the interval.
+        if let Some(throughput) = number("throughput_mbps")
+            && throughput > capacity * 1.000_001 + PACKET_MBIT / measured_s
+        {
+            return Err(format!("flow {row} puts {throughput} Mbit/s through a link of {capacity}"));
+        }
+        // After a warm-up, what had arrived before it may come on top.
+        if let Some(goodput) = number("goodput_mbps").filter(|_| scenario.warmup == Duration::ZERO)
+            && goodput > capacity
+        {
+            return Err(format!("flow {row} has a goodput of {goodput} Mbit/s over a link of {capacity}"));
+        }
         let no_more = |less: &str, more: &str| match (number(less), number(more)) {
             (Some(less_is), Some(more_is)) if less_is > more_is => {
                 Err(format!("flow {row}: {less} {less_is}, {more} {more_is}"))
@@ -48,6 +72,7 @@ fn flows(scenario: &Scenario, table: &Table) -> Judgement {
         };
         no_more("retransmits_total", "sent_total")?;
         no_more("retransmits", "sent")?;
+        no_more("delivered_bytes_total", "throughput_bytes_total")?;
         no_more("min_rtt_ms", "mean_rtt_ms")?;
         no_more("p50_rtt_ms", "p95_rtt_ms")?;
         no_more("p95_rtt_ms", "p99_rtt_ms")?;
@@ -76,8 +101,7 @@ fn links(scenario: &Scenario, table: &Table) -> Judgement {
         // A packet is counted whole where it ends; one may have begun before the measured interval.
         let seconds = (scenario.duration - scenario.warmup - scenario.cooldown).as_secs_f64();
         let (rate, capacity) = (number("throughput_mbps"), number("capacity_mbps"));
-        let packet_mbit = 0.6;
-        if capacity > 0.0 && rate * seconds > capacity * seconds * 1.000_001 + packet_mbit {
+        if capacity > 0.0 && rate * seconds > capacity * seconds * 1.000_001 + PACKET_MBIT {
             return Err(format!("{name} carries {rate} Mbit/s of {capacity}"));
         }
     }

@@ -30,8 +30,14 @@ fn traces_are_read_or_refused() {
 
 #[test]
 fn runs_keep_what_no_run_may_break() {
-    let accepted = accepted("run", 300);
-    assert!(accepted > 200, "{accepted} of 300 run");
+    let accepted = accepted("run", 1_000);
+    assert!(accepted > 800, "{accepted} of 1,000 run");
+}
+
+#[test]
+fn parameters_at_the_ends_of_their_ranges_are_refused_or_run() {
+    let accepted = accepted("extreme", 600);
+    assert!(accepted > 450, "{accepted} of 600 run");
 }
 
 #[test]

@@ -209,7 +209,7 @@ impl Settings {
 
     /// `tcp_wmem`: three sizes in bytes, of which the first one has no meaning here.
     fn send_buffer(&mut self, value: &str) -> Result<(), String> {
-        let sizes: Vec<u64> = value.split_whitespace().map_while(|size| size.parse().ok()).collect();
+        let sizes: Vec<u64> = value.split_whitespace().map_while(product).collect();
         let [_, initial, largest] = sizes[..] else { return Err(format!("tcp_wmem = {value}")) };
         self.config.send_buffer = SendBufferSize::Autotuning;
         self.config.send_buffer_initial = initial;
@@ -264,6 +264,12 @@ pub fn peer_segment(script: &Script) -> u32 {
     lengths.filter(|&len| len <= LARGEST_SEGMENT).max().filter(|&len| len > 0).unwrap_or(1000)
 }
 
+/// A number, or a product as shells compute it: `$((256*1024))`.
+fn product(text: &str) -> Option<u64> {
+    let factors = text.strip_prefix("$((").and_then(|text| text.strip_suffix("))")).unwrap_or(text);
+    factors.split('*').try_fold(1u64, |product, factor| product.checked_mul(factor.trim().parse().ok()?))
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -295,7 +301,9 @@ mod tests {
     #[test]
     fn values_of_several_words_belong_to_one_parameter() {
         let mut settings = Settings::default();
-        settings.run("sysctl -q net.ipv4.tcp_rmem=\"4096 131072 6291456\" net.ipv4.tcp_ecn=1", Path::new(".")).unwrap();
+        let command = "sysctl -q net.ipv4.tcp_wmem=\"4096 $((256*1024)) 4194304\" net.ipv4.tcp_ecn=1";
+        settings.run(command, Path::new(".")).unwrap();
+        assert_eq!((settings.config.send_buffer_initial, settings.config.send_buffer_max), (262_144, 4_194_304));
         assert_eq!(settings.ecn, 1);
     }
 }

@@ -281,7 +281,7 @@ impl Controller for Cdg {
     }
 
     fn needs(&self) -> Needs {
-        Needs { reductions: true }
+        Needs { reductions: true, ..Needs::NONE }
     }
 
     fn ssthresh(&mut self, _view: &View, control: &Control) -> u32 {

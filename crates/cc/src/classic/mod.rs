@@ -22,6 +22,8 @@ pub mod nv;
 pub mod prague;
 mod round;
 pub mod scalable;
+#[cfg(test)]
+mod tutorial;
 pub mod vegas;
 pub mod veno;
 pub mod westwood;

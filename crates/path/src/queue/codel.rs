@@ -35,11 +35,21 @@ pub struct Codel {
     /// Mark ECN-capable packets instead of dropping them.
     #[schemars(extend("x-source" = "tc-codel: ecn"))]
     pub ecn: bool,
+    /// Also mark every ECN-capable packet that has waited longer than this.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    #[schemars(extend("x-default" = "none are", "x-at-most" = "1h", "x-source" = "tc-codel: ce_threshold"))]
+    pub ce_threshold: Option<Duration>,
 }
 
 impl Default for Codel {
     fn default() -> Codel {
-        Codel { target: Duration::from_millis(5), interval: Duration::from_millis(100), ecn: false }
+        Codel { target: Duration::from_millis(5), interval: Duration::from_millis(100), ecn: false, ce_threshold: None }
+    }
+}
+
+impl Codel {
+    fn mark(&self, head: &mut Option<Waiting>, buffer: &mut Buffer) -> bool {
+        self.ecn && head.as_mut().is_some_and(|packet| buffer.mark(packet))
     }
 }
 
@@ -64,62 +74,12 @@ impl Discipline for Codel {
 struct State {
     parameters: Codel,
     line: Line,
-    /// Drops since the present or last episode began, and at its beginning.
-    count: u64,
-    last_count: u64,
-    dropping: bool,
-    /// When the delay will have been above target for an interval.
-    first_above: Option<Time>,
-    drop_next: Time,
+    control: Control,
 }
 
 impl State {
     fn new(parameters: &Codel) -> State {
-        State {
-            parameters: parameters.clone(),
-            line: Line::default(),
-            count: 0,
-            last_count: 0,
-            dropping: false,
-            first_above: None,
-            drop_next: Time::ZERO,
-        }
-    }
-
-    /// Whether the delay has been at or above target for an interval, now that `head` was taken.
-    fn stands(&mut self, head: Option<&Waiting>, now: Time, buffer: &Buffer) -> bool {
-        let delayed = head.is_some_and(|packet| packet.waited(now) >= self.parameters.target);
-        if !delayed || buffer.backlog().bytes <= MTU {
-            self.first_above = None;
-            return false;
-        }
-        match self.first_above {
-            None => {
-                self.first_above = Some(now + self.parameters.interval);
-                false
-            }
-            Some(first_above) => now > first_above,
-        }
-    }
-
-    fn mark(&self, head: &mut Option<Waiting>, buffer: &mut Buffer) -> bool {
-        self.parameters.ecn && head.as_mut().is_some_and(|packet| buffer.mark(packet))
-    }
-
-    /// Drops the packet that was taken, and takes the next.
-    fn replace(&mut self, head: Option<Waiting>, now: Time, buffer: &mut Buffer) -> Option<Waiting> {
-        if let Some(packet) = head {
-            buffer.drop(packet, DropCause::Aqm);
-        }
-        self.line.pop(now, buffer)
-    }
-
-    /// The control law: `t` + interval/√count.
-    fn after(&self, t: Time) -> Time {
-        let interval = u128::from(self.parameters.interval.as_nanos());
-        #[expect(clippy::cast_possible_truncation, reason = "it is at most the interval, which has 64 bits")]
-        let nanos = (interval * interval / u128::from(self.count.max(1))).isqrt() as u64;
-        t + Duration::from_nanos(nanos)
+        State { parameters: parameters.clone(), line: Line::default(), control: Control::default() }
     }
 }
 
@@ -133,43 +93,105 @@ impl Held for State {
     }
 
     fn take(&mut self, now: Time, buffer: &mut Buffer) -> Option<Waiting> {
-        let mut head = self.line.pop(now, buffer);
-        let stands = self.stands(head.as_ref(), now, buffer);
+        self.control.take(&self.parameters, &mut self.line, now, buffer)
+    }
+
+    fn observe(&self) -> Vec<(&'static str, f64)> {
+        let Control { count, dropping, .. } = self.control;
+        vec![("count", count as f64), ("dropping", f64::from(u8::from(dropping)))]
+    }
+}
+
+/// What CoDel remembers of one line of packets.
+#[derive(Clone, Debug, Default)]
+pub(super) struct Control {
+    /// Drops since the present or last episode began, and at its beginning.
+    pub(super) count: u64,
+    last_count: u64,
+    dropping: bool,
+    /// When the delay will have been above target for an interval.
+    first_above: Option<Time>,
+    drop_next: Time,
+}
+
+impl Control {
+    /// Takes the packet out of `line` that the transmitter gets; drops or marks what CoDel wants dropped or marked.
+    pub(super) fn take(&mut self, rules: &Codel, line: &mut Line, now: Time, buffer: &mut Buffer) -> Option<Waiting> {
+        let mut head = line.pop(now, buffer);
+        let stands = self.stands(rules, head.as_ref(), now, buffer);
         if self.dropping {
             if !stands {
                 self.dropping = false;
             }
             while self.dropping && now >= self.drop_next {
                 self.count += 1;
-                if self.mark(&mut head, buffer) {
-                    self.drop_next = self.after(self.drop_next);
+                if rules.mark(&mut head, buffer) {
+                    self.drop_next = self.after(self.drop_next, rules);
                     break;
                 }
-                head = self.replace(head, now, buffer);
-                if self.stands(head.as_ref(), now, buffer) {
-                    self.drop_next = self.after(self.drop_next);
+                head = replace(head, line, now, buffer);
+                if self.stands(rules, head.as_ref(), now, buffer) {
+                    self.drop_next = self.after(self.drop_next, rules);
                 } else {
                     self.dropping = false;
                 }
             }
         } else if stands {
-            if !self.mark(&mut head, buffer) {
-                head = self.replace(head, now, buffer);
-                self.stands(head.as_ref(), now, buffer);
+            if !rules.mark(&mut head, buffer) {
+                head = replace(head, line, now, buffer);
+                self.stands(rules, head.as_ref(), now, buffer);
             }
-            self.dropping = true;
-            let added = self.count.saturating_sub(self.last_count);
-            let recent = now < self.drop_next + self.parameters.interval * MEMORY_INTERVALS;
-            self.count = if added > 1 && recent { added } else { 1 };
-            self.last_count = self.count;
-            self.drop_next = self.after(now);
+            self.begin_episode(rules, now);
+        }
+        if let (Some(threshold), Some(packet)) = (rules.ce_threshold, &mut head)
+            && packet.waited(now) > threshold
+        {
+            buffer.mark(packet);
         }
         head
     }
 
-    fn observe(&self) -> Vec<(&'static str, f64)> {
-        vec![("count", self.count as f64), ("dropping", f64::from(u8::from(self.dropping)))]
+    /// The first packet of an episode has been dropped or marked.
+    fn begin_episode(&mut self, rules: &Codel, now: Time) {
+        self.dropping = true;
+        let added = self.count.saturating_sub(self.last_count);
+        let recent = now < self.drop_next + rules.interval * MEMORY_INTERVALS;
+        self.count = if added > 1 && recent { added } else { 1 };
+        self.last_count = self.count;
+        self.drop_next = self.after(now, rules);
     }
+
+    /// Whether the delay has been at or above target for an interval, now that `head` was taken.
+    fn stands(&mut self, rules: &Codel, head: Option<&Waiting>, now: Time, buffer: &Buffer) -> bool {
+        let delayed = head.is_some_and(|packet| packet.waited(now) >= rules.target);
+        if !delayed || buffer.backlog().bytes <= MTU {
+            self.first_above = None;
+            return false;
+        }
+        match self.first_above {
+            None => {
+                self.first_above = Some(now + rules.interval);
+                false
+            }
+            Some(first_above) => now > first_above,
+        }
+    }
+
+    /// The control law: `t` + interval/√count.
+    fn after(&self, t: Time, rules: &Codel) -> Time {
+        let interval = u128::from(rules.interval.as_nanos());
+        #[expect(clippy::cast_possible_truncation, reason = "it is at most the interval, which has 64 bits")]
+        let nanos = (interval * interval / u128::from(self.count.max(1))).isqrt() as u64;
+        t + Duration::from_nanos(nanos)
+    }
+}
+
+/// Drops the packet that was taken, and takes the next.
+fn replace(head: Option<Waiting>, line: &mut Line, now: Time, buffer: &mut Buffer) -> Option<Waiting> {
+    if let Some(packet) = head {
+        buffer.drop(packet, DropCause::Aqm);
+    }
+    line.pop(now, buffer)
 }
 
 #[cfg(test)]
@@ -306,6 +328,19 @@ mod tests {
     }
 
     #[test]
+    fn every_packet_above_the_second_threshold_is_marked_and_none_is_marked_twice() {
+        let mut bench = Bench::new(true, Ecn::Ect0);
+        bench.codel.parameters.ce_threshold = Some(Duration::from_millis(1));
+        bench.run(50 * MS, MS / 2, MS);
+        let late = |packet: &Waiting| packet.ecn() == Ecn::Ce;
+        assert!(bench.delivered[..2].iter().all(|packet| !late(packet)), "they have waited a millisecond at most");
+        assert!(bench.delivered[4..].iter().all(late));
+        bench.run(1_000 * MS, MS / 2, MS);
+        let marked = bench.delivered.iter().filter(|packet| late(packet)).count() as u64;
+        assert_eq!(bench.marked, marked, "what CoDel has marked itself counts once");
+    }
+
+    #[test]
     fn a_new_episode_soon_after_the_last_resumes_its_drop_rate() {
         let mut bench = Bench::new(false, Ecn::NotEct);
         bench.run(1_500 * MS, MS / 2, MS);
@@ -314,20 +349,20 @@ mod tests {
         while bench.buffer.backlog().packets > 0 {
             bench.take();
         }
-        assert!(!bench.codel.dropping);
-        let count = bench.codel.count;
+        assert!(!bench.codel.control.dropping);
+        let count = bench.codel.control.count;
         assert!(count > 20);
         bench.next_arrival = bench.now;
         bench.run(bench.now + 130 * MS, MS / 2, MS);
-        assert!(bench.codel.dropping);
-        assert_eq!(bench.codel.last_count, count - 1, "the drops of the last episode after its first");
+        assert!(bench.codel.control.dropping);
+        assert_eq!(bench.codel.control.last_count, count - 1, "the drops of the last episode after its first");
     }
 
     #[test]
     fn after_a_long_pause_an_episode_starts_over() {
         let mut bench = Bench::new(false, Ecn::NotEct);
         bench.run(1_500 * MS, MS / 2, MS);
-        assert!(bench.codel.count > 20);
+        assert!(bench.codel.control.count > 20);
         bench.next_arrival = u64::MAX;
         while bench.buffer.backlog().packets > 0 {
             bench.take();
@@ -335,8 +370,8 @@ mod tests {
         bench.now += 1_700 * MS;
         bench.next_arrival = bench.now;
         bench.run(bench.now + 130 * MS, MS / 2, MS);
-        assert!(bench.codel.dropping);
-        assert_eq!(bench.codel.last_count, 1);
+        assert!(bench.codel.control.dropping);
+        assert_eq!(bench.codel.control.last_count, 1);
     }
 
     #[test]

@@ -75,6 +75,11 @@ impl Buffer {
         self.is_idle || self.fits_behind(now, size, self.occupancy.backlog())
     }
 
+    /// The same for a packet that will have to wait, even where the transmitter is free.
+    pub fn fits_waiting(&mut self, now: Time, size: u32) -> bool {
+        self.fits_behind(now, size, self.occupancy.backlog())
+    }
+
     /// Whether it would fit if nothing waited.
     pub fn fits_alone(&mut self, now: Time, size: u32) -> bool {
         self.is_idle || self.fits_behind(now, size, Backlog::default())
@@ -82,7 +87,11 @@ impl Buffer {
 
     fn fits_behind(&mut self, now: Time, size: u32, backlog: Backlog) -> bool {
         self.limits.fit(backlog, size)
-            && self.limits.time.is_none_or(|limit| self.transmitter.waits_at_most(limit, now, backlog))
+            && self.limits.time.is_none_or(|limit| {
+                // A transmitter that packets do not wait for may have been free for long.
+                self.transmitter.seek(now);
+                self.transmitter.waits_at_most(limit, now, backlog)
+            })
     }
 
     /// Marks a packet "congestion experienced"; `false` when it is not ECN-capable.
@@ -91,8 +100,10 @@ impl Buffer {
             return false;
         }
         packet.ecn = Ecn::Ce;
-        packet.is_marked = true;
-        self.marked += 1;
+        if !packet.is_marked {
+            packet.is_marked = true;
+            self.marked += 1;
+        }
         true
     }
 
@@ -215,7 +226,7 @@ impl<P: Packet> HeldQueue<P> {
         self.settle(ledger);
         // What came in behind others changes nothing for the transmitter.
         if self.discipline.next_decision() != self.ready {
-            self.schedule();
+            self.schedule(now);
         }
         pushed
     }
@@ -224,10 +235,17 @@ impl<P: Packet> HeldQueue<P> {
     /// packet and its departure.
     pub(crate) fn decide(&mut self, ledger: &mut Ledger<P>) -> Option<(Time, P)> {
         let now = self.decision;
+        if self.ready == now {
+            // Nobody has asked the transmitter before the packet could go.
+            self.decision = self.buffer.transmitter.seek(now);
+            if self.decision > now {
+                return None;
+            }
+        }
         let taken = self.discipline.take(now, &mut self.buffer);
         self.settle(ledger);
         let Some(waiting) = taken else {
-            self.schedule();
+            self.schedule(now);
             // A discipline that has nothing now and says so again must not stop the clock.
             self.decision = self.decision.max(now + Duration::from_nanos(1));
             return None;
@@ -240,8 +258,26 @@ impl<P: Packet> HeldQueue<P> {
         if waiting.is_marked {
             packet.mark();
         }
-        self.schedule();
+        self.schedule(now);
         Some((departs, packet))
+    }
+
+    /// From when on [`pull`](Self::pull) has something to give.
+    pub(crate) fn ready(&self) -> Time {
+        self.ready
+    }
+
+    /// Gives out the next packet at `now`, where somebody else than the transmitter here decides when packets leave.
+    pub(crate) fn pull(&mut self, now: Time, ledger: &mut Ledger<P>) -> Option<P> {
+        let taken = self.discipline.take(now, &mut self.buffer);
+        self.settle(ledger);
+        self.ready = self.discipline.next_decision();
+        let waiting = taken?;
+        let mut packet = self.packets.take(waiting.place);
+        if waiting.is_marked {
+            packet.mark();
+        }
+        Some(packet)
     }
 
     /// Whether the packet that the transmitter can take at `now` is already being sent then: its begin was rounded up.
@@ -259,16 +295,15 @@ impl<P: Packet> HeldQueue<P> {
         if let Some(departs) = departs {
             self.buffer.in_service.departs = departs;
         }
-        self.schedule();
+        self.schedule(now);
         departs
     }
 
-    fn schedule(&mut self) {
+    /// Finds out when the next decision is due. The transmitter is not asked about a time to come: until then it stays
+    /// free for what may come in before.
+    fn schedule(&mut self, now: Time) {
         self.ready = self.discipline.next_decision();
-        self.decision = match self.ready {
-            Time::NEVER => Time::NEVER,
-            ready => self.buffer.transmitter.seek(ready),
-        };
+        self.decision = if self.ready <= now { self.buffer.transmitter.seek(self.ready) } else { self.ready };
     }
 
     /// Tells the link what the discipline has done.

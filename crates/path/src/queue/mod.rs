@@ -56,15 +56,27 @@
 //! assert_eq!(recipe.in_words(), "dropping every 100th");
 //! ```
 
+mod adaptive_red;
+mod cake;
 mod codel;
 mod drophead;
 mod droptail;
+mod dualpi2;
 mod fifo;
+mod flows;
+mod fq;
+mod fq_codel;
 mod gated;
 mod held;
+mod mahimahi_codel;
+mod mahimahi_pie;
 mod pie;
+mod plain;
 mod red;
+mod tbf;
 mod threshold;
+#[cfg(test)]
+mod tutorial;
 
 use crate::catalog::{Catalog, Described, Kind, LinkContext, Recipe};
 use crate::config::QueueLimit;
@@ -101,7 +113,15 @@ pub fn catalog() -> &'static Catalog<Queue> {
                 kind::<Codel>(),
                 kind::<Threshold>(),
                 kind::<Red>(),
+                kind::<adaptive_red::AdaptiveRed>(),
                 kind::<pie::Pie>(),
+                kind::<mahimahi_codel::MahimahiCodel>(),
+                kind::<mahimahi_pie::MahimahiPie>(),
+                kind::<fq::Fq>(),
+                kind::<fq_codel::FqCodel>(),
+                kind::<cake::Cake>(),
+                kind::<dualpi2::DualPi2>(),
+                kind::<tbf::Tbf>(),
             ],
         )
     });

@@ -76,6 +76,9 @@ pub struct Red {
     /// With `ecn`: drop all the same where the average is at the upper end.
     #[schemars(extend("x-source" = "tc-red: harddrop"))]
     pub hard_drop: bool,
+    /// With `ecn`: let packets pass that cannot be marked instead of dropping them.
+    #[schemars(extend("x-source" = "tc-red: nodrop"))]
+    pub no_drop: bool,
     /// The probability rises on from `max` to 1 at twice `max` instead of jumping to it.
     #[schemars(extend("x-source" = "Floyd, Recommendation on using the gentle variant of RED, 2000; not in Linux"))]
     pub gentle: bool,
@@ -96,6 +99,7 @@ impl Default for Red {
             follows_link: false,
             ecn: false,
             hard_drop: false,
+            no_drop: false,
             gentle: false,
             adaptive: false,
         }
@@ -110,9 +114,10 @@ impl Described for Red {
         let Some(mean) = link.rate else {
             return Err(Problem::whole("a link of unlimited rate has no queue", "leave `queue` out"));
         };
-        if self.hard_drop && !self.ecn {
-            let message = "`hard_drop` belongs to `ecn`, which is off";
-            return Err(Problem::key("hard_drop", message, "add `ecn = true`"));
+        let marking = [("hard_drop", self.hard_drop), ("no_drop", self.no_drop)];
+        if let Some((key, _)) = marking.into_iter().find(|(_, is_on)| *is_on && !self.ecn) {
+            let message = format!("`{key}` belongs to `ecn`, which is off");
+            return Err(Problem::key(key, message, "add `ecn = true`"));
         }
         let (min, max) = self.thresholds(link)?;
         let weight = match self.weight {
@@ -205,7 +210,7 @@ impl Discipline for Red {
 
 /// State of a RED queue.
 #[derive(Clone, Debug)]
-struct State {
+pub(super) struct State {
     parameters: Red,
     /// Thresholds in bytes.
     min: f64,
@@ -226,7 +231,7 @@ struct State {
 
 impl State {
     /// An empty queue; the parameters are complete.
-    fn new(parameters: &Red, rng: Rng) -> State {
+    pub(super) fn new(parameters: &Red, rng: Rng) -> State {
         let bytes = |level: Option<Level>| level.map_or(0, Level::as_bytes) as f64;
         State {
             parameters: parameters.clone(),
@@ -282,7 +287,11 @@ impl State {
     }
 
     fn strike(&self, ecn: Ecn) -> Verdict {
-        if self.parameters.ecn && ecn != Ecn::NotEct { Verdict::Mark } else { Verdict::Drop }
+        match self.parameters.ecn {
+            true if ecn != Ecn::NotEct => Verdict::Mark,
+            true if self.parameters.no_drop => Verdict::Pass,
+            _ => Verdict::Drop,
+        }
     }
 
     /// The average at `now` when the link has been idle since `since`.
@@ -439,6 +448,7 @@ mod tests {
         assert!(all(&marking, 100_000, Ecn::Ect0, Verdict::Mark));
         assert!(all(&marking, 100_000, Ecn::NotEct, Verdict::Drop));
         assert!(all(&Red { hard_drop: true, ..marking.clone() }, 100_000, Ecn::Ect0, Verdict::Drop));
+        assert!(all(&Red { no_drop: true, ..marking.clone() }, 100_000, Ecn::NotEct, Verdict::Pass));
         let inside = verdicts(&mut red(&marking, 60_000.0), 1000, 60_000, Ecn::Ect0);
         assert!(inside.contains(&Verdict::Mark) && !inside.contains(&Verdict::Drop));
     }

@@ -5,10 +5,12 @@
 
 mod loss;
 mod pacer;
+mod prr;
 mod rtt;
 mod undo;
 
 pub use loss::{LossThreshold, PersistentCongestion, Verdict};
 pub use pacer::{BurstPacer, pacing_rate};
+pub use prr::ProportionalReduction;
 pub use rtt::RttEstimator;
 pub use undo::SpuriousLosses;

@@ -10,6 +10,7 @@ mod kind;
 mod link;
 mod rate;
 mod shorthand;
+mod traffic;
 mod transport;
 mod vary_rtt;
 
@@ -18,10 +19,11 @@ pub(crate) use buffer::Buffer;
 pub(crate) use delay::{DELAYS, DelaySpec};
 pub(crate) use flow::{AppSpec, CcSpec, Direction, FlowSpec, Preset, RouteSpec};
 pub(crate) use kind::{
-    AGGREGATE, EVENTS, JITTER, JitterSpec, KindSpec, LATE, LossSpec, POLICER, QueueSpec, REORDER, ReorderSpec,
+    AGGREGATE, EVENTS, JITTER, JitterSpec, KindSpec, LATE, LossSpec, POLICER, QueueSpec, REORDER, ReorderSpec, WIFI,
 };
 pub(crate) use link::{LinkSpec, LossPlace, NodeSpec, PathSpec, ReverseSpec, Side};
 pub(crate) use rate::{RATES, RateSpec, TraceSource};
+pub(crate) use traffic::{TRAFFIC_KEYS, TrafficSpec, kinds_in_words};
 pub(crate) use transport::{PROFILE, TransportSpec};
 pub(crate) use vary_rtt::VaryRtt;
 
@@ -61,6 +63,8 @@ pub(crate) struct File {
     pub routes: Option<Vec<RouteSpec>>,
     /// Flows; one entry may stand for several.
     pub flows: Option<Vec<FlowSpec>>,
+    /// Flows that come and go while the experiment runs.
+    pub traffic: Option<Vec<TrafficSpec>>,
     /// Named algorithms: a base and the parameters that differ.
     pub presets: Option<BTreeMap<String, Preset>>,
     /// Taken out of the tree before it is decoded; stands here so that it is among the allowed keys.

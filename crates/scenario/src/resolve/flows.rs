@@ -26,7 +26,7 @@ impl Context<'_> {
     pub(super) fn flows(&mut self, network: &mut Network) -> Option<(Vec<Flow>, Vec<FlowNotes>)> {
         self.presets();
         let specs = self.file.flows.as_deref().unwrap_or_default();
-        if specs.is_empty() {
+        if specs.is_empty() && self.file.traffic.as_ref().is_none_or(Vec::is_empty) {
             let help = "add at least one [[flows]] with `cc`, for example cc = \"bbr\"";
             self.report.value(&top("flows"), "there are no flows", help);
             return None;
@@ -42,7 +42,8 @@ impl Context<'_> {
         let mut complete = true;
         let mut hops = 0;
         for (entry, spec) in specs.iter().enumerate() {
-            let Some(added) = self.flow_entry(spec, entry, flows.len(), network) else {
+            let at = top("flows").index(entry);
+            let Some(added) = self.flow_entry(spec, &at, flows.len(), network) else {
                 complete = false;
                 continue;
             };
@@ -57,43 +58,47 @@ impl Context<'_> {
             if hops > MAX_WAYS {
                 let message = format!("the ways of the flows up to here have {hops} links together");
                 let help = format!("allowed: {MAX_WAYS}; fewer flows or shorter ways");
-                self.report.value(&top("flows").index(entry), message, help);
+                self.report.value(&at, message, help);
                 return None;
             }
             let profile = self.profile(spec);
             notes.extend(added.iter().map(|_| FlowNotes { entry, profile, defaults: defaults.clone() }));
             flows.extend(added);
         }
-        self.names_differ(network);
         complete.then_some((flows, notes))
     }
 
-    /// The flows of one entry of `[[flows]]`, the first of which has number `first`.
-    fn flow_entry(&mut self, spec: &FlowSpec, entry: usize, first: usize, network: &mut Network) -> Option<Vec<Flow>> {
-        let at = top("flows").index(entry);
+    /// The flows of the entry of `[[flows]]` that stands at `at`, the first of which has number `first`.
+    pub(super) fn flow_entry(
+        &mut self,
+        spec: &FlowSpec,
+        at: &KeyPath,
+        first: usize,
+        network: &mut Network,
+    ) -> Option<Vec<Flow>> {
         let count = spec.count.unwrap_or(1);
         if count == 0 {
             self.report.value(&at.key("count"), "the entry stands for no flow", "allowed: 1 or more");
         }
-        let transport = self.transport(spec, &at);
+        let transport = self.transport(spec, at);
         let is_unresponsive = transport.as_ref().is_some_and(|transport| transport.protocol == Protocol::Udp);
-        let algorithm = if is_unresponsive { self.no_algorithm(spec, &at) } else { self.algorithm(spec, &at) };
-        let timely = self.flow_times(spec, &at);
-        self.check_amounts(spec, &at);
-        let schedule = self.app_schedule(spec, &at);
-        let access = self.access(spec, &at, network);
+        let algorithm = if is_unresponsive { self.no_algorithm(spec, at) } else { self.algorithm(spec, at) };
+        let timely = self.flow_times(spec, at);
+        self.check_amounts(spec, at);
+        let schedule = self.app_schedule(spec, at);
+        let access = self.access(spec, at, network);
         let exit = spec.exit_delay.filter(|delay| *delay > Duration::ZERO);
-        let (from, to) = self.flow_ends(spec, &at, network)?;
+        let (from, to) = self.flow_ends(spec, at, network)?;
         let (algorithm, transport, access, schedule) = (algorithm?, transport?, access?, schedule?);
         if !timely {
             return None;
         }
-        self.check_application(spec, &transport, &at);
-        self.check_packet_sizes(&transport, &at);
-        let routes = self.routes(spec, &at, from, to, network)?;
-        self.check_lengths(spec, &routes, usize::from(access.is_some()) + usize::from(exit.is_some()), &at)?;
-        self.check_route(&routes.0, &transport, &at, network);
-        self.check_round_trip(&routes, access.as_ref().map(|(delay, _)| *delay).max(exit), &at, network);
+        self.check_application(spec, &transport, at);
+        self.check_packet_sizes(&transport, at);
+        let routes = self.routes(spec, at, from, to, network)?;
+        self.check_lengths(spec, &routes, usize::from(access.is_some()) + usize::from(exit.is_some()), at)?;
+        self.check_route(&routes.0, &transport, at, network);
+        self.check_round_trip(&routes, access.as_ref().map(|(delay, _)| *delay).max(exit), at, network);
         let label = spec.label.clone().or_else(|| spec.cc.as_ref().map(|cc| cc.name.clone()));
         let label = label.unwrap_or_else(|| "udp".to_owned());
         let stagger = spec.stagger.unwrap_or_default();
@@ -101,12 +106,12 @@ impl Context<'_> {
             let (mut forward, mut reverse) = routes.clone();
             let number_of_flow = first + number;
             if let Some((delay, rate)) = &access {
-                let (to_router, from_router) = network.add_access(number_of_flow, from, *delay, rate.clone(), &at);
+                let (to_router, from_router) = network.add_access(number_of_flow, from, *delay, rate.clone(), at);
                 forward.insert(0, to_router);
                 reverse.push(from_router);
             }
             if let Some(delay) = exit {
-                let (from_router, to_router) = network.add_exit(number_of_flow, to, delay, &at);
+                let (from_router, to_router) = network.add_exit(number_of_flow, to, delay, at);
                 forward.push(from_router);
                 reverse.insert(0, to_router);
             }
@@ -124,6 +129,7 @@ impl Context<'_> {
                 base_rtt: Duration::from_nanos(delays.fold(0, u64::saturating_add)),
                 forward,
                 reverse,
+                dscp: spec.dscp,
                 transport: transport.clone(),
             }
         };
@@ -433,7 +439,7 @@ impl Context<'_> {
     }
 
     /// Names in results must be unique, also those of the links that flows have to themselves.
-    fn names_differ(&mut self, network: &Network) {
+    pub(super) fn names_differ(&mut self, network: &Network) {
         let nodes = first_repeated(network.nodes.iter().map(String::as_str));
         let links = first_repeated(network.links.iter().map(|link| link.name.as_str()));
         if let Some(name) = nodes.or(links) {

@@ -6,7 +6,9 @@ mod delays;
 mod flows;
 mod links;
 mod network;
+mod radios;
 mod rates;
+mod traffic;
 mod vary_rtt;
 
 pub(crate) use rates::{Loader, hexadecimal, synthesise};
@@ -179,8 +181,12 @@ impl Context<'_> {
     fn network_and_flows(&mut self, mut record: Record) -> Option<Resolved> {
         self.sides();
         let mut network = self.network()?;
-        let (flows, flow_notes) = self.flows(&mut network)?;
-        let (links, links_notes) = self.links(&network, &flows);
+        let flows = self.flows(&mut network);
+        let drafts = self.traffic(flows.as_ref().map_or(0, |(flows, _)| flows.len()), &mut network);
+        self.names_differ(&network);
+        let ((flows, flow_notes), drafts) = flows.zip(drafts)?;
+        let (links, links_notes) = self.links(&network, flows.iter().chain(drafts.iter().map(|draft| &draft.flow)));
+        let traffic = self.sources(drafts, &links_notes, network.links.len())?;
         let rtt_spans = self.rtt_spans(&flows, &links, &links_notes);
         let file = self.file;
         let mut defaults = Vec::new();
@@ -208,6 +214,7 @@ impl Context<'_> {
             nodes: network.nodes,
             links,
             flows,
+            traffic,
         };
         Some(Resolved { scenario, links: links_notes, flows: flow_notes, rtt_spans, defaults })
     }

@@ -1,10 +1,12 @@
 //! What happens at instants that are known beforehand: scripted changes, the measured interval, samples, the end.
 //!
 //! Of what is due at the same time changes come first, so that they hold from their instant on, then the measured
-//! interval, then samples; and all of it comes before everything else.
+//! interval, then samples, then arrivals of flows that come and go; and all of it comes before everything else.
 
 use super::Engine;
+use crate::tables::LinkView;
 use crate::{RunError, SERIES_CHUNK_BYTES, TimedChange, tables};
+use dumbbell_network::for_each_link;
 use dumbbell_network::report::link_summary;
 use dumbbell_results::Recorder;
 use dumbbell_scenario::Scenario;
@@ -22,6 +24,8 @@ pub(super) struct Clock {
     measure: Time,
     /// Next sample of the recorder.
     record: Time,
+    /// Next arrival of a flow that comes and goes.
+    arrival: Time,
     /// The first instant after the run.
     over: Time,
     /// Changes to come, in order of time.
@@ -40,6 +44,7 @@ impl Clock {
             change: script.first().map_or(Time::NEVER, |change| change.at),
             measure: Time::ZERO + scenario.warmup,
             record: recorder.next(end),
+            arrival: Time::NEVER,
             over: end + Duration::from_nanos(1),
             script: script.into(),
         };
@@ -53,9 +58,15 @@ impl Clock {
         self.next
     }
 
+    /// The next arrival is due at `arrival`.
+    pub fn expect_arrival(&mut self, arrival: Time) {
+        self.arrival = arrival;
+        self.find_next();
+    }
+
     /// Updates the time at which something is due next.
     fn find_next(&mut self) {
-        self.next = self.change.min(self.measure).min(self.record).min(self.over);
+        self.next = self.change.min(self.measure).min(self.record).min(self.arrival).min(self.over);
     }
 
     /// The change that is due at `now`.
@@ -82,8 +93,12 @@ impl Engine<'_> {
             self.change_link(&change);
         } else if self.clock.measure <= now {
             self.measurement_boundary();
+        } else if self.clock.record > now {
+            self.arrivals();
         } else {
-            tables::sample(&mut self.recorder, now, &mut self.flows, &mut self.media, &mut self.departed);
+            let lasting = &mut self.flows[..self.scenario.flows.len()];
+            let links = LinkView { media: &mut self.media, entries: &self.entries, departed: &mut self.departed };
+            tables::sample(&mut self.recorder, now, lasting, links);
             self.clock.record = self.recorder.next(self.end);
             self.hand_over_series();
         }
@@ -146,7 +161,7 @@ impl Engine<'_> {
             flow.measured = flow.counts().since(flow.measured);
         }
         let mut rows = Vec::new();
-        self.media.for_each_port(|medium, port| {
+        for_each_link(&mut self.media, &self.entries, |medium, port| {
             let number = u32::try_from(rows.len()).unwrap_or(u32::MAX);
             rows.push(link_summary(self.scenario, number, medium, port, self.now));
         });

@@ -88,6 +88,7 @@ impl Engine<'_> {
             Kind::Datagram => self.deliver_datagram(packet),
             Kind::Reply => self.deliver_reply(packet),
             Kind::Syn | Kind::SynAck | Kind::HandshakeAck => self.deliver_handshake(packet),
+            Kind::Awaited | Kind::AwaitedDatagram => self.deliver_awaited(packet),
         }
     }
 
@@ -129,6 +130,21 @@ impl Engine<'_> {
         }
     }
 
+    /// Data reaches its receiver, whose application may have waited for it. Nothing is taken ahead of its time.
+    #[inline(never)]
+    fn deliver_awaited(&mut self, packet: &Packet) {
+        if packet.kind == Kind::Awaited {
+            self.deliver_segment(packet, Followers::NONE);
+        } else {
+            self.deliver_datagram(packet);
+        }
+        let index = packet.flow as usize;
+        let flow = &self.flows[index];
+        if flow.ends.received().delivered_bytes >= flow.awaited {
+            self.transfer_arrived(index);
+        }
+    }
+
     #[inline(never)]
     fn acknowledge_waiting(&mut self, index: usize) {
         let Endpoints::Tcp { receiver, .. } = &mut self.flows[index].ends else { return };
@@ -152,10 +168,10 @@ impl Engine<'_> {
                 flow.rtt.add(rtt_us);
             }
         }
-        if sender.is_idle() {
-            flow.note_completion(now);
+        if sender.is_idle() && flow.note_completion(now) {
+            self.retire(index);
         }
-        let Endpoints::Tcp { sender, .. } = &mut flow.ends else { return };
+        let Endpoints::Tcp { sender, .. } = &mut self.flows[index].ends else { return };
         // Most ACKs release nothing.
         let next = match sender.poll_transmit(now) {
             None => sender.next_timer(),
@@ -196,8 +212,8 @@ impl Engine<'_> {
                 flow.rtt.add(rtt.as_micros());
             }
         }
-        if flow.ends.is_idle() {
-            flow.note_completion(now);
+        if flow.ends.is_idle() && flow.note_completion(now) {
+            self.retire(index);
         }
         self.transmit(index);
     }
@@ -254,6 +270,7 @@ impl Engine<'_> {
         let repetition = set_up.on_timer(now);
         if repetition.has_failed {
             flow.stop_writing();
+            self.retire(index);
         }
         if repetition.syn {
             self.send_syn(index);
@@ -276,7 +293,7 @@ impl Engine<'_> {
                 }
                 Phase::Waiting => {
                     flow.phase = Phase::Connecting;
-                    flow.set_up = Some(Box::new(SetUp::new(now, &self.scenario.flows[index].transport)));
+                    flow.set_up = Some(Box::new(SetUp::new(now, &self.traffic.spec(self.scenario, index).transport)));
                     self.send_syn(index);
                 }
                 Phase::Connecting => self.repeat_handshake(index),

@@ -11,6 +11,14 @@ pub(super) fn fallible(flows: &[Flow]) -> Vec<usize> {
 }
 
 impl Engine<'_> {
+    /// Watches the controller of a flow that has come, if it may fail.
+    pub(super) fn watch_controller(&mut self, index: usize) {
+        let may_fail = self.flows[index].ends.sending().is_some_and(|sending| sending.controller.hooks().fault);
+        if may_fail && !self.fallible.contains(&index) {
+            self.fallible.push(index);
+        }
+    }
+
     /// Ends the run where a controller has failed, the first one if several have. Looked at now and then: a fault tells
     /// its time itself.
     #[inline(never)]
@@ -23,7 +31,7 @@ impl Engine<'_> {
             None => Ok(()),
             Some((fault, flow, controller)) => Err(RunError::Controller {
                 flow,
-                label: self.scenario.flows[flow].label.clone(),
+                label: self.traffic.spec(self.scenario, flow).label.clone(),
                 algorithm: controller.algorithm().to_owned(),
                 at: fault.at,
                 message: fault.message.clone(),

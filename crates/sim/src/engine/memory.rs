@@ -59,11 +59,12 @@ impl Engine<'_> {
         let contents = self.sacks.memory() + self.payloads.memory();
         let series = self.recorder.memory();
         let fixed = self.memory.fixed;
-        let needed = fixed + senders + histograms + packets + contents + series;
+        let traffic = self.traffic.memory(&self.flows);
+        let needed = fixed + senders + histograms + packets + contents + series + traffic;
         if needed <= self.bounds.max_memory || self.failure.is_some() {
             return;
         }
-        let parts = [fixed, senders, packets, contents, histograms, series];
+        let parts = [fixed, senders, packets, contents, histograms, series, traffic];
         let grown = parts.into_iter().max().unwrap_or(0);
         let growth = match parts.into_iter().position(|part| part == grown) {
             Some(1) => self.largest_sender(),
@@ -71,6 +72,7 @@ impl Engine<'_> {
             Some(3) => Growth::Acknowledgements,
             Some(4) => Growth::Histograms,
             Some(5) => Growth::Series,
+            Some(6) => self.traffic.growth(),
             _ => Growth::Flows { count: self.flows.len() },
         };
         let limit = self.bounds.max_memory;
@@ -81,7 +83,7 @@ impl Engine<'_> {
         let most = self.flows.iter().enumerate().max_by_key(|(_, flow)| flow.ends.memory());
         let in_flight = |flow: &Flow| flow.ends.sending().map_or(0, |sending| sending.view.packets_out);
         let (flow, packets) = most.map_or((0, 0), |(index, flow)| (index, in_flight(flow)));
-        Growth::Senders { flow, label: self.scenario.flows[flow].label.clone(), packets }
+        Growth::Senders { flow, label: self.traffic.spec(self.scenario, flow).label.clone(), packets }
     }
 
     fn fullest_medium(&mut self) -> Growth {

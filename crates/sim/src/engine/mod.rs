@@ -9,23 +9,26 @@ mod clock;
 mod delivery;
 mod faults;
 mod memory;
+mod spawned;
 #[cfg(test)]
 mod tests;
+mod traffic;
 mod transmission;
 mod wiring;
 
 use crate::agenda::{FlowAgenda, Turn};
 use crate::checks::Checks;
 use crate::flow::Flow;
-use crate::packet::{Packet, Payloads, Sacks, Store};
+use crate::packet::{Options, Packet, Payloads, Store};
 use crate::{Bounds, RunError, RunOutput, RunSummary, TimedChange, tables};
 use clock::Clock;
-use dumbbell_network::{Agenda, Entry, Routes, report};
+use dumbbell_network::{Agenda, Entry, Routes, for_each_link, report};
 use dumbbell_path::Media;
 use dumbbell_results::{self as results, LinkSummary, Recorder};
 use dumbbell_scenario::Scenario;
 use dumbbell_units::Time;
 use memory::Memory;
+use traffic::Traffic;
 use wiring::Network;
 
 /// Events between two checks whether the run has to stop.
@@ -44,7 +47,7 @@ pub(crate) struct Engine<'a> {
     /// Where each link of the scenario is entered.
     entries: Vec<Entry>,
     /// What packets under way carry besides themselves.
-    sacks: Store<Sacks>,
+    sacks: Store<Options>,
     payloads: Payloads,
     /// When the clock, media and flows have something to do: of what is due at the same time the clock first, then media,
     /// then flows.
@@ -52,13 +55,15 @@ pub(crate) struct Engine<'a> {
     medium_agenda: Agenda<Time>,
     flow_agenda: FlowAgenda,
     recorder: Recorder,
-    /// Bytes that had left each port of the media when it was sampled last.
+    /// Bytes that had left each link when it was sampled last.
     departed: Vec<u64>,
     bounds: Bounds<'a>,
     memory: Memory,
     /// Why the run cannot go on.
     failure: Option<RunError>,
     checks: Checks,
+    /// Flows that come and go.
+    traffic: Traffic,
     events: u64,
     measured: (Time, Time),
     /// Now lies in the measured interval.
@@ -83,15 +88,15 @@ impl<'a> Engine<'a> {
         scenario: &'a Scenario,
         bounds: Bounds<'a>,
         recorder: Recorder,
-        clock: Clock,
+        mut clock: Clock,
         checks: Checks,
     ) -> Engine<'a> {
-        let Network { media, flows, routes, entries } = network;
+        let Network { media, flows, routes, entries, traffic } = network;
+        clock.expect_arrival(traffic.next());
         let mut flow_agenda = FlowAgenda::new(flows.len());
         for (index, flow) in flows.iter().enumerate() {
             flow_agenda.set(index, Turn::Application, flow.start);
         }
-        let ports = media.iter().map(|medium| usize::from(medium.ports())).sum();
         Engine {
             scenario,
             now: Time::ZERO,
@@ -108,10 +113,11 @@ impl<'a> Engine<'a> {
             clock,
             flow_agenda,
             recorder,
-            departed: vec![0; ports],
+            departed: vec![0; scenario.links.len()],
             bounds,
             failure: None,
             checks,
+            traffic,
             events: 0,
             measured: (Time::ZERO + scenario.warmup, Time::ZERO + scenario.duration.saturating_sub(scenario.cooldown)),
             is_measuring: false,
@@ -128,27 +134,32 @@ impl<'a> Engine<'a> {
         if self.measured_links.is_none() {
             self.finish_measurement();
         }
+        self.checks.conservation(&self.flows, &self.media);
+        let (traffic, completions) = self.finish_traffic();
+        let lasting = &self.flows[..self.scenario.flows.len()];
+        let spawned: u64 = traffic.iter().map(|source| source.total.arrived).sum();
         let summary = RunSummary {
             seed: self.scenario.seed,
             sim_s: self.scenario.duration.as_secs_f64(),
             cpu_s: 0.0,
             events: self.events,
-            packets: self.flows.iter().map(|flow| flow.counts().arrived).sum(),
+            packets: lasting.iter().map(|flow| flow.counts().arrived).sum::<u64>() + spawned,
             bytes_per_flow: self.memory_per_flow(),
         };
         let measured_s = self.measured.1.since(self.measured.0).as_secs_f64();
-        self.checks.conservation(&self.flows, &self.media);
         let flows = results::flows(&tables::flow_summaries(self.scenario, self.flows, measured_s));
         let mut measured_links = self.measured_links.unwrap_or_default();
         let mut rows = measured_links.iter_mut();
-        self.media.for_each_port(|medium, port| {
+        for_each_link(&mut self.media, &self.entries, |medium, port| {
             if let Some(row) = rows.next() {
-                row.total = report::counts(&medium.counters(self.end, port));
+                report::total(row, medium, port, self.end);
             }
         });
         let links = results::links(&measured_links);
         let (series, link_series) = self.recorder.take();
-        Ok(RunOutput { flows, series, links, link_series, summary })
+        let completions = results::completions(completions, &traffic);
+        let traffic = results::traffic(&traffic);
+        Ok(RunOutput { flows, series, links, link_series, traffic, completions, summary })
     }
 
     /// Handles one event after the other until the end of the run; returns how many there were.

@@ -14,7 +14,7 @@ use std::fmt::Write;
 struct Side {
     kbit: u32,
     buffer_packets: u32,
-    queue: &'static str,
+    queue: String,
     loss: Loss,
     before: bool,
     jitter_us: u32,
@@ -57,7 +57,7 @@ fn side() -> impl Strategy<Value = Side> {
         2 => (0u32..80).prop_map(Loss::Bernoulli),
         1 => (0u32..40, 5u32..95).prop_map(|(p_permille, r_percent)| Loss::Bursts { p_permille, r_percent }),
     ];
-    let queue = prop_oneof![3 => Just("droptail"), 1 => Just("drophead"), 1 => Just("codel")];
+    let queue = prop_oneof![1 => Just("\"droptail\"".to_owned()), 2 => prop::sample::select(queues())];
     let jitter = prop_oneof![2 => Just(0u32), 1 => 1u32..8_000];
     let reorder = prop_oneof![3 => Just(0u32), 1 => 1u32..30];
     (200u32..30_000, 2u32..300, queue, loss, any::<bool>(), jitter, any::<bool>(), reorder).prop_map(
@@ -72,6 +72,16 @@ fn side() -> impl Strategy<Value = Side> {
             reorder_percent,
         },
     )
+}
+
+/// Every discipline, as it is written in an experiment file.
+fn queues() -> Vec<String> {
+    let kinds = dumbbell_path::queue::catalog().kinds().iter();
+    let table = |kind: &dumbbell_path::Kind<_>| {
+        let keys: String = kind.example().iter().map(|(key, value)| format!(", {key} = {value}")).collect();
+        format!("{{ kind = \"{}\"{keys} }}", kind.name)
+    };
+    kinds.map(table).collect()
 }
 
 fn flow(links: usize) -> impl Strategy<Value = Flow> {
@@ -119,7 +129,7 @@ fn network() -> impl Strategy<Value = Network> {
 impl Side {
     fn write(&self, toml: &mut String) {
         let Side { kbit, buffer_packets, queue, .. } = self;
-        writeln!(toml, "rate = \"{kbit}kbit\"\nbuffer = \"{buffer_packets}packets\"\nqueue = \"{queue}\"").unwrap();
+        writeln!(toml, "rate = \"{kbit}kbit\"\nbuffer = \"{buffer_packets}packets\"\nqueue = {queue}").unwrap();
         match self.loss {
             Loss::Bernoulli(0) => {}
             Loss::Bernoulli(permille) => writeln!(toml, "loss = {}", f64::from(permille) / 1e3).unwrap(),
@@ -269,7 +279,7 @@ proptest! {
             for side in [forward, back] {
                 side.loss = Loss::Bernoulli(0);
                 side.buffer_packets = 100_000;
-                side.queue = "droptail";
+                side.queue = "\"droptail\"".to_owned();
                 side.kbit = side.kbit.max(5_000);
             }
         }

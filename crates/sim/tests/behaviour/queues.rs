@@ -155,3 +155,61 @@ fn a_link_counts_what_happens_in_the_measured_interval() {
         assert_eq!(total, whole[column].1);
     }
 }
+
+/// The average backlog, of which the queue over some seconds is a measure, enters the range between 0.4 and 0.6 of the
+/// way from `min` to `max` whatever the load, as long as that asks for more than the least probability, 1 %.
+#[test]
+fn adaptive_red_brings_the_average_into_its_range_within_some_tens_of_seconds() {
+    for (flows, rtt_ms) in [(40, 60), (60, 60), (80, 100)] {
+        let run = run(&format!(
+            r#"
+            duration = "120s"
+            record.interval = "100ms"
+            path = {{ rate = "50mbit", rtt = "{rtt_ms}ms", buffer = "4000packets", queue = {{ kind = "adaptive-red", target = "20ms" }} }}
+            flows = [{{ cc = "reno", count = {flows}, start_jitter = "2s" }}]
+            "#
+        ));
+        // 62,500 and 187,500 bytes; the average, with a time constant of a second, stays within their middle fifth.
+        let series = run.link_series(0);
+        let queue = series.during("queue_bytes", 40.0..120.0);
+        let average = queue.iter().sum::<f64>() / queue.len() as f64;
+        let (low, high) = (62_500.0 + 0.4 * 125_000.0, 62_500.0 + 0.6 * 125_000.0);
+        assert!((low..high).contains(&average), "{flows} flows: {average} bytes");
+    }
+}
+
+/// What Mahimahi's own queues do to one flow on a trace.
+#[test]
+fn queues_of_mahimahi_hold_a_flow_on_a_trace() {
+    let mean_queue_ms = |queue: &str| {
+        let run = run(&format!(
+            r#"
+            duration = "60s"
+            warmup = "20s"
+            record.series = false
+            path = {{ trace = [1, 2, 3, 4, 5, 6, 7, 8, 9, 10], rtt = "40ms", buffer = "1000packets", queue = "{queue}" }}
+            flows = [{{ cc = "cubic" }}]
+            "#
+        ));
+        assert!(run.link("drops_aqm", 0) > 5.0 || queue == "fifo", "{queue} drops nothing");
+        assert!(run.link("utilization", 0) > 0.8, "{queue}: {}", run.link("utilization", 0));
+        run.link("mean_queue_bytes", 0) * 8.0 / 12e3
+    };
+    let [codel, pie, fifo] = ["mahimahi-codel", "mahimahi-pie", "fifo"].map(mean_queue_ms);
+    assert!(codel < 15.0 && pie < 30.0 && fifo > 200.0, "{codel} ms, {pie} ms and {fifo} ms");
+}
+
+/// A shaper in front of a fast link: the flow gets the shaper's rate, and waits in its queue.
+#[test]
+fn a_token_bucket_filter_gives_a_flow_its_rate_whatever_the_link_could_carry() {
+    let run = run(r#"
+        duration = "60s"
+        warmup = "20s"
+        record.series = false
+        path = { rate = "100mbit", rtt = "40ms", buffer = "60packets", queue = { kind = "tbf", rate = "12mbit", burst = "10packets" } }
+        flows = [{ cc = "cubic" }]
+        "#);
+    assert_near("throughput", run.link("throughput_mbps", 0), 12.0, 0.001);
+    assert_eq!(run.link("max_queue_bytes", 0), 90_000.0);
+    assert!(run.link("drops_full", 0) > 0.0 && run.link("drops_aqm", 0) == 0.0);
+}

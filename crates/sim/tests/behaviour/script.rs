@@ -52,7 +52,9 @@ fn mixed(rate: &str, queue: &str) -> Scenario {
 
 #[test]
 fn a_scripted_rate_gives_what_a_schedule_gives_to_the_last_bit() {
-    for queue in ["fifo", "codel", "drophead", "pie"] {
+    for queue in
+        ["fifo", "codel", "drophead", "pie", "fq", "fq_codel", "dualpi2", "mahimahi-codel", "mahimahi-pie", "cake"]
+    {
         let schedule = r#"[["0s", "10mbit"], ["1s", "2mbit"], ["2s", "0bit"], ["2300ms", "25mbit"], ["5s", "7mbit"]]"#;
         let scheduled = Run::of(&mixed(schedule, queue)).output;
         let script =

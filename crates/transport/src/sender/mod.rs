@@ -44,6 +44,7 @@ use crate::{Completion, TransportConfig};
 use assembly::{LossDetector, Stream, Xmit};
 pub use burst::Burst;
 use dumbbell_cc::{CaState, Control, Controller, Hooks, Needs, RateSample, View};
+use dumbbell_recovery::accurate_ecn::MarkCounter;
 use dumbbell_recovery::cwnd_validation::CwndValidation;
 use dumbbell_recovery::frto::Frto;
 use dumbbell_recovery::host_queue::HostQueue;
@@ -104,6 +105,8 @@ pub struct Sender {
     sample: RateSample,
     detector: LossDetector,
     tlp: Tlp,
+    /// Marks that the receiver has counted.
+    marks: MarkCounter,
     timer: RetransmitTimer,
     clock: Jiffies,
 
@@ -144,6 +147,7 @@ impl Sender {
             sample: RateSample::invalid(),
             detector: LossDetector::new(&config),
             tlp: Tlp::new(config.tail_loss_probe && config.sack, assembly::micros(config.rto_min)),
+            marks: MarkCounter::default(),
             timer: RetransmitTimer::default(),
             clock: Jiffies::new(config.hz),
             high_seq: 0,
@@ -151,7 +155,7 @@ impl Sender {
             prr: Prr::default(),
             frto: Frto::default(),
             stream: Stream::new(&config),
-            xmit: Xmit::default(),
+            xmit: Xmit { codepoint: config.ecn.codepoint(controller.ecn()), ..Xmit::default() },
             validation: CwndValidation::new(config.slow_start_after_idle && !full_control, config.initial_cwnd),
             pacer: Pacer::new(view.paced, config.pacing_credit),
             pacing_rate: PacingRate::new(config.mss, config.pacing_ca_ratio, config.pacing_ss_ratio),

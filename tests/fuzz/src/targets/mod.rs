@@ -1,6 +1,7 @@
 //! What is fuzzed, one file each.
 
 mod dictionary;
+mod extreme;
 mod file;
 mod run;
 mod trace;
@@ -29,6 +30,12 @@ pub const TARGETS: &[Target] = &[
         name: "run",
         about: "an experiment that can be run, to its end, with everything that must hold of it",
         draw: run::draw,
+        check: run::check,
+    },
+    Target {
+        name: "extreme",
+        about: "a run with parameters of endpoints and controllers at the ends of their ranges",
+        draw: extreme::draw,
         check: run::check,
     },
 ];

@@ -71,17 +71,18 @@ pub fn experiment(bytes: &[u8]) -> Option<String> {
 pub fn runnable(bytes: &[u8]) -> Option<Value> {
     let mut document = sketch(&mut Drawer::new(bytes, &SCHEMA, Reach::Usual)).ok()?;
     without_nulls(&mut document);
+    mend(&mut document);
+    Some(document)
+}
+
+/// Takes out what the experiment is refused for.
+pub fn mend(document: &mut Value) {
     for _ in 0..ATTEMPTS {
-        let errors = match Experiment::from_json(&document, "sketch", &[]) {
-            Ok(_) => break,
-            Err(errors) => errors,
-        };
-        let taken = errors.errors().iter().filter(|error| take_out(&mut document, &error.key)).count();
-        if taken == 0 {
-            break;
+        let Err(errors) = Experiment::from_json(document, "sketch", &[]) else { return };
+        if errors.errors().iter().filter(|error| take_out(document, &error.key)).count() == 0 {
+            return;
         }
     }
-    Some(document)
 }
 
 fn sketch(drawer: &mut Drawer) -> Result<Value> {
@@ -109,11 +110,15 @@ fn sketch(drawer: &mut Drawer) -> Result<Value> {
         }
         document["links"] = Value::Array(links);
     }
+    let nodes = document.get("links").map(|_| &nodes[..]);
     let mut flows = Vec::new();
     for _ in 0..drawer.number(1..=4)? {
-        flows.push(flow(drawer, document.get("links").map(|_| &nodes[..]))?);
+        flows.push(flow(drawer, "FlowSpec", nodes)?);
     }
     document["flows"] = Value::Array(flows);
+    if drawer.chance(1, 4)? {
+        document["traffic"] = json!([flow(drawer, "Traffic", nodes)?]);
+    }
     Ok(document)
 }
 
@@ -128,8 +133,8 @@ fn link(drawer: &mut Drawer, definition: &str) -> Result<Map<String, Value>> {
     Ok(link)
 }
 
-fn flow(drawer: &mut Drawer, nodes: Option<&[&str]>) -> Result<Value> {
-    let mut flow = table(drawer.definition("FlowSpec")?);
+fn flow(drawer: &mut Drawer, definition: &str, nodes: Option<&[&str]>) -> Result<Value> {
+    let mut flow = table(drawer.definition(definition)?);
     if !flow.contains_key("cc") {
         flow.insert("cc".to_owned(), drawer.definition("CcSpec")?);
     }

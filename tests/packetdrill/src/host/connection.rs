@@ -136,6 +136,7 @@ impl Connection {
             sack: [SackBlock::default(); Ack::MAX_SACK_BLOCKS],
             sack_count: 0,
             ece: self.ecn && packet.flags.has(Flags::ECE),
+            marks: None,
             window: (window_bytes / self.mss) as u32,
             echo: echo.filter(|_| self.timestamps).unwrap_or(now),
         };

@@ -209,6 +209,42 @@ fn recovery_conserves_packets_for_a_round_and_restores_the_window() {
 }
 
 #[test]
+fn conservation_admits_as_many_packets_as_an_ack_delivers() {
+    let mut flow = cruising(no_allowance(), 3);
+    flow.bbr.ssthresh(&flow.view, &flow.control);
+    flow.view.ca_state = CaState::Recovery;
+    flow.view.packets_out = 60;
+    flow.ack(&flow.sample(3));
+    assert_eq!(flow.control.cwnd, 60 + 3, "at its beginning");
+    flow.view.packets_out = 66;
+    flow.ack(&flow.sample(2));
+    assert_eq!(flow.control.cwnd, 66 + 2, "and later, when more is in flight");
+}
+
+#[test]
+fn only_the_end_of_a_recovery_restores_the_window() {
+    let mut flow = cruising(no_allowance(), 3);
+    flow.bbr.ssthresh(&flow.view, &flow.control);
+    flow.control.cwnd = 20;
+    for (state, window) in [(CaState::Disorder, 21), (CaState::Open, 22)] {
+        flow.view.ca_state = state;
+        flow.ack_one();
+        assert_eq!(flow.control.cwnd, window, "{state:?}");
+    }
+}
+
+#[test]
+fn before_the_pipe_is_full_a_window_at_its_target_stays() {
+    let mut flow = cruising(no_allowance(), 3);
+    flow.ack_one();
+    flow.bbr.core.state.full_pipe = false;
+    let Bbr1 { core, rules, .. } = &flow.bbr;
+    let target = core.target();
+    let grown = |window| core.grown(rules, &flow.view, window, 2);
+    assert_eq!([target - 1, target, target + 5].map(grown), [target + 1, target, target + 5]);
+}
+
+#[test]
 fn a_timeout_keeps_the_model_and_the_saved_window() {
     let mut flow = cruising(no_allowance(), 3);
     let saved = flow.control.cwnd;

@@ -64,7 +64,8 @@ fn delays() -> impl Strategy<Value = Delay> {
 }
 
 pub(in crate::link) fn configs() -> impl Strategy<Value = LinkConfig> {
-    let fast = Codel { target: Duration::from_millis(2), interval: Duration::from_millis(10), ecn: true };
+    let fast =
+        Codel { target: Duration::from_millis(2), interval: Duration::from_millis(10), ecn: true, ce_threshold: None };
     let queue = prop_oneof![
         8 => prop::sample::select(vec![
             QueueRecipe::default(),
@@ -126,7 +127,7 @@ fn drain_together(link: &mut Link<TestPacket>, most: u32, ahead_ns: u64) -> Vec<
 }
 
 /// What a run of random arrivals showed: arrivals at the far end, offers, what waited, and the final counters.
-#[derive(Debug, PartialEq)]
+#[derive(Debug, Default, PartialEq)]
 pub(in crate::link) struct Run {
     pub arrived: Vec<(u64, u64)>,
     pub offers: Vec<Offer>,
@@ -172,6 +173,11 @@ pub(in crate::link) fn run_with(
     seed: u64,
     changes: &[(u64, Change)],
 ) -> Result<Run, TestCaseError> {
+    run_flows(config, seed, changes, 1)
+}
+
+/// The same with so many flows, whose packets take turns; of several every other one sends ECT(1) instead of ECT(0).
+fn run_flows(config: &LinkConfig, seed: u64, changes: &[(u64, Change)], flows: u32) -> Result<Run, TestCaseError> {
     let mut link = Link::<TestPacket>::new(config.clone(), Rng::new(seed));
     let mut rng = Rng::new(seed ^ 0xA5A5);
     let (mut now, mut arrived, mut offers, mut backlogs) = (0, Vec::<(u64, u64)>::new(), Vec::new(), Vec::new());
@@ -188,9 +194,11 @@ pub(in crate::link) fn run_with(
             link.change(at(*instant), change);
         }
         prop_assert!(poll_until(&mut link, at(now + 1), &mut arrived));
-        let ecn = if rng.below(2) == 0 { Ecn::Ect0 } else { Ecn::NotEct };
+        let flow = u32::try_from(i % u64::from(flows)).unwrap();
+        let capable = if flow % 2 == 1 { Ecn::Ect1 } else { Ecn::Ect0 };
+        let ecn = if rng.below(2) == 0 || flow % 2 == 1 { capable } else { Ecn::NotEct };
         let size = if rng.below(3) == 0 { 40 + rng.below(1461) } else { 1500 };
-        let offer = link.offer(at(now), TestPacket { number: i, size, ecn });
+        let offer = link.offer(at(now), TestPacket { number: i, size, flow, ecn });
         dropped_at_once += u64::from(matches!(offer, Offer::Dropped(_)));
         offers.push(offer);
         later_drops += std::iter::from_fn(|| link.pop_drop()).count() as u64;
@@ -217,6 +225,8 @@ pub(in crate::link) fn run_with(
     arrived.extend(drain(&mut link));
     let end = at(now + 1_000_000 * MS);
     let counters = link.counters(end);
+    // A link that has nothing left to do holds what an outage holds, and no packet that a discipline forgot.
+    prop_assert!(link.in_flight(end) <= link.backlog(end).packets + 1);
     let stats = link.queue_stats(end);
     let (capacity_bits, byte_nanos) = (stats.capacity_bits, stats.byte_nanos);
     Ok(Run { arrived, offers, backlogs, counters, capacity_bits, byte_nanos })
@@ -228,6 +238,21 @@ proptest! {
     #[test]
     fn packets_are_conserved_limits_hold_and_order_is_kept(config in configs(), seed in 0..1000u64) {
         run(&config, seed)?.arrives_in_order_and_once(&config)?;
+    }
+
+    #[test]
+    fn packets_of_several_flows_are_conserved_and_none_overtakes_another_of_its_flow(
+        queue in registered(crate::queue::catalog()),
+        config in configs(),
+        seed in 0..1000u64,
+    ) {
+        let config = LinkConfig { queue, ..config };
+        let together = run_flows(&config, seed, &[], 5)?;
+        prop_assert_eq!(&together, &run_flows(&config, seed, &[], 5)?, "the same seed gives the same run");
+        for flow in 0..5 {
+            let arrived = together.arrived.iter().filter(|(number, _)| number % 5 == flow).copied().collect();
+            Run { arrived, ..Run::default() }.arrives_in_order_and_once(&config)?;
+        }
     }
 
     #[test]

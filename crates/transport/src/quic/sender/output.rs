@@ -5,7 +5,6 @@ use super::super::stream::Part;
 use super::super::{AckFrequency, QuicPacket};
 use super::QuicSender;
 use dumbbell_cc::{CaState, Control, Event};
-use dumbbell_path::Ecn;
 use dumbbell_units::Time;
 
 /// Most packets that a sender lets one ACK stand for.
@@ -38,7 +37,7 @@ impl QuicSender {
         if self.pacer.forbids(self.view.now) {
             return false;
         }
-        if self.bytes_in_flight >= self.window_bytes() {
+        if !self.window_allows() {
             self.view.cwnd_limited = true;
             self.view.max_packets_out = self.view.packets_out;
             return false;
@@ -53,6 +52,17 @@ impl QuicSender {
             return false;
         }
         true
+    }
+
+    /// Whether the congestion window lets a packet leave; in recovery, where the controller wants it, in proportion to what
+    /// is delivered.
+    #[inline]
+    fn window_allows(&self) -> bool {
+        let window = self.window_bytes();
+        if self.needs.proportional > 0 && matches!(self.view.ca_state, CaState::Cwr | CaState::Recovery) {
+            return self.prr.allows(self.bytes_in_flight, window, u64::from(self.needs.proportional));
+        }
+        self.bytes_in_flight < window
     }
 
     /// The congestion window: a packet may leave while fewer bytes are in flight.
@@ -93,13 +103,15 @@ impl QuicSender {
         if self.view.packets_out == 0 {
             self.controller.event(&self.view, &mut self.control, Event::TxStart);
             // No burst during recovery, and none beyond the window (Chromium's PacingSender).
-            let most = if self.view.ca_state == CaState::Recovery { 0 } else { self.control.cwnd };
+            let in_recovery = matches!(self.view.ca_state, CaState::Cwr | CaState::Recovery);
+            let most = if in_recovery { 0 } else { self.control.cwnd };
             self.pacer.restart(most);
             self.rate.restart(self.view.mstamp_us, self.view.delivered);
         }
         self.view.last_sent = now;
         self.view.packets_out += 1;
         self.bytes_in_flight += QuicPacket::bytes(len);
+        self.prr.sent(QuicPacket::bytes(len));
         self.view.snd_nxt = u64::from(number) + 1;
         self.sent.push(part, self.rate.packet_sent(&self.view, &self.control, is_retransmission));
         self.stats.sent_segments += 1;
@@ -113,7 +125,7 @@ impl QuicSender {
             number,
             seq,
             len,
-            ecn: if self.config.ecn { Ecn::Ect0 } else { Ecn::NotEct },
+            ecn: self.ecn.on_sent(),
             is_retransmission,
             sent_at: at,
             ack_frequency: self.ack_frequency(),

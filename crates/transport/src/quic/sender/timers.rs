@@ -109,6 +109,7 @@ impl QuicSender {
     pub fn on_timer(&mut self, now: Time) {
         self.refresh_clock(now);
         self.pacer.wake(now);
+        self.prr.begin_event(self.bytes_in_flight);
         if self.timers.poll_at <= now {
             self.timers.poll_at = Time::NEVER;
         }

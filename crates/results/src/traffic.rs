@@ -1,0 +1,187 @@
+//! The tables of traffic that comes and goes: one row a source, one row a transfer.
+
+use crate::columns::{self, Declared};
+use crate::{FlowCounts, Histogram, Table};
+use dumbbell_units::{Duration, Time};
+use std::sync::Arc;
+
+/// What a ground knows of a source of traffic when the run is over.
+#[derive(Clone, Debug, Default)]
+pub struct TrafficSummary {
+    /// Number of the source, from 0.
+    pub source: u32,
+    /// Its name in reports.
+    pub label: String,
+    /// Its kind.
+    pub kind: &'static str,
+    /// The algorithm as the experiment file names it.
+    pub cc: String,
+    /// The exact algorithm and version.
+    pub algorithm: String,
+    /// Length of the measured interval.
+    pub measured_s: f64,
+    /// Transfers that began in the measured interval, and in the whole run.
+    pub started: (u64, u64),
+    /// Transfers that were complete in the measured interval, and in the whole run.
+    pub completed: (u64, u64),
+    /// The most flows at a time.
+    pub max_active: u64,
+    /// Counts of the measured interval.
+    pub measured: FlowCounts,
+    /// Counts of the whole run.
+    pub total: FlowCounts,
+    /// Bytes (IP length) that left the bottleneck's transmitter in the measured interval.
+    pub wire_bytes: u64,
+    /// Round-trip times of the measured interval, in microseconds.
+    pub rtt: Histogram,
+}
+
+impl TrafficSummary {
+    fn mbps(&self, bytes: u64) -> f64 {
+        bytes as f64 * 8e-6 / self.measured_s
+    }
+}
+
+/// A count of the measured interval and of the whole run.
+macro_rules! both {
+    ($name:literal, $unit:literal, $meaning:literal, $count:ident) => {
+        Declared::both($name, $unit, $meaning, |row| row.measured.$count, |row| row.total.$count)
+    };
+}
+
+/// The columns of the table of sources of traffic.
+pub(crate) const TRAFFIC: &[Declared<TrafficSummary>] = &[
+    Declared::index("source", "Number of the source of traffic, from 0 in the order of the file.", |t| t.source),
+    Declared::text("label", "Name of the source; its kind unless the file gives one.", |t| &t.label),
+    Declared::name("kind", "Kind of the traffic.", |t| t.kind),
+    Declared::text("cc", "Algorithm as the file names it.", |t| &t.cc),
+    Declared::name("algorithm", "Exact name and version of the algorithm.", |t| &t.algorithm),
+    Declared::both(
+        "started",
+        "transfers",
+        "Transfers that began in the measured interval.",
+        |t| t.started.0,
+        |t| t.started.1,
+    ),
+    Declared::both(
+        "completed",
+        "transfers",
+        "Transfers that were complete in the measured interval.",
+        |t| t.completed.0,
+        |t| t.completed.1,
+    ),
+    Declared::count("max_active", "flows", "Most flows of the source at a time.", |t| t.max_active),
+    Declared::float("goodput_mbps", "Mbit/s", "Payload that the receiving applications got, each byte once.", |t| {
+        t.mbps(t.measured.delivered_bytes)
+    }),
+    Declared::float(
+        "throughput_mbps",
+        "Mbit/s",
+        "IP bytes of data packets, duplicates included, that left the transmitter of the route's slowest link.",
+        |t| t.mbps(t.wire_bytes),
+    ),
+    Declared::float("mean_rtt_ms", "ms", "Mean of the round-trip time samples of all its flows.", |t| {
+        t.rtt.mean() / 1e3
+    }),
+    Declared::float("p95_rtt_ms", "ms", "95th percentile of the round-trip time samples.", |t| {
+        t.rtt.quantile(0.95) / 1e3
+    }),
+    both!("sent", "segments", "Data segments sent, retransmissions included.", sent),
+    both!("retransmits", "segments", "Segments sent again.", retransmits),
+    both!("network_drops", "packets", "Data packets that the network lost or dropped.", network_drops),
+    both!("rto_count", "events", "Expiries of the retransmission timers.", rtos),
+    both!("delivered_bytes", "bytes", "Payload that the receiving applications got, each byte once.", delivered_bytes),
+];
+
+/// A transfer that is over, or that the end of the run cut short.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Completion {
+    /// Number of its source.
+    pub source: u32,
+    /// Its number among those of its source, from 0.
+    pub number: u64,
+    /// When it began.
+    pub start: Time,
+    /// Whether that was in the measured interval.
+    pub is_measured: bool,
+    /// Payload bytes.
+    pub bytes: u64,
+    /// How long it took; `None` if the run ended before.
+    pub took: Option<Duration>,
+    /// How long it would take at the full rate of an empty path.
+    pub ideal: Duration,
+}
+
+/// A transfer and the name of its source.
+pub(crate) struct Named {
+    completion: Completion,
+    label: Arc<str>,
+}
+
+impl Named {
+    fn took_s(&self) -> f64 {
+        self.completion.took.map_or(f64::NAN, Duration::as_secs_f64)
+    }
+}
+
+/// The columns of the table of transfers.
+pub(crate) const COMPLETIONS: &[Declared<Named>] = &[
+    Declared::index("source", "Number of the source of traffic.", |c| c.completion.source),
+    Declared::name("label", "Name of the source.", |c| &c.label),
+    Declared::count("number", "", "Number of the transfer among those of its source, from 0.", |c| c.completion.number),
+    Declared::float("start_s", "s", "When it began: the connection attempt of a short flow.", |c| {
+        c.completion.start.as_secs_f64()
+    }),
+    Declared::index("measured", "1 if it began in the measured interval, otherwise 0.", |c| {
+        u32::from(c.completion.is_measured)
+    }),
+    Declared::count("bytes", "bytes", "Payload to transfer.", |c| c.completion.bytes),
+    Declared::float(
+        "fct_s",
+        "s",
+        "Time from its beginning until the receiving application had all of it; null if the run ended before.",
+        Named::took_s,
+    ),
+    Declared::float("ideal_s", "s", "One base round trip, and the payload at the rate of the slowest link.", |c| {
+        c.completion.ideal.as_secs_f64()
+    }),
+    Declared::float("slowdown", "", "`fct_s` over `ideal_s`.", |c| c.took_s() / c.completion.ideal.as_secs_f64()),
+];
+
+/// The table of sources of traffic.
+pub fn traffic(rows: &[TrafficSummary]) -> Table {
+    columns::table(TRAFFIC, rows)
+}
+
+/// The table of transfers in the order of their beginning. `sources` are the rows of their sources.
+pub fn completions(mut rows: Vec<Completion>, sources: &[TrafficSummary]) -> Table {
+    rows.sort_by_key(|row| (row.start, row.source, row.number));
+    let labels: Vec<Arc<str>> = sources.iter().map(|source| source.label.as_str().into()).collect();
+    let label = |source: u32| labels.get(source as usize).cloned().unwrap_or_default();
+    let named = rows.into_iter().map(|completion| Named { completion, label: label(completion.source) });
+    columns::table(COMPLETIONS, &named.collect::<Vec<_>>())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::Values;
+
+    fn transfer(source: u32, number: u64, start_ms: u64, took_ms: Option<u64>) -> Completion {
+        let start = Time::ZERO + Duration::from_millis(start_ms);
+        let took = took_ms.map(Duration::from_millis);
+        Completion { source, number, start, is_measured: true, bytes: 1_000, took, ideal: Duration::from_millis(10) }
+    }
+
+    #[test]
+    fn transfers_stand_in_the_order_of_their_beginning_and_unfinished_ones_took_no_time() {
+        let sources = ["web", "mail"].map(|label| TrafficSummary { label: label.to_owned(), ..Default::default() });
+        let rows = vec![transfer(1, 0, 7, Some(20)), transfer(0, 1, 9, None), transfer(0, 0, 7, Some(25))];
+        let table = completions(rows, &sources);
+        let column = |name: &str| &table.columns.iter().find(|column| column.name == name).unwrap().values;
+        assert_eq!(column("label"), &Values::Name(["web", "mail", "web"].into_iter().collect()));
+        let Values::Float(slowdown) = column("slowdown") else { panic!("a number") };
+        assert_eq!(slowdown[..2], [2.5, 2.0]);
+        assert!(slowdown[2].is_nan());
+    }
+}

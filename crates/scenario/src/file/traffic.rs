@@ -1,0 +1,165 @@
+//! `[[traffic]]`: flows that come and go while the experiment runs.
+//!
+//! What is written is only split here into the keys that every kind of traffic has and the parameters of its kind, which
+//! the catalogue of `dumbbell-traffic` knows.
+
+use super::kind::kind_schemas;
+use super::{CcSpec, Direction, FlowSpec, TransportSpec};
+use dumbbell_path::KIND;
+use dumbbell_units::{Duration, Rate, Time};
+use schemars::{JsonSchema, Schema, SchemaGenerator, json_schema};
+use serde::de::value::MapAccessDeserializer;
+use serde::de::{Deserialize, DeserializeSeed, Deserializer, IntoDeserializer, MapAccess, Visitor};
+use serde_json::{Map, Value};
+use std::borrow::Cow;
+use std::fmt;
+use std::sync::LazyLock;
+
+/// The keys of every kind of traffic.
+#[derive(Clone, Debug, Default, serde::Deserialize, JsonSchema)]
+pub(crate) struct TrafficCommon {
+    /// What kind of traffic it is. Required.
+    pub kind: Option<String>,
+    /// Congestion controller of its flows: a name, or a table with `name` and parameters. Required.
+    pub cc: Option<CcSpec>,
+    /// Name in reports. Default: the kind.
+    pub label: Option<String>,
+    /// When it begins. Default "0s".
+    pub start: Option<Time>,
+    /// When nothing new begins any more; what has begun goes on. Default: the end of the run.
+    pub stop: Option<Time>,
+    /// One-way delay of an access link at the senders, which all of its flows share. Default: none.
+    pub access_delay: Option<Duration>,
+    /// Rate of that access link, both ways. Default "unlimited".
+    pub access_rate: Option<Rate>,
+    /// One-way delay of a link at the receivers, which all of its flows share. Default: none.
+    pub exit_delay: Option<Duration>,
+    /// With `path`: base round-trip time of its flows; the access link makes up for the difference to the path.
+    pub rtt: Option<Duration>,
+    /// With `path`: whether data goes from left to right ("up") or back ("down"). Default "up".
+    pub direction: Option<Direction>,
+    /// With `links`: node of the senders.
+    pub from: Option<String>,
+    /// With `links`: node of the receivers.
+    pub to: Option<String>,
+    /// With `links`: names of the links from the senders to the receivers. Default: shortest path by delay.
+    pub route: Option<Vec<String>>,
+    /// With `links`: names of the links from the receivers to the senders. Default: `route` backwards.
+    pub reverse_route: Option<Vec<String>>,
+    /// Endpoint parameters that differ from the file's `transport`.
+    pub transport: Option<TransportSpec>,
+}
+
+/// Traffic as it is written.
+#[derive(Clone, Debug, Default)]
+pub(crate) struct TrafficSpec {
+    pub common: TrafficCommon,
+    /// The parameters of its kind.
+    pub parameters: Map<String, Value>,
+}
+
+impl TrafficSpec {
+    /// What one of its flows is, besides what follows from the kind.
+    pub(crate) fn flow(&self) -> FlowSpec {
+        let common = self.common.clone();
+        FlowSpec {
+            cc: common.cc,
+            label: common.label.or(common.kind),
+            start: common.start,
+            stop: common.stop,
+            access_delay: common.access_delay,
+            access_rate: common.access_rate,
+            exit_delay: common.exit_delay,
+            rtt: common.rtt,
+            direction: common.direction,
+            from: common.from,
+            to: common.to,
+            route: common.route,
+            reverse_route: common.reverse_route,
+            transport: common.transport,
+            ..FlowSpec::default()
+        }
+    }
+}
+
+/// The keys that every kind has.
+pub(crate) static TRAFFIC_KEYS: LazyLock<Vec<String>> = LazyLock::new(|| {
+    let schema = Value::from(schemars::schema_for!(TrafficCommon));
+    schema["properties"].as_object().into_iter().flatten().map(|(key, _)| key.clone()).collect()
+});
+
+impl<'de> Deserialize<'de> for TrafficSpec {
+    fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<TrafficSpec, D::Error> {
+        struct Table;
+
+        impl<'de> Visitor<'de> for Table {
+            type Value = TrafficSpec;
+
+            fn expecting(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+                f.write_str("a table with the `kind` of traffic and its parameters")
+            }
+
+            fn visit_map<A: MapAccess<'de>>(self, table: A) -> Result<TrafficSpec, A::Error> {
+                let mut parameters = Map::new();
+                let keys = CommonKeys { table, parameters: &mut parameters };
+                let common = TrafficCommon::deserialize(MapAccessDeserializer::new(keys))?;
+                Ok(TrafficSpec { common, parameters })
+            }
+        }
+
+        deserializer.deserialize_any(Table)
+    }
+}
+
+/// A table without the parameters of its kind, which are put aside on the way.
+struct CommonKeys<'a, A> {
+    table: A,
+    parameters: &'a mut Map<String, Value>,
+}
+
+impl<'de, A: MapAccess<'de>> MapAccess<'de> for CommonKeys<'_, A> {
+    type Error = A::Error;
+
+    fn next_key_seed<K: DeserializeSeed<'de>>(&mut self, seed: K) -> Result<Option<K::Value>, A::Error> {
+        while let Some(key) = self.table.next_key::<String>()? {
+            if TRAFFIC_KEYS.contains(&key) {
+                return seed.deserialize(key.into_deserializer()).map(Some);
+            }
+            let value = self.table.next_value::<Value>()?;
+            self.parameters.insert(key, value);
+        }
+        Ok(None)
+    }
+
+    fn next_value_seed<V: DeserializeSeed<'de>>(&mut self, seed: V) -> Result<V::Value, A::Error> {
+        self.table.next_value_seed(seed)
+    }
+}
+
+impl JsonSchema for TrafficSpec {
+    fn schema_name() -> Cow<'static, str> {
+        "Traffic".into()
+    }
+
+    fn json_schema(generator: &mut SchemaGenerator) -> Schema {
+        let common = Value::from(TrafficCommon::json_schema(generator));
+        let kinds = kind_schemas(dumbbell_traffic::catalog(), generator).into_iter().map(|schema| {
+            let mut schema = Value::from(schema);
+            let shared = common["properties"].as_object().cloned().unwrap_or_default();
+            if let Some(own) = schema["properties"].as_object_mut() {
+                own.extend(shared.into_iter().filter(|(key, _)| key != KIND));
+            }
+            schema
+        });
+        json_schema!({
+            "description": "Flows that come and go while the experiment runs.",
+            "anyOf": kinds.collect::<Vec<_>>(),
+        })
+    }
+}
+
+/// What is wrong with the `kind` of traffic.
+pub(crate) fn kinds_in_words() -> String {
+    let names = dumbbell_traffic::catalog().names().map(|name| format!("{name:?}"));
+    names.collect::<Vec<_>>().join(", ")
+}

@@ -1,0 +1,121 @@
+//! `[[traffic]]` in experiment files.
+#![expect(clippy::unwrap_used, reason = "a test may panic")]
+
+use dumbbell_scenario::{Experiment, Scenario};
+use std::sync::Arc;
+
+const FILE: &str = r#"
+[path]
+rate = "100mbit"
+rtt = "20ms"
+
+[[flows]]
+cc = "bbr"
+
+[[traffic]]
+kind = "short-flows"
+cc = "cubic"
+load = "50%"
+size = { kind = "pareto", mean = "30kB", shape = 1.3, max = "100MB" }
+rtt = "60ms"
+start = "1s"
+
+[[traffic]]
+kind = "short-flows"
+label = "back"
+cc = { name = "cubic", hystart = false }
+direction = "down"
+transport = "quic"
+per_second = 12.5
+arrivals = "periodic"
+count = 7
+size = { kind = "empirical", points = [["1kB", 0.5], ["1MB", 1.0]] }
+
+[path.reverse]
+rate = "10mbit"
+"#;
+
+fn scenario(text: &str) -> Arc<Scenario> {
+    Experiment::from_toml(text, "test.toml", &[]).unwrap_or_else(|error| panic!("{error}")).points()[0].scenario()
+}
+
+fn error(traffic: &str) -> String {
+    let text = format!("[path]\nrate = \"10mbit\"\nrtt = \"40ms\"\n[[traffic]]\n{traffic}\n");
+    Experiment::from_toml(&text, "test.toml", &[]).unwrap_err().to_string()
+}
+
+#[test]
+fn the_resolved_form_is_the_same_experiment() {
+    let experiment = Experiment::from_toml(FILE, "test.toml", &[]).unwrap();
+    let resolved = experiment.points()[0].resolved_toml();
+    let again = Experiment::from_toml(&resolved, "resolved.toml", &[]).unwrap_or_else(|error| panic!("{error}"));
+    assert_eq!(again.points()[0].resolved_toml(), resolved);
+    assert_eq!(again.points()[0].content_hash(), experiment.points()[0].content_hash());
+    let other = FILE.replace("1.3", "1.4");
+    assert_ne!(
+        Experiment::from_toml(&other, "test.toml", &[]).unwrap().points()[0].content_hash(),
+        experiment.points()[0].content_hash()
+    );
+}
+
+#[test]
+fn a_load_is_a_share_of_the_slowest_link_with_headers() {
+    let scenario = scenario(&FILE.replace(", max = \"100MB\"", ""));
+    let per_second = scenario.traffic[0].source.parameters()["per_second"].as_f64().unwrap();
+    let expected = 0.5 * 100e6 / 8.0 * 1448.0 / 1500.0 / 30e3;
+    assert!((per_second / expected - 1.0).abs() < 1e-6, "{per_second} for {expected}");
+    let flow = &scenario.traffic[0].flow;
+    assert_eq!((flow.base_rtt.to_string(), flow.forward.len(), flow.label.as_str()), ("60ms".into(), 2, "short-flows"));
+}
+
+#[test]
+fn a_file_with_traffic_needs_no_flows_and_one_without_either_says_so() {
+    let alone = FILE.replace("[[flows]]\ncc = \"bbr\"\n", "");
+    assert_eq!((scenario(&alone).flows.len(), scenario(&alone).traffic.len()), (0, 2));
+    let explained = Experiment::from_toml(&alone, "test.toml", &[]).unwrap().explain();
+    assert!(explained.contains("0: short-flows: short flows,") && !explained.contains("\nflows"), "{explained}");
+    let neither = Experiment::from_toml("[path]\nrate = \"1mbit\"\nrtt = \"1ms\"\n", "test.toml", &[]).unwrap_err();
+    assert!(neither.to_string().contains("there are no flows"));
+}
+
+#[test]
+fn what_is_wrong_is_said_with_its_place() {
+    for (traffic, message) in [
+        ("cc = \"cubic\"", "this traffic has no `kind`"),
+        ("kind = \"short-flow\"\ncc = \"cubic\"", "did you mean \"short-flows\"?"),
+        ("kind = \"short-flows\"\ncc = \"cubic\"\nload = \"50%\"", "this traffic needs its `size`"),
+        ("kind = \"short-flows\"\ncc = \"cubic\"\nsize = \"1kB\"", "nothing says how many flows arrive"),
+        ("kind = \"short-flows\"\nsize = \"1kB\"\nload = 0.5", "the flow has no congestion controller"),
+        (
+            "kind = \"short-flows\"\ncc = \"cubic\"\nsize = \"1kB\"\nload = 0.5\nper_second = 3",
+            "test.toml:9:1 (traffic[0].per_second)",
+        ),
+        (
+            "kind = \"short-flows\"\ncc = \"cubic\"\nload = 0.5\nsize = { kind = \"pareto\", mean = \"1kB\", shape = 0.9 }",
+            "a shape of 0.9",
+        ),
+        (
+            "kind = \"short-flows\"\ncc = \"cubic\"\nload = 0.5\nsize = { kind = \"zipf\" }",
+            "unknown kind of sizes \"zipf\"",
+        ),
+        ("kind = \"short-flows\"\ncc = \"cubic\"\nload = 0.5\nsize = \"1kb\"", "test.toml:8:8 (traffic[0].size)"),
+        ("kind = \"short-flows\"\ncc = \"cubic\"\nload = 0.5\nsize = \"1kB\"\nstrat = \"1s\"", "did you mean `start`?"),
+        ("kind = \"short-flows\"\ncc = \"cubic\"\nload = 0.5\nsize = \"1kB\"\nlaod = \"1s\"", "did you mean `load`?"),
+        ("kind = \"short-flows\"\ncc = \"cubic\"\nload = 0.5\nsize = \"1kB\"\nstart = \"100s\"", "starts at 100s"),
+        ("kind = \"short-flows\"\ncc = \"cubic\"\nload = 0.5\nsize = \"1kB\"\nrtt = \"1m\"", "traffic[0].rtt"),
+        ("kind = \"short-flows\"\nload = 0.5\nsize = \"1kB\"\ntransport = \"udp\"", "traffic[0]"),
+    ] {
+        let error = error(traffic);
+        assert!(error.contains(message), "{message:?} is not in\n{error}");
+    }
+}
+
+#[test]
+fn a_parameter_can_be_swept_and_set() {
+    let text = format!("{FILE}\n[sweep]\n\"traffic[0].load\" = [\"10%\", \"20%\"]\n");
+    let set = [("traffic[0].size".to_owned(), "10kB".to_owned())];
+    let experiment = Experiment::from_toml(&text, "test.toml", &set).unwrap();
+    let rate =
+        |point: usize| experiment.points()[point].scenario().traffic[0].source.parameters()["per_second"].clone();
+    assert!((rate(1).as_f64().unwrap() / rate(0).as_f64().unwrap() - 2.0).abs() < 1e-9);
+}

@@ -1,0 +1,185 @@
+//! Flows that come and go: the numbers they get, and when a number is free for another.
+//!
+//! A packet knows its flow by its number, so a number is free only when the flow is over and none of its packets is left in
+//! the network: no late segment, no ACK of one. Nobody counts packets for that. When numbers run out, one look at all
+//! packets under way finds every flow that has none left. Such a look costs as much as there are packets under way, and it
+//! is taken only when at least half of all numbers belong to flows that are over, so that it costs a flow next to nothing.
+
+use super::Engine;
+use super::wiring::attach_device;
+use crate::agenda::Turn;
+use crate::flow::{Flow, Phase};
+use crate::packet::Packet;
+use dumbbell_network::spawned_stream;
+use dumbbell_results::FlowCounts;
+use dumbbell_scenario::Scenario;
+use dumbbell_units::Time;
+use std::cell::Cell;
+
+/// Fewer flows that are over are not worth the look.
+const WORTH_A_LOOK: usize = 64;
+
+/// The numbers of flows that come and go.
+#[derive(Default)]
+pub(super) struct Spawned {
+    /// By number, counted from behind the flows that last.
+    places: Vec<Place>,
+    /// Places of flows that are over, of which packets may be left.
+    over: Vec<usize>,
+    free: Vec<usize>,
+}
+
+/// The flow that has a number.
+#[derive(Clone, Copy)]
+pub(super) struct Place {
+    /// Its source, and its number among the flows of that.
+    pub source: u32,
+    pub number: u64,
+    /// What it transfers.
+    pub bytes: u64,
+    state: State,
+}
+
+#[derive(Clone, Copy, PartialEq, Eq)]
+enum State {
+    Active,
+    Over,
+    Free,
+}
+
+impl Spawned {
+    /// The source of the flow at a place.
+    pub fn source(&self, place: usize) -> usize {
+        self.places[place].source as usize
+    }
+
+    /// What flow number `index` is, if it comes and goes.
+    pub fn place(&self, scenario: &Scenario, index: usize) -> Option<Place> {
+        self.places.get(index.checked_sub(scenario.flows.len())?).copied()
+    }
+
+    /// How many numbers there are.
+    pub fn places(&self) -> usize {
+        self.places.len()
+    }
+}
+
+impl Engine<'_> {
+    /// A flow of a source begins to connect.
+    pub(super) fn spawn(&mut self, source: usize, number: u64, bytes: u64) {
+        let now = self.now;
+        let scenario = self.scenario;
+        let own = &self.traffic.sources[source];
+        let spec = &scenario.traffic[source].flow;
+        let place = Place { source: own.summary.source, number, bytes, state: State::Active };
+        let controller = spec.cc.controller(spawned_stream(scenario.seed, place.source, number));
+        let mut flow = Flow::new(spec, &own.transport, controller, now, own.bottleneck);
+        flow.transfer(bytes, u16::try_from(spec.transport.mss).unwrap_or(u16::MAX));
+        attach_device(&mut flow, &spec.forward, &mut self.media, &self.entries);
+        let route = own.route;
+        let index = self.take_place(place, flow);
+        self.routes.adopt(index, route);
+        self.checks.adopt(index, source);
+        self.watch_controller(index);
+        for turn in [Turn::Sender, Turn::Receiver] {
+            self.flow_agenda.set(index, turn, Time::NEVER);
+        }
+        self.application(index);
+    }
+
+    /// Gives a flow a number.
+    fn take_place(&mut self, place: Place, flow: Flow) -> usize {
+        let lasting = self.scenario.flows.len();
+        let spawned = &self.traffic.spawned;
+        if spawned.free.is_empty() && spawned.over.len() >= WORTH_A_LOOK.max(spawned.places.len() / 2) {
+            self.find_free_places();
+        }
+        let spawned = &mut self.traffic.spawned;
+        if let Some(free) = spawned.free.pop() {
+            spawned.places[free] = place;
+            self.flows[lasting + free] = flow;
+            return lasting + free;
+        }
+        spawned.places.push(place);
+        self.flows.push(flow);
+        self.flow_agenda.grow(self.flows.len());
+        self.flows.len() - 1
+    }
+
+    /// A flow that comes and goes is over: everything is acknowledged, or nobody answered. Others stay.
+    pub(super) fn retire(&mut self, index: usize) {
+        let Some(place) = index.checked_sub(self.scenario.flows.len()) else { return };
+        let spawned = &mut self.traffic.spawned;
+        if spawned.places[place].state != State::Active {
+            return;
+        }
+        spawned.places[place].state = State::Over;
+        spawned.over.push(place);
+        self.traffic.sources[spawned.places[place].source as usize].active -= 1;
+        let flow = &mut self.flows[index];
+        flow.phase = Phase::Stopped;
+        flow.set_up = None;
+        self.flow_agenda.set(index, Turn::Application, Time::NEVER);
+    }
+
+    /// Looks which of the flows that are over have no packet left.
+    #[cold]
+    fn find_free_places(&mut self) {
+        if let Err(fault) = self.check_controllers() {
+            self.failure.get_or_insert(fault);
+        }
+        self.settle_all_reports();
+        let lasting = self.scenario.flows.len();
+        let is_under_way = vec![Cell::new(false); self.traffic.spawned.places.len()];
+        let note = |packet: &Packet| {
+            let place = (packet.flow as usize).checked_sub(lasting);
+            if let Some(mark) = place.and_then(|place| is_under_way.get(place)) {
+                mark.set(true);
+            }
+            false
+        };
+        for medium in self.media.iter() {
+            medium.count_in_flight(&note);
+        }
+        let (left, gone): (Vec<usize>, Vec<usize>) =
+            self.traffic.spawned.over.drain(..).partition(|&place| is_under_way[place].get());
+        self.traffic.spawned.over = left;
+        for &place in &gone {
+            self.count_spawned(place);
+            self.traffic.spawned.places[place].state = State::Free;
+        }
+        self.traffic.spawned.free = gone;
+    }
+
+    /// Adds what was counted of a flow to its source.
+    fn count_spawned(&mut self, place: usize) {
+        let flow = &self.flows[self.scenario.flows.len() + place];
+        let counts = flow.counts();
+        let measured = if self.is_measuring {
+            counts.since(flow.measured)
+        } else if self.measured_links.is_some() {
+            flow.measured
+        } else {
+            FlowCounts::default()
+        };
+        let own = self.traffic.spawned.places[place];
+        let summary = &mut self.traffic.sources[own.source as usize].summary;
+        summary.measured = summary.measured.plus(measured);
+        summary.total = summary.total.plus(counts);
+        summary.wire_bytes += flow.traffic.wire_bytes;
+        summary.rtt.merge(&flow.rtt);
+        if flow.awaited < u64::MAX {
+            let row = self.completion(own, flow.start, None);
+            self.traffic.completions.push(row);
+        }
+    }
+
+    /// The same for all that are left, when the run is over.
+    pub(super) fn count_all_spawned(&mut self) {
+        for place in 0..self.traffic.spawned.places.len() {
+            if self.traffic.spawned.places[place].state != State::Free {
+                self.count_spawned(place);
+            }
+        }
+    }
+}

@@ -1,0 +1,192 @@
+//! Sources of traffic: flows that arrive while the run goes on, and what is counted of them.
+
+use super::Engine;
+use super::spawned::{Place, Spawned};
+use crate::Growth;
+use crate::flow::Flow;
+use dumbbell_network::{Agenda, Entry, Route, slowest_rate, source_stream};
+use dumbbell_results::{Completion, TrafficSummary};
+use dumbbell_scenario::{Flow as Spec, Scenario, Traffic as TrafficSpec};
+use dumbbell_traffic::{Arrival, Source as Generator};
+use dumbbell_transport::TransportConfig;
+use dumbbell_units::{Duration, Time};
+use std::sync::Arc;
+
+/// All sources of a run, and their flows.
+#[derive(Default)]
+pub(super) struct Traffic {
+    pub sources: Vec<Source>,
+    /// When the next flow of each source arrives; `None` without sources.
+    agenda: Option<Agenda<Time>>,
+    pub spawned: Spawned,
+    /// Transfers that are over.
+    pub completions: Vec<Completion>,
+}
+
+/// A source of traffic.
+pub(super) struct Source {
+    generator: Generator,
+    pub transport: Arc<TransportConfig>,
+    pub route: Route,
+    pub bottleneck: Entry,
+    /// Bits per second of the slowest link of its flows; `None` when unlimited.
+    rate: Option<u64>,
+    base_rtt: Duration,
+    stop: Time,
+    /// When the flow arrives that was drawn last, and its size.
+    arrives: Time,
+    bytes: u64,
+    /// Flows that are there now.
+    pub active: u64,
+    pub summary: TrafficSummary,
+}
+
+impl Traffic {
+    /// Adds a source, whose flows take `route`.
+    pub fn add(&mut self, spec: &TrafficSpec, scenario: &Scenario, route: Route, bottleneck: Entry) {
+        let number = self.sources.len();
+        let flow = &spec.flow;
+        let measured_s =
+            scenario.duration.saturating_sub(scenario.cooldown).saturating_sub(scenario.warmup).as_secs_f64();
+        let summary = TrafficSummary {
+            source: u32::try_from(number).unwrap_or(u32::MAX),
+            label: flow.label.clone(),
+            kind: spec.source.kind(),
+            cc: flow.cc.name().to_owned(),
+            algorithm: flow.cc.exact_name().to_owned(),
+            measured_s,
+            ..TrafficSummary::default()
+        };
+        let mut source = Source {
+            generator: spec.source.make(source_stream(scenario.seed, number)),
+            transport: Arc::new(flow.transport.clone()),
+            route,
+            bottleneck,
+            rate: slowest_rate(scenario, &flow.forward),
+            base_rtt: flow.base_rtt,
+            stop: flow.stop.unwrap_or(Time::NEVER),
+            arrives: flow.start,
+            bytes: 0,
+            active: 0,
+            summary,
+        };
+        source.draw();
+        self.sources.push(source);
+        let mut agenda = Agenda::new(self.sources.len(), Time::NEVER);
+        for (number, source) in self.sources.iter().enumerate() {
+            agenda.set(number, source.arrives);
+        }
+        self.agenda = Some(agenda);
+    }
+
+    /// When the next flow arrives.
+    pub fn next(&self) -> Time {
+        self.agenda.as_ref().map_or(Time::NEVER, |agenda| agenda.next().1)
+    }
+
+    /// The source of a flow that arrives at `now`, the number of the flow, and its size.
+    fn pop(&mut self, now: Time) -> Option<(usize, u64, u64)> {
+        let agenda = self.agenda.as_mut()?;
+        let (number, due) = agenda.next();
+        if due > now {
+            return None;
+        }
+        let source = &mut self.sources[number];
+        let (flow, bytes) = (source.summary.started.1, source.bytes);
+        source.draw();
+        agenda.set(number, source.arrives);
+        Some((number, flow, bytes))
+    }
+
+    /// What flow number `index` is, whether it lasts or comes and goes.
+    pub fn spec<'s>(&self, scenario: &'s Scenario, index: usize) -> &'s Spec {
+        match index.checked_sub(scenario.flows.len()) {
+            None => &scenario.flows[index],
+            Some(slot) => &scenario.traffic[self.spawned.source(slot)].flow,
+        }
+    }
+
+    /// Bytes of memory for flows that come and go and for what is kept of them.
+    pub fn memory(&self, flows: &[Flow]) -> u64 {
+        let places = self.spawned.places();
+        let flows = flows[flows.len() - places..].iter().map(Flow::memory).sum::<usize>();
+        (flows + self.completions.capacity() * size_of::<Completion>()) as u64
+    }
+
+    /// What there is of them.
+    pub fn growth(&self) -> Growth {
+        let active = self.sources.iter().map(|source| source.active).sum();
+        Growth::Traffic { active, over: self.completions.len() as u64 }
+    }
+}
+
+impl Source {
+    /// Draws the next arrival.
+    fn draw(&mut self) {
+        let Generator::Flows(flows) = &mut self.generator;
+        self.arrives = match flows.next() {
+            Some(Arrival { after, bytes }) => {
+                self.bytes = bytes;
+                self.arrives + after
+            }
+            None => Time::NEVER,
+        };
+        if self.arrives >= self.stop {
+            self.arrives = Time::NEVER;
+        }
+    }
+
+    /// How long a transfer takes at the full rate of an empty path.
+    fn ideal(&self, bytes: u64) -> Duration {
+        let sending = self.rate.map_or(0, |rate| u128::from(bytes) * 8 * 1_000_000_000 / u128::from(rate.max(1)));
+        self.base_rtt + Duration::from_nanos(u64::try_from(sending).unwrap_or(u64::MAX))
+    }
+}
+
+impl Engine<'_> {
+    /// Whether an instant lies in the measured interval.
+    fn is_measured(&self, at: Time) -> bool {
+        at >= self.measured.0 && at < self.measured.1
+    }
+
+    /// The row of a transfer; `took` is `None` if the run ended before it was over.
+    pub(super) fn completion(&self, place: Place, start: Time, took: Option<Duration>) -> Completion {
+        let Place { source, number, bytes, .. } = place;
+        let ideal = self.traffic.sources[source as usize].ideal(bytes);
+        Completion { source, number, start, is_measured: self.is_measured(start), bytes, took, ideal }
+    }
+
+    /// The flows that are due arrive.
+    pub(super) fn arrivals(&mut self) {
+        while let Some((source, number, bytes)) = self.traffic.pop(self.now) {
+            let counts = u64::from(self.is_measured(self.now));
+            let own = &mut self.traffic.sources[source];
+            own.active += 1;
+            own.summary.started = (own.summary.started.0 + counts, own.summary.started.1 + 1);
+            own.summary.max_active = own.summary.max_active.max(own.active);
+            self.spawn(source, number, bytes);
+        }
+        self.clock.expect_arrival(self.traffic.next());
+    }
+
+    /// The receiving application of a flow has all that it waited for.
+    pub(super) fn transfer_arrived(&mut self, index: usize) {
+        let (now, counts) = (self.now, u64::from(self.is_measured(self.now)));
+        let flow = &mut self.flows[index];
+        flow.awaited = u64::MAX;
+        let start = flow.start;
+        let Some(place) = self.traffic.spawned.place(self.scenario, index) else { return };
+        let source = &mut self.traffic.sources[place.source as usize];
+        source.summary.completed = (source.summary.completed.0 + counts, source.summary.completed.1 + 1);
+        let row = self.completion(place, start, Some(now.since(start)));
+        self.traffic.completions.push(row);
+    }
+
+    /// The rows of all sources and of all transfers, when the run is over.
+    pub(super) fn finish_traffic(&mut self) -> (Vec<TrafficSummary>, Vec<Completion>) {
+        self.count_all_spawned();
+        let sources = std::mem::take(&mut self.traffic.sources);
+        let completions = std::mem::take(&mut self.traffic.completions);
+        (sources.into_iter().map(|source| source.summary).collect(), completions)
+    }
+}

@@ -1,0 +1,60 @@
+//! What flows see of queues with a line for each of them.
+
+use crate::lab::{Run, assert_near, run};
+
+/// Flows over 50 Mbit/s behind a queue; every goodput in Mbit/s.
+fn share(queue: &str, flows: &str) -> Run {
+    run(&format!(
+        r#"
+        duration = "60s"
+        warmup = "20s"
+        record.series = false
+        path = {{ rate = "50mbit", rtt = "40ms", buffer = "1000packets", queue = {queue} }}
+        flows = [{flows}]
+        "#
+    ))
+}
+
+#[test]
+fn fair_queues_give_flows_of_any_kind_and_path_the_same() {
+    let flows = r#"{ cc = "cubic" }, { cc = "bbr", rtt = "120ms" }, { cc = "reno" }, { cc = "bic", rtt = "60ms" }"#;
+    for queue in [r#"{ kind = "fq_codel", perfect_hash = true }"#, "\"fq\""] {
+        let run = share(queue, flows);
+        let goodputs = run.flows("goodput_mbps");
+        let fair = goodputs.iter().sum::<f64>() / 4.0;
+        for goodput in &goodputs {
+            assert!((goodput / fair - 1.0).abs() < 0.15, "{queue}: {goodputs:?}");
+        }
+    }
+}
+
+/// A flow that sends less than its share waits for a turn of the others at most: 4 packets of 0.24 ms.
+#[test]
+fn a_thin_flow_is_hardly_delayed_by_the_others() {
+    let flows = r#"{ cc = "cubic", count = 4 }, { cc = "cubic", rate = "200kbit" }"#;
+    for queue in [r#"{ kind = "fq_codel", perfect_hash = true }"#, "\"fq\""] {
+        let run = share(queue, flows);
+        let delay_ms = run.flow("mean_rtt_ms", 4) - 40.0;
+        assert!(delay_ms < 2.0, "{queue}: the thin flow waits {delay_ms} ms");
+        assert_near("its goodput", run.flow("goodput_mbps", 4), 0.2, 0.01);
+    }
+    let fifo = share("\"droptail\"", flows).flow("mean_rtt_ms", 4) - 40.0;
+    assert!(fifo > 50.0, "drop-tail makes it wait {fifo} ms");
+}
+
+#[test]
+fn fq_codel_holds_each_flow_near_its_target_and_a_flood_hits_itself() {
+    let queue = r#"{ kind = "fq_codel", perfect_hash = true }"#;
+    for flows in [1, 4] {
+        let run = share(queue, &format!("{{ cc = \"reno\", count = {flows} }}"));
+        let delay_ms = run.link("mean_queue_bytes", 0) * 8.0 / 50e3;
+        assert!((1.0..10.0).contains(&delay_ms), "{flows} flows wait {delay_ms} ms");
+    }
+    let flood = r#"{ cc = "reno", count = 2 }, { transport = "udp", rate = "60mbit" }"#;
+    let run = share(queue, flood);
+    for flow in 0..2 {
+        let delay_ms = run.flow("mean_rtt_ms", flow) - 40.0;
+        assert!(delay_ms < 15.0, "flow {flow} waits {delay_ms} ms beside a flood");
+        assert!(run.flow("goodput_mbps", flow) > 12.0, "flow {flow}: {}", run.flow("goodput_mbps", flow));
+    }
+}

@@ -1,0 +1,213 @@
+//! Flows that arrive, transfer and leave.
+
+use crate::lab::{Run, assert_between, assert_near, mean, run, scenario};
+use dumbbell_sim::{Bounds, Table, Values, run_within};
+use std::sync::atomic::AtomicBool;
+
+impl Run {
+    /// A column of the table of transfers.
+    fn completions(&self, column: &str) -> Vec<f64> {
+        numbers(&self.output.completions, column)
+    }
+
+    /// A number of the table of sources.
+    fn traffic(&self, column: &str, source: usize) -> f64 {
+        numbers(&self.output.traffic, column)[source]
+    }
+}
+
+fn numbers(table: &Table, name: &str) -> Vec<f64> {
+    match &table.columns.iter().find(|column| column.name == name).unwrap().values {
+        Values::Float(values) => values.clone(),
+        Values::Count(values) => values.iter().map(|&v| v as f64).collect(),
+        other => panic!("{name}: {other:?}"),
+    }
+}
+
+/// Everything that can go wrong with a packet, in both directions, under more flows than the link can take for a while.
+fn rough(transport: &str, seed: u64) -> String {
+    format!(
+        r#"
+        duration = "6s"
+        warmup = "1s"
+        cooldown = "1s"
+        seed = {seed}
+        transport = "{transport}"
+        record.series = false
+
+        [path]
+        rate = "20mbit"
+        rtt = "30ms"
+        buffer = "0.5bdp"
+        loss = {{ kind = "gilbert-elliott", p = "1%", r = "30%" }}
+        jitter = {{ amount = "5ms", distribution = "normal", reorders = true }}
+        duplicate = "2%"
+
+        [path.reverse]
+        rate = "5mbit"
+        queue = "codel"
+        buffer = "50packets"
+        loss = "2%"
+
+        [[flows]]
+        cc = "cubic"
+
+        [[traffic]]
+        kind = "short-flows"
+        cc = "cubic"
+        load = "60%"
+        size = {{ kind = "pareto", mean = "20kB", shape = 1.3, max = "1MB" }}
+
+        [[traffic]]
+        kind = "short-flows"
+        label = "back"
+        cc = "bbr"
+        direction = "down"
+        rtt = "50ms"
+        per_second = 20
+        arrivals = "periodic"
+        count = 80
+        size = "5kB"
+        start = "500ms"
+        "#
+    )
+}
+
+#[test]
+fn a_lone_flow_of_one_segment_takes_a_handshake_and_half_a_round_trip() {
+    let run = run(r#"
+        duration = "2s"
+        path = { rate = "12mbit", rtt = "100ms" }
+        [[traffic]]
+        kind = "short-flows"
+        cc = "cubic"
+        arrivals = "periodic"
+        per_second = 2
+        count = 3
+        size = 1448
+    "#);
+    // 60 bytes of a SYN, 52 of the ACK that ends the handshake and 1500 of the segment at 12 Mbit/s; the way back takes no
+    // time but its delay.
+    let took = 0.1 + 0.05 + f64::from(60 + 52 + 1500) * 8.0 / 12e6;
+    let fct = run.completions("fct_s");
+    assert_eq!(fct.len(), 3);
+    for fct in fct {
+        assert!((fct - took).abs() < 1e-9, "{fct} for {took}");
+    }
+    assert_eq!(run.completions("start_s"), [0.5, 1.0, 1.5]);
+    assert_near("the ideal", run.completions("ideal_s")[0], 0.1 + 1448.0 * 8.0 / 12e6, 1e-8);
+    assert_eq!(run.traffic("max_active", 0), 1.0);
+}
+
+#[test]
+fn a_flow_that_fits_the_initial_window_needs_no_second_round_trip() {
+    let fct = |segments: u32| {
+        let file = format!(
+            r#"
+            duration = "1s"
+            path = {{ rate = "1gbit", rtt = "100ms" }}
+            traffic = [{{ kind = "short-flows", cc = "reno", per_second = 10, count = 1, size = {} }}]
+            "#,
+            segments * 1448
+        );
+        run(&file).completions("fct_s")[0]
+    };
+    assert!(fct(10) < 0.151, "{}", fct(10));
+    assert!(fct(11) > 0.25 && fct(30) < 0.251, "{} and {}", fct(11), fct(30));
+}
+
+#[test]
+fn the_link_carries_the_load_that_is_offered() {
+    for load in [30, 85] {
+        let run = run(&format!(
+            r#"
+            duration = "30s"
+            warmup = "2s"
+            record.series = false
+            path = {{ rate = "100mbit", rtt = "20ms", buffer = "10bdp" }}
+            traffic = [{{ kind = "short-flows", cc = "cubic", load = "{load}%", size = {{ kind = "exponential", mean = "100kB" }} }}]
+            "#
+        ));
+        assert_near("utilization", run.link("utilization", 0), f64::from(load) / 100.0, 0.06);
+        assert_near("throughput", run.traffic("throughput_mbps", 0), f64::from(load), 0.06);
+    }
+}
+
+#[test]
+fn every_flow_gets_all_its_bytes_once_whatever_happens_to_packets() {
+    for transport in ["tcp", "quic"] {
+        let run = Run::of(&scenario(&rough(transport, 3)));
+        let (fct, bytes) = (run.completions("fct_s"), run.completions("bytes"));
+        for source in 0..2 {
+            let started = run.traffic("started_total", source);
+            let rows = numbers_of(&run, source);
+            assert_eq!(started, rows.len() as f64);
+            let complete: f64 = rows.iter().filter(|&&row| !fct[row].is_nan()).map(|&row| bytes[row]).sum();
+            let all: f64 = rows.iter().map(|&row| bytes[row]).sum();
+            let delivered = run.traffic("delivered_bytes_total", source);
+            assert!(complete <= delivered && delivered <= all, "{complete} <= {delivered} <= {all}");
+            assert_eq!(
+                run.traffic("completed_total", source),
+                rows.iter().filter(|&&row| !fct[row].is_nan()).count() as f64
+            );
+            assert!(run.traffic("retransmits_total", source) > 0.0);
+        }
+        assert_eq!(run.traffic("started_total", 1), 80.0);
+        assert!(run.traffic("started_total", 0) > 300.0);
+    }
+}
+
+/// The rows of a source in the table of transfers.
+fn numbers_of(run: &Run, source: usize) -> Vec<usize> {
+    let table = &run.output.completions;
+    let Values::Index(sources) = &table.columns.iter().find(|column| column.name == "source").unwrap().values else {
+        panic!("an index")
+    };
+    (0..sources.len()).filter(|&row| sources[row] as usize == source).collect()
+}
+
+#[test]
+fn the_same_seed_gives_the_same_transfers_and_another_seed_others() {
+    let once = Run::of(&scenario(&rough("tcp", 3)));
+    let again = Run::of(&scenario(&rough("tcp", 3)));
+    let recorded = Run::of(&scenario(&rough("tcp", 3).replace("record.series = false", "record.interval = \"3ms\"")));
+    let other = Run::of(&scenario(&rough("tcp", 4)));
+    for table in [|run: &Run| format!("{:?}", run.output.completions), |run: &Run| format!("{:?}", run.output.traffic)]
+    {
+        assert_eq!(table(&once), table(&again));
+        assert_eq!(table(&once), table(&recorded), "recording only looks");
+        assert_ne!(table(&once), table(&other));
+    }
+}
+
+#[test]
+fn the_number_of_a_flow_that_is_over_is_used_again() {
+    let toml = r#"
+        duration = "20s"
+        record.series = false
+        path = { rate = "100mbit", rtt = "10ms" }
+        traffic = [{ kind = "short-flows", cc = "cubic", load = "50%", size = "5kB" }]
+    "#;
+    let cancel = AtomicBool::new(false);
+    // Twenty thousand flows of two kilobytes each would need twice that.
+    let bounds = Bounds { cancel: &cancel, max_memory: 20 << 20, series: None };
+    let run = Run { output: run_within(&scenario(toml), bounds).unwrap() };
+    assert!(run.traffic("completed_total", 0) > 20_000.0);
+    assert!(run.traffic("max_active", 0) < 200.0);
+    let slowdowns: Vec<f64> = run.completions("slowdown").into_iter().filter(|slowdown| !slowdown.is_nan()).collect();
+    assert_between("slowdown", mean(&slowdowns), 1.45..=1.7);
+}
+
+#[test]
+fn a_run_that_cannot_end_its_flows_ends_itself_before_the_memory_is_full() {
+    let toml = r#"
+        duration = "1h"
+        record.series = false
+        path = { rate = "1mbit", rtt = "10ms" }
+        traffic = [{ kind = "short-flows", cc = "cubic", per_second = 5000, size = "1MB" }]
+    "#;
+    let cancel = AtomicBool::new(false);
+    let bounds = Bounds { cancel: &cancel, max_memory: 50 << 20, series: None };
+    let error = run_within(&scenario(toml), bounds).unwrap_err().to_string();
+    assert!(error.contains("is for traffic") && error.contains("a lower `load`"), "{error}");
+}

@@ -1,0 +1,27 @@
+#![doc = include_str!("../README.md")]
+
+mod short_flows;
+mod size;
+
+pub use short_flows::{Arrival, Arrivals, FlowArrivals, ShortFlows};
+pub use size::Size;
+
+use dumbbell_path::{Catalog, Kind};
+use std::sync::LazyLock;
+
+/// What makes traffic while a run goes on.
+#[derive(Clone, Debug)]
+pub enum Source {
+    /// Flows that arrive, transfer and leave.
+    Flows(FlowArrivals),
+}
+
+/// A kind of traffic with its parameters, by which any number of sources can be made.
+pub type SourceRecipe = dumbbell_path::Recipe<Source>;
+
+/// Every kind of traffic that there is.
+pub fn catalog() -> &'static Catalog<Source> {
+    static CATALOG: LazyLock<Catalog<Source>> =
+        LazyLock::new(|| Catalog::new("traffic", vec![Kind::new(ShortFlows::source)]));
+    &CATALOG
+}

@@ -1,0 +1,103 @@
+"""Flows that come and go: their tables, files and pictures."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+
+import numpy as np
+import polars as pl
+import pytest
+
+import dumbbell as db
+from conftest import Cli
+from dumbbell import transfers
+from dumbbell.results import load_result, load_sweep
+
+EXPERIMENT = {
+    "duration": "6s",
+    "warmup": "1s",
+    "path": {"rate": "50mbit", "rtt": "20ms"},
+    "traffic": [
+        {
+            "kind": "short-flows",
+            "label": "web",
+            "cc": "cubic",
+            "load": "60%",
+            "size": {"kind": "pareto", "mean": "30kB", "shape": 1.3},
+        },
+        {"kind": "short-flows", "cc": "bbr", "per_second": 20, "size": "200kB", "rtt": "50ms"},
+    ],
+}
+
+
+@pytest.fixture(scope="module")
+def result() -> db.Result:
+    return db.run(EXPERIMENT)
+
+
+def test_a_result_has_a_row_a_source_and_a_row_a_transfer(result: db.Result) -> None:
+    sources = result.traffic.rows()
+    assert [row["label"] for row in sources] == ["web", "short-flows"]
+    table = result.completions.to_polars()
+    assert table.height == sum(row["started_total"] for row in sources)
+    assert table["fct_s"].drop_nulls().len() == sum(row["completed_total"] for row in sources)
+    assert table["measured"].sum() == sum(row["started"] for row in sources)
+    assert result.meta.algorithms == {"cubic": "cubic-linux-6.18", "bbr": "bbr1-linux-6.18"}
+
+
+def test_quantiles_by_size_are_those_of_the_rows(result: db.Result) -> None:
+    table = result.completions.to_polars()
+    rows = transfers.by_size(table).to_dicts()
+    web = table.filter((pl.col("source") == 0) & (pl.col("measured") == 1))
+    assert rows[0]["sizes"] == transfers.ALL and rows[0]["transfers"] == web.height
+    small = web.filter(pl.col("bytes") <= 10_000)
+    row = next(row for row in rows if row["sizes"] == transfers.CLASSES[0])
+    assert row["p95_fct_s"] == pytest.approx(np.quantile(small["fct_s"].drop_nulls(), 0.95))
+    assert sum(row["transfers"] for row in rows if row["source"] == 0 and row["sizes"] != transfers.ALL) == web.height
+    assert transfers.by_size(pl.DataFrame()).is_empty()
+
+
+def test_what_is_saved_is_what_is_read(result: db.Result, tmp_path: Path) -> None:
+    result.save(tmp_path / "run")
+    again = load_result(tmp_path / "run")
+    assert again.completions.to_polars().equals(result.completions.to_polars())
+    assert again.traffic.rows() == result.traffic.rows()
+    # A result without traffic in its place leaves nothing of it.
+    db.run({"duration": "1s", "path": {"rate": "1mbit", "rtt": "20ms"}, "flows": [{"cc": "reno"}]}).save(
+        tmp_path / "run"
+    )
+    assert not (tmp_path / "run" / "completions.parquet").exists()
+    assert len(load_result(tmp_path / "run").completions) == 0
+
+
+def test_one_thread_and_two_give_the_same_sweep(tmp_path: Path) -> None:
+    settings = {"sweep": {"traffic[0].load": ["20%", "60%"], "repeat": 2}, "traffic[1].size": "20kB"}
+    sweeps = [
+        db.sweep(EXPERIMENT, set=settings, jobs=jobs, out=tmp_path / str(jobs), progress=False).collect()
+        for jobs in (1, 2)
+    ]
+    for name in ("traffic", "transfers", "flows"):
+        one, two = (getattr(sweep, name).to_polars() for sweep in sweeps)
+        assert one.equals(two)
+    read = load_sweep(tmp_path / "2")
+    assert read.transfers.to_polars().equals(sweeps[1].transfers.to_polars())
+    assert len(read.traffic) == 8
+    points = [path / "completions.parquet" for path in sorted((tmp_path / "1" / "points").iterdir())]
+    for path in points:
+        assert path.read_bytes() == (tmp_path / "2" / path.relative_to(tmp_path / "1")).read_bytes()
+
+
+def test_the_command_prints_and_draws_completion_times(dumbbell: Cli, tmp_path: Path) -> None:
+    file = tmp_path / "e.toml"
+    file.write_text(
+        'duration = "4s"\npath = { rate = "50mbit", rtt = "20ms" }\n'
+        'traffic = [{ kind = "short-flows", cc = "cubic", load = "50%", size = "20kB" }]\n'
+    )
+    done = dumbbell("run", file, "--plot", "--out", tmp_path / "out")
+    assert done.status == 0 and "p99 FCT" in done.out
+    assert (tmp_path / "out" / "completions.png").stat().st_size > 10_000
+    printed = json.loads(dumbbell("run", file, "--json").out)
+    assert printed["completions"][0]["sizes"] == "all" and printed["traffic"][0]["completed"] > 0
+    swept = dumbbell("run", file, "--set", "sweep.repeat=2")
+    assert swept.status == 0 and "p99 FCT" in swept.out
