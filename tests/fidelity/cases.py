@@ -19,7 +19,7 @@ UNLIMITED_RMEM = "4096 131072 134217728"
 AMPLE_WMEM = "4096 8388608 134217728"
 AMPLE_RMEM = "4096 8388608 134217728"
 
-#: The ground hands over the packets of a bundle one after the other, 2 to 4 us each; in the simulator they come at once.
+#: The ground hands over the packets of a bundle one after the other, 2 to 4 us each, the simulator at one instant.
 READER = dict.fromkeys(("srtt_ms", "acks"), "the ground hands packets over one by one")
 
 #: Repairs come once a round trip, and new data waits for the receive window, whose size decides how much: the kernel is

@@ -121,9 +121,7 @@ def _window_scale(rmem: str) -> int:
     return min(14, max(0, int(rmem.split()[2]).bit_length() - 1 - 15))
 
 
-def _with_hz(
-    scenario: Any, hz: int | None, wmem: str = UNLIMITED_WMEM, rmem: str = UNLIMITED_RMEM
-) -> dict[str, Any]:
+def _with_hz(scenario: Any, hz: int | None, wmem: str = UNLIMITED_WMEM, rmem: str = UNLIMITED_RMEM) -> dict[str, Any]:
     """The scenario for the simulator, with the kernel's clock and buffers; without a clock for the kernel itself."""
     chosen: dict[str, Any] = copy.deepcopy(dict(scenario))
     if hz is not None:

@@ -101,8 +101,6 @@ pub struct Receiver {
     /// Deadline on the exact clock: of the compressed ACK (`compressed_ack_timer`), or of the reader, who sends the ACK
     /// that waits for it (`tcp_cleanup_rbuf`).
     exact_ack_at: Time,
-    /// The latest ACK that left before its segments were read; rarely there is one.
-    early_ack: Option<Box<EarlyAck>>,
     /// ACKs held back by compression.
     compressed_acks: u32,
     /// Duplicate ACKs considered for `dup_acks_of` (`dup_ack_counter`).
@@ -137,8 +135,8 @@ pub struct Receiver {
     rto_min: Duration,
     expected: Expected,
     waiting: Waiting,
-    /// The latest ACK that was [held back](Waiting::HeldBack); rarely there is one.
-    held_back: Option<Box<Ack>>,
+    /// What most receivers never have.
+    rare: Option<Box<Rare>>,
     ticks: Ticks,
     /// When the wheel fired the latest timer whose slot was a single tick.
     latest_slot: Time,
@@ -155,6 +153,15 @@ enum Waiting {
     LatestBeforePrediction,
     /// An ACK that was built before the latest segment was taken.
     HeldBack,
+}
+
+/// What a receiver keeps of ACKs that are not as usual.
+#[derive(Clone, Copy, Debug, Default)]
+struct Rare {
+    /// The latest ACK that was [held back](Waiting::HeldBack).
+    held_back: Option<Ack>,
+    /// The latest ACK that left before its segments were read.
+    early: Option<EarlyAck>,
 }
 
 /// An ACK that left before the application had read its segments.
@@ -246,7 +253,6 @@ impl Receiver {
             ato: config.delayed_ack_min,
             delayed_ack_at: Time::NEVER,
             exact_ack_at: Time::NEVER,
-            early_ack: None,
             compressed_acks: 0,
             dup_acks: 0,
             dup_acks_of: 0,
@@ -271,7 +277,7 @@ impl Receiver {
             rto_min: config.rto_min,
             expected: if config.timestamps { Expected::Next } else { Expected::Nothing },
             waiting: Waiting::Nothing,
-            held_back: None,
+            rare: None,
             ticks: Ticks::new(config.hz),
             latest_slot: Time::ZERO,
             timer_wheel: config.timer_wheel,
@@ -354,7 +360,7 @@ impl Receiver {
                 self.predict();
                 Some(ack)
             }
-            Waiting::HeldBack => self.held_back.as_deref().copied(),
+            Waiting::HeldBack => self.rare.as_ref().and_then(|rare| rare.held_back),
         }
     }
 

@@ -13,10 +13,7 @@ impl Receiver {
     #[inline(never)]
     pub(super) fn hold_back(&mut self) {
         let ack = self.acknowledge();
-        match &mut self.held_back {
-            Some(place) => **place = ack,
-            None => self.held_back = Some(Box::new(ack)),
-        }
+        self.rare.get_or_insert_default().held_back = Some(ack);
         self.waiting = Waiting::HeldBack;
     }
 
@@ -83,10 +80,10 @@ impl Receiver {
         if self.quick > 0 || self.ack_now || !has_unread_before {
             return false;
         }
-        let early = self.early_ack.as_deref().copied().filter(|early| now < early.reads_at);
+        let early = self.rare.as_ref().and_then(|rare| rare.early).filter(|early| now < early.reads_at);
         let unread = early.unwrap_or(EarlyAck { unread_from: self.last_acked, reads_at: before + self.read_delay });
         if self.sizing.hides(self.rcv_nxt - unread.unread_from, self.held.segments()) {
-            self.early_ack = Some(Box::new(unread));
+            self.rare.get_or_insert_default().early = Some(unread);
             return false;
         }
         self.exact_ack_at = self.exact_ack_at.min(unread.reads_at);
