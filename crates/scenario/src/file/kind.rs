@@ -70,6 +70,10 @@ impl Shorthand for LossSpec {
     type Table = Map<String, Value>;
     type List = Vec<(Time, Ratio)>;
 
+    fn pattern() -> String {
+        Ratio::PATTERN.to_owned()
+    }
+
     fn from_text(text: &str) -> Result<LossSpec, String> {
         let p: Ratio = text.parse().map_err(|e: ParseError| e.to_string())?;
         let parameters = Map::from_iter([("p".to_owned(), Value::from(p.to_string()))]);
@@ -137,6 +141,10 @@ impl Shorthand for JitterSpec {
     type Table = Jitter;
     type List = NoList;
 
+    fn pattern() -> String {
+        Duration::PATTERN.to_owned()
+    }
+
     fn from_text(text: &str) -> Result<JitterSpec, String> {
         let amount: Duration = text.parse().map_err(|e: ParseError| e.to_string())?;
         Ok(JitterSpec(Jitter { amount, ..Jitter::default() }))
@@ -161,6 +169,10 @@ impl Shorthand for ReorderSpec {
         "a probability such as \"1%\", or a table such as { probability = \"25%\", gap = 5 }";
     type Table = Reorder;
     type List = NoList;
+
+    fn pattern() -> String {
+        Ratio::PATTERN.to_owned()
+    }
 
     fn from_text(text: &str) -> Result<ReorderSpec, String> {
         let probability: Ratio = text.parse().map_err(|e: ParseError| e.to_string())?;

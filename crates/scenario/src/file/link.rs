@@ -144,6 +144,10 @@ impl Shorthand for ReverseSpec {
     type Table = Side;
     type List = NoList;
 
+    fn pattern() -> String {
+        "^symmetric$".to_owned()
+    }
+
     fn from_text(text: &str) -> Result<ReverseSpec, String> {
         match text {
             "symmetric" => Ok(ReverseSpec::Symmetric),

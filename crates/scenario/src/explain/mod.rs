@@ -1,5 +1,7 @@
 //! An experiment in words and values: "10 Mbit/s, 20 ms one way, queue 50 000 bytes = 1.00 BDP".
 
+pub(crate) mod parameters;
+
 use crate::resolve::{FlowNotes, LinkNotes, RateSource, Resolved};
 use crate::{Experiment, Flow, Link, Traffic};
 use dumbbell_path::{Aggregate, Impairments, Late, LinkRate, PacketEvent, Policer, QueueLimit};
