@@ -64,6 +64,11 @@ impl Endpoints {
         }
     }
 
+    /// Whether the near end has to be told when its host's device is done with packets.
+    pub fn wants_completions(&self) -> bool {
+        matches!(self, Endpoints::Tcp { sender, .. } if sender.wants_completions())
+    }
+
     /// The ends may send.
     pub fn establish(&mut self, now: Time, handshake: Handshake) {
         match self {

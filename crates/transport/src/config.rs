@@ -317,7 +317,7 @@ pub enum Completion {
     /// At hand-over: a virtual device takes everything at once.
     #[default]
     Immediate,
-    /// When the first link of the route has transmitted it (an Ethernet device).
+    /// When the first link of the route has transmitted it (an Ethernet device); over Wi-Fi when its Block-ACK has come.
     Wire,
 }
 

@@ -36,3 +36,4 @@ mod script;
 mod short_flows;
 mod snapshots;
 mod udp;
+mod wifi;

@@ -34,6 +34,10 @@ impl MarkCounters {
 impl Receiver {
     /// Takes a segment; returns whether an ACK leaves (`tcp_data_queue`).
     pub(super) fn classify(&mut self, now: Time, segment: Segment) -> bool {
+        if segment.len == 0 {
+            // A probe of the window is answered, and is nothing else (`tcp_send_dupack`).
+            return true;
+        }
         if segment.ecn == Ecn::Ce {
             self.ce_segments += 1;
             if let Some(marks) = &mut self.marks {

@@ -77,6 +77,16 @@ fn blocks(ack: &Ack) -> Vec<(u32, u32)> {
 // Quick ACKs and delayed ACKs
 
 #[test]
+fn a_probe_of_the_window_is_answered_at_once_and_counts_as_nothing() {
+    let (mut receiver, seq) = settled(steady());
+    let before = receiver.stats();
+    let acks = receive(&mut receiver, ms(300), Segment { len: 0, ..segment(seq - 1, ms(300)) });
+    let [ack] = acks[..] else { panic!("{acks:?}") };
+    assert_eq!((ack.ack, ack.sack_count, ack.window), (seq, 0, 45));
+    assert_eq!(receiver.stats(), ReceiverStats { acks_sent: before.acks_sent + 1, ..before });
+}
+
+#[test]
 fn a_connection_starts_with_sixteen_quick_acks_then_acknowledges_every_second_segment() {
     let mut receiver = receiver(steady());
     let acked: Vec<u32> =

@@ -107,6 +107,7 @@ impl Sender {
             if news.dsack {
                 self.fastretrans_alert(prior.una, 0, &mut news, ack);
             }
+            self.ack_window_probe();
             return;
         }
         self.xmit.request = Retransmit::Nothing;

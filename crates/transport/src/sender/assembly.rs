@@ -168,6 +168,8 @@ pub(super) enum Retransmit {
     Lost,
     /// New data, as F-RTO wants it; lost segments where there is none (`REXMIT_NEW`).
     NewDataFirst,
+    /// A packet without data, to which a receiver without room answers (`tcp_xmit_probe_skb`).
+    WindowProbe,
 }
 
 /// State of the send loop that follows an event.

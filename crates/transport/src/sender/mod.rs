@@ -18,6 +18,7 @@
 //! | `output.rs`, `tso.rs` | `tcp_write_xmit`, `tcp_tso_autosize`, `tcp_tso_should_defer` |
 //! | `retransmit.rs` | `tcp_xmit_retransmit_queue`, rescue retransmissions |
 //! | `write.rs` | `tcp_sendmsg`, `tcp_check_space` |
+//! | `window_probe.rs` | `tcp_probe_timer`, `tcp_send_probe0` |
 //! | `cwnd.rs` | `tcp_cwnd_validate`, `tcp_cwnd_restart`, `tcp_update_pacing_rate` |
 
 mod ack;
@@ -36,6 +37,7 @@ mod tests;
 mod timers;
 mod tso;
 mod undo;
+mod window_probe;
 mod write;
 
 use crate::{Completion, TransportConfig};

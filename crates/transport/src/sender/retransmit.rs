@@ -34,6 +34,10 @@ impl Sender {
 
     #[inline(never)]
     fn start_any_requested(&mut self) -> bool {
+        if self.xmit.request == Retransmit::WindowProbe {
+            self.start_window_probe();
+            return true;
+        }
         if self.xmit.request == Retransmit::NewDataFirst {
             if self.start_new_burst() {
                 return true;

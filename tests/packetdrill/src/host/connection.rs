@@ -251,6 +251,13 @@ impl Connection {
         while let Some(burst) = self.sender.poll_transmit(now) {
             let segments: Vec<Segment> = burst.collect();
             let (Some(first), Some(last)) = (segments.first(), segments.last()) else { continue };
+            if first.len == 0 {
+                // A window probe: a byte that is acknowledged, without that byte.
+                let una = self.outgoing.byte(self.sender.view().snd_una as u32);
+                let packet = self.packet(Flags::NONE, una.wrapping_sub(1), 0, first.sent_at);
+                sent.push_back(Emitted { at: now, packet, stamp: first.sent_at });
+                continue;
+            }
             let (start, end) = (self.outgoing.byte(first.seq), self.outgoing.byte(last.seq + 1));
             self.sent_bytes += end - start;
             if burst.is_retransmission {
