@@ -7,7 +7,7 @@ from typing import Annotated
 import typer
 
 from dumbbell import _core
-from dumbbell.commands import compare, flent, inspect, plot, reproduce, run, shell
+from dumbbell.commands import compare, flent, inspect, pages, plot, reproduce, run, shell, suite
 from dumbbell.console import Commands, examples
 
 EXAMPLES = examples(
@@ -41,12 +41,15 @@ app.command(epilog=run.EXAMPLES)(run.run)
 app.command(epilog=compare.EXAMPLES)(compare.compare)
 app.command(epilog=plot.EXAMPLES)(plot.plot)
 app.command(epilog=flent.EXAMPLES)(flent.flent)
+app.command(epilog=pages.REPORT_EXAMPLES)(pages.report)
+app.command(epilog=pages.ADVISE_EXAMPLES)(pages.advise)
 app.command(epilog=inspect.EXPLAIN_EXAMPLES)(inspect.explain)
 app.command(epilog=inspect.METRICS_EXAMPLES)(inspect.metrics)
 app.command(epilog=inspect.COLUMNS_EXAMPLES)(inspect.columns)
 app.command(epilog=inspect.SCHEMA_EXAMPLES)(inspect.schema)
 app.command(epilog=shell.EXAMPLES, context_settings={"ignore_unknown_options": True})(shell.shell)
 app.command(epilog=reproduce.EXAMPLES)(reproduce.reproduce)
+app.command(epilog=suite.EXAMPLES)(suite.suite)
 cc.command("list", epilog=inspect.CC_LIST_EXAMPLES)(inspect.cc_list)
 cc.command("show", epilog=inspect.CC_SHOW_EXAMPLES)(inspect.cc_show)
 app.add_typer(cc, name="cc")
