@@ -49,7 +49,9 @@ def test_every_test_runs_and_its_sums_are_those_of_its_streams(name: str) -> Non
         if f"TCP {word} sum" in data.results:
             of = [data.results[stream.name][8] or 0.0 for stream in test.streams if word in stream.name]
             assert data.results[f"TCP {word} sum"][8] == pytest.approx(sum(of))
-            assert sum(of) <= 20.5
+            loaded = data.loaded(f"TCP {word} sum")
+            # What a filled hole releases counts in one step; over all of them the link carries no more than it can.
+            assert sum(loaded) / len(loaded) <= 20
 
 
 def test_fairness_is_jains_index() -> None:
