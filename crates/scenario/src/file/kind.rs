@@ -203,6 +203,10 @@ impl Shorthand for ShareSpec {
     type Table = Share;
     type List = NoList;
 
+    fn pattern() -> String {
+        Ratio::PATTERN.to_owned()
+    }
+
     fn from_text(text: &str) -> Result<ShareSpec, String> {
         let probability: Ratio = text.parse().map_err(|e: ParseError| e.to_string())?;
         Ok(ShareSpec(Share { probability, ..Share::default() }))
