@@ -98,6 +98,8 @@ benches/.venv-ns3/built: benches/requirements-ns3.txt
 	touch $@
 
 # The extension module is compiled into python/dumbbell and the package installed in place: edits to Python need no build.
+# The examples name the schema for editors.
 $(VENV)/built: $(VENV)/tools pyproject.toml $(RUST)
 	PIP_QUIET=1 VIRTUAL_ENV=$(abspath $(VENV)) $(BIN)/maturin develop --release --quiet
+	$(BIN)/dumbbell schema > $(VENV)/experiment.schema.json
 	touch $@

@@ -6,13 +6,20 @@
 >>> result.plot.overview()
 """
 
+import importlib
+from typing import TYPE_CHECKING, Any
+
 from dumbbell._core import RunError, ScenarioError, __version__
 from dumbbell.api import Sweep, run, sweep
+from dumbbell.catalogue import algorithms
 from dumbbell.compare import compare
 from dumbbell.grounds import Linux, VoidRunError
 from dumbbell.results import Meta, Result, SweepResult, load_result, load_sweep
 from dumbbell.storage import DamagedResultWarning, OutputError, ResultError
 from dumbbell.tables import Table
+
+if TYPE_CHECKING:
+    from dumbbell import metrics, plots
 
 __all__ = [
     "DamagedResultWarning",
@@ -28,9 +35,19 @@ __all__ = [
     "Table",
     "VoidRunError",
     "__version__",
+    "algorithms",
     "compare",
     "load_result",
     "load_sweep",
+    "metrics",
+    "plots",
     "run",
     "sweep",
 ]
+
+
+def __getattr__(name: str) -> Any:
+    """``dumbbell.metrics`` and ``dumbbell.plots``, which take their time to import, when they are asked for."""
+    if name in ("metrics", "plots"):
+        return importlib.import_module(f"dumbbell.{name}")
+    raise AttributeError(f"module 'dumbbell' has no attribute {name!r}")

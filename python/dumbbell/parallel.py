@@ -51,8 +51,6 @@ def measured(
     tables: Callable[[_core.Table, _core.Table], tuple[Table, Table]] | None = None,
 ) -> Result:
     """The result of a point that ``run`` runs; ``tables`` joins its series to what it has given away before."""
-    import polars as pl
-
     begin = time.perf_counter()
     try:
         output = run()
@@ -68,8 +66,7 @@ def measured(
     wall_s = time.perf_counter() - begin
     flows = Table(output.flows)
     traffic = Table(output.traffic)
-    named = pl.concat(table.to_polars().select(pl.col("cc", "algorithm").cast(pl.String)) for table in (flows, traffic))
-    names = named.unique(maintain_order=True).rows()
+    names = {row["cc"]: row["algorithm"] for table in (flows, traffic) for row in table.rows()}
     meta = Meta(
         version=_core.__version__,
         engine=engine_digest(),
@@ -82,7 +79,7 @@ def measured(
         wall_s=wall_s,
         events=output.events,
         packets=output.packets,
-        algorithms=dict(names),
+        algorithms=names,
         settings=point.settings,
         ground=SIMULATOR if output.certificate is None else LINUX,
         certificate=None if output.certificate is None else json.loads(output.certificate),

@@ -28,6 +28,11 @@ def one_line(text: str) -> str:
     return printable(text).replace("\n", r"\n").replace("\t", r"\t")
 
 
+def in_markdown(text: str) -> str:
+    """The same as plain words of a line of Markdown."""
+    return re.sub(r"([\\`*_{}\[\]<>#|])", r"\\\1", one_line(text))
+
+
 def _escape(match: re.Match[str]) -> str:
     code = ord(match[0])
     return f"\\x{code:02x}" if code < 0x100 else f"\\u{code:04x}" if code < 0x10000 else f"\\U{code:08x}"

@@ -1,14 +1,15 @@
-"""Tables for a terminal. Everything goes to standard output."""
+"""Tables of results: for a terminal, on standard output, and as HTML."""
 
 from __future__ import annotations
 
 import math
 from collections.abc import Iterable, Mapping, Sequence
+from html import escape
 from typing import TYPE_CHECKING, Any
 
 from rich.text import Text
 
-from dumbbell import metrics, transfers
+from dumbbell import transfers
 from dumbbell.agreement import MEASURES, Pair
 from dumbbell.printable import one_line
 from dumbbell.results import Meta, Result, SweepResult, separating_axes, setting_name
@@ -80,79 +81,75 @@ def side_by_side(pairs: Sequence[Pair], names: tuple[str, str]) -> None:
     grid.print()
 
 
-def _run(result: Result, name: str | None) -> None:
-    meta = result.meta
-    rows = result.flows.rows()
+def flows_grid(result: Result) -> Grid:
+    """The flows of a run, a row each."""
     grid = Grid(
         "flow", "algorithm", "goodput\nMbit/s:", "throughput\nMbit/s:", "mean RTT\nms:", "p95 RTT\nms:", "retransm.:",
         "lost:", "RTOs:",
     )  # fmt: skip
-    for row in rows[:MAX_ROWS]:
+    for row in result.flows.rows()[:MAX_ROWS]:
         grid.add(
             _text(row["label"]), _text(row["algorithm"]), _number(row["goodput_mbps"]), _number(row["throughput_mbps"]),
             _number(row["mean_rtt_ms"]), _number(row["p95_rtt_ms"]), _count(row["retransmits"]), _count(row["lost"]),
             _count(row["rto_count"]),
         )  # fmt: skip
-    title = f"{name}: {meta.sim_s:g} s, seed {meta.seed}" if name else None
-    if rows:
-        grid.print(title)
-        _more(len(rows))
-    elif title:
-        console().print(Text(one_line(title), style="bold"))
-    if len(rows) > 1:
-        goodputs = [row["goodput_mbps"] or 0.0 for row in rows]
-        line = f"sum {_number(sum(goodputs))} Mbit/s"
-        if (index := metrics.jain(goodputs)) is not None:
-            line += f", Jain's index {index:.3f}"
-        console().print(line, highlight=False)
-    links = Grid("link", "utilisation:", "mean queue\nkB:", "p95 queue\nkB:", "arrivals:", "drops:", "losses:")
+    return grid
+
+
+def links_grid(result: Result) -> Grid:
+    """The links of a run, a row each."""
+    grid = Grid("link", "utilisation:", "mean queue\nkB:", "p95 queue\nkB:", "arrivals:", "drops:", "losses:")
     for row in result.links.rows()[:MAX_ROWS]:
-        links.add(
+        grid.add(
             _text(row["name"]), _percent(row["utilization"]), _number(_scaled(row["mean_queue_bytes"])),
             _number(_scaled(row["p95_queue_bytes"])), _count(row["arrivals"]), _count(row["drops"]),
             _count(row["losses"]),
         )  # fmt: skip
-    links.print()
-    if len(result.traffic):
-        _traffic(result)
-    _cost([meta])
+    return grid
 
 
-def _traffic(result: Result) -> None:
-    """Prints the sources of traffic, and the completion times of their transfers by size."""
-    grid = Grid(
+def sum_and_fairness(result: Result) -> str | None:
+    """What several flows have together; ``None`` for one."""
+    goodputs = [row["goodput_mbps"] or 0.0 for row in result.flows.rows()]
+    if len(goodputs) < 2:
+        return None
+    from dumbbell.metrics import jain
+
+    index = jain(goodputs)
+    return f"sum {_number(sum(goodputs))} Mbit/s" + ("" if index is None else f", Jain's index {index:.3f}")
+
+
+def traffic_grids(result: Result) -> tuple[Grid, Grid, int]:
+    """The sources of traffic, the completion times of their transfers by size, and how many rows these have in all."""
+    sources = Grid(
         "traffic", "algorithm", "started:", "completed:", "goodput\nMbit/s:", "mean RTT\nms:", "retransm.:", "RTOs:"
     )
     for row in result.traffic.rows()[:MAX_ROWS]:
-        grid.add(
+        sources.add(
             _text(row["label"]), _text(row["algorithm"]), _count(row["started"]), _count(row["completed"]),
             _number(row["goodput_mbps"]), _number(row["mean_rtt_ms"]), _count(row["retransmits"]),
             _count(row["rto_count"]),
         )  # fmt: skip
-    grid.print()
-    grid = Grid(
+    sizes = Grid(
         "traffic", "sizes", "transfers:", "unfinished:", "p50 FCT\nms:", "p95 FCT\nms:", "p99 FCT\nms:",
         "p50\nslowdown:", "p99\nslowdown:",
     )  # fmt: skip
     rows = transfers.by_size(result.completions.to_polars()).to_dicts()
     for row in rows[:MAX_ROWS]:
         fct = (_number(_scaled(row[f"{p}_fct_s"], 1e3)) for p in ("p50", "p95", "p99"))
-        grid.add(
+        sizes.add(
             _text(row["label"]), row["sizes"], _count(row["transfers"]), _count(row["unfinished"]), *fct,
             _number(row["p50_slowdown"]), _number(row["p99_slowdown"]),
         )  # fmt: skip
-    grid.print()
-    _more(len(rows))
+    return sources, sizes, len(rows)
 
 
-def _sweep(sweep: SweepResult, name: str | None) -> None:
+def sweep_grid(sweep: SweepResult) -> tuple[Grid, int]:
+    """Means over the repetitions of each setting, a row an algorithm, and how many rows there are in all."""
     import polars as pl
 
     flows = sweep.flows.to_polars()
     axes = separating_axes(flows, sweep.axes)
-    repeats = max((point.repeat for point in sweep.points), default=0) + 1
-    title = f"{name}: " if name else ""
-    title += f"{len(sweep.points)} runs" + (f", mean of {repeats} with 95 % interval" if repeats > 1 else "")
     grid = Grid(
         *(_text(setting_name(axis)) for axis in axes), "algorithm", "goodput\nMbit/s:", "mean RTT\nms:",
         "p95 RTT\nms:", "retransm.:", "lost:", "RTOs:",
@@ -168,9 +165,58 @@ def _sweep(sweep: SweepResult, name: str | None) -> None:
             _interval(runs["goodput_mbps"]), _interval(runs["mean_rtt_ms"]), _interval(runs["p95_rtt_ms"]),
             *(_number(runs[column].mean()) for column in ("retransmits", "lost", "rto_count")),
         )  # fmt: skip
-    if groups or not len(sweep.transfers):
+    return grid, len(groups)
+
+
+def sweep_title(sweep: SweepResult) -> str:
+    """How many runs, and what the numbers of :func:`sweep_grid` are."""
+    repeats = max((point.repeat for point in sweep.points), default=0) + 1
+    return f"{len(sweep.points)} runs" + (f", mean of {repeats} with 95 % interval" if repeats > 1 else "")
+
+
+def html(result: Result | SweepResult) -> str:
+    """The same for a notebook or a page."""
+    if isinstance(result, SweepResult):
+        grid, rows = sweep_grid(result)
+        return f"<p>{sweep_title(result)}</p>{grid.html()}{_more_html(rows)}"
+    meta = result.meta
+    title = f"{meta.label}: " if meta.label else ""
+    together = sum_and_fairness(result)
+    return (
+        f"<p>{escape(title)}{meta.sim_s:g} s, seed {meta.seed}</p>{flows_grid(result).html()}"
+        f"{_more_html(len(result.flows))}" + (f"<p>{escape(together)}</p>" if together else "")
+    )
+
+
+def _more_html(rows: int) -> str:
+    return f"<p>... and {rows - MAX_ROWS} more rows</p>" if rows > MAX_ROWS else ""
+
+
+def _run(result: Result, name: str | None) -> None:
+    meta = result.meta
+    title = f"{name}: {meta.sim_s:g} s, seed {meta.seed}" if name else None
+    if len(result.flows):
+        flows_grid(result).print(title)
+        _more(len(result.flows))
+    elif title:
+        console().print(Text(one_line(title), style="bold"))
+    if (line := sum_and_fairness(result)) is not None:
+        console().print(line, highlight=False)
+    links_grid(result).print()
+    if len(result.traffic):
+        sources, sizes, rows = traffic_grids(result)
+        sources.print()
+        sizes.print()
+        _more(rows)
+    _cost([meta])
+
+
+def _sweep(sweep: SweepResult, name: str | None) -> None:
+    grid, rows = sweep_grid(sweep)
+    title = (f"{name}: " if name else "") + sweep_title(sweep)
+    if rows or not len(sweep.transfers):
         grid.print(title)
-        _more(len(groups))
+        _more(rows)
     if len(sweep.transfers):
         _transfers(sweep, title)
     _cost(sweep.points)
@@ -212,7 +258,9 @@ def _more(rows: int) -> None:
 
 
 def _interval(values: pl.Series) -> str:
-    interval = metrics.mean_interval(values.drop_nulls().to_numpy())
+    from dumbbell.metrics import mean_interval
+
+    interval = mean_interval(values.drop_nulls().to_numpy())
     if interval is None:
         return "-"
     text = _number(interval.estimate)

@@ -5,14 +5,16 @@ from __future__ import annotations
 import dataclasses
 import json
 import math
-import re
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import cached_property
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from dumbbell import storage, transfers
+from dumbbell import experiment, storage, transfers
+from dumbbell.meta import META, meta_of
+from dumbbell.meta import Meta as Meta
+from dumbbell.meta import read_meta as read_meta
 from dumbbell.printable import one_line
 from dumbbell.storage import ResultError
 from dumbbell.tables import Table
@@ -22,7 +24,6 @@ if TYPE_CHECKING:
 
     from dumbbell.plots import ResultPlots, SweepPlots
 
-META = "meta.json"
 SWEEP_META = "sweep.json"
 SCENARIO = "scenario.toml"
 TABLES = ("flows", "series", "links", "link_series")
@@ -31,6 +32,7 @@ TRAFFIC_TABLES = ("traffic", "completions")
 SWEEP_TRAFFIC_TABLES = ("traffic", "transfers")
 """The same of a sweep."""
 POINTS = "points"
+TRACES = "traces"
 VOID = "void"
 
 REQUIRED = {
@@ -57,46 +59,6 @@ SWEEP_REQUIRED = REQUIRED | {
 """The same of the joined tables of a sweep."""
 
 
-@dataclass(frozen=True)
-class Meta:
-    """What was run, and what it cost."""
-
-    version: str
-    """Version of Dumbbell."""
-    engine: str
-    """Digest of the compiled engine: a sweep resumes only with results of the same one."""
-    label: str
-    """The settings of this point of a sweep, empty for a single run."""
-    repeat: int
-    """Number of the repetition, from 0."""
-    seed: int
-    content_hash: str
-    """Hash of the resolved scenario with its seed: equal hashes are equal runs."""
-    sim_s: float
-    """Simulated seconds."""
-    cpu_s: float
-    """CPU seconds of the simulation."""
-    wall_s: float
-    """Seconds on the wall clock."""
-    events: int
-    """Events processed."""
-    packets: int
-    """Data packets delivered."""
-    algorithms: dict[str, str] = field(default_factory=dict)
-    """Exact name and version of each algorithm by the name in the experiment file."""
-    settings: dict[str, Any] = field(default_factory=dict)
-    """What a sweep set for this point: ``{"path.loss": "1%"}``."""
-    ground: str = "simulator"
-    """What ran it: ``simulator``, or ``linux`` for the running kernel's TCP."""
-    certificate: dict[str, Any] | None = None
-    """How good a run on the kernel was, and which kernel it was; ``None`` for a simulation."""
-
-    @property
-    def void(self) -> list[str]:
-        """Why a run on the kernel is not to be used; empty if it is."""
-        return [str(reason) for reason in (self.certificate or {}).get("void", [])]
-
-
 def _no_rows() -> Table:
     import polars as pl
 
@@ -120,6 +82,8 @@ class Result:
     """The experiment with every default filled in."""
     void_attempts: tuple[Result, ...] = ()
     """Attempts on the kernel before this one that were void."""
+    scenario_name: str = SCENARIO
+    """The file of the experiment, to which the traces that it names are relative."""
     traffic: Table = field(default_factory=_no_rows)
     completions: Table = field(default_factory=_no_rows)
 
@@ -159,9 +123,19 @@ class Result:
 
     def save_point(self, sweep: Path) -> None:
         """Writes the result to its place in a sweep's directory, over a damaged one if need be."""
+        scenario, traces = self._scenario_beside()
+        for name, content in traces:
+            storage.keep_file(sweep / TRACES / name, content.encode())
         place = point_folder(sweep, self.meta.content_hash)
         with storage.directory(place, RESULT, self._files(), ours=True) as staging:
-            self._write(staging)
+            self._write(staging, scenario)
+
+    def _scenario_beside(self) -> tuple[str, list[tuple[str, str]]]:
+        """The experiment as it is kept in a sweep, whose points share their traces, and the traces."""
+        if "trace = [" not in self.scenario_toml:
+            return self.scenario_toml, []
+        point = experiment.load_text(self.scenario_toml.encode(), self.scenario_name).points[0]
+        return point.resolved_toml_beside(f"../../{TRACES}")
 
     def _tables(self) -> tuple[str, ...]:
         return (*TABLES, *(TRAFFIC_TABLES if len(self.traffic) else ()))
@@ -169,12 +143,17 @@ class Result:
     def _files(self) -> Sequence[str]:
         return META, SCENARIO, *(f"{name}.parquet" for name in self._tables())
 
-    def _write(self, folder: Path) -> None:
-        (folder / SCENARIO).write_text(self.scenario_toml, encoding="utf-8")
+    def _write(self, folder: Path, scenario: str | None = None) -> None:
+        (folder / SCENARIO).write_text(self.scenario_toml if scenario is None else scenario, encoding="utf-8")
         for name in self._tables():
             table: Table = getattr(self, name)
             table.write_parquet(folder / f"{name}.parquet")
         (folder / META).write_text(json.dumps(dataclasses.asdict(self.meta), indent=2) + "\n", encoding="utf-8")
+
+    def _repr_html_(self) -> str:
+        from dumbbell import report
+
+        return report.html(self)
 
     def __repr__(self) -> str:
         name = one_line(self.meta.label) or "run"
@@ -253,6 +232,11 @@ class SweepResult:
                 table.write_parquet(staging / f"{name}.parquet")
             (staging / SWEEP_META).write_text(content, encoding="utf-8")
 
+    def _repr_html_(self) -> str:
+        from dumbbell import report
+
+        return report.html(self)
+
     def __repr__(self) -> str:
         return f"<SweepResult points={len(self.points)} axes={self.axes}>"
 
@@ -270,8 +254,18 @@ def load_result(folder: str | Path) -> Result:
     tables = {name: _read_table(source / f"{name}.parquet", REQUIRED[name], checksums) for name in present}
     flows, series, links, link_series = (tables[name] for name in TABLES)
     traffic, completions = (tables.get(name) or _no_rows() for name in TRAFFIC_TABLES)
-    text = _read_text(source / SCENARIO, checksums)
-    return Result(flows, series, links, link_series, meta, text, traffic=traffic, completions=completions)
+    scenario = source / SCENARIO
+    return Result(
+        flows,
+        series,
+        links,
+        link_series,
+        meta=meta,
+        scenario_toml=_read_text(scenario, checksums),
+        scenario_name=str(scenario),
+        traffic=traffic,
+        completions=completions,
+    )
 
 
 def load_sweep(folder: str | Path) -> SweepResult:
@@ -305,60 +299,6 @@ def load(folder: Path) -> Result | SweepResult:
     return load_sweep(folder) if kind == SWEEP.name else load_result(folder)
 
 
-def read_meta(folder: Path) -> Meta:
-    """What a result directory says of its run; raises :class:`ResultError`."""
-    path = folder / META
-    return _meta(storage.read_json(path), str(path))
-
-
-def _meta(fields: Any, place: str) -> Meta:
-    """A ``Meta`` from the JSON object at ``place``, its types checked."""
-    if not isinstance(fields, dict):
-        raise ResultError(f"{place}: damaged, not a JSON object")
-    fields = _SINCE_GROUNDS | fields
-    for key, fits in _META_FIELDS.items():
-        if key not in fields:
-            raise ResultError(f"{place}: damaged, no `{key}`")
-        if not fits(fields[key]):
-            raise ResultError(f"{place}: damaged, `{key}` cannot be {json.dumps(fields[key])[:40]}")
-    if unknown := sorted(set(fields) - set(_META_FIELDS)):
-        raise ResultError(
-            f"{place}: unknown `{unknown[0]}`, written by another version (Dumbbell {fields['version']})",
-            "read it with that version, or run the experiment again",
-        )
-    return Meta(**fields)
-
-
-def _is_text(value: Any) -> bool:
-    return isinstance(value, str)
-
-
-def _is_count(value: Any) -> bool:
-    return isinstance(value, int) and not isinstance(value, bool) and 0 <= value < 2**64
-
-
-def _is_seconds(value: Any) -> bool:
-    return isinstance(value, int | float) and not isinstance(value, bool) and 0 <= value < math.inf
-
-
-_META_FIELDS: dict[str, Callable[[Any], bool]] = {
-    **dict.fromkeys(("version", "engine", "label"), _is_text),
-    **dict.fromkeys(("seed", "events", "packets"), _is_count),
-    "repeat": lambda value: _is_count(value) and value < 2**32,
-    **dict.fromkeys(("sim_s", "cpu_s", "wall_s"), _is_seconds),
-    # Part of a path.
-    "content_hash": lambda value: isinstance(value, str) and re.fullmatch("[0-9a-f]{64}", value) is not None,
-    "algorithms": lambda value: isinstance(value, dict) and all(map(_is_text, value.values())),
-    "settings": lambda value: isinstance(value, dict),
-    "ground": lambda value: value in ("simulator", "linux"),
-    "certificate": lambda value: value is None or isinstance(value, dict),
-}
-"""The fields of ``Meta`` and what each may be."""
-
-_SINCE_GROUNDS = {"ground": "simulator", "certificate": None}
-"""What earlier versions did not write."""
-
-
 def save_void(attempts: Sequence[Result], folder: Path) -> None:
     """Writes void attempts to places of their own beside the result."""
     for number, attempt in enumerate(attempts, 1):
@@ -370,7 +310,7 @@ def _read_points(folder: Path) -> list[Meta]:
     points = storage.read_json(path).get("points")
     if not isinstance(points, list):
         raise ResultError(f"{path}: damaged, `points` is not a list")
-    return [_meta(point, f"{path}: point {index}") for index, point in enumerate(points)]
+    return [meta_of(point, f"{path}: point {index}") for index, point in enumerate(points)]
 
 
 def _read(path: Path, checksums: Mapping[str, str | None]) -> bytes:

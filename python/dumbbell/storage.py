@@ -201,6 +201,18 @@ def write_file(target: Path, content: bytes) -> None:
                 raise
 
 
+def keep_file(target: Path, content: bytes) -> None:
+    """Writes a file whose name says its content, unless it is there already.
+
+    Raises:
+        OutputError: Something else is there.
+    """
+    if not target.exists():
+        write_file(target, content)
+    elif read_file(target) != content:
+        raise OutputError(f"{target} is not what its name says; move it, or choose another place")
+
+
 def recover(folder: Path) -> None:
     """Finishes a replacement that a killed process had begun, if there is one."""
     if _is_folder(folder / COMMITTED):

@@ -7,6 +7,7 @@ from collections.abc import Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Protocol, runtime_checkable
 
+from dumbbell import _core
 from dumbbell.printable import printable
 
 if TYPE_CHECKING:
@@ -34,6 +35,13 @@ ROW_GROUP = 65_536
 
 HEAD = 10
 """Rows that the representation of a long table shows."""
+
+
+FIRST = (
+    "point", "repeat", "flow", "name", "label", "goodput_mbps", "mean_rtt_ms", "p95_rtt_ms", "retransmits",
+    "utilization", "mean_queue_bytes",
+)  # fmt: skip
+"""Columns that a notebook shows first."""
 
 
 class Table:
@@ -93,15 +101,20 @@ class Table:
     @property
     def columns(self) -> list[str]:
         """Names of the columns; a unit is part of the name (``goodput_mbps``)."""
+        if isinstance(self._source, _core.Table):
+            return self._source.columns
         if isinstance(self._source, Stored):
             return self._source.scan().collect_schema().names()
         return self.to_polars().columns
 
     def rows(self) -> list[dict[str, Any]]:
         """The rows as dictionaries, for small tables."""
-        return self.to_polars().to_dicts()
+        # The engine's own are there before Polars is imported, which takes as long as many a run.
+        return self._source.rows() if isinstance(self._source, _core.Table) else self.to_polars().to_dicts()
 
     def __len__(self) -> int:
+        if isinstance(self._source, _core.Table):
+            return len(self._source)
         if isinstance(self._source, Stored):
             import polars as pl
 
@@ -112,7 +125,12 @@ class Table:
         return printable(f"{self._head()!r}{self._rest()}")
 
     def _repr_html_(self) -> str:
-        return f"{self._head()._repr_html_()}{self._rest()}"
+        import polars as pl
+
+        frame = self._head()
+        # What people look for first; the order of the columns themselves is that of the reference.
+        first = [name for name in FIRST if name in frame.columns]
+        return f"{frame.select(*first, pl.exclude(first))._repr_html_()}{self._rest()}"
 
     def _head(self) -> pl.DataFrame:
         return self._source.scan().head(HEAD).collect() if isinstance(self._source, Stored) else self.to_polars()

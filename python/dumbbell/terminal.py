@@ -7,6 +7,7 @@ line below says which.
 from __future__ import annotations
 
 from collections.abc import Sequence
+from html import escape
 from typing import Any
 
 from rich import box
@@ -14,7 +15,7 @@ from rich.console import Console
 from rich.table import Table
 from rich.text import Text
 
-from dumbbell.printable import one_line
+from dumbbell.printable import in_markdown, one_line
 
 WIDTH_WITHOUT_TERMINAL = 120
 
@@ -74,6 +75,32 @@ class Grid:
                 style="dim",
             )
 
+    def html(self) -> str:
+        """The whole table as HTML."""
+        headings = "".join(
+            f"<th{_aligned(heading)}>{escape(_plain(_shown(heading))).replace(chr(10), '<br>')}</th>"
+            for heading in self._headings
+        )
+        rows = "".join(
+            "<tr>"
+            + "".join(
+                f"<td{_aligned(heading)}>{escape(_plain(cell))}</td>"
+                for heading, cell in zip(self._headings, row, strict=True)
+            )
+            + "</tr>"
+            for row in self._rows
+        )
+        return f"<table><thead><tr>{headings}</tr></thead><tbody>{rows}</tbody></table>"
+
+    def markdown(self) -> str:
+        """The whole table as Markdown."""
+        lines = [
+            [in_markdown(_plain(_shown(heading)).replace("\n", " ")) for heading in self._headings],
+            ["---:" if _is_numeric(heading) else "---" for heading in self._headings],
+            *([in_markdown(_plain(cell)) for cell in row] for row in self._rows),
+        ]
+        return "".join("| " + " | ".join(line) + " |\n" for line in lines)
+
     def _fitting(self, width: int) -> list[int]:
         kept = list(range(len(self._headings)))
         while sum(self._width(index) + GAP for index in kept) - GAP + EDGES > width:
@@ -94,6 +121,10 @@ def console() -> Console:
     """Standard output, as wide as the terminal, or 120 columns where there is none."""
     found = Console()
     return found if found.is_terminal else Console(width=WIDTH_WITHOUT_TERMINAL)
+
+
+def _aligned(heading: str | Text) -> str:
+    return f' style="text-align: {"right" if _is_numeric(heading) else "left"}"'
 
 
 def _is_numeric(heading: str | Text) -> bool:

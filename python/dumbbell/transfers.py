@@ -2,11 +2,8 @@
 
 from __future__ import annotations
 
+from bisect import bisect_left
 from typing import TYPE_CHECKING
-
-import numpy as np
-
-from dumbbell import metrics
 
 if TYPE_CHECKING:
     import polars as pl
@@ -47,16 +44,19 @@ def by_size(completions: pl.DataFrame) -> pl.DataFrame:
 
 def _class(sizes: pl.Series) -> list[str]:
     """The class of each size."""
-    return [CLASSES[number] for number in np.searchsorted(BOUNDS, sizes.to_numpy())]
+    return [CLASSES[bisect_left(BOUNDS, size)] for size in sizes]
 
 
 def _quantiles(part: pl.DataFrame) -> dict[str, float | int | None]:
+    # Which imports NumPy, for runs that have transfers alone.
+    from dumbbell.metrics import quantile
+
     fct, slowdown = (part[column].drop_nulls().to_numpy() for column in ("fct_s", "slowdown"))
     return {
         "transfers": part.height,
         "unfinished": part.height - fct.size,
-        **{f"{name}_fct_s": metrics.quantile(fct, p) for name, p in _QUANTILES.items()},
-        **{f"{name}_slowdown": metrics.quantile(slowdown, p) for name, p in _QUANTILES.items()},
+        **{f"{name}_fct_s": quantile(fct, p) for name, p in _QUANTILES.items()},
+        **{f"{name}_slowdown": quantile(slowdown, p) for name, p in _QUANTILES.items()},
     }
 
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import io
 import json
 import resource
 import subprocess
@@ -13,7 +14,7 @@ import polars as pl
 import pytest
 
 from conftest import EXPERIMENT, Cli
-from dumbbell import _core
+from dumbbell import _core, catalogue
 
 FLOW_KEYS = [
     "cc", "algorithm", "start_s", "goodput_mbps", "throughput_mbps", "mean_rtt_ms", "p95_rtt_ms", "min_rtt_ms",
@@ -33,6 +34,20 @@ RESULT_FILES = [
     "scenario.toml",
     "series.parquet",
 ]
+
+COMMANDS = (
+    "run",
+    "compare",
+    "plot",
+    "report",
+    "advise",
+    "explain",
+    "metrics",
+    "columns",
+    "schema",
+    "shell",
+    "reproduce",
+)
 
 BAD_INPUT = sorted((Path(__file__).parents[1] / "bad-input").glob("*.toml"))
 
@@ -341,3 +356,182 @@ def test_a_controller_that_fails_is_named_on_standard_error(
 def test_an_unknown_study_is_refused(dumbbell: Cli) -> None:
     assert dumbbell("reproduce", "nobody/fig9").status == 2
     assert dumbbell("reproduce").status == 0
+
+
+def test_plot_draws_any_metric_over_any_swept_setting(dumbbell: Cli, sweep: Path, tmp_path: Path) -> None:
+    out = tmp_path / "out"
+    assert dumbbell("run", sweep, "--out", out, "--quiet").out == ""
+    done = dumbbell("plot", out, "--x", "path.loss", "--y", "p95_rtt_ms", "--size", "84x56mm", "--format", "pdf")
+    assert (done.status, done.out) == (0, f"  {out / 'p95_rtt_ms-path.loss.pdf'}\n")
+    for kind in ("box", "cdf"):
+        assert dumbbell("plot", out, "--kind", kind, "--x", "loss", "--style", "paper").status == 0
+    point = next((out / "points").iterdir())
+    assert dumbbell("plot", point, "--kind", "share", "--format", "svg").status == 0
+    assert (point / "share.svg").exists()
+
+
+@pytest.mark.parametrize(
+    ("options", "said"),
+    [
+        (["--x", "path.lost"], "it varies path.loss"),
+        (["--y", "goodput_mbps"], "--x is missing: one of path.loss"),
+        (["--kind", "pie"], "choose from line, box"),
+        (["--x", "loss", "--size", "big"], "3.3x2.2in"),
+        (["--x", "loss", "--style", "poster"], "slides"),
+        (["--x", "loss", "--where", "rtt"], "KEY=VALUE"),
+        (["--kind", "heat", "--x", "loss"], "--by"),
+        (["--kind", "share"], "single run"),
+    ],
+)
+def test_plot_says_what_it_could_draw(
+    dumbbell: Cli, sweep: Path, tmp_path: Path, options: list[str], said: str
+) -> None:
+    out = tmp_path / "out"
+    dumbbell("run", sweep, "--out", out)
+    before = names(out)
+    done = dumbbell("plot", out, *options)
+    assert (done.status, done.out) == (2, "")
+    assert said in done.err
+    assert names(out) == before
+
+
+def test_a_column_that_is_misspelt_is_named_with_the_nearest(dumbbell: Cli, experiment: Path, tmp_path: Path) -> None:
+    dumbbell("run", experiment, "--out", tmp_path / "out")
+    done = dumbbell("plot", tmp_path / "out", "--series", "cwmd")
+    assert done.status == 2
+    assert "did you mean cwnd?" in done.err
+
+
+def test_compare_takes_settings_traces_and_round_trip_times(dumbbell: Cli, tmp_path: Path) -> None:
+    trace = tmp_path / "my.up"
+    trace.write_text("".join(f"{ms}\n" for ms in range(2, 1001, 2)))
+    done = dumbbell("compare", "bbr", "cubic", "--trace", trace, "--duration", "3s", "--json")
+    links = [point["links"][0] for point in json.loads(done.out)["points"]]
+    assert [link["capacity_mbps"] for link in links] == [6.0, 6.0]
+    rtts = ["--together", "--rtt", "20ms,60ms", "--duration", "3s", "--json"]
+    flows = json.loads(dumbbell("compare", "bbr", "cubic", *rtts).out)["flows"]
+    assert [flow["base_rtt_ms"] for flow in flows] == [20, 60]
+    coded = json.loads(dumbbell("compare", "cubic", "--set", "path.queue=codel", "--duration", "3s", "--json").out)
+    assert coded["flows"][0]["p95_rtt_ms"] < 75
+
+
+def test_compare_does_not_measure_slow_start(dumbbell: Cli) -> None:
+    short = ["--duration", "6s", "--json"]
+    flow = json.loads(dumbbell("compare", "cubic", *short).out)["flows"][0]
+    assert flow["goodput_mbps"] == pytest.approx(8 * flow["delivered_bytes"] / 5 / 1e6, rel=1e-6)
+    whole = json.loads(dumbbell("compare", "cubic", *short, "--warmup", "0s").out)["flows"][0]
+    assert whole["delivered_bytes"] == whole["delivered_bytes_total"]
+
+
+@pytest.mark.parametrize(
+    ("arguments", "said"),
+    [
+        (["cubic", "--loss", "0,1"], "a loss of 1 is 100 % of all packets"),
+        (["cubic", "--sysctl", "net.ipv4.tcp_sack=0"], "--sysctl goes with --on"),
+        (["cubic", "--trace", "x", "--rate", "1mbit"], "not both"),
+        (["cubic", "bbr", "reno", "--together", "--rtt", "1ms,2ms"], "2 round-trip times for 3 algorithms"),
+        (["cubic", "--duration", "6x"], "unknown unit"),
+        (["cubic", "bbr", "--together", "--rtt", "1ms,x"], "a duration"),
+    ],
+)
+def test_compare_refuses_what_cannot_be_meant(dumbbell: Cli, arguments: list[str], said: str) -> None:
+    done = dumbbell("compare", *arguments)
+    assert (done.status, done.out) == (2, "")
+    assert said in done.err
+
+
+def test_a_folder_with_the_name_of_an_algorithm_is_no_result(
+    dumbbell: Cli, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    (tmp_path / "cubic").mkdir()
+    monkeypatch.chdir(tmp_path)
+    assert "cubic-linux" in dumbbell("compare", "cubic", "--duration", "1s").out
+    assert dumbbell("compare", "./cubic", "./cubic").status == 2
+
+
+def test_pictures_of_a_comparison_replace_nothing(
+    dumbbell: Cli, experiment: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    (tmp_path / "out").mkdir()
+    (tmp_path / "out" / "comparison.png").write_text("mine")
+    dumbbell("run", experiment, "--out", "one")
+    for _ in range(2):
+        assert dumbbell("compare", "./one", "./one", "--plot").status == 0
+    assert (tmp_path / "out" / "comparison.png").read_text() == "mine"
+    assert names(tmp_path / "out" / "one" / "comparison") == [
+        "dumbbell.json", "overview.pdf", "overview.png", "overview.svg"
+    ]  # fmt: skip
+
+
+def test_an_experiment_comes_from_standard_input(
+    dumbbell: Cli, experiment: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(sys, "stdin", io.TextIOWrapper(io.BytesIO(experiment.read_bytes())))
+    assert "standard-input: 4 s" in dumbbell("run", "-").out
+    monkeypatch.setattr(sys, "stdin", io.TextIOWrapper(io.BytesIO(b"duration = 1\n")))
+    done = dumbbell("run", "-")
+    assert done.status == 2
+    assert "<standard input>:1" in done.err
+
+
+@pytest.mark.parametrize("command", [[], *([name] for name in COMMANDS), ["cc", "list"], ["cc", "show"]])
+def test_every_help_has_examples_that_name_the_command(dumbbell: Cli, command: list[str]) -> None:
+    text = dumbbell(*command, "--help").out
+    assert "Examples:" in text
+    shown = text.split("Examples:")[1].strip().splitlines()
+    assert all(" ".join(["dumbbell", *command]) in line for line in shown)
+    assert all(len(line) <= 100 for line in text.splitlines())
+
+
+def test_short_options_are_those_of_other_tools(dumbbell: Cli, experiment: Path, tmp_path: Path) -> None:
+    assert dumbbell("-V").out == dumbbell("--version").out
+    done = dumbbell("run", experiment, "-o", tmp_path / "out", "-j", "1", "-q")
+    assert (done.status, done.out, done.err) == (0, "", "")
+    assert names(tmp_path / "out") == RESULT_FILES
+
+
+def test_completion_knows_algorithms(dumbbell: Cli, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("_DUMBBELL_COMPLETE", "complete_bash")
+    monkeypatch.setenv("COMP_WORDS", "dumbbell cc show bbr")
+    monkeypatch.setenv("COMP_CWORD", "3")
+    assert "bbr3" in dumbbell().out.split()
+
+
+def test_exact_names_are_known(dumbbell: Cli) -> None:
+    assert dumbbell("cc", "show", "bbr1-linux-6.18").out == dumbbell("cc", "show", "bbr").out
+
+
+def test_explain_lists_every_parameter_and_marks_what_is_not_given(dumbbell: Cli, experiment: Path) -> None:
+    text = dumbbell("explain", experiment, "--set", "flows[1].cc={name = 'bbr', min_rtt_window = '10s'}").out
+    lines = text.splitlines()
+    assert "transport of flows 0 to 1" in lines
+    assert "  mss = 1448 (default)" in lines
+    assert "  min_rtt_window = 10s" in lines
+    assert "  probe_rtt_dwell = 200ms (default)" in lines
+    tuned = dumbbell("explain", experiment, "--set", "transport.mss=1448").out.splitlines()
+    assert "  mss = 1448" in tuned
+
+
+@pytest.mark.parametrize("columns", [60, 80, 100])
+def test_what_identifies_a_row_fits_any_terminal(dumbbell: Cli, monkeypatch: pytest.MonkeyPatch, columns: int) -> None:
+    monkeypatch.setattr("dumbbell.terminal.WIDTH_WITHOUT_TERMINAL", columns)
+    sweep = ["--buffer", "0.5bdp,1bdp", "--loss", "0.1%,1%", "--repeat", "3", "--duration", "2s"]
+    done = dumbbell("compare", "bbr", "cubic", *sweep)
+    assert max(map(len, done.out.splitlines())) <= columns
+    for words in ("0.5bdp  0.1%  bbr1-linux-6.18", "1bdp    1%    cubic-linux-6.18"):
+        assert words in done.out
+    if columns < 100:
+        assert "left out" in done.out
+
+
+@pytest.mark.parametrize("arguments", [["cc", "list"], ["cc", "show", "bbr3"], ["columns"]])
+def test_names_are_whole_on_a_narrow_terminal(
+    dumbbell: Cli, monkeypatch: pytest.MonkeyPatch, arguments: list[str]
+) -> None:
+    monkeypatch.setattr("dumbbell.terminal.WIDTH_WITHOUT_TERMINAL", 80)
+    text = dumbbell(*arguments).out
+    assert "\N{HORIZONTAL ELLIPSIS}" not in text
+    if arguments == ["cc", "show", "bbr3"]:
+        for name in catalogue.find("bbr3")["parameters"]["properties"]:
+            assert f" {name} " in text

@@ -117,4 +117,4 @@ def test_labels_are_drawn_as_they_are_written(tmp_path: Path) -> None:
         picture.encoded("png")
         assert b"\x1b" not in picture.encoded("svg")
     (legend,) = result.plot.overview().legends
-    assert legend.get_texts()[0].get_text() == "\\$\\frac{\\$ \\x1b[31m"
+    assert legend.get_texts()[0].get_text() == "\\$\\frac{\\$ \\x1b[31m (bbr)"

@@ -24,6 +24,15 @@ pub enum Level {
 const EXPECTING: &str = "a level such as \"20packets\", \"30kB\", \"5ms\" or \"0.2bdp\"";
 
 impl Level {
+    /// The texts that are packets, as a regular expression.
+    pub const PACKETS_PATTERN: &'static str = r"^\s*[0-9]+\s*(packets?|pkts|p)\s*$";
+
+    /// The texts that can be read, as a regular expression.
+    pub fn pattern() -> String {
+        let bdp_or_bytes = r"^\s*([0-9]+\.?[0-9]*|\.[0-9]+)([eE][-+]?[0-9]+)?\s*(bdp|BDP|([kKMGT]i?)?B|bytes?)\s*$";
+        [bdp_or_bytes, Level::PACKETS_PATTERN, Duration::PATTERN].join("|")
+    }
+
     /// Reads the text form of `what`, which could also be one of `others`: words for error messages.
     ///
     /// # Errors
@@ -132,6 +141,7 @@ impl JsonSchema for Level {
         json_schema!({
             "description": EXPECTING,
             "type": "string",
+            "pattern": Level::pattern(),
             "examples": ["20packets", "30kB", "5ms", "0.2bdp"],
         })
     }

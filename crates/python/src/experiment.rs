@@ -2,11 +2,12 @@
 
 use crate::table::Table;
 use crate::{RunCancelled, RunError, ScenarioError};
+use dumbbell_path::LinkRate;
 use dumbbell_scenario as scenario;
 use dumbbell_sim::{Bounds, RunSummary, SeriesSink, run_within};
 use pyo3::exceptions::PyRuntimeError;
 use pyo3::prelude::*;
-use serde_json::{Map, Value};
+use serde_json::{Map, Value, json};
 use std::sync::atomic::{AtomicBool, Ordering};
 
 /// Stops the runs that hold it.
@@ -67,6 +68,11 @@ impl Experiment {
     fn explain(&self) -> String {
         self.inner.explain()
     }
+
+    /// Every parameter of its algorithms and endpoints, with what is a default marked.
+    fn explain_parameters(&self) -> String {
+        self.inner.explain_parameters()
+    }
 }
 
 /// One run of an experiment.
@@ -116,6 +122,29 @@ impl Point {
     #[getter]
     fn resolved_toml(&self) -> String {
         self.inner.resolved_toml()
+    }
+
+    /// The same with traces in files of their own in `folder`, and these files' names and contents.
+    fn resolved_toml_beside(&self, folder: &str) -> (String, Vec<(String, String)>) {
+        self.inner.resolved_toml_beside(folder)
+    }
+
+    /// How the rate of a link changes, as JSON: `steps` of seconds and Mbit/s with `repeat_s`, or `opportunities_ms` with
+    /// `once`; `None` for one that does not change.
+    fn changing_rate(&self, link: usize) -> Option<String> {
+        let scenario = self.inner.scenario();
+        let rate = match &scenario.links.get(link)?.config.rate {
+            LinkRate::Unlimited | LinkRate::Constant(_) => return None,
+            LinkRate::Schedule { steps, repeat_after } => {
+                let steps: Vec<(f64, f64)> =
+                    steps.iter().map(|(start, bits)| (start.as_secs_f64(), *bits as f64 / 1e6)).collect();
+                json!({ "steps": steps, "repeat_s": repeat_after.map(|span| span.as_secs_f64()) })
+            }
+            LinkRate::Trace { opportunities_ms, once } => {
+                json!({ "opportunities_ms": opportunities_ms.as_ref(), "once": once })
+            }
+        };
+        Some(rate.to_string())
     }
 
     /// Simulates the point with the interpreter lock released. `max_memory` are the bytes that it may take;

@@ -4,10 +4,12 @@
 //! become one record batch, and the batch leaves through the Arrow PyCapsule interface (`__arrow_c_stream__`), which
 //! Polars, pandas, PyArrow and DuckDB all read. Nothing here depends on any of them.
 
+use arrow_array::cast::AsArray;
 use arrow_array::ffi_stream::FFI_ArrowArrayStream;
-use arrow_array::types::UInt32Type;
+use arrow_array::types::{Float64Type, UInt32Type, UInt64Type};
 use arrow_array::{
-    ArrayRef, DictionaryArray, Float64Array, RecordBatch, RecordBatchIterator, StringArray, UInt32Array, UInt64Array,
+    Array, ArrayAccessor, ArrayRef, DictionaryArray, Float64Array, RecordBatch, RecordBatchIterator, StringArray,
+    UInt32Array, UInt64Array,
 };
 use arrow_buffer::{BooleanBuffer, NullBuffer};
 use arrow_schema::ffi::FFI_ArrowSchema;
@@ -15,7 +17,7 @@ use arrow_schema::{ArrowError, Field, Schema};
 use dumbbell_results::{Names, UNKNOWN, Values};
 use pyo3::exceptions::PyRuntimeError;
 use pyo3::prelude::*;
-use pyo3::types::PyCapsule;
+use pyo3::types::{PyCapsule, PyDict};
 use std::sync::Arc;
 
 /// One table of a run's results. Immutable; every consumer shares the same buffers.
@@ -66,6 +68,18 @@ impl Table {
         self.batch.num_rows()
     }
 
+    /// The rows as dictionaries, for small tables.
+    fn rows<'py>(&self, py: Python<'py>) -> PyResult<Vec<Bound<'py, PyDict>>> {
+        let row = |index: usize| {
+            let row = PyDict::new(py);
+            for (field, array) in self.batch.schema_ref().fields().iter().zip(self.batch.columns()) {
+                row.set_item(field.name(), cell(py, array, index)?)?;
+            }
+            Ok(row)
+        };
+        (0..self.batch.num_rows()).map(row).collect()
+    }
+
     /// The Arrow C schema of the table, as the Arrow PyCapsule interface defines it.
     fn __arrow_c_schema__<'py>(&self, py: Python<'py>) -> PyResult<Bound<'py, PyCapsule>> {
         let schema = FFI_ArrowSchema::try_from(self.batch.schema_ref().as_ref()).map_err(internal)?;
@@ -100,6 +114,28 @@ fn array(values: Values) -> Result<ArrayRef, ArrowError> {
         Values::Text(values) => Arc::new(StringArray::from(values)),
         Values::Name(values) => Arc::new(dictionary(values)?),
     })
+}
+
+/// One value for Python; `None` where there is none.
+fn cell<'py>(py: Python<'py>, array: &ArrayRef, index: usize) -> PyResult<Option<Bound<'py, PyAny>>> {
+    if array.is_null(index) {
+        return Ok(None);
+    }
+    if let Some(values) = array.as_primitive_opt::<Float64Type>() {
+        return Ok(Some(values.value(index).into_pyobject(py)?.into_any()));
+    }
+    if let Some(values) = array.as_primitive_opt::<UInt64Type>() {
+        return Ok(Some(values.value(index).into_pyobject(py)?.into_any()));
+    }
+    if let Some(values) = array.as_primitive_opt::<UInt32Type>() {
+        return Ok(Some(values.value(index).into_pyobject(py)?.into_any()));
+    }
+    if let Some(values) = array.as_string_opt::<i32>() {
+        return Ok(Some(values.value(index).into_pyobject(py)?.into_any()));
+    }
+    let names = array.as_dictionary_opt::<UInt32Type>().and_then(|names| names.downcast_dict::<StringArray>());
+    let name = names.map(|names| names.value(index).to_owned());
+    Ok(name.map(|name| name.into_pyobject(py)).transpose()?.map(Bound::into_any))
 }
 
 /// Which values are there; `None` if all of them are.

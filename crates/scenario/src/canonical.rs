@@ -15,20 +15,52 @@ use sha2::{Digest, Sha256};
 use std::fmt::Write;
 use toml::{Table, Value};
 
-/// The file.
-pub(crate) fn to_toml(resolved: &Resolved) -> String {
+/// The file. Its traces are written whole, or are files in `folder` with the names that [`traces`] gives them.
+pub(crate) fn to_toml(resolved: &Resolved, folder: Option<&str>) -> String {
     let mut text = String::from("# A resolved experiment: every default filled in, sweeps and presets expanded.\n\n");
-    text.push_str(&body(resolved, false));
+    text.push_str(&body(resolved, folder.map_or(Traces::Whole, Traces::In)));
     text
+}
+
+/// The traces of links, each with the name of its file and its content, in Mahimahi's format.
+pub(crate) fn traces(resolved: &Resolved) -> Vec<(String, String)> {
+    let recorded = resolved.scenario.links.iter().zip(&resolved.links);
+    let recorded = recorded.filter(|(_, notes)| !matches!(notes.rate_source, RateSource::Synth { .. }));
+    let mut found: Vec<(String, String)> = recorded.filter_map(|(link, _)| trace_file(&link.config.rate)).collect();
+    found.sort();
+    found.dedup();
+    found
+}
+
+/// How a file names its traces.
+#[derive(Clone, Copy)]
+enum Traces<'a> {
+    /// Times of opportunities in the file itself.
+    Whole,
+    /// By digest, as files in this folder.
+    In(&'a str),
+    /// By digest alone.
+    Digested,
+}
+
+/// The name of a file for a trace, which is its digest, and its content.
+fn trace_file(rate: &LinkRate) -> Option<(String, String)> {
+    let LinkRate::Trace { opportunities_ms, .. } = rate else { return None };
+    let mut content = String::new();
+    for ms in opportunities_ms.iter() {
+        let _ = writeln!(content, "{ms}");
+    }
+    Some((format!("{}.trace", hexadecimal(&Sha256::digest(&content))), content))
 }
 
 /// SHA-256 of the file with every trace replaced by its digest, and with the identity of every algorithm's code: exact
 /// name, version, digest.
 pub(crate) fn content_hash(resolved: &Resolved) -> String {
-    hexadecimal(&Sha256::digest(body(resolved, true)))
+    hexadecimal(&Sha256::digest(body(resolved, Traces::Digested)))
 }
 
-fn body(resolved: &Resolved, is_digested: bool) -> String {
+fn body(resolved: &Resolved, traces: Traces<'_>) -> String {
+    let is_digested = matches!(traces, Traces::Digested);
     let Scenario { duration, warmup, cooldown, seed, record, nodes, links, flows, traffic } = &resolved.scenario;
     let mut top = Table::new();
     put(&mut top, "duration", duration.to_string());
@@ -47,7 +79,7 @@ fn body(resolved: &Resolved, is_digested: bool) -> String {
     for (link, notes) in links.iter().zip(&resolved.links) {
         let origin = if is_digested { String::new() } else { trace_origin(&notes.rate_source) };
         let header = format!("\n[[links]]{origin}\n");
-        write_table(&mut text, &header, &link_table(link, &notes.rate_source, nodes, is_digested));
+        write_table(&mut text, &header, &link_table(link, &notes.rate_source, nodes, traces));
     }
     let algorithm =
         |flow: &Flow| if is_digested { flow.cc.entry().identity() } else { flow.cc.exact_name().to_owned() };
@@ -92,7 +124,7 @@ fn trace_origin(source: &RateSource) -> String {
     }
 }
 
-fn link_table(link: &Link, source: &RateSource, nodes: &[String], is_digested: bool) -> Table {
+fn link_table(link: &Link, source: &RateSource, nodes: &[String], traces: Traces<'_>) -> Table {
     let Link { from, to, config, radio } = link;
     let mut table = Table::new();
     put(&mut table, "name", config.name.clone());
@@ -100,7 +132,7 @@ fn link_table(link: &Link, source: &RateSource, nodes: &[String], is_digested: b
     put(&mut table, "to", nodes[*to].clone());
     put(&mut table, "duplex", false);
     match radio {
-        None => put(&mut table, "rate", rate(&config.rate, source, is_digested)),
+        None => put(&mut table, "rate", rate(&config.rate, source, traces)),
         Some(radio) => put(&mut table, "wifi", declared(&radio.wifi)),
     }
     put(&mut table, "delay", delay(&config.delay));
@@ -130,9 +162,17 @@ fn link_table(link: &Link, source: &RateSource, nodes: &[String], is_digested: b
 }
 
 /// What few links do to packets: only what there is, so that other links look as they always did.
-fn impairments(table: &mut Table, Impairments { duplicate, events, aggregate }: &Impairments) {
-    if *duplicate > Ratio::ZERO {
-        put(table, "duplicate", duplicate.to_string());
+fn impairments(table: &mut Table, impairments: &Impairments) {
+    let Impairments { duplicate, corrupt, most_packets, events, aggregate } = impairments;
+    for (key, share) in [("duplicate", duplicate), ("corrupt", corrupt)] {
+        if share.correlation > Ratio::ZERO {
+            put(table, key, declared(share));
+        } else if share.probability > Ratio::ZERO {
+            put(table, key, share.probability.to_string());
+        }
+    }
+    if let Some(most) = most_packets {
+        put(table, "limit", i64::from(*most));
     }
     if let Some(aggregate) = aggregate {
         put(table, "aggregate", declared(aggregate));
@@ -168,13 +208,13 @@ fn loss_value(loss: Option<&LossRecipe>) -> Value {
     }
 }
 
-fn rate(rate: &LinkRate, source: &RateSource, is_digested: bool) -> Value {
+fn rate(rate: &LinkRate, source: &RateSource, traces: Traces<'_>) -> Value {
     let mut table = Table::new();
     match (rate, source) {
         (LinkRate::Unlimited, _) => return "unlimited".into(),
         (LinkRate::Constant(bits), _) => return bit_rate(*bits).into(),
         (LinkRate::Schedule { steps, repeat_after }, _) => return schedule(steps, *repeat_after, bit_rate),
-        (LinkRate::Trace { opportunities_ms, once }, _) if is_digested => {
+        (LinkRate::Trace { opportunities_ms, once }, _) if matches!(traces, Traces::Digested) => {
             let bytes: Vec<u8> = opportunities_ms.iter().flat_map(|ms| ms.to_le_bytes()).collect();
             put(&mut table, "opportunities", hexadecimal(&Sha256::digest(bytes)));
             put(&mut table, "once", *once);
@@ -184,8 +224,13 @@ fn rate(rate: &LinkRate, source: &RateSource, is_digested: bool) -> Value {
             put(&mut table, "seed", i64::try_from(*seed).unwrap_or(i64::MAX));
             put(&mut table, "length", length.to_string());
         }
-        // Whole, also from a file: what is written here must run wherever it is taken.
         (LinkRate::Trace { opportunities_ms, once }, RateSource::Given | RateSource::File { .. }) => {
+            if let (Traces::In(folder), Some((name, _))) = (traces, trace_file(rate)) {
+                put(&mut table, "trace", format!("{folder}/{name}"));
+                put(&mut table, "once", *once);
+                return table.into();
+            }
+            // Whole, also from a file: what is written here must run wherever it is taken.
             let times: Vec<Value> = opportunities_ms.iter().map(|ms| Value::from(i64::from(*ms))).collect();
             put(&mut table, "trace", times);
             put(&mut table, "once", *once);

@@ -148,6 +148,11 @@ impl Experiment {
     pub fn explain(&self) -> String {
         explain::explain(self)
     }
+
+    /// Every parameter of its algorithms and endpoints, one a line, with what is a default marked.
+    pub fn explain_parameters(&self) -> String {
+        explain::parameters::explain(self)
+    }
 }
 
 impl Point {
@@ -180,7 +185,14 @@ impl Point {
     /// The complete scenario as an experiment file, with every default filled in, every sweep and preset expanded and the
     /// contents of trace files included. Reading it again, from anywhere, gives the identical scenario.
     pub fn resolved_toml(&self) -> String {
-        canonical::to_toml(&self.resolved())
+        canonical::to_toml(&self.resolved(), None)
+    }
+
+    /// The same with the traces of links in files of their own: a link names `FOLDER/DIGEST`, and the second part of the
+    /// answer has each digest with the content of its file, in Mahimahi's format.
+    pub fn resolved_toml_beside(&self, folder: &str) -> (String, Vec<(String, String)>) {
+        let resolved = self.resolved();
+        (canonical::to_toml(&resolved, Some(folder)), canonical::traces(&resolved))
     }
 
     /// SHA-256 of everything that determines the result in hexadecimal: seed, contents of traces, exact names, versions

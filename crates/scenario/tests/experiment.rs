@@ -61,7 +61,7 @@ fn one_nanosecond_is_not_lost_when_a_round_trip_time_is_odd() {
 }
 
 fn bernoulli(p: f64) -> Option<LossRecipe> {
-    LossRecipe::of(Bernoulli { p: Ratio::new(p).unwrap() }, &LinkContext::default()).ok()
+    LossRecipe::of(Bernoulli { p: Ratio::new(p).unwrap(), correlation: Ratio::ZERO }, &LinkContext::default()).ok()
 }
 
 #[test]
@@ -551,7 +551,8 @@ fn the_schema_describes_every_key_and_every_algorithm() {
     for key in ["duration", "path", "flows", "links", "sweep", "presets", "transport", "record"] {
         assert!(schema["properties"][key].is_object(), "{key}");
     }
-    let forms = schema["$defs"]["CcSpec"]["anyOf"].as_array().unwrap();
+    let forms: Vec<&Value> =
+        schema["$defs"]["CcSpec"]["allOf"].as_array().unwrap().iter().map(|asked| &asked["then"]).collect();
     for entry in catalog().entries() {
         let name = entry.name();
         let form = forms.iter().find(|form| form["properties"]["name"]["const"] == name);

@@ -67,8 +67,8 @@ fn every_registered_kind_is_described_everywhere() {
     for Registered { key, name, example, parameters } in kinds() {
         assert!(page.contains(&format!("### `kind = \"{name}\"`")), "the page does not know {name}");
         let definition = if key == "queue" { "QueueSpec" } else { "LossSpec" };
-        let forms = schema["$defs"][definition]["anyOf"].as_array().unwrap();
-        let form = forms.iter().find(|form| form["title"] == name).unwrap_or_else(|| panic!("no schema of {name}"));
+        let mut forms = schema["$defs"][definition]["allOf"].as_array().unwrap().iter().map(|asked| &asked["then"]);
+        let form = forms.find(|form| form["title"] == name).unwrap_or_else(|| panic!("no schema of {name}"));
         let loaded = Experiment::from_json(&experiment(key, &written(name, &example)), "kinds", &[]);
         let loaded = loaded.unwrap_or_else(|errors| panic!("{errors}"));
         let resolved = loaded.points()[0].resolved_toml();

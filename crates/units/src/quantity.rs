@@ -177,6 +177,11 @@ macro_rules! as_text {
             }
         }
 
+        impl $type {
+            /// The texts that can be read, as a regular expression: what an editor can tell before a file is run.
+            pub const PATTERN: &'static str = $pattern;
+        }
+
         impl schemars::JsonSchema for $type {
             fn schema_name() -> std::borrow::Cow<'static, str> {
                 stringify!($type).into()

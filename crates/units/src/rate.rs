@@ -117,7 +117,7 @@ as_text!(
     "rate",
     "string",
     "a rate in bits per second with its unit, for example \"10mbit\" (powers of 1000)",
-    r"^\s*([0-9]+\.?[0-9]*|\.[0-9]+)([eE][-+]?[0-9]+)?\s*([a-zA-Z/]*)\s*$",
+    r"^\s*(0+(\.0*)?|([0-9]+\.?[0-9]*|\.[0-9]+)([eE][-+]?[0-9]+)?\s*([KMGT]bps|([kKmMgGtT][iI]?)?[bB][iI][tT][sS]?(/[sS]|[pP][sS])?))\s*$",
     ["10mbit", "1.5gbit", "64kbit"],
     fn visit_i64<E: serde::de::Error>(self, n: i64) -> Result<Rate, E> {
         n.to_string().parse().map_err(E::custom)

@@ -223,7 +223,7 @@ as_text!(
     "time",
     "string",
     "a duration with its unit, for example \"20ms\" or \"1.5s\"",
-    r"^\s*([0-9]+\.?[0-9]*|\.[0-9]+)([eE][-+]?[0-9]+)?\s*([a-zµμ]*)\s*$",
+    r"^\s*(0+(\.0*)?|([0-9]+\.?[0-9]*|\.[0-9]+)([eE][-+]?[0-9]+)?\s*(nsec|ns|usec|us|µs|μs|msec|ms|seconds?|sec|s|minutes?|min|hours?|h))\s*$",
     ["20ms", "5us", "1.5s", "2min"],
     fn visit_i64<E: serde::de::Error>(self, n: i64) -> Result<Duration, E> {
         n.to_string().parse().map_err(E::custom)
@@ -241,7 +241,7 @@ as_text!(
     "time",
     "string",
     "a time since the start with its unit, for example \"10s\"",
-    r"^\s*([0-9]+\.?[0-9]*|\.[0-9]+)([eE][-+]?[0-9]+)?\s*([a-zµμ]*)\s*$",
+    r"^\s*(0+(\.0*)?|([0-9]+\.?[0-9]*|\.[0-9]+)([eE][-+]?[0-9]+)?\s*(nsec|ns|usec|us|µs|μs|msec|ms|seconds?|sec|s|minutes?|min|hours?|h))\s*$",
     ["10s", "500ms"],
     fn visit_i64<E: serde::de::Error>(self, n: i64) -> Result<Time, E> {
         n.to_string().parse().map_err(E::custom)

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, TypeAlias
+from typing import TYPE_CHECKING, Annotated, Any, TypeAlias
 
 import typer
 
@@ -87,32 +87,37 @@ def compare(
     elif _are_results(algorithms):
         beside = _from_folders(algorithms)
     else:
-        from dumbbell.compare import scenario
-
-        try:
-            document = scenario(
-                algorithms,
-                rate=None if rate is None else _several(rate),
-                trace=trace,
-                rtt=_several(rtt),
-                buffer=_several(buffer),
-                loss=_several(loss),
-                duration=duration,
-                warmup=warmup,
-                repeat=repeat,
-                together=together,
-            )
-        except ValueError as error:
-            fail(str(error))
-        if plot and out is None:
-            out = _default_place(algorithms)
+        path = {"rate": rate, "rtt": rtt, "buffer": buffer, "loss": loss}
+        document = _document(algorithms, path, trace, duration, warmup, repeat, together)
+        place = _default_place(algorithms) if plot and out is None else out
         loaded = experiment.load(document, set=chosen, seed=seed)
-        check_out(loaded, out)
-        printed = run_one(None, loaded, limits, Output(out, plot, as_json, quiet))
+        check_out(loaded, place)
+        printed = run_one(None, loaded, limits, Output(place, plot, as_json, quiet))
         if as_json:
             print_json(printed)
         return
     _show_beside(*beside, Output(out or _default_place(algorithms), plot, as_json, quiet))
+
+
+def _document(
+    algorithms: list[str],
+    path: dict[str, str | None],
+    trace: Path | None,
+    duration: str,
+    warmup: str | None,
+    repeat: int,
+    together: bool,
+) -> dict[str, Any]:
+    """The experiment that the options describe."""
+    from dumbbell.compare import scenario
+
+    given: dict[str, Any] = {key: None if text is None else _several(text) for key, text in path.items()}
+    try:
+        return scenario(
+            algorithms, trace=trace, duration=duration, warmup=warmup, repeat=repeat, together=together, **given
+        )
+    except ValueError as error:
+        fail(str(error))
 
 
 def _several(text: str) -> list[str]:
@@ -125,9 +130,9 @@ def _default_place(arguments: list[str]) -> Path:
 
 def _are_results(arguments: list[str]) -> bool:
     """Whether these are directories. The name of an algorithm is one, whatever lies in the working directory."""
-    from dumbbell import algorithms
+    from dumbbell import catalogue
 
-    return all(Path(argument).is_dir() and not algorithms.is_known(argument) for argument in arguments)
+    return all(Path(argument).is_dir() and not catalogue.is_known(argument) for argument in arguments)
 
 
 def _from_folders(arguments: list[str]) -> tuple[Named, Named]:

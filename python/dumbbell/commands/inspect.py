@@ -30,7 +30,8 @@ CC_SHOW_EXAMPLES = examples("dumbbell cc show bbr3", "dumbbell cc show cubic-lin
 
 def explain(file: options.File, settings: options.Settings = None, vary_rtt: options.VaryRtt = False) -> None:
     """Show every value that an experiment will use, defaults marked."""
-    show(options.load(file, set=options.settings(settings, vary_rtt)).explain().rstrip("\n"))
+    loaded = options.load(file, set=options.settings(settings, vary_rtt))
+    show(loaded.explain() + loaded.explain_parameters().rstrip("\n"))
 
 
 def schema(
@@ -82,14 +83,14 @@ def columns(
     """Explain the columns of result tables: unit, meaning, who fills them."""
     import dataclasses
 
-    from dumbbell import columns as catalogue
+    from dumbbell import columns as described
     from dumbbell import report
 
-    if table is not None and table not in catalogue.TABLES:
-        fail(f"no table `{table}`; there are {', '.join(catalogue.TABLES)}")
-    chosen = [column for column in catalogue.columns() if table in (None, column.table)]
+    if table is not None and table not in described.TABLES:
+        fail(f"no table `{table}`; there are {', '.join(described.TABLES)}")
+    chosen = [column for column in described.columns() if table in (None, column.table)]
     if markdown:
-        typer.echo(catalogue.reference(), nl=False)
+        typer.echo(described.reference(), nl=False)
     elif as_json:
         print_json({"columns": [dataclasses.asdict(column) for column in chosen]})
     else:
@@ -98,9 +99,9 @@ def columns(
 
 def cc_list(as_json: options.AsJson = False) -> None:
     """List the algorithms."""
-    from dumbbell import algorithms, report
+    from dumbbell import catalogue, report
 
-    entries = algorithms.catalogue()
+    entries = catalogue.entries()
     if as_json:
         print_json({"algorithms": entries})
     else:
@@ -119,11 +120,11 @@ def cc_show(
     as_json: options.AsJson = False,
 ) -> None:
     """Show an algorithm's parameters: default, meaning, source."""
-    from dumbbell import algorithms, report
+    from dumbbell import catalogue, report
 
     try:
-        entry = algorithms.find(name)
-    except algorithms.UnknownAlgorithmError as error:
+        entry = catalogue.find(name)
+    except catalogue.UnknownAlgorithmError as error:
         fail(str(error))
     if as_json:
         print_json(entry)
@@ -133,6 +134,6 @@ def cc_show(
 
 def algorithm_names() -> list[str]:
     """For the completion of shells."""
-    from dumbbell import algorithms
+    from dumbbell import catalogue
 
-    return [entry["name"] for entry in algorithms.catalogue()]
+    return [entry["name"] for entry in catalogue.entries()]

@@ -2,15 +2,21 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from contextlib import nullcontext
+from dataclasses import replace
 from pathlib import Path
-from typing import Annotated
+from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
 from dumbbell import storage
 from dumbbell.commands import options
 from dumbbell.console import examples, fail, print_json, print_paths, show
+
+if TYPE_CHECKING:
+    from dumbbell.papers.model import Options, Report
+    from dumbbell.papers.part import Part
 
 EXAMPLES = examples(
     "dumbbell reproduce --list",
@@ -68,17 +74,8 @@ def reproduce(
     try:
         paper, parts = papers.find(study)
         folder = out or Path("out") / study.strip("/")
-        reports, pictures = [], []
-        several = len(parts) > 1
-        with storage.claimed(folder, output.STUDY) if several else nullcontext():
-            for part in parts:
-                target = folder / part.name if several else folder
-                with storage.claimed(target, output.STUDY):
-                    done = part.run(paper.name, papers.Options(target, jobs, repeat, limit, traces, quick))
-                pictures += output.write(done, target)
-                reports.append(done)
-                if not as_json:
-                    text.report(done, only_claims=claims)
+        wanted = papers.Options(folder, jobs, repeat, limit, traces, quick)
+        reports, pictures = _run_parts(paper.name, parts, wanted, None if as_json else claims)
     except (papers.UnknownStudyError, recordings.MissingTraceError) as error:
         fail(str(error.args[0]))
     if html:
@@ -89,3 +86,24 @@ def reproduce(
         counts = ", ".join(f"{count} {verdict}" for verdict, count in text.verdicts(reports).items())
         show(f"\nclaims: {counts}; tables and figures in {folder}")
         print_paths(pictures)
+
+
+def _run_parts(
+    study: str, parts: Sequence[Part[Any]], wanted: Options, only_claims: bool | None
+) -> tuple[list[Report], list[Path]]:
+    """Runs the parts of a study and writes and prints each, unless ``only_claims`` is ``None``."""
+    from dumbbell.papers import output, text
+
+    reports: list[Report] = []
+    pictures: list[Path] = []
+    several = len(parts) > 1
+    with storage.claimed(wanted.out, output.STUDY) if several else nullcontext():
+        for part in parts:
+            target = wanted.out / part.name if several else wanted.out
+            with storage.claimed(target, output.STUDY):
+                done = part.run(study, replace(wanted, out=target))
+            pictures += output.write(done, target)
+            reports.append(done)
+            if only_claims is not None:
+                text.report(done, only_claims=only_claims)
+    return reports, pictures

@@ -21,7 +21,7 @@ def report(report: Report, *, only_claims: bool = False) -> None:
     console = _console()
     console.print(Text(f"{report.study}/{report.part}: {report.title}", style="bold"))
     for caveat in report.caveats:
-        console.print(Text(f"! {caveat}", style="bold red"))
+        console.print(Text(f"! {caveat}", style="bold yellow"))
     if not only_claims:
         for line in report.setup:
             console.print(Text(line))

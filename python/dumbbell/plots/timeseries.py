@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+import difflib
+import itertools
+from collections import Counter
 from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
@@ -10,7 +13,9 @@ import numpy as np
 from matplotlib.axes import Axes
 from matplotlib.lines import Line2D
 
-from dumbbell.plots.style import INK, Look, Picture, caption, legend, looks, picture
+from dumbbell.plots.axes import FROM_ZERO, label_of, least_span
+from dumbbell.plots.capacity import capacity_over_time
+from dumbbell.plots.style import HATCHES, Look, Picture, caption, ink, legend, looks, named, one_panel, picture, small
 
 if TYPE_CHECKING:
     import polars as pl
@@ -22,22 +27,6 @@ CROWD = 6
 RATE_POINTS = 120
 """How many bins the overview's rates have: with more, bursts hide the course of a flow."""
 
-LABELS = {
-    "cwnd": "cwnd (packets)",
-    "ssthresh": "ssthresh (packets)",
-    "inflight": "in flight (packets)",
-    "pacing_mbps": "pacing rate (Mbit/s)",
-    "srtt_ms": "smoothed RTT (ms)",
-    "rtt_ms": "RTT (ms)",
-    "min_rtt_ms": "min RTT (ms)",
-    "delivery_mbps": "delivery rate (Mbit/s)",
-    "goodput_mbps": "goodput (Mbit/s)",
-    "throughput_mbps": "throughput (Mbit/s)",
-    "lost_total": "lost packets",
-    "retransmits_total": "retransmitted packets",
-}
-"""Axis labels of the columns of ``series``."""
-
 
 @dataclass(frozen=True)
 class _Line:
@@ -48,15 +37,19 @@ class _Line:
     samples: pl.DataFrame
 
 
-def overview(results: Sequence[Result], names: Sequence[str] = ("",)) -> Picture:
+def overview(results: Sequence[Result], names: Sequence[str] = ("",), title: str = "") -> Picture:
     """Throughput, RTT, bottleneck queue, and cwnd with in-flight data against the BDP, on one time axis.
 
-    Several runs of the same path lie over each other; ``names``, one a run, tell flows of the same label apart.
+    Several runs of the same path lie over each other; ``names``, one a run, tell flows of the same label apart. Where
+    the bottleneck's rate changes, an area behind the throughput shows it.
     """
     lines = _lines(results, names, ("throughput_mbps", "srtt_ms", "cwnd", "inflight"))
     _, link = _bottleneck(results[0])
-    with picture(7.2, 8.2) as figure:
+    with picture(7.2, 8.2, panels=4) as figure:
+        if title:
+            figure.suptitle(title, fontsize=small(), x=0.99, ha="right")
         rate, rtt, queue, window = figure.subplots(4, 1, sharex=True, height_ratios=[1.1, 1, 0.8, 1.2])
+        _draw_capacity(rate, results[0])
         _draw(rate, lines, "throughput_mbps", points=RATE_POINTS)
         capacity = _finite(link.get("capacity_mbps"))
         if capacity is not None:
@@ -84,31 +77,79 @@ def overview(results: Sequence[Result], names: Sequence[str] = ("",)) -> Picture
             axes.margins(x=0)
         window.set_xlim(left=0)
         window.set_xlabel("time (s)")
-        faint = Line2D([], [], color=INK, linewidth=0.8, alpha=0.55, label="in flight")
+        faint = Line2D([], [], color=ink(), linewidth=0.8, alpha=0.55, label="in flight")
         legend(figure, [*_handles(lines), faint])
     return figure
 
 
-def series(result: Result, column: str) -> Picture:
+def series(result: Result, column: str, ax: Axes | None = None) -> Picture:
     """One column of ``series`` over time, a line a flow."""
-    if column not in result.series.columns:
-        raise ValueError(f"no column {column!r} in series; there are {', '.join(result.series.columns)}")
+    _check_column(result, column)
     lines = _lines([result], [""], [column])
-    with picture(7.2, 3.4) as figure:
-        axes = figure.subplots()
+    with one_panel(ax, 7.2, 3.4) as (figure, axes):
+        if column in ("throughput_mbps", "goodput_mbps"):
+            _draw_capacity(axes, result)
         _draw(axes, lines, column)
         axes.set_xlabel("time (s)")
-        axes.set_ylabel(LABELS.get(column, column))
+        axes.set_ylabel(label_of(column))
         axes.margins(x=0)
         axes.set_xlim(left=0)
-        legend(figure, _handles(lines))
+        if column.endswith(FROM_ZERO):
+            axes.set_ylim(bottom=0)
+        else:
+            least_span(axes, "y")
+        legend(figure, _handles(lines), ax=ax)
     return figure
+
+
+def shares(result: Result, column: str = "throughput_mbps", ax: Axes | None = None) -> Picture:
+    """What each flow has of the whole, stacked over time; of flows with one label the sum."""
+    _check_column(result, column)
+    lines = _lines([result], [""], [column])
+    grid = np.unique(np.concatenate([line.samples["t_s"].to_numpy() for line in lines]))
+    stacked: dict[str, Any] = {}
+    for line in lines:
+        values = line.samples[column].cast(float).fill_null(0.0).to_numpy()
+        whole = np.zeros(grid.size)
+        whole[np.searchsorted(grid, line.samples["t_s"].to_numpy())] = values
+        stacked[line.label] = stacked.get(line.label, 0.0) + whole
+    t, rows = _averaged(grid, np.array(list(stacked.values())), RATE_POINTS)
+    chosen = {line.label: line.look for line in lines}
+    with one_panel(ax, 7.2, 3.6) as (figure, axes):
+        areas = axes.stackplot(t, rows, colors=[chosen[label].shown for label in stacked], alpha=0.75)
+        for area, label, hatch in zip(areas, stacked, itertools.cycle(HATCHES), strict=False):
+            area.set(label=label, hatch=hatch, edgecolor=ink(), linewidth=0.4)
+        _, link = _bottleneck(result)
+        if (capacity := _finite(link.get("capacity_mbps"))) is not None and "mbps" in column:
+            _reference(axes, capacity, f"mean capacity\n{capacity:.3g}")
+        axes.set_xlabel("time (s)")
+        axes.set_ylabel(f"{label_of(column)}, stacked")
+        axes.margins(x=0)
+        axes.set_ylim(bottom=0)
+        legend(figure, areas, ax=ax)
+    return figure
+
+
+def _averaged(t: Any, rows: Any, points: int) -> tuple[Any, Any]:
+    """Neighbouring bins averaged down to about so many."""
+    width = max(1, t.size // points)
+    kept = t.size // width * width
+    return t[:kept].reshape(-1, width).mean(axis=1), rows[:, :kept].reshape(len(rows), -1, width).mean(axis=2)
+
+
+def _check_column(result: Result, column: str) -> None:
+    """Refuses a column that there is not, with those that a person may have meant first."""
+    columns = result.series.columns
+    if column not in columns:
+        near = difflib.get_close_matches(column, columns, n=1)
+        meant = f"; did you mean {near[0]}?" if near else ""
+        raise ValueError(f"no column {column!r} in series{meant}\n  help: there are {', '.join(columns)}")
 
 
 def _lines(results: Sequence[Result], names: Sequence[str], columns: Sequence[str]) -> list[_Line]:
     flows_of = [
         [
-            (cc, caption(", ".join(filter(None, (label, name)))))
+            (cc, caption(", ".join(filter(None, (named(cc, label), name)))))
             for cc, label in result.flows.to_polars().select("cc", "label").rows()
         ]
         for result, name in zip(results, names, strict=True)
@@ -116,14 +157,33 @@ def _lines(results: Sequence[Result], names: Sequence[str], columns: Sequence[st
     chosen = looks([flow for flows in flows_of for flow in flows])
     lines = []
     for result, flows in zip(results, flows_of, strict=True):
-        samples = result.series.to_polars(list(dict.fromkeys(["t_s", "flow", *columns])))
+        samples = result.series.to_polars(list(dict.fromkeys(["t_s", "flow", *columns, *PROGRESS])))
         if samples.height == 0:
             raise ValueError("this run recorded no time series; set record.series = true in the experiment")
         parts = samples.partition_by("flow", as_dict=True, maintain_order=True)
         lines += [
-            _Line(kind[1], chosen[kind], parts.get((index,), samples.clear())) for index, kind in enumerate(flows)
+            _Line(kind[1], chosen[kind], until_the_end(parts.get((index,), samples.clear())))
+            for index, kind in enumerate(flows)
         ]
     return lines
+
+
+PROGRESS = ("acked_total", "sent_total", "inflight")
+"""What changes as long as a flow lives."""
+
+
+def until_the_end(samples: pl.DataFrame) -> pl.DataFrame:
+    """The samples up to the one after which nothing was sent, acknowledged or in flight any more.
+
+    What is recorded of a flow that has ended, its last window for example, is not drawn on as if it still were.
+    """
+    if samples.height == 0:
+        return samples
+    progress = [samples[column].cast(float).fill_null(0.0).to_numpy() for column in PROGRESS]
+    idle = np.all([values == values[-1] for values in progress], axis=0)
+    if progress[-1][-1] > 0 or idle.all():
+        return samples
+    return samples.head(int(np.flatnonzero(~idle)[-1]) + 2)
 
 
 def _bottleneck(result: Result) -> tuple[int, dict[str, Any]]:
@@ -176,17 +236,25 @@ def _draw_queue(axes: Axes, results: Sequence[Result], lines: list[_Line]) -> No
             t, queue = samples["t_s"].to_numpy(), samples["queue_bytes"].cast(float).to_numpy() / 1e3
             if len(results) == 1:
                 axes.fill_between(t, queue, color="#999999", alpha=0.5, linewidth=0)
-                axes.plot(t, queue, color=INK, linewidth=0.8)
+                axes.plot(t, queue, color=ink(), linewidth=0.8)
             else:
                 axes.plot(t, queue, **lines[first_flow].look.line(linewidth=1.0))
         first_flow += len(result.flows)
 
 
+def _draw_capacity(axes: Axes, result: Result) -> None:
+    """The rate of a bottleneck that changes, as an area behind everything."""
+    index, _ = _bottleneck(result)
+    steps = capacity_over_time(result, index, RATE_POINTS)
+    if steps is not None:
+        axes.fill_between(*steps, step="post", color="#999999", alpha=0.3, linewidth=0, zorder=0)
+
+
 def _reference(axes: Axes, value: float, label: str) -> None:
-    axes.axhline(value, color=INK, linewidth=0.9, linestyle=(0, (2, 2)))
+    axes.axhline(value, color=ink(), linewidth=0.9, linestyle=(0, (2, 2)))
     axes.annotate(
         label, (1, value), xycoords=("axes fraction", "data"), xytext=(4, 0), textcoords="offset points", va="center",
-        fontsize=8, color=INK, annotation_clip=False,
+        fontsize=small(), color=ink(), annotation_clip=False,
     )  # fmt: skip
 
 
@@ -198,13 +266,10 @@ def _window_ceiling(lines: list[_Line], bdp: float) -> float:
 
 def _handles(lines: list[_Line]) -> list[Line2D]:
     """One entry a label, with the number of its flows."""
-    counts: dict[str, int] = {}
-    for line in lines:
-        counts[line.label] = counts.get(line.label, 0) + 1
-    chosen = {line.label: line.look for line in lines}
+    counts = Counter((line.label, line.look) for line in lines)
     return [
-        Line2D([], [], marker=chosen[label].marker, **chosen[label].line(), label=f"{label} (x{n})" if n > 1 else label)
-        for label, n in counts.items()
+        Line2D([], [], marker=look.marker, **look.line(), label=f"{label} (x{n})" if n > 1 else label)
+        for (label, look), n in counts.items()
     ]
 
 

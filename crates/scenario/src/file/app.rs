@@ -53,6 +53,10 @@ impl Shorthand for AppRateSpec {
     type Table = AppRateTable;
     type List = Vec<(Time, Rate)>;
 
+    fn pattern() -> String {
+        Rate::PATTERN.to_owned()
+    }
+
     fn from_text(text: &str) -> Result<AppRateSpec, String> {
         text.parse().map(AppRateSpec::Constant).map_err(|error: ParseError| error.to_string())
     }

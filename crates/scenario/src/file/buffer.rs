@@ -38,6 +38,10 @@ impl Shorthand for Buffer {
     type Table = BufferTable;
     type List = NoList;
 
+    fn pattern() -> String {
+        format!(r"^\s*unlimited\s*$|{}", Level::pattern())
+    }
+
     fn from_text(text: &str) -> Result<Buffer, String> {
         match text.trim() {
             "unlimited" => Ok(Buffer::Unlimited),

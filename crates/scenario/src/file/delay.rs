@@ -53,6 +53,10 @@ impl Shorthand for DelaySpec {
     type Table = DelayTable;
     type List = Vec<(Time, Duration)>;
 
+    fn pattern() -> String {
+        Duration::PATTERN.to_owned()
+    }
+
     fn from_text(text: &str) -> Result<DelaySpec, String> {
         text.parse().map(DelaySpec::Constant).map_err(|error: ParseError| error.to_string())
     }

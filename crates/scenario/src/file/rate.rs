@@ -66,6 +66,10 @@ impl Shorthand for RateSpec {
     type Table = RateTable;
     type List = Vec<(Time, Rate)>;
 
+    fn pattern() -> String {
+        format!(r"^\s*unlimited\s*$|{}", Rate::PATTERN)
+    }
+
     fn from_text(text: &str) -> Result<RateSpec, String> {
         match text {
             "unlimited" => Ok(RateSpec::Unlimited),

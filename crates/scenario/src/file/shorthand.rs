@@ -15,6 +15,11 @@ pub(crate) trait Shorthand: Sized {
     /// The list form.
     type List: DeserializeOwned;
 
+    /// The text form as a regular expression, for editors; empty for any text.
+    fn pattern() -> String {
+        String::new()
+    }
+
     fn from_text(text: &str) -> Result<Self, String>;
     fn from_table(table: Self::Table) -> Result<Self, String>;
 
@@ -73,10 +78,14 @@ pub(crate) struct NoList(
 );
 
 /// The schema of a value with a text form and other forms.
-pub(crate) fn schema(description: &str, examples: &[&str], others: Vec<Schema>) -> Schema {
-    let mut forms = vec![json_schema!({ "type": "string", "examples": examples })];
+pub(crate) fn schema<T: Shorthand>(examples: &[&str], others: Vec<Schema>) -> Schema {
+    let mut text = json_schema!({ "type": "string", "examples": examples });
+    if !T::pattern().is_empty() {
+        text.insert("pattern".to_owned(), T::pattern().into());
+    }
+    let mut forms = vec![text];
     forms.extend(others);
-    json_schema!({ "description": description, "anyOf": forms })
+    json_schema!({ "description": T::EXPECTING, "anyOf": forms })
 }
 
 /// `Deserialize` and `JsonSchema` of a [`Shorthand`]; the closure lists the schemas of the forms besides the text.
@@ -95,8 +104,7 @@ macro_rules! shorthand {
             fn json_schema(generator: &mut schemars::SchemaGenerator) -> schemars::Schema {
                 let others: fn(&mut schemars::SchemaGenerator) -> Vec<schemars::Schema> = $others;
                 let others = others(generator);
-                let expecting = <$type as $crate::file::shorthand::Shorthand>::EXPECTING;
-                $crate::file::shorthand::schema(expecting, &[$($example),*], others)
+                $crate::file::shorthand::schema::<$type>(&[$($example),*], others)
             }
         }
     };

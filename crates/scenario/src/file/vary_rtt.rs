@@ -17,6 +17,10 @@ impl Shorthand for VaryRtt {
     type Table = NoList;
     type List = NoList;
 
+    fn pattern() -> String {
+        format!("{}|{}", Level::PACKETS_PATTERN, Duration::PATTERN)
+    }
+
     fn from_text(text: &str) -> Result<VaryRtt, String> {
         match Level::parse(text, "a span", "")? {
             Level::Packets(packets) => Ok(VaryRtt::Packets(packets)),

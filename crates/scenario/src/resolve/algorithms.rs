@@ -1,8 +1,9 @@
 //! What governs a flow: controllers, presets, and the parameters of its endpoints.
 
-use super::{Context, top};
+use super::{Context, Given, top};
 use crate::decode::decode;
 use crate::error::{Problems, suggest};
+use crate::explain::parameters::flatten;
 use crate::file::{CcSpec, FlowSpec, PROFILE, Preset};
 use crate::key_path::KeyPath;
 use crate::tree::{Entry, Node, Value};
@@ -109,6 +110,24 @@ impl Context<'_> {
             }
         }
         None
+    }
+
+    /// The parameters that the file gives for a flow: in the entry itself, in the presets that it names, in the file's
+    /// `[transport]`.
+    pub(super) fn given(&self, spec: &FlowSpec, entry: usize) -> Given {
+        let mut algorithm = Vec::new();
+        let mut next = spec.cc.as_ref().map(|cc| (cc.name.as_str(), &cc.parameters));
+        while let Some((name, parameters)) = next {
+            algorithm.extend(parameters.keys().cloned());
+            let preset = self.file.presets.as_ref().and_then(|presets| presets.get(name));
+            next = preset.map(|preset| (preset.base.as_str(), &preset.parameters));
+        }
+        let own = top("flows").index(entry).key("transport");
+        let mut transport = Map::new();
+        for layer in [top("transport"), own].iter().filter_map(|at| self.report.tree.get(at)) {
+            flatten("", &layer.to_json(), &mut transport);
+        }
+        Given { algorithm, transport: transport.into_iter().map(|(key, _)| key).collect() }
     }
 
     /// The ready-made endpoints that a flow's parameters start from: its own, or the file's, or Linux's TCP.

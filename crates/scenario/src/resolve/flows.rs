@@ -61,8 +61,9 @@ impl Context<'_> {
                 self.report.value(&at, message, help);
                 return None;
             }
-            let profile = self.profile(spec);
-            notes.extend(added.iter().map(|_| FlowNotes { entry, profile, defaults: defaults.clone() }));
+            let (profile, given) = (self.profile(spec), self.given(spec, entry));
+            let note = FlowNotes { entry, profile, given, defaults };
+            notes.extend(added.iter().map(|_| note.clone()));
             flows.extend(added);
         }
         complete.then_some((flows, notes))

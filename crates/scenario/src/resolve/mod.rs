@@ -89,8 +89,17 @@ pub(crate) struct FlowNotes {
     pub entry: usize,
     /// The ready-made endpoints that its parameters start from.
     pub profile: &'static str,
+    /// The parameters that the file gives.
+    pub given: Given,
     /// Keys that the file does not give.
     pub defaults: Vec<&'static str>,
+}
+
+/// Names of parameters that the file gives, those of nested tables as paths.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub(crate) struct Given {
+    pub algorithm: Vec<String>,
+    pub transport: Vec<String>,
 }
 
 /// What all parts of the resolution share.

@@ -9,7 +9,7 @@ import numpy as np
 
 from dumbbell.papers.drawing import log_x, panels, plain_ticks, sample
 from dumbbell.papers.responses.theory import LAWS
-from dumbbell.plots.style import Picture, legend, look
+from dumbbell.plots.style import Picture, legend, looks
 
 if TYPE_CHECKING:
     from dumbbell.papers.responses.windows import Points
@@ -19,10 +19,11 @@ LOSSES = (0.001, 0.01, 0.1, 1)
 
 def responses(points: Points, names: Mapping[str, str]) -> Picture:
     """Windows over losses on the left, what they are of the rules on the right."""
+    chosen = looks([(cc, name) for cc, name in names.items()])
     with panels(1, 2, 9.2, 4.2, sharey=False) as (figure, grid):
         absolute, relative = grid[0]
-        for cc in names:
-            style = look(cc)
+        for cc, name in names.items():
+            style = chosen[cc, name]
             loss, ours, rules = np.array(points[cc]).T
             absolute.plot(100 * loss, rules, color=style.colour, linewidth=1.2)
             absolute.plot(100 * loss, ours, color=style.colour, linestyle="none", marker=style.marker, markersize=5)
@@ -43,5 +44,5 @@ def responses(points: Points, names: Mapping[str, str]) -> Picture:
         relative.set_title("within a tenth is shaded", loc="left", fontsize=9)
         for axes in (absolute, relative):
             log_x(axes, LOSSES, "loss (%)")
-        legend(figure, [sample(look(cc), name) for cc, name in names.items()])
+        legend(figure, [sample(chosen[kind], kind[1]) for kind in chosen])
     return figure

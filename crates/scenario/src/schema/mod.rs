@@ -1,5 +1,7 @@
 //! The JSON Schema of the experiment file, for editors: the structs of the file and every algorithm's parameters.
 
+mod forms;
+
 use crate::file::File;
 use dumbbell_cc::Catalog;
 use dumbbell_cc::catalog::{About, Entry};
@@ -19,9 +21,24 @@ pub fn json_schema_with(catalog: &Catalog) -> String {
     insert(&mut schema, &["properties", "sweep"], sweep_schema());
     let controllers = controllers(catalog, &mut schema);
     insert(&mut schema, &["$defs", "CcSpec"], controllers);
+    forms::ask_first(&mut schema);
+    insert(&mut schema, &["$id"], concat!("urn:dumbbell:experiment:", env!("CARGO_PKG_VERSION")).into());
+    insert(&mut schema, &["allOf"], json!([names_of_algorithms(catalog)]));
     let mut text = serde_json::to_string_pretty(&schema).unwrap_or_default();
     text.push('\n');
     text
+}
+
+/// Without presets, of the file or of one that it includes, the name of an algorithm is one of the catalogue's.
+fn names_of_algorithms(catalog: &Catalog) -> Value {
+    let names: Vec<&str> = catalog.names().collect();
+    let text = json!({ "if": { "type": "string" }, "then": { "enum": names } });
+    let table = json!({ "if": { "type": "object" }, "then": { "properties": { "name": { "enum": names } } } });
+    let presets = json!({ "anyOf": [{ "required": ["presets"] }, { "required": ["include"] }] });
+    json!({
+        "if": { "not": presets },
+        "then": { "properties": { "flows": { "items": { "properties": { "cc": { "allOf": [text, table] } } } } } },
+    })
 }
 
 fn insert(schema: &mut Value, path: &[&str], value: Value) {
@@ -114,8 +131,7 @@ fn controllers(catalog: &Catalog, schema: &mut Value) -> Value {
         let About { exact_name, summary, source, .. } = entry.about();
         format!("{summary} ({exact_name}). {source}")
     };
-    let names: Vec<Value> =
-        catalog.entries().map(|e| json!({ "const": e.name(), "description": described(e) })).collect();
+    let names: Vec<&str> = catalog.names().collect();
     let with_parameters: Vec<Value> = catalog
         .entries()
         .map(|entry| {
@@ -143,8 +159,7 @@ fn controllers(catalog: &Catalog, schema: &mut Value) -> Value {
         "required": ["name"],
         "properties": { "name": { "type": "string", "not": { "enum": catalog.names().collect::<Vec<_>>() } } },
     });
-    let mut forms =
-        vec![json!({ "type": "string", "anyOf": names.into_iter().chain([json!({})]).collect::<Vec<_>>() })];
+    let mut forms = vec![json!({ "type": "string", "examples": names })];
     forms.extend(with_parameters);
     forms.push(preset);
     json!({ "description": "A congestion controller: its name, or a table with its name and parameters.", "anyOf": forms })

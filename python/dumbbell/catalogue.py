@@ -8,6 +8,7 @@ from functools import cache
 from typing import Any
 
 from dumbbell import _core
+from dumbbell.tables import Table
 
 
 class UnknownAlgorithmError(ValueError):
@@ -15,10 +16,18 @@ class UnknownAlgorithmError(ValueError):
 
 
 @cache
-def catalogue() -> list[dict[str, Any]]:
+def entries() -> list[dict[str, Any]]:
     """Every algorithm: ``name``, ``exact_name``, ``version``, ``base``, ``summary``, ``source``, ``parameters``."""
-    entries: list[dict[str, Any]] = json.loads(_core.algorithms())
-    return entries
+    found: list[dict[str, Any]] = json.loads(_core.algorithms())
+    return found
+
+
+def algorithms() -> Table:
+    """The congestion controllers: names for ``cc``, what each is, its exact name and its source."""
+    import polars as pl
+
+    keys = ("name", "summary", "exact_name", "version", "source")
+    return Table(pl.DataFrame([{key: str(entry[key]) for key in keys} for entry in entries()]))
 
 
 def find(name: str) -> dict[str, Any]:
@@ -27,7 +36,7 @@ def find(name: str) -> dict[str, Any]:
     Raises:
         UnknownAlgorithmError: There is none.
     """
-    known = {entry["exact_name"]: entry for entry in catalogue()} | {entry["name"]: entry for entry in catalogue()}
+    known = {entry["exact_name"]: entry for entry in entries()} | {entry["name"]: entry for entry in entries()}
     if name in known:
         return known[name]
     near = difflib.get_close_matches(name, known, n=1)
@@ -37,4 +46,4 @@ def find(name: str) -> dict[str, Any]:
 
 def is_known(name: str) -> bool:
     """Whether ``name`` can stand in ``cc`` of an experiment file."""
-    return any(name == entry["name"] for entry in catalogue())
+    return any(name == entry["name"] for entry in entries())

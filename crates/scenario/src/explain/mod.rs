@@ -1,5 +1,7 @@
 //! An experiment in words and values: "10 Mbit/s, 20 ms one way, queue 50 000 bytes = 1.00 BDP".
 
+pub(crate) mod parameters;
+
 use crate::resolve::{FlowNotes, LinkNotes, RateSource, Resolved};
 use crate::{Experiment, Flow, Link, Traffic};
 use dumbbell_path::{Aggregate, Impairments, Late, LinkRate, PacketEvent, Policer, QueueLimit};
@@ -88,8 +90,12 @@ fn link_in_words(text: &mut String, link: &Link, notes: &LinkNotes, nodes: &[Str
     parts.extend(config.delay.jitter.in_words());
     parts.extend(config.delay.reorder.in_words());
     parts.extend(config.delay.late.as_ref().map(Late::in_words));
-    let Impairments { duplicate, events, aggregate } = &config.impairments;
-    parts.extend((*duplicate > Ratio::ZERO).then(|| format!("{duplicate} of packets duplicated")));
+    let Impairments { duplicate, corrupt, most_packets, events, aggregate } = &config.impairments;
+    for (share, what) in [(duplicate, "duplicated"), (corrupt, "damaged")] {
+        let happens = share.probability > Ratio::ZERO;
+        parts.extend(happens.then(|| format!("{} of packets {what}", share.in_words())));
+    }
+    parts.extend(most_packets.map(|most| format!("at most {most} packets on it")));
     parts.extend(aggregate.as_ref().map(Aggregate::in_words));
     parts.extend(events.iter().map(PacketEvent::in_words));
     let _ = writeln!(text, "  {} ({} -> {}): {}", config.name, nodes[link.from], nodes[link.to], parts.join(", "));

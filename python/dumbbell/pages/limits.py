@@ -1,0 +1,121 @@
+"""What limits each flow of a run.
+
+The answer is the first of these that holds: the flow ended, nothing arrived, the application offers little, the link is
+full, the window is full, and, where the window is not full, pacing. What a sender may have in flight also ends at the
+receiver's window and the send buffer.
+"""
+
+from __future__ import annotations
+
+import re
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from dumbbell import _core
+from dumbbell.plots.timeseries import until_the_end
+
+if TYPE_CHECKING:
+    import polars as pl
+
+    from dumbbell.results import Result
+
+BUSY = 0.95
+"""A link that is used so much is full."""
+
+NEAR = 0.95
+"""In flight is at the window from this part of it on."""
+
+OFTEN = 0.5
+"""What holds in this part of the samples is what limits."""
+
+PACED = 1.25
+"""A pacing rate of no more than so many times the throughput is what holds it."""
+
+OFFERED = 0.98
+"""Goodput of this part of what the application offers is all that it asks for."""
+
+
+@dataclass(frozen=True)
+class Limit:
+    """What limits a flow, and what shows it."""
+
+    flow: int
+    label: str
+    by: str
+    evidence: str
+
+
+def limits(result: Result) -> list[Limit]:
+    """What limits each flow; empty where no time series were recorded."""
+    samples = result.series.to_polars()
+    if samples.is_empty() and any(row["goodput_mbps"] for row in result.flows.rows()):
+        return []
+    # The resolved form has a block for each flow.
+    offers = [_Offer.of(block) for block in result.scenario_toml.split("\n[[flows]]")[1:]]
+    parts = samples.partition_by("flow", as_dict=True)
+    return [
+        Limit(index, row["label"], *_of_flow(row, offers[index], parts.get((index,), samples.clear()), _link(result)))
+        for index, row in enumerate(result.flows.rows())
+    ]
+
+
+@dataclass(frozen=True)
+class _Offer:
+    """What an application offers."""
+
+    mbps: float | None
+    """Its rate, where it has a constant one."""
+    changes: bool
+
+    @classmethod
+    def of(cls, block: str) -> _Offer:
+        """From the block of a flow in the resolved form."""
+        constant = re.search(r'^(?:app = \{.*)?rate = "([^"]+)"', block, re.MULTILINE)
+        read = None if constant is None else _core.quantity(constant[1])
+        return cls(None if read is None else read[0], re.search(r"^rate = \{", block, re.MULTILINE) is not None)
+
+
+def _link(result: Result) -> dict[str, Any]:
+    """The busiest link."""
+    rows = [row for row in result.links.rows() if row["utilization"] is not None]
+    return max(rows, key=lambda row: float(row["utilization"]), default={})
+
+
+def _of_flow(row: dict[str, Any], offer: _Offer, samples: pl.DataFrame, link: dict[str, Any]) -> tuple[str, str]:
+    goodput = row["goodput_mbps"] or 0.0
+    if row["completion_s"] is not None:
+        return "its size", f"all its data was there after {row['completion_s']:.3g} s"
+    if goodput == 0:
+        return "nothing arrived", f"{row['rto_count_total']} retransmission timeouts"
+    if offer.mbps is not None and goodput >= OFFERED * offer.mbps:
+        return "its application", f"which offers {offer.mbps:.3g} Mbit/s and gets {goodput:.3g}"
+    used = float(link.get("utilization") or 0.0)
+    lost = (row["network_drops"] or 0) / row["sent"] if row["sent"] else 0.0
+    full = _share_at_window(until_the_end(samples))
+    name = link.get("name", "the link")
+    shown = f"{name} is used by {100 * used:.0f} %, in flight is at cwnd in {100 * full:.0f} % of samples"
+    if used >= BUSY:
+        return "the capacity of the link", shown
+    if offer.changes:
+        return "its application, whose rate changes", shown
+    if full >= OFTEN:
+        losses = f", which {100 * lost:.2g} % losses hold down" if lost > 0 else ""
+        return f"its congestion window{losses}", shown
+    if _is_paced(samples, row["throughput_mbps"] or 0.0):
+        return "its pacing rate", shown
+    return "the receiver's window or the send buffer", shown
+
+
+def _is_paced(samples: pl.DataFrame, throughput: float) -> bool:
+    """Whether the pacing rate is near what leaves; that of a sender which does not pace is far above."""
+    rates = samples["pacing_mbps"].cast(float).drop_nulls().to_numpy()
+    return rates.size > 0 and float(np.median(rates)) <= PACED * throughput
+
+
+def _share_at_window(samples: pl.DataFrame) -> float:
+    """The part of samples in which in flight is at the window."""
+    window = samples["cwnd"].cast(float).fill_null(np.nan).to_numpy()
+    inflight = samples["inflight"].cast(float).fill_null(np.nan).to_numpy()
+    return float(np.nanmean(inflight >= NEAR * window)) if window.size else 0.0

@@ -1,0 +1,48 @@
+"""The rate of a link that changes, over time."""
+
+from __future__ import annotations
+
+import itertools
+import json
+from typing import TYPE_CHECKING
+
+import numpy as np
+
+from dumbbell import experiment
+from dumbbell.metrics import FloatArray, trace_capacity_bits
+
+if TYPE_CHECKING:
+    from dumbbell.results import Result
+
+
+def capacity_over_time(result: Result, link: int, points: int) -> tuple[FloatArray, FloatArray] | None:
+    """Starts of bins (s) and the rate of a link in each (Mbit/s); ``None`` where it does not change."""
+    points_of = experiment.load_text(result.scenario_toml.encode(), result.scenario_name).points
+    described = points_of[0].changing_rate(link)
+    if described is None:
+        return None
+    rate = json.loads(described)
+    duration = result.meta.sim_s
+    if "opportunities_ms" in rate:
+        return _of_trace(rate["opportunities_ms"], rate["once"], duration, points)
+    return _of_steps(rate["steps"], rate["repeat_s"], duration)
+
+
+def _of_trace(opportunities: list[int], once: bool, duration: float, points: int) -> tuple[FloatArray, FloatArray]:
+    edges = np.linspace(0.0, duration, points + 1)
+    end = opportunities[-1] / 1e3 if once else np.inf
+    rates = [
+        trace_capacity_bits(opportunities, low, min(high, end)) / (high - low) / 1e6 if low < end else 0.0
+        for low, high in itertools.pairwise(edges)
+    ]
+    return edges, np.array([*rates, rates[-1]])
+
+
+def _of_steps(steps: list[tuple[float, float]], repeat: float | None, duration: float) -> tuple[FloatArray, FloatArray]:
+    starts, rates = np.array(steps, dtype=float).T
+    if repeat is not None:
+        loops = int(np.ceil(duration / repeat))
+        starts = (np.arange(loops)[:, np.newaxis] * repeat + starts).ravel()
+        rates = np.tile(rates, loops)
+    kept = starts < duration
+    return np.append(starts[kept], duration), np.append(rates[kept], rates[kept][-1])

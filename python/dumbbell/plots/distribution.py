@@ -1,0 +1,133 @@
+"""Distributions: over the samples of a run, and over the runs of a sweep."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+from matplotlib.axes import Axes
+from matplotlib.lines import Line2D
+from matplotlib.patches import Patch
+from numpy.typing import NDArray
+
+from dumbbell.plots.axes import FROM_ZERO, Scale, label_of, least_span
+from dumbbell.plots.metric import axis_named, lines, over_runs, with_metric
+from dumbbell.plots.style import HATCHES, Look, Picture, caption, ink, legend, looks, named, one_panel
+from dumbbell.plots.timeseries import until_the_end
+
+if TYPE_CHECKING:
+    import polars as pl
+
+    from dumbbell.results import Result
+
+BOX_WIDTH = 0.8
+"""Of all boxes at one place, as a part of the distance between places."""
+
+
+def cdf(samples: Mapping[tuple[str, str], Sequence[float]], y: str, ax: Axes | None = None) -> Picture:
+    """The share of samples that are at most so large, a line for each algorithm and name."""
+    chosen = looks(list(samples))
+    with one_panel(ax, 5.6, 3.8) as (figure, axes):
+        handles = []
+        for kind, values in samples.items():
+            data: NDArray[np.float64] = np.sort(np.asarray(values, dtype=float))
+            style = chosen[kind]
+            if data.size:
+                share = np.arange(1, data.size + 1) / data.size
+                every = max(1, data.size // 8)
+                axes.step(data, share, where="post", marker=style.marker, markevery=every, **style.line())
+            handles.append(Line2D([], [], marker=style.marker, **style.line(), label=kind[1]))
+        axes.set_ylim(0, 1.02)
+        least_span(axes, "x")
+        axes.set_xlabel(label_of(y))
+        axes.set_ylabel("share of samples at most so large")
+        legend(figure, handles, ax=ax)
+    return figure
+
+
+def samples_of_run(result: Result, column: str) -> dict[tuple[str, str], list[float]]:
+    """The samples of a column of ``series`` by label, from the flow's start to its end.
+
+    Raises:
+        ValueError: There is no such column, or no time series.
+    """
+    import polars as pl
+
+    frame = result.series.to_polars()
+    if column not in frame.columns or not frame.schema[column].is_numeric():
+        numbers = [name for name, kind in frame.schema.items() if kind.is_numeric() and name not in ("t_s", "flow")]
+        raise ValueError(f"no column {column!r} of numbers in series; there are {', '.join(numbers)}")
+    found: dict[tuple[str, str], list[float]] = {}
+    for index, (cc, label) in enumerate(result.flows.to_polars().select("cc", "label").rows()):
+        values = until_the_end(frame.filter(pl.col("flow") == index))[column].drop_nulls().to_list()
+        found.setdefault((cc, caption(named(cc, label))), []).extend(values)
+    return found
+
+
+def samples_of_sweep(
+    flows: pl.DataFrame, axes_: Sequence[str], y: str, by: Sequence[str]
+) -> dict[tuple[str, str], list[float]]:
+    """A metric of every run of a sweep, by algorithm and what ``by`` names; runs of other settings are put together."""
+    flows = with_metric(flows, y)
+    wanted = [axis_named(flows, axes_, word) for word in by if word not in ("cc", "label", "algorithm")]
+    words = [*wanted, *(word for word in by if word == "label")]
+    found = lines(flows, wanted, "", words)
+    return {(line.algorithm, line.name): over_runs(line.rows, y) for line in found}
+
+
+def box(
+    flows: pl.DataFrame,
+    axes_: Sequence[str],
+    x: str,
+    y: str = "goodput_mbps",
+    by: Sequence[str] = (),
+    ax: Axes | None = None,
+) -> Picture:
+    """The runs of each value of a swept setting as boxes: median, quartiles, whiskers over 1.5 times their range."""
+    x = axis_named(flows, axes_, x)
+    flows = with_metric(flows, y)
+    found = lines(flows, axes_, x, by)
+    chosen = looks([(line.algorithm, line.name) for line in found])
+    scale = Scale.of(x, [str(value) for value in flows[x].drop_nulls().to_list()])
+    width = BOX_WIDTH / len(found)
+    with one_panel(ax, 6.4, 4.0) as (figure, axes):
+        for number, line in enumerate(found):
+            parts = line.rows.partition_by(x, as_dict=True)
+            data = [over_runs(parts[value,], y) if (value,) in parts else [] for value in scale.values]
+            shift = (number - (len(found) - 1) / 2) * width
+            _boxes(axes, data, shift, width, chosen[line.algorithm, line.name], number)
+        axes.set_xticks(range(len(scale.values)), labels=list(scale.values))
+        axes.set_xlabel(scale.label.split(" (")[0])
+        axes.grid(visible=False, axis="x")
+        axes.set_ylabel(label_of(y))
+        if y.endswith(FROM_ZERO):
+            axes.set_ylim(bottom=0)
+        else:
+            least_span(axes, "y")
+        handles = [
+            Patch(
+                facecolor=chosen[line.algorithm, line.name].shown,
+                hatch=HATCHES[number % len(HATCHES)],
+                alpha=0.6,
+                edgecolor=ink(),
+                label=line.name,
+            )
+            for number, line in enumerate(found)
+        ]
+        legend(figure, handles, ax=ax)
+    return figure
+
+
+def _boxes(axes: Axes, data: list[list[float]], shift: float, width: float, style: Look, number: int) -> None:
+    drawn: dict[str, Any] = axes.boxplot(
+        data,
+        positions=[place + shift for place in range(len(data))],
+        widths=width * 0.85,
+        patch_artist=True,
+        manage_ticks=False,
+        medianprops={"color": ink(), "linewidth": 1.4},
+        flierprops={"marker": style.marker, "markersize": 3, "markeredgecolor": style.shown},
+    )
+    for patch in drawn["boxes"]:
+        patch.set(facecolor=style.shown, alpha=0.6, edgecolor=ink(), hatch=HATCHES[number % len(HATCHES)])

@@ -1,0 +1,82 @@
+"""What a notebook sees, and what a short command does not wait for."""
+
+from __future__ import annotations
+
+import json
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+import dumbbell as db
+
+
+def test_a_result_is_a_table_with_goodput_and_interval(result: db.Result) -> None:
+    html = result._repr_html_()
+    assert "goodput<br>Mbit/s" in html
+    assert "bbr1-linux-6.18" in html
+    sweep = db.compare("bbr", loss="1%", duration="2s", repeat=3)
+    assert "\N{PLUS-MINUS SIGN}" in sweep._repr_html_()
+
+
+def test_labels_cannot_command_a_notebook() -> None:
+    document = {
+        "duration": "1s",
+        "path": {"rate": "1mbit", "rtt": "40ms"},
+        "flows": [{"cc": "bbr", "label": "<script>alert(1)</script>"}],
+    }
+    assert "<script>" not in db.run(document)._repr_html_()
+
+
+def test_a_table_shows_goodput_first(result: db.Result) -> None:
+    html = result.flows._repr_html_()
+    assert html.index("goodput_mbps") < html.index("start_s")
+    assert result.flows.columns.index("start_s") < result.flows.columns.index("goodput_mbps")
+
+
+def test_algorithms_metrics_and_plots_are_at_hand() -> None:
+    names = db.algorithms().to_polars()["name"].to_list()
+    assert {"bbr", "cubic", "bbr3"} <= set(names)
+    assert db.metrics.jain([1, 1]) == 1
+    assert callable(db.plots.appearance)
+    with pytest.raises(AttributeError, match="nothing"):
+        db.nothing  # noqa: B018
+
+
+def test_rows_of_the_engine_are_those_of_polars(result: db.Result) -> None:
+    for table in (result.flows, result.links):
+        assert table.rows() == table.to_polars().to_dicts()
+        assert len(table) == table.to_polars().height
+        assert table.columns == table.to_polars().columns
+    assert result.series.rows()[:200] == result.series.to_polars().to_dicts()[:200]
+
+
+def test_a_run_of_one_flow_imports_neither_polars_nor_numpy(tmp_path: Path) -> None:
+    file = tmp_path / "one.toml"
+    file.write_text('duration = "1s"\npath = { rate = "10mbit", rtt = "40ms" }\nflows = [{ cc = "bbr" }]\n')
+    code = (
+        "import sys\nfrom dumbbell.cli import main\n"
+        f"sys.argv = ['dumbbell', 'run', {str(file)!r}]\ntry:\n    main()\nexcept SystemExit:\n    pass\n"
+        "import json\nprint(json.dumps([name in sys.modules for name in ('polars', 'numpy', 'matplotlib', 'scipy')]))"
+    )
+    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
+    assert json.loads(done.stdout.splitlines()[-1]) == [False] * 4
+
+
+def test_a_sweep_keeps_a_trace_once(tmp_path: Path) -> None:
+    trace = tmp_path / "my.up"
+    trace.write_text("".join(f"{ms}\n" for ms in range(1, 5001)))
+    out = tmp_path / "out"
+    sweep = db.compare("bbr", "cubic", trace=trace, loss=["0%", "1%"], duration="1s", out=out)
+    (kept,) = (out / "traces").iterdir()
+    assert kept.read_text() == trace.read_text()
+    for point in sweep.points:
+        loaded = sweep.load(point)
+        folder = Path(loaded.scenario_name).parent
+        assert (folder / "scenario.toml").stat().st_size < 10_000
+        again = db.run(folder / "scenario.toml")
+        assert again.meta.content_hash == point.content_hash
+        assert loaded.plot.overview().axes[0].collections
+    trace.unlink()
+    assert len(db.load_sweep(out).points) == 4

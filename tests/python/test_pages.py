@@ -1,0 +1,173 @@
+"""Pages about results: what they say, and that they are whole."""
+
+from __future__ import annotations
+
+from html.parser import HTMLParser
+from pathlib import Path
+
+import pytest
+
+import dumbbell as db
+from conftest import Cli
+from dumbbell import pages
+from dumbbell.pages.advice import advice
+from dumbbell.pages.limits import limits
+
+
+class Page(HTMLParser):
+    """The elements of a page, whose tags must be closed in their order."""
+
+    VOID = ("meta", "img", "br")
+
+    def __init__(self, text: str) -> None:
+        super().__init__()
+        self.open: list[str] = []
+        self.seen: list[tuple[str, dict[str, str | None]]] = []
+        self.text: list[str] = []
+        self.feed(text)
+        assert self.open == []
+
+    def handle_starttag(self, tag: str, attrs: list[tuple[str, str | None]]) -> None:
+        self.seen.append((tag, dict(attrs)))
+        if tag not in self.VOID:
+            self.open.append(tag)
+
+    def handle_endtag(self, tag: str) -> None:
+        assert self.open.pop() == tag
+
+    def handle_data(self, data: str) -> None:
+        self.text.append(data)
+
+
+@pytest.fixture(scope="module")
+def sweep(tmp_path_factory: pytest.TempPathFactory) -> db.SweepResult:
+    out = tmp_path_factory.mktemp("sweep") / "lossy"
+    return db.compare("bbr", "cubic", loss="1%", duration="4s", repeat=3, out=out)
+
+
+def test_a_report_of_a_run_is_one_file_with_everything(dumbbell: Cli, experiment: Path, tmp_path: Path) -> None:
+    out = tmp_path / "out"
+    dumbbell("run", experiment, "--out", out)
+    done = dumbbell("report", out)
+    assert (done.status, done.out) == (0, f"  {out / 'report.html'}\n  {out / 'report.md'}\n")
+    page = Page((out / "report.html").read_text())
+    text = " ".join(page.text)
+    for words in ("bbr1-linux-6.18", "What limits each flow", "bottleneck", "content hash", f"dumbbell run {out}"):
+        assert words in text
+    images = [attributes for tag, attributes in page.seen if tag == "img"]
+    assert len(images) == 3
+    assert all((image["src"] or "").startswith("data:image/png;base64,") and image["alt"] for image in images)
+    assert not [attributes for _, attributes in page.seen if "href" in attributes]
+    markdown = (out / "report.md").read_text()
+    assert "| flow | algorithm | goodput Mbit/s |" in markdown
+    assert markdown.count("data:image/png;base64,") == 3
+    # Once more, over its own files.
+    assert dumbbell("report", out, "--quiet").out == ""
+    assert db.load_result(out).flows.rows() == db.run(experiment).flows.rows()
+
+
+def test_a_report_replaces_no_file_of_somebody_else(dumbbell: Cli, experiment: Path, tmp_path: Path) -> None:
+    out = tmp_path / "out"
+    dumbbell("run", experiment, "--out", out)
+    (out / "report.md").write_text("mine")
+    done = dumbbell("report", out)
+    assert done.status == 2
+    assert (out / "report.md").read_text() == "mine"
+    assert not (out / "report.html").exists()
+
+
+def test_labels_cannot_command_a_page(tmp_path: Path) -> None:
+    evil = "<img src=x onerror=alert(1)> | [a](b) `c` \x1b[31m"
+    document = {
+        "duration": "2s",
+        "path": {"rate": "2mbit", "rtt": "40ms"},
+        "flows": [{"cc": "bbr", "label": evil}, {"cc": "cubic"}],
+    }
+    content = pages.of_result(db.run(document), tmp_path)
+    html = pages.render(content, "html")
+    assert "<img src=x" not in html
+    assert "\x1b" not in html
+    markdown = pages.render(content, "md")
+    assert "[a](b)" not in markdown.split("## What was run")[0]
+
+
+def test_the_recommendation_has_its_reason_and_an_interval(sweep: db.SweepResult) -> None:
+    (choice,) = advice(sweep)
+    assert choice.chosen == "bbr"
+    (difference,) = choice.differences
+    flows = sweep.flows.to_polars()
+    ratios = []
+    for repeat in range(3):
+        own, other = (
+            flows.filter((flows["cc"] == name) & (flows["repeat"] == repeat))["goodput_mbps"].item()
+            for name in ("bbr", "cubic")
+        )
+        ratios.append(own / other - 1)
+    assert difference.goodput.estimate == pytest.approx(sum(ratios) / 3)
+    assert difference.goodput.low < difference.goodput.estimate < difference.goodput.high
+    assert "more goodput (95 % interval" in choice.sentence()
+
+
+def test_among_equals_the_one_with_less_delay_is_chosen() -> None:
+    (choice,) = advice(db.compare("cubic", "bbr", duration="10s", buffer="4bdp", repeat=2))
+    assert choice.chosen == "bbr"
+    assert choice.differences[0].delay.estimate < -0.2
+
+
+def test_a_sweep_of_one_algorithm_recommends_nothing(tmp_path: Path) -> None:
+    sweep = db.compare("bbr", buffer=["1bdp", "2bdp"], duration="2s", out=tmp_path / "one")
+    assert advice(sweep) == []
+    assert "Recommendation" not in pages.render(pages.of_result(sweep, tmp_path / "one"), "md")
+
+
+LIMITED = [
+    ({}, {"cc": "cubic"}, "the capacity of the link"),
+    ({}, {"cc": "cubic", "rate": "2mbit"}, "its application"),
+    ({}, {"cc": "cubic", "bytes": "1MB"}, "its size"),
+    ({"loss": "2%"}, {"cc": "reno"}, "its congestion window, which"),
+    ({}, {"cc": "cubic", "transport": {"receive_window": "20kB"}}, "the receiver's window or the send buffer"),
+    ({"loss": "100%"}, {"cc": "cubic"}, "nothing arrived"),
+    ({}, {"cc": "cubic", "rate": {"on": "200ms", "off": "1s"}}, "its application, whose rate changes"),
+]
+
+
+@pytest.mark.parametrize(("path", "flow", "by"), LIMITED)
+def test_what_limits_a_flow_is_named(path: dict[str, str], flow: dict[str, object], by: str) -> None:
+    link = {"rate": "20mbit", "rtt": "40ms"} | path
+    (limit,) = limits(db.run({"duration": "10s", "warmup": "1s", "path": link, "flows": [flow]}))
+    assert limit.by.startswith(by)
+    assert limit.evidence
+
+
+def test_advice_answers_a_question_with_a_page(dumbbell: Cli, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.chdir(tmp_path)
+    Path("my.up").write_text("".join(f"{ms}\n" for ms in range(2, 2001, 2)))
+    options = ["--trace", "my.up", "--loss", "0.5%", "--candidates", "bbr,cubic", "--duration", "6s", "--repeat", "3"]
+    done = dumbbell("advise", *options)
+    assert done.status == 0, done.err
+    assert "bbr, 5." in done.out
+    html = Path("out/advice-my/report.html").read_text()
+    page = " ".join(Page(html).text)
+    assert "Which of bbr, cubic for a sender alone on a link that follows my.up" in page
+    assert "dumbbell advise --trace my.up" in page
+    assert done.err == ""
+
+
+@pytest.mark.parametrize(
+    ("options", "said"),
+    [
+        (["--candidates", "bbr"], "at least two"),
+        (["--candidates", "bbr,cubik"], "cubic"),
+        (["--rate", "1mbit", "--trace", "x"], "not both"),
+        (["--format", "pdf"], "choose from html, md"),
+        (["--trace", "nowhere.up"], "nowhere.up"),
+    ],
+)
+def test_advice_that_cannot_be_given_is_refused(
+    dumbbell: Cli, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, options: list[str], said: str
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    done = dumbbell("advise", *options)
+    assert (done.status, done.out) == (2, "")
+    assert said in done.err
+    assert list(tmp_path.iterdir()) == []
