@@ -101,3 +101,25 @@ def test_the_command_prints_and_draws_completion_times(dumbbell: Cli, tmp_path: 
     assert printed["completions"][0]["sizes"] == "all" and printed["traffic"][0]["completed"] > 0
     swept = dumbbell("run", file, "--set", "sweep.repeat=2")
     assert swept.status == 0 and "p99 FCT" in swept.out
+
+
+def test_users_ask_for_the_same_whoever_shares_the_link() -> None:
+    def answers(cc: str) -> pl.DataFrame:
+        users = {"kind": "request-response", "cc": "cubic", "users": 1, "think": "50ms"}
+        size = {"kind": "lognormal", "mean": "50kB", "sigma": 1.0}
+        document = {
+            "duration": "5s",
+            "path": {"rate": "20mbit", "rtt": "20ms"},
+            "flows": [{"cc": cc}],
+            "traffic": [users | {"size": size}],
+        }
+        return db.run(document).completions.to_polars()
+
+    one, other = answers("cubic"), answers("vegas")
+    shared = min(one.height, other.height)
+    assert shared > 10
+    assert one["bytes"][:shared].equals(other["bytes"][:shared])
+    assert not one["fct_s"][:shared].equals(other["fct_s"][:shared])
+    # One after the other: a user waits for the answer.
+    ends = one["start_s"] + one["fct_s"]
+    assert (one["start_s"][1:] >= ends[:-1]).all()

@@ -159,6 +159,9 @@ class SweepPlots:
 
     def suitable(self) -> dict[str, Picture]:
         """The pictures that make sense for this sweep, by name."""
+        if not len(self._sweep.flows):
+            # Traffic alone.
+            return {}
         pictures = {"tradeoff": self.tradeoff()}
         if self._sweep.folder is not None and len(self._firsts()) <= MAX_OVERLAID:
             pictures["overview"] = self.overview()

@@ -2,8 +2,7 @@
 
 The draft replays recorded traffic (Tmix) between nine pairs of nodes. Here each pair has Poisson arrivals of flows with
 Pareto sizes of shape 1.35 and mean 30 kB instead, one flow in ten with segments of 536 bytes; loads are those of the
-draft, offered from right to left, and half of it from left to right. The wireless scenario needs a medium that is not
-there yet, and is left out.
+draft, offered from right to left, and half of it from left to right. The wireless scenario is left out.
 """
 
 from __future__ import annotations

@@ -84,12 +84,10 @@ impl Traffic {
         };
         source.gather_users();
         source.draw();
+        let agenda = self.agenda.get_or_insert_with(|| Agenda::new(1, Time::NEVER));
+        agenda.grow(number + 1, Time::NEVER);
+        agenda.set(number, source.arrives);
         self.sources.push(source);
-        let mut agenda = Agenda::new(self.sources.len(), Time::NEVER);
-        for (number, source) in self.sources.iter().enumerate() {
-            agenda.set(number, source.arrives);
-        }
-        self.agenda = Some(agenda);
     }
 
     /// When the next flow arrives.
