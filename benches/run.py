@@ -62,6 +62,7 @@ BENCHMARKS = (
     Benchmark("bbr-16-shallow", "16 BBR flows, 1 Gbit/s, 120 ms, 100 packets, 50 s", (5, 10), sixteen("100p")),
     Benchmark("bbr-16-deep", "16 BBR flows, 1 Gbit/s, 120 ms, 5000 packets, 50 s", (5, 10), sixteen("5000p")),
     Benchmark("bbr-codel", "1 BBR flow, 100 Mbit/s, 100 ms, CoDel, 1 BDP, 60 s", (30, 60)),
+    Benchmark("bbr-reordered", "1 BBR flow, 1 Gbit/s, 100 ms, 1 % of the packets overtake, 5 s", (2, 3)),
     Benchmark("quic-bbr-1", "1 BBR flow over QUIC, 100 Mbit/s, 100 ms, 1 BDP, 20 s", (5, 20)),
     Benchmark("cubic-10000", "10,000 CUBIC flows, 10 Gbit/s, 100 ms, 1 BDP, 10 s", (2, 4)),
 )

@@ -7,7 +7,7 @@ from typing import Annotated
 import typer
 
 from dumbbell import _core
-from dumbbell.commands import compare, inspect, pages, plot, reproduce, run, shell
+from dumbbell.commands import compare, flent, inspect, pages, plot, reproduce, run, shell
 from dumbbell.console import Commands, examples
 
 EXAMPLES = examples(
@@ -42,6 +42,7 @@ app.command(epilog=compare.EXAMPLES)(compare.compare)
 app.command(epilog=plot.EXAMPLES)(plot.plot)
 app.command(epilog=pages.REPORT_EXAMPLES)(pages.report)
 app.command(epilog=pages.ADVISE_EXAMPLES)(pages.advise)
+app.command(epilog=flent.EXAMPLES)(flent.flent)
 app.command(epilog=inspect.EXPLAIN_EXAMPLES)(inspect.explain)
 app.command(epilog=inspect.METRICS_EXAMPLES)(inspect.metrics)
 app.command(epilog=inspect.COLUMNS_EXAMPLES)(inspect.columns)

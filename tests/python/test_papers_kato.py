@@ -12,7 +12,7 @@ import pytest
 import dumbbell as package
 from conftest import Cli
 from dumbbell import experiment, papers
-from dumbbell.papers.kato import causes, heatmap, measure, setups, table2
+from dumbbell.papers.kato import causes, heatmap, measure, setups, table2, windows
 from dumbbell.papers.kato.table2 import NEW, OLD, Pacing
 from dumbbell.papers.part import Ran
 from dumbbell.papers.runs import Cases, Run, jain, total
@@ -130,12 +130,14 @@ def test_set_ups_are_scored_by_the_cells_of_table_2_they_give() -> None:
     assert (right[-3:], unsplit[1], unsplit[-3:]) == ([5, 5, 10], "no no no no no", [2, 2, 4])
 
 
-@pytest.mark.parametrize(("part", "points"), [(table2.PART, 100), (causes.PART, 80), (heatmap.PART, 504)])
+@pytest.mark.parametrize(
+    ("part", "points"), [(table2.PART, 100), (causes.PART, 80), (heatmap.PART, 504), (windows.PART, 30)]
+)
 def test_the_experiment_files_are_valid(part: papers.Part[Any], points: int) -> None:
     assert [len(experiment.load(one.file).points) for one in part.experiments] == [points]
 
 
-@pytest.mark.parametrize("part", ["table2", "causes", "setups", "heatmap"])
+@pytest.mark.parametrize("part", ["table2", "causes", "setups", "windows", "heatmap"])
 def test_a_quick_part_from_end_to_end(dumbbell: Cli, tmp_path: Path, part: str) -> None:
     done = dumbbell("reproduce", f"kato/{part}", "--quick", "--json", "--html", "--out", tmp_path)
     assert (done.status, done.err) == (0, "")

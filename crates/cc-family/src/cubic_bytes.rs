@@ -373,7 +373,7 @@ impl Controller for CubicBytes {
     fn set_state(&mut self, _view: &View, control: &mut Control, next: CaState) {
         match next {
             // The transport is about to set the threshold as window, which is this one in whole packets.
-            CaState::Recovery => control.cwnd_bytes = self.window,
+            CaState::Cwr | CaState::Recovery => control.cwnd_bytes = self.window,
             CaState::Loss => self.curve = Curve::default(),
             _ => {}
         }

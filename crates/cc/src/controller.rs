@@ -37,6 +37,8 @@ pub enum EcnMode {
     Classic,
     /// Every mark is echoed, and nothing else (DCTCP, RFC 8257): the share of marked packets can be counted.
     Accurate,
+    /// Marks are counted (RFC 9768), and packets say that they want those of L4S queues (RFC 9331).
+    L4s,
 }
 
 /// What an ACK looked like to the fast path (`enum tcp_ca_ack_event_flags`).

@@ -19,7 +19,7 @@ use crate::seen::{Flow, FlowSeen, Seen};
 use crate::sys;
 use crate::{NOTHING, RunError, Shared};
 use cpu_time::ThreadTime;
-use dumbbell_network::{Agenda, Entry, Hop, Routes, links, report, slowest_link};
+use dumbbell_network::{Agenda, Entry, Hop, Routes, for_each_link, media, report, slowest_link};
 use dumbbell_path::{Ecn, Media, Offer};
 use dumbbell_results::{LinkSummary, Recorder};
 use dumbbell_scenario::Scenario;
@@ -69,6 +69,8 @@ pub struct Emulator<'a> {
     clock: Clock,
     devices: [&'a OwnedFd; 2],
     media: Media<Packet>,
+    /// Where each link of the scenario is entered.
+    entries: Vec<Entry>,
     agenda: Agenda<Time>,
     routes: Routes,
     slots: Slots,
@@ -100,14 +102,14 @@ impl<'a> Emulator<'a> {
         max_memory: u64,
         traffic: Traffic,
     ) -> Result<Emulator<'a>, RunError> {
-        let mut media = Media::new(links(scenario), Vec::new());
-        let entries = Entry::of_links(scenario.links.len());
+        let (mut media, entries) = media(scenario);
         let mut routes = Routes::with_capacity(scenario.flows.len());
         let mut flows = Vec::with_capacity(scenario.flows.len());
         for spec in &scenario.flows {
             let bottleneck = slowest_link(scenario, &spec.forward);
             routes.push(spec, bottleneck, &entries)?;
-            media.get_mut(bottleneck).report_departures(0);
+            let bottleneck = entries[bottleneck];
+            media.get_mut(bottleneck.medium as usize).report_departures(bottleneck.port);
             let bytes = spec.bytes.unwrap_or(u64::MAX);
             flows.push(Flow { seen: FlowSeen::default(), meter: Meter::default(), is_open: false, bytes, bottleneck });
         }
@@ -121,8 +123,9 @@ impl<'a> Emulator<'a> {
             clock,
             devices,
             agenda: Agenda::new(media.len(), Time::NEVER),
-            departed: vec![0; media.len()],
+            departed: vec![0; entries.len()],
             media,
+            entries,
             routes,
             // A byte more than there can be, so that a longer packet would be noticed.
             slots: Slots::new(mtu as usize + 1),
@@ -302,8 +305,10 @@ impl<'a> Emulator<'a> {
         while let Some((_, packet, _)) = self.media.get_mut(index).pop_drop() {
             self.drop_packet(&packet);
         }
-        while let Some((_, departs, packet)) = self.media.get_mut(index).pop_departure() {
-            if packet.is_forward && self.flows[packet.flow as usize].bottleneck == index && departs < Time::NEVER {
+        while let Some((port, departs, packet)) = self.media.get_mut(index).pop_departure() {
+            let bottleneck = self.flows[packet.flow as usize].bottleneck;
+            let is_here = (bottleneck.medium as usize, bottleneck.port) == (index, port);
+            if packet.is_forward && is_here && departs < Time::NEVER {
                 self.count_departure(&packet, departs);
             }
         }
@@ -426,7 +431,7 @@ impl<'a> Emulator<'a> {
         if let Some(interval) = self.recorder.begin() {
             let (recorder, departed) = (&mut self.recorder, &mut self.departed);
             let mut index = 0;
-            self.media.for_each_port(|medium, port| {
+            for_each_link(&mut self.media, &self.entries, |medium, port| {
                 recorder.link(now, index, report::link_sample(medium, port, now, interval, &mut departed[index]));
                 index += 1;
             });
@@ -454,7 +459,7 @@ impl<'a> Emulator<'a> {
                 flow.seen.measured = flow.seen.total.since(flow.seen.measured);
             }
             let (scenario, links) = (self.scenario, &mut self.links);
-            self.media.for_each_port(|medium, port| {
+            for_each_link(&mut self.media, &self.entries, |medium, port| {
                 let number = u32::try_from(links.len()).unwrap_or(u32::MAX);
                 links.push(report::link_summary(scenario, number, medium, port, now));
             });
@@ -466,9 +471,9 @@ impl<'a> Emulator<'a> {
         self.settle_all();
         self.at_the_end = self.flows.iter().map(|flow| flow.seen.clone()).collect();
         let mut rows = self.links.iter_mut();
-        self.media.for_each_port(|medium, port| {
+        for_each_link(&mut self.media, &self.entries, |medium, port| {
             if let Some(row) = rows.next() {
-                row.total = report::counts(&medium.counters(now, port));
+                report::total(row, medium, port, now);
             }
         });
     }

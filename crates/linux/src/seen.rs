@@ -4,6 +4,7 @@ use crate::certificate::Lateness;
 use crate::header::Header;
 use crate::meter::Meter;
 use crate::packet_log::PacketLog;
+use dumbbell_network::Entry;
 use dumbbell_results::{Histogram, LinkSummary, Recorder};
 use dumbbell_units::{Duration, Time};
 
@@ -56,7 +57,7 @@ pub struct Flow {
     /// Bytes of a finite transfer.
     pub bytes: u64,
     /// The link at which its throughput is measured.
-    pub bottleneck: usize,
+    pub bottleneck: Entry,
 }
 
 impl Flow {

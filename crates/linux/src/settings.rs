@@ -6,7 +6,7 @@
 use crate::host::hz;
 use crate::{FlowFault, RunError};
 use dumbbell_scenario::Scenario;
-use dumbbell_transport::{LossDetection, Protocol, SendBufferSize, TransportConfig};
+use dumbbell_transport::{EcnUse, LossDetection, Protocol, SendBufferSize, TransportConfig};
 use serde_json::{Map, Value};
 use std::fs;
 
@@ -143,10 +143,15 @@ fn of_transport(config: &TransportConfig) -> Vec<Sysctl> {
 /// Each parameter that is a sysctl of TCP, with its name there and its value.
 fn sysctls_of(config: &TransportConfig) -> Vec<(&'static str, &'static str, String)> {
     let switch = |on: bool| u8::from(on).to_string();
+    let ecn = match config.ecn {
+        EcnUse::Off => "0",
+        EcnUse::Classic => "1",
+        EcnUse::Accurate => "3",
+    };
     vec![
         ("sack", "tcp_sack", switch(config.sack)),
         ("dsack", "tcp_dsack", switch(config.dsack)),
-        ("ecn", "tcp_ecn", switch(config.ecn)),
+        ("ecn", "tcp_ecn", ecn.to_owned()),
         ("timestamps", "tcp_timestamps", switch(config.timestamps)),
         ("rto_min", "tcp_rto_min_us", config.rto_min.as_micros().to_string()),
         ("rto_max", "tcp_rto_max_ms", (config.rto_max.as_micros() / 1_000).to_string()),

@@ -1,7 +1,7 @@
 #![doc = include_str!("../README.md")]
 //!
-//! [`links`] makes the links of a scenario with their random streams, [`Routes`] knows which of them a packet passes next,
-//! [`Agenda`] which one has something to do first, and [`report`] what tables show of them.
+//! [`media`] makes what the links of a scenario are, with their random streams, [`Routes`] knows which of them a packet
+//! passes next, [`Agenda`] which one has something to do first, and [`report`] what tables show of them.
 
 mod agenda;
 pub mod report;
@@ -11,5 +11,6 @@ mod wiring;
 pub use agenda::Agenda;
 pub use routes::{Entry, Hop, Route, Routes, WayError};
 pub use wiring::{
-    controller_stream, links, slowest_link, slowest_rate, source_stream, spawned_stream, start_of, start_stream,
+    controller_stream, for_each_link, media, slowest_link, slowest_rate, source_stream, spawned_stream, start_of,
+    start_stream, wire,
 };

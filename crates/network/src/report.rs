@@ -1,7 +1,8 @@
 //! What links show of themselves, as the rows that result tables are made of.
 
+use dumbbell_path::wifi::RadioCounters;
 use dumbbell_path::{LinkCounters, Medium, Packet, Port};
-use dumbbell_results::{LinkCounts, LinkSample, LinkSummary};
+use dumbbell_results::{LinkCounts, LinkSample, LinkSummary, UNKNOWN};
 use dumbbell_scenario::Scenario;
 use dumbbell_units::{Duration, Time};
 
@@ -16,7 +17,7 @@ pub fn link_sample<P: Packet>(
 ) -> LinkSample {
     let backlog = medium.backlog(now, port);
     let counters = medium.counters(now, port);
-    let counts = counts(&counters);
+    let counts = counts(&counters, None);
     let departed_bits = (counters.departures.bytes - *departed) as f64 * 8.0;
     *departed = counters.departures.bytes;
     LinkSample {
@@ -39,23 +40,32 @@ pub fn link_summary<P: Packet>(
     now: Time,
 ) -> LinkSummary {
     let stats = medium.measured(now, port);
-    let measured = counts(&medium.counters(now, port)).since(counts(&stats.before));
+    let measured_s = scenario.duration.saturating_sub(scenario.cooldown).saturating_sub(scenario.warmup).as_secs_f64();
+    let none = stats.radio.map(|_| RadioCounters::default());
+    let measured = counts(&medium.counters(now, port), stats.radio).since(counts(&stats.before, none));
     LinkSummary {
         link: number,
-        measured_s: scenario.duration.saturating_sub(scenario.cooldown).saturating_sub(scenario.warmup).as_secs_f64(),
+        measured_s,
         departed_bytes: stats.departed.bytes,
         capacity_bits: stats.capacity_bits,
         mean_queue_bytes: stats.mean_bytes,
         p95_queue_bytes: stats.p95_bytes as f64,
         max_queue_bytes: stats.max.bytes as f64,
         measured,
+        airtime_s: stats.radio.map(|radio| radio.airtime.as_secs_f64()),
+        aggregated_packets: stats.radio.map(|radio| radio.packets),
         name: medium.name(port).to_owned(),
         ..LinkSummary::default()
     }
 }
 
+/// Fills in what a link has counted when the run is over at `now`.
+pub fn total<P: Packet>(row: &mut LinkSummary, medium: &mut dyn Medium<P>, port: Port, now: Time) {
+    row.total = counts(&medium.counters(now, port), medium.radio(port));
+}
+
 /// What a link counts, as tables show it.
-pub fn counts(counters: &LinkCounters) -> LinkCounts {
+fn counts(counters: &LinkCounters, radio: Option<RadioCounters>) -> LinkCounts {
     LinkCounts {
         arrivals: counters.arrivals.packets,
         drops: counters.queue_drops().packets,
@@ -64,5 +74,8 @@ pub fn counts(counters: &LinkCounters) -> LinkCounts {
         drops_policed: counters.policed.packets,
         losses: counters.lost_before.packets + counters.lost_after.packets,
         marks: counters.marked,
+        aggregates: radio.map_or(UNKNOWN, |radio| radio.aggregates),
+        frame_retries: radio.map_or(UNKNOWN, |radio| radio.retries),
+        collisions: radio.map_or(UNKNOWN, |radio| radio.collisions),
     }
 }

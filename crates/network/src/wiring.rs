@@ -1,7 +1,9 @@
 //! From the links of a scenario to links that carry packets; the random streams of a run.
 
-use dumbbell_path::{Link, LinkRate, Packet};
-use dumbbell_scenario::{Flow, Scenario};
+use crate::Entry;
+use dumbbell_path::wifi::{Categories, RadioLink, WifiChannel};
+use dumbbell_path::{Link, LinkRate, Media, Medium, Packet, Port};
+use dumbbell_scenario::{Dscp, Flow, Radio, Scenario};
 use dumbbell_units::{Duration, Rng, Time};
 
 /// Random streams: links count from here, flows' controllers from the second number, and one is for starts.
@@ -12,13 +14,79 @@ const START_STREAM: u64 = 3 << 32;
 /// each source.
 const SOURCE_STREAMS: u64 = 5 << 32;
 const SPAWNED_STREAMS: u64 = 1 << 63;
+/// Radio channels count from here.
+const CHANNEL_STREAMS: u64 = 16 << 32;
 
-/// The links of a scenario in its order, each with a random stream of its own.
-pub fn links<P: Packet>(scenario: &Scenario) -> Vec<Link<P>> {
-    let link = |(link, stream): (&dumbbell_scenario::Link, u64)| {
-        Link::new(link.config.clone(), Rng::stream(scenario.seed, stream))
+/// A link of a scenario as a wire, with its random stream.
+pub fn wire<P: Packet>(scenario: &Scenario, link: usize) -> Link<P> {
+    Link::new(scenario.links[link].config.clone(), link_stream(scenario, link))
+}
+
+fn link_stream(scenario: &Scenario, link: usize) -> Rng {
+    Rng::stream(scenario.seed, LINK_STREAMS + link as u64)
+}
+
+fn radio_link(scenario: &Scenario, index: usize, radio: &Radio) -> RadioLink {
+    let link = &scenario.links[index];
+    RadioLink {
+        config: link.config.clone(),
+        wifi: radio.wifi.clone(),
+        from: link.from,
+        to: link.to,
+        is_from_access_point: radio.is_from_access_point,
+        rng: link_stream(scenario, index),
+    }
+}
+
+/// The media of a scenario, and where each of its links is entered. A wire is a medium of its own; the links of a radio
+/// channel are ports of one. Each link has a random stream of its own.
+pub fn media<P: Packet + Send + 'static>(scenario: &Scenario) -> (Media<P>, Vec<Entry>) {
+    let mut wires = Vec::with_capacity(scenario.links.len());
+    let mut channels: Vec<(&str, Vec<RadioLink>)> = Vec::new();
+    // Where each link is, as wires and channels are numbered apart.
+    let mut places = Vec::with_capacity(scenario.links.len());
+    for (index, link) in scenario.links.iter().enumerate() {
+        let Some(radio) = &link.radio else {
+            places.push((None, wires.len()));
+            wires.push(wire(scenario, index));
+            continue;
+        };
+        let name = &radio.wifi.channel[..];
+        let known = channels.iter().position(|(known, _)| *known == name);
+        let channel = known.unwrap_or_else(|| {
+            channels.push((name, Vec::new()));
+            channels.len() - 1
+        });
+        let links = &mut channels[channel].1;
+        places.push((Some(channel), links.len()));
+        links.push(radio_link(scenario, index, radio));
+    }
+    let number = |count: usize| u32::try_from(count).unwrap_or(u32::MAX);
+    let entry = |(channel, place): (Option<usize>, usize)| match channel {
+        None => Entry { medium: number(place), port: 0 },
+        Some(channel) => {
+            Entry { medium: number(wires.len() + channel), port: Port::try_from(place).unwrap_or(Port::MAX) }
+        }
     };
-    scenario.links.iter().zip(LINK_STREAMS..).map(link).collect()
+    let entries = places.into_iter().map(entry).collect();
+    let categories = Categories { by_flow: scenario.flows.iter().map(|flow| flow.dscp.map(Dscp::category)).collect() };
+    let channel = |((_, links), stream): ((&str, Vec<RadioLink>), u64)| {
+        let rng = Rng::stream(scenario.seed, stream);
+        Box::new(WifiChannel::new(links, categories.clone(), rng)) as Box<dyn Medium<P>>
+    };
+    let channels = channels.into_iter().zip(CHANNEL_STREAMS..).map(channel).collect();
+    (Media::new(wires, channels), entries)
+}
+
+/// Does something for every link of a scenario, in its order: with the medium and the port that stand for it.
+pub fn for_each_link<P: Packet + Send>(
+    media: &mut Media<P>,
+    entries: &[Entry],
+    mut act: impl FnMut(&mut dyn Medium<P>, Port),
+) {
+    for entry in entries {
+        act(media.get_mut(entry.medium as usize), entry.port);
+    }
 }
 
 /// What feeds the controller of a flow.

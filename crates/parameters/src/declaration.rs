@@ -31,10 +31,10 @@ pub struct Parameter {
     pub source: Option<String>,
 }
 
-/// One of the words that a parameter can be.
+/// One of the values that a parameter can have.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Choice {
-    /// The word.
+    /// The word, or another value, as it is written in a file.
     pub name: String,
     /// What it means.
     pub meaning: String,
@@ -89,7 +89,7 @@ fn target<'a>(property: &'a Value, root: &'a Value) -> &'a Value {
 
 fn choices(target: &Value) -> Vec<Choice> {
     let named = |name: &Value, meaning: &Value| Choice {
-        name: name.as_str().unwrap_or_default().to_owned(),
+        name: name.to_string(),
         meaning: one_line(meaning.as_str().unwrap_or_default()),
     };
     let forms = target["oneOf"].as_array().into_iter().flatten();
@@ -179,7 +179,7 @@ mod tests {
         assert_eq!(span.default_as_written(), "`\"0s\"`");
         assert_eq!((share.default.clone(), share.default_as_written().as_str()), (None, "a third of `max`"));
         let names: Vec<_> = shape.choices.iter().map(|c| (c.name.as_str(), c.meaning.as_str())).collect();
-        assert_eq!(names, [("round", "Without corners."), ("four-square", "With four.")]);
+        assert_eq!(names, [("\"round\"", "Without corners."), ("\"four-square\"", "With four.")]);
         assert_eq!(shape.meaning, "Which shape.");
         assert_eq!((count.range.to_string().as_str(), count.unit.as_deref()), ("1 to 9", Some("packets")));
         assert!(count.is_required, "there is no default for the field by itself");

@@ -10,7 +10,7 @@ pub fn table(parameters: &[&Parameter], prefix: &str) -> String {
         let key = parameter.key.strip_prefix(prefix).unwrap_or(&parameter.key);
         let mut meaning = parameter.meaning.clone();
         for choice in parameter.choices.iter().filter(|choice| !choice.meaning.is_empty()) {
-            let _ = write!(meaning, "<br>`\"{}\"`: {}", choice.name, choice.meaning);
+            let _ = write!(meaning, "<br>`{}`: {}", choice.name, choice.meaning);
         }
         let cells = [
             format!("`{key}`"),
@@ -33,7 +33,7 @@ pub fn cell(text: &str) -> String {
 fn allowed(parameter: &Parameter) -> String {
     let mut parts = Vec::new();
     if parameter.choices.iter().any(|choice| choice.meaning.is_empty()) {
-        parts.extend(parameter.choices.iter().map(|choice| format!("`\"{}\"`", choice.name)));
+        parts.extend(parameter.choices.iter().map(|choice| format!("`{}`", choice.name)));
     }
     if !parameter.range.is_everything() {
         parts.push(parameter.range.to_string());

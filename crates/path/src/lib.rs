@@ -9,7 +9,7 @@
 //!
 //! Where to look: [`Link`] is in `link.rs`, its changes in `link/change.rs`, [`Medium`] in `medium.rs`; disciplines are in
 //! `queue/`, rates in `transmitter/`, random loss in `loss/`, policers in `policer.rs`, delay and jitter in `delay.rs`,
-//! propagation in `pipe.rs`, measurements in `stats.rs`. [`synth`] makes cellular traces and [`parse_trace`] reads them from
+//! propagation in `pipe.rs`, measurements in `stats.rs`, a radio channel in `wifi/`. [`synth`] makes cellular traces and [`parse_trace`] reads them from
 //! Mahimahi's files.
 //!
 //! Every parameter is declared where it is used, as the field of a struct; `catalog.rs` makes of a kind of queue or loss
@@ -40,6 +40,7 @@ mod testing;
 mod trace_file;
 mod train;
 mod transmitter;
+pub mod wifi;
 
 pub use catalog::{Catalog, Described, KIND, Kind, LinkContext, Recipe};
 pub use config::{Impairments, LinkConfig, LinkRate, QueueLimit};

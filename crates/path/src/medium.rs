@@ -11,6 +11,7 @@ use crate::ledger::{DropCause, LinkCounters};
 use crate::link::{Change, Link, Offer, Retimed};
 use crate::packet::Packet;
 use crate::stats::{Backlog, Tally};
+use crate::wifi::RadioCounters;
 use dumbbell_units::Time;
 
 /// A way into a medium and out of it, counted from 0 within the medium.
@@ -64,6 +65,11 @@ pub trait Medium<P: Packet>: Send {
     /// What has happened at a port up to `now`.
     fn counters(&mut self, now: Time, port: Port) -> LinkCounters;
 
+    /// What the radio of a port has done so far; `None` for a wire.
+    fn radio(&self, _port: Port) -> Option<RadioCounters> {
+        None
+    }
+
     /// Bits that could be sent at a port between two instants; `None` for an unlimited rate.
     fn capacity_bits(&self, port: Port, since: Time, until: Time) -> Option<u64>;
 
@@ -95,6 +101,8 @@ pub struct Measured {
     pub p95_bytes: u64,
     /// Highest backlog; packets and bytes are maxima of their own.
     pub max: Backlog,
+    /// What its radio has done; `None` for a wire.
+    pub radio: Option<RadioCounters>,
 }
 
 impl<P: Packet + Send> Medium<P> for Link<P> {
@@ -172,6 +180,7 @@ impl<P: Packet + Send> Medium<P> for Link<P> {
             mean_bytes: stats.mean_bytes(),
             p95_bytes: stats.quantile_bytes(0.95),
             max: stats.max,
+            radio: None,
         }
     }
 
@@ -232,15 +241,5 @@ impl<P: Packet + Send> Media<P> {
     /// All media, in the order of their numbers.
     pub fn iter(&self) -> impl Iterator<Item = &dyn Medium<P>> {
         (0..self.len()).map(|number| self.get(number))
-    }
-
-    /// Does something for every port of every medium, in their order.
-    pub fn for_each_port(&mut self, mut act: impl FnMut(&mut dyn Medium<P>, Port)) {
-        for number in 0..self.len() {
-            let medium = self.get_mut(number);
-            for port in 0..medium.ports() {
-                act(medium, port);
-            }
-        }
     }
 }

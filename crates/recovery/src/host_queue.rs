@@ -27,6 +27,10 @@ pub struct HostQueue {
     charged: u64,
     is_throttled: bool,
     completions: VecDeque<(Time, u64)>,
+    /// Bursts of which nobody knows yet when they will have left: their buffers, and the packets that have to.
+    untold: VecDeque<(u64, u32)>,
+    /// Packets that were told before the burst that they belong to was charged.
+    told_early: u32,
 }
 
 impl HostQueue {
@@ -36,6 +40,34 @@ impl HostQueue {
         let buffer = bytes + BUFFER_OVERHEAD;
         self.charged += buffer;
         self.completions.push_back((completes, buffer));
+    }
+
+    /// A burst of `packets` with a payload of `bytes` was handed over to a device that [tells](Self::complete) later when it
+    /// is done with each of them.
+    pub fn charge_untold(&mut self, bytes: u64, packets: u32) {
+        let left = packets.saturating_sub(self.told_early);
+        self.told_early -= packets - left;
+        if left > 0 {
+            let buffer = bytes + BUFFER_OVERHEAD;
+            self.charged += buffer;
+            self.untold.push_back((buffer, left));
+        }
+    }
+
+    /// The device is done with another packet at `at`: it has been sent, or dropped. Packets are told in their order; a
+    /// burst counts until the last of it.
+    pub fn complete(&mut self, at: Time) {
+        let Some((buffer, packets)) = self.untold.front_mut() else {
+            self.told_early += 1;
+            return;
+        };
+        *packets -= 1;
+        if *packets == 0 {
+            let buffer = *buffer;
+            self.untold.pop_front();
+            let at = self.completions.back().map_or(at, |&(last, _)| at.max(last));
+            self.completions.push_back((at, buffer));
+        }
     }
 
     fn release(&mut self, now: Time) {
@@ -121,6 +153,25 @@ mod tests {
             5
         ));
         assert!(!queue.is_full(ns(0), 1_000, QueueLimit { rate_share: 6_000, factor: 2, ..LIMIT }, 5));
+    }
+
+    #[test]
+    fn a_burst_counts_until_the_device_is_done_with_its_last_packet() {
+        let mut queue = HostQueue::default();
+        (0..3).for_each(|_| queue.charge_untold(2_000, 2));
+        assert!(queue.is_full(ns(5), 2_000, LIMIT, 6));
+        queue.complete(ns(20));
+        assert_eq!(queue.wake_at(), Time::NEVER, "half a burst");
+        queue.complete(ns(30));
+        assert_eq!((queue.wake_at(), queue.wakes(ns(29)), queue.wakes(ns(30))), (ns(30), false, true));
+        assert!(!queue.is_full(ns(30), 2_000, LIMIT, 6));
+        queue.charge_untold(2_000, 0);
+        assert!(!queue.is_full(ns(30), 2_000, LIMIT, 6), "what was dropped at once does not wait");
+        (0..4).for_each(|_| queue.complete(ns(10)));
+        assert!(queue.is_empty(ns(30)), "completions never go back in time");
+        (0..2).for_each(|_| queue.complete(ns(40)));
+        queue.charge_untold(2_000, 2);
+        assert!(queue.is_empty(ns(30)), "the device was done with it before it was charged");
     }
 
     #[test]

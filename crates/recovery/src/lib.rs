@@ -24,8 +24,10 @@
 //! | [`host_queue`] | TCP small queues | `tcp_small_queue_check` |
 //! | [`cwnd_validation`] | windows that are not filled, idle time | `tcp_cwnd_validate`, RFC 2861 |
 //! | [`rfc9002`] | QUIC's RTT, losses, timeout and pacing | RFC 9002 |
+//! | [`accurate_ecn`] | marks counted by ACKs | RFC 9768 |
 //! | [`careful_resume`] | remembered paths | RFC 9959 |
 
+pub mod accurate_ecn;
 pub mod ack_rtt;
 pub mod careful_resume;
 pub mod cwnd_validation;

@@ -153,7 +153,6 @@ impl Rack {
         reo_wnd_us: impl Fn() -> u32,
         mut on_lost: impl FnMut(&Scoreboard, NewlyLost),
     ) -> Option<u64> {
-        let mut wait_us = 0;
         let mut at = board.list_oldest();
         while let Some(seq) = at {
             at = board.list_next(seq);
@@ -162,13 +161,14 @@ impl Rack {
             if record.flags & (flag::LOST | flag::RETRANS) == flag::LOST {
                 continue;
             }
-            if (self.sent, self.end) <= (sent, seq + 1) {
+            if !self.was_sent_after(sent, seq) {
                 break;
             }
-            let remaining_us = self.remaining_us(sent.us(), now_us, reo_wnd_us());
-            if remaining_us > 0 {
-                wait_us = wait_us.max(remaining_us);
-                continue;
+            if self.remaining_us(sent.us(), now_us, reo_wnd_us()) > 0 {
+                // What was sent later is waited for even longer.
+                let last = self.last_sent_before(board, seq);
+                let wait_us = self.remaining_us(board.get(last).sent.us(), now_us, reo_wnd_us());
+                return Some(wait_us.cast_unsigned());
             }
             // Segments of the same send time are lost, too, up to the one that RACK knows to be delivered.
             let most = if sent < self.sent { board.nxt() } else { self.end - 1 };
@@ -184,7 +184,34 @@ impl Rack {
                 on_lost(board, lost);
             }
         }
-        (wait_us > 0).then_some(wait_us.cast_unsigned())
+        None
+    }
+
+    /// Whether the segment that RACK knows to be delivered was sent after `seq`, which was sent at `sent`
+    /// (`tcp_skb_sent_after`).
+    #[inline(always)]
+    fn was_sent_after(&self, sent: Stamp, seq: u32) -> bool {
+        (self.sent, self.end) > (sent, seq + 1)
+    }
+
+    /// The last segment on the list of transmissions that was sent before the one that RACK knows to be delivered and is not
+    /// lost; `first` is such a segment. The place where the list was left is kept: what RACK knows only moves on, so that
+    /// everything before that place needs no second look.
+    fn last_sent_before(&self, board: &mut Scoreboard, first: u32) -> u32 {
+        let mut last = board.list_place().unwrap_or(first);
+        while let Some(next) = board.list_next(last)
+            && self.was_sent_after(board.get(next).sent, next)
+        {
+            last = next;
+        }
+        board.list_keep_place(last);
+        while last != first && board.get(last).flags & (flag::LOST | flag::RETRANS) == flag::LOST {
+            match board.list_prev(last) {
+                Some(prev) => last = prev,
+                None => return first,
+            }
+        }
+        last
     }
 }
 
@@ -254,6 +281,63 @@ mod tests {
         let now_us = deliver(&mut rack, &mut board, 5);
         let (found, wait_us) = lost(&rack, &mut board, now_us, 0);
         assert_eq!((found, wait_us), (vec![NewlyLost { first: 0, end: 5, is_retransmission: false }], None));
+    }
+
+    /// How long to wait, found by a look at every segment.
+    fn longest_wait_us(rack: &Rack, board: &Scoreboard, now_us: u64, reo_wnd_us: u32) -> Option<u64> {
+        let all = std::iter::successors(board.list_oldest(), |&seq| board.list_next(seq));
+        let waits = all.filter_map(|seq| {
+            let record = board.get(seq);
+            let is_lost = record.flags & (flag::LOST | flag::RETRANS) == flag::LOST;
+            let is_judged = !is_lost && (rack.sent, rack.end) > (record.sent, seq + 1);
+            is_judged.then(|| rack.remaining_us(record.sent.us(), now_us, reo_wnd_us))
+        });
+        waits.max().filter(|&wait_us| wait_us > 0).map(i64::cast_unsigned)
+    }
+
+    #[test]
+    fn the_longest_wait_is_found_without_a_look_at_every_segment() {
+        for seed in 0..40 {
+            let mut rng = dumbbell_units::Rng::new(seed);
+            let (mut rack, mut board) = (Rack::default(), Scoreboard::new());
+            let mut now_us = 100_000;
+            for _ in 0..400 {
+                now_us += 500;
+                let stamp = Record { sent: Stamp::at_us(now_us), ..Record::default() };
+                board.push_burst(&stamp, 1 + rng.below(3), 1448);
+                let pick = board.una() + rng.below(board.nxt() - board.una());
+                let record = *board.get(pick);
+                match rng.below(6) {
+                    0 => {
+                        while board.una() < pick {
+                            board.pop_una();
+                        }
+                    }
+                    1 if board.end_of_originals(pick) > board.una() => {
+                        board.pop_originals(board.end_of_originals(pick));
+                    }
+                    2 if record.has(flag::LOST) && !record.has(flag::RETRANS) => {
+                        let sent = Stamp::at_us(now_us + 100);
+                        let again = Record { sent, flags: flag::RETRANS, ..Record::default() };
+                        board.push_again(&again, pick, 1);
+                    }
+                    3 => {
+                        board.mark_lost(pick);
+                    }
+                    _ if !record.has(flag::SACKED) => {
+                        rack.advance(pick, record.sent, false, 30_000, 20_000);
+                        if record.flags == flag::LISTED | flag::BURST_START {
+                            board.set_run_sacked(pick, pick + 1);
+                        } else {
+                            board.set_sacked(pick);
+                        }
+                    }
+                    _ => {}
+                }
+                let (_, wait_us) = lost(&rack, &mut board, now_us, 10_000);
+                assert_eq!(wait_us, longest_wait_us(&rack, &board, now_us, 10_000), "seed {seed}");
+            }
+        }
     }
 
     #[test]

@@ -51,10 +51,11 @@ impl Reordering {
         self.was_seen = true;
     }
 
-    /// Without SACK: there were more duplicate ACKs than segments that can have arrived, so up to all of `packets_out`
-    /// were reordered (`tcp_check_reno_reordering`).
+    /// Without SACK: there were more duplicate ACKs than segments that can have arrived, so all of `packets_out`, which
+    /// were outstanding before the ACK, may have been reordered. The degree is set to that, also downwards
+    /// (`tcp_check_reno_reordering`).
     pub fn check_reno(&mut self, packets_out: u32) {
-        self.degree = packets_out.max(self.degree).min(self.max);
+        self.degree = packets_out.min(self.max);
         self.was_seen = true;
     }
 
@@ -98,8 +99,9 @@ mod tests {
     fn without_sack_the_whole_flight_may_have_been_overtaken() {
         let mut reordering = Reordering::new(3, 300);
         reordering.check_reno(12);
-        reordering.check_reno(5);
         assert_eq!((reordering.degree(), reordering.was_seen()), (12, true));
+        reordering.check_reno(2);
+        assert_eq!(reordering.degree(), 2, "also downwards");
         reordering.check_reno(400);
         assert_eq!(reordering.degree(), 300);
     }

@@ -1,7 +1,7 @@
 //! The one timer of a sender, and what it is armed for (`icsk_pending`).
 //!
-//! Retransmission timeout, reordering timer and tail loss probe share one timer: arming one replaces the others. A
-//! timeout that replaces a reordering timer or a probe counts from the transmission of the oldest segment, so that
+//! Retransmission timeout, reordering timer, tail loss probe and window probe share one timer: arming one replaces the
+//! others. A timeout that replaces a reordering timer or a probe counts from the transmission of the oldest segment, so that
 //! those do not postpone it (`tcp_rearm_rto`).
 
 use dumbbell_units::Time;
@@ -18,7 +18,12 @@ pub enum Pending {
     Reordering,
     /// A tail loss probe (`ICSK_TIME_LOSS_PROBE`).
     Probe,
+    /// A probe of a closed receive window (`ICSK_TIME_PROBE0`).
+    WindowProbe,
 }
+
+/// How often the time between two window probes doubles at most (`tcp_probe0_when`): from 200 ms to 120 s.
+const MOST_WINDOW_PROBE_DOUBLINGS: u32 = 10;
 
 /// The timer, and how often it has expired in a row.
 #[derive(Clone, Debug)]
@@ -29,11 +34,19 @@ pub struct RetransmitTimer {
     retransmits: u32,
     /// The latest ACK that advanced was a partial ACK of a fast recovery.
     partially_acked: bool,
+    /// Window probes since the window closed (`icsk_backoff`).
+    window_probes: u32,
 }
 
 impl Default for RetransmitTimer {
     fn default() -> RetransmitTimer {
-        RetransmitTimer { pending: Pending::None, at: Time::NEVER, retransmits: 0, partially_acked: false }
+        RetransmitTimer {
+            pending: Pending::None,
+            at: Time::NEVER,
+            retransmits: 0,
+            partially_acked: false,
+            window_probes: 0,
+        }
     }
 }
 
@@ -68,7 +81,7 @@ impl RetransmitTimer {
     pub fn expire(&mut self) -> Pending {
         self.at = Time::NEVER;
         match self.pending {
-            Pending::Retransmission => std::mem::take(&mut self.pending),
+            Pending::Retransmission | Pending::WindowProbe => std::mem::take(&mut self.pending),
             pending => pending,
         }
     }
@@ -79,7 +92,7 @@ impl RetransmitTimer {
     pub fn rearmed_us(&self, rto_us: u32, until_rto_us: impl FnOnce() -> i64) -> u64 {
         match self.pending {
             Pending::Reordering | Pending::Probe => u64::try_from(until_rto_us()).map_or(1, |micros| micros.max(1)),
-            Pending::None | Pending::Retransmission => u64::from(rto_us),
+            Pending::None | Pending::Retransmission | Pending::WindowProbe => u64::from(rto_us),
         }
     }
 
@@ -88,6 +101,22 @@ impl RetransmitTimer {
     #[inline]
     pub fn note_partial_ack(&mut self, is_partial: bool) -> bool {
         !std::mem::replace(&mut self.partially_acked, is_partial)
+    }
+
+    /// How long after the latest window probe the next one is due: the retransmission timeout, doubled for each that was
+    /// sent, at most `rto_max_us` (`tcp_probe0_when`).
+    pub fn window_probe_us(&self, rto_us: u64, rto_max_us: u64) -> u64 {
+        (rto_us << self.window_probes.min(MOST_WINDOW_PROBE_DOUBLINGS)).min(rto_max_us)
+    }
+
+    /// The closed window was probed once more.
+    pub fn note_window_probe(&mut self) {
+        self.window_probes += 1;
+    }
+
+    /// The window is open.
+    pub fn end_window_probes(&mut self) {
+        self.window_probes = 0;
     }
 
     /// Timeouts since the last ACK that advanced.
@@ -134,6 +163,22 @@ mod tests {
             assert_eq!(timer.rearmed_us(240_000, || 150_000), 150_000);
             assert_eq!(timer.rearmed_us(240_000, || -650_000), 1, "at once");
         }
+    }
+
+    #[test]
+    fn window_probes_come_ever_later_until_the_window_opens() {
+        let mut timer = RetransmitTimer::default();
+        let mut probe = || {
+            let wait_us = timer.window_probe_us(250_000, 120_000_000);
+            timer.note_window_probe();
+            wait_us
+        };
+        assert_eq!([(); 4].map(|()| probe()), [250_000, 500_000, 1_000_000, 2_000_000]);
+        assert_eq!([(); 8].map(|()| probe())[5..], [120_000_000; 3]);
+        timer.end_window_probes();
+        assert_eq!(timer.window_probe_us(250_000, 120_000_000), 250_000);
+        timer.arm(Pending::WindowProbe, Time::from_nanos(10));
+        assert_eq!((timer.expire(), timer.pending()), (Pending::WindowProbe, Pending::None));
     }
 
     #[test]

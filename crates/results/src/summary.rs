@@ -173,7 +173,7 @@ pub(crate) const FLOWS: &[Declared<FlowSummary>] = &[
     }),
 ];
 
-/// What is counted of a link, over the whole run or an interval, in packets.
+/// What is counted of a link, over the whole run or an interval. What a wire does not have is [`UNKNOWN`].
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 #[expect(missing_docs, reason = "the columns of the same names say what they count")]
 pub struct LinkCounts {
@@ -184,6 +184,9 @@ pub struct LinkCounts {
     pub drops_policed: u64,
     pub losses: u64,
     pub marks: u64,
+    pub aggregates: u64,
+    pub frame_retries: u64,
+    pub collisions: u64,
 }
 
 impl LinkCounts {
@@ -197,6 +200,9 @@ impl LinkCounts {
             drops_policed: self.drops_policed - earlier.drops_policed,
             losses: self.losses - earlier.losses,
             marks: self.marks - earlier.marks,
+            aggregates: on_top(self.aggregates, earlier.aggregates),
+            frame_retries: on_top(self.frame_retries, earlier.frame_retries),
+            collisions: on_top(self.collisions, earlier.collisions),
         }
     }
 }
@@ -220,6 +226,10 @@ pub struct LinkSummary {
     pub p95_queue_bytes: f64,
     /// The highest level.
     pub max_queue_bytes: f64,
+    /// Seconds of the measured interval for which its radio transmitted; `None` for a wire.
+    pub airtime_s: Option<f64>,
+    /// Packets in the aggregates of its radio; `None` for a wire.
+    pub aggregated_packets: Option<u64>,
     /// Counts of the measured interval.
     pub measured: LinkCounts,
     /// Counts of the whole run.
@@ -259,6 +269,21 @@ pub(crate) const LINKS: &[Declared<LinkSummary>] = &[
     both!("drops_policed", "packets", "Packets that exceeded the policer.", drops_policed),
     both!("losses", "packets", "Packets lost at random, before or after the transmitter.", losses),
     both!("marks", "packets", "Packets marked with \"congestion experienced\" (ECN).", marks),
+    Declared::float(
+        "airtime",
+        "share",
+        "Share of time for which its radio transmitted, Block-ACKs included; null for a wire.",
+        |l| l.airtime_s.map_or(f64::NAN, |airtime_s| airtime_s / l.measured_s),
+    ),
+    Declared::float("mean_aggregate", "packets", "Packets of an aggregate, averaged; null for a wire.", |l| {
+        match l.aggregated_packets {
+            Some(packets) if l.measured.aggregates > 0 => packets as f64 / l.measured.aggregates as f64,
+            _ => f64::NAN,
+        }
+    }),
+    both!("aggregates", "aggregates", "Aggregates that its radio sent; null for a wire.", aggregates),
+    both!("frame_retries", "frames", "Frames that its radio sent again; null for a wire.", frame_retries),
+    both!("collisions", "aggregates", "Aggregates that collided with those of others; null for a wire.", collisions),
 ];
 
 /// The table of flows.

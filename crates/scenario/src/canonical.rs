@@ -125,15 +125,20 @@ fn trace_origin(source: &RateSource) -> String {
 }
 
 fn link_table(link: &Link, source: &RateSource, nodes: &[String], traces: Traces<'_>) -> Table {
-    let Link { from, to, config } = link;
+    let Link { from, to, config, radio } = link;
     let mut table = Table::new();
     put(&mut table, "name", config.name.clone());
     put(&mut table, "from", nodes[*from].clone());
     put(&mut table, "to", nodes[*to].clone());
     put(&mut table, "duplex", false);
-    put(&mut table, "rate", rate(&config.rate, source, traces));
+    match radio {
+        None => put(&mut table, "rate", rate(&config.rate, source, traces)),
+        Some(radio) => put(&mut table, "wifi", declared(&radio.wifi)),
+    }
     put(&mut table, "delay", delay(&config.delay));
-    put(&mut table, "overhead", Bytes::new(config.overhead_bytes.into()).to_string());
+    if radio.is_none() {
+        put(&mut table, "overhead", Bytes::new(config.overhead_bytes.into()).to_string());
+    }
     if let Some(policer) = &config.policer {
         put(&mut table, "policer", declared(policer));
     }
@@ -144,7 +149,9 @@ fn link_table(link: &Link, source: &RateSource, nodes: &[String], traces: Traces
         before => (before, "before"),
     };
     put(&mut table, "loss", loss_value(loss.as_ref()));
-    put(&mut table, "loss_at", place);
+    if radio.is_none() {
+        put(&mut table, "loss_at", place);
+    }
     put(&mut table, "jitter", declared(&config.delay.jitter));
     put(&mut table, "reorder", declared(&config.delay.reorder));
     if let Some(late) = &config.delay.late {
@@ -314,6 +321,9 @@ fn flow_table(flow: &Flow, scenario: &Scenario) -> Table {
     }
     if let Some(schedule) = &flow.app_schedule {
         put(&mut table, "rate", app_schedule(schedule));
+    }
+    if let Some(dscp) = &flow.dscp {
+        put(&mut table, "dscp", declared(dscp));
     }
     let link = |index: &usize| &scenario.links[*index];
     let ends = |route: &[usize]| Some((link(route.first()?).from, link(route.last()?).to));

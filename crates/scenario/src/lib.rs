@@ -26,5 +26,5 @@ mod tree;
 pub use error::{ScenarioError, ScenarioErrors};
 pub use experiment::{Experiment, Point};
 pub use reference::{ReferencePage, reference_pages};
-pub use resolved::{Flow, Link, Record, Scenario, Traffic};
+pub use resolved::{Dscp, Flow, Link, Radio, Record, Scenario, Traffic};
 pub use schema::{json_schema, json_schema_with};

@@ -1,7 +1,7 @@
 //! The reference pages of parameters, from their declarations.
 
 use crate::explain::differences;
-use crate::file::{AGGREGATE, APP_RATES, DELAYS, EVENTS, JITTER, LATE, POLICER, RATES, REORDER};
+use crate::file::{AGGREGATE, APP_RATES, DELAYS, EVENTS, JITTER, LATE, POLICER, RATES, REORDER, WIFI};
 use dumbbell_parameters::{Parameter, cell, table};
 use dumbbell_path::{Catalog, KIND, Kind, loss, queue};
 use dumbbell_transport::TransportConfig;
@@ -41,7 +41,7 @@ fn all(parameters: &[Parameter]) -> Vec<&Parameter> {
 fn links() -> String {
     let mut text = preface("Parameters of links", "links");
     text.push_str(
-        "Contents: [rates](#rates) · [queues](#queues) · [policers](#policers) · [losses](#losses) · [delays](#delays) ·\n\
+        "Contents: [rates](#rates) · [queues](#queues) · [Wi-Fi](#wi-fi) · [policers](#policers) · [losses](#losses) · [delays](#delays) ·\n\
          [jitter](#jitter) · [reordering](#reordering) · [late packets](#late-packets) · [aggregation](#aggregation) · [events](#events) ·\n\
          [applications](#applications)\n\n\
          Levels are packets (`\"20packets\"`), bytes (`\"30kB\"`), a time (`\"5ms\"`) or multiples of the bandwidth-delay\n\
@@ -60,6 +60,13 @@ fn links() -> String {
         "`queue`: a name, or a table of `kind` and parameters. What the queue holds is `buffer`, whatever the kind. An arriving\n\
          packet that does not fit is dropped, unless the kind says otherwise.",
         &kinds(queue::catalog()),
+    );
+    section(
+        "Wi-Fi",
+        "`wifi`: a link of Wi-Fi 5 between a station and an access point, in place of a wire. What the link's `loss` says is\n\
+         the loss of single frames on the air, which are sent again. `wifi = {}` takes every default. The way back is on the\n\
+         same channel with the same parameters, unless `reverse` says otherwise. [Wi-Fi](../wifi.md) explains the model.",
+        &table(&all(&WIFI), ""),
     );
     section(
         "Policers",

@@ -160,7 +160,7 @@ fn red_takes_its_parameters_from_the_link_as_tc_does() {
     let red = with("\"red\"", "400kB");
     let expected = json!({
         "min": "33333B", "max": "100kB", "max_probability": "2%", "weight": red["weight"], "average_packet": "1500B",
-        "bandwidth": "10mbit", "ecn": false, "hard_drop": false, "gentle": false, "adaptive": false,
+        "bandwidth": "10mbit", "ecn": false, "hard_drop": false, "no_drop": false, "gentle": false, "adaptive": false,
     });
     assert_eq!(red, expected);
     assert_eq!(
@@ -830,4 +830,11 @@ fn round_trips_cannot_vary_by_packets_where_packets_take_no_time() {
     let text = format!("vary_rtt = \"1packet\"\n{}", MINIMAL.replace("10mbit", "unlimited"));
     let errors = Experiment::from_toml(&text, "test.toml", &[]).unwrap_err().to_string();
     assert!(errors.contains("test.toml:1:12") && errors.contains("write a time"), "{errors}");
+}
+
+#[test]
+fn a_loss_that_is_given_is_not_marked_as_a_default() {
+    let text = MINIMAL.replace("rtt", "loss = \"1%\"\nrtt");
+    let explained = load(&text).explain();
+    assert!(explained.contains("loss 1% after transmission\n"), "{explained}");
 }

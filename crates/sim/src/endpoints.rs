@@ -1,9 +1,8 @@
 //! The two ends of a flow, over the transport that the scenario chose.
 
-use dumbbell_cc::{Controller, EcnMode};
+use dumbbell_cc::Controller;
 use dumbbell_transport::{
-    EcnEcho, Endpoint, Handshake, Protocol, Receiver, ReceiverStats, Sender, SenderStats, Sending, TransportConfig,
-    quic, udp,
+    Endpoint, Handshake, Protocol, Receiver, ReceiverStats, Sender, SenderStats, Sending, TransportConfig, quic, udp,
 };
 use dumbbell_units::Time;
 use std::sync::Arc;
@@ -34,17 +33,16 @@ macro_rules! near {
 impl Endpoints {
     /// Endpoints without a connection. A controller that needs congestion marks gets them.
     pub fn new(config: &Arc<TransportConfig>, controller: Box<dyn Controller>) -> Endpoints {
-        let ecn = controller.ecn();
-        let config = match ecn {
-            EcnMode::None => config.clone(),
-            _ => Arc::new(TransportConfig { ecn: true, ..TransportConfig::clone(config) }),
+        let wanted = controller.ecn();
+        let ecn = config.ecn.with(wanted);
+        let config = match ecn == config.ecn {
+            true => config.clone(),
+            false => Arc::new(TransportConfig { ecn, ..TransportConfig::clone(config) }),
         };
         match config.protocol {
             Protocol::Tcp => {
                 let mut receiver = Receiver::new(&config);
-                if ecn == EcnMode::Accurate {
-                    receiver.set_ecn_echo(EcnEcho::Dctcp);
-                }
+                receiver.set_ecn_echo(ecn.echo(wanted));
                 Endpoints::Tcp { sender: Sender::new(config, controller), receiver }
             }
             Protocol::Quic => {
@@ -64,6 +62,11 @@ impl Endpoints {
             Endpoints::Tcp { .. } => false,
             Endpoints::Other(ends) => ends.near.is_connectionless(),
         }
+    }
+
+    /// Whether the near end has to be told when its host's device is done with packets.
+    pub fn wants_completions(&self) -> bool {
+        matches!(self, Endpoints::Tcp { sender, .. } if sender.wants_completions())
     }
 
     /// The ends may send.

@@ -89,6 +89,8 @@ pub(crate) struct Flow {
     unwritten: Source,
     /// Where throughput is measured: at the slowest link of the forward route.
     pub bottleneck: Entry,
+    /// The host's own device, where its small queues are told late of what has left it.
+    pub device: Option<Entry>,
     /// Round-trip times of the measured interval, microseconds.
     pub rtt: Histogram,
     /// Sum of the one-way delays of data packets of the measured interval.
@@ -170,6 +172,7 @@ impl Flow {
             stop: spec.stop.unwrap_or(Time::NEVER),
             unwritten,
             bottleneck,
+            device: None,
             rtt: Histogram::default(),
             one_way_delays: Duration::ZERO,
             traffic: Traffic::default(),
@@ -211,6 +214,19 @@ impl Flow {
         if (bottleneck.medium as usize, bottleneck.port) == (medium, port) && packet.kind.is_forward() {
             self.traffic.count_departure(packet.size, departs, measured);
         }
+    }
+
+    /// A port is, or will be, done with a packet of this flow at `at`. Returns when the sender may send on, if that is its
+    /// host's own device and the sender waits for it.
+    #[inline]
+    pub fn complete(&mut self, (medium, port): (usize, Port), packet: &Packet, at: Time) -> Option<Time> {
+        let device = self.device?;
+        if (device.medium as usize, device.port) != (medium, port) || !packet.kind.is_data() {
+            return None;
+        }
+        let Endpoints::Tcp { sender, .. } = &mut self.ends else { return None };
+        sender.completed(at);
+        Some(sender.next_timer())
     }
 
     /// The handshake is complete: the application begins to write.

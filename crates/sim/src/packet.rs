@@ -5,7 +5,7 @@
 //! datagrams in [`Payloads`].
 
 use dumbbell_path::{Class, Ecn};
-use dumbbell_transport::{Ack, Arrival, Burst, CumulativeAck, Datagram, Flags, SackBlock, Segment};
+use dumbbell_transport::{Ack, Arrival, Burst, CumulativeAck, Datagram, Flags, Marks, SackBlock, Segment};
 use dumbbell_units::{Time, claimed};
 use std::num::NonZeroU32;
 
@@ -126,11 +126,12 @@ impl Packet {
         }
     }
 
-    pub fn ack(flow: u32, hops_left: u16, header: u8, ack: &Ack, store: &mut Store<Sacks>) -> Packet {
-        let &Ack { ack: number, ece, window, echo, .. } = ack;
+    pub fn ack(flow: u32, hops_left: u16, header: u8, ack: &Ack, store: &mut Store<Options>) -> Packet {
+        let &Ack { ack: number, sack, sack_count, ece, marks, window, echo } = ack;
+        let has_options = sack_count > 0 || marks.is_some();
         Packet {
-            attachment: if ack.sack_count == 0 { None } else { Some(store.put((ack.sack, ack.sack_count))) },
-            size: u16::from(header) + ack.sack_option_bytes(),
+            attachment: has_options.then(|| store.put(Options { sack, sack_count, marks })),
+            size: u16::from(header) + ack.option_bytes(),
             ..Packet::cumulative_ack(flow, hops_left, header, CumulativeAck { ack: number, ece, window, echo })
         }
     }
@@ -154,17 +155,18 @@ impl Packet {
 
     /// The acknowledgement of an ACK that arrives.
     #[inline]
-    pub fn acknowledgement(&self, store: &mut Store<Sacks>) -> Ack {
+    pub fn acknowledgement(&self, store: &mut Store<Options>) -> Ack {
         let mut ack = Ack {
             ack: self.number,
             sack: [SackBlock::default(); Ack::MAX_SACK_BLOCKS],
             sack_count: 0,
             ece: self.flags != 0,
+            marks: None,
             window: self.detail,
             echo: self.timestamp,
         };
         if let Some(sacks) = self.attachment {
-            (ack.sack, ack.sack_count) = store.take(sacks);
+            Options { sack: ack.sack, sack_count: ack.sack_count, marks: ack.marks } = store.take(sacks);
         }
         ack
     }
@@ -277,8 +279,13 @@ impl dumbbell_path::Packet for Packet {
     }
 }
 
-/// Blocks of an ACK, and how many of them are valid.
-pub(crate) type Sacks = ([SackBlock; Ack::MAX_SACK_BLOCKS], u8);
+/// The options that few ACKs carry: SACK blocks, how many of them are valid, and counters of marks.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Options {
+    sack: [SackBlock; Ack::MAX_SACK_BLOCKS],
+    sack_count: u8,
+    marks: Option<Marks>,
+}
 
 /// Tells where the attachment of a packet in flight is kept.
 #[derive(Clone, Copy, Debug)]

@@ -4,6 +4,7 @@ use crate::flow::{Flow, Phase};
 use crate::packet::Packet;
 use dumbbell_cc::{CaState, Control, RateSample, View};
 use dumbbell_network::report::link_sample;
+use dumbbell_network::{Entry, for_each_link};
 use dumbbell_path::Media;
 use dumbbell_results::{FlowSample, FlowSummary, Recorder};
 use dumbbell_scenario::Scenario;
@@ -17,14 +18,17 @@ pub(crate) fn recorder(scenario: &Scenario, flows: &[Flow]) -> Recorder {
     Recorder::new(interval, flows.iter().map(|flow| observables(flow).unwrap_or_default()))
 }
 
-/// Takes the sample that is due. `departed` holds for each port of the media the bytes that had left it at the sample before.
-pub(crate) fn sample(
-    recorder: &mut Recorder,
-    now: Time,
-    flows: &mut [Flow],
-    media: &mut Media<Packet>,
-    departed: &mut [u64],
-) {
+/// The links of a scenario, to take samples of.
+pub(crate) struct LinkView<'a> {
+    pub media: &'a mut Media<Packet>,
+    /// Where each of them is entered.
+    pub entries: &'a [Entry],
+    /// Bytes that had left each of them at the sample before.
+    pub departed: &'a mut [u64],
+}
+
+/// Takes the sample that is due.
+pub(crate) fn sample(recorder: &mut Recorder, now: Time, flows: &mut [Flow], links: LinkView<'_>) {
     let Some(interval) = recorder.begin() else { return };
     for (index, flow) in flows.iter_mut().enumerate() {
         if !matches!(flow.phase, Phase::Waiting | Phase::Connecting) {
@@ -37,7 +41,8 @@ pub(crate) fn sample(
         }
     }
     let mut index = 0;
-    media.for_each_port(|medium, port| {
+    let LinkView { media, entries, departed } = links;
+    for_each_link(media, entries, |medium, port| {
         recorder.link(now, index, link_sample(medium, port, now, interval, &mut departed[index]));
         index += 1;
     });

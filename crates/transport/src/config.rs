@@ -1,7 +1,7 @@
 //! Every constant of the endpoints that somebody may want to change, with Linux 6.18's defaults.
 
-use crate::SendBufferSize;
 use crate::quic::QuicConfig;
+use crate::{EcnUse, SendBufferSize};
 use dumbbell_parameters::{Parameter, Problem, check, declared};
 use dumbbell_units::{Bytes, Duration, as_bytes};
 use schemars::JsonSchema;
@@ -119,9 +119,10 @@ pub struct TransportConfig {
     /// The receiver reports what arrives twice, and the sender counts it as delivered. ns-3 does not.
     #[schemars(extend("x-source" = "tcp_dsack; RFC 2883"))]
     pub dsack: bool,
-    /// Explicit congestion notification (RFC 3168): new data is sent ECN-capable, marks reduce the window.
-    #[schemars(extend("x-source" = "tcp_ecn; RFC 3168"))]
-    pub ecn: bool,
+    /// Explicit congestion notification: data is sent ECN-capable, marks reduce the window. Controllers that need marks
+    /// (DCTCP, Prague) have it whatever this says; Prague's packets carry ECT(1), all others ECT(0).
+    #[schemars(extend("x-source" = "tcp_ecn; RFC 3168, RFC 9768, RFC 9331"))]
+    pub ecn: EcnUse,
     /// Halve the window for every RTO of idle time.
     #[schemars(extend("x-source" = "tcp_slow_start_after_idle; RFC 2861"))]
     pub slow_start_after_idle: bool,
@@ -316,7 +317,7 @@ pub enum Completion {
     /// At hand-over: a virtual device takes everything at once.
     #[default]
     Immediate,
-    /// When the first link of the route has transmitted it (an Ethernet device).
+    /// When the first link of the route has transmitted it (an Ethernet device); over Wi-Fi when its Block-ACK has come.
     Wire,
 }
 
@@ -353,7 +354,7 @@ impl Default for TransportConfig {
             timestamps: true,
             sack: true,
             dsack: true,
-            ecn: false,
+            ecn: EcnUse::Off,
             slow_start_after_idle: true,
             pacing_shift: 10,
             tso_rtt_log: 9,

@@ -9,6 +9,7 @@
 //! `docs/architecture.md`.
 
 mod config;
+mod ecn;
 mod endpoint;
 pub mod quic;
 mod receiver;
@@ -22,9 +23,10 @@ pub use config::{
     Completion, ControllerRtt, DeliveryRate, LossDetection, Pacing, Protocol, RecoveryRule, Rescue, RtoRule,
     RttSamples, TransportConfig,
 };
+pub use ecn::EcnUse;
 pub use endpoint::{Arrival, Datagram, Endpoint, Handshake, Sending};
 pub use receiver::{Answer, EcnEcho, Horizon, Receiver, ReceiverStats};
 pub use send_buffer::SendBufferSize;
 pub use sender::{Burst, Sender, SenderStats};
 pub use set_up::{Repetition, SetUp};
-pub use wire::{Ack, CumulativeAck, Flags, SackBlock, Segment};
+pub use wire::{Ack, CumulativeAck, Flags, Marks, SackBlock, Segment};

@@ -20,7 +20,7 @@
 //! A segment whose timestamp is older than the one to be echoed is dropped and answered (PAWS).
 //!
 //! Timers of two kinds exist: the delayed ACK runs on the coarse clock, compression and the reader on an exact one.
-//! See `docs/specs/tcp.md` section 15 and 16; RFC 5681, 2018, 2883, 3168, 7323, 8257.
+//! See `docs/specs/tcp.md` section 15 and 16; RFC 5681, 2018, 2883, 3168, 7323, 8257, 9768.
 
 mod acknowledgement;
 mod arrival;
@@ -32,6 +32,7 @@ mod rtt;
 mod sack_list;
 
 use crate::{Ack, CumulativeAck, Segment, TransportConfig};
+use arrival::MarkCounters;
 use dumbbell_recovery::jiffies::Ticks;
 use dumbbell_units::{Duration, Time};
 pub use horizon::Horizon;
@@ -86,6 +87,8 @@ pub struct Receiver {
     /// An ECN-capable segment has arrived.
     ecn_seen: bool,
     ecn_echo: EcnEcho,
+    /// What an accurate echo needs, where that is agreed on.
+    marks: Option<Box<MarkCounters>>,
     timestamps: bool,
     sack_permitted: bool,
     reports_duplicates: bool,
@@ -199,6 +202,8 @@ pub enum EcnEcho {
     Classic,
     /// The segments this ACK covers were marked (DCTCP, RFC 8257).
     Dctcp,
+    /// ECE means nothing by itself: it is a bit of the count of marked segments (RFC 9768).
+    Accurate,
 }
 
 impl Receiver {
@@ -222,6 +227,7 @@ impl Receiver {
             echo_congestion: false,
             ecn_seen: false,
             ecn_echo: EcnEcho::Classic,
+            marks: None,
             timestamps: config.timestamps,
             sack_permitted: config.sack,
             reports_duplicates: config.sack && config.dsack,
@@ -271,6 +277,12 @@ impl Receiver {
     /// Chooses the meaning of ECE. Both ends must agree, and before the first segment.
     pub fn set_ecn_echo(&mut self, ecn_echo: EcnEcho) {
         self.ecn_echo = ecn_echo;
+        if ecn_echo == EcnEcho::Accurate {
+            // Every ACK carries the counters, so no segment takes a short way.
+            self.marks = Some(Box::default());
+            self.ecn_seen = true;
+            self.expected = Expected::Nothing;
+        }
     }
 
     /// A segment arrives; the acknowledgement it causes at once, if any. Rarely it causes two: one that was held back

@@ -1,7 +1,9 @@
 //! What travels between the two endpoints.
 
 use dumbbell_path::Ecn;
+use dumbbell_recovery::accurate_ecn::{ace, byte_counter};
 use dumbbell_units::Time;
+use std::num::NonZeroU32;
 
 /// Bits of the TCP header of a data segment.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
@@ -79,10 +81,38 @@ pub struct Ack {
     pub sack_count: u8,
     /// Echo of congestion (ECE bit).
     pub ece: bool,
+    /// Counters of marked segments, of receivers that [count](crate::EcnEcho::Accurate) them.
+    pub marks: Option<Marks>,
     /// Receive window in segments beyond `ack`.
     pub window: u32,
     /// Send time of the segment that this ACK echoes (timestamp echo reply).
     pub echo: Time,
+}
+
+/// Marked segments that have arrived (AccECN, RFC 9768): their number in the three bits of ACE, and their bytes in the option's
+/// counter of 24 bits.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Marks(NonZeroU32);
+
+impl Marks {
+    /// So that no counters are zero as a whole.
+    const IS_THERE: NonZeroU32 = NonZeroU32::new(1 << 31).unwrap();
+
+    /// The counters of a receiver at which so many marked segments have arrived, with so many bytes.
+    pub fn new(segments: u64, bytes: u64) -> Marks {
+        let counters = u32::from(ace(segments)) << 24 | byte_counter(bytes);
+        Marks(Marks::IS_THERE | counters)
+    }
+
+    /// ACE.
+    pub fn ace(self) -> u8 {
+        (self.0.get() >> 24 & 7) as u8
+    }
+
+    /// The counter of bytes.
+    pub fn bytes(self) -> u32 {
+        self.0.get() & 0x00ff_ffff
+    }
 }
 
 /// An acknowledgement without SACK blocks, which most are.
@@ -101,7 +131,7 @@ pub struct CumulativeAck {
 impl From<CumulativeAck> for Ack {
     #[inline]
     fn from(CumulativeAck { ack, ece, window, echo }: CumulativeAck) -> Ack {
-        Ack { ack, sack: [SackBlock::default(); Ack::MAX_SACK_BLOCKS], sack_count: 0, ece, window, echo }
+        Ack { ack, sack: [SackBlock::default(); Ack::MAX_SACK_BLOCKS], sack_count: 0, ece, marks: None, window, echo }
     }
 }
 
@@ -115,12 +145,18 @@ impl Ack {
         &self.sack[..usize::from(self.sack_count)]
     }
 
-    /// Bytes of the SACK option, padding included.
+    /// Bytes of the SACK option and of the counters of marks, padding included. Beside timestamps and two blocks there
+    /// is room for two of the three counters.
     #[inline]
-    pub fn sack_option_bytes(&self) -> u16 {
-        match self.sack_count {
+    pub fn option_bytes(&self) -> u16 {
+        let sack = match self.sack_count {
             0 => 0,
             blocks => 4 + 8 * u16::from(blocks),
+        };
+        match (self.marks, self.sack_count) {
+            (None, _) => sack,
+            (Some(_), 2) => sack + 8,
+            (Some(_), _) => sack + 12,
         }
     }
 }

@@ -9,8 +9,8 @@
 )]
 
 use dumbbell_cc::{AckFlags, CaState, Control, Controller, Event, Hooks, LostPacket, Needs, RateSample, View};
-use dumbbell_transport::quic::{QuicAck, QuicSender};
-use dumbbell_transport::{Ack, Pacing, SackBlock, Sender, TransportConfig};
+use dumbbell_transport::quic::{EcnCounts, QuicAck, QuicSender};
+use dumbbell_transport::{Ack, EcnUse, Pacing, SackBlock, Sender, TransportConfig};
 use dumbbell_units::{Duration, Time};
 use std::collections::BTreeSet;
 use std::sync::{Arc, Mutex};
@@ -187,7 +187,7 @@ impl Ground for Tcp {
         let above: Vec<SackBlock> = runs.into_iter().filter(|run| run.start > ack).collect();
         let (sack, sack_count) = highest_first(&above);
         let ece = marks > std::mem::replace(&mut self.marks, marks);
-        self.sender.on_ack(now, &Ack { ack, sack, sack_count, ece, window: 10_000, echo });
+        self.sender.on_ack(now, &Ack { ack, sack, sack_count, ece, marks: None, window: 10_000, echo });
     }
     fn next_timer(&self) -> Time {
         self.sender.next_timer()
@@ -225,7 +225,8 @@ impl Ground for Quic {
         self.arrived.extend(arrived.iter().map(|&index| index as u32));
         assert!(self.arrived.iter().all(|number| *number < self.sent));
         let (ranges, range_count) = highest_first(&runs(&self.arrived));
-        self.sender.on_ack(now, &QuicAck { ranges, range_count, delay_us: 0, ce_count: marks });
+        let ecn = EcnCounts { ect0: self.arrived.len() as u32 - marks, ect1: 0, ce: marks };
+        self.sender.on_ack(now, &QuicAck { ranges, range_count, delay_us: 0, ecn });
     }
     fn next_timer(&self) -> Time {
         self.sender.next_timer()
@@ -256,7 +257,7 @@ impl<G: Ground> Stage<G> {
     /// With a controller that asks so often for a reduction.
     fn with(full_control: bool, hooks: Hooks, requests: u32) -> Stage<G> {
         let profile = TransportConfig::profile(G::PROFILE).expect("a profile");
-        let config = TransportConfig { ecn: true, pacing: Pacing::Off, ..profile };
+        let config = TransportConfig { ecn: EcnUse::Classic, pacing: Pacing::Off, ..profile };
         let log = Log::default();
         let now = Time::ZERO + Duration::from_secs(1);
         let controller = Recording { log: log.clone(), full_control, hooks, requests };
@@ -327,14 +328,12 @@ fn end_in_one_order(mut told: Vec<Told>) -> Vec<Told> {
 
 /// What a transport does that the other does not.
 struct Traits {
-    /// A mark reduces the window in this state.
-    state_of_marks: CaState,
     shrinks_after_idle: bool,
     undoes: bool,
 }
 
-const TCP: Traits = Traits { state_of_marks: CaState::Cwr, shrinks_after_idle: true, undoes: true };
-const QUIC: Traits = Traits { state_of_marks: CaState::Recovery, shrinks_after_idle: false, undoes: false };
+const TCP: Traits = Traits { shrinks_after_idle: true, undoes: true };
+const QUIC: Traits = Traits { shrinks_after_idle: false, undoes: false };
 
 const ACK: [Told; 2] = [Told::InAck { ece: false }, Told::Acked];
 
@@ -366,10 +365,10 @@ fn story<G: Ground>(traits: &Traits) -> Stage<G> {
 
     stage.marks = 1;
     stage.ack([11]);
-    let marked = [Told::InAck { ece: true }, Acked, Ssthresh, State(traits.state_of_marks)];
+    let marked = [Told::InAck { ece: true }, Acked, Ssthresh, State(CaState::Cwr)];
     assert_eq!(stage.told(), marked, "a mark");
     stage.write(10);
-    while stage.state() == traits.state_of_marks {
+    while stage.state() == CaState::Cwr {
         stage.told();
         stage.ack(11..stage.sent - 1);
     }
@@ -523,12 +522,12 @@ fn a_controller_is_told_only_what_it_has_hooks_for() {
     assert_told_by_hooks::<Quic>();
 }
 
-fn assert_reduces_on_request<G: Ground>(state: CaState) {
+fn assert_reduces_on_request<G: Ground>() {
     let mut stage = Stage::<G>::with(false, Hooks::NONE, 1);
     stage.write(10);
     stage.ack([0]);
     let told = stage.told();
-    let reduction = [Told::Avoid, Told::Ssthresh, Told::State(state)];
+    let reduction = [Told::Avoid, Told::Ssthresh, Told::State(CaState::Cwr)];
     assert!(told.windows(3).any(|calls| calls == reduction), "{told:?}");
     stage.write(10);
     stage.settle();
@@ -541,6 +540,6 @@ fn assert_reduces_on_request<G: Ground>(state: CaState) {
 
 #[test]
 fn a_controller_that_asks_for_a_reduction_gets_one() {
-    assert_reduces_on_request::<Tcp>(CaState::Cwr);
-    assert_reduces_on_request::<Quic>(CaState::Recovery);
+    assert_reduces_on_request::<Tcp>();
+    assert_reduces_on_request::<Quic>();
 }

@@ -2,15 +2,17 @@
 
 from __future__ import annotations
 
+from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, NamedTuple
 
 import typer
 
+from dumbbell import storage
 from dumbbell.commands import options
 from dumbbell.console import examples, fail, print_paths
 
 if TYPE_CHECKING:
-    from dumbbell.plots import Picture
+    from dumbbell.plots import Format, Picture, Style
     from dumbbell.results import Result, SweepResult
 
 EXAMPLES = examples(
@@ -21,7 +23,11 @@ EXAMPLES = examples(
     "dumbbell plot sweep --kind heat --x buffer --by rtt --where cc=bbr",
     "dumbbell plot result --kind cdf --y rtt_ms",
     "dumbbell plot result --kind share",
+    "dumbbell plot ours.flent.gz lab.flent.gz --out beside",
 )
+
+OVERLAY = storage.Kind("overlay", (), lambda folder: None)
+"""A folder with pictures of Flent's files."""
 
 KINDS = ("line", "box", "cdf", "share", "heat")
 
@@ -37,7 +43,10 @@ class Wanted(NamedTuple):
 
 
 def plot(
-    folder: options.Folder,
+    places: Annotated[
+        list[Path],
+        typer.Argument(metavar="DIR", help="Directory that --out wrote; or files of Flent.", show_default=False),
+    ],
     kind: Annotated[
         str | None, typer.Option(metavar="|".join(KINDS), help="What to draw; default what suits the result.")
     ] = None,
@@ -60,27 +69,49 @@ def plot(
     size: Annotated[str | None, typer.Option(metavar="WxH", help="Size: 3.3x2.2in, 84x56mm.")] = None,
     font_size: Annotated[float | None, typer.Option(min=1, max=100, help="Size of letters in points.")] = None,
     style: Annotated[str, typer.Option(help="plain, paper, slides or dark.")] = "plain",
+    out: Annotated[
+        Path | None, typer.Option("--out", "-o", help="With files of Flent: directory for the pictures.")
+    ] = None,
     quiet: options.Quiet = False,
 ) -> None:
-    """Draw pictures of a result: those that suit it, or any metric over any swept setting."""
+    """Draw pictures of a result: those that suit it, or any metric over any swept setting.
+
+    Files of Flent, real and simulated, are drawn over each other.
+    """
+    from dumbbell import plots
+
+    kinds = _formats(formats)
+    if kind is not None and kind not in KINDS:
+        fail(f"--kind {kind}: choose from {', '.join(KINDS)}")
+    wanted = Wanted(kind, x, y, by, options.split(where, "--where", "KEY=VALUE, such as --where rtt=20ms"))
+    of_flent = any(place.name.endswith((".flent.gz", ".flent", ".flnt")) for place in places)
+    if not of_flent and (len(places) != 1 or out is not None):
+        fail("give one directory that --out wrote, whose pictures go there, or files of Flent with --out")
+    with plots.appearance(_inches(size), font_size, _style(style)):
+        paths = _overlay(places, kinds, series, out) if of_flent else _draw(places[0], wanted, kinds, series)
+    if not quiet:
+        print_paths(paths)
+
+
+def _formats(text: str) -> list[Format]:
+    from dumbbell.plots import FORMATS
+
+    chosen = [name for name in FORMATS if name in text.split(",")]
+    if not chosen or set(text.split(",")) - set(FORMATS):
+        fail(f"--format {text}: choose from {', '.join(FORMATS)}")
+    return chosen
+
+
+def _draw(folder: Path, wanted: Wanted, formats: list[Format], series: list[str] | None) -> list[Path]:
+    """Draws pictures of the result in a directory into it, and returns their paths."""
     from dumbbell import plots
     from dumbbell.results import load
 
-    chosen = [name for name in plots.FORMATS if name in formats.split(",")]
-    if not chosen or set(formats.split(",")) - set(plots.FORMATS):
-        fail(f"--format {formats}: choose from {', '.join(plots.FORMATS)}")
-    if kind is not None and kind not in KINDS:
-        fail(f"--kind {kind}: choose from {', '.join(KINDS)}")
-    only = options.split(where, "--where", "KEY=VALUE, such as --where rtt=20ms")
     result = load(folder)
     try:
-        with plots.appearance(_inches(size), font_size, style):  # type: ignore[arg-type]
-            pictures = _pictures(result, Wanted(kind, x, y, by, only))
-            paths = plots.draw(result, folder, chosen, series or [], pictures)
+        return plots.draw(result, folder, formats, series or [], _pictures(result, wanted))
     except ValueError as error:
         fail(f"{folder}: {error}")
-    if not quiet:
-        print_paths(paths)
 
 
 def _pictures(result: Result | SweepResult, wanted: Wanted) -> dict[str, Picture] | None:
@@ -119,6 +150,15 @@ def _of_sweep(sweep: SweepResult, wanted: Wanted) -> dict[str, Picture]:
     return {f"{y}-{x}": sweep.plot.metric(x, y, by or (), where)}
 
 
+def _style(word: str) -> Style:
+    from dumbbell.plots import STYLES
+
+    for style in STYLES:
+        if style == word:
+            return style
+    fail(f"--style {word}: choose from {', '.join(STYLES)}")
+
+
 def _inches(size: str | None) -> tuple[float, float] | None:
     """Width and height of ``3.3x2.2in`` or ``84x56mm``."""
     import re
@@ -134,3 +174,22 @@ def _inches(size: str | None) -> tuple[float, float] | None:
     if not (0.5 <= width <= 100 and 0.5 <= height <= 100):
         fail(f"--size {size}: write width and height, such as 3.3x2.2in or 84x56mm; allowed: 0.5in to 100in")
     return width, height
+
+
+def _overlay(places: list[Path], formats: list[Format], series: list[str] | None, out: Path | None) -> list[Path]:
+    """Draws Flent's files over each other into a directory, and returns the paths."""
+    from dumbbell import flent
+    from dumbbell.plots.flent import overlay
+
+    if out is None:
+        fail("pictures of Flent's files go into a directory of their own: add --out DIR")
+    if series:
+        fail("--series goes with a directory that --out wrote")
+    try:
+        data = [flent.read(place) for place in places]
+    except flent.FlentFileError as error:
+        fail(str(error))
+    names = [place.name.removesuffix(flent.files.SUFFIX) for place in places]
+    with storage.directory(out, OVERLAY, [f"overlay.{kind}" for kind in formats]) as staging:
+        written = overlay(data, names).write(staging / "overlay", formats)
+    return [out / path.name for path in written]

@@ -276,7 +276,7 @@ impl Simulated {
             Some(window) => u64::from(window) << peer.wscale.unwrap_or(0).min(14),
             None => u64::from(peer.window),
         };
-        let base = TransportConfig { timestamps, sack: peer.sack, ecn: peer.ecn, ..settings.config.clone() };
+        let base = TransportConfig { timestamps, sack: peer.sack, ecn: peer.ecn.into(), ..settings.config.clone() };
         let sending = TransportConfig {
             mss,
             receive_window: first_window,

@@ -2,9 +2,13 @@
 //!
 //! `alpha` follows the share of marked packets, and a virtual round with marks loses `alpha / 2` of the window. Rounds are at
 //! least 25 ms long and the growth is as slow as on such a path, so that short paths do not push long ones aside. Losses halve.
-//! For queues that mark shallowly (DualPI2, step marking). Over TCP the marks come back by DCTCP's echo and packets carry ECT(0):
-//! a coupled queue cannot tell them from classic traffic until transports have AccECN and ECT(1). There is no fall-back for
-//! queues that mark classically.
+//! For queues that mark shallowly (DualPI2, step marking). Packets carry ECT(1), and marks are counted (AccECN over TCP, the
+//! counts of ACK frames over QUIC).
+//!
+//! A queue that marks at a deep threshold treats it as Reno, which reduces by far more. `classic_fallback` looks for such a
+//! queue: in each round with marks a score rises with the variation of the round-trip time and with the queue's delay, and
+//! falls where both are small ("TCP Prague fall-back on detection of a classic ECN AQM", arXiv:1911.00710). From 0 to 1
+//! the reduction goes over from `alpha / 2` to a half.
 
 use super::arithmetic::smoothed_us;
 use super::fraction::Fraction;
@@ -28,17 +32,69 @@ pub struct Parameters {
     /// Smallest window in packets.
     #[schemars(range(min = 1, max = 1000), extend("x-source" = "2 segments where fractions are not supported"))]
     pub min_cwnd: u32,
+    /// Reduce as Reno where round-trip times show that the queue marks at a deep threshold.
+    #[schemars(extend("x-source" = "arXiv:1911.00710; off in the draft's reference code, too"))]
+    pub classic_fallback: bool,
 }
 
 impl Default for Parameters {
     fn default() -> Parameters {
-        Parameters { gain: Fixed::new(64), min_virtual_rtt: Duration::from_millis(25), min_cwnd: 2 }
+        Parameters {
+            gain: Fixed::new(64),
+            min_virtual_rtt: Duration::from_millis(25),
+            min_cwnd: 2,
+            classic_fallback: false,
+        }
     }
 }
 
 impl ParameterSet for Parameters {
     fn validate(&self) -> Result<(), Invalid> {
         Invalid::unless(self.min_virtual_rtt <= Duration::from_secs(10), "min_virtual_rtt", "it must not exceed 10s")
+    }
+}
+
+/// A burst is at most 2^-12 s, which is 244 us, of the pacing rate (section 2.4.5).
+const PACING_SHIFT: u32 = 12;
+
+/// Whether the bottleneck marks as classic queues do.
+#[derive(Clone, Debug, Default)]
+struct ClassicQueue {
+    /// Above 0 it probably does, from 1 on it is taken to.
+    score: f64,
+    /// Mean deviation of round-trip times.
+    deviation_us: f64,
+}
+
+impl ClassicQueue {
+    /// Deviation and delay at which the score stays.
+    const DEVIATION_US: f64 = 750.0;
+    const DELAY_US: f64 = 2_000.0;
+    /// The least share of that delay that counts.
+    const LEAST_DELAY: f64 = 0.25;
+    /// How far the score can go, so that a changed path is noticed again.
+    const MOST: f64 = 16.0;
+
+    #[expect(clippy::cast_precision_loss, reason = "round-trip times in microseconds")]
+    fn take_rtt(&mut self, view: &View, rtt_us: i64) {
+        if rtt_us > 0 && view.srtt_us_x8 > 0 {
+            let error_us = (rtt_us as f64 - f64::from(view.srtt_us_x8) / 8.0).abs();
+            self.deviation_us += (error_us - self.deviation_us) / 4.0;
+        }
+    }
+
+    /// A round with marks ends.
+    fn end_round(&mut self, view: &View) {
+        let delay_us = f64::from(view.srtt_us_x8) / 8.0 - f64::from(view.min_rtt_us);
+        let variation = (self.deviation_us.max(1.0) / ClassicQueue::DEVIATION_US).log2();
+        let delay = (delay_us / ClassicQueue::DELAY_US).max(ClassicQueue::LEAST_DELAY).log2();
+        let score = self.score + (variation + delay) / 2.0;
+        self.score = score.clamp(-ClassicQueue::MOST, ClassicQueue::MOST);
+    }
+
+    /// How much of Reno's reduction is due: none, a part or all.
+    fn share(&self) -> f64 {
+        self.score.clamp(0.0, 1.0)
     }
 }
 
@@ -58,6 +114,7 @@ pub struct Prague {
     /// Until when another reduction belongs to the last one, and the window before that.
     reduced_until: u64,
     before: f64,
+    classic: ClassicQueue,
 }
 
 impl Prague {
@@ -74,6 +131,7 @@ impl Prague {
             seen_ce: 0,
             reduced_until: 0,
             before: 0.0,
+            classic: ClassicQueue::default(),
         }
     }
 
@@ -87,6 +145,9 @@ impl Prague {
         if delivered > 0 {
             let share = (view.delivered_ce - self.delivered_ce) as f64 / delivered as f64;
             self.alpha += self.parameters.gain.as_f64() * (share.min(1.0) - self.alpha);
+            if self.parameters.classic_fallback && share > 0.0 {
+                self.classic.end_round(view);
+            }
         }
         self.begin_round(view);
     }
@@ -111,7 +172,8 @@ impl Prague {
         let window = self.fraction.window(control);
         self.before = window;
         self.reduced_until = view.mstamp_us + self.virtual_rtt_us(view);
-        self.reduce_to(view, control, window * (1.0 - self.alpha / 2.0));
+        let lost = self.alpha.max(self.classic.share()) / 2.0;
+        self.reduce_to(view, control, window * (1.0 - lost));
     }
 
     /// A loss halves the window, and what marks took of it in the same round counts.
@@ -169,6 +231,7 @@ impl Controller for Prague {
     fn init(&mut self, view: &View, control: &mut Control) {
         self.begin_round(view);
         self.seen_ce = view.delivered_ce;
+        control.pacing_shift = PACING_SHIFT;
         self.pace(view, control);
     }
 
@@ -185,7 +248,7 @@ impl Controller for Prague {
     }
 
     fn ecn(&self) -> EcnMode {
-        EcnMode::Accurate
+        EcnMode::L4s
     }
 
     fn ssthresh(&mut self, _view: &View, control: &Control) -> u32 {
@@ -196,6 +259,9 @@ impl Controller for Prague {
     fn cong_control(&mut self, view: &View, control: &mut Control, sample: &RateSample) {
         let has_marks = view.delivered_ce > self.seen_ce;
         self.seen_ce = view.delivered_ce;
+        if self.parameters.classic_fallback {
+            self.classic.take_rtt(view, sample.rtt_us);
+        }
         if view.mstamp_us >= self.round_end {
             self.end_round(view);
         }
@@ -222,11 +288,11 @@ impl Controller for Prague {
     }
 
     fn observables(&self) -> Vec<Cow<'static, str>> {
-        vec![Cow::Borrowed("alpha")]
+        vec![Cow::Borrowed("alpha"), Cow::Borrowed("classic_score")]
     }
 
     fn observe(&self, _view: &View, _control: &Control, values: &mut [f64]) {
-        values[0] = self.alpha;
+        values.copy_from_slice(&[self.alpha, self.classic.score]);
     }
 }
 
@@ -309,6 +375,37 @@ mod tests {
         c.pass(Duration::from_secs(1));
         prague.set_state(&c.view, &mut c.control, CaState::Recovery);
         assert_eq!(c.control.cwnd, 25);
+    }
+
+    /// The window after a mark of a flow that has seen 20 rounds with a mark each, at these round-trip times in turn.
+    fn after_a_mark(classic_fallback: bool, rtts_ms: &[u32]) -> u32 {
+        let (mut prague, mut c) = begun(100, 20_000);
+        prague.parameters = Parameters { classic_fallback, ..Parameters::default() }.into();
+        c.view.min_rtt_us = 20_000;
+        for n in 0..2_000 {
+            let rtt_us = 1_000 * rtts_ms[n / 50 % rtts_ms.len()];
+            c.view.srtt_us_x8 = c.view.srtt_us_x8 / 8 * 7 + rtt_us;
+            c.pass(Duration::from_micros(u64::from(rtt_us) / 50));
+            c.view.delivered += 1;
+            c.view.delivered_ce += u64::from(n % 100 == 0);
+            prague.cong_control(
+                &c.view,
+                &mut c.control,
+                &RateSample { rtt_us: i64::from(rtt_us), ..RateSample::default() },
+            );
+        }
+        c.control.cwnd = 100;
+        prague.alpha = 0.1;
+        prague.reduced_until = 0;
+        prague.on_marks(&c.view, &mut c.control);
+        c.control.cwnd
+    }
+
+    #[test]
+    fn where_round_trips_vary_as_behind_a_classic_queue_the_fall_back_halves() {
+        let (deep, shallow) = ([22, 28, 36, 30], [20, 20, 21, 20]);
+        assert_eq!((after_a_mark(false, &deep), after_a_mark(true, &deep)), (95, 50));
+        assert_eq!(after_a_mark(true, &shallow), 95);
     }
 
     #[test]

@@ -262,6 +262,24 @@ impl<P: Packet> HeldQueue<P> {
         Some((departs, packet))
     }
 
+    /// From when on [`pull`](Self::pull) has something to give.
+    pub(crate) fn ready(&self) -> Time {
+        self.ready
+    }
+
+    /// Gives out the next packet at `now`, where somebody else than the transmitter here decides when packets leave.
+    pub(crate) fn pull(&mut self, now: Time, ledger: &mut Ledger<P>) -> Option<P> {
+        let taken = self.discipline.take(now, &mut self.buffer);
+        self.settle(ledger);
+        self.ready = self.discipline.next_decision();
+        let waiting = taken?;
+        let mut packet = self.packets.take(waiting.place);
+        if waiting.is_marked {
+            packet.mark();
+        }
+        Some(packet)
+    }
+
     /// Whether the packet that the transmitter can take at `now` is already being sent then: its begin was rounded up.
     pub(crate) fn begins_before(&self, now: Time) -> bool {
         self.buffer.transmitter.begins_before(now)

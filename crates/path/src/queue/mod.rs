@@ -71,6 +71,7 @@ mod held;
 mod mahimahi_codel;
 mod mahimahi_pie;
 mod pie;
+mod plain;
 mod red;
 mod tbf;
 mod threshold;

@@ -97,6 +97,8 @@ pub struct Scoreboard {
     nxt: u32,
     oldest: u32,
     newest: u32,
+    /// A place on the list of transmissions that whoever walks it [keeps](Scoreboard::list_keep_place); `NIL` for none.
+    place: u32,
     sacked: Bits,
     waiting: Bits,
     /// No segment below waits for its retransmission (`retransmit_skb_hint`).
@@ -117,6 +119,7 @@ impl Scoreboard {
             nxt: 0,
             oldest: NIL,
             newest: NIL,
+            place: NIL,
             sacked: Bits::default(),
             waiting: Bits::default(),
             waiting_hint: 0,

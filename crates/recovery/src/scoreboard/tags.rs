@@ -71,6 +71,9 @@ impl Scoreboard {
         }
         if seq > first {
             self.touch(seq - 1);
+            if (first..seq).contains(&self.place) {
+                self.place = prev;
+            }
             self.link(prev, next);
         }
         (seq, next)

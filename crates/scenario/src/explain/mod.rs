@@ -62,7 +62,10 @@ fn mark(defaults: &[&'static str], key: &str) -> &'static str {
 fn link_in_words(text: &mut String, link: &Link, notes: &LinkNotes, nodes: &[String]) {
     let config = &link.config;
     let default = |key: &str| mark(&notes.defaults, key);
-    let mut parts = vec![format!("{}{}", rate_in_words(&config.rate, notes), default("rate"))];
+    let mut parts = vec![match &link.radio {
+        Some(radio) => radio.wifi.in_words(),
+        None => format!("{}{}", rate_in_words(&config.rate, notes), default("rate")),
+    }];
     parts.push(config.delay.in_words());
     if config.overhead_bytes > 0 {
         parts.push(format!("{} bytes of framing a packet", config.overhead_bytes));
@@ -79,8 +82,10 @@ fn link_in_words(text: &mut String, link: &Link, notes: &LinkNotes, nodes: &[Str
         let space = if discipline.is_empty() { "" } else { " " };
         parts.push(format!("{discipline}{space}queue {held}{}", default("buffer")));
     }
-    for (loss, place) in [(&config.loss_before, "before the queue"), (&config.loss_after, "after transmission")] {
-        parts.extend(loss.iter().map(|loss| format!("{} {place}{}", loss.in_words(), default("loss_at"))));
+    let after = if link.radio.is_some() { "of frames on the air" } else { "after transmission" };
+    for (loss, place) in [(&config.loss_before, "before the queue"), (&config.loss_after, after)] {
+        // Whether the place is a default is not said: the mark would seem to be that of the loss, which is given.
+        parts.extend(loss.iter().map(|loss| format!("{} {place}", loss.in_words())));
     }
     parts.extend(config.delay.jitter.in_words());
     parts.extend(config.delay.reorder.in_words());

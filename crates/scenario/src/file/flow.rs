@@ -3,6 +3,7 @@
 use super::AppRateSpec;
 use super::TransportSpec;
 use super::shorthand::{NoList, Shorthand, shorthand};
+use crate::Dscp;
 use dumbbell_units::{Bytes, Duration, Rate, Time};
 use schemars::{JsonSchema, json_schema};
 use serde::Deserialize;
@@ -53,6 +54,9 @@ pub(crate) struct FlowSpec {
     pub route: Option<Vec<String>>,
     /// With `links`: names of the links from the receiver to the sender. Default: `route` backwards.
     pub reverse_route: Option<Vec<String>>,
+    /// Code point in the IP header of its packets, from which Wi-Fi links take the access category. Default: that of the
+    /// link.
+    pub dscp: Option<Dscp>,
     /// Endpoint parameters that differ from the file's `transport`.
     pub transport: Option<TransportSpec>,
 }

@@ -6,6 +6,7 @@
 use super::shorthand::{NoList, Shorthand, shorthand, table};
 use dumbbell_parameters::{Parameter, declared};
 use dumbbell_path::loss::{self, Bernoulli, Steps};
+use dumbbell_path::wifi::Wifi;
 use dumbbell_path::{Aggregate, Catalog, Described, Jitter, KIND, Late, PacketEvent, Policer, Reorder, queue};
 use dumbbell_units::{Duration, ParseError, Ratio, Time};
 use schemars::{Schema, SchemaGenerator, json_schema};
@@ -202,5 +203,7 @@ pub(crate) static LATE: LazyLock<Vec<Parameter>> = LazyLock::new(declared::<Late
 pub(crate) static AGGREGATE: LazyLock<Vec<Parameter>> = LazyLock::new(declared::<Aggregate>);
 /// The parameters of events.
 pub(crate) static EVENTS: LazyLock<Vec<Parameter>> = LazyLock::new(declared::<PacketEvent>);
+/// The parameters of Wi-Fi links.
+pub(crate) static WIFI: LazyLock<Vec<Parameter>> = LazyLock::new(declared::<Wifi>);
 /// The parameters of policers.
 pub(crate) static POLICER: LazyLock<Vec<Parameter>> = LazyLock::new(declared::<Policer>);

@@ -2,6 +2,7 @@
 
 use super::shorthand::{NoList, Shorthand, shorthand, table};
 use super::{Buffer, DelaySpec, JitterSpec, LossSpec, QueueSpec, RateSpec, ReorderSpec, TraceSource};
+use dumbbell_path::wifi::Wifi;
 use dumbbell_path::{Aggregate, Late, PacketEvent, Policer};
 use dumbbell_units::{Bytes, Ratio};
 use schemars::JsonSchema;
@@ -22,6 +23,9 @@ macro_rules! with_link_keys {
             pub trace: Option<TraceSource>,
             /// With `trace`: the link ends with the trace instead of starting it again. Default false.
             pub once: Option<bool>,
+            /// The link is Wi-Fi: stations share a radio channel with their access point. Takes the place of `rate`, and of a
+            /// wire; `loss` is that of single frames on the air, which are sent again. Default: a wire.
+            pub wifi: Option<Wifi>,
             /// Propagation delay in this direction: constant, steps, a sinusoid, or a file of recorded delays.
             pub delay: Option<DelaySpec>,
             /// What the queue holds besides the packet in transmission. Default "1bdp".
@@ -58,6 +62,7 @@ macro_rules! with_link_keys {
                     rate: self.rate.clone(),
                     trace: self.trace.clone(),
                     once: self.once,
+                    wifi: self.wifi.clone(),
                     delay: self.delay.clone(),
                     buffer: self.buffer,
                     queue: self.queue.clone(),

@@ -130,6 +130,7 @@ impl Context<'_> {
                 base_rtt: Duration::from_nanos(delays.fold(0, u64::saturating_add)),
                 forward,
                 reverse,
+                dscp: spec.dscp,
                 transport: transport.clone(),
             }
         };

@@ -18,6 +18,8 @@ use dumbbell_path::{
 use dumbbell_units::{Bytes, Duration, Rate, Ratio};
 use serde::Serialize;
 
+/// What the queue of a Wi-Fi link holds by default, in packets.
+const WIFI_BUFFER: u64 = 1_000;
 /// The most framing bytes of a packet.
 const MAX_OVERHEAD: Bytes = Bytes::new(10_000);
 
@@ -37,6 +39,7 @@ impl Context<'_> {
     }
 
     fn side(&mut self, side: &Side, at: &KeyPath) {
+        self.radio_parameters(side, at);
         if let Some(QueueSpec(KindSpec { kind, parameters })) = &side.queue {
             self.report.parameters(&at.key("queue"), queue::catalog().check(kind, parameters));
         }
@@ -90,10 +93,11 @@ impl Context<'_> {
                 *largest = (*largest).max(flow.transport.largest_payload() + flow.transport.header_bytes());
             }
         }
-        for (draft, (longest, largest)) in network.links.iter().zip(crossing) {
+        let radios = self.radios(network);
+        for ((draft, radio), (longest, largest)) in network.links.iter().zip(radios).zip(crossing) {
             let rtt = network.path_rtt.or(longest);
             if let Some((config, note)) = self.link(draft, rtt, largest) {
-                links.push(Link { from: draft.from, to: draft.to, config });
+                links.push(Link { from: draft.from, to: draft.to, config, radio });
                 notes.push(note);
             }
         }
@@ -165,6 +169,10 @@ impl Context<'_> {
     /// The rate of a link and where it is written.
     fn rate_spec(&mut self, draft: &Draft) -> Option<(RateSpec, KeyPath)> {
         let Draft { side, at, .. } = draft;
+        if let Some(wifi) = &side.wifi {
+            // That of a radio that there is not was reported before.
+            return Some((RateSpec::Constant(wifi.rate()), at.clone())).filter(|_| wifi.check().is_ok());
+        }
         if side.once.is_some() && side.trace.is_none() {
             self.report.key(
                 &at.key("once"),
@@ -208,6 +216,7 @@ impl Context<'_> {
             Some(buffer) => buffer,
             // Nothing waits in front of an unlimited link, and an access link must not be the bottleneck's rival.
             None if mean.is_none() || draft.role == Role::Access || bdp.is_none() => return Some(unlimited),
+            None if draft.side.wifi.is_some() => Buffer::Level(Level::Packets(WIFI_BUFFER)),
             None => Buffer::Level(Level::Bdp(1.0)),
         };
         let limit = match buffer {

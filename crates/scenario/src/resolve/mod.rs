@@ -6,6 +6,7 @@ mod delays;
 mod flows;
 mod links;
 mod network;
+mod radios;
 mod rates;
 mod traffic;
 mod vary_rtt;

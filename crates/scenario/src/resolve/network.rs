@@ -305,6 +305,7 @@ fn add_reverse(links: &mut Vec<Draft>, spec: Option<&ReverseSpec>, delay: Resolv
     let index = links.len();
     let Some(forward) = links.last_mut() else { return };
     forward.opposite = Some(index);
+    let wifi = forward.side.wifi.clone();
     let mut reverse = Draft {
         name: format!("{}{REVERSE}", forward.name),
         from: forward.to,
@@ -319,7 +320,9 @@ fn add_reverse(links: &mut Vec<Draft>, spec: Option<&ReverseSpec>, delay: Resolv
             Some(ReverseSpec::Side(side)) => side.side(),
             _ => Side::default(),
         };
-        if reverse.side.rate.is_none() && reverse.side.trace.is_none() {
+        // Both directions of a radio link are on the air.
+        reverse.side.wifi = reverse.side.wifi.or(wifi);
+        if reverse.side.wifi.is_none() && reverse.side.rate.is_none() && reverse.side.trace.is_none() {
             reverse.side.rate = Some(RateSpec::Unlimited);
             reverse.role = Role::ImpliedReverse;
         }

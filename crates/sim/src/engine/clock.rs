@@ -4,7 +4,9 @@
 //! interval, then samples, then arrivals of flows that come and go; and all of it comes before everything else.
 
 use super::Engine;
+use crate::tables::LinkView;
 use crate::{RunError, SERIES_CHUNK_BYTES, TimedChange, tables};
+use dumbbell_network::for_each_link;
 use dumbbell_network::report::link_summary;
 use dumbbell_results::Recorder;
 use dumbbell_scenario::Scenario;
@@ -95,7 +97,8 @@ impl Engine<'_> {
             self.arrivals();
         } else {
             let lasting = &mut self.flows[..self.scenario.flows.len()];
-            tables::sample(&mut self.recorder, now, lasting, &mut self.media, &mut self.departed);
+            let links = LinkView { media: &mut self.media, entries: &self.entries, departed: &mut self.departed };
+            tables::sample(&mut self.recorder, now, lasting, links);
             self.clock.record = self.recorder.next(self.end);
             self.hand_over_series();
         }
@@ -158,7 +161,7 @@ impl Engine<'_> {
             flow.measured = flow.counts().since(flow.measured);
         }
         let mut rows = Vec::new();
-        self.media.for_each_port(|medium, port| {
+        for_each_link(&mut self.media, &self.entries, |medium, port| {
             let number = u32::try_from(rows.len()).unwrap_or(u32::MAX);
             rows.push(link_summary(self.scenario, number, medium, port, self.now));
         });

@@ -19,10 +19,10 @@ mod wiring;
 use crate::agenda::{FlowAgenda, Turn};
 use crate::checks::Checks;
 use crate::flow::Flow;
-use crate::packet::{Packet, Payloads, Sacks, Store};
+use crate::packet::{Options, Packet, Payloads, Store};
 use crate::{Bounds, RunError, RunOutput, RunSummary, TimedChange, tables};
 use clock::Clock;
-use dumbbell_network::{Agenda, Entry, Routes, report};
+use dumbbell_network::{Agenda, Entry, Routes, for_each_link, report};
 use dumbbell_path::Media;
 use dumbbell_results::{self as results, LinkSummary, Recorder};
 use dumbbell_scenario::Scenario;
@@ -47,7 +47,7 @@ pub(crate) struct Engine<'a> {
     /// Where each link of the scenario is entered.
     entries: Vec<Entry>,
     /// What packets under way carry besides themselves.
-    sacks: Store<Sacks>,
+    sacks: Store<Options>,
     payloads: Payloads,
     /// When the clock, media and flows have something to do: of what is due at the same time the clock first, then media,
     /// then flows.
@@ -55,7 +55,7 @@ pub(crate) struct Engine<'a> {
     medium_agenda: Agenda<Time>,
     flow_agenda: FlowAgenda,
     recorder: Recorder,
-    /// Bytes that had left each port of the media when it was sampled last.
+    /// Bytes that had left each link when it was sampled last.
     departed: Vec<u64>,
     bounds: Bounds<'a>,
     memory: Memory,
@@ -97,7 +97,6 @@ impl<'a> Engine<'a> {
         for (index, flow) in flows.iter().enumerate() {
             flow_agenda.set(index, Turn::Application, flow.start);
         }
-        let ports = media.iter().map(|medium| usize::from(medium.ports())).sum();
         Engine {
             scenario,
             now: Time::ZERO,
@@ -114,7 +113,7 @@ impl<'a> Engine<'a> {
             clock,
             flow_agenda,
             recorder,
-            departed: vec![0; ports],
+            departed: vec![0; scenario.links.len()],
             bounds,
             failure: None,
             checks,
@@ -151,9 +150,9 @@ impl<'a> Engine<'a> {
         let flows = results::flows(&tables::flow_summaries(self.scenario, self.flows, measured_s));
         let mut measured_links = self.measured_links.unwrap_or_default();
         let mut rows = measured_links.iter_mut();
-        self.media.for_each_port(|medium, port| {
+        for_each_link(&mut self.media, &self.entries, |medium, port| {
             if let Some(row) = rows.next() {
-                row.total = report::counts(&medium.counters(self.end, port));
+                report::total(row, medium, port, self.end);
             }
         });
         let links = results::links(&measured_links);

@@ -6,6 +6,7 @@
 //! is taken only when at least half of all numbers belong to flows that are over, so that it costs a flow next to nothing.
 
 use super::Engine;
+use super::wiring::attach_device;
 use crate::agenda::Turn;
 use crate::flow::{Flow, Phase};
 use crate::packet::Packet;
@@ -74,6 +75,7 @@ impl Engine<'_> {
         let controller = spec.cc.controller(spawned_stream(scenario.seed, place.source, number));
         let mut flow = Flow::new(spec, &own.transport, controller, now, own.bottleneck);
         flow.transfer(bytes, u16::try_from(spec.transport.mss).unwrap_or(u16::MAX));
+        attach_device(&mut flow, &spec.forward, &mut self.media, &self.entries);
         let route = own.route;
         let index = self.take_place(place, flow);
         self.routes.adopt(index, route);

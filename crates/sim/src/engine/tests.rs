@@ -260,7 +260,8 @@ fn links_that_are_taken_for_shared_media_carry_as_links_do() {
     let over_links = run_over(&scenario, |cancel| Network::new(&scenario, cancel).unwrap());
     let over_media = run_over(&scenario, |cancel| {
         let boxed = |link: Link<Packet>| Box::new(link) as Box<dyn Medium<Packet>>;
-        let media = dumbbell_network::links(&scenario).into_iter().map(boxed).collect();
+        let links = (0..scenario.links.len()).map(|link| dumbbell_network::wire(&scenario, link));
+        let media = links.map(boxed).collect();
         let entries = Entry::of_links(scenario.links.len());
         Network::over(Media::new(Vec::new(), media), entries, &scenario, cancel).unwrap()
     });
@@ -382,6 +383,7 @@ fn a_link_and_a_shared_medium_are_numbered_together() {
     assert_eq!((media.len(), media.get(0).ports(), media.get(1).ports()), (2, 1, 2));
     assert!(media.link_mut(0).is_some() && media.link_mut(1).is_none());
     let mut names = Vec::new();
-    media.for_each_port(|medium, port| names.push(medium.name(port).to_owned()));
-    assert_eq!(names, ["bottleneck", "up", "down"]);
+    let entries = [(1, 1), (0, 0), (1, 0)].map(|(medium, port)| Entry { medium, port });
+    for_each_link(&mut media, &entries, |medium, port| names.push(medium.name(port).to_owned()));
+    assert_eq!(names, ["down", "bottleneck", "up"]);
 }

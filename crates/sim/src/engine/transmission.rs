@@ -6,7 +6,7 @@ use crate::endpoints::Endpoints;
 use crate::flow::{Flow, Traffic};
 use crate::packet::{Kind, Packet, flow_number};
 use dumbbell_network::Hop;
-use dumbbell_path::{Link, Offer};
+use dumbbell_path::{DropCause, Link, Offer, Port};
 use dumbbell_transport::{Ack, Burst, CumulativeAck};
 use dumbbell_units::Time;
 use std::sync::atomic::Ordering;
@@ -70,7 +70,9 @@ impl Engine<'_> {
         let now = self.now;
         let route = self.routes.of(index);
         let hop = route.first_forward;
-        let Flow { ends: Endpoints::Tcp { sender, .. }, traffic, data, .. } = &mut self.flows[index] else { return };
+        let Flow { ends: Endpoints::Tcp { sender, .. }, traffic, data, device, .. } = &mut self.flows[index] else {
+            return;
+        };
         let kind = *data;
         let Some(link) = self.media.link_mut(hop.medium()) else { return self.transmit_over_any(index, first) };
         let counts = hop.is_bottleneck && !link.decides_late();
@@ -93,9 +95,13 @@ impl Engine<'_> {
                     traffic.drops += u64::from(burst.remaining() - departures.count());
                 }
                 None => {
-                    let mut way = FirstLink { link, counts, traffic, kind, now, measured: self.measured };
+                    let mut way = FirstLink { link, counts, traffic, kind, now, measured: self.measured, accepted: 0 };
                     let departs = way.offer_each(flow_number(index), route.forward_rest, route.header, burst);
-                    sender.handed_over(burst.bytes, departs);
+                    if device.is_some() {
+                        sender.handed_over_untold(burst.bytes, way.accepted);
+                    } else {
+                        sender.handed_over(burst.bytes, departs);
+                    }
                 }
             }
             until_check -= 1;
@@ -120,15 +126,22 @@ impl Engine<'_> {
         let kind = self.flows[index].data;
         let mut next = Some(first);
         while let Some(burst) = next {
+            let mut accepted = 0;
             let departs = burst.fold(now, |_, segment| {
                 let packet = Packet::data(flow_number(index), route.forward_rest, route.header, segment);
-                self.send_over_any(route.first_forward, packet.of_kind(kind))
+                let (departs, packets) = self.send_over_any(route.first_forward, packet.of_kind(kind));
+                accepted += packets;
+                departs
             });
             if self.must_stop(u64::from(burst.remaining())) {
                 return;
             }
-            let Endpoints::Tcp { sender, .. } = &mut self.flows[index].ends else { return };
-            sender.handed_over(burst.bytes, departs);
+            let Flow { ends: Endpoints::Tcp { sender, .. }, device, .. } = &mut self.flows[index] else { return };
+            if device.is_some() {
+                sender.handed_over_untold(burst.bytes, accepted);
+            } else {
+                sender.handed_over(burst.bytes, departs);
+            }
             next = sender.poll_again();
         }
     }
@@ -272,9 +285,10 @@ impl Engine<'_> {
     }
 
     /// [`send`](Self::send) for a medium that need not be a link; returns when the packet will have left it, and its copy if
-    /// there is one, as far as that is known.
-    #[cold]
-    fn send_over_any(&mut self, hop: Hop, packet: Packet) -> Time {
+    /// there is one, as far as that is known, and how many of them it has taken.
+    #[inline(never)]
+    fn send_over_any(&mut self, hop: Hop, packet: Packet) -> (Time, u32) {
+        let mut accepted = 1;
         let departs = match self.media.get_mut(hop.medium()).offer(self.now, hop.port, packet) {
             Offer::Accepted { departs } => {
                 self.count_known_departure(hop, &packet, departs);
@@ -282,16 +296,18 @@ impl Engine<'_> {
             }
             Offer::Dropped(_) => {
                 self.count_drop(&packet);
+                accepted = 0;
                 None
             }
             Offer::Duplicated { departs } => {
                 self.count_known_departure(hop, &packet, departs);
+                accepted = 2;
                 self.send_copy(hop, packet).or(departs)
             }
         };
         let next = self.settle_medium(hop.medium());
         self.medium_agenda.set(hop.medium(), next);
-        departs.unwrap_or(self.now)
+        (departs.unwrap_or(self.now), accepted)
     }
 
     /// Counts what a medium reports late; returns when it has something to do next.
@@ -310,20 +326,41 @@ impl Engine<'_> {
     /// Counts what a medium reports late for the flows it belongs to: drops, and departures where they are decided then.
     #[inline(never)]
     pub(super) fn settle_reports(&mut self, index: usize) {
-        if let Some(link) = self.media.link_mut(index) {
-            while let Some((departs, packet)) = link.pop_departure() {
-                self.flows[packet.flow as usize].count_late_departure((index, 0), &packet, departs, self.measured);
+        if self.media.link_mut(index).is_some() {
+            while let Some((departs, packet)) = self.media.link_mut(index).and_then(Link::pop_departure) {
+                self.count_late_departure((index, 0), &packet, departs);
             }
-            while let Some((packet, _)) = self.media.link_mut(index).and_then(Link::pop_drop) {
-                self.count_drop(&packet);
+            while let Some((packet, cause)) = self.media.link_mut(index).and_then(Link::pop_drop) {
+                self.count_late_drop((index, 0), &packet, cause);
             }
             return;
         }
         while let Some((port, departs, packet)) = self.media.get_mut(index).pop_departure() {
-            self.flows[packet.flow as usize].count_late_departure((index, port), &packet, departs, self.measured);
+            self.count_late_departure((index, port), &packet, departs);
         }
-        while let Some((_, packet, _)) = self.media.get_mut(index).pop_drop() {
-            self.count_drop(&packet);
+        while let Some((port, packet, cause)) = self.media.get_mut(index).pop_drop() {
+            self.count_late_drop((index, port), &packet, cause);
+        }
+    }
+
+    /// A packet leaves a port at `departs`, which is known only now.
+    #[inline]
+    fn count_late_departure(&mut self, place: (usize, Port), packet: &Packet, departs: Time) {
+        let index = packet.flow as usize;
+        let flow = &mut self.flows[index];
+        flow.count_late_departure(place, packet, departs, self.measured);
+        if let Some(next) = flow.complete(place, packet, departs) {
+            self.flow_agenda.advance(index, Turn::Sender, next);
+        }
+    }
+
+    /// A port drops a packet that it had accepted. What is lost behind it had left it before.
+    fn count_late_drop(&mut self, place: (usize, Port), packet: &Packet, cause: DropCause) {
+        self.count_drop(packet);
+        let index = packet.flow as usize;
+        let has_left = cause == DropCause::LossAfter;
+        if !has_left && let Some(next) = self.flows[index].complete(place, packet, self.now) {
+            self.flow_agenda.advance(index, Turn::Sender, next);
         }
     }
 
@@ -361,6 +398,8 @@ struct FirstLink<'e> {
     kind: Kind,
     now: Time,
     measured: (Time, Time),
+    /// Packets that the link has taken, copies included.
+    accepted: u32,
 }
 
 impl FirstLink<'_> {
@@ -377,6 +416,7 @@ impl FirstLink<'_> {
     /// Offers a data packet; returns when it will have left the transmitter, as far as that is known.
     #[inline]
     fn offer(&mut self, packet: Packet) -> Time {
+        self.accepted += 1;
         match self.link.offer(self.now, packet) {
             Offer::Accepted { departs: Some(departs) } => {
                 if self.counts {
@@ -386,6 +426,7 @@ impl FirstLink<'_> {
             }
             Offer::Accepted { departs: None } => self.now,
             Offer::Dropped(_) => {
+                self.accepted -= 1;
                 self.traffic.drops += 1;
                 self.now
             }
@@ -398,7 +439,10 @@ impl FirstLink<'_> {
     fn offer_copy(&mut self, packet: Packet, departs: Option<Time>) -> Time {
         self.traffic.copies += 1;
         let copy = match self.link.offer_copy(self.now, packet) {
-            Offer::Accepted { departs } | Offer::Duplicated { departs } => departs,
+            Offer::Accepted { departs } | Offer::Duplicated { departs } => {
+                self.accepted += 1;
+                departs
+            }
             Offer::Dropped(_) => {
                 self.traffic.drops += 1;
                 None

@@ -4,7 +4,7 @@ use super::traffic::Traffic;
 use crate::RunError;
 use crate::flow::Flow;
 use crate::packet::Packet;
-use dumbbell_network::{Entry, Routes, controller_stream, links, slowest_link, start_of, start_stream};
+use dumbbell_network::{Entry, Routes, controller_stream, media, slowest_link, start_of, start_stream};
 use dumbbell_path::Media;
 use dumbbell_scenario::Scenario;
 use std::sync::Arc;
@@ -21,10 +21,10 @@ pub(super) struct Network {
 }
 
 impl Network {
-    /// Builds what `scenario` describes, unless the caller `cancel`s. Each of its links is a medium of its own.
+    /// Builds what `scenario` describes, unless the caller `cancel`s.
     pub fn new(scenario: &Scenario, cancel: &AtomicBool) -> Result<Network, RunError> {
-        let entries = Entry::of_links(scenario.links.len());
-        Network::over(Media::new(links(scenario), Vec::new()), entries, scenario, cancel)
+        let (media, entries) = media(scenario);
+        Network::over(media, entries, scenario, cancel)
     }
 
     /// Puts the flows of `scenario` over media, of which `entries` tells what takes the place of each link.
@@ -57,7 +57,9 @@ impl Network {
             }
             let controller = spec.cc.controller(controller_stream(seed, index));
             let start = start_of(spec, &mut starts);
-            network.flows.push(Flow::new(spec, &transport, controller, start, bottleneck));
+            let mut flow = Flow::new(spec, &transport, controller, start, bottleneck);
+            attach_device(&mut flow, &spec.forward, &mut network.media, &network.entries);
+            network.flows.push(flow);
         }
         for spec in &scenario.traffic {
             let bottleneck = slowest_link(scenario, &spec.flow.forward);
@@ -67,5 +69,16 @@ impl Network {
             network.traffic.add(spec, scenario, route, entry);
         }
         Ok(network)
+    }
+}
+
+/// Has a flow told of what leaves its host's device, the first of the links `forward`, where it waits for that and the
+/// device decides late.
+pub(super) fn attach_device(flow: &mut Flow, forward: &[usize], media: &mut Media<Packet>, entries: &[Entry]) {
+    let device = forward.first().map(|&link| entries[link]).filter(|_| flow.ends.wants_completions());
+    if let Some(device) = device {
+        let medium = media.get_mut(device.medium as usize);
+        medium.report_departures(device.port);
+        flow.device = Some(device).filter(|_| medium.decides_late(device.port));
     }
 }

@@ -35,3 +35,4 @@ mod script;
 mod short_flows;
 mod snapshots;
 mod udp;
+mod wifi;

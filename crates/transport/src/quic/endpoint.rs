@@ -1,6 +1,6 @@
 //! The QUIC-like ends as [`Endpoint`]s: their packets and ACKs as bytes, in little-endian order.
 
-use super::{AckFrequency, QuicAck, QuicPacket, QuicReceiver, QuicSender};
+use super::{AckFrequency, EcnCounts, QuicAck, QuicPacket, QuicReceiver, QuicSender};
 use crate::endpoint::{Arrival, Datagram, Endpoint, Handshake, Sending};
 use crate::{ReceiverStats, SackBlock, TransportConfig};
 use dumbbell_cc::Controller;
@@ -140,14 +140,16 @@ impl AckFrequency {
 }
 
 impl QuicAck {
-    const HEAD: usize = 8;
+    const HEAD: usize = 16;
     const RANGE: usize = 8;
 
     #[inline]
     fn encode(&self, bytes: &mut Vec<u8>) {
         let mut ack = [0; QuicAck::HEAD + QuicAck::RANGE * QuicAck::MAX_RANGES];
         ack[..4].copy_from_slice(&self.delay_us.to_le_bytes());
-        ack[4..8].copy_from_slice(&self.ce_count.to_le_bytes());
+        ack[4..8].copy_from_slice(&self.ecn.ect0.to_le_bytes());
+        ack[8..12].copy_from_slice(&self.ecn.ect1.to_le_bytes());
+        ack[12..16].copy_from_slice(&self.ecn.ce.to_le_bytes());
         let places = ack[QuicAck::HEAD..].chunks_exact_mut(QuicAck::RANGE);
         for (place, range) in places.zip(self.ranges()) {
             place[..4].copy_from_slice(&range.start.to_le_bytes());
@@ -158,8 +160,9 @@ impl QuicAck {
 
     #[inline]
     fn decode(bytes: &[u8]) -> Option<QuicAck> {
-        let (delay_us, ce_count) = (u32_at(bytes, 0)?, u32_at(bytes, 4)?);
-        let mut ack = QuicAck { ranges: Default::default(), range_count: 0, delay_us, ce_count };
+        let delay_us = u32_at(bytes, 0)?;
+        let ecn = EcnCounts { ect0: u32_at(bytes, 4)?, ect1: u32_at(bytes, 8)?, ce: u32_at(bytes, 12)? };
+        let mut ack = QuicAck { ranges: Default::default(), range_count: 0, delay_us, ecn };
         for (range, bytes) in ack.ranges.iter_mut().zip(bytes[QuicAck::HEAD..].chunks_exact(QuicAck::RANGE)) {
             *range = SackBlock { start: u32_at(bytes, 0)?, end: u32_at(bytes, 4)? };
             ack.range_count += 1;
@@ -185,7 +188,7 @@ mod tests {
             (nanos, is_retransmission) in (any::<u64>(), any::<bool>()),
             asked in any::<Option<(u16, u32)>>(),
             ranges in prop::collection::vec((any::<u32>(), any::<u32>()), 0..=QuicAck::MAX_RANGES),
-            (delay_us, ce_count) in (any::<u32>(), any::<u32>()),
+            (delay_us, ect0, ect1, ce) in (any::<u32>(), any::<u32>(), any::<u32>(), any::<u32>()),
         ) {
             let sent_at = Time::from_nanos(nanos);
             let ack_frequency = asked.map(|(every, delay_us)| AckFrequency { every, delay_us });
@@ -194,7 +197,7 @@ mod tests {
             packet.encode(&mut payload);
             let arrival = Arrival { size: len + PACKET_OVERHEAD, ecn: Ecn::Ce, payload: &payload };
             prop_assert_eq!(QuicPacket::decode(arrival), Some(QuicPacket { ecn: Ecn::Ce, ..packet }));
-            let mut ack = QuicAck { ranges: Default::default(), range_count: u8::try_from(ranges.len()).unwrap(), delay_us, ce_count };
+            let mut ack = QuicAck { ranges: Default::default(), range_count: u8::try_from(ranges.len()).unwrap(), delay_us, ecn: EcnCounts { ect0, ect1, ce } };
             for (place, (start, end)) in ack.ranges.iter_mut().zip(ranges) {
                 *place = SackBlock { start, end };
             }
@@ -204,7 +207,7 @@ mod tests {
         }
 
         #[test]
-        fn bytes_that_are_no_packet_are_none(payload in prop::collection::vec(any::<u8>(), 0..8)) {
+        fn bytes_that_are_no_packet_are_none(payload in prop::collection::vec(any::<u8>(), 0..16)) {
             prop_assert_eq!(QuicPacket::decode(Arrival { size: 100, ecn: Ecn::NotEct, payload: &payload }), None);
             prop_assert_eq!(QuicAck::decode(&payload), None);
         }

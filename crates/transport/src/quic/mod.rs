@@ -68,8 +68,19 @@ pub struct QuicAck {
     pub range_count: u8,
     /// ACK delay: time from the arrival of the packet with the largest number to this ACK, in microseconds.
     pub delay_us: u32,
-    /// Packets that have arrived with a CE mark (ECN-CE count).
-    pub ce_count: u32,
+    /// Packets that have arrived, by their ECN bits.
+    pub ecn: EcnCounts,
+}
+
+/// Counts of an ACK frame (RFC 9000, section 19.3.2).
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct EcnCounts {
+    /// Packets with ECT(0).
+    pub ect0: u32,
+    /// Packets with ECT(1).
+    pub ect1: u32,
+    /// Packets with a congestion mark.
+    pub ce: u32,
 }
 
 impl QuicPacket {

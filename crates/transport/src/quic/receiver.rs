@@ -1,6 +1,6 @@
 //! The receiving endpoint: it acknowledges packet numbers and delivers the stream in order.
 
-use super::{AckFrequency, QuicAck, QuicPacket};
+use super::{AckFrequency, EcnCounts, QuicAck, QuicPacket};
 use crate::receiver::Reassembly;
 use crate::{ReceiverStats, SackBlock, TransportConfig};
 use dumbbell_path::Ecn;
@@ -9,6 +9,17 @@ use std::collections::VecDeque;
 
 /// Ranges of packet numbers that a receiver remembers (RFC 9000 leaves the number open; 32 is usual).
 const MAX_REMEMBERED: usize = 32;
+
+/// Where a packet number stands among those received.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Place {
+    /// Behind the largest.
+    Next,
+    /// Elsewhere.
+    Other,
+    /// It was there before.
+    Known,
+}
 
 /// Receives packets and decides when to acknowledge them.
 #[derive(Clone, Debug)]
@@ -20,7 +31,7 @@ pub struct QuicReceiver {
     ack_at: Time,
     /// An ACK has to be sent now.
     must_ack: bool,
-    ce_count: u32,
+    ecn: EcnCounts,
     next_seq: u32,
     held: Reassembly,
     ack_every: u32,
@@ -37,7 +48,7 @@ impl QuicReceiver {
             unacked: 0,
             ack_at: Time::NEVER,
             must_ack: false,
-            ce_count: 0,
+            ecn: EcnCounts::default(),
             next_seq: 0,
             held: Reassembly::default(),
             ack_every: config.ack_every.max(1),
@@ -55,15 +66,12 @@ impl QuicReceiver {
             self.ack_every = u32::from(every);
             self.max_ack_delay = Duration::from_micros(u64::from(delay_us));
         }
-        let in_order = self.note_number(now, packet.number);
+        let place = self.note_number(now, packet.number);
         self.deliver(packet);
-        let marked = packet.ecn == Ecn::Ce;
-        if marked {
-            self.ce_count += 1;
-            self.stats.ce_segments += 1;
-        }
+        // The bits of a copy are not counted.
+        let marked = place != Place::Known && self.count_bits(packet.ecn);
         self.unacked += 1;
-        if !in_order || marked || self.unacked >= self.ack_every {
+        if place != Place::Next || marked || self.unacked >= self.ack_every {
             self.must_ack = true;
         } else if self.ack_at == Time::NEVER {
             self.ack_at = now + self.max_ack_delay;
@@ -93,21 +101,36 @@ impl QuicReceiver {
         self.stats
     }
 
-    /// Adds a packet number to the ranges; returns whether it follows the largest one.
+    /// Counts the ECN bits of a packet; returns whether it is marked.
     #[inline]
-    fn note_number(&mut self, now: Time, number: u32) -> bool {
+    fn count_bits(&mut self, ecn: Ecn) -> bool {
+        match ecn {
+            Ecn::NotEct => {}
+            Ecn::Ect0 => self.ecn.ect0 += 1,
+            Ecn::Ect1 => self.ecn.ect1 += 1,
+            Ecn::Ce => {
+                self.ecn.ce += 1;
+                self.stats.ce_segments += 1;
+            }
+        }
+        ecn == Ecn::Ce
+    }
+
+    /// Adds a packet number to the ranges.
+    #[inline]
+    fn note_number(&mut self, now: Time, number: u32) -> Place {
         match self.ranges.back_mut() {
             Some(last) if last.end == number => {
                 last.end += 1;
                 self.largest_at = now;
-                true
+                Place::Next
             }
             _ => self.note_any_number(now, number),
         }
     }
 
     #[inline(never)]
-    fn note_any_number(&mut self, now: Time, number: u32) -> bool {
+    fn note_any_number(&mut self, now: Time, number: u32) -> Place {
         let highest_end = self.ranges.back().map_or(0, |range| range.end);
         if number >= highest_end {
             self.largest_at = now;
@@ -115,27 +138,28 @@ impl QuicReceiver {
             if self.ranges.len() > MAX_REMEMBERED {
                 self.ranges.pop_front();
             }
-            return number == highest_end;
+            return if number == highest_end { Place::Next } else { Place::Other };
         }
         let index = self.ranges.partition_point(|range| range.end < number);
         let known = self.ranges.get(index).is_some_and(|range| range.start <= number && number < range.end);
-        if !known {
-            let extends_this = self.ranges.get(index).is_some_and(|range| range.end == number);
-            let meets_next = |i: usize| self.ranges.get(i).is_some_and(|range| range.start == number + 1);
-            if extends_this {
-                if meets_next(index + 1) {
-                    self.ranges[index].end = self.ranges[index + 1].end;
-                    self.ranges.remove(index + 1);
-                } else {
-                    self.ranges[index].end += 1;
-                }
-            } else if meets_next(index) {
-                self.ranges[index].start = number;
-            } else {
-                self.ranges.insert(index, SackBlock { start: number, end: number + 1 });
-            }
+        if known {
+            return Place::Known;
         }
-        false
+        let extends_this = self.ranges.get(index).is_some_and(|range| range.end == number);
+        let meets_next = |i: usize| self.ranges.get(i).is_some_and(|range| range.start == number + 1);
+        if extends_this {
+            if meets_next(index + 1) {
+                self.ranges[index].end = self.ranges[index + 1].end;
+                self.ranges.remove(index + 1);
+            } else {
+                self.ranges[index].end += 1;
+            }
+        } else if meets_next(index) {
+            self.ranges[index].start = number;
+        } else {
+            self.ranges.insert(index, SackBlock { start: number, end: number + 1 });
+        }
+        Place::Other
     }
 
     #[inline]
@@ -173,6 +197,6 @@ impl QuicReceiver {
             range_count += 1;
         }
         let delay_us = u32::try_from(now.since(self.largest_at).as_micros()).unwrap_or(u32::MAX);
-        QuicAck { ranges, range_count, delay_us, ce_count: self.ce_count }
+        QuicAck { ranges, range_count, delay_us, ecn: self.ecn }
     }
 }

@@ -1,11 +1,13 @@
 //! Sender and receiver joined by a pipe of fixed delay, with losses by packet number.
 
 use super::*;
-use crate::TransportConfig;
-use dumbbell_cc::{CaState, Control, Controller, Event as Happening, Needs, RateSample, View};
+use crate::{EcnUse, TransportConfig};
+use dumbbell_cc::{CaState, Control, Controller, Event as Happening, RateSample, View};
 use std::collections::BTreeMap;
 use std::sync::{Arc, Mutex};
 
+mod ecn;
+mod reduction;
 mod resume;
 
 /// Halves on loss and never grows.
@@ -143,7 +145,10 @@ fn the_packet_threshold_of_three_waits_for_three_later_packets() {
         while sender.poll_transmit(Time::ZERO).is_some() {}
         let mut ranges = [SackBlock::default(); 3];
         ranges[0] = SackBlock { start: 1, end: 3 };
-        sender.on_ack(Time::ZERO + ONE_WAY * 2, &QuicAck { ranges, range_count: 1, delay_us: 0, ce_count: 0 });
+        sender.on_ack(
+            Time::ZERO + ONE_WAY * 2,
+            &QuicAck { ranges, range_count: 1, delay_us: 0, ecn: EcnCounts::default() },
+        );
         sender.view().lost
     };
     assert_eq!((early("quic"), early("dqc")), (0, 1));
@@ -244,7 +249,7 @@ fn pacing_spreads_a_window_after_the_first_ten_packets() {
 
 #[test]
 fn a_mark_reduces_once_like_a_loss() {
-    let config = TransportConfig { ecn: true, ..profile("quic") };
+    let config = TransportConfig { ecn: EcnUse::Classic, ..profile("quic") };
     let mut sender = QuicSender::new(&config, Box::new(Halving));
     sender.establish(Time::ZERO, ONE_WAY * 2);
     sender.write(Time::ZERO, 100, 1350);
@@ -252,7 +257,10 @@ fn a_mark_reduces_once_like_a_loss() {
     for (end, marks) in [(2, 1), (4, 2), (6, 2)] {
         let mut ranges = [SackBlock::default(); 3];
         ranges[0] = SackBlock { start: 0, end };
-        sender.on_ack(Time::ZERO + ONE_WAY * 2, &QuicAck { ranges, range_count: 1, delay_us: 0, ce_count: marks });
+        sender.on_ack(
+            Time::ZERO + ONE_WAY * 2,
+            &QuicAck { ranges, range_count: 1, delay_us: 0, ecn: EcnCounts { ect0: end - marks, ect1: 0, ce: marks } },
+        );
     }
     assert_eq!((sender.control().cwnd, sender.view().delivered_ce), (5, 2));
     assert_eq!(sender.view().lost, 0);
@@ -303,8 +311,10 @@ fn a_coarse_clock_shows_round_trip_times_in_its_steps() {
     let mut ranges = [SackBlock::default(); 3];
     ranges[0] = SackBlock { start: 0, end: 1 };
     // 40.8 ms later, but the clock shows 10 and 51 ms.
-    sender
-        .on_ack(sent_at + Duration::from_micros(40_800), &QuicAck { ranges, range_count: 1, delay_us: 0, ce_count: 0 });
+    sender.on_ack(
+        sent_at + Duration::from_micros(40_800),
+        &QuicAck { ranges, range_count: 1, delay_us: 0, ecn: EcnCounts::default() },
+    );
     assert_eq!(sender.last_sample().rtt_us, 41_000);
 }
 
@@ -456,7 +466,7 @@ fn ack(sender: &mut QuicSender, at_ms: u64, received: &[(u32, u32)]) {
         *place = SackBlock { start, end };
     }
     let range_count = u8::try_from(received.len()).unwrap();
-    let ack = QuicAck { ranges, range_count, delay_us: 0, ce_count: 0 };
+    let ack = QuicAck { ranges, range_count, delay_us: 0, ecn: EcnCounts::default() };
     sender.on_ack(Time::ZERO + Duration::from_millis(at_ms), &ack);
 }
 
@@ -481,11 +491,11 @@ fn a_reduction_stays_when_a_mark_made_it_or_undo_is_off() {
     ack(&mut sender, 41, &[(0, 6)]);
     assert_eq!((sender.control().cwnd, sender.stats().undo_count, sender.view().delivered), (5, 0, 6));
 
-    let mut sender = by_hand(&TransportConfig { ecn: true, ..profile("quic") });
+    let mut sender = by_hand(&TransportConfig { ecn: EcnUse::Classic, ..profile("quic") });
     let mut ranges = [SackBlock::default(); QuicAck::MAX_RANGES];
     ranges[0] = SackBlock { start: 0, end: 2 };
     let now = Time::ZERO + ONE_WAY * 2;
-    sender.on_ack(now, &QuicAck { ranges, range_count: 1, delay_us: 0, ce_count: 1 });
+    sender.on_ack(now, &QuicAck { ranges, range_count: 1, delay_us: 0, ecn: EcnCounts { ect0: 1, ect1: 0, ce: 1 } });
     ack(&mut sender, 41, &[(3, 9), (0, 2)]);
     ack(&mut sender, 42, &[(0, 9)]);
     assert_eq!((sender.control().cwnd, sender.stats().undo_count, sender.view().lost), (5, 0, 1));
@@ -536,51 +546,4 @@ fn with_packets_of_several_sizes_bytes_count_against_the_window() {
     pair.run_until(seconds(5));
     assert!(pair.sender.is_idle());
     assert_eq!(pair.receiver.stats().delivered_bytes, 100_000);
-}
-
-/// Halves on loss, in proportion to what is delivered.
-struct Proportional;
-
-impl Controller for Proportional {
-    fn algorithm(&self) -> &'static str {
-        "proportional"
-    }
-    fn init(&mut self, _view: &View, _control: &mut Control) {}
-    fn needs(&self) -> Needs {
-        Needs { proportional: 1372, ..Needs::NONE }
-    }
-    fn ssthresh(&mut self, _view: &View, control: &Control) -> u32 {
-        control.cwnd / 2
-    }
-}
-
-#[test]
-fn a_proportional_reduction_sends_at_once_and_recovers_within_a_round_trip() {
-    let config = TransportConfig { initial_cwnd: 40, ack_every: 1, ..profile("quic") };
-    let recovery = |controller: Box<dyn Controller>| {
-        let mut pair = Pair::new(&config, |number| number == 0);
-        pair.sender = QuicSender::new(&config, controller);
-        pair.sender.establish(Time::ZERO, ONE_WAY * 2);
-        // A packet a millisecond.
-        let (mut began, mut ended) = (None, None);
-        for millis in 0..200 {
-            let now = Time::ZERO + Duration::from_millis(millis);
-            pair.run_until(now);
-            pair.now = now;
-            match pair.sender.view().ca_state {
-                CaState::Recovery => _ = began.get_or_insert(millis),
-                _ if began.is_some() => _ = ended.get_or_insert(millis),
-                _ => {}
-            }
-            if began.is_none() || pair.sender.unsent() == 0 {
-                pair.sender.write(now, 1, 1350);
-            }
-            pair.transmit();
-        }
-        (began.unwrap(), ended.unwrap())
-    };
-    let (began, ended) = recovery(Box::new(Halving));
-    assert!(ended - began >= 58, "half a flight of 40 ms in silence, and a round trip: {began} to {ended}");
-    let (began, ended) = recovery(Box::new(Proportional));
-    assert!((40..=42).contains(&(ended - began)), "{began} to {ended}");
 }

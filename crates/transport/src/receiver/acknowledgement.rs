@@ -4,7 +4,7 @@ use super::{
     COMPRESSED_ACKS_MAX, COMPRESSION_DELAY_MAX, COMPRESSION_RTT_PERCENT, QUICK_ACKS_MIN, Receiver,
     UNCOMPRESSED_DUP_ACKS, Waiting,
 };
-use crate::{Ack, CumulativeAck, SackBlock};
+use crate::{Ack, CumulativeAck, Marks, SackBlock};
 use dumbbell_units::{Duration, Time};
 
 impl Receiver {
@@ -155,8 +155,14 @@ impl Receiver {
             self.quick = 0;
         }
         let mut ack = Ack::from(self.cumulative_ack(window));
+        if let Some(marks) = &mut self.marks {
+            marks.untold = 0;
+            ack.marks = Some(Marks::new(self.ce_segments, marks.bytes));
+        }
         if self.duplicate.is_some() || !self.held.is_empty() {
-            let room = if self.timestamps { Ack::MAX_SACK_BLOCKS - 1 } else { Ack::MAX_SACK_BLOCKS };
+            // The counters of marks have the place of a block.
+            let others = usize::from(self.timestamps) + usize::from(self.marks.is_some());
+            let room = Ack::MAX_SACK_BLOCKS - others;
             let duplicate = self.duplicate.take().map(|seq| SackBlock { start: seq, end: seq + 1 });
             self.sacks.write(duplicate, room, &mut ack);
         }

@@ -6,11 +6,43 @@ use dumbbell_path::Ecn;
 use dumbbell_recovery::ack_rtt::timestamp_ticks;
 use dumbbell_units::Time;
 
+/// Marked segments after which an ACK leaves at once: 2 is recommended, 6 allowed (RFC 9768, section 3.2.2.5.1).
+const MARKS_PER_ACK: u32 = 2;
+
+/// What a receiver that counts marks keeps besides their number.
+#[derive(Clone, Copy, Debug, Default)]
+pub(super) struct MarkCounters {
+    /// Payload bytes of marked segments.
+    pub bytes: u64,
+    /// Marked segments since the last ACK.
+    pub untold: u32,
+    /// ECN bits of the latest segment.
+    latest: Option<Ecn>,
+}
+
+impl MarkCounters {
+    /// A segment has these ECN bits. Returns whether an ACK leaves at once to tell of it: where segments with other bits begin,
+    /// and when so many are marked that the three bits of ACE must not wait longer (RFC 9768, sections 3.2.3.3 and
+    /// 3.2.2.5.1).
+    fn note(&mut self, ecn: Ecn) -> bool {
+        self.untold += u32::from(ecn == Ecn::Ce);
+        let before = self.latest.replace(ecn);
+        before.is_some_and(|before| before != ecn) || self.untold >= MARKS_PER_ACK
+    }
+}
+
 impl Receiver {
     /// Takes a segment; returns whether an ACK leaves (`tcp_data_queue`).
     pub(super) fn classify(&mut self, now: Time, segment: Segment) -> bool {
+        if segment.len == 0 {
+            // A probe of the window is answered, and is nothing else (`tcp_send_dupack`).
+            return true;
+        }
         if segment.ecn == Ecn::Ce {
             self.ce_segments += 1;
+            if let Some(marks) = &mut self.marks {
+                marks.bytes += u64::from(segment.len);
+            }
         }
         if self.fails_paws(&segment) {
             return self.reject(&segment);
@@ -190,6 +222,10 @@ impl Receiver {
 
     #[inline(never)]
     pub(super) fn observe_ecn_codepoint(&mut self, segment: &Segment) {
+        if let Some(marks) = &mut self.marks {
+            self.ack_now |= marks.note(segment.ecn);
+            return;
+        }
         self.accept_cwr(segment.flags.has(Flags::CWR));
         let is_marked = segment.ecn == Ecn::Ce;
         if segment.ecn == Ecn::NotEct {
@@ -213,6 +249,7 @@ impl Receiver {
                 self.echo_congestion = is_marked;
                 self.ack_now |= changed;
             }
+            EcnEcho::Accurate => {}
         }
     }
 

@@ -77,6 +77,16 @@ fn blocks(ack: &Ack) -> Vec<(u32, u32)> {
 // Quick ACKs and delayed ACKs
 
 #[test]
+fn a_probe_of_the_window_is_answered_at_once_and_counts_as_nothing() {
+    let (mut receiver, seq) = settled(steady());
+    let before = receiver.stats();
+    let acks = receive(&mut receiver, ms(300), Segment { len: 0, ..segment(seq - 1, ms(300)) });
+    let [ack] = acks[..] else { panic!("{acks:?}") };
+    assert_eq!((ack.ack, ack.sack_count, ack.window), (seq, 0, 45));
+    assert_eq!(receiver.stats(), ReceiverStats { acks_sent: before.acks_sent + 1, ..before });
+}
+
+#[test]
 fn a_connection_starts_with_sixteen_quick_acks_then_acknowledges_every_second_segment() {
     let mut receiver = receiver(steady());
     let acked: Vec<u32> =
@@ -529,6 +539,35 @@ fn dctcp_acknowledges_unmarked_data_before_it_echoes_the_first_mark() {
     assert_eq!(step(2, Ecn::Ce), []);
     assert_eq!(step(3, Ecn::Ce), [(4, true)]);
     assert_eq!(step(4, Ecn::Ect0), [(5, false)], "nothing was held back");
+}
+
+#[test]
+fn an_accurate_receiver_acknowledges_every_change_of_bits_and_every_second_mark_and_counts_both_ways() {
+    let (mut receiver, next) = settled(steady());
+    receiver.set_ecn_echo(EcnEcho::Accurate);
+    let mut step = |i: u32, ecn| -> Vec<(u32, u8, u32)> {
+        let acks = receive(&mut receiver, ms(110), marked(next + i, ms(110), ecn));
+        acks.into_iter().map(|ack| (ack.ack - next, ack.marks.unwrap().ace(), ack.marks.unwrap().bytes())).collect()
+    };
+    assert_eq!(step(0, Ecn::Ect1), []);
+    assert_eq!(step(1, Ecn::Ce), [(2, 6, 1448)]);
+    assert_eq!(step(2, Ecn::Ce), []);
+    assert_eq!(step(3, Ecn::Ce), [(4, 0, 3 * 1448)]);
+    assert_eq!(step(4, Ecn::Ect1), [(5, 0, 3 * 1448)], "no echo stays, and a change is told at once");
+    assert_eq!(step(5, Ecn::NotEct), [(6, 0, 3 * 1448)]);
+}
+
+#[test]
+fn the_counters_of_marks_take_the_place_of_a_sack_block() {
+    let (mut receiver, next) = settled(steady());
+    receiver.set_ecn_echo(EcnEcho::Accurate);
+    let mut last = None;
+    for hole in 0..3 {
+        last = receive(&mut receiver, ms(110), marked(next + 2 * hole + 1, ms(110), Ecn::Ect0)).pop();
+    }
+    let ack = last.unwrap();
+    // 12 bytes of timestamps are in the header; 20 of two blocks and 8 of two counters fill the 40 that TCP has.
+    assert_eq!((ack.sack_count, ack.option_bytes()), (2, 28));
 }
 
 // Window

@@ -7,7 +7,7 @@
 
 use super::assembly::Retransmit;
 use super::{CaState, Sender};
-use crate::{Ack, RecoveryRule};
+use crate::{Ack, Marks, RecoveryRule};
 use dumbbell_cc::AckFlags;
 use dumbbell_recovery::ack_rtt::SentSpan;
 use dumbbell_recovery::tlp::ProbeNews;
@@ -107,6 +107,7 @@ impl Sender {
             if news.dsack {
                 self.fastretrans_alert(prior.una, 0, &mut news, ack);
             }
+            self.ack_window_probe();
             return;
         }
         self.xmit.request = Retransmit::Nothing;
@@ -116,6 +117,9 @@ impl Sender {
         }
 
         let acked = self.clean_rtx_queue(ack, &prior, tagged.sent, &mut news);
+        if let Some(marks) = ack.marks {
+            self.count_marks(marks, &prior, &mut news);
+        }
         self.detector.rack.update_reo_wnd(self.sample.prior_delivered, self.view.delivered);
         self.tell_controller(ack, acked, &news);
         self.process_tlp_ack(ack, &news);
@@ -126,6 +130,17 @@ impl Sender {
             self.set_xmit_timer();
         }
         self.cong_control(&prior, &news);
+    }
+
+    /// Adds the marks that the counters of an ACK tell of (`tcp_accecn_process`).
+    #[inline(never)]
+    #[expect(clippy::cast_possible_truncation, reason = "one ACK tells of fewer than 2^32 packets")]
+    fn count_marks(&mut self, marks: Marks, prior: &Prior, news: &mut AckNews) {
+        let delivered = (self.view.delivered - prior.delivered) as u32;
+        let marked = self.marks.add(marks.ace(), Some(marks.bytes()), delivered, self.view.mss);
+        self.view.delivered_ce += u64::from(marked);
+        news.ece = marked > 0;
+        self.sample.is_ece = news.ece;
     }
 
     #[inline(always)]

@@ -4,6 +4,7 @@
 use super::Burst;
 use crate::{ControllerRtt, DeliveryRate, Pacing, RtoRule, RttSamples, SendBufferSize, TransportConfig};
 use dumbbell_cc::{Control, Controller, View};
+use dumbbell_path::Ecn;
 use dumbbell_recovery::ack_rtt::RttSource;
 use dumbbell_recovery::dupthresh::DupThresh;
 use dumbbell_recovery::rack::Rack;
@@ -167,6 +168,8 @@ pub(super) enum Retransmit {
     Lost,
     /// New data, as F-RTO wants it; lost segments where there is none (`REXMIT_NEW`).
     NewDataFirst,
+    /// A packet without data, to which a receiver without room answers (`tcp_xmit_probe_skb`).
+    WindowProbe,
 }
 
 /// State of the send loop that follows an event.
@@ -180,6 +183,8 @@ pub(super) struct Xmit {
     pub sent: u32,
     /// Every segment below was considered for a rescue retransmission in this fast recovery.
     pub rescued_below: u32,
+    /// ECN bits of data.
+    pub codepoint: Ecn,
     /// The next new segment tells the receiver of the reduction (`TCP_ECN_QUEUE_CWR`).
     pub sends_cwr: bool,
     /// New data has left that starts the retransmission timeout (`tcp_event_new_data_sent`), unless a probe is scheduled

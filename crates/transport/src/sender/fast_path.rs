@@ -6,7 +6,7 @@
 //! controller is called. Every other ACK takes `Sender::ack_slow_path`, which has these steps among its own.
 
 use super::{CaState, Sender};
-use crate::{Ack, DeliveryRate, RttSamples, TransportConfig};
+use crate::{Ack, DeliveryRate, EcnUse, RttSamples, TransportConfig};
 use dumbbell_cc::{AckFlags, Controller, Needs};
 use dumbbell_recovery::ack_rtt::{AckRtt, age_us};
 
@@ -14,6 +14,7 @@ use dumbbell_recovery::ack_rtt::{AckRtt, age_us};
 /// them.
 pub(super) fn applies_to(config: &TransportConfig, controller: &dyn Controller) -> bool {
     controller.needs() == Needs::NONE
+        && config.ecn != EcnUse::Accurate
         && config.sack
         && config.delivery_rate == DeliveryRate::Linux
         && config.rtt_samples == RttSamples::Linux

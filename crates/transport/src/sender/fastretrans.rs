@@ -8,7 +8,7 @@
 use super::ack::AckNews;
 use super::assembly::Retransmit;
 use super::{CaState, Sender};
-use crate::{Ack, RecoveryRule};
+use crate::{Ack, EcnUse, RecoveryRule};
 use dumbbell_cc::{Control, Event};
 use dumbbell_recovery::frto::{LossAck, Verdict};
 use dumbbell_recovery::scoreboard::flag;
@@ -175,7 +175,7 @@ impl Sender {
         self.control.cwnd_cnt = 0;
         self.view.prior_cwnd = self.control.cwnd;
         self.control.ssthresh = self.controller.ssthresh(&self.view, &self.control);
-        self.xmit.sends_cwr = self.config.ecn;
+        self.xmit.sends_cwr = self.config.ecn == EcnUse::Classic;
     }
 
     /// `tcp_end_cwnd_reduction`.
@@ -274,7 +274,7 @@ impl Sender {
         self.set_state(CaState::Loss);
         self.high_seq = self.board.nxt();
         self.tlp.end();
-        self.xmit.sends_cwr = self.config.ecn;
+        self.xmit.sends_cwr = self.config.ecn == EcnUse::Classic;
         self.frto.on_timeout(self.config.frto, state >= CaState::Recovery, is_repeated);
     }
 

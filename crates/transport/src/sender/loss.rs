@@ -180,7 +180,7 @@ impl Sender {
             return;
         }
         let prior = self.view.sacked_out;
-        self.limit_reno_sacked(prior + dupacks);
+        self.limit_reno_sacked(prior + dupacks, 0);
         self.count_delivered(self.view.sacked_out.saturating_sub(prior), ece);
     }
 
@@ -188,16 +188,16 @@ impl Sender {
     pub(super) fn remove_reno_sacks(&mut self, acked: u32, ece: bool) {
         let (delivered, sacked_out) = newreno::remove(self.view.sacked_out, acked);
         self.count_delivered(delivered, ece);
-        self.limit_reno_sacked(sacked_out);
+        self.limit_reno_sacked(sacked_out, acked);
     }
 
-    /// `tcp_limit_reno_sacked`; more duplicate ACKs than it allows are a sign of reordering
-    /// (`tcp_check_reno_reordering`).
-    fn limit_reno_sacked(&mut self, sacked_out: u32) {
+    /// `tcp_limit_reno_sacked`; more duplicate ACKs than it allows are a sign of reordering among what was outstanding
+    /// before `acked` segments left the queue (`tcp_check_reno_reordering`).
+    fn limit_reno_sacked(&mut self, sacked_out: u32, acked: u32) {
         let emulated = newreno::limit(sacked_out, self.view.packets_out, self.view.lost_out);
         self.view.sacked_out = emulated.sacked_out;
         if emulated.exceeded {
-            self.detector.reordering.check_reno(self.view.packets_out);
+            self.detector.reordering.check_reno(self.view.packets_out + acked);
         }
     }
 

@@ -18,6 +18,7 @@
 //! | `output.rs`, `tso.rs` | `tcp_write_xmit`, `tcp_tso_autosize`, `tcp_tso_should_defer` |
 //! | `retransmit.rs` | `tcp_xmit_retransmit_queue`, rescue retransmissions |
 //! | `write.rs` | `tcp_sendmsg`, `tcp_check_space` |
+//! | `window_probe.rs` | `tcp_probe_timer`, `tcp_send_probe0` |
 //! | `cwnd.rs` | `tcp_cwnd_validate`, `tcp_cwnd_restart`, `tcp_update_pacing_rate` |
 
 mod ack;
@@ -36,12 +37,14 @@ mod tests;
 mod timers;
 mod tso;
 mod undo;
+mod window_probe;
 mod write;
 
 use crate::{Completion, TransportConfig};
 use assembly::{LossDetector, Stream, Xmit};
 pub use burst::Burst;
 use dumbbell_cc::{CaState, Control, Controller, Hooks, Needs, RateSample, View};
+use dumbbell_recovery::accurate_ecn::MarkCounter;
 use dumbbell_recovery::cwnd_validation::CwndValidation;
 use dumbbell_recovery::frto::Frto;
 use dumbbell_recovery::host_queue::HostQueue;
@@ -102,6 +105,8 @@ pub struct Sender {
     sample: RateSample,
     detector: LossDetector,
     tlp: Tlp,
+    /// Marks that the receiver has counted.
+    marks: MarkCounter,
     timer: RetransmitTimer,
     clock: Jiffies,
 
@@ -142,6 +147,7 @@ impl Sender {
             sample: RateSample::invalid(),
             detector: LossDetector::new(&config),
             tlp: Tlp::new(config.tail_loss_probe && config.sack, assembly::micros(config.rto_min)),
+            marks: MarkCounter::default(),
             timer: RetransmitTimer::default(),
             clock: Jiffies::new(config.hz),
             high_seq: 0,
@@ -149,7 +155,7 @@ impl Sender {
             prr: Prr::default(),
             frto: Frto::default(),
             stream: Stream::new(&config),
-            xmit: Xmit::default(),
+            xmit: Xmit { codepoint: config.ecn.codepoint(controller.ecn()), ..Xmit::default() },
             validation: CwndValidation::new(config.slow_start_after_idle && !full_control, config.initial_cwnd),
             pacer: Pacer::new(view.paced, config.pacing_credit),
             pacing_rate: PacingRate::new(config.mss, config.pacing_ca_ratio, config.pacing_ss_ratio),

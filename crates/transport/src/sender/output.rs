@@ -8,7 +8,6 @@ use super::assembly::Retransmit;
 use super::{Burst, Sender};
 use crate::{Flags, Rescue};
 use dumbbell_cc::Event;
-use dumbbell_path::Ecn;
 use dumbbell_recovery::host_queue::QueueLimit;
 use dumbbell_recovery::scoreboard::{Record, flag};
 use dumbbell_recovery::timer::Pending;
@@ -50,6 +49,22 @@ impl Sender {
     pub fn handed_over(&mut self, bytes: u64, completes: Time) {
         if let Some(queue) = &mut self.host_queue {
             queue.charge(bytes, completes);
+        }
+    }
+
+    /// A burst of `bytes` was given to a device that [tells](Sender::completed) later when it is done with each of its
+    /// `packets`.
+    pub fn handed_over_untold(&mut self, bytes: u64, packets: u32) {
+        if let Some(queue) = &mut self.host_queue {
+            queue.charge_untold(bytes, packets);
+        }
+    }
+
+    /// The device is, or will be, done with another packet of such a burst at `at`. The [timer](Sender::next_timer) may
+    /// come earlier then.
+    pub fn completed(&mut self, at: Time) {
+        if let Some(queue) = &mut self.host_queue {
+            queue.complete(at);
         }
     }
 
@@ -104,7 +119,11 @@ impl Sender {
     #[inline(always)]
     fn new_burst_size(&mut self, unsent: u32, room: u32, cwnd_limited: &mut bool) -> u32 {
         let window = self.stream.window_end.saturating_sub(self.board.nxt());
-        if self.pacing_forbids() || room == 0 || window == 0 {
+        if self.pacing_forbids() || room == 0 {
+            return 0;
+        }
+        if window == 0 {
+            self.check_window_probe();
             return 0;
         }
         let autosized = self.tso_autosize();
@@ -179,7 +198,7 @@ impl Sender {
             mss,
             last_len,
             is_retransmission: false,
-            ecn: if self.config.ecn { Ecn::Ect0 } else { Ecn::NotEct },
+            ecn: self.xmit.codepoint,
             next_flags: cwr | Burst::push_of_first(size, ends_write),
         };
         if self.send_buffer.is_some() {

@@ -34,6 +34,10 @@ impl Sender {
 
     #[inline(never)]
     fn start_any_requested(&mut self) -> bool {
+        if self.xmit.request == Retransmit::WindowProbe {
+            self.start_window_probe();
+            return true;
+        }
         if self.xmit.request == Retransmit::NewDataFirst {
             if self.start_new_burst() {
                 return true;
@@ -188,7 +192,8 @@ impl Sender {
             // Only the last segment of a burst can be short, and a retransmission does not span two bursts.
             last_len: self.board.get(first + size - 1).len,
             is_retransmission: true,
-            ecn: Ecn::NotEct,
+            // RFC 3168 allows no bits here; L4S senders set theirs on every packet (RFC 9331, section 4.1).
+            ecn: if self.xmit.codepoint == Ecn::Ect1 { Ecn::Ect1 } else { Ecn::NotEct },
             next_flags: Burst::push_of_first(size, self.board.get(first).has(flag::PUSHED)),
         };
     }

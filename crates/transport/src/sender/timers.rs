@@ -47,6 +47,7 @@ impl Sender {
             Pending::Retransmission => self.on_retransmission_timeout(),
             Pending::Reordering => self.on_reordering_timeout(),
             Pending::Probe => self.send_loss_probe(),
+            Pending::WindowProbe => self.on_window_probe_timer(),
         }
     }
 

@@ -2,14 +2,19 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable, Mapping
+from itertools import product
+
 import polars as pl
+from matplotlib.colors import LogNorm
 from matplotlib.lines import Line2D
 
 from dumbbell.papers.bbr_acd.forms import FORMS
 from dumbbell.papers.bbr_acd.table2 import BASE, SCENARIOS, of_sender
+from dumbbell.papers.bbr_acd.valley import Point, Points
 from dumbbell.papers.drawing import panels
 from dumbbell.papers.runs import Cases
-from dumbbell.plots.style import INK, Picture, legend, look
+from dumbbell.plots.style import INK, Picture, ink_on, legend, look
 from dumbbell.results import Result
 
 SENDERS = {"S1": "#D55E00", "S2": "#0072B2"}
@@ -42,6 +47,23 @@ def windows(cases: Cases) -> Picture:
                 axes.plot(one["t_s"], one["cwnd"], linewidth=0.8)
             axes.set_title(f"BBR-ACD, {FORMS[cc]} form" if cc in FORMS else "BBR", loc="left", fontsize=9)
         figure.suptitle("Windows of five flows, 100 packets of buffer, 100 ms", x=0.01, ha="left", fontsize=10)
+    return figure
+
+
+def valley(points: Points, maps: Mapping[str, Callable[[Point], float]]) -> Picture:
+    """Maps of values by round-trip time and buffer."""
+    rtts, buffers = (list(dict.fromkeys(keys)) for keys in zip(*points, strict=True))
+    with panels(1, len(maps), 9.5, 3.2, "round-trip time (ms)", "buffer (packets)") as (figure, (row,)):
+        for axes, (name, value) in zip(row, maps.items(), strict=True):
+            cells = [[value(points[rtt, buffer]) for rtt in rtts] for buffer in buffers]
+            shades = axes.imshow(cells, cmap="viridis", norm=LogNorm(0.1, 10), aspect="auto", origin="lower")
+            for y, x in product(range(len(buffers)), range(len(rtts))):
+                ink = ink_on(shades, cells[y][x])
+                axes.text(x, y, f"{cells[y][x]:.2f}", ha="center", va="center", fontsize=6.5, color=ink)
+            axes.set_title(name, loc="left", fontsize=9)
+            axes.set_xticks(range(len(rtts)), [rtt.removesuffix("ms") for rtt in rtts])
+            axes.set_yticks(range(len(buffers)), [buffer.removesuffix("packets") for buffer in buffers])
+            axes.grid(visible=False)
     return figure
 
 

@@ -100,6 +100,22 @@ def setups(cases: Mapping[str, Sequence[Sequence[Run]]]) -> Picture:
     return figure
 
 
+def windows(cases: Mapping[str, Sequence[Run]]) -> Picture:
+    """Total of each run by receive window at 2000 packets; runs with starved flows are hollow."""
+    with picture(7.2, 3.6) as figure:
+        axes = figure.subplots()
+        for at, runs in enumerate(cases.values()):
+            for run in runs:
+                fill = "none" if starved(run) else look("bbr").colour
+                axes.plot(at, total(run), marker="o", color=look("bbr").colour, markerfacecolor=fill, linestyle="none")
+        axes.axhline(published_values("throughput_total")["2000"], color=INK, linewidth=0.8, linestyle=(0, (1, 2)))
+        axes.set_xticks(range(len(cases)), list(cases), fontsize=8)
+        axes.set_xlabel("receive window")
+        axes.set_ylabel("total of 16 flows (Mbit/s)")
+        axes.set_title("ns-3.40, 2000 packets: dotted is published, hollow has starved flows", loc="left")
+    return figure
+
+
 SCALES = {"Jain's index": ("viridis", 0.3, 1.0), "use of the link": ("viridis", 0.6, 1.0),
           "share lost": ("magma_r", 0.0, 0.3)}  # fmt: skip
 """Colours and their range."""

@@ -1,4 +1,4 @@
-"""Throughput against random loss: what both figures measure, tabulate and draw.
+"""Throughput against random loss: what all figures measure, tabulate and draw.
 
 The study's "goodput" is what left the emulated link, retransmissions, headers and the 4 bytes of Mahimahi's device
 included, divided by the duration. Packets are lost behind that link, so it does not say what arrived. We report it as
@@ -8,7 +8,7 @@ included, divided by the duration. Packets are lost behind that link, so it does
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from functools import partial
 from itertools import pairwise
@@ -16,9 +16,9 @@ from pathlib import Path
 from statistics import fmean
 
 from dumbbell import metrics
+from dumbbell.papers import runs
 from dumbbell.papers.data import published
 from dumbbell.papers.model import Cell, Grid, table
-from dumbbell.papers.part import Ran
 from dumbbell.papers.testing import paired
 
 FOLDER = Path(__file__).parent
@@ -28,6 +28,8 @@ WIRE = 1504 / 1500
 
 CUBIC, UNPACED, PACED = "CUBIC", "BBR 4.11 unpaced", "BBR 4.11 paced"
 """Labels of flows in the experiment files that are compared with the published numbers."""
+PUBLISHED_AS = {CUBIC: "cubic", UNPACED: "bbr", PACED: "bbr"}
+"""Names in the published data."""
 
 
 @dataclass(frozen=True)
@@ -67,6 +69,8 @@ class Run:
 
 Curves = dict[str, list[Run]]
 """The runs of each label, a run for each seed."""
+Cases = dict[str, Curves]
+"""The curves of each rate, round-trip time or set-up."""
 
 
 @dataclass(frozen=True)
@@ -74,6 +78,18 @@ class Figure:
     """What a figure shows."""
 
     curves: Curves
+
+
+@dataclass(frozen=True)
+class Course:
+    """A flow over time."""
+
+    label: str
+    loss: str
+    t_s: Sequence[float]
+    rate_mbps: Sequence[float]
+    """Payload that arrived."""
+    rtt_ms: Sequence[float]
 
 
 PACINGS = {"unpaced": UNPACED, "paced": PACED}
@@ -90,11 +106,11 @@ def beside_cubic(figure: Figure) -> dict[str, list[tuple[Run, ...]]]:
     return {name: paired(figure.curves[label], figure.curves[CUBIC]) for name, label in PACINGS.items()}
 
 
-def measure(ran: Ran, capacity: float = 100.0) -> Curves:
-    """Collects a sweep over ``links[1].loss`` and labels, whose runs have one flow each."""
+def measure(points: Iterable[runs.Run], capacity: float = 100.0) -> Curves:
+    """Collects runs of one flow by label, seed and loss."""
     seeds: dict[tuple[str, int], Run] = {}
-    for run in ran.runs:
-        (flow,) = run.flows
+    for point in points:
+        (flow,) = point.flows
         curve = seeds.setdefault((flow["label"], flow["repeat"]), Run({}, {}, capacity))
         loss = round(float(flow["links[1].loss"].removesuffix("%")) / 100, 9)
         curve.egress[loss], curve.goodput[loss] = flow["throughput_mbps"] * WIRE, flow["goodput_mbps"]
@@ -104,11 +120,26 @@ def measure(ran: Ran, capacity: float = 100.0) -> Curves:
     return curves
 
 
-def published_curves(part: str, metric: str = "link_egress") -> dict[str, dict[float, float]]:
+def by_case(
+    ran: Iterable[runs.Run], case: Callable[[runs.Run], str], capacity: Callable[[runs.Run], float] = lambda run: 100.0
+) -> Cases:
+    """The curves of each case; ``case`` names that of a run."""
+    cases: dict[str, list[runs.Run]] = {}
+    for run in ran:
+        cases.setdefault(case(run), []).append(run)
+    return {name: measure(of, capacity(of[0])) for name, of in cases.items()}
+
+
+def round_trip(run: runs.Run) -> str:
+    """The round-trip time without queues, in words."""
+    return f"{run.flows[0]['base_rtt_ms']:g} ms"
+
+
+def published_curves(part: str, case: str = "") -> dict[str, dict[float, float]]:
     """The published curve of each algorithm, by loss."""
     curves: dict[str, dict[float, float]] = {}
     for number in published(FOLDER, part):
-        if number.metric == metric:
+        if (number.metric, number.case["case"]) == ("link_egress", case):
             curves.setdefault(number.case["cc"], {})[float(number.case["loss"])] = number.value
     return curves
 
@@ -139,24 +170,70 @@ def half_width(runs: Sequence[Run], loss: float) -> float | None:
     return None if interval is None or interval.n < 2 else interval.half_width
 
 
-def comparison(curves: Curves, part: str, title: str) -> Grid:
-    """Ours beside the published numbers, and the ratio of the two."""
-    theirs = published_curves(part)
+def comparison(cases: Cases, part: str, title: str, head: str = "", digits: int = 2) -> Grid:
+    """Ours beside the published numbers, and the ratio of the two.
 
-    def columns(label: str, published: Mapping[float, float]) -> dict[str, Callable[[float], Cell]]:
-        runs = curves[label]
-        shown: dict[str, Callable[[float], Cell]] = {
-            "egress": partial(mean, runs),
-            "\N{PLUS-MINUS SIGN}": partial(half_width, runs),
-            "goodput": partial(mean_goodput, runs),
+    Args:
+        cases: Ours, all with the same labels; a single one may have an empty name.
+        part: Whose published numbers to show.
+        title: Above the table.
+        head: What the cases are; empty for a single one.
+        digits: Decimals.
+    """
+    published = {case: published_curves(part, case) for case in cases}
+
+    def columns(label: str) -> dict[str, Callable[[tuple[str, float]], Cell]]:
+        def of(value: Callable[[Sequence[Run], float], Cell]) -> Callable[[tuple[str, float]], Cell]:
+            return lambda at: value(cases[at[0]][label], at[1])
+
+        def theirs(at: tuple[str, float]) -> float | None:
+            return published[at[0]].get(PUBLISHED_AS[label], {}).get(at[1])
+
+        def ratio(at: tuple[str, float]) -> Cell:
+            value = theirs(at)
+            return mean(cases[at[0]][label], at[1]) / value if value else None
+
+        shown: dict[str, Callable[[tuple[str, float]], Cell]] = {
+            "egress": of(mean),
+            "\N{PLUS-MINUS SIGN}": of(half_width),
+            "goodput": of(mean_goodput),
             # The published BBR stands once, beside the variant that the study ran.
-            **({} if label == PACED else {"published": published.get}),
-            "ratio": lambda loss: mean(runs, loss) / published[loss] if loss in published else None,
+            **({} if label == PACED else {"published": theirs}),
+            "ratio": ratio,
         }
         return {f"{label}: {what}": value for what, value in shown.items()}
 
-    every = columns(CUBIC, theirs["cubic"]) | columns(UNPACED, theirs["bbr"]) | columns(PACED, theirs["bbr"])
-    return table("comparison", title, ["loss %"], by_loss(curves), every)
+    every = columns(CUBIC) | columns(UNPACED) | columns(PACED)
+    rows = (
+        ([*([case] if head else []), percent(loss)], (case, loss)) for case, of in cases.items() for loss in losses(of)
+    )
+    return table("comparison", title, [*([head] if head else []), "loss %"], rows, every, digits)
+
+
+def agreement(cases: Cases, part: str, head: str = "") -> Grid:
+    """At how many losses up to 30 % ours are near the published: BBR within 10 %, CUBIC within a factor of 1.6."""
+
+    def near(label: str, factor: float) -> Callable[[str], Cell]:
+        def count(case: str) -> Cell:
+            theirs = published_curves(part, case)[PUBLISHED_AS[label]]
+            found = [quotient(mean(cases[case][label], loss), theirs[loss]) for loss in theirs if loss <= 0.3]
+            return f"{sum(1 / factor <= one <= factor for one in found)} of {len(found)}"
+
+        return count
+
+    def furthest(case: str) -> Cell:
+        theirs = published_curves(part, case)["bbr"]
+        found = [quotient(mean(cases[case][UNPACED], loss), theirs[loss]) for loss in theirs if loss <= 0.3]
+        return max(found, key=lambda one: abs(one - 1))
+
+    columns: dict[str, Callable[[str], Cell]] = {
+        "BBR unpaced within 10 %": near(UNPACED, 1.1),
+        "furthest quotient": furthest,
+        "CUBIC within a factor of 1.6": near(CUBIC, 1.6),
+    }
+    rows = (([case] if head else [], case) for case in cases)
+    return table("agreement", "Losses up to 30 % at which ours are near the published", [head] if head else [], rows,
+                 columns)  # fmt: skip
 
 
 def variants(curves: Curves, title: str) -> Grid:
@@ -164,7 +241,7 @@ def variants(curves: Curves, title: str) -> Grid:
     columns = {
         f"{label}: {what}": partial(of, curves[label])
         for label in curves
-        if label not in (CUBIC, *PACINGS.values())
+        if label not in PUBLISHED_AS
         for what, of in (("egress", mean), ("goodput", mean_goodput))
     }
     return table("variants", title, ["loss %"], by_loss(curves), columns)

@@ -12,8 +12,7 @@ from dumbbell.papers.rebbr import curves as loss_curves
 from dumbbell.papers.rebbr.curves import CUBIC, PACINGS, UNPACED, Curves, Run, beside_cubic, mean, quotient, under
 from dumbbell.papers.testing import each, spread
 
-WIDE = "BBR 4.11 unpaced, 64 MB window"
-WIDER = PACINGS | {"unpaced, 64 MB window": WIDE}
+WIDE = "unpaced, wide"
 AT_ONCE = "unpaced, ACKs at once"
 
 KNEES = {
@@ -36,6 +35,10 @@ class Figure(loss_curves.Figure):
     """The runs of the figure, and of the choices that its shape turns out to depend on."""
 
     choices: Curves
+
+    def wider(self) -> dict[str, list[Run]]:
+        """Unpaced, paced, and unpaced with a window that never limits."""
+        return under(PACINGS)(self) | {"unpaced, 64 MB window": self.choices[WIDE]}
 
     def paced(self) -> dict[str, list[Run]]:
         """Every choice with pacing."""
@@ -83,7 +86,7 @@ def causes(choices: Curves) -> Grid:
     theirs = loss_curves.published_curves("fig1")["bbr"]
     labels = {
         "as the study": "unpaced",
-        "64 MB receive window": "unpaced, wide",
+        "64 MB receive window": WIDE,
         "policer sampler off": "unpaced, sampler off",
         "ACKs at one instant": AT_ONCE,
     }
@@ -91,7 +94,8 @@ def causes(choices: Curves) -> Grid:
     def egress(label: str) -> Callable[[float], Cell]:
         return lambda loss: mean(choices[label], loss)
 
-    rows = (((loss_curves.percent(loss), theirs[loss]), loss) for loss in loss_curves.losses(choices) if loss in theirs)
+    tried = (loss for loss in loss_curves.losses({WIDE: choices[WIDE]}) if loss in theirs)
+    rows = (((loss_curves.percent(loss), theirs[loss]), loss) for loss in tried)
     title = "Unpaced BBR's link egress in Mbit/s under one other choice at a time"
     columns = {name: egress(label) for name, label in labels.items()}
     return table("causes", title, ["loss %", "published"], rows, columns, 1)
@@ -139,7 +143,7 @@ def window_limits(figure: Figure) -> str:
 
     return (
         "The receive window of 6.25 MiB is the limit: a packet whose retransmission is lost, too, holds it up for "
-        f"several round trips. Lowest share with it {lowest('unpaced')}, with 64 MB {lowest('unpaced, wide')}. "
+        f"several round trips. Lowest share with it {lowest('unpaced')}, with 64 MB {lowest(WIDE)}. "
         f"Whether ACKs reach the sender one by one or eight at an instant does not matter ({lowest(AT_ONCE)})."
     )
 
@@ -172,11 +176,11 @@ CLAIMS: list[Claim[Figure]] = [
           each(under(PACINGS), lambda run: run.used(0.001) >= 0.94,
                lambda runs: f"lowest {spread((run.used(0.001) for run in runs), 3)}")),
     Claim("reb-03", "Up to 40 % loss BBR keeps at least 80 % of the ideal line.", "lowest 0.809, at 5 % loss",
-          each(under(WIDER), lambda run: least_kept(run) >= 0.8,
+          each(Figure.wider, lambda run: least_kept(run) >= 0.8,
                lambda runs: f"lowest {spread(map(least_kept, runs))}"),
           note=window_limits),
     Claim("reb-04", "BBR collapses between 40 % and 50 % loss, not before.", "57.89 and 17.40 Mbit/s, ratio 0.30",
-          each(under(WIDER),
+          each(Figure.wider,
                lambda run: run.egress[0.5] < run.egress[0.4] / 2 and run.share(0.4) >= 0.5, collapse),
           note="Without pacing twice the estimated BDP is in flight, which sustains the estimate up to 1 - 1/2 = 50 % "
                "loss; with pacing the probe at 1.25 times the rate sustains it only up to 1 - 1/1.25 = 20 %, and the "
@@ -206,9 +210,11 @@ CLAIMS: list[Claim[Figure]] = [
 PART = Part(
     "fig1",
     "One flow over 100 Mbit/s and 100 ms, random loss 0.001 % to 50 %",
-    [Experiment(loss_curves.FOLDER / "fig1.toml"), Experiment(loss_curves.FOLDER / "fig1-choices.toml")],
+    [Experiment(loss_curves.FOLDER / f"{name}.toml") for name in ("fig1", "fig1-unpaced", "fig1-paced")],
     quick="2s",
-    measure=lambda figure, choices: Figure(loss_curves.measure(figure), loss_curves.measure(choices)),
+    measure=lambda figure, *choices: Figure(
+        loss_curves.measure(figure.runs), loss_curves.measure(run for ran in choices for run in ran.runs)
+    ),
     setup=[
         "One flow for 60 s over a Mahimahi link of 100 Mbit/s (8, 8, 9 opportunities of 1504 bytes per 3 ms), an "
         "endless queue, independent loss behind the link, 50 ms of delay each way; ACKs over a link of the same "
@@ -219,8 +225,10 @@ PART = Part(
         "Link egress counts what left the link before the loss, headers included, as the study's goodput does.",
     ],
     tables=lambda figure: [
-        loss_curves.comparison(figure.curves, "fig1", "Link egress and goodput in Mbit/s beside the published egress"),
-        loss_curves.variants(figure.curves, "What the study did not run, in Mbit/s"),
+        loss_curves.comparison(
+            {"": figure.curves}, "fig1", "Link egress and goodput in Mbit/s beside the published egress"
+        ),
+        loss_curves.agreement({"": figure.curves}, "fig1"),
         knees(figure.choices),
         causes(figure.choices),
     ],

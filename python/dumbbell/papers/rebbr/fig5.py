@@ -5,14 +5,30 @@ from __future__ import annotations
 import sys
 from collections.abc import Sequence
 from dataclasses import dataclass
+from math import nan
+from pathlib import Path
 from typing import Any
 
+from dumbbell import _core, metrics
 from dumbbell.papers import traces
 from dumbbell.papers.model import Claim, Options, Pictures
 from dumbbell.papers.part import Experiment, Part, Ran
 from dumbbell.papers.rebbr import curves as loss_curves
-from dumbbell.papers.rebbr.curves import CUBIC, FOLDER, PACINGS, UNPACED, WIRE, Run, beside_cubic, mean, under
+from dumbbell.papers.rebbr.curves import (
+    CUBIC,
+    FOLDER,
+    PACINGS,
+    PUBLISHED_AS,
+    UNPACED,
+    WIRE,
+    Course,
+    Run,
+    beside_cubic,
+    mean,
+    under,
+)
 from dumbbell.papers.testing import each, spread
+from dumbbell.results import Result
 
 UPLINK, DOWNLINK = "Verizon-LTE-short.up", "Verizon-LTE-short.down"
 DIGESTS = {
@@ -23,7 +39,10 @@ DIGESTS = {
 
 NO_SAMPLER = "BBR 4.11 unpaced, sampler off"
 
-STAND_IN = "SYNTHETIC stand-in lte-verizon, not the study's recording"
+UPLINK_KEY = "links[1].rate"
+MODEL, SEED = "lte-verizon", 1
+"""Of the uplink in the experiment file."""
+STAND_IN = f"SYNTHETIC stand-in {MODEL}, not the study's recording"
 
 
 @dataclass(frozen=True)
@@ -34,6 +53,10 @@ class Figure(loss_curves.Figure):
     """Mbit/s as Mahimahi counts it."""
     stand_in: str = ""
     """What is not the study's own link."""
+    courses: Sequence[Course] = ()
+    """Flows over time."""
+    opportunities_ms: Sequence[int] = ()
+    """When the link can deliver a packet."""
 
     @property
     def link(self) -> str:
@@ -45,34 +68,61 @@ class Figure(loss_curves.Figure):
         return ". ".join(filter(None, [self.stand_in, text]))
 
 
-def links(options: Options) -> dict[str, Any]:
-    """The settings that put the recordings in the place of the synthetic links."""
-    found = traces.find(options.traces, (UPLINK, DOWNLINK))
-    if found is None:
-        message = f"rebbr/fig5 runs over a {STAND_IN}.\n{traces.where_from((UPLINK, DOWNLINK))}"
-        print(message, file=sys.stderr)
-        return {}
-    keys = ("links[1].rate", "links[1].reverse.rate")
+def recordings(options: Options) -> dict[str, Any]:
+    """The settings that put the recordings in the place of the synthetic links; nothing without recordings."""
+    found = traces.find(options.traces, (UPLINK, DOWNLINK)) or []
     return {
         key: {"trace": str(path), "once": True, "sha256": DIGESTS[path.name]}
-        for key, path in zip(keys, found, strict=True)
+        for key, path in zip((UPLINK_KEY, "links[1].reverse.rate"), found, strict=False)
     }
 
 
-def measured(ran: Ran) -> Figure:
-    """The curves as shares of what the link carried."""
-    bottleneck = next(row for row in ran.sweep.links.to_polars().iter_rows(named=True) if row["name"] == "bottleneck")
-    capacity = bottleneck["capacity_mbps"] * WIRE
-    recorded = "trace" in ran.settings.get("links[1].rate", {})
-    return Figure(loss_curves.measure(ran, capacity), capacity, "" if recorded else STAND_IN)
+def announced(options: Options) -> dict[str, Any]:
+    """The same; says so if there are no recordings."""
+    found = recordings(options)
+    if not found:
+        message = f"rebbr/fig5 runs over a {STAND_IN}.\n{traces.where_from((UPLINK, DOWNLINK))}"
+        print(message, file=sys.stderr)
+    return found
+
+
+def course(result: Result) -> Course:
+    """What is kept of a flow's series."""
+    (flow,) = result.flows.rows()
+    series = result.series.to_polars().sort("t_s").select("t_s", "throughput_mbps", "rtt_ms").fill_null(nan)
+    return Course(flow["label"], result.meta.settings["links[1].loss"], *(column.to_list() for column in series))
+
+
+def opportunities(ran: Ran, seconds: float) -> list[int]:
+    """When the uplink can deliver a packet, in milliseconds."""
+    if path := ran.settings.get(UPLINK_KEY, {}).get("trace"):
+        text = Path(path).read_text(encoding="ascii")
+    else:
+        text = _core.synthesise_trace(MODEL, SEED, seconds)
+    return [int(line) for line in text.split()]
+
+
+def measured(ran: Ran, time: Ran) -> Figure:
+    """The curves as shares of what the link carried, and some flows over time."""
+    capacity = ran.runs[0].link["capacity_mbps"] * WIRE
+    curves = loss_curves.measure(ran.runs, capacity)
+    stand_in = "" if UPLINK_KEY in ran.settings else STAND_IN
+    return Figure(curves, capacity, stand_in, time.kept, opportunities(time, time.runs[0].duration_s))
 
 
 def pictures(figure: Figure) -> Pictures:
-    """The figure."""
+    """The figure, and the link and its flows over time."""
     from dumbbell.papers.rebbr import figures
 
+    def capacity(start_s: float, end_s: float) -> float:
+        return metrics.trace_capacity_bits(figure.opportunities_ms, start_s, end_s) / (end_s - start_s) / 1e6
+
     title = f"ReBBR figure 5: 100 ms, 140 s\n{figure.link}"
-    return {"fig5": figures.egress(figure.curves, "fig5", figure.capacity, title, share=True)}
+    shown = [course for course in figure.courses if course.label in PUBLISHED_AS]
+    return {
+        "fig5": figures.egress(figure.curves, "fig5", figure.capacity, title, share=True),
+        "fig5-time": figures.over_time(shown, capacity, f"{figure.link}: capacity, rates and round-trip times"),
+    }
 
 
 def as_published(pair: tuple[Run, ...]) -> bool:
@@ -115,7 +165,10 @@ CLAIMS: list[Claim[Figure]] = [
 PART = Part(
     "fig5",
     "One flow over a recorded LTE uplink, random loss 0.001 % to 50 %",
-    [Experiment(FOLDER / "fig5.toml", set=links)],
+    [
+        Experiment(FOLDER / "fig5.toml", set=announced),
+        Experiment(FOLDER / "fig5-time.toml", keep=course, set=recordings, once=True),
+    ],
     quick="5s",
     measure=measured,
     setup=lambda figure: [
@@ -125,7 +178,8 @@ PART = Part(
         "Sender, receiver, BBR's rules and link egress as in rebbr/fig1.",
     ],
     tables=lambda figure: [
-        loss_curves.comparison(figure.curves, "fig5", f"Link egress and goodput in Mbit/s, {figure.link}"),
+        loss_curves.comparison({"": figure.curves}, "fig5", f"Link egress and goodput in Mbit/s, {figure.link}"),
+        loss_curves.agreement({"": figure.curves}, "fig5"),
         loss_curves.variants(figure.curves, "What the study did not run, in Mbit/s"),
     ],
     claims=CLAIMS,

@@ -23,6 +23,9 @@ SHORT = tuple(f"{case}, {loss}" for loss in ("0%", "5%") for case in ("2", "9"))
 BASE = Choice(CODE, CASES)
 STARTUPS = (BASE, Choice(PAPER, SHORT))
 CONNECTIONS = (BASE, Choice("Reno N = 1", CASES, single=["Reno"]))
+LOSSY = tuple(f"{case}, 5%" for case in LINKS)
+ROUNDS = (BASE, *(Choice(name, LOSSY) for name in ("3 events", "mixed sizes", "3 events, mixed sizes")))
+"""How many ACKs with losses make a round of BBRv2 too lossy, and the sizes of the packets."""
 STEADY = ("BBR", "BBR'", "BBRPlus")
 TABLE = (*STEADY, *OTHERS)
 """Algorithms of the published table."""
@@ -123,10 +126,11 @@ CLAIMS: list[Claim[Runs]] = [
     Claim("zha-33", "With 5 % loss BBR, BBR' and BBRPlus keep at least 0.88.", "0.88 to 0.91",
           seeds(STARTUPS, all_of(STEADY, "5%", 0.88), lowest(STEADY, "5%"))),
     Claim("zha-34", "With 5 % loss BBRv2 drops to 0.62 in case 7 and 0.51 in case 9 (within 0.1).", "0.62; 0.51",
-          seeds([BASE], near(0.1, *LONG), lambda view: listed(view, *LONG)),
-          cause="BBRv2's windows grow by packets, which are smaller here than the study's 1460 bytes."),
+          seeds(ROUNDS, near(0.1, *LONG), lambda view: listed(view, *LONG)),
+          cause="How many ACKs with losses make a round too lossy decides, and how large packets are; that increments "
+          "are of 1460 bytes does not."),
     Claim("zha-35", "With 5 % loss BBRv2 keeps 0.91 in cases 2 and 5 and 0.81 in case 10 (within 0.05).",
-          "0.91; 0.91; 0.81", seeds([BASE], near(0.05, *BRIEF), lambda view: listed(view, *BRIEF)),
+          "0.91; 0.91; 0.81", seeds(ROUNDS, near(0.05, *BRIEF), lambda view: listed(view, *BRIEF)),
           cause="As zha-34."),
     Claim("zha-36", "With 3 and 5 % loss Cubic and Reno use less than BBRv2 in cases 7, 9 and 10.",
           "0.25 to 0.64 against 0.51 to 0.92",
@@ -139,15 +143,17 @@ CLAIMS: list[Claim[Runs]] = [
           "With 1 % loss Cubic falls to 0.70 (case 7) and 0.62 (case 9), Reno to 0.85 and 0.75 (all within 0.1).",
           "0.70; 0.62; 0.85; 0.75",
           seeds(CONNECTIONS, near(0.1, *ONE_PERCENT), lambda view: listed(view, *ONE_PERCENT)),
-          cause="Reno agrees. Cubic's growth towards Reno's rate counts packets here and 1460 bytes in the study."),
+          note="Both count bytes in units of 1460, as QUIC's do."),
 ]  # fmt: skip
 
 PART = Part(
     "table4",
     "Four flows of one algorithm, random loss 0 to 5 %, five cases",
-    [Experiment(FOLDER / "table4.toml"), Experiment(FOLDER / "table4-choices.toml")],
+    [Experiment(FOLDER / f"{name}.toml") for name in ("table4", "table4-choices", "table4-losses")],
     quick="10s",
-    measure=lambda main, choices: measure(main, AXES, CASES) | measure(choices, AXES, SHORT),
+    measure=lambda main, choices, losses: (
+        measure(main, AXES, CASES) | measure(choices, AXES, SHORT) | measure(losses, AXES, LOSSY)
+    ),
     setup=[
         "The link of table 1 with a queue of 1.5 BDP in cases 2, 5, 7, 9, 10; four flows for 400 s; independent loss "
         "behind the link, data direction only.",

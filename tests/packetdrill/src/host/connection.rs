@@ -136,6 +136,7 @@ impl Connection {
             sack: [SackBlock::default(); Ack::MAX_SACK_BLOCKS],
             sack_count: 0,
             ece: self.ecn && packet.flags.has(Flags::ECE),
+            marks: None,
             window: (window_bytes / self.mss) as u32,
             echo: echo.filter(|_| self.timestamps).unwrap_or(now),
         };
@@ -250,6 +251,13 @@ impl Connection {
         while let Some(burst) = self.sender.poll_transmit(now) {
             let segments: Vec<Segment> = burst.collect();
             let (Some(first), Some(last)) = (segments.first(), segments.last()) else { continue };
+            if first.len == 0 {
+                // A window probe: a byte that is acknowledged, without that byte.
+                let una = self.outgoing.byte(self.sender.view().snd_una as u32);
+                let packet = self.packet(Flags::NONE, una.wrapping_sub(1), 0, first.sent_at);
+                sent.push_back(Emitted { at: now, packet, stamp: first.sent_at });
+                continue;
+            }
             let (start, end) = (self.outgoing.byte(first.seq), self.outgoing.byte(last.seq + 1));
             self.sent_bytes += end - start;
             if burst.is_retransmission {

@@ -40,8 +40,7 @@ impl QuicSender {
         if delivered > 0 {
             self.timers.note_progress();
         }
-        let marks = ack.ce_count.saturating_sub(self.ce_count);
-        self.ce_count = self.ce_count.max(ack.ce_count);
+        let marks = self.ecn.on_ack(ack, largest, delivered);
         self.view.delivered_ce += u64::from(marks);
         self.sample.is_ece = marks > 0;
 
@@ -60,7 +59,7 @@ impl QuicSender {
         if losses.is_some() {
             self.forget_settled();
         }
-        if marks > 0 {
+        if marks > 0 && !self.owns_marks {
             self.on_congestion(largest);
         }
         self.on_losses(losses);
@@ -155,7 +154,7 @@ impl QuicSender {
             return;
         }
         match self.view.ca_state {
-            CaState::Recovery => {
+            CaState::Cwr | CaState::Recovery => {
                 self.set_state(CaState::Open);
                 if !self.full_control {
                     self.controller.event(&self.view, &mut self.control, Event::CompleteCwr);
@@ -179,7 +178,10 @@ impl QuicSender {
             self.view.no_unsent_data = self.stream.has_sent_all();
             self.controller.cong_control(&self.view, &mut self.control, &self.sample);
         } else {
-            if grew_by > 0 && self.view.ca_state != CaState::Recovery && self.resume.jump().is_none() {
+            if grew_by > 0
+                && !matches!(self.view.ca_state, CaState::Cwr | CaState::Recovery)
+                && self.resume.jump().is_none()
+            {
                 self.controller.cong_avoid(&self.view, &mut self.control, grew_by);
                 if self.needs.reductions && self.controller.begins_reduction() {
                     self.on_congestion(self.sent.next_number());

@@ -124,7 +124,7 @@ impl QuicSender {
             if are_persistent {
                 self.controller.event(&self.view, &mut self.control, Event::Loss);
             } else {
-                self.enter_recovery();
+                self.enter_recovery(CaState::Recovery);
             }
         }
         if are_persistent {
@@ -138,16 +138,16 @@ impl QuicSender {
     pub(super) fn on_congestion(&mut self, number: u32) {
         if number >= self.recovery_end {
             self.begin_reduction();
-            self.enter_recovery();
+            self.enter_recovery(CaState::Cwr);
         }
     }
 
-    /// Enters a recovery period with the reduced window (`OnCongestionEvent`).
-    fn enter_recovery(&mut self) {
+    /// Enters a recovery period with the reduced window (`OnCongestionEvent`): Recovery after a loss, Cwr without one.
+    fn enter_recovery(&mut self, state: CaState) {
         self.recovery_end = self.sent.next_number();
         self.prr.begin();
         self.control.cwnd_bytes = 0;
-        self.set_state(CaState::Recovery);
+        self.set_state(state);
         if !self.full_control {
             self.control.cwnd = self.control.ssthresh;
         }

@@ -3,6 +3,7 @@
 //! components of `dumbbell_recovery`.
 
 mod ack;
+mod ecn;
 mod loss;
 mod output;
 mod resume;
@@ -13,12 +14,13 @@ use super::sent_packets::SentPackets;
 use super::stream::Stream;
 use super::{QuicConfig, QuicPacket};
 use crate::{Pacing, SenderStats, TransportConfig};
-use dumbbell_cc::{CaState, Control, Controller, Hooks, Needs, RateSample, View};
+use dumbbell_cc::{CaState, Control, Controller, EcnMode, Hooks, Needs, RateSample, View};
 use dumbbell_recovery::careful_resume::CarefulResume;
 use dumbbell_recovery::jiffies::Jiffies;
 use dumbbell_recovery::rate::{AppLimit, ChromiumSampler, check_app_limited};
 use dumbbell_recovery::rfc9002::{BurstPacer, ProportionalReduction, RttEstimator, SpuriousLosses, pacing_rate};
 use dumbbell_units::{Duration, Time};
+use ecn::EcnValidation;
 use timers::Timers;
 
 /// Pacing ratio in congestion avoidance, percent (RFC 9002, section 7.7).
@@ -61,8 +63,9 @@ pub struct QuicSender {
     before: Before,
     /// The path as an earlier connection knew it.
     resume: CarefulResume,
-    /// Largest ECN-CE count of an ACK so far.
-    ce_count: u32,
+    ecn: EcnValidation,
+    /// The controller reacts to marks itself.
+    owns_marks: bool,
 
     timers: Timers,
     pacer: BurstPacer,
@@ -86,10 +89,11 @@ impl QuicSender {
             paced: config.pacing != Pacing::Off,
             ..View::new(config.mss)
         };
-        let quic = &config.quic;
+        let (quic, wanted) = (&config.quic, controller.ecn());
         let mss = u16::try_from(config.mss).unwrap_or(u16::MAX);
         // What a coarse clock cannot tell apart is not early.
         let granularity = quic.pacing_granularity.max(quic.clock_resolution);
+        let owns_marks = controller.full_control() && matches!(wanted, EcnMode::Accurate | EcnMode::L4s);
         let packet_bytes = QuicPacket::bytes(mss);
         let saved_packets = u32::try_from(quic.saved_cwnd / packet_bytes).unwrap_or(u32::MAX);
         let mut sender = QuicSender {
@@ -119,7 +123,8 @@ impl QuicSender {
             undoes: false,
             before: Before::default(),
             resume: CarefulResume::new(saved_packets, quic.saved_rtt.as_micros()),
-            ce_count: 0,
+            ecn: EcnValidation::new(config.ecn.codepoint(wanted)),
+            owns_marks,
             timers: Timers::default(),
             pacer: BurstPacer::new(view.paced, granularity, quic.initial_burst),
             clock: Jiffies::new(config.hz),

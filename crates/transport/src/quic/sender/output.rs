@@ -5,7 +5,6 @@ use super::super::stream::Part;
 use super::super::{AckFrequency, QuicPacket};
 use super::QuicSender;
 use dumbbell_cc::{CaState, Control, Event};
-use dumbbell_path::Ecn;
 use dumbbell_units::Time;
 
 /// Most packets that a sender lets one ACK stand for.
@@ -60,7 +59,7 @@ impl QuicSender {
     #[inline]
     fn window_allows(&self) -> bool {
         let window = self.window_bytes();
-        if self.needs.proportional > 0 && self.view.ca_state == CaState::Recovery {
+        if self.needs.proportional > 0 && matches!(self.view.ca_state, CaState::Cwr | CaState::Recovery) {
             return self.prr.allows(self.bytes_in_flight, window, u64::from(self.needs.proportional));
         }
         self.bytes_in_flight < window
@@ -104,7 +103,8 @@ impl QuicSender {
         if self.view.packets_out == 0 {
             self.controller.event(&self.view, &mut self.control, Event::TxStart);
             // No burst during recovery, and none beyond the window (Chromium's PacingSender).
-            let most = if self.view.ca_state == CaState::Recovery { 0 } else { self.control.cwnd };
+            let in_recovery = matches!(self.view.ca_state, CaState::Cwr | CaState::Recovery);
+            let most = if in_recovery { 0 } else { self.control.cwnd };
             self.pacer.restart(most);
             self.rate.restart(self.view.mstamp_us, self.view.delivered);
         }
@@ -125,7 +125,7 @@ impl QuicSender {
             number,
             seq,
             len,
-            ecn: if self.config.ecn { Ecn::Ect0 } else { Ecn::NotEct },
+            ecn: self.ecn.on_sent(),
             is_retransmission,
             sent_at: at,
             ack_frequency: self.ack_frequency(),

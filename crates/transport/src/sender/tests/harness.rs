@@ -191,7 +191,7 @@ impl Scripted {
             *block = SackBlock { start, end };
         }
         let echo = Time::ZERO + self.now.since(Time::ZERO + Scripted::RTT);
-        Ack { ack, sack, sack_count: sacks.len() as u8, ece: false, window: Scripted::WINDOW, echo }
+        Ack { ack, sack, sack_count: sacks.len() as u8, ece: false, marks: None, window: Scripted::WINDOW, echo }
     }
 
     /// Hears an ACK at `time`; returns what leaves.
@@ -297,8 +297,9 @@ impl Pair {
     }
 
     pub fn with_syn_retransmits(config: &TransportConfig, controller: Box<dyn Controller>, syns: u32) -> Pair {
-        let mut sender = Sender::new(config.clone().into(), controller);
         let mut receiver = Receiver::new(config);
+        receiver.set_ecn_echo(config.ecn.echo(controller.ecn()));
+        let mut sender = Sender::new(config.clone().into(), controller);
         sender.establish(START, ms(40), syns);
         receiver.set_handshake(ms(40), ms(20));
         Pair {

@@ -16,4 +16,5 @@ mod properties;
 mod recovery;
 mod rules;
 mod sampling;
+mod window_probe;
 mod write;

@@ -72,7 +72,7 @@ fn configs() -> impl Strategy<Value = TransportConfig> {
             )| {
                 TransportConfig {
                     sack,
-                    ecn,
+                    ecn: ecn.into(),
                     pacing,
                     tso_win_divisor,
                     receive_window,

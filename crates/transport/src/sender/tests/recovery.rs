@@ -1,7 +1,7 @@
 //! Loss detection, window reductions, timeouts and undo.
 
 use super::harness::*;
-use crate::{Flags, TransportConfig};
+use crate::{EcnUse, Flags, TransportConfig};
 use dumbbell_cc::{CaState, Control, Event};
 use dumbbell_recovery::send_stamp::Stamp;
 use dumbbell_recovery::timer::Pending;
@@ -567,7 +567,7 @@ fn after_a_timeout_the_window_restarts_from_one_and_leaves_loss_without_a_second
 
 #[test]
 fn one_congestion_mark_is_echoed_until_the_window_is_reduced_and_reduces_it_once() {
-    let (mut pair, calls) = Pair::fixed(&TransportConfig { ecn: true, ..config() }, 20, 10);
+    let (mut pair, calls) = Pair::fixed(&TransportConfig { ecn: EcnUse::Classic, ..config() }, 20, 10);
     pair.service = ms(1);
     pair.data_fate(|sent| if sent.segment.seq == 100 { Fate::Mark } else { Fate::Deliver });
     pair.write_at(START, 300, MSS);
@@ -585,9 +585,26 @@ fn one_congestion_mark_is_echoed_until_the_window_is_reduced_and_reduces_it_once
 }
 
 #[test]
+fn with_accurate_ecn_the_sender_knows_every_mark_and_reduces_once_a_round_trip_though_acks_are_lost() {
+    let (mut pair, calls) = Pair::fixed(&TransportConfig { ecn: EcnUse::Accurate, ..config() }, 40, 30);
+    pair.service = ms(1);
+    // Two bursts of marks, the second of which ends in ACKs that do not arrive.
+    let is_marked = |seq: u32| (100..112).contains(&seq) || (400..430).contains(&seq);
+    pair.data_fate(move |sent| if is_marked(sent.segment.seq) { Fate::Mark } else { Fate::Deliver });
+    pair.ack_fate(|_, ack| if (402..425).contains(&ack.ack) { Fate::Drop } else { Fate::Deliver });
+    pair.write_at(START, 800, MSS);
+    pair.run_to_completion(ms(10_000));
+    assert_eq!(pair.receiver.stats().ce_segments, 42);
+    assert_eq!(pair.sender.view().delivered_ce, 42);
+    assert_eq!((calls.reductions(), pair.sender.stats().retransmitted_segments), (2, 0));
+    assert!(pair.sent.iter().all(|sent| !sent.segment.flags.has(Flags::CWR)), "nobody waits for an answer");
+    assert!(pair.heard.iter().all(|heard| !heard.ack.ece));
+}
+
+#[test]
 fn retransmissions_are_not_ecn_capable_and_without_ecn_nothing_is() {
     for ecn in [true, false] {
-        let (mut pair, _) = Pair::fixed(&TransportConfig { ecn, ..config() }, 20, 10);
+        let (mut pair, _) = Pair::fixed(&TransportConfig { ecn: ecn.into(), ..config() }, 20, 10);
         pair.drop(&[(50, 1), (52, 1)]);
         pair.write_at(START, 300, MSS);
         pair.run_to_completion(ms(10_000));

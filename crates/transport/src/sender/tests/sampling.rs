@@ -3,7 +3,7 @@
 //! The handshake counts as one delivered packet, so `prior_delivered` of a first flight is 1.
 
 use super::harness::*;
-use crate::{Ack, Completion, Pacing, Segment, TransportConfig};
+use crate::{Ack, Completion, EcnUse, Pacing, Segment, TransportConfig};
 use dumbbell_recovery::scoreboard::flag;
 use dumbbell_units::{Duration, Time};
 
@@ -308,7 +308,7 @@ fn the_pipe_is_not_empty_while_lost_packets_may_still_be_in_it() {
 
 #[test]
 fn congestion_marks_are_counted_against_the_packet_that_is_sampled() {
-    let mut script = Scripted::new(TransportConfig { ecn: true, ..TransportConfig::default() }, 10, 5);
+    let mut script = Scripted::new(TransportConfig { ecn: EcnUse::Classic, ..TransportConfig::default() }, 10, 5);
     script.write(10);
     script.now = at(100);
     let mut ack = script.ack_of(3, &[]);

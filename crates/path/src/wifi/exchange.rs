@@ -1,0 +1,242 @@
+//! One exchange: who transmits, what, and what becomes of it.
+
+use super::WifiChannel;
+use super::aggregate::{Aggregate, Mpdu};
+use super::channel::port_number;
+use super::phy::{BLOCK_ACK, CTS, RTS, SIFS, SLOT};
+use crate::ledger::DropCause;
+use crate::packet::Packet;
+use dumbbell_units::{Duration, Time};
+use std::cmp::Reverse;
+
+/// An aggregate on the air.
+struct Transmission<P> {
+    contender: usize,
+    lane: usize,
+    aggregate: Aggregate<P>,
+    ppdu: Duration,
+    /// RTS and CTS precede it.
+    is_announced: bool,
+}
+
+impl<P> Transmission<P> {
+    fn announcement(&self) -> Duration {
+        if self.is_announced { RTS + SIFS + CTS + SIFS } else { Duration::ZERO }
+    }
+
+    /// How long it takes the channel when it is answered.
+    fn answered(&self) -> Duration {
+        self.announcement() + self.ppdu + SIFS + BLOCK_ACK
+    }
+
+    /// How long it takes the channel when it collides.
+    fn unanswered(&self) -> Duration {
+        if self.is_announced { RTS + SIFS + CTS } else { self.ppdu + SIFS + BLOCK_ACK + SLOT }
+    }
+}
+
+impl<P: Packet + Send> WifiChannel<P> {
+    /// Those whose backoff has run down at `now` transmit.
+    pub(super) fn exchange(&mut self, now: Time) {
+        self.hear_block_ack(now);
+        let transmissions = self.transmissions(now);
+        if !transmissions.is_empty() {
+            for (number, contender) in self.contenders.iter_mut().enumerate() {
+                if transmissions.iter().all(|transmission| transmission.contender != number) {
+                    contender.backoff.freeze(self.idle_since, now);
+                }
+            }
+            match <[_; 1]>::try_from(transmissions) {
+                Ok([only]) => self.succeed(now, only),
+                Err(several) => self.collide(now, several),
+            }
+        }
+        self.find_next_start();
+        self.find_next_arrival();
+    }
+
+    /// The aggregates that are sent at `now`. Of the categories of a device whose backoff expires together only the
+    /// highest transmits, and the others take that for a collision.
+    fn transmissions(&mut self, now: Time) -> Vec<Transmission<P>> {
+        let is_due = |number: &usize| self.start_of(&self.contenders[*number]) <= now;
+        let mut due: Vec<usize> = (0..self.contenders.len()).filter(is_due).collect();
+        due.sort_by_key(|&number| (self.contenders[number].device, Reverse(self.contenders[number].category)));
+        let mut transmissions: Vec<Transmission<P>> = Vec::with_capacity(due.len());
+        let mut beaten = Vec::new();
+        for number in due {
+            let device = self.contenders[number].device;
+            if transmissions.last().is_some_and(|last| self.contenders[last.contender].device == device) {
+                beaten.push(number);
+            } else if let Some(transmission) = self.transmission(now, number) {
+                transmissions.push(transmission);
+            }
+        }
+        for number in beaten {
+            self.contenders[number].backoff.fail(&mut self.rng);
+        }
+        transmissions
+    }
+
+    /// What a contender sends at `now`, if its queues have anything for it after all.
+    fn transmission(&mut self, now: Time, contender: usize) -> Option<Transmission<P>> {
+        let built = self.contenders[contender].built.take();
+        let Some((lane, aggregate)) = built.or_else(|| self.build(now, contender, None)) else {
+            self.find_ready(contender, now + Duration::from_nanos(1));
+            return None;
+        };
+        let port = &self.ports[self.lanes[lane].port];
+        let ppdu = port.modulation.ppdu(aggregate.bytes);
+        let is_announced = port.wifi.rts_threshold.is_some_and(|threshold| aggregate.bytes > threshold.as_u64());
+        if port.wifi.prebuild {
+            let first = aggregate.mpdus.first().map(|mpdu| (lane, mpdu.number));
+            self.contenders[contender].built = self.build(now, contender, first);
+        }
+        Some(Transmission { contender, lane, aggregate, ppdu, is_announced })
+    }
+
+    /// Makes the next aggregate of a contender. `under_way` is the lane of the one that is being sent, and the number of
+    /// its first MPDU.
+    fn build(&mut self, now: Time, contender: usize, under_way: Option<(usize, u32)>) -> Option<(usize, Aggregate<P>)> {
+        loop {
+            let lanes = &self.lanes;
+            let lane = self.contenders[contender].turns.next(|lane| lanes[lane].ready() <= now)?;
+            let first = under_way.filter(|(under_way, _)| *under_way == lane).map(|(_, number)| number);
+            let aggregate = self.with_lane(now, lane, |lane, wifi, ledger| lane.assemble(now, wifi, first, ledger));
+            if !aggregate.mpdus.is_empty() {
+                return Some((lane, aggregate));
+            }
+            if self.lanes[lane].ready() <= now {
+                // The window of the lane is used up by what is under way.
+                return None;
+            }
+        }
+    }
+
+    /// A frame is sent. If that is for the first time its packets wait no longer.
+    fn attempt(&mut self, now: Time, lane: usize, mpdu: &mut Mpdu<P>) {
+        if mpdu.attempts == 0 {
+            let port = &mut self.ports[self.lanes[lane].port];
+            mpdu.packets().for_each(|packet| port.leave(now, packet.size()));
+        }
+        mpdu.attempts += 1;
+    }
+
+    /// A transmission that no other disturbs: its frames arrive or not, one by one, and the Block-ACK says which.
+    fn succeed(&mut self, now: Time, transmission: Transmission<P>) {
+        let (airtime, ppdu_end) = (transmission.answered(), now + transmission.announcement() + transmission.ppdu);
+        let end = now + airtime;
+        self.count_airtime(&transmission, airtime);
+        let Transmission { contender, lane, aggregate, .. } = transmission;
+        let mut arrived = false;
+        for mut mpdu in aggregate.mpdus {
+            self.attempt(now, lane, &mut mpdu);
+            let errors = &mut self.ports[self.lanes[lane].port].errors;
+            if errors.as_mut().is_some_and(|errors| errors.strikes(ppdu_end)) {
+                self.fail(lane, mpdu, end);
+            } else {
+                arrived = true;
+                self.receive(lane, mpdu, ppdu_end, end);
+            }
+        }
+        self.deliver(lane, ppdu_end);
+        self.end_exchange(contender, arrived, end);
+    }
+
+    /// Transmissions at the same time: none arrives.
+    fn collide(&mut self, now: Time, transmissions: Vec<Transmission<P>>) {
+        let longest = transmissions.iter().map(Transmission::unanswered).max().unwrap_or_default();
+        let end = now + longest;
+        for transmission in transmissions {
+            self.count_airtime(&transmission, transmission.unanswered());
+            let Transmission { contender, lane, aggregate, is_announced, .. } = transmission;
+            self.ports[self.lanes[lane].port].radio.collisions += 1;
+            for mut mpdu in aggregate.mpdus {
+                // Behind an RTS that is not answered no frame follows.
+                if !is_announced {
+                    self.attempt(now, lane, &mut mpdu);
+                    self.fail(lane, mpdu, end);
+                } else {
+                    self.lanes[lane].retry(mpdu);
+                }
+            }
+            self.deliver(lane, end);
+            self.end_exchange(contender, false, end);
+        }
+    }
+
+    /// Counts a transmission, and charges its station for it.
+    fn count_airtime(&mut self, Transmission { lane, aggregate, .. }: &Transmission<P>, airtime: Duration) {
+        let number = self.lanes[*lane].port;
+        let port = &mut self.ports[number];
+        port.radio.airtime += airtime;
+        port.radio.aggregates += 1;
+        port.radio.packets += aggregate.packets().count() as u64;
+        port.radio.retries += aggregate.mpdus.iter().filter(|mpdu| mpdu.attempts > 0).count() as u64;
+        let category = self.lanes[*lane].category as usize;
+        let opposite = port.opposite.and_then(|opposite| self.ports[opposite].lanes[category]);
+        for lane in [Some(*lane), opposite].into_iter().flatten() {
+            self.contenders[self.lanes[lane].contender].turns.charge(lane, airtime);
+        }
+    }
+
+    /// A frame has arrived at `now`, and the Block-ACK says so at `end`.
+    fn receive(&mut self, lane: usize, mpdu: Mpdu<P>, now: Time, end: Time) {
+        self.free(lane, &mpdu, end);
+        if let Err(late) = self.lanes[lane].receiver.receive(now, mpdu) {
+            self.lose(lane, &late);
+        }
+    }
+
+    /// A frame was not acknowledged: it is sent again or given up.
+    fn fail(&mut self, lane: usize, mpdu: Mpdu<P>, end: Time) {
+        if mpdu.attempts <= self.ports[self.lanes[lane].port].wifi.retries {
+            return self.lanes[lane].retry(mpdu);
+        }
+        self.free(lane, &mpdu, end);
+        self.lanes[lane].receiver.skip(mpdu.number);
+        self.lose(lane, &mpdu);
+    }
+
+    /// The packets of a frame are lost behind the transmitter.
+    fn lose(&mut self, lane: usize, mpdu: &Mpdu<P>) {
+        let number = self.lanes[lane].port;
+        for packet in mpdu.packets() {
+            self.ports[number].ledger.lost_after.add(packet.size());
+            self.drops.push_back((port_number(number), *packet, DropCause::LossAfter));
+        }
+    }
+
+    /// The device is done with a frame when the exchange ends, at `end`.
+    fn free(&mut self, lane: usize, mpdu: &Mpdu<P>, end: Time) {
+        self.freed.push((lane, self.lanes[lane].airtime_of(mpdu)));
+        let number = self.lanes[lane].port;
+        let port = &mut self.ports[number];
+        for packet in mpdu.packets() {
+            port.departed.add(packet.size());
+            if port.tells_departures {
+                self.departures.push_back((port_number(number), end, *packet));
+            }
+        }
+    }
+
+    /// What the receiver of a lane has in order at `now` goes on.
+    pub(super) fn deliver(&mut self, lane: usize, now: Time) {
+        let Self { lanes, ports, .. } = self;
+        let lane = &mut lanes[lane];
+        while let Some(mpdu) = lane.receiver.pop(now) {
+            mpdu.packets().for_each(|packet| ports[lane.port].propagate(now, *packet));
+        }
+    }
+
+    /// The exchange of a contender ends at `end`.
+    fn end_exchange(&mut self, contender: usize, is_answered: bool, end: Time) {
+        self.idle_since = end;
+        let backoff = &mut self.contenders[contender].backoff;
+        if is_answered {
+            backoff.succeed(&mut self.rng)
+        } else {
+            backoff.fail(&mut self.rng)
+        }
+        self.find_ready(contender, Time::ZERO);
+    }
+}

@@ -1,0 +1,179 @@
+//! What one device has to send to another in one access category, from the queue to the MPDUs that are under way.
+
+use super::aggregate::{Aggregate, Bounds, Mpdu, next_mpdu};
+use super::phy::{Modulation, subframe};
+use super::reorder::Reorder;
+use super::{AccessCategory, DeviceQueue, Wifi};
+use crate::config::LinkConfig;
+use crate::ledger::Ledger;
+use crate::packet::Packet;
+use crate::queue::{Buffer, HeldQueue, Limits};
+use crate::transmitter::Transmitter;
+use crate::{LinkRate, Offer};
+use dumbbell_units::{Duration, Rng, Time, claimed};
+use std::collections::VecDeque;
+
+/// A lane.
+#[derive(Debug)]
+pub(super) struct Lane<P> {
+    pub port: usize,
+    pub contender: usize,
+    pub category: AccessCategory,
+    pub receiver: Reorder<P>,
+    bounds: Bounds,
+    /// Estimated airtime of what the device holds or has under way.
+    pub pending: Duration,
+    modulation: Modulation,
+    queue: HeldQueue<P>,
+    /// Packets in the device.
+    device: VecDeque<P>,
+    /// MPDUs to be sent, most of them again, by their numbers.
+    again: VecDeque<Mpdu<P>>,
+    next_number: u32,
+}
+
+/// Which lane it is.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct Place {
+    pub port: usize,
+    pub contender: usize,
+    pub category: AccessCategory,
+}
+
+impl<P: Packet> Lane<P> {
+    pub(super) fn new(
+        place: Place,
+        (wifi, modulation): (&Wifi, Modulation),
+        txop: Option<Duration>,
+        config: &LinkConfig,
+        rng: Rng,
+    ) -> Option<Lane<P>> {
+        let Place { port, contender, category } = place;
+        let transmitter = Transmitter::new(&LinkRate::Constant(modulation.rate().as_bits_per_sec()), 0)?;
+        let buffer = Buffer::new(transmitter, Limits::new(&config.limit));
+        Some(Lane {
+            port,
+            contender,
+            category,
+            receiver: Reorder::new(wifi.reorder_timeout),
+            bounds: Bounds::new(wifi, &modulation, txop),
+            pending: Duration::ZERO,
+            modulation,
+            queue: HeldQueue::new(buffer, config.queue.make(rng).into_held()),
+            device: VecDeque::new(),
+            again: VecDeque::new(),
+            next_number: 0,
+        })
+    }
+
+    /// A packet comes to the queue.
+    pub(super) fn offer(&mut self, now: Time, packet: P, ledger: &mut Ledger<P>) -> Offer {
+        match self.queue.offer(now, packet, ledger) {
+            Ok(()) => Offer::Accepted { departs: None },
+            Err(cause) => ledger.drop_now(packet, cause),
+        }
+    }
+
+    /// From when on there is something to send.
+    pub(super) fn ready(&self) -> Time {
+        if self.device.is_empty() && self.again.is_empty() { self.queue.ready() } else { Time::ZERO }
+    }
+
+    /// Whether the queue has something to give.
+    pub(super) fn has_queue(&self, now: Time) -> bool {
+        self.queue.ready() <= now
+    }
+
+    /// The device takes packets from the queue, as many as it may hold, while `others` are pending in it for other lanes.
+    pub(super) fn fill_device(&mut self, now: Time, wifi: &Wifi, others: Duration, ledger: &mut Ledger<P>) {
+        while self.may_take(wifi, others) && self.queue.ready() <= now {
+            let Some(packet) = self.queue.pull(now, ledger) else { return };
+            self.pending += self.airtime(packet.size());
+            self.device.push_back(packet);
+        }
+    }
+
+    /// Airtime queue limits: whether the device takes another packet.
+    fn may_take(&self, wifi: &Wifi, others: Duration) -> bool {
+        match wifi.device_queue {
+            DeviceQueue::None => false,
+            DeviceQueue::All => true,
+            DeviceQueue::Aql => {
+                self.pending < wifi.aql_low
+                    || self.pending < wifi.aql_high && self.pending + others < wifi.aql_threshold
+            }
+        }
+    }
+
+    /// Estimated airtime of a packet.
+    fn airtime(&self, size: u32) -> Duration {
+        self.modulation.share(u64::from(subframe([size].into_iter())))
+    }
+
+    /// Estimated airtime of the packets of an MPDU.
+    pub(super) fn airtime_of(&self, mpdu: &Mpdu<P>) -> Duration {
+        mpdu.packets().fold(Duration::ZERO, |sum, packet| sum + self.airtime(packet.size()))
+    }
+
+    /// The next aggregate: what has to be sent again, then what comes next. `under_way` is the number of the first MPDU
+    /// that is being sent just now.
+    pub(super) fn assemble(
+        &mut self,
+        now: Time,
+        wifi: &Wifi,
+        under_way: Option<u32>,
+        ledger: &mut Ledger<P>,
+    ) -> Aggregate<P> {
+        let mut aggregate = Aggregate::new();
+        let oldest = self.again.front().map(|mpdu| mpdu.number).into_iter().chain(under_way).min();
+        let end = oldest.unwrap_or(self.next_number).saturating_add(self.bounds.window);
+        while let Some(mpdu) = self.again.pop_front() {
+            if let Some(mpdu) = aggregate.add(mpdu, &self.bounds) {
+                self.again.push_front(mpdu);
+                return aggregate;
+            }
+        }
+        while self.next_number < end {
+            let Some(mpdu) = self.next_mpdu(now, wifi, ledger) else { break };
+            self.next_number += 1;
+            if let Some(mpdu) = aggregate.add(mpdu, &self.bounds) {
+                self.again.push_front(mpdu);
+                break;
+            }
+        }
+        aggregate
+    }
+
+    fn next_mpdu(&mut self, now: Time, wifi: &Wifi, ledger: &mut Ledger<P>) -> Option<Mpdu<P>> {
+        let Lane { device, queue, pending, modulation, .. } = self;
+        next_mpdu(self.next_number, &self.bounds, |fits| {
+            if device.is_empty() && wifi.device_queue == DeviceQueue::None && queue.ready() <= now {
+                let packet = queue.pull(now, ledger)?;
+                *pending += modulation.share(u64::from(subframe([packet.size()].into_iter())));
+                device.push_back(packet);
+            }
+            if fits(device.front()?.size()) { device.pop_front() } else { None }
+        })
+    }
+
+    /// An MPDU has to be sent again.
+    pub(super) fn retry(&mut self, mpdu: Mpdu<P>) {
+        let place = self.again.partition_point(|waiting| waiting.number < mpdu.number);
+        self.again.insert(place, mpdu);
+    }
+
+    /// Packets that wait or are held by the receiver.
+    pub(super) fn packets(&self) -> impl Iterator<Item = &P> {
+        let again = self.again.iter().flat_map(Mpdu::packets);
+        self.queue.packets().chain(&self.device).chain(again).chain(self.receiver.packets())
+    }
+
+    /// Bytes of memory claimed.
+    pub(super) fn memory(&self) -> u64 {
+        self.queue.memory()
+            + claimed::<P>(self.device.len(), self.device.capacity())
+            + claimed::<Mpdu<P>>(self.again.len(), self.again.capacity())
+            + self.again.iter().map(Mpdu::memory).sum::<u64>()
+            + self.receiver.memory()
+    }
+}

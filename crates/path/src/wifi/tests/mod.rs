@@ -1,0 +1,6 @@
+//! A channel as its stations see it: contention, aggregates, errors, fairness.
+
+mod bench;
+mod contention;
+mod frames;
+mod sharing;

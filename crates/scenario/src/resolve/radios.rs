@@ -1,0 +1,99 @@
+//! Wi-Fi links: their radios, and the access points of their channels.
+
+use super::Context;
+use super::network::{Draft, Network};
+use crate::Radio;
+use crate::file::{Side, WIFI};
+use crate::key_path::KeyPath;
+use dumbbell_parameters::check;
+use dumbbell_path::wifi::Wifi;
+
+impl Context<'_> {
+    /// Checks what the file says of a radio, as far as that needs no network.
+    pub(super) fn radio_parameters(&mut self, side: &Side, at: &KeyPath) {
+        let Some(wifi) = &side.wifi else { return };
+        let radio_at = at.key("wifi");
+        self.report.parameters(&radio_at, check(&WIFI, wifi));
+        if let Err(problem) = wifi.check() {
+            self.report.parameters(&radio_at, [problem]);
+        }
+        let of_wires = [
+            ("rate", side.rate.is_some()),
+            ("trace", side.trace.is_some()),
+            ("once", side.once.is_some()),
+            ("overhead", side.overhead.is_some()),
+            ("policer", side.policer.is_some()),
+            ("loss_at", side.loss_at.is_some()),
+            ("duplicate", side.duplicate.is_some()),
+            ("aggregate", side.aggregate.is_some()),
+            ("events", side.events.is_some()),
+        ];
+        for (key, _) in of_wires.iter().filter(|(_, given)| *given) {
+            let help = match *key {
+                "rate" | "trace" | "once" => "the rate follows from `width`, `streams`, `mcs` and `guard_interval`",
+                "loss_at" => "`loss` is that of single frames on the air, which are sent again",
+                _ => "leave it out, or give it to a wired link behind this one",
+            };
+            self.report.key(&at.key(key), format!("`{key}` does not go with `wifi`"), help);
+        }
+    }
+
+    /// The radio of each link; a wire has none.
+    pub(super) fn radios(&mut self, network: &Network) -> Vec<Option<Radio>> {
+        let mut radios: Vec<Option<Radio>> = Vec::with_capacity(network.links.len());
+        for (index, draft) in network.links.iter().enumerate() {
+            let radio = draft.side.wifi.as_ref().and_then(|wifi| self.radio(wifi, index, draft, network));
+            if let Some(Radio { wifi, .. }) = &radio {
+                let says_it = self.says_of_radio(index, network);
+                let same = radios.iter().flatten().find(|other| other.wifi.channel == wifi.channel);
+                let same = same.filter(|other| says_it && other.wifi.access_point != wifi.access_point);
+                if let Some(other) = same {
+                    let name = |wifi: &Wifi| wifi.access_point.clone().unwrap_or_default();
+                    let message = format!(
+                        "the channel `{}` has two access points, `{}` and `{}`",
+                        wifi.channel,
+                        name(&other.wifi),
+                        name(wifi)
+                    );
+                    let help =
+                        "write links as leading to their access point, give `access_point`, or name another `channel`";
+                    self.report.value(&draft.at.key("wifi"), message, help);
+                }
+            }
+            radios.push(radio);
+        }
+        radios
+    }
+
+    /// Whether the file says of this direction of a link what its radio is, and not of the other one.
+    fn says_of_radio(&self, index: usize, network: &Network) -> bool {
+        let draft = &network.links[index];
+        let forward = draft.opposite.filter(|&opposite| opposite < index);
+        forward.is_none_or(|forward| {
+            network.links[forward].at != draft.at && self.report.tree.get(&draft.at.key("wifi")).is_some()
+        })
+    }
+
+    fn radio(&mut self, wifi: &Wifi, index: usize, draft: &Draft, network: &Network) -> Option<Radio> {
+        let is_way_back = draft.opposite.is_some_and(|opposite| opposite < index);
+        let default = if is_way_back { draft.from } else { draft.to };
+        let ends = [draft.from, draft.to];
+        let access_point = match &wifi.access_point {
+            None => default,
+            Some(name) => match ends.into_iter().find(|&end| network.nodes[end] == *name) {
+                Some(end) => end,
+                None if !self.says_of_radio(index, network) => return None,
+                None => {
+                    let [from, to] = ends.map(|end| &network.nodes[end]);
+                    let message = format!("`{name}` is no end of this link");
+                    let help = format!("allowed: {from:?}, {to:?}");
+                    self.report.value(&draft.at.key("wifi").key("access_point"), message, help);
+                    return None;
+                }
+            },
+        };
+        let name = network.nodes[access_point].clone();
+        let wifi = Wifi { access_point: Some(name), ..wifi.clone() };
+        Some(Radio { wifi, is_from_access_point: draft.from == access_point })
+    }
+}

@@ -1,0 +1,98 @@
+"""``dumbbell flent``: Flent's tests on a simulated path."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated, Any
+
+import typer
+
+from dumbbell import storage
+from dumbbell.commands import options
+from dumbbell.console import examples, fail, print_json, print_paths
+
+if TYPE_CHECKING:
+    from dumbbell.flent import FlentData
+
+EXAMPLES = examples(
+    "dumbbell flent tcp_1up --wifi --rtt 10ms --cc bbr --out bbr.flent.gz",
+    "dumbbell flent tcp_nup --streams 12 --rate 100mbit --cc cubic",
+    "dumbbell flent rrul --rate 50mbit --rtt 40ms --set path.queue=codel --out rrul.flent.gz",
+    "dumbbell plot bbr.flent.gz lab.flent.gz --out beside       # ours over one of a real network",
+)
+
+Seconds = Annotated[float, typer.Option(min=0.0)]
+
+
+def flent(
+    test: Annotated[str, typer.Argument(help="tcp_1up, tcp_nup, tcp_ndown, tcp_bidirectional, rrul, rrul_be, rtt_fair, …")],
+    cc: Annotated[str, typer.Option(help="Controller of uploads, and of downloads unless --download-cc says otherwise.")] = "cubic",
+    download_cc: Annotated[str | None, typer.Option(help="Controller of downloads.", show_default=False)] = None,
+    streams: Annotated[int | None, typer.Option(help="With tcp_nup and tcp_ndown: how many.", show_default=False)] = None,
+    wifi: Annotated[bool, typer.Option("--wifi", help="The path is Wi-Fi; --set path.wifi.mcs=7 and the like say which.")] = False,
+    rate: Annotated[str | None, typer.Option(help="Rate of a wired bottleneck; default 100mbit.", show_default=False)] = None,
+    rtt: Annotated[str, typer.Option(help="Base round-trip time; with rtt_fair one for each of four hosts: 20ms,50ms,…")] = "20ms",
+    buffer: Annotated[str | None, typer.Option(help="Queue of the bottleneck; default that of the path.", show_default=False)] = None,
+    length: Annotated[float, typer.Option(min=1.0, help="Seconds of load.")] = 60.0,
+    delay: Annotated[float, typer.Option(min=0.0, help="Seconds without load before and after it.")] = 5.0,
+    step: Annotated[float, typer.Option(min=0.001, help="Seconds between values and between pings.")] = 0.2,
+    title: Annotated[str, typer.Option(help="What the data are called; default the controller.")] = "",
+    settings: options.Settings = None,
+    seed: options.Seed = None,
+    out: Annotated[Path | None, typer.Option("--out", "-o", help="File for the data, NAME.flent.gz.")] = None,
+    quiet: options.Quiet = False,
+    as_json: options.AsJson = False,
+) -> None:
+    """Run one of Flent's tests on a simulated path: bulk transfers and pings at the same time.
+
+    The file that --out writes is opened and plotted by Flent itself; `dumbbell plot` draws it beside others.
+    """
+    from dumbbell import flent as tests
+
+    if out is not None and not out.name.endswith(tests.files.SUFFIX):
+        fail(f"--out {out}: the name of a Flent file ends in {tests.files.SUFFIX}")
+    if wifi and rate is not None:
+        fail("--wifi and --rate: the path is one of them; the rate of Wi-Fi follows from path.wifi")
+    try:
+        chosen = tests.test_named(test, streams)
+        rtts = [part.strip() for part in rtt.split(",")]
+        several = rtts if chosen.hosts > 1 and len(rtts) > 1 else []
+        path: dict[str, Any] = {"rtt": rtts[0] if several or len(rtts) == 1 else rtt}
+        path |= {"wifi": {}} if wifi else {"rate": rate or "100mbit"}
+        path |= {} if buffer is None else {"buffer": buffer}
+        data = tests.run(
+            chosen,
+            path,
+            cc=cc,
+            download_cc=download_cc,
+            rtts=several,
+            timing=tests.Timing(length, delay, step),
+            title=title,
+            set=options.settings(settings),
+            seed=seed,
+        )
+    except ValueError as error:
+        if type(error) is not ValueError:
+            raise
+        fail(str(error))
+    written = []
+    if out is not None:
+        try:
+            written = [tests.write(data, out)]
+        except storage.OutputError as error:
+            fail(str(error))
+    _tell(data, written, quiet, as_json)
+
+
+def _tell(data: FlentData, written: list[Path], quiet: bool, as_json: bool) -> None:
+    if as_json:
+        rows = [{"series": name, "mean": mean, "median": median, "count": count} for name, mean, median, count in data.summary()]
+        print_json({"test": data.name, "title": data.title, "series": rows, "files": [str(path) for path in written]})
+        return
+    if not quiet:
+        width = max(len(name) for name in data.results)
+        typer.echo(f"{data.name}, {data.title}: Mbit/s and ms under load")
+        typer.echo(f"{'':{width}}  {'mean':>9}  {'median':>9}  values")
+        for name, mean, median, count in data.summary():
+            typer.echo(f"{name:{width}}  {mean:9.2f}  {median:9.2f}  {count:6}")
+        print_paths(written)

@@ -1,0 +1,159 @@
+"""Figure 4: CUBIC and BBR over round-trip times from 2 to 500 ms."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from functools import partial
+from itertools import pairwise
+
+from dumbbell.papers.model import Cell, Claim, Grid, Pictures, table
+from dumbbell.papers.part import Experiment, Part
+from dumbbell.papers.rebbr.curves import (
+    FOLDER,
+    PUBLISHED_AS,
+    Cases,
+    Curves,
+    agreement,
+    by_case,
+    by_loss,
+    comparison,
+    mean,
+    measure,
+    percent,
+    published_curves,
+    quotient,
+    round_trip,
+)
+from dumbbell.papers.rebbr.fig3 import Seed, seeds
+from dumbbell.papers.testing import each, near, spread
+
+FACTOR = 1.6
+"""How far single runs of CUBIC are apart: 29.7 to 68.7 Mbit/s at one point of the study's own four runs."""
+
+
+HALF = "500 ms"
+"""Where the study's rates are those of half of its receive window."""
+
+
+@dataclass(frozen=True)
+class Figure:
+    """The curves of each round-trip time, and those with half of the receive window."""
+
+    cases: Cases
+    half: Curves
+
+    def seeds(self) -> dict[str, list[Seed]]:
+        """BBR beside CUBIC, seed by seed."""
+        return seeds(self.cases)
+
+
+def halved(figure: Figure) -> Grid:
+    """What half of the receive window changes at 500 ms."""
+    theirs = published_curves("fig4", HALF)
+    whole = figure.cases[HALF]
+    columns: dict[str, Callable[[float], Cell]] = {}
+    for label, runs in figure.half.items():
+        columns[f"{label}: 6.25 MiB"] = partial(mean, whole[label])
+        columns[f"{label}: 3.125 MiB"] = partial(mean, runs)
+        columns[f"{label}: published"] = theirs[PUBLISHED_AS[label]].get
+    title = f"Link egress in Mbit/s at {HALF} by receive window"
+    return table("window", title, ["loss %"], by_loss(figure.half), columns)
+
+
+def half_explains(figure: Figure) -> str:
+    """What limits the study's flows at 500 ms, in words."""
+    found = ", ".join(
+        f"{label} {mean(figure.cases[HALF][label], 1e-5):.1f} and {mean(runs, 1e-5):.1f}"
+        for label, runs in figure.half.items()
+    )
+    return (
+        "At 500 ms and 0.001 % both of the study's flows have half of its 6.25 MiB a round trip. With the whole window "
+        f"and with half of it ours have (Mbit/s): {found}."
+    )
+
+
+def rates(seed: Seed, which: int, loss: float) -> list[float]:
+    """Link egress of BBR (0) or CUBIC (1) at a loss, from the shortest round-trip time to the longest."""
+    return [run.egress[loss] for run in seed[which].values()]
+
+
+def falls(found: list[float]) -> bool:
+    """With the round-trip time."""
+    return all(before > after for before, after in pairwise(found))
+
+
+def cubic_as_published(seed: Seed) -> bool:
+    """CUBIC falls with the round-trip time and is near the published rates at 2 and 100 ms."""
+    short, _, middle, *_ = found = rates(seed, 1, 0.01)
+    return falls(found) and all(1 / FACTOR <= rate / of <= FACTOR for rate, of in ((short, 25.22), (middle, 1.42)))
+
+
+def least_lead(seed: Seed) -> float:
+    """Least quotient of BBR and CUBIC over all round-trip times from 0.1 to 40 % loss."""
+    bbr, cubic = seed
+    return min(
+        quotient(rate, cubic[case].egress[loss])
+        for case, run in bbr.items()
+        for loss, rate in run.egress.items()
+        if 0.001 <= loss <= 0.4
+    )
+
+
+def equality(seed: Seed) -> float:
+    """BBR over CUBIC at 500 ms and 0.001 %."""
+    return quotient(*(of["500 ms"].egress[1e-5] for of in seed))
+
+
+def courses(which: int, loss: float) -> Callable[[Sequence[Seed]], str]:
+    """The rates over the round-trip times, in words."""
+    return lambda of: (
+        ", ".join(spread(values, 1) for values in zip(*(rates(seed, which, loss) for seed in of), strict=True))
+        + f" Mbit/s at {percent(loss)} %"
+    )
+
+
+def pictures(figure: Figure) -> Pictures:
+    """The figure."""
+    from dumbbell.papers.rebbr import figures
+
+    title = "ReBBR figure 4: 100 Mbit/s, 120 s, and the round-trip time"
+    return {"fig4": figures.by_case(figure.cases, "fig4", title, share=False)}
+
+
+CLAIMS: list[Claim[Figure]] = [
+    Claim("reb-14", "CUBIC stands more loss where the round-trip time is short: at 1 % about 25 Mbit/s at 2 ms and "
+          "1 Mbit/s at 100 ms (within a factor of 1.6 of what was measured).",
+          "25.2, 9.7, 1.4, 0.8, 0.6 Mbit/s at 2, 10, 100, 200, 500 ms",
+          each(Figure.seeds, cubic_as_published, courses(1, 0.01))),
+    Claim("reb-15", "At 2 ms and 1 % loss BBR has about 98 Mbit/s (within a tenth).", "98.19 Mbit/s",
+          each(Figure.seeds, lambda seed: near(rates(seed, 0, 0.01)[0], 98.19, 0.1), courses(0, 0.01))),
+    Claim("reb-16", "At every round-trip time BBR is faster than CUBIC from 0.1 to 40 % loss.", "in all 50 points",
+          each(Figure.seeds, lambda seed: least_lead(seed) > 1,
+               lambda of: f"lowest BBR/CUBIC {spread(map(least_lead, of))}")),
+    Claim("reb-17", "BBR's average falls with the round-trip time.",
+          "98.3, 98.2, 95.5, 90.2, 52.5 Mbit/s at 0.001 %",
+          each(Figure.seeds, lambda seed: falls(rates(seed, 0, 1e-5)), courses(0, 1e-5))),
+    Claim("reb-18", "At 500 ms and 0.001 % loss BBR and CUBIC are about equal (within a tenth).",
+          "52.49 and 53.94 Mbit/s",
+          each(Figure.seeds, lambda seed: 0.9 <= equality(seed) <= 1.1,
+               lambda of: f"BBR/CUBIC {spread(map(equality, of))}"),
+          note=half_explains),
+]  # fmt: skip
+
+PART = Part(
+    "fig4",
+    "Round-trip times from 2 to 500 ms, 100 Mbit/s, random loss 0.001 % to 50 %",
+    [Experiment(FOLDER / f"{name}.toml") for name in ("fig4", "fig4-paced", "fig4-window")],
+    quick="2s",
+    measure=lambda ran, paced, half: Figure(by_case([*ran.runs, *paced.runs], round_trip), measure(half.runs)),
+    setup=["As rebbr/fig1, for 120 s, over five round-trip times."],
+    tables=lambda figure: [
+        comparison(figure.cases, "fig4", "Link egress and goodput in Mbit/s by round-trip time", "RTT"),
+        agreement(figure.cases, "fig4", "RTT"),
+        halved(figure),
+    ],
+    claims=CLAIMS,
+    decides=lambda choice: choice == "unpaced",
+    pictures=pictures,
+)

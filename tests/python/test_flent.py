@@ -1,0 +1,144 @@
+"""Flent's tests on simulated paths, and the files that Flent opens."""
+
+from __future__ import annotations
+
+import gzip
+import json
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+from typer.testing import CliRunner
+
+from dumbbell import flent
+from dumbbell.application import app
+from dumbbell.storage import OutputError
+
+SHORT = flent.Timing(length=4.0, delay=1.0)
+PATH = {"rate": "20mbit", "rtt": "20ms", "buffer": "50packets"}
+
+
+@pytest.fixture(scope="module")
+def upload() -> flent.FlentData:
+    return flent.run(flent.test_named("tcp_1up"), PATH, timing=SHORT)
+
+
+def test_series_have_a_value_for_each_step_and_load_begins_after_the_delay(upload: flent.FlentData) -> None:
+    assert len(upload.x_values) == 30
+    assert upload.x_values[:2] == [0.2, 0.4] and upload.x_values[-1] == 6.0
+    throughput, pings = upload.results["TCP upload"], upload.results["Ping (ms) ICMP"]
+    assert all(value is None for value in throughput[:4]) and throughput[15] is not None
+    assert all(value is None for value in throughput[26:])
+    before = [value for value in pings[1:5] if value is not None]
+    # The round trip of a path without load, and the transmission of a ping there and back.
+    assert before == pytest.approx([20.07] * len(before), abs=0.05) and len(before) >= 3
+    ((_, mean, _, count), (_, ping, _, _)) = upload.summary()
+    assert 17 < mean < 20 and count == 20
+    assert 25 < ping < 50, "the buffer holds 30 ms"
+
+
+@pytest.mark.parametrize("name", sorted(flent.TESTS))
+def test_every_test_runs_and_its_sums_are_those_of_its_streams(name: str) -> None:
+    streams = 3 if name in ("tcp_nup", "tcp_ndown") else None
+    test = flent.test_named(name, streams)
+    rtts = ("10ms", "20ms", "30ms", "40ms") if test.hosts > 1 else ()
+    data = flent.run(test, PATH, rtts=rtts, timing=flent.Timing(length=2.0, delay=0.4))
+    assert list(data.results) == [part.name for part in (*test.streams, *test.probes, *test.derived)]
+    for word in ("upload", "download"):
+        if f"TCP {word} sum" in data.results:
+            of = [data.results[stream.name][8] or 0.0 for stream in test.streams if word in stream.name]
+            assert data.results[f"TCP {word} sum"][8] == pytest.approx(sum(of))
+            assert sum(of) <= 20.5
+
+
+def test_fairness_is_jains_index() -> None:
+    data = flent.run(flent.test_named("tcp_2up"), PATH, timing=SHORT)
+    one, other = (data.results[f"TCP upload::{number}"][20] or 0.0 for number in (1, 2))
+    assert data.results["TCP upload fairness"][20] == pytest.approx((one + other) ** 2 / (2 * (one**2 + other**2)))
+
+
+def test_the_same_seed_gives_the_same_file(tmp_path: Path) -> None:
+    test = flent.test_named("rrul")
+    files = [
+        flent.write(flent.run(test, {"wifi": {}, "rtt": "10ms"}, timing=SHORT, seed=7), tmp_path / f"{name}.flent.gz")
+        for name in ("a", "b")
+    ]
+    contents = [json.loads(gzip.decompress(file.read_bytes())) for file in files]
+    for content in contents:
+        del content["metadata"]["DATA_FILENAME"]
+    assert contents[0] == contents[1]
+
+
+def test_what_was_written_is_read_again(upload: flent.FlentData, tmp_path: Path) -> None:
+    again = flent.read(flent.write(upload, tmp_path / "up.flent.gz"))
+    assert (again.name, again.title, again.x_values, again.results) == (
+        upload.name,
+        upload.title,
+        upload.x_values,
+        upload.results,
+    )
+    assert again.delay == 1.0
+
+
+def test_flent_itself_opens_and_plots_the_file(upload: flent.FlentData, tmp_path: Path) -> None:
+    pytest.importorskip("flent", reason="Flent is not installed")
+    file = flent.write(upload, tmp_path / "up.flent.gz")
+    for plot in ("box_totals", "ping_cdf", "totals"):
+        picture = tmp_path / f"{plot}.png"
+        command = [sys.executable, "-m", "flent", str(file), "-p", plot, "-o", str(picture), "-f", "plot"]
+        done = subprocess.run(command, capture_output=True, text=True, timeout=120, check=False)
+        assert done.returncode == 0, done.stderr
+        assert picture.stat().st_size > 5_000, plot
+    summary = [sys.executable, "-m", "flent", str(file), "-f", "summary"]
+    done = subprocess.run(summary, capture_output=True, text=True, timeout=120, check=False)
+    mean = next(value for name, value, _, _ in upload.summary() if name == "TCP upload")
+    line = next(line for line in done.stdout.splitlines() if "TCP upload" in line)
+    assert float(line.split(":")[1].split()[0]) == pytest.approx(mean, rel=0.05)
+
+
+def test_damaged_and_foreign_files_are_refused_by_name(tmp_path: Path) -> None:
+    damaged = tmp_path / "damaged.flent.gz"
+    for content in (b"no gzip", gzip.compress(b"no JSON"), gzip.compress(b'{"results": {}}'), gzip.compress(b"[]")):
+        damaged.write_bytes(content)
+        with pytest.raises(flent.FlentFileError, match=r"damaged\.flent\.gz"):
+            flent.read(damaged)
+    with pytest.raises(flent.FlentFileError, match="missing"):
+        flent.read(tmp_path / "missing.flent.gz")
+
+
+def test_a_file_of_somebody_else_is_not_overwritten(upload: flent.FlentData, tmp_path: Path) -> None:
+    theirs = tmp_path / "theirs.flent.gz"
+    theirs.write_bytes(b"precious")
+    with pytest.raises(OutputError, match="not written by Dumbbell"):
+        flent.write(upload, theirs)
+    assert theirs.read_bytes() == b"precious"
+    with pytest.raises(OutputError, match="ends in"):
+        flent.write(upload, tmp_path / "up.json")
+
+
+def test_the_command_writes_prints_and_plots(tmp_path: Path) -> None:
+    runner = CliRunner()
+    file = tmp_path / "wifi.flent.gz"
+    arguments = ["flent", "tcp_1up", "--wifi", "--rtt", "5ms", "--length", "3", "--delay", "1", "--out", str(file)]
+    done = runner.invoke(app, arguments)
+    assert done.exit_code == 0 and "TCP upload" in done.stdout and file.exists()
+    beside = tmp_path / "beside"
+    done = runner.invoke(app, ["plot", str(file), str(file), "--format", "png", "--out", str(beside)])
+    assert done.exit_code == 0, done.output
+    assert (beside / "overlay.png").stat().st_size > 5_000
+
+
+@pytest.mark.parametrize(
+    ("arguments", "message"),
+    [
+        (["tcp_9up"], "there is no test"),
+        (["rrul", "--streams", "3"], "as many streams as it has"),
+        (["tcp_1up", "--wifi", "--rate", "5mbit"], "the path is one of them"),
+        (["rtt_fair", "--rtt", "10ms,20ms"], "2 round-trip times"),
+        (["tcp_1up", "--out", "data.json"], "ends in"),
+    ],
+)
+def test_wrong_arguments_are_explained(arguments: list[str], message: str) -> None:
+    done = CliRunner().invoke(app, ["flent", *arguments])
+    assert done.exit_code != 0 and message in f"{done.output} {done.exception}"

@@ -1,0 +1,113 @@
+"""ReBBR's figures 2, 3, 4 and 6: published numbers satisfy the claims, wrong ones do not."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import pytest
+
+from dumbbell import experiment, papers
+from dumbbell.papers.rebbr import curves, fig2, fig3, fig4, fig6
+from dumbbell.papers.rebbr.curves import CUBIC, PACED, PUBLISHED_AS, UNPACED, Cases, Curves, Run
+from dumbbell.papers.runs import Run as Point
+
+RATES = ("0.01 Mbit/s", "0.1 Mbit/s", "1 Mbit/s", "10 Mbit/s", "100 Mbit/s")
+ROUND_TRIPS = ("2 ms", "10 ms", "100 ms", "200 ms", "500 ms")
+
+
+def as_published(part: str, case: str = "", capacity: float = 100.0) -> Curves:
+    """Runs with the published rates; a paced BBR is as fast as CUBIC."""
+    theirs = curves.published_curves(part, case)
+    names = fig2.NAMES if part == "fig2" else PUBLISHED_AS
+    rates = {label: theirs[cc] for label, cc in names.items()} | {PACED: theirs["cubic"]}
+    return {label: [Run(egress, egress, capacity)] * 3 for label, egress in rates.items()}
+
+
+def constant(cases: Cases, rate: float) -> Cases:
+    """The same with one rate everywhere."""
+
+    def even(run: Run) -> Run:
+        rates = dict.fromkeys(run.egress, rate)
+        return Run(rates, rates)
+
+    return {case: {label: [even(run) for run in runs] for label, runs in of.items()} for case, of in cases.items()}
+
+
+def figure_2() -> curves.Figure:
+    return curves.Figure(as_published("fig2"))
+
+
+def figure_3() -> Cases:
+    return {case: as_published("fig3", case, float(case.split()[0])) for case in RATES}
+
+
+def figure_4(cases: Cases) -> fig4.Figure:
+    return fig4.Figure(cases, {label: cases[fig4.HALF][label] for label in (CUBIC, UNPACED)})
+
+
+def figure_6(cases: Cases, slow: float, queue: float = 1.0) -> fig6.Figure:
+    """The earlier run; ``queue`` is what a queue of one BDP does to the rate of BBR."""
+    middle = cases["100 ms"]
+    behind = {
+        CUBIC: middle[CUBIC],
+        UNPACED: [Run({loss: queue * rate for loss, rate in run.egress.items()}, {}) for run in middle[UNPACED]],
+    }
+    choices = dict.fromkeys((fig6.USUAL, fig6.DEFAULT, fig6.AS_THEN), middle) | {fig6.BEHIND_QUEUE: behind}
+    nothing = constant({case: as_published("buffers", case) for case in RATES[:2]}, slow)
+    return fig6.Figure(cases, choices, nothing)
+
+
+def earlier() -> Cases:
+    """By round-trip time; at 2 ms more than at 10 ms, where the study's log has less."""
+    cases = {case: as_published("fig6", case) for case in ("2 ms", "10 ms", "100 ms", "1000 ms")}
+    return cases | {"2 ms": {label: [Run(dict.fromkeys(run.egress, 96.0), {}) for run in of]
+                             for label, of in cases["2 ms"].items()}}  # fmt: skip
+
+
+def verdicts(part: papers.Part[Any], measured: object) -> dict[str, str]:
+    return {one.claim.id: one.verdict for one in part.judge(measured)}
+
+
+def test_the_published_numbers_satisfy_the_claims() -> None:
+    cases = {case: as_published("fig4", case) for case in ROUND_TRIPS}
+    found = (
+        verdicts(fig2.PART, figure_2())
+        | verdicts(fig3.PART, figure_3())
+        | verdicts(fig4.PART, figure_4(cases))
+        | verdicts(fig6.PART, figure_6(earlier(), 0.0))
+    )
+    assert found == {f"reb-{number:02}": "holds" for number in (*range(8, 19), 22, 23, 24, 25)}
+
+
+def test_equal_rates_everywhere_fail_them() -> None:
+    even = curves.Figure(constant({"": as_published("fig2")}, 50.0)[""])
+    same = constant({case: as_published("fig4", case) for case in ROUND_TRIPS}, 50.0)
+    found = (
+        verdicts(fig2.PART, even)
+        | verdicts(fig3.PART, constant(figure_3(), 0.5))
+        | verdicts(fig4.PART, figure_4(same))
+        | verdicts(fig6.PART, figure_6(constant(earlier(), 50.0), 0.01, queue=0.9))
+    )
+    # What is the same everywhere is also the same for BBR and CUBIC.
+    assert found.pop("reb-18") == "holds"
+    assert set(found.values()) == {"fails"}
+
+
+@pytest.mark.parametrize(
+    ("part", "points"),
+    [(fig2.PART, [455]), (fig3.PART, [585]), (fig4.PART, [260, 65, 52]), (fig6.PART, [195, 144, 312])],
+)
+def test_the_experiment_files_are_valid(part: papers.Part[Any], points: list[int]) -> None:
+    assert [len(experiment.load(one.file).points) for one in part.experiments] == points
+
+
+def test_rates_and_set_ups_have_names() -> None:
+    def run(settings: dict[str, str]) -> Any:
+        return Point([{"base_rtt_ms": 100.0}], settings)
+
+    assert fig3.rate(run({"links[1].trace": "[2, 3, 4, 5, 6]"})) == "10 Mbit/s"
+    assert curves.round_trip(run({})) == "100 ms"
+    settings = {"transport.receive_window": "3145728B", "links[1].buffer": "1250kB"}
+    assert fig6.set_up(run(settings)) == fig6.AS_THEN
+    usual = {"transport.receive_window": "6553600B", "links[1].buffer": "unlimited"}
+    assert fig6.set_up(run(usual)) == fig6.USUAL
