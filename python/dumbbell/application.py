@@ -7,7 +7,7 @@ from typing import Annotated
 import typer
 
 from dumbbell import _core
-from dumbbell.commands import compare, flent, inspect, pages, plot, reproduce, run, shell
+from dumbbell.commands import compare, flent, inspect, pages, plot, reproduce, run, shell, suite
 from dumbbell.console import Commands, examples
 
 EXAMPLES = examples(
@@ -49,6 +49,7 @@ app.command(epilog=inspect.COLUMNS_EXAMPLES)(inspect.columns)
 app.command(epilog=inspect.SCHEMA_EXAMPLES)(inspect.schema)
 app.command(epilog=shell.EXAMPLES, context_settings={"ignore_unknown_options": True})(shell.shell)
 app.command(epilog=reproduce.EXAMPLES)(reproduce.reproduce)
+app.command(epilog=suite.EXAMPLES)(suite.suite)
 cc.command("list", epilog=inspect.CC_LIST_EXAMPLES)(inspect.cc_list)
 cc.command("show", epilog=inspect.CC_SHOW_EXAMPLES)(inspect.cc_show)
 app.add_typer(cc, name="cc")

@@ -209,9 +209,9 @@ def test_every_claim_of_the_study_is_judged_once() -> None:
     [
         (algorithms, [10]),
         (table1, [480, 90, 10]),
-        (table3, [720]),
-        (table4, [700, 60, 75]),
-        (table5, [280]),
+        (table3, [720, 90]),
+        (table4, [700, 60, 75, 150]),
+        (table5, [280, 10]),
         (table7, [270]),
     ],
 )

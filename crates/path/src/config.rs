@@ -1,12 +1,13 @@
 //! The resolved description of one direction of a link. Defaults and units are the scenario's business.
 
+use crate::correlated::Share;
 use crate::delay::Delay;
 use crate::event::PacketEvent;
 use crate::loss::LossRecipe;
 use crate::policer::Policer;
 use crate::queue::QueueRecipe;
 use crate::release::Aggregate;
-use dumbbell_units::{Duration, Ratio, Time};
+use dumbbell_units::{Duration, Time};
 use std::sync::Arc;
 
 /// One direction of a link.
@@ -37,8 +38,12 @@ pub struct LinkConfig {
 /// What few links do to packets.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub struct Impairments {
-    /// Probability that a packet is duplicated: the copy follows it into the queue.
-    pub duplicate: Ratio,
+    /// Packets that are duplicated: the copy follows into the queue.
+    pub duplicate: Share,
+    /// Packets that are damaged: they take capacity, and are lost behind the transmitter.
+    pub corrupt: Share,
+    /// The most packets that may be on the link at once, waiting, in transmission and on their way: netem's limit.
+    pub most_packets: Option<u32>,
     /// What happens to chosen packets.
     pub events: Arc<[PacketEvent]>,
     /// Packets are released in bundles at the far end.

@@ -8,6 +8,7 @@
 //! overtake take no time; here they may take a delay of their own. A late packet takes an additional delay and is overtaken by
 //! those behind it.
 
+use crate::correlated::{CorrelatedChance, CorrelatedUniform, is_zero};
 use crate::event::{Action, PacketEvent, Watch};
 use crate::loss::Chance;
 use crate::normal::{QUANTILE_BITS, quantile};
@@ -122,6 +123,10 @@ pub struct Reorder {
     #[serde(default = "every_packet")]
     #[schemars(range(min = 1), extend("x-unit" = "packets", "x-source" = "tc-netem: gap"))]
     pub gap: u32,
+    /// Correlation of successive draws.
+    #[serde(default, skip_serializing_if = "is_zero")]
+    #[schemars(extend("x-at-most" = "100%", "x-source" = "tc-netem: reorder CORRELATION"))]
+    pub correlation: Ratio,
     /// Delay of the packets that overtake.
     #[serde(default, skip_serializing_if = "is_none")]
     #[schemars(extend("x-at-most" = "1h", "x-source" = "netem: they are sent immediately"))]
@@ -171,7 +176,7 @@ fn every_packet() -> u32 {
 
 impl Default for Reorder {
     fn default() -> Reorder {
-        Reorder { probability: Ratio::ZERO, gap: every_packet(), delay: Duration::ZERO }
+        Reorder { probability: Ratio::ZERO, gap: every_packet(), correlation: Ratio::ZERO, delay: Duration::ZERO }
     }
 }
 
@@ -205,7 +210,7 @@ pub(crate) struct Variation {
     jitter: u64,
     distribution: JitterDistribution,
     uniform: CorrelatedUniform,
-    reorder: Option<Chance>,
+    reorder: Option<CorrelatedChance>,
     /// Nanoseconds that packets which overtake take.
     overtaking: u64,
     gap: u32,
@@ -244,12 +249,12 @@ impl Lateness {
 impl Variation {
     pub(crate) fn new(delay: &Delay, events: &[PacketEvent], rng: Rng) -> Variation {
         let Jitter { amount, distribution, correlation, .. } = delay.jitter;
-        let Reorder { probability, gap, delay: overtaking } = delay.reorder;
+        let Reorder { probability, gap, correlation: reordering, delay: overtaking } = delay.reorder;
         Variation {
             jitter: amount.as_nanos(),
             distribution,
             uniform: CorrelatedUniform::new(correlation.as_f64()),
-            reorder: (probability > Ratio::ZERO).then(|| Chance::new(probability.as_f64())),
+            reorder: (probability > Ratio::ZERO).then(|| CorrelatedChance::new(probability, reordering)),
             overtaking: overtaking.as_nanos(),
             gap: gap.max(1),
             normal_ones: 0,
@@ -274,7 +279,7 @@ impl Variation {
 
     /// Draws how the next packet passes.
     fn draw(&mut self) -> Passage {
-        if let Some(reorder) = self.reorder {
+        if let Some(reorder) = &mut self.reorder {
             if self.normal_ones >= self.gap - 1 && reorder.happens(&mut self.rng) {
                 self.normal_ones = 0;
                 return Passage::Overtakes(self.overtaking);
@@ -301,30 +306,6 @@ impl Variation {
             JitterDistribution::Normal => (i128::from(self.jitter) * i128::from(quantile(x))) >> QUANTILE_BITS,
         };
         i64::try_from(variation).unwrap_or(if variation < 0 { i64::MIN } else { i64::MAX })
-    }
-}
-
-/// netem's correlated uniform numbers in 32-bit fixed point.
-#[derive(Clone, Debug)]
-struct CorrelatedUniform {
-    correlation: u64,
-    last: Option<u64>,
-}
-
-impl CorrelatedUniform {
-    fn new(correlation: f64) -> CorrelatedUniform {
-        #[expect(clippy::cast_possible_truncation, clippy::cast_sign_loss, reason = "it is clamped to 0..=1")]
-        let correlation = (correlation.clamp(0.0, 1.0) * 2f64.powi(32)) as u64;
-        CorrelatedUniform { correlation, last: None }
-    }
-
-    fn next(&mut self, rng: &mut Rng) -> u32 {
-        let fresh = rng.next_u64() >> 32;
-        let fresh_weight = (1u64 << 32) - self.correlation;
-        // Both products are below 2⁶⁴ and so is their sum: the weights add up to 2³², the numbers are below it.
-        let x = (fresh * fresh_weight + self.last.unwrap_or(fresh) * self.correlation) >> 32;
-        self.last = Some(x);
-        x as u32
     }
 }
 

@@ -17,6 +17,7 @@
 
 mod catalog;
 mod config;
+mod correlated;
 mod delay;
 mod delay_trace;
 mod event;
@@ -44,6 +45,7 @@ pub mod wifi;
 
 pub use catalog::{Catalog, Described, KIND, Kind, LinkContext, Recipe};
 pub use config::{Impairments, LinkConfig, LinkRate, QueueLimit};
+pub use correlated::Share;
 pub use delay::{Delay, Jitter, JitterDistribution, Late, Reorder};
 pub use delay_trace::parse_delay_trace;
 pub use event::{Action, PacketEvent, Selection};

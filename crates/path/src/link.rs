@@ -12,9 +12,10 @@ mod ingress;
 mod measures;
 
 use crate::config::LinkConfig;
+use crate::correlated::Share;
 use crate::delay::Passage;
 use crate::ledger::{DropCause, Ledger, LinkCounters};
-use crate::loss::Process;
+use crate::loss::{Bernoulli, LossRecipe, Model, Process};
 use crate::packet::Packet;
 use crate::pipe::Pipe;
 use crate::queue::{Buffer, Fifo, Gated, HeldQueue, Limits, Queue};
@@ -22,7 +23,7 @@ use crate::release::Release;
 use crate::stats::Occupancy;
 use crate::train::Train;
 use crate::transmitter::Transmitter;
-use dumbbell_units::{Duration, Rng, Time};
+use dumbbell_units::{Duration, Ratio, Rng, Time};
 use ingress::Ingress;
 use std::collections::VecDeque;
 
@@ -121,15 +122,18 @@ impl<P: Packet> Link<P> {
     pub fn new(config: LinkConfig, mut rng: Rng) -> Link<P> {
         let mut stream = || Rng::new(rng.next_u64());
         let (before, after) = (stream(), stream());
-        let loss_after = config.loss_after.as_ref().map(|recipe| recipe.make(after));
+        let loss_after = losses_behind(&config, config.loss_after.as_ref(), after);
         let events = &config.impairments.events;
         let pipe = Pipe::new(&config.delay, events, stream());
-        let release = Release::new(config.impairments.aggregate, events).map(Box::new);
+        let mut release = Release::new(config.impairments.aggregate, events).map(Box::new);
         let stage = match Transmitter::new(&config.rate, config.overhead_bytes) {
             None => Stage::Instant(Occupancy::default()),
             Some(transmitter) => Stage::new(&config, transmitter, stream()),
         };
         let ingress = Ingress::new(&config, before, &mut stream);
+        if let Some(release) = release.as_mut().filter(|release| release.draws()) {
+            release.draw_from(stream());
+        }
         let mut link = Link {
             fast_path: FastPath::None,
             is_immediate: loss_after.is_none() && release.is_none() && !matches!(stage, Stage::Held(_)),
@@ -255,6 +259,10 @@ impl<P: Packet> Link<P> {
     /// [`offer_to_queue`](Self::offer_to_queue) out of line.
     #[inline(never)]
     fn offer_admitted(&mut self, now: Time, packet: P) -> Offer {
+        let most = self.ingress.as_ref().and_then(|ingress| ingress.most_packets);
+        if most.is_some_and(|most| self.packets_on_link(now) >= u64::from(most)) {
+            return self.ledger.drop_now(packet, DropCause::QueueFull);
+        }
         self.offer_to_queue(now, packet)
     }
 
@@ -450,6 +458,29 @@ impl<P: Packet> Link<P> {
     /// the transmitter appear with the first call that passes the time of departure.
     pub fn pop_drop(&mut self) -> Option<(P, DropCause)> {
         self.ledger.later_drops.pop_front()
+    }
+}
+
+/// What is lost behind the transmitter: random losses, and packets that are damaged.
+fn losses_behind(config: &LinkConfig, loss: Option<&LossRecipe>, rng: Rng) -> Option<Box<dyn Process>> {
+    let Share { probability, correlation } = config.impairments.corrupt;
+    let damaged = (probability > Ratio::ZERO).then_some(Bernoulli { p: probability, correlation });
+    let damages = damaged.map(|damaged| damaged.process(Rng::new(rng.clone().next_u64())));
+    let loss = loss.map(|recipe| recipe.make(rng));
+    match (loss, damages) {
+        (Some(loss), Some(damages)) => Some(Box::new(Both(loss, damages))),
+        (loss, damages) => loss.or(damages),
+    }
+}
+
+/// Two processes, each of which is asked about every packet.
+#[derive(Clone, Debug)]
+struct Both(Box<dyn Process>, Box<dyn Process>);
+
+impl Process for Both {
+    fn strikes(&mut self, now: Time) -> bool {
+        let (first, second) = (self.0.strikes(now), self.1.strikes(now));
+        first || second
     }
 }
 

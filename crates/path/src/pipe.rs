@@ -272,6 +272,12 @@ impl<P: Packet> Pipe<P> {
     }
 
     /// How many packets there are of the kind that is asked for; those of a run are of the same kind.
+    pub(crate) fn len(&self) -> u64 {
+        let packets = self.disorder.as_ref().map_or(self.runs.len(), |disorder| disorder.heap.len());
+        packets as u64
+    }
+
+    /// Packets of the kind that is asked for.
     pub(crate) fn count(&self, is_meant: impl Fn(&P) -> bool) -> u64 {
         match &self.disorder {
             None => {
@@ -434,7 +440,7 @@ mod tests {
         let out = arrivals(&Delay { base, late, ..Delay::default() }, &(0..100).collect::<Vec<_>>());
         assert!(out.iter().all(|(arrives, number)| [20, 50].contains(&(arrives - number))));
         assert!(!out.iter().map(|(_, number)| number).is_sorted());
-        let reorder = Reorder { probability: Ratio::new(1.0).unwrap(), gap: 3, delay: ms(5) };
+        let reorder = Reorder { probability: Ratio::new(1.0).unwrap(), gap: 3, delay: ms(5), ..Reorder::default() };
         let out = arrivals(&Delay { base, reorder, ..Delay::default() }, &[0, 1, 2, 3]);
         assert_eq!(out, [(7, 2), (20, 0), (21, 1), (23, 3)]);
     }

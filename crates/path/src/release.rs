@@ -4,10 +4,12 @@
 use crate::event::{Action, PacketEvent, Watch};
 use crate::packet::Packet;
 use dumbbell_parameters::Problem;
-use dumbbell_units::{Bytes, Duration, Time, claimed};
+use dumbbell_units::{Bytes, Duration, Rng, Time, claimed};
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 use std::collections::{BTreeMap, VecDeque};
+
+const LONGEST_SLOT: Duration = Duration::from_secs(3_600);
 
 /// Packets that have come to the far end are held, and released in bundles.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
@@ -15,12 +17,17 @@ use std::collections::{BTreeMap, VecDeque};
 pub struct Aggregate {
     /// A bundle is released this long after its first packet came, or when it is full.
     #[serde(default, skip_serializing_if = "Option::is_none")]
-    #[schemars(extend("x-default" = "one of `timeout` and `every` is required", "x-above" = "0s", "x-at-most" = "1h", "x-source" = "interrupt coalescing; tc-netem: slot"))]
+    #[schemars(extend("x-default" = "one of `timeout`, `every` and `slot` is required", "x-above" = "0s", "x-at-most" = "1h", "x-source" = "interrupt coalescing; tc-netem: slot"))]
     pub timeout: Option<Duration>,
     /// Bundles are released at multiples of this time, each with what has come by then.
     #[serde(default, skip_serializing_if = "Option::is_none")]
-    #[schemars(extend("x-default" = "one of `timeout` and `every` is required", "x-above" = "0s", "x-at-most" = "1h", "x-source" = "tc-netem: slot; time-division links"))]
+    #[schemars(extend("x-default" = "one of `timeout`, `every` and `slot` is required", "x-above" = "0s", "x-at-most" = "1h", "x-source" = "tc-netem: slot; time-division links"))]
     pub every: Option<Duration>,
+    /// Bundles are released at random times: each after a time between these two from its first packet, or from the release
+    /// before if that left packets behind.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    #[schemars(extend("x-default" = "one of `timeout`, `every` and `slot` is required", "x-source" = "tc-netem: slot MIN_DELAY MAX_DELAY"))]
+    pub slot: Option<(Duration, Duration)>,
     /// The most packets of a bundle.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     #[schemars(range(min = 1), extend("x-default" = "no limit", "x-unit" = "packets", "x-source" = "tc-netem: slot packets"))]
@@ -37,16 +44,23 @@ impl Aggregate {
     /// # Errors
     /// It needs one of `timeout` and `every`.
     pub fn check(&self) -> Result<(), Problem> {
-        match (self.timeout, self.every) {
-            (Some(_), None) | (None, Some(_)) => Ok(()),
-            (None, None) => Err(Problem::missing(
+        let ways =
+            [("timeout", self.timeout.is_some()), ("every", self.every.is_some()), ("slot", self.slot.is_some())];
+        let given: Vec<&str> = ways.into_iter().filter(|(_, given)| *given).map(|(key, _)| key).collect();
+        match (given[..].as_ref(), self.slot) {
+            ([], _) => Err(Problem::missing(
                 "timeout",
-                "a link that aggregates needs `timeout` or `every`",
+                "a link that aggregates needs `timeout`, `every` or `slot`",
                 "write timeout = \"2ms\"",
             )),
-            (Some(_), Some(_)) => {
-                Err(Problem::key("every", "both `timeout` and `every` are given", "keep one of them"))
+            ([first, second, ..], _) => {
+                Err(Problem::key(*second, format!("both `{first}` and `{second}` are given"), "keep one of them"))
             }
+            (_, Some((min, max))) if min > max || max > LONGEST_SLOT || max == Duration::ZERO => {
+                let help = format!("allowed: two times in their order, more than 0s and at most {LONGEST_SLOT}");
+                Err(Problem::value("slot", format!("a slot lasts from {min} to {max}"), help))
+            }
+            _ => Ok(()),
         }
     }
 
@@ -56,9 +70,12 @@ impl Aggregate {
             [self.packets.map(|packets| format!("{packets} packets")), self.bytes.map(|bytes| bytes.in_words())];
         let limits: Vec<String> = limits.into_iter().flatten().collect();
         let most = if limits.is_empty() { String::new() } else { format!(" of at most {}", limits.join(" or ")) };
-        match (self.timeout, self.every) {
-            (Some(timeout), _) => format!("releases bundles{most} after {}", timeout.in_words()),
-            (_, every) => format!("releases bundles{most} every {}", every.unwrap_or_default().in_words()),
+        match (self.timeout, self.slot, self.every) {
+            (Some(timeout), ..) => format!("releases bundles{most} after {}", timeout.in_words()),
+            (_, Some((min, max)), _) => {
+                format!("releases bundles{most} after {} to {}", min.in_words(), max.in_words())
+            }
+            (.., every) => format!("releases bundles{most} every {}", every.unwrap_or_default().in_words()),
         }
     }
 
@@ -90,6 +107,8 @@ pub(crate) struct Release<P> {
     bundle: VecDeque<P>,
     bytes: u64,
     closes: Time,
+    /// For slots.
+    rng: Rng,
 }
 
 impl<P: Packet> Release<P> {
@@ -104,7 +123,29 @@ impl<P: Packet> Release<P> {
             bundle: VecDeque::new(),
             bytes: 0,
             closes: Time::NEVER,
+            rng: Rng::new(0),
         })
+    }
+
+    /// Whether it needs a [source of random numbers](Self::draw_from).
+    pub(crate) fn draws(&self) -> bool {
+        self.aggregate.is_some_and(|aggregate| aggregate.slot.is_some())
+    }
+
+    /// Random numbers come from this stream.
+    pub(crate) fn draw_from(&mut self, rng: Rng) {
+        self.rng = rng;
+    }
+
+    /// How many packets are held.
+    pub(crate) fn len(&self) -> u64 {
+        (self.ready.len() + self.bundle.len()) as u64
+    }
+
+    /// A time of a slot.
+    fn draw(&mut self, (min, max): (Duration, Duration)) -> Duration {
+        let span = u128::from(max.saturating_sub(min).as_nanos()) * u128::from(self.rng.next_u64() >> 32);
+        min + Duration::from_nanos(u64::try_from(span >> 32).unwrap_or(u64::MAX))
     }
 
     /// A packet comes to the far end at `now`, which never goes backwards.
@@ -121,6 +162,7 @@ impl<P: Packet> Release<P> {
         if self.bundle.is_empty() {
             self.closes = match aggregate {
                 Aggregate { timeout: Some(timeout), .. } => now + timeout,
+                Aggregate { slot: Some(slot), .. } => now + self.draw(slot),
                 Aggregate { every, .. } => next_multiple(now, every.unwrap_or_default()),
             };
         }
@@ -156,9 +198,11 @@ impl<P: Packet> Release<P> {
             self.release(at, packet);
         }
         self.bytes -= bytes;
-        self.closes = match aggregate.every {
-            Some(every) if !self.bundle.is_empty() => at + every,
-            _ => Time::NEVER,
+        self.closes = match aggregate {
+            _ if self.bundle.is_empty() => Time::NEVER,
+            Aggregate { every: Some(every), .. } => at + every,
+            Aggregate { slot: Some(slot), .. } => at + self.draw(slot),
+            Aggregate { .. } => Time::NEVER,
         };
     }
 
@@ -198,6 +242,36 @@ mod tests {
     use super::*;
     use crate::testing::TestPacket;
 
+    #[test]
+    fn slots_open_after_random_times_and_let_so_many_packets_pass() {
+        let ms = Duration::from_millis;
+        let slot = Some((ms(4), ms(6)));
+        let aggregate = Aggregate { slot, packets: Some(3), ..Aggregate::default() };
+        let mut release = Release::<TestPacket>::new(Some(aggregate), &[]).unwrap();
+        release.draw_from(Rng::new(1));
+        let mut released: Vec<(Time, u64)> = Vec::new();
+        for number in 0..2_000 {
+            let now = Time::ZERO + ms(2) * number;
+            while release.next() <= now {
+                let at = release.next();
+                released.extend(std::iter::from_fn(|| release.pop(at)).map(|packet| (at, packet.number)));
+            }
+            release.push(now, TestPacket::new(number, 1500));
+        }
+        assert!(released.iter().zip(0..).all(|((_, number), i)| *number == i), "in their order");
+        let bundles: Vec<&[(Time, u64)]> = released.chunk_by(|a, b| a.0 == b.0).collect();
+        assert!(bundles.iter().all(|bundle| bundle.len() <= 3));
+        let waits: Vec<f64> = bundles
+            .iter()
+            .map(|bundle| bundle[0].0.since(Time::ZERO + ms(2) * bundle[0].1).as_nanos() as f64 / 1e6)
+            .collect();
+        assert!(waits.iter().all(|wait| (4.0..=12.0).contains(wait)), "its own slot, or behind one that was full");
+        let mean = waits.iter().sum::<f64>() / waits.len() as f64;
+        assert!((4.5..7.0).contains(&mean), "{mean} ms");
+        assert!(Aggregate { slot: Some((ms(6), ms(4))), ..Aggregate::default() }.check().is_err());
+        assert!(Aggregate { slot, every: Some(ms(1)), ..Aggregate::default() }.check().is_err());
+    }
+
     const MS: u64 = 1_000_000;
 
     fn at(ms: u64) -> Time {
@@ -207,7 +281,7 @@ mod tests {
     /// When packets of 1000 bytes that come at these milliseconds are released.
     fn released(aggregate: Aggregate, arrivals_ms: &[u64]) -> Vec<u64> {
         aggregate.check().unwrap();
-        let mut release = Release::new(Some(aggregate), &[]).unwrap();
+        let mut release = Release::<TestPacket>::new(Some(aggregate), &[]).unwrap();
         let mut out = Vec::new();
         let mut next = arrivals_ms.iter().zip(0..).peekable();
         loop {

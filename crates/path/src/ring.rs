@@ -18,6 +18,11 @@ impl<T: Copy + Default> Ring<T> {
         Ring { places: Vec::new(), first: 0, len: 0 }
     }
 
+    /// How many items there are.
+    pub(crate) fn len(&self) -> usize {
+        self.len
+    }
+
     #[inline]
     pub(crate) fn is_empty(&self) -> bool {
         self.len == 0

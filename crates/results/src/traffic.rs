@@ -129,9 +129,12 @@ pub(crate) const COMPLETIONS: &[Declared<Named>] = &[
     Declared::index("source", "Number of the source of traffic.", |c| c.completion.source),
     Declared::name("label", "Name of the source.", |c| &c.label),
     Declared::count("number", "", "Number of the transfer among those of its source, from 0.", |c| c.completion.number),
-    Declared::float("start_s", "s", "When it began: the connection attempt of a short flow.", |c| {
-        c.completion.start.as_secs_f64()
-    }),
+    Declared::float(
+        "start_s",
+        "s",
+        "When it began: the connection attempt of a short flow, the request of a user.",
+        |c| c.completion.start.as_secs_f64(),
+    ),
     Declared::index("measured", "1 if it began in the measured interval, otherwise 0.", |c| {
         u32::from(c.completion.is_measured)
     }),

@@ -162,9 +162,17 @@ fn link_table(link: &Link, source: &RateSource, nodes: &[String], traces: Traces
 }
 
 /// What few links do to packets: only what there is, so that other links look as they always did.
-fn impairments(table: &mut Table, Impairments { duplicate, events, aggregate }: &Impairments) {
-    if *duplicate > Ratio::ZERO {
-        put(table, "duplicate", duplicate.to_string());
+fn impairments(table: &mut Table, impairments: &Impairments) {
+    let Impairments { duplicate, corrupt, most_packets, events, aggregate } = impairments;
+    for (key, share) in [("duplicate", duplicate), ("corrupt", corrupt)] {
+        if share.correlation > Ratio::ZERO {
+            put(table, key, declared(share));
+        } else if share.probability > Ratio::ZERO {
+            put(table, key, share.probability.to_string());
+        }
+    }
+    if let Some(most) = most_packets {
+        put(table, "limit", i64::from(*most));
     }
     if let Some(aggregate) = aggregate {
         put(table, "aggregate", declared(aggregate));

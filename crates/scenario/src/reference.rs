@@ -1,7 +1,7 @@
 //! The reference pages of parameters, from their declarations.
 
 use crate::explain::differences;
-use crate::file::{AGGREGATE, APP_RATES, DELAYS, EVENTS, JITTER, LATE, POLICER, RATES, REORDER, WIFI};
+use crate::file::{AGGREGATE, APP_RATES, DELAYS, EVENTS, JITTER, LATE, POLICER, RATES, REORDER, SHARE, WIFI};
 use dumbbell_parameters::{Parameter, cell, table};
 use dumbbell_path::{Catalog, KIND, Kind, loss, queue};
 use dumbbell_transport::TransportConfig;
@@ -42,7 +42,8 @@ fn links() -> String {
     let mut text = preface("Parameters of links", "links");
     text.push_str(
         "Contents: [rates](#rates) · [queues](#queues) · [Wi-Fi](#wi-fi) · [policers](#policers) · [losses](#losses) · [delays](#delays) ·\n\
-         [jitter](#jitter) · [reordering](#reordering) · [late packets](#late-packets) · [aggregation](#aggregation) · [events](#events) ·\n\
+         [jitter](#jitter) · [reordering](#reordering) · [duplicates and damaged packets](#duplicates-and-damaged-packets) ·\n\
+         [late packets](#late-packets) · [aggregation](#aggregation) · [events](#events) ·\n\
          [applications](#applications)\n\n\
          Levels are packets (`\"20packets\"`), bytes (`\"30kB\"`), a time (`\"5ms\"`) or multiples of the bandwidth-delay\n\
          product (`\"0.2bdp\"`); the packet in transmission does not count.\n",
@@ -65,7 +66,8 @@ fn links() -> String {
         "Wi-Fi",
         "`wifi`: a link of Wi-Fi 5 between a station and an access point, in place of a wire. What the link's `loss` says is\n\
          the loss of single frames on the air, which are sent again. `wifi = {}` takes every default. The way back is on the\n\
-         same channel with the same parameters, unless `reverse` says otherwise. [Wi-Fi](../wifi.md) explains the model.",
+         same channel with the same parameters, unless `reverse` says otherwise. Its `queue` is by default mac80211's of a station: FQ-CoDel with 4096 lines, a quantum of\n\
+         300 bytes, 20 ms and 100 ms, and a `buffer` of 8192 packets. [Wi-Fi](../wifi.md) explains the model.",
         &table(&all(&WIFI), ""),
     );
     section(
@@ -104,6 +106,12 @@ fn behind_the_transmitter(section: &mut impl FnMut(&str, &str, &str)) {
         "Reordering",
         "`reorder`: a probability, or a table. Packets skip the delay and so overtake others, as with netem.",
         &table(&all(&REORDER), ""),
+    );
+    section(
+        "Duplicates and damaged packets",
+        "`duplicate` and `corrupt`: a probability, or a table. The copy of a duplicated packet follows it into the queue. A damaged\n\
+         packet takes capacity and is lost behind the transmitter: it counts among the losses.",
+        &table(&all(&SHARE), ""),
     );
     section(
         "Late packets",

@@ -61,7 +61,7 @@ fn one_nanosecond_is_not_lost_when_a_round_trip_time_is_odd() {
 }
 
 fn bernoulli(p: f64) -> Option<LossRecipe> {
-    LossRecipe::of(Bernoulli { p: Ratio::new(p).unwrap() }, &LinkContext::default()).ok()
+    LossRecipe::of(Bernoulli { p: Ratio::new(p).unwrap(), correlation: Ratio::ZERO }, &LinkContext::default()).ok()
 }
 
 #[test]

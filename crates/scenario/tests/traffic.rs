@@ -31,6 +31,12 @@ arrivals = "periodic"
 count = 7
 size = { kind = "empirical", points = [["1kB", 0.5], ["1MB", 1.0]] }
 
+[[traffic]]
+kind = "request-response"
+cc = "bbr"
+users = 3
+size = "20kB"
+
 [path.reverse]
 rate = "10mbit"
 "#;
@@ -71,7 +77,7 @@ fn a_load_is_a_share_of_the_slowest_link_with_headers() {
 #[test]
 fn a_file_with_traffic_needs_no_flows_and_one_without_either_says_so() {
     let alone = FILE.replace("[[flows]]\ncc = \"bbr\"\n", "");
-    assert_eq!((scenario(&alone).flows.len(), scenario(&alone).traffic.len()), (0, 2));
+    assert_eq!((scenario(&alone).flows.len(), scenario(&alone).traffic.len()), (0, 3));
     let explained = Experiment::from_toml(&alone, "test.toml", &[]).unwrap().explain();
     assert!(explained.contains("0: short-flows: short flows,") && !explained.contains("\nflows"), "{explained}");
     let neither = Experiment::from_toml("[path]\nrate = \"1mbit\"\nrtt = \"1ms\"\n", "test.toml", &[]).unwrap_err();
@@ -104,6 +110,8 @@ fn what_is_wrong_is_said_with_its_place() {
         ("kind = \"short-flows\"\ncc = \"cubic\"\nload = 0.5\nsize = \"1kB\"\nstart = \"100s\"", "starts at 100s"),
         ("kind = \"short-flows\"\ncc = \"cubic\"\nload = 0.5\nsize = \"1kB\"\nrtt = \"1m\"", "traffic[0].rtt"),
         ("kind = \"short-flows\"\nload = 0.5\nsize = \"1kB\"\ntransport = \"udp\"", "traffic[0]"),
+        ("kind = \"request-response\"\ncc = \"cubic\"\nsize = \"1kB\"\nusers = 0", "traffic[0].users"),
+        ("kind = \"request-response\"\ncc = \"cubic\"\nsize = \"1kB\"\nload = 0.5", "no parameter of request-response"),
     ] {
         let error = error(traffic);
         assert!(error.contains(message), "{message:?} is not in\n{error}");

@@ -129,6 +129,12 @@ enum Source {
     },
     /// At a rate that changes.
     Scheduled(Box<Production>),
+    /// So many segments at an instant to come, the last of this length.
+    Later {
+        at: Time,
+        segments: u32,
+        last_len: u16,
+    },
     Empty,
     /// The application stopped before it had written, or the sender had sent, everything.
     Cut,
@@ -238,7 +244,7 @@ impl Flow {
             }
             Source::Paced { next, .. } => *next = now,
             Source::Scheduled(production) => production.begin(now),
-            Source::Empty | Source::Cut => {}
+            Source::Later { .. } | Source::Empty | Source::Cut => {}
         }
     }
 
@@ -247,6 +253,12 @@ impl Flow {
     pub fn write_due(&mut self, now: Time) {
         if let Source::Scheduled(production) = &mut self.unwritten {
             return production.write_due(now, &mut self.ends);
+        }
+        if let Source::Later { at, segments, last_len } = self.unwritten
+            && at <= now
+        {
+            self.unwritten = Source::Empty;
+            return self.ends.write(now, segments, last_len);
         }
         if let Source::Paced { mss, rest, write, left, interval, next } = &mut self.unwritten {
             while *left > 0 && *next <= now {
@@ -277,6 +289,7 @@ impl Flow {
             Phase::Established => match self.unwritten {
                 Source::Paced { next, .. } => next.min(self.stop).min(set_up),
                 Source::Scheduled(ref production) => production.next().min(self.stop).min(set_up),
+                Source::Later { at, .. } => at.min(set_up),
                 _ => self.stop.min(set_up),
             },
             Phase::Stopped => Time::NEVER,
@@ -288,6 +301,14 @@ impl Flow {
         let (segments, last_len) = in_segments(bytes, mss);
         self.unwritten = Source::AtOnce { segments, last_len };
         (self.data, self.awaited, self.stop) = (Kind::Awaited, bytes, Time::NEVER);
+    }
+
+    /// Has it transfer `bytes` more, which somebody asks for at `asked` and which are written at `at`.
+    pub fn transfer_again(&mut self, asked: Time, at: Time, bytes: u64, mss: u16) {
+        let (segments, last_len) = in_segments(bytes, mss);
+        self.unwritten = Source::Later { at, segments, last_len };
+        self.awaited = self.ends.received().delivered_bytes + bytes;
+        self.start = asked;
     }
 
     /// All that was written is acknowledged: if that is all there is, the flow is complete. Returns whether it has just

@@ -1,8 +1,10 @@
 #![doc = include_str!("../README.md")]
 
+mod requests;
 mod short_flows;
 mod size;
 
+pub use requests::{Request, Requests, Users};
 pub use short_flows::{Arrival, Arrivals, FlowArrivals, ShortFlows};
 pub use size::Size;
 
@@ -14,6 +16,8 @@ use std::sync::LazyLock;
 pub enum Source {
     /// Flows that arrive, transfer and leave.
     Flows(FlowArrivals),
+    /// Users with connections that stay.
+    Users(Users),
 }
 
 /// A kind of traffic with its parameters, by which any number of sources can be made.
@@ -22,6 +26,6 @@ pub type SourceRecipe = dumbbell_path::Recipe<Source>;
 /// Every kind of traffic that there is.
 pub fn catalog() -> &'static Catalog<Source> {
     static CATALOG: LazyLock<Catalog<Source>> =
-        LazyLock::new(|| Catalog::new("traffic", vec![Kind::new(ShortFlows::source)]));
+        LazyLock::new(|| Catalog::new("traffic", vec![Kind::new(ShortFlows::source), Kind::new(Requests::source)]));
     &CATALOG
 }

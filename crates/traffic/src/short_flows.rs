@@ -153,7 +153,7 @@ mod tests {
 
     #[test]
     fn poisson_arrivals_have_the_mean_and_the_variance_of_an_exponential_gap() {
-        let Source::Flows(mut source) = flows(Arrivals::Poisson, None).source(Rng::new(5));
+        let Source::Flows(mut source) = flows(Arrivals::Poisson, None).source(Rng::new(5)) else { panic!("flows") };
         let gaps: Vec<f64> = (0..100_000).map(|_| source.next().unwrap().after.as_secs_f64()).collect();
         let mean = gaps.iter().sum::<f64>() / 1e5;
         let variance = gaps.iter().map(|gap| (gap - mean).powi(2)).sum::<f64>() / 1e5;
@@ -163,7 +163,7 @@ mod tests {
 
     #[test]
     fn periodic_arrivals_are_equally_spaced_and_end_with_the_count() {
-        let Source::Flows(mut source) = flows(Arrivals::Periodic, Some(3)).source(Rng::new(5));
+        let Source::Flows(mut source) = flows(Arrivals::Periodic, Some(3)).source(Rng::new(5)) else { panic!("flows") };
         let arrival = Arrival { after: Duration::from_millis(10), bytes: 1_000 };
         let all: Vec<_> = std::iter::from_fn(|| source.next()).collect();
         assert_eq!(all, [arrival; 3]);

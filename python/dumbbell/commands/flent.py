@@ -25,14 +25,28 @@ Seconds = Annotated[float, typer.Option(min=0.0)]
 
 
 def flent(
-    test: Annotated[str, typer.Argument(help="tcp_1up, tcp_nup, tcp_ndown, tcp_bidirectional, rrul, rrul_be, rtt_fair, …")],
-    cc: Annotated[str, typer.Option(help="Controller of uploads, and of downloads unless --download-cc says otherwise.")] = "cubic",
+    test: Annotated[
+        str, typer.Argument(help="tcp_1up, tcp_nup, tcp_ndown, tcp_bidirectional, rrul, rrul_be, rtt_fair, …")
+    ],
+    cc: Annotated[
+        str, typer.Option(help="Controller of uploads, and of downloads unless --download-cc says otherwise.")
+    ] = "cubic",
     download_cc: Annotated[str | None, typer.Option(help="Controller of downloads.", show_default=False)] = None,
-    streams: Annotated[int | None, typer.Option(help="With tcp_nup and tcp_ndown: how many.", show_default=False)] = None,
-    wifi: Annotated[bool, typer.Option("--wifi", help="The path is Wi-Fi; --set path.wifi.mcs=7 and the like say which.")] = False,
-    rate: Annotated[str | None, typer.Option(help="Rate of a wired bottleneck; default 100mbit.", show_default=False)] = None,
-    rtt: Annotated[str, typer.Option(help="Base round-trip time; with rtt_fair one for each of four hosts: 20ms,50ms,…")] = "20ms",
-    buffer: Annotated[str | None, typer.Option(help="Queue of the bottleneck; default that of the path.", show_default=False)] = None,
+    streams: Annotated[
+        int | None, typer.Option(help="With tcp_nup and tcp_ndown: how many.", show_default=False)
+    ] = None,
+    wifi: Annotated[
+        bool, typer.Option("--wifi", help="The path is Wi-Fi; --set path.wifi.mcs=7 and the like say which.")
+    ] = False,
+    rate: Annotated[
+        str | None, typer.Option(help="Rate of a wired bottleneck; default 100mbit.", show_default=False)
+    ] = None,
+    rtt: Annotated[
+        str, typer.Option(help="Base round-trip time; with rtt_fair one for each of four hosts: 20ms,50ms,…")
+    ] = "20ms",
+    buffer: Annotated[
+        str | None, typer.Option(help="Queue of the bottleneck; default that of the path.", show_default=False)
+    ] = None,
     length: Annotated[float, typer.Option(min=1.0, help="Seconds of load.")] = 60.0,
     delay: Annotated[float, typer.Option(min=0.0, help="Seconds without load before and after it.")] = 5.0,
     step: Annotated[float, typer.Option(min=0.001, help="Seconds between values and between pings.")] = 0.2,
@@ -58,8 +72,9 @@ def flent(
         rtts = [part.strip() for part in rtt.split(",")]
         several = rtts if chosen.hosts > 1 and len(rtts) > 1 else []
         path: dict[str, Any] = {"rtt": rtts[0] if several or len(rtts) == 1 else rtt}
-        path |= {"wifi": {}} if wifi else {"rate": rate or "100mbit"}
-        path |= {} if buffer is None else {"buffer": buffer}
+        path["wifi" if wifi else "rate"] = {} if wifi else rate or "100mbit"
+        if buffer is not None:
+            path["buffer"] = buffer
         data = tests.run(
             chosen,
             path,
@@ -86,7 +101,10 @@ def flent(
 
 def _tell(data: FlentData, written: list[Path], quiet: bool, as_json: bool) -> None:
     if as_json:
-        rows = [{"series": name, "mean": mean, "median": median, "count": count} for name, mean, median, count in data.summary()]
+        rows = [
+            {"series": name, "mean": mean, "median": median, "count": count}
+            for name, mean, median, count in data.summary()
+        ]
         print_json({"test": data.name, "title": data.title, "series": rows, "files": [str(path) for path in written]})
         return
     if not quiet:

@@ -30,7 +30,9 @@ class FlentFileError(ValueError):
 
 
 def write(data: FlentData, place: str | os.PathLike[str]) -> Path:
-    """Writes a file that Flent opens and plots, and returns its path. A file that is there is replaced if Dumbbell wrote it.
+    """Writes a file that Flent opens and plots, and returns its path.
+
+    A file that is there is replaced if Dumbbell wrote it.
 
     Raises:
         OutputError: The name does not end in ``.flent.gz``, it cannot be written, or somebody else's file is there.
@@ -91,8 +93,8 @@ def read(place: str | os.PathLike[str]) -> FlentData:
     """
     path = Path(place)
     try:
-        opened = bz2.open(path) if path.suffix in (".bz2", ".flnt") else gzip.open(path)
-        with opened as file:
+        unpack = bz2.open if path.suffix in (".bz2", ".flnt") else gzip.open
+        with unpack(path) as file:
             content = file.read(MAX_BYTES + 1)
         if len(content) > MAX_BYTES:
             raise FlentFileError(f"{path} holds more than {MAX_BYTES} bytes, which is no test")

@@ -8,6 +8,8 @@ from dataclasses import dataclass
 from typing import Literal
 
 Kind = Literal["average", "sum", "fairness"]
+Direction = Literal["up", "down"]
+WAYS: tuple[tuple[str, Direction], ...] = (("upload", "up"), ("download", "down"))
 
 
 @dataclass(frozen=True)
@@ -15,7 +17,7 @@ class Stream:
     """A bulk transfer."""
 
     name: str
-    direction: Literal["up", "down"]
+    direction: Direction
     dscp: str | None = None
     host: int = 0
     """Which of the test's hosts it is with; hosts have round-trip times of their own."""
@@ -50,11 +52,16 @@ class FlentTest:
     derived: tuple[Derived, ...] = ()
     hosts: int = 1
 
+    @property
+    def parts(self) -> tuple[Stream | Probe, ...]:
+        """Streams and probes: the flows of its experiment, in their order."""
+        return (*self.streams, *self.probes)
+
 
 ICMP = Probe("Ping (ms) ICMP")
 
 
-def _several(name: str, direction: Literal["up", "down"], streams: int) -> FlentTest:
+def _several(name: str, direction: Direction, streams: int) -> FlentTest:
     word = "upload" if direction == "up" else "download"
     names = tuple(f"TCP {word}::{number}" for number in range(1, streams + 1))
     kinds: tuple[tuple[str, Kind], ...] = (("avg", "average"), ("sum", "sum"), ("fairness", "fairness"))
@@ -69,9 +76,7 @@ def _several(name: str, direction: Literal["up", "down"], streams: int) -> Flent
 
 def _both_ways(name: str, about: str, classes: tuple[tuple[str, str], ...], probes: tuple[Probe, ...]) -> FlentTest:
     streams = tuple(
-        Stream(f"TCP {word} {label}", direction, dscp)
-        for word, direction in (("upload", "up"), ("download", "down"))
-        for label, dscp in classes
+        Stream(f"TCP {word} {label}", direction, dscp) for word, direction in WAYS for label, dscp in classes
     )
     derived = []
     for word in ("upload", "download"):
@@ -98,7 +103,7 @@ def _rtt_fair(name: str, classes: tuple[tuple[str, str], ...]) -> FlentTest:
     hosts = tuple(f"host{number}" for number in range(1, 5))
     streams = tuple(
         Stream(f"TCP {word} {label} {hosts[host]}", direction, dscp, host)
-        for word, direction in (("upload", "up"), ("download", "down"))
+        for word, direction in WAYS
         for host, (label, dscp) in enumerate(classes)
     )
     probes = tuple(Probe(f"Ping (ms) ICMP{host + 1} {hosts[host]}", None, host) for host in range(4))
@@ -109,11 +114,18 @@ def _rtt_fair(name: str, classes: tuple[tuple[str, str], ...]) -> FlentTest:
         for suffix, kind in kinds
     )
     ping = Derived("Ping (ms) avg", "average", tuple(probe.name for probe in probes))
-    return FlentTest(name, "uploads and downloads with four hosts at different distances", streams, probes, (*derived, ping), 4)
+    return FlentTest(
+        name, "uploads and downloads with four hosts at different distances", streams, probes, (*derived, ping), 4
+    )
 
 
 def _one_each(name: str, about: str, *streams: Stream) -> FlentTest:
     return FlentTest(name, about, streams, (ICMP,))
+
+
+def _always(test: FlentTest) -> Callable[[int], FlentTest]:
+    """A test that has as many streams as it has."""
+    return lambda _: test
 
 
 def _tests() -> dict[str, Callable[[int], FlentTest]]:
@@ -131,7 +143,7 @@ def _tests() -> dict[str, Callable[[int], FlentTest]]:
         _rtt_fair("rtt_fair", (("BE1", "cs0"), ("BE2", "cs0"), ("BK1", "cs1"), ("BK2", "cs1"))),
         _rtt_fair("rtt_fair4be", tuple((f"BE{number}", "cs0") for number in (1, 2, 3, 4))),
     ]
-    tests: dict[str, Callable[[int], FlentTest]] = {test.name: (lambda _, test=test: test) for test in fixed}
+    tests = {test.name: _always(test) for test in fixed}
     tests["tcp_nup"] = lambda streams: _several("tcp_nup", "up", streams)
     tests["tcp_ndown"] = lambda streams: _several("tcp_ndown", "down", streams)
     return tests

@@ -13,8 +13,8 @@ from dumbbell.flent.tests import FlentTest, Probe, Stream
 if TYPE_CHECKING:
     from dumbbell.results import Result
 
-PROBE_BYTES = 32
-"""Payload of a probe: with headers 84 bytes, as a ping has."""
+PROBE_BYTES = 64
+"""Payload of a probe, as of Flent's UDP probes; with headers 116 bytes."""
 HOST_RTTS = ("20ms", "50ms", "100ms", "200ms")
 """Round-trip times of four hosts where nothing else is said."""
 
@@ -40,7 +40,7 @@ def document(
     cc: str = "cubic",
     download_cc: str | None = None,
     rtts: Sequence[str] = (),
-    timing: Timing = Timing(),  # noqa: B008 - it is frozen
+    timing: Timing = Timing(),
 ) -> dict[str, Any]:
     """The experiment that a test is, as a dictionary of the shape of an experiment file.
 
@@ -118,7 +118,7 @@ def run(
     cc: str = "cubic",
     download_cc: str | None = None,
     rtts: Sequence[str] = (),
-    timing: Timing = Timing(),  # noqa: B008 - it is frozen
+    timing: Timing = Timing(),
     title: str = "",
     set: Mapping[str, Any] | None = None,  # noqa: A002 - the name of the command line's option
     seed: int | None = None,
@@ -134,7 +134,7 @@ def of_result(test: FlentTest, result: Result, timing: Timing, title: str) -> Fl
     x_values = [round((number + 1) * timing.step, 9) for number in range(steps)]
     series = result.series.to_polars()
     results: dict[str, Values] = {}
-    for index, part in enumerate([*test.streams, *test.probes]):
+    for index, part in enumerate(test.parts):
         column = "goodput_mbps" if isinstance(part, Stream) else "rtt_ms"
         rows = series.filter(series["flow"] == index).select("t_s", column)
         ends = timing.delay + timing.length if isinstance(part, Stream) else timing.total

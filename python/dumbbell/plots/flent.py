@@ -40,7 +40,13 @@ def overlay(data: Sequence[FlentData], names: Sequence[str]) -> Picture:
         share.set_xlabel("ping (ms)")
         share.set_xlim(left=0)
         handles = [
-            Line2D([], [], color=_COLOURS[number % len(_COLOURS)], linestyle=_DASHES[number % len(_DASHES)], label=caption(name))
+            Line2D(
+                [],
+                [],
+                color=_COLOURS[number % len(_COLOURS)],
+                linestyle=_DASHES[number % len(_DASHES)],
+                label=caption(name),
+            )
             for number, name in enumerate(names)
         ]
         legend(figure, handles)
@@ -53,7 +59,9 @@ def _throughput(data: FlentData) -> list[float]:
         return _floats(data.results[both])
     parts = [name for names in (UPLOADS, DOWNLOADS) if (name := _first(data, names)) is not None]
     columns = [_floats(data.results[part]) for part in parts]
-    return [float(np.nansum(step)) if not np.all(np.isnan(step)) else float("nan") for step in zip(*columns, strict=True)]
+    return [
+        float(np.nansum(step)) if not np.all(np.isnan(step)) else float("nan") for step in zip(*columns, strict=True)
+    ]
 
 
 def _first(data: FlentData, names: Sequence[str]) -> str | None:

@@ -104,6 +104,14 @@ def looks(kinds: Sequence[tuple[str, str]]) -> dict[tuple[str, str], Look]:
     return chosen
 
 
+def distinct(names: Sequence[str]) -> dict[str, Look]:
+    """The looks of things that are no algorithms, told apart by their order."""
+    return {
+        name: Look(_COLOURS[index % len(_COLOURS)], _DASHES[index % len(_DASHES)], _MARKERS[index % len(_MARKERS)])
+        for index, name in enumerate(dict.fromkeys(names))
+    }
+
+
 def _free(wanted: Look, taken: Sequence[Look]) -> Look:
     """``wanted``, or what differs from all that are ``taken``, in colour, marker and dashes where it can."""
 

@@ -125,7 +125,7 @@ impl<P: Packet> Link<P> {
         let taken_back = self.take_back(now);
         self.lose_departed(now);
         let stream = self.new_stream();
-        self.loss_after = loss.map(|recipe| recipe.make(stream));
+        self.loss_after = super::losses_behind(&self.config, loss, stream);
         self.is_immediate &= self.loss_after.is_none();
         self.leave_fast_path_if_needed();
         for TakenBack { drawn, packet } in taken_back {

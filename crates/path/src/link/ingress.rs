@@ -1,9 +1,10 @@
 //! What a packet passes in front of the queue: events of chosen packets, duplication, losses, the policer.
 
 use crate::config::{Impairments, LinkConfig};
+use crate::correlated::{CorrelatedChance, Share};
 use crate::event::{Action, PacketEvent, Watch};
 use crate::ledger::{DropCause, Ledger};
-use crate::loss::{Chance, Process};
+use crate::loss::Process;
 use crate::packet::{Ecn, Packet};
 use crate::policer::TokenBucket;
 use dumbbell_units::{Ratio, Rng, Time};
@@ -14,13 +15,15 @@ pub(super) struct Ingress {
     pub(super) choice: Option<Box<Choice>>,
     pub(super) loss: Option<Box<dyn Process>>,
     pub(super) policer: Option<TokenBucket>,
+    /// The most packets that may be on the link at once.
+    pub(super) most_packets: Option<u32>,
 }
 
 /// What happens to chosen packets that arrive.
 #[derive(Clone, Debug)]
 pub(super) struct Choice {
     events: Vec<Watch>,
-    duplicate: Chance,
+    duplicate: CorrelatedChance,
     rng: Rng,
 }
 
@@ -28,8 +31,9 @@ impl Choice {
     /// `None` if no packet is chosen.
     fn new(impairments: &Impairments, stream: impl FnOnce() -> Rng) -> Option<Choice> {
         let events = Watch::all(&impairments.events, PacketEvent::acts_on_arrival);
-        let is_needed = !events.is_empty() || impairments.duplicate > Ratio::ZERO;
-        let duplicate = Chance::new(impairments.duplicate.as_f64());
+        let is_needed = !events.is_empty() || impairments.duplicate.probability > Ratio::ZERO;
+        let Share { probability, correlation } = impairments.duplicate;
+        let duplicate = CorrelatedChance::new(probability, correlation);
         is_needed.then(|| Choice { events, duplicate, rng: stream() })
     }
 
@@ -58,8 +62,9 @@ impl Ingress {
         let choice = Choice::new(&config.impairments, stream).map(Box::new);
         let loss = config.loss_before.as_ref().map(|recipe| recipe.make(loss));
         let policer = config.policer.as_ref().map(|policer| TokenBucket::new(policer, config.overhead_bytes));
-        let is_empty = choice.is_none() && loss.is_none() && policer.is_none();
-        (!is_empty).then_some(Ingress { choice, loss, policer })
+        let most_packets = config.impairments.most_packets;
+        let is_empty = choice.is_none() && loss.is_none() && policer.is_none() && most_packets.is_none();
+        (!is_empty).then_some(Ingress { choice, loss, policer, most_packets })
     }
 
     /// A packet comes from a sender. Returns whether it is duplicated.

@@ -79,6 +79,17 @@ impl<P: Packet> Link<P> {
         self.count_in_flight(|_| true)
     }
 
+    /// What [`in_flight`](Self::in_flight) tells, without counting, on a link without a fast path.
+    pub(super) fn packets_on_link(&mut self, now: Time) -> u64 {
+        self.decide_until(now);
+        let held = match &self.stage {
+            Stage::Held(queue) => queue.buffer.occupancy.backlog().packets,
+            _ => 0,
+        };
+        let released = self.release.as_ref().map_or(0, |release| release.len());
+        held + self.lost_later.len() as u64 + released + self.pipe.len()
+    }
+
     /// Packets in the queue, in transmission and in the pipe of the kind that is asked for. They are counted for this.
     pub fn count_in_flight(&self, is_meant: impl Fn(&P) -> bool) -> u64 {
         let held = match &self.stage {

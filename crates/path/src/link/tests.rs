@@ -3,6 +3,7 @@
 use super::*;
 use crate::catalog::LinkContext;
 use crate::config::{Impairments, LinkRate, QueueLimit};
+use crate::correlated::Share;
 use crate::delay::Delay;
 use crate::event::{Action, PacketEvent, Selection};
 use crate::level::Level;
@@ -96,7 +97,7 @@ fn thresholds(ecn: bool) -> Red {
 }
 
 pub(super) fn bernoulli(p: f64) -> Option<LossRecipe> {
-    Some(LossRecipe::of(Bernoulli { p: ratio(p) }, &LinkContext::default()).unwrap())
+    Some(LossRecipe::of(Bernoulli { p: ratio(p), correlation: Ratio::ZERO }, &LinkContext::default()).unwrap())
 }
 
 pub(super) fn ratio(value: f64) -> Ratio {
@@ -417,10 +418,47 @@ fn a_duplicated_packet_is_followed_by_its_copy_which_takes_capacity() {
     }
     assert_eq!(drain(&mut link), [(1, 11 * MS), (2, 12 * MS), (2, 13 * MS), (3, 14 * MS)]);
     assert_eq!(link.counters(at(99 * MS)).arrivals.packets, 4);
-    let duplicate = Impairments { duplicate: ratio(0.1), ..Impairments::default() };
+    let duplicate =
+        Impairments { duplicate: Share { probability: ratio(0.1), ..Share::default() }, ..Impairments::default() };
     let mut random = super::tests::link(LinkConfig { impairments: duplicate, ..config(LinkRate::Unlimited) });
     let copies = (0..50_000).filter(|&i| matches!(random.offer(at(i), full(i)), Offer::Duplicated { .. })).count();
     assert!((4_800..5_200).contains(&copies), "{copies}");
+}
+
+#[test]
+fn damaged_packets_take_capacity_and_are_lost_behind_the_transmitter() {
+    let corrupt = Share { probability: ratio(0.2), ..Share::default() };
+    let impairments = Impairments { corrupt, ..Impairments::default() };
+    let mut link = link(LinkConfig { impairments, loss_after: bernoulli(0.1), ..twelve_megabits() });
+    (0..20_000).for_each(|i| _ = link.offer(at(i * MS), full(i)));
+    let arrived = drain(&mut link).len() as f64 / 20_000.0;
+    assert!((arrived - 0.8 * 0.9).abs() < 0.01, "{arrived}");
+    let counters = link.counters(at(30_000 * MS));
+    assert_eq!((counters.departures.packets, counters.lost_before.packets), (20_000, 0));
+    link.change(at(30_000 * MS), &Change::LossAfter(None));
+    (0..10_000).for_each(|i| _ = link.offer(at((30_000 + i) * MS), full(i)));
+    let arrived = drain(&mut link).len() as f64 / 10_000.0;
+    assert!((arrived - 0.8).abs() < 0.02, "a change of the losses does not mend what damages packets: {arrived}");
+}
+
+#[test]
+fn netems_limit_counts_what_is_on_its_way_too() {
+    for queue in [QueueRecipe::default(), codel(false)] {
+        let impairments = Impairments { most_packets: Some(15), ..Impairments::default() };
+        let mut link = link(LinkConfig { impairments, queue, ..twelve_megabits() });
+        // A packet a millisecond, ten milliseconds of delay: eleven are on the link, of which one is in transmission.
+        (0..100).for_each(|i| _ = poll_and_offer(&mut link, i * MS, i));
+        assert_eq!(link.counters(at(99 * MS)).queue_drops().packets, 0);
+        let accepted = (100..120).filter(|&i| poll_and_offer(&mut link, 100 * MS, i)).count();
+        assert_eq!((accepted, link.in_flight(at(100 * MS))), (5, 15));
+        assert_eq!(link.counters(at(100 * MS)).dropped_full.packets, 15);
+    }
+}
+
+/// Takes what has arrived, and offers a packet; returns whether it was accepted.
+fn poll_and_offer(link: &mut Link<TestPacket>, now: u64, number: u64) -> bool {
+    while link.poll(at(now)).is_some() {}
+    matches!(link.offer(at(now), full(number)), Offer::Accepted { .. })
 }
 
 #[test]

@@ -1,18 +1,23 @@
 //! Independent losses.
 
-use super::{Chance, Model, Process};
+use super::{Model, Process};
 use crate::catalog::Described;
+use crate::correlated::{CorrelatedChance, Share, is_zero};
 use dumbbell_units::{Ratio, Rng, Time};
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
-/// Independent losses.
+/// Independent losses, or, with a `correlation`, netem's correlated ones.
 #[derive(Clone, Debug, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub struct Bernoulli {
     /// Probability that a packet is lost.
     #[schemars(extend("x-at-most" = "100%", "x-source" = "tc-netem: loss random"))]
     pub p: Ratio,
+    /// Correlation of successive draws, which also makes small probabilities smaller.
+    #[serde(default, skip_serializing_if = "is_zero")]
+    #[schemars(extend("x-at-most" = "100%", "x-source" = "tc-netem: loss random CORRELATION"))]
+    pub correlation: Ratio,
 }
 
 impl Described for Bernoulli {
@@ -21,19 +26,19 @@ impl Described for Bernoulli {
     const SOURCE: &'static str = "Linux 6.18, net/sched/sch_netem.c: loss_event, CLG_RANDOM";
 
     fn in_words(&self) -> String {
-        format!("loss {}", self.p)
+        format!("loss {}", Share { probability: self.p, correlation: self.correlation }.in_words())
     }
 }
 
 impl Model for Bernoulli {
     fn process(&self, rng: Rng) -> Box<dyn Process> {
-        Box::new(State { loss: Chance::new(self.p.as_f64()), rng })
+        Box::new(State { loss: CorrelatedChance::new(self.p, self.correlation), rng })
     }
 }
 
 #[derive(Clone, Debug)]
 struct State {
-    loss: Chance,
+    loss: CorrelatedChance,
     rng: Rng,
 }
 
@@ -49,7 +54,7 @@ mod tests {
     use crate::loss::testing::{PACKETS, losses, mean_run, ratio};
 
     fn independent(p: f64) -> Vec<bool> {
-        losses(&Bernoulli { p: Ratio::new(p).unwrap() })
+        losses(&Bernoulli { p: Ratio::new(p).unwrap(), correlation: Ratio::ZERO })
     }
 
     #[test]
@@ -62,6 +67,14 @@ mod tests {
             let sigma = (p / (1.0 - p).powi(2) / (p * PACKETS as f64 * (1.0 - p))).sqrt();
             assert!((mean_run(&losses) - expected).abs() < 3.0 * sigma, "p = {p}");
         }
+    }
+
+    #[test]
+    fn correlated_losses_come_in_longer_runs() {
+        let half = Bernoulli { p: Ratio::new(0.5).unwrap(), correlation: Ratio::new(0.6).unwrap() };
+        let losses = losses(&half);
+        assert!((ratio(&losses) - 0.5).abs() < 0.01, "{}", ratio(&losses));
+        assert!(mean_run(&losses) > 2.5, "independent losses come in runs of 2: {}", mean_run(&losses));
     }
 
     #[test]

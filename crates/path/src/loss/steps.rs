@@ -94,7 +94,7 @@ mod tests {
     fn a_constant_probability_loses_the_packets_that_independent_losses_do() {
         let p = Ratio::new(0.1).unwrap();
         let mut steps = process(&json!({ "steps": [["0s", "10%"]] }));
-        let mut constant = super::super::Bernoulli { p }.process(Rng::new(3));
+        let mut constant = super::super::Bernoulli { p, correlation: Ratio::ZERO }.process(Rng::new(3));
         assert!((0..10_000).all(|i| steps.strikes(Time::from_nanos(i)) == constant.strikes(Time::ZERO)));
     }
 

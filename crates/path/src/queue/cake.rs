@@ -7,8 +7,8 @@
 //! departure of another, until nothing is left of what COBALT (`cake/cobalt.rs`) knew of it. The deficit that a bulk flow
 //! gets each turn is divided by the number of bulk flows of its host.
 //!
-//! Left out are the tins, because flows have no DSCP and all would be in one, and the ACK filter, which is off by default.
-//! Linux's hash with eight ways hardly ever lets flows meet; here they never do.
+//! Left out are the tins, because queues do not see the DSCP of a flow, and the ACK filter, which is off by default. Linux's
+//! hash with eight ways hardly ever lets flows meet; here they never do.
 
 mod cobalt;
 

@@ -77,6 +77,7 @@ pub struct Red {
     #[schemars(extend("x-source" = "tc-red: harddrop"))]
     pub hard_drop: bool,
     /// With `ecn`: let packets pass that cannot be marked instead of dropping them.
+    #[serde(skip_serializing_if = "std::ops::Not::not")]
     #[schemars(extend("x-source" = "tc-red: nodrop"))]
     pub no_drop: bool,
     /// The probability rises on from `max` to 1 at twice `max` instead of jumping to it.

@@ -90,8 +90,12 @@ fn link_in_words(text: &mut String, link: &Link, notes: &LinkNotes, nodes: &[Str
     parts.extend(config.delay.jitter.in_words());
     parts.extend(config.delay.reorder.in_words());
     parts.extend(config.delay.late.as_ref().map(Late::in_words));
-    let Impairments { duplicate, events, aggregate } = &config.impairments;
-    parts.extend((*duplicate > Ratio::ZERO).then(|| format!("{duplicate} of packets duplicated")));
+    let Impairments { duplicate, corrupt, most_packets, events, aggregate } = &config.impairments;
+    for (share, what) in [(duplicate, "duplicated"), (corrupt, "damaged")] {
+        let happens = share.probability > Ratio::ZERO;
+        parts.extend(happens.then(|| format!("{} of packets {what}", share.in_words())));
+    }
+    parts.extend(most_packets.map(|most| format!("at most {most} packets on it")));
     parts.extend(aggregate.as_ref().map(Aggregate::in_words));
     parts.extend(events.iter().map(PacketEvent::in_words));
     let _ = writeln!(text, "  {} ({} -> {}): {}", config.name, nodes[link.from], nodes[link.to], parts.join(", "));

@@ -7,7 +7,7 @@ use super::shorthand::{NoList, Shorthand, shorthand, table};
 use dumbbell_parameters::{Parameter, declared};
 use dumbbell_path::loss::{self, Bernoulli, Steps};
 use dumbbell_path::wifi::Wifi;
-use dumbbell_path::{Aggregate, Catalog, Described, Jitter, KIND, Late, PacketEvent, Policer, Reorder, queue};
+use dumbbell_path::{Aggregate, Catalog, Described, Jitter, KIND, Late, PacketEvent, Policer, Reorder, Share, queue};
 use dumbbell_units::{Duration, ParseError, Ratio, Time};
 use schemars::{Schema, SchemaGenerator, json_schema};
 use serde_json::{Map, Value, json};
@@ -193,6 +193,37 @@ shorthand!(ReorderSpec, ["1%"], |generator| {
     forms
 });
 
+/// A share of packets to which something happens.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub(crate) struct ShareSpec(pub Share);
+
+impl Shorthand for ShareSpec {
+    const EXPECTING: &'static str =
+        "a probability such as \"1%\", or a table such as { probability = \"1%\", correlation = \"25%\" }";
+    type Table = Share;
+    type List = NoList;
+
+    fn from_text(text: &str) -> Result<ShareSpec, String> {
+        let probability: Ratio = text.parse().map_err(|e: ParseError| e.to_string())?;
+        Ok(ShareSpec(Share { probability, ..Share::default() }))
+    }
+
+    fn from_number(number: f64) -> Result<ShareSpec, String> {
+        ShareSpec::from_text(&number.to_string())
+    }
+
+    fn from_table(share: Share) -> Result<ShareSpec, String> {
+        Ok(ShareSpec(share))
+    }
+}
+shorthand!(ShareSpec, ["1%"], |generator| {
+    let mut forms = table::<Share>(generator);
+    forms.push(json_schema!({ "type": "number", "minimum": 0, "maximum": 1 }));
+    forms
+});
+
+/// The parameters of what happens to a share of packets.
+pub(crate) static SHARE: LazyLock<Vec<Parameter>> = LazyLock::new(declared::<Share>);
 /// The parameters of jitter.
 pub(crate) static JITTER: LazyLock<Vec<Parameter>> = LazyLock::new(declared::<Jitter>);
 /// The parameters of reordering.

@@ -1,10 +1,10 @@
 //! `[path]`, `[[nodes]]`, `[[links]]`.
 
 use super::shorthand::{NoList, Shorthand, shorthand, table};
-use super::{Buffer, DelaySpec, JitterSpec, LossSpec, QueueSpec, RateSpec, ReorderSpec, TraceSource};
+use super::{Buffer, DelaySpec, JitterSpec, LossSpec, QueueSpec, RateSpec, ReorderSpec, ShareSpec, TraceSource};
 use dumbbell_path::wifi::Wifi;
 use dumbbell_path::{Aggregate, Late, PacketEvent, Policer};
-use dumbbell_units::{Bytes, Ratio};
+use dumbbell_units::Bytes;
 use schemars::JsonSchema;
 use serde::Deserialize;
 
@@ -45,8 +45,14 @@ macro_rules! with_link_keys {
             pub reorder: Option<ReorderSpec>,
             /// Packets that take longer, and for which others do not wait. Default none.
             pub late: Option<Late>,
-            /// Probability that a packet is duplicated: a copy follows it into the queue. Default 0.
-            pub duplicate: Option<Ratio>,
+            /// Packets that are duplicated: a copy follows into the queue. Default none.
+            pub duplicate: Option<ShareSpec>,
+            /// Packets that are damaged: they take capacity, and are lost behind the transmitter. Default none.
+            pub corrupt: Option<ShareSpec>,
+            /// The most packets that may be on the link at once, waiting, in transmission and on their way, as netem
+            /// limits them. Default no limit.
+            #[schemars(range(min = 1))]
+            pub limit: Option<u32>,
             /// Packets are held at the far end and released in bundles. Default none.
             pub aggregate: Option<Aggregate>,
             /// What happens to chosen packets. Default nothing.
@@ -73,6 +79,8 @@ macro_rules! with_link_keys {
                     reorder: self.reorder,
                     late: self.late,
                     duplicate: self.duplicate,
+                    corrupt: self.corrupt,
+                    limit: self.limit,
                     aggregate: self.aggregate,
                     events: self.events.clone(),
                     overhead: self.overhead,

@@ -19,7 +19,8 @@ pub(crate) use buffer::Buffer;
 pub(crate) use delay::{DELAYS, DelaySpec};
 pub(crate) use flow::{AppSpec, CcSpec, Direction, FlowSpec, Preset, RouteSpec};
 pub(crate) use kind::{
-    AGGREGATE, EVENTS, JITTER, JitterSpec, KindSpec, LATE, LossSpec, POLICER, QueueSpec, REORDER, ReorderSpec, WIFI,
+    AGGREGATE, EVENTS, JITTER, JitterSpec, KindSpec, LATE, LossSpec, POLICER, QueueSpec, REORDER, ReorderSpec, SHARE,
+    ShareSpec, WIFI,
 };
 pub(crate) use link::{LinkSpec, LossPlace, NodeSpec, PathSpec, ReverseSpec, Side};
 pub(crate) use rate::{RATES, RateSpec, TraceSource};

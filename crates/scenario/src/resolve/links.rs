@@ -6,7 +6,7 @@ use super::network::{Draft, Network, Role};
 use super::{Context, LinkNotes, top};
 use crate::file::{
     AGGREGATE, Buffer, EVENTS, JITTER, KindSpec, LATE, LossPlace, LossSpec, POLICER, QueueSpec, REORDER, RateSpec,
-    ReverseSpec, Side,
+    ReverseSpec, SHARE, ShareSpec, Side,
 };
 use crate::key_path::KeyPath;
 use crate::{Flow, Link};
@@ -17,9 +17,13 @@ use dumbbell_path::{
 };
 use dumbbell_units::{Bytes, Duration, Rate, Ratio};
 use serde::Serialize;
+use serde_json::{Map, Value};
 
-/// What the queue of a Wi-Fi link holds by default, in packets.
-const WIFI_BUFFER: u64 = 1_000;
+/// What loses packets before and after a transmitter.
+type Losses = (Option<LossRecipe>, Option<LossRecipe>);
+
+/// What the queue of a Wi-Fi link holds by default, in packets: mac80211's limit.
+const WIFI_BUFFER: u64 = 8_192;
 /// The most framing bytes of a packet.
 const MAX_OVERHEAD: Bytes = Bytes::new(10_000);
 
@@ -61,9 +65,17 @@ impl Context<'_> {
                 self.report.parameters(&at, [problem]);
             }
         }
-        if let Some(duplicate) = side.duplicate.filter(|duplicate| !duplicate.is_probability()) {
-            let message = format!("`duplicate` is {duplicate}");
-            self.report.value(&at.key("duplicate"), message, "allowed: at most 100%");
+        for (key, share) in [("duplicate", side.duplicate), ("corrupt", side.corrupt)] {
+            match share {
+                Some(ShareSpec(share)) if !share.probability.is_probability() => {
+                    let message = format!("`{key}` is {}", share.probability);
+                    self.report.value(&at.key(key), message, "allowed: at most 100%");
+                }
+                share => self.declared(&SHARE, share.map(|spec| spec.0), &at.key(key)),
+            }
+        }
+        if side.limit == Some(0) {
+            self.report.value(&at.key("limit"), "a link with a `limit` of 0 carries no packet", "allowed: at least 1");
         }
     }
 
@@ -114,15 +126,9 @@ impl Context<'_> {
         let overhead = side.overhead.unwrap_or_default();
         let largest_packet = Bytes::new(u64::from(largest) + overhead.as_u64());
         let context = LinkContext { rate: resolved.mean, bdp, limit, largest_packet };
-        let queue = self.queue(side.queue.as_ref(), &at.key("queue"), &context)?;
-        let loss = self.loss(side.loss.as_ref(), &at.key("loss"), &context)?;
-        let (loss_before, loss_after) = match side.loss_at.unwrap_or_default() {
-            LossPlace::Before => (loss, None),
-            LossPlace::After => (None, loss),
-        };
-        if side.loss_at.is_some() && side.loss.is_none() {
-            self.report.key(&at.key("loss_at"), "`loss_at` places a loss, but there is none", "add `loss`");
-        }
+        let own = side.wifi.as_ref().map(|_| station_queue());
+        let queue = self.queue(side.queue.as_ref().or(own.as_ref()), &at.key("queue"), &context)?;
+        let (loss_before, loss_after) = self.losses(side, at, &context)?;
         if overhead > MAX_OVERHEAD {
             self.report.value(
                 &at.key("overhead"),
@@ -150,7 +156,9 @@ impl Context<'_> {
             loss_before,
             loss_after,
             impairments: Impairments {
-                duplicate: side.duplicate.unwrap_or_default(),
+                duplicate: side.duplicate.map(|spec| spec.0).unwrap_or_default(),
+                corrupt: side.corrupt.map(|spec| spec.0).unwrap_or_default(),
+                most_packets: side.limit,
                 events: side.events.clone().unwrap_or_default().into(),
                 aggregate: side.aggregate,
             },
@@ -164,6 +172,18 @@ impl Context<'_> {
         ];
         let defaults = given.iter().filter(|(_, given)| !given).map(|(key, _)| *key).collect();
         Some((config, LinkNotes { rate_source: resolved.source, mean_rate: resolved.mean, bdp, defaults }))
+    }
+
+    /// The losses of a link before and after its transmitter.
+    fn losses(&mut self, side: &Side, at: &KeyPath, context: &LinkContext) -> Option<Losses> {
+        let loss = self.loss(side.loss.as_ref(), &at.key("loss"), context)?;
+        if side.loss_at.is_some() && side.loss.is_none() {
+            self.report.key(&at.key("loss_at"), "`loss_at` places a loss, but there is none", "add `loss`");
+        }
+        Some(match side.loss_at.unwrap_or_default() {
+            LossPlace::Before => (loss, None),
+            LossPlace::After => (None, loss),
+        })
     }
 
     /// The rate of a link and where it is written.
@@ -269,7 +289,7 @@ impl Context<'_> {
         let Some(LossSpec(KindSpec { kind, parameters })) = spec else { return Some(None) };
         let resolved = loss::catalog().resolve(kind, parameters, link);
         let recipe = resolved.map_err(|problems| self.report.parameters(at, problems)).ok()?;
-        let never = LossRecipe::of(Bernoulli { p: Ratio::ZERO }, link).ok();
+        let never = LossRecipe::of(Bernoulli { p: Ratio::ZERO, correlation: Ratio::ZERO }, link).ok();
         Some(Some(recipe).filter(|recipe| Some(recipe) != never.as_ref()))
     }
 
@@ -279,4 +299,13 @@ impl Context<'_> {
         let Some(policer) = policer else { return Some(None) };
         policer.resolve(link).map(Some).map_err(|problem| self.report.parameters(at, [problem])).ok()
     }
+}
+
+/// The queue that mac80211 has for a station (`net/mac80211/tx.c`: `ieee80211_txq_setup_flows`).
+fn station_queue() -> QueueSpec {
+    let parameters = [("quantum", "300B"), ("target", "20ms"), ("interval", "100ms")];
+    let mut parameters: Map<String, Value> =
+        parameters.into_iter().map(|(key, value)| (key.to_owned(), Value::from(value))).collect();
+    parameters.insert("flows".to_owned(), Value::from(4_096));
+    QueueSpec(KindSpec { kind: "fq_codel".to_owned(), parameters })
 }

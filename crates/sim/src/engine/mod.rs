@@ -28,6 +28,7 @@ use dumbbell_results::{self as results, LinkSummary, Recorder};
 use dumbbell_scenario::Scenario;
 use dumbbell_units::Time;
 use memory::Memory;
+use std::sync::atomic::Ordering;
 use traffic::Traffic;
 use wiring::Network;
 
@@ -162,6 +163,16 @@ impl<'a> Engine<'a> {
         Ok(RunOutput { flows, series, links, link_series, traffic, completions, summary })
     }
 
+    /// The next event is at `now`.
+    #[inline(always)]
+    fn reach(&mut self, now: Time) {
+        self.now = now;
+        // Until a run that is to stop looks at that again, it may be left with what it began.
+        if cfg!(debug_assertions) && self.failure.is_none() && !self.bounds.cancel.load(Ordering::Relaxed) {
+            self.checks.clock(now);
+        }
+    }
+
     /// Handles one event after the other until the end of the run; returns how many there were.
     fn turns(&mut self) -> Result<u64, RunError> {
         let mut packet = Packet::default();
@@ -183,12 +194,10 @@ impl<'a> Engine<'a> {
                     }
                     clock_due = self.clock.next();
                 } else if medium_due <= flow_due {
-                    self.now = medium_due;
-                    self.checks.clock(medium_due);
+                    self.reach(medium_due);
                     self.medium_event(medium, &mut packet);
                 } else {
-                    self.now = flow_due;
-                    self.checks.clock(flow_due);
+                    self.reach(flow_due);
                     self.flow_event(flow, due.turn());
                 }
             }

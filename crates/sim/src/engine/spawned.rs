@@ -37,7 +37,16 @@ pub(super) struct Place {
     pub number: u64,
     /// What it transfers.
     pub bytes: u64,
+    /// Its user, where connections stay.
+    pub user: u32,
     state: State,
+}
+
+impl Place {
+    /// A flow that begins.
+    pub fn new(source: u32, number: u64, bytes: u64, user: u32) -> Place {
+        Place { source, number, bytes, user, state: State::Active }
+    }
 }
 
 #[derive(Clone, Copy, PartialEq, Eq)]
@@ -58,6 +67,14 @@ impl Spawned {
         self.places.get(index.checked_sub(scenario.flows.len())?).copied()
     }
 
+    /// Flow number `index` begins another transfer.
+    pub fn replace(&mut self, scenario: &Scenario, index: usize, transfer: Place) {
+        let place = index.checked_sub(scenario.flows.len()).and_then(|place| self.places.get_mut(place));
+        if let Some(place) = place {
+            *place = transfer;
+        }
+    }
+
     /// How many numbers there are.
     pub fn places(&self) -> usize {
         self.places.len()
@@ -66,15 +83,14 @@ impl Spawned {
 
 impl Engine<'_> {
     /// A flow of a source begins to connect.
-    pub(super) fn spawn(&mut self, source: usize, number: u64, bytes: u64) {
+    pub(super) fn spawn(&mut self, source: usize, place: Place) {
         let now = self.now;
         let scenario = self.scenario;
         let own = &self.traffic.sources[source];
         let spec = &scenario.traffic[source].flow;
-        let place = Place { source: own.summary.source, number, bytes, state: State::Active };
-        let controller = spec.cc.controller(spawned_stream(scenario.seed, place.source, number));
+        let controller = spec.cc.controller(spawned_stream(scenario.seed, place.source, place.number));
         let mut flow = Flow::new(spec, &own.transport, controller, now, own.bottleneck);
-        flow.transfer(bytes, u16::try_from(spec.transport.mss).unwrap_or(u16::MAX));
+        flow.transfer(place.bytes, u16::try_from(spec.transport.mss).unwrap_or(u16::MAX));
         attach_device(&mut flow, &spec.forward, &mut self.media, &self.entries);
         let route = own.route;
         let index = self.take_place(place, flow);
@@ -168,7 +184,8 @@ impl Engine<'_> {
         summary.total = summary.total.plus(counts);
         summary.wire_bytes += flow.traffic.wire_bytes;
         summary.rtt.merge(&flow.rtt);
-        if flow.awaited < u64::MAX {
+        // One who still thinks has asked for nothing.
+        if flow.awaited < u64::MAX && flow.start <= self.end {
             let row = self.completion(own, flow.start, None);
             self.traffic.completions.push(row);
         }

@@ -3,11 +3,12 @@
 use super::Engine;
 use super::spawned::{Place, Spawned};
 use crate::Growth;
+use crate::agenda::Turn;
 use crate::flow::Flow;
 use dumbbell_network::{Agenda, Entry, Route, slowest_rate, source_stream};
 use dumbbell_results::{Completion, TrafficSummary};
 use dumbbell_scenario::{Flow as Spec, Scenario, Traffic as TrafficSpec};
-use dumbbell_traffic::{Arrival, Source as Generator};
+use dumbbell_traffic::{Arrival, Request, Source as Generator};
 use dumbbell_transport::TransportConfig;
 use dumbbell_units::{Duration, Time};
 use std::sync::Arc;
@@ -33,9 +34,16 @@ pub(super) struct Source {
     rate: Option<u64>,
     base_rtt: Duration,
     stop: Time,
-    /// When the flow arrives that was drawn last, and its size.
+    /// What a request takes to the sender.
+    way_back: Duration,
+    /// The flow that arrives next: when, its size, and whose it is.
     arrives: Time,
     bytes: u64,
+    user: u32,
+    /// Users that are still to come with their first request, the last to come first.
+    users: Vec<(Time, u32, u64)>,
+    /// Transfers so far.
+    transfers: u64,
     /// Flows that are there now.
     pub active: u64,
     pub summary: TrafficSummary,
@@ -65,11 +73,16 @@ impl Traffic {
             rate: slowest_rate(scenario, &flow.forward),
             base_rtt: flow.base_rtt,
             stop: flow.stop.unwrap_or(Time::NEVER),
+            way_back: way_back(scenario, flow),
             arrives: flow.start,
             bytes: 0,
+            user: 0,
+            users: Vec::new(),
+            transfers: 0,
             active: 0,
             summary,
         };
+        source.gather_users();
         source.draw();
         self.sources.push(source);
         let mut agenda = Agenda::new(self.sources.len(), Time::NEVER);
@@ -84,18 +97,19 @@ impl Traffic {
         self.agenda.as_ref().map_or(Time::NEVER, |agenda| agenda.next().1)
     }
 
-    /// The source of a flow that arrives at `now`, the number of the flow, and its size.
-    fn pop(&mut self, now: Time) -> Option<(usize, u64, u64)> {
+    /// The source of a flow that arrives at `now`, and what it is.
+    fn pop(&mut self, now: Time) -> Option<(usize, Place)> {
         let agenda = self.agenda.as_mut()?;
         let (number, due) = agenda.next();
         if due > now {
             return None;
         }
         let source = &mut self.sources[number];
-        let (flow, bytes) = (source.summary.started.1, source.bytes);
+        let place = Place::new(source.summary.source, source.transfers, source.bytes, source.user);
+        source.transfers += 1;
         source.draw();
         agenda.set(number, source.arrives);
-        Some((number, flow, bytes))
+        Some((number, place))
     }
 
     /// What flow number `index` is, whether it lasts or comes and goes.
@@ -123,17 +137,38 @@ impl Traffic {
 impl Source {
     /// Draws the next arrival.
     fn draw(&mut self) {
-        let Generator::Flows(flows) = &mut self.generator;
-        self.arrives = match flows.next() {
-            Some(Arrival { after, bytes }) => {
+        self.arrives = match &mut self.generator {
+            Generator::Flows(flows) => flows.next().map_or(Time::NEVER, |Arrival { after, bytes }| {
                 self.bytes = bytes;
                 self.arrives + after
-            }
-            None => Time::NEVER,
+            }),
+            Generator::Users(_) => self.users.pop().map_or(Time::NEVER, |(at, user, bytes)| {
+                (self.user, self.bytes) = (user, bytes);
+                at
+            }),
         };
         if self.arrives >= self.stop {
             self.arrives = Time::NEVER;
         }
+    }
+
+    /// Draws when the users of a source come, and what they ask for first.
+    fn gather_users(&mut self) {
+        let Generator::Users(users) = &mut self.generator else { return };
+        let begin = self.arrives;
+        let first = (0u32..).zip(0..users.count()).filter_map(|(user, index)| {
+            let Request { after, bytes } = users.ask(index)?;
+            Some((begin + after, user, bytes))
+        });
+        self.users = first.collect();
+        self.users.sort_by_key(|&(at, user, _)| std::cmp::Reverse((at, user)));
+    }
+
+    /// What the user of a transfer that is complete at `now` asks for next: when, and how many bytes.
+    fn asks_next(&mut self, user: u32, now: Time) -> Option<(Time, u64)> {
+        let Generator::Users(users) = &mut self.generator else { return None };
+        let Request { after, bytes } = users.ask(user as usize)?;
+        Some((now + after, bytes)).filter(|(at, _)| *at < self.stop)
     }
 
     /// How long a transfer takes at the full rate of an empty path.
@@ -158,13 +193,11 @@ impl Engine<'_> {
 
     /// The flows that are due arrive.
     pub(super) fn arrivals(&mut self) {
-        while let Some((source, number, bytes)) = self.traffic.pop(self.now) {
-            let counts = u64::from(self.is_measured(self.now));
+        while let Some((source, place)) = self.traffic.pop(self.now) {
             let own = &mut self.traffic.sources[source];
             own.active += 1;
-            own.summary.started = (own.summary.started.0 + counts, own.summary.started.1 + 1);
             own.summary.max_active = own.summary.max_active.max(own.active);
-            self.spawn(source, number, bytes);
+            self.spawn(source, place);
         }
         self.clock.expect_arrival(self.traffic.next());
     }
@@ -180,13 +213,36 @@ impl Engine<'_> {
         source.summary.completed = (source.summary.completed.0 + counts, source.summary.completed.1 + 1);
         let row = self.completion(place, start, Some(now.since(start)));
         self.traffic.completions.push(row);
+        self.ask_again(index, place);
+    }
+
+    /// The user of a connection that stays thinks, and asks again.
+    fn ask_again(&mut self, index: usize, place: Place) {
+        let source = &mut self.traffic.sources[place.source as usize];
+        let Some((asks, bytes)) = source.asks_next(place.user, self.now) else { return };
+        let next = Place::new(place.source, source.transfers, bytes, place.user);
+        source.transfers += 1;
+        let flow = &mut self.flows[index];
+        let mss = u16::try_from(source.transport.mss).unwrap_or(u16::MAX);
+        flow.transfer_again(asks, asks + source.way_back, bytes, mss);
+        self.flow_agenda.set(index, Turn::Application, flow.next_action());
+        self.traffic.spawned.replace(self.scenario, index, next);
     }
 
     /// The rows of all sources and of all transfers, when the run is over.
     pub(super) fn finish_traffic(&mut self) -> (Vec<TrafficSummary>, Vec<Completion>) {
         self.count_all_spawned();
-        let sources = std::mem::take(&mut self.traffic.sources);
+        let mut sources = std::mem::take(&mut self.traffic.sources);
         let completions = std::mem::take(&mut self.traffic.completions);
+        for row in &completions {
+            let started = &mut sources[row.source as usize].summary.started;
+            *started = (started.0 + u64::from(row.is_measured), started.1 + 1);
+        }
         (sources.into_iter().map(|source| source.summary).collect(), completions)
     }
+}
+
+/// Propagation delay from the receiver of a flow to its sender.
+fn way_back(scenario: &Scenario, flow: &Spec) -> Duration {
+    flow.reverse.iter().fold(Duration::ZERO, |sum, &link| sum + scenario.links[link].config.delay.base)
 }

@@ -69,6 +69,13 @@ fn rough(transport: &str, seed: u64) -> String {
         count = 80
         size = "5kB"
         start = "500ms"
+
+        [[traffic]]
+        kind = "request-response"
+        cc = "reno"
+        users = 5
+        think = "100ms"
+        size = {{ kind = "lognormal", mean = "20kB", sigma = 1.0 }}
         "#
     )
 }
@@ -138,7 +145,7 @@ fn every_flow_gets_all_its_bytes_once_whatever_happens_to_packets() {
     for transport in ["tcp", "quic"] {
         let run = Run::of(&scenario(&rough(transport, 3)));
         let (fct, bytes) = (run.completions("fct_s"), run.completions("bytes"));
-        for source in 0..2 {
+        for source in 0..3 {
             let started = run.traffic("started_total", source);
             let rows = numbers_of(&run, source);
             assert_eq!(started, rows.len() as f64);
@@ -210,4 +217,52 @@ fn a_run_that_cannot_end_its_flows_ends_itself_before_the_memory_is_full() {
     let bounds = Bounds { cancel: &cancel, max_memory: 50 << 20, series: None };
     let error = run_within(&scenario(toml), bounds).unwrap_err().to_string();
     assert!(error.contains("is for traffic") && error.contains("a lower `load`"), "{error}");
+}
+
+#[test]
+fn an_answer_takes_a_request_and_its_own_way_once_the_connection_is_there() {
+    let run = run(r#"
+        duration = "20s"
+        path = { rate = "12mbit", rtt = "100ms" }
+        traffic = [{ kind = "request-response", cc = "cubic", size = 1448, think = "500ms" }]
+    "#);
+    let (start, fct) = (run.completions("start_s"), run.completions("fct_s"));
+    assert!(fct.len() > 20, "{}", fct.len());
+    // The first comes behind a handshake.
+    assert!((fct[0] - (0.15 + f64::from(60 + 52 + 1500) * 8.0 / 12e6)).abs() < 1e-9, "{}", fct[0]);
+    for (number, fct) in fct.iter().enumerate().skip(1).filter(|(_, fct)| !fct.is_nan()) {
+        assert!((fct - (0.1 + 1500.0 * 8.0 / 12e6)).abs() < 1e-9, "answer {number} took {fct}");
+        assert!(start[number] > start[number - 1] + 0.1, "one after the other");
+    }
+    assert_eq!(run.traffic("max_active", 0), 1.0, "the connection stays");
+    let slowdown = run.completions("slowdown");
+    assert!(slowdown[1] >= 1.0 && slowdown[1] < 1.001, "{}", slowdown[1]);
+}
+
+#[test]
+fn users_ask_as_fast_as_the_network_answers_and_for_the_same_whatever_it_does() {
+    let file = |rate: &str| {
+        format!(
+            r#"
+            duration = "30s"
+            record.series = false
+            path = {{ rate = "{rate}", rtt = "20ms", buffer = "2bdp", loss = "0.1%" }}
+            traffic = [{{ kind = "request-response", cc = "cubic", users = 10, think = "100ms", stop = "20s",
+                          size = {{ kind = "exponential", mean = "50kB" }} }}]
+            "#
+        )
+    };
+    let (slow, fast) = (Run::of(&scenario(&file("5mbit"))), Run::of(&scenario(&file("100mbit"))));
+    assert_between("a busy link", slow.link("throughput_mbps", 0) * 30.0 / 20.0, 4.5..=5.4);
+    assert!(fast.traffic("completed_total", 0) > 4.0 * slow.traffic("completed_total", 0));
+    for run in [&slow, &fast] {
+        assert_eq!(run.traffic("max_active", 0), 10.0);
+        assert_eq!(run.traffic("started_total", 0), run.traffic("completed_total", 0), "the last answers arrive");
+        let bytes: f64 = run.completions("bytes").iter().sum();
+        assert_eq!(run.traffic("delivered_bytes_total", 0), bytes);
+    }
+    // The first requests are drawn from the users' own streams.
+    let mut first = [slow.completions("bytes"), fast.completions("bytes")].map(|bytes| bytes[..3].to_vec());
+    first.iter_mut().for_each(|bytes| bytes.sort_by(f64::total_cmp));
+    assert_eq!(first[0], first[1]);
 }

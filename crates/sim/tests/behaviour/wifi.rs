@@ -82,7 +82,7 @@ fn a_marked_flow_goes_before_others() {
             duration = "6s"
             warmup = "2s"
             record.series = false
-            path = {{ rtt = "4ms", wifi = {{}} }}
+            path = {{ rtt = "4ms", wifi = {{}}, queue = "droptail", buffer = "1000packets" }}
             flows = [{{ cc = "cubic" }}, {{ cc = "reno", rate = "200kbit", dscp = "{dscp}" }}]
             "#
         ));
@@ -94,6 +94,26 @@ fn a_marked_flow_goes_before_others() {
         voice * 2.0 < background && background < best_effort,
         "background waits longer, and not behind others: {background}"
     );
+}
+
+#[test]
+fn a_stations_queue_keeps_flows_apart_and_short() {
+    let mean_rtt = |queue: &str| {
+        let run = run(&format!(
+            r#"
+            duration = "6s"
+            warmup = "2s"
+            record.series = false
+            path = {{ rtt = "4ms", wifi = {{}} {queue} }}
+            flows = [{{ cc = "cubic", count = 2 }}, {{ cc = "reno", rate = "200kbit" }}]
+            "#
+        ));
+        [run.flow("mean_rtt_ms", 0), run.flow("mean_rtt_ms", 2)]
+    };
+    let [bulk, sparse] = mean_rtt("");
+    assert!(bulk < 40.0 && sparse < bulk, "CoDel's target is 20 ms, the device holds 12 ms: {bulk} {sparse}");
+    let [bulk, sparse] = mean_rtt(r#", queue = "droptail", buffer = "2000packets""#);
+    assert!(bulk > 40.0 && sparse > 40.0, "an older driver's queue: {bulk} {sparse}");
 }
 
 /// A channel with some stations, drawn at random, their access point, and flows both ways over a wire behind it.
@@ -116,7 +136,7 @@ fn draw(number: u64) -> String {
             format!("reorder_timeout = \"{}\"", one_of(&["1ms", "100ms"])),
         ];
         let loss = one_of(&["0%", "5%", "40%"]);
-        let queue = one_of(&["droptail", "codel", "red", "pie", "drophead"]);
+        let queue = one_of(&["droptail", "codel", "red", "pie", "drophead", "fq_codel", "fq", "cake"]);
         let buffer = one_of(&["2packets", "50packets", "1000packets"]);
         toml += &format!(
             "[[links]]\nfrom = \"s{station}\"\nto = \"ap\"\ndelay = \"{}\"\nloss = \"{loss}\"\nqueue = \"{queue}\"\n\

@@ -179,7 +179,7 @@ CLAIMS: list[Claim[Figure]] = [
           each(Figure.bbr, lambda seed: all(before > after for before, after in pairwise(course(seed))),
                lambda of: ", ".join(spread(values, 1) for values in zip(*map(course, of), strict=True))
                + " Mbit/s at 0.001 %"),
-          note="The study's own rate at 2 ms is lower than at 10 ms; the page says what is known about it."),
+          note="The study's log has less at 2 ms than at 10 ms, for CUBIC, too."),
     Claim("reb-24", "An endless queue and one of one BDP make no visible difference (within a twentieth) for BBR and "
           "CUBIC in figure 1.", "said, not measured",
           each(Figure.queues, lambda runs: all(0.95 <= value <= 1.05 for value in queue_quotients(runs)),

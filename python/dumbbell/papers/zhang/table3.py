@@ -22,6 +22,7 @@ from dumbbell.papers.zhang.names import (
     LOOP,
     MARGINS,
     OTHERS,
+    QUIC,
     TIMING,
 )
 from dumbbell.papers.zhang.tables import beside, labels, published_values
@@ -34,9 +35,10 @@ GROUPS = (("1", "2", "3"), ("4", "5", "6"), ("7", "8", "9"))
 WITHIN = 0.25
 """How near a ratio must be to the published one to agree."""
 
+AXES = ("links[4].rate", "links[4].delay", "links[4].buffer")
 BASE = Choice(CODE, CASES)
 LOOPS = (BASE, Choice(LOOP, CASES))
-CONNECTIONS = (BASE, Choice("Cubic N = 1, Reno N = 1", CASES, single=["Cubic", "Reno"]))
+CONNECTIONS = (BASE, Choice("Cubic N = 1, Reno N = 1", CASES, single=["Cubic", "Reno"]), Choice(QUIC, CASES))
 """Cubic and Reno as two connections and as one."""
 
 
@@ -155,9 +157,9 @@ CLAIMS: list[Claim[Runs]] = [
 PART = Part(
     "table3",
     "Two flows of one algorithm with different round-trip times, nine cases",
-    [Experiment(FOLDER / "table3.toml")],
+    [Experiment(FOLDER / f"{name}.toml") for name in ("table3", "table3-quic")],
     quick="10s",
-    measure=lambda ran: measure(ran, ("links[4].rate", "links[4].delay", "links[4].buffer"), CASES),
+    measure=lambda main, quic: measure(main, AXES, CASES) | measure(quic, AXES, CASES),
     setup=[
         "Bottleneck 4 (cases 1 to 3), 6 (4 to 6), 8 Mbit/s (7 to 9) with 10, 20, 30 ms each way; access links of "
         "100 Mbit/s with 10 ms (flow 1) and 20 ms (flow 2) at both ends: base round-trip times 60 and 100, 80 and "

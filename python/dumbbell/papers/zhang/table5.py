@@ -15,7 +15,7 @@ from dumbbell.papers.runs import loss, total
 from dumbbell.papers.testing import mean
 from dumbbell.papers.zhang.choices import Choice, Seed, View, seeds
 from dumbbell.papers.zhang.measure import Run, Runs, Trace, Value, delay, measure
-from dumbbell.papers.zhang.names import ALGORITHMS, BBR_LIKE, FIRST_VERSION, FOLDER, OTHERS, PAPER, TIMING
+from dumbbell.papers.zhang.names import ALGORITHMS, BBR_LIKE, FIRST_VERSION, FOLDER, OTHERS, PAPER, QUIC, TIMING
 from dumbbell.papers.zhang.tables import labels, means, published_values
 
 SCHEDULES = {
@@ -26,6 +26,7 @@ SCHEDULES = {
 }
 """Seconds between changes and rates in Mbit/s, which start again at the end. The last is the repository's."""
 FIRST = "1, 2, 3, 4"
+AXES = ("path.rate", "path.buffer")
 ORDER = ("BBR'", "BBRPlus", "BBR", "Tsunami", "BBR+", "BBRv2", "Reno", "Cubic")
 """By published delay, ascending."""
 TIED = ("Tsunami", "BBR+")
@@ -36,6 +37,7 @@ CHOICES = (
     *(Choice(schedule, (schedule,)) for schedule in SCHEDULES),
     Choice(PAPER, (FIRST,)),
     Choice("Reno N = 1", (FIRST,), single=["Reno"]),
+    Choice(QUIC, (FIRST,)),
 )
 """Every schedule, and what else is open under the first."""
 
@@ -75,8 +77,10 @@ def tables(runs: Runs) -> list[Grid]:
             row += [ours, theirs, ours / theirs]
     title = f"Table 5: loss, mean one-way delay in ms, utilisation; schedule {FIRST}"
 
+    complete = {label: words for label, words in labels(runs).items() if all((label, one) in runs for one in SCHEDULES)}
+
     def by_schedule(name: str, title: str, value: Value, digits: int) -> Grid:
-        return means(name, title, runs, labels(runs), {one: (one, value) for one in SCHEDULES}, digits)
+        return means(name, title, runs, complete, {one: (one, value) for one in SCHEDULES}, digits)
 
     return [
         Grid("table5", title, columns, rows, 3),
@@ -169,9 +173,9 @@ CLAIMS: list[Claim[Runs]] = [
 PART = Part(
     "table5",
     "Two flows while the link's rate changes between 1 and 4 Mbit/s",
-    [Experiment(FOLDER / "table5.toml", keep=Trace.of)],
+    [Experiment(FOLDER / f"{name}.toml", keep=Trace.of) for name in ("table5", "table5-quic")],
     quick="60s",
-    measure=lambda ran: measure(ran, ("path.rate", "path.buffer"), tuple(SCHEDULES)),
+    measure=lambda main, quic: measure(main, AXES, tuple(SCHEDULES)) | measure(quic, AXES, (FIRST,)),
     setup=[
         "Two flows for 400 s over 50 ms each way. The paper says that the rate changes every 50 s from 1 to 4 "
         "Mbit/s and that the queue holds 75 kB; the study's repository goes 4, 3, 2, 1 Mbit/s every 20 s with "

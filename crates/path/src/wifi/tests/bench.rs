@@ -26,7 +26,9 @@ pub(super) fn of_frames(n: u32) -> Wifi {
 }
 
 fn config(error: f64) -> LinkConfig {
-    let loss = LossRecipe::of(Bernoulli { p: Ratio::new(error).unwrap() }, &LinkContext::default()).unwrap();
+    let loss =
+        LossRecipe::of(Bernoulli { p: Ratio::new(error).unwrap(), correlation: Ratio::ZERO }, &LinkContext::default())
+            .unwrap();
     LinkConfig {
         name: String::new(),
         rate: LinkRate::Unlimited,

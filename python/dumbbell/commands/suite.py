@@ -1,0 +1,72 @@
+"""``dumbbell suite``: standard sets of experiments for any controller."""
+
+from __future__ import annotations
+
+from contextlib import nullcontext
+from pathlib import Path
+from typing import Annotated
+
+import typer
+
+from dumbbell import storage
+from dumbbell.commands import options
+from dumbbell.console import examples, fail, print_json, print_paths
+
+EXAMPLES = examples(
+    "dumbbell suite --list",
+    "dumbbell suite tmrg --quick                            # does everything work?",
+    "dumbbell suite aqm/congestion --cc cubic,bbr --out out/aqm",
+)
+
+
+def suite(
+    name: Annotated[
+        str | None, typer.Argument(help="A suite such as aqm, or a part of it such as aqm/bursts; none lists them.")
+    ] = None,
+    cc: Annotated[str, typer.Option("--cc", help="Controllers under test, separated by commas.")] = "cubic,bbr",
+    out: Annotated[
+        Path | None,
+        typer.Option("--out", "-o", help="Directory for runs, tables and pictures; default out/SUITE[/PART]."),
+    ] = None,
+    jobs: options.Jobs = None,
+    max_memory: options.MaxMemory = None,
+    repeat: Annotated[int, typer.Option(min=1, help="Seeds of each case.")] = 5,
+    quick: Annotated[bool, typer.Option("--quick", help="Short runs, one seed: a check, no result.")] = False,
+    list_: Annotated[bool, typer.Option("--list", help="List the suites and their parts.")] = False,
+    as_json: Annotated[bool, typer.Option("--json", help="Print one JSON object: every table.")] = False,
+) -> None:
+    """Evaluate controllers and queues with a standard suite: tables, and goodput against delay.
+
+    Runs that are there already are not repeated: the same command goes on after an interrupt.
+    """
+    from dumbbell import suites
+    from dumbbell.papers import output
+    from dumbbell.suites import text
+
+    if name is None or list_:
+        text.listing(suites.suites())
+        return
+    controllers = [word.strip() for word in cc.split(",") if word.strip()]
+    if not controllers:
+        fail("--cc: name at least one controller; see `dumbbell cc list`")
+    try:
+        found, parts = suites.find(name)
+    except suites.UnknownSuiteError as error:
+        fail(str(error.args[0]))
+    choice = suites.Choice(controllers, repeat, quick, jobs, options.size(max_memory))
+    folder = out or Path("out") / name.strip("/")
+    several = len(parts) > 1
+    reports, pictures = [], []
+    with storage.claimed(folder, output.STUDY) if several else nullcontext():
+        for part in parts:
+            target = folder / part.name if several else folder
+            with storage.claimed(target, output.STUDY):
+                done = part.run(found.name, choice, target)
+            pictures += output.write(done, target)
+            reports.append(done)
+            if not as_json:
+                text.report(done)
+    if as_json:
+        print_json({"suite": found.name, "reference": found.reference, "parts": [one.to_json() for one in reports]})
+    else:
+        print_paths(pictures)
