@@ -13,13 +13,14 @@ from typing import Any
 #: Buffers as a kernel has them that nobody has tuned, and with room for everything from the first byte on.
 UNTUNED_WMEM = "4096 16384 4194304"
 UNTUNED_RMEM = "4096 131072 33554432"
-#: What the kernel's ground sets where a scenario says nothing of the send buffer.
+#: What the kernel's ground sets where a scenario says nothing of the buffers.
 UNLIMITED_WMEM = "4096 87380 134217728"
+UNLIMITED_RMEM = "4096 131072 134217728"
 AMPLE_WMEM = "4096 8388608 134217728"
 AMPLE_RMEM = "4096 8388608 134217728"
 
-#: The simulator's receiver acknowledges a bundle once, when its reader has run; the kernel's in these recordings twice.
-READER = dict.fromkeys(("srtt_ms", "acks"), "a second ACK for each bundle: open")
+#: The ground hands over the packets of a bundle one after the other, 2 to 4 us each, the simulator at one instant.
+READER = dict.fromkeys(("srtt_ms", "acks"), "the ground hands packets over one by one")
 
 #: Repairs come once a round trip, and new data waits for the receive window, whose size decides how much: the kernel is
 #: limited by it for two thirds of the time.

@@ -11,7 +11,7 @@ from statistics import median
 from typing import Any
 
 import polars as pl
-from cases import CASES, UNLIMITED_WMEM, Case
+from cases import CASES, UNLIMITED_RMEM, UNLIMITED_WMEM, Case
 from rich.console import Console
 from rich.table import Table
 
@@ -116,13 +116,19 @@ def _send_buffer(wmem: str) -> dict[str, Any]:
     return {"send_buffer_initial": first, "send_buffer_max": largest}
 
 
-def _with_hz(scenario: Any, hz: int | None, wmem: str = UNLIMITED_WMEM) -> dict[str, Any]:
+def _window_scale(rmem: str) -> int:
+    """The scale that the kernel chooses for a largest receive buffer (``tcp_select_initial_window``)."""
+    return min(14, max(0, int(rmem.split()[2]).bit_length() - 1 - 15))
+
+
+def _with_hz(scenario: Any, hz: int | None, wmem: str = UNLIMITED_WMEM, rmem: str = UNLIMITED_RMEM) -> dict[str, Any]:
     """The scenario for the simulator, with the kernel's clock and buffers; without a clock for the kernel itself."""
     chosen: dict[str, Any] = copy.deepcopy(dict(scenario))
     if hz is not None:
         for flow in chosen["flows"]:
             # The kernel sizes receive window and send buffer itself.
             kernel = {"hz": hz, "receive_autotuning": True, "send_buffer": "autotuning"}
+            kernel["window_scale"] = _window_scale(rmem)
             flow["transport"] = kernel | _send_buffer(wmem) | flow.get("transport", {})
     return chosen
 
@@ -172,7 +178,8 @@ def judge(path: Path, chosen: list[str] | None, seeds: int) -> list[Judgement]:
             continue
         case = CASES[str(name)]
         wmem = case.kernel.get("net.ipv4.tcp_wmem", UNLIMITED_WMEM)
-        scenario = _with_hz(case.scenario, int(rows["hz"][0]), wmem)
+        rmem = case.kernel.get("net.ipv4.tcp_rmem", UNLIMITED_RMEM)
+        scenario = _with_hz(case.scenario, int(rows["hz"][0]), wmem, rmem)
         runs = dumbbell.sweep(scenario, set=dict(case.simulator), repeat=seeds, progress=False)
         ours = [_measures(run, case)[int(str(flow))] for run in runs]
         judgements.append(

@@ -160,7 +160,7 @@ fn red_takes_its_parameters_from_the_link_as_tc_does() {
     let red = with("\"red\"", "400kB");
     let expected = json!({
         "min": "33333B", "max": "100kB", "max_probability": "2%", "weight": red["weight"], "average_packet": "1500B",
-        "bandwidth": "10mbit", "ecn": false, "hard_drop": false, "no_drop": false, "gentle": false, "adaptive": false,
+        "bandwidth": "10mbit", "ecn": false, "hard_drop": false, "gentle": false, "adaptive": false,
     });
     assert_eq!(red, expected);
     assert_eq!(

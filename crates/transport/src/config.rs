@@ -34,6 +34,10 @@ pub struct TransportConfig {
     /// whatever is held (ns-3). Without autotuning only.
     #[schemars(extend("x-source" = "tcp_select_window; ns-3: TcpRxBuffer"))]
     pub held_data_takes_window: bool,
+    /// log2 of the unit in which TCP tells the receive window, rounded up. Where it is larger than a segment, two unread
+    /// segments may not show in the window, and their ACK does not wait for the reader (`read_delay`).
+    #[schemars(range(max = 14), extend("x-source" = "tcp_select_initial_window: log2(tcp_rmem[2]) - 15, for 32 MiB"))]
+    pub window_scale: u8,
     /// How much an application may have written that is not acknowledged: `"unlimited"`; `"autotuning"`, Linux's buffer, which
     /// grows with the window and never shrinks; or a size as an application sets it, of which Linux makes twice as many
     /// bytes, because headers and bookkeeping take room, too. Who has more to write waits until a third of the buffer is
@@ -330,6 +334,7 @@ impl Default for TransportConfig {
             receive_window: 32 << 20,
             receive_autotuning: false,
             held_data_takes_window: true,
+            window_scale: 10,
             send_buffer: SendBufferSize::Unlimited,
             send_buffer_initial: 16 << 10,
             send_buffer_max: 4 << 20,

@@ -135,8 +135,8 @@ pub struct Receiver {
     rto_min: Duration,
     expected: Expected,
     waiting: Waiting,
-    /// The latest ACK that was [held back](Waiting::HeldBack); rarely there is one.
-    held_back: Option<Box<Ack>>,
+    /// What most receivers never have.
+    rare: Option<Box<Rare>>,
     ticks: Ticks,
     /// When the wheel fired the latest timer whose slot was a single tick.
     latest_slot: Time,
@@ -153,6 +153,24 @@ enum Waiting {
     LatestBeforePrediction,
     /// An ACK that was built before the latest segment was taken.
     HeldBack,
+}
+
+/// What a receiver keeps of ACKs that are not as usual.
+#[derive(Clone, Copy, Debug, Default)]
+struct Rare {
+    /// The latest ACK that was [held back](Waiting::HeldBack).
+    held_back: Option<Ack>,
+    /// The latest ACK that left before its segments were read.
+    early: Option<EarlyAck>,
+}
+
+/// An ACK that left before the application had read its segments.
+#[derive(Clone, Copy, Debug)]
+struct EarlyAck {
+    /// The first segment that was not read.
+    unread_from: u32,
+    /// When the application reads.
+    reads_at: Time,
 }
 
 /// What a receiver does about a segment.
@@ -212,7 +230,7 @@ impl Receiver {
         let mss = config.mss.max(1);
         let receive_window = u32::try_from(config.receive_window / u64::from(mss)).unwrap_or(u32::MAX);
         let largest_window = receive_window.clamp(1, u32::MAX / 2);
-        let sizing = RightSizing::new(mss, largest_window);
+        let sizing = RightSizing::new(mss, largest_window, config.window_scale);
         let constant_window = NonZeroU32::new(largest_window).filter(|_| !config.receive_autotuning);
         Receiver {
             rcv_nxt: 0,
@@ -259,7 +277,7 @@ impl Receiver {
             rto_min: config.rto_min,
             expected: if config.timestamps { Expected::Next } else { Expected::Nothing },
             waiting: Waiting::Nothing,
-            held_back: None,
+            rare: None,
             ticks: Ticks::new(config.hz),
             latest_slot: Time::ZERO,
             timer_wheel: config.timer_wheel,
@@ -342,7 +360,7 @@ impl Receiver {
                 self.predict();
                 Some(ack)
             }
-            Waiting::HeldBack => self.held_back.as_deref().copied(),
+            Waiting::HeldBack => self.rare.as_ref().and_then(|rare| rare.held_back),
         }
     }
 

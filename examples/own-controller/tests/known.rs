@@ -76,8 +76,8 @@ fn a_preset_of_a_file_can_start_from_it() {
 fn the_schema_and_the_list_of_algorithms_describe_it() {
     let catalog = own_controller::catalog().unwrap();
     let schema: Value = serde_json::from_str(&json_schema_with(&catalog)).unwrap();
-    let forms = schema["$defs"]["CcSpec"]["anyOf"].as_array().unwrap();
-    let form = forms.iter().find(|form| form["title"] == "aimd").unwrap();
+    let forms = schema["$defs"]["CcSpec"]["allOf"].as_array().unwrap();
+    let form = forms.iter().map(|form| &form["then"]).find(|form| form["title"] == "aimd").unwrap();
     assert!(form["properties"]["increase"].is_object());
     let listed = catalog.describe();
     let entry = listed.as_array().unwrap().iter().find(|entry| entry["name"] == "aimd").unwrap();

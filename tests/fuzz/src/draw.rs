@@ -102,6 +102,13 @@ impl<'a> Drawer<'a> {
             let branch = *self.one_of(&offered)?;
             return self.value(branch, key, depth + 1);
         }
+        if let Some(branches) = schema["allOf"].as_array() {
+            // Forms are written as conditions: `if` it is a table of this kind, `then` it looks so.
+            let forms = branches.iter().map(|branch| &branch["then"]);
+            let forms: Vec<_> = forms.filter(|form| form["type"].is_string() || form["$ref"].is_string()).collect();
+            let form = *self.one_of(&forms)?;
+            return self.value(form, key, depth + 1);
+        }
         self.typed(schema, key, depth)
     }
 

@@ -1,6 +1,7 @@
 //! TCP Prague (draft-briscoe-iccrg-prague-congestion-control; L4S, RFC 9330 to 9332): DCTCP for the Internet.
 //!
-//! `alpha` follows the share of marked packets, and a virtual round with marks loses `alpha / 2` of the window. Rounds are at
+//! `alpha` follows the share of marked packets, and a virtual round with marks loses `alpha / 2` of the window. Only packets
+//! without a mark let the window grow, in every round, since marks are never far away. Rounds are at
 //! least 25 ms long and the growth is as slow as on such a path, so that short paths do not push long ones aside. Losses halve.
 //! For queues that mark shallowly (DualPI2, step marking). Packets carry ECT(1), and marks are counted (AccECN over TCP, the
 //! counts of ACK frames over QUIC).
@@ -185,9 +186,10 @@ impl Prague {
         self.reduce_to(view, control, start / 2.0);
     }
 
+    /// Grows for `acked` packets without a mark.
     #[expect(clippy::cast_precision_loss, reason = "round-trip times in microseconds")]
     fn grow(&mut self, view: &View, control: &mut Control, acked: u32) {
-        if !view.is_cwnd_limited(control) {
+        if acked == 0 || !view.is_cwnd_limited(control) {
             return;
         }
         let acked = control.slow_start_if_below(view, acked);
@@ -251,13 +253,18 @@ impl Controller for Prague {
         EcnMode::L4s
     }
 
+    /// A burst of two packets would be marked for its own length where a packet takes as long as the threshold.
+    fn min_tso_segs(&self, _view: &View, _control: &Control) -> u32 {
+        1
+    }
+
     fn ssthresh(&mut self, _view: &View, control: &Control) -> u32 {
         // Reductions are its own.
         control.ssthresh
     }
 
     fn cong_control(&mut self, view: &View, control: &mut Control, sample: &RateSample) {
-        let has_marks = view.delivered_ce > self.seen_ce;
+        let marks = u32::try_from(view.delivered_ce - self.seen_ce).unwrap_or(u32::MAX);
         self.seen_ce = view.delivered_ce;
         if self.parameters.classic_fallback {
             self.classic.take_rtt(view, sample.rtt_us);
@@ -265,11 +272,11 @@ impl Controller for Prague {
         if view.mstamp_us >= self.round_end {
             self.end_round(view);
         }
-        if has_marks {
+        if marks > 0 {
             self.on_marks(view, control);
         }
         if matches!(view.ca_state, CaState::Open | CaState::Disorder | CaState::Cwr) || control.in_slow_start() {
-            self.grow(view, control, sample.acked_sacked);
+            self.grow(view, control, sample.acked_sacked.saturating_sub(marks));
         }
         self.pace(view, control);
     }

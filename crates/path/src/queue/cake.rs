@@ -30,7 +30,8 @@ const QUANTA: (u64, u64) = (300, FULL_PACKET as u64);
 const LEAST_TARGET: Duration = Duration::from_millis(5);
 
 /// CAKE: a shaper, fair turns between flows and between hosts, and COBALT, which is CoDel and BLUE. Where the buffer is full
-/// the longest line loses packets from its head.
+/// the longest line loses packets from its head, and BLUE begins to drop at random. Linux holds 4 MiB at least: with a much
+/// smaller `buffer` a flow that fills it once is dropped at random for long.
 #[derive(Clone, Debug, Default, Serialize, Deserialize, JsonSchema)]
 #[serde(default, deny_unknown_fields)]
 pub struct Cake {

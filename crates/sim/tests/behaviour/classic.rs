@@ -419,7 +419,7 @@ fn cubic_of_the_rfc_shares_with_linuxs_and_leaves_slow_start_early() {
     assert!(with < 0.3 * without, "{with} and {without} drops");
 }
 
-/// A step at 1 ms. Marks reach TCP by DCTCP's echo.
+/// A step at 1 ms.
 #[test]
 fn prague_keeps_the_queue_below_a_millisecond_and_a_half_at_a_shallow_step() {
     for rate in ["40mbit", "100mbit"] {

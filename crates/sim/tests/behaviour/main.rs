@@ -26,6 +26,7 @@ mod family;
 mod faults;
 mod handshake;
 mod impairments;
+mod l4s;
 mod lab;
 mod limits;
 mod queues;

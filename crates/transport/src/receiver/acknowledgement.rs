@@ -1,7 +1,7 @@
 //! When an ACK leaves, and what it says: delayed, quick and compressed ACKs.
 
 use super::{
-    COMPRESSED_ACKS_MAX, COMPRESSION_DELAY_MAX, COMPRESSION_RTT_PERCENT, QUICK_ACKS_MIN, Receiver,
+    COMPRESSED_ACKS_MAX, COMPRESSION_DELAY_MAX, COMPRESSION_RTT_PERCENT, EarlyAck, QUICK_ACKS_MIN, Receiver,
     UNCOMPRESSED_DUP_ACKS, Waiting,
 };
 use crate::{Ack, CumulativeAck, Marks, SackBlock};
@@ -13,10 +13,7 @@ impl Receiver {
     #[inline(never)]
     pub(super) fn hold_back(&mut self) {
         let ack = self.acknowledge();
-        match &mut self.held_back {
-            Some(place) => **place = ack,
-            None => self.held_back = Some(Box::new(ack)),
-        }
+        self.rare.get_or_insert_default().held_back = Some(ack);
         self.waiting = Waiting::HeldBack;
     }
 
@@ -70,20 +67,26 @@ impl Receiver {
     /// urgent waits for the reader.
     #[inline(always)]
     pub(super) fn is_urgent_in_order(&mut self, now: Time, before: Time) -> bool {
-        self.is_urgent() && (now.since(before) >= self.read_delay || !self.waits_for_reader(before))
+        self.is_urgent() && (now.since(before) >= self.read_delay || !self.waits_for_reader(now, before))
     }
 
     /// Whether the ACK waits until the application has read: it wakes up `read_delay` after the segment before, and
     /// reads everything that has arrived until then. Linux sends an ACK on arrival only if the window would not be
     /// smaller than the last one told (`__tcp_ack_snd_check`), and two unread segments make it smaller, unless it is
-    /// growing; then quick ACKs are left.
+    /// growing, when quick ACKs are left, or is told in units that [hide](super::RightSizing::hides) them.
     #[cold]
-    fn waits_for_reader(&mut self, before: Time) -> bool {
+    fn waits_for_reader(&mut self, now: Time, before: Time) -> bool {
         let has_unread_before = self.rcv_nxt - self.last_acked > 1 && before != Time::NEVER;
         if self.quick > 0 || self.ack_now || !has_unread_before {
             return false;
         }
-        self.exact_ack_at = self.exact_ack_at.min(before + self.read_delay);
+        let early = self.rare.as_ref().and_then(|rare| rare.early).filter(|early| now < early.reads_at);
+        let unread = early.unwrap_or(EarlyAck { unread_from: self.last_acked, reads_at: before + self.read_delay });
+        if self.sizing.hides(self.rcv_nxt - unread.unread_from, self.held.segments()) {
+            self.rare.get_or_insert_default().early = Some(unread);
+            return false;
+        }
+        self.exact_ack_at = self.exact_ack_at.min(unread.reads_at);
         true
     }
 

@@ -31,6 +31,8 @@ pub(super) struct RightSizing {
     clamp: u32,
     largest: u32,
     mss: u32,
+    /// log2 of the bytes of the unit in which the window is told (`rcv_wscale`).
+    scale: u8,
     /// Most bytes read by the application in one round trip (`rcvq_space.space`).
     best: u64,
     /// Segments of two such round trips.
@@ -42,8 +44,9 @@ pub(super) struct RightSizing {
 }
 
 impl RightSizing {
-    /// A buffer of Linux's initial size that may grow to a window of `largest` segments of `mss` bytes.
-    pub(super) fn new(mss: u32, largest: u32) -> RightSizing {
+    /// A buffer of Linux's initial size that may grow to a window of `largest` segments of `mss` bytes, told in units of
+    /// 2^`scale` bytes.
+    pub(super) fn new(mss: u32, largest: u32, scale: u8) -> RightSizing {
         let segments = |bytes: u64| u32::try_from(bytes / u64::from(mss)).unwrap_or(u32::MAX).clamp(1, largest);
         let limit = segments(INITIAL_WINDOW_BYTES);
         RightSizing {
@@ -51,6 +54,7 @@ impl RightSizing {
             clamp: segments(INITIAL_BUFFER_BYTES * PAYLOAD_SHARE_256 / 256).max(limit),
             largest,
             mss,
+            scale,
             best: u64::from(INITIAL_BEST_SEGMENTS) * u64::from(mss),
             two_rounds: (2 * INITIAL_BEST_SEGMENTS).min(largest),
             round_start_bytes: 0,
@@ -62,6 +66,18 @@ impl RightSizing {
     #[inline]
     pub(super) fn window(&self, held: u32) -> u32 {
         self.limit.min(self.clamp.saturating_sub(held))
+    }
+
+    /// Whether the window that would be told is not below the last one told, although `unread` segments take room, because
+    /// both are the same number of units (`__tcp_select_window`). The last one was told when at most one segment took room:
+    /// the limit does not grow beyond that.
+    pub(super) fn hides(&self, unread: u32, held: u32) -> bool {
+        let free = self.clamp.saturating_sub(held);
+        let units = |taken: u32| {
+            let segments = self.limit.min(free.saturating_sub(taken));
+            (u64::from(segments) * u64::from(self.mss)).div_ceil(1 << self.scale)
+        };
+        units(unread) >= units(1)
     }
 
     /// Whether a segment of `len` bytes is shorter than a full one.
@@ -143,7 +159,7 @@ mod tests {
 
     #[test]
     fn the_limit_starts_at_65160_bytes_and_takes_six_segments_to_reach_the_initial_buffer() {
-        let mut sizing = RightSizing::new(1448, 20_000);
+        let mut sizing = RightSizing::new(1448, 20_000, 10);
         assert_eq!(sizing.window(0), 45);
         assert_eq!((0..100).filter(|_| sizing.grow(1448, 0)).count(), 6);
         assert_eq!(sizing.window(0), 56);
@@ -151,7 +167,7 @@ mod tests {
 
     #[test]
     fn a_round_that_doubles_makes_room_for_two_more_doublings() {
-        let mut sizing = RightSizing::new(1000, 20_000);
+        let mut sizing = RightSizing::new(1000, 20_000, 10);
         sizing.start(Time::ZERO);
         sizing.end_round(Time::ZERO + RTT, RTT, 20_000, 0, 0);
         // 2·20 kB + 4·20 kB·(20 − 10)/10 = 120 kB
@@ -164,7 +180,7 @@ mod tests {
 
     #[test]
     fn a_round_lasts_as_long_as_the_round_trip_at_its_end() {
-        let mut sizing = RightSizing::new(1000, 20_000);
+        let mut sizing = RightSizing::new(1000, 20_000, 10);
         sizing.start(Time::ZERO);
         assert_eq!(sizing.round_end(RTT), Time::ZERO + RTT);
         assert_eq!(sizing.round_end(RTT * 2), Time::ZERO + RTT * 2, "the queue has grown");
@@ -174,7 +190,7 @@ mod tests {
 
     #[test]
     fn what_is_still_queued_counts_in_the_next_round() {
-        let mut sizing = RightSizing::new(1000, 20_000);
+        let mut sizing = RightSizing::new(1000, 20_000, 10);
         sizing.start(Time::ZERO);
         // A gap is filled: the application has read 12 segments and 20 more wait for it.
         sizing.end_round(Time::ZERO + RTT, RTT, 12_000, 20_000, 0);
@@ -186,7 +202,7 @@ mod tests {
     #[test]
     fn below_a_millisecond_growth_is_proportional_to_the_round_trip() {
         let rtt = Duration::from_micros(500);
-        let mut sizing = RightSizing::new(1000, 20_000);
+        let mut sizing = RightSizing::new(1000, 20_000, 10);
         sizing.start(Time::ZERO);
         sizing.end_round(Time::ZERO + rtt, rtt, 100_000, 0, 0);
         while sizing.grow(1000, 0) {}
@@ -195,7 +211,7 @@ mod tests {
 
     #[test]
     fn held_data_takes_window_and_the_buffer_follows_its_span_up_to_the_largest_window() {
-        let mut sizing = RightSizing::new(1448, 100);
+        let mut sizing = RightSizing::new(1448, 100, 10);
         while sizing.grow(1448, 0) {}
         assert_eq!(sizing.window(20), 36);
         assert!(!sizing.is_scarce(28) && sizing.is_scarce(29));
@@ -204,5 +220,21 @@ mod tests {
         sizing.make_room(1_000_000);
         while sizing.grow(1448, 0) {}
         assert_eq!(sizing.window(0), 100);
+    }
+
+    #[test]
+    fn unread_segments_do_not_show_in_a_window_whose_units_are_larger() {
+        // As told by Linux 6.18 with units of 4096 bytes: 136 segments of 1440 bytes and 118 hide a second one, 134 and 106
+        // do not.
+        let hides = |segments: u32, scale| {
+            let mut sizing = RightSizing::new(1440, 20_000, scale);
+            sizing.clamp = segments + 1;
+            while sizing.grow(1440, 0) {}
+            [2, 3, 4].map(|unread| sizing.hides(unread, 0))
+        };
+        assert_eq!(hides(136, 12), [true, true, false]);
+        assert_eq!(hides(118, 12), [true, false, false]);
+        assert_eq!([hides(134, 12), hides(106, 12)], [[false; 3]; 2]);
+        assert_eq!([136, 118, 134, 106].map(|segments| hides(segments, 10)), [[false; 3]; 4]);
     }
 }

@@ -77,6 +77,24 @@ fn blocks(ack: &Ack) -> Vec<(u32, u32)> {
 // Quick ACKs and delayed ACKs
 
 #[test]
+fn an_ack_of_unread_segments_leaves_at_once_where_the_window_hides_them_and_once_before_the_reader() {
+    let bundle = |window_scale| {
+        let (receiver, seq) = settled(TransportConfig { window_scale, ..steady() });
+        let mut receiver = Receiver { read_delay: Duration::from_micros(20), ..receiver };
+        let mut acks = Vec::new();
+        for n in 0..10 {
+            acks.extend(receive(&mut receiver, ms(300), segment(seq + n, ms(300))).iter().map(|ack| ack.ack - seq));
+        }
+        let reads_at = receiver.next_timer();
+        acks.extend(receiver.on_timer(reads_at).map(|ack| ack.ack - seq));
+        (acks, reads_at.since(ms(300)).as_micros())
+    };
+    assert_eq!(bundle(10), (vec![10], 20), "two segments show in units of 1024 bytes");
+    // 44 segments of 1448 bytes are 15.6 units of 4096 bytes, 43 are 15.2, 42 are 14.8, and 41 are less.
+    assert_eq!(bundle(12), (vec![2, 10], 20));
+}
+
+#[test]
 fn a_probe_of_the_window_is_answered_at_once_and_counts_as_nothing() {
     let (mut receiver, seq) = settled(steady());
     let before = receiver.stats();
