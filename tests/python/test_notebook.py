@@ -80,3 +80,17 @@ def test_a_sweep_keeps_a_trace_once(tmp_path: Path) -> None:
         assert loaded.plot.overview().axes[0].collections
     trace.unlink()
     assert len(db.load_sweep(out).points) == 4
+
+
+def test_the_page_of_python_names_everything_public() -> None:
+    page = (Path(__file__).parents[2] / "docs" / "reference" / "python.md").read_text()
+    for name in set(db.__all__) - {"__version__"}:
+        assert f"`{name}" in page or f"db.{name}" in page, name
+    for kind in (db.plots.ResultPlots, db.plots.SweepPlots, db.Table, db.Result, db.SweepResult):
+        for name in vars(kind):
+            if not name.startswith("_") and callable(getattr(kind, name)) and name not in INTERNAL:
+                assert f"{name}(" in page, f"{kind.__name__}.{name}"
+
+
+INTERNAL = ("of", "save_point", "summary", "write_tables")
+"""Methods for the package itself."""

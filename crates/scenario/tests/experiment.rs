@@ -831,3 +831,10 @@ fn round_trips_cannot_vary_by_packets_where_packets_take_no_time() {
     let errors = Experiment::from_toml(&text, "test.toml", &[]).unwrap_err().to_string();
     assert!(errors.contains("test.toml:1:12") && errors.contains("write a time"), "{errors}");
 }
+
+#[test]
+fn a_loss_that_is_given_is_not_marked_as_a_default() {
+    let text = MINIMAL.replace("rtt", "loss = \"1%\"\nrtt");
+    let explained = load(&text).explain();
+    assert!(explained.contains("loss 1% after transmission\n"), "{explained}");
+}

@@ -1,4 +1,4 @@
-"""``dumbbell plot``: pictures of a result, or of Flent's files over each other."""
+"""``dumbbell plot``: pictures of a result."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from dumbbell.commands import options
 from dumbbell.console import examples, fail, print_paths
 
 if TYPE_CHECKING:
-    from dumbbell.plots import Format, Picture
+    from dumbbell.plots import Format, Picture, Style
     from dumbbell.results import Result, SweepResult
 
 EXAMPLES = examples(
@@ -26,10 +26,10 @@ EXAMPLES = examples(
     "dumbbell plot ours.flent.gz lab.flent.gz --out beside",
 )
 
-KINDS = ("line", "box", "cdf", "share", "heat")
-
 OVERLAY = storage.Kind("overlay", (), lambda folder: None)
 """A folder with pictures of Flent's files."""
+
+KINDS = ("line", "box", "cdf", "share", "heat")
 
 
 class Wanted(NamedTuple):
@@ -74,31 +74,44 @@ def plot(
     ] = None,
     quiet: options.Quiet = False,
 ) -> None:
-    """Draw pictures of a result, those that suit it or any metric over any swept setting; or Flent's files together."""
+    """Draw pictures of a result: those that suit it, or any metric over any swept setting.
+
+    Files of Flent, real and simulated, are drawn over each other.
+    """
+    from dumbbell import plots
+
+    kinds = _formats(formats)
+    if kind is not None and kind not in KINDS:
+        fail(f"--kind {kind}: choose from {', '.join(KINDS)}")
+    wanted = Wanted(kind, x, y, by, options.split(where, "--where", "KEY=VALUE, such as --where rtt=20ms"))
+    of_flent = any(place.name.endswith((".flent.gz", ".flent", ".flnt")) for place in places)
+    if not of_flent and (len(places) != 1 or out is not None):
+        fail("give one directory that --out wrote, whose pictures go there, or files of Flent with --out")
+    with plots.appearance(_inches(size), font_size, _style(style)):
+        paths = _overlay(places, kinds, series, out) if of_flent else _draw(places[0], wanted, kinds, series)
+    if not quiet:
+        print_paths(paths)
+
+
+def _formats(text: str) -> list[Format]:
+    from dumbbell.plots import FORMATS
+
+    chosen = [name for name in FORMATS if name in text.split(",")]
+    if not chosen or set(text.split(",")) - set(FORMATS):
+        fail(f"--format {text}: choose from {', '.join(FORMATS)}")
+    return chosen
+
+
+def _draw(folder: Path, wanted: Wanted, formats: list[Format], series: list[str] | None) -> list[Path]:
+    """Draws pictures of the result in a directory into it, and returns their paths."""
     from dumbbell import plots
     from dumbbell.results import load
 
-    chosen = [name for name in plots.FORMATS if name in formats.split(",")]
-    if not chosen or set(formats.split(",")) - set(plots.FORMATS):
-        fail(f"--format {formats}: choose from {', '.join(plots.FORMATS)}")
-    if any(place.name.endswith((".flent.gz", ".flent", ".flnt")) for place in places):
-        print_paths(_overlay(places, chosen, series, out))
-        return
-    if len(places) != 1 or out is not None:
-        fail("give one directory that --out wrote, whose pictures go there, or files of Flent with --out")
-    folder = places[0]
-    if kind is not None and kind not in KINDS:
-        fail(f"--kind {kind}: choose from {', '.join(KINDS)}")
-    only = options.split(where, "--where", "KEY=VALUE, such as --where rtt=20ms")
     result = load(folder)
     try:
-        with plots.appearance(_inches(size), font_size, style):  # type: ignore[arg-type]
-            pictures = _pictures(result, Wanted(kind, x, y, by, only))
-            paths = plots.draw(result, folder, chosen, series or [], pictures)
+        return plots.draw(result, folder, formats, series or [], _pictures(result, wanted))
     except ValueError as error:
         fail(f"{folder}: {error}")
-    if not quiet:
-        print_paths(paths)
 
 
 def _pictures(result: Result | SweepResult, wanted: Wanted) -> dict[str, Picture] | None:
@@ -135,6 +148,15 @@ def _of_sweep(sweep: SweepResult, wanted: Wanted) -> dict[str, Picture]:
     if kind == "box":
         return {f"box-{y}-{x}": sweep.plot.box(x, y, by or (), where)}
     return {f"{y}-{x}": sweep.plot.metric(x, y, by or (), where)}
+
+
+def _style(word: str) -> Style:
+    from dumbbell.plots import STYLES
+
+    for style in STYLES:
+        if style == word:
+            return style
+    fail(f"--style {word}: choose from {', '.join(STYLES)}")
 
 
 def _inches(size: str | None) -> tuple[float, float] | None:

@@ -84,8 +84,8 @@ fn link_in_words(text: &mut String, link: &Link, notes: &LinkNotes, nodes: &[Str
     }
     let after = if link.radio.is_some() { "of frames on the air" } else { "after transmission" };
     for (loss, place) in [(&config.loss_before, "before the queue"), (&config.loss_after, after)] {
-        let default = if link.radio.is_some() { "" } else { default("loss_at") };
-        parts.extend(loss.iter().map(|loss| format!("{} {place}{default}", loss.in_words())));
+        // Whether the place is a default is not said: the mark would seem to be that of the loss, which is given.
+        parts.extend(loss.iter().map(|loss| format!("{} {place}", loss.in_words())));
     }
     parts.extend(config.delay.jitter.in_words());
     parts.extend(config.delay.reorder.in_words());
