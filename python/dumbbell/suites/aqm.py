@@ -26,11 +26,14 @@ LOSSES = {"mild": 0.0001, "medium": 0.001, "heavy": 0.01}
 
 
 @cache
+def _forms() -> tuple[Mapping[str, Any], ...]:
+    """How a queue can be written, as the schema says: names, and a table for each discipline."""
+    return tuple(branch["then"] for branch in json.loads(_core.schema())["$defs"]["QueueSpec"]["allOf"])
+
+
 def disciplines() -> tuple[str, ...]:
     """The queue disciplines of the engine that need no parameter."""
-    forms = json.loads(_core.schema())["$defs"]["QueueSpec"]["anyOf"]
-    names = [form["const"] for entry in forms for form in entry.get("anyOf", ()) if "const" in form]
-    return tuple(dict.fromkeys(names))
+    return next(tuple(form["enum"]) for form in _forms() if form.get("type") == "string")
 
 
 def flows_for(loss: float, rate_mbps: float = RATE_MBPS, rtt_ms: float = RTT_MS) -> int:
@@ -161,11 +164,9 @@ def _ecn(choice: Choice) -> list[Case]:
     return cases
 
 
-@cache
 def _marks(queue: str) -> bool:
     """Whether a discipline has the parameter `ecn`."""
-    forms = json.loads(_core.schema())["$defs"]["QueueSpec"]["anyOf"]
-    return any(queue == form.get("title") and "ecn" in form.get("properties", {}) for form in forms)
+    return any(queue == form.get("title") and "ecn" in form.get("properties", {}) for form in _forms())
 
 
 def _measure(result: Result) -> Values:
