@@ -168,10 +168,7 @@ impl Engine<'_> {
                 flow.rtt.add(rtt_us);
             }
         }
-        if sender.is_idle() && flow.note_completion(now) {
-            self.retire(index);
-        }
-        let Endpoints::Tcp { sender, .. } = &mut self.flows[index].ends else { return };
+        let is_idle = sender.is_idle();
         // Most ACKs release nothing.
         let next = match sender.poll_transmit(now) {
             None => sender.next_timer(),
@@ -181,6 +178,9 @@ impl Engine<'_> {
             }
         };
         self.flow_agenda.advance(index, Turn::Sender, next);
+        if is_idle && self.flows[index].note_completion(now) {
+            self.retire(index);
+        }
     }
 
     /// A datagram of the near end reaches the far end.
