@@ -760,6 +760,15 @@ fn ways_of_many_flows_together_are_bounded() {
     );
     let errors = Experiment::from_toml(&text, "many.toml", &[]).unwrap_err().to_string();
     assert!(errors.contains("have 40040000 links together"), "{errors}");
+    // Those of traffic count as well.
+    let source = format!(
+        r#"traffic = [{{ kind = "short-flows", cc = "reno", per_second = 1, size = "1kB", from = "a", to = "b", route = ["{route}"] }}]"#
+    );
+    let text = format!("{}\n{source}", text.replace("20000", "9990"));
+    let errors = Experiment::from_toml(&text, "many.toml", &[]).unwrap_err();
+    let [error] = errors.errors() else { panic!("{errors}") };
+    assert_eq!(error.key, "traffic[0]");
+    assert_eq!(error.message, "the ways of the flows up to here have 20001982 links together");
 }
 
 #[test]

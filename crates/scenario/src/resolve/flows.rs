@@ -40,7 +40,6 @@ impl Context<'_> {
         let mut flows = Vec::with_capacity(total);
         let mut notes = Vec::with_capacity(total);
         let mut complete = true;
-        let mut hops = 0;
         for (entry, spec) in specs.iter().enumerate() {
             let at = top("flows").index(entry);
             let Some(added) = self.flow_entry(spec, &at, flows.len(), network) else {
@@ -54,13 +53,6 @@ impl Context<'_> {
                 ("rate", spec.app_rate().is_some()),
             ];
             let defaults: Vec<&'static str> = given.iter().filter(|(_, given)| !given).map(|(key, _)| *key).collect();
-            hops += added.iter().map(|flow| flow.forward.len() + flow.reverse.len()).sum::<usize>();
-            if hops > MAX_WAYS {
-                let message = format!("the ways of the flows up to here have {hops} links together");
-                let help = format!("allowed: {MAX_WAYS}; fewer flows or shorter ways");
-                self.report.value(&at, message, help);
-                return None;
-            }
             let (profile, given) = (self.profile(spec), self.given(spec, entry));
             let note = FlowNotes { entry, profile, given, defaults };
             notes.extend(added.iter().map(|_| note.clone()));
@@ -97,7 +89,9 @@ impl Context<'_> {
         self.check_application(spec, &transport, at);
         self.check_packet_sizes(&transport, at);
         let routes = self.routes(spec, at, from, to, network)?;
-        self.check_lengths(spec, &routes, usize::from(access.is_some()) + usize::from(exit.is_some()), at)?;
+        let own_links = usize::from(access.is_some()) + usize::from(exit.is_some());
+        self.check_lengths(spec, &routes, own_links, at)?;
+        self.check_ways(count, routes.0.len() + routes.1.len() + 2 * own_links, at, network)?;
         self.check_route(&routes.0, &transport, at, network);
         self.check_round_trip(&routes, access.as_ref().map(|(delay, _)| *delay).max(exit), at, network);
         let label = spec.label.clone().or_else(|| spec.cc.as_ref().map(|cc| cc.name.clone()));
@@ -206,6 +200,22 @@ impl Context<'_> {
             }
         }
         Some(())
+    }
+
+    /// Refuses `count` flows more that pass so many `links` each, if all ways together become too long by that.
+    fn check_ways(&mut self, count: u32, links: usize, at: &KeyPath, network: &mut Network) -> Option<()> {
+        let before = network.ways;
+        network.ways = before.saturating_add(links.saturating_mul(count as usize));
+        if network.ways <= MAX_WAYS {
+            return Some(());
+        }
+        // Said once, where it begins.
+        if before <= MAX_WAYS {
+            let message = format!("the ways of the flows up to here have {} links together", network.ways);
+            let help = format!("allowed: {MAX_WAYS}; fewer flows or shorter ways");
+            self.report.value(at, message, help);
+        }
+        None
     }
 
     /// Refuses round trips that take no time.

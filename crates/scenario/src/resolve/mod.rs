@@ -42,7 +42,7 @@ const MAX_GIVEN_ROWS: u64 = 50_000_000;
 const MAX_FLOWS: usize = 100_000;
 /// The most links of a way: packets count those that are left in 16 bits.
 const MAX_WAY: usize = u16::MAX as usize;
-/// The most links of the ways of all flows together.
+/// The most links of the ways of all flows and sources of traffic together.
 const MAX_WAYS: usize = 20_000_000;
 
 /// A scenario and what a report about it wants to know besides.

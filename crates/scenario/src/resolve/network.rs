@@ -18,6 +18,8 @@ pub(super) struct Network {
     pub links: Vec<Draft>,
     /// Round-trip time of `[path]`, which defines its bandwidth-delay product.
     pub path_rtt: Option<Duration>,
+    /// Links of the ways of all flows so far together.
+    pub ways: usize,
 }
 
 /// One direction of a link.
@@ -111,7 +113,7 @@ impl Context<'_> {
             opposite: None,
         }];
         add_reverse(&mut links, path.reverse.as_ref(), reverse, &reverse_at);
-        Some(Network { nodes: vec!["left".to_owned(), "right".to_owned()], links, path_rtt })
+        Some(Network { nodes: vec!["left".to_owned(), "right".to_owned()], links, path_rtt, ways: 0 })
     }
 
     /// The delays of both directions of a path, of which the round-trip time and the delays are given or not. What follows
@@ -165,7 +167,7 @@ impl Context<'_> {
 
     fn link_network(&mut self) -> Option<Network> {
         let specs = self.file.links.as_ref()?;
-        let mut network = Network { nodes: Vec::new(), links: Vec::new(), path_rtt: None };
+        let mut network = Network { nodes: Vec::new(), links: Vec::new(), path_rtt: None, ways: 0 };
         self.declared_nodes(&mut network);
         let mut nodes: HashMap<String, usize> = network.nodes.iter().cloned().zip(0..).collect();
         if specs.is_empty() {
