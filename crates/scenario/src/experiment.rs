@@ -176,8 +176,8 @@ impl Point {
         &self.label
     }
 
-    /// What the engine runs. Repetitions share everything but the seed and traces synthesised from it, which are made
-    /// on demand.
+    /// What the engine runs. Repetitions share everything but the seed and what is drawn from it, synthesised traces and
+    /// round-trip times that vary, which is made on demand.
     pub fn scenario(&self) -> Arc<Scenario> {
         Arc::new(self.resolved().scenario.clone())
     }
@@ -188,8 +188,8 @@ impl Point {
         canonical::to_toml(&self.resolved(), None)
     }
 
-    /// The same with the traces of links in files of their own: a link names `FOLDER/DIGEST`, and the second part of the
-    /// answer has each digest with the content of its file, in Mahimahi's format.
+    /// The same with the traces of links in files of their own: a link names `FOLDER/DIGEST.trace`, and the second
+    /// part of the answer has the name of each file, without the folder, with its content in Mahimahi's format.
     pub fn resolved_toml_beside(&self, folder: &str) -> (String, Vec<(String, String)>) {
         let resolved = self.resolved();
         (canonical::to_toml(&resolved, Some(folder)), canonical::traces(&resolved))

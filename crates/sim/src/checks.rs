@@ -1,7 +1,8 @@
 //! What no run can do, whatever its experiment: checked as it runs where debug assertions are on, as in every test.
 //!
-//! The clock goes on, never back and not with events without end at one instant. A sample of the round-trip time is never shorter than the propagation delay, and every data packet that was sent, and
-//! every copy that a link made of one, has arrived, was dropped by a link that counted it, or is still on its way.
+//! The clock goes on, never back and not with events without end at one instant. A sample of the round-trip time is never
+//! shorter than the propagation delay, and every data packet that was sent, and every copy that a link made of one, has
+//! arrived, was dropped by a link that counted it, or is still on its way.
 
 use crate::flow::Flow;
 use crate::packet::Packet;

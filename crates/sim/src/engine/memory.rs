@@ -8,7 +8,8 @@ use dumbbell_network::Routes;
 use dumbbell_path::{Media, Medium};
 use std::sync::atomic::Ordering;
 
-/// Memory is added up after so many turns, or so many for each flow and medium, where that is more.
+/// Memory is added up after so many turns, or so many for each medium and each flow that is there from the beginning, where
+/// that is more.
 const TURNS_PER_MEASUREMENT: u64 = 1 << 14;
 const TURNS_PER_MEASUREMENT_OF_EACH: u64 = 32;
 
