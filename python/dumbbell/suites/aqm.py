@@ -174,7 +174,7 @@ def _measure(result: Result) -> Values:
     row = measures.link(result, "bottleneck")
     return {
         "goodput Mbit/s": float(sum(flow["goodput_mbps"] for flow in rows)),
-        **measures.of_link(result, "bottleneck"),
+        **measures.of_link(row),
         "marks %": 100 * row["marks"] / row["arrivals"] if row["arrivals"] else None,
         "jain": metrics.jain([flow["goodput_mbps"] for flow in rows]) if len(rows) > 1 else None,
     }
