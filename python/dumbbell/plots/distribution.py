@@ -11,7 +11,7 @@ from matplotlib.lines import Line2D
 from matplotlib.patches import Patch
 from numpy.typing import NDArray
 
-from dumbbell.plots.axes import FROM_ZERO, Scale, label_of, least_span
+from dumbbell.plots.axes import Scale, label_of, least_span, vertical
 from dumbbell.plots.metric import axis_named, lines, over_runs, with_metric
 from dumbbell.plots.style import HATCHES, Look, Picture, caption, ink, legend, looks, named, one_panel
 from dumbbell.plots.timeseries import until_the_end
@@ -100,11 +100,7 @@ def box(
         axes.set_xticks(range(len(scale.values)), labels=list(scale.values))
         axes.set_xlabel(scale.label.split(" (")[0])
         axes.grid(visible=False, axis="x")
-        axes.set_ylabel(label_of(y))
-        if y.endswith(FROM_ZERO):
-            axes.set_ylim(bottom=0)
-        else:
-            least_span(axes, "y")
+        vertical(axes, y)
         handles = [
             Patch(
                 facecolor=chosen[line.algorithm, line.name].shown,

@@ -11,7 +11,7 @@ from matplotlib.axes import Axes
 from matplotlib.lines import Line2D
 
 from dumbbell import metrics
-from dumbbell.plots.axes import FROM_ZERO, LEAST_SPAN, Scale, label_of, least_span
+from dumbbell.plots.axes import LEAST_SPAN, Scale, label_of, vertical
 from dumbbell.plots.style import Look, Picture, caption, ink_on, legend, looks, named, one_panel, small
 from dumbbell.results import separating_axes, setting_name
 
@@ -141,7 +141,7 @@ def metric(
             _draw(axes, points, style, band=scale.is_numeric)
             handles.append(Line2D([], [], marker=style.marker, **style.line(), label=line.name))
         scale.apply(axes)
-        _vertical(axes, y)
+        vertical(axes, y)
         if repeats > 1:
             axes.set_title(f"mean of {repeats} runs, 95 % interval", loc="right", fontsize=small())
         legend(figure, handles, ax=ax)
@@ -168,14 +168,6 @@ def _draw(axes: Axes, points: Sequence[tuple[float, metrics.Interval]], style: L
         axes.fill_between(x, low, high, color=style.shown, alpha=0.18, linewidth=0)
     else:
         axes.errorbar(x, y, yerr=half, fmt="none", ecolor=style.shown, capsize=2.5)
-
-
-def _vertical(axes: Axes, y: str) -> None:
-    axes.set_ylabel(label_of(y))
-    if y.endswith(FROM_ZERO):
-        axes.set_ylim(bottom=0)
-    else:
-        least_span(axes, "y")
 
 
 def heat_map(

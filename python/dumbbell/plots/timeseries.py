@@ -13,7 +13,7 @@ import numpy as np
 from matplotlib.axes import Axes
 from matplotlib.lines import Line2D
 
-from dumbbell.plots.axes import FROM_ZERO, label_of, least_span
+from dumbbell.plots.axes import label_of, vertical
 from dumbbell.plots.capacity import capacity_over_time
 from dumbbell.plots.style import HATCHES, Look, Picture, caption, ink, legend, looks, named, one_panel, picture, small
 
@@ -91,13 +91,9 @@ def series(result: Result, column: str, ax: Axes | None = None) -> Picture:
             _draw_capacity(axes, result)
         _draw(axes, lines, column)
         axes.set_xlabel("time (s)")
-        axes.set_ylabel(label_of(column))
         axes.margins(x=0)
         axes.set_xlim(left=0)
-        if column.endswith(FROM_ZERO):
-            axes.set_ylim(bottom=0)
-        else:
-            least_span(axes, "y")
+        vertical(axes, column)
         legend(figure, _handles(lines), ax=ax)
     return figure
 
