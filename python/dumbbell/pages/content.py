@@ -5,7 +5,7 @@ from __future__ import annotations
 import platform
 import shlex
 from collections.abc import Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -43,7 +43,6 @@ class Content:
     provenance: list[tuple[str, str]]
     commands: list[str]
     """What gives the same numbers again."""
-    captions: dict[str, str] = field(default_factory=dict)
 
 
 CAPTIONS = {
@@ -79,7 +78,6 @@ def _of_run(result: Result, folder: Path, command: str | None) -> Content:
         limits=limits(result)[:MAX_FLOWS],
         provenance=_provenance([result.meta]),
         commands=[command or f"dumbbell run {shlex.quote(str(folder / SCENARIO))}"],
-        captions=CAPTIONS,
     )
 
 
@@ -114,7 +112,6 @@ def _of_sweep(sweep: SweepResult, folder: Path, question: str | None, command: s
         limits=[],
         provenance=_provenance(sweep.points),
         commands=[command] if command else _commands(sweep, folder),
-        captions=CAPTIONS,
     )
 
 

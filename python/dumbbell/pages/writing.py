@@ -10,7 +10,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Literal
 
 from dumbbell import storage
-from dumbbell.pages.content import Content
+from dumbbell.pages.content import CAPTIONS, Content
 from dumbbell.printable import in_markdown, printable
 
 if TYPE_CHECKING:
@@ -26,7 +26,7 @@ NAME = "report"
 def render(content: Content, format: Format) -> str:  # noqa: A002 - the word for it
     """The page as a text."""
     template = _environment().get_template(f"report.{format}")
-    return printable(template.render(content=content, caption=lambda name: content.captions.get(name, name)))
+    return printable(template.render(content=content, caption=lambda name: CAPTIONS.get(name, name)))
 
 
 def write(content: Content, folder: Path, kind: storage.Kind, formats: Sequence[Format] = FORMATS) -> list[Path]:
