@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
+import base64
 import platform
 import shlex
 from collections.abc import Sequence
 from dataclasses import dataclass
+from functools import cached_property
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -44,6 +46,14 @@ class Content:
     commands: list[str]
     """What gives the same numbers again."""
 
+    @cached_property
+    def images(self) -> dict[str, str]:
+        """The pictures in the page itself, by what is said below them.
+
+        They are images, so that identifiers inside of drawings cannot collide.
+        """
+        return {CAPTIONS.get(name, name): _image(picture) for name, picture in self.pictures.items()}
+
 
 CAPTIONS = {
     "overview": "Throughput, RTT, queue and windows over time",
@@ -51,6 +61,10 @@ CAPTIONS = {
     "loss-curve": "Goodput against random loss",
     "shares": "What each flow has of the whole, stacked over time",
 }
+
+
+def _image(picture: Picture) -> str:
+    return "data:image/png;base64," + base64.b64encode(picture.encoded("png")).decode("ascii")
 
 
 def of_result(
