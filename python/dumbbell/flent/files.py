@@ -10,6 +10,7 @@ import gzip
 import json
 import math
 import os
+import zlib
 from pathlib import Path
 from typing import Any
 
@@ -99,9 +100,9 @@ def read(place: str | os.PathLike[str]) -> FlentData:
         if len(content) > MAX_BYTES:
             raise FlentFileError(f"{path} holds more than {MAX_BYTES} bytes, which is no test")
         parsed = json.loads(content)
-    except (OSError, EOFError, ValueError) as error:
-        if isinstance(error, FlentFileError):
-            raise
+    except FlentFileError:
+        raise
+    except (OSError, EOFError, ValueError, RecursionError, zlib.error) as error:
         raise FlentFileError(f"{path} is no file of Flent: {error}") from error
     return _unserialised(parsed, path)
 
@@ -119,16 +120,22 @@ def _unserialised(parsed: Any, path: Path) -> FlentData:
     wrong = next((name for name, values in series.items() if len(values) != len(times)), None)
     if wrong is not None:
         raise FlentFileError(f"{path}: the series `{wrong}` has {len(series[wrong])} values for {len(times)} times")
+    for key in ("LENGTH", "TOTAL_LENGTH"):
+        if metadata.get(key) is not None:
+            _numbers([metadata[key]], path, key)
     name, title = str(metadata.get("NAME") or path.name), str(metadata.get("TITLE") or "")
     return FlentData(name, title, [at for at in times if at is not None], series, metadata)
 
 
 def _numbers(values: Any, path: Path, name: str) -> Values:
     if not isinstance(values, list):
-        raise FlentFileError(f"{path}: the series `{name}` is no list")
+        raise FlentFileError(f"{path}: `{name}` is no list")
     numbers: Values = []
     for value in values:
         if value is not None and (isinstance(value, bool) or not isinstance(value, int | float)):
-            raise FlentFileError(f"{path}: the series `{name}` holds {value!r}, which is no number")
-        numbers.append(None if value is None or not math.isfinite(value) else float(value))
+            raise FlentFileError(f"{path}: `{name}` holds {value!r}, which is no number")
+        try:
+            numbers.append(None if value is None or not math.isfinite(value) else float(value))
+        except OverflowError:
+            raise FlentFileError(f"{path}: `{name}` holds a number that is too large") from None
     return numbers

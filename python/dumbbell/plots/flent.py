@@ -49,7 +49,7 @@ def _throughput(data: FlentData) -> list[float]:
     if (both := _first(data, BOTH)) is not None:
         return _floats(data.results[both])
     parts = [name for names in (UPLOADS, DOWNLOADS) if (name := _first(data, names)) is not None]
-    columns = [_floats(data.results[part]) for part in parts]
+    columns = [_floats(data.results[part]) for part in parts] or [[float("nan")] * len(data.x_values)]
     return [
         float(np.nansum(step)) if not np.all(np.isnan(step)) else float("nan") for step in zip(*columns, strict=True)
     ]
