@@ -39,13 +39,18 @@ def write(data: FlentData, place: str | os.PathLike[str]) -> Path:
         OutputError: The name does not end in ``.flent.gz``, it cannot be written, or somebody else's file is there.
     """
     path = Path(place)
+    check_place(path)
+    text = json.dumps(_serialised(data, path.name), sort_keys=True, allow_nan=False)
+    write_file(path, gzip.compress(text.encode(), mtime=0))
+    return path
+
+
+def check_place(path: Path) -> None:
+    """Raises :class:`OutputError` now where :func:`write` would later."""
     if not path.name.endswith(SUFFIX):
         raise OutputError(f"{path}: the name of a Flent file ends in {SUFFIX}")
     if path.exists() and not _is_ours(path):
         raise OutputError(f"{path} was not written by Dumbbell; choose another name or remove it")
-    text = json.dumps(_serialised(data, path.name), sort_keys=True, allow_nan=False)
-    write_file(path, gzip.compress(text.encode(), mtime=0))
-    return path
 
 
 def _is_ours(path: Path) -> bool:

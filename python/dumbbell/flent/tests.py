@@ -153,10 +153,10 @@ TESTS = _tests()
 
 
 def test_named(name: str, streams: int | None = None) -> FlentTest:
-    """The test of that name, with so many streams where it can have any number.
+    """The test of that name, with so many streams, by default one, where it can have any number.
 
     Raises:
-        ValueError: There is no such test, or it has no or needs a number of streams.
+        ValueError: There is no such test, or its number of streams is its own or below one.
     """
     if name not in TESTS:
         raise ValueError(f"there is no test {name!r}; choose from {', '.join(sorted(TESTS))}")
