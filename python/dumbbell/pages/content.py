@@ -11,10 +11,10 @@ from functools import cached_property
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from dumbbell import experiment, report, spread
+from dumbbell import report, spread
 from dumbbell.pages.advice import advice, sentences
 from dumbbell.pages.limits import Limit, limits
-from dumbbell.results import SCENARIO, Meta, Result, SweepResult, point_folder, setting_text
+from dumbbell.results import SCENARIO, Meta, Result, SweepResult, experiment_of, point_folder, setting_text
 from dumbbell.terminal import Grid
 
 if TYPE_CHECKING:
@@ -149,9 +149,8 @@ def _distinct(sweep: SweepResult, axis: str) -> list[str]:
 
 
 def _described(result: Result) -> str:
-    loaded = experiment.load_text(result.scenario_toml.encode(), result.scenario_name)
     # The first line is the name of the file.
-    return loaded.explain().split("\n", 1)[1].replace(" (default)", "").rstrip()
+    return experiment_of(result).explain().split("\n", 1)[1].replace(" (default)", "").rstrip()
 
 
 def _commands(sweep: SweepResult, folder: Path) -> list[str]:
