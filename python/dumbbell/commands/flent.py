@@ -66,7 +66,7 @@ def flent(
         fail("--wifi and --rate: the path is one of them; the rate of Wi-Fi follows from path.wifi")
     try:
         chosen = tests.test_named(test, streams)
-        rtts = [part.strip() for part in rtt.split(",")]
+        rtts = options.several(rtt)
         several = rtts if chosen.hosts > 1 and len(rtts) > 1 else []
         path: dict[str, Any] = {"rtt": rtts[0] if several or len(rtts) == 1 else rtt}
         path["wifi" if wifi else "rate"] = {} if wifi else rate or "100mbit"

@@ -45,7 +45,7 @@ def suite(
     if name is None or list_:
         text.listing(suites.suites())
         return
-    controllers = [word.strip() for word in cc.split(",") if word.strip()]
+    controllers = [word for word in options.several(cc) if word]
     if not controllers:
         fail("--cc: name at least one controller; see `dumbbell cc list`")
     try:
