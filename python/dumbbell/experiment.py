@@ -43,7 +43,7 @@ def load_text(
     seed: int | None = None,
     repeat: int | None = None,
 ) -> _core.Experiment:
-    """The same for an experiment that is in no file; files that it names are relative to the working directory."""
+    """The same for a text; files that it names are relative to the folder of ``name``, which need be no file."""
     with _printable_errors():
         return _core.load(_decoded(text, name), name, _checked(_overrides(set, seed=seed, repeat=repeat)))
 

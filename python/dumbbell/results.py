@@ -22,6 +22,7 @@ from dumbbell.tables import Table
 if TYPE_CHECKING:
     import polars as pl
 
+    from dumbbell import _core
     from dumbbell.plots import ResultPlots, SweepPlots
 
 SWEEP_META = "sweep.json"
@@ -134,8 +135,7 @@ class Result:
         """The experiment as it is kept in a sweep, whose points share their traces, and the traces."""
         if "trace = [" not in self.scenario_toml:
             return self.scenario_toml, []
-        point = experiment.load_text(self.scenario_toml.encode(), self.scenario_name).points[0]
-        return point.resolved_toml_beside(f"../../{TRACES}")
+        return experiment_of(self).points[0].resolved_toml_beside(f"../../{TRACES}")
 
     def _tables(self) -> tuple[str, ...]:
         return (*TABLES, *(TRAFFIC_TABLES if len(self.traffic) else ()))
@@ -158,6 +158,11 @@ class Result:
     def __repr__(self) -> str:
         name = one_line(self.meta.label) or "run"
         return f"<Result {name} seed={self.meta.seed} flows={len(self.flows)} {self.meta.sim_s:g} s>"
+
+
+def experiment_of(result: Result) -> _core.Experiment:
+    """The experiment that a result is of, of one point."""
+    return experiment.load_text(result.scenario_toml.encode(), result.scenario_name)
 
 
 @dataclass(frozen=True)

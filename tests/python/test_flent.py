@@ -13,6 +13,7 @@ from typer.testing import CliRunner
 
 from dumbbell import flent
 from dumbbell.application import app
+from dumbbell.plots.flent import overlay
 from dumbbell.storage import OutputError
 
 SHORT = flent.Timing(length=4.0, delay=1.0)
@@ -100,7 +101,19 @@ def test_flent_itself_opens_and_plots_the_file(upload: flent.FlentData, tmp_path
 
 def test_damaged_and_foreign_files_are_refused_by_name(tmp_path: Path) -> None:
     damaged = tmp_path / "damaged.flent.gz"
-    for content in (b"no gzip", gzip.compress(b"no JSON"), gzip.compress(b'{"results": {}}'), gzip.compress(b"[]")):
+    broken = bytearray(gzip.compress(b"{" * 100 + b"}" * 1000))
+    broken[12] ^= 0xFF
+    series = '{"metadata": {%s}, "x_values": [1, %s], "results": {}}'
+    for content in (
+        b"no gzip",
+        bytes(broken),
+        gzip.compress(b"no JSON"),
+        gzip.compress(b"[" * 100_000),
+        gzip.compress(b'{"results": {}}'),
+        gzip.compress(b"[]"),
+        gzip.compress((series % ("", "1" + 400 * "0")).encode()),
+        gzip.compress((series % ('"LENGTH": "long"', "2")).encode()),
+    ):
         damaged.write_bytes(content)
         with pytest.raises(flent.FlentFileError, match=r"damaged\.flent\.gz"):
             flent.read(damaged)
@@ -128,6 +141,11 @@ def test_the_command_writes_prints_and_plots(tmp_path: Path) -> None:
     done = runner.invoke(app, ["plot", str(file), str(file), "--format", "png", "--out", str(beside)])
     assert done.exit_code == 0, done.output
     assert (beside / "overlay.png").stat().st_size > 5_000
+
+
+def test_files_without_transfers_are_drawn_too() -> None:
+    data = flent.FlentData("ping", "", [1.0, 2.0, 3.0], {"Ping (ms) ICMP": [10.0, None, 12.0]})
+    assert overlay([data], ["ping"]).encoded("png")
 
 
 @pytest.mark.parametrize(

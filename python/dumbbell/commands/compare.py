@@ -88,9 +88,11 @@ def compare(
         beside = _from_folders(algorithms)
     else:
         path = {"rate": rate, "rtt": rtt, "buffer": buffer, "loss": loss}
-        document = _document(algorithms, path, trace, duration, warmup, repeat, together)
+        described = document(
+            algorithms, path, trace=trace, duration=duration, warmup=warmup, repeat=repeat, together=together
+        )
         place = _default_place(algorithms) if plot and out is None else out
-        loaded = experiment.load(document, set=chosen, seed=seed)
+        loaded = experiment.load(described, set=chosen, seed=seed)
         check_out(loaded, place)
         printed = run_one(None, loaded, limits, Output(place, plot, as_json, quiet))
         if as_json:
@@ -99,29 +101,15 @@ def compare(
     _show_beside(*beside, Output(out or _default_place(algorithms), plot, as_json, quiet))
 
 
-def _document(
-    algorithms: list[str],
-    path: dict[str, str | None],
-    trace: Path | None,
-    duration: str,
-    warmup: str | None,
-    repeat: int,
-    together: bool,
-) -> dict[str, Any]:
-    """The experiment that the options describe."""
+def document(algorithms: list[str], path: dict[str, str | None], **others: Any) -> dict[str, Any]:
+    """The experiment that the options describe; ``others`` as in :func:`dumbbell.compare.scenario`."""
     from dumbbell.compare import scenario
 
-    given: dict[str, Any] = {key: None if text is None else _several(text) for key, text in path.items()}
+    given: dict[str, Any] = {key: None if text is None else options.several(text) for key, text in path.items()}
     try:
-        return scenario(
-            algorithms, trace=trace, duration=duration, warmup=warmup, repeat=repeat, together=together, **given
-        )
+        return scenario(algorithms, **given, **others)
     except ValueError as error:
         fail(str(error))
-
-
-def _several(text: str) -> list[str]:
-    return [part.strip() for part in text.split(",")]
 
 
 def _default_place(arguments: list[str]) -> Path:
@@ -155,7 +143,7 @@ def _on_both_grounds(
     """The results of a file on two grounds, with their names."""
     from dumbbell.agreement import name
 
-    grounds = _several(on)
+    grounds = options.several(on)
     if len(arguments) != 1 or len(grounds) != 2:
         fail("compare --on takes two grounds and one file: dumbbell compare --on sim,linux FILE")
     retries, sysctls = kernel

@@ -7,7 +7,6 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from dumbbell import storage
 from dumbbell.commands import options
 from dumbbell.console import examples, fail, print_json, print_paths
 
@@ -20,8 +19,6 @@ EXAMPLES = examples(
     "dumbbell flent rrul --rate 50mbit --rtt 40ms --set path.queue=codel --out rrul.flent.gz",
     "dumbbell plot bbr.flent.gz lab.flent.gz --out beside       # ours over one of a real network",
 )
-
-Seconds = Annotated[float, typer.Option(min=0.0)]
 
 
 def flent(
@@ -63,13 +60,13 @@ def flent(
     """
     from dumbbell import flent as tests
 
-    if out is not None and not out.name.endswith(tests.files.SUFFIX):
-        fail(f"--out {out}: the name of a Flent file ends in {tests.files.SUFFIX}")
+    if out is not None:
+        tests.files.check_place(out)
     if wifi and rate is not None:
         fail("--wifi and --rate: the path is one of them; the rate of Wi-Fi follows from path.wifi")
     try:
         chosen = tests.test_named(test, streams)
-        rtts = [part.strip() for part in rtt.split(",")]
+        rtts = options.several(rtt)
         several = rtts if chosen.hosts > 1 and len(rtts) > 1 else []
         path: dict[str, Any] = {"rtt": rtts[0] if several or len(rtts) == 1 else rtt}
         path["wifi" if wifi else "rate"] = {} if wifi else rate or "100mbit"
@@ -90,13 +87,7 @@ def flent(
         if type(error) is not ValueError:
             raise
         fail(str(error))
-    written = []
-    if out is not None:
-        try:
-            written = [tests.write(data, out)]
-        except storage.OutputError as error:
-            fail(str(error))
-    _tell(data, written, quiet, as_json)
+    _tell(data, [] if out is None else [tests.write(data, out)], quiet, as_json)
 
 
 def _tell(data: FlentData, written: list[Path], quiet: bool, as_json: bool) -> None:

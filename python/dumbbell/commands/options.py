@@ -104,6 +104,11 @@ def split(pairs: list[str] | None, option: str, shape: str) -> dict[str, str]:
     return found
 
 
+def several(text: str) -> list[str]:
+    """The values of an option that takes several, separated by commas."""
+    return [part.strip() for part in text.split(",")]
+
+
 def linux(on: str, retries: int, sysctls: list[str] | None) -> Linux | None:
     """The settings of the kernel's ground; ``None`` for the simulator."""
     from dumbbell.grounds import Linux, ground

@@ -11,6 +11,7 @@ import typer
 
 from dumbbell import experiment
 from dumbbell.commands import options
+from dumbbell.commands.compare import document
 from dumbbell.commands.running import check_out
 from dumbbell.console import examples, fail, note, print_paths, show
 
@@ -73,26 +74,14 @@ def advise(
     Among the algorithms whose goodput is within 5 % of the highest, the one with the least delay. Several values, as in
     --loss 0%,1%, are all tried. Round-trip times vary by a fraction of a packet time, so that seeds differ.
     """
-    from dumbbell.compare import scenario
-
     wanted = _formats(formats)
-    names = [name.strip() for name in candidates.split(",") if name.strip()]
+    names = [name for name in options.several(candidates) if name]
     if len(names) < 2:
         fail(f"--candidates {candidates}: name at least two algorithms")
-    several = {key: text.split(",") for key, text in (("rtt", rtt), ("buffer", buffer), ("loss", loss))}
-    try:
-        document = scenario(
-            names,
-            trace=trace,
-            rate=None if rate is None else rate.split(","),
-            duration=duration,
-            repeat=repeat,
-            **{key: [word.strip() for word in words] for key, words in several.items()},  # type: ignore[arg-type]
-        )
-    except ValueError as error:
-        fail(str(error))
+    path = {"rate": rate, "rtt": rtt, "buffer": buffer, "loss": loss}
+    described = document(names, path, trace=trace, duration=duration, repeat=repeat)
     place = out or Path("out") / f"advice-{trace.stem if trace else rate or '10mbit'}".replace(",", "-")
-    loaded = experiment.load(document, set=options.settings(settings, vary_rtt=True), seed=seed)
+    loaded = experiment.load(described, set=options.settings(settings, vary_rtt=True), seed=seed)
     check_out(loaded, place)
     question = _question(names, trace, rate, rtt, buffer, loss)
     limits = options.Limits(jobs, options.size(max_memory))
@@ -138,7 +127,7 @@ def _question(names: list[str], trace: Path | None, rate: str | None, rtt: str, 
 def _formats(text: str) -> list[Format]:
     from dumbbell.pages.writing import FORMATS
 
-    words = [word.strip() for word in text.split(",")]
+    words = options.several(text)
     chosen = [name for name in FORMATS if name in words]
     if not chosen or set(words) - set(FORMATS):
         fail(f"--format {text}: choose from {', '.join(FORMATS)}")

@@ -2,16 +2,15 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-from contextlib import nullcontext
 from dataclasses import replace
+from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from dumbbell import storage
 from dumbbell.commands import options
+from dumbbell.commands.running import run_parts
 from dumbbell.console import examples, fail, print_json, print_paths, show
 
 if TYPE_CHECKING:
@@ -75,7 +74,8 @@ def reproduce(
         paper, parts = papers.find(study)
         folder = out or Path("out") / study.strip("/")
         wanted = papers.Options(folder, jobs, repeat, limit, traces, quick)
-        reports, pictures = _run_parts(paper.name, parts, wanted, None if as_json else claims)
+        runs = {part.name: partial(_run, part, paper.name, wanted) for part in parts}
+        reports, pictures = run_parts(runs, folder, None if as_json else partial(text.report, only_claims=claims))
     except (papers.UnknownStudyError, recordings.MissingTraceError) as error:
         fail(str(error.args[0]))
     if html:
@@ -88,22 +88,5 @@ def reproduce(
         print_paths(pictures)
 
 
-def _run_parts(
-    study: str, parts: Sequence[Part[Any]], wanted: Options, only_claims: bool | None
-) -> tuple[list[Report], list[Path]]:
-    """Runs the parts of a study and writes and prints each, unless ``only_claims`` is ``None``."""
-    from dumbbell.papers import output, text
-
-    reports: list[Report] = []
-    pictures: list[Path] = []
-    several = len(parts) > 1
-    with storage.claimed(wanted.out, output.STUDY) if several else nullcontext():
-        for part in parts:
-            target = wanted.out / part.name if several else wanted.out
-            with storage.claimed(target, output.STUDY):
-                done = part.run(study, replace(wanted, out=target))
-            pictures += output.write(done, target)
-            reports.append(done)
-            if only_claims is not None:
-                text.report(done, only_claims=only_claims)
-    return reports, pictures
+def _run(part: Part[Any], study: str, wanted: Options, place: Path) -> Report:
+    return part.run(study, replace(wanted, out=place))

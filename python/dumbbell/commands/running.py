@@ -1,11 +1,11 @@
-"""Running an experiment on behalf of a command: write, print, draw."""
+"""Running an experiment, or the parts of a study, on behalf of a command: write, print, draw."""
 
 from __future__ import annotations
 
 import shlex
 import sys
-from collections.abc import Callable, Iterator
-from contextlib import contextmanager
+from collections.abc import Callable, Iterator, Mapping
+from contextlib import contextmanager, nullcontext
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -16,6 +16,7 @@ from dumbbell.grounds import VoidRunError
 
 if TYPE_CHECKING:
     from dumbbell import _core
+    from dumbbell.papers.model import Report
     from dumbbell.results import Result, SweepResult
 
 
@@ -111,6 +112,27 @@ def run_point(loaded: _core.Experiment, limits: Limits, out: Path | None, *, qui
     if out is not None:
         result.save(out)
     return result
+
+
+def run_parts(
+    parts: Mapping[str, Callable[[Path], Report]], folder: Path, tell: Callable[[Report], None] | None
+) -> tuple[list[Report], list[Path]]:
+    """Runs the parts of a study or suite by their names, several in folders of their own; writes and tells of each."""
+    from dumbbell.papers import output
+
+    reports: list[Report] = []
+    pictures: list[Path] = []
+    several = len(parts) > 1
+    with storage.claimed(folder, output.STUDY) if several else nullcontext():
+        for name, run in parts.items():
+            place = folder / name if several else folder
+            with storage.claimed(place, output.STUDY):
+                done = run(place)
+            pictures += output.write(done, place)
+            reports.append(done)
+            if tell is not None:
+                tell(done)
+    return reports, pictures
 
 
 @contextmanager

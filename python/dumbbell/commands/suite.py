@@ -2,14 +2,14 @@
 
 from __future__ import annotations
 
-from contextlib import nullcontext
+from functools import partial
 from pathlib import Path
 from typing import Annotated
 
 import typer
 
-from dumbbell import storage
 from dumbbell.commands import options
+from dumbbell.commands.running import run_parts
 from dumbbell.console import examples, fail, print_json, print_paths
 
 EXAMPLES = examples(
@@ -40,13 +40,12 @@ def suite(
     Runs that are there already are not repeated: the same command goes on after an interrupt.
     """
     from dumbbell import suites
-    from dumbbell.papers import output
     from dumbbell.suites import text
 
     if name is None or list_:
         text.listing(suites.suites())
         return
-    controllers = [word.strip() for word in cc.split(",") if word.strip()]
+    controllers = [word for word in options.several(cc) if word]
     if not controllers:
         fail("--cc: name at least one controller; see `dumbbell cc list`")
     try:
@@ -55,17 +54,8 @@ def suite(
         fail(str(error.args[0]))
     choice = suites.Choice(controllers, repeat, quick, jobs, options.size(max_memory))
     folder = out or Path("out") / name.strip("/")
-    several = len(parts) > 1
-    reports, pictures = [], []
-    with storage.claimed(folder, output.STUDY) if several else nullcontext():
-        for part in parts:
-            target = folder / part.name if several else folder
-            with storage.claimed(target, output.STUDY):
-                done = part.run(found.name, choice, target)
-            pictures += output.write(done, target)
-            reports.append(done)
-            if not as_json:
-                text.report(done)
+    runs = {part.name: partial(part.run, found.name, choice) for part in parts}
+    reports, pictures = run_parts(runs, folder, None if as_json else text.report)
     if as_json:
         print_json({"suite": found.name, "reference": found.reference, "parts": [one.to_json() for one in reports]})
     else:

@@ -10,6 +10,7 @@ import gzip
 import json
 import math
 import os
+import zlib
 from pathlib import Path
 from typing import Any
 
@@ -38,13 +39,18 @@ def write(data: FlentData, place: str | os.PathLike[str]) -> Path:
         OutputError: The name does not end in ``.flent.gz``, it cannot be written, or somebody else's file is there.
     """
     path = Path(place)
+    check_place(path)
+    text = json.dumps(_serialised(data, path.name), sort_keys=True, allow_nan=False)
+    write_file(path, gzip.compress(text.encode(), mtime=0))
+    return path
+
+
+def check_place(path: Path) -> None:
+    """Raises :class:`OutputError` now where :func:`write` would later."""
     if not path.name.endswith(SUFFIX):
         raise OutputError(f"{path}: the name of a Flent file ends in {SUFFIX}")
     if path.exists() and not _is_ours(path):
         raise OutputError(f"{path} was not written by Dumbbell; choose another name or remove it")
-    text = json.dumps(_serialised(data, path.name), sort_keys=True, allow_nan=False)
-    write_file(path, gzip.compress(text.encode(), mtime=0))
-    return path
 
 
 def _is_ours(path: Path) -> bool:
@@ -99,9 +105,9 @@ def read(place: str | os.PathLike[str]) -> FlentData:
         if len(content) > MAX_BYTES:
             raise FlentFileError(f"{path} holds more than {MAX_BYTES} bytes, which is no test")
         parsed = json.loads(content)
-    except (OSError, EOFError, ValueError) as error:
-        if isinstance(error, FlentFileError):
-            raise
+    except FlentFileError:
+        raise
+    except (OSError, EOFError, ValueError, RecursionError, zlib.error) as error:
         raise FlentFileError(f"{path} is no file of Flent: {error}") from error
     return _unserialised(parsed, path)
 
@@ -119,16 +125,22 @@ def _unserialised(parsed: Any, path: Path) -> FlentData:
     wrong = next((name for name, values in series.items() if len(values) != len(times)), None)
     if wrong is not None:
         raise FlentFileError(f"{path}: the series `{wrong}` has {len(series[wrong])} values for {len(times)} times")
+    for key in ("LENGTH", "TOTAL_LENGTH"):
+        if metadata.get(key) is not None:
+            _numbers([metadata[key]], path, key)
     name, title = str(metadata.get("NAME") or path.name), str(metadata.get("TITLE") or "")
     return FlentData(name, title, [at for at in times if at is not None], series, metadata)
 
 
 def _numbers(values: Any, path: Path, name: str) -> Values:
     if not isinstance(values, list):
-        raise FlentFileError(f"{path}: the series `{name}` is no list")
+        raise FlentFileError(f"{path}: `{name}` is no list")
     numbers: Values = []
     for value in values:
         if value is not None and (isinstance(value, bool) or not isinstance(value, int | float)):
-            raise FlentFileError(f"{path}: the series `{name}` holds {value!r}, which is no number")
-        numbers.append(None if value is None or not math.isfinite(value) else float(value))
+            raise FlentFileError(f"{path}: `{name}` holds {value!r}, which is no number")
+        try:
+            numbers.append(None if value is None or not math.isfinite(value) else float(value))
+        except OverflowError:
+            raise FlentFileError(f"{path}: `{name}` holds a number that is too large") from None
     return numbers

@@ -10,6 +10,8 @@ from typing import Literal
 Kind = Literal["average", "sum", "fairness"]
 Direction = Literal["up", "down"]
 WAYS: tuple[tuple[str, Direction], ...] = (("upload", "up"), ("download", "down"))
+SUMMARIES: tuple[tuple[str, Kind], ...] = (("avg", "average"), ("sum", "sum"), ("fairness", "fairness"))
+"""What is computed of several streams, by the end of its name."""
 
 
 @dataclass(frozen=True)
@@ -64,13 +66,12 @@ ICMP = Probe("Ping (ms) ICMP")
 def _several(name: str, direction: Direction, streams: int) -> FlentTest:
     word = "upload" if direction == "up" else "download"
     names = tuple(f"TCP {word}::{number}" for number in range(1, streams + 1))
-    kinds: tuple[tuple[str, Kind], ...] = (("avg", "average"), ("sum", "sum"), ("fairness", "fairness"))
     return FlentTest(
         name,
         f"{streams} TCP {word}s and a ping",
         tuple(Stream(stream, direction) for stream in names),
         (ICMP,),
-        tuple(Derived(f"TCP {word} {suffix}", kind, names) for suffix, kind in kinds),
+        tuple(Derived(f"TCP {word} {suffix}", kind, names) for suffix, kind in SUMMARIES),
     )
 
 
@@ -79,7 +80,7 @@ def _both_ways(name: str, about: str, classes: tuple[tuple[str, str], ...], prob
         Stream(f"TCP {word} {label}", direction, dscp) for word, direction in WAYS for label, dscp in classes
     )
     derived = []
-    for word in ("upload", "download"):
+    for word, _ in WAYS:
         names = tuple(stream.name for stream in streams if word in stream.name)
         derived += [Derived(f"TCP {word} avg", "average", names), Derived(f"TCP {word} sum", "sum", names)]
     derived.append(Derived("TCP totals", "sum", tuple(stream.name for stream in streams)))
@@ -107,11 +108,10 @@ def _rtt_fair(name: str, classes: tuple[tuple[str, str], ...]) -> FlentTest:
         for host, (label, dscp) in enumerate(classes)
     )
     probes = tuple(Probe(f"Ping (ms) ICMP{host + 1} {hosts[host]}", None, host) for host in range(4))
-    kinds: tuple[tuple[str, Kind], ...] = (("avg", "average"), ("sum", "sum"), ("fairness", "fairness"))
     derived = tuple(
         Derived(f"TCP {word} {suffix}", kind, tuple(stream.name for stream in streams if word in stream.name))
-        for word in ("upload", "download")
-        for suffix, kind in kinds
+        for word, _ in WAYS
+        for suffix, kind in SUMMARIES
     )
     ping = Derived("Ping (ms) avg", "average", tuple(probe.name for probe in probes))
     return FlentTest(
@@ -153,10 +153,10 @@ TESTS = _tests()
 
 
 def test_named(name: str, streams: int | None = None) -> FlentTest:
-    """The test of that name, with so many streams where it can have any number.
+    """The test of that name, with so many streams, by default one, where it can have any number.
 
     Raises:
-        ValueError: There is no such test, or it has no or needs a number of streams.
+        ValueError: There is no such test, or its number of streams is its own or below one.
     """
     if name not in TESTS:
         raise ValueError(f"there is no test {name!r}; choose from {', '.join(sorted(TESTS))}")

@@ -2,17 +2,19 @@
 
 from __future__ import annotations
 
+import base64
 import platform
 import shlex
 from collections.abc import Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass
+from functools import cached_property
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from dumbbell import experiment, report, spread
+from dumbbell import report, spread
 from dumbbell.pages.advice import advice, sentences
 from dumbbell.pages.limits import Limit, limits
-from dumbbell.results import SCENARIO, Meta, Result, SweepResult, point_folder, setting_text
+from dumbbell.results import SCENARIO, Meta, Result, SweepResult, experiment_of, point_folder, setting_text
 from dumbbell.terminal import Grid
 
 if TYPE_CHECKING:
@@ -43,7 +45,14 @@ class Content:
     provenance: list[tuple[str, str]]
     commands: list[str]
     """What gives the same numbers again."""
-    captions: dict[str, str] = field(default_factory=dict)
+
+    @cached_property
+    def images(self) -> dict[str, str]:
+        """The pictures in the page itself, by what is said below them.
+
+        They are images, so that identifiers inside of drawings cannot collide.
+        """
+        return {CAPTIONS.get(name, name): _image(picture) for name, picture in self.pictures.items()}
 
 
 CAPTIONS = {
@@ -52,6 +61,10 @@ CAPTIONS = {
     "loss-curve": "Goodput against random loss",
     "shares": "What each flow has of the whole, stacked over time",
 }
+
+
+def _image(picture: Picture) -> str:
+    return "data:image/png;base64," + base64.b64encode(picture.encoded("png")).decode("ascii")
 
 
 def of_result(
@@ -79,7 +92,6 @@ def _of_run(result: Result, folder: Path, command: str | None) -> Content:
         limits=limits(result)[:MAX_FLOWS],
         provenance=_provenance([result.meta]),
         commands=[command or f"dumbbell run {shlex.quote(str(folder / SCENARIO))}"],
-        captions=CAPTIONS,
     )
 
 
@@ -114,7 +126,6 @@ def _of_sweep(sweep: SweepResult, folder: Path, question: str | None, command: s
         limits=[],
         provenance=_provenance(sweep.points),
         commands=[command] if command else _commands(sweep, folder),
-        captions=CAPTIONS,
     )
 
 
@@ -138,9 +149,8 @@ def _distinct(sweep: SweepResult, axis: str) -> list[str]:
 
 
 def _described(result: Result) -> str:
-    loaded = experiment.load_text(result.scenario_toml.encode(), result.scenario_name)
     # The first line is the name of the file.
-    return loaded.explain().split("\n", 1)[1].replace(" (default)", "").rstrip()
+    return experiment_of(result).explain().split("\n", 1)[1].replace(" (default)", "").rstrip()
 
 
 def _commands(sweep: SweepResult, folder: Path) -> list[str]:

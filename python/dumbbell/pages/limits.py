@@ -48,15 +48,16 @@ class Limit:
 
 
 def limits(result: Result) -> list[Limit]:
-    """What limits each flow; empty where no time series were recorded."""
+    """What limits each flow; empty where something arrived and no time series were recorded."""
     samples = result.series.to_polars()
     if samples.is_empty() and any(row["goodput_mbps"] for row in result.flows.rows()):
         return []
     # The resolved form has a block for each flow.
     offers = [_Offer.of(block) for block in result.scenario_toml.split("\n[[flows]]")[1:]]
     parts = samples.partition_by("flow", as_dict=True)
+    link = _link(result)
     return [
-        Limit(index, row["label"], *_of_flow(row, offers[index], parts.get((index,), samples.clear()), _link(result)))
+        Limit(index, row["label"], *_of_flow(row, offers[index], parts.get((index,), samples.clear()), link))
         for index, row in enumerate(result.flows.rows())
     ]
 

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import base64
 import re
 from collections.abc import Sequence
 from functools import cache
@@ -16,8 +15,6 @@ from dumbbell.printable import in_markdown, printable
 if TYPE_CHECKING:
     from jinja2 import Environment
 
-    from dumbbell.plots import Picture
-
 Format = Literal["html", "md"]
 FORMATS: tuple[Format, ...] = ("html", "md")
 NAME = "report"
@@ -26,7 +23,7 @@ NAME = "report"
 def render(content: Content, format: Format) -> str:  # noqa: A002 - the word for it
     """The page as a text."""
     template = _environment().get_template(f"report.{format}")
-    return printable(template.render(content=content, caption=lambda name: content.captions.get(name, name)))
+    return printable(template.render(content=content))
 
 
 def write(content: Content, folder: Path, kind: storage.Kind, formats: Sequence[Format] = FORMATS) -> list[Path]:
@@ -54,15 +51,9 @@ def _environment() -> Environment:
         keep_trailing_newline=True,
         undefined=StrictUndefined,
     )
-    environment.filters["image"] = _image
     environment.filters["fenced"] = _fenced
     environment.filters["inline"] = in_markdown
     return environment
-
-
-def _image(picture: Picture) -> str:
-    """The picture in the page itself, as an image, so that identifiers inside of drawings cannot collide."""
-    return "data:image/png;base64," + base64.b64encode(picture.encoded("png")).decode("ascii")
 
 
 def _fenced(text: str) -> str:

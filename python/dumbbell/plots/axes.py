@@ -115,6 +115,15 @@ class Scale:
         axes.xaxis.set_major_formatter(FuncFormatter(lambda value, _: f"{value:g}"))
 
 
+def vertical(axes: Axes, column: str) -> None:
+    """Sets up the vertical axis for a column: its label, and where it begins."""
+    axes.set_ylabel(label_of(column))
+    if column.endswith(FROM_ZERO):
+        axes.set_ylim(bottom=0)
+    else:
+        least_span(axes, "y")
+
+
 def least_span(axes: Axes, which: str, data: Sequence[float] | None = None) -> None:
     """Widens an axis, ``"x"`` or ``"y"``, so that differences that are noise look like noise."""
     low, high = sorted(getattr(axes, f"get_{which}lim")())

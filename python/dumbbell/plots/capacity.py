@@ -4,21 +4,16 @@ from __future__ import annotations
 
 import itertools
 import json
-from typing import TYPE_CHECKING
 
 import numpy as np
 
-from dumbbell import experiment
 from dumbbell.metrics import FloatArray, trace_capacity_bits
-
-if TYPE_CHECKING:
-    from dumbbell.results import Result
+from dumbbell.results import Result, experiment_of
 
 
 def capacity_over_time(result: Result, link: int, points: int) -> tuple[FloatArray, FloatArray] | None:
     """Starts of bins (s) and the rate of a link in each (Mbit/s); ``None`` where it does not change."""
-    points_of = experiment.load_text(result.scenario_toml.encode(), result.scenario_name).points
-    described = points_of[0].changing_rate(link)
+    described = experiment_of(result).points[0].changing_rate(link)
     if described is None:
         return None
     rate = json.loads(described)

@@ -11,8 +11,8 @@ from matplotlib.lines import Line2D
 from matplotlib.patches import Patch
 from numpy.typing import NDArray
 
-from dumbbell.plots.axes import FROM_ZERO, Scale, label_of, least_span
-from dumbbell.plots.metric import axis_named, lines, over_runs, with_metric
+from dumbbell.plots.axes import Scale, label_of, least_span, vertical
+from dumbbell.plots.metric import OF_A_FLOW, axis_named, lines, over_runs, with_metric
 from dumbbell.plots.style import HATCHES, Look, Picture, caption, ink, legend, looks, named, one_panel
 from dumbbell.plots.timeseries import until_the_end
 
@@ -70,7 +70,7 @@ def samples_of_sweep(
 ) -> dict[tuple[str, str], list[float]]:
     """A metric of every run of a sweep, by algorithm and what ``by`` names; runs of other settings are put together."""
     flows = with_metric(flows, y)
-    wanted = [axis_named(flows, axes_, word) for word in by if word not in ("cc", "label", "algorithm")]
+    wanted = [axis_named(flows, axes_, word) for word in by if word not in OF_A_FLOW]
     words = [*wanted, *(word for word in by if word == "label")]
     found = lines(flows, wanted, "", words)
     return {(line.algorithm, line.name): over_runs(line.rows, y) for line in found}
@@ -100,11 +100,7 @@ def box(
         axes.set_xticks(range(len(scale.values)), labels=list(scale.values))
         axes.set_xlabel(scale.label.split(" (")[0])
         axes.grid(visible=False, axis="x")
-        axes.set_ylabel(label_of(y))
-        if y.endswith(FROM_ZERO):
-            axes.set_ylim(bottom=0)
-        else:
-            least_span(axes, "y")
+        vertical(axes, y)
         handles = [
             Patch(
                 facecolor=chosen[line.algorithm, line.name].shown,

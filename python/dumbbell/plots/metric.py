@@ -11,12 +11,15 @@ from matplotlib.axes import Axes
 from matplotlib.lines import Line2D
 
 from dumbbell import metrics
-from dumbbell.plots.axes import FROM_ZERO, LEAST_SPAN, Scale, label_of, least_span
+from dumbbell.plots.axes import LEAST_SPAN, Scale, label_of, vertical
 from dumbbell.plots.style import Look, Picture, caption, ink_on, legend, looks, named, one_panel, small
 from dumbbell.results import separating_axes, setting_name
 
 if TYPE_CHECKING:
     import polars as pl
+
+OF_A_FLOW = ("cc", "label", "algorithm")
+"""Columns that tell flows apart, whatever is swept."""
 
 MAX_LINES = 12
 """More lines or boxes cannot be told apart."""
@@ -69,7 +72,7 @@ def axis_named(flows: pl.DataFrame, axes_: Sequence[str], name: str) -> str:
 def lines(flows: pl.DataFrame, axes_: Sequence[str], x: str, by: Sequence[str]) -> list[Line]:
     """The flows by algorithm, by what ``by`` names, and by every other setting that would be mixed otherwise."""
     others = [axis for axis in separating_axes(flows, axes_) if axis != x]
-    wanted = [axis_named(flows, axes_, word) if word not in ("cc", "label", "algorithm") else word for word in by]
+    wanted = [axis_named(flows, axes_, word) if word not in OF_A_FLOW else word for word in by]
     settings = list(dict.fromkeys([*(word for word in wanted if word in axes_ and word != x), *others]))
     with_label = not wanted or "label" in wanted or flows["label"].n_unique() > flows["cc"].n_unique()
     keys = ["cc", *(["label"] if with_label else []), *settings]
@@ -98,7 +101,7 @@ def only(flows: pl.DataFrame, axes_: Sequence[str], where: Mapping[str, str]) ->
     import polars as pl
 
     for word, value in where.items():
-        column = word if word in ("cc", "label", "algorithm") else axis_named(flows, axes_, word)
+        column = word if word in OF_A_FLOW else axis_named(flows, axes_, word)
         kept = flows.filter(pl.col(column) == value)
         if kept.is_empty():
             there = ", ".join(dict.fromkeys(map(str, flows[column].to_list())))
@@ -141,7 +144,7 @@ def metric(
             _draw(axes, points, style, band=scale.is_numeric)
             handles.append(Line2D([], [], marker=style.marker, **style.line(), label=line.name))
         scale.apply(axes)
-        _vertical(axes, y)
+        vertical(axes, y)
         if repeats > 1:
             axes.set_title(f"mean of {repeats} runs, 95 % interval", loc="right", fontsize=small())
         legend(figure, handles, ax=ax)
@@ -168,14 +171,6 @@ def _draw(axes: Axes, points: Sequence[tuple[float, metrics.Interval]], style: L
         axes.fill_between(x, low, high, color=style.shown, alpha=0.18, linewidth=0)
     else:
         axes.errorbar(x, y, yerr=half, fmt="none", ecolor=style.shown, capsize=2.5)
-
-
-def _vertical(axes: Axes, y: str) -> None:
-    axes.set_ylabel(label_of(y))
-    if y.endswith(FROM_ZERO):
-        axes.set_ylim(bottom=0)
-    else:
-        least_span(axes, "y")
 
 
 def heat_map(

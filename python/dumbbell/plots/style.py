@@ -106,10 +106,12 @@ def looks(kinds: Sequence[tuple[str, str]]) -> dict[tuple[str, str], Look]:
 
 def distinct(names: Sequence[str]) -> dict[str, Look]:
     """The looks of things that are no algorithms, told apart by their order."""
-    return {
-        name: Look(_COLOURS[index % len(_COLOURS)], _DASHES[index % len(_DASHES)], _MARKERS[index % len(_MARKERS)])
-        for index, name in enumerate(dict.fromkeys(names))
-    }
+    return {name: numbered(index) for index, name in enumerate(dict.fromkeys(names))}
+
+
+def numbered(index: int) -> Look:
+    """The look of the thing of this number, from 0."""
+    return Look(_COLOURS[index % len(_COLOURS)], _DASHES[index % len(_DASHES)], _MARKERS[index % len(_MARKERS)])
 
 
 def _free(wanted: Look, taken: Sequence[Look]) -> Look:

@@ -13,7 +13,7 @@ import numpy as np
 from matplotlib.axes import Axes
 from matplotlib.lines import Line2D
 
-from dumbbell.plots.axes import FROM_ZERO, label_of, least_span
+from dumbbell.plots.axes import label_of, vertical
 from dumbbell.plots.capacity import capacity_over_time
 from dumbbell.plots.style import HATCHES, Look, Picture, caption, ink, legend, looks, named, one_panel, picture, small
 
@@ -91,13 +91,9 @@ def series(result: Result, column: str, ax: Axes | None = None) -> Picture:
             _draw_capacity(axes, result)
         _draw(axes, lines, column)
         axes.set_xlabel("time (s)")
-        axes.set_ylabel(label_of(column))
         axes.margins(x=0)
         axes.set_xlim(left=0)
-        if column.endswith(FROM_ZERO):
-            axes.set_ylim(bottom=0)
-        else:
-            least_span(axes, "y")
+        vertical(axes, column)
         legend(figure, _handles(lines), ax=ax)
     return figure
 
@@ -113,7 +109,7 @@ def shares(result: Result, column: str = "throughput_mbps", ax: Axes | None = No
         whole = np.zeros(grid.size)
         whole[np.searchsorted(grid, line.samples["t_s"].to_numpy())] = values
         stacked[line.label] = stacked.get(line.label, 0.0) + whole
-    t, rows = _averaged(grid, np.array(list(stacked.values())), RATE_POINTS)
+    t, rows = (_averaged(values, RATE_POINTS) for values in (grid, np.array(list(stacked.values()))))
     chosen = {line.label: line.look for line in lines}
     with one_panel(ax, 7.2, 3.6) as (figure, axes):
         areas = axes.stackplot(t, rows, colors=[chosen[label].shown for label in stacked], alpha=0.75)
@@ -130,11 +126,12 @@ def shares(result: Result, column: str = "throughput_mbps", ax: Axes | None = No
     return figure
 
 
-def _averaged(t: Any, rows: Any, points: int) -> tuple[Any, Any]:
-    """Neighbouring bins averaged down to about so many."""
-    width = max(1, t.size // points)
-    kept = t.size // width * width
-    return t[:kept].reshape(-1, width).mean(axis=1), rows[:, :kept].reshape(len(rows), -1, width).mean(axis=2)
+def _averaged(values: Any, points: int) -> Any:
+    """Neighbouring bins, along the last axis, averaged down to about so many."""
+    *rows, bins = values.shape
+    width = max(1, bins // points)
+    count = bins // width
+    return values[..., : count * width].reshape(*rows, count, width).mean(axis=-1)
 
 
 def _check_column(result: Result, column: str) -> None:
@@ -209,9 +206,8 @@ def _draw(axes: Axes, lines: list[_Line], column: str, *, faint: bool = False, p
     for number, line in enumerate(lines):
         t = line.samples["t_s"].to_numpy()
         values = line.samples[column].cast(float).fill_null(np.nan).to_numpy()
-        if points is not None and t.size >= 2 * points:
-            width = t.size // points
-            t, values = (x[: x.size // width * width].reshape(-1, width).mean(axis=1) for x in (t, values))
+        if points is not None:
+            t, values = _averaged(t, points), _averaged(values, points)
         if faint:
             axes.plot(t, values, **line.look.line(linewidth=0.8, alpha=0.55, linestyle="-"))
             continue

@@ -9,7 +9,7 @@ from matplotlib.lines import Line2D
 from matplotlib.ticker import FuncFormatter, LogLocator, NullFormatter
 
 from dumbbell import metrics
-from dumbbell.plots.style import INK, Picture, caption, legend, looks, picture
+from dumbbell.plots.style import Picture, caption, ink, legend, looks, picture
 
 if TYPE_CHECKING:
     import polars as pl
@@ -50,7 +50,7 @@ def completions(result: Result) -> Picture:
             handles.append(Line2D([], [], **style.line(marker=style.marker), label=caption(name)))
         times.set(xlabel="completion time (ms)", ylabel="share of transfers", ylim=(0, 1))
         slowdowns.set(xlabel="size (bytes)", ylabel="slowdown: median, and p99 (pale)")
-        slowdowns.axhline(1, color=INK, linewidth=0.8, linestyle=":")
+        slowdowns.axhline(1, color=ink(), linewidth=0.8, linestyle=":")
         for axes in (times, slowdowns):
             axes.set_xscale("log")
         slowdowns.set_yscale("log")

@@ -42,8 +42,13 @@ def flows_for(loss: float, rate_mbps: float = RATE_MBPS, rtt_ms: float = RTT_MS)
     return max(1, round(rate_mbps / each_mbps))
 
 
+def _length(choice: Choice) -> float:
+    """Seconds of a run."""
+    return 4.0 if choice.quick else 60.0
+
+
 def _document(choice: Choice, queue: str | Mapping[str, Any], flows: Sequence[Mapping[str, Any]], **path: Any) -> Any:
-    length = 4.0 if choice.quick else 60.0
+    length = _length(choice)
     return {
         "duration": f"{length:g}s",
         "warmup": f"{length / 6:g}s",
@@ -141,8 +146,7 @@ def _bursts(choice: Choice) -> list[Case]:
 
 
 def _capacity(choice: Choice) -> list[Case]:
-    length = 4.0 if choice.quick else 60.0
-    third = length / 3
+    third = _length(choice) / 3
     steps = [["0s", "100mbit"], [f"{third:g}s", "50mbit"], [f"{2 * third:g}s", "10mbit"]]
     return _each(
         choice,
@@ -174,7 +178,7 @@ def _measure(result: Result) -> Values:
     row = measures.link(result, "bottleneck")
     return {
         "goodput Mbit/s": float(sum(flow["goodput_mbps"] for flow in rows)),
-        **measures.of_link(result, "bottleneck"),
+        **measures.of_link(row),
         "marks %": 100 * row["marks"] / row["arrivals"] if row["arrivals"] else None,
         "jain": metrics.jain([flow["goodput_mbps"] for flow in rows]) if len(rows) > 1 else None,
     }

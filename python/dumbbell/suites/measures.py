@@ -29,15 +29,14 @@ def drop_percent(row: Row) -> float | None:
     return 100 * row["drops"] / row["arrivals"] if row["arrivals"] else None
 
 
-def of_link(result: Result, name: str, prefix: str = "") -> dict[str, float | None]:
+def of_link(row: Row) -> dict[str, float | None]:
     """Utilisation, drops and queueing delay of a link."""
-    row = link(result, name)
     used = row["utilization"]
     return {
-        f"{prefix}utilisation %": None if used is None else 100 * used,
-        f"{prefix}drops %": drop_percent(row),
-        f"{prefix}mean queue ms": queue_ms(row),
-        f"{prefix}p95 queue ms": queue_ms(row, "p95_queue_bytes"),
+        "utilisation %": None if used is None else 100 * used,
+        "drops %": drop_percent(row),
+        "mean queue ms": queue_ms(row),
+        "p95 queue ms": queue_ms(row, "p95_queue_bytes"),
     }
 
 
@@ -64,12 +63,12 @@ def goodput(result: Result) -> float:
     return float(sum(row["goodput_mbps"] or 0.0 for row in rows))
 
 
-def deviations(result: Result, name: str, capacity_mbps: float) -> dict[str, float | None]:
+def deviations(result: Result, row: Row) -> dict[str, float | None]:
     """Standard deviations over time of a link's throughput and queueing delay, from its samples."""
     import polars as pl
 
-    number = link(result, name)["link"]
-    samples = result.link_series.to_polars().filter(pl.col("link") == number)
+    capacity_mbps = row["capacity_mbps"]
+    samples = result.link_series.to_polars().filter(pl.col("link") == row["link"])
     if samples.height < 2:
         return {}
     queue = samples["queue_bytes"].to_numpy() * 8e-3 / capacity_mbps

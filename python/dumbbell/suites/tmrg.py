@@ -125,10 +125,10 @@ def _basic_cases(choice: Choice) -> list[Case]:
 
 def _measure_basic(result: Result) -> Values:
     down = [row["source"] for row in result.traffic.rows() if row["label"] == "down"]
-    capacity = measures.link(result, "central-reverse")["capacity_mbps"]
+    central = measures.link(result, "central-reverse")
     return {
-        **measures.of_link(result, "central-reverse"),
-        **measures.deviations(result, "central-reverse", capacity),
+        **measures.of_link(central),
+        **measures.deviations(result, central),
         "goodput Mbit/s": measures.goodput(result),
         **measures.completion(result, down),
     }
@@ -230,7 +230,7 @@ def _measure_camps(result: Result) -> Values:
         "B Mbit/s": b,
         "A p50 FCT ms": _median_fct(result, 0),
         "B p50 FCT ms": _median_fct(result, 1),
-        **measures.of_link(result, "bottleneck"),
+        **measures.of_link(measures.link(result, "bottleneck")),
     }
 
 

@@ -127,7 +127,7 @@ def _measure_pair(result: Result) -> Values:
         "second Mbit/s": second,
         "second over first": second / first if first else None,
         "jain": metrics.jain([first, second]),
-        **measures.of_link(result, "bottleneck"),
+        **measures.of_link(measures.link(result, "bottleneck")),
     }
 
 
