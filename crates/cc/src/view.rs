@@ -146,6 +146,12 @@ impl View {
         u32::try_from(ticks).unwrap_or(u32::MAX)
     }
 
+    /// Whether a window reduction is under way (`tcp_in_cwnd_reduction`).
+    #[inline]
+    pub fn in_reduction(&self) -> bool {
+        matches!(self.ca_state, CaState::Cwr | CaState::Recovery)
+    }
+
     /// Whether the window held the sender back; in slow start a window used by half counts
     /// (`tcp_is_cwnd_limited`).
     #[inline]

@@ -8,13 +8,13 @@
 use dumbbell_units::claimed;
 use std::collections::VecDeque;
 
-/// Memory that a buffer (`skb`) takes besides its payload, in bytes.
-const BUFFER_OVERHEAD: u64 = 832;
 /// What a full segment is taken to need besides its payload when the buffer grows: headers (`MAX_TCP_HEADER`) and
 /// `struct skb_shared_info`.
 const SEGMENT_HEADERS: u64 = 256 + 320;
 /// And `struct sk_buff`.
 const SEGMENT_DESCRIPTION: u64 = 256;
+/// Memory that a buffer (`skb`) takes besides its payload, in bytes: all of these.
+const BUFFER_OVERHEAD: u64 = SEGMENT_HEADERS + SEGMENT_DESCRIPTION;
 /// Fewest segments that autotuning makes room for (`TCP_INIT_CWND`).
 const FEWEST_SEGMENTS: u32 = 10;
 

@@ -6,7 +6,7 @@
 //! the minimum RTT. Where ACKs come in trains, the ACK rate may be too high; [`ack_points`](super::ack_points) says what
 //! later versions can do about it.
 
-use super::ack_points::AckPoints;
+use super::ack_points::{AckPoint, AckPoints};
 use dumbbell_cc::{Control, RateSample, View};
 
 /// The packet that was acknowledged last.
@@ -87,12 +87,12 @@ impl ChromiumSampler {
     /// A packet is acknowledged; `view` counts it as delivered already. Improves the sample of this ACK.
     #[inline]
     pub fn packet_acked(&mut self, sample: &mut RateSample, view: &View, sent: &SentSnapshot) {
-        let mut reference = sent.reference;
-        if let Some(begin) = self.ack_points.as_mut().and_then(|points| points.choose(sent.delivered)) {
-            reference.acked_us = begin.at_us;
-            reference.acked = begin.acked;
-        }
-        improve(sample, view, sent, reference);
+        let reference = AckPoint { at_us: sent.reference.acked_us, acked: sent.reference.acked };
+        let begin = match &mut self.ack_points {
+            Some(points) => points.choose(sent.delivered).unwrap_or(reference),
+            None => reference,
+        };
+        improve(sample, view, sent, begin);
         self.reference = Reference {
             total_sent: sent.total_sent,
             sent_us: sent.sent_us,
@@ -110,14 +110,15 @@ impl ChromiumSampler {
     }
 }
 
-/// Replaces the sample of an ACK by that of one more packet, measured from `reference`, if that is higher.
+/// Replaces the sample of an ACK by that of one more packet, whose ACK rate begins at `begin`, if that is higher.
 #[inline]
 #[expect(clippy::cast_possible_truncation, reason = "differences of counts of packets, each of which has a u32 number")]
-fn improve(sample: &mut RateSample, view: &View, sent: &SentSnapshot, reference: Reference) {
+fn improve(sample: &mut RateSample, view: &View, sent: &SentSnapshot, begin: AckPoint) {
+    let reference = &sent.reference;
     let sent_packets = sent.total_sent - reference.total_sent;
     let send_us = sent.sent_us.saturating_sub(reference.sent_us);
-    let acked_packets = view.delivered - reference.acked;
-    let ack_us = view.mstamp_us.saturating_sub(reference.acked_us);
+    let acked_packets = view.delivered - begin.acked;
+    let ack_us = view.mstamp_us.saturating_sub(begin.at_us);
     if ack_us == 0 {
         return;
     }
@@ -131,7 +132,7 @@ fn improve(sample: &mut RateSample, view: &View, sent: &SentSnapshot, reference:
     sample.delivered = packets as i32;
     sample.interval_us = interval_us.cast_signed();
     sample.prior_delivered = sent.delivered;
-    sample.prior_mstamp_us = sent.reference.acked_us;
+    sample.prior_mstamp_us = reference.acked_us;
     sample.is_app_limited = sent.is_app_limited;
     sample.is_retrans = sent.is_retransmission;
     sample.tx_in_flight = sent.tx_in_flight;

@@ -230,7 +230,7 @@ impl Sender {
         self.rate.generate(&mut self.sample, &self.view, delivered, losses, news.reneged);
         if self.full_control {
             self.leave_to_controller();
-        } else if self.in_reduction() {
+        } else if self.view.in_reduction() {
             self.reduce_cwnd(delivered, losses, news.advanced);
             self.update_pacing_rate();
         } else {

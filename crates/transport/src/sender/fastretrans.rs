@@ -221,7 +221,7 @@ impl Sender {
         self.xmit.rescued_below = self.board.una();
         self.undo.forbid();
         self.init_undo();
-        if !self.in_reduction() {
+        if !self.view.in_reduction() {
             if !ece {
                 self.undo.set_prior_ssthresh(self.current_ssthresh());
             }

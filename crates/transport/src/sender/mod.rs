@@ -259,10 +259,4 @@ impl Sender {
         self.controller.set_state(&self.view, &mut self.control, state);
         self.view.ca_state = state;
     }
-
-    /// `tcp_in_cwnd_reduction`.
-    #[inline]
-    fn in_reduction(&self) -> bool {
-        matches!(self.view.ca_state, CaState::Cwr | CaState::Recovery)
-    }
 }

@@ -186,7 +186,7 @@ impl Sender {
         self.view.snd_nxt = u64::from(self.board.nxt());
         self.xmit.rearms_rto |= prior_packets_out == 0 || self.timer.pending() == Pending::Probe;
         self.xmit.sent += size;
-        if self.in_reduction() {
+        if self.view.in_reduction() {
             self.prr.sent(size);
         }
         let cwr = if std::mem::take(&mut self.xmit.sends_cwr) { Flags::CWR } else { Flags::NONE };

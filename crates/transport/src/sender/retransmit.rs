@@ -97,7 +97,7 @@ impl Sender {
             return false;
         }
         self.send_again(first, size, true);
-        if self.in_reduction() {
+        if self.view.in_reduction() {
             self.prr.sent(size);
         }
         let restarts = self.config.recovery == RecoveryRule::Linux && self.timer.pending() != Pending::Reordering;

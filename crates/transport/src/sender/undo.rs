@@ -16,7 +16,7 @@ impl Sender {
     /// (`tcp_current_ssthresh`).
     pub(super) fn current_ssthresh(&self) -> u32 {
         let control = &self.control;
-        if self.in_reduction() {
+        if self.view.in_reduction() {
             control.ssthresh
         } else {
             control.ssthresh.max((control.cwnd >> 1) + (control.cwnd >> 2))

@@ -178,10 +178,7 @@ impl QuicSender {
             self.view.no_unsent_data = self.stream.has_sent_all();
             self.controller.cong_control(&self.view, &mut self.control, &self.sample);
         } else {
-            if grew_by > 0
-                && !matches!(self.view.ca_state, CaState::Cwr | CaState::Recovery)
-                && self.resume.jump().is_none()
-            {
+            if grew_by > 0 && !self.view.in_reduction() && self.resume.jump().is_none() {
                 self.controller.cong_avoid(&self.view, &mut self.control, grew_by);
                 if self.needs.reductions && self.controller.begins_reduction() {
                     self.on_congestion(self.sent.next_number());

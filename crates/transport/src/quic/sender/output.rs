@@ -4,7 +4,7 @@ use super::super::clock::rounded_up;
 use super::super::stream::Part;
 use super::super::{AckFrequency, QuicPacket};
 use super::QuicSender;
-use dumbbell_cc::{CaState, Control, Event};
+use dumbbell_cc::{Control, Event};
 use dumbbell_units::Time;
 
 /// Most packets that a sender lets one ACK stand for.
@@ -59,7 +59,7 @@ impl QuicSender {
     #[inline]
     fn window_allows(&self) -> bool {
         let window = self.window_bytes();
-        if self.needs.proportional > 0 && matches!(self.view.ca_state, CaState::Cwr | CaState::Recovery) {
+        if self.needs.proportional > 0 && self.view.in_reduction() {
             return self.prr.allows(self.bytes_in_flight, window, u64::from(self.needs.proportional));
         }
         self.bytes_in_flight < window
@@ -103,8 +103,7 @@ impl QuicSender {
         if self.view.packets_out == 0 {
             self.controller.event(&self.view, &mut self.control, Event::TxStart);
             // No burst during recovery, and none beyond the window (Chromium's PacingSender).
-            let in_recovery = matches!(self.view.ca_state, CaState::Cwr | CaState::Recovery);
-            let most = if in_recovery { 0 } else { self.control.cwnd };
+            let most = if self.view.in_reduction() { 0 } else { self.control.cwnd };
             self.pacer.restart(most);
             self.rate.restart(self.view.mstamp_us, self.view.delivered);
         }
