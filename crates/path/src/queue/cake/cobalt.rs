@@ -4,6 +4,7 @@
 //! count falls again at the rate at which it would have risen. BLUE's part drops at random, whatever the ECN bits: its
 //! probability rises each time that the queue was full, and falls when it was empty.
 
+use crate::queue::codel::control_law;
 use dumbbell_units::{Duration, Rng, Time};
 
 const BLUE_UP: f64 = 1.0 / 256.0;
@@ -110,12 +111,9 @@ impl Cobalt {
         self.drop_next = self.after(self.drop_next, rules);
     }
 
-    /// `t` + interval/√count.
+    /// When the next drop is due after one at `t`.
     fn after(&self, t: Time, rules: &Rules) -> Time {
-        let interval = u128::from(rules.interval.as_nanos());
-        #[expect(clippy::cast_possible_truncation, reason = "it is at most the interval, which has 64 bits")]
-        let nanos = (interval * interval / u128::from(self.count.max(1))).isqrt() as u64;
-        t + Duration::from_nanos(nanos)
+        control_law(t, rules.interval, self.count)
     }
 }
 
