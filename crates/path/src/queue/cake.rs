@@ -13,11 +13,11 @@
 mod cobalt;
 
 use super::flows::{Classifier, Turns, line_at};
-use super::{Buffer, Discipline, FULL_PACKET, Held, Line, Queue, Waiting};
+use super::{Buffer, Discipline, FULL_PACKET, Held, Line, Queue, Verdict, Waiting};
 use crate::catalog::{Described, LinkContext};
 use crate::ledger::DropCause;
 use crate::packet::Ecn;
-use cobalt::{Cobalt, Fate, Rules};
+use cobalt::{Cobalt, Rules};
 use dumbbell_parameters::Problem;
 use dumbbell_units::{Bytes, Duration, Rate, Rng, Time};
 use schemars::JsonSchema;
@@ -234,11 +234,11 @@ impl State {
             let mut packet = flow.line.pop(now, buffer)?;
             self.waiting -= 1;
             let can_mark = packet.ecn() != Ecn::NotEct;
-            let fate = flow.cobalt.judge(&self.rules, now, packet.waited(now), can_mark, &mut self.rng);
-            if fate == Fate::Mark {
+            let verdict = flow.cobalt.judge(&self.rules, now, packet.waited(now), can_mark, &mut self.rng);
+            if verdict == Verdict::Mark {
                 buffer.mark(&mut packet);
             }
-            if fate != Fate::Drop || flow.line.front().is_none() {
+            if verdict != Verdict::Drop || flow.line.front().is_none() {
                 return Some(packet);
             }
             buffer.drop(packet, DropCause::Aqm);

@@ -205,12 +205,12 @@ pub struct Arrival {
     pub idle_since: Option<Time>,
 }
 
-/// What a gate does with a packet.
+/// What a gate, or a discipline that keeps its packets, does with one.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Verdict {
-    /// It may enter.
+    /// It may go on.
     Pass,
-    /// It may enter, marked "congestion experienced". Only for ECN-capable packets.
+    /// It may go on, marked "congestion experienced". Only for ECN-capable packets.
     Mark,
     /// It is dropped.
     Drop,
