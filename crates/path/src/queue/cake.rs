@@ -13,7 +13,7 @@
 mod cobalt;
 
 use super::flows::{Classifier, Turns, line_at};
-use super::{Buffer, Discipline, FULL_PACKET, Held, Line, Queue, Verdict, Waiting};
+use super::{Buffer, Discipline, FULL_PACKET, Held, Line, Queue, Verdict, Waiting, time_of};
 use crate::catalog::{Described, LinkContext};
 use crate::ledger::DropCause;
 use crate::packet::Ecn;
@@ -102,12 +102,6 @@ impl Discipline for Cake {
     fn queue(&self, rng: Rng) -> Queue {
         Queue::held(State::new(self, rng))
     }
-}
-
-/// How long so many bytes take.
-fn time_of(bytes: u64, rate: Rate) -> Duration {
-    let nanos = u128::from(bytes) * 8_000_000_000 / u128::from(rate.as_bits_per_sec().max(1));
-    Duration::from_nanos(u64::try_from(nanos).unwrap_or(u64::MAX))
 }
 
 /// State of a CAKE queue.
