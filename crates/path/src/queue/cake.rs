@@ -12,7 +12,7 @@
 
 mod cobalt;
 
-use super::flows::{Classifier, Turns, line_at};
+use super::flows::{Classifier, Turns, line_at, longest};
 use super::{Buffer, Discipline, FULL_PACKET, Held, Line, Queue, Verdict, Waiting, time_of};
 use crate::catalog::{Described, LinkContext};
 use crate::ledger::DropCause;
@@ -250,11 +250,9 @@ impl State {
     /// The line that would hold the most bytes with the packet of `size` bytes that comes to the flow of number `to` loses
     /// its oldest packet. False where that would be the arriving packet.
     fn make_room(&mut self, now: Time, to: usize, size: u32, buffer: &mut Buffer) -> bool {
-        let held =
-            |number: usize, flow: &Flow| flow.line.backlog().bytes + if number == to { u64::from(size) } else { 0 };
-        let all = self.flows.iter().enumerate().rev();
-        let longest = all.max_by_key(|(number, flow)| held(*number, flow)).map(|(number, _)| number);
-        let Some(flow) = longest.and_then(|number| self.flows.get_mut(number)) else { return false };
+        let lines = self.flows.iter().map(|flow| &flow.line);
+        let Some((number, _)) = longest(lines, to, size) else { return false };
+        let flow = &mut self.flows[number];
         flow.cobalt.was_full(&self.rules, now);
         let Some(packet) = flow.line.pop(now, buffer) else { return false };
         self.waiting -= 1;
