@@ -120,9 +120,8 @@ struct State {
     /// Bulk flows of each host.
     bulk_of: Vec<u32>,
     waiting: u64,
-    /// When the shaper lets the next packet go, and since when something waits.
+    /// When the shaper lets the next packet go; where nothing is shaped, since when something waits.
     next_packet: Time,
-    busy_since: Time,
     rng: Rng,
 }
 
@@ -163,7 +162,6 @@ impl State {
             bulk_of: vec![0; parameters.hosts.len()],
             waiting: 0,
             next_packet: Time::ZERO,
-            busy_since: Time::ZERO,
             parameters: parameters.clone(),
             rng,
         }
@@ -276,7 +274,6 @@ impl Held for State {
         }
         if self.waiting == 0 {
             self.next_packet = self.next_packet.max(now);
-            self.busy_since = now;
         }
         self.waiting += 1;
         self.flows[number].line.push(packet, buffer);
@@ -285,11 +282,7 @@ impl Held for State {
     }
 
     fn next_decision(&self) -> Time {
-        match self.waiting {
-            0 => Time::NEVER,
-            _ if self.parameters.bandwidth.is_some() => self.next_packet.max(self.busy_since),
-            _ => self.busy_since,
-        }
+        if self.waiting == 0 { Time::NEVER } else { self.next_packet }
     }
 
     fn take(&mut self, now: Time, buffer: &mut Buffer) -> Option<Waiting> {
