@@ -144,15 +144,7 @@ impl<P: Packet> RadioPort<P> {
         let departed = self.departed.minus(before.departures);
         let capacity_bits = Some(self.capacity_bits(self.measured_since, now));
         let stats = self.occupancy.stats(now, departed, capacity_bits);
-        Measured {
-            before,
-            departed: stats.departed,
-            capacity_bits: stats.capacity_bits,
-            mean_bytes: stats.mean_bytes(),
-            p95_bytes: stats.quantile_bytes(0.95),
-            max: stats.max,
-            radio: Some(self.radio.since(radio)),
-        }
+        Measured::new(before, &stats, Some(self.radio.since(radio)))
     }
 
     /// A packet begins to wait.
