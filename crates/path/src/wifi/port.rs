@@ -116,15 +116,7 @@ impl<P: Packet> RadioPort<P> {
     }
 
     pub(super) fn counters(&self) -> LinkCounters {
-        LinkCounters {
-            arrivals: self.ledger.arrivals,
-            dropped_full: self.ledger.dropped_full,
-            dropped_aqm: self.ledger.dropped_aqm,
-            lost_after: self.ledger.lost_after,
-            marked: self.ledger.marked,
-            departures: self.departed,
-            ..LinkCounters::default()
-        }
+        self.ledger.counters(self.departed)
     }
 
     pub(super) fn start_measuring(&mut self, now: Time) {
