@@ -125,15 +125,12 @@ impl<P: Packet> Link<P> {
         let loss_after = losses_behind(&config, config.loss_after.as_ref(), after);
         let events = &config.impairments.events;
         let pipe = Pipe::new(&config.delay, events, stream());
-        let mut release = Release::new(config.impairments.aggregate, events).map(Box::new);
         let stage = match Transmitter::new(&config.rate, config.overhead_bytes) {
             None => Stage::Instant(Occupancy::default()),
             Some(transmitter) => Stage::new(&config, transmitter, stream()),
         };
         let ingress = Ingress::new(&config, before, &mut stream);
-        if let Some(release) = release.as_mut().filter(|release| release.draws()) {
-            release.draw_from(stream());
-        }
+        let release = Release::new(config.impairments.aggregate, events, stream).map(Box::new);
         let mut link = Link {
             fast_path: FastPath::None,
             is_immediate: loss_after.is_none() && release.is_none() && !matches!(stage, Stage::Held(_)),
