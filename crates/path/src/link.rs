@@ -253,7 +253,8 @@ impl<P: Packet> Link<P> {
         }
     }
 
-    /// [`offer_to_queue`](Self::offer_to_queue) out of line.
+    /// A packet has passed what is before the queue: it comes to the [queue](Self::offer_to_queue), unless too many are on the
+    /// link.
     #[inline(never)]
     fn offer_admitted(&mut self, now: Time, packet: P) -> Offer {
         let most = self.ingress.as_ref().and_then(|ingress| ingress.most_packets);
