@@ -79,6 +79,20 @@ impl<P> Default for Ledger<P> {
 }
 
 impl<P: Packet> Ledger<P> {
+    /// What has been counted, with the departures, which are counted elsewhere.
+    pub(crate) fn counters(&self, departures: Tally) -> LinkCounters {
+        LinkCounters {
+            arrivals: self.arrivals,
+            lost_before: self.lost_before,
+            policed: self.policed,
+            dropped_full: self.dropped_full,
+            dropped_aqm: self.dropped_aqm,
+            departures,
+            lost_after: self.lost_after,
+            marked: self.marked,
+        }
+    }
+
     fn count_drop(&mut self, bytes: u32, cause: DropCause) {
         match cause {
             DropCause::LossBefore => self.lost_before.add(bytes),

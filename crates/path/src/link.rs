@@ -125,15 +125,12 @@ impl<P: Packet> Link<P> {
         let loss_after = losses_behind(&config, config.loss_after.as_ref(), after);
         let events = &config.impairments.events;
         let pipe = Pipe::new(&config.delay, events, stream());
-        let mut release = Release::new(config.impairments.aggregate, events).map(Box::new);
         let stage = match Transmitter::new(&config.rate, config.overhead_bytes) {
             None => Stage::Instant(Occupancy::default()),
             Some(transmitter) => Stage::new(&config, transmitter, stream()),
         };
         let ingress = Ingress::new(&config, before, &mut stream);
-        if let Some(release) = release.as_mut().filter(|release| release.draws()) {
-            release.draw_from(stream());
-        }
+        let release = Release::new(config.impairments.aggregate, events, stream).map(Box::new);
         let mut link = Link {
             fast_path: FastPath::None,
             is_immediate: loss_after.is_none() && release.is_none() && !matches!(stage, Stage::Held(_)),
@@ -256,7 +253,8 @@ impl<P: Packet> Link<P> {
         }
     }
 
-    /// [`offer_to_queue`](Self::offer_to_queue) out of line.
+    /// A packet has passed what is before the queue: it comes to the [queue](Self::offer_to_queue), unless too many are on the
+    /// link.
     #[inline(never)]
     fn offer_admitted(&mut self, now: Time, packet: P) -> Offer {
         let most = self.ingress.as_ref().and_then(|ingress| ingress.most_packets);

@@ -10,7 +10,7 @@
 use crate::ledger::{DropCause, LinkCounters};
 use crate::link::{Change, Link, Offer, Retimed};
 use crate::packet::Packet;
-use crate::stats::{Backlog, Tally};
+use crate::stats::{Backlog, QueueStats, Tally};
 use crate::wifi::RadioCounters;
 use dumbbell_units::Time;
 
@@ -105,6 +105,21 @@ pub struct Measured {
     pub radio: Option<RadioCounters>,
 }
 
+impl Measured {
+    /// What the queue and the transmitter of a port have measured, after what `before` counts.
+    pub(crate) fn new(before: LinkCounters, stats: &QueueStats<'_>, radio: Option<RadioCounters>) -> Measured {
+        Measured {
+            before,
+            departed: stats.departed,
+            capacity_bits: stats.capacity_bits,
+            mean_bytes: stats.mean_bytes(),
+            p95_bytes: stats.quantile_bytes(0.95),
+            max: stats.max,
+            radio,
+        }
+    }
+}
+
 impl<P: Packet + Send> Medium<P> for Link<P> {
     fn ports(&self) -> Port {
         1
@@ -171,17 +186,7 @@ impl<P: Packet + Send> Medium<P> for Link<P> {
     }
 
     fn measured(&mut self, now: Time, _port: Port) -> Measured {
-        let before = self.counters_before();
-        let stats = self.queue_stats(now);
-        Measured {
-            before,
-            departed: stats.departed,
-            capacity_bits: stats.capacity_bits,
-            mean_bytes: stats.mean_bytes(),
-            p95_bytes: stats.quantile_bytes(0.95),
-            max: stats.max,
-            radio: None,
-        }
+        Measured::new(self.counters_before(), &self.queue_stats(now), None)
     }
 
     fn count_in_flight(&self, is_meant: &dyn Fn(&P) -> bool) -> u64 {

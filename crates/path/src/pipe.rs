@@ -271,13 +271,13 @@ impl<P: Packet> Pipe<P> {
         self.runs.memory() + disorder.map_or(0, |heap| claimed::<InFlight<P>>(heap.len(), heap.capacity()))
     }
 
-    /// How many packets there are of the kind that is asked for; those of a run are of the same kind.
+    /// How many packets there are, in a pipe into which no run was [pushed](Self::push_run).
     pub(crate) fn len(&self) -> u64 {
         let packets = self.disorder.as_ref().map_or(self.runs.len(), |disorder| disorder.heap.len());
         packets as u64
     }
 
-    /// Packets of the kind that is asked for.
+    /// How many packets there are of the kind that is asked for; those of a run are of the same kind.
     pub(crate) fn count(&self, is_meant: impl Fn(&P) -> bool) -> u64 {
         match &self.disorder {
             None => {

@@ -88,10 +88,15 @@ impl TokenBucket {
         TokenBucket { rate, overhead: overhead_bytes.into(), full, tokens: initial, filled: Time::ZERO }
     }
 
+    /// The tokens that a packet of `size` bytes takes.
+    fn needed(&self, size: u32) -> u128 {
+        (u128::from(size) + u128::from(self.overhead)) * 8 * NANOS
+    }
+
     /// From when on there are tokens for a packet of `size` bytes that comes at `now`, if no other takes any;
     /// [`Time::NEVER`] for one that is larger than the bucket.
     pub(crate) fn ready(&self, now: Time, size: u32) -> Time {
-        let needed = (u128::from(size) + u128::from(self.overhead)) * 8 * NANOS;
+        let needed = self.needed(size);
         if needed > self.full {
             return Time::NEVER;
         }
@@ -105,8 +110,7 @@ impl TokenBucket {
         let added = u128::from(self.rate) * u128::from(now.since(self.filled).as_nanos());
         self.tokens = self.full.min(self.tokens + added);
         self.filled = now;
-        let needed = (u128::from(size) + u128::from(self.overhead)) * 8 * NANOS;
-        match self.tokens.checked_sub(needed) {
+        match self.tokens.checked_sub(self.needed(size)) {
             Some(rest) => {
                 self.tokens = rest;
                 true

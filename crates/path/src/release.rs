@@ -42,7 +42,7 @@ impl Aggregate {
     /// Whether it can be meant.
     ///
     /// # Errors
-    /// It needs one of `timeout` and `every`.
+    /// It needs one of `timeout`, `every` and `slot`, and the times of a slot in their order.
     pub fn check(&self) -> Result<(), Problem> {
         let ways =
             [("timeout", self.timeout.is_some()), ("every", self.every.is_some()), ("slot", self.slot.is_some())];
@@ -112,9 +112,14 @@ pub(crate) struct Release<P> {
 }
 
 impl<P: Packet> Release<P> {
-    /// `None` where nothing is held back.
-    pub(crate) fn new(aggregate: Option<Aggregate>, events: &[PacketEvent]) -> Option<Release<P>> {
+    /// `None` where nothing is held back. `stream` gives the random numbers of slots.
+    pub(crate) fn new(
+        aggregate: Option<Aggregate>,
+        events: &[PacketEvent],
+        stream: impl FnOnce() -> Rng,
+    ) -> Option<Release<P>> {
         let holds = Watch::all(events, |event| event.action == Action::Hold);
+        let has_slots = aggregate.is_some_and(|aggregate| aggregate.slot.is_some());
         (aggregate.is_some() || !holds.is_empty()).then(|| Release {
             aggregate,
             holds,
@@ -123,18 +128,8 @@ impl<P: Packet> Release<P> {
             bundle: VecDeque::new(),
             bytes: 0,
             closes: Time::NEVER,
-            rng: Rng::new(0),
+            rng: if has_slots { stream() } else { Rng::new(0) },
         })
-    }
-
-    /// Whether it needs a [source of random numbers](Self::draw_from).
-    pub(crate) fn draws(&self) -> bool {
-        self.aggregate.is_some_and(|aggregate| aggregate.slot.is_some())
-    }
-
-    /// Random numbers come from this stream.
-    pub(crate) fn draw_from(&mut self, rng: Rng) {
-        self.rng = rng;
     }
 
     /// How many packets are held.
@@ -247,8 +242,7 @@ mod tests {
         let ms = Duration::from_millis;
         let slot = Some((ms(4), ms(6)));
         let aggregate = Aggregate { slot, packets: Some(3), ..Aggregate::default() };
-        let mut release = Release::<TestPacket>::new(Some(aggregate), &[]).unwrap();
-        release.draw_from(Rng::new(1));
+        let mut release = Release::<TestPacket>::new(Some(aggregate), &[], || Rng::new(1)).unwrap();
         let mut released: Vec<(Time, u64)> = Vec::new();
         for number in 0..2_000 {
             let now = Time::ZERO + ms(2) * number;
@@ -281,7 +275,7 @@ mod tests {
     /// When packets of 1000 bytes that come at these milliseconds are released.
     fn released(aggregate: Aggregate, arrivals_ms: &[u64]) -> Vec<u64> {
         aggregate.check().unwrap();
-        let mut release = Release::<TestPacket>::new(Some(aggregate), &[]).unwrap();
+        let mut release = Release::<TestPacket>::new(Some(aggregate), &[], || Rng::new(1)).unwrap();
         let mut out = Vec::new();
         let mut next = arrivals_ms.iter().zip(0..).peekable();
         loop {
@@ -327,7 +321,7 @@ mod tests {
         let of = crate::event::Selection::Data;
         let hold =
             PacketEvent { action: Action::Hold, of, flow: None, packets, bytes, from: time(10), until: time(20), by };
-        let mut release = Release::new(None, &[hold]).unwrap();
+        let mut release = Release::new(None, &[hold], || Rng::new(1)).unwrap();
         let mut out = Vec::new();
         for ms in [9, 10, 15, 20] {
             release.push(at(ms), TestPacket::new(ms, 1000));

@@ -61,16 +61,8 @@ impl<P: Packet> Link<P> {
     /// What has happened up to `now`.
     pub fn counters(&mut self, now: Time) -> LinkCounters {
         self.advance(now);
-        LinkCounters {
-            departures: self.departures(now),
-            arrivals: self.ledger.arrivals,
-            lost_before: self.ledger.lost_before,
-            policed: self.ledger.policed,
-            dropped_full: self.ledger.dropped_full,
-            dropped_aqm: self.ledger.dropped_aqm,
-            lost_after: self.ledger.lost_after,
-            marked: self.ledger.marked,
-        }
+        let departures = self.departures(now);
+        self.ledger.counters(departures)
     }
 
     /// Packets in the queue, in transmission and in the pipe at `now`. They are counted for this.

@@ -12,12 +12,12 @@
 
 mod cobalt;
 
-use super::flows::{Classifier, Turns, line_at};
-use super::{Buffer, Discipline, FULL_PACKET, Held, Line, Queue, Waiting};
+use super::flows::{Classifier, Turns, line_at, longest};
+use super::{Buffer, Discipline, FULL_PACKET, Held, Line, Queue, Verdict, Waiting, time_of};
 use crate::catalog::{Described, LinkContext};
 use crate::ledger::DropCause;
 use crate::packet::Ecn;
-use cobalt::{Cobalt, Fate, Rules};
+use cobalt::{Cobalt, Rules};
 use dumbbell_parameters::Problem;
 use dumbbell_units::{Bytes, Duration, Rate, Rng, Time};
 use schemars::JsonSchema;
@@ -104,12 +104,6 @@ impl Discipline for Cake {
     }
 }
 
-/// How long so many bytes take.
-fn time_of(bytes: u64, rate: Rate) -> Duration {
-    let nanos = u128::from(bytes) * 8_000_000_000 / u128::from(rate.as_bits_per_sec().max(1));
-    Duration::from_nanos(u64::try_from(nanos).unwrap_or(u64::MAX))
-}
-
 /// State of a CAKE queue.
 #[derive(Clone, Debug)]
 struct State {
@@ -126,9 +120,8 @@ struct State {
     /// Bulk flows of each host.
     bulk_of: Vec<u32>,
     waiting: u64,
-    /// When the shaper lets the next packet go, and since when something waits.
+    /// When the shaper lets the next packet go; where nothing is shaped, since when something waits.
     next_packet: Time,
-    busy_since: Time,
     rng: Rng,
 }
 
@@ -169,7 +162,6 @@ impl State {
             bulk_of: vec![0; parameters.hosts.len()],
             waiting: 0,
             next_packet: Time::ZERO,
-            busy_since: Time::ZERO,
             parameters: parameters.clone(),
             rng,
         }
@@ -234,11 +226,11 @@ impl State {
             let mut packet = flow.line.pop(now, buffer)?;
             self.waiting -= 1;
             let can_mark = packet.ecn() != Ecn::NotEct;
-            let fate = flow.cobalt.judge(&self.rules, now, packet.waited(now), can_mark, &mut self.rng);
-            if fate == Fate::Mark {
+            let verdict = flow.cobalt.judge(&self.rules, now, packet.waited(now), can_mark, &mut self.rng);
+            if verdict == Verdict::Mark {
                 buffer.mark(&mut packet);
             }
-            if fate != Fate::Drop || flow.line.front().is_none() {
+            if verdict != Verdict::Drop || flow.line.front().is_none() {
                 return Some(packet);
             }
             buffer.drop(packet, DropCause::Aqm);
@@ -256,11 +248,9 @@ impl State {
     /// The line that would hold the most bytes with the packet of `size` bytes that comes to the flow of number `to` loses
     /// its oldest packet. False where that would be the arriving packet.
     fn make_room(&mut self, now: Time, to: usize, size: u32, buffer: &mut Buffer) -> bool {
-        let held =
-            |number: usize, flow: &Flow| flow.line.backlog().bytes + if number == to { u64::from(size) } else { 0 };
-        let all = self.flows.iter().enumerate().rev();
-        let longest = all.max_by_key(|(number, flow)| held(*number, flow)).map(|(number, _)| number);
-        let Some(flow) = longest.and_then(|number| self.flows.get_mut(number)) else { return false };
+        let lines = self.flows.iter().map(|flow| &flow.line);
+        let Some((number, _)) = longest(lines, to, size) else { return false };
+        let flow = &mut self.flows[number];
         flow.cobalt.was_full(&self.rules, now);
         let Some(packet) = flow.line.pop(now, buffer) else { return false };
         self.waiting -= 1;
@@ -284,7 +274,6 @@ impl Held for State {
         }
         if self.waiting == 0 {
             self.next_packet = self.next_packet.max(now);
-            self.busy_since = now;
         }
         self.waiting += 1;
         self.flows[number].line.push(packet, buffer);
@@ -293,11 +282,7 @@ impl Held for State {
     }
 
     fn next_decision(&self) -> Time {
-        match self.waiting {
-            0 => Time::NEVER,
-            _ if self.parameters.bandwidth.is_some() => self.next_packet.max(self.busy_since),
-            _ => self.busy_since,
-        }
+        if self.waiting == 0 { Time::NEVER } else { self.next_packet }
     }
 
     fn take(&mut self, now: Time, buffer: &mut Buffer) -> Option<Waiting> {

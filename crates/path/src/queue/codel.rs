@@ -177,13 +177,18 @@ impl Control {
         }
     }
 
-    /// The control law: `t` + interval/√count.
+    /// When the next drop is due after one at `t`.
     fn after(&self, t: Time, rules: &Codel) -> Time {
-        let interval = u128::from(rules.interval.as_nanos());
-        #[expect(clippy::cast_possible_truncation, reason = "it is at most the interval, which has 64 bits")]
-        let nanos = (interval * interval / u128::from(self.count.max(1))).isqrt() as u64;
-        t + Duration::from_nanos(nanos)
+        control_law(t, rules.interval, self.count)
     }
+}
+
+/// CoDel's control law: `t` + interval/√count.
+pub(super) fn control_law(t: Time, interval: Duration, count: u64) -> Time {
+    let interval = u128::from(interval.as_nanos());
+    #[expect(clippy::cast_possible_truncation, reason = "it is at most the interval, which has 64 bits")]
+    let nanos = (interval * interval / u128::from(count.max(1))).isqrt() as u64;
+    t + Duration::from_nanos(nanos)
 }
 
 /// Drops the packet that was taken, and takes the next.

@@ -11,7 +11,7 @@
 //! marked. Order and rules of the steps are those of Linux. The controller runs when a packet comes or goes, as often as
 //! was due since: nothing sees it in between, and the oldest packets are then still those that it would have looked at.
 
-use super::{Buffer, Discipline, FULL_PACKET, Held, Line, Queue, Waiting};
+use super::{Buffer, Discipline, FULL_PACKET, Held, Line, Queue, Verdict, Waiting};
 use crate::catalog::{Described, LinkContext};
 use crate::ledger::DropCause;
 use crate::level::Level;
@@ -138,14 +138,6 @@ impl Discipline for DualPi2 {
     }
 }
 
-/// What becomes of a packet.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-enum Fate {
-    Pass,
-    Mark,
-    Drop,
-}
-
 /// State of a DualPI2 queue.
 #[derive(Clone, Debug)]
 struct State {
@@ -207,19 +199,19 @@ impl State {
     }
 
     /// What becomes of a packet at a base probability. `native` is L's own probability of a mark.
-    fn draw(&mut self, is_in_l: bool, ecn: Ecn, base: f64, native: f64) -> Fate {
+    fn draw(&mut self, is_in_l: bool, ecn: Ecn, base: f64, native: f64) -> Verdict {
         let coupled = self.parameters.coupling * base;
         let is_overloaded = coupled > 1.0;
         if is_in_l {
             if is_overloaded && self.parameters.drop_on_overload && self.happens_twice(base) {
-                return Fate::Drop;
+                return Verdict::Drop;
             }
-            return if self.happens(coupled.max(native)) { Fate::Mark } else { Fate::Pass };
+            return if self.happens(coupled.max(native)) { Verdict::Mark } else { Verdict::Pass };
         }
         match self.happens_twice(base) {
-            false => Fate::Pass,
-            true if is_overloaded || ecn == Ecn::NotEct => Fate::Drop,
-            true => Fate::Mark,
+            false => Verdict::Pass,
+            true if is_overloaded || ecn == Ecn::NotEct => Verdict::Drop,
+            true => Verdict::Mark,
         }
     }
 
@@ -306,9 +298,9 @@ impl Held for State {
         if self.parameters.decide == DecidedAt::Enqueue {
             let base = self.base_behind(buffer.backlog().bytes);
             match self.draw(is_in_l, packet.ecn(), base, 0.0) {
-                Fate::Drop => return Err(DropCause::Aqm),
-                Fate::Mark => _ = buffer.mark(&mut packet),
-                Fate::Pass => {}
+                Verdict::Drop => return Err(DropCause::Aqm),
+                Verdict::Mark => _ = buffer.mark(&mut packet),
+                Verdict::Pass => {}
             }
         }
         if is_in_l {
@@ -334,12 +326,12 @@ impl Held for State {
             };
             let native = if may_step { self.native(now, &packet) } else { 0.0 };
             match self.draw(is_in_l, packet.ecn(), base, native) {
-                Fate::Drop => {
+                Verdict::Drop => {
                     buffer.drop(packet, DropCause::Aqm);
                     continue;
                 }
-                Fate::Mark => _ = buffer.mark(&mut packet),
-                Fate::Pass => {}
+                Verdict::Mark => _ = buffer.mark(&mut packet),
+                Verdict::Pass => {}
             }
             self.credit += weight * f64::from(packet.size);
             taken = Some(packet);

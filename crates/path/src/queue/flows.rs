@@ -5,6 +5,7 @@
 //! new and comes before all old ones, once. So a flow that sends little finds its turn at once, and one that always has
 //! something to send gets no more than the others.
 
+use super::Line;
 use dumbbell_units::Rng;
 use std::collections::{HashMap, VecDeque};
 
@@ -46,6 +47,19 @@ pub(super) fn line_at<T: Default>(lines: &mut Vec<T>, line: usize) -> &mut T {
         lines.resize_with(line + 1, T::default);
     }
     &mut lines[line]
+}
+
+/// The number of the line that holds the most bytes when a packet of `size` bytes comes to line `to`, and these bytes: the
+/// first, if several do.
+pub(super) fn longest<'a>(
+    lines: impl DoubleEndedIterator<Item = &'a Line> + ExactSizeIterator,
+    to: usize,
+    size: u32,
+) -> Option<(usize, u64)> {
+    let bytes = |(number, line): (usize, &Line)| {
+        (number, line.backlog().bytes + if number == to { u64::from(size) } else { 0 })
+    };
+    lines.enumerate().map(bytes).rev().max_by_key(|(_, bytes)| *bytes)
 }
 
 /// Lines that take turns.

@@ -9,7 +9,7 @@
 //! (flows have no priority), and that flows are forgotten after some seconds of silence where there are many.
 
 use super::flows::{Classifier, Turns, line_at};
-use super::{Buffer, Discipline, FULL_PACKET, Held, Line, Queue, Waiting};
+use super::{Buffer, Discipline, FULL_PACKET, Held, Line, Queue, Waiting, time_of};
 use crate::catalog::Described;
 use crate::ledger::DropCause;
 use dumbbell_units::{Bytes, Duration, Rate, Rng, Time};
@@ -179,8 +179,7 @@ impl State {
         } else {
             bytes = bytes.max(self.parameters.quantum.as_u64());
         }
-        let nanos = u128::from(bytes) * 8_000_000_000 / u128::from(rate.as_bits_per_sec());
-        let pause = Duration::from_nanos(u64::try_from(nanos).unwrap_or(u64::MAX)).min(LONGEST_PAUSE);
+        let pause = time_of(bytes, rate).min(LONGEST_PAUSE);
         // A packet that left late does not make the next one later, up to half of the pause.
         let late = match flow.next_packet {
             Time::ZERO => Duration::ZERO,

@@ -7,7 +7,7 @@
 //! CoDel counts them as drops of its own.
 
 use super::codel::{Codel, Control};
-use super::flows::{Classifier, Turns, line_at};
+use super::flows::{Classifier, Turns, line_at, longest};
 use super::{Buffer, Discipline, FULL_PACKET, Held, Line, Queue, Waiting};
 use crate::catalog::Described;
 use crate::ledger::DropCause;
@@ -118,12 +118,9 @@ impl State {
     /// Makes room for a packet of `size` bytes that comes to the flow of number `to`: the line that would hold the most
     /// bytes loses packets from its head. False where the arriving packet itself would be lost.
     fn make_room(&mut self, now: Time, to: usize, size: u32, buffer: &mut Buffer) -> bool {
-        let held =
-            |number: usize, flow: &Flow| flow.line.backlog().bytes + if number == to { u64::from(size) } else { 0 };
-        // The first of those with the most.
-        let most = self.flows.iter().enumerate().rev().map(|(number, flow)| (held(number, flow), number));
-        let Some((bytes, longest)) = most.max_by_key(|(bytes, _)| *bytes) else { return false };
-        let flow = &mut self.flows[longest];
+        let lines = self.flows.iter().map(|flow| &flow.line);
+        let Some((number, bytes)) = longest(lines, to, size) else { return false };
+        let flow = &mut self.flows[number];
         let mut lost = 0;
         for _ in 0..self.drop_batch {
             let Some(packet) = flow.line.pop(now, buffer) else { return false };

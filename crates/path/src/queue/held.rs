@@ -254,10 +254,7 @@ impl<P: Packet> HeldQueue<P> {
         self.buffer.transmitter.seek(self.ready.max(waiting.arrived));
         let departs = self.buffer.transmitter.send(waiting.size);
         self.buffer.in_service = InService { departs, size: waiting.size };
-        let mut packet = self.packets.take(waiting.place);
-        if waiting.is_marked {
-            packet.mark();
-        }
+        let packet = self.take_out(&waiting);
         self.schedule(now);
         Some((departs, packet))
     }
@@ -273,11 +270,17 @@ impl<P: Packet> HeldQueue<P> {
         self.settle(ledger);
         self.ready = self.discipline.next_decision();
         let waiting = taken?;
+        Some(self.take_out(&waiting))
+    }
+
+    /// The packet itself of one that the discipline has given out, with its mark.
+    #[inline]
+    fn take_out(&mut self, waiting: &Waiting) -> P {
         let mut packet = self.packets.take(waiting.place);
         if waiting.is_marked {
             packet.mark();
         }
-        Some(packet)
+        packet
     }
 
     /// Whether the packet that the transmitter can take at `now` is already being sent then: its begin was rounded up.

@@ -86,7 +86,7 @@ impl State {
         let now_ms = whole_millis(now);
         let waited = packet.as_ref().map_or(0, |packet| now_ms - whole_millis(packet.arrived));
         let left = buffer.backlog().bytes;
-        if left == 0 || waited < self.target || left <= u64::from(FULL_PACKET) {
+        if waited < self.target || left <= u64::from(FULL_PACKET) {
             self.first_above = 0;
             return (packet, false);
         }

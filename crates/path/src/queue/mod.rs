@@ -102,6 +102,12 @@ pub use threshold::{MarkPlace, Threshold};
 /// Bytes of a packet where packets are turned into bytes.
 pub(crate) const FULL_PACKET: u32 = 1_500;
 
+/// How long so many bytes take at a rate.
+fn time_of(bytes: u64, rate: Rate) -> Duration {
+    let nanos = u128::from(bytes) * 8_000_000_000 / u128::from(rate.as_bits_per_sec().max(1));
+    Duration::from_nanos(u64::try_from(nanos).unwrap_or(u64::MAX))
+}
+
 /// All disciplines, in the order of the documentation.
 pub fn catalog() -> &'static Catalog<Queue> {
     static CATALOG: LazyLock<Catalog<Queue>> = LazyLock::new(|| {
@@ -205,12 +211,12 @@ pub struct Arrival {
     pub idle_since: Option<Time>,
 }
 
-/// What a gate does with a packet.
+/// What a gate, or a discipline that keeps its packets, does with one.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Verdict {
-    /// It may enter.
+    /// It may go on.
     Pass,
-    /// It may enter, marked "congestion experienced". Only for ECN-capable packets.
+    /// It may go on, marked "congestion experienced". Only for ECN-capable packets.
     Mark,
     /// It is dropped.
     Drop,

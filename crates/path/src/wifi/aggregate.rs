@@ -123,7 +123,7 @@ impl<P: Packet> Aggregate<P> {
     }
 }
 
-/// The next MPDU of those packets that `peek` shows and `take` gives, number `number`.
+/// The next MPDU, with this number. `next` gives the next packet, if there is one whose size passes the check it is handed.
 pub(super) fn next_mpdu<P: Packet>(
     number: u32,
     bounds: &Bounds,

@@ -185,11 +185,12 @@ impl<P: Packet + Send> WifiChannel<P> {
 
     /// From when on a contender has something to send, not before `earliest`.
     pub(super) fn find_ready(&mut self, contender: usize, earliest: Time) {
-        let lanes = self.lanes.iter().enumerate().filter(|(_, lane)| lane.contender == contender);
-        let ready: Vec<(usize, Time)> = lanes.map(|(number, lane)| (number, lane.ready())).collect();
-        let contender = &mut self.contenders[contender];
+        let Self { lanes, contenders, .. } = self;
+        let lanes = lanes.iter().enumerate().filter(|(_, lane)| lane.contender == contender);
+        let ready = lanes.map(|(number, lane)| (number, lane.ready()));
+        let contender = &mut contenders[contender];
         contender.ready = if contender.built.is_some() { Time::ZERO } else { Time::NEVER };
-        for (lane, ready) in ready.into_iter().filter(|(_, ready)| *ready < Time::NEVER) {
+        for (lane, ready) in ready.filter(|(_, ready)| *ready < Time::NEVER) {
             contender.turns.enter(lane);
             contender.ready = contender.ready.min(ready.max(earliest));
         }

@@ -1,7 +1,7 @@
 //! What one device has to send to another in one access category, from the queue to the MPDUs that are under way.
 
 use super::aggregate::{Aggregate, Bounds, Mpdu, next_mpdu};
-use super::phy::{Modulation, subframe};
+use super::phy::Modulation;
 use super::reorder::Reorder;
 use super::{AccessCategory, DeviceQueue, Wifi};
 use crate::config::LinkConfig;
@@ -88,7 +88,7 @@ impl<P: Packet> Lane<P> {
     pub(super) fn fill_device(&mut self, now: Time, wifi: &Wifi, others: Duration, ledger: &mut Ledger<P>) {
         while self.may_take(wifi, others) && self.queue.ready() <= now {
             let Some(packet) = self.queue.pull(now, ledger) else { return };
-            self.pending += self.airtime(packet.size());
+            self.pending += self.modulation.airtime(packet.size());
             self.device.push_back(packet);
         }
     }
@@ -105,14 +105,9 @@ impl<P: Packet> Lane<P> {
         }
     }
 
-    /// Estimated airtime of a packet.
-    fn airtime(&self, size: u32) -> Duration {
-        self.modulation.share(u64::from(subframe([size].into_iter())))
-    }
-
     /// Estimated airtime of the packets of an MPDU.
     pub(super) fn airtime_of(&self, mpdu: &Mpdu<P>) -> Duration {
-        mpdu.packets().fold(Duration::ZERO, |sum, packet| sum + self.airtime(packet.size()))
+        mpdu.packets().fold(Duration::ZERO, |sum, packet| sum + self.modulation.airtime(packet.size()))
     }
 
     /// The next aggregate: what has to be sent again, then what comes next. `under_way` is the number of the first MPDU
@@ -149,7 +144,7 @@ impl<P: Packet> Lane<P> {
         next_mpdu(self.next_number, &self.bounds, |fits| {
             if device.is_empty() && wifi.device_queue == DeviceQueue::None && queue.ready() <= now {
                 let packet = queue.pull(now, ledger)?;
-                *pending += modulation.share(u64::from(subframe([packet.size()].into_iter())));
+                *pending += modulation.airtime(packet.size());
                 device.push_back(packet);
             }
             if fits(device.front()?.size()) { device.pop_front() } else { None }

@@ -116,15 +116,7 @@ impl<P: Packet> RadioPort<P> {
     }
 
     pub(super) fn counters(&self) -> LinkCounters {
-        LinkCounters {
-            arrivals: self.ledger.arrivals,
-            dropped_full: self.ledger.dropped_full,
-            dropped_aqm: self.ledger.dropped_aqm,
-            lost_after: self.ledger.lost_after,
-            marked: self.ledger.marked,
-            departures: self.departed,
-            ..LinkCounters::default()
-        }
+        self.ledger.counters(self.departed)
     }
 
     pub(super) fn start_measuring(&mut self, now: Time) {
@@ -144,15 +136,7 @@ impl<P: Packet> RadioPort<P> {
         let departed = self.departed.minus(before.departures);
         let capacity_bits = Some(self.capacity_bits(self.measured_since, now));
         let stats = self.occupancy.stats(now, departed, capacity_bits);
-        Measured {
-            before,
-            departed: stats.departed,
-            capacity_bits: stats.capacity_bits,
-            mean_bytes: stats.mean_bytes(),
-            p95_bytes: stats.quantile_bytes(0.95),
-            max: stats.max,
-            radio: Some(self.radio.since(radio)),
-        }
+        Measured::new(before, &stats, Some(self.radio.since(radio)))
     }
 
     /// A packet begins to wait.

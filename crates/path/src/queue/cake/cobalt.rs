@@ -4,6 +4,8 @@
 //! count falls again at the rate at which it would have risen. BLUE's part drops at random, whatever the ECN bits: its
 //! probability rises each time that the queue was full, and falls when it was empty.
 
+use crate::queue::Verdict;
+use crate::queue::codel::control_law;
 use dumbbell_units::{Duration, Rng, Time};
 
 const BLUE_UP: f64 = 1.0 / 256.0;
@@ -18,14 +20,6 @@ pub(super) struct Rules {
     pub(super) packet_time: Duration,
 }
 
-/// What becomes of a packet.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) enum Fate {
-    Pass,
-    Mark,
-    Drop,
-}
-
 /// The state of one flow.
 #[derive(Clone, Debug, Default)]
 pub(super) struct Cobalt {
@@ -38,7 +32,14 @@ pub(super) struct Cobalt {
 
 impl Cobalt {
     /// About a packet that has waited for so long; `can_mark` if it is ECN-capable.
-    pub(super) fn judge(&mut self, rules: &Rules, now: Time, waited: Duration, can_mark: bool, rng: &mut Rng) -> Fate {
+    pub(super) fn judge(
+        &mut self,
+        rules: &Rules,
+        now: Time,
+        waited: Duration,
+        can_mark: bool,
+        rng: &mut Rng,
+    ) -> Verdict {
         let mut is_due = self.is_due(now);
         if waited > rules.target && waited > rules.packet_time * 4 {
             if !self.dropping {
@@ -49,9 +50,9 @@ impl Cobalt {
         } else {
             self.dropping = false;
         }
-        let mut fate = Fate::Pass;
+        let mut verdict = Verdict::Pass;
         if is_due && self.dropping {
-            fate = if can_mark { Fate::Mark } else { Fate::Drop };
+            verdict = if can_mark { Verdict::Mark } else { Verdict::Drop };
             self.count += 1;
             self.drop_next = self.after(self.drop_next, rules);
         }
@@ -60,12 +61,12 @@ impl Cobalt {
             is_due = self.is_due(now);
         }
         if self.blue > 0.0 && rng.uniform() < self.blue {
-            fate = Fate::Drop;
+            verdict = Verdict::Drop;
         }
         if self.count == 0 {
             self.drop_next = now + rules.interval;
         }
-        fate
+        verdict
     }
 
     /// The buffer was full, and the flow lost a packet.
@@ -110,12 +111,9 @@ impl Cobalt {
         self.drop_next = self.after(self.drop_next, rules);
     }
 
-    /// `t` + interval/√count.
+    /// When the next drop is due after one at `t`.
     fn after(&self, t: Time, rules: &Rules) -> Time {
-        let interval = u128::from(rules.interval.as_nanos());
-        #[expect(clippy::cast_possible_truncation, reason = "it is at most the interval, which has 64 bits")]
-        let nanos = (interval * interval / u128::from(self.count.max(1))).isqrt() as u64;
-        t + Duration::from_nanos(nanos)
+        control_law(t, rules.interval, self.count)
     }
 }
 
@@ -130,17 +128,17 @@ mod tests {
         Time::ZERO + Duration::from_millis(ms)
     }
 
-    /// Fates of packets, one a millisecond, that have all waited for so long.
-    fn fates(cobalt: &mut Cobalt, ms: std::ops::Range<u64>, waited_ms: u64, can_mark: bool) -> Vec<(u64, Fate)> {
+    /// Verdicts about packets, one a millisecond, that have all waited for so long.
+    fn fates(cobalt: &mut Cobalt, ms: std::ops::Range<u64>, waited_ms: u64, can_mark: bool) -> Vec<(u64, Verdict)> {
         let waited = Duration::from_millis(waited_ms);
         let mut rng = Rng::new(1);
         let judged = ms.map(|ms| (ms, cobalt.judge(&RULES, at(ms), waited, can_mark, &mut rng)));
-        judged.filter(|(_, fate)| *fate != Fate::Pass).collect()
+        judged.filter(|(_, fate)| *fate != Verdict::Pass).collect()
     }
 
     #[test]
     fn a_standing_queue_is_struck_after_an_interval_and_then_more_and_more_often() {
-        for (can_mark, expected) in [(true, Fate::Mark), (false, Fate::Drop)] {
+        for (can_mark, expected) in [(true, Verdict::Mark), (false, Verdict::Drop)] {
             let mut cobalt = Cobalt::default();
             let struck = fates(&mut cobalt, 0..400, 10, can_mark);
             assert!(struck.iter().all(|(_, fate)| *fate == expected));
@@ -170,8 +168,8 @@ mod tests {
         let mut cobalt = Cobalt::default();
         let mut rng = Rng::new(1);
         let mut judge = |ms, waited_ms| cobalt.judge(&slow, at(ms), Duration::from_millis(waited_ms), false, &mut rng);
-        assert!((0..1_000).all(|ms| judge(ms, 48) == Fate::Pass));
-        assert!((1_000..2_000).any(|ms| judge(ms, 49) == Fate::Drop));
+        assert!((0..1_000).all(|ms| judge(ms, 48) == Verdict::Pass));
+        assert!((1_000..2_000).any(|ms| judge(ms, 49) == Verdict::Drop));
     }
 
     #[test]

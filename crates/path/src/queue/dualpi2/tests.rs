@@ -159,7 +159,7 @@ fn a_ramp_and_the_coupling_mark_with_the_larger_of_their_probabilities() {
         for _ in 0..100_000 {
             let packet = waiting(Time::ZERO, Ecn::Ect1);
             let native = state.native(at(waited_ms * MS), &packet);
-            probability += u32::from(state.draw(true, Ecn::Ect1, 0.2, native) == Fate::Mark);
+            probability += u32::from(state.draw(true, Ecn::Ect1, 0.2, native) == Verdict::Mark);
         }
         f64::from(probability) / 1e5
     };
