@@ -3,7 +3,8 @@
 import pytest
 
 from dumbbell.papers.responses.theory import LAWS, window
-from dumbbell.papers.responses.windows import NAMES, PART, Points
+from dumbbell.papers.responses.windows import NAMES, PART, Points, mean_window
+from dumbbell.papers.runs import Run
 
 
 @pytest.mark.parametrize("loss", [1e-3, 1e-4])
@@ -21,3 +22,12 @@ def test_a_window_beyond_a_tenth_of_the_rules_fails_the_claim(ratio: float, verd
     points: Points = {cc: [(0.001, 40.0, 40.0), (0.01, 12.0 * ratio, 12.0)] for cc in NAMES}
     judgements = PART.judge(points)
     assert {judgement.verdict for judgement in judgements} == {verdict}
+
+
+def test_a_transfer_that_does_not_end_has_the_window_of_the_whole_run() -> None:
+    def packets(completion_s: float | None) -> float:
+        flow = {"delivered_bytes_total": 1448 * 1000, "completion_s": completion_s}
+        return mean_window(Run([flow], duration_s=20.0))
+
+    assert packets(10.0) == pytest.approx(10)
+    assert packets(None) == pytest.approx(5)

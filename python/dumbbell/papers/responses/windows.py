@@ -42,9 +42,10 @@ def measured(ran: Ran) -> Points:
 
 
 def mean_window(run: Run) -> float:
-    """Packets of a transfer over the round trips that it took; its end may wait for a timeout."""
+    """Packets of a transfer over the round trips that it took, or that the run had; its end may wait for a timeout."""
     flow = run.flows[0]
-    return float(flow["delivered_bytes_total"] / MSS * RTT_S / flow["completion_s"])
+    took_s = run.duration_s if flow["completion_s"] is None else flow["completion_s"]
+    return float(flow["delivered_bytes_total"] / MSS * RTT_S / took_s)
 
 
 def tables(points: Points) -> list[Grid]:
