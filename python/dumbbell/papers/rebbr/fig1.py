@@ -139,7 +139,7 @@ def window_limits(figure: Figure) -> str:
         runs = figure.choices[label]
         shares = {loss: mean(runs, loss) / (100 * (1 - loss)) for loss in runs[0].egress if loss <= 0.4}
         at = min(sorted(shares), key=lambda loss: shares[loss])
-        return f"{shares[at]:.2f} (at {100 * at:g} % loss)"
+        return f"{shares[at]:.2f} (at {loss_curves.percent(at)} % loss)"
 
     return (
         "The receive window of 6.25 MiB is the limit: a packet whose retransmission is lost, too, holds it up for "

@@ -17,6 +17,7 @@ from dumbbell.papers.rebbr.curves import (
     Figure,
     Run,
     by_loss,
+    is_as_studied,
     losses,
     mean,
     mean_goodput,
@@ -155,6 +156,6 @@ PART = Part(
     setup=["As rebbr/fig1, for 30 s. The others are those of Linux 6.18."],
     tables=lambda figure: [rates(figure), received(figure)],
     claims=CLAIMS,
-    decides=lambda choice: choice == "unpaced",
+    decides=is_as_studied,
     pictures=pictures,
 )

@@ -19,6 +19,7 @@ from dumbbell.papers.rebbr.curves import (
     agreement,
     by_case,
     comparison,
+    is_as_studied,
     mean,
     percent,
     quotient,
@@ -137,6 +138,6 @@ PART = Part(
         agreement(cases, "fig3", "link"),
     ],
     claims=CLAIMS,
-    decides=lambda choice: choice == "unpaced",
+    decides=is_as_studied,
     pictures=pictures,
 )

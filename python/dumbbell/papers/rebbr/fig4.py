@@ -10,6 +10,7 @@ from itertools import pairwise
 from dumbbell.papers.model import Cell, Claim, Grid, Pictures, table
 from dumbbell.papers.part import Experiment, Part
 from dumbbell.papers.rebbr.curves import (
+    FACTOR,
     FOLDER,
     PUBLISHED_AS,
     Cases,
@@ -18,6 +19,7 @@ from dumbbell.papers.rebbr.curves import (
     by_case,
     by_loss,
     comparison,
+    is_as_studied,
     mean,
     measure,
     percent,
@@ -27,10 +29,6 @@ from dumbbell.papers.rebbr.curves import (
 )
 from dumbbell.papers.rebbr.fig3 import Seed, seeds
 from dumbbell.papers.testing import each, near, spread
-
-FACTOR = 1.6
-"""How far single runs of CUBIC are apart: 29.7 to 68.7 Mbit/s at one point of the study's own four runs."""
-
 
 HALF = "500 ms"
 """Where the study's rates are those of half of its receive window."""
@@ -102,7 +100,7 @@ def least_lead(seed: Seed) -> float:
 
 def equality(seed: Seed) -> float:
     """BBR over CUBIC at 500 ms and 0.001 %."""
-    return quotient(*(of["500 ms"].egress[1e-5] for of in seed))
+    return quotient(*(of[HALF].egress[1e-5] for of in seed))
 
 
 def courses(which: int, loss: float) -> Callable[[Sequence[Seed]], str]:
@@ -154,6 +152,6 @@ PART = Part(
         halved(figure),
     ],
     claims=CLAIMS,
-    decides=lambda choice: choice == "unpaced",
+    decides=is_as_studied,
     pictures=pictures,
 )

@@ -25,6 +25,7 @@ from dumbbell.papers.rebbr.curves import (
     Run,
     beside_cubic,
     mean,
+    percent,
     under,
 )
 from dumbbell.papers.testing import each, spread
@@ -133,7 +134,7 @@ def as_published(pair: tuple[Run, ...]) -> bool:
 def lead(pairs: Sequence[tuple[Run, ...]]) -> str:
     """BBR less CUBIC at small losses."""
     bbr, cubic = zip(*pairs, strict=True)
-    found = ", ".join(f"{mean(bbr, at) - mean(cubic, at):+.2f} at {100 * at:g} %" for at in (1e-5, 1e-4, 1e-3))
+    found = ", ".join(f"{mean(bbr, at) - mean(cubic, at):+.2f} at {percent(at)} %" for at in (1e-5, 1e-4, 1e-3))
     return f"BBR - CUBIC {found} (Mbit/s)"
 
 
@@ -154,7 +155,7 @@ CLAIMS: list[Claim[Figure]] = [
     Claim("reb-20", "CUBIC uses less than 70 % of the link at 0.1 % loss and less than 25 % at 1 %.", "0.680 and 0.208",
           each(under({CUBIC: CUBIC}),
                lambda run: run.egress[0.001] < 0.7 * run.capacity and run.egress[0.01] < 0.25 * run.capacity,
-               lambda runs: ", ".join(f"{spread(run.egress[at] / run.capacity for run in runs)} at {100 * at:g} %"
+               lambda runs: ", ".join(f"{spread(run.egress[at] / run.capacity for run in runs)} at {percent(at)} %"
                                       for at in (0.001, 0.01))),
           note=lambda figure: figure.note("When the few dozen losses fall decides the rate at 0.1 %.")),
     Claim("reb-21", "From 0.1 % loss on BBR is faster than CUBIC; at 0.01 % and less CUBIC is a little ahead.",

@@ -13,7 +13,7 @@ from dumbbell.papers.rebbr.curves import (
     CUBIC,
     FOLDER,
     PACED,
-    PACINGS,
+    PUBLISHED_AS,
     UNPACED,
     Cases,
     Run,
@@ -21,13 +21,14 @@ from dumbbell.papers.rebbr.curves import (
     by_case,
     by_loss,
     comparison,
+    is_as_studied,
     mean,
     percent,
     published_curves,
     quotient,
     round_trip,
 )
-from dumbbell.papers.rebbr.fig3 import carried, rate
+from dumbbell.papers.rebbr.fig3 import carried, rate, seeds
 from dumbbell.papers.runs import Run as Point
 from dumbbell.papers.testing import each, spread
 
@@ -51,14 +52,14 @@ class Figure:
     slow: Cases
     """Behind a queue of one BDP, by rate."""
 
+    @property
+    def compared(self) -> Cases:
+        """All but 10 s, of which a run has no more than six: what arrives is the start."""
+        return {case: of for case, of in self.cases.items() if case != "10000 ms"}
+
     def bbr(self) -> dict[str, list[dict[str, Run]]]:
         """BBR by round-trip time, seed by seed."""
-        return {name: self.seeds(label) for name, label in PACINGS.items()}
-
-    def seeds(self, label: str) -> list[dict[str, Run]]:
-        """An algorithm by round-trip time, seed by seed."""
-        by_seed = zip(*(curves[label] for curves in self.cases.values()), strict=True)
-        return [dict(zip(self.cases, runs, strict=True)) for runs in by_seed]
+        return {name: [bbr for bbr, _ in pairs] for name, pairs in seeds(self.cases).items()}
 
     def low_loss(self) -> dict[str, list[Run]]:
         """BBR at 100 ms."""
@@ -88,34 +89,34 @@ def causes(figure: Figure) -> Grid:
     """Window and queue alone and together."""
     theirs = published_curves("fig6", "100 ms")
     columns: dict[str, Callable[[float], Cell]] = {}
-    for label, cc in ((CUBIC, "cubic"), (UNPACED, "bbr")):
+    for label in (CUBIC, UNPACED):
         columns |= {f"{label}: {name}": partial(mean, curves[label]) for name, curves in figure.choices.items()}
-        columns[f"{label}: published"] = theirs[cc].get
+        columns[f"{label}: published"] = theirs[PUBLISHED_AS[label]].get
     rows = by_loss(figure.choices[USUAL])
     return table("causes", "Link egress in Mbit/s at 100 ms by window and queue", ["loss %"], rows, columns, 1)
 
 
 def behind_queues(figure: Figure) -> Grid:
     """The slow links behind a queue of one BDP."""
+    published = {case: published_curves("buffers", case) for case in figure.slow}
 
-    def columns(label: str, cc: str) -> dict[str, Callable[[tuple[str, float]], Cell]]:
+    def columns(label: str) -> dict[str, Callable[[tuple[str, float]], Cell]]:
         return {
             f"{label}: egress": lambda at: mean(figure.slow[at[0]][label], at[1]),
-            f"{label}: published": lambda at: published_curves("buffers", at[0])[cc][at[1]],
+            f"{label}: published": lambda at: published[at[0]][PUBLISHED_AS[label]][at[1]],
         }
 
     rows = (([case, *head], (case, loss)) for case, of in figure.slow.items() for head, loss in by_loss(of))
     title = "Link egress in Mbit/s behind a queue of rate x round-trip time"
-    return table("slow", title, ["link", "loss %"], rows, columns(CUBIC, "cubic") | columns(UNPACED, "bbr"), 3)
+    return table("slow", title, ["link", "loss %"], rows, columns(CUBIC) | columns(UNPACED), 3)
 
 
 def pictures(figure: Figure) -> Pictures:
     """The figure."""
     from dumbbell.papers.rebbr import figures
 
-    shown = {case: of for case, of in figure.cases.items() if case != "10000 ms"}
     title = "ReBBR figure 6, an earlier run: 100 Mbit/s, 60 s, default windows, a queue of one BDP"
-    return {"fig6": figures.by_case(shown, "fig6", title, share=False)}
+    return {"fig6": figures.by_case(figure.compared, "fig6", title, share=False)}
 
 
 # --- claims ----------------------------------------------------------------------------------------------------------
@@ -206,11 +207,11 @@ PART = Part(
     ],
     tables=lambda figure: [
         comparison(figure.cases, "fig6", "Link egress and goodput in Mbit/s by round-trip time", "RTT"),
-        agreement({case: of for case, of in figure.cases.items() if case != "10000 ms"}, "fig6", "RTT"),
+        agreement(figure.compared, "fig6", "RTT"),
         causes(figure),
         behind_queues(figure),
     ],
     claims=CLAIMS,
-    decides=lambda choice: choice == "unpaced",
+    decides=is_as_studied,
     pictures=pictures,
 )
