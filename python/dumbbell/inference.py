@@ -41,8 +41,9 @@ def are_equal(values: FloatArray) -> bool:
 def effective_size(series: ArrayLike) -> float:
     """How many independent samples a stationary time series is worth: its size over its correlation time.
 
-    The correlation time is one step and twice the sum of autocorrelations, added up as long as two neighbouring ones are positive
-    together (Geyer's initial positive sequence, 1992). At most the size; 1 for a series that does not change.
+    The correlation time, in steps, is one and twice the sum of the autocorrelations, added up as long as two
+    neighbours of them are positive together (Geyer's initial positive sequence, 1992). At most the size; 1 for a series
+    that does not change.
     """
     x = finite(series)
     if x.size < 2 or are_equal(x):
