@@ -78,13 +78,13 @@ def plot(
 
     Files of Flent, real and simulated, are drawn over each other.
     """
-    from dumbbell import plots
+    from dumbbell import flent, plots
 
     kinds = _formats(formats)
     if kind is not None and kind not in KINDS:
         fail(f"--kind {kind}: choose from {', '.join(KINDS)}")
     wanted = Wanted(kind, x, y, by, options.split(where, "--where", "KEY=VALUE, such as --where rtt=20ms"))
-    of_flent = any(place.name.endswith((".flent.gz", ".flent", ".flnt")) for place in places)
+    of_flent = any(flent.is_named_so(place) for place in places)
     if not of_flent and (len(places) != 1 or out is not None):
         fail("give one directory that --out wrote, whose pictures go there, or files of Flent with --out")
     with plots.appearance(_inches(size), font_size, _style(style)):
