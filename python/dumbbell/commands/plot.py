@@ -190,6 +190,12 @@ def _overlay(places: list[Path], formats: list[Format], series: list[str] | None
     except flent.FlentFileError as error:
         fail(str(error))
     names = [place.name.removesuffix(flent.files.SUFFIX) for place in places]
-    with storage.directory(out, OVERLAY, [f"overlay.{kind}" for kind in formats]) as staging:
-        written = overlay(data, names).write(staging / "overlay", formats)
-    return [out / path.name for path in written]
+    files = [f"overlay.{kind}" for kind in formats]
+    picture = overlay(data, names)
+    if out.exists():
+        # What is there in other formats stays.
+        with storage.adding(out, OVERLAY, files):
+            return picture.write(out / "overlay", formats)
+    with storage.directory(out, OVERLAY, files) as staging:
+        picture.write(staging / "overlay", formats)
+    return [out / name for name in files]
