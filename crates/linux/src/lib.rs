@@ -2,9 +2,10 @@
 #![cfg(target_os = "linux")]
 //!
 //! Where to look: `host.rs` makes the namespaces and `settings.rs` says what they are set to, `emulator.rs` carries the
-//! packets, `traffic.rs` has the applications, `sampler.rs` asks the kernel, `certificate.rs` judges. `sys.rs` is the only
-//! module with unsafe code.
+//! packets, `traffic.rs` has the applications, `sampler.rs` asks the kernel, `certificate.rs` judges. `bpf` loads our own
+//! algorithms into the kernel. `sys.rs` is the only module with unsafe code.
 
+mod bpf;
 mod certificate;
 mod clock;
 mod emulator;
@@ -42,7 +43,7 @@ use std::thread;
 use traffic::{Application, Promptness};
 
 pub use certificate::{Certificate, FlowLimits};
-pub use error::{FlowFault, RunError};
+pub use error::{BpfFault, FlowFault, RunError};
 pub use rootless::become_root_of_own_namespace;
 pub use settings::{MAX_FLOWS, Sysctl};
 pub use shell::{Programs, ShellOutput, shell};
@@ -148,7 +149,9 @@ impl FlowShared {
 /// The kernel cannot do what the scenario asks for, the machine forbids what is needed, or the run was cancelled.
 pub fn run(scenario: &Scenario, sysctls: &[Sysctl], bounds: &Bounds<'_>) -> Result<RunOutput, RunError> {
     let settings = Settings::new(scenario, sysctls)?;
-    let algorithms: Vec<&str> = scenario.flows.iter().map(|flow| flow.cc.name()).collect();
+    // Until the end of the run; the sockets of the hosts are closed before.
+    let (programs, reports) = bpf::OwnAlgorithms::load(scenario)?;
+    let algorithms: Vec<&str> = scenario.flows.iter().map(|flow| programs.kernel_name(flow)).collect();
     let [sender, receiver] = Side::BOTH.map(|side| Host::new(side, &settings, &algorithms));
     let hosts = [sender?, receiver?];
     let shared = Shared::new(scenario.flows.iter().map(|_| FlowShared::new()).collect());
@@ -158,7 +161,7 @@ pub fn run(scenario: &Scenario, sysctls: &[Sysctl], bounds: &Bounds<'_>) -> Resu
     let devices = [&hosts[0].device, &hosts[1].device];
     let emulator = Emulator::new(scenario, devices, settings.mtu, clock, &shared, bounds.max_memory, Traffic::OfFlows)?;
     let [senders, listeners] = [&hosts[0].sockets, &hosts[1].sockets];
-    let sampler = Sampler::new(scenario, senders, clock, &shared);
+    let sampler = Sampler::new(scenario, senders, clock, &shared, reports);
 
     thread::scope(|scope| {
         let named = |name: &str| thread::Builder::new().name(name.to_owned()).stack_size(STACK_BYTES);
