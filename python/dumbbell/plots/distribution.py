@@ -12,9 +12,10 @@ from matplotlib.patches import Patch
 from numpy.typing import NDArray
 
 from dumbbell.plots.axes import Scale, label_of, least_span, vertical
-from dumbbell.plots.metric import OF_A_FLOW, axis_named, lines, over_runs, with_metric
+from dumbbell.plots.metric import lines
 from dumbbell.plots.style import HATCHES, Look, Picture, caption, ink, legend, looks, named, one_panel
 from dumbbell.plots.timeseries import until_the_end
+from dumbbell.selection import OF_A_FLOW, axis_named, over_runs, with_metric
 
 if TYPE_CHECKING:
     import polars as pl
