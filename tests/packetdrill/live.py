@@ -54,8 +54,11 @@ TCP_INFO = [
     ("QQ", "bytes_sent bytes_retrans"),
     ("IIIIII", "dsack_dups reord_seen rcv_ooopack snd_wnd rcv_wnd rehash"),
     ("HHI", "total_rto total_rto_recoveries total_rto_time"),
-    ("IIIIIIII", "received_ce delivered_e1_bytes delivered_e0_bytes delivered_ce_bytes "
-     "received_e1_bytes received_e0_bytes received_ce_bytes ecn_fields"),
+    (
+        "IIIIIIII",
+        "received_ce delivered_e1_bytes delivered_e0_bytes delivered_ce_bytes "
+        "received_e1_bytes received_e0_bytes received_ce_bytes ecn_fields",
+    ),
 ]
 Json = dict[str, Any]
 
