@@ -39,7 +39,7 @@ INLINE void update_cycle(struct tcp_sock *tcp, struct bbr *bbr, struct rate_samp
 		is_over = is_over ||
 			  sample->prior_in_flight <= inflight_target(tcp, bbr, max_bw(bbr), GAIN_ONE);
 	if (is_over) {
-		enter_phase(bbr, (bbr->phase + 1) % PHASES);
+		bbr->phase = (bbr->phase + 1) % PHASES;
 		bbr->cycle_start_us = tcp->delivered_mstamp;
 	}
 }

@@ -15,6 +15,7 @@
 #define HIGH_GAIN 739
 #define DRAIN_GAIN 88
 #define WINDOW_GAIN 512
+#define PROBE_GAIN 320
 #define PHASES 8
 #define RANDOM_PHASES 7
 #define BW_ROUNDS 10
@@ -22,6 +23,7 @@
 #define MIN_RTT_WINDOW_MS 10000
 #define PROBE_RTT_DWELL_MS 200
 #define FULL_ROUNDS 3
+/* LT: the long-term sampler, which looks for a policer. */
 #define LT_MIN_ROUNDS 4
 #define LT_MAX_ROUNDS 16
 #define LT_USE_ROUNDS 48
@@ -223,7 +225,7 @@ INLINE void save_window(struct tcp_sock *tcp, struct bbr *bbr)
 	bbr->prior_cwnd = is_untouched ? tcp->snd_cwnd : larger(bbr->prior_cwnd, tcp->snd_cwnd);
 }
 
-/* The policer's sampler: intervals that begin and end with losses, and lose a fifth. */
+/* The long-term sampler: intervals that begin and end with losses, and lose a fifth. */
 
 INLINE void start_lt_interval(struct tcp_sock *tcp, struct bbr *bbr)
 {
@@ -241,14 +243,9 @@ INLINE void reset_lt(struct tcp_sock *tcp, struct bbr *bbr)
 	start_lt_interval(tcp, bbr);
 }
 
-INLINE void enter_phase(struct bbr *bbr, u32 phase)
-{
-	bbr->phase = phase;
-}
-
 INLINE u32 cycle_gain(struct bbr *bbr)
 {
-	return bbr->phase == 0 ? 320 : bbr->phase == 1 ? 192 : GAIN_ONE;
+	return bbr->phase == 0 ? PROBE_GAIN : bbr->phase == 1 ? 192 : GAIN_ONE;
 }
 
 /* Enters PROBE_BW at any phase but the draining one. */
@@ -257,7 +254,7 @@ INLINE void enter_probe_bw(struct tcp_sock *tcp, struct bbr *bbr)
 	u32 drawn = (u64)get_prandom_u32() * RANDOM_PHASES >> 32;
 
 	bbr->mode = PROBE_BW;
-	enter_phase(bbr, (PHASES - drawn) % PHASES);
+	bbr->phase = (PHASES - drawn) % PHASES;
 	bbr->cycle_start_us = tcp->delivered_mstamp;
 }
 

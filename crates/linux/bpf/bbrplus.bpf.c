@@ -35,8 +35,9 @@ INLINE u32 with_budget(struct tcp_sock *tcp, struct bbr *bbr, u32 window, u32 ga
 INLINE bool must_drain(struct tcp_sock *tcp, struct bbr *bbr, struct rate_sample *sample)
 {
 	bool has_no_data = !SOCK(tcp)->sk_send_head;
-	bool has_no_window = tcp->snd_una + tcp->snd_wnd - tcp->snd_nxt < tcp->mss_cache;
-	u32 target = inflight_target(tcp, bbr, max_bw(bbr), 320);
+	s32 window_left = tcp->snd_una + tcp->snd_wnd - tcp->snd_nxt;
+	bool has_no_window = window_left < (s32)tcp->mss_cache;
+	u32 target = inflight_target(tcp, bbr, max_bw(bbr), PROBE_GAIN);
 
 	return sample->prior_in_flight >= target || sample->losses > 0 || sample->is_app_limited || has_no_data ||
 	       has_no_window;
@@ -51,12 +52,12 @@ INLINE void update_cycle(struct tcp_sock *tcp, struct bbr *bbr, struct rate_samp
 
 		bbr->cycle_start_us = tcp->delivered_mstamp;
 		bbr->variant.length = PHASES - drawn;
-		enter_phase(bbr, PHASE_PROBE);
+		bbr->phase = PHASE_PROBE;
 	} else if (bbr->pacing_gain < GAIN_ONE) {
 		if (sample->prior_in_flight <= inflight_target(tcp, bbr, max_bw(bbr), GAIN_ONE))
-			enter_phase(bbr, PHASE_CRUISE);
+			bbr->phase = PHASE_CRUISE;
 	} else if (bbr->pacing_gain > GAIN_ONE && elapsed_us > bbr->min_rtt_us && must_drain(tcp, bbr, sample)) {
-		enter_phase(bbr, PHASE_DRAIN);
+		bbr->phase = PHASE_DRAIN;
 	}
 }
 
