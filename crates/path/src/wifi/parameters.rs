@@ -1,6 +1,6 @@
 //! What can be chosen of a Wi-Fi link.
 
-use super::phy::{MAX_MCS, Modulation};
+use super::phy::{ChannelWidth, GuardInterval, MAX_MCS, Modulation};
 use dumbbell_parameters::Problem;
 use dumbbell_units::{Bytes, Duration, Rate};
 use schemars::JsonSchema;
@@ -152,62 +152,6 @@ impl Wifi {
             self.mcs,
             self.rate().in_words()
         )
-    }
-}
-
-/// Width of a channel.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
-pub enum ChannelWidth {
-    /// 52 data subcarriers.
-    #[serde(rename = "20mhz")]
-    Mhz20,
-    /// 108 data subcarriers.
-    #[serde(rename = "40mhz")]
-    Mhz40,
-    /// 234 data subcarriers.
-    #[serde(rename = "80mhz")]
-    Mhz80,
-    /// 468 data subcarriers.
-    #[serde(rename = "160mhz")]
-    Mhz160,
-}
-
-impl ChannelWidth {
-    pub(super) fn data_subcarriers(self) -> u64 {
-        match self {
-            ChannelWidth::Mhz20 => 52,
-            ChannelWidth::Mhz40 => 108,
-            ChannelWidth::Mhz80 => 234,
-            ChannelWidth::Mhz160 => 468,
-        }
-    }
-
-    fn in_words(self) -> &'static str {
-        match self {
-            ChannelWidth::Mhz20 => "20 MHz",
-            ChannelWidth::Mhz40 => "40 MHz",
-            ChannelWidth::Mhz80 => "80 MHz",
-            ChannelWidth::Mhz160 => "160 MHz",
-        }
-    }
-}
-
-/// Guard interval between symbols.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
-#[serde(rename_all = "lowercase")]
-pub enum GuardInterval {
-    /// 0.4 us: a symbol lasts 3.6 us.
-    Short,
-    /// 0.8 us: a symbol lasts 4 us.
-    Long,
-}
-
-impl GuardInterval {
-    pub(super) fn symbol_nanos(self) -> u64 {
-        match self {
-            GuardInterval::Short => 3_600,
-            GuardInterval::Long => 4_000,
-        }
     }
 }
 
