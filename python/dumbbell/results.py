@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import dataclasses
+import io
 import json
 import math
 from collections.abc import Mapping, Sequence
@@ -357,22 +358,46 @@ def _read_text(path: Path, checksums: Mapping[str, str | None]) -> str:
         raise ResultError(f"{path}: damaged, not UTF-8 text (byte {error.start})") from None
 
 
+LONG_ROWS = 200_000
+"""Longer tables are kept as they are in their file, and what is asked for of them is read from that."""
+
+
+class _Packed:
+    """A long table as its file has it, compressed; the source of a :class:`Table`."""
+
+    def __init__(self, content: bytes) -> None:
+        self._content = content
+
+    def scan(self) -> pl.LazyFrame:
+        import polars as pl
+
+        return pl.scan_parquet(io.BytesIO(self._content))
+
+    def __arrow_c_stream__(self, requested_schema: object | None = None) -> object:
+        return self.scan().collect().__arrow_c_stream__(requested_schema)
+
+
 def _read_table(path: Path, required: Mapping[str, str], checksums: Mapping[str, str | None]) -> Table:
     import polars as pl
 
     content = _read(path, checksums)
+    packed = _Packed(content)
     try:
-        frame = pl.read_parquet(content)
+        schema = packed.scan().collect_schema()
+        # What has no checksum may be damaged anywhere, and is read whole to know.
+        is_sure = checksums.get(path.name) is not None
+        is_long = is_sure and packed.scan().select(pl.len()).collect().item() > LONG_ROWS
+        table = Table(packed if is_long else pl.read_parquet(content))
     except (pl.exceptions.PolarsError, pl.exceptions.PanicException, OSError, ValueError) as error:
         reason = str(error).splitlines()[0] if str(error) else type(error).__name__
         raise ResultError(f"{path}: damaged, not a Parquet file ({reason})") from None
     for name, kind in required.items():
-        found = frame.schema.get(name)
+        found = schema.get(name)
         if found is None:
             raise ResultError(f"{path}: damaged, no column `{name}`")
         if not (found.is_numeric() if kind == "number" else found in (pl.String, pl.Categorical)):
             raise ResultError(f"{path}: damaged, column `{name}` holds {found} in place of {kind}s")
-    return Table(frame)
+    return table
 
 
 def _earlier_result(folder: Path) -> Sequence[str] | None:
