@@ -9,7 +9,7 @@ use crate::file::{APP_RATES, AppRateSpec, AppSpec, Direction, FlowSpec, RateSpec
 use crate::key_path::KeyPath;
 use dumbbell_parameters::check;
 use dumbbell_path::Schedule;
-use dumbbell_transport::{Protocol, TransportConfig};
+use dumbbell_transport::TransportConfig;
 use dumbbell_units::{Bytes, Duration, Rate, Time};
 use serde_json::json;
 use std::collections::HashSet;
@@ -75,8 +75,7 @@ impl Context<'_> {
             self.report.value(&at.key("count"), "the entry stands for no flow", "allowed: 1 or more");
         }
         let transport = self.transport(spec, at);
-        let is_unresponsive = transport.as_ref().is_some_and(|transport| transport.protocol == Protocol::Udp);
-        let algorithm = if is_unresponsive { self.no_algorithm(spec, at) } else { self.algorithm(spec, at) };
+        let algorithm = self.governor(spec, transport.as_ref(), at);
         let timely = self.flow_times(spec, at);
         self.check_amounts(spec, at);
         let schedule = self.app_schedule(spec, at);
@@ -112,7 +111,7 @@ impl Context<'_> {
             }
             let delays = forward.iter().chain(&reverse).map(|link| network.links[*link].delay.base.as_nanos());
             Flow {
-                label: label.map_or("udp", String::as_str).to_owned(),
+                label: label.map_or(transport.protocol.name(), String::as_str).to_owned(),
                 cc: algorithm.clone(),
                 is_bpf: spec.cc.as_ref().is_some_and(|cc| cc.name.starts_with(BPF)),
                 start: spec.start.unwrap_or_default() + stagger * number as u64,
