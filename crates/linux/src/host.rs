@@ -26,8 +26,6 @@ const LOOPBACK_MTU: u32 = 65_536;
 /// Packets that the device holds for the emulator: more than a window of the largest path here, so that nothing is dropped
 /// but by links.
 const QUEUE_LENGTH: u32 = 20_000;
-/// Every kernel has it.
-const IDLE_ALGORITHM: &str = "reno";
 /// The port of the first flow; the others follow.
 pub const FIRST_PORT: u16 = 10_000;
 
@@ -151,8 +149,6 @@ fn tcp_socket() -> io::Result<OwnedFd> {
 fn flow_socket(side: Side, flow: usize, algorithm: &str) -> Result<OwnedFd, RunError> {
     let machine = |error: io::Error| RunError::Machine(format!("cannot make the socket of flow {flow}: {error}"));
     let socket = tcp_socket().map_err(machine)?;
-    // A receiver sends no data: what governs that is of no account, and must not report.
-    let algorithm = if side == Side::Receiver { IDLE_ALGORITHM } else { algorithm };
     sockopt::set_tcp_congestion(&socket, algorithm).map_err(|errno| match errno {
         Errno::NOENT => FlowFault::UnknownAlgorithm { available: available_algorithms() }.of(flow, algorithm),
         Errno::PERM => FlowFault::ForbiddenAlgorithm.of(flow, algorithm),

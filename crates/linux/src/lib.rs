@@ -150,10 +150,8 @@ impl FlowShared {
 /// The kernel cannot do what the scenario asks for, the machine forbids what is needed, or the run was cancelled.
 pub fn run(scenario: &Scenario, sysctls: &[Sysctl], bounds: &Bounds<'_>) -> Result<RunOutput, RunError> {
     let settings = Settings::new(scenario, sysctls)?;
-    // Until the end of the run; the sockets of the hosts are closed before.
-    let (programs, reports) = bpf::OwnAlgorithms::load(scenario)?;
-    let algorithms: Vec<&str> = scenario.flows.iter().map(|flow| programs.kernel_name(flow)).collect();
-    let [sender, receiver] = Side::BOTH.map(|side| Host::new(side, &settings, &algorithms));
+    let (own, reports) = bpf::OwnAlgorithms::load(scenario)?;
+    let [sender, receiver] = Side::BOTH.map(|side| Host::new(side, &settings, &own.kernel_names(scenario, side)));
     let hosts = [sender?, receiver?];
     let shared = Shared::new(scenario.flows.iter().map(|_| FlowShared::new()).collect());
     let is_light = is_light(scenario);

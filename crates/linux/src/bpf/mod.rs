@@ -11,6 +11,7 @@ mod reports;
 pub use reports::{Report, Reports, VALUES};
 
 use crate::error::BpfFault;
+use crate::host::Side;
 use crate::{FlowFault, RunError, sys};
 use aya_obj::Object;
 use aya_obj::btf::{Btf, BtfType, Int, IntEncoding};
@@ -29,9 +30,11 @@ const KERNEL_TYPES: &str = "/sys/kernel/btf/vmlinux";
 const OLDEST: (u32, u32) = (6, 10);
 /// The kernel's longest name of an algorithm (`TCP_CA_NAME_MAX`, with a zero at the end).
 const LONGEST_NAME: usize = 15;
-/// What reads as one of them says about a connection that it governs.
+/// The kernel's structures: what an algorithm consists of, and the same as a map of struct_ops holds it.
 const OPERATIONS: &str = "tcp_congestion_ops";
 const REGISTERED: &str = "bpf_struct_ops_tcp_congestion_ops";
+/// What governs a connection that sends no data; every kernel has it.
+const IDLE_ALGORITHM: &str = "reno";
 /// Room for what the kernel says against a program.
 const LOG_BYTES: usize = 1 << 20;
 
@@ -83,10 +86,19 @@ impl OwnAlgorithms {
         Ok((programs, loader.map(|loader| loader.reports)))
     }
 
-    /// What the kernel knows a flow's algorithm as.
-    pub fn kernel_name<'a>(&'a self, flow: &'a Flow) -> &'a str {
-        let own = self.registered.iter().find(|registered| flow.is_bpf && registered.algorithm == flow.cc.name());
-        own.map_or(flow.cc.name(), |registered| &registered.name)
+    /// What the kernel knows the algorithm of each flow as, at one side. Receivers do without ours, so that only senders
+    /// report.
+    pub fn kernel_names<'a>(&'a self, scenario: &'a Scenario, side: Side) -> Vec<&'a str> {
+        let name = |flow: &'a Flow| {
+            let name = flow.cc.name();
+            let own = self.registered.iter().find(|registered| flow.is_bpf && registered.algorithm == name);
+            match (own, side) {
+                (None, _) => name,
+                (Some(_), Side::Receiver) => IDLE_ALGORITHM,
+                (Some(registered), Side::Sender) => &registered.name,
+            }
+        };
+        scenario.flows.iter().map(name).collect()
     }
 }
 
@@ -119,53 +131,52 @@ impl Loader {
         Ok(Loader { kernel, operations, registered, types, reports })
     }
 
-    /// Loads the programs of an algorithm and registers it under a name that is free.
+    /// Loads an algorithm and registers it under a name that is free.
     fn register(&self, algorithm: &str) -> Result<Registered, BpfFault> {
         let broken = |what: String| BpfFault::Kernel(format!("the object of {algorithm} does not fit it: {what}"));
-        let object = object(algorithm).ok_or_else(|| broken("there is none".to_owned()))?;
-        let mut object = Object::parse(object).map_err(|error| broken(error.to_string()))?;
-        object.relocate_btf(&self.kernel).map_err(|error| broken(format!("{error:?}")))?;
-        let maps = object.maps.clone();
-        let ring = self.reports.as_raw_fd();
-        let maps = maps.iter().map(|(name, map)| (name.as_str(), ring, map));
-        object.relocate_maps(maps, &HashSet::new()).map_err(|error| broken(format!("{error:?}")))?;
-
-        let (_, data) = self.registered.member("data").ok_or_else(|| broken("`data` is missing".to_owned()))?;
+        let object = self.adapted(algorithm).map_err(broken)?;
+        let lacks = |member: &str| broken(format!("{OPERATIONS} has no member `{member}`"));
+        let data = self.registered.member("data").ok_or_else(|| lacks("data"))?.1;
+        let name_at = data + self.operations.member("name").ok_or_else(|| lacks("name"))?.1;
         let mut value = vec![0; self.registered.bytes];
-        let mut put = |offset: usize, bytes: &[u8]| {
-            value[data + offset..][..bytes.len()].copy_from_slice(bytes);
-        };
         let mut programs = Vec::new();
         for function in object.functions.values() {
             let name = &function.name;
-            let Some((member, offset)) = self.operations.member(name) else {
-                return Err(broken(format!("{OPERATIONS} has no member `{name}`")));
-            };
+            let (member, offset) = self.operations.member(name).ok_or_else(|| lacks(name))?;
             let place = (self.operations.id, member);
             let load =
                 |log: &mut [u8]| sys::bpf::load_program(name, &function.instructions, &object.license, place, log);
             let program = load(&mut []).map_err(|error| refused(name, &error, load))?;
-            put(offset, &u64::from(program.as_raw_fd().cast_unsigned()).to_ne_bytes());
+            let number = u64::from(program.as_raw_fd().cast_unsigned());
+            value[data + offset..][..size_of_val(&number)].copy_from_slice(&number.to_ne_bytes());
             programs.push(program);
         }
-        let (_, name_at) = self.operations.member("name").ok_or_else(|| broken("`name` is missing".to_owned()))?;
         // Names are those of the whole machine, where another run may have the same algorithm; the kernel wants no dashes.
         let stem = algorithm.replace('-', "_");
-        for number in 0u32.. {
-            let name = format!("{stem}_{number}");
-            if name.len() > LONGEST_NAME {
-                break;
-            }
-            let mut bytes = [0; LONGEST_NAME + 1];
+        let names = (0u32..).map(|number| format!("{stem}_{number}")).take_while(|name| name.len() <= LONGEST_NAME);
+        for name in names {
+            let bytes = &mut value[name_at..][..=LONGEST_NAME];
+            bytes.fill(0);
             bytes[..name.len()].copy_from_slice(name.as_bytes());
-            value[data + name_at..][..bytes.len()].copy_from_slice(&bytes);
             match self.register_as(&name, &value) {
                 Ok(link) => return Ok(Registered { algorithm: algorithm.to_owned(), name, _link: link }),
-                Err(error) if error.raw_os_error() == Some(Errno::EXIST.raw_os_error()) => {}
+                Err(error) if is(&error, Errno::EXIST) => {}
                 Err(error) => return Err(fault("register it", &error)),
             }
         }
         Err(BpfFault::Kernel("all names for it are taken".to_owned()))
+    }
+
+    /// The object of an algorithm for the running kernel, with our ring buffer in it.
+    fn adapted(&self, algorithm: &str) -> Result<Object, String> {
+        let object = object(algorithm).ok_or("there is none")?;
+        let mut object = Object::parse(object).map_err(|error| error.to_string())?;
+        object.relocate_btf(&self.kernel).map_err(|error| format!("{error:?}"))?;
+        let maps = object.maps.clone();
+        let ring = self.reports.as_raw_fd();
+        let maps = maps.iter().map(|(name, map)| (name.as_str(), ring, map));
+        object.relocate_maps(maps, &HashSet::new()).map_err(|error| format!("{error:?}"))?;
+        Ok(object)
     }
 
     fn register_as(&self, name: &str, value: &[u8]) -> io::Result<OwnedFd> {
@@ -183,7 +194,7 @@ fn release() -> Option<(u32, u32)> {
 
 /// Why a program was not taken, with the last of what the kernel says when it is asked once more.
 fn refused(name: &str, error: &io::Error, load: impl FnOnce(&mut [u8]) -> io::Result<OwnedFd>) -> BpfFault {
-    if is_permission(error) {
+    if is(error, Errno::PERM) {
         return fault("load a program", error);
     }
     let mut log = vec![0; LOG_BYTES];
@@ -194,13 +205,13 @@ fn refused(name: &str, error: &io::Error, load: impl FnOnce(&mut [u8]) -> io::Re
     BpfFault::Kernel(format!("it refuses the program `{name}`: {error}: {said}"))
 }
 
-fn is_permission(error: &io::Error) -> bool {
-    [Errno::PERM, Errno::ACCESS].iter().any(|errno| error.raw_os_error() == Some(errno.raw_os_error()))
+fn is(error: &io::Error, errno: Errno) -> bool {
+    error.raw_os_error() == Some(errno.raw_os_error())
 }
 
 /// The fault of a call that failed: mostly a capability is missing.
 fn fault(what: &str, error: &io::Error) -> BpfFault {
-    if error.raw_os_error() == Some(Errno::PERM.raw_os_error()) {
+    if is(error, Errno::PERM) {
         return BpfFault::Capability(missing_capabilities());
     }
     BpfFault::Kernel(format!("cannot {what}: {error}"))
@@ -243,7 +254,9 @@ mod tests {
     #[test]
     fn the_kernel_takes_every_program_and_forgets_it_with_its_link() {
         let Some((scenario, programs)) = load(&BPF_ALGORITHMS) else { return };
-        let names: Vec<String> = scenario.flows.iter().map(|flow| programs.kernel_name(flow).to_owned()).collect();
+        let names: Vec<String> =
+            programs.kernel_names(&scenario, Side::Sender).into_iter().map(str::to_owned).collect();
+        assert_eq!(programs.kernel_names(&scenario, Side::Receiver), [IDLE_ALGORITHM; BPF_ALGORITHMS.len()]);
         let listed = || available_algorithms().split(", ").map(str::to_owned).collect::<HashSet<_>>();
         for (name, algorithm) in names.iter().zip(BPF_ALGORITHMS) {
             assert!(name.starts_with(&algorithm.replace('-', "_")) && listed().contains(name), "{name}");
@@ -257,8 +270,8 @@ mod tests {
     fn two_runs_have_the_same_algorithm_under_two_names() {
         let Some((scenario, one)) = load(&["scalable"]) else { return };
         let Some((_, other)) = load(&["scalable"]) else { return };
-        let flow = &scenario.flows[0];
-        assert_ne!(one.kernel_name(flow), other.kernel_name(flow));
+        let [one, other] = [&one, &other].map(|own| own.kernel_names(&scenario, Side::Sender));
+        assert_ne!(one, other);
     }
 
     #[test]

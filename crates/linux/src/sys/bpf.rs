@@ -13,8 +13,8 @@ const NAME_BYTES: usize = 16;
 
 /// A call; what the structure lacks of the kernel's `union bpf_attr` is zero.
 fn bpf<T>(command: bpf_cmd, attributes: &T) -> io::Result<libc::c_long> {
-    // SAFETY: the attributes have the size that is said and are only read; where they point to memory, it lives as long as
-    // the caller's borrow and has the length beside it.
+    // SAFETY: the attributes have the size that is said and are only read. What they point to is borrowed by the caller for
+    // as long, has the length that stands beside it, and is only read, too, but for the log, which is borrowed mutably.
     let status =
         unsafe { libc::syscall(libc::SYS_bpf, command as libc::c_int, &raw const *attributes, size_of::<T>()) };
     if status < 0 { Err(io::Error::last_os_error()) } else { Ok(status) }
@@ -167,14 +167,15 @@ pub fn create_structure(name: &str, types: impl AsFd, value_type: u32, value: &[
 fn set_structure(map: &OwnedFd, value: &[u8]) -> io::Result<()> {
     #[repr(C)]
     struct Attributes {
-        map: u64,
+        map: u32,
+        padding: u32,
         key: u64,
         value: u64,
         flags: u64,
     }
     let key = [0u32];
-    let map = u64::from(number(map));
-    bpf(bpf_cmd::BPF_MAP_UPDATE_ELEM, &Attributes { map, key: address(&key), value: address(value), flags: 0 })?;
+    let attributes = Attributes { map: number(map), padding: 0, key: address(&key), value: address(value), flags: 0 };
+    bpf(bpf_cmd::BPF_MAP_UPDATE_ELEM, &attributes)?;
     Ok(())
 }
 
