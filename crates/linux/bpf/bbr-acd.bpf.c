@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: MIT OR GPL-2.0-only */
 
 /*
- * BBR-ACD as its authors' kernel code does it, on BBR of Linux 4.14: a loss cuts the window when round-trip times say that
- * the queue is full. Described in "BBR-ACD: BBR with Advanced Congestion Detection".
+ * BBR-ACD as its authors' kernel code does it, on BBR of Linux 4.14: a loss cuts the window when round-trip times say
+ * that the queue is full. Described in "BBR-ACD: BBR with Advanced Congestion Detection".
  */
 
 #include "tcp.h"

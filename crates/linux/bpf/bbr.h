@@ -1,8 +1,9 @@
 /* SPDX-License-Identifier: MIT OR GPL-2.0-only */
 
 /*
- * BBR version 1 as of Linux 4.14, without what its variants decide otherwise. A variant declares `struct variant`, includes
- * this file and defines the functions that are declared here as its own. The simulator's BBR is crates/cc/src/bbr1.
+ * BBR version 1 as of Linux 4.14, without what its variants decide otherwise. A variant declares `struct variant`,
+ * includes this file and defines the functions that are declared here as its own. The simulator's BBR is
+ * crates/cc/src/bbr1.
  */
 
 #pragma once
@@ -65,8 +66,8 @@ struct bbr {
 	u8 previous_state;
 	u8 full_rounds;
 	u8 lt_rounds;
-	u8 is_initialised : 1, round_started : 1, full_pipe : 1, policed : 1, lt_sampling : 1, is_first_rate_nominal : 1,
-		idle_restart : 1, packet_conservation : 1;
+	u8 is_initialised : 1, round_started : 1, full_pipe : 1, policed : 1;
+	u8 lt_sampling : 1, is_first_rate_nominal : 1, idle_restart : 1, packet_conservation : 1;
 	u8 probe_rtt_round_done : 1, restore_pending : 1;
 	struct variant variant;
 };
@@ -124,7 +125,7 @@ INLINE u64 bytes_per_second(struct tcp_sock *tcp, u32 bw, u32 gain)
 	return per_us * 1000000 >> BW_LOG2;
 }
 
-/* The maximum over a window of rounds (Nichols' filter): a new maximum replaces all, an old one gives way to the next. */
+/* The maximum over a window of rounds (Nichols' filter): a new one replaces all, an old one gives way to the next. */
 INLINE void update_max_bw(struct bbr *bbr, u32 bw)
 {
 	u32 round = bbr->round;

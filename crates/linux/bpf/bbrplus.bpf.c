@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: MIT OR GPL-2.0-only */
 
 /*
- * BBRPlus as its kernel module does it, on BBR of Linux 4.14: a cycle of random length probes, drains until the queue is
- * gone, and cruises for the rest. Described in Zhang et al., "An Evaluation of BBR and its Variants".
+ * BBRPlus as its kernel module does it, on BBR of Linux 4.14: a cycle of random length probes, drains until the queue
+ * is gone, and cruises for the rest. Described in Zhang et al., "An Evaluation of BBR and its Variants".
  */
 
 #include "tcp.h"
