@@ -1,4 +1,4 @@
-"""The pages in a browser, wide and narrow: a silent console, nothing wider than the screen, nothing that axe objects to.
+"""The pages in a browser, wide and narrow: a silent console, nothing wider than the screen, no objection of axe.
 
 Runs where there is a browser: Chromium (``apt-get install chromium``), Playwright (``pip install playwright``) and the
 environment variable DUMBBELL_AXE, the path of ``axe.min.js`` from the npm package ``axe-core``. Skipped elsewhere.
