@@ -255,7 +255,7 @@ impl Scoreboard {
     }
 
     /// Removes the segments below [`end`](Self::end_of_originals).
-    #[inline]
+    #[inline(always)]
     pub fn pop_originals(&mut self, end: u32) {
         // Untouched segments lie on the list in the order of their numbers, and all lower ones are removed: these come
         // first.

@@ -161,7 +161,10 @@ impl Engine<'_> {
         let now = self.now;
         let flow = &mut self.flows[index];
         let Endpoints::Tcp { sender, .. } = &mut flow.ends else { return };
-        sender.on_ack(now, &packet.acknowledgement(&mut self.sacks));
+        match packet.attachment() {
+            None => sender.on_cumulative_ack(now, packet.cumulative()),
+            Some(options) => sender.on_ack(now, &packet.acknowledgement(self.sacks.take(options))),
+        }
         if let Ok(rtt_us) = u64::try_from(sender.last_sample().rtt_us) {
             self.checks.rtt(index, rtt_us);
             if self.is_measuring {
