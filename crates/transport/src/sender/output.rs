@@ -206,6 +206,7 @@ impl Sender {
     }
 
     /// Stamps a burst, advances the pacing clock, and returns the record of its segments (`__tcp_transmit_skb`).
+    #[inline(always)]
     pub(super) fn depart(&mut self, size: u32, bytes: u64) -> (Time, Record) {
         if self.view.in_flight() == 0 {
             self.controller.event(&self.view, &mut self.control, Event::TxStart);
