@@ -11,7 +11,7 @@ use dumbbell_cc::catalog::BuildError;
 use dumbbell_cc::{Algorithm, Catalog, Recipe};
 use dumbbell_transport::TransportConfig;
 use dumbbell_transport::udp::Unresponsive;
-use serde_json::Map;
+use serde_json::{Map, Value as Json};
 use std::sync::{Arc, LazyLock};
 
 impl Context<'_> {
@@ -82,8 +82,16 @@ impl Context<'_> {
             places.push((top("presets").key(name), "base"));
             name = base;
         }
+        let wanted = (name.to_owned(), Json::Object(parameters.clone()).to_string());
+        if let Some(recipe) = self.recipes.get(&wanted) {
+            return Some(recipe.clone());
+        }
         let error = match self.catalog.recipe(name, &parameters) {
-            Ok(recipe) => return Some(Arc::new(recipe)),
+            Ok(recipe) => {
+                let recipe = Arc::new(recipe);
+                self.recipes.insert(wanted, recipe.clone());
+                return Some(recipe);
+            }
             Err(error) => error,
         };
         let tree = self.report.tree;
