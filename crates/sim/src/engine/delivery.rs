@@ -32,7 +32,12 @@ impl Engine<'_> {
                 self.medium_agenda.set(index, next);
                 return self.arrive(packet, Followers { link: index, count });
             }
-            self.arrive(packet, Followers::NONE);
+            if count > 0 && packet.hops_left > 0 {
+                let together = 1 + link.take_together(now, count);
+                self.move_on_together(packet, together);
+            } else {
+                self.arrive(packet, Followers::NONE);
+            }
             until_check -= 1;
             if until_check == 0 {
                 if self.must_stop(PACKETS_PER_CHECK) {
@@ -71,6 +76,15 @@ impl Engine<'_> {
     #[inline(never)]
     fn move_on(&mut self, packet: &mut Packet) {
         self.arrive(packet, Followers::NONE);
+    }
+
+    /// The first `count` packets of a run have come out of a medium at the same instant: they enter the next medium of their
+    /// route together.
+    #[inline(never)]
+    fn move_on_together(&mut self, packet: &mut Packet, count: u32) {
+        let hop = self.routes.next_hop(packet.flow, packet.kind.is_forward(), packet.hops_left);
+        packet.hops_left -= 1;
+        self.send_run(hop, *packet, count);
     }
 
     /// A packet comes out of a medium: it enters the next medium of its route, or its endpoint receives it, which may take
