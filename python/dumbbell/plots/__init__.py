@@ -13,6 +13,7 @@ from typing import TYPE_CHECKING, TypeAlias
 from dumbbell.plots import distribution, metric, summary, timeseries, transfers
 from dumbbell.plots.style import FORMATS, STYLES, Format, Picture, Style, appearance
 from dumbbell.results import RESULT, SWEEP, SweepResult, separating_axes, setting_name, setting_text
+from dumbbell.selection import only
 from dumbbell.storage import adding
 
 if TYPE_CHECKING:
@@ -62,11 +63,17 @@ class ResultPlots:
         """Completion times of the transfers of `[[traffic]]`, and their slowdown by size."""
         return transfers.completions(self._result)
 
+    def page_loads(self) -> Picture:
+        """Load times of the web pages of `[[traffic]]`."""
+        return transfers.page_loads(self._result)
+
     def suitable(self) -> dict[str, Picture]:
         """The pictures that make sense for this run, by name."""
         pictures = {"tradeoff": self.tradeoff()} if len(self._result.flows) > 1 else {}
         if len(self._result.completions):
             pictures["completions"] = self.completions()
+        if len(self._result.pages):
+            pictures["pages"] = self.page_loads()
         if len(self._result.series):
             pictures["overview"] = self.overview()
         return pictures
@@ -152,7 +159,7 @@ class SweepPlots:
         return metric.heat_map(self._only(where), self._axes, x, by, y, ", ".join(where.values()), ax)
 
     def _only(self, where: Where) -> pl.DataFrame:
-        return metric.only(self._flows, self._axes, where)
+        return only(self._flows, self._axes, where)
 
     def _firsts(self) -> list[Meta]:
         return [point for point in self._sweep.points if point.repeat == 0]
