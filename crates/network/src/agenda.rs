@@ -71,20 +71,16 @@ impl<T: Copy + Ord> Agenda<T> {
         }
     }
 
-    /// `slot` of the tree is due at another time.
-    #[inline(always)]
+    /// `slot` of the tree is due at another time: updates the nodes above it.
+    #[inline(never)]
     fn play(&mut self, slot: usize, due: T) {
         let neighbour = self.slots[slot ^ 1];
         let neighbour_wins = neighbour < due || neighbour == due && slot & 1 == 1;
         #[expect(clippy::cast_possible_truncation, reason = "slots are flows or media, far fewer than 2^32")]
         let own = slot as u32;
-        let winner = if neighbour_wins { Winner { due: neighbour, slot: own ^ 1 } } else { Winner { due, slot: own } };
-        self.play_on((self.slots.len() + slot) / 2, winner);
-    }
-
-    /// Node `number` has a new winner: updates the nodes above it.
-    #[inline(never)]
-    fn play_on(&mut self, mut number: usize, mut winner: Winner<T>) {
+        let mut winner =
+            if neighbour_wins { Winner { due: neighbour, slot: own ^ 1 } } else { Winner { due, slot: own } };
+        let mut number = (self.slots.len() + slot) / 2;
         while number > 1 {
             let side = number & 1;
             number /= 2;
