@@ -55,8 +55,8 @@ pub(crate) struct FlowSpec {
     pub route: Option<Vec<String>>,
     /// With `links`: names of the links from the receiver to the sender. Default: `route` backwards.
     pub reverse_route: Option<Vec<String>>,
-    /// Code point in the IP header of its packets, from which Wi-Fi links take the access category. Default: that of the
-    /// link.
+    /// Code point in the IP header of its packets, from which Wi-Fi links take the access category, and CAKE the tin.
+    /// Default: that of the link.
     pub dscp: Option<Dscp>,
     /// Endpoint parameters that differ from the file's `transport`.
     pub transport: Option<TransportSpec>,
