@@ -24,6 +24,9 @@ ROUNDING = 1e-12
 MAX_DRAWN = 1_000_000
 """So many numbers of resamples are in memory at a time."""
 
+ALPHA = 0.05
+"""A difference counts as shown if chance alone gives one like it with less than this probability."""
+
 FloatArray = NDArray[np.float64]
 
 
@@ -178,7 +181,7 @@ class Anova:
         """Mean square within groups."""
         return self.ss_within / self.df_within
 
-    def critical_f(self, alpha: float = 0.05) -> float:
+    def critical_f(self, alpha: float = ALPHA) -> float:
         """The value that F must exceed to be significant at ``alpha``."""
         from scipy.special import fdtri
 
@@ -186,7 +189,7 @@ class Anova:
 
     def test(self, name: str = "one-way ANOVA") -> HypothesisTest:
         """What it says of the hypothesis that all groups have the same mean."""
-        return HypothesisTest(name, self.f, (float(self.df_between), float(self.df_within)), self.p)
+        return HypothesisTest(name, "means", self.f, (float(self.df_between), float(self.df_within)), self.p)
 
 
 def anova(groups: Sequence[ArrayLike]) -> Anova | None:
@@ -232,10 +235,15 @@ class HypothesisTest:
     """A hypothesis test: whether groups can be told apart, or what an analysis assumes can be."""
 
     name: str
+    of: str
+    """What of the groups is compared: their means, variances or ranks."""
     statistic: float
     df: tuple[float, ...]
     """Degrees of freedom, of the F distribution or of chi squared."""
     p: float
+
+    def __str__(self) -> str:
+        return f"{self.of} differ" if self.p < ALPHA else f"{self.of} not shown to differ"
 
 
 def welch_anova(groups: Sequence[ArrayLike]) -> HypothesisTest | None:
@@ -251,7 +259,7 @@ def welch_anova(groups: Sequence[ArrayLike]) -> HypothesisTest | None:
     weights = n / np.array([array.var(ddof=1) for array in arrays])
     uncertainty = float(((1 - weights / weights.sum()) ** 2 / (n - 1)).sum())
     df = (len(arrays) - 1.0, (len(arrays) ** 2 - 1) / (3 * uncertainty))
-    return HypothesisTest("Welch's ANOVA", float(done.statistic), df, float(done.pvalue))
+    return HypothesisTest("Welch's ANOVA", "means", float(done.statistic), df, float(done.pvalue))
 
 
 def levene(groups: Sequence[ArrayLike]) -> HypothesisTest | None:
@@ -266,7 +274,7 @@ def levene(groups: Sequence[ArrayLike]) -> HypothesisTest | None:
 
     done = stats.levene(*arrays, center="median")
     df = (len(arrays) - 1.0, float(sum(array.size for array in arrays) - len(arrays)))
-    return HypothesisTest("Levene's test", float(done.statistic), df, float(done.pvalue))
+    return HypothesisTest("Levene's test", "variances", float(done.statistic), df, float(done.pvalue))
 
 
 def kruskal_wallis(groups: Sequence[ArrayLike]) -> HypothesisTest | None:
@@ -277,4 +285,4 @@ def kruskal_wallis(groups: Sequence[ArrayLike]) -> HypothesisTest | None:
     from scipy import stats
 
     done = stats.kruskal(*arrays)
-    return HypothesisTest("Kruskal-Wallis", float(done.statistic), (len(arrays) - 1.0,), float(done.pvalue))
+    return HypothesisTest("Kruskal-Wallis", "ranks", float(done.statistic), (len(arrays) - 1.0,), float(done.pvalue))

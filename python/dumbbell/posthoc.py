@@ -9,7 +9,7 @@ from itertools import combinations
 import numpy as np
 from numpy.typing import ArrayLike
 
-from dumbbell.inference import FloatArray, Interval, are_equal, finite, mean_interval
+from dumbbell.inference import ALPHA, FloatArray, Interval, are_equal, finite, mean_interval
 
 
 @dataclass(frozen=True)
@@ -22,6 +22,9 @@ class Pair:
     """Mean of the first less that of the second."""
     p: float
     """Probability of such a difference if there were none, adjusted for the number of pairs."""
+
+    def __str__(self) -> str:
+        return "differ" if self.p < ALPHA else "not shown to differ"
 
 
 def tukey(groups: Sequence[ArrayLike], confidence: float = 0.95) -> list[Pair]:
@@ -93,6 +96,14 @@ METHODS: Mapping[str, Callable[[Sequence[ArrayLike]], list[Pair]]] = {
     "paired": paired_holm,
 }
 """Post-hoc tests by their names."""
+
+TITLES: Mapping[str, str] = {
+    "tukey": "Tukey's test",
+    "games-howell": "Games and Howell's test",
+    "holm": "Welch's t tests with Holm's correction",
+    "paired": "t tests of runs with the same seed, with Holm's correction",
+}
+"""What they are, in words."""
 
 
 def _studentized(groups: Sequence[ArrayLike], confidence: float, *, equal_variances: bool) -> list[Pair]:

@@ -19,7 +19,9 @@ if TYPE_CHECKING:
     import polars as pl
 
     from dumbbell.columns import Column
+    from dumbbell.inference import Interval
     from dumbbell.measures import Measure
+    from dumbbell.statistics import Statistics
 
 MAX_ROWS = 40
 """A table for people ends here; the files have all rows."""
@@ -144,6 +146,32 @@ def traffic_grids(result: Result) -> tuple[Grid, Grid, int]:
     return sources, sizes, len(rows)
 
 
+def pages_grid(result: Result) -> Grid:
+    """The load times of web pages, a row a source of them."""
+    grid = Grid("pages", "loaded:", "mean load\nms:", "p50 load\nms:", "p95 load\nms:", "p99 load\nms:")
+    for row in result.traffic.rows()[:MAX_ROWS]:
+        if row["pages_total"]:
+            times = (_number(_scaled(row[f"{name}_plt_s"], 1e3)) for name in ("mean", "p50", "p95", "p99"))
+            grid.add(_text(row["label"]), _count(row["pages"]), *times)
+    return grid
+
+
+def datagrams_grid(result: Result) -> Grid:
+    """The flows of datagrams, a row each: loss and delays, and what became of the frames of calls."""
+    grid = Grid(
+        "datagrams", "kind", "sent:", "loss:", "p50 one way\nms:", "p95 one way\nms:", "p50 RTT\nms:", "p95 RTT\nms:",
+        "rate\nMbit/s:", "frames:", "late:", "lost:", "p95 frame\nms:",
+    )  # fmt: skip
+    for row in result.datagrams.rows()[:MAX_ROWS]:
+        grid.add(
+            _text(row["label"]), row["kind"], _count(row["sent"]), _percent(row["loss"]),
+            *(_number(row[name]) for name in ("p50_one_way_ms", "p95_one_way_ms", "p50_rtt_ms", "p95_rtt_ms")),
+            _number(row["rate_mbps"]), *(_count(row[name]) for name in ("frames", "late_frames", "lost_frames")),
+            _number(row["p95_frame_ms"]),
+        )  # fmt: skip
+    return grid
+
+
 def sweep_grid(sweep: SweepResult) -> tuple[Grid, int]:
     """Means over the repetitions of each setting, a row an algorithm, and how many rows there are in all."""
     import polars as pl
@@ -188,6 +216,68 @@ def html(result: Result | SweepResult) -> str:
     )
 
 
+def statistics(found: Statistics) -> None:
+    """Prints what a comparison of groups found."""
+    for title, grid in _statistics_grids(found):
+        grid.print(title)
+    _more(max(len(found.groups), len(found.pairs)))
+    if (line := _effect(found)) is not None:
+        console().print(line, highlight=False)
+
+
+def statistics_html(found: Statistics) -> str:
+    """The same for a notebook."""
+    tables = "".join(f"<p>{escape(title)}</p>{grid.html()}" for title, grid in _statistics_grids(found))
+    lines = [line for line in (_effect(found), *found.notes) if line is not None]
+    return tables + "".join(f"<p>{escape(line)}</p>" for line in lines)
+
+
+def _statistics_grids(found: Statistics) -> list[tuple[str, Grid]]:
+    from dumbbell.posthoc import TITLES
+
+    of_points = any(group.effective is not None for group in found.groups)
+    what, worth = ("points", ["worth:"]) if of_points else ("runs", [])
+    groups = Grid("group", f"{what}:", *worth, "mean, 95 %:", "sd:", "median:", "quartiles:")
+    for group in found.groups[:MAX_ROWS]:
+        mean = group.mean
+        groups.add(
+            _text(group.name), _count(group.n), *([] if group.effective is None else [_count(round(group.effective))]),
+            _with_interval(mean), _number(mean.sd), _number(group.median.estimate),
+            " to ".join(map(_number, group.quartiles)),
+        )  # fmt: skip
+    several = "s" if len(found.groups) > 1 else ""
+    tables = [(f"{found.metric} of {len(found.groups)} group{several}", groups)]
+    if found.tests:
+        tests = Grid("test", "statistic:", "df:", "p:", "at 5 %...")
+        for test in found.tests:
+            df = ", ".join(f"{number:.4g}" for number in test.df)
+            tests.add(test.name, _number(test.statistic), df, _probability(test.p), str(test))
+        tables.append(("do they differ?", tests))
+    if found.pairs:
+        pairs = Grid("pair", "difference:", "95 % interval:", "p:", "at 5 %...")
+        for pair in found.pairs[:MAX_ROWS]:
+            first, second = (found.groups[number].name for number in (pair.first, pair.second))
+            difference = pair.difference
+            pairs.add(
+                _text(f"{first} - {second}"), _number(difference.estimate),
+                f"{_number(difference.low)} to {_number(difference.high)}", _probability(pair.p),
+                str(pair),
+            )  # fmt: skip
+        tables.append((f"which do? {TITLES[found.method]}", pairs))
+    return tables
+
+
+def _effect(found: Statistics) -> str | None:
+    if found.anova is None:
+        return None
+    share = f"{100 * found.anova.eta_squared:.3g} % of the variance is between groups"
+    return f"{share} (eta squared {found.anova.eta_squared:.3f}, omega squared {found.anova.omega_squared:.3f})"
+
+
+def _probability(p: float) -> str:
+    return "<0.0001" if p < 1e-4 else f"{p:.2g}"
+
+
 def _more_html(rows: int) -> str:
     return f"<p>... and {rows - MAX_ROWS} more rows</p>" if rows > MAX_ROWS else ""
 
@@ -208,6 +298,10 @@ def _run(result: Result, name: str | None) -> None:
         sources.print()
         sizes.print()
         _more(rows)
+    if len(result.pages):
+        pages_grid(result).print()
+    if len(result.datagrams):
+        datagrams_grid(result).print()
     _cost([meta])
 
 
@@ -219,6 +313,8 @@ def _sweep(sweep: SweepResult, name: str | None) -> None:
         _more(rows)
     if len(sweep.transfers):
         _transfers(sweep, title)
+    if len(sweep.datagrams):
+        _datagrams(sweep, title)
     _cost(sweep.points)
 
 
@@ -243,6 +339,28 @@ def _transfers(sweep: SweepResult, title: str) -> None:
     _more(len(groups))
 
 
+def _datagrams(sweep: SweepResult, title: str) -> None:
+    """Prints loss and delays of the flows of datagrams of each setting: means over repetitions."""
+    datagrams = sweep.datagrams.to_polars()
+    axes = [axis for axis in sweep.axes if axis in datagrams.columns]
+    grid = Grid(
+        *(_text(setting_name(axis)) for axis in axes), "datagrams", "loss %:", "p95 one way\nms:", "p95 RTT\nms:",
+        "rate\nMbit/s:", "late\nframes:", "lost\nframes:", "p95 frame\nms:",
+    )  # fmt: skip
+    columns = (
+        "p95_one_way_ms", "p95_rtt_ms", "rate_mbps", "late_frames", "lost_frames", "p95_frame_ms",
+    )  # fmt: skip
+    groups = datagrams.partition_by(*axes, "label", as_dict=True, maintain_order=True)
+    for key, rows in list(groups.items())[:MAX_ROWS]:
+        grid.add(
+            *(_setting(value) for value in key),
+            _interval(100 * rows["loss"]),
+            *(_interval(rows[column]) for column in columns),
+        )
+    grid.print(title)
+    _more(len(groups))
+
+
 COUNTED = ("goodput_mbps", "mean_rtt_ms", "p95_rtt_ms", "retransmits", "lost", "rto_count")
 
 
@@ -261,8 +379,10 @@ def _interval(values: pl.Series) -> str:
     from dumbbell.metrics import mean_interval
 
     interval = mean_interval(values.drop_nulls().to_numpy())
-    if interval is None:
-        return "-"
+    return "-" if interval is None else _with_interval(interval)
+
+
+def _with_interval(interval: Interval) -> str:
     text = _number(interval.estimate)
     return f"{text} \N{PLUS-MINUS SIGN} {interval.half_width:.2g}" if interval.has_width else text
 

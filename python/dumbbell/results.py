@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import dataclasses
+import io
 import json
 import math
 from collections.abc import Mapping, Sequence
@@ -30,7 +31,9 @@ SCENARIO = "scenario.toml"
 TABLES = ("flows", "series", "links", "link_series")
 TRAFFIC_TABLES = ("traffic", "completions")
 """Tables of experiments with `[[traffic]]`; others do not have their files."""
-SWEEP_TRAFFIC_TABLES = ("traffic", "transfers")
+OPTIONAL_TABLES = (*TRAFFIC_TABLES, "pages", "datagrams")
+"""These, and the tables of web pages and of flows of datagrams, which are there where there are such rows."""
+SWEEP_OPTIONAL_TABLES = ("traffic", "transfers", "datagrams")
 """The same of a sweep."""
 POINTS = "points"
 TRACES = "traces"
@@ -51,6 +54,11 @@ REQUIRED = {
                 "goodput_mbps": "number", "retransmits": "number"},
     "completions": {"source": "number", "label": "text", "measured": "number", "bytes": "number", "fct_s": "number",
                     "slowdown": "number"},
+    "pages": {"source": "number", "label": "text", "measured": "number", "plt_s": "number"},
+    "datagrams": {"flow": "number", "label": "text", "kind": "text", "sent": "number", "loss": "number",
+                  "p50_one_way_ms": "number", "p95_one_way_ms": "number", "p50_rtt_ms": "number",
+                  "p95_rtt_ms": "number", "rate_mbps": "number", "frames": "number", "late_frames": "number",
+                  "lost_frames": "number", "p95_frame_ms": "number"},
 }  # fmt: skip
 """The columns that tables on a terminal and pictures use, and whether they hold texts or numbers."""
 
@@ -71,7 +79,8 @@ class Result:
     """One run.
 
     ``flows`` and ``links`` have one row a flow and link, ``series`` and ``link_series`` one a sample. ``traffic`` has
-    one row a source of flows that come and go, ``completions`` one a transfer of theirs.
+    one row a source of flows that come and go, ``completions`` one a transfer of theirs, ``pages`` one a web page.
+    ``datagrams`` has one row a flow of datagrams: unresponsive flows, probes, calls.
     """
 
     flows: Table
@@ -87,6 +96,8 @@ class Result:
     """The file of the experiment, to which the traces that it names are relative."""
     traffic: Table = field(default_factory=_no_rows)
     completions: Table = field(default_factory=_no_rows)
+    pages: Table = field(default_factory=_no_rows)
+    datagrams: Table = field(default_factory=_no_rows)
 
     @cached_property
     def plot(self) -> ResultPlots:
@@ -108,6 +119,8 @@ class Result:
         if len(self.traffic):
             printed["traffic"] = [_without_infinities(row) for row in self.traffic.rows()]
             printed["completions"] = transfers.by_size(self.completions.to_polars()).to_dicts()
+        if len(self.datagrams):
+            printed["datagrams"] = [_without_infinities(row) for row in self.datagrams.rows()]
         return printed
 
     def save(self, folder: str | Path) -> Path:
@@ -138,7 +151,11 @@ class Result:
         return experiment_of(self).points[0].resolved_toml_beside(f"../../{TRACES}")
 
     def _tables(self) -> tuple[str, ...]:
-        return (*TABLES, *(TRAFFIC_TABLES if len(self.traffic) else ()))
+        return (
+            *TABLES,
+            *(TRAFFIC_TABLES if len(self.traffic) else ()),
+            *(name for name in ("pages", "datagrams") if len(getattr(self, name))),
+        )
 
     def _files(self) -> Sequence[str]:
         return META, SCENARIO, *(f"{name}.parquet" for name in self._tables())
@@ -174,20 +191,21 @@ class Run:
     links: Table
     traffic: Table
     transfers: Table
+    datagrams: Table
 
     @classmethod
     def of(cls, result: Result) -> Run:
         """The summaries of a result."""
         sizes = transfers.by_size(result.completions.to_polars())
-        return cls(result.meta, result.flows, result.links, result.traffic, Table(sizes))
+        return cls(result.meta, result.flows, result.links, result.traffic, Table(sizes), result.datagrams)
 
 
 @dataclass(frozen=True)
 class SweepResult:
     """All points of a sweep.
 
-    ``flows``, ``links`` and ``traffic`` hold the rows of every point behind the columns ``point``, ``repeat``,
-    ``seed``, ``content_hash`` and one column for each swept setting.
+    ``flows``, ``links``, ``traffic`` and ``datagrams`` hold the rows of every point behind the columns ``point``,
+    ``repeat``, ``seed``, ``content_hash`` and one column for each swept setting.
     """
 
     flows: Table
@@ -198,16 +216,17 @@ class SweepResult:
     traffic: Table = field(default_factory=_no_rows)
     transfers: Table = field(default_factory=_no_rows)
     """Quantiles of completion times by size, of every source and point."""
+    datagrams: Table = field(default_factory=_no_rows)
 
     @classmethod
     def of(cls, runs: Sequence[Run], folder: Path | None = None) -> SweepResult:
         """Joins the tables of runs, in the order given."""
         points = [run.meta for run in runs]
-        flows, links, traffic, sizes = (
+        flows, links, traffic, sizes, datagrams = (
             Table(_joined(points, [getattr(run, name).to_polars() for run in runs]))
-            for name in ("flows", "links", "traffic", "transfers")
+            for name in ("flows", "links", *SWEEP_OPTIONAL_TABLES)
         )
-        return cls(flows, links, points, folder, traffic, sizes)
+        return cls(flows, links, points, folder, traffic, sizes, datagrams)
 
     @cached_property
     def axes(self) -> list[str]:
@@ -230,7 +249,12 @@ class SweepResult:
     def write_tables(self, folder: Path) -> None:
         """Writes the joined tables into a sweep's directory, all of them or none."""
         content = json.dumps({"points": [dataclasses.asdict(point) for point in self.points]}, indent=2) + "\n"
-        names = ["flows", "links", *(SWEEP_TRAFFIC_TABLES if len(self.traffic) else ())]
+        names = [
+            "flows",
+            "links",
+            *(("traffic", "transfers") if len(self.traffic) else ()),
+            *(("datagrams",) if len(self.datagrams) else ()),
+        ]
         with storage.directory(folder, SWEEP, [SWEEP_META, *(f"{name}.parquet" for name in names)]) as staging:
             for name in names:
                 table: Table = getattr(self, name)
@@ -255,10 +279,10 @@ def load_result(folder: str | Path) -> Result:
     source = Path(folder)
     checksums = _checked(source, RESULT, META)
     meta = read_meta(source)
-    present = [*TABLES, *(name for name in TRAFFIC_TABLES if f"{name}.parquet" in checksums)]
+    present = [*TABLES, *(name for name in OPTIONAL_TABLES if f"{name}.parquet" in checksums)]
     tables = {name: _read_table(source / f"{name}.parquet", REQUIRED[name], checksums) for name in present}
     flows, series, links, link_series = (tables[name] for name in TABLES)
-    traffic, completions = (tables.get(name) or _no_rows() for name in TRAFFIC_TABLES)
+    traffic, completions, pages, datagrams = (tables.get(name) or _no_rows() for name in OPTIONAL_TABLES)
     scenario = source / SCENARIO
     return Result(
         flows,
@@ -270,6 +294,8 @@ def load_result(folder: str | Path) -> Result:
         scenario_name=str(scenario),
         traffic=traffic,
         completions=completions,
+        pages=pages,
+        datagrams=datagrams,
     )
 
 
@@ -290,8 +316,8 @@ def load_sweep(folder: str | Path) -> SweepResult:
     points = _read_points(source)
     tables = {
         name: _read_table(source / f"{name}.parquet", {"point": "number", **SWEEP_REQUIRED[name]}, checksums)
-        for name in ("flows", "links", *SWEEP_TRAFFIC_TABLES)
-        if name not in SWEEP_TRAFFIC_TABLES or f"{name}.parquet" in checksums
+        for name in ("flows", "links", *SWEEP_OPTIONAL_TABLES)
+        if name not in SWEEP_OPTIONAL_TABLES or f"{name}.parquet" in checksums
     }
     return SweepResult(**tables, points=points, folder=source)
 
@@ -332,22 +358,46 @@ def _read_text(path: Path, checksums: Mapping[str, str | None]) -> str:
         raise ResultError(f"{path}: damaged, not UTF-8 text (byte {error.start})") from None
 
 
+LONG_ROWS = 200_000
+"""Longer tables are kept as they are in their file, and what is asked for of them is read from that."""
+
+
+class _Packed:
+    """A long table as its file has it, compressed; the source of a :class:`Table`."""
+
+    def __init__(self, content: bytes) -> None:
+        self._content = content
+
+    def scan(self) -> pl.LazyFrame:
+        import polars as pl
+
+        return pl.scan_parquet(io.BytesIO(self._content))
+
+    def __arrow_c_stream__(self, requested_schema: object | None = None) -> object:
+        return self.scan().collect().__arrow_c_stream__(requested_schema)
+
+
 def _read_table(path: Path, required: Mapping[str, str], checksums: Mapping[str, str | None]) -> Table:
     import polars as pl
 
     content = _read(path, checksums)
+    packed = _Packed(content)
     try:
-        frame = pl.read_parquet(content)
+        schema = packed.scan().collect_schema()
+        # What has no checksum may be damaged anywhere, and is read whole to know.
+        is_sure = checksums.get(path.name) is not None
+        is_long = is_sure and packed.scan().select(pl.len()).collect().item() > LONG_ROWS
+        table = Table(packed if is_long else pl.read_parquet(content))
     except (pl.exceptions.PolarsError, pl.exceptions.PanicException, OSError, ValueError) as error:
         reason = str(error).splitlines()[0] if str(error) else type(error).__name__
         raise ResultError(f"{path}: damaged, not a Parquet file ({reason})") from None
     for name, kind in required.items():
-        found = frame.schema.get(name)
+        found = schema.get(name)
         if found is None:
             raise ResultError(f"{path}: damaged, no column `{name}`")
         if not (found.is_numeric() if kind == "number" else found in (pl.String, pl.Categorical)):
             raise ResultError(f"{path}: damaged, column `{name}` holds {found} in place of {kind}s")
-    return Table(frame)
+    return table
 
 
 def _earlier_result(folder: Path) -> Sequence[str] | None:

@@ -5,6 +5,7 @@ use super::phy::Modulation;
 use super::reorder::Reorder;
 use super::{AccessCategory, DeviceQueue, Wifi};
 use crate::config::LinkConfig;
+use crate::dscp::Dscp;
 use crate::ledger::Ledger;
 use crate::packet::Packet;
 use crate::queue::{Buffer, HeldQueue, Limits};
@@ -74,6 +75,11 @@ impl<P: Packet> Lane<P> {
         }
     }
 
+    /// From now on the packets of a flow have this code point.
+    pub(super) fn assign(&mut self, flow: u32, dscp: Option<Dscp>) {
+        self.queue.assign(flow, dscp);
+    }
+
     /// From when on there is something to send.
     pub(super) fn ready(&self) -> Time {
         if self.device.is_empty() && self.again.is_empty() { self.queue.ready() } else { Time::ZERO }
@@ -93,11 +99,11 @@ impl<P: Packet> Lane<P> {
         }
     }
 
-    /// Airtime queue limits: whether the device takes another packet.
+    /// Whether the device takes another packet: by airtime queue limits, or as long as it has room.
     fn may_take(&self, wifi: &Wifi, others: Duration) -> bool {
         match wifi.device_queue {
             DeviceQueue::None => false,
-            DeviceQueue::All => true,
+            DeviceQueue::All => self.device.len() < wifi.device_packets as usize,
             DeviceQueue::Aql => {
                 self.pending < wifi.aql_low
                     || self.pending < wifi.aql_high && self.pending + others < wifi.aql_threshold

@@ -1,8 +1,8 @@
 //! When an ACK leaves, and what it says: delayed, quick and compressed ACKs.
 
 use super::{
-    COMPRESSED_ACKS_MAX, COMPRESSION_DELAY_MAX, COMPRESSION_RTT_PERCENT, EarlyAck, QUICK_ACKS_MIN, Receiver,
-    UNCOMPRESSED_DUP_ACKS, Waiting,
+    COMPRESSED_ACKS_MAX, COMPRESSION_DELAY_MAX, COMPRESSION_RTT_PERCENT, EarlyAck, KeptWindow, QUICK_ACKS_MIN,
+    Receiver, UNCOMPRESSED_DUP_ACKS, Waiting,
 };
 use crate::{Ack, CumulativeAck, Marks, SackBlock};
 use dumbbell_units::{Duration, Time};
@@ -58,7 +58,7 @@ impl Receiver {
     }
 
     /// Whether new data is acknowledged without delay (the first half of `__tcp_ack_snd_check`).
-    #[inline]
+    #[inline(always)]
     pub(super) fn is_urgent(&self) -> bool {
         self.rcv_nxt - self.last_acked >= self.ack_every || self.quick > 0 || self.ack_now
     }
@@ -67,7 +67,8 @@ impl Receiver {
     /// urgent waits for the reader.
     #[inline(always)]
     pub(super) fn is_urgent_in_order(&mut self, now: Time, before: Time) -> bool {
-        self.is_urgent() && (now.since(before) >= self.read_delay || !self.waits_for_reader(now, before))
+        self.is_urgent()
+            && (now.since(before) >= self.read_delay || self.quick > 0 || !self.waits_for_reader(now, before))
     }
 
     /// Whether the ACK waits until the application has read: it wakes up `read_delay` after the segment before, and
@@ -77,7 +78,7 @@ impl Receiver {
     #[cold]
     fn waits_for_reader(&mut self, now: Time, before: Time) -> bool {
         let has_unread_before = self.rcv_nxt - self.last_acked > 1 && before != Time::NEVER;
-        if self.quick > 0 || self.ack_now || !has_unread_before {
+        if self.ack_now || !has_unread_before {
             return false;
         }
         let early = self.rare.as_ref().and_then(|rare| rare.early).filter(|early| now < early.reads_at);
@@ -158,16 +159,15 @@ impl Receiver {
             self.quick = 0;
         }
         let mut ack = Ack::from(self.cumulative_ack(window));
-        if let Some(marks) = &mut self.marks {
-            marks.untold = 0;
-            ack.marks = Some(Marks::new(self.ce_segments, marks.bytes));
-        }
         if self.duplicate.is_some() || !self.held.is_empty() {
-            // The counters of marks have the place of a block.
-            let others = usize::from(self.timestamps) + usize::from(self.marks.is_some());
-            let room = Ack::MAX_SACK_BLOCKS - others;
+            let room = Ack::MAX_SACK_BLOCKS - usize::from(self.timestamps);
             let duplicate = self.duplicate.take().map(|seq| SackBlock { start: seq, end: seq + 1 });
             self.sacks.write(duplicate, room, &mut ack);
+        }
+        if let Some(marks) = &mut self.marks {
+            let (blocks, counters) = marks.share_options(ack.sack_count, self.timestamps);
+            ack.sack_count = blocks;
+            ack.marks = Some(Marks::new(self.ce_segments, marks.bytes, counters));
         }
         ack
     }
@@ -175,7 +175,12 @@ impl Receiver {
     /// Builds an ACK without SACK blocks that advertises `window` segments (`tcp_select_window`, `tcp_event_ack_sent`).
     #[inline(always)]
     pub(super) fn cumulative_ack(&mut self, window: u32) -> CumulativeAck {
-        self.window_edge = self.window_edge.max(self.rcv_nxt.saturating_add(window));
+        let edge = self.rcv_nxt.saturating_add(window);
+        if edge >= self.window_edge {
+            self.window_edge = edge;
+        } else {
+            self.keep_window();
+        }
         if self.unacked_news && self.quick > 0 {
             self.quick -= 1;
             if self.quick == 0 {
@@ -195,6 +200,23 @@ impl Receiver {
             window: self.window_edge - self.rcv_nxt,
             echo: self.recent_timestamp,
         }
+    }
+
+    /// The window must not shrink: what is left of the one that was told stays, in the units in which it is told, rounded up
+    /// (`tcp_select_window`). Where repairs move its left edge by less than a unit at a time, its right edge moves as well,
+    /// whatever room there is.
+    #[cold]
+    fn keep_window(&mut self) {
+        let kept = &mut self.rare.get_or_insert_default().kept;
+        let (edge, excess) = if kept.edge == self.window_edge {
+            (kept.edge, kept.excess)
+        } else {
+            let (segments, excess) = self.sizing.told(self.window_edge - self.last_acked, 0);
+            (self.last_acked.saturating_add(segments), excess)
+        };
+        let (segments, excess) = self.sizing.told(edge - self.rcv_nxt, excess);
+        self.window_edge = self.rcv_nxt.saturating_add(segments);
+        *kept = KeptWindow { edge: self.window_edge, excess };
     }
 
     /// The retransmission timeout this end would use for its own data.

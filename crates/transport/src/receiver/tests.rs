@@ -565,7 +565,8 @@ fn an_accurate_receiver_acknowledges_every_change_of_bits_and_every_second_mark_
     receiver.set_ecn_echo(EcnEcho::Accurate);
     let mut step = |i: u32, ecn| -> Vec<(u32, u8, u32)> {
         let acks = receive(&mut receiver, ms(110), marked(next + i, ms(110), ecn));
-        acks.into_iter().map(|ack| (ack.ack - next, ack.marks.unwrap().ace(), ack.marks.unwrap().bytes())).collect()
+        let told = |ack: Ack| (ack.ack - next, ack.marks.unwrap().ace(), ack.marks.unwrap().bytes().unwrap());
+        acks.into_iter().map(told).collect()
     };
     assert_eq!(step(0, Ecn::Ect1), []);
     assert_eq!(step(1, Ecn::Ce), [(2, 6, 1448)]);
@@ -576,19 +577,38 @@ fn an_accurate_receiver_acknowledges_every_change_of_bits_and_every_second_mark_
 }
 
 #[test]
-fn the_counters_of_marks_take_the_place_of_a_sack_block() {
-    let (mut receiver, next) = settled(steady());
-    receiver.set_ecn_echo(EcnEcho::Accurate);
-    let mut last = None;
-    for hole in 0..3 {
-        last = receive(&mut receiver, ms(110), marked(next + 2 * hole + 1, ms(110), Ecn::Ect0)).pop();
+fn the_counters_of_marks_take_the_place_of_a_sack_block_unless_they_had_to_be_three() {
+    for (ecn, blocks, counters) in [(Ecn::Ect1, 2, 2), (Ecn::Ect0, 3, 0)] {
+        let (mut receiver, next) = settled(steady());
+        receiver.set_ecn_echo(EcnEcho::Accurate);
+        let mut last = None;
+        for hole in 0..3 {
+            last = receive(&mut receiver, ms(110), marked(next + 2 * hole + 1, ms(110), ecn)).pop();
+        }
+        let ack = last.unwrap();
+        // 12 bytes of timestamps are in the header. 20 of two blocks and 8 of two counters fill the 40 that TCP has; 4 and 24
+        // of three blocks do so, too.
+        assert_eq!((ack.sack_count, ack.marks.unwrap().counters(), ack.option_bytes()), (blocks, counters, 28));
     }
-    let ack = last.unwrap();
-    // 12 bytes of timestamps are in the header; 20 of two blocks and 8 of two counters fill the 40 that TCP has.
-    assert_eq!((ack.sack_count, ack.option_bytes()), (2, 28));
 }
 
 // Window
+
+#[test]
+fn a_window_that_would_shrink_stays_in_the_units_in_which_it_is_told_while_repairs_move_by_less() {
+    let config =
+        TransportConfig { receive_autotuning: true, window_scale: 12, sack: false, ..TransportConfig::default() };
+    let mut receiver = receiver(config);
+    let told = |ack: Option<Ack>| ack.unwrap().window;
+    // 56 segments fit the initial buffer. Twenty are held above every second one.
+    let open = told((0..8).flat_map(|seq| arrive(&mut receiver, seq, ms(100))).last());
+    assert_eq!(open, 56);
+    let held = told((0..20).flat_map(|hole| arrive(&mut receiver, 9 + 2 * hole, ms(101))).last());
+    assert_eq!(held, 56, "the window does not shrink for what is held");
+    // 56 segments are 20 units of 4096 bytes, which are left by two segments and not by three.
+    let repaired: Vec<u32> = (0..4).map(|hole| told(arrive(&mut receiver, 8 + 2 * hole, ms(200)).pop())).collect();
+    assert_eq!(repaired, [56; 4]);
+}
 
 #[test]
 fn a_constant_window_is_open_in_full_and_held_data_counts_against_it() {
