@@ -126,7 +126,7 @@ def test_runs_of_the_same_seed_are_paired(folder: Path) -> None:
 def test_results_are_groups_of_their_own(folder: Path) -> None:
     other = db.sweep(LOSSY, set={"path.loss": "5%"}).collect()
     found = db.stats(folder, other, by="result", where={"cc": "cubic"})
-    assert [group.name for group in found.groups] == [str(folder), "1"]
+    assert [group.name for group in found.groups] == [str(folder), "source 1"]
     assert found.groups[0].mean.estimate > 1.5 * found.groups[1].mean.estimate
 
 
@@ -178,6 +178,10 @@ def test_what_there_is_not_is_said(folder: Path) -> None:
         db.stats(folder, post_hoc="scheffe")
     with pytest.raises(ValueError, match="no column 'jain' of numbers in the time series"):
         db.stats(folder, metric="jain", samples=True)
+    alone = {"duration": "1s", "path": {"rate": "10mbit", "rtt": "40ms"}}
+    traffic = {"kind": "short-flows", "cc": "cubic", "size": "30kB", "load": "20%"}
+    with pytest.raises(ValueError, match="source 0 has no flows to compare"):
+        db.stats(db.run(alone | {"traffic": [traffic]}))
     with pytest.raises(ValueError, match="at least one result"):
         db.stats()
 

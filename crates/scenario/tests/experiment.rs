@@ -112,6 +112,17 @@ fn an_access_link_belongs_to_one_flow_and_counts_twice_in_its_round_trip_time() 
 }
 
 #[test]
+fn flows_with_links_of_their_own_take_the_same_way_between_them() {
+    let own = ["bbr", "bbr", "reno"].map(|cc| format!("[[flows]]\ncc = \"{cc}\"\nrtt = \"50ms\"\n")).concat();
+    let scenario = scenario(&format!("{MINIMAL}{own}"));
+    let ways: Vec<_> = scenario.flows[1..].iter().map(|flow| flow.forward[1..].to_vec()).collect();
+    assert_eq!(ways, vec![scenario.flows[0].forward.clone(); 3]);
+    let recipes: Vec<_> = scenario.flows.iter().map(|flow| &flow.cc).collect();
+    assert!(Arc::ptr_eq(recipes[0], recipes[1]) && Arc::ptr_eq(recipes[1], recipes[2]), "asked for once");
+    assert_ne!(recipes[2], recipes[3]);
+}
+
+#[test]
 fn the_round_trip_time_of_a_flow_is_made_by_its_access_link() {
     let scenario = scenario(&format!("{MINIMAL}rtt = \"100ms\"\n"));
     assert_eq!(scenario.flows[0].base_rtt, Duration::from_millis(100));

@@ -378,7 +378,14 @@ impl Context<'_> {
     }
 
     /// Links from the sender to the receiver and back.
-    fn routes(&mut self, spec: &FlowSpec, at: &KeyPath, from: usize, to: usize, network: &Network) -> Option<Routes> {
+    fn routes(
+        &mut self,
+        spec: &FlowSpec,
+        at: &KeyPath,
+        from: usize,
+        to: usize,
+        network: &mut Network,
+    ) -> Option<Routes> {
         let forward = self.route(spec.route.as_ref().map(|r| (r, at.key("route"))), from, to, at, network)?;
         if spec.reverse_route.is_none() && spec.route.is_some() {
             let backwards: Option<Vec<usize>> =
@@ -399,12 +406,12 @@ impl Context<'_> {
         from: usize,
         to: usize,
         flow_at: &KeyPath,
-        network: &Network,
+        network: &mut Network,
     ) -> Option<Vec<usize>> {
-        let (start, end) = (&network.nodes[from], &network.nodes[to]);
+        let [start, end] = [from, to].map(|node| network.nodes[node].clone());
         let listed = || {
             let routes = self.file.routes.iter().flatten().enumerate();
-            let mut matching = routes.filter(|(_, r)| r.from.as_ref() == Some(start) && r.to.as_ref() == Some(end));
+            let mut matching = routes.filter(|(_, r)| r.from.as_ref() == Some(&start) && r.to.as_ref() == Some(&end));
             matching.next().and_then(|(i, r)| Some((r.links.as_ref()?, top("routes").index(i).key("links"))))
         };
         let Some((names, at)) = explicit.or_else(listed) else {
