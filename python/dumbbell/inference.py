@@ -3,9 +3,10 @@
 Samples are independent: one number a run, with different seeds. Points of one time series are not;
 :func:`effective_size` tells how many independent ones they are worth.
 
-Distributions, intervals and tests are SciPy's; what is computed here is what it does not give (effect sizes, degrees of
-freedom, tests from means and variances alone). Its distributions are taken from ``scipy.special``, because
-``scipy.stats``, which builds on the same functions, takes half a second to import.
+Distributions, the bootstrap and tests are SciPy's; what is computed here is what it does not give in every version that
+is allowed (effect sizes, degrees of freedom, an analysis from means and variances alone, Welch's). Its distributions
+are taken from ``scipy.special``, because ``scipy.stats``, which builds on the same functions, takes half a second to
+import.
 """
 
 from __future__ import annotations
