@@ -12,6 +12,7 @@ from typing import Any
 from dumbbell import _core, experiment, storage
 from dumbbell.experiment import Source
 from dumbbell.grounds import LINUX, SIMULATOR, Linux, On, ground
+from dumbbell.live import Live
 from dumbbell.memory import Size
 from dumbbell.parallel import engine_digest, run_points
 from dumbbell.progress import progress_bar
@@ -140,7 +141,9 @@ class Sweep:
         self.finished = 0
         out = self._out
         held = nullcontext() if out is None else storage.claimed(out, SWEEP)
-        with held, progress_bar(len(self.points), show=self._progress) as advance:
+        live = None if self._linux is None else Live()
+        bar = progress_bar(len(self.points), show=self._progress, what=live or "simulating")
+        with held, bar as advance:
             if out is not None:
                 storage.discard_stale(out / POINTS)
             for index, point in enumerate(self.points):
@@ -152,7 +155,7 @@ class Sweep:
                 advance()
                 yield index, found
             points = [self.points[index] for index in todo]
-            with closing(run_points(points, self._jobs, self._max_memory, self._linux)) as running:
+            with closing(run_points(points, self._jobs, self._max_memory, self._linux, live)) as running:
                 for position, result in running:
                     if out is not None:
                         result.save_point(out)

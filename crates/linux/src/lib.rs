@@ -2,9 +2,10 @@
 #![cfg(target_os = "linux")]
 //!
 //! Where to look: `host.rs` makes the namespaces and `settings.rs` says what they are set to, `emulator.rs` carries the
-//! packets, `traffic.rs` has the applications, `sampler.rs` asks the kernel, `certificate.rs` judges. `sys.rs` is the only
-//! module with unsafe code.
+//! packets, `traffic.rs` has the applications, `sampler.rs` asks the kernel, `certificate.rs` judges. `bpf` loads our own
+//! algorithms into the kernel. `sys.rs` is the only module with unsafe code.
 
+mod bpf;
 mod certificate;
 mod clock;
 mod emulator;
@@ -25,6 +26,7 @@ mod sys;
 mod tables;
 mod tcp_info;
 mod traffic;
+mod watch;
 
 use clock::Clock;
 use dumbbell_network::{start_of, start_stream};
@@ -43,10 +45,11 @@ use std::thread;
 use traffic::{Application, Promptness};
 
 pub use certificate::{Certificate, FlowLimits};
-pub use error::{FlowFault, RunError};
+pub use error::{BpfFault, FlowFault, RunError};
 pub use rootless::become_root_of_own_namespace;
 pub use settings::{MAX_FLOWS, Sysctl};
 pub use shell::{Programs, ShellOutput, shell};
+pub use watch::{Progress, Watch};
 
 /// Between the making of the namespaces and the start of the run: every thread is up by then.
 const LEAD: Duration = Duration::from_millis(50);
@@ -148,9 +151,22 @@ impl FlowShared {
 /// # Errors
 /// The kernel cannot do what the scenario asks for, the machine forbids what is needed, or the run was cancelled.
 pub fn run(scenario: &Scenario, sysctls: &[Sysctl], bounds: &Bounds<'_>) -> Result<RunOutput, RunError> {
+    run_watched(scenario, sysctls, bounds, &Watch::default())
+}
+
+/// [`run`], which others may look at through `watch` while it goes on.
+///
+/// # Errors
+/// Those of [`run`].
+pub fn run_watched(
+    scenario: &Scenario,
+    sysctls: &[Sysctl],
+    bounds: &Bounds<'_>,
+    watch: &Watch,
+) -> Result<RunOutput, RunError> {
     let settings = Settings::new(scenario, sysctls)?;
-    let algorithms: Vec<&str> = scenario.flows.iter().map(|flow| flow.cc.name()).collect();
-    let [sender, receiver] = Side::BOTH.map(|side| Host::new(side, &settings, &algorithms));
+    let (own, reports) = bpf::OwnAlgorithms::load(scenario)?;
+    let [sender, receiver] = Side::BOTH.map(|side| Host::new(side, &settings, &own.kernel_names(scenario, side)));
     let hosts = [sender?, receiver?];
     let shared = Shared::new(scenario.flows.iter().map(|_| FlowShared::new()).collect());
     let is_light = is_light(scenario);
@@ -159,7 +175,7 @@ pub fn run(scenario: &Scenario, sysctls: &[Sysctl], bounds: &Bounds<'_>) -> Resu
     let devices = [&hosts[0].device, &hosts[1].device];
     let emulator = Emulator::new(scenario, devices, settings.mtu, clock, &shared, bounds.max_memory, Traffic::OfFlows)?;
     let [senders, listeners] = [&hosts[0].sockets, &hosts[1].sockets];
-    let sampler = Sampler::new(scenario, senders, clock, &shared);
+    let sampler = Sampler::new(scenario, senders, clock, &shared, reports);
 
     thread::scope(|scope| {
         let named = |name: &str| thread::Builder::new().name(name.to_owned()).stack_size(STACK_BYTES);
@@ -183,7 +199,8 @@ pub fn run(scenario: &Scenario, sysctls: &[Sysctl], bounds: &Bounds<'_>) -> Resu
             let writer = move || traffic::send_all(flow, socket, application, clock, is_light, shared);
             named("sender").spawn_scoped(scope, writer).map_err(refused)?;
         }
-        if !attend(scenario, senders, clock, bounds, || emulator.is_finished()) {
+        let note = |now| watch.note(now, scenario.duration, &shared.flows);
+        if !attend(scenario, senders, clock, bounds, note, || emulator.is_finished()) {
             return Err(RunError::Cancelled);
         }
         if emulator.is_finished() {
@@ -217,12 +234,14 @@ fn is_light(scenario: &Scenario) -> bool {
     scenario.flows.iter().map(bound).fold(0, u64::saturating_add) <= LIGHT_BITS_PER_SEC
 }
 
-/// Waits for the end of the run, and stops applications whose time has come. False if the run was cancelled.
+/// Waits for the end of the run, notes now and then how far it is, and stops applications whose time has come. False if the
+/// run was cancelled.
 fn attend(
     scenario: &Scenario,
     senders: &[OwnedFd],
     clock: Clock,
     bounds: &Bounds<'_>,
+    note: impl Fn(Time),
     has_failed: impl Fn() -> bool,
 ) -> bool {
     let stops = scenario.flows.iter().enumerate().filter_map(|(flow, spec)| Some((spec.stop?, flow)));
@@ -232,6 +251,7 @@ fn attend(
     let end = Time::ZERO + scenario.duration;
     loop {
         let now = clock.now();
+        note(now);
         while let Some((_, flow)) = stops.next_if(|(stop, _)| *stop <= now) {
             traffic::stop_writing(&senders[flow]);
         }

@@ -202,16 +202,30 @@ impl<P: Packet> Link<P> {
         Some(self.pipe.next_arrival())
     }
 
-    /// A run of `count` packets arrives, of which `packet` is the first. On a link with the fast path of a drop-tail queue
-    /// those that fit are accepted, and their departures are returned; the others are dropped. On any other link it does
-    /// nothing and returns `None`: the packets are to be [offered](Self::offer) one by one.
+    /// A run of `count` packets arrives, of which `packet` is the first. On a link with a fast path those that fit are
+    /// accepted, and their departures are returned; the others are dropped. On any other link it does nothing and returns
+    /// `None`: the packets are to be [offered](Self::offer) one by one.
     #[inline(always)]
     pub fn offer_run(&mut self, now: Time, packet: P, count: u32) -> Option<Train> {
         let size = packet.size();
-        let (FastPath::DropTail, Stage::DropTail(queue)) = (self.fast_path, &mut self.stage) else { return None };
+        let (FastPath::DropTail, Stage::DropTail(queue)) = (self.fast_path, &mut self.stage) else {
+            return self.delay_run(now, packet, count);
+        };
         let departures = queue.offer_run(now, size, count)?;
         self.ledger.arrivals.add_many(size, count);
         self.ledger.dropped_full.add_many(size, count - departures.count());
+        self.pipe.push_run(departures, packet);
+        Some(departures)
+    }
+
+    /// [`offer_run`](Self::offer_run) on a link that only delays packets: they leave it together.
+    #[inline(never)]
+    fn delay_run(&mut self, now: Time, packet: P, count: u32) -> Option<Train> {
+        if self.fast_path != FastPath::DelayOnly {
+            return None;
+        }
+        self.ledger.arrivals.add_many(packet.size(), count);
+        let departures = Train::at_once(now, count);
         self.pipe.push_run(departures, packet);
         Some(departures)
     }
@@ -412,6 +426,16 @@ impl<P: Packet> Link<P> {
         }
         let followers = self.pipe.take_plain(packet);
         Some((self.pipe.next_arrival(), followers))
+    }
+
+    /// Takes the `count` packets that the run still has of which [`take_plain`](Self::take_plain) took a packet at `now`, if
+    /// they reach the far end at the same instant, as those of a link that only delays them do. Returns how many these are.
+    #[inline]
+    pub fn take_together(&mut self, now: Time, count: u32) -> u32 {
+        if count == 0 || self.pipe.next_arrival() > now {
+            return 0;
+        }
+        self.pipe.take_followers(count, now + Duration::from_nanos(1), now).0
     }
 
     /// Takes packets of the run to which the packet belongs that [`take_plain`](Self::take_plain) took last: at most `most`,

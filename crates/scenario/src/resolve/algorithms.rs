@@ -12,8 +12,13 @@ use dumbbell_cc::{Algorithm, Catalog, Recipe};
 use dumbbell_transport::real_time::OwnRule;
 use dumbbell_transport::udp::Unresponsive;
 use dumbbell_transport::{Protocol, TransportConfig};
-use serde_json::Map;
+use serde_json::{Map, Value as Json};
 use std::sync::Arc;
+
+/// In front of an algorithm's name: on the running kernel, our own program of it.
+pub(crate) const BPF: &str = "bpf:";
+/// The algorithms that are there as programs for the kernel.
+pub const BPF_ALGORITHMS: [&str; 3] = ["bbr-acd", "bbrplus", "scalable"];
 
 impl Context<'_> {
     /// Checks presets by themselves, used or not.
@@ -81,7 +86,17 @@ impl Context<'_> {
             self.report.value(at, "the flow has no congestion controller", "add `cc`, for example cc = \"bbr\"");
             return None;
         };
-        self.expand(cc, &[(at.key("cc"), "name")], None)
+        let place = (at.key("cc"), "name");
+        let Some(name) = cc.name.strip_prefix(BPF) else { return self.expand(cc, &[place], None) };
+        if !BPF_ALGORITHMS.contains(&name) {
+            let (table, key) = place;
+            let at = if self.report.tree.get(&table.key(key)).is_some() { table.key(key) } else { table };
+            let help = format!("allowed: {}", BPF_ALGORITHMS.map(|name| format!("{BPF}{name}")).join(", "));
+            self.report.value(&at, format!("there is no program `{}` for the kernel", cc.name), help);
+            return None;
+        }
+        let cc = CcSpec { name: name.to_owned(), parameters: cc.parameters.clone() };
+        self.expand(&cc, &[place], None)
     }
 
     /// Follows presets down to a registered algorithm, and has it check the parameters. `places` are the tables that
@@ -109,8 +124,16 @@ impl Context<'_> {
             places.push((top("presets").key(name), "base"));
             name = base;
         }
+        let wanted = (name.to_owned(), Json::Object(parameters.clone()).to_string());
+        if let Some(recipe) = self.recipes.get(&wanted) {
+            return Some(recipe.clone());
+        }
         let error = match self.catalog.recipe(name, &parameters) {
-            Ok(recipe) => return Some(Arc::new(recipe)),
+            Ok(recipe) => {
+                let recipe = Arc::new(recipe);
+                self.recipes.insert(wanted, recipe.clone());
+                return Some(recipe);
+            }
             Err(error) => error,
         };
         let tree = self.report.tree;

@@ -1,7 +1,7 @@
 //! From the file as written to the scenario as run: fills in defaults, desugars `[path]`, finds routes, and refuses
 //! what cannot be meant. All problems of a file are collected, not only the first.
 
-mod algorithms;
+pub(crate) mod algorithms;
 mod delays;
 mod flows;
 mod links;
@@ -19,8 +19,10 @@ use crate::file::File;
 use crate::key_path::KeyPath;
 use crate::tree::Node;
 use crate::{Record, Scenario};
-use dumbbell_cc::Catalog;
+use dumbbell_cc::{Catalog, Recipe};
 use dumbbell_units::{Bytes, Duration, Rate};
+use std::collections::HashMap;
+use std::sync::Arc;
 
 /// The longest run: a month.
 const MAX_DURATION: Duration = Duration::from_secs(31 * 24 * 3_600);
@@ -110,6 +112,8 @@ struct Context<'a> {
     catalog: &'a Catalog,
     duration: Duration,
     seed: u64,
+    /// What flows have asked the catalogue for: the algorithm and its parameters, as JSON. Many flows ask for the same.
+    recipes: HashMap<(String, String), Arc<Recipe>>,
 }
 
 /// Resolves a decoded file; `None` when that found problems. `tree` is what the file was decoded from.
@@ -123,7 +127,8 @@ pub(crate) fn resolve(
     let before = problems.len();
     let duration = file.duration.unwrap_or(Duration::from_secs(60));
     let seed = file.seed.unwrap_or(1);
-    let mut context = Context { file, report: Reporter { tree, problems }, loader, catalog, duration, seed };
+    let report = Reporter { tree, problems };
+    let mut context = Context { file, report, loader, catalog, duration, seed, recipes: HashMap::new() };
     let record = context.times()?;
     let resolved = context.network_and_flows(record);
     if problems.len() == before { resolved } else { None }
