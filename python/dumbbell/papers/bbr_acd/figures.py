@@ -126,7 +126,7 @@ def simulation(result: Result, title: str, limit: int) -> Picture:
             rtt.plot(one["t_s"], one["rtt_ms"], color=colour, linewidth=0.6)
         occupancy.plot(queue["t_s"], queue["queue_packets"], color=INK, linewidth=0.6)
         occupancy.axhline(limit, color=look("bbr").colour, linewidth=0.8, linestyle=(0, (4, 2)), label="limit")
-        occupancy.legend(loc="lower right", fontsize=7)
+        occupancy.legend(loc="upper right", fontsize=7)
         # Right after startup ns-3's window may be unlimited for a moment.
         window.set_ylim(0, 1.4 * float(series["window"].quantile(0.995) or 1))
         total = series.group_by("t_s").agg(pl.col("throughput_mbps", "goodput_mbps").sum()).sort("t_s")
@@ -139,7 +139,7 @@ def simulation(result: Result, title: str, limit: int) -> Picture:
         labels = ("window over 5 s (segments)", "queue (packets)", "RTT (ms)", "rate over 5 s (Mbit/s)")
         for axes, label in zip(grid.flat, labels, strict=True):
             axes.set_ylabel(label)
-        occupancy.set_ylim(0, 1.1 * limit)
+        occupancy.set_ylim(0, 1.2 * limit)
         # Room for the inset above the lines.
         rtt.set_ylim(0, 2.2 * float(series["rtt_ms"].max() or 1))  # type: ignore[arg-type]
         inset(rtt, series)
@@ -150,7 +150,7 @@ def simulation(result: Result, title: str, limit: int) -> Picture:
 def inset(rtt: Axes, series: pl.DataFrame) -> None:
     """The RTTs of the startup, which the study gives numbers for, in a panel of their own."""
     small = rtt.inset_axes((0.32, 0.62, 0.64, 0.34))
-    for one in series.filter(pl.col("t_s") <= STARTUP_S).partition_by("flow", maintain_order=True):
+    for one in series.filter(pl.col("t_s") <= STARTUP_S).drop_nulls("rtt_ms").partition_by("flow", maintain_order=True):
         small.plot(one["t_s"], one["rtt_ms"], linewidth=0.6, color="#888888")
     small.set_ylim(bottom=0)
     small.tick_params(labelsize=6)

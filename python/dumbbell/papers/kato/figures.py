@@ -60,7 +60,7 @@ def pacing(panels_of: Mapping[str, tuple[pl.DataFrame, Mapping[int, str]]], trap
                 axes.annotate("0.2 packets a round trip", (2, 0.014), fontsize=7, color=INK, va="top")
             axes.set_yscale("log")
             axes.set_title(f"{version}, 100 packets", loc="left")
-            axes.legend(loc="lower right", fontsize=7)
+            axes.legend(loc="center right", fontsize=7)
     return figure
 
 
