@@ -158,8 +158,9 @@ impl Sender {
     #[inline(never)]
     fn host_queue_full(&mut self, size: u32, factor: u64) -> bool {
         let Some(queue) = &mut self.host_queue else { return false };
+        let shift = self.control.small_queue_shift.unwrap_or(self.control.pacing_shift);
         let limit = QueueLimit {
-            rate_share: self.control.pacing_rate >> self.control.pacing_shift,
+            rate_share: self.control.pacing_rate >> shift,
             limit_output_bytes: self.config.limit_output_bytes,
             factor,
         };
