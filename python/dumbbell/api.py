@@ -4,19 +4,35 @@ from __future__ import annotations
 
 import os
 import warnings
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Container, Iterator, Mapping, Sequence
 from contextlib import closing, nullcontext
+from dataclasses import replace
+from itertools import repeat
 from pathlib import Path
 from typing import Any
 
 from dumbbell import _core, experiment, storage
+from dumbbell.batches import SUMMARIES, Archive
+from dumbbell.commits import Commits
 from dumbbell.experiment import Source
 from dumbbell.grounds import LINUX, SIMULATOR, Linux, On, ground
 from dumbbell.memory import Size
+from dumbbell.meta import shown_as
 from dumbbell.parallel import engine_digest, run_points
 from dumbbell.progress import progress_bar
-from dumbbell.results import POINTS, SWEEP, Result, Run, SweepResult, load_result, point_folder, read_meta
+from dumbbell.results import (
+    SWEEP,
+    TABLES,
+    TRAFFIC_TABLES,
+    Meta,
+    Result,
+    SweepResult,
+    load_result,
+    point_folder,
+    read_meta,
+)  # fmt: skip
 from dumbbell.storage import DamagedResultWarning, OutputError, ResultError
+from dumbbell.summaries import Summaries
 
 
 def run(
@@ -109,6 +125,9 @@ class Sweep:
         self._progress = progress
         self.finished = 0
         """How many results the latest iteration has given, those on disk included."""
+        self.committed = 0
+        """How many of them are on disk."""
+        self._archive = None if out is None else Archive(out)
         if out is not None:
             storage.check_claim(out, SWEEP)
 
@@ -122,59 +141,99 @@ class Sweep:
     def collect(self, each: Callable[[int, Result], None] | None = None) -> SweepResult:
         """Runs what is left and joins the tables, in the order of the file whatever finished first.
 
-        Time series are not kept in memory; with ``out`` they are in the points' directories. ``each`` is called with
+        Time series are not kept in memory; with ``out`` they are in the sweep's directory. ``each`` is called with
         the index of a point and its result as it finishes.
         """
-        rows: dict[int, Run] = {}
-        for index, result in self._results():
-            rows[index] = Run.of(result)
+        summaries = Summaries()
+        for index, result in self._results(summaries, give=each is not None):
             if each is not None:
                 each(index, result)
-        joined = SweepResult.of([rows[index] for index in range(len(self.points))], self._out)
-        if self._out is not None:
+        joined = summaries.join(self.points, self._out)
+        if self._out is not None and self._archive is not None:
             joined.write_tables(self._out)
+            with storage.claimed(self._out, SWEEP):
+                self._archive.tidy()
         return joined
 
-    def _results(self) -> Iterator[tuple[int, Result]]:
-        todo: list[int] = []
-        self.finished = 0
-        out = self._out
-        held = nullcontext() if out is None else storage.claimed(out, SWEEP)
+    def _results(self, summaries: Summaries | None = None, give: bool = True) -> Iterator[tuple[int, Result]]:
+        """The index of every point and its result; ``give`` says whether those on disk are wanted, too."""
+        self.finished = self.committed = 0
+        held = nullcontext() if self._out is None else storage.claimed(self._out, SWEEP)
         with held, progress_bar(len(self.points), show=self._progress) as advance:
-            if out is not None:
-                storage.discard_stale(out / POINTS)
-            for index, point in enumerate(self.points):
-                found = self._on_disk(point)
-                if found is None:
-                    todo.append(index)
-                    continue
-                self.finished += 1
-                advance()
-                yield index, found
-            points = [self.points[index] for index in todo]
-            with closing(run_points(points, self._jobs, self._max_memory, self._linux)) as running:
-                for position, result in running:
-                    if out is not None:
-                        result.save_point(out)
+            todo = {index: point.content_hash for index, point in enumerate(self.points)}
+            with closing(Commits(self._archive, summaries, self._count_committed)) as commits:
+                for index, result in self._on_disk(commits, todo, give):
                     self.finished += 1
                     advance()
-                    yield todo[position], result
+                    if result is not None:
+                        yield index, result
+                indices = list(todo)
+                points = [self.points[index] for index in indices]
+                running = run_points(points, self._jobs, self._max_memory, self._linux, idle=commits.commit_if_due)
+                with closing(running):
+                    for position, result in running:
+                        commits.add(result)
+                        self.finished += 1
+                        advance()
+                        yield indices[position], result
 
-    def _folder(self, point: _core.Point) -> Path | None:
-        return None if self._out is None else point_folder(self._out, point.content_hash)
+    def _count_committed(self, points: int) -> None:
+        self.committed += points
 
-    def _on_disk(self, point: _core.Point) -> Result | None:
-        """The result of ``point`` that an earlier run of the same engine has left."""
-        folder = self._folder(point)
-        if folder is None or not folder.exists():
+    def _on_disk(self, commits: Commits, todo: dict[int, str], give: bool) -> Iterator[tuple[int, Result | None]]:
+        """The points that earlier runs of the same engine have left, which are taken out of ``todo``."""
+        archive = self._archive
+        if archive is None:
+            return
+        archive.discard_stale()
+        wanted: dict[str, list[int]] = {}
+        for index, content_hash in todo.items():
+            wanted.setdefault(content_hash, []).append(index)
+        names = (*TABLES, *TRAFFIC_TABLES, "transfers") if give else SUMMARIES
+        for folder in reversed(archive.folders()):
+            try:
+                batch = archive.read(folder, names)
+            except ResultError as error:
+                _warn(error.problem)
+                continue
+            batch = batch.only([meta.content_hash for meta in batch.metas if self._is_ours(meta, wanted)])
+            commits.known(batch)
+            results = batch.results(folder) if give else repeat(None)
+            for meta, result in zip(batch.metas, results, strict=give):
+                for index in wanted.pop(meta.content_hash):
+                    del todo[index]
+                    self.committed += 1
+                    yield index, result if result is None else self._shown(index, result)
+        for content_hash, indices in wanted.items():
+            if (found := self._of_format_1(content_hash)) is not None:
+                commits.add(found)
+                for index in indices:
+                    del todo[index]
+                    yield index, self._shown(index, found)
+
+    def _is_ours(self, meta: Meta, wanted: Container[str]) -> bool:
+        """Whether a point that is stored is one of this sweep, run as it would be now."""
+        ground = SIMULATOR if self._linux is None else LINUX
+        return meta.content_hash in wanted and meta.engine == engine_digest() and meta.ground == ground
+
+    def _shown(self, index: int, result: Result) -> Result:
+        """A stored result with the settings that its point has in this sweep."""
+        return replace(result, meta=shown_as(result.meta, self.points[index]))
+
+    def _of_format_1(self, content_hash: str) -> Result | None:
+        """The result of a point that an earlier version has left in a folder of its own."""
+        assert self._out is not None
+        folder = point_folder(self._out, content_hash)
+        if not folder.exists():
             return None
         try:
             storage.recover(folder)
-            meta = read_meta(folder)
-            is_same_ground = meta.ground == (SIMULATOR if self._linux is None else LINUX)
-            if is_same_ground and meta.content_hash == point.content_hash and meta.engine == engine_digest():
+            if self._is_ours(read_meta(folder), [content_hash]):
                 return load_result(folder)
         except (ResultError, OutputError) as error:
-            problem = error.problem if isinstance(error, ResultError) else error
-            warnings.warn(f"{problem}; this point is run again", DamagedResultWarning, stacklevel=2)
+            _warn(error.problem if isinstance(error, ResultError) else str(error))
         return None
+
+
+def _warn(problem: str) -> None:
+    warnings.warn(f"{problem}; its points are run again", DamagedResultWarning, stacklevel=2)

@@ -99,6 +99,11 @@ class Table:
         return pd.DataFrame({column.name: column.to_numpy() for column in self.to_polars()})
 
     @property
+    def is_stored(self) -> bool:
+        """Whether its rows lie in files, because there are many."""
+        return isinstance(self._source, Stored)
+
+    @property
     def columns(self) -> list[str]:
         """Names of the columns; a unit is part of the name (``goodput_mbps``)."""
         if isinstance(self._source, _core.Table):
@@ -137,3 +142,20 @@ class Table:
 
     def _rest(self) -> str:
         return f"\n... of {len(self):,} rows" if isinstance(self._source, Stored) else ""
+
+
+def joined(tables: Sequence[Table]) -> pl.DataFrame:
+    """The rows of all tables behind the column ``run``, the position of their table.
+
+    What a table has no column for is null in its rows.
+    """
+    import polars as pl
+
+    sources = [table._source for table in tables]
+    own = [source for source in sources if isinstance(source, _core.Table)]
+    if len(own) == len(sources):
+        return pl.DataFrame(_core.joined(own))
+    # Dictionaries of different tables need not agree on their codes.
+    frames = [table.to_polars().with_columns(pl.col(pl.Categorical).cast(pl.String)) for table in tables]
+    numbered = [frame.select(pl.lit(run, pl.UInt32).alias("run"), pl.all()) for run, frame in enumerate(frames)]
+    return pl.concat(numbered, how="diagonal")

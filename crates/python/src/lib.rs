@@ -1,6 +1,7 @@
 //! `dumbbell._core`: the engine for Python, as thin as it can be. Everything a person sees is in `python/dumbbell`.
 
 mod experiment;
+mod joined;
 mod table;
 
 use dumbbell_path::Level;
@@ -24,6 +25,8 @@ const MAX_TRACE_SECONDS: f64 = 86_400.0;
 mod _core {
     #[pymodule_export]
     use crate::experiment::{CancelToken, Experiment, Point, RunOutput, ShellOutput, become_root_of_own_namespace};
+    #[pymodule_export]
+    use crate::joined::joined;
     #[pymodule_export]
     use crate::table::Table;
     #[pymodule_export]

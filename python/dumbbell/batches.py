@@ -1,0 +1,300 @@
+"""Points of a sweep as they are stored: many together, a table for each kind of rows.
+
+A sweep's directory has a folder for every batch, numbered in the order in which they were committed. It appears whole
+or not at all and is never changed. Every table begins with what tells its rows apart: the content hash of their point,
+its repetition, its seed, and its settings. Where two batches have the same point, the later one counts.
+"""
+
+from __future__ import annotations
+
+import json
+import re
+from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
+from contextlib import suppress
+from dataclasses import dataclass, replace
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from dumbbell import storage, transfers
+from dumbbell.meta import FIRST_COLUMN, Meta, columns_of, meta_of_row
+from dumbbell.reading import parsed, read_checked
+from dumbbell.results import REQUIRED, SCENARIO, TABLES, TRACES, TRAFFIC_TABLES, Result, setting_text
+from dumbbell.storage import ResultError
+from dumbbell.tables import Table, joined
+
+if TYPE_CHECKING:
+    import polars as pl
+
+BATCHES = "batches"
+POINTS_TABLE = "points"
+SUMMARIES = ("flows", "links", "traffic", "transfers")
+"""The tables that a sweep joins."""
+
+BATCH = storage.Kind("batch", tuple(f"{name}.parquet" for name in (POINTS_TABLE, *TABLES)), lambda folder: None)
+
+KEYS = ("content_hash", "repeat", "seed")
+"""The columns that tables begin with, before the settings."""
+
+_REQUIRED = {
+    POINTS_TABLE: dict.fromkeys(("content_hash", "series_columns", "scenario"), "text"),
+    "transfers": {},
+} | REQUIRED
+
+
+@dataclass(frozen=True)
+class Batch:
+    """Points that are stored together."""
+
+    metas: Sequence[Meta]
+    points: pl.DataFrame
+    """One row a point: its keys, what it was and what it cost, ``series_columns``, because each controller has values
+    of its own there, and its ``scenario``."""
+    tables: Mapping[str, Table]
+    """The rows of all points by the name of their table, each behind the keys of its point."""
+
+    @classmethod
+    def of(cls, results: Sequence[Result], names: Sequence[str] = (*TABLES, *TRAFFIC_TABLES, "transfers")) -> Batch:
+        """Results of different points, or one too long for memory; of their tables those with these ``names``."""
+        import polars as pl
+
+        metas = [result.meta for result in results]
+        keys = keys_of(metas)
+        texts = {
+            "series_columns": [json.dumps(result.series.columns) for result in results],
+            "scenario": [result.scenario_toml for result in results],
+        }
+        points = keys.with_columns(*columns_of(metas), **{name: pl.Series(text) for name, text in texts.items()})
+        tables: dict[str, Table] = {}
+        for name in names:
+            if name in TABLES or any(len(result.traffic) for result in results):
+                own = [_table(result, name) for result in results]
+                is_long = len(own) == 1 and own[0].is_stored
+                tables[name] = Table(_Keyed(own[0], keys)) if is_long else Table(_behind(keys, joined(own)))
+        return cls(metas, points, tables)
+
+    @property
+    def files(self) -> tuple[str, ...]:
+        """The names of its files."""
+        return tuple(f"{name}.parquet" for name in (POINTS_TABLE, *self.tables))
+
+    def write(self, folder: Path) -> None:
+        """Writes its files into ``folder``."""
+        for name, table in {POINTS_TABLE: Table(self.points), **self.tables}.items():
+            table.write_parquet(folder / f"{name}.parquet")
+
+    @classmethod
+    def decoded(cls, files: Mapping[str, bytes], folder: Path, names: Sequence[str]) -> Batch:
+        """A batch from its files, which are or will be in ``folder``; of the tables those with these ``names``."""
+        tables = {
+            name: parsed(files[f"{name}.parquet"], folder / f"{name}.parquet", _REQUIRED[name])
+            for name in (POINTS_TABLE, *names)
+            if f"{name}.parquet" in files
+        }
+        points = tables.pop(POINTS_TABLE)
+        place = folder / f"{POINTS_TABLE}.parquet"
+        metas = [meta_of_row(row, f"{place}: row {number}") for number, row in enumerate(points.to_dicts())]
+        return cls(metas, points, {name: Table(frame) for name, frame in tables.items()})
+
+    @property
+    def settings(self) -> list[str]:
+        """The columns behind :data:`KEYS` that tell points apart."""
+        return self.points.columns[len(KEYS) : self.points.columns.index(FIRST_COLUMN)]
+
+    def only(self, hashes: Collection[str]) -> Batch:
+        """The points with these content hashes."""
+        import polars as pl
+
+        among = pl.col("content_hash").is_in(list(hashes))
+        tables = {name: Table(table.to_polars().filter(among)) for name, table in self.tables.items()}
+        metas = [meta for meta in self.metas if meta.content_hash in hashes]
+        return Batch(metas, self.points.filter(among), tables)
+
+    def results(self, folder: Path) -> Iterator[Result]:
+        """Every point as a result of its own; ``folder`` is where their scenarios look for traces."""
+        frames = {name: self.tables[name].to_polars() for name in (*TABLES, *TRAFFIC_TABLES) if name in self.tables}
+        parts = {
+            name: frame.partition_by("content_hash", as_dict=True, maintain_order=True)
+            for name, frame in frames.items()
+        }
+        keys = (*KEYS, *self.settings)
+        texts = (self.points[name] for name in ("series_columns", "scenario"))
+        for meta, columns, scenario in zip(self.metas, *texts, strict=True):
+            rows = {
+                name: part.get((meta.content_hash,), frames[name].clear()).drop(keys) for name, part in parts.items()
+            }
+            rows["series"] = rows["series"].select(json.loads(columns))
+            own = {name: Table(frame) for name, frame in rows.items()}
+            flows, series, links, link_series = (own[name] for name in TABLES)
+            result = Result(flows, series, links, link_series, meta, scenario, scenario_name=str(folder / SCENARIO))
+            if TRAFFIC_TABLES[0] in own:
+                traffic, completions = (own[name] for name in TRAFFIC_TABLES)
+                result = replace(result, traffic=traffic, completions=completions)
+            yield result
+
+
+class Archive:
+    """The batches in a sweep's directory."""
+
+    def __init__(self, sweep: Path) -> None:
+        self._sweep = sweep
+        self._folder = sweep / BATCHES
+        self._damaged: set[Path] = set()
+        self._traces: set[str] = set()
+
+    def discard_stale(self) -> None:
+        """Removes what killed processes have left unfinished."""
+        storage.discard_stale(self._folder)
+
+    def append(self, results: Sequence[Result]) -> Batch:
+        """Commits results as a batch, whole or not at all."""
+        batch = Batch.of([self._with_traces_beside(result) for result in results])
+        with storage.directory(self._next(), BATCH, batch.files) as staging:
+            batch.write(staging)
+        return batch
+
+    def append_files(self, files: Mapping[str, bytes]) -> None:
+        """Commits the files of a batch that was written elsewhere."""
+        with storage.directory(self._next(), BATCH, tuple(files)) as staging:
+            for name, content in files.items():
+                (staging / name).write_bytes(content)
+
+    def keep_traces(self, traces: Iterable[tuple[str, str]]) -> None:
+        """Writes traces that experiments name, each once."""
+        for name, content in traces:
+            if name not in self._traces:
+                storage.keep_file(self._sweep / TRACES / name, content.encode())
+                self._traces.add(name)
+
+    def folders(self) -> list[Path]:
+        """The folders of all batches in the order of their numbers."""
+        signs = (storage.MARKER, *BATCH.files)
+        return [path for path in self._numbered() if any((path / name).exists() for name in signs)]
+
+    def read(self, folder: Path, names: Sequence[str]) -> Batch:
+        """The batch in ``folder``, of the tables those with these ``names``; all files are checked.
+
+        Raises:
+            ResultError: It is damaged.
+        """
+        try:
+            marker = storage.read_marker(folder)
+            if marker is None:
+                raise ResultError(f"{folder / storage.MARKER}: missing")
+            files = {name: read_checked(folder / name, marker.files) for name in (*BATCH.files, *marker.files)}
+            return Batch.decoded(files, folder, names)
+        except ResultError:
+            self._damaged.add(folder)
+            raise
+
+    def load(self, content_hash: str) -> Result | None:
+        """The result of a point, ``None`` if no batch has it."""
+        for folder in reversed(self.folders()):
+            if content_hash in self._hashes(folder):
+                batch = self.read(folder, (*TABLES, *TRAFFIC_TABLES)).only([content_hash])
+                return next(batch.results(folder))
+        return None
+
+    def count(self) -> int:
+        """How many points there are."""
+        found: set[str] = set()
+        for folder in self.folders():
+            with suppress(ResultError):
+                found |= self._hashes(folder)
+        return len(found)
+
+    def tidy(self) -> None:
+        """Removes batches that are damaged, and those of which later ones have all points."""
+        later: set[str] = set()
+        for folder in reversed(self.folders()):
+            hashes = set() if folder in self._damaged else self._hashes(folder)
+            if hashes <= later:
+                storage.remove(folder, BATCH)
+            later |= hashes
+
+    def _with_traces_beside(self, result: Result) -> Result:
+        scenario, traces = result.scenario_beside()
+        self.keep_traces(traces)
+        return result if scenario is result.scenario_toml else replace(result, scenario_toml=scenario)
+
+    def _next(self) -> Path:
+        numbers = [int(path.name) for path in self._numbered()]
+        return self._folder / f"{max(numbers, default=-1) + 1:06}"
+
+    def _numbered(self) -> list[Path]:
+        """Everything that has the name of a batch; also what is left of one beside files of somebody else."""
+        names = self._folder.iterdir() if self._folder.is_dir() else ()
+        return sorted((path for path in names if _NUMBER.fullmatch(path.name)), key=lambda path: int(path.name))
+
+    def _hashes(self, folder: Path) -> set[str]:
+        path = folder / f"{POINTS_TABLE}.parquet"
+        columns = ["content_hash"]
+        return set(parsed(storage.read_file(path), path, dict.fromkeys(columns, "text"), columns)["content_hash"])
+
+
+_NUMBER = re.compile(r"\d{6,}")
+
+
+class _Keyed:
+    """A long table behind the keys of its point."""
+
+    def __init__(self, table: Table, keys: pl.DataFrame) -> None:
+        self._table = table
+        self._keys = keys
+
+    def scan(self) -> pl.LazyFrame:
+        import polars as pl
+
+        keys = [pl.lit(column[0], column.dtype).alias(column.name) for column in self._keys]
+        return self._table.lazy().select(*keys, pl.all())
+
+    def __arrow_c_stream__(self, requested_schema: object | None = None) -> object:
+        return self.scan().collect().__arrow_c_stream__(requested_schema)
+
+
+def _table(result: Result, name: str) -> Table:
+    if name == "transfers":
+        return Table(transfers.by_size(result.completions.to_polars()))
+    table: Table = getattr(result, name)
+    return table
+
+
+def _behind(keys: pl.DataFrame, rows: pl.DataFrame) -> pl.DataFrame:
+    """Rows of several points behind the keys of theirs, which their first column numbers."""
+    import polars as pl
+
+    return pl.concat([keys.select(pl.all().gather(rows["run"])), rows.drop("run")], how="horizontal")
+
+
+def keys_of(metas: Sequence[Meta], axes: Sequence[str] | None = None) -> pl.DataFrame:
+    """A row a point: the columns that tell its rows apart."""
+    import polars as pl
+
+    return pl.DataFrame(
+        {
+            "content_hash": pl.Series([meta.content_hash for meta in metas], dtype=pl.String),
+            "repeat": pl.Series([meta.repeat for meta in metas], dtype=pl.UInt32),
+            "seed": pl.Series([meta.seed for meta in metas], dtype=pl.UInt64),
+            **{
+                axis: pl.Series([setting_text(meta.settings.get(axis)) for meta in metas], dtype=pl.String)
+                for axis in (axes_of(metas) if axes is None else axes)
+            },
+        }
+    )
+
+
+def points_of(metas: Sequence[Meta]) -> pl.DataFrame:
+    """The table of the points of a sweep, in the order of the file."""
+    return numbered(keys_of(metas)).with_columns(*columns_of(metas))
+
+
+def numbered(keys: pl.DataFrame) -> pl.DataFrame:
+    """Keys behind the number of their point, in the order of the columns of joined tables."""
+    import polars as pl
+
+    point = pl.int_range(pl.len(), dtype=pl.UInt32).alias("point")
+    return keys.select(point, "repeat", "seed", "content_hash", pl.exclude(KEYS))
+
+
+def axes_of(metas: Sequence[Meta]) -> list[str]:
+    """The swept settings, in the order of the file."""
+    return [key for key in dict.fromkeys(key for meta in metas for key in meta.settings) if key != "seed"]
