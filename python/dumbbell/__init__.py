@@ -20,6 +20,7 @@ from dumbbell.tables import Table
 
 if TYPE_CHECKING:
     from dumbbell import metrics, plots
+    from dumbbell.statistics import stats
 
 __all__ = [
     "DamagedResultWarning",
@@ -42,12 +43,15 @@ __all__ = [
     "metrics",
     "plots",
     "run",
+    "stats",
     "sweep",
 ]
 
 
 def __getattr__(name: str) -> Any:
-    """``dumbbell.metrics`` and ``dumbbell.plots``, which take their time to import, when they are asked for."""
+    """``dumbbell.metrics``, ``plots`` and ``stats``, which take their time to import, when they are asked for."""
+    if name == "stats":
+        return importlib.import_module("dumbbell.statistics").stats
     if name in ("metrics", "plots"):
         return importlib.import_module(f"dumbbell.{name}")
     raise AttributeError(f"module 'dumbbell' has no attribute {name!r}")

@@ -12,6 +12,7 @@ import re
 from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import dataclass, replace
+from functools import cached_property
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -90,10 +91,10 @@ class Batch:
             for name in (POINTS_TABLE, *names)
             if f"{name}.parquet" in files
         }
-        points = tables.pop(POINTS_TABLE)
+        points = tables.pop(POINTS_TABLE).to_polars()
         place = folder / f"{POINTS_TABLE}.parquet"
         metas = [meta_of_row(row, f"{place}: row {number}") for number, row in enumerate(points.to_dicts())]
-        return cls(metas, points, {name: Table(frame) for name, frame in tables.items()})
+        return cls(metas, points, tables)
 
     @property
     def settings(self) -> list[str]:
@@ -104,6 +105,8 @@ class Batch:
         """The points with these content hashes."""
         import polars as pl
 
+        if all(meta.content_hash in hashes for meta in self.metas):
+            return self
         among = pl.col("content_hash").is_in(list(hashes))
         tables = {name: Table(table.to_polars().filter(among)) for name, table in self.tables.items()}
         metas = [meta for meta in self.metas if meta.content_hash in hashes]
@@ -111,25 +114,29 @@ class Batch:
 
     def results(self, folder: Path) -> Iterator[Result]:
         """Every point as a result of its own; ``folder`` is where their scenarios look for traces."""
-        frames = {name: self.tables[name].to_polars() for name in (*TABLES, *TRAFFIC_TABLES) if name in self.tables}
-        parts = {
-            name: frame.partition_by("content_hash", as_dict=True, maintain_order=True)
-            for name, frame in frames.items()
-        }
+        rows = {name: self._by_point(name) for name in (*TABLES, *TRAFFIC_TABLES) if name in self.tables}
         keys = (*KEYS, *self.settings)
         texts = (self.points[name] for name in ("series_columns", "scenario"))
-        for meta, columns, scenario in zip(self.metas, *texts, strict=True):
-            rows = {
-                name: part.get((meta.content_hash,), frames[name].clear()).drop(keys) for name, part in parts.items()
-            }
-            rows["series"] = rows["series"].select(json.loads(columns))
-            own = {name: Table(frame) for name, frame in rows.items()}
+        for meta, series_columns, scenario in zip(self.metas, *texts, strict=True):
+            own = {name: tables[meta.content_hash] for name, tables in rows.items()}
+            for name, table in own.items():
+                columns = [column for column in table.columns if column not in keys]
+                own[name] = table.select(json.loads(series_columns) if name == "series" else columns)
             flows, series, links, link_series = (own[name] for name in TABLES)
             result = Result(flows, series, links, link_series, meta, scenario, scenario_name=str(folder / SCENARIO))
             if TRAFFIC_TABLES[0] in own:
                 traffic, completions = (own[name] for name in TRAFFIC_TABLES)
                 result = replace(result, traffic=traffic, completions=completions)
             yield result
+
+    def _by_point(self, name: str) -> Mapping[str, Table]:
+        """The rows of each point in a table, by its content hash."""
+        table = self.tables[name]
+        if len(self.metas) == 1:
+            return {self.metas[0].content_hash: table}
+        frame = table.to_polars()
+        parts = frame.partition_by("content_hash", as_dict=True, maintain_order=True)
+        return {meta.content_hash: Table(parts.get((meta.content_hash,), frame.clear())) for meta in self.metas}
 
 
 class Archive:
@@ -140,6 +147,7 @@ class Archive:
         self._folder = sweep / BATCHES
         self._damaged: set[Path] = set()
         self._traces: set[str] = set()
+        self._latest: tuple[Path, Batch] | None = None
 
     def discard_stale(self) -> None:
         """Removes what killed processes have left unfinished."""
@@ -187,12 +195,18 @@ class Archive:
             raise
 
     def load(self, content_hash: str) -> Result | None:
-        """The result of a point, ``None`` if no batch has it."""
-        for folder in reversed(self.folders()):
-            if content_hash in self._hashes(folder):
-                batch = self.read(folder, (*TABLES, *TRAFFIC_TABLES)).only([content_hash])
-                return next(batch.results(folder))
-        return None
+        """The result of a point, ``None`` if no batch has it. The batch stays in memory for the next one."""
+        folder = self._places.get(content_hash)
+        if folder is None:
+            return None
+        if self._latest is None or self._latest[0] != folder:
+            self._latest = folder, self.read(folder, (*TABLES, *TRAFFIC_TABLES))
+        return next(self._latest[1].only([content_hash]).results(folder))
+
+    @cached_property
+    def _places(self) -> dict[str, Path]:
+        """The batch of each point, when first asked for."""
+        return {content_hash: folder for folder in self.folders() for content_hash in self._hashes(folder)}
 
     def count(self) -> int:
         """How many points there are."""
@@ -228,7 +242,11 @@ class Archive:
     def _hashes(self, folder: Path) -> set[str]:
         path = folder / f"{POINTS_TABLE}.parquet"
         columns = ["content_hash"]
-        return set(parsed(storage.read_file(path), path, dict.fromkeys(columns, "text"), columns)["content_hash"])
+        return set(
+            parsed(storage.read_file(path), path, dict.fromkeys(columns, "text"), columns=columns).to_polars()[
+                "content_hash"
+            ]
+        )
 
 
 _NUMBER = re.compile(r"\d{6,}")

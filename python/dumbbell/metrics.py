@@ -10,8 +10,8 @@ here, once. Every function is plain arithmetic on sequences and knows nothing of
 Definitions with a name: Jain (Jain, Chiu, Hawe 1984), harm (Ware et al. 2019), power (Giessler et al. 1978),
 Sprout delay (Winstein, Sivaraman, Balakrishnan 2013).
 
-What repeated runs allow to say of a metric (confidence intervals, analysis of variance) is in :mod:`dumbbell.inference`
-and offered here, too.
+What repeated runs allow to say of a metric (confidence intervals, analysis of variance, which groups differ) is in
+:mod:`dumbbell.inference` and :mod:`dumbbell.posthoc`, and offered here, too.
 """
 
 from __future__ import annotations
@@ -23,13 +23,24 @@ from numpy.typing import ArrayLike, NDArray
 
 from dumbbell.inference import Anova as Anova
 from dumbbell.inference import FloatArray as FloatArray
+from dumbbell.inference import HypothesisTest as HypothesisTest
 from dumbbell.inference import Interval as Interval
 from dumbbell.inference import anova as anova
 from dumbbell.inference import anova_from_summary as anova_from_summary
 from dumbbell.inference import bootstrap_interval as bootstrap_interval
+from dumbbell.inference import effective_size as effective_size
 from dumbbell.inference import finite
+from dumbbell.inference import kruskal_wallis as kruskal_wallis
+from dumbbell.inference import levene as levene
 from dumbbell.inference import mean_interval as mean_interval
 from dumbbell.inference import proportion_interval as proportion_interval
+from dumbbell.inference import welch_anova as welch_anova
+from dumbbell.posthoc import Pair as Pair
+from dumbbell.posthoc import games_howell as games_howell
+from dumbbell.posthoc import holm as holm
+from dumbbell.posthoc import paired_holm as paired_holm
+from dumbbell.posthoc import tukey as tukey
+from dumbbell.posthoc import welch_holm as welch_holm
 
 PACKET_BITS = 12_000
 """Bits of one delivery opportunity of a Mahimahi trace (1500 bytes)."""

@@ -19,7 +19,9 @@ if TYPE_CHECKING:
     import polars as pl
 
     from dumbbell.columns import Column
+    from dumbbell.inference import Interval
     from dumbbell.measures import Measure
+    from dumbbell.statistics import Statistics
 
 MAX_ROWS = 40
 """A table for people ends here; the files have all rows."""
@@ -188,6 +190,66 @@ def html(result: Result | SweepResult) -> str:
     )
 
 
+def statistics(found: Statistics) -> None:
+    """Prints what a comparison of groups found."""
+    for title, grid in _statistics_grids(found):
+        grid.print(title)
+    if (line := _effect(found)) is not None:
+        console().print(line, highlight=False)
+
+
+def statistics_html(found: Statistics) -> str:
+    """The same for a notebook."""
+    tables = "".join(f"<p>{escape(title)}</p>{grid.html()}" for title, grid in _statistics_grids(found))
+    lines = [line for line in (_effect(found), *found.notes) if line is not None]
+    return tables + "".join(f"<p>{escape(line)}</p>" for line in lines)
+
+
+def _statistics_grids(found: Statistics) -> list[tuple[str, Grid]]:
+    from dumbbell.posthoc import TITLES
+
+    of_points = any(group.effective is not None for group in found.groups)
+    what, worth = ("points", ["worth:"]) if of_points else ("runs", [])
+    groups = Grid("group", f"{what}:", *worth, "mean, 95 %:", "sd:", "median:", "quartiles:")
+    for group in found.groups[:MAX_ROWS]:
+        mean = group.mean
+        groups.add(
+            _text(group.name), _count(group.n), *([] if group.effective is None else [_count(round(group.effective))]),
+            _with_interval(mean), _number(mean.sd), _number(group.median.estimate),
+            " to ".join(map(_number, group.quartiles)),
+        )  # fmt: skip
+    tables = [(f"{found.metric} of {len(found.groups)} groups", groups)]
+    if found.tests:
+        tests = Grid("test", "statistic:", "df:", "p:", "at 5 %...")
+        for test in found.tests:
+            df = ", ".join(f"{number:.4g}" for number in test.df)
+            tests.add(test.name, _number(test.statistic), df, _probability(test.p), str(test))
+        tables.append(("do they differ?", tests))
+    if found.pairs:
+        pairs = Grid("pair", "difference:", "95 % interval:", "p:", "at 5 %...")
+        for pair in found.pairs:
+            first, second = (found.groups[number].name for number in (pair.first, pair.second))
+            difference = pair.difference
+            pairs.add(
+                _text(f"{first} - {second}"), _number(difference.estimate),
+                f"{_number(difference.low)} to {_number(difference.high)}", _probability(pair.p),
+                str(pair),
+            )  # fmt: skip
+        tables.append((f"which do? {TITLES[found.method]}", pairs))
+    return tables
+
+
+def _effect(found: Statistics) -> str | None:
+    if found.anova is None:
+        return None
+    share = f"{100 * found.anova.eta_squared:.3g} % of the variance is between groups"
+    return f"{share} (eta squared {found.anova.eta_squared:.3f}, omega squared {found.anova.omega_squared:.3f})"
+
+
+def _probability(p: float) -> str:
+    return "<0.0001" if p < 1e-4 else f"{p:.2g}"
+
+
 def _more_html(rows: int) -> str:
     return f"<p>... and {rows - MAX_ROWS} more rows</p>" if rows > MAX_ROWS else ""
 
@@ -261,8 +323,10 @@ def _interval(values: pl.Series) -> str:
     from dumbbell.metrics import mean_interval
 
     interval = mean_interval(values.drop_nulls().to_numpy())
-    if interval is None:
-        return "-"
+    return "-" if interval is None else _with_interval(interval)
+
+
+def _with_interval(interval: Interval) -> str:
     text = _number(interval.estimate)
     return f"{text} \N{PLUS-MINUS SIGN} {interval.half_width:.2g}" if interval.has_width else text
 

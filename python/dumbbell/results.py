@@ -24,6 +24,7 @@ if TYPE_CHECKING:
     import polars as pl
 
     from dumbbell import _core
+    from dumbbell.batches import Archive
     from dumbbell.plots import ResultPlots, SweepPlots
 
 SWEEP_META = "sweep.json"
@@ -197,12 +198,16 @@ class SweepResult:
 
     def load(self, point: Meta) -> Result:
         """The whole result of a point, with its time series, from the sweep's directory."""
+        if self.folder is None or self._archive is None:
+            raise ValueError("this sweep was not written to a directory; run it with out")
+        found = self._archive.load(point.content_hash)
+        return load_result(point_folder(self.folder, point.content_hash)) if found is None else found
+
+    @cached_property
+    def _archive(self) -> Archive | None:
         from dumbbell.batches import Archive
 
-        if self.folder is None:
-            raise ValueError("this sweep was not written to a directory; run it with out")
-        found = Archive(self.folder).load(point.content_hash)
-        return load_result(point_folder(self.folder, point.content_hash)) if found is None else found
+        return None if self.folder is None else Archive(self.folder)
 
     def write_tables(self, folder: Path) -> None:
         """Writes the joined tables into a sweep's directory, all of them or none."""
@@ -234,7 +239,7 @@ def load_result(folder: str | Path) -> Result:
     checksums = _checked(source, RESULT, META)
     meta = read_meta(source)
     present = [*TABLES, *(name for name in TRAFFIC_TABLES if f"{name}.parquet" in checksums)]
-    tables = {name: Table(read_table(source / f"{name}.parquet", REQUIRED[name], checksums)) for name in present}
+    tables = {name: read_table(source / f"{name}.parquet", REQUIRED[name], checksums) for name in present}
     flows, series, links, link_series = (tables[name] for name in TABLES)
     traffic, completions = (tables.get(name) or _no_rows() for name in TRAFFIC_TABLES)
     scenario = source / SCENARIO
@@ -261,7 +266,7 @@ def load_sweep(folder: str | Path) -> SweepResult:
     checksums = _checked(source, SWEEP, SWEEP_META)
     points = _read_points(source, checksums)
     tables = {
-        name: Table(read_table(source / f"{name}.parquet", {"point": "number", **SWEEP_REQUIRED[name]}, checksums))
+        name: read_table(source / f"{name}.parquet", {"point": "number", **SWEEP_REQUIRED[name]}, checksums)
         for name in ("flows", "links", *SWEEP_TRAFFIC_TABLES)
         if name not in SWEEP_TRAFFIC_TABLES or f"{name}.parquet" in checksums
     }
@@ -286,7 +291,7 @@ def _read_points(folder: Path, checksums: Mapping[str, str | None]) -> list[Meta
     path = folder / SWEEP_POINTS
     if path.exists():
         required = {"point": "number", "content_hash": "text"}
-        rows = read_table(path, required, checksums).to_dicts()
+        rows = read_table(path, required, checksums).rows()
         return [meta_of_row(row, f"{path}: point {index}") for index, row in enumerate(rows)]
     if (folder / SWEEP_META).exists():
         return _read_listed(folder)

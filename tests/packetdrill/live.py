@@ -29,7 +29,8 @@ TUNSETIFF, TUNSETOFFLOAD = 0x400454CA, 0x400454D0
 IFF_TUN, IFF_NO_PI, IFF_VNET_HDR = 0x0001, 0x1000, 0x4000
 OFFLOADS = 0x01 | 0x02 | 0x04 | 0x08  # checksums, TSO over IPv4 and IPv6, with ECN
 VIRTIO_HEADER = 10
-FLAG_BITS = {"F": 1, "S": 2, "R": 4, "P": 8, ".": 16, "U": 32, "E": 64, "W": 128}
+ACCURATE_ECN_KINDS = (172, 174)
+FLAG_BITS = {"F": 1, "S": 2, "R": 4, "P": 8, ".": 16, "U": 32, "E": 64, "W": 128, "A": 256}
 ECN_BITS = {"noecn": 0, "ect1": 1, "ect0": 2, "ce": 3}
 PATIENCE_NS = 150_000_000_000
 # A namespace begins with some of the host's values; these are the kernel's defaults, and a send buffer that holds what
@@ -53,6 +54,11 @@ TCP_INFO = [
     ("QQ", "bytes_sent bytes_retrans"),
     ("IIIIII", "dsack_dups reord_seen rcv_ooopack snd_wnd rcv_wnd rehash"),
     ("HHI", "total_rto total_rto_recoveries total_rto_time"),
+    (
+        "IIIIIIII",
+        "received_ce delivered_e1_bytes delivered_e0_bytes delivered_ce_bytes "
+        "received_e1_bytes received_e0_bytes received_ce_bytes ecn_fields",
+    ),
 ]
 Json = dict[str, Any]
 
@@ -129,6 +135,8 @@ class Kernel:
                 self.script_isn[packet["direction"]] = packet["seq"]
         self.infos: dict[int, dict[str, int]] = {}
         self.problem: str | None = None
+        # What the script asks for and the kernel does not have.
+        self.lacks: str | None = None
         self.start_ns = 0
         # Set on sockets, which root may do also where the administrator does not allow it as a default.
         self.congestion_control = "cubic"
@@ -159,8 +167,8 @@ class Kernel:
         if packet[0] >> 4 != 4 or packet[9] != socket.IPPROTO_TCP:
             return
         header = (packet[0] & 15) * 4
-        ports, seq, ack, offset, flags, window = struct.unpack("!IIIBBH", packet[header : header + 16])
-        length = (offset >> 4) * 4
+        ports, seq, ack, bits, window = struct.unpack("!IIIHH", packet[header : header + 16])
+        length, flags = (bits >> 12) * 4, bits & 0x1FF
         if flags & FLAG_BITS["S"] and self.local_isn is None:
             self.local_isn = seq
             self.local_port = ports >> 16
@@ -187,7 +195,7 @@ class Kernel:
         return (seq - self.remote_isn + int(self.script_isn["<"])) & 0xFFFFFFFF
 
     def parse_options(self, raw: bytes) -> tuple[Json, int]:
-        options: Json = {"mss": None, "wscale": None, "sack_ok": False, "timestamp": None, "sack": []}
+        options: Json = {"mss": None, "wscale": None, "sack_ok": False, "timestamp": None, "sack": [], "ecn": None}
         stamp = 0
         while raw and raw[0] != 0:
             if raw[0] == 1:
@@ -208,6 +216,9 @@ class Kernel:
             elif kind == 8:
                 stamp, echo = struct.unpack("!II", body)
                 options["timestamp"] = [0, echo]
+            elif kind in ACCURATE_ECN_KINDS:
+                counters = [int.from_bytes(body[at : at + 3], "big") for at in range(0, len(body), 3)]
+                options["ecn"] = {"kind": kind, "counters": counters}
             raw = raw[length:]
         return options, stamp
 
@@ -226,6 +237,9 @@ class Kernel:
         if options.get("sack"):
             edges = [self.to_live(edge) for block in options["sack"] for edge in block]
             raw += struct.pack(f"!BB{len(edges)}I", 5, 2 + 4 * len(edges), *edges)
+        if counters := options.get("ecn"):
+            values = b"".join(value.to_bytes(3, "big") for value in counters["counters"])
+            raw += bytes([counters["kind"], 2 + len(values)]) + values
         raw += b"\1" * (-len(raw) % 4)
         flags = sum(FLAG_BITS[letter] for letter in packet["flags"] if letter != "-")
         seq = (packet["seq"] - self.script_isn["<"] + self.remote_isn) & 0xFFFFFFFF
@@ -233,7 +247,7 @@ class Kernel:
         length = 20 + len(raw)
         window = packet["window"] if packet["window"] is not None else 65535
         ports = (REMOTE_PORT if self.local_port == PORT else PORT, self.local_port)
-        tcp = struct.pack("!HHIIBBHHH", *ports, seq, ack, length << 2, flags, window, 0, 0) + raw
+        tcp = struct.pack("!HHIIHHHH", *ports, seq, ack, length << 10 | flags, window, 0, 0) + raw
         payload = bytes(packet["len"])
         addresses = socket.inet_aton(REMOTE) + socket.inet_aton(LOCAL)
         pseudo = addresses + struct.pack("!HH", socket.IPPROTO_TCP, length + len(payload))
@@ -354,13 +368,14 @@ class Kernel:
         last = 0
         for index, event in enumerate(events[begun:], begun):
             last = self.event(index, event, last)
-            if self.problem:
+            if self.problem or self.lacks:
                 break
         self.wait_until(self.now() + 10_000_000)
         return {
             "sent": [sent.report() for sent in self.sent],
             "infos": {str(index): info for index, info in self.infos.items()},
             "problem": self.problem,
+            "lacks": self.lacks,
         }
 
     def shell(self, command: str) -> None:
@@ -371,6 +386,10 @@ class Kernel:
         environment = os.environ | {"PACKETDRILL_PID": str(os.getpid())}
         folder = self.script["folder"] or "."
         subprocess.run(command, shell=True, cwd=folder, env=environment, capture_output=True, check=False)
+        if asked := re.search(r"net\.ipv4\.tcp_ecn=(\d)", command):
+            has = Path("/proc/sys/net/ipv4/tcp_ecn").read_text().strip()
+            if has != asked[1]:
+                self.lacks = f"tcp_ecn = {asked[1]}"
 
     def event(self, index: int, event: Json, last: int) -> int:
         when = event["when"]
@@ -378,7 +397,7 @@ class Kernel:
         if event.get("packet", {}).get("direction") == ">":
             latest = max(times) + self.script["tolerance_ns"] if times else self.now() + PATIENCE_NS
             at_ns = self.expect(event["packet"], latest)
-            return times[0] if len(times) == 1 or at_ns is None else at_ns
+            return last if at_ns is None else max(last, at_ns)
         at_ns = times[0] if times else self.now()
         self.wait_until(at_ns)
         if "packet" in event:

@@ -39,6 +39,7 @@ COMMANDS = (
     "run",
     "compare",
     "plot",
+    "stats",
     "report",
     "advise",
     "explain",

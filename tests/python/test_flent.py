@@ -141,6 +141,13 @@ def test_the_command_writes_prints_and_plots(tmp_path: Path) -> None:
     done = runner.invoke(app, ["plot", str(file), str(file), "--format", "png", "--out", str(beside)])
     assert done.exit_code == 0, done.output
     assert (beside / "overlay.png").stat().st_size > 5_000
+    done = runner.invoke(app, ["plot", str(file), "--format", "svg", "--out", str(beside)])
+    assert done.exit_code == 0, done.output
+    assert {path.name for path in beside.glob("overlay.*")} == {"overlay.png", "overlay.svg"}
+    (beside / "overlay.pdf").write_text("mine")
+    done = runner.invoke(app, ["plot", str(file), "--format", "pdf", "--out", str(beside)])
+    assert done.exit_code != 0
+    assert (beside / "overlay.pdf").read_text() == "mine"
 
 
 def test_files_without_transfers_are_drawn_too() -> None:

@@ -132,10 +132,10 @@ def simulated(unique: float, duplicates: int, timeouts: int = 5, jain: float = 0
 
 def test_the_published_counts_satisfy_the_claims_of_the_simulation() -> None:
     cases: dict[tuple[str, ...], list[Run]] = {
-        (simulation.BASE, buffer): [simulated(39_645, 28_775)] for buffer in simulation.BUFFERS
+        (simulation.BASE, setup): [simulated(39_645, 28_775)] for setup in simulation.SETUPS
     }
     for form in forms.FORMS:
-        cases |= {(form, buffer): [simulated(68_013, 2_311, 1, 0.99)] for buffer in simulation.BUFFERS}
+        cases |= {(form, setup): [simulated(68_013, 2_311, 1, 0.99)] for setup in simulation.SETUPS}
     found = {one.claim.id: one.verdict for one in simulation.PART.judge(cases)}
     assert found == dict.fromkeys((claim.id for claim in simulation.CLAIMS), "holds")
 
@@ -149,7 +149,13 @@ def test_duplicates_and_drops_are_counted_apart() -> None:
 
 @pytest.mark.parametrize(
     ("part", "points"),
-    [(table2.PART, [240, 4]), (simulation.PART, [240]), (alpha.PART, [540]), (rule.PART, [18]), (valley.PART, [216])],
+    [
+        (table2.PART, [240, 4]),
+        (simulation.PART, [240, 240]),
+        (alpha.PART, [540]),
+        (rule.PART, [18]),
+        (valley.PART, [216]),
+    ],
 )
 def test_the_experiment_files_are_valid(part: papers.Part[Any], points: list[int]) -> None:
     assert [len(experiment.load(one.file).points) for one in part.experiments] == points

@@ -74,9 +74,14 @@ def verdicts(wrong: Wrong) -> dict[str, str]:
     (part,) = papers.find(wrong.part)[1]
     with TemporaryDirectory() as folder:
         options = papers.Options(Path(folder), repeat=1)
-        settings = {**SHORTER.get(wrong.part, {}), **wrong.set, "duration": wrong.duration}
-        ran = [run(one, settings, options, wrong.instead) for one in part.experiments]
+        changes = {**SHORTER.get(wrong.part, {}), **wrong.set, "duration": wrong.duration}
+        ran = [run(one, {**own(one, options), **changes}, options, wrong.instead) for one in part.experiments]
     return {judgement.claim.id: judgement.verdict for judgement in part.judge(part.measure(*ran))}
+
+
+def own(experiment: Experiment, options: papers.Options) -> dict[str, Any]:
+    """What the part itself replaces in the file."""
+    return dict(experiment.set(options) if callable(experiment.set) else experiment.set)
 
 
 def run(

@@ -14,7 +14,7 @@ from matplotlib.lines import Line2D
 
 import dumbbell as db
 from dumbbell import catalogue, metrics
-from dumbbell.plots import Picture, style, summary
+from dumbbell.plots import Picture, style, summary, timeseries
 from dumbbell.plots.capacity import capacity_over_time
 from dumbbell.plots.distribution import samples_of_run
 
@@ -303,3 +303,17 @@ def test_letters_are_truetype_also_in_a_file_of_the_readers_own(result: db.Resul
     content = (tmp_path / "mine.pdf").read_bytes()
     assert b"/TrueType" in content or b"/CIDFontType2" in content
     assert b"/Type3" not in content
+
+
+def test_a_line_of_many_points_keeps_its_peaks_and_its_gaps() -> None:
+    t = np.arange(100_000.0)
+    values = np.sin(t / 1e4)
+    values[51_234], values[70_001] = 9.0, -9.0
+    values[20_000:30_000] = np.nan
+    shown_t, shown = timeseries._ranges(t, values)
+    assert shown.size <= timeseries.MOST_POINTS
+    assert (np.nanmax(shown), np.nanmin(shown)) == (9, -9)
+    assert shown_t[np.nanargmax(shown)] == pytest.approx(51_234, abs=10)
+    assert np.isnan(shown[(shown_t > 20_010) & (shown_t < 29_990)]).all()
+    few = t[:1000]
+    assert timeseries._ranges(few, few)[1] is few

@@ -13,7 +13,7 @@ import pytest
 import dumbbell as db
 import killed
 from conftest import SWEEP, Cli
-from dumbbell import batches, demo, results, storage
+from dumbbell import batches, demo, reading, results, storage
 
 FOREIGN = {"notes.txt": "mine", "src/app.js": "mine"}
 
@@ -286,3 +286,20 @@ def test_a_demonstration_starts_anew_beside_files_of_others(tmp_path: Path, monk
     monkeypatch.setattr(demo, "_show", lambda *_: None)
     demo.main()
     assert content(tmp_path) == {"out/demo/lossy/notes.txt": b"mine"}
+
+
+def test_a_long_table_is_read_from_its_file_column_by_column(
+    result: db.Result, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(reading, "LONG_ROWS", 10)
+    result.save(tmp_path / "out")
+    loaded = db.load_result(tmp_path / "out")
+    # What was read is kept: a later run into the same directory does not change it.
+    (tmp_path / "out" / "series.parquet").unlink()
+    assert loaded.series.columns == result.series.columns
+    assert len(loaded.series) == len(result.series)
+    assert loaded.series.to_polars(["t_s", "cwnd"]).equals(result.series.to_polars(["t_s", "cwnd"]))
+    assert loaded.series.to_polars().equals(result.series.to_polars())
+    assert loaded.plot.overview().axes[0].get_lines()
+    loaded.save(tmp_path / "again")
+    assert db.load_result(tmp_path / "again").series.to_polars().equals(result.series.to_polars())

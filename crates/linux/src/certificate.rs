@@ -1,49 +1,21 @@
 //! How good a run was: what an emulator on a shared machine owes to whoever reads its numbers.
 
-use crate::host::{Host, hz};
+use crate::clock::hz;
+use crate::host::Host;
+use crate::lateness::Lateness;
 use crate::seen::Seen;
 use crate::traffic::Promptness;
-use dumbbell_results::Histogram;
 use dumbbell_scenario::Scenario;
 use dumbbell_units::Duration;
 use serde::Serialize;
 use std::collections::BTreeMap;
 use std::fs;
 
-/// A delivery that is so late is a stall.
-const STALL: Duration = Duration::from_millis(5);
-/// One that is so late in the measured interval voids the run.
+/// A delivery that is so late in the measured interval voids the run.
 const VOID_STALL: Duration = Duration::from_millis(10);
 /// The lateness that one delivery in a thousand may exceed: this, or the share of the shortest base RTT, if that is more.
 const TOLERANCE: Duration = Duration::from_millis(1);
 const TOLERATED_SHARE: f64 = 0.025;
-
-/// How late packets were handed to hosts.
-#[derive(Clone, Debug, Default)]
-pub struct Lateness {
-    /// Nanoseconds.
-    all: Histogram,
-    max: Duration,
-    measured_max: Duration,
-    stalls: u64,
-}
-
-impl Lateness {
-    pub fn add(&mut self, late: Duration, is_measuring: bool) {
-        self.all.add(late.as_nanos());
-        self.max = self.max.max(late);
-        if is_measuring {
-            self.measured_max = self.measured_max.max(late);
-        }
-        self.stalls += u64::from(late > STALL);
-    }
-
-    /// Microseconds that this share of deliveries did not exceed; zero without any.
-    pub fn quantile_us(&self, q: f64) -> f64 {
-        let us = self.all.quantile(q) / 1e3;
-        if us.is_nan() { 0.0 } else { us }
-    }
-}
 
 /// What can be said of the quality of a run.
 #[derive(Clone, Debug, Serialize)]
@@ -121,10 +93,10 @@ impl Certificate {
             late_p50_us: lateness.quantile_us(0.5),
             late_p99_us: lateness.quantile_us(0.99),
             late_p999_us: lateness.quantile_us(0.999),
-            late_max_us: lateness.max.as_nanos() as f64 / 1e3,
+            late_max_us: lateness.max().as_nanos() as f64 / 1e3,
             app_late_p50_us: promptness.quantile_us(0.5),
             app_late_p99_us: promptness.quantile_us(0.99),
-            stalls: lateness.stalls,
+            stalls: lateness.stalls(),
             local_drops,
             emulator_cpu: seen.cpu_s / scenario.duration.as_secs_f64(),
             stolen_cpu: steal.0.zip(steal.1).map(|(before, after)| after.share_since(before)),
@@ -160,8 +132,8 @@ impl Certificate {
                 "an application was more than {late:.0} us late one time in a hundred; allowed: {tolerated_us:.0}"
             ));
         }
-        if lateness.measured_max > VOID_STALL {
-            let late = lateness.measured_max.as_nanos() as f64 / 1e6;
+        if lateness.measured_max() > VOID_STALL {
+            let late = lateness.measured_max().as_nanos() as f64 / 1e6;
             self.void.push(format!("the machine stalled for {late:.1} ms in the measured interval"));
         }
     }
@@ -197,22 +169,5 @@ impl Steal {
     fn share_since(self, before: Steal) -> f64 {
         let total = self.total.saturating_sub(before.total);
         if total == 0 { 0.0 } else { self.stolen.saturating_sub(before.stolen) as f64 / total as f64 }
-    }
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn stalls_are_deliveries_more_than_five_milliseconds_late() {
-        let mut lateness = Lateness::default();
-        for ms in [1, 5, 6, 20] {
-            lateness.add(Duration::from_millis(ms), ms == 6);
-        }
-        assert_eq!(
-            (lateness.stalls, lateness.max, lateness.measured_max),
-            (2, Duration::from_millis(20), Duration::from_millis(6))
-        );
     }
 }

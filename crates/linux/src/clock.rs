@@ -1,7 +1,7 @@
 //! The wall clock as the time of a run.
 
 use dumbbell_units::{Duration, Time};
-use rustix::time::{ClockId, Timespec, clock_gettime};
+use rustix::time::{ClockId, Timespec, clock_getres, clock_gettime};
 use std::sync::atomic::{AtomicBool, Ordering};
 
 const NANOS: i64 = 1_000_000_000;
@@ -49,6 +49,12 @@ impl Clock {
 pub fn timespec(span: Duration) -> Timespec {
     let nanos = i64::try_from(span.as_nanos()).unwrap_or(i64::MAX);
     Timespec { tv_sec: nanos / NANOS, tv_nsec: nanos % NANOS }
+}
+
+/// Ticks of the kernel's coarse clock in a second.
+pub fn hz() -> u64 {
+    let tick = clock_getres(ClockId::MonotonicCoarse);
+    1_000_000_000 / u64::try_from(tick.tv_nsec).unwrap_or(0).max(1)
 }
 
 fn monotonic() -> u64 {

@@ -8,10 +8,10 @@
 //! One packet is read from each host between two looks at what is due, so that bursts of arrivals do not hold up
 //! departures, nor the other way round.
 
-use crate::certificate::Lateness;
 use crate::clock::{Clock, timespec};
 use crate::header::{Header, ecn, mark};
 use crate::host::{FIRST_PORT, Side};
+use crate::lateness::Lateness;
 use crate::meter::Meter;
 use crate::packet::{Packet, Slots};
 use crate::packet_log::{Event, PacketLog};

@@ -168,12 +168,6 @@ pub fn available_algorithms() -> String {
     list.split_whitespace().collect::<Vec<_>>().join(", ")
 }
 
-/// Ticks of the kernel's coarse clock in a second.
-pub fn hz() -> u64 {
-    let tick = rustix::time::clock_getres(rustix::time::ClockId::MonotonicCoarse);
-    1_000_000_000 / u64::try_from(tick.tv_nsec).unwrap_or(0).max(1)
-}
-
 fn reread(mut file: &File) -> io::Result<String> {
     let mut text = String::new();
     file.rewind()?;

@@ -11,6 +11,7 @@ mod emulator;
 mod error;
 mod header;
 mod host;
+mod lateness;
 mod meter;
 mod netlink;
 mod packet;

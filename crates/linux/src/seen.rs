@@ -1,7 +1,7 @@
 //! What the emulator has seen of a run.
 
-use crate::certificate::Lateness;
 use crate::header::Header;
+use crate::lateness::Lateness;
 use crate::meter::Meter;
 use crate::packet_log::PacketLog;
 use dumbbell_network::Entry;

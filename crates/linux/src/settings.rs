@@ -3,7 +3,7 @@
 //! Parameters that the kernel has as sysctls of a namespace are set whether they were given or not, so that a machine's own
 //! settings do not leak in. Every other parameter that does not have its default value is refused by its name.
 
-use crate::host::hz;
+use crate::clock::hz;
 use crate::{FlowFault, RunError};
 use dumbbell_scenario::Scenario;
 use dumbbell_transport::{EcnUse, LossDetection, Protocol, SendBufferSize, TransportConfig};

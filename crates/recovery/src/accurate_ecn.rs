@@ -2,13 +2,20 @@
 //!
 //! The receiver counts the segments that arrive with a congestion mark, and their bytes. Every ACK carries the number modulo
 //! 8 in three bits of the header (ACE), and where an option has room the bytes modulo 2^24. The sender adds up the growth.
-//! An ACK that acknowledges more than 7 segments may hide a multiple of 8 marks: the bytes tell how many, and without them
-//! the sender takes the most that the ACK allows (appendix A.2.1).
+//! An ACK that acknowledges more than 7 segments may hide a multiple of 8 marks: the bytes tell how many. Without them the
+//! sender takes the most that the ACK allows, because ACKs before it may be lost (appendix A.2.1); where ACKs acknowledge many
+//! segments in any case it takes the least, as Linux does.
 
 /// The count of segments at which the receiver begins (section 3.2.1).
 const INITIAL_COUNT: u8 = 5;
 /// Number of values of ACE.
 const ACE_VALUES: u32 = 8;
+/// Segments an ACK delivers on average where it is usual that ACKs deliver many (`ACK_COMP_THRESH`).
+const MANY_SEGMENTS_PER_ACK: u32 = 4;
+/// Fractional bits of that average (`PKTS_ACKED_PREC`).
+const AVERAGE_SHIFT: u32 = 6;
+/// ACKs of which the average is taken (`PKTS_ACKED_WEIGHT`, as a power of two).
+const AVERAGE_WEIGHT_SHIFT: u32 = 6;
 /// The counter of bytes has 24 bits.
 const BYTES_MASK: u32 = (1 << 24) - 1;
 
@@ -31,6 +38,8 @@ pub fn byte_counter(bytes: u64) -> u32 {
 pub struct MarkCounter {
     marks: u64,
     bytes: u32,
+    /// Segments that an ACK delivers, on average, in 64ths (`pkts_acked_ewma`); zero before the first.
+    segments_per_ack: u32,
 }
 
 impl MarkCounter {
@@ -40,9 +49,11 @@ impl MarkCounter {
         if delivered == 0 {
             return 0;
         }
+        self.average(delivered);
         let growth = u32::from(ace_field.wrapping_sub(ace(self.marks))) % ACE_VALUES;
+        let is_usual = self.segments_per_ack > MANY_SEGMENTS_PER_ACK << AVERAGE_SHIFT;
         let marks = match byte_field {
-            None if delivered < ACE_VALUES => growth,
+            None if delivered < ACE_VALUES || is_usual => growth,
             None => delivered - delivered.saturating_sub(growth) % ACE_VALUES,
             Some(bytes) => {
                 let grown = bytes.wrapping_sub(self.bytes) & BYTES_MASK;
@@ -54,6 +65,18 @@ impl MarkCounter {
         };
         self.marks += u64::from(marks);
         marks
+    }
+
+    /// An ACK delivers so many segments.
+    fn average(&mut self, delivered: u32) {
+        let sample = delivered.min(u32::MAX >> AVERAGE_SHIFT) << AVERAGE_SHIFT;
+        self.segments_per_ack = match self.segments_per_ack {
+            0 => sample,
+            average => {
+                let sum = (u64::from(average) << AVERAGE_WEIGHT_SHIFT) - u64::from(average) + u64::from(sample);
+                u32::try_from(sum >> AVERAGE_WEIGHT_SHIFT).unwrap_or(u32::MAX)
+            }
+        };
     }
 }
 
@@ -69,13 +92,23 @@ mod tests {
 
     #[test]
     fn without_bytes_an_ack_for_eight_segments_and_more_counts_the_most_that_it_allows() {
-        let add = |ace_field, delivered| MarkCounter::default().add(ace_field, None, delivered, 1448);
+        let add = |ace_field, delivered| {
+            let mut counter = MarkCounter::default();
+            assert_eq!(counter.add(5, None, 1, 1448), 0);
+            counter.add(ace_field, None, delivered, 1448)
+        };
         assert_eq!(add(5, 7), 0);
         assert_eq!(add(0, 7), 3);
         assert_eq!(add(5, 8), 8, "none, or all");
         // Appendix A.2.1: the largest number up to what is acknowledged that ends in these bits.
         assert_eq!(add(0, 20), 19);
         assert_eq!(add(0, 18), 11);
+    }
+
+    #[test]
+    fn where_acks_are_for_many_segments_one_for_eight_and_more_counts_the_least() {
+        let mut counter = MarkCounter::default();
+        assert_eq!([5, 6, 0].map(|ace_field| counter.add(ace_field, None, 10, 1448)), [0, 1, 2]);
     }
 
     #[test]

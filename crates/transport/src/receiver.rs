@@ -25,6 +25,7 @@
 mod acknowledgement;
 mod arrival;
 mod horizon;
+mod marks;
 mod predicted;
 mod reassembly;
 mod right_sizing;
@@ -32,10 +33,10 @@ mod rtt;
 mod sack_list;
 
 use crate::{Ack, CumulativeAck, Segment, TransportConfig};
-use arrival::MarkCounters;
 use dumbbell_recovery::jiffies::Ticks;
 use dumbbell_units::{Duration, Time};
 pub use horizon::Horizon;
+use marks::MarkCounters;
 use predicted::Expected;
 pub(crate) use reassembly::Reassembly;
 use right_sizing::RightSizing;

@@ -90,18 +90,26 @@ pub struct Ack {
 }
 
 /// Marked segments that have arrived (AccECN, RFC 9768): their number in the three bits of ACE, and their bytes in the option's
-/// counter of 24 bits.
+/// counter of 24 bits, where the option has room.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Marks(NonZeroU32);
 
 impl Marks {
     /// So that no counters are zero as a whole.
     const IS_THERE: NonZeroU32 = NonZeroU32::new(1 << 31).unwrap();
+    /// Of the option's counters, that of ECT(1) comes first, that of CE second and that of ECT(0) third.
+    const WITH_CE: u8 = 2;
 
-    /// The counters of a receiver at which so many marked segments have arrived, with so many bytes.
-    pub fn new(segments: u64, bytes: u64) -> Marks {
-        let counters = u32::from(ace(segments)) << 24 | byte_counter(bytes);
-        Marks(Marks::IS_THERE | counters)
+    /// The counters of a receiver at which so many marked segments have arrived, with so many bytes, where the option has
+    /// `counters` of its three counters.
+    pub fn new(segments: u64, bytes: u64, counters: u8) -> Marks {
+        let told = u32::from(counters & 3) << 28 | u32::from(ace(segments)) << 24 | byte_counter(bytes);
+        Marks(Marks::IS_THERE | told)
+    }
+
+    /// How many of the three counters of bytes the option has.
+    pub fn counters(self) -> u8 {
+        (self.0.get() >> 28 & 3) as u8
     }
 
     /// ACE.
@@ -109,9 +117,9 @@ impl Marks {
         (self.0.get() >> 24 & 7) as u8
     }
 
-    /// The counter of bytes.
-    pub fn bytes(self) -> u32 {
-        self.0.get() & 0x00ff_ffff
+    /// The counter of marked bytes, where the option has it.
+    pub fn bytes(self) -> Option<u32> {
+        (self.counters() >= Marks::WITH_CE).then_some(self.0.get() & 0x00ff_ffff)
     }
 }
 
@@ -145,18 +153,18 @@ impl Ack {
         &self.sack[..usize::from(self.sack_count)]
     }
 
-    /// Bytes of the SACK option and of the counters of marks, padding included. Beside timestamps and two blocks there
-    /// is room for two of the three counters.
+    /// Bytes of the SACK option and of the counters of marks, padding included.
     #[inline]
     pub fn option_bytes(&self) -> u16 {
-        let sack = match self.sack_count {
-            0 => 0,
-            blocks => 4 + 8 * u16::from(blocks),
-        };
-        match (self.marks, self.sack_count) {
-            (None, _) => sack,
-            (Some(_), 2) => sack + 8,
-            (Some(_), _) => sack + 12,
-        }
+        let counters = self.marks.map_or(0, Marks::counters);
+        option_bytes(self.sack_count, counters)
     }
+}
+
+/// Bytes of a SACK option with so many blocks and of an AccECN option with so many counters, padded to words.
+#[inline]
+pub(crate) fn option_bytes(blocks: u8, counters: u8) -> u16 {
+    let sack = if blocks == 0 { 0 } else { 2 + 8 * u16::from(blocks) };
+    let marks = if counters == 0 { 0 } else { 2 + 3 * u16::from(counters) };
+    (sack + marks).next_multiple_of(4)
 }

@@ -78,13 +78,13 @@ def plot(
 
     Files of Flent, real and simulated, are drawn over each other.
     """
-    from dumbbell import plots
+    from dumbbell import flent, plots
 
     kinds = _formats(formats)
     if kind is not None and kind not in KINDS:
         fail(f"--kind {kind}: choose from {', '.join(KINDS)}")
     wanted = Wanted(kind, x, y, by, options.split(where, "--where", "KEY=VALUE, such as --where rtt=20ms"))
-    of_flent = any(place.name.endswith((".flent.gz", ".flent", ".flnt")) for place in places)
+    of_flent = any(flent.is_named_so(place) for place in places)
     if not of_flent and (len(places) != 1 or out is not None):
         fail("give one directory that --out wrote, whose pictures go there, or files of Flent with --out")
     with plots.appearance(_inches(size), font_size, _style(style)):
@@ -190,6 +190,12 @@ def _overlay(places: list[Path], formats: list[Format], series: list[str] | None
     except flent.FlentFileError as error:
         fail(str(error))
     names = [place.name.removesuffix(flent.files.SUFFIX) for place in places]
-    with storage.directory(out, OVERLAY, [f"overlay.{kind}" for kind in formats]) as staging:
-        written = overlay(data, names).write(staging / "overlay", formats)
-    return [out / path.name for path in written]
+    files = [f"overlay.{kind}" for kind in formats]
+    picture = overlay(data, names)
+    if out.exists():
+        # What is there in other formats stays.
+        with storage.adding(out, OVERLAY, files):
+            return picture.write(out / "overlay", formats)
+    with storage.directory(out, OVERLAY, files) as staging:
+        picture.write(staging / "overlay", formats)
+    return [out / name for name in files]

@@ -7,7 +7,7 @@ Flent (https://flent.org) runs bulk transfers and probes at the same time on a r
 from __future__ import annotations
 
 from dumbbell.flent.data import FlentData
-from dumbbell.flent.files import FlentFileError, read, write
+from dumbbell.flent.files import FlentFileError, is_named_so, read, write
 from dumbbell.flent.tests import TESTS, FlentTest, test_named
 from dumbbell.flent.trial import Timing, document, run
 
@@ -18,6 +18,7 @@ __all__ = [
     "FlentTest",
     "Timing",
     "document",
+    "is_named_so",
     "read",
     "run",
     "test_named",

@@ -19,6 +19,8 @@ from dumbbell.flent.data import FlentData, Values
 from dumbbell.storage import OutputError, write_file
 
 SUFFIX = ".flent.gz"
+NAMES = (SUFFIX, ".flent", ".flnt")
+"""How the names of Flent's files end, also older ones."""
 VERSION = 4
 START = "2000-01-01T00:00:00.000000Z"
 """When every simulated test begins, so that the same run gives the same file."""
@@ -28,6 +30,11 @@ MAX_BYTES = 1 << 28
 
 class FlentFileError(ValueError):
     """A file that Flent has not written, or that is damaged; the message names it."""
+
+
+def is_named_so(place: str | os.PathLike[str]) -> bool:
+    """Whether a name is that of a file of Flent."""
+    return os.fspath(place).endswith(NAMES)
 
 
 def write(data: FlentData, place: str | os.PathLike[str]) -> Path:

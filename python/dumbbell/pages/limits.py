@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from dumbbell import _core
-from dumbbell.plots.timeseries import until_the_end
+from dumbbell.plots.timeseries import by_flow, until_the_end
 
 if TYPE_CHECKING:
     import polars as pl
@@ -49,15 +49,14 @@ class Limit:
 
 def limits(result: Result) -> list[Limit]:
     """What limits each flow; empty where something arrived and no time series were recorded."""
-    samples = result.series.to_polars()
-    if samples.is_empty() and any(row["goodput_mbps"] for row in result.flows.rows()):
+    if not len(result.series) and any(row["goodput_mbps"] for row in result.flows.rows()):
         return []
     # The resolved form has a block for each flow.
     offers = [_Offer.of(block) for block in result.scenario_toml.split("\n[[flows]]")[1:]]
-    parts = samples.partition_by("flow", as_dict=True)
+    parts = by_flow(result, ("cwnd", "pacing_mbps"))
     link = _link(result)
     return [
-        Limit(index, row["label"], *_of_flow(row, offers[index], parts.get((index,), samples.clear()), link))
+        Limit(index, row["label"], *_of_flow(row, offers[index], parts[index], link))
         for index, row in enumerate(result.flows.rows())
     ]
 

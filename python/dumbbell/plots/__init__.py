@@ -13,6 +13,7 @@ from typing import TYPE_CHECKING, TypeAlias
 from dumbbell.plots import distribution, metric, summary, timeseries, transfers
 from dumbbell.plots.style import FORMATS, STYLES, Format, Picture, Style, appearance
 from dumbbell.results import RESULT, SWEEP, SweepResult, separating_axes, setting_name, setting_text
+from dumbbell.selection import only
 from dumbbell.storage import adding
 
 if TYPE_CHECKING:
@@ -152,7 +153,7 @@ class SweepPlots:
         return metric.heat_map(self._only(where), self._axes, x, by, y, ", ".join(where.values()), ax)
 
     def _only(self, where: Where) -> pl.DataFrame:
-        return metric.only(self._flows, self._axes, where)
+        return only(self._flows, self._axes, where)
 
     def _firsts(self) -> list[Meta]:
         return [point for point in self._sweep.points if point.repeat == 0]

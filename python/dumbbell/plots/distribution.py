@@ -12,9 +12,10 @@ from matplotlib.patches import Patch
 from numpy.typing import NDArray
 
 from dumbbell.plots.axes import Scale, label_of, least_span, vertical
-from dumbbell.plots.metric import OF_A_FLOW, axis_named, lines, over_runs, with_metric
+from dumbbell.plots.metric import lines
 from dumbbell.plots.style import HATCHES, Look, Picture, caption, ink, legend, looks, named, one_panel
-from dumbbell.plots.timeseries import until_the_end
+from dumbbell.plots.timeseries import by_flow, until_the_end
+from dumbbell.selection import OF_A_FLOW, axis_named, over_runs, with_metric
 
 if TYPE_CHECKING:
     import polars as pl
@@ -52,15 +53,14 @@ def samples_of_run(result: Result, column: str) -> dict[tuple[str, str], list[fl
     Raises:
         ValueError: There is no such column, or no time series.
     """
-    import polars as pl
-
-    frame = result.series.to_polars()
-    if column not in frame.columns or not frame.schema[column].is_numeric():
-        numbers = [name for name, kind in frame.schema.items() if kind.is_numeric() and name not in ("t_s", "flow")]
+    schema = result.series.lazy().collect_schema()
+    if column not in schema or not schema[column].is_numeric():
+        numbers = [name for name, kind in schema.items() if kind.is_numeric() and name not in ("t_s", "flow")]
         raise ValueError(f"no column {column!r} of numbers in series; there are {', '.join(numbers)}")
     found: dict[tuple[str, str], list[float]] = {}
-    for index, (cc, label) in enumerate(result.flows.to_polars().select("cc", "label").rows()):
-        values = until_the_end(frame.filter(pl.col("flow") == index))[column].drop_nulls().to_list()
+    kinds = result.flows.to_polars().select("cc", "label").rows()
+    for (cc, label), samples in zip(kinds, by_flow(result, [column]), strict=True):
+        values = until_the_end(samples)[column].drop_nulls().to_list()
         found.setdefault((cc, caption(named(cc, label))), []).extend(values)
     return found
 

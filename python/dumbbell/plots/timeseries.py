@@ -13,6 +13,7 @@ import numpy as np
 from matplotlib.axes import Axes
 from matplotlib.lines import Line2D
 
+from dumbbell.inference import FloatArray
 from dumbbell.plots.axes import label_of, vertical
 from dumbbell.plots.capacity import capacity_over_time
 from dumbbell.plots.style import HATCHES, Look, Picture, caption, ink, legend, looks, named, one_panel, picture, small
@@ -24,6 +25,8 @@ if TYPE_CHECKING:
 
 CROWD = 6
 """From this many flows on, lines are thin and without markers."""
+MOST_POINTS = 20_000
+"""More points of a line than these are drawn as the range of their neighbours."""
 RATE_POINTS = 120
 """How many bins the overview's rates have: with more, bursts hide the course of a flow."""
 
@@ -134,6 +137,16 @@ def _averaged(values: Any, points: int) -> Any:
     return values[..., : count * width].reshape(*rows, count, width).mean(axis=-1)
 
 
+def _ranges(t: FloatArray, values: FloatArray) -> tuple[FloatArray, FloatArray]:
+    """The values, or of too many the smallest and the largest of neighbours: a line through them looks the same."""
+    if t.size <= MOST_POINTS:
+        return t, values
+    width = -(-2 * t.size // MOST_POINTS)
+    starts = np.arange(0, t.size, width)
+    both = np.column_stack([np.fmin.reduceat(values, starts), np.fmax.reduceat(values, starts)])
+    return np.repeat(t[starts], 2), both.ravel()
+
+
 def _check_column(result: Result, column: str) -> None:
     """Refuses a column that there is not, with those that a person may have meant first."""
     columns = result.series.columns
@@ -154,15 +167,19 @@ def _lines(results: Sequence[Result], names: Sequence[str], columns: Sequence[st
     chosen = looks([flow for flows in flows_of for flow in flows])
     lines = []
     for result, flows in zip(results, flows_of, strict=True):
-        samples = result.series.to_polars(list(dict.fromkeys(["t_s", "flow", *columns, *PROGRESS])))
-        if samples.height == 0:
+        if not len(result.series):
             raise ValueError("this run recorded no time series; set record.series = true in the experiment")
-        parts = samples.partition_by("flow", as_dict=True, maintain_order=True)
-        lines += [
-            _Line(kind[1], chosen[kind], until_the_end(parts.get((index,), samples.clear())))
-            for index, kind in enumerate(flows)
-        ]
+        parts = by_flow(result, ("t_s", *columns))
+        lines += [_Line(kind[1], chosen[kind], until_the_end(part)) for kind, part in zip(flows, parts, strict=True)]
     return lines
+
+
+def by_flow(result: Result, columns: Sequence[str]) -> list[pl.DataFrame]:
+    """These columns of the time series of each flow, and those of ``PROGRESS``."""
+    samples = result.series.to_polars(list(dict.fromkeys(["flow", *columns, *PROGRESS])))
+    parts = samples.partition_by("flow", as_dict=True, maintain_order=True, include_key=False)
+    none = samples.drop("flow").clear()
+    return [parts.get((index,), none) for index in range(len(result.flows))]
 
 
 PROGRESS = ("acked_total", "sent_total", "inflight")
@@ -208,6 +225,8 @@ def _draw(axes: Axes, lines: list[_Line], column: str, *, faint: bool = False, p
         values = line.samples[column].cast(float).fill_null(np.nan).to_numpy()
         if points is not None:
             t, values = _averaged(t, points), _averaged(values, points)
+        else:
+            t, values = _ranges(t, values)
         if faint:
             axes.plot(t, values, **line.look.line(linewidth=0.8, alpha=0.55, linestyle="-"))
             continue
@@ -229,7 +248,7 @@ def _draw_queue(axes: Axes, results: Sequence[Result], lines: list[_Line]) -> No
         samples = result.link_series.to_polars(["t_s", "link", "queue_bytes"])
         if samples.height:
             samples = samples.filter(pl.col("link") == _bottleneck(result)[0])
-            t, queue = samples["t_s"].to_numpy(), samples["queue_bytes"].cast(float).to_numpy() / 1e3
+            t, queue = _ranges(samples["t_s"].to_numpy(), samples["queue_bytes"].cast(float).to_numpy() / 1e3)
             if len(results) == 1:
                 axes.fill_between(t, queue, color="#999999", alpha=0.5, linewidth=0)
                 axes.plot(t, queue, color=ink(), linewidth=0.8)

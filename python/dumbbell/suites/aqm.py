@@ -1,7 +1,8 @@
 """Queue disciplines after RFC 7928, the guideline for characterising active queue management.
 
-Every discipline that the engine has takes part with its defaults, so that a new one appears by itself. The path is one
-of 20 Mbit/s and 100 ms with a buffer of two bandwidth-delay products, unless the part says otherwise.
+Every discipline that needs no parameter takes part with its defaults, so that a new one appears by itself; those that
+do not work without one (ECN marking at a threshold) are left out. The path is one of 20 Mbit/s and 100 ms with a buffer
+of two bandwidth-delay products, unless the part says otherwise.
 """
 
 from __future__ import annotations

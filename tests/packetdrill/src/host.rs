@@ -3,17 +3,22 @@
 //! The endpoints begin established, so the handshake is here: options, ECN, the first round-trip time, SYNs that are repeated.
 //! What follows is [`Connection`]'s.
 
+mod accurate;
+mod challenge;
 mod connection;
+mod negotiation;
 
 use crate::judge::{Host, Progress};
-use crate::script::{Direction, Flags, Options, Packet, Script};
+use crate::script::{ByteCounters, Direction, Flags, Options, Packet, Script};
 use crate::settings::{Settings, peer_segment};
-use crate::stream::Stream;
+use crate::stream::{Incoming, Stream};
+use accurate::Accurate;
 use connection::{Connection, milliseconds};
 use dumbbell_cc::Controller;
 use dumbbell_path::Ecn;
-use dumbbell_transport::{Receiver, Sender, TransportConfig};
+use dumbbell_transport::{EcnEcho, EcnUse, Receiver, Sender, TransportConfig};
 use dumbbell_units::{Duration, Rng, Time};
+use negotiation::Reflected;
 use std::collections::{HashSet, VecDeque};
 use std::path::PathBuf;
 use std::sync::Arc;
@@ -24,8 +29,12 @@ pub const START: Time = Time::from_nanos(1_000_000_000_000);
 const OWN_MSS: u32 = 1460;
 /// Bytes that timestamps take of every segment.
 const TIMESTAMP_BYTES: u32 = 12;
+/// Bytes that AccECN's option takes of every segment.
+const COUNTER_BYTES: u32 = 12;
 /// The host's own window scale. Scripts leave it open, because it follows from buffer sizes.
 const OWN_WSCALE: u32 = 8;
+/// The window of a SYN: it is not scaled.
+const FIRST_WINDOW: u64 = 65_535;
 /// First timeout of a SYN.
 const SYN_TIMEOUT: Duration = Duration::from_secs(1);
 
@@ -44,13 +53,15 @@ enum State {
     Closed,
     Listening,
     /// A SYN, or an answer to one, has left and is not answered.
-    Opening(Opening),
+    Opening(Box<Opening>),
     Established(Box<Connection>),
 }
 
 struct Opening {
     /// The packet to repeat.
     packet: Packet,
+    /// What it asks for, or grants.
+    ecn: EcnUse,
     /// The other end's SYN, which a server has.
     peer: Option<Peer>,
     sent_at: Time,
@@ -68,7 +79,9 @@ struct Peer {
     sack: bool,
     /// Its timestamp, if it has one, and when it came.
     clock: Option<(u32, Time)>,
-    ecn: bool,
+    /// What is agreed on, and what the handshake of accurate ECN tells.
+    ecn: EcnUse,
+    reflected: Reflected,
     window: u32,
 }
 
@@ -77,8 +90,8 @@ pub struct Simulated {
     /// What holds for its connections.
     settings: Settings,
     folder: PathBuf,
-    /// Of the other end's data: where packets of the script begin and end, in bytes.
-    peer_cuts: Vec<u64>,
+    /// Where packets of the other end have their data.
+    incoming: Incoming,
     /// Payload bytes of the other end's full segments.
     peer_segment: u32,
     /// `TCP_NODELAY`.
@@ -116,16 +129,12 @@ impl Simulated {
             let mut packets = script.packets(direction);
             packets.find(|packet| packet.flags.has(Flags::SYN)).map_or(0, |packet| packet.seq)
         };
-        let data_begins = isn_of(Direction::Inbound).wrapping_add(1);
-        let peer_cuts = script.packets(Direction::Inbound).filter(|packet| packet.len > 0).flat_map(|packet| {
-            let start = u64::from(packet.seq.wrapping_sub(data_begins));
-            [start, start + u64::from(packet.len)]
-        });
+        let incoming = Incoming::of(script);
         Ok(Simulated {
             settings,
             folder: script.folder.clone(),
-            peer_cuts: peer_cuts.filter(|&cut| cut < u64::from(u32::MAX / 2)).collect(),
             peer_segment: peer_segment(script),
+            incoming,
             nodelay: false,
             isn: isn_of(Direction::Outbound),
             reads_at_once: script.has_blocking_read(),
@@ -157,9 +166,7 @@ impl Simulated {
                 }
                 opening.sent_at = self.now;
                 opening.due = self.now + opening.timeout;
-                let mut packet = opening.packet.clone();
-                // A repeated SYN does not ask for ECN again.
-                packet.flags = packet.flags.without(Flags::ECE | Flags::CWR);
+                let packet = negotiation::repeated(&opening.packet, opening.ecn, opening.repetitions);
                 self.emit_opening(packet);
             }
             State::Established(connection) => connection.on_timer(self.now, &mut self.sent),
@@ -176,7 +183,7 @@ impl Simulated {
         self.sent.push_back(Emitted { at: self.now, packet, stamp: self.now });
     }
 
-    fn open(&mut self, flags: Flags, ack: Option<u32>, options: Options, peer: Option<Peer>) {
+    fn open(&mut self, ecn: EcnUse, flags: Flags, ack: Option<u32>, options: Options, peer: Option<Peer>) {
         let packet = Packet {
             direction: Direction::Outbound,
             ecn: Some(Ecn::NotEct),
@@ -189,13 +196,14 @@ impl Simulated {
         };
         let opening = Opening {
             packet: packet.clone(),
+            ecn,
             peer,
             sent_at: self.now,
             repetitions: 0,
             timeout: SYN_TIMEOUT,
             due: self.now + SYN_TIMEOUT,
         };
-        self.state = State::Opening(opening);
+        self.state = State::Opening(Box::new(opening));
         self.emit_opening(packet);
     }
 
@@ -207,23 +215,25 @@ impl Simulated {
             wscale: options.wscale.filter(|_| self.settings.window_scaling),
             sack: options.sack_ok && self.settings.config.sack,
             clock: options.timestamp.filter(|_| self.settings.timestamps).map(|(val, _)| (val, self.now)),
-            ecn: false,
+            ecn: EcnUse::Off,
+            reflected: Reflected { arrived: packet.ecn.unwrap_or_default(), ..Reflected::default() },
             window: packet.window.unwrap_or(65_535),
         }
     }
 
     fn answer(&mut self, syn: &Packet) {
-        let asks_for_ecn = syn.flags.has(Flags::ECE) && syn.flags.has(Flags::CWR);
-        let peer = Peer { ecn: asks_for_ecn && self.settings.ecn > 0, ..self.peer(syn) };
+        let ecn = negotiation::granted(self.settings.ecn, syn.flags);
+        let peer = Peer { ecn, ..self.peer(syn) };
         let options = Options {
             mss: Some(OWN_MSS),
             wscale: peer.wscale.map(|_| OWN_WSCALE),
             sack_ok: peer.sack,
             timestamp: peer.clock.map(|(val, _)| (0, val)),
+            counters: (ecn == EcnUse::Accurate && self.settings.ecn_option).then_some(ByteCounters::FIRST),
             ..Options::default()
         };
-        let flags = Flags::SYN | Flags::ACK | Flags::ECE.when(peer.ecn);
-        self.open(flags, Some(peer.isn.wrapping_add(1)), options, Some(peer));
+        let flags = Flags::SYN | Flags::ACK | negotiation::granting(ecn, peer.reflected.arrived);
+        self.open(ecn, flags, Some(peer.isn.wrapping_add(1)), options, Some(peer));
     }
 
     fn answered(&mut self, opening: Opening, packet: &Packet) -> Result<(), String> {
@@ -231,32 +241,39 @@ impl Simulated {
         let acknowledges = packet.flags.has(Flags::ACK) && packet.ack == Some(self.isn.wrapping_add(1));
         match opening.peer.clone() {
             // A server: the ACK of its answer.
-            Some(peer) if acknowledges && !is_syn => {
+            Some(mut peer) if acknowledges && !is_syn => {
+                peer.reflected.hear_last(packet, !self.settings.ecn_fallback);
                 let is_more = packet.len > 0;
                 let window = packet.window.unwrap_or(0);
                 self.establish(&opening, peer, packet, Some(window))?;
                 if let State::Established(connection) = &mut self.state {
-                    connection.note_timestamp(packet);
+                    connection.note_end_of_handshake(packet);
                 }
                 if is_more { self.receive(packet) } else { Ok(()) }
             }
             // A client: the answer to its SYN.
             None if acknowledges && is_syn => {
-                let asked_for_ecn = opening.packet.flags.has(Flags::ECE) && opening.repetitions == 0;
-                let peer = Peer {
-                    ecn: asked_for_ecn && packet.flags.has(Flags::ECE) && !packet.flags.has(Flags::CWR),
-                    ..self.peer(packet)
-                };
+                let asked =
+                    if opening.ecn == EcnUse::Classic && opening.repetitions > 0 { EcnUse::Off } else { opening.ecn };
+                let mut peer = Peer { ecn: negotiation::got(asked, packet.flags), ..self.peer(packet) };
+                peer.reflected.answer_was_marked = peer.reflected.arrived == Ecn::Ce;
+                peer.reflected.saw_option = packet.options.as_ref().is_some_and(|options| options.counters.is_some());
                 self.establish(&opening, peer, packet, None)?;
                 if let State::Established(connection) = &mut self.state {
-                    connection.acknowledge_plainly(self.now, &mut self.sent);
+                    connection.end_handshake(self.now, &mut self.sent);
                 }
                 Ok(())
             }
-            Some(_) if is_syn && !packet.flags.has(Flags::ACK) => {
-                // The SYN again: so is its answer.
-                let answer = opening.packet.clone();
-                self.state = State::Opening(opening);
+            Some(mut peer) if is_syn && !packet.flags.has(Flags::ACK) => {
+                // The SYN again: so is its answer. Whether ECN is used was decided by the first one; that the other end now
+                // asks for none tells that its bits may not pass.
+                peer.reflected.arrived = packet.ecn.unwrap_or_default();
+                peer.reflected.is_bleached |= packet.flags.ace() == 0;
+                let mut answer = negotiation::repeated(&opening.packet, opening.ecn, 1);
+                if opening.ecn == EcnUse::Accurate {
+                    answer.flags = Flags::SYN | Flags::ACK | negotiation::granting(opening.ecn, peer.reflected.arrived);
+                }
+                self.state = State::Opening(Box::new(Opening { peer: Some(peer), ..opening }));
                 self.emit_opening(answer);
                 Ok(())
             }
@@ -266,17 +283,14 @@ impl Simulated {
         }
     }
 
-    fn establish(&mut self, opening: &Opening, peer: Peer, answer: &Packet, window: Option<u32>) -> Result<(), String> {
-        let timestamps = peer.clock.is_some();
-        let own_mss = peer.mss.min(OWN_MSS);
-        let mss = own_mss.saturating_sub(if timestamps { TIMESTAMP_BYTES } else { 0 }).max(1);
+    /// Parameters of the sending and of the receiving direction towards such a peer, whose window begins with so many bytes.
+    fn configs(&self, peer: &Peer, first_window: u64) -> (TransportConfig, TransportConfig) {
         let settings = &self.settings;
-        // The window of a SYN is not scaled, that of the last packet of the handshake is.
-        let first_window = match window {
-            Some(window) => u64::from(window) << peer.wscale.unwrap_or(0).min(14),
-            None => u64::from(peer.window),
-        };
-        let base = TransportConfig { timestamps, sack: peer.sack, ecn: peer.ecn.into(), ..settings.config.clone() };
+        let timestamps = peer.clock.is_some();
+        let counts = peer.ecn == EcnUse::Accurate && peer.reflected.saw_option && settings.ecn_option;
+        let options = if timestamps { TIMESTAMP_BYTES } else { 0 } + if counts { COUNTER_BYTES } else { 0 };
+        let mss = peer.mss.min(OWN_MSS).saturating_sub(options).max(1);
+        let base = TransportConfig { timestamps, sack: peer.sack, ecn: peer.ecn, ..settings.config.clone() };
         let sending = TransportConfig {
             mss,
             receive_window: first_window,
@@ -290,20 +304,37 @@ impl Simulated {
             ack_pushes: base.ack_pushes && self.reads_at_once,
             ..base
         };
+        (sending, receiving)
+    }
+
+    fn establish(&mut self, opening: &Opening, peer: Peer, answer: &Packet, window: Option<u32>) -> Result<(), String> {
+        let settings = &self.settings;
+        // The window of a SYN is not scaled, that of the last packet of the handshake is.
+        let first_window = match window {
+            Some(window) => u64::from(window) << peer.wscale.unwrap_or(0).min(14),
+            None => u64::from(peer.window),
+        };
+        let (sending, receiving) = self.configs(&peer, first_window);
+        let (mss, timestamps) = (sending.mss, sending.timestamps);
         let mut sender = Sender::new(Arc::new(sending), controller(settings)?);
         let mut receiver = Receiver::new(&receiving);
+        let accurate = (peer.ecn == EcnUse::Accurate).then(|| Accurate::new(peer.reflected, settings.ecn_option));
+        if accurate.is_some() {
+            receiver.set_ecn_echo(EcnEcho::Accurate);
+        }
         // An echo tells which of several SYNs the answer is to.
         let rtt = self.now.since(self.echo_of(answer).unwrap_or(opening.sent_at));
         sender.establish(self.now, rtt, opening.repetitions);
         receiver.set_handshake(rtt, Duration::from_nanos(rtt.as_nanos() / 2));
-        let incoming = Stream::cut(self.peer_cuts.iter().copied(), u64::from(self.peer_segment));
+        let incoming = self.incoming.stream(u64::from(self.peer_segment));
         self.state = State::Established(Box::new(Connection {
             sender,
             receiver,
             outgoing: Stream::new(),
             incoming,
             isn: self.isn,
-            ecn: peer.ecn,
+            ecn: peer.ecn.is_on(),
+            accurate,
             timestamps,
             mss: u64::from(mss),
             nodelay: self.nodelay,
@@ -313,12 +344,16 @@ impl Simulated {
             arrived: HashSet::new(),
             dsack: settings.config.dsack,
             last_ack: 0,
+            own_window: FIRST_WINDOW,
             last_echo: Time::ZERO,
             plain_timestamp: peer.clock.map(|(val, _)| val),
+            largest_window: first_window,
             last_window: window.unwrap_or(peer.window),
             read: 0,
             retransmitted_bytes: 0,
             sent_bytes: 0,
+            invalid_ratelimit: settings.invalid_ratelimit,
+            challenged_at: None,
             peer,
         }));
         Ok(())
@@ -386,6 +421,9 @@ impl Host for Simulated {
         if self.progress() > Progress::Closed && settings.config != self.settings.config {
             return Err(format!("the command `{command}` during a connection"));
         }
+        if let State::Established(connection) = &mut self.state {
+            connection.set_ecn_option(settings.ecn_option);
+        }
         self.settings = settings;
         Ok(())
     }
@@ -402,21 +440,21 @@ impl Host for Simulated {
             timestamp: self.settings.timestamps.then_some((0, 0)),
             ..Options::default()
         };
-        let flags = Flags::SYN | (Flags::ECE | Flags::CWR).when(self.settings.ecn == 1);
-        self.open(flags, None, options, None);
+        let asked = negotiation::asked(self.settings.ecn);
+        self.open(asked, Flags::SYN | negotiation::asking(asked), None, options, None);
     }
 
     fn receive(&mut self, packet: &Packet) -> Result<(), String> {
         if let Some(foreign) = packet.options.as_ref().and_then(|options| options.foreign.as_ref()) {
             return Err(format!("the TCP option `{foreign}`"));
         }
-        if let State::Established(connection) = &self.state
-            && connection.is_ahead(packet)
+        if let State::Established(connection) = &mut self.state
+            && !connection.is_acceptable(packet)
         {
-            // It acknowledges what was not sent: whatever else it says is not believed.
+            connection.challenge(self.now, packet, &mut self.sent);
             return Ok(());
         }
-        for (flag, name) in [(Flags::RST, "RST"), (Flags::FIN, "FIN"), (Flags::URG, "URG"), (Flags::AE, "AccECN")] {
+        for (flag, name) in [(Flags::RST, "RST"), (Flags::FIN, "FIN"), (Flags::URG, "URG")] {
             if packet.flags.has(flag) {
                 return Err(format!("a packet with {name}"));
             }
@@ -424,13 +462,12 @@ impl Host for Simulated {
         let is_syn = packet.flags.has(Flags::SYN);
         match std::mem::replace(&mut self.state, State::Closed) {
             State::Listening if is_syn => self.answer(packet),
-            State::Opening(opening) => self.answered(opening, packet)?,
-            State::Established(mut connection) if !is_syn => {
+            State::Opening(opening) => self.answered(*opening, packet)?,
+            State::Established(mut connection) => {
                 let echo = self.echo_of(packet);
                 connection.receive(self.now, packet, echo, &mut self.sent);
                 self.state = State::Established(connection);
             }
-            State::Established(_) => return Err("a SYN on an established connection".to_owned()),
             State::Listening | State::Closed => return Err("a packet without a connection".to_owned()),
         }
         Ok(())

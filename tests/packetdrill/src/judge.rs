@@ -2,7 +2,9 @@
 
 use crate::code::{Code, Trouble, Value, constant};
 use crate::host::{Emitted, START, Simulated};
-use crate::script::{Call, Direction, Event, Flags, Moment, Packet, Place, Script, What, When, ecn_name, seconds};
+use crate::script::{
+    Call, Direction, Event, Flags, Moment, Options, Packet, Place, Script, What, When, ecn_name, seconds,
+};
 use dumbbell_units::{Duration, Time};
 use std::collections::BTreeSet;
 use std::fmt;
@@ -118,6 +120,7 @@ pub(crate) fn run_on(script: &Script, host: impl Host) -> Verdict {
         write_ends: BTreeSet::new(),
         write_seq: script.first_seq(Direction::Outbound),
         divided_at: None,
+        first_part_only: if script.counts_marks() { Flags::NONE } else { Flags::CWR },
     };
     for (index, event) in script.events.iter().enumerate() {
         run.host.begin_event(index);
@@ -154,6 +157,8 @@ struct Run<H> {
     write_seq: u32,
     /// Where a burst goes on that an expectation took the beginning of.
     divided_at: Option<u32>,
+    /// Flags that only the first segment of a burst has.
+    first_part_only: Flags,
 }
 
 impl<H: Host> Run<H> {
@@ -224,7 +229,7 @@ impl<H: Host> Run<H> {
                 let mut rest = got.clone();
                 rest.seq = got.seq.wrapping_add(wanted.len);
                 rest.len = got.len - wanted.len;
-                rest.flags = rest.flags.without(Flags::CWR);
+                rest.flags = rest.flags.without(self.first_part_only);
                 self.divided_at = Some(rest.seq);
                 self.host.put_back(Emitted { at, packet: rest, stamp });
                 got.len = wanted.len;
@@ -249,13 +254,14 @@ impl<H: Host> Run<H> {
             }
             if !is_part {
                 self.judged += u32::from(is_judged);
-                self.last = if let When::At(_) = event.when { earliest } else { at };
-                self.host.run_until(self.last.min(at));
+                // Relative times count from when the packet was there.
+                self.last = self.last.max(at);
+                self.host.run_until(at);
                 return Ok(());
             }
             wanted.seq = wanted.seq.wrapping_add(got.len);
             wanted.len -= got.len;
-            wanted.flags = wanted.flags.without(Flags::CWR);
+            wanted.flags = wanted.flags.without(self.first_part_only);
         }
     }
 
@@ -408,6 +414,8 @@ fn difference(expected: &Packet, got: &Packet) -> Option<String> {
             if blocks.is_empty() { "none".to_owned() } else { blocks.join(" ") }
         };
         compare("sack", blocks(&expected.sack), blocks(&got.sack));
+        let counters = |options: &Options| options.counters.map_or("none".to_owned(), |counters| counters.to_string());
+        compare("AccECN's option", counters(expected), counters(got));
         if let (Some((_, expected)), Some((_, got))) = (expected.timestamp, got.timestamp) {
             compare("ecr", expected.to_string(), got.to_string());
         }

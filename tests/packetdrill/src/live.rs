@@ -3,7 +3,10 @@
 
 use crate::host::{Emitted, START};
 use crate::judge::{Host, Progress, Verdict, run_on};
-use crate::script::{Arg, Direction, Event, Flags, Moment, Options, Packet, Script, What, When, ecn_name};
+use crate::script::{
+    Arg, ByteCounters, Direction, Event, Flags, Moment, Options, Packet, Script, What, When, ecn_name,
+};
+use crate::suite::Outcome;
 use dumbbell_path::Ecn;
 use dumbbell_units::{Duration, Time};
 use serde_json::{Value, json};
@@ -18,28 +21,38 @@ const TOLERANCE: Duration = Duration::from_millis(20);
 const TRIES: u32 = 3;
 
 /// Runs a script on the kernel of this machine, which needs root and `/dev/net/tun`.
-pub fn run_live(script: &Script) -> Result<Verdict, String> {
+pub fn run_live(script: &Script) -> Outcome {
     let script = &script.with_tolerance(TOLERANCE);
-    let mut verdict = run_once(script)?;
+    let mut outcome = run_once(script);
     for _ in 1..TRIES {
-        if !matches!(verdict, Verdict::Fails(_)) {
+        if !matches!(outcome, Outcome::Judged(Verdict::Fails(_))) {
             break;
         }
-        verdict = run_once(script)?;
+        outcome = run_once(script);
     }
-    Ok(verdict)
+    outcome
 }
 
-fn run_once(script: &Script) -> Result<Verdict, String> {
-    Ok(run_on(script, recorded(script)?))
+fn run_once(script: &Script) -> Outcome {
+    let report = match record(script) {
+        Ok(report) => report,
+        Err(error) => return Outcome::Broken(error),
+    };
+    match report["lacks"].as_str() {
+        Some(what) => Outcome::NotOnThisKernel(what.to_owned()),
+        None => read(&report).map_or_else(Outcome::Broken, |host| Outcome::Judged(run_on(script, host))),
+    }
 }
 
 /// What the kernel does under a script, as a host that does it again.
 pub(crate) fn recorded(script: &Script) -> Result<impl Host + use<>, String> {
-    let report = record(script)?;
+    read(&record(script)?)
+}
+
+fn read(report: &Value) -> Result<Recorded, String> {
     match report["problem"].as_str() {
         Some(problem) => Err(problem.to_owned()),
-        None => Recorded::read(&report).ok_or_else(|| "the report of live.py cannot be read".to_owned()),
+        None => Recorded::read(report).ok_or_else(|| "the report of live.py cannot be read".to_owned()),
     }
 }
 
@@ -109,6 +122,10 @@ fn packet_to_json(packet: &Packet) -> Value {
             "sack_ok": options.sack_ok,
             "timestamp": options.timestamp,
             "sack": options.sack,
+            "ecn": options.counters.map(|counters| json!({
+                "kind": if counters.ect0_first { 172 } else { 174 },
+                "counters": counters.named().into_iter().map_while(|(_, value)| value).collect::<Vec<_>>(),
+            })),
         })
     });
     json!({
@@ -160,10 +177,20 @@ fn emitted(report: &Value) -> Option<Emitted> {
             sack_ok: options["sack_ok"].as_bool()?,
             timestamp: pair(&options["timestamp"]),
             sack: options["sack"].as_array()?.iter().map(pair).collect::<Option<_>>()?,
+            counters: byte_counters(&options["ecn"]),
             foreign: None,
         }),
     };
     Some(Emitted { at, packet, stamp: at })
+}
+
+fn byte_counters(report: &Value) -> Option<ByteCounters> {
+    let values = report["counters"].as_array()?;
+    let mut counters = ByteCounters { ect0_first: report["kind"] == 172, ..ByteCounters::default() };
+    for ((name, _), value) in counters.named().into_iter().zip(values) {
+        *counters.named_mut(name)? = value.as_u64().and_then(|value| u32::try_from(value).ok());
+    }
+    Some(counters)
 }
 
 impl Host for Recorded {

@@ -1,6 +1,8 @@
 //! Reads a script. The language is packetdrill's; what of it has no meaning for a simulator becomes [`What::Foreign`].
 
-use crate::script::{Arg, Call, Direction, Event, Flags, Moment, Options, Packet, Place, Script, What, When};
+use crate::script::{
+    Arg, ByteCounters, Call, Direction, Event, Flags, Moment, Options, Packet, Place, Script, What, When,
+};
 use dumbbell_path::Ecn;
 use dumbbell_units::Duration;
 
@@ -305,7 +307,7 @@ impl<'t> Scanner<'t> {
         for letter in letters.chars().filter(|&letter| letter != '-') {
             match Flags::of_letter(letter) {
                 Some(flag) => flags = flags | flag,
-                None if letter.is_ascii_digit() => return Ok(self.foreign("AccECN's counter in the header")),
+                None if ('0'..='7').contains(&letter) => flags = flags | Flags::of_ace(letter as u8 - b'0'),
                 None => {
                     return match letters {
                         "icmp" | "udp" | "ipv4" | "ipv6" | "gre" | "mpls" | "icmpv6" | "raw" | "(inbound)" => {
@@ -370,6 +372,7 @@ impl<'t> Scanner<'t> {
                         options.sack.push((block_start, self.number_u32("the end of a SACK block")?));
                     }
                 }
+                "ECN" => options.counters = Some(self.byte_counters()?),
                 "" => return self.expected("a TCP option"),
                 _ => {
                     let rest = self.rest();
@@ -384,6 +387,24 @@ impl<'t> Scanner<'t> {
         }
         self.expect(">")?;
         Ok(Some(options))
+    }
+
+    /// `e1b 1 ceb 0 e0b 1`, in this order or the other one.
+    fn byte_counters(&mut self) -> Parsed<ByteCounters> {
+        let mut counters = ByteCounters::default();
+        let mut is_first = true;
+        while !self.is_at_option_end()? {
+            let start = self.at;
+            let name = self.take_while(is_word);
+            let Some(counter) = counters.named_mut(name) else {
+                self.at = start;
+                return self.expected("`e0b`, `ceb` or `e1b`");
+            };
+            *counter = Some(self.number_u32("a number of bytes")?);
+            counters.ect0_first |= is_first && name == "e0b";
+            is_first = false;
+        }
+        Ok(counters)
     }
 
     fn is_at_option_end(&mut self) -> Parsed<bool> {
@@ -531,6 +552,15 @@ mod tests {
             "< [ect0] PW. 1:1001(1000) ack 1 win 257 <TS val 100 ecr 7,sack 2001:3001 4001:5001>"
         );
         assert_eq!((packet.direction, packet.len), (Direction::Inbound, 1000));
+    }
+
+    #[test]
+    fn the_counters_of_accurate_ecn_are_a_digit_of_the_flags_and_an_option() {
+        let packet = packet("+0 < [ect0] P.6 1:1(0) ack 1 win 264 <ECN e0b 1005 ceb 996 e1b 1,nop>");
+        assert_eq!(packet.to_string(), "< [ect0] PWA. 1:1(0) ack 1 win 264 <ECN e0b 1005 ceb 996 e1b 1>");
+        assert_eq!(packet.flags.ace(), 6);
+        let error = parse("+0 < . 1:1(0) ack 1 <ECN e2b 7>").unwrap_err().to_string();
+        assert_eq!(error, "1:26: expected `e0b`, `ceb` or `e1b`, found `e2b`");
     }
 
     #[test]

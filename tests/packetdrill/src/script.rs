@@ -60,6 +60,12 @@ impl Script {
         syn.map_or(0, |packet| packet.seq).wrapping_add(1)
     }
 
+    /// Whether its connection is one whose every packet carries the counter of AccECN.
+    pub fn counts_marks(&self) -> bool {
+        let mut packets = self.packets(Direction::Inbound).chain(self.packets(Direction::Outbound));
+        packets.any(|packet| packet.flags.has(Flags::AE) && !packet.flags.has(Flags::SYN))
+    }
+
     /// Whether a reader waits for data.
     pub fn has_blocking_read(&self) -> bool {
         self.events.iter().any(|event| {
@@ -189,6 +195,16 @@ impl Flags {
         Flags::LETTERS.iter().find(|(other, _)| *other == letter).map(|&(_, bit)| Flags(bit))
     }
 
+    /// The flags of the counter that AccECN has in the header (ACE), which the language writes as a digit.
+    pub fn of_ace(ace: u8) -> Flags {
+        Flags::AE.when(ace & 4 != 0) | Flags::CWR.when(ace & 2 != 0) | Flags::ECE.when(ace & 1 != 0)
+    }
+
+    /// The counter that AccECN has in the header.
+    pub fn ace(self) -> u8 {
+        u8::from(self.has(Flags::AE)) << 2 | u8::from(self.has(Flags::CWR)) << 1 | u8::from(self.has(Flags::ECE))
+    }
+
     /// Whether one of `other` is set.
     pub fn has(self, other: Flags) -> bool {
         self.0 & other.0 != 0
@@ -237,6 +253,8 @@ pub struct Options {
     pub timestamp: Option<(u32, u32)>,
     /// SACK blocks.
     pub sack: Vec<(u32, u32)>,
+    /// Counters of bytes (AccECN, RFC 9768).
+    pub counters: Option<ByteCounters>,
     /// The first option that has no meaning here.
     pub foreign: Option<String>,
 }
@@ -252,8 +270,55 @@ impl fmt::Display for Options {
             let blocks: Vec<_> = self.sack.iter().map(|(start, end)| format!("{start}:{end}")).collect();
             parts.push(format!("sack {}", blocks.join(" ")));
         }
+        parts.extend(self.counters.map(|counters| counters.to_string()));
         parts.extend(self.foreign.clone());
         f.write_str(&parts.join(","))
+    }
+}
+
+/// The option of AccECN: bytes that have arrived with each of the three marks, modulo 2^24, as many of the counters as were
+/// sent.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct ByteCounters {
+    /// ECT(0) comes first, and not ECT(1) (kind 172, and not 174).
+    pub ect0_first: bool,
+    /// Of ECT(0), which count from 1.
+    pub ect0: Option<u32>,
+    /// Of CE, which count from 0.
+    pub ce: Option<u32>,
+    /// Of ECT(1), which count from 1.
+    pub ect1: Option<u32>,
+}
+
+impl ByteCounters {
+    /// Those of an end at which nothing has arrived.
+    pub const FIRST: ByteCounters = ByteCounters { ect0_first: false, ect0: Some(1), ce: Some(0), ect1: Some(1) };
+
+    /// The counters with their names, in the order of the option.
+    pub fn named(&self) -> [(&'static str, Option<u32>); 3] {
+        let mut named = [("e1b", self.ect1), ("ceb", self.ce), ("e0b", self.ect0)];
+        if self.ect0_first {
+            named.reverse();
+        }
+        named
+    }
+
+    /// The counter of a name.
+    pub fn named_mut(&mut self, name: &str) -> Option<&mut Option<u32>> {
+        match name {
+            "e0b" => Some(&mut self.ect0),
+            "ceb" => Some(&mut self.ce),
+            "e1b" => Some(&mut self.ect1),
+            _ => None,
+        }
+    }
+}
+
+impl fmt::Display for ByteCounters {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str("ECN")?;
+        let mut there = self.named().into_iter().filter_map(|(name, value)| Some((name, value?)));
+        there.try_for_each(|(name, value)| write!(f, " {name} {value}"))
     }
 }
 

@@ -20,8 +20,15 @@ pub struct Settings {
     pub cubic: Map<String, Value>,
     /// `tcp_timestamps`.
     pub timestamps: bool,
-    /// `tcp_ecn`: 0 never, 1 asks for it, 2 accepts it.
+    /// `tcp_ecn`: 0 never, 1 asks for it, 2 accepts it; 3 asks for and accepts accurate ECN, 4 accepts it and asks for the
+    /// classic one, 5 only accepts it.
     pub ecn: i64,
+    /// `tcp_ecn_option`: whether packets carry AccECN's counters of bytes.
+    pub ecn_option: bool,
+    /// `tcp_ecn_fallback`: ECN is given up where the path changes its bits.
+    pub ecn_fallback: bool,
+    /// `tcp_invalid_ratelimit`: least time between two ACKs that answer what is not acceptable.
+    pub invalid_ratelimit: Duration,
     /// `tcp_window_scaling`.
     pub window_scaling: bool,
     /// `tcp_syn_linear_timeouts`: repetitions of a SYN before the time between them doubles.
@@ -36,6 +43,9 @@ impl Default for Settings {
             cubic: Map::new(),
             timestamps: true,
             ecn: 2,
+            ecn_option: true,
+            ecn_fallback: true,
+            invalid_ratelimit: Duration::from_millis(500),
             window_scaling: true,
             linear_syn_timeouts: 4,
         }
@@ -132,7 +142,14 @@ impl Settings {
             ("tcp_dsack", Some(number), _) => config.dsack = number != 0,
             ("tcp_timestamps", Some(number), _) => self.timestamps = number != 0,
             ("tcp_window_scaling", Some(number), _) => self.window_scaling = number != 0,
-            ("tcp_ecn", Some(number @ 0..=2), _) => self.ecn = number,
+            ("tcp_ecn", Some(number @ 0..=5), _) => self.ecn = number,
+            // 1 sends the option sparingly, and 2 wherever it has room.
+            ("tcp_ecn_option", Some(number @ (0 | 2)), _) => self.ecn_option = number != 0,
+            ("tcp_ecn_fallback", Some(number), _) => self.ecn_fallback = number != 0,
+            ("tcp_invalid_ratelimit", _, Some(number)) => {
+                self.invalid_ratelimit = Duration::from_millis(u64::from(number));
+            }
+            ("tcp_ecn_option_beacon", ..) => {}
             ("tcp_frto", Some(number), _) => config.frto = number != 0,
             ("tcp_early_retrans", Some(number), _) => config.tail_loss_probe = number >= 3,
             ("tcp_recovery", Some(1), _) => {}
@@ -169,8 +186,6 @@ impl Settings {
                 | "tcp_synack_retries"
                 | "tcp_retries1"
                 | "tcp_retries2"
-                | "tcp_ecn_fallback"
-                | "tcp_invalid_ratelimit"
                 | "tcp_challenge_ack_limit"
                 | "tcp_notsent_lowat"
                 | "tcp_fin_timeout"

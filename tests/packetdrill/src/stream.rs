@@ -3,6 +3,9 @@
 //! The endpoints count their sequence space in segments, scripts count bytes. A [`Stream`] knows at which byte each segment
 //! begins. Bytes are counted from the beginning of the data, without the SYN.
 
+use crate::script::{Direction, Script};
+use std::ops::Range;
+
 /// Segments between two cuts at most.
 const MOST_SEGMENTS: u64 = 100_000;
 
@@ -19,15 +22,16 @@ impl Stream {
         Stream { bounds: vec![0] }
     }
 
-    /// Cut at all of `cuts`, and between them after every `segment` bytes.
-    pub fn cut(cuts: impl IntoIterator<Item = u64>, segment: u64) -> Stream {
-        let mut cuts: Vec<u64> = cuts.into_iter().collect();
+    /// Cut at all of `cuts`, and between them after every `segment` bytes but in the ranges that stay `whole`.
+    pub fn cut(cuts: &[u64], whole: &[Range<u64>], segment: u64) -> Stream {
+        let mut cuts = cuts.to_vec();
         cuts.sort_unstable();
         let mut stream = Stream::new();
         for cut in cuts {
             // A gap that no packet covers needs no more than its ends.
             let is_gap = cut.saturating_sub(stream.end()) > MOST_SEGMENTS * segment;
-            stream.extend_to(cut, if is_gap { u64::MAX } else { segment });
+            let is_whole = whole.iter().any(|range| range.start <= stream.end() && cut <= range.end);
+            stream.extend_to(cut, if is_gap || is_whole { u64::MAX } else { segment });
         }
         stream
     }
@@ -90,6 +94,45 @@ impl Stream {
     }
 }
 
+/// Where the data of the other end's packets lies, in bytes, in the order of a script.
+#[derive(Clone, Debug)]
+pub struct Incoming(Vec<Range<u64>>);
+
+impl Incoming {
+    /// What arrives in a script.
+    pub fn of(script: &Script) -> Incoming {
+        let begins = script.first_seq(Direction::Inbound);
+        let packets = script.packets(Direction::Inbound).filter(|packet| packet.len > 0);
+        let ranges = packets.map(|packet| {
+            let start = u64::from(packet.seq.wrapping_sub(begins));
+            start..start + u64::from(packet.len)
+        });
+        Incoming(ranges.filter(|range| range.end < u64::from(u32::MAX / 2)).collect())
+    }
+
+    /// Its segments of `segment` bytes: cut where packets begin and end.
+    pub fn stream(&self, segment: u64) -> Stream {
+        let cuts: Vec<u64> = self.0.iter().flat_map(|range| [range.start, range.end]).collect();
+        Stream::cut(&cuts, &self.offloaded_above_a_gap(segment), segment)
+    }
+
+    /// Packets of several segments, as receive offload makes them, that arrive above a gap: they stay one segment of the
+    /// receiver, which takes them as one event. In order the number of segments counts.
+    fn offloaded_above_a_gap(&self, segment: u64) -> Vec<Range<u64>> {
+        let mut next = 0;
+        let mut above = Vec::new();
+        for range in &self.0 {
+            let len = range.end - range.start;
+            if range.start > next && len > segment && len <= u64::from(u16::MAX) {
+                above.push(range.clone());
+            } else if range.start <= next {
+                next = next.max(range.end);
+            }
+        }
+        above
+    }
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -106,12 +149,12 @@ mod tests {
 
     #[test]
     fn a_large_gap_is_one_segment() {
-        assert_eq!(Stream::cut([1, 2, 1 << 31], 1).segments(), 3);
+        assert_eq!(Stream::cut(&[1, 2, 1 << 31], &[], 1).segments(), 3);
     }
 
     #[test]
     fn what_covers_a_part_of_a_segment_covers_less() {
-        let stream = Stream::cut([2500, 1000], 1000);
+        let stream = Stream::cut(&[2500, 1000], &[], 1000);
         assert_eq!((0..4).map(|index| stream.byte(index)).collect::<Vec<_>>(), [0, 1000, 2000, 2500]);
         assert_eq!((stream.whole_below(1999), stream.whole_below(2500)), (1, 3));
         assert_eq!((stream.first_from(1), stream.first_from(1000)), (1, 1));

@@ -23,6 +23,8 @@ pub enum Outcome {
     Judged(Verdict),
     /// It is none; where and why.
     NotAScript(ParseError),
+    /// The kernel lacks what it is about.
+    NotOnThisKernel(String),
     /// It could not be read or run.
     Broken(String),
 }
@@ -35,7 +37,12 @@ impl Row {
 
     /// Whether it expects something else than what happens, or is not a script at all.
     pub fn fails(&self) -> bool {
-        !self.holds() && !matches!(self.outcome, Outcome::Judged(Verdict::OutOfScope(..)))
+        !self.holds() && !self.cannot_be_asked() && !matches!(self.outcome, Outcome::Judged(Verdict::OutOfScope(..)))
+    }
+
+    /// Whether the kernel lacks what it is about.
+    pub fn cannot_be_asked(&self) -> bool {
+        matches!(self.outcome, Outcome::NotOnThisKernel(_))
     }
 
     /// The words of the table: the verdict and its reason.
@@ -50,6 +57,7 @@ impl Row {
                 ("out of scope", format!("line {}: {reason}", place.line))
             }
             Outcome::NotAScript(error) => ("NO SCRIPT", format!("{}:{error}", self.name)),
+            Outcome::NotOnThisKernel(what) => ("not here", format!("this kernel lacks {what}")),
             Outcome::Broken(error) => ("BROKEN", error.clone()),
         }
     }
@@ -99,7 +107,7 @@ pub fn run_file(path: &Path, name: String, subject: Subject) -> Row {
         |trouble| trouble,
         |script| match subject {
             Subject::Endpoints => Outcome::Judged(run(&script)),
-            Subject::Kernel => run_live(&script).map_or_else(Outcome::Broken, Outcome::Judged),
+            Subject::Kernel => run_live(&script),
         },
     );
     Row { name, outcome }

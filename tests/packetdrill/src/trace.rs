@@ -53,8 +53,8 @@ fn trace_on(script: &Script, mut host: impl Host) -> String {
                     host.name_stamp(val, sent.stamp);
                 }
                 print_sent(&mut text, &sent);
+                last = last.max(sent.at);
             }
-            last = at;
             continue;
         }
         print_all(&mut text, &mut host, at);

@@ -48,7 +48,8 @@ fn every_script_of_the_repository_holds_on_the_kernel_of_this_machine() {
     }
     let table = run_folder(&scripts(), Subject::Kernel).unwrap();
     println!("{table}");
-    assert!(table.rows.iter().all(Row::holds), "some scripts do not hold; the table says why");
+    let is_right = |row: &Row| row.holds() || row.cannot_be_asked();
+    assert!(table.rows.iter().all(is_right), "some scripts do not hold; the table says why");
 }
 
 /// Anybody's collection: its table is printed (`-- --nocapture`), and nothing in it may fail.

@@ -158,16 +158,15 @@ impl Receiver {
             self.quick = 0;
         }
         let mut ack = Ack::from(self.cumulative_ack(window));
-        if let Some(marks) = &mut self.marks {
-            marks.untold = 0;
-            ack.marks = Some(Marks::new(self.ce_segments, marks.bytes));
-        }
         if self.duplicate.is_some() || !self.held.is_empty() {
-            // The counters of marks have the place of a block.
-            let others = usize::from(self.timestamps) + usize::from(self.marks.is_some());
-            let room = Ack::MAX_SACK_BLOCKS - others;
+            let room = Ack::MAX_SACK_BLOCKS - usize::from(self.timestamps);
             let duplicate = self.duplicate.take().map(|seq| SackBlock { start: seq, end: seq + 1 });
             self.sacks.write(duplicate, room, &mut ack);
+        }
+        if let Some(marks) = &mut self.marks {
+            let (blocks, counters) = marks.share_options(ack.sack_count, self.timestamps);
+            ack.sack_count = blocks;
+            ack.marks = Some(Marks::new(self.ce_segments, marks.bytes, counters));
         }
         ack
     }

@@ -6,31 +6,6 @@ use dumbbell_path::Ecn;
 use dumbbell_recovery::ack_rtt::timestamp_ticks;
 use dumbbell_units::Time;
 
-/// Marked segments after which an ACK leaves at once: 2 is recommended, 6 allowed (RFC 9768, section 3.2.2.5.1).
-const MARKS_PER_ACK: u32 = 2;
-
-/// What a receiver that counts marks keeps besides their number.
-#[derive(Clone, Copy, Debug, Default)]
-pub(super) struct MarkCounters {
-    /// Payload bytes of marked segments.
-    pub bytes: u64,
-    /// Marked segments since the last ACK.
-    pub untold: u32,
-    /// ECN bits of the latest segment.
-    latest: Option<Ecn>,
-}
-
-impl MarkCounters {
-    /// A segment has these ECN bits. Returns whether an ACK leaves at once to tell of it: where segments with other bits begin,
-    /// and when so many are marked that the three bits of ACE must not wait longer (RFC 9768, sections 3.2.3.3 and
-    /// 3.2.2.5.1).
-    fn note(&mut self, ecn: Ecn) -> bool {
-        self.untold += u32::from(ecn == Ecn::Ce);
-        let before = self.latest.replace(ecn);
-        before.is_some_and(|before| before != ecn) || self.untold >= MARKS_PER_ACK
-    }
-}
-
 impl Receiver {
     /// Takes a segment; returns whether an ACK leaves (`tcp_data_queue`).
     pub(super) fn classify(&mut self, now: Time, segment: Segment) -> bool {
@@ -40,9 +15,9 @@ impl Receiver {
         }
         if segment.ecn == Ecn::Ce {
             self.ce_segments += 1;
-            if let Some(marks) = &mut self.marks {
-                marks.bytes += u64::from(segment.len);
-            }
+        }
+        if let Some(marks) = &mut self.marks {
+            marks.count(segment.ecn, segment.len);
         }
         if self.fails_paws(&segment) {
             return self.reject(&segment);

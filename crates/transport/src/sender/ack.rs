@@ -137,7 +137,7 @@ impl Sender {
     #[expect(clippy::cast_possible_truncation, reason = "one ACK tells of fewer than 2^32 packets")]
     fn count_marks(&mut self, marks: Marks, prior: &Prior, news: &mut AckNews) {
         let delivered = (self.view.delivered - prior.delivered) as u32;
-        let marked = self.marks.add(marks.ace(), Some(marks.bytes()), delivered, self.view.mss);
+        let marked = self.marks.add(marks.ace(), marks.bytes(), delivered, self.view.mss);
         self.view.delivered_ce += u64::from(marked);
         news.ece = marked > 0;
         self.sample.is_ece = news.ece;

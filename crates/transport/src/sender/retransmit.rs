@@ -3,7 +3,7 @@
 
 use super::assembly::Retransmit;
 use super::{Burst, CaState, Sender};
-use crate::{RecoveryRule, Rescue};
+use crate::{EcnUse, RecoveryRule, Rescue};
 use dumbbell_path::Ecn;
 use dumbbell_recovery::ack_rtt::timestamp_ticks;
 use dumbbell_recovery::scoreboard::flag;
@@ -192,8 +192,8 @@ impl Sender {
             // Only the last segment of a burst can be short, and a retransmission does not span two bursts.
             last_len: self.board.get(first + size - 1).len,
             is_retransmission: true,
-            // RFC 3168 allows no bits here; L4S senders set theirs on every packet (RFC 9331, section 4.1).
-            ecn: if self.xmit.codepoint == Ecn::Ect1 { Ecn::Ect1 } else { Ecn::NotEct },
+            // RFC 3168 allows no bits here; with AccECN every packet has them (`tcp_ecn_send`; RFC 9331, section 4.1).
+            ecn: if self.config.ecn == EcnUse::Accurate { self.xmit.codepoint } else { Ecn::NotEct },
             next_flags: Burst::push_of_first(size, self.board.get(first).has(flag::PUSHED)),
         };
     }

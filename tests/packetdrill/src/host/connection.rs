@@ -3,13 +3,15 @@
 //! The endpoints count segments, and each has one direction. A script may use both: what is acknowledged rides on data that
 //! leaves in the same instant.
 
+use super::accurate::Accurate;
+use super::negotiation::reflecting;
 use super::{Emitted, Peer};
 use crate::script::{Direction, Flags, Options, Packet};
 use crate::stream::Stream;
 use dumbbell_cc::CaState;
 use dumbbell_path::Ecn;
 use dumbbell_transport::{Ack, Flags as SegmentFlags, Receiver, SackBlock, Segment, Sender};
-use dumbbell_units::Time;
+use dumbbell_units::{Duration, Time};
 use std::collections::{HashSet, VecDeque};
 
 const MILLISECOND: u64 = 1_000_000;
@@ -25,6 +27,8 @@ pub(super) struct Connection {
     pub(super) mss: u64,
     pub(super) timestamps: bool,
     pub(super) ecn: bool,
+    /// Where the ends count marks.
+    pub(super) accurate: Option<Accurate>,
     pub(super) nodelay: bool,
     /// Bytes that Nagle's algorithm holds back, and the end of the last short segment that was handed over.
     pub(super) held: u64,
@@ -35,13 +39,20 @@ pub(super) struct Connection {
     pub(super) arrived: HashSet<u32>,
     pub(super) dsack: bool,
     pub(super) last_ack: u32,
+    /// The window of the last ACK, in bytes.
+    pub(super) own_window: u64,
     pub(super) last_echo: Time,
     /// The latest timestamp of the other end that a packet without data brought; those of data are the receiver's.
     pub(super) plain_timestamp: Option<u32>,
     pub(super) last_window: u32,
+    /// The largest window that the other end has told, in bytes (`max_window`).
+    pub(super) largest_window: u64,
     pub(super) read: u64,
     pub(super) retransmitted_bytes: u64,
     pub(super) sent_bytes: u64,
+    pub(super) invalid_ratelimit: Duration,
+    /// When the latest challenge ACK left.
+    pub(super) challenged_at: Option<Time>,
 }
 
 /// The clock of timestamps.
@@ -72,6 +83,10 @@ impl Connection {
 
     pub(super) fn receive(&mut self, now: Time, packet: &Packet, echo: Option<Time>, sent: &mut VecDeque<Emitted>) {
         self.note_timestamp(packet);
+        let is_duplicate = self.is_duplicate(packet);
+        if let Some(accurate) = &mut self.accurate {
+            accurate.note_arrival(packet, is_duplicate);
+        }
         if packet.flags.has(Flags::ACK) {
             self.hear(now, packet, echo);
         }
@@ -87,14 +102,23 @@ impl Connection {
         }
     }
 
-    /// Whether a packet acknowledges what was not sent.
-    pub(super) fn is_ahead(&self, packet: &Packet) -> bool {
-        let nxt = self.isn.wrapping_add(1).wrapping_add(self.outgoing.byte(self.sender.view().snd_nxt as u32) as u32);
-        packet.flags.has(Flags::ACK) && packet.ack.is_some_and(|ack| (1..u32::MAX / 2).contains(&ack.wrapping_sub(nxt)))
+    /// Whether all data of a packet has arrived before.
+    fn is_duplicate(&self, packet: &Packet) -> bool {
+        let start = u64::from(packet.seq.wrapping_sub(self.peer.isn.wrapping_add(1)));
+        let end = self.incoming.byte(self.last_delivered());
+        packet.len > 0 && start < u64::from(u32::MAX / 2) && start + u64::from(packet.len) <= end
+    }
+
+    /// The packet arrives that ends the handshake of a server. Its data, if it has any, is received afterwards.
+    pub(super) fn note_end_of_handshake(&mut self, packet: &Packet) {
+        self.note_timestamp(packet);
+        if let Some(accurate) = self.accurate.as_mut().filter(|_| packet.len == 0) {
+            accurate.note_arrival(packet, false);
+        }
     }
 
     /// Keeps the timestamp of a packet without data, if it is no older and the packet is not ahead of the last ACK sent.
-    pub(super) fn note_timestamp(&mut self, packet: &Packet) {
+    fn note_timestamp(&mut self, packet: &Packet) {
         let timestamp = packet.options.as_ref().and_then(|options| options.timestamp);
         let (Some((val, _)), Some(known)) = (timestamp, self.plain_timestamp) else { return };
         let start = u64::from(packet.seq.wrapping_sub(self.peer.isn.wrapping_add(1)));
@@ -124,6 +148,7 @@ impl Connection {
         let ack_segment = if byte > u64::from(u32::MAX / 2) { 0 } else { self.outgoing.whole_below(byte) };
         let window_field = packet.window.unwrap_or(self.last_window);
         let window_bytes = u64::from(window_field) << self.peer.wscale.unwrap_or(0).min(14);
+        self.largest_window = self.largest_window.max(window_bytes);
         let blocks = packet.options.as_ref().map(|options| &options.sack[..]).unwrap_or_default();
         let has_news = u64::from(ack_segment) > self.sender.view().snd_una || !blocks.is_empty();
         let opens = window_field != self.last_window;
@@ -135,8 +160,8 @@ impl Connection {
             ack: ack_segment,
             sack: [SackBlock::default(); Ack::MAX_SACK_BLOCKS],
             sack_count: 0,
-            ece: self.ecn && packet.flags.has(Flags::ECE),
-            marks: None,
+            ece: self.ecn && self.accurate.is_none() && packet.flags.has(Flags::ECE),
+            marks: self.accurate.as_ref().map(|accurate| accurate.marks(packet)),
             window: (window_bytes / self.mss) as u32,
             echo: echo.filter(|_| self.timestamps).unwrap_or(now),
         };
@@ -155,7 +180,14 @@ impl Connection {
                 ack.sack_count += 1;
             }
         }
+        let delivered_before = self.sender.view().delivered;
         self.sender.on_ack(now, &ack);
+        let told = packet.options.as_ref().and_then(|options| options.counters);
+        if let (Some(accurate), Some(told)) = (&mut self.accurate, told)
+            && self.sender.view().delivered > delivered_before
+        {
+            accurate.note_told(told);
+        }
         self.release_held(now);
     }
 
@@ -268,7 +300,7 @@ impl Connection {
             let packet = self.packet(flags, start, end - start, first.sent_at);
             sent.push_back(Emitted {
                 at: now,
-                packet: Packet { ecn: Some(first.ecn), ..packet },
+                packet: Packet { ecn: Some(if self.is_bleached() { Ecn::NotEct } else { first.ecn }), ..packet },
                 stamp: first.sent_at,
             });
         }
@@ -277,42 +309,79 @@ impl Connection {
     /// A packet with everything that all have.
     fn packet(&self, flags: Flags, start: u64, len: u64, stamp: Time) -> Packet {
         let ack = self.incoming.byte(self.last_ack.max(self.last_delivered()));
+        let marks = self.receiver.stats().ce_segments;
+        let (ecn, echo) = match &self.accurate {
+            Some(accurate) => (if self.is_bleached() { Ecn::NotEct } else { Ecn::Ect0 }, accurate.flags(marks)),
+            None => (Ecn::NotEct, Flags::ECE.when(self.echoes)),
+        };
         Packet {
             direction: Direction::Outbound,
-            ecn: Some(Ecn::NotEct),
-            flags: flags | Flags::ACK | Flags::ECE.when(self.echoes),
+            ecn: Some(ecn),
+            flags: flags | Flags::ACK | echo,
             seq: self.isn.wrapping_add(1).wrapping_add(start as u32),
             len: len as u32,
             ack: Some(self.peer.isn.wrapping_add(1).wrapping_add(ack as u32)),
             window: None,
             options: Some(Options {
                 timestamp: self.echoed(self.last_echo).map(|echo| (milliseconds(stamp), echo)),
+                counters: self.accurate.as_ref().and_then(Accurate::whole_option),
                 ..Options::default()
             }),
         }
     }
 
-    pub(super) fn acknowledge_plainly(&self, now: Time, sent: &mut VecDeque<Emitted>) {
-        sent.push_back(Emitted { at: now, packet: self.packet(Flags::NONE, 0, 0, now), stamp: now });
+    fn is_bleached(&self) -> bool {
+        self.accurate.as_ref().is_some_and(|accurate| accurate.handshake.is_bleached)
+    }
+
+    pub(super) fn set_ecn_option(&mut self, is_sent: bool) {
+        if let Some(accurate) = &mut self.accurate {
+            accurate.sends_option = is_sent;
+        }
+    }
+
+    /// An ACK without news.
+    pub(super) fn plain_ack(&self, now: Time) -> Packet {
+        let nxt = self.outgoing.byte(self.sender.view().snd_nxt as u32);
+        self.packet(Flags::NONE, nxt, 0, now)
+    }
+
+    /// The ACK of the answer to a SYN.
+    pub(super) fn end_handshake(&self, now: Time, sent: &mut VecDeque<Emitted>) {
+        let mut packet = self.plain_ack(now);
+        if let Some(accurate) = &self.accurate {
+            packet.flags = Flags::ACK | reflecting(accurate.handshake.arrived);
+        }
+        sent.push_back(Emitted { at: now, packet, stamp: now });
     }
 
     fn emit_ack(&mut self, now: Time, ack: &Ack, sent: &mut VecDeque<Emitted>) {
         self.last_ack = ack.ack;
+        self.own_window = u64::from(ack.window) * self.incoming.len(ack.ack.saturating_sub(1));
         self.last_echo = ack.echo;
         self.echoes = self.ecn && ack.ece;
         let offset = |segment: u32| self.peer.isn.wrapping_add(1).wrapping_add(self.incoming.byte(segment) as u32);
-        let nxt = self.outgoing.byte(self.sender.view().snd_nxt as u32);
-        let mut packet = self.packet(Flags::NONE, nxt, 0, now);
+        let mut packet = self.plain_ack(now);
         packet.ack = Some(offset(ack.ack));
+        let told = ack.marks.zip(self.accurate.as_ref());
         packet.options = Some(Options {
             timestamp: self.echoed(ack.echo).map(|echo| (milliseconds(now), echo)),
             sack: ack.sack_blocks().iter().map(|block| (offset(block.start), offset(block.end))).collect(),
+            counters: told.and_then(|(marks, accurate)| accurate.option(marks.counters(), marks.bytes())),
             ..Options::default()
         });
+        let reports_duplicate = ack.sack_blocks().first().is_some_and(|first| first.end <= ack.ack);
+        if let Some(accurate) = self.accurate.as_mut().filter(|_| reports_duplicate) {
+            accurate.note_reported_duplicate();
+        }
         sent.push_back(Emitted { at: now, packet, stamp: now });
     }
 
     pub(super) fn info(&self, name: &str) -> Option<i64> {
+        let marks = self.sender.view().delivered_ce;
+        if let Some(value) = self.accurate.as_ref().and_then(|accurate| accurate.info(name, marks)) {
+            return Some(value);
+        }
         let (view, control, stats) = (self.sender.view(), self.sender.control(), self.sender.stats());
         let received = self.receiver.stats();
         let byte = |segment: u64| self.outgoing.byte(segment as u32) as i64;

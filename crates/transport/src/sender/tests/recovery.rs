@@ -602,6 +602,16 @@ fn with_accurate_ecn_the_sender_knows_every_mark_and_reduces_once_a_round_trip_t
 }
 
 #[test]
+fn with_accurate_ecn_retransmissions_are_ecn_capable_too() {
+    let (mut pair, _) = Pair::fixed(&TransportConfig { ecn: EcnUse::Accurate, ..config() }, 20, 10);
+    pair.drop(&[(50, 1), (52, 1)]);
+    pair.write_at(START, 300, MSS);
+    pair.run_to_completion(ms(10_000));
+    assert_eq!(pair.sent.iter().filter(|sent| sent.nth > 1).count(), 2);
+    assert!(pair.sent.iter().all(|sent| sent.segment.ecn == dumbbell_path::Ecn::Ect0));
+}
+
+#[test]
 fn retransmissions_are_not_ecn_capable_and_without_ecn_nothing_is() {
     for ecn in [true, false] {
         let (mut pair, _) = Pair::fixed(&TransportConfig { ecn: ecn.into(), ..config() }, 20, 10);

@@ -1,0 +1,75 @@
+"""What of a sweep is looked at: a metric, some of its runs, and a number a run."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from typing import TYPE_CHECKING
+
+from dumbbell import metrics
+from dumbbell.results import setting_name
+
+if TYPE_CHECKING:
+    import polars as pl
+
+OF_A_FLOW = ("cc", "label", "algorithm")
+"""Columns that tell flows apart, whatever is swept."""
+
+
+def with_metric(flows: pl.DataFrame, y: str) -> pl.DataFrame:
+    """The flows with the column ``y``, which is one of theirs, or ``jain``, Jain's index of each run.
+
+    Raises:
+        ValueError: There is no such metric; the message lists those that there are.
+    """
+    import polars as pl
+
+    if y == "jain":
+        runs = flows.group_by("point", maintain_order=True).agg(pl.col("goodput_mbps"))
+        index = pl.DataFrame(
+            {"point": runs["point"], "jain": [metrics.jain(list(rates)) for rates in runs["goodput_mbps"]]},
+            schema_overrides={"point": runs["point"].dtype, "jain": pl.Float64},
+        )
+        return flows.join(index, on="point", how="left")
+    numbers = [name for name, kind in flows.schema.items() if kind.is_numeric() and name not in ("flow", "point")]
+    if y not in numbers:
+        raise ValueError(f"no metric {y!r}; there are jain, {', '.join(numbers)}")
+    return flows
+
+
+def axis_named(flows: pl.DataFrame, axes_: Sequence[str], name: str) -> str:
+    """The swept setting that is called ``name``, whole or by its last part.
+
+    Raises:
+        ValueError: There is none, or there are several.
+    """
+    if name in axes_ and name in flows.columns:
+        return name
+    found = [axis for axis in axes_ if setting_name(axis) == name]
+    if len(found) == 1:
+        return found[0]
+    raise ValueError(f"this sweep does not vary {name}; it varies {', '.join(axes_) or 'nothing'}")
+
+
+def only(flows: pl.DataFrame, axes_: Sequence[str], where: Mapping[str, str]) -> pl.DataFrame:
+    """The flows with these values of swept settings, or with this ``cc`` or ``label``.
+
+    Raises:
+        ValueError: Nothing has them.
+    """
+    import polars as pl
+
+    for word, value in where.items():
+        column = word if word in OF_A_FLOW else axis_named(flows, axes_, word)
+        kept = flows.filter(pl.col(column) == value)
+        if kept.is_empty():
+            there = ", ".join(dict.fromkeys(map(str, flows[column].to_list())))
+            raise ValueError(f"no run has {word} = {value}; there are {there}")
+        flows = kept
+    return flows
+
+
+def over_runs(rows: pl.DataFrame, y: str) -> list[float]:
+    """The metric of each run: flows of one run are not independent, so that a run is one sample."""
+    import polars as pl
+
+    return rows.group_by("point", maintain_order=True).agg(pl.col(y).mean())[y].drop_nulls().to_list()

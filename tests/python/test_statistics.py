@@ -1,0 +1,215 @@
+"""Groups of runs compared: which runs make a group, what is tested, and what a reader is told."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+import dumbbell as db
+from conftest import Cli
+from dumbbell import flent
+from dumbbell.inference import anova
+from dumbbell.samples import measured_interval
+
+LOSSY = {
+    "duration": "4s",
+    "warmup": "1s",
+    "vary_rtt": "1packet",
+    "path": {"rate": "10mbit", "rtt": "40ms", "buffer": "1bdp", "loss": "1%"},
+    "flows": [{"cc": "reno"}],
+    "sweep": {"flows[0].cc": ["bbr", "cubic", "reno"], "repeat": 5},
+}
+
+
+@pytest.fixture(scope="module")
+def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """A sweep of three algorithms with five seeds each, on disk."""
+    out = tmp_path_factory.mktemp("statistics") / "sweep"
+    db.sweep(LOSSY, out=out).collect()
+    return out
+
+
+def test_a_run_is_one_sample(folder: Path) -> None:
+    found = db.stats(folder)
+    flows = db.load_sweep(folder).flows.to_polars()
+    assert [group.name for group in found.groups] == ["bbr", "cubic", "reno"]
+    assert [group.n for group in found.groups] == [5, 5, 5]
+    groups = [flows.filter(flows["cc"] == name)["goodput_mbps"].to_numpy() for name in ("bbr", "cubic", "reno")]
+    assert [group.mean.estimate for group in found.groups] == pytest.approx([values.mean() for values in groups])
+    assert found.anova == anova(groups)
+    for group in found.groups:
+        assert group.quartiles[0] <= group.median.estimate <= group.quartiles[1]
+        assert group.median.low <= group.median.estimate <= group.median.high
+
+
+def test_bbr_is_told_from_reno_under_loss_and_cubic_is_not(folder: Path) -> None:
+    found = db.stats(folder)
+    assert {test.name: test.p < 0.01 for test in found.tests} == {
+        "Levene's test": found.method == "games-howell",
+        "one-way ANOVA": True,
+        "Welch's ANOVA": True,
+        "Kruskal-Wallis": True,
+    }
+    differ = {(pair.first, pair.second): pair.p < 0.05 for pair in found.pairs}
+    assert differ == {(0, 1): True, (0, 2): True, (1, 2): False}
+
+
+def test_flows_of_one_run_are_one_sample_of_their_group() -> None:
+    together = db.compare("bbr", "bbr", "cubic", together=True, duration="3s", repeat=3, vary_rtt=True)
+    found = db.stats(together, by="cc")
+    assert [(group.name, group.n) for group in found.groups] == [("bbr", 3), ("cubic", 3)]
+    rows = together.flows.to_polars()
+    expected = rows.filter(rows["cc"] == "bbr").group_by("point").mean()["goodput_mbps"].mean()
+    assert found.groups[0].mean.estimate == pytest.approx(expected)
+
+
+def test_jains_index_belongs_to_a_run_and_not_to_its_flows() -> None:
+    sweep = db.compare("bbr", "cubic", together=True, buffer=["1bdp", "4bdp"], duration="3s", repeat=3, vary_rtt=True)
+    found = db.stats(sweep, metric="jain")
+    assert [(group.name, group.n) for group in found.groups] == [("buffer 1bdp", 3), ("buffer 4bdp", 3)]
+
+
+def test_settings_that_groups_mix_are_named() -> None:
+    sweep = db.compare("bbr", "cubic", buffer=["1bdp", "4bdp"], loss="1%", duration="2s", repeat=2)
+    apart = db.stats(sweep)
+    assert len(apart.groups) == 4
+    assert not apart.notes
+    mixed = db.stats(sweep, by="cc")
+    assert [group.n for group in mixed.groups] == [4, 4]
+    assert any("mixes runs of different buffer" in text for text in mixed.notes)
+    assert not db.stats(sweep, by="cc", where={"buffer": "4bdp"}).notes
+
+
+def test_runs_that_do_not_differ_are_shown_and_not_tested() -> None:
+    found = db.stats(db.compare("cubic", "reno", duration="2s", repeat=3))
+    assert not found.tests
+    assert not found.pairs
+    assert found.anova is None
+    (text,) = found.notes
+    assert "all runs gave the same number" in text
+    assert "--vary-rtt" in text
+
+
+def test_points_of_time_series_are_samples_when_asked_for_and_said_to_depend(folder: Path) -> None:
+    runs, points = db.stats(folder), db.stats(folder, samples=True)
+    sweep = db.load_sweep(folder)
+    assert measured_interval(sweep.load(sweep.points[0])) == (1, 4)
+    # Three seconds in steps of 20 ms, five runs.
+    assert [group.n for group in points.groups] == [750] * 3
+    for of_runs, of_points in zip(runs.groups, points.groups, strict=True):
+        assert of_points.mean.estimate == pytest.approx(of_runs.mean.estimate, rel=0.01)
+        assert of_points.effective is not None
+    cubic = points.groups[1]
+    assert cubic.effective is not None
+    assert 5 < cubic.effective < 400
+    assert any("worth at most" in text for text in points.notes)
+    assert not any("worth at most" in text for text in runs.notes)
+
+
+def test_runs_of_the_same_seed_are_paired(folder: Path) -> None:
+    found = db.stats(folder, post_hoc="paired")
+    flows = db.load_sweep(folder).flows.to_polars()
+    bbr, cubic = (
+        flows.filter(flows["cc"] == name).sort("repeat")["goodput_mbps"].to_numpy() for name in ("bbr", "cubic")
+    )
+    assert found.pairs[0].difference.estimate == pytest.approx(float(np.mean(bbr - cubic)))
+    other = db.sweep(LOSSY, seed=99).collect()
+    with pytest.raises(ValueError, match="have not the same seeds"):
+        db.stats(folder, other, by="result", post_hoc="paired")
+    with pytest.raises(ValueError, match="are no pairs"):
+        db.stats(folder, samples=True, post_hoc="paired")
+
+
+def test_results_are_groups_of_their_own(folder: Path) -> None:
+    other = db.sweep(LOSSY, set={"path.loss": "5%"}).collect()
+    found = db.stats(folder, other, by="result", where={"cc": "cubic"})
+    assert [group.name for group in found.groups] == [str(folder), "1"]
+    assert found.groups[0].mean.estimate > 1.5 * found.groups[1].mean.estimate
+
+
+def test_a_single_run_has_no_interval(result: db.Result) -> None:
+    found = db.stats(result)
+    assert [(group.name, group.n, group.mean.has_width) for group in found.groups] == [
+        ("cubic", 1, False),
+        ("bbr", 1, False),
+    ]
+    assert any("one run alone" in text for text in found.notes)
+
+
+def test_files_of_flent_are_grouped_by_their_titles(tmp_path: Path) -> None:
+    timing = flent.Timing(length=3, delay=1)
+    paths = [
+        flent.write(
+            flent.run(
+                flent.test_named("tcp_1up"),
+                {"rate": "10mbit", "rtt": "20ms", "loss": "1%"},
+                cc=cc,
+                timing=timing,
+                seed=seed,
+            ),
+            tmp_path / f"{cc}-{seed}.flent.gz",
+        )
+        for cc in ("bbr", "cubic")
+        for seed in (1, 2, 3)
+    ]
+    found = db.stats(*paths, metric="TCP upload")
+    assert [(group.name, group.n) for group in found.groups] == [("bbr", 3), ("cubic", 3)]
+    expected = np.mean([np.mean(flent.read(path).loaded("TCP upload")) for path in paths[:3]])
+    assert found.groups[0].mean.estimate == pytest.approx(expected)
+    with pytest.raises(ValueError, match="there are Ping"):
+        db.stats(*paths)
+    with pytest.raises(ValueError, match="have no seeds"):
+        db.stats(*paths, metric="TCP upload", post_hoc="paired")
+    with pytest.raises(ValueError, match="are compared with each other"):
+        db.stats(paths[0], tmp_path)
+
+
+def test_what_there_is_not_is_said(folder: Path) -> None:
+    with pytest.raises(ValueError, match=r"no metric 'goodputt'; there are jain, .*goodput_mbps"):
+        db.stats(folder, metric="goodputt")
+    with pytest.raises(ValueError, match="does not vary buffer"):
+        db.stats(folder, by="buffer")
+    with pytest.raises(ValueError, match="no run has cc = vegas; there are bbr"):
+        db.stats(folder, where={"cc": "vegas"})
+    with pytest.raises(ValueError, match="no post-hoc test 'scheffe'; there are tukey"):
+        db.stats(folder, post_hoc="scheffe")
+    with pytest.raises(ValueError, match="no column 'jain' of numbers in the time series"):
+        db.stats(folder, metric="jain", samples=True)
+    with pytest.raises(ValueError, match="at least one result"):
+        db.stats()
+
+
+def test_many_groups_are_not_compared_each_with_each() -> None:
+    losses = [f"{number / 10}%" for number in range(1, 22)]
+    found = db.stats(db.compare("reno", loss=losses, duration="2s", repeat=2))
+    assert len(found.groups) == 21
+    assert found.tests
+    assert not found.pairs
+    assert "21 groups are too many" in found.notes[-1]
+
+
+def test_the_command_prints_tables_and_json(folder: Path, dumbbell: Cli) -> None:
+    done = dumbbell("stats", folder, "--metric", "p95_rtt_ms", "--by", "cc")
+    assert done.status == 0
+    for text in ("p95_rtt_ms of 3 groups", "Welch's ANOVA", "bbr - cubic", "eta squared"):
+        assert text in done.out
+    printed = json.loads(dumbbell("stats", folder, "--json").out)
+    assert [group["name"] for group in printed["groups"]] == ["bbr", "cubic", "reno"]
+    assert printed["pairs"][0]["first"] == "bbr"
+    assert printed["tests"][0]["name"] == "Levene's test"
+    assert "<table>" in db.stats(folder)._repr_html_()
+
+
+def test_the_command_names_what_is_wrong(folder: Path, dumbbell: Cli, tmp_path: Path) -> None:
+    for arguments, said in (
+        ([folder, "--metric", "speed"], "no metric 'speed'"),
+        ([folder, "--where", "cc"], "KEY=VALUE"),
+        ([tmp_path], "no result here"),
+        ([tmp_path / "none.flent.gz", "--metric", "Ping (ms)"], "is no file of Flent"),
+    ):
+        done = dumbbell("stats", *arguments)
+        assert (done.status, done.out) == (2, "")
+        assert said in done.err
