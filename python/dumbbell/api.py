@@ -9,10 +9,10 @@ from contextlib import closing, nullcontext
 from dataclasses import replace
 from itertools import repeat
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from dumbbell import _core, experiment, storage
-from dumbbell.batches import SUMMARIES, Archive
+from dumbbell.batches import ALL_TABLES, BATCHES, SUMMARIES, Archive
 from dumbbell.commits import Commits
 from dumbbell.experiment import Source
 from dumbbell.grounds import LINUX, SIMULATOR, Linux, On, ground
@@ -22,8 +22,6 @@ from dumbbell.parallel import engine_digest, run_points
 from dumbbell.progress import progress_bar
 from dumbbell.results import (
     SWEEP,
-    TABLES,
-    TRAFFIC_TABLES,
     Meta,
     Result,
     SweepResult,
@@ -33,6 +31,9 @@ from dumbbell.results import (
 )  # fmt: skip
 from dumbbell.storage import DamagedResultWarning, OutputError, ResultError
 from dumbbell.summaries import Summaries
+
+if TYPE_CHECKING:
+    from distributed import Client
 
 
 def run(
@@ -78,8 +79,9 @@ def sweep(
     out: str | os.PathLike[str] | None = None,
     progress: bool | None = None,
     on: On = "simulator",
+    client: Client | None = None,
 ) -> Sweep:
-    """Runs every point of an experiment on all cores.
+    """Runs every point of an experiment on all cores, or on all of a cluster.
 
     Nothing runs yet when this returns: iterate over the sweep to get each result as it finishes, or ``collect()`` it.
 
@@ -94,14 +96,19 @@ def sweep(
             resumes where it stopped. A damaged one is run again, with a :class:`DamagedResultWarning`.
         progress: Whether to show a progress bar; by default on a terminal.
         on: What runs it, as in :func:`run`; on the kernel one point after the other.
+        client: A client of Dask.distributed, whose workers run the points in place of this machine. They need the same
+            build of Dumbbell. ``out`` is a directory of this machine.
 
     Raises:
         ScenarioError: The experiment is wrong; the message says where and what would be right.
         OutputError: ``out`` cannot be written.
+        ValueError: Settings that a cluster has no use for: ``jobs``, or another ground.
     """
     points = experiment.load(source, set=set, seed=seed, repeat=repeat).points
     folder = None if out is None else Path(out)
-    return Sweep(points, jobs=jobs, max_memory=max_memory, out=folder, progress=progress, linux=ground(on))
+    return Sweep(
+        points, jobs=jobs, max_memory=max_memory, out=folder, progress=progress, linux=ground(on), client=client
+    )
 
 
 class Sweep:
@@ -116,8 +123,12 @@ class Sweep:
         progress: bool | None,
         max_memory: Size | None = None,
         linux: Linux | None = None,
+        client: Client | None = None,
     ) -> None:
+        if client is not None and (linux is not None or jobs is not None):
+            raise ValueError("a cluster runs the simulator, on all threads of its workers: leave out `on` and `jobs`")
         self.points = points
+        self._client = client
         self._linux = linux
         self._jobs = jobs
         self._max_memory = max_memory
@@ -167,15 +178,44 @@ class Sweep:
                     advance()
                     if result is not None:
                         yield index, result
-                indices = list(todo)
-                points = [self.points[index] for index in indices]
-                running = run_points(points, self._jobs, self._max_memory, self._linux, idle=commits.commit_if_due)
-                with closing(running):
-                    for position, result in running:
-                        commits.add(result)
-                        self.finished += 1
-                        advance()
-                        yield indices[position], result
+                run = self._run_here if self._client is None else self._run_on_cluster
+                for index, result in run(list(todo), commits, give):
+                    self.finished += 1
+                    advance()
+                    if result is not None:
+                        yield index, result
+
+    def _run_here(self, todo: Sequence[int], commits: Commits, give: bool) -> Iterator[tuple[int, Result | None]]:
+        points = [self.points[index] for index in todo]
+        running = run_points(points, self._jobs, self._max_memory, self._linux, idle=commits.commit_if_due)
+        with closing(running):
+            for position, result in running:
+                commits.add(result)
+                yield todo[position], result
+
+    def _run_on_cluster(self, todo: Sequence[int], commits: Commits, give: bool) -> Iterator[tuple[int, Result | None]]:
+        from dumbbell.cluster import run_on_cluster
+
+        assert self._client is not None
+        indices: dict[str, list[int]] = {}
+        for index in todo:
+            indices.setdefault(self.points[index].content_hash, []).append(index)
+        points = [self.points[same[0]] for same in indices.values()]
+        keep_traces = (lambda traces: None) if self._archive is None else self._archive.keep_traces
+        running = run_on_cluster(points, self._client, self._max_memory, commits.commit_if_due, keep_traces)
+        place = Path() if self._out is None else self._out / BATCHES / "worker"
+        with closing(running):
+            for batch in running:
+                commits.add_batch(batch)
+                results = batch.results(place) if give else repeat(None)
+                for meta, result in zip(batch.metas, results, strict=give):
+                    for index in indices[meta.content_hash]:
+                        yield index, None if result is None else self._from_cluster(index, result)
+
+    def _from_cluster(self, index: int, result: Result) -> Result:
+        # Where nothing is kept there are no traces beside.
+        text = self.points[index].resolved_toml if self._out is None else result.scenario_toml
+        return replace(self._shown(index, result), scenario_toml=text)
 
     def _count_committed(self, points: int) -> None:
         self.committed += points
@@ -189,7 +229,7 @@ class Sweep:
         wanted: dict[str, list[int]] = {}
         for index, content_hash in todo.items():
             wanted.setdefault(content_hash, []).append(index)
-        names = (*TABLES, *TRAFFIC_TABLES, "transfers") if give else SUMMARIES
+        names = ALL_TABLES if give else SUMMARIES
         for folder in reversed(archive.folders()):
             try:
                 batch = archive.read(folder, names)

@@ -26,6 +26,8 @@ from dumbbell.tables import Table, joined
 if TYPE_CHECKING:
     import polars as pl
 
+ALL_TABLES = (*TABLES, *TRAFFIC_TABLES, "transfers")
+"""The tables of a batch, besides that of its points."""
 BATCHES = "batches"
 POINTS_TABLE = "points"
 SUMMARIES = ("flows", "links", "traffic", "transfers")
@@ -54,7 +56,7 @@ class Batch:
     """The rows of all points by the name of their table, each behind the keys of its point."""
 
     @classmethod
-    def of(cls, results: Sequence[Result], names: Sequence[str] = (*TABLES, *TRAFFIC_TABLES, "transfers")) -> Batch:
+    def of(cls, results: Sequence[Result], names: Sequence[str] = ALL_TABLES) -> Batch:
         """Results of different points, or one too long for memory; of their tables those with these ``names``."""
         import polars as pl
 
@@ -84,7 +86,7 @@ class Batch:
             table.write_parquet(folder / f"{name}.parquet")
 
     @classmethod
-    def decoded(cls, files: Mapping[str, bytes], folder: Path, names: Sequence[str]) -> Batch:
+    def decoded(cls, files: Mapping[str, bytes], folder: Path, names: Sequence[str] = ALL_TABLES) -> Batch:
         """A batch from its files, which are or will be in ``folder``; of the tables those with these ``names``."""
         tables = {
             name: parsed(files[f"{name}.parquet"], folder / f"{name}.parquet", _REQUIRED[name])
@@ -100,6 +102,34 @@ class Batch:
     def settings(self) -> list[str]:
         """The columns behind :data:`KEYS` that tell points apart."""
         return self.points.columns[len(KEYS) : self.points.columns.index(FIRST_COLUMN)]
+
+    @classmethod
+    def joined(cls, batches: Sequence[Batch]) -> Batch:
+        """The points of all batches, which are different ones."""
+        if len(batches) == 1:
+            return batches[0]
+        settings = list(dict.fromkeys(name for batch in batches for name in batch.settings))
+        names = dict.fromkeys(name for batch in batches for name in batch.tables)
+        tables = {
+            name: Table(_stacked([batch.tables[name] for batch in batches if name in batch.tables], settings))
+            for name in names
+        }
+        points = _stacked([Table(batch.points) for batch in batches], settings)
+        return cls([meta for batch in batches for meta in batch.metas], points, tables)
+
+    def of_tables(self, names: Sequence[str]) -> Batch:
+        """The same with no other tables than these."""
+        return replace(self, tables={name: table for name, table in self.tables.items() if name in names})
+
+    @property
+    def is_long(self) -> bool:
+        """Whether it is one point with time series too long for memory."""
+        return any(table.is_stored for table in self.tables.values())
+
+    @property
+    def rows(self) -> int:
+        """The rows of all tables that are in memory."""
+        return sum(len(table) for table in self.tables.values() if not table.is_stored)
 
     def only(self, hashes: Collection[str]) -> Batch:
         """The points with these content hashes."""
@@ -148,6 +178,7 @@ class Archive:
         self._damaged: set[Path] = set()
         self._traces: set[str] = set()
         self._latest: tuple[Path, Batch] | None = None
+        self._problem: ResultError | None = None
 
     def discard_stale(self) -> None:
         """Removes what killed processes have left unfinished."""
@@ -156,15 +187,13 @@ class Archive:
     def append(self, results: Sequence[Result]) -> Batch:
         """Commits results as a batch, whole or not at all."""
         batch = Batch.of([self._with_traces_beside(result) for result in results])
-        with storage.directory(self._next(), BATCH, batch.files) as staging:
-            batch.write(staging)
+        self.append_batch(batch)
         return batch
 
-    def append_files(self, files: Mapping[str, bytes]) -> None:
-        """Commits the files of a batch that was written elsewhere."""
-        with storage.directory(self._next(), BATCH, tuple(files)) as staging:
-            for name, content in files.items():
-                (staging / name).write_bytes(content)
+    def append_batch(self, batch: Batch) -> None:
+        """Commits a batch whose traces are kept, whole or not at all."""
+        with storage.directory(self.next_folder(), BATCH, batch.files) as staging:
+            batch.write(staging)
 
     def keep_traces(self, traces: Iterable[tuple[str, str]]) -> None:
         """Writes traces that experiments name, each once."""
@@ -198,6 +227,8 @@ class Archive:
         """The result of a point, ``None`` if no batch has it. The batch stays in memory for the next one."""
         folder = self._places.get(content_hash)
         if folder is None:
+            if self._problem is not None:
+                raise self._problem
             return None
         if self._latest is None or self._latest[0] != folder:
             self._latest = folder, self.read(folder, (*TABLES, *TRAFFIC_TABLES))
@@ -206,7 +237,13 @@ class Archive:
     @cached_property
     def _places(self) -> dict[str, Path]:
         """The batch of each point, when first asked for."""
-        return {content_hash: folder for folder in self.folders() for content_hash in self._hashes(folder)}
+        places: dict[str, Path] = {}
+        for folder in self.folders():
+            try:
+                places |= dict.fromkeys(self._hashes(folder), folder)
+            except ResultError as error:
+                self._problem = error
+        return places
 
     def count(self) -> int:
         """How many points there are."""
@@ -230,7 +267,8 @@ class Archive:
         self.keep_traces(traces)
         return result if scenario is result.scenario_toml else replace(result, scenario_toml=scenario)
 
-    def _next(self) -> Path:
+    def next_folder(self) -> Path:
+        """Where the next batch goes."""
         numbers = [int(path.name) for path in self._numbered()]
         return self._folder / f"{max(numbers, default=-1) + 1:06}"
 
@@ -267,6 +305,18 @@ class _Keyed:
 
     def __arrow_c_stream__(self, requested_schema: object | None = None) -> object:
         return self.scan().collect().__arrow_c_stream__(requested_schema)
+
+
+def _stacked(tables: Sequence[Table], settings: Sequence[str]) -> pl.DataFrame:
+    """The rows of tables of several batches, one after the other."""
+    import polars as pl
+
+    frames = [table.to_polars() for table in tables]
+    names = [name for frame in frames for name, kind in frame.schema.items() if kind == pl.Categorical]
+    # Dictionaries of different tables need not agree on their codes.
+    plain = pl.concat([frame.with_columns(pl.col(pl.Categorical).cast(pl.String)) for frame in frames], how="diagonal")
+    keys = [name for name in (*KEYS, *settings) if name in plain.columns]
+    return plain.select(*keys, pl.exclude(keys)).with_columns(pl.col(sorted(set(names))).cast(pl.Categorical))
 
 
 def _table(result: Result, name: str) -> Table:

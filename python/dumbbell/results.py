@@ -118,6 +118,11 @@ class Result:
             printed["completions"] = transfers.by_size(self.completions.to_polars()).to_dicts()
         return printed
 
+    @property
+    def is_long(self) -> bool:
+        """Whether its time series are too long for memory."""
+        return any(table.is_stored for table in (self.series, self.link_series))
+
     def save(self, folder: str | Path) -> Path:
         """Writes the result as a directory of open files, whole or not at all, and returns its path.
 

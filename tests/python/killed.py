@@ -48,13 +48,14 @@ def draw(folder: Path, content: str) -> None:
 
 def sweep(folder: Path, content: str) -> None:
     archive = batches.Archive(folder)
-    files = dict.fromkeys(batches.BATCH.files, content.encode())
     with storage.claimed(folder, results.SWEEP):
         archive.discard_stale()
         there = [path for path in archive.folders() if (path / "points.parquet").read_text() == content]
         earlier = [path for path in archive.folders() if path not in there]
         for _ in range(2 - len(there)):
-            archive.append_files(files)
+            with storage.directory(archive.next_folder(), batches.BATCH) as staging:
+                for name in batches.BATCH.files:
+                    (staging / name).write_text(content)
     with storage.directory(folder, results.SWEEP) as staging:
         for name in results.SWEEP.files:
             (staging / name).write_text(content)
