@@ -20,7 +20,7 @@ if TYPE_CHECKING:
 META = "meta.json"
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, slots=True)
 class Meta:
     """What was run, and what it cost."""
 

@@ -41,7 +41,8 @@ class Summaries:
         """The tables of all points, in the order given."""
         metas = [shown_as(self._metas[point.content_hash], point) for point in points]
         keys = numbered(keys_of(metas))
-        tables = {name: Table(_joined(keys, frames)) for name, frames in self._frames.items()}
+        # Each is gone before the next is joined: at the end of a long sweep they are most of its memory.
+        tables = {name: Table(_joined(keys, self._frames.pop(name))) for name in SUMMARIES}
         return SweepResult(**tables, points=metas, folder=folder)
 
 

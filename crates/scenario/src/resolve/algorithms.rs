@@ -82,8 +82,8 @@ impl Context<'_> {
             places.push((top("presets").key(name), "base"));
             name = base;
         }
-        let error = match self.catalog.recipe(name, &parameters) {
-            Ok(recipe) => return Some(Arc::new(recipe)),
+        let error = match self.loader.recipe(self.catalog, name, &parameters) {
+            Ok(recipe) => return Some(recipe),
             Err(error) => error,
         };
         let tree = self.report.tree;
