@@ -14,23 +14,33 @@ from contextlib import suppress
 from dataclasses import dataclass, replace
 from functools import cached_property
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 from dumbbell import storage, transfers
 from dumbbell.meta import FIRST_COLUMN, Meta, columns_of, meta_of_row
 from dumbbell.reading import parsed, read_checked
-from dumbbell.results import REQUIRED, SCENARIO, TABLES, TRACES, TRAFFIC_TABLES, Result, setting_text
+from dumbbell.results import (
+    OPTIONAL_TABLES,
+    REQUIRED,
+    SCENARIO,
+    SWEEP_OPTIONAL_TABLES,
+    TABLES,
+    TRACES,
+    TRAFFIC_TABLES,
+    Result,
+    setting_text,
+)
 from dumbbell.storage import ResultError
 from dumbbell.tables import Table, joined
 
 if TYPE_CHECKING:
     import polars as pl
 
-ALL_TABLES = (*TABLES, *TRAFFIC_TABLES, "transfers")
+ALL_TABLES = (*TABLES, *OPTIONAL_TABLES, "transfers")
 """The tables of a batch, besides that of its points."""
 BATCHES = "batches"
 POINTS_TABLE = "points"
-SUMMARIES = ("flows", "links", "traffic", "transfers")
+SUMMARIES = ("flows", "links", *SWEEP_OPTIONAL_TABLES)
 """The tables that a sweep joins."""
 
 BATCH = storage.Kind("batch", tuple(f"{name}.parquet" for name in (POINTS_TABLE, *TABLES)), lambda folder: None)
@@ -69,7 +79,7 @@ class Batch:
         points = keys.with_columns(*columns_of(metas), **{name: pl.Series(text) for name, text in texts.items()})
         tables: dict[str, Table] = {}
         for name in names:
-            if name in TABLES or any(len(result.traffic) for result in results):
+            if name in TABLES or any(_has(result, name) for result in results):
                 own = [_table(result, name) for result in results]
                 is_long = len(own) == 1 and own[0].is_stored
                 tables[name] = Table(_Keyed(own[0], keys)) if is_long else Table(_behind(keys, joined(own)))
@@ -144,7 +154,7 @@ class Batch:
 
     def results(self, folder: Path) -> Iterator[Result]:
         """Every point as a result of its own; ``folder`` is where their scenarios look for traces."""
-        rows = {name: self._by_point(name) for name in (*TABLES, *TRAFFIC_TABLES) if name in self.tables}
+        rows = {name: self._by_point(name) for name in (*TABLES, *OPTIONAL_TABLES) if name in self.tables}
         keys = (*KEYS, *self.settings)
         texts = (self.points[name] for name in ("series_columns", "scenario"))
         for meta, series_columns, scenario in zip(self.metas, *texts, strict=True):
@@ -154,10 +164,8 @@ class Batch:
                 own[name] = table.select(json.loads(series_columns) if name == "series" else columns)
             flows, series, links, link_series = (own[name] for name in TABLES)
             result = Result(flows, series, links, link_series, meta, scenario, scenario_name=str(folder / SCENARIO))
-            if TRAFFIC_TABLES[0] in own:
-                traffic, completions = (own[name] for name in TRAFFIC_TABLES)
-                result = replace(result, traffic=traffic, completions=completions)
-            yield result
+            more: dict[str, Any] = {name: own[name] for name in OPTIONAL_TABLES if name in own}
+            yield replace(result, **more)
 
     def _by_point(self, name: str) -> Mapping[str, Table]:
         """The rows of each point in a table, by its content hash."""
@@ -217,7 +225,7 @@ class Archive:
             marker = storage.read_marker(folder)
             if marker is None:
                 raise ResultError(f"{folder / storage.MARKER}: missing")
-            files = {name: read_checked(folder / name, marker.files) for name in (*BATCH.files, *marker.files)}
+            files = {name: read_checked(folder / name, marker.files) for name in {*BATCH.files, *marker.files}}
             return Batch.decoded(files, folder, names)
         except ResultError:
             self._damaged.add(folder)
@@ -231,7 +239,7 @@ class Archive:
                 raise self._problem
             return None
         if self._latest is None or self._latest[0] != folder:
-            self._latest = folder, self.read(folder, (*TABLES, *TRAFFIC_TABLES))
+            self._latest = folder, self.read(folder, (*TABLES, *OPTIONAL_TABLES))
         return next(self._latest[1].only([content_hash]).results(folder))
 
     @cached_property
@@ -317,6 +325,11 @@ def _stacked(tables: Sequence[Table], settings: Sequence[str]) -> pl.DataFrame:
     plain = pl.concat([frame.with_columns(pl.col(pl.Categorical).cast(pl.String)) for frame in frames], how="diagonal")
     keys = [name for name in (*KEYS, *settings) if name in plain.columns]
     return plain.select(*keys, pl.exclude(keys)).with_columns(pl.col(sorted(set(names))).cast(pl.Categorical))
+
+
+def _has(result: Result, name: str) -> bool:
+    """Whether a result has rows of a table that not every result has."""
+    return len(result.traffic if name in (*TRAFFIC_TABLES, "transfers") else getattr(result, name)) > 0
 
 
 def _table(result: Result, name: str) -> Table:

@@ -26,7 +26,10 @@ if TYPE_CHECKING:
 TASK_S = 1.0
 """How long a task should take: long beside what the scheduler needs for one, short beside what a lost worker costs."""
 
-MAX_POINTS = 256
+TASKS_PER_S = 200
+"""What a scheduler can be asked to hand out in a second: on large clusters tasks are longer, so that it is no more."""
+
+MAX_POINTS = 1024
 """So many points are one task at most."""
 
 AHEAD = 3
@@ -74,9 +77,12 @@ class _Pace:
     points: int = 0
     seconds: float = 0.0
 
-    def size(self) -> int:
-        """As many as take :data:`TASK_S`; one until a point is known."""
-        return max(1, min(MAX_POINTS, int(TASK_S * self.points / self.seconds))) if self.seconds else 1
+    def size(self, threads: int) -> int:
+        """As many as take :data:`TASK_S`, or longer where there are many threads; one until a point is known."""
+        if not self.seconds:
+            return 1
+        task_s = max(TASK_S, threads / TASKS_PER_S)
+        return max(1, min(MAX_POINTS, int(task_s * self.points / self.seconds)))
 
     def add(self, points: int, seconds: float) -> None:
         self.points += points
@@ -124,7 +130,8 @@ def run_on_cluster(
     pace = _Pace()
     try:
         while True:
-            while len(pending) < AHEAD * tasks.threads() and (future := tasks.submit(pace.size())) is not None:
+            threads = tasks.threads()
+            while len(pending) < AHEAD * threads and (future := tasks.submit(pace.size(threads))) is not None:
                 pending.add(future)
                 future.add_done_callback(done.put)
             if not pending:

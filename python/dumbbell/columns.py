@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from functools import cache
 
 from dumbbell import _core
-from dumbbell.results import TRAFFIC_TABLES
+from dumbbell.results import OPTIONAL_TABLES
 
 TABLES = {
     "flows": """One row a flow. Rates and counts are over the measured interval, between `warmup` and `cooldown`;
@@ -19,6 +19,9 @@ columns that end in `_total` count the whole run.""",
     "traffic": """One row a source of [`[[traffic]]`](scenario.md#traffic). Rates and counts are over the measured
 interval; columns that end in `_total` count the whole run.""",
     "completions": "One row a transfer of such a source, in the order in which they began.",
+    "pages": "One row a web page of such a source, in the order in which they began.",
+    "datagrams": """One row a flow of datagrams: `"udp"`, `"probe"` or `"real-time"` as its
+[`transport`](scenario.md#transport), over the measured interval.""",
 }
 """The tables and their rows."""
 
@@ -26,7 +29,8 @@ _INTRODUCTION = """\
 # Results
 
 `dumbbell run --out DIR` writes these tables as Parquet; in Python `result.flows`, `result.links` and so on are the same
-ones. `traffic` and `completions` are there where the experiment has `[[traffic]]`. A number that does not exist is
+ones. `traffic` and `completions` are there where the experiment has `[[traffic]]`, `pages` where that
+loads web pages, and `datagrams` where a flow consists of datagrams. A number that does not exist is
 null. This page is printed by `dumbbell columns --markdown`; `dumbbell columns` shows it in a terminal.
 """
 
@@ -82,10 +86,10 @@ def _grounds() -> Iterator[str]:
         left_out = [
             f"`{column.table}.{column.name}`"
             for column in columns()
-            if ground not in column.grounds and column.table not in TRAFFIC_TABLES
+            if ground not in column.grounds and column.table not in OPTIONAL_TABLES
         ]
         yield f"{_GROUNDS[ground]} fills " + (
-            f"all but {', '.join(left_out)}, which are null; it has no `[[traffic]]`.\n"
+            f"all but {', '.join(left_out)}, which are null; it has no `[[traffic]]` and no datagrams.\n"
             if left_out
             else "every column.\n"
         )

@@ -86,7 +86,8 @@ def measured(
     )
     return Result(
         flows, series, Table(output.links), link_series, meta, point.resolved_toml,
-        traffic=traffic, completions=Table(output.completions),
+        traffic=traffic, completions=Table(output.completions), pages=Table(output.pages),
+        datagrams=Table(output.datagrams),
     )  # fmt: skip
 
 

@@ -146,6 +146,32 @@ def traffic_grids(result: Result) -> tuple[Grid, Grid, int]:
     return sources, sizes, len(rows)
 
 
+def pages_grid(result: Result) -> Grid:
+    """The load times of web pages, a row a source of them."""
+    grid = Grid("pages", "loaded:", "mean load\nms:", "p50 load\nms:", "p95 load\nms:", "p99 load\nms:")
+    for row in result.traffic.rows()[:MAX_ROWS]:
+        if row["pages_total"]:
+            times = (_number(_scaled(row[f"{name}_plt_s"], 1e3)) for name in ("mean", "p50", "p95", "p99"))
+            grid.add(_text(row["label"]), _count(row["pages"]), *times)
+    return grid
+
+
+def datagrams_grid(result: Result) -> Grid:
+    """The flows of datagrams, a row each: loss and delays, and what became of the frames of calls."""
+    grid = Grid(
+        "datagrams", "kind", "sent:", "loss:", "p50 one way\nms:", "p95 one way\nms:", "p50 RTT\nms:", "p95 RTT\nms:",
+        "rate\nMbit/s:", "frames:", "late:", "lost:", "p95 frame\nms:",
+    )  # fmt: skip
+    for row in result.datagrams.rows()[:MAX_ROWS]:
+        grid.add(
+            _text(row["label"]), row["kind"], _count(row["sent"]), _percent(row["loss"]),
+            *(_number(row[name]) for name in ("p50_one_way_ms", "p95_one_way_ms", "p50_rtt_ms", "p95_rtt_ms")),
+            _number(row["rate_mbps"]), *(_count(row[name]) for name in ("frames", "late_frames", "lost_frames")),
+            _number(row["p95_frame_ms"]),
+        )  # fmt: skip
+    return grid
+
+
 def sweep_grid(sweep: SweepResult) -> tuple[Grid, int]:
     """Means over the repetitions of each setting, a row an algorithm, and how many rows there are in all."""
     import polars as pl
@@ -270,6 +296,10 @@ def _run(result: Result, name: str | None) -> None:
         sources.print()
         sizes.print()
         _more(rows)
+    if len(result.pages):
+        pages_grid(result).print()
+    if len(result.datagrams):
+        datagrams_grid(result).print()
     _cost([meta])
 
 
@@ -281,6 +311,8 @@ def _sweep(sweep: SweepResult, name: str | None) -> None:
         _more(rows)
     if len(sweep.transfers):
         _transfers(sweep, title)
+    if len(sweep.datagrams):
+        _datagrams(sweep, title)
     _cost(sweep.points)
 
 
@@ -301,6 +333,28 @@ def _transfers(sweep: SweepResult, title: str) -> None:
             *(_number(rows[column].mean()) for column in ("transfers", "unfinished")),
             *(_interval(1e3 * rows[f"{p}_fct_s"]) for p in ("p50", "p95", "p99")),
         )  # fmt: skip
+    grid.print(title)
+    _more(len(groups))
+
+
+def _datagrams(sweep: SweepResult, title: str) -> None:
+    """Prints loss and delays of the flows of datagrams of each setting: means over repetitions."""
+    datagrams = sweep.datagrams.to_polars()
+    axes = [axis for axis in sweep.axes if axis in datagrams.columns]
+    grid = Grid(
+        *(_text(setting_name(axis)) for axis in axes), "datagrams", "loss %:", "p95 one way\nms:", "p95 RTT\nms:",
+        "rate\nMbit/s:", "late\nframes:", "lost\nframes:", "p95 frame\nms:",
+    )  # fmt: skip
+    columns = (
+        "p95_one_way_ms", "p95_rtt_ms", "rate_mbps", "late_frames", "lost_frames", "p95_frame_ms",
+    )  # fmt: skip
+    groups = datagrams.partition_by(*axes, "label", as_dict=True, maintain_order=True)
+    for key, rows in list(groups.items())[:MAX_ROWS]:
+        grid.add(
+            *(_setting(value) for value in key),
+            _interval(100 * rows["loss"]),
+            *(_interval(rows[column]) for column in columns),
+        )
     grid.print(title)
     _more(len(groups))
 

@@ -35,7 +35,9 @@ SCENARIO = "scenario.toml"
 TABLES = ("flows", "series", "links", "link_series")
 TRAFFIC_TABLES = ("traffic", "completions")
 """Tables of experiments with `[[traffic]]`; others do not have their files."""
-SWEEP_TRAFFIC_TABLES = ("traffic", "transfers")
+OPTIONAL_TABLES = (*TRAFFIC_TABLES, "pages", "datagrams")
+"""These, and the tables of web pages and of flows of datagrams, which are there where there are such rows."""
+SWEEP_OPTIONAL_TABLES = ("traffic", "transfers", "datagrams")
 """The same of a sweep."""
 POINTS = "points"
 """Where sweeps of format 1 have a folder for every point."""
@@ -59,6 +61,11 @@ REQUIRED = {
                 "goodput_mbps": "number", "retransmits": "number"},
     "completions": {"source": "number", "label": "text", "measured": "number", "bytes": "number", "fct_s": "number",
                     "slowdown": "number"},
+    "pages": {"source": "number", "label": "text", "measured": "number", "plt_s": "number"},
+    "datagrams": {"flow": "number", "label": "text", "kind": "text", "sent": "number", "loss": "number",
+                  "p50_one_way_ms": "number", "p95_one_way_ms": "number", "p50_rtt_ms": "number",
+                  "p95_rtt_ms": "number", "rate_mbps": "number", "frames": "number", "late_frames": "number",
+                  "lost_frames": "number", "p95_frame_ms": "number"},
 }  # fmt: skip
 """The columns that tables on a terminal and pictures use, and whether they hold texts or numbers."""
 
@@ -79,7 +86,8 @@ class Result:
     """One run.
 
     ``flows`` and ``links`` have one row a flow and link, ``series`` and ``link_series`` one a sample. ``traffic`` has
-    one row a source of flows that come and go, ``completions`` one a transfer of theirs.
+    one row a source of flows that come and go, ``completions`` one a transfer of theirs, ``pages`` one a web page.
+    ``datagrams`` has one row a flow of datagrams: unresponsive flows, probes, calls.
     """
 
     flows: Table
@@ -95,6 +103,8 @@ class Result:
     """The file of the experiment, to which the traces that it names are relative."""
     traffic: Table = field(default_factory=_no_rows)
     completions: Table = field(default_factory=_no_rows)
+    pages: Table = field(default_factory=_no_rows)
+    datagrams: Table = field(default_factory=_no_rows)
 
     @cached_property
     def plot(self) -> ResultPlots:
@@ -116,6 +126,8 @@ class Result:
         if len(self.traffic):
             printed["traffic"] = [_without_infinities(row) for row in self.traffic.rows()]
             printed["completions"] = transfers.by_size(self.completions.to_polars()).to_dicts()
+        if len(self.datagrams):
+            printed["datagrams"] = [_without_infinities(row) for row in self.datagrams.rows()]
         return printed
 
     @property
@@ -142,7 +154,11 @@ class Result:
         return experiment_of(self).points[0].resolved_toml_beside(BESIDE)
 
     def _tables(self) -> tuple[str, ...]:
-        return (*TABLES, *(TRAFFIC_TABLES if len(self.traffic) else ()))
+        return (
+            *TABLES,
+            *(TRAFFIC_TABLES if len(self.traffic) else ()),
+            *(name for name in ("pages", "datagrams") if len(getattr(self, name))),
+        )
 
     def _files(self) -> Sequence[str]:
         return META, SCENARIO, *(f"{name}.parquet" for name in self._tables())
@@ -176,8 +192,8 @@ def experiment_of(result: Result) -> _core.Experiment:
 class SweepResult:
     """All points of a sweep.
 
-    ``flows``, ``links`` and ``traffic`` hold the rows of every point behind the columns ``point``, ``repeat``,
-    ``seed``, ``content_hash`` and one column for each swept setting.
+    ``flows``, ``links``, ``traffic`` and ``datagrams`` hold the rows of every point behind the columns ``point``,
+    ``repeat``, ``seed``, ``content_hash`` and one column for each swept setting.
     """
 
     flows: Table
@@ -188,6 +204,7 @@ class SweepResult:
     traffic: Table = field(default_factory=_no_rows)
     transfers: Table = field(default_factory=_no_rows)
     """Quantiles of completion times by size, of every source and point."""
+    datagrams: Table = field(default_factory=_no_rows)
 
     @cached_property
     def axes(self) -> list[str]:
@@ -221,6 +238,8 @@ class SweepResult:
         tables = {"points": Table(points_of(self.points)), "flows": self.flows, "links": self.links}
         if len(self.traffic):
             tables |= {"traffic": self.traffic, "transfers": self.transfers}
+        if len(self.datagrams):
+            tables["datagrams"] = self.datagrams
         with storage.directory(folder, SWEEP, [f"{name}.parquet" for name in tables]) as staging:
             for name, table in tables.items():
                 table.write_parquet(staging / f"{name}.parquet")
@@ -246,7 +265,7 @@ def load_result(folder: str | Path) -> Result:
     present = [*TABLES, *(name for name in TRAFFIC_TABLES if f"{name}.parquet" in checksums)]
     tables = {name: read_table(source / f"{name}.parquet", REQUIRED[name], checksums) for name in present}
     flows, series, links, link_series = (tables[name] for name in TABLES)
-    traffic, completions = (tables.get(name) or _no_rows() for name in TRAFFIC_TABLES)
+    traffic, completions, pages, datagrams = (tables.get(name) or _no_rows() for name in OPTIONAL_TABLES)
     scenario = source / SCENARIO
     return Result(
         flows,
@@ -258,6 +277,8 @@ def load_result(folder: str | Path) -> Result:
         scenario_name=str(scenario),
         traffic=traffic,
         completions=completions,
+        pages=pages,
+        datagrams=datagrams,
     )
 
 
@@ -272,8 +293,8 @@ def load_sweep(folder: str | Path) -> SweepResult:
     points = _read_points(source, checksums)
     tables = {
         name: read_table(source / f"{name}.parquet", {"point": "number", **SWEEP_REQUIRED[name]}, checksums)
-        for name in ("flows", "links", *SWEEP_TRAFFIC_TABLES)
-        if name not in SWEEP_TRAFFIC_TABLES or f"{name}.parquet" in checksums
+        for name in ("flows", "links", *SWEEP_OPTIONAL_TABLES)
+        if name not in SWEEP_OPTIONAL_TABLES or f"{name}.parquet" in checksums
     }
     return SweepResult(**tables, points=points, folder=source)
 

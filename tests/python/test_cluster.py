@@ -152,6 +152,16 @@ def test_a_task_that_kills_its_workers_is_given_up(
         db.sweep(MANY, out=tmp_path / "out", client=client).collect()
 
 
+def test_tasks_take_a_second_and_longer_where_the_scheduler_has_many() -> None:
+    pace = cluster._Pace()
+    assert pace.size(2) == 1, "nothing is known yet"
+    pace.add(100, 2.0)
+    assert pace.size(2) == 50
+    assert pace.size(1000) == 250, "a thousand threads ask for 200 tasks a second"
+    pace.add(100, 1000.0)
+    assert pace.size(2) == 1
+
+
 def _die(*_: object) -> None:
     os._exit(1)
 
@@ -217,7 +227,7 @@ def _scheduler(folder: Path) -> Iterator[tuple[str, subprocess.Popen[bytes]]]:
     ]
     try:
         deadline = time.monotonic() + 60
-        while not file.exists() and time.monotonic() < deadline:
+        while not (file.exists() and file.stat().st_size) and time.monotonic() < deadline:
             time.sleep(0.05)
         yield json.loads(file.read_text())["address"], processes[0]
     finally:

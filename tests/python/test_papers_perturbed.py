@@ -75,13 +75,13 @@ def verdicts(wrong: Wrong) -> dict[str, str]:
     with TemporaryDirectory() as folder:
         options = papers.Options(Path(folder), repeat=1)
         changes = {**SHORTER.get(wrong.part, {}), **wrong.set, "duration": wrong.duration}
-        ran = [run(one, {**own(one, options), **changes}, options, wrong.instead) for one in part.experiments]
+        ran = [run(one, {**own(one), **changes}, options, wrong.instead) for one in part.experiments]
     return {judgement.claim.id: judgement.verdict for judgement in part.judge(part.measure(*ran))}
 
 
-def own(experiment: Experiment, options: papers.Options) -> dict[str, Any]:
-    """What the part itself replaces in the file."""
-    return dict(experiment.set(options) if callable(experiment.set) else experiment.set)
+def own(experiment: Experiment) -> dict[str, Any]:
+    """What the part itself replaces in the file; not what it does where recordings are at hand."""
+    return {} if callable(experiment.set) else dict(experiment.set)
 
 
 def run(

@@ -77,6 +77,8 @@ fn counts(seen: &Counts, Snapshot { info, delivered_bytes }: &Snapshot) -> FlowC
         acks: seen.acks,
         arrived: seen.arrived,
         delivered_bytes: *delivered_bytes,
+        // Of datagrams, which this ground refuses.
+        ..FlowCounts::default()
     }
 }
 

@@ -249,6 +249,10 @@ pub struct RunOutput {
     traffic: Py<Table>,
     /// One row a transfer of such a source.
     completions: Py<Table>,
+    /// One row a web page of such a source.
+    pages: Py<Table>,
+    /// One row a flow of datagrams.
+    datagrams: Py<Table>,
     /// Seed of the run.
     seed: u64,
     /// Simulated seconds.
@@ -274,6 +278,8 @@ impl RunOutput {
             link_series: table(output.link_series)?,
             traffic: table(output.traffic)?,
             completions: table(output.completions)?,
+            pages: table(output.pages)?,
+            datagrams: table(output.datagrams)?,
             seed,
             sim_s,
             cpu_s,
@@ -292,9 +298,11 @@ impl RunOutput {
             series: table(output.series)?,
             links: table(output.links)?,
             link_series: table(output.link_series)?,
-            // This ground refuses traffic.
+            // This ground refuses traffic and datagrams.
             traffic: table(dumbbell_results::traffic(&[]))?,
             completions: table(dumbbell_results::completions(Vec::new(), &[]))?,
+            pages: table(dumbbell_results::pages(Vec::new(), &[]))?,
+            datagrams: table(dumbbell_results::datagrams(&[]))?,
             seed: output.seed,
             sim_s: output.duration_s,
             cpu_s: output.cpu_s,

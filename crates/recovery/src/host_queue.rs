@@ -4,11 +4,9 @@
 //! rate, wait there, and goes on when the device reports a burst as sent. Each burst counts with its payload and the
 //! bookkeeping of its buffer (`truesize`).
 
+use crate::send_buffer::BUFFER_OVERHEAD;
 use dumbbell_units::Time;
 use std::collections::VecDeque;
-
-/// Memory that a buffer (`skb`) takes besides its payload, in bytes.
-const BUFFER_OVERHEAD: u64 = 784;
 
 /// What bounds the host's queue of one connection.
 #[derive(Clone, Copy, Debug)]
@@ -123,6 +121,14 @@ mod tests {
 
     fn ns(nanos: u64) -> Time {
         Time::from_nanos(nanos)
+    }
+
+    #[test]
+    fn a_burst_of_six_segments_takes_what_linux_says_of_it() {
+        let mut queue = HostQueue::default();
+        queue.charge(6 * 1_448, ns(10));
+        // `SK_MEMINFO_WMEM_ALLOC` of Linux 6.18, with such a burst in a `tbf` queue of the host.
+        assert_eq!(queue.charged, 9_520);
     }
 
     #[test]

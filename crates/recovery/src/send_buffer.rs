@@ -14,7 +14,7 @@ const SEGMENT_HEADERS: u64 = 256 + 320;
 /// And `struct sk_buff`.
 const SEGMENT_DESCRIPTION: u64 = 256;
 /// Memory that a buffer (`skb`) takes besides its payload, in bytes: all of these.
-const BUFFER_OVERHEAD: u64 = SEGMENT_HEADERS + SEGMENT_DESCRIPTION;
+pub(crate) const BUFFER_OVERHEAD: u64 = SEGMENT_HEADERS + SEGMENT_DESCRIPTION;
 /// Fewest segments that autotuning makes room for (`TCP_INIT_CWND`).
 const FEWEST_SEGMENTS: u32 = 10;
 

@@ -181,7 +181,8 @@ pub(crate) fn table<R>(declared: &[Declared<R>], rows: &[R]) -> Table {
 /// What a column is, for people.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Description {
-    /// The table it belongs to: `flows`, `links`, `series`, `link_series`, `traffic` or `completions`.
+    /// The table it belongs to: `flows`, `links`, `series`, `link_series`, `traffic`, `completions`, `pages` or
+    /// `datagrams`.
     pub table: &'static str,
     /// Its name.
     pub name: String,
@@ -208,6 +209,8 @@ pub fn catalogue() -> Vec<Description> {
     };
     all.extend(crate::traffic::TRAFFIC.iter().flat_map(|column| column.describe("traffic")).map(simulated));
     all.extend(crate::traffic::COMPLETIONS.iter().flat_map(|column| column.describe("completions")).map(simulated));
+    all.extend(crate::traffic::PAGES.iter().flat_map(|column| column.describe("pages")).map(simulated));
+    all.extend(crate::datagrams::DATAGRAMS.iter().flat_map(|column| column.describe("datagrams")).map(simulated));
     all
 }
 

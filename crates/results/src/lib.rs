@@ -5,6 +5,7 @@
 //! [`Recorder`] asks for. Columns are declared in [`columns`].
 
 pub mod columns;
+mod datagrams;
 mod histogram;
 mod names;
 mod recorder;
@@ -12,9 +13,10 @@ mod summary;
 mod table;
 mod traffic;
 
+pub use datagrams::{DatagramSummary, datagrams};
 pub use histogram::Histogram;
 pub use names::Names;
 pub use recorder::{FlowSample, LinkSample, Recorder};
 pub use summary::{FlowCounts, FlowSummary, LinkCounts, LinkSummary, UNKNOWN, flows, links};
 pub use table::{Column, Table, Values};
-pub use traffic::{Completion, TrafficSummary, completions, traffic};
+pub use traffic::{Completion, PageLoad, TrafficSummary, completions, pages, traffic};

@@ -25,6 +25,10 @@ pub struct FlowCounts {
     pub acks: u64,
     pub arrived: u64,
     pub delivered_bytes: u64,
+    pub sent_bytes: u64,
+    pub frames: u64,
+    pub late_frames: u64,
+    pub lost_frames: u64,
 }
 
 impl FlowCounts {
@@ -43,6 +47,10 @@ impl FlowCounts {
             acks: both(self.acks, other.acks),
             arrived: both(self.arrived, other.arrived),
             delivered_bytes: both(self.delivered_bytes, other.delivered_bytes),
+            sent_bytes: both(self.sent_bytes, other.sent_bytes),
+            frames: both(self.frames, other.frames),
+            late_frames: both(self.late_frames, other.late_frames),
+            lost_frames: both(self.lost_frames, other.lost_frames),
         }
     }
 
@@ -60,6 +68,10 @@ impl FlowCounts {
             acks: on_top(self.acks, earlier.acks),
             arrived: on_top(self.arrived, earlier.arrived),
             delivered_bytes: on_top(self.delivered_bytes, earlier.delivered_bytes),
+            sent_bytes: on_top(self.sent_bytes, earlier.sent_bytes),
+            frames: on_top(self.frames, earlier.frames),
+            late_frames: on_top(self.late_frames, earlier.late_frames),
+            lost_frames: on_top(self.lost_frames, earlier.lost_frames),
         }
     }
 }

@@ -34,6 +34,10 @@ pub struct TrafficSummary {
     pub wire_bytes: u64,
     /// Round-trip times of the measured interval, in microseconds.
     pub rtt: Histogram,
+    /// Pages that began in the measured interval and have loaded, and all that have.
+    pub pages: (u64, u64),
+    /// Load times of the former, in microseconds.
+    pub page_loads: Histogram,
 }
 
 impl TrafficSummary {
@@ -91,6 +95,23 @@ pub(crate) const TRAFFIC: &[Declared<TrafficSummary>] = &[
     both!("network_drops", "packets", "Data packets that the network lost or dropped.", network_drops),
     both!("rto_count", "events", "Expiries of the retransmission timers.", rtos),
     both!("delivered_bytes", "bytes", "Payload that the receiving applications got, each byte once.", delivered_bytes),
+    Declared::both(
+        "pages",
+        "pages",
+        "Web pages that began in the measured interval and have loaded.",
+        |t| t.pages.0,
+        |t| t.pages.1,
+    ),
+    Declared::float("mean_plt_s", "s", "Mean time in which these pages loaded; null without any.", |t| {
+        t.page_loads.mean() / 1e6
+    }),
+    Declared::float("p50_plt_s", "s", "Median of the load times of pages.", |t| t.page_loads.quantile(0.5) / 1e6),
+    Declared::float("p95_plt_s", "s", "95th percentile of the load times of pages.", |t| {
+        t.page_loads.quantile(0.95) / 1e6
+    }),
+    Declared::float("p99_plt_s", "s", "99th percentile of the load times of pages.", |t| {
+        t.page_loads.quantile(0.99) / 1e6
+    }),
 ];
 
 /// A transfer that is over, or that the end of the run cut short.
@@ -112,43 +133,80 @@ pub struct Completion {
     pub ideal: Duration,
 }
 
-/// A transfer and the name of its source.
-pub(crate) struct Named {
-    completion: Completion,
+/// A web page that has loaded, or that the end of the run cut short.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct PageLoad {
+    /// Number of its source.
+    pub source: u32,
+    /// Its number among those of its source, from 0.
+    pub number: u64,
+    /// When it began.
+    pub start: Time,
+    /// Whether that was in the measured interval.
+    pub is_measured: bool,
+    /// Objects that its document names.
+    pub objects: u32,
+    /// Payload that was asked for.
+    pub bytes: u64,
+    /// How long it took; `None` if the run ended before.
+    pub took: Option<Duration>,
+}
+
+/// A row of a source, with the name of that.
+pub(crate) struct Of<R> {
+    row: R,
     label: Arc<str>,
 }
 
-impl Named {
+/// The columns of the table of pages.
+pub(crate) const PAGES: &[Declared<Of<PageLoad>>] = &[
+    Declared::index("source", "Number of the source of traffic.", |p| p.row.source),
+    Declared::name("label", "Name of the source.", |p| &p.label),
+    Declared::count("number", "", "Number of the page among those of its source, from 0.", |p| p.row.number),
+    Declared::float("start_s", "s", "When its first connection attempt began.", |p| p.row.start.as_secs_f64()),
+    Declared::index("measured", "1 if it began in the measured interval, otherwise 0.", |p| {
+        u32::from(p.row.is_measured)
+    }),
+    Declared::count("objects", "", "Objects that its document names.", |p| u64::from(p.row.objects)),
+    Declared::count("bytes", "bytes", "Payload of the document and of the objects that were asked for.", |p| {
+        p.row.bytes
+    }),
+    Declared::float("plt_s", "s", "Time until everything had arrived; null if the run ended before.", |p| {
+        p.row.took.map_or(f64::NAN, Duration::as_secs_f64)
+    }),
+];
+
+impl Of<Completion> {
     fn took_s(&self) -> f64 {
-        self.completion.took.map_or(f64::NAN, Duration::as_secs_f64)
+        self.row.took.map_or(f64::NAN, Duration::as_secs_f64)
     }
 }
 
 /// The columns of the table of transfers.
-pub(crate) const COMPLETIONS: &[Declared<Named>] = &[
-    Declared::index("source", "Number of the source of traffic.", |c| c.completion.source),
+pub(crate) const COMPLETIONS: &[Declared<Of<Completion>>] = &[
+    Declared::index("source", "Number of the source of traffic.", |c| c.row.source),
     Declared::name("label", "Name of the source.", |c| &c.label),
-    Declared::count("number", "", "Number of the transfer among those of its source, from 0.", |c| c.completion.number),
+    Declared::count("number", "", "Number of the transfer among those of its source, from 0.", |c| c.row.number),
     Declared::float(
         "start_s",
         "s",
         "When it began: the connection attempt of a short flow, the request of a user.",
-        |c| c.completion.start.as_secs_f64(),
+        |c| c.row.start.as_secs_f64(),
     ),
     Declared::index("measured", "1 if it began in the measured interval, otherwise 0.", |c| {
-        u32::from(c.completion.is_measured)
+        u32::from(c.row.is_measured)
     }),
-    Declared::count("bytes", "bytes", "Payload to transfer.", |c| c.completion.bytes),
+    Declared::count("bytes", "bytes", "Payload to transfer.", |c| c.row.bytes),
     Declared::float(
         "fct_s",
         "s",
         "Time from its beginning until the receiving application had all of it; null if the run ended before.",
-        Named::took_s,
+        Of::<Completion>::took_s,
     ),
     Declared::float("ideal_s", "s", "One base round trip, and the payload at the rate of the slowest link.", |c| {
-        c.completion.ideal.as_secs_f64()
+        c.row.ideal.as_secs_f64()
     }),
-    Declared::float("slowdown", "", "`fct_s` over `ideal_s`.", |c| c.took_s() / c.completion.ideal.as_secs_f64()),
+    Declared::float("slowdown", "", "`fct_s` over `ideal_s`.", |c| c.took_s() / c.row.ideal.as_secs_f64()),
 ];
 
 /// The table of sources of traffic.
@@ -159,10 +217,19 @@ pub fn traffic(rows: &[TrafficSummary]) -> Table {
 /// The table of transfers in the order of their beginning. `sources` are the rows of their sources.
 pub fn completions(mut rows: Vec<Completion>, sources: &[TrafficSummary]) -> Table {
     rows.sort_by_key(|row| (row.start, row.source, row.number));
+    columns::table(COMPLETIONS, &named(rows, |row| row.source, sources))
+}
+
+/// The table of web pages in the order of their beginning. `sources` are the rows of their sources.
+pub fn pages(mut rows: Vec<PageLoad>, sources: &[TrafficSummary]) -> Table {
+    rows.sort_by_key(|row| (row.start, row.source, row.number));
+    columns::table(PAGES, &named(rows, |row| row.source, sources))
+}
+
+fn named<R>(rows: Vec<R>, source: impl Fn(&R) -> u32, sources: &[TrafficSummary]) -> Vec<Of<R>> {
     let labels: Vec<Arc<str>> = sources.iter().map(|source| source.label.as_str().into()).collect();
-    let label = |source: u32| labels.get(source as usize).cloned().unwrap_or_default();
-    let named = rows.into_iter().map(|completion| Named { completion, label: label(completion.source) });
-    columns::table(COMPLETIONS, &named.collect::<Vec<_>>())
+    let label = |row: &R| labels.get(source(row) as usize).cloned().unwrap_or_default();
+    rows.into_iter().map(|row| Of { label: label(&row), row }).collect()
 }
 
 #[cfg(test)]

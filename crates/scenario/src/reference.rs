@@ -170,7 +170,7 @@ const SIZES: &str = "\n## Sizes\n\n\
     | `\"fixed\"` | `bytes` | Always the same. |\n\
     | `\"exponential\"` | `mean` | Exponential. |\n\
     | `\"pareto\"` | `mean`, `shape` above 1, perhaps `max` | P(size > x) = (smallest / x)^`shape`, smallest = `mean` (`shape` - 1) / `shape`; larger sizes are cut down to `max`. |\n\
-    | `\"lognormal\"` | `mean`, `sigma` | The logarithm is normal with standard deviation `sigma`. |\n\
+    | `\"lognormal\"` | `mean`, `sigma`, perhaps `max` | The logarithm is normal with standard deviation `sigma`; larger sizes are cut down to `max`. |\n\
     | `\"empirical\"` | `points` | Pairs of a size and the share of transfers that are at most so large, `[[\"1kB\", 0.5], [\"1MB\", 1.0]]`; in between sizes are uniform. |\n";
 
 fn transport() -> String {
@@ -184,9 +184,15 @@ fn transport() -> String {
         let changes: Vec<String> = changes.iter().map(|change| format!("`{}`", cell(change))).collect();
         let _ = writeln!(text, "| `\"{profile}\"` | {} |", changes.join(", "));
     }
-    let (quic, tcp): (Vec<&Parameter>, Vec<&Parameter>) =
-        TransportConfig::parameters().iter().partition(|parameter| parameter.key.starts_with("quic."));
-    let _ = write!(text, "\n## All endpoints\n\n{}", table(&tcp, ""));
-    let _ = write!(text, "\n## QUIC-like endpoints\n\nThe table `quic`.\n\n{}", table(&quic, "quic."));
+    let own = |prefix: &str| -> Vec<&Parameter> {
+        TransportConfig::parameters().iter().filter(|parameter| parameter.key.starts_with(prefix)).collect()
+    };
+    let all = TransportConfig::parameters().iter();
+    let shared: Vec<&Parameter> = all.filter(|parameter| !parameter.key.contains('.')).collect();
+    let _ = write!(text, "\n## All endpoints\n\n{}", table(&shared, ""));
+    for (title, name) in [("QUIC-like endpoints", "quic"), ("Probes", "probe"), ("Calls", "real_time")] {
+        let prefix = format!("{name}.");
+        let _ = write!(text, "\n## {title}\n\nThe table `{name}`.\n\n{}", table(&own(&prefix), &prefix));
+    }
     text
 }

@@ -243,7 +243,12 @@ fn a_profile_is_the_base_of_endpoints_and_what_is_given_is_on_top() {
     let profile = |name: &str| TransportConfig::profile(name).unwrap();
     let udp = scenario(&MINIMAL.replace("cc = \"bbr\"", "transport = \"udp\"\nrate = \"1mbit\""));
     assert_eq!((&udp.flows[0].transport, udp.flows[0].cc.name()), (&profile("udp"), "none"));
-    for name in TransportConfig::PROFILES.into_iter().filter(|name| *name != "udp") {
+    for (name, rule) in [("probe", "none"), ("real-time", "nada")] {
+        let alone = scenario(&MINIMAL.replace("cc = \"bbr\"", &format!("transport = \"{name}\"")));
+        let flow = &alone.flows[0];
+        assert_eq!((&flow.transport, flow.cc.name(), flow.label.as_str()), (&profile(name), rule, name));
+    }
+    for name in ["tcp", "quic", "dqc"] {
         assert_eq!(flows(&format!("transport = \"{name}\""), "").1, profile(name));
         assert_eq!(flows("", &format!("transport = \"{name}\"")), (profile(name), profile("tcp")));
     }

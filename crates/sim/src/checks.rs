@@ -121,7 +121,7 @@ impl Floor {
             Protocol::Quic => transport.quic.clock_resolution.as_micros(),
             Protocol::Tcp if transport.rtt_samples != RttSamples::Linux => 1_000,
             Protocol::Tcp if transport.controller_rtt == ControllerRtt::Smoothed => 1_000,
-            Protocol::Tcp | Protocol::Udp => 1,
+            Protocol::Tcp | Protocol::Udp | Protocol::Probe | Protocol::RealTime => 1,
         };
         Floor { rtt_us: delays.sum(), tick_us: tick_us.max(1) }
     }

@@ -2,7 +2,8 @@
 
 use dumbbell_cc::Controller;
 use dumbbell_transport::{
-    Endpoint, Handshake, Protocol, Receiver, ReceiverStats, Sender, SenderStats, Sending, TransportConfig, quic, udp,
+    Endpoint, FrameCounts, Handshake, Protocol, Receiver, ReceiverStats, Sender, SenderStats, Sending, TransportConfig,
+    probe, quic, real_time, udp,
 };
 use dumbbell_units::Time;
 use std::sync::Arc;
@@ -39,21 +40,22 @@ impl Endpoints {
             true => config.clone(),
             false => Arc::new(TransportConfig { ecn, ..TransportConfig::clone(config) }),
         };
+        let mss = u16::try_from(config.mss).unwrap_or(u16::MAX);
         match config.protocol {
             Protocol::Tcp => {
                 let mut receiver = Receiver::new(&config);
                 receiver.set_ecn_echo(ecn.echo(wanted));
                 Endpoints::Tcp { sender: Sender::new(config, controller), receiver }
             }
-            Protocol::Quic => {
-                let (near, far) = quic::endpoints(&config, controller);
-                Endpoints::Other(Ends { near, far })
-            }
-            Protocol::Udp => {
-                let (near, far) = udp::endpoints(u16::try_from(config.mss).unwrap_or(u16::MAX));
-                Endpoints::Other(Ends { near, far })
-            }
+            Protocol::Quic => Endpoints::of(quic::endpoints(&config, controller)),
+            Protocol::Udp => Endpoints::of(udp::endpoints(mss)),
+            Protocol::Probe => Endpoints::of(probe::endpoints(&config.probe, mss)),
+            Protocol::RealTime => Endpoints::of(real_time::endpoints(&config.real_time, mss, ecn.codepoint(wanted))),
         }
+    }
+
+    fn of((near, far): (Box<dyn Endpoint>, Box<dyn Endpoint>)) -> Endpoints {
+        Endpoints::Other(Ends { near, far })
     }
 
     /// Whether the near end may send without an answer of the far end.
@@ -135,6 +137,31 @@ impl Endpoints {
         match self {
             Endpoints::Tcp { sender, .. } => sender.stats(),
             Endpoints::Other(ends) => ends.near.sent(),
+        }
+    }
+
+    /// Packets that the near end knows or takes to be lost.
+    pub fn lost(&self) -> u64 {
+        match (self.sending(), self) {
+            (Some(sending), _) => sending.view.lost,
+            (None, Endpoints::Other(ends)) => ends.near.lost().unwrap_or(0),
+            (None, Endpoints::Tcp { .. }) => 0,
+        }
+    }
+
+    /// Whether the near end hears of losses.
+    pub fn knows_losses(&self) -> bool {
+        match self {
+            Endpoints::Tcp { .. } => true,
+            Endpoints::Other(ends) => ends.near.sending().is_some() || ends.near.lost().is_some(),
+        }
+    }
+
+    /// The frames that the far end has received.
+    pub fn frames(&self) -> FrameCounts {
+        match self {
+            Endpoints::Tcp { .. } => FrameCounts::default(),
+            Endpoints::Other(ends) => ends.far.frames(),
         }
     }
 

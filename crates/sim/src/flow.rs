@@ -106,6 +106,19 @@ pub(crate) struct Flow {
     pub measured: FlowCounts,
     /// Totals at the latest sample of the recorder.
     pub last_sample: (u64, u64),
+    /// What is measured of a flow of datagrams besides.
+    pub datagrams: Option<Box<Datagrams>>,
+}
+
+/// What is measured of a flow of datagrams.
+#[derive(Default)]
+pub(crate) struct Datagrams {
+    /// One-way delays of the measured interval, microseconds.
+    pub one_way: Histogram,
+    /// Times of whole frames of the measured interval, microseconds.
+    pub frames: Histogram,
+    /// The latest round-trip time since the latest sample of the recorder.
+    pub rtt: Option<Duration>,
 }
 
 /// Where data comes from.
@@ -185,6 +198,7 @@ impl Flow {
             finished_at: Time::NEVER,
             measured: FlowCounts::default(),
             last_sample: (0, 0),
+            datagrams: (!transport.protocol.is_controlled()).then(Box::default),
         }
     }
 
@@ -192,10 +206,11 @@ impl Flow {
     pub fn counts(&self) -> FlowCounts {
         let sender = self.ends.sent();
         let receiver = self.ends.received();
+        let frames = self.ends.frames();
         FlowCounts {
             sent: sender.sent_segments,
             retransmits: sender.retransmitted_segments,
-            lost: self.ends.sending().map_or(0, |sending| sending.view.lost),
+            lost: self.ends.lost(),
             network_drops: self.traffic.drops,
             rtos: sender.rto_count,
             probes: sender.probe_count,
@@ -204,6 +219,10 @@ impl Flow {
             acks: receiver.acks_sent,
             arrived: receiver.arrived_segments,
             delivered_bytes: receiver.delivered_bytes,
+            sent_bytes: sender.sent_bytes,
+            frames: frames.complete,
+            late_frames: frames.late,
+            lost_frames: frames.lost,
         }
     }
 
@@ -340,9 +359,16 @@ impl Flow {
         self.ends.close();
     }
 
-    /// Bytes of memory of this flow besides packets in flight.
+    /// Bytes of memory of this flow besides packets in flight and distributions.
     pub fn memory(&self) -> usize {
-        size_of::<Flow>() + self.ends.sending().map_or(0, |sending| size_of_val(sending.controller)) + self.rtt.memory()
+        let datagrams = self.datagrams.as_ref().map_or(0, |_| size_of::<Datagrams>());
+        size_of::<Flow>() + self.ends.sending().map_or(0, |sending| size_of_val(sending.controller)) + datagrams
+    }
+
+    /// Bytes of memory of its distributions.
+    pub fn histograms(&self) -> usize {
+        let datagrams = |own: &Datagrams| own.one_way.memory() + own.frames.memory();
+        self.rtt.memory() + self.datagrams.as_deref().map_or(0, datagrams)
     }
 }
 

@@ -38,6 +38,10 @@ pub struct RunOutput {
     pub traffic: Table,
     /// One row a transfer of such a source.
     pub completions: Table,
+    /// One row a web page of such a source.
+    pub pages: Table,
+    /// One row a flow of datagrams: unresponsive flows, probes, calls.
+    pub datagrams: Table,
     /// What was run and what it cost.
     pub summary: RunSummary,
 }

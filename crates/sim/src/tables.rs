@@ -6,9 +6,9 @@ use dumbbell_cc::{CaState, Control, RateSample, View};
 use dumbbell_network::report::link_sample;
 use dumbbell_network::{Entry, for_each_link};
 use dumbbell_path::Media;
-use dumbbell_results::{FlowSample, FlowSummary, Recorder};
-use dumbbell_scenario::Scenario;
-use dumbbell_transport::Sending;
+use dumbbell_results::{DatagramSummary, FlowSample, FlowSummary, Recorder};
+use dumbbell_scenario::{Flow as Spec, Scenario};
+use dumbbell_transport::{Protocol, Sending};
 use dumbbell_units::{Duration, Time};
 
 /// A recorder for the series that a scenario asks for.
@@ -53,12 +53,14 @@ fn flow_sample(flow: &mut Flow, interval: Duration) -> FlowSample {
     let stats = flow.ends.sent();
     let (last_delivered, last_arrived) = flow.last_sample;
     flow.last_sample = (received.delivered_bytes, received.arrived_bytes);
+    let rtt = flow.datagrams.as_mut().and_then(|datagrams| datagrams.rtt.take());
     let counted = FlowSample {
         goodput_bytes: received.delivered_bytes - last_delivered,
         arrived_bytes: received.arrived_bytes - last_arrived,
         mbps_per_byte: 8e-6 / interval.as_secs_f64(),
         sent: stats.sent_segments,
         retransmits: stats.retransmitted_segments,
+        rtt_us: rtt.and_then(|rtt| i64::try_from(rtt.as_micros()).ok()),
         ..FlowSample::default()
     };
     let Some(Sending { view, control, controller, sample, .. }) = flow.ends.sending() else { return counted };
@@ -96,6 +98,36 @@ fn state_name(state: CaState) -> &'static str {
     }
 }
 
+/// A row for every flow of datagrams when the run is over.
+pub(crate) fn datagram_summaries(scenario: &Scenario, flows: &[Flow], measured_s: f64) -> Vec<DatagramSummary> {
+    let rows = (0u32..).zip(scenario.flows.iter().zip(flows));
+    let row = |(number, (spec, flow)): (u32, (&Spec, &Flow))| {
+        let datagrams = flow.datagrams.as_deref()?;
+        Some(DatagramSummary {
+            flow: number,
+            label: spec.label.clone(),
+            kind: spec.transport.protocol.name(),
+            measured_s,
+            counts: flow.measured,
+            knows_losses: flow.ends.knows_losses(),
+            has_frames: spec.transport.protocol == Protocol::RealTime,
+            one_way: datagrams.one_way.clone(),
+            rtt: flow.rtt.clone(),
+            frames: datagrams.frames.clone(),
+        })
+    };
+    rows.filter_map(row).collect()
+}
+
+/// What governs a flow; nothing where nothing does.
+fn algorithm<'f>(spec: &'f Spec, flow: &'f Flow) -> &'f str {
+    match flow.ends.sending() {
+        Some(sending) => sending.controller.algorithm(),
+        None if spec.transport.protocol == Protocol::RealTime => spec.cc.exact_name(),
+        None => "",
+    }
+}
+
 /// A row for every flow when the run is over.
 pub(crate) fn flow_summaries(scenario: &Scenario, flows: Vec<Flow>, measured_s: f64) -> Vec<FlowSummary> {
     let rows = (0u32..).zip(scenario.flows.iter().zip(flows));
@@ -103,7 +135,7 @@ pub(crate) fn flow_summaries(scenario: &Scenario, flows: Vec<Flow>, measured_s: 
         flow: number,
         label: spec.label.clone(),
         cc: spec.cc.name().to_owned(),
-        algorithm: flow.ends.sending().map_or("", |sending| sending.controller.algorithm()).to_owned(),
+        algorithm: algorithm(spec, &flow).to_owned(),
         start: flow.start,
         base_rtt: spec.base_rtt,
         measured_s,

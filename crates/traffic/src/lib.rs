@@ -1,12 +1,16 @@
 #![doc = include_str!("../README.md")]
 
+mod objects;
 mod requests;
 mod short_flows;
 mod size;
+mod web_pages;
 
+pub use objects::Objects;
 pub use requests::{Request, Requests, Users};
 pub use short_flows::{Arrival, Arrivals, FlowArrivals, ShortFlows};
 pub use size::Size;
+pub use web_pages::{Pages, WebPages};
 
 use dumbbell_path::{Catalog, Kind};
 use std::sync::LazyLock;
@@ -18,6 +22,8 @@ pub enum Source {
     Flows(FlowArrivals),
     /// Users with connections that stay.
     Users(Users),
+    /// Users who load web pages.
+    Pages(Pages),
 }
 
 /// A kind of traffic with its parameters, by which any number of sources can be made.
@@ -25,7 +31,9 @@ pub type SourceRecipe = dumbbell_path::Recipe<Source>;
 
 /// Every kind of traffic that there is.
 pub fn catalog() -> &'static Catalog<Source> {
-    static CATALOG: LazyLock<Catalog<Source>> =
-        LazyLock::new(|| Catalog::new("traffic", vec![Kind::new(ShortFlows::source), Kind::new(Requests::source)]));
+    static CATALOG: LazyLock<Catalog<Source>> = LazyLock::new(|| {
+        let kinds = vec![Kind::new(ShortFlows::source), Kind::new(Requests::source), Kind::new(WebPages::source)];
+        Catalog::new("traffic", kinds)
+    });
     &CATALOG
 }

@@ -36,10 +36,13 @@ pub enum Size {
     },
     /// The logarithm has a normal distribution.
     Lognormal {
-        /// Mean of the size.
+        /// Mean of the size, before anything is cut off.
         mean: Bytes,
         /// Standard deviation of its natural logarithm.
         sigma: f64,
+        /// What is larger is cut down to this.
+        #[serde(skip_serializing_if = "Option::is_none")]
+        max: Option<Bytes>,
     },
     /// A measured distribution.
     Empirical {
@@ -69,12 +72,12 @@ impl Table {
             ("fixed", Some(bytes), None, None, None, None, None) => Ok(Size::Fixed { bytes }),
             ("exponential", None, Some(mean), None, None, None, None) => Ok(Size::Exponential { mean }),
             ("pareto", None, Some(mean), Some(shape), max, None, None) => Ok(Size::Pareto { mean, shape, max }),
-            ("lognormal", None, Some(mean), None, None, Some(sigma), None) => Ok(Size::Lognormal { mean, sigma }),
+            ("lognormal", None, Some(mean), None, max, Some(sigma), None) => Ok(Size::Lognormal { mean, sigma, max }),
             ("empirical", None, None, None, None, None, Some(points)) => Ok(Size::Empirical { points }),
             ("fixed", ..) => Err("sizes of kind \"fixed\" have `bytes`, and nothing else".to_owned()),
             ("exponential", ..) => Err("sizes of kind \"exponential\" have a `mean`, and nothing else".to_owned()),
             ("pareto", ..) => Err("sizes of kind \"pareto\" have `mean`, `shape` and perhaps `max`".to_owned()),
-            ("lognormal", ..) => Err("sizes of kind \"lognormal\" have `mean` and `sigma`".to_owned()),
+            ("lognormal", ..) => Err("sizes of kind \"lognormal\" have `mean`, `sigma` and perhaps `max`".to_owned()),
             ("empirical", ..) => Err("sizes of kind \"empirical\" have `points`, and nothing else".to_owned()),
             (other, ..) => Err(format!(
                 "unknown kind of sizes {other:?}; allowed: \"fixed\", \"exponential\", \"pareto\", \"lognormal\", \"empirical\""
@@ -93,9 +96,10 @@ impl Size {
                 let size = smallest(*mean, *shape) * libm::pow(1.0 - rng.uniform(), -1.0 / shape);
                 max.map_or(size, |max| size.min(as_f64(max)))
             }
-            Size::Lognormal { mean, sigma } => {
+            Size::Lognormal { mean, sigma, max } => {
                 let mu = libm::log(as_f64(*mean)) - sigma * sigma / 2.0;
-                libm::exp(mu + sigma * normal(rng))
+                let size = libm::exp(mu + sigma * normal(rng));
+                max.map_or(size, |max| size.min(as_f64(max)))
             }
             Size::Empirical { points } => inverse(points, rng.uniform()),
         };
@@ -108,8 +112,14 @@ impl Size {
     pub fn mean(&self) -> f64 {
         match self {
             Size::Fixed { bytes } => as_f64(*bytes),
-            Size::Exponential { mean } | Size::Lognormal { mean, .. } | Size::Pareto { mean, max: None, .. } => {
-                as_f64(*mean)
+            Size::Exponential { mean }
+            | Size::Lognormal { mean, max: None, .. }
+            | Size::Pareto { mean, max: None, .. } => as_f64(*mean),
+            Size::Lognormal { mean, sigma, max: Some(max) } => {
+                // What is below the cut, and the cut as often as something is above it.
+                let above =
+                    (libm::log(as_f64(*max) / as_f64(*mean)) + sigma * sigma / 2.0) / sigma.max(f64::MIN_POSITIVE);
+                as_f64(*mean) * normal_below(above - sigma) + as_f64(*max) * normal_below(-above)
             }
             Size::Pareto { mean, shape, max: Some(max) } => {
                 let ratio = smallest(*mean, *shape) / as_f64(*max);
@@ -147,6 +157,9 @@ impl Size {
                 let smallest = smallest(*mean, *shape);
                 wrong(&format!("the largest size of {max} is below the smallest"), &format!("{smallest:.0}B or more"))
             }
+            Size::Lognormal { max: Some(max), .. } if !is_size(max) => {
+                wrong(&format!("a largest size of {max}"), "1 byte to 1 PB")
+            }
             Size::Lognormal { sigma, .. } if !(*sigma >= 0.0 && *sigma <= 10.0) => {
                 wrong(&format!("a sigma of {sigma}"), "0 to 10")
             }
@@ -161,10 +174,11 @@ impl Size {
             Size::Fixed { bytes } => bytes.in_words(),
             Size::Exponential { mean } => format!("exponential with mean {}", mean.in_words()),
             Size::Pareto { mean, shape, max } => {
-                let cut = max.map_or_else(String::new, |max| format!(", at most {}", max.in_words()));
-                format!("Pareto with mean {} and shape {shape}{cut}", mean.in_words())
+                format!("Pareto with mean {} and shape {shape}{}", mean.in_words(), cut(max.as_ref()))
             }
-            Size::Lognormal { mean, sigma } => format!("lognormal with mean {} and sigma {sigma}", mean.in_words()),
+            Size::Lognormal { mean, sigma, max } => {
+                format!("lognormal with mean {} and sigma {sigma}{}", mean.in_words(), cut(max.as_ref()))
+            }
             Size::Empirical { points } => {
                 format!("of a distribution of {} points with mean {:.0} bytes", points.len(), self.mean())
             }
@@ -179,6 +193,16 @@ fn as_f64(bytes: Bytes) -> f64 {
 /// The smallest size of a Pareto distribution.
 fn smallest(mean: Bytes, shape: f64) -> f64 {
     as_f64(mean) * (shape - 1.0) / shape
+}
+
+/// The largest size for a report.
+fn cut(max: Option<&Bytes>) -> String {
+    max.map_or_else(String::new, |max| format!(", at most {}", max.in_words()))
+}
+
+/// The share of standard normal variates below `x`.
+fn normal_below(x: f64) -> f64 {
+    libm::erfc(-x / std::f64::consts::SQRT_2) / 2.0
 }
 
 /// A standard normal variate (Box and Muller, 1958).
@@ -273,7 +297,7 @@ impl JsonSchema for Size {
                 kind("pareto", &["mean", "shape"],
                      serde_json::json!({ "mean": bytes, "shape": { "type": "number", "exclusiveMinimum": 1 }, "max": bytes })),
                 kind("lognormal", &["mean", "sigma"],
-                     serde_json::json!({ "mean": bytes, "sigma": { "type": "number", "minimum": 0 } })),
+                     serde_json::json!({ "mean": bytes, "sigma": { "type": "number", "minimum": 0 }, "max": bytes })),
                 kind("empirical", &["points"],
                      serde_json::json!({ "points": { "type": "array", "items": { "type": "array" } } })),
             ],
@@ -292,7 +316,8 @@ mod tests {
             Size::Exponential { mean: kb(30) },
             Size::Pareto { mean: kb(30), shape: 2.5, max: None },
             Size::Pareto { mean: kb(30), shape: 1.3, max: Some(kb(1_000)) },
-            Size::Lognormal { mean: kb(30), sigma: 1.0 },
+            Size::Lognormal { mean: kb(30), sigma: 1.0, max: None },
+            Size::Lognormal { mean: kb(30), sigma: 2.0, max: Some(kb(100)) },
             Size::Empirical { points: vec![(kb(1), 0.2), (kb(10), 0.5), (kb(100), 1.0)] },
         ]
     }
@@ -339,7 +364,8 @@ mod tests {
             Size::Fixed { bytes: Bytes::ZERO },
             Size::Pareto { mean: kb(30), shape: 1.0, max: None },
             Size::Pareto { mean: kb(30), shape: 1.3, max: Some(kb(1)) },
-            Size::Lognormal { mean: kb(30), sigma: f64::NAN },
+            Size::Lognormal { mean: kb(30), sigma: f64::NAN, max: None },
+            Size::Lognormal { mean: kb(30), sigma: 1.0, max: Some(Bytes::ZERO) },
             Size::Empirical { points: vec![] },
             Size::Empirical { points: vec![(kb(2), 0.5), (kb(1), 1.0)] },
             Size::Empirical { points: vec![(kb(2), 0.5), (kb(3), 0.9)] },

@@ -1,6 +1,8 @@
 //! Every constant of the endpoints that somebody may want to change, with Linux 6.18's defaults.
 
+use crate::probe::ProbeConfig;
 use crate::quic::QuicConfig;
+use crate::real_time::RealTimeConfig;
 use crate::{EcnUse, SendBufferSize};
 use dumbbell_parameters::{Parameter, Problem, check, declared};
 use dumbbell_units::{Bytes, Duration, as_bytes};
@@ -187,11 +189,15 @@ pub struct TransportConfig {
     pub compress_sacks: bool,
     /// Parameters that only the QUIC-like endpoints have.
     pub quic: QuicConfig,
+    /// Parameters that only probes have.
+    pub probe: ProbeConfig,
+    /// Parameters that only calls have.
+    pub real_time: RealTimeConfig,
 }
 
 /// How data is numbered, acknowledged and repaired.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
-#[serde(rename_all = "lowercase")]
+#[serde(rename_all = "kebab-case")]
 pub enum Protocol {
     /// Linux's TCP.
     #[default]
@@ -200,6 +206,28 @@ pub enum Protocol {
     Quic,
     /// Datagrams without acknowledgements: an unresponsive source that sends what the application writes.
     Udp,
+    /// Small datagrams at constant intervals, each sent back at once.
+    Probe,
+    /// A call: frames from an encoder whose rate follows the network (RFC 8698).
+    RealTime,
+}
+
+impl Protocol {
+    /// Whether a congestion controller governs the sender.
+    pub fn is_controlled(self) -> bool {
+        matches!(self, Protocol::Tcp | Protocol::Quic)
+    }
+
+    /// Its name in experiment files.
+    pub fn name(self) -> &'static str {
+        match self {
+            Protocol::Tcp => "tcp",
+            Protocol::Quic => "quic",
+            Protocol::Udp => "udp",
+            Protocol::Probe => "probe",
+            Protocol::RealTime => "real-time",
+        }
+    }
 }
 
 /// How losses are found with selective acknowledgements.
@@ -377,6 +405,8 @@ impl Default for TransportConfig {
             read_delay: Duration::from_micros(20),
             compress_sacks: true,
             quic: QuicConfig::default(),
+            probe: ProbeConfig::default(),
+            real_time: RealTimeConfig::default(),
         }
     }
 }
@@ -400,15 +430,15 @@ impl TransportConfig {
     }
 
     /// Names of the ready-made endpoints of [`TransportConfig::profile`].
-    pub const PROFILES: [&str; 4] = ["tcp", "quic", "dqc", "udp"];
+    pub const PROFILES: [&str; 6] = ["tcp", "quic", "dqc", "udp", "probe", "real-time"];
     /// Bytes of IP and TCP headers without options.
     const TCP_HEADER: u32 = 40;
     /// Bytes of the timestamp option, padding included.
     pub const TIMESTAMP_OPTION: u32 = 12;
 
     /// Ready-made endpoints: `tcp` (Linux 6.18), `quic` (RFC 9002), `dqc` (the user-space framework of Zhang's study: an
-    /// ACK for every packet, no tolerance for reordering, a quiet timeout, a clock that counts milliseconds) and `udp`
-    /// (datagrams that nobody acknowledges).
+    /// ACK for every packet, no tolerance for reordering, a quiet timeout, a clock that counts milliseconds), `udp`
+    /// (datagrams that nobody acknowledges), `probe` (datagrams that are sent back) and `real-time` (a call).
     pub fn profile(name: &str) -> Option<TransportConfig> {
         let quic =
             TransportConfig { protocol: Protocol::Quic, mss: 1350, pacing: Pacing::On, ..TransportConfig::default() };
@@ -417,6 +447,10 @@ impl TransportConfig {
             "quic" => Some(quic),
             "dqc" => Some(TransportConfig { ack_every: 1, undo: false, quic: QuicConfig::dqc(), ..quic }),
             "udp" => Some(TransportConfig { protocol: Protocol::Udp, mss: 1472, ..TransportConfig::default() }),
+            "probe" => Some(TransportConfig { protocol: Protocol::Probe, mss: 64, ..TransportConfig::default() }),
+            "real-time" => {
+                Some(TransportConfig { protocol: Protocol::RealTime, mss: 1200, ..TransportConfig::default() })
+            }
             _ => None,
         }
     }
@@ -436,7 +470,7 @@ impl TransportConfig {
     /// Payload of the largest data packet in bytes.
     pub fn largest_payload(&self) -> u32 {
         match self.protocol {
-            Protocol::Tcp | Protocol::Udp => self.mss,
+            Protocol::Tcp | Protocol::Udp | Protocol::Probe | Protocol::RealTime => self.mss,
             Protocol::Quic => self.quic.packet_sizes.iter().map(|&size| u32::from(size)).max().unwrap_or(self.mss),
         }
     }
@@ -447,7 +481,8 @@ impl TransportConfig {
             Protocol::Tcp if self.timestamps => TransportConfig::TCP_HEADER + TransportConfig::TIMESTAMP_OPTION,
             Protocol::Tcp => TransportConfig::TCP_HEADER,
             Protocol::Quic => u32::from(crate::quic::PACKET_OVERHEAD),
-            Protocol::Udp => u32::from(crate::udp::HEADER),
+            Protocol::Udp | Protocol::Probe => u32::from(crate::udp::HEADER),
+            Protocol::RealTime => u32::from(crate::real_time::HEADER),
         }
     }
 

@@ -57,6 +57,33 @@ impl Handshake {
         Handshake { rtt: Duration::ZERO, way_there: Duration::ZERO, way_back: Duration::ZERO, retries: 0 };
 }
 
+impl ReceiverStats {
+    /// Counts a datagram with `header` bytes of headers, which is delivered if it is new.
+    pub(crate) fn count(&mut self, packet: Arrival<'_>, header: u16, is_new: bool) {
+        let bytes = u64::from(packet.size.saturating_sub(header));
+        self.arrived_segments += 1;
+        self.arrived_bytes += bytes;
+        self.ce_segments += u64::from(packet.ecn == Ecn::Ce);
+        if is_new {
+            self.delivered_segments += 1;
+            self.delivered_bytes += bytes;
+        } else {
+            self.duplicate_segments += 1;
+        }
+    }
+}
+
+/// What has become of the frames of a picture in motion.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct FrameCounts {
+    /// Frames of which everything arrived.
+    pub complete: u64,
+    /// Those of them that came too late to be shown.
+    pub late: u64,
+    /// Frames of which something never came.
+    pub lost: u64,
+}
+
 /// What an end shows of its sending, where a congestion controller governs it.
 #[derive(Clone, Copy)]
 pub struct Sending<'e> {
@@ -115,6 +142,22 @@ pub trait Endpoint: Send {
     /// The round-trip time that the latest packet to arrive told, if it told one.
     fn rtt(&self) -> Option<Duration> {
         None
+    }
+
+    /// Packets that it knows or takes to be lost; `None` where nobody tells it, or a controller's [view](Sending::view) does.
+    fn lost(&self) -> Option<u64> {
+        None
+    }
+
+    /// How long the frame of a picture took, from the camera to the arrival of its last packet, that the latest packet to
+    /// arrive has completed; `None` if it has completed none.
+    fn completed_frame(&self) -> Option<Duration> {
+        None
+    }
+
+    /// The frames whose packets it has received.
+    fn frames(&self) -> FrameCounts {
+        FrameCounts::default()
     }
 
     /// Its sending; `None` where no controller governs it.

@@ -11,10 +11,13 @@
 mod config;
 mod ecn;
 mod endpoint;
+pub mod probe;
 pub mod quic;
+pub mod real_time;
 mod receiver;
 mod send_buffer;
 mod sender;
+mod sequence;
 mod set_up;
 pub mod udp;
 mod wire;
@@ -24,7 +27,7 @@ pub use config::{
     RttSamples, TransportConfig,
 };
 pub use ecn::EcnUse;
-pub use endpoint::{Arrival, Datagram, Endpoint, Handshake, Sending};
+pub use endpoint::{Arrival, Datagram, Endpoint, FrameCounts, Handshake, Sending};
 pub use receiver::{Answer, EcnEcho, Horizon, Receiver, ReceiverStats};
 pub use send_buffer::SendBufferSize;
 pub use sender::{Burst, Sender, SenderStats};

@@ -156,13 +156,22 @@ enum Waiting {
     HeldBack,
 }
 
-/// What a receiver keeps of ACKs that are not as usual.
+/// What a receiver keeps of ACKs and windows that are not as usual.
 #[derive(Clone, Copy, Debug, Default)]
 struct Rare {
     /// The latest ACK that was [held back](Waiting::HeldBack).
     held_back: Option<Ack>,
     /// The latest ACK that left before its segments were read.
     early: Option<EarlyAck>,
+    /// The latest window that would have shrunk and was kept.
+    kept: KeptWindow,
+}
+
+/// A window that was told in units: its end, and the bytes beyond the whole segments.
+#[derive(Clone, Copy, Debug, Default)]
+struct KeptWindow {
+    edge: u32,
+    excess: u32,
 }
 
 /// An ACK that left before the application had read its segments.

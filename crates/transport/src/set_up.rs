@@ -133,7 +133,7 @@ impl SetUp {
         let doublings = match self.protocol {
             Protocol::Tcp => self.syn_retries.saturating_sub(LINEAR_SYN_TIMEOUTS),
             // The timeouts stay within a quarter of an hour. Datagrams over UDP need no set-up.
-            Protocol::Quic | Protocol::Udp => self.syn_retries.min(10),
+            Protocol::Quic | Protocol::Udp | Protocol::Probe | Protocol::RealTime => self.syn_retries.min(10),
         };
         FIRST_TIMEOUT * (1 << doublings)
     }

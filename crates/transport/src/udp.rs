@@ -3,6 +3,7 @@
 //! Nothing governs it: no window, no pacing, no retransmission. How fast it sends is the application's rate.
 
 use crate::endpoint::{Arrival, Datagram, Endpoint};
+use crate::sequence::SeenNumbers;
 use crate::{ReceiverStats, SenderStats};
 use dumbbell_cc::parameters::ParameterSet;
 use dumbbell_cc::{Algorithm, Control, Controller, View};
@@ -18,7 +19,7 @@ pub(crate) const HEADER: u16 = 28;
 /// Both ends of a flow of datagrams with payloads of at most `mss` bytes.
 pub fn endpoints(mss: u16) -> (Box<dyn Endpoint>, Box<dyn Endpoint>) {
     let source = Source { mss, waiting: 0, last_len: mss, next: 0, sent: SenderStats::default() };
-    let sink = Sink { seen: vec![0; WORDS], highest: None, received: ReceiverStats::default() };
+    let sink = Sink { seen: SeenNumbers::new(), received: ReceiverStats::default() };
     (Box::new(source), Box::new(sink))
 }
 
@@ -81,59 +82,17 @@ impl Endpoint for Source {
     }
 }
 
-/// Numbers that the far end remembers, as bits: those below the highest minus these count as having arrived.
-const WINDOW: u64 = 1 << 16;
-const WORDS: usize = 1 << 10;
-
 /// The end that receives and counts.
 struct Sink {
-    seen: Vec<u64>,
-    highest: Option<u64>,
+    seen: SeenNumbers,
     received: ReceiverStats,
-}
-
-impl Sink {
-    /// Whether a datagram of this number comes for the first time.
-    fn is_new(&mut self, number: u64) -> bool {
-        let place = |number: u64| (usize::try_from(number / 64 % (WINDOW / 64)).unwrap_or(0), 1 << (number % 64));
-        match self.highest {
-            Some(highest) if number <= highest => {
-                if highest - number >= WINDOW {
-                    return false;
-                }
-            }
-            highest => {
-                // The places of the numbers in between are free now.
-                let first = highest.map_or(0, |highest| highest + 1).max(number.saturating_sub(WINDOW - 1));
-                for skipped in first..=number {
-                    let (word, bit) = place(skipped);
-                    self.seen[word] &= !bit;
-                }
-                self.highest = Some(number);
-            }
-        }
-        let (word, bit) = place(number);
-        let is_new = self.seen[word] & bit == 0;
-        self.seen[word] |= bit;
-        is_new
-    }
 }
 
 impl Endpoint for Sink {
     fn on_packet(&mut self, _now: Time, packet: Arrival<'_>) {
         let Some(number) = packet.payload.first_chunk().map(|bytes| u64::from_le_bytes(*bytes)) else { return };
-        let bytes = u64::from(packet.size.saturating_sub(HEADER));
-        let is_new = self.is_new(number);
-        let received = &mut self.received;
-        received.arrived_segments += 1;
-        received.arrived_bytes += bytes;
-        received.ce_segments += u64::from(packet.ecn == Ecn::Ce);
-        if is_new {
-            received.delivered_segments += 1;
-            received.delivered_bytes += bytes;
-        } else {
-            received.duplicate_segments += 1;
-        }
+        let is_new = self.seen.is_new(number);
+        self.received.count(packet, HEADER, is_new);
     }
 
     fn on_timer(&mut self, _now: Time) {}

@@ -14,7 +14,7 @@ if TYPE_CHECKING:
     from dumbbell.results import Result
 
 PROBE_BYTES = 64
-"""Payload of a probe, as of Flent's UDP probes; with headers 116 bytes."""
+"""Payload of a probe, as of Flent's UDP probes; with headers 92 bytes."""
 HOST_RTTS = ("20ms", "50ms", "100ms", "200ms")
 """Round-trip times of four hosts where nothing else is said."""
 
@@ -93,12 +93,10 @@ def _stream(stream: Stream, cc: str, download_cc: str, rtts: list[str], timing: 
 
 
 def _probe(probe: Probe, rtts: list[str], timing: Timing) -> dict[str, Any]:
-    """A connection that writes a segment every step, each acknowledged at once."""
+    """A datagram every step, sent back at once; one that is lost leaves a gap in the series."""
     flow: dict[str, Any] = {
         "label": probe.name,
-        "cc": "reno",
-        "rate": f"{PROBE_BYTES * 8 / timing.step:.6f}bit",
-        "transport": {"profile": "tcp", "mss": PROBE_BYTES, "ack_every": 1},
+        "transport": {"profile": "probe", "mss": PROBE_BYTES, "probe": {"interval": _seconds(timing.step)}},
     }
     return flow | _marked(probe.dscp) | ({"rtt": rtts[probe.host]} if rtts else {})
 

@@ -101,6 +101,10 @@ def _tables(result: Result) -> list[tuple[str, Grid]]:
     if len(result.traffic):
         sources, sizes, _ = report.traffic_grids(result)
         tables += [("Traffic", sources), ("Completion times by size", sizes)]
+    if len(result.pages):
+        tables.append(("Load times of pages", report.pages_grid(result)))
+    if len(result.datagrams):
+        tables.append(("Datagrams", report.datagrams_grid(result)))
     return tables
 
 

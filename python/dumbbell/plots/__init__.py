@@ -63,11 +63,17 @@ class ResultPlots:
         """Completion times of the transfers of `[[traffic]]`, and their slowdown by size."""
         return transfers.completions(self._result)
 
+    def page_loads(self) -> Picture:
+        """Load times of the web pages of `[[traffic]]`."""
+        return transfers.page_loads(self._result)
+
     def suitable(self) -> dict[str, Picture]:
         """The pictures that make sense for this run, by name."""
         pictures = {"tradeoff": self.tradeoff()} if len(self._result.flows) > 1 else {}
         if len(self._result.completions):
             pictures["completions"] = self.completions()
+        if len(self._result.pages):
+            pictures["pages"] = self.page_loads()
         if len(self._result.series):
             pictures["overview"] = self.overview()
         return pictures

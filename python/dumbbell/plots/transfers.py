@@ -1,4 +1,4 @@
-"""Pictures of transfers: completion times, and slowdown by size."""
+"""Pictures of transfers and of web pages: completion times, slowdown by size, load times."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from matplotlib.lines import Line2D
 from matplotlib.ticker import FuncFormatter, LogLocator, NullFormatter
 
 from dumbbell import metrics
-from dumbbell.plots.style import Picture, caption, ink, legend, looks, picture
+from dumbbell.plots.style import Look, Picture, caption, ink, legend, looks, picture
 
 if TYPE_CHECKING:
     import polars as pl
@@ -30,23 +30,13 @@ def completions(result: Result) -> Picture:
 
     Of transfers that began in the measured interval and are complete.
     """
-    import polars as pl
-
-    table = result.completions.to_polars().filter((pl.col("measured") == 1) & pl.col("fct_s").is_not_null())
-    cc = dict(result.traffic.to_polars().select("source", pl.col("cc").cast(pl.String)).rows())
-    parts = table.partition_by("source", "label", as_dict=True, maintain_order=True)
-    kinds = {key: (cc[key[0]], f"{key[1]} {key[0]}") for key in parts}
-    chosen = looks(list(kinds.values()))
-    names = [label for _, label in parts]
+    lines = _lines(result, result.completions.to_polars(), "fct_s")
     with picture(7.6, 3.8) as figure:
         times, slowdowns = figure.subplots(1, 2)
         handles = []
-        for key, rows in parts.items():
-            style = chosen[kinds[key]]
-            fct = np.sort(rows["fct_s"].to_numpy()) * 1e3
-            times.step(fct, np.arange(1, fct.size + 1) / fct.size, where="post", **style.line())
+        for name, style, rows in lines:
+            _cumulative(times, rows["fct_s"], style)
             _by_size(slowdowns, rows, style.line(marker=style.marker))
-            name = str(key[1]) if names.count(key[1]) == 1 else f"{key[1]} {key[0]}"
             handles.append(Line2D([], [], **style.line(marker=style.marker), label=caption(name)))
         times.set(xlabel="completion time (ms)", ylabel="share of transfers", ylim=(0, 1))
         slowdowns.set(xlabel="size (bytes)", ylabel="slowdown: median, and p99 (pale)")
@@ -59,6 +49,41 @@ def completions(result: Result) -> Picture:
         _plain(slowdowns.yaxis)
         legend(figure, handles)
     return figure
+
+
+def page_loads(result: Result) -> Picture:
+    """The distribution of the load times of web pages that began in the measured interval and have loaded."""
+    with picture(4.2, 3.6) as figure:
+        axes = figure.subplots()
+        handles = []
+        for name, style, rows in _lines(result, result.pages.to_polars(), "plt_s"):
+            _cumulative(axes, rows["plt_s"], style)
+            handles.append(Line2D([], [], **style.line(), label=caption(name)))
+        axes.set(xlabel="load time (ms)", ylabel="share of pages", ylim=(0, 1), xscale="log")
+        _plain(axes.xaxis)
+        legend(figure, handles)
+    return figure
+
+
+def _lines(result: Result, table: pl.DataFrame, took: str) -> list[tuple[str, Look, pl.DataFrame]]:
+    """The measured rows of each source that have a time, with the name of the source and what its line looks like."""
+    import polars as pl
+
+    complete = table.filter((pl.col("measured") == 1) & pl.col(took).is_not_null())
+    cc = dict(result.traffic.to_polars().select("source", pl.col("cc").cast(pl.String)).rows())
+    parts = complete.partition_by("source", "label", as_dict=True, maintain_order=True)
+    kinds = {key: (cc[key[0]], f"{key[1]} {key[0]}") for key in parts}
+    chosen = looks(list(kinds.values()))
+    labels = [label for _, label in parts]
+    return [
+        (str(key[1]) if labels.count(key[1]) == 1 else f"{key[1]} {key[0]}", chosen[kinds[key]], rows)
+        for key, rows in parts.items()
+    ]
+
+
+def _cumulative(axes: Axes, seconds: pl.Series, style: Look) -> None:
+    times = np.sort(seconds.to_numpy()) * 1e3
+    axes.step(times, np.arange(1, times.size + 1) / times.size, where="post", **style.line())
 
 
 def _by_size(axes: Axes, rows: pl.DataFrame, line: dict[str, Any]) -> None:

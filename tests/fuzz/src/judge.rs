@@ -7,7 +7,6 @@ use dumbbell_path::LinkRate;
 use dumbbell_results::{Column, Table, Values};
 use dumbbell_scenario::Scenario;
 use dumbbell_sim::RunOutput;
-use dumbbell_transport::Protocol;
 use dumbbell_units::Duration;
 
 /// The largest packet, in megabits.
@@ -136,7 +135,7 @@ fn windows(scenario: &Scenario, table: &Table) -> Judgement {
     let Some(Values::Index(owners)) = owners else { return Ok(()) };
     for (row, &flow) in owners.iter().enumerate() {
         let number = |name: &str| number(table, name, row);
-        if scenario.flows[flow as usize].transport.protocol == Protocol::Udp {
+        if !scenario.flows[flow as usize].transport.protocol.is_controlled() {
             continue;
         }
         if number("cwnd").is_some_and(|cwnd| cwnd < 1.0) {

@@ -371,6 +371,36 @@ mod tests {
         assert!((0.7..=2.5).contains(&ratio), "alpha {} at {} packets", prague.alpha, c.control.cwnd);
     }
 
+    /// Packets a round trip where each packet is marked with this probability.
+    fn mean_window_at(share: f64, rtt_us: u32, begin: u32) -> f64 {
+        let (mut prague, mut c) = begun(begin, rtt_us);
+        prague.alpha = share;
+        let mut rng = Rng::new(11);
+        let packets = 400_000;
+        let begin_us = c.view.mstamp_us;
+        for _ in 0..packets {
+            c.pass(Duration::from_nanos(u64::from(rtt_us) * 1_000 / u64::from(c.control.cwnd)));
+            c.view.delivered += 1;
+            c.view.delivered_ce += u64::from(rng.uniform() < share);
+            let sample = RateSample { acked_sacked: 1, ..RateSample::default() };
+            prague.cong_control(&c.view, &mut c.control, &sample);
+        }
+        f64::from(packets) * f64::from(rtt_us) / (c.view.mstamp_us - begin_us) as f64
+    }
+
+    /// A reduction waits for the first mark behind the round of the last one. With n marks a round that is 1 / n of a round
+    /// more, in which the window grows on: (1 - p)(1 + 1/n) = n / 2, and not n = 2.
+    #[test]
+    fn under_random_marks_its_window_is_up_to_one_and_the_root_of_three_over_their_share() {
+        // In windows of few packets whole packets matter, too.
+        for (share, begin) in [(0.01, 250), (0.02, 120), (0.05, 50)] {
+            let unmarked = 1.0 - share;
+            let expected = (unmarked + f64::sqrt(unmarked * unmarked + 2.0 * unmarked)) / share;
+            let window = mean_window_at(share, 50_000, begin);
+            assert!((window / expected - 1.0).abs() < 0.06, "{share}: {window}, expected {expected}");
+        }
+    }
+
     #[test]
     fn a_loss_halves_and_what_marks_took_in_the_same_round_counts() {
         let (mut prague, mut c) = begun(100, 30_000);

@@ -24,6 +24,8 @@ use std::collections::VecDeque;
 
 /// With less than this many bytes in both queues the probabilities do nothing.
 const SHORT_QUEUE: u64 = 2 * FULL_PACKET as u64;
+/// So many corrections between two packets are made one by one, a minute of them at the default `tupdate`.
+const ONE_BY_ONE: u32 = 4_096;
 
 /// DualPI2: a classic queue and a shallow one for L4S, which is ECT(1) and CE, coupled so that flows in both get the
 /// same rate.
@@ -237,31 +239,70 @@ impl State {
         }
     }
 
-    /// Makes the corrections that have been due.
+    /// Makes the corrections that have been due: one after the other, and from [`ONE_BY_ONE`] on together.
     fn update_until(&mut self, now: Time) {
+        let tupdate = self.parameters.tupdate;
+        let mut left = ONE_BY_ONE;
         while self.next_update <= now {
+            let due = now.since(self.next_update).as_nanos() / tupdate.as_nanos() + 1;
+            // What has been the same twice in a pause stays so.
             let before = (self.base, self.last_delay);
-            self.update();
-            self.next_update += self.parameters.tupdate;
-            // In a pause nothing changes any more from some correction on.
+            let corrections = if left > 0 { 1 } else { due };
+            if corrections == 1 {
+                self.update();
+                left -= 1;
+            } else {
+                self.update_together(corrections);
+            }
+            self.next_update += tupdate * corrections;
             let is_empty = self.next_decision() == Time::NEVER;
-            if is_empty && before == (self.base, self.last_delay) && self.next_update <= now {
-                let missed = now.since(self.next_update).as_nanos() / self.parameters.tupdate.as_nanos();
-                self.next_update += self.parameters.tupdate * missed;
+            if is_empty && before == (self.base, self.last_delay) {
+                self.next_update += tupdate * (due - corrections);
             }
         }
     }
 
+    /// The longer of the delays of both queues at the next correction.
+    fn delay(&self) -> Duration {
+        let heads = [&self.classic, &self.scalable].map(|line| line.front().map(|head| head.waited(self.next_update)));
+        heads.into_iter().flatten().max().unwrap_or_default()
+    }
+
+    /// The highest base probability.
+    fn most(&self) -> f64 {
+        if self.parameters.drop_on_overload { 1.0 } else { 1.0 / self.parameters.coupling }
+    }
+
     /// Corrects the base probability.
     fn update(&mut self) {
-        let heads = [&self.classic, &self.scalable].map(|line| line.front().map(|head| head.waited(self.next_update)));
-        let delay = heads.into_iter().flatten().max().unwrap_or_default();
-        let DualPi2 { target, alpha, beta, coupling, drop_on_overload, .. } = self.parameters;
+        let delay = self.delay();
+        let DualPi2 { target, alpha, beta, .. } = self.parameters;
         let error = delay.as_secs_f64() - target.as_secs_f64();
         let growth = delay.as_secs_f64() - self.last_delay.as_secs_f64();
-        let most = if drop_on_overload { 1.0 } else { 1.0 / coupling };
-        self.base = (self.base + alpha * error + beta * growth).clamp(0.0, most);
+        self.base = (self.base + alpha * error + beta * growth).clamp(0.0, self.most());
         self.last_delay = delay;
+    }
+
+    /// So many corrections, which come behind others while no packet comes or goes. Then the delay grows by the time that
+    /// passes, or there is none, and each correction adds the same to the one before it: they fall until they rise.
+    #[expect(clippy::cast_precision_loss, reason = "a number of corrections")]
+    fn update_together(&mut self, corrections: u64) {
+        let DualPi2 { target, alpha, beta, tupdate, .. } = self.parameters;
+        let is_empty = self.next_decision() == Time::NEVER;
+        let step = if is_empty { 0.0 } else { tupdate.as_secs_f64() };
+        let first = alpha * (self.delay().as_secs_f64() - target.as_secs_f64()) + beta * step;
+        let (all, slope) = (corrections as f64, alpha * step);
+        let falling = match (first < 0.0, slope > 0.0) {
+            (false, _) => 0.0,
+            (true, false) => all,
+            (true, true) => (-first / slope).ceil().min(all),
+        };
+        let sum = |from: f64, to: f64| (to - from) * (first + slope * (from + to - 1.0) / 2.0);
+        let lowest = (self.base + sum(0.0, falling)).max(0.0);
+        self.base = (lowest + sum(falling, all)).clamp(0.0, self.most());
+        if !is_empty {
+            self.last_delay = self.delay() + tupdate * (corrections - 1);
+        }
     }
 
     /// Takes the next packet out of its line, with what that does to the credit if the packet is sent.

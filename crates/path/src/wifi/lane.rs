@@ -93,11 +93,11 @@ impl<P: Packet> Lane<P> {
         }
     }
 
-    /// Airtime queue limits: whether the device takes another packet.
+    /// Whether the device takes another packet: by airtime queue limits, or as long as it has room.
     fn may_take(&self, wifi: &Wifi, others: Duration) -> bool {
         match wifi.device_queue {
             DeviceQueue::None => false,
-            DeviceQueue::All => true,
+            DeviceQueue::All => self.device.len() < wifi.device_packets as usize,
             DeviceQueue::Aql => {
                 self.pending < wifi.aql_low
                     || self.pending < wifi.aql_high && self.pending + others < wifi.aql_threshold

@@ -5,7 +5,7 @@
 //! backoff (`backoff.rs`), and who wins sends an aggregate of frames, which is answered by one Block-ACK (`exchange.rs`).
 //! What goes into it, and what waits in the device below the queue, is in `lane.rs` and `aggregate.rs`; which station a
 //! device serves next in `airtime.rs`; the receiver, which puts frames in order, in `reorder.rs`; rates and durations in
-//! `phy.rs`; what can be chosen in `parameters.rs`.
+//! `phy.rs`; what can be chosen of a link in `parameters.rs`.
 //!
 //! All stations hear each other: hidden nodes are left out. So are rate control, management frames and power saving, and
 //! what surrounds a transmission opportunity of several PPDUs: each is one PPDU.
@@ -25,5 +25,6 @@ mod tests;
 
 pub use aggregate::Categories;
 pub use channel::WifiChannel;
-pub use parameters::{AccessCategory, ChannelWidth, DeviceQueue, GuardInterval, Wifi};
+pub use parameters::{AccessCategory, DeviceQueue, Wifi};
+pub use phy::{ChannelWidth, GuardInterval};
 pub use port::{RadioCounters, RadioLink};

@@ -1,6 +1,6 @@
 //! What can be chosen of a Wi-Fi link.
 
-use super::phy::{MAX_MCS, Modulation};
+use super::phy::{ChannelWidth, GuardInterval, MAX_MCS, Modulation};
 use dumbbell_parameters::Problem;
 use dumbbell_units::{Bytes, Duration, Rate};
 use schemars::JsonSchema;
@@ -76,6 +76,9 @@ pub struct Wifi {
     /// See `aql_high`.
     #[schemars(extend("x-with" = "device_queue", "x-at-most" = "1h", "x-source" = "IEEE80211_AQL_THRESHOLD"))]
     pub aql_threshold: Duration,
+    /// The most packets that wait there for a station in an access category if `device_queue` is `"all"`.
+    #[schemars(range(min = 1, max = 1_000_000), extend("x-with" = "device_queue", "x-unit" = "packets", "x-source" = "Linux 6.18, drivers/net/wireless/ath/ath10k/hw.h: TARGET_10X_NUM_MSDU_DESC, 1424"))]
+    pub device_packets: u32,
     /// Stations of a device get equal airtime; otherwise they take turns, an aggregate each.
     #[schemars(extend("x-source" = "Linux 6.18, net/mac80211/tx.c: ieee80211_next_txq; Høiland-Jørgensen et al., Ending the Anomaly, 2017"))]
     pub airtime_fairness: bool,
@@ -107,6 +110,7 @@ impl Default for Wifi {
             aql_low: Duration::from_millis(5),
             aql_high: Duration::from_millis(12),
             aql_threshold: Duration::from_millis(24),
+            device_packets: 1_424,
             airtime_fairness: true,
             airtime_weight: Duration::from_micros(256),
         }
@@ -155,62 +159,6 @@ impl Wifi {
     }
 }
 
-/// Width of a channel.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
-pub enum ChannelWidth {
-    /// 52 data subcarriers.
-    #[serde(rename = "20mhz")]
-    Mhz20,
-    /// 108 data subcarriers.
-    #[serde(rename = "40mhz")]
-    Mhz40,
-    /// 234 data subcarriers.
-    #[serde(rename = "80mhz")]
-    Mhz80,
-    /// 468 data subcarriers.
-    #[serde(rename = "160mhz")]
-    Mhz160,
-}
-
-impl ChannelWidth {
-    pub(super) fn data_subcarriers(self) -> u64 {
-        match self {
-            ChannelWidth::Mhz20 => 52,
-            ChannelWidth::Mhz40 => 108,
-            ChannelWidth::Mhz80 => 234,
-            ChannelWidth::Mhz160 => 468,
-        }
-    }
-
-    fn in_words(self) -> &'static str {
-        match self {
-            ChannelWidth::Mhz20 => "20 MHz",
-            ChannelWidth::Mhz40 => "40 MHz",
-            ChannelWidth::Mhz80 => "80 MHz",
-            ChannelWidth::Mhz160 => "160 MHz",
-        }
-    }
-}
-
-/// Guard interval between symbols.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
-#[serde(rename_all = "lowercase")]
-pub enum GuardInterval {
-    /// 0.4 us: a symbol lasts 3.6 us.
-    Short,
-    /// 0.8 us: a symbol lasts 4 us.
-    Long,
-}
-
-impl GuardInterval {
-    pub(super) fn symbol_nanos(self) -> u64 {
-        match self {
-            GuardInterval::Short => 3_600,
-            GuardInterval::Long => 4_000,
-        }
-    }
-}
-
 /// Access category of EDCA.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize, JsonSchema)]
 pub enum AccessCategory {
@@ -241,6 +189,7 @@ pub enum DeviceQueue {
     Aql,
     /// Nothing: an aggregate takes its packets from the queue of the link when it starts, as with ath9k.
     None,
-    /// Everything that comes: the queue of the link is always empty, as before airtime queue limits.
+    /// Everything that comes, up to `device_packets`: the queue of the link is hardly ever used, as before airtime queue
+    /// limits.
     All,
 }

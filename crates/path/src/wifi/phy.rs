@@ -2,8 +2,9 @@
 //!
 //! Everything is exact: a symbol carries a whole number of bits, and times are whole nanoseconds.
 
-use super::parameters::{ChannelWidth, GuardInterval};
 use dumbbell_units::{Duration, Rate};
+use schemars::JsonSchema;
+use serde::{Deserialize, Serialize};
 
 /// A backoff slot.
 pub(super) const SLOT: Duration = Duration::from_micros(9);
@@ -28,6 +29,62 @@ const DELIMITER: u32 = 4;
 const AMSDU_HEADER: u32 = 14;
 /// Service field and tail of a PPDU.
 const SERVICE_AND_TAIL_BITS: u64 = 16 + 6;
+
+/// Width of a channel.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+pub enum ChannelWidth {
+    /// 52 data subcarriers.
+    #[serde(rename = "20mhz")]
+    Mhz20,
+    /// 108 data subcarriers.
+    #[serde(rename = "40mhz")]
+    Mhz40,
+    /// 234 data subcarriers.
+    #[serde(rename = "80mhz")]
+    Mhz80,
+    /// 468 data subcarriers.
+    #[serde(rename = "160mhz")]
+    Mhz160,
+}
+
+impl ChannelWidth {
+    fn data_subcarriers(self) -> u64 {
+        match self {
+            ChannelWidth::Mhz20 => 52,
+            ChannelWidth::Mhz40 => 108,
+            ChannelWidth::Mhz80 => 234,
+            ChannelWidth::Mhz160 => 468,
+        }
+    }
+
+    pub(super) fn in_words(self) -> &'static str {
+        match self {
+            ChannelWidth::Mhz20 => "20 MHz",
+            ChannelWidth::Mhz40 => "40 MHz",
+            ChannelWidth::Mhz80 => "80 MHz",
+            ChannelWidth::Mhz160 => "160 MHz",
+        }
+    }
+}
+
+/// Guard interval between symbols.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[serde(rename_all = "lowercase")]
+pub enum GuardInterval {
+    /// 0.4 us: a symbol lasts 3.6 us.
+    Short,
+    /// 0.8 us: a symbol lasts 4 us.
+    Long,
+}
+
+impl GuardInterval {
+    fn symbol_nanos(self) -> u64 {
+        match self {
+            GuardInterval::Short => 3_600,
+            GuardInterval::Long => 4_000,
+        }
+    }
+}
 
 /// What a station transmits with.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]

@@ -9,10 +9,11 @@ use crate::key_path::KeyPath;
 use crate::tree::{Entry, Node, Value};
 use dumbbell_cc::catalog::BuildError;
 use dumbbell_cc::{Algorithm, Catalog, Recipe};
-use dumbbell_transport::TransportConfig;
+use dumbbell_transport::real_time::OwnRule;
 use dumbbell_transport::udp::Unresponsive;
+use dumbbell_transport::{Protocol, TransportConfig};
 use serde_json::Map;
-use std::sync::{Arc, LazyLock};
+use std::sync::Arc;
 
 impl Context<'_> {
     /// Checks presets by themselves, used or not.
@@ -29,27 +30,53 @@ impl Context<'_> {
         }
     }
 
-    /// What an unresponsive flow has in the place of an algorithm.
-    pub(super) fn no_algorithm(&mut self, spec: &FlowSpec, at: &KeyPath) -> Option<Arc<Recipe>> {
-        static NONE: LazyLock<Option<Arc<Recipe>>> = LazyLock::new(|| {
-            let mut catalog = Catalog::default();
-            catalog.register::<Unresponsive>().ok()?;
-            catalog.recipe(Unresponsive::NAME, &Map::new()).ok().map(Arc::new)
-        });
-        if spec.cc.as_ref().is_some_and(|cc| cc.name != Unresponsive::NAME) {
-            let help = "leave `cc` out, or choose endpoints that a controller can govern";
-            self.report.key(&at.key("cc"), "datagrams over UDP have no congestion controller", help);
-            return None;
-        }
-        if spec.rates().next().is_none() {
-            let help = "add `rate`, for example rate = \"5mbit\"";
-            self.report.value(at, "an unresponsive flow needs the rate at which it sends", help);
-            return None;
-        }
-        NONE.clone()
+    /// What governs a flow with these endpoints. Of those that are refused only the profile is known.
+    pub(super) fn governor(
+        &mut self,
+        spec: &FlowSpec,
+        transport: Option<&TransportConfig>,
+        at: &KeyPath,
+    ) -> Option<Arc<Recipe>> {
+        let profile = TransportConfig::profile(self.profile(spec));
+        let protocol = transport.or(profile.as_ref())?.protocol;
+        if protocol.is_controlled() { self.algorithm(spec, at) } else { self.no_algorithm(spec, protocol, at) }
     }
 
-    pub(super) fn algorithm(&mut self, spec: &FlowSpec, at: &KeyPath) -> Option<Arc<Recipe>> {
+    /// What a flow of datagrams has in the place of an algorithm.
+    fn no_algorithm(&mut self, spec: &FlowSpec, protocol: Protocol, at: &KeyPath) -> Option<Arc<Recipe>> {
+        let recipe = if protocol == Protocol::RealTime { recipe::<OwnRule>()? } else { recipe::<Unresponsive>()? };
+        if spec.cc.as_ref().is_some_and(|cc| cc.name != recipe.name()) {
+            let message = match protocol {
+                Protocol::Probe => "probes have no congestion controller",
+                Protocol::RealTime => "a call has a rule of its own, NADA",
+                _ => "datagrams over UDP have no congestion controller",
+            };
+            let help = "leave `cc` out, or choose endpoints that a controller can govern";
+            self.report.key(&at.key("cc"), message, help);
+            return None;
+        }
+        if protocol == Protocol::Udp {
+            if spec.rates().next().is_none() {
+                let help = "add `rate`, for example rate = \"5mbit\"";
+                self.report.value(at, "an unresponsive flow needs the rate at which it sends", help);
+                return None;
+            }
+            return Some(recipe);
+        }
+        let given = [("bytes", spec.bytes.is_some()), ("rate", spec.rate.is_some()), ("app", spec.app.is_some())];
+        let help = match protocol {
+            Protocol::Probe => "their size is transport.mss, their spacing transport.probe.interval",
+            _ => "its rates are transport.real_time.min_rate and max_rate",
+        };
+        let key = given.iter().find(|(_, is_given)| *is_given).map(|(key, _)| *key);
+        if let Some(key) = key {
+            let message = format!("`{key}` means nothing over \"{}\", which has no application", protocol.name());
+            self.report.key(&at.key(key), message, help);
+        }
+        key.is_none().then_some(recipe)
+    }
+
+    fn algorithm(&mut self, spec: &FlowSpec, at: &KeyPath) -> Option<Arc<Recipe>> {
         let Some(cc) = &spec.cc else {
             self.report.value(at, "the flow has no congestion controller", "add `cc`, for example cc = \"bbr\"");
             return None;
@@ -163,6 +190,13 @@ impl Context<'_> {
         }
         is_right.then_some(config)
     }
+}
+
+/// The recipe of what is no algorithm that anybody could choose.
+fn recipe<A: Algorithm>() -> Option<Arc<Recipe>> {
+    let mut catalog = Catalog::default();
+    catalog.register::<A>().ok()?;
+    catalog.recipe(A::NAME, &Map::new()).ok().map(Arc::new)
 }
 
 /// The table `over` on top of the table `under`; tables in them are merged alike.

@@ -8,7 +8,7 @@ use crate::file::{APP_RATES, AppRateSpec, AppSpec, Direction, FlowSpec, RateSpec
 use crate::key_path::KeyPath;
 use dumbbell_parameters::check;
 use dumbbell_path::Schedule;
-use dumbbell_transport::{Protocol, TransportConfig};
+use dumbbell_transport::TransportConfig;
 use dumbbell_units::{Bytes, Duration, Rate, Time};
 use serde_json::json;
 use std::collections::HashSet;
@@ -74,8 +74,7 @@ impl Context<'_> {
             self.report.value(&at.key("count"), "the entry stands for no flow", "allowed: 1 or more");
         }
         let transport = self.transport(spec, at);
-        let is_unresponsive = transport.as_ref().is_some_and(|transport| transport.protocol == Protocol::Udp);
-        let algorithm = if is_unresponsive { self.no_algorithm(spec, at) } else { self.algorithm(spec, at) };
+        let algorithm = self.governor(spec, transport.as_ref(), at);
         let timely = self.flow_times(spec, at);
         self.check_amounts(spec, at);
         let schedule = self.app_schedule(spec, at);
@@ -94,8 +93,8 @@ impl Context<'_> {
         self.check_ways(count, routes.0.len() + routes.1.len() + 2 * own_links, at, network)?;
         self.check_route(&routes.0, &transport, at, network);
         self.check_round_trip(&routes, access.as_ref().map(|(delay, _)| *delay).max(exit), at, network);
-        let label = spec.label.clone().or_else(|| spec.cc.as_ref().map(|cc| cc.name.clone()));
-        let label = label.unwrap_or_else(|| "udp".to_owned());
+        let named = spec.label.clone().or_else(|| spec.cc.as_ref().map(|cc| cc.name.clone()));
+        let label = named.unwrap_or_else(|| transport.protocol.name().to_owned());
         let stagger = spec.stagger.unwrap_or_default();
         let flow = |number: usize| {
             let (mut forward, mut reverse) = routes.clone();

@@ -8,7 +8,7 @@ use crate::resolve::network::Network;
 use crate::{Flow, Traffic};
 use dumbbell_parameters::{Place, Problem};
 use dumbbell_path::LinkContext;
-use dumbbell_transport::{Protocol, TransportConfig};
+use dumbbell_transport::TransportConfig;
 use dumbbell_units::Rate;
 use serde_json::{Map, Value};
 
@@ -56,9 +56,9 @@ impl Context<'_> {
         let is_right = problems.is_empty();
         self.report.parameters(at, problems.into_iter().map(with_common_keys));
         let flow = self.flow_entry(&spec.flow(), at, number, network)?.into_iter().next()?;
-        if flow.transport.protocol == Protocol::Udp {
-            let help = "use \"tcp\" or \"quic\"; a source of datagrams is an entry of [[flows]] with a `rate`";
-            self.report.value(&at.key("transport"), "datagrams over UDP do not tell when they have arrived", help);
+        if !flow.transport.protocol.is_controlled() {
+            let help = "use \"tcp\" or \"quic\"; sources of datagrams, probes and calls are entries of [[flows]]";
+            self.report.value(&at.key("transport"), "datagrams do not tell when they have arrived", help);
             return None;
         }
         is_right.then(|| Draft { at: at.clone(), kind: kind.clone(), parameters: spec.parameters.clone(), flow })

@@ -194,6 +194,14 @@ impl Engine<'_> {
         let (Endpoints::Other(ends), Some(payload)) = (&mut flow.ends, packet.attachment()) else { return };
         ends.far.on_packet(now, packet.arrival(self.payloads.get(payload)));
         self.payloads.forget(payload);
+        if self.is_measuring
+            && let Some(datagrams) = &mut flow.datagrams
+        {
+            datagrams.one_way.add(now.since(packet.timestamp).as_micros());
+            if let Some(took) = ends.far.completed_frame() {
+                datagrams.frames.add(took.as_micros());
+            }
+        }
         self.flow_agenda.advance(index, Turn::Receiver, ends.far.next_timer());
         self.transmit_replies(index);
     }
@@ -210,6 +218,9 @@ impl Engine<'_> {
             self.checks.rtt(index, rtt.as_micros());
             if self.is_measuring {
                 flow.rtt.add(rtt.as_micros());
+            }
+            if let Some(datagrams) = &mut flow.datagrams {
+                datagrams.rtt = Some(rtt);
             }
         }
         if flow.ends.is_idle() && flow.note_completion(now) {

@@ -55,7 +55,7 @@ impl Engine<'_> {
             self.failure.get_or_insert(fault);
         }
         let senders = self.flows.iter().map(|flow| flow.ends.memory()).sum::<u64>();
-        let histograms = self.flows.iter().map(|flow| flow.rtt.memory() as u64).sum::<u64>();
+        let histograms = self.flows.iter().map(|flow| flow.histograms() as u64).sum::<u64>();
         let packets = self.media.iter().map(|medium| medium.memory()).sum::<u64>();
         let contents = self.sacks.memory() + self.payloads.memory();
         let series = self.recorder.memory();
@@ -96,7 +96,7 @@ impl Engine<'_> {
     }
 
     pub(super) fn memory_per_flow(&self) -> u64 {
-        let total: usize = self.flows.iter().map(Flow::memory).sum();
+        let total: usize = self.flows.iter().map(|flow| flow.memory() + flow.histograms()).sum();
         (total / self.flows.len().max(1)) as u64
     }
 }

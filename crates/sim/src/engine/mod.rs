@@ -9,6 +9,7 @@ mod clock;
 mod delivery;
 mod faults;
 mod memory;
+mod pages;
 mod spawned;
 #[cfg(test)]
 mod tests;
@@ -136,7 +137,7 @@ impl<'a> Engine<'a> {
             self.finish_measurement();
         }
         self.checks.conservation(&self.flows, &self.media);
-        let (traffic, completions) = self.finish_traffic();
+        let (traffic, completions, pages) = self.finish_traffic();
         let lasting = &self.flows[..self.scenario.flows.len()];
         let spawned: u64 = traffic.iter().map(|source| source.total.arrived).sum();
         let summary = RunSummary {
@@ -148,6 +149,8 @@ impl<'a> Engine<'a> {
             bytes_per_flow: self.memory_per_flow(),
         };
         let measured_s = self.measured.1.since(self.measured.0).as_secs_f64();
+        let lasting = &self.flows[..self.scenario.flows.len()];
+        let datagrams = results::datagrams(&tables::datagram_summaries(self.scenario, lasting, measured_s));
         let flows = results::flows(&tables::flow_summaries(self.scenario, self.flows, measured_s));
         let mut measured_links = self.measured_links.unwrap_or_default();
         let mut rows = measured_links.iter_mut();
@@ -159,8 +162,9 @@ impl<'a> Engine<'a> {
         let links = results::links(&measured_links);
         let (series, link_series) = self.recorder.take();
         let completions = results::completions(completions, &traffic);
+        let pages = results::pages(pages, &traffic);
         let traffic = results::traffic(&traffic);
-        Ok(RunOutput { flows, series, links, link_series, traffic, completions, summary })
+        Ok(RunOutput { flows, series, links, link_series, traffic, completions, pages, datagrams, summary })
     }
 
     /// The next event is at `now`.
@@ -177,7 +181,6 @@ impl<'a> Engine<'a> {
     fn turns(&mut self) -> Result<u64, RunError> {
         let mut packet = Packet::default();
         let mut turns = 0;
-        let mut clock_due = self.clock.next();
         loop {
             if self.must_stop(EVENTS_PER_CHECK) {
                 return Err(self.why_stopped());
@@ -186,13 +189,12 @@ impl<'a> Engine<'a> {
                 let (medium, medium_due) = self.medium_agenda.next();
                 let (flow, due) = self.flow_agenda.next();
                 let flow_due = due.time();
-                if medium_due.min(flow_due) >= clock_due {
+                if medium_due.min(flow_due) >= self.clock.next() {
                     self.check_controllers()?;
                     if !self.clock_event() {
                         // A burst that was cut short may have left nothing to do until the end.
                         return if self.must_stop(turn) { Err(self.why_stopped()) } else { Ok(turns + turn) };
                     }
-                    clock_due = self.clock.next();
                 } else if medium_due <= flow_due {
                     self.reach(medium_due);
                     self.medium_event(medium, &mut packet);

@@ -13,7 +13,7 @@ use crate::packet::Packet;
 use dumbbell_network::spawned_stream;
 use dumbbell_results::FlowCounts;
 use dumbbell_scenario::Scenario;
-use dumbbell_units::Time;
+use dumbbell_units::{Time, claimed};
 use std::cell::Cell;
 
 /// Fewer flows that are over are not worth the look.
@@ -78,6 +78,12 @@ impl Spawned {
     /// How many numbers there are.
     pub fn places(&self) -> usize {
         self.places.len()
+    }
+
+    /// Bytes of memory [claimed] for the numbers, without the flows that have them.
+    pub fn memory(&self) -> u64 {
+        let listed = [&self.over, &self.free].map(|list| claimed::<usize>(list.len(), list.capacity()));
+        claimed::<Place>(self.places.len(), self.places.capacity()) + listed.iter().sum::<u64>()
     }
 }
 

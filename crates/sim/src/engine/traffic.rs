@@ -1,16 +1,17 @@
 //! Sources of traffic: flows that arrive while the run goes on, and what is counted of them.
 
 use super::Engine;
+use super::pages::PageLoads;
 use super::spawned::{Place, Spawned};
 use crate::Growth;
 use crate::agenda::Turn;
 use crate::flow::Flow;
 use dumbbell_network::{Agenda, Entry, Route, slowest_rate, source_stream};
-use dumbbell_results::{Completion, TrafficSummary};
+use dumbbell_results::{Completion, PageLoad, TrafficSummary};
 use dumbbell_scenario::{Flow as Spec, Scenario, Traffic as TrafficSpec};
 use dumbbell_traffic::{Arrival, Request, Source as Generator};
 use dumbbell_transport::TransportConfig;
-use dumbbell_units::{Duration, Time};
+use dumbbell_units::{Duration, Time, claimed};
 use std::sync::Arc;
 
 /// All sources of a run, and their flows.
@@ -42,6 +43,8 @@ pub(super) struct Source {
     user: u32,
     /// Users that are still to come with their first request, the last to come first.
     users: Vec<(Time, u32, u64)>,
+    /// Pages of users who load some.
+    pages: PageLoads,
     /// Transfers so far.
     transfers: u64,
     /// Flows that are there now.
@@ -78,6 +81,7 @@ impl Traffic {
             bytes: 0,
             user: 0,
             users: Vec::new(),
+            pages: PageLoads::default(),
             transfers: 0,
             active: 0,
             summary,
@@ -105,9 +109,19 @@ impl Traffic {
         let source = &mut self.sources[number];
         let place = Place::new(source.summary.source, source.transfers, source.bytes, source.user);
         source.transfers += 1;
+        source.pages.begin_next();
         source.draw();
         agenda.set(number, source.arrives);
         Some((number, place))
+    }
+
+    /// A source has found out anew when its next flow arrives.
+    fn reschedule(&mut self, number: usize) {
+        let source = &mut self.sources[number];
+        source.draw();
+        if let Some(agenda) = &mut self.agenda {
+            agenda.set(number, source.arrives);
+        }
     }
 
     /// What flow number `index` is, whether it lasts or comes and goes.
@@ -118,11 +132,13 @@ impl Traffic {
         }
     }
 
-    /// Bytes of memory for flows that come and go and for what is kept of them.
+    /// Bytes of memory for flows that come and go, without their distributions, and for what is kept of them.
     pub fn memory(&self, flows: &[Flow]) -> u64 {
-        let places = self.spawned.places();
-        let flows = flows[flows.len() - places..].iter().map(Flow::memory).sum::<usize>();
-        (flows + self.completions.capacity() * size_of::<Completion>()) as u64
+        let spawned = &flows[flows.len() - self.spawned.places()..];
+        let flows = spawned.iter().map(Flow::memory).sum::<usize>() as u64;
+        let completions = claimed::<Completion>(self.completions.len(), self.completions.capacity());
+        let pages = self.sources.iter().map(|source| source.pages.memory()).sum::<u64>();
+        flows + self.spawned.memory() + completions + pages
     }
 
     /// What there is of them.
@@ -144,6 +160,14 @@ impl Source {
                 (self.user, self.bytes) = (user, bytes);
                 at
             }),
+            Generator::Pages(_) => {
+                // A page that has begun is loaded to its end.
+                self.arrives = self.pages.next().map_or(Time::NEVER, |(at, user, bytes)| {
+                    (self.user, self.bytes) = (user, bytes);
+                    at
+                });
+                return;
+            }
         };
         if self.arrives >= self.stop {
             self.arrives = Time::NEVER;
@@ -152,8 +176,11 @@ impl Source {
 
     /// Draws when the users of a source come, and what they ask for first.
     fn gather_users(&mut self) {
-        let Generator::Users(users) = &mut self.generator else { return };
         let begin = self.arrives;
+        if let Generator::Pages(pages) = &mut self.generator {
+            self.pages = PageLoads::new(pages, begin, self.stop);
+        }
+        let Generator::Users(users) = &mut self.generator else { return };
         let first = (0u32..).zip(0..users.count()).filter_map(|(user, index)| {
             let Request { after, bytes } = users.ask(index)?;
             Some((begin + after, user, bytes))
@@ -162,9 +189,14 @@ impl Source {
         self.users.sort_by_key(|&(at, user, _)| std::cmp::Reverse((at, user)));
     }
 
-    /// What the user of a transfer that is complete at `now` asks for next: when, and how many bytes.
+    /// What the user of a transfer that is complete at `now` asks for next over the same connection: when, and how many
+    /// bytes.
     fn asks_next(&mut self, user: u32, now: Time) -> Option<(Time, u64)> {
-        let Generator::Users(users) = &mut self.generator else { return None };
+        let users = match &mut self.generator {
+            Generator::Flows(_) => return None,
+            Generator::Users(users) => users,
+            Generator::Pages(pages) => return self.pages.arrived(pages, user, now, self.stop),
+        };
         let Request { after, bytes } = users.ask(user as usize)?;
         Some((now + after, bytes)).filter(|(at, _)| *at < self.stop)
     }
@@ -216,8 +248,14 @@ impl Engine<'_> {
 
     /// The user of a connection that stays thinks, and asks again.
     fn ask_again(&mut self, index: usize, place: Place) {
-        let source = &mut self.traffic.sources[place.source as usize];
-        let Some((asks, bytes)) = source.asks_next(place.user, self.now) else { return };
+        let number = place.source as usize;
+        let asked = self.traffic.sources[number].asks_next(place.user, self.now);
+        if matches!(self.traffic.sources[number].generator, Generator::Pages(_)) {
+            self.traffic.reschedule(number);
+            self.clock.expect_arrival(self.traffic.next());
+        }
+        let Some((asks, bytes)) = asked else { return };
+        let source = &mut self.traffic.sources[number];
         let next = Place::new(place.source, source.transfers, bytes, place.user);
         source.transfers += 1;
         let flow = &mut self.flows[index];
@@ -228,7 +266,7 @@ impl Engine<'_> {
     }
 
     /// The rows of all sources and of all transfers, when the run is over.
-    pub(super) fn finish_traffic(&mut self) -> (Vec<TrafficSummary>, Vec<Completion>) {
+    pub(super) fn finish_traffic(&mut self) -> (Vec<TrafficSummary>, Vec<Completion>, Vec<PageLoad>) {
         self.count_all_spawned();
         let mut sources = std::mem::take(&mut self.traffic.sources);
         let completions = std::mem::take(&mut self.traffic.completions);
@@ -236,7 +274,24 @@ impl Engine<'_> {
             let started = &mut sources[row.source as usize].summary.started;
             *started = (started.0 + u64::from(row.is_measured), started.1 + 1);
         }
-        (sources.into_iter().map(|source| source.summary).collect(), completions)
+        let pages = sources.iter_mut().flat_map(|source| self.finish_pages(source)).collect();
+        (sources.into_iter().map(|source| source.summary).collect(), completions, pages)
+    }
+
+    /// The pages of a source, which are counted in its row.
+    fn finish_pages(&self, source: &mut Source) -> Vec<PageLoad> {
+        let summary = &mut source.summary;
+        let mut rows = std::mem::take(&mut source.pages).finish();
+        for row in &mut rows {
+            (row.source, row.is_measured) = (summary.source, self.is_measured(row.start));
+            let Some(took) = row.took else { continue };
+            summary.pages.1 += 1;
+            if row.is_measured {
+                summary.pages.0 += 1;
+                summary.page_loads.add(took.as_micros());
+            }
+        }
+        rows
     }
 }
 

@@ -52,6 +52,26 @@ impl Run {
         numbers(&self.output.flows, column)
     }
 
+    /// A number of the table of sources of traffic.
+    pub fn traffic(&self, column: &str, source: usize) -> f64 {
+        numbers(&self.output.traffic, column)[source]
+    }
+
+    /// A column of the table of transfers.
+    pub fn completions(&self, column: &str) -> Vec<f64> {
+        numbers(&self.output.completions, column)
+    }
+
+    /// A column of the table of web pages.
+    pub fn pages(&self, column: &str) -> Vec<f64> {
+        numbers(&self.output.pages, column)
+    }
+
+    /// A column of the table of flows of datagrams.
+    pub fn datagrams(&self, column: &str) -> Vec<f64> {
+        numbers(&self.output.datagrams, column)
+    }
+
     /// A number of the table of links; the first link is the bottleneck of a dumbbell.
     pub fn link(&self, column: &str, link: usize) -> f64 {
         numbers(&self.output.links, column)[link]

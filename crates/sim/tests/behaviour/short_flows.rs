@@ -1,28 +1,8 @@
 //! Flows that arrive, transfer and leave.
 
 use crate::lab::{Run, assert_between, assert_near, mean, run, scenario};
-use dumbbell_sim::{Bounds, Table, Values, run_within};
+use dumbbell_sim::{Bounds, Values, run_within};
 use std::sync::atomic::AtomicBool;
-
-impl Run {
-    /// A column of the table of transfers.
-    fn completions(&self, column: &str) -> Vec<f64> {
-        numbers(&self.output.completions, column)
-    }
-
-    /// A number of the table of sources.
-    fn traffic(&self, column: &str, source: usize) -> f64 {
-        numbers(&self.output.traffic, column)[source]
-    }
-}
-
-fn numbers(table: &Table, name: &str) -> Vec<f64> {
-    match &table.columns.iter().find(|column| column.name == name).unwrap().values {
-        Values::Float(values) => values.clone(),
-        Values::Count(values) => values.iter().map(|&v| v as f64).collect(),
-        other => panic!("{name}: {other:?}"),
-    }
-}
 
 /// Everything that can go wrong with a packet, in both directions, under more flows than the link can take for a while.
 fn rough(transport: &str, seed: u64) -> String {

@@ -1,8 +1,8 @@
 //! When an ACK leaves, and what it says: delayed, quick and compressed ACKs.
 
 use super::{
-    COMPRESSED_ACKS_MAX, COMPRESSION_DELAY_MAX, COMPRESSION_RTT_PERCENT, EarlyAck, QUICK_ACKS_MIN, Receiver,
-    UNCOMPRESSED_DUP_ACKS, Waiting,
+    COMPRESSED_ACKS_MAX, COMPRESSION_DELAY_MAX, COMPRESSION_RTT_PERCENT, EarlyAck, KeptWindow, QUICK_ACKS_MIN,
+    Receiver, UNCOMPRESSED_DUP_ACKS, Waiting,
 };
 use crate::{Ack, CumulativeAck, Marks, SackBlock};
 use dumbbell_units::{Duration, Time};
@@ -174,7 +174,12 @@ impl Receiver {
     /// Builds an ACK without SACK blocks that advertises `window` segments (`tcp_select_window`, `tcp_event_ack_sent`).
     #[inline(always)]
     pub(super) fn cumulative_ack(&mut self, window: u32) -> CumulativeAck {
-        self.window_edge = self.window_edge.max(self.rcv_nxt.saturating_add(window));
+        let edge = self.rcv_nxt.saturating_add(window);
+        if edge >= self.window_edge {
+            self.window_edge = edge;
+        } else {
+            self.keep_window();
+        }
         if self.unacked_news && self.quick > 0 {
             self.quick -= 1;
             if self.quick == 0 {
@@ -194,6 +199,23 @@ impl Receiver {
             window: self.window_edge - self.rcv_nxt,
             echo: self.recent_timestamp,
         }
+    }
+
+    /// The window must not shrink: what is left of the one that was told stays, in the units in which it is told, rounded up
+    /// (`tcp_select_window`). Where repairs move its left edge by less than a unit at a time, its right edge moves as well,
+    /// whatever room there is.
+    #[cold]
+    fn keep_window(&mut self) {
+        let kept = &mut self.rare.get_or_insert_default().kept;
+        let (edge, excess) = if kept.edge == self.window_edge {
+            (kept.edge, kept.excess)
+        } else {
+            let (segments, excess) = self.sizing.told(self.window_edge - self.last_acked, 0);
+            (self.last_acked.saturating_add(segments), excess)
+        };
+        let (segments, excess) = self.sizing.told(edge - self.rcv_nxt, excess);
+        self.window_edge = self.rcv_nxt.saturating_add(segments);
+        *kept = KeptWindow { edge: self.window_edge, excess };
     }
 
     /// The retransmission timeout this end would use for its own data.

@@ -68,6 +68,14 @@ impl RightSizing {
         self.limit.min(self.clamp.saturating_sub(held))
     }
 
+    /// `segments` and `excess` bytes as a window is told: in whole units, rounded up. Again in segments and the bytes beyond.
+    pub(super) fn told(&self, segments: u32, excess: u32) -> (u32, u32) {
+        let mss = u64::from(self.mss);
+        let told = (u64::from(segments) * mss + u64::from(excess)).next_multiple_of(1 << self.scale);
+        let part = |bytes: u64| u32::try_from(bytes).unwrap_or(u32::MAX);
+        (part(told / mss), part(told % mss))
+    }
+
     /// Whether the window that would be told is not below the last one told, although `unread` segments take room, because
     /// both are the same number of units (`__tcp_select_window`). The last one was told when at most one segment took room:
     /// the limit does not grow beyond that.
@@ -220,6 +228,14 @@ mod tests {
         sizing.make_room(1_000_000);
         while sizing.grow(1448, 0) {}
         assert_eq!(sizing.window(0), 100);
+    }
+
+    #[test]
+    fn a_window_is_told_in_whole_units() {
+        let sizing = RightSizing::new(1448, 20_000, 12);
+        // 190 units of 4096 bytes are 537 segments and 664 bytes, 189 are 534 and 912.
+        let left_by = |moved: u32| sizing.told(537 - moved, 664);
+        assert_eq!([0, 1, 2, 3].map(left_by), [(537, 664), (537, 664), (537, 664), (534, 912)]);
     }
 
     #[test]

@@ -595,6 +595,22 @@ fn the_counters_of_marks_take_the_place_of_a_sack_block_unless_they_had_to_be_th
 // Window
 
 #[test]
+fn a_window_that_would_shrink_stays_in_the_units_in_which_it_is_told_while_repairs_move_by_less() {
+    let config =
+        TransportConfig { receive_autotuning: true, window_scale: 12, sack: false, ..TransportConfig::default() };
+    let mut receiver = receiver(config);
+    let told = |ack: Option<Ack>| ack.unwrap().window;
+    // 56 segments fit the initial buffer. Twenty are held above every second one.
+    let open = told((0..8).flat_map(|seq| arrive(&mut receiver, seq, ms(100))).last());
+    assert_eq!(open, 56);
+    let held = told((0..20).flat_map(|hole| arrive(&mut receiver, 9 + 2 * hole, ms(101))).last());
+    assert_eq!(held, 56, "the window does not shrink for what is held");
+    // 56 segments are 20 units of 4096 bytes, which are left by two segments and not by three.
+    let repaired: Vec<u32> = (0..4).map(|hole| told(arrive(&mut receiver, 8 + 2 * hole, ms(200)).pop())).collect();
+    assert_eq!(repaired, [56; 4]);
+}
+
+#[test]
 fn a_constant_window_is_open_in_full_and_held_data_counts_against_it() {
     let mut receiver = receiver(TransportConfig { receive_window: 100 * 1448, ..TransportConfig::default() });
     assert_eq!(arrive(&mut receiver, 0, ms(100))[0].window, 100);

@@ -185,3 +185,39 @@ fn a_step_in_bytes_and_a_ramp_in_packets_are_refused() {
     let step = Level::Packets(3);
     assert_eq!(refused(DualPi2 { step, ramp: Duration::from_millis(1), ..DualPi2::default() }), "ramp");
 }
+
+#[test]
+fn the_corrections_of_a_long_outage_are_made_together_with_the_same_result() {
+    let us = Duration::from_micros(1);
+    let pairs = [(0.16, 3.2), (0.001, 0.0), (0.0, 0.01), (0.0, 0.0)];
+    for ((alpha, beta), base) in pairs.into_iter().flat_map(|pair| [0.0, 0.004, 0.3].map(|base| (pair, base))) {
+        let rules = DualPi2 { tupdate: us * 10, alpha, beta, target: us * 60_000, ..DualPi2::default() };
+        for waits in [true, false] {
+            let mut buffer = buffer();
+            let mut fresh = State { base, ..State::new(&rules, Rng::new(4)) };
+            if waits {
+                fresh.push(Time::ZERO, waiting(Time::ZERO, Ecn::NotEct), &mut buffer).unwrap();
+            }
+            let (mut slow, mut fast) = (fresh.clone(), fresh);
+            // As one by one, up to 200 ms.
+            for number in 1..=20_000 {
+                slow.update_until(Time::ZERO + us * (10 * number));
+            }
+            fast.update_until(Time::ZERO + us * 200_000);
+            assert!((slow.base - fast.base).abs() < 1e-9, "{rules:?}: {} and {}", slow.base, fast.base);
+            assert_eq!((slow.last_delay, slow.next_update), (fast.last_delay, fast.next_update));
+        }
+    }
+}
+
+#[test]
+fn an_outage_of_an_hour_at_the_shortest_interval_takes_no_time() {
+    let rules = DualPi2 { tupdate: Duration::from_micros(1), alpha: 1e-13, beta: 0.0, ..DualPi2::default() };
+    let mut state = State::new(&rules, Rng::new(4));
+    state.push(Time::ZERO, waiting(Time::ZERO, Ecn::NotEct), &mut buffer()).unwrap();
+    let hour = Time::ZERO + Duration::from_secs(3_600);
+    state.update_until(hour);
+    assert_eq!(state.next_update, hour + Duration::from_micros(1));
+    // Each adds 10^-13 times what the delay exceeds 15 ms by, on average half an hour.
+    assert!((state.base - 1e-13 * 3.6e9 * (1_800.0 - 0.015)).abs() < 1e-6, "{}", state.base);
+}

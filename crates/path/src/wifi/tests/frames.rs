@@ -112,6 +112,19 @@ fn a_device_holds_no_more_airtime_than_its_limit() {
 }
 
 #[test]
+fn a_device_that_takes_everything_is_full_at_some_time() {
+    let wifi = Wifi { device_queue: DeviceQueue::All, device_packets: 40, ..Wifi::default() };
+    let mut channel = pair(&wifi);
+    for number in 0..500 {
+        channel.offer(Time::ZERO, 0, TestPacket::new(number, DATA));
+    }
+    let lane = &channel.lanes[0];
+    let frame = lane.pending.as_nanos() / 40;
+    assert_eq!(lane.pending.as_nanos(), 40 * frame, "so much waits in the device, or was taken from it");
+    assert!(lane.packets().count() > 300 && lane.has_queue(Time::ZERO), "the rest waits in the queue");
+}
+
+#[test]
 fn a_deep_device_queue_delays_what_comes_last() {
     let goodput =
         |device_queue| mbps(saturate(&mut pair(&Wifi { device_queue, ..Wifi::default() }), &[0], secs(2))[0], secs(2));

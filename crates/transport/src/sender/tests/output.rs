@@ -241,7 +241,7 @@ fn small_queues_keep_a_millisecond_of_data_in_the_host() {
         pair.run_until(at(2_000));
         let rate = pair.sender.control().pacing_rate;
         assert!(pair.sent.len() - warm > 8_200, "the link stays full: {}", pair.sent.len() - warm);
-        let burst = u64::from(pair.sender.max_burst()) * 1_448 + 784;
+        let burst = u64::from(pair.sender.max_burst()) * 1_448 + 832;
         let limit = (2 * burst).max(rate >> pacing_shift) + burst;
         (pair.most_queued, limit)
     };
