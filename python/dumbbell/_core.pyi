@@ -15,6 +15,11 @@ class CancelToken:
     def cancelled(self) -> bool: ...
 
 @final
+class Watch:
+    def __new__(cls) -> Watch: ...
+    def progress(self) -> tuple[float, float, list[int]]: ...
+
+@final
 class Table:
     @property
     def columns(self) -> list[str]: ...
@@ -88,7 +93,11 @@ class Point:
         series: Callable[[Table, Table], None] | None = None,
     ) -> RunOutput: ...
     def run_on_linux(
-        self, cancel: CancelToken, max_memory: int | None = None, sysctls: list[tuple[str, str]] = ...
+        self,
+        cancel: CancelToken,
+        max_memory: int | None = None,
+        sysctls: list[tuple[str, str]] = ...,
+        watch: Watch | None = None,
     ) -> RunOutput: ...
     def shell(
         self,

@@ -16,19 +16,12 @@ from dumbbell.batches import ALL_TABLES, BATCHES, SUMMARIES, Archive
 from dumbbell.commits import Commits
 from dumbbell.experiment import Source
 from dumbbell.grounds import LINUX, SIMULATOR, Linux, On, ground
+from dumbbell.live import Live
 from dumbbell.memory import Size
 from dumbbell.meta import shown_as
 from dumbbell.parallel import engine_digest, run_points
 from dumbbell.progress import progress_bar
-from dumbbell.results import (
-    SWEEP,
-    Meta,
-    Result,
-    SweepResult,
-    load_result,
-    point_folder,
-    read_meta,
-)  # fmt: skip
+from dumbbell.results import SWEEP, Meta, Result, SweepResult, load_result, point_folder, read_meta
 from dumbbell.storage import DamagedResultWarning, OutputError, ResultError
 from dumbbell.summaries import Summaries
 
@@ -138,6 +131,7 @@ class Sweep:
         """How many results the latest iteration has given, those on disk included."""
         self.committed = 0
         """How many of them are on disk."""
+        self._live: Live | None = None
         self._archive = None if out is None else Archive(out)
         if out is not None:
             storage.check_claim(out, SWEEP)
@@ -170,7 +164,9 @@ class Sweep:
         """The index of every point and its result; ``give`` says whether those on disk are wanted, too."""
         self.finished = self.committed = 0
         held = nullcontext() if self._out is None else storage.claimed(self._out, SWEEP)
-        with held, progress_bar(len(self.points), show=self._progress) as advance:
+        self._live = None if self._linux is None else Live()
+        bar = progress_bar(len(self.points), show=self._progress, what=self._live or "simulating")
+        with held, bar as advance:
             todo = {index: point.content_hash for index, point in enumerate(self.points)}
             with closing(Commits(self._archive, summaries, self._count_committed)) as commits:
                 for index, result in self._on_disk(commits, todo, give):
@@ -187,7 +183,7 @@ class Sweep:
 
     def _run_here(self, todo: Sequence[int], commits: Commits, give: bool) -> Iterator[tuple[int, Result | None]]:
         points = [self.points[index] for index in todo]
-        running = run_points(points, self._jobs, self._max_memory, self._linux, idle=commits.commit_if_due)
+        running = run_points(points, self._jobs, self._max_memory, self._linux, self._live, commits.commit_if_due)
         with closing(running):
             for position, result in running:
                 commits.add(result)

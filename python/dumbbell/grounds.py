@@ -19,6 +19,7 @@ from typing import TYPE_CHECKING, Literal, TypeAlias
 from dumbbell import _core
 
 if TYPE_CHECKING:
+    from dumbbell.live import Live
     from dumbbell.results import Result
 
 SIMULATOR = "simulator"
@@ -64,23 +65,35 @@ def ground(on: On) -> Linux | None:
     raise ValueError(f"on={on!r}: there are 'sim' and 'linux'")
 
 
-def run_on_linux(point: _core.Point, linux: Linux, cancel: _core.CancelToken, max_memory: int | None) -> Result:
+def run_on_linux(
+    point: _core.Point,
+    linux: Linux,
+    cancel: _core.CancelToken,
+    max_memory: int | None,
+    live: Live | None = None,
+) -> Result:
     """Runs a point until an attempt is good; raises :class:`VoidRunError` when none is."""
     attempts: tuple[Result, ...] = ()
     while len(attempts) <= linux.retries:
-        result = _attempt(point, linux, cancel, max_memory)
+        result = _attempt(point, linux, cancel, max_memory, None if live is None else live.begin())
         if not result.meta.void:
             return replace(result, void_attempts=attempts)
         attempts = (*attempts, result)
     raise VoidRunError(attempts)
 
 
-def _attempt(point: _core.Point, linux: Linux, cancel: _core.CancelToken, max_memory: int | None) -> Result:
+def _attempt(
+    point: _core.Point,
+    linux: Linux,
+    cancel: _core.CancelToken,
+    max_memory: int | None,
+    watch: _core.Watch | None,
+) -> Result:
     from dumbbell.parallel import measured
 
     if os.geteuid() == 0:
         sysctls = list(linux.sysctl.items())
-        return measured(point, lambda: point.run_on_linux(cancel, max_memory, sysctls))
+        return measured(point, lambda: point.run_on_linux(cancel, max_memory, sysctls, watch))
     return _attempt_in_worker(point, linux, cancel, max_memory)
 
 

@@ -17,6 +17,7 @@ from pathlib import Path
 
 from dumbbell import _core, memory
 from dumbbell.grounds import LINUX, SIMULATOR, Linux, run_on_linux
+from dumbbell.live import Live
 from dumbbell.pieces import Pieces
 from dumbbell.results import Meta, Result
 from dumbbell.tables import Table
@@ -96,11 +97,13 @@ def run_points(
     jobs: int | None = None,
     max_memory: memory.Size | None = None,
     linux: Linux | None = None,
+    live: Live | None = None,
     idle: Callable[[], None] = lambda: None,
 ) -> Generator[tuple[int, Result]]:
     """Simulates points on ``jobs`` threads (default: one a core), yielding index and result as they finish.
 
-    With ``linux`` they run on the kernel, one after the other: at the same time they would disturb each other.
+    With ``linux`` they run on the kernel, one after the other: at the same time they would disturb each other. ``live``
+    sees how far each of them is.
 
     At most two points a thread are under way or waiting to be taken, so memory does not grow with the sweep. Leaving
     the iterator early, by an exception or an interrupt, stops the points under way. Each run may take ``max_memory``,
@@ -120,7 +123,7 @@ def run_points(
                 if linux is None:
                     future = executor.submit(run_point, point, cancel, limit)
                 else:
-                    future = executor.submit(run_on_linux, point, linux, cancel, limit)
+                    future = executor.submit(run_on_linux, point, linux, cancel, limit, live)
                 pending[future] = index
             if not pending:
                 return

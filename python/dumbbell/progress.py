@@ -17,11 +17,12 @@ REFRESH_S = 0.25
 
 
 @contextmanager
-def progress_bar(total: int, *, show: bool | None = None, what: str = "simulating") -> Iterator[Callable[[], None]]:
+def progress_bar(total: int, *, show: bool | None = None, what: object = "simulating") -> Iterator[Callable[[], None]]:
     """Yields a function to call after each of ``total`` steps.
 
     The bar appears after a second, moves, and disappears at the end: on standard error, or below the cell of a
-    notebook. ``show`` is by default whether there is a terminal or a notebook.
+    notebook. ``show`` is by default whether there is a terminal or a notebook. ``what`` is asked for its text
+    whenever the bar is drawn.
     """
     in_notebook = _in_notebook()
     if not (in_notebook or sys.stderr.isatty() if show is None else show):
@@ -42,20 +43,20 @@ def _in_notebook() -> bool:
 
 
 @contextmanager
-def _on_the_terminal(total: int, what: str) -> Iterator[Callable[[], None]]:
+def _on_the_terminal(total: int, what: object) -> Iterator[Callable[[], None]]:
     from rich.console import Console
     from rich.progress import BarColumn, MofNCompleteColumn, Progress, SpinnerColumn, TextColumn, TimeElapsedColumn
 
     bar = Progress(
         SpinnerColumn(),
-        TextColumn("{task.description}"),
+        TextColumn("{task.fields[what]}"),
         BarColumn(),
         MofNCompleteColumn(),
         TimeElapsedColumn(),
         console=Console(stderr=True),
         transient=True,
     )
-    task = bar.add_task(what, total=total)
+    task = bar.add_task("", total=total, what=what)
     timer = Timer(PATIENCE_S, bar.start)
     timer.daemon = True
     timer.start()
@@ -68,7 +69,7 @@ def _on_the_terminal(total: int, what: str) -> Iterator[Callable[[], None]]:
 
 
 @contextmanager
-def _below_the_cell(total: int, what: str) -> Iterator[Callable[[], None]]:
+def _below_the_cell(total: int, what: object) -> Iterator[Callable[[], None]]:
     from IPython.display import HTML, display
 
     done = 0

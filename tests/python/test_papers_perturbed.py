@@ -48,9 +48,9 @@ SHORTER: dict[str, dict[str, Any]] = {
 }
 """What makes a part shorter besides its duration."""
 WRONG = [
-    Wrong(TABLE7, "zha-43", "200s", "Reno for BBR", {"presets.bbr-2019": {"base": "reno"}}),
+    Wrong(TABLE7, "zha-48", "200s", "Reno for BBR", {"presets.bbr-2019": {"base": "reno"}}),
     Wrong(TABLE7, "zha-45", "200s", "Tsunami for BBRPlus", {"presets.bbrplus-2019": {"base": "tsunami-dqc"}}),
-    Wrong(TABLE7, "zha-44", "200s", "BBR' for Tsunami", {"presets.tsunami-2019": {"base": "bbr-prime"}}),
+    Wrong(TABLE7, "zha-47", "200s", "Tsunami for BBR'", {"presets.bbr-prime-2019": {"base": "tsunami-dqc"}}),
     Wrong(FIG5, "reb-21", "20s", "a window of half a BDP", {"presets.bbr-4-11.steady_window_gain": 0.5}),
     Wrong(FIG5, "reb-21", "20s", "BBR for CUBIC", {SWEPT_CC: ["bbr-4-11"] * 3 + ["bbr-4-11-no-sampler", "bbr"]}),
     Wrong(FIG5, "reb-21", "20s", "CUBIC for BBR", {SWEPT_CC: ["cubic"] * 5}),

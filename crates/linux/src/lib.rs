@@ -25,6 +25,7 @@ mod sys;
 mod tables;
 mod tcp_info;
 mod traffic;
+mod watch;
 
 use clock::Clock;
 use dumbbell_network::{start_of, start_stream};
@@ -47,6 +48,7 @@ pub use error::{FlowFault, RunError};
 pub use rootless::become_root_of_own_namespace;
 pub use settings::{MAX_FLOWS, Sysctl};
 pub use shell::{Programs, ShellOutput, shell};
+pub use watch::{Progress, Watch};
 
 /// Between the making of the namespaces and the start of the run: every thread is up by then.
 const LEAD: Duration = Duration::from_millis(50);
@@ -148,6 +150,19 @@ impl FlowShared {
 /// # Errors
 /// The kernel cannot do what the scenario asks for, the machine forbids what is needed, or the run was cancelled.
 pub fn run(scenario: &Scenario, sysctls: &[Sysctl], bounds: &Bounds<'_>) -> Result<RunOutput, RunError> {
+    run_watched(scenario, sysctls, bounds, &Watch::default())
+}
+
+/// [`run`], which others may look at through `watch` while it goes on.
+///
+/// # Errors
+/// Those of [`run`].
+pub fn run_watched(
+    scenario: &Scenario,
+    sysctls: &[Sysctl],
+    bounds: &Bounds<'_>,
+    watch: &Watch,
+) -> Result<RunOutput, RunError> {
     let settings = Settings::new(scenario, sysctls)?;
     let algorithms: Vec<&str> = scenario.flows.iter().map(|flow| flow.cc.name()).collect();
     let [sender, receiver] = Side::BOTH.map(|side| Host::new(side, &settings, &algorithms));
@@ -183,7 +198,8 @@ pub fn run(scenario: &Scenario, sysctls: &[Sysctl], bounds: &Bounds<'_>) -> Resu
             let writer = move || traffic::send_all(flow, socket, application, clock, is_light, shared);
             named("sender").spawn_scoped(scope, writer).map_err(refused)?;
         }
-        if !attend(scenario, senders, clock, bounds, || emulator.is_finished()) {
+        let note = |now| watch.note(now, scenario.duration, &shared.flows);
+        if !attend(scenario, senders, clock, bounds, note, || emulator.is_finished()) {
             return Err(RunError::Cancelled);
         }
         if emulator.is_finished() {
@@ -217,12 +233,14 @@ fn is_light(scenario: &Scenario) -> bool {
     scenario.flows.iter().map(bound).fold(0, u64::saturating_add) <= LIGHT_BITS_PER_SEC
 }
 
-/// Waits for the end of the run, and stops applications whose time has come. False if the run was cancelled.
+/// Waits for the end of the run, notes now and then how far it is, and stops applications whose time has come. False if the
+/// run was cancelled.
 fn attend(
     scenario: &Scenario,
     senders: &[OwnedFd],
     clock: Clock,
     bounds: &Bounds<'_>,
+    note: impl Fn(Time),
     has_failed: impl Fn() -> bool,
 ) -> bool {
     let stops = scenario.flows.iter().enumerate().filter_map(|(flow, spec)| Some((spec.stop?, flow)));
@@ -232,6 +250,7 @@ fn attend(
     let end = Time::ZERO + scenario.duration;
     loop {
         let now = clock.now();
+        note(now);
         while let Some((_, flow)) = stops.next_if(|(stop, _)| *stop <= now) {
             traffic::stop_writing(&senders[flow]);
         }

@@ -37,6 +37,26 @@ impl CancelToken {
     }
 }
 
+/// A look at a run on the kernel while it goes on.
+#[pyclass(frozen, module = "dumbbell._core")]
+#[derive(Default)]
+pub struct Watch {
+    inner: linux::Watch,
+}
+
+#[pymethods]
+impl Watch {
+    #[new]
+    fn new() -> Watch {
+        Watch::default()
+    }
+
+    /// Seconds that the run will last, those that it has lasted, and payload bytes that each flow's receiver has read.
+    fn progress(&self) -> (f64, f64, Vec<u64>) {
+        linux::progress(&self.inner)
+    }
+}
+
 /// A validated experiment, expanded into its points.
 #[pyclass(frozen, module = "dumbbell._core")]
 pub struct Experiment {
@@ -175,18 +195,21 @@ impl Point {
     }
 
     /// Runs the point on the TCP of the running kernel, in real time, with the interpreter lock released. `sysctls` are
-    /// names and values that are set in the namespaces of the run.
-    #[pyo3(signature = (cancel, max_memory=None, sysctls=Vec::new()))]
+    /// names and values that are set in the namespaces of the run, and `watch` sees how far it is.
+    #[pyo3(signature = (cancel, max_memory=None, sysctls=Vec::new(), watch=None))]
     fn run_on_linux(
         &self,
         py: Python<'_>,
         cancel: &CancelToken,
         max_memory: Option<u64>,
         sysctls: Vec<(String, String)>,
+        watch: Option<&Watch>,
     ) -> PyResult<RunOutput> {
         let scenario = self.inner.scenario();
-        let output =
-            py.detach(|| linux::run(&scenario, &cancel.cancelled, max_memory.unwrap_or(u64::MAX), &sysctls))?;
+        let max_memory = max_memory.unwrap_or(u64::MAX);
+        let unseen = Watch::default();
+        let watch = watch.unwrap_or(&unseen);
+        let output = py.detach(|| linux::run(&scenario, &cancel.cancelled, max_memory, &sysctls, &watch.inner))?;
         RunOutput::of_linux(py, output)
     }
 
@@ -363,6 +386,7 @@ pub fn become_root_of_own_namespace() -> PyResult<()> {
 mod linux {
     use super::Words;
     use super::{RunCancelled, RunError};
+    pub use dumbbell_linux::Watch;
     use dumbbell_linux::{Bounds, Programs, RunError as Error, RunOutput, ShellOutput, Sysctl};
     use dumbbell_scenario::Scenario;
     use pyo3::{PyErr, PyResult};
@@ -373,8 +397,15 @@ mod linux {
         cancel: &AtomicBool,
         max_memory: u64,
         sysctls: &[(String, String)],
+        watch: &Watch,
     ) -> PyResult<RunOutput> {
-        dumbbell_linux::run(scenario, &given(sysctls), &Bounds { cancel, max_memory }).map_err(raised)
+        let bounds = Bounds { cancel, max_memory };
+        dumbbell_linux::run_watched(scenario, &given(sysctls), &bounds, watch).map_err(raised)
+    }
+
+    pub fn progress(watch: &Watch) -> (f64, f64, Vec<u64>) {
+        let progress = watch.progress();
+        (progress.duration.as_secs_f64(), progress.elapsed.as_secs_f64(), progress.delivered_bytes)
     }
 
     pub fn shell(
@@ -415,8 +446,16 @@ mod linux {
     use std::convert::Infallible;
     use std::sync::atomic::AtomicBool;
 
-    pub fn run(_: &Scenario, _: &AtomicBool, _: u64, _: &[(String, String)]) -> PyResult<Infallible> {
+    /// Nothing is ever seen through it.
+    #[derive(Default)]
+    pub struct Watch;
+
+    pub fn run(_: &Scenario, _: &AtomicBool, _: u64, _: &[(String, String)], _: &Watch) -> PyResult<Infallible> {
         Err(missing())
+    }
+
+    pub fn progress(_: &Watch) -> (f64, f64, Vec<u64>) {
+        (0.0, 0.0, Vec::new())
     }
 
     pub fn shell(

@@ -24,7 +24,9 @@ const MAX_TRACE_SECONDS: f64 = 86_400.0;
 #[pymodule]
 mod _core {
     #[pymodule_export]
-    use crate::experiment::{CancelToken, Experiment, Point, RunOutput, ShellOutput, become_root_of_own_namespace};
+    use crate::experiment::{
+        CancelToken, Experiment, Point, RunOutput, ShellOutput, Watch, become_root_of_own_namespace,
+    };
     #[pymodule_export]
     use crate::joined::joined;
     #[pymodule_export]

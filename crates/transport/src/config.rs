@@ -37,7 +37,8 @@ pub struct TransportConfig {
     #[schemars(extend("x-source" = "tcp_select_window; ns-3: TcpRxBuffer"))]
     pub held_data_takes_window: bool,
     /// log2 of the unit in which TCP tells the receive window, rounded up. Where it is larger than a segment, two unread
-    /// segments may not show in the window, and their ACK does not wait for the reader (`read_delay`).
+    /// segments may not show in the window, and their ACK does not wait for the reader (`read_delay`). A window that would
+    /// shrink is rounded with every ACK, so that repairs of less than a unit open it again.
     #[schemars(range(max = 14), extend("x-source" = "tcp_select_initial_window: log2(tcp_rmem[2]) - 15, for 32 MiB"))]
     pub window_scale: u8,
     /// How much an application may have written that is not acknowledged: `"unlimited"`; `"autotuning"`, Linux's buffer, which

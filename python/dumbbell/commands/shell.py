@@ -9,12 +9,12 @@ from typing import Annotated
 
 import typer
 
-from dumbbell import storage
+from dumbbell import rootless, storage
 from dumbbell.commands import options
 from dumbbell.console import examples, fail
 
 EXAMPLES = examples(
-    "sudo dumbbell shell cellular.toml --peer 'iperf3 -s' -- sh -c 'iperf3 -c $DUMBBELL_PEER'",
+    "dumbbell shell cellular.toml --peer 'iperf3 -s' -- sh -c 'iperf3 -c $DUMBBELL_PEER'",
     "dumbbell shell who-wins.toml --log packets -- ping -c 3 10.0.0.2",
 )
 
@@ -52,6 +52,9 @@ def shell(
         fail(f"{file} has {len(loaded.points)} points; choose one with --set")
     if log is not None:
         storage.check_target(log, shells.LOG)
+    if sys.platform == "linux" and os.geteuid() != 0:
+        # Only a process with a single thread can get a user namespace.
+        rootless.start_again(sys.argv[1:])
     done = shells.run(
         loaded.points[0],
         command or [os.environ.get("SHELL", "sh")],

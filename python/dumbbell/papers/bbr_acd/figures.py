@@ -4,16 +4,18 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping
 from itertools import product
+from statistics import fmean
 
 import polars as pl
 from matplotlib.colors import LogNorm
 from matplotlib.lines import Line2D
 
-from dumbbell.papers.bbr_acd.forms import FORMS
+from dumbbell.papers.bbr_acd.fig1 import BDP_PACKETS, LIMIT_PACKETS, VALUES, Figure
+from dumbbell.papers.bbr_acd.forms import FORMS, name_of
 from dumbbell.papers.bbr_acd.table2 import BASE, SCENARIOS, of_sender
 from dumbbell.papers.bbr_acd.valley import Point, Points
 from dumbbell.papers.drawing import panels
-from dumbbell.papers.runs import Cases
+from dumbbell.papers.runs import Cases, loss
 from dumbbell.plots.style import INK, Picture, ink_on, legend, look
 from dumbbell.results import Result
 
@@ -64,6 +66,38 @@ def valley(points: Points, maps: Mapping[str, Callable[[Point], float]]) -> Pict
             axes.set_xticks(range(len(rtts)), [rtt.removesuffix("ms") for rtt in rtts])
             axes.set_yticks(range(len(buffers)), [buffer.removesuffix("packets") for buffer in buffers])
             axes.grid(visible=False)
+    return figure
+
+
+def operating(shown: Figure) -> Picture:
+    """Delivery rate and RTT of fixed windows by what is in flight, and where algorithms operate: figure 1."""
+    looks = {cc: (name_of(cc), look("bbr" if cc == BASE else cc)) for cc in shown.algorithms}
+    with panels(2, 1, 6.4, 5.0, "in flight (packets)", sharey=False) as (figure, grid):
+        for (axes,), (label, value) in zip(grid, VALUES.items(), strict=True):
+            for is_lossy, marker, line in ((False, "o", "-"), (True, "x", "none")):
+                fixed = [run for (run,) in shown.windows.values() if (loss(run) > 0) is is_lossy]
+                x, y = [run.kept for run in fixed], [value(run) for run in fixed]
+                axes.plot(x, y, marker=marker, markersize=3, linestyle=line, color=INK)
+            for size, (cc, runs) in zip((7, 11, 7), shown.algorithms.items(), strict=True):
+                at, mean = fmean(run.kept for run in runs), fmean(map(value, runs))
+                # BBR and BBR-ACD alone are the same: one mark has to fit around the other.
+                style = {"markersize": size, "markeredgewidth": 1.6, "markerfacecolor": "none"}
+                axes.plot(at, mean, marker=looks[cc][1].marker, color=looks[cc][1].colour, **style)
+            for at, name in ((BDP_PACKETS, "BDP"), (LIMIT_PACKETS, "BDP and queue")):
+                axes.axvline(at, color=INK, linewidth=0.8, linestyle=(0, (1, 2)))
+                place = {"xycoords": ("data", "axes fraction"), "textcoords": "offset points", "ha": "right"}
+                axes.annotate(name, (at, 0.04), xytext=(-4, 0), fontsize=8, **place)
+            axes.set_ylabel(label)
+            axes.set_ylim(bottom=0)
+        handles = [
+            Line2D([], [], color=INK, marker="o", markersize=3, label="fixed window"),
+            Line2D([], [], color=INK, marker="x", markersize=3, linestyle="none", label="fixed, with losses"),
+        ]
+        handles += [
+            Line2D([], [], color=one.colour, marker=one.marker, markerfacecolor="none", linestyle="none", label=name)
+            for name, one in looks.values()
+        ]
+        legend(figure, handles, "One flow, 10 Mbit/s, 40 ms, 100 packets of buffer")
     return figure
 
 
