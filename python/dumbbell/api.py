@@ -232,7 +232,7 @@ class Sweep:
             except ResultError as error:
                 _warn(error.problem)
                 continue
-            batch = batch.only([meta.content_hash for meta in batch.metas if self._is_ours(meta, wanted)])
+            batch = batch.only({meta.content_hash for meta in batch.metas if self._is_ours(meta, wanted)})
             commits.known(batch)
             results = batch.results(folder) if give else repeat(None)
             for meta, result in zip(batch.metas, results, strict=give):

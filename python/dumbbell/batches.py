@@ -287,12 +287,8 @@ class Archive:
 
     def _hashes(self, folder: Path) -> set[str]:
         path = folder / f"{POINTS_TABLE}.parquet"
-        columns = ["content_hash"]
-        return set(
-            parsed(storage.read_file(path), path, dict.fromkeys(columns, "text"), columns=columns).to_polars()[
-                "content_hash"
-            ]
-        )
+        table = parsed(storage.read_file(path), path, _REQUIRED[POINTS_TABLE], columns=["content_hash"])
+        return set(table.to_polars()["content_hash"])
 
 
 _NUMBER = re.compile(r"\d{6,}")
@@ -346,7 +342,7 @@ def _behind(keys: pl.DataFrame, rows: pl.DataFrame) -> pl.DataFrame:
     return pl.concat([keys.select(pl.all().gather(rows["run"])), rows.drop("run")], how="horizontal")
 
 
-def keys_of(metas: Sequence[Meta], axes: Sequence[str] | None = None) -> pl.DataFrame:
+def keys_of(metas: Sequence[Meta]) -> pl.DataFrame:
     """A row a point: the columns that tell its rows apart."""
     import polars as pl
 
@@ -357,7 +353,8 @@ def keys_of(metas: Sequence[Meta], axes: Sequence[str] | None = None) -> pl.Data
             "seed": pl.Series([meta.seed for meta in metas], dtype=pl.UInt64),
             **{
                 axis: pl.Series([setting_text(meta.settings.get(axis)) for meta in metas], dtype=pl.String)
-                for axis in (axes_of(metas) if axes is None else axes)
+                for axis in dict.fromkeys(key for meta in metas for key in meta.settings)
+                if axis != "seed"
             },
         }
     )
@@ -374,8 +371,3 @@ def numbered(keys: pl.DataFrame) -> pl.DataFrame:
 
     point = pl.int_range(pl.len(), dtype=pl.UInt32).alias("point")
     return keys.select(point, "repeat", "seed", "content_hash", pl.exclude(KEYS))
-
-
-def axes_of(metas: Sequence[Meta]) -> list[str]:
-    """The swept settings, in the order of the file."""
-    return [key for key in dict.fromkeys(key for meta in metas for key in meta.settings) if key != "seed"]
