@@ -176,7 +176,7 @@ def _cautions(of: Sequence[Group]) -> list[str]:
     """What makes the numbers less than they look."""
     found = []
     if single := [group.name for group in of if group.values.size == 1]:
-        found.append(f"one run alone has no interval and is not tested: {_named(single)}; --repeat gives more")
+        found.append(f"one run alone has no interval and is not tested: {_named(single)}; repeat it with other seeds")
     if alike := [group.name for group in of if group.values.size > 1 and are_equal(group.values)]:
         found.append(
             f"all runs gave the same number, one sample, which is not tested: {_named(alike)}\n  help: {spread.HINT}"

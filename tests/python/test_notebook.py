@@ -52,6 +52,29 @@ def test_rows_of_the_engine_are_those_of_polars(result: db.Result) -> None:
     assert result.series.rows()[:200] == result.series.to_polars().to_dicts()[:200]
 
 
+CELLS = (
+    "import dumbbell as db",
+    "sweep = db.compare('bbr', 'cubic', loss='1%', duration='2s', repeat=3)\nsweep",
+    "result = db.run({'duration': '2s', 'path': {'rate': '10mbit', 'rtt': '40ms'}, 'flows': [{'cc': 'bbr'}]})\nresult",
+    "result.flows",
+    "result.plot.overview()",
+    "db.stats(sweep)",
+)
+
+
+def test_a_notebook_shows_tables_and_pictures() -> None:
+    nbclient = pytest.importorskip("nbclient", reason="needs nbclient and ipykernel")
+    nbformat = pytest.importorskip("nbformat")
+    pytest.importorskip("ipykernel")
+    notebook = nbformat.v4.new_notebook(cells=[nbformat.v4.new_code_cell(source) for source in CELLS])
+    nbclient.NotebookClient(notebook, timeout=120, kernel_name="python3").execute()
+    shown = [[output.get("data", {}) for output in cell.outputs] for cell in notebook.cells]
+    for number in (1, 2, 3, 5):
+        assert any("<table" in data.get("text/html", "") for data in shown[number]), CELLS[number]
+    assert any("image/png" in data for data in shown[4])
+    assert "bbr - cubic" in shown[5][-1]["text/html"]
+
+
 def test_a_run_of_one_flow_imports_neither_polars_nor_numpy(tmp_path: Path) -> None:
     file = tmp_path / "one.toml"
     file.write_text('duration = "1s"\npath = { rate = "10mbit", rtt = "40ms" }\nflows = [{ cc = "bbr" }]\n')

@@ -109,6 +109,9 @@ pub struct Flow {
     pub label: String,
     /// How its controller is built: algorithm, version, parameters.
     pub cc: Arc<Recipe>,
+    /// On the running kernel our own program of this algorithm governs the flow, loaded for the purpose (`bpf:`); in the
+    /// simulator that is no difference.
+    pub is_bpf: bool,
     /// When the connection attempt starts.
     pub start: Time,
     /// Start is delayed by a random time uniform over this span.

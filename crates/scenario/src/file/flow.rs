@@ -13,7 +13,8 @@ use serde_json::{Map, Value};
 #[derive(Clone, Debug, Default, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub(crate) struct FlowSpec {
-    /// Congestion controller: a name, or a table with `name` and parameters. Required.
+    /// Congestion controller: a name, or a table with `name` and parameters. Required. `"bpf:bbr-acd"`, `"bpf:bbrplus"` and
+    /// `"bpf:scalable"` are programs that `--on linux` loads into the kernel; the simulator runs the same algorithms.
     pub cc: Option<CcSpec>,
     /// How many flows. Default 1.
     pub count: Option<u32>,

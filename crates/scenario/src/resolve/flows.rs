@@ -1,5 +1,6 @@
 //! Flows: controllers and presets, endpoint parameters, times, routes.
 
+use super::algorithms::BPF;
 use super::network::{Network, Role};
 use super::{Context, FlowNotes, MAX_DELAY, MAX_FLOWS, MAX_RATE, MAX_WAY, MAX_WAYS, MAX_WRITE, top};
 use crate::Flow;
@@ -93,8 +94,7 @@ impl Context<'_> {
         self.check_ways(count, routes.0.len() + routes.1.len() + 2 * own_links, at, network)?;
         self.check_route(&routes.0, &transport, at, network);
         self.check_round_trip(&routes, access.as_ref().map(|(delay, _)| *delay).max(exit), at, network);
-        let named = spec.label.clone().or_else(|| spec.cc.as_ref().map(|cc| cc.name.clone()));
-        let label = named.unwrap_or_else(|| transport.protocol.name().to_owned());
+        let label = spec.label.as_ref().or_else(|| Some(&spec.cc.as_ref()?.name));
         let stagger = spec.stagger.unwrap_or_default();
         let flow = |number: usize| {
             let (mut forward, mut reverse) = routes.clone();
@@ -111,8 +111,9 @@ impl Context<'_> {
             }
             let delays = forward.iter().chain(&reverse).map(|link| network.links[*link].delay.base.as_nanos());
             Flow {
-                label: label.clone(),
+                label: label.map_or(transport.protocol.name(), String::as_str).to_owned(),
                 cc: algorithm.clone(),
+                is_bpf: spec.cc.as_ref().is_some_and(|cc| cc.name.starts_with(BPF)),
                 start: spec.start.unwrap_or_default() + stagger * number as u64,
                 start_jitter: spec.start_jitter.unwrap_or_default(),
                 stop: spec.stop,

@@ -1,7 +1,7 @@
 //! From the file as written to the scenario as run: fills in defaults, desugars `[path]`, finds routes, and refuses
 //! what cannot be meant. All problems of a file are collected, not only the first.
 
-mod algorithms;
+pub(crate) mod algorithms;
 mod delays;
 mod flows;
 mod links;
