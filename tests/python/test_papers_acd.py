@@ -153,7 +153,7 @@ def test_duplicates_and_drops_are_counted_apart() -> None:
         (table2.PART, [240, 4]),
         (simulation.PART, [240, 240]),
         (alpha.PART, [540]),
-        (rule.PART, [18, 9]),
+        (rule.PART, [18, 18]),
         (valley.PART, [216]),
         (fig1.PART, [23, 15]),
     ],
