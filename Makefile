@@ -8,7 +8,7 @@ LOCK   := UV_PYTHON_DOWNLOADS=never $(BIN)/uv pip compile --quiet $(UPGRADE) --u
           --generate-hashes --no-emit-index-url --custom-compile-command 'make lock' --output-file
 RUST   := $(shell find crates -name '*.rs' -o -name Cargo.toml) Cargo.toml Cargo.lock
 
-.PHONY: demo test test-lowest test-newest lint wasm deny advisories lock bench bench-ns3 fidelity record agreement clean
+.PHONY: demo test test-lowest test-newest lint wasm deny advisories lock bench bench-ns3 fidelity record agreement bpf clean
 
 demo: $(VENV)/built
 	$(BIN)/python -m dumbbell.demo
@@ -73,6 +73,15 @@ record: $(VENV)/built
 agreement: $(VENV)/built
 	$(BIN)/python tests/fidelity/agreement.py
 	$(BIN)/python tests/fidelity/fidelity.py --kernel linux-7.2-uml
+
+# The kernel's programs, for whoever changes one: Debian's packages clang and llvm. Everybody else has the objects, and a
+# test compares the sums of the sources that they were made of.
+BPF := crates/linux/bpf
+bpf:
+	cd $(BPF) && for source in *.bpf.c; do \
+	    clang -O2 -g -target bpf -mcpu=v3 -Wall -Wextra -Wno-unused-parameter -Werror -ffile-prefix-map=$(CURDIR)/$(BPF)=. \
+	        -c $$source -o $${source%.c}.o && llvm-strip --strip-debug $${source%.c}.o || exit 1; done
+	cd $(BPF) && sha256sum *.c *.h >sources.sha256
 
 clean:
 	rm -rf $(VENV) .venv-lowest .venv-newest benches/.venv-ns3 out

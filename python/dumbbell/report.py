@@ -220,6 +220,7 @@ def statistics(found: Statistics) -> None:
     """Prints what a comparison of groups found."""
     for title, grid in _statistics_grids(found):
         grid.print(title)
+    _more(max(len(found.groups), len(found.pairs)))
     if (line := _effect(found)) is not None:
         console().print(line, highlight=False)
 
@@ -244,7 +245,8 @@ def _statistics_grids(found: Statistics) -> list[tuple[str, Grid]]:
             _with_interval(mean), _number(mean.sd), _number(group.median.estimate),
             " to ".join(map(_number, group.quartiles)),
         )  # fmt: skip
-    tables = [(f"{found.metric} of {len(found.groups)} groups", groups)]
+    several = "s" if len(found.groups) > 1 else ""
+    tables = [(f"{found.metric} of {len(found.groups)} group{several}", groups)]
     if found.tests:
         tests = Grid("test", "statistic:", "df:", "p:", "at 5 %...")
         for test in found.tests:
@@ -253,7 +255,7 @@ def _statistics_grids(found: Statistics) -> list[tuple[str, Grid]]:
         tables.append(("do they differ?", tests))
     if found.pairs:
         pairs = Grid("pair", "difference:", "95 % interval:", "p:", "at 5 %...")
-        for pair in found.pairs:
+        for pair in found.pairs[:MAX_ROWS]:
             first, second = (found.groups[number].name for number in (pair.first, pair.second))
             difference = pair.difference
             pairs.add(

@@ -90,12 +90,12 @@ def _of_flent(files: Sequence[Path], metric: str, *, each_point: bool) -> Groups
     return Groups([_group(name, series, each_point=each_point) for name, series in found.items()])
 
 
-def _group(name: str, series: Sequence[FloatArray], *, each_point: bool, seeds: tuple[int, ...] = ()) -> Group:
+def _group(name: str, series: Sequence[FloatArray], *, each_point: bool) -> Group:
     """The group of runs with these series: their means, or all their points."""
     series = [values for values in series if values.size]
     if each_point:
         return Group(name, np.concatenate([np.empty(0), *series]), effective=sum(map(effective_size, series)))
-    return Group(name, np.array([values.mean() for values in series]), seeds)
+    return Group(name, np.array([values.mean() for values in series]))
 
 
 def _joined(sources: Sequence[Source]) -> _Runs:
@@ -107,7 +107,9 @@ def _joined(sources: Sequence[Source]) -> _Runs:
     results: dict[int, tuple[Result | SweepResult, int]] = {}
     for number, source in enumerate(sources):
         loaded = source if isinstance(source, Result | SweepResult) else load(Path(source))
-        name = str(number) if isinstance(source, Result | SweepResult) else os.fspath(source)
+        name = f"source {number}" if isinstance(source, Result | SweepResult) else os.fspath(source)
+        if not len(loaded.flows):
+            raise ValueError(f"{name} has no flows to compare; completion times of traffic are in `dumbbell report`")
         frame = loaded.flows.to_polars().with_columns(pl.col(pl.Categorical).cast(pl.String))
         points = 1
         if isinstance(loaded, Result):
@@ -119,8 +121,6 @@ def _joined(sources: Sequence[Source]) -> _Runs:
         results |= {first + index: (loaded, index) for index in range(points)}
         frames.append(frame.with_columns(pl.col("point").cast(pl.Int64) + first, pl.lit(name).alias(RESULT)))
     flows = pl.concat(frames, how="diagonal_relaxed")
-    if flows.is_empty():
-        raise ValueError("there are no flows to compare; completion times of traffic are in `dumbbell report`")
     several = [RESULT] if len(sources) > 1 else []
     return _Runs(flows, [*several, *(axis for axis in axes if axis in flows.columns)], results)
 

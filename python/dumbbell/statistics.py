@@ -30,8 +30,8 @@ from dumbbell.samples import Group, Source, groups
 WORTH = 0.8
 """Points of time series that are worth less than this part of their number are not independent."""
 
-MAX_COMPARED = 20
-"""Pairs of more groups are not compared: nobody reads 200 lines."""
+MAX_COMPARED = 15
+"""Pairs of more groups are not compared: nobody reads more than a hundred lines, which take seconds to compute."""
 
 
 @dataclass(frozen=True)
@@ -176,7 +176,7 @@ def _cautions(of: Sequence[Group]) -> list[str]:
     """What makes the numbers less than they look."""
     found = []
     if single := [group.name for group in of if group.values.size == 1]:
-        found.append(f"one run alone has no interval and is not tested: {_named(single)}; --repeat gives more")
+        found.append(f"one run alone has no interval and is not tested: {_named(single)}; repeat it with other seeds")
     if alike := [group.name for group in of if group.values.size > 1 and are_equal(group.values)]:
         found.append(
             f"all runs gave the same number, one sample, which is not tested: {_named(alike)}\n  help: {spread.HINT}"

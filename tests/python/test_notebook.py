@@ -52,6 +52,29 @@ def test_rows_of_the_engine_are_those_of_polars(result: db.Result) -> None:
     assert result.series.rows()[:200] == result.series.to_polars().to_dicts()[:200]
 
 
+CELLS = (
+    "import dumbbell as db",
+    "sweep = db.compare('bbr', 'cubic', loss='1%', duration='2s', repeat=3)\nsweep",
+    "result = db.run({'duration': '2s', 'path': {'rate': '10mbit', 'rtt': '40ms'}, 'flows': [{'cc': 'bbr'}]})\nresult",
+    "result.flows",
+    "result.plot.overview()",
+    "db.stats(sweep)",
+)
+
+
+def test_a_notebook_shows_tables_and_pictures() -> None:
+    nbclient = pytest.importorskip("nbclient", reason="needs nbclient and ipykernel")
+    nbformat = pytest.importorskip("nbformat")
+    pytest.importorskip("ipykernel")
+    notebook = nbformat.v4.new_notebook(cells=[nbformat.v4.new_code_cell(source) for source in CELLS])
+    nbclient.NotebookClient(notebook, timeout=120, kernel_name="python3").execute()
+    shown = [[output.get("data", {}) for output in cell.outputs] for cell in notebook.cells]
+    for number in (1, 2, 3, 5):
+        assert any("<table" in data.get("text/html", "") for data in shown[number]), CELLS[number]
+    assert any("image/png" in data for data in shown[4])
+    assert "bbr - cubic" in shown[5][-1]["text/html"]
+
+
 def test_a_run_of_one_flow_imports_neither_polars_nor_numpy(tmp_path: Path) -> None:
     file = tmp_path / "one.toml"
     file.write_text('duration = "1s"\npath = { rate = "10mbit", rtt = "40ms" }\nflows = [{ cc = "bbr" }]\n')
@@ -73,9 +96,8 @@ def test_a_sweep_keeps_a_trace_once(tmp_path: Path) -> None:
     assert kept.read_text() == trace.read_text()
     for point in sweep.points:
         loaded = sweep.load(point)
-        folder = Path(loaded.scenario_name).parent
-        assert (folder / "scenario.toml").stat().st_size < 10_000
-        again = db.run(folder / "scenario.toml")
+        assert len(loaded.scenario_toml) < 10_000
+        again = db.run(loaded.save(tmp_path / point.content_hash) / "scenario.toml")
         assert again.meta.content_hash == point.content_hash
         assert loaded.plot.overview().axes[0].collections
     trace.unlink()
@@ -92,5 +114,5 @@ def test_the_page_of_python_names_everything_public() -> None:
                 assert f"{name}(" in page, f"{kind.__name__}.{name}"
 
 
-INTERNAL = ("of", "save_point", "summary", "write_tables")
+INTERNAL = ("scenario_beside", "summary", "write_tables")
 """Methods for the package itself."""

@@ -12,7 +12,7 @@ import pytest
 
 from conftest import Cli
 from dumbbell import experiment, papers
-from dumbbell.papers.bbr_acd import alpha, forms, rule, simulation, table2, valley
+from dumbbell.papers.bbr_acd import alpha, fig1, forms, rule, simulation, table2, valley
 from dumbbell.papers.bbr_acd.table2 import BASE, RTTS, SCENARIOS
 from dumbbell.papers.runs import Run, loss
 
@@ -153,15 +153,16 @@ def test_duplicates_and_drops_are_counted_apart() -> None:
         (table2.PART, [240, 4]),
         (simulation.PART, [240, 240]),
         (alpha.PART, [540]),
-        (rule.PART, [18]),
+        (rule.PART, [18, 9]),
         (valley.PART, [216]),
+        (fig1.PART, [23, 15]),
     ],
 )
 def test_the_experiment_files_are_valid(part: papers.Part[Any], points: list[int]) -> None:
     assert [len(experiment.load(one.file).points) for one in part.experiments] == points
 
 
-@pytest.mark.parametrize("part", ["table2", "valley", "simulation", "port", "rule", "alpha"])
+@pytest.mark.parametrize("part", ["fig1", "table2", "valley", "netem", "simulation", "port", "rule", "alpha"])
 def test_a_quick_part_from_end_to_end(dumbbell: Cli, tmp_path: Path, part: str) -> None:
     done = dumbbell("reproduce", f"bbr-acd/{part}", "--quick", "--json", "--html", "--out", tmp_path)
     assert (done.status, done.err) == (0, "")

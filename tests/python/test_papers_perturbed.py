@@ -35,22 +35,26 @@ class Wrong:
 
 CC = "flows[0].cc"
 SWEPT_CC = f'sweep."{CC}"'
-TABLE7, FIG5, TABLE2, SIMULATION, LOSS, WINDOWS = (
+TABLE7, FIG5, TABLE2, SIMULATION, LOSS, WINDOWS, QUEUES, COURSES = (
     "zhang/table7",
     "rebbr/fig5",
     "kato/table2",
     "bbr-acd/simulation",
     "family/loss",
     "responses/windows",
+    "bbr-n/tsq",
+    "bbr-n/courses",
 )
 SHORTER: dict[str, dict[str, Any]] = {
-    WINDOWS: {'sweep."path.loss"': ["0.3%", "1%"], 'sweep."flows[0].bytes"': ["193100kB", "57920kB"]}
+    COURSES: {'sweep."flows[0].count"': [1]},
+    QUEUES: {'sweep."flows[0].cc.small_queue_shift"': [10, 8]},
+    WINDOWS: {'sweep."path.loss"': ["0.3%", "1%"], 'sweep."flows[0].bytes"': ["193100kB", "57920kB"]},
 }
 """What makes a part shorter besides its duration."""
 WRONG = [
-    Wrong(TABLE7, "zha-43", "200s", "Reno for BBR", {"presets.bbr-2019": {"base": "reno"}}),
+    Wrong(TABLE7, "zha-48", "200s", "Reno for BBR", {"presets.bbr-2019": {"base": "reno"}}),
     Wrong(TABLE7, "zha-45", "200s", "Tsunami for BBRPlus", {"presets.bbrplus-2019": {"base": "tsunami-dqc"}}),
-    Wrong(TABLE7, "zha-44", "200s", "BBR' for Tsunami", {"presets.tsunami-2019": {"base": "bbr-prime"}}),
+    Wrong(TABLE7, "zha-47", "200s", "Tsunami for BBR'", {"presets.bbr-prime-2019": {"base": "tsunami-dqc"}}),
     Wrong(FIG5, "reb-21", "20s", "a window of half a BDP", {"presets.bbr-4-11.steady_window_gain": 0.5}),
     Wrong(FIG5, "reb-21", "20s", "BBR for CUBIC", {SWEPT_CC: ["bbr-4-11"] * 3 + ["bbr-4-11-no-sampler", "bbr"]}),
     Wrong(FIG5, "reb-21", "20s", "CUBIC for BBR", {SWEPT_CC: ["cubic"] * 5}),
@@ -66,6 +70,9 @@ WRONG = [
     Wrong(WINDOWS, "res-01", "30000s", "HighSpeed for Reno", instead=("reno", "highspeed")),
     Wrong(WINDOWS, "res-03", "30000s", "Reno for HighSpeed", instead=("highspeed", "reno")),
     Wrong(WINDOWS, "res-06", "30000s", "HighSpeed for Scalable", instead=("scalable", "highspeed")),
+    Wrong(QUEUES, "bbn-28", "12s", "a device that takes everything", {"transport.completion": "immediate"}),
+    Wrong(QUEUES, "bbn-28", "12s", "small queues of 20 kB", {"transport.limit_output_bytes": "20kB"}),
+    Wrong(COURSES, "bbn-18", "20s", "a sender with little to send", {"flows[0].rate": "1mbit"}),
 ]
 
 

@@ -208,10 +208,10 @@ def test_every_claim_of_the_study_is_judged_once() -> None:
     ("part", "points"),
     [
         (algorithms, [10]),
-        (table1, [480, 90, 10]),
-        (table3, [720, 90]),
-        (table4, [700, 60, 75, 150]),
-        (table5, [280, 10]),
+        (table1, [480, 90, 120, 15]),
+        (table3, [720, 360]),
+        (table4, [700, 60, 50, 225]),
+        (table5, [280, 40]),
         (table7, [270]),
     ],
 )

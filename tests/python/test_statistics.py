@@ -126,7 +126,7 @@ def test_runs_of_the_same_seed_are_paired(folder: Path) -> None:
 def test_results_are_groups_of_their_own(folder: Path) -> None:
     other = db.sweep(LOSSY, set={"path.loss": "5%"}).collect()
     found = db.stats(folder, other, by="result", where={"cc": "cubic"})
-    assert [group.name for group in found.groups] == [str(folder), "1"]
+    assert [group.name for group in found.groups] == [str(folder), "source 1"]
     assert found.groups[0].mean.estimate > 1.5 * found.groups[1].mean.estimate
 
 
@@ -178,6 +178,10 @@ def test_what_there_is_not_is_said(folder: Path) -> None:
         db.stats(folder, post_hoc="scheffe")
     with pytest.raises(ValueError, match="no column 'jain' of numbers in the time series"):
         db.stats(folder, metric="jain", samples=True)
+    alone = {"duration": "1s", "path": {"rate": "10mbit", "rtt": "40ms"}}
+    traffic = {"kind": "short-flows", "cc": "cubic", "size": "30kB", "load": "20%"}
+    with pytest.raises(ValueError, match="source 0 has no flows to compare"):
+        db.stats(db.run(alone | {"traffic": [traffic]}))
     with pytest.raises(ValueError, match="at least one result"):
         db.stats()
 
@@ -213,3 +217,11 @@ def test_the_command_names_what_is_wrong(folder: Path, dumbbell: Cli, tmp_path: 
         done = dumbbell("stats", *arguments)
         assert (done.status, done.out) == (2, "")
         assert said in done.err
+
+
+def test_a_long_table_of_pairs_ends_and_says_so(dumbbell: Cli, tmp_path: Path) -> None:
+    losses = [f"{number / 10}%" for number in range(1, 11)]
+    db.compare("reno", loss=losses, duration="2s", repeat=2, out=tmp_path / "out")
+    done = dumbbell("stats", tmp_path / "out")
+    assert "... and 5 more rows" in done.out
+    assert len(json.loads(dumbbell("stats", tmp_path / "out", "--json").out)["pairs"]) == 45

@@ -20,6 +20,8 @@ pub struct Control {
     pub pacing_rate: u64,
     /// The sender counts `2^-pacing_shift` seconds of the pacing rate as one burst (`sk_pacing_shift`).
     pub pacing_shift: u32,
+    /// The same for TCP small queues alone, where a controller asks for queues that are longer than its bursts.
+    pub small_queue_shift: Option<u32>,
     /// 0, or the value [`View::delivered`] must exceed before the application-limited bubble has left the pipe: samples
     /// until then are marked as limited by the application. A controller that holds the rate down on purpose sets it.
     pub app_limited: u64,
@@ -35,6 +37,7 @@ impl Default for Control {
             ssthresh: Control::INFINITE_SSTHRESH,
             pacing_rate: 0,
             pacing_shift: 10,
+            small_queue_shift: None,
             app_limited: 0,
         }
     }

@@ -25,6 +25,11 @@ impl Clock {
         Time::from_nanos(monotonic().saturating_sub(self.origin))
     }
 
+    /// The time when the monotonic clock stood at `nanos`.
+    pub fn at(self, nanos: u64) -> Time {
+        Time::from_nanos(nanos.saturating_sub(self.origin))
+    }
+
     /// How long it is until `instant`.
     pub fn until(self, instant: Time) -> Duration {
         Duration::from_nanos(self.origin.saturating_add(instant.as_nanos()).saturating_sub(monotonic()))

@@ -79,6 +79,8 @@ pub enum FlowFault {
     },
     /// The kernel keeps it for the administrator.
     ForbiddenAlgorithm,
+    /// Our own program for the kernel cannot be used.
+    Bpf(BpfFault),
     /// A parameter of the algorithm.
     Parameter(String),
     /// An application whose rate changes.
@@ -96,6 +98,17 @@ pub enum FlowFault {
     },
 }
 
+/// Why the kernel does not take a program.
+#[derive(Debug)]
+pub enum BpfFault {
+    /// These capabilities are missing; none if they are there in a user namespace only.
+    Capability(Vec<&'static str>),
+    /// The kernel takes no programs of this kind.
+    Kernel(String),
+    /// It does, but not this one.
+    Refused(String),
+}
+
 impl FlowFault {
     /// The error of this fault in a flow.
     pub(crate) fn of(self, flow: usize, cc: &str) -> RunError {
@@ -110,6 +123,11 @@ impl FlowFault {
             FlowFault::UnknownAlgorithm { available } => format!("it has {available}; or use the simulator"),
             FlowFault::ForbiddenAlgorithm => {
                 "run as root, or add it to net.ipv4.tcp_allowed_congestion_control".to_owned()
+            }
+            FlowFault::Bpf(BpfFault::Capability(_)) => "run as root, or use the simulator".to_owned(),
+            FlowFault::Bpf(BpfFault::Kernel(_) | BpfFault::Refused(_)) => {
+                "it has to be Linux 6.10 or later with CONFIG_BPF_JIT and CONFIG_DEBUG_INFO_BTF; or use the simulator"
+                    .to_owned()
             }
             FlowFault::Parameter(key) => format!("remove `{key}`, or use the simulator"),
             FlowFault::ChangingRate => "give a constant `rate`, or use the simulator".to_owned(),
@@ -127,6 +145,21 @@ impl fmt::Display for FlowFault {
             FlowFault::UnknownAlgorithm { .. } => write!(f, "`cc`: the running kernel has no such algorithm"),
             FlowFault::ForbiddenAlgorithm => {
                 write!(f, "`cc`: the running kernel keeps this algorithm for the administrator")
+            }
+            FlowFault::Bpf(BpfFault::Capability(missing)) if missing.is_empty() => {
+                write!(
+                    f,
+                    "`cc`: loading a program into the kernel needs CAP_BPF, CAP_PERFMON and CAP_NET_ADMIN of the machine itself, not of a user namespace"
+                )
+            }
+            FlowFault::Bpf(BpfFault::Capability(missing)) => {
+                write!(f, "`cc`: loading a program into the kernel needs {}", missing.join(", "))
+            }
+            FlowFault::Bpf(BpfFault::Kernel(why)) => {
+                write!(f, "`cc`: the running kernel takes no programs for congestion control: {why}")
+            }
+            FlowFault::Bpf(BpfFault::Refused(why)) => {
+                write!(f, "`cc`: the running kernel does not take the program: {why}")
             }
             FlowFault::Parameter(key) => write!(f, "`cc.{key}` cannot be set in the running kernel"),
             FlowFault::ChangingRate => write!(f, "`rate` changes, which applications on the running kernel cannot do"),

@@ -2,9 +2,10 @@
 #![cfg(target_os = "linux")]
 //!
 //! Where to look: `host.rs` makes the namespaces and `settings.rs` says what they are set to, `emulator.rs` carries the
-//! packets, `traffic.rs` has the applications, `sampler.rs` asks the kernel, `certificate.rs` judges. `sys.rs` is the only
-//! module with unsafe code.
+//! packets, `traffic.rs` has the applications, `sampler.rs` asks the kernel, `certificate.rs` judges. `bpf` loads our own
+//! algorithms into the kernel. `sys.rs` is the only module with unsafe code.
 
+mod bpf;
 mod certificate;
 mod clock;
 mod emulator;
@@ -44,7 +45,7 @@ use std::thread;
 use traffic::{Application, Promptness};
 
 pub use certificate::{Certificate, FlowLimits};
-pub use error::{FlowFault, RunError};
+pub use error::{BpfFault, FlowFault, RunError};
 pub use rootless::become_root_of_own_namespace;
 pub use settings::{MAX_FLOWS, Sysctl};
 pub use shell::{Programs, ShellOutput, shell};
@@ -164,8 +165,8 @@ pub fn run_watched(
     watch: &Watch,
 ) -> Result<RunOutput, RunError> {
     let settings = Settings::new(scenario, sysctls)?;
-    let algorithms: Vec<&str> = scenario.flows.iter().map(|flow| flow.cc.name()).collect();
-    let [sender, receiver] = Side::BOTH.map(|side| Host::new(side, &settings, &algorithms));
+    let (own, reports) = bpf::OwnAlgorithms::load(scenario)?;
+    let [sender, receiver] = Side::BOTH.map(|side| Host::new(side, &settings, &own.kernel_names(scenario, side)));
     let hosts = [sender?, receiver?];
     let shared = Shared::new(scenario.flows.iter().map(|_| FlowShared::new()).collect());
     let is_light = is_light(scenario);
@@ -174,7 +175,7 @@ pub fn run_watched(
     let devices = [&hosts[0].device, &hosts[1].device];
     let emulator = Emulator::new(scenario, devices, settings.mtu, clock, &shared, bounds.max_memory, Traffic::OfFlows)?;
     let [senders, listeners] = [&hosts[0].sockets, &hosts[1].sockets];
-    let sampler = Sampler::new(scenario, senders, clock, &shared);
+    let sampler = Sampler::new(scenario, senders, clock, &shared, reports);
 
     thread::scope(|scope| {
         let named = |name: &str| thread::Builder::new().name(name.to_owned()).stack_size(STACK_BYTES);

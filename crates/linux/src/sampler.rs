@@ -1,11 +1,12 @@
 //! Asks the kernel about every connection, at each sample and at the ends of the measured interval.
 
 use crate::Shared;
+use crate::bpf::{self, Report, Reports};
 use crate::clock::Clock;
 use crate::sys;
 use crate::tcp_info::{BbrInfo, TcpInfo};
 use dumbbell_results::{FlowSample, Recorder};
-use dumbbell_scenario::Scenario;
+use dumbbell_scenario::{Flow, Scenario};
 use dumbbell_units::{Duration, Time};
 use rustix::fd::OwnedFd;
 use std::sync::atomic::Ordering;
@@ -14,6 +15,8 @@ use std::sync::atomic::Ordering;
 const PRIORITY: i32 = 10;
 /// What BBR lets be observed of itself, with the names that the simulator's has.
 const BBR_VALUES: [&str; 4] = ["bw_mbps", "min_rtt_ms", "pacing_gain", "cwnd_gain"];
+/// How long reports of our own programs may wait to be collected.
+const COLLECTION: Duration = Duration::from_millis(20);
 /// The kernel's "no threshold".
 const INFINITE_SSTHRESH: u32 = 0x7fff_ffff;
 
@@ -45,14 +48,51 @@ pub struct Sampler<'a> {
     recorder: Recorder,
     /// Bytes delivered and arrived at the sample before.
     last: Vec<(u64, u64)>,
-    is_bbr: Vec<bool>,
+    insights: Vec<Insight>,
+    reports: Option<Reports>,
+}
+
+/// What shows the state of a flow's controller.
+#[derive(Clone, Copy, PartialEq, Eq)]
+enum Insight {
+    Nothing,
+    /// The kernel, for its BBR.
+    CcInfo,
+    /// Reports of our own program.
+    Reports,
+}
+
+impl Insight {
+    fn of(flow: &Flow) -> Insight {
+        if bpf::reports_state(flow) {
+            Insight::Reports
+        } else if flow.cc.name() == "bbr" {
+            Insight::CcInfo
+        } else {
+            Insight::Nothing
+        }
+    }
+
+    fn names(self) -> Vec<&'static str> {
+        match self {
+            Insight::Nothing => Vec::new(),
+            Insight::CcInfo => BBR_VALUES.to_vec(),
+            Insight::Reports => bpf::VALUES.to_vec(),
+        }
+    }
 }
 
 impl<'a> Sampler<'a> {
-    pub fn new(scenario: &'a Scenario, sockets: &'a [OwnedFd], clock: Clock, shared: &'a Shared) -> Sampler<'a> {
-        let is_bbr: Vec<bool> = scenario.flows.iter().map(|flow| flow.cc.name() == "bbr").collect();
+    pub fn new(
+        scenario: &'a Scenario,
+        sockets: &'a [OwnedFd],
+        clock: Clock,
+        shared: &'a Shared,
+        reports: Option<Reports>,
+    ) -> Sampler<'a> {
+        let insights: Vec<Insight> = scenario.flows.iter().map(Insight::of).collect();
         let interval = scenario.record.series.then_some(scenario.record.interval);
-        let names = is_bbr.iter().map(|is_bbr| if *is_bbr { BBR_VALUES.to_vec() } else { Vec::new() });
+        let names = insights.iter().map(|insight| insight.names());
         Sampler {
             scenario,
             sockets,
@@ -60,7 +100,8 @@ impl<'a> Sampler<'a> {
             shared,
             recorder: Recorder::new(interval, names),
             last: vec![(0, 0); sockets.len()],
-            is_bbr,
+            insights,
+            reports,
         }
     }
 
@@ -78,18 +119,33 @@ impl<'a> Sampler<'a> {
         for bound in bounds {
             let bound = Time::ZERO + bound;
             while self.recorder.next(end) <= bound {
-                if !self.clock.sleep_until(self.recorder.next(end), &self.shared.is_over) {
+                if !self.sleep_until(self.recorder.next(end)) {
                     break;
                 }
                 self.sample();
             }
-            if self.clock.sleep_until(bound, &self.shared.is_over) {
+            if self.sleep_until(bound) {
                 snapshots.push(self.snapshot());
             }
         }
         let mut snapshots = snapshots.into_iter();
         let mut next = || snapshots.next().unwrap_or_else(|| vec![Snapshot::default(); self.sockets.len()]);
         Sampled { before: next(), after: next(), total: next(), recorder: self.recorder }
+    }
+
+    /// Sleeps, and collects what is reported meanwhile; false if the run was over before.
+    fn sleep_until(&mut self, instant: Time) -> bool {
+        let Some(reports) = &mut self.reports else { return self.clock.sleep_until(instant, &self.shared.is_over) };
+        loop {
+            let next = instant.min(self.clock.now() + COLLECTION);
+            if !self.clock.sleep_until(next, &self.shared.is_over) {
+                return false;
+            }
+            reports.collect(self.clock, next);
+            if next == instant {
+                return true;
+            }
+        }
     }
 
     fn snapshot(&self) -> Vec<Snapshot> {
@@ -111,10 +167,12 @@ impl<'a> Sampler<'a> {
                 continue;
             }
             let Ok(info) = TcpInfo::of(socket) else { continue };
-            let bbr = if self.is_bbr[index] { BbrInfo::of(socket).ok() } else { None };
+            let bbr = if self.insights[index] == Insight::CcInfo { BbrInfo::of(socket).ok() } else { None };
+            let report = self.reports.as_ref().and_then(|reports| reports.of(index));
+            let mode = bbr.as_ref().map(BbrInfo::mode).or_else(|| report.map(Report::mode)).unwrap_or_default();
             let counted = (state.delivered_bytes.load(Ordering::Relaxed), state.arrived_bytes.load(Ordering::Relaxed));
             let last = std::mem::replace(&mut self.last[index], counted);
-            let sample = flow_sample(&info, bbr.as_ref(), counted, last, interval);
+            let sample = flow_sample(&info, mode, counted, last, interval);
             self.recorder.flow(due, index, sample, |values| {
                 if let Some(bbr) = bbr {
                     let min_rtt_ms =
@@ -126,6 +184,8 @@ impl<'a> Sampler<'a> {
                         gain(bbr.pacing_gain),
                         gain(bbr.cwnd_gain),
                     ]);
+                } else if let Some(report) = report {
+                    values.copy_from_slice(&report.values);
                 } else {
                     values.fill(f64::NAN);
                 }
@@ -137,7 +197,7 @@ impl<'a> Sampler<'a> {
 
 fn flow_sample(
     info: &TcpInfo,
-    bbr: Option<&BbrInfo>,
+    mode: &str,
     (delivered_bytes, arrived_bytes): (u64, u64),
     (last_delivered, last_arrived): (u64, u64),
     interval: Duration,
@@ -161,7 +221,7 @@ fn flow_sample(
         sacked_out: info.sacked,
         packets_out: info.unacked,
         ca_state: state_name(info.ca_state),
-        mode: bbr.map_or("", BbrInfo::mode).to_owned(),
+        mode: mode.to_owned(),
     }
 }
 

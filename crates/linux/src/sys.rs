@@ -1,6 +1,8 @@
-//! The system calls that no safe crate offers, and nothing else: this is the only module with `unsafe`.
+//! The system calls that no safe crate offers, and nothing else: only here and in `sys/bpf.rs` there is `unsafe`.
 
 #![allow(unsafe_code, reason = "these calls have no safe wrapper")]
+
+pub mod bpf;
 
 use rustix::fd::{AsFd, AsRawFd};
 use rustix::thread::UnshareFlags;

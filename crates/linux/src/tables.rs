@@ -6,7 +6,7 @@ use crate::seen::{Counts, Seen};
 use crate::tcp_info::TcpInfo;
 use crate::{RunOutput, Shared};
 use dumbbell_results::{FlowCounts, FlowSummary, UNKNOWN, flows, links};
-use dumbbell_scenario::Scenario;
+use dumbbell_scenario::{Flow, Scenario};
 use dumbbell_units::Time;
 use std::sync::atomic::Ordering;
 
@@ -30,7 +30,7 @@ pub fn output(
             flow: number,
             label: spec.label.clone(),
             cc: spec.cc.name().to_owned(),
-            algorithm: algorithm(spec.cc.name()),
+            algorithm: algorithm(spec),
             start: Time::from_nanos(shared.flows[number as usize].started_at.load(Ordering::Relaxed)),
             base_rtt: spec.base_rtt,
             measured_s: measured.as_secs_f64(),
@@ -57,10 +57,12 @@ pub fn output(
     }
 }
 
-/// The exact name of an algorithm of the running kernel. Every kernel of the main line has version 1 of BBR.
-fn algorithm(name: &str) -> String {
+/// The exact name of a flow's algorithm in the running kernel. Every kernel of the main line has version 1 of BBR.
+fn algorithm(flow: &Flow) -> String {
+    let name = flow.cc.name();
     let version = if name == "bbr" { "bbr1" } else { name };
-    format!("{version}-linux-{}", kernel())
+    let whose = if flow.is_bpf { "-bpf" } else { "" };
+    format!("{version}{whose}-linux-{}", kernel())
 }
 
 /// What the emulator counted and what the kernel tells, up to the same instant.

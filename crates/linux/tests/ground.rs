@@ -3,7 +3,7 @@
 
 #![cfg(target_os = "linux")]
 
-use dumbbell_linux::{Bounds, Programs, RunError, RunOutput, Sysctl, run, shell};
+use dumbbell_linux::{Bounds, BpfFault, FlowFault, Programs, RunError, RunOutput, Sysctl, run, shell};
 use dumbbell_results::{Table, Values};
 use dumbbell_scenario::{Experiment, Scenario};
 use std::sync::atomic::{AtomicBool, Ordering};
@@ -31,7 +31,13 @@ fn good(text: &str) -> Option<RunOutput> {
         match attempt(text, &[]) {
             Ok(output) if output.certificate.void.is_empty() => return Some(output),
             Ok(output) => eprintln!("void: {}", output.certificate.void.join("; ")),
-            Err(error @ (RunError::Namespace(_) | RunError::Tun(_))) => {
+            Err(
+                error @ (RunError::Namespace(_)
+                | RunError::Tun(_)
+                | RunError::Flow {
+                    fault: FlowFault::Bpf(BpfFault::Capability(_) | BpfFault::Kernel(_)), ..
+                }),
+            ) => {
                 eprintln!("skipped: {error}");
                 return None;
             }
@@ -53,6 +59,14 @@ fn counts<'t>(table: &'t Table, name: &str) -> &'t [u64] {
     match &table.columns.iter().find(|column| column.name == name).expect("a column of the catalogue").values {
         Values::Count(values) => values,
         _ => panic!("{name} is no count"),
+    }
+}
+
+/// The distinct names of a column.
+fn names(table: &Table, name: &str) -> Vec<String> {
+    match &table.columns.iter().find(|column| column.name == name).expect("a column of the catalogue").values {
+        Values::Name(values) => values.clone().into_parts().0,
+        _ => panic!("{name} has no names"),
     }
 }
 
@@ -121,6 +135,48 @@ fn marks_of_a_queue_reach_the_kernel() {
     let Some(output) = good(text) else { return };
     assert!(counts(&output.links, "marks_total")[0] > 0);
     assert_eq!(counts(&output.flows, "network_drops_total"), [0], "marked in place of dropped");
+}
+
+#[test]
+fn our_bbrs_run_in_the_kernel_and_report_their_state() {
+    for algorithm in ["bbr-acd", "bbrplus"] {
+        let text = format!(
+            r#"
+                duration = "4s"
+                warmup = "2s"
+                record.interval = "20ms"
+                path = {{ rate = "10mbit", rtt = "40ms", buffer = "2bdp" }}
+                flows = [{{ cc = "bpf:{algorithm}" }}]
+            "#
+        );
+        let Some(output) = good(&text) else { return };
+        let goodput = floats(&output.flows, "goodput_mbps")[0] / (10.0 * 1448.0 / 1500.0);
+        assert!((0.95..1.001).contains(&goodput), "{algorithm}: {goodput}");
+        let modes = names(&output.series, "mode");
+        assert!(["startup", "drain", "probe_bw"].iter().all(|mode| modes.contains(&mode.to_string())), "{modes:?}");
+        let bw = *floats(&output.series, "cc_bw_mbps").last().expect("a sample");
+        assert!((9.0..11.0).contains(&bw), "{algorithm}: {bw} Mbit/s");
+        let gains = floats(&output.series, "cc_pacing_gain");
+        assert!([1.25, 0.75, 1.0].iter().all(|gain| gains.contains(gain)), "{algorithm}: {gains:?}");
+    }
+}
+
+#[test]
+fn scalable_keeps_seven_eighths_of_its_window() {
+    let text = r#"
+        duration = "6s"
+        warmup = "2s"
+        record.interval = "20ms"
+        path = { rate = "20mbit", rtt = "40ms", buffer = "1bdp" }
+        flows = [{ cc = "bpf:scalable" }]
+    "#;
+    let Some(output) = good(text) else { return };
+    let throughput = floats(&output.links, "throughput_mbps")[0];
+    assert!(throughput > 0.99 * 20.0, "{throughput}");
+    let windows = floats(&output.series, "cwnd");
+    let settled = &windows[windows.len() / 2..];
+    let (least, most) = settled.iter().fold((f64::MAX, 0.0_f64), |(a, b), w| (a.min(*w), b.max(*w)));
+    assert!(least < most && least >= (most * 7.0 / 8.0).floor() - 1.0, "{least} to {most}");
 }
 
 #[test]

@@ -9,7 +9,9 @@
 /// When every slot is due, and which one comes first.
 #[derive(Debug)]
 pub struct Agenda<T> {
-    /// Their number is a power of two, at least 2; the slots that nobody owns are never due.
+    /// Two slots need no tree: most networks are two links.
+    pair: [T; 2],
+    /// More than two: their number is a power of two, and those that nobody owns are never due.
     slots: Vec<T>,
     /// The inner nodes of the tree: number n holds the winners of nodes 2n and 2n + 1, and number 1 is the root. The pairs of
     /// slots themselves are not kept.
@@ -27,18 +29,20 @@ struct Winner<T> {
 impl<T: Copy + Ord> Agenda<T> {
     /// An agenda of `slots` that are due at `never`, after everything else.
     pub fn new(slots: usize, never: T) -> Agenda<T> {
-        let slots = slots.next_power_of_two().max(2);
+        let slots = if slots > 2 { slots.next_power_of_two() } else { 0 };
         let nobody = Winner { due: never, slot: 0 };
-        Agenda { slots: vec![never; slots], matches: vec![[nobody; 2]; slots / 2], first: nobody }
+        let (pair, matches) = ([never; 2], vec![[nobody; 2]; slots / 2]);
+        Agenda { pair, slots: vec![never; slots], matches, first: nobody }
     }
 
     /// Makes room for at least `slots`; those that come on top are due at `never`.
     pub fn grow(&mut self, slots: usize, never: T) {
-        if slots <= self.slots.len() {
+        let known = if self.slots.is_empty() { &self.pair[..] } else { &self.slots };
+        if slots <= known.len() {
             return;
         }
         let mut grown = Agenda::new(slots, never);
-        for (slot, due) in self.slots.iter().enumerate() {
+        for (slot, due) in known.iter().enumerate() {
             grown.set(slot, *due);
         }
         *self = grown;
@@ -53,23 +57,30 @@ impl<T: Copy + Ord> Agenda<T> {
     /// Arms `slot`, whatever it was armed for.
     #[inline(always)]
     pub fn set(&mut self, slot: usize, due: T) {
-        self.slots[slot] = due;
+        match self.slots.get_mut(slot) {
+            Some(place) => {
+                *place = due;
+                self.play(slot, due);
+            }
+            None => {
+                debug_assert!(slot < 2 && self.slots.is_empty());
+                self.pair[slot & 1] = due;
+                let [left, right] = self.pair;
+                self.first = if right < left { Winner { due: right, slot: 1 } } else { Winner { due: left, slot: 0 } };
+            }
+        }
+    }
+
+    /// `slot` of the tree is due at another time: updates the nodes above it.
+    #[inline(never)]
+    fn play(&mut self, slot: usize, due: T) {
         let neighbour = self.slots[slot ^ 1];
         let neighbour_wins = neighbour < due || neighbour == due && slot & 1 == 1;
         #[expect(clippy::cast_possible_truncation, reason = "slots are flows or media, far fewer than 2^32")]
         let own = slot as u32;
-        let winner = if neighbour_wins { Winner { due: neighbour, slot: own ^ 1 } } else { Winner { due, slot: own } };
-        let number = (self.slots.len() + slot) / 2;
-        if number == 1 {
-            self.first = winner;
-        } else {
-            self.play_on(number, winner);
-        }
-    }
-
-    /// Node `number` has a new winner: updates the nodes above it.
-    #[inline(never)]
-    fn play_on(&mut self, mut number: usize, mut winner: Winner<T>) {
+        let mut winner =
+            if neighbour_wins { Winner { due: neighbour, slot: own ^ 1 } } else { Winner { due, slot: own } };
+        let mut number = (self.slots.len() + slot) / 2;
         while number > 1 {
             let side = number & 1;
             number /= 2;
@@ -87,13 +98,13 @@ impl<T: Copy + Ord> Agenda<T> {
     /// What `slot` is armed for.
     #[inline(always)]
     pub fn due(&self, slot: usize) -> T {
-        self.slots[slot]
+        self.slots.get(slot).map_or(self.pair[slot & 1], |due| *due)
     }
 
     /// Arms `slot` unless it is due earlier already. One that fires too early finds out and re-arms.
     #[inline(always)]
     pub fn advance(&mut self, slot: usize, due: T) {
-        if due < self.slots[slot] {
+        if due < self.due(slot) {
             self.set(slot, due);
         }
     }

@@ -11,6 +11,6 @@ mod wiring;
 pub use agenda::Agenda;
 pub use routes::{Entry, Hop, Route, Routes, WayError};
 pub use wiring::{
-    controller_stream, for_each_link, media, slowest_link, slowest_rate, source_stream, spawned_stream, start_of,
-    start_stream, wire,
+    assign, controller_stream, for_each_link, media, slowest_link, slowest_rate, source_stream, spawned_stream,
+    start_of, start_stream, wire,
 };

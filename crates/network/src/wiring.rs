@@ -68,14 +68,28 @@ pub fn media<P: Packet + Send + 'static>(scenario: &Scenario) -> (Media<P>, Vec<
             Entry { medium: number(wires.len() + channel), port: Port::try_from(place).unwrap_or(Port::MAX) }
         }
     };
-    let entries = places.into_iter().map(entry).collect();
-    let categories = Categories { by_flow: scenario.flows.iter().map(|flow| flow.dscp.map(Dscp::category)).collect() };
+    let entries: Vec<Entry> = places.into_iter().map(entry).collect();
+    let categories = Categories {
+        by_flow: scenario.flows.iter().map(|flow| flow.dscp.map(Dscp::category)).collect(),
+        to_come: scenario.traffic.iter().filter_map(|source| source.flow.dscp.map(Dscp::category)).collect(),
+    };
     let channel = |((_, links), stream): ((&str, Vec<RadioLink>), u64)| {
         let rng = Rng::stream(scenario.seed, stream);
         Box::new(WifiChannel::new(links, categories.clone(), rng)) as Box<dyn Medium<P>>
     };
     let channels = channels.into_iter().zip(CHANNEL_STREAMS..).map(channel).collect();
-    (Media::new(wires, channels), entries)
+    let mut media = Media::new(wires, channels);
+    for (number, flow) in (0..).zip(&scenario.flows).filter(|(_, flow)| flow.dscp.is_some()) {
+        assign(&mut media, &entries, flow, number);
+    }
+    (media, entries)
+}
+
+/// Tells the media on the ways of flow `number` the code point of its packets.
+pub fn assign<P: Packet + Send>(media: &mut Media<P>, entries: &[Entry], flow: &Flow, number: u32) {
+    for &link in flow.forward.iter().chain(&flow.reverse) {
+        media.get_mut(entries[link].medium as usize).assign(number, flow.dscp);
+    }
 }
 
 /// Does something for every link of a scenario, in its order: with the medium and the port that stand for it.

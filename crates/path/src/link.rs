@@ -9,13 +9,13 @@
 
 mod change;
 mod ingress;
+mod losses;
 mod measures;
 
 use crate::config::LinkConfig;
-use crate::correlated::Share;
 use crate::delay::Passage;
 use crate::ledger::{DropCause, Ledger, LinkCounters};
-use crate::loss::{Bernoulli, LossRecipe, Model, Process};
+use crate::loss::Process;
 use crate::packet::Packet;
 use crate::pipe::Pipe;
 use crate::queue::{Buffer, Fifo, Gated, HeldQueue, Limits, Queue};
@@ -23,8 +23,9 @@ use crate::release::Release;
 use crate::stats::Occupancy;
 use crate::train::Train;
 use crate::transmitter::Transmitter;
-use dumbbell_units::{Duration, Ratio, Rng, Time};
+use dumbbell_units::{Duration, Rng, Time};
 use ingress::Ingress;
+use losses::losses_behind;
 use std::collections::VecDeque;
 
 pub use change::{Change, Retimed};
@@ -202,16 +203,30 @@ impl<P: Packet> Link<P> {
         Some(self.pipe.next_arrival())
     }
 
-    /// A run of `count` packets arrives, of which `packet` is the first. On a link with the fast path of a drop-tail queue
-    /// those that fit are accepted, and their departures are returned; the others are dropped. On any other link it does
-    /// nothing and returns `None`: the packets are to be [offered](Self::offer) one by one.
+    /// A run of `count` packets arrives, of which `packet` is the first. On a link with a fast path those that fit are
+    /// accepted, and their departures are returned; the others are dropped. On any other link it does nothing and returns
+    /// `None`: the packets are to be [offered](Self::offer) one by one.
     #[inline(always)]
     pub fn offer_run(&mut self, now: Time, packet: P, count: u32) -> Option<Train> {
         let size = packet.size();
-        let (FastPath::DropTail, Stage::DropTail(queue)) = (self.fast_path, &mut self.stage) else { return None };
+        let (FastPath::DropTail, Stage::DropTail(queue)) = (self.fast_path, &mut self.stage) else {
+            return self.delay_run(now, packet, count);
+        };
         let departures = queue.offer_run(now, size, count)?;
         self.ledger.arrivals.add_many(size, count);
         self.ledger.dropped_full.add_many(size, count - departures.count());
+        self.pipe.push_run(departures, packet);
+        Some(departures)
+    }
+
+    /// [`offer_run`](Self::offer_run) on a link that only delays packets: they leave it together.
+    #[inline(never)]
+    fn delay_run(&mut self, now: Time, packet: P, count: u32) -> Option<Train> {
+        if self.fast_path != FastPath::DelayOnly {
+            return None;
+        }
+        self.ledger.arrivals.add_many(packet.size(), count);
+        let departures = Train::at_once(now, count);
         self.pipe.push_run(departures, packet);
         Some(departures)
     }
@@ -414,6 +429,16 @@ impl<P: Packet> Link<P> {
         Some((self.pipe.next_arrival(), followers))
     }
 
+    /// Takes the `count` packets that the run still has of which [`take_plain`](Self::take_plain) took a packet at `now`, if
+    /// they reach the far end at the same instant, as those of a link that only delays them do. Returns how many these are.
+    #[inline]
+    pub fn take_together(&mut self, now: Time, count: u32) -> u32 {
+        if count == 0 || self.pipe.next_arrival() > now {
+            return 0;
+        }
+        self.pipe.take_followers(count, now + Duration::from_nanos(1), now).0
+    }
+
     /// Takes packets of the run to which the packet belongs that [`take_plain`](Self::take_plain) took last: at most `most`,
     /// which the run must still have, and only those that reach the far end before `until`. Returns how many these are, and
     /// the sum of the times from `origin` to their arrivals; `origin` must not be later than any of these.
@@ -456,29 +481,6 @@ impl<P: Packet> Link<P> {
     /// the transmitter appear with the first call that passes the time of departure.
     pub fn pop_drop(&mut self) -> Option<(P, DropCause)> {
         self.ledger.later_drops.pop_front()
-    }
-}
-
-/// What is lost behind the transmitter: random losses, and packets that are damaged.
-fn losses_behind(config: &LinkConfig, loss: Option<&LossRecipe>, rng: Rng) -> Option<Box<dyn Process>> {
-    let Share { probability, correlation } = config.impairments.corrupt;
-    let damaged = (probability > Ratio::ZERO).then_some(Bernoulli { p: probability, correlation });
-    let damages = damaged.map(|damaged| damaged.process(Rng::new(rng.clone().next_u64())));
-    let loss = loss.map(|recipe| recipe.make(rng));
-    match (loss, damages) {
-        (Some(loss), Some(damages)) => Some(Box::new(Both(loss, damages))),
-        (loss, damages) => loss.or(damages),
-    }
-}
-
-/// Two processes, each of which is asked about every packet.
-#[derive(Clone, Debug)]
-struct Both(Box<dyn Process>, Box<dyn Process>);
-
-impl Process for Both {
-    fn strikes(&mut self, now: Time) -> bool {
-        let (first, second) = (self.0.strikes(now), self.1.strikes(now));
-        first || second
     }
 }
 

@@ -7,6 +7,7 @@
 //! [`Media`] keeps the media of a network by their numbers, links first: whoever has a link's number finds it without
 //! asking what kind of medium it is.
 
+use crate::dscp::Dscp;
 use crate::ledger::{DropCause, LinkCounters};
 use crate::link::{Change, Link, Offer, Retimed};
 use crate::packet::Packet;
@@ -32,6 +33,9 @@ pub trait Medium<P: Packet>: Send {
     fn offer_copy(&mut self, now: Time, port: Port, packet: P) -> Offer {
         self.offer(now, port, packet)
     }
+
+    /// From now on the packets of a flow have this code point, or none of their own.
+    fn assign(&mut self, _flow: u32, _dscp: Option<Dscp>) {}
 
     /// The next packet that has come out by `now`, and the port at which it does. Call it until it returns `None`.
     fn poll(&mut self, now: Time) -> Option<(Port, P)>;
@@ -135,6 +139,10 @@ impl<P: Packet + Send> Medium<P> for Link<P> {
 
     fn offer_copy(&mut self, now: Time, _port: Port, packet: P) -> Offer {
         Link::offer_copy(self, now, packet)
+    }
+
+    fn assign(&mut self, flow: u32, dscp: Option<Dscp>) {
+        Link::assign(self, flow, dscp);
     }
 
     fn poll(&mut self, now: Time) -> Option<(Port, P)> {

@@ -43,6 +43,12 @@ impl Train {
         Train { next: begins.as_nanos(), nanos: ends.since(begins).as_nanos(), left: 1, ..Train::default() }
     }
 
+    /// `count` packets that pass together.
+    #[inline]
+    pub(crate) fn at_once(at: Time, count: u32) -> Train {
+        Train { next: at.as_nanos(), left: count, ..Train::default() }
+    }
+
     /// The same packets at a point `delay` further on.
     #[inline]
     pub(crate) fn delayed(self, delay: Duration) -> Train {

@@ -11,7 +11,7 @@ use std::collections::VecDeque;
 /// What bounds the host's queue of one connection.
 #[derive(Clone, Copy, Debug)]
 pub struct QueueLimit {
-    /// Bytes per second divided by `2^pacing_shift`.
+    /// Bytes per second divided by `2^pacing_shift`, or by what the controller asks for in its place.
     pub rate_share: u64,
     /// `tcp_limit_output_bytes`.
     pub limit_output_bytes: u64,

@@ -30,7 +30,7 @@ impl WindowedMin {
     }
 
     /// A sample at `now_us`, which never runs backwards (`minmax_running_min`).
-    #[inline]
+    #[inline(always)]
     pub fn update(&mut self, now_us: u64, value: u32) {
         let age_us = now_us - self.seen_us[0];
         if value > self.best[2] && age_us <= WindowedMin::WINDOW_US / 4 {

@@ -62,7 +62,7 @@ impl RttEstimator {
     }
 
     /// A valid sample; a window has passed when `snd_una` exceeds the `snd_nxt` of its beginning.
-    #[inline]
+    #[inline(always)]
     #[expect(
         clippy::cast_possible_truncation,
         clippy::cast_sign_loss,

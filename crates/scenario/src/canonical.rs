@@ -4,6 +4,7 @@
 //! more. Quantities print in their canonical spelling, which reads back as the same value.
 
 use crate::file::Buffer;
+use crate::resolve::algorithms::BPF;
 use crate::resolve::{RateSource, Resolved, hexadecimal};
 use crate::tree::json_to_toml;
 use crate::{Flow, Link, Scenario, Traffic};
@@ -304,7 +305,8 @@ fn flow_table(flow: &Flow, scenario: &Scenario) -> Table {
     let mut table = Table::new();
     put(&mut table, "label", flow.label.clone());
     let mut cc = Table::new();
-    put(&mut cc, "name", flow.cc.name());
+    let kind = if flow.is_bpf { BPF } else { "" };
+    put(&mut cc, "name", format!("{kind}{}", flow.cc.name()));
     cc.extend(flow.cc.parameters().iter().filter_map(|(k, v)| Some((k.clone(), json_to_toml(v)?))));
     put(&mut table, "cc", cc);
     put(&mut table, "start", flow.start.to_string());

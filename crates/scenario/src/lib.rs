@@ -23,8 +23,10 @@ mod schema;
 mod sweep;
 mod tree;
 
+pub use dumbbell_path::Dscp;
 pub use error::{ScenarioError, ScenarioErrors};
 pub use experiment::{Experiment, Point};
 pub use reference::{ReferencePage, reference_pages};
-pub use resolved::{Dscp, Flow, Link, Radio, Record, Scenario, Traffic};
+pub use resolve::algorithms::BPF_ALGORITHMS;
+pub use resolved::{Flow, Link, Radio, Record, Scenario, Traffic};
 pub use schema::{json_schema, json_schema_with};

@@ -1,13 +1,11 @@
 //! A scenario with every default filled in and every name resolved: what the engine runs.
 
 use dumbbell_cc::Recipe;
-use dumbbell_path::wifi::{AccessCategory, Wifi};
-use dumbbell_path::{LinkConfig, Schedule};
+use dumbbell_path::wifi::Wifi;
+use dumbbell_path::{Dscp, LinkConfig, Schedule};
 use dumbbell_traffic::SourceRecipe;
 use dumbbell_transport::TransportConfig;
 use dumbbell_units::{Duration, Time};
-use schemars::JsonSchema;
-use serde::{Deserialize, Serialize};
 use std::sync::Arc;
 
 /// One run: a network, its flows, and what to record.
@@ -64,44 +62,6 @@ pub struct Radio {
     pub is_from_access_point: bool,
 }
 
-/// Differentiated services code point of a flow's packets.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
-#[serde(rename_all = "lowercase")]
-pub enum Dscp {
-    /// 0: best effort. Wi-Fi: best effort.
-    #[serde(alias = "be")]
-    Cs0,
-    /// 8: less than best effort. Wi-Fi: background.
-    #[serde(alias = "bk")]
-    Cs1,
-    /// 16: operations and management. Wi-Fi: best effort.
-    Cs2,
-    /// 24: broadcast video. Wi-Fi: video.
-    Cs3,
-    /// 32: real-time interactive. Wi-Fi: video.
-    Cs4,
-    /// 40: signalling. Wi-Fi: video.
-    Cs5,
-    /// 46: telephony. Wi-Fi: voice.
-    Ef,
-    /// 48: network control. Wi-Fi: voice.
-    Cs6,
-    /// 56. Wi-Fi: voice.
-    Cs7,
-}
-
-impl Dscp {
-    /// The access category of Wi-Fi (RFC 8325, section 4.3; Linux since 6.2: `cfg80211_classify8021d`).
-    pub fn category(self) -> AccessCategory {
-        match self {
-            Dscp::Cs1 => AccessCategory::Background,
-            Dscp::Cs0 | Dscp::Cs2 => AccessCategory::BestEffort,
-            Dscp::Cs3 | Dscp::Cs4 | Dscp::Cs5 => AccessCategory::Video,
-            Dscp::Ef | Dscp::Cs6 | Dscp::Cs7 => AccessCategory::Voice,
-        }
-    }
-}
-
 /// One flow.
 #[derive(Clone, Debug)]
 pub struct Flow {
@@ -109,6 +69,9 @@ pub struct Flow {
     pub label: String,
     /// How its controller is built: algorithm, version, parameters.
     pub cc: Arc<Recipe>,
+    /// On the running kernel our own program of this algorithm governs the flow, loaded for the purpose (`bpf:`); in the
+    /// simulator that is no difference.
+    pub is_bpf: bool,
     /// When the connection attempt starts.
     pub start: Time,
     /// Start is delayed by a random time uniform over this span.

@@ -35,6 +35,26 @@ fn same(a: &Scenario, b: &Scenario) -> bool {
 }
 
 #[test]
+fn a_program_for_the_kernel_is_the_same_algorithm_and_stays_in_the_resolved_file() {
+    let experiment = load(&MINIMAL.replace("\"bbr\"", "\"bpf:bbr-acd\""));
+    let point = &experiment.points()[0];
+    let flow = &point.scenario().flows[0];
+    assert_eq!((flow.cc.name(), flow.is_bpf, flow.label.as_str()), ("bbr-acd", true, "bpf:bbr-acd"));
+    assert!(load(&point.resolved_toml()).points()[0].scenario().flows[0].is_bpf);
+    let plain = load(&MINIMAL.replace("\"bbr\"", "\"bbr-acd\""));
+    assert_ne!(point.content_hash(), plain.points()[0].content_hash());
+}
+
+#[test]
+fn a_program_that_there_is_not_is_refused_with_those_there_are() {
+    let text = MINIMAL.replace("\"bbr\"", "\"bpf:cubic\"");
+    let errors = Experiment::from_toml(&text, "test.toml", &[]).unwrap_err().to_string();
+    for words in ["test.toml:5", "no program `bpf:cubic`", "bpf:bbr-acd, bpf:bbrplus, bpf:scalable"] {
+        assert!(errors.contains(words), "{errors}");
+    }
+}
+
+#[test]
 fn a_path_is_two_nodes_a_bottleneck_and_a_free_way_back() {
     let scenario = scenario(MINIMAL);
     assert_eq!(scenario.nodes, ["left", "right"]);
@@ -89,6 +109,17 @@ fn an_access_link_belongs_to_one_flow_and_counts_twice_in_its_round_trip_time() 
     assert_eq!(first.base_rtt, Duration::from_millis(50));
     assert_eq!(third.base_rtt, Duration::from_millis(40));
     assert_eq!(scenario.links[2].config.limit, QueueLimit::default());
+}
+
+#[test]
+fn flows_with_links_of_their_own_take_the_same_way_between_them() {
+    let own = ["bbr", "bbr", "reno"].map(|cc| format!("[[flows]]\ncc = \"{cc}\"\nrtt = \"50ms\"\n")).concat();
+    let scenario = scenario(&format!("{MINIMAL}{own}"));
+    let ways: Vec<_> = scenario.flows[1..].iter().map(|flow| flow.forward[1..].to_vec()).collect();
+    assert_eq!(ways, vec![scenario.flows[0].forward.clone(); 3]);
+    let recipes: Vec<_> = scenario.flows.iter().map(|flow| &flow.cc).collect();
+    assert!(Arc::ptr_eq(recipes[0], recipes[1]) && Arc::ptr_eq(recipes[1], recipes[2]), "asked for once");
+    assert_ne!(recipes[2], recipes[3]);
 }
 
 #[test]

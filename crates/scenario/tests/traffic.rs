@@ -36,6 +36,13 @@ kind = "request-response"
 cc = "bbr"
 users = 3
 size = "20kB"
+dscp = "ef"
+
+[[traffic]]
+kind = "web-pages"
+cc = "cubic"
+size = { kind = "lognormal", mean = "8kB", sigma = 2.4, max = "2MB" }
+objects = { scale = 2, shape = 1.1, max = 53 }
 
 [path.reverse]
 rate = "10mbit"
@@ -77,7 +84,7 @@ fn a_load_is_a_share_of_the_slowest_link_with_headers() {
 #[test]
 fn a_file_with_traffic_needs_no_flows_and_one_without_either_says_so() {
     let alone = FILE.replace("[[flows]]\ncc = \"bbr\"\n", "");
-    assert_eq!((scenario(&alone).flows.len(), scenario(&alone).traffic.len()), (0, 3));
+    assert_eq!((scenario(&alone).flows.len(), scenario(&alone).traffic.len()), (0, 4));
     let explained = Experiment::from_toml(&alone, "test.toml", &[]).unwrap().explain();
     assert!(explained.contains("0: short-flows: short flows,") && !explained.contains("\nflows"), "{explained}");
     let neither = Experiment::from_toml("[path]\nrate = \"1mbit\"\nrtt = \"1ms\"\n", "test.toml", &[]).unwrap_err();
@@ -110,6 +117,12 @@ fn what_is_wrong_is_said_with_its_place() {
         ("kind = \"short-flows\"\ncc = \"cubic\"\nload = 0.5\nsize = \"1kB\"\nstart = \"100s\"", "starts at 100s"),
         ("kind = \"short-flows\"\ncc = \"cubic\"\nload = 0.5\nsize = \"1kB\"\nrtt = \"1m\"", "traffic[0].rtt"),
         ("kind = \"short-flows\"\nload = 0.5\nsize = \"1kB\"\ntransport = \"udp\"", "traffic[0]"),
+        ("kind = \"web-pages\"\ncc = \"cubic\"\nconnections = 0", "traffic[0].connections"),
+        ("kind = \"web-pages\"\ncc = \"cubic\"\nobjects = 200000", "200000 objects on a page"),
+        ("kind = \"web-pages\"\ncc = \"cubic\"\nobjects = { mean = 3 }", "traffic[0].objects"),
+        ("kind = \"web-pages\"\ncc = \"cubic\"\ndocument = \"0B\"", "traffic[0].document"),
+        ("kind = \"web-pages\"\ncc = \"cubic\"\ndscp = \"af41\"", "traffic[0].dscp"),
+        ("kind = \"short-flows\"\nload = 0.5\nsize = \"1kB\"\ntransport = \"probe\"", "datagrams do not tell"),
         ("kind = \"request-response\"\ncc = \"cubic\"\nsize = \"1kB\"\nusers = 0", "traffic[0].users"),
         ("kind = \"request-response\"\ncc = \"cubic\"\nsize = \"1kB\"\nload = 0.5", "no parameter of request-response"),
     ] {

@@ -153,22 +153,16 @@ impl Packet {
         }
     }
 
-    /// The acknowledgement of an ACK that arrives.
+    /// The acknowledgement of an ACK without options that arrives.
     #[inline]
-    pub fn acknowledgement(&self, store: &mut Store<Options>) -> Ack {
-        let mut ack = Ack {
-            ack: self.number,
-            sack: [SackBlock::default(); Ack::MAX_SACK_BLOCKS],
-            sack_count: 0,
-            ece: self.flags != 0,
-            marks: None,
-            window: self.detail,
-            echo: self.timestamp,
-        };
-        if let Some(sacks) = self.attachment {
-            Options { sack: ack.sack, sack_count: ack.sack_count, marks: ack.marks } = store.take(sacks);
-        }
-        ack
+    pub fn cumulative(&self) -> CumulativeAck {
+        CumulativeAck { ack: self.number, ece: self.flags != 0, window: self.detail, echo: self.timestamp }
+    }
+
+    /// The acknowledgement of an ACK that arrives with these options.
+    #[inline]
+    pub fn acknowledgement(&self, Options { sack, sack_count, marks }: Options) -> Ack {
+        Ack { sack, sack_count, marks, ..self.cumulative().into() }
     }
 
     #[inline]

@@ -147,6 +147,13 @@ impl Ack {
     /// Blocks that fit an ACK without timestamps; with them one fewer.
     pub const MAX_SACK_BLOCKS: usize = 4;
 
+    /// The same without options, if it has none.
+    #[inline]
+    pub fn without_options(&self) -> Option<CumulativeAck> {
+        let &Ack { ack, ece, window, echo, sack_count, marks, .. } = self;
+        (sack_count == 0 && marks.is_none()).then_some(CumulativeAck { ack, ece, window, echo })
+    }
+
     /// The valid blocks.
     #[inline]
     pub fn sack_blocks(&self) -> &[SackBlock] {

@@ -13,7 +13,7 @@ from dumbbell.pages.content import Content
 from dumbbell.printable import in_markdown, printable
 
 if TYPE_CHECKING:
-    from jinja2 import Environment
+    from jinja2 import Environment, Template
 
 Format = Literal["html", "md"]
 FORMATS: tuple[Format, ...] = ("html", "md")
@@ -22,8 +22,12 @@ NAME = "report"
 
 def render(content: Content, format: Format) -> str:  # noqa: A002 - the word for it
     """The page as a text."""
-    template = _environment().get_template(f"report.{format}")
-    return printable(template.render(content=content))
+    return printable(template(f"report.{format}").render(content=content))
+
+
+def template(name: str) -> Template:
+    """A template of a page."""
+    return _environment().get_template(name)
 
 
 def write(content: Content, folder: Path, kind: storage.Kind, formats: Sequence[Format] = FORMATS) -> list[Path]:

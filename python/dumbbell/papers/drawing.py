@@ -7,11 +7,12 @@ from contextlib import contextmanager
 from statistics import fmean
 from typing import Any
 
+import numpy as np
 from matplotlib.axes import Axes
 from matplotlib.axis import Axis
 from matplotlib.lines import Line2D
 from matplotlib.ticker import FixedLocator, FuncFormatter, NullLocator
-from numpy.typing import NDArray
+from numpy.typing import ArrayLike, NDArray
 
 from dumbbell.plots.style import Look, Picture, picture
 
@@ -63,3 +64,14 @@ def with_ranges(axes: Axes, x: Sequence[float], runs: Sequence[Sequence[float]],
     below = [mean - min(values) for mean, values in zip(means, runs, strict=True)]
     above = [max(values) - mean for mean, values in zip(means, runs, strict=True)]
     axes.errorbar(x, means, yerr=[below, above], capsize=2, elinewidth=0.8, **marks(style))
+
+
+def with_band(axes: Axes, x: Sequence[float], runs: Sequence[Sequence[float]], style: Look) -> None:
+    """A line through the means over seeds, in a band from the least to the most."""
+    axes.plot(x, [fmean(values) for values in runs], **marks(style))
+    band(axes, x, [min(values) for values in runs], [max(values) for values in runs], style.shown)
+
+
+def band(axes: Axes, x: ArrayLike, least: ArrayLike, most: ArrayLike, colour: str) -> None:
+    """The area between the least and the most over seeds, behind the lines."""
+    axes.fill_between(np.asarray(x), np.asarray(least), np.asarray(most), color=colour, alpha=0.18, linewidth=0)

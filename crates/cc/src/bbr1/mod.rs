@@ -276,9 +276,7 @@ impl<R: Rules> Controller for Bbr1<R> {
             ..Core::new(Arc::clone(&core.parameters), core.rng.clone())
         };
         control.ssthresh = Control::INFINITE_SSTHRESH;
-        if let Some(shift) = core.parameters.pacing_shift {
-            control.pacing_shift = shift;
-        }
+        control.small_queue_shift = core.parameters.small_queue_shift;
         core.round.next_delivered = view.delivered;
         core.min_rtt.start(view, core.parameters.min_rtt_window);
         core.model_rtt_us = core.min_rtt.rtt_us.into();

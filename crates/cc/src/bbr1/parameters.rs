@@ -79,9 +79,10 @@ pub struct Parameters {
     /// Largest burst in bytes.
     #[schemars(extend("x-source" = "GSO_LEGACY_MAX_SIZE - 1 - MAX_TCP_HEADER"))]
     pub burst_max_bytes: Bytes,
-    /// Sets the connection's burst length to `2^-pacing_shift` seconds of its rate (8 is 4 ms); absent leaves it alone.
-    #[schemars(range(max = 31), extend("x-source" = "sk_pacing_shift"))]
-    pub pacing_shift: Option<u32>,
+    /// The connection's small queues in its own host count `2^-small_queue_shift` seconds of its rate (8 is 4 ms); absent
+    /// they count as much as a burst.
+    #[schemars(range(max = 31), extend("x-source" = "BBR-n's patch of tcp_small_queue_check: sysctl tcp_pacing_shift"))]
+    pub small_queue_shift: Option<u32>,
 
     /// Growth of the bandwidth estimate that counts as growth in STARTUP.
     #[schemars(extend("x-source" = "bbr_full_bw_thresh"))]
@@ -149,7 +150,7 @@ impl Default for Parameters {
             burst_min_rate: Rate::from_bits_per_sec(1_200_000),
             burst_max: 127,
             burst_max_bytes: Bytes::new(65_215),
-            pacing_shift: None,
+            small_queue_shift: None,
             full_threshold: Gain::new(320),
             full_rounds: 3,
             aggregation_gain: Gain::ONE,
@@ -197,7 +198,7 @@ impl ParameterSet for Parameters {
         check(self.burst_min > 0, "burst_min", "it must be at least 1 packet")?;
         check(self.burst_min_slow > 0, "burst_min_slow", "it must be at least 1 packet")?;
         check(self.burst_max > 0, "burst_max", "it must be at least 1 packet")?;
-        check(self.pacing_shift.is_none_or(|s| s < 32), "pacing_shift", "it must lie in 0..=31")?;
+        check(self.small_queue_shift.is_none_or(|s| s < 32), "small_queue_shift", "it must lie in 0..=31")?;
         check(self.full_rounds > 0, "full_rounds", "it must be at least 1")?;
         check(
             (1..=31).contains(&self.aggregation_window_rounds),

@@ -207,9 +207,7 @@ impl Controller for Bbr2 {
     fn init(&mut self, view: &View, control: &mut Control) {
         *self = Bbr2::new(Arc::clone(&self.parameters), self.rng.clone()).named(Arc::clone(&self.name));
         control.ssthresh = Control::INFINITE_SSTHRESH;
-        if let Some(shift) = self.parameters.pacing_shift {
-            control.pacing_shift = shift;
-        }
+        control.small_queue_shift = self.parameters.small_queue_shift;
         self.initial_window = control.cwnd.min(127);
         self.round.next_delivered = view.delivered;
         self.signals.next_delivered = view.delivered + 1;

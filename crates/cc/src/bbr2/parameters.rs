@@ -112,9 +112,10 @@ pub struct Parameters {
     /// Round-trip time that halves `burst_rtt_bytes`.
     #[schemars(extend("x-source" = "bbr_tso_rtt_shift = 9: 512 us"))]
     pub burst_rtt_step: Duration,
-    /// Sets the connection's burst length to `2^-pacing_shift` seconds of its rate (8 is 4 ms); absent leaves it alone.
-    #[schemars(range(max = 31), extend("x-source" = "sk_pacing_shift; BBR-n: 8"))]
-    pub pacing_shift: Option<u32>,
+    /// The connection's small queues in its own host count `2^-small_queue_shift` seconds of its rate (8 is 4 ms); absent
+    /// they count as much as a burst.
+    #[schemars(range(max = 31), extend("x-source" = "BBR-n's patch of tcp_small_queue_check: sysctl tcp_pacing_shift"))]
+    pub small_queue_shift: Option<u32>,
 
     /// What the search for a full pipe looks at, and when.
     #[schemars(extend("x-source" = "bbr_check_full_bw_reached; draft-ietf-ccwg-bbr, BBRCheckFullBWReached"))]
@@ -402,7 +403,7 @@ impl Default for Parameters {
             burst_max_bytes: Bytes::new(65_215),
             burst_rtt_bytes: Bytes::new(65_536),
             burst_rtt_step: Duration::from_micros(512),
-            pacing_shift: None,
+            small_queue_shift: None,
             full_test: FullTest::Maximum,
             full_threshold: Gain::new(320),
             full_rounds: 3,
@@ -510,7 +511,7 @@ impl ParameterSet for Parameters {
         check((1..=15).contains(&self.startup_loss_events), "startup_loss_events", "it must lie in 1..=15")?;
         check(self.budget_bursts <= 1_000, "budget_bursts", "it must not exceed 1000")?;
         check(self.pacing_margin.as_f64() < 1.0, "pacing_margin", "it must be less than 100%")?;
-        check(self.pacing_shift.is_none_or(|s| s < 32), "pacing_shift", "it must lie in 0..=31")?;
+        check(self.small_queue_shift.is_none_or(|s| s < 32), "small_queue_shift", "it must lie in 0..=31")?;
         check(self.burst_rtt_step.as_micros() > 0, "burst_rtt_step", "it must be at least 1us")?;
         let one_to_31 = [
             ("aggregation_window_rounds", self.aggregation_window_rounds),

@@ -1,6 +1,7 @@
 //! What a link shows of itself: what waits, what it has counted, what its queue held over time.
 
 use super::{Drawn, Link, Stage};
+use crate::dscp::Dscp;
 use crate::ledger::{DropCause, LinkCounters};
 use crate::packet::Packet;
 use crate::stats::{Backlog, Occupancy, QueueStats, Tally};
@@ -110,6 +111,13 @@ impl<P: Packet> Link<P> {
             + claimed::<(P, DropCause)>(drops.len(), drops.capacity())
             + self.release.as_ref().map_or(0, |release| release.memory())
             + self.departures.as_ref().map_or(0, |told| claimed::<(Time, P)>(told.len(), told.capacity()))
+    }
+
+    /// From now on the packets of a flow have this code point, or none of their own.
+    pub fn assign(&mut self, flow: u32, dscp: Option<Dscp>) {
+        if let Stage::Held(queue) = &mut self.stage {
+            queue.assign(flow, dscp);
+        }
     }
 
     /// Values by which the queue's discipline tells its state, by name; none for those that have no state to tell.

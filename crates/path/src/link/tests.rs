@@ -148,6 +148,20 @@ fn a_packet_arrives_after_its_serialisation_and_the_propagation_delay() {
 }
 
 #[test]
+fn the_packets_of_a_run_leave_a_link_that_only_delays_them_together() {
+    let mut together = link(config(LinkRate::Unlimited));
+    let mut busy = link(twelve_megabits());
+    let mut packet = TestPacket::default();
+    for (link, at_once) in [(&mut together, 3), (&mut busy, 0)] {
+        link.offer_run(at(0), TestPacket::new(7, 1500), 4).unwrap();
+        let now = link.next_event();
+        let (_, behind) = link.take_plain(now, &mut packet).unwrap();
+        assert_eq!((packet.number, behind, link.take_together(now, behind)), (7, 3, at_once));
+        assert_eq!(link.next_event() == Time::NEVER, at_once == 3);
+    }
+}
+
+#[test]
 fn an_unlimited_rate_only_delays() {
     let mut link = link(config(LinkRate::Unlimited));
     for i in 0..100 {

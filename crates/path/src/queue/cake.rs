@@ -7,25 +7,29 @@
 //! departure of another, until nothing is left of what COBALT (`cake/cobalt.rs`) knew of it. The deficit that a bulk flow
 //! gets each turn is divided by the number of bulk flows of its host.
 //!
-//! Left out are the tins, because queues do not see the DSCP of a flow, and the ACK filter, which is off by default. Linux's
-//! hash with eight ways hardly ever lets flows meet; here they never do.
+//! All this is done in each tin by itself (`cake/tin.rs`). The DSCP of a flow says which tin its packets go to. A tin has a
+//! clock that goes on by what its packets take at its part of `bandwidth`. Of the tins with something to send the last one
+//! whose clock is not ahead sends, otherwise the one that is ahead least: what is urgent comes first up to its part, bulk
+//! traffic is sure of its own, and what nobody uses is there for all. Without `bandwidth` tins take turns by their weights.
+//!
+//! Left out is the ACK filter, which is off by default. Linux's hash with eight ways hardly ever lets flows meet; here they
+//! never do.
 
 mod cobalt;
+mod tin;
 
-use super::flows::{Classifier, Turns, line_at, longest};
-use super::{Buffer, Discipline, FULL_PACKET, Held, Line, Queue, Verdict, Waiting, time_of};
+use super::{Buffer, Discipline, FULL_PACKET, Held, Queue, Waiting, time_of};
 use crate::catalog::{Described, LinkContext};
+use crate::dscp::Dscp;
 use crate::ledger::DropCause;
-use crate::packet::Ecn;
-use cobalt::{Cobalt, Rules};
+use cobalt::Rules;
 use dumbbell_parameters::Problem;
 use dumbbell_units::{Bytes, Duration, Rate, Rng, Time};
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
-use std::collections::{HashMap, VecDeque};
+use std::collections::HashMap;
+use tin::Tin;
 
-/// Bytes that a flow may send each turn: what the shaper sends in 1/4096 s, within these.
-const QUANTA: (u64, u64) = (300, FULL_PACKET as u64);
 /// The least `target`.
 const LEAST_TARGET: Duration = Duration::from_millis(5);
 
@@ -59,9 +63,48 @@ pub struct Cake {
     /// The least that a packet takes, with its overhead.
     #[schemars(extend("x-at-most" = "256B", "x-source" = "tc-cake: mpu"))]
     pub mpu: Bytes,
+    /// Which tins there are; a flow's `dscp` says to which one it belongs.
+    #[schemars(extend("x-source" = "tc-cake: besteffort, diffserv3, diffserv4"))]
+    pub tins: Tins,
     /// Groups of flows, by number, that have a host in common: `[[0, 1, 2], [3]]`. The turns of hosts are equal, too.
     #[schemars(extend("x-default" = "each flow has hosts of its own", "x-source" = "tc-cake: triple-isolate"))]
     pub hosts: Vec<Vec<u32>>,
+}
+
+/// Which tins there are.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[serde(rename_all = "lowercase")]
+pub enum Tins {
+    /// One for all.
+    BestEffort,
+    /// Best effort, the whole rate; cs1, a sixteenth; ef, cs6 and cs7, a quarter.
+    #[default]
+    Diffserv3,
+    /// Best effort, the whole rate; cs1, a sixteenth; cs2 and cs3, a half; ef and cs4 to cs7, a quarter.
+    Diffserv4,
+}
+
+impl Tins {
+    /// The tins in the order in which the last that may sends: log2 of what divides the rate, and the weight without one.
+    fn parts(self) -> &'static [(u32, i64)] {
+        match self {
+            Tins::BestEffort => &[(0, 1_024)],
+            Tins::Diffserv3 => &[(0, 1_024), (4, 64), (2, 256)],
+            Tins::Diffserv4 => &[(0, 1_024), (4, 64), (1, 512), (2, 256)],
+        }
+    }
+
+    /// The number of the tin of a code point.
+    fn of(self, dscp: Dscp) -> usize {
+        match (self, dscp) {
+            (Tins::BestEffort, _) | (_, Dscp::Cs0) => 0,
+            (_, Dscp::Cs1) => 1,
+            (Tins::Diffserv3, Dscp::Ef | Dscp::Cs6 | Dscp::Cs7) => 2,
+            (Tins::Diffserv3, _) => 0,
+            (Tins::Diffserv4, Dscp::Cs2 | Dscp::Cs3) => 2,
+            (Tins::Diffserv4, _) => 3,
+        }
+    }
 }
 
 impl Described for Cake {
@@ -86,8 +129,9 @@ impl Described for Cake {
 }
 
 impl Cake {
-    fn rules(&self) -> Rules {
-        let packet_time = self.bandwidth.map_or(Duration::ZERO, |rate| time_of(FULL_PACKET.into(), rate));
+    /// Of a tin with this part of the bandwidth.
+    fn rules(&self, bandwidth: Option<Rate>) -> Rules {
+        let packet_time = bandwidth.map_or(Duration::ZERO, |rate| time_of(FULL_PACKET.into(), rate));
         let (target, interval) = match self.rtt {
             Some(rtt) => (Duration::from_nanos(rtt.as_nanos() / 20), rtt),
             None => (LEAST_TARGET, LEAST_TARGET * 20),
@@ -108,58 +152,29 @@ impl Discipline for Cake {
 #[derive(Clone, Debug)]
 struct State {
     parameters: Cake,
-    rules: Rules,
-    quantum: i64,
-    classifier: Classifier,
-    flows: Vec<Flow>,
-    turns: Turns,
-    /// Empty flows that COBALT still knows something of.
-    decaying: VecDeque<usize>,
-    /// The host of each flow that shares one.
-    host_of: HashMap<u32, usize>,
-    /// Bulk flows of each host.
-    bulk_of: Vec<u32>,
+    tins: Vec<Tin>,
+    /// The tin of each flow that asks for one.
+    tin_of: HashMap<u32, usize>,
+    /// Whose turn it is, where nothing is shaped.
+    current: usize,
     waiting: u64,
     /// When the shaper lets the next packet go; where nothing is shaped, since when something waits.
     next_packet: Time,
     rng: Rng,
 }
 
-#[derive(Clone, Debug, Default)]
-struct Flow {
-    line: Line,
-    cobalt: Cobalt,
-    deficit: i64,
-    set: Set,
-    host: Option<usize>,
-}
-
-/// Where a flow stands.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-enum Set {
-    #[default]
-    None,
-    /// It has used no more than its first deficit.
-    Sparse,
-    /// It used up that deficit, and nothing waited then.
-    SparseWait,
-    Bulk,
-    Decaying,
-}
-
 impl State {
     fn new(parameters: &Cake, mut rng: Rng) -> State {
-        let per_turn = parameters.bandwidth.map_or(QUANTA.1, |rate| rate.as_bits_per_sec() / 8 / 4_096);
-        let groups = (0..).zip(&parameters.hosts);
+        let lines = Rng::new(rng.next_u64());
+        let tin = |&(shift, weight): &(u32, i64)| {
+            let part = |rate: Rate| Rate::from_bits_per_sec((rate.as_bits_per_sec() >> shift).max(1));
+            let rate = parameters.bandwidth.map(part);
+            Tin::new(rate, weight, parameters.rules(rate), &parameters.hosts, lines.clone())
+        };
         State {
-            rules: parameters.rules(),
-            quantum: i64::try_from(per_turn.clamp(QUANTA.0, QUANTA.1)).unwrap_or(i64::MAX),
-            classifier: Classifier::new(None, Rng::new(rng.next_u64())),
-            flows: Vec::new(),
-            turns: Turns::default(),
-            decaying: VecDeque::new(),
-            host_of: groups.flat_map(|(host, flows)| flows.iter().map(move |flow| (*flow, host))).collect(),
-            bulk_of: vec![0; parameters.hosts.len()],
+            tins: parameters.tins.parts().iter().map(tin).collect(),
+            tin_of: HashMap::new(),
+            current: 0,
             waiting: 0,
             next_packet: Time::ZERO,
             parameters: parameters.clone(),
@@ -167,92 +182,44 @@ impl State {
         }
     }
 
-    /// What a flow gets each turn: its share of what its host gets, rounded at random.
-    fn turn_of(&mut self, number: usize) -> i64 {
-        let load = self.flows[number].host.map_or(1, |host| self.bulk_of[host].max(1));
-        if load == 1 {
-            return self.quantum;
+    /// The tin that sends next; `None` if nothing waits.
+    fn choose(&mut self, now: Time) -> Option<usize> {
+        if self.waiting == 0 {
+            return None;
         }
-        let rounding = i64::from(self.rng.below(load));
-        (self.quantum + rounding) / i64::from(load)
-    }
-
-    fn join_bulk(&mut self, number: usize) {
-        self.flows[number].set = Set::Bulk;
-        if let Some(host) = self.flows[number].host {
-            self.bulk_of[host] += 1;
-        }
-    }
-
-    fn leave_bulk(&mut self, number: usize) {
-        if self.flows[number].set == Set::Bulk
-            && let Some(host) = self.flows[number].host
-        {
-            self.bulk_of[host] -= 1;
-        }
-    }
-
-    /// A packet came to the flow.
-    fn wake(&mut self, number: usize) {
-        match self.flows[number].set {
-            Set::None | Set::Decaying => {
-                self.decaying.retain(|flow| *flow != number);
-                self.flows[number].set = Set::Sparse;
-                self.flows[number].deficit = self.turn_of(number);
-                self.turns.join(number);
+        if self.parameters.bandwidth.is_none() {
+            while !self.tins[self.current].may_send() {
+                self.tins[self.current].earn();
+                self.current = (self.current + 1) % self.tins.len();
             }
-            Set::SparseWait => self.join_bulk(number),
-            Set::Sparse | Set::Bulk => {}
+            return Some(self.current);
         }
+        let waiting = self.tins.iter().enumerate().filter(|(_, tin)| tin.waiting > 0);
+        // All that are due are equal, and of equals the last one counts.
+        let ahead = |tin: &Tin| tin.next_packet.since(now);
+        waiting.min_by_key(|&(number, tin)| (ahead(tin), std::cmp::Reverse(number))).map(|(number, _)| number)
     }
 
-    /// It was the flow's turn, and it had nothing to send: it decays until COBALT is at rest.
-    fn rest(&mut self, number: usize, now: Time) {
-        self.leave_bulk(number);
-        let flow = &mut self.flows[number];
-        flow.cobalt.was_empty(&self.rules, now);
-        if flow.cobalt.is_at_rest(now) {
-            flow.set = Set::None;
-        } else {
-            flow.set = Set::Decaying;
-            self.decaying.push_back(number);
-        }
-    }
-
-    /// Takes the packet of a flow that COBALT lets pass; its last one is never dropped.
-    fn serve(&mut self, number: usize, now: Time, buffer: &mut Buffer) -> Option<Waiting> {
-        let flow = &mut self.flows[number];
-        loop {
-            let mut packet = flow.line.pop(now, buffer)?;
-            self.waiting -= 1;
-            let can_mark = packet.ecn() != Ecn::NotEct;
-            let verdict = flow.cobalt.judge(&self.rules, now, packet.waited(now), can_mark, &mut self.rng);
-            if verdict == Verdict::Mark {
-                buffer.mark(&mut packet);
-            }
-            if verdict != Verdict::Drop || flow.line.front().is_none() {
-                return Some(packet);
-            }
-            buffer.drop(packet, DropCause::Aqm);
-        }
-    }
-
-    /// A packet leaves: the next one may when this one has taken its time.
-    fn charge(&mut self, size: u32) {
+    /// A packet leaves a tin: the next one may when this one has taken its time.
+    fn charge(&mut self, number: usize, now: Time, size: u32) {
         let Cake { bandwidth, overhead, mpu, .. } = self.parameters;
+        let bytes = u64::from(size + overhead).max(mpu.as_u64());
+        self.tins[number].charge(now, bytes);
         if let Some(rate) = bandwidth {
-            self.next_packet += time_of(u64::from(size + overhead).max(mpu.as_u64()), rate);
+            self.next_packet += time_of(bytes, rate);
         }
     }
 
-    /// The line that would hold the most bytes with the packet of `size` bytes that comes to the flow of number `to` loses
+    /// The line that would hold the most bytes with the packet of `size` bytes that comes to line `to` of tin `own` loses
     /// its oldest packet. False where that would be the arriving packet.
-    fn make_room(&mut self, now: Time, to: usize, size: u32, buffer: &mut Buffer) -> bool {
-        let lines = self.flows.iter().map(|flow| &flow.line);
-        let Some((number, _)) = longest(lines, to, size) else { return false };
-        let flow = &mut self.flows[number];
-        flow.cobalt.was_full(&self.rules, now);
-        let Some(packet) = flow.line.pop(now, buffer) else { return false };
+    fn make_room(&mut self, now: Time, (own, to): (usize, usize), size: u32, buffer: &mut Buffer) -> bool {
+        let of_tin = |(number, tin): (usize, &Tin)| {
+            let comes_to = if number == own { to } else { usize::MAX };
+            tin.longest(comes_to, size).map(|(line, bytes)| (number, line, bytes))
+        };
+        let longest = self.tins.iter().enumerate().filter_map(of_tin).rev().max_by_key(|&(_, _, bytes)| bytes);
+        let Some((number, line, _)) = longest else { return false };
+        let Some(packet) = self.tins[number].lose_oldest(line, now, buffer) else { return false };
         self.waiting -= 1;
         buffer.drop(packet, DropCause::QueueFull);
         true
@@ -261,14 +228,14 @@ impl State {
 
 impl Held for State {
     fn push(&mut self, now: Time, packet: Waiting, buffer: &mut Buffer) -> Result<(), DropCause> {
-        let number = self.classifier.line_of(packet.flow);
-        line_at(&mut self.flows, number).host = self.host_of.get(&packet.flow).copied();
+        let own = self.tin_of.get(&packet.flow).copied().unwrap_or(0);
+        let line = self.tins[own].line_of(packet.flow);
         let goes_at_once = self.waiting == 0 && self.next_packet <= now;
         let fits = |buffer: &mut Buffer| {
             if goes_at_once { buffer.fits(now, packet.size) } else { buffer.fits_waiting(now, packet.size) }
         };
         while !fits(buffer) {
-            if !self.make_room(now, number, packet.size, buffer) {
+            if !self.make_room(now, (own, line), packet.size, buffer) {
                 return Err(DropCause::QueueFull);
             }
         }
@@ -276,8 +243,7 @@ impl Held for State {
             self.next_packet = self.next_packet.max(now);
         }
         self.waiting += 1;
-        self.flows[number].line.push(packet, buffer);
-        self.wake(number);
+        self.tins[own].push(line, now, packet, buffer, &mut self.rng);
         Ok(())
     }
 
@@ -286,34 +252,26 @@ impl Held for State {
     }
 
     fn take(&mut self, now: Time, buffer: &mut Buffer) -> Option<Waiting> {
-        if let Some(number) = self.decaying.pop_front() {
-            self.rest(number, now);
-        }
-        while let Some(number) = self.turns.first() {
-            if self.flows[number].deficit <= 0 {
-                match (self.flows[number].set, self.flows[number].line.front().is_some()) {
-                    (Set::Sparse, true) => self.join_bulk(number),
-                    (Set::Sparse, false) => self.flows[number].set = Set::SparseWait,
-                    _ => {}
-                }
-                self.flows[number].deficit += self.turn_of(number);
-                self.turns.postpone_first();
-                continue;
-            }
-            if let Some(packet) = self.serve(number, now, buffer) {
-                self.flows[number].deficit -= i64::from(packet.size + self.parameters.overhead);
-                self.charge(packet.size);
-                return Some(packet);
-            }
-            self.turns.leave_first();
-            self.rest(number, now);
-        }
-        None
+        let number = self.choose(now)?;
+        let tin = &mut self.tins[number];
+        let before = tin.waiting;
+        let packet = tin.take(now, self.parameters.overhead, buffer, &mut self.rng);
+        self.waiting -= before - tin.waiting;
+        let packet = packet?;
+        self.charge(number, now, packet.size);
+        Some(packet)
+    }
+
+    fn assign(&mut self, flow: u32, dscp: Option<Dscp>) {
+        match dscp.map(|dscp| self.parameters.tins.of(dscp)) {
+            None | Some(0) => self.tin_of.remove(&flow),
+            Some(tin) => self.tin_of.insert(flow, tin),
+        };
     }
 
     fn observe(&self) -> Vec<(&'static str, f64)> {
-        let waiting = self.flows.iter().filter(|flow| flow.line.front().is_some()).count();
-        let blue = self.flows.iter().map(|flow| flow.cobalt.blue()).fold(0.0, f64::max);
+        let waiting: usize = self.tins.iter().map(Tin::flows).sum();
+        let blue = self.tins.iter().map(Tin::largest_blue).fold(0.0, f64::max);
         vec![("flows", waiting as f64), ("largest_blue", blue)]
     }
 }

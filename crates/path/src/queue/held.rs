@@ -4,6 +4,7 @@
 //! no type parameter for the packet; the packets are in a store here, and `Waiting` holds their place in it.
 
 use super::{Held, InService, Limits};
+use crate::dscp::Dscp;
 use crate::ledger::{DropCause, Ledger};
 use crate::packet::{Ecn, Packet};
 use crate::stats::{Backlog, Occupancy};
@@ -181,6 +182,11 @@ pub(crate) struct HeldQueue<P> {
 impl<P: Packet> HeldQueue<P> {
     pub(crate) fn new(buffer: Buffer, discipline: Box<dyn Held>) -> HeldQueue<P> {
         HeldQueue { buffer, discipline, packets: Store::default(), ready: Time::NEVER, decision: Time::NEVER }
+    }
+
+    /// See [`Held::assign`].
+    pub(crate) fn assign(&mut self, flow: u32, dscp: Option<Dscp>) {
+        self.discipline.assign(flow, dscp);
     }
 
     /// The values by which the discipline tells its state.

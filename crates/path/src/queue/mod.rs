@@ -80,6 +80,7 @@ mod tutorial;
 
 use crate::catalog::{Catalog, Described, Kind, LinkContext, Recipe};
 use crate::config::QueueLimit;
+use crate::dscp::Dscp;
 use crate::ledger::DropCause;
 use crate::packet::Ecn;
 use crate::stats::{Backlog, Tally};
@@ -242,6 +243,9 @@ pub trait Held: DynClone + fmt::Debug + Send {
 
     /// The packet that the transmitter gets now; `None` when there is none for it after all.
     fn take(&mut self, now: Time, buffer: &mut Buffer) -> Option<Waiting>;
+
+    /// From now on the packets of a flow have this code point, or none of their own.
+    fn assign(&mut self, _flow: u32, _dscp: Option<Dscp>) {}
 
     /// Values that tell the state of the algorithm, by name.
     fn observe(&self) -> Vec<(&'static str, f64)> {

@@ -145,9 +145,27 @@ pub(super) fn next_mpdu<P: Packet>(
 pub struct Categories {
     /// By the number of the flow; `None` is the category of the link.
     pub by_flow: Vec<Option<AccessCategory>>,
+    /// Those that flows may have besides which come while the run goes on.
+    pub to_come: Vec<AccessCategory>,
 }
 
 impl Categories {
+    /// A flow has another category from now on.
+    pub(super) fn set(&mut self, flow: u32, category: Option<AccessCategory>) {
+        let flow = flow as usize;
+        if flow >= self.by_flow.len() && category.is_some() {
+            self.by_flow.resize(flow + 1, None);
+        }
+        if let Some(own) = self.by_flow.get_mut(flow) {
+            *own = category;
+        }
+    }
+
+    /// All categories that flows may have.
+    pub(super) fn all(&self) -> impl Iterator<Item = AccessCategory> {
+        self.by_flow.iter().copied().flatten().chain(self.to_come.iter().copied())
+    }
+
     /// The category of a flow on a link.
     pub(super) fn of(&self, flow: u32, wifi: &Wifi) -> AccessCategory {
         self.by_flow.get(flow as usize).copied().flatten().unwrap_or(wifi.category)

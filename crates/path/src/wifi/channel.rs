@@ -11,6 +11,7 @@ use super::backoff::{Access, Backoff};
 use super::lane::{Lane, Place};
 use super::port::{RadioCounters, RadioLink, RadioPort};
 use super::{AccessCategory, Wifi};
+use crate::dscp::Dscp;
 use crate::ledger::{DropCause, Ledger, LinkCounters};
 use crate::link::{Change, Offer, Retimed};
 use crate::medium::{Measured, Medium, Port};
@@ -91,8 +92,7 @@ impl<P: Packet + Send> WifiChannel<P> {
         let (device, is_access_point) = (link.from, link.is_from_access_point);
         let Some((mut port, mut queues)) = RadioPort::new(link) else { return };
         let number = self.ports.len();
-        let of_flows = self.categories.by_flow.iter().copied().flatten();
-        let mut categories: Vec<AccessCategory> = of_flows.chain([port.wifi.category]).collect();
+        let mut categories: Vec<AccessCategory> = self.categories.all().chain([port.wifi.category]).collect();
         categories.sort_unstable();
         categories.dedup();
         for category in categories {
@@ -243,6 +243,13 @@ impl<P: Packet + Send> WifiChannel<P> {
 }
 
 impl<P: Packet + Send> Medium<P> for WifiChannel<P> {
+    fn assign(&mut self, flow: u32, dscp: Option<Dscp>) {
+        self.categories.set(flow, dscp.map(Dscp::category));
+        for lane in &mut self.lanes {
+            lane.assign(flow, dscp);
+        }
+    }
+
     fn ports(&self) -> Port {
         port_number(self.ports.len())
     }

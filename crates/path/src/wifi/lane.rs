@@ -5,6 +5,7 @@ use super::phy::Modulation;
 use super::reorder::Reorder;
 use super::{AccessCategory, DeviceQueue, Wifi};
 use crate::config::LinkConfig;
+use crate::dscp::Dscp;
 use crate::ledger::Ledger;
 use crate::packet::Packet;
 use crate::queue::{Buffer, HeldQueue, Limits};
@@ -72,6 +73,11 @@ impl<P: Packet> Lane<P> {
             Ok(()) => Offer::Accepted { departs: None },
             Err(cause) => ledger.drop_now(packet, cause),
         }
+    }
+
+    /// From now on the packets of a flow have this code point.
+    pub(super) fn assign(&mut self, flow: u32, dscp: Option<Dscp>) {
+        self.queue.assign(flow, dscp);
     }
 
     /// From when on there is something to send.

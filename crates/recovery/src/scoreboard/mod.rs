@@ -171,7 +171,7 @@ impl Scoreboard {
 
     /// Adds the next `size` segments, which were just sent as one burst, as copies of `record`; its `tx_in_flight` is
     /// the amount in flight before the burst. The last one carries `last_len` bytes.
-    #[inline]
+    #[inline(always)]
     pub fn push_burst(&mut self, record: &Record, size: u32, last_len: u16) {
         while self.records.len() < (self.nxt - self.una + size) as usize {
             self.grow();
@@ -184,26 +184,24 @@ impl Scoreboard {
         } else {
             self.get_mut(prev).next = first;
         }
-        let slot = self.slot(first);
-        let (wrapped, ahead) = self.records.split_at_mut(slot);
-        let size_ahead = ahead.len().min(size as usize);
+        // All but the last one; they wrap around the end of the ring.
+        let start = self.slot(first);
+        let before_last = size as usize - 1;
+        let ahead = before_last.min(self.records.len() - start);
+        let flags = record.flags | flag::LISTED;
+        let mut place = Record { prev, flags: flags | flag::BURST_START, ..*record };
         let mut seq = first;
-        for places in [&mut ahead[..size_ahead], &mut wrapped[..size as usize - size_ahead]] {
-            for place in places {
-                *place = *record;
-                place.prev = seq.wrapping_sub(1);
+        for places in [start..start + ahead, 0..before_last - ahead] {
+            for slot in &mut self.records[places] {
+                place.tx_in_flight += 1;
+                place.next = seq + 1;
+                *slot = place;
+                place.flags = flags;
+                place.prev = seq;
                 seq += 1;
-                place.next = seq;
-                place.tx_in_flight += seq - first;
-                place.flags |= flag::LISTED;
             }
         }
-        let start = self.get_mut(first);
-        start.prev = prev;
-        start.flags |= flag::BURST_START;
-        let end = self.get_mut(last);
-        end.next = NIL;
-        end.len = last_len;
+        *self.get_mut(last) = Record { next: NIL, tx_in_flight: place.tx_in_flight + 1, len: last_len, ..place };
         self.newest = last;
         self.nxt += size;
     }
@@ -255,7 +253,7 @@ impl Scoreboard {
     }
 
     /// Removes the segments below [`end`](Self::end_of_originals).
-    #[inline]
+    #[inline(always)]
     pub fn pop_originals(&mut self, end: u32) {
         // Untouched segments lie on the list in the order of their numbers, and all lower ones are removed: these come
         // first.

@@ -13,7 +13,8 @@ use serde_json::{Map, Value};
 #[derive(Clone, Debug, Default, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub(crate) struct FlowSpec {
-    /// Congestion controller: a name, or a table with `name` and parameters. Required.
+    /// Congestion controller: a name, or a table with `name` and parameters. Required. `"bpf:bbr-acd"`, `"bpf:bbrplus"` and
+    /// `"bpf:scalable"` are programs that `--on linux` loads into the kernel; the simulator runs the same algorithms.
     pub cc: Option<CcSpec>,
     /// How many flows. Default 1.
     pub count: Option<u32>,
@@ -54,8 +55,8 @@ pub(crate) struct FlowSpec {
     pub route: Option<Vec<String>>,
     /// With `links`: names of the links from the receiver to the sender. Default: `route` backwards.
     pub reverse_route: Option<Vec<String>>,
-    /// Code point in the IP header of its packets, from which Wi-Fi links take the access category. Default: that of the
-    /// link.
+    /// Code point in the IP header of its packets, from which Wi-Fi links take the access category, and CAKE the tin.
+    /// Default: that of the link.
     pub dscp: Option<Dscp>,
     /// Endpoint parameters that differ from the file's `transport`.
     pub transport: Option<TransportSpec>,

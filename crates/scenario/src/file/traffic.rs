@@ -5,7 +5,7 @@
 
 use super::kind::kind_schemas;
 use super::{CcSpec, Direction, FlowSpec, TransportSpec};
-use dumbbell_path::KIND;
+use dumbbell_path::{Dscp, KIND};
 use dumbbell_units::{Duration, Rate, Time};
 use schemars::{JsonSchema, Schema, SchemaGenerator, json_schema};
 use serde::de::value::MapAccessDeserializer;
@@ -46,6 +46,8 @@ pub(crate) struct TrafficCommon {
     pub route: Option<Vec<String>>,
     /// With `links`: names of the links from the receivers to the senders. Default: `route` backwards.
     pub reverse_route: Option<Vec<String>>,
+    /// Code point in the IP header of its packets, as of flows. Default: that of the link.
+    pub dscp: Option<Dscp>,
     /// Endpoint parameters that differ from the file's `transport`.
     pub transport: Option<TransportSpec>,
 }
@@ -76,6 +78,7 @@ impl TrafficSpec {
             to: common.to,
             route: common.route,
             reverse_route: common.reverse_route,
+            dscp: common.dscp,
             transport: common.transport,
             ..FlowSpec::default()
         }

@@ -15,6 +15,11 @@ use dumbbell_transport::{Protocol, TransportConfig};
 use serde_json::Map;
 use std::sync::Arc;
 
+/// In front of an algorithm's name: on the running kernel, our own program of it.
+pub(crate) const BPF: &str = "bpf:";
+/// The algorithms that are there as programs for the kernel.
+pub const BPF_ALGORITHMS: [&str; 3] = ["bbr-acd", "bbrplus", "scalable"];
+
 impl Context<'_> {
     /// Checks presets by themselves, used or not.
     pub(super) fn presets(&mut self) {
@@ -81,7 +86,17 @@ impl Context<'_> {
             self.report.value(at, "the flow has no congestion controller", "add `cc`, for example cc = \"bbr\"");
             return None;
         };
-        self.expand(cc, &[(at.key("cc"), "name")], None)
+        let place = (at.key("cc"), "name");
+        let Some(name) = cc.name.strip_prefix(BPF) else { return self.expand(cc, &[place], None) };
+        if !BPF_ALGORITHMS.contains(&name) {
+            let (table, key) = place;
+            let at = if self.report.tree.get(&table.key(key)).is_some() { table.key(key) } else { table };
+            let help = format!("allowed: {}", BPF_ALGORITHMS.map(|name| format!("{BPF}{name}")).join(", "));
+            self.report.value(&at, format!("there is no program `{}` for the kernel", cc.name), help);
+            return None;
+        }
+        let cc = CcSpec { name: name.to_owned(), parameters: cc.parameters.clone() };
+        self.expand(&cc, &[place], None)
     }
 
     /// Follows presets down to a registered algorithm, and has it check the parameters. `places` are the tables that
@@ -109,8 +124,8 @@ impl Context<'_> {
             places.push((top("presets").key(name), "base"));
             name = base;
         }
-        let error = match self.catalog.recipe(name, &parameters) {
-            Ok(recipe) => return Some(Arc::new(recipe)),
+        let error = match self.loader.recipe(self.catalog, name, &parameters) {
+            Ok(recipe) => return Some(recipe),
             Err(error) => error,
         };
         let tree = self.report.tree;

@@ -1,5 +1,6 @@
 //! Flows: controllers and presets, endpoint parameters, times, routes.
 
+use super::algorithms::BPF;
 use super::network::{Network, Role};
 use super::{Context, FlowNotes, MAX_DELAY, MAX_FLOWS, MAX_RATE, MAX_WAY, MAX_WAYS, MAX_WRITE, top};
 use crate::Flow;
@@ -93,8 +94,7 @@ impl Context<'_> {
         self.check_ways(count, routes.0.len() + routes.1.len() + 2 * own_links, at, network)?;
         self.check_route(&routes.0, &transport, at, network);
         self.check_round_trip(&routes, access.as_ref().map(|(delay, _)| *delay).max(exit), at, network);
-        let named = spec.label.clone().or_else(|| spec.cc.as_ref().map(|cc| cc.name.clone()));
-        let label = named.unwrap_or_else(|| transport.protocol.name().to_owned());
+        let label = spec.label.as_ref().or_else(|| Some(&spec.cc.as_ref()?.name));
         let stagger = spec.stagger.unwrap_or_default();
         let flow = |number: usize| {
             let (mut forward, mut reverse) = routes.clone();
@@ -111,8 +111,9 @@ impl Context<'_> {
             }
             let delays = forward.iter().chain(&reverse).map(|link| network.links[*link].delay.base.as_nanos());
             Flow {
-                label: label.clone(),
+                label: label.map_or(transport.protocol.name(), String::as_str).to_owned(),
                 cc: algorithm.clone(),
+                is_bpf: spec.cc.as_ref().is_some_and(|cc| cc.name.starts_with(BPF)),
                 start: spec.start.unwrap_or_default() + stagger * number as u64,
                 start_jitter: spec.start_jitter.unwrap_or_default(),
                 stop: spec.stop,
@@ -377,7 +378,14 @@ impl Context<'_> {
     }
 
     /// Links from the sender to the receiver and back.
-    fn routes(&mut self, spec: &FlowSpec, at: &KeyPath, from: usize, to: usize, network: &Network) -> Option<Routes> {
+    fn routes(
+        &mut self,
+        spec: &FlowSpec,
+        at: &KeyPath,
+        from: usize,
+        to: usize,
+        network: &mut Network,
+    ) -> Option<Routes> {
         let forward = self.route(spec.route.as_ref().map(|r| (r, at.key("route"))), from, to, at, network)?;
         if spec.reverse_route.is_none() && spec.route.is_some() {
             let backwards: Option<Vec<usize>> =
@@ -398,12 +406,12 @@ impl Context<'_> {
         from: usize,
         to: usize,
         flow_at: &KeyPath,
-        network: &Network,
+        network: &mut Network,
     ) -> Option<Vec<usize>> {
-        let (start, end) = (&network.nodes[from], &network.nodes[to]);
+        let [start, end] = [from, to].map(|node| network.nodes[node].clone());
         let listed = || {
             let routes = self.file.routes.iter().flatten().enumerate();
-            let mut matching = routes.filter(|(_, r)| r.from.as_ref() == Some(start) && r.to.as_ref() == Some(end));
+            let mut matching = routes.filter(|(_, r)| r.from.as_ref() == Some(&start) && r.to.as_ref() == Some(&end));
             matching.next().and_then(|(i, r)| Some((r.links.as_ref()?, top("routes").index(i).key("links"))))
         };
         let Some((names, at)) = explicit.or_else(listed) else {

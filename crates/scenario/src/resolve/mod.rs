@@ -1,7 +1,7 @@
 //! From the file as written to the scenario as run: fills in defaults, desugars `[path]`, finds routes, and refuses
 //! what cannot be meant. All problems of a file are collected, not only the first.
 
-mod algorithms;
+pub(crate) mod algorithms;
 mod delays;
 mod flows;
 mod links;
@@ -123,7 +123,8 @@ pub(crate) fn resolve(
     let before = problems.len();
     let duration = file.duration.unwrap_or(Duration::from_secs(60));
     let seed = file.seed.unwrap_or(1);
-    let mut context = Context { file, report: Reporter { tree, problems }, loader, catalog, duration, seed };
+    let report = Reporter { tree, problems };
+    let mut context = Context { file, report, loader, catalog, duration, seed };
     let record = context.times()?;
     let resolved = context.network_and_flows(record);
     if problems.len() == before { resolved } else { None }

@@ -20,6 +20,9 @@ pub(super) struct Network {
     pub path_rtt: Option<Duration>,
     /// Links of the ways of all flows so far together.
     pub ways: usize,
+    /// Shortest paths that were asked for. They last: what is added later are links that flows have to themselves, which
+    /// lead nowhere else.
+    known_paths: HashMap<(usize, usize), Option<Vec<usize>>>,
 }
 
 /// One direction of a link.
@@ -113,7 +116,13 @@ impl Context<'_> {
             opposite: None,
         }];
         add_reverse(&mut links, path.reverse.as_ref(), reverse, &reverse_at);
-        Some(Network { nodes: vec!["left".to_owned(), "right".to_owned()], links, path_rtt, ways: 0 })
+        Some(Network {
+            nodes: vec!["left".to_owned(), "right".to_owned()],
+            links,
+            path_rtt,
+            ways: 0,
+            known_paths: HashMap::new(),
+        })
     }
 
     /// The delays of both directions of a path, of which the round-trip time and the delays are given or not. What follows
@@ -167,7 +176,8 @@ impl Context<'_> {
 
     fn link_network(&mut self) -> Option<Network> {
         let specs = self.file.links.as_ref()?;
-        let mut network = Network { nodes: Vec::new(), links: Vec::new(), path_rtt: None, ways: 0 };
+        let mut network =
+            Network { nodes: Vec::new(), links: Vec::new(), path_rtt: None, ways: 0, known_paths: HashMap::new() };
         self.declared_nodes(&mut network);
         let mut nodes: HashMap<String, usize> = network.nodes.iter().cloned().zip(0..).collect();
         if specs.is_empty() {
@@ -375,7 +385,16 @@ impl Network {
     }
 
     /// Links of the shortest path by delay, then by number of links, then by their order in the file.
-    pub(super) fn shortest_path(&self, from: usize, to: usize) -> Option<Vec<usize>> {
+    pub(super) fn shortest_path(&mut self, from: usize, to: usize) -> Option<Vec<usize>> {
+        if let Some(known) = self.known_paths.get(&(from, to)) {
+            return known.clone();
+        }
+        let path = self.find_shortest_path(from, to);
+        self.known_paths.insert((from, to), path.clone());
+        path
+    }
+
+    fn find_shortest_path(&self, from: usize, to: usize) -> Option<Vec<usize>> {
         let mut best: Vec<Option<(u64, usize)>> = vec![None; self.nodes.len()];
         let mut arrived_by: Vec<Option<usize>> = vec![None; self.nodes.len()];
         let mut leaving: Vec<Vec<usize>> = vec![Vec::new(); self.nodes.len()];

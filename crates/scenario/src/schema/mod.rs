@@ -3,6 +3,7 @@
 mod forms;
 
 use crate::file::File;
+use crate::resolve::algorithms::{BPF, BPF_ALGORITHMS};
 use dumbbell_cc::Catalog;
 use dumbbell_cc::catalog::{About, Entry};
 use schemars::generate::SchemaSettings;
@@ -31,7 +32,8 @@ pub fn json_schema_with(catalog: &Catalog) -> String {
 
 /// Without presets, of the file or of one that it includes, the name of an algorithm is one of the catalogue's.
 fn names_of_algorithms(catalog: &Catalog) -> Value {
-    let names: Vec<&str> = catalog.names().collect();
+    let programs = BPF_ALGORITHMS.map(|name| format!("{BPF}{name}"));
+    let names: Vec<&str> = catalog.names().chain(programs.iter().map(String::as_str)).collect();
     let text = json!({ "if": { "type": "string" }, "then": { "enum": names } });
     let table = json!({ "if": { "type": "object" }, "then": { "properties": { "name": { "enum": names } } } });
     let presets = json!({ "anyOf": [{ "required": ["presets"] }, { "required": ["include"] }] });

@@ -32,7 +32,7 @@ impl Engine<'_> {
                 self.medium_agenda.set(index, next);
                 return self.arrive(packet, Followers { link: index, count });
             }
-            self.arrive(packet, Followers::NONE);
+            self.arrive_at_once(packet, Followers { link: index, count });
             until_check -= 1;
             if until_check == 0 {
                 if self.must_stop(PACKETS_PER_CHECK) {
@@ -71,6 +71,19 @@ impl Engine<'_> {
     #[inline(never)]
     fn move_on(&mut self, packet: &mut Packet) {
         self.arrive(packet, Followers::NONE);
+    }
+
+    /// [`arrive`](Self::arrive) for a packet that another one follows at the same instant. Those of a run enter the next
+    /// medium together.
+    #[inline(never)]
+    fn arrive_at_once(&mut self, packet: &mut Packet, followers: Followers) {
+        if packet.hops_left == 0 || followers.count == 0 {
+            return self.arrive(packet, Followers::NONE);
+        }
+        let taken = self.media.link_mut(followers.link).map_or(0, |link| link.take_together(self.now, followers.count));
+        let hop = self.routes.next_hop(packet.flow, packet.kind.is_forward(), packet.hops_left);
+        packet.hops_left -= 1;
+        self.send_run(hop, *packet, 1 + taken);
     }
 
     /// A packet comes out of a medium: it enters the next medium of its route, or its endpoint receives it, which may take
@@ -161,7 +174,10 @@ impl Engine<'_> {
         let now = self.now;
         let flow = &mut self.flows[index];
         let Endpoints::Tcp { sender, .. } = &mut flow.ends else { return };
-        sender.on_ack(now, &packet.acknowledgement(&mut self.sacks));
+        match packet.attachment() {
+            None => sender.on_cumulative_ack(now, packet.cumulative()),
+            Some(options) => sender.on_ack(now, &packet.acknowledgement(self.sacks.take(options))),
+        }
         if let Ok(rtt_us) = u64::try_from(sender.last_sample().rtt_us) {
             self.checks.rtt(index, rtt_us);
             if self.is_measuring {

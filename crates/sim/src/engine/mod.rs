@@ -178,6 +178,7 @@ impl<'a> Engine<'a> {
     }
 
     /// Handles one event after the other until the end of the run; returns how many there were.
+    #[inline(never)]
     fn turns(&mut self) -> Result<u64, RunError> {
         let mut packet = Packet::default();
         let mut turns = 0;

@@ -9,8 +9,8 @@ use super::Engine;
 use super::wiring::attach_device;
 use crate::agenda::Turn;
 use crate::flow::{Flow, Phase};
-use crate::packet::Packet;
-use dumbbell_network::spawned_stream;
+use crate::packet::{Packet, flow_number};
+use dumbbell_network::{assign, spawned_stream};
 use dumbbell_results::FlowCounts;
 use dumbbell_scenario::Scenario;
 use dumbbell_units::{Time, claimed};
@@ -101,6 +101,10 @@ impl Engine<'_> {
         let route = own.route;
         let index = self.take_place(place, flow);
         self.routes.adopt(index, route);
+        // The number may have been that of a flow with another code point.
+        if self.traffic.has_code_points {
+            assign(&mut self.media, &self.entries, spec, flow_number(index));
+        }
         self.checks.adopt(index, source);
         self.watch_controller(index);
         for turn in [Turn::Sender, Turn::Receiver] {

@@ -46,6 +46,33 @@ fn floats(table: &Table, column: &str) -> Vec<f64> {
     floats.clone()
 }
 
+#[test]
+fn traffic_weighs_its_flows_and_numbers_and_leaves_distributions_to_themselves() {
+    let scenario = scenario(
+        r#"
+        duration = "5s"
+        record.series = false
+        path = { rate = "20mbit", rtt = "40ms", jitter = { amount = "9ms", reorders = true } }
+        traffic = [{ kind = "request-response", cc = "reno", users = 200, think = "500ms", size = "20kB" }]
+        "#,
+    );
+    let cancel = AtomicBool::new(false);
+    let bounds = Bounds { cancel: &cancel, max_memory: u64::MAX, series: None };
+    let mut engine = Engine::new(&scenario, Vec::new(), bounds).unwrap();
+    engine.turns().unwrap();
+    let places = engine.traffic.spawned.places();
+    let flows: usize = engine.flows.iter().map(Flow::memory).sum();
+    let weight = engine.traffic.memory(&engine.flows);
+    let rows = (engine.traffic.completions.len() * size_of::<dumbbell_results::Completion>()) as u64;
+    assert!(places > 150 && engine.traffic.spawned.memory() > 40 * places as u64);
+    assert!(weight >= flows as u64 + rows + engine.traffic.spawned.memory(), "{weight}");
+    assert!(engine.flows.iter().map(Flow::histograms).sum::<usize>() > 10_000);
+    for flow in &mut engine.flows {
+        flow.rtt = results::Histogram::default();
+    }
+    assert_eq!(engine.traffic.memory(&engine.flows), weight, "distributions are weighed by themselves");
+}
+
 /// A wire on which only one station can send at a time. Those that have something to send take turns.
 struct HalfDuplex {
     ports: Vec<Station>,

@@ -21,6 +21,8 @@ pub(super) struct Traffic {
     /// When the next flow of each source arrives; `None` without sources.
     agenda: Option<Agenda<Time>>,
     pub spawned: Spawned,
+    /// Some of its flows have code points of their own.
+    pub has_code_points: bool,
     /// Transfers that are over.
     pub completions: Vec<Completion>,
 }
@@ -92,6 +94,7 @@ impl Traffic {
         agenda.grow(number + 1, Time::NEVER);
         agenda.set(number, source.arrives);
         self.sources.push(source);
+        self.has_code_points |= flow.dscp.is_some();
     }
 
     /// When the next flow arrives.

@@ -6,7 +6,7 @@ use crate::endpoints::Endpoints;
 use crate::flow::{Flow, Traffic};
 use crate::packet::{Kind, Packet, flow_number};
 use dumbbell_network::Hop;
-use dumbbell_path::{DropCause, Link, Offer, Port};
+use dumbbell_path::{DropCause, Link, Offer, Packet as _, Port};
 use dumbbell_transport::{Ack, Burst, CumulativeAck};
 use dumbbell_units::Time;
 use std::sync::atomic::Ordering;
@@ -247,6 +247,27 @@ impl Engine<'_> {
                 self.send_copy(hop, packet);
             }
         }
+        let next = self.settle_medium(hop.medium());
+        self.medium_agenda.advance(hop.medium(), next);
+    }
+
+    /// Hands `count` packets of data that belong to a run to a medium, of which `packet` is the first: together, if the medium
+    /// takes runs.
+    pub(super) fn send_run(&mut self, hop: Hop, mut packet: Packet, count: u32) {
+        let link = self.media.link_mut(hop.medium());
+        let Some(departures) = link.and_then(|link| link.offer_run(self.now, packet, count)) else {
+            self.send(hop, packet);
+            for _ in 1..count {
+                packet.follow(1);
+                self.send(hop, packet);
+            }
+            return;
+        };
+        let traffic = &mut self.flows[packet.flow as usize].traffic;
+        if hop.is_bottleneck {
+            traffic.count_departures(packet.size, departures, self.measured);
+        }
+        traffic.drops += u64::from(count - departures.count());
         let next = self.settle_medium(hop.medium());
         self.medium_agenda.advance(hop.medium(), next);
     }

@@ -58,3 +58,27 @@ fn fq_codel_holds_each_flow_near_its_target_and_a_flood_hits_itself() {
         assert!(run.flow("goodput_mbps", flow) > 12.0, "flow {flow}: {}", run.flow("goodput_mbps", flow));
     }
 }
+
+/// The tin of CAKE comes from the code point of a flow, also of flows that come and go and use numbers again.
+#[test]
+fn pages_marked_as_urgent_load_sooner_beside_many_downloads() {
+    let p95 = |dscp: &str| {
+        let run = run(&format!(
+            r#"
+            duration = "60s"
+            warmup = "5s"
+            record.series = false
+            path = {{ rate = "20mbit", rtt = "40ms", queue = {{ kind = "cake", bandwidth = "19mbit" }} }}
+            flows = [{{ cc = "cubic", count = 16 }}]
+            traffic = [
+                {{ kind = "web-pages", cc = "cubic", users = 5, think = "1s", dscp = "{dscp}" }},
+                {{ kind = "short-flows", cc = "cubic", per_second = 20, size = "5kB" }},
+            ]
+            "#
+        ));
+        [run.traffic("p95_plt_s", 0), run.flows("goodput_mbps").iter().sum()]
+    };
+    let ([urgent, _], [plain, beside_plain], [background, beside_background]) = (p95("ef"), p95("be"), p95("cs1"));
+    assert!(urgent < 0.8 * plain && background > 1.2 * plain, "{urgent} s, {plain} s, {background} s");
+    assert!(beside_background > beside_plain, "{beside_background} and {beside_plain} Mbit/s");
+}

@@ -237,3 +237,22 @@ fn what_waits_in_a_queue_discipline_counts_in_small_queues() {
     // Two bursts, or 2 ms of the rate.
     assert!(unseen > 100_000.0 && seen < 40_000.0, "{unseen} {seen}");
 }
+
+#[test]
+fn answers_of_traffic_marked_as_voice_pass_a_download_of_the_same_station() {
+    let p95_rtt_ms = |dscp: &str| {
+        let run = run(&format!(
+            r#"
+            duration = "8s"
+            warmup = "1s"
+            record.series = false
+            path = {{ rtt = "4ms", wifi = {{ mcs = 1 }}, buffer = "500packets" }}
+            flows = [{{ cc = "cubic", count = 4 }}]
+            traffic = [{{ kind = "request-response", cc = "cubic", users = 2, think = "50ms", size = "5kB"{dscp} }}]
+            "#
+        ));
+        run.traffic("p95_rtt_ms", 0)
+    };
+    let (marked, unmarked) = (p95_rtt_ms(r#", dscp = "ef""#), p95_rtt_ms(""));
+    assert!(marked < 0.5 * unmarked, "{marked} ms and {unmarked} ms");
+}

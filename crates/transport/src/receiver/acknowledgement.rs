@@ -58,7 +58,7 @@ impl Receiver {
     }
 
     /// Whether new data is acknowledged without delay (the first half of `__tcp_ack_snd_check`).
-    #[inline]
+    #[inline(always)]
     pub(super) fn is_urgent(&self) -> bool {
         self.rcv_nxt - self.last_acked >= self.ack_every || self.quick > 0 || self.ack_now
     }
@@ -67,7 +67,8 @@ impl Receiver {
     /// urgent waits for the reader.
     #[inline(always)]
     pub(super) fn is_urgent_in_order(&mut self, now: Time, before: Time) -> bool {
-        self.is_urgent() && (now.since(before) >= self.read_delay || !self.waits_for_reader(now, before))
+        self.is_urgent()
+            && (now.since(before) >= self.read_delay || self.quick > 0 || !self.waits_for_reader(now, before))
     }
 
     /// Whether the ACK waits until the application has read: it wakes up `read_delay` after the segment before, and
@@ -77,7 +78,7 @@ impl Receiver {
     #[cold]
     fn waits_for_reader(&mut self, now: Time, before: Time) -> bool {
         let has_unread_before = self.rcv_nxt - self.last_acked > 1 && before != Time::NEVER;
-        if self.quick > 0 || self.ack_now || !has_unread_before {
+        if self.ack_now || !has_unread_before {
             return false;
         }
         let early = self.rare.as_ref().and_then(|rare| rare.early).filter(|early| now < early.reads_at);

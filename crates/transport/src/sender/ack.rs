@@ -7,7 +7,7 @@
 
 use super::assembly::Retransmit;
 use super::{CaState, Sender};
-use crate::{Ack, Marks, RecoveryRule};
+use crate::{Ack, CumulativeAck, Marks, RecoveryRule};
 use dumbbell_cc::AckFlags;
 use dumbbell_recovery::ack_rtt::SentSpan;
 use dumbbell_recovery::tlp::ProbeNews;
@@ -71,17 +71,34 @@ impl Sender {
     /// An acknowledgement arrives. Transmissions it allows come from [`Sender::poll_transmit`].
     #[inline]
     pub fn on_ack(&mut self, now: Time, ack: &Ack) {
-        if ack.ack > self.board.nxt() || !self.established {
+        if let Some(cumulative) = ack.without_options() {
+            self.on_cumulative_ack(now, cumulative);
+        } else if self.begins_ack(now, ack.ack) {
+            self.ack_slow_path(ack);
+        }
+    }
+
+    /// The same for an ACK without SACK blocks and counters of marks.
+    #[inline(always)]
+    pub fn on_cumulative_ack(&mut self, now: Time, ack: CumulativeAck) {
+        if !self.begins_ack(now, ack.ack) {
             return;
+        }
+        if !(self.predicts(ack) && self.ack_fast_path(ack)) {
+            self.ack_slow_path(&ack.into());
+        }
+    }
+
+    /// An ACK of everything below `ack` arrives; returns whether it can be meant.
+    #[inline(always)]
+    fn begins_ack(&mut self, now: Time, ack: u32) -> bool {
+        if ack > self.board.nxt() || !self.established {
+            return false;
         }
         self.refresh_clock(now);
         self.xmit.send_clock.begin_event();
         self.xmit.checks_space = true;
-        if self.predicts(ack) {
-            self.ack_fast_path(ack);
-        } else {
-            self.ack_slow_path(ack);
-        }
+        true
     }
 
     /// Processes any acknowledgement (`tcp_ack`).

@@ -72,7 +72,7 @@ impl Sender {
     }
 
     /// Sets the rate that a window of data per RTT needs, with headroom (`tcp_update_pacing_rate`).
-    #[inline]
+    #[inline(always)]
     pub(super) fn update_pacing_rate(&mut self) {
         let (view, control) = (&self.view, &mut self.control);
         let in_slow_start = control.cwnd < control.ssthresh / 2;

@@ -6,7 +6,7 @@
 //! controller is called. Every other ACK takes `Sender::ack_slow_path`, which has these steps among its own.
 
 use super::{CaState, Sender};
-use crate::{Ack, DeliveryRate, EcnUse, RttSamples, TransportConfig};
+use crate::{CumulativeAck, DeliveryRate, EcnUse, RttSamples, TransportConfig};
 use dumbbell_cc::{AckFlags, Controller, Needs};
 use dumbbell_recovery::ack_rtt::{AckRtt, age_us};
 
@@ -23,11 +23,10 @@ pub(super) fn applies_to(config: &TransportConfig, controller: &dyn Controller) 
 impl Sender {
     /// Whether `ack`, which is not ahead of what was sent, was to be expected.
     #[inline]
-    pub(super) fn predicts(&self, ack: &Ack) -> bool {
+    pub(super) fn predicts(&self, ack: CumulativeAck) -> bool {
         let view = &self.view;
         self.may_predict
             && ack.ack > self.board.una()
-            && ack.sack_count == 0
             && !ack.ece
             && view.ca_state == CaState::Open
             && view.sacked_out | view.lost_out | view.retrans_out == 0
@@ -35,9 +34,9 @@ impl Sender {
             && !self.tlp.is_outstanding()
     }
 
-    /// Processes an expected ACK.
+    /// Processes an expected ACK; false where it has done nothing, because the ACK needs the slow path all the same.
     #[inline(always)]
-    pub(super) fn ack_fast_path(&mut self, ack: &Ack) {
+    pub(super) fn ack_fast_path(&mut self, ack: CumulativeAck) -> bool {
         let una = self.board.una();
         let acked = ack.ack - una;
         let last = ack.ack - 1;
@@ -47,7 +46,7 @@ impl Sender {
         let is_short = u32::from(record.len) < self.config.mss;
         if first_sent_us == 0 || record.delivered_us == 0 {
             // Stamps of the first microsecond of the run are 0, which means none.
-            return self.ack_slow_path(ack);
+            return false;
         }
         self.timer.note_progress();
         self.timer.note_partial_ack(false);
@@ -86,5 +85,6 @@ impl Sender {
             self.cong_avoid(acked);
             self.update_pacing_rate();
         }
+        true
     }
 }

@@ -126,14 +126,13 @@ impl Sender {
             self.check_window_probe();
             return 0;
         }
-        let autosized = self.tso_autosize();
-        if unsent > 1 && self.tso_should_defer(autosized, unsent, room, window) {
+        let max_burst = self.max_burst();
+        if unsent > 1 && self.tso_should_defer(max_burst, unsent, room, window) {
             *cwnd_limited = room < window;
             return 0;
         }
         // At least two bursts in flight.
         let half_cwnd = (self.control.cwnd >> 1).max(1);
-        let max_burst = autosized.max(self.controller.min_tso_segs(&self.view, &self.control));
         let size = room.min(half_cwnd).min(window).min(max_burst).min(unsent);
         if self.small_queue_full(size, 1) { 0 } else { size }
     }
@@ -159,8 +158,9 @@ impl Sender {
     #[inline(never)]
     fn host_queue_full(&mut self, size: u32, factor: u64) -> bool {
         let Some(queue) = &mut self.host_queue else { return false };
+        let shift = self.control.small_queue_shift.unwrap_or(self.control.pacing_shift);
         let limit = QueueLimit {
-            rate_share: self.control.pacing_rate >> self.control.pacing_shift,
+            rate_share: self.control.pacing_rate >> shift,
             limit_output_bytes: self.config.limit_output_bytes,
             factor,
         };
@@ -207,6 +207,7 @@ impl Sender {
     }
 
     /// Stamps a burst, advances the pacing clock, and returns the record of its segments (`__tcp_transmit_skb`).
+    #[inline(always)]
     pub(super) fn depart(&mut self, size: u32, bytes: u64) -> (Time, Record) {
         if self.view.in_flight() == 0 {
             self.controller.event(&self.view, &mut self.control, Event::TxStart);

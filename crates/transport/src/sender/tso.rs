@@ -13,7 +13,7 @@ const NEVER_DEFERRED: u32 = 4;
 impl Sender {
     /// The burst size that the pacing rate suggests, in segments (`tcp_tso_autosize`).
     #[inline(always)]
-    pub(super) fn tso_autosize(&self) -> u32 {
+    fn tso_autosize(&self) -> u32 {
         let (view, control) = (&self.view, &self.control);
         let gso_max = u64::from(view.gso_max_bytes);
         let mut bytes = control.pacing_rate >> control.pacing_shift;
@@ -29,20 +29,21 @@ impl Sender {
     }
 
     /// Largest burst in segments.
+    #[inline(always)]
     pub(super) fn max_burst(&self) -> u32 {
         self.tso_autosize().max(self.controller.min_tso_segs(&self.view, &self.control))
     }
 
     /// Whether the burst is deferred, because the next ACK will make it larger (`tcp_tso_should_defer`).
     #[inline(always)]
-    pub(super) fn tso_should_defer(&self, autosized: u32, unsent: u32, room: u32, window: u32) -> bool {
+    pub(super) fn tso_should_defer(&self, max_burst: u32, unsent: u32, room: u32, window: u32) -> bool {
         const MILLISECOND: Duration = Duration::from_millis(1);
         let (view, control) = (&self.view, &self.control);
         let limit = window.min(room);
         if limit >= unsent || view.ca_state >= CaState::Recovery {
             return false;
         }
-        if limit >= autosized && limit >= self.controller.min_tso_segs(view, control) {
+        if limit >= max_burst {
             return false;
         }
         if view.now.since(view.next_departure) > MILLISECOND {

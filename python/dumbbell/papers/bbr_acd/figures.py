@@ -4,16 +4,19 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping
 from itertools import product
+from statistics import fmean
 
 import polars as pl
+from matplotlib.axes import Axes
 from matplotlib.colors import LogNorm
 from matplotlib.lines import Line2D
 
-from dumbbell.papers.bbr_acd.forms import FORMS
+from dumbbell.papers.bbr_acd.fig1 import BDP_PACKETS, LIMIT_PACKETS, VALUES, Figure
+from dumbbell.papers.bbr_acd.forms import FORMS, name_of
 from dumbbell.papers.bbr_acd.table2 import BASE, SCENARIOS, of_sender
 from dumbbell.papers.bbr_acd.valley import Point, Points
 from dumbbell.papers.drawing import panels
-from dumbbell.papers.runs import Cases
+from dumbbell.papers.runs import Cases, loss
 from dumbbell.plots.style import INK, Picture, ink_on, legend, look
 from dumbbell.results import Result
 
@@ -67,8 +70,44 @@ def valley(points: Points, maps: Mapping[str, Callable[[Point], float]]) -> Pict
     return figure
 
 
-def simulation(result: Result, title: str) -> Picture:
-    """Window and RTT of each flow, the queue, throughput and goodput: figures 5 and 10."""
+def operating(shown: Figure) -> Picture:
+    """Delivery rate and RTT of fixed windows by what is in flight, and where algorithms operate: figure 1."""
+    looks = {cc: (name_of(cc), look("bbr" if cc == BASE else cc)) for cc in shown.algorithms}
+    with panels(2, 1, 6.4, 5.0, "in flight (packets)", sharey=False) as (figure, grid):
+        for (axes,), (label, value) in zip(grid, VALUES.items(), strict=True):
+            for is_lossy, marker, line in ((False, "o", "-"), (True, "x", "none")):
+                fixed = [run for (run,) in shown.windows.values() if (loss(run) > 0) is is_lossy]
+                x, y = [run.kept for run in fixed], [value(run) for run in fixed]
+                axes.plot(x, y, marker=marker, markersize=3, linestyle=line, color=INK)
+            for size, (cc, runs) in zip((7, 11, 7), shown.algorithms.items(), strict=True):
+                at, mean = fmean(run.kept for run in runs), fmean(map(value, runs))
+                # BBR and BBR-ACD alone are the same: one mark has to fit around the other.
+                style = {"markersize": size, "markeredgewidth": 1.6, "markerfacecolor": "none"}
+                axes.plot(at, mean, marker=looks[cc][1].marker, color=looks[cc][1].colour, **style)
+            for at, name in ((BDP_PACKETS, "BDP"), (LIMIT_PACKETS, "BDP and queue")):
+                axes.axvline(at, color=INK, linewidth=0.8, linestyle=(0, (1, 2)))
+                place = {"xycoords": ("data", "axes fraction"), "textcoords": "offset points", "ha": "right"}
+                axes.annotate(name, (at, 0.04), xytext=(-4, 0), fontsize=8, **place)
+            axes.set_ylabel(label)
+            axes.set_ylim(bottom=0)
+        handles = [
+            Line2D([], [], color=INK, marker="o", markersize=3, label="fixed window"),
+            Line2D([], [], color=INK, marker="x", markersize=3, linestyle="none", label="fixed, with losses"),
+        ]
+        handles += [
+            Line2D([], [], color=one.colour, marker=one.marker, markerfacecolor="none", linestyle="none", label=name)
+            for name, one in looks.values()
+        ]
+        legend(figure, handles, "One flow, 10 Mbit/s, 40 ms, 100 packets of buffer")
+    return figure
+
+
+STARTUP_S = 10.0
+"""What the insets of figures 5 and 10 show."""
+
+
+def simulation(result: Result, title: str, limit: int) -> Picture:
+    """Window and RTT of each flow, the queue and its limit (packets), throughput and goodput: figures 5 and 10."""
     series = result.series.to_polars().sort("t_s")
     # Medians, since the samples in recovery and PROBE_RTT of seven flows cover everything else.
     medians = pl.col("cwnd").cast(pl.Float64).rolling_median(10, min_samples=1, center=True).over("flow")
@@ -86,6 +125,8 @@ def simulation(result: Result, title: str) -> Picture:
             window.plot(one["t_s"], one["window"], color=colour, linewidth=0.7, label=name)
             rtt.plot(one["t_s"], one["rtt_ms"], color=colour, linewidth=0.6)
         occupancy.plot(queue["t_s"], queue["queue_packets"], color=INK, linewidth=0.6)
+        occupancy.axhline(limit, color=look("bbr").colour, linewidth=0.8, linestyle=(0, (4, 2)), label="limit")
+        occupancy.legend(loc="upper right", fontsize=7)
         # Right after startup ns-3's window may be unlimited for a moment.
         window.set_ylim(0, 1.4 * float(series["window"].quantile(0.995) or 1))
         total = series.group_by("t_s").agg(pl.col("throughput_mbps", "goodput_mbps").sum()).sort("t_s")
@@ -98,7 +139,19 @@ def simulation(result: Result, title: str) -> Picture:
         labels = ("window over 5 s (segments)", "queue (packets)", "RTT (ms)", "rate over 5 s (Mbit/s)")
         for axes, label in zip(grid.flat, labels, strict=True):
             axes.set_ylabel(label)
-        for axes in (occupancy, rtt):
-            axes.set_ylim(bottom=0)
+        occupancy.set_ylim(0, 1.2 * limit)
+        # Room for the inset above the lines.
+        rtt.set_ylim(0, 2.2 * float(series["rtt_ms"].max() or 1))  # type: ignore[arg-type]
+        inset(rtt, series)
         figure.suptitle(title, x=0.01, ha="left", fontsize=10)
     return figure
+
+
+def inset(rtt: Axes, series: pl.DataFrame) -> None:
+    """The RTTs of the startup, which the study gives numbers for, in a panel of their own."""
+    small = rtt.inset_axes((0.32, 0.62, 0.64, 0.34))
+    for one in series.filter(pl.col("t_s") <= STARTUP_S).drop_nulls("rtt_ms").partition_by("flow", maintain_order=True):
+        small.plot(one["t_s"], one["rtt_ms"], linewidth=0.6, color="#888888")
+    small.set_ylim(bottom=0)
+    small.tick_params(labelsize=6)
+    small.set_title(f"first {STARTUP_S:g} s", fontsize=7, pad=2)

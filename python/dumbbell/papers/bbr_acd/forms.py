@@ -14,7 +14,7 @@ FORMS = {"bbr-acd": "kernel", "bbr-acd-paper": "paper", "bbr-acd-ns3": "ns3"}
 
 def name_of(cc: str) -> str:
     """``BBR`` or ``BBR-ACD kernel``."""
-    return f"BBR-ACD {FORMS[cc]}" if cc in FORMS else "BBR"
+    return f"BBR-ACD {FORMS[cc]}" if cc in FORMS else "CUBIC" if cc == "cubic" else "BBR"
 
 
 def published_values(part: str) -> dict[tuple[str, str, str], float]:

@@ -4,9 +4,13 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
 
+import numpy as np
+from matplotlib.artist import Artist
+from matplotlib.axes import Axes
 from matplotlib.lines import Line2D
+from matplotlib.patches import Patch
 
-from dumbbell.papers.drawing import panels, sample, with_ranges
+from dumbbell.papers.drawing import band, panels, sample, with_band
 from dumbbell.papers.zhang.measure import Runs, Trace, Value
 from dumbbell.papers.zhang.names import ALGORITHMS
 from dumbbell.plots.style import INK, Look, Picture, legend, look
@@ -27,11 +31,11 @@ def look_of(algorithm: str) -> Look:
 
 
 def by_case(runs: Runs, cases: Sequence[str], value: Value, label: str, title: str) -> Picture:
-    """A line an algorithm over the cases: mean and range over seeds."""
+    """A line an algorithm over the cases: means over seeds, in bands from the least to the most."""
     with panels(1, 1, 7.6, 4.4, "case of table 1", label) as (figure, ((axes,),)):
-        for position, algorithm in enumerate(ALGORITHMS):
-            x = [index + 0.06 * (position - 3.5) for index in range(len(cases))]
-            with_ranges(axes, x, [[value(run) for run in runs[algorithm, case]] for case in cases], look_of(algorithm))
+        for algorithm in ALGORITHMS:
+            values = [[value(run) for run in runs[algorithm, case]] for case in cases]
+            with_band(axes, range(len(cases)), values, look_of(algorithm))
         axes.set_xticks(range(len(cases)), cases)
         axes.set_ylim(bottom=0)
         axes.set_title(title, loc="left")
@@ -40,7 +44,7 @@ def by_case(runs: Runs, cases: Sequence[str], value: Value, label: str, title: s
 
 
 def over_time(
-    traces: Mapping[str, Trace | None],
+    traces: Mapping[str, Sequence[Trace]],
     title: str,
     names: Sequence[str],
     *,
@@ -49,10 +53,12 @@ def over_time(
     estimate: bool = True,
     label: str | None = None,
 ) -> Picture:
-    """A panel a run, a line a flow: the bandwidth estimate, as the study draws it, or the throughput.
+    """A panel a case, a line a flow: the bandwidth estimate, as the study draws it, or the throughput.
+
+    Lines are those of the first seed, since the study shows one run; bands reach from the least to the most over seeds.
 
     Args:
-        traces: By the heading of their panel, which is left out without one.
+        traces: The seeds of each panel, by its heading.
         title: Above the picture.
         names: Of the flows.
         columns: Panels beside each other.
@@ -60,24 +66,37 @@ def over_time(
         estimate: Draw the estimate, or the throughput of an algorithm that has none.
         label: Of the vertical axis, where that tells it apart.
     """
-    drawn = {heading: trace for heading, trace in traces.items() if trace is not None}
-    rows = -(-len(drawn) // columns)
+    rows = -(-len(traces) // columns)
     label = label or ("bandwidth estimate (Mbit/s)" if estimate else "throughput (Mbit/s)")
     with panels(rows, columns, 3.7 * columns, 0.9 + 2.2 * rows, "time (s)", label) as (figure, grid):
-        for axes in grid.flat[len(drawn) :]:
-            axes.set_visible(False)
-        for axes, (heading, trace) in zip(grid.flat, drawn.items(), strict=False):
+        for axes, (heading, seeds) in zip(grid.flat, traces.items(), strict=True):
             if capacity is not None:
-                steps = [capacity(float(t) - 0.5) for t in trace.t_s]
-                axes.plot(trace.t_s, steps, color=INK, linewidth=0.8, linestyle=(0, (1, 2)), drawstyle="steps-mid")
-            rows_shown = trace.estimate if estimate else trace.throughput
-            for row, rates, colour in zip(rows_shown, trace.throughput, FLOW_COLOURS, strict=False):
-                shown = [value if rate > 0 else None for value, rate in zip(row, rates, strict=True)]
-                axes.plot(trace.t_s, shown, color=colour, linewidth=0.9)
+                t_s = seeds[0].t_s
+                steps = [capacity(float(t) - 0.5) for t in t_s]
+                axes.plot(t_s, steps, color=INK, linewidth=0.8, linestyle=(0, (1, 2)), drawstyle="steps-mid")
+            flows(axes, seeds, estimate)
             axes.set_title(heading, loc="left", fontsize=9)
         grid[0, 0].set_ylim(bottom=0)
-        handles = [Line2D([], [], color=colour, label=name) for name, colour in zip(names, FLOW_COLOURS, strict=False)]
+        handles: list[Artist] = [
+            Line2D([], [], color=colour, label=name) for name, colour in zip(names, FLOW_COLOURS, strict=False)
+        ]
+        if len(next(iter(traces.values()))) > 1:
+            handles.append(Patch(color=INK, alpha=0.18, linewidth=0, label="all seeds"))
         if capacity is not None:
             handles.append(Line2D([], [], color=INK, linewidth=0.8, linestyle=(0, (1, 2)), label="capacity"))
         legend(figure, handles, title)
     return figure
+
+
+def flows(axes: Axes, seeds: Sequence[Trace], estimate: bool) -> None:
+    """The flows of the first seed, in bands over all seeds."""
+    for flow, colour in zip(range(len(seeds[0].throughput)), FLOW_COLOURS, strict=False):
+        # A flow has no rate before it starts and after it stops.
+        shown = np.array([
+            np.where(seed.throughput[flow] > 0, (seed.estimate if estimate else seed.throughput)[flow], np.nan)
+            for seed in seeds
+        ])  # fmt: skip
+        sends = ~np.isnan(shown).all(axis=0)
+        least, most = np.nanmin(shown[:, sends], axis=0), np.nanmax(shown[:, sends], axis=0)
+        axes.plot(seeds[0].t_s, shown[0], color=colour, linewidth=0.9)
+        band(axes, seeds[0].t_s[sends], least, most, colour)

@@ -1,7 +1,7 @@
 """What the study measures, from Dumbbell's tables.
 
-Throughput counts UDP payload, as the study's receivers do: 1010 of the 1040 bytes that a packet has on the wire, so
-that a full link shows 0.971 of its capacity. Loss is what the network dropped over what was sent, delay the mean
+Throughput counts UDP payload, as the study's receivers do: on average 1010 of the 1040 bytes of a packet on the wire,
+so that a full link shows 0.971 of its capacity. Loss is what the network dropped over what was sent, delay the mean
 over all packets that arrived, both over the flows of a run.
 """
 
@@ -23,8 +23,8 @@ from dumbbell.results import Result
 FloatArray = NDArray[np.float64]
 
 PAYLOAD, STREAM, WIRE = 1010, 990, 1040
-"""Bytes of a packet: UDP payload, what the transport counts, and on the wire. The study's sender asks its application
-for 3000 bytes whenever it has none and sends them as 1400, 1400 and 200; ours are all of the mean size."""
+"""Mean bytes of a packet: UDP payload, what the transport counts, and on the wire. The study's sender asks its
+application for 3000 bytes whenever it has none and sends them as 1400, 1400 and 200."""
 
 
 @dataclass(frozen=True)

@@ -16,8 +16,9 @@ OTHERS = ("BBRv2", "Cubic", "Reno")
 CODE, PAPER = "as the code", "startup 2/ln 2"
 """Choices: STARTUP at 2 until growth falls below a half, as in the study's code of 2019, or at 2/ln 2 until it falls
 below a quarter, as in its text."""
-QUIC = "QUIC's own"
-"""A choice: Chromium's Cubic and Reno over packets of three sizes, in place of Linux's with other constants."""
+ONE_SIZE = "one size"
+"""A choice: packets that are all of the mean size, and Linux's Cubic and Reno with QUIC's constants, in place of the
+study's three sizes and Chromium's own."""
 LOOP = "loop of 0.1 ms"
 """A choice: a sender that polls every 0.1 ms, as the study's code of later."""
 

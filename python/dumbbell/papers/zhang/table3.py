@@ -21,8 +21,8 @@ from dumbbell.papers.zhang.names import (
     JAIN_MARGIN,
     LOOP,
     MARGINS,
+    ONE_SIZE,
     OTHERS,
-    QUIC,
     TIMING,
 )
 from dumbbell.papers.zhang.tables import beside, labels, published_values
@@ -37,9 +37,9 @@ WITHIN = 0.25
 
 AXES = ("links[4].rate", "links[4].delay", "links[4].buffer")
 BASE = Choice(CODE, CASES)
-LOOPS = (BASE, Choice(LOOP, CASES))
-CONNECTIONS = (BASE, Choice("Cubic N = 1, Reno N = 1", CASES, single=["Cubic", "Reno"]), Choice(QUIC, CASES))
-"""Cubic and Reno as two connections and as one."""
+LOOPS = (BASE, Choice(LOOP, CASES), Choice(ONE_SIZE, CASES))
+CONNECTIONS = (BASE, Choice("Cubic N = 1, Reno N = 1", CASES, single=["Cubic", "Reno"]), Choice(ONE_SIZE, CASES))
+"""Cubic and Reno as two connections and as one, and Linux's."""
 
 
 def utilisation(run: Run) -> float:
@@ -157,9 +157,9 @@ CLAIMS: list[Claim[Runs]] = [
 PART = Part(
     "table3",
     "Two flows of one algorithm with different round-trip times, nine cases",
-    [Experiment(FOLDER / f"{name}.toml") for name in ("table3", "table3-quic")],
+    [Experiment(FOLDER / f"{name}.toml") for name in ("table3", "table3-one-size")],
     quick="10s",
-    measure=lambda main, quic: measure(main, AXES, CASES) | measure(quic, AXES, CASES),
+    measure=lambda main, one_size: measure(main, AXES, CASES) | measure(one_size, AXES, CASES),
     setup=[
         "Bottleneck 4 (cases 1 to 3), 6 (4 to 6), 8 Mbit/s (7 to 9) with 10, 20, 30 ms each way; access links of "
         "100 Mbit/s with 10 ms (flow 1) and 20 ms (flow 2) at both ends: base round-trip times 60 and 100, 80 and "
@@ -167,6 +167,7 @@ PART = Part(
         "r is the larger of the two throughputs over the smaller. Cubic and Reno stand for two connections.",
         TIMING,
         MARGINS,
+        ONE_SIZE,
     ],
     tables=tables,
     claims=CLAIMS,

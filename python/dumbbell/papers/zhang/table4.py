@@ -11,7 +11,7 @@ from dumbbell.papers.runs import total
 from dumbbell.papers.testing import mean
 from dumbbell.papers.zhang.choices import Choice, Seed, View, seeds
 from dumbbell.papers.zhang.measure import Run, Runs, measure
-from dumbbell.papers.zhang.names import CODE, FOLDER, OTHERS, PAPER, QUIC, TIMING
+from dumbbell.papers.zhang.names import CODE, FOLDER, ONE_SIZE, OTHERS, PAPER, TIMING
 from dumbbell.papers.zhang.tables import beside, labels, published_values
 
 LOSSES = ("0%", "1%", "3%", "5%")
@@ -23,10 +23,10 @@ SHORT = tuple(f"{case}, {loss}" for loss in ("0%", "5%") for case in ("2", "9"))
 BASE = Choice(CODE, CASES)
 STARTUPS = (BASE, Choice(PAPER, SHORT))
 WITH_LOSS = tuple(f"{case}, {loss}" for case in LINKS for loss in LOSSES[1:])
-"""In the order of the runs, since table4-quic.toml sweeps the loss anew."""
-CONNECTIONS = (BASE, Choice("Reno N = 1", CASES, single=["Reno"]), Choice(QUIC, WITH_LOSS))
+"""In the order of the runs, since table4-one-size.toml sweeps the loss anew."""
+CONNECTIONS = (BASE, Choice("Reno N = 1", CASES, single=["Reno"]), Choice(ONE_SIZE, WITH_LOSS))
 LOSSY = tuple(f"{case}, 5%" for case in LINKS)
-ROUNDS = (BASE, *(Choice(name, LOSSY) for name in ("3 events", "mixed sizes", "3 events, mixed sizes")))
+ROUNDS = (BASE, *(Choice(name, LOSSY) for name in ("3 events", ONE_SIZE, f"{ONE_SIZE}, 3 events")))
 """How many ACKs with losses make a round of BBRv2 too lossy, and the sizes of the packets."""
 STEADY = ("BBR", "BBR'", "BBRPlus")
 TABLE = (*STEADY, *OTHERS)
@@ -145,19 +145,19 @@ CLAIMS: list[Claim[Runs]] = [
           "With 1 % loss Cubic falls to 0.70 (case 7) and 0.62 (case 9), Reno to 0.85 and 0.75 (all within 0.1).",
           "0.70; 0.62; 0.85; 0.75",
           seeds(CONNECTIONS, near(0.1, *ONE_PERCENT), lambda view: listed(view, *ONE_PERCENT)),
-          cause="Linux's Cubic counts packets; QUIC's own, beside it, counts bytes in units of 1460."),
+          cause="Linux's Cubic, beside it, counts packets; QUIC's own counts bytes in units of 1460."),
 ]  # fmt: skip
 
 PART = Part(
     "table4",
     "Four flows of one algorithm, random loss 0 to 5 %, five cases",
-    [Experiment(FOLDER / f"{name}.toml") for name in ("table4", "table4-choices", "table4-losses", "table4-quic")],
+    [Experiment(FOLDER / f"{name}.toml") for name in ("table4", "table4-choices", "table4-losses", "table4-one-size")],
     quick="10s",
-    measure=lambda main, choices, losses, quic: (
+    measure=lambda main, choices, losses, one_size: (
         measure(main, AXES, CASES)
         | measure(choices, AXES, SHORT)
         | measure(losses, AXES, LOSSY)
-        | measure(quic, AXES, WITH_LOSS)
+        | measure(one_size, AXES, WITH_LOSS)
     ),
     setup=[
         "The link of table 1 with a queue of 1.5 BDP in cases 2, 5, 7, 9, 10; four flows for 400 s; independent loss "

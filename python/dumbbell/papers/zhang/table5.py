@@ -15,7 +15,7 @@ from dumbbell.papers.runs import loss, total
 from dumbbell.papers.testing import mean
 from dumbbell.papers.zhang.choices import Choice, Seed, View, seeds
 from dumbbell.papers.zhang.measure import Run, Runs, Trace, Value, delay, measure
-from dumbbell.papers.zhang.names import ALGORITHMS, BBR_LIKE, FIRST_VERSION, FOLDER, OTHERS, PAPER, QUIC, TIMING
+from dumbbell.papers.zhang.names import ALGORITHMS, BBR_LIKE, FIRST_VERSION, FOLDER, ONE_SIZE, OTHERS, PAPER, TIMING
 from dumbbell.papers.zhang.tables import labels, means, published_values
 
 SCHEDULES = {
@@ -37,7 +37,7 @@ CHOICES = (
     *(Choice(schedule, (schedule,)) for schedule in SCHEDULES),
     Choice(PAPER, (FIRST,)),
     Choice("Reno N = 1", (FIRST,), single=["Reno"]),
-    Choice(QUIC, (FIRST,)),
+    Choice(ONE_SIZE, (FIRST,)),
 )
 """Every schedule, and what else is open under the first."""
 
@@ -95,7 +95,7 @@ def pictures(runs: Runs) -> Pictures:
     from dumbbell.papers.zhang import figures
 
     drawn = figures.over_time(
-        {algorithm: runs[algorithm, FIRST][0].kept for algorithm in ALGORITHMS},
+        {algorithm: [run.kept for run in runs[algorithm, FIRST]] for algorithm in ALGORITHMS},
         "Zhang figure 13: rates while the capacity changes",
         ("flow 1", "flow 2"),
         capacity=partial(rate_at, FIRST),
@@ -173,9 +173,9 @@ CLAIMS: list[Claim[Runs]] = [
 PART = Part(
     "table5",
     "Two flows while the link's rate changes between 1 and 4 Mbit/s",
-    [Experiment(FOLDER / f"{name}.toml", keep=Trace.of) for name in ("table5", "table5-quic")],
+    [Experiment(FOLDER / f"{name}.toml", keep=Trace.of) for name in ("table5", "table5-one-size")],
     quick="60s",
-    measure=lambda main, quic: measure(main, AXES, tuple(SCHEDULES)) | measure(quic, AXES, (FIRST,)),
+    measure=lambda main, one_size: measure(main, AXES, tuple(SCHEDULES)) | measure(one_size, AXES, (FIRST,)),
     setup=[
         "Two flows for 400 s over 50 ms each way. The paper says that the rate changes every 50 s from 1 to 4 "
         "Mbit/s and that the queue holds 75 kB; the study's repository goes 4, 3, 2, 1 Mbit/s every 20 s with "

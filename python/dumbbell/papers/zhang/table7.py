@@ -59,7 +59,7 @@ def pictures(runs: Runs) -> Pictures:
     """Figure 14: rates in case 5."""
     from dumbbell.papers.zhang import figures
 
-    panels = {f"{algorithm} against Cubic": runs[algorithm, DRAWN][0].kept for algorithm in BBR_LIKE}
+    panels = {f"{algorithm} against Cubic": [run.kept for run in runs[algorithm, DRAWN]] for algorithm in BBR_LIKE}
     names = ("flow 1", "flow 2", "flow 3 (Cubic)", "flow 4 (Cubic)")
     title = "Zhang figure 14: 6 Mbit/s, 50 ms, queue of 150 ms"
     label = "estimate; Cubic: throughput\n(Mbit/s)"

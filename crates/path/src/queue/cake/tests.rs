@@ -2,6 +2,7 @@
 
 use super::*;
 use crate::config::QueueLimit;
+use crate::packet::Ecn;
 use crate::testing::{Bottleneck, TestPacket};
 
 const MS: u64 = 1_000_000;
@@ -98,7 +99,7 @@ fn a_flood_drives_blue_and_others_keep_the_target() {
 #[test]
 fn target_and_interval_follow_from_the_rate_and_the_round_trip_time() {
     let rules = |cake: Cake| {
-        let Rules { target, interval, .. } = cake.rules();
+        let Rules { target, interval, .. } = cake.rules(cake.bandwidth);
         (target.as_nanos(), interval.as_nanos())
     };
     assert_eq!(rules(Cake::default()), (5 * MS, 100 * MS));
@@ -113,4 +114,72 @@ fn target_and_interval_follow_from_the_rate_and_the_round_trip_time() {
 fn a_flow_in_two_groups_is_refused() {
     let cake = Cake { hosts: vec![vec![0, 1], vec![1]], ..Cake::default() };
     assert_eq!(cake.resolve(&LinkContext::default()).unwrap_err().message, "flow 1 is in two groups");
+}
+
+/// Flows 0 to 3 send as much as they can for a second: best effort, background, video and voice. Returns their shares.
+fn shares(cake: Cake, dscps: [Option<Dscp>; 4], senders: &[u32]) -> [f64; 4] {
+    let mut link = Bottleneck::new(cake, packets(100_000));
+    for (flow, dscp) in (0..).zip(dscps) {
+        link.link.assign(flow, dscp);
+    }
+    link.offer_burst(at(0), senders.iter().copied(), 3_000, Ecn::Ect0);
+    link.run_until(at(2_000 * MS));
+    let bytes = [0, 1, 2, 3].map(|flow| link.bytes(flow) as f64);
+    bytes.map(|own| own / bytes.iter().sum::<f64>())
+}
+
+const MARKS: [Option<Dscp>; 4] = [None, Some(Dscp::Cs1), Some(Dscp::Cs3), Some(Dscp::Ef)];
+
+fn assert_shares(shares: [f64; 4], expected: [f64; 4]) {
+    for (share, expected) in shares.into_iter().zip(expected) {
+        assert!((share - expected).abs() < 0.015, "{shares:?}, not {expected}");
+    }
+}
+
+#[test]
+fn tins_get_their_parts_of_the_rate_and_best_effort_the_rest() {
+    let four = Cake { tins: Tins::Diffserv4, ..shaped(8) };
+    assert_shares(shares(four.clone(), MARKS, &[0, 1, 2, 3]), [3.0 / 16.0, 1.0 / 16.0, 0.5, 0.25]);
+    // With three tins cs3 is best effort, and the two flows share it.
+    assert_shares(shares(shaped(8), MARKS, &[0, 1, 2, 3]), [11.0 / 32.0, 2.0 / 32.0, 11.0 / 32.0, 0.25]);
+    assert_shares(shares(four.clone(), MARKS, &[0, 1]), [15.0 / 16.0, 1.0 / 16.0, 0.0, 0.0]);
+    let one = Cake { tins: Tins::BestEffort, ..shaped(8) };
+    assert_shares(shares(one, MARKS, &[0, 1, 2, 3]), [0.25; 4]);
+}
+
+#[test]
+fn a_tin_alone_has_the_whole_rate_and_unshaped_tins_have_weights() {
+    for flow in [1, 3] {
+        let mut expected = [0.0; 4];
+        expected[flow as usize] = 1.0;
+        assert_shares(shares(shaped(8), MARKS, &[flow]), expected);
+    }
+    let mut link = Bottleneck::new(shaped(8), packets(10_000));
+    link.link.assign(0, Some(Dscp::Cs1));
+    link.offer_burst(at(0), [0], 1_000, Ecn::Ect0);
+    link.run_until(at(1_000 * MS));
+    assert!((link.bytes(0) as f64 * 8.0 / 8e6 - 1.0).abs() < 0.01, "{} bytes in a second", link.bytes(0));
+    let weights = [1_024.0, 64.0, 512.0, 256.0].map(|weight| weight / 1_856.0);
+    assert_shares(shares(Cake { tins: Tins::Diffserv4, ..Cake::default() }, MARKS, &[0, 1, 2, 3]), weights);
+}
+
+#[test]
+fn a_voice_flow_below_its_part_does_not_wait_for_the_turns_of_others() {
+    let worst_ms = |dscp| {
+        let mut link = Bottleneck::new(shaped(8), packets(10_000));
+        link.link.assign(9, Some(Dscp::Ef));
+        link.link.assign(9, dscp);
+        link.offer_burst(at(0), 0..8, 500, Ecn::Ect0);
+        for number in 1..200 {
+            // A fifth of the rate, and more than its share among nine flows.
+            link.offer(at(number * 15 * MS / 2 + 1), TestPacket::of(9, Ecn::Ect0));
+        }
+        link.run_until(at(3_000 * MS));
+        link.delays_ms(9, at(0)).into_iter().fold(0.0, f64::max)
+    };
+    let voice = worst_ms(Some(Dscp::Ef));
+    // A packet that has begun to leave, and its own transmission by the shaper and by the link.
+    assert!(voice < 1.5 + 1.5 + 1.0 + 0.1, "{voice} ms");
+    let plain = worst_ms(None);
+    assert!(plain > 100.0, "without a code point it takes turns with the others: {plain} ms");
 }

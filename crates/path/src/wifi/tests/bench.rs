@@ -60,7 +60,7 @@ pub(super) fn channel(links: Vec<RadioLink>) -> Channel {
 }
 
 pub(super) fn channel_with(links: Vec<RadioLink>, by_flow: Vec<Option<crate::wifi::AccessCategory>>) -> Channel {
-    WifiChannel::new(links, Categories { by_flow }, Rng::new(9))
+    WifiChannel::new(links, Categories { by_flow, to_come: Vec::new() }, Rng::new(9))
 }
 
 /// Two directions between a station, number 1, and the access point.

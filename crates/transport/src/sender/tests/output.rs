@@ -229,8 +229,9 @@ fn during_an_ack_train_a_burst_is_deferred_until_it_is_worth_sending() {
 
 #[test]
 fn small_queues_keep_a_millisecond_of_data_in_the_host() {
-    let most_queued = |pacing_shift| {
+    let most_queued = |pacing_shift, small_queue_shift: Option<u32>| {
         let (mut pair, _) = Pair::fixed(&TransportConfig { pacing_shift, ..wire() }, 520, 260);
+        pair.sender.control.small_queue_shift = small_queue_shift;
         pair.sender.control.ssthresh = 260;
         // 100 Mbit/s.
         pair.service = Duration::from_micros(120);
@@ -242,14 +243,18 @@ fn small_queues_keep_a_millisecond_of_data_in_the_host() {
         let rate = pair.sender.control().pacing_rate;
         assert!(pair.sent.len() - warm > 8_200, "the link stays full: {}", pair.sent.len() - warm);
         let burst = u64::from(pair.sender.max_burst()) * 1_448 + 832;
-        let limit = (2 * burst).max(rate >> pacing_shift) + burst;
+        let limit = (2 * burst).max(rate >> small_queue_shift.unwrap_or(pacing_shift)) + burst;
         (pair.most_queued, limit)
     };
-    let (default, default_limit) = most_queued(10);
-    let (wifi, wifi_limit) = most_queued(8);
+    let (default, default_limit) = most_queued(10, None);
+    let (wifi, wifi_limit) = most_queued(8, None);
+    let (asked, asked_limit) = most_queued(10, Some(8));
     assert!(default <= default_limit, "{default} B exceed {default_limit} B");
     assert!(wifi <= wifi_limit, "{wifi} B exceed {wifi_limit} B");
+    assert!(asked <= asked_limit, "{asked} B exceed {asked_limit} B");
     assert!(wifi > 3 * default, "{default} B and {wifi} B");
+    assert!(asked > 2 * default, "{default} B and {asked} B");
+    assert!(asked_limit < wifi_limit, "bursts stay as they are: {asked_limit} B and {wifi_limit} B");
     assert!(default < 520 * 1_448 / 8, "the window would let {default} B wait");
 }
 

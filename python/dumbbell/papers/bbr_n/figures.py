@@ -1,0 +1,198 @@
+"""BBR-n's pictures."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping, Sequence
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+import polars as pl
+from matplotlib.axes import Axes
+from matplotlib.patches import Patch
+
+from dumbbell.papers.bbr_n.measure import DEVICES, NAMES, Trial, pinged, uploaded
+from dumbbell.papers.drawing import log_x, panels, sample
+from dumbbell.papers.runs import Cases, Run
+from dumbbell.papers.testing import mean
+from dumbbell.plots.style import INK, Look, Picture, ink_on, legend, look, looks, picture
+
+if TYPE_CHECKING:
+    from dumbbell.papers.bbr_n.startup import Measured
+
+Series = Callable[[Trial], Sequence[float]]
+
+RATE, PING = "throughput (Mbit/s)", "ping (ms)"
+
+
+def startup(measured: Measured) -> Picture:
+    """Growth of the bandwidth over rounds: the paper's model and Linux's sender."""
+    from dumbbell.papers.bbr_n.startup import grown
+
+    styles = dict(zip(measured.model, (look("bbr2"), look("bbr")), strict=True))
+    with panels(1, 2, 8.6, 3.2, "round", "bandwidth over that of the round before") as (figure, grid):
+        for axes, title in zip(grid[0], ("the paper's model", "Linux's BBR v1, 20 Gbit/s"), strict=True):
+            for gain, rows in measured.model.items():
+                growth = [row.growth for row in rows] if title.startswith("the") else [0, *grown(measured.linux[gain])]
+                shown = [(number, value) for number, value in enumerate(growth[:15], 1) if value > 1]
+                style = styles[gain]
+                axes.plot(*zip(*shown, strict=True), marker=style.marker, markersize=4, **style.line())
+            axes.axhline(2, color=INK, linewidth=0.8, linestyle=(0, (2, 2)))
+            axes.set_title(title, loc="left", fontsize=9)
+            axes.set_ylim(1.5, 2.15)
+        legend(figure, [sample(style, f"gain {gain}") for gain, style in styles.items()])
+    return figure
+
+
+def values(runs: Sequence[Run], series: Series) -> list[float]:
+    """The samples of all seeds."""
+    return [value for run in runs for value in series(run.kept)]
+
+
+def draw_boxes(axes: Axes, columns: Mapping[str, Sequence[float]], colours: Sequence[str]) -> None:
+    """Quartiles, whiskers from the 5th to the 95th percentile."""
+    drawn = axes.boxplot(
+        list(columns.values()), tick_labels=list(columns), whis=(5, 95), showfliers=False, patch_artist=True,
+        medianprops={"color": INK},
+    )  # fmt: skip
+    for box, colour in zip(drawn["boxes"], colours, strict=True):
+        box.set_facecolor(colour)
+        box.set_alpha(0.6)
+    axes.grid(axis="x", visible=False)
+
+
+def boxes(devices: Mapping[str, Mapping[str, Sequence[Run]]]) -> Picture:
+    """Throughput above, ping below, a column a device: figure 8."""
+    with panels(2, len(devices), 9.6, 5.4, sharex=False, sharey="row") as (figure, grid):
+        for column, (title, algorithms) in zip(grid.T, devices.items(), strict=True):
+            colours = [look("bbr" if "BBR" in name else "cubic").colour for name in algorithms]
+            short = {name.partition(" (")[0]: runs for name, runs in algorithms.items()}
+            for axes, series in zip(column, (uploaded, pinged), strict=True):
+                draw_boxes(axes, {name: values(runs, series) for name, runs in short.items()}, colours)
+                axes.tick_params(axis="x", rotation=60, labelsize=7)
+            column[0].set_title(title, loc="left", fontsize=9)
+        grid[0, 0].set_ylabel(RATE)
+        grid[1, 0].set_ylabel(PING)
+    return figure
+
+
+def styles_of(algorithms: Sequence[str]) -> dict[str, Look]:
+    """A look for each algorithm."""
+    chosen = looks([(cc, cc) for cc in algorithms])
+    return {cc: chosen[cc, cc] for cc in algorithms}
+
+
+def pings(panels_of: Mapping[str, Mapping[str, Sequence[Run]]]) -> Picture:
+    """Distributions of the pings, a panel a set-up: figures 12, 18 and 19."""
+    styles = styles_of(list(next(iter(panels_of.values()))))
+    with panels(1, len(panels_of), 9.6, 3.4, y="share of pings") as (figure, grid):
+        for axes, (title, algorithms) in zip(grid[0], panels_of.items(), strict=True):
+            for cc, runs in algorithms.items():
+                ordered = np.sort(values(runs, pinged))
+                axes.plot(ordered, np.arange(1, ordered.size + 1) / ordered.size, linewidth=1.1, **styles[cc].line())
+            log_x(axes, (1, 3, 10, 30, 100, 300, 1000), PING)
+            axes.set_title(title, loc="left", fontsize=9)
+        legend(figure, [sample(style, NAMES[cc]) for cc, style in styles.items()])
+    return figure
+
+
+def uploads(cases: Cases, counts: Sequence[str]) -> Picture:
+    """Throughput and ping of the patch and of version 2 by number of uploads, a column a device: figures 13 to 16."""
+    algorithms = ("bbr-n-patch", "bbr2")
+    colours = [look("bbr").colour, look("bbr2").colour]
+    with panels(2, len(DEVICES), 9.6, 5.0, "uploads", sharex=False, sharey="row") as (figure, grid):
+        for column, place in zip(grid.T, DEVICES, strict=True):
+            for axes, series in zip(column, (uploaded, pinged), strict=True):
+                pairs = {
+                    f"{count} {cc}": values(cases[place, cc, count], series) for count in counts for cc in algorithms
+                }
+                draw_boxes(axes, pairs, colours * len(counts))
+                axes.set_xticks([2 * number + 1.5 for number in range(len(counts))], counts)
+            column[0].set_title(place, loc="left", fontsize=9)
+        grid[0, 0].set_ylabel(RATE)
+        grid[1, 0].set_ylabel(PING)
+        legend(figure, [Patch(color=colour, alpha=0.6, label=NAMES[cc])
+                        for cc, colour in zip(algorithms, colours, strict=True)])  # fmt: skip
+    return figure
+
+
+def rrul_uploads(devices: Mapping[str, Mapping[str, Sequence[Run]]]) -> Picture:
+    """Uploads over time, a quarter of their sum: figure 17."""
+    with panels(1, len(devices), 9.2, 3.2, "s of load", "upload (Mbit/s a stream)") as (figure, grid):
+        styles = styles_of(list(next(iter(devices.values()))))
+        for axes, (title, algorithms) in zip(grid[0], devices.items(), strict=True):
+            for cc, runs in algorithms.items():
+                rates = [rate / 4 for rate in runs[0].kept.upload]
+                axes.plot(0.2 * np.arange(1, len(rates) + 1), rates, linewidth=1.0, **styles[cc].line())
+            axes.set_title(title, loc="left", fontsize=9)
+            axes.set_ylim(0, None)
+        legend(figure, [sample(style, NAMES[cc]) for cc, style in styles.items()])
+    return figure
+
+
+def rrul_boxes(algorithms: Mapping[str, Sequence[Run]]) -> Picture:
+    """Download, upload and ping by algorithm: figure 20."""
+    shown: dict[str, Series] = {
+        "download (Mbit/s)": lambda trial: trial.download, "upload (Mbit/s)": uploaded, PING: pinged
+    }  # fmt: skip
+    with panels(1, len(shown), 9.6, 3.6, sharex=False, sharey=False) as (figure, grid):
+        short = {name.partition(" (")[0]: runs for name, runs in algorithms.items()}
+        colours = [look("bbr" if "BBR" in name else "cubic").colour for name in short]
+        for axes, (label, series) in zip(grid[0], shown.items(), strict=True):
+            draw_boxes(axes, {name: values(runs, series) for name, runs in short.items()}, colours)
+            axes.tick_params(axis="x", rotation=60, labelsize=7)
+            axes.set_ylabel(label)
+            axes.set_ylim(0, None)
+    return figure
+
+
+def courses(flows: Mapping[str, pl.DataFrame]) -> Picture:
+    """Rates above, window below, a column an algorithm: figures 9 to 11."""
+    with panels(2, len(flows), 9.2, 4.4, "time (s)", sharey="row") as (figure, grid):
+        lines = {"pacing rate": ("pacing_mbps", look("bbr")), "delivery rate": ("delivery_mbps", look("cubic"))}
+        for (above, below), (title, samples) in zip(grid.T, flows.items(), strict=True):
+            for column, style in lines.values():
+                above.plot(samples["t_s"], samples[column], linewidth=0.8, color=style.colour)
+            below.plot(samples["t_s"], samples["cwnd"], linewidth=0.9, color=INK)
+            above.set_title(title, loc="left", fontsize=9)
+        grid[0, 0].set_ylabel("rate (Mbit/s)")
+        grid[0, 0].set_ylim(0, 250)
+        grid[1, 0].set_ylabel("window (packets)")
+        legend(figure, [Patch(color=style.colour, label=name) for name, (_, style) in lines.items()])
+    return figure
+
+
+def small_queues(
+    cases: Cases, bases: Mapping[str, Mapping[str, tuple[str, ...]]], shown: Mapping[str, Callable[[Run], float]]
+) -> Picture:
+    """Maps by length of the small queue and bursts: a row a base, a column a measure."""
+    from dumbbell.papers.bbr_n.tsq import QUEUES, at
+
+    with panels(len(bases), len(shown), 9.6, 5.2, "small queue (ms)") as (figure, grid):
+        for row, (base, lines) in zip(grid, bases.items(), strict=True):
+            for axes, (name, value) in zip(row, shown.items(), strict=True):
+                cells = [[mean(cases[at(key, shift)], value) for shift in QUEUES] for key in lines.values()]
+                shaded(axes, cells, ".0f")
+                axes.set_title(f"{NAMES[base]}: {name}", loc="left", fontsize=9)
+                axes.set_yticks(range(len(lines)), list(lines), fontsize=7)
+                axes.set_xticks(range(len(QUEUES)), [str(length) for length in QUEUES.values()])
+    return figure
+
+
+def shaded(axes: Axes, cells: Sequence[Sequence[float]], digits: str, **limits: Any) -> None:
+    """A map with its values written on it."""
+    shades = axes.imshow(cells, cmap="viridis", aspect="auto", **limits)
+    for y, row in enumerate(cells):
+        for x, value in enumerate(row):
+            axes.text(x, y, f"{value:{digits}}", ha="center", va="center", fontsize=7, color=ink_on(shades, value))
+    axes.grid(visible=False)
+
+
+def ratios(grid_of: Mapping[str, Sequence[float]], counts: Sequence[str], wanted: float) -> Picture:
+    """BBR-n's throughput over BBRgen's: a row a set-up and base, a column a number of uploads."""
+    with picture(7.4, 0.9 + 0.22 * len(grid_of)) as figure:
+        axes = figure.subplots()
+        shaded(axes, list(grid_of.values()), ".2f", vmin=0.8, vmax=2 * wanted - 0.8)
+        axes.set_yticks(range(len(grid_of)), list(grid_of), fontsize=7)
+        axes.set_xticks(range(len(counts)), counts)
+        axes.set_xlabel("uploads")
+    return figure

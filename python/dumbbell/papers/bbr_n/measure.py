@@ -1,0 +1,170 @@
+"""What a Flent test on our Wi-Fi shows, and which algorithms and devices the study leaves to choose from."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from statistics import fmean
+
+from dumbbell.flent.data import Values
+from dumbbell.flent.tests import test_named
+from dumbbell.flent.trial import Timing, of_result
+from dumbbell.papers.data import published
+from dumbbell.papers.runs import Cases, Run, together
+from dumbbell.results import Result
+
+FOLDER = Path(__file__).parent
+
+VIRTUAL, NATIVE, BURSTS = "virtual NIC", "native Wi-Fi", "native Wi-Fi with bursts of 2 and 4"
+"""Devices: completion at hand-over, as the published metadata have it; completion by Block-ACK; the same with bursts
+no longer than what the paper calls TSO, 2 segments, and 4 of BBR-n."""
+DEVICES = (VIRTUAL, NATIVE, BURSTS)
+
+PAIRS = {
+    "patch against v2": ("bbr-n-patch", "bbr2"),
+    "both v1": ("bbr-n-patch", "bbr"),
+    "both v2": ("bbr-n", "bbr2"),
+}
+"""BBR-n and BBRgen: the authors' patch of version 1 beside version 2, as the modules that ran are called; the patch
+beside what it patches; the paper's words, which are about version 2."""
+
+NAMES = {
+    "bbr-n-patch": "BBR-n (patch of v1)", "bbr-n": "BBR-n (paper, on v2)", "bbr2": "BBRgen (v2)", "bbr": "BBR v1",
+    "bbrp": "BBRp", "cubic": "CUBIC", "reno": "Reno", "dctcp": "DCTCP", "veno": "Veno",
+}  # fmt: skip
+PUBLISHED_AS = {
+    "bbr-n-patch": "BBR-n", "bbr2": "BBRgen", "bbrp": "BBRp", "cubic": "CUBIC", "reno": "Reno", "dctcp": "DCTCP",
+    "veno": "Veno",
+}  # fmt: skip
+"""Those of the study's tables, by its names."""
+LOSS_BASED = ("cubic", "reno", "dctcp", "veno")
+
+
+def decides(choice: str) -> bool:
+    """The virtual NIC, on every base: the published files show one, and with it Tables 3 and 4 are nearest."""
+    return choice.startswith(f"{VIRTUAL}, ")
+
+
+# --- a test ----------------------------------------------------------------------------------------------------------
+
+
+@dataclass(frozen=True)
+class Trial:
+    """What Flent would have kept of a run, a value every 0.2 s."""
+
+    upload: Sequence[float]
+    """Of all uploads under load, Mbit/s."""
+    download: Sequence[float]
+    """The same of downloads."""
+    ping: Sequence[float]
+    """From the first to the last second, ms; of several probes the mean."""
+    icmp: Sequence[float]
+    """The same of the probe without a class."""
+
+    @classmethod
+    def of(cls, result: Result) -> Trial:
+        """Of a run of uploads with a ping, or of RRUL."""
+        flows = result.flows.rows()
+        uploads = sum(flow["label"] == "TCP upload" for flow in flows)
+        test = test_named("tcp_nup", uploads) if uploads else test_named("rrul")
+        delay = float(flows[0]["start_s"])
+        data = of_result(test, result, Timing(result.meta.sim_s - 2 * delay, delay), "")
+        ping = "Ping (ms) ICMP" if uploads else "Ping (ms) avg"
+        download = [] if uploads else data.loaded("TCP download sum")
+        probes = (known(data.results[name]) for name in (ping, "Ping (ms) ICMP"))
+        return cls(data.loaded("TCP upload sum"), download, *probes)
+
+
+def uploaded(trial: Trial) -> Sequence[float]:
+    """Mbit/s, step by step."""
+    return trial.upload
+
+
+def downloaded(trial: Trial) -> Sequence[float]:
+    """Mbit/s, step by step."""
+    return trial.download
+
+
+def pinged(trial: Trial) -> Sequence[float]:
+    """Milliseconds, step by step."""
+    return trial.ping
+
+
+def known(values: Values) -> list[float]:
+    """Without the gaps."""
+    return [value for value in values if value is not None]
+
+
+def upload(run: Run) -> float:
+    """Mean of all uploads together, Mbit/s."""
+    return fmean(run.kept.upload)
+
+
+def download(run: Run) -> float:
+    """Mean of all downloads together, Mbit/s."""
+    return fmean(run.kept.download)
+
+
+def ping(run: Run) -> float:
+    """Mean round-trip time of the probes, ms."""
+    return fmean(run.kept.ping)
+
+
+def aggregate(run: Run) -> float:
+    """Packets of the client's mean A-MPDU."""
+    return float(run.link["mean_aggregate"])
+
+
+# --- runs by device and algorithm ------------------------------------------------------------------------------------
+
+
+def device(run: Run) -> str:
+    """Which of :data:`DEVICES` a run had."""
+    if "transport.gso_max_bytes" in run.settings:
+        return BURSTS
+    return VIRTUAL if run.settings["transport.completion"] == "immediate" else NATIVE
+
+
+def by_device(runs: Sequence[Run], *keys: str) -> dict[tuple[str, ...], list[Run]]:
+    """The runs by device and swept keys."""
+    cases: dict[tuple[str, ...], list[Run]] = {}
+    for run in runs:
+        cases.setdefault((device(run), *(str(run.settings[key]) for key in keys)), []).append(run)
+    return cases
+
+
+def pairs(*rest: str) -> Callable[[Cases], dict[str, list[tuple[Run, ...]]]]:
+    """BBR-n and BBRgen with the same seed, by device and base; ``rest`` are further keys of the cases."""
+    return together(
+        {
+            f"{place}, {base}": [(place, ours, *rest), (place, theirs, *rest)]
+            for place in DEVICES
+            for base, (ours, theirs) in PAIRS.items()
+        }
+    )
+
+
+def ratio(value: Callable[[Run], float]) -> Callable[[tuple[Run, ...]], float]:
+    """Of the first run over the second."""
+    return lambda pair: value(pair[0]) / value(pair[1])
+
+
+def table_values(part: str, series: str) -> dict[str, dict[str, float]]:
+    """Published numbers of a series by the study's names and metrics."""
+    found: dict[str, dict[str, float]] = {}
+    for number in published(FOLDER, part):
+        if number.case["case"] == series:
+            found.setdefault(number.case["cc"], {})[number.metric] = number.value
+    return found
+
+
+def recomputed(part: str, series: str) -> dict[str, float]:
+    """Means of the recovered data by the study's names, which some printed rows contradict."""
+    return {cc: values["recomputed_average"] for cc, values in table_values(part, series).items() if cc != "all"}
+
+
+def distance(ours: Mapping[str, float], theirs: Mapping[str, float]) -> float:
+    """By which factor numbers are apart in the mean over those that both have."""
+    return math.exp(fmean(abs(math.log(ours[name] / theirs[name])) for name in theirs))

@@ -1,0 +1,246 @@
+"""Figures 8 and 12, Tables 3 and 4: one upload with every algorithm."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping, Sequence
+from itertools import pairwise
+from statistics import fmean, variance
+
+from dumbbell import metrics
+from dumbbell.papers.bbr_n.measure import (
+    DEVICES,
+    FOLDER,
+    LOSS_BASED,
+    NAMES,
+    PUBLISHED_AS,
+    VIRTUAL,
+    Trial,
+    aggregate,
+    by_device,
+    decides,
+    distance,
+    pairs,
+    ping,
+    pinged,
+    ratio,
+    recomputed,
+    table_values,
+    upload,
+    uploaded,
+)
+from dumbbell.papers.model import Cell, Claim, Grid, Pictures, table
+from dumbbell.papers.part import Experiment, Part, Ran
+from dumbbell.papers.runs import Cases, Run, together
+from dumbbell.papers.testing import averaged, both, each, mean, ranged
+
+QUICK = {"warmup": "500ms", "cooldown": "500ms", "flows[0].start": "500ms", "flows[0].stop": "2500ms"}
+Seed = tuple[Run, ...]
+
+ORDER = ("veno", "bbr-n-patch", "dctcp", "cubic", "bbr2", "reno", "bbrp")
+"""Table 3 from the fastest to the slowest."""
+ALIKE = 0.03
+"""Algorithms so near to each other share a place: the authors' two runs of Reno, one called DCTCP, differ by 13 %."""
+
+
+def cases_of(*ran: Ran) -> Cases:
+    """The runs by device and algorithm."""
+    return by_device([run for one in ran for run in one.runs], "flows[0].cc")
+
+
+# --- tables ----------------------------------------------------------------------------------------------------------
+
+
+def groups(
+    cases: Cases, place: str, series: Callable[[Trial], Sequence[float]], seed: int = 0
+) -> list[Sequence[float]]:
+    """The samples of the study's algorithms on a device in one run each, as its ANOVA takes them."""
+    return [series(cases[place, cc][seed].kept) for cc in PUBLISHED_AS]
+
+
+def analysis(
+    cases: Cases, part: str, place: str, series: Mapping[str, tuple[Callable[[Trial], Sequence[float]], str]]
+) -> Grid:
+    """ANOVA as published, of the recovered data, and ours: over samples of single runs, and over means of runs."""
+    rows: list[list[Cell]] = []
+    for name, (values, shown) in series.items():
+        theirs = table_values(part, name)
+        for key, source in (("", "published"), ("recomputed_", "recovered data")):
+            of = [theirs[cc] for cc in PUBLISHED_AS.values()]
+            found = metrics.anova_from_summary(
+                [one[f"{key}average"] for one in of], [one[f"{key}variance"] for one in of],
+                [one[f"{key}count"] for one in of],
+            )  # fmt: skip
+            printed = theirs["all"].get("anova_f") if not key else None
+            rows.append([shown, f"{source}, as its rows give it", printed, *_anova(found)])
+        rows.append([shown, "ours, samples of a run", None, *_anova(metrics.anova(groups(cases, place, values)))])
+        means = [[fmean(values(run.kept)) for run in cases[place, cc]] for cc in PUBLISHED_AS]
+        rows.append([shown, "ours, means of runs", None, *_anova(metrics.anova(means))])
+    heads = ["series", "data", "printed F", "F", "critical F", "df", "p", "eta squared"]
+    return Grid("anova", f"One-way ANOVA of seven algorithms, {place}", heads, rows)
+
+
+def _anova(found: metrics.Anova | None) -> list[Cell]:
+    if found is None:
+        return [None, None, None, None, None]
+    return [found.f, found.critical_f(), f"{found.df_between}, {found.df_within}", f"{found.p:.1e}",
+            found.eta_squared]  # fmt: skip
+
+
+def comparison(cases: Cases, place: str) -> Grid:
+    """Tables 3 and 4 beside ours on one device."""
+    rates, pings = (table_values("single", series) for series in ("upload", "ping"))
+
+    def theirs(values: dict[str, dict[str, float]], metric: str) -> Callable[[tuple[str, Sequence[Run]]], Cell]:
+        return lambda row: values.get(PUBLISHED_AS.get(row[0], ""), {}).get(metric)
+
+    def ours(value: Callable[[Run], float]) -> Callable[[tuple[str, Sequence[Run]]], Cell]:
+        return lambda row: mean(row[1], value)
+
+    columns: dict[str, Callable[[tuple[str, Sequence[Run]]], Cell]] = {
+        "Mbit/s: printed": theirs(rates, "average"),
+        "Mbit/s: recovered": theirs(rates, "recomputed_average"),
+        "Mbit/s: ours": ours(upload),
+        "Mbit/s: variance of ours": ours(lambda run: variance(run.kept.upload)),
+        "ping ms: printed": theirs(pings, "average"),
+        "ping ms: ours": ours(ping),
+        "packets an aggregate": ours(aggregate),
+    }
+    rows = (((NAMES[cc],), (cc, cases[place, cc])) for cc in NAMES)
+    name = "table3-" + "-".join(place.replace(",", "").split()).lower()
+    return table(name, f"Tables 3 and 4 beside ours, {place}", ("algorithm",), rows, columns, 1)
+
+
+def agreement(cases: Cases) -> Grid:
+    """By which factor each device's means are apart from those of the recovered data."""
+
+    def apart(series: str, value: Callable[[Run], float]) -> Callable[[str], Cell]:
+        theirs = recomputed("single", series)
+        return lambda place: distance(
+            {name: mean(cases[place, cc], value) for cc, name in PUBLISHED_AS.items()}, theirs
+        )
+
+    columns = {"throughput": apart("upload", upload), "ping": apart("ping", ping)}
+    rows = (((place,), place) for place in DEVICES)
+    title = "Tables 3 and 4: by which factor seven means are apart, on average"
+    return table("agreement", title, ("device",), rows, columns)
+
+
+def tables(cases: Cases) -> list[Grid]:
+    """Everything of one upload."""
+    series = {"upload": (uploaded, "throughput"), "ping": (pinged, "ping")}
+    return [*(comparison(cases, place) for place in DEVICES), agreement(cases),
+            analysis(cases, "single", VIRTUAL, series)]  # fmt: skip
+
+
+def pictures(cases: Cases) -> Pictures:
+    """Boxes of throughput and ping as in figure 8, and distributions of pings as in figure 12."""
+    from dumbbell.papers.bbr_n import figures
+
+    shown = {NAMES[cc]: cc for cc in PUBLISHED_AS}
+    return {
+        "fig8": figures.boxes({place: {name: cases[place, cc] for name, cc in shown.items()} for place in DEVICES}),
+        "fig12": figures.pings({place: {cc: cases[place, cc] for cc in PUBLISHED_AS} for place in DEVICES}),
+    }
+
+
+# --- claims ----------------------------------------------------------------------------------------------------------
+
+
+def beside(others: Sequence[str]) -> Callable[[Cases], dict[str, list[Seed]]]:
+    """BBR-n in both forms and others with the same seed, by device."""
+    return together(
+        {
+            f"{place}, {NAMES[ours]}": [(place, cc) for cc in (ours, *others)]
+            for place in DEVICES
+            for ours in ("bbr-n-patch", "bbr-n")
+        }
+    )
+
+
+def of_table_3(cases: Cases) -> dict[str, list[Seed]]:
+    """The algorithms in the order of Table 3, by device."""
+    return together({f"{place}, all": [(place, cc) for cc in ORDER] for place in DEVICES})(cases)
+
+
+def in_order(seed: Seed) -> bool:
+    """None is faster than the one before it by more than :data:`ALIKE`."""
+    return all(upload(slower) <= (1 + ALIKE) * upload(faster) for faster, slower in pairwise(seed))
+
+
+def samples_differ(values: Callable[[Trial], Sequence[float]]) -> Callable[[Seed], bool]:
+    """The samples of a run of each algorithm, as the study has it."""
+
+    def differ(seed: Seed) -> bool:
+        found = metrics.anova([values(run.kept) for run in seed])
+        return found is not None and found.f > found.critical_f()
+
+    return differ
+
+
+def both_differ(seed: Seed) -> bool:
+    """Of throughput and of ping."""
+    return samples_differ(uploaded)(seed) and samples_differ(pinged)(seed)
+
+
+def f_values(seeds: Sequence[Seed]) -> str:
+    """F over samples of throughput and ping in the first run, and over means of runs."""
+    first = [metrics.anova([values(run.kept) for run in seeds[0]]) for values in (uploaded, pinged)]
+    means = metrics.anova([[upload(run) for run in runs] for runs in zip(*seeds, strict=True)])
+    words = [f"F = {one.f:.0f}" for one in first if one is not None]
+    return " and ".join(words) + (f"; over means of runs {means.f:.0f}" if means is not None else "")
+
+
+rates = both(averaged(upload, 1), "{} against {} Mbit/s")
+ratios = ranged(ratio(upload))
+LOADED = (
+    "In the runs behind Tables 3 and 4 the modules are called `bbr` and `bbr2`: version 1, patched or not, against 2."
+)
+
+CLAIMS: list[Claim[Cases]] = [
+    Claim("bbn-06", "BBR-n achieves over twice the throughput of BBRgen.", "250 against 100 Mbit/s (text)",
+          each(pairs(), lambda pair: ratio(upload)(pair) > 2, ratios),
+          "The authors' own data contradict it: Table 3 gives 1.13, the recovered data 1.28, the January runs 1.32.",
+          "BBRgen's aggregates are so long here that longer ones add little."),
+    Claim("bbn-07", "BBR-n's throughput is higher than BBRgen's.", "230.9 > 203.6 Mbit/s; recovered 180.3",
+          each(pairs(), lambda pair: ratio(upload)(pair) > 1, rates), LOADED),
+    Claim("bbn-08", "Veno > BBR-n = DCTCP > CUBIC > BBRgen = Reno > BBRp in throughput (here: within 3 %).",
+          "255.6, 230.9, 230.1, 217.5, 203.6, 202.4, 154.2 Mbit/s",
+          each(of_table_3, in_order, lambda seeds: ", ".join(averaged(upload, 0)(runs)
+                                                             for runs in zip(*seeds, strict=True))),
+          "DCTCP ran as Reno (no ECN), so Table 3 has Reno twice, 13 % apart: its order is one of single runs.",
+          "Algorithms that fill the queue use the whole link here, and BBRp does not fall behind BBR."),
+    Claim("bbn-09", "BBR-n's ping is lower than CUBIC's, Reno's, DCTCP's, Veno's and BBRp's.",
+          "9.15 < 17.3, 27.9, 27.1, 40.1, 38.2 ms",
+          each(beside((*LOSS_BASED, "bbrp")), lambda seed: all(ping(seed[0]) < ping(other) for other in seed[1:]),
+               both(averaged(ping, 1), "{} against {}, {}, {}, {}, {} ms")),
+          cause="The four loss-based algorithms' pings are higher in every run. BBRp, which drains to 0.75, has a "
+                "lower one than the patch; the published files of BBRp are of August, on another kernel."),
+    Claim("bbn-10", "BBR-n's ping is not lower than BBRgen's.", "9.15 against 6.44 ms (1.42)",
+          each(pairs(), lambda pair: ping(pair[0]) >= ping(pair[1]), both(averaged(ping, 1), "{} against {} ms"))),
+    Claim("bbn-11", "The means of the seven algorithms differ (one-way ANOVA).", "F = 224.8 and 111.5; critical 2.10",
+          each(of_table_3, both_differ, f_values),
+          "Samples of one run are not independent; over means of runs the groups differ as well."),
+]  # fmt: skip
+
+PART: Part[Cases] = Part(
+    "single",
+    "Figures 8 and 12, Tables 3 and 4: one upload with every algorithm",
+    [
+        Experiment(FOLDER / "single.toml", keep=Trial.of, quick=QUICK),
+        Experiment(FOLDER / "single-bursts.toml", keep=Trial.of, quick=QUICK),
+    ],
+    quick="3s",
+    measure=cases_of,
+    setup=[
+        "Flent's tcp_1up over QCA9377's 802.11ac (one stream, 80 MHz, MCS 7, aggregates of up to 64 frames of three "
+        "packets, fixed when the one before starts), 2 ms, queues of 1000 packets; 60 s, a value each 0.2 s, five "
+        "seeds.",
+        "Virtual NIC: TCP's small queues end where the guest's device takes the packet, as the published metadata have "
+        "it. Native Wi-Fi: they end with the Block-ACK. Both size bursts as the kernel does, 1 ms of the rate.",
+        "Verdicts come from the virtual NIC, which the files show, and with which Tables 3 and 4 are nearest.",
+    ],
+    tables=tables,
+    claims=CLAIMS,
+    decides=decides,
+    pictures=pictures,
+)
