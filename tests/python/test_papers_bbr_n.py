@@ -47,7 +47,7 @@ def published_run(part: str, cc: str) -> Run:
         series: samples(one["recomputed_average"], one["recomputed_variance"]) if one else []
         for series, one in of.items()
     }
-    trial = Trial(rows["upload"], rows["download"], rows["ping"], rows["ping"])
+    trial = Trial(rows["upload"], rows["download"], rows["ping"], rows["ping"], rows["ping"])
     return Run([{"goodput_mbps": 1.0}], link={"mean_aggregate": 40.0}, kept=trial)
 
 
@@ -80,7 +80,7 @@ def test_algorithms_that_do_not_differ_fail_the_claims() -> None:
 def test_the_published_means_satisfy_the_claims_about_uploads() -> None:
     def run(cc: str, count: str) -> Run:
         found = table_values("uploads", count)["BBR-n" if cc.startswith("bbr-n") else "BBRgen"]
-        return Run([], kept=Trial([found["mean"]], [], [found["ping"]], []))
+        return Run([], kept=Trial([found["mean"]], [], [found["ping"]], [], []))
 
     cases: Cases = {
         (place, cc, count): [run(cc, count)] for place in DEVICES for cc in NAMES for count in uploads.COUNTS

@@ -99,8 +99,8 @@ PART: Part[Setups] = Part(
     measure=measured,
     setup=[
         f"1, 4, 8 and 12 uploads over {NATIVE} (bbr-n/uploads), 25 s, with one thing changed at a time.",
-        "Losses: a burst of 20 packets each 7000 or so on the wire behind the access point, as often as lets Reno "
-        "and CUBIC have about what Table 3 gives them; three seeds.",
+        "Losses: a burst of 20 packets each 12,500 or so on the wire behind the access point, so rare that Reno and "
+        "CUBIC still have more than in Table 3; 60 s, three seeds.",
     ],
     tables=tables,
     pictures=pictures,

@@ -87,7 +87,7 @@ def pings(panels_of: Mapping[str, Mapping[str, Sequence[Run]]]) -> Picture:
     with panels(1, len(panels_of), 9.6, 3.4, y="share of pings") as (figure, grid):
         for axes, (title, algorithms) in zip(grid[0], panels_of.items(), strict=True):
             for cc, runs in algorithms.items():
-                ordered = np.sort(values(runs, pinged))
+                ordered = np.sort(values(runs, lambda trial: trial.loaded))
                 axes.plot(ordered, np.arange(1, ordered.size + 1) / ordered.size, linewidth=1.1, **styles[cc].line())
             log_x(axes, (1, 3, 10, 30, 100, 300, 1000), PING)
             axes.set_title(title, loc="left", fontsize=9)

@@ -60,8 +60,10 @@ class Trial:
     """The same of downloads."""
     ping: Sequence[float]
     """From the first to the last second, ms; of several probes the mean."""
+    loaded: Sequence[float]
+    """The same under load only, as Flent's distributions take them; a probe that is lost leaves a gap."""
     icmp: Sequence[float]
-    """The same of the probe without a class."""
+    """Under load, of the probe without a class."""
 
     @classmethod
     def of(cls, result: Result) -> Trial:
@@ -73,7 +75,7 @@ class Trial:
         data = of_result(test, result, Timing(result.meta.sim_s - 2 * delay, delay), "")
         ping = "Ping (ms) ICMP" if uploads else "Ping (ms) avg"
         download = [] if uploads else data.loaded("TCP download sum")
-        probes = (known(data.results[name]) for name in (ping, "Ping (ms) ICMP"))
+        probes = known(data.results[ping]), data.loaded(ping), data.loaded("Ping (ms) ICMP")
         return cls(data.loaded("TCP upload sum"), download, *probes)
 
 

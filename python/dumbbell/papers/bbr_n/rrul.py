@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from statistics import fmean, median
@@ -138,12 +139,18 @@ def half(seed: Seed) -> bool:
 
 def median_icmp(run: Run) -> float:
     """Of the probe without a class."""
-    return float(median(run.kept.icmp))
+    return float(median(run.kept.icmp)) if run.kept.icmp else math.inf
+
+
+def median_average(run: Run) -> float:
+    """Of the mean of all probes."""
+    return float(median(run.kept.loaded)) if run.kept.loaded else math.inf
 
 
 def high_icmp(run: Run) -> float:
     """Its 90th percentile."""
-    return metrics.quantile(run.kept.icmp, 0.9) or 0.0
+    found = metrics.quantile(run.kept.icmp, 0.9)
+    return math.inf if found is None else found
 
 
 def below_all(seed: Seed) -> bool:
@@ -160,7 +167,8 @@ CLAIMS: list[Claim[Measured]] = [
     Claim("bbn-20", "BBR-n's downloads exceed BBRgen's and those of all loss-based algorithms.",
           "193.7 > 139.9 > 92.2, 67.7, 51.2, 28.3 Mbit/s",
           test(lambda seed: all(download(seed[0]) > download(other) for other in seed[1:]),
-               both(averaged(download, 1), FOUR + " Mbit/s"), LOSS_BASED), DOWNLOADS),
+               both(averaged(download, 1), FOUR + " Mbit/s"), LOSS_BASED), DOWNLOADS,
+          "BBRgen uploads less than BBR-n here, so that its downloads have more."),
     Claim("bbn-21", "BBR-n outperforms BBRgen in RRUL's uploads.", "50 against 37 Mbit/s a stream (Fig. 17)",
           test(lambda seed: upload(seed[0]) > upload(seed[1]), both(averaged(upload, 1), "{} against {} Mbit/s")),
           "The authors' own data contradict it: Table 6 has 95.0 against 99.0, the recovered data 90.0, January's 139 "
@@ -171,7 +179,8 @@ CLAIMS: list[Claim[Measured]] = [
           "Table 6 contradicts it: 95 and 99 against 175 and 212 Mbit/s; the sentence fits Table 5."),
     Claim("bbn-23", "Loss-based algorithms upload more than BBR-n and BBRgen.", "175 to 218 against 95 and 99 Mbit/s",
           test(lambda seed: min(map(upload, seed[2:])) > max(map(upload, seed[:2])),
-               both(averaged(upload, 1), FOUR + " Mbit/s"), LOSS_BASED)),
+               both(averaged(upload, 1), FOUR + " Mbit/s"), LOSS_BASED),
+          cause="Queues are full in RRUL, and losses slow Veno and Reno but not version 1 and its patch."),
     Claim("bbn-24", "BBR-n's ping is lower than BBRgen's in RRUL.", "86.3 against 88.6 ms",
           test(lambda seed: ping(seed[0]) < ping(seed[1]), both(averaged(ping, 1), "{} against {} ms")),
           "The recovered data contradict it: 99.3 against 88.6 ms, and the printed F fits those."),
@@ -183,8 +192,8 @@ CLAIMS: list[Claim[Measured]] = [
           test(below_all, both(averaged(median_icmp, 1), "medians " + FOUR + " ms"), LOSS_BASED, slow=True),
           "Figure 18 contradicts it: all have seconds, and BBR-n's tail is the heaviest."),
     Claim("bbn-27", "Slower path: BBR-n's median ping is lower than BBRgen's.", "none",
-          test(lambda seed: median(seed[0].kept.ping) < median(seed[1].kept.ping),
-               both(averaged(lambda run: median(run.kept.ping), 1), "{} against {} ms"), slow=True),
+          test(lambda seed: median_average(seed[0]) < median_average(seed[1]),
+               both(averaged(median_average, 1), "{} against {} ms"), slow=True),
           "Figure 19 contradicts it: BBRgen's curve lies to the left (means 1395 and 2408 ms)."),
 ]  # fmt: skip
 
