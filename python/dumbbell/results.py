@@ -262,7 +262,7 @@ def load_result(folder: str | Path) -> Result:
     source = Path(folder)
     checksums = _checked(source, RESULT, META)
     meta = read_meta(source)
-    present = [*TABLES, *(name for name in TRAFFIC_TABLES if f"{name}.parquet" in checksums)]
+    present = [*TABLES, *(name for name in OPTIONAL_TABLES if f"{name}.parquet" in checksums)]
     tables = {name: read_table(source / f"{name}.parquet", REQUIRED[name], checksums) for name in present}
     flows, series, links, link_series = (tables[name] for name in TABLES)
     traffic, completions, pages, datagrams = (tables.get(name) or _no_rows() for name in OPTIONAL_TABLES)
