@@ -11,6 +11,8 @@ import queue
 import tempfile
 import time
 from collections.abc import Callable, Generator, Iterator, Mapping, Sequence
+from concurrent.futures import CancelledError
+from contextlib import contextmanager, suppress
 from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -151,7 +153,8 @@ def run_on_cluster(
                 yield from _finished(done)
                 raise outcome.error
     finally:
-        client.cancel(list(pending))
+        with suppress(OSError):
+            client.cancel(list(pending))
 
 
 class _Tasks:
@@ -175,7 +178,8 @@ class _Tasks:
         """The threads of all workers, which come and go."""
         asked, threads = self._threads
         if time.monotonic() - asked > 1.0:
-            threads = max(1, sum(self._client.nthreads().values()))
+            with _scheduler_needed(self._client):
+                threads = max(1, sum(self._client.nthreads().values()))
             self._threads = time.monotonic(), threads
         return threads
 
@@ -222,6 +226,8 @@ def work(
                 results.append(_run(job, place, limit))
     except (_core.RunError, ClusterError) as raised:
         error = raised
+    except OSError as raised:
+        error = ClusterError(f"the worker {_worker_address()} could not run a point: {raised}")
     return Outcome(list(_encoded(results)), error, time.perf_counter() - begin)
 
 
@@ -257,12 +263,11 @@ def _same(content: str) -> str:
 
 
 def _outcome(future: Future, client: Client) -> Outcome:
-    from concurrent.futures import CancelledError
-
     from distributed import KilledWorker
 
     try:
-        outcome: Outcome = future.result()
+        with _scheduler_needed(client):
+            outcome: Outcome = future.result()
         return outcome
     except KilledWorker as error:
         raise ClusterError(
@@ -270,8 +275,6 @@ def _outcome(future: Future, client: Client) -> Outcome:
             f"{error.last_worker.address}\n"
             "  help: look into the workers' logs; runs may need more memory than the workers have (--max-memory)"
         ) from None
-    except CancelledError:
-        raise ClusterError(_lost(client)) from None
     finally:
         future.release()
 
@@ -283,6 +286,17 @@ def _finished(done: queue.SimpleQueue[Future]) -> Iterator[Batch]:
         if future.status == "finished":
             outcome: Outcome = future.result()
             yield from outcome.decoded()
+
+
+@contextmanager
+def _scheduler_needed(client: Client) -> Iterator[None]:
+    """Says of a call that failed because the scheduler is gone that it is."""
+    from distributed.comm import CommClosedError
+
+    try:
+        yield
+    except (CommClosedError, CancelledError, TimeoutError):
+        raise ClusterError(_lost(client)) from None
 
 
 def _check_scheduler(client: Client) -> None:

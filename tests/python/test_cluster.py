@@ -144,6 +144,13 @@ def test_a_worker_with_another_build_that_comes_later_mixes_nothing_in() -> None
     assert outcome.error is None and len(outcome.batches) == 1
 
 
+def test_a_worker_without_room_is_named(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(cluster, "_worker_address", lambda: "tcp://full:1")
+    monkeypatch.setattr("tempfile.tempdir", str(tmp_path / "nowhere"))
+    outcome = cluster.work([], parallel.engine_digest(), None, {}, 1)
+    assert isinstance(outcome.error, db.ClusterError) and "tcp://full:1" in str(outcome.error)
+
+
 def test_a_task_that_kills_its_workers_is_given_up(
     client: Any, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
