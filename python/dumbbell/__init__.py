@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING, Any
 from dumbbell._core import RunError, ScenarioError, __version__
 from dumbbell.api import Sweep, run, sweep
 from dumbbell.catalogue import algorithms
+from dumbbell.cluster import ClusterError
 from dumbbell.compare import compare
 from dumbbell.grounds import Linux, VoidRunError
 from dumbbell.results import Meta, Result, SweepResult, load_result, load_sweep
@@ -23,6 +24,7 @@ if TYPE_CHECKING:
     from dumbbell.statistics import stats
 
 __all__ = [
+    "ClusterError",
     "DamagedResultWarning",
     "Linux",
     "Meta",

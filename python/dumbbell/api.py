@@ -4,20 +4,29 @@ from __future__ import annotations
 
 import os
 import warnings
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Container, Iterator, Mapping, Sequence
 from contextlib import closing, nullcontext
+from dataclasses import replace
+from itertools import repeat
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from dumbbell import _core, experiment, storage
+from dumbbell.batches import ALL_TABLES, BATCHES, SUMMARIES, Archive
+from dumbbell.commits import Commits
 from dumbbell.experiment import Source
 from dumbbell.grounds import LINUX, SIMULATOR, Linux, On, ground
 from dumbbell.live import Live
 from dumbbell.memory import Size
+from dumbbell.meta import shown_as
 from dumbbell.parallel import engine_digest, run_points
 from dumbbell.progress import progress_bar
-from dumbbell.results import POINTS, SWEEP, Result, Run, SweepResult, load_result, point_folder, read_meta
+from dumbbell.results import SWEEP, Meta, Result, SweepResult, load_result, point_folder, read_meta
 from dumbbell.storage import DamagedResultWarning, OutputError, ResultError
+from dumbbell.summaries import Summaries
+
+if TYPE_CHECKING:
+    from distributed import Client
 
 
 def run(
@@ -63,8 +72,9 @@ def sweep(
     out: str | os.PathLike[str] | None = None,
     progress: bool | None = None,
     on: On = "simulator",
+    client: Client | None = None,
 ) -> Sweep:
-    """Runs every point of an experiment on all cores.
+    """Runs every point of an experiment on all cores, or on all of a cluster.
 
     Nothing runs yet when this returns: iterate over the sweep to get each result as it finishes, or ``collect()`` it.
 
@@ -79,14 +89,19 @@ def sweep(
             resumes where it stopped. A damaged one is run again, with a :class:`DamagedResultWarning`.
         progress: Whether to show a progress bar; by default on a terminal.
         on: What runs it, as in :func:`run`; on the kernel one point after the other.
+        client: A client of Dask.distributed, whose workers run the points in place of this machine. They need the same
+            build of Dumbbell. ``out`` is a directory of this machine.
 
     Raises:
         ScenarioError: The experiment is wrong; the message says where and what would be right.
         OutputError: ``out`` cannot be written.
+        ValueError: Settings that a cluster has no use for: ``jobs``, or another ground.
     """
     points = experiment.load(source, set=set, seed=seed, repeat=repeat).points
     folder = None if out is None else Path(out)
-    return Sweep(points, jobs=jobs, max_memory=max_memory, out=folder, progress=progress, linux=ground(on))
+    return Sweep(
+        points, jobs=jobs, max_memory=max_memory, out=folder, progress=progress, linux=ground(on), client=client
+    )
 
 
 class Sweep:
@@ -101,8 +116,12 @@ class Sweep:
         progress: bool | None,
         max_memory: Size | None = None,
         linux: Linux | None = None,
+        client: Client | None = None,
     ) -> None:
+        if client is not None and (linux is not None or jobs is not None):
+            raise ValueError("a cluster runs the simulator, on all threads of its workers: leave out `on` and `jobs`")
         self.points = points
+        self._client = client
         self._linux = linux
         self._jobs = jobs
         self._max_memory = max_memory
@@ -110,6 +129,10 @@ class Sweep:
         self._progress = progress
         self.finished = 0
         """How many results the latest iteration has given, those on disk included."""
+        self.committed = 0
+        """How many of them are on disk."""
+        self._live: Live | None = None
+        self._archive = None if out is None else Archive(out)
         if out is not None:
             storage.check_claim(out, SWEEP)
 
@@ -123,61 +146,130 @@ class Sweep:
     def collect(self, each: Callable[[int, Result], None] | None = None) -> SweepResult:
         """Runs what is left and joins the tables, in the order of the file whatever finished first.
 
-        Time series are not kept in memory; with ``out`` they are in the points' directories. ``each`` is called with
+        Time series are not kept in memory; with ``out`` they are in the sweep's directory. ``each`` is called with
         the index of a point and its result as it finishes.
         """
-        rows: dict[int, Run] = {}
-        for index, result in self._results():
-            rows[index] = Run.of(result)
+        summaries = Summaries()
+        for index, result in self._results(summaries, give=each is not None):
             if each is not None:
                 each(index, result)
-        joined = SweepResult.of([rows[index] for index in range(len(self.points))], self._out)
-        if self._out is not None:
+        joined = summaries.join(self.points, self._out)
+        if self._out is not None and self._archive is not None:
             joined.write_tables(self._out)
+            with storage.claimed(self._out, SWEEP):
+                self._archive.tidy()
         return joined
 
-    def _results(self) -> Iterator[tuple[int, Result]]:
-        todo: list[int] = []
-        self.finished = 0
-        out = self._out
-        held = nullcontext() if out is None else storage.claimed(out, SWEEP)
-        live = None if self._linux is None else Live()
-        bar = progress_bar(len(self.points), show=self._progress, what=live or "simulating")
+    def _results(self, summaries: Summaries | None = None, give: bool = True) -> Iterator[tuple[int, Result]]:
+        """The index of every point and its result; ``give`` says whether those on disk are wanted, too."""
+        self.finished = self.committed = 0
+        held = nullcontext() if self._out is None else storage.claimed(self._out, SWEEP)
+        self._live = None if self._linux is None else Live()
+        bar = progress_bar(len(self.points), show=self._progress, what=self._live or "simulating")
         with held, bar as advance:
-            if out is not None:
-                storage.discard_stale(out / POINTS)
-            for index, point in enumerate(self.points):
-                found = self._on_disk(point)
-                if found is None:
-                    todo.append(index)
-                    continue
-                self.finished += 1
-                advance()
-                yield index, found
-            points = [self.points[index] for index in todo]
-            with closing(run_points(points, self._jobs, self._max_memory, self._linux, live)) as running:
-                for position, result in running:
-                    if out is not None:
-                        result.save_point(out)
+            todo = {index: point.content_hash for index, point in enumerate(self.points)}
+            with closing(Commits(self._archive, summaries, self._count_committed)) as commits:
+                for index, result in self._on_disk(commits, todo, give):
                     self.finished += 1
                     advance()
-                    yield todo[position], result
+                    if result is not None:
+                        yield index, result
+                run = self._run_here if self._client is None else self._run_on_cluster
+                for index, result in run(list(todo), commits, give):
+                    self.finished += 1
+                    advance()
+                    if result is not None:
+                        yield index, result
 
-    def _folder(self, point: _core.Point) -> Path | None:
-        return None if self._out is None else point_folder(self._out, point.content_hash)
+    def _run_here(self, todo: Sequence[int], commits: Commits, give: bool) -> Iterator[tuple[int, Result | None]]:
+        points = [self.points[index] for index in todo]
+        running = run_points(points, self._jobs, self._max_memory, self._linux, self._live, commits.commit_if_due)
+        with closing(running):
+            for position, result in running:
+                commits.add(result)
+                yield todo[position], result
 
-    def _on_disk(self, point: _core.Point) -> Result | None:
-        """The result of ``point`` that an earlier run of the same engine has left."""
-        folder = self._folder(point)
-        if folder is None or not folder.exists():
+    def _run_on_cluster(self, todo: Sequence[int], commits: Commits, give: bool) -> Iterator[tuple[int, Result | None]]:
+        from dumbbell.cluster import run_on_cluster
+
+        assert self._client is not None
+        indices: dict[str, list[int]] = {}
+        for index in todo:
+            indices.setdefault(self.points[index].content_hash, []).append(index)
+        points = [self.points[same[0]] for same in indices.values()]
+        keep_traces = (lambda traces: None) if self._archive is None else self._archive.keep_traces
+        running = run_on_cluster(points, self._client, self._max_memory, commits.commit_if_due, keep_traces)
+        place = Path() if self._out is None else self._out / BATCHES / "worker"
+        with closing(running):
+            for batch in running:
+                commits.add_batch(batch)
+                results = batch.results(place) if give else repeat(None)
+                for meta, result in zip(batch.metas, results, strict=give):
+                    for index in indices[meta.content_hash]:
+                        yield index, None if result is None else self._from_cluster(index, result)
+
+    def _from_cluster(self, index: int, result: Result) -> Result:
+        # Where nothing is kept there are no traces beside.
+        text = self.points[index].resolved_toml if self._out is None else result.scenario_toml
+        return replace(self._shown(index, result), scenario_toml=text)
+
+    def _count_committed(self, points: int) -> None:
+        self.committed += points
+
+    def _on_disk(self, commits: Commits, todo: dict[int, str], give: bool) -> Iterator[tuple[int, Result | None]]:
+        """The points that earlier runs of the same engine have left, which are taken out of ``todo``."""
+        archive = self._archive
+        if archive is None:
+            return
+        archive.discard_stale()
+        wanted: dict[str, list[int]] = {}
+        for index, content_hash in todo.items():
+            wanted.setdefault(content_hash, []).append(index)
+        names = ALL_TABLES if give else SUMMARIES
+        for folder in reversed(archive.folders()):
+            try:
+                batch = archive.read(folder, names)
+            except ResultError as error:
+                _warn(error.problem)
+                continue
+            batch = batch.only({meta.content_hash for meta in batch.metas if self._is_ours(meta, wanted)})
+            commits.known(batch)
+            results = batch.results(folder) if give else repeat(None)
+            for meta, result in zip(batch.metas, results, strict=give):
+                for index in wanted.pop(meta.content_hash):
+                    del todo[index]
+                    self.committed += 1
+                    yield index, result if result is None else self._shown(index, result)
+        for content_hash, indices in wanted.items():
+            if (found := self._of_format_1(content_hash)) is not None:
+                commits.add(found)
+                for index in indices:
+                    del todo[index]
+                    yield index, self._shown(index, found)
+
+    def _is_ours(self, meta: Meta, wanted: Container[str]) -> bool:
+        """Whether a point that is stored is one of this sweep, run as it would be now."""
+        ground = SIMULATOR if self._linux is None else LINUX
+        return meta.content_hash in wanted and meta.engine == engine_digest() and meta.ground == ground
+
+    def _shown(self, index: int, result: Result) -> Result:
+        """A stored result with the settings that its point has in this sweep."""
+        return replace(result, meta=shown_as(result.meta, self.points[index]))
+
+    def _of_format_1(self, content_hash: str) -> Result | None:
+        """The result of a point that an earlier version has left in a folder of its own."""
+        assert self._out is not None
+        folder = point_folder(self._out, content_hash)
+        if not folder.exists():
             return None
         try:
             storage.recover(folder)
-            meta = read_meta(folder)
-            is_same_ground = meta.ground == (SIMULATOR if self._linux is None else LINUX)
-            if is_same_ground and meta.content_hash == point.content_hash and meta.engine == engine_digest():
+            if self._is_ours(read_meta(folder), [content_hash]):
                 return load_result(folder)
         except (ResultError, OutputError) as error:
-            problem = error.problem if isinstance(error, ResultError) else error
-            warnings.warn(f"{problem}; this point is run again", DamagedResultWarning, stacklevel=2)
+            _warn(error.problem if isinstance(error, ResultError) else str(error))
         return None
+
+
+def _warn(problem: str) -> None:
+    warnings.warn(f"{problem}; its points are run again", DamagedResultWarning, stacklevel=2)

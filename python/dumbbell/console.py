@@ -15,6 +15,7 @@ import typer
 from typer.core import TyperGroup
 
 from dumbbell import _core, interrupts, storage
+from dumbbell.cluster import ClusterError
 from dumbbell.grounds import VoidRunError
 from dumbbell.printable import printable
 from dumbbell.storage import DamagedResultWarning
@@ -53,7 +54,7 @@ def reporting_errors() -> Iterator[None]:
             warnings.showwarning = _show_warning(warnings.showwarning)
             warnings.simplefilter("always", DamagedResultWarning)
             yield
-    except (_core.ScenarioError, _core.RunError, storage.OutputError, storage.ResultError) as error:
+    except (_core.ScenarioError, _core.RunError, storage.OutputError, storage.ResultError, ClusterError) as error:
         fail(str(error))
     except VoidRunError as error:
         typer.echo(printable(f"error: {error}"), err=True)

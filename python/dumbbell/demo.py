@@ -14,6 +14,7 @@ import typer
 
 from dumbbell import experiment, plots, report, storage
 from dumbbell.api import Sweep
+from dumbbell.batches import BATCHES
 from dumbbell.console import reporting_errors
 from dumbbell.interrupts import ending_soon
 from dumbbell.results import POINTS
@@ -62,8 +63,9 @@ def lossy() -> dict[str, Any]:
 def main() -> None:
     """Runs both experiments and prints where their tables and pictures are."""
     # A demonstration shows the simulator at work, not the results of the last time.
-    for point in OUT.glob(f"*/{POINTS}/*"):
-        storage.remove(point)
+    for kind in (BATCHES, POINTS):
+        for folder in OUT.glob(f"*/{kind}/*"):
+            storage.remove(folder)
     trace = find_trace()
     if trace is not None:
         link = f"cellular link, real trace {trace.name}"

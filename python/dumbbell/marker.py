@@ -21,8 +21,11 @@ from dumbbell.printable import printable
 MARKER = "dumbbell.json"
 """The file that tells a folder of Dumbbell's from any other."""
 
-FORMAT = 1
-"""Version of what the folders hold; a program reads its own and older ones."""
+FORMATS = {"sweep": 2}
+"""Version of what a folder of a kind holds, 1 where it is not here; a program reads its own and older ones.
+
+2 of sweeps: points in batches; in 1 each had a folder of its own, and ``sweep.json`` listed them.
+"""
 
 
 class ResultError(Exception):
@@ -45,7 +48,7 @@ class Marker:
         """The marker as the content of its file."""
         fields = {
             "kind": self.kind,
-            "format": FORMAT,
+            "format": FORMATS.get(self.kind, 1),
             "version": _core.__version__,
             "files": dict(sorted(self.files.items())),
         }
@@ -90,11 +93,11 @@ def read_marker(folder: Path) -> Marker | None:
     kind, version, files = fields.get("kind"), fields.get("format"), fields.get("files")
     if not isinstance(version, int) or isinstance(version, bool) or version < 1:
         raise ResultError(f"{path}: damaged, `format` is not a number", remedy)
-    if version > FORMAT:
+    if version > (newest := FORMATS.get(str(kind), 1)):
         by = fields.get("version")
         raise ResultError(
             f"{path}: written by a newer Dumbbell ({by}, format {version}); this is {_core.__version__} and reads "
-            f"formats up to {FORMAT}",
+            f"formats up to {newest}",
             "update Dumbbell",
         )
     if not isinstance(kind, str):

@@ -5,17 +5,22 @@ from __future__ import annotations
 import json
 import math
 import re
-from collections.abc import Callable
-from dataclasses import dataclass, field
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, field, replace
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from dumbbell.marker import ResultError, read_json
+
+if TYPE_CHECKING:
+    import polars as pl
+
+    from dumbbell import _core
 
 META = "meta.json"
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, slots=True)
 class Meta:
     """What was run, and what it cost."""
 
@@ -55,6 +60,14 @@ class Meta:
         return [str(reason) for reason in (self.certificate or {}).get("void", [])]
 
 
+def shown_as(meta: Meta, point: _core.Point) -> Meta:
+    """What is stored of a point, with the settings that it has in this sweep."""
+    # Settings in the words of another file can give the same point.
+    if (meta.label, meta.repeat) == (point.label, point.repeat):
+        return meta
+    return replace(meta, label=point.label, repeat=point.repeat, settings=point.settings)
+
+
 def read_meta(folder: Path) -> Meta:
     """What a result directory says of its run; raises :class:`ResultError`."""
     path = folder / META
@@ -77,6 +90,45 @@ def meta_of(fields: Any, place: str) -> Meta:
             "read it with that version, or run the experiment again",
         )
     return Meta(**fields)
+
+
+FIRST_COLUMN = "label"
+"""The first column of :func:`columns_of`."""
+
+_COLUMNS = {
+    "label": "String",
+    "version": "String",
+    "engine": "String",
+    "ground": "String",
+    **dict.fromkeys(("sim_s", "cpu_s", "wall_s"), "Float64"),
+    **dict.fromkeys(("events", "packets"), "UInt64"),
+    **dict.fromkeys(("algorithms", "settings", "certificate"), "String"),
+}
+"""The columns of a table of points and their types; what is no text nor number is JSON."""
+
+_AS_JSON = ("algorithms", "settings", "certificate")
+
+
+def columns_of(metas: Sequence[Meta]) -> Iterator[pl.Series]:
+    """The columns of a table of points, but for content hash, repetition and seed."""
+    import polars as pl
+
+    for name, kind in _COLUMNS.items():
+        values = [getattr(meta, name) for meta in metas]
+        if name in _AS_JSON:
+            values = [None if value is None else json.dumps(value) for value in values]
+        yield pl.Series(name, values, getattr(pl, kind))
+
+
+def meta_of_row(row: Mapping[str, Any], place: str) -> Meta:
+    """A ``Meta`` from a row of such a table, its types checked."""
+    fields = {name: row[name] for name in _META_FIELDS if name in row}
+    for name in _AS_JSON:
+        try:
+            fields[name] = None if fields.get(name) is None else json.loads(fields[name])
+        except (ValueError, TypeError, RecursionError):
+            raise ResultError(f"{place}: damaged, `{name}` is not JSON") from None
+    return meta_of(fields, place)
 
 
 def _is_text(value: Any) -> bool:

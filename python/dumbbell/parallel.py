@@ -98,6 +98,7 @@ def run_points(
     max_memory: memory.Size | None = None,
     linux: Linux | None = None,
     live: Live | None = None,
+    idle: Callable[[], None] = lambda: None,
 ) -> Generator[tuple[int, Result]]:
     """Simulates points on ``jobs`` threads (default: one a core), yielding index and result as they finish.
 
@@ -106,7 +107,8 @@ def run_points(
 
     At most two points a thread are under way or waiting to be taken, so memory does not grow with the sweep. Leaving
     the iterator early, by an exception or an interrupt, stops the points under way. Each run may take ``max_memory``,
-    by default its part of :data:`dumbbell.memory.SHARE` of the machine.
+    by default its part of :data:`dumbbell.memory.SHARE` of the machine. ``idle`` is called now and then while no result
+    comes.
     """
     workers = 1 if linux is not None else min(jobs or os.cpu_count() or 1, max(1, len(points)))
     limit = memory.limit_of_a_run(max_memory, workers)
@@ -128,6 +130,8 @@ def run_points(
             # Waiting has to end now and then: with Polars loaded, system calls go on after a signal, and an interrupt
             # would be seen only when a point is finished.
             done, _ = wait(pending, timeout=PATIENCE_S, return_when=FIRST_COMPLETED)
+            if not done:
+                idle()
             for future in done:
                 yield pending.pop(future), future.result()
     finally:

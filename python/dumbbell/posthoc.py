@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from itertools import combinations
@@ -32,12 +33,37 @@ def tukey(groups: Sequence[ArrayLike], confidence: float = 0.95) -> list[Pair]:
 
     The intervals hold together: with probability ``confidence`` all of them are right.
     """
-    return _studentized(groups, confidence, equal_variances=True)
+    from scipy import stats
+
+    arrays = _arrays(groups)
+    done = stats.tukey_hsd(*arrays)
+    bounds = done.confidence_interval(confidence)
+    return [
+        Pair(i, j, _difference(arrays[i], arrays[j], bounds.low[i, j], bounds.high[i, j]), float(done.pvalue[i, j]))
+        for i, j in combinations(range(len(arrays)), 2)
+    ]
 
 
 def games_howell(groups: Sequence[ArrayLike], confidence: float = 0.95) -> list[Pair]:
-    """The same for groups whose variances differ (Games and Howell 1976)."""
-    return _studentized(groups, confidence, equal_variances=False)
+    """The same for groups whose variances differ (Games and Howell 1976).
+
+    Each pair has the standard error and the degrees of freedom of Welch's t test.
+    """
+    from scipy.stats import studentized_range
+
+    arrays = _arrays(groups)
+    errors = [float(array.var(ddof=1)) / array.size for array in arrays]
+    pairs = []
+    for i, j in combinations(range(len(arrays)), 2):
+        parts = [(errors[k], arrays[k].size) for k in (i, j)]
+        both = errors[i] + errors[j]
+        df = both**2 / sum(error**2 / (size - 1) for error, size in parts)
+        scale = math.sqrt(both / 2)
+        difference = float(arrays[i].mean() - arrays[j].mean())
+        half = scale * float(studentized_range.ppf(confidence, len(arrays), df))
+        p = float(studentized_range.sf(abs(difference) / scale, len(arrays), df))
+        pairs.append(Pair(i, j, _difference(arrays[i], arrays[j], difference - half, difference + half), p))
+    return pairs
 
 
 def welch_holm(groups: Sequence[ArrayLike], confidence: float = 0.95) -> list[Pair]:
@@ -104,18 +130,6 @@ TITLES: Mapping[str, str] = {
     "paired": "t tests of runs with the same seed, with Holm's correction",
 }
 """What they are, in words."""
-
-
-def _studentized(groups: Sequence[ArrayLike], confidence: float, *, equal_variances: bool) -> list[Pair]:
-    from scipy import stats
-
-    arrays = _arrays(groups)
-    done = stats.tukey_hsd(*arrays, equal_var=equal_variances)
-    bounds = done.confidence_interval(confidence)
-    return [
-        Pair(i, j, _difference(arrays[i], arrays[j], bounds.low[i, j], bounds.high[i, j]), float(done.pvalue[i, j]))
-        for i, j in combinations(range(len(arrays)), 2)
-    ]
 
 
 def _arrays(groups: Sequence[ArrayLike]) -> list[FloatArray]:

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import dataclasses
-import io
 import json
 import math
 from collections.abc import Mapping, Sequence
@@ -13,10 +12,11 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from dumbbell import experiment, storage, transfers
-from dumbbell.meta import META, meta_of
+from dumbbell.meta import META, meta_of, meta_of_row
 from dumbbell.meta import Meta as Meta
 from dumbbell.meta import read_meta as read_meta
 from dumbbell.printable import one_line
+from dumbbell.reading import read_table, read_text
 from dumbbell.storage import ResultError
 from dumbbell.tables import Table
 
@@ -24,9 +24,13 @@ if TYPE_CHECKING:
     import polars as pl
 
     from dumbbell import _core
+    from dumbbell.batches import Archive
     from dumbbell.plots import ResultPlots, SweepPlots
 
 SWEEP_META = "sweep.json"
+"""The points of a sweep of format 1."""
+SWEEP_POINTS = "points.parquet"
+"""The points of a sweep."""
 SCENARIO = "scenario.toml"
 TABLES = ("flows", "series", "links", "link_series")
 TRAFFIC_TABLES = ("traffic", "completions")
@@ -36,7 +40,10 @@ OPTIONAL_TABLES = (*TRAFFIC_TABLES, "pages", "datagrams")
 SWEEP_OPTIONAL_TABLES = ("traffic", "transfers", "datagrams")
 """The same of a sweep."""
 POINTS = "points"
+"""Where sweeps of format 1 have a folder for every point."""
 TRACES = "traces"
+BESIDE = f"../../{TRACES}"
+"""Where the experiments of points look for traces."""
 VOID = "void"
 
 REQUIRED = {
@@ -123,6 +130,11 @@ class Result:
             printed["datagrams"] = [_without_infinities(row) for row in self.datagrams.rows()]
         return printed
 
+    @property
+    def is_long(self) -> bool:
+        """Whether its time series are too long for memory."""
+        return any(table.is_stored for table in (self.series, self.link_series))
+
     def save(self, folder: str | Path) -> Path:
         """Writes the result as a directory of open files, whole or not at all, and returns its path.
 
@@ -135,20 +147,11 @@ class Result:
         save_void(self.void_attempts, target)
         return target
 
-    def save_point(self, sweep: Path) -> None:
-        """Writes the result to its place in a sweep's directory, over a damaged one if need be."""
-        scenario, traces = self._scenario_beside()
-        for name, content in traces:
-            storage.keep_file(sweep / TRACES / name, content.encode())
-        place = point_folder(sweep, self.meta.content_hash)
-        with storage.directory(place, RESULT, self._files(), ours=True) as staging:
-            self._write(staging, scenario)
-
-    def _scenario_beside(self) -> tuple[str, list[tuple[str, str]]]:
+    def scenario_beside(self) -> tuple[str, Sequence[tuple[str, str]]]:
         """The experiment as it is kept in a sweep, whose points share their traces, and the traces."""
         if "trace = [" not in self.scenario_toml:
             return self.scenario_toml, []
-        return experiment_of(self).points[0].resolved_toml_beside(f"../../{TRACES}")
+        return experiment_of(self).points[0].resolved_toml_beside(BESIDE)
 
     def _tables(self) -> tuple[str, ...]:
         return (
@@ -160,8 +163,11 @@ class Result:
     def _files(self) -> Sequence[str]:
         return META, SCENARIO, *(f"{name}.parquet" for name in self._tables())
 
-    def _write(self, folder: Path, scenario: str | None = None) -> None:
-        (folder / SCENARIO).write_text(self.scenario_toml if scenario is None else scenario, encoding="utf-8")
+    def _write(self, folder: Path) -> None:
+        # That of a point of a sweep names traces beside it.
+        is_whole = f'trace = "{BESIDE}' not in self.scenario_toml
+        scenario = self.scenario_toml if is_whole else experiment_of(self).points[0].resolved_toml
+        (folder / SCENARIO).write_text(scenario, encoding="utf-8")
         for name in self._tables():
             table: Table = getattr(self, name)
             table.write_parquet(folder / f"{name}.parquet")
@@ -183,24 +189,6 @@ def experiment_of(result: Result) -> _core.Experiment:
 
 
 @dataclass(frozen=True)
-class Run:
-    """What a sweep keeps of a point."""
-
-    meta: Meta
-    flows: Table
-    links: Table
-    traffic: Table
-    transfers: Table
-    datagrams: Table
-
-    @classmethod
-    def of(cls, result: Result) -> Run:
-        """The summaries of a result."""
-        sizes = transfers.by_size(result.completions.to_polars())
-        return cls(result.meta, result.flows, result.links, result.traffic, Table(sizes), result.datagrams)
-
-
-@dataclass(frozen=True)
 class SweepResult:
     """All points of a sweep.
 
@@ -218,16 +206,6 @@ class SweepResult:
     """Quantiles of completion times by size, of every source and point."""
     datagrams: Table = field(default_factory=_no_rows)
 
-    @classmethod
-    def of(cls, runs: Sequence[Run], folder: Path | None = None) -> SweepResult:
-        """Joins the tables of runs, in the order given."""
-        points = [run.meta for run in runs]
-        flows, links, traffic, sizes, datagrams = (
-            Table(_joined(points, [getattr(run, name).to_polars() for run in runs]))
-            for name in ("flows", "links", *SWEEP_OPTIONAL_TABLES)
-        )
-        return cls(flows, links, points, folder, traffic, sizes, datagrams)
-
     @cached_property
     def axes(self) -> list[str]:
         """The settings that differ between points, in the file's order."""
@@ -242,24 +220,29 @@ class SweepResult:
 
     def load(self, point: Meta) -> Result:
         """The whole result of a point, with its time series, from the sweep's directory."""
-        if self.folder is None:
+        if self.folder is None or self._archive is None:
             raise ValueError("this sweep was not written to a directory; run it with out")
-        return load_result(point_folder(self.folder, point.content_hash))
+        found = self._archive.load(point.content_hash)
+        return load_result(point_folder(self.folder, point.content_hash)) if found is None else found
+
+    @cached_property
+    def _archive(self) -> Archive | None:
+        from dumbbell.batches import Archive
+
+        return None if self.folder is None else Archive(self.folder)
 
     def write_tables(self, folder: Path) -> None:
         """Writes the joined tables into a sweep's directory, all of them or none."""
-        content = json.dumps({"points": [dataclasses.asdict(point) for point in self.points]}, indent=2) + "\n"
-        names = [
-            "flows",
-            "links",
-            *(("traffic", "transfers") if len(self.traffic) else ()),
-            *(("datagrams",) if len(self.datagrams) else ()),
-        ]
-        with storage.directory(folder, SWEEP, [SWEEP_META, *(f"{name}.parquet" for name in names)]) as staging:
-            for name in names:
-                table: Table = getattr(self, name)
+        from dumbbell.batches import points_of
+
+        tables = {"points": Table(points_of(self.points)), "flows": self.flows, "links": self.links}
+        if len(self.traffic):
+            tables |= {"traffic": self.traffic, "transfers": self.transfers}
+        if len(self.datagrams):
+            tables["datagrams"] = self.datagrams
+        with storage.directory(folder, SWEEP, [f"{name}.parquet" for name in tables]) as staging:
+            for name, table in tables.items():
                 table.write_parquet(staging / f"{name}.parquet")
-            (staging / SWEEP_META).write_text(content, encoding="utf-8")
 
     def _repr_html_(self) -> str:
         from dumbbell import report
@@ -280,7 +263,7 @@ def load_result(folder: str | Path) -> Result:
     checksums = _checked(source, RESULT, META)
     meta = read_meta(source)
     present = [*TABLES, *(name for name in OPTIONAL_TABLES if f"{name}.parquet" in checksums)]
-    tables = {name: _read_table(source / f"{name}.parquet", REQUIRED[name], checksums) for name in present}
+    tables = {name: read_table(source / f"{name}.parquet", REQUIRED[name], checksums) for name in present}
     flows, series, links, link_series = (tables[name] for name in TABLES)
     traffic, completions, pages, datagrams = (tables.get(name) or _no_rows() for name in OPTIONAL_TABLES)
     scenario = source / SCENARIO
@@ -290,7 +273,7 @@ def load_result(folder: str | Path) -> Result:
         links,
         link_series,
         meta=meta,
-        scenario_toml=_read_text(scenario, checksums),
+        scenario_toml=read_text(scenario, checksums),
         scenario_name=str(scenario),
         traffic=traffic,
         completions=completions,
@@ -307,15 +290,9 @@ def load_sweep(folder: str | Path) -> SweepResult:
     """
     source = Path(folder)
     checksums = _checked(source, SWEEP, SWEEP_META)
-    if not (source / SWEEP_META).exists():
-        done = sum(1 for path in (source / POINTS).glob("*") if not path.name.startswith("."))
-        raise ResultError(
-            f"{source}: this sweep is not finished, {done} of its points are there",
-            "run the experiment again with the same --out, which runs the rest",
-        )
-    points = _read_points(source)
+    points = _read_points(source, checksums)
     tables = {
-        name: _read_table(source / f"{name}.parquet", {"point": "number", **SWEEP_REQUIRED[name]}, checksums)
+        name: read_table(source / f"{name}.parquet", {"point": "number", **SWEEP_REQUIRED[name]}, checksums)
         for name in ("flows", "links", *SWEEP_OPTIONAL_TABLES)
         if name not in SWEEP_OPTIONAL_TABLES or f"{name}.parquet" in checksums
     }
@@ -336,68 +313,30 @@ def save_void(attempts: Sequence[Result], folder: Path) -> None:
         attempt.save(folder / VOID / str(number))
 
 
-def _read_points(folder: Path) -> list[Meta]:
+def _read_points(folder: Path, checksums: Mapping[str, str | None]) -> list[Meta]:
+    path = folder / SWEEP_POINTS
+    if path.exists():
+        required = {"point": "number", "content_hash": "text"}
+        rows = read_table(path, required, checksums).rows()
+        return [meta_of_row(row, f"{path}: point {index}") for index, row in enumerate(rows)]
+    if (folder / SWEEP_META).exists():
+        return _read_listed(folder)
+    from dumbbell.batches import Archive
+
+    earlier = sum(1 for path in (folder / POINTS).glob("*") if not path.name.startswith("."))
+    raise ResultError(
+        f"{folder}: this sweep is not finished, {Archive(folder).count() + earlier} of its points are there",
+        "run the experiment again with the same --out, which runs the rest",
+    )
+
+
+def _read_listed(folder: Path) -> list[Meta]:
+    """The points of a sweep of format 1."""
     path = folder / SWEEP_META
     points = storage.read_json(path).get("points")
     if not isinstance(points, list):
         raise ResultError(f"{path}: damaged, `points` is not a list")
     return [meta_of(point, f"{path}: point {index}") for index, point in enumerate(points)]
-
-
-def _read(path: Path, checksums: Mapping[str, str | None]) -> bytes:
-    content = storage.read_file(path)
-    if checksums.get(path.name) not in (None, storage.checksum(content)):
-        raise ResultError(f"{path}: damaged, its content is not what was written")
-    return content
-
-
-def _read_text(path: Path, checksums: Mapping[str, str | None]) -> str:
-    try:
-        return _read(path, checksums).decode()
-    except UnicodeDecodeError as error:
-        raise ResultError(f"{path}: damaged, not UTF-8 text (byte {error.start})") from None
-
-
-LONG_ROWS = 200_000
-"""Longer tables are kept as they are in their file, and what is asked for of them is read from that."""
-
-
-class _Packed:
-    """A long table as its file has it, compressed; the source of a :class:`Table`."""
-
-    def __init__(self, content: bytes) -> None:
-        self._content = content
-
-    def scan(self) -> pl.LazyFrame:
-        import polars as pl
-
-        return pl.scan_parquet(io.BytesIO(self._content))
-
-    def __arrow_c_stream__(self, requested_schema: object | None = None) -> object:
-        return self.scan().collect().__arrow_c_stream__(requested_schema)
-
-
-def _read_table(path: Path, required: Mapping[str, str], checksums: Mapping[str, str | None]) -> Table:
-    import polars as pl
-
-    content = _read(path, checksums)
-    packed = _Packed(content)
-    try:
-        schema = packed.scan().collect_schema()
-        # What has no checksum may be damaged anywhere, and is read whole to know.
-        is_sure = checksums.get(path.name) is not None
-        is_long = is_sure and packed.scan().select(pl.len()).collect().item() > LONG_ROWS
-        table = Table(packed if is_long else pl.read_parquet(content))
-    except (pl.exceptions.PolarsError, pl.exceptions.PanicException, OSError, ValueError) as error:
-        reason = str(error).splitlines()[0] if str(error) else type(error).__name__
-        raise ResultError(f"{path}: damaged, not a Parquet file ({reason})") from None
-    for name, kind in required.items():
-        found = schema.get(name)
-        if found is None:
-            raise ResultError(f"{path}: damaged, no column `{name}`")
-        if not (found.is_numeric() if kind == "number" else found in (pl.String, pl.Categorical)):
-            raise ResultError(f"{path}: damaged, column `{name}` holds {found} in place of {kind}s")
-    return table
 
 
 def _earlier_result(folder: Path) -> Sequence[str] | None:
@@ -410,14 +349,14 @@ def _earlier_result(folder: Path) -> Sequence[str] | None:
 
 def _earlier_sweep(folder: Path) -> Sequence[str] | None:
     try:
-        points = _read_points(folder)
+        points = _read_listed(folder)
     except ResultError:
         return None
-    return SWEEP.files if points else None
+    return (SWEEP_META, *SWEEP.files[1:]) if points else None
 
 
 RESULT = storage.Kind("result", (META, SCENARIO, *(f"{name}.parquet" for name in TABLES)), _earlier_result)
-SWEEP = storage.Kind("sweep", (SWEEP_META, "flows.parquet", "links.parquet"), _earlier_sweep)
+SWEEP = storage.Kind("sweep", (SWEEP_POINTS, "flows.parquet", "links.parquet"), _earlier_sweep)
 
 
 def _checked(folder: Path, kind: storage.Kind, sign: str) -> Mapping[str, str | None]:
@@ -451,28 +390,6 @@ def setting_name(axis: str) -> str:
 def point_folder(sweep: Path, content_hash: str) -> Path:
     """Where a sweep's directory keeps a point."""
     return sweep / POINTS / content_hash[:16]
-
-
-def _joined(points: Sequence[Meta], frames: Sequence[pl.DataFrame]) -> pl.DataFrame:
-    import polars as pl
-
-    axes = [key for key in dict.fromkeys(key for point in points for key in point.settings) if key != "seed"]
-    labelled = []
-    for index, (point, frame) in enumerate(zip(points, frames, strict=True)):
-        if not frame.width:
-            # A table that a result has no file of.
-            continue
-        keys = [
-            pl.lit(index, pl.UInt32).alias("point"),
-            pl.lit(point.repeat, pl.UInt32).alias("repeat"),
-            pl.lit(point.seed, pl.UInt64).alias("seed"),
-            pl.lit(point.content_hash).alias("content_hash"),
-            *(pl.lit(setting_text(point.settings.get(axis)), pl.String).alias(axis) for axis in axes),
-        ]
-        # Dictionaries of different runs need not agree on their codes.
-        plain = frame.with_columns(pl.col(pl.Categorical).cast(pl.String))
-        labelled.append(plain.select(*keys, pl.all()))
-    return pl.concat(labelled, how="diagonal") if labelled else pl.DataFrame()
 
 
 def _without_infinities(row: dict[str, Any]) -> dict[str, Any]:

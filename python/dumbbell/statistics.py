@@ -30,8 +30,8 @@ from dumbbell.samples import Group, Source, groups
 WORTH = 0.8
 """Points of time series that are worth less than this part of their number are not independent."""
 
-MAX_COMPARED = 20
-"""Pairs of more groups are not compared: nobody reads 200 lines."""
+MAX_COMPARED = 15
+"""Pairs of more groups are not compared: nobody reads more than a hundred lines, which take seconds to compute."""
 
 
 @dataclass(frozen=True)

@@ -49,7 +49,7 @@ _unfinished: set[Path] = set()
 
 
 class DamagedResultWarning(UserWarning):
-    """A point of a sweep is damaged on disk and is run again."""
+    """Points of a sweep are damaged on disk and are run again."""
 
 
 class OutputError(OSError):
@@ -71,13 +71,11 @@ class Kind:
 
 
 @contextmanager
-def directory(target: Path, kind: Kind, files: Sequence[str] | None = None, *, ours: bool = False) -> Iterator[Path]:
+def directory(target: Path, kind: Kind, files: Sequence[str] | None = None) -> Iterator[Path]:
     """An empty folder to write ``files`` into, which appear in ``target`` when the block ends well, or not at all.
 
     ``files`` are by default those that every folder of this kind has. What an earlier folder of the same kind lists is
-    replaced and other files in it stay; a folder of another kind, or with files that nobody lists, is refused. ``ours``
-    says that the place proves that it is ours, as for the points of a sweep, also when its marker is damaged. What is
-    new there is not forced to disk: a loss of power costs no older result, and its checksums tell.
+    replaced and other files in it stay; a folder of another kind, or with files that nobody lists, is refused.
 
     Raises:
         OutputError: ``target`` cannot be written; it is as it was before.
@@ -89,7 +87,7 @@ def directory(target: Path, kind: Kind, files: Sequence[str] | None = None, *, o
         if place.exists():
             stack.enter_context(_locked(place))
             settle(place)
-            owned = _owned(place, kind, shown=target, ours=ours)
+            owned = _owned(place, kind, shown=target)
             _check_free(place, names, owned, shown=target)
             staging = place / BUILDING
             staging.mkdir()
@@ -106,8 +104,7 @@ def directory(target: Path, kind: Kind, files: Sequence[str] | None = None, *, o
             marker = _beside(staging / MARKER)
             marker.write_bytes(Marker(kind.name, checksums).content())
             marker.replace(staging / MARKER)
-            if staging.parent == place or not ours:
-                _flush(staging)
+            _flush(staging)
             if staging.parent == place:
                 staging.rename(place / COMMITTED)
                 _commit(place)
@@ -220,11 +217,19 @@ def recover(folder: Path) -> None:
             settle(folder)
 
 
-def remove(folder: Path) -> None:
-    """Removes the files that the marker of ``folder`` lists, and ``folder`` if there is nothing else in it."""
+def remove(folder: Path, kind: Kind | None = None) -> None:
+    """Removes the files that the marker of ``folder`` lists, and ``folder`` if there is nothing else in it.
+
+    Those of ``kind`` go with them, also when the marker is damaged, where the place proves that they are ours.
+    """
     with _output_errors(folder), _locked(folder):
         settle(folder)
-        for name in (*_listed(folder), MARKER):
+        # The marker last: it says what the rest is if this process is killed.
+        names = dict.fromkeys((*_listed(folder), *(kind.files if kind else ()), MARKER))
+        if {path.name for path in folder.iterdir()} <= set(names):
+            # Out of sight first, so that nobody finds half of it.
+            folder = folder.rename(_beside(folder))
+        for name in names:
             (folder / name).unlink(missing_ok=True)
         with suppress(OSError):
             folder.rmdir()
@@ -348,27 +353,24 @@ def _resolved(target: Path) -> Path:
         raise OutputError(f"cannot write {target}: {error}") from None
 
 
-def _owned(place: Path, kind: Kind, *, shown: Path, ours: bool = False) -> dict[str, str | None]:
+def _owned(place: Path, kind: Kind, *, shown: Path) -> dict[str, str | None]:
     """The files in an existing folder that are Dumbbell's, as in its marker."""
-    certain: dict[str, str | None] = dict.fromkeys(kind.files if ours else ())
     try:
         marker = read_marker(place)
     except ResultError as error:
-        if ours:
-            return certain
         raise OutputError(f"cannot write {shown}: {error.problem}; choose another place") from None
     if marker is not None:
         if marker.kind != kind.name:
             raise OutputError(f"{shown} holds a {marker.kind}, and this is a {kind.name}; choose another place")
-        return certain | dict(marker.files)
+        return dict(marker.files)
     if (earlier := kind.earlier(place)) is not None:
         return dict.fromkeys(earlier)
-    if not ours and (others := sorted(path.name for path in place.iterdir())):
+    if others := sorted(path.name for path in place.iterdir()):
         raise OutputError(
             f"{shown} holds files ({_some(others)}) but no {MARKER}, so it is not a {kind.name} of Dumbbell; choose "
             "another place, or an empty directory"
         )
-    return certain
+    return {}
 
 
 def _check_free(place: Path, names: Iterable[str], owned: Iterable[str], *, shown: Path) -> None:

@@ -76,6 +76,10 @@ class Table:
         """The table as a Polars query, which reads no more than it needs of a table too long for memory."""
         return self._source.scan() if isinstance(self._source, Stored) else self.to_polars().lazy()
 
+    def select(self, columns: Sequence[str]) -> Table:
+        """A table of some of the columns, which is read from its files if this one is."""
+        return Table(_Selected(self, columns) if self.is_stored else self.to_polars().select(columns))
+
     def write_parquet(self, path: Path) -> None:
         """Writes the table as a Parquet file; one too long for memory piece by piece."""
         if isinstance(self._source, Stored):
@@ -97,6 +101,11 @@ class Table:
         import pandas as pd
 
         return pd.DataFrame({column.name: column.to_numpy() for column in self.to_polars()})
+
+    @property
+    def is_stored(self) -> bool:
+        """Whether its rows lie in files, because there are many."""
+        return isinstance(self._source, Stored)
 
     @property
     def columns(self) -> list[str]:
@@ -137,3 +146,34 @@ class Table:
 
     def _rest(self) -> str:
         return f"\n... of {len(self):,} rows" if isinstance(self._source, Stored) else ""
+
+
+class _Selected:
+    """Columns of a long table; the source of a :class:`Table`."""
+
+    def __init__(self, table: Table, columns: Sequence[str]) -> None:
+        self._table = table
+        self._columns = columns
+
+    def scan(self) -> pl.LazyFrame:
+        return self._table.lazy().select(self._columns)
+
+    def __arrow_c_stream__(self, requested_schema: object | None = None) -> object:
+        return self.scan().collect().__arrow_c_stream__(requested_schema)
+
+
+def joined(tables: Sequence[Table]) -> pl.DataFrame:
+    """The rows of all tables behind the column ``run``, the position of their table.
+
+    What a table has no column for is null in its rows.
+    """
+    import polars as pl
+
+    sources = [table._source for table in tables]
+    own = [source for source in sources if isinstance(source, _core.Table)]
+    if len(own) == len(sources):
+        return pl.DataFrame(_core.joined(own))
+    # Dictionaries of different tables need not agree on their codes.
+    frames = [table.to_polars().with_columns(pl.col(pl.Categorical).cast(pl.String)) for table in tables]
+    numbered = [frame.select(pl.lit(run, pl.UInt32).alias("run"), pl.all()) for run, frame in enumerate(frames)]
+    return pl.concat(numbered, how="diagonal")

@@ -14,7 +14,7 @@ from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
-from dumbbell import results, storage
+from dumbbell import batches, results, storage
 
 CHANGES = {"os.rename", "os.remove", "os.rmdir", "os.mkdir"}
 WRITING = os.O_WRONLY | os.O_RDWR
@@ -47,15 +47,21 @@ def draw(folder: Path, content: str) -> None:
 
 
 def sweep(folder: Path, content: str) -> None:
+    archive = batches.Archive(folder)
     with storage.claimed(folder, results.SWEEP):
-        storage.discard_stale(folder / results.POINTS)
-        for point in ("a", "b"):
-            with storage.directory(folder / results.POINTS / point, results.RESULT, ours=True) as staging:
-                for name in results.RESULT.files:
+        archive.discard_stale()
+        there = [path for path in archive.folders() if (path / "points.parquet").read_text() == content]
+        earlier = [path for path in archive.folders() if path not in there]
+        for _ in range(2 - len(there)):
+            with storage.directory(archive.next_folder(), batches.BATCH) as staging:
+                for name in batches.BATCH.files:
                     (staging / name).write_text(content)
     with storage.directory(folder, results.SWEEP) as staging:
         for name in results.SWEEP.files:
             (staging / name).write_text(content)
+    with storage.claimed(folder, results.SWEEP):
+        for batch in earlier:
+            storage.remove(batch, batches.BATCH)
 
 
 def prepare(scene: str, folder: Path) -> Callable[[Path, str], None]:
@@ -98,7 +104,7 @@ def main(scene: str, parent: Path) -> None:
             os._exit(0)
         _, status = os.waitpid(child, 0)
         was_killed = os.WIFSIGNALED(status)
-        for place in (folder, *folder.glob("points/*")):
+        for place in (folder, *folder.glob("batches/*")):
             storage.recover(place)
         after_kill = content(folder)
         act(folder, "new")

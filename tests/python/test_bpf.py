@@ -15,7 +15,12 @@ import dumbbell as db
 
 PROGRAMS = Path(__file__).parents[2] / "crates" / "linux" / "bpf"
 AVAILABLE = Path("/proc/sys/net/ipv4/tcp_available_congestion_control")
-FORBIDDEN = ("CAP_", "does not take the program", "cannot make a network namespace", "cannot make a TUN device")
+FORBIDDEN = (
+    "CAP_",
+    "takes no programs for congestion control",
+    "cannot make a network namespace",
+    "cannot make a TUN device",
+)
 
 
 def scenario(algorithm: str, **path: Any) -> dict[str, Any]:

@@ -232,32 +232,34 @@ def test_a_full_disk_behind_standard_output_is_said_in_a_line(experiment: Path, 
     assert done.stderr == "error: cannot write to standard output: No space left on device\n"
 
 
-def test_a_sweep_has_one_table_and_a_directory_for_each_point(dumbbell: Cli, sweep: Path, tmp_path: Path) -> None:
+def test_a_sweep_has_one_table_of_a_kind_for_all_points(dumbbell: Cli, sweep: Path, tmp_path: Path) -> None:
     out = tmp_path / "out"
     assert dumbbell("run", sweep, "--out", out).status == 0
-    assert names(out) == ["dumbbell.json", "flows.parquet", "links.parquet", "points", "sweep.json"]
+    assert names(out) == ["batches", "dumbbell.json", "flows.parquet", "links.parquet", "points.parquet"]
     flows = pl.read_parquet(out / "flows.parquet")
     assert flows.height == 4 * 2
     assert flows["path.loss"].unique(maintain_order=True).to_list() == ["0%", "1%"]
     assert flows["repeat"].to_list() == [0, 0, 1, 1] * 2
-    for point in (out / "points").iterdir():
-        assert names(point) == RESULT_FILES
+    series = pl.read_parquet(out / "batches" / "*" / "series.parquet")
+    assert series.columns[:4] == ["content_hash", "repeat", "seed", "path.loss"]
+    assert set(series["content_hash"]) == set(flows["content_hash"])
+    rows = series.group_by("content_hash", "path.loss", "repeat").len()
+    assert sorted(rows.select("path.loss", "repeat").rows()) == [("0%", 0), ("0%", 1), ("1%", 0), ("1%", 1)]
 
 
 def test_an_interrupted_sweep_resumes_with_the_points_it_has(dumbbell: Cli, sweep: Path, tmp_path: Path) -> None:
     out = tmp_path / "out"
-    dumbbell("run", sweep, "--out", out)
-    points = sorted((out / "points").iterdir())
-    table = pl.read_parquet(out / "flows.parquet")
-    before = [point.stat().st_ino for point in points]
-    for path in points[0].iterdir():
-        path.unlink()
-    points[0].rmdir()
+    dumbbell("run", sweep, "--set", 'sweep."path.loss"=["0%"]', "--out", out)
+    (first,) = (out / "batches").iterdir()
+    before = {path: path.stat().st_mtime_ns for path in first.iterdir()}
     assert dumbbell("run", sweep, "--out", out).status == 0
-    after = [point.stat().st_ino for point in points]
-    assert after[1:] == before[1:]
-    assert names(points[0]) == RESULT_FILES
-    assert pl.read_parquet(out / "flows.parquet").equals(table)
+    assert {path: path.stat().st_mtime_ns for path in first.iterdir()} == before
+    assert names(out / "batches") == ["000000", "000001"]
+    assert pl.read_parquet(out / "batches" / "000001" / "points.parquet")["path.loss"].to_list() == ["1%", "1%"]
+    whole = tmp_path / "whole"
+    assert dumbbell("run", sweep, "--out", whole).status == 0
+    for name in ("flows.parquet", "links.parquet"):
+        assert (out / name).read_bytes() == (whole / name).read_bytes()
 
 
 def test_results_depend_neither_on_the_number_of_threads_nor_on_recording(
@@ -366,9 +368,29 @@ def test_plot_draws_any_metric_over_any_swept_setting(dumbbell: Cli, sweep: Path
     assert (done.status, done.out) == (0, f"  {out / 'p95_rtt_ms-path.loss.pdf'}\n")
     for kind in ("box", "cdf"):
         assert dumbbell("plot", out, "--kind", kind, "--x", "loss", "--style", "paper").status == 0
-    point = next((out / "points").iterdir())
+    point = tmp_path / "point"
+    assert dumbbell("extract", out, "2", "--out", point).out == f"  {point}\n"
     assert dumbbell("plot", point, "--kind", "share", "--format", "svg").status == 0
     assert (point / "share.svg").exists()
+
+
+def test_a_point_of_a_sweep_is_extracted_by_number_or_hash(dumbbell: Cli, sweep: Path, tmp_path: Path) -> None:
+    out = tmp_path / "out"
+    assert dumbbell("run", sweep, "--out", out).status == 0
+    points = pl.read_parquet(out / "points.parquet")
+    for word, number in (("3", 3), (points["content_hash"][1][:12], 1)):
+        place = tmp_path / word
+        assert dumbbell("extract", out, word, "--out", place).status == 0
+        assert names(place) == RESULT_FILES
+        assert json.loads((place / "meta.json").read_text())["content_hash"] == points["content_hash"][number]
+        alone = tmp_path / f"{word}-alone"
+        assert dumbbell("run", place / "scenario.toml", "--out", alone).status == 0
+        for table in ("flows", "links", "series", "link_series"):
+            stored, again = (pl.read_parquet(folder / f"{table}.parquet") for folder in (place, alone))
+            assert stored.equals(again), table
+    for word in ("4", "xyz", ""):
+        done = dumbbell("extract", out, word, "--out", tmp_path / "none")
+        assert done.status == 2 and "no such point" in done.err
 
 
 @pytest.mark.parametrize(

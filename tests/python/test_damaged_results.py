@@ -14,7 +14,7 @@ import pytest
 
 import dumbbell as db
 from conftest import Cli
-from dumbbell import results
+from dumbbell import commits, results
 
 
 def _truncate(path: Path) -> None:
@@ -125,27 +125,49 @@ def test_a_place_without_a_result_says_so(dumbbell: Cli, tmp_path: Path) -> None
             load(tmp_path)
 
 
-@pytest.mark.parametrize("name", DAMAGE)
-def test_a_sweep_repairs_a_damaged_point_and_says_so(sweep: Path, tmp_path: Path, name: str) -> None:
-    file, damage, _ = DAMAGE[name]
+BATCH_DAMAGE: dict[str, tuple[str, Callable[[Path], None]]] = {
+    "truncated table": ("series.parquet", _truncate),
+    "changed table": ("flows.parquet", _flip),
+    "empty table": ("links.parquet", _write(b"")),
+    "missing table": ("link_series.parquet", Path.unlink),
+    "pipe in place of a table": ("flows.parquet", _pipe),
+    "truncated points": ("points.parquet", _truncate),
+    "changed points": ("points.parquet", _flip),
+    "missing points": ("points.parquet", Path.unlink),
+    "truncated marker": ("dumbbell.json", _truncate),
+    "missing marker": ("dumbbell.json", Path.unlink),
+    "newer marker": ("dumbbell.json", _replace(format=99, version="9.9")),
+}
+
+
+@pytest.mark.parametrize("name", BATCH_DAMAGE)
+def test_a_sweep_runs_the_points_of_a_damaged_batch_again_and_says_so(
+    sweep: Path, tmp_path: Path, name: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(commits, "MAX_POINTS", 2)
+    file, damage = BATCH_DAMAGE[name]
     out = tmp_path / "out"
     whole = db.sweep(sweep, out=out).collect().flows.to_polars()
-    point, *others = sorted((out / "points").iterdir())
-    damage(point / file)
-    (point / "notes.txt").write_text("mine")
-    before = [path.stat().st_ino for other in others for path in sorted(other.iterdir())]
+    damaged, other = sorted((out / "batches").iterdir())
+    damage(damaged / file)
+    (damaged / "notes.txt").write_text("mine")
+    before = [path.stat().st_ino for path in sorted(other.iterdir())]
     with pytest.warns(db.DamagedResultWarning, match=f"{file}.*run again"):
-        again = db.sweep(sweep, out=out).collect().flows.to_polars()
-    assert again.equals(whole)
-    assert {path.name for path in point.iterdir()} == {*results.RESULT.files, "dumbbell.json", "notes.txt"}
-    assert [path.stat().st_ino for other in others for path in sorted(other.iterdir())] == before
-    db.load_result(point)
+        again = db.sweep(sweep, out=out).collect()
+    assert again.flows.to_polars().equals(whole)
+    assert [path.stat().st_ino for path in sorted(other.iterdir())] == before
+    assert [path.name for path in damaged.iterdir()] == ["notes.txt"]
+    assert {path.name for path in (out / "batches").iterdir()} == {"000000", "000001", "000002"}
+    for point in again.points:
+        assert len(again.load(point).series)
+    assert db.sweep(sweep, out=out).collect().flows.to_polars().equals(whole), "there is nothing more to say"
 
 
-def test_the_command_line_says_in_a_line_that_a_point_is_run_again(sweep: Path, tmp_path: Path) -> None:
+def test_the_command_line_says_in_a_line_that_points_are_run_again(sweep: Path, tmp_path: Path) -> None:
     out = tmp_path / "out"
     db.sweep(sweep, out=out).collect()
-    damaged = sorted((out / "points").iterdir())[0] / "series.parquet"
+    (batch,) = (out / "batches").iterdir()
+    damaged = batch / "series.parquet"
     _truncate(damaged)
     command = [sys.executable, "-m", "dumbbell", "run", str(sweep), "--out", str(out)]
     done = subprocess.run(command, capture_output=True, text=True)
@@ -154,7 +176,7 @@ def test_the_command_line_says_in_a_line_that_a_point_is_run_again(sweep: Path, 
     assert line.startswith(f"note: {damaged}: damaged") and line.endswith("run again")
 
 
-@pytest.mark.parametrize("file", ["sweep.json", "flows.parquet", "links.parquet"])
+@pytest.mark.parametrize("file", ["points.parquet", "flows.parquet", "links.parquet"])
 def test_a_damaged_sweep_is_located_and_repaired_from_its_points(
     dumbbell: Cli, sweep: Path, tmp_path: Path, file: str
 ) -> None:

@@ -13,7 +13,7 @@ from pathlib import Path
 
 import pytest
 
-from dumbbell import results
+from dumbbell import batches, results
 
 WITHIN_S = 1.0
 
@@ -84,7 +84,7 @@ def test_a_sweep_says_what_it_has_and_how_to_resume(sweep: Path, tmp_path: Path)
     command = [sys.executable, "-m", "dumbbell", "run", str(sweep), "--jobs", "1", "--out", str(out)]
     process = subprocess.Popen(command, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True)
     deadline = time.monotonic() + 60
-    while len(list((out / "points").glob("[!.]*"))) < 2 and time.monotonic() < deadline:
+    while not list((out / "batches").glob("[!.]*")) and time.monotonic() < deadline:
         time.sleep(0.02)
     time.sleep(0.1)
     begin = time.monotonic()
@@ -94,9 +94,9 @@ def test_a_sweep_says_what_it_has_and_how_to_resume(sweep: Path, tmp_path: Path)
     assert process.returncode == 130
     assert err.splitlines()[:2] == ["interrupted", f"2 of 4 points are in {out}; to run the rest:"]
     assert f"dumbbell run {sweep} --jobs 1 --out {out}" in err
-    assert {path.name for path in out.iterdir()} == {"dumbbell.json", "points"}
-    for point in (out / "points").iterdir():
-        assert {path.name for path in point.iterdir()} == {*results.RESULT.files, "dumbbell.json"}
+    assert {path.name for path in out.iterdir()} == {"dumbbell.json", "batches"}
+    (batch,) = (out / "batches").iterdir()
+    assert {path.name for path in batch.iterdir()} == {*batches.BATCH.files, "dumbbell.json"}
 
 
 def test_a_library_that_looks_at_no_signal_cannot_hold_it_up(experiment: Path, tmp_path: Path) -> None:

@@ -152,10 +152,6 @@ def test_a_sweep_on_the_kernel_goes_on_where_it_was_left(monkeypatch: pytest.Mon
     assert first.meta.content_hash not in attempts
     # The simulator's results of the same points are not these.
     simulated = db.sweep(SCENARIO, set=axes, out=tmp_path / "sweep", progress=False).collect()
-    assert {result.meta.ground for result in [db.load_result(folder) for folder in points(tmp_path)]} == {"simulator"}
+    again = db.load_sweep(tmp_path / "sweep")
+    assert {again.load(point).meta.ground for point in again.points} == {"simulator"}
     assert len(simulated.flows.to_polars()) == 3
-
-
-def points(folder: Path) -> list[Path]:
-    """The directories of a sweep's points."""
-    return [path.parent for path in sorted((folder / "sweep").rglob("meta.json"))]

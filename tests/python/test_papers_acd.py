@@ -153,7 +153,7 @@ def test_duplicates_and_drops_are_counted_apart() -> None:
         (table2.PART, [240, 4]),
         (simulation.PART, [240, 240]),
         (alpha.PART, [540]),
-        (rule.PART, [18]),
+        (rule.PART, [18, 18]),
         (valley.PART, [216]),
         (fig1.PART, [23, 15]),
     ],
@@ -162,7 +162,7 @@ def test_the_experiment_files_are_valid(part: papers.Part[Any], points: list[int
     assert [len(experiment.load(one.file).points) for one in part.experiments] == points
 
 
-@pytest.mark.parametrize("part", ["fig1", "table2", "valley", "simulation", "port", "rule", "alpha"])
+@pytest.mark.parametrize("part", ["fig1", "table2", "valley", "netem", "simulation", "port", "rule", "alpha"])
 def test_a_quick_part_from_end_to_end(dumbbell: Cli, tmp_path: Path, part: str) -> None:
     done = dumbbell("reproduce", f"bbr-acd/{part}", "--quick", "--json", "--html", "--out", tmp_path)
     assert (done.status, done.err) == (0, "")

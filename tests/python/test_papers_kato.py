@@ -12,7 +12,7 @@ import pytest
 import dumbbell as package
 from conftest import Cli
 from dumbbell import experiment, papers
-from dumbbell.papers.kato import causes, heatmap, measure, setups, table2, windows
+from dumbbell.papers.kato import buffers, causes, heatmap, measure, port, setups, table2, windows
 from dumbbell.papers.kato.table2 import NEW, OLD, Pacing
 from dumbbell.papers.part import Ran
 from dumbbell.papers.runs import Cases, Run, jain, total
@@ -131,13 +131,14 @@ def test_set_ups_are_scored_by_the_cells_of_table_2_they_give() -> None:
 
 
 @pytest.mark.parametrize(
-    ("part", "points"), [(table2.PART, 100), (causes.PART, 80), (heatmap.PART, 504), (windows.PART, 30)]
+    ("part", "points"),
+    [(table2.PART, 100), (causes.PART, 80), (heatmap.PART, 504), (windows.PART, 30), (port.PART, 15)],
 )
 def test_the_experiment_files_are_valid(part: papers.Part[Any], points: int) -> None:
     assert [len(experiment.load(one.file).points) for one in part.experiments] == [points]
 
 
-@pytest.mark.parametrize("part", ["table2", "causes", "setups", "windows", "heatmap"])
+@pytest.mark.parametrize("part", ["table2", "causes", "port", "setups", "windows", "heatmap"])
 def test_a_quick_part_from_end_to_end(dumbbell: Cli, tmp_path: Path, part: str) -> None:
     done = dumbbell("reproduce", f"kato/{part}", "--quick", "--json", "--html", "--out", tmp_path)
     assert (done.status, done.err) == (0, "")
@@ -146,3 +147,13 @@ def test_a_quick_part_from_end_to_end(dumbbell: Cli, tmp_path: Path, part: str) 
     assert [claim["id"] for claim in printed["claims"]] == [claim.id for claim in claims]
     assert printed["caveats"]
     assert (tmp_path / "kato.html").stat().st_size > 10_000
+
+
+def test_send_and_receive_buffers_are_tried_apart(dumbbell: Cli, tmp_path: Path) -> None:
+    done = dumbbell("reproduce", "kato/buffers", "--quick", "--json", "--out", tmp_path)
+    assert (done.status, done.err) == (0, "")
+    (part,) = json.loads(done.out)["parts"]
+    totals = {(row["sockets"], row["buffer"]): row["total Mbit/s"] for row in part["tables"][0]["rows"]}
+    assert len(totals) == len(buffers.SHOWN) * (len(buffers.SETUPS) + 1)
+    # Two seconds are mostly one window after the other: half of the send buffer is half of the rate.
+    assert float(totals["receive 16 MiB, send 512 KiB", "2000"]) < 0.7 * float(totals["receive 1 MiB", "2000"])

@@ -13,7 +13,7 @@ import pytest
 import dumbbell as db
 import killed
 from conftest import SWEEP, Cli
-from dumbbell import demo, results, storage
+from dumbbell import batches, demo, reading, results, storage
 
 FOREIGN = {"notes.txt": "mine", "src/app.js": "mine"}
 
@@ -42,7 +42,7 @@ def test_a_process_killed_at_any_change_leaves_the_old_or_the_new_and_nothing_af
             if name not in FOREIGN and not hidden and Path(name).name not in (storage.MARKER, "overview.svg"):
                 wholes.setdefault(str(Path(name).parent), {})[Path(name).name] = text
         for where, files in wholes.items():
-            kind = results.SWEEP if where == "." and "sweep" in scene else results.RESULT
+            kind = results.RESULT if "sweep" not in scene else results.SWEEP if where == "." else batches.BATCH
             assert set(files) == set(kind.files)
             assert len(set(files.values())) == 1, "old and new are not mixed"
             seen |= set(files.values())
@@ -54,37 +54,53 @@ def test_a_process_killed_at_any_change_leaves_the_old_or_the_new_and_nothing_af
     assert seen == {"new": {"new"}, "empty": {"new"}, "new-sweep": {"new"}, "draw": {"old"}}.get(scene, {"old", "new"})
 
 
-def test_a_sweep_killed_between_any_two_points_resumes_and_leaves_nothing_behind(sweep: Path, tmp_path: Path) -> None:
-    command = ["run", str(sweep), "--jobs", "1", "--out"]
+@pytest.mark.parametrize("step", range(1, 13))
+def test_a_sweep_killed_at_any_rename_keeps_whole_batches_and_resumes(
+    step: int, whole_sweep: Path, sweep: Path, tmp_path: Path
+) -> None:
+    # Renames: a marker in the new folder, a marker and a folder for each of four batches, then the joined tables: a
+    # marker, the folder and what is in it.
+    out = tmp_path / "out"
+    assert in_batches_of_one(sweep, out, step).returncode == -9
+    archive = batches.Archive(out)
+    before = {folder: folder.stat().st_ino for folder in archive.folders()}
+    assert len(before) == min(max(0, step - 2) // 2, 4)
+    finished = db.load_sweep(whole_sweep)
+    points = {point.content_hash: point for point in finished.points}
+    for folder in before:
+        for stored in archive.read(folder, results.TABLES).results(folder):
+            expected = finished.load(points[stored.meta.content_hash])
+            for name in results.TABLES:
+                assert getattr(stored, name).to_polars().equals(getattr(expected, name).to_polars())
+    done = in_batches_of_one(sweep, out, 99)
+    assert done.returncode == 0, done.stderr
+    assert {folder: folder.stat().st_ino for folder in archive.folders()}.items() >= before.items()
+    assert set(content(out)) == set(content(whole_sweep)), "nothing is left behind"
+    for name in ("flows.parquet", "links.parquet"):
+        assert (out / name).read_bytes() == (whole_sweep / name).read_bytes()
+
+
+@pytest.fixture(scope="module")
+def whole_sweep(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """The sweep that nobody interrupted."""
+    folder = tmp_path_factory.mktemp("whole")
+    (folder / "sweep.toml").write_text(SWEEP)
+    assert in_batches_of_one(folder / "sweep.toml", folder / "out", 99).returncode == 0
+    return folder / "out"
+
+
+def in_batches_of_one(sweep: Path, out: Path, step: int) -> subprocess.CompletedProcess[str]:
+    """Runs a sweep that is killed before its rename number ``step``."""
     script = (
         "import sys; sys.path.insert(0, sys.argv.pop(1)); step = int(sys.argv.pop(1))\n"
-        "import polars, killed; from dumbbell.cli import main\n"
-        "def counts(event, args): return event == 'os.rename' and not str(args[1]).endswith('dumbbell.json')\n"
-        "killed.kill_before_change(step, counts)\n"
+        "import polars, killed; from dumbbell import commits; from dumbbell.cli import main\n"
+        "commits.MAX_POINTS = 1\n"
+        "killed.kill_before_change(step, lambda event, args: event == 'os.rename')\n"
         "main()"
     )
-
-    def run(out: Path, step: int) -> subprocess.CompletedProcess[str]:
-        here = str(Path(__file__).parent)
-        return subprocess.run(
-            [sys.executable, "-c", script, here, str(step), *command, str(out)], capture_output=True, text=True
-        )
-
-    # Renames besides those of markers: four points, then the folder of the joined tables and its three files.
-    whole = tmp_path / "whole"
-    assert run(whole, 99).returncode == 0
-    for step in (1, 3, 5, 6, 8):
-        out = tmp_path / str(step)
-        assert run(out, step).returncode == -9
-        after = {path.name: path.stat().st_ino for path in (out / "points").glob("[!.]*")}
-        assert len(after) == min(step - 1, 4)
-        done = run(out, 99)
-        assert done.returncode == 0, done.stderr
-        assert {path: path.stat().st_ino for path in (out / "points").iterdir()}.items() >= {
-            out / "points" / name: inode for name, inode in after.items()
-        }.items(), "what was there is not run again"
-        assert set(content(out)) == set(content(whole))
-        assert content(out)["flows.parquet"] == content(whole)["flows.parquet"]
+    command = [sys.executable, "-c", script, str(Path(__file__).parent), str(step)]
+    arguments = ["run", str(sweep), "--jobs", "1", "--out", str(out)]
+    return subprocess.run([*command, *arguments], capture_output=True, text=True)
 
 
 def test_only_listed_files_are_replaced(result: db.Result, tmp_path: Path) -> None:
@@ -275,7 +291,7 @@ def test_a_demonstration_starts_anew_beside_files_of_others(tmp_path: Path, monk
 def test_a_long_table_is_read_from_its_file_column_by_column(
     result: db.Result, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(results, "LONG_ROWS", 10)
+    monkeypatch.setattr(reading, "LONG_ROWS", 10)
     result.save(tmp_path / "out")
     loaded = db.load_result(tmp_path / "out")
     # What was read is kept: a later run into the same directory does not change it.

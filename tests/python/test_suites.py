@@ -43,11 +43,11 @@ def test_the_number_of_flows_follows_from_the_loss() -> None:
 def test_a_suite_goes_on_where_it_was_interrupted(dumbbell: Cli, tmp_path: Path) -> None:
     arguments = ("suite", "tmrg/camps", "--quick", "--cc", "bbr", "--out", tmp_path / "out")
     first = json.loads(dumbbell(*arguments, "--json").out)
-    runs = sorted((tmp_path / "out" / "runs" / "points").iterdir())
-    before = {run: (run / "meta.json").stat().st_mtime_ns for run in runs}
+    runs = tmp_path / "out" / "runs" / "batches"
+    before = {path: path.stat().st_mtime_ns for path in runs.rglob("*.parquet")}
     again = json.loads(dumbbell(*arguments, "--json").out)
     assert again["parts"][0]["tables"] == first["parts"][0]["tables"]
-    assert {run: (run / "meta.json").stat().st_mtime_ns for run in runs} == before
+    assert before and {path: path.stat().st_mtime_ns for path in runs.rglob("*.parquet")} == before
     rows = first["parts"][0]["tables"][0]["rows"]
     assert [(row["load"], row["cc of B"]) for row in rows] == [
         (load, cc) for load in ("50 %", "100 %") for cc in ("reno", "bbr")

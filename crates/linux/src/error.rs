@@ -103,8 +103,10 @@ pub enum FlowFault {
 pub enum BpfFault {
     /// These capabilities are missing; none if they are there in a user namespace only.
     Capability(Vec<&'static str>),
-    /// The kernel cannot do it.
+    /// The kernel takes no programs of this kind.
     Kernel(String),
+    /// It does, but not this one.
+    Refused(String),
 }
 
 impl FlowFault {
@@ -123,7 +125,7 @@ impl FlowFault {
                 "run as root, or add it to net.ipv4.tcp_allowed_congestion_control".to_owned()
             }
             FlowFault::Bpf(BpfFault::Capability(_)) => "run as root, or use the simulator".to_owned(),
-            FlowFault::Bpf(BpfFault::Kernel(_)) => {
+            FlowFault::Bpf(BpfFault::Kernel(_) | BpfFault::Refused(_)) => {
                 "it has to be Linux 6.10 or later with CONFIG_BPF_JIT and CONFIG_DEBUG_INFO_BTF; or use the simulator"
                     .to_owned()
             }
@@ -154,6 +156,9 @@ impl fmt::Display for FlowFault {
                 write!(f, "`cc`: loading a program into the kernel needs {}", missing.join(", "))
             }
             FlowFault::Bpf(BpfFault::Kernel(why)) => {
+                write!(f, "`cc`: the running kernel takes no programs for congestion control: {why}")
+            }
+            FlowFault::Bpf(BpfFault::Refused(why)) => {
                 write!(f, "`cc`: the running kernel does not take the program: {why}")
             }
             FlowFault::Parameter(key) => write!(f, "`cc.{key}` cannot be set in the running kernel"),

@@ -34,7 +34,9 @@ fn good(text: &str) -> Option<RunOutput> {
             Err(
                 error @ (RunError::Namespace(_)
                 | RunError::Tun(_)
-                | RunError::Flow { fault: FlowFault::Bpf(BpfFault::Capability(_)), .. }),
+                | RunError::Flow {
+                    fault: FlowFault::Bpf(BpfFault::Capability(_) | BpfFault::Kernel(_)), ..
+                }),
             ) => {
                 eprintln!("skipped: {error}");
                 return None;

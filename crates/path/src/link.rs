@@ -9,13 +9,13 @@
 
 mod change;
 mod ingress;
+mod losses;
 mod measures;
 
 use crate::config::LinkConfig;
-use crate::correlated::Share;
 use crate::delay::Passage;
 use crate::ledger::{DropCause, Ledger, LinkCounters};
-use crate::loss::{Bernoulli, LossRecipe, Model, Process};
+use crate::loss::Process;
 use crate::packet::Packet;
 use crate::pipe::Pipe;
 use crate::queue::{Buffer, Fifo, Gated, HeldQueue, Limits, Queue};
@@ -23,8 +23,9 @@ use crate::release::Release;
 use crate::stats::Occupancy;
 use crate::train::Train;
 use crate::transmitter::Transmitter;
-use dumbbell_units::{Duration, Ratio, Rng, Time};
+use dumbbell_units::{Duration, Rng, Time};
 use ingress::Ingress;
+use losses::losses_behind;
 use std::collections::VecDeque;
 
 pub use change::{Change, Retimed};
@@ -480,29 +481,6 @@ impl<P: Packet> Link<P> {
     /// the transmitter appear with the first call that passes the time of departure.
     pub fn pop_drop(&mut self) -> Option<(P, DropCause)> {
         self.ledger.later_drops.pop_front()
-    }
-}
-
-/// What is lost behind the transmitter: random losses, and packets that are damaged.
-fn losses_behind(config: &LinkConfig, loss: Option<&LossRecipe>, rng: Rng) -> Option<Box<dyn Process>> {
-    let Share { probability, correlation } = config.impairments.corrupt;
-    let damaged = (probability > Ratio::ZERO).then_some(Bernoulli { p: probability, correlation });
-    let damages = damaged.map(|damaged| damaged.process(Rng::new(rng.clone().next_u64())));
-    let loss = loss.map(|recipe| recipe.make(rng));
-    match (loss, damages) {
-        (Some(loss), Some(damages)) => Some(Box::new(Both(loss, damages))),
-        (loss, damages) => loss.or(damages),
-    }
-}
-
-/// Two processes, each of which is asked about every packet.
-#[derive(Clone, Debug)]
-struct Both(Box<dyn Process>, Box<dyn Process>);
-
-impl Process for Both {
-    fn strikes(&mut self, now: Time) -> bool {
-        let (first, second) = (self.0.strikes(now), self.1.strikes(now));
-        first || second
     }
 }
 

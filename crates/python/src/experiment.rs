@@ -8,6 +8,7 @@ use dumbbell_sim::{Bounds, RunSummary, SeriesSink, run_within};
 use pyo3::exceptions::PyRuntimeError;
 use pyo3::prelude::*;
 use serde_json::{Map, Value, json};
+use std::sync::OnceLock;
 use std::sync::atomic::{AtomicBool, Ordering};
 
 /// Stops the runs that hold it.
@@ -75,7 +76,7 @@ impl Experiment {
     /// The runs of the experiment, in the order of the file.
     #[getter]
     fn points(&self) -> Vec<Point> {
-        self.inner.points().iter().map(|point| Point { inner: point.clone() }).collect()
+        self.inner.points().iter().map(|point| Point { inner: point.clone(), hash: OnceLock::new() }).collect()
     }
 
     /// Names of the files that it includes.
@@ -99,6 +100,7 @@ impl Experiment {
 #[pyclass(frozen, module = "dumbbell._core")]
 pub struct Point {
     inner: scenario::Point,
+    hash: OnceLock<String>,
 }
 
 #[pymethods]
@@ -134,8 +136,8 @@ impl Point {
 
     /// Hash of the resolved scenario with its seed.
     #[getter]
-    fn content_hash(&self) -> String {
-        self.inner.content_hash()
+    fn content_hash(&self) -> &str {
+        self.hash.get_or_init(|| self.inner.content_hash())
     }
 
     /// The experiment of this point alone, with every default filled in.

@@ -1,6 +1,7 @@
 //! `dumbbell._core`: the engine for Python, as thin as it can be. Everything a person sees is in `python/dumbbell`.
 
 mod experiment;
+mod joined;
 mod table;
 
 use dumbbell_path::Level;
@@ -26,6 +27,8 @@ mod _core {
     use crate::experiment::{
         CancelToken, Experiment, Point, RunOutput, ShellOutput, Watch, become_root_of_own_namespace,
     };
+    #[pymodule_export]
+    use crate::joined::joined;
     #[pymodule_export]
     use crate::table::Table;
     #[pymodule_export]

@@ -13,12 +13,13 @@ use arrow_array::{
 };
 use arrow_buffer::{BooleanBuffer, NullBuffer};
 use arrow_schema::ffi::FFI_ArrowSchema;
-use arrow_schema::{ArrowError, Field, Schema};
+use arrow_schema::{ArrowError, Field, FieldRef, Schema};
 use dumbbell_results::{Names, UNKNOWN, Values};
 use pyo3::exceptions::PyRuntimeError;
 use pyo3::prelude::*;
 use pyo3::types::{PyCapsule, PyDict};
-use std::sync::Arc;
+use std::collections::HashMap;
+use std::sync::{Arc, LazyLock, Mutex, PoisonError};
 
 /// One table of a run's results. Immutable; every consumer shares the same buffers.
 #[pyclass(frozen, module = "dumbbell._core")]
@@ -29,18 +30,13 @@ pub struct Table {
 impl Table {
     /// Moves the engine's columns into Arrow.
     pub fn new(table: dumbbell_results::Table) -> PyResult<Table> {
-        let (fields, arrays): (Vec<Field>, Vec<ArrayRef>) = table
+        let (fields, arrays): (Vec<FieldRef>, Vec<ArrayRef>) = table
             .columns
             .into_iter()
             .map(|column| {
-                let array = array(column.values)?;
-                let nullable = array.null_count() > 0;
-                let meaning = [("unit", column.unit), ("description", column.meaning)];
-                let meaning = meaning.into_iter().filter(|(_, text)| !text.is_empty());
-                let metadata: std::collections::HashMap<String, String> =
-                    meaning.map(|(key, text)| (key.to_owned(), text.to_owned())).collect();
-                let field = Field::new(column.name, array.data_type().clone(), nullable).with_metadata(metadata);
-                Ok((field, array))
+                let dumbbell_results::Column { name, unit, meaning, values } = column;
+                let array = array(values)?;
+                Ok((field(&name, unit, meaning, &array), array))
             })
             .collect::<Result<Vec<_>, ArrowError>>()
             .map_err(internal)?
@@ -53,6 +49,17 @@ impl Table {
             RecordBatch::try_new(schema, arrays).map_err(internal)?
         };
         Ok(Table { batch })
+    }
+
+    /// The table for Rust.
+    pub fn batch(&self) -> &RecordBatch {
+        &self.batch
+    }
+}
+
+impl From<RecordBatch> for Table {
+    fn from(batch: RecordBatch) -> Table {
+        Table { batch }
     }
 }
 
@@ -98,6 +105,30 @@ impl Table {
         let batches = RecordBatchIterator::new([Ok(self.batch.clone())], self.batch.schema());
         PyCapsule::new_with_value(py, FFI_ArrowArrayStream::new(Box::new(batches)), c"arrow_array_stream")
     }
+}
+
+/// The fields that were ever made, by the name of their column. The tables of a sweep have the same, and units and meanings
+/// would take more memory and time than the rows of a short run.
+static FIELDS: LazyLock<Mutex<HashMap<String, Vec<FieldRef>>>> = LazyLock::new(Mutex::default);
+
+/// The field of a column: its name, type, unit and meaning.
+fn field(name: &str, unit: &str, meaning: &str, array: &ArrayRef) -> FieldRef {
+    let is_nullable = array.null_count() > 0;
+    let described = [("unit", unit), ("description", meaning)].into_iter().filter(|(_, text)| !text.is_empty());
+    let mut fields = FIELDS.lock().unwrap_or_else(PoisonError::into_inner);
+    let known = fields.get(name).into_iter().flatten().find(|field| {
+        field.is_nullable() == is_nullable
+            && field.data_type() == array.data_type()
+            && described.clone().count() == field.metadata().len()
+            && described.clone().all(|(key, text)| field.metadata().get(key).is_some_and(|known| known == text))
+    });
+    if let Some(field) = known {
+        return field.clone();
+    }
+    let metadata: HashMap<String, String> = described.map(|(key, text)| (key.to_owned(), text.to_owned())).collect();
+    let field = Arc::new(Field::new(name, array.data_type().clone(), is_nullable).with_metadata(metadata));
+    fields.entry(name.to_owned()).or_default().push(field.clone());
+    field
 }
 
 fn array(values: Values) -> Result<ArrayRef, ArrowError> {
@@ -150,6 +181,6 @@ fn dictionary(names: Names) -> Result<DictionaryArray<UInt32Type>, ArrowError> {
 }
 
 /// An invariant of the tables was broken: columns of unequal length, text beyond Arrow's limits.
-fn internal(error: ArrowError) -> PyErr {
+pub fn internal(error: ArrowError) -> PyErr {
     PyRuntimeError::new_err(error.to_string())
 }

@@ -163,13 +163,16 @@ impl Ack {
     /// Bytes of the SACK option and of the counters of marks, padding included.
     #[inline]
     pub fn option_bytes(&self) -> u16 {
-        let counters = self.marks.map_or(0, Marks::counters);
-        option_bytes(self.sack_count, counters)
+        match (self.marks, self.sack_count) {
+            (None, 0) => 0,
+            (None, blocks) => 4 + 8 * u16::from(blocks),
+            (Some(marks), blocks) => option_bytes(blocks, marks.counters()),
+        }
     }
 }
 
 /// Bytes of a SACK option with so many blocks and of an AccECN option with so many counters, padded to words.
-#[inline]
+#[inline(never)]
 pub(crate) fn option_bytes(blocks: u8, counters: u8) -> u16 {
     let sack = if blocks == 0 { 0 } else { 2 + 8 * u16::from(blocks) };
     let marks = if counters == 0 { 0 } else { 2 + 3 * u16::from(counters) };

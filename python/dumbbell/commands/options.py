@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import sys
+from collections.abc import Iterator
+from contextlib import contextmanager
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any, NamedTuple
 
@@ -12,6 +14,8 @@ from dumbbell import experiment
 from dumbbell.console import fail
 
 if TYPE_CHECKING:
+    from distributed import Client
+
     from dumbbell import _core
     from dumbbell.grounds import Linux
 
@@ -55,6 +59,12 @@ Sysctls = Annotated[
     list[str] | None,
     typer.Option("--sysctl", metavar="NAME=VALUE", help="With --on linux: a sysctl of the hosts, net.*."),
 ]
+Cluster = Annotated[
+    str | None,
+    typer.Option(
+        "--cluster", metavar="ADDRESS", help="Run on a cluster of Dask.distributed: tcp://HOST:8786, of its scheduler."
+    ),
+]
 AsJson = Annotated[bool, typer.Option("--json", help="Print one JSON object in place of tables.")]
 
 
@@ -64,6 +74,7 @@ class Limits(NamedTuple):
     jobs: int | None
     max_memory: int | None
     linux: Linux | None = None
+    client: Client | None = None
 
 
 class Output(NamedTuple):
@@ -121,6 +132,20 @@ def linux(on: str, retries: int, sysctls: list[str] | None) -> Linux | None:
     except ValueError:
         fail(f"--on {on}: choose sim or linux")
     return Linux(retries=retries, sysctl=split(sysctls, "--sysctl", "NAME=VALUE, such as --sysctl net.ipv4.tcp_sack=0"))
+
+
+@contextmanager
+def cluster(address: str | None, limits: Limits) -> Iterator[Limits]:
+    """The limits with a client of the scheduler at ``address``, if there is one, for the length of a block."""
+    if address is None:
+        yield limits
+        return
+    if limits.jobs is not None or limits.linux is not None:
+        fail("--cluster runs the simulator, on all threads of its workers: leave out --jobs and --on")
+    from dumbbell.cluster import connect
+
+    with connect(address) as client:
+        yield limits._replace(client=client)
 
 
 def size(text: str | None) -> int | None:

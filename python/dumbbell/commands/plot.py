@@ -136,7 +136,7 @@ def _of_sweep(sweep: SweepResult, wanted: Wanted) -> dict[str, Picture]:
     kind, x, given, by, where = wanted
     y = given or "goodput_mbps"
     if kind == "share":
-        raise ValueError("shares over time need a single run; see the directories under points/")
+        raise ValueError("shares over time need a single run: dumbbell extract DIR POINT --out PLACE writes one")
     if kind == "cdf":
         return {f"cdf-{y}": sweep.plot.cdf(y, by or (), where)}
     if x is None:

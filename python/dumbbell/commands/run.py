@@ -18,6 +18,7 @@ EXAMPLES = examples(
     "dumbbell run who-wins.toml --repeat 10 --vary-rtt      # how firm is the result?",
     "dumbbell run who-wins.toml --set path.rtt=80ms --json",
     "dumbbell run who-wins.toml --on linux                  # on this machine's kernel",
+    "dumbbell run sweep.toml --out sweep --cluster tcp://head:8786",
 )
 
 Files = Annotated[
@@ -40,6 +41,7 @@ def run(
     on: options.On = "sim",
     retries: options.Retries = 2,
     sysctls: options.Sysctls = None,
+    cluster: options.Cluster = None,
 ) -> None:
     """Run experiment files."""
     if files.count(STANDARD_INPUT) > 1:
@@ -53,10 +55,11 @@ def run(
     folders = _folders(files, out)
     for (_, loaded), folder in zip(experiments, folders, strict=True):
         check_out(loaded, folder)
-    objects = [
-        run_one(options.stem(path), loaded, limits, Output(folder, plot, as_json, quiet))
-        for (path, loaded), folder in zip(experiments, folders, strict=True)
-    ]
+    with options.cluster(cluster, limits) as limits:
+        objects = [
+            run_one(options.stem(path), loaded, limits, Output(folder, plot, as_json, quiet))
+            for (path, loaded), folder in zip(experiments, folders, strict=True)
+        ]
     if as_json:
         print_json(objects[0] if len(objects) == 1 else {"points": _joined(files, objects)})
 

@@ -70,15 +70,14 @@ def _run_sweep(
     summaries: dict[int, dict[str, Any]] = {}
 
     def keep(index: int, run: Result) -> None:
-        if output.as_json:
-            point = {"label": run.meta.label, "repeat": run.meta.repeat, "settings": run.meta.settings}
-            summaries[index] = point | run.summary()
+        point = {"label": run.meta.label, "repeat": run.meta.repeat, "settings": run.meta.settings}
+        summaries[index] = point | run.summary()
 
     out = output.folder
     sweep = Sweep(loaded.points, out=out, progress=False if output.quiet else None, **limits._asdict())
-    advise(lambda: f"{sweep.finished} of {len(sweep)} points are in {out}; to run the rest:\n  {command}")
+    advise(lambda: f"{sweep.committed} of {len(sweep)} points are in {out}; to run the rest:\n  {command}")
     with _keeping_void_attempts(out, SWEEP):
-        result = sweep.collect(keep)
+        result = sweep.collect(keep if output.as_json else None)
     return result, {"points": [summaries[index] for index in sorted(summaries)]}
 
 

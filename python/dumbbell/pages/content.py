@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING
 from dumbbell import report, spread
 from dumbbell.pages.advice import advice, sentences
 from dumbbell.pages.limits import Limit, limits
-from dumbbell.results import SCENARIO, Meta, Result, SweepResult, experiment_of, point_folder, setting_text
+from dumbbell.results import SCENARIO, Meta, Result, SweepResult, experiment_of, setting_text
 from dumbbell.terminal import Grid
 
 if TYPE_CHECKING:
@@ -159,9 +159,10 @@ def _described(result: Result) -> str:
 
 def _commands(sweep: SweepResult, folder: Path) -> list[str]:
     commands = []
-    for point in sweep.points[:MAX_COMMANDS]:
-        scenario = point_folder(folder, point.content_hash) / SCENARIO
-        commands.append(f"dumbbell run {shlex.quote(str(scenario))}  # {point.label}, seed {point.seed}")
+    for number, point in enumerate(sweep.points[:MAX_COMMANDS]):
+        place = f"point-{number}"
+        extract = f"dumbbell extract {shlex.quote(str(folder))} {number} --out {place}"
+        commands.append(f"{extract} && dumbbell run {place}/{SCENARIO}  # {point.label}, seed {point.seed}")
     return commands
 
 

@@ -200,7 +200,7 @@ def draw(
     drawn = dict(result.plot.suitable() if pictures is None else pictures)
     for column in series:
         if isinstance(result, SweepResult):
-            raise ValueError("time series need a single run; see the directories under points/")
+            raise ValueError("time series need a single run: dumbbell extract DIR POINT --out PLACE writes one")
         drawn[column] = result.plot.series(column)
     drawn = {_file_name(name): picture for name, picture in drawn.items()}
     names = [f"{name}.{kind}" for name in drawn for kind in formats]

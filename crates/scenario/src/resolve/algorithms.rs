@@ -12,7 +12,7 @@ use dumbbell_cc::{Algorithm, Catalog, Recipe};
 use dumbbell_transport::real_time::OwnRule;
 use dumbbell_transport::udp::Unresponsive;
 use dumbbell_transport::{Protocol, TransportConfig};
-use serde_json::{Map, Value as Json};
+use serde_json::Map;
 use std::sync::Arc;
 
 /// In front of an algorithm's name: on the running kernel, our own program of it.
@@ -124,16 +124,8 @@ impl Context<'_> {
             places.push((top("presets").key(name), "base"));
             name = base;
         }
-        let wanted = (name.to_owned(), Json::Object(parameters.clone()).to_string());
-        if let Some(recipe) = self.recipes.get(&wanted) {
-            return Some(recipe.clone());
-        }
-        let error = match self.catalog.recipe(name, &parameters) {
-            Ok(recipe) => {
-                let recipe = Arc::new(recipe);
-                self.recipes.insert(wanted, recipe.clone());
-                return Some(recipe);
-            }
+        let error = match self.loader.recipe(self.catalog, name, &parameters) {
+            Ok(recipe) => return Some(recipe),
             Err(error) => error,
         };
         let tree = self.report.tree;

@@ -19,10 +19,8 @@ use crate::file::File;
 use crate::key_path::KeyPath;
 use crate::tree::Node;
 use crate::{Record, Scenario};
-use dumbbell_cc::{Catalog, Recipe};
+use dumbbell_cc::Catalog;
 use dumbbell_units::{Bytes, Duration, Rate};
-use std::collections::HashMap;
-use std::sync::Arc;
 
 /// The longest run: a month.
 const MAX_DURATION: Duration = Duration::from_secs(31 * 24 * 3_600);
@@ -112,8 +110,6 @@ struct Context<'a> {
     catalog: &'a Catalog,
     duration: Duration,
     seed: u64,
-    /// What flows have asked the catalogue for: the algorithm and its parameters, as JSON. Many flows ask for the same.
-    recipes: HashMap<(String, String), Arc<Recipe>>,
 }
 
 /// Resolves a decoded file; `None` when that found problems. `tree` is what the file was decoded from.
@@ -128,7 +124,7 @@ pub(crate) fn resolve(
     let duration = file.duration.unwrap_or(Duration::from_secs(60));
     let seed = file.seed.unwrap_or(1);
     let report = Reporter { tree, problems };
-    let mut context = Context { file, report, loader, catalog, duration, seed, recipes: HashMap::new() };
+    let mut context = Context { file, report, loader, catalog, duration, seed };
     let record = context.times()?;
     let resolved = context.network_and_flows(record);
     if problems.len() == before { resolved } else { None }

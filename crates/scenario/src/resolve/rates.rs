@@ -4,11 +4,13 @@ use super::{Context, MAX_RATE, RateSource};
 use crate::error::suggest;
 use crate::file::{RATES, RateSpec, TraceSource};
 use crate::key_path::KeyPath;
+use dumbbell_cc::catalog::BuildError;
+use dumbbell_cc::{Catalog, Recipe};
 use dumbbell_parameters::check;
 use dumbbell_path::synth::{CellularModel, PRESETS};
 use dumbbell_path::{LinkRate, parse_delay_trace};
 use dumbbell_units::{Duration, Rate, Rng, Time};
-use serde_json::json;
+use serde_json::{Map, Value, json};
 use sha2::{Digest, Sha256};
 use std::cell::RefCell;
 use std::collections::HashMap;
@@ -32,13 +34,15 @@ type Delays = Arc<[(Time, Duration)]>;
 /// Preset, seed and length of a synthesised trace.
 type SynthKey = (String, u64, Duration);
 
-/// Reads trace files, each once, and makes synthesised traces, each once.
+/// What the points of an experiment share: trace files and synthesised traces, each read or made once, and the recipes
+/// of algorithms.
 #[derive(Debug, Default)]
 pub(crate) struct Loader {
     folder: PathBuf,
     files: RefCell<HashMap<String, Result<Trace, String>>>,
     delays: RefCell<HashMap<String, Result<Delays, String>>>,
     synthesised: RefCell<HashMap<SynthKey, Arc<[u32]>>>,
+    recipes: RefCell<HashMap<String, Arc<Recipe>>>,
 }
 
 impl Loader {
@@ -46,6 +50,23 @@ impl Loader {
     pub(crate) fn new(source_name: &str) -> Loader {
         let folder = Path::new(source_name).parent().map(Path::to_path_buf).unwrap_or_default();
         Loader { folder, ..Loader::default() }
+    }
+
+    /// The recipe for an algorithm with these parameters, which all flows of all points share.
+    pub(super) fn recipe(
+        &self,
+        catalog: &Catalog,
+        name: &str,
+        parameters: &Map<String, Value>,
+    ) -> Result<Arc<Recipe>, BuildError> {
+        let key = format!("{name} {}", Value::Object(parameters.clone()));
+        let mut recipes = self.recipes.borrow_mut();
+        if let Some(recipe) = recipes.get(&key) {
+            return Ok(recipe.clone());
+        }
+        let recipe = Arc::new(catalog.recipe(name, parameters)?);
+        recipes.insert(key, recipe.clone());
+        Ok(recipe)
     }
 
     fn file(&self, name: &str) -> Result<Trace, String> {

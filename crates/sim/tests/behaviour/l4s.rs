@@ -38,7 +38,7 @@ fn ratio(rate: &str, rtt: &str, count: usize) -> f64 {
     mean(prague) / mean(cubic)
 }
 
-/// Where there are many flows, and with few on paths where the probability of CUBIC's losses stays about the same.
+/// Where there are many flows, or few with small windows; the others are below.
 #[test]
 fn prague_beside_cubic_gets_between_two_thirds_and_one_and_a_half_of_its_rate() {
     for rtt in ["5ms", "10ms", "20ms", "50ms", "100ms"] {

@@ -164,12 +164,20 @@ impl Receiver {
             let duplicate = self.duplicate.take().map(|seq| SackBlock { start: seq, end: seq + 1 });
             self.sacks.write(duplicate, room, &mut ack);
         }
+        if self.marks.is_some() {
+            self.tell_marks(&mut ack);
+        }
+        ack
+    }
+
+    /// Adds the counters of marks, for which SACK blocks may give way.
+    #[inline(never)]
+    fn tell_marks(&mut self, ack: &mut Ack) {
         if let Some(marks) = &mut self.marks {
             let (blocks, counters) = marks.share_options(ack.sack_count, self.timestamps);
             ack.sack_count = blocks;
             ack.marks = Some(Marks::new(self.ce_segments, marks.bytes, counters));
         }
-        ack
     }
 
     /// Builds an ACK without SACK blocks that advertises `window` segments (`tcp_select_window`, `tcp_event_ack_sent`).
@@ -178,7 +186,7 @@ impl Receiver {
         let edge = self.rcv_nxt.saturating_add(window);
         if edge >= self.window_edge {
             self.window_edge = edge;
-        } else {
+        } else if self.rcv_nxt != self.last_acked {
             self.keep_window();
         }
         if self.unacked_news && self.quick > 0 {
@@ -206,6 +214,7 @@ impl Receiver {
     /// (`tcp_select_window`). Where repairs move its left edge by less than a unit at a time, its right edge moves as well,
     /// whatever room there is.
     #[cold]
+    #[inline(never)]
     fn keep_window(&mut self) {
         let kept = &mut self.rare.get_or_insert_default().kept;
         let (edge, excess) = if kept.edge == self.window_edge {

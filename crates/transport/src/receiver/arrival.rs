@@ -13,11 +13,8 @@ impl Receiver {
             // A probe of the window is answered, and is nothing else (`tcp_send_dupack`).
             return true;
         }
-        if segment.ecn == Ecn::Ce {
-            self.ce_segments += 1;
-        }
-        if let Some(marks) = &mut self.marks {
-            marks.count(segment.ecn, segment.len);
+        if segment.ecn != Ecn::NotEct {
+            self.count_codepoint(&segment);
         }
         if self.fails_paws(&segment) {
             return self.reject(&segment);
@@ -32,6 +29,15 @@ impl Receiver {
             self.on_duplicate(segment.seq, segment.flags.has(Flags::CWR))
         } else {
             self.on_ahead(now, segment)
+        }
+    }
+
+    /// Counts an ECN-capable segment.
+    #[inline(never)]
+    fn count_codepoint(&mut self, segment: &Segment) {
+        self.ce_segments += u64::from(segment.ecn == Ecn::Ce);
+        if let Some(marks) = &mut self.marks {
+            marks.count(segment.ecn, segment.len);
         }
     }
 

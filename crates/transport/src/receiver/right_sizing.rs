@@ -68,12 +68,18 @@ impl RightSizing {
         self.limit.min(self.clamp.saturating_sub(held))
     }
 
-    /// `segments` and `excess` bytes as a window is told: in whole units, rounded up. Again in segments and the bytes beyond.
-    pub(super) fn told(&self, segments: u32, excess: u32) -> (u32, u32) {
-        let mss = u64::from(self.mss);
-        let told = (u64::from(segments) * mss + u64::from(excess)).next_multiple_of(1 << self.scale);
-        let part = |bytes: u64| u32::try_from(bytes).unwrap_or(u32::MAX);
-        (part(told / mss), part(told % mss))
+    /// `segments` and `excess` bytes, which are less than a segment, as a window is told: in whole units, rounded up. Again in
+    /// segments and the bytes beyond.
+    pub(super) fn told(&self, mut segments: u32, mut excess: u32) -> (u32, u32) {
+        let unit = 1 << self.scale;
+        // Units are powers of two: arithmetic modulo 2^32 does.
+        let bytes = segments.wrapping_mul(self.mss).wrapping_add(excess);
+        excess += bytes.wrapping_neg() & (unit - 1);
+        while excess >= self.mss {
+            excess -= self.mss;
+            segments += 1;
+        }
+        (segments, excess)
     }
 
     /// Whether the window that would be told is not below the last one told, although `unread` segments take room, because

@@ -4,7 +4,7 @@ Mahmud and others let BBR's window react to losses that come with congestion. Th
 code each do something else; all three run here, beside the BBR they started from.
 """
 
-from dumbbell.papers.bbr_acd import alpha, fig1, port, rule, simulation, table2, valley
+from dumbbell.papers.bbr_acd import alpha, fig1, netem, port, rule, simulation, table2, valley
 from dumbbell.papers.model import Study
 
 STUDY = Study(
@@ -12,5 +12,5 @@ STUDY = Study(
     title="BBR-ACD: BBR with advanced congestion detection",
     reference="I. Mahmud, G.-H. Kim, T. Lubna, Y.-Z. Cho, BBR-ACD: BBR with Advanced Congestion Detection, Electronics "
     "9(1):136, 2020; code: imtiaztee/BBR-ACD-Linux-Kernel-Code, imtiaztee/BBR-ACD-complete-NS3-implementation",
-    parts=(fig1.PART, table2.PART, valley.PART, simulation.PART, port.PART, rule.PART, alpha.PART),
+    parts=(fig1.PART, table2.PART, valley.PART, netem.PART, simulation.PART, port.PART, rule.PART, alpha.PART),
 )

@@ -7,6 +7,7 @@ from itertools import product
 from statistics import fmean
 
 import polars as pl
+from matplotlib.axes import Axes
 from matplotlib.colors import LogNorm
 from matplotlib.lines import Line2D
 
@@ -101,8 +102,12 @@ def operating(shown: Figure) -> Picture:
     return figure
 
 
-def simulation(result: Result, title: str) -> Picture:
-    """Window and RTT of each flow, the queue, throughput and goodput: figures 5 and 10."""
+STARTUP_S = 10.0
+"""What the insets of figures 5 and 10 show."""
+
+
+def simulation(result: Result, title: str, limit: int) -> Picture:
+    """Window and RTT of each flow, the queue and its limit (packets), throughput and goodput: figures 5 and 10."""
     series = result.series.to_polars().sort("t_s")
     # Medians, since the samples in recovery and PROBE_RTT of seven flows cover everything else.
     medians = pl.col("cwnd").cast(pl.Float64).rolling_median(10, min_samples=1, center=True).over("flow")
@@ -120,6 +125,8 @@ def simulation(result: Result, title: str) -> Picture:
             window.plot(one["t_s"], one["window"], color=colour, linewidth=0.7, label=name)
             rtt.plot(one["t_s"], one["rtt_ms"], color=colour, linewidth=0.6)
         occupancy.plot(queue["t_s"], queue["queue_packets"], color=INK, linewidth=0.6)
+        occupancy.axhline(limit, color=look("bbr").colour, linewidth=0.8, linestyle=(0, (4, 2)), label="limit")
+        occupancy.legend(loc="upper right", fontsize=7)
         # Right after startup ns-3's window may be unlimited for a moment.
         window.set_ylim(0, 1.4 * float(series["window"].quantile(0.995) or 1))
         total = series.group_by("t_s").agg(pl.col("throughput_mbps", "goodput_mbps").sum()).sort("t_s")
@@ -132,7 +139,19 @@ def simulation(result: Result, title: str) -> Picture:
         labels = ("window over 5 s (segments)", "queue (packets)", "RTT (ms)", "rate over 5 s (Mbit/s)")
         for axes, label in zip(grid.flat, labels, strict=True):
             axes.set_ylabel(label)
-        for axes in (occupancy, rtt):
-            axes.set_ylim(bottom=0)
+        occupancy.set_ylim(0, 1.2 * limit)
+        # Room for the inset above the lines.
+        rtt.set_ylim(0, 2.2 * float(series["rtt_ms"].max() or 1))  # type: ignore[arg-type]
+        inset(rtt, series)
         figure.suptitle(title, x=0.01, ha="left", fontsize=10)
     return figure
+
+
+def inset(rtt: Axes, series: pl.DataFrame) -> None:
+    """The RTTs of the startup, which the study gives numbers for, in a panel of their own."""
+    small = rtt.inset_axes((0.32, 0.62, 0.64, 0.34))
+    for one in series.filter(pl.col("t_s") <= STARTUP_S).drop_nulls("rtt_ms").partition_by("flow", maintain_order=True):
+        small.plot(one["t_s"], one["rtt_ms"], linewidth=0.6, color="#888888")
+    small.set_ylim(bottom=0)
+    small.tick_params(labelsize=6)
+    small.set_title(f"first {STARTUP_S:g} s", fontsize=7, pad=2)

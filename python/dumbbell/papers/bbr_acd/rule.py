@@ -19,6 +19,8 @@ FLOOR = 4
 
 CASES = {"5": "full queue", "1": "random loss"}
 """By number of flows."""
+BY_ACKS = "full queue, losses found by duplicate ACKs"
+"""Without RACK, whose timer may find a loss between two ACKs."""
 
 
 @dataclass(frozen=True)
@@ -32,6 +34,11 @@ class Recovery:
     after: float
     rtt: float
     """RTT at its beginning over BBR's minimum."""
+
+    @property
+    def is_congested(self) -> bool:
+        """The RTT is above twice its minimum, and the window above what is too near the smallest to be halved."""
+        return self.rtt > 2 and self.before > 3 * FLOOR
 
     @property
     def is_cut(self) -> bool:
@@ -70,10 +77,12 @@ def recoveries(result: Result) -> list[Recovery]:
     return found
 
 
-def measured(ran: Ran) -> Found:
+def measured(ran: Ran, by_acks: Ran) -> Found:
     """By form and case."""
     cases = ran.by("flows[0].cc", "flows[0].count")
-    return {(cc, CASES[count]): [one for run in runs for one in run.kept] for (cc, count), runs in cases.items()}
+    found = {(cc, CASES[count]): [one for run in runs for one in run.kept] for (cc, count), runs in cases.items()}
+    others = by_acks.by("flows[0].cc").items()
+    return found | {(cc, BY_ACKS): [one for run in runs for one in run.kept] for (cc,), runs in others}
 
 
 def overview(found: Found) -> Grid:
@@ -86,6 +95,8 @@ def overview(found: Found) -> Grid:
         "recoveries": len,
         "RTT over minimum": over(lambda one: one.rtt),
         "cuts": lambda every: sum(one.is_cut for one in every),
+        "congested": lambda every: sum(one.is_congested for one in every),
+        "congested, cut": lambda every: sum(one.is_congested and one.is_cut for one in every),
         "first window over that before": over(lambda one: one.first / one.before),
         "lowest window": over(lambda one: one.lowest),
         "window afterwards over that before": over(lambda one: one.after / one.before),
@@ -98,8 +109,7 @@ def detects(found: Found) -> list[Outcome]:
     """Cuts where the RTT is above twice its minimum, and none where it is below."""
     outcomes = []
     for cc, form in FORMS.items():
-        # What is near the smallest window cannot be halved.
-        high = [one for one in found[cc, "full queue"] if one.rtt > 2 and one.before > 3 * FLOOR]
+        high = [one for one in found[cc, "full queue"] if one.is_congested]
         low = [one for one in found[cc, "random loss"] if one.rtt < 2]
         above, below = f"{form}, RTT above twice the minimum", f"{form}, random loss, RTT below"
         for choice, every, cut in ((above, high, True), (below, low, False)):
@@ -135,13 +145,28 @@ CLAIMS = [
 PART = Part(
     "rule",
     "BBR-ACD's rule: every recovery of a run, by form",
-    [Experiment(FOLDER / "rule.toml", keep=recoveries)],
+    [
+        Experiment(FOLDER / "rule.toml", keep=recoveries),
+        Experiment(
+            FOLDER / "rule.toml",
+            keep=recoveries,
+            set={
+                "transport.loss_detection": "dupthresh",
+                'sweep."flows[0].count"': [5],
+                'sweep."path.buffer"': ["100packets"],
+                'sweep."path.loss"': ["0%"],
+            },
+            folder="duplicate-acks",
+        ),
+    ],
     quick="8s",
     measure=measured,
     setup=[
         "10 Mbit/s and 100 ms: five senders with 100 packets of buffer, whose losses are of congestion, and one "
         "alone with 0.1 % random loss and a short queue. Windows every millisecond, before, in and after each fast "
         "recovery once a flow has found its bandwidth. A cut is a first ACK that takes 40 % of the window away.",
+        "The full queue also with losses found by three duplicate ACKs in place of RACK, whose timer starts recoveries "
+        "between two ACKs.",
     ],
     tables=lambda found: [overview(found)],
     claims=CLAIMS,

@@ -2,17 +2,19 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
+from statistics import fmean
 
 import polars as pl
 
 from dumbbell import metrics
+from dumbbell.inference import mean_interval
 from dumbbell.papers.bbr_acd.forms import FOLDER, FORMS, name_of, published_values
 from dumbbell.papers.model import Cell, Claim, Grid, Pictures, table
 from dumbbell.papers.part import Experiment, Part, Ran
 from dumbbell.papers.runs import Cases, Run, drops, duplicates, loss, sent, single, summed, timeouts, together
-from dumbbell.papers.testing import average, averaged, both, each, mean, near, ranged
+from dumbbell.papers.testing import average, averaged, both, each, mean, near, paired, ranged
 from dumbbell.results import Result
 
 BASE = "bbr-ns3-3.41"
@@ -122,6 +124,55 @@ def comparison(cases: Cases) -> Grid:
     return table("simulation", title, ("algorithm", "queue"), rows, columns(*MEASURES), 3, above)
 
 
+PACKETS = {"new data": "packets_received_unique", "duplicates": "packets_lost"}
+RATES_AND_SHARES = {"duplicate share": "loss_share", "throughput": "total_throughput", "goodput": "total_goodput"}
+"""Our measures and the published ones."""
+
+INTERVAL: dict[str, Callable[[Sequence[float]], Cell]] = {
+    "mean": fmean,
+    "95 %: low": lambda values: confident(values)[0],
+    "95 %: high": lambda values: confident(values)[1],
+    "seeds: least": min,
+    "seeds: most": max,
+}
+
+
+def intervals(cases: Cases) -> list[Grid]:
+    """Means over seeds with 95 % confidence intervals, BBR's and the published form's."""
+    theirs = published_values("simulation")
+
+    def rows(measures: Mapping[str, str]) -> list[tuple[Sequence[Cell], Sequence[float]]]:
+        return [
+            (
+                (name_of(cc), queue, measure, theirs[figure, name, metric] / (100 if metric == "loss_share" else 1)),
+                [MEASURES[measure](run) for run in cases[cc, setup]],
+            )
+            for setup, queue in SETUPS.items()
+            for cc, figure, name in ((BASE, "Fig 5", "bbr"), (OWN, "Fig 10", "bbr-acd"))
+            for measure, metric in measures.items()
+        ]
+
+    saved: list[tuple[Sequence[Cell], Sequence[float]]] = [
+        (
+            ("BBR-ACD ns3 over BBR", queue, "fewer duplicates", 0.92),
+            [reduction([pair]) for pair in paired(cases[BASE, setup], cases[OWN, setup])],
+        )
+        for setup, queue in SETUPS.items()
+    ]
+    title = "Means over seeds with 95 % confidence intervals (Student's t), and single runs"
+    heads = ("algorithm", "queue", "measure", "published")
+    return [
+        table("intervals-packets", f"{title}, packets", heads, rows(PACKETS), INTERVAL),
+        table("intervals", f"{title}, shares and Mbit/s", heads, rows(RATES_AND_SHARES) + saved, INTERVAL, 3),
+    ]
+
+
+def confident(values: Sequence[float]) -> tuple[float, float]:
+    """The interval of the mean; of a single run just that."""
+    interval = mean_interval(values)
+    return (interval.low, interval.high) if interval is not None and interval.n > 1 else (values[0], values[0])
+
+
 def pictures(cases: Cases) -> Pictures:
     """Figures 5 and 10 in each set-up."""
     from dumbbell.papers.bbr_acd import figures
@@ -129,7 +180,9 @@ def pictures(cases: Cases) -> Pictures:
     drawn = {"fig5": (BASE, "Figure 5: BBR"), "fig10": (OWN, "Figure 10: BBR-ACD, ns-3 form")}
     setups = {"": "127packets", "-one-queue": "27packets", "-no-sack": NO_SACK}
     return {
-        f"{name}{tail}": figures.simulation(cases[cc, setup][0].kept.result, f"{title}, queue {SETUPS[setup]}")
+        f"{name}{tail}": figures.simulation(
+            cases[cc, setup][0].kept.result, f"{title}, queue {SETUPS[setup]}", 27 if setup == "27packets" else 127
+        )
         for name, (cc, title) in drawn.items()
         for tail, setup in setups.items()
     }
@@ -239,7 +292,7 @@ PART = Part(
         "The paper's 'sent' is what arrived, duplicates included; its 'lost' are the duplicates: 68,420 "
         "packets of 476 bytes are its printed throughput. Duplicates and drops are reported apart.",
     ],
-    tables=lambda cases: [comparison(cases)],
+    tables=lambda cases: [comparison(cases), *intervals(cases)],
     claims=CLAIMS,
     # The ns-3 code ran there, only a device queue behind the bottleneck's explains the RTTs of its startup, and with
     # SACK nothing that was tried gives BBR half of the duplicates that the paper counts.

@@ -180,6 +180,7 @@ def pictures(cases: Cases) -> Pictures:
         "fig9": figures.seconds(cases, "bbr-acd", "Figure 9: BBR-ACD, kernel form"),
         "windows": figures.windows(cases),
         "fig9-paper": figures.seconds(cases, "bbr-acd-paper", "Figure 9: BBR-ACD, the paper's form"),
+        "fig9-ns3": figures.seconds(cases, "bbr-acd-ns3", "Figure 9: BBR-ACD, ns-3 form"),
     }
 
 

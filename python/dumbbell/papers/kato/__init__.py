@@ -5,12 +5,12 @@ between them made the unfairness go away. Their table and figures are here, the 
 algorithms.
 """
 
-from dumbbell.papers.kato import causes, heatmap, setups, table2, windows
+from dumbbell.papers.kato import buffers, causes, heatmap, port, setups, table2, windows
 from dumbbell.papers.model import Study
 
 STUDY = Study(
     name="kato",
     title="BBR under heavy load in ns-3",
     reference="Kato et al., on the throughput of TCP BBR under heavy load in ns-3, IARIA 2025; ns-3.40 and ns-3.44",
-    parts=(table2.PART, causes.PART, setups.PART, windows.PART, heatmap.PART),
+    parts=(table2.PART, causes.PART, port.PART, setups.PART, windows.PART, buffers.PART, heatmap.PART),
 )

@@ -83,7 +83,7 @@ def tables(cases: Cases) -> list[Grid]:
 
 
 def pictures(cases: Cases) -> Pictures:
-    """What starvation needs, and figure 9."""
+    """What starvation needs."""
     from dumbbell.papers.kato import figures
 
     counts = {
@@ -93,12 +93,7 @@ def pictures(cases: Cases) -> Pictures:
         for sampler in RULES[0][2:]
         for rescue in RULES[1][2:]
     }
-    shown = {"ns-3.40": OLD, "with BBR and socket of 3.44": PORT, "ns-3.44": NEW}
-    first = {f"{title}, 100 packets": cases[case][0] for title, case in shown.items()}
-    return {
-        "causes": figures.starving(counts),
-        "fig9": figures.sorted_rates(first, 1, 8.0, 2.8, 8),
-    }
+    return {"causes": figures.starving(counts)}
 
 
 # --- claims ----------------------------------------------------------------------------------------------------------

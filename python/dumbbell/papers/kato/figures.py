@@ -39,26 +39,28 @@ def boxes(cases: Cases) -> Picture:
     return figure
 
 
-def pacing(frames: Mapping[str, pl.DataFrame], trap_mbps: float) -> Picture:
-    """Pacing rates over time at 100 packets, by version: figures 4 and 6."""
+def pacing(panels_of: Mapping[str, tuple[pl.DataFrame, Mapping[int, str]]], trap_mbps: float) -> Picture:
+    """Pacing rates over time at 100 packets: figures 4 and 6.
+
+    Args:
+        panels_of: Of each version the course of a run and the colours of the flows that the study shows.
+        trap_mbps: The rate at which a starved flow stays.
+    """
     with panels(1, 2, 8.4, 3.8, "time (s)", "pacing rate (Mbit/s)") as (figure, grid):
-        for axes, (version, unsorted) in zip(grid.flat, frames.items(), strict=True):
-            frame = unsorted.sort("t_s")
-            totals = frame.group_by("flow").agg(pl.col("throughput_mbps").mean()).sort("throughput_mbps", "flow")
-            order = list(totals["flow"])
-            chosen = {order[0]: ("slowest", "#0072B2"), order[-1]: ("fastest", "#D55E00")}
-            for flow in order:
-                one = frame.filter(pl.col("flow") == flow)
-                name, colour = chosen.get(flow, ("others", "#BBBBBB"))
-                width, order_z = (1.4, 3) if flow in chosen else (0.5, 2)
-                label = name if flow in chosen or flow == order[1] else None
-                axes.plot(one["t_s"], one["pacing_mbps"], color=colour, linewidth=width, zorder=order_z, label=label)
+        for axes, (version, (frame, chosen)) in zip(grid.flat, panels_of.items(), strict=True):
+            flows = sorted(frame["flow"].unique(), key=lambda flow: flow in chosen)
+            for place, flow in enumerate(flows):
+                one = frame.filter(pl.col("flow") == flow).sort("t_s")
+                style: dict[str, Any] = {"color": "#BBBBBB", "linewidth": 0.5, "label": None if place else "others"}
+                if flow in chosen:
+                    style = {"color": chosen[flow], "linewidth": 1.4, "zorder": 3, "label": f"flow {flow}"}
+                axes.plot(one["t_s"], one["pacing_mbps"], **style)
             if version == OLD:
                 axes.axhline(trap_mbps, color=INK, linewidth=0.8, linestyle=(0, (1, 2)))
                 axes.annotate("0.2 packets a round trip", (2, 0.014), fontsize=7, color=INK, va="top")
             axes.set_yscale("log")
             axes.set_title(f"{version}, 100 packets", loc="left")
-        axes.legend(loc="lower right", fontsize=7)
+            axes.legend(loc="center right", fontsize=7)
     return figure
 
 

@@ -7,7 +7,16 @@ from dataclasses import dataclass
 
 import polars as pl
 
-from dumbbell.papers.kato.measure import BUFFERS, FOLDER, fast, is_split, published_values, starved, unevenness
+from dumbbell.papers.kato.measure import (
+    BUFFERS,
+    FOLDER,
+    STARVED_MBPS,
+    fast,
+    is_split,
+    published_values,
+    starved,
+    unevenness,
+)
 from dumbbell.papers.model import Cell, Claim, Grid, Outcome, Pictures, table
 from dumbbell.papers.part import Experiment, Part, Ran
 from dumbbell.papers.runs import Cases, Run, deviation, fastest, jain, single, slowest, timeouts, together, total
@@ -115,16 +124,27 @@ def tables(cases: Cases) -> list[Grid]:
     ]
 
 
+LOST = {6: "#D55E00", 12: "#0072B2"}
+"""The flows of figure 4 and their colours: in the study flow 6 is fast, flow 12 starves."""
+
+
+def told_apart(runs: Sequence[Run]) -> pl.DataFrame:
+    """The course of the first run in which flow 12 starves and flow 6 does not, or of the first if there is none."""
+    fits = (run for run in runs if run.rates[12] < STARVED_MBPS <= run.rates[6])
+    frame: pl.DataFrame = next(fits, runs[0]).kept.frame
+    return frame
+
+
 def pictures(cases: Cases) -> Pictures:
     """Figures 2 to 6."""
     from dumbbell.papers.kato import figures
 
-    frames = {version: cases[version, "100"][0].kept.frame for version in (OLD, NEW)}
+    shown = {OLD: (told_apart(cases[OLD, "100"]), LOST), NEW: (cases[NEW, "100"][0].kept.frame, {5: "#0072B2"})}
     first = {f"{version}, {buffer} packets": runs[0] for (version, buffer), runs in cases.items()}
     return {
         "fig2": figures.sorted_rates(first, 2, 9.0, 4.6, 9),
         "fig3": figures.boxes(cases),
-        "fig4": figures.pacing(frames, TRAP_MBPS),
+        "fig4": figures.pacing(shown, TRAP_MBPS),
     }
 
 

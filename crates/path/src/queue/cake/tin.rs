@@ -201,7 +201,7 @@ impl Tin {
         }
     }
 
-    /// It has sent so many bytes. Its clock is never behind by more than it was.
+    /// It has sent so many bytes: its clock goes on by what they take, and at most so much ahead of the time.
     pub(super) fn charge(&mut self, now: Time, bytes: u64) {
         let Some(rate) = self.rate else {
             self.deficit -= i64::try_from(bytes).unwrap_or(i64::MAX);

@@ -1,0 +1,341 @@
+"""Sweeps on many machines: points as tasks of Dask.distributed, several in each.
+
+A task holds experiments as texts with every default filled in, and answers with the files of a batch, as they are
+stored. Traces are tasks of their own, so that each machine gets one once, also after another was lost. What comes back
+is committed by the machine that asked, as if it had run there.
+"""
+
+from __future__ import annotations
+
+import queue
+import tempfile
+import time
+from collections.abc import Callable, Generator, Iterator, Mapping, Sequence
+from concurrent.futures import CancelledError
+from contextlib import contextmanager, suppress
+from dataclasses import dataclass, replace
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from dumbbell import _core, experiment, memory
+from dumbbell.batches import Batch
+from dumbbell.parallel import PATIENCE_S, engine_digest, run_point
+from dumbbell.results import BESIDE, SCENARIO, TRACES, Result
+
+if TYPE_CHECKING:
+    from distributed import Client, Future
+
+TASK_S = 1.0
+"""How long a task should take: long beside what the scheduler needs for one, short beside what a lost worker costs."""
+
+TASKS_PER_S = 200
+"""What a scheduler can be asked to hand out in a second: on large clusters tasks are longer, so that it is no more."""
+
+MAX_POINTS = 1024
+"""So many points are one task at most."""
+
+AHEAD = 3
+"""So many tasks for each thread are with the scheduler: one that runs, and others that wait where they will run."""
+
+WAIT_S = 30.0
+"""How long to wait for the scheduler, and for the first worker."""
+
+
+class ClusterError(Exception):
+    """A sweep cannot go on on its cluster; the message says why. What has finished is kept."""
+
+
+@dataclass(frozen=True)
+class Job:
+    """A point as a worker gets it."""
+
+    text: str
+    """Its experiment, which names traces beside it."""
+    content_hash: str
+    label: str
+    repeat: int
+    settings: Mapping[str, Any]
+
+
+@dataclass(frozen=True)
+class Outcome:
+    """What a task has finished."""
+
+    batches: Sequence[Mapping[str, bytes]]
+    """The files of batches."""
+    error: Exception | None
+    """Why it did not finish the rest."""
+    seconds: float
+
+    def decoded(self) -> Iterator[Batch]:
+        """The batches."""
+        return (Batch.decoded(files, Path("worker")) for files in self.batches)
+
+
+@dataclass
+class _Pace:
+    """How many points a task should have."""
+
+    points: int = 0
+    seconds: float = 0.0
+
+    def size(self, threads: int) -> int:
+        """As many as take :data:`TASK_S`, or longer where there are many threads; one until a point is known."""
+        if not self.seconds:
+            return 1
+        task_s = max(TASK_S, threads / TASKS_PER_S)
+        return max(1, min(MAX_POINTS, int(task_s * self.points / self.seconds)))
+
+    def add(self, points: int, seconds: float) -> None:
+        self.points += points
+        self.seconds += seconds
+
+
+def connect(address: str) -> Client:
+    """The client of the scheduler at an address such as ``tcp://head:8786``.
+
+    Raises:
+        ClusterError: It does not answer, or Dask.distributed is not installed.
+    """
+    try:
+        from distributed import Client
+    except ImportError:
+        raise ClusterError("--cluster needs Dask.distributed\n  help: pip install 'dumbbell[cluster]'") from None
+    try:
+        return Client(address, timeout=WAIT_S, set_as_default=False)
+    except (OSError, ValueError, TypeError) as error:
+        raise ClusterError(
+            f"no scheduler answers at {address}: {error}\n"
+            "  help: start one with `dask scheduler`, and workers with `dask worker`"
+        ) from None
+
+
+def run_on_cluster(
+    points: Sequence[_core.Point],
+    client: Client,
+    max_memory: memory.Size | None = None,
+    idle: Callable[[], None] = lambda: None,
+    keep_traces: Callable[[Sequence[tuple[str, str]]], None] = lambda traces: None,
+) -> Generator[Batch]:
+    """Runs points on the workers of ``client``, yielding them in batches as they finish, none with all of their rows.
+
+    Few more tasks are with the scheduler than run at a time, so that memory does not grow with the sweep.
+    ``idle`` is called now and then, and ``keep_traces`` with the traces that a point names, before it runs.
+
+    Raises:
+        ClusterError: A worker runs another build of the engine, or the scheduler was lost, or one task several workers.
+    """
+    _check_workers(client)
+    done: queue.SimpleQueue[Future] = queue.SimpleQueue()
+    tasks = _Tasks(client, points, max_memory, keep_traces)
+    pending: set[Future] = set()
+    pace = _Pace()
+    try:
+        while True:
+            threads = tasks.threads()
+            while len(pending) < AHEAD * threads and (future := tasks.submit(pace.size(threads))) is not None:
+                pending.add(future)
+                future.add_done_callback(done.put)
+            if not pending:
+                return
+            try:
+                future = done.get(timeout=PATIENCE_S)
+            except queue.Empty:
+                _check_scheduler(client)
+                idle()
+                continue
+            pending.remove(future)
+            outcome = _outcome(future, client)
+            for batch in outcome.decoded():
+                pace.add(len(batch.metas), outcome.seconds / len(outcome.batches))
+                yield batch
+            if outcome.error is not None:
+                yield from _finished(done)
+                raise outcome.error
+    finally:
+        with suppress(OSError):
+            client.cancel(list(pending))
+
+
+class _Tasks:
+    """The points that are not yet with the scheduler."""
+
+    def __init__(
+        self,
+        client: Client,
+        points: Sequence[_core.Point],
+        max_memory: memory.Size | None,
+        keep_traces: Callable[[Sequence[tuple[str, str]]], None],
+    ) -> None:
+        self._client = client
+        self._waiting = iter(points)
+        self._max_memory = max_memory
+        self._keep_traces = keep_traces
+        self._traces: dict[str, Future] = {}
+        self._threads = (0.0, 1)
+
+    def threads(self) -> int:
+        """The threads of all workers, which come and go."""
+        asked, threads = self._threads
+        if time.monotonic() - asked > 1.0:
+            with _scheduler_needed(self._client):
+                threads = max(1, sum(self._client.nthreads().values()))
+            self._threads = time.monotonic(), threads
+        return threads
+
+    def submit(self, size: int) -> Future | None:
+        """Gives ``size`` points to the scheduler; ``None`` if there are none left."""
+        jobs: list[Job] = []
+        names: set[str] = set()
+        while len(jobs) < size and (point := next(self._waiting, None)) is not None:
+            text, traces = point.resolved_toml_beside(BESIDE)
+            self._keep_traces(traces)
+            for name, content in traces:
+                names.add(name)
+                if name not in self._traces:
+                    self._traces[name] = self._client.submit(_same, content, key=f"dumbbell-{name}")
+            jobs.append(Job(text, point.content_hash, point.label, point.repeat, point.settings))
+        if not jobs:
+            return None
+        traces_of_jobs = {name: self._traces[name] for name in sorted(names)}
+        return self._client.submit(work, jobs, engine_digest(), self._max_memory, traces_of_jobs, pure=False)
+
+
+def work(
+    jobs: Sequence[Job],
+    engine: str,
+    max_memory: memory.Size | None,
+    traces: Mapping[str, str],
+    threads: int | None = None,
+) -> Outcome:
+    """Runs points on a worker."""
+    begin = time.perf_counter()
+    error: Exception | None = None
+    results: list[Result] = []
+    try:
+        if engine_digest() != engine:
+            raise ClusterError(_other_builds({_worker_address(): engine_digest()}, engine))
+        limit = memory.limit_of_a_run(max_memory, threads or _worker_threads())
+        with tempfile.TemporaryDirectory(prefix="dumbbell-") as folder:
+            place = Path(folder) / "batches" / "0" / SCENARIO
+            place.parent.mkdir(parents=True)
+            (Path(folder) / TRACES).mkdir()
+            for name, content in traces.items():
+                (Path(folder) / TRACES / name).write_text(content, encoding="utf-8")
+            for job in jobs:
+                results.append(_run(job, place, limit))
+    except (_core.RunError, ClusterError) as raised:
+        error = raised
+    except OSError as raised:
+        error = ClusterError(f"the worker {_worker_address()} could not run a point: {raised}")
+    return Outcome(list(_encoded(results)), error, time.perf_counter() - begin)
+
+
+def _run(job: Job, place: Path, limit: int | None) -> Result:
+    (point,) = experiment.load_text(job.text.encode(), str(place)).points
+    if point.content_hash != job.content_hash:
+        raise ClusterError(
+            f"a worker takes the point {job.label or job.content_hash[:12]} for another; please report it"
+        )
+    try:
+        result = run_point(point, max_memory=limit)
+    except _core.RunError as error:
+        raise _core.RunError(f"{job.label}: {error}" if job.label else str(error)) from None
+    meta = replace(result.meta, label=job.label, repeat=job.repeat, settings=dict(job.settings))
+    return replace(result, meta=meta, scenario_toml=job.text)
+
+
+def _encoded(results: Sequence[Result]) -> Iterator[dict[str, bytes]]:
+    """Results as the files of batches; one too long for memory alone."""
+    groups = [[result] for result in results if result.is_long]
+    if short := [result for result in results if not result.is_long]:
+        groups.append(short)
+    for group in groups:
+        with tempfile.TemporaryDirectory(prefix="dumbbell-") as folder:
+            batch = Batch.of(group)
+            batch.write(Path(folder))
+            yield {name: (Path(folder) / name).read_bytes() for name in batch.files}
+
+
+def _same(content: str) -> str:
+    """A trace as a task, which another worker can do again when one is lost."""
+    return content
+
+
+def _outcome(future: Future, client: Client) -> Outcome:
+    from distributed import KilledWorker
+
+    try:
+        with _scheduler_needed(client):
+            outcome: Outcome = future.result()
+        return outcome
+    except KilledWorker as error:
+        raise ClusterError(
+            f"a task was given up after {error.allowed_failures + 1} workers were lost with it, the last "
+            f"{error.last_worker.address}\n"
+            "  help: look into the workers' logs; runs may need more memory than the workers have (--max-memory)"
+        ) from None
+    finally:
+        future.release()
+
+
+def _finished(done: queue.SimpleQueue[Future]) -> Iterator[Batch]:
+    """What other tasks have finished when one has failed."""
+    while not done.empty():
+        future = done.get()
+        if future.status == "finished":
+            outcome: Outcome = future.result()
+            yield from outcome.decoded()
+
+
+@contextmanager
+def _scheduler_needed(client: Client) -> Iterator[None]:
+    """Says of a call that failed because the scheduler is gone that it is."""
+    from distributed.comm import CommClosedError
+
+    try:
+        yield
+    except (CommClosedError, CancelledError, TimeoutError):
+        raise ClusterError(_lost(client)) from None
+
+
+def _check_scheduler(client: Client) -> None:
+    if client.status in ("closed", "closing"):
+        raise ClusterError(_lost(client))
+
+
+def _lost(client: Client) -> str:
+    address = client.scheduler.address if client.scheduler is not None else "the cluster"
+    return f"the scheduler at {address} was lost\n  help: start it again, and run the same command, which runs the rest"
+
+
+def _check_workers(client: Client) -> None:
+    """Waits for a worker and refuses workers that would not give the same bytes."""
+    try:
+        client.wait_for_workers(1, timeout=WAIT_S)
+    except TimeoutError:
+        raise ClusterError(f"no worker has come to the scheduler within {WAIT_S:.0f} s") from None
+    here = engine_digest()
+    found = client.run(engine_digest, on_error="return")
+    if others := {address: digest for address, digest in found.items() if digest != here}:
+        raise ClusterError(_other_builds(others, here))
+
+
+def _other_builds(others: Mapping[str, object], here: str) -> str:
+    shown = ", ".join(f"{address} ({digest})" for address, digest in sorted(others.items())[:4])
+    return (
+        f"workers run another build of the engine than this machine ({here}): {shown}\n"
+        "  help: install the same package on all of them; other builds are not mixed into one sweep"
+    )
+
+
+def _worker_threads() -> int:
+    from distributed import get_worker
+
+    return int(get_worker().state.nthreads)
+
+
+def _worker_address() -> str:
+    from distributed import get_worker
+
+    return str(get_worker().address)

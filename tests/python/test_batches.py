@@ -1,0 +1,211 @@
+"""Points of a sweep are stored many together, and come back one by one."""
+
+from __future__ import annotations
+
+import dataclasses
+import json
+import time
+from collections.abc import Sequence
+from pathlib import Path
+from typing import Any
+
+import polars as pl
+import pytest
+
+import dumbbell as db
+from conftest import Cli
+from dumbbell import batches, commits, experiment, marker, parallel, results
+from dumbbell.tables import Table, joined
+
+MIXED: dict[str, Any] = {
+    "duration": "1s",
+    "path": {"rate": "10mbit", "rtt": "20ms"},
+    "flows": [{"cc": "bbr"}],
+    "sweep": {"flows[0].cc": ["bbr", "cubic", {"name": "cubic", "hystart": False}], "repeat": 2},
+}
+"""Controllers with different values in their series."""
+
+
+def same(one: db.Result, two: db.Result) -> bool:
+    """Whether two results agree in everything that does not depend on the machine."""
+    names = [*results.TABLES, *(name for name in results.OPTIONAL_TABLES if len(getattr(two, name)))]
+    tables = all(getattr(one, name).to_polars().equals(getattr(two, name).to_polars()) for name in names)
+    first, second = (dataclasses.replace(result.meta, cpu_s=0.0, wall_s=0.0) for result in (one, two))
+    return tables and first == second and one.scenario_toml == two.scenario_toml
+
+
+def test_points_come_back_as_they_were_run(tmp_path: Path) -> None:
+    points = experiment.load(MIXED).points
+    ran = {point.content_hash: parallel.run_point(point) for point in points}
+    sweep = db.sweep(MIXED, out=tmp_path / "out").collect()
+    assert len(list((tmp_path / "out" / "batches").iterdir())) == 1
+    for loaded in (sweep, db.load_sweep(tmp_path / "out")):
+        for meta in loaded.points:
+            assert same(loaded.load(meta), ran[meta.content_hash])
+    again = db.sweep(MIXED, out=tmp_path / "out")
+    assert all(same(result, ran[result.meta.content_hash]) for result in again)
+    assert (again.finished, again.committed) == (6, 6)
+
+
+def test_transfers_come_back_too(tmp_path: Path) -> None:
+    traffic = {"kind": "short-flows", "cc": "cubic", "load": "50%", "size": "20kB"}
+    path = {"rate": "10mbit", "rtt": "20ms"}
+    document = {"duration": "1s", "path": path, "traffic": [traffic], "sweep": {"repeat": 2}}
+    sweep = db.sweep(document, out=tmp_path / "out").collect()
+    resumed = db.sweep(document, out=tmp_path / "out").collect()
+    for meta, point in zip(sweep.points, experiment.load(document).points, strict=True):
+        assert same(sweep.load(meta), parallel.run_point(point))
+    assert resumed.transfers.to_polars().equals(sweep.transfers.to_polars())
+    assert len(sweep.transfers)
+
+
+def test_tables_are_the_same_in_memory_on_disk_and_when_resumed(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(commits, "MAX_POINTS", 4)
+    in_memory = db.sweep(MIXED).collect()
+    stored = db.sweep(MIXED, out=tmp_path / "out").collect()
+    resumed = db.sweep(MIXED, out=tmp_path / "out").collect()
+    read = db.load_sweep(tmp_path / "out")
+    for name in ("flows", "links"):
+        frames = [getattr(sweep, name).to_polars() for sweep in (in_memory, stored, resumed, read)]
+        assert all(frame.equals(frames[0]) for frame in frames)
+    assert stored.points == resumed.points == read.points
+
+
+def test_points_that_are_the_same_run_have_rows_of_their_own(tmp_path: Path) -> None:
+    document = MIXED | {"sweep": {"path.loss": ["1%", "0.01"]}}
+    for out in (tmp_path / "out", tmp_path / "out", None):
+        sweep = db.sweep(document, out=out)
+        joined_flows = sweep.collect().flows.to_polars()
+        assert joined_flows.select("point", "path.loss").rows() == [(0, "1%"), (1, "0.01")]
+        assert joined_flows["goodput_mbps"].n_unique() == 1
+
+
+def test_a_stored_point_has_the_settings_of_the_sweep_that_asks_for_it(tmp_path: Path) -> None:
+    db.sweep(MIXED | {"sweep": {"path.loss": ["1%"]}}, out=tmp_path / "out").collect()
+    sweep = db.sweep(MIXED | {"sweep": {"path.loss": ["0.01", "2%"]}}, out=tmp_path / "out")
+    labels = [result.meta.label for result in sweep]
+    assert labels == ["path.loss=0.01", "path.loss=2%"]
+    assert sweep.collect().points[0].settings == {"path.loss": "0.01"}
+
+
+def test_results_wait_two_seconds_or_a_hundredth_of_the_sweep(
+    result: db.Result, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    now = 1000.0
+    monkeypatch.setattr(time, "monotonic", lambda: now)
+    committed: list[int] = []
+    waiting = commits.Commits(_Memory(), None, committed.append)
+    waiting.add(result)
+    now += commits.PATIENCE_S - 0.1
+    waiting.commit_if_due()
+    assert committed == []
+    now += 0.1
+    waiting.commit_if_due()
+    assert committed == [1]
+    now += 1000.0
+    waiting.add(result)
+    assert committed == [1, 1], "slow points are committed one by one"
+    waiting.add(result)
+    now += 9.0
+    waiting.commit_if_due()
+    assert committed == [1, 1]
+    now += 2.0
+    waiting.commit_if_due()
+    assert committed == [1, 1, 1]
+
+
+class _Memory(batches.Archive):
+    """An archive that keeps nothing."""
+
+    def __init__(self) -> None:
+        super().__init__(Path())
+
+    def append(self, results: Sequence[db.Result]) -> batches.Batch:
+        return batches.Batch([one.meta for one in results], pl.DataFrame(), {})
+
+
+def test_series_too_long_for_memory_are_a_batch_of_their_own(tmp_path: Path) -> None:
+    document = MIXED | {"record": {"interval": "10us"}, "sweep": {"repeat": 2}}
+    sweep = db.sweep(document, out=tmp_path / "out").collect()
+    assert len(list((tmp_path / "out" / "batches").iterdir())) == 2
+    assert [len(sweep.load(point).series) > 90_000 for point in sweep.points] == [True, True]
+
+
+def test_results_of_another_engine_are_run_again_and_leave(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    out = tmp_path / "out"
+    with monkeypatch.context() as other:
+        other.setattr(parallel, "engine_digest", lambda: "0" * 16)
+        db.sweep(MIXED, out=out).collect()
+    # Some of the points, with the other points of their batch still there.
+    monkeypatch.setattr(commits, "MAX_POINTS", 3)
+    sweep = db.sweep(MIXED, out=out).collect()
+    assert {meta.engine for meta in sweep.points} == {parallel.engine_digest()}
+    assert {path.name for path in (out / "batches").iterdir()} == {"000001", "000002"}
+    stored = pl.read_parquet(out / "batches" / "*" / "points.parquet")
+    assert stored["content_hash"].is_unique().all()
+
+
+def test_tables_of_any_library_are_joined_alike(result: db.Result) -> None:
+    mixed = [result.series, Table(result.series.to_polars().drop("mode")), result.series]
+    engine, frames = joined([result.series] * 3), joined(mixed)
+    height = len(result.series)
+    assert engine["run"].to_list() == frames["run"].to_list() == [0] * height + [1] * height + [2] * height
+    own = engine.filter(run=2).drop("run").with_columns(pl.col(pl.Categorical).cast(pl.String))
+    assert own.equals(result.series.to_polars().with_columns(pl.col(pl.Categorical).cast(pl.String)))
+    assert frames.filter(run=1)["mode"].null_count() == height
+    assert frames.filter(run=2).drop("run").equals(own)
+
+
+def test_columns_that_a_run_lacks_are_null_in_its_rows() -> None:
+    bbr, cubic = (parallel.run_point(point) for point in experiment.load(MIXED).points[:3:2])
+    both = joined([bbr.series, cubic.series, bbr.series])
+    own = set(bbr.series.columns) - set(cubic.series.columns)
+    assert own and all(name.startswith("cc_") for name in own)
+    assert both.filter(run=1).select(own).null_count().row(0) == (len(cubic.series),) * len(own)
+    for run, one in ((0, bbr), (1, cubic), (2, bbr)):
+        assert both.filter(run=run).select(one.series.columns).equals(one.series.to_polars())
+
+
+def of_format_1(document: dict[str, Any], out: Path) -> list[db.Result]:
+    """Writes a sweep as earlier versions did, and returns its points."""
+    ran = [parallel.run_point(point) for point in experiment.load(document).points]
+    for one in ran:
+        one.save(results.point_folder(out, one.meta.content_hash))
+    scratch = out.with_name("scratch")
+    db.sweep(document, out=scratch).collect()
+    for name in ("flows.parquet", "links.parquet"):
+        (scratch / name).rename(out / name)
+    (out / "sweep.json").write_text(json.dumps({"points": [dataclasses.asdict(one.meta) for one in ran]}))
+    files = {path.name: marker.checksum(path.read_bytes()) for path in out.iterdir() if path.is_file()}
+    fields = {"kind": "sweep", "format": 1, "version": "0.1.0", "files": files}
+    (out / "dumbbell.json").write_text(json.dumps(fields))
+    return ran
+
+
+def test_a_sweep_of_an_earlier_version_is_read(dumbbell: Cli, tmp_path: Path) -> None:
+    out = tmp_path / "out"
+    ran = of_format_1(MIXED, out)
+    sweep = db.load_sweep(out)
+    assert sweep.points == [one.meta for one in ran]
+    for one in ran:
+        assert same(sweep.load(one.meta), one)
+    assert dumbbell("plot", out, "--format", "svg").status == 0
+    assert dumbbell("extract", out, "1", "--out", tmp_path / "point").status == 0
+
+
+def test_a_sweep_of_an_earlier_version_is_resumed_with_its_points(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    out = tmp_path / "out"
+    ran = of_format_1(MIXED, out)
+
+    def forbidden(*_: object) -> None:
+        raise AssertionError("nothing is to be run")
+
+    monkeypatch.setattr(parallel, "run_point", forbidden)
+    sweep = db.sweep(MIXED, out=out).collect()
+    assert not (out / "sweep.json").exists()
+    for loaded in (sweep, db.load_sweep(out)):
+        assert all(same(loaded.load(one.meta), one) for one in ran)

@@ -1,0 +1,243 @@
+"""Sweeps on a cluster: the bytes of one machine, whatever happens to workers."""
+
+from __future__ import annotations
+
+import json
+import os
+import signal
+import subprocess
+import sys
+import time
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
+from typing import Any
+
+import polars as pl
+import pytest
+
+import dumbbell as db
+from conftest import SWEEP, Cli
+from dumbbell import batches, cluster, commits, experiment, parallel
+
+distributed = pytest.importorskip("distributed", reason="the extra `cluster` is not installed")
+
+pytestmark = pytest.mark.filterwarnings("default")
+
+MANY: dict[str, Any] = {
+    "duration": "1s",
+    "path": {"rate": "20mbit", "rtt": "20ms"},
+    "flows": [{"cc": "bbr"}, {"cc": "cubic"}],
+    "sweep": {"path.loss": ["0%", "1%"], "repeat": 50},
+}
+
+
+@pytest.fixture
+def client() -> Iterator[Any]:
+    """The client of a cluster of two processes on this machine."""
+    settings = {"distributed.scheduler.allowed-failures": 1, "distributed.comm.retry.count": 1}
+    with (
+        _settings(settings),
+        distributed.LocalCluster(n_workers=2, threads_per_worker=1, processes=True, dashboard_address=None) as local,
+        distributed.Client(local, set_as_default=False) as connected,
+    ):
+        yield connected
+
+
+def _settings(values: dict[str, Any]) -> Any:
+    import dask
+
+    return dask.config.set(values)
+
+
+def pids(client: Any) -> list[int]:
+    return list(client.run(os.getpid).values())
+
+
+def same_files(one: Path, two: Path) -> bool:
+    return all((one / name).read_bytes() == (two / name).read_bytes() for name in ("flows.parquet", "links.parquet"))
+
+
+def test_a_cluster_gives_the_bytes_of_one_machine_also_when_a_worker_is_killed(client: Any, tmp_path: Path) -> None:
+    alone = db.sweep(MANY, out=tmp_path / "alone").collect()
+    first = pids(client)
+    sweep = db.sweep(MANY, out=tmp_path / "out", client=client)
+    indices = []
+    for count, result in enumerate(sweep, 1):
+        indices.append((result.meta.label, result.meta.repeat))
+        if count == 10:
+            os.kill(first[0], signal.SIGKILL)
+    assert sweep.finished == sweep.committed == len(set(indices)) == 100
+    joined = db.sweep(MANY, out=tmp_path / "out", client=client).collect()
+    assert same_files(tmp_path / "out", tmp_path / "alone")
+    for one, two in zip(joined.points[::17], alone.points[::17], strict=True):
+        assert joined.load(one).series.to_polars().equals(alone.load(two).series.to_polars())
+        assert joined.load(one).scenario_toml == alone.load(two).scenario_toml
+    stored = pl.read_parquet(tmp_path / "out" / "batches" / "*" / "points.parquet")
+    assert stored.height == 100 and stored["content_hash"].is_unique().all()
+
+
+def test_without_a_directory_results_have_their_series_and_traces(client: Any, tmp_path: Path) -> None:
+    trace = tmp_path / "my.up"
+    trace.write_text("".join(f"{ms}\n" for ms in range(1, 3001)))
+    document = MANY | {"path": {"trace": str(trace), "rtt": "20ms"}, "sweep": {"repeat": 3}}
+    alone = {result.meta.content_hash: result for result in db.sweep(document)}
+    for result in db.sweep(document, client=client):
+        again = alone.pop(result.meta.content_hash)
+        assert result.scenario_toml == again.scenario_toml
+        assert result.series.to_polars().equals(again.series.to_polars())
+    assert not alone
+    kept = db.sweep(document, out=tmp_path / "out", client=client).collect()
+    (file,) = (tmp_path / "out" / "traces").iterdir()
+    assert file.read_text() == trace.read_text()
+    extracted = kept.load(kept.points[1]).save(tmp_path / "one")
+    assert db.run(extracted / "scenario.toml").meta.content_hash == kept.points[1].content_hash
+
+
+def test_points_too_long_for_memory_come_back_as_batches_of_their_own(client: Any, tmp_path: Path) -> None:
+    document = MANY | {"record": {"interval": "10us"}, "flows": [{"cc": "bbr"}], "sweep": {"repeat": 2}}
+    sweep = db.sweep(document, out=tmp_path / "out", client=client).collect()
+    assert len(list((tmp_path / "out" / "batches").iterdir())) == 2
+    assert [len(sweep.load(point).series) > 90_000 for point in sweep.points] == [True, True]
+
+
+def test_a_run_that_fails_ends_the_sweep_and_what_was_finished_is_kept(client: Any, tmp_path: Path) -> None:
+    endless = {"name": "cubic", "hystart": False}
+    document = {
+        "duration": "10s",
+        "record": {"series": False},
+        "path": {"rate": "1mbit", "rtt": "10ms"},
+        "flows": [{"cc": endless, "transport": {"profile": "quic", "receive_window": "1024TiB"}}],
+        "sweep": {"path.rate": ["1mbit", "2mbit", "unlimited"]},
+    }
+    sweep = db.sweep(document, out=tmp_path / "out", client=client, max_memory="200MiB")
+    with pytest.raises(db.RunError, match=r"path\.rate=unlimited: .*memory"):
+        sweep.collect()
+    assert sweep.committed == batches.Archive(tmp_path / "out").count() == 2
+
+
+def test_a_worker_with_another_build_is_named_before_anything_runs(client: Any, tmp_path: Path) -> None:
+    def other() -> None:
+        import dumbbell.parallel
+
+        dumbbell.parallel.engine_digest = lambda: "0123456789abcdef"  # type: ignore[assignment]
+
+    (address, _) = client.nthreads()
+    client.run(other, workers=[address])
+    with pytest.raises(db.ClusterError, match=rf"(?s){address} \(0123456789abcdef\).*install the same package"):
+        db.sweep(MANY, out=tmp_path / "out", client=client).collect()
+    assert not (tmp_path / "out").exists()
+
+
+def test_a_worker_with_another_build_that_comes_later_mixes_nothing_in() -> None:
+    (point,) = experiment.load(MANY, set={"sweep": {"repeat": 1}}).points
+    text, _ = point.resolved_toml_beside("x")
+    job = cluster.Job(text, point.content_hash, point.label, point.repeat, point.settings)
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(cluster, "_worker_address", lambda: "tcp://late:1")
+        outcome = cluster.work([job], "another", None, {}, 1)
+    assert outcome.batches == []
+    assert isinstance(outcome.error, db.ClusterError) and "tcp://late:1" in str(outcome.error)
+    wrong = cluster.Job(text, "0" * 64, point.label, point.repeat, point.settings)
+    assert isinstance(cluster.work([wrong], parallel.engine_digest(), None, {}, 1).error, db.ClusterError)
+    outcome = cluster.work([job], parallel.engine_digest(), None, {}, 1)
+    assert outcome.error is None and len(outcome.batches) == 1
+
+
+def test_a_worker_without_room_is_named(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(cluster, "_worker_address", lambda: "tcp://full:1")
+    monkeypatch.setattr("tempfile.tempdir", str(tmp_path / "nowhere"))
+    outcome = cluster.work([], parallel.engine_digest(), None, {}, 1)
+    assert isinstance(outcome.error, db.ClusterError) and "tcp://full:1" in str(outcome.error)
+
+
+def test_a_task_that_kills_its_workers_is_given_up(
+    client: Any, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(cluster, "work", _die)
+    with pytest.raises(db.ClusterError, match=r"given up after 2 workers were lost"):
+        db.sweep(MANY, out=tmp_path / "out", client=client).collect()
+
+
+def test_tasks_take_a_second_and_longer_where_the_scheduler_has_many() -> None:
+    pace = cluster._Pace()
+    assert pace.size(2) == 1, "nothing is known yet"
+    pace.add(100, 2.0)
+    assert pace.size(2) == 50
+    assert pace.size(1000) == 250, "a thousand threads ask for 200 tasks a second"
+    pace.add(100, 1000.0)
+    assert pace.size(2) == 1
+
+
+def _die(*_: object) -> None:
+    os._exit(1)
+
+
+def test_a_lost_scheduler_keeps_what_is_finished_and_the_sweep_resumes(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(commits, "PATIENCE_S", 0.0)
+    with _scheduler(tmp_path) as (address, process), distributed.Client(address, set_as_default=False) as client:
+        sweep = db.sweep(MANY, out=tmp_path / "out", client=client)
+        results = iter(sweep)
+        with pytest.raises(db.ClusterError, match=r"scheduler at .* was lost"):
+            for count, _ in enumerate(results):
+                if count == 5:
+                    process.kill()
+    done = sweep.committed
+    assert 0 < done < 100
+    rest = db.sweep(MANY, out=tmp_path / "out")
+    rest.collect()
+    assert rest.finished == 100
+    db.sweep(MANY, out=tmp_path / "alone").collect()
+    assert same_files(tmp_path / "out", tmp_path / "alone")
+
+
+def test_the_command_runs_on_a_cluster_that_is_named(dumbbell: Cli, tmp_path: Path) -> None:
+    path = tmp_path / "sweep.toml"
+    path.write_text(SWEEP)
+    with _scheduler(tmp_path) as (address, _):
+        assert dumbbell("run", path, "--out", tmp_path / "out", "--cluster", address).status == 0
+        done = dumbbell("run", path, "--jobs", "2", "--cluster", address)
+        assert done.status == 2 and "--jobs" in done.err
+    assert dumbbell("run", path, "--out", tmp_path / "alone").status == 0
+    assert same_files(tmp_path / "out", tmp_path / "alone")
+
+
+def test_a_scheduler_that_is_not_there_is_said_in_a_line(
+    dumbbell: Cli, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    path = tmp_path / "sweep.toml"
+    path.write_text(SWEEP)
+    monkeypatch.setattr(cluster, "WAIT_S", 1.0)
+    done = dumbbell("run", path, "--cluster", "tcp://127.0.0.1:9")
+    assert done.status == 2
+    assert done.err.startswith("error: no scheduler answers at tcp://127.0.0.1:9") and "help: " in done.err
+    monkeypatch.setitem(sys.modules, "distributed", None)
+    done = dumbbell("run", path, "--cluster", "tcp://127.0.0.1:9")
+    assert done.status == 2 and "pip install 'dumbbell[cluster]'" in done.err
+
+
+@contextmanager
+def _scheduler(folder: Path) -> Iterator[tuple[str, subprocess.Popen[bytes]]]:
+    """A scheduler and a worker in processes of their own: the address and the process of the scheduler."""
+    file = folder / "scheduler.json"
+    scheduler = ["dask_scheduler", "--port", "0", "--no-dashboard", "--host", "127.0.0.1"]
+    worker = ["dask_worker", "--nthreads", "1", "--no-nanny", "--no-dashboard", "--death-timeout", "30"]
+    processes = [
+        subprocess.Popen(
+            [sys.executable, "-m", f"distributed.cli.{name}", *options, "--scheduler-file", str(file)],
+            stderr=subprocess.DEVNULL,
+            cwd=folder,
+        )
+        for name, *options in (scheduler, worker)
+    ]
+    try:
+        deadline = time.monotonic() + 60
+        while not (file.exists() and file.stat().st_size) and time.monotonic() < deadline:
+            time.sleep(0.05)
+        yield json.loads(file.read_text())["address"], processes[0]
+    finally:
+        for process in processes:
+            process.kill()
+            process.wait()
