@@ -109,7 +109,12 @@ def test_the_experiments_are_flents(file: str, test: FlentTest) -> None:
             )
         assert mine.get("cc") == his.get("cc")
         if "cc" not in his:
-            assert mine["transport"] == his["transport"]
+            assert mine["transport"]["profile"] == his["transport"]["profile"] == "probe"
+            assert mine["transport"]["mss"] == his["transport"]["mss"]
+            assert (mine["transport"]["probe"], his["transport"]["probe"]) == (
+                {"interval": "200ms"},
+                {"interval": "0.2s"},
+            )
 
 
 @pytest.mark.parametrize(

@@ -29,26 +29,25 @@ class Wrong:
     duration: str
     what: str
     set: Mapping[str, Any] = field(default_factory=dict)
-    instead: tuple[str, str] | None = None
-    """An algorithm, and the one that runs under its name."""
+    instead: Mapping[str, str] = field(default_factory=dict)
+    """Algorithms, and what runs under their names."""
 
 
 CC = "flows[0].cc"
 SWEPT_CC = f'sweep."{CC}"'
-TABLE7, FIG5, TABLE2, SIMULATION, LOSS, WINDOWS, QUEUES, COURSES = (
+TABLE7, FIG5, TABLE2, SIMULATION, LOSS, WINDOWS, SINGLE, COURSES = (
     "zhang/table7",
     "rebbr/fig5",
     "kato/table2",
     "bbr-acd/simulation",
     "family/loss",
     "responses/windows",
-    "bbr-n/tsq",
+    "bbr-n/single",
     "bbr-n/courses",
 )
 SHORTER: dict[str, dict[str, Any]] = {
     COURSES: {'sweep."flows[0].count"': [1]},
-    QUEUES: {'sweep."flows[0].cc.small_queue_shift"': [10, 8]},
-    WINDOWS: {'sweep."path.loss"': ["0.3%", "1%"], 'sweep."flows[0].bytes"': ["193100kB", "57920kB"]},
+    WINDOWS: {'sweep."path.loss"': ["0.03%", "0.3%"], 'sweep."flows[0].bytes"': ["1930MB", "193100kB"]},
 }
 """What makes a part shorter besides its duration."""
 WRONG = [
@@ -61,18 +60,18 @@ WRONG = [
     Wrong(TABLE2, "kat-07", "10s", "the sampler of ns-3.44", {'sweep."transport.delivery_rate"': ["ns3"] * 2}),
     Wrong(TABLE2, "kat-07", "10s", "NextSeg of ns-3.44", {'sweep."transport.rescue"': ["below-sack"] * 2}),
     Wrong(TABLE2, "kat-07", "10s", "a small receive window", {"transport.receive_window": "128KiB"}),
-    Wrong(SIMULATION, "acd-19", "300s", "BBR for BBR-ACD", instead=("bbr-acd-ns3", "bbr-ns3-3.41")),
+    Wrong(SIMULATION, "acd-19", "300s", "BBR for BBR-ACD", instead={"bbr-acd-ns3": "bbr-ns3-3.41"}),
     Wrong(SIMULATION, "acd-23", "300s", "five times the round-trip time", {"path.rtt": "600ms"}),
-    Wrong(SIMULATION, "acd-22", "300s", "BBR-ACD for BBR", instead=("bbr-ns3-3.41", "bbr-acd-ns3")),
-    Wrong(LOSS, "fam-24", "20s", "CUBIC for version 1", instead=("bbr", "cubic")),
-    Wrong(LOSS, "fam-25", "20s", "version 2 for version 1", instead=("bbr", "bbr2")),
-    Wrong(LOSS, "fam-27", "20s", "version 1 for CUBIC", instead=("cubic", "bbr")),
-    Wrong(WINDOWS, "res-01", "30000s", "HighSpeed for Reno", instead=("reno", "highspeed")),
-    Wrong(WINDOWS, "res-03", "30000s", "Reno for HighSpeed", instead=("highspeed", "reno")),
-    Wrong(WINDOWS, "res-06", "30000s", "HighSpeed for Scalable", instead=("scalable", "highspeed")),
-    Wrong(QUEUES, "bbn-28", "12s", "a device that takes everything", {"transport.completion": "immediate"}),
-    Wrong(QUEUES, "bbn-28", "12s", "small queues of 20 kB", {"transport.limit_output_bytes": "20kB"}),
-    Wrong(COURSES, "bbn-18", "20s", "a sender with little to send", {"flows[0].rate": "1mbit"}),
+    Wrong(SIMULATION, "acd-22", "300s", "BBR-ACD for BBR", instead={"bbr-ns3-3.41": "bbr-acd-ns3"}),
+    Wrong(LOSS, "fam-24", "20s", "CUBIC for version 1", instead={"bbr": "cubic"}),
+    Wrong(LOSS, "fam-25", "20s", "version 2 for version 1", instead={"bbr": "bbr2"}),
+    Wrong(LOSS, "fam-27", "20s", "version 1 for CUBIC", instead={"cubic": "bbr"}),
+    Wrong(WINDOWS, "res-01", "30000s", "HighSpeed for Reno", instead={"reno": "highspeed"}),
+    Wrong(WINDOWS, "res-03", "30000s", "Reno for HighSpeed", instead={"highspeed": "reno"}),
+    Wrong(WINDOWS, "res-06", "30000s", "HighSpeed for Scalable", instead={"scalable": "highspeed"}),
+    Wrong(SINGLE, "bbn-10", "40s", "CUBIC for BBRgen", instead={"bbr2": "cubic", "bbr": "cubic"}),
+    Wrong(SINGLE, "bbn-11", "40s", "a sender with little to send", {"flows[0].rate": "1mbit"}),
+    Wrong(COURSES, "bbn-18", "20s", "BBRgen for BBR-n", instead={"bbr-n-patch": "bbr2", "bbr-n": "bbr2"}),
 ]
 
 
@@ -91,15 +90,14 @@ def own(experiment: Experiment) -> dict[str, Any]:
     return {} if callable(experiment.set) else dict(experiment.set)
 
 
-def run(
-    experiment: Experiment, settings: dict[str, Any], options: papers.Options, instead: tuple[str, str] | None
-) -> Ran:
+def run(experiment: Experiment, settings: dict[str, Any], options: papers.Options, instead: Mapping[str, str]) -> Ran:
     """The runs, with an algorithm under the name of another."""
-    if instead is None:
+    if not instead:
         return replace(experiment, set=settings).run(options, "")
-    points = load(experiment.file, set=settings, repeat=1).points
-    names = list(dict.fromkeys(point.settings[CC] for point in points))
-    settings = {**settings, SWEPT_CC: [instead[1] if name == instead[0] else name for name in names]}
+    swept = [point.settings[CC] for point in load(experiment.file, set=settings, repeat=1).points]
+    names = list(dict.fromkeys(swept))
+    points = load(experiment.file, set={**settings, SWEPT_CC: names}, repeat=1).points
+    settings = {**settings, SWEPT_CC: [instead.get(name, name) for name in names]}
     ran = replace(experiment, set=settings).run(options, "")
     named = [replace(meta, settings=point.settings) for meta, point in zip(ran.sweep.points, points, strict=True)]
     return replace(ran, sweep=replace(ran.sweep, points=named))

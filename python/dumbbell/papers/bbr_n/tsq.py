@@ -76,17 +76,19 @@ CHOICES = {
 
 
 def larger(pair: tuple[Run, ...]) -> bool:
-    """Aggregates and throughput."""
-    return aggregate(pair[0]) > aggregate(pair[1]) and total(pair[0]) > total(pair[1])
+    """Aggregates and throughput, by a twentieth at least."""
+    return all(value(pair[0]) >= 1.05 * value(pair[1]) for value in (aggregate, total))
 
 
 CLAIMS: list[Claim[Cases]] = [
-    Claim("bbn-28", "Small queues of 4 instead of 1 ms let a sender build larger aggregates and raise throughput.",
+    Claim("bbn-28", "Small queues of 4 instead of 1 ms let a sender build larger aggregates and raise throughput "
+          "(here: by 5 % at least).",
           "none: the runs with 1 to 16 ms over 802.11n (46.3, 48.0, 48.2, 32.9, 47.6 Mbit/s) show no trend",
           each(together(CHOICES), larger,
                lambda pairs: both(averaged(aggregate, 1), "{} against {} packets")(pairs) + ", "
                + both(averaged(total, 0), "{} against {} Mbit/s")(pairs)),
-          "By a few per cent where the kernel sizes bursts: a burst is 1 ms of the rate then, and two of them count."),
+          cause="The kernel's bursts are 1 ms of the rate, and small queues hold two of them whatever their length in "
+                "time. With bursts of 1, 2 or 4 segments it holds."),
 ]  # fmt: skip
 
 PART: Part[Cases] = Part(
