@@ -1,7 +1,9 @@
 //! The catalogue of columns: name, unit, meaning and value of each, declared once.
 //!
-//! A new column is one line in one of the four lists of this crate: [`flows`](crate::flows) and [`links`](crate::links)
-//! in `summary.rs`, the two series in `recorder.rs`.
+//! A new column is one line in one of the lists of this crate, one for each table: [`flows`](crate::flows) and
+//! [`links`](crate::links) in `summary.rs`, the two series in `recorder.rs`, [`traffic`](crate::traffic()),
+//! [`completions`](crate::completions) and [`pages`](crate::pages) in `traffic.rs`, [`datagrams`](crate::datagrams()) in
+//! `datagrams.rs`.
 
 use crate::{Column, Names, Table, Values};
 

@@ -1,4 +1,4 @@
-//! The tables of traffic that comes and goes: one row a source, one row a transfer.
+//! The tables of traffic that comes and goes: one row a source, one row a transfer, one row a web page.
 
 use crate::columns::{self, Declared};
 use crate::{FlowCounts, Histogram, Table};
@@ -53,6 +53,13 @@ macro_rules! both {
     };
 }
 
+/// The same where the row has both in one field.
+macro_rules! pair {
+    ($name:literal, $unit:literal, $meaning:literal, $counts:ident) => {
+        Declared::both($name, $unit, $meaning, |row| row.$counts.0, |row| row.$counts.1)
+    };
+}
+
 /// The columns of the table of sources of traffic.
 pub(crate) const TRAFFIC: &[Declared<TrafficSummary>] = &[
     Declared::index("source", "Number of the source of traffic, from 0 in the order of the file.", |t| t.source),
@@ -60,20 +67,8 @@ pub(crate) const TRAFFIC: &[Declared<TrafficSummary>] = &[
     Declared::name("kind", "Kind of the traffic.", |t| t.kind),
     Declared::text("cc", "Algorithm as the file names it.", |t| &t.cc),
     Declared::name("algorithm", "Exact name and version of the algorithm.", |t| &t.algorithm),
-    Declared::both(
-        "started",
-        "transfers",
-        "Transfers that began in the measured interval.",
-        |t| t.started.0,
-        |t| t.started.1,
-    ),
-    Declared::both(
-        "completed",
-        "transfers",
-        "Transfers that were complete in the measured interval.",
-        |t| t.completed.0,
-        |t| t.completed.1,
-    ),
+    pair!("started", "transfers", "Transfers that began in the measured interval.", started),
+    pair!("completed", "transfers", "Transfers that were complete in the measured interval.", completed),
     Declared::count("max_active", "flows", "Most flows of the source at a time.", |t| t.max_active),
     Declared::float("goodput_mbps", "Mbit/s", "Payload that the receiving applications got, each byte once.", |t| {
         t.mbps(t.measured.delivered_bytes)
@@ -95,13 +90,7 @@ pub(crate) const TRAFFIC: &[Declared<TrafficSummary>] = &[
     both!("network_drops", "packets", "Data packets that the network lost or dropped.", network_drops),
     both!("rto_count", "events", "Expiries of the retransmission timers.", rtos),
     both!("delivered_bytes", "bytes", "Payload that the receiving applications got, each byte once.", delivered_bytes),
-    Declared::both(
-        "pages",
-        "pages",
-        "Web pages that began in the measured interval and have loaded.",
-        |t| t.pages.0,
-        |t| t.pages.1,
-    ),
+    pair!("pages", "pages", "Web pages that began in the measured interval and have loaded.", pages),
     Declared::float("mean_plt_s", "s", "Mean time in which these pages loaded; null without any.", |t| {
         t.page_loads.mean() / 1e6
     }),
