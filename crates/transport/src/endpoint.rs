@@ -37,6 +37,13 @@ pub struct Arrival<'p> {
     pub payload: &'p [u8],
 }
 
+impl Arrival<'_> {
+    /// The number of a datagram, with which its payload begins.
+    pub(crate) fn number(&self) -> Option<u64> {
+        self.payload.first_chunk().map(|bytes| u64::from_le_bytes(*bytes))
+    }
+}
+
 /// What the sender learnt from the handshake: its first packet and the answer.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Handshake {

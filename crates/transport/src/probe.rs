@@ -95,8 +95,7 @@ impl Prober {
 
 impl Endpoint for Prober {
     fn on_packet(&mut self, now: Time, packet: Arrival<'_>) {
-        let number = packet.payload.first_chunk().map(|bytes| u64::from_le_bytes(*bytes));
-        let sent_at = number.and_then(|number| self.take(number));
+        let sent_at = packet.number().and_then(|number| self.take(number));
         self.rtt = sent_at.map(|sent_at| now.since(sent_at));
         if let Some(sent_at) = sent_at {
             self.give_up_while(|earlier| earlier + REORDERING <= sent_at);
@@ -164,7 +163,7 @@ struct Echo {
 
 impl Endpoint for Echo {
     fn on_packet(&mut self, _now: Time, packet: Arrival<'_>) {
-        let Some(number) = packet.payload.first_chunk().map(|bytes| u64::from_le_bytes(*bytes)) else { return };
+        let Some(number) = packet.number() else { return };
         let is_new = self.seen.is_new(number);
         self.received.count(packet, HEADER, is_new);
         if self.answers {

@@ -90,7 +90,7 @@ struct Sink {
 
 impl Endpoint for Sink {
     fn on_packet(&mut self, _now: Time, packet: Arrival<'_>) {
-        let Some(number) = packet.payload.first_chunk().map(|bytes| u64::from_le_bytes(*bytes)) else { return };
+        let Some(number) = packet.number() else { return };
         let is_new = self.seen.is_new(number);
         self.received.count(packet, HEADER, is_new);
     }
