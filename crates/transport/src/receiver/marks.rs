@@ -1,14 +1,13 @@
 //! What a receiver that counts marks keeps, and what of it an ACK has room for (AccECN, RFC 9768).
 
+use crate::TransportConfig;
 use crate::wire::option_bytes;
 use dumbbell_path::Ecn;
 
 /// Marked segments after which an ACK leaves at once: 2 is recommended, 6 allowed (RFC 9768, section 3.2.2.5.1).
 const MARKS_PER_ACK: u32 = 2;
 /// Bytes of options in a header.
-const OPTION_SPACE: u16 = 40;
-/// Bytes of the timestamp option with its padding.
-const TIMESTAMP_BYTES: u16 = 12;
+const OPTION_SPACE: u32 = 40;
 /// Counters of the option: bytes with ECT(1), with CE and with ECT(0), in this order (kind 174).
 const COUNTERS: u8 = 3;
 /// SACK blocks that do not give way to the counters.
@@ -56,9 +55,10 @@ impl MarkCounters {
     /// (`tcp_options_fit_accecn`).
     pub fn share_options(&mut self, blocks: u8, timestamps: bool) -> (u8, u8) {
         self.untold = 0;
-        let room = OPTION_SPACE - if timestamps { TIMESTAMP_BYTES } else { 0 };
+        let room = OPTION_SPACE - if timestamps { TransportConfig::TIMESTAMP_OPTION } else { 0 };
         let least = self.changed.max(1);
-        let most_for = |blocks| (least..=COUNTERS).rev().find(|&counters| option_bytes(blocks, counters) <= room);
+        let most_for =
+            |blocks| (least..=COUNTERS).rev().find(|&counters| u32::from(option_bytes(blocks, counters)) <= room);
         let fewest_blocks = if self.changed > 0 { blocks.min(KEPT_BLOCKS) } else { blocks };
         let fit = (fewest_blocks..=blocks).rev().find_map(|blocks| Some((blocks, most_for(blocks)?)));
         if fit.is_some() {
