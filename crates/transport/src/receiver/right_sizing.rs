@@ -70,16 +70,12 @@ impl RightSizing {
 
     /// `segments` and `excess` bytes, which are less than a segment, as a window is told: in whole units, rounded up. Again in
     /// segments and the bytes beyond.
-    pub(super) fn told(&self, mut segments: u32, mut excess: u32) -> (u32, u32) {
+    pub(super) fn told(&self, segments: u32, excess: u32) -> (u32, u32) {
         let unit = 1 << self.scale;
         // Units are powers of two: arithmetic modulo 2^32 does.
         let bytes = segments.wrapping_mul(self.mss).wrapping_add(excess);
-        excess += bytes.wrapping_neg() & (unit - 1);
-        while excess >= self.mss {
-            excess -= self.mss;
-            segments += 1;
-        }
-        (segments, excess)
+        let excess = excess + (bytes.wrapping_neg() & (unit - 1));
+        (segments + excess / self.mss, excess % self.mss)
     }
 
     /// Whether the window that would be told is not below the last one told, although `unread` segments take room, because
