@@ -1,7 +1,7 @@
 //! From the links of a scenario to links that carry packets; the random streams of a run.
 
 use crate::Entry;
-use dumbbell_path::wifi::{Categories, RadioLink, WifiChannel};
+use dumbbell_path::wifi::{AccessCategory, RadioLink, WifiChannel};
 use dumbbell_path::{Link, LinkRate, Media, Medium, Packet, Port};
 use dumbbell_scenario::{Dscp, Flow, Radio, Scenario};
 use dumbbell_units::{Duration, Rng, Time};
@@ -69,13 +69,11 @@ pub fn media<P: Packet + Send + 'static>(scenario: &Scenario) -> (Media<P>, Vec<
         }
     };
     let entries: Vec<Entry> = places.into_iter().map(entry).collect();
-    let categories = Categories {
-        by_flow: scenario.flows.iter().map(|flow| flow.dscp.map(Dscp::category)).collect(),
-        to_come: scenario.traffic.iter().filter_map(|source| source.flow.dscp.map(Dscp::category)).collect(),
-    };
+    let flows = scenario.flows.iter().chain(scenario.traffic.iter().map(|source| &source.flow));
+    let categories: Vec<AccessCategory> = flows.filter_map(|flow| flow.dscp.map(Dscp::category)).collect();
     let channel = |((_, links), stream): ((&str, Vec<RadioLink>), u64)| {
         let rng = Rng::stream(scenario.seed, stream);
-        Box::new(WifiChannel::new(links, categories.clone(), rng)) as Box<dyn Medium<P>>
+        Box::new(WifiChannel::new(links, &categories, rng)) as Box<dyn Medium<P>>
     };
     let channels = channels.into_iter().zip(CHANNEL_STREAMS..).map(channel).collect();
     let mut media = Media::new(wires, channels);

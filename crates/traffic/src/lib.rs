@@ -1,6 +1,7 @@
 #![doc = include_str!("../README.md")]
 
 mod objects;
+mod pause;
 mod requests;
 mod short_flows;
 mod size;

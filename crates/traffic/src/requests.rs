@@ -1,5 +1,6 @@
 //! Users who ask, wait for the answer, think, and ask again.
 
+use crate::pause::exponential;
 use crate::{Size, Source};
 use dumbbell_parameters::Problem;
 use dumbbell_path::{Described, LinkContext};
@@ -58,7 +59,7 @@ impl Described for Requests {
 impl Requests {
     pub(crate) fn source(&self, mut rng: Rng) -> Source {
         let users = (0..self.users.min(MAX_USERS)).map(|_| Rng::new(rng.next_u64())).collect();
-        Source::Users(Users { size: self.size.clone(), mean_think_s: self.think.as_secs_f64(), users })
+        Source::Users(Users { size: self.size.clone(), think: self.think, users })
     }
 }
 
@@ -66,7 +67,7 @@ impl Requests {
 #[derive(Clone, Debug)]
 pub struct Users {
     size: Size,
-    mean_think_s: f64,
+    think: Duration,
     users: Vec<Rng>,
 }
 
@@ -88,10 +89,7 @@ impl Users {
     /// The next request of a user; `None` if there is no such user.
     pub fn ask(&mut self, user: usize) -> Option<Request> {
         let rng = self.users.get_mut(user)?;
-        let think_s = -self.mean_think_s * libm::log(1.0 - rng.uniform());
-        #[expect(clippy::cast_possible_truncation, clippy::cast_sign_loss, reason = "a saturating cast of a time")]
-        let after = Duration::from_nanos((think_s * 1e9) as u64);
-        Some(Request { after, bytes: self.size.draw(rng) })
+        Some(Request { after: exponential(self.think, rng), bytes: self.size.draw(rng) })
     }
 }
 

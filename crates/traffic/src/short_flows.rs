@@ -1,5 +1,6 @@
 //! Flows that arrive at random, transfer something, and leave.
 
+use crate::pause::{exponential_seconds, from_seconds};
 use crate::{Size, Source};
 use dumbbell_parameters::Problem;
 use dumbbell_path::{Described, LinkContext};
@@ -132,12 +133,10 @@ impl FlowArrivals {
             Some(left) => Some(left.checked_sub(1)?),
         };
         let gap_s = match self.arrivals {
-            Arrivals::Poisson => -self.mean_gap_s * libm::log(1.0 - self.rng.uniform()),
+            Arrivals::Poisson => exponential_seconds(self.mean_gap_s, &mut self.rng),
             Arrivals::Periodic => self.mean_gap_s,
         };
-        #[expect(clippy::cast_possible_truncation, clippy::cast_sign_loss, reason = "a saturating cast of a time")]
-        let after = Duration::from_nanos((gap_s * 1e9) as u64);
-        Some(Arrival { after, bytes: self.size.draw(&mut self.rng) })
+        Some(Arrival { after: from_seconds(gap_s), bytes: self.size.draw(&mut self.rng) })
     }
 }
 

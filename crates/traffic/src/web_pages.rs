@@ -1,5 +1,6 @@
 //! Users who load web pages, read, and load the next one.
 
+use crate::pause::exponential;
 use crate::{Objects, Size, Source};
 use dumbbell_parameters::Problem;
 use dumbbell_path::{Described, LinkContext};
@@ -121,13 +122,6 @@ impl Pages {
     pub fn object(&mut self, user: usize) -> Option<u64> {
         Some(self.kind.size.draw(self.users.get_mut(user)?))
     }
-}
-
-fn exponential(mean: Duration, rng: &mut Rng) -> Duration {
-    let seconds = -mean.as_secs_f64() * libm::log(1.0 - rng.uniform());
-    #[expect(clippy::cast_possible_truncation, clippy::cast_sign_loss, reason = "a saturating cast of a time")]
-    let nanos = (seconds * 1e9) as u64;
-    Duration::from_nanos(nanos)
 }
 
 #[cfg(test)]

@@ -140,13 +140,11 @@ pub(super) fn next_mpdu<P: Packet>(
     Some(Mpdu::new(number, packets))
 }
 
-/// The category of each flow, and that of all others.
-#[derive(Clone, Debug)]
-pub struct Categories {
-    /// By the number of the flow; `None` is the category of the link.
-    pub by_flow: Vec<Option<AccessCategory>>,
-    /// Those that flows may have besides which come while the run goes on.
-    pub to_come: Vec<AccessCategory>,
+/// The categories of flows.
+#[derive(Clone, Debug, Default)]
+pub(super) struct Categories {
+    /// By the number of the flow; `None`, as of those behind, is the category of the link.
+    by_flow: Vec<Option<AccessCategory>>,
 }
 
 impl Categories {
@@ -159,11 +157,6 @@ impl Categories {
         if let Some(own) = self.by_flow.get_mut(flow) {
             *own = category;
         }
-    }
-
-    /// All categories that flows may have.
-    pub(super) fn all(&self) -> impl Iterator<Item = AccessCategory> {
-        self.by_flow.iter().copied().flatten().chain(self.to_come.iter().copied())
     }
 
     /// The category of a flow on a link.

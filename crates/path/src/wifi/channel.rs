@@ -63,13 +63,13 @@ pub(super) fn port_number(port: usize) -> Port {
 
 impl<P: Packet + Send> WifiChannel<P> {
     /// A channel with these links, whose ports are numbered in their order. `rng` feeds the backoffs. All links have rates
-    /// that [`Wifi::check`] allows; those that do not are left out.
-    pub fn new(links: Vec<RadioLink>, categories: Categories, rng: Rng) -> WifiChannel<P> {
+    /// that [`Wifi::check`] allows; those that do not are left out. Flows may be [assigned](Medium::assign) to `categories`.
+    pub fn new(links: Vec<RadioLink>, categories: &[AccessCategory], rng: Rng) -> WifiChannel<P> {
         let mut channel = WifiChannel {
             ports: Vec::with_capacity(links.len()),
             lanes: Vec::new(),
             contenders: Vec::new(),
-            categories,
+            categories: Categories::default(),
             rng,
             idle_since: Time::ZERO,
             next_start: Time::NEVER,
@@ -79,7 +79,7 @@ impl<P: Packet + Send> WifiChannel<P> {
             departures: VecDeque::new(),
             drops: VecDeque::new(),
         };
-        links.into_iter().for_each(|link| channel.add(link));
+        links.into_iter().for_each(|link| channel.add(link, categories));
         let ends: Vec<_> = channel.ports.iter().map(|port| (port.from, port.to)).collect();
         for port in &mut channel.ports {
             port.opposite = ends.iter().position(|&(from, to)| (from, to) == (port.to, port.from));
@@ -88,11 +88,11 @@ impl<P: Packet + Send> WifiChannel<P> {
     }
 
     /// Adds a port with a lane for every category that a packet can have.
-    fn add(&mut self, link: RadioLink) {
+    fn add(&mut self, link: RadioLink, categories: &[AccessCategory]) {
         let (device, is_access_point) = (link.from, link.is_from_access_point);
         let Some((mut port, mut queues)) = RadioPort::new(link) else { return };
         let number = self.ports.len();
-        let mut categories: Vec<AccessCategory> = self.categories.all().chain([port.wifi.category]).collect();
+        let mut categories = [categories, &[port.wifi.category]].concat();
         categories.sort_unstable();
         categories.dedup();
         for category in categories {

@@ -23,7 +23,6 @@ mod reorder;
 #[cfg(test)]
 mod tests;
 
-pub use aggregate::Categories;
 pub use channel::WifiChannel;
 pub use parameters::{AccessCategory, DeviceQueue, Wifi};
 pub use phy::{ChannelWidth, GuardInterval};

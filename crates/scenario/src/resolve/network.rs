@@ -13,6 +13,7 @@ use std::collections::{BTreeSet, BinaryHeap, HashMap};
 const REVERSE: &str = "-reverse";
 
 /// Nodes and links before the links' queues are known.
+#[derive(Default)]
 pub(super) struct Network {
     pub nodes: Vec<String>,
     pub links: Vec<Draft>,
@@ -116,13 +117,7 @@ impl Context<'_> {
             opposite: None,
         }];
         add_reverse(&mut links, path.reverse.as_ref(), reverse, &reverse_at);
-        Some(Network {
-            nodes: vec!["left".to_owned(), "right".to_owned()],
-            links,
-            path_rtt,
-            ways: 0,
-            known_paths: HashMap::new(),
-        })
+        Some(Network { nodes: vec!["left".to_owned(), "right".to_owned()], links, path_rtt, ..Network::default() })
     }
 
     /// The delays of both directions of a path, of which the round-trip time and the delays are given or not. What follows
@@ -176,8 +171,7 @@ impl Context<'_> {
 
     fn link_network(&mut self) -> Option<Network> {
         let specs = self.file.links.as_ref()?;
-        let mut network =
-            Network { nodes: Vec::new(), links: Vec::new(), path_rtt: None, ways: 0, known_paths: HashMap::new() };
+        let mut network = Network::default();
         self.declared_nodes(&mut network);
         let mut nodes: HashMap<String, usize> = network.nodes.iter().cloned().zip(0..).collect();
         if specs.is_empty() {

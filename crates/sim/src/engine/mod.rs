@@ -149,7 +149,6 @@ impl<'a> Engine<'a> {
             bytes_per_flow: self.memory_per_flow(),
         };
         let measured_s = self.measured.1.since(self.measured.0).as_secs_f64();
-        let lasting = &self.flows[..self.scenario.flows.len()];
         let datagrams = results::datagrams(&tables::datagram_summaries(self.scenario, lasting, measured_s));
         let flows = results::flows(&tables::flow_summaries(self.scenario, self.flows, measured_s));
         let mut measured_links = self.measured_links.unwrap_or_default();

@@ -5,7 +5,7 @@ use crate::loss::Bernoulli;
 use crate::medium::Medium;
 use crate::queue::QueueRecipe;
 use crate::testing::TestPacket;
-use crate::wifi::{Categories, RadioLink, Wifi, WifiChannel};
+use crate::wifi::{AccessCategory, RadioLink, Wifi, WifiChannel};
 use crate::{Delay, LinkContext, LossRecipe};
 use dumbbell_units::{Duration, Ratio, Rng, Time};
 
@@ -56,11 +56,11 @@ pub(super) fn link(wifi: Wifi, from: usize, to: usize, error: f64, seed: u64) ->
 }
 
 pub(super) fn channel(links: Vec<RadioLink>) -> Channel {
-    channel_with(links, Vec::new())
+    channel_with(links, &[])
 }
 
-pub(super) fn channel_with(links: Vec<RadioLink>, by_flow: Vec<Option<crate::wifi::AccessCategory>>) -> Channel {
-    WifiChannel::new(links, Categories { by_flow, to_come: Vec::new() }, Rng::new(9))
+pub(super) fn channel_with(links: Vec<RadioLink>, categories: &[AccessCategory]) -> Channel {
+    WifiChannel::new(links, categories, Rng::new(9))
 }
 
 /// Two directions between a station, number 1, and the access point.

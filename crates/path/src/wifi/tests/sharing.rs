@@ -1,6 +1,7 @@
 //! What stations of different speed and category get of a channel.
 
 use super::bench::{channel, channel_with, link, of_frames, plain, saturate, secs};
+use crate::dscp::Dscp;
 use crate::medium::Medium;
 use crate::wifi::{AccessCategory, Wifi};
 
@@ -70,7 +71,8 @@ fn voice_goes_before_best_effort_and_background_comes_last() {
 fn flows_choose_their_category() {
     // The test packets belong to flow 0.
     let links = vec![link(plain(), 1, 0, 0.0, 1), link(plain(), 2, 0, 0.0, 1)];
-    let mut channel = channel_with(links, vec![Some(AccessCategory::Voice)]);
+    let mut channel = channel_with(links, &[AccessCategory::Voice]);
+    channel.assign(0, Some(Dscp::Ef));
     saturate(&mut channel, &[0], secs(1));
     let radio = channel.radio(0).unwrap();
     let mean = radio.packets as f64 / radio.aggregates as f64;
