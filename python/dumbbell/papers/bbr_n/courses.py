@@ -20,7 +20,7 @@ from dumbbell.papers.bbr_n.measure import (
     table_values,
 )
 from dumbbell.papers.model import Cell, Claim, Grid, Pictures, table
-from dumbbell.papers.part import Experiment, Part, Ran
+from dumbbell.papers.part import Experiment, Part
 from dumbbell.papers.runs import Cases, Run, together
 from dumbbell.papers.testing import averaged, both, each, mean, ranged
 from dumbbell.results import Result
@@ -65,11 +65,6 @@ class Course:
         """When PROBE_RTT begins."""
         modes = self.samples.select("t_s", "mode").rows()
         return [t for (_, before), (t, mode) in pairwise(modes) if mode == "probe_rtt" != before]
-
-
-def cases_of(*ran: Ran) -> Cases:
-    """The runs by device, algorithm and number of uploads."""
-    return by_device([run for one in ran for run in one.runs], "flows[0].cc", "flows[0].count")
 
 
 def of(column: str) -> Callable[[Run], float]:
@@ -159,7 +154,7 @@ PART: Part[Cases] = Part(
         Experiment(FOLDER / "courses-bursts.toml", keep=Course.of, quick={"warmup": "1s"}),
     ],
     quick="3s",
-    measure=cases_of,
+    measure=by_device("flows[0].cc", "flows[0].count"),
     setup=[
         "One and four uploads over the slower path: 802.11n of 20 MHz, 72 Mbit/s, aggregates of 65 kB; 40 s, three "
         "seeds.",

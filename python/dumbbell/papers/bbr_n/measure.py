@@ -12,7 +12,8 @@ from dumbbell.flent.data import Values
 from dumbbell.flent.tests import test_named
 from dumbbell.flent.trial import Timing, of_result
 from dumbbell.papers.data import published
-from dumbbell.papers.runs import Cases, Run, together
+from dumbbell.papers.part import Ran
+from dumbbell.papers.runs import Cases, Run, grouped, together
 from dumbbell.results import Result
 
 FOLDER = Path(__file__).parent
@@ -129,11 +130,12 @@ def device(run: Run) -> str:
     return VIRTUAL if run.settings["transport.completion"] == "immediate" else NATIVE
 
 
-def by_device(runs: Sequence[Run], *keys: str) -> dict[tuple[str, ...], list[Run]]:
-    """The runs by device and swept keys."""
-    cases: dict[tuple[str, ...], list[Run]] = {}
-    for run in runs:
-        cases.setdefault((device(run), *(str(run.settings[key]) for key in keys)), []).append(run)
+def by_device(*keys: str) -> Callable[..., Cases]:
+    """Collects sweeps: their runs by device and swept keys."""
+
+    def cases(*ran: Ran) -> Cases:
+        return grouped((run for one in ran for run in one.runs), lambda run: (device(run), *run.swept(*keys)))
+
     return cases
 
 

@@ -56,7 +56,7 @@ class Measured:
 
 def _cases(ran: Ran) -> Cases:
     """BBR-n has parameters of its own in this test, and the name that it has elsewhere."""
-    found = by_device(ran.runs, "flows[0].cc")
+    found = by_device("flows[0].cc")(ran)
     return {(place, cc.removesuffix("-rrul")): runs for (place, cc), runs in found.items()}
 
 

@@ -29,7 +29,7 @@ from dumbbell.papers.bbr_n.measure import (
     uploaded,
 )
 from dumbbell.papers.model import Cell, Claim, Grid, Pictures, table
-from dumbbell.papers.part import Experiment, Part, Ran
+from dumbbell.papers.part import Experiment, Part
 from dumbbell.papers.runs import Cases, Run, together
 from dumbbell.papers.testing import averaged, both, each, mean, ranged
 
@@ -40,11 +40,6 @@ ORDER = ("veno", "bbr-n-patch", "dctcp", "cubic", "bbr2", "reno", "bbrp")
 """Table 3 from the fastest to the slowest."""
 ALIKE = 0.03
 """Algorithms so near to each other share a place: the authors' two runs of Reno, one called DCTCP, differ by 13 %."""
-
-
-def cases_of(*ran: Ran) -> Cases:
-    """The runs by device and algorithm."""
-    return by_device([run for one in ran for run in one.runs], "flows[0].cc")
 
 
 # --- tables ----------------------------------------------------------------------------------------------------------
@@ -230,7 +225,7 @@ PART: Part[Cases] = Part(
         Experiment(FOLDER / "single-bursts.toml", keep=Trial.of, quick=QUICK),
     ],
     quick="3s",
-    measure=cases_of,
+    measure=by_device("flows[0].cc"),
     setup=[
         "Flent's tcp_1up over QCA9377's 802.11ac (one stream, 80 MHz, MCS 7, aggregates of up to 64 frames of three "
         "packets, fixed when the one before starts), 2 ms, queues of 1000 packets; 60 s, a value each 0.2 s, five "
