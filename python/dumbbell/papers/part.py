@@ -94,11 +94,17 @@ class Experiment:
 
 
 def variations(
-    file: Path, setups: Mapping[str, Mapping[str, Any]], common: Mapping[str, Any], repeat: int
+    file: Path,
+    setups: Mapping[str, Mapping[str, Any]],
+    common: Mapping[str, Any],
+    repeat: int,
+    quick: Mapping[str, Any] | None = None,
 ) -> list[Experiment]:
     """A file with other settings for each of some set-ups, and with those that they have in common."""
     return [
-        Experiment(file, set={**common, **changes}, repeat=repeat, folder=re.sub(r"[^\w.]+", "-", name))
+        Experiment(
+            file, set={**common, **changes}, quick=quick or {}, repeat=repeat, folder=re.sub(r"[^\w.]+", "-", name)
+        )
         for name, changes in setups.items()
     ]
 

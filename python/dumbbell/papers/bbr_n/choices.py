@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
-from dataclasses import replace
 from typing import Any
 
 from dumbbell.papers.bbr_n.measure import FOLDER, NAMES, NATIVE, PAIRS, device
@@ -87,7 +86,7 @@ PART: Part[Setups] = Part(
     "What the study leaves open about its path",
     [
         Experiment(FOLDER / "choices-losses.toml", quick=QUICK),
-        *(replace(one, quick=QUICK) for one in variations(FOLDER / "choices.toml", SETUPS, {}, 1)),
+        *variations(FOLDER / "choices.toml", SETUPS, {}, repeat=1, quick=QUICK),
     ],
     quick="2s",
     measure=measured,
