@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from itertools import pairwise
 from statistics import fmean, variance
 
@@ -45,17 +45,16 @@ ALIKE = 0.03
 # --- tables ----------------------------------------------------------------------------------------------------------
 
 
-def groups(
-    cases: Cases, place: str, series: Callable[[Trial], Sequence[float]], seed: int = 0
-) -> list[Sequence[float]]:
-    """The samples of the study's algorithms on a device in one run each, as its ANOVA takes them."""
-    return [series(cases[place, cc][seed].kept) for cc in PUBLISHED_AS]
+def of_samples(runs: Iterable[Run], series: Callable[[Trial], Sequence[float]]) -> metrics.Anova | None:
+    """ANOVA as the study has it: over the samples of a run of each algorithm."""
+    return metrics.anova([series(run.kept) for run in runs])
 
 
 def analysis(
     cases: Cases, part: str, place: str, series: Mapping[str, tuple[Callable[[Trial], Sequence[float]], str]]
 ) -> Grid:
     """ANOVA as published, of the recovered data, and ours: over samples of single runs, and over means of runs."""
+    ours = [cases[place, cc] for cc in PUBLISHED_AS]
     rows: list[list[Cell]] = []
     for name, (values, shown) in series.items():
         theirs = table_values(part, name)
@@ -67,8 +66,8 @@ def analysis(
             )  # fmt: skip
             printed = theirs["all"].get("anova_f") if not key else None
             rows.append([shown, f"{source}, as its rows give it", printed, *_anova(found)])
-        rows.append([shown, "ours, samples of a run", None, *_anova(metrics.anova(groups(cases, place, values)))])
-        means = [[fmean(values(run.kept)) for run in cases[place, cc]] for cc in PUBLISHED_AS]
+        rows.append([shown, "ours, samples of a run", None, *_anova(of_samples((runs[0] for runs in ours), values))])
+        means = [[fmean(values(run.kept)) for run in runs] for runs in ours]
         rows.append([shown, "ours, means of runs", None, *_anova(metrics.anova(means))])
     heads = ["series", "data", "printed F", "F", "critical F", "df", "p", "eta squared"]
     return Grid("anova", f"One-way ANOVA of seven algorithms, {place}", heads, rows)
@@ -162,24 +161,15 @@ def in_order(seed: Seed) -> bool:
     return all(upload(slower) <= (1 + ALIKE) * upload(faster) for faster, slower in pairwise(seed))
 
 
-def samples_differ(values: Callable[[Trial], Sequence[float]]) -> Callable[[Seed], bool]:
-    """The samples of a run of each algorithm, as the study has it."""
-
-    def differ(seed: Seed) -> bool:
-        found = metrics.anova([values(run.kept) for run in seed])
-        return found is not None and found.f > found.critical_f()
-
-    return differ
-
-
 def both_differ(seed: Seed) -> bool:
-    """Of throughput and of ping."""
-    return samples_differ(uploaded)(seed) and samples_differ(pinged)(seed)
+    """The samples of throughput and those of ping."""
+    found = [of_samples(seed, series) for series in (uploaded, pinged)]
+    return all(one is not None and one.f > one.critical_f() for one in found)
 
 
 def f_values(seeds: Sequence[Seed]) -> str:
     """F over samples of throughput and ping in the first run, and over means of runs."""
-    first = [metrics.anova([values(run.kept) for run in seeds[0]]) for values in (uploaded, pinged)]
+    first = [of_samples(seeds[0], series) for series in (uploaded, pinged)]
     means = metrics.anova([[upload(run) for run in runs] for runs in zip(*seeds, strict=True)])
     words = [f"F = {one.f:.0f}" for one in first if one is not None]
     return " and ".join(words) + (f"; over means of runs {means.f:.0f}" if means is not None else "")
