@@ -10,17 +10,17 @@ from typing import TYPE_CHECKING
 
 from dumbbell.papers.bbr_n.measure import (
     DEVICES,
-    FOLDER,
     NAMES,
     PAIRS,
     VIRTUAL,
     by_device,
     decides,
+    over_devices,
     pairs,
     table_values,
 )
 from dumbbell.papers.model import Cell, Claim, Grid, Pictures, table
-from dumbbell.papers.part import Experiment, Part
+from dumbbell.papers.part import Part
 from dumbbell.papers.runs import Cases, Run, together
 from dumbbell.papers.testing import averaged, both, each, mean, ranged
 from dumbbell.results import Result
@@ -149,10 +149,7 @@ CLAIMS: list[Claim[Cases]] = [
 PART: Part[Cases] = Part(
     "courses",
     "Figures 9 to 11: pacing rate, delivery rate and window over time",
-    [
-        Experiment(FOLDER / "courses.toml", keep=Course.of, quick={"warmup": "1s"}),
-        Experiment(FOLDER / "courses-bursts.toml", keep=Course.of, quick={"warmup": "1s"}),
-    ],
+    over_devices("courses", Course.of, {"warmup": "1s"}),
     quick="3s",
     measure=by_device("flows[0].cc", "flows[0].count"),
     setup=[

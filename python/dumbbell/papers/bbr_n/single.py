@@ -9,7 +9,6 @@ from statistics import fmean, variance
 from dumbbell import metrics
 from dumbbell.papers.bbr_n.measure import (
     DEVICES,
-    FOLDER,
     LOSS_BASED,
     NAMES,
     PUBLISHED_AS,
@@ -19,9 +18,11 @@ from dumbbell.papers.bbr_n.measure import (
     by_device,
     decides,
     distance,
+    over_devices,
     pairs,
     ping,
     pinged,
+    published_column,
     ratio,
     recomputed,
     table_values,
@@ -29,7 +30,7 @@ from dumbbell.papers.bbr_n.measure import (
     uploaded,
 )
 from dumbbell.papers.model import Cell, Claim, Grid, Pictures, table
-from dumbbell.papers.part import Experiment, Part
+from dumbbell.papers.part import Part
 from dumbbell.papers.runs import Cases, Run, together
 from dumbbell.papers.testing import averaged, both, each, mean, ranged
 
@@ -82,24 +83,20 @@ def _anova(found: metrics.Anova | None) -> list[Cell]:
 
 def comparison(cases: Cases, place: str) -> Grid:
     """Tables 3 and 4 beside ours on one device."""
-    rates, pings = (table_values("single", series) for series in ("upload", "ping"))
 
-    def theirs(values: dict[str, dict[str, float]], metric: str) -> Callable[[tuple[str, Sequence[Run]]], Cell]:
-        return lambda row: values.get(PUBLISHED_AS.get(row[0], ""), {}).get(metric)
+    def ours(value: Callable[[Run], float]) -> Callable[[str], Cell]:
+        return lambda cc: mean(cases[place, cc], value)
 
-    def ours(value: Callable[[Run], float]) -> Callable[[tuple[str, Sequence[Run]]], Cell]:
-        return lambda row: mean(row[1], value)
-
-    columns: dict[str, Callable[[tuple[str, Sequence[Run]]], Cell]] = {
-        "Mbit/s: printed": theirs(rates, "average"),
-        "Mbit/s: recovered": theirs(rates, "recomputed_average"),
+    columns: dict[str, Callable[[str], Cell]] = {
+        "Mbit/s: printed": published_column("single", "upload", "average"),
+        "Mbit/s: recovered": published_column("single", "upload", "recomputed_average"),
         "Mbit/s: ours": ours(upload),
         "Mbit/s: variance of ours": ours(lambda run: variance(run.kept.upload)),
-        "ping ms: printed": theirs(pings, "average"),
+        "ping ms: printed": published_column("single", "ping", "average"),
         "ping ms: ours": ours(ping),
         "packets an aggregate": ours(aggregate),
     }
-    rows = (((NAMES[cc],), (cc, cases[place, cc])) for cc in NAMES)
+    rows = (((NAMES[cc],), cc) for cc in NAMES)
     name = "table3-" + "-".join(place.replace(",", "").split()).lower()
     return table(name, f"Tables 3 and 4 beside ours, {place}", ("algorithm",), rows, columns, 1)
 
@@ -210,10 +207,7 @@ CLAIMS: list[Claim[Cases]] = [
 PART: Part[Cases] = Part(
     "single",
     "Figures 8 and 12, Tables 3 and 4: one upload with every algorithm",
-    [
-        Experiment(FOLDER / "single.toml", keep=Trial.of, quick=QUICK),
-        Experiment(FOLDER / "single-bursts.toml", keep=Trial.of, quick=QUICK),
-    ],
+    over_devices("single", Trial.of, QUICK),
     quick="3s",
     measure=by_device("flows[0].cc"),
     setup=[

@@ -6,13 +6,13 @@ from collections.abc import Callable, Sequence
 
 from dumbbell.papers.bbr_n.measure import (
     DEVICES,
-    FOLDER,
     NAMES,
     PAIRS,
     Trial,
     aggregate,
     by_device,
     decides,
+    over_devices,
     pairs,
     ping,
     ratio,
@@ -21,7 +21,7 @@ from dumbbell.papers.bbr_n.measure import (
 )
 from dumbbell.papers.bbr_n.single import QUICK
 from dumbbell.papers.model import Cell, Claim, Grid, Outcome, Pictures, table
-from dumbbell.papers.part import Experiment, Part
+from dumbbell.papers.part import Part
 from dumbbell.papers.runs import Cases, Run
 from dumbbell.papers.testing import average, averaged, both, each, mean, paired, ranged
 
@@ -114,10 +114,7 @@ CLAIMS: list[Claim[Cases]] = [
 PART: Part[Cases] = Part(
     "uploads",
     "Figures 13 to 16: 1, 4, 8 and 12 uploads",
-    [
-        Experiment(FOLDER / "uploads.toml", keep=Trial.of, quick=QUICK),
-        Experiment(FOLDER / "uploads-bursts.toml", keep=Trial.of, quick=QUICK),
-    ],
+    over_devices("uploads", Trial.of, QUICK),
     quick="3s",
     measure=by_device("flows[0].cc", "flows[0].count"),
     setup=[
