@@ -2,14 +2,16 @@
 
 from __future__ import annotations
 
+import json
 import sys
 from collections.abc import Callable
 from dataclasses import dataclass
 from pathlib import Path
+from typing import Any
 
 import pytest
 
-from dumbbell import Result, cli
+from dumbbell import Result, cli, papers
 from dumbbell import run as run_experiment
 
 EXPERIMENT = """\
@@ -50,6 +52,7 @@ class Outcome:
 
 
 Cli = Callable[..., Outcome]
+QuickPart = Callable[[str, str, int], dict[str, Any]]
 
 
 @pytest.fixture
@@ -66,6 +69,23 @@ def dumbbell(monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
             status = end.code if isinstance(end.code, int) else int(end.code is not None)
         captured = capsys.readouterr()
         return Outcome(status, captured.out, captured.err)
+
+    return call
+
+
+@pytest.fixture
+def quick_part(dumbbell: Cli, tmp_path: Path) -> QuickPart:
+    """Runs a part of a study from end to end in the quick form, with its page; gives what ``--json`` prints of it."""
+
+    def call(study: str, part: str, page_bytes: int) -> dict[str, Any]:
+        done = dumbbell("reproduce", f"{study}/{part}", "--quick", "--json", "--html", "--out", tmp_path)
+        assert (done.status, done.err) == (0, "")
+        (printed,) = json.loads(done.out)["parts"]
+        claims = next(one for one in papers.load(study).parts if one.name == part).claims
+        assert [claim["id"] for claim in printed["claims"]] == [claim.id for claim in claims]
+        assert (tmp_path / f"{study}.html").stat().st_size > page_bytes
+        assert isinstance(printed, dict)
+        return printed
 
     return call
 

@@ -10,7 +10,7 @@ from typing import Any
 
 import pytest
 
-from conftest import Cli
+from conftest import Cli, QuickPart
 from dumbbell import experiment, papers
 from dumbbell.papers.bbr_acd import alpha, fig1, forms, rule, simulation, table2, valley
 from dumbbell.papers.bbr_acd.table2 import BASE, RTTS, SCENARIOS
@@ -163,13 +163,8 @@ def test_the_experiment_files_are_valid(part: papers.Part[Any], points: list[int
 
 
 @pytest.mark.parametrize("part", ["fig1", "table2", "valley", "netem", "simulation", "port", "rule", "alpha"])
-def test_a_quick_part_from_end_to_end(dumbbell: Cli, tmp_path: Path, part: str) -> None:
-    done = dumbbell("reproduce", f"bbr-acd/{part}", "--quick", "--json", "--html", "--out", tmp_path)
-    assert (done.status, done.err) == (0, "")
-    (printed,) = json.loads(done.out)["parts"]
-    claims = next(one for one in papers.load("bbr-acd").parts if one.name == part).claims
-    assert [claim["id"] for claim in printed["claims"]] == [claim.id for claim in claims]
-    assert (tmp_path / "bbr-acd.html").stat().st_size > 5_000
+def test_a_quick_part_from_end_to_end(quick_part: QuickPart, part: str) -> None:
+    quick_part("bbr-acd", part, 5_000)
 
 
 def test_the_tolerance_has_no_effect_in_the_ns3_form(dumbbell: Cli, tmp_path: Path) -> None:

@@ -2,13 +2,11 @@
 
 from __future__ import annotations
 
-import json
-from pathlib import Path
 from typing import Any
 
 import pytest
 
-from conftest import Cli
+from conftest import QuickPart
 from dumbbell import experiment, papers
 from dumbbell.flent.tests import FlentTest
 from dumbbell.flent.tests import test_named as flents
@@ -121,10 +119,5 @@ def test_the_experiment_files_are_valid(part: papers.Part[Any], points: list[int
 
 
 @pytest.mark.parametrize("part", ["startup", "single", "courses", "uploads", "rrul", "gains", "tsq", "choices"])
-def test_a_quick_part_from_end_to_end(dumbbell: Cli, tmp_path: Path, part: str) -> None:
-    done = dumbbell("reproduce", f"bbr-n/{part}", "--quick", "--json", "--html", "--out", tmp_path)
-    assert (done.status, done.err) == (0, "")
-    (printed,) = json.loads(done.out)["parts"]
-    claims = next(one for one in papers.load("bbr-n").parts if one.name == part).claims
-    assert [claim["id"] for claim in printed["claims"]] == [claim.id for claim in claims]
-    assert (tmp_path / "bbr-n.html").stat().st_size > 5_000
+def test_a_quick_part_from_end_to_end(quick_part: QuickPart, part: str) -> None:
+    quick_part("bbr-n", part, 5_000)

@@ -2,9 +2,7 @@
 
 from __future__ import annotations
 
-import json
 from collections.abc import Callable
-from pathlib import Path
 from types import ModuleType
 from typing import Any
 
@@ -12,7 +10,7 @@ import polars as pl
 import pytest
 
 import dumbbell as package
-from conftest import Cli
+from conftest import QuickPart
 from dumbbell import experiment, papers
 from dumbbell.papers.family import buffers, coexistence, ecn, loss, states, variants
 from dumbbell.papers.family.measure import PAYLOAD, Runs, bdps, percent, percent_lost, share, where
@@ -197,14 +195,8 @@ def test_units_of_settings_are_read() -> None:
 
 
 @pytest.mark.parametrize("part", [part.name for part in FAMILY.parts])
-def test_a_quick_part_from_end_to_end(dumbbell: Cli, tmp_path: Path, part: str) -> None:
-    done = dumbbell("reproduce", f"family/{part}", "--quick", "--json", "--html", "--out", tmp_path)
-    assert (done.status, done.err) == (0, "")
-    (printed,) = json.loads(done.out)["parts"]
-    claims = next(one for one in FAMILY.parts if one.name == part).claims
-    assert [claim["id"] for claim in printed["claims"]] == [claim.id for claim in claims]
-    assert printed["caveats"]
-    assert (tmp_path / "family.html").stat().st_size > 10_000
+def test_a_quick_part_from_end_to_end(quick_part: QuickPart, part: str) -> None:
+    assert quick_part("family", part, 10_000)["caveats"]
 
 
 def test_steps_keep_the_first_the_last_and_every_change() -> None:

@@ -11,7 +11,7 @@ from typing import Any, Generic, TypeVar
 
 from dumbbell import api, experiment
 from dumbbell.papers.model import Claim, Grid, Judgement, Options, Pictures, Provenance, Report
-from dumbbell.papers.runs import Run
+from dumbbell.papers.runs import Run, grouped
 from dumbbell.results import Result, SweepResult, setting_text
 
 Measured = TypeVar("Measured")
@@ -44,14 +44,15 @@ class Ran:
 
     def by(self, *keys: str) -> dict[tuple[str, ...], list[Run]]:
         """The runs by the values of swept keys; a run for each seed."""
-        cases: dict[tuple[str, ...], list[Run]] = {}
-        for run in self.runs:
-            cases.setdefault(tuple(str(run.settings[key]) for key in keys), []).append(run)
-        return cases
+        return grouped(self.runs, lambda run: run.swept(*keys))
+
+    def by_one(self, key: str) -> dict[str, list[Run]]:
+        """The runs by the values of a single key."""
+        return {value: runs for (value,), runs in self.by(key).items()}
 
     def kept_by(self, key: str) -> dict[str, list[Any]]:
         """What was kept of the runs, by the values of a swept key."""
-        return {value: [run.kept for run in runs] for (value,), runs in self.by(key).items()}
+        return {value: [run.kept for run in runs] for value, runs in self.by_one(key).items()}
 
 
 @dataclass(frozen=True)
@@ -93,11 +94,17 @@ class Experiment:
 
 
 def variations(
-    file: Path, setups: Mapping[str, Mapping[str, Any]], common: Mapping[str, Any], repeat: int
+    file: Path,
+    setups: Mapping[str, Mapping[str, Any]],
+    common: Mapping[str, Any],
+    repeat: int,
+    quick: Mapping[str, Any] | None = None,
 ) -> list[Experiment]:
     """A file with other settings for each of some set-ups, and with those that they have in common."""
     return [
-        Experiment(file, set={**common, **changes}, repeat=repeat, folder=re.sub(r"[^\w.]+", "-", name))
+        Experiment(
+            file, set={**common, **changes}, quick=quick or {}, repeat=repeat, folder=re.sub(r"[^\w.]+", "-", name)
+        )
         for name, changes in setups.items()
     ]
 

@@ -3,12 +3,14 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from statistics import stdev
-from typing import Any
+from typing import Any, TypeVar
 
 from dumbbell import metrics
+
+Key = TypeVar("Key")
 
 
 @dataclass(frozen=True)
@@ -29,6 +31,10 @@ class Run:
         """A column, flow by flow."""
         return [flow[column] for flow in self.flows]
 
+    def swept(self, *keys: str) -> tuple[str, ...]:
+        """What the sweep set under some keys."""
+        return tuple(str(self.settings[key]) for key in keys)
+
     @property
     def rates(self) -> list[float]:
         """Goodput of each flow in Mbit/s."""
@@ -37,6 +43,14 @@ class Run:
 
 Cases = Mapping[tuple[str, ...], Sequence[Run]]
 """Runs by what makes their cases, a run for each seed."""
+
+
+def grouped(runs: Iterable[Run], key: Callable[[Run], Key]) -> dict[Key, list[Run]]:
+    """The runs that have a key in common, in their order."""
+    groups: dict[Key, list[Run]] = {}
+    for run in runs:
+        groups.setdefault(key(run), []).append(run)
+    return groups
 
 
 def single(keys: Mapping[str, tuple[str, ...]]) -> Callable[[Cases], dict[str, Sequence[Run]]]:

@@ -39,10 +39,10 @@ class Figure:
 
 def measured(windows: Ran, algorithms: Ran) -> Figure:
     """Both experiments."""
-    swept = windows.by("transport.receive_window")
+    swept = windows.by_one("transport.receive_window")
     return Figure(
-        {int(size.removesuffix("B")) // 1448: runs for (size,), runs in swept.items()},
-        {cc: runs for (cc,), runs in algorithms.by("flows[0].cc").items()},
+        {int(size.removesuffix("B")) // 1448: runs for size, runs in swept.items()},
+        algorithms.by_one("flows[0].cc"),
     )
 
 

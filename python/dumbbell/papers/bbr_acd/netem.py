@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
-from dataclasses import replace
 from typing import Any
 
 from dumbbell.papers.bbr_acd.forms import FOLDER, published_values
@@ -71,10 +70,7 @@ def comparison(points: Points) -> Grid:
 PART = Part(
     "netem",
     "Netem's limit and kernel 4.17: what else the testbed leaves open",
-    [
-        replace(one, quick={"flows[1].start": "1s"})
-        for one in variations(FOLDER / "netem.toml", SETUPS, {"record.series": False}, repeat=3)
-    ],
+    variations(FOLDER / "netem.toml", SETUPS, {"record.series": False}, repeat=3, quick={"flows[1].start": "1s"}),
     quick="6s",
     measure=measured,
     setup=[

@@ -81,8 +81,8 @@ def measured(ran: Ran, by_acks: Ran) -> Found:
     """By form and case."""
     cases = ran.by("flows[0].cc", "flows[0].count")
     found = {(cc, CASES[count]): [one for run in runs for one in run.kept] for (cc, count), runs in cases.items()}
-    others = by_acks.by("flows[0].cc").items()
-    return found | {(cc, BY_ACKS): [one for run in runs for one in run.kept] for (cc,), runs in others}
+    others = by_acks.kept_by("flows[0].cc").items()
+    return found | {(cc, BY_ACKS): [one for kept in runs for one in kept] for cc, runs in others}
 
 
 def overview(found: Found) -> Grid:

@@ -55,7 +55,7 @@ class Course:
 
 def measured(ran: Ran, no_sack: Ran) -> Cases:
     """By algorithm and set-up."""
-    without = {(cc, NO_SACK): runs for (cc,), runs in no_sack.by("flows[0].cc").items()}
+    without = {(cc, NO_SACK): runs for cc, runs in no_sack.by_one("flows[0].cc").items()}
     return ran.by("flows[0].cc", "path.buffer") | without
 
 

@@ -44,7 +44,7 @@ def measured(ran: Ran, windows: Ran) -> Cases:
     cases: dict[tuple[str, ...], list[Run]] = {
         (cc, rtt, SCENARIOS[buffer, loss]): runs for (cc, rtt, buffer, loss), runs in found.items()
     }
-    return cases | {(cc, "100ms", "windows"): runs for (cc,), runs in windows.by("flows[0].cc").items()}
+    return cases | {(cc, "100ms", "windows"): runs for cc, runs in windows.by_one("flows[0].cc").items()}
 
 
 # --- what is measured ------------------------------------------------------------------------------------------------

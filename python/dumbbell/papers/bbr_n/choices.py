@@ -2,15 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
-from dataclasses import replace
+from collections.abc import Callable, Mapping
 from typing import Any
 
 from dumbbell.papers.bbr_n.measure import FOLDER, NAMES, NATIVE, PAIRS, device
 from dumbbell.papers.bbr_n.uploads import COUNTS, WANTED
 from dumbbell.papers.model import Cell, Grid, Pictures, table
 from dumbbell.papers.part import Experiment, Part, Ran, variations
-from dumbbell.papers.runs import Run, total
+from dumbbell.papers.runs import Cases, grouped, total
 from dumbbell.papers.testing import mean
 
 SETUPS: dict[str, Mapping[str, Any]] = {
@@ -26,24 +25,18 @@ SETUPS: dict[str, Mapping[str, Any]] = {
 }
 QUICK = {"warmup": "1s"}
 LOSSES = "bursts of losses on the wire"
-Setups = dict[str, dict[tuple[str, str], list[Run]]]
+Setups = Mapping[str, Cases]
 """The runs of each set-up by algorithm and number of uploads."""
 
 
 def measured(losses: Ran, *others: Ran) -> Setups:
     """All set-ups, the lossy one with either device."""
     found = {name: ran.runs for name, ran in zip(SETUPS, others, strict=True)}
-    for run in losses.runs:
-        found.setdefault(f"{LOSSES}, {device(run)}", []).append(run)
-    setups: Setups = {}
-    for name, runs in found.items():
-        for run in runs:
-            key = str(run.settings["flows[0].cc"]), str(run.settings["flows[0].count"])
-            setups.setdefault(name, {}).setdefault(key, []).append(run)
-    return setups
+    found |= grouped(losses.runs, lambda run: f"{LOSSES}, {device(run)}")
+    return {name: grouped(runs, lambda run: run.swept("flows[0].cc", "flows[0].count")) for name, runs in found.items()}
 
 
-def ratio(runs: Mapping[tuple[str, str], Sequence[Run]], base: str, count: str) -> float:
+def ratio(runs: Cases, base: str, count: str) -> float:
     """BBR-n's throughput over BBRgen's, of means over seeds."""
     ours, theirs = (mean(runs[cc, count], total) for cc in PAIRS[base])
     return ours / theirs
@@ -93,7 +86,7 @@ PART: Part[Setups] = Part(
     "What the study leaves open about its path",
     [
         Experiment(FOLDER / "choices-losses.toml", quick=QUICK),
-        *(replace(one, quick=QUICK) for one in variations(FOLDER / "choices.toml", SETUPS, {}, 1)),
+        *variations(FOLDER / "choices.toml", SETUPS, {}, repeat=1, quick=QUICK),
     ],
     quick="2s",
     measure=measured,

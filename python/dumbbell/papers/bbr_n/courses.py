@@ -10,17 +10,17 @@ from typing import TYPE_CHECKING
 
 from dumbbell.papers.bbr_n.measure import (
     DEVICES,
-    FOLDER,
     NAMES,
     PAIRS,
     VIRTUAL,
     by_device,
     decides,
+    over_devices,
     pairs,
     table_values,
 )
 from dumbbell.papers.model import Cell, Claim, Grid, Pictures, table
-from dumbbell.papers.part import Experiment, Part, Ran
+from dumbbell.papers.part import Part
 from dumbbell.papers.runs import Cases, Run, together
 from dumbbell.papers.testing import averaged, both, each, mean, ranged
 from dumbbell.results import Result
@@ -65,11 +65,6 @@ class Course:
         """When PROBE_RTT begins."""
         modes = self.samples.select("t_s", "mode").rows()
         return [t for (_, before), (t, mode) in pairwise(modes) if mode == "probe_rtt" != before]
-
-
-def cases_of(*ran: Ran) -> Cases:
-    """The runs by device, algorithm and number of uploads."""
-    return by_device([run for one in ran for run in one.runs], "flows[0].cc", "flows[0].count")
 
 
 def of(column: str) -> Callable[[Run], float]:
@@ -154,12 +149,9 @@ CLAIMS: list[Claim[Cases]] = [
 PART: Part[Cases] = Part(
     "courses",
     "Figures 9 to 11: pacing rate, delivery rate and window over time",
-    [
-        Experiment(FOLDER / "courses.toml", keep=Course.of, quick={"warmup": "1s"}),
-        Experiment(FOLDER / "courses-bursts.toml", keep=Course.of, quick={"warmup": "1s"}),
-    ],
+    over_devices("courses", Course.of, {"warmup": "1s"}),
     quick="3s",
-    measure=cases_of,
+    measure=by_device("flows[0].cc", "flows[0].count"),
     setup=[
         "One and four uploads over the slower path: 802.11n of 20 MHz, 72 Mbit/s, aggregates of 65 kB; 40 s, three "
         "seeds.",

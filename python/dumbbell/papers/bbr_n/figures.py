@@ -10,7 +10,7 @@ import polars as pl
 from matplotlib.axes import Axes
 from matplotlib.patches import Patch
 
-from dumbbell.papers.bbr_n.measure import DEVICES, NAMES, Trial, pinged, uploaded
+from dumbbell.papers.bbr_n.measure import DEVICES, NAMES, Trial, downloaded, pinged, uploaded
 from dumbbell.papers.drawing import log_x, panels, sample
 from dumbbell.papers.runs import Cases, Run
 from dumbbell.papers.testing import mean
@@ -60,15 +60,19 @@ def draw_boxes(axes: Axes, columns: Mapping[str, Sequence[float]], colours: Sequ
     axes.grid(axis="x", visible=False)
 
 
+def by_algorithm(axes: Axes, algorithms: Mapping[str, Sequence[Run]], series: Series) -> None:
+    """A box an algorithm: BBR and what derives from it in one colour, all others in another."""
+    columns = {name.partition(" (")[0]: values(runs, series) for name, runs in algorithms.items()}
+    draw_boxes(axes, columns, [look("bbr" if "BBR" in name else "cubic").colour for name in columns])
+    axes.tick_params(axis="x", rotation=60, labelsize=7)
+
+
 def boxes(devices: Mapping[str, Mapping[str, Sequence[Run]]]) -> Picture:
     """Throughput above, ping below, a column a device: figure 8."""
     with panels(2, len(devices), 9.6, 5.4, sharex=False, sharey="row") as (figure, grid):
         for column, (title, algorithms) in zip(grid.T, devices.items(), strict=True):
-            colours = [look("bbr" if "BBR" in name else "cubic").colour for name in algorithms]
-            short = {name.partition(" (")[0]: runs for name, runs in algorithms.items()}
             for axes, series in zip(column, (uploaded, pinged), strict=True):
-                draw_boxes(axes, {name: values(runs, series) for name, runs in short.items()}, colours)
-                axes.tick_params(axis="x", rotation=60, labelsize=7)
+                by_algorithm(axes, algorithms, series)
             column[0].set_title(title, loc="left", fontsize=9)
         grid[0, 0].set_ylabel(RATE)
         grid[1, 0].set_ylabel(PING)
@@ -132,14 +136,11 @@ def rrul_uploads(devices: Mapping[str, Mapping[str, Sequence[Run]]]) -> Picture:
 def rrul_boxes(algorithms: Mapping[str, Sequence[Run]]) -> Picture:
     """Download, upload and ping by algorithm: figure 20."""
     shown: dict[str, Series] = {
-        "download (Mbit/s)": lambda trial: trial.download, "upload (Mbit/s)": uploaded, PING: pinged
+        "download (Mbit/s)": downloaded, "upload (Mbit/s)": uploaded, PING: pinged
     }  # fmt: skip
     with panels(1, len(shown), 9.6, 3.6, sharex=False, sharey=False) as (figure, grid):
-        short = {name.partition(" (")[0]: runs for name, runs in algorithms.items()}
-        colours = [look("bbr" if "BBR" in name else "cubic").colour for name in short]
         for axes, (label, series) in zip(grid[0], shown.items(), strict=True):
-            draw_boxes(axes, {name: values(runs, series) for name, runs in short.items()}, colours)
-            axes.tick_params(axis="x", rotation=60, labelsize=7)
+            by_algorithm(axes, algorithms, series)
             axes.set_ylabel(label)
             axes.set_ylim(0, None)
     return figure

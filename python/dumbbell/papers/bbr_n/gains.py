@@ -40,7 +40,7 @@ PART: Part[Cases] = Part(
     "The authors' sweep of gains, p = 1 to 5",
     [Experiment(FOLDER / "gains.toml", quick={"warmup": "1s"})],
     quick="2s",
-    measure=lambda ran: by_device(ran.runs, "flows[0].cc"),
+    measure=by_device("flows[0].cc"),
     setup=[
         "One upload over the Wi-Fi of bbr-n/single, BBR-n's patch with gains of 3.75 p/5 and 2.25 p/5; p = 2 is "
         "BBR-n's 1.5 and 0.9. 45 s, three seeds.",

@@ -7,12 +7,15 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from statistics import fmean
+from typing import Any
 
 from dumbbell.flent.data import Values
 from dumbbell.flent.tests import test_named
 from dumbbell.flent.trial import Timing, of_result
 from dumbbell.papers.data import published
-from dumbbell.papers.runs import Cases, Run, together
+from dumbbell.papers.model import Cell
+from dumbbell.papers.part import Experiment, Ran
+from dumbbell.papers.runs import Cases, Run, grouped, together
 from dumbbell.results import Result
 
 FOLDER = Path(__file__).parent
@@ -129,11 +132,17 @@ def device(run: Run) -> str:
     return VIRTUAL if run.settings["transport.completion"] == "immediate" else NATIVE
 
 
-def by_device(runs: Sequence[Run], *keys: str) -> dict[tuple[str, ...], list[Run]]:
-    """The runs by device and swept keys."""
-    cases: dict[tuple[str, ...], list[Run]] = {}
-    for run in runs:
-        cases.setdefault((device(run), *(str(run.settings[key]) for key in keys)), []).append(run)
+def over_devices(name: str, keep: Callable[[Result], Any], quick: Mapping[str, Any]) -> list[Experiment]:
+    """An experiment over the virtual NIC and native Wi-Fi, and the one with short bursts."""
+    return [Experiment(FOLDER / f"{file}.toml", keep=keep, quick=quick) for file in (name, f"{name}-bursts")]
+
+
+def by_device(*keys: str) -> Callable[..., Cases]:
+    """Collects sweeps: their runs by device and swept keys."""
+
+    def cases(*ran: Ran) -> Cases:
+        return grouped((run for one in ran for run in one.runs), lambda run: (device(run), *run.swept(*keys)))
+
     return cases
 
 
@@ -160,6 +169,12 @@ def table_values(part: str, series: str) -> dict[str, dict[str, float]]:
         if number.case["case"] == series:
             found.setdefault(number.case["cc"], {})[number.metric] = number.value
     return found
+
+
+def published_column(part: str, series: str, metric: str) -> Callable[[str], Cell]:
+    """A metric of a series as a column of a table with a row for each of :data:`NAMES`."""
+    values = table_values(part, series)
+    return lambda cc: values.get(PUBLISHED_AS.get(cc, ""), {}).get(metric)
 
 
 def recomputed(part: str, series: str) -> dict[str, float]:

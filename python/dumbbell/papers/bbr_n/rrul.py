@@ -23,7 +23,7 @@ from dumbbell.papers.bbr_n.measure import (
     downloaded,
     ping,
     pinged,
-    table_values,
+    published_column,
     upload,
     uploaded,
 )
@@ -56,7 +56,7 @@ class Measured:
 
 def _cases(ran: Ran) -> Cases:
     """BBR-n has parameters of its own in this test, and the name that it has elsewhere."""
-    found = by_device(ran.runs, "flows[0].cc")
+    found = by_device("flows[0].cc")(ran)
     return {(place, cc.removesuffix("-rrul")): runs for (place, cc), runs in found.items()}
 
 
@@ -73,17 +73,13 @@ def tables(measured: Measured) -> list[Grid]:
         "download": ("Mbit/s down", download), "upload": ("Mbit/s up", upload), "ping": ("ping ms", ping)
     }  # fmt: skip
 
-    def theirs(series: str, metric: str) -> Callable[[str], Cell]:
-        values = table_values("rrul", series)
-        return lambda cc: values.get(PUBLISHED_AS.get(cc, ""), {}).get(metric)
-
     def ours(place: str, value: Callable[[Run], float], cases: Cases) -> Callable[[str], Cell]:
         return lambda cc: mean(cases[place, cc], value)
 
     columns: dict[str, Callable[[str], Cell]] = {}
     for series, (shown, value) in of.items():
-        columns[f"{shown}: printed"] = theirs(series, "average")
-        columns[f"{shown}: recovered"] = theirs(series, "recomputed_average")
+        columns[f"{shown}: printed"] = published_column("rrul", series, "average")
+        columns[f"{shown}: recovered"] = published_column("rrul", series, "recomputed_average")
         columns |= {f"{shown}: {place}": ours(place, value, measured.fast) for place in PLACES}
     slow = {f"{place}: {shown}": ours(place, value, measured.slow) for place in PLACES for shown, value in of.values()}
     rows = [((NAMES[cc],), cc) for cc in NAMES]

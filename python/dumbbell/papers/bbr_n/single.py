@@ -2,14 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from itertools import pairwise
 from statistics import fmean, variance
 
 from dumbbell import metrics
 from dumbbell.papers.bbr_n.measure import (
     DEVICES,
-    FOLDER,
     LOSS_BASED,
     NAMES,
     PUBLISHED_AS,
@@ -19,9 +18,11 @@ from dumbbell.papers.bbr_n.measure import (
     by_device,
     decides,
     distance,
+    over_devices,
     pairs,
     ping,
     pinged,
+    published_column,
     ratio,
     recomputed,
     table_values,
@@ -29,7 +30,7 @@ from dumbbell.papers.bbr_n.measure import (
     uploaded,
 )
 from dumbbell.papers.model import Cell, Claim, Grid, Pictures, table
-from dumbbell.papers.part import Experiment, Part, Ran
+from dumbbell.papers.part import Part
 from dumbbell.papers.runs import Cases, Run, together
 from dumbbell.papers.testing import averaged, both, each, mean, ranged
 
@@ -42,25 +43,19 @@ ALIKE = 0.03
 """Algorithms so near to each other share a place: the authors' two runs of Reno, one called DCTCP, differ by 13 %."""
 
 
-def cases_of(*ran: Ran) -> Cases:
-    """The runs by device and algorithm."""
-    return by_device([run for one in ran for run in one.runs], "flows[0].cc")
-
-
 # --- tables ----------------------------------------------------------------------------------------------------------
 
 
-def groups(
-    cases: Cases, place: str, series: Callable[[Trial], Sequence[float]], seed: int = 0
-) -> list[Sequence[float]]:
-    """The samples of the study's algorithms on a device in one run each, as its ANOVA takes them."""
-    return [series(cases[place, cc][seed].kept) for cc in PUBLISHED_AS]
+def of_samples(runs: Iterable[Run], series: Callable[[Trial], Sequence[float]]) -> metrics.Anova | None:
+    """ANOVA as the study has it: over the samples of a run of each algorithm."""
+    return metrics.anova([series(run.kept) for run in runs])
 
 
 def analysis(
     cases: Cases, part: str, place: str, series: Mapping[str, tuple[Callable[[Trial], Sequence[float]], str]]
 ) -> Grid:
     """ANOVA as published, of the recovered data, and ours: over samples of single runs, and over means of runs."""
+    ours = [cases[place, cc] for cc in PUBLISHED_AS]
     rows: list[list[Cell]] = []
     for name, (values, shown) in series.items():
         theirs = table_values(part, name)
@@ -72,8 +67,8 @@ def analysis(
             )  # fmt: skip
             printed = theirs["all"].get("anova_f") if not key else None
             rows.append([shown, f"{source}, as its rows give it", printed, *_anova(found)])
-        rows.append([shown, "ours, samples of a run", None, *_anova(metrics.anova(groups(cases, place, values)))])
-        means = [[fmean(values(run.kept)) for run in cases[place, cc]] for cc in PUBLISHED_AS]
+        rows.append([shown, "ours, samples of a run", None, *_anova(of_samples((runs[0] for runs in ours), values))])
+        means = [[fmean(values(run.kept)) for run in runs] for runs in ours]
         rows.append([shown, "ours, means of runs", None, *_anova(metrics.anova(means))])
     heads = ["series", "data", "printed F", "F", "critical F", "df", "p", "eta squared"]
     return Grid("anova", f"One-way ANOVA of seven algorithms, {place}", heads, rows)
@@ -88,24 +83,20 @@ def _anova(found: metrics.Anova | None) -> list[Cell]:
 
 def comparison(cases: Cases, place: str) -> Grid:
     """Tables 3 and 4 beside ours on one device."""
-    rates, pings = (table_values("single", series) for series in ("upload", "ping"))
 
-    def theirs(values: dict[str, dict[str, float]], metric: str) -> Callable[[tuple[str, Sequence[Run]]], Cell]:
-        return lambda row: values.get(PUBLISHED_AS.get(row[0], ""), {}).get(metric)
+    def ours(value: Callable[[Run], float]) -> Callable[[str], Cell]:
+        return lambda cc: mean(cases[place, cc], value)
 
-    def ours(value: Callable[[Run], float]) -> Callable[[tuple[str, Sequence[Run]]], Cell]:
-        return lambda row: mean(row[1], value)
-
-    columns: dict[str, Callable[[tuple[str, Sequence[Run]]], Cell]] = {
-        "Mbit/s: printed": theirs(rates, "average"),
-        "Mbit/s: recovered": theirs(rates, "recomputed_average"),
+    columns: dict[str, Callable[[str], Cell]] = {
+        "Mbit/s: printed": published_column("single", "upload", "average"),
+        "Mbit/s: recovered": published_column("single", "upload", "recomputed_average"),
         "Mbit/s: ours": ours(upload),
         "Mbit/s: variance of ours": ours(lambda run: variance(run.kept.upload)),
-        "ping ms: printed": theirs(pings, "average"),
+        "ping ms: printed": published_column("single", "ping", "average"),
         "ping ms: ours": ours(ping),
         "packets an aggregate": ours(aggregate),
     }
-    rows = (((NAMES[cc],), (cc, cases[place, cc])) for cc in NAMES)
+    rows = (((NAMES[cc],), cc) for cc in NAMES)
     name = "table3-" + "-".join(place.replace(",", "").split()).lower()
     return table(name, f"Tables 3 and 4 beside ours, {place}", ("algorithm",), rows, columns, 1)
 
@@ -167,24 +158,15 @@ def in_order(seed: Seed) -> bool:
     return all(upload(slower) <= (1 + ALIKE) * upload(faster) for faster, slower in pairwise(seed))
 
 
-def samples_differ(values: Callable[[Trial], Sequence[float]]) -> Callable[[Seed], bool]:
-    """The samples of a run of each algorithm, as the study has it."""
-
-    def differ(seed: Seed) -> bool:
-        found = metrics.anova([values(run.kept) for run in seed])
-        return found is not None and found.f > found.critical_f()
-
-    return differ
-
-
 def both_differ(seed: Seed) -> bool:
-    """Of throughput and of ping."""
-    return samples_differ(uploaded)(seed) and samples_differ(pinged)(seed)
+    """The samples of throughput and those of ping."""
+    found = [of_samples(seed, series) for series in (uploaded, pinged)]
+    return all(one is not None and one.f > one.critical_f() for one in found)
 
 
 def f_values(seeds: Sequence[Seed]) -> str:
     """F over samples of throughput and ping in the first run, and over means of runs."""
-    first = [metrics.anova([values(run.kept) for run in seeds[0]]) for values in (uploaded, pinged)]
+    first = [of_samples(seeds[0], series) for series in (uploaded, pinged)]
     means = metrics.anova([[upload(run) for run in runs] for runs in zip(*seeds, strict=True)])
     words = [f"F = {one.f:.0f}" for one in first if one is not None]
     return " and ".join(words) + (f"; over means of runs {means.f:.0f}" if means is not None else "")
@@ -225,12 +207,9 @@ CLAIMS: list[Claim[Cases]] = [
 PART: Part[Cases] = Part(
     "single",
     "Figures 8 and 12, Tables 3 and 4: one upload with every algorithm",
-    [
-        Experiment(FOLDER / "single.toml", keep=Trial.of, quick=QUICK),
-        Experiment(FOLDER / "single-bursts.toml", keep=Trial.of, quick=QUICK),
-    ],
+    over_devices("single", Trial.of, QUICK),
     quick="3s",
-    measure=cases_of,
+    measure=by_device("flows[0].cc"),
     setup=[
         "Flent's tcp_1up over QCA9377's 802.11ac (one stream, 80 MHz, MCS 7, aggregates of up to 64 frames of three "
         "packets, fixed when the one before starts), 2 ms, queues of 1000 packets; 60 s, a value each 0.2 s, five "

@@ -7,6 +7,7 @@ from dataclasses import dataclass
 from functools import partial
 from itertools import pairwise
 from statistics import fmean, variance
+from typing import Any
 
 from dumbbell.catalogue import find
 from dumbbell.papers.bbr_n.growth import Flow, Row
@@ -86,9 +87,14 @@ WITHIN = 0.03
 """Linux counts gains in 1/256 and a millisecond as 1/1024 s."""
 
 
+def defaults(name: str) -> dict[str, Any]:
+    """The parameters of a preset."""
+    return {key: value["default"] for key, value in find(name)["parameters"]["properties"].items()}
+
+
 def parameters(name: str) -> dict[str, float]:
     """What :data:`STATED` says, of a preset."""
-    of = {key: value["default"] for key, value in find(name)["parameters"]["properties"].items()}
+    of = defaults(name)
     cycle = of.get("cycle_gains") or [of["up_pacing_gain"], of["down_pacing_gain"], of["cruise_pacing_gain"]]
     others = cycle[2:]
     assert len(set(others)) == 1
@@ -98,7 +104,7 @@ def parameters(name: str) -> dict[str, float]:
 
 def quantum(name: str, rate: float) -> int:
     """Packets of a burst at a pacing rate (bit/s) by the parameters of a preset."""
-    of = {key: value["default"] for key, value in find(name)["parameters"]["properties"].items()}
+    of = defaults(name)
     least = of["burst_min_slow"] if rate < 1.2e6 else of["burst_min"]
     share = min(rate / 8 / 1024, float(str(of["burst_max_bytes"]).removesuffix("B")))
     return max(int(share // 1448), int(least))

@@ -19,13 +19,9 @@ BASES = ("bbr-n-patch", "bbr-n")
 
 def cases_of(ran: Ran) -> Cases:
     """The runs by base, what limits bursts, their least and the shift."""
-    keys = ("name", "burst_min", "small_queue_shift")
-    cases: dict[tuple[str, ...], list[Run]] = {}
-    for run in ran.runs:
-        base, least, shift = (str(run.settings[f"flows[0].cc.{key}"]) for key in keys)
-        limit = BURSTS.get(str(run.settings["transport.gso_max_bytes"]), KERNEL)
-        cases.setdefault((base, limit, least, shift), []).append(run)
-    return cases
+    keys = ("flows[0].cc.name", "transport.gso_max_bytes", "flows[0].cc.burst_min", "flows[0].cc.small_queue_shift")
+    found = ran.by(*keys).items()
+    return {(base, BURSTS.get(most, KERNEL), least, shift): runs for (base, most, least, shift), runs in found}
 
 
 def lines(cases: Cases) -> dict[str, dict[str, tuple[str, str, str]]]:

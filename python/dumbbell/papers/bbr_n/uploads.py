@@ -6,13 +6,13 @@ from collections.abc import Callable, Sequence
 
 from dumbbell.papers.bbr_n.measure import (
     DEVICES,
-    FOLDER,
     NAMES,
     PAIRS,
     Trial,
     aggregate,
     by_device,
     decides,
+    over_devices,
     pairs,
     ping,
     ratio,
@@ -21,7 +21,7 @@ from dumbbell.papers.bbr_n.measure import (
 )
 from dumbbell.papers.bbr_n.single import QUICK
 from dumbbell.papers.model import Cell, Claim, Grid, Outcome, Pictures, table
-from dumbbell.papers.part import Experiment, Part, Ran
+from dumbbell.papers.part import Part
 from dumbbell.papers.runs import Cases, Run
 from dumbbell.papers.testing import average, averaged, both, each, mean, paired, ranged
 
@@ -29,11 +29,6 @@ COUNTS = ("1", "4", "8", "12")
 SHOWN = ("bbr-n-patch", "bbr-n", "bbr2", "bbr", "cubic")
 WANTED = 1.2
 """What BBR-n should gain with any number of uploads."""
-
-
-def cases_of(*ran: Ran) -> Cases:
-    """The runs by device, algorithm and number of uploads."""
-    return by_device([run for one in ran for run in one.runs], "flows[0].cc", "flows[0].count")
 
 
 def tables(cases: Cases) -> list[Grid]:
@@ -119,12 +114,9 @@ CLAIMS: list[Claim[Cases]] = [
 PART: Part[Cases] = Part(
     "uploads",
     "Figures 13 to 16: 1, 4, 8 and 12 uploads",
-    [
-        Experiment(FOLDER / "uploads.toml", keep=Trial.of, quick=QUICK),
-        Experiment(FOLDER / "uploads-bursts.toml", keep=Trial.of, quick=QUICK),
-    ],
+    over_devices("uploads", Trial.of, QUICK),
     quick="3s",
-    measure=cases_of,
+    measure=by_device("flows[0].cc", "flows[0].count"),
     setup=[
         "Flent's tcp_nup over the Wi-Fi of bbr-n/single; 60 s, three seeds. BBR-n and BBRgen are compared on three "
         "bases: the authors' patch of version 1 against version 2, against version 1, and the paper's words on version "

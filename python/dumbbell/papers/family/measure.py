@@ -6,7 +6,7 @@ from collections.abc import Iterable
 from pathlib import Path
 from statistics import fmean
 
-from dumbbell.papers.runs import Run, summed, total
+from dumbbell.papers.runs import Run, grouped, summed, total
 
 FOLDER = Path(__file__).parent
 
@@ -37,10 +37,7 @@ def setting(run: Run, name: str) -> str:
 
 def by(runs: Iterable[Run], name: str) -> dict[str, Runs]:
     """The runs by what the sweep set under a keyword of :func:`where`, in the file's order."""
-    found: dict[str, Runs] = {}
-    for run in runs:
-        found.setdefault(setting(run, name), []).append(run)
-    return found
+    return grouped(runs, lambda run: setting(run, name))
 
 
 def sized(runs: Iterable[Run], low: float, high: float = 10) -> Runs:

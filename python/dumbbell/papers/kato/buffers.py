@@ -33,7 +33,7 @@ def measured(*ran: Ran) -> Found:
     return {
         (name, buffer.removesuffix("packets")): runs
         for name, one in zip(SETUPS, ran, strict=True)
-        for (buffer,), runs in one.by("path.buffer").items()
+        for buffer, runs in one.by_one("path.buffer").items()
     }
 
 

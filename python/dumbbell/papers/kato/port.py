@@ -42,7 +42,7 @@ PART = Part(
     "The authors' two ports of ns-3.44 to ns-3.40",
     [Experiment(FOLDER / "port.toml")],
     quick="2s",
-    measure=lambda ran: {label: runs for (label,), runs in ran.by("flows[0].label").items()},
+    measure=lambda ran: ran.by_one("flows[0].label"),
     setup=[
         "16 flows at 100 packets as in kato/table2, 5 seeds. Approach 1 edits the places that the authors suspected: "
         "BBR's margin and test of samples, and the last in place of the smoothed round-trip time. Approach 2 takes "

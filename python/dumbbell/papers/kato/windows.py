@@ -41,7 +41,7 @@ PART = Part(
     "Receive windows around 1 MiB at 2000 packets, ns-3.40",
     [Experiment(FOLDER / "windows.toml")],
     quick="2s",
-    measure=lambda ran: {window: runs for (window,), runs in ran.by("transport.receive_window").items()},
+    measure=lambda ran: ran.by_one("transport.receive_window"),
     setup=["ns-3.40's rules as in kato/table2, 2000 packets of buffer, receive windows from 1.00 to 1.31 MB, 3 seeds."],
     tables=lambda windows: [scan(windows)],
     pictures=pictures,

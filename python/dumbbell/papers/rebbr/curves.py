@@ -127,10 +127,7 @@ def by_case(
     ran: Iterable[runs.Run], case: Callable[[runs.Run], str], capacity: Callable[[runs.Run], float] = lambda run: 100.0
 ) -> Cases:
     """The curves of each case; ``case`` names that of a run."""
-    cases: dict[str, list[runs.Run]] = {}
-    for run in ran:
-        cases.setdefault(case(run), []).append(run)
-    return {name: measure(of, capacity(of[0])) for name, of in cases.items()}
+    return {name: measure(of, capacity(of[0])) for name, of in runs.grouped(ran, case).items()}
 
 
 def round_trip(run: runs.Run) -> str:

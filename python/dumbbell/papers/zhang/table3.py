@@ -23,6 +23,7 @@ from dumbbell.papers.zhang.names import (
     MARGINS,
     ONE_SIZE,
     OTHERS,
+    SIZES,
     TIMING,
 )
 from dumbbell.papers.zhang.tables import beside, labels, published_values
@@ -167,7 +168,7 @@ PART = Part(
         "r is the larger of the two throughputs over the smaller. Cubic and Reno stand for two connections.",
         TIMING,
         MARGINS,
-        ONE_SIZE,
+        SIZES,
     ],
     tables=tables,
     claims=CLAIMS,
