@@ -19,7 +19,7 @@ from typing import TYPE_CHECKING, Any
 
 from dumbbell import _core, experiment, memory
 from dumbbell.batches import Batch
-from dumbbell.parallel import PATIENCE_S, engine_digest, run_point
+from dumbbell.parallel import PATIENCE_S, ClusterError, engine_digest, run_point
 from dumbbell.results import BESIDE, SCENARIO, TRACES, Result
 
 if TYPE_CHECKING:
@@ -39,10 +39,6 @@ AHEAD = 3
 
 WAIT_S = 30.0
 """How long to wait for the scheduler, and for the first worker."""
-
-
-class ClusterError(Exception):
-    """A sweep cannot go on on its cluster; the message says why. What has finished is kept."""
 
 
 @dataclass(frozen=True)
