@@ -56,6 +56,8 @@ class Commits:
 
     def add_batch(self, batch: Batch) -> None:
         """Takes points that finished together elsewhere."""
+        if self._archive is None and self._summaries is None:
+            return
         if self._archive is None:
             batch = batch.of_tables(SUMMARIES)
         self._make_room(batch.metas, is_long=batch.is_long)
