@@ -26,7 +26,6 @@ from dumbbell.results import (
     SWEEP_OPTIONAL_TABLES,
     TABLES,
     TRACES,
-    TRAFFIC_TABLES,
     Result,
     setting_text,
 )
@@ -77,9 +76,10 @@ class Batch:
             "scenario": [result.scenario_toml for result in results],
         }
         points = keys.with_columns(*columns_of(metas), **{name: pl.Series(text) for name, text in texts.items()})
+        present = {name for result in results for name in result.tables}
         tables: dict[str, Table] = {}
         for name in names:
-            if name in TABLES or any(_has(result, name) for result in results):
+            if ("traffic" if name == "transfers" else name) in present:
                 own = [_table(result, name) for result in results]
                 is_long = len(own) == 1 and own[0].is_stored
                 tables[name] = Table(_Keyed(own[0], keys)) if is_long else Table(_behind(keys, joined(own)))
@@ -330,11 +330,6 @@ def _stacked(tables: Sequence[Table], settings: Sequence[str]) -> pl.DataFrame:
     plain = pl.concat([frame.with_columns(pl.col(pl.Categorical).cast(pl.String)) for frame in frames], how="diagonal")
     keys = [name for name in (*KEYS, *settings) if name in plain.columns]
     return plain.select(*keys, pl.exclude(keys)).with_columns(pl.col(sorted(set(names))).cast(pl.Categorical))
-
-
-def _has(result: Result, name: str) -> bool:
-    """Whether a result has rows of a table that not every result has."""
-    return len(result.traffic if name in (*TRAFFIC_TABLES, "transfers") else getattr(result, name)) > 0
 
 
 def _table(result: Result, name: str) -> Table:

@@ -153,22 +153,23 @@ class Result:
             return self.scenario_toml, []
         return experiment_of(self).points[0].resolved_toml_beside(BESIDE)
 
-    def _tables(self) -> tuple[str, ...]:
+    @property
+    def tables(self) -> tuple[str, ...]:
+        """The names of its tables: of :data:`OPTIONAL_TABLES` those that it has rows of, or of their traffic."""
         return (
             *TABLES,
-            *(TRAFFIC_TABLES if len(self.traffic) else ()),
-            *(name for name in ("pages", "datagrams") if len(getattr(self, name))),
+            *(name for name in OPTIONAL_TABLES if len(self.traffic if name in TRAFFIC_TABLES else getattr(self, name))),
         )
 
     def _files(self) -> Sequence[str]:
-        return META, SCENARIO, *(f"{name}.parquet" for name in self._tables())
+        return META, SCENARIO, *(f"{name}.parquet" for name in self.tables)
 
     def _write(self, folder: Path) -> None:
         # That of a point of a sweep names traces beside it.
         is_whole = f'trace = "{BESIDE}' not in self.scenario_toml
         scenario = self.scenario_toml if is_whole else experiment_of(self).points[0].resolved_toml
         (folder / SCENARIO).write_text(scenario, encoding="utf-8")
-        for name in self._tables():
+        for name in self.tables:
             table: Table = getattr(self, name)
             table.write_parquet(folder / f"{name}.parquet")
         (folder / META).write_text(json.dumps(dataclasses.asdict(self.meta), indent=2) + "\n", encoding="utf-8")
