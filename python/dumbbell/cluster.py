@@ -113,7 +113,7 @@ def run_on_cluster(
     idle: Callable[[], None] = lambda: None,
     keep_traces: Callable[[Sequence[tuple[str, str]]], None] = lambda traces: None,
 ) -> Generator[Batch]:
-    """Runs points on the workers of ``client``, yielding them in batches as they finish, none with all of their rows.
+    """Runs points on the workers of ``client``, yielding them in batches as they finish.
 
     Few more tasks are with the scheduler than run at a time, so that memory does not grow with the sweep.
     ``idle`` is called now and then, and ``keep_traces`` with the traces that a point names, before it runs.
