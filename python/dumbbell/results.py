@@ -119,15 +119,15 @@ class Result:
         if self.meta.certificate is not None:
             run += ["ground", "certificate"]
         printed: dict[str, Any] = {
-            "flows": [_without_infinities(row) for row in self.flows.rows()],
-            "links": [_without_infinities(row) for row in self.links.rows()],
+            "flows": without_infinities(self.flows.rows()),
+            "links": without_infinities(self.links.rows()),
             "run": {key: getattr(self.meta, key) for key in run},
         }
         if len(self.traffic):
-            printed["traffic"] = [_without_infinities(row) for row in self.traffic.rows()]
+            printed["traffic"] = without_infinities(self.traffic.rows())
             printed["completions"] = transfers.by_size(self.completions.to_polars()).to_dicts()
         if len(self.datagrams):
-            printed["datagrams"] = [_without_infinities(row) for row in self.datagrams.rows()]
+            printed["datagrams"] = without_infinities(self.datagrams.rows())
         return printed
 
     @property
@@ -393,9 +393,13 @@ def point_folder(sweep: Path, content_hash: str) -> Path:
     return sweep / POINTS / content_hash[:16]
 
 
-def _without_infinities(row: dict[str, Any]) -> dict[str, Any]:
-    """JSON has no infinity (the capacity of an unlimited link)."""
-    return {key: None if isinstance(value, float) and not math.isfinite(value) else value for key, value in row.items()}
+def without_infinities(value: Any) -> Any:
+    """The same for JSON, which has neither infinity (the capacity of an unlimited link) nor NaN."""
+    if isinstance(value, dict):
+        return {key: without_infinities(inner) for key, inner in value.items()}
+    if isinstance(value, list | tuple):
+        return [without_infinities(inner) for inner in value]
+    return None if isinstance(value, float) and not math.isfinite(value) else value
 
 
 def setting_text(setting: Any) -> str | None:
