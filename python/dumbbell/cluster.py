@@ -19,6 +19,7 @@ from typing import TYPE_CHECKING, Any
 
 from dumbbell import _core, experiment, memory
 from dumbbell.batches import Batch
+from dumbbell.commits import MAX_ROWS
 from dumbbell.parallel import PATIENCE_S, ClusterError, engine_digest, run_point
 from dumbbell.results import BESIDE, SCENARIO, TRACES, Result
 
@@ -204,9 +205,10 @@ def work(
     traces: Mapping[str, str],
     threads: int | None = None,
 ) -> Outcome:
-    """Runs points on a worker."""
+    """Runs points on a worker, which holds no more rows of them than are committed together."""
     begin = time.perf_counter()
     error: Exception | None = None
+    batches: list[Mapping[str, bytes]] = []
     results: list[Result] = []
     try:
         if engine_digest() != engine:
@@ -220,11 +222,14 @@ def work(
                 (Path(folder) / TRACES / name).write_text(content, encoding="utf-8")
             for job in jobs:
                 results.append(_run(job, place, limit))
+                if results[-1].is_long or sum(result.rows for result in results) >= MAX_ROWS:
+                    batches += _encoded(results)
+                    results.clear()
     except (_core.RunError, ClusterError) as raised:
         error = raised
     except OSError as raised:
         error = ClusterError(f"the worker {_worker_address()} could not run a point: {raised}")
-    return Outcome(list(_encoded(results)), error, time.perf_counter() - begin)
+    return Outcome([*batches, *_encoded(results)], error, time.perf_counter() - begin)
 
 
 def _run(job: Job, place: Path, limit: int | None) -> Result:

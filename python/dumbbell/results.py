@@ -135,6 +135,12 @@ class Result:
         """Whether its time series are too long for memory."""
         return any(table.is_stored for table in (self.series, self.link_series))
 
+    @property
+    def rows(self) -> int:
+        """The rows of those of its tables that grow with it and are in memory."""
+        tables = (self.flows, self.series, self.link_series, self.completions)
+        return sum(len(table) for table in tables if not table.is_stored)
+
     def save(self, folder: str | Path) -> Path:
         """Writes the result as a directory of open files, whole or not at all, and returns its path.
 
