@@ -12,9 +12,9 @@ from typing import TYPE_CHECKING, Any
 from dumbbell._core import RunError, ScenarioError, __version__
 from dumbbell.api import Sweep, run, sweep
 from dumbbell.catalogue import algorithms
-from dumbbell.cluster import ClusterError
 from dumbbell.compare import compare
 from dumbbell.grounds import Linux, VoidRunError
+from dumbbell.parallel import ClusterError
 from dumbbell.results import Meta, Result, SweepResult, load_result, load_sweep
 from dumbbell.storage import DamagedResultWarning, OutputError, ResultError
 from dumbbell.tables import Table

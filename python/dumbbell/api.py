@@ -169,17 +169,16 @@ class Sweep:
         with held, bar as advance:
             todo = {index: point.content_hash for index, point in enumerate(self.points)}
             with closing(Commits(self._archive, summaries, self._count_committed)) as commits:
-                for index, result in self._on_disk(commits, todo, give):
+                for index, result in self._points(commits, todo, give):
                     self.finished += 1
                     advance()
                     if result is not None:
                         yield index, result
-                run = self._run_here if self._client is None else self._run_on_cluster
-                for index, result in run(list(todo), commits, give):
-                    self.finished += 1
-                    advance()
-                    if result is not None:
-                        yield index, result
+
+    def _points(self, commits: Commits, todo: dict[int, str], give: bool) -> Iterator[tuple[int, Result | None]]:
+        yield from self._on_disk(commits, todo, give)
+        run = self._run_here if self._client is None else self._run_on_cluster
+        yield from run(list(todo), commits, give)
 
     def _run_here(self, todo: Sequence[int], commits: Commits, give: bool) -> Iterator[tuple[int, Result | None]]:
         points = [self.points[index] for index in todo]

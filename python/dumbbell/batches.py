@@ -26,7 +26,6 @@ from dumbbell.results import (
     SWEEP_OPTIONAL_TABLES,
     TABLES,
     TRACES,
-    TRAFFIC_TABLES,
     Result,
     setting_text,
 )
@@ -77,9 +76,10 @@ class Batch:
             "scenario": [result.scenario_toml for result in results],
         }
         points = keys.with_columns(*columns_of(metas), **{name: pl.Series(text) for name, text in texts.items()})
+        present = {name for result in results for name in result.tables}
         tables: dict[str, Table] = {}
         for name in names:
-            if name in TABLES or any(_has(result, name) for result in results):
+            if ("traffic" if name == "transfers" else name) in present:
                 own = [_table(result, name) for result in results]
                 is_long = len(own) == 1 and own[0].is_stored
                 tables[name] = Table(_Keyed(own[0], keys)) if is_long else Table(_behind(keys, joined(own)))
@@ -262,13 +262,15 @@ class Archive:
         return len(found)
 
     def tidy(self) -> None:
-        """Removes batches that are damaged, and those of which later ones have all points."""
+        """Removes batches of which later ones have all points, and damaged ones that cannot tell which they have."""
         later: set[str] = set()
         for folder in reversed(self.folders()):
-            hashes = set() if folder in self._damaged else self._hashes(folder)
+            is_damaged = folder in self._damaged
+            hashes = self._hashes_of_damaged(folder) if is_damaged else self._hashes(folder)
             if hashes <= later:
                 storage.remove(folder, BATCH)
-            later |= hashes
+            elif not is_damaged:
+                later |= hashes
 
     def _with_traces_beside(self, result: Result) -> Result:
         scenario, traces = result.scenario_beside()
@@ -285,10 +287,17 @@ class Archive:
         names = self._folder.iterdir() if self._folder.is_dir() else ()
         return sorted((path for path in names if _NUMBER.fullmatch(path.name)), key=lambda path: int(path.name))
 
-    def _hashes(self, folder: Path) -> set[str]:
+    def _hashes(self, folder: Path, checksums: Mapping[str, str | None] | None = None) -> set[str]:
         path = folder / f"{POINTS_TABLE}.parquet"
-        table = parsed(storage.read_file(path), path, _REQUIRED[POINTS_TABLE], columns=["content_hash"])
+        table = parsed(read_checked(path, checksums or {}), path, _REQUIRED[POINTS_TABLE], columns=["content_hash"])
         return set(table.to_polars()["content_hash"])
+
+    def _hashes_of_damaged(self, folder: Path) -> set[str]:
+        """The same where the damage is elsewhere; none where it is in what tells."""
+        with suppress(ResultError):
+            marker = storage.read_marker(folder)
+            return self._hashes(folder, None if marker is None else marker.files)
+        return set()
 
 
 _NUMBER = re.compile(r"\d{6,}")
@@ -321,11 +330,6 @@ def _stacked(tables: Sequence[Table], settings: Sequence[str]) -> pl.DataFrame:
     plain = pl.concat([frame.with_columns(pl.col(pl.Categorical).cast(pl.String)) for frame in frames], how="diagonal")
     keys = [name for name in (*KEYS, *settings) if name in plain.columns]
     return plain.select(*keys, pl.exclude(keys)).with_columns(pl.col(sorted(set(names))).cast(pl.Categorical))
-
-
-def _has(result: Result, name: str) -> bool:
-    """Whether a result has rows of a table that not every result has."""
-    return len(result.traffic if name in (*TRAFFIC_TABLES, "transfers") else getattr(result, name)) > 0
 
 
 def _table(result: Result, name: str) -> Table:

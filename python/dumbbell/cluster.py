@@ -19,7 +19,8 @@ from typing import TYPE_CHECKING, Any
 
 from dumbbell import _core, experiment, memory
 from dumbbell.batches import Batch
-from dumbbell.parallel import PATIENCE_S, engine_digest, run_point
+from dumbbell.commits import MAX_ROWS
+from dumbbell.parallel import PATIENCE_S, ClusterError, engine_digest, run_point
 from dumbbell.results import BESIDE, SCENARIO, TRACES, Result
 
 if TYPE_CHECKING:
@@ -39,10 +40,6 @@ AHEAD = 3
 
 WAIT_S = 30.0
 """How long to wait for the scheduler, and for the first worker."""
-
-
-class ClusterError(Exception):
-    """A sweep cannot go on on its cluster; the message says why. What has finished is kept."""
 
 
 @dataclass(frozen=True)
@@ -117,7 +114,7 @@ def run_on_cluster(
     idle: Callable[[], None] = lambda: None,
     keep_traces: Callable[[Sequence[tuple[str, str]]], None] = lambda traces: None,
 ) -> Generator[Batch]:
-    """Runs points on the workers of ``client``, yielding them in batches as they finish, none with all of their rows.
+    """Runs points on the workers of ``client``, yielding them in batches as they finish.
 
     Few more tasks are with the scheduler than run at a time, so that memory does not grow with the sweep.
     ``idle`` is called now and then, and ``keep_traces`` with the traces that a point names, before it runs.
@@ -208,9 +205,10 @@ def work(
     traces: Mapping[str, str],
     threads: int | None = None,
 ) -> Outcome:
-    """Runs points on a worker."""
+    """Runs points on a worker, which holds no more rows of them than are committed together."""
     begin = time.perf_counter()
     error: Exception | None = None
+    batches: list[Mapping[str, bytes]] = []
     results: list[Result] = []
     try:
         if engine_digest() != engine:
@@ -224,11 +222,14 @@ def work(
                 (Path(folder) / TRACES / name).write_text(content, encoding="utf-8")
             for job in jobs:
                 results.append(_run(job, place, limit))
+                if results[-1].is_long or sum(result.rows for result in results) >= MAX_ROWS:
+                    batches += _encoded(results)
+                    results.clear()
     except (_core.RunError, ClusterError) as raised:
         error = raised
     except OSError as raised:
         error = ClusterError(f"the worker {_worker_address()} could not run a point: {raised}")
-    return Outcome(list(_encoded(results)), error, time.perf_counter() - begin)
+    return Outcome([*batches, *_encoded(results)], error, time.perf_counter() - begin)
 
 
 def _run(job: Job, place: Path, limit: int | None) -> Result:

@@ -49,13 +49,14 @@ class Commits:
         """Takes a result."""
         if self._archive is None and self._summaries is None:
             return
-        tables = (result.flows, result.series, result.link_series, result.completions)
         self._make_room([result.meta], is_long=result.is_long)
         self._results.append(result)
-        self._added([result.meta], sum(len(table) for table in tables if not table.is_stored), result.is_long)
+        self._added([result.meta], result.rows, result.is_long)
 
     def add_batch(self, batch: Batch) -> None:
         """Takes points that finished together elsewhere."""
+        if self._archive is None and self._summaries is None:
+            return
         if self._archive is None:
             batch = batch.of_tables(SUMMARIES)
         self._make_room(batch.metas, is_long=batch.is_long)

@@ -15,8 +15,8 @@ import typer
 from typer.core import TyperGroup
 
 from dumbbell import _core, interrupts, storage
-from dumbbell.cluster import ClusterError
 from dumbbell.grounds import VoidRunError
+from dumbbell.parallel import ClusterError
 from dumbbell.printable import printable
 from dumbbell.storage import DamagedResultWarning
 

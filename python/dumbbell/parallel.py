@@ -27,6 +27,12 @@ PATIENCE_S = 0.1
 their token many times a second."""
 
 
+class ClusterError(Exception):
+    """A sweep cannot go on on its cluster; the message says why. What has finished is kept."""
+
+    # Here, because whoever only has to know it by name need not import what runs on clusters.
+
+
 @cache
 def engine_digest() -> str:
     """Digest of the compiled engine, so that results of another build can be told apart."""

@@ -119,21 +119,27 @@ class Result:
         if self.meta.certificate is not None:
             run += ["ground", "certificate"]
         printed: dict[str, Any] = {
-            "flows": [_without_infinities(row) for row in self.flows.rows()],
-            "links": [_without_infinities(row) for row in self.links.rows()],
+            "flows": without_infinities(self.flows.rows()),
+            "links": without_infinities(self.links.rows()),
             "run": {key: getattr(self.meta, key) for key in run},
         }
         if len(self.traffic):
-            printed["traffic"] = [_without_infinities(row) for row in self.traffic.rows()]
+            printed["traffic"] = without_infinities(self.traffic.rows())
             printed["completions"] = transfers.by_size(self.completions.to_polars()).to_dicts()
         if len(self.datagrams):
-            printed["datagrams"] = [_without_infinities(row) for row in self.datagrams.rows()]
+            printed["datagrams"] = without_infinities(self.datagrams.rows())
         return printed
 
     @property
     def is_long(self) -> bool:
         """Whether its time series are too long for memory."""
         return any(table.is_stored for table in (self.series, self.link_series))
+
+    @property
+    def rows(self) -> int:
+        """The rows of those of its tables that grow with it and are in memory."""
+        tables = (self.flows, self.series, self.link_series, self.completions)
+        return sum(len(table) for table in tables if not table.is_stored)
 
     def save(self, folder: str | Path) -> Path:
         """Writes the result as a directory of open files, whole or not at all, and returns its path.
@@ -153,22 +159,23 @@ class Result:
             return self.scenario_toml, []
         return experiment_of(self).points[0].resolved_toml_beside(BESIDE)
 
-    def _tables(self) -> tuple[str, ...]:
+    @property
+    def tables(self) -> tuple[str, ...]:
+        """The names of its tables: of :data:`OPTIONAL_TABLES` those that it has rows of, or of their traffic."""
         return (
             *TABLES,
-            *(TRAFFIC_TABLES if len(self.traffic) else ()),
-            *(name for name in ("pages", "datagrams") if len(getattr(self, name))),
+            *(name for name in OPTIONAL_TABLES if len(self.traffic if name in TRAFFIC_TABLES else getattr(self, name))),
         )
 
     def _files(self) -> Sequence[str]:
-        return META, SCENARIO, *(f"{name}.parquet" for name in self._tables())
+        return META, SCENARIO, *(f"{name}.parquet" for name in self.tables)
 
     def _write(self, folder: Path) -> None:
         # That of a point of a sweep names traces beside it.
         is_whole = f'trace = "{BESIDE}' not in self.scenario_toml
         scenario = self.scenario_toml if is_whole else experiment_of(self).points[0].resolved_toml
         (folder / SCENARIO).write_text(scenario, encoding="utf-8")
-        for name in self._tables():
+        for name in self.tables:
             table: Table = getattr(self, name)
             table.write_parquet(folder / f"{name}.parquet")
         (folder / META).write_text(json.dumps(dataclasses.asdict(self.meta), indent=2) + "\n", encoding="utf-8")
@@ -392,9 +399,13 @@ def point_folder(sweep: Path, content_hash: str) -> Path:
     return sweep / POINTS / content_hash[:16]
 
 
-def _without_infinities(row: dict[str, Any]) -> dict[str, Any]:
-    """JSON has no infinity (the capacity of an unlimited link)."""
-    return {key: None if isinstance(value, float) and not math.isfinite(value) else value for key, value in row.items()}
+def without_infinities(value: Any) -> Any:
+    """The same for JSON, which has neither infinity (the capacity of an unlimited link) nor NaN."""
+    if isinstance(value, dict):
+        return {key: without_infinities(inner) for key, inner in value.items()}
+    if isinstance(value, list | tuple):
+        return [without_infinities(inner) for inner in value]
+    return None if isinstance(value, float) and not math.isfinite(value) else value
 
 
 def setting_text(setting: Any) -> str | None:

@@ -25,6 +25,7 @@ from dumbbell.inference import (
     welch_anova,
 )
 from dumbbell.posthoc import Pair
+from dumbbell.results import without_infinities
 from dumbbell.samples import Group, Source, groups
 
 WORTH = 0.8
@@ -69,7 +70,7 @@ class Statistics:
         found = dataclasses.asdict(self)
         for pair in found["pairs"]:
             pair["first"], pair["second"] = (self.groups[pair[key]].name for key in ("first", "second"))
-        printed: dict[str, Any] = _without_nan(found)
+        printed: dict[str, Any] = without_infinities(found)
         return printed
 
     def _repr_html_(self) -> str:
@@ -195,12 +196,3 @@ def _cautions(of: Sequence[Group]) -> list[str]:
 def _named(names: Sequence[str]) -> str:
     rest = len(names) - spread.MAX_NAMED
     return "; ".join(names[: spread.MAX_NAMED]) + (f" and {rest} more" if rest > 0 else "")
-
-
-def _without_nan(value: Any) -> Any:
-    """JSON has neither NaN nor infinity."""
-    if isinstance(value, dict):
-        return {key: _without_nan(inner) for key, inner in value.items()}
-    if isinstance(value, list | tuple):
-        return [_without_nan(inner) for inner in value]
-    return None if isinstance(value, float) and not math.isfinite(value) else value

@@ -12,15 +12,11 @@ from typing import Any
 import pytest
 
 import dumbbell as db
+import test_linux
 
 PROGRAMS = Path(__file__).parents[2] / "crates" / "linux" / "bpf"
 AVAILABLE = Path("/proc/sys/net/ipv4/tcp_available_congestion_control")
-FORBIDDEN = (
-    "CAP_",
-    "takes no programs for congestion control",
-    "cannot make a network namespace",
-    "cannot make a TUN device",
-)
+FORBIDDEN = (*test_linux.FORBIDDEN, "CAP_", "takes no programs for congestion control")
 
 
 def scenario(algorithm: str, **path: Any) -> dict[str, Any]:
@@ -37,14 +33,13 @@ def run(experiment: dict[str, Any]) -> db.Result:
     """A result of the kernel, or a skip."""
     if sys.platform != "linux":
         pytest.skip("there is no such ground here")
-    try:
-        return db.run(experiment, on=db.Linux(retries=5))
-    except db.VoidRunError as error:
-        pytest.skip(str(error))
-    except db.RunError as error:
-        if any(words in str(error) for words in FORBIDDEN):
-            pytest.skip(str(error))
-        raise
+    return test_linux.run(experiment, FORBIDDEN)
+
+
+@pytest.fixture(scope="module")
+def acd() -> db.Result:
+    """What the kernel makes of BBR-ACD."""
+    return run(scenario("bbr-acd"))
 
 
 def test_the_objects_are_those_of_the_sources() -> None:
@@ -69,18 +64,16 @@ def test_the_kernel_and_the_simulator_agree(algorithm: str) -> None:
     assert abs(ours - theirs) <= 20 or max(ours, theirs) <= 1.5 * min(ours, theirs)
 
 
-def test_bbr_acd_agrees_with_a_simulation_whose_clock_is_as_exact_as_the_machine() -> None:
+def test_bbr_acd_agrees_with_a_simulation_whose_clock_is_as_exact_as_the_machine(acd: db.Result) -> None:
     """Without a pacing margin every ACK that comes early raises the estimate for good, and with it the queue."""
-    experiment = scenario("bbr-acd")
-    real, exact = first_flow(run(experiment)), first_flow(db.run(experiment))
+    real, exact = first_flow(acd), first_flow(db.run(scenario("bbr-acd")))
     blurred = first_flow(db.run(scenario("bbr-acd", jitter="200us")))
     assert real["goodput_mbps"] == pytest.approx(exact["goodput_mbps"], rel=0.05)
     assert 0.9 * exact["mean_rtt_ms"] < real["mean_rtt_ms"] < 1.1 * blurred["mean_rtt_ms"]
 
 
-def test_state_is_reported_as_in_a_simulation() -> None:
-    experiment = scenario("bbr-acd")
-    real, simulated = run(experiment).series, db.run(experiment).series
+def test_state_is_reported_as_in_a_simulation(acd: db.Result) -> None:
+    real, simulated = acd.series, db.run(scenario("bbr-acd")).series
     assert real.columns == simulated.columns
     late = real.to_polars()
     late = late.filter(late["t_s"] > 2)
@@ -118,7 +111,7 @@ def test_an_ordinary_user_is_told_that_rights_in_a_namespace_do_not_count(tmp_pa
 
 
 def test_a_killed_run_leaves_no_algorithm_behind(tmp_path: Path) -> None:
-    run({**scenario("scalable"), "duration": "3s"})
+    run({**scenario("scalable"), "duration": "1s", "warmup": "0s"})
     file = tmp_path / "file.toml"
     text = db.run(scenario("scalable")).scenario_toml
     file.write_text(text.replace('duration = "12s"', 'duration = "60s"'), encoding="utf-8")

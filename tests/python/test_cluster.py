@@ -144,6 +144,19 @@ def test_a_worker_with_another_build_that_comes_later_mixes_nothing_in() -> None
     assert outcome.error is None and len(outcome.batches) == 1
 
 
+def test_a_worker_holds_no_more_rows_than_are_committed_together(monkeypatch: pytest.MonkeyPatch) -> None:
+    points = experiment.load(MANY, set={"sweep": {"repeat": 5}}).points
+    jobs = [
+        cluster.Job(point.resolved_toml, point.content_hash, point.label, point.repeat, point.settings)
+        for point in points
+    ]
+    rows = parallel.run_point(points[0]).rows
+    monkeypatch.setattr(cluster, "MAX_ROWS", 2 * rows - 10)
+    outcome = cluster.work(jobs, parallel.engine_digest(), None, {}, 1)
+    assert outcome.error is None
+    assert [len(batch.metas) for batch in outcome.decoded()] == [2, 2, 1]
+
+
 def test_a_worker_without_room_is_named(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(cluster, "_worker_address", lambda: "tcp://full:1")
     monkeypatch.setattr("tempfile.tempdir", str(tmp_path / "nowhere"))

@@ -163,6 +163,20 @@ def test_a_sweep_runs_the_points_of_a_damaged_batch_again_and_says_so(
     assert db.sweep(sweep, out=out).collect().flows.to_polars().equals(whole), "there is nothing more to say"
 
 
+def test_a_damaged_batch_of_another_experiment_stays(sweep: Path, tmp_path: Path) -> None:
+    out = tmp_path / "out"
+    db.sweep(sweep, out=out).collect()
+    (batch,) = (out / "batches").iterdir()
+    _truncate(batch / "series.parquet")
+    before = {path.name: path.read_bytes() for path in batch.iterdir()}
+    with pytest.warns(db.DamagedResultWarning, match="series.parquet"):
+        db.sweep(sweep, out=out, set={"duration": "2s"}).collect()
+    assert {path.name: path.read_bytes() for path in batch.iterdir()} == before
+    with pytest.warns(db.DamagedResultWarning, match="series.parquet"):
+        db.sweep(sweep, out=out).collect()
+    assert not batch.exists(), "its points are there again"
+
+
 def test_the_command_line_says_in_a_line_that_points_are_run_again(sweep: Path, tmp_path: Path) -> None:
     out = tmp_path / "out"
     db.sweep(sweep, out=out).collect()

@@ -7,6 +7,8 @@ import shutil
 import subprocess
 import sys
 import time
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
 
@@ -28,16 +30,24 @@ SCENARIO: dict[str, Any] = {
 FORBIDDEN = ("cannot make a network namespace", "cannot make a TUN device", "on Linux only")
 
 
-def run(scenario: dict[str, Any], **options: Any) -> db.Result:
-    """A result of the kernel, or a skip."""
+@contextmanager
+def where_allowed(forbidden: Sequence[str] = FORBIDDEN) -> Iterator[None]:
+    """Skips, with the reason, where the machine forbids what the block does."""
     try:
-        return db.run(scenario, on=db.Linux(retries=5, **options))
-    except db.VoidRunError as error:
-        pytest.skip(str(error))
+        yield
     except db.RunError as error:
-        if any(words in str(error) for words in FORBIDDEN):
+        if any(words in str(error) for words in forbidden):
             pytest.skip(str(error))
         raise
+
+
+def run(scenario: dict[str, Any], forbidden: Sequence[str] = FORBIDDEN, **options: Any) -> db.Result:
+    """A result of the kernel, or a skip."""
+    with where_allowed(forbidden):
+        try:
+            return db.run(scenario, on=db.Linux(retries=5, **options))
+        except db.VoidRunError as error:
+            pytest.skip(str(error))
 
 
 def test_a_run_on_the_kernel_has_the_tables_of_a_simulation(tmp_path: Path) -> None:

@@ -8,6 +8,7 @@ import sys
 import time
 from collections.abc import Sequence
 from concurrent.futures import ThreadPoolExecutor
+from contextlib import suppress
 from pathlib import Path
 from typing import Any
 
@@ -17,9 +18,16 @@ import dumbbell as db
 from dumbbell import _core, experiment, grounds
 from dumbbell.console import VOID_STATUS
 from dumbbell.live import Live
-from test_linux import FORBIDDEN, PATH, SCENARIO, run
+from test_linux import FORBIDDEN, PATH, SCENARIO, run, where_allowed
 
 NOBODY = 65534
+
+
+@pytest.fixture(scope="module")
+def kernel() -> None:
+    """Runs on the kernel are allowed here, or a skip; how good they are is seen later."""
+    with where_allowed(), suppress(db.VoidRunError):
+        db.run(SCENARIO, on=db.Linux(retries=0))
 
 
 def as_nobody(folder: Path, arguments: Sequence[str]) -> subprocess.CompletedProcess[str]:
@@ -47,8 +55,8 @@ def as_nobody(folder: Path, arguments: Sequence[str]) -> subprocess.CompletedPro
     return done
 
 
+@pytest.mark.usefixtures("kernel")
 def test_an_ordinary_user_has_a_shell_on_the_path(tmp_path: Path) -> None:
-    run(SCENARIO)
     file = tmp_path / "path.toml"
     file.write_text(PATH, encoding="utf-8")
     listen = f"{sys.executable} -c pass"
@@ -59,8 +67,8 @@ def test_an_ordinary_user_has_a_shell_on_the_path(tmp_path: Path) -> None:
     assert done.stdout.split()[:2] == ["0", "10.0.0.2"]
 
 
+@pytest.mark.usefixtures("kernel")
 def test_an_ordinary_user_runs_an_experiment(tmp_path: Path) -> None:
-    run(SCENARIO)
     file = tmp_path / "path.toml"
     file.write_text(PATH, encoding="utf-8")
     done = as_nobody(tmp_path, ["run", str(file), "--on", "linux", "--retries", "5"])
@@ -70,9 +78,9 @@ def test_an_ordinary_user_runs_an_experiment(tmp_path: Path) -> None:
     assert "cubic-linux-" in done.stdout
 
 
+@pytest.mark.usefixtures("kernel")
 def test_two_runs_at_once_each_have_the_network_to_themselves(tmp_path: Path) -> None:
     """Both use the same addresses and ports. They may make each other late, and then they say so."""
-    run(SCENARIO)
     rates = {"slow": 4, "fast": 12}
 
     def measure(name: str) -> subprocess.CompletedProcess[str]:
@@ -107,8 +115,8 @@ def test_wifi_carries_the_kernels_packets_as_it_carries_simulated_ones() -> None
     assert theirs["airtime"] == pytest.approx(ours["airtime"], rel=0.05)
 
 
+@pytest.mark.usefixtures("kernel")
 def test_a_run_tells_how_far_it_is_and_what_its_flows_get() -> None:
-    run(SCENARIO)
     live = Live()
     assert str(live) == "running"
     flows = [{"cc": "cubic"}, {"cc": "reno", "start": "3s"}]
@@ -128,8 +136,8 @@ def test_a_run_tells_how_far_it_is_and_what_its_flows_get() -> None:
     assert late == pytest.approx([10 * 1448 / 1500] * len(late), rel=0.2)
 
 
+@pytest.mark.usefixtures("kernel")
 def test_a_sweep_on_the_kernel_goes_on_where_it_was_left(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
-    run(SCENARIO)
     attempt, attempts = grounds._attempt, []
 
     def counted(point: Any, *rest: Any) -> db.Result:
