@@ -12,15 +12,11 @@ from typing import Any
 import pytest
 
 import dumbbell as db
+import test_linux
 
 PROGRAMS = Path(__file__).parents[2] / "crates" / "linux" / "bpf"
 AVAILABLE = Path("/proc/sys/net/ipv4/tcp_available_congestion_control")
-FORBIDDEN = (
-    "CAP_",
-    "takes no programs for congestion control",
-    "cannot make a network namespace",
-    "cannot make a TUN device",
-)
+FORBIDDEN = (*test_linux.FORBIDDEN, "CAP_", "takes no programs for congestion control")
 
 
 def scenario(algorithm: str, **path: Any) -> dict[str, Any]:
@@ -37,14 +33,7 @@ def run(experiment: dict[str, Any]) -> db.Result:
     """A result of the kernel, or a skip."""
     if sys.platform != "linux":
         pytest.skip("there is no such ground here")
-    try:
-        return db.run(experiment, on=db.Linux(retries=5))
-    except db.VoidRunError as error:
-        pytest.skip(str(error))
-    except db.RunError as error:
-        if any(words in str(error) for words in FORBIDDEN):
-            pytest.skip(str(error))
-        raise
+    return test_linux.run(experiment, forbidden=FORBIDDEN)
 
 
 def test_the_objects_are_those_of_the_sources() -> None:

@@ -7,6 +7,7 @@ import shutil
 import subprocess
 import sys
 import time
+from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
@@ -28,14 +29,14 @@ SCENARIO: dict[str, Any] = {
 FORBIDDEN = ("cannot make a network namespace", "cannot make a TUN device", "on Linux only")
 
 
-def run(scenario: dict[str, Any], **options: Any) -> db.Result:
-    """A result of the kernel, or a skip."""
+def run(scenario: dict[str, Any], forbidden: Sequence[str] = FORBIDDEN, **options: Any) -> db.Result:
+    """A result of the kernel, or a skip, also where it is ``forbidden`` in these words."""
     try:
         return db.run(scenario, on=db.Linux(retries=5, **options))
     except db.VoidRunError as error:
         pytest.skip(str(error))
     except db.RunError as error:
-        if any(words in str(error) for words in FORBIDDEN):
+        if any(words in str(error) for words in forbidden):
             pytest.skip(str(error))
         raise
 
