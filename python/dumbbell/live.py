@@ -12,23 +12,34 @@ MOST_FLOWS = 4
 
 
 class Live:
-    """How far the current run is, and what its flows get at present. Without a current run it says nothing."""
+    """How far the current run is, and what its flows get at present.
+
+    Of a run that has not begun yet, or is not watched because it is in a process of its own, it says only that it runs.
+    """
 
     def __init__(self) -> None:
-        self._watch: _core.Watch | None = None
-        self._begun: tuple[float, list[int]] = (0.0, [])
-        self._before = self._begun
+        self._run: _Run | None = None
 
     def begin(self) -> _core.Watch:
         """A run begins, which this watch sees."""
-        self._begun = self._before = (0.0, [])
-        self._watch = _core.Watch()
-        return self._watch
+        # Another thread may be about to show the run before, which keeps what it knows to itself.
+        self._run = _Run()
+        return self._run.watch
 
     def __str__(self) -> str:
-        if self._watch is None:
-            return "running"
-        duration, elapsed, delivered = self._watch.progress()
+        return "running" if self._run is None else str(self._run)
+
+
+class _Run:
+    """The same of one run."""
+
+    def __init__(self) -> None:
+        self.watch = _core.Watch()
+        self._begun: tuple[float, list[int]] = (0.0, [])
+        self._before = self._begun
+
+    def __str__(self) -> str:
+        duration, elapsed, delivered = self.watch.progress()
         if not delivered:
             return "running"
         if elapsed - self._begun[0] >= SPAN_S:

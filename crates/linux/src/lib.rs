@@ -3,7 +3,7 @@
 //!
 //! Where to look: `host.rs` makes the namespaces and `settings.rs` says what they are set to, `emulator.rs` carries the
 //! packets, `traffic.rs` has the applications, `sampler.rs` asks the kernel, `certificate.rs` judges. `bpf` loads our own
-//! algorithms into the kernel. `sys.rs` is the only module with unsafe code.
+//! algorithms into the kernel. Only `sys.rs` and `sys/bpf.rs` have unsafe code.
 
 mod bpf;
 mod certificate;

@@ -113,7 +113,7 @@ impl Values {
             Values::Text(values) => return Some(values.append_array(array.as_string_opt::<i32>()?)),
             Values::Name(values) => {
                 let names = array.as_dictionary_opt::<UInt32Type>()?;
-                values.extend(names.downcast_dict::<StringArray>()?);
+                return Some(values.extend_dictionary(&names.downcast_dict::<StringArray>()?));
             }
         }
         Some(Ok(()))

@@ -120,7 +120,7 @@ impl Loader {
         }
         let types = fs::read(KERNEL_TYPES).map_err(|error| BpfFault::Kernel(format!("{KERNEL_TYPES}: {error}")))?;
         let unknown = || BpfFault::Kernel(format!("{KERNEL_TYPES} does not describe what is needed"));
-        let kernel = Btf::from_sys_fs().map_err(|_| unknown())?;
+        let kernel = Btf::parse(&types, Default::default()).map_err(|_| unknown())?;
         let [operations, registered] =
             kernel_types::structures(&types, [OPERATIONS, REGISTERED]).ok_or_else(unknown)?;
         let mut own = Btf::new();

@@ -12,16 +12,16 @@ const BPF_F_LINK: u32 = 1 << 13;
 const NAME_BYTES: usize = 16;
 
 /// A call; what the structure lacks of the kernel's `union bpf_attr` is zero.
-fn bpf<T>(command: bpf_cmd, attributes: &T) -> io::Result<libc::c_long> {
-    // SAFETY: the attributes have the size that is said and are only read. What they point to is borrowed by the caller for
-    // as long, has the length that stands beside it, and is only read, too, but for the log, which is borrowed mutably.
-    let status =
-        unsafe { libc::syscall(libc::SYS_bpf, command as libc::c_int, &raw const *attributes, size_of::<T>()) };
+fn bpf<T>(command: bpf_cmd, mut attributes: T) -> io::Result<libc::c_long> {
+    // SAFETY: the attributes have the size that is said and are ours alone: the kernel writes the true length of a log into
+    // them. What they point to is borrowed by the caller for as long, has the length that stands beside it, and is only
+    // read, but for the log, which is borrowed mutably.
+    let status = unsafe { libc::syscall(libc::SYS_bpf, command as libc::c_int, &raw mut attributes, size_of::<T>()) };
     if status < 0 { Err(io::Error::last_os_error()) } else { Ok(status) }
 }
 
 /// The same for a command that opens something.
-fn open<T>(command: bpf_cmd, attributes: &T) -> io::Result<OwnedFd> {
+fn open<T>(command: bpf_cmd, attributes: T) -> io::Result<OwnedFd> {
     let fd = i32::try_from(bpf(command, attributes)?).map_err(io::Error::other)?;
     // SAFETY: the kernel has just opened it for us.
     Ok(unsafe { OwnedFd::from_raw_fd(fd) })
@@ -61,7 +61,7 @@ pub fn load_types(btf: &[u8]) -> io::Result<OwnedFd> {
     }
     let attributes =
         Attributes { btf: address(btf), log: 0, btf_bytes: length(btf), log_bytes: 0, log_level: 0, log_true_bytes: 0 };
-    open(bpf_cmd::BPF_BTF_LOAD, &attributes)
+    open(bpf_cmd::BPF_BTF_LOAD, attributes)
 }
 
 /// Has the kernel check a program that fills member `member` of the structure with type `structure`. `log` is for what the
@@ -98,7 +98,7 @@ pub fn load_program(
     }
     open(
         bpf_cmd::BPF_PROG_LOAD,
-        &Attributes {
+        Attributes {
             kind: bpf_prog_type::BPF_PROG_TYPE_STRUCT_OPS as u32,
             instruction_count: length(instructions),
             instructions: address(instructions),
@@ -144,7 +144,7 @@ pub fn create_structure(name: &str, types: impl AsFd, value_type: u32, value: &[
     }
     let map = open(
         bpf_cmd::BPF_MAP_CREATE,
-        &Attributes {
+        Attributes {
             kind: bpf_map_type::BPF_MAP_TYPE_STRUCT_OPS as u32,
             key_bytes: 4,
             value_bytes: length(value),
@@ -175,7 +175,7 @@ fn set_structure(map: &OwnedFd, value: &[u8]) -> io::Result<()> {
     }
     let key = [0u32];
     let attributes = Attributes { map: number(map), padding: 0, key: address(&key), value: address(value), flags: 0 };
-    bpf(bpf_cmd::BPF_MAP_UPDATE_ELEM, &attributes)?;
+    bpf(bpf_cmd::BPF_MAP_UPDATE_ELEM, attributes)?;
     Ok(())
 }
 
@@ -189,5 +189,5 @@ pub fn register_structure(map: impl AsFd) -> io::Result<OwnedFd> {
         flags: u32,
     }
     let attach_type = bpf_attach_type::BPF_STRUCT_OPS as u32;
-    open(bpf_cmd::BPF_LINK_CREATE, &Attributes { map: number(map), target: 0, attach_type, flags: 0 })
+    open(bpf_cmd::BPF_LINK_CREATE, Attributes { map: number(map), target: 0, attach_type, flags: 0 })
 }

@@ -102,9 +102,14 @@ impl Connection {
         }
     }
 
+    /// Where the data of a packet begins, in bytes.
+    fn start_of(&self, packet: &Packet) -> u64 {
+        u64::from(packet.seq.wrapping_sub(self.peer.isn.wrapping_add(1)))
+    }
+
     /// Whether all data of a packet has arrived before.
     fn is_duplicate(&self, packet: &Packet) -> bool {
-        let start = u64::from(packet.seq.wrapping_sub(self.peer.isn.wrapping_add(1)));
+        let start = self.start_of(packet);
         let end = self.incoming.byte(self.last_delivered());
         packet.len > 0 && start < u64::from(u32::MAX / 2) && start + u64::from(packet.len) <= end
     }
@@ -121,7 +126,7 @@ impl Connection {
     fn note_timestamp(&mut self, packet: &Packet) {
         let timestamp = packet.options.as_ref().and_then(|options| options.timestamp);
         let (Some((val, _)), Some(known)) = (timestamp, self.plain_timestamp) else { return };
-        let start = u64::from(packet.seq.wrapping_sub(self.peer.isn.wrapping_add(1)));
+        let start = self.start_of(packet);
         let is_newer = val.wrapping_sub(known) < u32::MAX / 2;
         if packet.len == 0 && is_newer && start <= self.incoming.byte(self.last_ack) {
             self.plain_timestamp = Some(val);
@@ -193,7 +198,7 @@ impl Connection {
 
     /// The data of a packet; the ACKs it causes at once.
     fn take(&mut self, now: Time, packet: &Packet) -> Vec<Ack> {
-        let start = u64::from(packet.seq.wrapping_sub(self.peer.isn.wrapping_add(1)));
+        let start = self.start_of(packet);
         let first = self.incoming.first_from(start);
         let end = self.incoming.whole_below(start + u64::from(packet.len));
         let sent_at = match (packet.options.as_ref().and_then(|options| options.timestamp), self.peer.clock) {
