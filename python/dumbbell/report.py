@@ -11,6 +11,7 @@ from rich.text import Text
 
 from dumbbell import transfers
 from dumbbell.agreement import MEASURES, Pair
+from dumbbell.fairness import jain
 from dumbbell.printable import one_line
 from dumbbell.results import Meta, Result, SweepResult, separating_axes, setting_name
 from dumbbell.terminal import Grid, console
@@ -115,8 +116,6 @@ def sum_and_fairness(result: Result) -> str | None:
     goodputs = [row["goodput_mbps"] or 0.0 for row in result.flows.rows()]
     if len(goodputs) < 2:
         return None
-    from dumbbell.metrics import jain
-
     index = jain(goodputs)
     return f"sum {_number(sum(goodputs))} Mbit/s" + ("" if index is None else f", Jain's index {index:.3f}")
 
