@@ -77,9 +77,7 @@ def main() -> None:
         )
     _show(link, "cellular" if trace else "cellular-synthetic", cellular(trace))
     _show("lossy link, 20 Mbit/s, 40 ms, queue of 1 BDP", "lossy", lossy())
-    say(
-        f"\nTables (Parquet) and scenarios of every run are in {OUT}/; `dumbbell report DIR` writes a page about one of them."
-    )
+    say(f"\nTables (Parquet) and scenarios of every run are in {OUT}/; `dumbbell report DIR` makes a page of one.")
 
 
 def _show(title: str, name: str, document: dict[str, Any]) -> None:
