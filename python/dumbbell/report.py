@@ -11,6 +11,7 @@ from rich.text import Text
 
 from dumbbell import transfers
 from dumbbell.agreement import MEASURES, Pair
+from dumbbell.fairness import jain
 from dumbbell.points import values
 from dumbbell.printable import one_line
 from dumbbell.results import Meta, Result, SweepResult, separating_axes, setting_name
@@ -116,8 +117,6 @@ def sum_and_fairness(result: Result) -> str | None:
     goodputs = [row["goodput_mbps"] or 0.0 for row in result.flows.rows()]
     if len(goodputs) < 2:
         return None
-    from dumbbell.metrics import jain
-
     index = jain(goodputs)
     return f"sum {_number(sum(goodputs))} Mbit/s" + ("" if index is None else f", Jain's index {index:.3f}")
 
@@ -312,15 +311,24 @@ def _sweep(sweep: SweepResult, name: str | None) -> None:
     if rows or not len(sweep.transfers):
         grid.print(title)
         _more(rows)
-    if len(sweep.transfers):
-        _transfers(sweep, title)
-    if len(sweep.datagrams):
-        _datagrams(sweep, title)
+    for heading, (others, count) in others_of_sweep(sweep).items():
+        others.print(f"{heading}, {title}")
+        _more(count)
     _cost(sweep.points)
 
 
-def _transfers(sweep: SweepResult, title: str) -> None:
-    """Prints the completion times of each setting, over all sizes: means over repetitions."""
+def others_of_sweep(sweep: SweepResult) -> dict[str, tuple[Grid, int]]:
+    """The tables of what is no lasting flow, by their headings, and how many rows each has in all."""
+    found = {}
+    if len(sweep.transfers):
+        found["Completion times"] = _transfers(sweep)
+    if len(sweep.datagrams):
+        found["Datagrams"] = _datagrams(sweep)
+    return found
+
+
+def _transfers(sweep: SweepResult) -> tuple[Grid, int]:
+    """The completion times of each setting, over all sizes: means over repetitions."""
     import polars as pl
 
     sizes = sweep.transfers.to_polars().filter(pl.col("sizes") == transfers.ALL)
@@ -336,12 +344,11 @@ def _transfers(sweep: SweepResult, title: str) -> None:
             *(_number(rows[column].mean()) for column in ("transfers", "unfinished")),
             *(_interval(1e3 * rows[f"{p}_fct_s"]) for p in ("p50", "p95", "p99")),
         )  # fmt: skip
-    grid.print(title)
-    _more(count)
+    return grid, count
 
 
-def _datagrams(sweep: SweepResult, title: str) -> None:
-    """Prints loss and delays of the flows of datagrams of each setting: means over repetitions."""
+def _datagrams(sweep: SweepResult) -> tuple[Grid, int]:
+    """Loss and delays of the flows of datagrams of each setting: means over repetitions."""
     datagrams = sweep.datagrams.to_polars()
     axes = [axis for axis in sweep.axes if axis in datagrams.columns]
     grid = Grid(
@@ -358,8 +365,7 @@ def _datagrams(sweep: SweepResult, title: str) -> None:
             _interval(100 * rows["loss"]),
             *(_interval(rows[column]) for column in columns),
         )
-    grid.print(title)
-    _more(count)
+    return grid, count
 
 
 def _first_groups(rows: pl.DataFrame, *columns: str) -> tuple[dict[tuple[Any, ...], pl.DataFrame], int]:

@@ -235,6 +235,10 @@ fn sweep_in_words(text: &mut String, experiment: &Experiment) {
     }
 }
 
-fn in_words(value: &serde_json::Value) -> String {
-    value.as_str().map_or_else(|| value.to_string(), str::to_owned)
+fn in_words(value: &Value) -> String {
+    match value {
+        Value::Null => "none".to_owned(),
+        Value::String(text) => text.clone(),
+        _ => value.to_string(),
+    }
 }
