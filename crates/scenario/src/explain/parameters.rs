@@ -11,7 +11,7 @@ use std::fmt::Write;
 pub(crate) fn explain(experiment: &Experiment) -> String {
     let mut text = String::new();
     let Some(first) = experiment.points().first() else { return text };
-    let resolved = first.as_given();
+    let resolved = &*first.as_given();
     let algorithm =
         |flow: &Flow| (format!("{} -> {}", flow.cc.name(), flow.cc.exact_name()), flow.cc.parameters().clone());
     section(&mut text, resolved, "algorithm", algorithm, |given| &given.algorithm);
