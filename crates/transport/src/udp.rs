@@ -180,6 +180,21 @@ mod tests {
     }
 
     #[test]
+    fn what_waits_is_known_until_it_has_left_and_nothing_is_timed() {
+        let (mut near, far) = endpoints(1_000);
+        near.write(Time::ZERO, 3, 300);
+        assert_eq!(near.unsent(), 2_300);
+        let mut payload = Vec::new();
+        let mut sent = Vec::new();
+        while near.poll_transmit(Time::ZERO, &mut payload).is_some() {
+            payload.clear();
+            sent.push((near.unsent(), near.sent().sent_segments));
+        }
+        assert_eq!(sent, [(1_300, 1), (300, 2), (0, 3)]);
+        assert_eq!((near.next_timer(), far.next_timer()), (Time::NEVER, Time::NEVER));
+    }
+
+    #[test]
     fn numbers_are_remembered_for_a_long_time_and_come_round() {
         let gaps = |sent: Vec<Vec<u8>>| sent.into_iter().step_by(3).collect::<Vec<_>>();
         let stats = exchange(300_000, 1_000, |sent| gaps(sent.clone()).into_iter().chain(gaps(sent)).collect());

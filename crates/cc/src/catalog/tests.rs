@@ -168,15 +168,38 @@ fn names_are_one_word_and_not_taken() {
     assert_eq!(catalog.entries().len(), 1);
 }
 
+/// The catalogue with a variant `v` of `base`.
+fn with_variant(base: &str, overrides: &str) -> Result<Catalog, RegisterError> {
+    let text = format!(
+        "[[preset]]\nname = 'v'\nexact_name = 'v-1'\nbase = '{base}'\nsummary = 's'\nsource = 's'\n\
+         overrides = {{ {overrides} }}"
+    );
+    let mut catalog = Catalog::builtin().clone();
+    catalog.register_variants(&text)?;
+    Ok(catalog)
+}
+
+#[test]
+fn a_variant_of_any_algorithm_has_a_name_of_its_own() {
+    for base in Catalog::builtin().entries().filter(|entry| entry.base().is_none()) {
+        let controller = with_variant(base.name(), "").unwrap().build("v", &Map::new(), Rng::new(1)).unwrap();
+        assert_eq!(controller.algorithm(), "v-1", "{}", base.name());
+    }
+}
+
+#[test]
+fn recipes_are_equal_when_their_algorithms_and_all_parameters_are() {
+    let catalog = with_variant("reno", "").unwrap();
+    let recipe = |name, parameters| catalog.recipe(name, &table(parameters)).unwrap();
+    let reno = recipe("reno", json!({}));
+    assert_eq!(reno, recipe("reno", json!({"beta": 0.5})), "a default that is written down");
+    assert_ne!(reno, recipe("reno", json!({"beta": 0.25})));
+    assert_ne!(reno, recipe("v", json!({})), "another name for the same");
+}
+
 #[test]
 fn a_wrong_variant_is_refused_by_name() {
-    let variant = |base: &str, overrides: &str| {
-        let text = format!(
-            "[[preset]]\nname = 'v'\nexact_name = 'v-1'\nbase = '{base}'\nsummary = 's'\nsource = 's'\n\
-             overrides = {{ {overrides} }}"
-        );
-        Catalog::builtin().clone().register_variants(&text).map_err(|error| error.to_string())
-    };
+    let variant = |base, overrides| with_variant(base, overrides).map(drop).map_err(|error| error.to_string());
     assert!(variant("reno", "beta = 0.7").is_ok());
     assert!(variant("rino", "").unwrap_err().starts_with("variant `v`: unknown algorithm `rino`; did you mean"));
     assert!(variant("reno", "betta = 1").unwrap_err().contains("did you mean `beta`"));

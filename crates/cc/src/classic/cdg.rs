@@ -397,6 +397,20 @@ mod tests {
     }
 
     #[test]
+    fn slow_start_ends_when_a_round_takes_more_than_an_eighth_longer_than_the_shortest() {
+        let (mut cdg, mut c) = begun(Parameters { hystart_train: false, hystart_delay: true, ..Parameters::default() });
+        cdg.samples = HYSTART_SAMPLES;
+        for (round_us, shortest_us, ends) in
+            [(50_000, 50_000, false), (40_000, 40_000, false), (45_000, 40_000, false), (45_001, 40_000, true)]
+        {
+            cdg.rtt.min = round_us;
+            c.control.ssthresh = u32::MAX;
+            cdg.end_slow_start(&c.view, &mut c.control);
+            assert_eq!((cdg.delay_min_us, c.control.ssthresh == c.control.cwnd), (shortest_us, ends), "{round_us} us");
+        }
+    }
+
+    #[test]
     fn the_chance_of_no_back_off_is_the_exponential_function() {
         for exponent in [256, 42 * 8_000, 1_000_000, 5_000_000] {
             let law = (-(exponent as f64) * 1e-6).exp();

@@ -16,6 +16,27 @@ fn every_profile_is_within_the_declared_ranges() {
 }
 
 #[test]
+fn a_packet_has_1500_bytes_with_and_without_timestamps() {
+    let of = |timestamps, profile| {
+        let mut config = TransportConfig { timestamps, ..TransportConfig::profile(profile).unwrap() };
+        config.fill_segments();
+        (config.mss, config.header_bytes(), config.largest_segment())
+    };
+    assert_eq!(of(true, "tcp"), (1_448, 52, 1_460));
+    assert_eq!(of(false, "tcp"), (1_460, 40, 1_460));
+    assert_eq!(of(false, "quic").0, 1_350, "QUIC has no such option");
+}
+
+#[test]
+fn a_packet_of_the_handshake_has_room_for_the_options_that_it_carries() {
+    let of = |timestamps, profile| {
+        TransportConfig { timestamps, ..TransportConfig::profile(profile).unwrap() }.handshake_bytes()
+    };
+    assert_eq!((of(true, "tcp"), of(false, "tcp")), (60, 52));
+    assert_eq!((of(true, "quic"), of(false, "quic")), (60, 60), "it stands for QUIC's own");
+}
+
+#[test]
 fn what_is_out_of_range_is_refused_with_what_is_allowed() {
     let plain = TransportConfig::default;
     let cases = [
