@@ -138,6 +138,6 @@ def test_what_is_wrong_with_options_is_not_found_in_a_dictionary(dumbbell: Cli) 
 
 
 def test_a_study_that_there_is_not_has_a_nearest(dumbbell: Cli) -> None:
-    done = dumbbell("reproduce", "kata/fig2")
+    done = dumbbell("reproduce", "kata/tabel2")
     assert (done.status, done.out) == (2, "")
-    assert "help: did you mean `kato/" in done.err
+    assert "help: did you mean `kato/table2`?" in done.err
