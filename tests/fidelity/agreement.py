@@ -142,11 +142,11 @@ def remark(row: dict[str, Any], measure_: str) -> str:
     kernel, start, end = (
         row[key] for key in (f"kernel_{measure_}", f"sim_{measure_}_most_from", f"sim_{measure_}_most_to")
     )
-    runs = "one run" if row["kernel_runs"] == 1 else f"{row['kernel_runs']} runs"
-    where = "which is one of these: chance" if start <= kernel <= end else "which is none of these: open"
+    runs = "a run" if row["kernel_runs"] == 1 else f"{row['kernel_runs']} runs in the median"
+    where = "which lies among them: chance" if start <= kernel <= end else "which does not: open"
     return (
         f"{name} of {row['cc']}: four in five of {SEEDS} simulated runs have {start:.3g} to {end:.3g} {unit}".rstrip()
-        + f", {runs} of the kernel {kernel:.3g}, {where}."
+        + f", the kernel in {runs} {kernel:.3g}, {where}."
     )
 
 

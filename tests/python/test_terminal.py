@@ -16,9 +16,12 @@ from pathlib import Path
 
 import pytest
 import typer.main
+from rich.console import Console
 
 from conftest import Cli
 from dumbbell.application import app
+from dumbbell.papers import text
+from dumbbell.papers.model import Grid
 
 COLUMNS, ROWS = 80, 24
 _COMMANDS_OF_A_TERMINAL = re.compile(r"\x1b\[[0-9;?]*[a-zA-Z]")
@@ -87,12 +90,25 @@ def test_help_fits(dumbbell: Cli, monkeypatch: pytest.MonkeyPatch, command: str)
         "reproduce --list",
         "suite --list",
         "schema --markdown links",
+        "reproduce rebbr/fig1 --quick",
     ],
 )
 def test_output_fits(terminal: Terminal, experiment: Path, command: str) -> None:
     lines = terminal(command)
     assert len(lines) > 3
     assert [line for line in lines if len(line) > COLUMNS] == []
+    assert [line for line in lines if "\N{HORIZONTAL ELLIPSIS}" in line] == []
+
+
+def test_a_wide_table_of_a_study_is_printed_in_parts_that_name_their_rows(capsys: pytest.CaptureFixture[str]) -> None:
+    groups = [f"{name}: {column}" for name in ("one", "two", "three") for column in ("goodput", "published")]
+    grid = Grid("wide", "title", ["loss", *groups], [["1 %", *map(float, range(1000, 1006))]])
+    text.table(Console(width=50), grid)
+    first, second = capsys.readouterr().out.split("loss")[1:]
+    assert "1,003" in first
+    assert "1,004" in second
+    text.table(Console(width=100), grid)
+    assert capsys.readouterr().out.count("loss") == 1
 
 
 def test_sentences_are_broken_between_words_and_lines_of_a_file_are_not(terminal: Terminal, experiment: Path) -> None:

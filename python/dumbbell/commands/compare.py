@@ -91,6 +91,7 @@ def compare(
         described = document(
             algorithms, path, trace=trace, duration=duration, warmup=warmup, repeat=repeat, together=together
         )
+        options.check_trace(trace)
         place = _default_place(algorithms) if plot and out is None else out
         loaded = experiment.load(described, set=chosen, seed=seed)
         check_out(loaded, place)

@@ -80,6 +80,7 @@ def advise(
         fail(f"--candidates {candidates}: name at least two algorithms")
     path = {"rate": rate, "rtt": rtt, "buffer": buffer, "loss": loss}
     described = document(names, path, trace=trace, duration=duration, repeat=repeat)
+    options.check_trace(trace)
     place = out or Path("out") / f"advice-{trace.stem if trace else rate or '10mbit'}".replace(",", "-")
     loaded = experiment.load(described, set=options.settings(settings, vary_rtt=True), seed=seed)
     check_out(loaded, place)
