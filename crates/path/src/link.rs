@@ -11,6 +11,7 @@ mod change;
 mod ingress;
 mod losses;
 mod measures;
+mod remote;
 
 use crate::config::LinkConfig;
 use crate::delay::Passage;
@@ -28,7 +29,10 @@ use ingress::Ingress;
 use losses::losses_behind;
 use std::collections::VecDeque;
 
+use remote::Remote;
+
 pub use change::{Change, Retimed};
+pub use remote::Offered;
 
 /// What became of a packet that was offered.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -92,6 +96,8 @@ enum FastPath {
     DelayOnly,
     /// A drop-tail queue, a transmitter and a constant delay.
     DropTail,
+    /// The queue is elsewhere; what it has taken has a constant delay.
+    Remote,
     /// There is none: packets take the general way.
     None,
 }
@@ -105,6 +111,7 @@ enum Stage<P> {
     DropTail(Fifo),
     Gated(Box<Gated>),
     Held(Box<HeldQueue<P>>),
+    Remote(Box<Remote<P>>),
 }
 
 impl<P: Packet> Stage<P> {
@@ -222,11 +229,14 @@ impl<P: Packet> Link<P> {
     /// [`offer_run`](Self::offer_run) on a link that only delays packets: they leave it together.
     #[inline(never)]
     fn delay_run(&mut self, now: Time, packet: P, count: u32) -> Option<Train> {
+        let departures = Train::at_once(now, count);
+        if let Stage::Remote(remote) = &mut self.stage {
+            return remote.offer_run(now, packet, count).then_some(departures);
+        }
         if self.fast_path != FastPath::DelayOnly {
             return None;
         }
         self.ledger.arrivals.add_many(packet.size(), count);
-        let departures = Train::at_once(now, count);
         self.pipe.push_run(departures, packet);
         Some(departures)
     }
@@ -294,6 +304,7 @@ impl<P: Packet> Link<P> {
                 Err(cause) => return self.ledger.drop_now(packet, cause),
             },
             Stage::Held(_) => return self.offer_held(now, packet),
+            Stage::Remote(remote) => return remote.offer(now, packet),
         };
         self.propagate(now, departs, packet);
         Offer::Accepted { departs: (departs < Time::NEVER).then_some(departs) }
@@ -376,7 +387,7 @@ impl<P: Packet> Link<P> {
     /// known when it is offered.
     #[inline]
     pub fn decides_late(&self) -> bool {
-        !self.is_immediate && matches!(self.stage, Stage::Held(_))
+        !self.is_immediate && matches!(self.stage, Stage::Held(_) | Stage::Remote(_))
     }
 
     /// The next packet that has reached the far end by `now`, in the order of arrival there. Call it until it returns

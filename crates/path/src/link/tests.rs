@@ -18,6 +18,7 @@ use dumbbell_units::{Bytes, Duration, Rate, Ratio, Rng};
 
 pub(super) mod properties;
 mod queues;
+mod remote;
 
 pub(super) const MS: u64 = 1_000_000;
 

@@ -4,7 +4,7 @@ use super::Engine;
 use crate::agenda::Turn;
 use crate::endpoints::Endpoints;
 use crate::flow::{Flow, Traffic};
-use crate::packet::{Kind, Packet, flow_number};
+use crate::packet::{Cause, Kind, Packet, flow_number};
 use dumbbell_network::Hop;
 use dumbbell_path::{DropCause, Link, Offer, Packet as _, Port};
 use dumbbell_transport::{Ack, Burst, CumulativeAck};
@@ -34,7 +34,7 @@ impl Engine<'_> {
             match ends {
                 Endpoints::Tcp { receiver, .. } => {
                     if let Some(ack) = receiver.on_timer(now) {
-                        self.acknowledge(index, &ack);
+                        self.acknowledge(index, &ack, Cause::of_turn(Turn::Receiver));
                     }
                 }
                 Endpoints::Other(ends) => {
@@ -179,12 +179,12 @@ impl Engine<'_> {
         }
     }
 
-    /// Sends an ACK of a receiver.
+    /// Sends an ACK of a receiver, which has this cause.
     #[inline(always)]
-    pub(super) fn acknowledge(&mut self, index: usize, ack: &Ack) {
+    pub(super) fn acknowledge(&mut self, index: usize, ack: &Ack, cause: Cause) {
         let route = self.routes.of(index);
         let packet = Packet::ack(flow_number(index), route.reverse_rest, route.header, ack, &mut self.sacks);
-        self.send_back(route.first_reverse, packet);
+        self.send_back(route.first_reverse, packet.because(cause));
     }
 
     /// The same for an ACK without SACK blocks.
@@ -213,10 +213,10 @@ impl Engine<'_> {
     }
 
     /// The answer to a SYN, which echoes the one that left at `echo`.
-    pub(super) fn send_syn_ack(&mut self, index: usize, echo: Time) {
+    pub(super) fn send_syn_ack(&mut self, index: usize, echo: Time, cause: Cause) {
         let route = self.routes.of(index);
         let packet = Packet::syn_ack(self.now, flow_number(index), route.reverse_rest, route.handshake_bytes, echo);
-        self.send(route.first_reverse, packet);
+        self.send(route.first_reverse, packet.because(cause));
     }
 
     /// The ACK of the answer, which ends the handshake.
@@ -395,7 +395,7 @@ impl Engine<'_> {
     }
 
     #[cold]
-    fn count_drop(&mut self, packet: &Packet) {
+    pub(super) fn count_drop(&mut self, packet: &Packet) {
         if packet.kind.is_data() {
             self.flows[packet.flow as usize].traffic.drops += 1;
         }
