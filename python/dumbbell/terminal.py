@@ -6,6 +6,8 @@ line below says which.
 
 from __future__ import annotations
 
+import re
+import sys
 from collections.abc import Sequence
 from html import escape
 from typing import Any
@@ -27,6 +29,8 @@ EDGES = 2
 
 MIN_PROSE = 24
 """Characters that a column of sentences needs."""
+
+_LINK = re.compile(r"\[((?:`[^`]*`|[^\]])*)\]\([^)]*\)")
 
 
 class Grid:
@@ -121,6 +125,18 @@ def console() -> Console:
     """Standard output, as wide as the terminal, or 120 columns where there is none."""
     found = Console()
     return found if found.is_terminal else Console(width=WIDTH_WITHOUT_TERMINAL)
+
+
+def page(markdown: str) -> None:
+    """Prints a page of Markdown: as it is for a file or a pipe, as headings, lists and tables on a terminal."""
+    here = Console()
+    if here.is_terminal:
+        from rich.markdown import Markdown
+
+        # Links lead to pages that lie elsewhere; their words stay.
+        here.print(Markdown(_LINK.sub(r"\1", markdown)))
+    else:
+        sys.stdout.write(markdown)
 
 
 def _aligned(heading: str | Text) -> str:

@@ -120,6 +120,33 @@ def test_a_sweep_of_one_algorithm_recommends_nothing(tmp_path: Path) -> None:
     assert "Recommendation" not in pages.render(pages.of_result(sweep, tmp_path / "one"), "md")
 
 
+def test_flows_that_share_a_path_are_no_choice_of_an_operator(tmp_path: Path) -> None:
+    flows = [{"cc": "bbr", "count": 2, "start_jitter": "1s"}]
+    path = {"rate": "10mbit", "rtt": "40ms"}
+    document = {"duration": "2s", "path": path, "flows": flows, "sweep": {"flows[*].cc": ["bbr", "cubic"]}}
+    assert advice(db.sweep(document).collect()) == []
+
+
+def test_one_run_of_each_is_called_so(tmp_path: Path) -> None:
+    sweep = db.compare("bbr", "cubic", duration="2s", out=tmp_path / "once")
+    assert "One run of each" in pages.render(pages.of_result(sweep, tmp_path / "once"), "md")
+
+
+def test_a_report_of_a_sweep_of_traffic_has_its_completion_times(tmp_path: Path) -> None:
+    document = {
+        "duration": "4s",
+        "record": {"series": False},
+        "path": {"rate": "10mbit", "rtt": "40ms"},
+        "flows": [{"cc": "cubic"}],
+        "traffic": [{"kind": "short-flows", "cc": "cubic", "size": "30kB", "load": "20%"}],
+        "sweep": {"path.queue": ["droptail", "fq_codel"]},
+    }
+    out = tmp_path / "queues"
+    text = pages.render(pages.of_result(db.sweep(document, out=out).collect(), out), "md")
+    assert "### Completion times, 2 runs" in text
+    assert "p95 FCT" in text
+
+
 LIMITED = [
     ({}, {"cc": "cubic"}, "the capacity of the link"),
     ({}, {"cc": "cubic", "rate": "2mbit"}, "its application"),
