@@ -47,21 +47,23 @@ def run(
         max_memory: Memory that the run may take, in bytes or as ``"2GiB"``; default half of the machine's.
         on: What runs it: ``"simulator"``, or ``"linux"`` for the TCP of the running kernel over the same links, in real
             time; :class:`Linux` has settings.
-        threads: Threads that share the flows of the run, if these meet in one link and nowhere else; other runs take one.
-            The results are the same.
+        threads: Threads that share the flows of the run, if these meet in one link and nowhere else; other runs take
+            one. The results are the same.
 
     Raises:
         ScenarioError: The experiment is wrong; the message says where and what would be right.
         RunError: The run would need more memory than it may take, or a controller could not go on; the message says
             what grew, or which controller, when and why. Or the kernel or the machine cannot do what it asks for.
         VoidRunError: The machine was too busy for a run on the kernel that measures anything.
-        ValueError: The experiment has several points; use :func:`sweep`. Or ``threads`` is less than 1.
+        ValueError: The experiment has several points; use :func:`sweep`. Or ``threads`` is below 1, or given for the
+            kernel.
     """
     points = experiment.load(source, set=set, seed=seed).points
     if len(points) != 1:
         raise ValueError(f"the experiment has {len(points)} points; use dumbbell.sweep")
-    _check_threads(threads)
-    with closing(run_points(points, max_memory=max_memory, linux=ground(on), threads=threads)) as results:
+    linux = ground(on)
+    _check_threads(threads, linux)
+    with closing(run_points(points, max_memory=max_memory, linux=linux, threads=threads)) as results:
         return next(results)[1]
 
 
@@ -101,7 +103,8 @@ def sweep(
     Raises:
         ScenarioError: The experiment is wrong; the message says where and what would be right.
         OutputError: ``out`` cannot be written.
-        ValueError: Settings that a cluster has no use for: ``jobs``, ``threads``, or another ground.
+        ValueError: Settings that a cluster has no use for: ``jobs``, ``threads``, or another ground. Or ``threads`` as
+            in :func:`run`.
     """
     points = experiment.load(source, set=set, seed=seed, repeat=repeat).points
     folder = None if out is None else Path(out)
@@ -132,7 +135,7 @@ class Sweep:
         client: Client | None = None,
         threads: int = 1,
     ) -> None:
-        _check_threads(threads)
+        _check_threads(threads, linux)
         if client is not None and (linux is not None or jobs is not None or threads != 1):
             raise ValueError(
                 "a cluster runs the simulator, on all threads of its workers: leave out `on`, `jobs` and `threads`"
@@ -293,9 +296,11 @@ class Sweep:
         return None
 
 
-def _check_threads(threads: int) -> None:
+def _check_threads(threads: int, linux: Linux | None) -> None:
     if threads < 1:
         raise ValueError(f"threads={threads}: a run takes at least one thread")
+    if threads > 1 and linux is not None:
+        raise ValueError(f"threads={threads}: a run on the kernel has no threads of its own")
 
 
 def _warn(problem: str) -> None:

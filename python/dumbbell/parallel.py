@@ -109,8 +109,9 @@ def run_points(
     idle: Callable[[], None] = lambda: None,
     threads: int = 1,
 ) -> Generator[tuple[int, Result]]:
-    """Simulates ``jobs`` points at a time, yielding index and result as they finish. Each run takes ``threads``; the
-    default is as many runs as keep all cores busy.
+    """Simulates ``jobs`` points at a time, yielding index and result as they finish.
+
+    Each run takes ``threads``; by default there are as many runs at a time as keep all cores busy.
 
     With ``linux`` they run on the kernel, one after the other: at the same time they would disturb each other. ``live``
     sees how far each of them is.
