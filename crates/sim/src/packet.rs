@@ -4,7 +4,7 @@
 //! data and another for ACKs, and what only few packets carry is kept elsewhere: SACK blocks in a [`Store`], the bytes of
 //! datagrams in [`Payloads`].
 
-use crate::agenda::Turn;
+use crate::agenda::Cause;
 use dumbbell_path::{Class, Ecn};
 use dumbbell_transport::{Ack, Arrival, Burst, CumulativeAck, Datagram, Flags, Marks, SackBlock, Segment};
 use dumbbell_units::{Time, claimed};
@@ -88,20 +88,6 @@ impl Kind {
     #[inline]
     pub fn datagram(self) -> Kind {
         if self == Kind::Awaited { Kind::AwaitedDatagram } else { Kind::Datagram }
-    }
-}
-
-/// What makes an end of a flow send, by its place among simultaneous events: the arrival of a packet, or its own turn.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) struct Cause(pub u8);
-
-impl Cause {
-    /// A packet has arrived.
-    pub const ARRIVAL: Cause = Cause(0);
-
-    /// It is the turn of an end.
-    pub const fn of_turn(turn: Turn) -> Cause {
-        Cause(turn as u8 + 1)
     }
 }
 
@@ -297,6 +283,17 @@ impl dumbbell_path::Packet for Packet {
         self.number += count;
         self.detail -= count;
         self.flags = Burst::flags_behind_first(self.detail == 0).bits();
+    }
+
+    #[inline(always)]
+    fn is_followed_by(&self, other: &Packet, count: u32) -> bool {
+        self.detail == other.detail.wrapping_add(count)
+            && self.number.wrapping_add(count) == other.number
+            && self.timestamp == other.timestamp
+            && self.flow == other.flow
+            && self.ecn == other.ecn
+            && self.kind == other.kind
+            && matches!(self.kind, Kind::Data | Kind::Awaited)
     }
 }
 

@@ -84,6 +84,12 @@ impl<P: Packet> Link<P> {
         self
     }
 
+    /// [`offer_run`](Link::offer_run) to a link whose queue is elsewhere: nothing is known of the departures.
+    pub(super) fn offer_run_elsewhere(&mut self, now: Time, packet: P, count: u32) -> Option<Train> {
+        let Stage::Remote(remote) = &mut self.stage else { return None };
+        remote.offer_run(now, packet, count).then(|| Train::at_once(Time::NEVER, count))
+    }
+
     /// What is offered from now on to a link whose queue is elsewhere has this [cause](Offered::cause).
     #[inline]
     pub fn set_cause(&mut self, cause: u64) {

@@ -2,10 +2,10 @@
 
 use super::Engine;
 use super::transmission::PACKETS_PER_CHECK;
-use crate::agenda::Turn;
+use crate::agenda::{Cause, Turn};
 use crate::endpoints::Endpoints;
 use crate::flow::Phase;
-use crate::packet::{Cause, Kind, Packet};
+use crate::packet::{Kind, Packet};
 use dumbbell_transport::{Answer, Handshake, Horizon, SetUp};
 
 /// The rest of the run whose packet came out of a link last. They go to the same endpoint.

@@ -78,6 +78,8 @@ fn flows_with_round_trip_times_of_their_own_give_the_same_bytes() {
         rtt = "40ms"
     "#;
     assert_same_on([2, 3], text);
+    // Behind a limit of packets bursts stay together on both links of their way.
+    assert_same_on([2, 3], &text.replace("buffer = \"30ms\"", "buffer = \"200packets\""));
 }
 
 #[test]
