@@ -17,6 +17,7 @@ pub(super) const PACKETS_PER_CHECK: u64 = 64;
 const BURSTS_PER_CHECK: u32 = 256;
 
 impl Engine<'_> {
+    #[inline(always)]
     pub(super) fn sender_timer(&mut self, index: usize) {
         let now = self.now;
         let ends = &mut self.flows[index].ends;
@@ -27,6 +28,7 @@ impl Engine<'_> {
         self.flow_agenda.set(index, Turn::Sender, self.flows[index].ends.sender_timer());
     }
 
+    #[inline(always)]
     pub(super) fn receiver_timer(&mut self, index: usize) {
         let now = self.now;
         let ends = &mut self.flows[index].ends;
