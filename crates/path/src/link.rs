@@ -11,6 +11,7 @@ mod change;
 mod ingress;
 mod losses;
 mod measures;
+mod remote;
 
 use crate::config::LinkConfig;
 use crate::delay::Passage;
@@ -30,7 +31,10 @@ use ingress::Ingress;
 use losses::losses_behind;
 use std::collections::VecDeque;
 
+use remote::Remote;
+
 pub use change::{Change, Retimed};
+pub use remote::Offered;
 
 /// What became of a packet that was offered.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -99,6 +103,8 @@ enum FastPath {
     /// A queue that keeps its packets, whose decisions [may be late](Link::decide_when_asked), a transmitter and a constant
     /// delay.
     Held,
+    /// The queue is elsewhere; what it has taken has a constant delay.
+    Remote,
     /// There is none: packets take the general way.
     None,
 }
@@ -112,6 +118,7 @@ enum Stage<P> {
     DropTail(Fifo),
     Gated(Box<Gated>),
     Held(Box<HeldQueue<P>>),
+    Remote(Box<Remote<P>>),
 }
 
 impl<P: Packet> Stage<P> {
@@ -244,6 +251,7 @@ impl<P: Packet> Link<P> {
         match self.fast_path {
             FastPath::DelayOnly => Some(self.delay_run(now, packet, count)),
             FastPath::Held => Some(Train::at_once(Time::NEVER, self.hold_run(now, packet, count))),
+            FastPath::Remote => self.offer_run_elsewhere(now, packet, count),
             _ => None,
         }
     }
@@ -333,6 +341,7 @@ impl<P: Packet> Link<P> {
                 Err(cause) => return self.ledger.drop_now(packet, cause),
             },
             Stage::Held(_) => return self.offer_held(now, packet),
+            Stage::Remote(remote) => return remote.offer(now, packet),
         };
         self.propagate(now, departs, packet);
         Offer::Accepted { departs: (departs < Time::NEVER).then_some(departs) }
@@ -429,7 +438,7 @@ impl<P: Packet> Link<P> {
     /// known when it is offered.
     #[inline]
     pub fn decides_late(&self) -> bool {
-        !self.is_immediate && matches!(self.stage, Stage::Held(_))
+        !self.is_immediate && matches!(self.stage, Stage::Held(_) | Stage::Remote(_))
     }
 
     /// The next packet that has reached the far end by `now`, in the order of arrival there. Call it until it returns

@@ -4,7 +4,7 @@ use super::traffic::Traffic;
 use crate::RunError;
 use crate::flow::Flow;
 use crate::packet::Packet;
-use dumbbell_network::{Entry, Routes, controller_stream, media, slowest_link, start_of, start_stream};
+use dumbbell_network::{Entry, Routes, controller_stream, media, slowest_link, start_of, start_stream, wire};
 use dumbbell_path::Media;
 use dumbbell_scenario::Scenario;
 use dumbbell_transport::Completion;
@@ -71,6 +71,22 @@ impl Network {
         }
         network.decide_when_asked(scenario);
         Ok(network)
+    }
+
+    /// The network of a share: `flows` that have been made for a whole run, and those of its links that they pass. The
+    /// queue of link number `trunk` is elsewhere.
+    pub fn of_share(part: &Scenario, trunk: usize, flows: Vec<Flow>) -> Result<Network, RunError> {
+        let mut routes = Routes::with_capacity(flows.len());
+        let entries = Entry::of_links(part.links.len());
+        for spec in &part.flows {
+            routes.push(spec, trunk, &entries)?;
+        }
+        let links = (0..part.links.len()).map(|link| {
+            let wire = wire(part, link);
+            if link == trunk { wire.into_remote() } else { wire }
+        });
+        let media = Media::new(links.collect(), Vec::new());
+        Ok(Network { media, flows, routes, entries, traffic: Traffic::default() })
     }
 }
 
