@@ -75,6 +75,12 @@ impl Network {
 }
 
 impl Network {
+    /// Lets packets pass links where nothing can happen to them. No link may change afterwards.
+    pub fn shorten_ways(&mut self) {
+        let Network { media, routes, .. } = self;
+        routes.shorten(|number| media.link_mut(number).is_some_and(|link| link.only_delays()));
+    }
+
     /// Only who waits for what leaves its host's device has to hear in time of what a queue decides.
     fn decide_when_asked(&mut self, scenario: &Scenario) {
         let mut is_device = vec![false; self.media.len()];
