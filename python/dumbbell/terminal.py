@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import re
 import sys
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from html import escape
 from typing import Any
 
@@ -121,22 +121,42 @@ class Grid:
         return min(widest, MIN_PROSE) if _is_prose(heading) else widest
 
 
+class Output(Console):
+    """Standard output, whose reader may leave (``| head``) like that of any other text of ours."""
+
+    def on_broken_pipe(self) -> None:
+        """Leaves it to :func:`dumbbell.console.reporting_errors`, where Rich would end the process with status 1."""
+        raise BrokenPipeError
+
+
 def console() -> Console:
     """Standard output, as wide as the terminal, or 120 columns where there is none."""
-    found = Console()
-    return found if found.is_terminal else Console(width=WIDTH_WITHOUT_TERMINAL)
+    found = Output()
+    return found if found.is_terminal else Output(width=WIDTH_WITHOUT_TERMINAL)
 
 
 def page(markdown: str) -> None:
     """Prints a page of Markdown: as it is for a file or a pipe, as headings, lists and tables on a terminal."""
-    here = Console()
-    if here.is_terminal:
-        from rich.markdown import Markdown
-
-        # Links lead to pages that lie elsewhere; their words stay.
-        here.print(Markdown(_LINK.sub(r"\1", markdown)))
-    else:
+    here = Output()
+    if not here.is_terminal:
         sys.stdout.write(markdown)
+        return
+    from rich.markdown import Markdown, TableElement
+
+    class WholeTable(TableElement):
+        """A table whose words are never cut, and those of its first column not even divided."""
+
+        def __rich_console__(self, *where: Any) -> Iterator[Any]:
+            for table in super().__rich_console__(*where):
+                for number, column in enumerate(table.columns if isinstance(table, Table) else ()):
+                    column.overflow, column.no_wrap = "fold", number == 0
+                yield table
+
+    class Page(Markdown):
+        elements = Markdown.elements | {"table_open": WholeTable}
+
+    # Links lead to pages that lie elsewhere; their words stay.
+    here.print(Page(_LINK.sub(r"\1", markdown).replace("<br>", " ")))
 
 
 def _aligned(heading: str | Text) -> str:

@@ -6,6 +6,7 @@ from typing import Any
 
 import pytest
 
+import dumbbell as db
 from dumbbell import experiment, papers
 from dumbbell.papers.rebbr import curves, fig2, fig3, fig4, fig6
 from dumbbell.papers.rebbr.curves import CUBIC, PACED, PUBLISHED_AS, UNPACED, Cases, Curves, Run
@@ -112,3 +113,10 @@ def test_rates_and_set_ups_have_names() -> None:
     assert fig6.set_up(run(settings)) == fig6.AS_THEN
     usual = {"transport.receive_window": "6553600B", "links[1].buffer": "unlimited"}
     assert fig6.set_up(run(usual)) == fig6.USUAL
+
+
+@pytest.mark.parametrize(("pacing", "loses"), [("off", True), ("auto", False)])
+def test_the_senders_device_loses_what_an_unpaced_window_lets_out_at_once(pacing: str, loses: bool) -> None:
+    points = {'sweep."links[1].loss"': ["0%"], "links[1].delay": "100ms", "transport.pacing": pacing, "duration": "15s"}
+    (run,) = db.sweep(curves.FOLDER / "base.toml", set=points, jobs=1)
+    assert [row["network_drops_total"] > 0 for row in run.flows.rows()] == [loses]

@@ -16,9 +16,12 @@ from pathlib import Path
 
 import pytest
 import typer.main
+from rich.console import Console
 
 from conftest import Cli
 from dumbbell.application import app
+from dumbbell.papers import text
+from dumbbell.papers.model import Grid
 
 COLUMNS, ROWS = 80, 24
 _COMMANDS_OF_A_TERMINAL = re.compile(r"\x1b\[[0-9;?]*[a-zA-Z]")
@@ -87,12 +90,25 @@ def test_help_fits(dumbbell: Cli, monkeypatch: pytest.MonkeyPatch, command: str)
         "reproduce --list",
         "suite --list",
         "schema --markdown links",
+        "reproduce rebbr/fig1 --quick",
     ],
 )
 def test_output_fits(terminal: Terminal, experiment: Path, command: str) -> None:
     lines = terminal(command)
     assert len(lines) > 3
     assert [line for line in lines if len(line) > COLUMNS] == []
+    assert [line for line in lines if "\N{HORIZONTAL ELLIPSIS}" in line] == []
+
+
+def test_a_wide_table_of_a_study_is_printed_in_parts_that_name_their_rows(capsys: pytest.CaptureFixture[str]) -> None:
+    groups = [f"{name}: {column}" for name in ("one", "two", "three") for column in ("goodput", "published")]
+    grid = Grid("wide", "title", ["loss", *groups], [["1 %", *map(float, range(1000, 1006))]])
+    text.table(Console(width=50), grid)
+    first, second = capsys.readouterr().out.split("loss")[1:]
+    assert "1,003" in first
+    assert "1,004" in second
+    text.table(Console(width=100), grid)
+    assert capsys.readouterr().out.count("loss") == 1
 
 
 def test_sentences_are_broken_between_words_and_lines_of_a_file_are_not(terminal: Terminal, experiment: Path) -> None:
@@ -106,3 +122,22 @@ def test_without_a_terminal_a_message_is_one_line(dumbbell: Cli, experiment: Pat
     done = dumbbell("run", experiment, "--set", "path.lss=1%")
     (line,) = [line for line in done.err.splitlines() if line.startswith("  help: ")]
     assert len(line) > COLUMNS
+
+
+def test_a_reader_that_leaves_ends_nothing_badly(experiment: Path) -> None:
+    for command in ("run two-flows.toml", "explain two-flows.toml", "cc list", "schema"):
+        line = f"{shlex.quote(sys.executable)} -m dumbbell {command} | true; echo ${{PIPESTATUS[0]}}"
+        done = subprocess.run(["bash", "-c", line], cwd=experiment.parent, capture_output=True, text=True, check=True)
+        assert (command, done.stdout, done.stderr) == (command, "0\n", "")
+
+
+def test_what_is_wrong_with_options_is_not_found_in_a_dictionary(dumbbell: Cli) -> None:
+    for command in (["compare", "bbr"], ["advise"]):
+        done = dumbbell(*command, "--buffer", "huge")
+        assert "--> the options (path.buffer)" in done.err
+
+
+def test_a_study_that_there_is_not_has_a_nearest(dumbbell: Cli) -> None:
+    done = dumbbell("reproduce", "kata/tabel2")
+    assert (done.status, done.out) == (2, "")
+    assert "help: did you mean `kato/table2`?" in done.err

@@ -19,6 +19,9 @@ if TYPE_CHECKING:
     from dumbbell import _core
     from dumbbell.grounds import Linux
 
+OPTIONS = "the options"
+"""Where messages find what is wrong in an experiment that was given by options."""
+
 STANDARD_INPUT = Path("-")
 """The name of an experiment file that is read from standard input."""
 
@@ -113,6 +116,15 @@ def split(pairs: list[str] | None, option: str, shape: str) -> dict[str, str]:
             fail(f"{option} {pair}: write {shape}")
         found[key.strip()] = value.strip()
     return found
+
+
+def check_trace(trace: Path | None) -> None:
+    """Refuses a trace that is not there."""
+    if trace is not None and not trace.is_file():
+        fail(
+            f"--trace {trace}: there is no such file\n  help: a Mahimahi trace, one time in milliseconds for every "
+            "delivery opportunity of 1500 bytes; for a link without a trace give --rate 20mbit"
+        )
 
 
 def several(text: str) -> list[str]:

@@ -125,8 +125,11 @@ def _signed(interval: Interval, what: str) -> str:
     text = f"{_percent(abs(share))} % {'less' if share < 0 else 'more'} {what}"
     if not interval.has_width:
         return text
-    low, high = sorted((100 * interval.low, 100 * interval.high))
-    return f"{text} (95 % interval {_percent(low)} to {_percent(high)} %)"
+    low, high = 100 * interval.low, 100 * interval.high
+    if low < 0 < high:
+        return f"{text} (95 % interval {_percent(-low)} % less to {_percent(high)} % more)"
+    nearer, farther = sorted((abs(low), abs(high)))
+    return f"{text} (95 % interval {_percent(nearer)} to {_percent(farther)} %)"
 
 
 def _percent(share: float) -> str:
