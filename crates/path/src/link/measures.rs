@@ -40,14 +40,19 @@ impl<P: Packet> Link<P> {
         };
         let waiting = self.backlog_now();
         let ledger = &self.ledger;
-        ledger
-            .arrivals
+        self.arrivals(now)
             .minus(ledger.lost_before)
             .minus(ledger.policed)
             .minus(ledger.dropped_full)
             .minus(ledger.dropped_aqm)
             .minus(Tally { packets: waiting.packets, bytes: waiting.bytes })
             .minus(in_service)
+    }
+
+    /// Packets that have arrived at the near end.
+    pub(super) fn arrivals(&self, now: Time) -> Tally {
+        let to_come = if self.is_entered_ahead { self.pipe.entering_after(now) } else { Tally::default() };
+        self.ledger.arrivals.minus(to_come)
     }
 
     fn backlog_now(&mut self) -> Backlog {
@@ -64,7 +69,7 @@ impl<P: Packet> Link<P> {
     pub fn counters(&mut self, now: Time) -> LinkCounters {
         self.advance(now);
         let departures = self.departures(now);
-        self.ledger.counters(departures)
+        LinkCounters { arrivals: self.arrivals(now), ..self.ledger.counters(departures) }
     }
 
     /// Packets in the queue, in transmission and in the pipe at `now`. They are counted for this.

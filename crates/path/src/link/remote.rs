@@ -68,11 +68,6 @@ impl<P: Packet> Link<P> {
         self.fast_path == FastPath::DropTail && matches!(self.config.rate, LinkRate::Constant(_))
     }
 
-    /// Whether it delays packets, all by the same time, and does nothing else.
-    pub fn only_delays(&self) -> bool {
-        self.fast_path == FastPath::DelayOnly
-    }
-
     /// The same link, idle, with its queue elsewhere.
     #[must_use]
     pub fn into_remote(mut self) -> Link<P> {
@@ -105,9 +100,10 @@ impl<P: Packet> Link<P> {
         }
     }
 
-    /// Counts what has arrived at another link as what has arrived here; the other one forgets it.
-    pub fn count_arrivals_of(&mut self, other: &mut Link<P>) {
-        let arrivals = std::mem::take(&mut other.ledger.arrivals);
+    /// Counts what has arrived at another link by `now` as what has arrived here; the other one forgets it.
+    pub fn count_arrivals_of(&mut self, now: Time, other: &mut Link<P>) {
+        let arrivals = other.arrivals(now);
+        other.ledger.arrivals = other.ledger.arrivals.minus(arrivals);
         self.ledger.arrivals.packets += arrivals.packets;
         self.ledger.arrivals.bytes += arrivals.bytes;
     }

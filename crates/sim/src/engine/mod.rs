@@ -82,7 +82,10 @@ impl<'a> Engine<'a> {
     /// A run of `scenario` within `bounds`, whose links change as `script` says.
     pub fn new(scenario: &'a Scenario, script: Vec<TimedChange>, bounds: Bounds<'a>) -> Result<Engine<'a>, RunError> {
         let checks = Checks::new(scenario, &script, bounds.cancel)?;
-        let network = Network::new(scenario, bounds.cancel)?;
+        let mut network = Network::new(scenario, bounds.cancel)?;
+        if script.is_empty() {
+            network.shorten_ways(|_| false);
+        }
         let recorder = tables::recorder(scenario, &network.flows);
         let clock = Clock::new(scenario, &recorder, script)?;
         Ok(Engine::over(network, scenario, bounds, recorder, clock, checks))

@@ -91,6 +91,13 @@ impl Network {
 }
 
 impl Network {
+    /// Lets packets pass links where nothing can happen to them; `is_shared` tells of links that flows of other networks enter,
+    /// too. No link may change afterwards.
+    pub fn shorten_ways(&mut self, is_shared: impl Fn(usize) -> bool) {
+        let Network { media, routes, .. } = self;
+        routes.shorten(|number| media.link_mut(number).is_some_and(|link| link.only_delays()), is_shared);
+    }
+
     /// Only who waits for what leaves its host's device has to hear in time of what a queue decides.
     fn decide_when_asked(&mut self, scenario: &Scenario) {
         let mut is_device = vec![false; self.media.len()];

@@ -107,7 +107,7 @@ impl Engine<'_> {
     fn clock_events_of(&mut self, shares: &mut [Share<'_>]) -> Result<bool, RunError> {
         for share in shares.iter_mut() {
             share.settle();
-            share.tell_arrivals(&mut self.media);
+            share.tell_arrivals(self.clock.next(), &mut self.media);
         }
         let due = self.clock.next();
         while self.clock.next() <= due {

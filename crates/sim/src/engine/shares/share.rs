@@ -39,7 +39,8 @@ impl<'a> Share<'a> {
     pub fn new(part: &'a Part, flows: Vec<Flow>, bounds: Bounds<'a>) -> Result<Share<'a>, RunError> {
         let scenario = &part.scenario;
         let checks = Checks::new(scenario, &[], bounds.cancel)?;
-        let network = Network::of_share(scenario, part.trunk, flows)?;
+        let mut network = Network::of_share(scenario, part.trunk, flows)?;
+        network.shorten_ways(|link| part.is_shared[link]);
         let recorder = tables::recorder(scenario, &network.flows);
         let clock = Clock::new(scenario, &recorder, Vec::new())?;
         let engine = Engine::over(network, scenario, bounds, recorder, clock, checks);
@@ -164,11 +165,11 @@ impl<'a> Share<'a> {
         }
     }
 
-    /// Counts what has arrived at links other than the trunk at those of the whole run.
-    pub fn tell_arrivals(&mut self, media: &mut Media<Packet>) {
+    /// Counts what has arrived by `now` at links other than the trunk at those of the whole run.
+    pub fn tell_arrivals(&mut self, now: Time, media: &mut Media<Packet>) {
         for (own, &number) in self.part.links.iter().enumerate().filter(|(own, _)| *own != self.trunk) {
             if let (Some(own), Some(whole)) = (self.engine.media.link_mut(own), media.link_mut(number)) {
-                whole.count_arrivals_of(own);
+                whole.count_arrivals_of(now, own);
             }
         }
     }
