@@ -75,7 +75,7 @@ fidelity: $(VENV)/built
 record: $(VENV)/built
 	$(BIN)/python tests/fidelity/fidelity.py --record
 
-# Twenty experiments on both grounds, in ten minutes of real time, and docs/agreement.md; then the recordings that others
+# Twenty experiments on both grounds, in twenty minutes of real time, and docs/agreement.md; then the recordings that others
 # made on a second kernel, which lie outside of the repository and fail where they are not there.
 agreement: $(VENV)/built
 	$(BIN)/python tests/fidelity/agreement.py

@@ -34,6 +34,7 @@ def main() -> None:
             words = [f"{name}: {goodput[name]:.0f} Mbit/s, {share[name]:.0%} of the time" for name in LOOKS]
             axes.text(0.995, 0.93, "\n".join(words), transform=axes.transAxes, ha="right", va="top", fontsize=8)
         panels[-1].set_xlabel("time (s)")
+        panels[-1].set_xlim(left=0)
         handles = panels[0].get_lines()
         handles[0].set_label("near: MCS 9, 433 Mbit/s")
         handles[1].set_label("far: MCS 0, 32.5 Mbit/s, from 10 s on")

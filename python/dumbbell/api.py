@@ -21,7 +21,7 @@ from dumbbell.memory import Size
 from dumbbell.meta import shown_as
 from dumbbell.parallel import engine_digest, run_points
 from dumbbell.progress import progress_bar
-from dumbbell.results import SWEEP, Meta, Result, SweepResult, load_result, point_folder, read_meta
+from dumbbell.results import POINTS, SWEEP, Meta, Result, SweepResult, load_result, point_folder, read_meta
 from dumbbell.storage import DamagedResultWarning, OutputError, ResultError
 from dumbbell.summaries import Summaries
 
@@ -166,19 +166,20 @@ class Sweep:
         held = nullcontext() if self._out is None else storage.claimed(self._out, SWEEP)
         self._live = None if self._linux is None else Live()
         bar = progress_bar(len(self.points), show=self._progress, what=self._live or "simulating")
-        with held, bar as advance:
-            todo = {index: point.content_hash for index, point in enumerate(self.points)}
-            with closing(Commits(self._archive, summaries, self._count_committed)) as commits:
-                for index, result in self._points(commits, todo, give):
-                    self.finished += 1
-                    advance()
-                    if result is not None:
-                        yield index, result
+        with held, bar as advance, closing(Commits(self._archive, summaries, self._count_committed)) as commits:
+            for index, result in self._points(commits, give):
+                self.finished += 1
+                advance()
+                if result is not None:
+                    yield index, result
 
-    def _points(self, commits: Commits, todo: dict[int, str], give: bool) -> Iterator[tuple[int, Result | None]]:
-        yield from self._on_disk(commits, todo, give)
+    def _points(self, commits: Commits, give: bool) -> Iterator[tuple[int, Result | None]]:
+        found: set[int] = set()
+        for index, result in self._on_disk(commits, give):
+            found.add(index)
+            yield index, result
         run = self._run_here if self._client is None else self._run_on_cluster
-        yield from run(list(todo), commits, give)
+        yield from run([index for index in range(len(self.points)) if index not in found], commits, give)
 
     def _run_here(self, todo: Sequence[int], commits: Commits, give: bool) -> Iterator[tuple[int, Result | None]]:
         points = [self.points[index] for index in todo]
@@ -215,17 +216,21 @@ class Sweep:
     def _count_committed(self, points: int) -> None:
         self.committed += points
 
-    def _on_disk(self, commits: Commits, todo: dict[int, str], give: bool) -> Iterator[tuple[int, Result | None]]:
-        """The points that earlier runs of the same engine have left, which are taken out of ``todo``."""
+    def _on_disk(self, commits: Commits, give: bool) -> Iterator[tuple[int, Result | None]]:
+        """The points that earlier runs of the same engine have left."""
         archive = self._archive
         if archive is None:
             return
         archive.discard_stale()
+        assert self._out is not None
+        folders, has_format_1 = archive.folders(), (self._out / POINTS).exists()
+        if not folders and not has_format_1:
+            return
         wanted: dict[str, list[int]] = {}
-        for index, content_hash in todo.items():
-            wanted.setdefault(content_hash, []).append(index)
+        for index, point in enumerate(self.points):
+            wanted.setdefault(point.content_hash, []).append(index)
         names = ALL_TABLES if give else SUMMARIES
-        for folder in reversed(archive.folders()):
+        for folder in reversed(folders):
             try:
                 batch = archive.read(folder, names)
             except ResultError as error:
@@ -236,14 +241,12 @@ class Sweep:
             results = batch.results(folder) if give else repeat(None)
             for meta, result in zip(batch.metas, results, strict=give):
                 for index in wanted.pop(meta.content_hash):
-                    del todo[index]
                     self.committed += 1
                     yield index, result if result is None else self._shown(index, result)
-        for content_hash, indices in wanted.items():
+        for content_hash, indices in wanted.items() if has_format_1 else ():
             if (found := self._of_format_1(content_hash)) is not None:
                 commits.add(found)
                 for index in indices:
-                    del todo[index]
                     yield index, self._shown(index, found)
 
     def _is_ours(self, meta: Meta, wanted: Container[str]) -> bool:

@@ -11,10 +11,10 @@ from dumbbell.commands import compare, extract, flent, inspect, pages, plot, rep
 from dumbbell.console import Commands, examples
 
 EXAMPLES = examples(
-    "dumbbell run who-wins.toml --plot --out result         # a file: table, pictures, data",
-    "dumbbell compare bbr cubic --rate 10mbit --loss 1%     # no file at all",
-    "dumbbell explain who-wins.toml                         # every value that will be used",
-    "dumbbell reproduce --list                              # published studies again",
+    "dumbbell run who-wins.toml --plot --out result  # table, pictures, data",
+    "dumbbell compare bbr cubic --loss 1%            # no file at all",
+    "dumbbell explain who-wins.toml                  # every value it will use",
+    "dumbbell reproduce --list                       # published studies again",
 )
 
 app = typer.Typer(

@@ -18,6 +18,7 @@ from typing import TYPE_CHECKING, Any
 
 from dumbbell import storage, transfers
 from dumbbell.meta import FIRST_COLUMN, Meta, columns_of, meta_of_row
+from dumbbell.points import KEYS, keys_of
 from dumbbell.reading import parsed, read_checked
 from dumbbell.results import (
     OPTIONAL_TABLES,
@@ -27,7 +28,6 @@ from dumbbell.results import (
     TABLES,
     TRACES,
     Result,
-    setting_text,
 )
 from dumbbell.storage import ResultError
 from dumbbell.tables import Table, joined
@@ -43,9 +43,6 @@ SUMMARIES = ("flows", "links", *SWEEP_OPTIONAL_TABLES)
 """The tables that a sweep joins."""
 
 BATCH = storage.Kind("batch", tuple(f"{name}.parquet" for name in (POINTS_TABLE, *TABLES)), lambda folder: None)
-
-KEYS = ("content_hash", "repeat", "seed")
-"""The columns that tables begin with, before the settings."""
 
 _REQUIRED = {
     POINTS_TABLE: dict.fromkeys(("content_hash", "series_columns", "scenario"), "text"),
@@ -344,34 +341,3 @@ def _behind(keys: pl.DataFrame, rows: pl.DataFrame) -> pl.DataFrame:
     import polars as pl
 
     return pl.concat([keys.select(pl.all().gather(rows["run"])), rows.drop("run")], how="horizontal")
-
-
-def keys_of(metas: Sequence[Meta]) -> pl.DataFrame:
-    """A row a point: the columns that tell its rows apart."""
-    import polars as pl
-
-    return pl.DataFrame(
-        {
-            "content_hash": pl.Series([meta.content_hash for meta in metas], dtype=pl.String),
-            "repeat": pl.Series([meta.repeat for meta in metas], dtype=pl.UInt32),
-            "seed": pl.Series([meta.seed for meta in metas], dtype=pl.UInt64),
-            **{
-                axis: pl.Series([setting_text(meta.settings.get(axis)) for meta in metas], dtype=pl.String)
-                for axis in dict.fromkeys(key for meta in metas for key in meta.settings)
-                if axis != "seed"
-            },
-        }
-    )
-
-
-def points_of(metas: Sequence[Meta]) -> pl.DataFrame:
-    """The table of the points of a sweep, in the order of the file."""
-    return numbered(keys_of(metas)).with_columns(*columns_of(metas))
-
-
-def numbered(keys: pl.DataFrame) -> pl.DataFrame:
-    """Keys behind the number of their point, in the order of the columns of joined tables."""
-    import polars as pl
-
-    point = pl.int_range(pl.len(), dtype=pl.UInt32).alias("point")
-    return keys.select(point, "repeat", "seed", "content_hash", pl.exclude(KEYS))

@@ -4,12 +4,15 @@ from __future__ import annotations
 
 import json
 import os
+import re
+import shutil
 import sys
+import textwrap
 import warnings
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from pathlib import Path
-from typing import Any, NoReturn
+from typing import Any, NoReturn, TextIO
 
 import typer
 from typer.core import TyperGroup
@@ -23,9 +26,12 @@ from dumbbell.storage import DamagedResultWarning
 VOID_STATUS = 3
 """Exit status where the machine was too busy for a run on the kernel."""
 
+_SENTENCE = re.compile(r"(?:error: |note: |  help: |(?=\S))")
+_ITEM = re.compile(r" *")
+
 
 def examples(*lines: str) -> str:
-    """Lines that show how a command is used, as the end of its help."""
+    """Lines of at most 76 characters that show how a command is used, as the end of its help."""
     # The first character keeps the lines as they are.
     return "\n".join(["\b", "Examples:", *(f"  {line}" for line in lines)])
 
@@ -57,7 +63,7 @@ def reporting_errors() -> Iterator[None]:
     except (_core.ScenarioError, _core.RunError, storage.OutputError, storage.ResultError, ClusterError) as error:
         fail(str(error))
     except VoidRunError as error:
-        typer.echo(printable(f"error: {error}"), err=True)
+        _complain(f"error: {error}")
         sys.exit(VOID_STATUS)
     except (KeyboardInterrupt, interrupts.Interrupted):
         interrupts.report()
@@ -88,12 +94,47 @@ def print_paths(paths: list[Path]) -> None:
 
 def note(text: str) -> None:
     """Prints on standard error what somebody should know besides the results."""
-    typer.echo(f"note: {printable(text)}", err=True)
+    _complain(f"note: {text}")
 
 
 def show(text: str) -> None:
-    """Prints a text that cannot command the terminal."""
+    """Prints a text that cannot command the terminal, line by line as it is: names of files, commands to copy."""
     typer.echo(printable(text))
+
+
+def say(text: str) -> None:
+    """Prints sentences that cannot command the terminal, as wide as it is."""
+    typer.echo(_fitted(text, sys.stdout, _SENTENCE))
+
+
+def itemise(text: str) -> None:
+    """Prints indented items that cannot command the terminal, as wide as it is."""
+    typer.echo(_fitted(text, sys.stdout, _ITEM, hanging=4))
+
+
+def _complain(text: str) -> None:
+    typer.echo(_fitted(text, sys.stderr, _SENTENCE), err=True)
+
+
+def _fitted(text: str, stream: TextIO, start: re.Pattern[str], hanging: int = 0) -> str:
+    """A printable text whose lines that begin with ``start`` are broken at the width of the terminal, if there is one.
+
+    What follows in such a line is indented by as much as the beginning takes, and by ``hanging``. Other lines stay
+    whole: a line of a file with marks below it, a command to copy.
+    """
+    text = printable(text)
+    if not stream.isatty():
+        return text
+    width = shutil.get_terminal_size().columns
+    lines = []
+    for line in text.split("\n"):
+        begins = start.match(line)
+        if begins is None or len(line) <= width:
+            lines.append(line)
+            continue
+        indent = " " * (begins.end() + hanging)
+        lines += textwrap.wrap(line, width, subsequent_indent=indent, break_long_words=False, break_on_hyphens=False)
+    return "\n".join(lines)
 
 
 def _show_warning(other: Callable[..., None]) -> Callable[..., None]:
@@ -110,5 +151,5 @@ def _show_warning(other: Callable[..., None]) -> Callable[..., None]:
 
 def fail(message: str) -> NoReturn:
     """Ends the command with a message and exit status 2."""
-    typer.echo(printable(message if message.startswith("error") else f"error: {message}"), err=True)
+    _complain(message if message.startswith("error") else f"error: {message}")
     sys.exit(2)

@@ -15,7 +15,7 @@ import typer
 from dumbbell import experiment, plots, report, storage
 from dumbbell.api import Sweep
 from dumbbell.batches import BATCHES
-from dumbbell.console import reporting_errors
+from dumbbell.console import reporting_errors, say
 from dumbbell.interrupts import ending_soon
 from dumbbell.results import POINTS
 
@@ -71,13 +71,13 @@ def main() -> None:
         link = f"cellular link, real trace {trace.name}"
     else:
         link = f"cellular link, SYNTHETIC stand-in {STAND_IN}"
-        typer.echo(f"no {TRACE}.up here: the cellular link is synthetic (the real one is among Mahimahi's traces;")
-        typer.echo("set DUMBBELL_TRACES to their directory)\n")
+        say(
+            f"no {TRACE}.up here: the cellular link is synthetic (the real one is among Mahimahi's traces; set "
+            "DUMBBELL_TRACES to their directory)\n"
+        )
     _show(link, "cellular" if trace else "cellular-synthetic", cellular(trace))
     _show("lossy link, 20 Mbit/s, 40 ms, queue of 1 BDP", "lossy", lossy())
-    typer.echo(
-        f"\nTables (Parquet), scenarios and numbers of every run are in {OUT}/; `dumbbell plot DIR` draws any of them."
-    )
+    say(f"\nTables (Parquet) and scenarios of every run are in {OUT}/; `dumbbell report DIR` makes a page of one.")
 
 
 def _show(title: str, name: str, document: dict[str, Any]) -> None:

@@ -92,10 +92,7 @@ def meta_of(fields: Any, place: str) -> Meta:
     return Meta(**fields)
 
 
-FIRST_COLUMN = "label"
-"""The first column of :func:`columns_of`."""
-
-_COLUMNS = {
+COLUMNS = {
     "label": "String",
     "version": "String",
     "engine": "String",
@@ -106,6 +103,8 @@ _COLUMNS = {
 }
 """The columns of a table of points and their types; what is no text nor number is JSON."""
 
+FIRST_COLUMN = next(iter(COLUMNS))
+
 _AS_JSON = ("algorithms", "settings", "certificate")
 
 
@@ -113,7 +112,7 @@ def columns_of(metas: Sequence[Meta]) -> Iterator[pl.Series]:
     """The columns of a table of points, but for content hash, repetition and seed."""
     import polars as pl
 
-    for name, kind in _COLUMNS.items():
+    for name, kind in COLUMNS.items():
         values = [getattr(meta, name) for meta in metas]
         if name in _AS_JSON:
             values = [None if value is None else json.dumps(value) for value in values]

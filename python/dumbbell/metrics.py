@@ -21,6 +21,7 @@ import math
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
+from dumbbell.fairness import jain as jain
 from dumbbell.inference import Anova as Anova
 from dumbbell.inference import FloatArray as FloatArray
 from dumbbell.inference import HypothesisTest as HypothesisTest
@@ -89,15 +90,6 @@ def fct_slowdown(fct_s: float, base_rtt_s: float, size_bytes: float, capacity_bp
 
 
 # --- fairness --------------------------------------------------------------------------------------------------------
-
-
-def jain(rates: ArrayLike) -> float | None:
-    """Jain's index, 1/n (one flow has all) to 1 (all equal); ``None`` for no flows or all zero."""
-    x = np.asarray(rates, dtype=np.float64)
-    squares = float((x**2).sum())
-    if x.size == 0 or squares == 0:
-        return None
-    return float(x.sum() ** 2 / (x.size * squares))
 
 
 def max_min_ratio(rates: ArrayLike) -> float | None:

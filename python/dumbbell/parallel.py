@@ -9,9 +9,10 @@ from __future__ import annotations
 import hashlib
 import json
 import os
+import queue
 import time
 from collections.abc import Callable, Generator, Sequence
-from concurrent.futures import FIRST_COMPLETED, Future, ThreadPoolExecutor, wait
+from concurrent.futures import Future, ThreadPoolExecutor, wait
 from functools import cache
 from pathlib import Path
 
@@ -121,6 +122,7 @@ def run_points(
     cancel = _core.CancelToken()
     waiting = iter(enumerate(points))
     pending: dict[Future[Result], int] = {}
+    done: queue.SimpleQueue[Future[Result]] = queue.SimpleQueue()
     executor = ThreadPoolExecutor(workers, thread_name_prefix="dumbbell")
     try:
         while True:
@@ -131,15 +133,17 @@ def run_points(
                 else:
                     future = executor.submit(run_on_linux, point, linux, cancel, limit, live)
                 pending[future] = index
+                future.add_done_callback(done.put)
             if not pending:
                 return
             # Waiting has to end now and then: with Polars loaded, system calls go on after a signal, and an interrupt
             # would be seen only when a point is finished.
-            done, _ = wait(pending, timeout=PATIENCE_S, return_when=FIRST_COMPLETED)
-            if not done:
+            try:
+                future = done.get(timeout=PATIENCE_S)
+            except queue.Empty:
                 idle()
-            for future in done:
-                yield pending.pop(future), future.result()
+                continue
+            yield pending.pop(future), future.result()
     finally:
         cancel.cancel()
         executor.shutdown(wait=False, cancel_futures=True)

@@ -11,6 +11,8 @@ from rich.text import Text
 
 from dumbbell import transfers
 from dumbbell.agreement import MEASURES, Pair
+from dumbbell.fairness import jain
+from dumbbell.points import values
 from dumbbell.printable import one_line
 from dumbbell.results import Meta, Result, SweepResult, separating_axes, setting_name
 from dumbbell.terminal import Grid, console
@@ -115,8 +117,6 @@ def sum_and_fairness(result: Result) -> str | None:
     goodputs = [row["goodput_mbps"] or 0.0 for row in result.flows.rows()]
     if len(goodputs) < 2:
         return None
-    from dumbbell.metrics import jain
-
     index = jain(goodputs)
     return f"sum {_number(sum(goodputs))} Mbit/s" + ("" if index is None else f", Jain's index {index:.3f}")
 
@@ -182,8 +182,8 @@ def sweep_grid(sweep: SweepResult) -> tuple[Grid, int]:
         *(_text(setting_name(axis)) for axis in axes), "algorithm", "goodput\nMbit/s:", "mean RTT\nms:",
         "p95 RTT\nms:", "retransm.:", "lost:", "RTOs:",
     )  # fmt: skip
-    groups = flows.partition_by(*axes, "label", "algorithm", as_dict=True, maintain_order=True)
-    for key, rows in list(groups.items())[:MAX_ROWS]:
+    groups, count = _first_groups(flows, *axes, "label", "algorithm")
+    for key, rows in groups.items():
         # Flows of one run are not independent: a run is one sample.
         runs = rows.group_by("point", maintain_order=True).agg(pl.col(COUNTED).mean())
         label, exact = str(key[-2]), str(key[-1])
@@ -193,12 +193,12 @@ def sweep_grid(sweep: SweepResult) -> tuple[Grid, int]:
             _interval(runs["goodput_mbps"]), _interval(runs["mean_rtt_ms"]), _interval(runs["p95_rtt_ms"]),
             *(_number(runs[column].mean()) for column in ("retransmits", "lost", "rto_count")),
         )  # fmt: skip
-    return grid, len(groups)
+    return grid, count
 
 
 def sweep_title(sweep: SweepResult) -> str:
     """How many runs, and what the numbers of :func:`sweep_grid` are."""
-    repeats = max((point.repeat for point in sweep.points), default=0) + 1
+    repeats = max(values(sweep.points, "repeat"), default=0) + 1
     return f"{len(sweep.points)} runs" + (f", mean of {repeats} with 95 % interval" if repeats > 1 else "")
 
 
@@ -311,15 +311,24 @@ def _sweep(sweep: SweepResult, name: str | None) -> None:
     if rows or not len(sweep.transfers):
         grid.print(title)
         _more(rows)
-    if len(sweep.transfers):
-        _transfers(sweep, title)
-    if len(sweep.datagrams):
-        _datagrams(sweep, title)
+    for heading, (others, count) in others_of_sweep(sweep).items():
+        others.print(f"{heading}, {title}")
+        _more(count)
     _cost(sweep.points)
 
 
-def _transfers(sweep: SweepResult, title: str) -> None:
-    """Prints the completion times of each setting, over all sizes: means over repetitions."""
+def others_of_sweep(sweep: SweepResult) -> dict[str, tuple[Grid, int]]:
+    """The tables of what is no lasting flow, by their headings, and how many rows each has in all."""
+    found = {}
+    if len(sweep.transfers):
+        found["Completion times"] = _transfers(sweep)
+    if len(sweep.datagrams):
+        found["Datagrams"] = _datagrams(sweep)
+    return found
+
+
+def _transfers(sweep: SweepResult) -> tuple[Grid, int]:
+    """The completion times of each setting, over all sizes: means over repetitions."""
     import polars as pl
 
     sizes = sweep.transfers.to_polars().filter(pl.col("sizes") == transfers.ALL)
@@ -328,19 +337,18 @@ def _transfers(sweep: SweepResult, title: str) -> None:
         *(_text(setting_name(axis)) for axis in axes), "traffic", "transfers:", "unfinished:", "p50 FCT\nms:",
         "p95 FCT\nms:", "p99 FCT\nms:",
     )  # fmt: skip
-    groups = sizes.partition_by(*axes, "label", as_dict=True, maintain_order=True)
-    for key, rows in list(groups.items())[:MAX_ROWS]:
+    groups, count = _first_groups(sizes, *axes, "label")
+    for key, rows in groups.items():
         grid.add(
             *(_setting(value) for value in key),
             *(_number(rows[column].mean()) for column in ("transfers", "unfinished")),
             *(_interval(1e3 * rows[f"{p}_fct_s"]) for p in ("p50", "p95", "p99")),
         )  # fmt: skip
-    grid.print(title)
-    _more(len(groups))
+    return grid, count
 
 
-def _datagrams(sweep: SweepResult, title: str) -> None:
-    """Prints loss and delays of the flows of datagrams of each setting: means over repetitions."""
+def _datagrams(sweep: SweepResult) -> tuple[Grid, int]:
+    """Loss and delays of the flows of datagrams of each setting: means over repetitions."""
     datagrams = sweep.datagrams.to_polars()
     axes = [axis for axis in sweep.axes if axis in datagrams.columns]
     grid = Grid(
@@ -350,22 +358,28 @@ def _datagrams(sweep: SweepResult, title: str) -> None:
     columns = (
         "p95_one_way_ms", "p95_rtt_ms", "rate_mbps", "late_frames", "lost_frames", "p95_frame_ms",
     )  # fmt: skip
-    groups = datagrams.partition_by(*axes, "label", as_dict=True, maintain_order=True)
-    for key, rows in list(groups.items())[:MAX_ROWS]:
+    groups, count = _first_groups(datagrams, *axes, "label")
+    for key, rows in groups.items():
         grid.add(
             *(_setting(value) for value in key),
             _interval(100 * rows["loss"]),
             *(_interval(rows[column]) for column in columns),
         )
-    grid.print(title)
-    _more(len(groups))
+    return grid, count
+
+
+def _first_groups(rows: pl.DataFrame, *columns: str) -> tuple[dict[tuple[Any, ...], pl.DataFrame], int]:
+    """The rows that agree in ``columns``, of as many groups as are shown, and how many groups there are."""
+    groups = rows.select(columns).unique(maintain_order=True)
+    shown = rows.join(groups.head(MAX_ROWS), on=columns, how="semi", nulls_equal=True, maintain_order="left")
+    return shown.partition_by(columns, as_dict=True, maintain_order=True), groups.height
 
 
 COUNTED = ("goodput_mbps", "mean_rtt_ms", "p95_rtt_ms", "retransmits", "lost", "rto_count")
 
 
 def _cost(points: Sequence[Meta]) -> None:
-    packets, cpu, simulated = (sum(getattr(point, key) for point in points) for key in ("packets", "cpu_s", "sim_s"))
+    packets, cpu, simulated = (sum(values(points, key)) for key in ("packets", "cpu_s", "sim_s"))
     speed = f", {simulated / cpu:,.0f} times real time" if cpu > 0 else ""
     console().print(f"{packets:,} packets in {cpu:.2f} s of CPU{speed}", highlight=False)
 

@@ -240,7 +240,7 @@ class SweepResult:
 
     def write_tables(self, folder: Path) -> None:
         """Writes the joined tables into a sweep's directory, all of them or none."""
-        from dumbbell.batches import points_of
+        from dumbbell.points import points_of
 
         tables = {"points": Table(points_of(self.points)), "flows": self.flows, "links": self.links}
         if len(self.traffic):

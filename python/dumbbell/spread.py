@@ -6,8 +6,10 @@ they have no interval, and say nothing about how much hangs on a detail.
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from typing import TYPE_CHECKING
 
+from dumbbell.points import values
 from dumbbell.results import SweepResult, setting_name
 
 if TYPE_CHECKING:
@@ -27,18 +29,17 @@ MAX_NAMED = 4
 
 def alike(sweep: SweepResult) -> tuple[list[str], int]:
     """The settings of which all repetitions gave the same flows, in words, and how many settings were repeated."""
+    import polars as pl
+
     frame = sweep.flows.to_polars()
     axes = [axis for axis in sweep.axes if axis in frame.columns]
-    found: list[str] = []
-    repeated = 0
-    parts = frame.partition_by(*axes, as_dict=True, maintain_order=True) if axes else {(): frame}
-    for setting, rows in parts.items():
-        if rows["point"].n_unique() < 2:
-            continue
-        repeated += 1
-        if _is_one_result(rows):
-            found.append(", ".join(f"{setting_name(axis)} {value}" for axis, value in zip(axes, setting, strict=True)))
-    return found, repeated
+    repeated = _settings(frame, axes).filter(pl.col("points") > 1)
+    found = [
+        ", ".join(f"{setting_name(axis)} {value}" for axis, value in zip(axes, setting, strict=True))
+        for *setting, _, is_one_result in repeated.iter_rows()
+        if is_one_result
+    ]
+    return found, repeated.height
 
 
 def note(sweep: SweepResult) -> str | None:
@@ -46,7 +47,7 @@ def note(sweep: SweepResult) -> str | None:
     found, repeated = alike(sweep)
     if not found:
         return None
-    repeats = max(point.repeat for point in sweep.points) + 1
+    repeats = max(values(sweep.points, "repeat")) + 1
     where = ""
     if len(found) < repeated:
         shown = "; ".join(found[:MAX_NAMED])
@@ -57,8 +58,16 @@ def note(sweep: SweepResult) -> str | None:
     )
 
 
-def _is_one_result(rows: pl.DataFrame) -> bool:
-    """Whether the points of ``rows`` have the same flows, number by number."""
-    runs = rows.partition_by("point", maintain_order=True)
-    first, *others = (run.drop(_OF_THE_RUN) for run in runs)
-    return all(first.equals(other) for other in others)
+def _settings(flows: pl.DataFrame, axes: Sequence[str]) -> pl.DataFrame:
+    """A row a setting: its ``axes``, the number of its points, and whether these have the same flows, one by one."""
+    import polars as pl
+
+    own, points = pl.exclude(*_OF_THE_RUN, *axes), pl.col("points")
+    number = pl.int_range(pl.len()).over("point").alias("flow of its point")
+    by_flow = flows.group_by(*axes, number, maintain_order=True).agg(
+        pl.len().alias("points"), pl.all_horizontal(own.eq_missing(own.first()).all()).alias("is alike")
+    )
+    settings = by_flow.group_by(*map(pl.col, axes), *([] if axes else [pl.lit("all")]), maintain_order=True)
+    return settings.agg(points.max(), pl.col("is alike").all() & (points.min() == points.max())).select(
+        *axes, "points", "is alike"
+    )

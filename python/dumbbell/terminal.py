@@ -6,7 +6,9 @@ line below says which.
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+import re
+import sys
+from collections.abc import Iterator, Sequence
 from html import escape
 from typing import Any
 
@@ -27,6 +29,8 @@ EDGES = 2
 
 MIN_PROSE = 24
 """Characters that a column of sentences needs."""
+
+_LINK = re.compile(r"\[((?:`[^`]*`|[^\]])*)\]\([^)]*\)")
 
 
 class Grid:
@@ -121,6 +125,30 @@ def console() -> Console:
     """Standard output, as wide as the terminal, or 120 columns where there is none."""
     found = Console()
     return found if found.is_terminal else Console(width=WIDTH_WITHOUT_TERMINAL)
+
+
+def page(markdown: str) -> None:
+    """Prints a page of Markdown: as it is for a file or a pipe, as headings, lists and tables on a terminal."""
+    here = Console()
+    if not here.is_terminal:
+        sys.stdout.write(markdown)
+        return
+    from rich.markdown import Markdown, TableElement
+
+    class WholeTable(TableElement):
+        """A table whose words are never cut, and those of its first column not even divided."""
+
+        def __rich_console__(self, *where: Any) -> Iterator[Any]:
+            for table in super().__rich_console__(*where):
+                for number, column in enumerate(table.columns if isinstance(table, Table) else ()):
+                    column.overflow, column.no_wrap = "fold", number == 0
+                yield table
+
+    class Page(Markdown):
+        elements = Markdown.elements | {"table_open": WholeTable}
+
+    # Links lead to pages that lie elsewhere; their words stay.
+    here.print(Page(_LINK.sub(r"\1", markdown).replace("<br>", " ")))
 
 
 def _aligned(heading: str | Text) -> str:

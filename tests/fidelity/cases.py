@@ -86,6 +86,25 @@ def _start_up(buffer: str, wmem: str, rmem: str, causes: Mapping[str, str] | Non
 #: Ten packets at once every ten milliseconds: 12 Mbit/s whose packets arrive back to back.
 BUNDLES = {"rate": None, "trace": [10] * 10, "buffer": "100packets"}
 
+
+def _bundles_over_ethernet(cc: str) -> Case:
+    """The same bundles behind a link of 1 Gbit/s, which puts 12 us between their packets on both grounds."""
+    case = _case(cc)
+    near = BUNDLES | {"name": "radio", "from": "server", "to": "access point", "delay": "50ms"}
+    far = {
+        "name": "ethernet",
+        "from": "access point",
+        "to": "host",
+        "rate": "1gbit",
+        "delay": "0ms",
+        "buffer": "unlimited",
+    }
+    flows = [flow | {"from": "server", "to": "host"} for flow in case.scenario["flows"]]
+    rest = {key: value for key, value in case.scenario.items() if key != "path"}
+    links = [{key: value for key, value in link.items() if value is not None} for link in (near, far)]
+    return replace(case, scenario=rest | {"links": links, "flows": flows}, runs=5)
+
+
 CASES: dict[str, Case] = {
     # Beside the recordings that others made.
     "reno": _case("reno"),
@@ -93,7 +112,10 @@ CASES: dict[str, Case] = {
     "bbr": _case("bbr"),
     # Jitter that reorders: originals that are delayed behind a retransmission carry an older timestamp (PAWS).
     "jitter-2ms-cubic": _case("cubic", buffer="4bdp", path={"jitter": {"amount": "2ms", "reorders": True}}),
-    "jitter-5ms-cubic": _case("cubic", buffer="4bdp", path={"jitter": {"amount": "5ms", "reorders": True}}),
+    # A run has two or three sawteeth, each of which jitter may begin early: means of many runs can be compared.
+    "jitter-5ms-cubic": replace(
+        _case("cubic", buffer="4bdp", path={"jitter": {"amount": "5ms", "reorders": True}}), runs=25
+    ),
     "jitter-2ms-bbr": _case("bbr", path={"jitter": {"amount": "2ms", "reorders": True}}),
     "jitter-5ms-bbr": _case("bbr", path={"jitter": {"amount": "5ms", "reorders": True}}),
     # An application that writes a segment at a time: pushes and delayed ACKs.
@@ -114,4 +136,6 @@ CASES: dict[str, Case] = {
     # Packets that arrive back to back: the reader is not done with one when the next is there.
     "bundles-cubic": _case("cubic", path=BUNDLES, causes=READER),
     "bundles-bbr": _case("bbr", path=BUNDLES, causes=READER),
+    "bundles-ethernet-cubic": _bundles_over_ethernet("cubic"),
+    "bundles-ethernet-bbr": _bundles_over_ethernet("bbr"),
 }

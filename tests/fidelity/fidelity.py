@@ -15,6 +15,7 @@ from __future__ import annotations
 
 import argparse
 import json
+import re
 import sys
 from collections import defaultdict
 from dataclasses import asdict, dataclass
@@ -226,10 +227,17 @@ def overlay(case: str, rows: pl.DataFrame, truth: Path, out: Path) -> Path:
             axis.set_ylabel(label)
             axis.set_ylim(0, 1.08 * axis.get_ylim()[1])
         axes[-1].set_xlabel("time (s)")
-        axes[0].set_title(case.replace("_", ", "), loc="left")
+        axes[0].set_title(_words(case), loc="left")
         legend(figure, [kernel, simulator])
     (path,) = figure.write(out / case, ["png"])
     return path
+
+
+def _words(case: str) -> str:
+    """The name of a case for a reader: ``cubic, 10 Mbit/s, 40 ms, 1 BDP``."""
+    units = {"M": "Mbit/s", "ms": "ms", "bdp": "BDP"}
+    parts = (re.fullmatch(r"([\d.]+)(M|ms|bdp)", word) or word for word in case.split("_"))
+    return ", ".join(part if isinstance(part, str) else f"{part[1]} {units[part[2]]}" for part in parts)
 
 
 def main() -> int:

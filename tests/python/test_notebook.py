@@ -75,9 +75,10 @@ def test_a_notebook_shows_tables_and_pictures() -> None:
     assert "bbr - cubic" in shown[5][-1]["text/html"]
 
 
-def test_a_run_of_one_flow_imports_neither_polars_nor_numpy(tmp_path: Path) -> None:
-    file = tmp_path / "one.toml"
-    file.write_text('duration = "1s"\npath = { rate = "10mbit", rtt = "40ms" }\nflows = [{ cc = "bbr" }]\n')
+@pytest.mark.parametrize("flows", ["[{ cc = 'bbr' }]", "[{ cc = 'bbr' }, { cc = 'cubic' }]"])
+def test_a_short_run_imports_neither_polars_nor_numpy(tmp_path: Path, flows: str) -> None:
+    file = tmp_path / "short.toml"
+    file.write_text(f'duration = "1s"\npath = {{ rate = "10mbit", rtt = "40ms" }}\nflows = {flows}\n')
     code = (
         "import sys\nfrom dumbbell.cli import main\n"
         f"sys.argv = ['dumbbell', 'run', {str(file)!r}]\ntry:\n    main()\nexcept SystemExit:\n    pass\n"

@@ -10,7 +10,7 @@ import pytest
 import dumbbell as db
 from conftest import Cli
 from dumbbell import pages
-from dumbbell.pages.advice import advice
+from dumbbell.pages.advice import Advice, Difference, advice
 from dumbbell.pages.limits import limits
 
 
@@ -118,6 +118,55 @@ def test_a_sweep_of_one_algorithm_recommends_nothing(tmp_path: Path) -> None:
     sweep = db.compare("bbr", buffer=["1bdp", "2bdp"], duration="2s", out=tmp_path / "one")
     assert advice(sweep) == []
     assert "Recommendation" not in pages.render(pages.of_result(sweep, tmp_path / "one"), "md")
+
+
+def test_flows_that_share_a_path_are_no_choice_of_an_operator(tmp_path: Path) -> None:
+    flows = [{"cc": "bbr", "count": 2, "start_jitter": "1s"}]
+    path = {"rate": "10mbit", "rtt": "40ms"}
+    document = {"duration": "2s", "path": path, "flows": flows, "sweep": {"flows[*].cc": ["bbr", "cubic"]}}
+    assert advice(db.sweep(document).collect()) == []
+
+
+def test_one_run_of_each_is_called_so(tmp_path: Path) -> None:
+    sweep = db.compare("bbr", "cubic", duration="2s", out=tmp_path / "once")
+    assert "One run of each" in pages.render(pages.of_result(sweep, tmp_path / "once"), "md")
+
+
+def test_a_report_of_a_sweep_of_traffic_has_its_completion_times(tmp_path: Path) -> None:
+    document = {
+        "duration": "4s",
+        "record": {"series": False},
+        "path": {"rate": "10mbit", "rtt": "40ms"},
+        "flows": [{"cc": "cubic"}],
+        "traffic": [{"kind": "short-flows", "cc": "cubic", "size": "30kB", "load": "20%"}],
+        "sweep": {"path.queue": ["droptail", "fq_codel"]},
+    }
+    out = tmp_path / "queues"
+    text = pages.render(pages.of_result(db.sweep(document, out=out).collect(), out), "md")
+    assert "### Completion times, 2 runs" in text
+    assert "p95 FCT" in text
+
+
+@pytest.mark.parametrize(
+    ("shares", "words"),
+    [
+        ((-0.3, -0.2, -0.25), "25 % less delay (95 % interval 13 to 37 %)"),
+        ((0.3, 0.2, 0.25), "25 % more delay (95 % interval 13 to 37 %)"),
+        ((0.1, -0.2, 0.2), "3.3 % more delay (95 % interval 48 % less to 55 % more)"),
+    ],
+)
+def test_an_interval_is_said_in_the_direction_of_its_sentence(shares: tuple[float, ...], words: str) -> None:
+    interval = db.metrics.mean_interval(shares)
+    assert interval is not None
+    difference = Difference("cubic", interval, interval)
+    assert words in Advice("", "bbr", 9.0, 50.0, (difference,), "bbr", 3).sentence()
+
+
+def test_a_trace_that_is_not_there_is_refused_by_its_option(dumbbell: Cli) -> None:
+    for command in (("advise",), ("compare", "bbr")):
+        done = dumbbell(*command, "--trace", "absent.up")
+        assert (done.status, done.out) == (2, "")
+        assert done.err.startswith("error: --trace absent.up: there is no such file\n  help: ")
 
 
 LIMITED = [

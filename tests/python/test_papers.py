@@ -51,7 +51,7 @@ def alternatives() -> Curves:
         return flow({loss: 95.0 * (1 - loss) if loss < knee else 1.0 for loss in LOSSES})
 
     choices = {label: [curve(0.2 if pacing == "paced" else 0.5)] * 3 for label, (_, pacing, _) in fig1.KNEES.items()}
-    return choices | {fig1.AT_ONCE: [curve(0.5)] * 3}
+    return choices | {label: [curve(0.5)] * 3 for label in (fig1.AT_ONCE, fig1.ENDLESS)}
 
 
 # --- verdicts --------------------------------------------------------------------------------------------------------
@@ -171,7 +171,7 @@ def test_published_numbers_have_units_and_sources() -> None:
         assert [sorted(points) for points in curves.published_curves(part).values()] == [list(LOSSES)] * 2
 
 
-@pytest.mark.parametrize(("part", "points"), [(fig1.PART, [195, 135, 200]), (fig5.PART, [650, 10])])
+@pytest.mark.parametrize(("part", "points"), [(fig1.PART, [195, 162, 200]), (fig5.PART, [650, 10])])
 def test_the_experiment_files_are_valid(part: papers.Part[Any], points: list[int]) -> None:
     assert [len(experiment.load(one.file).points) for one in part.experiments] == points
 
@@ -322,3 +322,24 @@ def test_a_study_leaves_files_of_others_alone(dumbbell: Cli, tmp_path: Path) -> 
     assert dumbbell("reproduce", "rebbr/fig1", "--quick", "--html", "--out", out).status == 0
     assert (out / "notes.txt").read_text() == "mine"
     assert "rebbr.html" in json.loads((out / "dumbbell.json").read_text())["files"]
+
+
+STUDIES = Path(__file__).parents[2] / "docs/studies"
+
+
+def judged(page: str) -> list[tuple[str, str]]:
+    """The figures and tables that the page of a study lists, and the first word of what it says of each."""
+    text = (STUDIES / f"{page}.md").read_text("utf-8")
+    (section,) = re.findall(r"^## .*point by point\n(.*?)(?=^##|\Z)", text, re.MULTILINE | re.DOTALL | re.IGNORECASE)
+    head, _, *rows = ([cell.strip() for cell in line.split("|")[1:-1]] for line in section.splitlines() if "|" in line)
+    return [(row[0], row[head.index("verdict")].partition(" ")[0].rstrip(":;,")) for row in rows]
+
+
+def test_one_page_lists_what_works_of_every_study() -> None:
+    text = (STUDIES / "README.md").read_text("utf-8")
+    listed = re.findall(r"^\| \[[^]]+\]\(([a-z-]+)\.md\) \| (.+) \| (\w+) \|$", text, re.MULTILINE)
+    pages = sorted(path.stem for path in STUDIES.glob("*.md") if path.stem != "README")
+    assert sorted({page for page, *_ in listed}) == pages
+    for page in pages:
+        assert [(what, verdict) for of, what, verdict in listed if of == page] == judged(page)
+    assert {verdict for *_, verdict in listed} == {"works", "partly", "not", "answered"}

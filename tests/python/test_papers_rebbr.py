@@ -6,6 +6,7 @@ from typing import Any
 
 import pytest
 
+import dumbbell as db
 from dumbbell import experiment, papers
 from dumbbell.papers.rebbr import curves, fig2, fig3, fig4, fig6
 from dumbbell.papers.rebbr.curves import CUBIC, PACED, PUBLISHED_AS, UNPACED, Cases, Curves, Run
@@ -42,7 +43,8 @@ def figure_3() -> Cases:
 
 
 def figure_4(cases: Cases) -> fig4.Figure:
-    return fig4.Figure(cases, {label: cases[fig4.HALF][label] for label in (CUBIC, UNPACED)})
+    endless = {case: {label: cases[case][label] for label in (CUBIC, UNPACED)} for case in ROUND_TRIPS[3:]}
+    return fig4.Figure(cases, endless)
 
 
 def figure_6(cases: Cases, slow: float, queue: float = 1.0) -> fig6.Figure:
@@ -95,7 +97,7 @@ def test_equal_rates_everywhere_fail_them() -> None:
 
 @pytest.mark.parametrize(
     ("part", "points"),
-    [(fig2.PART, [455]), (fig3.PART, [585]), (fig4.PART, [260, 65, 52]), (fig6.PART, [195, 144, 312])],
+    [(fig2.PART, [455]), (fig3.PART, [585]), (fig4.PART, [260, 65, 104]), (fig6.PART, [195, 144, 312])],
 )
 def test_the_experiment_files_are_valid(part: papers.Part[Any], points: list[int]) -> None:
     assert [len(experiment.load(one.file).points) for one in part.experiments] == points
@@ -111,3 +113,10 @@ def test_rates_and_set_ups_have_names() -> None:
     assert fig6.set_up(run(settings)) == fig6.AS_THEN
     usual = {"transport.receive_window": "6553600B", "links[1].buffer": "unlimited"}
     assert fig6.set_up(run(usual)) == fig6.USUAL
+
+
+@pytest.mark.parametrize(("pacing", "loses"), [("off", True), ("auto", False)])
+def test_the_senders_device_loses_what_an_unpaced_window_lets_out_at_once(pacing: str, loses: bool) -> None:
+    points = {'sweep."links[1].loss"': ["0%"], "links[1].delay": "100ms", "transport.pacing": pacing, "duration": "15s"}
+    (run,) = db.sweep(curves.FOLDER / "base.toml", set=points, jobs=1)
+    assert [row["network_drops_total"] > 0 for row in run.flows.rows()] == [loses]

@@ -53,6 +53,40 @@ def test_reference_lines_are_capacity_base_rtt_and_bdp(result: db.Result) -> Non
     assert texts == ["capacity 10", "base 40", "BDP 33.3"]
 
 
+def test_lines_of_a_picture_differ_in_dashes_or_marker_too() -> None:
+    kinds = [(cc, f"{cc}, loss {loss}") for cc in ("bbr", "bbr3", "cubic", "reno") for loss in ("0%", "0.1%", "1%")]
+    chosen = style.looks(kinds)
+    assert len({(look.dashes, look.marker) for look in chosen.values()}) == len(kinds)
+    for cc in ("bbr", "bbr3", "cubic", "reno"):
+        assert chosen[cc, f"{cc}, loss 0%"] == style.look(cc)
+        assert len({look.colour for (name, _), look in chosen.items() if name == cc}) == 1
+
+
+def test_the_capacity_that_changes_is_in_the_legend() -> None:
+    document = {
+        "duration": "2s",
+        "path": {"rate": {"steps": [["0s", "10mbit"], ["1s", "5mbit"]]}, "rtt": "40ms"},
+        "flows": [{"cc": "cubic"}],
+    }
+    run = db.run(document)
+    for drawn in (run.plot.overview(), run.plot.series("throughput_mbps")):
+        assert "capacity" in [text.get_text() for text in drawn.legends[0].get_texts()]
+
+
+def test_the_highest_mark_lies_below_the_top(curve: db.SweepResult) -> None:
+    axes = curve.plot.metric("path.loss", "goodput_mbps").axes[0]
+    assert axes.get_ylim()[1] > 1.04 * max(float(np.nanmax(line.get_ydata())) for line in axes.get_lines())
+
+
+def test_a_sweep_without_series_has_its_other_pictures(tmp_path: Path) -> None:
+    out = tmp_path / "sweep"
+    sweep = db.compare("bbr", "cubic", duration="1s", out=out)
+    assert "overview" in sweep.plot.suitable()
+    document = {"duration": "1s", "record": {"series": False}, "path": {"rate": "10mbit", "rtt": "40ms"}}
+    bare = db.sweep(document | {"flows": [{"cc": "bbr"}], "sweep": {"flows[0].cc": ["bbr", "cubic"]}}, out=out / "bare")
+    assert set(bare.collect().plot.suitable()) == {"tradeoff"}
+
+
 def test_a_run_without_series_says_how_to_record_them() -> None:
     document = {"duration": "1s", "record": {"series": False}, "path": {"rate": "10mbit", "rtt": "40ms"}}
     bare = db.run(document | {"flows": [{"cc": "bbr"}]})

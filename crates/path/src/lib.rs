@@ -34,6 +34,7 @@ mod policer;
 pub mod queue;
 mod release;
 mod ring;
+mod run;
 mod schedule;
 mod stats;
 pub mod synth;

@@ -20,6 +20,8 @@ use crate::packet::Packet;
 use crate::pipe::Pipe;
 use crate::queue::{Buffer, Fifo, Gated, HeldQueue, Limits, Queue};
 use crate::release::Release;
+use crate::ring::Ring;
+use crate::run::Run;
 use crate::stats::Occupancy;
 use crate::train::Train;
 use crate::transmitter::Transmitter;
@@ -67,7 +69,9 @@ pub struct Link<P> {
     /// a [`FastPath`]: nothing is drawn then.
     drawn: VecDeque<Drawn>,
     /// Departures that were not known when the packets were offered, for those who asked for them.
-    departures: Option<VecDeque<(Time, P)>>,
+    departures: Option<Ring<Run<P>>>,
+    /// See [`decide_when_asked`](Self::decide_when_asked).
+    decides_when_asked: bool,
     ledger: Ledger<P>,
     /// Counts up to the start of the measurement.
     counted_before: LinkCounters,
@@ -92,6 +96,9 @@ enum FastPath {
     DelayOnly,
     /// A drop-tail queue, a transmitter and a constant delay.
     DropTail,
+    /// A queue that keeps its packets, whose decisions [may be late](Link::decide_when_asked), a transmitter and a constant
+    /// delay.
+    Held,
     /// There is none: packets take the general way.
     None,
 }
@@ -143,6 +150,7 @@ impl<P: Packet> Link<P> {
             lost_later: VecDeque::new(),
             drawn: VecDeque::new(),
             departures: None,
+            decides_when_asked: false,
             ledger: Ledger::default(),
             counted_before: LinkCounters::default(),
             measured_since: Time::ZERO,
@@ -160,8 +168,18 @@ impl<P: Packet> Link<P> {
         match &self.stage {
             Stage::Instant(_) if is_plain => FastPath::DelayOnly,
             Stage::DropTail(_) if is_plain => FastPath::DropTail,
+            Stage::Held(_) if is_plain && self.decides_when_asked => FastPath::Held,
             _ => FastPath::None,
         }
+    }
+
+    /// Nobody needs to hear at once of a packet that a queue has dropped or let go. A discipline that decides at departure
+    /// may then be left alone until somebody asks for what its decisions lead to: the next packet that is offered, somebody who
+    /// looks at the link, or the first packet that would reach the far end. The decisions are those that it would have made in
+    /// time. To be said before packets are offered.
+    pub fn decide_when_asked(&mut self) {
+        self.decides_when_asked = true;
+        self.fast_path = self.possible_fast_path();
     }
 
     /// The description it was built from.
@@ -204,13 +222,14 @@ impl<P: Packet> Link<P> {
     }
 
     /// A run of `count` packets arrives, of which `packet` is the first. On a link with a fast path those that fit are
-    /// accepted, and their departures are returned; the others are dropped. On any other link it does nothing and returns
-    /// `None`: the packets are to be [offered](Self::offer) one by one.
+    /// accepted, and their departures are returned; the others are dropped. Where the queue [decides
+    /// late](Self::decides_late) the departures are not known, and their instants are [`Time::NEVER`]. On any other link it does
+    /// nothing and returns `None`: the packets are to be [offered](Self::offer) one by one.
     #[inline(always)]
     pub fn offer_run(&mut self, now: Time, packet: P, count: u32) -> Option<Train> {
         let size = packet.size();
         let (FastPath::DropTail, Stage::DropTail(queue)) = (self.fast_path, &mut self.stage) else {
-            return self.delay_run(now, packet, count);
+            return self.offer_other_run(now, packet, count);
         };
         let departures = queue.offer_run(now, size, count)?;
         self.ledger.arrivals.add_many(size, count);
@@ -219,16 +238,36 @@ impl<P: Packet> Link<P> {
         Some(departures)
     }
 
-    /// [`offer_run`](Self::offer_run) on a link that only delays packets: they leave it together.
+    /// [`offer_run`](Self::offer_run) on a link without a drop-tail queue.
     #[inline(never)]
-    fn delay_run(&mut self, now: Time, packet: P, count: u32) -> Option<Train> {
-        if self.fast_path != FastPath::DelayOnly {
-            return None;
+    fn offer_other_run(&mut self, now: Time, packet: P, count: u32) -> Option<Train> {
+        match self.fast_path {
+            FastPath::DelayOnly => Some(self.delay_run(now, packet, count)),
+            FastPath::Held => Some(Train::at_once(Time::NEVER, self.hold_run(now, packet, count))),
+            _ => None,
         }
+    }
+
+    /// Packets that a link only delays leave it together.
+    fn delay_run(&mut self, now: Time, packet: P, count: u32) -> Train {
         self.ledger.arrivals.add_many(packet.size(), count);
         let departures = Train::at_once(now, count);
         self.pipe.push_run(departures, packet);
-        Some(departures)
+        departures
+    }
+
+    /// Packets come to a queue that keeps them, one after the other; returns how many it accepts.
+    fn hold_run(&mut self, now: Time, mut packet: P, count: u32) -> u32 {
+        self.ledger.arrivals.add_many(packet.size(), count);
+        self.decide_until(now);
+        let mut accepted = 0;
+        for place in 0..count {
+            if place > 0 {
+                packet.follow(1);
+            }
+            accepted += u32::from(matches!(self.hold(now, packet), Offer::Accepted { .. }));
+        }
+        accepted
     }
 
     /// [`offer`](Self::offer) without a fast path: everything that a link can do to a packet.
@@ -302,6 +341,12 @@ impl<P: Packet> Link<P> {
     #[inline(always)]
     fn offer_held(&mut self, now: Time, packet: P) -> Offer {
         self.decide_until(now);
+        self.hold(now, packet)
+    }
+
+    /// A packet comes to a queue that has made all decisions up to `now`.
+    #[inline(always)]
+    fn hold(&mut self, now: Time, packet: P) -> Offer {
         let Stage::Held(queue) = &mut self.stage else { return Offer::Accepted { departs: None } };
         if let Err(cause) = queue.offer(now, packet, &mut self.ledger) {
             return self.ledger.drop_now(packet, cause);
@@ -327,9 +372,13 @@ impl<P: Packet> Link<P> {
         let decided_at = queue.next_decision();
         let (departs, packet) = queue.decide(&mut self.ledger)?;
         if let Some(departures) = &mut self.departures {
-            departures.push_back((departs, packet));
+            departures.push_packet(departs, packet);
         }
-        self.propagate(decided_at, departs, packet);
+        if self.fast_path == FastPath::Held {
+            self.pipe.push_behind(departs, packet);
+        } else {
+            self.propagate(decided_at, departs, packet);
+        }
         Some(departs)
     }
 
@@ -366,6 +415,10 @@ impl<P: Packet> Link<P> {
             return arrival;
         }
         let next = match &self.stage {
+            // What is decided later arrives later.
+            Stage::Held(queue) if self.fast_path == FastPath::Held => {
+                arrival.min(queue.next_decision() + self.pipe.base())
+            }
             Stage::Held(queue) => arrival.min(queue.next_decision()),
             _ => arrival,
         };
@@ -426,7 +479,8 @@ impl<P: Packet> Link<P> {
             return None;
         }
         let followers = self.pipe.take_plain(packet);
-        Some((self.pipe.next_arrival(), followers))
+        let next = if self.fast_path == FastPath::Held { self.next_event() } else { self.pipe.next_arrival() };
+        Some((next, followers))
     }
 
     /// Takes the `count` packets that the run still has of which [`take_plain`](Self::take_plain) took a packet at `now`, if
@@ -461,7 +515,7 @@ impl<P: Packet> Link<P> {
     /// [`pop_departure`](Self::pop_departure).
     pub fn report_departures(&mut self) {
         if self.decides_late() {
-            self.departures.get_or_insert_default();
+            self.departures.get_or_insert_with(Ring::new);
         }
     }
 
@@ -474,7 +528,22 @@ impl<P: Packet> Link<P> {
 
     /// When a packet leaves the transmitter, in the order of the departures; [`Time::NEVER`] for one that never does.
     pub fn pop_departure(&mut self) -> Option<(Time, P)> {
-        self.departures.as_mut()?.pop_front()
+        let departures = self.departures.as_mut()?;
+        let run = departures.front_mut()?;
+        let departure = (run.instants.next(), run.packet);
+        run.advance();
+        if run.instants.count() == 0 {
+            departures.drop_first();
+        }
+        Some(departure)
+    }
+
+    /// [`pop_departure`](Self::pop_departure) for packets of a run, of which the first is returned.
+    pub fn pop_departures(&mut self) -> Option<(Train, P)> {
+        let departures = self.departures.as_mut()?;
+        let &mut Run { instants, packet } = departures.front_mut()?;
+        departures.drop_first();
+        Some((instants, packet))
     }
 
     /// A packet that was dropped after [`offer`](Self::offer) had accepted it, in the order of the drops. Losses after

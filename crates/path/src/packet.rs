@@ -43,4 +43,8 @@ pub trait Packet: Copy + Default {
     /// Becomes the packet that comes `count` packets later in its run. A run is a number of packets of one size that a
     /// sender hands to a link at once.
     fn follow(&mut self, count: u32);
+    /// Whether `other` is the packet that comes `count` packets later in the run of this one, unchanged.
+    fn is_followed_by(&self, _other: &Self, _count: u32) -> bool {
+        false
+    }
 }

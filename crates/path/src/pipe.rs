@@ -11,6 +11,7 @@ use crate::delay::{Delay, Passage, Variation};
 use crate::event::{Action, PacketEvent};
 use crate::packet::Packet;
 use crate::ring::Ring;
+use crate::run::Run;
 use crate::schedule::Schedule;
 use crate::train::Train;
 use dumbbell_units::{Duration, Ratio, Rng, Time, claimed};
@@ -36,13 +37,6 @@ pub(crate) struct Pipe<P> {
     disorder: Option<Box<Disorder<P>>>,
     /// When the next packet comes out.
     next_arrival: Time,
-}
-
-/// Packets of a run, the first of which is `packet`.
-#[derive(Clone, Copy, Debug, Default)]
-struct Run<P> {
-    arrivals: Train,
-    packet: P,
 }
 
 /// Packets that may overtake each other.
@@ -131,10 +125,24 @@ impl<P: Packet> Pipe<P> {
         self.push_in_order(departs + self.base, packet);
     }
 
+    /// A packet enters a plain pipe that may belong to the run of the one before.
+    #[inline(always)]
+    pub(crate) fn push_behind(&mut self, departs: Time, packet: P) {
+        let arrives = departs + self.base;
+        self.next_arrival = self.next_arrival.min(arrives);
+        self.runs.push_packet(arrives, packet);
+    }
+
+    /// The constant delay.
+    #[inline]
+    pub(crate) fn base(&self) -> Duration {
+        self.base
+    }
+
     #[inline(always)]
     fn push_in_order(&mut self, arrives: Time, packet: P) {
         self.next_arrival = self.next_arrival.min(arrives);
-        self.runs.push_back(Run { arrivals: Train::one(arrives, arrives), packet });
+        self.runs.push_back(Run::one(arrives, packet));
     }
 
     /// A run, of which `packet` is the first, enters a plain pipe.
@@ -147,7 +155,7 @@ impl<P: Packet> Pipe<P> {
         if self.runs.is_empty() {
             self.next_arrival = arrivals.next();
         }
-        self.runs.push_back(Run { arrivals, packet });
+        self.runs.push_back(Run { instants: arrivals, packet });
     }
 
     /// When the next packet comes out.
@@ -162,11 +170,11 @@ impl<P: Packet> Pipe<P> {
     pub(crate) fn take_plain(&mut self, packet: &mut P) -> u32 {
         let run = self.runs.first_mut();
         *packet = run.packet;
-        let followers = run.arrivals.count() - 1;
+        let followers = run.instants.count() - 1;
         if followers > 0 {
             run.packet.follow(1);
-            run.arrivals.advance();
-            self.next_arrival = run.arrivals.next();
+            run.instants.advance();
+            self.next_arrival = run.instants.next();
         } else {
             self.drop_run();
         }
@@ -182,10 +190,10 @@ impl<P: Packet> Pipe<P> {
             return (0, Duration::ZERO);
         }
         let run = self.runs.first_mut();
-        let (count, sum) = run.arrivals.advance_until(until, most, origin);
-        if run.arrivals.count() > 0 {
+        let (count, sum) = run.instants.advance_until(until, most, origin);
+        if run.instants.count() > 0 {
             run.packet.follow(count);
-            self.next_arrival = run.arrivals.next();
+            self.next_arrival = run.instants.next();
         } else {
             self.drop_run();
         }
@@ -195,7 +203,7 @@ impl<P: Packet> Pipe<P> {
     /// Removes the first run: all of its packets have come out.
     #[inline(always)]
     fn drop_run(&mut self) {
-        self.next_arrival = self.runs.drop_first().map_or(Time::NEVER, |run| run.arrivals.next());
+        self.next_arrival = self.runs.drop_first().map_or(Time::NEVER, |run| run.instants.next());
     }
 
     /// Writes the packet that comes out next to `packet`; there must be one.
@@ -225,7 +233,7 @@ impl<P: Packet> Pipe<P> {
             Some(disorder) => disorder.take_back(count as u64),
         };
         self.next_arrival = match &self.disorder {
-            None => self.runs.iter().next().map_or(Time::NEVER, |run| run.arrivals.next()),
+            None => self.runs.iter().next().map_or(Time::NEVER, |run| run.instants.next()),
             Some(disorder) => disorder.heap.peek().map_or(Time::NEVER, |head| head.arrives),
         };
         self.latest = self.latest_arrival();
@@ -235,7 +243,7 @@ impl<P: Packet> Pipe<P> {
     /// When the last packet comes out that is in the pipe, of those for which others wait.
     fn latest_arrival(&mut self) -> Time {
         let latest = match &self.disorder {
-            None => self.runs.last_mut().map(|run| run.arrivals.last()),
+            None => self.runs.last_mut().map(|run| run.instants.last()),
             Some(disorder) => disorder.heap.iter().filter(|place| place.is_waited_for).map(|place| place.arrives).max(),
         };
         latest.unwrap_or(Time::ZERO)
@@ -244,7 +252,7 @@ impl<P: Packet> Pipe<P> {
     /// Takes the packets back out of a plain pipe that leave the transmitter after `now`, with the times at which they do.
     pub(crate) fn take_back_departing(&mut self, now: Time) -> Vec<(Time, P)> {
         let arrives_by = now + self.base;
-        let count = self.runs.iter().map(|run| run.arrivals.count_after(arrives_by) as usize).sum();
+        let count = self.runs.iter().map(|run| run.instants.count_after(arrives_by) as usize).sum();
         let mut departing = self.take_back(count);
         for (time, _) in departing.iter_mut().filter(|(arrives, _)| *arrives < Time::NEVER) {
             *time = Time::ZERO + time.since(Time::ZERO + self.base);
@@ -281,7 +289,7 @@ impl<P: Packet> Pipe<P> {
     pub(crate) fn count(&self, is_meant: impl Fn(&P) -> bool) -> u64 {
         match &self.disorder {
             None => {
-                self.runs.iter().filter(|run| is_meant(&run.packet)).map(|run| u64::from(run.arrivals.count())).sum()
+                self.runs.iter().filter(|run| is_meant(&run.packet)).map(|run| u64::from(run.instants.count())).sum()
             }
             Some(disorder) => disorder.heap.iter().filter(|place| is_meant(&place.packet)).count() as u64,
         }
@@ -293,10 +301,10 @@ fn take_back_in_order<P: Packet>(runs: &mut Ring<Run<P>>, count: usize) -> Vec<(
     while last_first.len() < count
         && let Some(run) = runs.last_mut()
     {
-        let of_run = run.arrivals.count();
+        let of_run = run.instants.count();
         let taken = of_run.min(u32::try_from(count - last_first.len()).unwrap_or(u32::MAX));
         let mut of_this_run = Vec::with_capacity(taken as usize);
-        let mut arrivals = run.arrivals;
+        let mut arrivals = run.instants;
         for place in 0..of_run {
             if place >= of_run - taken {
                 let mut packet = run.packet;
@@ -309,7 +317,7 @@ fn take_back_in_order<P: Packet>(runs: &mut Ring<Run<P>>, count: usize) -> Vec<(
         }
         last_first.extend(of_this_run.into_iter().rev());
         if taken < of_run {
-            run.arrivals.truncate(of_run - taken);
+            run.instants.truncate(of_run - taken);
         } else {
             runs.drop_last();
         }

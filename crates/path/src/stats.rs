@@ -99,8 +99,20 @@ impl Occupancy {
     }
 
     /// Accounts for the time until `now` at the present level.
+    #[inline]
     pub(crate) fn advance(&mut self, now: Time) {
-        self.advance_with(now, |_| ());
+        if self.running.clock < now {
+            self.advance_with(now, |_| ());
+        }
+    }
+
+    /// A packet waits no longer from `now` on.
+    #[inline]
+    pub(crate) fn leave(&mut self, now: Time, bytes: u32) {
+        self.note_peak();
+        let mut leaving = Leaving { running: self.running, levels: &mut self.levels };
+        leaving.leave(now, bytes);
+        self.running = leaving.running;
     }
 
     fn note_peak(&mut self) {
@@ -119,6 +131,7 @@ impl Occupancy {
 
     pub(crate) fn stats(&mut self, now: Time, departed: Tally, capacity_bits: Option<u64>) -> QueueStats<'_> {
         self.advance(now);
+        self.note_peak();
         QueueStats {
             since: self.since,
             until: now,
@@ -278,7 +291,7 @@ mod tests {
     }
 
     fn leave(occupancy: &mut Occupancy, now: Time, bytes: u32) {
-        occupancy.advance_with(now, |leaving| leaving.leave(now, bytes));
+        occupancy.leave(now, bytes);
     }
 
     #[test]

@@ -48,6 +48,10 @@ impl Packet for TestPacket {
     fn follow(&mut self, count: u32) {
         self.number += u64::from(count);
     }
+
+    fn is_followed_by(&self, other: &TestPacket, count: u32) -> bool {
+        *other == TestPacket { number: self.number + u64::from(count), ..*self }
+    }
 }
 
 /// A link without delay at 12 Mbit/s, a full packet a millisecond. Packets are numbered as they are offered.

@@ -45,7 +45,7 @@ impl Train {
 
     /// `count` packets that pass together.
     #[inline]
-    pub(crate) fn at_once(at: Time, count: u32) -> Train {
+    pub fn at_once(at: Time, count: u32) -> Train {
         Train { next: at.as_nanos(), left: count, ..Train::default() }
     }
 
@@ -77,7 +77,7 @@ impl Train {
     /// A time by which all have passed.
     #[inline]
     pub fn over_by(&self) -> Time {
-        Time::from_nanos(self.next + u64::from(self.left) * (self.nanos + 1))
+        Time::from_nanos(self.next.saturating_add(u64::from(self.left) * (self.nanos + 1)))
     }
 
     /// When another packet could pass behind the last one, and by how much that is rounded.
@@ -162,6 +162,18 @@ impl Train {
     /// Only the first `count` packets pass.
     pub(crate) fn truncate(&mut self, count: u32) {
         self.left = self.left.min(count);
+    }
+
+    /// Appends a packet that passes at `at` if all pass at one interval then; whether they do.
+    #[inline(always)]
+    pub(crate) fn append(&mut self, at: Time) -> bool {
+        let at = at.as_nanos();
+        if self.left == 1 {
+            (self.nanos, self.rest, self.spare) = (at.saturating_sub(self.next), 0, 0);
+        }
+        let continues = self.rest == 0 && self.next + u64::from(self.left) * self.nanos == at;
+        self.left += u32::from(continues);
+        continues
     }
 
     /// Appends the packets of `next` if they follow these at the same interval; whether they do.

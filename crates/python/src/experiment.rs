@@ -118,7 +118,7 @@ impl Point {
     /// The settings of the sweep, as a dictionary.
     #[getter]
     fn settings<'py>(&self, py: Python<'py>) -> PyResult<Bound<'py, PyAny>> {
-        let settings: Map<String, Value> = self.inner.label().iter().cloned().collect();
+        let settings: Map<String, Value> = self.inner.label().into_iter().collect();
         py.import("json")?.call_method1("loads", (Value::Object(settings).to_string(),))
     }
 

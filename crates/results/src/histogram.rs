@@ -142,6 +142,32 @@ mod tests {
     }
 
     #[test]
+    fn the_mean_and_the_smallest_sample_are_exact_and_ranks_in_a_bin_share_its_width() {
+        let mut histogram = Histogram::default();
+        for sample in [1_000, 1_001, 1_002, 1_003, 200_000] {
+            histogram.add(sample);
+        }
+        assert_eq!((histogram.mean(), histogram.min()), (40_801.2, 1_000.0));
+        // From 512 on bins are 8 wide: the first four samples share the one from 1,000 on, an eighth of it from its ends.
+        assert_eq!([0.0, 0.25, 0.5, 0.75].map(|q| histogram.quantile(q)), [1_001.0, 1_003.0, 1_005.0, 1_007.0]);
+        // From 131,072 on they are 2,048 wide.
+        assert_eq!(histogram.quantile(1.0), 199_680.0);
+    }
+
+    #[test]
+    fn a_histogram_takes_four_bytes_for_each_bin_of_its_range_and_a_small_margin() {
+        let mut histogram = Histogram::default();
+        assert_eq!(histogram.memory(), 0);
+        histogram.add(100);
+        assert_eq!(histogram.memory(), 4 * 8);
+        histogram.add(60);
+        histogram.add(61);
+        assert_eq!(histogram.memory(), 4 * (8 + 48));
+        histogram.add(120);
+        assert_eq!(histogram.memory(), 4 * (120 - 52 + 8));
+    }
+
+    #[test]
     fn bins_tile_the_range_without_gaps() {
         for value in (0..100_000u64).chain([1 << 30, (1 << 40) + 12345]) {
             let (low, width) = bin_range(bin_of(value));

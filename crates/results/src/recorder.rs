@@ -360,6 +360,23 @@ mod tests {
     }
 
     #[test]
+    fn the_memory_of_samples_grows_with_them_until_they_are_taken() {
+        let mut recorder = recorder(&[&["bw_mbps"]]);
+        assert_eq!(recorder.memory(), 0);
+        for _ in 0..64 {
+            recorder.flow(Time::ZERO, 0, FlowSample::default(), |_| {});
+        }
+        // A flow: 17 numbers and one of its controller's own, its index, and two names.
+        assert_eq!(recorder.memory(), 64 * (18 * 8 + 4 + 2 * 4));
+        for _ in 0..64 {
+            recorder.link(Time::ZERO, 0, LinkSample::default());
+        }
+        assert_eq!(recorder.memory(), 64 * (18 * 8 + 4 + 2 * 4) + 64 * (6 * 8 + 4));
+        recorder.take();
+        assert_eq!(recorder.memory(), 0);
+    }
+
+    #[test]
     fn what_is_unknown_is_no_number() {
         let mut recorder = recorder(&[&[]]);
         recorder.flow(Time::ZERO, 0, FlowSample::default(), |_| {});

@@ -66,3 +66,26 @@ impl Values {
         self.len() == 0
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_column_knows_its_rows_and_the_memory_that_they_take() {
+        let columns = [
+            (Values::Float(vec![0.0; 3]), 3 * 8),
+            (Values::Count(vec![0; 3]), 3 * 8),
+            (Values::Index(vec![0; 3]), 3 * 4),
+            (Values::Text(vec![String::new(); 3]), 3 * size_of::<String>() as u64),
+        ];
+        for (values, bytes) in columns {
+            assert_eq!((values.len(), values.is_empty(), values.memory()), (3, false, bytes));
+        }
+        let names = Values::Name(["open", "open", "loss"].into_iter().collect());
+        // A key of four bytes a row; a vector that grows has room for some more.
+        assert_eq!((names.len(), names.memory() % 4), (3, 0));
+        assert!((3 * 4..=8 * 4).contains(&names.memory()), "{}", names.memory());
+        assert!(Values::Float(Vec::new()).is_empty() && Values::Name(Names::default()).is_empty());
+    }
+}

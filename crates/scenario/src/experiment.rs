@@ -1,10 +1,9 @@
 //! The pipeline: text, tree, overrides, sweep, decoding, resolution.
 
-use crate::decode::decode;
+use crate::combinations::Combinations;
 use crate::error::{Problem, Problems, ScenarioErrors, Source, Sources};
-use crate::file::File;
 use crate::key_path::{KeyPath, Step};
-use crate::resolve::{Loader, RateSource, Resolved, resolve, vary_rtts};
+use crate::resolve::{Loader, RateSource, Resolved, vary_rtts};
 use crate::sweep::{Sweep, seed_of};
 use crate::tree::Node;
 use crate::{Scenario, canonical, explain, include};
@@ -24,12 +23,10 @@ pub struct Experiment {
 /// One run of an experiment: a combination of swept values and a repetition.
 #[derive(Clone, Debug)]
 pub struct Point {
-    index: usize,
+    combination: usize,
     repeat: u32,
     seed: u64,
-    label: Arc<[(String, serde_json::Value)]>,
-    /// With the seed of repetition 0.
-    resolved: Arc<Resolved>,
+    combinations: Arc<Combinations>,
 }
 
 impl Experiment {
@@ -107,20 +104,15 @@ impl Experiment {
         let sweep = Sweep::take(&mut tree, &sources, &mut problems);
         problems.into_result(&sources)?;
 
-        let loader = Loader::new(&name);
-        let mut points = Vec::with_capacity(sweep.len() * sweep.repeat as usize);
+        let combinations = Arc::new(Combinations::new(tree, sweep, Loader::new(&name), catalog));
+        let mut points = Vec::with_capacity(combinations.len() * combinations.repeat() as usize);
         let mut problems = Problems::default();
-        for combination in 0..sweep.len() {
-            let mut tree = tree.clone();
-            let label: Arc<[_]> = sweep.apply(combination, &mut tree, &mut problems).into();
-            let file = decode::<File>(&tree, &mut problems);
-            let resolved = file.and_then(|file| resolve(&file, &tree, &loader, catalog, &mut problems));
-            if let Some(resolved) = resolved.map(Arc::new) {
-                for repeat in 0..sweep.repeat {
+        for combination in 0..combinations.len() {
+            if let Some(resolved) = combinations.check(combination, &mut problems) {
+                points.extend((0..combinations.repeat()).map(|repeat| {
                     let seed = seed_of(resolved.scenario.seed, repeat);
-                    let index = points.len();
-                    points.push(Point { index, repeat, seed, label: label.clone(), resolved: resolved.clone() });
-                }
+                    Point { combination, repeat, seed, combinations: combinations.clone() }
+                }));
             } else if problems.len() >= Problems::MAX {
                 break;
             }
@@ -158,7 +150,7 @@ impl Experiment {
 impl Point {
     /// Position in [`Experiment::points`].
     pub fn index(&self) -> usize {
-        self.index
+        self.combination * self.combinations.repeat() as usize + self.repeat as usize
     }
 
     /// Repetition, from 0.
@@ -172,12 +164,11 @@ impl Point {
     }
 
     /// The swept keys and their values at this point; empty without a sweep.
-    pub fn label(&self) -> &[(String, serde_json::Value)] {
-        &self.label
+    pub fn label(&self) -> Vec<(String, serde_json::Value)> {
+        self.combinations.label(self.combination)
     }
 
-    /// What the engine runs. Repetitions share everything but the seed and what is drawn from it, synthesised traces and
-    /// round-trip times that vary, which is made on demand.
+    /// What the engine runs, made on demand. Points share traces and the recipes of algorithms.
     pub fn scenario(&self) -> Arc<Scenario> {
         Arc::new(self.resolved().scenario.clone())
     }
@@ -202,16 +193,17 @@ impl Point {
     }
 
     /// The resolved form as the file gives it: with the seed of repetition 0, and before anything is drawn.
-    pub(crate) fn as_given(&self) -> &Resolved {
-        &self.resolved
+    pub(crate) fn as_given(&self) -> Arc<Resolved> {
+        self.combinations.get(self.combination)
     }
 
     /// The resolved form with the seed of this repetition.
     pub(crate) fn resolved(&self) -> Arc<Resolved> {
-        if self.repeat == 0 && self.resolved.rtt_spans.is_empty() {
-            return self.resolved.clone();
+        let given = self.as_given();
+        if self.repeat == 0 && given.rtt_spans.is_empty() {
+            return given;
         }
-        let mut resolved = (*self.resolved).clone();
+        let mut resolved = (*given).clone();
         resolved.scenario.seed = self.seed;
         for (link, notes) in resolved.scenario.links.iter_mut().zip(&mut resolved.links) {
             if let RateSource::Synth { preset, seed, follows_run_seed: true, length } = &mut notes.rate_source

@@ -90,30 +90,28 @@ impl Sweep {
         self.axes.iter().map(Axis::len).product()
     }
 
-    /// Puts the values of a point into the tree and returns them by key.
-    pub(crate) fn apply(
-        &self,
-        point: usize,
-        tree: &mut Node,
-        problems: &mut Problems,
-    ) -> Vec<(String, serde_json::Value)> {
-        let mut label = Vec::new();
-        let mut rest = point;
-        let mut stride = self.len();
-        for axis in &self.axes {
-            stride /= axis.len().max(1);
-            let index = rest / stride.max(1);
-            rest %= stride.max(1);
-            for key in &axis.keys {
-                let value = &key.values[index];
-                if let Err(reason) = tree.set(&key.path.0, value, &key.span) {
-                    let message = format!("cannot sweep `{}`: {reason}", key.text);
-                    problems.push(Problem::new(&key.text, key.span.clone(), message));
-                }
-                label.push((key.text.clone(), value.to_json()));
+    /// Puts the values of a point into the tree.
+    pub(crate) fn apply(&self, point: usize, tree: &mut Node, problems: &mut Problems) {
+        for (key, value) in self.values(point) {
+            if let Err(reason) = tree.set(&key.path.0, value, &key.span) {
+                let message = format!("cannot sweep `{}`: {reason}", key.text);
+                problems.push(Problem::new(&key.text, key.span.clone(), message));
             }
         }
-        label
+    }
+
+    /// The values of a point by key.
+    pub(crate) fn label(&self, point: usize) -> Vec<(String, serde_json::Value)> {
+        self.values(point).map(|(key, value)| (key.text.clone(), value.to_json())).collect()
+    }
+
+    fn values(&self, point: usize) -> impl Iterator<Item = (&SweptKey, &Node)> {
+        let mut stride = self.len();
+        self.axes.iter().flat_map(move |axis| {
+            stride /= axis.len().max(1);
+            let index = point / stride.max(1) % axis.len().max(1);
+            axis.keys.iter().map(move |key| (key, &key.values[index]))
+        })
     }
 }
 
@@ -228,11 +226,8 @@ mod tests {
     }
 
     fn labels(text: &str) -> Vec<String> {
-        let (sweep, tree) = sweep(text);
-        let point = |i| {
-            let label = sweep.apply(i, &mut tree.clone(), &mut Problems::default());
-            label.iter().map(|(k, v)| format!("{k}={v}")).collect::<Vec<_>>().join(" ")
-        };
+        let (sweep, _) = sweep(text);
+        let point = |i| sweep.label(i).iter().map(|(k, v)| format!("{k}={v}")).collect::<Vec<_>>().join(" ");
         (0..sweep.len()).map(point).collect()
     }
 

@@ -226,18 +226,19 @@ impl Flow {
         }
     }
 
-    /// A packet of this flow leaves the transmitter of a port, which is known only now that it does.
+    /// Packets of this flow, of which `packet` is the first, leave the transmitter of a port, which is known only now that
+    /// they do.
     #[inline]
-    pub fn count_late_departure(
+    pub fn count_late_departures(
         &mut self,
         (medium, port): (usize, Port),
         packet: &Packet,
-        departs: Time,
+        departures: Train,
         measured: (Time, Time),
     ) {
         let bottleneck = self.bottleneck;
         if (bottleneck.medium as usize, bottleneck.port) == (medium, port) && packet.kind.is_forward() {
-            self.traffic.count_departure(packet.size, departs, measured);
+            self.traffic.count_departures(packet.size, departures, measured);
         }
     }
 

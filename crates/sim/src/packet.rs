@@ -271,6 +271,17 @@ impl dumbbell_path::Packet for Packet {
         self.detail -= count;
         self.flags = Burst::flags_behind_first(self.detail == 0).bits();
     }
+
+    #[inline(always)]
+    fn is_followed_by(&self, other: &Packet, count: u32) -> bool {
+        self.detail == other.detail.wrapping_add(count)
+            && self.number.wrapping_add(count) == other.number
+            && self.timestamp == other.timestamp
+            && self.flow == other.flow
+            && self.ecn == other.ecn
+            && self.kind == other.kind
+            && matches!(self.kind, Kind::Data | Kind::Awaited)
+    }
 }
 
 /// The options that few ACKs carry: SACK blocks, how many of them are valid, and counters of marks.

@@ -19,10 +19,10 @@ if TYPE_CHECKING:
 EXAMPLES = examples(
     "dumbbell compare bbr cubic --rate 50mbit --rtt 20ms --buffer 0.5bdp",
     "dumbbell compare bbr bbr3 cubic --loss 0%,0.1%,1%,5% --repeat 10 --plot",
-    "dumbbell compare cubic bbr --together --rtt 20ms,100ms --vary-rtt --repeat 10",
+    "dumbbell compare cubic bbr --together --rtt 20ms,100ms --repeat 10",
     "dumbbell compare bbr3 cubic --trace my.up --buffer 500packets",
     "dumbbell compare --on sim,linux who-wins.toml",
-    "dumbbell compare ./monday ./tuesday                    # two results side by side",
+    "dumbbell compare ./monday ./tuesday  # two results side by side",
 )
 
 COMPARISON = storage.Kind("comparison", (), lambda folder: None)
@@ -91,6 +91,7 @@ def compare(
         described = document(
             algorithms, path, trace=trace, duration=duration, warmup=warmup, repeat=repeat, together=together
         )
+        options.check_trace(trace)
         place = _default_place(algorithms) if plot and out is None else out
         loaded = experiment.load(described, set=chosen, seed=seed)
         check_out(loaded, place)

@@ -14,8 +14,8 @@ if TYPE_CHECKING:
     from dumbbell.results import Meta, SweepResult
 
 EXAMPLES = examples(
-    "dumbbell extract sweep 3 --out point-3                 # the point whose number is 3 in flows.parquet",
-    "dumbbell extract sweep 5bce12 --out point              # by the beginning of its content hash",
+    "dumbbell extract sweep 3 --out point-3     # point 3 of flows.parquet",
+    "dumbbell extract sweep 5bce12 --out point  # its content hash begins so",
     "dumbbell plot point-3 && dumbbell run point-3/scenario.toml",
 )
 

@@ -16,8 +16,8 @@ if TYPE_CHECKING:
 EXAMPLES = examples(
     "dumbbell flent tcp_1up --wifi --rtt 10ms --cc bbr --out bbr.flent.gz",
     "dumbbell flent tcp_nup --streams 12 --rate 100mbit --cc cubic",
-    "dumbbell flent rrul --rate 50mbit --rtt 40ms --set path.queue=codel --out rrul.flent.gz",
-    "dumbbell plot bbr.flent.gz lab.flent.gz --out beside       # ours over one of a real network",
+    "dumbbell flent rrul --rate 50mbit --rtt 40ms --set path.queue=codel",
+    "dumbbell plot bbr.flent.gz lab.flent.gz --out beside  # over a real one",
 )
 
 

@@ -9,19 +9,19 @@ import typer
 
 from dumbbell import _core
 from dumbbell.commands import options
-from dumbbell.console import examples, fail, print_json, show
+from dumbbell.console import examples, fail, itemise, print_json
 
 EXPLAIN_EXAMPLES = examples(
     "dumbbell explain who-wins.toml",
     "dumbbell explain who-wins.toml --set flows[0].cc=bbr3",
 )
 SCHEMA_EXAMPLES = examples(
-    "dumbbell schema > dumbbell.schema.json       # then, in a file: #:schema dumbbell.schema.json",
-    "dumbbell schema --markdown links             # what a queue, a loss, a rate can be",
+    "dumbbell schema > dumbbell.schema.json  # for #:schema in your files",
+    "dumbbell schema --markdown links        # what a queue or a loss can be",
 )
 METRICS_EXAMPLES = examples(
     "dumbbell metrics result",
-    "dumbbell metrics shared --solo alone         # adds the harm that company does",
+    "dumbbell metrics shared --solo alone  # adds the harm that company does",
 )
 COLUMNS_EXAMPLES = examples("dumbbell columns flows", "dumbbell columns --json")
 CC_LIST_EXAMPLES = examples("dumbbell cc list", "dumbbell cc list --json")
@@ -31,7 +31,7 @@ CC_SHOW_EXAMPLES = examples("dumbbell cc show bbr3", "dumbbell cc show cubic-lin
 def explain(file: options.File, settings: options.Settings = None, vary_rtt: options.VaryRtt = False) -> None:
     """Show every value that an experiment will use, defaults marked."""
     loaded = options.load(file, set=options.settings(settings, vary_rtt))
-    show(loaded.explain() + loaded.explain_parameters().rstrip("\n"))
+    itemise(loaded.explain() + loaded.explain_parameters().rstrip("\n"))
 
 
 def schema(
@@ -43,10 +43,12 @@ def schema(
     if markdown is None:
         typer.echo(_core.schema())
         return
+    from dumbbell import terminal
+
     pages = dict(_core.reference())
     if markdown not in pages:
         fail(f"--markdown {markdown}: choose from {', '.join(pages)}")
-    typer.echo(pages[markdown], nl=False)
+    terminal.page(pages[markdown])
 
 
 def metrics(
@@ -84,13 +86,13 @@ def columns(
     import dataclasses
 
     from dumbbell import columns as described
-    from dumbbell import report
+    from dumbbell import report, terminal
 
     if table is not None and table not in described.TABLES:
         fail(f"no table `{table}`; there are {', '.join(described.TABLES)}")
     chosen = [column for column in described.columns() if table in (None, column.table)]
     if markdown:
-        typer.echo(described.reference(), nl=False)
+        terminal.page(described.reference())
     elif as_json:
         print_json({"columns": [dataclasses.asdict(column) for column in chosen]})
     else:

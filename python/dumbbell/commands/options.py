@@ -115,6 +115,15 @@ def split(pairs: list[str] | None, option: str, shape: str) -> dict[str, str]:
     return found
 
 
+def check_trace(trace: Path | None) -> None:
+    """Refuses a trace that is not there."""
+    if trace is not None and not trace.is_file():
+        fail(
+            f"--trace {trace}: there is no such file\n  help: a Mahimahi trace, one time in milliseconds for every "
+            "delivery opportunity of 1500 bytes; for a link without a trace give --rate 20mbit"
+        )
+
+
 def several(text: str) -> list[str]:
     """The values of an option that takes several, separated by commas."""
     return [part.strip() for part in text.split(",")]

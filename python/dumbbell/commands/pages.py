@@ -13,7 +13,7 @@ from dumbbell import experiment
 from dumbbell.commands import options
 from dumbbell.commands.compare import document
 from dumbbell.commands.running import check_out
-from dumbbell.console import examples, fail, note, print_paths, show
+from dumbbell.console import examples, fail, note, print_paths, say
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -22,7 +22,7 @@ if TYPE_CHECKING:
     from dumbbell.pages.writing import Format
 
 REPORT_EXAMPLES = examples(
-    "dumbbell report result                                 # writes result/report.html and report.md",
+    "dumbbell report result  # writes result/report.html and report.md",
     "dumbbell report result --format html",
 )
 ADVISE_EXAMPLES = examples(
@@ -80,6 +80,7 @@ def advise(
         fail(f"--candidates {candidates}: name at least two algorithms")
     path = {"rate": rate, "rtt": rtt, "buffer": buffer, "loss": loss}
     described = document(names, path, trace=trace, duration=duration, repeat=repeat)
+    options.check_trace(trace)
     place = out or Path("out") / f"advice-{trace.stem if trace else rate or '10mbit'}".replace(",", "-")
     loaded = experiment.load(described, set=options.settings(settings, vary_rtt=True), seed=seed)
     check_out(loaded, place)
@@ -110,7 +111,7 @@ def _answer(
         return
     tables.result(sweep)
     for sentence in content.recommendation:
-        show(sentence)
+        say(sentence)
     if (text := spread.note(sweep)) is not None:
         note(text)
     print_paths(paths)

@@ -16,9 +16,9 @@ if TYPE_CHECKING:
     from dumbbell.results import Result, SweepResult
 
 EXAMPLES = examples(
-    "dumbbell plot result                                   # what suits it",
+    "dumbbell plot result  # what suits it",
     "dumbbell plot result --series cwnd --format svg",
-    "dumbbell plot sweep --x path.buffer --y goodput_mbps --by cc --size 3.3x2.2in --style paper",
+    "dumbbell plot sweep --x buffer --y jain --size 3.3x2.2in --style paper",
     "dumbbell plot sweep --kind box --x buffer --y p95_rtt_ms",
     "dumbbell plot sweep --kind heat --x buffer --by rtt --where cc=bbr",
     "dumbbell plot result --kind cdf --y rtt_ms",

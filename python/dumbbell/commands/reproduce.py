@@ -19,7 +19,7 @@ if TYPE_CHECKING:
 
 EXAMPLES = examples(
     "dumbbell reproduce --list",
-    "dumbbell reproduce rebbr/fig1 --quick                  # seconds: does everything work?",
+    "dumbbell reproduce rebbr/fig1 --quick  # seconds: does everything work?",
     "dumbbell reproduce zhang --out out/zhang",
 )
 

@@ -15,9 +15,9 @@ from dumbbell.console import examples, fail, print_json
 
 EXAMPLES = examples(
     "dumbbell run who-wins.toml --plot --out result",
-    "dumbbell run who-wins.toml --repeat 10 --vary-rtt      # how firm is the result?",
+    "dumbbell run who-wins.toml --repeat 10 --vary-rtt  # how firm is it?",
     "dumbbell run who-wins.toml --set path.rtt=80ms --json",
-    "dumbbell run who-wins.toml --on linux                  # on this machine's kernel",
+    "dumbbell run who-wins.toml --on linux              # on your kernel",
     "dumbbell run sweep.toml --out sweep --cluster tcp://head:8786",
 )
 

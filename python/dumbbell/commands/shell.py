@@ -14,7 +14,7 @@ from dumbbell.commands import options
 from dumbbell.console import examples, fail
 
 EXAMPLES = examples(
-    "dumbbell shell cellular.toml --peer 'iperf3 -s' -- sh -c 'iperf3 -c $DUMBBELL_PEER'",
+    "dumbbell shell lte.toml --peer 'iperf3 -s' -- 'iperf3 -c $DUMBBELL_PEER'",
     "dumbbell shell who-wins.toml --log packets -- ping -c 3 10.0.0.2",
 )
 

@@ -11,9 +11,9 @@ from dumbbell.commands import options
 from dumbbell.console import examples, fail, note, print_json
 
 EXAMPLES = examples(
-    "dumbbell stats sweep                                   # what --repeat 10 --out sweep wrote",
+    "dumbbell stats sweep                    # what --repeat 10 --out sweep wrote",
     "dumbbell stats sweep --metric p95_rtt_ms --by cc --where buffer=1bdp",
-    "dumbbell stats sweep --post-hoc paired                 # runs of the same seed",
+    "dumbbell stats sweep --post-hoc paired  # runs of the same seed",
     "dumbbell stats monday tuesday --by result",
     "dumbbell stats *.flent.gz --metric 'TCP upload avg'",
 )

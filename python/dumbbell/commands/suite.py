@@ -14,7 +14,7 @@ from dumbbell.console import examples, fail, print_json, print_paths
 
 EXAMPLES = examples(
     "dumbbell suite --list",
-    "dumbbell suite tmrg --quick                            # does everything work?",
+    "dumbbell suite tmrg --quick  # does everything work?",
     "dumbbell suite aqm/congestion --cc cubic,bbr --out out/aqm",
 )
 

@@ -8,6 +8,8 @@ from dataclasses import dataclass, field
 from statistics import mean, median
 from typing import Any
 
+from dumbbell.fairness import jain
+
 Values = list[float | None]
 """A value for each step; ``None`` where there is none."""
 
@@ -58,16 +60,11 @@ def total(columns: Sequence[Values]) -> Values:
 
 def fairness(columns: Sequence[Values]) -> Values:
     """Jain's index, step by step."""
-    return [_jain(_known(step)) for step in zip(*columns, strict=True)]
+    return [jain(_known(step)) for step in zip(*columns, strict=True)]
 
 
 def _known(step: Sequence[float | None]) -> list[float]:
     return [value for value in step if value is not None]
-
-
-def _jain(values: Sequence[float]) -> float | None:
-    squares = math.fsum(value * value for value in values)
-    return math.fsum(values) ** 2 / (len(values) * squares) if squares > 0 else None
 
 
 DERIVE: Mapping[str, Any] = {"average": average, "sum": total, "fairness": fairness}

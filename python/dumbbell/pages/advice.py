@@ -48,6 +48,8 @@ class Advice:
     differences: tuple[Difference, ...]
     quickest: str
     """The algorithm with the least delay, whatever its goodput."""
+    runs: int
+    """How many the chosen algorithm had."""
 
     def sentence(self) -> str:
         """The choice and its reason in a sentence."""
@@ -65,7 +67,7 @@ def advice(sweep: SweepResult) -> list[Advice]:
     """The choice for each setting of a sweep over algorithms that are alone on the path; empty for any other sweep."""
     axis = next((name for name in ALGORITHMS if name in sweep.axes), None)
     flows = sweep.flows.to_polars()
-    if axis is None or flows[axis].n_unique() < 2:
+    if axis is None or flows[axis].n_unique() < 2 or flows["flow"].n_unique() > 1:
         return []
     others = [name for name in sweep.axes if name != axis]
     parts = flows.partition_by(*others, as_dict=True, maintain_order=True) if others else {(): flows}
@@ -98,7 +100,7 @@ def _choice(setting: str, rows: pl.DataFrame, axis: str) -> Advice | None:
     )
     goodput, delay = means[chosen]
     quickest = min(means, key=lambda name: means[name][1])
-    return Advice(setting, chosen, goodput, delay, differences, quickest)
+    return Advice(setting, chosen, goodput, delay, differences, quickest, len(by_name[chosen]))
 
 
 def _mean(pairs: Sequence[tuple[float, float]]) -> tuple[float, float]:
@@ -123,8 +125,11 @@ def _signed(interval: Interval, what: str) -> str:
     text = f"{_percent(abs(share))} % {'less' if share < 0 else 'more'} {what}"
     if not interval.has_width:
         return text
-    low, high = sorted((100 * interval.low, 100 * interval.high))
-    return f"{text} (95 % interval {_percent(low)} to {_percent(high)} %)"
+    low, high = 100 * interval.low, 100 * interval.high
+    if low < 0 < high:
+        return f"{text} (95 % interval {_percent(-low)} % less to {_percent(high)} % more)"
+    nearer, farther = sorted((abs(low), abs(high)))
+    return f"{text} (95 % interval {_percent(nearer)} to {_percent(farther)} %)"
 
 
 def _percent(share: float) -> str:
@@ -135,6 +140,8 @@ def sentences(choices: Sequence[Advice]) -> list[str]:
     """The choices in words: one for all settings where it is the same."""
     names = list(dict.fromkeys(choice.chosen for choice in choices))
     found = [choice.sentence() for choice in choices]
+    if any(choice.runs == 1 for choice in choices):
+        found.append("One run of each does not say how much of this is chance: --repeat 10 does.")
     if len(choices) > 1 and len(names) == 1:
         found.insert(0, f"{names[0]} in all {len(choices)} settings.")
     return found

@@ -125,12 +125,18 @@ def _of_sweep(sweep: SweepResult, folder: Path, question: str | None, command: s
         recommendation=sentences(choices),
         notes=notes,
         described=f"{settings}\nthe first run:\n{_described(first)}",
-        tables=[(report.sweep_title(sweep), grid)],
+        tables=_tables_of_sweep(sweep, grid, rows),
         pictures=_pictures(sweep),
         limits=[],
         provenance=_provenance(sweep.points),
         commands=[command] if command else _commands(sweep, folder),
     )
+
+
+def _tables_of_sweep(sweep: SweepResult, flows: Grid, rows: int) -> list[tuple[str, Grid]]:
+    title = report.sweep_title(sweep)
+    others = {f"{heading}, {title}": grid for heading, (grid, _) in report.others_of_sweep(sweep).items()}
+    return [*([(title, flows)] if rows or not others else []), *others.items()]
 
 
 def _pictures(sweep: SweepResult) -> dict[str, Picture]:

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any, Final, Generic, Literal, TypeAlias, TypeV
 
 if TYPE_CHECKING:
     from dumbbell.papers.part import Part
-    from dumbbell.plots import Picture
+    from dumbbell.plots import Format, Picture
     from dumbbell.results import SweepResult
 
 NOT_JUDGED: Final = "not judged in quick form"
@@ -262,6 +262,13 @@ class Report:
     provenance: Provenance
     caveats: Sequence[str] = ()
     """What forbids to take this for a reproduction: a synthetic stand-in, shortened runs."""
+    _drawn: dict[tuple[str, Format], bytes] = field(default_factory=dict, repr=False, compare=False)
+
+    def drawn(self, name: str, kind: Format) -> bytes:
+        """A picture as a file's content; drawn once, though its own file and the page of the study both ask for it."""
+        if (name, kind) not in self._drawn:
+            self._drawn[name, kind] = self.pictures[name].encoded(kind)
+        return self._drawn[name, kind]
 
     def shortened(self, duration: str) -> Report:
         """The same for runs that were too short to tell anything: without verdicts and causes, and marked."""

@@ -28,9 +28,7 @@ def write(report: Report, folder: Path) -> list[Path]:
         rows.writerow(grid.columns)
         rows.writerows(grid.rows)
         files[f"{grid.name}.csv"] = text.getvalue().encode()
-    pictures = {
-        f"{name}.{kind}": picture.encoded(kind) for name, picture in report.pictures.items() for kind in FORMATS
-    }
+    pictures = {f"{name}.{kind}": report.drawn(name, kind) for name in report.pictures for kind in FORMATS}
     with storage.directory(folder, STUDY, [*files, *pictures]) as staging:
         for name, content in (files | pictures).items():
             (staging / name).write_bytes(content)

@@ -46,7 +46,10 @@ class _Section:
     @property
     def figures(self) -> dict[str, str]:
         """The pictures by what is said below them, as images, so that identifiers inside of drawings cannot collide."""
-        return {f"{name}: {_axes(picture)}": _image(picture) for name, picture in self.report.pictures.items()}
+        return {
+            f"{name}: {_axes(picture)}": _image(self.report.drawn(name, "svg"))
+            for name, picture in self.report.pictures.items()
+        }
 
     @property
     def tables(self) -> list[_Table]:
@@ -98,8 +101,8 @@ class _Table:
         return [above, below]
 
 
-def _image(picture: Picture) -> str:
-    return "data:image/svg+xml;base64," + base64.b64encode(picture.encoded("svg")).decode("ascii")
+def _image(svg: bytes) -> str:
+    return "data:image/svg+xml;base64," + base64.b64encode(svg).decode("ascii")
 
 
 def _axes(picture: Picture) -> str:

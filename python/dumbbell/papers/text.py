@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
+from itertools import groupby
 from textwrap import wrap
 
 from rich import box
@@ -13,6 +14,10 @@ from rich.text import Text
 from dumbbell.papers.model import NOT_JUDGED, Grid, Report, Study, Verdict
 
 WIDTH_WITHOUT_TERMINAL = 120
+EDGES = 1
+"""Characters on the left and right of a table, less the gap behind its last column."""
+MAX_TEXT = 24
+"""Longer texts than this are wrapped where a table is too wide."""
 STYLES: dict[Verdict, str] = {"holds": "green", "fails": "red", "depends": "yellow", NOT_JUDGED: "dim"}
 
 
@@ -52,15 +57,59 @@ def report(report: Report, *, only_claims: bool = False) -> None:
 
 
 def table(console: Console, grid: Grid) -> None:
-    """Prints a table; of neighbouring columns ``NAME: a``, ``NAME: b`` only the first has the name above it."""
-    shown = _table(*_headings(grid.columns), title=grid.title)
-    shown.padding = (0, 0, 0, 0)
-    for index, column in enumerate(shown.columns):
-        number = all(not isinstance(row[index], str) for row in grid.rows)
-        column.justify = "right" if number or index == 0 else "left"
-    for row in grid.printed():
-        shown.add_row(*row)
-    console.print(shown)
+    """Prints a table; of neighbouring columns ``NAME: a``, ``NAME: b`` only the first has the name above it.
+
+    One that is wider than the terminal is printed in parts, each of which begins with the columns that name its rows.
+    """
+    rows = grid.printed()
+    numbers = [all(not isinstance(row[index], str) for row in grid.rows) for index in range(len(grid.columns))]
+    for number, part in enumerate(_parts(grid.columns, rows, numbers, console.width)):
+        headings = _headings([grid.columns[index] for index in part])
+        shown = _table(*headings, title=None if number else grid.title)
+        shown.padding = (0, 0, 0, 0)
+        for place, (index, heading, column) in enumerate(zip(part, headings, shown.columns, strict=True)):
+            column.justify = "right" if numbers[index] or place == 0 else "left"
+            column.min_width = _least_width(heading, [row[index] for row in rows], is_number=numbers[index])
+        for row in rows:
+            shown.add_row(*(row[index] for index in part))
+        console.print(shown)
+
+
+def _least_width(heading: str, cells: Iterable[str], *, is_number: bool) -> int:
+    """What a column needs so that no word of its heading, and no number, is cut."""
+    widest = max(map(len, cells), default=0)
+    return max([widest if is_number else min(widest, MAX_TEXT), *map(len, heading.split())])
+
+
+def _parts(
+    columns: Sequence[str], rows: Sequence[Sequence[str]], numbers: Sequence[bool], width: int
+) -> list[list[int]]:
+    """The columns of each part of a table: first those that name its rows, then as many as fit.
+
+    A group of columns that have a name above them begins a new part rather than being divided.
+    """
+
+    def taken(part: Sequence[int]) -> int:
+        needed = (
+            _least_width(heading, [row[index] for row in rows], is_number=numbers[index])
+            for index, heading in zip(part, _headings([columns[index] for index in part]), strict=True)
+        )
+        return sum(needed) + len(part) + EDGES
+
+    names = list(range(max(1, next((index for index, number in enumerate(numbers) if number), len(columns)))))
+    others = range(len(names), len(columns))
+    groups = [
+        list(group) for _, group in groupby(others, key=lambda index: columns[index].rpartition(": ")[0] or index)
+    ]
+    parts = [names]
+    for group in groups:
+        pieces = [group] if taken([*names, *group]) <= width else [[index] for index in group]
+        for piece in pieces:
+            if taken([*parts[-1], *piece]) <= width or parts[-1] == names:
+                parts[-1] = [*parts[-1], *piece]
+            else:
+                parts.append([*names, *piece])
+    return parts
 
 
 def listing(studies: Iterable[Study]) -> None:

@@ -161,6 +161,9 @@ class SweepPlots:
     def _only(self, where: Where) -> pl.DataFrame:
         return only(self._flows, self._axes, where)
 
+    def _has_series(self) -> bool:
+        return all(len(self._sweep.load(point).series) for point in self._firsts())
+
     def _firsts(self) -> list[Meta]:
         return [point for point in self._sweep.points if point.repeat == 0]
 
@@ -170,7 +173,7 @@ class SweepPlots:
             # Traffic alone.
             return {}
         pictures = {"tradeoff": self.tradeoff()}
-        if self._sweep.folder is not None and len(self._firsts()) <= MAX_OVERLAID:
+        if self._sweep.folder is not None and len(self._firsts()) <= MAX_OVERLAID and self._has_series():
             pictures["overview"] = self.overview()
         loss = next((axis for axis in self._axes if axis.endswith("loss")), None)
         if loss is not None:

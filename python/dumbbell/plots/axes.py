@@ -18,6 +18,9 @@ LEAST_SPAN = 0.1
 LOGARITHMIC = 10
 """An axis whose last value is so many times its first is logarithmic."""
 
+HEADROOM = 1.05
+"""Top of an axis that begins at 0, over the highest value."""
+
 FROM_ZERO = ("_mbps", "_bytes", "_s", "retransmits", "lost", "drops", "utilization", "jain", "count")
 """Endings of metrics whose axis begins at 0."""
 
@@ -119,7 +122,9 @@ def vertical(axes: Axes, column: str) -> None:
     """Sets up the vertical axis for a column: its label, and where it begins."""
     axes.set_ylabel(label_of(column))
     if column.endswith(FROM_ZERO):
-        axes.set_ylim(bottom=0)
+        highest = float(axes.dataLim.y1)
+        # The margin above the data is a part of what the axis shows, not of the data's own span.
+        axes.set_ylim(0, HEADROOM * highest if np.isfinite(highest) and highest > 0 else None)
     else:
         least_span(axes, "y")
 

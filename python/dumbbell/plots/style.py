@@ -88,7 +88,7 @@ def _variant(base: Look, number: int) -> Look:
 
 
 def looks(kinds: Sequence[tuple[str, str]]) -> dict[tuple[str, str], Look]:
-    """The looks of the lines of one picture, each an algorithm and a label: no two are the same.
+    """The looks of the lines of one picture, each an algorithm and a label: no two are the same, not even in grey.
 
     Labels of one algorithm share its colour. Two algorithms share one only when there are more than colours.
     """
@@ -99,8 +99,12 @@ def looks(kinds: Sequence[tuple[str, str]]) -> dict[tuple[str, str], Look]:
             bases[name] = _free(look(name), list(bases.values()))
     chosen: dict[tuple[str, str], Look] = {}
     for kind in dict.fromkeys(kinds):
-        own = [known for known in chosen if known[0] == kind[0]]
-        chosen[kind] = _variant(bases[kind[0]], len(own))
+        own = sum(known[0] == kind[0] for known in chosen)
+        # The first of an algorithm is its base, which others have to leave alone.
+        grey = {(one.dashes, one.marker) for one in (*bases.values(), *chosen.values())}
+        variants = [_variant(bases[kind[0]], number) for number in range(len(_DASHES) * len(_MARKERS))]
+        free = (one for one in variants if own and (one.dashes, one.marker) not in grey)
+        chosen[kind] = next(free, variants[own % len(variants)])
     return chosen
 
 

@@ -60,13 +60,27 @@ def tradeoff(
         axes.set_ylim(0, 1.08 * axes.get_ylim()[1])
         if varying and len(names) <= NAMED_MARKS:
             _name(axes, names)
-            settings_shown = caption(", ".join(map(setting_name, varying)))
-            axes.set_title(f"beside the marks: {settings_shown}", loc="left", fontsize=small(), color=ink())
+        axes.set_title(_explained(flows, varying, len(names)), loc="left", fontsize=small(), color=ink())
         axes.set_xlabel(f"{label_of(delay)}, smaller to the right")
         axes.set_ylabel("goodput of a flow (Mbit/s)")
         axes.set_title("better \N{NORTH EAST ARROW}", loc="right", fontsize=small(), color=ink())
         legend(figure, handles, ax=ax)
     return figure
+
+
+def _explained(flows: pl.DataFrame, varying: Sequence[str], marks: int) -> str:
+    """What the marks and lines are, as far as that cannot be seen."""
+    words = []
+    if varying and marks <= NAMED_MARKS:
+        words.append(f"beside the marks: {caption(', '.join(map(setting_name, varying)))}")
+    elif varying:
+        spans = [
+            f"{setting_name(axis)} {flows[axis].drop_nulls()[0]} to {flows[axis].drop_nulls()[-1]}" for axis in varying
+        ]
+        words.append(f"along a line: {caption(', '.join(spans))}")
+    if flows.height > marks:
+        words.append("small: each flow")
+    return "; ".join(words)
 
 
 def _marks(

@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 from matplotlib.axes import Axes
 from matplotlib.lines import Line2D
+from matplotlib.patches import Patch
 
 from dumbbell.inference import FloatArray
 from dumbbell.plots.axes import label_of, vertical
@@ -52,7 +53,7 @@ def overview(results: Sequence[Result], names: Sequence[str] = ("",), title: str
         if title:
             figure.suptitle(title, fontsize=small(), x=0.99, ha="right")
         rate, rtt, queue, window = figure.subplots(4, 1, sharex=True, height_ratios=[1.1, 1, 0.8, 1.2])
-        _draw_capacity(rate, results[0])
+        offered = _draw_capacity(rate, results[0])
         _draw(rate, lines, "throughput_mbps", points=RATE_POINTS)
         capacity = _finite(link.get("capacity_mbps"))
         if capacity is not None:
@@ -81,7 +82,7 @@ def overview(results: Sequence[Result], names: Sequence[str] = ("",), title: str
         window.set_xlim(left=0)
         window.set_xlabel("time (s)")
         faint = Line2D([], [], color=ink(), linewidth=0.8, alpha=0.55, label="in flight")
-        legend(figure, [*_handles(lines), faint])
+        legend(figure, [*_handles(lines), faint, *offered])
     return figure
 
 
@@ -90,14 +91,13 @@ def series(result: Result, column: str, ax: Axes | None = None) -> Picture:
     _check_column(result, column)
     lines = _lines([result], [""], [column])
     with one_panel(ax, 7.2, 3.4) as (figure, axes):
-        if column in ("throughput_mbps", "goodput_mbps"):
-            _draw_capacity(axes, result)
+        offered = _draw_capacity(axes, result) if column in ("throughput_mbps", "goodput_mbps") else []
         _draw(axes, lines, column)
         axes.set_xlabel("time (s)")
         axes.margins(x=0)
         axes.set_xlim(left=0)
         vertical(axes, column)
-        legend(figure, _handles(lines), ax=ax)
+        legend(figure, [*_handles(lines), *offered], ax=ax)
     return figure
 
 
@@ -124,6 +124,7 @@ def shares(result: Result, column: str = "throughput_mbps", ax: Axes | None = No
         axes.set_xlabel("time (s)")
         axes.set_ylabel(f"{label_of(column)}, stacked")
         axes.margins(x=0)
+        axes.set_xlim(left=0)
         axes.set_ylim(bottom=0)
         legend(figure, areas, ax=ax)
     return figure
@@ -257,12 +258,15 @@ def _draw_queue(axes: Axes, results: Sequence[Result], lines: list[_Line]) -> No
         first_flow += len(result.flows)
 
 
-def _draw_capacity(axes: Axes, result: Result) -> None:
-    """The rate of a bottleneck that changes, as an area behind everything."""
+def _draw_capacity(axes: Axes, result: Result) -> list[Patch]:
+    """The rate of a bottleneck that changes, as an area behind everything, and its entry of the legend."""
     index, _ = _bottleneck(result)
     steps = capacity_over_time(result, index, RATE_POINTS)
-    if steps is not None:
-        axes.fill_between(*steps, step="post", color="#999999", alpha=0.3, linewidth=0, zorder=0)
+    if steps is None:
+        return []
+    shade: dict[str, Any] = {"color": "#999999", "alpha": 0.3, "linewidth": 0}
+    axes.fill_between(*steps, step="post", zorder=0, **shade)
+    return [Patch(**shade, label="capacity")]
 
 
 def _reference(axes: Axes, value: float, label: str) -> None:

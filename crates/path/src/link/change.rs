@@ -66,7 +66,7 @@ impl<P: Packet> Link<P> {
         match change {
             Change::Rate(rate) => return self.set_rate(now, *rate),
             Change::Delay(delay) => self.set_delay(now, *delay),
-            Change::LossBefore(loss) => self.set_loss_before(loss.as_ref()),
+            Change::LossBefore(loss) => self.set_loss_before(now, loss.as_ref()),
             Change::LossAfter(loss) => self.set_loss_after(now, loss.as_ref()),
         }
         Vec::new()
@@ -109,7 +109,8 @@ impl<P: Packet> Link<P> {
     }
 
     /// [`Change::LossBefore`].
-    pub fn set_loss_before(&mut self, loss: Option<&LossRecipe>) {
+    pub fn set_loss_before(&mut self, now: Time, loss: Option<&LossRecipe>) {
+        let taken_back = self.take_back(now);
         let stream = self.new_stream();
         let loss = loss.map(|recipe| recipe.make(stream));
         match &mut self.ingress {
@@ -118,6 +119,9 @@ impl<P: Packet> Link<P> {
             None => self.ingress = Some(Box::new(Ingress { loss, ..Ingress::default() })),
         }
         self.leave_fast_path_if_needed();
+        for TakenBack { drawn, packet } in taken_back {
+            self.propagate_again(now, drawn, packet);
+        }
     }
 
     /// [`Change::LossAfter`].
@@ -172,6 +176,9 @@ impl<P: Packet> Link<P> {
 
     /// Takes back the packets that have not left the transmitter at `now`.
     fn take_back(&mut self, now: Time) -> Vec<TakenBack<P>> {
+        if self.fast_path == FastPath::Held {
+            self.decide_until(Time::from_nanos(now.as_nanos().saturating_sub(1)));
+        }
         if self.fast_path != FastPath::None {
             let passage = Some(Passage::Delayed(0));
             let taken_back = |(departs, packet)| TakenBack { drawn: Drawn { departs, passage }, packet };

@@ -110,7 +110,7 @@ impl<P: Packet> Link<P> {
             + claimed::<Drawn>(self.drawn.len(), self.drawn.capacity())
             + claimed::<(P, DropCause)>(drops.len(), drops.capacity())
             + self.release.as_ref().map_or(0, |release| release.memory())
-            + self.departures.as_ref().map_or(0, |told| claimed::<(Time, P)>(told.len(), told.capacity()))
+            + self.departures.as_ref().map_or(0, |told| told.memory())
     }
 
     /// From now on the packets of a flow have this code point, or none of their own.

@@ -16,6 +16,7 @@ use crate::stats::{Backlog, Tally};
 use crate::testing::TestPacket;
 use dumbbell_units::{Bytes, Duration, Rate, Ratio, Rng};
 
+mod left_alone;
 pub(super) mod properties;
 mod queues;
 

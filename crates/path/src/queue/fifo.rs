@@ -149,7 +149,7 @@ impl Fifo {
         if is_over {
             self.waiting.drop_first();
         }
-        self.occupancy.advance_with(now, |leaving| leaving.leave(now, size));
+        self.occupancy.leave(now, size);
         Some(size)
     }
 

@@ -147,7 +147,7 @@ impl Line {
     pub fn pop(&mut self, now: Time, buffer: &mut Buffer) -> Option<Waiting> {
         let packet = self.packets.pop_front()?;
         self.bytes -= u64::from(packet.size);
-        buffer.occupancy.advance_with(now, |leaving| leaving.leave(now, packet.size));
+        buffer.occupancy.leave(now, packet.size);
         Some(packet)
     }
 
@@ -310,6 +310,7 @@ impl<P: Packet> HeldQueue<P> {
 
     /// Finds out when the next decision is due. The transmitter is not asked about a time to come: until then it stays
     /// free for what may come in before.
+    #[inline(always)]
     fn schedule(&mut self, now: Time) {
         self.ready = self.discipline.next_decision();
         self.decision = if self.ready <= now { self.buffer.transmitter.seek(self.ready) } else { self.ready };

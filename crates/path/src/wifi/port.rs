@@ -147,6 +147,6 @@ impl<P: Packet> RadioPort<P> {
 
     /// A packet waits no longer: it is sent for the first time, or dropped.
     pub(super) fn leave(&mut self, now: Time, bytes: u32) {
-        self.occupancy.advance_with(now, |leaving| leaving.leave(now, bytes));
+        self.occupancy.leave(now, bytes);
     }
 }

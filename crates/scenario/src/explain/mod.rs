@@ -16,7 +16,7 @@ const DEFAULT: &str = " (default)";
 pub(crate) fn explain(experiment: &Experiment) -> String {
     let mut text = String::new();
     let Some(first) = experiment.points().first() else { return text };
-    let resolved = first.as_given();
+    let resolved = &*first.as_given();
     let scenario = &resolved.scenario;
     let default = |key: &str| mark(&resolved.defaults, key);
     let _ = writeln!(text, "{}", experiment.name());
@@ -215,7 +215,7 @@ fn sweep_in_words(text: &mut String, experiment: &Experiment) {
     let points = experiment.points();
     let repeats = points.iter().map(|p| p.repeat()).max().map_or(1, |r| r + 1);
     let _ = writeln!(text, "sweep: {} runs", points.len());
-    let keys = points[0].label().iter().map(|(key, _)| key);
+    let keys = points[0].label().into_iter().map(|(key, _)| key);
     for (i, key) in keys.enumerate() {
         let mut values: Vec<String> = points.iter().map(|p| in_words(&p.label()[i].1)).collect();
         values.dedup();
@@ -235,6 +235,10 @@ fn sweep_in_words(text: &mut String, experiment: &Experiment) {
     }
 }
 
-fn in_words(value: &serde_json::Value) -> String {
-    value.as_str().map_or_else(|| value.to_string(), str::to_owned)
+fn in_words(value: &Value) -> String {
+    match value {
+        Value::Null => "none".to_owned(),
+        Value::String(text) => text.clone(),
+        _ => value.to_string(),
+    }
 }

@@ -3,6 +3,7 @@
 use super::{DEFAULT, in_words};
 use crate::resolve::{Given, Resolved};
 use crate::{Experiment, Flow};
+use dumbbell_transport::TransportConfig;
 use serde_json::{Map, Value};
 use std::fmt::Write;
 
@@ -10,17 +11,27 @@ use std::fmt::Write;
 pub(crate) fn explain(experiment: &Experiment) -> String {
     let mut text = String::new();
     let Some(first) = experiment.points().first() else { return text };
-    let resolved = first.as_given();
+    let resolved = &*first.as_given();
     let algorithm =
         |flow: &Flow| (format!("{} -> {}", flow.cc.name(), flow.cc.exact_name()), flow.cc.parameters().clone());
     section(&mut text, resolved, "algorithm", algorithm, |given| &given.algorithm);
     let transport = |flow: &Flow| {
         let mut parameters = Map::new();
-        flatten("", &serde_json::to_value(&flow.transport).unwrap_or_default(), &mut parameters);
+        flatten("", &of_its_protocol(&flow.transport), &mut parameters);
         (String::new(), parameters)
     };
     section(&mut text, resolved, "transport", transport, |given| &given.transport);
     text
+}
+
+/// The configuration of an endpoint without the tables of protocols that it does not speak.
+fn of_its_protocol(config: &TransportConfig) -> Value {
+    let mut value = serde_json::to_value(config).unwrap_or_default();
+    if let Value::Object(table) = &mut value {
+        let protocol = config.protocol.name().replace('-', "_");
+        table.retain(|key, value| !value.is_object() || *key == protocol);
+    }
+    value
 }
 
 /// Flows that have the same parameters, of which the same ones are given.

@@ -182,15 +182,17 @@ impl Context<'_> {
     pub(super) fn transport(&mut self, spec: &FlowSpec, at: &KeyPath) -> Option<TransportConfig> {
         let (own_at, file_at) = (at.key("transport"), top("transport"));
         let tree = self.report.tree;
-        let profile = TransportConfig::profile(self.profile(spec))?;
-        let given = [tree.get(&file_at), tree.get(&own_at)].into_iter().flatten();
-        let has_mss = given.clone().any(|layer| layer.entry("mss").is_some());
-        let mut merged = Node::from_json(&serde_json::to_value(profile).ok()?);
-        for layer in given {
-            if let Value::Table(_) = layer.value {
-                merged = merge(&merged, layer);
-            }
+        let layers = [tree.get(&file_at), tree.get(&own_at)].into_iter().flatten();
+        let layers: Vec<&Node> = layers.filter(|layer| matches!(layer.value, Value::Table(_))).collect();
+        let profile = self.profile(spec);
+        let key = layers.iter().fold(profile.to_owned(), |key, layer| format!("{key} {}", layer.to_json()));
+        if let Some(known) = self.loader.transport(&key) {
+            return Some(known);
         }
+        let has_mss = layers.iter().any(|layer| layer.entry("mss").is_some());
+        let profile = TransportConfig::profile(profile)?;
+        let ready_made = Node::from_json(&serde_json::to_value(profile).ok()?);
+        let mut merged = layers.iter().fold(ready_made, |under, layer| merge(&under, layer));
         merged.take(PROFILE);
         // All layers have been decoded before, so that this cannot find anything new.
         let mut config: TransportConfig = decode(&merged, &mut Problems::default())?;
@@ -198,12 +200,15 @@ impl Context<'_> {
             config.fill_segments();
         }
         let problems = config.check();
-        let is_right = problems.is_empty();
+        if problems.is_empty() {
+            self.loader.keep_transport(key, &config);
+            return Some(config);
+        }
         for problem in problems {
             let is_own = tree.get(&own_at.keys(&problem.key)).is_some();
             self.report.parameters(if is_own { &own_at } else { &file_at }, [problem]);
         }
-        is_right.then_some(config)
+        None
     }
 }
 

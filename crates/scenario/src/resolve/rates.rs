@@ -9,16 +9,16 @@ use dumbbell_cc::{Catalog, Recipe};
 use dumbbell_parameters::check;
 use dumbbell_path::synth::{CellularModel, PRESETS};
 use dumbbell_path::{LinkRate, parse_delay_trace};
+use dumbbell_transport::TransportConfig;
 use dumbbell_units::{Duration, Rate, Rng, Time};
 use serde_json::{Map, Value, json};
 use sha2::{Digest, Sha256};
-use std::cell::RefCell;
 use std::collections::HashMap;
 use std::fmt::{Display, Write};
 use std::fs::File;
 use std::io::Read;
 use std::path::{Path, PathBuf};
-use std::sync::Arc;
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 /// Bits that one delivery opportunity carries in statistics of capacity.
 const BITS_PER_OPPORTUNITY: u128 = 12_000;
@@ -27,6 +27,9 @@ const MAX_TRACE_BYTES: u64 = 100_000_000;
 /// The longest synthesised trace; longer runs start it again.
 const MAX_SYNTH_LENGTH: Duration = Duration::from_secs(24 * 3_600);
 
+/// So many recipes, and so many parameters of endpoints, are kept at most.
+const MAX_MADE: usize = 1_024;
+
 /// A trace and the digest of the file it was read from.
 type Trace = (Arc<[u32]>, String);
 /// Starts and delays of a file of recorded delays.
@@ -34,15 +37,16 @@ type Delays = Arc<[(Time, Duration)]>;
 /// Preset, seed and length of a synthesised trace.
 type SynthKey = (String, u64, Duration);
 
-/// What the points of an experiment share: trace files and synthesised traces, each read or made once, and the recipes
-/// of algorithms.
+/// What the points of an experiment share: trace files and synthesised traces, each read or made once, the recipes of
+/// algorithms, and the parameters of endpoints.
 #[derive(Debug, Default)]
 pub(crate) struct Loader {
     folder: PathBuf,
-    files: RefCell<HashMap<String, Result<Trace, String>>>,
-    delays: RefCell<HashMap<String, Result<Delays, String>>>,
-    synthesised: RefCell<HashMap<SynthKey, Arc<[u32]>>>,
-    recipes: RefCell<HashMap<String, Arc<Recipe>>>,
+    files: Mutex<HashMap<String, Result<Trace, String>>>,
+    delays: Mutex<HashMap<String, Result<Delays, String>>>,
+    synthesised: Mutex<HashMap<SynthKey, Arc<[u32]>>>,
+    recipes: Mutex<HashMap<String, Arc<Recipe>>>,
+    transports: Mutex<HashMap<String, TransportConfig>>,
 }
 
 impl Loader {
@@ -60,22 +64,32 @@ impl Loader {
         parameters: &Map<String, Value>,
     ) -> Result<Arc<Recipe>, BuildError> {
         let key = format!("{name} {}", Value::Object(parameters.clone()));
-        let mut recipes = self.recipes.borrow_mut();
+        let mut recipes = locked(&self.recipes);
         if let Some(recipe) = recipes.get(&key) {
             return Ok(recipe.clone());
         }
         let recipe = Arc::new(catalog.recipe(name, parameters)?);
-        recipes.insert(key, recipe.clone());
+        keep(&mut recipes, key, recipe.clone());
         Ok(recipe)
     }
 
+    /// The parameters of endpoints that [`Loader::keep_transport`] was given with this key.
+    pub(super) fn transport(&self, key: &str) -> Option<TransportConfig> {
+        locked(&self.transports).get(key).cloned()
+    }
+
+    /// Keeps the parameters of endpoints, checked; `key` has the name of their profile and everything that the file gives.
+    pub(super) fn keep_transport(&self, key: String, config: &TransportConfig) {
+        keep(&mut locked(&self.transports), key, config.clone());
+    }
+
     fn file(&self, name: &str) -> Result<Trace, String> {
-        self.files.borrow_mut().entry(name.to_owned()).or_insert_with(|| self.read(name)).clone()
+        locked(&self.files).entry(name.to_owned()).or_insert_with(|| self.read(name)).clone()
     }
 
     /// The steps of a file of recorded delays.
     pub(super) fn delays(&self, name: &str) -> Result<Delays, String> {
-        self.delays.borrow_mut().entry(name.to_owned()).or_insert_with(|| self.read_delays(name)).clone()
+        locked(&self.delays).entry(name.to_owned()).or_insert_with(|| self.read_delays(name)).clone()
     }
 
     /// The text of a trace file and the digest of the file.
@@ -117,13 +131,26 @@ impl Loader {
     fn synthesise(&self, preset: &str, model: &CellularModel, seed: u64, length: Duration) -> Arc<[u32]> {
         let key = (preset.to_owned(), seed, length);
         let make = || synthesise(model, seed, length);
-        self.synthesised.borrow_mut().entry(key).or_insert_with(make).clone()
+        locked(&self.synthesised).entry(key).or_insert_with(make).clone()
     }
 }
 
 /// The trace of a cellular model.
 pub(crate) fn synthesise(model: &CellularModel, seed: u64, length: Duration) -> Arc<[u32]> {
     model.synthesise(length, &mut Rng::new(seed)).into()
+}
+
+/// Keeps what can be made again. A sweep may have a million of them.
+fn keep<T>(made: &mut HashMap<String, T>, key: String, value: T) {
+    if made.len() >= MAX_MADE {
+        made.clear();
+    }
+    made.insert(key, value);
+}
+
+/// What is read or made while it is locked is what it will be for all points, also if one of them panics.
+fn locked<T>(shared: &Mutex<T>) -> MutexGuard<'_, T> {
+    shared.lock().unwrap_or_else(PoisonError::into_inner)
 }
 
 pub(crate) fn hexadecimal(bytes: &[u8]) -> String {

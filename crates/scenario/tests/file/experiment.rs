@@ -265,6 +265,22 @@ fn an_explanation_describes_queues_policers_and_endpoints() {
 }
 
 #[test]
+fn an_explanation_lists_parameters_of_the_protocol_that_is_spoken_and_of_no_other() {
+    let parameters = |flow: &str| load(&format!("{MINIMAL}{flow}\n")).explain_parameters();
+    let tcp = parameters("");
+    assert!(tcp.contains("\n  frto = true (default)\n"), "{tcp}");
+    assert!(!tcp.contains("quic.") && !tcp.contains("probe.") && !tcp.contains("real_time."), "{tcp}");
+    let quic = parameters("transport = \"quic\"");
+    assert!(quic.contains("\n  quic.packet_threshold = 3 (default)\n") && !quic.contains("probe."), "{quic}");
+}
+
+#[test]
+fn an_explanation_says_none_where_a_parameter_has_no_value() {
+    let text = load(MINIMAL).explain_parameters();
+    assert!(text.contains("small_queue_shift = none (default)") && !text.contains("null"), "{text}");
+}
+
+#[test]
 fn a_profile_is_the_base_of_endpoints_and_what_is_given_is_on_top() {
     let flows = |top: &str, own: &str| {
         let text = format!("{top}\n{MINIMAL}{own}\n[[flows]]\ncc = \"reno\"\n");

@@ -6,7 +6,7 @@ use crate::endpoints::Endpoints;
 use crate::flow::{Flow, Traffic};
 use crate::packet::{Kind, Packet, flow_number};
 use dumbbell_network::Hop;
-use dumbbell_path::{DropCause, Link, Offer, Packet as _, Port};
+use dumbbell_path::{DropCause, Link, Offer, Packet as _, Port, Train};
 use dumbbell_transport::{Ack, Burst, CumulativeAck};
 use dumbbell_units::Time;
 use std::sync::atomic::Ordering;
@@ -254,8 +254,12 @@ impl Engine<'_> {
     /// Hands `count` packets of data that belong to a run to a medium, of which `packet` is the first: together, if the medium
     /// takes runs.
     pub(super) fn send_run(&mut self, hop: Hop, mut packet: Packet, count: u32) {
-        let link = self.media.link_mut(hop.medium());
-        let Some(departures) = link.and_then(|link| link.offer_run(self.now, packet, count)) else {
+        let mut counts = hop.is_bottleneck;
+        let departures = self.media.link_mut(hop.medium()).and_then(|link| {
+            counts &= !link.decides_late();
+            link.offer_run(self.now, packet, count)
+        });
+        let Some(departures) = departures else {
             self.send(hop, packet);
             for _ in 1..count {
                 packet.follow(1);
@@ -264,7 +268,7 @@ impl Engine<'_> {
             return;
         };
         let traffic = &mut self.flows[packet.flow as usize].traffic;
-        if hop.is_bottleneck {
+        if counts {
             traffic.count_departures(packet.size, departures, self.measured);
         }
         traffic.drops += u64::from(count - departures.count());
@@ -348,8 +352,8 @@ impl Engine<'_> {
     #[inline(never)]
     pub(super) fn settle_reports(&mut self, index: usize) {
         if self.media.link_mut(index).is_some() {
-            while let Some((departs, packet)) = self.media.link_mut(index).and_then(Link::pop_departure) {
-                self.count_late_departure((index, 0), &packet, departs);
+            while let Some((departures, packet)) = self.media.link_mut(index).and_then(Link::pop_departures) {
+                self.count_late_departures((index, 0), &packet, departures);
             }
             while let Some((packet, cause)) = self.media.link_mut(index).and_then(Link::pop_drop) {
                 self.count_late_drop((index, 0), &packet, cause);
@@ -357,21 +361,24 @@ impl Engine<'_> {
             return;
         }
         while let Some((port, departs, packet)) = self.media.get_mut(index).pop_departure() {
-            self.count_late_departure((index, port), &packet, departs);
+            self.count_late_departures((index, port), &packet, Train::at_once(departs, 1));
         }
         while let Some((port, packet, cause)) = self.media.get_mut(index).pop_drop() {
             self.count_late_drop((index, port), &packet, cause);
         }
     }
 
-    /// A packet leaves a port at `departs`, which is known only now.
+    /// Packets of a run, of which `packet` is the first, leave a port, which is known only now.
     #[inline]
-    fn count_late_departure(&mut self, place: (usize, Port), packet: &Packet, departs: Time) {
+    fn count_late_departures(&mut self, place: (usize, Port), packet: &Packet, mut departures: Train) {
         let index = packet.flow as usize;
         let flow = &mut self.flows[index];
-        flow.count_late_departure(place, packet, departs, self.measured);
-        if let Some(next) = flow.complete(place, packet, departs) {
+        flow.count_late_departures(place, packet, departures, self.measured);
+        while departures.count() > 0
+            && let Some(next) = flow.complete(place, packet, departures.next())
+        {
             self.flow_agenda.advance(index, Turn::Sender, next);
+            departures.advance();
         }
     }
 

@@ -7,6 +7,7 @@ use crate::packet::Packet;
 use dumbbell_network::{Entry, Routes, controller_stream, media, slowest_link, start_of, start_stream};
 use dumbbell_path::Media;
 use dumbbell_scenario::Scenario;
+use dumbbell_transport::Completion;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 
@@ -68,7 +69,26 @@ impl Network {
             network.media.get_mut(entry.medium as usize).report_departures(entry.port);
             network.traffic.add(spec, scenario, route, entry);
         }
+        network.decide_when_asked(scenario);
         Ok(network)
+    }
+}
+
+impl Network {
+    /// Only who waits for what leaves its host's device has to hear in time of what a queue decides.
+    fn decide_when_asked(&mut self, scenario: &Scenario) {
+        let mut is_device = vec![false; self.media.len()];
+        let specs = scenario.flows.iter().chain(scenario.traffic.iter().map(|source| &source.flow));
+        for spec in specs.filter(|spec| spec.transport.completion == Completion::Wire) {
+            if let Some(&device) = spec.forward.first() {
+                is_device[self.entries[device].medium as usize] = true;
+            }
+        }
+        for number in (0..self.media.len()).filter(|&number| !is_device[number]) {
+            if let Some(link) = self.media.link_mut(number) {
+                link.decide_when_asked();
+            }
+        }
     }
 }
 

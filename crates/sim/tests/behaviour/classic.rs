@@ -344,6 +344,21 @@ fn tcp_lp_leaves_the_link_to_reno() {
     assert!(share < 0.1, "{share}");
 }
 
+/// An indication of delay leaves ssthresh alone, as in Linux: as long as nothing was lost, every one is followed by another
+/// slow start, whose own queue is the next indication, and a tenth of the link is used.
+#[test]
+fn tcp_lp_alone_uses_four_fifths_of_the_link_once_a_loss_has_ended_slow_start() {
+    for (rate, rtt) in [("10mbit", "50ms"), ("20mbit", "20ms"), ("20mbit", "100ms"), ("50mbit", "50ms")] {
+        let utilization = |events: &str| {
+            let path = format!(r#"rate = "{rate}", rtt = "{rtt}", buffer = "4bdp", events = [{events}]"#);
+            let rest = "duration = \"60s\"\nwarmup = \"30s\"\nrecord.series = false\nflows = [{ cc = \"lp\" }]";
+            run(&format!("path = {{ {path} }}\n{rest}")).link("utilization", 0)
+        };
+        let (lossless, one_loss) = (utilization(""), utilization(r#"{ action = "drop", packets = [40, 40] }"#));
+        assert!(one_loss > 0.8 && lossless < 0.2, "{rate}, {rtt}: {one_loss} with a loss, {lossless} without");
+    }
+}
+
 /// 1.25/δ in the mean and 2.5/δ at most with δ = 0.5, and a packet more for pairs.
 #[test]
 fn copa_keeps_two_and_a_half_packets_in_the_queue_and_five_at_most() {

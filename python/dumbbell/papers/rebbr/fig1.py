@@ -14,6 +14,7 @@ from dumbbell.papers.testing import each, spread
 
 WIDE = "unpaced, wide"
 AT_ONCE = "unpaced, ACKs at once"
+ENDLESS = "unpaced, endless device queue"
 
 KNEES = {
     f"{pacing}{wide}{off}": (window, pacing, not off)
@@ -37,8 +38,8 @@ class Figure(loss_curves.Figure):
     choices: Curves
 
     def wider(self) -> dict[str, list[Run]]:
-        """Unpaced, paced, and unpaced with a window that never limits."""
-        return under(PACINGS)(self) | {"unpaced, 64 MB window": self.choices[WIDE]}
+        """Unpaced, paced, and unpaced with a window or a queue of the sender's device that never limits."""
+        return under(PACINGS)(self) | {"unpaced, 64 MB window": self.choices[WIDE], ENDLESS: self.choices[ENDLESS]}
 
     def paced(self) -> dict[str, list[Run]]:
         """Every choice with pacing."""
@@ -89,6 +90,7 @@ def causes(choices: Curves) -> Grid:
         "64 MB receive window": WIDE,
         "policer sampler off": "unpaced, sampler off",
         "ACKs at one instant": AT_ONCE,
+        "endless device queue": ENDLESS,
     }
 
     def egress(label: str) -> Callable[[float], Cell]:
@@ -218,7 +220,7 @@ PART = Part(
     setup=[
         "One flow for 60 s over a Mahimahi link of 100 Mbit/s (8, 8, 9 opportunities of 1504 bytes per 3 ms), an "
         "endless queue, independent loss behind the link, 50 ms of delay each way; ACKs over a link of the same "
-        "rate without loss.",
+        "rate without loss. The sender's device is Mahimahi's TUN device, which holds 500 packets.",
         "MSS 1448, initial window 10, receive window 6,553,600 bytes. BBR with the rules of Linux 4.11; that "
         "kernel did not pace by itself and the study installed no fq, so the unpaced runs are the study's. The "
         "rest of the sender is Linux 6.18 with 4.11's timer tick, TCP small queues, burst size and ACK rules.",

@@ -48,7 +48,7 @@ def carried(run: Point) -> float:
 
 
 def seeds(cases: Cases) -> dict[str, list[Seed]]:
-    """BBR unpaced and paced, each beside CUBIC with the same seed."""
+    """BBR unpaced and paced, as far as it was run so, each beside CUBIC with the same seed."""
 
     def at(label: str, seed: int) -> dict[str, Run]:
         return {case: curves[label][seed] for case, curves in cases.items()}
@@ -57,6 +57,7 @@ def seeds(cases: Cases) -> dict[str, list[Seed]]:
     return {
         name: [(at(label, seed), at(CUBIC, seed)) for seed in range(len(first[label]))]
         for name, label in PACINGS.items()
+        if label in first
     }
 
 

@@ -168,7 +168,7 @@ def fastest(runs: Sequence[Run]) -> float:
 def losses_then(figure: Figure) -> str:
     """What window and queue do alone and together, in words."""
     found = ", ".join(f"{name}: {mean(of[UNPACED], 1e-5):.1f}" for name, of in figure.choices.items())
-    return f"It takes the window and the queue of one BDP together. BBR at 0.001 % loss (Mbit/s): {found}."
+    return f"Window and queue alone and together, BBR at 0.001 % loss (Mbit/s): {found}."
 
 
 CLAIMS: list[Claim[Figure]] = [

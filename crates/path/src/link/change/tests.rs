@@ -165,9 +165,9 @@ fn losses_behind_the_transmitter_strike_what_leaves_from_now_on() {
 fn losses_before_the_queue_strike_what_arrives_from_now_on() {
     let mut link = link(twelve_megabits());
     offer(&mut link, 0, 2);
-    link.set_loss_before(bernoulli(1.0).as_ref());
+    link.set_loss_before(at(0), bernoulli(1.0).as_ref());
     assert_eq!(link.offer(at(0), full(2)), Offer::Dropped(DropCause::LossBefore));
-    link.set_loss_before(None);
+    link.set_loss_before(at(0), None);
     assert!(matches!(link.offer(at(0), full(3)), Offer::Accepted { .. }));
     assert_eq!(drain(&mut link), [(0, 11 * MS), (1, 12 * MS), (3, 13 * MS)]);
 }
@@ -232,7 +232,8 @@ fn changes() -> impl Strategy<Value = Vec<(u64, Change)>> {
 /// change of the rate, but keeps the mean rate of a schedule; losses that change with time are drawn for the departure that
 /// was computed first.
 fn comparable(config: LinkConfig) -> LinkConfig {
-    let queue = if config.queue.kind() == "red" { red_of_ten_megabits(true) } else { config.queue };
+    let queue =
+        if ["red", "adaptive-red"].contains(&config.queue.kind()) { red_of_ten_megabits(true) } else { config.queue };
     let loss_after = config.loss_after.filter(|loss| loss.kind() != "steps").or(bernoulli(0.1));
     LinkConfig { queue, loss_after, ..config }
 }
@@ -310,5 +311,16 @@ fn an_idle_link_that_changes_is_idle() {
     {
         assert!(link.change(at(ms as u64 * MS), change).is_empty());
         assert_eq!((link.next_event(), link.backlog(at(ms as u64 * MS))), (Time::NEVER, Backlog::default()));
+    }
+}
+
+#[test]
+fn packets_that_wait_are_retimed_after_losses_before_the_queue_have_begun() {
+    for queue in [QueueRecipe::default(), codel(false)] {
+        let mut link = link(LinkConfig { queue, ..twelve_megabits() });
+        offer(&mut link, 0, 3);
+        link.change(at(MS / 2), &Change::LossBefore(bernoulli(1.0)));
+        link.change(at(MS / 2), &Change::Rate(mbit(6)));
+        assert_eq!(drain(&mut link), [(0, 11 * MS + MS / 2), (1, 13 * MS + MS / 2), (2, 15 * MS + MS / 2)]);
     }
 }

@@ -40,7 +40,7 @@ pub(in crate::link) fn losses() -> impl Strategy<Value = Option<LossRecipe>> {
 }
 
 /// Every kind of a catalogue with its defaults, on twelve megabits.
-fn registered<T: 'static>(catalog: &Catalog<T>) -> impl Strategy<Value = Recipe<T>> {
+pub(in crate::link) fn registered<T: 'static>(catalog: &Catalog<T>) -> impl Strategy<Value = Recipe<T>> {
     let rate = Some(Rate::from_bits_per_sec(12_000_000));
     let context = LinkContext { rate, limit: bytes_limit(60_000), ..LinkContext::default() };
     let recipes = catalog.kinds().iter().map(|kind| catalog.resolve(kind.name, &kind.example(), &context).unwrap());

@@ -1,0 +1,124 @@
+"""What a person sees on a terminal of 80 columns: nothing is wider, nothing that identifies is cut."""
+
+from __future__ import annotations
+
+import os
+import pty
+import re
+import shlex
+import struct
+import subprocess
+import sys
+import termios
+from collections.abc import Callable
+from fcntl import ioctl
+from pathlib import Path
+
+import pytest
+import typer.main
+from rich.console import Console
+
+from conftest import Cli
+from dumbbell.application import app
+from dumbbell.papers import text
+from dumbbell.papers.model import Grid
+
+COLUMNS, ROWS = 80, 24
+_COMMANDS_OF_A_TERMINAL = re.compile(r"\x1b\[[0-9;?]*[a-zA-Z]")
+
+Terminal = Callable[[str], list[str]]
+
+
+def command_names() -> list[str]:
+    """Every command, the empty one and those of a group included."""
+    root = typer.main.get_command(app)
+    found = [""]
+    for name, command in root.commands.items():  # type: ignore[attr-defined]
+        found += [name, *(f"{name} {inner}" for inner in getattr(command, "commands", ()))]
+    return found
+
+
+@pytest.fixture
+def terminal(tmp_path: Path) -> Terminal:
+    """Lines that a command prints on a terminal, of which the last state of a progress bar remains."""
+
+    def call(command: str) -> list[str]:
+        ours, theirs = pty.openpty()
+        ioctl(theirs, termios.TIOCSWINSZ, struct.pack("HHHH", ROWS, COLUMNS, 0, 0))
+        environment = {name: value for name, value in os.environ.items() if name != "COLUMNS"} | {"TERM": "xterm"}
+        words = [sys.executable, "-m", "dumbbell", *shlex.split(command)]
+        process = subprocess.Popen(
+            words, cwd=tmp_path, env=environment, stdin=theirs, stdout=theirs, stderr=theirs, start_new_session=True
+        )
+        os.close(theirs)
+        printed = b""
+        while True:
+            try:
+                piece = os.read(ours, 65_536)
+            except OSError:
+                # The other end is closed.
+                break
+            printed += piece
+        process.wait()
+        os.close(ours)
+        text = _COMMANDS_OF_A_TERMINAL.sub("", printed.decode())
+        return [line.split("\r")[-1] for line in text.replace("\r\n", "\n").split("\n")]
+
+    return call
+
+
+@pytest.mark.parametrize("command", command_names())
+def test_help_fits(dumbbell: Cli, monkeypatch: pytest.MonkeyPatch, command: str) -> None:
+    monkeypatch.setenv("COLUMNS", str(COLUMNS))
+    done = dumbbell(*command.split(), "--help")
+    assert done.status == 0
+    assert [line for line in done.out.splitlines() if len(line) > COLUMNS] == []
+
+
+@pytest.mark.parametrize(
+    "command",
+    [
+        "explain two-flows.toml",
+        "run two-flows.toml --out result",
+        "run two-flows.toml --set path.lss=1%",
+        "run two-flows.toml --set path.rate=10mbps",
+        "run two-flows.toml --repeat 3",
+        "compare bbr cubic --loss 0%,1% --buffer 1bdp,2bdp --repeat 2 --duration 2s",
+        "cc list",
+        "cc show bbr",
+        "columns",
+        "reproduce --list",
+        "suite --list",
+        "schema --markdown links",
+        "reproduce rebbr/fig1 --quick",
+    ],
+)
+def test_output_fits(terminal: Terminal, experiment: Path, command: str) -> None:
+    lines = terminal(command)
+    assert len(lines) > 3
+    assert [line for line in lines if len(line) > COLUMNS] == []
+    assert [line for line in lines if "\N{HORIZONTAL ELLIPSIS}" in line] == []
+
+
+def test_a_wide_table_of_a_study_is_printed_in_parts_that_name_their_rows(capsys: pytest.CaptureFixture[str]) -> None:
+    groups = [f"{name}: {column}" for name in ("one", "two", "three") for column in ("goodput", "published")]
+    grid = Grid("wide", "title", ["loss", *groups], [["1 %", *map(float, range(1000, 1006))]])
+    text.table(Console(width=50), grid)
+    first, second = capsys.readouterr().out.split("loss")[1:]
+    assert "1,003" in first
+    assert "1,004" in second
+    text.table(Console(width=100), grid)
+    assert capsys.readouterr().out.count("loss") == 1
+
+
+def test_sentences_are_broken_between_words_and_lines_of_a_file_are_not(terminal: Terminal, experiment: Path) -> None:
+    lines = terminal("run two-flows.toml --set path.lss=1%")
+    start = next(number for number, line in enumerate(lines) if line.startswith("  help: "))
+    assert lines[start + 1].startswith(" " * len("  help: ") + "wifi")
+    assert "1 | path.lss=1%" in lines
+
+
+def test_without_a_terminal_a_message_is_one_line(dumbbell: Cli, experiment: Path) -> None:
+    done = dumbbell("run", experiment, "--set", "path.lss=1%")
+    (line,) = [line for line in done.err.splitlines() if line.startswith("  help: ")]
+    assert len(line) > COLUMNS
