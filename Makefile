@@ -94,11 +94,12 @@ clean:
 	rm -rf $(VENV) .venv-lowest .venv-newest benches/.venv-ns3 out
 	cargo clean
 
-$(VENV)/pyvenv.cfg:
+$(VENV)/made:
 	$(PYTHON) -c 'import sys; sys.exit(sys.version_info < (3, 10) and "Dumbbell needs Python 3.10 or newer; try make PYTHON=python3.12")'
 	$(PYTHON) -m venv $(VENV)
+	touch $@
 
-$(VENV)/tools: requirements.txt $(VENV)/pyvenv.cfg
+$(VENV)/tools: requirements.txt $(VENV)/made
 	$(TOOLS)
 
 $(VENV)/dev: requirements-dev.txt $(VENV)/tools
@@ -114,7 +115,7 @@ benches/.venv-ns3/built: benches/requirements-ns3.txt
 	benches/.venv-ns3/bin/$(INSTALL) benches/requirements-ns3.txt --no-deps
 	touch $@
 
-$(VENV)/maturin: requirements-build.txt $(VENV)/pyvenv.cfg
+$(VENV)/maturin: requirements-build.txt $(VENV)/made
 	$(BIN)/$(INSTALL) requirements-build.txt
 	touch $@
 
