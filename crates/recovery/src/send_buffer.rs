@@ -115,7 +115,9 @@ impl SendBuffer {
         if self.writer == Writer::Waiting {
             return held.end;
         }
-        let room_in_last = held.goal.saturating_sub(held.end - self.tail.max(held.nxt));
+        // Nothing is left of a last buffer whose data the application has taken back.
+        let in_last = held.end.checked_sub(self.tail.max(held.nxt));
+        let room_in_last = in_last.map_or(0, |in_last| held.goal.saturating_sub(in_last));
         let taken = if held.nxt < held.end && room_in_last > 0 {
             room_in_last
         } else if self.used(held) < self.size {
@@ -180,6 +182,16 @@ mod tests {
 
     fn held(una: u32, nxt: u32, end: u32) -> Held {
         Held { una, nxt, end, sacked: 0, goal: 40 }
+    }
+
+    #[test]
+    fn data_that_was_taken_back_leaves_no_last_buffer_to_fill() {
+        let mut send_buffer = SendBuffer::autotuned(buffer(60), buffer(60), 1_000);
+        assert_eq!(send_buffer.write(held(0, 0, 0), 200), 40);
+        assert_eq!(send_buffer.write(held(0, 0, 40), 200), 80, "a second buffer, from segment 40 on");
+        // The application takes back everything from segment 10 on, and writes again: a buffer of its own.
+        assert_eq!(send_buffer.write(held(0, 5, 10), 200), 50);
+        assert_eq!(send_buffer.write(held(0, 5, 30), 200), 50, "which is filled before another one is begun");
     }
 
     #[test]

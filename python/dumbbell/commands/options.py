@@ -19,6 +19,9 @@ if TYPE_CHECKING:
     from dumbbell import _core
     from dumbbell.grounds import Linux
 
+OPTIONS = "the options"
+"""Where messages find what is wrong in an experiment that was given by options."""
+
 STANDARD_INPUT = Path("-")
 """The name of an experiment file that is read from standard input."""
 
