@@ -36,9 +36,9 @@ unsafe impl Send for ArrowSchema {}
 
 /// What a schema points to.
 struct SchemaMemory {
-    _format: CString,
-    _name: CString,
-    _metadata: Vec<u8>,
+    format: CString,
+    name: CString,
+    metadata: Vec<u8>,
     children: Vec<*mut ArrowSchema>,
     dictionary: *mut ArrowSchema,
 }
@@ -74,12 +74,11 @@ impl ArrowSchema {
     ) -> ArrowSchema {
         // No column has a zero byte in its name.
         let [format, name] = [format, name].map(|text| CString::new(text).unwrap_or_default());
-        let mut memory =
-            Box::new(SchemaMemory { _format: format, _name: name, _metadata: metadata, children, dictionary });
+        let mut memory = Box::new(SchemaMemory { format, name, metadata, children, dictionary });
         ArrowSchema {
-            format: memory._format.as_ptr(),
-            name: memory._name.as_ptr(),
-            metadata: if memory._metadata.is_empty() { ptr::null() } else { memory._metadata.as_ptr().cast() },
+            format: memory.format.as_ptr(),
+            name: memory.name.as_ptr(),
+            metadata: if memory.metadata.is_empty() { ptr::null() } else { memory.metadata.as_ptr().cast() },
             flags,
             n_children: count(memory.children.len()),
             children: memory.children.as_mut_ptr(),
