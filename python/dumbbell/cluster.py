@@ -2,13 +2,15 @@
 
 A task holds experiments as texts with every default filled in, and answers with the files of a batch, as they are
 stored. Traces are tasks of their own, so that each machine gets one once, also after another was lost. What comes back
-is committed by the machine that asked, as if it had run there.
+is committed by the machine that asked, as if it had run there. When that is interrupted or lost, tasks that wait are
+taken back, and those that run stop.
 """
 
 from __future__ import annotations
 
 import queue
 import tempfile
+import threading
 import time
 from collections.abc import Callable, Generator, Iterator, Mapping, Sequence
 from concurrent.futures import CancelledError
@@ -24,7 +26,8 @@ from dumbbell.parallel import PATIENCE_S, ClusterError, engine_digest, run_point
 from dumbbell.results import BESIDE, SCENARIO, TRACES, Result
 
 if TYPE_CHECKING:
-    from distributed import Client, Future
+    from dask.typing import Key
+    from distributed import Client, Future, Worker
 
 TASK_S = 1.0
 """How long a task should take: long beside what the scheduler needs for one, short beside what a lost worker costs."""
@@ -214,14 +217,14 @@ def work(
         if engine_digest() != engine:
             raise ClusterError(_other_builds({_worker_address(): engine_digest()}, engine))
         limit = memory.limit_of_a_run(max_memory, threads or _worker_threads())
-        with tempfile.TemporaryDirectory(prefix="dumbbell-") as folder:
+        with _while_wanted() as cancel, tempfile.TemporaryDirectory(prefix="dumbbell-") as folder:
             place = Path(folder) / "batches" / "0" / SCENARIO
             place.parent.mkdir(parents=True)
             (Path(folder) / TRACES).mkdir()
             for name, content in traces.items():
                 (Path(folder) / TRACES / name).write_text(content, encoding="utf-8")
             for job in jobs:
-                results.append(_run(job, place, limit))
+                results.append(_run(job, place, limit, cancel))
                 if results[-1].is_long or sum(result.rows for result in results) >= MAX_ROWS:
                     batches += _encoded(results)
                     results.clear()
@@ -232,18 +235,48 @@ def work(
     return Outcome([*batches, *_encoded(results)], error, time.perf_counter() - begin)
 
 
-def _run(job: Job, place: Path, limit: int | None) -> Result:
+def _run(job: Job, place: Path, limit: int | None, cancel: _core.CancelToken) -> Result:
     (point,) = experiment.load_text(job.text.encode(), str(place)).points
     if point.content_hash != job.content_hash:
         raise ClusterError(
             f"a worker takes the point {job.label or job.content_hash[:12]} for another; please report it"
         )
     try:
-        result = run_point(point, max_memory=limit)
+        result = run_point(point, cancel, limit)
     except _core.RunError as error:
         raise _core.RunError(f"{job.label}: {error}" if job.label else str(error)) from None
     meta = replace(result.meta, label=job.label, repeat=job.repeat, settings=dict(job.settings))
     return replace(result, meta=meta, scenario_toml=job.text)
+
+
+@contextmanager
+def _while_wanted() -> Iterator[_core.CancelToken]:
+    """A token that is cancelled when nobody waits for this task any more: whoever asked was interrupted, or is gone."""
+    from distributed import get_worker
+
+    cancel = _core.CancelToken()
+    ended = threading.Event()
+    try:
+        worker = get_worker()
+    except ValueError:
+        # Not a task, but called by somebody who waits.
+        yield cancel
+        return
+    arguments = (worker, worker.get_current_task(), ended, cancel)
+    threading.Thread(target=_watch, args=arguments, name="dumbbell-watch", daemon=True).start()
+    try:
+        yield cancel
+    finally:
+        ended.set()
+
+
+def _watch(worker: Worker, key: Key, ended: threading.Event, cancel: _core.CancelToken) -> None:
+    """Cancels the run of a task that the scheduler has taken back, which the worker knows without asking anybody."""
+    while not ended.wait(PATIENCE_S):
+        task = worker.state.tasks.get(key)
+        if task is None or task.state == "cancelled":
+            cancel.cancel()
+            return
 
 
 def _encoded(results: Sequence[Result]) -> Iterator[dict[str, bytes]]:
@@ -297,6 +330,11 @@ def _scheduler_needed(client: Client) -> Iterator[None]:
     try:
         yield
     except (CommClosedError, CancelledError, TimeoutError):
+        raise ClusterError(_lost(client)) from None
+    except OSError:
+        # Where Dask is told to try again, it ends with another error.
+        if client.status == "running":
+            raise
         raise ClusterError(_lost(client)) from None
 
 

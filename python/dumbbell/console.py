@@ -36,6 +36,10 @@ def examples(*lines: str) -> str:
     return "\n".join(["\b", "Examples:", *(f"  {line}" for line in lines)])
 
 
+class _ReaderLeftError(Exception):
+    """Nobody reads our output any more."""
+
+
 class Commands(TyperGroup):
     """Commands whose errors cannot command the terminal, and whose interrupts reach :func:`reporting_errors`."""
 
@@ -45,6 +49,9 @@ class Commands(TyperGroup):
             return super().invoke(ctx)
         except KeyboardInterrupt:
             raise interrupts.Interrupted from None
+        except BrokenPipeError as error:
+            # Which Typer would end with status 1.
+            raise _ReaderLeftError from error
         except Exception as error:
             # A usage error quotes the command line, which may hold names of files.
             if isinstance(getattr(error, "message", None), str):
@@ -68,17 +75,21 @@ def reporting_errors() -> Iterator[None]:
     except (KeyboardInterrupt, interrupts.Interrupted):
         interrupts.report()
         sys.exit(interrupts.STATUS)
-    except BrokenPipeError:
+    except (BrokenPipeError, _ReaderLeftError):
         # The reader of our output has left (head); nothing is wrong.
-        sys.stderr.close()
+        _close_output()
         sys.exit(0)
     except OSError as error:
         if error.filename is not None:
             raise
-        # A file that cannot be written is an OutputError, so this is standard output, on a full disk for example. What
-        # it still buffers goes nowhere, or the interpreter tries once more at its end.
-        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
+        # A file that cannot be written is an OutputError, so this is standard output, on a full disk for example.
+        _close_output()
         fail(f"cannot write to standard output: {error.strerror or error}")
+
+
+def _close_output() -> None:
+    """Sends what standard output still buffers nowhere, or the interpreter tries once more at its end."""
+    os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
 
 
 def print_json(value: object) -> None:

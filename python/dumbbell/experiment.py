@@ -25,14 +25,18 @@ def load(
     set: Mapping[str, Any] | None = None,  # noqa: A002 - the name of the command line's option
     seed: int | None = None,
     repeat: int | None = None,
+    name: str = "<dict>",
 ) -> _core.Experiment:
-    """Reads, validates and expands an experiment; raises ``ScenarioError`` with a located message."""
+    """Reads, validates and expands an experiment; raises ``ScenarioError`` with a located message.
+
+    ``name`` is where a message finds the keys of a dictionary.
+    """
     with _printable_errors():
         settings = _checked(_overrides(set, seed=seed, repeat=repeat))
         if isinstance(source, Mapping):
-            return _core.load_json(json.dumps(_plain(source, "", "<dict>")), "<dict>", settings)
-        name = os.fspath(source)
-        return _core.load(_text(source), _check_text(name, name, ""), settings)
+            return _core.load_json(json.dumps(_plain(source, "", name)), name, settings)
+        path = os.fspath(source)
+        return _core.load(_text(source), _check_text(path, path, ""), settings)
 
 
 def load_text(

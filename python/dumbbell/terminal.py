@@ -121,15 +121,23 @@ class Grid:
         return min(widest, MIN_PROSE) if _is_prose(heading) else widest
 
 
+class Output(Console):
+    """Standard output, whose reader may leave (``| head``) like that of any other text of ours."""
+
+    def on_broken_pipe(self) -> None:
+        """Leaves it to :func:`dumbbell.console.reporting_errors`, where Rich would end the process with status 1."""
+        raise BrokenPipeError
+
+
 def console() -> Console:
     """Standard output, as wide as the terminal, or 120 columns where there is none."""
-    found = Console()
-    return found if found.is_terminal else Console(width=WIDTH_WITHOUT_TERMINAL)
+    found = Output()
+    return found if found.is_terminal else Output(width=WIDTH_WITHOUT_TERMINAL)
 
 
 def page(markdown: str) -> None:
     """Prints a page of Markdown: as it is for a file or a pipe, as headings, lists and tables on a terminal."""
-    here = Console()
+    here = Output()
     if not here.is_terminal:
         sys.stdout.write(markdown)
         return

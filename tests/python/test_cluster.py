@@ -8,7 +8,7 @@ import signal
 import subprocess
 import sys
 import time
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
@@ -21,6 +21,7 @@ from conftest import SWEEP, Cli
 from dumbbell import batches, cluster, commits, experiment, parallel
 
 distributed = pytest.importorskip("distributed", reason="the extra `cluster` is not installed")
+dask = pytest.importorskip("dask")
 
 pytestmark = pytest.mark.filterwarnings("default")
 
@@ -32,22 +33,25 @@ MANY: dict[str, Any] = {
 }
 
 
+@pytest.fixture(scope="module")
+def local_cluster() -> Iterator[Any]:
+    """A cluster of two processes on this machine, which starts workers anew that are killed."""
+    with _settings():
+        local = distributed.LocalCluster(n_workers=2, threads_per_worker=1, processes=True, dashboard_address=None)
+    with local:
+        yield local
+
+
 @pytest.fixture
-def client() -> Iterator[Any]:
-    """The client of a cluster of two processes on this machine."""
-    settings = {"distributed.scheduler.allowed-failures": 1, "distributed.comm.retry.count": 1}
-    with (
-        _settings(settings),
-        distributed.LocalCluster(n_workers=2, threads_per_worker=1, processes=True, dashboard_address=None) as local,
-        distributed.Client(local, set_as_default=False) as connected,
-    ):
+def client(local_cluster: Any) -> Iterator[Any]:
+    """A client of the cluster, whose two workers are there."""
+    with _settings(), distributed.Client(local_cluster, set_as_default=False) as connected:
+        connected.wait_for_workers(2, timeout=60)
         yield connected
 
 
-def _settings(values: dict[str, Any]) -> Any:
-    import dask
-
-    return dask.config.set(values)
+def _settings() -> Any:
+    return dask.config.set({"distributed.scheduler.allowed-failures": 1, "distributed.comm.retry.count": 1})
 
 
 def pids(client: Any) -> list[int]:
@@ -101,7 +105,11 @@ def test_points_too_long_for_memory_come_back_as_batches_of_their_own(client: An
     assert [len(sweep.load(point).series) > 90_000 for point in sweep.points] == [True, True]
 
 
-def test_a_run_that_fails_ends_the_sweep_and_what_was_finished_is_kept(client: Any, tmp_path: Path) -> None:
+def test_a_run_that_fails_ends_the_sweep_and_what_was_finished_is_kept(
+    client: Any, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    # In one task, so that the two are finished before it whatever else the machine does.
+    monkeypatch.setattr(cluster._Pace, "size", lambda self, threads: 3)
     endless = {"name": "cubic", "hystart": False}
     document = {
         "duration": "10s",
@@ -117,15 +125,20 @@ def test_a_run_that_fails_ends_the_sweep_and_what_was_finished_is_kept(client: A
 
 
 def test_a_worker_with_another_build_is_named_before_anything_runs(client: Any, tmp_path: Path) -> None:
-    def other() -> None:
+    own = parallel.engine_digest()
+
+    def become(digest: str) -> None:
         import dumbbell.parallel
 
-        dumbbell.parallel.engine_digest = lambda: "0123456789abcdef"  # type: ignore[assignment]
+        dumbbell.parallel.engine_digest = lambda: digest  # type: ignore[assignment]
 
     (address, _) = client.nthreads()
-    client.run(other, workers=[address])
-    with pytest.raises(db.ClusterError, match=rf"(?s){address} \(0123456789abcdef\).*install the same package"):
-        db.sweep(MANY, out=tmp_path / "out", client=client).collect()
+    client.run(become, "0123456789abcdef", workers=[address])
+    try:
+        with pytest.raises(db.ClusterError, match=rf"(?s){address} \(0123456789abcdef\).*install the same package"):
+            db.sweep(MANY, out=tmp_path / "out", client=client).collect()
+    finally:
+        client.run(become, own, workers=[address])
     assert not (tmp_path / "out").exists()
 
 
@@ -172,6 +185,35 @@ def test_a_task_that_kills_its_workers_is_given_up(
         db.sweep(MANY, out=tmp_path / "out", client=client).collect()
 
 
+@pytest.mark.parametrize(("sign", "status"), [(signal.SIGINT, 130), (signal.SIGKILL, -signal.SIGKILL)])
+def test_when_who_asked_is_interrupted_or_lost_workers_stop_and_have_nothing_left_to_do(
+    client: Any, tmp_path: Path, sign: signal.Signals, status: int
+) -> None:
+    path, out = tmp_path / "sweep.toml", tmp_path / "out"
+    path.write_text(f'{SWEEP.replace("4s", "300h")}"flows[0].cc" = ["cubic", "bbr"]\n')
+    command = [sys.executable, "-m", "dumbbell", "run", str(path), "--cluster", client.scheduler.address]
+    asking = subprocess.Popen([*command, "--out", str(out)], stdout=subprocess.DEVNULL, stderr=subprocess.PIPE)
+    _wait_until(lambda: all(client.run(_runs_something).values()))
+    asking.send_signal(sign)
+    _, err = asking.communicate(timeout=30)
+    assert asking.returncode == status
+    if sign == signal.SIGINT:
+        assert err.decode().splitlines()[:2] == ["interrupted", f"0 of 8 points are in {out}; to run the rest:"]
+    _wait_until(lambda: not any(client.run(_runs_something).values()))
+    assert not any(client.processing().values())
+
+
+def _runs_something(dask_worker: Any) -> bool:
+    return bool(dask_worker.active_threads)
+
+
+def _wait_until(holds: Callable[[], bool], timeout_s: float = 60) -> None:
+    deadline = time.monotonic() + timeout_s
+    while not holds():
+        assert time.monotonic() < deadline
+        time.sleep(0.05)
+
+
 def test_tasks_take_a_second_and_longer_where_the_scheduler_has_many() -> None:
     pace = cluster._Pace()
     assert pace.size(2) == 1, "nothing is known yet"
@@ -186,19 +228,27 @@ def _die(*_: object) -> None:
     os._exit(1)
 
 
+@pytest.mark.parametrize("retries", [0, 1])
 def test_a_lost_scheduler_keeps_what_is_finished_and_the_sweep_resumes(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, retries: int
 ) -> None:
     monkeypatch.setattr(commits, "PATIENCE_S", 0.0)
-    with _scheduler(tmp_path) as (address, process), distributed.Client(address, set_as_default=False) as client:
-        sweep = db.sweep(MANY, out=tmp_path / "out", client=client)
+    timeouts = {"distributed.comm.retry.count": retries, "distributed.comm.timeouts.connect": "3s"}
+    with (
+        dask.config.set(timeouts),
+        _scheduler(tmp_path) as (address, process),
+        distributed.Client(address, set_as_default=False) as client,
+    ):
+        # It cannot end before the scheduler is killed.
+        endless = {"duration": ["1s", "700h"], **MANY["sweep"]}
+        sweep = db.sweep(MANY | {"sweep": endless}, out=tmp_path / "out", client=client)
         results = iter(sweep)
         with pytest.raises(db.ClusterError, match=r"scheduler at .* was lost"):
             for count, _ in enumerate(results):
                 if count == 5:
                     process.kill()
     done = sweep.committed
-    assert 0 < done < 100
+    assert 0 < done <= 100
     rest = db.sweep(MANY, out=tmp_path / "out")
     rest.collect()
     assert rest.finished == 100

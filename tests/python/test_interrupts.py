@@ -13,9 +13,10 @@ from pathlib import Path
 
 import pytest
 
-from dumbbell import batches, results
+from dumbbell import batches, interrupts, results
 
 WITHIN_S = 1.0
+"""How long a command may take to end where it need not wait for a processor."""
 
 SAYS_WHEN_BUSY = """
 import sys
@@ -43,6 +44,15 @@ cli.main()
 """
 
 
+def within_s() -> float:
+    """:data:`WITHIN_S`, of which what is not the grace of a library is longer where processors have other work."""
+    begin, cpu_s = time.perf_counter(), time.process_time()
+    while time.process_time() - cpu_s < 0.1:
+        pass
+    slowdown = max(1.0, (time.perf_counter() - begin) / 0.1)
+    return interrupts.GRACE_S + slowdown * (WITHIN_S - interrupts.GRACE_S)
+
+
 def interrupted(where: str, *arguments: str | Path) -> tuple[int, str, float]:
     """Runs a command, interrupts it once it is busy, and returns status, standard error and the seconds it took."""
     command = [sys.executable, "-c", SAYS_WHEN_BUSY, where, *map(str, arguments)]
@@ -65,14 +75,14 @@ def test_a_run_ends_and_leaves_nothing_behind(experiment: Path, tmp_path: Path) 
     assert err.splitlines()[0] == "interrupted"
     assert f"dumbbell run {experiment} --set duration=10h --out {out}" in err
     assert "Traceback" not in err
-    assert elapsed_s < WITHIN_S
+    assert elapsed_s < within_s()
     assert list(out.parent.iterdir()) == []
 
 
 def test_a_run_without_out_only_says_that_it_was_interrupted(experiment: Path) -> None:
     status, err, elapsed_s = interrupted("simulating", "run", experiment, "--set", "duration=10h")
     assert (status, err) == (130, "interrupted\n")
-    assert elapsed_s < WITHIN_S
+    assert elapsed_s < within_s()
 
 
 def test_a_sweep_says_what_it_has_and_how_to_resume(sweep: Path, tmp_path: Path) -> None:
@@ -90,7 +100,7 @@ def test_a_sweep_says_what_it_has_and_how_to_resume(sweep: Path, tmp_path: Path)
     begin = time.monotonic()
     process.send_signal(signal.SIGINT)
     _, err = process.communicate(timeout=30)
-    assert time.monotonic() - begin < WITHIN_S
+    assert time.monotonic() - begin < within_s()
     assert process.returncode == 130
     assert err.splitlines()[:2] == ["interrupted", f"2 of 4 points are in {out}; to run the rest:"]
     assert f"dumbbell run {sweep} --jobs 1 --out {out}" in err
@@ -104,7 +114,7 @@ def test_a_library_that_looks_at_no_signal_cannot_hold_it_up(experiment: Path, t
     status, err, elapsed_s = interrupted("writing", "run", experiment, "--out", out)
     assert status == 130
     assert err.splitlines()[0] == "interrupted"
-    assert elapsed_s < WITHIN_S
+    assert elapsed_s < within_s()
     assert list(out.parent.iterdir()) == []
 
 
@@ -114,7 +124,7 @@ def test_while_drawing_it_keeps_the_result_and_says_how_to_draw_it(experiment: P
     assert status == 130
     assert err.splitlines()[0] == "interrupted"
     assert f"dumbbell plot {out}" in err
-    assert elapsed_s < WITHIN_S
+    assert elapsed_s < within_s()
     assert {path.name for path in out.iterdir()} == {*results.RESULT.files, "dumbbell.json"}
 
 
@@ -128,7 +138,7 @@ def test_a_large_sweep_is_interrupted_while_it_is_read(tmp_path: Path) -> None:
     )
     status, err, elapsed_s = interrupted("loading", "run", path)
     assert (status, err) == (130, "interrupted\n")
-    assert elapsed_s < WITHIN_S
+    assert elapsed_s < within_s()
 
 
 @pytest.mark.parametrize("signals", [1, 2])

@@ -36,6 +36,10 @@ def test_the_schema_is_for_editors() -> None:
     assert json.loads(_core.schema())["$schema"] == "https://json-schema.org/draft/2020-12/schema"
 
 
+def test_every_example_names_the_schema_for_editors() -> None:
+    assert {path.read_text().splitlines()[0] for path in EXAMPLES} == {"#:schema ../.venv/experiment.schema.json"}
+
+
 @pytest.mark.parametrize("path", EXAMPLES, ids=lambda path: path.stem)
 def test_every_example_is_valid(path: Path) -> None:
     validator()(tomllib.loads(path.read_text()))

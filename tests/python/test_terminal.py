@@ -122,3 +122,22 @@ def test_without_a_terminal_a_message_is_one_line(dumbbell: Cli, experiment: Pat
     done = dumbbell("run", experiment, "--set", "path.lss=1%")
     (line,) = [line for line in done.err.splitlines() if line.startswith("  help: ")]
     assert len(line) > COLUMNS
+
+
+def test_a_reader_that_leaves_ends_nothing_badly(experiment: Path) -> None:
+    for command in ("run two-flows.toml", "explain two-flows.toml", "cc list", "schema"):
+        line = f"{shlex.quote(sys.executable)} -m dumbbell {command} | true; echo ${{PIPESTATUS[0]}}"
+        done = subprocess.run(["bash", "-c", line], cwd=experiment.parent, capture_output=True, text=True, check=True)
+        assert (command, done.stdout, done.stderr) == (command, "0\n", "")
+
+
+def test_what_is_wrong_with_options_is_not_found_in_a_dictionary(dumbbell: Cli) -> None:
+    for command in (["compare", "bbr"], ["advise"]):
+        done = dumbbell(*command, "--buffer", "huge")
+        assert "--> the options (path.buffer)" in done.err
+
+
+def test_a_study_that_there_is_not_has_a_nearest(dumbbell: Cli) -> None:
+    done = dumbbell("reproduce", "kata/tabel2")
+    assert (done.status, done.out) == (2, "")
+    assert "help: did you mean `kato/table2`?" in done.err

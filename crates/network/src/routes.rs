@@ -62,6 +62,8 @@ pub struct Route {
     pub first_forward: Hop,
     /// Where packets of the receiver begin.
     pub first_reverse: Hop,
+    /// Number of the link that they pass before, if the first hop [is entered ahead](Routes::shorten).
+    pub passed: Option<u32>,
 }
 
 /// A way cannot be taken; validation should have caught it.
@@ -105,6 +107,27 @@ impl Routes {
         let route = &self.routes[flow as usize];
         let end = if is_forward { route.forward_end } else { route.reverse_end };
         self.hops[(end - u32::from(hops_left)) as usize]
+    }
+
+    /// Lets packets of receivers enter the second link of their way ahead of their time, where they only pass the first one:
+    /// both `only_delay` packets, and all that enters the second comes from the first in the order in which it entered that.
+    /// `is_shared` tells of media that packets on other ways than these enter, too. Links must not change afterwards.
+    pub fn shorten(&mut self, mut only_delays: impl FnMut(usize) -> bool, is_shared: impl Fn(usize) -> bool) {
+        let media = self.hops.iter().map(|hop| hop.medium() + 1).max().unwrap_or(0);
+        let mut entered = vec![0u32; media];
+        for hop in &self.hops {
+            entered[hop.medium()] += 1;
+        }
+        let Routes { routes, hops } = self;
+        for route in routes.iter_mut().filter(|route| route.reverse_rest > 0) {
+            let second = hops[(route.reverse_end - u32::from(route.reverse_rest)) as usize];
+            let first = route.first_reverse;
+            let is_alone = entered[second.medium()] == 1 && !is_shared(second.medium());
+            if is_alone && [first, second].iter().all(|hop| only_delays(hop.medium())) {
+                (route.passed, route.first_reverse) = (Some(first.medium), second);
+                route.reverse_rest -= 1;
+            }
+        }
     }
 
     /// Bytes of memory held.
@@ -156,7 +179,44 @@ impl Routes {
             handshake_bytes: u16::try_from(flow.transport.handshake_bytes()).unwrap_or(u16::MAX),
             first_forward: self.hops[forward],
             first_reverse: self.hops[reverse],
+            passed: None,
         });
         Ok(())
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use dumbbell_scenario::Experiment;
+
+    /// Routes of flows with these ways back; all links are media of their own.
+    fn routes(ways_back: &[&[usize]]) -> Routes {
+        let text = r#"duration = "1s"
+            flows = [{ cc = "reno" }]
+            path = { rate = "1mbit", rtt = "10ms" }"#;
+        let experiment = Experiment::from_toml(text, "experiment.toml", &[]).unwrap();
+        let any = experiment.points()[0].scenario().flows[0].clone();
+        let mut routes = Routes::default();
+        for reverse in ways_back {
+            let flow = Flow { forward: vec![0], reverse: reverse.to_vec(), ..any.clone() };
+            routes.push(&flow, 0, &Entry::of_links(9)).unwrap();
+        }
+        routes
+    }
+
+    #[test]
+    fn a_way_back_is_shortened_where_both_links_only_delay_and_nobody_else_enters_the_second() {
+        let ways: [&[usize]; 7] = [&[1, 2], &[1, 3, 4], &[1], &[1, 5], &[1, 5], &[1, 6], &[1, 7]];
+        let mut routes = routes(&ways);
+        routes.shorten(|link| link != 6, |link| link == 7);
+        let begins = |flow| {
+            let route = routes.of(flow);
+            (route.passed, route.first_reverse.medium, route.reverse_rest)
+        };
+        assert_eq!([begins(0), begins(1), begins(2)], [(Some(1), 2, 0), (Some(1), 3, 1), (None, 1, 0)]);
+        assert_eq!([begins(3), begins(4), begins(5)], [(None, 1, 1); 3], "a link for two, and one that does more");
+        assert_eq!(begins(6), (None, 1, 1), "a link that others enter, too");
+        assert_eq!(routes.next_hop(1, false, 1).medium, 4);
     }
 }

@@ -4,13 +4,15 @@
 //! queue a packet's departure and arrival are computed when it is offered and it goes straight into the pipe, so the
 //! only event of a packet is its arrival at the far end; a [gate](crate::queue::Gate) decides in front of the same queue.
 //! Disciplines that [hold](crate::queue::Held) their packets and decide when one is taken have one decision pending
-//! besides; [`Link::next_event`] covers both. What was computed ahead is computed again for the packets that have not left
+//! besides, unless they are [left alone](Link::decide_when_asked); [`Link::next_event`] covers both. What was computed ahead is computed again for the packets that have not left
 //! when the rate, the delay or the loss [changes](Link::change).
 
 mod change;
+mod decisions;
 mod ingress;
 mod losses;
 mod measures;
+mod remote;
 
 use crate::config::LinkConfig;
 use crate::delay::Passage;
@@ -30,7 +32,10 @@ use ingress::Ingress;
 use losses::losses_behind;
 use std::collections::VecDeque;
 
+use remote::Remote;
+
 pub use change::{Change, Retimed};
+pub use remote::Offered;
 
 /// What became of a packet that was offered.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -72,6 +77,8 @@ pub struct Link<P> {
     departures: Option<Ring<Run<P>>>,
     /// See [`decide_when_asked`](Self::decide_when_asked).
     decides_when_asked: bool,
+    /// Some packets are in the pipe [ahead of their time](Self::delay_from).
+    is_entered_ahead: bool,
     ledger: Ledger<P>,
     /// Counts up to the start of the measurement.
     counted_before: LinkCounters,
@@ -99,6 +106,8 @@ enum FastPath {
     /// A queue that keeps its packets, whose decisions [may be late](Link::decide_when_asked), a transmitter and a constant
     /// delay.
     Held,
+    /// The queue is elsewhere; what it has taken has a constant delay.
+    Remote,
     /// There is none: packets take the general way.
     None,
 }
@@ -112,6 +121,7 @@ enum Stage<P> {
     DropTail(Fifo),
     Gated(Box<Gated>),
     Held(Box<HeldQueue<P>>),
+    Remote(Box<Remote<P>>),
 }
 
 impl<P: Packet> Stage<P> {
@@ -151,6 +161,7 @@ impl<P: Packet> Link<P> {
             drawn: VecDeque::new(),
             departures: None,
             decides_when_asked: false,
+            is_entered_ahead: false,
             ledger: Ledger::default(),
             counted_before: LinkCounters::default(),
             measured_since: Time::ZERO,
@@ -171,15 +182,6 @@ impl<P: Packet> Link<P> {
             Stage::Held(_) if is_plain && self.decides_when_asked => FastPath::Held,
             _ => FastPath::None,
         }
-    }
-
-    /// Nobody needs to hear at once of a packet that a queue has dropped or let go. A discipline that decides at departure
-    /// may then be left alone until somebody asks for what its decisions lead to: the next packet that is offered, somebody who
-    /// looks at the link, or the first packet that would reach the far end. The decisions are those that it would have made in
-    /// time. To be said before packets are offered.
-    pub fn decide_when_asked(&mut self) {
-        self.decides_when_asked = true;
-        self.fast_path = self.possible_fast_path();
     }
 
     /// The description it was built from.
@@ -221,6 +223,32 @@ impl<P: Packet> Link<P> {
         Some(self.pipe.next_arrival())
     }
 
+    /// Whether it does nothing to packets but to delay them all by the same time.
+    pub fn only_delays(&self) -> bool {
+        self.fast_path == FastPath::DelayOnly
+    }
+
+    /// A packet of `size` bytes passes a link that [only delays](Self::only_delays) it: returns when it reaches the far end. It
+    /// is only counted here; its next link is to take it [ahead](Self::delay_from).
+    #[inline(always)]
+    pub fn pass(&mut self, now: Time, size: u32) -> Time {
+        debug_assert!(self.only_delays());
+        self.ledger.arrivals.add(size);
+        now + self.pipe.base()
+    }
+
+    /// [`delay`](Self::delay) for a packet that will arrive at the near end at `enters`, on a link that
+    /// [only delays](Self::only_delays) packets and that nothing else enters before. Until then it counts as one that has not
+    /// arrived, but for the packets [in flight](Self::in_flight). Returns when the next packet reaches the far end.
+    #[inline(always)]
+    pub fn delay_from(&mut self, enters: Time, packet: P) -> Time {
+        debug_assert!(self.only_delays());
+        self.is_entered_ahead = true;
+        self.ledger.arrivals.add(packet.size());
+        self.pipe.push_plain(enters, packet);
+        self.pipe.next_arrival()
+    }
+
     /// A run of `count` packets arrives, of which `packet` is the first. On a link with a fast path those that fit are
     /// accepted, and their departures are returned; the others are dropped. Where the queue [decides
     /// late](Self::decides_late) the departures are not known, and their instants are [`Time::NEVER`]. On any other link it does
@@ -244,6 +272,7 @@ impl<P: Packet> Link<P> {
         match self.fast_path {
             FastPath::DelayOnly => Some(self.delay_run(now, packet, count)),
             FastPath::Held => Some(Train::at_once(Time::NEVER, self.hold_run(now, packet, count))),
+            FastPath::Remote => self.offer_run_elsewhere(now, packet, count),
             _ => None,
         }
     }
@@ -254,20 +283,6 @@ impl<P: Packet> Link<P> {
         let departures = Train::at_once(now, count);
         self.pipe.push_run(departures, packet);
         departures
-    }
-
-    /// Packets come to a queue that keeps them, one after the other; returns how many it accepts.
-    fn hold_run(&mut self, now: Time, mut packet: P, count: u32) -> u32 {
-        self.ledger.arrivals.add_many(packet.size(), count);
-        self.decide_until(now);
-        let mut accepted = 0;
-        for place in 0..count {
-            if place > 0 {
-                packet.follow(1);
-            }
-            accepted += u32::from(matches!(self.hold(now, packet), Offer::Accepted { .. }));
-        }
-        accepted
     }
 
     /// [`offer`](Self::offer) without a fast path: everything that a link can do to a packet.
@@ -333,53 +348,10 @@ impl<P: Packet> Link<P> {
                 Err(cause) => return self.ledger.drop_now(packet, cause),
             },
             Stage::Held(_) => return self.offer_held(now, packet),
+            Stage::Remote(remote) => return remote.offer(now, packet),
         };
         self.propagate(now, departs, packet);
         Offer::Accepted { departs: (departs < Time::NEVER).then_some(departs) }
-    }
-
-    #[inline(always)]
-    fn offer_held(&mut self, now: Time, packet: P) -> Offer {
-        self.decide_until(now);
-        self.hold(now, packet)
-    }
-
-    /// A packet comes to a queue that has made all decisions up to `now`.
-    #[inline(always)]
-    fn hold(&mut self, now: Time, packet: P) -> Offer {
-        let Stage::Held(queue) = &mut self.stage else { return Offer::Accepted { departs: None } };
-        if let Err(cause) = queue.offer(now, packet, &mut self.ledger) {
-            return self.ledger.drop_now(packet, cause);
-        }
-        // Only a packet that found the link idle can leave the queue now: all earlier decisions were made above.
-        Offer::Accepted { departs: self.decide_until(now) }
-    }
-
-    /// Makes the decisions of a discipline that are due; returns the last departure they led to.
-    fn decide_until(&mut self, now: Time) -> Option<Time> {
-        let mut last = None;
-        while let Stage::Held(queue) = &self.stage
-            && queue.next_decision() <= now
-        {
-            last = self.decide_next().or(last);
-        }
-        last.filter(|&departs| departs < Time::NEVER)
-    }
-
-    /// Makes the next decision of a discipline; returns the departure it leads to, which may be never.
-    fn decide_next(&mut self) -> Option<Time> {
-        let Stage::Held(queue) = &mut self.stage else { return None };
-        let decided_at = queue.next_decision();
-        let (departs, packet) = queue.decide(&mut self.ledger)?;
-        if let Some(departures) = &mut self.departures {
-            departures.push_packet(departs, packet);
-        }
-        if self.fast_path == FastPath::Held {
-            self.pipe.push_behind(departs, packet);
-        } else {
-            self.propagate(decided_at, departs, packet);
-        }
-        Some(departs)
     }
 
     /// A packet leaves the transmitter at `departs`: it is lost there, or enters the pipe.
@@ -408,12 +380,15 @@ impl<P: Packet> Link<P> {
     }
 
     /// When [`poll`](Self::poll) has something to do next; [`Time::NEVER`] when the link is idle.
-    #[inline]
+    #[inline(always)]
     pub fn next_event(&self) -> Time {
+        if self.is_immediate { self.pipe.next_arrival() } else { self.next_event_of_any() }
+    }
+
+    /// The same for a link that may do something before a packet arrives.
+    #[inline(never)]
+    fn next_event_of_any(&self) -> Time {
         let arrival = self.pipe.next_arrival();
-        if self.is_immediate {
-            return arrival;
-        }
         let next = match &self.stage {
             // What is decided later arrives later.
             Stage::Held(queue) if self.fast_path == FastPath::Held => {
@@ -423,13 +398,6 @@ impl<P: Packet> Link<P> {
             _ => arrival,
         };
         self.release.as_ref().map_or(next, |release| next.min(release.next()))
-    }
-
-    /// Whether the queue decides about packets after it has accepted them. Then the time of a packet's departure is not
-    /// known when it is offered.
-    #[inline]
-    pub fn decides_late(&self) -> bool {
-        !self.is_immediate && matches!(self.stage, Stage::Held(_))
     }
 
     /// The next packet that has reached the far end by `now`, in the order of arrival there. Call it until it returns
@@ -479,8 +447,7 @@ impl<P: Packet> Link<P> {
             return None;
         }
         let followers = self.pipe.take_plain(packet);
-        let next = if self.fast_path == FastPath::Held { self.next_event() } else { self.pipe.next_arrival() };
-        Some((next, followers))
+        Some((self.next_event(), followers))
     }
 
     /// Takes the `count` packets that the run still has of which [`take_plain`](Self::take_plain) took a packet at `now`, if
@@ -509,47 +476,6 @@ impl<P: Packet> Link<P> {
             self.lost_later.pop_front();
             self.ledger.drop_later(packet, DropCause::LossAfter);
         }
-    }
-
-    /// Asks a link that [decides late](Self::decides_late) to keep the departures of packets for
-    /// [`pop_departure`](Self::pop_departure).
-    pub fn report_departures(&mut self) {
-        if self.decides_late() {
-            self.departures.get_or_insert_with(Ring::new);
-        }
-    }
-
-    /// Whether [`pop_drop`](Self::pop_drop) or [`pop_departure`](Self::pop_departure) has something to report.
-    #[inline]
-    pub fn has_reports(&self) -> bool {
-        let departs = || self.departures.as_ref().is_some_and(|departures| !departures.is_empty());
-        !self.is_immediate && (!self.ledger.later_drops.is_empty() || departs())
-    }
-
-    /// When a packet leaves the transmitter, in the order of the departures; [`Time::NEVER`] for one that never does.
-    pub fn pop_departure(&mut self) -> Option<(Time, P)> {
-        let departures = self.departures.as_mut()?;
-        let run = departures.front_mut()?;
-        let departure = (run.instants.next(), run.packet);
-        run.advance();
-        if run.instants.count() == 0 {
-            departures.drop_first();
-        }
-        Some(departure)
-    }
-
-    /// [`pop_departure`](Self::pop_departure) for packets of a run, of which the first is returned.
-    pub fn pop_departures(&mut self) -> Option<(Train, P)> {
-        let departures = self.departures.as_mut()?;
-        let &mut Run { instants, packet } = departures.front_mut()?;
-        departures.drop_first();
-        Some((instants, packet))
-    }
-
-    /// A packet that was dropped after [`offer`](Self::offer) had accepted it, in the order of the drops. Losses after
-    /// the transmitter appear with the first call that passes the time of departure.
-    pub fn pop_drop(&mut self) -> Option<(P, DropCause)> {
-        self.ledger.later_drops.pop_front()
     }
 }
 

@@ -13,6 +13,7 @@ use crate::packet::Packet;
 use crate::ring::Ring;
 use crate::run::Run;
 use crate::schedule::Schedule;
+use crate::stats::Tally;
 use crate::train::Train;
 use dumbbell_units::{Duration, Ratio, Rng, Time, claimed};
 use std::cmp::Ordering;
@@ -277,6 +278,15 @@ impl<P: Packet> Pipe<P> {
     pub(crate) fn memory(&self) -> u64 {
         let disorder = self.disorder.as_ref().map(|disorder| &disorder.heap);
         self.runs.memory() + disorder.map_or(0, |heap| claimed::<InFlight<P>>(heap.len(), heap.capacity()))
+    }
+
+    /// Packets of a plain pipe that enter it after `now`.
+    pub(crate) fn entering_after(&self, now: Time) -> Tally {
+        let mut tally = Tally::default();
+        for run in self.runs.iter() {
+            tally.add_many(run.packet.size(), run.instants.count_after(now + self.base));
+        }
+        tally
     }
 
     /// How many packets there are, in a pipe into which no run was [pushed](Self::push_run).

@@ -93,7 +93,7 @@ def compare(
         )
         options.check_trace(trace)
         place = _default_place(algorithms) if plot and out is None else out
-        loaded = experiment.load(described, set=chosen, seed=seed)
+        loaded = experiment.load(described, set=chosen, seed=seed, name=options.OPTIONS)
         check_out(loaded, place)
         printed = run_one(None, loaded, limits, Output(place, plot, as_json, quiet))
         if as_json:

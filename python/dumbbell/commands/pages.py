@@ -82,7 +82,7 @@ def advise(
     described = document(names, path, trace=trace, duration=duration, repeat=repeat)
     options.check_trace(trace)
     place = out or Path("out") / f"advice-{trace.stem if trace else rate or '10mbit'}".replace(",", "-")
-    loaded = experiment.load(described, set=options.settings(settings, vary_rtt=True), seed=seed)
+    loaded = experiment.load(described, set=options.settings(settings, vary_rtt=True), seed=seed, name=options.OPTIONS)
     check_out(loaded, place)
     question = _question(names, trace, rate, rtt, buffer, loss)
     limits = options.Limits(jobs, options.size(max_memory))

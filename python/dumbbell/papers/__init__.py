@@ -7,6 +7,7 @@ claim from what it measured. ``docs/papers.md`` says how to add one.
 
 from __future__ import annotations
 
+import difflib
 import importlib
 import pkgutil
 from typing import Any
@@ -72,5 +73,7 @@ def find(name: str) -> tuple[Study, list[Part[Any]]]:
         chosen = [candidate for candidate in study.parts if not slash or candidate.name == part]
         if chosen:
             return study, chosen
-    known = [f"{study.name}/{part.name}" for study in studies() for part in study.parts]
-    raise UnknownStudyError(f"unknown study `{name}`; there are: {', '.join([*NAMES, *known])}")
+    known = [*NAMES, *(f"{study.name}/{part.name}" for study in studies() for part in study.parts)]
+    near = difflib.get_close_matches(name, known, n=1)
+    remedy = f"did you mean `{near[0]}`? " if near else ""
+    raise UnknownStudyError(f"unknown study `{name}`\n  help: {remedy}there are {', '.join(known)}")

@@ -11,9 +11,9 @@ from rich.console import Console
 from rich.table import Table
 from rich.text import Text
 
+from dumbbell import terminal
 from dumbbell.papers.model import NOT_JUDGED, Grid, Report, Study, Verdict
 
-WIDTH_WITHOUT_TERMINAL = 120
 EDGES = 1
 """Characters on the left and right of a table, less the gap behind its last column."""
 MAX_TEXT = 24
@@ -23,7 +23,7 @@ STYLES: dict[Verdict, str] = {"holds": "green", "fails": "red", "depends": "yell
 
 def report(report: Report, *, only_claims: bool = False) -> None:
     """Prints set-up, tables and judgements."""
-    console = _console()
+    console = terminal.console()
     console.print(Text(f"{report.study}/{report.part}: {report.title}", style="bold"))
     for caveat in report.caveats:
         console.print(Text(f"! {caveat}", style="bold yellow"))
@@ -114,7 +114,7 @@ def _parts(
 
 def listing(studies: Iterable[Study]) -> None:
     """Prints the names of all studies and parts."""
-    console = _console()
+    console = terminal.console()
     shown = _table("name", "what it repeats")
     for study in studies:
         shown.add_row(Text(study.name, style="bold"), Text(study.title))
@@ -125,7 +125,7 @@ def listing(studies: Iterable[Study]) -> None:
 
 def claims(studies: Iterable[Study]) -> None:
     """Prints all claims and what was published for them."""
-    console = _console()
+    console = terminal.console()
     shown = _table("claim", "part", "what the study says", "published")
     for study in studies:
         for part in study.parts:
@@ -150,11 +150,6 @@ def _table(*columns: str, title: str | None = None) -> Table:
     for column in columns:
         shown.add_column(column)
     return shown
-
-
-def _console() -> Console:
-    console = Console()
-    return console if console.is_terminal else Console(width=WIDTH_WITHOUT_TERMINAL)
 
 
 def verdicts(reports: Sequence[Report]) -> dict[Verdict, int]:

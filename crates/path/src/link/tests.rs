@@ -19,6 +19,7 @@ use dumbbell_units::{Bytes, Duration, Rate, Ratio, Rng};
 mod left_alone;
 pub(super) mod properties;
 mod queues;
+mod remote;
 
 pub(super) const MS: u64 = 1_000_000;
 
@@ -500,4 +501,21 @@ fn a_policer_stands_behind_random_loss_and_before_an_unlimited_link() {
     let mut lossy = link(LinkConfig { policer, loss_before: bernoulli(1.0), ..config(LinkRate::Unlimited) });
     assert_eq!(lossy.offer(at(0), full(0)), Offer::Dropped(DropCause::LossBefore));
     assert_eq!(lossy.counters(at(0)).policed, Tally::default());
+}
+
+#[test]
+fn a_packet_that_enters_a_link_ahead_of_its_time_counts_as_arrived_when_it_would_have() {
+    let [mut first, mut second] = [(); 2].map(|()| link(config(LinkRate::Unlimited)));
+    assert!(first.only_delays() && !link(twelve_megabits()).only_delays());
+    let enters = first.pass(at(0), 1500);
+    assert_eq!(second.delay_from(enters, full(0)), at(20 * MS));
+    assert_eq!(first.counters(at(0)).departures, Tally { packets: 1, bytes: 1500 });
+    let arrived = |link: &mut Link<TestPacket>, now| {
+        let counters = link.counters(at(now));
+        (counters.arrivals.packets, counters.departures.packets)
+    };
+    assert_eq!(arrived(&mut second, 10 * MS - 1), (0, 0));
+    assert_eq!(arrived(&mut second, 10 * MS), (1, 1));
+    assert_eq!(drain(&mut second), [(0, 20 * MS)]);
+    assert_eq!(arrived(&mut second, 20 * MS), (1, 1));
 }

@@ -10,12 +10,16 @@ mod delivery;
 mod faults;
 mod memory;
 mod pages;
+mod shares;
 mod spawned;
 #[cfg(test)]
 mod tests;
 mod traffic;
 mod transmission;
 mod wiring;
+
+pub(crate) use shares::Split;
+pub use shares::Unsplit;
 
 use crate::agenda::{FlowAgenda, Turn};
 use crate::checks::Checks;
@@ -78,7 +82,10 @@ impl<'a> Engine<'a> {
     /// A run of `scenario` within `bounds`, whose links change as `script` says.
     pub fn new(scenario: &'a Scenario, script: Vec<TimedChange>, bounds: Bounds<'a>) -> Result<Engine<'a>, RunError> {
         let checks = Checks::new(scenario, &script, bounds.cancel)?;
-        let network = Network::new(scenario, bounds.cancel)?;
+        let mut network = Network::new(scenario, bounds.cancel)?;
+        if script.is_empty() {
+            network.shorten_ways(|_| false);
+        }
         let recorder = tables::recorder(scenario, &network.flows);
         let clock = Clock::new(scenario, &recorder, script)?;
         Ok(Engine::over(network, scenario, bounds, recorder, clock, checks))
@@ -131,12 +138,22 @@ impl<'a> Engine<'a> {
     pub fn run(mut self) -> Result<RunOutput, RunError> {
         let turns = self.turns()?;
         self.events += turns;
+        self.close();
+        self.finish()
+    }
+
+    /// The end has been reached: counts what has not been counted.
+    fn close(&mut self) {
         self.now = self.end;
         self.settle_all_reports();
         if self.measured_links.is_none() {
             self.finish_measurement();
         }
         self.checks.conservation(&self.flows, &self.media);
+    }
+
+    /// The tables of a run that is over.
+    fn finish(mut self) -> Result<RunOutput, RunError> {
         let (traffic, completions, pages) = self.finish_traffic();
         let lasting = &self.flows[..self.scenario.flows.len()];
         let spawned: u64 = traffic.iter().map(|source| source.total.arrived).sum();

@@ -1,11 +1,11 @@
 //! Takes packets from endpoints into media, and counts what media report of them.
 
 use super::Engine;
-use crate::agenda::Turn;
+use crate::agenda::{Cause, Turn};
 use crate::endpoints::Endpoints;
 use crate::flow::{Flow, Traffic};
 use crate::packet::{Kind, Packet, flow_number};
-use dumbbell_network::Hop;
+use dumbbell_network::{Hop, Route};
 use dumbbell_path::{DropCause, Link, Offer, Packet as _, Port, Train};
 use dumbbell_transport::{Ack, Burst, CumulativeAck};
 use dumbbell_units::Time;
@@ -17,6 +17,7 @@ pub(super) const PACKETS_PER_CHECK: u64 = 64;
 const BURSTS_PER_CHECK: u32 = 256;
 
 impl Engine<'_> {
+    #[inline(always)]
     pub(super) fn sender_timer(&mut self, index: usize) {
         let now = self.now;
         let ends = &mut self.flows[index].ends;
@@ -27,6 +28,7 @@ impl Engine<'_> {
         self.flow_agenda.set(index, Turn::Sender, self.flows[index].ends.sender_timer());
     }
 
+    #[inline(always)]
     pub(super) fn receiver_timer(&mut self, index: usize) {
         let now = self.now;
         let ends = &mut self.flows[index].ends;
@@ -34,7 +36,7 @@ impl Engine<'_> {
             match ends {
                 Endpoints::Tcp { receiver, .. } => {
                     if let Some(ack) = receiver.on_timer(now) {
-                        self.acknowledge(index, &ack);
+                        self.acknowledge(index, &ack, Cause::of_turn(Turn::Receiver));
                     }
                 }
                 Endpoints::Other(ends) => {
@@ -169,40 +171,53 @@ impl Engine<'_> {
             && let Some(datagram) = ends.far.poll_transmit(self.now, self.payloads.blank())
         {
             let payload = self.payloads.keep();
-            let route = self.routes.of(index);
-            let (hop, rest) = (route.first_reverse, route.reverse_rest);
+            let route = *self.routes.of(index);
+            let rest = route.reverse_rest;
             let packet = Packet::datagram(Kind::Reply, self.now, flow_number(index), rest, datagram, payload);
-            self.send_back(hop, packet);
+            self.send_back(&route, packet);
             if self.must_stop(1) {
                 return;
             }
         }
     }
 
-    /// Sends an ACK of a receiver.
+    /// Sends an ACK of a receiver, which has this cause.
     #[inline(always)]
-    pub(super) fn acknowledge(&mut self, index: usize, ack: &Ack) {
-        let route = self.routes.of(index);
+    pub(super) fn acknowledge(&mut self, index: usize, ack: &Ack, cause: Cause) {
+        let route = *self.routes.of(index);
         let packet = Packet::ack(flow_number(index), route.reverse_rest, route.header, ack, &mut self.sacks);
-        self.send_back(route.first_reverse, packet);
+        self.send_back(&route, packet.because(cause));
     }
 
     /// The same for an ACK without SACK blocks.
     #[inline(always)]
     pub(super) fn acknowledge_cumulatively(&mut self, index: usize, ack: CumulativeAck) {
-        let route = self.routes.of(index);
+        let route = *self.routes.of(index);
         let packet = Packet::cumulative_ack(flow_number(index), route.reverse_rest, route.header, ack);
-        self.send_back(route.first_reverse, packet);
+        self.send_back(&route, packet);
     }
 
-    /// Mostly the way of an ACK is only a delay.
+    /// Puts a packet of a receiver on its way. Mostly that is only a delay.
     #[inline(always)]
-    fn send_back(&mut self, hop: Hop, packet: Packet) {
+    fn send_back(&mut self, route: &Route, packet: Packet) {
+        let hop = route.first_reverse;
+        if let Some(passed) = route.passed {
+            return self.send_ahead(passed as usize, hop.medium(), packet);
+        }
         let link = self.media.link_mut(hop.medium());
         match link.and_then(|link| link.delay(self.now, packet)) {
             Some(next) => self.medium_agenda.advance(hop.medium(), next),
             None => self.send(hop, packet),
         }
+    }
+
+    /// Has a packet pass a link, and enter the next one ahead of its time.
+    fn send_ahead(&mut self, passed: usize, medium: usize, packet: Packet) {
+        let Some(link) = self.media.link_mut(passed) else { return };
+        let enters = link.pass(self.now, u32::from(packet.size));
+        let Some(link) = self.media.link_mut(medium) else { return };
+        let next = link.delay_from(enters, packet);
+        self.medium_agenda.advance(medium, next);
     }
 
     pub(super) fn send_syn(&mut self, index: usize) {
@@ -213,10 +228,10 @@ impl Engine<'_> {
     }
 
     /// The answer to a SYN, which echoes the one that left at `echo`.
-    pub(super) fn send_syn_ack(&mut self, index: usize, echo: Time) {
-        let route = self.routes.of(index);
+    pub(super) fn send_syn_ack(&mut self, index: usize, echo: Time, cause: Cause) {
+        let route = *self.routes.of(index);
         let packet = Packet::syn_ack(self.now, flow_number(index), route.reverse_rest, route.handshake_bytes, echo);
-        self.send(route.first_reverse, packet);
+        self.send_back(&route, packet.because(cause));
     }
 
     /// The ACK of the answer, which ends the handshake.
@@ -402,7 +417,7 @@ impl Engine<'_> {
     }
 
     #[cold]
-    fn count_drop(&mut self, packet: &Packet) {
+    pub(super) fn count_drop(&mut self, packet: &Packet) {
         if packet.kind.is_data() {
             self.flows[packet.flow as usize].traffic.drops += 1;
         }

@@ -2,7 +2,9 @@
 
 use crate::lab::{Run, scenario};
 use dumbbell_scenario::Scenario;
-use dumbbell_sim::{RunOutput, Table, Values};
+use dumbbell_sim::{Bounds, Change, RunOutput, Table, TimedChange, Values, run_scripted};
+use dumbbell_units::{Duration, Time};
+use std::sync::atomic::AtomicBool;
 
 /// Every part of the simulator that draws random numbers or holds state between events: both directions, loss of both
 /// kinds, jitter, reordering, CoDel, finite flows, paced applications, late starts and early stops.
@@ -54,7 +56,7 @@ const MIXED: &str = r#"
 "#;
 
 /// Every bit of a table.
-fn bytes(table: &Table) -> Vec<u8> {
+pub fn bytes(table: &Table) -> Vec<u8> {
     let mut bytes = Vec::new();
     for column in &table.columns {
         bytes.extend(column.name.as_bytes());
@@ -75,7 +77,7 @@ fn summary(scenario: &Scenario) -> Vec<u8> {
     [bytes(&output.flows), bytes(&output.links)].concat()
 }
 
-fn assert_same_tables(first: &RunOutput, second: &RunOutput) {
+pub fn assert_same_tables(first: &RunOutput, second: &RunOutput) {
     for (a, b) in [
         (&first.flows, &second.flows),
         (&first.links, &second.links),
@@ -139,6 +141,38 @@ fn the_fast_paths_of_plain_links_change_nothing() {
     let careful = Run::of(&scenario(&format!("{text}\n{never}\n[path.reverse]\n{never}"))).output;
     assert_same_tables(&plain, &careful);
     assert_eq!(plain.summary.events, careful.summary.events);
+}
+
+/// ACKs of flows with links of their own pass the first link of their way back without an event, unless something is to change.
+#[test]
+fn shortened_ways_change_nothing() {
+    let text = r#"
+        duration = "4s"
+        warmup = "1.2345678s"
+        cooldown = "300ms"
+        record.interval = "7ms"
+        path = { rate = "100mbit", rtt = "20ms", buffer = "1bdp" }
+        [[flows]]
+        cc = "cubic"
+        count = 4
+        rtt = "50ms"
+        [[flows]]
+        cc = "bbr"
+        rtt = "33ms"
+        transport = { profile = "quic" }
+        [[flows]]
+        cc = "reno"
+        bytes = "300kB"
+        rtt = "70ms"
+    "#;
+    let scenario = scenario(text);
+    let at = Time::ZERO + Duration::from_secs(3);
+    let nothing = TimedChange { at, link: 0, change: Change::LossBefore(None) };
+    let bounds = Bounds { cancel: &AtomicBool::new(false), max_memory: u64::MAX, series: None };
+    let whole = run_scripted(&scenario, vec![nothing], bounds).unwrap();
+    let shortened = Run::of(&scenario).output;
+    assert_same_tables(&shortened, &whole);
+    assert!(shortened.summary.events < whole.summary.events);
 }
 
 #[test]

@@ -1,5 +1,4 @@
 //! Large sweeps: their points are resolved when they are needed, as they were when the file was checked.
-#![expect(clippy::unwrap_used, reason = "a test may panic")]
 
 use dumbbell_path::LinkRate;
 use dumbbell_scenario::{Experiment, Point};

@@ -1,0 +1,129 @@
+//! Queues that keep their packets: when they decide, and how what comes of it is told.
+//!
+//! A decision is due when the transmitter is free. A link whose decisions are [left alone](Link::decide_when_asked) makes them
+//! when they are asked for, all that were due since; each as it would have been made in time.
+
+use super::{FastPath, Link, Offer, Stage};
+use crate::ledger::DropCause;
+use crate::packet::Packet;
+use crate::ring::Ring;
+use crate::run::Run;
+use crate::train::Train;
+use dumbbell_units::Time;
+
+impl<P: Packet> Link<P> {
+    /// Nobody needs to hear at once of a packet that a queue has dropped or let go. A discipline that decides at departure
+    /// may then be left alone until somebody asks for what its decisions lead to: the next packet that is offered, somebody who
+    /// looks at the link, or the first packet that would reach the far end. The decisions are those that it would have made in
+    /// time. To be said before packets are offered.
+    pub fn decide_when_asked(&mut self) {
+        self.decides_when_asked = true;
+        self.fast_path = self.possible_fast_path();
+    }
+
+    /// Packets come to a queue that keeps them, one after the other; returns how many it accepts.
+    pub(super) fn hold_run(&mut self, now: Time, mut packet: P, count: u32) -> u32 {
+        self.ledger.arrivals.add_many(packet.size(), count);
+        self.decide_until(now);
+        let mut accepted = 0;
+        for place in 0..count {
+            if place > 0 {
+                packet.follow(1);
+            }
+            accepted += u32::from(matches!(self.hold(now, packet), Offer::Accepted { .. }));
+        }
+        accepted
+    }
+
+    #[inline(always)]
+    pub(super) fn offer_held(&mut self, now: Time, packet: P) -> Offer {
+        self.decide_until(now);
+        self.hold(now, packet)
+    }
+
+    /// A packet comes to a queue that has made all decisions up to `now`.
+    #[inline(always)]
+    fn hold(&mut self, now: Time, packet: P) -> Offer {
+        let Stage::Held(queue) = &mut self.stage else { return Offer::Accepted { departs: None } };
+        if let Err(cause) = queue.offer(now, packet, &mut self.ledger) {
+            return self.ledger.drop_now(packet, cause);
+        }
+        // Only a packet that found the link idle can leave the queue now: all earlier decisions were made above.
+        Offer::Accepted { departs: self.decide_until(now) }
+    }
+
+    /// Makes the decisions of a discipline that are due; returns the last departure they led to.
+    pub(super) fn decide_until(&mut self, now: Time) -> Option<Time> {
+        let mut last = None;
+        while let Stage::Held(queue) = &self.stage
+            && queue.next_decision() <= now
+        {
+            last = self.decide_next().or(last);
+        }
+        last.filter(|&departs| departs < Time::NEVER)
+    }
+
+    /// Makes the next decision of a discipline; returns the departure it leads to, which may be never.
+    pub(super) fn decide_next(&mut self) -> Option<Time> {
+        let Stage::Held(queue) = &mut self.stage else { return None };
+        let decided_at = queue.next_decision();
+        let (departs, packet) = queue.decide(&mut self.ledger)?;
+        if let Some(departures) = &mut self.departures {
+            departures.push_packet(departs, packet);
+        }
+        if self.fast_path == FastPath::Held {
+            self.pipe.push_behind(departs, packet);
+        } else {
+            self.propagate(decided_at, departs, packet);
+        }
+        Some(departs)
+    }
+
+    /// Whether the queue decides about packets after it has accepted them. Then the time of a packet's departure is not
+    /// known when it is offered.
+    #[inline]
+    pub fn decides_late(&self) -> bool {
+        !self.is_immediate && matches!(self.stage, Stage::Held(_) | Stage::Remote(_))
+    }
+
+    /// Asks a link that [decides late](Self::decides_late) to keep the departures of packets for
+    /// [`pop_departure`](Self::pop_departure).
+    pub fn report_departures(&mut self) {
+        if self.decides_late() {
+            self.departures.get_or_insert_with(Ring::new);
+        }
+    }
+
+    /// Whether [`pop_drop`](Self::pop_drop) or [`pop_departure`](Self::pop_departure) has something to report.
+    #[inline]
+    pub fn has_reports(&self) -> bool {
+        let departs = || self.departures.as_ref().is_some_and(|departures| !departures.is_empty());
+        !self.is_immediate && (!self.ledger.later_drops.is_empty() || departs())
+    }
+
+    /// When a packet leaves the transmitter, in the order of the departures; [`Time::NEVER`] for one that never does.
+    pub fn pop_departure(&mut self) -> Option<(Time, P)> {
+        let departures = self.departures.as_mut()?;
+        let run = departures.front_mut()?;
+        let departure = (run.instants.next(), run.packet);
+        run.advance();
+        if run.instants.count() == 0 {
+            departures.drop_first();
+        }
+        Some(departure)
+    }
+
+    /// [`pop_departure`](Self::pop_departure) for packets of a run, of which the first is returned.
+    pub fn pop_departures(&mut self) -> Option<(Train, P)> {
+        let departures = self.departures.as_mut()?;
+        let &mut Run { instants, packet } = departures.front_mut()?;
+        departures.drop_first();
+        Some((instants, packet))
+    }
+
+    /// A packet that was dropped after [`offer`](Self::offer) had accepted it, in the order of the drops. Losses after
+    /// the transmitter appear with the first call that passes the time of departure.
+    pub fn pop_drop(&mut self) -> Option<(P, DropCause)> {
+        self.ledger.later_drops.pop_front()
+    }
+}

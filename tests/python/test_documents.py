@@ -1,0 +1,38 @@
+"""What the documents link to is there."""
+
+from __future__ import annotations
+
+import re
+from pathlib import Path
+
+import pytest
+
+ROOT = Path(__file__).parents[2]
+PAGES = [
+    *ROOT.glob("*.md"), *(ROOT / "docs").rglob("*.md"), *(ROOT / "examples").rglob("*.md"),
+    *(path for path in (ROOT / "tests").rglob("*.md") if ".venv" not in path.parts),
+]  # fmt: skip
+_CODE = re.compile(r"```.*?```", re.DOTALL)
+_LINK = re.compile(r"\]\(([^)\s]+)\)")
+_HEADING = re.compile(r"^#+ (.*)$", re.MULTILINE)
+_ANCHOR = re.compile(r'<a id="([^"]+)">')
+
+
+def anchors(page: Path) -> set[str]:
+    """The anchors of a page, those of headings as GitHub makes them."""
+    text = page.read_text(encoding="utf-8")
+    words = (re.sub(r"\[([^\]]*)\]\([^)]*\)", r"\1", heading) for heading in _HEADING.findall(text))
+    return {re.sub(r"[^\w\- ]", "", one.strip().lower()).replace(" ", "-") for one in words} | {*_ANCHOR.findall(text)}
+
+
+@pytest.mark.parametrize("page", PAGES, ids=lambda page: str(page.relative_to(ROOT)))
+def test_links_lead_somewhere(page: Path) -> None:
+    dead = []
+    for link in _LINK.findall(_CODE.sub("", page.read_text(encoding="utf-8"))):
+        if re.match(r"(https?|mailto|data):", link):
+            continue
+        path, _, anchor = link.partition("#")
+        target = page.parent / path if path else page
+        if not target.exists() or (anchor and target.suffix == ".md" and anchor not in anchors(target)):
+            dead.append(link)
+    assert dead == []
