@@ -135,6 +135,7 @@ impl<'a> Engine<'a> {
         let turns = self.turns()?;
         self.events += turns;
         self.now = self.end;
+        self.end_links();
         self.settle_all_reports();
         if self.measured_links.is_none() {
             self.finish_measurement();
