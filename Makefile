@@ -3,10 +3,16 @@
 PYTHON ?= python3
 VENV   := .venv
 BIN    := $(VENV)/bin
-INSTALL := pip install --quiet --disable-pip-version-check --require-hashes --requirement
+# Python compiles what it imports; pip would compile all of it.
+INSTALL := pip install --quiet --disable-pip-version-check --no-compile --require-hashes --requirement
+TOOLS  := $(BIN)/$(INSTALL) requirements.txt && touch $(VENV)/tools
 LOCK   := UV_PYTHON_DOWNLOADS=never $(BIN)/uv pip compile --quiet $(UPGRADE) --universal --python-version 3.10 \
           --generate-hashes --no-emit-index-url --custom-compile-command 'make lock' --output-file
+BUILD  := PIP_QUIET=1 VIRTUAL_ENV=$(abspath $(VENV)) $(BIN)/maturin develop --release --quiet
 RUST   := $(shell find crates -name '*.rs' -o -name Cargo.toml) Cargo.toml Cargo.lock
+
+# Two targets may install into .venv, but not at once. Cargo and pytest use all cores by themselves.
+.NOTPARALLEL:
 
 .PHONY: demo test test-lowest test-newest lint wasm deny advisories lock bench bench-ns3 fidelity record agreement bpf clean
 
@@ -18,7 +24,7 @@ test: $(VENV)/built $(VENV)/dev
 	$(BIN)/pytest
 
 # The Python tests with the lowest and with the newest versions that pyproject.toml allows, not those of requirements.txt.
-test-lowest test-newest: test-%: $(VENV)/tools $(VENV)/uv
+test-lowest test-newest: test-%: $(VENV)/maturin $(VENV)/uv
 	tests/versions.sh $*
 
 lint: $(VENV)/dev deny
@@ -49,7 +55,8 @@ advisories:
 # The versions that are installed, and their hashes, from pyproject.toml and the .in files. What is there already stays as
 # it is where it can; `make lock UPGRADE=--upgrade` takes the newest.
 lock: $(VENV)/uv
-	$(LOCK) requirements.txt pyproject.toml requirements.in
+	$(LOCK) requirements.txt pyproject.toml
+	$(LOCK) requirements-build.txt requirements-build.in
 	$(LOCK) requirements-dev.txt requirements-dev.in
 	$(LOCK) requirements-uv.txt requirements-uv.in
 	$(LOCK) benches/requirements-ns3.txt --no-deps benches/requirements-ns3.in
@@ -87,11 +94,13 @@ clean:
 	rm -rf $(VENV) .venv-lowest .venv-newest benches/.venv-ns3 out
 	cargo clean
 
-$(VENV)/tools: requirements.txt
+$(VENV)/made:
 	$(PYTHON) -c 'import sys; sys.exit(sys.version_info < (3, 10) and "Dumbbell needs Python 3.10 or newer; try make PYTHON=python3.12")'
 	$(PYTHON) -m venv $(VENV)
-	$(BIN)/$(INSTALL) requirements.txt
 	touch $@
+
+$(VENV)/tools: requirements.txt $(VENV)/made
+	$(TOOLS)
 
 $(VENV)/dev: requirements-dev.txt $(VENV)/tools
 	$(BIN)/$(INSTALL) requirements-dev.txt
@@ -106,9 +115,16 @@ benches/.venv-ns3/built: benches/requirements-ns3.txt
 	benches/.venv-ns3/bin/$(INSTALL) benches/requirements-ns3.txt --no-deps
 	touch $@
 
+$(VENV)/maturin: requirements-build.txt $(VENV)/made
+	$(BIN)/$(INSTALL) requirements-build.txt
+	touch $@
+
 # The extension module is compiled into python/dumbbell and the package installed in place: edits to Python need no build.
-# The examples name the schema for editors.
-$(VENV)/built: $(VENV)/tools pyproject.toml $(RUST)
-	PIP_QUIET=1 VIRTUAL_ENV=$(abspath $(VENV)) $(BIN)/maturin develop --release --quiet
+# What the package needs is installed meanwhile, and must be there before the package. The examples name the schema for
+# editors.
+$(VENV)/built: $(VENV)/maturin requirements.txt pyproject.toml $(RUST)
+	{ test $(VENV)/tools -nt requirements.txt || { $(TOOLS); }; } & tools=$$!; \
+	    $(BUILD) --skip-install; status=$$?; wait $$tools && exit $$status
+	$(BUILD)
 	$(BIN)/dumbbell schema > $(VENV)/experiment.schema.json
 	touch $@

@@ -3,23 +3,25 @@
 //! An executable without an interpreter around it, so that callgrind counts and peak memory are those of the engine.
 //!
 //! ```text
-//! dumbbell-bench FILE [KEY=VALUE]...
+//! dumbbell-bench [--threads N] FILE [KEY=VALUE]...
 //! ```
 
 use dumbbell_scenario::{Experiment, Scenario};
-use dumbbell_sim::{RunOutput, Table, Values, run};
+use dumbbell_sim::{Bounds, RunOutput, Table, Values, run_on_threads};
 use serde_json::{Value, json};
 use std::error::Error;
 use std::process::ExitCode;
 use std::sync::atomic::AtomicBool;
 
 fn main() -> ExitCode {
-    let mut arguments = std::env::args().skip(1);
-    let Some(file) = arguments.next() else {
-        eprintln!("usage: dumbbell-bench FILE [KEY=VALUE]...");
+    let mut arguments = std::env::args().skip(1).peekable();
+    let is_given = arguments.next_if(|argument| argument == "--threads").is_some();
+    let threads = if is_given { arguments.next().and_then(|count| count.parse().ok()) } else { Some(1) };
+    let (Some(file), Some(threads)) = (arguments.next(), threads) else {
+        eprintln!("usage: dumbbell-bench [--threads N] FILE [KEY=VALUE]...");
         return ExitCode::from(2);
     };
-    match measure(&file, arguments) {
+    match measure(&file, threads, arguments) {
         Ok(cost) => {
             println!("{cost}");
             ExitCode::SUCCESS
@@ -31,7 +33,7 @@ fn main() -> ExitCode {
     }
 }
 
-fn measure(file: &str, overrides: impl Iterator<Item = String>) -> Result<Value, Box<dyn Error>> {
+fn measure(file: &str, threads: usize, overrides: impl Iterator<Item = String>) -> Result<Value, Box<dyn Error>> {
     let text = std::fs::read_to_string(file).map_err(|error| format!("{file}: {error}"))?;
     let overrides = overrides
         .map(|argument| match argument.split_once('=') {
@@ -41,7 +43,8 @@ fn measure(file: &str, overrides: impl Iterator<Item = String>) -> Result<Value,
         .collect::<Result<Vec<_>, String>>()?;
     let experiment = Experiment::from_toml(&text, file, &overrides)?;
     let scenario = experiment.points()[0].scenario();
-    let output = run(&scenario, &AtomicBool::new(false))?;
+    let bounds = Bounds { cancel: &AtomicBool::new(false), max_memory: u64::MAX, series: None };
+    let output = run_on_threads(&scenario, bounds, threads)?;
     Ok(cost(&scenario, &output))
 }
 

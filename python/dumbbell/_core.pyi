@@ -91,7 +91,9 @@ class Point:
         cancel: CancelToken,
         max_memory: int | None = None,
         series: Callable[[Table, Table], None] | None = None,
+        threads: int = 1,
     ) -> RunOutput: ...
+    def why_one_thread(self) -> str | None: ...
     def run_on_linux(
         self,
         cancel: CancelToken,

@@ -36,6 +36,7 @@ def run(
     seed: int | None = None,
     max_memory: Size | None = None,
     on: On = "simulator",
+    threads: int = 1,
 ) -> Result:
     """Runs an experiment that is a single run.
 
@@ -46,18 +47,23 @@ def run(
         max_memory: Memory that the run may take, in bytes or as ``"2GiB"``; default half of the machine's.
         on: What runs it: ``"simulator"``, or ``"linux"`` for the TCP of the running kernel over the same links, in real
             time; :class:`Linux` has settings.
+        threads: Threads that share the flows of the run, if these meet in one link and nowhere else; other runs take
+            one. The results are the same.
 
     Raises:
         ScenarioError: The experiment is wrong; the message says where and what would be right.
         RunError: The run would need more memory than it may take, or a controller could not go on; the message says
             what grew, or which controller, when and why. Or the kernel or the machine cannot do what it asks for.
         VoidRunError: The machine was too busy for a run on the kernel that measures anything.
-        ValueError: The experiment has several points; use :func:`sweep`.
+        ValueError: The experiment has several points; use :func:`sweep`. Or ``threads`` is below 1, or given for the
+            kernel.
     """
     points = experiment.load(source, set=set, seed=seed).points
     if len(points) != 1:
         raise ValueError(f"the experiment has {len(points)} points; use dumbbell.sweep")
-    with closing(run_points(points, max_memory=max_memory, linux=ground(on))) as results:
+    linux = ground(on)
+    _check_threads(threads, linux)
+    with closing(run_points(points, max_memory=max_memory, linux=linux, threads=threads)) as results:
         return next(results)[1]
 
 
@@ -73,6 +79,7 @@ def sweep(
     progress: bool | None = None,
     on: On = "simulator",
     client: Client | None = None,
+    threads: int = 1,
 ) -> Sweep:
     """Runs every point of an experiment on all cores, or on all of a cluster.
 
@@ -83,7 +90,7 @@ def sweep(
         set: Settings that replace what the file says.
         seed: Base seed in place of the file's.
         repeat: Repetitions of each point in place of the file's ``sweep.repeat``.
-        jobs: Threads; default one a core.
+        jobs: Runs at the same time; default as many as keep all cores busy.
         max_memory: Memory that each run may take, in bytes or as ``"2GiB"``; default its part of half of the machine's.
         out: Directory for the results. Points that are already there are not run again, so that an interrupted sweep
             resumes where it stopped. A damaged one is run again, with a :class:`DamagedResultWarning`.
@@ -91,16 +98,25 @@ def sweep(
         on: What runs it, as in :func:`run`; on the kernel one point after the other.
         client: A client of Dask.distributed, whose workers run the points in place of this machine. They need the same
             build of Dumbbell. ``out`` is a directory of this machine.
+        threads: Threads of each run, as in :func:`run`. It pays where there are fewer points than cores.
 
     Raises:
         ScenarioError: The experiment is wrong; the message says where and what would be right.
         OutputError: ``out`` cannot be written.
-        ValueError: Settings that a cluster has no use for: ``jobs``, or another ground.
+        ValueError: Settings that a cluster has no use for: ``jobs``, ``threads``, or another ground. Or ``threads`` as
+            in :func:`run`.
     """
     points = experiment.load(source, set=set, seed=seed, repeat=repeat).points
     folder = None if out is None else Path(out)
     return Sweep(
-        points, jobs=jobs, max_memory=max_memory, out=folder, progress=progress, linux=ground(on), client=client
+        points,
+        jobs=jobs,
+        max_memory=max_memory,
+        out=folder,
+        progress=progress,
+        linux=ground(on),
+        client=client,
+        threads=threads,
     )
 
 
@@ -117,13 +133,18 @@ class Sweep:
         max_memory: Size | None = None,
         linux: Linux | None = None,
         client: Client | None = None,
+        threads: int = 1,
     ) -> None:
-        if client is not None and (linux is not None or jobs is not None):
-            raise ValueError("a cluster runs the simulator, on all threads of its workers: leave out `on` and `jobs`")
+        _check_threads(threads, linux)
+        if client is not None and (linux is not None or jobs is not None or threads != 1):
+            raise ValueError(
+                "a cluster runs the simulator, on all threads of its workers: leave out `on`, `jobs` and `threads`"
+            )
         self.points = points
         self._client = client
         self._linux = linux
         self._jobs = jobs
+        self._threads = threads
         self._max_memory = max_memory
         self._out = out
         self._progress = progress
@@ -183,7 +204,9 @@ class Sweep:
 
     def _run_here(self, todo: Sequence[int], commits: Commits, give: bool) -> Iterator[tuple[int, Result | None]]:
         points = [self.points[index] for index in todo]
-        running = run_points(points, self._jobs, self._max_memory, self._linux, self._live, commits.commit_if_due)
+        running = run_points(
+            points, self._jobs, self._max_memory, self._linux, self._live, commits.commit_if_due, self._threads
+        )
         with closing(running):
             for position, result in running:
                 commits.add(result)
@@ -271,6 +294,13 @@ class Sweep:
         except (ResultError, OutputError) as error:
             _warn(error.problem if isinstance(error, ResultError) else str(error))
         return None
+
+
+def _check_threads(threads: int, linux: Linux | None) -> None:
+    if threads < 1:
+        raise ValueError(f"threads={threads}: a run takes at least one thread")
+    if threads > 1 and linux is not None:
+        raise ValueError(f"threads={threads}: a run on the kernel has no threads of its own")
 
 
 def _warn(problem: str) -> None:

@@ -331,6 +331,11 @@ def _scheduler_needed(client: Client) -> Iterator[None]:
         yield
     except (CommClosedError, CancelledError, TimeoutError):
         raise ClusterError(_lost(client)) from None
+    except OSError:
+        # Where Dask is told to try again, it ends with another error.
+        if client.status == "running":
+            raise
+        raise ClusterError(_lost(client)) from None
 
 
 def _check_scheduler(client: Client) -> None:

@@ -104,6 +104,7 @@ COLUMNS = {
 """The columns of a table of points and their types; what is no text nor number is JSON."""
 
 FIRST_COLUMN = next(iter(COLUMNS))
+"""Where keys and settings of points end in such a table."""
 
 _AS_JSON = ("algorithms", "settings", "certificate")
 

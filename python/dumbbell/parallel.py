@@ -40,13 +40,14 @@ def engine_digest() -> str:
     return hashlib.sha256(Path(_core.__file__).read_bytes()).hexdigest()[:16]
 
 
-def run_point(point: _core.Point, cancel: _core.CancelToken | None = None, max_memory: int | None = None) -> Result:
-    """Simulates one point, in ``max_memory`` bytes."""
+def run_point(
+    point: _core.Point, cancel: _core.CancelToken | None = None, max_memory: int | None = None, threads: int = 1
+) -> Result:
+    """Simulates one point, in ``max_memory`` bytes, on ``threads`` threads."""
     pieces = Pieces()
+    token = cancel or _core.CancelToken()
     try:
-        return measured(
-            point, lambda: point.run(cancel or _core.CancelToken(), max_memory, pieces.take), tables=pieces.tables
-        )
+        return measured(point, lambda: point.run(token, max_memory, pieces.take, threads), tables=pieces.tables)
     except BaseException:
         pieces.discard()
         raise
@@ -106,18 +107,22 @@ def run_points(
     linux: Linux | None = None,
     live: Live | None = None,
     idle: Callable[[], None] = lambda: None,
+    threads: int = 1,
 ) -> Generator[tuple[int, Result]]:
-    """Simulates points on ``jobs`` threads (default: one a core), yielding index and result as they finish.
+    """Simulates ``jobs`` points at a time, yielding index and result as they finish.
+
+    Each run takes ``threads``; by default there are as many runs at a time as keep all cores busy.
 
     With ``linux`` they run on the kernel, one after the other: at the same time they would disturb each other. ``live``
     sees how far each of them is.
 
-    At most two points a thread are under way or waiting to be taken, so memory does not grow with the sweep. Leaving
+    At most two points a job are under way or waiting to be taken, so memory does not grow with the sweep. Leaving
     the iterator early, by an exception or an interrupt, stops the points under way. Each run may take ``max_memory``,
     by default its part of :data:`dumbbell.memory.SHARE` of the machine. ``idle`` is called now and then while no result
     comes.
     """
-    workers = 1 if linux is not None else min(jobs or os.cpu_count() or 1, max(1, len(points)))
+    at_once = jobs or max(1, (os.cpu_count() or 1) // threads)
+    workers = 1 if linux is not None else min(at_once, max(1, len(points)))
     limit = memory.limit_of_a_run(max_memory, workers)
     cancel = _core.CancelToken()
     waiting = iter(enumerate(points))
@@ -129,7 +134,7 @@ def run_points(
             while len(pending) < 2 * workers and (entry := next(waiting, None)) is not None:
                 index, point = entry
                 if linux is None:
-                    future = executor.submit(run_point, point, cancel, limit)
+                    future = executor.submit(run_point, point, cancel, limit, threads)
                 else:
                     future = executor.submit(run_on_linux, point, linux, cancel, limit, live)
                 pending[future] = index

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any
 
 from rich.text import Text
 
-from dumbbell import transfers
+from dumbbell import spread, transfers
 from dumbbell.agreement import MEASURES, Pair
 from dumbbell.fairness import jain
 from dumbbell.points import values
@@ -199,7 +199,11 @@ def sweep_grid(sweep: SweepResult) -> tuple[Grid, int]:
 def sweep_title(sweep: SweepResult) -> str:
     """How many runs, and what the numbers of :func:`sweep_grid` are."""
     repeats = max(values(sweep.points, "repeat"), default=0) + 1
-    return f"{len(sweep.points)} runs" + (f", mean of {repeats} with 95 % interval" if repeats > 1 else "")
+    if repeats == 1:
+        return f"{len(sweep.points)} runs"
+    alike, repeated = spread.alike(sweep)
+    has_intervals = len(alike) < repeated or not repeated
+    return f"{len(sweep.points)} runs, mean of {repeats}" + (" with 95 % interval" if has_intervals else "")
 
 
 def html(result: Result | SweepResult) -> str:

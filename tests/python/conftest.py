@@ -13,6 +13,7 @@ import pytest
 
 from dumbbell import Result, cli, papers
 from dumbbell import run as run_experiment
+from dumbbell.papers.output import SCHEMA
 
 EXPERIMENT = """\
 duration = "4s"
@@ -75,12 +76,21 @@ def dumbbell(monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 
 @pytest.fixture
 def quick_part(dumbbell: Cli, tmp_path: Path) -> QuickPart:
-    """Runs a part of a study from end to end in the quick form, with its page; gives what ``--json`` prints of it."""
+    """Runs a part of a study from end to end in the quick form, with its page; gives what ``--json`` prints of it.
+
+    What is printed follows its schema, and is what ``report.json`` keeps.
+    """
+    import fastjsonschema
+
+    follows = fastjsonschema.compile(json.loads(SCHEMA.read_text()))
 
     def call(study: str, part: str, page_bytes: int) -> dict[str, Any]:
         done = dumbbell("reproduce", f"{study}/{part}", "--quick", "--json", "--html", "--out", tmp_path)
         assert (done.status, done.err) == (0, "")
-        (printed,) = json.loads(done.out)["parts"]
+        whole = json.loads(done.out)
+        follows(whole)
+        (printed,) = whole["parts"]
+        assert printed == json.loads((tmp_path / "report.json").read_text())
         claims = next(one for one in papers.load(study).parts if one.name == part).claims
         assert [claim["id"] for claim in printed["claims"]] == [claim.id for claim in claims]
         assert (tmp_path / f"{study}.html").stat().st_size > page_bytes

@@ -34,6 +34,18 @@ def test_settings_and_seed_replace_what_the_dictionary_says() -> None:
     assert "hystart = false" in result.scenario_toml
 
 
+def test_a_run_on_two_threads_is_the_run_on_one() -> None:
+    crowd = DOCUMENT | {"flows": [{"cc": "bbr", "count": 3}, {"cc": "cubic", "count": 4}]}
+    one, two = db.run(crowd), db.run(crowd, threads=2)
+    for name in ("flows", "links", "series", "link_series"):
+        assert getattr(one, name).to_polars().equals(getattr(two, name).to_polars()), name
+    assert (one.meta.events, one.meta.content_hash) == (two.meta.events, two.meta.content_hash)
+    [swept] = db.sweep(crowd, threads=2, progress=False)
+    assert swept.flows.to_polars().equals(one.flows.to_polars())
+    with pytest.raises(ValueError, match="at least one thread"):
+        db.run(crowd, threads=0)
+
+
 def test_a_wrong_key_raises_with_the_nearest_spelling() -> None:
     with pytest.raises(db.ScenarioError, match="`duration`"):
         db.run({"durtion": "2s"} | {key: DOCUMENT[key] for key in ("path", "flows")})

@@ -558,3 +558,16 @@ def test_names_are_whole_on_a_narrow_terminal(
     if arguments == ["cc", "show", "bbr3"]:
         for name in catalogue.find("bbr3")["parameters"]["properties"]:
             assert f" {name} " in text
+
+
+def test_a_run_that_cannot_be_split_says_why_it_takes_one_thread(dumbbell: Cli, tmp_path: Path) -> None:
+    crowd = tmp_path / "crowd.toml"
+    crowd.write_text('duration = "1s"\n[path]\nrate = "20mbit"\nrtt = "40ms"\n[[flows]]\ncc = "cubic"\ncount = 4\n')
+    run = ("run", crowd, "--json", "--threads", "2")
+    split = dumbbell(*run)
+    assert "thread" not in split.err
+    assert json.loads(split.out)["flows"] == json.loads(dumbbell("run", crowd, "--json").out)["flows"]
+    managed = dumbbell(*run, "--set", "path.queue=codel")
+    assert "note: the run takes one thread: there is no single link" in managed.err
+    refused = dumbbell(*run, "--on", "linux")
+    assert refused.status == 2 and "--threads" in refused.err

@@ -21,6 +21,7 @@ from conftest import SWEEP, Cli
 from dumbbell import batches, cluster, commits, experiment, parallel
 
 distributed = pytest.importorskip("distributed", reason="the extra `cluster` is not installed")
+dask = pytest.importorskip("dask")
 
 pytestmark = pytest.mark.filterwarnings("default")
 
@@ -50,8 +51,6 @@ def client(local_cluster: Any) -> Iterator[Any]:
 
 
 def _settings() -> Any:
-    import dask
-
     return dask.config.set({"distributed.scheduler.allowed-failures": 1, "distributed.comm.retry.count": 1})
 
 
@@ -229,11 +228,17 @@ def _die(*_: object) -> None:
     os._exit(1)
 
 
+@pytest.mark.parametrize("retries", [0, 1])
 def test_a_lost_scheduler_keeps_what_is_finished_and_the_sweep_resumes(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, retries: int
 ) -> None:
     monkeypatch.setattr(commits, "PATIENCE_S", 0.0)
-    with _scheduler(tmp_path) as (address, process), distributed.Client(address, set_as_default=False) as client:
+    timeouts = {"distributed.comm.retry.count": retries, "distributed.comm.timeouts.connect": "3s"}
+    with (
+        dask.config.set(timeouts),
+        _scheduler(tmp_path) as (address, process),
+        distributed.Client(address, set_as_default=False) as client,
+    ):
         # It cannot end before the scheduler is killed.
         endless = {"duration": ["1s", "700h"], **MANY["sweep"]}
         sweep = db.sweep(MANY | {"sweep": endless}, out=tmp_path / "out", client=client)

@@ -20,6 +20,7 @@ def test_repetitions_without_chance_have_no_interval_and_a_hint(dumbbell: Cli) -
     done = dumbbell(*CUBICS)
     assert done.status == 0
     assert "\N{PLUS-MINUS SIGN}" not in done.out
+    assert "interval" not in done.out
     assert "note: all 4 seeds gave the same result" in done.err
     for hint in ("--vary-rtt", "start_jitter", "loss"):
         assert hint in done.err
@@ -35,6 +36,7 @@ def test_the_hint_is_not_part_of_the_json(dumbbell: Cli) -> None:
 @pytest.mark.parametrize("varied", [["--vary-rtt"], ["--set", "flows[*].start_jitter=100ms"], ["--loss", "1%"]])
 def test_what_the_hint_names_varies_results(dumbbell: Cli, varied: list[str]) -> None:
     done = dumbbell(*CUBICS, *varied)
+    assert "mean of 4 with 95 % interval" in done.out
     assert "\N{PLUS-MINUS SIGN}" in done.out
     assert done.err == ""
 

@@ -111,8 +111,8 @@ impl Routes {
 
     /// Lets packets of receivers enter the second link of their way ahead of their time, where they only pass the first one:
     /// both `only_delay` packets, and all that enters the second comes from the first in the order in which it entered that.
-    /// Links must not change afterwards.
-    pub fn shorten(&mut self, mut only_delays: impl FnMut(usize) -> bool) {
+    /// `is_shared` tells of media that packets on other ways than these enter, too. Links must not change afterwards.
+    pub fn shorten(&mut self, mut only_delays: impl FnMut(usize) -> bool, is_shared: impl Fn(usize) -> bool) {
         let media = self.hops.iter().map(|hop| hop.medium() + 1).max().unwrap_or(0);
         let mut entered = vec![0u32; media];
         for hop in &self.hops {
@@ -122,7 +122,8 @@ impl Routes {
         for route in routes.iter_mut().filter(|route| route.reverse_rest > 0) {
             let second = hops[(route.reverse_end - u32::from(route.reverse_rest)) as usize];
             let first = route.first_reverse;
-            if entered[second.medium()] == 1 && [first, second].iter().all(|hop| only_delays(hop.medium())) {
+            let is_alone = entered[second.medium()] == 1 && !is_shared(second.medium());
+            if is_alone && [first, second].iter().all(|hop| only_delays(hop.medium())) {
                 (route.passed, route.first_reverse) = (Some(first.medium), second);
                 route.reverse_rest -= 1;
             }
@@ -206,15 +207,16 @@ mod tests {
 
     #[test]
     fn a_way_back_is_shortened_where_both_links_only_delay_and_nobody_else_enters_the_second() {
-        let ways: [&[usize]; 6] = [&[1, 2], &[1, 3, 4], &[1], &[1, 5], &[1, 5], &[1, 6]];
+        let ways: [&[usize]; 7] = [&[1, 2], &[1, 3, 4], &[1], &[1, 5], &[1, 5], &[1, 6], &[1, 7]];
         let mut routes = routes(&ways);
-        routes.shorten(|link| link != 6);
+        routes.shorten(|link| link != 6, |link| link == 7);
         let begins = |flow| {
             let route = routes.of(flow);
             (route.passed, route.first_reverse.medium, route.reverse_rest)
         };
         assert_eq!([begins(0), begins(1), begins(2)], [(Some(1), 2, 0), (Some(1), 3, 1), (None, 1, 0)]);
         assert_eq!([begins(3), begins(4), begins(5)], [(None, 1, 1); 3], "a link for two, and one that does more");
+        assert_eq!(begins(6), (None, 1, 1), "a link that others enter, too");
         assert_eq!(routes.next_hop(1, false, 1).medium, 4);
     }
 }

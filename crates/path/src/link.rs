@@ -13,6 +13,7 @@ mod decisions;
 mod ingress;
 mod losses;
 mod measures;
+mod remote;
 
 use crate::config::LinkConfig;
 use crate::delay::Passage;
@@ -32,7 +33,10 @@ use ingress::Ingress;
 use losses::losses_behind;
 use std::collections::VecDeque;
 
+use remote::Remote;
+
 pub use change::{Change, Retimed};
+pub use remote::Offered;
 
 /// What became of a packet that was offered.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -103,6 +107,8 @@ enum FastPath {
     /// A queue that keeps its packets, whose decisions [may be late](Link::decide_when_asked), a transmitter and a constant
     /// delay.
     Held,
+    /// The queue is elsewhere; what it has taken has a constant delay.
+    Remote,
     /// There is none: packets take the general way.
     None,
 }
@@ -116,6 +122,7 @@ enum Stage<P> {
     DropTail(Fifo),
     Gated(Box<Gated>),
     Held(Box<HeldQueue<P>>),
+    Remote(Box<Remote<P>>),
 }
 
 impl<P: Packet> Stage<P> {
@@ -266,6 +273,7 @@ impl<P: Packet> Link<P> {
         match self.fast_path {
             FastPath::DelayOnly => Some(self.delay_run(now, packet, count)),
             FastPath::Held => Some(Train::at_once(Time::NEVER, self.hold_run(now, packet, count))),
+            FastPath::Remote => self.offer_run_elsewhere(now, packet, count),
             _ => None,
         }
     }
@@ -341,6 +349,7 @@ impl<P: Packet> Link<P> {
                 Err(cause) => return self.ledger.drop_now(packet, cause),
             },
             Stage::Held(_) => return self.offer_held(now, packet),
+            Stage::Remote(remote) => return remote.offer(now, packet),
         };
         self.propagate(now, departs, packet);
         Offer::Accepted { departs: (departs < Time::NEVER).then_some(departs) }

@@ -4,7 +4,7 @@ use crate::table::Table;
 use crate::{RunCancelled, RunError, ScenarioError};
 use dumbbell_path::LinkRate;
 use dumbbell_scenario as scenario;
-use dumbbell_sim::{Bounds, RunSummary, SeriesSink, run_within};
+use dumbbell_sim::{Bounds, RunSummary, SeriesSink, run_on_threads, why_one_thread};
 use pyo3::exceptions::PyRuntimeError;
 use pyo3::prelude::*;
 use serde_json::{Map, Value, json};
@@ -170,14 +170,16 @@ impl Point {
     }
 
     /// Simulates the point with the interpreter lock released. `max_memory` are the bytes that it may take;
-    /// `series` is called with tables of flows and of links when there are many samples, and takes them away.
-    #[pyo3(signature = (cancel, max_memory=None, series=None))]
+    /// `series` is called with tables of flows and of links when there are many samples, and takes them away. The flows are
+    /// dealt out to `threads`, where [that can be done](Self::why_one_thread).
+    #[pyo3(signature = (cancel, max_memory=None, series=None, threads=1))]
     fn run(
         &self,
         py: Python<'_>,
         cancel: &CancelToken,
         max_memory: Option<u64>,
         series: Option<Py<PyAny>>,
+        threads: usize,
     ) -> PyResult<RunOutput> {
         let mut sink = series.map(|callback| Callback { callback, raised: None });
         let outcome = py.detach(|| {
@@ -186,12 +188,17 @@ impl Point {
                 max_memory: max_memory.unwrap_or(u64::MAX),
                 series: sink.as_mut().map(|sink| sink as &mut dyn SeriesSink),
             };
-            run_within(&self.inner.scenario(), bounds)
+            run_on_threads(&self.inner.scenario(), bounds, threads)
         });
         match outcome {
             Ok(output) => RunOutput::new(py, output),
             Err(error) => Err(sink.and_then(|sink| sink.raised).unwrap_or_else(|| run_error(error))),
         }
+    }
+
+    /// Why a run of the point takes one thread, however many it may have; `None` where it can be split.
+    fn why_one_thread(&self) -> Option<String> {
+        why_one_thread(&self.inner.scenario()).map(|reason| reason.to_string())
     }
 
     /// Runs the point on the TCP of the running kernel, in real time, with the interpreter lock released. `sysctls` are

@@ -1,14 +1,9 @@
 //! The rows of many tables as one table: what a sweep stores of points that it commits together.
 
-use crate::table::{Table, internal};
-use arrow_array::builder::{Float64Builder, StringBuilder, StringDictionaryBuilder, UInt32Builder, UInt64Builder};
-use arrow_array::cast::AsArray;
-use arrow_array::types::{Float64Type, UInt32Type, UInt64Type};
-use arrow_array::{Array, ArrayRef, RecordBatch, StringArray};
-use arrow_schema::{ArrowError, DataType, Field, FieldRef, Schema};
+use crate::column::{Column, Strings, Validity, Values};
+use crate::table::{Table, field, internal, too_long};
 use pyo3::prelude::*;
 use std::collections::HashMap;
-use std::sync::Arc;
 
 /// The column that says from which of the tables a row comes.
 const RUN: &str = "run";
@@ -17,115 +12,94 @@ const RUN: &str = "run";
 /// Columns come in the order in which they are met; what a table does not have is null in its rows.
 #[pyfunction]
 pub fn joined(tables: Vec<PyRef<'_, Table>>) -> PyResult<Table> {
-    let batches: Vec<&RecordBatch> = tables.iter().map(|table| table.batch()).collect();
-    join(&batches).map(Table::from).map_err(internal)
-}
-
-fn join(batches: &[&RecordBatch]) -> Result<RecordBatch, ArrowError> {
-    let mut columns: Vec<Column> = Vec::new();
+    let mut columns: Vec<Joined> = Vec::new();
     let mut places: HashMap<&str, usize> = HashMap::new();
-    let mut runs = UInt32Builder::new();
-    let mut rows = 0;
-    for (run, batch) in (0..).zip(batches) {
-        for (field, array) in batch.schema_ref().fields().iter().zip(batch.columns()) {
-            let place = *places.entry(field.name()).or_insert(columns.len());
+    let mut runs = Vec::new();
+    for (run, table) in (0..).zip(&tables) {
+        let first = runs.len();
+        for column in table.columns().iter() {
+            let place = *places.entry(&column.field.name).or_insert(columns.len());
             if place == columns.len() {
-                columns.push(Column::new(field)?);
+                columns.push(Joined::like(column));
             }
-            columns[place].append(array, rows)?;
+            columns[place].pad(first);
+            columns[place].append(column)?;
         }
-        runs.append_value_n(run, batch.num_rows());
-        rows += batch.num_rows();
+        runs.resize(first + table.columns().rows(), run);
     }
-    let mut fields: Vec<FieldRef> = vec![Arc::new(Field::new(RUN, DataType::UInt32, false))];
-    let mut arrays: Vec<ArrayRef> = vec![Arc::new(runs.finish())];
-    for mut column in columns {
-        column.values.pad(rows);
-        let array = column.values.finish();
-        let is_nullable = array.null_count() > 0;
-        let field = column.field;
-        fields.push(if field.is_nullable() == is_nullable {
-            field
-        } else {
-            Arc::new(field.as_ref().clone().with_nullable(is_nullable))
-        });
-        arrays.push(array);
-    }
-    RecordBatch::try_new(Arc::new(Schema::new(fields)), arrays)
+    let rows = runs.len();
+    let mut validity = Validity::default();
+    validity.push(true, rows);
+    let mut all = vec![Column { field: field(RUN, "", ""), values: Values::Index(runs), validity }];
+    all.extend(columns.into_iter().map(|mut joined| {
+        joined.pad(rows);
+        joined.column
+    }));
+    Table::of(all)
 }
 
 /// A column that grows.
-struct Column {
-    field: FieldRef,
-    values: Values,
+struct Joined {
+    column: Column,
+    /// The positions of its names, if it has names.
+    keys: HashMap<String, u32>,
 }
 
-impl Column {
-    fn new(field: &FieldRef) -> Result<Column, ArrowError> {
-        let values = match field.data_type() {
-            DataType::Float64 => Values::Float(Float64Builder::new()),
-            DataType::UInt64 => Values::Count(UInt64Builder::new()),
-            DataType::UInt32 => Values::Index(UInt32Builder::new()),
-            DataType::Utf8 => Values::Text(StringBuilder::new()),
-            DataType::Dictionary(..) => Values::Name(StringDictionaryBuilder::new()),
-            other => return Err(ArrowError::SchemaError(format!("column `{}` holds {other}", field.name()))),
+impl Joined {
+    /// One without rows.
+    fn like(column: &Column) -> Joined {
+        let values = match column.values {
+            Values::Float(_) => Values::Float(Vec::new()),
+            Values::Count(_) => Values::Count(Vec::new()),
+            Values::Index(_) => Values::Index(Vec::new()),
+            Values::Text(_) => Values::Text(Strings::new()),
+            Values::Name { .. } => Values::Name { keys: Vec::new(), names: Strings::new() },
         };
-        Ok(Column { field: field.clone(), values })
+        let column = Column { field: column.field.clone(), values, validity: Validity::default() };
+        Joined { column, keys: HashMap::new() }
     }
 
-    /// Adds the values of a table whose rows begin at `first`.
-    fn append(&mut self, array: &ArrayRef, first: usize) -> Result<(), ArrowError> {
-        self.values.pad(first);
-        self.values.append(array).ok_or_else(|| {
-            ArrowError::SchemaError(format!("column `{}` holds {}", self.field.name(), array.data_type()))
-        })?
-    }
-}
-
-/// Its values so far, by their type.
-enum Values {
-    Float(Float64Builder),
-    Count(UInt64Builder),
-    Index(UInt32Builder),
-    Text(StringBuilder),
-    Name(StringDictionaryBuilder<UInt32Type>),
-}
-
-impl Values {
     /// Nulls up to row `rows`.
     fn pad(&mut self, rows: usize) {
-        use arrow_array::builder::ArrayBuilder;
-        match self {
-            Values::Float(values) => values.append_nulls(rows - values.len()),
-            Values::Count(values) => values.append_nulls(rows - values.len()),
-            Values::Index(values) => values.append_nulls(rows - values.len()),
-            Values::Text(values) => values.append_nulls(rows - values.len()),
-            Values::Name(values) => values.append_nulls(rows - values.len()),
+        self.column.validity.push(false, rows - self.column.values.len());
+        match &mut self.column.values {
+            Values::Float(values) => values.resize(rows, f64::NAN),
+            Values::Count(values) => values.resize(rows, 0),
+            Values::Index(values) => values.resize(rows, 0),
+            Values::Text(texts) => texts.pad(rows),
+            Values::Name { keys, .. } => keys.resize(rows, 0),
         }
     }
 
-    /// Adds the values of an array; `None` if it is of another type.
-    fn append(&mut self, array: &ArrayRef) -> Option<Result<(), ArrowError>> {
-        match self {
-            Values::Float(values) => values.append_array(array.as_primitive_opt::<Float64Type>()?),
-            Values::Count(values) => values.append_array(array.as_primitive_opt::<UInt64Type>()?),
-            Values::Index(values) => values.append_array(array.as_primitive_opt::<UInt32Type>()?),
-            Values::Text(values) => return Some(values.append_array(array.as_string_opt::<i32>()?)),
-            Values::Name(values) => {
-                let names = array.as_dictionary_opt::<UInt32Type>()?;
-                return Some(values.extend_dictionary(&names.downcast_dict::<StringArray>()?));
+    /// Adds the rows of a column.
+    fn append(&mut self, column: &Column) -> PyResult<()> {
+        let name = &column.field.name;
+        match (&mut self.column.values, &column.values) {
+            (Values::Float(values), Values::Float(more)) => values.extend_from_slice(more),
+            (Values::Count(values), Values::Count(more)) => values.extend_from_slice(more),
+            (Values::Index(values), Values::Index(more)) => values.extend_from_slice(more),
+            (Values::Text(texts), Values::Text(more)) => {
+                more.iter().try_for_each(|text| texts.push(text)).ok_or_else(|| too_long(name))?;
             }
+            (Values::Name { keys, names }, Values::Name { keys: more, names: theirs }) => {
+                let mut ours = Vec::with_capacity(theirs.len());
+                for text in theirs.iter() {
+                    let key = match self.keys.get(text) {
+                        Some(&key) => key,
+                        None => {
+                            let key = u32::try_from(names.len()).map_err(|_| too_long(name))?;
+                            names.push(text).ok_or_else(|| too_long(name))?;
+                            self.keys.insert(text.to_owned(), key);
+                            key
+                        }
+                    };
+                    ours.push(key);
+                }
+                keys.extend(more.iter().map(|&key| ours[key as usize]));
+            }
+            _ => return Err(internal(format!("column `{name}` holds values of two types"))),
         }
-        Some(Ok(()))
-    }
-
-    fn finish(&mut self) -> ArrayRef {
-        match self {
-            Values::Float(values) => Arc::new(values.finish()),
-            Values::Count(values) => Arc::new(values.finish()),
-            Values::Index(values) => Arc::new(values.finish()),
-            Values::Text(values) => Arc::new(values.finish()),
-            Values::Name(values) => Arc::new(values.finish()),
-        }
+        self.column.validity.append(&column.validity);
+        Ok(())
     }
 }

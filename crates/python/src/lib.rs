@@ -1,5 +1,7 @@
 //! `dumbbell._core`: the engine for Python, as thin as it can be. Everything a person sees is in `python/dumbbell`.
 
+mod arrow;
+mod column;
 mod experiment;
 mod joined;
 mod table;

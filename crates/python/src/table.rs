@@ -1,20 +1,11 @@
 //! Result tables as Arrow, handed to Python without a copy.
 //!
-//! The engine's columns are plain vectors. Each vector becomes the buffer of an Arrow array by moving it, the arrays
-//! become one record batch, and the batch leaves through the Arrow PyCapsule interface (`__arrow_c_stream__`), which
-//! Polars, pandas, PyArrow and DuckDB all read. Nothing here depends on any of them.
+//! The engine's columns are plain vectors, and Arrow's buffers are these vectors. A table leaves through the Arrow PyCapsule
+//! interface (`__arrow_c_stream__`), which Polars, pandas, PyArrow and DuckDB all read. Nothing here depends on any of them.
 
-use arrow_array::cast::AsArray;
-use arrow_array::ffi_stream::FFI_ArrowArrayStream;
-use arrow_array::types::{Float64Type, UInt32Type, UInt64Type};
-use arrow_array::{
-    Array, ArrayAccessor, ArrayRef, DictionaryArray, Float64Array, RecordBatch, RecordBatchIterator, StringArray,
-    UInt32Array, UInt64Array,
-};
-use arrow_buffer::{BooleanBuffer, NullBuffer};
-use arrow_schema::ffi::FFI_ArrowSchema;
-use arrow_schema::{ArrowError, Field, FieldRef, Schema};
-use dumbbell_results::{Names, UNKNOWN, Values};
+use crate::arrow::{ArrowArrayStream, ArrowSchema};
+use crate::column::{Column, Columns, Field, Strings, Validity, Values};
+use dumbbell_results::UNKNOWN;
 use pyo3::exceptions::PyRuntimeError;
 use pyo3::prelude::*;
 use pyo3::types::{PyCapsule, PyDict};
@@ -24,73 +15,58 @@ use std::sync::{Arc, LazyLock, Mutex, PoisonError};
 /// One table of a run's results. Immutable; every consumer shares the same buffers.
 #[pyclass(frozen, module = "dumbbell._core")]
 pub struct Table {
-    batch: RecordBatch,
+    columns: Arc<Columns>,
 }
 
 impl Table {
     /// Moves the engine's columns into Arrow.
     pub fn new(table: dumbbell_results::Table) -> PyResult<Table> {
-        let (fields, arrays): (Vec<FieldRef>, Vec<ArrayRef>) = table
-            .columns
-            .into_iter()
-            .map(|column| {
-                let dumbbell_results::Column { name, unit, meaning, values } = column;
-                let array = array(values)?;
-                Ok((field(&name, unit, meaning, &array), array))
-            })
-            .collect::<Result<Vec<_>, ArrowError>>()
-            .map_err(internal)?
-            .into_iter()
-            .unzip();
-        let schema = Arc::new(Schema::new(fields));
-        let batch = if arrays.is_empty() {
-            RecordBatch::new_empty(schema)
-        } else {
-            RecordBatch::try_new(schema, arrays).map_err(internal)?
+        let column = |column| {
+            let dumbbell_results::Column { name, unit, meaning, values } = column;
+            let (values, validity) = arrow(values).ok_or_else(|| too_long(&name))?;
+            Ok(Column { field: field(&name, unit, meaning), values, validity })
         };
-        Ok(Table { batch })
+        Table::of(table.columns.into_iter().map(column).collect::<PyResult<_>>()?)
     }
 
-    /// The table for Rust.
-    pub fn batch(&self) -> &RecordBatch {
-        &self.batch
+    /// A table of these columns.
+    pub fn of(columns: Vec<Column>) -> PyResult<Table> {
+        Ok(Table { columns: Arc::new(Columns::new(columns).map_err(internal)?) })
     }
-}
 
-impl From<RecordBatch> for Table {
-    fn from(batch: RecordBatch) -> Table {
-        Table { batch }
+    /// The columns for Rust.
+    pub fn columns(&self) -> &Columns {
+        &self.columns
     }
 }
 
 #[pymethods]
 impl Table {
     /// Names of the columns, in order.
-    #[getter]
-    fn columns(&self) -> Vec<String> {
-        self.batch.schema_ref().fields().iter().map(|field| field.name().clone()).collect()
+    #[getter(columns)]
+    fn names(&self) -> Vec<&str> {
+        self.columns.iter().map(|column| &*column.field.name).collect()
     }
 
     fn __len__(&self) -> usize {
-        self.batch.num_rows()
+        self.columns.rows()
     }
 
     /// The rows as dictionaries, for small tables.
     fn rows<'py>(&self, py: Python<'py>) -> PyResult<Vec<Bound<'py, PyDict>>> {
         let row = |index: usize| {
             let row = PyDict::new(py);
-            for (field, array) in self.batch.schema_ref().fields().iter().zip(self.batch.columns()) {
-                row.set_item(field.name(), cell(py, array, index)?)?;
+            for column in self.columns.iter() {
+                row.set_item(&column.field.name, cell(py, column, index)?)?;
             }
             Ok(row)
         };
-        (0..self.batch.num_rows()).map(row).collect()
+        (0..self.columns.rows()).map(row).collect()
     }
 
     /// The Arrow C schema of the table, as the Arrow PyCapsule interface defines it.
     fn __arrow_c_schema__<'py>(&self, py: Python<'py>) -> PyResult<Bound<'py, PyCapsule>> {
-        let schema = FFI_ArrowSchema::try_from(self.batch.schema_ref().as_ref()).map_err(internal)?;
-        PyCapsule::new_with_value(py, schema, c"arrow_schema")
+        PyCapsule::new_with_value(py, ArrowSchema::of(&self.columns), c"arrow_schema")
     }
 
     /// An Arrow C stream of one batch that shares this table's buffers. A requested schema is a hint that the
@@ -102,85 +78,82 @@ impl Table {
         requested_schema: Option<Bound<'py, PyAny>>,
     ) -> PyResult<Bound<'py, PyCapsule>> {
         let _ = requested_schema;
-        let batches = RecordBatchIterator::new([Ok(self.batch.clone())], self.batch.schema());
-        PyCapsule::new_with_value(py, FFI_ArrowArrayStream::new(Box::new(batches)), c"arrow_array_stream")
+        PyCapsule::new_with_value(py, ArrowArrayStream::of(self.columns.clone()), c"arrow_array_stream")
     }
 }
 
 /// The fields that were ever made, by the name of their column. The tables of a sweep have the same, and units and meanings
 /// would take more memory and time than the rows of a short run.
-static FIELDS: LazyLock<Mutex<HashMap<String, Vec<FieldRef>>>> = LazyLock::new(Mutex::default);
+static FIELDS: LazyLock<Mutex<HashMap<String, Vec<Arc<Field>>>>> = LazyLock::new(Mutex::default);
 
-/// The field of a column: its name, type, unit and meaning.
-fn field(name: &str, unit: &str, meaning: &str, array: &ArrayRef) -> FieldRef {
-    let is_nullable = array.null_count() > 0;
-    let described = [("unit", unit), ("description", meaning)].into_iter().filter(|(_, text)| !text.is_empty());
+/// The field of a column.
+pub fn field(name: &str, unit: &str, meaning: &str) -> Arc<Field> {
     let mut fields = FIELDS.lock().unwrap_or_else(PoisonError::into_inner);
-    let known = fields.get(name).into_iter().flatten().find(|field| {
-        field.is_nullable() == is_nullable
-            && field.data_type() == array.data_type()
-            && described.clone().count() == field.metadata().len()
-            && described.clone().all(|(key, text)| field.metadata().get(key).is_some_and(|known| known == text))
-    });
-    if let Some(field) = known {
-        return field.clone();
+    if let Some(known) =
+        fields.get(name).into_iter().flatten().find(|field| field.unit == unit && field.meaning == meaning)
+    {
+        return known.clone();
     }
-    let metadata: HashMap<String, String> = described.map(|(key, text)| (key.to_owned(), text.to_owned())).collect();
-    let field = Arc::new(Field::new(name, array.data_type().clone(), is_nullable).with_metadata(metadata));
+    let field = Arc::new(Field { name: name.to_owned(), unit: unit.to_owned(), meaning: meaning.to_owned() });
     fields.entry(name.to_owned()).or_default().push(field.clone());
     field
 }
 
-fn array(values: Values) -> Result<ArrayRef, ArrowError> {
-    Ok(match values {
-        Values::Float(values) => {
-            let nulls = nulls(&values, |value| value.is_nan());
-            Arc::new(Float64Array::try_new(values.into(), nulls)?)
+/// The values of a column and where there are any; `None` if its text is too long.
+fn arrow(values: dumbbell_results::Values) -> Option<(Values, Validity)> {
+    let all = |rows| {
+        let mut validity = Validity::default();
+        validity.push(true, rows);
+        validity
+    };
+    Some(match values {
+        dumbbell_results::Values::Float(values) => {
+            let validity = Validity::where_not(&values, |value| value.is_nan());
+            (Values::Float(values), validity)
         }
-        Values::Count(values) => {
-            let nulls = nulls(&values, |value| *value == UNKNOWN);
-            Arc::new(UInt64Array::try_new(values.into(), nulls)?)
+        dumbbell_results::Values::Count(values) => {
+            let validity = Validity::where_not(&values, |&value| value == UNKNOWN);
+            (Values::Count(values), validity)
         }
-        Values::Index(values) => Arc::new(UInt32Array::from(values)),
-        Values::Text(values) => Arc::new(StringArray::from(values)),
-        Values::Name(values) => Arc::new(dictionary(values)?),
+        dumbbell_results::Values::Index(values) => {
+            let rows = values.len();
+            (Values::Index(values), all(rows))
+        }
+        dumbbell_results::Values::Text(texts) => (Values::Text(strings(&texts)?), all(texts.len())),
+        dumbbell_results::Values::Name(names) => {
+            let (distinct, keys) = names.into_parts();
+            let rows = keys.len();
+            (Values::Name { keys, names: strings(&distinct)? }, all(rows))
+        }
     })
 }
 
+fn strings(texts: &[String]) -> Option<Strings> {
+    let mut strings = Strings::new();
+    texts.iter().try_for_each(|text| strings.push(text))?;
+    Some(strings)
+}
+
 /// One value for Python; `None` where there is none.
-fn cell<'py>(py: Python<'py>, array: &ArrayRef, index: usize) -> PyResult<Option<Bound<'py, PyAny>>> {
-    if array.is_null(index) {
+fn cell<'py>(py: Python<'py>, column: &Column, row: usize) -> PyResult<Option<Bound<'py, PyAny>>> {
+    if !column.validity.is_valid(row) {
         return Ok(None);
     }
-    if let Some(values) = array.as_primitive_opt::<Float64Type>() {
-        return Ok(Some(values.value(index).into_pyobject(py)?.into_any()));
-    }
-    if let Some(values) = array.as_primitive_opt::<UInt64Type>() {
-        return Ok(Some(values.value(index).into_pyobject(py)?.into_any()));
-    }
-    if let Some(values) = array.as_primitive_opt::<UInt32Type>() {
-        return Ok(Some(values.value(index).into_pyobject(py)?.into_any()));
-    }
-    if let Some(values) = array.as_string_opt::<i32>() {
-        return Ok(Some(values.value(index).into_pyobject(py)?.into_any()));
-    }
-    let names = array.as_dictionary_opt::<UInt32Type>().and_then(|names| names.downcast_dict::<StringArray>());
-    let name = names.map(|names| names.value(index).to_owned());
-    Ok(name.map(|name| name.into_pyobject(py)).transpose()?.map(Bound::into_any))
+    Ok(Some(match &column.values {
+        Values::Float(values) => values[row].into_pyobject(py)?.into_any(),
+        Values::Count(values) => values[row].into_pyobject(py)?.into_any(),
+        Values::Index(values) => values[row].into_pyobject(py)?.into_any(),
+        Values::Text(texts) => texts.get(row).into_pyobject(py)?.into_any(),
+        Values::Name { keys, names } => names.get(keys[row] as usize).into_pyobject(py)?.into_any(),
+    }))
 }
 
-/// Which values are there; `None` if all of them are.
-fn nulls<T>(values: &[T], is_null: impl Fn(&T) -> bool) -> Option<NullBuffer> {
-    let is_any = values.iter().any(&is_null);
-    is_any.then(|| NullBuffer::new(BooleanBuffer::collect_bool(values.len(), |index| !is_null(&values[index]))))
+/// An invariant of the tables was broken.
+pub fn internal(message: String) -> PyErr {
+    PyRuntimeError::new_err(message)
 }
 
-fn dictionary(names: Names) -> Result<DictionaryArray<UInt32Type>, ArrowError> {
-    let (distinct, keys) = names.into_parts();
-    DictionaryArray::try_new(keys.into(), Arc::new(StringArray::from(distinct)))
-}
-
-/// An invariant of the tables was broken: columns of unequal length, text beyond Arrow's limits.
-pub fn internal(error: ArrowError) -> PyErr {
-    PyRuntimeError::new_err(error.to_string())
+/// A column whose text is longer than Arrow's offsets reach.
+pub fn too_long(name: &str) -> PyErr {
+    internal(format!("column `{name}` holds more than 2 GiB of text"))
 }

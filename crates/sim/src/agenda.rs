@@ -14,6 +14,20 @@ pub(crate) enum Turn {
     Receiver,
 }
 
+/// What makes an end of a flow send, by its place among simultaneous events: the arrival of a packet, or its own turn.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) struct Cause(pub u8);
+
+impl Cause {
+    /// A packet has arrived.
+    pub const ARRIVAL: Cause = Cause(0);
+
+    /// It is the turn of an end.
+    pub const fn of_turn(turn: Turn) -> Cause {
+        Cause(turn as u8 + 1)
+    }
+}
+
 /// When something is due, and whose turn it is then.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub(crate) struct Due(u64);

@@ -20,7 +20,7 @@ pub struct Bounds<'a> {
 }
 
 /// Takes the time series of a run piece by piece.
-pub trait SeriesSink {
+pub trait SeriesSink: Send {
     /// Takes the next rows of the series of flows and of links. Pieces have the same columns; the rows behind the last
     /// piece are those of [`RunOutput`](crate::RunOutput).
     ///

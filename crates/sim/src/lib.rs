@@ -17,10 +17,13 @@ use dumbbell_scenario::Scenario;
 use dumbbell_units::Time;
 use std::sync::atomic::AtomicBool;
 
+use engine::Split;
+
 pub use bounds::{Bounds, Growth, MemoryExceeded, SERIES_CHUNK_BYTES, SeriesSink};
 pub use dumbbell_network::WayError;
 pub use dumbbell_path::Change;
 pub use dumbbell_results::{Column, Names, Table, Values};
+pub use engine::Unsplit;
 pub use script::TimedChange;
 
 /// Everything one run produced.
@@ -53,7 +56,7 @@ pub struct RunSummary {
     pub seed: u64,
     /// Simulated seconds.
     pub sim_s: f64,
-    /// CPU seconds of the thread that ran it; 0 on platforms without such a clock (WebAssembly).
+    /// CPU seconds of the threads that ran it; 0 on platforms without such a clock (WebAssembly).
     pub cpu_s: f64,
     /// Events processed.
     pub events: u64,
@@ -129,9 +132,29 @@ pub fn run_scripted<'a>(
     Ok(output)
 }
 
+/// Runs a scenario to its end, within bounds, on up to so many threads: as many as it has flows, and one where it
+/// [cannot be split](why_one_thread). The results are the same to the byte.
+///
+/// # Errors
+/// Those of [`run_within`].
+pub fn run_on_threads<'a>(scenario: &'a Scenario, bounds: Bounds<'a>, threads: usize) -> Result<RunOutput, RunError> {
+    let Some(split) = (threads > 1).then(|| Split::of(scenario).ok()).flatten() else {
+        return run_within(scenario, bounds);
+    };
+    let before = cpu_time();
+    let (mut output, of_others) = engine::Engine::new(scenario, Vec::new(), bounds)?.run_in_shares(&split, threads)?;
+    output.summary.cpu_s = (cpu_time() - before + of_others).as_secs_f64();
+    Ok(output)
+}
+
+/// Why a run of `scenario` takes one thread, however many it may have.
+pub fn why_one_thread(scenario: &Scenario) -> Option<Unsplit> {
+    Split::of(scenario).err()
+}
+
 /// CPU time of the calling thread.
 #[cfg(not(target_family = "wasm"))]
-fn cpu_time() -> std::time::Duration {
+pub(crate) fn cpu_time() -> std::time::Duration {
     cpu_time::ThreadTime::now().as_duration()
 }
 

@@ -4,6 +4,7 @@
 //! data and another for ACKs, and what only few packets carry is kept elsewhere: SACK blocks in a [`Store`], the bytes of
 //! datagrams in [`Payloads`].
 
+use crate::agenda::Cause;
 use dumbbell_path::{Class, Ecn};
 use dumbbell_transport::{Ack, Arrival, Burst, CumulativeAck, Datagram, Flags, Marks, SackBlock, Segment};
 use dumbbell_units::{Time, claimed};
@@ -30,7 +31,7 @@ pub(crate) struct Packet {
     ecn: Ecn,
     /// Bits of a segment; whether an ACK echoes congestion.
     flags: u8,
-    /// Bytes of headers before the payload of a segment.
+    /// Bytes of headers before the payload of a segment, or what made an ACK or the answer to a SYN leave.
     header: u8,
 }
 
@@ -149,7 +150,7 @@ impl Packet {
             hops_left,
             ecn: Ecn::NotEct,
             flags: u8::from(ack.ece),
-            header,
+            header: Cause::ARRIVAL.0,
         }
     }
 
@@ -221,6 +222,18 @@ impl Packet {
     #[inline(always)]
     pub fn of_kind(self, kind: Kind) -> Packet {
         Packet { kind, ..self }
+    }
+
+    /// The same ACK, or answer to a SYN, with what made it leave.
+    #[inline(always)]
+    pub fn because(self, cause: Cause) -> Packet {
+        Packet { header: cause.0, ..self }
+    }
+
+    /// What made an ACK, or the answer to a SYN, leave.
+    #[inline]
+    pub fn cause(&self) -> Cause {
+        Cause(self.header)
     }
 
     /// The same packet with an attachment of its own.

@@ -28,9 +28,14 @@ pub(crate) struct LinkView<'a> {
 }
 
 /// Takes the sample that is due.
-pub(crate) fn sample(recorder: &mut Recorder, now: Time, flows: &mut [Flow], links: LinkView<'_>) {
+pub(crate) fn sample<'f>(
+    recorder: &mut Recorder,
+    now: Time,
+    flows: impl Iterator<Item = &'f mut Flow>,
+    links: LinkView<'_>,
+) {
     let Some(interval) = recorder.begin() else { return };
-    for (index, flow) in flows.iter_mut().enumerate() {
+    for (index, flow) in flows.enumerate() {
         if !matches!(flow.phase, Phase::Waiting | Phase::Connecting) {
             let sample = flow_sample(flow, interval);
             recorder.flow(now, index, sample, |values| {

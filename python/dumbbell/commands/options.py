@@ -41,6 +41,9 @@ VaryRtt = Annotated[
 ]
 Repeat = Annotated[int | None, typer.Option(min=1, help="Runs of each point, with different seeds.")]
 Jobs = Annotated[int | None, typer.Option("--jobs", "-j", min=1, help="Runs at the same time; default one a core.")]
+Threads = Annotated[
+    int, typer.Option(min=1, help="Threads of each run, among which flows that meet in one link are divided.")
+]
 MaxMemory = Annotated[
     str | None,
     typer.Option(
@@ -78,6 +81,7 @@ class Limits(NamedTuple):
     max_memory: int | None
     linux: Linux | None = None
     client: Client | None = None
+    threads: int = 1
 
 
 class Output(NamedTuple):
@@ -152,8 +156,8 @@ def cluster(address: str | None, limits: Limits) -> Iterator[Limits]:
     if address is None:
         yield limits
         return
-    if limits.jobs is not None or limits.linux is not None:
-        fail("--cluster runs the simulator, on all threads of its workers: leave out --jobs and --on")
+    if limits.jobs is not None or limits.linux is not None or limits.threads != 1:
+        fail("--cluster runs the simulator, on all threads of its workers: leave out --jobs, --threads and --on")
     from dumbbell.cluster import connect
 
     with connect(address) as client:

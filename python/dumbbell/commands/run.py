@@ -32,6 +32,7 @@ def run(
     repeat: options.Repeat = None,
     vary_rtt: options.VaryRtt = False,
     jobs: options.Jobs = None,
+    threads: options.Threads = 1,
     max_memory: options.MaxMemory = None,
     seed: options.Seed = None,
     out: options.Out = None,
@@ -47,7 +48,9 @@ def run(
     if files.count(STANDARD_INPUT) > 1:
         fail("standard input (-) can be read once")
     chosen = options.settings(settings, vary_rtt)
-    limits = Limits(jobs, options.size(max_memory), options.linux(on, retries, sysctls))
+    limits = Limits(jobs, options.size(max_memory), options.linux(on, retries, sysctls), threads=threads)
+    if limits.linux is not None and threads != 1:
+        fail("--threads goes with the simulator: leave it out, or --on linux")
     # All files are read before the first runs: a mistake in the last one costs no time.
     experiments = [(path, options.load(path, set=chosen, seed=seed, repeat=repeat)) for path in files]
     if plot and out is None:

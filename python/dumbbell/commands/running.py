@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import shlex
 import sys
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager, nullcontext
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -38,6 +38,8 @@ def run_one(name: str | None, loaded: _core.Experiment, limits: Limits, output: 
     def advise(say: Callable[[], str]) -> None:
         interrupts.advise(None if out is None else say)
 
+    if limits.threads > 1 and not output.quiet:
+        _tell_threads(loaded.points)
     command = shlex.join(["dumbbell", *sys.argv[1:]])
     result: Result | SweepResult
     if len(loaded.points) == 1:
@@ -55,6 +57,14 @@ def run_one(name: str | None, loaded: _core.Experiment, limits: Limits, output: 
         if not output.as_json and not output.quiet:
             print_paths(paths)
     return printed
+
+
+def _tell_threads(points: Sequence[_core.Point]) -> None:
+    """Says which points take one thread, though each might have several."""
+    reasons = [reason for point in points if (reason := point.why_one_thread()) is not None]
+    if reasons:
+        several = "" if len(points) == 1 else f" of {len(reasons)} of {len(points)} points"
+        note(f"the run{several} takes one thread: {reasons[0]}")
 
 
 def _run_sweep(

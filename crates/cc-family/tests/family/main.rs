@@ -15,6 +15,7 @@
 )]
 
 mod bottleneck;
+mod entries;
 
 use bottleneck::{Network, Path};
 use dumbbell_cc::catalog::Entry;

@@ -81,7 +81,7 @@ impl<P: Packet> Link<P> {
         }
         let taken_back = self.take_back(now);
         let departures = match &mut self.stage {
-            Stage::Instant(_) => {
+            Stage::Instant(_) | Stage::Remote(_) => {
                 self.limit_rate(rate);
                 Vec::new()
             }

@@ -83,7 +83,7 @@ impl<P: Packet> Link<P> {
     /// known when it is offered.
     #[inline]
     pub fn decides_late(&self) -> bool {
-        !self.is_immediate && matches!(self.stage, Stage::Held(_))
+        !self.is_immediate && matches!(self.stage, Stage::Held(_) | Stage::Remote(_))
     }
 
     /// Asks a link that [decides late](Self::decides_late) to keep the departures of packets for

@@ -14,7 +14,7 @@ impl<P: Packet> Link<P> {
         match &mut self.stage {
             Stage::DropTail(queue) => queue.advance(now),
             Stage::Gated(queue) => queue.fifo.advance(now),
-            Stage::Instant(_) | Stage::Held(_) => {}
+            Stage::Instant(_) | Stage::Held(_) | Stage::Remote(_) => {}
         }
         self.decide_until(now);
         self.lose_departed(now);
@@ -26,13 +26,14 @@ impl<P: Packet> Link<P> {
             Stage::DropTail(queue) => &mut queue.occupancy,
             Stage::Gated(queue) => &mut queue.fifo.occupancy,
             Stage::Held(queue) => &mut queue.buffer.occupancy,
+            Stage::Remote(remote) => &mut remote.occupancy,
         }
     }
 
     /// Packets that have left the transmitter; everything has been advanced to `now`.
     fn departures(&mut self, now: Time) -> Tally {
         let in_service = match &self.stage {
-            Stage::Instant(_) => Tally::default(),
+            Stage::Instant(_) | Stage::Remote(_) => Tally::default(),
             Stage::DropTail(queue) => queue.in_service.tally(now),
             Stage::Gated(queue) => queue.fifo.in_service.tally(now),
             Stage::Held(queue) => queue.buffer.in_service.tally(now),
@@ -50,7 +51,7 @@ impl<P: Packet> Link<P> {
 
     /// Packets that have arrived at the near end. Those that [enter](Self::delay_from) at this very instant come after whoever
     /// looks.
-    fn arrivals(&self, now: Time) -> Tally {
+    pub(super) fn arrivals(&self, now: Time) -> Tally {
         let to_come = if self.is_entered_ahead { self.pipe.entering_from(now) } else { Tally::default() };
         self.ledger.arrivals.minus(to_come)
     }
@@ -117,6 +118,7 @@ impl<P: Packet> Link<P> {
             Stage::DropTail(queue) => queue.memory(),
             Stage::Gated(queue) => queue.fifo.memory(),
             Stage::Held(queue) => queue.memory(),
+            Stage::Remote(remote) => remote.memory(),
         };
         let drops = &self.ledger.later_drops;
         queue
@@ -139,14 +141,14 @@ impl<P: Packet> Link<P> {
     pub fn observe(&self) -> Vec<(&'static str, f64)> {
         match &self.stage {
             Stage::Held(queue) => queue.observe(),
-            Stage::Instant(_) | Stage::DropTail(_) | Stage::Gated(_) => Vec::new(),
+            Stage::Instant(_) | Stage::DropTail(_) | Stage::Gated(_) | Stage::Remote(_) => Vec::new(),
         }
     }
 
     /// Bits the transmitter could send between two instants; `None` for an unlimited rate.
     pub fn capacity_bits(&self, since: Time, until: Time) -> Option<u64> {
         match &self.stage {
-            Stage::Instant(_) => None,
+            Stage::Instant(_) | Stage::Remote(_) => None,
             Stage::DropTail(queue) => Some(queue.transmitter.capacity_bits(since, until)),
             Stage::Gated(queue) => Some(queue.fifo.transmitter.capacity_bits(since, until)),
             Stage::Held(queue) => Some(queue.buffer.transmitter.capacity_bits(since, until)),

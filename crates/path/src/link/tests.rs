@@ -19,6 +19,7 @@ use dumbbell_units::{Bytes, Duration, Rate, Ratio, Rng};
 mod left_alone;
 pub(super) mod properties;
 mod queues;
+mod remote;
 
 pub(super) const MS: u64 = 1_000_000;
 

@@ -64,6 +64,17 @@ impl Clock {
         self.find_next();
     }
 
+    /// The run is over, for now, when `over` is reached.
+    pub fn stop_at(&mut self, over: Time) {
+        self.over = over;
+        self.find_next();
+    }
+
+    /// Whether what is due next is a sample.
+    pub fn records_next(&self) -> bool {
+        self.record <= self.next && self.change > self.next && self.measure > self.next && self.over > self.next
+    }
+
     /// Updates the time at which something is due next.
     fn find_next(&mut self) {
         self.next = self.change.min(self.measure).min(self.record).min(self.arrival).min(self.over);
@@ -98,10 +109,17 @@ impl Engine<'_> {
         } else {
             let lasting = &mut self.flows[..self.scenario.flows.len()];
             let links = LinkView { media: &mut self.media, entries: &self.entries, departed: &mut self.departed };
-            tables::sample(&mut self.recorder, now, lasting, links);
-            self.clock.record = self.recorder.next(self.end);
-            self.hand_over_series();
+            tables::sample(&mut self.recorder, now, lasting.iter_mut(), links);
+            return self.sampled();
         }
+        self.clock.find_next();
+        self.failure.is_none()
+    }
+
+    /// A sample has been taken.
+    pub(super) fn sampled(&mut self) -> bool {
+        self.clock.record = self.recorder.next(self.end);
+        self.hand_over_series();
         self.clock.find_next();
         self.failure.is_none()
     }

@@ -2,7 +2,7 @@
 
 use super::Engine;
 use super::transmission::PACKETS_PER_CHECK;
-use crate::agenda::Turn;
+use crate::agenda::{Cause, Turn};
 use crate::endpoints::Endpoints;
 use crate::flow::Phase;
 use crate::packet::{Kind, Packet};
@@ -10,13 +10,13 @@ use dumbbell_transport::{Answer, Handshake, Horizon, SetUp};
 
 /// The rest of the run whose packet came out of a link last. They go to the same endpoint.
 #[derive(Clone, Copy)]
-struct Followers {
+pub(super) struct Followers {
     link: usize,
     count: u32,
 }
 
 impl Followers {
-    const NONE: Followers = Followers { link: 0, count: 0 };
+    pub const NONE: Followers = Followers { link: 0, count: 0 };
 }
 
 impl Engine<'_> {
@@ -89,7 +89,7 @@ impl Engine<'_> {
     /// A packet comes out of a medium: it enters the next medium of its route, or its endpoint receives it, which may take
     /// some of its `followers` at once.
     #[inline(always)]
-    fn arrive(&mut self, packet: &mut Packet, followers: Followers) {
+    pub(super) fn arrive(&mut self, packet: &mut Packet, followers: Followers) {
         if packet.hops_left > 0 {
             let hop = self.routes.next_hop(packet.flow, packet.kind.is_forward(), packet.hops_left);
             packet.hops_left -= 1;
@@ -164,7 +164,7 @@ impl Engine<'_> {
         let ack = receiver.poll_transmit();
         self.flow_agenda.advance(index, Turn::Receiver, receiver.next_timer());
         if let Some(ack) = ack {
-            self.acknowledge(index, &ack);
+            self.acknowledge(index, &ack, Cause::ARRIVAL);
         }
     }
 
@@ -254,7 +254,7 @@ impl Engine<'_> {
         match packet.kind {
             Kind::Syn => {
                 let echo = set_up.on_syn(now, packet.timestamp);
-                self.send_syn_ack(index, echo);
+                self.send_syn_ack(index, echo, Cause::ARRIVAL);
             }
             Kind::SynAck if flow.phase == Phase::Connecting => {
                 let handshake = set_up.on_syn_ack(now, packet.echo(), packet.timestamp);
@@ -303,7 +303,7 @@ impl Engine<'_> {
             self.send_syn(index);
         }
         if let Some(echo) = repetition.syn_ack {
-            self.send_syn_ack(index, echo);
+            self.send_syn_ack(index, echo, Cause::of_turn(Turn::Application));
         }
     }
 

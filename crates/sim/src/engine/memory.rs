@@ -20,14 +20,33 @@ pub(super) struct Memory {
     turns_per_measurement: u64,
     /// Turns and packets until it is added up again.
     until_measured: u64,
+    /// What it was for when it was added up last.
+    pub parts: Parts,
 }
+
+/// Bytes for flows and routes, senders, packets, their contents, distributions, series, and flows that come and go.
+pub(super) type Parts = [u64; 7];
+pub(super) const FLOWS: usize = 0;
+pub(super) const PACKETS: usize = 2;
+pub(super) const SERIES: usize = 5;
 
 impl Memory {
     pub fn new(media: &Media<Packet>, flows: &[Flow], routes: &Routes) -> Memory {
         let fixed = routes.memory() + flows.iter().map(Flow::memory).sum::<usize>();
         let each = TURNS_PER_MEASUREMENT_OF_EACH * (flows.len() + media.len()) as u64;
-        Memory { fixed: fixed as u64, turns_per_measurement: TURNS_PER_MEASUREMENT.max(each), until_measured: 0 }
+        Memory {
+            fixed: fixed as u64,
+            turns_per_measurement: TURNS_PER_MEASUREMENT.max(each),
+            until_measured: 0,
+            parts: Parts::default(),
+        }
     }
+}
+
+/// The largest part: its number and its bytes. Of equal ones it is the first.
+pub(super) fn largest(parts: &Parts) -> (usize, u64) {
+    let grown = parts.iter().copied().max().unwrap_or(0);
+    (parts.iter().position(|&part| part == grown).unwrap_or(0), grown)
 }
 
 impl Engine<'_> {
@@ -61,23 +80,28 @@ impl Engine<'_> {
         let series = self.recorder.memory();
         let fixed = self.memory.fixed;
         let traffic = self.traffic.memory(&self.flows);
-        let needed = fixed + senders + histograms + packets + contents + series + traffic;
+        self.memory.parts = [fixed, senders, packets, contents, histograms, series, traffic];
+        let needed = self.memory.parts.iter().sum();
         if needed <= self.bounds.max_memory || self.failure.is_some() {
             return;
         }
-        let parts = [fixed, senders, packets, contents, histograms, series, traffic];
-        let grown = parts.into_iter().max().unwrap_or(0);
-        let growth = match parts.into_iter().position(|part| part == grown) {
-            Some(1) => self.largest_sender(),
-            Some(2) => self.fullest_medium(),
-            Some(3) => Growth::Acknowledgements,
-            Some(4) => Growth::Histograms,
-            Some(5) => Growth::Series,
-            Some(6) => self.traffic.growth(),
-            _ => Growth::Flows { count: self.flows.len() },
-        };
+        let (part, grown) = largest(&self.memory.parts);
+        let growth = self.growth(part);
         let limit = self.bounds.max_memory;
         self.failure = Some(MemoryExceeded { at: self.now, limit, needed, growth, grown }.into());
+    }
+
+    /// What the part of that number is for.
+    pub(super) fn growth(&mut self, part: usize) -> Growth {
+        match part {
+            1 => self.largest_sender(),
+            2 => self.fullest_medium(),
+            3 => Growth::Acknowledgements,
+            4 => Growth::Histograms,
+            5 => Growth::Series,
+            6 => self.traffic.growth(),
+            _ => Growth::Flows { count: self.flows.len() },
+        }
     }
 
     fn largest_sender(&self) -> Growth {

@@ -10,12 +10,16 @@ mod delivery;
 mod faults;
 mod memory;
 mod pages;
+mod shares;
 mod spawned;
 #[cfg(test)]
 mod tests;
 mod traffic;
 mod transmission;
 mod wiring;
+
+pub(crate) use shares::Split;
+pub use shares::Unsplit;
 
 use crate::agenda::{FlowAgenda, Turn};
 use crate::checks::Checks;
@@ -80,7 +84,7 @@ impl<'a> Engine<'a> {
         let checks = Checks::new(scenario, &script, bounds.cancel)?;
         let mut network = Network::new(scenario, bounds.cancel)?;
         if script.is_empty() {
-            network.shorten_ways();
+            network.shorten_ways(|_| false);
         }
         let recorder = tables::recorder(scenario, &network.flows);
         let clock = Clock::new(scenario, &recorder, script)?;
@@ -134,6 +138,12 @@ impl<'a> Engine<'a> {
     pub fn run(mut self) -> Result<RunOutput, RunError> {
         let turns = self.turns()?;
         self.events += turns;
+        self.close();
+        self.finish()
+    }
+
+    /// The end has been reached: counts what has not been counted.
+    fn close(&mut self) {
         self.now = self.end;
         self.end_links();
         self.settle_all_reports();
@@ -141,6 +151,10 @@ impl<'a> Engine<'a> {
             self.finish_measurement();
         }
         self.checks.conservation(&self.flows, &self.media);
+    }
+
+    /// The tables of a run that is over.
+    fn finish(mut self) -> Result<RunOutput, RunError> {
         let (traffic, completions, pages) = self.finish_traffic();
         let lasting = &self.flows[..self.scenario.flows.len()];
         let spawned: u64 = traffic.iter().map(|source| source.total.arrived).sum();

@@ -1,7 +1,7 @@
 //! Takes packets from endpoints into media, and counts what media report of them.
 
 use super::Engine;
-use crate::agenda::Turn;
+use crate::agenda::{Cause, Turn};
 use crate::endpoints::Endpoints;
 use crate::flow::{Flow, Traffic};
 use crate::packet::{Kind, Packet, flow_number};
@@ -17,6 +17,7 @@ pub(super) const PACKETS_PER_CHECK: u64 = 64;
 const BURSTS_PER_CHECK: u32 = 256;
 
 impl Engine<'_> {
+    #[inline(always)]
     pub(super) fn sender_timer(&mut self, index: usize) {
         let now = self.now;
         let ends = &mut self.flows[index].ends;
@@ -27,6 +28,7 @@ impl Engine<'_> {
         self.flow_agenda.set(index, Turn::Sender, self.flows[index].ends.sender_timer());
     }
 
+    #[inline(always)]
     pub(super) fn receiver_timer(&mut self, index: usize) {
         let now = self.now;
         let ends = &mut self.flows[index].ends;
@@ -34,7 +36,7 @@ impl Engine<'_> {
             match ends {
                 Endpoints::Tcp { receiver, .. } => {
                     if let Some(ack) = receiver.on_timer(now) {
-                        self.acknowledge(index, &ack);
+                        self.acknowledge(index, &ack, Cause::of_turn(Turn::Receiver));
                     }
                 }
                 Endpoints::Other(ends) => {
@@ -179,12 +181,12 @@ impl Engine<'_> {
         }
     }
 
-    /// Sends an ACK of a receiver.
+    /// Sends an ACK of a receiver, which has this cause.
     #[inline(always)]
-    pub(super) fn acknowledge(&mut self, index: usize, ack: &Ack) {
+    pub(super) fn acknowledge(&mut self, index: usize, ack: &Ack, cause: Cause) {
         let route = *self.routes.of(index);
         let packet = Packet::ack(flow_number(index), route.reverse_rest, route.header, ack, &mut self.sacks);
-        self.send_back(&route, packet);
+        self.send_back(&route, packet.because(cause));
     }
 
     /// The same for an ACK without SACK blocks.
@@ -226,10 +228,10 @@ impl Engine<'_> {
     }
 
     /// The answer to a SYN, which echoes the one that left at `echo`.
-    pub(super) fn send_syn_ack(&mut self, index: usize, echo: Time) {
+    pub(super) fn send_syn_ack(&mut self, index: usize, echo: Time, cause: Cause) {
         let route = *self.routes.of(index);
         let packet = Packet::syn_ack(self.now, flow_number(index), route.reverse_rest, route.handshake_bytes, echo);
-        self.send_back(&route, packet);
+        self.send_back(&route, packet.because(cause));
     }
 
     /// The ACK of the answer, which ends the handshake.
@@ -415,7 +417,7 @@ impl Engine<'_> {
     }
 
     #[cold]
-    fn count_drop(&mut self, packet: &Packet) {
+    pub(super) fn count_drop(&mut self, packet: &Packet) {
         if packet.kind.is_data() {
             self.flows[packet.flow as usize].traffic.drops += 1;
         }

@@ -4,7 +4,7 @@ use super::traffic::Traffic;
 use crate::RunError;
 use crate::flow::Flow;
 use crate::packet::Packet;
-use dumbbell_network::{Entry, Routes, controller_stream, media, slowest_link, start_of, start_stream};
+use dumbbell_network::{Entry, Routes, controller_stream, media, slowest_link, start_of, start_stream, wire};
 use dumbbell_path::Media;
 use dumbbell_scenario::Scenario;
 use dumbbell_transport::Completion;
@@ -72,13 +72,30 @@ impl Network {
         network.decide_when_asked(scenario);
         Ok(network)
     }
+
+    /// The network of a share: `flows` that have been made for a whole run, and those of its links that they pass. The
+    /// queue of link number `trunk` is elsewhere.
+    pub fn of_share(part: &Scenario, trunk: usize, flows: Vec<Flow>) -> Result<Network, RunError> {
+        let mut routes = Routes::with_capacity(flows.len());
+        let entries = Entry::of_links(part.links.len());
+        for spec in &part.flows {
+            routes.push(spec, trunk, &entries)?;
+        }
+        let links = (0..part.links.len()).map(|link| {
+            let wire = wire(part, link);
+            if link == trunk { wire.into_remote() } else { wire }
+        });
+        let media = Media::new(links.collect(), Vec::new());
+        Ok(Network { media, flows, routes, entries, traffic: Traffic::default() })
+    }
 }
 
 impl Network {
-    /// Lets packets pass links where nothing can happen to them. No link may change afterwards.
-    pub fn shorten_ways(&mut self) {
+    /// Lets packets pass links where nothing can happen to them; `is_shared` tells of links that flows of other networks enter,
+    /// too. No link may change afterwards.
+    pub fn shorten_ways(&mut self, is_shared: impl Fn(usize) -> bool) {
         let Network { media, routes, .. } = self;
-        routes.shorten(|number| media.link_mut(number).is_some_and(|link| link.only_delays()));
+        routes.shorten(|number| media.link_mut(number).is_some_and(|link| link.only_delays()), is_shared);
     }
 
     /// Only who waits for what leaves its host's device has to hear in time of what a queue decides.

@@ -56,7 +56,7 @@ const MIXED: &str = r#"
 "#;
 
 /// Every bit of a table.
-fn bytes(table: &Table) -> Vec<u8> {
+pub fn bytes(table: &Table) -> Vec<u8> {
     let mut bytes = Vec::new();
     for column in &table.columns {
         bytes.extend(column.name.as_bytes());
@@ -77,7 +77,7 @@ fn summary(scenario: &Scenario) -> Vec<u8> {
     [bytes(&output.flows), bytes(&output.links)].concat()
 }
 
-fn assert_same_tables(first: &RunOutput, second: &RunOutput) {
+pub fn assert_same_tables(first: &RunOutput, second: &RunOutput) {
     for (a, b) in [
         (&first.flows, &second.flows),
         (&first.links, &second.links),

@@ -2,7 +2,7 @@
 
 use dumbbell_cc::parameters::NoParameters;
 use dumbbell_cc::{Algorithm, Control, Controller, Fault, View};
-use dumbbell_scenario::Experiment;
+use dumbbell_scenario::{Experiment, Scenario};
 use dumbbell_sim::RunError;
 use dumbbell_units::{Duration, Rng, Time};
 use std::sync::Arc;
@@ -43,8 +43,8 @@ impl Algorithm for Clueless {
     }
 }
 
-/// How a run ends whose second and third flow are clueless; the third starts later.
-fn end(record: bool) -> RunError {
+/// A run whose second and third flow are clueless; the third starts later.
+pub fn clueless_flows(record: bool) -> Scenario {
     let mut catalog = dumbbell_cc_family::catalog().clone();
     catalog.register::<Clueless>().unwrap();
     let text = format!(
@@ -53,7 +53,12 @@ fn end(record: bool) -> RunError {
          [[flows]]\ncc = \"clueless\"\nstart = \"19s\""
     );
     let experiment = Experiment::from_toml_with(&catalog, &text, "faults.toml", &[]).unwrap();
-    dumbbell_sim::run(&experiment.points()[0].scenario(), &AtomicBool::new(false)).unwrap_err()
+    (*experiment.points()[0].scenario()).clone()
+}
+
+/// How such a run ends.
+fn end(record: bool) -> RunError {
+    dumbbell_sim::run(&clueless_flows(record), &AtomicBool::new(false)).unwrap_err()
 }
 
 #[test]

@@ -178,6 +178,11 @@ impl Series {
         self.numbers.get(column).unwrap_or_else(|| panic!("no column {column}"))
     }
 
+    /// All columns of numbers.
+    pub fn columns(&self) -> impl Iterator<Item = (&str, &[f64])> {
+        self.numbers.iter().map(|(name, numbers)| (name.as_str(), numbers.as_slice()))
+    }
+
     /// A column of names.
     pub fn name(&self, column: &str) -> &[String] {
         self.names.get(column).unwrap_or_else(|| panic!("no column {column}"))

@@ -36,6 +36,7 @@ mod reno;
 mod script;
 mod short_flows;
 mod snapshots;
+mod threads;
 mod udp;
 mod web_pages;
 mod wifi;

@@ -9,6 +9,8 @@
 //!
 //! and the difference is part of its review.
 
+mod options;
+
 use crate::lab::{jain, mean, run};
 use dumbbell_cc_family::catalog;
 use std::fmt::Write;

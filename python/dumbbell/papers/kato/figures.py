@@ -73,7 +73,7 @@ def starving(counts: Mapping[str, Sequence[int]]) -> Picture:
                 axes.scatter(at, value, s=14 * found.count(value), color=look("bbr").colour, zorder=3)
         axes.set_xticks(range(len(counts)), list(counts), fontsize=8)
         axes.set_xlim(-0.5, len(counts) - 0.5)
-        axes.set_ylim(-0.7, 16)
+        axes.set_ylim(-1, 16)
         axes.set_ylabel("flows below 1 Mbit/s, of 16")
         axes.set_title("Starvation needs both (area: runs, over all other rules and seeds)", loc="left")
         axes.grid(axis="x", visible=False)

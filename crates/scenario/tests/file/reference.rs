@@ -2,7 +2,7 @@
 //! updates them with
 //!
 //! ```text
-//! DUMBBELL_UPDATE_REFERENCE=1 cargo test -p dumbbell-scenario --test reference
+//! DUMBBELL_UPDATE_REFERENCE=1 cargo test -p dumbbell-scenario --test file reference
 //! ```
 #![expect(clippy::unwrap_used, reason = "a test may panic")]
 

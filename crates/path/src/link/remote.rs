@@ -1,0 +1,131 @@
+//! A link whose queue and transmitter are those of another one.
+//!
+//! When a network is split, each part has such a link in the place of the one that all parts share. It keeps what is
+//! [offered](Offered) to it, in order of time; the shared link [decides](Link::decide) what becomes of it, after that of the
+//! other parts has been put in order with it, and then this one [carries](Link::carry) what was not dropped to its far end.
+
+use super::{FastPath, Link, Offer, Stage};
+use crate::config::LinkRate;
+use crate::packet::Packet;
+use crate::stats::Occupancy;
+use crate::train::Train;
+use dumbbell_units::{Time, claimed};
+
+/// Packets that were offered together to a link whose queue is elsewhere.
+#[derive(Clone, Copy, Debug)]
+pub struct Offered<P> {
+    /// When.
+    pub at: Time,
+    /// What is offered at the same instant for a cause with a lower number comes before it.
+    pub cause: u64,
+    /// Whether it is a run, or a packet by itself.
+    pub is_run: bool,
+    /// How many there are.
+    pub count: u32,
+    /// The first of them.
+    pub packet: P,
+    /// When those leave that the queue has taken. The others were dropped.
+    pub departures: Train,
+}
+
+/// What takes the place of the queue.
+#[derive(Clone, Debug)]
+pub(super) struct Remote<P> {
+    pub(super) occupancy: Occupancy,
+    cause: u64,
+    /// Whether the queue takes whole runs.
+    takes_runs: bool,
+    offered: Vec<Offered<P>>,
+}
+
+impl<P: Packet> Remote<P> {
+    pub(super) fn offer(&mut self, at: Time, packet: P) -> Offer {
+        self.keep(at, packet, 1, false);
+        Offer::Accepted { departs: None }
+    }
+
+    /// False when the queue does not take runs.
+    pub(super) fn offer_run(&mut self, at: Time, packet: P, count: u32) -> bool {
+        if self.takes_runs {
+            self.keep(at, packet, count, true);
+        }
+        self.takes_runs
+    }
+
+    fn keep(&mut self, at: Time, packet: P, count: u32, is_run: bool) {
+        let (cause, departures) = (self.cause, Train::default());
+        self.offered.push(Offered { at, cause, is_run, count, packet, departures });
+    }
+
+    pub(super) fn memory(&self) -> u64 {
+        claimed::<Offered<P>>(self.offered.len(), self.offered.capacity())
+    }
+}
+
+impl<P: Packet> Link<P> {
+    /// Whether its queue can be elsewhere: it is drop-tail with one rate, and packets neither vanish nor wait behind it.
+    pub fn can_be_remote(&self) -> bool {
+        self.fast_path == FastPath::DropTail && matches!(self.config.rate, LinkRate::Constant(_))
+    }
+
+    /// The same link, idle, with its queue elsewhere.
+    #[must_use]
+    pub fn into_remote(mut self) -> Link<P> {
+        self.is_immediate = false;
+        self.fast_path = FastPath::Remote;
+        let takes_runs = self.config.limit.time.is_none();
+        let remote = Remote { occupancy: Occupancy::default(), cause: 0, takes_runs, offered: Vec::new() };
+        self.stage = Stage::Remote(Box::new(remote));
+        self
+    }
+
+    /// [`offer_run`](Link::offer_run) to a link whose queue is elsewhere: nothing is known of the departures.
+    pub(super) fn offer_run_elsewhere(&mut self, now: Time, packet: P, count: u32) -> Option<Train> {
+        let Stage::Remote(remote) = &mut self.stage else { return None };
+        remote.offer_run(now, packet, count).then(|| Train::at_once(Time::NEVER, count))
+    }
+
+    /// What is offered from now on to a link whose queue is elsewhere has this [cause](Offered::cause).
+    #[inline]
+    pub fn set_cause(&mut self, cause: u64) {
+        if let Stage::Remote(remote) = &mut self.stage {
+            remote.cause = cause;
+        }
+    }
+
+    /// Exchanges what has been offered to a link whose queue is elsewhere for the room of what was, `empty`.
+    pub fn swap_offered(&mut self, empty: &mut Vec<Offered<P>>) {
+        if let Stage::Remote(remote) = &mut self.stage {
+            std::mem::swap(&mut remote.offered, empty);
+        }
+    }
+
+    /// Counts what has arrived at another link by `now` as what has arrived here; the other one forgets it.
+    pub fn count_arrivals_of(&mut self, now: Time, other: &mut Link<P>) {
+        let arrivals = other.arrivals(now);
+        other.ledger.arrivals = other.ledger.arrivals.minus(arrivals);
+        self.ledger.arrivals.packets += arrivals.packets;
+        self.ledger.arrivals.bytes += arrivals.bytes;
+    }
+
+    /// Decides about what was offered to a link that has its queue here; in order of time.
+    pub fn decide(&mut self, offered: &mut Offered<P>) {
+        let &mut Offered { at, is_run, count, packet, .. } = offered;
+        let size = packet.size();
+        let Stage::DropTail(queue) = &mut self.stage else { return };
+        let departures = match is_run {
+            true => queue.offer_run(at, size, count),
+            false => queue.offer(at, size).map(|departs| Train::at_once(departs, 1)),
+        };
+        let departures = departures.unwrap_or_default();
+        self.ledger.arrivals.add_many(size, count);
+        self.ledger.dropped_full.add_many(size, count - departures.count());
+        offered.departures = departures;
+    }
+
+    /// Carries what was offered and taken by the queue elsewhere. Returns when the next packet reaches the far end.
+    pub fn carry(&mut self, offered: &Offered<P>) -> Time {
+        self.pipe.push_run(offered.departures, offered.packet);
+        self.pipe.next_arrival()
+    }
+}

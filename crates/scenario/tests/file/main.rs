@@ -1,0 +1,8 @@
+//! What experiment files mean, and which are refused: one program, because each is linked with the whole crate.
+
+mod bad_input;
+mod experiment;
+mod include;
+mod reference;
+mod sweep;
+mod traffic;
