@@ -4,8 +4,9 @@
 //! queue a packet's departure and arrival are computed when it is offered and it goes straight into the pipe, so the
 //! only event of a packet is its arrival at the far end; a [gate](crate::queue::Gate) decides in front of the same queue.
 //! Disciplines that [hold](crate::queue::Held) their packets and decide when one is taken have one decision pending
-//! besides, unless they are [left alone](Link::decide_when_asked); [`Link::next_event`] covers both. What was computed ahead is computed again for the packets that have not left
-//! when the rate, the delay or the loss [changes](Link::change).
+//! besides, unless they are [left alone](Link::decide_when_asked); [`Link::next_event`] covers both. What was computed
+//! ahead is computed again for the packets that have not left when the rate, the delay or the loss
+//! [changes](Link::change).
 
 mod change;
 mod decisions;

@@ -280,11 +280,12 @@ impl<P: Packet> Pipe<P> {
         self.runs.memory() + disorder.map_or(0, |heap| claimed::<InFlight<P>>(heap.len(), heap.capacity()))
     }
 
-    /// Packets of a plain pipe that enter it after `now`.
-    pub(crate) fn entering_after(&self, now: Time) -> Tally {
+    /// Packets of a plain pipe that enter it at `instant` or later.
+    pub(crate) fn entering_from(&self, instant: Time) -> Tally {
+        let before = Time::from_nanos((instant + self.base).as_nanos().saturating_sub(1));
         let mut tally = Tally::default();
         for run in self.runs.iter() {
-            tally.add_many(run.packet.size(), run.instants.count_after(now + self.base));
+            tally.add_many(run.packet.size(), run.instants.count_after(before));
         }
         tally
     }

@@ -5,7 +5,7 @@ use crate::dscp::Dscp;
 use crate::ledger::{DropCause, LinkCounters};
 use crate::packet::Packet;
 use crate::stats::{Backlog, Occupancy, QueueStats, Tally};
-use dumbbell_units::{Time, claimed};
+use dumbbell_units::{Duration, Time, claimed};
 
 impl<P: Packet> Link<P> {
     /// Brings everything up to `now`, except that packets which have arrived wait for [`poll`](Self::poll), and drops for
@@ -49,10 +49,20 @@ impl<P: Packet> Link<P> {
             .minus(in_service)
     }
 
-    /// Packets that have arrived at the near end.
+    /// Packets that have arrived at the near end. Those that [enter](Self::delay_from) at this very instant come after whoever
+    /// looks.
     pub(super) fn arrivals(&self, now: Time) -> Tally {
-        let to_come = if self.is_entered_ahead { self.pipe.entering_after(now) } else { Tally::default() };
+        let to_come = if self.is_entered_ahead { self.pipe.entering_from(now) } else { Tally::default() };
         self.ledger.arrivals.minus(to_come)
+    }
+
+    /// Everything that happens at `end` has happened, and nothing will happen any more: packets that would
+    /// [enter](Self::delay_from) later do not.
+    pub fn end_at(&mut self, end: Time) {
+        if self.is_entered_ahead {
+            self.ledger.arrivals = self.arrivals(end + Duration::from_nanos(1));
+            self.is_entered_ahead = false;
+        }
     }
 
     fn backlog_now(&mut self) -> Backlog {

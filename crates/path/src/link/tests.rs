@@ -514,8 +514,13 @@ fn a_packet_that_enters_a_link_ahead_of_its_time_counts_as_arrived_when_it_would
         let counters = link.counters(at(now));
         (counters.arrivals.packets, counters.departures.packets)
     };
-    assert_eq!(arrived(&mut second, 10 * MS - 1), (0, 0));
-    assert_eq!(arrived(&mut second, 10 * MS), (1, 1));
+    assert_eq!(arrived(&mut second, 10 * MS), (0, 0), "who looks comes first");
+    assert_eq!(arrived(&mut second, 10 * MS + 1), (1, 1));
+    for (end, entered) in [(10 * MS - 1, 0), (10 * MS, 1)] {
+        let mut over = second.clone();
+        over.end_at(at(end));
+        assert_eq!(arrived(&mut over, end), (entered, entered));
+    }
     assert_eq!(drain(&mut second), [(0, 20 * MS)]);
     assert_eq!(arrived(&mut second, 20 * MS), (1, 1));
 }

@@ -144,6 +144,15 @@ impl Engine<'_> {
         self.medium_agenda.set(number, self.media.get(number).next_event());
     }
 
+    /// The run is over, and what was to enter a link later does not.
+    pub(super) fn end_links(&mut self) {
+        for number in 0..self.media.len() {
+            if let Some(link) = self.media.link_mut(number) {
+                link.end_at(self.end);
+            }
+        }
+    }
+
     /// Gives the samples away when there are many.
     fn hand_over_series(&mut self) {
         if let Some(sink) = &mut self.bounds.series

@@ -145,6 +145,7 @@ impl<'a> Engine<'a> {
     /// The end has been reached: counts what has not been counted.
     fn close(&mut self) {
         self.now = self.end;
+        self.end_links();
         self.settle_all_reports();
         if self.measured_links.is_none() {
             self.finish_measurement();
