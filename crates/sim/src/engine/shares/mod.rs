@@ -117,7 +117,7 @@ impl Engine<'_> {
             }
             self.events += u64::from(goes_on);
             if !goes_on {
-                shares.iter_mut().for_each(|share| share.finish());
+                shares.iter_mut().for_each(|share| share.finish(&mut self.media));
                 return Ok(false);
             }
         }

@@ -175,8 +175,9 @@ impl<'a> Share<'a> {
     }
 
     /// The run is over.
-    pub fn finish(&mut self) {
+    pub fn finish(&mut self, media: &mut Media<Packet>) {
         self.engine.close();
+        self.tell_arrivals(self.engine.end, media);
     }
 
     /// How many events there were that the whole run has not counted.
