@@ -3,6 +3,7 @@
 use super::check;
 use crate::lab::{Run, Series, run};
 use dumbbell_cc_family::catalog;
+use dumbbell_results::UNKNOWN;
 use std::fmt::Write;
 
 /// What is shown of flows.
@@ -40,10 +41,11 @@ const LINKS: [&str; 13] = [
     "collisions_total",
 ];
 
-/// Writes the numbers under each other; what is zero or unknown is left out.
+/// Writes the numbers in a line; what is zero or unknown is left out.
 fn line(table: &mut String, what: &str, numbers: impl Iterator<Item = (String, f64)>) {
     write!(table, "  {what}:").unwrap();
-    for (name, number) in numbers.filter(|(_, number)| *number != 0.0 && !number.is_nan()) {
+    let is_known = |number: f64| !number.is_nan() && number < UNKNOWN as f64;
+    for (name, number) in numbers.filter(|(_, number)| *number != 0.0 && is_known(*number)) {
         let places = if number.fract() == 0.0 { 0 } else { 4 };
         write!(table, " {name}={number:.places$}").unwrap();
     }
