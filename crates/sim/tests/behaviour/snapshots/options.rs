@@ -1,7 +1,7 @@
 //! One experiment for each option of links, endpoints and algorithms: whatever an option does, it shows here.
 
 use super::check;
-use crate::lab::{Run, Series, run};
+use crate::lab::{Run, Series, explain, run};
 use dumbbell_cc_family::catalog;
 use dumbbell_results::UNKNOWN;
 use std::fmt::Write;
@@ -85,7 +85,7 @@ fn samples(table: &mut String, series: &Series) {
 fn with_link(table: &mut String, option: &str) {
     let rate = if option.starts_with("rate =") || option.contains("wifi =") { "" } else { "rate = \"20mbit\", " };
     let buffer = if option.contains("buffer =") { "" } else { ", buffer = \"1bdp\"" };
-    let run = run(&format!(
+    let experiment = format!(
         r#"
         duration = "6s"
         warmup = "1s"
@@ -97,9 +97,11 @@ fn with_link(table: &mut String, option: &str) {
             {{ cc = "reno", start = "2s" }},
         ]
         "#
-    ));
-    writeln!(table, "{option}").unwrap();
-    tables(table, &run);
+    );
+    let words = explain(&experiment);
+    let link = words.lines().skip_while(|line| *line != "links").nth(1).unwrap();
+    writeln!(table, "{option}\n{link}").unwrap();
+    tables(table, &run(&experiment));
 }
 
 /// Endpoints with an option on a lossy link, and small transfers with pauses between them.
