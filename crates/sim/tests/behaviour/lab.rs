@@ -6,9 +6,18 @@ use std::collections::BTreeMap;
 use std::ops::Range;
 use std::sync::atomic::AtomicBool;
 
+fn experiment(toml: &str) -> Experiment {
+    Experiment::from_toml(toml, "experiment.toml", &[]).unwrap_or_else(|e| panic!("{e}\n{toml}"))
+}
+
+/// What an experiment says of itself.
+pub fn explain(toml: &str) -> String {
+    experiment(toml).explain()
+}
+
 /// The scenario of an experiment without a sweep.
 pub fn scenario(toml: &str) -> Scenario {
-    let experiment = Experiment::from_toml(toml, "experiment.toml", &[]).unwrap_or_else(|e| panic!("{e}\n{toml}"));
+    let experiment = experiment(toml);
     assert_eq!(experiment.points().len(), 1, "a sweep has many runs");
     (*experiment.points()[0].scenario()).clone()
 }

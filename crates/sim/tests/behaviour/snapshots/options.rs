@@ -1,8 +1,9 @@
 //! One experiment for each option of links, endpoints and algorithms: whatever an option does, it shows here.
 
 use super::check;
-use crate::lab::{Run, Series, run};
+use crate::lab::{Run, Series, explain, run};
 use dumbbell_cc_family::catalog;
+use dumbbell_results::UNKNOWN;
 use std::fmt::Write;
 
 /// What is shown of flows.
@@ -40,10 +41,11 @@ const LINKS: [&str; 13] = [
     "collisions_total",
 ];
 
-/// Writes the numbers under each other; what is zero or unknown is left out.
+/// Writes the numbers in a line; what is zero or unknown is left out.
 fn line(table: &mut String, what: &str, numbers: impl Iterator<Item = (String, f64)>) {
     write!(table, "  {what}:").unwrap();
-    for (name, number) in numbers.filter(|(_, number)| *number != 0.0 && !number.is_nan()) {
+    let is_known = |number: f64| !number.is_nan() && number < UNKNOWN as f64;
+    for (name, number) in numbers.filter(|(_, number)| *number != 0.0 && is_known(*number)) {
         let places = if number.fract() == 0.0 { 0 } else { 4 };
         write!(table, " {name}={number:.places$}").unwrap();
     }
@@ -83,7 +85,7 @@ fn samples(table: &mut String, series: &Series) {
 fn with_link(table: &mut String, option: &str) {
     let rate = if option.starts_with("rate =") || option.contains("wifi =") { "" } else { "rate = \"20mbit\", " };
     let buffer = if option.contains("buffer =") { "" } else { ", buffer = \"1bdp\"" };
-    let run = run(&format!(
+    let experiment = format!(
         r#"
         duration = "6s"
         warmup = "1s"
@@ -95,9 +97,11 @@ fn with_link(table: &mut String, option: &str) {
             {{ cc = "reno", start = "2s" }},
         ]
         "#
-    ));
-    writeln!(table, "{option}").unwrap();
-    tables(table, &run);
+    );
+    let words = explain(&experiment);
+    let link = words.lines().skip_while(|line| *line != "links").nth(1).unwrap();
+    writeln!(table, "{option}\n{link}").unwrap();
+    tables(table, &run(&experiment));
 }
 
 /// Endpoints with an option on a lossy link, and small transfers with pauses between them.
