@@ -592,3 +592,30 @@ fn observables_are_as_many_as_their_names() {
     assert!(values[..names.len()].iter().all(|v| *v != f64::NEG_INFINITY));
     assert_eq!(values[names.len()], f64::NEG_INFINITY);
 }
+
+#[test]
+fn a_probe_remembers_the_losses_and_the_marks_that_samples_tell_of() {
+    let mut flow = Flow::up(parameters("bbr3", json!({})));
+    let quiet = RateSample::default();
+    let samples = [
+        (quiet, (false, false)),
+        (RateSample { lost_since_sent: 1, ..quiet }, (true, false)),
+        (RateSample { delivered_ce: 1, ..quiet }, (true, true)),
+    ];
+    for (sample, seen) in samples {
+        flow.bbr.finish_signals(&sample, BW);
+        assert_eq!((flow.bbr.probe.saw_loss, flow.bbr.probe.saw_ce), seen);
+    }
+}
+
+#[test]
+fn drain_ends_after_its_rounds_however_much_is_in_flight() {
+    let mut flow = Flow::cruising(parameters("bbr3", json!({ "drain_max_rounds": 3 })));
+    flow.bbr.mode = Mode::Drain;
+    flow.view.packets_out = 200;
+    for (round, mode) in [(0, Mode::Drain), (3, Mode::Drain), (4, Mode::ProbeBw)] {
+        flow.bbr.round.count = round;
+        flow.bbr.check_drain(&flow.view, &mut flow.control);
+        assert_eq!(flow.bbr.mode, mode, "round {round}");
+    }
+}

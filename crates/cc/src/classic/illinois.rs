@@ -275,6 +275,16 @@ mod tests {
     }
 
     #[test]
+    fn a_window_below_the_threshold_has_the_constants_of_reno() {
+        for (cwnd, has_base) in [(14, true), (15, false)] {
+            let (mut illinois, c) = begun();
+            (illinois.alpha, illinois.beta) = (0, 0);
+            illinois.judge(&c.view, cwnd);
+            assert_eq!((illinois.alpha, illinois.beta) == (ALPHA_BASE, BETA_BASE), has_base, "{cwnd} packets");
+        }
+    }
+
+    #[test]
     fn an_empty_queue_adds_ten_packets_a_round_and_a_loss_takes_an_eighth() {
         let (growth, ssthresh) = at_delay(0);
         assert!((9..=10).contains(&growth), "{growth}");

@@ -242,6 +242,7 @@ mod tests {
         assert_eq!(once.seek(ms(0)), ms(10));
         assert_eq!(once.send(1004), Time::NEVER, "it is cut in the middle");
         assert_eq!(once.seek(ms(100)), Time::NEVER);
+        assert!(!once.waits_at_most(Duration::from_secs(3_600), ms(100), 0), "what waits now waits for ever");
         assert_eq!(capacity_bits(&once, ms(5), ms(1000)), 12_000);
         assert_eq!(trace(&[], false).seek(ms(0)), Time::NEVER);
     }

@@ -53,6 +53,19 @@ fn originals_leave_together_up_to_the_first_segment_that_was_sent_again() {
     assert!(board.is_empty() && board.list_oldest().is_none());
 }
 
+#[test]
+fn what_is_outstanding_is_untouched_until_a_segment_is_marked_and_after_that_has_left() {
+    let mut board = filled(3);
+    assert!(board.is_untouched());
+    board.mark_lost(0);
+    assert!(!board.is_untouched(), "the first one is lost");
+    board.pop_una();
+    assert!(board.is_untouched());
+    board.set_sacked(2);
+    board.pop_una();
+    assert!(!board.is_untouched(), "only the one that has been received is left");
+}
+
 fn listed(board: &Scoreboard) -> Vec<u32> {
     std::iter::successors(board.list_oldest(), |&seq| board.list_next(seq)).collect()
 }
