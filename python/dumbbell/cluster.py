@@ -213,6 +213,7 @@ def work(
     error: Exception | None = None
     batches: list[Mapping[str, bytes]] = []
     results: list[Result] = []
+    rows = 0
     try:
         if engine_digest() != engine:
             raise ClusterError(_other_builds({_worker_address(): engine_digest()}, engine))
@@ -225,9 +226,11 @@ def work(
                 (Path(folder) / TRACES / name).write_text(content, encoding="utf-8")
             for job in jobs:
                 results.append(_run(job, place, limit, cancel))
-                if results[-1].is_long or sum(result.rows for result in results) >= MAX_ROWS:
+                rows += results[-1].rows
+                if results[-1].is_long or rows >= MAX_ROWS:
                     batches += _encoded(results)
                     results.clear()
+                    rows = 0
     except (_core.RunError, ClusterError) as raised:
         error = raised
     except OSError as raised:

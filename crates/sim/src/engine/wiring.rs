@@ -88,9 +88,7 @@ impl Network {
         let media = Media::new(links.collect(), Vec::new());
         Ok(Network { media, flows, routes, entries, traffic: Traffic::default() })
     }
-}
 
-impl Network {
     /// Lets packets pass links where nothing can happen to them; `is_shared` tells of links that flows of other networks enter,
     /// too. No link may change afterwards.
     pub fn shorten_ways(&mut self, is_shared: impl Fn(usize) -> bool) {
