@@ -1,0 +1,105 @@
+//! The life of every controller without a transport, compared with tables in `tests/snapshots/`.
+//!
+//! A life is a script: slow start into a queue, losses, marks, a restart after idle time, a timeout, an application that has
+//! too little, a path that becomes longer. All of it happens on a grid of half a millisecond and with few packets, so that
+//! windows, delays and counts meet the bounds of the rules exactly: that is where rules are wrong first.
+//!
+//! The tables hold no truth; they show what a change does to what nobody thought of. A change that means to alter results
+//! updates them with
+//!
+//! ```text
+//! DUMBBELL_UPDATE_SNAPSHOTS=1 cargo test -p dumbbell-cc --test lives
+//! ```
+//!
+//! and the difference is part of its review.
+
+mod connection;
+mod digest;
+mod path;
+
+use connection::Connection;
+use dumbbell_cc::Catalog;
+use dumbbell_units::Rng;
+use serde_json::{Map, Value};
+use std::fmt::Write;
+use std::path::PathBuf;
+
+/// What kind of life it is.
+#[derive(Clone, Copy, Debug)]
+struct Life {
+    name: &'static str,
+    /// Packets that the queue holds; an arriving one that finds so many is lost.
+    queue: u32,
+    /// Every so many packets one is lost or late at random; 0: none.
+    accidents: u32,
+    hz: u32,
+}
+
+const LIVES: [Life; 3] = [
+    Life { name: "shallow", queue: 4, accidents: 0, hz: 1_000 },
+    Life { name: "deep", queue: 24, accidents: 0, hz: 250 },
+    Life { name: "rough", queue: 12, accidents: 40, hz: 1_000 },
+];
+
+const UPDATE: &str = "DUMBBELL_UPDATE_SNAPSHOTS";
+
+/// Every algorithm and variant, with rows along each life.
+fn lives() -> String {
+    let mut table = String::new();
+    for entry in Catalog::builtin().entries() {
+        for life in LIVES {
+            writeln!(table, "{}, {}", entry.name(), life.name).unwrap();
+            Connection::new(entry.name(), &Map::new(), life).live(Some(&mut table));
+        }
+    }
+    table
+}
+
+/// Every switch of every algorithm the other way round: a digest of each life.
+fn lives_with_other_switches() -> String {
+    let mut table = String::new();
+    for entry in Catalog::builtin().entries().filter(|entry| entry.base().is_none()) {
+        for (key, value) in entry.parameters(&Map::new()).unwrap() {
+            if let Value::Bool(is_on) = value {
+                let parameters = Map::from_iter([(key.clone(), Value::Bool(!is_on))]);
+                let digests = LIVES.map(|life| Connection::new(entry.name(), &parameters, life).live(None));
+                let [shallow, deep, rough] = digests;
+                writeln!(table, "{}, {key} = {}: {shallow} {deep} {rough}", entry.name(), !is_on).unwrap();
+            }
+        }
+    }
+    table
+}
+
+/// Compares with the committed table, or replaces it when asked to.
+fn check(name: &str, table: &str) {
+    let file: PathBuf = [env!("CARGO_MANIFEST_DIR"), "..", "..", "tests", "snapshots", name].iter().collect();
+    if std::env::var_os(UPDATE).is_some_and(|value| value == "1") {
+        std::fs::write(file, table).unwrap();
+        return;
+    }
+    let committed = std::fs::read_to_string(file).unwrap_or_default().replace("\r\n", "\n");
+    let mut differences = committed.lines().zip(table.lines()).filter(|(was, is)| was != is);
+    if let Some((was, is)) = differences.next() {
+        panic!(
+            "{name}: {} more rows differ after\n-{was}\n+{is}\nIf this is meant, set {UPDATE}=1",
+            differences.count()
+        );
+    }
+    assert_eq!(committed.lines().count(), table.lines().count(), "{name}: if this is meant, set {UPDATE}=1");
+}
+
+#[test]
+fn the_lives_of_all_controllers_are_unchanged() {
+    check("lives.txt", &lives());
+}
+
+#[test]
+fn the_lives_of_controllers_with_other_switches_are_unchanged() {
+    check("lives-switches.txt", &lives_with_other_switches());
+}
+
+/// A random generator of its own for everything that is not the controller.
+fn accidents() -> Rng {
+    Rng::new(7)
+}
