@@ -14,15 +14,16 @@
 //! and the difference is part of its review.
 
 mod connection;
-mod digest;
 mod path;
+#[path = "../../../../tests/snapshots/tables.rs"]
+mod tables;
 
 use connection::Connection;
 use dumbbell_cc::Catalog;
 use dumbbell_units::Rng;
 use serde_json::{Map, Value};
 use std::fmt::Write;
-use std::path::PathBuf;
+use tables::check;
 
 /// What kind of life it is.
 #[derive(Clone, Copy, Debug)]
@@ -40,8 +41,6 @@ const LIVES: [Life; 3] = [
     Life { name: "deep", queue: 24, accidents: 0, hz: 250 },
     Life { name: "rough", queue: 12, accidents: 40, hz: 1_000 },
 ];
-
-const UPDATE: &str = "DUMBBELL_UPDATE_SNAPSHOTS";
 
 /// Every algorithm and variant, with rows along each life.
 fn lives() -> String {
@@ -69,24 +68,6 @@ fn lives_with_other_switches() -> String {
         }
     }
     table
-}
-
-/// Compares with the committed table, or replaces it when asked to.
-fn check(name: &str, table: &str) {
-    let file: PathBuf = [env!("CARGO_MANIFEST_DIR"), "..", "..", "tests", "snapshots", name].iter().collect();
-    if std::env::var_os(UPDATE).is_some_and(|value| value == "1") {
-        std::fs::write(file, table).unwrap();
-        return;
-    }
-    let committed = std::fs::read_to_string(file).unwrap_or_default().replace("\r\n", "\n");
-    let mut differences = committed.lines().zip(table.lines()).filter(|(was, is)| was != is);
-    if let Some((was, is)) = differences.next() {
-        panic!(
-            "{name}: {} more rows differ after\n-{was}\n+{is}\nIf this is meant, set {UPDATE}=1",
-            differences.count()
-        );
-    }
-    assert_eq!(committed.lines().count(), table.lines().count(), "{name}: if this is meant, set {UPDATE}=1");
 }
 
 #[test]
