@@ -1,9 +1,11 @@
 //! The transport of these lives, as simple as the contract of a controller allows.
 
-use crate::path::{Packet, Path, SERVICE_US};
+use crate::path::{Packet, Path};
 use crate::tables::Digest;
 use crate::{Life, accidents};
-use dumbbell_cc::{AckFlags, CaState, Catalog, Control, Controller, EcnMode, Event, LostPacket, RateSample, View};
+use dumbbell_cc::{
+    AckFlags, CaState, Catalog, Control, Controller, EcnMode, Event, Hooks, LostPacket, RateSample, View,
+};
 use dumbbell_units::{Rng, Time};
 use serde_json::{Map, Value};
 use std::fmt::Write;
@@ -12,7 +14,7 @@ use std::fmt::Write;
 const PLENTY: u32 = 200;
 /// ACKs in a life, and from one row of the table to the next.
 const ACKS: u32 = 1_200;
-const ACKS_PER_ROW: u32 = 150;
+const ACKS_PER_ROW: u32 = 240;
 /// Packets leave on a grid of half a millisecond.
 const GRID_US: u64 = 500;
 const IDLE_US: u64 = 2_000_000;
@@ -20,7 +22,10 @@ const IDLE_US: u64 = 2_000_000;
 const TRICKLE_US: u64 = 100_000;
 
 pub struct Connection {
+    algorithm: String,
     controller: Box<dyn Controller>,
+    hooks: Hooks,
+    slowness: u64,
     view: View,
     control: Control,
     path: Path,
@@ -40,12 +45,21 @@ impl Connection {
     pub fn new(algorithm: &str, parameters: &Map<String, Value>, life: Life) -> Connection {
         let controller = Catalog::builtin().build(algorithm, parameters, Rng::new(1)).unwrap();
         let view = View { hz: life.hz, paced: controller.wants_pacing(), ..View::new(1_000) };
-        let path = Path::new(life.queue, life.accidents, accidents());
+        let view = View { cwnd_clamp: life.cwnd_clamp, ..view };
+        let path = Path::new(life.queue, life.accidents, life.slowness, accidents());
         let base_rtt_us = u32::try_from(path.base_rtt_us).unwrap();
+        let view = match life.knows_rtt {
+            true => View { srtt_us_x8: 8 * base_rtt_us, min_rtt_us: base_rtt_us, ..view },
+            false => view,
+        };
+        let hooks = controller.hooks();
         let mut connection = Connection {
             values: vec![f64::NAN; controller.observables().len()],
             controller,
-            view: View { srtt_us_x8: 8 * base_rtt_us, min_rtt_us: base_rtt_us, ..view },
+            algorithm: algorithm.to_owned(),
+            view,
+            hooks,
+            slowness: life.slowness,
             control: Control { pacing_rate: 10 * 1_000 * 100, ..Control::default() },
             path,
             now_us: 0,
@@ -56,7 +70,7 @@ impl Connection {
             reductions: 0,
             digest: Digest::new(),
         };
-        connection.pass_until(20_000);
+        connection.pass_until(20_000 * life.slowness);
         connection.controller.init(&connection.view, &mut connection.control);
         connection
     }
@@ -74,6 +88,8 @@ impl Connection {
                 self.write_row(table);
             }
         }
+        let entry = Catalog::builtin().find(self.controller.algorithm()).unwrap();
+        assert_eq!(entry.name(), self.algorithm, "it forgets its name");
         self.digest
     }
 
@@ -86,10 +102,10 @@ impl Connection {
             600 => self.tell(Event::EcnIsCe),
             610 => self.tell(Event::EcnNoCe),
             620 => self.tell(Event::TlpRecovery { is_app_limited: false }),
-            700 => self.path.base_rtt_us += 4_000,
-            800 => self.path.base_rtt_us -= 4_000,
+            700 => self.path.base_rtt_us += 4_000 * self.slowness,
+            800 => self.path.base_rtt_us -= 4_000 * self.slowness,
             900 => self.app_limit = 1,
-            901..1_010 if self.view.packets_out == 0 => self.pass_until(self.now_us + TRICKLE_US),
+            901..1_010 if self.view.packets_out == 0 => self.pass_until(self.now_us + TRICKLE_US * self.slowness),
             1_010 => self.app_limit = PLENTY,
             _ => {}
         }
@@ -167,7 +183,9 @@ impl Connection {
                 self.send();
                 continue;
             }
-            self.pass_until(next_us.unwrap_or(self.now_us + SERVICE_US).next_multiple_of(GRID_US).max(self.now_us));
+            self.pass_until(
+                next_us.unwrap_or(self.now_us + self.path.service_us).next_multiple_of(GRID_US).max(self.now_us),
+            );
             let packets = self.path.heard(self.now_us);
             self.acknowledge(&packets);
             return;
@@ -183,7 +201,9 @@ impl Connection {
         let prior_in_flight = self.view.in_flight();
         self.view.snd_una += u64::from(count);
         let flags = AckFlags { slow_path: losses > 0, ece: marks > 0, window_update: false };
-        self.controller.in_ack_event(&self.view, &mut self.control, flags);
+        if self.hooks.in_ack_event {
+            self.controller.in_ack_event(&self.view, &mut self.control, flags);
+        }
         self.view.packets_out -= count;
         self.view.delivered += u64::from(count - losses);
         self.view.delivered_ce += marks;
@@ -195,7 +215,9 @@ impl Connection {
             }
             self.measure(sample.rtt_us);
             let in_flight = u32::try_from(self.view.delivered - last.prior_delivered).unwrap();
-            self.controller.pkts_acked(&self.view, &mut self.control, count - losses, sample.rtt_us, in_flight);
+            if self.hooks.pkts_acked {
+                self.controller.pkts_acked(&self.view, &mut self.control, count - losses, sample.rtt_us, in_flight);
+            }
         }
         self.lose(packets.iter().filter(|packet| packet.is_lost));
         match self.view.ca_state {
@@ -230,6 +252,9 @@ impl Connection {
 
     fn measure(&mut self, rtt_us: i64) {
         let rtt_us = u32::try_from(rtt_us).unwrap();
+        if self.view.srtt_us_x8 == 0 {
+            self.view.srtt_us_x8 = 7 * rtt_us;
+        }
         self.view.srtt_us_x8 += rtt_us;
         self.view.srtt_us_x8 -= (self.view.srtt_us_x8 - rtt_us) / 8;
         self.view.min_rtt_us = self.view.min_rtt_us.min(rtt_us);
@@ -244,7 +269,9 @@ impl Connection {
                 lost: packet.prior_lost,
                 is_app_limited: packet.is_app_limited,
             };
-            self.controller.packet_lost(&self.view, &mut self.control, &lost);
+            if self.hooks.packet_lost {
+                self.controller.packet_lost(&self.view, &mut self.control, &lost);
+            }
         }
     }
 
@@ -256,7 +283,10 @@ impl Connection {
         }
         if !self.view.in_reduction() && sample.acked_sacked > 0 {
             self.controller.cong_avoid(&self.view, &mut self.control, sample.acked_sacked);
-            if self.controller.begins_reduction() && self.view.ca_state == CaState::Open {
+            if self.controller.needs().reductions
+                && self.controller.begins_reduction()
+                && self.view.ca_state == CaState::Open
+            {
                 self.reduce(CaState::Cwr);
             }
         }
@@ -319,7 +349,7 @@ impl Connection {
             let packets = self.path.heard(self.now_us);
             self.acknowledge(&packets);
         }
-        self.pass_until((self.now_us + IDLE_US).next_multiple_of(GRID_US));
+        self.pass_until((self.now_us + IDLE_US * self.slowness).next_multiple_of(GRID_US));
         self.tell(Event::CwndRestart);
         if !self.controller.full_control() {
             self.control.ssthresh = self.control.current_ssthresh();

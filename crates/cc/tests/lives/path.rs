@@ -1,10 +1,10 @@
-//! A bottleneck that takes a packet every millisecond, and what becomes of packets there.
+//! A bottleneck that takes a packet every millisecond or so, and what becomes of packets there.
 
 use dumbbell_units::Rng;
 use std::collections::VecDeque;
 
-/// What the network serves a packet in.
-pub const SERVICE_US: u64 = 1_000;
+/// What the network serves a packet in, if it is not slow.
+const SERVICE_US: u64 = 1_000;
 /// How late a packet is that random delay hits.
 const LATE_US: u64 = 2_500;
 /// After how long the packets behind a lost one have told that it is.
@@ -30,6 +30,7 @@ pub struct Packet {
 #[derive(Debug)]
 pub struct Path {
     pub base_rtt_us: u64,
+    pub service_us: u64,
     queue: u64,
     accidents: u32,
     rng: Rng,
@@ -39,22 +40,30 @@ pub struct Path {
 }
 
 impl Path {
-    pub fn new(queue: u32, accidents: u32, rng: Rng) -> Path {
-        Path { base_rtt_us: 10_000, queue: queue.into(), accidents, rng, free_us: 0, flying: VecDeque::new() }
+    pub fn new(queue: u32, accidents: u32, slowness: u64, rng: Rng) -> Path {
+        Path {
+            base_rtt_us: 10 * SERVICE_US * slowness,
+            service_us: SERVICE_US * slowness,
+            queue: queue.into(),
+            accidents,
+            rng,
+            free_us: 0,
+            flying: VecDeque::new(),
+        }
     }
 
     /// Decides what becomes of a packet. From half a queue on it is marked.
     pub fn send(&mut self, mut packet: Packet) {
         let begins_us = self.free_us.max(packet.sent_us);
-        let waiting = (begins_us - packet.sent_us) / SERVICE_US;
+        let waiting = (begins_us - packet.sent_us) / self.service_us;
         packet.is_lost = waiting >= self.queue;
         packet.is_marked = waiting >= self.queue / 2;
         let mut served_us = self.free_us;
         if !packet.is_lost {
-            served_us = begins_us + SERVICE_US;
+            served_us = begins_us + self.service_us;
             self.free_us = served_us;
         }
-        let mut heard_us = served_us + self.base_rtt_us - SERVICE_US;
+        let mut heard_us = served_us + self.base_rtt_us - self.service_us;
         if self.accidents > 0 && self.rng.below(self.accidents) == 0 {
             match self.rng.below(2) {
                 0 => packet.is_lost = true,

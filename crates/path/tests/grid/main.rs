@@ -17,7 +17,9 @@ mod options;
 #[path = "../../../../tests/snapshots/tables.rs"]
 mod tables;
 mod traffic;
+mod wifi;
 
+use dumbbell_path::wifi::AccessCategory;
 use dumbbell_path::{Delay, Impairments, LinkConfig, LinkContext, LinkRate, LossRecipe, QueueLimit, QueueRecipe};
 use dumbbell_units::Rate;
 use serde_json::{Map, Value};
@@ -99,4 +101,16 @@ fn links_that_are_changed_on_the_way_do_as_they_did() {
         }
     }
     check("grid-changes.txt", &table);
+}
+
+#[test]
+fn stations_on_a_radio_channel_do_as_they_did() {
+    let mut table = String::new();
+    let categories = [AccessCategory::Voice, AccessCategory::BestEffort, AccessCategory::Background];
+    for json in wifi::OPTIONS {
+        writeln!(table, "{json}: {}", wifi::run(json, false, &[])).unwrap();
+        writeln!(table, "{json}, errors: {}", wifi::run(json, true, &[])).unwrap();
+    }
+    writeln!(table, "categories: {}", wifi::run("{\"mcs\": 2}", false, &categories)).unwrap();
+    check("grid-wifi.txt", &table);
 }

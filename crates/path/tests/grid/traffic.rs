@@ -8,11 +8,11 @@ const PACKETS: u32 = 600;
 const GRID_NS: u64 = 250_000;
 
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-struct TestPacket {
-    number: u64,
-    size: u32,
-    flow: u32,
-    ecn: Ecn,
+pub struct TestPacket {
+    pub number: u64,
+    pub size: u32,
+    pub flow: u32,
+    pub ecn: Ecn,
 }
 
 impl Packet for TestPacket {
