@@ -81,12 +81,13 @@ pub fn limits() -> [(&'static str, QueueLimit); 3] {
     ]
 }
 
-/// A rate that is too low, and rates that change on the grid.
-pub fn rates() -> [(&'static str, LinkRate); 4] {
+/// Rates that are too low, and rates that change on the grid.
+pub fn rates() -> [(&'static str, LinkRate); 5] {
     let steps = [(at(0), RATE), (at(20), RATE / 2), (at(40), 0), (at(50), 2 * RATE)];
     let opportunities = [1, 1, 2, 4, 4, 7, 8, 10];
     [
         ("half the rate", LinkRate::Constant(RATE / 2)),
+        ("three quarters of the rate", LinkRate::Constant(RATE / 4 * 3)),
         ("steps", LinkRate::Schedule { steps: steps.into(), repeat_after: Some(ms(80)) }),
         ("steps once", LinkRate::Schedule { steps: steps.into(), repeat_after: None }),
         ("trace", LinkRate::Trace { opportunities_ms: opportunities.into(), once: false }),

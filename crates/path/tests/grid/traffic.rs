@@ -50,6 +50,7 @@ pub struct Traffic {
     digest: Digest,
     arrived: u64,
     dropped: u64,
+    most_in_flight: u64,
 }
 
 impl Traffic {
@@ -64,6 +65,7 @@ impl Traffic {
             digest: Digest::new(),
             arrived: 0,
             dropped: 0,
+            most_in_flight: 0,
         }
     }
 
@@ -163,9 +165,19 @@ impl Traffic {
         for value in [backlog.packets, backlog.bytes, in_flight] {
             self.digest.add(value);
         }
+        self.check_memory(in_flight);
         for (_, value) in self.link.observe() {
             self.digest.add_real(value);
         }
+    }
+
+    /// What is claimed is as much as the packets need, and no more than stores have kept since they were fullest.
+    fn check_memory(&mut self, in_flight: u64) {
+        self.most_in_flight = self.most_in_flight.max(in_flight);
+        let memory = self.link.memory();
+        let packet = size_of::<TestPacket>() as u64;
+        assert!(memory >= packet * in_flight, "{memory} bytes for {in_flight} packets");
+        assert!(memory <= 8_192 + 16 * packet * self.most_in_flight, "{memory} bytes for {in_flight} packets");
     }
 
     fn row(mut self) -> String {

@@ -102,6 +102,11 @@ impl Radio {
             self.note(20 + cause as u64, now, port, &packet);
         }
         self.note_what_happened(now);
+        let waiting = self.channel.count_in_flight(&|_| true);
+        let memory = self.channel.memory();
+        let packet = size_of::<TestPacket>() as u64;
+        assert!(memory >= packet * waiting, "{memory} bytes for {waiting} packets");
+        assert!(memory <= 8_192 + 16 * packet * u64::from(PACKETS), "{memory} bytes for {waiting} packets");
         let backlog = self.channel.backlog(now, port);
         for value in [backlog.packets, backlog.bytes, self.channel.count_in_flight(&|packet| packet.flow == 1)] {
             self.digest.add(value);

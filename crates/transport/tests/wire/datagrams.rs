@@ -131,6 +131,10 @@ impl Ends for Datagrams {
             }
         }
         if let Some(sending) = self.near.sending() {
+            // A number, a time and counts of deliveries are kept of each packet; some more are kept for those lost.
+            let (memory, packets_out) = (self.near.memory(), u64::from(sending.view.packets_out));
+            assert!(memory >= 24 * packets_out, "{memory} bytes for {packets_out} packets");
+            assert!(memory <= 65_536, "{memory} bytes for {packets_out} packets");
             note_view(digest, sending.view);
             note_sample(digest, sending.sample);
             digest.add(sending.control.cwnd.into());

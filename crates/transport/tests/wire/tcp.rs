@@ -119,6 +119,8 @@ impl Ends for Tcp {
         let mut observed = vec![0.0; sender.controller().observables().len()];
         sender.controller().observe(sender.view(), control, &mut observed);
         observed.into_iter().for_each(|value| digest.add_real(value));
+        let (memory, packets_out) = (sender.memory(), u64::from(sender.view().packets_out));
+        assert!((24 * packets_out..=131_072).contains(&memory), "{memory} bytes for {packets_out} segments");
         digest.add(sender.queued_segments().into());
         digest.add(sender.is_idle().into());
         digest.add(self.receiver.next_timer().as_nanos());
