@@ -92,7 +92,7 @@ impl Traffic {
         if number % 250 == 249 {
             return 4_000;
         }
-        let is_crowded = number / 150 % 2 == 0;
+        let is_crowded = (number / 150).is_multiple_of(2);
         let gaps = if is_crowded { [8, 4, 4, 2, 1, 1, 0, 0] } else { [16, 8, 4, 4, 2, 1, 0, 0] };
         gaps[self.rng.below(8) as usize]
     }
