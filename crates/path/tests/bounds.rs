@@ -176,6 +176,25 @@ fn queues_refuse_what_cannot_be_meant() {
 }
 
 #[test]
+fn a_misspelt_key_is_unknown_and_nothing_is_missing_besides() {
+    let problems = |table: Value| {
+        let (kind, table) = split(&table);
+        let problems = dumbbell_path::queue::catalog().check(&kind, &table);
+        problems.into_iter().map(|problem| (problem.key, problem.message)).collect::<Vec<_>>()
+    };
+    let of_key = |key: &str, message: &str| vec![(key.to_owned(), message.to_owned())];
+    let misspelt = problems(json!({"kind": "tbf", "rate": "6mbit", "bust": "3kB"}));
+    assert_eq!(misspelt, of_key("bust", "unknown key `bust`"));
+    let missing = problems(json!({"kind": "tbf", "rate": "6mbit"}));
+    assert_eq!(missing, of_key("burst", "this queue needs its `burst`"));
+    let elsewhere = problems(json!({"kind": "codel", "tupdate": "1ms"}));
+    assert_eq!(elsewhere, of_key("tupdate", "`tupdate` is no parameter of codel, but of pie and dualpi2"));
+    let alone = problems(json!({"kind": "codel", "ramp": "1ms"}));
+    assert_eq!(alone, of_key("ramp", "`ramp` is no parameter of codel, but of dualpi2"));
+    assert_eq!(problems(json!({"kind": "kodel"})), of_key("kind", "unknown queue \"kodel\""));
+}
+
+#[test]
 fn losses_refuse_what_cannot_be_meant() {
     for (table, wrong) in [
         (json!({"kind": "four-state", "p13": "100%"}), Some("p13")),

@@ -119,12 +119,13 @@ impl Radio {
             let measured = self.channel.measured(now, port);
             let radio = self.channel.radio(port);
             row += &format!(
-                "; {:?} max {:?} mean {:.2} p95 {} departed {} {radio:?}",
+                "; {:?} max {:?} mean {:.2} p95 {} departed {} {radio:?} {:?}",
                 self.channel.counters(now, port).departures,
                 measured.max,
                 measured.mean_bytes,
                 measured.p95_bytes,
-                measured.departed.packets
+                measured.departed.packets,
+                measured.radio
             );
         }
         row
