@@ -50,7 +50,9 @@ impl Ends for Tcp {
             return Some(segment);
         }
         let mut burst = self.sender.poll_transmit(now)?;
-        self.sender.handed_over(burst.bytes, now + DEVICE);
+        if self.sender.wants_completions() {
+            self.sender.handed_over(burst.bytes, now + DEVICE);
+        }
         let segment = burst.next();
         self.burst = Some(burst);
         segment
