@@ -1,7 +1,7 @@
 //! The transport of these lives, as simple as the contract of a controller allows.
 
+use crate::digest::Digest;
 use crate::path::{Packet, Path};
-use crate::tables::Digest;
 use crate::{Life, accidents};
 use dumbbell_cc::{
     AckFlags, CaState, Catalog, Control, Controller, EcnMode, Event, Hooks, LostPacket, RateSample, View,

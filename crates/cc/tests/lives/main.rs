@@ -16,6 +16,8 @@
 #![allow(clippy::unwrap_used, reason = "these are tests")]
 
 mod connection;
+#[path = "../../../../tests/snapshots/digest.rs"]
+mod digest;
 mod path;
 #[path = "../../../../tests/snapshots/tables.rs"]
 mod tables;

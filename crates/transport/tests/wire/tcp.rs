@@ -1,7 +1,7 @@
 //! The two ends of TCP.
 
+use crate::digest::Digest;
 use crate::story::Ends;
-use crate::tables::Digest;
 use dumbbell_cc::{Controller, RateSample, View};
 use dumbbell_path::Ecn;
 use dumbbell_transport::{Ack, Burst, Receiver, ReceiverStats, Segment, Sender, SenderStats, TransportConfig};
