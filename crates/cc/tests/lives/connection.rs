@@ -371,6 +371,7 @@ impl Connection {
             self.digest.add(value);
         }
         self.digest.add(self.controller.min_tso_segs(&self.view, control).into());
+        self.digest.add(self.controller.sndbuf_expand().into());
         for byte in self.controller.mode().bytes() {
             self.digest.add(byte.into());
         }
