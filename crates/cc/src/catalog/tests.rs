@@ -1,3 +1,5 @@
+mod bounds;
+
 use super::*;
 use crate::{Control, View};
 use serde_json::json;
