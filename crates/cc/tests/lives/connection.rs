@@ -25,6 +25,7 @@ pub struct Connection {
     algorithm: String,
     controller: Box<dyn Controller>,
     hooks: Hooks,
+    takes_marks: bool,
     slowness: u64,
     view: View,
     control: Control,
@@ -53,12 +54,14 @@ impl Connection {
             false => view,
         };
         let hooks = controller.hooks();
+        let takes_marks = controller.ecn() != EcnMode::None || parameters.contains_key("ecn");
         let mut connection = Connection {
             values: vec![f64::NAN; controller.observables().len()],
             controller,
             algorithm: algorithm.to_owned(),
             view,
             hooks,
+            takes_marks,
             slowness: life.slowness,
             control: Control { pacing_rate: 10 * 1_000 * 100, ..Control::default() },
             path,
@@ -197,7 +200,7 @@ impl Connection {
         let count = u32::try_from(packets.len()).unwrap();
         let losses = u32::try_from(packets.iter().filter(|packet| packet.is_lost).count()).unwrap();
         let marks = packets.iter().filter(|packet| packet.is_marked && !packet.is_lost).count() as u64;
-        let marks = if self.controller.ecn() == EcnMode::None { 0 } else { marks };
+        let marks = if self.takes_marks { marks } else { 0 };
         let prior_in_flight = self.view.in_flight();
         self.view.snd_una += u64::from(count);
         let flags = AckFlags { slow_path: losses > 0, ece: marks > 0, window_update: false };

@@ -13,6 +13,8 @@
 //!
 //! and the difference is part of its review.
 
+#![allow(clippy::unwrap_used, reason = "these are tests")]
+
 mod options;
 #[path = "../../../../tests/snapshots/tables.rs"]
 mod tables;

@@ -14,6 +14,8 @@
 //!
 //! and the difference is part of its review.
 
+#![allow(clippy::unwrap_used, reason = "these are tests")]
+
 mod datagrams;
 mod network;
 mod options;

@@ -54,7 +54,7 @@ fn gains_of_bbr_are_positive_and_shares_below_one() {
     }
     check(BBR, "drain_gain", &[least, most.clone()], &[json!(0), one.clone()]);
     for key in ["loss_threshold", "beta", "headroom"] {
-        check(NEW_BBR, key, &[json!(0), most.clone()], &[one.clone()]);
+        check(NEW_BBR, key, &[json!(0), most.clone()], std::slice::from_ref(&one));
     }
     for key in ["probe_rtt_window_gain", "ecn_alpha_gain", "ecn_alpha_init", "ecn_factor", "ecn_threshold"] {
         check(NEW_BBR, key, &[json!(0), one.clone()], &[json!("257/256")]);
