@@ -71,8 +71,8 @@ pub struct Link<P> {
     release: Option<Box<Release<P>>>,
     /// Packets that will be lost behind the transmitter, with the times at which they leave it.
     lost_later: VecDeque<(Time, P)>,
-    /// What was drawn at random for the packets that have not left the transmitter, in their order. Not kept while there is
-    /// a [`FastPath`]: nothing is drawn then.
+    /// What was drawn at random for the packets that have not left the transmitter, in their order. Not kept on a
+    /// [`FastPath`] on which [nothing is drawn](FastPath::draws).
     drawn: VecDeque<Drawn>,
     /// Departures that were not known when the packets were offered, for those who asked for them.
     departures: Option<Ring<Run<P>>>,
@@ -104,6 +104,8 @@ enum FastPath {
     DelayOnly,
     /// A drop-tail queue, a transmitter and a constant delay.
     DropTail,
+    /// A drop-tail queue, a transmitter, random losses and a constant delay.
+    Lossy,
     /// A queue that keeps its packets, whose decisions [may be late](Link::decide_when_asked), a transmitter and a constant
     /// delay.
     Held,
@@ -111,6 +113,13 @@ enum FastPath {
     Remote,
     /// There is none: packets take the general way.
     None,
+}
+
+impl FastPath {
+    /// Whether something may be drawn at random for each packet.
+    fn draws(self) -> bool {
+        matches!(self, FastPath::Lossy | FastPath::None)
+    }
 }
 
 /// Queue and transmitter.
@@ -175,11 +184,19 @@ impl<P: Packet> Link<P> {
 
     /// The fast path that the parts of the link allow.
     fn possible_fast_path(&self) -> FastPath {
-        let is_plain =
-            self.ingress.is_none() && self.loss_after.is_none() && self.release.is_none() && self.pipe.is_plain();
+        if self.ingress.is_some() || self.release.is_some() || !self.pipe.is_plain() {
+            return FastPath::None;
+        }
+        let is_plain = self.loss_after.is_none();
         match &self.stage {
             Stage::Instant(_) if is_plain => FastPath::DelayOnly,
-            Stage::DropTail(_) if is_plain => FastPath::DropTail,
+            Stage::DropTail(_) => {
+                if is_plain {
+                    FastPath::DropTail
+                } else {
+                    FastPath::Lossy
+                }
+            }
             Stage::Held(_) if is_plain && self.decides_when_asked => FastPath::Held,
             _ => FastPath::None,
         }
@@ -193,22 +210,50 @@ impl<P: Packet> Link<P> {
     /// A packet arrives at the near end.
     #[inline(always)]
     pub fn offer(&mut self, now: Time, packet: P) -> Offer {
-        if self.delay(now, packet).is_some() {
-            return Offer::Accepted { departs: Some(now) };
-        }
+        self.offer_written(now, packet.size(), |place| *place = packet)
+    }
+
+    /// [`offer`](Self::offer) for a packet of `size` bytes that `write` writes: to where it stays, on a link with a fast path,
+    /// if it is accepted.
+    #[inline(always)]
+    pub fn offer_written(&mut self, now: Time, size: u32, write: impl FnOnce(&mut P)) -> Offer {
         match (self.fast_path, &mut self.stage) {
+            (FastPath::DelayOnly, _) => {
+                self.ledger.arrivals.add(size);
+                self.pipe.write_plain(now, write);
+                Offer::Accepted { departs: Some(now) }
+            }
             (FastPath::DropTail, Stage::DropTail(queue)) => {
-                let size = packet.size();
                 self.ledger.arrivals.add(size);
                 match queue.offer(now, size) {
                     Some(departs) => {
-                        self.pipe.push_plain(departs, packet);
+                        self.pipe.write_plain(departs, write);
                         Offer::Accepted { departs: (departs < Time::NEVER).then_some(departs) }
                     }
-                    None => self.ledger.drop_now(packet, DropCause::QueueFull),
+                    None => {
+                        self.ledger.dropped_full.add(size);
+                        Offer::Dropped(DropCause::QueueFull)
+                    }
                 }
             }
-            _ => self.offer_any(now, &packet),
+            (FastPath::Lossy, Stage::DropTail(queue)) => {
+                self.ledger.arrivals.add(size);
+                match queue.offer(now, size) {
+                    Some(departs) => {
+                        self.propagate_written(now, departs, write);
+                        Offer::Accepted { departs: (departs < Time::NEVER).then_some(departs) }
+                    }
+                    None => {
+                        self.ledger.dropped_full.add(size);
+                        Offer::Dropped(DropCause::QueueFull)
+                    }
+                }
+            }
+            _ => {
+                let mut packet = P::default();
+                write(&mut packet);
+                self.offer_any(now, &packet)
+            }
         }
     }
 
@@ -366,6 +411,24 @@ impl<P: Packet> Link<P> {
         self.propagate_as(Drawn { departs, passage }, now, packet);
     }
 
+    /// The same into a plain pipe, for a packet that `write` writes to where it stays.
+    #[inline(always)]
+    fn propagate_written(&mut self, now: Time, departs: Time, write: impl FnOnce(&mut P)) {
+        self.lose_departed(now);
+        while self.drawn.front().is_some_and(|drawn| drawn.departs <= now) {
+            self.drawn.pop_front();
+        }
+        if self.loss_after.as_mut().is_some_and(|loss| loss.strikes(departs)) {
+            let mut packet = P::default();
+            write(&mut packet);
+            return self.propagate_as(Drawn { departs, passage: None }, now, packet);
+        }
+        self.pipe.write_plain(departs, write);
+        if departs > now {
+            self.drawn.push_back(Drawn { departs, passage: Some(Passage::Delayed(0)) });
+        }
+    }
+
     /// The same for a packet whose random numbers have been drawn.
     #[inline(always)]
     fn propagate_as(&mut self, drawn: Drawn, now: Time, packet: P) {
@@ -469,7 +532,7 @@ impl<P: Packet> Link<P> {
         self.pipe.take_followers(most, until, origin)
     }
 
-    #[cold]
+    #[inline]
     fn lose_departed(&mut self, now: Time) {
         while let Some(&(departs, packet)) = self.lost_later.front()
             && departs <= now
