@@ -13,10 +13,10 @@ mod decisions;
 mod ingress;
 mod losses;
 mod measures;
+mod propagation;
 mod remote;
 
 use crate::config::LinkConfig;
-use crate::delay::Passage;
 use crate::ledger::{DropCause, Ledger, LinkCounters};
 use crate::loss::Process;
 use crate::packet::Packet;
@@ -31,6 +31,7 @@ use crate::transmitter::Transmitter;
 use dumbbell_units::{Duration, Rng, Time};
 use ingress::Ingress;
 use losses::losses_behind;
+use propagation::Drawn;
 use std::collections::VecDeque;
 
 use remote::Remote;
@@ -87,14 +88,6 @@ pub struct Link<P> {
     /// Seeds the streams of loss processes and queues that are set while the link runs.
     rng: Rng,
     config: LinkConfig,
-}
-
-/// When a packet leaves the transmitter, and what happens to it then.
-#[derive(Clone, Copy, Debug)]
-struct Drawn {
-    departs: Time,
-    /// How it passes the pipe; `None` if it is lost.
-    passage: Option<Passage>,
 }
 
 /// A short way through the link, for links that do little to a packet.
@@ -400,49 +393,6 @@ impl<P: Packet> Link<P> {
         Offer::Accepted { departs: (departs < Time::NEVER).then_some(departs) }
     }
 
-    /// A packet leaves the transmitter at `departs`: it is lost there, or enters the pipe.
-    #[inline(never)]
-    fn propagate(&mut self, now: Time, departs: Time, packet: P) {
-        let is_lost = self.loss_after.as_mut().is_some_and(|loss| loss.strikes(departs));
-        let passage = if is_lost { None } else { Some(self.pipe.draw(departs, &packet)) };
-        while self.drawn.front().is_some_and(|drawn| drawn.departs <= now) {
-            self.drawn.pop_front();
-        }
-        self.propagate_as(Drawn { departs, passage }, now, packet);
-    }
-
-    /// The same into a plain pipe, for a packet that `write` writes to where it stays.
-    #[inline(always)]
-    fn propagate_written(&mut self, now: Time, departs: Time, write: impl FnOnce(&mut P)) {
-        self.lose_departed(now);
-        while self.drawn.front().is_some_and(|drawn| drawn.departs <= now) {
-            self.drawn.pop_front();
-        }
-        if self.loss_after.as_mut().is_some_and(|loss| loss.strikes(departs)) {
-            let mut packet = P::default();
-            write(&mut packet);
-            return self.propagate_as(Drawn { departs, passage: None }, now, packet);
-        }
-        self.pipe.write_plain(departs, write);
-        if departs > now {
-            self.drawn.push_back(Drawn { departs, passage: Some(Passage::Delayed(0)) });
-        }
-    }
-
-    /// The same for a packet whose random numbers have been drawn.
-    #[inline(always)]
-    fn propagate_as(&mut self, drawn: Drawn, now: Time, packet: P) {
-        let Drawn { departs, passage } = drawn;
-        match passage {
-            Some(passage) => self.pipe.push(departs, passage, packet),
-            None if departs <= now => self.ledger.drop_later(packet, DropCause::LossAfter),
-            None => self.lost_later.push_back((departs, packet)),
-        }
-        if departs > now {
-            self.drawn.push_back(drawn);
-        }
-    }
-
     /// When [`poll`](Self::poll) has something to do next; [`Time::NEVER`] when the link is idle.
     #[inline(always)]
     pub fn next_event(&self) -> Time {
@@ -530,16 +480,6 @@ impl<P: Packet> Link<P> {
     #[inline(always)]
     pub fn take_followers(&mut self, most: u32, until: Time, origin: Time) -> (u32, Duration) {
         self.pipe.take_followers(most, until, origin)
-    }
-
-    #[inline]
-    fn lose_departed(&mut self, now: Time) {
-        while let Some(&(departs, packet)) = self.lost_later.front()
-            && departs <= now
-        {
-            self.lost_later.pop_front();
-            self.ledger.drop_later(packet, DropCause::LossAfter);
-        }
     }
 }
 

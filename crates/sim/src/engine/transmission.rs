@@ -7,7 +7,7 @@ use crate::flow::{Flow, Traffic};
 use crate::packet::{Kind, Packet, flow_number};
 use dumbbell_network::{Hop, Route};
 use dumbbell_path::{DropCause, Link, Offer, Packet as _, Port, Train};
-use dumbbell_transport::{Ack, Burst, CumulativeAck, Datagram};
+use dumbbell_transport::{Ack, Burst, CumulativeAck};
 use dumbbell_units::Time;
 use std::sync::atomic::Ordering;
 
@@ -148,66 +148,6 @@ impl Engine<'_> {
         }
     }
 
-    /// Puts the datagrams of the near end on the wire.
-    fn transmit_datagrams(&mut self, index: usize) {
-        let mut until_check = PACKETS_PER_CHECK;
-        while let Endpoints::Other(ends) = &mut self.flows[index].ends
-            && let Some(datagram) = ends.near.poll_transmit(self.now, self.payloads.blank())
-        {
-            let kind = self.flows[index].data.datagram();
-            let route = self.routes.of(index);
-            self.send_datagram(index, kind, (route.first_forward, route.forward_rest), datagram);
-            until_check -= 1;
-            if until_check == 0 {
-                if self.must_stop(PACKETS_PER_CHECK) {
-                    return;
-                }
-                until_check = PACKETS_PER_CHECK;
-            }
-        }
-    }
-
-    /// Puts the datagrams of the far end on the wire.
-    #[inline(always)]
-    pub(super) fn transmit_replies(&mut self, index: usize) {
-        let mut until_check = PACKETS_PER_CHECK;
-        while let Endpoints::Other(ends) = &mut self.flows[index].ends
-            && let Some(datagram) = ends.far.poll_transmit(self.now, self.payloads.blank())
-        {
-            let route = self.routes.of(index);
-            match route.passed {
-                None => self.send_datagram(index, Kind::Reply, (route.first_reverse, route.reverse_rest), datagram),
-                Some(passed) => self.send_reply_ahead(index, passed as usize, datagram),
-            }
-            until_check -= 1;
-            if until_check == 0 {
-                if self.must_stop(PACKETS_PER_CHECK) {
-                    return;
-                }
-                until_check = PACKETS_PER_CHECK;
-            }
-        }
-    }
-
-    /// Puts a datagram whose payload has just been written on its way, which begins at `hop` and has `rest` more hops.
-    #[inline(always)]
-    fn send_datagram(&mut self, index: usize, kind: Kind, (hop, rest): (Hop, u16), datagram: Datagram) {
-        let (now, flow, payload) = (self.now, flow_number(index), self.payloads.keep());
-        self.send_written(hop, flow, datagram.size, |place| {
-            *place = Packet::datagram(kind, now, flow, rest, datagram, payload);
-        });
-    }
-
-    /// Has a reply whose payload has just been written pass its first link.
-    #[inline(never)]
-    fn send_reply_ahead(&mut self, index: usize, passed: usize, datagram: Datagram) {
-        let payload = self.payloads.keep();
-        let route = self.routes.of(index);
-        let (medium, rest) = (route.first_reverse.medium(), route.reverse_rest);
-        let packet = Packet::datagram(Kind::Reply, self.now, flow_number(index), rest, datagram, payload);
-        self.send_ahead(passed, medium, packet);
-    }
-
     /// Sends an ACK of a receiver, which has this cause.
     #[inline(always)]
     pub(super) fn acknowledge(&mut self, index: usize, ack: &Ack, cause: Cause) {
@@ -239,7 +179,7 @@ impl Engine<'_> {
     }
 
     /// Has a packet pass a link, and enter the next one ahead of its time.
-    fn send_ahead(&mut self, passed: usize, medium: usize, packet: Packet) {
+    pub(super) fn send_ahead(&mut self, passed: usize, medium: usize, packet: Packet) {
         let Some(link) = self.media.link_mut(passed) else { return };
         let enters = link.pass(self.now, u32::from(packet.size));
         let Some(link) = self.media.link_mut(medium) else { return };
@@ -287,7 +227,7 @@ impl Engine<'_> {
     /// Hands a packet to a medium that `write` writes to where it stays: a copy of what was written a moment ago in smaller
     /// parts would have to wait for them.
     #[inline(always)]
-    fn send_written(&mut self, hop: Hop, flow: u32, size: u16, write: impl Fn(&mut Packet)) {
+    pub(super) fn send_written(&mut self, hop: Hop, flow: u32, size: u16, write: impl Fn(&mut Packet)) {
         let written = || {
             let mut packet = Packet::default();
             write(&mut packet);
