@@ -8,7 +8,7 @@ pub mod report;
 mod routes;
 mod wiring;
 
-pub use agenda::Agenda;
+pub use agenda::{Agenda, BusyAgenda};
 pub use routes::{Entry, Hop, Route, Routes, WayError};
 pub use wiring::{
     assign, controller_stream, for_each_link, media, slowest_link, slowest_rate, source_stream, spawned_stream,

@@ -256,3 +256,6 @@ impl<P: Packet + Send> Media<P> {
         (0..self.len()).map(|number| self.get(number))
     }
 }
+
+#[cfg(test)]
+mod tests;

@@ -1,13 +1,13 @@
-//! A set of the ring's slots, one bit a slot, that is searched a word at a time.
+//! A set of the ring's slots, one bit a slot, that is searched a word at a time. A ring with fewer slots has a whole word.
 
 /// A bit for every slot of the ring.
 #[derive(Debug, Default)]
 pub(super) struct Bits(Box<[u64]>);
 
 impl Bits {
-    /// A set for `slots` slots, a multiple of 64, none of which is in it.
+    /// A set for at least `slots` slots, a power of two, none of which is in it.
     pub fn of(slots: usize) -> Bits {
-        Bits(vec![0; slots / 64].into_boxed_slice())
+        Bits(vec![0; slots.div_ceil(64)].into_boxed_slice())
     }
 
     /// The 64 slots of word `index`.

@@ -108,7 +108,8 @@ pub struct Scoreboard {
 }
 
 impl Scoreboard {
-    const INITIAL_CAPACITY: usize = 64;
+    /// Enough for the initial window. Where there are very many flows, each has a window of a few segments only.
+    const INITIAL_CAPACITY: usize = 16;
 
     /// A scoreboard without segments; the first one is number 0.
     pub fn new() -> Scoreboard {
@@ -148,6 +149,12 @@ impl Scoreboard {
     #[inline]
     fn slot(&self, seq: u32) -> usize {
         (seq & self.mask) as usize
+    }
+
+    /// Where a segment lies in the bit sets, which have at least a word.
+    #[inline]
+    fn bit(&self, seq: u32) -> usize {
+        (seq & (self.mask | (u64::BITS - 1))) as usize
     }
 
     /// An outstanding segment.
@@ -226,7 +233,7 @@ impl Scoreboard {
         self.link(self.newest, first);
         self.link(end - 1, NIL);
         self.touch(end - 1);
-        self.waiting.change_run(self.slot(first), size, |word, mask| *word &= !mask);
+        self.waiting.change_run(self.bit(first), size, |word, mask| *word &= !mask);
         fresh
     }
 
@@ -277,7 +284,7 @@ impl Scoreboard {
         while seq < end && self.get(seq).flags & RECEIVED_OR_SENT_AGAIN == flag::SACKED {
             seq += 1;
         }
-        self.sacked.change_run(self.slot(first), seq - first, |word, mask| *word &= !mask);
+        self.sacked.change_run(self.bit(first), seq - first, |word, mask| *word &= !mask);
         self.una = seq;
         seq - first
     }
@@ -291,9 +298,9 @@ impl Scoreboard {
             self.list_remove(seq);
         }
         if record.has(flag::SACKED | flag::LOST) {
-            let slot = self.slot(seq);
-            self.sacked.clear(slot);
-            self.waiting.clear(slot);
+            let bit = self.bit(seq);
+            self.sacked.clear(bit);
+            self.waiting.clear(bit);
         }
         self.una += 1;
         record
@@ -313,12 +320,12 @@ impl Scoreboard {
         for seq in self.una..self.nxt {
             let record = *self.get(seq);
             *grown.get_mut(seq) = record;
-            let slot = grown.slot(seq);
+            let bit = grown.bit(seq);
             if record.has(flag::SACKED) {
-                grown.sacked.set(slot);
+                grown.sacked.set(bit);
             }
             if record.flags & (flag::LOST | flag::RETRANS) == flag::LOST {
-                grown.waiting.set(slot);
+                grown.waiting.set(bit);
             }
         }
         *self = grown;

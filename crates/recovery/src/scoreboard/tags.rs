@@ -19,9 +19,9 @@ impl Scoreboard {
     #[inline]
     pub fn set_sacked(&mut self, seq: u32) {
         self.touch(seq);
-        let slot = self.slot(seq);
-        self.sacked.set(slot);
-        self.waiting.clear(slot);
+        let (slot, bit) = (self.slot(seq), self.bit(seq));
+        self.sacked.set(bit);
+        self.waiting.clear(bit);
         self.records[slot].flags |= flag::SACKED;
         if self.records[slot].has(flag::LISTED) {
             self.list_remove(seq);
@@ -35,7 +35,7 @@ impl Scoreboard {
     pub fn set_run_sacked(&mut self, first: u32, end: u32) -> u32 {
         let (end, _) = self.take_run(first, end, flag::SACKED, |_| true);
         if end > first {
-            self.sacked.change_run(self.slot(first), end - first, |word, mask| *word |= mask);
+            self.sacked.change_run(self.bit(first), end - first, |word, mask| *word |= mask);
         }
         end
     }
@@ -47,7 +47,7 @@ impl Scoreboard {
         let sent = self.get(first).sent;
         let (end, next) = self.take_run(first, end, flag::LOST, |record| record.sent == sent);
         if end > first {
-            self.waiting.change_run(self.slot(first), end - first, |word, mask| *word |= mask);
+            self.waiting.change_run(self.bit(first), end - first, |word, mask| *word |= mask);
             self.waiting_hint = self.waiting_hint.min(first);
         }
         (end, (next != NIL).then_some(next))
@@ -81,8 +81,8 @@ impl Scoreboard {
 
     /// The receiver has dropped `seq` (reneging). Its record has given a rate sample and gives no second one.
     pub fn clear_sacked(&mut self, seq: u32) {
-        let slot = self.slot(seq);
-        self.sacked.clear(slot);
+        let (slot, bit) = (self.slot(seq), self.bit(seq));
+        self.sacked.clear(bit);
         let record = &mut self.records[slot];
         record.flags &= !flag::SACKED;
         record.delivered_us = 0;
@@ -121,16 +121,16 @@ impl Scoreboard {
     #[inline]
     pub fn set_waiting(&mut self, seq: u32) {
         self.touch(seq);
-        let slot = self.slot(seq);
-        self.waiting.set(slot);
+        let bit = self.bit(seq);
+        self.waiting.set(bit);
         self.waiting_hint = self.waiting_hint.min(seq);
     }
 
     /// `seq` was retransmitted, acknowledged or found not to be lost.
     #[inline]
     pub fn clear_waiting(&mut self, seq: u32) {
-        let slot = self.slot(seq);
-        self.waiting.clear(slot);
+        let bit = self.bit(seq);
+        self.waiting.clear(bit);
     }
 
     /// The lowest segment that waits for its retransmission.
@@ -144,17 +144,17 @@ impl Scoreboard {
 
     /// The lowest segment of `start..end` whose bit is set in the words that `word` gives, a word of 64 at a time.
     #[inline]
-    #[expect(clippy::cast_possible_truncation, reason = "of a slot only its place in a word of 64 is wanted")]
+    #[expect(clippy::cast_possible_truncation, reason = "of a place only that in a word of 64 is wanted")]
     fn scan(&self, start: u32, end: u32, word: impl Fn(usize) -> u64) -> Option<u32> {
         let mut seq = start;
         while seq < end {
-            let slot = self.slot(seq);
-            let bits = word(slot >> 6) >> (slot & 63);
+            let bit = self.bit(seq);
+            let bits = word(bit >> 6) >> (bit & 63);
             if bits != 0 {
                 let found = seq + bits.trailing_zeros();
                 return (found < end).then_some(found);
             }
-            seq = seq.saturating_add(64 - (slot as u32 & 63));
+            seq = seq.saturating_add(64 - (bit as u32 & 63));
         }
         None
     }

@@ -28,7 +28,7 @@ use crate::flow::Flow;
 use crate::packet::{Options, Packet, Payloads, Store};
 use crate::{Bounds, RunError, RunOutput, RunSummary, TimedChange, tables};
 use clock::Clock;
-use dumbbell_network::{Agenda, Entry, Routes, for_each_link, report};
+use dumbbell_network::{BusyAgenda, Entry, Routes, for_each_link, report};
 use dumbbell_path::Media;
 use dumbbell_results::{self as results, LinkSummary, Recorder};
 use dumbbell_scenario::Scenario;
@@ -59,7 +59,7 @@ pub(crate) struct Engine<'a> {
     /// When the clock, media and flows have something to do: of what is due at the same time the clock first, then media,
     /// then flows.
     clock: Clock,
-    medium_agenda: Agenda<Time>,
+    medium_agenda: BusyAgenda<Time>,
     flow_agenda: FlowAgenda,
     recorder: Recorder,
     /// Bytes that had left each link when it was sampled last.
@@ -112,7 +112,7 @@ impl<'a> Engine<'a> {
             now: Time::ZERO,
             end: Time::ZERO + scenario.duration,
             memory: Memory::new(&media, &flows, &routes),
-            medium_agenda: Agenda::new(media.len(), Time::NEVER),
+            medium_agenda: BusyAgenda::new(media.len(), Time::NEVER),
             media,
             fallible: faults::fallible(&flows),
             flows,

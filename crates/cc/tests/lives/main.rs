@@ -1,0 +1,134 @@
+//! The life of every controller without a transport, compared with tables in `tests/snapshots/`.
+//!
+//! A life is a script: slow start into a queue, losses, marks, a restart after idle time, a timeout, an application that has
+//! too little, a path that becomes longer. All of it happens on a grid of half a millisecond and with few packets, so that
+//! windows, delays and counts meet the bounds of the rules exactly: that is where rules are wrong first.
+//!
+//! The tables hold no truth; they show what a change does to what nobody thought of. A change that means to alter results
+//! updates them with
+//!
+//! ```text
+//! DUMBBELL_UPDATE_SNAPSHOTS=1 cargo test -p dumbbell-cc --test lives
+//! ```
+//!
+//! and the difference is part of its review.
+
+#![allow(clippy::unwrap_used, reason = "these are tests")]
+
+mod connection;
+mod path;
+#[path = "../../../../tests/snapshots/tables.rs"]
+mod tables;
+
+use connection::Connection;
+use dumbbell_cc::Catalog;
+use dumbbell_units::Rng;
+use serde_json::{Map, Value, json};
+use std::fmt::Write;
+use tables::check;
+
+/// What kind of life it is.
+#[derive(Clone, Copy, Debug)]
+struct Life {
+    name: &'static str,
+    /// Packets that the queue holds; an arriving one that finds so many is lost.
+    queue: u32,
+    /// Every so many packets one is lost or late at random; 0: none.
+    accidents: u32,
+    hz: u32,
+    /// All times are so many times as long.
+    slowness: u64,
+    cwnd_clamp: u32,
+    /// The handshake has told the round-trip time.
+    knows_rtt: bool,
+}
+
+const SHALLOW: Life =
+    Life { name: "shallow", queue: 4, accidents: 0, hz: 1_000, slowness: 1, cwnd_clamp: u32::MAX, knows_rtt: true };
+
+const LIVES: [Life; 5] = [
+    SHALLOW,
+    Life { name: "deep", queue: 24, hz: 250, ..SHALLOW },
+    Life { name: "rough", queue: 12, accidents: 40, ..SHALLOW },
+    Life { name: "slow", queue: 24, slowness: 10, ..SHALLOW },
+    Life { name: "clamped", queue: 24, cwnd_clamp: 12, knows_rtt: false, ..SHALLOW },
+];
+
+/// Every algorithm and variant, with rows along each life.
+fn lives() -> String {
+    let mut table = String::new();
+    for entry in Catalog::builtin().entries() {
+        for life in LIVES {
+            writeln!(table, "{}, {}", entry.name(), life.name).unwrap();
+            Connection::new(entry.name(), &Map::new(), life).live(Some(&mut table));
+        }
+    }
+    table
+}
+
+/// Other values of a parameter: the switch the other way round, half of a number, one more.
+fn others(value: &Value) -> Vec<Value> {
+    match value {
+        Value::Bool(is_on) => vec![json!(!is_on)],
+        Value::Number(number) => match number.as_u64() {
+            Some(whole) => vec![json!(whole / 2), json!(whole + 1)],
+            None => number.as_f64().map(|real| json!(real / 2.0)).into_iter().collect(),
+        },
+        // "10ms", "65215B"
+        Value::String(text) => {
+            let digits = text.chars().take_while(char::is_ascii_digit).count();
+            let (number, unit) = text.split_at(digits);
+            number.parse::<u64>().map(|number| json!(format!("{}{unit}", 2 * number))).into_iter().collect()
+        }
+        _ => Vec::new(),
+    }
+}
+
+/// Every algorithm with each of its parameters changed alone: digests of all lives for switches, of two for others.
+fn lives_with_other_parameters() -> String {
+    let mut table = String::new();
+    for entry in Catalog::builtin().entries().filter(|entry| entry.base().is_none()) {
+        for (key, value) in entry.parameters(&Map::new()).unwrap() {
+            let parameters = others(&value).into_iter().map(|other| Map::from_iter([(key.clone(), other)]));
+            let is_right =
+                |parameters: &Map<String, Value>| Catalog::builtin().recipe(entry.name(), parameters).is_ok();
+            let Some(parameters) = parameters.into_iter().find(is_right) else { continue };
+            let lives = if value.is_boolean() { &LIVES[..] } else { &LIVES[2..4] };
+            write_digests(&mut table, entry.name(), &parameters, lives);
+        }
+    }
+    // Marks count for BBR on short paths, and a path of 10 ms is short here.
+    for name in ["bbr2", "bbr3"] {
+        for key in ["ecn", "ecn_echo_needs_eligibility", "ecn_threshold_strict"] {
+            let mut parameters =
+                Map::from_iter([("ecn_max_rtt".to_owned(), json!("20ms")), ("ecn".to_owned(), json!(true))]);
+            let is_on = Catalog::builtin().find(name).unwrap().parameters(&Map::new()).unwrap()[key] == true;
+            parameters.insert(key.to_owned(), json!(key == "ecn" || !is_on));
+            write_digests(&mut table, name, &parameters, &LIVES);
+        }
+    }
+    table
+}
+
+fn write_digests(table: &mut String, name: &str, parameters: &Map<String, Value>, lives: &[Life]) {
+    write!(table, "{name}, {}:", Value::Object(parameters.clone())).unwrap();
+    for life in lives {
+        write!(table, " {}", Connection::new(name, parameters, *life).live(None)).unwrap();
+    }
+    table.push('\n');
+}
+
+#[test]
+fn the_lives_of_all_controllers_are_unchanged() {
+    check("lives.txt", &lives());
+}
+
+#[test]
+fn the_lives_of_controllers_with_other_parameters_are_unchanged() {
+    check("lives-parameters.txt", &lives_with_other_parameters());
+}
+
+/// A random generator of its own for everything that is not the controller.
+fn accidents() -> Rng {
+    Rng::new(7)
+}
