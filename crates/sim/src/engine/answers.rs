@@ -179,7 +179,7 @@ impl Engine<'_> {
     }
 
     /// Has a packet pass a link, and enter the next one ahead of its time.
-    fn send_passing(&mut self, passed: usize, at: Time, medium: usize, packet: Packet) {
+    pub(super) fn send_passing(&mut self, passed: usize, at: Time, medium: usize, packet: Packet) {
         let Some(link) = self.media.link_mut(passed) else { return };
         let enters = link.pass(at, u32::from(packet.size));
         let Some(link) = self.media.link_mut(medium) else { return };

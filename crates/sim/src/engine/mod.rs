@@ -7,6 +7,7 @@
 
 mod answers;
 mod clock;
+mod datagrams;
 mod delivery;
 mod faults;
 mod memory;
