@@ -441,7 +441,18 @@ impl<P: Packet> Link<P> {
             return None;
         }
         let followers = self.pipe.take_plain(packet);
-        Some((self.next_event(), followers))
+        let next = if self.is_immediate { self.pipe.next_arrival() } else { self.next_behind(now) };
+        Some((next, followers))
+    }
+
+    /// [`next_event`](Self::next_event) after a packet has come out of a link that may do something before another arrives.
+    #[inline]
+    fn next_behind(&mut self, now: Time) -> Time {
+        if self.fast_path != FastPath::Lossy {
+            return self.next_event_of_any();
+        }
+        self.lose_departed(now);
+        self.pipe.next_arrival()
     }
 
     /// Takes the `count` packets that the run still has of which [`take_plain`](Self::take_plain) took a packet at `now`, if

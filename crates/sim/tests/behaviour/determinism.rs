@@ -123,7 +123,8 @@ fn recording_changes_nothing() {
 }
 
 /// A link that loses nothing has fast paths: bursts enter it as a whole, and segments that a receiver does not answer, or
-/// answers like those before, have no events of their own. One that might lose something has none of them.
+/// answers like those before, have no events of their own. One that might lose something has a shorter one, and one that might
+/// duplicate something has none.
 fn check_fast_paths(flows: &str, path: &str) {
     let text = format!(
         r#"
@@ -136,10 +137,12 @@ fn check_fast_paths(flows: &str, path: &str) {
         "#
     );
     let plain = Run::of(&scenario(&text)).output;
-    let never = "loss = \"0.0000000001%\"";
-    let careful = Run::of(&scenario(&format!("{text}\n{never}\n[path.reverse]\n{never}"))).output;
-    assert_same_tables(&plain, &careful);
-    assert_eq!(plain.summary.events, careful.summary.events);
+    for might in ["loss", "duplicate"] {
+        let never = format!("{might} = \"0.0000000001%\"");
+        let careful = Run::of(&scenario(&format!("{text}\n{never}\n[path.reverse]\n{never}"))).output;
+        assert_same_tables(&plain, &careful);
+        assert_eq!(plain.summary.events, careful.summary.events);
+    }
 }
 
 #[test]
@@ -162,6 +165,31 @@ fn receivers_that_answer_a_run_at_once_change_nothing() {
     ] {
         check_fast_paths(flows, &path.replace(", ", "\n"));
     }
+}
+
+/// Packets that are lost at random take a short way over a link; one that might duplicate something has none.
+#[test]
+fn the_short_way_of_links_that_lose_packets_changes_nothing() {
+    let text = r#"
+        duration = "8s"
+        warmup = "1.2345678s"
+        cooldown = "300ms"
+        record.interval = "7ms"
+        flows = [
+            { cc = "bbr", transport = { profile = "quic" } },
+            { cc = "cubic", transport = { profile = "dqc" } },
+            { cc = "cubic" },
+        ]
+        [path]
+        rate = "20mbit"
+        rtt = "60ms"
+        buffer = "20packets"
+        loss = "2%"
+    "#;
+    let short = Run::of(&scenario(text)).output;
+    let long = Run::of(&scenario(&format!("{text}\nduplicate = \"0.0000000001%\""))).output;
+    assert_same_tables(&short, &long);
+    assert_eq!(short.summary.events, long.summary.events);
 }
 
 /// ACKs of flows with links of their own pass the first link of their way back without an event, unless something is to change.
