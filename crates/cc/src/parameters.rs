@@ -280,4 +280,40 @@ mod tests {
             assert!(message.contains("fraction such as"), "{value}: {message}");
         }
     }
+
+    #[test]
+    fn gains_lie_between_zero_and_a_thousand() {
+        for (value, is_gain) in [
+            (json!(0), true),
+            (json!(1_000), true),
+            (json!(1_000.001), false),
+            (json!("1000/1"), true),
+            (json!("1001/1"), false),
+            (json!("1/1"), true),
+            (json!(-0.001), false),
+        ] {
+            assert_eq!(gain(value.clone()).is_ok(), is_gain, "{value}");
+        }
+    }
+
+    #[test]
+    fn one_of_several_equal_parts_is_reduced_and_the_others_stay() {
+        assert_eq!(Factor::new(512).of_one_in(1), Factor::new(512));
+        // Three of four parts whole, the fourth a half: 7/8.
+        assert_eq!(Factor::new(512).of_one_in(4), Factor::new(896));
+        assert_eq!(Factor::new(512).of_one_in(0), Factor::new(512));
+        assert_eq!(Gain::new(384).of(100), 150);
+        assert_eq!(Factor::new(512).share_of(101), 50);
+    }
+
+    #[test]
+    fn the_schema_of_a_gain_tells_its_bounds_its_pattern_and_its_resolution() {
+        let schema = schemars::schema_for!(Gain);
+        assert_eq!((&schema.get("minimum"), &schema.get("maximum")), (&Some(&json!(0)), &Some(&json!(1_000.0))));
+        assert_eq!(schema.get("type"), Some(&json!(["number", "string"])));
+        assert_eq!(schema.get("x-resolution"), Some(&json!("1/256, truncated")));
+        // It stands where it is used, without a definition of its own.
+        assert!(<Gain as schemars::JsonSchema>::inline_schema());
+        assert_eq!(<Gain as schemars::JsonSchema>::schema_name(), "FixedPoint256");
+    }
 }

@@ -50,3 +50,20 @@ impl RateSample {
         (delivered - self.prior_delivered) as u32
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn an_invalid_sample_knows_nothing() {
+        let sample = RateSample::invalid();
+        assert_eq!((sample.delivered, sample.interval_us, sample.rtt_us, sample.acked_sacked), (-1, -1, -1, 0));
+    }
+
+    #[test]
+    fn what_was_delivered_since_a_packet_was_sent_was_in_flight_then() {
+        let sample = RateSample { prior_delivered: 90, ..RateSample::default() };
+        assert_eq!(sample.delivered_since_sent(100), 10);
+    }
+}

@@ -142,8 +142,21 @@ impl<P: Packet> Pipe<P> {
 
     #[inline(always)]
     fn push_in_order(&mut self, arrives: Time, packet: P) {
+        self.write_in_order(arrives, |place| *place = packet);
+    }
+
+    /// A packet enters a plain pipe, which `write` writes to where it stays.
+    #[inline(always)]
+    pub(crate) fn write_plain(&mut self, departs: Time, write: impl FnOnce(&mut P)) {
+        self.write_in_order(departs + self.base, write);
+    }
+
+    #[inline(always)]
+    fn write_in_order(&mut self, arrives: Time, write: impl FnOnce(&mut P)) {
         self.next_arrival = self.next_arrival.min(arrives);
-        self.runs.push_back(Run::one(arrives, packet));
+        let run = self.runs.push_place();
+        run.instants.become_one(arrives);
+        write(&mut run.packet);
     }
 
     /// A run, of which `packet` is the first, enters a plain pipe.

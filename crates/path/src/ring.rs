@@ -30,12 +30,18 @@ impl<T: Copy + Default> Ring<T> {
 
     #[inline(always)]
     pub(crate) fn push_back(&mut self, item: T) {
+        *self.push_place() = item;
+    }
+
+    /// Adds an item, which is to be written: it is what this place held before.
+    #[inline(always)]
+    pub(crate) fn push_place(&mut self) -> &mut T {
         if self.len == self.places.len() {
             self.grow();
         }
         let mask = self.places.len() - 1;
-        self.places[(self.first + self.len) & mask] = item;
         self.len += 1;
+        &mut self.places[(self.first + self.len - 1) & mask]
     }
 
     /// Bytes of memory [claimed](dumbbell_units::claimed).

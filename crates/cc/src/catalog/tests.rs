@@ -206,3 +206,25 @@ fn a_wrong_variant_is_refused_by_name() {
     assert!(variant("rino", "").unwrap_err().starts_with("variant `v`: unknown algorithm `rino`; did you mean"));
     assert!(variant("reno", "betta = 1").unwrap_err().contains("did you mean `beta`"));
 }
+
+#[test]
+fn recipes_and_entries_tell_their_names_to_who_debugs() {
+    let recipe = Catalog::builtin().recipe("reno", &table(json!({"beta": 0.25}))).unwrap();
+    let text = format!("{recipe:?}");
+    assert!(text.starts_with("Recipe { name: \"reno\"") && text.contains("0.25"), "{text}");
+    let text = format!("{:?}", Catalog::builtin().find("bbr3").unwrap());
+    assert!(text.starts_with("Entry { about: About { name: \"bbr3\""), "{text}");
+}
+
+#[test]
+fn other_code_behind_a_name_keeps_the_place_and_what_is_told() {
+    let mut catalog = Catalog::builtin().clone();
+    let names: Vec<String> = catalog.names().map(str::to_owned).collect();
+    catalog.replace_code("cubic", Entry::of::<Still>().code()).unwrap();
+    assert!(catalog.names().eq(names.iter().map(String::as_str)));
+    let cubic = catalog.find("cubic").unwrap();
+    assert_eq!(cubic.about(), Catalog::builtin().find("cubic").unwrap().about());
+    assert!(cubic.parameters(&Map::new()).unwrap().is_empty(), "the other code has no parameters");
+    let error = catalog.replace_code("qubic", Entry::of::<Still>().code()).unwrap_err();
+    assert!(error.to_string().contains("did you mean `cubic`"), "{error}");
+}

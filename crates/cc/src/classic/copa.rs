@@ -363,4 +363,37 @@ mod tests {
         copa.switch_mode();
         assert_eq!(copa.delta, 0.5);
     }
+
+    #[test]
+    fn slow_start_ends_where_the_window_meets_its_target() {
+        let mut copa = Copa::new(Parameters::default());
+        copa.sample(0, 50_000);
+        copa.sample(10_000, 60_000);
+        copa.standing = MovingMin::default();
+        copa.standing.insert(10_000, 60_000.0, 1);
+        // 60 ms over half of 10 ms of queue.
+        assert_eq!(copa.target(), 12.0);
+        copa.window = 11.0;
+        copa.steer(1.0);
+        assert!(copa.is_slow_start && copa.window == 12.0);
+        copa.steer(1.0);
+        assert!(!copa.is_slow_start);
+        // At the target it goes down, by a packet over delta times the window.
+        assert_eq!(copa.window, 12.0 - 1.0 / (0.5 * 12.0));
+    }
+
+    #[test]
+    fn without_a_round_trip_time_there_is_no_pacing_rate() {
+        let mut copa = Copa::new(Parameters::default());
+        let mut control = Control::default();
+        copa.init(&View::new(1_000), &mut control);
+        assert_eq!((control.cwnd, control.pacing_rate), (Control::INITIAL_CWND, 0));
+        // One below a microsecond is none either.
+        let mut quick = Copa::new(Parameters::default());
+        quick.init(&View { srtt_us_x8: 7, ..View::new(1_000) }, &mut control);
+        assert_eq!(control.pacing_rate, 0);
+        // Twice ten packets of 1000 bytes in 50 ms.
+        copa.init(&View { srtt_us_x8: 8 * 50_000, ..View::new(1_000) }, &mut control);
+        assert_eq!(control.pacing_rate, 400_000);
+    }
 }

@@ -398,4 +398,46 @@ mod tests {
         }
         assert!((1..=2).contains(&(c.control.cwnd - before)), "{}", c.control.cwnd);
     }
+
+    /// A round that a single ACK tells of.
+    fn told_once(nv: &mut Nv, c: &mut Side, packets: u64) {
+        c.pass(Duration::from_millis(50));
+        c.view.snd_una = c.view.snd_nxt;
+        c.view.snd_nxt += packets;
+        nv.pkts_acked(&c.view, &mut c.control, 1, 50_000, 10);
+    }
+
+    #[test]
+    fn the_smallest_window_grows_where_acks_are_rare_up_to_its_bound() {
+        let (mut nv, mut c) = settled();
+        nv.min_cwnd = MIN_CWND_BOUND - 1;
+        nv.samples = 0;
+        nv.una = c.view.snd_una;
+        nv.round_end = c.view.snd_una;
+        c.view.snd_nxt = c.view.snd_una + u64::from(nv.min_cwnd) - 1;
+        told_once(&mut nv, &mut c, 100);
+        assert_eq!(nv.min_cwnd, MIN_CWND_BOUND);
+        assert_eq!(nv.round_end, c.view.snd_nxt + u64::from(MIN_CWND_BOUND));
+        assert_eq!((nv.samples, nv.may_grow), (0, true));
+        // At the bound a round is judged as any other.
+        nv.may_grow = false;
+        c.view.snd_nxt = nv.round_end + 1;
+        told_once(&mut nv, &mut c, 100);
+        assert_eq!((nv.min_cwnd, nv.round_end), (MIN_CWND_BOUND, c.view.snd_nxt));
+    }
+
+    #[test]
+    fn a_decrease_of_nothing_leaves_the_window_where_it_is() {
+        for (decrease, window) in [(38, 60), (0, 62)] {
+            let parameters = Parameters { congestion_decrease: Fixed::new(decrease), ..Parameters::default() };
+            let mut nv = Nv::new(parameters, Rng::new(1));
+            // 50 packets fill the path, and ten more are allowed: two too many.
+            (nv.max_rate, nv.min_rtt_us) = (1_000_000_000, 50);
+            (nv.rounds, nv.samples) = (255, 255);
+            let mut control = Control { cwnd: 62, ssthresh: 1_000, ..Control::default() };
+            nv.judge(&mut control);
+            assert_eq!(control.cwnd, window);
+            assert!(!nv.may_grow);
+        }
+    }
 }

@@ -454,4 +454,34 @@ mod tests {
         prague.pace(&c.view, &mut c.control);
         assert_eq!(c.control.pacing_rate, 2 * 100 * 1448 * 20);
     }
+
+    #[test]
+    fn two_losses_within_a_round_trip_halve_the_window_once_and_a_later_one_again() {
+        let (mut prague, mut c) = begun(100, 30_000);
+        prague.on_loss(&c.view, &mut c.control);
+        assert_eq!((c.control.cwnd, c.control.ssthresh), (50, 50));
+        // A round trip of 30 ms is over after 30 ms, not before.
+        c.pass(Duration::from_micros(29_999));
+        prague.on_loss(&c.view, &mut c.control);
+        assert_eq!(c.control.cwnd, 50);
+        c.pass(Duration::from_micros(30_000));
+        prague.on_loss(&c.view, &mut c.control);
+        assert_eq!(c.control.cwnd, 25);
+    }
+
+    #[test]
+    fn the_deviation_moves_by_a_quarter_and_only_by_times_that_are_known() {
+        let (_, c) = begun(100, 30_000);
+        let mut queue = ClassicQueue::default();
+        queue.take_rtt(&c.view, 34_000);
+        assert_eq!(queue.deviation_us, 1_000.0);
+        queue.take_rtt(&c.view, 0);
+        queue.take_rtt(&c.view, -1);
+        queue.take_rtt(&View { srtt_us_x8: 0, ..c.view.clone() }, 34_000);
+        assert_eq!(queue.deviation_us, 1_000.0);
+        queue.take_rtt(&c.view, 29_000);
+        assert_eq!(queue.deviation_us, 1_000.0);
+        queue.take_rtt(&c.view, 30_000);
+        assert_eq!(queue.deviation_us, 750.0);
+    }
 }

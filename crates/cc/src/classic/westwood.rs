@@ -273,4 +273,15 @@ mod tests {
         }
         assert_eq!(westwood.acked_bytes, 5 * 1448);
     }
+
+    #[test]
+    fn what_fills_the_path_is_two_packets_at_least_and_less_than_an_infinite_threshold() {
+        let (mut westwood, c) = saturated();
+        (westwood.bw, westwood.rtt_min) = (1, 1);
+        assert_eq!(westwood.bdp(&c.view), 2);
+        (westwood.bw, westwood.rtt_min) = (1_448, 100);
+        assert_eq!(westwood.bdp(&c.view), 100);
+        (westwood.bw, westwood.rtt_min) = (u32::MAX, u32::MAX);
+        assert_eq!(westwood.bdp(&c.view), Control::INFINITE_SSTHRESH - 1);
+    }
 }

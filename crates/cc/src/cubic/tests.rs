@@ -205,3 +205,12 @@ fn two_emulated_connections_keep_half_of_the_reduction_and_grow_like_two() {
     let growth = c.control.cwnd - start;
     assert!((32..=41).contains(&growth), "{growth} packets in 40 rounds");
 }
+
+#[test]
+fn acks_two_milliseconds_apart_are_a_train_and_later_ones_are_none() {
+    for (gap_us, is_train) in [(2_000, true), (2_001, false)] {
+        let (mut cubic, mut c) = in_slow_start(Parameters::default());
+        slow_start_round(&mut cubic, &mut c, Duration::from_secs(2), 20, Duration::from_micros(gap_us), 50_000);
+        assert_eq!(cubic.snapshot().found, is_train, "{gap_us} us");
+    }
+}

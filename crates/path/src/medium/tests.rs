@@ -104,3 +104,12 @@ fn media_are_numbered_links_first() {
         assert_eq!(media.link_mut(number).is_some(), number < 2);
     }
 }
+
+#[test]
+fn a_drop_tail_link_knows_departures_at_once_even_if_it_loses_packets_later() {
+    let config = link("wire").config().clone();
+    let loss = crate::loss::Bernoulli { p: Ratio::new(0.5).unwrap(), correlation: Ratio::ZERO };
+    let loss_after = Some(crate::LossRecipe::of(loss, &LinkContext::default()).unwrap());
+    let lossy = LinkConfig { queue: QueueRecipe::default(), loss_after, ..config };
+    assert!(!Link::<TestPacket>::new(lossy, Rng::new(1)).decides_late());
+}

@@ -1,11 +1,12 @@
 //! What links can be: limits, rates, queues, and everything else.
 
 use crate::{RATE, loss, plain};
+use dumbbell_path::synth::{CellularModel, PRESETS};
 use dumbbell_path::{
     Action, Aggregate, Change, Delay, Impairments, Jitter, JitterDistribution, Late, Level, LinkConfig, LinkRate,
     PacketEvent, Policer, QueueLimit, Reorder, Schedule, Selection, Share,
 };
-use dumbbell_units::{Bytes, Duration, Rate, Ratio, Time};
+use dumbbell_units::{Bytes, Duration, Rate, Ratio, Rng, Time};
 
 pub const QUEUES: [&str; 49] = [
     r#"{"kind": "droptail"}"#,
@@ -71,13 +72,15 @@ fn percent(percent: f64) -> Ratio {
     Ratio::new(percent / 100.0).unwrap()
 }
 
-/// The same room in packets, bytes and time.
-pub fn limits() -> [(&'static str, QueueLimit); 3] {
+/// The same room in packets, bytes and time, and hardly any.
+pub fn limits() -> [(&'static str, QueueLimit); 5] {
     let none = QueueLimit::default();
     [
         ("10 packets", QueueLimit { packets: Some(10), ..none }),
         ("15 kB", QueueLimit { bytes: Some(15_000), ..none }),
         ("10 ms", QueueLimit { time: Some(ms(10)), ..none }),
+        ("a packet", QueueLimit { packets: Some(1), ..none }),
+        ("no time", QueueLimit { time: Some(Duration::ZERO), ..none }),
     ]
 }
 
@@ -94,13 +97,14 @@ pub fn rates() -> [(&'static str, LinkRate); 5] {
     ]
 }
 
-/// Changes from outside; the third of them makes the link what it was.
-pub fn changes() -> [(&'static str, Vec<(Time, Change)>); 4] {
+/// Changes from outside.
+pub fn changes() -> [(&'static str, Vec<(Time, Change)>); 5] {
     let rate = |rate| Change::Rate(Rate::from_bits_per_sec(rate));
     let delay = |span| Change::Delay(ms(span));
     let losses = || loss(r#"{"kind": "bernoulli", "p": "20%"}"#);
     [
         ("rate", vec![(at(20), rate(RATE / 2)), (at(40), rate(0)), (at(60), rate(RATE)), (at(61), rate(3 * RATE))]),
+        ("outage in a pause", vec![(at(500), rate(0)), (at(1_400), rate(RATE))]),
         ("delay", vec![(at(20), delay(5)), (at(40), delay(1)), (at(60), delay(0))]),
         ("loss before", vec![(at(20), Change::LossBefore(Some(losses()))), (at(60), Change::LossBefore(None))]),
         ("loss after", vec![(at(20), Change::LossAfter(Some(losses()))), (at(60), Change::LossAfter(None))]),
@@ -116,6 +120,13 @@ pub fn parts() -> Vec<(String, LinkConfig)> {
     add("unlimited", LinkConfig { rate: LinkRate::Unlimited, ..plain() });
     let once = LinkRate::Trace { opportunities_ms: [1, 1, 2, 4, 4, 7, 8, 150].into(), once: true };
     add("trace once", LinkConfig { rate: once, ..plain() });
+    let limit = QueueLimit { time: Some(ms(5)), ..QueueLimit::default() };
+    add("overhead and a limit in time", LinkConfig { overhead_bytes: 375, limit, ..plain() });
+    for preset in PRESETS {
+        let model = CellularModel::preset(preset).unwrap();
+        let opportunities_ms = model.synthesise(Duration::from_secs(3), &mut Rng::new(3)).into();
+        add(preset, LinkConfig { rate: LinkRate::Trace { opportunities_ms, once: false }, ..plain() });
+    }
     for json in LOSSES {
         add(&format!("{json} before"), LinkConfig { loss_before: Some(loss(json)), ..plain() });
         add(&format!("{json} after"), LinkConfig { loss_after: Some(loss(json)), ..plain() });
@@ -135,7 +146,7 @@ pub fn parts() -> Vec<(String, LinkConfig)> {
     parts
 }
 
-const LOSSES: [&str; 7] = [
+pub const LOSSES: [&str; 7] = [
     r#"{"kind": "bernoulli", "p": "5%"}"#,
     r#"{"kind": "bernoulli", "p": "30%", "correlation": "25%"}"#,
     r#"{"kind": "gilbert-elliott", "p": "10%", "r": "30%", "loss_bad": "80%", "loss_good": "1%"}"#,

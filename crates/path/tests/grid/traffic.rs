@@ -1,7 +1,7 @@
 //! Packets on a grid of times through a link, and all that can be seen of them.
 
-use crate::tables::Digest;
-use dumbbell_path::{Change, Class, Ecn, Link, LinkConfig, Offer, Packet};
+use crate::digest::Digest;
+use dumbbell_path::{Change, Class, Dscp, Ecn, Link, LinkConfig, Offer, Packet};
 use dumbbell_units::{Rng, Time};
 
 const PACKETS: u32 = 600;
@@ -49,7 +49,6 @@ pub struct Traffic {
     now: Time,
     digest: Digest,
     arrived: u64,
-    dropped: u64,
     most_in_flight: u64,
 }
 
@@ -57,14 +56,17 @@ impl Traffic {
     pub fn new(config: LinkConfig, changes: &[(Time, Change)]) -> Traffic {
         let mut changes = changes.to_vec();
         changes.reverse();
+        let mut link = Link::new(config, Rng::new(1));
+        link.report_departures();
+        link.assign(1, Some(Dscp::Ef));
+        link.assign(2, Some(Dscp::Cs1));
         Traffic {
-            link: Link::new(config, Rng::new(1)),
+            link,
             changes,
             rng: Rng::new(2),
             now: Time::ZERO,
             digest: Digest::new(),
             arrived: 0,
-            dropped: 0,
             most_in_flight: 0,
         }
     }
@@ -92,7 +94,7 @@ impl Traffic {
         if number % 250 == 249 {
             return 4_000;
         }
-        let is_crowded = number / 150 % 2 == 0;
+        let is_crowded = (number / 150).is_multiple_of(2);
         let gaps = if is_crowded { [8, 4, 4, 2, 1, 1, 0, 0] } else { [16, 8, 4, 4, 2, 1, 0, 0] };
         gaps[self.rng.below(8) as usize]
     }
@@ -121,7 +123,7 @@ impl Traffic {
                 self.arrived += 1;
                 self.note(1, now, &packet);
             }
-            self.note_drops(now);
+            self.note_what_happened(now);
         }
     }
 
@@ -131,10 +133,12 @@ impl Traffic {
         }
     }
 
-    fn note_drops(&mut self, now: Time) {
+    fn note_what_happened(&mut self, now: Time) {
         while let Some((packet, cause)) = self.link.pop_drop() {
-            self.dropped += 1;
             self.note(10 + cause as u64, now, &packet);
+        }
+        while let Some((at, packet)) = self.link.pop_departure() {
+            self.note(2, at, &packet);
         }
     }
 
@@ -147,7 +151,6 @@ impl Traffic {
         loop {
             match offer {
                 Offer::Dropped(cause) => {
-                    self.dropped += 1;
                     self.note(20 + cause as u64, self.now, &packet);
                 }
                 Offer::Accepted { departs } => self.digest.add(departs.map_or(0, Time::as_nanos)),
@@ -159,7 +162,7 @@ impl Traffic {
             }
             break;
         }
-        self.note_drops(self.now);
+        self.note_what_happened(self.now);
         let backlog = self.link.backlog(self.now);
         let in_flight = self.link.in_flight(self.now);
         for value in [backlog.packets, backlog.bytes, in_flight] {
@@ -182,24 +185,33 @@ impl Traffic {
 
     fn row(mut self) -> String {
         let counters = self.link.counters(self.now);
-        let marks = counters.marked;
         let observed: Vec<String> =
             self.link.observe().iter().map(|(name, value)| format!(" {name}={value:.4}")).collect();
-        let since = Time::from_nanos(1_500_000);
-        let capacity = self.link.capacity_bits(since, self.now);
+        let capacity = self.link.capacity_bits(Time::from_nanos(1_500_000), self.now);
+        let before = self.link.counters_before();
         let stats = self.link.queue_stats(self.now);
-        let quantiles = [0.05, 0.5, 0.95, 1.0].map(|q| stats.quantile_bytes(q));
+        for tally in [counters.lost_before, counters.lost_after, counters.departures, before.departures, stats.departed]
+        {
+            self.digest.add(tally.packets);
+            self.digest.add(tally.bytes);
+        }
+        for value in [capacity, stats.capacity_bits, Some(stats.max.packets), Some(stats.max.bytes)] {
+            self.digest.add(value.unwrap_or(u64::MAX));
+        }
+        for q in [0.0, 0.05, 0.5, 0.8, 0.9, 0.95, 0.99, 1.0] {
+            self.digest.add(stats.quantile_bytes(q));
+        }
         format!(
-            "{}, {} of {PACKETS} arrive, {} dropped ({} full), {marks} marks, queue {:.2} {quantiles:?} {:?}, \
-             departed {:?}, capacity {capacity:?} {:?}{}",
+            "{}, {} of {PACKETS} arrive, dropped {} full {} AQM {} policed, {} marks, queue {:.2} p95 {} max {} bytes{}",
             self.digest,
             self.arrived,
-            self.dropped,
             counters.dropped_full.packets,
+            counters.dropped_aqm.packets,
+            counters.policed.packets,
+            counters.marked,
             stats.mean_bytes(),
-            stats.max,
-            stats.departed,
-            stats.capacity_bits,
+            stats.quantile_bytes(0.95),
+            stats.max.bytes,
             observed.concat()
         )
     }

@@ -1,6 +1,6 @@
 //! Stations and an access point on one radio channel.
 
-use crate::tables::Digest;
+use crate::digest::Digest;
 use crate::traffic::TestPacket;
 use crate::{loss, plain};
 use dumbbell_path::wifi::{AccessCategory, RadioLink, Wifi, WifiChannel};
@@ -119,12 +119,13 @@ impl Radio {
             let measured = self.channel.measured(now, port);
             let radio = self.channel.radio(port);
             row += &format!(
-                "; {:?} max {:?} mean {:.2} p95 {} departed {} {radio:?}",
+                "; {:?} max {:?} mean {:.2} p95 {} departed {} {radio:?} {:?}",
                 self.channel.counters(now, port).departures,
                 measured.max,
                 measured.mean_bytes,
                 measured.p95_bytes,
-                measured.departed.packets
+                measured.departed.packets,
+                measured.radio
             );
         }
         row
@@ -139,7 +140,7 @@ pub fn run(json: &str, errors: bool, categories: &[AccessCategory]) -> String {
     let mut rng = Rng::new(4);
     let mut now = Time::ZERO;
     for number in 0..PACKETS {
-        let gaps = if number / 150 % 2 == 0 { [8, 4, 2, 0, 0, 0, 0, 0] } else { [40, 16, 8, 4, 1, 0, 0, 0] };
+        let gaps = if (number / 150).is_multiple_of(2) { [8, 4, 2, 0, 0, 0, 0, 0] } else { [40, 16, 8, 4, 1, 0, 0, 0] };
         now = Time::from_nanos(now.as_nanos() + gaps[rng.below(8) as usize] * GRID_NS);
         radio.run_until(now);
         match number {

@@ -93,8 +93,7 @@ impl Engine<'_> {
     pub(super) fn arrive(&mut self, packet: &mut Packet, followers: Followers) {
         if packet.hops_left > 0 {
             let hop = self.routes.next_hop(packet.flow, packet.kind.is_forward(), packet.hops_left);
-            packet.hops_left -= 1;
-            return self.send(hop, *packet);
+            return self.send_on(hop, packet);
         }
         match packet.kind {
             Kind::Data => self.deliver_segment(packet, followers),

@@ -6,6 +6,7 @@
 //! `faults` ends the run where a controller has failed, `memory` watches what the run takes of the machine.
 
 mod clock;
+mod datagrams;
 mod delivery;
 mod faults;
 mod memory;

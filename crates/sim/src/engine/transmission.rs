@@ -148,39 +148,6 @@ impl Engine<'_> {
         }
     }
 
-    /// Puts the datagrams of the near end on the wire.
-    fn transmit_datagrams(&mut self, index: usize) {
-        while let Endpoints::Other(ends) = &mut self.flows[index].ends
-            && let Some(datagram) = ends.near.poll_transmit(self.now, self.payloads.blank())
-        {
-            let payload = self.payloads.keep();
-            let route = self.routes.of(index);
-            let (hop, rest) = (route.first_forward, route.forward_rest);
-            let kind = self.flows[index].data.datagram();
-            let packet = Packet::datagram(kind, self.now, flow_number(index), rest, datagram, payload);
-            self.send(hop, packet);
-            if self.must_stop(1) {
-                return;
-            }
-        }
-    }
-
-    /// Puts the datagrams of the far end on the wire.
-    pub(super) fn transmit_replies(&mut self, index: usize) {
-        while let Endpoints::Other(ends) = &mut self.flows[index].ends
-            && let Some(datagram) = ends.far.poll_transmit(self.now, self.payloads.blank())
-        {
-            let payload = self.payloads.keep();
-            let route = *self.routes.of(index);
-            let rest = route.reverse_rest;
-            let packet = Packet::datagram(Kind::Reply, self.now, flow_number(index), rest, datagram, payload);
-            self.send_back(&route, packet);
-            if self.must_stop(1) {
-                return;
-            }
-        }
-    }
-
     /// Sends an ACK of a receiver, which has this cause.
     #[inline(always)]
     pub(super) fn acknowledge(&mut self, index: usize, ack: &Ack, cause: Cause) {
@@ -212,7 +179,7 @@ impl Engine<'_> {
     }
 
     /// Has a packet pass a link, and enter the next one ahead of its time.
-    fn send_ahead(&mut self, passed: usize, medium: usize, packet: Packet) {
+    pub(super) fn send_ahead(&mut self, passed: usize, medium: usize, packet: Packet) {
         let Some(link) = self.media.link_mut(passed) else { return };
         let enters = link.pass(self.now, u32::from(packet.size));
         let Some(link) = self.media.link_mut(medium) else { return };
@@ -245,19 +212,41 @@ impl Engine<'_> {
     /// Hands a packet to a medium.
     #[inline(never)]
     pub(super) fn send(&mut self, hop: Hop, packet: Packet) {
+        self.send_written(hop, packet.flow, packet.size, |place| *place = packet);
+    }
+
+    /// Hands a packet that has come out of a medium to the next one.
+    #[inline(never)]
+    pub(super) fn send_on(&mut self, hop: Hop, packet: &Packet) {
+        self.send_written(hop, packet.flow, packet.size, |place| {
+            *place = *packet;
+            place.hops_left -= 1;
+        });
+    }
+
+    /// Hands a packet to a medium that `write` writes to where it stays: a copy of what was written a moment ago in smaller
+    /// parts would have to wait for them.
+    #[inline(always)]
+    pub(super) fn send_written(&mut self, hop: Hop, flow: u32, size: u16, write: impl Fn(&mut Packet)) {
+        let written = || {
+            let mut packet = Packet::default();
+            write(&mut packet);
+            packet
+        };
         let Some(link) = self.media.link_mut(hop.medium()) else {
-            self.send_over_any(hop, packet);
+            self.send_over_any(hop, written());
             return;
         };
-        match link.offer(self.now, packet) {
+        match link.offer_written(self.now, u32::from(size), &write) {
             Offer::Accepted { departs: Some(departs) } => {
                 if hop.is_bottleneck && !link.decides_late() {
-                    self.flows[packet.flow as usize].traffic.count_departure(packet.size, departs, self.measured);
+                    self.flows[flow as usize].traffic.count_departure(size, departs, self.measured);
                 }
             }
             Offer::Accepted { departs: None } => {}
-            Offer::Dropped(_) => self.count_drop(&packet),
+            Offer::Dropped(_) => self.count_drop(&written()),
             Offer::Duplicated { departs } => {
+                let packet = written();
                 self.count_known_departure(hop, &packet, departs);
                 self.send_copy(hop, packet);
             }

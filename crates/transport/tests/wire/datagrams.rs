@@ -1,7 +1,7 @@
 //! The two ends of everything that speaks in bytes: QUIC, UDP, probes, calls.
 
+use crate::digest::Digest;
 use crate::story::Ends;
-use crate::tables::Digest;
 use crate::tcp::{note_sample, note_view};
 use dumbbell_cc::Controller;
 use dumbbell_path::Ecn;
@@ -21,6 +21,8 @@ pub struct Packet {
 pub struct Datagrams {
     near: Box<dyn Endpoint>,
     far: Box<dyn Endpoint>,
+    protocol: Protocol,
+    is_answered: bool,
 }
 
 impl Datagrams {
@@ -35,7 +37,22 @@ impl Datagrams {
             Protocol::RealTime => real_time::endpoints(&config.real_time, mss, ecn.codepoint(wanted)),
             Protocol::Udp | Protocol::Tcp => udp::endpoints(mss),
         };
-        Datagrams { near, far }
+        let is_answered = config.probe.answers;
+        Datagrams { near, far, protocol: config.protocol, is_answered }
+    }
+
+    /// What is kept takes memory, and not much here.
+    fn check_memory(&self) {
+        let (near, far) = (self.near.memory(), self.far.memory());
+        assert!(near.max(far) < 65_536, "{near} and {far} bytes");
+        let has_sent = self.near.sent().sent_segments > 0;
+        match self.protocol {
+            Protocol::RealTime if self.near.unsent() > 0 => assert!(near >= 32, "{near} bytes for a frame"),
+            Protocol::RealTime if self.far.received().arrived_segments > 0 => assert!(far >= 32, "{far} bytes"),
+            Protocol::Probe if self.is_answered && has_sent => assert!(near >= 16, "{near} bytes for a probe"),
+            Protocol::Udp => assert_eq!(near, 0),
+            _ => {}
+        }
     }
 }
 
@@ -114,6 +131,7 @@ impl Ends for Datagrams {
     }
 
     fn note(&self, digest: &mut Digest) {
+        self.check_memory();
         for end in [&self.near, &self.far] {
             let frames = end.frames();
             for value in [

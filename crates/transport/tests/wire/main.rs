@@ -14,7 +14,11 @@
 //!
 //! and the difference is part of its review.
 
+#![allow(clippy::unwrap_used, reason = "these are tests")]
+
 mod datagrams;
+#[path = "../../../../tests/snapshots/digest.rs"]
+mod digest;
 mod network;
 mod options;
 mod story;

@@ -16,16 +16,26 @@ impl QuicSender {
     /// The next packet to put on the wire now, or `None` when nothing may leave before the next ACK or timer.
     #[inline]
     pub fn poll_transmit(&mut self, now: Time) -> Option<QuicPacket> {
+        if self.may_transmit(now) { self.transmit(now) } else { None }
+    }
+
+    /// Whether a packet may leave now: a probe, or what pacing and windows allow.
+    #[inline]
+    pub(in crate::quic) fn may_transmit(&mut self, now: Time) -> bool {
         if !self.established {
-            return None;
+            return false;
         }
         self.refresh_clock(now);
+        self.timers.has_probe() || self.may_send(now)
+    }
+
+    /// The packet that [may leave now](Self::may_transmit), if there is anything to send.
+    #[inline]
+    pub(in crate::quic) fn transmit(&mut self, now: Time) -> Option<QuicPacket> {
         let (part, is_retransmission) = if self.timers.take_probe() {
             self.stream.take().or_else(|| self.oldest_in_flight())?
-        } else if self.may_send(now) {
-            self.stream.take()?
         } else {
-            return None;
+            self.stream.take()?
         };
         Some(self.send(now, part, is_retransmission))
     }
@@ -34,7 +44,9 @@ impl QuicSender {
     #[inline]
     fn may_send(&mut self, now: Time) -> bool {
         self.resume_if_known();
-        if self.pacer.forbids(self.view.now) {
+        let is_paced = self.pacer.forbids(self.view.now);
+        self.note_wake();
+        if is_paced {
             return false;
         }
         if !self.window_allows() {
@@ -119,6 +131,7 @@ impl QuicSender {
         self.timers.last_sent_at = now;
         self.set_timers();
         self.pacer.depart(now, len, self.control.pacing_rate);
+        self.note_wake();
         self.view.next_departure = self.pacer.next_departure();
         QuicPacket {
             number,
