@@ -1,47 +1,50 @@
 //! Tables of results, compared with those beside this file. Test binaries of several crates include it.
 
-use std::fmt;
+use std::fmt::Write;
 use std::path::PathBuf;
 
 const UPDATE: &str = "DUMBBELL_UPDATE_SNAPSHOTS";
 
+/// Whether the tables are to be written anew.
+pub fn is_update() -> bool {
+    std::env::var_os(UPDATE).is_some_and(|value| value == "1")
+}
+
+fn path_of(name: &str) -> PathBuf {
+    [env!("CARGO_MANIFEST_DIR"), "..", "..", "tests", "snapshots", name].iter().collect()
+}
+
+/// The committed table.
+pub fn committed(name: &str) -> String {
+    std::fs::read_to_string(path_of(name)).unwrap_or_default().replace("\r\n", "\n")
+}
+
 /// Compares with the committed table, or replaces it when asked to.
 pub fn check(name: &str, table: &str) {
-    let file: PathBuf = [env!("CARGO_MANIFEST_DIR"), "..", "..", "tests", "snapshots", name].iter().collect();
-    if std::env::var_os(UPDATE).is_some_and(|value| value == "1") {
-        std::fs::write(file, table).unwrap();
+    if is_update() {
+        std::fs::write(path_of(name), table).unwrap();
         return;
     }
-    let committed = std::fs::read_to_string(file).unwrap_or_default().replace("\r\n", "\n");
-    let mut differences = committed.lines().zip(table.lines()).filter(|(was, is)| was != is);
-    if let Some((was, is)) = differences.next() {
-        let more = differences.count();
-        panic!("{name}: {more} more rows differ after\n-{was}\n+{is}\nIf this is meant, set {UPDATE}=1");
+    let committed = committed(name);
+    if committed == table {
+        return;
     }
-    assert_eq!(committed.lines().count(), table.lines().count(), "{name}: if this is meant, set {UPDATE}=1");
-}
-
-/// One number for all that was seen. Each value moves it to another one: a product with an odd number has an inverse.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct Digest(u64);
-
-impl Digest {
-    pub fn new() -> Digest {
-        Digest(0)
+    let (old, new): (Vec<&str>, Vec<&str>) = (committed.lines().collect(), table.lines().collect());
+    let mut difference = String::new();
+    for i in 0..old.len().max(new.len()) {
+        let (was, is) = (old.get(i), new.get(i));
+        if was != is {
+            for (sign, line) in [("-", was), ("+", is)] {
+                if let Some(line) = line {
+                    writeln!(difference, "{sign}{line}").unwrap();
+                }
+            }
+        }
     }
-
-    pub fn add(&mut self, value: u64) {
-        self.0 = (self.0.rotate_left(23) ^ value).wrapping_mul(0x9E37_79B9_7F4A_7C15);
-    }
-
-    /// A real number by its bits; all that are no numbers are the same.
-    pub fn add_real(&mut self, value: f64) {
-        self.add(if value.is_nan() { u64::MAX } else { value.to_bits() });
-    }
-}
-
-impl fmt::Display for Digest {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        write!(f, "{:016x}", self.0)
-    }
+    panic!(
+        "results differ from tests/snapshots/{name}:\n {}\n{difference}\
+         If this is meant, set {UPDATE}=1, run these tests of {} again, and commit the file.",
+        old.first().unwrap_or(&""),
+        env!("CARGO_PKG_NAME")
+    );
 }

@@ -177,3 +177,24 @@ impl Bbr2 {
         lost > 0 && in_flight > 0 && u64::from(lost) > self.parameters.loss_threshold.of(u64::from(in_flight))
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_highest_bandwidth_of_two_cycles_counts_and_a_cycle_without_any_is_none() {
+        let mut bandwidth = MaxBandwidth::default();
+        bandwidth.advance();
+        bandwidth.add(5);
+        bandwidth.add(3);
+        assert_eq!(bandwidth.max(), 5);
+        bandwidth.advance();
+        bandwidth.advance();
+        assert_eq!(bandwidth.max(), 5);
+        bandwidth.add(4);
+        assert_eq!(bandwidth.max(), 5);
+        bandwidth.advance();
+        assert_eq!(bandwidth.max(), 4);
+    }
+}

@@ -388,6 +388,10 @@ mod tests {
         let mut control = Control::default();
         copa.init(&View::new(1_000), &mut control);
         assert_eq!((control.cwnd, control.pacing_rate), (Control::INITIAL_CWND, 0));
+        // One below a microsecond is none either.
+        let mut quick = Copa::new(Parameters::default());
+        quick.init(&View { srtt_us_x8: 7, ..View::new(1_000) }, &mut control);
+        assert_eq!(control.pacing_rate, 0);
         // Twice ten packets of 1000 bytes in 50 ms.
         copa.init(&View { srtt_us_x8: 8 * 50_000, ..View::new(1_000) }, &mut control);
         assert_eq!(control.pacing_rate, 400_000);

@@ -1,13 +1,12 @@
 //! The transport of these lives, as simple as the contract of a controller allows.
 
+use crate::digest::Digest;
 use crate::path::{Packet, Path};
-use crate::tables::Digest;
 use crate::{Life, accidents};
 use dumbbell_cc::{
-    AckFlags, CaState, Catalog, Control, Controller, EcnMode, Event, Hooks, LostPacket, RateSample, View,
+    AckFlags, CaState, Control, Controller, EcnMode, Event, Hooks, LostPacket, RateSample, Recipe, View,
 };
 use dumbbell_units::{Rng, Time};
-use serde_json::{Map, Value};
 use std::fmt::Write;
 
 /// More packets than any window here.
@@ -22,7 +21,7 @@ const IDLE_US: u64 = 2_000_000;
 const TRICKLE_US: u64 = 100_000;
 
 pub struct Connection {
-    algorithm: String,
+    exact_name: String,
     controller: Box<dyn Controller>,
     hooks: Hooks,
     takes_marks: bool,
@@ -43,8 +42,8 @@ pub struct Connection {
 }
 
 impl Connection {
-    pub fn new(algorithm: &str, parameters: &Map<String, Value>, life: Life) -> Connection {
-        let controller = Catalog::builtin().build(algorithm, parameters, Rng::new(1)).unwrap();
+    pub fn new(recipe: &Recipe, life: Life) -> Connection {
+        let controller = recipe.controller(Rng::new(1));
         let view = View { hz: life.hz, paced: controller.wants_pacing(), ..View::new(1_000) };
         let view = View { cwnd_clamp: life.cwnd_clamp, ..view };
         let path = Path::new(life.queue, life.accidents, life.slowness, accidents());
@@ -54,11 +53,11 @@ impl Connection {
             false => view,
         };
         let hooks = controller.hooks();
-        let takes_marks = controller.ecn() != EcnMode::None || parameters.contains_key("ecn");
+        let takes_marks = controller.ecn() != EcnMode::None || recipe.changed().contains_key("ecn");
         let mut connection = Connection {
             values: vec![f64::NAN; controller.observables().len()],
             controller,
-            algorithm: algorithm.to_owned(),
+            exact_name: recipe.exact_name().to_owned(),
             view,
             hooks,
             takes_marks,
@@ -91,8 +90,7 @@ impl Connection {
                 self.write_row(table);
             }
         }
-        let entry = Catalog::builtin().find(self.controller.algorithm()).unwrap();
-        assert_eq!(entry.name(), self.algorithm, "it forgets its name");
+        assert_eq!(self.controller.algorithm(), self.exact_name, "it forgets its name");
         self.digest
     }
 
@@ -371,6 +369,7 @@ impl Connection {
             self.digest.add(value);
         }
         self.digest.add(self.controller.min_tso_segs(&self.view, control).into());
+        self.digest.add(self.controller.sndbuf_expand().into());
         for byte in self.controller.mode().bytes() {
             self.digest.add(byte.into());
         }

@@ -16,12 +16,14 @@
 #![allow(clippy::unwrap_used, reason = "these are tests")]
 
 mod connection;
+#[path = "../../../../tests/snapshots/digest.rs"]
+mod digest;
 mod path;
 #[path = "../../../../tests/snapshots/tables.rs"]
 mod tables;
 
 use connection::Connection;
-use dumbbell_cc::Catalog;
+use dumbbell_cc::{Catalog, Recipe};
 use dumbbell_units::Rng;
 use serde_json::{Map, Value, json};
 use std::fmt::Write;
@@ -58,9 +60,10 @@ const LIVES: [Life; 5] = [
 fn lives() -> String {
     let mut table = String::new();
     for entry in Catalog::builtin().entries() {
+        let recipe = recipe(entry.name(), &Map::new()).unwrap();
         for life in LIVES {
             writeln!(table, "{}, {}", entry.name(), life.name).unwrap();
-            Connection::new(entry.name(), &Map::new(), life).live(Some(&mut table));
+            Connection::new(&recipe, life).live(Some(&mut table));
         }
     }
     table
@@ -90,11 +93,8 @@ fn lives_with_other_parameters() -> String {
     for entry in Catalog::builtin().entries().filter(|entry| entry.base().is_none()) {
         for (key, value) in entry.parameters(&Map::new()).unwrap() {
             let parameters = others(&value).into_iter().map(|other| Map::from_iter([(key.clone(), other)]));
-            let is_right =
-                |parameters: &Map<String, Value>| Catalog::builtin().recipe(entry.name(), parameters).is_ok();
-            let Some(parameters) = parameters.into_iter().find(is_right) else { continue };
-            let lives = if value.is_boolean() { &LIVES[..] } else { &LIVES[2..4] };
-            write_digests(&mut table, entry.name(), &parameters, lives);
+            let Some(recipe) = parameters.into_iter().find_map(|other| recipe(entry.name(), &other)) else { continue };
+            write_digests(&mut table, &recipe, if value.is_boolean() { &LIVES[..] } else { &LIVES[2..4] });
         }
     }
     // Marks count for BBR on short paths, and a path of 10 ms is short here.
@@ -104,16 +104,20 @@ fn lives_with_other_parameters() -> String {
                 Map::from_iter([("ecn_max_rtt".to_owned(), json!("20ms")), ("ecn".to_owned(), json!(true))]);
             let is_on = Catalog::builtin().find(name).unwrap().parameters(&Map::new()).unwrap()[key] == true;
             parameters.insert(key.to_owned(), json!(key == "ecn" || !is_on));
-            write_digests(&mut table, name, &parameters, &LIVES);
+            write_digests(&mut table, &recipe(name, &parameters).unwrap(), &LIVES);
         }
     }
     table
 }
 
-fn write_digests(table: &mut String, name: &str, parameters: &Map<String, Value>, lives: &[Life]) {
-    write!(table, "{name}, {}:", Value::Object(parameters.clone())).unwrap();
+fn recipe(name: &str, parameters: &Map<String, Value>) -> Option<Recipe> {
+    Catalog::builtin().recipe(name, parameters).ok()
+}
+
+fn write_digests(table: &mut String, recipe: &Recipe, lives: &[Life]) {
+    write!(table, "{}, {}:", recipe.name(), Value::Object(recipe.changed().clone())).unwrap();
     for life in lives {
-        write!(table, " {}", Connection::new(name, parameters, *life).live(None)).unwrap();
+        write!(table, " {}", Connection::new(recipe, *life).live(None)).unwrap();
     }
     table.push('\n');
 }

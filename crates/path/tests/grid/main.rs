@@ -15,6 +15,8 @@
 
 #![allow(clippy::unwrap_used, reason = "these are tests")]
 
+#[path = "../../../../tests/snapshots/digest.rs"]
+mod digest;
 mod options;
 #[path = "../../../../tests/snapshots/tables.rs"]
 mod tables;
@@ -82,6 +84,17 @@ fn every_queue_decides_as_it_did() {
         }
     }
     check("grid-queues.txt", &table);
+}
+
+#[test]
+fn every_kind_of_queue_and_of_loss_has_a_place_here() {
+    let has = |tables: &[&str], kind: &str| tables.iter().any(|table| table.contains(&format!("\"kind\": \"{kind}\"")));
+    for kind in dumbbell_path::queue::catalog().kinds() {
+        assert!(has(&options::QUEUES, kind.name), "{}", kind.name);
+    }
+    for kind in dumbbell_path::loss::catalog().kinds() {
+        assert!(has(&options::LOSSES, kind.name), "{}", kind.name);
+    }
 }
 
 #[test]

@@ -146,7 +146,7 @@ pub fn parts() -> Vec<(String, LinkConfig)> {
     parts
 }
 
-const LOSSES: [&str; 7] = [
+pub const LOSSES: [&str; 7] = [
     r#"{"kind": "bernoulli", "p": "5%"}"#,
     r#"{"kind": "bernoulli", "p": "30%", "correlation": "25%"}"#,
     r#"{"kind": "gilbert-elliott", "p": "10%", "r": "30%", "loss_bad": "80%", "loss_good": "1%"}"#,

@@ -1,6 +1,6 @@
 //! Packets on a grid of times through a link, and all that can be seen of them.
 
-use crate::tables::Digest;
+use crate::digest::Digest;
 use dumbbell_path::{Change, Class, Dscp, Ecn, Link, LinkConfig, Offer, Packet};
 use dumbbell_units::{Rng, Time};
 

@@ -1,6 +1,6 @@
 //! Stations and an access point on one radio channel.
 
-use crate::tables::Digest;
+use crate::digest::Digest;
 use crate::traffic::TestPacket;
 use crate::{loss, plain};
 use dumbbell_path::wifi::{AccessCategory, RadioLink, Wifi, WifiChannel};

@@ -10,13 +10,14 @@
 //! and the difference is part of its review.
 
 mod options;
+#[path = "../../../../tests/snapshots/tables.rs"]
+mod tables;
 
 use crate::lab::{jain, mean, run};
 use dumbbell_cc_family::catalog;
 use std::fmt::Write;
-use std::path::PathBuf;
+use tables::{check, committed, is_update};
 
-const UPDATE: &str = "DUMBBELL_UPDATE_SNAPSHOTS";
 const RTTS_MS: [u32; 3] = [10, 40, 200];
 const BUFFERS: [&str; 3] = ["0.5bdp", "1bdp", "4bdp"];
 const ALGORITHMS: [&str; 3] = ["bbr", "cubic", "reno"];
@@ -69,47 +70,6 @@ fn row(table: &mut String, algorithms: &[&str], rate: &str, rtt_ms: u32, buffer:
         write!(table, " {goodput:.4}").unwrap();
     }
     table.push('\n');
-}
-
-fn is_update() -> bool {
-    std::env::var_os(UPDATE).is_some_and(|value| value == "1")
-}
-
-fn path_of(name: &str) -> PathBuf {
-    [env!("CARGO_MANIFEST_DIR"), "..", "..", "tests", "snapshots", name].iter().collect()
-}
-
-fn committed(name: &str) -> String {
-    std::fs::read_to_string(path_of(name)).unwrap_or_default().replace("\r\n", "\n")
-}
-
-/// Compares with the committed table, or replaces it when asked to.
-fn check(name: &str, table: &str) {
-    if is_update() {
-        std::fs::write(path_of(name), table).unwrap();
-        return;
-    }
-    let committed = committed(name);
-    if committed == table {
-        return;
-    }
-    let (old, new): (Vec<&str>, Vec<&str>) = (committed.lines().collect(), table.lines().collect());
-    let mut difference = String::new();
-    for i in 0..old.len().max(new.len()) {
-        let (was, is) = (old.get(i), new.get(i));
-        if was != is {
-            for (sign, line) in [("-", was), ("+", is)] {
-                if let Some(line) = line {
-                    writeln!(difference, "{sign}{line}").unwrap();
-                }
-            }
-        }
-    }
-    panic!(
-        "results differ from tests/snapshots/{name}:\n {}\n{difference}\
-         If this is meant, run {UPDATE}=1 cargo test -p dumbbell-sim --test behaviour snapshots, and commit the file.",
-        old.first().unwrap_or(&"")
-    );
 }
 
 fn single_flows(rate: &str) -> String {

@@ -1,7 +1,7 @@
 //! The two ends of everything that speaks in bytes: QUIC, UDP, probes, calls.
 
+use crate::digest::Digest;
 use crate::story::Ends;
-use crate::tables::Digest;
 use crate::tcp::{note_sample, note_view};
 use dumbbell_cc::Controller;
 use dumbbell_path::Ecn;

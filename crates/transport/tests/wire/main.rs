@@ -17,6 +17,8 @@
 #![allow(clippy::unwrap_used, reason = "these are tests")]
 
 mod datagrams;
+#[path = "../../../../tests/snapshots/digest.rs"]
+mod digest;
 mod network;
 mod options;
 mod story;

@@ -1,7 +1,7 @@
 //! What the application does, and who is called when.
 
+use crate::digest::Digest;
 use crate::network::{Fates, Way};
-use crate::tables::Digest;
 use dumbbell_transport::{ReceiverStats, SenderStats};
 use dumbbell_units::{Duration, Time};
 use std::fmt::Write;

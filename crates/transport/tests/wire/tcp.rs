@@ -1,7 +1,7 @@
 //! The two ends of TCP.
 
+use crate::digest::Digest;
 use crate::story::Ends;
-use crate::tables::Digest;
 use dumbbell_cc::{Controller, RateSample, View};
 use dumbbell_path::Ecn;
 use dumbbell_transport::{Ack, Burst, Receiver, ReceiverStats, Segment, Sender, SenderStats, TransportConfig};
@@ -50,7 +50,9 @@ impl Ends for Tcp {
             return Some(segment);
         }
         let mut burst = self.sender.poll_transmit(now)?;
-        self.sender.handed_over(burst.bytes, now + DEVICE);
+        if self.sender.wants_completions() {
+            self.sender.handed_over(burst.bytes, now + DEVICE);
+        }
         let segment = burst.next();
         self.burst = Some(burst);
         segment

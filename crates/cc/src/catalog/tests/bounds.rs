@@ -1,8 +1,10 @@
 //! The first and the last value of each parameter that is allowed, and the next ones, which are not.
 
 use super::table;
-use crate::Catalog;
 use crate::catalog::BuildError;
+use crate::classic::{hybla, illinois, ledbat, ledbat_pp, nv, prague, vegas, westwood};
+use crate::parameters::ParameterSet;
+use crate::{Catalog, bbr1, bbr2, cubic, reno};
 use serde_json::{Value, json};
 
 /// Whether an algorithm takes a value. A refusal has to name its parameter.
@@ -19,11 +21,43 @@ fn takes(algorithm: &str, key: &str, value: &Value) -> bool {
     }
 }
 
+/// Whether the parameters themselves allow it, whatever range is declared besides.
+fn allows<P: ParameterSet>(key: &str, value: &Value) -> bool {
+    let Ok(parameters) = serde_json::from_value::<P>(json!({ key: value })) else { return false };
+    match parameters.validate() {
+        Ok(()) => true,
+        Err(invalid) => {
+            assert_eq!(invalid.key, key);
+            false
+        }
+    }
+}
+
+fn is_allowed(algorithm: &str, key: &str, value: &Value) -> bool {
+    match algorithm {
+        "bbr" => allows::<bbr1::Parameters>(key, value),
+        // Version 3 differs in its defaults.
+        "bbr2" | "bbr3" => allows::<bbr2::Parameters>(key, value),
+        "cubic" => allows::<cubic::Parameters>(key, value),
+        "reno" => allows::<reno::Parameters>(key, value),
+        "hybla" => allows::<hybla::Parameters>(key, value),
+        "illinois" => allows::<illinois::Parameters>(key, value),
+        "ledbat" => allows::<ledbat::Parameters>(key, value),
+        "ledbat++" => allows::<ledbat_pp::Parameters>(key, value),
+        "nv" => allows::<nv::Parameters>(key, value),
+        "prague" => allows::<prague::Parameters>(key, value),
+        "vegas" => allows::<vegas::Parameters>(key, value),
+        "westwood" => allows::<westwood::Parameters>(key, value),
+        other => panic!("{other}"),
+    }
+}
+
 fn check(algorithms: &[&str], key: &str, taken: &[Value], refused: &[Value]) {
     for algorithm in algorithms {
         for (values, expected) in [(taken, true), (refused, false)] {
             for value in values {
                 assert_eq!(takes(algorithm, key, value), expected, "{algorithm}: {key} = {value}");
+                assert_eq!(is_allowed(algorithm, key, value), expected, "{algorithm}: {key} = {value}");
             }
         }
     }
