@@ -8,15 +8,16 @@
 //! ahead is computed again for the packets that have not left when the rate, the delay or the loss
 //! [changes](Link::change).
 
+mod ahead;
 mod change;
 mod decisions;
 mod ingress;
 mod losses;
 mod measures;
+mod propagation;
 mod remote;
 
 use crate::config::LinkConfig;
-use crate::delay::Passage;
 use crate::ledger::{DropCause, Ledger, LinkCounters};
 use crate::loss::Process;
 use crate::packet::Packet;
@@ -31,6 +32,7 @@ use crate::transmitter::Transmitter;
 use dumbbell_units::{Duration, Rng, Time};
 use ingress::Ingress;
 use losses::losses_behind;
+use propagation::Drawn;
 use std::collections::VecDeque;
 
 use remote::Remote;
@@ -71,8 +73,8 @@ pub struct Link<P> {
     release: Option<Box<Release<P>>>,
     /// Packets that will be lost behind the transmitter, with the times at which they leave it.
     lost_later: VecDeque<(Time, P)>,
-    /// What was drawn at random for the packets that have not left the transmitter, in their order. Not kept while there is
-    /// a [`FastPath`]: nothing is drawn then.
+    /// What was drawn at random for the packets that have not left the transmitter, in their order. Not kept on a
+    /// [`FastPath`] on which [nothing is drawn](FastPath::draws).
     drawn: VecDeque<Drawn>,
     /// Departures that were not known when the packets were offered, for those who asked for them.
     departures: Option<Ring<Run<P>>>,
@@ -89,14 +91,6 @@ pub struct Link<P> {
     config: LinkConfig,
 }
 
-/// When a packet leaves the transmitter, and what happens to it then.
-#[derive(Clone, Copy, Debug)]
-struct Drawn {
-    departs: Time,
-    /// How it passes the pipe; `None` if it is lost.
-    passage: Option<Passage>,
-}
-
 /// A short way through the link, for links that do little to a packet.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum FastPath {
@@ -104,6 +98,8 @@ enum FastPath {
     DelayOnly,
     /// A drop-tail queue, a transmitter and a constant delay.
     DropTail,
+    /// A drop-tail queue, a transmitter, random losses and a constant delay.
+    Lossy,
     /// A queue that keeps its packets, whose decisions [may be late](Link::decide_when_asked), a transmitter and a constant
     /// delay.
     Held,
@@ -111,6 +107,13 @@ enum FastPath {
     Remote,
     /// There is none: packets take the general way.
     None,
+}
+
+impl FastPath {
+    /// Whether something may be drawn at random for each packet.
+    fn draws(self) -> bool {
+        matches!(self, FastPath::Lossy | FastPath::None)
+    }
 }
 
 /// Queue and transmitter.
@@ -175,11 +178,19 @@ impl<P: Packet> Link<P> {
 
     /// The fast path that the parts of the link allow.
     fn possible_fast_path(&self) -> FastPath {
-        let is_plain =
-            self.ingress.is_none() && self.loss_after.is_none() && self.release.is_none() && self.pipe.is_plain();
+        if self.ingress.is_some() || self.release.is_some() || !self.pipe.is_plain() {
+            return FastPath::None;
+        }
+        let is_plain = self.loss_after.is_none();
         match &self.stage {
             Stage::Instant(_) if is_plain => FastPath::DelayOnly,
-            Stage::DropTail(_) if is_plain => FastPath::DropTail,
+            Stage::DropTail(_) => {
+                if is_plain {
+                    FastPath::DropTail
+                } else {
+                    FastPath::Lossy
+                }
+            }
             Stage::Held(_) if is_plain && self.decides_when_asked => FastPath::Held,
             _ => FastPath::None,
         }
@@ -193,22 +204,50 @@ impl<P: Packet> Link<P> {
     /// A packet arrives at the near end.
     #[inline(always)]
     pub fn offer(&mut self, now: Time, packet: P) -> Offer {
-        if self.delay(now, packet).is_some() {
-            return Offer::Accepted { departs: Some(now) };
-        }
+        self.offer_written(now, packet.size(), |place| *place = packet)
+    }
+
+    /// [`offer`](Self::offer) for a packet of `size` bytes that `write` writes: to where it stays, on a link with a fast path,
+    /// if it is accepted.
+    #[inline(always)]
+    pub fn offer_written(&mut self, now: Time, size: u32, write: impl FnOnce(&mut P)) -> Offer {
         match (self.fast_path, &mut self.stage) {
+            (FastPath::DelayOnly, _) => {
+                self.ledger.arrivals.add(size);
+                self.pipe.write_plain(now, write);
+                Offer::Accepted { departs: Some(now) }
+            }
             (FastPath::DropTail, Stage::DropTail(queue)) => {
-                let size = packet.size();
                 self.ledger.arrivals.add(size);
                 match queue.offer(now, size) {
                     Some(departs) => {
-                        self.pipe.push_plain(departs, packet);
+                        self.pipe.write_plain(departs, write);
                         Offer::Accepted { departs: (departs < Time::NEVER).then_some(departs) }
                     }
-                    None => self.ledger.drop_now(packet, DropCause::QueueFull),
+                    None => {
+                        self.ledger.dropped_full.add(size);
+                        Offer::Dropped(DropCause::QueueFull)
+                    }
                 }
             }
-            _ => self.offer_any(now, &packet),
+            (FastPath::Lossy, Stage::DropTail(queue)) => {
+                self.ledger.arrivals.add(size);
+                match queue.offer(now, size) {
+                    Some(departs) => {
+                        self.propagate_written(now, departs, write);
+                        Offer::Accepted { departs: (departs < Time::NEVER).then_some(departs) }
+                    }
+                    None => {
+                        self.ledger.dropped_full.add(size);
+                        Offer::Dropped(DropCause::QueueFull)
+                    }
+                }
+            }
+            _ => {
+                let mut packet = P::default();
+                write(&mut packet);
+                self.offer_any(now, &packet)
+            }
         }
     }
 
@@ -220,34 +259,13 @@ impl<P: Packet> Link<P> {
             return None;
         }
         self.ledger.arrivals.add(packet.size());
-        self.pipe.push_plain(now, packet);
+        self.pipe.push_in_time(now, packet);
         Some(self.pipe.next_arrival())
     }
 
     /// Whether it does nothing to packets but to delay them all by the same time.
     pub fn only_delays(&self) -> bool {
         self.fast_path == FastPath::DelayOnly
-    }
-
-    /// A packet of `size` bytes passes a link that [only delays](Self::only_delays) it: returns when it reaches the far end. It
-    /// is only counted here; its next link is to take it [ahead](Self::delay_from).
-    #[inline(always)]
-    pub fn pass(&mut self, now: Time, size: u32) -> Time {
-        debug_assert!(self.only_delays());
-        self.ledger.arrivals.add(size);
-        now + self.pipe.base()
-    }
-
-    /// [`delay`](Self::delay) for a packet that will arrive at the near end at `enters`, on a link that
-    /// [only delays](Self::only_delays) packets and that nothing else enters before. Until then it counts as one that has not
-    /// arrived, but for the packets [in flight](Self::in_flight). Returns when the next packet reaches the far end.
-    #[inline(always)]
-    pub fn delay_from(&mut self, enters: Time, packet: P) -> Time {
-        debug_assert!(self.only_delays());
-        self.is_entered_ahead = true;
-        self.ledger.arrivals.add(packet.size());
-        self.pipe.push_plain(enters, packet);
-        self.pipe.next_arrival()
     }
 
     /// A run of `count` packets arrives, of which `packet` is the first. On a link with a fast path those that fit are
@@ -355,31 +373,6 @@ impl<P: Packet> Link<P> {
         Offer::Accepted { departs: (departs < Time::NEVER).then_some(departs) }
     }
 
-    /// A packet leaves the transmitter at `departs`: it is lost there, or enters the pipe.
-    #[inline(never)]
-    fn propagate(&mut self, now: Time, departs: Time, packet: P) {
-        let is_lost = self.loss_after.as_mut().is_some_and(|loss| loss.strikes(departs));
-        let passage = if is_lost { None } else { Some(self.pipe.draw(departs, &packet)) };
-        while self.drawn.front().is_some_and(|drawn| drawn.departs <= now) {
-            self.drawn.pop_front();
-        }
-        self.propagate_as(Drawn { departs, passage }, now, packet);
-    }
-
-    /// The same for a packet whose random numbers have been drawn.
-    #[inline(always)]
-    fn propagate_as(&mut self, drawn: Drawn, now: Time, packet: P) {
-        let Drawn { departs, passage } = drawn;
-        match passage {
-            Some(passage) => self.pipe.push(departs, passage, packet),
-            None if departs <= now => self.ledger.drop_later(packet, DropCause::LossAfter),
-            None => self.lost_later.push_back((departs, packet)),
-        }
-        if departs > now {
-            self.drawn.push_back(drawn);
-        }
-    }
-
     /// When [`poll`](Self::poll) has something to do next; [`Time::NEVER`] when the link is idle.
     #[inline(always)]
     pub fn next_event(&self) -> Time {
@@ -448,7 +441,18 @@ impl<P: Packet> Link<P> {
             return None;
         }
         let followers = self.pipe.take_plain(packet);
-        Some((self.next_event(), followers))
+        let next = if self.is_immediate { self.pipe.next_arrival() } else { self.next_behind(now) };
+        Some((next, followers))
+    }
+
+    /// [`next_event`](Self::next_event) after a packet has come out of a link that may do something before another arrives.
+    #[inline]
+    fn next_behind(&mut self, now: Time) -> Time {
+        if self.fast_path != FastPath::Lossy {
+            return self.next_event_of_any();
+        }
+        self.lose_departed(now);
+        self.pipe.next_arrival()
     }
 
     /// Takes the `count` packets that the run still has of which [`take_plain`](Self::take_plain) took a packet at `now`, if
@@ -467,16 +471,6 @@ impl<P: Packet> Link<P> {
     #[inline(always)]
     pub fn take_followers(&mut self, most: u32, until: Time, origin: Time) -> (u32, Duration) {
         self.pipe.take_followers(most, until, origin)
-    }
-
-    #[cold]
-    fn lose_departed(&mut self, now: Time) {
-        while let Some(&(departs, packet)) = self.lost_later.front()
-            && departs <= now
-        {
-            self.lost_later.pop_front();
-            self.ledger.drop_later(packet, DropCause::LossAfter);
-        }
     }
 }
 

@@ -19,6 +19,8 @@ use dumbbell_units::{Duration, Ratio, Rng, Time, claimed};
 use std::cmp::Ordering;
 use std::collections::BinaryHeap;
 
+mod ahead;
+
 /// The propagation pipe of a link.
 #[derive(Clone, Debug)]
 pub(crate) struct Pipe<P> {
@@ -38,6 +40,8 @@ pub(crate) struct Pipe<P> {
     disorder: Option<Box<Disorder<P>>>,
     /// When the next packet comes out.
     next_arrival: Time,
+    /// When the last packet comes out of those that entered [ahead of their time](Self::expect_disorder_until).
+    ahead_until: Time,
 }
 
 /// Packets that may overtake each other.
@@ -71,6 +75,7 @@ impl<P: Packet> Pipe<P> {
             runs: Ring::new(),
             disorder,
             next_arrival: Time::NEVER,
+            ahead_until: Time::ZERO,
         }
     }
 
@@ -142,8 +147,21 @@ impl<P: Packet> Pipe<P> {
 
     #[inline(always)]
     fn push_in_order(&mut self, arrives: Time, packet: P) {
+        self.write_in_order(arrives, |place| *place = packet);
+    }
+
+    /// A packet enters a plain pipe, which `write` writes to where it stays.
+    #[inline(always)]
+    pub(crate) fn write_plain(&mut self, departs: Time, write: impl FnOnce(&mut P)) {
+        self.write_in_order(departs + self.base, write);
+    }
+
+    #[inline(always)]
+    fn write_in_order(&mut self, arrives: Time, write: impl FnOnce(&mut P)) {
         self.next_arrival = self.next_arrival.min(arrives);
-        self.runs.push_back(Run::one(arrives, packet));
+        let run = self.runs.push_place();
+        run.instants.become_one(arrives);
+        write(&mut run.packet);
     }
 
     /// A run, of which `packet` is the first, enters a plain pipe.

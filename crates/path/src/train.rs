@@ -43,6 +43,18 @@ impl Train {
         Train { next: begins.as_nanos(), nanos: ends.since(begins).as_nanos(), left: 1, ..Train::default() }
     }
 
+    /// Becomes one packet that passes at `at`. It is written in place: a copy of what was written a moment ago in smaller parts
+    /// would have to wait for them.
+    #[inline(always)]
+    pub(crate) fn become_one(&mut self, at: Time) {
+        self.next = at.as_nanos();
+        self.spare = 0;
+        self.nanos = 0;
+        self.rest = 0;
+        self.rate = 0;
+        self.left = 1;
+    }
+
     /// `count` packets that pass together.
     #[inline]
     pub fn at_once(at: Time, count: u32) -> Train {

@@ -179,7 +179,7 @@ impl<P: Packet> Link<P> {
         if self.fast_path == FastPath::Held {
             self.decide_until(Time::from_nanos(now.as_nanos().saturating_sub(1)));
         }
-        if self.fast_path != FastPath::None {
+        if !self.fast_path.draws() {
             let passage = Some(Passage::Delayed(0));
             let taken_back = |(departs, packet)| TakenBack { drawn: Drawn { departs, passage }, packet };
             return self.pipe.take_back_departing(now).into_iter().map(taken_back).collect();
@@ -197,7 +197,7 @@ impl<P: Packet> Link<P> {
 
     /// Puts a packet into the pipe again that was taken back.
     fn propagate_again(&mut self, now: Time, drawn: Drawn, packet: P) {
-        if self.fast_path == FastPath::None {
+        if self.fast_path.draws() {
             self.propagate_as(drawn, now, packet);
         } else {
             self.pipe.push_plain(drawn.departs, packet);

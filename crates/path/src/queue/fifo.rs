@@ -43,13 +43,17 @@ impl Fifo {
     /// Takes a packet; returns its departure, or `None` when it is dropped.
     #[inline(always)]
     pub(crate) fn offer(&mut self, now: Time, size: u32) -> Option<Time> {
-        self.advance(now);
+        // While nothing waits there is nothing to account for but time, and that can wait.
+        if !self.waiting.is_empty() {
+            self.advance(now);
+        }
         let starts = self.transmitter.seek(now);
         if starts <= now {
             let departs = self.transmitter.send(size);
             self.in_service = InService { departs, size };
             return Some(departs);
         }
+        self.advance(now);
         if !self.limits.fit(self.occupancy.backlog(), size) {
             return None;
         }

@@ -31,9 +31,7 @@ impl Endpoint for QuicSender {
     }
 
     fn poll_transmit(&mut self, now: Time, payload: &mut Vec<u8>) -> Option<Datagram> {
-        let packet = QuicSender::poll_transmit(self, now)?;
-        packet.encode(payload);
-        Some(Datagram { size: packet.len + PACKET_OVERHEAD, ecn: packet.ecn })
+        if self.may_transmit(now) { self.encode_next(now, payload) } else { None }
     }
 
     fn establish(&mut self, now: Time, handshake: Handshake) {
@@ -91,12 +89,29 @@ impl Endpoint for QuicReceiver {
     }
 
     fn poll_transmit(&mut self, now: Time, payload: &mut Vec<u8>) -> Option<Datagram> {
-        QuicReceiver::poll_transmit(self, now)?.encode(payload);
-        Some(Datagram { size: QuicAck::WIRE_SIZE, ecn: Ecn::NotEct })
+        if self.must_acknowledge() { Some(self.encode_ack(now, payload)) } else { None }
     }
 
     fn received(&self) -> ReceiverStats {
         self.stats()
+    }
+}
+
+// Kept apart, because most polls find nothing to send.
+impl QuicSender {
+    #[inline(never)]
+    fn encode_next(&mut self, now: Time, payload: &mut Vec<u8>) -> Option<Datagram> {
+        let packet = self.transmit(now)?;
+        packet.encode(payload);
+        Some(Datagram { size: packet.len + PACKET_OVERHEAD, ecn: packet.ecn })
+    }
+}
+
+impl QuicReceiver {
+    #[inline(never)]
+    fn encode_ack(&mut self, now: Time, payload: &mut Vec<u8>) -> Datagram {
+        self.acknowledge(now).encode(payload);
+        Datagram { size: QuicAck::WIRE_SIZE, ecn: Ecn::NotEct }
     }
 }
 
@@ -105,12 +120,9 @@ impl QuicPacket {
 
     #[inline]
     fn encode(&self, bytes: &mut Vec<u8>) {
-        let mut packet = [0; QuicPacket::BYTES];
-        packet[..4].copy_from_slice(&self.number.to_le_bytes());
-        packet[4..8].copy_from_slice(&self.seq.to_le_bytes());
-        packet[8..16].copy_from_slice(&self.sent_at.as_nanos().to_le_bytes());
-        packet[16] = u8::from(self.is_retransmission);
-        bytes.extend_from_slice(&packet);
+        bytes.extend_from_slice(&pair(self.number, self.seq));
+        bytes.extend_from_slice(&self.sent_at.as_nanos().to_le_bytes());
+        bytes.push(u8::from(self.is_retransmission));
         if let Some(AckFrequency { every, delay_us }) = self.ack_frequency {
             bytes.extend_from_slice(&every.to_le_bytes());
             bytes.extend_from_slice(&delay_us.to_le_bytes());
@@ -145,17 +157,11 @@ impl QuicAck {
 
     #[inline]
     fn encode(&self, bytes: &mut Vec<u8>) {
-        let mut ack = [0; QuicAck::HEAD + QuicAck::RANGE * QuicAck::MAX_RANGES];
-        ack[..4].copy_from_slice(&self.delay_us.to_le_bytes());
-        ack[4..8].copy_from_slice(&self.ecn.ect0.to_le_bytes());
-        ack[8..12].copy_from_slice(&self.ecn.ect1.to_le_bytes());
-        ack[12..16].copy_from_slice(&self.ecn.ce.to_le_bytes());
-        let places = ack[QuicAck::HEAD..].chunks_exact_mut(QuicAck::RANGE);
-        for (place, range) in places.zip(self.ranges()) {
-            place[..4].copy_from_slice(&range.start.to_le_bytes());
-            place[4..].copy_from_slice(&range.end.to_le_bytes());
+        bytes.extend_from_slice(&pair(self.delay_us, self.ecn.ect0));
+        bytes.extend_from_slice(&pair(self.ecn.ect1, self.ecn.ce));
+        for range in self.ranges() {
+            bytes.extend_from_slice(&pair(range.start, range.end));
         }
-        bytes.extend_from_slice(&ack[..QuicAck::HEAD + QuicAck::RANGE * self.ranges().len()]);
     }
 
     #[inline]
@@ -169,6 +175,12 @@ impl QuicAck {
         }
         Some(ack)
     }
+}
+
+/// The bytes of two integers.
+#[inline]
+fn pair(first: u32, second: u32) -> [u8; 8] {
+    (u64::from(first) | u64::from(second) << 32).to_le_bytes()
 }
 
 #[inline]

@@ -86,7 +86,13 @@ impl QuicReceiver {
     /// The ACK that has to be sent now, if any.
     #[inline]
     pub fn poll_transmit(&mut self, now: Time) -> Option<QuicAck> {
-        self.must_ack.then(|| self.acknowledge(now))
+        self.must_acknowledge().then(|| self.acknowledge(now))
+    }
+
+    /// Whether an ACK has to be sent now.
+    #[inline]
+    pub(super) fn must_acknowledge(&self) -> bool {
+        self.must_ack
     }
 
     /// When [`QuicReceiver::on_timer`] wants to be called; [`Time::NEVER`] when no timer is armed.
@@ -185,7 +191,9 @@ impl QuicReceiver {
         }
     }
 
-    fn acknowledge(&mut self, now: Time) -> QuicAck {
+    /// The ACK that [has to be sent](Self::must_acknowledge).
+    #[inline]
+    pub(super) fn acknowledge(&mut self, now: Time) -> QuicAck {
         self.must_ack = false;
         self.unacked = 0;
         self.ack_at = Time::NEVER;

@@ -14,6 +14,24 @@ struct Prior {
     delivered: u64,
 }
 
+/// The ranges of the ACK before, of which everything is known.
+#[derive(Clone, Copy, Debug, Default)]
+pub(super) struct Told {
+    ranges: [SackBlock; QuicAck::MAX_RANGES],
+    count: u8,
+}
+
+impl Told {
+    /// The packets by which an ACK has more than this one, if all it does is to continue the highest range.
+    #[inline]
+    fn continued_by(&self, ack: &QuicAck) -> Option<SackBlock> {
+        let [told, below @ ..] = &self.ranges;
+        let [told_now, below_now @ ..] = &ack.ranges;
+        let is_continued = self.count == ack.range_count && told.start == told_now.start && below == below_now;
+        is_continued.then_some(SackBlock { start: told.end, end: told_now.end })
+    }
+}
+
 /// How much a count of packets has grown by one ACK.
 #[inline]
 #[expect(clippy::cast_possible_truncation, reason = "an ACK settles no more packets than have numbers, which are u32")]
@@ -72,19 +90,32 @@ impl QuicSender {
     fn acknowledge_ranges(&mut self, ack: &QuicAck, largest: u32) -> u32 {
         let newest = self.sent.get(largest).filter(|sent| sent.fate == Fate::InFlight).map(|sent| sent.at.sent_us);
         let mut grew_by = 0;
-        for range in ack.ranges() {
-            for number in range.start.max(self.sent.first())..range.end {
-                grew_by += u32::from(self.acknowledge(number));
-            }
-            if self.sent.has_lost() {
-                self.acknowledge_lost(range);
+        if let Some(more) = self.told.continued_by(ack) {
+            grew_by += self.acknowledge_range(&more);
+        } else {
+            for range in ack.ranges() {
+                grew_by += self.acknowledge_range(range);
             }
         }
+        self.told = Told { ranges: ack.ranges, count: ack.range_count };
         self.sent.note_largest_acked(largest);
         if let Some(sent_us) = newest {
             let rtt_us = (self.view.mstamp_us - sent_us).max(1);
             self.sample.rtt_us = i64::try_from(rtt_us).unwrap_or(i64::MAX);
             self.take_rtt(rtt_us, u64::from(ack.delay_us));
+        }
+        grew_by
+    }
+
+    /// Acknowledges a range of packets; returns how many of them were sent after recovery began.
+    #[inline]
+    fn acknowledge_range(&mut self, range: &SackBlock) -> u32 {
+        let mut grew_by = 0;
+        for number in range.start.max(self.sent.first())..range.end {
+            grew_by += u32::from(self.acknowledge(number));
+        }
+        if self.sent.has_lost() {
+            self.acknowledge_lost(range);
         }
         grew_by
     }

@@ -14,6 +14,7 @@ use super::sent_packets::SentPackets;
 use super::stream::Stream;
 use super::{QuicConfig, QuicPacket};
 use crate::{Pacing, SenderStats, TransportConfig};
+use ack::Told;
 use dumbbell_cc::{CaState, Control, Controller, EcnMode, Hooks, Needs, RateSample, View};
 use dumbbell_recovery::careful_resume::CarefulResume;
 use dumbbell_recovery::jiffies::Jiffies;
@@ -38,6 +39,7 @@ pub struct QuicSender {
     established: bool,
 
     sent: SentPackets,
+    told: Told,
     stream: Stream,
     /// Bytes of the packets in flight, headers of QUIC included.
     bytes_in_flight: u64,
@@ -70,6 +72,8 @@ pub struct QuicSender {
     timers: Timers,
     pacer: BurstPacer,
     clock: Jiffies,
+    /// When the clock was read last, to the nanosecond.
+    refreshed_at: Time,
     stats: SenderStats,
 }
 
@@ -104,6 +108,7 @@ impl QuicSender {
             control: Control { cwnd: config.initial_cwnd, ..Control::default() },
             established: false,
             sent: SentPackets::default(),
+            told: Told::default(),
             stream: Stream::new(mss, &quic.packet_sizes),
             bytes_in_flight: 0,
             prr: ProportionalReduction::default(),
@@ -128,6 +133,7 @@ impl QuicSender {
             timers: Timers::default(),
             pacer: BurstPacer::new(view.paced, granularity, quic.initial_burst),
             clock: Jiffies::new(config.hz),
+            refreshed_at: Time::ZERO,
             stats: SenderStats::default(),
             view,
             config: config.clone(),
@@ -210,6 +216,10 @@ impl QuicSender {
     /// Moves the clock of the connection to `now`, rounded to its resolution.
     #[inline]
     fn refresh_clock(&mut self, now: Time) {
+        if now == self.refreshed_at {
+            return;
+        }
+        self.refreshed_at = now;
         let now = rounded_down(now, self.quic().clock_resolution);
         if now == self.view.now {
             return;

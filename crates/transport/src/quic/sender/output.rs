@@ -16,25 +16,40 @@ impl QuicSender {
     /// The next packet to put on the wire now, or `None` when nothing may leave before the next ACK or timer.
     #[inline]
     pub fn poll_transmit(&mut self, now: Time) -> Option<QuicPacket> {
+        if self.may_transmit(now) { self.transmit(now) } else { None }
+    }
+
+    /// Whether a packet may leave now: a probe, or what pacing and windows allow.
+    #[inline]
+    pub(in crate::quic) fn may_transmit(&mut self, now: Time) -> bool {
         if !self.established {
-            return None;
+            return false;
         }
         self.refresh_clock(now);
-        let (part, is_retransmission) = if self.timers.take_probe() {
-            self.stream.take().or_else(|| self.oldest_in_flight())?
-        } else if self.may_send(now) {
-            self.stream.take()?
-        } else {
-            return None;
-        };
-        Some(self.send(now, part, is_retransmission))
+        self.timers.has_probe() || self.may_send(now)
+    }
+
+    /// The packet that [may leave now](Self::may_transmit), if there is anything to send.
+    #[inline]
+    pub(in crate::quic) fn transmit(&mut self, now: Time) -> Option<QuicPacket> {
+        let is_probe = self.timers.take_probe();
+        let next = self.stream.take();
+        let (part, is_retransmission) = if is_probe { next.or_else(|| self.oldest_in_flight())? } else { next? };
+        let packet = self.send(now, part, is_retransmission);
+        if is_probe {
+            // Pacing does not hold it back, but what comes behind it may have to wait longer.
+            self.note_wake();
+        }
+        Some(packet)
     }
 
     /// Whether there is data, and pacing, both windows and the poll interval let a packet leave now.
     #[inline]
     fn may_send(&mut self, now: Time) -> bool {
         self.resume_if_known();
-        if self.pacer.forbids(self.view.now) {
+        let is_paced = self.pacer.forbids(self.view.now);
+        self.note_wake();
+        if is_paced {
             return false;
         }
         if !self.window_allows() {

@@ -20,6 +20,8 @@ pub(super) struct Timers {
     pub loss_at: Time,
     /// When a sender that polls looks again.
     pub poll_at: Time,
+    /// When the packet may leave that pacing delays, in the units of the sender's clock.
+    wake_at: Time,
     /// When the last packet was sent; the timeout counts from it.
     pub last_sent_at: Time,
     /// Timeouts since the last ACK that acknowledged something (`pto_count`).
@@ -35,6 +37,7 @@ impl Default for Timers {
             timeout_us: 0,
             loss_at: Time::NEVER,
             poll_at: Time::NEVER,
+            wake_at: Time::NEVER,
             last_sent_at: Time::ZERO,
             pto_count: 0,
             probes: 0,
@@ -48,17 +51,23 @@ impl Timers {
         self.pto_count = 0;
     }
 
-    /// Whether a probe is to be sent; counts it as sent.
+    /// Whether a probe is to be sent.
+    #[inline]
+    pub fn has_probe(&self) -> bool {
+        self.probes > 0
+    }
+
+    /// The same; counts it as sent.
     #[inline]
     pub fn take_probe(&mut self) -> bool {
-        let may_leave = self.probes > 0;
+        let may_leave = self.has_probe();
         self.probes -= u32::from(may_leave);
         may_leave
     }
 
     #[inline]
     fn earliest(&self) -> Time {
-        self.timeout_at.min(self.loss_at).min(self.poll_at)
+        self.timeout_at.min(self.loss_at).min(self.poll_at).min(self.wake_at)
     }
 }
 
@@ -97,18 +106,21 @@ impl QuicSender {
     /// When [`QuicSender::on_timer`] wants to be called; [`Time::NEVER`] when nothing is pending.
     #[inline]
     pub fn next_timer(&self) -> Time {
-        let next = self.timers.earliest();
-        match self.pacer.wake_at() {
-            // An alarm is set in the clock's units.
-            Some(wake_at) => next.min(rounded_down(wake_at, self.quic().clock_resolution)),
-            None => next,
-        }
+        self.timers.earliest()
+    }
+
+    /// Pacing may have changed its mind. An alarm is set in the clock's units.
+    #[inline]
+    pub(super) fn note_wake(&mut self) {
+        let wake_at = self.pacer.wake_at();
+        self.timers.wake_at = wake_at.map_or(Time::NEVER, |at| rounded_down(at, self.quic().clock_resolution));
     }
 
     /// The time of [`QuicSender::next_timer`] has come.
     pub fn on_timer(&mut self, now: Time) {
         self.refresh_clock(now);
         self.pacer.wake(now);
+        self.note_wake();
         self.prr.begin_event(self.bytes_in_flight);
         if self.timers.poll_at <= now {
             self.timers.poll_at = Time::NEVER;

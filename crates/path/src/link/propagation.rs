@@ -1,0 +1,70 @@
+//! Behind the transmitter: a packet is lost there, or enters the pipe.
+
+use super::Link;
+use crate::delay::Passage;
+use crate::ledger::DropCause;
+use crate::packet::Packet;
+use dumbbell_units::Time;
+
+/// When a packet leaves the transmitter, and what happens to it then.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct Drawn {
+    pub(super) departs: Time,
+    /// How it passes the pipe; `None` if it is lost.
+    pub(super) passage: Option<Passage>,
+}
+
+impl<P: Packet> Link<P> {
+    /// A packet leaves the transmitter at `departs`: it is lost there, or enters the pipe.
+    #[inline(never)]
+    pub(super) fn propagate(&mut self, now: Time, departs: Time, packet: P) {
+        let is_lost = self.loss_after.as_mut().is_some_and(|loss| loss.strikes(departs));
+        let passage = if is_lost { None } else { Some(self.pipe.draw(departs, &packet)) };
+        while self.drawn.front().is_some_and(|drawn| drawn.departs <= now) {
+            self.drawn.pop_front();
+        }
+        self.propagate_as(Drawn { departs, passage }, now, packet);
+    }
+
+    /// The same into a plain pipe, for a packet that `write` writes to where it stays.
+    #[inline(always)]
+    pub(super) fn propagate_written(&mut self, now: Time, departs: Time, write: impl FnOnce(&mut P)) {
+        while self.drawn.front().is_some_and(|drawn| drawn.departs <= now) {
+            self.drawn.pop_front();
+        }
+        if self.loss_after.as_mut().is_some_and(|loss| loss.strikes(departs)) {
+            let mut packet = P::default();
+            write(&mut packet);
+            return self.propagate_as(Drawn { departs, passage: None }, now, packet);
+        }
+        self.pipe.write_plain(departs, write);
+        if departs > now {
+            self.drawn.push_back(Drawn { departs, passage: Some(Passage::Delayed(0)) });
+        }
+    }
+
+    /// The same for a packet whose random numbers have been drawn.
+    #[inline(always)]
+    pub(super) fn propagate_as(&mut self, drawn: Drawn, now: Time, packet: P) {
+        let Drawn { departs, passage } = drawn;
+        match passage {
+            Some(passage) => self.pipe.push(departs, passage, packet),
+            None if departs <= now => self.ledger.drop_later(packet, DropCause::LossAfter),
+            None => self.lost_later.push_back((departs, packet)),
+        }
+        if departs > now {
+            self.drawn.push_back(drawn);
+        }
+    }
+
+    /// Packets that are lost behind the transmitter have left it by now.
+    #[inline]
+    pub(super) fn lose_departed(&mut self, now: Time) {
+        while let Some(&(departs, packet)) = self.lost_later.front()
+            && departs <= now
+        {
+            self.lost_later.pop_front();
+            self.ledger.drop_later(packet, DropCause::LossAfter);
+        }
+    }
+}

@@ -1,0 +1,70 @@
+//! Takes datagrams from endpoints into media.
+
+use super::Engine;
+use super::transmission::PACKETS_PER_CHECK;
+use crate::endpoints::Endpoints;
+use crate::packet::{Kind, Packet, flow_number};
+use dumbbell_network::Hop;
+use dumbbell_transport::Datagram;
+
+impl Engine<'_> {
+    /// Puts the datagrams of the near end on the wire.
+    pub(super) fn transmit_datagrams(&mut self, index: usize) {
+        let mut until_check = PACKETS_PER_CHECK;
+        while let Endpoints::Other(ends) = &mut self.flows[index].ends
+            && let Some(datagram) = ends.near.poll_transmit(self.now, self.payloads.blank())
+        {
+            let kind = self.flows[index].data.datagram();
+            let route = self.routes.of(index);
+            self.send_datagram(index, kind, (route.first_forward, route.forward_rest), datagram);
+            until_check -= 1;
+            if until_check == 0 {
+                if self.must_stop(PACKETS_PER_CHECK) {
+                    return;
+                }
+                until_check = PACKETS_PER_CHECK;
+            }
+        }
+    }
+
+    /// Puts the datagrams of the far end on the wire.
+    #[inline(always)]
+    pub(super) fn transmit_replies(&mut self, index: usize) {
+        let mut until_check = PACKETS_PER_CHECK;
+        while let Endpoints::Other(ends) = &mut self.flows[index].ends
+            && let Some(datagram) = ends.far.poll_transmit(self.now, self.payloads.blank())
+        {
+            let route = self.routes.of(index);
+            match route.passed {
+                None => self.send_datagram(index, Kind::Reply, (route.first_reverse, route.reverse_rest), datagram),
+                Some(passed) => self.send_reply_ahead(index, passed as usize, datagram),
+            }
+            until_check -= 1;
+            if until_check == 0 {
+                if self.must_stop(PACKETS_PER_CHECK) {
+                    return;
+                }
+                until_check = PACKETS_PER_CHECK;
+            }
+        }
+    }
+
+    /// Puts a datagram whose payload has just been written on its way, which begins at `hop` and has `rest` more hops.
+    #[inline(always)]
+    fn send_datagram(&mut self, index: usize, kind: Kind, (hop, rest): (Hop, u16), datagram: Datagram) {
+        let (now, flow, payload) = (self.now, flow_number(index), self.payloads.keep());
+        self.send_written(hop, flow, datagram.size, |place| {
+            *place = Packet::datagram(kind, now, flow, rest, datagram, payload);
+        });
+    }
+
+    /// Has a reply whose payload has just been written pass its first link.
+    #[inline(never)]
+    fn send_reply_ahead(&mut self, index: usize, passed: usize, datagram: Datagram) {
+        let payload = self.payloads.keep();
+        let route = self.routes.of(index);
+        let (medium, rest) = (route.first_reverse.medium(), route.reverse_rest);
+        let packet = Packet::datagram(Kind::Reply, self.now, flow_number(index), rest, datagram, payload);
+        self.send_passing(passed, self.now, medium, packet);
+    }
+}
