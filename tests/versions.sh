@@ -51,9 +51,9 @@ rm -rf "$environment" "$wheels"
 "$uv" venv --quiet --python "$python" "$environment"
 "$uv" pip compile --quiet --python "$environment" --resolution "$resolution" --extra pandas --no-header \
     --output-file "$environment/requirements.txt" pyproject.toml
-# The test runner is no part of what is tested: it has the version of requirements-dev.txt.
-pytest=$(grep --only-matching '^pytest==[^ ]*' requirements-dev.txt)
-"$uv" pip install --quiet --python "$environment" --requirement "$environment/requirements.txt" "$pytest"
+# What runs the tests and checks schemas is no part of what is tested: it has the versions of requirements-dev.txt.
+runners=($(grep --only-matching --extended-regexp '^(pytest|fastjsonschema)==[^ ]*' requirements-dev.txt))
+"$uv" pip install --quiet --python "$environment" --requirement "$environment/requirements.txt" "${runners[@]}"
 "$uv" pip install --quiet --python "$environment" --no-deps "$wheels"/*.whl
 echo "$("$environment/bin/python" --version) with $("$uv" pip list --quiet --python "$environment" --format freeze | tr '\n' ' ')"
 "$environment/bin/python" -m pytest "${warnings[@]}"
