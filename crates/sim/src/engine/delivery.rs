@@ -23,7 +23,7 @@ impl Engine<'_> {
     /// Moves on what has come out of a medium; `packet` is a place for it.
     // As a call, which two loops make, it takes 32 instructions a packet more.
     #[inline(always)]
-    pub(super) fn medium_event(&mut self, index: usize, packet: &mut Packet) {
+    pub(super) fn take_out(&mut self, index: usize, packet: &mut Packet) {
         let now = self.now;
         let mut until_check = PACKETS_PER_CHECK;
         while let Some(link) = self.media.link_mut(index)

@@ -1,8 +1,9 @@
-//! The event loop: takes the earliest event of the agendas, and moves the endpoint or medium it belongs to.
+//! A run: takes the earliest event of the agendas, and moves the endpoint or medium it belongs to.
 //!
-//! What an event leads to is in the modules below, one for each reason to change: `wiring` builds the network from the
+//! The modules below have one reason to change each: `turns` is the event loop, `wiring` builds the network from the
 //! scenario, `delivery` takes packets out of media and to their endpoints, `answers` is about receivers, `transmission` takes
-//! packets from endpoints into media, `clock` does what is due at instants that are known beforehand (samples, the measured interval, scripted changes),
+//! packets from endpoints into media, `clock` does what is due at instants that are known beforehand (samples, the measured
+//! interval, scripted changes),
 //! `faults` ends the run where a controller has failed, `memory` watches what the run takes of the machine.
 
 mod answers;
@@ -18,6 +19,7 @@ mod spawned;
 mod tests;
 mod traffic;
 mod transmission;
+mod turns;
 mod wiring;
 
 pub(crate) use shares::Split;
@@ -37,10 +39,8 @@ use dumbbell_units::Time;
 use memory::Memory;
 use std::sync::atomic::Ordering;
 use traffic::Traffic;
+use turns::turns;
 use wiring::Network;
-
-/// Events between two checks whether the run has to stop.
-const EVENTS_PER_CHECK: u64 = 8;
 
 /// A run under way.
 pub(crate) struct Engine<'a> {
@@ -141,7 +141,7 @@ impl<'a> Engine<'a> {
 
     /// Runs to the end of the scenario.
     pub fn run(mut self) -> Result<RunOutput, RunError> {
-        let turns = self.turns()?;
+        let turns = turns(&mut self)?;
         self.events += turns;
         self.close();
         self.finish()
@@ -199,44 +199,14 @@ impl<'a> Engine<'a> {
         }
     }
 
-    /// Handles one event after the other until the end of the run; returns how many there were.
-    #[inline(never)]
-    fn turns(&mut self) -> Result<u64, RunError> {
-        let mut packet = Packet::default();
-        let mut turns = 0;
-        loop {
-            if self.must_stop(EVENTS_PER_CHECK) {
-                return Err(self.why_stopped());
-            }
-            for turn in 0..EVENTS_PER_CHECK {
-                let (medium, medium_due) = self.medium_agenda.next();
-                let (flow, due) = self.flow_agenda.next();
-                let flow_due = due.time();
-                if medium_due.min(flow_due) >= self.clock.next() {
-                    self.check_controllers()?;
-                    if !self.clock_event() {
-                        // A burst that was cut short may have left nothing to do until the end.
-                        return if self.must_stop(turn) { Err(self.why_stopped()) } else { Ok(turns + turn) };
-                    }
-                } else if medium_due <= flow_due {
-                    self.reach(medium_due);
-                    self.medium_event(medium, &mut packet);
-                } else {
-                    self.reach(flow_due);
-                    self.flow_event(flow, due.turn());
-                }
-            }
-            turns += EVENTS_PER_CHECK;
-        }
-    }
-
     #[cold]
     fn why_stopped(&mut self) -> RunError {
         self.failure.take().unwrap_or(RunError::Cancelled)
     }
 
+    /// It is the turn of an end of a flow, or of its application.
     #[inline(always)]
-    fn flow_event(&mut self, index: usize, turn: Turn) {
+    fn take_turn(&mut self, index: usize, turn: Turn) {
         match turn {
             Turn::Sender => self.sender_timer(index),
             Turn::Receiver => self.receiver_timer(index),

@@ -59,7 +59,7 @@ fn traffic_weighs_its_flows_and_numbers_and_leaves_distributions_to_themselves()
     let cancel = AtomicBool::new(false);
     let bounds = Bounds { cancel: &cancel, max_memory: u64::MAX, series: None };
     let mut engine = Engine::new(&scenario, Vec::new(), bounds).unwrap();
-    engine.turns().unwrap();
+    super::turns(&mut engine).unwrap();
     let places = engine.traffic.spawned.places();
     let flows: usize = engine.flows.iter().map(Flow::memory).sum();
     let weight = engine.traffic.memory(&engine.flows);

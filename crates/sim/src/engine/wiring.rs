@@ -45,7 +45,7 @@ impl Network {
             traffic: Traffic::default(),
         };
         let mut starts = start_stream(seed);
-        let mut transport: Arc<_> = Arc::default();
+        let mut transport = Arc::default();
         for (index, spec) in scenario.flows.iter().enumerate() {
             if cancel.load(Ordering::Relaxed) {
                 return Err(RunError::Cancelled);
@@ -54,9 +54,8 @@ impl Network {
             network.routes.push(spec, bottleneck, &network.entries)?;
             let bottleneck = network.entries[bottleneck];
             network.media.get_mut(bottleneck.medium as usize).report_departures(bottleneck.port);
-            // Senders whose settings are equal share them, so that these stay in the cache.
-            if !Arc::ptr_eq(&transport, &spec.transport) && transport != spec.transport {
-                transport = spec.transport.clone();
+            if *transport != spec.transport {
+                transport = Arc::new(spec.transport.clone());
             }
             let controller = spec.cc.controller(controller_stream(seed, index));
             let start = start_of(spec, &mut starts);

@@ -1,12 +1,14 @@
 //! A share of a run's flows, which runs by itself from one look at what the others do to the next.
 
 use super::split::Part;
+use crate::agenda::Due;
 use crate::checks::Checks;
+use crate::engine::Engine;
 use crate::engine::clock::Clock;
 use crate::engine::delivery::Followers;
 use crate::engine::memory::Parts;
+use crate::engine::turns::{Events, turns};
 use crate::engine::wiring::Network;
-use crate::engine::{EVENTS_PER_CHECK, Engine};
 use crate::flow::Flow;
 use crate::packet::Packet;
 use crate::{Bounds, Growth, MemoryExceeded, RunError, tables};
@@ -34,6 +36,41 @@ pub(super) struct Share<'a> {
     pub instants: Vec<(Time, usize)>,
 }
 
+/// Tells the trunk what causes the offers.
+impl<'a> Events<'a> for Share<'a> {
+    #[inline(always)]
+    fn engine(&mut self) -> &mut Engine<'a> {
+        &mut self.engine
+    }
+
+    #[inline(always)]
+    fn medium_event(&mut self, medium: usize, packet: &mut Packet) {
+        let now = self.engine.now;
+        if self.part.is_shared[medium] {
+            self.instants.push((now, self.part.links[medium]));
+        }
+        let number = self.part.links[medium] as u64 * CAUSES_OF_ACKS;
+        if self.part.ack_link == Some(medium) {
+            return self.deliver_acks(medium, number, packet);
+        }
+        // At an instant at which a flow has had its turn, media have nothing to do but what that turn has led to.
+        let (at, cause) = self.turn;
+        self.offer_because(if at == now { cause } else { number });
+        self.engine.take_out(medium, packet);
+    }
+
+    #[inline(always)]
+    fn flow_event(&mut self, flow: usize, due: Due) {
+        self.turn = (self.engine.now, TURNS + due.turn() as u64);
+        self.offer_because(self.turn.1);
+        self.engine.take_turn(flow, due.turn());
+    }
+
+    fn note_clock_event(&mut self) {
+        self.clock_events += 1;
+    }
+}
+
 impl<'a> Share<'a> {
     /// The share of `part`, whose `flows` have been made for the whole run.
     pub fn new(part: &'a Part, flows: Vec<Flow>, bounds: Bounds<'a>) -> Result<Share<'a>, RunError> {
@@ -59,46 +96,12 @@ impl<'a> Share<'a> {
     pub fn run_until(&mut self, until: Time) -> Result<(), RunError> {
         self.settle();
         self.engine.clock.stop_at(until);
-        let turns = self.turns().map_err(|error| self.numbered(error))?;
+        let turns = turns(self).map_err(|error| self.numbered(error))?;
         self.engine.events += turns;
         if let Some(link) = self.engine.media.link_mut(self.trunk) {
             link.swap_offered(&mut self.offered);
         }
         Ok(())
-    }
-
-    /// The loop of [`Engine::turns`](Engine), which tells the trunk what causes the offers.
-    #[inline(never)]
-    fn turns(&mut self) -> Result<u64, RunError> {
-        let mut packet = Packet::default();
-        let mut turns = 0;
-        loop {
-            if self.engine.must_stop(EVENTS_PER_CHECK) {
-                return Err(self.engine.why_stopped());
-            }
-            for turn in 0..EVENTS_PER_CHECK {
-                let engine = &mut self.engine;
-                let (medium, medium_due) = engine.medium_agenda.next();
-                let (flow, due) = engine.flow_agenda.next();
-                let flow_due = due.time();
-                if medium_due.min(flow_due) >= engine.clock.next() {
-                    engine.check_controllers()?;
-                    if !engine.clock_event() {
-                        return if engine.must_stop(turn) { Err(engine.why_stopped()) } else { Ok(turns + turn) };
-                    }
-                    self.clock_events += 1;
-                } else if medium_due <= flow_due {
-                    engine.reach(medium_due);
-                    self.medium_event(medium, &mut packet);
-                } else {
-                    engine.reach(flow_due);
-                    self.turn = (flow_due, TURNS + due.turn() as u64);
-                    self.offer_because(self.turn.1);
-                    self.engine.flow_event(flow, due.turn());
-                }
-            }
-            turns += EVENTS_PER_CHECK;
-        }
     }
 
     /// What is offered to the trunk from now on has this cause.
@@ -109,23 +112,8 @@ impl<'a> Share<'a> {
         }
     }
 
-    fn medium_event(&mut self, medium: usize, packet: &mut Packet) {
-        let now = self.engine.now;
-        if self.part.is_shared[medium] {
-            self.instants.push((now, self.part.links[medium]));
-        }
-        let number = self.part.links[medium] as u64 * CAUSES_OF_ACKS;
-        if self.part.ack_link == Some(medium) {
-            return self.deliver_acks(medium, number, packet);
-        }
-        // At an instant at which a flow has had its turn, media have nothing to do but what that turn has led to.
-        let (at, cause) = self.turn;
-        self.offer_because(if at == now { cause } else { number });
-        self.engine.medium_event(medium, packet);
-    }
-
-    /// [`Engine::medium_event`] for the link from which ACKs come to several senders: at the same instant they come in the
-    /// order in which they left, and so does what they let into the trunk.
+    /// [`medium_event`](Events::medium_event) for the link from which ACKs come to several senders: at the same instant they
+    /// come in the order in which they left, and so does what they let into the trunk.
     fn deliver_acks(&mut self, medium: usize, number: u64, packet: &mut Packet) {
         let now = self.engine.now;
         while let Some(link) = self.engine.media.link_mut(medium)
