@@ -64,6 +64,8 @@ pub struct Route {
     pub first_reverse: Hop,
     /// Number of the link that they pass before, if the first hop [is entered ahead](Routes::shorten).
     pub passed: Option<u32>,
+    /// Packets of the receiver may enter that hop [ahead of their time](Routes::allow_answers_ahead).
+    pub answers_ahead: bool,
 }
 
 /// A way cannot be taken; validation should have caught it.
@@ -130,6 +132,38 @@ impl Routes {
         }
     }
 
+    /// Lets receivers answer ahead of time to what has not arrived yet but is certain to: where they are of TCP, so that their
+    /// packets tell what made them leave; where their packets enter a medium that `only_delays` them, and nothing else enters
+    /// it; and where all that they answer comes from one medium that `brings_in_order` and not at once, so that the order in
+    /// which answers enter follows from these instants. Links must not change afterwards.
+    pub fn allow_answers_ahead(
+        &mut self,
+        is_tcp: impl Fn(usize) -> bool,
+        only_delays: impl Fn(usize) -> bool,
+        mut brings_in_order: impl FnMut(usize) -> bool,
+    ) {
+        let media = self.hops.iter().map(|hop| hop.medium() + 1).max().unwrap_or(0);
+        let mut entered = vec![0; media];
+        for hop in &self.hops {
+            entered[hop.medium()] += 1;
+        }
+        let Routes { routes, hops } = self;
+        let last = |route: &Route| hops[route.forward_end as usize - 1].medium();
+        // For each medium how many receivers enter it, and what they answer comes from.
+        let mut answers: Vec<(u32, usize)> = vec![(0, 0); media];
+        for (flow, route) in routes.iter().enumerate() {
+            let (count, source) = &mut answers[route.first_reverse.medium()];
+            if is_tcp(flow) && (*count == 0 || *source == last(route)) {
+                (*count, *source) = (*count + 1, last(route));
+            }
+        }
+        for route in routes.iter_mut() {
+            let number = route.first_reverse.medium();
+            let (count, source) = answers[number];
+            route.answers_ahead = entered[number] == count && only_delays(number) && brings_in_order(source);
+        }
+    }
+
     /// Bytes of memory held.
     pub fn memory(&self) -> usize {
         self.hops.capacity() * size_of::<Hop>() + self.routes.capacity() * size_of::<Route>()
@@ -180,6 +214,7 @@ impl Routes {
             first_forward: self.hops[forward],
             first_reverse: self.hops[reverse],
             passed: None,
+            answers_ahead: false,
         });
         Ok(())
     }
@@ -203,6 +238,22 @@ mod tests {
             routes.push(&flow, 0, &Entry::of_links(9)).unwrap();
         }
         routes
+    }
+
+    #[test]
+    fn answers_may_be_early_where_their_link_only_delays_and_nothing_else_enters_it() {
+        let ahead = |ways: &[&[usize]], is_tcp: fn(usize) -> bool, only_delays: fn(usize) -> bool, in_order: bool| {
+            let mut routes = routes(ways);
+            routes.allow_answers_ahead(is_tcp, only_delays, |_| in_order);
+            (0..ways.len()).map(|flow| routes.of(flow).answers_ahead).collect::<Vec<_>>()
+        };
+        let shared: [&[usize]; 3] = [&[1], &[1], &[2]];
+        assert_eq!(ahead(&shared, |_| true, |_| true, true), [true; 3]);
+        assert_eq!(ahead(&shared, |_| true, |link| link != 2, true), [true, true, false]);
+        assert_eq!(ahead(&shared, |flow| flow != 0, |_| true, true), [false, false, true], "one of them is not TCP");
+        assert_eq!(ahead(&shared, |_| true, |_| true, false), [false; 3]);
+        let through: [&[usize]; 2] = [&[1], &[2, 1]];
+        assert_eq!(ahead(&through, |_| true, |_| true, true), [false, true], "others come to it over another link");
     }
 
     #[test]

@@ -8,6 +8,7 @@
 //! ahead is computed again for the packets that have not left when the rate, the delay or the loss
 //! [changes](Link::change).
 
+mod ahead;
 mod change;
 mod decisions;
 mod ingress;
@@ -258,34 +259,13 @@ impl<P: Packet> Link<P> {
             return None;
         }
         self.ledger.arrivals.add(packet.size());
-        self.pipe.push_plain(now, packet);
+        self.pipe.push_in_time(now, packet);
         Some(self.pipe.next_arrival())
     }
 
     /// Whether it does nothing to packets but to delay them all by the same time.
     pub fn only_delays(&self) -> bool {
         self.fast_path == FastPath::DelayOnly
-    }
-
-    /// A packet of `size` bytes passes a link that [only delays](Self::only_delays) it: returns when it reaches the far end. It
-    /// is only counted here; its next link is to take it [ahead](Self::delay_from).
-    #[inline(always)]
-    pub fn pass(&mut self, now: Time, size: u32) -> Time {
-        debug_assert!(self.only_delays());
-        self.ledger.arrivals.add(size);
-        now + self.pipe.base()
-    }
-
-    /// [`delay`](Self::delay) for a packet that will arrive at the near end at `enters`, on a link that
-    /// [only delays](Self::only_delays) packets and that nothing else enters before. Until then it counts as one that has not
-    /// arrived, but for the packets [in flight](Self::in_flight). Returns when the next packet reaches the far end.
-    #[inline(always)]
-    pub fn delay_from(&mut self, enters: Time, packet: P) -> Time {
-        debug_assert!(self.only_delays());
-        self.is_entered_ahead = true;
-        self.ledger.arrivals.add(packet.size());
-        self.pipe.push_plain(enters, packet);
-        self.pipe.next_arrival()
     }
 
     /// A run of `count` packets arrives, of which `packet` is the first. On a link with a fast path those that fit are
@@ -461,7 +441,18 @@ impl<P: Packet> Link<P> {
             return None;
         }
         let followers = self.pipe.take_plain(packet);
-        Some((self.next_event(), followers))
+        let next = if self.is_immediate { self.pipe.next_arrival() } else { self.next_behind(now) };
+        Some((next, followers))
+    }
+
+    /// [`next_event`](Self::next_event) after a packet has come out of a link that may do something before another arrives.
+    #[inline]
+    fn next_behind(&mut self, now: Time) -> Time {
+        if self.fast_path != FastPath::Lossy {
+            return self.next_event_of_any();
+        }
+        self.lose_departed(now);
+        self.pipe.next_arrival()
     }
 
     /// Takes the `count` packets that the run still has of which [`take_plain`](Self::take_plain) took a packet at `now`, if

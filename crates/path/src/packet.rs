@@ -47,4 +47,9 @@ pub trait Packet: Copy + Default {
     fn is_followed_by(&self, _other: &Self, _count: u32) -> bool {
         false
     }
+    /// Whether it comes before `other` where both enter a link [ahead of their time](crate::Link::is_entered_until) at the same
+    /// instant.
+    fn precedes(&self, _other: &Self) -> bool {
+        false
+    }
 }

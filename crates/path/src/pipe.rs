@@ -19,6 +19,8 @@ use dumbbell_units::{Duration, Ratio, Rng, Time, claimed};
 use std::cmp::Ordering;
 use std::collections::BinaryHeap;
 
+mod ahead;
+
 /// The propagation pipe of a link.
 #[derive(Clone, Debug)]
 pub(crate) struct Pipe<P> {
@@ -38,6 +40,8 @@ pub(crate) struct Pipe<P> {
     disorder: Option<Box<Disorder<P>>>,
     /// When the next packet comes out.
     next_arrival: Time,
+    /// When the last packet comes out of those that entered [ahead of their time](Self::expect_disorder_until).
+    ahead_until: Time,
 }
 
 /// Packets that may overtake each other.
@@ -71,6 +75,7 @@ impl<P: Packet> Pipe<P> {
             runs: Ring::new(),
             disorder,
             next_arrival: Time::NEVER,
+            ahead_until: Time::ZERO,
         }
     }
 

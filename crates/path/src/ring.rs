@@ -44,6 +44,18 @@ impl<T: Copy + Default> Ring<T> {
         &mut self.places[(self.first + self.len - 1) & mask]
     }
 
+    /// Moves the last item in front of those that it `precedes`.
+    pub(crate) fn bring_last_forward(&mut self, precedes: impl Fn(&T, &T) -> bool) {
+        let mask = self.places.len() - 1;
+        let mut place = self.first + self.len - 1;
+        let item = self.places[place & mask];
+        while place > self.first && precedes(&item, &self.places[(place - 1) & mask]) {
+            self.places[place & mask] = self.places[(place - 1) & mask];
+            place -= 1;
+        }
+        self.places[place & mask] = item;
+    }
+
     /// Bytes of memory [claimed](dumbbell_units::claimed).
     pub(crate) fn memory(&self) -> u64 {
         dumbbell_units::claimed::<T>(self.len, self.places.len())
@@ -108,6 +120,27 @@ impl<T: Copy + Default> Ring<T> {
 mod tests {
     use super::*;
     use std::collections::VecDeque;
+
+    #[test]
+    fn the_last_item_passes_those_it_precedes_also_across_the_end_of_the_ring() {
+        let mut ring = Ring::new();
+        for item in 0..12 {
+            ring.push_back(item);
+        }
+        for _ in 0..10 {
+            ring.drop_first();
+        }
+        for (item, expected) in
+            [(30, "10 11 30"), (20, "10 11 20 30"), (40, "10 11 20 30 40"), (15, "10 11 15 20 30 40")]
+        {
+            ring.push_back(item);
+            ring.bring_last_forward(|last, other| last < other);
+            assert_eq!(ring.iter().map(u32::to_string).collect::<Vec<_>>().join(" "), expected);
+        }
+        ring.push_back(5);
+        ring.bring_last_forward(|last, other| last < other);
+        assert_eq!(ring.front_mut(), Some(&mut 5));
+    }
 
     #[test]
     fn a_ring_is_a_queue_through_wrapping_and_growth() {

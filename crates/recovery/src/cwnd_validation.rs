@@ -130,7 +130,9 @@ mod tests {
     fn idle_time_halves_the_window_for_every_timeout_down_to_the_initial_window() {
         let mut v = validation();
         assert_eq!(v.restart(80, 299_000, 300_000, 1), 80);
+        assert_eq!(v.restart(80, 300_000, 300_000, 1), 80, "a whole timeout has to have passed, and more");
         assert_eq!(v.restart(80, 301_000, 300_000, 1), 40);
+        assert_eq!(v.restart(80, 600_000, 300_000, 1), 40);
         assert_eq!(v.restart(80, 1_000_000, 300_000, 1), 10);
         assert_eq!(v.restart(80, 60_000_000, 300_000, 1), 10);
         assert_eq!(v.restart(4, 60_000_000, 300_000, 1), 4, "what is below stays");

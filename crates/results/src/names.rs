@@ -75,6 +75,7 @@ mod tests {
         let names: Names = rows.into_iter().collect();
         assert_eq!(names.iter().collect::<Vec<_>>(), rows);
         assert_eq!((names.get(2), names.get(6), names.len(), names.is_empty()), (Some("drain"), None, 6, false));
+        assert!(Names::default().is_empty());
         let (distinct, keys) = names.into_parts();
         assert_eq!(distinct, ["startup", "drain", "probe_bw"]);
         assert_eq!(keys, [0, 0, 1, 2, 1, 0]);

@@ -344,7 +344,7 @@ fn flow_table(flow: &Flow, scenario: &Scenario) -> Table {
     let names = |route: &[usize]| -> Vec<Value> { route.iter().map(|i| link(i).config.name.clone().into()).collect() };
     put(&mut table, "route", names(&flow.forward));
     put(&mut table, "reverse_route", names(&flow.reverse));
-    let transport = serde_json::to_value(&flow.transport).ok().as_ref().and_then(json_to_toml);
+    let transport = serde_json::to_value(&*flow.transport).ok().as_ref().and_then(json_to_toml);
     if let Some(transport) = transport {
         put(&mut table, "transport", transport);
     }

@@ -95,8 +95,8 @@ pub struct Flow {
     pub base_rtt: Duration,
     /// Code point of its packets; `None` leaves it to links.
     pub dscp: Option<Dscp>,
-    /// Endpoint parameters.
-    pub transport: TransportConfig,
+    /// Endpoint parameters; flows of one entry of the file share them.
+    pub transport: Arc<TransportConfig>,
 }
 
 /// Flows that come and go while the run goes on.

@@ -295,6 +295,15 @@ impl dumbbell_path::Packet for Packet {
             && self.kind == other.kind
             && matches!(self.kind, Kind::Data | Kind::Awaited)
     }
+
+    /// What answers an arrival comes first, and then turns, those of the lower flow before others.
+    fn precedes(&self, other: &Packet) -> bool {
+        let place = |packet: &Packet| match packet.cause() {
+            Cause::ARRIVAL => (Cause::ARRIVAL.0, 0),
+            turn => (turn.0, packet.flow),
+        };
+        place(self) < place(other)
+    }
 }
 
 /// The options that few ACKs carry: SACK blocks, how many of them are valid, and counters of marks.

@@ -28,7 +28,7 @@ pub use config::{
 };
 pub use ecn::EcnUse;
 pub use endpoint::{Arrival, Datagram, Endpoint, FrameCounts, Handshake, Sending};
-pub use receiver::{Answer, EcnEcho, Horizon, Receiver, ReceiverStats};
+pub use receiver::{Answer, EcnEcho, EvenRun, Horizon, Receiver, ReceiverStats, SteadyAcks};
 pub use send_buffer::SendBufferSize;
 pub use sender::{Burst, Sender, SenderStats};
 pub use set_up::{Repetition, SetUp};

@@ -31,6 +31,7 @@ mod reassembly;
 mod right_sizing;
 mod rtt;
 mod sack_list;
+mod steady;
 
 use crate::{Ack, CumulativeAck, Segment, TransportConfig};
 use dumbbell_recovery::jiffies::Ticks;
@@ -43,6 +44,7 @@ use right_sizing::RightSizing;
 use rtt::ReceiverRtt;
 use sack_list::SackList;
 use std::num::NonZeroU32;
+pub use steady::{EvenRun, SteadyAcks};
 
 /// Duplicate ACKs per `rcv_nxt` that are never compressed (the sender's first duplicate-ACK threshold).
 const UNCOMPRESSED_DUP_ACKS: u8 = 3;
@@ -326,6 +328,8 @@ impl Receiver {
 
     /// [`Receiver::on_segment`] for the first segment of a run: segments that left together, arrive one after the
     /// other, and differ only in their numbers and flags.
+    ///
+    /// In steady state several may be [answered at once](Receiver::take_steady).
     ///
     /// While the receiver holds back its ACK it takes the other segments of the run before they arrive: nobody can notice
     /// before that ACK leaves, and nobody looks before the `horizon`. It calls `take_followers` with how many of them it

@@ -170,6 +170,16 @@ mod tests {
     }
 
     #[test]
+    fn where_nothing_is_controlled_the_window_stays() {
+        let mut none = Unresponsive::build(Arc::default(), Rng::new(1), "none".into());
+        let mut control = Control { cwnd: 17, ..Control::default() };
+        let before = control.clone();
+        none.init(&View::new(1_000), &mut control);
+        assert_eq!(control, before);
+        assert_eq!((none.ssthresh(&View::new(1_000), &control), none.algorithm()), (17, "none"));
+    }
+
+    #[test]
     fn what_is_written_leaves_at_once_and_is_counted_once() {
         let stats = exchange(5, 300, |sent| sent);
         assert_eq!((stats.arrived_segments, stats.delivered_bytes, stats.duplicate_segments), (5, 5_000, 0));

@@ -240,6 +240,11 @@ impl Catalog {
         })
     }
 
+    /// Whether there is an algorithm or variant called `name`, short or exact.
+    pub fn contains(&self, name: &str) -> bool {
+        self.entry(name).is_some()
+    }
+
     /// The algorithm or variant called `name`, short or exact.
     ///
     /// # Errors

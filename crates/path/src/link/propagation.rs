@@ -29,7 +29,6 @@ impl<P: Packet> Link<P> {
     /// The same into a plain pipe, for a packet that `write` writes to where it stays.
     #[inline(always)]
     pub(super) fn propagate_written(&mut self, now: Time, departs: Time, write: impl FnOnce(&mut P)) {
-        self.lose_departed(now);
         while self.drawn.front().is_some_and(|drawn| drawn.departs <= now) {
             self.drawn.pop_front();
         }

@@ -17,6 +17,7 @@ use crate::testing::TestPacket;
 use dumbbell_units::{Bytes, Duration, Rate, Ratio, Rng};
 
 mod left_alone;
+mod memory;
 pub(super) mod properties;
 mod queues;
 mod remote;

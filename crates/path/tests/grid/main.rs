@@ -123,9 +123,9 @@ fn stations_on_a_radio_channel_do_as_they_did() {
     let mut table = String::new();
     let categories = [AccessCategory::Voice, AccessCategory::BestEffort, AccessCategory::Background];
     for json in wifi::OPTIONS {
-        writeln!(table, "{json}: {}", wifi::run(json, false, &[])).unwrap();
-        writeln!(table, "{json}, errors: {}", wifi::run(json, true, &[])).unwrap();
+        writeln!(table, "{json}: {}", wifi::run(json, None, &[])).unwrap();
+        writeln!(table, "{json}, errors: {}", wifi::run(json, wifi::SOME, &[])).unwrap();
     }
-    writeln!(table, "categories: {}", wifi::run("{\"mcs\": 2}", false, &categories)).unwrap();
+    writeln!(table, "categories: {}", wifi::run("{\"mcs\": 2}", None, &categories)).unwrap();
     check("grid-wifi.txt", &table);
 }

@@ -2,7 +2,7 @@
 
 use crate::digest::Digest;
 use crate::traffic::TestPacket;
-use crate::{loss, plain};
+use crate::{loss, plain, queue};
 use dumbbell_path::wifi::{AccessCategory, RadioLink, Wifi, WifiChannel};
 use dumbbell_path::{Change, Ecn, LinkConfig, LinkRate, Medium, Offer, Port, QueueLimit};
 use dumbbell_units::{Duration, Rng, Time};
@@ -37,17 +37,29 @@ fn wifi(json: &str) -> Wifi {
     wifi
 }
 
-fn link(wifi: Wifi, from: usize, to: usize, errors: bool) -> RadioLink {
-    let bernoulli = r#"{"kind": "bernoulli", "p": "10%"}"#;
+/// Errors: a loss process, by its JSON.
+type Errors = Option<&'static str>;
+/// A tenth of the frames.
+pub const SOME: Errors = Some(r#"{"kind": "bernoulli", "p": "10%"}"#);
+const ALL: Errors = Some(r#"{"kind": "bernoulli", "p": "100%"}"#);
+
+fn link(wifi: Wifi, from: usize, to: usize, errors: Errors) -> RadioLink {
     let limit = QueueLimit { packets: Some(40), ..QueueLimit::default() };
-    let loss_after = errors.then(|| loss(bernoulli));
-    let config = LinkConfig { rate: LinkRate::Unlimited, limit, loss_after, ..plain() };
+    let loss_after = errors.map(loss);
+    // Stations' packets wait in a plain queue, those of the access point in one that drops when they leave it.
+    let kind = if from == 0 {
+        r#"{"kind": "fq_codel", "target": "1ms", "interval": "5ms"}"#
+    } else {
+        r#"{"kind": "droptail"}"#
+    };
+    let queue = queue(kind, limit);
+    let config = LinkConfig { rate: LinkRate::Unlimited, limit, queue, loss_after, ..plain() };
     let rng = Rng::stream(3, (10 * from + to) as u64);
     RadioLink { config, wifi, from, to, is_from_access_point: from == 0, rng }
 }
 
 /// Two stations with two directions each: ports 0 and 2 lead to the access point, ports 1 and 3 come from there.
-fn channel(json: &str, errors: bool, categories: &[AccessCategory]) -> WifiChannel<TestPacket> {
+fn channel(json: &str, errors: Errors, categories: &[AccessCategory]) -> WifiChannel<TestPacket> {
     let slow: Map<String, Value> = serde_json::from_str(json).unwrap();
     let near = wifi(json);
     // The second station is further away.
@@ -97,6 +109,9 @@ impl Radio {
     }
 
     fn offer(&mut self, now: Time, port: Port, packet: TestPacket) {
+        self.channel.advance(now);
+
+        self.note_what_happened(now);
         if let Offer::Dropped(cause) = self.channel.offer(now, port, packet) {
             self.dropped += 1;
             self.note(20 + cause as u64, now, port, &packet);
@@ -132,8 +147,33 @@ impl Radio {
     }
 }
 
+/// Departures and drops that nobody fetches take memory.
+#[test]
+fn what_nobody_fetches_takes_memory() {
+    const SENT: u64 = 30;
+    for (errors, json) in [(None, "{}"), (ALL, r#"{"retries": 0}"#)] {
+        let mut channel = channel(json, errors, &[]);
+        channel.report_departures(0);
+        let empty = channel.memory();
+        for number in 0..SENT {
+            let packet = TestPacket { number: 7 * number, size: 1_500, ..TestPacket::default() };
+            channel.offer(Time::ZERO, 0, packet);
+        }
+        while channel.next_event() < Time::NEVER {
+            let now = channel.next_event();
+            while channel.poll(now).is_some() {}
+        }
+        let claimed = channel.memory() - empty;
+        let packet = size_of::<TestPacket>() as u64;
+        assert!(claimed >= SENT * packet && claimed <= 32 * SENT * packet, "{claimed} bytes");
+        let departures = std::iter::from_fn(|| channel.pop_departure()).count() as u64;
+        let drops = std::iter::from_fn(|| channel.pop_drop()).count() as u64;
+        assert_eq!((departures, drops), if errors.is_none() { (SENT, 0) } else { (SENT, SENT) });
+    }
+}
+
 /// A row of the table.
-pub fn run(json: &str, errors: bool, categories: &[AccessCategory]) -> String {
+pub fn run(json: &str, errors: Errors, categories: &[AccessCategory]) -> String {
     let mut radio =
         Radio { channel: channel(json, errors, categories), digest: Digest::new(), out: [0; 4], dropped: 0 };
     (0..4).for_each(|port| radio.channel.report_departures(port));

@@ -143,3 +143,29 @@ fn a_mark_of_loss_means_the_copy_that_is_in_flight() {
     assert_eq!((board.mark_lost(3), board.get(3).has(flag::RETRANS)), (lost(3, false), true));
     assert_eq!(board.first_waiting(), Some(1));
 }
+
+#[test]
+fn what_was_received_above_a_gap_leaves_together_up_to_what_was_missing_or_sent_again() {
+    let filled_and_sacked = || {
+        let mut board = filled(70);
+        (0..69).for_each(|seq| board.set_sacked(seq));
+        board
+    };
+    let mut board = filled_and_sacked();
+    assert_eq!((board.pop_sacked(40), board.una()), (40, 40));
+    assert_eq!((board.pop_sacked(70), board.una()), (29, 69), "the last one is missing");
+    assert_eq!((board.pop_sacked(70), board.una()), (0, 69));
+    for again in [flag::RETRANS, flag::EVER_RETRANS] {
+        let mut board = filled_and_sacked();
+        board.get_mut(5).flags |= again;
+        assert_eq!((board.pop_sacked(70), board.una()), (5, 5));
+    }
+    // The places are free of tags when they are used again.
+    let mut board = filled_and_sacked();
+    board.pop_sacked(69);
+    for n in 70..200 {
+        board.push_burst(&Record { sent: Stamp::at_us(n), ..Record::default() }, 1, 1448);
+    }
+    assert_eq!(board.next_unsacked(69, 200), Some(69));
+    assert_eq!((69..200).filter(|&seq| board.next_unsacked(seq, 200) == Some(seq)).count(), 131);
+}

@@ -26,7 +26,7 @@ impl Context<'_> {
         let Some(presets) = &self.file.presets else { return };
         for (name, preset) in presets {
             let at = top("presets").key(name);
-            if self.catalog.find(name).is_ok() {
+            if self.catalog.contains(name) {
                 let message = format!("the preset `{name}` has the name of an algorithm");
                 self.report.key(&at, message, "choose another name");
             }

@@ -13,6 +13,7 @@ use dumbbell_transport::TransportConfig;
 use dumbbell_units::{Bytes, Duration, Rate, Time};
 use serde_json::json;
 use std::collections::HashSet;
+use std::sync::Arc;
 
 /// The shortest propagation delay that makes a round trip: endpoints measure in microseconds.
 const MIN_RTT: Duration = Duration::from_micros(1);
@@ -96,6 +97,7 @@ impl Context<'_> {
         self.check_round_trip(&routes, access.as_ref().map(|(delay, _)| *delay).max(exit), at, network);
         let label = spec.label.as_ref().or_else(|| Some(&spec.cc.as_ref()?.name));
         let stagger = spec.stagger.unwrap_or_default();
+        let transport = Arc::new(transport);
         let flow = |number: usize| {
             let (mut forward, mut reverse) = routes.clone();
             let number_of_flow = first + number;
@@ -125,7 +127,7 @@ impl Context<'_> {
                 forward,
                 reverse,
                 dscp: spec.dscp,
-                transport: transport.clone(),
+                transport: Arc::clone(&transport),
             }
         };
         Some((0..count as usize).map(flow).collect())

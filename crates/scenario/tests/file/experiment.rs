@@ -285,15 +285,16 @@ fn a_profile_is_the_base_of_endpoints_and_what_is_given_is_on_top() {
     let flows = |top: &str, own: &str| {
         let text = format!("{top}\n{MINIMAL}{own}\n[[flows]]\ncc = \"reno\"\n");
         let scenario = scenario(&text);
-        (scenario.flows[0].transport.clone(), scenario.flows[1].transport.clone())
+        let transport = |flow: usize| TransportConfig::clone(&scenario.flows[flow].transport);
+        (transport(0), transport(1))
     };
     let profile = |name: &str| TransportConfig::profile(name).unwrap();
     let udp = scenario(&MINIMAL.replace("cc = \"bbr\"", "transport = \"udp\"\nrate = \"1mbit\""));
-    assert_eq!((&udp.flows[0].transport, udp.flows[0].cc.name()), (&profile("udp"), "none"));
+    assert_eq!((&*udp.flows[0].transport, udp.flows[0].cc.name()), (&profile("udp"), "none"));
     for (name, rule) in [("probe", "none"), ("real-time", "nada")] {
         let alone = scenario(&MINIMAL.replace("cc = \"bbr\"", &format!("transport = \"{name}\"")));
         let flow = &alone.flows[0];
-        assert_eq!((&flow.transport, flow.cc.name(), flow.label.as_str()), (&profile(name), rule, name));
+        assert_eq!((&*flow.transport, flow.cc.name(), flow.label.as_str()), (&profile(name), rule, name));
     }
     for name in ["tcp", "quic", "dqc"] {
         assert_eq!(flows(&format!("transport = \"{name}\""), "").1, profile(name));
@@ -331,7 +332,7 @@ fn endpoints_can_be_swept_and_set() {
          \"flows[0].transport.quic.packet_threshold\" = [3, 10]\n"
     );
     let experiment = load_with(&text, &[("flows[0].transport.mss", "1200")]);
-    let transports: Vec<TransportConfig> =
+    let transports: Vec<_> =
         experiment.points().iter().map(|point| point.scenario().flows[0].transport.clone()).collect();
     assert_eq!(transports.iter().map(|t| t.quic.packet_threshold).collect::<Vec<_>>(), [3, 10, 3, 10]);
     assert!(transports.iter().all(|t| t.mss == 1200 && t.protocol == Protocol::Quic));

@@ -65,6 +65,6 @@ impl Engine<'_> {
         let route = self.routes.of(index);
         let (medium, rest) = (route.first_reverse.medium(), route.reverse_rest);
         let packet = Packet::datagram(Kind::Reply, self.now, flow_number(index), rest, datagram, payload);
-        self.send_ahead(passed, medium, packet);
+        self.send_passing(passed, self.now, medium, packet);
     }
 }

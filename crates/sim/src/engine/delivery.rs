@@ -6,13 +6,13 @@ use crate::agenda::{Cause, Turn};
 use crate::endpoints::Endpoints;
 use crate::flow::Phase;
 use crate::packet::{Kind, Packet};
-use dumbbell_transport::{Answer, Handshake, Horizon, SetUp};
+use dumbbell_transport::{Handshake, SetUp};
 
 /// The rest of the run whose packet came out of a link last. They go to the same endpoint.
 #[derive(Clone, Copy)]
 pub(super) struct Followers {
-    link: usize,
-    count: u32,
+    pub link: usize,
+    pub count: u32,
 }
 
 impl Followers {
@@ -105,44 +105,6 @@ impl Engine<'_> {
         }
     }
 
-    /// A data segment reaches its receiver. While the receiver holds back its ACK, `followers` that arrive before anybody
-    /// looks at the receiver are taken together with the segment, without events of their own.
-    #[inline(always)]
-    fn deliver_segment(&mut self, packet: &Packet, followers: Followers) {
-        let index = packet.flow as usize;
-        let now = self.now;
-        let flow = &mut self.flows[index];
-        if self.is_measuring {
-            flow.one_way_delays += now.since(packet.timestamp);
-        }
-        let Endpoints::Tcp { receiver, .. } = &mut flow.ends else { return };
-        let segment = packet.segment();
-        let answer = receiver.on_run(
-            now,
-            segment,
-            Horizon::at(self.clock.next()),
-            #[inline(always)]
-            |most, before| {
-                let Some(link) = self.media.link_mut(followers.link) else { return 0 };
-                let (taken, delays) = link.take_followers(most.min(followers.count), before, segment.sent_at);
-                if taken > 0 {
-                    self.medium_agenda.set(followers.link, link.next_event());
-                    self.events += u64::from(taken);
-                    if self.is_measuring {
-                        flow.one_way_delays += delays;
-                    }
-                }
-                taken
-            },
-        );
-        match answer {
-            Answer::Ack(ack) => self.acknowledge_cumulatively(index, ack),
-            Answer::Waiting => self.acknowledge_waiting(index),
-            Answer::Delayed => self.flow_agenda.advance(index, Turn::Receiver, receiver.next_timer()),
-            Answer::Silence => {}
-        }
-    }
-
     /// Data reaches its receiver, whose application may have waited for it. Nothing is taken ahead of its time.
     #[inline(never)]
     fn deliver_awaited(&mut self, packet: &Packet) {
@@ -155,16 +117,6 @@ impl Engine<'_> {
         let flow = &self.flows[index];
         if flow.ends.received().delivered_bytes >= flow.awaited {
             self.transfer_arrived(index);
-        }
-    }
-
-    #[inline(never)]
-    fn acknowledge_waiting(&mut self, index: usize) {
-        let Endpoints::Tcp { receiver, .. } = &mut self.flows[index].ends else { return };
-        let ack = receiver.poll_transmit();
-        self.flow_agenda.advance(index, Turn::Receiver, receiver.next_timer());
-        if let Some(ack) = ack {
-            self.acknowledge(index, &ack, Cause::ARRIVAL);
         }
     }
 

@@ -24,11 +24,22 @@ pub(super) struct Memory {
     pub parts: Parts,
 }
 
-/// Bytes for flows and routes, senders, packets, their contents, distributions, series, and flows that come and go.
+/// Bytes for each of the parts below.
 pub(super) type Parts = [u64; 7];
+/// Flows and routes, which do not grow.
 pub(super) const FLOWS: usize = 0;
+/// What senders know of segments in flight.
+const SENDERS: usize = 1;
+/// Packets in media.
 pub(super) const PACKETS: usize = 2;
+/// What packets carry besides themselves.
+const CONTENTS: usize = 3;
+/// Distributions of what is measured.
+const HISTOGRAMS: usize = 4;
+/// Time series.
 pub(super) const SERIES: usize = 5;
+/// Flows that come and go.
+const TRAFFIC: usize = 6;
 
 impl Memory {
     pub fn new(media: &Media<Packet>, flows: &[Flow], routes: &Routes) -> Memory {
@@ -73,14 +84,15 @@ impl Engine<'_> {
         if let Err(fault) = self.check_controllers() {
             self.failure.get_or_insert(fault);
         }
-        let senders = self.flows.iter().map(|flow| flow.ends.memory()).sum::<u64>();
-        let histograms = self.flows.iter().map(|flow| flow.histograms() as u64).sum::<u64>();
-        let packets = self.media.iter().map(|medium| medium.memory()).sum::<u64>();
-        let contents = self.sacks.memory() + self.payloads.memory();
-        let series = self.recorder.memory();
-        let fixed = self.memory.fixed;
-        let traffic = self.traffic.memory(&self.flows);
-        self.memory.parts = [fixed, senders, packets, contents, histograms, series, traffic];
+        let mut parts = Parts::default();
+        parts[FLOWS] = self.memory.fixed;
+        parts[SENDERS] = self.flows.iter().map(|flow| flow.ends.memory()).sum();
+        parts[PACKETS] = self.media.iter().map(|medium| medium.memory()).sum();
+        parts[CONTENTS] = self.sacks.memory() + self.payloads.memory();
+        parts[HISTOGRAMS] = self.flows.iter().map(|flow| flow.histograms() as u64).sum();
+        parts[SERIES] = self.recorder.memory();
+        parts[TRAFFIC] = self.traffic.memory(&self.flows);
+        self.memory.parts = parts;
         let needed = self.memory.parts.iter().sum();
         if needed <= self.bounds.max_memory || self.failure.is_some() {
             return;
@@ -94,12 +106,12 @@ impl Engine<'_> {
     /// What the part of that number is for.
     pub(super) fn growth(&mut self, part: usize) -> Growth {
         match part {
-            1 => self.largest_sender(),
-            2 => self.fullest_medium(),
-            3 => Growth::Acknowledgements,
-            4 => Growth::Histograms,
-            5 => Growth::Series,
-            6 => self.traffic.growth(),
+            SENDERS => self.largest_sender(),
+            PACKETS => self.fullest_medium(),
+            CONTENTS => Growth::Acknowledgements,
+            HISTOGRAMS => Growth::Histograms,
+            SERIES => Growth::Series,
+            TRAFFIC => self.traffic.growth(),
             _ => Growth::Flows { count: self.flows.len() },
         }
     }

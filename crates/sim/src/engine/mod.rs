@@ -1,10 +1,11 @@
 //! The event loop: takes the earliest event of the agendas, and moves the endpoint or medium it belongs to.
 //!
 //! What an event leads to is in the modules below, one for each reason to change: `wiring` builds the network from the
-//! scenario, `delivery` takes packets out of media and to their endpoints, `transmission` takes them from endpoints into
-//! media, `clock` does what is due at instants that are known beforehand (samples, the measured interval, scripted changes),
+//! scenario, `delivery` takes packets out of media and to their endpoints, `answers` is about receivers, `transmission` takes
+//! packets from endpoints into media, `clock` does what is due at instants that are known beforehand (samples, the measured interval, scripted changes),
 //! `faults` ends the run where a controller has failed, `memory` watches what the run takes of the machine.
 
+mod answers;
 mod clock;
 mod datagrams;
 mod delivery;
@@ -72,6 +73,8 @@ pub(crate) struct Engine<'a> {
     /// Flows that come and go.
     traffic: Traffic,
     events: u64,
+    /// Turns of flows in which nothing was due, because what they were for had been put off. They are no events.
+    idle_turns: u64,
     measured: (Time, Time),
     /// Now lies in the measured interval.
     is_measuring: bool,
@@ -129,6 +132,7 @@ impl<'a> Engine<'a> {
             checks,
             traffic,
             events: 0,
+            idle_turns: 0,
             measured: (Time::ZERO + scenario.warmup, Time::ZERO + scenario.duration.saturating_sub(scenario.cooldown)),
             is_measuring: false,
             measured_links: None,
@@ -163,7 +167,7 @@ impl<'a> Engine<'a> {
             seed: self.scenario.seed,
             sim_s: self.scenario.duration.as_secs_f64(),
             cpu_s: 0.0,
-            events: self.events,
+            events: self.events - self.idle_turns,
             packets: lasting.iter().map(|flow| flow.counts().arrived).sum::<u64>() + spawned,
             bytes_per_flow: self.memory_per_flow(),
         };

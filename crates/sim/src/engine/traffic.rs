@@ -72,7 +72,7 @@ impl Traffic {
         };
         let mut source = Source {
             generator: spec.source.make(source_stream(scenario.seed, number)),
-            transport: Arc::new(flow.transport.clone()),
+            transport: Arc::clone(&flow.transport),
             route,
             bottleneck,
             rate: slowest_rate(scenario, &flow.forward),

@@ -5,9 +5,9 @@ use crate::agenda::{Cause, Turn};
 use crate::endpoints::Endpoints;
 use crate::flow::{Flow, Traffic};
 use crate::packet::{Kind, Packet, flow_number};
-use dumbbell_network::{Hop, Route};
+use dumbbell_network::Hop;
 use dumbbell_path::{DropCause, Link, Offer, Packet as _, Port, Train};
-use dumbbell_transport::{Ack, Burst, CumulativeAck};
+use dumbbell_transport::Burst;
 use dumbbell_units::Time;
 use std::sync::atomic::Ordering;
 
@@ -24,28 +24,10 @@ impl Engine<'_> {
         if ends.sender_timer() <= now {
             ends.on_sender_timer(now);
             self.transmit_all(index);
+        } else {
+            self.idle_turns += 1;
         }
         self.flow_agenda.set(index, Turn::Sender, self.flows[index].ends.sender_timer());
-    }
-
-    #[inline(always)]
-    pub(super) fn receiver_timer(&mut self, index: usize) {
-        let now = self.now;
-        let ends = &mut self.flows[index].ends;
-        if ends.receiver_timer() <= now {
-            match ends {
-                Endpoints::Tcp { receiver, .. } => {
-                    if let Some(ack) = receiver.on_timer(now) {
-                        self.acknowledge(index, &ack, Cause::of_turn(Turn::Receiver));
-                    }
-                }
-                Endpoints::Other(ends) => {
-                    ends.far.on_timer(now);
-                    self.transmit_replies(index);
-                }
-            }
-        }
-        self.flow_agenda.set(index, Turn::Receiver, self.flows[index].ends.receiver_timer());
     }
 
     /// Sends what a sender may send now, and arms its timer.
@@ -146,45 +128,6 @@ impl Engine<'_> {
             }
             next = sender.poll_again();
         }
-    }
-
-    /// Sends an ACK of a receiver, which has this cause.
-    #[inline(always)]
-    pub(super) fn acknowledge(&mut self, index: usize, ack: &Ack, cause: Cause) {
-        let route = *self.routes.of(index);
-        let packet = Packet::ack(flow_number(index), route.reverse_rest, route.header, ack, &mut self.sacks);
-        self.send_back(&route, packet.because(cause));
-    }
-
-    /// The same for an ACK without SACK blocks.
-    #[inline(always)]
-    pub(super) fn acknowledge_cumulatively(&mut self, index: usize, ack: CumulativeAck) {
-        let route = *self.routes.of(index);
-        let packet = Packet::cumulative_ack(flow_number(index), route.reverse_rest, route.header, ack);
-        self.send_back(&route, packet);
-    }
-
-    /// Puts a packet of a receiver on its way. Mostly that is only a delay.
-    #[inline(always)]
-    fn send_back(&mut self, route: &Route, packet: Packet) {
-        let hop = route.first_reverse;
-        if let Some(passed) = route.passed {
-            return self.send_ahead(passed as usize, hop.medium(), packet);
-        }
-        let link = self.media.link_mut(hop.medium());
-        match link.and_then(|link| link.delay(self.now, packet)) {
-            Some(next) => self.medium_agenda.advance(hop.medium(), next),
-            None => self.send(hop, packet),
-        }
-    }
-
-    /// Has a packet pass a link, and enter the next one ahead of its time.
-    pub(super) fn send_ahead(&mut self, passed: usize, medium: usize, packet: Packet) {
-        let Some(link) = self.media.link_mut(passed) else { return };
-        let enters = link.pass(self.now, u32::from(packet.size));
-        let Some(link) = self.media.link_mut(medium) else { return };
-        let next = link.delay_from(enters, packet);
-        self.medium_agenda.advance(medium, next);
     }
 
     pub(super) fn send_syn(&mut self, index: usize) {

@@ -2,6 +2,7 @@
 
 use super::traffic::Traffic;
 use crate::RunError;
+use crate::endpoints::Endpoints;
 use crate::flow::Flow;
 use crate::packet::Packet;
 use dumbbell_network::{Entry, Routes, controller_stream, media, slowest_link, start_of, start_stream, wire};
@@ -44,7 +45,7 @@ impl Network {
             traffic: Traffic::default(),
         };
         let mut starts = start_stream(seed);
-        let mut transport = Arc::default();
+        let mut transport: Arc<_> = Arc::default();
         for (index, spec) in scenario.flows.iter().enumerate() {
             if cancel.load(Ordering::Relaxed) {
                 return Err(RunError::Cancelled);
@@ -53,8 +54,9 @@ impl Network {
             network.routes.push(spec, bottleneck, &network.entries)?;
             let bottleneck = network.entries[bottleneck];
             network.media.get_mut(bottleneck.medium as usize).report_departures(bottleneck.port);
-            if *transport != spec.transport {
-                transport = Arc::new(spec.transport.clone());
+            // Senders whose settings are equal share them, so that these stay in the cache.
+            if !Arc::ptr_eq(&transport, &spec.transport) && transport != spec.transport {
+                transport = spec.transport.clone();
             }
             let controller = spec.cc.controller(controller_stream(seed, index));
             let start = start_of(spec, &mut starts);
@@ -89,11 +91,18 @@ impl Network {
         Ok(Network { media, flows, routes, entries, traffic: Traffic::default() })
     }
 
-    /// Lets packets pass links where nothing can happen to them; `is_shared` tells of links that flows of other networks enter,
-    /// too. No link may change afterwards.
+    /// Lets packets pass links where nothing can happen to them, and receivers answer ahead of time; `is_shared` tells of links
+    /// that flows of other networks enter, too. No link may change afterwards.
     pub fn shorten_ways(&mut self, is_shared: impl Fn(usize) -> bool) {
-        let Network { media, routes, .. } = self;
+        let Network { media, routes, flows, .. } = self;
         routes.shorten(|number| media.link_mut(number).is_some_and(|link| link.only_delays()), is_shared);
+        let only_delays: Vec<bool> =
+            (0..media.len()).map(|number| media.link_mut(number).is_some_and(|link| link.only_delays())).collect();
+        routes.allow_answers_ahead(
+            |flow| matches!(flows[flow].ends, Endpoints::Tcp { .. }),
+            |number| only_delays[number],
+            |number| media.link_mut(number).is_some_and(|link| link.brings_in_order()),
+        );
     }
 
     /// Only who waits for what leaves its host's device has to hear in time of what a queue decides.

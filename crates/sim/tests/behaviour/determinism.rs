@@ -122,25 +122,74 @@ fn recording_changes_nothing() {
     assert!(Run::of(&silent).output.series.columns.iter().all(|column| column.values.is_empty()));
 }
 
-/// A link that loses nothing has fast paths: bursts enter it as a whole, and segments that a receiver does not answer have no
-/// events of its own. One that might lose something has none of them.
-#[test]
-fn the_fast_paths_of_plain_links_change_nothing() {
-    let text = r#"
-        duration = "5s"
+/// A link that loses nothing has fast paths: bursts enter it as a whole, and segments that a receiver does not answer, or
+/// answers like those before, have no events of their own. One that might lose something has a shorter one, and one that might
+/// duplicate something has none.
+fn check_fast_paths(flows: &str, path: &str) {
+    let text = format!(
+        r#"
+        duration = "3s"
         warmup = "1.2345678s"
         record.interval = "100us"
-        flows = [{ cc = "bbr", count = 4 }, { cc = "cubic", count = 2 }]
+        flows = [{flows}]
         [path]
-        rate = "300mbit"
+        {path}
+        "#
+    );
+    let plain = Run::of(&scenario(&text)).output;
+    for might in ["loss", "duplicate"] {
+        let never = format!("{might} = \"0.0000000001%\"");
+        let careful = Run::of(&scenario(&format!("{text}\n{never}\n[path.reverse]\n{never}"))).output;
+        assert_same_tables(&plain, &careful);
+        assert_eq!(plain.summary.events, careful.summary.events);
+    }
+}
+
+#[test]
+fn the_fast_paths_of_plain_links_change_nothing() {
+    let crowd = r#"{ cc = "bbr", count = 4 }, { cc = "cubic", count = 2 }"#;
+    check_fast_paths(crowd, r#"rate = "300mbit", rtt = "60ms", buffer = "40packets""#.replace(", ", "\n").as_str());
+}
+
+#[test]
+fn receivers_that_answer_a_run_at_once_change_nothing() {
+    for (flows, path) in [
+        (r#"{ cc = "bbr" }"#, r#"rate = "100mbit", rtt = "20ms", buffer = "1bdp""#),
+        (r#"{ cc = "cubic", transport = { ack_every = 1 } }"#, r#"rate = "70mbit", rtt = "15ms", buffer = "1bdp""#),
+        // Here segments come faster than they are read.
+        (r#"{ cc = "cubic" }"#, r#"rate = "1gbit", rtt = "3ms", buffer = "1bdp""#),
+        (
+            r#"{ cc = "bbr", count = 2, transport = { window_scale = 4 } }"#,
+            r#"rate = "1gbit", rtt = "4ms", buffer = "2bdp""#,
+        ),
+    ] {
+        check_fast_paths(flows, &path.replace(", ", "\n"));
+    }
+}
+
+/// Packets that are lost at random take a short way over a link; one that might duplicate something has none.
+#[test]
+fn the_short_way_of_links_that_lose_packets_changes_nothing() {
+    let text = r#"
+        duration = "8s"
+        warmup = "1.2345678s"
+        cooldown = "300ms"
+        record.interval = "7ms"
+        flows = [
+            { cc = "bbr", transport = { profile = "quic" } },
+            { cc = "cubic", transport = { profile = "dqc" } },
+            { cc = "cubic" },
+        ]
+        [path]
+        rate = "20mbit"
         rtt = "60ms"
-        buffer = "40packets"
+        buffer = "20packets"
+        loss = "2%"
     "#;
-    let plain = Run::of(&scenario(text)).output;
-    let never = "loss = \"0.0000000001%\"";
-    let careful = Run::of(&scenario(&format!("{text}\n{never}\n[path.reverse]\n{never}"))).output;
-    assert_same_tables(&plain, &careful);
-    assert_eq!(plain.summary.events, careful.summary.events);
+    let short = Run::of(&scenario(text)).output;
+    let long = Run::of(&scenario(&format!("{text}\nduplicate = \"0.0000000001%\""))).output;
+    assert_same_tables(&short, &long);
+    assert_eq!(short.summary.events, long.summary.events);
 }
 
 /// ACKs of flows with links of their own pass the first link of their way back without an event, unless something is to change.

@@ -32,7 +32,7 @@ impl Receiver {
             let half_min = Duration::from_nanos(self.delayed_ack_min.as_nanos() / 2);
             let half_ato = Duration::from_nanos(self.ato.as_nanos() / 2);
             if gap <= half_min {
-                self.ato = half_ato + half_min;
+                self.ato = self.ato_of_quick_segment();
             } else if gap < self.ato {
                 self.ato = (half_ato + gap).min(self.rto());
             } else if gap > self.rto() {
@@ -42,6 +42,19 @@ impl Receiver {
         }
         self.last_data_at = now;
         before
+    }
+
+    /// The delayed-ACK time after a segment that came quickly after the one before it.
+    #[inline(always)]
+    pub(super) fn ato_of_quick_segment(&self) -> Duration {
+        Duration::from_nanos(self.ato.as_nanos() / 2) + Duration::from_nanos(self.delayed_ack_min.as_nanos() / 2)
+    }
+
+    /// Whether two segments that come faster than the application reads wait for it.
+    #[inline]
+    pub(super) fn waits_until_read(&self, now: Time) -> bool {
+        let is_early = self.rare.as_ref().and_then(|rare| rare.early).is_some_and(|early| now < early.reads_at);
+        !is_early && !self.sizing.hides(2, 0)
     }
 
     /// Allows up to `most` quick ACKs from now on (`tcp_incr_quickack`).

@@ -58,9 +58,14 @@ impl ReceiverRtt {
     /// A segment that left at `sent_at` arrives. Returns whether the estimate is a new one.
     #[inline]
     pub(super) fn measure(&mut self, now: Time, sent_at: Time) -> bool {
+        !self.has_taken(sent_at) && self.measure_echo(now, sent_at)
+    }
+
+    /// Whether a segment that left at `sent_at` tells nothing that was not taken before.
+    #[inline]
+    pub(super) fn has_taken(&self, sent_at: Time) -> bool {
         // What left before is ahead by nearly all that a number holds.
-        let is_repeated = sent_at.as_nanos().wrapping_sub(self.echoes_from.as_nanos()) < MILLISECOND.as_nanos();
-        !is_repeated && self.measure_echo(now, sent_at)
+        sent_at.as_nanos().wrapping_sub(self.echoes_from.as_nanos()) < MILLISECOND.as_nanos()
     }
 
     #[inline(never)]

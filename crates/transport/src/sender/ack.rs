@@ -125,6 +125,7 @@ impl Sender {
                 self.fastretrans_alert(prior.una, 0, &mut news, ack);
             }
             self.ack_window_probe();
+            self.process_tlp_ack(ack, &news);
             return;
         }
         self.xmit.request = Retransmit::Nothing;

@@ -31,8 +31,11 @@ impl SackMemory {
     fn news(&mut self, blocks: &[SackBlock], changed: &mut Blocks) -> usize {
         let mut reported = Blocks::default();
         let mut changes = 0;
-        for (place, &block) in reported.iter_mut().zip(blocks) {
+        for ((place, &block), before) in reported.iter_mut().zip(blocks).zip(&self.reported) {
             *place = block;
+            if block == *before {
+                continue;
+            }
             let known = self.reported.iter().find(|known| known.start <= block.start && block.start <= known.end);
             let start = known.map_or(block.start, |known| known.end);
             if start < block.end {

@@ -182,7 +182,7 @@ impl<'a> Share<'a> {
 
     /// How many events there were that the whole run has not counted.
     pub fn events(&self) -> u64 {
-        self.engine.events - self.clock_events
+        self.engine.events - self.engine.idle_turns - self.clock_events
     }
 
     /// Its flows, in their order.

@@ -32,12 +32,15 @@ impl QuicSender {
     /// The packet that [may leave now](Self::may_transmit), if there is anything to send.
     #[inline]
     pub(in crate::quic) fn transmit(&mut self, now: Time) -> Option<QuicPacket> {
-        let (part, is_retransmission) = if self.timers.take_probe() {
-            self.stream.take().or_else(|| self.oldest_in_flight())?
-        } else {
-            self.stream.take()?
-        };
-        Some(self.send(now, part, is_retransmission))
+        let is_probe = self.timers.take_probe();
+        let next = self.stream.take();
+        let (part, is_retransmission) = if is_probe { next.or_else(|| self.oldest_in_flight())? } else { next? };
+        let packet = self.send(now, part, is_retransmission);
+        if is_probe {
+            // Pacing does not hold it back, but what comes behind it may have to wait longer.
+            self.note_wake();
+        }
+        Some(packet)
     }
 
     /// Whether there is data, and pacing, both windows and the poll interval let a packet leave now.
@@ -131,7 +134,6 @@ impl QuicSender {
         self.timers.last_sent_at = now;
         self.set_timers();
         self.pacer.depart(now, len, self.control.pacing_rate);
-        self.note_wake();
         self.view.next_departure = self.pacer.next_departure();
         QuicPacket {
             number,

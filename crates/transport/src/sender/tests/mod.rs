@@ -9,6 +9,7 @@
     reason = "numbers in these tests are small"
 )]
 
+mod boundaries;
 mod harness;
 mod hooks;
 mod output;

@@ -1,0 +1,270 @@
+//! A receiver in steady state: every ACK covers as many segments as the one before it.
+//!
+//! Nothing is missing, the window does not grow, and segments come at even intervals. Then an ACK leaves with every
+//! `ack_every`th segment, or, where these come faster than the application reads, whenever that has read. So many segments
+//! of a run can be taken at once, with the ACKs that they lead to.
+
+use super::Receiver;
+use super::predicted::Expected;
+use crate::{CumulativeAck, Segment};
+use dumbbell_units::{Duration, Time};
+use std::num::NonZeroU32;
+
+/// Segments of a run that arrive at even intervals.
+#[derive(Clone, Copy, Debug)]
+pub struct EvenRun {
+    /// The time between two of them.
+    pub interval: Duration,
+    /// How many there are, with the first one.
+    pub count: u32,
+    /// ACKs that leave from here on have to wait for their time.
+    pub until: Time,
+}
+
+/// ACKs that leave at even intervals, each of which covers as many segments as the others.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct SteadyAcks {
+    /// The next one.
+    pub ack: CumulativeAck,
+    /// When it leaves.
+    pub at: Time,
+    /// The time between two of them.
+    pub interval: Duration,
+    /// How many there are.
+    pub count: u32,
+    /// Segments that each covers.
+    pub covers: u32,
+    /// They leave when the application has read, and not when a segment arrives.
+    pub are_of_reader: bool,
+}
+
+impl SteadyAcks {
+    /// Segments that they cover.
+    #[inline(always)]
+    pub fn segments(&self) -> u32 {
+        self.count * self.covers
+    }
+}
+
+impl Iterator for SteadyAcks {
+    type Item = (Time, CumulativeAck);
+
+    #[inline(always)]
+    fn next(&mut self) -> Option<(Time, CumulativeAck)> {
+        if self.count == 0 {
+            return None;
+        }
+        let next = (self.at, self.ack);
+        self.count -= 1;
+        self.at += self.interval;
+        self.ack.ack += self.covers;
+        Some(next)
+    }
+}
+
+/// What leads to an ACK.
+#[derive(Clone, Copy, Debug)]
+struct Step {
+    /// So many segments.
+    segments: u32,
+    /// The ACK leaves this long after the first of them.
+    after: Duration,
+    is_of_reader: bool,
+}
+
+impl Receiver {
+    /// Whether everything so far has arrived and is acknowledged, and no quick ACKs are left: only then it may be in steady
+    /// state.
+    #[inline(always)]
+    pub fn is_settled(&self) -> bool {
+        self.expected == Expected::Next && self.last_acked == self.rcv_nxt && self.quick == 0
+    }
+
+    /// Takes segments of a `run` whose `first` one arrives at `now`, before they arrive: all that lead to ACKs in time, if this
+    /// receiver is in steady state and everything so far is acknowledged. Returns these ACKs. No timer is armed then.
+    #[inline]
+    pub fn take_steady(&mut self, now: Time, first: &Segment, run: &EvenRun) -> Option<SteadyAcks> {
+        let longest_gap = now.since(self.last_data_at).max(run.interval);
+        let is_steady = self.is_settled()
+            && self.expects_next(first)
+            && !self.ack_now
+            && longest_gap * 2 <= self.delayed_ack_min
+            && self.rtt.has_taken(first.sent_at)
+            && !self.sizing.can_grow(0)
+            && !self.sizing.is_short(first.len);
+        if is_steady { self.take_steps(now, first, run) } else { None }
+    }
+
+    /// How segments lead to ACKs in steady state, as far as that is simple.
+    #[inline(always)]
+    fn step(&self, now: Time, run: &EvenRun) -> Option<Step> {
+        let step = match self.ack_every {
+            1 => Step { segments: 1, after: Duration::ZERO, is_of_reader: false },
+            2 if run.interval >= self.read_delay => Step { segments: 2, after: run.interval, is_of_reader: false },
+            2 if self.waits_until_read(now) => {
+                // What arrives at the instant of reading is read.
+                let others = u32::try_from(self.read_delay.as_nanos() / run.interval.as_nanos().max(1)).ok()?;
+                Step { segments: others + 1, after: self.read_delay, is_of_reader: true }
+            }
+            _ => return None,
+        };
+        // Long before the delayed ACK.
+        (step.after * 2 <= self.delayed_ack_min.min(self.delayed_ack_max)).then_some(step)
+    }
+
+    #[inline(always)]
+    fn take_steps(&mut self, now: Time, first: &Segment, run: &EvenRun) -> Option<SteadyAcks> {
+        let step = self.step(now, run)?;
+        let until = run.until.min(self.round_ends_at);
+        if now >= until {
+            return None;
+        }
+        let known = ((until.since(now).as_nanos() - 1) / run.interval.as_nanos()).min(u64::from(run.count - 1));
+        #[expect(clippy::cast_possible_truncation, reason = "it is at most the number of segments")]
+        let known = known as u32 + 1;
+        // Nothing comes before the reader if it is known what comes next.
+        let count = (known - u32::from(step.is_of_reader)) / step.segments;
+        if count == 0 {
+            return None;
+        }
+        let segments = count * step.segments;
+        let window = self.constant_window.map_or_else(|| self.sizing.window(0), NonZeroU32::get);
+        let first_ack = self.rcv_nxt + step.segments;
+        if first_ack.saturating_add(window) < self.window_edge {
+            return None;
+        }
+        self.rcv_nxt += segments;
+        self.delivered_bytes += u64::from(segments) * u64::from(first.len);
+        self.recent_timestamp = first.sent_at;
+        self.last_data_at = now + run.interval * u64::from(segments - 1);
+        self.shorten_ato(segments);
+        self.last_acked = self.rcv_nxt;
+        self.window_edge = self.rcv_nxt.saturating_add(window);
+        self.acks_sent += u64::from(count);
+        Some(SteadyAcks {
+            ack: CumulativeAck { ack: first_ack, ece: self.echo_congestion, window, echo: first.sent_at },
+            at: now + step.after,
+            interval: run.interval * u64::from(step.segments),
+            count,
+            covers: step.segments,
+            are_of_reader: step.is_of_reader,
+        })
+    }
+
+    /// So many segments have come quickly one after the other.
+    #[inline(always)]
+    fn shorten_ato(&mut self, segments: u32) {
+        for _ in 0..segments {
+            let shorter = self.ato_of_quick_segment();
+            if shorter == self.ato {
+                return;
+            }
+            self.ato = shorter;
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::{Ack, TransportConfig};
+    use dumbbell_path::Ecn;
+    use proptest::prelude::*;
+
+    fn us(micros: u64) -> Time {
+        Time::from_nanos(1_000 * micros)
+    }
+
+    fn segment(seq: u32, sent_at: Time) -> Segment {
+        Segment { seq, len: 1448, ecn: Ecn::NotEct, flags: crate::Flags::NONE, sent_at }
+    }
+
+    /// All ACKs that runs lead to, with their times, how many segments were taken in steady state, and what the receiver has
+    /// counted. A run is when its first segment arrives, in microseconds, and how many it has.
+    fn answers(
+        config: &TransportConfig,
+        runs: &[(u64, u32)],
+        interval: Duration,
+        is_steady: bool,
+        until: impl Fn(Time) -> Time,
+    ) -> (Vec<(Time, Ack)>, u32, crate::ReceiverStats) {
+        let mut receiver = Receiver::new(config);
+        receiver.set_handshake(Duration::from_millis(40), Duration::from_millis(20));
+        let (mut acks, mut seq, mut taken) = (Vec::new(), 0, 0);
+        for &(begins, count) in runs {
+            let sent_at = us(begins - 20_000);
+            let mut left = count;
+            while left > 0 {
+                let now = us(begins) + interval * u64::from(count - left);
+                while receiver.next_timer() < now {
+                    let due = receiver.next_timer();
+                    acks.extend(receiver.on_timer(due).map(|ack| (due, ack)));
+                }
+                let run = EvenRun { interval, count: left, until: until(now) };
+                let first = segment(seq, sent_at);
+                let answered = if is_steady { receiver.take_steady(now, &first, &run) } else { None };
+                let covered = match answered {
+                    Some(steady) => {
+                        acks.extend(steady.map(|(at, ack)| (at, ack.into())));
+                        taken += steady.segments();
+                        steady.segments()
+                    }
+                    None => {
+                        acks.extend(receiver.on_segment(now, first).map(|ack| (now, ack)));
+                        1
+                    }
+                };
+                seq += covered;
+                left -= covered;
+            }
+        }
+        let due = receiver.next_timer();
+        acks.extend(receiver.on_timer(due).map(|ack| (due, ack)));
+        (acks, taken, receiver.stats())
+    }
+
+    /// Runs that begin so many microseconds after the end of the one before.
+    fn runs(interval: Duration, pauses: &[(u64, u32)]) -> Vec<(u64, u32)> {
+        let mut begins = 100_000;
+        let mut runs = Vec::new();
+        for &(pause, count) in pauses {
+            begins += pause;
+            runs.push((begins, count));
+            begins += (interval * u64::from(count)).as_micros() + 1;
+        }
+        runs
+    }
+
+    proptest! {
+        #[test]
+        fn segments_taken_in_steady_state_lead_to_what_they_lead_to_one_by_one(
+            pauses in proptest::collection::vec((0u64..3_000, 1u32..20), 10..60),
+            interval in prop_oneof![1u64..40_000, Just(12_000), Just(20_000), Just(120_000), 1_000_000u64..30_000_000],
+            ack_every in 1u32..4,
+            receive_autotuning in any::<bool>(),
+            (quick_acks, window_scale) in (0u32..20, 0u8..14),
+            looks_every_us in prop_oneof![Just(u64::MAX / 4_000), 50u64..5_000],
+        ) {
+            let config =
+                TransportConfig { ack_every, receive_autotuning, quick_acks, window_scale, ..TransportConfig::default() };
+            let interval = Duration::from_nanos(interval);
+            let runs = runs(interval, &pauses);
+            let until = |now: Time| us((now.as_micros() / looks_every_us + 1) * looks_every_us);
+            let (acks, _, stats) = answers(&config, &runs, interval, true, until);
+            let (same, _, same_stats) = answers(&config, &runs, interval, false, until);
+            prop_assert_eq!(acks, same);
+            prop_assert_eq!(stats, same_stats);
+        }
+    }
+
+    #[test]
+    fn at_least_half_of_a_long_transfer_is_taken_in_steady_state() {
+        for interval_us in [12, 120] {
+            let config = TransportConfig { receive_window: 45 * 1448, ..TransportConfig::default() };
+            let interval = Duration::from_micros(interval_us);
+            let (acks, taken, _) = answers(&config, &runs(interval, &[(500, 8); 100]), interval, true, |_| Time::NEVER);
+            assert!((400..800).contains(&taken), "{taken} of 800, {interval_us} us apart");
+            assert!(acks.is_sorted_by_key(|(at, ack)| (*at, ack.ack)));
+        }
+    }
+}
