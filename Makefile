@@ -3,7 +3,8 @@
 PYTHON ?= python3
 VENV   := .venv
 BIN    := $(VENV)/bin
-# Python compiles what it imports; pip would compile all of it.
+# Python compiles what it imports, once, where it may keep that; pip would compile all of it.
+unexport PYTHONDONTWRITEBYTECODE
 INSTALL := pip install --quiet --disable-pip-version-check --no-compile --require-hashes --requirement
 TOOLS  := $(BIN)/$(INSTALL) requirements.txt && touch $(VENV)/tools
 LOCK   := UV_PYTHON_DOWNLOADS=never $(BIN)/uv pip compile --quiet $(UPGRADE) --universal --python-version 3.10 \
