@@ -214,7 +214,7 @@ impl<P: Packet> Link<P> {
         match (self.fast_path, &mut self.stage) {
             (FastPath::DelayOnly, _) => {
                 self.ledger.arrivals.add(size);
-                self.pipe.write_plain(now, write);
+                self.pipe.write_in_time(now, write);
                 Offer::Accepted { departs: Some(now) }
             }
             (FastPath::DropTail, Stage::DropTail(queue)) => {

@@ -8,8 +8,14 @@ impl<P: Packet> Pipe<P> {
     /// A packet enters a plain pipe, in which there may be some that entered [ahead of their time](Self::expect_disorder_until).
     #[inline(always)]
     pub(crate) fn push_in_time(&mut self, departs: Time, packet: P) {
+        self.write_in_time(departs, |place| *place = packet);
+    }
+
+    /// The same for a packet that `write` writes to where it stays.
+    #[inline(always)]
+    pub(crate) fn write_in_time(&mut self, departs: Time, write: impl FnOnce(&mut P)) {
         let arrives = departs + self.base;
-        self.push_in_order(arrives, packet);
+        self.write_in_order(arrives, write);
         if arrives <= self.ahead_until {
             self.put_last_in_its_place();
         }
