@@ -21,7 +21,7 @@ impl Followers {
 
 impl Engine<'_> {
     /// Moves on what has come out of a medium; `packet` is a place for it.
-    // As a call, which two loops make, it takes 32 instructions a packet more.
+    // As a call, which the event loops of runs and of shares would make, it takes 32 instructions a packet more.
     #[inline(always)]
     pub(super) fn take_out(&mut self, index: usize, packet: &mut Packet) {
         let now = self.now;

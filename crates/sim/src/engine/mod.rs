@@ -3,8 +3,8 @@
 //! The modules below have one reason to change each: `turns` is the event loop, `wiring` builds the network from the
 //! scenario, `delivery` takes packets out of media and to their endpoints, `answers` is about receivers, `transmission` takes
 //! packets from endpoints into media, `clock` does what is due at instants that are known beforehand (samples, the measured
-//! interval, scripted changes),
-//! `faults` ends the run where a controller has failed, `memory` watches what the run takes of the machine.
+//! interval, scripted changes), `faults` ends the run where a controller has failed, `memory` watches what the run takes of the
+//! machine.
 
 mod answers;
 mod clock;

@@ -8,15 +8,15 @@ use crate::packet::Packet;
 /// Events between two checks whether the run has to stop.
 const EVENTS_PER_CHECK: u64 = 8;
 
-/// What has events, and does more about some of them than its engine.
+/// A run, or a share of one: has an engine, and may do more about events than that.
 pub(super) trait Events<'a> {
-    /// Its engine, for which it is the time of the event.
+    /// Its engine.
     fn engine(&mut self) -> &mut Engine<'a>;
 
-    /// Something comes out of a medium; `packet` is a place for it.
+    /// It is time to take out what a medium has; `packet` is a place for it.
     fn medium_event(&mut self, medium: usize, packet: &mut Packet);
 
-    /// It is the turn of an end of a flow.
+    /// It is the turn of an end of a flow, or of its application.
     fn flow_event(&mut self, flow: usize, due: Due);
 
     /// The clock has done something.
