@@ -9,7 +9,7 @@ use crate::{FamilyRules, Parameters, acd, catalog};
 use dumbbell_cc::bbr1::{BW_UNIT, Bbr1, FullPipe, Mode, Rules};
 use dumbbell_cc::minmax::MaxFilter;
 use dumbbell_cc::parameters::Gain;
-use dumbbell_cc::{CaState, Control, Controller, RateSample, View};
+use dumbbell_cc::{CaState, Control, Controller, Event, RateSample, View};
 use dumbbell_units::{Duration, Rng, Time};
 use flow::{BW, Flow, MIN_RTT_US};
 use serde_json::{Value, json};
@@ -376,6 +376,23 @@ fn the_phases_that_probe_bw_begins_with_can_be_given() {
     assert_eq!(entered, expected);
     let unknown = catalog().recipe("bbr", json!({ "cycle_first_phases": [8] }).as_object().unwrap());
     assert!(unknown.unwrap_err().to_string().contains("phase of the cycle"));
+}
+
+#[test]
+fn idle_time_ends_probe_rtt_since_linux_4_19() {
+    for (exit, mode) in [(true, "probe_bw"), (false, "probe_rtt")] {
+        let mut flow = cruising(json!({ "probe_rtt_exit_from_idle": exit }), 3);
+        flow.wait(Duration::from_secs(11));
+        flow.ack(&RateSample { rtt_us: 60_000, prior_in_flight: 4, ..flow.sample(1) });
+        assert_eq!(flow.bbr.mode(), "probe_rtt");
+        flow.view.packets_out = 4;
+        flow.ack(&RateSample { rtt_us: 60_000, prior_in_flight: 4, ..flow.sample(1) });
+        flow.wait(Duration::from_secs(1));
+        flow.view.packets_out = 0;
+        flow.control.app_limited = flow.view.delivered;
+        flow.bbr.event(&flow.view, &mut flow.control, Event::TxStart);
+        assert_eq!(flow.bbr.mode(), mode);
+    }
 }
 
 #[test]

@@ -104,4 +104,17 @@ mod tests {
         assert!(!prr.allows(7_460, 15_000, 1_460));
         assert!(prr.allows(1_459, 15_000, 1_460), "nothing would be in flight");
     }
+
+    #[test]
+    fn what_the_ack_that_shows_the_loss_delivers_counts() {
+        let mut prr = ProportionalReduction::default();
+        prr.begin_event(20_000);
+        prr.delivered(3, 3_000);
+        prr.begin();
+        // 3000 bytes and one packet for each of the three may be sent for them.
+        prr.sent(3_000 + 3 * 1_460 - 1);
+        assert!(prr.allows(10_000, 15_000, 1_460));
+        prr.sent(1);
+        assert!(!prr.allows(10_000, 15_000, 1_460));
+    }
 }
