@@ -114,12 +114,8 @@ impl Routes {
     /// Lets packets of receivers enter the second link of their way ahead of their time, where they only pass the first one:
     /// both `only_delay` packets, and all that enters the second comes from the first in the order in which it entered that.
     /// `is_shared` tells of media that packets on other ways than these enter, too. Links must not change afterwards.
-    pub fn shorten(&mut self, mut only_delays: impl FnMut(usize) -> bool, is_shared: impl Fn(usize) -> bool) {
-        let media = self.hops.iter().map(|hop| hop.medium() + 1).max().unwrap_or(0);
-        let mut entered = vec![0u32; media];
-        for hop in &self.hops {
-            entered[hop.medium()] += 1;
-        }
+    pub fn shorten(&mut self, only_delays: impl Fn(usize) -> bool, is_shared: impl Fn(usize) -> bool) {
+        let entered = self.entered();
         let Routes { routes, hops } = self;
         for route in routes.iter_mut().filter(|route| route.reverse_rest > 0) {
             let second = hops[(route.reverse_end - u32::from(route.reverse_rest)) as usize];
@@ -142,15 +138,11 @@ impl Routes {
         only_delays: impl Fn(usize) -> bool,
         mut brings_in_order: impl FnMut(usize) -> bool,
     ) {
-        let media = self.hops.iter().map(|hop| hop.medium() + 1).max().unwrap_or(0);
-        let mut entered = vec![0; media];
-        for hop in &self.hops {
-            entered[hop.medium()] += 1;
-        }
+        let entered = self.entered();
         let Routes { routes, hops } = self;
         let last = |route: &Route| hops[route.forward_end as usize - 1].medium();
         // For each medium how many receivers enter it, and what they answer comes from.
-        let mut answers: Vec<(u32, usize)> = vec![(0, 0); media];
+        let mut answers: Vec<(u32, usize)> = vec![(0, 0); entered.len()];
         for (flow, route) in routes.iter().enumerate() {
             let (count, source) = &mut answers[route.first_reverse.medium()];
             if is_tcp(flow) && (*count == 0 || *source == last(route)) {
@@ -162,6 +154,16 @@ impl Routes {
             let (count, source) = answers[number];
             route.answers_ahead = entered[number] == count && only_delays(number) && brings_in_order(source);
         }
+    }
+
+    /// How many ways enter each medium, by its number.
+    fn entered(&self) -> Vec<u32> {
+        let media = self.hops.iter().map(|hop| hop.medium() + 1).max().unwrap_or(0);
+        let mut entered = vec![0; media];
+        for hop in &self.hops {
+            entered[hop.medium()] += 1;
+        }
+        entered
     }
 
     /// Bytes of memory held.

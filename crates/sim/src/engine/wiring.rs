@@ -94,9 +94,9 @@ impl Network {
     /// that flows of other networks enter, too. No link may change afterwards.
     pub fn shorten_ways(&mut self, is_shared: impl Fn(usize) -> bool) {
         let Network { media, routes, flows, .. } = self;
-        routes.shorten(|number| media.link_mut(number).is_some_and(|link| link.only_delays()), is_shared);
         let only_delays: Vec<bool> =
             (0..media.len()).map(|number| media.link_mut(number).is_some_and(|link| link.only_delays())).collect();
+        routes.shorten(|number| only_delays[number], is_shared);
         routes.allow_answers_ahead(
             |flow| matches!(flows[flow].ends, Endpoints::Tcp { .. }),
             |number| only_delays[number],
