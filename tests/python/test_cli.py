@@ -189,14 +189,22 @@ def test_an_impossible_place_is_refused_before_anything_runs(dumbbell: Cli, expe
     assert time.monotonic() - begin < 5
 
 
+def run_on_a_disk_with_room_for(file_bytes: int, *arguments: object) -> subprocess.CompletedProcess[str]:
+    """Run ``dumbbell run`` where no file can grow beyond a size.
+
+    ``-B``, as Python would cut the bytecode of what it imports at that size, too, and every later test would read that.
+    """
+
+    def limit() -> None:
+        resource.setrlimit(resource.RLIMIT_FSIZE, (file_bytes, file_bytes))
+
+    command = [sys.executable, "-B", "-m", "dumbbell", "run", *map(str, arguments)]
+    return subprocess.run(command, capture_output=True, text=True, preexec_fn=limit)
+
+
 def test_a_full_disk_leaves_nothing_behind(experiment: Path, tmp_path: Path) -> None:
     out = tmp_path / "results" / "out"
-
-    def no_file_beyond_a_kilobyte() -> None:
-        resource.setrlimit(resource.RLIMIT_FSIZE, (1024, 1024))
-
-    command = [sys.executable, "-m", "dumbbell", "run", str(experiment), "--out", str(out)]
-    done = subprocess.run(command, capture_output=True, text=True, preexec_fn=no_file_beyond_a_kilobyte)
+    done = run_on_a_disk_with_room_for(1024, experiment, "--out", out)
     assert done.returncode == 2
     assert "cannot write" in done.stderr
     assert "Traceback" not in done.stderr
@@ -207,13 +215,7 @@ def test_a_disk_that_fills_while_pictures_are_drawn_costs_neither_data_nor_table
     experiment: Path, tmp_path: Path
 ) -> None:
     out = tmp_path / "out"
-    options = ["--set", "duration=2s", "--out", str(out), "--plot"]
-    command = [sys.executable, "-m", "dumbbell", "run", str(experiment), *options]
-
-    def no_file_beyond_the_data() -> None:
-        resource.setrlimit(resource.RLIMIT_FSIZE, (30_000, 30_000))
-
-    done = subprocess.run(command, capture_output=True, text=True, preexec_fn=no_file_beyond_the_data)
+    done = run_on_a_disk_with_room_for(30_000, experiment, "--set", "duration=2s", "--out", out, "--plot")
     assert done.returncode == 2
     assert f"cannot write {out}/" in done.stderr
     assert "Traceback" not in done.stderr
