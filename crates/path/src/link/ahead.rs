@@ -4,7 +4,8 @@
 //! early and answer early, as long as nobody can notice: the answers enter the link of their way back with the instants at
 //! which they would have entered it.
 
-use super::{FastPath, Link};
+use super::{FastPath, Link, Stage};
+use crate::config::LinkRate;
 use crate::packet::Packet;
 use dumbbell_units::{Duration, Time};
 
@@ -37,6 +38,42 @@ impl<P: Packet> Link<P> {
     pub fn is_entered_until(&mut self, enters: Time) {
         debug_assert!(self.only_delays());
         self.pipe.expect_disorder_until(enters);
+    }
+
+    /// Whether what becomes of a packet is known when it is offered, so that it may enter the next link at once, ahead of its
+    /// time: behind a drop-tail queue and a constant rate it leaves at a known time, and is only delayed then. Packets reach
+    /// the far end one by one: even an IP header takes a nanosecond.
+    pub fn foretells(&self) -> bool {
+        const HIGHEST_RATE: u64 = 20 * 8 * 1_000_000_000;
+        self.fast_path == FastPath::DropTail
+            && matches!(self.config.rate, LinkRate::Constant(rate) if rate <= HIGHEST_RATE)
+    }
+
+    /// A packet of `size` bytes arrives at the near end of a link that [foretells](Self::foretells) what becomes of it: it is
+    /// dropped, or leaves the transmitter at the time that is returned. It is to enter the next link when it [reaches the
+    /// far end](Self::arrival_of), or to be [kept](Self::keep).
+    #[inline]
+    pub fn transmit(&mut self, now: Time, size: u32) -> Option<Time> {
+        debug_assert!(self.foretells());
+        let Stage::DropTail(queue) = &mut self.stage else { return None };
+        self.ledger.arrivals.add(size);
+        let departs = queue.offer(now, size);
+        if departs.is_none() {
+            self.ledger.dropped_full.add(size);
+        }
+        departs
+    }
+
+    /// When a packet reaches the far end of such a link that leaves its transmitter at `departs`.
+    #[inline]
+    pub fn arrival_of(&self, departs: Time) -> Time {
+        departs + self.pipe.base()
+    }
+
+    /// Keeps a packet that leaves the transmitter of such a link at `departs` until it has reached the far end.
+    #[inline]
+    pub fn keep(&mut self, departs: Time, write: impl FnOnce(&mut P)) {
+        self.pipe.write_plain(departs, write);
     }
 
     /// Whether packets reach the far end in the order in which they enter, and not at once, so that

@@ -1,6 +1,7 @@
 //! Takes datagrams from endpoints into media.
 
 use super::Engine;
+use super::joined::Way;
 use super::transmission::PACKETS_PER_CHECK;
 use crate::endpoints::Endpoints;
 use crate::packet::{Kind, Packet, flow_number};
@@ -52,9 +53,22 @@ impl Engine<'_> {
     /// Puts a datagram whose payload has just been written on its way, which begins at `hop` and has `rest` more hops.
     #[inline(always)]
     fn send_datagram(&mut self, index: usize, kind: Kind, (hop, rest): (Hop, u16), datagram: Datagram) {
+        if hop.is_joined {
+            return self.send_datagram_ahead(index, kind, (hop, rest), datagram);
+        }
         let (now, flow, payload) = (self.now, flow_number(index), self.payloads.keep());
-        self.send_written(hop, flow, datagram.size, |place| {
+        self.send_written(now, hop, flow, datagram.size, |place| {
             *place = Packet::datagram(kind, now, flow, rest, datagram, payload);
+        });
+    }
+
+    /// The same where the first hop is [joined](Self::send_ahead).
+    #[inline(never)]
+    fn send_datagram_ahead(&mut self, index: usize, kind: Kind, (hop, hops_left): (Hop, u16), datagram: Datagram) {
+        let (now, flow, payload) = (self.now, flow_number(index), self.payloads.keep());
+        let way = Way { flow, is_forward: kind.is_forward(), hops_left };
+        self.send_ahead(now, hop, way, datagram.size, |place| {
+            *place = Packet::datagram(kind, now, flow, hops_left, datagram, payload);
         });
     }
 
