@@ -161,11 +161,18 @@ impl Routes {
 
     /// Joins links to those behind them: packets that enter one of them may enter the next at once, ahead of their time. Both
     /// `foretell` what becomes of a packet, all that enters the next one comes from the first, all that enters the first goes
-    /// on to such a link, and it is of flows that are not TCP. Returns the first ones. Links must not change afterwards.
-    pub fn join(&mut self, foretells: impl Fn(usize) -> bool, is_tcp: impl Fn(usize) -> bool) -> Vec<usize> {
-        let ways = self.ways();
+    /// on to such a link, and it is of flows that are not TCP. Behind the last link of the way to a receiver that
+    /// `answers_at_once` is the first of its way back. Returns the links that are joined to others, which must not change
+    /// afterwards.
+    pub fn join(
+        &mut self,
+        foretells: impl Fn(usize) -> bool,
+        is_tcp: impl Fn(usize) -> bool,
+        answers_at_once: impl Fn(usize) -> bool,
+    ) -> Vec<usize> {
+        let ways = self.ways(answers_at_once);
         let media = self.entered().len();
-        // What enters each medium: nothing (so far), packets of one other medium, or others.
+        // What enters each medium: packets of one other medium, or others.
         let mut source = vec![None; media];
         let mut is_joined = vec![true; media];
         for (flow, way) in &ways {
@@ -191,15 +198,18 @@ impl Routes {
         (0..media).filter(|&number| source[number].is_some() && is_joined[number]).collect()
     }
 
-    /// The hops of each way, with the number of its flow.
-    fn ways(&self) -> Vec<(usize, Range<usize>)> {
+    /// The hops of each way, with the number of its flow. Where a receiver `answers_at_once` there and back are one way.
+    fn ways(&self, answers_at_once: impl Fn(usize) -> bool) -> Vec<(usize, Range<usize>)> {
         let mut ways = Vec::new();
         let mut begins = 0;
         for (flow, route) in self.routes.iter().enumerate() {
-            for end in [route.forward_end as usize, route.reverse_end as usize] {
-                ways.push((flow, begins..end));
-                begins = end;
+            let (there, back) = (route.forward_end as usize, route.reverse_end as usize);
+            if answers_at_once(flow) {
+                ways.push((flow, begins..back));
+            } else {
+                ways.extend([(flow, begins..there), (flow, there..back)]);
             }
+            begins = back;
         }
         ways
     }
@@ -325,7 +335,7 @@ mod tests {
     fn links_are_joined_where_the_second_takes_nothing_but_what_leaves_the_first() {
         let joined = |ways: &[&[usize]], foretells: fn(usize) -> bool, is_tcp: fn(usize) -> bool| {
             let mut routes = routes(ways);
-            let joined = routes.join(foretells, is_tcp);
+            let joined = routes.join(foretells, is_tcp, |_| false);
             let is_marked = |number: &usize| routes.hops.iter().any(|hop| hop.medium() == *number && hop.is_joined);
             assert_eq!((0..9).filter(is_marked).collect::<Vec<_>>(), joined);
             joined
@@ -337,5 +347,16 @@ mod tests {
         assert_eq!(joined(&[&[1, 2, 3]], |link| link != 2, |_| false), [0; 0], "nobody knows what link 2 does");
         assert_eq!(joined(&[&[1, 2], &[3, 4]], |_| true, |flow| flow == 0), [3], "the first flow is of TCP");
         assert_eq!(joined(&[&[1, 2, 1, 3]], |_| true, |_| false), [1], "link 1 takes what leaves link 2, too");
+    }
+
+    #[test]
+    fn the_way_to_a_receiver_that_answers_at_once_goes_on_with_the_way_back() {
+        let joined = |ways: &[&[usize]], answers_at_once: fn(usize) -> bool| {
+            routes(ways).join(|_| true, |_| false, answers_at_once)
+        };
+        assert_eq!(joined(&[&[1], &[1]], |_| true), [0]);
+        assert_eq!(joined(&[&[1, 2], &[1, 3]], |_| true), [0, 1]);
+        assert_eq!(joined(&[&[1], &[1]], |flow| flow == 0), [0; 0], "the other one may wait");
+        assert_eq!(joined(&[&[1], &[2, 1]], |_| true), [0; 0], "link 1 takes what leaves link 2, too");
     }
 }

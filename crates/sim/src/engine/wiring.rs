@@ -112,8 +112,16 @@ impl Network {
         let Network { media, routes, flows, joined, .. } = self;
         let foretells: Vec<bool> =
             (0..media.len()).map(|number| media.link_mut(number).is_some_and(|link| link.foretells())).collect();
-        let is_tcp = |flow: usize| matches!(flows[flow].ends, Endpoints::Tcp { .. });
-        *joined = routes.join(|number| foretells[number], is_tcp);
+        *joined = routes.join(
+            |number| foretells[number],
+            |flow| matches!(flows[flow].ends, Endpoints::Tcp { .. }),
+            |flow| matches!(&flows[flow].ends, Endpoints::Other(ends) if ends.far.answers_at_once()),
+        );
+        for link in joined {
+            if let Some(link) = media.link_mut(*link) {
+                link.join();
+            }
+        }
     }
 
     /// Only who waits for what leaves its host's device has to hear in time of what a queue decides.

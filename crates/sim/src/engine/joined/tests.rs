@@ -45,7 +45,7 @@ fn run(toml: &str, joins: bool) -> (RunOutput, usize) {
 
 fn is_unnoticed(toml: &str) {
     let (apart, joined) = (run(toml, false).0, run(toml, true));
-    assert!(joined.1 > 1, "{toml}");
+    assert!(joined.1 > 0, "{toml}");
     // As text, in which no value is like itself.
     let told = |output: &RunOutput| {
         let RunOutput { flows, series, links, link_series, summary, .. } = output;
@@ -67,4 +67,37 @@ fn links_are_joined_for_every_profile_and_rate() {
     for (from, to) in [("dqc", "quic"), ("rate = \"4mbit\"", "rate = \"30mbit\""), ("\"700ms\"", "\"0s\"")] {
         is_unnoticed(&MEETING.replace(from, to));
     }
+}
+
+/// Four flows over one link, which loses some packets besides.
+const SHARED: &str = r#"
+    duration = "20s"
+    warmup = "3s"
+    transport = { profile = "dqc" }
+    path = { rate = "4mbit", rtt = "60ms", buffer = "20kB", loss = "1%", reverse = { rate = "200kbit", buffer = "2kB" } }
+    [[flows]]
+    cc = "bbr-dqc"
+    count = 2
+    stagger = "1300ms"
+    [[flows]]
+    cc = "cubic-quic"
+    count = 2
+    start = "2s"
+    stop = "15s"
+"#;
+
+#[test]
+fn nobody_notices_that_receivers_which_answer_at_once_do_so_ahead_of_time() {
+    for record in ["record.series = false", "record.interval = \"50ms\"", "record.interval = \"7ms\""] {
+        for loss in ["0%", "1%", "30%"] {
+            is_unnoticed(&format!("{record}\n{}", SHARED.replace("\"1%\"", &format!("\"{loss}\""))));
+        }
+    }
+}
+
+#[test]
+fn receivers_that_may_wait_answer_when_something_arrives() {
+    assert_eq!(run(&SHARED.replace("dqc\" }", "quic\" }"), true).1, 0);
+    let asks = SHARED.replace("dqc\" }", "dqc\", quic.acks_per_rtt = 4 }");
+    assert_eq!(run(&asks, true).1, 0, "the sender may ask for fewer ACKs");
 }
