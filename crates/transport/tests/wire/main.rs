@@ -30,7 +30,8 @@ use dumbbell_cc::{Catalog, Controller};
 use dumbbell_transport::TransportConfig;
 use dumbbell_units::Rng;
 use serde_json::{Map, Value};
-use story::Story;
+use std::fmt::Write;
+use story::{Plan, Story};
 use tables::check;
 
 fn controller(name: &str) -> Box<dyn Controller> {
@@ -57,7 +58,7 @@ fn config(profile: &str, json: &str) -> TransportConfig {
 fn tcp_puts_on_the_wire_what_it_did() {
     let mut table = String::new();
     for (cc, json) in options::tcp() {
-        let story = Story::new(tcp::Tcp::new(config("tcp", json), controller(cc)));
+        let story = Story::new(tcp::Tcp::new(config("tcp", json), controller(cc)), Plan::told());
         story.tell(&format!("{cc}, {json}"), &mut table);
     }
     check("wire-tcp.txt", &table);
@@ -67,8 +68,33 @@ fn tcp_puts_on_the_wire_what_it_did() {
 fn other_transports_put_on_the_wire_what_they_did() {
     let mut table = String::new();
     for (profile, cc, json) in options::others() {
-        let story = Story::new(datagrams::Datagrams::new(&config(profile, json), controller(cc)));
+        let story = Story::new(datagrams::Datagrams::new(&config(profile, json), controller(cc)), Plan::told());
         story.tell(&format!("{profile}, {cc}, {json}"), &mut table);
     }
     check("wire-others.txt", &table);
+}
+
+/// How many drawn stories there are of each set of options.
+const DRAWN: u64 = 10;
+
+#[test]
+fn in_drawn_stories_all_transports_put_on_the_wire_what_they_did() {
+    let mut table = String::new();
+    for (cc, json) in options::tcp() {
+        write!(table, "{cc}, {json}:").unwrap();
+        for number in 1..=DRAWN {
+            let ends = tcp::Tcp::new(config("tcp", json), controller(cc));
+            write!(table, " {}", Story::new(ends, Plan::drawn(number)).tell("", &mut String::new())).unwrap();
+        }
+        table.push('\n');
+    }
+    for (profile, cc, json) in options::others() {
+        write!(table, "{profile}, {cc}, {json}:").unwrap();
+        for number in 1..=DRAWN {
+            let ends = datagrams::Datagrams::new(&config(profile, json), controller(cc));
+            write!(table, " {}", Story::new(ends, Plan::drawn(number)).tell("", &mut String::new())).unwrap();
+        }
+        table.push('\n');
+    }
+    check("wire-drawn.txt", &table);
 }
