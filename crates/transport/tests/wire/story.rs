@@ -139,8 +139,8 @@ impl<E: Ends> Story<E> {
         Story { ends, there, back, acts, now: Time::ZERO, digest: Digest::new() }
     }
 
-    /// A row of the table for each stage; returns the digest of all of it.
-    pub fn tell(mut self, name: &str, table: &mut String) -> Digest {
+    /// A row of the table for each stage.
+    pub fn tell(mut self, name: &str, table: &mut String) {
         self.now = ms(12);
         self.ends.establish(self.now, Duration::from_millis(12));
         writeln!(table, "{name}").unwrap();
@@ -153,7 +153,6 @@ impl<E: Ends> Story<E> {
             }
             self.transmit();
         }
-        self.digest
     }
 
     fn next(&self) -> Time {
