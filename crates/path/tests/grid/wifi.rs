@@ -179,10 +179,7 @@ pub fn run(json: &str, errors: Errors, categories: &[AccessCategory]) -> String 
 pub fn drawn(number: u64) -> String {
     let mut draws = Rng::new(number);
     let mut draw = |below: usize| draws.below(u32::try_from(below).unwrap()) as usize;
-    // Nothing that shapes: a medium asks a queue that has a packet for it again and again.
-    let shapes = |json: &&str| ["tbf", "bandwidth", "max_rate"].iter().any(|word| json.contains(word));
-    let queues: Vec<&str> = QUEUES.into_iter().filter(|json| !shapes(json)).collect();
-    let (json, station_queue) = (OPTIONS[draw(OPTIONS.len())], queues[draw(queues.len())]);
+    let (json, station_queue) = (OPTIONS[draw(OPTIONS.len())], QUEUES[draw(QUEUES.len())]);
     let errors = LOSSES.get(draw(2 * LOSSES.len())).copied();
     let categories = [AccessCategory::Voice, AccessCategory::Video, AccessCategory::Background];
     let categories = &categories[..[0, 0, 1, 3][draw(4)]];
