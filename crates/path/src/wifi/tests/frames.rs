@@ -153,6 +153,33 @@ fn what_codel_drops_when_the_device_hears_the_block_ack_is_told_to_who_asks_then
 }
 
 #[test]
+fn a_device_takes_what_a_shaper_lets_go_at_its_time() {
+    let six_megabits = serde_json::json!({ "rate": "6mbit", "burst": "1packets" });
+    let shaper = crate::queue::catalog().resolve("tbf", six_megabits.as_object().unwrap(), &LinkContext::default());
+    let shaper = shaper.unwrap();
+    for device_queue in [DeviceQueue::Aql, DeviceQueue::None, DeviceQueue::All] {
+        let wifi = Wifi { device_queue, ..Wifi::default() };
+        let mut up = link(wifi.clone(), 1, 0, 0.0, 1);
+        up.config.queue = shaper.clone();
+        let mut channel = channel(vec![up, link(wifi, 0, 1, 0.0, 1)]);
+        for number in 0..10 {
+            channel.offer(Time::ZERO, 0, TestPacket::new(number, DATA));
+        }
+        let mut arrivals = Vec::new();
+        for _ in 0..100 {
+            let now = channel.next_event().min(Time::ZERO + secs(1));
+            arrivals.extend(std::iter::from_fn(|| channel.poll(now)).map(|(_, packet)| (packet.number, now)));
+        }
+        // A packet every two milliseconds, and up to 250 us for the backoff and the frame.
+        let in_time = arrivals.iter().all(|&(number, now)| {
+            let let_go = Time::ZERO + Duration::from_millis(2 * number);
+            (let_go..let_go + Duration::from_micros(250)).contains(&now)
+        });
+        assert!(in_time && arrivals.len() == 10, "{device_queue:?}: {arrivals:?}");
+    }
+}
+
+#[test]
 fn a_deep_device_queue_delays_what_comes_last() {
     let goodput =
         |device_queue| mbps(saturate(&mut pair(&Wifi { device_queue, ..Wifi::default() }), &[0], secs(2))[0], secs(2));
