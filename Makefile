@@ -22,7 +22,8 @@ demo: $(VENV)/built
 
 test: $(VENV)/built $(VENV)/dev
 	cargo test --workspace --locked
-	$(BIN)/pytest
+	$(BIN)/pytest -m 'not real_time' --numprocesses auto --dist loadfile
+	$(BIN)/pytest -m real_time
 
 # The Python tests with the lowest and with the newest versions that pyproject.toml allows, not those of requirements.txt.
 test-lowest test-newest: test-%: $(VENV)/maturin $(VENV)/uv

@@ -14,6 +14,8 @@ import pytest
 import dumbbell as db
 import test_linux
 
+pytestmark = pytest.mark.real_time
+
 PROGRAMS = Path(__file__).parents[2] / "crates" / "linux" / "bpf"
 AVAILABLE = Path("/proc/sys/net/ipv4/tcp_available_congestion_control")
 FORBIDDEN = (*test_linux.FORBIDDEN, "CAP_", "takes no programs for congestion control")

@@ -249,6 +249,13 @@ def test_a_sweep_has_one_table_of_a_kind_for_all_points(dumbbell: Cli, sweep: Pa
     assert sorted(rows.select("path.loss", "repeat").rows()) == [("0%", 0), ("0%", 1), ("1%", 0), ("1%", 1)]
 
 
+@pytest.mark.parametrize(("option", "value"), [("--repeat", "0"), ("--repeat", "1000001"), ("--seed", "-1")])
+def test_a_number_out_of_range_names_its_option(dumbbell: Cli, experiment: Path, option: str, value: str) -> None:
+    done = dumbbell("run", experiment, option, value)
+    assert (done.status, done.out) == (2, "")
+    assert f"Invalid value for '{option}'" in done.err
+
+
 def test_an_interrupted_sweep_resumes_with_the_points_it_has(dumbbell: Cli, sweep: Path, tmp_path: Path) -> None:
     out = tmp_path / "out"
     dumbbell("run", sweep, "--set", 'sweep."path.loss"=["0%"]', "--out", out)

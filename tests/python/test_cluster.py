@@ -51,7 +51,9 @@ def client(local_cluster: Any) -> Iterator[Any]:
 
 
 def _settings() -> Any:
-    return dask.config.set({"distributed.scheduler.allowed-failures": 1, "distributed.comm.retry.count": 1})
+    """Nobody waits half a minute for a worker that was killed."""
+    patience = {"distributed.comm.retry.count": 1, "distributed.comm.timeouts.connect": "5s"}
+    return dask.config.set({"distributed.scheduler.allowed-failures": 1, **patience})
 
 
 def pids(client: Any) -> list[int]:

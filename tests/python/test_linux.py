@@ -21,6 +21,8 @@ from dumbbell import _core, cli, grounds
 from dumbbell.grounds import LINUX
 from dumbbell.parallel import run_point
 
+pytestmark = pytest.mark.real_time
+
 SCENARIO: dict[str, Any] = {
     "duration": "1500ms",
     "warmup": "500ms",

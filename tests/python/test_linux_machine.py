@@ -5,6 +5,7 @@ import re
 import shutil
 import subprocess
 import sys
+import tempfile
 import time
 from collections.abc import Sequence
 from concurrent.futures import ThreadPoolExecutor
@@ -21,6 +22,8 @@ from dumbbell.live import Live
 from test_linux import FORBIDDEN, PATH, SCENARIO, run, where_allowed
 
 NOBODY = 65534
+
+pytestmark = pytest.mark.real_time
 
 
 @pytest.fixture(scope="module")
@@ -43,8 +46,9 @@ def as_nobody(folder: Path, arguments: Sequence[str]) -> subprocess.CompletedPro
     if not all(place.stat().st_mode & 0o005 == 0o005 for place in (python, *python.parents)):
         python = Path(f"/usr/bin/python{sys.version_info.major}.{sys.version_info.minor}")
     # pytest keeps its folders from other users.
-    for place in (folder, folder.parent, folder.parent.parent):
-        place.chmod(place.stat().st_mode | 0o055)
+    for place in (folder, *folder.parents):
+        if Path(tempfile.gettempdir()) in place.parents:
+            place.chmod(place.stat().st_mode | 0o055)
     becoming = f"setpriv --reuid={NOBODY} --regid={NOBODY} --clear-groups {python} -m dumbbell"
     environment = os.environ | {"PYTHONPATH": os.pathsep.join(path for path in sys.path if path)}
     script = f'{opened} && exec {becoming} "$@"'

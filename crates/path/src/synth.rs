@@ -262,6 +262,26 @@ mod tests {
     }
 
     #[test]
+    fn the_scale_gives_the_capped_rates_the_wanted_mean() {
+        let model = CellularModel { mean_rate: 1.0, max_rate: 1.5, ..CellularModel::preset("umts-driving").unwrap() };
+        // 1 and 3 times the scale: 0.5 and 1.5 have the mean 1, and the cap takes nothing.
+        let scale = model.scale(&[1.0, 3.0]);
+        assert!((scale - 0.5).abs() < 2e-6, "{scale}");
+        // 1 and 9 times the scale: 0.5 and, instead of 4.5, the cap.
+        let scale = model.scale(&[1.0, 9.0]);
+        assert!((scale - 0.5).abs() < 2e-6, "{scale}");
+        assert_eq!(model.scale(&[0.5, 1.5]), 1.0, "what has the mean already stays as it is");
+        assert_eq!(model.scale(&[0.0, 0.0]), 1.0, "no scale helps an outage");
+    }
+
+    #[test]
+    fn a_trace_within_an_outage_has_no_opportunity_but_the_one_that_it_must_have() {
+        let verizon = CellularModel::preset("lte-verizon").unwrap();
+        let dark = CellularModel { outages_per_second: f64::INFINITY, outage_seconds: 1e9, ..verizon };
+        assert_eq!(dark.synthesise(Duration::from_millis(500), &mut Rng::new(1)), [500]);
+    }
+
+    #[test]
     fn poisson_numbers_have_equal_mean_and_variance() {
         let mut rng = Rng::new(4);
         let counts: Vec<f64> = (0..200_000).map(|_| f64::from(poisson(2.5, &mut rng))).collect();

@@ -81,6 +81,7 @@ fn queues_are_told_of_in_words() {
             "fair queue (turns of 3 000 bytes, 100 packets a flow, at most 1 Mbit/s each)",
         ),
         (json!({"kind": "fq_codel"}), "FQ-CoDel (1024 lines, 5 ms, 100 ms, marks)"),
+        (json!({"kind": "fq_codel", "flows": 1}), "FQ-CoDel (1 line, 5 ms, 100 ms, marks)"),
         (json!({"kind": "cake"}), "CAKE (unshaped)"),
         (json!({"kind": "cake", "bandwidth": "10mbit"}), "CAKE (10 Mbit/s)"),
         (json!({"kind": "dualpi2"}), "DualPI2 (15 ms, L4S 1 ms, k = 2)"),

@@ -168,6 +168,24 @@ mod tests {
     }
 
     #[test]
+    fn a_histogram_that_takes_in_another_one_makes_room_for_its_range_at_once() {
+        let mut other = Histogram::default();
+        // Below 128 a bin is a value.
+        other.add(50);
+        other.add(90);
+        let mut merged = Histogram::default();
+        merged.merge(&other);
+        assert_eq!(merged.memory(), 4 * (90 - 50 + 1 + 7));
+        let mut zero = Histogram::default();
+        zero.add(0);
+        zero.add(60);
+        merged.merge(&zero);
+        assert_eq!((merged.count(), merged.min(), merged.memory()), (4, 0.0, 4 * (90 + 8)));
+        merged.merge(&Histogram::default());
+        assert_eq!((merged.count(), merged.mean()), (4, 50.0));
+    }
+
+    #[test]
     fn bins_tile_the_range_without_gaps() {
         for value in (0..100_000u64).chain([1 << 30, (1 << 40) + 12345]) {
             let (low, width) = bin_range(bin_of(value));
@@ -194,6 +212,7 @@ mod tests {
                 prop_assert_eq!(merged.quantile(q).to_bits(), whole.quantile(q).to_bits());
             }
             prop_assert_eq!(merged.mean().to_bits(), whole.mean().to_bits());
+            prop_assert_eq!(merged.min().to_bits(), whole.min().to_bits());
         }
 
         #[test]

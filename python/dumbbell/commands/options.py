@@ -39,7 +39,7 @@ VaryRtt = Annotated[
         "--vary-rtt", help="Lengthen the round trip of each flow by a fraction of a packet time, drawn from the seed."
     ),
 ]
-Repeat = Annotated[int | None, typer.Option(min=1, help="Runs of each point, with different seeds.")]
+Repeat = Annotated[int | None, typer.Option(min=1, max=1_000_000, help="Runs of each point, with different seeds.")]
 Jobs = Annotated[int | None, typer.Option("--jobs", "-j", min=1, help="Runs at the same time; default one a core.")]
 Threads = Annotated[
     int, typer.Option(min=1, help="Threads of each run, among which flows that meet in one link are divided.")

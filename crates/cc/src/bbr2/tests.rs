@@ -609,6 +609,16 @@ fn a_probe_remembers_the_losses_and_the_marks_that_samples_tell_of() {
 }
 
 #[test]
+fn losses_are_too_many_above_their_threshold_of_what_was_in_flight() {
+    let flow = Flow::cruising(parameters("bbr3", json!({ "loss_threshold": 0.25 })));
+    for (in_flight, lost, is_too_high) in
+        [(40, 0, false), (40, 10, false), (40, 11, true), (1, 1, true), (0, 0, false), (0, 1, false)]
+    {
+        assert_eq!(flow.bbr.is_loss_too_high(in_flight, lost), is_too_high, "{lost} of {in_flight}");
+    }
+}
+
+#[test]
 fn drain_ends_after_its_rounds_however_much_is_in_flight() {
     let mut flow = Flow::cruising(parameters("bbr3", json!({ "drain_max_rounds": 3 })));
     flow.bbr.mode = Mode::Drain;

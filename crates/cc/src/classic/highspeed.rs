@@ -181,6 +181,18 @@ mod tests {
     }
 
     #[test]
+    fn the_row_of_a_window_is_found_from_any_other_and_the_last_one_has_no_end() {
+        let mut highspeed = HighSpeed::new(Parameters::default());
+        for before in [0, 118, 40_000, u32::MAX] {
+            for (cwnd, row) in [(38, 0), (39, 1), (118, 1), (119, 2), (10_661, 29), (10_662, 30), (u32::MAX, 71)] {
+                highspeed.find_row(before);
+                highspeed.find_row(cwnd);
+                assert_eq!(highspeed.row, row, "{cwnd} after {before}");
+            }
+        }
+    }
+
+    #[test]
     fn segments_count_on_request() {
         let mut growth = [true, false].map(|counts_acks| {
             let mut highspeed = HighSpeed::new(Parameters { counts_acks, ..Parameters::default() });

@@ -9,9 +9,9 @@ use dumbbell_cc::{
 use dumbbell_units::{Rng, Time};
 use std::fmt::Write;
 
-/// More packets than any window here.
-const PLENTY: u32 = 200;
-/// ACKs in a life, and from one row of the table to the next.
+/// More packets than any window here, for each that the path holds without a queue.
+const PLENTY: u32 = 20;
+/// ACKs in a life that is not stretched, and from one row of the table to the next.
 const ACKS: u32 = 1_200;
 const ACKS_PER_ROW: u32 = 240;
 /// Packets leave on a grid of half a millisecond.
@@ -26,6 +26,8 @@ pub struct Connection {
     hooks: Hooks,
     takes_marks: bool,
     slowness: u64,
+    stretch: u32,
+    plenty: u32,
     view: View,
     control: Control,
     path: Path,
@@ -46,13 +48,14 @@ impl Connection {
         let controller = recipe.controller(Rng::new(1));
         let view = View { hz: life.hz, paced: controller.wants_pacing(), ..View::new(1_000) };
         let view = View { cwnd_clamp: life.cwnd_clamp, ..view };
-        let path = Path::new(life.queue, life.accidents, life.slowness, accidents());
+        let path = Path::new(life, accidents());
         let base_rtt_us = u32::try_from(path.base_rtt_us).unwrap();
         let view = match life.knows_rtt {
             true => View { srtt_us_x8: 8 * base_rtt_us, min_rtt_us: base_rtt_us, ..view },
             false => view,
         };
         let hooks = controller.hooks();
+        let plenty = PLENTY * u32::try_from(life.width).unwrap();
         let takes_marks = controller.ecn() != EcnMode::None || recipe.changed().contains_key("ecn");
         let mut connection = Connection {
             values: vec![f64::NAN; controller.observables().len()],
@@ -66,7 +69,9 @@ impl Connection {
             path,
             now_us: 0,
             next_departure_us: 0,
-            app_limit: PLENTY,
+            stretch: life.stretch,
+            plenty,
+            app_limit: plenty,
             reduced_until: 0,
             prior_ssthresh: Control::INFINITE_SSTHRESH,
             reductions: 0,
@@ -79,12 +84,14 @@ impl Connection {
 
     /// Goes through the script, writes rows, returns the digest of everything.
     pub fn live(mut self, mut table: Option<&mut String>) -> Digest {
-        for ack in 0..ACKS {
-            self.follow_the_script(ack);
+        for ack in 0..ACKS * self.stretch {
+            if ack.is_multiple_of(self.stretch) {
+                self.follow_the_script(ack / self.stretch);
+            }
             self.send();
             self.pass_to_the_next_ack();
             self.note();
-            if ack % ACKS_PER_ROW == ACKS_PER_ROW - 1
+            if (ack + 1).is_multiple_of(ACKS_PER_ROW * self.stretch)
                 && let Some(table) = &mut table
             {
                 self.write_row(table);
@@ -99,7 +106,7 @@ impl Connection {
             250 => self.be_idle(),
             330 => self.time_out(),
             400 => self.app_limit = 4,
-            500 => self.app_limit = PLENTY,
+            500 => self.app_limit = self.plenty,
             600 => self.tell(Event::EcnIsCe),
             610 => self.tell(Event::EcnNoCe),
             620 => self.tell(Event::TlpRecovery { is_app_limited: false }),
@@ -107,7 +114,7 @@ impl Connection {
             800 => self.path.base_rtt_us -= 4_000 * self.slowness,
             900 => self.app_limit = 1,
             901..1_010 if self.view.packets_out == 0 => self.pass_until(self.now_us + TRICKLE_US * self.slowness),
-            1_010 => self.app_limit = PLENTY,
+            1_010 => self.app_limit = self.plenty,
             _ => {}
         }
     }

@@ -40,13 +40,26 @@ struct Life {
     hz: u32,
     /// All times are so many times as long.
     slowness: u64,
+    /// Packets that the path holds without a queue.
+    width: u64,
+    /// So many ACKs pass for one of the script.
+    stretch: u32,
     cwnd_clamp: u32,
     /// The handshake has told the round-trip time.
     knows_rtt: bool,
 }
 
-const SHALLOW: Life =
-    Life { name: "shallow", queue: 4, accidents: 0, hz: 1_000, slowness: 1, cwnd_clamp: u32::MAX, knows_rtt: true };
+const SHALLOW: Life = Life {
+    name: "shallow",
+    queue: 4,
+    accidents: 0,
+    hz: 1_000,
+    slowness: 1,
+    width: 10,
+    stretch: 1,
+    cwnd_clamp: u32::MAX,
+    knows_rtt: true,
+};
 
 const LIVES: [Life; 5] = [
     SHALLOW,
@@ -54,6 +67,14 @@ const LIVES: [Life; 5] = [
     Life { name: "rough", queue: 12, accidents: 40, ..SHALLOW },
     Life { name: "slow", queue: 24, slowness: 10, ..SHALLOW },
     Life { name: "clamped", queue: 24, cwnd_clamp: 12, knows_rtt: false, ..SHALLOW },
+];
+
+/// Where windows are as small as they may be, and where they are large.
+const OTHER_LIVES: [Life; 4] = [
+    Life { name: "tiny", queue: 2, width: 2, ..SHALLOW },
+    Life { name: "wide", queue: 60, width: 120, stretch: 5, hz: 250, ..SHALLOW },
+    Life { name: "wide and shallow", queue: 8, width: 120, stretch: 5, accidents: 800, ..SHALLOW },
+    Life { name: "huge", queue: 400, width: 800, stretch: 20, hz: 100, ..SHALLOW },
 ];
 
 /// Every algorithm and variant, with rows along each life.
@@ -85,6 +106,24 @@ fn others(value: &Value) -> Vec<Value> {
         }
         _ => Vec::new(),
     }
+}
+
+/// Every algorithm and variant along other lives, then each of their parameters with all its other values alone: digests.
+fn other_lives() -> String {
+    let mut table = String::new();
+    for entry in Catalog::builtin().entries() {
+        write_digests(&mut table, &recipe(entry.name(), &Map::new()).unwrap(), &OTHER_LIVES);
+    }
+    for entry in Catalog::builtin().entries().filter(|entry| entry.base().is_none()) {
+        for (key, value) in entry.parameters(&Map::new()).unwrap() {
+            for other in others(&value) {
+                if let Some(recipe) = recipe(entry.name(), &Map::from_iter([(key.clone(), other)])) {
+                    write_digests(&mut table, &recipe, &[LIVES[1], LIVES[4], OTHER_LIVES[0], OTHER_LIVES[2]]);
+                }
+            }
+        }
+    }
+    table
 }
 
 /// Every algorithm with each of its parameters changed alone: digests of all lives for switches, of two for others.
@@ -130,6 +169,11 @@ fn the_lives_of_all_controllers_are_unchanged() {
 #[test]
 fn the_lives_of_controllers_with_other_parameters_are_unchanged() {
     check("lives-parameters.txt", &lives_with_other_parameters());
+}
+
+#[test]
+fn the_lives_of_controllers_with_tiny_and_large_windows_are_unchanged() {
+    check("lives-elsewhere.txt", &other_lives());
 }
 
 /// A random generator of its own for everything that is not the controller.

@@ -1,5 +1,6 @@
 //! A bottleneck that takes a packet every millisecond or so, and what becomes of packets there.
 
+use crate::Life;
 use dumbbell_units::Rng;
 use std::collections::VecDeque;
 
@@ -40,9 +41,10 @@ pub struct Path {
 }
 
 impl Path {
-    pub fn new(queue: u32, accidents: u32, slowness: u64, rng: Rng) -> Path {
+    pub fn new(life: Life, rng: Rng) -> Path {
+        let Life { queue, accidents, slowness, width, .. } = life;
         Path {
-            base_rtt_us: 10 * SERVICE_US * slowness,
+            base_rtt_us: width * SERVICE_US * slowness,
             service_us: SERVICE_US * slowness,
             queue: queue.into(),
             accidents,

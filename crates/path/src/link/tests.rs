@@ -345,6 +345,18 @@ fn a_link_that_decides_late_tells_departures_to_those_who_ask() {
 }
 
 #[test]
+fn a_link_without_a_rate_tells_at_once_what_it_loses() {
+    let mut link = link(LinkConfig { loss_after: bernoulli(1.0), ..config(LinkRate::Unlimited) });
+    for number in [0, 1] {
+        assert_eq!(departs(link.offer(at(3), full(number))), Some(3));
+        assert!(link.has_reports());
+        assert_eq!(link.pop_drop(), Some((full(number), DropCause::LossAfter)));
+    }
+    assert_eq!((link.has_reports(), link.pop_drop(), link.next_event()), (false, None, Time::NEVER));
+    assert_eq!(link.counters(at(3)).lost_after, Tally { packets: 2, bytes: 3_000 });
+}
+
+#[test]
 fn losses_before_the_queue_take_no_capacity_and_losses_after_it_do() {
     let mut before = link(LinkConfig { loss_before: bernoulli(1.0), ..twelve_megabits() });
     assert_eq!(before.offer(at(0), full(0)), Offer::Dropped(DropCause::LossBefore));

@@ -67,7 +67,11 @@ impl Described for FqCodel {
     const SOURCE: &'static str = "RFC 8290; Linux 6.18, net/sched/sch_fq_codel.c";
 
     fn in_words(&self) -> String {
-        let lines = if self.perfect_hash { "a line for each flow".to_owned() } else { format!("{} lines", self.flows) };
+        let lines = match self.flows {
+            _ if self.perfect_hash => "a line for each flow".to_owned(),
+            1 => "1 line".to_owned(),
+            flows => format!("{flows} lines"),
+        };
         let marks = if self.ecn { ", marks" } else { "" };
         format!("FQ-CoDel ({lines}, {}, {}{marks})", self.target.in_words(), self.interval.in_words())
     }

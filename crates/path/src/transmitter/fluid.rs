@@ -294,6 +294,24 @@ mod tests {
     }
 
     #[test]
+    fn what_follows_a_packet_that_ends_within_a_nanosecond_begins_in_it() {
+        // 12,000 bits at 7 Gbit/s take 1,714 ns and two sevenths.
+        let mut fluid = Fluid::constant(7_000_000_000);
+        assert!(!fluid.begins_before(at(0)));
+        assert_eq!(transmit(&mut fluid, 0, 1500), (0, 1_715));
+        assert!(fluid.begins_before(at(1_715)) && !fluid.begins_before(at(1_714)));
+        // The seventh packet ends at a whole nanosecond.
+        for _ in 1..7 {
+            transmit(&mut fluid, 0, 1500);
+        }
+        assert!(!fluid.begins_before(at(12_000)));
+        assert_eq!(fluid.seek(at(12_000)), at(12_000));
+        transmit(&mut fluid, 12_000, 1500);
+        assert_eq!(fluid.seek(at(20_000)), at(20_000), "it has been free for long");
+        assert!(!fluid.begins_before(at(20_000)));
+    }
+
+    #[test]
     fn a_packet_that_spans_a_step_gets_both_rates() {
         // 12 Mb/s for 1.5 ms, then 6 Mb/s: the second packet does half of its bits at each rate.
         let mut fluid = Fluid::new(Arc::new([(at(0), 12_000_000), (at(MS + MS / 2), 6_000_000)]), None);

@@ -153,7 +153,7 @@ impl<P: Packet + Send> WifiChannel<P> {
         }
     }
 
-    fn fill_device(&mut self, now: Time, lane: usize) {
+    pub(super) fn fill_device(&mut self, now: Time, lane: usize) {
         if !self.lanes[lane].has_queue(now) {
             return;
         }

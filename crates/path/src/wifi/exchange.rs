@@ -100,6 +100,8 @@ impl<P: Packet + Send> WifiChannel<P> {
         loop {
             let lanes = &self.lanes;
             let lane = self.contenders[contender].turns.next(|lane| lanes[lane].ready() <= now)?;
+            // A queue that makes packets wait has let them go since the device asked last.
+            self.fill_device(now, lane);
             let first = under_way.filter(|(under_way, _)| *under_way == lane).map(|(_, number)| number);
             let aggregate = self.with_lane(now, lane, |lane, wifi, ledger| lane.assemble(now, wifi, first, ledger));
             if !aggregate.mpdus.is_empty() {

@@ -23,6 +23,7 @@ mod tables;
 mod traffic;
 mod wifi;
 
+use digest::Digest;
 use dumbbell_path::wifi::AccessCategory;
 use dumbbell_path::{Delay, Impairments, LinkConfig, LinkContext, LinkRate, LossRecipe, QueueLimit, QueueRecipe};
 use dumbbell_units::Rate;
@@ -67,6 +68,13 @@ fn plain() -> LinkConfig {
         loss_after: None,
         impairments: Impairments::default(),
     }
+}
+
+/// A row in a few digits.
+fn digest_of(row: &str) -> Digest {
+    let mut digest = Digest::new();
+    row.bytes().for_each(|byte| digest.add(byte.into()));
+    digest
 }
 
 #[test]
@@ -116,6 +124,20 @@ fn links_that_are_changed_on_the_way_do_as_they_did() {
         }
     }
     check("grid-changes.txt", &table);
+}
+
+#[test]
+fn links_and_channels_with_several_things_at_a_time_do_as_they_did() {
+    let mut table = String::new();
+    for number in 1..=400 {
+        let (name, config, changes) = options::drawn(number);
+        writeln!(table, "{number}, {name}: {}", digest_of(&Traffic::new(config, &changes).seeded(number).run()))
+            .unwrap();
+    }
+    for number in 1..=100 {
+        writeln!(table, "{number}, {}", wifi::drawn(number)).unwrap();
+    }
+    check("grid-drawn.txt", &table);
 }
 
 #[test]

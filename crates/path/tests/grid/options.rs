@@ -1,6 +1,6 @@
 //! What links can be: limits, rates, queues, and everything else.
 
-use crate::{RATE, loss, plain};
+use crate::{RATE, loss, plain, queue};
 use dumbbell_path::synth::{CellularModel, PRESETS};
 use dumbbell_path::{
     Action, Aggregate, Change, Delay, Impairments, Jitter, JitterDistribution, Late, Level, LinkConfig, LinkRate,
@@ -132,10 +132,8 @@ pub fn parts() -> Vec<(String, LinkConfig)> {
         add(&format!("{json} after"), LinkConfig { loss_after: Some(loss(json)), ..plain() });
     }
     for (burst, initial) in [(1_500, None), (6_000, Some(0)), (6_000, Some(1_500))] {
-        let bytes = |bytes| Level::Bytes(Bytes::new(bytes));
-        let rate = Rate::from_bits_per_sec(RATE / 2);
-        let policer = Policer { rate, burst: bytes(burst), initial: initial.map(bytes) };
-        add(&format!("policer {burst} {initial:?}"), LinkConfig { policer: Some(policer), ..plain() });
+        let policer = Some(policer(burst, initial));
+        add(&format!("policer {burst} {initial:?}"), LinkConfig { policer, ..plain() });
     }
     for (name, delay) in delays() {
         add(name, LinkConfig { delay, ..plain() });
@@ -144,6 +142,48 @@ pub fn parts() -> Vec<(String, LinkConfig)> {
         add(name, LinkConfig { impairments, delay: Delay { base: ms(4), ..Delay::default() }, ..plain() });
     }
     parts
+}
+
+/// A policer at half the rate of the link.
+fn policer(burst: u64, initial: Option<u64>) -> Policer {
+    let bytes = |bytes| Level::Bytes(Bytes::new(bytes));
+    Policer { rate: Rate::from_bits_per_sec(RATE / 2), burst: bytes(burst), initial: initial.map(bytes) }
+}
+
+/// Links with several things at a time, drawn by their numbers, and what happens to them on the way.
+pub fn drawn(number: u64) -> (String, LinkConfig, Vec<(Time, Change)>) {
+    let mut rng = Rng::new(number);
+    let mut draw = |below: usize| rng.below(u32::try_from(below).unwrap()) as usize;
+    let json = QUEUES[draw(QUEUES.len())];
+    let (limit_name, limit) = limits()[draw(5)];
+    let (rate_name, rate) = rates().into_iter().nth(draw(8)).unwrap_or(("full rate", LinkRate::Constant(RATE)));
+    let (delay_name, delay) = delays().into_iter().nth(draw(20)).unwrap_or(("no delay", Delay::default()));
+    let (impairment, impairments) =
+        impairments().into_iter().nth(draw(30)).unwrap_or(("no impairment", Impairments::default()));
+    let (change, changes) = changes().into_iter().nth(draw(10)).unwrap_or(("no change", Vec::new()));
+    let mut a_loss = || LOSSES.get(draw(2 * LOSSES.len())).map(|json| loss(json));
+    let (loss_before, loss_after) = (a_loss(), a_loss());
+    let policer = (draw(4) == 0).then(|| policer(3_000, None));
+    let overhead_bytes = [0, 0, 38, 375][draw(4)];
+    let losses = [&loss_before, &loss_after].map(|loss| loss.as_ref().map_or("none", |loss| loss.kind()));
+    let name = format!(
+        "{json}, {limit_name}, {rate_name}, {delay_name}, {impairment}, losses {losses:?}, {}, {overhead_bytes} B, {change}",
+        if policer.is_some() { "policed" } else { "not policed" }
+    );
+    let queue = queue(json, limit);
+    let config = LinkConfig {
+        rate,
+        overhead_bytes,
+        delay,
+        policer,
+        limit,
+        queue,
+        loss_before,
+        loss_after,
+        impairments,
+        ..plain()
+    };
+    (name, config, changes)
 }
 
 pub const LOSSES: [&str; 7] = [
@@ -156,7 +196,7 @@ pub const LOSSES: [&str; 7] = [
     r#"{"kind": "steps", "steps": [["0s", "0%"], ["50ms", "20%"]], "repeat": "100ms"}"#,
 ];
 
-fn delays() -> Vec<(&'static str, Delay)> {
+pub fn delays() -> Vec<(&'static str, Delay)> {
     let base = Delay { base: ms(4), ..Delay::default() };
     let jitter = Jitter { amount: ms(2), ..Jitter::default() };
     let normal = JitterDistribution::Normal;
@@ -176,7 +216,7 @@ fn delays() -> Vec<(&'static str, Delay)> {
     ]
 }
 
-fn impairments() -> Vec<(&'static str, Impairments)> {
+pub fn impairments() -> Vec<(&'static str, Impairments)> {
     let none = Impairments::default();
     let share = Share { probability: percent(20.0), correlation: Ratio::ZERO };
     let correlated = Share { probability: percent(40.0), correlation: percent(25.0) };

@@ -71,6 +71,11 @@ impl Traffic {
         }
     }
 
+    /// With other sizes, flows and gaps.
+    pub fn seeded(self, seed: u64) -> Traffic {
+        Traffic { rng: Rng::new(seed), ..self }
+    }
+
     /// Sends everything; a row of the table.
     pub fn run(mut self) -> String {
         for number in 0..PACKETS {

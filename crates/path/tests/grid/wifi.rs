@@ -1,8 +1,9 @@
 //! Stations and an access point on one radio channel.
 
 use crate::digest::Digest;
+use crate::options::{LOSSES, QUEUES};
 use crate::traffic::TestPacket;
-use crate::{loss, plain, queue};
+use crate::{digest_of, loss, plain, queue};
 use dumbbell_path::wifi::{AccessCategory, RadioLink, Wifi, WifiChannel};
 use dumbbell_path::{Change, Ecn, LinkConfig, LinkRate, Medium, Offer, Port, QueueLimit};
 use dumbbell_units::{Duration, Rng, Time};
@@ -43,15 +44,13 @@ type Errors = Option<&'static str>;
 pub const SOME: Errors = Some(r#"{"kind": "bernoulli", "p": "10%"}"#);
 const ALL: Errors = Some(r#"{"kind": "bernoulli", "p": "100%"}"#);
 
-fn link(wifi: Wifi, from: usize, to: usize, errors: Errors) -> RadioLink {
+const DROP_TAIL: &str = r#"{"kind": "droptail"}"#;
+
+fn link(wifi: Wifi, from: usize, to: usize, errors: Errors, station_queue: &str) -> RadioLink {
     let limit = QueueLimit { packets: Some(40), ..QueueLimit::default() };
     let loss_after = errors.map(loss);
-    // Stations' packets wait in a plain queue, those of the access point in one that drops when they leave it.
-    let kind = if from == 0 {
-        r#"{"kind": "fq_codel", "target": "1ms", "interval": "5ms"}"#
-    } else {
-        r#"{"kind": "droptail"}"#
-    };
+    // Those of the access point wait in a queue that drops when they leave it.
+    let kind = if from == 0 { r#"{"kind": "fq_codel", "target": "1ms", "interval": "5ms"}"# } else { station_queue };
     let queue = queue(kind, limit);
     let config = LinkConfig { rate: LinkRate::Unlimited, limit, queue, loss_after, ..plain() };
     let rng = Rng::stream(3, (10 * from + to) as u64);
@@ -59,16 +58,16 @@ fn link(wifi: Wifi, from: usize, to: usize, errors: Errors) -> RadioLink {
 }
 
 /// Two stations with two directions each: ports 0 and 2 lead to the access point, ports 1 and 3 come from there.
-fn channel(json: &str, errors: Errors, categories: &[AccessCategory]) -> WifiChannel<TestPacket> {
+fn channel(json: &str, errors: Errors, categories: &[AccessCategory], station_queue: &str) -> WifiChannel<TestPacket> {
     let slow: Map<String, Value> = serde_json::from_str(json).unwrap();
     let near = wifi(json);
     // The second station is further away.
     let far = Wifi { mcs: slow.get("mcs").map_or(2, |_| near.mcs / 2), ..near.clone() };
     let links = vec![
-        link(near.clone(), 1, 0, errors),
-        link(near, 0, 1, errors),
-        link(far.clone(), 2, 0, errors),
-        link(far, 0, 2, errors),
+        link(near.clone(), 1, 0, errors, station_queue),
+        link(near, 0, 1, errors, station_queue),
+        link(far.clone(), 2, 0, errors, station_queue),
+        link(far, 0, 2, errors, station_queue),
     ];
     WifiChannel::new(links, categories, Rng::new(5))
 }
@@ -110,7 +109,6 @@ impl Radio {
 
     fn offer(&mut self, now: Time, port: Port, packet: TestPacket) {
         self.channel.advance(now);
-
         self.note_what_happened(now);
         if let Offer::Dropped(cause) = self.channel.offer(now, port, packet) {
             self.dropped += 1;
@@ -152,7 +150,7 @@ impl Radio {
 fn what_nobody_fetches_takes_memory() {
     const SENT: u64 = 30;
     for (errors, json) in [(None, "{}"), (ALL, r#"{"retries": 0}"#)] {
-        let mut channel = channel(json, errors, &[]);
+        let mut channel = channel(json, errors, &[], DROP_TAIL);
         channel.report_departures(0);
         let empty = channel.memory();
         for number in 0..SENT {
@@ -174,10 +172,26 @@ fn what_nobody_fetches_takes_memory() {
 
 /// A row of the table.
 pub fn run(json: &str, errors: Errors, categories: &[AccessCategory]) -> String {
-    let mut radio =
-        Radio { channel: channel(json, errors, categories), digest: Digest::new(), out: [0; 4], dropped: 0 };
+    live(channel(json, errors, categories, DROP_TAIL), 4)
+}
+
+/// A channel with several things at a time, drawn by its number: what it is, and a digest of its row.
+pub fn drawn(number: u64) -> String {
+    let mut draws = Rng::new(number);
+    let mut draw = |below: usize| draws.below(u32::try_from(below).unwrap()) as usize;
+    let (json, station_queue) = (OPTIONS[draw(OPTIONS.len())], QUEUES[draw(QUEUES.len())]);
+    let errors = LOSSES.get(draw(2 * LOSSES.len())).copied();
+    let categories = [AccessCategory::Voice, AccessCategory::Video, AccessCategory::Background];
+    let categories = &categories[..[0, 0, 1, 3][draw(4)]];
+    let row = live(channel(json, errors, categories, station_queue), number);
+    format!("{json}, {station_queue}, errors {errors:?}, {categories:?}: {}", digest_of(&row))
+}
+
+/// Lets packets pass a channel; all that can be seen of it.
+fn live(channel: WifiChannel<TestPacket>, seed: u64) -> String {
+    let mut radio = Radio { channel, digest: Digest::new(), out: [0; 4], dropped: 0 };
     (0..4).for_each(|port| radio.channel.report_departures(port));
-    let mut rng = Rng::new(4);
+    let mut rng = Rng::new(seed);
     let mut now = Time::ZERO;
     for number in 0..PACKETS {
         let gaps = if (number / 150).is_multiple_of(2) { [8, 4, 2, 0, 0, 0, 0, 0] } else { [40, 16, 8, 4, 1, 0, 0, 0] };

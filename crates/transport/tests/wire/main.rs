@@ -26,11 +26,13 @@ mod story;
 mod tables;
 mod tcp;
 
+use digest::Digest;
 use dumbbell_cc::{Catalog, Controller};
 use dumbbell_transport::TransportConfig;
 use dumbbell_units::Rng;
 use serde_json::{Map, Value};
-use story::Story;
+use std::fmt::Write;
+use story::{Ends, Plan, Story};
 use tables::check;
 
 fn controller(name: &str) -> Box<dyn Controller> {
@@ -57,7 +59,7 @@ fn config(profile: &str, json: &str) -> TransportConfig {
 fn tcp_puts_on_the_wire_what_it_did() {
     let mut table = String::new();
     for (cc, json) in options::tcp() {
-        let story = Story::new(tcp::Tcp::new(config("tcp", json), controller(cc)));
+        let story = Story::new(tcp::Tcp::new(config("tcp", json), controller(cc)), Plan::told());
         story.tell(&format!("{cc}, {json}"), &mut table);
     }
     check("wire-tcp.txt", &table);
@@ -67,8 +69,37 @@ fn tcp_puts_on_the_wire_what_it_did() {
 fn other_transports_put_on_the_wire_what_they_did() {
     let mut table = String::new();
     for (profile, cc, json) in options::others() {
-        let story = Story::new(datagrams::Datagrams::new(&config(profile, json), controller(cc)));
+        let story = Story::new(datagrams::Datagrams::new(&config(profile, json), controller(cc)), Plan::told());
         story.tell(&format!("{profile}, {cc}, {json}"), &mut table);
     }
     check("wire-others.txt", &table);
+}
+
+/// How many drawn stories there are of each set of options.
+const DRAWN: u64 = 10;
+
+/// Drawn stories with the ends that `ends` makes: the rows of each in a few digits.
+fn tell_drawn<E: Ends>(name: &str, table: &mut String, ends: impl Fn() -> E) {
+    write!(table, "{name}:").unwrap();
+    for number in 1..=DRAWN {
+        let mut rows = String::new();
+        Story::new(ends(), Plan::drawn(number)).tell("", &mut rows);
+        let mut digest = Digest::new();
+        rows.bytes().for_each(|byte| digest.add(byte.into()));
+        write!(table, " {digest}").unwrap();
+    }
+    table.push('\n');
+}
+
+#[test]
+fn in_drawn_stories_all_transports_put_on_the_wire_what_they_did() {
+    let mut table = String::new();
+    for (cc, json) in options::tcp() {
+        tell_drawn(&format!("{cc}, {json}"), &mut table, || tcp::Tcp::new(config("tcp", json), controller(cc)));
+    }
+    for (profile, cc, json) in options::others() {
+        let ends = || datagrams::Datagrams::new(&config(profile, json), controller(cc));
+        tell_drawn(&format!("{profile}, {cc}, {json}"), &mut table, ends);
+    }
+    check("wire-drawn.txt", &table);
 }

@@ -5,19 +5,20 @@ use std::collections::BTreeMap;
 
 /// Everything arrives at multiples of this.
 const GRID_NS: u64 = 250_000;
-const ONE_WAY_NS: u64 = 5_000_000;
-/// How late a packet is that comes late; others overtake it.
-const LATE_NS: u64 = 3_500_000;
 
 /// What becomes of which packets: every so many; 0 stands for none.
 #[derive(Clone, Copy, Debug, Default)]
 pub struct Fates {
+    /// How long everything takes besides.
+    pub delay: Duration,
     /// The bottleneck takes so long for a packet, and marks and drops by what waits.
     pub service: Duration,
     pub marked_behind: u64,
     pub dropped_behind: u64,
     pub lost: u64,
     pub late: u64,
+    /// How late a packet is that comes late; others overtake it.
+    pub late_by: Duration,
     pub copied: u64,
     /// Nothing passes in this time.
     pub outage: (Time, Time),
@@ -38,7 +39,7 @@ impl<T: Clone> Way<T> {
     }
 
     pub fn send(&mut self, now: Time, packet: T) {
-        let Fates { service, marked_behind, dropped_behind, lost, late, copied, outage } = self.fates;
+        let Fates { delay, service, marked_behind, dropped_behind, lost, late, late_by, copied, outage } = self.fates;
         self.sent += 1;
         let number = self.sent;
         let strikes = |every: u64| every > 0 && number.is_multiple_of(every);
@@ -50,8 +51,8 @@ impl<T: Clone> Way<T> {
         }
         self.free = begins + service;
         let is_marked = marked_behind > 0 && waiting >= marked_behind;
-        let delay_ns = ONE_WAY_NS + if strikes(late) { LATE_NS } else { 0 };
-        let arrives = Time::from_nanos((self.free.as_nanos() + delay_ns).next_multiple_of(GRID_NS));
+        let arrives = self.free + delay + if strikes(late) { late_by } else { Duration::ZERO };
+        let arrives = Time::from_nanos(arrives.as_nanos().next_multiple_of(GRID_NS));
         self.flying.insert((arrives, 2 * number), (packet.clone(), is_marked));
         if strikes(copied) {
             self.flying.insert((arrives, 2 * number + 1), (packet, is_marked));

@@ -3,7 +3,7 @@
 use crate::digest::Digest;
 use crate::network::{Fates, Way};
 use dumbbell_transport::{ReceiverStats, SenderStats};
-use dumbbell_units::{Duration, Time};
+use dumbbell_units::{Duration, Rng, Time};
 use std::fmt::Write;
 
 /// Two ends that a story can drive.
@@ -32,51 +32,30 @@ pub trait Ends {
     fn received(&self) -> ReceiverStats;
 }
 
+#[derive(Clone, Copy, Debug)]
 enum Act {
     Write(u32, u16),
     Close,
     Row,
 }
 
-/// Times in milliseconds.
-fn acts() -> Vec<(u64, Act)> {
-    let mut acts = vec![
-        (20, Act::Write(1, 100)),
-        (60, Act::Write(60, 700)),
-        (200, Act::Row),
-        (300, Act::Write(200, 700)),
-        (700, Act::Row),
-        // A pause, and small pieces.
-        (3_000, Act::Write(30, 1)),
-    ];
-    acts.extend((0..20).map(|piece| (3_100 + 15 * piece, Act::Write(1, 500))));
-    acts.extend([
-        (3_600, Act::Row),
-        // An outage begins amid this.
-        (3_980, Act::Write(60, 700)),
-        (6_000, Act::Write(12, 700)),
-        (8_000, Act::Row),
-        (8_000, Act::Write(400, 700)),
-        (8_300, Act::Close),
-        (12_000, Act::Row),
-    ]);
-    acts
-}
-
 fn ms(ms: u64) -> Time {
     Time::from_nanos(ms * 1_000_000)
 }
 
-pub struct Story<E: Ends> {
-    ends: E,
-    there: Way<E::Data>,
-    back: Way<E::Answer>,
-    now: Time,
-    digest: Digest,
+/// What happens to two ends.
+#[derive(Clone, Debug)]
+pub struct Plan {
+    there: Fates,
+    back: Fates,
+    /// Times in milliseconds.
+    acts: Vec<(u64, Act)>,
 }
 
-impl<E: Ends> Story<E> {
-    pub fn new(ends: E) -> Story<E> {
+impl Plan {
+    /// The story that is told in rows.
+    pub fn told() -> Plan {
+        let ways = Fates { delay: Duration::from_millis(5), late_by: Duration::from_micros(3_500), ..Fates::default() };
         let there = Fates {
             service: Duration::from_millis(1),
             marked_behind: 6,
@@ -85,9 +64,79 @@ impl<E: Ends> Story<E> {
             late: 59,
             copied: 71,
             outage: (ms(4_000), ms(4_700)),
+            ..ways
         };
-        let back = Fates { lost: 43, late: 61, copied: 97, ..Fates::default() };
-        Story { ends, there: Way::new(there), back: Way::new(back), now: Time::ZERO, digest: Digest::new() }
+        let back = Fates { lost: 43, late: 61, copied: 97, ..ways };
+        let mut acts = vec![
+            (20, Act::Write(1, 100)),
+            (60, Act::Write(60, 700)),
+            (200, Act::Row),
+            (300, Act::Write(200, 700)),
+            (700, Act::Row),
+            // A pause, and small pieces.
+            (3_000, Act::Write(30, 1)),
+        ];
+        acts.extend((0..20).map(|piece| (3_100 + 15 * piece, Act::Write(1, 500))));
+        acts.extend([
+            (3_600, Act::Row),
+            // An outage begins amid this.
+            (3_980, Act::Write(60, 700)),
+            (6_000, Act::Write(12, 700)),
+            (8_000, Act::Row),
+            (8_000, Act::Write(400, 700)),
+            (8_300, Act::Close),
+            (12_000, Act::Row),
+        ]);
+        Plan { there, back, acts }
+    }
+
+    /// Another one, drawn by its number: slow and fast paths, long and short ones, with few accidents and with many.
+    pub fn drawn(number: u64) -> Plan {
+        let mut rng = Rng::new(number);
+        let mut draw = |from: u32, to: u32| u64::from(from + rng.below(to - from + 1));
+        let mut way = |service: Duration, dropped_behind: u64| {
+            let begins = ms(draw(0, 4_000));
+            let mut every = || if draw(0, 2) == 0 { 0 } else { draw(11, 150) };
+            Fates {
+                service,
+                dropped_behind,
+                marked_behind: dropped_behind / 2,
+                lost: every(),
+                late: every(),
+                copied: every(),
+                delay: Duration::from_micros(250 * draw(2, 160)),
+                late_by: Duration::from_micros(250 * draw(1, 40)),
+                outage: (begins, begins + Duration::from_millis(draw(0, 1) * draw(20, 900))),
+            }
+        };
+        let (there, back) =
+            (way(Duration::from_micros(250 * (1 + number % 6)), 3 + 5 * (number % 5)), way(Duration::ZERO, 0));
+        let mut at = 100;
+        let mut acts = Vec::new();
+        for _ in 0..12 {
+            let (packets, last_len) = (if draw(0, 1) == 0 { draw(1, 4) } else { draw(10, 250) }, draw(1, 500));
+            acts.push((at, Act::Write(u32::try_from(packets).unwrap(), u16::try_from(last_len).unwrap())));
+            at += if draw(0, 2) == 0 { draw(1, 30) } else { draw(100, 900) };
+        }
+        acts.extend([(at, Act::Close), (at + 5_000, Act::Row)]);
+        Plan { there, back, acts }
+    }
+}
+
+pub struct Story<E: Ends> {
+    ends: E,
+    there: Way<E::Data>,
+    back: Way<E::Answer>,
+    acts: Vec<(u64, Act)>,
+    now: Time,
+    digest: Digest,
+}
+
+impl<E: Ends> Story<E> {
+    pub fn new(ends: E, plan: Plan) -> Story<E> {
+        let Plan { there, back, acts } = plan;
+        let (there, back) = (Way::new(there), Way::new(back));
+        Story { ends, there, back, acts, now: Time::ZERO, digest: Digest::new() }
     }
 
     /// A row of the table for each stage.
@@ -95,7 +144,7 @@ impl<E: Ends> Story<E> {
         self.now = ms(12);
         self.ends.establish(self.now, Duration::from_millis(12));
         writeln!(table, "{name}").unwrap();
-        for (at, act) in acts() {
+        for (at, act) in std::mem::take(&mut self.acts) {
             self.run_until(ms(at));
             match act {
                 Act::Write(packets, last_len) => self.ends.write(self.now, packets, last_len),

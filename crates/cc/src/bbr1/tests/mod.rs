@@ -62,6 +62,19 @@ fn the_steady_window_is_two_bdp_and_the_budget() {
 }
 
 #[test]
+fn on_a_tiny_path_the_target_is_the_smallest_window_or_the_budget_for_bursts() {
+    let target = |budget_bursts| {
+        cruising(Parameters { budget_bursts, ..Parameters::default() }, 3).inflight_target(BW / 100, Gain::ONE)
+    };
+    assert_eq!(target(0), 4, "one packet, made even, is below it");
+    assert_eq!(target(1), 4, "one packet and a burst of two, made even");
+    let small = Parameters { min_window: 2, budget_bursts: 0, ..Parameters::default() };
+    assert_eq!(cruising(small, 3).inflight_target(BW / 100, Gain::ONE), 2);
+    let large = |budget_bursts| Parameters { min_window: 20, budget_bursts, ..Parameters::default() };
+    assert_eq!([0, 3].map(|bursts| cruising(large(bursts), 3).inflight_target(BW / 100, Gain::ONE)), [20, 8]);
+}
+
+#[test]
 fn startup_paces_from_the_first_round_trip_and_never_slower() {
     let mut flow = established(Parameters::default());
     let initial = flow.control.pacing_rate;

@@ -1,7 +1,9 @@
 //! Aggregates, errors, order, what is kept.
 
 use super::bench::{Channel, DATA, channel, link, mbps, of_frames, pair, plain, run, saturate, secs};
+use crate::LinkContext;
 use crate::medium::Medium;
+use crate::queue::{Codel, QueueRecipe};
 use crate::testing::TestPacket;
 use crate::wifi::{DeviceQueue, Wifi};
 use dumbbell_units::{Bytes, Duration, Time};
@@ -122,6 +124,59 @@ fn a_device_that_takes_everything_is_full_at_some_time() {
     let frame = lane.pending.as_nanos() / 40;
     assert_eq!(lane.pending.as_nanos(), 40 * frame, "so much waits in the device, or was taken from it");
     assert!(lane.packets().count() > 300 && lane.has_queue(Time::ZERO), "the rest waits in the queue");
+}
+
+#[test]
+fn what_codel_drops_when_the_device_hears_the_block_ack_is_told_to_who_asks_then() {
+    let wifi =
+        Wifi { mcs: 0, aql_low: Duration::from_millis(2), aql_high: Duration::from_millis(2), ..Wifi::default() };
+    let mut up = link(wifi.clone(), 1, 0, 0.0, 1);
+    up.config.queue = QueueRecipe::of(Codel::default(), &LinkContext::default()).unwrap();
+    let mut channel = channel(vec![up, link(wifi, 0, 1, 0.0, 1)]);
+    for number in 0..1_000 {
+        channel.offer(Time::ZERO, 0, TestPacket::new(number, DATA));
+    }
+    let mut told = 0;
+    while channel.next_event() < Time::NEVER {
+        let now = channel.next_event();
+        while channel.poll(now).is_some() {}
+        assert_eq!(channel.pop_drop(), None, "the exchange itself drops nothing");
+        let end = channel.idle_since;
+        channel.advance(Time::from_nanos(end.as_nanos() - 1));
+        assert_eq!(channel.pop_drop(), None, "it is under way");
+        channel.advance(end);
+        told += std::iter::from_fn(|| channel.pop_drop()).count();
+    }
+    let now = channel.idle_since;
+    assert_eq!(told as u64, channel.counters(now, 0).dropped_aqm.packets);
+    assert!(told > 3, "{told}");
+}
+
+#[test]
+fn a_device_takes_what_a_shaper_lets_go_at_its_time() {
+    let six_megabits = serde_json::json!({ "rate": "6mbit", "burst": "1packets" });
+    let shaper = crate::queue::catalog().resolve("tbf", six_megabits.as_object().unwrap(), &LinkContext::default());
+    let shaper = shaper.unwrap();
+    for device_queue in [DeviceQueue::Aql, DeviceQueue::None, DeviceQueue::All] {
+        let wifi = Wifi { device_queue, ..Wifi::default() };
+        let mut up = link(wifi.clone(), 1, 0, 0.0, 1);
+        up.config.queue = shaper.clone();
+        let mut channel = channel(vec![up, link(wifi, 0, 1, 0.0, 1)]);
+        for number in 0..10 {
+            channel.offer(Time::ZERO, 0, TestPacket::new(number, DATA));
+        }
+        let mut arrivals = Vec::new();
+        for _ in 0..100 {
+            let now = channel.next_event().min(Time::ZERO + secs(1));
+            arrivals.extend(std::iter::from_fn(|| channel.poll(now)).map(|(_, packet)| (packet.number, now)));
+        }
+        // A packet every two milliseconds, and up to 250 us for the backoff and the frame.
+        let in_time = arrivals.iter().all(|&(number, now)| {
+            let let_go = Time::ZERO + Duration::from_millis(2 * number);
+            (let_go..let_go + Duration::from_micros(250)).contains(&now)
+        });
+        assert!(in_time && arrivals.len() == 10, "{device_queue:?}: {arrivals:?}");
+    }
 }
 
 #[test]

@@ -71,6 +71,37 @@ fn on_another_path_or_without_more_data_than_the_window_it_starts_as_if_it_remem
 }
 
 #[test]
+fn it_jumps_when_what_is_in_flight_and_what_is_to_be_sent_exceed_the_window_together() {
+    let mut pair = reno(&remembering(ONE_WAY * 2), |_| false);
+    pair.sender.write(Time::ZERO, 10, 1350);
+    pair.run_until(ms(100));
+    pair.now = ms(100);
+    let window = u64::from(pair.sender.control().cwnd) * QuicPacket::bytes(1350);
+    pair.sender.write(ms(100), 5, 1350);
+    pair.run_until(ms(110));
+    pair.now = ms(110);
+    let in_flight = 5 * QuicPacket::bytes(1350);
+    assert_eq!((pair.sender.resume_phase(), pair.sender.view().packets_out), (Phase::Reconnaissance, 5));
+    let room = u32::try_from((window - in_flight) / 1350).unwrap();
+    pair.sender.write(ms(110), room, 1350);
+    pair.sender.poll_transmit(ms(110));
+    assert_eq!(pair.sender.resume_phase(), Phase::Reconnaissance, "all of it fits");
+    pair.sender.write(ms(110), 1, 1350);
+    pair.sender.poll_transmit(ms(110));
+    assert!(matches!(pair.sender.resume_phase(), Phase::Unvalidated { .. }), "{:?}", pair.sender.resume_phase());
+}
+
+#[test]
+fn it_jumps_with_nothing_in_flight() {
+    let mut pair = reno(&remembering(ONE_WAY * 2), |_| false);
+    pair.sender.write(Time::ZERO, 10, 1350);
+    pair.run_until(ms(100));
+    pair.sender.write(ms(100), 500, 1350);
+    pair.sender.poll_transmit(ms(100));
+    assert_eq!(pair.sender.resume_phase(), Phase::Unvalidated { first: 10, since_us: 100_000 });
+}
+
+#[test]
 fn a_jump_that_meets_loss_leaves_half_of_what_arrived_and_slow_start_goes_up_to_all_of_it() {
     // The path drops every packet of the jump above 50 but one in three.
     let mut pair = reno(&remembering(ONE_WAY * 2), |number| (50..110).contains(&number) && number % 3 != 0);
