@@ -56,4 +56,4 @@ runners=($(grep --only-matching --extended-regexp '^(pytest|fastjsonschema)==[^ 
 "$uv" pip install --quiet --python "$environment" --requirement "$environment/requirements.txt" "${runners[@]}"
 "$uv" pip install --quiet --python "$environment" --no-deps "$wheels"/*.whl
 echo "$("$environment/bin/python" --version) with $("$uv" pip list --quiet --python "$environment" --format freeze | tr '\n' ' ')"
-"$environment/bin/python" -m pytest "${warnings[@]}"
+"$environment/bin/pytest" "${warnings[@]}"

@@ -233,8 +233,8 @@ class Sweep:
 
     def _from_cluster(self, index: int, result: Result) -> Result:
         # Where nothing is kept there are no traces beside.
-        text = self.points[index].resolved_toml if self._out is None else result.scenario_toml
-        return replace(self._shown(index, result), scenario_toml=text)
+        described = self.points[index] if self._out is None else result.described
+        return replace(self._shown(index, result), described=described)
 
     def _count_committed(self, points: int) -> None:
         self.committed += points

@@ -41,6 +41,8 @@ BATCHES = "batches"
 POINTS_TABLE = "points"
 SUMMARIES = ("flows", "links", *SWEEP_OPTIONAL_TABLES)
 """The tables that a sweep joins."""
+OF_ONE = ("series_columns", "scenario")
+"""Columns of the points that are wanted of single points alone."""
 
 BATCH = storage.Kind("batch", tuple(f"{name}.parquet" for name in (POINTS_TABLE, *TABLES)), lambda folder: None)
 
@@ -57,22 +59,25 @@ class Batch:
     metas: Sequence[Meta]
     points: pl.DataFrame
     """One row a point: its keys, what it was and what it cost, ``series_columns``, because each controller has values
-    of its own there, and its ``scenario``."""
+    of its own there, and its ``scenario``; a batch for the summaries alone lacks these two, :data:`OF_ONE`."""
     tables: Mapping[str, Table]
     """The rows of all points by the name of their table, each behind the keys of its point."""
 
     @classmethod
     def of(cls, results: Sequence[Result], names: Sequence[str] = ALL_TABLES) -> Batch:
-        """Results of different points, or one too long for memory; of their tables those with these ``names``."""
+        """Results of different points, or one too long for memory; of their tables those with these ``names``.
+
+        The points lack :data:`OF_ONE` where these are the names of the summaries.
+        """
         import polars as pl
 
         metas = [result.meta for result in results]
         keys = keys_of(metas)
-        texts = {
-            "series_columns": [json.dumps(result.series.columns) for result in results],
-            "scenario": [result.scenario_toml for result in results],
-        }
-        points = keys.with_columns(*columns_of(metas), **{name: pl.Series(text) for name, text in texts.items()})
+        points = keys.with_columns(*columns_of(metas))
+        if names != SUMMARIES:
+            columns = [json.dumps(result.series.columns) for result in results]
+            scenarios = [result.scenario_toml for result in results]
+            points = points.with_columns(series_columns=pl.Series(columns), scenario=pl.Series(scenarios))
         present = {name for result in results for name in result.tables}
         tables: dict[str, Table] = {}
         for name in names:
@@ -272,7 +277,7 @@ class Archive:
     def _with_traces_beside(self, result: Result) -> Result:
         scenario, traces = result.scenario_beside()
         self.keep_traces(traces)
-        return result if scenario is result.scenario_toml else replace(result, scenario_toml=scenario)
+        return result if scenario is result.scenario_toml else replace(result, described=scenario)
 
     def next_folder(self) -> Path:
         """Where the next batch goes."""

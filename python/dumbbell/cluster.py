@@ -249,7 +249,7 @@ def _run(job: Job, place: Path, limit: int | None, cancel: _core.CancelToken) ->
     except _core.RunError as error:
         raise _core.RunError(f"{job.label}: {error}" if job.label else str(error)) from None
     meta = replace(result.meta, label=job.label, repeat=job.repeat, settings=dict(job.settings))
-    return replace(result, meta=meta, scenario_toml=job.text)
+    return replace(result, meta=meta, described=job.text)
 
 
 @contextmanager

@@ -129,4 +129,4 @@ def _attempt_in_worker(point: _core.Point, linux: Linux, cancel: _core.CancelTok
         repeat=point.repeat,
         settings=point.settings,
     )
-    return replace(result, meta=meta, scenario_toml=point.resolved_toml)
+    return replace(result, meta=meta, described=point)

@@ -94,7 +94,7 @@ def measured(
         certificate=None if output.certificate is None else json.loads(output.certificate),
     )
     return Result(
-        flows, series, Table(output.links), link_series, meta, point.resolved_toml,
+        flows, series, Table(output.links), link_series, meta, point,
         traffic=traffic, completions=Table(output.completions), pages=Table(output.pages),
         datagrams=Table(output.datagrams),
     )  # fmt: skip

@@ -95,8 +95,8 @@ class Result:
     links: Table
     link_series: Table
     meta: Meta
-    scenario_toml: str
-    """The experiment with every default filled in."""
+    described: str | _core.Point
+    """What :attr:`scenario_toml` is, or the point that can tell."""
     void_attempts: tuple[Result, ...] = ()
     """Attempts on the kernel before this one that were void."""
     scenario_name: str = SCENARIO
@@ -105,6 +105,12 @@ class Result:
     completions: Table = field(default_factory=_no_rows)
     pages: Table = field(default_factory=_no_rows)
     datagrams: Table = field(default_factory=_no_rows)
+
+    @cached_property
+    def scenario_toml(self) -> str:
+        """The experiment with every default filled in."""
+        # Written when somebody asks: with traces it has megabytes, and nobody asks for those of a study.
+        return self.described if isinstance(self.described, str) else self.described.resolved_toml
 
     @cached_property
     def plot(self) -> ResultPlots:
@@ -280,7 +286,7 @@ def load_result(folder: str | Path) -> Result:
         links,
         link_series,
         meta=meta,
-        scenario_toml=read_text(scenario, checksums),
+        described=read_text(scenario, checksums),
         scenario_name=str(scenario),
         traffic=traffic,
         completions=completions,

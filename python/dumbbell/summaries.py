@@ -6,7 +6,7 @@ from collections.abc import Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from dumbbell.batches import SUMMARIES, Batch
+from dumbbell.batches import OF_ONE, SUMMARIES, Batch
 from dumbbell.meta import COLUMNS, FIRST_COLUMN, columns_of, shown_as
 from dumbbell.points import Points, keys_of
 from dumbbell.results import SweepResult
@@ -16,9 +16,6 @@ if TYPE_CHECKING:
     import polars as pl
 
     from dumbbell import _core
-
-OF_ONE = ("series_columns", "scenario")
-"""Columns of the points of a batch that are wanted of single points alone."""
 
 
 class Summaries:
@@ -37,7 +34,7 @@ class Summaries:
         self._known |= new
         if len(new) < len(batch.metas):
             batch = batch.only(new)
-        self._points.append(batch.points.drop(OF_ONE))
+        self._points.append(batch.points.drop(OF_ONE, strict=False))
         for name, frames in self._frames.items():
             if name in batch.tables:
                 rows = batch.tables[name].to_polars().drop("repeat", "seed", *batch.settings)

@@ -6,6 +6,7 @@ import gzip
 import json
 import subprocess
 import sys
+from importlib.util import find_spec
 from pathlib import Path
 
 import pytest
@@ -84,6 +85,7 @@ def test_what_was_written_is_read_again(upload: flent.FlentData, tmp_path: Path)
     assert again.delay == 1.0
 
 
+@pytest.mark.skipif(find_spec("flent") is None, reason="Flent itself is not installed")
 def test_flent_itself_opens_and_plots_the_file(upload: flent.FlentData, tmp_path: Path) -> None:
     file = flent.write(upload, tmp_path / "up.flent.gz")
     for plot in ("box_totals", "ping_cdf", "totals"):

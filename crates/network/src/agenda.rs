@@ -9,6 +9,8 @@
 //! The tree need not be balanced. Where the first two slots are [busy](BusyAgenda), they make one half of it by themselves and
 //! all others the other half: so the busy ones are one match from the root, and the others one match further away.
 
+use std::hint::select_unpredictable;
+
 /// An agenda whose first two slots are armed far more often than each of the others: those of a scenario's links are, because
 /// the links that flows have to themselves come last.
 pub type BusyAgenda<T> = Agenda<T, true>;
@@ -24,6 +26,8 @@ pub struct Agenda<T, const BUSY: bool = false> {
     /// slots themselves are not kept.
     matches: Vec<[Winner<T>; 2]>,
     first: Winner<T>,
+    /// A match whose winner stays the same is the last that is played.
+    leaves_early: bool,
 }
 
 /// The slot that is due first of some, and when.
@@ -33,13 +37,32 @@ struct Winner<T> {
     slot: u32,
 }
 
+impl<T: Copy + Ord> Winner<T> {
+    /// The winner of a match with `other`, on this side of which (0 or 1) this one is. That is as often the one as the other, so
+    /// it is found without a branch.
+    #[inline(always)]
+    fn against(self, other: Winner<T>, side: usize) -> Winner<T> {
+        let other_wins = (other.due < self.due) | ((other.due == self.due) & (side == 1));
+        Winner {
+            due: select_unpredictable(other_wins, other.due, self.due),
+            slot: select_unpredictable(other_wins, other.slot, self.slot),
+        }
+    }
+}
+
 impl<T: Copy + Ord, const BUSY: bool> Agenda<T, BUSY> {
     const BUSY_SLOTS: usize = if BUSY { 2 } else { 0 };
 
     /// An agenda of `slots` that are due at `never`, after everything else.
     pub fn new(slots: usize, never: T) -> Agenda<T, BUSY> {
         let nobody = Winner { due: never, slot: 0 };
-        let mut agenda = Agenda { pair: [never; 2], slots: Vec::new(), matches: Vec::new(), first: nobody };
+        let mut agenda = Agenda {
+            pair: [never; 2],
+            slots: Vec::new(),
+            matches: Vec::new(),
+            first: nobody,
+            leaves_early: slots > 64,
+        };
         if slots > 2 {
             let others = (slots - Self::BUSY_SLOTS).next_power_of_two().max(2);
             agenda.slots = vec![never; Self::BUSY_SLOTS + others];
@@ -101,23 +124,20 @@ impl<T: Copy + Ord, const BUSY: bool> Agenda<T, BUSY> {
     /// `slot` of the tree is due at another time: updates the nodes above it.
     #[inline(never)]
     fn play(&mut self, slot: usize, due: T) {
-        let neighbour = self.slots[slot ^ 1];
-        let neighbour_wins = neighbour < due || neighbour == due && slot & 1 == 1;
         #[expect(clippy::cast_possible_truncation, reason = "slots are flows or media, far fewer than 2^32")]
         let own = slot as u32;
-        let mut winner =
-            if neighbour_wins { Winner { due: neighbour, slot: own ^ 1 } } else { Winner { due, slot: own } };
+        let neighbour = Winner { due: self.slots[slot ^ 1], slot: own ^ 1 };
+        let mut winner = Winner { due, slot: own }.against(neighbour, slot & 1);
         let mut number = self.parent(slot);
         while number > 1 {
             let side = number & 1;
             number /= 2;
             let contenders = &mut self.matches[number];
-            if contenders[side] == winner {
+            if self.leaves_early && contenders[side] == winner {
                 return;
             }
             contenders[side] = winner;
-            let [left, right] = *contenders;
-            winner = if right.due < left.due { right } else { left };
+            winner = winner.against(contenders[side ^ 1], side);
         }
         self.first = winner;
     }

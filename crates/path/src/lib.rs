@@ -54,7 +54,7 @@ pub use dscp::Dscp;
 pub use event::{Action, PacketEvent, Selection};
 pub use ledger::{DropCause, LinkCounters};
 pub use level::Level;
-pub use link::{Change, Link, Offer, Offered, Retimed};
+pub use link::{Change, Fate, Link, Offer, Offered, Retimed};
 pub use loss::LossRecipe;
 pub use medium::{Measured, Media, Medium, Port};
 pub use packet::{Class, Ecn, Packet};

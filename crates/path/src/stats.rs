@@ -61,6 +61,20 @@ struct Running {
     byte_nanos: u128,
 }
 
+impl Running {
+    /// Accounts for the time until `now`.
+    #[inline]
+    fn advance(&mut self, now: Time, levels: &mut Levels) {
+        let nanos = now.since(self.clock).as_nanos();
+        // Many may leave at one instant.
+        if nanos > 0 {
+            self.clock = now;
+            self.byte_nanos += u128::from(self.bytes) * u128::from(nanos);
+            levels.add(self.bytes, nanos);
+        }
+    }
+}
+
 impl Occupancy {
     #[inline]
     pub(crate) fn backlog(&self) -> Backlog {
@@ -93,7 +107,7 @@ impl Occupancy {
         self.note_peak();
         let mut leaving = Leaving { running: self.running, levels: &mut self.levels };
         let result = leave(&mut leaving);
-        leaving.advance(now);
+        leaving.running.advance(now, leaving.levels);
         self.running = leaving.running;
         result
     }
@@ -102,7 +116,7 @@ impl Occupancy {
     #[inline]
     pub(crate) fn advance(&mut self, now: Time) {
         if self.running.clock < now {
-            self.advance_with(now, |_| ());
+            self.running.advance(now, &mut self.levels);
         }
     }
 
@@ -154,9 +168,15 @@ impl Leaving<'_> {
     /// A packet waits no longer.
     #[inline]
     pub(crate) fn leave(&mut self, at: Time, bytes: u32) {
-        self.advance(at);
-        self.running.packets -= 1;
-        self.running.bytes -= u64::from(bytes);
+        self.leave_together(at, 1, bytes);
+    }
+
+    /// `count` packets of `bytes` each wait no longer.
+    #[inline]
+    pub(crate) fn leave_together(&mut self, at: Time, count: u32, bytes: u32) {
+        self.running.advance(at, self.levels);
+        self.running.packets -= u64::from(count);
+        self.running.bytes -= u64::from(count) * u64::from(bytes);
     }
 
     /// `count` packets of `bytes` each wait no longer, one after each `interval` from the last that left.
@@ -174,15 +194,6 @@ impl Leaving<'_> {
         self.running.packets -= u64::from(count);
         self.running.clock += interval * u64::from(count);
         self.running.byte_nanos += u128::from(levels) * u128::from(nanos);
-    }
-
-    #[inline]
-    fn advance(&mut self, now: Time) {
-        let Running { bytes, clock, byte_nanos, .. } = &mut self.running;
-        let nanos = now.since(*clock).as_nanos();
-        *clock = now;
-        *byte_nanos += u128::from(*bytes) * u128::from(nanos);
-        self.levels.add(*bytes, nanos);
     }
 }
 

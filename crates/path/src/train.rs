@@ -119,6 +119,12 @@ impl Train {
         (self.rest == 0 && self.nanos > 0).then_some(Duration::from_nanos(self.nanos))
     }
 
+    /// Whether all pass at one instant.
+    #[inline]
+    pub(crate) fn pass_together(&self) -> bool {
+        self.rest == 0 && self.nanos == 0
+    }
+
     /// `count` packets pass, where the [interval](Self::even_interval) is even.
     #[inline(always)]
     pub(crate) fn advance_evenly(&mut self, count: u32) {

@@ -226,7 +226,9 @@ fn rate(rate: &LinkRate, source: &RateSource, traces: Traces<'_>) -> Value {
             put(&mut table, "length", length.to_string());
         }
         (LinkRate::Trace { opportunities_ms, once }, RateSource::Given | RateSource::File { .. }) => {
-            if let (Traces::In(folder), Some((name, _))) = (traces, trace_file(rate)) {
+            if let Traces::In(folder) = traces
+                && let Some((name, _)) = trace_file(rate)
+            {
                 put(&mut table, "trace", format!("{folder}/{name}"));
                 put(&mut table, "once", *once);
                 return table.into();

@@ -26,8 +26,9 @@ def capacity_over_time(result: Result, link: int, points: int) -> tuple[FloatArr
 def _of_trace(opportunities: list[int], once: bool, duration: float, points: int) -> tuple[FloatArray, FloatArray]:
     edges = np.linspace(0.0, duration, points + 1)
     end = opportunities[-1] / 1e3 if once else np.inf
+    stamps = np.array(opportunities, dtype=np.float64)
     rates = [
-        trace_capacity_bits(opportunities, low, min(high, end)) / (high - low) / 1e6 if low < end else 0.0
+        trace_capacity_bits(stamps, low, min(high, end)) / (high - low) / 1e6 if low < end else 0.0
         for low, high in itertools.pairwise(edges)
     ]
     return edges, np.array([*rates, rates[-1]])

@@ -180,19 +180,26 @@ impl Fifo {
     #[inline(never)]
     fn remove_started(&mut self, now: Time) {
         let Fifo { occupancy, waiting, in_service, .. } = self;
+        if waiting.front_mut().is_none_or(|run| run.starts.next() > now) {
+            return occupancy.advance(now);
+        }
         occupancy.advance_with(now, |leaving| {
-            while let Some(run) = waiting.front_mut() {
-                let Run { starts, size } = run;
-                if starts.next() > now {
-                    break;
-                }
+            loop {
+                let Run { starts, size } = waiting.first_mut();
                 if let Some(interval) = starts.even_interval() {
                     leaving.leave(starts.next(), *size);
-                    let since = now.since(starts.next()).as_nanos() / interval.as_nanos();
-                    #[expect(clippy::cast_possible_truncation, reason = "it is less than the number of packets")]
-                    let others = since.min(u64::from(starts.count() - 1)) as u32;
-                    leaving.leave_evenly(others, interval, *size);
+                    let mut others = 0;
+                    if starts.count() > 1 {
+                        let since = now.since(starts.next()).as_nanos() / interval.as_nanos();
+                        #[expect(clippy::cast_possible_truncation, reason = "it is less than the number of packets")]
+                        let fewer = since.min(u64::from(starts.count() - 1)) as u32;
+                        others = fewer;
+                        leaving.leave_evenly(others, interval, *size);
+                    }
                     starts.advance_evenly(others + 1);
+                } else if starts.pass_together() {
+                    leaving.leave_together(starts.next(), starts.count(), *size);
+                    starts.advance_evenly(starts.count());
                 } else {
                     while starts.count() > 0 && starts.next() <= now {
                         leaving.leave(starts.next(), *size);
@@ -201,10 +208,9 @@ impl Fifo {
                 }
                 // The next one can start when this one departs.
                 *in_service = InService { departs: starts.next(), size: *size };
-                if starts.count() > 0 {
+                if starts.count() > 0 || waiting.drop_first().is_none_or(|next| next.starts.next() > now) {
                     break;
                 }
-                waiting.drop_first();
             }
         });
     }

@@ -71,10 +71,11 @@ impl ChromiumSampler {
     #[inline]
     pub fn packet_sent(&mut self, view: &View, control: &Control, is_retransmission: bool) -> SentSnapshot {
         self.total_sent += 1;
+        let Reference { total_sent, sent_us, acked_us, acked } = self.reference;
         SentSnapshot {
             sent_us: view.mstamp_us,
             total_sent: self.total_sent,
-            reference: self.reference,
+            reference: Reference { total_sent, sent_us, acked_us, acked },
             delivered: view.delivered,
             lost: view.lost,
             delivered_ce: view.delivered_ce,

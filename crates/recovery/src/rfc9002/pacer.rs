@@ -36,20 +36,20 @@ impl BurstPacer {
         self.tokens = self.initial_burst.min(most);
     }
 
-    /// Whether pacing delays the next packet at `now`; [`BurstPacer::wake_at`] then tells until when.
+    /// Whether pacing delays the next packet at `now`, until its [departure](BurstPacer::next_departure).
     #[inline]
     pub fn forbids(&mut self, now: Time) -> bool {
         self.is_blocked = self.is_enabled && self.next_departure.since(now) > self.granularity;
         self.is_blocked
     }
 
-    /// When the packet that pacing delays may leave; `None` when it delays none.
+    /// Whether a packet waits for its departure.
     #[inline]
-    pub fn wake_at(&self) -> Option<Time> {
-        self.is_blocked.then_some(self.next_departure)
+    pub fn is_blocked(&self) -> bool {
+        self.is_blocked
     }
 
-    /// The alarm of [`BurstPacer::wake_at`] went off at `now`.
+    /// The alarm for a packet that waits went off at `now`.
     #[inline]
     pub fn wake(&mut self, now: Time) {
         self.is_blocked &= self.next_departure > now;
@@ -97,11 +97,11 @@ mod tests {
             pacer.depart(ms(10), 1_000, RATE);
         }
         assert!(pacer.forbids(ms(10)));
-        assert_eq!(pacer.wake_at(), Some(ms(11)));
+        assert!(pacer.is_blocked() && pacer.next_departure() == ms(11));
         pacer.wake(ms(10));
-        assert_eq!(pacer.wake_at(), Some(ms(11)));
+        assert!(pacer.is_blocked() && pacer.next_departure() == ms(11));
         pacer.wake(ms(11));
-        assert_eq!(pacer.wake_at(), None);
+        assert!(!pacer.is_blocked());
         assert!(!pacer.forbids(ms(11)));
     }
 

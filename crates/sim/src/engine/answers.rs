@@ -123,7 +123,7 @@ impl Engine<'_> {
                 }
                 Endpoints::Other(ends) => {
                     ends.far.on_timer(now);
-                    self.transmit_replies(index);
+                    self.transmit_replies(now, index);
                 }
             }
         } else {

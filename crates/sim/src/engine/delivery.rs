@@ -7,6 +7,7 @@ use crate::endpoints::Endpoints;
 use crate::flow::Phase;
 use crate::packet::{Kind, Packet};
 use dumbbell_transport::{Handshake, SetUp};
+use dumbbell_units::Time;
 
 /// The rest of the run whose packet came out of a link last. They go to the same endpoint.
 #[derive(Clone, Copy)]
@@ -56,6 +57,9 @@ impl Engine<'_> {
         }
         let next = self.settle_medium(index);
         self.medium_agenda.set(index, next);
+        if !self.joined.is_empty() {
+            self.move_ahead();
+        }
     }
 
     /// Writes to `packet` what has come out next; false when there is nothing.
@@ -98,7 +102,7 @@ impl Engine<'_> {
         match packet.kind {
             Kind::Data => self.deliver_segment(packet, followers),
             Kind::Ack => self.deliver_ack(packet),
-            Kind::Datagram => self.deliver_datagram(packet),
+            Kind::Datagram => self.deliver_datagram(self.now, packet),
             Kind::Reply => self.deliver_reply(packet),
             Kind::Syn | Kind::SynAck | Kind::HandshakeAck => self.deliver_handshake(packet),
             Kind::Awaited | Kind::AwaitedDatagram => self.deliver_awaited(packet),
@@ -111,7 +115,7 @@ impl Engine<'_> {
         if packet.kind == Kind::Awaited {
             self.deliver_segment(packet, Followers::NONE);
         } else {
-            self.deliver_datagram(packet);
+            self.deliver_datagram(self.now, packet);
         }
         let index = packet.flow as usize;
         let flow = &self.flows[index];
@@ -151,10 +155,10 @@ impl Engine<'_> {
         }
     }
 
-    /// A datagram of the near end reaches the far end.
-    fn deliver_datagram(&mut self, packet: &Packet) {
+    /// A datagram of the near end reaches the far end at `now`, which may lie [ahead](Self::send_ahead).
+    #[inline(never)]
+    pub(super) fn deliver_datagram(&mut self, now: Time, packet: &Packet) {
         let index = packet.flow as usize;
-        let now = self.now;
         let flow = &mut self.flows[index];
         if self.is_measuring {
             flow.one_way_delays += now.since(packet.timestamp);
@@ -171,7 +175,7 @@ impl Engine<'_> {
             }
         }
         self.flow_agenda.advance(index, Turn::Receiver, ends.far.next_timer());
-        self.transmit_replies(index);
+        self.transmit_replies(now, index);
     }
 
     /// A datagram of the far end reaches the near end.

@@ -11,6 +11,7 @@ mod clock;
 mod datagrams;
 mod delivery;
 mod faults;
+mod joined;
 mod memory;
 mod pages;
 mod shares;
@@ -52,6 +53,8 @@ pub(crate) struct Engine<'a> {
     /// Flows whose controllers may fail.
     fallible: Vec<usize>,
     routes: Routes,
+    /// Links that are [joined](Routes::join) to those behind them.
+    joined: Vec<usize>,
     /// Where each link of the scenario is entered.
     entries: Vec<Entry>,
     /// What packets under way carry besides themselves.
@@ -89,6 +92,9 @@ impl<'a> Engine<'a> {
         let mut network = Network::new(scenario, bounds.cancel)?;
         if script.is_empty() {
             network.shorten_ways(|_| false);
+            if scenario.traffic.is_empty() {
+                network.join_links();
+            }
         }
         let recorder = tables::recorder(scenario, &network.flows);
         let clock = Clock::new(scenario, &recorder, script)?;
@@ -104,7 +110,7 @@ impl<'a> Engine<'a> {
         mut clock: Clock,
         checks: Checks,
     ) -> Engine<'a> {
-        let Network { media, flows, routes, entries, traffic } = network;
+        let Network { media, flows, routes, joined, entries, traffic } = network;
         clock.expect_arrival(traffic.next());
         let mut flow_agenda = FlowAgenda::new(flows.len());
         for (index, flow) in flows.iter().enumerate() {
@@ -120,6 +126,7 @@ impl<'a> Engine<'a> {
             fallible: faults::fallible(&flows),
             flows,
             routes,
+            joined,
             entries,
             sacks: Store::default(),
             payloads: Payloads::default(),

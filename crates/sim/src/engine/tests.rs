@@ -16,13 +16,13 @@ use std::sync::atomic::AtomicBool;
 
 const MS: Duration = Duration::from_millis(1);
 
-fn scenario(toml: &str) -> Scenario {
+pub(super) fn scenario(toml: &str) -> Scenario {
     let experiment = Experiment::from_toml(toml, "experiment.toml", &[]).unwrap_or_else(|e| panic!("{e}\n{toml}"));
     (*experiment.points()[0].scenario()).clone()
 }
 
 /// Runs a scenario on a network that is built from it.
-fn run_over(scenario: &Scenario, build: impl FnOnce(&AtomicBool) -> Network) -> RunOutput {
+pub(super) fn run_over(scenario: &Scenario, build: impl FnOnce(&AtomicBool) -> Network) -> RunOutput {
     let cancel = AtomicBool::new(false);
     let network = build(&cancel);
     let bounds = Bounds { cancel: &cancel, max_memory: u64::MAX, series: None };

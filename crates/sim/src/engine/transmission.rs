@@ -1,6 +1,7 @@
 //! Takes packets from endpoints into media, and counts what media report of them.
 
 use super::Engine;
+use super::joined::Way;
 use crate::agenda::{Cause, Turn};
 use crate::endpoints::Endpoints;
 use crate::flow::{Flow, Traffic};
@@ -155,22 +156,31 @@ impl Engine<'_> {
     /// Hands a packet to a medium.
     #[inline(never)]
     pub(super) fn send(&mut self, hop: Hop, packet: Packet) {
-        self.send_written(hop, packet.flow, packet.size, |place| *place = packet);
+        if hop.is_joined {
+            self.send_ahead(self.now, hop, Way::of(&packet), packet.size, |place| *place = packet);
+        } else {
+            self.send_written(self.now, hop, packet.flow, packet.size, |place| *place = packet);
+        }
     }
 
     /// Hands a packet that has come out of a medium to the next one.
     #[inline(never)]
     pub(super) fn send_on(&mut self, hop: Hop, packet: &Packet) {
-        self.send_written(hop, packet.flow, packet.size, |place| {
-            *place = *packet;
-            place.hops_left -= 1;
-        });
+        if hop.is_joined {
+            let way = Way::of(packet).next();
+            self.send_ahead(self.now, hop, way, packet.size, |place| *place = *packet);
+        } else {
+            self.send_written(self.now, hop, packet.flow, packet.size, |place| {
+                *place = *packet;
+                place.hops_left -= 1;
+            });
+        }
     }
 
     /// Hands a packet to a medium that `write` writes to where it stays: a copy of what was written a moment ago in smaller
-    /// parts would have to wait for them.
+    /// parts would have to wait for them. It enters at `at`, which lies ahead only behind a [joined](Self::send_ahead) link.
     #[inline(always)]
-    pub(super) fn send_written(&mut self, hop: Hop, flow: u32, size: u16, write: impl Fn(&mut Packet)) {
+    pub(super) fn send_written(&mut self, at: Time, hop: Hop, flow: u32, size: u16, write: impl Fn(&mut Packet)) {
         let written = || {
             let mut packet = Packet::default();
             write(&mut packet);
@@ -180,7 +190,7 @@ impl Engine<'_> {
             self.send_over_any(hop, written());
             return;
         };
-        match link.offer_written(self.now, u32::from(size), &write) {
+        match link.offer_written(at, u32::from(size), &write) {
             Offer::Accepted { departs: Some(departs) } => {
                 if hop.is_bottleneck && !link.decides_late() {
                     self.flows[flow as usize].traffic.count_departure(size, departs, self.measured);

@@ -40,7 +40,9 @@ impl<'a> Events<'a> for Engine<'a> {
     }
 
     #[inline(always)]
-    fn note_clock_event(&mut self) {}
+    fn note_clock_event(&mut self) {
+        self.move_ahead();
+    }
 }
 
 /// Handles one event after the other until the end of the run, or until its clock stops it; returns how many there were.

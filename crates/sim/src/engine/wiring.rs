@@ -17,6 +17,8 @@ pub(super) struct Network {
     pub media: Media<Packet>,
     pub flows: Vec<Flow>,
     pub routes: Routes,
+    /// Links that are [joined](Routes::join) to those behind them.
+    pub joined: Vec<usize>,
     /// Where each link of the scenario is entered.
     pub entries: Vec<Entry>,
     pub traffic: Traffic,
@@ -41,6 +43,7 @@ impl Network {
             media,
             flows: Vec::with_capacity(scenario.flows.len()),
             routes: Routes::with_capacity(scenario.flows.len()),
+            joined: Vec::new(),
             entries,
             traffic: Traffic::default(),
         };
@@ -87,7 +90,7 @@ impl Network {
             if link == trunk { wire.into_remote() } else { wire }
         });
         let media = Media::new(links.collect(), Vec::new());
-        Ok(Network { media, flows, routes, entries, traffic: Traffic::default() })
+        Ok(Network { media, flows, routes, joined: Vec::new(), entries, traffic: Traffic::default() })
     }
 
     /// Lets packets pass links where nothing can happen to them, and receivers answer ahead of time; `is_shared` tells of links
@@ -102,6 +105,23 @@ impl Network {
             |number| only_delays[number],
             |number| media.link_mut(number).is_some_and(|link| link.brings_in_order()),
         );
+    }
+
+    /// Joins links to those behind them where that can be. No link may change afterwards, and no flow come.
+    pub fn join_links(&mut self) {
+        let Network { media, routes, flows, joined, .. } = self;
+        let foretells: Vec<bool> =
+            (0..media.len()).map(|number| media.link_mut(number).is_some_and(|link| link.foretells())).collect();
+        *joined = routes.join(
+            |number| foretells[number],
+            |flow| matches!(flows[flow].ends, Endpoints::Tcp { .. }),
+            |flow| matches!(&flows[flow].ends, Endpoints::Other(ends) if ends.far.answers_at_once()),
+        );
+        for link in joined {
+            if let Some(link) = media.link_mut(*link) {
+                link.join();
+            }
+        }
     }
 
     /// Only who waits for what leaves its host's device has to hear in time of what a queue decides.

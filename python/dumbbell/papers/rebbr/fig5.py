@@ -113,10 +113,14 @@ def measured(ran: Ran, time: Ran) -> Figure:
 
 def pictures(figure: Figure) -> Pictures:
     """The figure, and the link and its flows over time."""
+    import numpy as np
+
     from dumbbell.papers.rebbr import figures
 
+    opportunities_ms = np.array(figure.opportunities_ms, dtype=np.float64)
+
     def capacity(start_s: float, end_s: float) -> float:
-        return metrics.trace_capacity_bits(figure.opportunities_ms, start_s, end_s) / (end_s - start_s) / 1e6
+        return metrics.trace_capacity_bits(opportunities_ms, start_s, end_s) / (end_s - start_s) / 1e6
 
     title = f"ReBBR figure 5: 100 ms, 140 s\n{figure.link}"
     shown = [course for course in figure.courses if course.label in PUBLISHED_AS]

@@ -134,7 +134,7 @@ impl QuicSender {
         self.timers.last_sent_at = now;
         self.set_timers();
         self.pacer.depart(now, len, self.control.pacing_rate);
-        self.view.next_departure = self.pacer.next_departure();
+        self.note_departure();
         QuicPacket {
             number,
             seq,

@@ -22,6 +22,8 @@ pub(super) struct Timers {
     pub poll_at: Time,
     /// When the packet may leave that pacing delays, in the units of the sender's clock.
     wake_at: Time,
+    /// The same for the next packet, whether pacing delays it or not.
+    departs_at: Time,
     /// When the last packet was sent; the timeout counts from it.
     pub last_sent_at: Time,
     /// Timeouts since the last ACK that acknowledged something (`pto_count`).
@@ -38,6 +40,7 @@ impl Default for Timers {
             loss_at: Time::NEVER,
             poll_at: Time::NEVER,
             wake_at: Time::NEVER,
+            departs_at: Time::ZERO,
             last_sent_at: Time::ZERO,
             pto_count: 0,
             probes: 0,
@@ -109,11 +112,17 @@ impl QuicSender {
         self.timers.earliest()
     }
 
-    /// Pacing may have changed its mind. An alarm is set in the clock's units.
+    /// A packet has left, and pacing says when the next one may. An alarm is set in the clock's units.
+    #[inline]
+    pub(super) fn note_departure(&mut self) {
+        self.view.next_departure = self.pacer.next_departure();
+        self.timers.departs_at = rounded_down(self.view.next_departure, self.quic().clock_resolution);
+    }
+
+    /// Pacing may have changed its mind.
     #[inline]
     pub(super) fn note_wake(&mut self) {
-        let wake_at = self.pacer.wake_at();
-        self.timers.wake_at = wake_at.map_or(Time::NEVER, |at| rounded_down(at, self.quic().clock_resolution));
+        self.timers.wake_at = if self.pacer.is_blocked() { self.timers.departs_at } else { Time::NEVER };
     }
 
     /// The time of [`QuicSender::next_timer`] has come.
