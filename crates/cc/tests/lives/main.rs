@@ -2,7 +2,8 @@
 //!
 //! A life is a script: slow start into a queue, losses, marks, a restart after idle time, a timeout, an application that has
 //! too little, a path that becomes longer. All of it happens on a grid of half a millisecond and with few packets, so that
-//! windows, delays and counts meet the bounds of the rules exactly: that is where rules are wrong first.
+//! windows, delays and counts meet the bounds of the rules exactly: that is where rules are wrong first. Lives with tiny
+//! windows and with large ones follow the same script.
 //!
 //! The tables hold no truth; they show what a change does to what nobody thought of. A change that means to alter results
 //! updates them with

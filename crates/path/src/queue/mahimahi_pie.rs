@@ -265,6 +265,21 @@ mod tests {
     }
 
     #[test]
+    fn a_queue_forgets_only_while_it_is_empty_and_was_without_delay_twice() {
+        // Nothing waits now, but at the last correction the delay was a millisecond.
+        let (mut pie, _) = measured(0, 1_504);
+        (pie.probability, pie.delay) = (0.9, 1);
+        pie.update();
+        assert!((pie.probability - (0.9 - (0.125 * 15.0 + 1.25) / 16.0)).abs() < 1e-12, "{}", pie.probability);
+        // A packet waits, for less than a millisecond.
+        let (mut pie, _) = measured(1, 10_000);
+        pie.probability = 0.9;
+        pie.update();
+        assert_eq!(pie.delay, 0);
+        assert!((pie.probability - (0.9 - 0.125 * 15.0 / 16.0)).abs() < 1e-12, "{}", pie.probability);
+    }
+
+    #[test]
     fn the_departure_rate_is_measured_over_sixteen_kilobytes() {
         let (mut pie, mut buffer) = measured(60, 0);
         for ms in 0..12 {

@@ -2,7 +2,8 @@
 //!
 //! A full packet takes a millisecond, packets come at multiples of a quarter of one and with few sizes, and the
 //! parameters are round: so waiting times, backlogs and counts meet the bounds of the rules exactly, which is where rules
-//! are wrong first. A row has the final counters and a digest of every decision on the way.
+//! are wrong first. A row has the final counters and a digest of every decision on the way; links and radio channels that
+//! have several things at a time are drawn, and a digest of their row is all that the table has.
 //!
 //! The table holds no truth; it shows what a change does to what nobody thought of. A change that means to alter results
 //! updates it with

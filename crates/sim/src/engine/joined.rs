@@ -84,6 +84,13 @@ impl Engine<'_> {
         self.send_written(at, hop, way.flow, size, written(way));
     }
 
+    /// The same for a packet that has been written, of which the way goes on as `way` says. Kept apart, because most links are
+    /// not joined.
+    #[inline(never)]
+    pub(super) fn send_packet_ahead(&mut self, at: Time, hop: Hop, way: Way, packet: &Packet) {
+        self.send_ahead(at, hop, way, packet.size, |place| *place = *packet);
+    }
+
     /// A joined link drops a packet, or loses it behind its transmitter.
     #[inline(never)]
     fn lose_ahead(&mut self, at: Time, hop: Hop, fate: Fate, packet: &Packet) {
@@ -117,7 +124,7 @@ impl Engine<'_> {
                     self.deliver_datagram(arrives, &packet);
                 } else {
                     let hop = self.routes.next_hop(way.flow, way.kind.is_forward(), way.hops_left);
-                    self.send_ahead(arrives, hop, way.next(), packet.size, |place| *place = packet);
+                    self.send_packet_ahead(arrives, hop, way.next(), &packet);
                 }
             }
             let next = self.settle_medium(number);

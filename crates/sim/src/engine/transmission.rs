@@ -157,7 +157,7 @@ impl Engine<'_> {
     #[inline(never)]
     pub(super) fn send(&mut self, hop: Hop, packet: Packet) {
         if hop.is_joined {
-            self.send_ahead(self.now, hop, Way::of(&packet), packet.size, |place| *place = packet);
+            self.send_packet_ahead(self.now, hop, Way::of(&packet), &packet);
         } else {
             self.send_written(self.now, hop, packet.flow, packet.size, |place| *place = packet);
         }
@@ -167,8 +167,7 @@ impl Engine<'_> {
     #[inline(never)]
     pub(super) fn send_on(&mut self, hop: Hop, packet: &Packet) {
         if hop.is_joined {
-            let way = Way::of(packet).next();
-            self.send_ahead(self.now, hop, way, packet.size, |place| *place = *packet);
+            self.send_packet_ahead(self.now, hop, Way::of(packet).next(), packet);
         } else {
             self.send_written(self.now, hop, packet.flow, packet.size, |place| {
                 *place = *packet;

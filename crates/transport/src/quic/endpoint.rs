@@ -124,9 +124,11 @@ impl QuicPacket {
 
     #[inline]
     fn encode(&self, bytes: &mut Vec<u8>) {
-        bytes.extend_from_slice(&pair(self.number, self.seq));
-        bytes.extend_from_slice(&self.sent_at.as_nanos().to_le_bytes());
-        bytes.push(u8::from(self.is_retransmission));
+        let mut fixed = [0; QuicPacket::BYTES];
+        fixed[..8].copy_from_slice(&pair(self.number, self.seq));
+        fixed[8..16].copy_from_slice(&self.sent_at.as_nanos().to_le_bytes());
+        fixed[16] = u8::from(self.is_retransmission);
+        bytes.extend_from_slice(&fixed);
         if let Some(AckFrequency { every, delay_us }) = self.ack_frequency {
             bytes.extend_from_slice(&every.to_le_bytes());
             bytes.extend_from_slice(&delay_us.to_le_bytes());

@@ -471,6 +471,26 @@ fn a_timestamp_may_be_older_by_one_millisecond() {
 }
 
 #[test]
+fn without_timestamps_a_round_trip_is_the_time_in_which_a_window_arrives_in_order() {
+    let config = TransportConfig { timestamps: false, ..steady() };
+    let mut in_order = receiver(config.clone());
+    let window = in_order.window_edge;
+    assert!(window > 10, "{window}");
+    for seq in 0..=window {
+        assert_eq!(in_order.rtt.smoothed(), None, "{seq}");
+        let now = ms(100 + u64::from(seq));
+        in_order.on_segment(now, segment(seq, now));
+    }
+    assert_eq!(in_order.rtt.smoothed(), Some(Duration::from_millis(window.into())));
+    let mut behind_a_hole = receiver(config);
+    for seq in (1..window).chain([0]) {
+        let now = ms(100 + u64::from(if seq == 0 { window } else { seq }));
+        behind_a_hole.on_segment(now, segment(seq, now));
+    }
+    assert_eq!(behind_a_hole.rtt.smoothed(), None, "the measurement begins with what comes in order");
+}
+
+#[test]
 fn without_timestamps_nothing_is_dropped_and_a_fourth_block_fits() {
     for (timestamps, taken, fitting) in [(true, 0, 3), (false, 1, 4)] {
         let (mut receiver, next) = settled(TransportConfig { timestamps, compress_sacks: false, ..steady() });

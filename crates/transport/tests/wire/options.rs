@@ -8,7 +8,7 @@ pub fn tcp() -> Vec<(&'static str, &'static str)> {
     all
 }
 
-const TCP: [&str; 41] = [
+const TCP: [&str; 42] = [
     "{}",
     r#"{"ecn": true}"#,
     r#"{"ecn": "accurate"}"#,
@@ -30,6 +30,7 @@ const TCP: [&str; 41] = [
     r#"{"pacing": "on"}"#,
     r#"{"pacing": "on", "pacing_ss_ratio": 150, "pacing_ca_ratio": 101, "pacing_shift": 8}"#,
     r#"{"receive_autotuning": true}"#,
+    r#"{"receive_autotuning": true, "timestamps": false}"#,
     r#"{"receive_window": 32768}"#,
     r#"{"receive_window": 20000, "window_scale": 0}"#,
     r#"{"receive_window": 5792, "window_scale": 0, "held_data_takes_window": false}"#,

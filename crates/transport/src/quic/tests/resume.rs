@@ -102,6 +102,21 @@ fn it_jumps_with_nothing_in_flight() {
 }
 
 #[test]
+fn an_ack_without_news_does_not_end_the_jump_however_late_it_comes() {
+    let mut pair = reno(&remembering(ONE_WAY * 2), |_| false);
+    pair.sender.write(Time::ZERO, 3_000, 1350);
+    pair.run_until(ms(45));
+    let Phase::Unvalidated { first, .. } = pair.sender.resume_phase() else { panic!("no jump") };
+    let mut ranges = [SackBlock::default(); 3];
+    for (end, is_over) in [(10, false), (first + 1, true)] {
+        ranges[0] = SackBlock { start: 0, end };
+        let ack = QuicAck { ranges, range_count: 1, delay_us: 0, ecn: EcnCounts::default() };
+        pair.sender.on_ack(ms(95), &ack);
+        assert_eq!(!matches!(pair.sender.resume_phase(), Phase::Unvalidated { .. }), is_over, "up to {end}");
+    }
+}
+
+#[test]
 fn a_jump_that_meets_loss_leaves_half_of_what_arrived_and_slow_start_goes_up_to_all_of_it() {
     // The path drops every packet of the jump above 50 but one in three.
     let mut pair = reno(&remembering(ONE_WAY * 2), |number| (50..110).contains(&number) && number % 3 != 0);
