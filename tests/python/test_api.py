@@ -102,6 +102,14 @@ def test_a_sweep_streams_results_and_joins_them_in_the_order_of_the_file(tmp_pat
     assert joined.flows.to_polars()["point"].to_list() == [0, 0, 1, 1, 2, 2, 3, 3]
 
 
+def test_a_sweep_that_is_only_joined_writes_no_experiment_until_somebody_asks() -> None:
+    sweep = db.sweep(DOCUMENT, repeat=2)
+    results: dict[int, db.Result] = {}
+    sweep.collect(lambda index, result: results.update({index: result}))
+    assert not any("scenario_toml" in vars(result) for result in results.values())
+    assert [results[index].scenario_toml for index in (0, 1)] == [point.resolved_toml for point in sweep.points]
+
+
 def test_repeat_gives_points_with_different_seeds() -> None:
     sweep = db.sweep(DOCUMENT, repeat=3)
     assert len({point.seed for point in sweep.points}) == 3

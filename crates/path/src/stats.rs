@@ -334,6 +334,22 @@ mod tests {
     }
 
     #[test]
+    fn packets_that_leave_together_count_as_they_do_one_by_one() {
+        let left = |leave: fn(&mut Leaving<'_>)| {
+            let mut occupancy = Occupancy::default();
+            occupancy.enter_run(1500, 9);
+            occupancy.advance_with(Time::from_nanos(9_000), leave);
+            let backlog = occupancy.backlog();
+            let stats = occupancy.stats(Time::from_nanos(9_000), Tally::default(), None);
+            (backlog, stats.byte_nanos, stats.max, [0.2, 0.5, 0.9].map(|q| stats.quantile_bytes(q)))
+        };
+        let together = left(|leaving| leaving.leave_together(Time::from_nanos(4_000), 8, 1500));
+        let single = left(|leaving| (0..8).for_each(|_| leaving.leave(Time::from_nanos(4_000), 1500)));
+        assert_eq!(together, single);
+        assert_eq!(together.1, (4_000 * 9 + 5_000) * 1500);
+    }
+
+    #[test]
     fn packets_that_leave_evenly_count_as_they_do_one_by_one() {
         let start = |occupancy: &mut Occupancy| {
             occupancy.enter_run(1500, 700);
