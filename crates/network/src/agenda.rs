@@ -26,8 +26,6 @@ pub struct Agenda<T, const BUSY: bool = false> {
     /// slots themselves are not kept.
     matches: Vec<[Winner<T>; 2]>,
     first: Winner<T>,
-    /// A match whose winner stays the same is the last that is played.
-    leaves_early: bool,
 }
 
 /// The slot that is due first of some, and when.
@@ -38,11 +36,17 @@ struct Winner<T> {
 }
 
 impl<T: Copy + Ord> Winner<T> {
-    /// The winner of a match with `other`, on this side of which (0 or 1) this one is. That is as often the one as the other, so
-    /// it is found without a branch.
+    /// Whether this one wins the match with `other`, which is on `side` (0 or 1). Who is on side 0 wins a draw.
+    #[inline(always)]
+    fn beats(self, other: Winner<T>, side: usize) -> bool {
+        (self.due < other.due) | ((self.due == other.due) & (side == 1))
+    }
+
+    /// The winner of a match with `other`, where this one is on `side`. That is as often the one as the other, so it is found
+    /// without a branch.
     #[inline(always)]
     fn against(self, other: Winner<T>, side: usize) -> Winner<T> {
-        let other_wins = (other.due < self.due) | ((other.due == self.due) & (side == 1));
+        let other_wins = other.beats(self, side);
         Winner {
             due: select_unpredictable(other_wins, other.due, self.due),
             slot: select_unpredictable(other_wins, other.slot, self.slot),
@@ -52,17 +56,13 @@ impl<T: Copy + Ord> Winner<T> {
 
 impl<T: Copy + Ord, const BUSY: bool> Agenda<T, BUSY> {
     const BUSY_SLOTS: usize = if BUSY { 2 } else { 0 };
+    /// In a tree of so many all matches up to the root are played, whether their winners change or not.
+    const MOST_SLOTS_TO_THE_ROOT: usize = 64 + Self::BUSY_SLOTS;
 
     /// An agenda of `slots` that are due at `never`, after everything else.
     pub fn new(slots: usize, never: T) -> Agenda<T, BUSY> {
         let nobody = Winner { due: never, slot: 0 };
-        let mut agenda = Agenda {
-            pair: [never; 2],
-            slots: Vec::new(),
-            matches: Vec::new(),
-            first: nobody,
-            leaves_early: slots > 64,
-        };
+        let mut agenda = Agenda { pair: [never; 2], slots: Vec::new(), matches: Vec::new(), first: nobody };
         if slots > 2 {
             let others = (slots - Self::BUSY_SLOTS).next_power_of_two().max(2);
             agenda.slots = vec![never; Self::BUSY_SLOTS + others];
@@ -125,19 +125,42 @@ impl<T: Copy + Ord, const BUSY: bool> Agenda<T, BUSY> {
     #[inline(never)]
     fn play(&mut self, slot: usize, due: T) {
         #[expect(clippy::cast_possible_truncation, reason = "slots are flows or media, far fewer than 2^32")]
-        let own = slot as u32;
-        let neighbour = Winner { due: self.slots[slot ^ 1], slot: own ^ 1 };
-        let mut winner = Winner { due, slot: own }.against(neighbour, slot & 1);
-        let mut number = self.parent(slot);
+        let own = Winner { due, slot: slot as u32 };
+        let neighbour = Winner { due: self.slots[slot ^ 1], slot: own.slot ^ 1 };
+        let number = self.parent(slot);
+        if self.slots.len() > Self::MOST_SLOTS_TO_THE_ROOT {
+            self.play_until_one_stays(if neighbour.beats(own, slot & 1) { neighbour } else { own }, number);
+        } else {
+            self.play_to_the_root(own.against(neighbour, slot & 1), number);
+        }
+    }
+
+    /// A small tree's node `number` has a new winner.
+    #[inline(always)]
+    fn play_to_the_root(&mut self, mut winner: Winner<T>, mut number: usize) {
         while number > 1 {
             let side = number & 1;
             number /= 2;
             let contenders = &mut self.matches[number];
-            if self.leaves_early && contenders[side] == winner {
+            contenders[side] = winner;
+            winner = winner.against(contenders[side ^ 1], side);
+        }
+        self.first = winner;
+    }
+
+    /// A large tree's node `number` has a new winner. The first match whose winner stays the same is the last.
+    #[inline(always)]
+    fn play_until_one_stays(&mut self, mut winner: Winner<T>, mut number: usize) {
+        while number > 1 {
+            let side = number & 1;
+            number /= 2;
+            let contenders = &mut self.matches[number];
+            if contenders[side] == winner {
                 return;
             }
             contenders[side] = winner;
-            winner = winner.against(contenders[side ^ 1], side);
+            let [left, right] = *contenders;
+            winner = if right.due < left.due { right } else { left };
         }
         self.first = winner;
     }
