@@ -174,7 +174,7 @@ impl Bbr2 {
     /// Whether `lost` of `in_flight` packets are more than the threshold.
     #[inline]
     pub(super) fn is_loss_too_high(&self, in_flight: u32, lost: u32) -> bool {
-        lost > 0 && in_flight > 0 && u64::from(lost) > self.parameters.loss_threshold.of(u64::from(in_flight))
+        in_flight > 0 && u64::from(lost) > self.parameters.loss_threshold.of(u64::from(in_flight))
     }
 }
 

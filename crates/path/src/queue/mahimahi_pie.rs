@@ -256,6 +256,16 @@ mod tests {
     }
 
     #[test]
+    fn a_time_is_calm_when_two_delays_in_a_row_were_short() {
+        let (mut pie, _) = measured(0, 1_504);
+        pie.delay = 10;
+        pie.update();
+        assert_eq!((pie.delay_before, pie.departure_rate), (10, 1_504), "more than half of 15 ms");
+        pie.update();
+        assert_eq!((pie.delay_before, pie.departure_rate), (0, 0));
+    }
+
+    #[test]
     fn an_empty_queue_forgets_by_two_percent() {
         let (mut pie, _) = measured(0, 0);
         pie.probability = 0.5;
