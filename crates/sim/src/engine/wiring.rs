@@ -110,11 +110,15 @@ impl Network {
     /// Joins links to those behind them where that can be. No link may change afterwards, and no flow come.
     pub fn join_links(&mut self) {
         let Network { media, routes, flows, joined, .. } = self;
+        let is_tcp = |flow: &Flow| matches!(flow.ends, Endpoints::Tcp { .. });
+        if flows.iter().all(is_tcp) {
+            return;
+        }
         let foretells: Vec<bool> =
             (0..media.len()).map(|number| media.link_mut(number).is_some_and(|link| link.foretells())).collect();
         *joined = routes.join(
             |number| foretells[number],
-            |flow| matches!(flows[flow].ends, Endpoints::Tcp { .. }),
+            |flow| is_tcp(&flows[flow]),
             |flow| matches!(&flows[flow].ends, Endpoints::Other(ends) if ends.far.answers_at_once()),
         );
         for link in joined {
