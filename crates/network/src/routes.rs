@@ -4,6 +4,10 @@ use dumbbell_path::Port;
 use dumbbell_scenario::Flow;
 use std::ops::Range;
 
+mod gathering;
+
+pub use gathering::Gathering;
+
 /// The most links of a way: packets count those that are left in 16 bits.
 const MAX_LINKS_OF_A_WAY: usize = u16::MAX as usize;
 
@@ -32,13 +36,15 @@ pub struct Hop {
     pub port: Port,
     /// Throughput is measured here.
     pub is_bottleneck: bool,
-    /// Packets enter the hop behind it [ahead of their time](Routes::join).
+    /// Packets do not wait in it for their time to leave: it is [joined](Routes::join) to the hop behind it, or gathered.
     pub is_joined: bool,
+    /// Its packets are [gathered](Routes::gather) with those of other media.
+    pub is_gathered: bool,
 }
 
 impl Hop {
     fn new(entry: Entry, is_bottleneck: bool) -> Hop {
-        Hop { medium: entry.medium, port: entry.port, is_bottleneck, is_joined: false }
+        Hop { medium: entry.medium, port: entry.port, is_bottleneck, is_joined: false, is_gathered: false }
     }
 
     /// The number of the medium.
@@ -191,11 +197,16 @@ impl Routes {
                 is_joined[first] &= source[next] == Some(first) && foretells(next);
             }
         }
-        let first_hops = self.routes.iter_mut().flat_map(|route| [&mut route.first_forward, &mut route.first_reverse]);
-        for hop in self.hops.iter_mut().chain(first_hops) {
+        for hop in self.hops_mut() {
             hop.is_joined = is_joined[hop.medium()];
         }
         (0..media).filter(|&number| source[number].is_some() && is_joined[number]).collect()
+    }
+
+    /// All hops, those where ways begin twice.
+    fn hops_mut(&mut self) -> impl Iterator<Item = &mut Hop> {
+        let first = self.routes.iter_mut().flat_map(|route| [&mut route.first_forward, &mut route.first_reverse]);
+        self.hops.iter_mut().chain(first)
     }
 
     /// The hops of each way, with the number of its flow. Where a receiver `answers_at_once` there and back are one way.

@@ -10,7 +10,7 @@ use super::delivery::Followers;
 use crate::agenda::{Cause, Turn};
 use crate::endpoints::Endpoints;
 use crate::packet::{Packet, flow_number};
-use dumbbell_network::Route;
+use dumbbell_network::{Hop, Route};
 use dumbbell_transport::{Ack, Answer, CumulativeAck, EvenRun, Horizon};
 use dumbbell_units::Time;
 
@@ -153,9 +153,10 @@ impl Engine<'_> {
     fn acknowledge_ahead(&mut self, index: usize, at: Time, ack: CumulativeAck, cause: Cause) {
         let route = self.routes.of(index);
         let packet = Packet::cumulative_ack(flow_number(index), route.reverse_rest, route.header, ack).because(cause);
-        let medium = route.first_reverse.medium();
+        let hop = route.first_reverse;
+        let medium = hop.medium();
         if let Some(passed) = route.passed {
-            self.send_passing(passed as usize, at, medium, packet);
+            self.send_passing(passed as usize, at, hop, packet);
         } else if let Some(link) = self.media.link_mut(medium)
             && let Some(next) = link.delay(at, packet)
         {
@@ -169,7 +170,7 @@ impl Engine<'_> {
     pub(super) fn send_back(&mut self, route: &Route, packet: Packet) {
         let hop = route.first_reverse;
         if let Some(passed) = route.passed {
-            return self.send_passing(passed as usize, self.now, hop.medium(), packet);
+            return self.send_passing(passed as usize, self.now, hop, packet);
         }
         let link = self.media.link_mut(hop.medium());
         match link.and_then(|link| link.delay(self.now, packet)) {
@@ -179,9 +180,13 @@ impl Engine<'_> {
     }
 
     /// Has a packet pass a link, and enter the next one ahead of its time.
-    pub(super) fn send_passing(&mut self, passed: usize, at: Time, medium: usize, packet: Packet) {
+    pub(super) fn send_passing(&mut self, passed: usize, at: Time, hop: Hop, packet: Packet) {
         let Some(link) = self.media.link_mut(passed) else { return };
         let enters = link.pass(at, u32::from(packet.size));
+        let medium = hop.medium();
+        if hop.is_gathered {
+            return self.gather(enters, medium, packet, 1);
+        }
         let Some(link) = self.media.link_mut(medium) else { return };
         let next = link.delay_from(enters, packet);
         self.medium_agenda.advance(medium, next);

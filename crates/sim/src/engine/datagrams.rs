@@ -76,6 +76,10 @@ impl Engine<'_> {
         datagram: Datagram,
     ) {
         let (flow, payload) = (flow_number(index), self.payloads.keep());
+        if hop.is_gathered {
+            let packet = Packet::datagram(kind, now, flow, hops_left, datagram, payload);
+            return self.gather(now, hop.medium(), packet, 1);
+        }
         let way = Way { flow, kind, hops_left };
         self.send_ahead(now, hop, way, datagram.size, |place| {
             *place = Packet::datagram(kind, now, flow, hops_left, datagram, payload);
@@ -87,8 +91,8 @@ impl Engine<'_> {
     fn send_reply_ahead(&mut self, now: Time, index: usize, passed: usize, datagram: Datagram) {
         let payload = self.payloads.keep();
         let route = self.routes.of(index);
-        let (medium, rest) = (route.first_reverse.medium(), route.reverse_rest);
+        let (hop, rest) = (route.first_reverse, route.reverse_rest);
         let packet = Packet::datagram(Kind::Reply, now, flow_number(index), rest, datagram, payload);
-        self.send_passing(passed, now, medium, packet);
+        self.send_passing(passed, now, hop, packet);
     }
 }

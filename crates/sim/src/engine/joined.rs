@@ -88,6 +88,11 @@ impl Engine<'_> {
     /// not joined.
     #[inline(never)]
     pub(super) fn send_packet_ahead(&mut self, at: Time, hop: Hop, way: Way, packet: &Packet) {
+        if hop.is_gathered {
+            let mut packet = *packet;
+            packet.hops_left = way.hops_left;
+            return self.gather(at, hop.medium(), packet, 1);
+        }
         self.send_ahead(at, hop, way, packet.size, |place| *place = *packet);
     }
 

@@ -55,6 +55,9 @@ impl Engine<'_> {
         let now = self.now;
         let route = self.routes.of(index);
         let hop = route.first_forward;
+        if hop.is_joined {
+            return self.transmit_to_gathered(index, first);
+        }
         let Flow { ends: Endpoints::Tcp { sender, .. }, traffic, data, device, .. } = &mut self.flows[index] else {
             return;
         };
@@ -101,6 +104,44 @@ impl Engine<'_> {
         }
         let next = self.settle_medium(hop.medium());
         self.medium_agenda.advance(hop.medium(), next);
+    }
+
+    /// The same where the first hop is a [gathered](Self::gather) link.
+    #[inline(never)]
+    fn transmit_to_gathered(&mut self, index: usize, first: Burst) {
+        let now = self.now;
+        let mut next = Some(first);
+        let mut until_check = BURSTS_PER_CHECK;
+        while let Some(burst) = next {
+            let route = self.routes.of(index);
+            let (link, hops_left, header) = (route.first_forward.medium(), route.forward_rest, route.header);
+            let flow = &mut self.flows[index];
+            let kind = flow.data;
+            let Endpoints::Tcp { sender, .. } = &mut flow.ends else { return };
+            match burst.first_of_alike() {
+                Some(first) if !sender.wants_completions() => {
+                    let packet = Packet::first_of(&burst, flow_number(index), hops_left, header, first);
+                    self.gather(now, link, packet.of_kind(kind), burst.remaining());
+                }
+                _ => {
+                    sender.handed_over(burst.bytes, now);
+                    burst.fold(now, |now, segment| {
+                        let packet = Packet::data(flow_number(index), hops_left, header, segment);
+                        self.gather(now, link, packet.of_kind(kind), 1);
+                        now
+                    });
+                }
+            }
+            until_check -= 1;
+            if until_check == 0 {
+                if self.must_stop(u64::from(BURSTS_PER_CHECK)) {
+                    return;
+                }
+                until_check = BURSTS_PER_CHECK;
+            }
+            let Endpoints::Tcp { sender, .. } = &mut self.flows[index].ends else { return };
+            next = sender.poll_again();
+        }
     }
 
     /// The same where the first hop is no link.
@@ -156,10 +197,16 @@ impl Engine<'_> {
     /// Hands a packet to a medium.
     #[inline(never)]
     pub(super) fn send(&mut self, hop: Hop, packet: Packet) {
+        self.send_at(self.now, hop, packet);
+    }
+
+    /// The same at `at`, which lies before now only behind [gathered](Self::gather) links.
+    #[inline(always)]
+    fn send_at(&mut self, at: Time, hop: Hop, packet: Packet) {
         if hop.is_joined {
-            self.send_packet_ahead(self.now, hop, Way::of(&packet), &packet);
+            self.send_packet_ahead(at, hop, Way::of(&packet), &packet);
         } else {
-            self.send_written(self.now, hop, packet.flow, packet.size, |place| *place = packet);
+            self.send_written(at, hop, packet.flow, packet.size, |place| *place = packet);
         }
     }
 
@@ -209,17 +256,20 @@ impl Engine<'_> {
 
     /// Hands `count` packets of data that belong to a run to a medium, of which `packet` is the first: together, if the medium
     /// takes runs.
-    pub(super) fn send_run(&mut self, hop: Hop, mut packet: Packet, count: u32) {
+    pub(super) fn send_run(&mut self, at: Time, hop: Hop, mut packet: Packet, count: u32) {
+        if hop.is_gathered {
+            return self.gather(at, hop.medium(), packet, count);
+        }
         let mut counts = hop.is_bottleneck;
         let departures = self.media.link_mut(hop.medium()).and_then(|link| {
             counts &= !link.decides_late();
-            link.offer_run(self.now, packet, count)
+            link.offer_run(at, packet, count)
         });
         let Some(departures) = departures else {
-            self.send(hop, packet);
+            self.send_at(at, hop, packet);
             for _ in 1..count {
                 packet.follow(1);
-                self.send(hop, packet);
+                self.send_at(at, hop, packet);
             }
             return;
         };

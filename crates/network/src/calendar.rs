@@ -1,0 +1,227 @@
+//! Items in the order of their times, for many that come in nearly any order.
+//!
+//! A calendar queue (R. Brown, 1988): time is cut into days of equal length, and what is due on a day that has not come lies
+//! there in no order. Only the items of the first day that has any are put in order. So an item costs the same however many
+//! there are, as long as there are about as many days as items.
+
+use dumbbell_units::{Duration, Time, claimed};
+use std::cmp::Reverse;
+
+/// When an item is due, and its place among those of the same instant: the lower number first, and then the one that came
+/// first.
+pub type Place = (Time, u32);
+
+/// Items in the order of their [places](Place).
+#[derive(Debug)]
+pub struct Calendar<T> {
+    /// A day has 2 to the power of this nanoseconds.
+    day_bits: u32,
+    /// What is due on later days. Their number is a power of two; days that are further ahead share them with nearer ones.
+    days: Vec<Vec<Entry<T>>>,
+    /// A bit for each of them that is set where there is something.
+    is_filled: Vec<u64>,
+    /// How many items there are on later days.
+    later: usize,
+    /// The number of the first day that has items.
+    today: u64,
+    /// Its items, the first one last.
+    first: Vec<Entry<T>>,
+}
+
+#[derive(Clone, Copy, Debug)]
+struct Entry<T> {
+    place: Place,
+    item: T,
+}
+
+impl<T: Copy> Calendar<T> {
+    const FEWEST_DAYS: usize = 64;
+    const MOST_DAYS: usize = 1 << 16;
+
+    /// An empty calendar for about so many items, which mostly come no longer than `span` before they are due.
+    pub fn new(items: usize, span: Duration) -> Calendar<T> {
+        let days = items.clamp(Calendar::<T>::FEWEST_DAYS, Calendar::<T>::MOST_DAYS).next_power_of_two();
+        let day_nanos = span.as_nanos().div_ceil(days as u64).max(1);
+        Calendar {
+            day_bits: day_nanos.next_power_of_two().trailing_zeros(),
+            days: vec![Vec::new(); days],
+            is_filled: vec![0; days / 64],
+            later: 0,
+            today: 0,
+            first: Vec::new(),
+        }
+    }
+
+    #[inline(always)]
+    fn day_of(&self, at: Time) -> u64 {
+        at.as_nanos() >> self.day_bits
+    }
+
+    /// Where the items of a day are.
+    #[inline(always)]
+    #[expect(clippy::cast_possible_truncation, reason = "the remainder of a division by a small number")]
+    fn index(&self, day: u64) -> usize {
+        day as usize & (self.days.len() - 1)
+    }
+
+    /// The place of the first item.
+    #[inline(always)]
+    pub fn next(&self) -> Option<Place> {
+        self.first.last().map(|entry| entry.place)
+    }
+
+    /// Adds an item; returns whether it is the first one now.
+    #[inline(always)]
+    pub fn push(&mut self, place: Place, item: T) -> bool {
+        let day = self.day_of(place.0);
+        if day > self.today && !self.first.is_empty() {
+            self.put_off(day, Entry { place, item });
+            return false;
+        }
+        self.push_today(day, Entry { place, item })
+    }
+
+    /// Adds an item to a later day.
+    #[inline(always)]
+    fn put_off(&mut self, day: u64, entry: Entry<T>) {
+        let index = self.index(day);
+        self.days[index].push(entry);
+        self.is_filled[index / 64] |= 1 << (index % 64);
+        self.later += 1;
+    }
+
+    /// Adds an item to the first day, which it may be itself; returns whether it is the first one now.
+    #[inline(never)]
+    fn push_today(&mut self, day: u64, entry: Entry<T>) -> bool {
+        if day != self.today {
+            // The last one is the first of its day, and what comes later to that day comes behind these.
+            while let Some(put_off) = self.first.pop() {
+                self.put_off(self.today, put_off);
+            }
+            self.today = day;
+        }
+        let behind = self.first.partition_point(|other| other.place > entry.place);
+        self.first.insert(behind, entry);
+        behind + 1 == self.first.len()
+    }
+
+    /// Takes the first item.
+    #[inline(always)]
+    pub fn pop(&mut self) -> Option<(Place, T)> {
+        let Entry { place, item } = self.first.pop()?;
+        if self.first.is_empty() && self.later > 0 {
+            self.find_next_day();
+        }
+        Some((place, item))
+    }
+
+    /// Puts the items of the next day that has any in order.
+    #[inline(never)]
+    fn find_next_day(&mut self) {
+        let mut day = self.today;
+        let last = day + self.days.len() as u64;
+        while day < last {
+            day = self.next_filled(day + 1);
+            if self.open(day) {
+                return;
+            }
+        }
+        // All are further ahead.
+        let places = self.days.iter().flatten().map(|entry| entry.place.0);
+        if let Some(at) = places.min() {
+            self.open(self.day_of(at));
+        }
+    }
+
+    /// The first day from `day` on of which something may be left; there must be one.
+    fn next_filled(&self, mut day: u64) -> u64 {
+        loop {
+            let index = self.index(day);
+            let ahead = self.is_filled[index / 64] >> (index % 64);
+            if ahead != 0 {
+                return day + u64::from(ahead.trailing_zeros());
+            }
+            day += 64 - (index % 64) as u64;
+        }
+    }
+
+    /// Makes a day the first, if it has items.
+    fn open(&mut self, day: u64) -> bool {
+        let index = self.index(day);
+        let day_bits = self.day_bits;
+        let is_of_day = |entry: &Entry<T>| entry.place.0.as_nanos() >> day_bits == day;
+        let entries = &mut self.days[index];
+        if entries.iter().all(is_of_day) {
+            std::mem::swap(&mut self.first, entries);
+        } else {
+            self.first.extend(entries.iter().filter(|entry| is_of_day(entry)));
+            entries.retain(|entry| !is_of_day(entry));
+        }
+        if entries.is_empty() {
+            self.is_filled[index / 64] &= !(1 << (index % 64));
+        }
+        self.later -= self.first.len();
+        self.today = day;
+        // Sorting keeps the order of equal ones.
+        self.first.reverse();
+        self.first.sort_by_key(|entry| Reverse(entry.place));
+        !self.first.is_empty()
+    }
+
+    /// All items with their places, in no order.
+    pub fn iter(&self) -> impl Iterator<Item = (Place, &T)> {
+        self.first.iter().chain(self.days.iter().flatten()).map(|entry| (entry.place, &entry.item))
+    }
+
+    /// Bytes of memory [claimed].
+    pub fn memory(&self) -> u64 {
+        let days = self.days.iter().chain([&self.first]);
+        days.map(|entries| claimed::<Entry<T>>(entries.len(), entries.capacity())).sum()
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use proptest::prelude::*;
+
+    /// What happens: items are added so long after the last that was taken, with these numbers, and some are taken.
+    type Steps = Vec<(Vec<(u64, u32)>, usize)>;
+
+    fn steps(longest: u64) -> impl Strategy<Value = Steps> {
+        let added = proptest::collection::vec((0..longest, 0u32..3), 0..20);
+        proptest::collection::vec((added, 0usize..25), 1..60)
+    }
+
+    proptest! {
+        #[test]
+        fn items_leave_in_the_order_of_their_places_and_of_their_coming(
+            span in prop_oneof![Just(0u64), 1u64..100, 1_000u64..1_000_000],
+            steps in prop_oneof![steps(4), steps(300), steps(100_000), steps(1 << 40)],
+        ) {
+            let mut calendar = Calendar::new(1, Duration::from_nanos(span));
+            let mut items: Vec<(Place, u32)> = Vec::new();
+            let (mut now, mut number) = (0, 0);
+            for (added, taken) in steps {
+                for (after, lane) in added {
+                    let place = (Time::from_nanos(now + after), lane);
+                    let is_first = items.iter().all(|(other, _)| *other > place);
+                    prop_assert_eq!(calendar.push(place, number), is_first);
+                    items.push((place, number));
+                    number += 1;
+                }
+                for _ in 0..taken {
+                    let first = items.iter().copied().min();
+                    prop_assert_eq!(calendar.next(), first.map(|(place, _)| place));
+                    prop_assert_eq!(calendar.pop(), first);
+                    now = first.map_or(now, |((at, _), _)| at.as_nanos());
+                    items.retain(|item| Some(*item) != first);
+                }
+                let mut left: Vec<_> = calendar.iter().map(|(place, item)| (place, *item)).collect();
+                left.sort_unstable();
+                items.sort_unstable();
+                prop_assert_eq!(&left, &items);
+            }
+        }
+    }
+}
