@@ -1,11 +1,10 @@
 //! Items in the order of their times, for many that come in nearly any order.
 //!
-//! A calendar queue (R. Brown, 1988): time is cut into days of equal length, and what is due on a day that has not come lies
-//! there in no order. Only the items of the first day that has any are put in order. So an item costs the same however many
-//! there are, as long as there are about as many days as items.
+//! A calendar queue (R. Brown, 1988): time is cut into days of equal length, and what is due on a later day lies there in the
+//! order in which it came. Only the items of the first day that has any are put in order. There are few days, each with many
+//! items: so all that is written at a time stays in a processor's cache, and what is put in order lies together.
 
 use dumbbell_units::{Duration, Time, claimed};
-use std::cmp::Reverse;
 
 /// When an item is due, and its place among those of the same instant: the lower number first, and then the one that came
 /// first.
@@ -24,8 +23,10 @@ pub struct Calendar<T> {
     later: usize,
     /// The number of the first day that has items.
     today: u64,
-    /// Its items, the first one last.
-    first: Vec<Entry<T>>,
+    /// Its items, also those that have been taken, in the order in which they came.
+    entries: Vec<Entry<T>>,
+    /// The places of those that are left, and their indices, the first one last.
+    order: Vec<(Place, u32)>,
 }
 
 #[derive(Clone, Copy, Debug)]
@@ -34,13 +35,15 @@ struct Entry<T> {
     item: T,
 }
 
-impl<T: Copy> Calendar<T> {
+impl<T: Copy + Default> Calendar<T> {
+    const ITEMS_OF_A_DAY: usize = 64;
     const FEWEST_DAYS: usize = 64;
-    const MOST_DAYS: usize = 1 << 16;
+    const MOST_DAYS: usize = 1 << 10;
 
     /// An empty calendar for about so many items, which mostly come no longer than `span` before they are due.
     pub fn new(items: usize, span: Duration) -> Calendar<T> {
-        let days = items.clamp(Calendar::<T>::FEWEST_DAYS, Calendar::<T>::MOST_DAYS).next_power_of_two();
+        let days = items / Self::ITEMS_OF_A_DAY;
+        let days = days.clamp(Self::FEWEST_DAYS, Self::MOST_DAYS).next_power_of_two();
         let day_nanos = span.as_nanos().div_ceil(days as u64).max(1);
         Calendar {
             day_bits: day_nanos.next_power_of_two().trailing_zeros(),
@@ -48,7 +51,8 @@ impl<T: Copy> Calendar<T> {
             is_filled: vec![0; days / 64],
             later: 0,
             today: 0,
-            first: Vec::new(),
+            entries: Vec::new(),
+            order: Vec::new(),
         }
     }
 
@@ -67,49 +71,63 @@ impl<T: Copy> Calendar<T> {
     /// The place of the first item.
     #[inline(always)]
     pub fn next(&self) -> Option<Place> {
-        self.first.last().map(|entry| entry.place)
+        self.order.last().map(|(place, _)| *place)
     }
 
-    /// Adds an item; returns whether it is the first one now.
+    /// Adds an item that `write` writes to where it stays; returns whether it is the first one now.
     #[inline(always)]
-    pub fn push(&mut self, place: Place, item: T) -> bool {
+    pub fn push(&mut self, place: Place, write: impl FnOnce(&mut T)) -> bool {
         let day = self.day_of(place.0);
-        if day > self.today && !self.first.is_empty() {
-            self.put_off(day, Entry { place, item });
-            return false;
+        let is_later = day > self.today && !self.order.is_empty();
+        let entries = if is_later { self.later_day(day) } else { self.first_day(day) };
+        entries.push(Entry { place, item: T::default() });
+        if let Some(last) = entries.last_mut() {
+            write(&mut last.item);
         }
-        self.push_today(day, Entry { place, item })
+        !is_later && self.put_last_in_order(place)
     }
 
-    /// Adds an item to a later day.
+    /// Where one more item is written that is due on a later day.
     #[inline(always)]
-    fn put_off(&mut self, day: u64, entry: Entry<T>) {
+    fn later_day(&mut self, day: u64) -> &mut Vec<Entry<T>> {
         let index = self.index(day);
-        self.days[index].push(entry);
         self.is_filled[index / 64] |= 1 << (index % 64);
         self.later += 1;
+        &mut self.days[index]
     }
 
-    /// Adds an item to the first day, which it may be itself; returns whether it is the first one now.
+    /// Where one more item is written that is due on the first day, which `day` may become.
     #[inline(never)]
-    fn push_today(&mut self, day: u64, entry: Entry<T>) -> bool {
-        if day != self.today {
-            // The last one is the first of its day, and what comes later to that day comes behind these.
-            while let Some(put_off) = self.first.pop() {
-                self.put_off(self.today, put_off);
+    fn first_day(&mut self, day: u64) -> &mut Vec<Entry<T>> {
+        if self.order.is_empty() {
+            self.entries.clear();
+        } else if day < self.today {
+            // What comes later to that day comes behind these.
+            while let Some((_, index)) = self.order.pop() {
+                let entry = self.entries[index as usize];
+                self.later_day(self.today).push(entry);
             }
-            self.today = day;
+            self.entries.clear();
         }
-        let behind = self.first.partition_point(|other| other.place > entry.place);
-        self.first.insert(behind, entry);
-        behind + 1 == self.first.len()
+        self.today = day;
+        &mut self.entries
+    }
+
+    /// The last item of the first day finds its place; returns whether it is the first one now.
+    #[inline(never)]
+    fn put_last_in_order(&mut self, place: Place) -> bool {
+        let behind = self.order.partition_point(|(other, _)| *other > place);
+        let entry = (place, index_of(self.entries.len() - 1));
+        self.order.insert(behind, entry);
+        behind + 1 == self.order.len()
     }
 
     /// Takes the first item.
     #[inline(always)]
     pub fn pop(&mut self) -> Option<(Place, T)> {
-        let Entry { place, item } = self.first.pop()?;
-        if self.first.is_empty() && self.later > 0 {
+        let (place, index) = self.order.pop()?;
+        let item = self.entries[index as usize].item;
+        if self.order.is_empty() && self.later > 0 {
             self.find_next_day();
         }
         Some((place, item))
@@ -127,8 +145,8 @@ impl<T: Copy> Calendar<T> {
             }
         }
         // All are further ahead.
-        let places = self.days.iter().flatten().map(|entry| entry.place.0);
-        if let Some(at) = places.min() {
+        let times = self.days.iter().flatten().map(|entry| entry.place.0);
+        if let Some(at) = times.min() {
             self.open(self.day_of(at));
         }
     }
@@ -151,33 +169,40 @@ impl<T: Copy> Calendar<T> {
         let day_bits = self.day_bits;
         let is_of_day = |entry: &Entry<T>| entry.place.0.as_nanos() >> day_bits == day;
         let entries = &mut self.days[index];
+        self.entries.clear();
         if entries.iter().all(is_of_day) {
-            std::mem::swap(&mut self.first, entries);
+            std::mem::swap(&mut self.entries, entries);
         } else {
-            self.first.extend(entries.iter().filter(|entry| is_of_day(entry)));
+            self.entries.extend(entries.iter().filter(|entry| is_of_day(entry)));
             entries.retain(|entry| !is_of_day(entry));
         }
         if entries.is_empty() {
             self.is_filled[index / 64] &= !(1 << (index % 64));
         }
-        self.later -= self.first.len();
+        self.later -= self.entries.len();
         self.today = day;
-        // Sorting keeps the order of equal ones.
-        self.first.reverse();
-        self.first.sort_by_key(|entry| Reverse(entry.place));
-        !self.first.is_empty()
+        self.order.extend(self.entries.iter().zip(0..).map(|(entry, index)| (entry.place, index)));
+        self.order.sort_unstable_by(|one, other| other.cmp(one));
+        !self.order.is_empty()
     }
 
     /// All items with their places, in no order.
     pub fn iter(&self) -> impl Iterator<Item = (Place, &T)> {
-        self.first.iter().chain(self.days.iter().flatten()).map(|entry| (entry.place, &entry.item))
+        let today = self.order.iter().map(|(_, index)| &self.entries[*index as usize]);
+        today.chain(self.days.iter().flatten()).map(|entry| (entry.place, &entry.item))
     }
 
     /// Bytes of memory [claimed].
     pub fn memory(&self) -> u64 {
-        let days = self.days.iter().chain([&self.first]);
-        days.map(|entries| claimed::<Entry<T>>(entries.len(), entries.capacity())).sum()
+        let days = self.days.iter().chain([&self.entries]);
+        let order = claimed::<(Place, u32)>(self.order.len(), self.order.capacity());
+        days.map(|entries| claimed::<Entry<T>>(entries.len(), entries.capacity())).sum::<u64>() + order
     }
+}
+
+#[expect(clippy::cast_possible_truncation, reason = "memory ends long before 2^32 items of a day")]
+fn index_of(index: usize) -> u32 {
+    index as u32
 }
 
 #[cfg(test)]
@@ -206,7 +231,7 @@ mod tests {
                 for (after, lane) in added {
                     let place = (Time::from_nanos(now + after), lane);
                     let is_first = items.iter().all(|(other, _)| *other > place);
-                    prop_assert_eq!(calendar.push(place, number), is_first);
+                    prop_assert_eq!(calendar.push(place, |item| *item = number), is_first);
                     items.push((place, number));
                     number += 1;
                 }

@@ -144,24 +144,29 @@ impl Engine<'_> {
     #[inline(always)]
     fn acknowledge_cumulatively(&mut self, index: usize, ack: CumulativeAck) {
         let route = *self.routes.of(index);
+        if route.passed.is_some() {
+            return self.acknowledge_ahead(index, self.now, ack, Cause::ARRIVAL);
+        }
         let packet = Packet::cumulative_ack(flow_number(index), route.reverse_rest, route.header, ack);
         self.send_back(&route, packet);
     }
 
     /// The same for one that leaves at `at`, an instant that may lie ahead where the way back [allows](Route::answers_ahead) it.
-    #[inline(always)]
+    #[inline(never)]
     fn acknowledge_ahead(&mut self, index: usize, at: Time, ack: CumulativeAck, cause: Cause) {
         let route = self.routes.of(index);
-        let packet = Packet::cumulative_ack(flow_number(index), route.reverse_rest, route.header, ack).because(cause);
+        let (flow, rest, header) = (flow_number(index), route.reverse_rest, route.header);
+        let write = |place: &mut Packet| *place = Packet::cumulative_ack(flow, rest, header, ack).because(cause);
         let hop = route.first_reverse;
-        let medium = hop.medium();
         if let Some(passed) = route.passed {
-            self.send_passing(passed as usize, at, hop, packet);
-        } else if let Some(link) = self.media.link_mut(medium)
-            && let Some(next) = link.delay(at, packet)
-        {
-            link.is_entered_until(at);
-            self.medium_agenda.advance(medium, next);
+            self.send_passing(passed as usize, at, hop, u16::from(header), write);
+        } else if let Some(link) = self.media.link_mut(hop.medium()) {
+            let mut packet = Packet::default();
+            write(&mut packet);
+            if let Some(next) = link.delay(at, packet) {
+                link.is_entered_until(at);
+                self.medium_agenda.advance(hop.medium(), next);
+            }
         }
     }
 
@@ -170,7 +175,7 @@ impl Engine<'_> {
     pub(super) fn send_back(&mut self, route: &Route, packet: Packet) {
         let hop = route.first_reverse;
         if let Some(passed) = route.passed {
-            return self.send_passing(passed as usize, self.now, hop, packet);
+            return self.send_passing(passed as usize, self.now, hop, packet.size, |place| *place = packet);
         }
         let link = self.media.link_mut(hop.medium());
         match link.and_then(|link| link.delay(self.now, packet)) {
@@ -179,16 +184,25 @@ impl Engine<'_> {
         }
     }
 
-    /// Has a packet pass a link, and enter the next one ahead of its time.
-    pub(super) fn send_passing(&mut self, passed: usize, at: Time, hop: Hop, packet: Packet) {
+    /// Has a packet of `size` bytes pass a link at `at`, and enter the next one ahead of its time, where `write` writes it.
+    #[inline(always)]
+    pub(super) fn send_passing(
+        &mut self,
+        passed: usize,
+        at: Time,
+        hop: Hop,
+        size: u16,
+        write: impl FnOnce(&mut Packet),
+    ) {
         let Some(link) = self.media.link_mut(passed) else { return };
-        let enters = link.pass(at, u32::from(packet.size));
-        let medium = hop.medium();
+        let enters = link.pass(at, u32::from(size));
         if hop.is_gathered {
-            return self.gather(enters, medium, packet, 1);
+            return self.gather(enters, hop.medium(), (size, 1), write);
         }
-        let Some(link) = self.media.link_mut(medium) else { return };
+        let Some(link) = self.media.link_mut(hop.medium()) else { return };
+        let mut packet = Packet::default();
+        write(&mut packet);
         let next = link.delay_from(enters, packet);
-        self.medium_agenda.advance(medium, next);
+        self.medium_agenda.advance(hop.medium(), next);
     }
 }

@@ -77,8 +77,9 @@ impl Engine<'_> {
     ) {
         let (flow, payload) = (flow_number(index), self.payloads.keep());
         if hop.is_gathered {
-            let packet = Packet::datagram(kind, now, flow, hops_left, datagram, payload);
-            return self.gather(now, hop.medium(), packet, 1);
+            return self.gather(now, hop.medium(), (datagram.size, 1), |place| {
+                *place = Packet::datagram(kind, now, flow, hops_left, datagram, payload);
+            });
         }
         let way = Way { flow, kind, hops_left };
         self.send_ahead(now, hop, way, datagram.size, |place| {
@@ -92,7 +93,8 @@ impl Engine<'_> {
         let payload = self.payloads.keep();
         let route = self.routes.of(index);
         let (hop, rest) = (route.first_reverse, route.reverse_rest);
-        let packet = Packet::datagram(Kind::Reply, now, flow_number(index), rest, datagram, payload);
-        self.send_passing(passed, now, hop, packet);
+        self.send_passing(passed, now, hop, datagram.size, |place| {
+            *place = Packet::datagram(Kind::Reply, now, flow_number(index), rest, datagram, payload);
+        });
     }
 }

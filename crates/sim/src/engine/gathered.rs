@@ -49,7 +49,7 @@ struct Meeting {
 }
 
 /// Packets of a run that leave a link together, of which `packet` is the first.
-#[derive(Clone, Copy)]
+#[derive(Clone, Copy, Default)]
 struct Leaving {
     packet: Packet,
     count: u32,
@@ -121,18 +121,35 @@ impl Gathered {
 }
 
 impl Engine<'_> {
-    /// A run of `count` packets, of which `packet` is the first, enters a gathered link at `enters`, which may lie ahead.
-    #[inline]
-    pub(super) fn gather(&mut self, enters: Time, link: usize, packet: Packet, count: u32) {
+    /// A run of `count` packets of `size` bytes each enters a gathered link at `enters`, which may lie ahead. `write` writes the
+    /// first of them to where it stays.
+    #[inline(always)]
+    pub(super) fn gather(
+        &mut self,
+        enters: Time,
+        link: usize,
+        (size, count): (u16, u32),
+        write: impl FnOnce(&mut Packet),
+    ) {
         let Gathered { links, places } = &mut self.gathered;
         let Delay { delay, leads_to, entered, .. } = &mut links[link];
-        entered.add_many(packet.size(), count);
+        entered.add_many(u32::from(size), count);
         let place = &mut places[*leads_to];
         #[expect(clippy::cast_possible_truncation, reason = "media are numbered in 32 bits")]
         let number = link as u32;
-        if place.calendar.push((enters + *delay, number), Leaving { packet, count }) {
+        let is_first = place.calendar.push((enters + *delay, number), |leaving| {
+            write(&mut leaving.packet);
+            leaving.count = count;
+        });
+        if is_first {
             self.medium_agenda.set(place.slot, place.due());
         }
+    }
+
+    /// The same for a run that has been written.
+    #[inline(never)]
+    pub(super) fn gather_run(&mut self, enters: Time, link: usize, packet: &Packet, count: u32) {
+        self.gather(enters, link, (packet.size, count), |place| *place = *packet);
     }
 
     /// The slot of a medium is due: whether it is that of gathered links, which do what is due.
@@ -196,7 +213,11 @@ impl Engine<'_> {
             latest = Some(leaves);
             let hop = self.routes.next_hop(packet.flow, packet.kind.is_forward(), packet.hops_left);
             packet.hops_left -= 1;
-            self.send_run(leaves.0, hop, packet, count);
+            if count > 1 {
+                self.send_run(leaves.0, hop, packet, count);
+            } else {
+                self.send_at(leaves.0, hop, packet);
+            }
             until_check -= 1;
             if until_check == 0 {
                 if self.must_stop(PACKETS_PER_CHECK) {

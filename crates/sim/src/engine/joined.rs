@@ -91,7 +91,7 @@ impl Engine<'_> {
         if hop.is_gathered {
             let mut packet = *packet;
             packet.hops_left = way.hops_left;
-            return self.gather(at, hop.medium(), packet, 1);
+            return self.gather_run(at, hop.medium(), &packet, 1);
         }
         self.send_ahead(at, hop, way, packet.size, |place| *place = *packet);
     }

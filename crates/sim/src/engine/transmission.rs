@@ -120,14 +120,16 @@ impl Engine<'_> {
             let Endpoints::Tcp { sender, .. } = &mut flow.ends else { return };
             match burst.first_of_alike() {
                 Some(first) if !sender.wants_completions() => {
-                    let packet = Packet::first_of(&burst, flow_number(index), hops_left, header, first);
-                    self.gather(now, link, packet.of_kind(kind), burst.remaining());
+                    let size = (first.len + u16::from(header), burst.remaining());
+                    self.gather(now, link, size, |place| {
+                        *place = Packet::first_of(&burst, flow_number(index), hops_left, header, first).of_kind(kind);
+                    });
                 }
                 _ => {
                     sender.handed_over(burst.bytes, now);
                     burst.fold(now, |now, segment| {
-                        let packet = Packet::data(flow_number(index), hops_left, header, segment);
-                        self.gather(now, link, packet.of_kind(kind), 1);
+                        let packet = Packet::data(flow_number(index), hops_left, header, segment).of_kind(kind);
+                        self.gather_run(now, link, &packet, 1);
                         now
                     });
                 }
@@ -195,14 +197,14 @@ impl Engine<'_> {
     }
 
     /// Hands a packet to a medium.
-    #[inline(never)]
+    #[inline(always)]
     pub(super) fn send(&mut self, hop: Hop, packet: Packet) {
         self.send_at(self.now, hop, packet);
     }
 
     /// The same at `at`, which lies before now only behind [gathered](Self::gather) links.
-    #[inline(always)]
-    fn send_at(&mut self, at: Time, hop: Hop, packet: Packet) {
+    #[inline(never)]
+    pub(super) fn send_at(&mut self, at: Time, hop: Hop, packet: Packet) {
         if hop.is_joined {
             self.send_packet_ahead(at, hop, Way::of(&packet), &packet);
         } else {
@@ -258,7 +260,7 @@ impl Engine<'_> {
     /// takes runs.
     pub(super) fn send_run(&mut self, at: Time, hop: Hop, mut packet: Packet, count: u32) {
         if hop.is_gathered {
-            return self.gather(at, hop.medium(), packet, count);
+            return self.gather_run(at, hop.medium(), &packet, count);
         }
         let mut counts = hop.is_bottleneck;
         let departures = self.media.link_mut(hop.medium()).and_then(|link| {

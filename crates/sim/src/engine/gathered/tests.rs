@@ -57,7 +57,9 @@ const OWN: &str = r#"
 
 #[test]
 fn nobody_notices_that_links_are_gathered() {
-    for record in ["record.series = false", "record.interval = \"50ms\"", "record.interval = \"7ms\"", "vary_rtt = \"9ms\""] {
+    for record in
+        ["record.series = false", "record.interval = \"50ms\"", "record.interval = \"7ms\"", "vary_rtt = \"9ms\""]
+    {
         is_unnoticed(&format!("{record}\n{OWN}"), 2);
     }
 }
@@ -70,8 +72,8 @@ fn links_are_gathered_before_every_link_with_a_drop_tail_queue() {
         ("\"40kB\"", "\"40kB\", loss = \"1%\""),
         ("\"20mbit\"", "\"1400mbit\""),
         ("\"20ms\"", "\"1us\""),
-        ("cooldown", "ecn = true\n    cooldown"),
-        ("cooldown", "transport = { pacing = true }\n    cooldown"),
+        ("cooldown", "transport = { ecn = \"accurate\" }\n    cooldown"),
+        ("cooldown", "transport = { pacing = \"on\" }\n    cooldown"),
         ("cooldown", "transport = { completion = \"wire\" }\n    cooldown"),
         ("cc = \"bbr\"", "cc = \"bbr\"\n    transport = { profile = \"quic\" }"),
         ("cc = \"bbr\"", "cc = \"bbr\"\n    rate = \"3mbit\""),
