@@ -122,15 +122,20 @@ impl<T: Copy + Default> Calendar<T> {
         behind + 1 == self.order.len()
     }
 
-    /// Takes the first item.
+    /// The first item, and its place.
     #[inline(always)]
-    pub fn pop(&mut self) -> Option<(Place, T)> {
-        let (place, index) = self.order.pop()?;
-        let item = self.entries[index as usize].item;
+    pub fn first(&self) -> Option<(Place, &T)> {
+        let (place, index) = self.order.last()?;
+        Some((*place, &self.entries[*index as usize].item))
+    }
+
+    /// Removes the first item.
+    #[inline(always)]
+    pub fn drop_first(&mut self) {
+        self.order.pop();
         if self.order.is_empty() && self.later > 0 {
             self.find_next_day();
         }
-        Some((place, item))
     }
 
     /// Puts the items of the next day that has any in order.
@@ -238,7 +243,8 @@ mod tests {
                 for _ in 0..taken {
                     let first = items.iter().copied().min();
                     prop_assert_eq!(calendar.next(), first.map(|(place, _)| place));
-                    prop_assert_eq!(calendar.pop(), first);
+                    prop_assert_eq!(calendar.first().map(|(place, item)| (place, *item)), first);
+                    calendar.drop_first();
                     now = first.map_or(now, |((at, _), _)| at.as_nanos());
                     items.retain(|item| Some(*item) != first);
                 }

@@ -11,7 +11,7 @@
 use super::Engine;
 use super::transmission::PACKETS_PER_CHECK;
 use crate::packet::{Kind, Packet};
-use dumbbell_network::{Calendar, Gathering, Place};
+use dumbbell_network::{Calendar, Gathering};
 use dumbbell_path::{Media, Packet as _, Tally};
 use dumbbell_units::{Duration, Time, claimed};
 
@@ -58,12 +58,6 @@ struct Leaving {
 impl Meeting {
     fn due(&self) -> Time {
         self.calendar.next().map_or(Time::NEVER, |(at, _)| at + self.patience)
-    }
-
-    /// The first packets that leave before `end`.
-    #[inline(always)]
-    fn pop_before(&mut self, end: Time) -> Option<(Place, Leaving)> {
-        if self.calendar.next()?.0 < end { self.calendar.pop() } else { None }
     }
 }
 
@@ -122,7 +116,7 @@ impl Gathered {
 
 impl Engine<'_> {
     /// A run of `count` packets of `size` bytes each enters a gathered link at `enters`, which may lie ahead. `write` writes the
-    /// first of them to where it stays.
+    /// first of them to where it stays until it enters the link behind.
     #[inline(always)]
     pub(super) fn gather(
         &mut self,
@@ -137,8 +131,10 @@ impl Engine<'_> {
         let place = &mut places[*leads_to];
         #[expect(clippy::cast_possible_truncation, reason = "media are numbered in 32 bits")]
         let number = link as u32;
+        let hops = u16::from(!place.is_end);
         let is_first = place.calendar.push((enters + *delay, number), |leaving| {
             write(&mut leaving.packet);
+            leaving.packet.hops_left -= hops;
             leaving.count = count;
         });
         if is_first {
@@ -173,14 +169,16 @@ impl Engine<'_> {
         let Some(first) = self.gathered.places[number].calendar.next() else { return };
         let mut until_check = PACKETS_PER_CHECK;
         while let place = &mut self.gathered.places[number]
-            && place.calendar.next() == Some(first)
-            && let Some((_, leaving)) = place.calendar.pop()
+            && let Some((leaves, leaving)) = place.calendar.first()
+            && leaves == first
         {
+            let count = leaving.count;
             *packet = leaving.packet;
+            place.calendar.drop_first();
             if packet.kind == Kind::Ack {
                 self.deliver_ack(packet);
             } else {
-                self.arrive_together(packet, leaving.count);
+                self.arrive_together(packet, count);
             }
             until_check -= 1;
             if until_check == 0 {
@@ -208,11 +206,15 @@ impl Engine<'_> {
     fn enter_gathered(&mut self, number: usize, end: Time) {
         let mut latest = None;
         let mut until_check = PACKETS_PER_CHECK;
-        while let Some((leaves, Leaving { mut packet, count })) = self.gathered.places[number].pop_before(end) {
+        while let place = &mut self.gathered.places[number]
+            && let Some((leaves, leaving)) = place.calendar.first()
+            && leaves.0 < end
+        {
+            let Leaving { packet, count } = *leaving;
+            place.calendar.drop_first();
             self.events += u64::from(latest != Some(leaves));
             latest = Some(leaves);
-            let hop = self.routes.next_hop(packet.flow, packet.kind.is_forward(), packet.hops_left);
-            packet.hops_left -= 1;
+            let hop = self.routes.next_hop(packet.flow, packet.kind.is_forward(), packet.hops_left + 1);
             if count > 1 {
                 self.send_run(leaves.0, hop, packet, count);
             } else {
