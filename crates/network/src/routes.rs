@@ -36,15 +36,30 @@ pub struct Hop {
     pub port: Port,
     /// Throughput is measured here.
     pub is_bottleneck: bool,
-    /// Packets do not wait in it for their time to leave: it is [joined](Routes::join) to the hop behind it, or gathered.
-    pub is_joined: bool,
-    /// Its packets are [gathered](Routes::gather) with those of other media.
-    pub is_gathered: bool,
+    /// How packets leave it.
+    pub leaving: Leaving,
+}
+
+/// How packets leave a medium.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Leaving {
+    /// In time.
+    InTime,
+    /// They enter the hop behind it [ahead of their time](Routes::join).
+    Ahead,
+    /// They are [gathered](Routes::gather) with those of other media.
+    Gathered,
 }
 
 impl Hop {
     fn new(entry: Entry, is_bottleneck: bool) -> Hop {
-        Hop { medium: entry.medium, port: entry.port, is_bottleneck, is_joined: false, is_gathered: false }
+        Hop { medium: entry.medium, port: entry.port, is_bottleneck, leaving: Leaving::InTime }
+    }
+
+    /// Whether packets wait in it for their time to leave.
+    #[inline(always)]
+    pub fn is_left_in_time(self) -> bool {
+        self.leaving == Leaving::InTime
     }
 
     /// The number of the medium.
@@ -197,8 +212,8 @@ impl Routes {
                 is_joined[first] &= source[next] == Some(first) && foretells(next);
             }
         }
-        for hop in self.hops_mut() {
-            hop.is_joined = is_joined[hop.medium()];
+        for hop in self.hops_mut().filter(|hop| is_joined[hop.medium()]) {
+            hop.leaving = Leaving::Ahead;
         }
         (0..media).filter(|&number| source[number].is_some() && is_joined[number]).collect()
     }
@@ -347,7 +362,8 @@ mod tests {
         let joined = |ways: &[&[usize]], foretells: fn(usize) -> bool, is_tcp: fn(usize) -> bool| {
             let mut routes = routes(ways);
             let joined = routes.join(foretells, is_tcp, |_| false);
-            let is_marked = |number: &usize| routes.hops.iter().any(|hop| hop.medium() == *number && hop.is_joined);
+            let is_marked =
+                |number: &usize| routes.hops.iter().any(|hop| hop.medium() == *number && !hop.is_left_in_time());
             assert_eq!((0..9).filter(is_marked).collect::<Vec<_>>(), joined);
             joined
         };

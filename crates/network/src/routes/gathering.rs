@@ -1,6 +1,6 @@
 //! Links that only delay packets, and where these meet behind them.
 
-use super::Routes;
+use super::{Leaving, Routes};
 use dumbbell_units::Duration;
 
 /// Links that only delay packets, all of which come to one place, where a [calendar](crate::Calendar) puts them in order.
@@ -111,7 +111,7 @@ impl Routes {
     pub fn media_with_work(&self) -> usize {
         let media = self.entered().len();
         let mut has_work = self.is_waited_in(media);
-        for hop in self.hops.iter().filter(|hop| hop.is_gathered) {
+        for hop in self.hops.iter().filter(|hop| hop.leaving == Leaving::Gathered) {
             has_work[hop.medium()] = false;
         }
         has_work.iter().rposition(|has_work| *has_work).map_or(0, |last| last + 1)
@@ -138,7 +138,7 @@ impl Routes {
             is_gathered[number] = true;
         }
         for hop in self.hops_mut().filter(|hop| is_gathered[hop.medium()]) {
-            (hop.is_joined, hop.is_gathered) = (true, true);
+            hop.leaving = Leaving::Gathered;
         }
     }
 }

@@ -10,7 +10,7 @@ use super::delivery::Followers;
 use crate::agenda::{Cause, Turn};
 use crate::endpoints::Endpoints;
 use crate::packet::{Packet, flow_number};
-use dumbbell_network::{Hop, Route};
+use dumbbell_network::{Hop, Leaving, Route};
 use dumbbell_transport::{Ack, Answer, CumulativeAck, EvenRun, Horizon};
 use dumbbell_units::Time;
 
@@ -144,30 +144,38 @@ impl Engine<'_> {
     #[inline(always)]
     fn acknowledge_cumulatively(&mut self, index: usize, ack: CumulativeAck) {
         let route = *self.routes.of(index);
-        if route.passed.is_some() {
-            return self.acknowledge_ahead(index, self.now, ack, Cause::ARRIVAL);
+        if let Some(passed) = route.passed {
+            return self.acknowledge_passing(index, passed as usize, self.now, ack, Cause::ARRIVAL);
         }
         let packet = Packet::cumulative_ack(flow_number(index), route.reverse_rest, route.header, ack);
         self.send_back(&route, packet);
     }
 
     /// The same for one that leaves at `at`, an instant that may lie ahead where the way back [allows](Route::answers_ahead) it.
-    #[inline(never)]
+    #[inline(always)]
     fn acknowledge_ahead(&mut self, index: usize, at: Time, ack: CumulativeAck, cause: Cause) {
         let route = self.routes.of(index);
-        let (flow, rest, header) = (flow_number(index), route.reverse_rest, route.header);
-        let write = |place: &mut Packet| *place = Packet::cumulative_ack(flow, rest, header, ack).because(cause);
-        let hop = route.first_reverse;
         if let Some(passed) = route.passed {
-            self.send_passing(passed as usize, at, hop, u16::from(header), write);
-        } else if let Some(link) = self.media.link_mut(hop.medium()) {
-            let mut packet = Packet::default();
-            write(&mut packet);
-            if let Some(next) = link.delay(at, packet) {
-                link.is_entered_until(at);
-                self.medium_agenda.advance(hop.medium(), next);
-            }
+            return self.acknowledge_passing(index, passed as usize, at, ack, cause);
         }
+        let packet = Packet::cumulative_ack(flow_number(index), route.reverse_rest, route.header, ack).because(cause);
+        let medium = route.first_reverse.medium();
+        if let Some(link) = self.media.link_mut(medium)
+            && let Some(next) = link.delay(at, packet)
+        {
+            link.is_entered_until(at);
+            self.medium_agenda.advance(medium, next);
+        }
+    }
+
+    /// The same where it passes a link.
+    #[inline(never)]
+    fn acknowledge_passing(&mut self, index: usize, passed: usize, at: Time, ack: CumulativeAck, cause: Cause) {
+        let route = self.routes.of(index);
+        let (hop, rest, header) = (route.first_reverse, route.reverse_rest, route.header);
+        self.send_passing(passed, at, hop, u16::from(header), |place| {
+            *place = Packet::cumulative_ack(flow_number(index), rest, header, ack).because(cause);
+        });
     }
 
     /// Puts a packet of a receiver on its way. Mostly that is only a delay.
@@ -196,7 +204,7 @@ impl Engine<'_> {
     ) {
         let Some(link) = self.media.link_mut(passed) else { return };
         let enters = link.pass(at, u32::from(size));
-        if hop.is_gathered {
+        if hop.leaving == Leaving::Gathered {
             return self.gather(enters, hop.medium(), (size, 1), write);
         }
         let Some(link) = self.media.link_mut(hop.medium()) else { return };

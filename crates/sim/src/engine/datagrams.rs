@@ -5,7 +5,7 @@ use super::joined::Way;
 use super::transmission::PACKETS_PER_CHECK;
 use crate::endpoints::Endpoints;
 use crate::packet::{Kind, Packet, flow_number};
-use dumbbell_network::Hop;
+use dumbbell_network::{Hop, Leaving};
 use dumbbell_transport::Datagram;
 use dumbbell_units::Time;
 
@@ -56,7 +56,7 @@ impl Engine<'_> {
     /// Puts a datagram whose payload has just been written on its way at `now`, which begins at `hop` and has `rest` more hops.
     #[inline(always)]
     fn send_datagram(&mut self, now: Time, index: usize, kind: Kind, (hop, rest): (Hop, u16), datagram: Datagram) {
-        if hop.is_joined {
+        if !hop.is_left_in_time() {
             return self.send_datagram_ahead(now, index, kind, (hop, rest), datagram);
         }
         let (flow, payload) = (flow_number(index), self.payloads.keep());
@@ -76,7 +76,7 @@ impl Engine<'_> {
         datagram: Datagram,
     ) {
         let (flow, payload) = (flow_number(index), self.payloads.keep());
-        if hop.is_gathered {
+        if hop.leaving == Leaving::Gathered {
             return self.gather(now, hop.medium(), (datagram.size, 1), |place| {
                 *place = Packet::datagram(kind, now, flow, hops_left, datagram, payload);
             });

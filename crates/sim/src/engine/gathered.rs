@@ -45,12 +45,12 @@ struct Meeting {
     patience: Duration,
     /// Packets have arrived here, and do not enter another link.
     is_end: bool,
-    calendar: Calendar<Leaving>,
+    calendar: Calendar<Waiting>,
 }
 
 /// Packets of a run that leave a link together, of which `packet` is the first.
 #[derive(Clone, Copy, Default)]
-struct Leaving {
+struct Waiting {
     packet: Packet,
     count: u32,
 }
@@ -103,8 +103,8 @@ impl Gathered {
 
     /// Packets that have entered gathered links and not left them, of the kind that is asked for.
     pub fn count(&self, is_meant: impl Fn(&Packet) -> bool) -> u64 {
-        let leaving = self.places.iter().flat_map(|place| place.calendar.iter());
-        leaving.filter(|(_, leaving)| is_meant(&leaving.packet)).map(|(_, leaving)| u64::from(leaving.count)).sum()
+        let waiting = self.places.iter().flat_map(|place| place.calendar.iter());
+        waiting.filter(|(_, waiting)| is_meant(&waiting.packet)).map(|(_, waiting)| u64::from(waiting.count)).sum()
     }
 
     /// Bytes of memory [claimed].
@@ -132,10 +132,10 @@ impl Engine<'_> {
         #[expect(clippy::cast_possible_truncation, reason = "media are numbered in 32 bits")]
         let number = link as u32;
         let hops = u16::from(!place.is_end);
-        let is_first = place.calendar.push((enters + *delay, number), |leaving| {
-            write(&mut leaving.packet);
-            leaving.packet.hops_left -= hops;
-            leaving.count = count;
+        let is_first = place.calendar.push((enters + *delay, number), |waiting| {
+            write(&mut waiting.packet);
+            waiting.packet.hops_left -= hops;
+            waiting.count = count;
         });
         if is_first {
             self.medium_agenda.set(place.slot, place.due());
@@ -169,11 +169,11 @@ impl Engine<'_> {
         let Some(first) = self.gathered.places[number].calendar.next() else { return };
         let mut until_check = PACKETS_PER_CHECK;
         while let place = &mut self.gathered.places[number]
-            && let Some((leaves, leaving)) = place.calendar.first()
+            && let Some((leaves, waiting)) = place.calendar.first()
             && leaves == first
         {
-            let count = leaving.count;
-            *packet = leaving.packet;
+            let count = waiting.count;
+            *packet = waiting.packet;
             place.calendar.drop_first();
             if packet.kind == Kind::Ack {
                 self.deliver_ack(packet);
@@ -207,10 +207,10 @@ impl Engine<'_> {
         let mut latest = None;
         let mut until_check = PACKETS_PER_CHECK;
         while let place = &mut self.gathered.places[number]
-            && let Some((leaves, leaving)) = place.calendar.first()
+            && let Some((leaves, waiting)) = place.calendar.first()
             && leaves.0 < end
         {
-            let Leaving { packet, count } = *leaving;
+            let Waiting { packet, count } = *waiting;
             place.calendar.drop_first();
             self.events += u64::from(latest != Some(leaves));
             latest = Some(leaves);
@@ -243,10 +243,10 @@ impl Engine<'_> {
         }
         let Gathered { links, places } = &self.gathered;
         let mut entered: Vec<Tally> = links.iter().map(|link| link.entered).collect();
-        for ((leaves, number), leaving) in places.iter().flat_map(|place| place.calendar.iter()) {
+        for ((leaves, number), waiting) in places.iter().flat_map(|place| place.calendar.iter()) {
             let number = number as usize;
             if leaves >= now + links[number].delay {
-                entered[number].remove_many(leaving.packet.size(), leaving.count);
+                entered[number].remove_many(waiting.packet.size(), waiting.count);
             }
         }
         for place in 0..links.len() {

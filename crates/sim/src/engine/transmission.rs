@@ -6,7 +6,7 @@ use crate::agenda::{Cause, Turn};
 use crate::endpoints::Endpoints;
 use crate::flow::{Flow, Traffic};
 use crate::packet::{Kind, Packet, flow_number};
-use dumbbell_network::Hop;
+use dumbbell_network::{Hop, Leaving};
 use dumbbell_path::{DropCause, Link, Offer, Packet as _, Port, Train};
 use dumbbell_transport::Burst;
 use dumbbell_units::Time;
@@ -55,7 +55,7 @@ impl Engine<'_> {
         let now = self.now;
         let route = self.routes.of(index);
         let hop = route.first_forward;
-        if hop.is_joined {
+        if !hop.is_left_in_time() {
             return self.transmit_to_gathered(index, first);
         }
         let Flow { ends: Endpoints::Tcp { sender, .. }, traffic, data, device, .. } = &mut self.flows[index] else {
@@ -205,7 +205,7 @@ impl Engine<'_> {
     /// The same at `at`, which lies before now only behind [gathered](Self::gather) links.
     #[inline(never)]
     pub(super) fn send_at(&mut self, at: Time, hop: Hop, packet: Packet) {
-        if hop.is_joined {
+        if !hop.is_left_in_time() {
             self.send_packet_ahead(at, hop, Way::of(&packet), &packet);
         } else {
             self.send_written(at, hop, packet.flow, packet.size, |place| *place = packet);
@@ -215,7 +215,7 @@ impl Engine<'_> {
     /// Hands a packet that has come out of a medium to the next one.
     #[inline(never)]
     pub(super) fn send_on(&mut self, hop: Hop, packet: &Packet) {
-        if hop.is_joined {
+        if !hop.is_left_in_time() {
             self.send_packet_ahead(self.now, hop, Way::of(packet).next(), packet);
         } else {
             self.send_written(self.now, hop, packet.flow, packet.size, |place| {
@@ -259,7 +259,7 @@ impl Engine<'_> {
     /// Hands `count` packets of data that belong to a run to a medium, of which `packet` is the first: together, if the medium
     /// takes runs.
     pub(super) fn send_run(&mut self, at: Time, hop: Hop, mut packet: Packet, count: u32) {
-        if hop.is_gathered {
+        if hop.leaving == Leaving::Gathered {
             return self.gather_run(at, hop.medium(), &packet, count);
         }
         let mut counts = hop.is_bottleneck;
