@@ -144,9 +144,6 @@ impl Engine<'_> {
     #[inline(always)]
     fn acknowledge_cumulatively(&mut self, index: usize, ack: CumulativeAck) {
         let route = *self.routes.of(index);
-        if let Some(passed) = route.passed {
-            return self.acknowledge_passing(index, passed as usize, self.now, ack, Cause::ARRIVAL);
-        }
         let packet = Packet::cumulative_ack(flow_number(index), route.reverse_rest, route.header, ack);
         self.send_back(&route, packet);
     }
@@ -155,27 +152,16 @@ impl Engine<'_> {
     #[inline(always)]
     fn acknowledge_ahead(&mut self, index: usize, at: Time, ack: CumulativeAck, cause: Cause) {
         let route = self.routes.of(index);
-        if let Some(passed) = route.passed {
-            return self.acknowledge_passing(index, passed as usize, at, ack, cause);
-        }
         let packet = Packet::cumulative_ack(flow_number(index), route.reverse_rest, route.header, ack).because(cause);
-        let medium = route.first_reverse.medium();
-        if let Some(link) = self.media.link_mut(medium)
+        let hop = route.first_reverse;
+        if let Some(passed) = route.passed {
+            self.send_back_passing(passed as usize, at, hop, packet);
+        } else if let Some(link) = self.media.link_mut(hop.medium())
             && let Some(next) = link.delay(at, packet)
         {
             link.is_entered_until(at);
-            self.medium_agenda.advance(medium, next);
+            self.medium_agenda.advance(hop.medium(), next);
         }
-    }
-
-    /// The same where it passes a link.
-    #[inline(never)]
-    fn acknowledge_passing(&mut self, index: usize, passed: usize, at: Time, ack: CumulativeAck, cause: Cause) {
-        let route = self.routes.of(index);
-        let (hop, rest, header) = (route.first_reverse, route.reverse_rest, route.header);
-        self.send_passing(passed, at, hop, u16::from(header), |place| {
-            *place = Packet::cumulative_ack(flow_number(index), rest, header, ack).because(cause);
-        });
     }
 
     /// Puts a packet of a receiver on its way. Mostly that is only a delay.
@@ -183,13 +169,19 @@ impl Engine<'_> {
     pub(super) fn send_back(&mut self, route: &Route, packet: Packet) {
         let hop = route.first_reverse;
         if let Some(passed) = route.passed {
-            return self.send_passing(passed as usize, self.now, hop, packet.size, |place| *place = packet);
+            return self.send_back_passing(passed as usize, self.now, hop, packet);
         }
         let link = self.media.link_mut(hop.medium());
         match link.and_then(|link| link.delay(self.now, packet)) {
             Some(next) => self.medium_agenda.advance(hop.medium(), next),
             None => self.send(hop, packet),
         }
+    }
+
+    /// The same where it passes a link.
+    #[inline(never)]
+    fn send_back_passing(&mut self, passed: usize, at: Time, hop: Hop, packet: Packet) {
+        self.send_passing(passed, at, hop, packet.size, |place| *place = packet);
     }
 
     /// Has a packet of `size` bytes pass a link at `at`, and enter the next one ahead of its time, where `write` writes it.

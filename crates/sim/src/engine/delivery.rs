@@ -49,7 +49,7 @@ impl Engine<'_> {
     /// The same for shared media, and for links that may do more to a packet than delay it.
     #[inline(never)]
     fn any_medium_event(&mut self, index: usize, packet: &mut Packet) {
-        if self.leave_gathered(index, packet) {
+        if self.gathered.is_used() && self.leave_gathered(index, packet) {
             return;
         }
         while self.poll_medium(index, packet) {

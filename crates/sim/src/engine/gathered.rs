@@ -90,6 +90,12 @@ impl Gathered {
         gathered
     }
 
+    /// Whether links are gathered.
+    #[inline(always)]
+    pub fn is_used(&self) -> bool {
+        !self.places.is_empty()
+    }
+
     /// The slots of the agenda of media that it uses.
     pub fn slots(&self) -> impl Iterator<Item = usize> {
         self.places.iter().map(|place| place.slot)
