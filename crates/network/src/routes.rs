@@ -312,7 +312,7 @@ mod tests {
     use dumbbell_scenario::Experiment;
 
     /// Routes of flows with these ways back; all links are media of their own.
-    fn routes(ways_back: &[&[usize]]) -> Routes {
+    pub(super) fn routes(ways_back: &[&[usize]]) -> Routes {
         let text = r#"duration = "1s"
             flows = [{ cc = "reno" }]
             path = { rate = "1mbit", rtt = "10ms" }"#;

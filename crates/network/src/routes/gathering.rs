@@ -12,6 +12,9 @@ pub struct Gathering {
     pub next: Option<usize>,
 }
 
+/// An agenda of so few slots needs no tree, and so links that lead to ends need no calendar.
+const MOST_SLOTS_WITHOUT_A_TREE: usize = 2;
+
 /// What comes behind a link.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Next {
@@ -77,7 +80,7 @@ impl Routes {
         let waits = |number: &usize| is_waited_in[*number] && leads_to(*number).is_none() && !arrives(*number);
         let first = (0..media).rev().find(waits).map_or(0, |number| number + 1);
         let links: Vec<usize> = (first..media).filter(|&number| arrives(number)).collect();
-        if links.len() > 1 {
+        if links.len() > MOST_SLOTS_WITHOUT_A_TREE {
             gatherings.push(Gathering { links, next: None });
         }
         self.mark_gathered(media, &gatherings);
@@ -140,5 +143,40 @@ impl Routes {
         for hop in self.hops_mut().filter(|hop| is_gathered[hop.medium()]) {
             hop.leaving = Leaving::Gathered;
         }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::super::tests::routes;
+    use super::*;
+
+    /// How links are gathered if all delay packets by a millisecond but those in `queues`, of ways that all begin with link 0.
+    fn gathered(ways_back: &[&[usize]], queues: &[usize]) -> Vec<(Vec<usize>, Option<usize>)> {
+        let mut routes = routes(ways_back);
+        let delay = |number: usize| (!queues.contains(&number)).then(|| Duration::from_millis(1));
+        let gatherings = routes.gather(delay, |number| queues.contains(&number));
+        let is_marked =
+            |number: &usize| routes.hops.iter().any(|hop| hop.medium() == *number && !hop.is_left_in_time());
+        let mut links: Vec<_> = gatherings.iter().flat_map(|gathering| gathering.links.clone()).collect();
+        links.sort_unstable();
+        assert_eq!((0..9).filter(is_marked).collect::<Vec<_>>(), links);
+        gatherings.into_iter().map(|Gathering { links, next }| (links, next)).collect()
+    }
+
+    #[test]
+    fn links_are_gathered_that_alone_lead_to_a_queue() {
+        assert_eq!(gathered(&[&[1, 3], &[2, 3]], &[0, 3]), [(vec![1, 2], Some(3))]);
+        assert_eq!(gathered(&[&[1, 3], &[3]], &[0, 3]), [], "something enters the queue at once");
+        assert_eq!(gathered(&[&[1, 3], &[2, 3], &[2, 4]], &[0, 3, 4]), [], "not all that leaves link 2 enters link 3");
+        assert_eq!(gathered(&[&[1, 3], &[4, 3]], &[0, 3, 4]), [], "a queue is before it");
+    }
+
+    #[test]
+    fn links_are_gathered_that_lead_to_ends_behind_all_others() {
+        assert_eq!(gathered(&[&[1, 2], &[1, 3], &[1, 4]], &[0, 1]), [(vec![2, 3, 4], None)]);
+        assert_eq!(gathered(&[&[1, 2], &[1, 3]], &[0, 1]), [], "two need no calendar");
+        assert_eq!(gathered(&[&[5, 2], &[5, 3], &[5, 4]], &[0, 5]), [], "those with a lower number come first");
+        assert_eq!(gathered(&[&[1, 2], &[1, 3], &[1, 4], &[4, 5], &[6], &[7]], &[0, 1]), [(vec![5, 6, 7], None)]);
     }
 }

@@ -113,6 +113,12 @@ impl Gathered {
         waiting.filter(|(_, waiting)| is_meant(&waiting.packet)).map(|(_, waiting)| u64::from(waiting.count)).sum()
     }
 
+    /// Packets that have entered a gathered link and not left it.
+    pub fn count_in(&self, link: usize) -> u64 {
+        let waiting = self.places.iter().flat_map(|place| place.calendar.iter());
+        waiting.filter(|((_, number), _)| *number as usize == link).map(|(_, waiting)| u64::from(waiting.count)).sum()
+    }
+
     /// Bytes of memory [claimed].
     pub fn memory(&self) -> u64 {
         let calendars = self.places.iter().map(|place| place.calendar.memory()).sum::<u64>();

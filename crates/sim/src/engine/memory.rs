@@ -124,10 +124,12 @@ impl Engine<'_> {
     }
 
     fn fullest_medium(&mut self) -> Growth {
-        let packets = |medium: &dyn Medium<Packet>| medium.count_in_flight(&|_| true);
-        let fullest = self.media.iter().max_by_key(|medium| packets(*medium));
+        let packets = |(number, medium): &(usize, &dyn Medium<Packet>)| {
+            medium.count_in_flight(&|_| true) + self.gathered.count_in(*number)
+        };
+        let fullest = self.media.iter().enumerate().max_by_key(packets);
         let (link, packets) =
-            fullest.map_or_else(Default::default, |medium| (medium.name(0).to_owned(), packets(medium)));
+            fullest.map_or_else(Default::default, |fullest| (fullest.1.name(0).to_owned(), packets(&fullest)));
         Growth::Packets { link, packets }
     }
 
