@@ -114,7 +114,8 @@ impl Sender {
     }
 
     /// How many new segments may leave as one burst now, with `room` for them in the congestion window; 0 for none
-    /// (`tcp_cwnd_test`, `tcp_snd_wnd_test`, `tcp_mss_split_point`).
+    /// (`tcp_cwnd_test`, `tcp_snd_wnd_test`, `tcp_mss_split_point`). Without a send
+    /// buffer all that is unsent lies in one buffer to which nothing is added.
     #[inline(always)]
     fn new_burst_size(&mut self, unsent: u32, room: u32, cwnd_limited: &mut bool) -> u32 {
         let window = self.stream.window_end.saturating_sub(self.board.nxt());
@@ -126,13 +127,18 @@ impl Sender {
             return 0;
         }
         let max_burst = self.max_burst();
-        if unsent > 1 && self.tso_should_defer(max_burst, unsent, room, window) {
-            *cwnd_limited = room < window;
-            return 0;
-        }
         // At least two bursts in flight.
         let half_cwnd = (self.control.cwnd >> 1).max(1);
-        let size = room.min(half_cwnd).min(window).min(max_burst).min(unsent);
+        let quota = room.min(half_cwnd).min(max_burst);
+        let (buffer, may_grow) = match &mut self.send_buffer {
+            Some(send_buffer) => send_buffer.next_buffer(self.board.nxt(), quota),
+            None => (unsent, false),
+        };
+        if buffer > 1 && self.tso_should_defer(max_burst, (buffer, may_grow), room, window) {
+            *cwnd_limited = room < window && room <= buffer;
+            return 0;
+        }
+        let size = quota.min(window).min(buffer);
         if self.small_queue_full(size, 1) { 0 } else { size }
     }
 
@@ -173,11 +179,15 @@ impl Sender {
         let mss = self.stream.mss;
         let last_len = self.stream.len_before(first + size);
         let bytes = u64::from(size - 1) * u64::from(mss) + u64::from(last_len);
-        let ends_write = first + size == self.stream.write_seq;
+        let end = first + size;
+        let ends_write = match &self.send_buffer {
+            Some(buffer) => buffer.pushes_at(end),
+            None => end == self.stream.write_seq,
+        };
         let cwr = if std::mem::take(&mut self.xmit.sends_cwr) { Flags::CWR } else { Flags::NONE };
         self.xmit.ready = Burst {
             next: first,
-            end: first + size,
+            end,
             bytes,
             sent_at: self.view.now,
             mss,
@@ -197,12 +207,12 @@ impl Sender {
         record.len = mss;
         self.board.push_burst(&record, size, last_len);
         if ends_write {
-            self.board.get_mut(first + size - 1).flags |= flag::PUSHED;
+            self.board.get_mut(end - 1).flags |= flag::PUSHED;
         }
         self.view.packets_out += size;
         self.view.snd_nxt = u64::from(self.board.nxt());
         if self.send_buffer.is_some() {
-            self.note_buffer_sent(first + size);
+            self.note_buffer_sent(end);
         }
     }
 
