@@ -31,7 +31,7 @@ impl Endpoint for QuicSender {
     }
 
     fn poll_transmit(&mut self, now: Time, payload: &mut Vec<u8>) -> Option<Datagram> {
-        // Most polls find the clock where it is, and what needs no call needs no stack either.
+        // Most polls find the clock at `now`. A function that calls nothing needs no stack frame.
         if self.must_prepare(now) {
             return self.prepare_and_poll(now, payload);
         }

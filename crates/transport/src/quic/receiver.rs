@@ -166,10 +166,10 @@ impl QuicReceiver {
         let highest_end = self.ranges.last().map_or(0, |range| range.end);
         if number >= highest_end {
             self.largest_at = now;
-            if self.ranges.len() == MAX_REMEMBERED {
+            self.ranges.push(SackBlock { start: number, end: number + 1 });
+            if self.ranges.len() > MAX_REMEMBERED {
                 self.ranges.remove(0);
             }
-            self.ranges.push(SackBlock { start: number, end: number + 1 });
             return if number == highest_end { Place::Next } else { Place::Other };
         }
         let index = self.ranges.partition_point(|range| range.end < number);
@@ -244,5 +244,41 @@ impl QuicReceiver {
         let (ranges, range_count) = self.highest_ranges();
         let delay_us = u32::try_from(now.since(self.largest_at).as_micros()).unwrap_or(u32::MAX);
         QuicAck { ranges, range_count, delay_us, ecn: self.ecn }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn receive(receiver: &mut QuicReceiver, numbers: impl IntoIterator<Item = u32>) {
+        for number in numbers {
+            receiver.note_number(Time::ZERO, number);
+        }
+    }
+
+    #[test]
+    fn with_each_new_range_the_lowest_is_forgotten_also_where_late_packets_have_added_some() {
+        let mut receiver = QuicReceiver::new(&TransportConfig::default());
+        receive(&mut receiver, (0..32).map(|n| 4 * n));
+        receive(&mut receiver, [2, 6]);
+        assert_eq!(receiver.ranges.len(), MAX_REMEMBERED + 2);
+        receive(&mut receiver, (32..100).map(|n| 4 * n));
+        assert_eq!(receiver.ranges.len(), MAX_REMEMBERED + 2);
+        assert_eq!(receiver.ranges[0].start, 4 * 66);
+    }
+
+    #[test]
+    fn an_ack_tells_of_the_highest_ranges_highest_first() {
+        let mut receiver = QuicReceiver::new(&TransportConfig::default());
+        let starts = |receiver: &mut QuicReceiver| {
+            let ack = receiver.acknowledge(Time::ZERO);
+            ack.ranges().iter().map(|range| (range.start, range.end)).collect::<Vec<_>>()
+        };
+        assert_eq!(starts(&mut receiver), []);
+        receive(&mut receiver, [0, 1, 4]);
+        assert_eq!(starts(&mut receiver), [(4, 5), (0, 2)]);
+        receive(&mut receiver, [6, 8, 9]);
+        assert_eq!(starts(&mut receiver), [(8, 10), (6, 7), (4, 5)]);
     }
 }

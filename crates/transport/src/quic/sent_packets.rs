@@ -191,15 +191,35 @@ mod tests {
 
     fn sent(count: u32) -> SentPackets {
         let mut packets = SentPackets::default();
-        for seq in 0..count {
+        send(&mut packets, 0..count);
+        packets
+    }
+
+    fn send(packets: &mut SentPackets, parts: Range<u32>) {
+        for seq in parts {
             let at = ChromiumSampler::default().packet_sent(&View::new(1350), &Control::default(), false);
             packets.push(Part { seq, len: 1350 }, at);
         }
-        packets
     }
 
     fn acknowledge(packets: &mut SentPackets, number: u32) {
         packets.get_mut(number).unwrap().fate = Fate::Acked;
+    }
+
+    #[test]
+    fn packets_are_found_by_their_numbers_when_the_ring_has_wrapped_and_grown() {
+        let mut packets = sent(3);
+        for number in 0..3 {
+            acknowledge(&mut packets, number);
+        }
+        packets.forget_settled();
+        for end in [6, 20] {
+            let begin = packets.next_number();
+            send(&mut packets, begin..end);
+            let found: Vec<(u32, u32)> = packets.in_flight().map(|(number, sent)| (number, sent.part.seq)).collect();
+            assert_eq!(found, (3..end).map(|number| (number, number)).collect::<Vec<_>>());
+            assert!(packets.get(2).is_none() && packets.get(end).is_none());
+        }
     }
 
     #[test]
