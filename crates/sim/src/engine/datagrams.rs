@@ -52,7 +52,7 @@ impl Engine<'_> {
         }
     }
 
-    /// It is the turn of an end that sends datagrams. Kept apart, so that the event loop is as short as TCP's needs it.
+    /// It is the turn of an end that sends datagrams. Kept apart, so that the event loop stays short.
     #[inline(never)]
     pub(super) fn datagram_timer(&mut self, index: usize, turn: Turn) {
         let now = self.now;
