@@ -15,7 +15,7 @@ use dumbbell_network::{Calendar, Gathering};
 use dumbbell_path::{Media, Packet as _, Tally};
 use dumbbell_units::{Duration, Time, claimed};
 
-/// So many packets of each link may wait before a day of the calendar has more than one.
+/// A calendar is made for so many packets of each link.
 const PACKETS_OF_A_LINK: usize = 8;
 
 /// All gathered links of a run.
@@ -62,8 +62,8 @@ impl Meeting {
 }
 
 impl Gathered {
-    /// What `gatherings` tell, of links that are emptied of their work. `longest` is the longest delay of what enters a link ahead
-    /// of its time.
+    /// Gathers the links that `gatherings` tell, which give their packets away. `longest` is the longest delay of what enters them
+    /// ahead of its time.
     pub fn new(gatherings: &[Gathering], longest: Duration, media: &mut Media<Packet>) -> Gathered {
         let mut gathered = Gathered::default();
         if gatherings.is_empty() {
@@ -113,10 +113,13 @@ impl Gathered {
         waiting.filter(|(_, waiting)| is_meant(&waiting.packet)).map(|(_, waiting)| u64::from(waiting.count)).sum()
     }
 
-    /// Packets that have entered a gathered link and not left it.
-    pub fn count_in(&self, link: usize) -> u64 {
-        let waiting = self.places.iter().flat_map(|place| place.calendar.iter());
-        waiting.filter(|((_, number), _)| *number as usize == link).map(|(_, waiting)| u64::from(waiting.count)).sum()
+    /// Packets that have entered each medium and wait here to leave it; empty when no link is gathered.
+    pub fn counts(&self) -> Vec<u64> {
+        let mut counts = vec![0; self.links.len()];
+        for ((_, number), waiting) in self.places.iter().flat_map(|place| place.calendar.iter()) {
+            counts[number as usize] += u64::from(waiting.count);
+        }
+        counts
     }
 
     /// Bytes of memory [claimed].
@@ -246,6 +249,9 @@ impl Engine<'_> {
     /// them, and these know what has entered them.
     #[inline(never)]
     pub(super) fn settle_gathered(&mut self, now: Time) {
+        if !self.gathered.is_used() {
+            return;
+        }
         for number in 0..self.gathered.places.len() {
             if !self.gathered.places[number].is_end {
                 self.enter_gathered(number, now);

@@ -124,8 +124,9 @@ impl Engine<'_> {
     }
 
     fn fullest_medium(&mut self) -> Growth {
+        let gathered = self.gathered.counts();
         let packets = |(number, medium): &(usize, &dyn Medium<Packet>)| {
-            medium.count_in_flight(&|_| true) + self.gathered.count_in(*number)
+            medium.count_in_flight(&|_| true) + gathered.get(*number).copied().unwrap_or(0)
         };
         let fullest = self.media.iter().enumerate().max_by_key(packets);
         let (link, packets) =
