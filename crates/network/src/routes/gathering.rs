@@ -48,8 +48,8 @@ impl Routes {
         may_wait: impl Fn(usize) -> bool,
     ) -> Vec<Gathering> {
         let media = self.entered().len();
-        let answers_early = self.answers_early(media);
-        let delays = |number: usize| delay(number).filter(|_| !answers_early[number]);
+        let has_duties = self.has_duties(media);
+        let delays = |number: usize| delay(number).filter(|_| !has_duties[number]);
         let next = self.next_of_all(media);
         let mut is_met: Vec<bool> = (0..media).map(may_wait).collect();
         for (_, way) in self.ways(|_| false) {
@@ -87,13 +87,17 @@ impl Routes {
         gatherings
     }
 
-    /// For each medium whether receivers answer ahead of time over it, which sorts what enters it.
-    fn answers_early(&self, media: usize) -> Vec<bool> {
-        let mut answers_early = vec![false; media];
-        for route in self.routes.iter().filter(|route| route.answers_ahead && route.passed.is_none()) {
-            answers_early[route.first_reverse.medium()] = true;
+    /// For each medium whether it does more than to carry packets: throughput is measured there, or receivers answer ahead of time
+    /// over it, which sorts what enters it.
+    fn has_duties(&self, media: usize) -> Vec<bool> {
+        let mut has_duties = vec![false; media];
+        for hop in self.hops.iter().filter(|hop| hop.is_bottleneck) {
+            has_duties[hop.medium()] = true;
         }
-        answers_early
+        for route in self.routes.iter().filter(|route| route.answers_ahead && route.passed.is_none()) {
+            has_duties[route.first_reverse.medium()] = true;
+        }
+        has_duties
     }
 
     /// What comes behind each medium.

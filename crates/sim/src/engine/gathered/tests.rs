@@ -82,3 +82,16 @@ fn links_are_gathered_before_every_link_with_a_drop_tail_queue() {
         is_unnoticed(&OWN.replacen(from, to, 1), 2);
     }
 }
+
+#[test]
+fn links_at_which_throughput_is_measured_are_not_gathered() {
+    let link = |name: &str, from: &str, to: &str| {
+        format!(
+            "{{ name = \"{name}\", from = \"{from}\", to = \"{to}\", rate = \"unlimited\", delay = \"5ms\", reverse = \"symmetric\" }}"
+        )
+    };
+    let links: Vec<_> = ["a", "b", "c"].iter().map(|to| link(&format!("to-{to}"), "server", to)).collect();
+    let flow = |to: &str| format!("[[flows]]\ncc = \"cubic\"\nfrom = \"server\"\nto = \"{to}\"\nrate = \"3mbit\"\n");
+    let flows: String = ["a", "b", "c"].into_iter().map(flow).collect();
+    is_unnoticed(&format!("duration = \"2s\"\nlinks = [{}]\n{flows}", links.join(",")), 0);
+}
