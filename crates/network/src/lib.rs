@@ -4,12 +4,14 @@
 //! passes next, [`Agenda`] which one has something to do first, and [`report`] what tables show of them.
 
 mod agenda;
+mod calendar;
 pub mod report;
 mod routes;
 mod wiring;
 
 pub use agenda::{Agenda, BusyAgenda};
-pub use routes::{Entry, Hop, Route, Routes, WayError};
+pub use calendar::{Calendar, Place};
+pub use routes::{Entry, Gathering, Hop, Leaving, Route, Routes, WayError};
 pub use wiring::{
     assign, controller_stream, for_each_link, media, slowest_link, slowest_rate, source_stream, spawned_stream,
     start_of, start_stream, wire,

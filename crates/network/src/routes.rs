@@ -4,6 +4,10 @@ use dumbbell_path::Port;
 use dumbbell_scenario::Flow;
 use std::ops::Range;
 
+mod gathering;
+
+pub use gathering::Gathering;
+
 /// The most links of a way: packets count those that are left in 16 bits.
 const MAX_LINKS_OF_A_WAY: usize = u16::MAX as usize;
 
@@ -32,13 +36,30 @@ pub struct Hop {
     pub port: Port,
     /// Throughput is measured here.
     pub is_bottleneck: bool,
-    /// Packets enter the hop behind it [ahead of their time](Routes::join).
-    pub is_joined: bool,
+    /// How packets leave it.
+    pub leaving: Leaving,
+}
+
+/// How packets leave a medium.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Leaving {
+    /// In time.
+    InTime,
+    /// They enter the hop behind it [ahead of their time](Routes::join).
+    Ahead,
+    /// They are [gathered](Routes::gather) with those of other media.
+    Gathered,
 }
 
 impl Hop {
     fn new(entry: Entry, is_bottleneck: bool) -> Hop {
-        Hop { medium: entry.medium, port: entry.port, is_bottleneck, is_joined: false }
+        Hop { medium: entry.medium, port: entry.port, is_bottleneck, leaving: Leaving::InTime }
+    }
+
+    /// Whether packets wait in it for their time to leave.
+    #[inline(always)]
+    pub fn is_left_in_time(self) -> bool {
+        self.leaving == Leaving::InTime
     }
 
     /// The number of the medium.
@@ -191,11 +212,16 @@ impl Routes {
                 is_joined[first] &= source[next] == Some(first) && foretells(next);
             }
         }
-        let first_hops = self.routes.iter_mut().flat_map(|route| [&mut route.first_forward, &mut route.first_reverse]);
-        for hop in self.hops.iter_mut().chain(first_hops) {
-            hop.is_joined = is_joined[hop.medium()];
+        for hop in self.hops_mut().filter(|hop| is_joined[hop.medium()]) {
+            hop.leaving = Leaving::Ahead;
         }
         (0..media).filter(|&number| source[number].is_some() && is_joined[number]).collect()
+    }
+
+    /// All hops, those where ways begin twice.
+    fn hops_mut(&mut self) -> impl Iterator<Item = &mut Hop> {
+        let first = self.routes.iter_mut().flat_map(|route| [&mut route.first_forward, &mut route.first_reverse]);
+        self.hops.iter_mut().chain(first)
     }
 
     /// The hops of each way, with the number of its flow. Where a receiver `answers_at_once` there and back are one way.
@@ -286,7 +312,7 @@ mod tests {
     use dumbbell_scenario::Experiment;
 
     /// Routes of flows with these ways back; all links are media of their own.
-    fn routes(ways_back: &[&[usize]]) -> Routes {
+    pub(super) fn routes(ways_back: &[&[usize]]) -> Routes {
         let text = r#"duration = "1s"
             flows = [{ cc = "reno" }]
             path = { rate = "1mbit", rtt = "10ms" }"#;
@@ -336,7 +362,8 @@ mod tests {
         let joined = |ways: &[&[usize]], foretells: fn(usize) -> bool, is_tcp: fn(usize) -> bool| {
             let mut routes = routes(ways);
             let joined = routes.join(foretells, is_tcp, |_| false);
-            let is_marked = |number: &usize| routes.hops.iter().any(|hop| hop.medium() == *number && hop.is_joined);
+            let is_marked =
+                |number: &usize| routes.hops.iter().any(|hop| hop.medium() == *number && !hop.is_left_in_time());
             assert_eq!((0..9).filter(is_marked).collect::<Vec<_>>(), joined);
             joined
         };

@@ -81,7 +81,7 @@ impl<T: Copy + Default> Ring<T> {
     }
 
     /// The last item, if there is one.
-    #[inline]
+    #[inline(always)]
     pub(crate) fn last_mut(&mut self) -> Option<&mut T> {
         let mask = self.places.len().wrapping_sub(1);
         (self.len > 0).then(|| &mut self.places[(self.first + self.len - 1) & mask])

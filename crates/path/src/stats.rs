@@ -30,10 +30,18 @@ impl Tally {
         self.add_many(bytes, 1);
     }
 
+    /// Counts `count` packets of `bytes` each.
     #[inline]
-    pub(crate) fn add_many(&mut self, bytes: u32, count: u32) {
+    pub fn add_many(&mut self, bytes: u32, count: u32) {
         self.packets += u64::from(count);
         self.bytes += u64::from(count) * u64::from(bytes);
+    }
+
+    /// Does not count `count` packets of `bytes` each, which it has counted.
+    #[inline]
+    pub fn remove_many(&mut self, bytes: u32, count: u32) {
+        self.packets -= u64::from(count);
+        self.bytes -= u64::from(count) * u64::from(bytes);
     }
 
     pub(crate) fn minus(self, other: Tally) -> Tally {

@@ -7,7 +7,7 @@
 use crate::flow::Flow;
 use crate::packet::Packet;
 use crate::{RunError, TimedChange};
-use dumbbell_path::{Change, Delay, JitterDistribution, Media};
+use dumbbell_path::{Change, Delay, JitterDistribution};
 use dumbbell_scenario::{Flow as Spec, Scenario};
 use dumbbell_transport::{ControllerRtt, Protocol, RttSamples};
 use dumbbell_units::{Duration, Time};
@@ -85,14 +85,15 @@ impl Checks {
         );
     }
 
-    /// The run is over: `media` have been brought up to its end, and their drops are settled.
+    /// The run is over: media have been brought up to its end, and their drops are settled. `count` counts packets that are under
+    /// way.
     #[inline(always)]
-    pub fn conservation(&self, flows: &[Flow], media: &Media<Packet>) {
+    pub fn conservation(&self, flows: &[Flow], count: impl Fn(&dyn Fn(&Packet) -> bool) -> u64) {
         if cfg!(debug_assertions) {
             for (index, flow) in flows.iter().enumerate() {
                 let counts = flow.counts();
                 let is_data = |packet: &Packet| packet.flow as usize == index && packet.kind.is_data();
-                let on_the_way: u64 = media.iter().map(|medium| medium.count_in_flight(&is_data)).sum();
+                let on_the_way = count(&is_data);
                 assert_eq!(
                     counts.sent + flow.traffic.copies,
                     counts.arrived + counts.network_drops + on_the_way,

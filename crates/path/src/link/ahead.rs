@@ -7,6 +7,7 @@
 use super::{FastPath, Link, Stage};
 use crate::config::LinkRate;
 use crate::packet::Packet;
+use crate::stats::Tally;
 use dumbbell_units::{Duration, Time};
 
 /// What becomes of a packet that a [joined](Link::join) link is given.
@@ -105,6 +106,32 @@ impl<P: Packet> Link<P> {
     #[inline]
     pub fn first_kept(&mut self) -> Option<&P> {
         self.pipe.first()
+    }
+
+    /// The delay of a link that [only delays](Self::only_delays) packets.
+    pub fn only_delay(&self) -> Option<Duration> {
+        self.only_delays().then(|| self.pipe.base())
+    }
+
+    /// A link that [only delays](Self::only_delays) packets gives them away: from now on somebody else keeps those that enter it
+    /// for the delay that this returns, and [counts](Self::count_entered) them.
+    pub fn gather(&mut self) -> Duration {
+        debug_assert!(self.only_delays());
+        self.fast_path = FastPath::None;
+        self.pipe.base()
+    }
+
+    /// What has entered a link that gives packets [away](Self::gather).
+    pub fn count_entered(&mut self, entered: Tally) {
+        self.ledger.arrivals = entered;
+    }
+
+    /// How long it takes a packet at least to reach the far end of a link that may hear as much later of what enters it, in order
+    /// of time, because nothing else is done to its packets and its queue before: that of a drop-tail queue behind which packets
+    /// are only delayed.
+    pub fn patience(&self) -> Option<Duration> {
+        let is_simple = matches!(self.fast_path, FastPath::DropTail | FastPath::Lossy);
+        Some(self.pipe.base()).filter(|delay| is_simple && *delay > Duration::ZERO)
     }
 
     /// Whether packets reach the far end in the order in which they enter, and not at once, so that

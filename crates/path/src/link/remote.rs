@@ -33,8 +33,6 @@ pub struct Offered<P> {
 pub(super) struct Remote<P> {
     pub(super) occupancy: Occupancy,
     cause: u64,
-    /// Whether the queue takes whole runs.
-    takes_runs: bool,
     offered: Vec<Offered<P>>,
 }
 
@@ -42,14 +40,6 @@ impl<P: Packet> Remote<P> {
     pub(super) fn offer(&mut self, at: Time, packet: P) -> Offer {
         self.keep(at, packet, 1, false);
         Offer::Accepted { departs: None }
-    }
-
-    /// False when the queue does not take runs.
-    pub(super) fn offer_run(&mut self, at: Time, packet: P, count: u32) -> bool {
-        if self.takes_runs {
-            self.keep(at, packet, count, true);
-        }
-        self.takes_runs
     }
 
     fn keep(&mut self, at: Time, packet: P, count: u32, is_run: bool) {
@@ -73,8 +63,7 @@ impl<P: Packet> Link<P> {
     pub fn into_remote(mut self) -> Link<P> {
         self.is_immediate = false;
         self.fast_path = FastPath::Remote;
-        let takes_runs = self.config.limit.time.is_none();
-        let remote = Remote { occupancy: Occupancy::default(), cause: 0, takes_runs, offered: Vec::new() };
+        let remote = Remote { occupancy: Occupancy::default(), cause: 0, offered: Vec::new() };
         self.stage = Stage::Remote(Box::new(remote));
         self
     }
@@ -82,7 +71,8 @@ impl<P: Packet> Link<P> {
     /// [`offer_run`](Link::offer_run) to a link whose queue is elsewhere: nothing is known of the departures.
     pub(super) fn offer_run_elsewhere(&mut self, now: Time, packet: P, count: u32) -> Option<Train> {
         let Stage::Remote(remote) = &mut self.stage else { return None };
-        remote.offer_run(now, packet, count).then(|| Train::at_once(Time::NEVER, count))
+        remote.keep(now, packet, count, true);
+        Some(Train::at_once(Time::NEVER, count))
     }
 
     /// What is offered from now on to a link whose queue is elsewhere has this [cause](Offered::cause).

@@ -72,12 +72,12 @@ impl Fifo {
     /// returns the departures of those that do.
     #[inline(always)]
     pub(crate) fn offer_run(&mut self, now: Time, size: u32, count: u32) -> Option<Train> {
-        if self.limits.time.is_some() {
-            return None;
-        }
         self.advance(now);
         let at_once = u32::from(self.transmitter.seek(now) <= now);
-        let fitting = at_once + self.limits.room(self.occupancy.backlog(), size, count - at_once);
+        let mut fitting = at_once + self.limits.room(self.occupancy.backlog(), size, count - at_once);
+        if let Some(limit) = self.limits.time {
+            fitting = self.transmitter.count_begun_by(now + limit, size, fitting)?;
+        }
         let mut starts = self.transmitter.send_train(size, fitting)?;
         let departures = starts.ends();
         if at_once > 0 {

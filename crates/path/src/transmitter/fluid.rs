@@ -173,6 +173,20 @@ impl Fluid {
         Some(train)
     }
 
+    /// How many of `count` packets of `bytes` each will have begun by `instant` if they are sent from the instant that
+    /// [`seek`](Self::seek) found; `None` where the rate is not constant.
+    pub(crate) fn count_begun_by(&mut self, instant: Time, bytes: u64, count: u32) -> Option<u32> {
+        if !self.profile.is_constant() {
+            return None;
+        }
+        if self.recent[0].bytes != bytes {
+            self.find_packet_time(bytes);
+        }
+        let PacketTime { nanos, rest, .. } = self.recent[0];
+        let starts = Train::new(self.free, self.spare, (nanos, rest), self.segment.rate, count);
+        Some(if starts.over_by() <= instant { count } else { count - starts.count_after(instant) })
+    }
+
     /// Puts the transmission time of `bytes` first.
     #[inline(never)]
     fn find_packet_time(&mut self, bytes: u64) {

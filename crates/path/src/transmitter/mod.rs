@@ -152,6 +152,15 @@ impl Transmitter {
         }
     }
 
+    /// How many of `count` packets of `size` bytes each will have begun by `instant` if they are sent from the start that
+    /// [`seek`](Self::seek) found; `None` where the rate is not constant.
+    pub(crate) fn count_begun_by(&mut self, instant: Time, size: u32, count: u32) -> Option<u32> {
+        match &mut self.service {
+            Service::Fluid(fluid) => fluid.count_begun_by(instant, u64::from(size) + self.overhead, count),
+            Service::Trace(_) => None,
+        }
+    }
+
     /// Whether a packet that arrives now, after a [`seek`](Self::seek) to `now` and behind `queued` packets that have
     /// not been sent, waits no longer than `limit` at the current rate. A trace has no current rate: its mean counts.
     pub(crate) fn waits_at_most(&mut self, limit: Duration, now: Time, queued: Backlog) -> bool {

@@ -10,7 +10,7 @@ use super::delivery::Followers;
 use crate::agenda::{Cause, Turn};
 use crate::endpoints::Endpoints;
 use crate::packet::{Packet, flow_number};
-use dumbbell_network::Route;
+use dumbbell_network::{Hop, Leaving, Route};
 use dumbbell_transport::{Ack, Answer, CumulativeAck, EvenRun, Horizon};
 use dumbbell_units::Time;
 
@@ -147,14 +147,14 @@ impl Engine<'_> {
     fn acknowledge_ahead(&mut self, index: usize, at: Time, ack: CumulativeAck, cause: Cause) {
         let route = self.routes.of(index);
         let packet = Packet::cumulative_ack(flow_number(index), route.reverse_rest, route.header, ack).because(cause);
-        let medium = route.first_reverse.medium();
+        let hop = route.first_reverse;
         if let Some(passed) = route.passed {
-            self.send_passing(passed as usize, at, medium, packet);
-        } else if let Some(link) = self.media.link_mut(medium)
+            self.send_back_passing(passed as usize, at, hop, packet);
+        } else if let Some(link) = self.media.link_mut(hop.medium())
             && let Some(next) = link.delay(at, packet)
         {
             link.is_entered_until(at);
-            self.medium_agenda.advance(medium, next);
+            self.medium_agenda.advance(hop.medium(), next);
         }
     }
 
@@ -163,7 +163,7 @@ impl Engine<'_> {
     pub(super) fn send_back(&mut self, route: &Route, packet: Packet) {
         let hop = route.first_reverse;
         if let Some(passed) = route.passed {
-            return self.send_passing(passed as usize, self.now, hop.medium(), packet);
+            return self.send_back_passing(passed as usize, self.now, hop, packet);
         }
         let link = self.media.link_mut(hop.medium());
         match link.and_then(|link| link.delay(self.now, packet)) {
@@ -172,12 +172,31 @@ impl Engine<'_> {
         }
     }
 
-    /// Has a packet pass a link, and enter the next one ahead of its time.
-    pub(super) fn send_passing(&mut self, passed: usize, at: Time, medium: usize, packet: Packet) {
+    /// The same where it passes a link.
+    #[inline(never)]
+    fn send_back_passing(&mut self, passed: usize, at: Time, hop: Hop, packet: Packet) {
+        self.send_passing(passed, at, hop, packet.size, |place| *place = packet);
+    }
+
+    /// Has a packet of `size` bytes pass a link at `at`, and enter the next one ahead of its time, where `write` writes it.
+    #[inline(always)]
+    pub(super) fn send_passing(
+        &mut self,
+        passed: usize,
+        at: Time,
+        hop: Hop,
+        size: u16,
+        write: impl FnOnce(&mut Packet),
+    ) {
         let Some(link) = self.media.link_mut(passed) else { return };
-        let enters = link.pass(at, u32::from(packet.size));
-        let Some(link) = self.media.link_mut(medium) else { return };
+        let enters = link.pass(at, u32::from(size));
+        if hop.leaving == Leaving::Gathered {
+            return self.gather(enters, hop.medium(), (size, 1), write);
+        }
+        let Some(link) = self.media.link_mut(hop.medium()) else { return };
+        let mut packet = Packet::default();
+        write(&mut packet);
         let next = link.delay_from(enters, packet);
-        self.medium_agenda.advance(medium, next);
+        self.medium_agenda.advance(hop.medium(), next);
     }
 }

@@ -100,6 +100,7 @@ impl Engine<'_> {
             return false;
         }
         self.now = now;
+        self.settle_gathered(now);
         if let Some(change) = self.clock.pop_change(now) {
             self.change_link(&change);
         } else if self.clock.measure <= now {

@@ -7,7 +7,7 @@ use crate::agenda::Turn;
 use crate::endpoints::Endpoints;
 use crate::flow::Flow;
 use crate::packet::{Handle, Kind, Packet, flow_number};
-use dumbbell_network::Hop;
+use dumbbell_network::{Hop, Leaving};
 use dumbbell_path::Offer;
 use dumbbell_transport::Datagram;
 use dumbbell_units::Time;
@@ -105,7 +105,7 @@ impl Engine<'_> {
     #[inline(always)]
     fn send_datagrams(&mut self, now: Time, stream: Stream, first: Datagram, most: u64) -> Option<u64> {
         let Stream { flow, hop, .. } = stream;
-        if hop.is_joined {
+        if !hop.is_left_in_time() {
             self.send_datagram_ahead(now, flow, stream.kind, (hop, stream.rest), first);
             return Some(1);
         }
@@ -165,6 +165,11 @@ impl Engine<'_> {
         datagram: Datagram,
     ) {
         let (flow, payload) = (flow_number(index), self.payloads.keep());
+        if hop.leaving == Leaving::Gathered {
+            return self.gather(now, hop.medium(), (datagram.size, 1), |place| {
+                *place = Packet::datagram(kind, now, flow, hops_left, datagram, payload);
+            });
+        }
         let way = Way { flow, kind, hops_left };
         self.send_ahead(now, hop, way, datagram.size, |place| {
             *place = Packet::datagram(kind, now, flow, hops_left, datagram, payload);
@@ -176,8 +181,9 @@ impl Engine<'_> {
     fn send_reply_ahead(&mut self, now: Time, index: usize, passed: usize, datagram: Datagram) {
         let payload = self.payloads.keep();
         let route = self.routes.of(index);
-        let (medium, rest) = (route.first_reverse.medium(), route.reverse_rest);
-        let packet = Packet::datagram(Kind::Reply, now, flow_number(index), rest, datagram, payload);
-        self.send_passing(passed, now, medium, packet);
+        let (hop, rest) = (route.first_reverse, route.reverse_rest);
+        self.send_passing(passed, now, hop, datagram.size, |place| {
+            *place = Packet::datagram(Kind::Reply, now, flow_number(index), rest, datagram, payload);
+        });
     }
 }

@@ -65,6 +65,9 @@ impl Engine<'_> {
     /// The same for shared media, and for links that may do more to a packet than delay it.
     #[inline(never)]
     fn any_medium_event(&mut self, index: usize, packet: &mut Packet) {
+        if self.gathered.is_used() && self.leave_gathered(index, packet) {
+            return;
+        }
         while self.poll_medium(index, packet) {
             self.move_on(packet);
             if self.must_stop(1) {
@@ -90,7 +93,7 @@ impl Engine<'_> {
 
     /// [`arrive`](Self::arrive) out of line.
     #[inline(never)]
-    fn move_on(&mut self, packet: &mut Packet) {
+    pub(super) fn move_on(&mut self, packet: &mut Packet) {
         self.arrive(packet, Followers::NONE);
     }
 
@@ -104,7 +107,7 @@ impl Engine<'_> {
         let taken = self.media.link_mut(followers.link).map_or(0, |link| link.take_together(self.now, followers.count));
         let hop = self.routes.next_hop(packet.flow, packet.kind.is_forward(), packet.hops_left);
         packet.hops_left -= 1;
-        self.send_run(hop, *packet, 1 + taken);
+        self.send_run(self.now, hop, *packet, 1 + taken);
     }
 
     /// A packet comes out of a medium: it enters the next medium of its route, or its endpoint receives it, which may take
@@ -141,7 +144,7 @@ impl Engine<'_> {
     }
 
     /// An ACK reaches its sender.
-    fn deliver_ack(&mut self, packet: &Packet) {
+    pub(super) fn deliver_ack(&mut self, packet: &Packet) {
         let index = packet.flow as usize;
         let now = self.now;
         let flow = &mut self.flows[index];

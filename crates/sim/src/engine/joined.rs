@@ -8,7 +8,7 @@
 
 use super::Engine;
 use crate::packet::{Kind, Packet};
-use dumbbell_network::Hop;
+use dumbbell_network::{Hop, Leaving};
 use dumbbell_path::Fate;
 use dumbbell_units::Time;
 
@@ -57,7 +57,7 @@ impl Engine<'_> {
             written(way)(&mut packet);
             packet
         };
-        while hop.is_joined
+        while hop.leaving == Leaving::Ahead
             && let Some(link) = self.media.link_mut(hop.medium())
         {
             let fate = link.foretell(at, u32::from(size));
@@ -88,6 +88,11 @@ impl Engine<'_> {
     /// not joined.
     #[inline(never)]
     pub(super) fn send_packet_ahead(&mut self, at: Time, hop: Hop, way: Way, packet: &Packet) {
+        if hop.leaving == Leaving::Gathered {
+            let mut packet = *packet;
+            packet.hops_left = way.hops_left;
+            return self.gather_run(at, hop.medium(), &packet, 1);
+        }
         self.send_ahead(at, hop, way, packet.size, |place| *place = *packet);
     }
 

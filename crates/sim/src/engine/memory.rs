@@ -87,7 +87,7 @@ impl Engine<'_> {
         let mut parts = Parts::default();
         parts[FLOWS] = self.memory.fixed;
         parts[SENDERS] = self.flows.iter().map(|flow| flow.ends.memory()).sum();
-        parts[PACKETS] = self.media.iter().map(|medium| medium.memory()).sum();
+        parts[PACKETS] = self.media.iter().map(|medium| medium.memory()).sum::<u64>() + self.gathered.memory();
         parts[CONTENTS] = self.sacks.memory() + self.payloads.memory();
         parts[HISTOGRAMS] = self.flows.iter().map(|flow| flow.histograms() as u64).sum();
         parts[SERIES] = self.recorder.memory();
@@ -124,10 +124,13 @@ impl Engine<'_> {
     }
 
     fn fullest_medium(&mut self) -> Growth {
-        let packets = |medium: &dyn Medium<Packet>| medium.count_in_flight(&|_| true);
-        let fullest = self.media.iter().max_by_key(|medium| packets(*medium));
+        let gathered = self.gathered.counts();
+        let packets = |(number, medium): &(usize, &dyn Medium<Packet>)| {
+            medium.count_in_flight(&|_| true) + gathered.get(*number).copied().unwrap_or(0)
+        };
+        let fullest = self.media.iter().enumerate().max_by_key(packets);
         let (link, packets) =
-            fullest.map_or_else(Default::default, |medium| (medium.name(0).to_owned(), packets(medium)));
+            fullest.map_or_else(Default::default, |fullest| (fullest.1.name(0).to_owned(), packets(&fullest)));
         Growth::Packets { link, packets }
     }
 

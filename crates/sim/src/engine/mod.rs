@@ -11,6 +11,7 @@ mod clock;
 mod datagrams;
 mod delivery;
 mod faults;
+mod gathered;
 mod joined;
 mod memory;
 mod pages;
@@ -36,7 +37,8 @@ use dumbbell_network::{BusyAgenda, Entry, Routes, for_each_link, report};
 use dumbbell_path::Media;
 use dumbbell_results::{self as results, LinkSummary, Recorder};
 use dumbbell_scenario::Scenario;
-use dumbbell_units::Time;
+use dumbbell_units::{Duration, Time};
+use gathered::Gathered;
 use memory::Memory;
 use std::sync::atomic::Ordering;
 use traffic::Traffic;
@@ -55,6 +57,8 @@ pub(crate) struct Engine<'a> {
     routes: Routes,
     /// Links that are [joined](Routes::join) to those behind them.
     joined: Vec<usize>,
+    /// Links whose packets are [gathered](Routes::gather).
+    gathered: Gathered,
     /// Where each link of the scenario is entered.
     entries: Vec<Entry>,
     /// What packets under way carry besides themselves.
@@ -94,6 +98,7 @@ impl<'a> Engine<'a> {
             network.shorten_ways(|_| false);
             if scenario.traffic.is_empty() {
                 network.join_links();
+                network.gather_links();
             }
         }
         let recorder = tables::recorder(scenario, &network.flows);
@@ -110,7 +115,8 @@ impl<'a> Engine<'a> {
         mut clock: Clock,
         checks: Checks,
     ) -> Engine<'a> {
-        let Network { media, flows, routes, joined, entries, traffic } = network;
+        let slots = network.slots();
+        let Network { media, flows, routes, joined, gathered, entries, traffic } = network;
         clock.expect_arrival(traffic.next());
         let mut flow_agenda = FlowAgenda::new(flows.len());
         for (index, flow) in flows.iter().enumerate() {
@@ -121,12 +127,13 @@ impl<'a> Engine<'a> {
             now: Time::ZERO,
             end: Time::ZERO + scenario.duration,
             memory: Memory::new(&media, &flows, &routes),
-            medium_agenda: BusyAgenda::new(media.len(), Time::NEVER),
+            medium_agenda: BusyAgenda::new(slots, Time::NEVER),
             media,
             fallible: faults::fallible(&flows),
             flows,
             routes,
             joined,
+            gathered,
             entries,
             sacks: Store::default(),
             payloads: Payloads::default(),
@@ -157,12 +164,18 @@ impl<'a> Engine<'a> {
     /// The end has been reached: counts what has not been counted.
     fn close(&mut self) {
         self.now = self.end;
+        self.settle_gathered(self.end + Duration::from_nanos(1));
         self.end_links();
         self.settle_all_reports();
         if self.measured_links.is_none() {
             self.finish_measurement();
         }
-        self.checks.conservation(&self.flows, &self.media);
+        self.checks.conservation(&self.flows, |is_meant| self.count_under_way(is_meant));
+    }
+
+    /// Packets under way of the kind that is asked for.
+    fn count_under_way(&self, is_meant: &dyn Fn(&Packet) -> bool) -> u64 {
+        self.media.iter().map(|medium| medium.count_in_flight(is_meant)).sum::<u64>() + self.gathered.count(is_meant)
     }
 
     /// The tables of a run that is over.

@@ -6,7 +6,7 @@ use crate::agenda::{Cause, Turn};
 use crate::endpoints::Endpoints;
 use crate::flow::{Flow, Traffic};
 use crate::packet::{Kind, Packet, flow_number};
-use dumbbell_network::Hop;
+use dumbbell_network::{Hop, Leaving};
 use dumbbell_path::{DropCause, Link, Offer, Packet as _, Port, Train};
 use dumbbell_transport::Burst;
 use dumbbell_units::Time;
@@ -59,6 +59,9 @@ impl Engine<'_> {
         let now = self.now;
         let route = self.routes.of(index);
         let hop = route.first_forward;
+        if !hop.is_left_in_time() {
+            return self.transmit_to_gathered(index, first);
+        }
         let Flow { ends: Endpoints::Tcp { sender, .. }, traffic, data, device, .. } = &mut self.flows[index] else {
             return;
         };
@@ -105,6 +108,47 @@ impl Engine<'_> {
         }
         let next = self.settle_medium(hop.medium());
         self.medium_agenda.advance(hop.medium(), next);
+    }
+
+    /// The same where the first hop is a [gathered](Self::gather) link.
+    #[inline(never)]
+    fn transmit_to_gathered(&mut self, index: usize, first: Burst) {
+        let now = self.now;
+        let mut next = Some(first);
+        let mut until_check = BURSTS_PER_CHECK;
+        while let Some(burst) = next {
+            let route = self.routes.of(index);
+            let (link, hops_left, header) = (route.first_forward.medium(), route.forward_rest, route.header);
+            let flow = &mut self.flows[index];
+            let kind = flow.data;
+            let Endpoints::Tcp { sender, .. } = &mut flow.ends else { return };
+            match burst.first_of_alike() {
+                Some(first) if !sender.wants_completions() => {
+                    let size = (first.len + u16::from(header), burst.remaining());
+                    self.gather(now, link, size, |place| {
+                        *place = Packet::first_of(&burst, flow_number(index), hops_left, header, first).of_kind(kind);
+                    });
+                }
+                _ => {
+                    sender.handed_over(burst.bytes, now);
+                    burst.fold(now, |now, segment| {
+                        let packet = Packet::data(flow_number(index), hops_left, header, segment).of_kind(kind);
+                        self.gather_run(now, link, &packet, 1);
+                        now
+                    });
+                }
+            }
+            let Endpoints::Tcp { sender, .. } = &mut self.flows[index].ends else { return };
+            until_check -= 1;
+            if until_check == 0 {
+                let is_too_large = sender.memory() + self.gathered.memory() > self.bounds.max_memory;
+                if is_too_large || self.bounds.cancel.load(Ordering::Relaxed) {
+                    return self.measure_memory();
+                }
+                until_check = BURSTS_PER_CHECK;
+            }
+            next = sender.poll_again();
+        }
     }
 
     /// The same where the first hop is no link.
@@ -158,19 +202,25 @@ impl Engine<'_> {
     }
 
     /// Hands a packet to a medium.
-    #[inline(never)]
+    #[inline(always)]
     pub(super) fn send(&mut self, hop: Hop, packet: Packet) {
-        if hop.is_joined {
-            self.send_packet_ahead(self.now, hop, Way::of(&packet), &packet);
+        self.send_at(self.now, hop, packet);
+    }
+
+    /// The same at `at`, which lies before now only behind [gathered](Self::gather) links.
+    #[inline(never)]
+    pub(super) fn send_at(&mut self, at: Time, hop: Hop, packet: Packet) {
+        if !hop.is_left_in_time() {
+            self.send_packet_ahead(at, hop, Way::of(&packet), &packet);
         } else {
-            self.send_written(self.now, hop, packet.flow, packet.size, |place| *place = packet);
+            self.send_written(at, hop, packet.flow, packet.size, |place| *place = packet);
         }
     }
 
     /// Hands a packet that has come out of a medium to the next one.
     #[inline(never)]
     pub(super) fn send_on(&mut self, hop: Hop, packet: &Packet) {
-        if hop.is_joined {
+        if !hop.is_left_in_time() {
             self.send_packet_ahead(self.now, hop, Way::of(packet).next(), packet);
         } else {
             self.send_written(self.now, hop, packet.flow, packet.size, |place| {
@@ -213,17 +263,20 @@ impl Engine<'_> {
 
     /// Hands `count` packets of data that belong to a run to a medium, of which `packet` is the first: together, if the medium
     /// takes runs.
-    pub(super) fn send_run(&mut self, hop: Hop, mut packet: Packet, count: u32) {
+    pub(super) fn send_run(&mut self, at: Time, hop: Hop, mut packet: Packet, count: u32) {
+        if hop.leaving == Leaving::Gathered {
+            return self.gather_run(at, hop.medium(), &packet, count);
+        }
         let mut counts = hop.is_bottleneck;
         let departures = self.media.link_mut(hop.medium()).and_then(|link| {
             counts &= !link.decides_late();
-            link.offer_run(self.now, packet, count)
+            link.offer_run(at, packet, count)
         });
         let Some(departures) = departures else {
-            self.send(hop, packet);
+            self.send_at(at, hop, packet);
             for _ in 1..count {
                 packet.follow(1);
-                self.send(hop, packet);
+                self.send_at(at, hop, packet);
             }
             return;
         };

@@ -1,5 +1,6 @@
 //! Wires a scenario: its links become media, its flows get endpoints and routes over them.
 
+use super::gathered::Gathered;
 use super::traffic::Traffic;
 use crate::RunError;
 use crate::endpoints::Endpoints;
@@ -9,6 +10,7 @@ use dumbbell_network::{Entry, Routes, controller_stream, media, slowest_link, st
 use dumbbell_path::Media;
 use dumbbell_scenario::Scenario;
 use dumbbell_transport::Completion;
+use dumbbell_units::Duration;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 
@@ -19,6 +21,8 @@ pub(super) struct Network {
     pub routes: Routes,
     /// Links that are [joined](Routes::join) to those behind them.
     pub joined: Vec<usize>,
+    /// Links whose packets are [gathered](Routes::gather).
+    pub gathered: Gathered,
     /// Where each link of the scenario is entered.
     pub entries: Vec<Entry>,
     pub traffic: Traffic,
@@ -44,6 +48,7 @@ impl Network {
             flows: Vec::with_capacity(scenario.flows.len()),
             routes: Routes::with_capacity(scenario.flows.len()),
             joined: Vec::new(),
+            gathered: Gathered::default(),
             entries,
             traffic: Traffic::default(),
         };
@@ -90,7 +95,8 @@ impl Network {
             if link == trunk { wire.into_remote() } else { wire }
         });
         let media = Media::new(links.collect(), Vec::new());
-        Ok(Network { media, flows, routes, joined: Vec::new(), entries, traffic: Traffic::default() })
+        let (gathered, traffic) = (Gathered::default(), Traffic::default());
+        Ok(Network { media, flows, routes, joined: Vec::new(), gathered, entries, traffic })
     }
 
     /// Lets packets pass links where nothing can happen to them, and receivers answer ahead of time; `is_shared` tells of links
@@ -126,6 +132,25 @@ impl Network {
                 link.join();
             }
         }
+    }
+
+    /// Gathers links that only delay packets. No link may change afterwards, and no flow come.
+    pub fn gather_links(&mut self) {
+        let Network { media, routes, joined, .. } = self;
+        let delays: Vec<Option<Duration>> =
+            (0..media.len()).map(|number| media.link_mut(number).and_then(|link| link.only_delay())).collect();
+        let may_wait: Vec<bool> = (0..media.len())
+            .map(|number| media.link_mut(number).is_some_and(|link| link.patience().is_some()))
+            .collect();
+        let gatherings = routes.gather(|number| delays[number], |number| may_wait[number] && !joined.contains(&number));
+        let longest = delays.iter().flatten().max().copied().unwrap_or(Duration::ZERO);
+        self.gathered = Gathered::new(&gatherings, longest, media);
+    }
+
+    /// So many media may be due: those behind have nothing to do by themselves.
+    pub fn slots(&self) -> usize {
+        let slots = self.gathered.slots().map(|slot| slot + 1).max();
+        slots.map_or(self.media.len(), |slots| slots.max(self.routes.media_with_work()))
     }
 
     /// Only who waits for what leaves its host's device has to hear in time of what a queue decides.

@@ -36,7 +36,7 @@ proptest! {
             now += pause;
             let part = usize::from(!goes_to_first);
             let packet = full(number);
-            if is_run && !is_timed {
+            if is_run {
                 let taken = whole.offer_run(at(now), packet, count).unwrap();
                 dropped += count - taken.count();
                 prop_assert_eq!(parts[part].offer_run(at(now), packet, count).unwrap().count(), count);
