@@ -180,7 +180,7 @@ impl<'a> Engine<'a> {
         };
         let measured_s = self.measured.1.since(self.measured.0).as_secs_f64();
         let datagrams = results::datagrams(&tables::datagram_summaries(self.scenario, lasting, measured_s));
-        let flows = results::flows(&tables::flow_summaries(self.scenario, self.flows, measured_s));
+        let flows = results::flows(tables::flow_summaries(self.scenario, self.flows, measured_s));
         let mut measured_links = self.measured_links.unwrap_or_default();
         let mut rows = measured_links.iter_mut();
         for_each_link(&mut self.media, &self.entries, |medium, port| {
