@@ -79,6 +79,7 @@ impl<R> Value<R> {
     }
 
     /// Appends that of `row`.
+    #[inline(always)]
     fn append(self, row: &R, values: &mut Values) {
         match (self, values) {
             (Value::Float(value), Values::Float(rows)) => rows.push(value(row)),
