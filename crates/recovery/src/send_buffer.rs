@@ -4,6 +4,10 @@
 //! (`sk_stream_write_space`), and then writes until the buffer is full. The buffer grows with the congestion window while
 //! somebody waits for it (autotuning), and never shrinks: a window that has fallen leaves room for 2 to 2.5 windows of what
 //! was sent after it.
+//!
+//! What waits to be sent lies in buffers of its own (`sk_write_queue`), each as large as half of the receiver's largest
+//! window when it was begun. Where one ends matters to bursts: only the last one, which may become larger, is deferred
+//! although it fits into the window.
 
 use dumbbell_units::claimed;
 use std::collections::VecDeque;
@@ -31,6 +35,18 @@ pub struct Held {
     pub sacked: u32,
     /// Most segments of a buffer that is being filled (`tcp_xmit_size_goal`).
     pub goal: u32,
+    /// Segments in half of the receiver's largest window (`max_window`): a buffer that ends farther above the last one with
+    /// PSH has it, too (`forced_push`).
+    pub half_window: u32,
+}
+
+/// A buffer of which something is unsent.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+struct Unsent {
+    /// One above its last segment.
+    end: u32,
+    /// Whether the last segment has PSH.
+    is_pushed: bool,
 }
 
 /// The send buffer of a connection.
@@ -43,8 +59,9 @@ pub struct SendBuffer {
     mss: u64,
     /// One above the last segment of each buffer that was sent and is not acknowledged.
     sent: VecDeque<u32>,
-    /// First segment of the last unsent buffer, as it was when it was begun.
-    tail: u32,
+    unsent: VecDeque<Unsent>,
+    /// One above the last segment that has PSH (`pushed_seq`).
+    pushed: u32,
     writer: Writer,
 }
 
@@ -65,7 +82,15 @@ impl SendBuffer {
     /// A buffer for segments of `mss` bytes that has `first` bytes and is made larger by autotuning, up to `max`
     /// (`tcp_wmem`).
     pub fn autotuned(first: u64, max: u64, mss: u32) -> SendBuffer {
-        SendBuffer { size: first, max, mss: u64::from(mss), sent: VecDeque::new(), tail: 0, writer: Writer::Content }
+        SendBuffer {
+            size: first,
+            max,
+            mss: u64::from(mss),
+            sent: VecDeque::new(),
+            unsent: VecDeque::new(),
+            pushed: 0,
+            writer: Writer::Content,
+        }
     }
 
     /// A buffer whose size the application has set: twice what it asked for (`SO_SNDBUF`).
@@ -92,6 +117,30 @@ impl SendBuffer {
     /// The segments below `end` that were not sent before leave as one buffer (`tcp_event_new_data_sent`).
     pub fn note_sent(&mut self, end: u32) {
         self.sent.push_back(end);
+        if self.unsent.front().is_some_and(|first| first.end <= end) {
+            self.unsent.pop_front();
+        }
+    }
+
+    /// Whether the next buffer ends at `end`, and with PSH.
+    pub fn pushes_at(&self, end: u32) -> bool {
+        self.unsent.front() == Some(&Unsent { end, is_pushed: true })
+    }
+
+    /// How many segments the buffer holds that begins at `nxt`, and whether it is the last one, to which the application may
+    /// add. What it lacks of the `quota` that may leave as one burst it takes from the next one (`tcp_grow_skb`).
+    pub fn next_buffer(&mut self, nxt: u32, quota: u32) -> (u32, bool) {
+        let wanted = nxt + quota;
+        match self.unsent.get(1).copied() {
+            Some(second) if self.unsent[0].end < wanted && second.end <= wanted => {
+                let is_pushed = self.unsent[0].is_pushed || second.is_pushed;
+                self.unsent.pop_front();
+                self.unsent[0].is_pushed = is_pushed;
+            }
+            Some(_) => self.unsent[0].end = self.unsent[0].end.max(wanted),
+            None => {}
+        }
+        self.unsent.front().map_or((0, true), |first| (first.end - nxt, self.unsent.len() == 1))
     }
 
     /// Whether the application waits for room.
@@ -115,13 +164,12 @@ impl SendBuffer {
         if self.writer == Writer::Waiting {
             return held.end;
         }
-        // Nothing is left of a last buffer whose data the application has taken back.
-        let in_last = held.end.checked_sub(self.tail.max(held.nxt));
-        let room_in_last = in_last.map_or(0, |in_last| held.goal.saturating_sub(in_last));
-        let taken = if held.nxt < held.end && room_in_last > 0 {
+        let begun = self.unsent.len().checked_sub(2).map_or(held.nxt, |before| self.unsent[before].end);
+        let room_in_last = held.goal.saturating_sub(held.end - begun);
+        let fills = !self.unsent.is_empty() && room_in_last > 0;
+        let taken = if fills {
             room_in_last
         } else if self.used(held) < self.size {
-            self.tail = held.end;
             held.goal
         } else {
             0
@@ -132,7 +180,24 @@ impl SendBuffer {
             0 => Writer::Waiting,
             _ => Writer::Writing,
         };
+        if fills {
+            self.unsent.pop_back();
+        }
+        if taken > 0 && end > held.nxt {
+            self.unsent.push_back(Unsent { end, is_pushed: false });
+        }
+        if !self.is_written() || end.saturating_sub(self.pushed) > held.half_window {
+            self.push(end);
+        }
         end
+    }
+
+    /// The last buffer, which ends at `end`, ends with PSH (`tcp_mark_push`).
+    fn push(&mut self, end: u32) {
+        self.pushed = end;
+        if let Some(last) = self.unsent.back_mut() {
+            last.is_pushed = true;
+        }
     }
 
     /// Whether the application is at work.
@@ -147,8 +212,9 @@ impl SendBuffer {
         matches!(self.writer, Writer::Writing | Writer::Woken)
     }
 
-    /// The application has nothing more to write.
+    /// The application has nothing more to write, and takes back what was not sent.
     pub fn close(&mut self) {
+        self.unsent.clear();
         self.writer = Writer::Content;
     }
 
@@ -160,14 +226,13 @@ impl SendBuffer {
         let outstanding = u64::from(held.nxt - held.una);
         let single = outstanding - u64::from(held.sacked).min(outstanding);
         let sent = (self.sent.len() as u64 * single).checked_div(outstanding).unwrap_or(0);
-        let tail = self.tail.clamp(held.nxt, held.end);
-        let unsent = (tail - held.nxt).div_ceil(held.goal) + u32::from(tail < held.end);
-        u64::from(held.end - held.una) * self.mss + (sent + u64::from(unsent)) * BUFFER_OVERHEAD
+        u64::from(held.end - held.una) * self.mss + (sent + self.unsent.len() as u64) * BUFFER_OVERHEAD
     }
 
     /// Bytes of memory [claimed].
     pub fn memory(&self) -> u64 {
         claimed::<u32>(self.sent.len(), self.sent.capacity())
+            + claimed::<Unsent>(self.unsent.len(), self.unsent.capacity())
     }
 }
 
@@ -181,7 +246,7 @@ mod tests {
     }
 
     fn held(una: u32, nxt: u32, end: u32) -> Held {
-        Held { una, nxt, end, sacked: 0, goal: 40 }
+        Held { una, nxt, end, sacked: 0, goal: 40, half_window: 40 }
     }
 
     #[test]
@@ -189,9 +254,42 @@ mod tests {
         let mut send_buffer = SendBuffer::autotuned(buffer(60), buffer(60), 1_000);
         assert_eq!(send_buffer.write(held(0, 0, 0), 200), 40);
         assert_eq!(send_buffer.write(held(0, 0, 40), 200), 80, "a second buffer, from segment 40 on");
-        // The application takes back everything from segment 10 on, and writes again: a buffer of its own.
-        assert_eq!(send_buffer.write(held(0, 5, 10), 200), 50);
-        assert_eq!(send_buffer.write(held(0, 5, 30), 200), 50, "which is filled before another one is begun");
+        send_buffer.note_sent(5);
+        send_buffer.close();
+        assert_eq!(send_buffer.write(held(0, 5, 5), 30), 30, "a buffer of its own");
+        assert_eq!(send_buffer.write(held(0, 5, 30), 200), 45, "which is filled before another one is begun");
+    }
+
+    #[test]
+    fn only_the_last_buffer_may_become_larger_and_others_take_from_the_next_one_what_a_burst_lacks() {
+        let mut socket = SendBuffer::autotuned(1 << 20, 1 << 20, 1_000);
+        assert_eq!(socket.write(held(0, 0, 0), 100), 40);
+        assert_eq!(socket.write(held(0, 0, 40), 100), 80);
+        assert_eq!(socket.write(held(0, 0, 80), 100), 100);
+        assert_eq!(socket.next_buffer(0, 10), (40, false));
+        socket.note_sent(36);
+        assert_eq!(socket.next_buffer(36, 3), (4, false), "more than may leave");
+        assert_eq!(socket.next_buffer(36, 10), (10, false), "six segments of the second one");
+        socket.note_sent(46);
+        assert_eq!(socket.next_buffer(46, 10), (34, false));
+        socket.note_sent(76);
+        assert_eq!(socket.next_buffer(76, 30), (24, true), "all of the third one, which is the last");
+        socket.note_sent(100);
+        assert_eq!(socket.next_buffer(100, 30), (0, true));
+    }
+
+    #[test]
+    fn every_second_buffer_that_is_written_in_one_go_and_the_last_one_end_with_psh() {
+        let mut socket = SendBuffer::autotuned(buffer(200), buffer(200), 1_000);
+        let mut end = 0;
+        while socket.has_writer() || end == 0 {
+            end = socket.write(held(0, 0, end), 1_000);
+        }
+        let pushed = |socket: &SendBuffer| socket.unsent.iter().map(|one| (one.end, one.is_pushed)).collect::<Vec<_>>();
+        assert_eq!(pushed(&socket), [(40, false), (80, true), (120, false), (160, true), (200, true)]);
+        assert_eq!(socket.next_buffer(0, 50), (50, false));
+        assert_eq!(socket.next_buffer(0, 90), (80, false), "all of the second one");
+        assert!(socket.pushes_at(80) && !socket.pushes_at(70), "with its PSH");
     }
 
     #[test]
@@ -244,7 +342,7 @@ mod tests {
         }
         assert_eq!(socket.used(held(0, 40, 40)), 40 * buffer(1));
         assert_eq!(socket.used(Held { sacked: 30, ..held(0, 40, 40) }), 40 * 1_000 + 10 * BUFFER_OVERHEAD);
-        socket.tail = 80;
+        socket.unsent.extend([80, 100].map(|end| Unsent { end, is_pushed: false }));
         assert_eq!(socket.used(held(20, 40, 100)), 20 * buffer(1) + 60 * 1_000 + 2 * BUFFER_OVERHEAD);
     }
 

@@ -86,6 +86,14 @@ impl Record {
     pub fn has(&self, bits: u8) -> bool {
         self.flags & bits != 0
     }
+
+    /// The record of segment number `at` of a burst whose first one is `first`, between two others of the burst on the list of
+    /// transmissions; this is the record of the burst, with the amount in flight before it.
+    #[inline(always)]
+    fn of_burst(&self, first: u32, at: u32) -> Record {
+        let seq = first + at;
+        Record { tx_in_flight: self.tx_in_flight + at + 1, prev: seq.wrapping_sub(1), next: seq + 1, ..*self }
+    }
 }
 
 /// The records of all outstanding segments.
@@ -191,24 +199,30 @@ impl Scoreboard {
         } else {
             self.get_mut(prev).next = first;
         }
-        // All but the last one; they wrap around the end of the ring.
+        let record = Record { flags: record.flags | flag::LISTED, ..*record };
+        let as_first = |head: &mut Record| {
+            head.prev = prev;
+            head.flags |= flag::BURST_START;
+        };
+        let as_last = |tail: &mut Record| {
+            tail.next = NIL;
+            tail.len = last_len;
+        };
         let start = self.slot(first);
-        let before_last = size as usize - 1;
-        let ahead = before_last.min(self.records.len() - start);
-        let flags = record.flags | flag::LISTED;
-        let mut place = Record { prev, flags: flags | flag::BURST_START, ..*record };
-        let mut seq = first;
-        for places in [start..start + ahead, 0..before_last - ahead] {
-            for slot in &mut self.records[places] {
-                place.tx_in_flight += 1;
-                place.next = seq + 1;
-                *slot = place;
-                place.flags = flags;
-                place.prev = seq;
-                seq += 1;
+        if let Some(places) = self.records.get_mut(start..start + size as usize) {
+            for (place, at) in places.iter_mut().zip(0..) {
+                *place = record.of_burst(first, at);
             }
+            places.first_mut().map(as_first);
+            places.last_mut().map(as_last);
+        } else {
+            // Some lie at the end of the ring, the others at its beginning.
+            for at in 0..size {
+                *self.get_mut(first + at) = record.of_burst(first, at);
+            }
+            as_first(self.get_mut(first));
+            as_last(self.get_mut(last));
         }
-        *self.get_mut(last) = Record { next: NIL, tx_in_flight: place.tx_in_flight + 1, len: last_len, ..place };
         self.newest = last;
         self.nxt += size;
     }

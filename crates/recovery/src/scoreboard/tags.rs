@@ -54,15 +54,16 @@ impl Scoreboard {
     }
 
     /// Tags the untouched segments from `first` on, below `end`, that were sent one after the other and `belong`, and
-    /// takes them off the list of transmissions. Returns one above the last of them, and the next one on the list.
+    /// takes them off the list of transmissions; a run ends with the ring, too. Returns one above the last of them, and the
+    /// next one on the list.
     #[inline(always)]
     fn take_run(&mut self, first: u32, end: u32, tag: u8, belong: impl Fn(&Record) -> bool) -> (u32, u32) {
-        let prev = self.get(first).prev;
-        let mut next = first;
-        let mut seq = first;
-        while seq < end && seq == next {
-            let record = self.get_mut(seq);
-            if record.flags & (TOUCHED | flag::LISTED) != flag::LISTED || !belong(record) {
+        let (mut seq, mut next) = (first, first);
+        let start = self.slot(first);
+        let prev = self.records[start].prev;
+        let most = (end - first) as usize;
+        for record in self.records[start..].iter_mut().take(most) {
+            if seq != next || record.flags & (TOUCHED | flag::LISTED) != flag::LISTED || !belong(record) {
                 break;
             }
             record.flags ^= tag | flag::LISTED;

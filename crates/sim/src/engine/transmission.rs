@@ -235,7 +235,7 @@ impl Engine<'_> {
     /// Hands the copy of a packet to the medium that has duplicated it; returns when the copy will have left it, if that is
     /// known.
     #[cold]
-    fn send_copy(&mut self, hop: Hop, packet: Packet) -> Option<Time> {
+    pub(super) fn send_copy(&mut self, hop: Hop, packet: Packet) -> Option<Time> {
         let copy = match packet.attachment() {
             None => packet,
             Some(payload) if packet.kind.has_payload() => packet.with_attachment(self.payloads.copy(payload)),
@@ -258,7 +258,7 @@ impl Engine<'_> {
 
     /// Counts the departure of a packet from its bottleneck, if it is known.
     #[cold]
-    fn count_known_departure(&mut self, hop: Hop, packet: &Packet, departs: Option<Time>) {
+    pub(super) fn count_known_departure(&mut self, hop: Hop, packet: &Packet, departs: Option<Time>) {
         let is_known = hop.is_bottleneck && !self.media.get(hop.medium()).decides_late(hop.port);
         if let Some(departs) = departs.filter(|_| is_known) {
             self.flows[packet.flow as usize].traffic.count_departure(packet.size, departs, self.measured);
@@ -268,7 +268,7 @@ impl Engine<'_> {
     /// [`send`](Self::send) for a medium that need not be a link; returns when the packet will have left it, and its copy if
     /// there is one, as far as that is known, and how many of them it has taken.
     #[inline(never)]
-    fn send_over_any(&mut self, hop: Hop, packet: Packet) -> (Time, u32) {
+    pub(super) fn send_over_any(&mut self, hop: Hop, packet: Packet) -> (Time, u32) {
         let mut accepted = 1;
         let departs = match self.media.get_mut(hop.medium()).offer(self.now, hop.port, packet) {
             Offer::Accepted { departs } => {

@@ -11,12 +11,22 @@
 
 use dumbbell_units::{Duration, Time};
 
-/// Window of the first ACK (a SYN-ACK's 45 segments of 1448 bytes).
-const INITIAL_WINDOW_BYTES: u64 = 65_160;
+/// Window of the first ACK, of which whole segments count (45 of 1448 bytes).
+const INITIAL_WINDOW_BYTES: u64 = 65_536;
 /// Initial receive buffer (`tcp_rmem[1]`).
 const INITIAL_BUFFER_BYTES: u64 = 131_072;
-/// Share of the buffer that is payload, in 1/256: a 1448-byte segment from a virtual device occupies 2304 bytes.
-const PAYLOAD_SHARE_256: u64 = 160;
+/// Bytes of a packet besides its payload: IP, TCP and the timestamps.
+const HEADERS: u64 = 52;
+/// What a network device leaves free before a packet (`NET_SKB_PAD`), and the cache line that its memory ends with.
+const HEADROOM: u64 = 64;
+const CACHE_LINE: u64 = 64;
+/// Behind a packet (`struct skb_shared_info`), and beside it (`struct sk_buff`).
+const SHARED_INFO: u64 = 320;
+const DESCRIPTION: u64 = 256;
+/// What is larger lies in pages, beside a small buffer.
+const LARGEST_BUFFER: u64 = 8_192;
+const SMALL_BUFFER: u64 = 1_024;
+const PAGE: u64 = 4_096;
 /// Segments the first round is compared with (`TCP_INIT_CWND`).
 const INITIAL_BEST_SEGMENTS: u32 = 10;
 /// Segments smaller than this do not let the limit grow.
@@ -51,7 +61,7 @@ impl RightSizing {
         let limit = segments(INITIAL_WINDOW_BYTES);
         RightSizing {
             limit,
-            clamp: segments(INITIAL_BUFFER_BYTES * PAYLOAD_SHARE_256 / 256).max(limit),
+            clamp: segments(INITIAL_BUFFER_BYTES * payload_share_256(u64::from(mss)) / 256).max(limit),
             largest,
             mss,
             scale,
@@ -161,9 +171,43 @@ impl RightSizing {
     }
 }
 
+/// Which share of the receive buffer is payload, in 1/256, where segments of `mss` bytes come from a virtual device
+/// (`scaling_ratio`): 160 for 1448 bytes, which occupy 2304.
+fn payload_share_256(mss: u64) -> u64 {
+    let packet = mss + HEADERS;
+    let buffer = (packet + HEADROOM).next_multiple_of(CACHE_LINE) + SHARED_INFO;
+    let occupied = if buffer <= LARGEST_BUFFER {
+        buffer.next_power_of_two()
+    } else {
+        SMALL_BUFFER + packet.next_multiple_of(PAGE)
+    };
+    (mss * 256 / (occupied + DESCRIPTION)).max(1)
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn the_initial_buffer_holds_what_segments_of_a_size_leave_room_for() {
+        // The first windows that Linux 7.2 tells, and the largest before a round has ended, in units of 4096 bytes (21 at an
+        // MSS of 8948: here windows are whole segments).
+        for (mss, first, units) in [
+            (536, 65_392, 16),
+            (1_000, 65_000, 16),
+            (1_200, 64_800, 17),
+            (1_400, 64_400, 20),
+            (1_448, 65_160, 20),
+            (2_000, 64_000, 16),
+            (3_000, 63_000, 22),
+            (8_948, 62_636, 20),
+        ] {
+            let mut sizing = RightSizing::new(mss, 20_000, 12);
+            assert_eq!(sizing.window(0) * mss, first, "{mss}");
+            while sizing.grow(u16::try_from(mss).unwrap(), 0) {}
+            assert_eq!((sizing.window(0) * mss).div_ceil(4_096), units, "{mss}");
+        }
+    }
 
     const RTT: Duration = Duration::from_millis(40);
 
@@ -204,7 +248,7 @@ mod tests {
         sizing.start(Time::ZERO);
         // A gap is filled: the application has read 12 segments and 20 more wait for it.
         sizing.end_round(Time::ZERO + RTT, RTT, 12_000, 20_000, 0);
-        assert_eq!(sizing.clamp, 81);
+        assert_eq!(sizing.clamp, 65);
         sizing.end_round(Time::ZERO + RTT * 2, RTT, 32_000, 0, 0);
         assert_eq!(sizing.clamp, 120);
     }

@@ -172,6 +172,18 @@ pub(super) enum Retransmit {
     WindowProbe,
 }
 
+/// What arms the timer at the end of a send loop that schedules no probe.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub(super) enum Arming {
+    /// Nothing.
+    #[default]
+    Nothing,
+    /// The ACK before the loop, if nothing has left (`tcp_set_xmit_timer`).
+    Ack,
+    /// New data, which starts the retransmission timeout (`tcp_event_new_data_sent`).
+    Timeout,
+}
+
 /// State of the send loop that follows an event.
 #[derive(Debug, Default)]
 pub(super) struct Xmit {
@@ -187,9 +199,8 @@ pub(super) struct Xmit {
     pub codepoint: Ecn,
     /// The next new segment tells the receiver of the reduction (`TCP_ECN_QUEUE_CWR`).
     pub sends_cwr: bool,
-    /// New data has left that starts the retransmission timeout (`tcp_event_new_data_sent`), unless a probe is scheduled
-    /// when the loop is over.
-    pub rearms_rto: bool,
+    /// What arms the timer when the loop is over, unless something has left and a probe is scheduled.
+    pub arming: Arming,
     /// An ACK has arrived: when the loop is over, an application that waits for the send buffer may be woken.
     pub checks_space: bool,
     pub send_clock: SendClock,

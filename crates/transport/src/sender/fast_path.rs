@@ -75,7 +75,7 @@ impl Sender {
             let in_flight = self.sample.delivered_since_sent(self.view.delivered);
             self.controller.pkts_acked(&self.view, &mut self.control, acked, self.sample.rtt_us, in_flight);
         }
-        self.set_xmit_timer();
+        self.set_xmit_timer_after_loop();
         self.end_app_limit();
         self.view.delivered_mstamp_us = self.view.mstamp_us;
         self.rate.generate_in_order(&mut self.sample, &self.view, acked);

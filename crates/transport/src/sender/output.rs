@@ -4,7 +4,7 @@
 //! [stamp](dumbbell_recovery::send_stamp). Pacing, small queues and
 //! deferral act between bursts, never inside one, which is why burst sizes are worth modelling.
 
-use super::assembly::Retransmit;
+use super::assembly::{Arming, Retransmit};
 use super::{Burst, Sender};
 use crate::{Flags, Rescue};
 use dumbbell_cc::Event;
@@ -86,6 +86,7 @@ impl Sender {
     pub(super) fn start_new_burst(&mut self) -> bool {
         let unsent = self.queued_segments();
         if unsent == 0 && self.xmit.sent == 0 {
+            self.arm_after_loop(false);
             return false;
         }
         let room = self.control.cwnd.saturating_sub(self.view.in_flight());
@@ -97,10 +98,8 @@ impl Sender {
                 return true;
             }
         }
-        if self.end_loop(cwnd_limited) && !self.schedule_loss_probe(false) && self.xmit.rearms_rto {
-            self.rearm_rto();
-        }
-        self.xmit.rearms_rto = false;
+        let has_sent = self.end_loop(cwnd_limited);
+        self.arm_after_loop(has_sent);
         false
     }
 
@@ -115,7 +114,8 @@ impl Sender {
     }
 
     /// How many new segments may leave as one burst now, with `room` for them in the congestion window; 0 for none
-    /// (`tcp_cwnd_test`, `tcp_snd_wnd_test`, `tcp_mss_split_point`).
+    /// (`tcp_cwnd_test`, `tcp_snd_wnd_test`, `tcp_mss_split_point`). Without a send
+    /// buffer all that is unsent lies in one buffer to which nothing is added.
     #[inline(always)]
     fn new_burst_size(&mut self, unsent: u32, room: u32, cwnd_limited: &mut bool) -> u32 {
         let window = self.stream.window_end.saturating_sub(self.board.nxt());
@@ -127,13 +127,18 @@ impl Sender {
             return 0;
         }
         let max_burst = self.max_burst();
-        if unsent > 1 && self.tso_should_defer(max_burst, unsent, room, window) {
-            *cwnd_limited = room < window;
-            return 0;
-        }
         // At least two bursts in flight.
         let half_cwnd = (self.control.cwnd >> 1).max(1);
-        let size = room.min(half_cwnd).min(window).min(max_burst).min(unsent);
+        let quota = room.min(half_cwnd).min(max_burst);
+        let (buffer, may_grow) = match &mut self.send_buffer {
+            Some(send_buffer) => send_buffer.next_buffer(self.board.nxt(), quota),
+            None => (unsent, false),
+        };
+        if buffer > 1 && self.tso_should_defer(max_burst, (buffer, may_grow), room, window) {
+            *cwnd_limited = room < window && room <= buffer;
+            return 0;
+        }
+        let size = quota.min(window).min(buffer);
         if self.small_queue_full(size, 1) { 0 } else { size }
     }
 
@@ -142,7 +147,7 @@ impl Sender {
         let sends = !self.pacing_forbids() && !self.small_queue_full(1, 1);
         if sends {
             self.send_new(1);
-            self.xmit.rearms_rto = false;
+            self.xmit.arming = Arming::Nothing;
         }
         let cwnd_limited = self.view.in_flight() >= self.control.cwnd;
         self.end_loop(cwnd_limited);
@@ -174,41 +179,46 @@ impl Sender {
         let mss = self.stream.mss;
         let last_len = self.stream.len_before(first + size);
         let bytes = u64::from(size - 1) * u64::from(mss) + u64::from(last_len);
-        let prior_packets_out = self.view.packets_out;
-        let (sent_at, mut record) = self.depart(size, bytes);
-        record.len = mss;
-        self.board.push_burst(&record, size, last_len);
-        let ends_write = first + size == self.stream.write_seq;
-        if ends_write {
-            self.board.get_mut(first + size - 1).flags |= flag::PUSHED;
-        }
-        self.view.packets_out += size;
-        self.view.snd_nxt = u64::from(self.board.nxt());
-        self.xmit.rearms_rto |= prior_packets_out == 0 || self.timer.pending() == Pending::Probe;
-        self.xmit.sent += size;
-        if self.view.in_reduction() {
-            self.prr.sent(size);
-        }
+        let end = first + size;
+        let ends_write = match &self.send_buffer {
+            Some(buffer) => buffer.pushes_at(end),
+            None => end == self.stream.write_seq,
+        };
         let cwr = if std::mem::take(&mut self.xmit.sends_cwr) { Flags::CWR } else { Flags::NONE };
         self.xmit.ready = Burst {
             next: first,
-            end: first + size,
+            end,
             bytes,
-            sent_at,
+            sent_at: self.view.now,
             mss,
             last_len,
             is_retransmission: false,
             ecn: self.xmit.codepoint,
             next_flags: cwr | Burst::push_of_first(size, ends_write),
         };
+        if self.view.packets_out == 0 || self.timer.pending() == Pending::Probe {
+            self.xmit.arming = Arming::Timeout;
+        }
+        self.xmit.sent += size;
+        if self.view.in_reduction() {
+            self.prr.sent(size);
+        }
+        let mut record = self.depart(size, bytes);
+        record.len = mss;
+        self.board.push_burst(&record, size, last_len);
+        if ends_write {
+            self.board.get_mut(end - 1).flags |= flag::PUSHED;
+        }
+        self.view.packets_out += size;
+        self.view.snd_nxt = u64::from(self.board.nxt());
         if self.send_buffer.is_some() {
-            self.note_buffer_sent(first + size);
+            self.note_buffer_sent(end);
         }
     }
 
     /// Stamps a burst, advances the pacing clock, and returns the record of its segments (`__tcp_transmit_skb`).
     #[inline(always)]
-    pub(super) fn depart(&mut self, size: u32, bytes: u64) -> (Time, Record) {
+    pub(super) fn depart(&mut self, size: u32, bytes: u64) -> Record {
         if self.view.in_flight() == 0 {
             self.controller.event(&self.view, &mut self.control, Event::TxStart);
         }
@@ -223,6 +233,6 @@ impl Sender {
             self.rate.restart(sent);
             self.view.delivered_mstamp_us = sent.us();
         }
-        (now, self.rate.skb_sent(&self.view, &self.control, sent))
+        self.rate.skb_sent(&self.view, &self.control, sent)
     }
 }

@@ -171,7 +171,7 @@ impl Sender {
     /// Retransmits `size` segments from `first` on as one burst; tag R is set if `counted` (`__tcp_retransmit_skb`).
     fn send_again(&mut self, first: u32, size: u32, counted: bool) {
         let bytes = (first..first + size).map(|seq| u64::from(self.board.get(seq).len)).sum();
-        let (sent_at, mut record) = self.depart(size, bytes);
+        let mut record = self.depart(size, bytes);
         record.tx_in_flight += 1;
         if counted {
             record.flags |= flag::RETRANS;
@@ -187,7 +187,7 @@ impl Sender {
             next: first,
             end: first + size,
             bytes,
-            sent_at,
+            sent_at: self.view.now,
             mss: self.stream.mss,
             // Only the last segment of a burst can be short, and a retransmission does not span two bursts.
             last_len: self.board.get(first + size - 1).len,

@@ -1,6 +1,7 @@
 //! The timers of the sender: retransmission timeout, reordering timer, tail loss probe, and the pauses of pacing and of
 //! small queues (`tcp_timer.c`).
 
+use super::assembly::Arming;
 use super::{CaState, Sender};
 use crate::RecoveryRule;
 use dumbbell_recovery::ack_rtt::age_us;
@@ -11,7 +12,8 @@ use dumbbell_recovery::tlp;
 use dumbbell_units::{Duration, Time};
 
 impl Sender {
-    /// When [`Sender::on_timer`] wants to be called; [`Time::NEVER`] when nothing is pending.
+    /// When [`Sender::on_timer`] wants to be called; [`Time::NEVER`] when nothing is pending. It is settled when
+    /// [`Sender::poll_transmit`] gives nothing more.
     #[inline]
     pub fn next_timer(&self) -> Time {
         let next = self.pacer.wake_by(self.timer.at());
@@ -117,6 +119,30 @@ impl Sender {
     pub(super) fn set_xmit_timer(&mut self) {
         if !self.schedule_loss_probe(true) {
             self.rearm_rto();
+        }
+    }
+
+    /// The same after an ACK in Open. Where the send loop that follows sends anything it schedules a probe itself, which
+    /// replaces this one: so the timer is armed when that loop is over.
+    #[inline(always)]
+    pub(super) fn set_xmit_timer_after_loop(&mut self) {
+        if self.view.packets_out > 0 && self.tlp.is_enabled() {
+            self.xmit.arming = Arming::Ack;
+        } else {
+            self.set_xmit_timer();
+        }
+    }
+
+    /// The send loop is over and has sent something, or not.
+    #[inline(always)]
+    pub(super) fn arm_after_loop(&mut self, has_sent: bool) {
+        let arming = std::mem::take(&mut self.xmit.arming);
+        if has_sent {
+            if !self.schedule_loss_probe(false) && arming == Arming::Timeout {
+                self.rearm_rto();
+            }
+        } else if arming == Arming::Ack {
+            self.set_xmit_timer();
         }
     }
 

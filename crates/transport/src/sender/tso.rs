@@ -34,13 +34,20 @@ impl Sender {
         self.tso_autosize().max(self.controller.min_tso_segs(&self.view, &self.control))
     }
 
-    /// Whether the burst is deferred, because the next ACK will make it larger (`tcp_tso_should_defer`).
+    /// Whether the burst is deferred, because the next ACK will make it larger (`tcp_tso_should_defer`). It comes from a buffer
+    /// of so many segments, to which the application may or may not add.
     #[inline(always)]
-    pub(super) fn tso_should_defer(&self, max_burst: u32, unsent: u32, room: u32, window: u32) -> bool {
+    pub(super) fn tso_should_defer(
+        &self,
+        max_burst: u32,
+        (buffer, may_grow): (u32, bool),
+        room: u32,
+        window: u32,
+    ) -> bool {
         const MILLISECOND: Duration = Duration::from_millis(1);
         let (view, control) = (&self.view, &self.control);
         let limit = window.min(room);
-        if limit >= unsent || view.ca_state >= CaState::Recovery {
+        if (limit >= buffer && !may_grow) || view.ca_state >= CaState::Recovery {
             return false;
         }
         if limit >= max_burst {

@@ -52,6 +52,7 @@ impl Sender {
             end: stream.write_seq,
             sacked: if self.config.sack { self.view.sacked_out } else { 0 },
             goal: (self.config.gso_max_bytes / self.config.mss).min(half_window).max(1),
+            half_window,
         }
     }
 

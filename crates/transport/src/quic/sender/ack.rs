@@ -81,7 +81,6 @@ impl QuicSender {
             self.on_congestion(largest);
         }
         self.on_losses(losses);
-        self.set_timers();
         self.cong_control(delivered, grew_by);
         self.end_recovery();
     }

@@ -30,26 +30,19 @@ impl QuicSender {
     }
 
     /// The packet that [may leave now](Self::may_transmit), if there is anything to send.
-    #[inline]
+    #[inline(always)]
     pub(in crate::quic) fn transmit(&mut self, now: Time) -> Option<QuicPacket> {
         let is_probe = self.timers.take_probe();
         let next = self.stream.take();
         let (part, is_retransmission) = if is_probe { next.or_else(|| self.oldest_in_flight())? } else { next? };
-        let packet = self.send(now, part, is_retransmission);
-        if is_probe {
-            // Pacing does not hold it back, but what comes behind it may have to wait longer.
-            self.note_wake();
-        }
-        Some(packet)
+        Some(self.send(now, part, is_retransmission))
     }
 
     /// Whether there is data, and pacing, both windows and the poll interval let a packet leave now.
     #[inline]
     fn may_send(&mut self, now: Time) -> bool {
         self.resume_if_known();
-        let is_paced = self.pacer.forbids(self.view.now);
-        self.note_wake();
-        if is_paced {
+        if self.pacer.forbids(self.view.now) {
             return false;
         }
         if !self.window_allows() {
@@ -110,7 +103,7 @@ impl QuicSender {
     }
 
     /// Sends a part at `at`. The connection itself knows only what its clock shows (`view.now`).
-    #[inline]
+    #[inline(always)]
     fn send(&mut self, at: Time, part: Part, is_retransmission: bool) -> QuicPacket {
         let number = self.sent.next_number();
         let now = self.view.now;
@@ -132,7 +125,6 @@ impl QuicSender {
         self.stats.sent_bytes += u64::from(len);
         self.stats.retransmitted_segments += u64::from(is_retransmission);
         self.timers.last_sent_at = now;
-        self.set_timers();
         self.pacer.depart(now, len, self.control.pacing_rate);
         self.note_departure();
         QuicPacket {

@@ -13,16 +13,13 @@ const MAX_BACK_OFF: u32 = 10;
 /// When something is due; [`Time::NEVER`] when nothing is.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Timers {
-    timeout_at: Time,
     /// Length of the timeout before back-off.
     pub timeout_us: u64,
     /// When the next packet is lost by the time threshold (`loss_time`).
     pub loss_at: Time,
     /// When a sender that polls looks again.
     pub poll_at: Time,
-    /// When the packet may leave that pacing delays, in the units of the sender's clock.
-    wake_at: Time,
-    /// The same for the next packet, whether pacing delays it or not.
+    /// When pacing lets the next packet leave, in the units of the sender's clock.
     departs_at: Time,
     /// When the last packet was sent; the timeout counts from it.
     pub last_sent_at: Time,
@@ -35,11 +32,9 @@ pub(super) struct Timers {
 impl Default for Timers {
     fn default() -> Timers {
         Timers {
-            timeout_at: Time::NEVER,
             timeout_us: 0,
             loss_at: Time::NEVER,
             poll_at: Time::NEVER,
-            wake_at: Time::NEVER,
             departs_at: Time::ZERO,
             last_sent_at: Time::ZERO,
             pto_count: 0,
@@ -67,11 +62,6 @@ impl Timers {
         self.probes -= u32::from(may_leave);
         may_leave
     }
-
-    #[inline]
-    fn earliest(&self) -> Time {
-        self.timeout_at.min(self.loss_at).min(self.poll_at).min(self.wake_at)
-    }
 }
 
 impl QuicSender {
@@ -95,21 +85,21 @@ impl QuicSender {
         self.quic().clock_resolution.as_nanos().div_ceil(1_000)
     }
 
-    /// Arms the timeout, if anything is in flight.
+    /// When the timeout expires, which is armed while something is in flight.
     #[inline]
-    pub(super) fn set_timers(&mut self) {
-        self.timers.timeout_at = if self.view.packets_out == 0 {
-            Time::NEVER
-        } else {
-            let backed_off = self.timers.timeout_us << self.timers.pto_count.min(MAX_BACK_OFF);
-            self.timers.last_sent_at + Duration::from_micros(backed_off)
-        };
+    fn timeout_at(&self) -> Time {
+        if self.view.packets_out == 0 {
+            return Time::NEVER;
+        }
+        let backed_off = self.timers.timeout_us << self.timers.pto_count.min(MAX_BACK_OFF);
+        self.timers.last_sent_at + Duration::from_micros(backed_off)
     }
 
     /// When [`QuicSender::on_timer`] wants to be called; [`Time::NEVER`] when nothing is pending.
     #[inline]
     pub fn next_timer(&self) -> Time {
-        self.timers.earliest()
+        let wake_at = if self.pacer.is_blocked() { self.timers.departs_at } else { Time::NEVER };
+        self.timeout_at().min(self.timers.loss_at).min(self.timers.poll_at).min(wake_at)
     }
 
     /// A packet has left, and pacing says when the next one may. An alarm is set in the clock's units.
@@ -119,17 +109,10 @@ impl QuicSender {
         self.timers.departs_at = rounded_down(self.view.next_departure, self.quic().clock_resolution);
     }
 
-    /// Pacing may have changed its mind.
-    #[inline]
-    pub(super) fn note_wake(&mut self) {
-        self.timers.wake_at = if self.pacer.is_blocked() { self.timers.departs_at } else { Time::NEVER };
-    }
-
     /// The time of [`QuicSender::next_timer`] has come.
     pub fn on_timer(&mut self, now: Time) {
         self.refresh_clock(now);
         self.pacer.wake(now);
-        self.note_wake();
         self.prr.begin_event(self.bytes_in_flight);
         if self.timers.poll_at <= now {
             self.timers.poll_at = Time::NEVER;
@@ -138,11 +121,9 @@ impl QuicSender {
             let losses = self.detect_losses();
             self.on_losses(losses);
             self.forget_settled();
-            self.set_timers();
-        } else if self.timers.timeout_at <= now {
+        } else if self.timeout_at() <= now {
             self.on_timeout();
             self.timers.last_sent_at = now;
-            self.set_timers();
         }
     }
 
