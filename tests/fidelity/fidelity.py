@@ -1,11 +1,11 @@
 """Simulates every case that was measured on a real Linux kernel and prints ours beside the kernel's.
 
 There are two collections. Our own recordings (``recordings/``) are made with ``--record`` on the reader's own kernel,
-over the simulator's own links (``own.py``, ``cases.py``). The other one lives outside of the repository
-(``../shared/groundtruth`` or ``--groundtruth DIR``) and is left out where it is not there: real TCP between two network
-namespaces joined by another link emulator. Each case is rebuilt from its row of ``summary.csv``, run with several
-seeds, and compared in the quantities the kernel reported, taken the same way: goodput at the receiver, smoothed RTT as
-``TCP_INFO`` samples show it, retransmitted segments, drops of the queue.
+or on one in virtual time (``virtual/``), over the simulator's own links (``own.py``, ``cases.py``). The other one lives
+outside of the repository (``../shared/groundtruth`` or ``--groundtruth DIR``) and is left out where it is not there:
+real TCP between two network namespaces joined by another link emulator. Each case is rebuilt from its row of
+``summary.csv``, run with several seeds, and compared in the quantities the kernel reported, taken the same way: goodput
+at the receiver, smoothed RTT as ``TCP_INFO`` samples show it, retransmitted segments, drops of the queue.
 
     python tests/fidelity/fidelity.py [--case NAME] [--seeds N] [--out DIR] [--json]
     python tests/fidelity/fidelity.py --record [--case NAME] [--runs N] [--retries N]

@@ -7,7 +7,7 @@ import os
 from collections.abc import Iterable
 from dataclasses import dataclass
 from pathlib import Path
-from statistics import median
+from statistics import mean, median
 from typing import Any
 
 import polars as pl
@@ -29,9 +29,13 @@ WORDS = {"goodput_mbps": "goodput", "srtt_ms": "mean RTT", "retransmits": "retra
 
 
 def recording_of_this_kernel() -> Path:
-    """Where recordings of the running kernel are kept: by its version, without what distributions add."""
+    """Where recordings of the running kernel are kept: by its version, without what distributions add.
+
+    One that runs in virtual time (``virtual/``) has a file of its own.
+    """
     version = ".".join(os.uname().release.split("-")[0].split(".")[:2])
-    return RECORDINGS / f"linux-{version}.csv"
+    is_virtual = "User Mode Linux" in Path("/proc/cpuinfo").read_text()
+    return RECORDINGS / f"linux-{version}{'-uml' if is_virtual else ''}.csv"
 
 
 def record(names: Iterable[str], runs: int | None, retries: int, console: Console) -> int:
@@ -135,7 +139,7 @@ def _with_hz(scenario: Any, hz: int | None, wmem: str = UNLIMITED_WMEM, rmem: st
 
 @dataclass(frozen=True)
 class Judgement:
-    """A flow of a case: each measure of the simulator and of the kernel, medians over runs."""
+    """A flow of a case: each measure of the simulator and of the kernel, medians or means over runs."""
 
     case: str
     cc: str
@@ -180,14 +184,16 @@ def judge(path: Path, chosen: list[str] | None, seeds: int) -> list[Judgement]:
         wmem = case.kernel.get("net.ipv4.tcp_wmem", UNLIMITED_WMEM)
         rmem = case.kernel.get("net.ipv4.tcp_rmem", UNLIMITED_RMEM)
         scenario = _with_hz(case.scenario, int(rows["hz"][0]), wmem, rmem)
-        runs = dumbbell.sweep(scenario, set=dict(case.simulator), repeat=seeds, progress=False)
+        repeat = max(seeds, 4 * case.runs) if case.scatters else seeds
+        runs = dumbbell.sweep(scenario, set=dict(case.simulator), repeat=repeat, progress=False)
         ours = [_measures(run, case)[int(str(flow))] for run in runs]
+        middle = mean if case.scatters else median
         judgements.append(
             Judgement(
                 case=str(name),
                 cc=rows["cc"][0],
-                ours={measure: median(float(run[measure]) for run in ours) for measure in TOLERANCES},
-                kernel={measure: number(rows[measure].median()) for measure in TOLERANCES},
+                ours={measure: middle(float(run[measure]) for run in ours) for measure in TOLERANCES},
+                kernel={measure: middle(float(value) for value in rows[measure]) for measure in TOLERANCES},
                 causes=dict(case.causes),
             )
         )

@@ -187,11 +187,6 @@ impl Endpoints {
         near!(self, near => near.next_timer())
     }
 
-    #[inline(always)]
-    pub fn on_sender_timer(&mut self, now: Time) {
-        near!(self, near => near.on_timer(now));
-    }
-
     #[inline]
     pub fn receiver_timer(&self) -> Time {
         match self {

@@ -76,7 +76,8 @@ impl Traffic {
     }
 }
 
-/// One flow.
+/// One flow. It begins with a cache line, so that what is [prefetched](dumbbell_units::prefetch) of it is what is needed.
+#[repr(align(64))]
 pub(crate) struct Flow {
     pub ends: Endpoints,
     pub phase: Phase,

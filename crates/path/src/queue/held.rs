@@ -239,7 +239,7 @@ impl<P: Packet> HeldQueue<P> {
 
     /// Lets the transmitter take what the discipline gives it at [`next_decision`](Self::next_decision); returns the
     /// packet and its departure.
-    #[inline(always)]
+    #[inline]
     pub(crate) fn decide(&mut self, ledger: &mut Ledger<P>) -> Option<(Time, P)> {
         let now = self.decision;
         if self.ready == now {

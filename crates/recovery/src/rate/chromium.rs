@@ -23,7 +23,7 @@ struct Reference {
 }
 
 /// What the sampler remembers of a packet from when it was sent.
-#[derive(Clone, Copy, Debug)]
+#[derive(Clone, Copy, Debug, Default)]
 pub struct SentSnapshot {
     /// When it was sent, in microseconds.
     pub sent_us: u64,

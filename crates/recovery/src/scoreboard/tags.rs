@@ -61,8 +61,9 @@ impl Scoreboard {
         let (mut seq, mut next) = (first, first);
         let start = self.slot(first);
         let prev = self.records[start].prev;
-        let most = (end - first) as usize;
-        for record in self.records[start..].iter_mut().take(most) {
+        let places = &mut self.records[start..];
+        let most = places.len().min((end - first) as usize);
+        for record in &mut places[..most] {
             if seq != next || record.flags & (TOUCHED | flag::LISTED) != flag::LISTED || !belong(record) {
                 break;
             }

@@ -113,18 +113,12 @@ impl Engine<'_> {
     #[inline(always)]
     pub(super) fn receiver_timer(&mut self, index: usize) {
         let now = self.now;
-        let ends = &mut self.flows[index].ends;
-        if ends.receiver_timer() <= now {
-            match ends {
-                Endpoints::Tcp { receiver, .. } => {
-                    if let Some(ack) = receiver.on_timer(now) {
-                        self.acknowledge(index, &ack, Cause::of_turn(Turn::Receiver));
-                    }
-                }
-                Endpoints::Other(ends) => {
-                    ends.far.on_timer(now);
-                    self.transmit_replies(now, index);
-                }
+        let Endpoints::Tcp { receiver, .. } = &mut self.flows[index].ends else {
+            return self.datagram_timer(index, Turn::Receiver);
+        };
+        if receiver.next_timer() <= now {
+            if let Some(ack) = receiver.on_timer(now) {
+                self.acknowledge(index, &ack, Cause::of_turn(Turn::Receiver));
             }
         } else {
             self.idle_turns += 1;

@@ -3,6 +3,7 @@
 use super::Engine;
 use super::joined::Way;
 use super::transmission::PACKETS_PER_CHECK;
+use crate::agenda::Turn;
 use crate::endpoints::Endpoints;
 use crate::flow::Flow;
 use crate::packet::{Handle, Kind, Packet, flow_number};
@@ -49,6 +50,27 @@ impl Engine<'_> {
                 until_check = PACKETS_PER_CHECK;
             }
         }
+    }
+
+    /// It is the turn of an end that sends datagrams. Kept apart, so that the event loop stays short.
+    #[inline(never)]
+    pub(super) fn datagram_timer(&mut self, index: usize, turn: Turn) {
+        let now = self.now;
+        let Endpoints::Other(ends) = &mut self.flows[index].ends else { return };
+        let end = if turn == Turn::Sender { &mut ends.near } else { &mut ends.far };
+        if end.next_timer() <= now {
+            end.on_timer(now);
+            if turn == Turn::Sender {
+                self.transmit_datagrams(index);
+            } else {
+                self.transmit_replies(now, index);
+            }
+        } else {
+            self.idle_turns += 1;
+        }
+        let Endpoints::Other(ends) = &self.flows[index].ends else { return };
+        let end = if turn == Turn::Sender { &ends.near } else { &ends.far };
+        self.flow_agenda.set(index, turn, end.next_timer());
     }
 
     /// Puts the datagrams of the far end on the wire at `now`.

@@ -26,14 +26,23 @@ impl Engine<'_> {
     #[inline(always)]
     pub(super) fn take_out(&mut self, index: usize, packet: &mut Packet) {
         let now = self.now;
+        let Some(link) = self.media.link_mut(index) else { return self.any_medium_event(index, packet) };
+        let Some((next, count)) = link.take_plain(now, packet) else { return self.any_medium_event(index, packet) };
+        if next > now {
+            self.medium_agenda.set(index, next);
+            self.arrive(packet, Followers { link: index, count });
+        } else {
+            self.take_out_at_once(index, packet, count);
+        }
+    }
+
+    /// Moves on a packet that has come out of a link with `count` more of its run, and those that come out at the same instant.
+    /// Kept apart, because mostly there is one.
+    #[inline(never)]
+    fn take_out_at_once(&mut self, index: usize, packet: &mut Packet, mut count: u32) {
+        let now = self.now;
         let mut until_check = PACKETS_PER_CHECK;
-        while let Some(link) = self.media.link_mut(index)
-            && let Some((next, count)) = link.take_plain(now, packet)
-        {
-            if next > now {
-                self.medium_agenda.set(index, next);
-                return self.arrive(packet, Followers { link: index, count });
-            }
+        loop {
             self.arrive_at_once(packet, Followers { link: index, count });
             until_check -= 1;
             if until_check == 0 {
@@ -41,6 +50,13 @@ impl Engine<'_> {
                     return;
                 }
                 until_check = PACKETS_PER_CHECK;
+            }
+            let Some(link) = self.media.link_mut(index) else { return };
+            let Some((next, followers)) = link.take_plain(now, packet) else { break };
+            count = followers;
+            if next > now {
+                self.medium_agenda.set(index, next);
+                return self.arrive(packet, Followers { link: index, count });
             }
         }
         self.any_medium_event(index, packet);
@@ -198,7 +214,10 @@ impl Engine<'_> {
         if flow.ends.is_idle() && flow.note_completion(now) {
             self.retire(index);
         }
-        self.transmit(index);
+        self.transmit_datagrams(index);
+        if let Endpoints::Other(ends) = &self.flows[index].ends {
+            self.flow_agenda.advance(index, Turn::Sender, ends.near.next_timer());
+        }
     }
 
     #[cold]

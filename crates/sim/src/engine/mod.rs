@@ -8,6 +8,7 @@
 
 mod answers;
 mod clock;
+mod crowd;
 mod datagrams;
 mod delivery;
 mod faults;
@@ -32,6 +33,7 @@ use crate::flow::Flow;
 use crate::packet::{Options, Packet, Payloads, Store};
 use crate::{Bounds, RunError, RunOutput, RunSummary, TimedChange, tables};
 use clock::Clock;
+use crowd::Crowd;
 use dumbbell_network::{BusyAgenda, Entry, Routes, for_each_link, report};
 use dumbbell_path::Media;
 use dumbbell_results::{self as results, LinkSummary, Recorder};
@@ -148,7 +150,8 @@ impl<'a> Engine<'a> {
 
     /// Runs to the end of the scenario.
     pub fn run(mut self) -> Result<RunOutput, RunError> {
-        let turns = turns(&mut self)?;
+        let is_crowd = self.flows.len() >= crowd::FEWEST_FLOWS;
+        let turns = if is_crowd { turns(&mut Crowd(&mut self)) } else { turns(&mut self) }?;
         self.events += turns;
         self.close();
         self.finish()

@@ -21,10 +21,14 @@ impl Engine<'_> {
     #[inline(always)]
     pub(super) fn sender_timer(&mut self, index: usize) {
         let now = self.now;
-        let ends = &mut self.flows[index].ends;
-        if ends.sender_timer() <= now {
-            ends.on_sender_timer(now);
-            self.transmit_all(index);
+        let Endpoints::Tcp { sender, .. } = &mut self.flows[index].ends else {
+            return self.datagram_timer(index, Turn::Sender);
+        };
+        if sender.next_timer() <= now {
+            sender.on_timer(now);
+            if let Some(burst) = sender.poll_transmit(now) {
+                self.transmit_bursts(index, burst);
+            }
         } else {
             self.idle_turns += 1;
         }

@@ -31,6 +31,10 @@ impl Endpoint for QuicSender {
     }
 
     fn poll_transmit(&mut self, now: Time, payload: &mut Vec<u8>) -> Option<Datagram> {
+        // Most polls find the clock at `now`. A function that calls nothing needs no stack frame.
+        if self.must_prepare(now) {
+            return self.prepare_and_poll(now, payload);
+        }
         if self.may_transmit(now) { self.encode_next(now, payload) } else { None }
     }
 
@@ -104,6 +108,12 @@ impl Endpoint for QuicReceiver {
 // Kept apart, because most polls find nothing to send.
 impl QuicSender {
     #[inline(never)]
+    fn prepare_and_poll(&mut self, now: Time, payload: &mut Vec<u8>) -> Option<Datagram> {
+        self.prepare(now);
+        if self.may_transmit(now) { self.encode_next(now, payload) } else { None }
+    }
+
+    #[inline(never)]
     fn encode_next(&mut self, now: Time, payload: &mut Vec<u8>) -> Option<Datagram> {
         let packet = self.transmit(now)?;
         packet.encode(payload);
@@ -164,12 +174,16 @@ impl QuicAck {
     // By its fields: two that were written a moment ago and are read as one would be waited for.
     #[inline]
     fn encode(self, bytes: &mut Vec<u8>) {
-        let QuicAck { ranges, range_count, delay_us, ecn: EcnCounts { ect0, ect1, ce } } = self;
-        bytes.extend_from_slice(&pair(delay_us, ect0));
-        bytes.extend_from_slice(&pair(ect1, ce));
-        for range in &ranges[..usize::from(range_count)] {
-            bytes.extend_from_slice(&pair(range.start, range.end));
-        }
+        let QuicAck { ranges: [first, second, third], range_count, delay_us, ecn: EcnCounts { ect0, ect1, ce } } = self;
+        let length = bytes.len() + QuicAck::HEAD + usize::from(range_count) * QuicAck::RANGE;
+        let mut all = [0; QuicAck::HEAD + QuicAck::MAX_RANGES * QuicAck::RANGE];
+        all[..8].copy_from_slice(&pair(delay_us, ect0));
+        all[8..16].copy_from_slice(&pair(ect1, ce));
+        all[16..24].copy_from_slice(&pair(first.start, first.end));
+        all[24..32].copy_from_slice(&pair(second.start, second.end));
+        all[32..].copy_from_slice(&pair(third.start, third.end));
+        bytes.extend_from_slice(&all);
+        bytes.truncate(length);
     }
 
     #[inline]

@@ -5,7 +5,6 @@ use crate::receiver::Reassembly;
 use crate::{ReceiverStats, SackBlock, TransportConfig};
 use dumbbell_path::Ecn;
 use dumbbell_units::{Duration, Time};
-use std::collections::VecDeque;
 
 /// Ranges of packet numbers that a receiver remembers (RFC 9000 leaves the number open; 32 is usual).
 const MAX_REMEMBERED: usize = 32;
@@ -25,7 +24,7 @@ enum Place {
 #[derive(Clone, Debug)]
 pub struct QuicReceiver {
     /// Ranges of packet numbers received, lowest first.
-    ranges: VecDeque<SackBlock>,
+    ranges: Vec<SackBlock>,
     largest_at: Time,
     unacked: u32,
     ack_at: Time,
@@ -45,7 +44,7 @@ impl QuicReceiver {
     /// A receiver with nothing received.
     pub fn new(config: &TransportConfig) -> QuicReceiver {
         QuicReceiver {
-            ranges: VecDeque::new(),
+            ranges: Vec::new(),
             largest_at: Time::ZERO,
             unacked: 0,
             ack_at: Time::NEVER,
@@ -63,14 +62,33 @@ impl QuicReceiver {
     /// A packet arrives; the ACK that it causes at once comes from [`QuicReceiver::poll_transmit`].
     #[inline]
     pub fn on_packet(&mut self, now: Time, packet: QuicPacket) {
+        let continues = self.ranges.last().is_some_and(|last| last.end == packet.number);
+        if continues && packet.seq == self.next_seq && self.held.is_empty() {
+            self.note_number(now, packet.number);
+            self.deliver_next(packet);
+            self.answer(now, packet, Place::Next);
+        } else {
+            self.on_unexpected_packet(now, packet);
+        }
+    }
+
+    /// A packet arrives that is not the next one behind all others. Kept apart, because the next one needs no calls.
+    #[inline(never)]
+    fn on_unexpected_packet(&mut self, now: Time, packet: QuicPacket) {
+        let place = self.note_number(now, packet.number);
+        self.deliver(packet);
+        self.answer(now, packet, place);
+    }
+
+    /// A packet has arrived: counts it, and decides when it is acknowledged.
+    #[inline]
+    fn answer(&mut self, now: Time, packet: QuicPacket, place: Place) {
         self.stats.arrived_segments += 1;
         self.stats.arrived_bytes += u64::from(packet.len);
         if let Some(AckFrequency { every, delay_us }) = packet.ack_frequency {
             self.ack_every = u32::from(every);
             self.max_ack_delay = Duration::from_micros(u64::from(delay_us));
         }
-        let place = self.note_number(now, packet.number);
-        self.deliver(packet);
         // The bits of a copy are not counted.
         let marked = place != Place::Known && self.count_bits(packet.ecn);
         self.unacked += 1;
@@ -133,7 +151,7 @@ impl QuicReceiver {
     /// Adds a packet number to the ranges.
     #[inline]
     fn note_number(&mut self, now: Time, number: u32) -> Place {
-        match self.ranges.back_mut() {
+        match self.ranges.last_mut() {
             Some(last) if last.end == number => {
                 last.end += 1;
                 self.largest_at = now;
@@ -145,12 +163,12 @@ impl QuicReceiver {
 
     #[inline(never)]
     fn note_any_number(&mut self, now: Time, number: u32) -> Place {
-        let highest_end = self.ranges.back().map_or(0, |range| range.end);
+        let highest_end = self.ranges.last().map_or(0, |range| range.end);
         if number >= highest_end {
             self.largest_at = now;
-            self.ranges.push_back(SackBlock { start: number, end: number + 1 });
+            self.ranges.push(SackBlock { start: number, end: number + 1 });
             if self.ranges.len() > MAX_REMEMBERED {
-                self.ranges.pop_front();
+                self.ranges.remove(0);
             }
             return if number == highest_end { Place::Next } else { Place::Other };
         }
@@ -176,27 +194,44 @@ impl QuicReceiver {
         Place::Other
     }
 
+    /// The next part of the stream has arrived.
     #[inline]
+    fn deliver_next(&mut self, packet: QuicPacket) {
+        self.next_seq += 1;
+        self.stats.delivered_segments += 1;
+        self.stats.delivered_bytes += u64::from(packet.len);
+    }
+
     fn deliver(&mut self, packet: QuicPacket) {
-        let bytes = u64::from(packet.len);
         if packet.seq < self.next_seq {
             self.stats.duplicate_segments += 1;
         } else if packet.seq > self.next_seq {
-            if !self.held.insert(packet.seq, bytes) {
+            if !self.held.insert(packet.seq, u64::from(packet.len)) {
                 self.stats.duplicate_segments += 1;
             }
         } else {
-            self.next_seq += 1;
-            self.stats.delivered_segments += 1;
-            self.stats.delivered_bytes += bytes;
-            if !self.held.is_empty()
-                && let Some(run) = self.held.take(self.next_seq)
-            {
+            self.deliver_next(packet);
+            if let Some(run) = self.held.take(self.next_seq) {
                 self.next_seq = run.end;
                 self.stats.delivered_segments += u64::from(run.end - run.start);
                 self.stats.delivered_bytes += run.bytes;
             }
         }
+    }
+
+    /// The ranges that an ACK tells of, highest first, and how many these are.
+    #[inline]
+    fn highest_ranges(&self) -> ([SackBlock; QuicAck::MAX_RANGES], u8) {
+        if let Some(&[third, second, highest]) = self.ranges.last_chunk() {
+            return ([highest, second, third], 3);
+        }
+        let mut ranges = [SackBlock::default(); QuicAck::MAX_RANGES];
+        let mut count = 0;
+        for (place, range) in ranges.iter_mut().zip(self.ranges.iter().rev()) {
+            *place = *range;
+            count += 1;
+        }
+        (ranges, count)
     }
 
     /// The ACK that [has to be sent](Self::must_acknowledge).
@@ -206,13 +241,44 @@ impl QuicReceiver {
         self.unacked = 0;
         self.ack_at = Time::NEVER;
         self.stats.acks_sent += 1;
-        let mut ranges = [SackBlock::default(); QuicAck::MAX_RANGES];
-        let mut range_count = 0;
-        for (place, range) in ranges.iter_mut().zip(self.ranges.iter().rev()) {
-            *place = *range;
-            range_count += 1;
-        }
+        let (ranges, range_count) = self.highest_ranges();
         let delay_us = u32::try_from(now.since(self.largest_at).as_micros()).unwrap_or(u32::MAX);
         QuicAck { ranges, range_count, delay_us, ecn: self.ecn }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn receive(receiver: &mut QuicReceiver, numbers: impl IntoIterator<Item = u32>) {
+        for number in numbers {
+            receiver.note_number(Time::ZERO, number);
+        }
+    }
+
+    #[test]
+    fn with_each_new_range_the_lowest_is_forgotten_also_where_late_packets_have_added_some() {
+        let mut receiver = QuicReceiver::new(&TransportConfig::default());
+        receive(&mut receiver, (0..32).map(|n| 4 * n));
+        receive(&mut receiver, [2, 6]);
+        assert_eq!(receiver.ranges.len(), MAX_REMEMBERED + 2);
+        receive(&mut receiver, (32..100).map(|n| 4 * n));
+        assert_eq!(receiver.ranges.len(), MAX_REMEMBERED + 2);
+        assert_eq!(receiver.ranges[0].start, 4 * 66);
+    }
+
+    #[test]
+    fn an_ack_tells_of_the_highest_ranges_highest_first() {
+        let mut receiver = QuicReceiver::new(&TransportConfig::default());
+        let starts = |receiver: &mut QuicReceiver| {
+            let ack = receiver.acknowledge(Time::ZERO);
+            ack.ranges().iter().map(|range| (range.start, range.end)).collect::<Vec<_>>()
+        };
+        assert_eq!(starts(&mut receiver), []);
+        receive(&mut receiver, [0, 1, 4]);
+        assert_eq!(starts(&mut receiver), [(4, 5), (0, 2)]);
+        receive(&mut receiver, [6, 8, 9]);
+        assert_eq!(starts(&mut receiver), [(8, 10), (6, 7), (4, 5)]);
     }
 }

@@ -1,6 +1,6 @@
 //! The packets that were sent (`sent_packets`, RFC 9002, appendix A.1).
 //!
-//! Packets in flight lie in a ring in the order of their numbers, among them some that are acknowledged or lost already.
+//! Packets in flight lie in a ring, each where its number says, among them some that are acknowledged or lost already.
 //! Lost packets are kept in a list of their own for a while, so that a late ACK for one of them is recognised.
 
 use super::stream::Part;
@@ -9,16 +9,20 @@ use dumbbell_units::claimed;
 use std::collections::VecDeque;
 use std::ops::Range;
 
+/// Places of a ring that holds its first packet.
+const LEAST_PLACES: usize = 4;
+
 /// What became of a packet.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub(super) enum Fate {
+    #[default]
     InFlight,
     Acked,
     Lost,
 }
 
 /// A packet that was sent.
-#[derive(Clone, Copy, Debug)]
+#[derive(Clone, Copy, Debug, Default)]
 pub(super) struct Sent {
     /// The part of the stream that it carries.
     pub part: Part,
@@ -41,8 +45,10 @@ pub(super) struct Lost {
 /// The packets in flight, and those that were lost lately.
 #[derive(Debug, Default)]
 pub(super) struct SentPackets {
-    packets: VecDeque<Sent>,
+    /// Packet n lies at n modulo their count, which is a power of two.
+    places: Vec<Sent>,
     first: u32,
+    next: u32,
     largest_acked: Option<u32>,
     /// In the order of their numbers.
     lost: VecDeque<Lost>,
@@ -57,9 +63,8 @@ impl SentPackets {
 
     /// Number of the next packet.
     #[inline]
-    #[expect(clippy::cast_possible_truncation, reason = "a number is a u32, and each packet has one")]
     pub fn next_number(&self) -> u32 {
-        self.first + self.packets.len() as u32
+        self.next
     }
 
     /// Largest number that was acknowledged (`largest_acked_packet`).
@@ -68,22 +73,56 @@ impl SentPackets {
         self.largest_acked
     }
 
+    /// Where a number lies in the ring; there must be a place.
+    #[inline]
+    fn place(&self, number: u32) -> usize {
+        number as usize & (self.places.len() - 1)
+    }
+
+    #[inline]
+    fn has(&self, number: u32) -> bool {
+        self.first <= number && number < self.next
+    }
+
     /// A packet, unless it is below the first one in flight.
     #[inline]
     pub fn get(&self, number: u32) -> Option<&Sent> {
-        self.packets.get(number.checked_sub(self.first)? as usize)
+        if self.has(number) { self.places.get(self.place(number)) } else { None }
     }
 
     /// The same to change what is known of it.
     #[inline]
     pub fn get_mut(&mut self, number: u32) -> Option<&mut Sent> {
-        self.packets.get_mut(number.checked_sub(self.first)? as usize)
+        let place = if self.has(number) { self.place(number) } else { return None };
+        self.places.get_mut(place)
     }
 
     /// A packet is sent with [`SentPackets::next_number`].
     #[inline]
     pub fn push(&mut self, part: Part, at: SentSnapshot) {
-        self.packets.push_back(Sent { part, fate: Fate::InFlight, at });
+        if self.len() == self.places.len() {
+            self.grow();
+        }
+        let place = self.place(self.next);
+        self.places[place] = Sent { part, fate: Fate::InFlight, at };
+        self.next += 1;
+    }
+
+    /// Doubles the ring.
+    #[cold]
+    fn grow(&mut self) {
+        let places = vec![Sent::default(); (2 * self.places.len()).max(LEAST_PLACES)];
+        let before = std::mem::replace(&mut self.places, places);
+        for number in self.first..self.next {
+            let place = self.place(number);
+            self.places[place] = before[number as usize & (before.len() - 1)];
+        }
+    }
+
+    /// Packets from the first one in flight on.
+    #[inline]
+    fn len(&self) -> usize {
+        (self.next - self.first) as usize
     }
 
     /// An ACK has acknowledged `number`.
@@ -126,22 +165,21 @@ impl SentPackets {
 
     /// The packets in flight with their numbers, lowest first.
     pub fn in_flight(&self) -> impl Iterator<Item = (u32, &Sent)> {
-        (self.first..).zip(&self.packets).filter(|(_, sent)| sent.fate == Fate::InFlight)
+        let sent = |number| self.get(number).filter(|sent| sent.fate == Fate::InFlight).map(|sent| (number, sent));
+        (self.first..self.next).filter_map(sent)
     }
 
     /// Forgets what is before the first packet in flight.
     #[inline]
     pub fn forget_settled(&mut self) {
-        while self.packets.front().is_some_and(|sent| sent.fate != Fate::InFlight) {
-            self.packets.pop_front();
+        while self.get(self.first).is_some_and(|sent| sent.fate != Fate::InFlight) {
             self.first += 1;
         }
     }
 
     /// Bytes of memory [claimed].
     pub fn memory(&self) -> u64 {
-        claimed::<Sent>(self.packets.len(), self.packets.capacity())
-            + claimed::<Lost>(self.lost.len(), self.lost.capacity())
+        claimed::<Sent>(self.len(), self.places.len()) + claimed::<Lost>(self.lost.len(), self.lost.capacity())
     }
 }
 
@@ -153,15 +191,35 @@ mod tests {
 
     fn sent(count: u32) -> SentPackets {
         let mut packets = SentPackets::default();
-        for seq in 0..count {
+        send(&mut packets, 0..count);
+        packets
+    }
+
+    fn send(packets: &mut SentPackets, parts: Range<u32>) {
+        for seq in parts {
             let at = ChromiumSampler::default().packet_sent(&View::new(1350), &Control::default(), false);
             packets.push(Part { seq, len: 1350 }, at);
         }
-        packets
     }
 
     fn acknowledge(packets: &mut SentPackets, number: u32) {
         packets.get_mut(number).unwrap().fate = Fate::Acked;
+    }
+
+    #[test]
+    fn packets_are_found_by_their_numbers_when_the_ring_has_wrapped_and_grown() {
+        let mut packets = sent(3);
+        for number in 0..3 {
+            acknowledge(&mut packets, number);
+        }
+        packets.forget_settled();
+        for end in [6, 20] {
+            let begin = packets.next_number();
+            send(&mut packets, begin..end);
+            let found: Vec<(u32, u32)> = packets.in_flight().map(|(number, sent)| (number, sent.part.seq)).collect();
+            assert_eq!(found, (3..end).map(|number| (number, number)).collect::<Vec<_>>());
+            assert!(packets.get(2).is_none() && packets.get(end).is_none());
+        }
     }
 
     #[test]

@@ -4,7 +4,7 @@ use dumbbell_units::claimed;
 use std::collections::VecDeque;
 
 /// A part of the stream, which fills one packet.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub(super) struct Part {
     /// Its place among the parts.
     pub seq: u32,

@@ -45,7 +45,10 @@ impl Receiver {
     /// timestamp clock, so that the segment counts as one of an earlier use of its sequence numbers (PAWS, RFC 7323,
     /// section 5; `tcp_paws_check`). The rule that trusts no timestamp older than 24 days is left out.
     fn fails_paws(&self, segment: &Segment) -> bool {
-        self.timestamps && timestamp_ticks(segment.sent_at) + PAWS_WINDOW_TICKS < timestamp_ticks(self.recent_timestamp)
+        let recent = self.recent_timestamp;
+        self.timestamps
+            && segment.sent_at < recent
+            && timestamp_ticks(segment.sent_at) + PAWS_WINDOW_TICKS < timestamp_ticks(recent)
     }
 
     /// Drops a segment and acknowledges at once what is there; a segment below `rcv_nxt` is reported as a duplicate

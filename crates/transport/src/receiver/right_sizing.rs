@@ -93,9 +93,10 @@ impl RightSizing {
     /// the limit does not grow beyond that.
     pub(super) fn hides(&self, unread: u32, held: u32) -> bool {
         let free = self.clamp.saturating_sub(held);
+        let whole_but_one = (1 << self.scale) - 1;
         let units = |taken: u32| {
             let segments = self.limit.min(free.saturating_sub(taken));
-            (u64::from(segments) * u64::from(self.mss)).div_ceil(1 << self.scale)
+            (u64::from(segments) * u64::from(self.mss) + whole_but_one) >> self.scale
         };
         units(unread) >= units(1)
     }

@@ -84,8 +84,13 @@ impl SackList {
     #[inline]
     #[expect(clippy::cast_possible_truncation, reason = "there are at most as many as an ACK holds")]
     pub(super) fn write(&self, duplicate: Option<SackBlock>, room: usize, ack: &mut Ack) {
+        let Some(duplicate) = duplicate else {
+            ack.sack = self.blocks;
+            ack.sack_count = self.len.min(room as u8);
+            return;
+        };
         let mut count = 0;
-        for block in duplicate.into_iter().chain(self.blocks().iter().copied()).take(room) {
+        for block in std::iter::once(duplicate).chain(self.blocks().iter().copied()).take(room) {
             ack.sack[count] = block;
             count += 1;
         }

@@ -134,7 +134,12 @@ impl Sender {
             return;
         }
 
-        let acked = self.clean_rtx_queue(ack, &prior, tagged.sent, &mut news);
+        let acked = if news.advanced {
+            self.clean_rtx_queue(ack, &prior, tagged.sent, &mut news)
+        } else {
+            self.clean_nothing(ack, tagged.sent, &mut news);
+            0
+        };
         if let Some(marks) = ack.marks {
             self.count_marks(marks, &prior, &mut news);
         }

@@ -65,9 +65,25 @@ impl Sender {
         if !self.board.is_empty() && self.config.sack && cleaned.segments > 0 {
             news.reneged = self.board.get(self.board.una()).has(flag::SACKED);
         }
-        let has_rtt = self.ack_update_rtt(ack, &cleaned, prior, sacked, news);
-        self.finish_clean(&cleaned, prior, has_rtt.then_some(sacked).flatten(), news);
+        self.ack_update_rtt(ack, &cleaned, prior, sacked, news);
+        self.finish_clean(&cleaned, prior, news);
         cleaned.segments
+    }
+
+    /// The same for an ACK that covers nothing new: only SACK blocks give a round-trip time.
+    #[inline(always)]
+    pub(super) fn clean_nothing(&mut self, ack: &Ack, sacked: Option<SentSpan>, news: &mut AckNews) {
+        let delivered =
+            Delivered { acked: None, sacked, covers_data: false, covers_retransmitted: false, echo: ack.echo };
+        if self.take_rtt_of(&delivered, false)
+            && let Some(sacked) = sacked
+            && !self.board.is_empty()
+            && self.config.recovery == RecoveryRule::Linux
+        {
+            // The timer is restarted only if the SACKed data was sent before the head's latest transmission: SACKs of
+            // later data must not postpone the timeout for ever.
+            news.set_timer |= age_us(self.view.mstamp_us, sacked.first_us) > self.oldest_age_us();
+        }
     }
 
     /// Segments below `end`, each sent once and neither selectively acknowledged nor marked lost, leave as one run.
@@ -132,7 +148,7 @@ impl Sender {
         }
     }
 
-    /// Takes the round-trip times that the ACK gives; returns whether it gives any (`tcp_ack_update_rtt`).
+    /// Takes the round-trip times that an ACK of new data gives (`tcp_ack_update_rtt`).
     #[inline(always)]
     fn ack_update_rtt(
         &mut self,
@@ -141,7 +157,7 @@ impl Sender {
         prior: &Prior,
         sacked: Option<SentSpan>,
         news: &AckNews,
-    ) -> bool {
+    ) {
         let delivered = Delivered {
             acked: (cleaned.sent.first_us != 0).then_some(cleaned.sent),
             sacked,
@@ -149,12 +165,7 @@ impl Sender {
             covers_retransmitted: news.retransmitted_data_acked,
             echo: ack.echo,
         };
-        let source = self.rtt.source();
-        if let Some(shown_us) = source.shown_without_sample_us() {
-            self.sample.rtt_us = i64::from(shown_us);
-        }
-        let Some(rtt) = source.sample(self.view.now, &delivered) else { return false };
-        let maybe_delayed = matches!(source, RttSource::Departures { .. })
+        let maybe_delayed = matches!(self.rtt.source(), RttSource::Departures { .. })
             && delivered.acked.is_some()
             && !news.retransmitted_data_acked
             && cleaned.segments == 1
@@ -162,6 +173,17 @@ impl Sender {
             && prior.sacked_out == 0
             && self.sample.prior_delivered + 1 == self.view.delivered
             && !(news.data_sacked || news.ece || news.dsack);
+        self.take_rtt_of(&delivered, maybe_delayed);
+    }
+
+    /// Takes the round-trip times that follow from what an ACK delivers; returns whether there are any.
+    #[inline(always)]
+    fn take_rtt_of(&mut self, delivered: &Delivered, maybe_delayed: bool) -> bool {
+        let source = self.rtt.source();
+        if let Some(shown_us) = source.shown_without_sample_us() {
+            self.sample.rtt_us = i64::from(shown_us);
+        }
+        let Some(rtt) = source.sample(self.view.now, delivered) else { return false };
         self.take_rtt(rtt, maybe_delayed);
         #[expect(
             clippy::cast_possible_truncation,
@@ -182,29 +204,15 @@ impl Sender {
         self.view.min_rtt_us = self.rtt.min_us();
     }
 
-    /// Detects reordering that the cumulative ACK shows, and decides whether the timer is restarted. `sacked` are the
-    /// newly SACKed segments, if they gave a round-trip time.
+    /// Detects reordering that a cumulative ACK of new data shows; the timer is to be restarted.
     #[inline(always)]
-    fn finish_clean(&mut self, cleaned: &Cleaned, prior: &Prior, sacked: Option<SentSpan>, news: &mut AckNews) {
-        if news.data_acked {
-            news.set_timer = true;
-            if self.config.sack {
-                // What the ACK overtakes is judged by what was SACKed before it, the degree by what is SACKed now.
-                if cleaned.reordered_from < prior.highest_sacked {
-                    self.check_sack_reordering(cleaned.reordered_from);
-                }
-            } else {
-                self.remove_reno_sacks(cleaned.segments, news.ece);
-            }
-        } else if let Some(sacked) = sacked
-            && !self.board.is_empty()
-            && self.config.recovery == RecoveryRule::Linux
-        {
-            // The timer is restarted only if the SACKed data was sent before the head's latest transmission: SACKs of
-            // later data must not postpone the timeout for ever.
-            let now_us = self.view.mstamp_us;
-            let head_sent_us = self.board.get(self.board.una()).sent.us();
-            news.set_timer |= age_us(now_us, sacked.first_us) > age_us(now_us, head_sent_us);
+    fn finish_clean(&mut self, cleaned: &Cleaned, prior: &Prior, news: &mut AckNews) {
+        news.set_timer = true;
+        if !self.config.sack {
+            self.remove_reno_sacks(cleaned.segments, news.ece);
+        } else if cleaned.reordered_from < prior.highest_sacked {
+            // What the ACK overtakes is judged by what was SACKed before it, the degree by what is SACKed now.
+            self.check_sack_reordering(cleaned.reordered_from);
         }
     }
 }

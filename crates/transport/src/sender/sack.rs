@@ -17,7 +17,8 @@ use dumbbell_recovery::send_stamp::Stamp;
 pub(super) struct SackMemory {
     /// One above the highest selectively acknowledged segment (`highest_sack`).
     pub highest: u32,
-    /// The blocks of the latest ACK that had any, whose segments are tagged already (`recv_sack_cache`).
+    /// The blocks of the latest ACK that had any, and of earlier ones where it had fewer than they: their segments are tagged
+    /// already (`recv_sack_cache`).
     reported: Blocks,
 }
 
@@ -25,29 +26,49 @@ pub(super) struct SackMemory {
 type Blocks = [SackBlock; Ack::MAX_SACK_BLOCKS];
 
 impl SackMemory {
-    /// Writes to `changed` the parts of `blocks` that the ACK before did not report, in ascending order, so that a
+    /// Writes to `changed` the parts of `blocks` that the ACKs before did not report, in ascending order, so that a
     /// lower block of this ACK does not look reordered by a higher one. Returns how many there are.
     #[inline(always)]
     fn news(&mut self, blocks: &[SackBlock], changed: &mut Blocks) -> usize {
-        let mut reported = Blocks::default();
+        let Some((&first, others)) = blocks.split_first() else { return 0 };
+        // Nearly always only the first block is news: the others are where they were, or one place behind.
+        let keep_their_places = self.reported.get(1..blocks.len()) == Some(others);
+        if !keep_their_places && self.reported.get(..others.len()) != Some(others) {
+            return self.sorted_news(blocks, changed);
+        }
+        let start = self.unreported_from(first.start);
+        if !keep_their_places {
+            let [newest, second, third, _] = self.reported;
+            self.reported = [first, newest, second, third];
+        }
+        self.reported[0] = first;
+        changed[0] = SackBlock { start, ..first };
+        usize::from(start < first.end)
+    }
+
+    /// [`SackMemory::news`] of any blocks.
+    fn sorted_news(&mut self, blocks: &[SackBlock], changed: &mut Blocks) -> usize {
         let mut changes = 0;
-        for ((place, &block), before) in reported.iter_mut().zip(blocks).zip(&self.reported) {
-            *place = block;
-            if block == *before {
-                continue;
-            }
-            let known = self.reported.iter().find(|known| known.start <= block.start && block.start <= known.end);
-            let start = known.map_or(block.start, |known| known.end);
+        for &block in blocks {
+            let start = self.unreported_from(block.start);
             if start < block.end {
                 changed[changes] = SackBlock { start, ..block };
                 changes += 1;
             }
         }
-        self.reported = reported;
-        if changes > 1 {
-            changed[..changes].sort_unstable_by_key(|block| block.start);
+        for (known, &block) in self.reported.iter_mut().zip(blocks) {
+            *known = block;
         }
+        changed[..changes].sort_unstable_by_key(|block| block.start);
         changes
+    }
+
+    /// Where a block that begins with `start` has its first segment that was not reported: beyond the reported block that
+    /// it continues, if any.
+    #[inline(always)]
+    fn unreported_from(&self, start: u32) -> u32 {
+        let known = self.reported.iter().find(|known| known.start <= start && start <= known.end);
+        known.map_or(start, |known| known.end)
     }
 
     /// The receiver has dropped what it reported.
@@ -225,6 +246,17 @@ mod tests {
         let mut changed = Blocks::default();
         let changes = memory.news(&blocks, &mut changed);
         changed[..changes].iter().map(|block| (block.start, block.end)).collect()
+    }
+
+    #[test]
+    fn a_new_block_that_moves_the_others_one_place_is_the_only_news() {
+        let mut memory = SackMemory::default();
+        assert_eq!(news(&mut memory, &[(5, 8)]), [(5, 8)]);
+        assert_eq!(news(&mut memory, &[(20, 22), (5, 8)]), [(20, 22)]);
+        assert_eq!(news(&mut memory, &[(30, 31), (20, 22), (5, 8)]), [(30, 31)]);
+        // The gap between two blocks is filled, and one of them leaves its place.
+        assert_eq!(news(&mut memory, &[(20, 31), (5, 8)]), [(22, 31)]);
+        assert_eq!(news(&mut memory, &[(40, 41), (20, 31), (5, 8)]), [(40, 41)]);
     }
 
     #[test]

@@ -84,7 +84,7 @@ impl Sender {
 
     /// Time since the latest transmission of the oldest segment.
     #[inline]
-    fn oldest_age_us(&self) -> u64 {
+    pub(super) fn oldest_age_us(&self) -> u64 {
         age_us(self.view.mstamp_us, self.board.get(self.board.una()).sent.us())
     }
 

@@ -80,7 +80,9 @@ impl QuicSender {
         if marks > 0 && !self.owns_marks {
             self.on_congestion(largest);
         }
-        self.on_losses(losses);
+        if let Some(losses) = losses {
+            self.on_losses(losses);
+        }
         self.cong_control(delivered, grew_by);
         self.end_recovery();
     }
@@ -89,12 +91,9 @@ impl QuicSender {
     fn acknowledge_ranges(&mut self, ack: &QuicAck, largest: u32) -> u32 {
         let newest = self.sent.get(largest).filter(|sent| sent.fate == Fate::InFlight).map(|sent| sent.at.sent_us);
         let mut grew_by = 0;
-        if let Some(more) = self.told.continued_by(ack) {
-            grew_by += self.acknowledge_range(&more);
-        } else {
-            for range in ack.ranges() {
-                grew_by += self.acknowledge_range(range);
-            }
+        let more = self.told.continued_by(ack);
+        for range in more.as_ref().map_or(ack.ranges(), std::slice::from_ref) {
+            grew_by += self.acknowledge_range(range);
         }
         self.told = Told { ranges: ack.ranges, count: ack.range_count };
         self.sent.note_largest_acked(largest);
@@ -107,32 +106,27 @@ impl QuicSender {
     }
 
     /// Acknowledges a range of packets; returns how many of them were sent after recovery began.
-    #[inline]
+    #[inline(always)]
     fn acknowledge_range(&mut self, range: &SackBlock) -> u32 {
-        let mut grew_by = 0;
+        let (mut grew_by, mut packets, mut bytes) = (0, 0, 0);
         for number in range.start.max(self.sent.first())..range.end {
-            grew_by += u32::from(self.acknowledge(number));
+            let Some(sent) = self.sent.get_mut(number).filter(|sent| sent.fate == Fate::InFlight) else { continue };
+            sent.fate = Fate::Acked;
+            packets += 1;
+            bytes += QuicPacket::bytes(sent.part.len);
+            self.view.delivered += 1;
+            self.rate.packet_acked(&mut self.sample, &self.view, &sent.at);
+            grew_by += u32::from(number >= self.recovery_end);
+        }
+        if packets > 0 {
+            self.view.packets_out -= packets;
+            self.bytes_in_flight -= bytes;
+            self.view.delivered_mstamp_us = self.view.mstamp_us;
         }
         if self.sent.has_lost() {
             self.acknowledge_lost(range);
         }
         grew_by
-    }
-
-    /// A packet number is acknowledged; returns whether it is new and was sent after recovery began.
-    #[inline]
-    fn acknowledge(&mut self, number: u32) -> bool {
-        let Some(sent) = self.sent.get_mut(number) else { return false };
-        if sent.fate != Fate::InFlight {
-            return false;
-        }
-        sent.fate = Fate::Acked;
-        self.view.packets_out -= 1;
-        self.bytes_in_flight -= QuicPacket::bytes(sent.part.len);
-        self.view.delivered += 1;
-        self.view.delivered_mstamp_us = self.view.mstamp_us;
-        self.rate.packet_acked(&mut self.sample, &self.view, &sent.at);
-        number >= self.recovery_end
     }
 
     /// Packets that were declared lost have arrived after all.

@@ -114,8 +114,8 @@ impl QuicSender {
 
     /// Reacts to the losses of [`QuicSender::detect_losses`]: a congestion event, or the minimum window when congestion is
     /// persistent (`OnPacketsLost`, sections 7.3.2 and 7.6).
-    pub(super) fn on_losses(&mut self, losses: Option<Losses>) {
-        let Some(Losses { oldest, newest, count, are_persistent }) = losses else { return };
+    pub(super) fn on_losses(&mut self, losses: Losses) {
+        let Losses { oldest, newest, count, are_persistent } = losses;
         if newest < self.recovery_end {
             self.spurious.add(count);
         } else {

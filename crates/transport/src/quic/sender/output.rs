@@ -5,6 +5,7 @@ use super::super::stream::Part;
 use super::super::{AckFrequency, QuicPacket};
 use super::QuicSender;
 use dumbbell_cc::{Control, Event};
+use dumbbell_recovery::careful_resume::Phase;
 use dumbbell_units::Time;
 
 /// Most packets that a sender lets one ACK stand for.
@@ -16,17 +17,30 @@ impl QuicSender {
     /// The next packet to put on the wire now, or `None` when nothing may leave before the next ACK or timer.
     #[inline]
     pub fn poll_transmit(&mut self, now: Time) -> Option<QuicPacket> {
+        self.prepare(now);
         if self.may_transmit(now) { self.transmit(now) } else { None }
     }
 
-    /// Whether a packet may leave now: a probe, or what pacing and windows allow.
+    /// Whether there is something to [prepare](Self::prepare).
+    #[inline]
+    pub(in crate::quic) fn must_prepare(&self, now: Time) -> bool {
+        now != self.refreshed_at || self.resume.phase() == Phase::Reconnaissance
+    }
+
+    /// What precedes the question whether a packet [may leave](Self::may_transmit).
+    pub(in crate::quic) fn prepare(&mut self, now: Time) {
+        if self.established {
+            self.refresh_clock(now);
+            if !self.timers.has_probe() {
+                self.resume_if_known();
+            }
+        }
+    }
+
+    /// Whether a packet may leave now, for which all is [prepared](Self::prepare): a probe, or what pacing and windows allow.
     #[inline]
     pub(in crate::quic) fn may_transmit(&mut self, now: Time) -> bool {
-        if !self.established {
-            return false;
-        }
-        self.refresh_clock(now);
-        self.timers.has_probe() || self.may_send(now)
+        self.established && (self.timers.has_probe() || self.may_send(now))
     }
 
     /// The packet that [may leave now](Self::may_transmit), if there is anything to send.
@@ -39,9 +53,8 @@ impl QuicSender {
     }
 
     /// Whether there is data, and pacing, both windows and the poll interval let a packet leave now.
-    #[inline]
+    #[inline(always)]
     fn may_send(&mut self, now: Time) -> bool {
-        self.resume_if_known();
         if self.pacer.forbids(self.view.now) {
             return false;
         }

@@ -118,8 +118,9 @@ impl QuicSender {
             self.timers.poll_at = Time::NEVER;
         }
         if self.timers.loss_at <= now {
-            let losses = self.detect_losses();
-            self.on_losses(losses);
+            if let Some(losses) = self.detect_losses() {
+                self.on_losses(losses);
+            }
             self.forget_settled();
         } else if self.timeout_at() <= now {
             self.on_timeout();

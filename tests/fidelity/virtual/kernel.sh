@@ -1,0 +1,27 @@
+#!/bin/sh
+# Builds a User-Mode Linux from the tarball of a kernel's source, into target/virtual. Three minutes on two cores.
+#
+#     tests/fidelity/virtual/kernel.sh /usr/src/linux-source-7.2.tar.xz
+#
+# It needs a C compiler, make, flex, bison, bc and 3 GB of disk. The tarball is only read.
+set -eu
+
+if [ ! -f "${1:-}" ]; then
+    echo "usage: kernel.sh TARBALL, the source of Linux 7.2 or later, such as /usr/src/linux-source-7.2.tar.xz" >&2
+    exit 2
+fi
+here=$(cd "$(dirname "$0")" && pwd)
+out=$here/../../../target/virtual
+rm -rf "$out/source" "$out/build"
+mkdir -p "$out/source" "$out/build"
+tar -xf "$1" -C "$out/source" --strip-components=1
+cd "$out/source"
+# The clock of most distributions. UML has 100 Hz and no choice.
+sed -i '/^config HZ$/,/default/s/default 100/default 250/' arch/um/Kconfig
+# Without the address of its vDSO, which lacks `__vdso_getcpu`: rustix takes for granted that a vDSO has it.
+sed -i 's/^#define ARCH_DLINFO.*/#define ARCH_DLINFO do { } while (0)/' arch/x86/um/asm/elf.h
+make -s ARCH=um O="$out/build" KCONFIG_ALLCONFIG="$here/kernel.config" allnoconfig
+make -s ARCH=um O="$out/build" -j"$(nproc)" linux
+cp "$out/build/linux" "$out/linux"
+rm -rf "$out/source" "$out/build"
+echo "built $(cd "$out" && pwd)/linux"
