@@ -415,7 +415,7 @@ impl Receiver {
         self.delayed_ack_at.min(self.exact_ack_at)
     }
 
-    /// Has the processor fetch what a segment needs.
+    /// Has the processor fetch what a segment needs: fields about a cache line apart, as the compiler lays them out.
     #[inline(always)]
     pub fn prefetch(&self) {
         prefetch(&self.held);

@@ -96,3 +96,40 @@ impl Engine<'_> {
         }
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::engine::tests::scenario;
+    use crate::engine::turns::turns;
+    use crate::{Bounds, RunOutput};
+    use std::sync::atomic::AtomicBool;
+
+    #[test]
+    fn a_run_is_the_same_whether_its_flows_are_fetched_ahead_or_not() {
+        let scenario = scenario(
+            r#"
+            duration = "3s"
+            path = { rate = "20mbit", rtt = "40ms", buffer = "0.5bdp", loss = "1%" }
+            flows = [
+                { cc = "cubic", count = 20 },
+                { cc = "bbr", transport = "quic" },
+                { transport = "udp", rate = "1mbit" },
+                { cc = "reno", rtt = "60ms" },
+            ]
+            "#,
+        );
+        let run = |is_crowd: bool| -> RunOutput {
+            let cancel = AtomicBool::new(false);
+            let bounds = Bounds { cancel: &cancel, max_memory: u64::MAX, series: None };
+            let mut engine = Engine::new(&scenario, Vec::new(), bounds).unwrap();
+            let turns = if is_crowd { turns(&mut Crowd(&mut engine)) } else { turns(&mut engine) };
+            engine.events += turns.unwrap();
+            engine.close();
+            engine.finish().unwrap()
+        };
+        let (alone, crowd) = (run(false), run(true));
+        assert!(alone.summary.packets > 1_000);
+        assert_eq!(format!("{alone:?}"), format!("{crowd:?}"));
+    }
+}

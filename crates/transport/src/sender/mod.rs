@@ -239,7 +239,7 @@ impl Sender {
         self.board.memory() + self.send_buffer.as_ref().map_or(0, |buffer| buffer.memory())
     }
 
-    /// Has the processor fetch what an ACK needs.
+    /// Has the processor fetch what an ACK needs: fields about a cache line apart, as the compiler lays them out.
     #[inline(always)]
     pub fn prefetch(&self) {
         prefetch(&self.rate);
