@@ -367,9 +367,7 @@ impl<T: Copy> Store<T> {
     /// Has the processor fetch the attachment of a packet.
     #[inline(always)]
     pub fn prefetch(&self, handle: Handle) {
-        if let Some(entry) = self.entries.get(handle.index()) {
-            prefetch(entry);
-        }
+        self.entries.get(handle.index()).into_iter().for_each(prefetch);
     }
 
     /// Removes the attachment of a packet that has arrived or was dropped.

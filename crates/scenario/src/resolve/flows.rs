@@ -96,10 +96,8 @@ impl Context<'_> {
         self.check_ways(count, routes.0.len() + routes.1.len() + 2 * own_links, at, network)?;
         self.check_route(&routes.0, &transport, at, network);
         self.check_round_trip(&routes, access.as_ref().map(|(delay, _)| *delay).max(exit), at, network);
-        let label = spec.label.as_ref().or_else(|| Some(&spec.cc.as_ref()?.name));
-        let label: Arc<str> = label.map_or(transport.protocol.name(), String::as_str).into();
+        let label: Arc<str> = label(spec, &transport).into();
         let transport = Arc::new(transport);
-        let stagger = spec.stagger.unwrap_or_default();
         let ways: [Arc<[usize]>; 2] = [routes.0.into(), routes.1.into()];
         let flow = |number: usize| {
             let [mut forward, mut reverse] = ways.clone();
@@ -119,7 +117,7 @@ impl Context<'_> {
                 label: label.clone(),
                 cc: algorithm.clone(),
                 is_bpf: spec.cc.as_ref().is_some_and(|cc| cc.name.starts_with(BPF)),
-                start: spec.start.unwrap_or_default() + stagger * number as u64,
+                start: spec.start.unwrap_or_default() + spec.stagger.unwrap_or_default() * number as u64,
                 start_jitter: spec.start_jitter.unwrap_or_default(),
                 stop: spec.stop,
                 bytes: spec.bytes.map(Bytes::as_u64),
@@ -470,6 +468,12 @@ impl Context<'_> {
             self.report.value(&top("links"), message, "choose another name for the node or link");
         }
     }
+}
+
+/// The name of an entry in reports.
+fn label<'a>(spec: &'a FlowSpec, transport: &TransportConfig) -> &'a str {
+    let label = spec.label.as_ref().or_else(|| Some(&spec.cc.as_ref()?.name));
+    label.map_or(transport.protocol.name(), String::as_str)
 }
 
 fn first_repeated<'a>(names: impl Iterator<Item = &'a str>) -> Option<String> {
