@@ -4,7 +4,7 @@
 //! scenario, `delivery` takes packets out of media and to their endpoints, `answers` is about receivers, `transmission` takes
 //! packets from endpoints into media, `clock` does what is due at instants that are known beforehand (samples, the measured
 //! interval, scripted changes), `faults` ends the run where a controller has failed, `memory` watches what the run takes of the
-//! machine.
+//! machine, `crowd` has the flows of coming packets fetched where there are thousands.
 
 mod answers;
 mod clock;
