@@ -65,6 +65,7 @@ BENCHMARKS = (
     Benchmark("bbr-reordered", "1 BBR flow, 1 Gbit/s, 100 ms, 1 % of the packets overtake, 5 s", (2, 3)),
     Benchmark("quic-bbr-1", "1 BBR flow over QUIC, 100 Mbit/s, 100 ms, 1 BDP, 20 s", (5, 20)),
     Benchmark("cubic-10000", "10,000 CUBIC flows, 10 Gbit/s, 100 ms, 1 BDP, 10 s", (2, 4)),
+    Benchmark("cubic-100000", "100,000 CUBIC flows, 10 Gbit/s, 100 ms, 1 BDP, 4 s", (1, 2)),
     Benchmark("cubic-1000", "1,000 CUBIC flows, 10 Gbit/s, 100 ms, 1 BDP, 4 s", (1, 2)),
     Benchmark("cubic-1000-rtts", "The same, each with its own RTT from 50 to 150 ms, 4 s", (1, 2)),
 )

@@ -25,26 +25,24 @@ pub fn output(
     let measured = scenario.duration.saturating_sub(scenario.cooldown).saturating_sub(scenario.warmup);
     let packets = seen.flows.iter().map(|flow| flow.total.arrived).sum();
     let rows = (0u32..).zip(scenario.flows.iter().zip(seen.flows)).zip(before.iter().zip(&after).zip(&total));
-    let rows: Vec<FlowSummary> = rows
-        .map(|((number, (spec, flow)), ((before, after), total))| FlowSummary {
-            flow: number,
-            label: spec.label.clone(),
-            cc: spec.cc.name().to_owned(),
-            algorithm: algorithm(spec),
-            start: Time::from_nanos(shared.flows[number as usize].started_at.load(Ordering::Relaxed)),
-            base_rtt: spec.base_rtt,
-            measured_s: measured.as_secs_f64(),
-            measured: counts(&flow.measured, after).since(counts(&Counts::default(), before)),
-            total: counts(&flow.total, total),
-            wire_bytes: flow.wire_bytes,
-            wire_bytes_total: flow.wire_bytes_total,
-            rtt: flow.rtt,
-            one_way_delays: flow.one_way_delays,
-            finished_at: flow.finished_at,
-        })
-        .collect();
+    let rows = rows.map(|((number, (spec, flow)), ((before, after), total))| FlowSummary {
+        flow: number,
+        label: spec.label.clone(),
+        cc: spec.cc.name().into(),
+        algorithm: algorithm(spec).into(),
+        start: Time::from_nanos(shared.flows[number as usize].started_at.load(Ordering::Relaxed)),
+        base_rtt: spec.base_rtt,
+        measured_s: measured.as_secs_f64(),
+        measured: counts(&flow.measured, after).since(counts(&Counts::default(), before)),
+        total: counts(&flow.total, total),
+        wire_bytes: flow.wire_bytes,
+        wire_bytes_total: flow.wire_bytes_total,
+        rtt: flow.rtt,
+        one_way_delays: flow.one_way_delays,
+        finished_at: flow.finished_at,
+    });
     RunOutput {
-        flows: flows(&rows),
+        flows: flows(rows),
         series,
         links: links(&seen.links),
         link_series,

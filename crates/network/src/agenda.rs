@@ -9,6 +9,7 @@
 //! The tree need not be balanced. Where the first two slots are [busy](BusyAgenda), they make one half of it by themselves and
 //! all others the other half: so the busy ones are one match from the root, and the others one match further away.
 
+use dumbbell_units::prefetch;
 use std::hint::select_unpredictable;
 
 /// An agenda whose first two slots are armed far more often than each of the others: those of a scenario's links are, because
@@ -96,6 +97,15 @@ impl<T: Copy + Ord, const BUSY: bool> Agenda<T, BUSY> {
             grown.set(slot, *due);
         }
         *self = grown;
+    }
+
+    /// Has the processor fetch what is needed to arm `slot`.
+    #[inline(always)]
+    pub fn prefetch(&self, slot: usize) {
+        if let Some(due) = self.slots.get(slot) {
+            prefetch(due);
+            prefetch(&self.matches[self.parent(slot) / 2]);
+        }
     }
 
     /// The slot that is due first, and when.

@@ -320,7 +320,7 @@ mod tests {
         let any = experiment.points()[0].scenario().flows[0].clone();
         let mut routes = Routes::default();
         for reverse in ways_back {
-            let flow = Flow { forward: vec![0], reverse: reverse.to_vec(), ..any.clone() };
+            let flow = Flow { forward: [0].into(), reverse: (*reverse).into(), ..any.clone() };
             routes.push(&flow, 0, &Entry::of_links(9)).unwrap();
         }
         routes

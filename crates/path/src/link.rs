@@ -446,6 +446,12 @@ impl<P: Packet> Link<P> {
         Some((next, followers))
     }
 
+    /// The first packet of the run that comes out behind so many others; `None` where that is not known.
+    #[inline(always)]
+    pub fn upcoming(&self, number: usize) -> Option<&P> {
+        self.pipe.upcoming(number)
+    }
+
     /// [`next_event`](Self::next_event) after a packet has come out of a link that may do something before another arrives.
     #[inline]
     fn next_behind(&mut self, now: Time) -> Time {

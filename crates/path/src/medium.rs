@@ -234,6 +234,12 @@ impl<P: Packet + Send> Media<P> {
         self.links.get_mut(number)
     }
 
+    /// The same to look at.
+    #[inline(always)]
+    pub fn link(&self, number: usize) -> Option<&Link<P>> {
+        self.links.get(number)
+    }
+
     /// The medium of that number; there must be one.
     pub fn get(&self, number: usize) -> &dyn Medium<P> {
         match self.links.get(number) {

@@ -67,6 +67,13 @@ impl<T: Copy + Default> Ring<T> {
         ahead.iter().chain(wrapped).take(self.len)
     }
 
+    /// The item behind so many others, if there is one.
+    #[inline(always)]
+    pub(crate) fn get(&self, number: usize) -> Option<&T> {
+        let mask = self.places.len().wrapping_sub(1);
+        (number < self.len).then(|| &self.places[(self.first + number) & mask])
+    }
+
     /// The first item; there must be one.
     #[inline]
     pub(crate) fn first_mut(&mut self) -> &mut T {

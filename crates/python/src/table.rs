@@ -142,7 +142,7 @@ fn array(values: Values) -> Result<ArrayRef, ArrowError> {
             Arc::new(UInt64Array::try_new(values.into(), nulls)?)
         }
         Values::Index(values) => Arc::new(UInt32Array::from(values)),
-        Values::Text(values) => Arc::new(StringArray::from(values)),
+        Values::Text(values) => Arc::new(StringArray::from_iter_values(values)),
         Values::Name(values) => Arc::new(dictionary(values)?),
     })
 }

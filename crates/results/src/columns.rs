@@ -6,6 +6,8 @@
 //! `datagrams.rs`.
 
 use crate::{Column, Names, Table, Values};
+use std::borrow::Borrow;
+use std::sync::Arc;
 
 /// What runs an experiment and fills its tables.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
@@ -64,6 +66,37 @@ impl<R> Clone for Value<R> {
 
 impl<R> Copy for Value<R> {}
 
+impl<R> Value<R> {
+    /// No values yet, and room for those of so many rows.
+    fn none(self, rows: usize) -> Values {
+        match self {
+            Value::Float(_) => Values::Float(Vec::with_capacity(rows)),
+            Value::Count(_) | Value::Both(..) => Values::Count(Vec::with_capacity(rows)),
+            Value::Index(_) => Values::Index(Vec::with_capacity(rows)),
+            Value::Text(_) => Values::Text(Vec::with_capacity(rows)),
+            Value::Name(_) => Values::Name(Names::default()),
+        }
+    }
+
+    /// Appends that of `row`.
+    #[inline(always)]
+    fn append(self, row: &R, values: &mut Values) {
+        match (self, values) {
+            (Value::Float(value), Values::Float(rows)) => rows.push(value(row)),
+            (Value::Count(value) | Value::Both(value, _), Values::Count(rows)) => rows.push(value(row)),
+            (Value::Index(value), Values::Index(rows)) => rows.push(value(row)),
+            (Value::Text(value), Values::Text(rows)) => rows.push(shared(value(row), rows.last())),
+            (Value::Name(value), Values::Name(rows)) => rows.push(value(row)),
+            _ => debug_assert!(false, "values of another kind"),
+        }
+    }
+}
+
+/// A text, which may be the `latest` once more.
+fn shared(text: &str, latest: Option<&Arc<str>>) -> Arc<str> {
+    latest.filter(|latest| ***latest == *text).cloned().unwrap_or_else(|| text.into())
+}
+
 impl<R> Declared<R> {
     const fn new(name: &'static str, unit: &'static str, meaning: &'static str, value: Value<R>) -> Declared<R> {
         Declared { name, unit, meaning, grounds: EVERYWHERE, value }
@@ -117,41 +150,26 @@ impl<R> Declared<R> {
 
     /// The column without rows, to [append](Declared::append) to.
     pub(crate) fn empty(&self) -> Column {
-        let values = match self.value {
-            Value::Float(_) => Values::Float(Vec::new()),
-            Value::Count(_) | Value::Both(..) => Values::Count(Vec::new()),
-            Value::Index(_) => Values::Index(Vec::new()),
-            Value::Text(_) => Values::Text(Vec::new()),
-            Value::Name(_) => Values::Name(Names::default()),
-        };
-        self.column(self.name.to_owned(), values)
+        self.column(self.name.to_owned(), self.value.none(0))
     }
 
     /// Appends the value of `row`.
     pub(crate) fn append(&self, row: &R, column: &mut Column) {
-        match (self.value, &mut column.values) {
-            (Value::Float(value), Values::Float(rows)) => rows.push(value(row)),
-            (Value::Count(value) | Value::Both(value, _), Values::Count(rows)) => rows.push(value(row)),
-            (Value::Index(value), Values::Index(rows)) => rows.push(value(row)),
-            (Value::Text(value), Values::Text(rows)) => rows.push(value(row).to_owned()),
-            (Value::Name(value), Values::Name(rows)) => rows.push(value(row)),
-            _ => debug_assert!(false, "{} is a column of another kind", self.name),
-        }
+        self.value.append(row, &mut column.values);
     }
 
     fn column(&self, name: String, values: Values) -> Column {
         Column { name, unit: self.unit, meaning: self.meaning, values }
     }
 
-    /// The values of `rows`, in one column or two.
-    fn columns(&self, rows: &[R]) -> Vec<Column> {
-        let mut column = self.empty();
-        rows.iter().for_each(|row| self.append(row, &mut column));
-        let mut columns = vec![column];
-        if let Value::Both(_, total) = self.value {
-            columns.push(self.column(self.total_name(), Values::Count(rows.iter().map(total).collect())));
-        }
-        columns
+    /// The column or the two columns that it is, with room for so many rows, and what each of them holds.
+    fn columns(&self, rows: usize) -> impl Iterator<Item = (Value<R>, Column)> {
+        let second = match self.value {
+            Value::Both(_, total) => Some((self.total_name(), Value::Count(total))),
+            _ => None,
+        };
+        let columns = [(self.name.to_owned(), self.value)].into_iter().chain(second);
+        columns.map(move |(name, value)| (value, self.column(name, value.none(rows))))
     }
 
     fn total_name(&self) -> String {
@@ -175,9 +193,15 @@ impl<R> Declared<R> {
     }
 }
 
-/// The table that `rows` give.
-pub(crate) fn table<R>(declared: &[Declared<R>], rows: &[R]) -> Table {
-    Table { columns: declared.iter().flat_map(|column| column.columns(rows)).collect() }
+/// The table that `rows` give. Each row is asked for when the one before has been written: there may be very many.
+pub(crate) fn table<R, B: Borrow<R>>(declared: &[Declared<R>], rows: impl IntoIterator<Item = B>) -> Table {
+    let rows = rows.into_iter();
+    let room = rows.size_hint().0;
+    let mut columns: Vec<_> = declared.iter().flat_map(|column| column.columns(room)).collect();
+    for row in rows {
+        columns.iter_mut().for_each(|(value, column)| value.append(row.borrow(), &mut column.values));
+    }
+    Table { columns: columns.into_iter().map(|(_, column)| column).collect() }
 }
 
 /// What a column is, for people.

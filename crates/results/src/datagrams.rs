@@ -2,6 +2,7 @@
 
 use crate::columns::{self, Declared};
 use crate::{FlowCounts, Histogram, Table, UNKNOWN};
+use std::sync::Arc;
 
 /// What a ground knows of a flow of datagrams when the run is over. Counts and times are those of the measured interval.
 #[derive(Clone, Debug, Default)]
@@ -9,7 +10,7 @@ pub struct DatagramSummary {
     /// Number of the flow, from 0.
     pub flow: u32,
     /// Its name in reports.
-    pub label: String,
+    pub label: Arc<str>,
     /// What its ends are.
     pub kind: &'static str,
     /// Length of the measured interval.

@@ -8,6 +8,7 @@ use crate::columns::{Declared, simulated};
 use crate::{Column, Table, Values};
 use dumbbell_units::{Duration, Time};
 use std::mem::replace;
+use std::sync::Arc;
 
 /// A flow at one instant. Windows and counts are in packets.
 #[derive(Clone, Debug, Default)]
@@ -195,20 +196,28 @@ struct Observed {
     names: Vec<String>,
     columns: Vec<Vec<f64>>,
     /// For each flow where its own values go.
-    places: Vec<Vec<usize>>,
+    places: Vec<Arc<[usize]>>,
     scratch: Vec<f64>,
 }
 
 impl Observed {
     fn new<N: AsRef<str>>(flows: impl Iterator<Item = Vec<N>>) -> Observed {
-        let mut observed = Observed::default();
+        let mut observed = Observed { places: Vec::with_capacity(flows.size_hint().0), ..Observed::default() };
         for names in flows {
-            let places = names.iter().map(|name| observed.place(name.as_ref())).collect();
+            let places = match observed.places.last() {
+                Some(latest) if observed.are_at(latest, &names) => latest.clone(),
+                _ => names.iter().map(|name| observed.place(name.as_ref())).collect(),
+            };
             observed.places.push(places);
         }
         observed.columns = vec![Vec::new(); observed.names.len()];
         observed.scratch = vec![0.0; observed.names.len()];
         observed
+    }
+
+    /// Whether the columns of these names are at those `places`.
+    fn are_at<N: AsRef<str>>(&self, places: &[usize], names: &[N]) -> bool {
+        places.iter().map(|&place| self.names[place].as_str()).eq(names.iter().map(AsRef::as_ref))
     }
 
     fn place(&mut self, name: &str) -> usize {

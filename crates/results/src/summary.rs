@@ -6,6 +6,7 @@
 use crate::columns::{self, Declared, simulated};
 use crate::{Histogram, Table};
 use dumbbell_units::{Duration, Time};
+use std::sync::Arc;
 
 /// A count that the ground cannot know. It becomes null in tables.
 pub const UNKNOWN: u64 = u64::MAX;
@@ -87,11 +88,11 @@ pub struct FlowSummary {
     /// Number of the flow, from 0.
     pub flow: u32,
     /// Its name in reports.
-    pub label: String,
+    pub label: Arc<str>,
     /// The algorithm as the experiment file names it.
-    pub cc: String,
+    pub cc: Arc<str>,
     /// The exact algorithm and version.
-    pub algorithm: String,
+    pub algorithm: Arc<str>,
     /// When the connection attempt began.
     pub start: Time,
     /// Round-trip propagation delay of the route.
@@ -298,8 +299,8 @@ pub(crate) const LINKS: &[Declared<LinkSummary>] = &[
     both!("collisions", "aggregates", "Aggregates that collided with those of others; null for a wire.", collisions),
 ];
 
-/// The table of flows.
-pub fn flows(rows: &[FlowSummary]) -> Table {
+/// The table of flows, whose rows are made one after the other.
+pub fn flows(rows: impl IntoIterator<Item = FlowSummary>) -> Table {
     columns::table(FLOWS, rows)
 }
 

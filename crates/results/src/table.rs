@@ -1,6 +1,7 @@
 //! Results as columns: the engine's side of an Arrow table.
 
 use crate::Names;
+use std::sync::Arc;
 
 /// A table: columns of equal length.
 #[derive(Clone, Debug, Default, PartialEq)]
@@ -31,8 +32,8 @@ pub enum Values {
     Count(Vec<u64>),
     /// Small numbers such as the index of a flow.
     Index(Vec<u32>),
-    /// Text; repeated values are worth dictionary encoding.
-    Text(Vec<String>),
+    /// Text. Rows with the same text in succession share it.
+    Text(Vec<Arc<str>>),
     /// Names from a small set (modes, states).
     Name(Names),
 }
@@ -55,7 +56,7 @@ impl Values {
             Values::Float(rows) => rows.capacity() * size_of::<f64>(),
             Values::Count(rows) => rows.capacity() * size_of::<u64>(),
             Values::Index(rows) => rows.capacity() * size_of::<u32>(),
-            Values::Text(rows) => rows.capacity() * size_of::<String>(),
+            Values::Text(rows) => rows.capacity() * size_of::<Arc<str>>(),
             Values::Name(rows) => rows.memory(),
         };
         bytes as u64
@@ -77,7 +78,7 @@ mod tests {
             (Values::Float(vec![0.0; 3]), 3 * 8),
             (Values::Count(vec![0; 3]), 3 * 8),
             (Values::Index(vec![0; 3]), 3 * 4),
-            (Values::Text(vec![String::new(); 3]), 3 * size_of::<String>() as u64),
+            (Values::Text(vec!["".into(); 3]), 3 * size_of::<Arc<str>>() as u64),
         ];
         for (values, bytes) in columns {
             assert_eq!((values.len(), values.is_empty(), values.memory()), (3, false, bytes));

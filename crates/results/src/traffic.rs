@@ -206,19 +206,19 @@ pub fn traffic(rows: &[TrafficSummary]) -> Table {
 /// The table of transfers in the order of their beginning. `sources` are the rows of their sources.
 pub fn completions(mut rows: Vec<Completion>, sources: &[TrafficSummary]) -> Table {
     rows.sort_by_key(|row| (row.start, row.source, row.number));
-    columns::table(COMPLETIONS, &named(rows, |row| row.source, sources))
+    columns::table(COMPLETIONS, named(rows, |row| row.source, sources))
 }
 
 /// The table of web pages in the order of their beginning. `sources` are the rows of their sources.
 pub fn pages(mut rows: Vec<PageLoad>, sources: &[TrafficSummary]) -> Table {
     rows.sort_by_key(|row| (row.start, row.source, row.number));
-    columns::table(PAGES, &named(rows, |row| row.source, sources))
+    columns::table(PAGES, named(rows, |row| row.source, sources))
 }
 
-fn named<R>(rows: Vec<R>, source: impl Fn(&R) -> u32, sources: &[TrafficSummary]) -> Vec<Of<R>> {
+fn named<R>(rows: Vec<R>, source: impl Fn(&R) -> u32, sources: &[TrafficSummary]) -> impl Iterator<Item = Of<R>> {
     let labels: Vec<Arc<str>> = sources.iter().map(|source| source.label.as_str().into()).collect();
-    let label = |row: &R| labels.get(source(row) as usize).cloned().unwrap_or_default();
-    rows.into_iter().map(|row| Of { label: label(&row), row }).collect()
+    let label = move |row: &R| labels.get(source(row) as usize).cloned().unwrap_or_default();
+    rows.into_iter().map(move |row| Of { label: label(&row), row })
 }
 
 #[cfg(test)]

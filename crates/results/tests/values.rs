@@ -16,7 +16,7 @@ fn cells(table: &Table, row: usize) -> Vec<(&str, String)> {
         Values::Count(rows) if rows[row] == UNKNOWN => "-".to_owned(),
         Values::Count(rows) => rows[row].to_string(),
         Values::Index(rows) => rows[row].to_string(),
-        Values::Text(rows) => rows[row].clone(),
+        Values::Text(rows) => rows[row].to_string(),
         Values::Name(rows) => rows.get(row).unwrap_or("-").to_owned(),
     };
     table.columns.iter().map(|column| (column.name.as_str(), cell(&column.values))).collect()
@@ -80,9 +80,9 @@ fn link_counts(first: u64) -> LinkCounts {
 fn a_flow() {
     let row = FlowSummary {
         flow: 3,
-        label: "late".to_owned(),
-        cc: "bbr".to_owned(),
-        algorithm: "bbr-1".to_owned(),
+        label: "late".into(),
+        cc: "bbr".into(),
+        algorithm: "bbr-1".into(),
         start: Time::ZERO + ms(1_500),
         base_rtt: ms(40),
         measured_s: 2.0,
@@ -95,7 +95,7 @@ fn a_flow() {
         finished_at: Some(Time::ZERO + ms(9_750)),
     };
     let unfinished = FlowSummary { finished_at: None, ..row.clone() };
-    let table = flows(&[row, unfinished]);
+    let table = flows([row, unfinished]);
     assert_cells(
         &table,
         0,
@@ -419,7 +419,7 @@ fn a_transfer_and_a_page() {
 fn a_call() {
     let row = DatagramSummary {
         flow: 2,
-        label: "call".to_owned(),
+        label: "call".into(),
         kind: "real-time",
         measured_s: 2.0,
         counts: FlowCounts { sent_bytes: 750_000, lost: 25, ..flow_counts(100) },

@@ -62,7 +62,7 @@ pub(crate) fn content_hash(resolved: &Resolved) -> String {
 
 fn body(resolved: &Resolved, traces: Traces<'_>) -> String {
     let is_digested = matches!(traces, Traces::Digested);
-    let Scenario { duration, warmup, cooldown, seed, record, nodes, links, flows, traffic } = &resolved.scenario;
+    let Scenario { duration, warmup, cooldown, seed, record, nodes, links, flows, traffic } = &*resolved.scenario;
     let mut top = Table::new();
     put(&mut top, "duration", duration.to_string());
     put(&mut top, "warmup", warmup.to_string());
@@ -305,7 +305,7 @@ fn app_schedule(Schedule { steps, repeat_after }: &Schedule<u64>) -> Value {
 
 fn flow_table(flow: &Flow, scenario: &Scenario) -> Table {
     let mut table = Table::new();
-    put(&mut table, "label", flow.label.clone());
+    put(&mut table, "label", &*flow.label);
     let mut cc = Table::new();
     let kind = if flow.is_bpf { BPF } else { "" };
     put(&mut cc, "name", format!("{kind}{}", flow.cc.name()));
@@ -346,7 +346,7 @@ fn flow_table(flow: &Flow, scenario: &Scenario) -> Table {
     let names = |route: &[usize]| -> Vec<Value> { route.iter().map(|i| link(i).config.name.clone().into()).collect() };
     put(&mut table, "route", names(&flow.forward));
     put(&mut table, "reverse_route", names(&flow.reverse));
-    let transport = serde_json::to_value(&flow.transport).ok().as_ref().and_then(json_to_toml);
+    let transport = serde_json::to_value(&*flow.transport).ok().as_ref().and_then(json_to_toml);
     if let Some(transport) = transport {
         put(&mut table, "transport", transport);
     }

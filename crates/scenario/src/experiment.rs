@@ -168,9 +168,9 @@ impl Point {
         self.combinations.label(self.combination)
     }
 
-    /// What the engine runs, made on demand. Points share traces and the recipes of algorithms.
+    /// What the engine runs, made on demand. Points share traces, what flows have in common, and the recipes of algorithms.
     pub fn scenario(&self) -> Arc<Scenario> {
-        Arc::new(self.resolved().scenario.clone())
+        self.resolved().scenario.clone()
     }
 
     /// The complete scenario as an experiment file, with every default filled in, every sweep and preset expanded and the
@@ -204,8 +204,9 @@ impl Point {
             return given;
         }
         let mut resolved = (*given).clone();
-        resolved.scenario.seed = self.seed;
-        for (link, notes) in resolved.scenario.links.iter_mut().zip(&mut resolved.links) {
+        let scenario = Arc::make_mut(&mut resolved.scenario);
+        scenario.seed = self.seed;
+        for (link, notes) in scenario.links.iter_mut().zip(&mut resolved.links) {
             if let RateSource::Synth { preset, seed, follows_run_seed: true, length } = &mut notes.rate_source
                 && let Some(model) = CellularModel::preset(preset)
             {

@@ -62,11 +62,11 @@ pub struct Radio {
     pub is_from_access_point: bool,
 }
 
-/// One flow.
+/// One flow. Flows of one entry of the file share what they have in common.
 #[derive(Clone, Debug)]
 pub struct Flow {
     /// Name in reports; the algorithm's name unless the file gives one.
-    pub label: String,
+    pub label: Arc<str>,
     /// How its controller is built: algorithm, version, parameters.
     pub cc: Arc<Recipe>,
     /// On the running kernel our own program of this algorithm governs the flow, loaded for the purpose (`bpf:`); in the
@@ -88,15 +88,15 @@ pub struct Flow {
     /// Bytes that such an application writes at once; `None` is a segment.
     pub app_write: Option<u64>,
     /// Links from the sender to the receiver, by index.
-    pub forward: Vec<usize>,
+    pub forward: Arc<[usize]>,
     /// Links from the receiver to the sender, by index.
-    pub reverse: Vec<usize>,
+    pub reverse: Arc<[usize]>,
     /// Round-trip propagation delay of the route, without serialisation.
     pub base_rtt: Duration,
     /// Code point of its packets; `None` leaves it to links.
     pub dscp: Option<Dscp>,
     /// Endpoint parameters.
-    pub transport: TransportConfig,
+    pub transport: Arc<TransportConfig>,
 }
 
 /// Flows that come and go while the run goes on.

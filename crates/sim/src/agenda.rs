@@ -4,7 +4,7 @@
 //! scenario alone.
 
 use dumbbell_network::Agenda;
-use dumbbell_units::Time;
+use dumbbell_units::{Time, prefetch};
 
 /// Whose turn it is of a flow, in the order in which simultaneous events are handled.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -77,6 +77,15 @@ impl FlowAgenda {
             self.dues.resize(flows, [Due(u64::MAX); 3]);
             self.flows.grow(flows, Due(u64::MAX));
         }
+    }
+
+    /// Has the processor fetch what is needed to arm turns of a flow.
+    #[inline(always)]
+    pub fn prefetch(&self, flow: usize) {
+        if let Some(dues) = self.dues.get(flow) {
+            prefetch(dues);
+        }
+        self.flows.prefetch(flow);
     }
 
     /// The flow that is due first, when, and whose turn it is.

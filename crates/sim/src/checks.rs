@@ -116,7 +116,7 @@ impl Floor {
             });
             later.fold(shortest_delay(delay), Duration::min).as_micros()
         };
-        let delays = flow.forward.iter().chain(&flow.reverse).map(shortest);
+        let delays = flow.forward.iter().chain(&*flow.reverse).map(shortest);
         let transport = &flow.transport;
         let tick_us = match transport.protocol {
             Protocol::Quic => transport.quic.clock_resolution.as_micros(),

@@ -8,9 +8,8 @@ use dumbbell_network::Entry;
 use dumbbell_path::{Port, Train};
 use dumbbell_results::{FlowCounts, Histogram};
 use dumbbell_scenario::Flow as Spec;
-use dumbbell_transport::{SetUp, TransportConfig};
+use dumbbell_transport::SetUp;
 use dumbbell_units::{Duration, Time};
-use std::sync::Arc;
 
 /// What the application does next.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -77,7 +76,8 @@ impl Traffic {
     }
 }
 
-/// One flow.
+/// One flow. It begins with a cache line, so that what is [prefetched](dumbbell_units::prefetch) of it is what is needed.
+#[repr(align(64))]
 pub(crate) struct Flow {
     pub ends: Endpoints,
     pub phase: Phase,
@@ -154,14 +154,8 @@ enum Source {
 }
 
 impl Flow {
-    /// A flow that waits for its `start`. `transport` is that of `spec`, shared with the flows that have the same.
-    pub fn new(
-        spec: &Spec,
-        transport: &Arc<TransportConfig>,
-        controller: Box<dyn Controller>,
-        start: Time,
-        bottleneck: Entry,
-    ) -> Flow {
+    /// A flow that waits for its `start`.
+    pub fn new(spec: &Spec, controller: Box<dyn Controller>, start: Time, bottleneck: Entry) -> Flow {
         let mss = u16::try_from(spec.transport.mss).unwrap_or(u16::MAX);
         let unwritten = match (&spec.app_schedule, spec.app_rate) {
             (Some(schedule), _) => Source::Scheduled(Box::new(Production::new(schedule.clone(), mss, spec.bytes))),
@@ -182,7 +176,7 @@ impl Flow {
             }
         };
         Flow {
-            ends: Endpoints::new(transport, controller),
+            ends: Endpoints::new(&spec.transport, controller),
             data: Kind::Data,
             awaited: u64::MAX,
             phase: Phase::Waiting,
@@ -198,7 +192,7 @@ impl Flow {
             finished_at: Time::NEVER,
             measured: FlowCounts::default(),
             last_sample: (0, 0),
-            datagrams: (!transport.protocol.is_controlled()).then(Box::default),
+            datagrams: (!spec.transport.protocol.is_controlled()).then(Box::default),
         }
     }
 

@@ -7,7 +7,7 @@
 use crate::agenda::Cause;
 use dumbbell_path::{Class, Ecn};
 use dumbbell_transport::{Ack, Arrival, Burst, CumulativeAck, Datagram, Flags, Marks, SackBlock, Segment};
-use dumbbell_units::{Time, claimed};
+use dumbbell_units::{Time, claimed, prefetch};
 use std::num::NonZeroU32;
 
 /// A packet of some flow, on some hop of its route.
@@ -362,6 +362,12 @@ impl<T: Copy> Store<T> {
     pub fn memory(&self) -> u64 {
         claimed::<T>(self.entries.len(), self.entries.capacity())
             + claimed::<Handle>(self.free.len(), self.free.capacity())
+    }
+
+    /// Has the processor fetch the attachment of a packet.
+    #[inline(always)]
+    pub fn prefetch(&self, handle: Handle) {
+        self.entries.get(handle.index()).into_iter().for_each(prefetch);
     }
 
     /// Removes the attachment of a packet that has arrived or was dropped.

@@ -10,6 +10,7 @@ use dumbbell_results::{DatagramSummary, FlowSample, FlowSummary, Recorder};
 use dumbbell_scenario::{Flow as Spec, Scenario};
 use dumbbell_transport::{Protocol, Sending};
 use dumbbell_units::{Duration, Time};
+use std::sync::Arc;
 
 /// A recorder for the series that a scenario asks for.
 pub(crate) fn recorder(scenario: &Scenario, flows: &[Flow]) -> Recorder {
@@ -133,14 +134,19 @@ fn algorithm<'f>(spec: &'f Spec, flow: &'f Flow) -> &'f str {
     }
 }
 
-/// A row for every flow when the run is over.
-pub(crate) fn flow_summaries(scenario: &Scenario, flows: Vec<Flow>, measured_s: f64) -> Vec<FlowSummary> {
+/// A row for every flow when the run is over. A flow is gone when its row has been made.
+pub(crate) fn flow_summaries(
+    scenario: &Scenario,
+    flows: Vec<Flow>,
+    measured_s: f64,
+) -> impl Iterator<Item = FlowSummary> {
+    let (mut cc, mut exact) = (Arc::default(), Arc::default());
     let rows = (0u32..).zip(scenario.flows.iter().zip(flows));
-    rows.map(|(number, (spec, flow))| FlowSummary {
+    rows.map(move |(number, (spec, flow))| FlowSummary {
         flow: number,
         label: spec.label.clone(),
-        cc: spec.cc.name().to_owned(),
-        algorithm: algorithm(spec, &flow).to_owned(),
+        cc: shared(&mut cc, spec.cc.name()),
+        algorithm: shared(&mut exact, algorithm(spec, &flow)),
         start: flow.start,
         base_rtt: spec.base_rtt,
         measured_s,
@@ -152,5 +158,12 @@ pub(crate) fn flow_summaries(scenario: &Scenario, flows: Vec<Flow>, measured_s: 
         finished_at: flow.finished_at(),
         rtt: flow.rtt,
     })
-    .collect()
+}
+
+/// A name, which mostly is the `latest` once more.
+fn shared(latest: &mut Arc<str>, name: &str) -> Arc<str> {
+    if **latest != *name {
+        *latest = name.into();
+    }
+    latest.clone()
 }

@@ -2,6 +2,7 @@
 
 mod bytes;
 mod memory;
+mod prefetch;
 mod quantity;
 mod rate;
 mod ratio;
@@ -11,6 +12,7 @@ mod words;
 
 pub use bytes::{Bytes, as_bytes};
 pub use memory::claimed;
+pub use prefetch::prefetch;
 pub use quantity::ParseError;
 pub use rate::Rate;
 pub use ratio::Ratio;

@@ -3,6 +3,7 @@
 use dumbbell_scenario::Experiment;
 use dumbbell_sim::{Table, Values};
 use std::error::Error;
+use std::sync::Arc;
 use std::sync::atomic::AtomicBool;
 
 const EXPERIMENT: &str = r#"
@@ -37,7 +38,7 @@ fn main() -> Result<(), Box<dyn Error>> {
     Ok(())
 }
 
-fn labels(flows: &Table) -> &[String] {
+fn labels(flows: &Table) -> &[Arc<str>] {
     match flows.columns.iter().find(|column| column.name == "label").map(|column| &column.values) {
         Some(Values::Text(labels)) => labels,
         _ => &[],

@@ -37,6 +37,12 @@ impl<P: Packet> Pipe<P> {
         });
     }
 
+    /// The first packet of the run that comes out behind so many others.
+    #[inline(always)]
+    pub(crate) fn upcoming(&self, number: usize) -> Option<&P> {
+        self.runs.get(number).map(|run| &run.packet)
+    }
+
     /// The packet that comes out next.
     #[inline]
     pub(crate) fn first(&mut self) -> Option<&P> {

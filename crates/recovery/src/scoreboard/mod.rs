@@ -26,7 +26,7 @@ mod tests;
 
 use crate::send_stamp::Stamp;
 use bits::Bits;
-use dumbbell_units::claimed;
+use dumbbell_units::{claimed, prefetch};
 pub use tags::NewlyLost;
 
 /// Tags of a segment that was received, marked lost or sent again.
@@ -152,6 +152,18 @@ impl Scoreboard {
     #[inline]
     pub fn is_empty(&self) -> bool {
         self.una == self.nxt
+    }
+
+    /// Has the processor fetch what is known of the lowest segments.
+    #[inline(always)]
+    pub fn prefetch(&self) {
+        if let Some(record) = self.records.get((self.una & self.mask) as usize) {
+            prefetch(record);
+            prefetch(&record.flags);
+        }
+        if let Some(record) = self.records.get((self.nxt & self.mask) as usize) {
+            prefetch(record);
+        }
     }
 
     #[inline]

@@ -145,7 +145,7 @@ fn flows_in_words(text: &mut String, resolved: &Resolved) {
 fn flow_in_words(flow: &Flow, last: &Flow, longer: Option<Duration>, notes: &FlowNotes) -> String {
     let defaults = &notes.defaults;
     let (name, exact) = (flow.cc.name(), flow.cc.exact_name());
-    let mut cc = if flow.label == name { flow.label.clone() } else { format!("{} = {name}", flow.label) };
+    let mut cc = if *flow.label == *name { name.to_string() } else { format!("{} = {name}", flow.label) };
     if exact != name {
         let _ = write!(cc, " -> {exact}");
     }

@@ -13,6 +13,8 @@ use dumbbell_transport::TransportConfig;
 use dumbbell_units::{Bytes, Duration, Rate, Time};
 use serde_json::json;
 use std::collections::HashSet;
+use std::iter::once;
+use std::sync::Arc;
 
 /// The shortest propagation delay that makes a round trip: endpoints measure in microseconds.
 const MIN_RTT: Duration = Duration::from_micros(1);
@@ -24,7 +26,7 @@ type Routes = (Vec<usize>, Vec<usize>);
 
 impl Context<'_> {
     /// All flows, one for each of `count`; `None` when there is none or one has no route.
-    pub(super) fn flows(&mut self, network: &mut Network) -> Option<(Vec<Flow>, Vec<FlowNotes>)> {
+    pub(super) fn flows(&mut self, network: &mut Network) -> Option<(Vec<Flow>, Vec<Arc<FlowNotes>>)> {
         self.presets();
         let specs = self.file.flows.as_deref().unwrap_or_default();
         if specs.is_empty() && self.file.traffic.as_ref().is_none_or(Vec::is_empty) {
@@ -55,8 +57,8 @@ impl Context<'_> {
             ];
             let defaults: Vec<&'static str> = given.iter().filter(|(_, given)| !given).map(|(key, _)| *key).collect();
             let (profile, given) = (self.profile(spec), self.given(spec, entry));
-            let note = FlowNotes { entry, profile, given, defaults };
-            notes.extend(added.iter().map(|_| note.clone()));
+            let note = Arc::new(FlowNotes { entry, profile, given, defaults });
+            notes.resize(notes.len() + added.len(), note);
             flows.extend(added);
         }
         complete.then_some((flows, notes))
@@ -94,27 +96,28 @@ impl Context<'_> {
         self.check_ways(count, routes.0.len() + routes.1.len() + 2 * own_links, at, network)?;
         self.check_route(&routes.0, &transport, at, network);
         self.check_round_trip(&routes, access.as_ref().map(|(delay, _)| *delay).max(exit), at, network);
-        let label = spec.label.as_ref().or_else(|| Some(&spec.cc.as_ref()?.name));
-        let stagger = spec.stagger.unwrap_or_default();
+        let label: Arc<str> = label(spec, &transport).into();
+        let transport = Arc::new(transport);
+        let ways: [Arc<[usize]>; 2] = [routes.0.into(), routes.1.into()];
         let flow = |number: usize| {
-            let (mut forward, mut reverse) = routes.clone();
+            let [mut forward, mut reverse] = ways.clone();
             let number_of_flow = first + number;
             if let Some((delay, rate)) = &access {
                 let (to_router, from_router) = network.add_access(number_of_flow, from, *delay, rate.clone(), at);
-                forward.insert(0, to_router);
-                reverse.push(from_router);
+                forward = once(to_router).chain(forward.iter().copied()).collect();
+                reverse = reverse.iter().copied().chain(once(from_router)).collect();
             }
             if let Some(delay) = exit {
                 let (from_router, to_router) = network.add_exit(number_of_flow, to, delay, at);
-                forward.push(from_router);
-                reverse.insert(0, to_router);
+                forward = forward.iter().copied().chain(once(from_router)).collect();
+                reverse = once(to_router).chain(reverse.iter().copied()).collect();
             }
-            let delays = forward.iter().chain(&reverse).map(|link| network.links[*link].delay.base.as_nanos());
+            let delays = forward.iter().chain(&*reverse).map(|link| network.links[*link].delay.base.as_nanos());
             Flow {
-                label: label.map_or(transport.protocol.name(), String::as_str).to_owned(),
+                label: label.clone(),
                 cc: algorithm.clone(),
                 is_bpf: spec.cc.as_ref().is_some_and(|cc| cc.name.starts_with(BPF)),
-                start: spec.start.unwrap_or_default() + stagger * number as u64,
+                start: spec.start.unwrap_or_default() + spec.stagger.unwrap_or_default() * number as u64,
                 start_jitter: spec.start_jitter.unwrap_or_default(),
                 stop: spec.stop,
                 bytes: spec.bytes.map(Bytes::as_u64),
@@ -465,6 +468,12 @@ impl Context<'_> {
             self.report.value(&top("links"), message, "choose another name for the node or link");
         }
     }
+}
+
+/// The name of an entry in reports.
+fn label<'a>(spec: &'a FlowSpec, transport: &TransportConfig) -> &'a str {
+    let label = spec.label.as_ref().or_else(|| Some(&spec.cc.as_ref()?.name));
+    label.map_or(transport.protocol.name(), String::as_str)
 }
 
 fn first_repeated<'a>(names: impl Iterator<Item = &'a str>) -> Option<String> {

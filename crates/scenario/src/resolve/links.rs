@@ -96,11 +96,11 @@ impl Context<'_> {
         // The longest round-trip time of the flows that cross a link, and their largest packet of data.
         let mut crossing: Vec<(Option<Duration>, u32)> = vec![(None, 0); network.links.len()];
         for flow in flows {
-            for &link in flow.forward.iter().chain(&flow.reverse) {
+            for &link in flow.forward.iter().chain(&*flow.reverse) {
                 let longest = &mut crossing[link].0;
                 *longest = (*longest).max(Some(flow.base_rtt));
             }
-            for &link in &flow.forward {
+            for &link in &*flow.forward {
                 let largest = &mut crossing[link].1;
                 *largest = (*largest).max(flow.transport.largest_payload() + flow.transport.header_bytes());
             }

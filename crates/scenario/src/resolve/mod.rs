@@ -21,6 +21,7 @@ use crate::tree::Node;
 use crate::{Record, Scenario};
 use dumbbell_cc::Catalog;
 use dumbbell_units::{Bytes, Duration, Rate};
+use std::sync::Arc;
 
 /// The longest run: a month.
 const MAX_DURATION: Duration = Duration::from_secs(31 * 24 * 3_600);
@@ -48,11 +49,11 @@ const MAX_WAYS: usize = 20_000_000;
 /// A scenario and what a report about it wants to know besides.
 #[derive(Clone, Debug)]
 pub(crate) struct Resolved {
-    pub scenario: Scenario,
+    pub scenario: Arc<Scenario>,
     /// One for every link of the scenario.
     pub links: Vec<LinkNotes>,
-    /// One for every flow of the scenario.
-    pub flows: Vec<FlowNotes>,
+    /// One for every flow of the scenario, which the flows of an entry share.
+    pub flows: Vec<Arc<FlowNotes>>,
     /// How much longer the round trip of each flow may be than it is here; empty if it is as it is here.
     pub rtt_spans: Vec<Duration>,
     /// Keys of the top level that the file does not give.
@@ -83,7 +84,7 @@ pub(crate) struct LinkNotes {
 }
 
 /// What a report says about a flow.
-#[derive(Clone, Debug)]
+#[derive(Debug)]
 pub(crate) struct FlowNotes {
     /// The entry of `[[flows]]` it belongs to.
     pub entry: usize,
@@ -226,6 +227,6 @@ impl Context<'_> {
             flows,
             traffic,
         };
-        Some(Resolved { scenario, links: links_notes, flows: flow_notes, rtt_spans, defaults })
+        Some(Resolved { scenario: Arc::new(scenario), links: links_notes, flows: flow_notes, rtt_spans, defaults })
     }
 }

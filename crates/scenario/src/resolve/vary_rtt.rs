@@ -8,6 +8,7 @@ use super::{Context, LinkNotes, Resolved, top};
 use crate::file::VaryRtt;
 use crate::{Flow, Link};
 use dumbbell_units::{Duration, Rng};
+use std::sync::Arc;
 
 /// The random streams that the round-trip times of flows are drawn from, one a flow, from this number on.
 const RTT_STREAMS: u64 = 4 << 32;
@@ -45,7 +46,7 @@ fn time_of_a_packet(flow: &Flow, links: &[Link], notes: &[LinkNotes]) -> Option<
 
 /// Draws the round-trip times of the flows from the seed of the scenario.
 pub(crate) fn vary_rtts(resolved: &mut Resolved) {
-    let scenario = &mut resolved.scenario;
+    let scenario = Arc::make_mut(&mut resolved.scenario);
     for (number, (flow, span)) in scenario.flows.iter_mut().zip(&resolved.rtt_spans).enumerate() {
         let mut stream = Rng::stream(scenario.seed, RTT_STREAMS + number as u64);
         #[expect(clippy::cast_possible_truncation, clippy::cast_sign_loss, reason = "a part of the span, not negative")]

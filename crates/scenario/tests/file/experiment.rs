@@ -39,7 +39,7 @@ fn a_program_for_the_kernel_is_the_same_algorithm_and_stays_in_the_resolved_file
     let experiment = load(&MINIMAL.replace("\"bbr\"", "\"bpf:bbr-acd\""));
     let point = &experiment.points()[0];
     let flow = &point.scenario().flows[0];
-    assert_eq!((flow.cc.name(), flow.is_bpf, flow.label.as_str()), ("bbr-acd", true, "bpf:bbr-acd"));
+    assert_eq!((flow.cc.name(), flow.is_bpf, &*flow.label), ("bbr-acd", true, "bpf:bbr-acd"));
     assert!(load(&point.resolved_toml()).points()[0].scenario().flows[0].is_bpf);
     let plain = load(&MINIMAL.replace("\"bbr\"", "\"bbr-acd\""));
     assert_ne!(point.content_hash(), plain.points()[0].content_hash());
@@ -71,7 +71,7 @@ fn a_path_is_two_nodes_a_bottleneck_and_a_free_way_back() {
     let flow = &scenario.flows[0];
     assert_eq!((&flow.forward[..], &flow.reverse[..]), (&[0][..], &[1][..]));
     assert_eq!(flow.base_rtt, Duration::from_millis(40));
-    assert_eq!((flow.label.as_str(), flow.cc.name()), ("bbr", "bbr"));
+    assert_eq!((&*flow.label, flow.cc.name()), ("bbr", "bbr"));
 }
 
 #[test]
@@ -116,7 +116,7 @@ fn flows_with_links_of_their_own_take_the_same_way_between_them() {
     let own = ["bbr", "bbr", "reno"].map(|cc| format!("[[flows]]\ncc = \"{cc}\"\nrtt = \"50ms\"\n")).concat();
     let scenario = scenario(&format!("{MINIMAL}{own}"));
     let ways: Vec<_> = scenario.flows[1..].iter().map(|flow| flow.forward[1..].to_vec()).collect();
-    assert_eq!(ways, vec![scenario.flows[0].forward.clone(); 3]);
+    assert_eq!(ways, vec![scenario.flows[0].forward.to_vec(); 3]);
     let recipes: Vec<_> = scenario.flows.iter().map(|flow| &flow.cc).collect();
     assert!(Arc::ptr_eq(recipes[0], recipes[1]) && Arc::ptr_eq(recipes[1], recipes[2]), "asked for once");
     assert_ne!(recipes[2], recipes[3]);
@@ -285,15 +285,16 @@ fn a_profile_is_the_base_of_endpoints_and_what_is_given_is_on_top() {
     let flows = |top: &str, own: &str| {
         let text = format!("{top}\n{MINIMAL}{own}\n[[flows]]\ncc = \"reno\"\n");
         let scenario = scenario(&text);
-        (scenario.flows[0].transport.clone(), scenario.flows[1].transport.clone())
+        let transport = |flow: usize| TransportConfig::clone(&scenario.flows[flow].transport);
+        (transport(0), transport(1))
     };
     let profile = |name: &str| TransportConfig::profile(name).unwrap();
     let udp = scenario(&MINIMAL.replace("cc = \"bbr\"", "transport = \"udp\"\nrate = \"1mbit\""));
-    assert_eq!((&udp.flows[0].transport, udp.flows[0].cc.name()), (&profile("udp"), "none"));
+    assert_eq!((&*udp.flows[0].transport, udp.flows[0].cc.name()), (&profile("udp"), "none"));
     for (name, rule) in [("probe", "none"), ("real-time", "nada")] {
         let alone = scenario(&MINIMAL.replace("cc = \"bbr\"", &format!("transport = \"{name}\"")));
         let flow = &alone.flows[0];
-        assert_eq!((&flow.transport, flow.cc.name(), flow.label.as_str()), (&profile(name), rule, name));
+        assert_eq!((&*flow.transport, flow.cc.name(), &*flow.label), (&profile(name), rule, name));
     }
     for name in ["tcp", "quic", "dqc"] {
         assert_eq!(flows(&format!("transport = \"{name}\""), "").1, profile(name));
@@ -331,7 +332,7 @@ fn endpoints_can_be_swept_and_set() {
          \"flows[0].transport.quic.packet_threshold\" = [3, 10]\n"
     );
     let experiment = load_with(&text, &[("flows[0].transport.mss", "1200")]);
-    let transports: Vec<TransportConfig> =
+    let transports: Vec<_> =
         experiment.points().iter().map(|point| point.scenario().flows[0].transport.clone()).collect();
     assert_eq!(transports.iter().map(|t| t.quic.packet_threshold).collect::<Vec<_>>(), [3, 10, 3, 10]);
     assert!(transports.iter().all(|t| t.mss == 1200 && t.protocol == Protocol::Quic));
@@ -378,7 +379,7 @@ fn presets_can_be_based_on_presets_and_the_nearest_value_counts() {
          [presets.calmer]\nbase = \"calm\"\nsteady_window_gain = 1.25\n"
     );
     let flow = &scenario(&text).flows[1];
-    assert_eq!((flow.label.as_str(), flow.cc.name()), ("calmer", "bbr"));
+    assert_eq!((&*flow.label, flow.cc.name()), ("calmer", "bbr"));
     let parameters = json!({"steady_window_gain": 1.25, "full_rounds": 5, "min_window": 8});
     assert_eq!(Value::Object(flow.cc.changed().clone()), parameters);
 }

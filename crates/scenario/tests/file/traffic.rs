@@ -78,7 +78,7 @@ fn a_load_is_a_share_of_the_slowest_link_with_headers() {
     let expected = 0.5 * 100e6 / 8.0 * 1448.0 / 1500.0 / 30e3;
     assert!((per_second / expected - 1.0).abs() < 1e-6, "{per_second} for {expected}");
     let flow = &scenario.traffic[0].flow;
-    assert_eq!((flow.base_rtt.to_string(), flow.forward.len(), flow.label.as_str()), ("60ms".into(), 2, "short-flows"));
+    assert_eq!((flow.base_rtt.to_string(), flow.forward.len(), &*flow.label), ("60ms".into(), 2, "short-flows"));
 }
 
 #[test]

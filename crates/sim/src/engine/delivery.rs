@@ -99,7 +99,7 @@ impl Engine<'_> {
 
     /// [`arrive`](Self::arrive) for a packet that another one follows at the same instant. Those of a run enter the next
     /// medium together.
-    #[inline(never)]
+    #[inline(always)]
     fn arrive_at_once(&mut self, packet: &mut Packet, followers: Followers) {
         if packet.hops_left == 0 || followers.count == 0 {
             return self.arrive(packet, Followers::NONE);

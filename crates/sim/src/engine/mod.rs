@@ -4,10 +4,11 @@
 //! scenario, `delivery` takes packets out of media and to their endpoints, `answers` is about receivers, `transmission` takes
 //! packets from endpoints into media, `clock` does what is due at instants that are known beforehand (samples, the measured
 //! interval, scripted changes), `faults` ends the run where a controller has failed, `memory` watches what the run takes of the
-//! machine.
+//! machine, `crowd` has the flows of coming packets fetched where there are thousands.
 
 mod answers;
 mod clock;
+mod crowd;
 mod datagrams;
 mod delivery;
 mod faults;
@@ -33,6 +34,7 @@ use crate::flow::Flow;
 use crate::packet::{Options, Packet, Payloads, Store};
 use crate::{Bounds, RunError, RunOutput, RunSummary, TimedChange, tables};
 use clock::Clock;
+use crowd::Crowd;
 use dumbbell_network::{BusyAgenda, Entry, Routes, for_each_link, report};
 use dumbbell_path::Media;
 use dumbbell_results::{self as results, LinkSummary, Recorder};
@@ -155,7 +157,8 @@ impl<'a> Engine<'a> {
 
     /// Runs to the end of the scenario.
     pub fn run(mut self) -> Result<RunOutput, RunError> {
-        let turns = turns(&mut self)?;
+        let is_crowd = self.flows.len() >= crowd::FEWEST_FLOWS;
+        let turns = if is_crowd { turns(&mut Crowd(&mut self)) } else { turns(&mut self) }?;
         self.events += turns;
         self.close();
         self.finish()
@@ -193,7 +196,7 @@ impl<'a> Engine<'a> {
         };
         let measured_s = self.measured.1.since(self.measured.0).as_secs_f64();
         let datagrams = results::datagrams(&tables::datagram_summaries(self.scenario, lasting, measured_s));
-        let flows = results::flows(&tables::flow_summaries(self.scenario, self.flows, measured_s));
+        let flows = results::flows(tables::flow_summaries(self.scenario, self.flows, measured_s));
         let mut measured_links = self.measured_links.unwrap_or_default();
         let mut rows = measured_links.iter_mut();
         for_each_link(&mut self.media, &self.entries, |medium, port| {

@@ -95,7 +95,7 @@ impl Engine<'_> {
         let own = &self.traffic.sources[source];
         let spec = &scenario.traffic[source].flow;
         let controller = spec.cc.controller(spawned_stream(scenario.seed, place.source, place.number));
-        let mut flow = Flow::new(spec, &own.transport, controller, now, own.bottleneck);
+        let mut flow = Flow::new(spec, controller, now, own.bottleneck);
         flow.transfer(place.bytes, u16::try_from(spec.transport.mss).unwrap_or(u16::MAX));
         attach_device(&mut flow, &spec.forward, &mut self.media, &self.entries);
         let route = own.route;

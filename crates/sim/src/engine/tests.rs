@@ -265,7 +265,7 @@ fn stations_share_a_medium_and_acks_take_their_part_of_it() {
     let drops = counts(&output.links, "drops_total");
     assert!(drops[0] > 0, "its queue was full");
     assert!(!output.link_series.columns.is_empty());
-    assert_eq!(values(&output.links, "name"), &Values::Text(vec!["up".to_owned(), "down".to_owned()]));
+    assert_eq!(values(&output.links, "name"), &Values::Text(vec!["up".into(), "down".into()]));
 }
 
 #[test]

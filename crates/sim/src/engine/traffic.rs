@@ -10,9 +10,7 @@ use dumbbell_network::{Agenda, Entry, Route, slowest_rate, source_stream};
 use dumbbell_results::{Completion, PageLoad, TrafficSummary};
 use dumbbell_scenario::{Flow as Spec, Scenario, Traffic as TrafficSpec};
 use dumbbell_traffic::{Arrival, Request, Source as Generator};
-use dumbbell_transport::TransportConfig;
 use dumbbell_units::{Duration, Time, claimed};
-use std::sync::Arc;
 
 /// All sources of a run, and their flows.
 #[derive(Default)]
@@ -30,7 +28,6 @@ pub(super) struct Traffic {
 /// A source of traffic.
 pub(super) struct Source {
     generator: Generator,
-    pub transport: Arc<TransportConfig>,
     pub route: Route,
     pub bottleneck: Entry,
     /// Bits per second of the slowest link of its flows; `None` when unlimited.
@@ -63,7 +60,7 @@ impl Traffic {
             scenario.duration.saturating_sub(scenario.cooldown).saturating_sub(scenario.warmup).as_secs_f64();
         let summary = TrafficSummary {
             source: u32::try_from(number).unwrap_or(u32::MAX),
-            label: flow.label.clone(),
+            label: flow.label.to_string(),
             kind: spec.source.kind(),
             cc: flow.cc.name().to_owned(),
             algorithm: flow.cc.exact_name().to_owned(),
@@ -72,7 +69,6 @@ impl Traffic {
         };
         let mut source = Source {
             generator: spec.source.make(source_stream(scenario.seed, number)),
-            transport: Arc::new(flow.transport.clone()),
             route,
             bottleneck,
             rate: slowest_rate(scenario, &flow.forward),
@@ -262,7 +258,7 @@ impl Engine<'_> {
         let next = Place::new(place.source, source.transfers, bytes, place.user);
         source.transfers += 1;
         let flow = &mut self.flows[index];
-        let mss = u16::try_from(source.transport.mss).unwrap_or(u16::MAX);
+        let mss = u16::try_from(self.scenario.traffic[number].flow.transport.mss).unwrap_or(u16::MAX);
         flow.transfer_again(asks, asks + source.way_back, bytes, mss);
         self.flow_agenda.set(index, Turn::Application, flow.next_action());
         self.traffic.spawned.replace(self.scenario, index, next);

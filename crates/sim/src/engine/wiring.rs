@@ -11,7 +11,6 @@ use dumbbell_path::Media;
 use dumbbell_scenario::Scenario;
 use dumbbell_transport::Completion;
 use dumbbell_units::Duration;
-use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 
 /// What a run is made of.
@@ -53,7 +52,6 @@ impl Network {
             traffic: Traffic::default(),
         };
         let mut starts = start_stream(seed);
-        let mut transport = Arc::default();
         for (index, spec) in scenario.flows.iter().enumerate() {
             if cancel.load(Ordering::Relaxed) {
                 return Err(RunError::Cancelled);
@@ -62,12 +60,9 @@ impl Network {
             network.routes.push(spec, bottleneck, &network.entries)?;
             let bottleneck = network.entries[bottleneck];
             network.media.get_mut(bottleneck.medium as usize).report_departures(bottleneck.port);
-            if *transport != spec.transport {
-                transport = Arc::new(spec.transport.clone());
-            }
             let controller = spec.cc.controller(controller_stream(seed, index));
             let start = start_of(spec, &mut starts);
-            let mut flow = Flow::new(spec, &transport, controller, start, bottleneck);
+            let mut flow = Flow::new(spec, controller, start, bottleneck);
             attach_device(&mut flow, &spec.forward, &mut network.media, &network.entries);
             network.flows.push(flow);
         }

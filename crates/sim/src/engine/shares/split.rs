@@ -87,11 +87,11 @@ impl Split {
         let is_tcp =
             |flow: &Flow| flow.transport.protocol == Protocol::Tcp && flow.transport.completion != Completion::Wire;
         if let Some(number) = scenario.flows.iter().position(|flow| !is_tcp(flow)) {
-            return Err(Unsplit::NotTcp(number, scenario.flows[number].label.clone()));
+            return Err(Unsplit::NotTcp(number, scenario.flows[number].label.to_string()));
         }
         let mut users = vec![0; scenario.links.len()];
         for flow in &scenario.flows {
-            flow.forward.iter().chain(&flow.reverse).for_each(|&link| users[link] += 1);
+            flow.forward.iter().chain(&*flow.reverse).for_each(|&link| users[link] += 1);
         }
         let is_shared: Vec<bool> = users.iter().map(|&users| users > 1).collect();
         let has_rate = |&&link: &&usize| !matches!(scenario.links[link].config.rate, LinkRate::Unlimited);
@@ -136,10 +136,10 @@ impl Split {
             }
             let last = flow.reverse.last().filter(|&&link| self.is_shared[link] && flow.forward[0] == self.trunk);
             if last.is_some() {
-                let mut way = flow.forward.iter().chain(&flow.reverse);
+                let mut way = flow.forward.iter().chain(&*flow.reverse);
                 let is_alike = first.is_none_or(|first| first.forward == flow.forward && first.reverse == flow.reverse);
                 if !is_alike || !way.all(|&link| self.is_shared[link]) {
-                    return Err(Unsplit::OtherWay(number, flow.label.clone()));
+                    return Err(Unsplit::OtherWay(number, flow.label.to_string()));
                 }
                 first = Some(flow);
             }
@@ -156,13 +156,13 @@ impl Split {
 
     fn part(&self, scenario: &Scenario, place: usize, shares: usize) -> Part {
         let mut flows: Vec<Flow> = scenario.flows.iter().skip(place).step_by(shares).cloned().collect();
-        let ways = flows.iter().flat_map(|flow| flow.forward.iter().chain(&flow.reverse));
+        let ways = flows.iter().flat_map(|flow| flow.forward.iter().chain(&*flow.reverse));
         let mut links: Vec<usize> = ways.copied().collect();
         links.sort_unstable();
         links.dedup();
         let local = |link: usize| links.binary_search(&link).unwrap_or(0);
-        for link in flows.iter_mut().flat_map(|flow| flow.forward.iter_mut().chain(&mut flow.reverse)) {
-            *link = local(*link);
+        for way in flows.iter_mut().flat_map(|flow| [&mut flow.forward, &mut flow.reverse]) {
+            *way = way.iter().map(|&link| local(link)).collect();
         }
         let mut record = scenario.record.clone();
         record.series = false;
