@@ -23,6 +23,7 @@ from pathlib import Path
 from select import POLLIN, POLLOUT, poll
 from statistics import median
 
+import own
 import polars as pl
 from rich.console import Console
 from rich.table import Table
@@ -125,8 +126,7 @@ def _bytes_acked(one: socket.socket) -> int:
 
 
 def record(tc: str, seconds: float, runs: int) -> None:
-    """Measures all cases. Each has namespaces of its own, which end with it."""
-    rows = []
+    """Measures all cases, and keeps each at once. Each has namespaces of its own, which end with it."""
     for run in range(1, runs + 1):
         for step_ms, rate_mbps, rtt_ms in ((s, r, t) for s in STEPS_MS for r in RATES_MBPS for t in RTTS_MS):
             build(tc, rate_mbps, rtt_ms, step_ms)
@@ -139,9 +139,18 @@ def record(tc: str, seconds: float, runs: int) -> None:
             _leave()
             case = {"rate_mbps": rate_mbps, "rtt_ms": rtt_ms, "step_ms": step_ms, "run": run}
             measured = {f"{cc}_mbps": round(rate, 3) for cc, rate in zip(FLOWS, rates, strict=True)}
-            rows.append(case | measured | {"kernel": os.uname().release})
-            print(rows[-1], flush=True)
-    pl.DataFrame(rows).write_csv(RECORDED)
+            keep(case | measured | {"kernel": os.uname().release})
+
+
+def keep(row: dict[str, int | float | str]) -> None:
+    """Replaces the row of a run in the file, which is there whole at any time."""
+    print(row, flush=True)
+    rows, key = pl.DataFrame([row]), ["rate_mbps", "rtt_ms", "step_ms", "run"]
+    if RECORDED.is_file():
+        rows = pl.concat([pl.read_csv(RECORDED).join(rows, on=key, how="anti"), rows])
+    written = RECORDED.with_suffix(".new")
+    rows.sort("step_ms", "rate_mbps", "rtt_ms", "run", descending=[True, False, False, False]).write_csv(written)
+    written.replace(RECORDED)
 
 
 def _leave() -> None:
@@ -185,6 +194,10 @@ def main() -> int:
     parser.add_argument("--runs", type=int, default=2, help="with --record: runs of each case")
     parser.add_argument("--seeds", type=int, default=4)
     args = parser.parse_args()
+    if args.record and not own.is_in_virtual_time():
+        parser.error("--record changes namespaces and routes: run it in a kernel of its own, with virtual/inside.sh")
+    if args.seconds <= WARMUP_S:
+        parser.error(f"--seconds {args.seconds:g}: the first {WARMUP_S:g} s are left out, so it has to be more")
     if args.record:
         record(args.tc, args.seconds, args.runs)
     else:

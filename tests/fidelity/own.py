@@ -34,8 +34,12 @@ def recording_of_this_kernel() -> Path:
     One that runs in virtual time (``virtual/``) has a file of its own.
     """
     version = ".".join(os.uname().release.split("-")[0].split(".")[:2])
-    is_virtual = "User Mode Linux" in Path("/proc/cpuinfo").read_text()
-    return RECORDINGS / f"linux-{version}{'-uml' if is_virtual else ''}.csv"
+    return RECORDINGS / f"linux-{version}{'-uml' if is_in_virtual_time() else ''}.csv"
+
+
+def is_in_virtual_time() -> bool:
+    """Whether the running kernel is User-Mode Linux, as ``virtual/inside.sh`` starts it."""
+    return "User Mode Linux" in Path("/proc/cpuinfo").read_text()
 
 
 def record(names: Iterable[str], runs: int | None, retries: int, console: Console) -> int:

@@ -14,21 +14,31 @@ if [ ! -x "$out/linux" ]; then
     exit 2
 fi
 job=$(mktemp -d "$out/job.XXXXXX")
-trap 'rm -rf "$job"' EXIT
+running=
+trap 'kill $running 2>/dev/null || true; rm -rf "$job"' EXIT
+trap 'exit 130' INT TERM
+quoted() {
+    printf "'%s' " "$(printf '%s' "$1" | sed "s/'/'\\\\''/g")"
+}
 # The command line of a kernel has no room for quotes: the command lies in a file.
 {
-    printf 'cd %s\n' "'$(pwd)'"
+    printf 'cd '
+    quoted "$(pwd)"
+    echo
     for argument in "$@"; do
-        printf "'%s' " "$(printf '%s' "$argument" | sed "s/'/'\\\\''/g")"
+        quoted "$argument"
     done
 } > "$job/command"
 : > "$job/output"
 tail -f "$job/output" &
-shown=$!
+running=$!
 "$out/linux" mem="${MEMORY:-1G}" time-travel=inf-cpu quiet root=/dev/root rootfstype=hostfs rootflags=/ rw \
-    init="$here/init.sh" JOB="$job" > "$job/console" 2>&1 < /dev/null || true
+    init="$here/init.sh" JOB="$job" > "$job/console" 2>&1 < /dev/null &
+kernel=$!
+running="$running $kernel"
+# In the background, so that a signal to this script ends it at once.
+wait "$kernel" || true
 sleep 1
-kill "$shown"
 if [ ! -f "$job/status" ]; then
     cat "$job/console" >&2
     exit 1
