@@ -42,12 +42,8 @@ impl Engine<'_> {
             let (hop, rest) = (route.first_forward, route.forward_rest);
             let stream = Stream { flow: index, is_near: true, kind, hop, rest };
             let Some(sent) = self.send_datagrams(self.now, stream, first, until_check) else { return };
-            until_check -= sent;
-            if until_check == 0 {
-                if self.must_stop(PACKETS_PER_CHECK) {
-                    return;
-                }
-                until_check = PACKETS_PER_CHECK;
+            if self.must_stop_behind(sent, &mut until_check) {
+                return;
             }
         }
     }
@@ -90,12 +86,8 @@ impl Engine<'_> {
                 let Some(sent) = self.send_datagrams(now, stream, first, until_check) else { return };
                 sent
             };
-            until_check -= sent;
-            if until_check == 0 {
-                if self.must_stop(PACKETS_PER_CHECK) {
-                    return;
-                }
-                until_check = PACKETS_PER_CHECK;
+            if self.must_stop_behind(sent, &mut until_check) {
+                return;
             }
         }
     }

@@ -44,12 +44,8 @@ impl Engine<'_> {
         let mut until_check = PACKETS_PER_CHECK;
         loop {
             self.arrive_at_once(packet, Followers { link: index, count });
-            until_check -= 1;
-            if until_check == 0 {
-                if self.must_stop(PACKETS_PER_CHECK) {
-                    return;
-                }
-                until_check = PACKETS_PER_CHECK;
+            if self.must_stop_behind(1, &mut until_check) {
+                return;
             }
             let Some(link) = self.media.link_mut(index) else { return };
             let Some((next, followers)) = link.take_plain(now, packet) else { break };

@@ -195,12 +195,8 @@ impl Engine<'_> {
             } else {
                 self.arrive_together(packet, count);
             }
-            until_check -= 1;
-            if until_check == 0 {
-                if self.must_stop(PACKETS_PER_CHECK) {
-                    return;
-                }
-                until_check = PACKETS_PER_CHECK;
+            if self.must_stop_behind(1, &mut until_check) {
+                return;
             }
         }
     }
@@ -235,12 +231,8 @@ impl Engine<'_> {
             } else {
                 self.send_at(leaves.0, hop, packet);
             }
-            until_check -= 1;
-            if until_check == 0 {
-                if self.must_stop(PACKETS_PER_CHECK) {
-                    return;
-                }
-                until_check = PACKETS_PER_CHECK;
+            if self.must_stop_behind(1, &mut until_check) {
+                return;
             }
         }
     }

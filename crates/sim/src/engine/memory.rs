@@ -1,6 +1,7 @@
 //! What a run takes of the machine's memory, added up from time to time.
 
 use super::Engine;
+use super::transmission::PACKETS_PER_CHECK;
 use crate::flow::Flow;
 use crate::packet::Packet;
 use crate::{Growth, MemoryExceeded};
@@ -75,6 +76,18 @@ impl Engine<'_> {
     pub(super) fn must_stop(&mut self, steps: u64) -> bool {
         self.measure_memory_if_due(steps);
         self.failure.is_some() || self.bounds.cancel.load(Ordering::Relaxed)
+    }
+
+    /// The same where many packets are handled at one instant: `packets` more have been, and it looks whenever `until_check` of them
+    /// are done, which begins with [`PACKETS_PER_CHECK`].
+    #[inline(always)]
+    pub(super) fn must_stop_behind(&mut self, packets: u64, until_check: &mut u64) -> bool {
+        *until_check -= packets;
+        if *until_check > 0 {
+            return false;
+        }
+        *until_check = PACKETS_PER_CHECK;
+        self.must_stop(PACKETS_PER_CHECK)
     }
 
     /// Adds up what can grow; the run fails when that is more than it may take.

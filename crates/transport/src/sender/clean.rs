@@ -27,7 +27,7 @@ struct Cleaned {
 
 impl Sender {
     /// Removes what the ACK covers, takes RTT samples and detects reordering (`tcp_clean_rtx_queue`). Returns how many
-    /// segments left the queue.
+    /// segments left the queue: at least one, because the ACK is above the first of them.
     pub(super) fn clean_rtx_queue(
         &mut self,
         ack: &Ack,
@@ -57,12 +57,12 @@ impl Sender {
             self.clean_one(ack, &mut cleaned, news);
         }
         self.view.snd_una = u64::from(self.board.una());
-        news.data_acked |= cleaned.segments > 0;
+        news.data_acked = true;
         if news.retransmitted_data_acked && !self.config.sack {
             // Segments above the hole may have arrived before the timeout: they do not prove that it was spurious.
             news.original_acked = false;
         }
-        if !self.board.is_empty() && self.config.sack && cleaned.segments > 0 {
+        if !self.board.is_empty() && self.config.sack {
             news.reneged = self.board.get(self.board.una()).has(flag::SACKED);
         }
         self.ack_update_rtt(ack, &cleaned, prior, sacked, news);
