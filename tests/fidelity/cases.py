@@ -1,7 +1,7 @@
 """Cases that we record ourselves on the running kernel, over the simulator's own links (``dumbbell run --on linux``).
 
 Each is an experiment. Where the kernel is set by a sysctl, ``kernel`` holds it and ``simulator`` what says the same to
-the simulator. What is known of a difference stands in ``causes``, by the measure that is off.
+the simulator. What is known of a difference from a live kernel stands in ``causes``, by the measure that is off.
 """
 
 from __future__ import annotations
