@@ -85,6 +85,13 @@ impl Endpoints {
         }
     }
 
+    /// The far end hears that its answer in the handshake has arrived.
+    pub fn accept(&mut self, now: Time) {
+        if let Endpoints::Tcp { receiver, .. } = self {
+            receiver.accept(now);
+        }
+    }
+
     pub fn write(&mut self, now: Time, segments: u32, last_len: u16) {
         near!(self, near => near.write(now, segments, last_len));
     }

@@ -304,6 +304,12 @@ impl Receiver {
         self.rtt.set_handshake(rtt, way_back);
     }
 
+    /// The ACK that ends the handshake arrives (`tcp_init_buffer_space`): the first round of [`RightSizing`] begins. The first
+    /// data ends a handshake whose ACK was lost.
+    pub fn accept(&mut self, now: Time) {
+        self.sizing.start(now);
+    }
+
     /// Chooses the meaning of ECE. Both ends must agree, and before the first segment.
     pub fn set_ecn_echo(&mut self, ecn_echo: EcnEcho) {
         self.ecn_echo = ecn_echo;

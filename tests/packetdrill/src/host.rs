@@ -326,6 +326,7 @@ impl Simulated {
         let rtt = self.now.since(self.echo_of(answer).unwrap_or(opening.sent_at));
         sender.establish(self.now, rtt, opening.repetitions);
         receiver.set_handshake(rtt, Duration::from_nanos(rtt.as_nanos() / 2));
+        receiver.accept(self.now);
         let incoming = self.incoming.stream(u64::from(self.peer_segment));
         self.state = State::Established(Box::new(Connection {
             sender,

@@ -235,7 +235,10 @@ impl Engine<'_> {
                 self.establish(index, handshake);
             }
             Kind::SynAck => self.send_handshake_ack(index),
-            _ => flow.set_up = None,
+            _ => {
+                flow.set_up = None;
+                flow.ends.accept(now);
+            }
         }
         let next = self.flows[index].next_action();
         self.flow_agenda.set(index, Turn::Application, next);

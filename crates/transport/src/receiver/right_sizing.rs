@@ -49,7 +49,7 @@ pub(super) struct RightSizing {
     two_rounds: u32,
     /// Bytes delivered when the current round began.
     round_start_bytes: u64,
-    /// `NEVER` before the first data.
+    /// `NEVER` before the end of the handshake.
     round_start: Time,
 }
 
@@ -129,9 +129,9 @@ impl RightSizing {
         true
     }
 
-    /// The first data arrived at `now`.
+    /// The first round begins at `now`, unless it has begun.
     pub(super) fn start(&mut self, now: Time) {
-        self.round_start = now;
+        self.round_start = self.round_start.min(now);
     }
 
     /// When the round has lasted `rtt`; [`Time::NEVER`] before it has begun.

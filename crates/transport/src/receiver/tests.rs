@@ -700,11 +700,32 @@ fn an_autotuned_window_starts_at_65160_bytes_and_never_shrinks_its_edge() {
     assert!(edge - next > 56, "grew beyond the initial buffer");
 }
 
+#[test]
+fn the_first_round_begins_with_the_ack_that_ends_the_handshake_or_else_with_the_first_data() {
+    let rtt = Duration::from_millis(40);
+    let begun = || {
+        let mut receiver = receiver(TransportConfig::default());
+        receiver.set_handshake(rtt, FORWARD);
+        receiver
+    };
+    let mut in_order = begun();
+    in_order.accept(ms(60));
+    arrive(&mut in_order, 0, ms(62));
+    assert_eq!(in_order.round_ends_at, ms(60) + rtt);
+
+    let mut overtaken = begun();
+    arrive(&mut overtaken, 0, ms(62));
+    overtaken.accept(ms(63));
+    arrive(&mut overtaken, 1, ms(63));
+    assert_eq!(overtaken.round_ends_at, ms(62) + rtt);
+}
+
 /// An unpaced sender in slow start over 10 Mbit/s with a round trip of 40 ms; sizes of the jumps of the first ACKs.
 fn slow_start_ack_sizes(config: TransportConfig, segments: u32) -> Vec<u32> {
     let serialisation = Duration::from_micros(1200);
     let mut receiver = receiver(config);
     receiver.set_handshake(Duration::from_millis(40), Duration::from_millis(20));
+    receiver.accept(Time::ZERO + FORWARD);
     let mut acks = VecDeque::<(Time, Ack)>::new();
     let (mut link_free, mut next, mut acked, mut now) = (Time::ZERO, 0, 0, Time::ZERO);
     let mut sizes = Vec::new();
