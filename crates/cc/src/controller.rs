@@ -199,7 +199,7 @@ pub trait Controller: Send {
     }
 
     /// The phase the controller is in, for recordings; empty for controllers without phases.
-    fn mode(&self) -> &str {
+    fn mode(&self) -> &'static str {
         ""
     }
 

@@ -197,7 +197,7 @@ impl<'a> Sampler<'a> {
 
 fn flow_sample(
     info: &TcpInfo,
-    mode: &str,
+    mode: &'static str,
     (delivered_bytes, arrived_bytes): (u64, u64),
     (last_delivered, last_arrived): (u64, u64),
     interval: Duration,
@@ -221,7 +221,7 @@ fn flow_sample(
         sacked_out: info.sacked,
         packets_out: info.unacked,
         ca_state: state_name(info.ca_state),
-        mode: mode.to_owned(),
+        mode,
     }
 }
 

@@ -47,9 +47,12 @@ pub(crate) const fn simulated<R>(column: Declared<R>) -> Declared<R> {
     Declared { grounds: SIMULATOR, ..column }
 }
 
+/// How a number follows from a row.
+pub(crate) type Number<R> = fn(&R) -> f64;
+
 /// How a column's value follows from a row.
 enum Value<R> {
-    Float(fn(&R) -> f64),
+    Float(Number<R>),
     Count(fn(&R) -> u64),
     /// Over the measured interval and, in a second column, over the whole run.
     Both(fn(&R) -> u64, fn(&R) -> u64),
@@ -107,7 +110,7 @@ impl<R> Declared<R> {
         name: &'static str,
         unit: &'static str,
         meaning: &'static str,
-        value: fn(&R) -> f64,
+        value: Number<R>,
     ) -> Declared<R> {
         Declared::new(name, unit, meaning, Value::Float(value))
     }
@@ -148,14 +151,24 @@ impl<R> Declared<R> {
         Declared::new(name, "", meaning, Value::Name(value))
     }
 
-    /// The column without rows, to [append](Declared::append) to.
-    pub(crate) fn empty(&self) -> Column {
-        self.column(self.name.to_owned(), self.value.none(0))
+    /// What makes its values, where they are numbers that may be missing.
+    pub(crate) fn number(&self) -> Option<Number<R>> {
+        if let Value::Float(number) = self.value { Some(number) } else { None }
+    }
+
+    /// No values of its kind, to [append](Declared::append) to.
+    pub(crate) fn none(&self) -> Values {
+        self.value.none(0)
     }
 
     /// Appends the value of `row`.
-    pub(crate) fn append(&self, row: &R, column: &mut Column) {
-        self.value.append(row, &mut column.values);
+    pub(crate) fn append(&self, row: &R, values: &mut Values) {
+        self.value.append(row, values);
+    }
+
+    /// The column with these values.
+    pub(crate) fn with(&self, values: Values) -> Column {
+        self.column(self.name.to_owned(), values)
     }
 
     fn column(&self, name: String, values: Values) -> Column {

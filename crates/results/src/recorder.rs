@@ -4,7 +4,7 @@
 
 #[cfg(test)]
 use crate::Names;
-use crate::columns::{Declared, simulated};
+use crate::columns::{Declared, Number, simulated};
 use crate::{Column, Table, Values};
 use dumbbell_units::{Duration, Time};
 use std::mem::replace;
@@ -50,7 +50,7 @@ pub struct FlowSample {
     /// The sender's state: `open`, `disorder`, `cwr`, `recovery` or `loss`.
     pub ca_state: &'static str,
     /// The controller's phase, empty for controllers without phases.
-    pub mode: String,
+    pub mode: &'static str,
 }
 
 /// A link at one instant.
@@ -134,7 +134,7 @@ pub(crate) const FLOW_SERIES: &[Declared<Row<FlowSample>>] = &[
 /// The columns of the series of flows behind those values.
 pub(crate) const FLOW_STATES: &[Declared<Row<FlowSample>>] = &[
     Declared::name("ca_state", "State of the sender: open, disorder, cwr, recovery or loss.", |r| r.sample.ca_state),
-    Declared::name("mode", "Phase of the controller; empty for controllers without phases.", |r| &r.sample.mode),
+    Declared::name("mode", "Phase of the controller; empty for controllers without phases.", |r| r.sample.mode),
 ];
 
 /// What a value is that a controller lets be observed.
@@ -163,30 +163,47 @@ pub(crate) const LINK_SERIES: &[Declared<Row<LinkSample>>] = &[
     Declared::float("losses_total", "packets", "Packets lost at random so far.", |r| r.sample.losses as f64),
 ];
 
-/// Rows of one kind, column by column.
+/// Rows of one kind, column by column. Nearly all columns are numbers, whose kind nobody has to look up in each row.
 struct Columns<S: 'static> {
     declared: &'static [Declared<Row<S>>],
-    columns: Vec<Column>,
+    numbers: Vec<(Number<Row<S>>, Vec<f64>)>,
+    others: Vec<(&'static Declared<Row<S>>, Values)>,
 }
 
 impl<S> Columns<S> {
     fn new(declared: &'static [Declared<Row<S>>]) -> Columns<S> {
-        Columns { declared, columns: declared.iter().map(Declared::empty).collect() }
+        let others = declared.iter().filter(|column| column.number().is_none());
+        Columns {
+            declared,
+            numbers: declared.iter().filter_map(Declared::number).map(|number| (number, Vec::new())).collect(),
+            others: others.map(|column| (column, column.none())).collect(),
+        }
     }
 
     fn append(&mut self, row: &Row<S>) {
-        for (declared, column) in self.declared.iter().zip(&mut self.columns) {
-            declared.append(row, column);
+        for (number, rows) in &mut self.numbers {
+            rows.push(number(row));
+        }
+        for (declared, values) in &mut self.others {
+            declared.append(row, values);
         }
     }
 
     /// All rows; none are left.
     fn take(&mut self) -> Vec<Column> {
-        replace(self, Columns::new(self.declared)).columns
+        let Columns { declared, numbers, others } = replace(self, Columns::new(self.declared));
+        let mut numbers = numbers.into_iter().map(|(_, rows)| Values::Float(rows));
+        let mut others = others.into_iter().map(|(_, values)| values);
+        let column = |declared: &Declared<Row<S>>| {
+            let values = if declared.number().is_some() { numbers.next() } else { others.next() };
+            values.map(|values| declared.with(values))
+        };
+        declared.iter().filter_map(column).collect()
     }
 
     fn memory(&self) -> u64 {
-        self.columns.iter().map(|column| column.values.memory()).sum()
+        let numbers: usize = self.numbers.iter().map(|(_, rows)| rows.capacity() * size_of::<f64>()).sum();
+        numbers as u64 + self.others.iter().map(|(_, values)| values.memory()).sum::<u64>()
     }
 }
 
@@ -197,6 +214,8 @@ struct Observed {
     columns: Vec<Vec<f64>>,
     /// For each flow where its own values go.
     places: Vec<Arc<[usize]>>,
+    /// Every flow has a value for every column, in their order.
+    are_alike: bool,
     scratch: Vec<f64>,
 }
 
@@ -210,6 +229,7 @@ impl Observed {
             };
             observed.places.push(places);
         }
+        observed.are_alike = observed.places.iter().all(|places| places.iter().copied().eq(0..observed.names.len()));
         observed.columns = vec![Vec::new(); observed.names.len()];
         observed.scratch = vec![0.0; observed.names.len()];
         observed
@@ -231,6 +251,10 @@ impl Observed {
     fn append(&mut self, flow: usize, observe: impl FnOnce(&mut [f64])) {
         let places = &self.places[flow];
         observe(&mut self.scratch[..places.len()]);
+        if self.are_alike {
+            self.columns.iter_mut().zip(&self.scratch).for_each(|(column, &value)| column.push(value));
+            return;
+        }
         for column in &mut self.columns {
             column.push(f64::NAN);
         }

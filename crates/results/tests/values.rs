@@ -229,7 +229,7 @@ fn a_flow_at_an_instant() {
         sacked_out: 24,
         packets_out: 25,
         ca_state: "recovery",
-        mode: "drain".to_owned(),
+        mode: "drain",
     };
     let mut recorder = Recorder::new(Some(ms(10)), [vec!["bw"], vec!["bw"]].into_iter());
     assert_eq!(recorder.begin(), Some(ms(10)));

@@ -127,6 +127,7 @@ impl Packet {
         }
     }
 
+    #[inline(always)]
     pub fn ack(flow: u32, hops_left: u16, header: u8, ack: &Ack, store: &mut Store<Options>) -> Packet {
         let &Ack { ack: number, sack, sack_count, ece, marks, window, echo } = ack;
         let has_options = sack_count > 0 || marks.is_some();

@@ -38,11 +38,13 @@ pub(crate) fn sample<'f>(
     let Some(interval) = recorder.begin() else { return };
     for (index, flow) in flows.enumerate() {
         if !matches!(flow.phase, Phase::Waiting | Phase::Connecting) {
-            let sample = flow_sample(flow, interval);
-            recorder.flow(now, index, sample, |values| {
-                if let Some(Sending { view, control, controller, .. }) = flow.ends.sending() {
-                    controller.observe(view, control, values);
-                }
+            let counted = counted(flow, interval);
+            let Some(sending) = flow.ends.sending() else {
+                recorder.flow(now, index, counted, |_| {});
+                continue;
+            };
+            recorder.flow(now, index, flow_sample(&sending, counted), |values| {
+                sending.controller.observe(sending.view, sending.control, values);
             });
         }
     }
@@ -54,13 +56,14 @@ pub(crate) fn sample<'f>(
     });
 }
 
-fn flow_sample(flow: &mut Flow, interval: Duration) -> FlowSample {
+/// What is counted of a flow, whatever governs it.
+fn counted(flow: &mut Flow, interval: Duration) -> FlowSample {
     let received = flow.ends.received();
     let stats = flow.ends.sent();
     let (last_delivered, last_arrived) = flow.last_sample;
     flow.last_sample = (received.delivered_bytes, received.arrived_bytes);
     let rtt = flow.datagrams.as_mut().and_then(|datagrams| datagrams.rtt.take());
-    let counted = FlowSample {
+    FlowSample {
         goodput_bytes: received.delivered_bytes - last_delivered,
         arrived_bytes: received.arrived_bytes - last_arrived,
         mbps_per_byte: 8e-6 / interval.as_secs_f64(),
@@ -68,8 +71,13 @@ fn flow_sample(flow: &mut Flow, interval: Duration) -> FlowSample {
         retransmits: stats.retransmitted_segments,
         rtt_us: rtt.and_then(|rtt| i64::try_from(rtt.as_micros()).ok()),
         ..FlowSample::default()
-    };
-    let Some(Sending { view, control, controller, sample, .. }) = flow.ends.sending() else { return counted };
+    }
+}
+
+/// The same with what its sender knows.
+#[inline]
+fn flow_sample(sending: &Sending<'_>, counted: FlowSample) -> FlowSample {
+    let Sending { view, control, controller, sample, .. } = sending;
     FlowSample {
         cwnd: control.cwnd,
         ssthresh: Some(control.ssthresh).filter(|&ssthresh| ssthresh < Control::INFINITE_SSTHRESH),
@@ -84,7 +92,7 @@ fn flow_sample(flow: &mut Flow, interval: Duration) -> FlowSample {
         sacked_out: view.sacked_out,
         packets_out: view.packets_out,
         ca_state: state_name(view.ca_state),
-        mode: controller.mode().to_owned(),
+        mode: controller.mode(),
         ..counted
     }
 }

@@ -374,7 +374,7 @@ impl<R: Rules> Controller for Bbr1<R> {
         3
     }
 
-    fn mode(&self) -> &str {
+    fn mode(&self) -> &'static str {
         match self.core.state.mode {
             Mode::Startup => "startup",
             Mode::Drain => "drain",

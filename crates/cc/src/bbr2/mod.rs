@@ -310,7 +310,7 @@ impl Controller for Bbr2 {
         3
     }
 
-    fn mode(&self) -> &str {
+    fn mode(&self) -> &'static str {
         match (self.mode, self.phase) {
             (Mode::Startup, _) => "startup",
             (Mode::Drain, _) => "drain",

@@ -287,7 +287,7 @@ impl Controller for Copa {
         control.cwnd
     }
 
-    fn mode(&self) -> &str {
+    fn mode(&self) -> &'static str {
         match () {
             () if self.is_slow_start => "slow start",
             () if self.delta < self.parameters.delta => "competitive",

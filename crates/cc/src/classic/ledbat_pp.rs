@@ -216,7 +216,7 @@ impl Controller for LedbatPlusPlus {
         }
     }
 
-    fn mode(&self) -> &str {
+    fn mode(&self) -> &'static str {
         match self.phase {
             Phase::First => "first slow start",
             Phase::Following { .. } => "following",
