@@ -5,8 +5,11 @@ use crate::catalog::BuildError;
 use serde::de::{self, DeserializeOwned};
 use serde::{Deserialize, Deserializer, Serialize, Serializer};
 use serde_json::{Map, Value};
+use std::any::TypeId;
 use std::borrow::Cow;
+use std::collections::{BTreeMap, HashMap};
 use std::fmt;
+use std::sync::{Arc, Mutex, PoisonError};
 
 /// A non-negative number held as a whole number of `1/SCALE`, truncated as in the kernel.
 ///
@@ -152,7 +155,7 @@ impl Invalid {
 }
 
 /// The parameters of one controller.
-pub trait ParameterSet: Default + Serialize + DeserializeOwned + schemars::JsonSchema {
+pub trait ParameterSet: Default + Serialize + DeserializeOwned + schemars::JsonSchema + 'static {
     /// Refuses combinations and values that types and declared ranges (`range(min = ..., max = ...)`) allow but the
     /// algorithm cannot run with.
     fn validate(&self) -> Result<(), Invalid> {
@@ -202,12 +205,10 @@ pub fn read<P: ParameterSet>(preset: &Map<String, Value>, overrides: &Map<String
 
 /// A number that is outside of the range which its declaration names, and what would be right.
 fn outside_of_its_range<P: ParameterSet>(parameters: &P) -> Option<(String, Value, String)> {
-    let schema = schemars::schema_for!(P);
-    let declared = schema.get("properties")?.as_object()?;
+    let ranges = declared_ranges::<P>();
     to_map(parameters).into_iter().find_map(|(key, value)| {
         let number = value.as_f64()?;
-        let bound = |name: &str| declared.get(&key)?.get(name)?.as_f64();
-        let (min, max) = (bound("minimum"), bound("maximum"));
+        let &(min, max) = ranges.get(&key)?;
         let is_right = min.is_none_or(|min| number >= min) && max.is_none_or(|max| number <= max);
         let allowed = match (min, max) {
             _ if is_right => return None,
@@ -217,6 +218,26 @@ fn outside_of_its_range<P: ParameterSet>(parameters: &P) -> Option<(String, Valu
         };
         Some((key, value, allowed))
     })
+}
+
+/// The least and the greatest value that numbers may have, as far as they are bounded, by the name of the parameter.
+type Ranges = HashMap<String, (Option<f64>, Option<f64>)>;
+
+/// The ranges that the declaration of `P` names. They are asked for with every flow, and a schema takes long to make, so
+/// those of each type are kept.
+fn declared_ranges<P: ParameterSet>() -> Arc<Ranges> {
+    static KNOWN: Mutex<BTreeMap<TypeId, Arc<Ranges>>> = Mutex::new(BTreeMap::new());
+    let mut known = KNOWN.lock().unwrap_or_else(PoisonError::into_inner);
+    let ranges = || {
+        let schema = schemars::schema_for!(P);
+        let declared = schema.get("properties").and_then(Value::as_object).into_iter().flatten();
+        let range = |declared: &Value| {
+            let bound = |name: &str| declared.get(name).and_then(Value::as_f64);
+            (bound("minimum"), bound("maximum"))
+        };
+        declared.map(|(key, declared)| (key.clone(), range(declared))).collect::<Ranges>().into()
+    };
+    known.entry(TypeId::of::<P>()).or_insert_with(ranges).clone()
 }
 
 /// All parameters by name.
