@@ -178,8 +178,8 @@ pub struct TransportConfig {
     #[schemars(extend("x-at-most" = "1h", "x-source" = "TCP_DELACK_MAX: HZ / 5"))]
     pub delayed_ack_max: Duration,
     /// Time from the arrival of data until the application has read it. An ACK for `ack_every` segments that arrived
-    /// closer together leaves when they are read, and covers all that has arrived by then; quick ACKs, ACKs of lone
-    /// segments with PSH and duplicate ACKs do not wait, and unread data takes no window. 0 reads at once.
+    /// closer together leaves when they are read, and covers all that has arrived by then, and so does that of a lone
+    /// segment with PSH; quick ACKs and duplicate ACKs do not wait, and unread data takes no window. 0 reads at once.
     #[schemars(extend(
         "x-at-most" = "1ms",
         "x-source" = "__tcp_ack_snd_check, tcp_cleanup_rbuf; 17 to 20 us measured on Linux 6.18"

@@ -167,6 +167,16 @@ struct Rare {
     early: Option<EarlyAck>,
     /// The latest window that would have shrunk and was kept.
     kept: KeptWindow,
+    /// The read that ends the round of [`RightSizing`], if it is known and has not come.
+    last_read: Option<LastRead>,
+}
+
+/// The application's read that ends a round of [`RightSizing`].
+#[derive(Clone, Copy, Debug)]
+struct LastRead {
+    at: Time,
+    /// Bytes that have been read then since the connection began.
+    read: u64,
 }
 
 /// A window that was told in units: its end, and the bytes beyond the whole segments.
@@ -407,6 +417,9 @@ impl Receiver {
     pub fn on_timer(&mut self, now: Time) -> Option<Ack> {
         if now < self.next_timer() {
             return None;
+        }
+        if self.last_read().is_some_and(|last| now >= last.at) {
+            self.finish_round();
         }
         if now >= self.delayed_ack_at && !self.ack_now {
             // The sender paused for longer than expected: wait for longer the next time (`tcp_delack_timer_handler`).

@@ -1,14 +1,18 @@
 //! The slow path of an arriving segment: the stream, the out-of-order queue, ECN, and the receive window.
 
-use super::{EcnEcho, PAWS_WINDOW_TICKS, QUICK_ACKS_ECN, REPEATED_SACK_BLOCKS, Receiver};
+use super::predicted::Expected;
+use super::{EcnEcho, LastRead, PAWS_WINDOW_TICKS, QUICK_ACKS_ECN, REPEATED_SACK_BLOCKS, Receiver};
 use crate::{Flags, Segment};
 use dumbbell_path::Ecn;
 use dumbbell_recovery::ack_rtt::timestamp_ticks;
-use dumbbell_units::Time;
+use dumbbell_units::{Duration, Time};
 
 impl Receiver {
     /// Takes a segment; returns whether an ACK leaves (`tcp_data_queue`).
     pub(super) fn classify(&mut self, now: Time, segment: Segment) -> bool {
+        if self.last_read().is_some_and(|last| now > last.at) {
+            self.finish_round();
+        }
         if segment.len == 0 {
             // A probe of the window is answered, and is nothing else (`tcp_send_dupack`).
             return true;
@@ -105,7 +109,7 @@ impl Receiver {
         self.grow_window(segment.len, self.held.segments());
         let mut must_leave = self.is_urgent_in_order(now, before)
             || if self.held.is_empty() { self.delay_ack(now) } else { self.compress_ack(now) };
-        must_leave |= self.held.is_empty() && self.is_pushed(&segment);
+        must_leave = must_leave || (self.held.is_empty() && self.answers_read(now, &segment));
         if now >= self.round_ends_at {
             // The application reads buffer by buffer, and the first one ends the round.
             self.end_round(now, read);
@@ -113,28 +117,56 @@ impl Receiver {
         must_leave
     }
 
-    /// Whether the ACK of a lone segment leaves when the application reads it, after the decision to delay it
-    /// (`tcp_cleanup_rbuf`): it carries PSH, or it is shorter than a full one (`tcp_measure_rcv_mss`).
+    /// Whether the ACK of a lone segment leaves because the application reads at once, after the decision to delay it
+    /// (`tcp_cleanup_rbuf`): it carries PSH, or it is shorter than a full one (`tcp_measure_rcv_mss`). Where reading takes time
+    /// the ACK leaves then, for everything that is there.
     #[inline]
-    pub(super) fn is_pushed(&self, segment: &Segment) -> bool {
-        self.rcv_nxt - self.last_acked == 1
+    pub(super) fn answers_read(&mut self, now: Time, segment: &Segment) -> bool {
+        let is_pushed = self.rcv_nxt - self.last_acked == 1
             && (segment.flags.has(Flags::PSH) || self.sizing.is_short(segment.len))
-            && self.ack_pushes
+            && self.ack_pushes;
+        if is_pushed {
+            self.exact_ack_at = self.exact_ack_at.min(now + self.read_delay);
+        }
+        is_pushed && self.read_delay == Duration::ZERO
+    }
+
+    /// When the application has read the segment that arrived at `now`, it has read `read` bytes in all, and for a round trip.
+    /// What arrives until then waits behind that segment.
+    #[cold]
+    pub(super) fn end_round(&mut self, now: Time, read: u64) {
+        self.rare.get_or_insert_default().last_read = Some(LastRead { at: now + self.read_delay, read });
+        self.round_ends_at = Time::NEVER;
+        if self.read_delay == Duration::ZERO {
+            self.finish_round();
+        } else {
+            self.expected = Expected::Nothing;
+        }
+    }
+
+    /// The read that ends the round of [`RightSizing`](super::RightSizing).
+    #[inline]
+    pub(super) fn last_read(&self) -> Option<LastRead> {
+        self.rare.as_ref().and_then(|rare| rare.last_read)
     }
 
     /// The application has read for a round trip (`tcp_rcv_space_adjust`).
     #[cold]
-    pub(super) fn end_round(&mut self, now: Time, read: u64) {
+    pub(super) fn finish_round(&mut self) {
+        let Some(last) = self.rare.as_mut().and_then(|rare| rare.last_read.take()) else { return };
         if let Some(rtt) = self.rtt.smoothed() {
-            let queued = self.delivered_bytes - read;
-            self.sizing.end_round(now, rtt, read, queued, self.held_span());
+            let queued = self.delivered_bytes - last.read;
+            self.sizing.end_round(self.last_data_at, rtt, last.read, queued, self.held_span());
         }
         self.set_round_end();
     }
 
-    /// Determines when the round of [`RightSizing`](super::RightSizing) ends.
+    /// Determines when the round of [`RightSizing`](super::RightSizing) ends, unless the read that ends it is known.
     #[inline(never)]
     pub(super) fn set_round_end(&mut self) {
+        if self.last_read().is_some() {
+            return;
+        }
         self.round_ends_at = self.rtt.smoothed().map_or(Time::NEVER, |rtt| self.sizing.round_end(rtt));
     }
 

@@ -28,6 +28,7 @@ impl Receiver {
     pub(super) fn predict(&mut self) {
         self.expected = match self.held.newest() {
             _ if self.ecn_seen || self.duplicate.is_some() || !self.timestamps => Expected::Nothing,
+            _ if self.last_read().is_some() => Expected::Nothing,
             None => Expected::Next,
             Some((end, until)) if self.sack_permitted && self.sacks.newest_end() == end => Expected::Ahead { until },
             Some(_) => Expected::Nothing,
@@ -55,7 +56,7 @@ impl Receiver {
         self.unacked_news = true;
         let before = self.adapt_to_gap(now);
         self.grow_window(segment.len, 0);
-        let must_leave = self.is_urgent_in_order(now, before) || self.delay_ack(now) || self.is_pushed(segment);
+        let must_leave = self.is_urgent_in_order(now, before) || self.delay_ack(now) || self.answers_read(now, segment);
         if now >= self.round_ends_at {
             self.end_round(now, self.delivered_bytes);
         }

@@ -1068,12 +1068,46 @@ fn the_first_unread_segment_wakes_the_reader_and_a_later_one_does_not_put_it_off
 }
 
 #[test]
-fn quick_acks_and_lone_pushed_segments_do_not_wait_for_the_reader() {
+fn quick_acks_do_not_wait_for_the_reader() {
     let mut receiver = Receiver::new(&TransportConfig { read_delay: Duration::from_millis(1), ..steady() });
     let acks = (0..16).map(|seq| arrive(&mut receiver, seq, ms(100)).len()).sum::<usize>();
     assert_eq!(acks, 16);
-    let pushed = Segment { flags: Flags::PSH, ..segment(16, ms(100)) };
-    assert_eq!(receive(&mut receiver, ms(100), pushed).len(), 1);
+}
+
+#[test]
+fn the_ack_of_a_lone_pushed_segment_leaves_when_it_is_read_for_everything_that_is_there() {
+    for others in [0, 9] {
+        let (mut receiver, next) = slow_reader(Duration::from_micros(20));
+        let pushed = Segment { flags: Flags::PSH, ..segment(next, ms(200)) };
+        assert!(receive(&mut receiver, ms(200), pushed).is_empty());
+        for i in 1..=others {
+            assert!(arrive(&mut receiver, next + i, ms(200)).is_empty(), "{i}");
+        }
+        assert_eq!(receiver.next_timer(), us(200_020));
+        assert_eq!(receiver.on_timer(us(200_020)).unwrap().ack, next + 1 + others);
+        assert_eq!(receiver.next_timer(), Time::NEVER);
+    }
+}
+
+#[test]
+fn what_waits_behind_the_segment_whose_read_ends_a_round_does_not_count_as_read() {
+    let window = |others_at: Time| {
+        let mut receiver = Receiver::new(&TransportConfig { receive_autotuning: true, ..TransportConfig::default() });
+        receiver.set_handshake(Duration::from_millis(40), FORWARD);
+        let mut deliver = |seqs: std::ops::Range<u32>, at: Time| {
+            seqs.flat_map(|seq| arrive(&mut receiver, seq, at)).last().map_or(0, |ack| ack.window)
+        };
+        deliver(0..1, ms(105));
+        deliver(1..40, ms(130));
+        deliver(40..41, ms(145));
+        deliver(41..50, others_at);
+        // As many as the limit can follow.
+        deliver(50..400, ms(150))
+    };
+    // Ten segments are what the first round is compared with. 41 are read by its end.
+    assert_eq!(window(us(145_021)), 2 * 41 + 4 * 41 * 31 / 10);
+    // Nine wait: 32 count.
+    assert_eq!(window(us(145_019)), 2 * 32 + 4 * 32 * 22 / 10);
 }
 
 #[test]
