@@ -117,6 +117,10 @@ CASES: dict[str, Case] = {
     "no-sack-reno": _case("reno", transport={"sack": False}, causes=WINDOW),
     "no-sack-cubic": _case("cubic", transport={"sack": False}),
     "no-timestamps-cubic": _case("cubic", transport={"timestamps": False}),
+    # Back-offs drawn at random: single runs lie anywhere between 14.8 and 17.3 Mbit/s.
+    "cdg-20mbit": replace(
+        _case("cdg", rate="20mbit", rtt="100ms", buffer="4bdp", duration="60s", warmup="10s"), runs=25, scatters=True
+    ),
     # Packets that arrive back to back: the reader is not done with one when the next is there.
     "bundles-cubic": replace(_case("cubic", path=BUNDLES, causes=READER), runs=9),
     "bundles-bbr": replace(_case("bbr", path=BUNDLES, causes=READER), runs=9),
