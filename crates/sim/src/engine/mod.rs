@@ -157,8 +157,7 @@ impl<'a> Engine<'a> {
 
     /// Runs to the end of the scenario.
     pub fn run(mut self) -> Result<RunOutput, RunError> {
-        let is_crowd = self.flows.len() >= crowd::FEWEST_FLOWS;
-        let turns = if is_crowd { turns(&mut Crowd(&mut self)) } else { turns(&mut self) }?;
+        let turns = if self.is_crowd() { turns(&mut Crowd::new(&mut self)) } else { turns(&mut self) }?;
         self.events += turns;
         self.close();
         self.finish()
