@@ -452,6 +452,12 @@ impl<P: Packet> Link<P> {
         self.pipe.upcoming(number)
     }
 
+    /// Where the run lies that comes out next: the run behind it lies elsewhere.
+    #[inline(always)]
+    pub fn first_place(&self) -> usize {
+        self.pipe.first_place()
+    }
+
     /// [`next_event`](Self::next_event) after a packet has come out of a link that may do something before another arrives.
     #[inline]
     fn next_behind(&mut self, now: Time) -> Time {

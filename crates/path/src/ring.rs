@@ -74,6 +74,12 @@ impl<T: Copy + Default> Ring<T> {
         (number < self.len).then(|| &self.places[(self.first + number) & mask])
     }
 
+    /// Where the first item lies, or will lie.
+    #[inline(always)]
+    pub(crate) fn first_place(&self) -> usize {
+        self.first
+    }
+
     /// The first item; there must be one.
     #[inline]
     pub(crate) fn first_mut(&mut self) -> &mut T {

@@ -43,6 +43,12 @@ impl<P: Packet> Pipe<P> {
         self.runs.get(number).map(|run| &run.packet)
     }
 
+    /// The place of the run that comes out next.
+    #[inline(always)]
+    pub(crate) fn first_place(&self) -> usize {
+        self.runs.first_place()
+    }
+
     /// The packet that comes out next.
     #[inline]
     pub(crate) fn first(&mut self) -> Option<&P> {

@@ -1,9 +1,9 @@
 //! A run with so many flows that they do not fit the caches of a processor.
 //!
-//! Nearly every packet belongs to another flow than the one before, and its flow has to come from memory. Packets that come
-//! out of a link one after the other are known in advance, so their flows are fetched while others are handled, in four
-//! steps, each of which reads only what the one before has fetched: the packet, which endpoints its flow has, the endpoint
-//! that it goes to, and what that refers to.
+//! Nearly every run of packets belongs to another flow than the one before, and its flow has to come from memory. What comes
+//! out of a link next is known in advance, so its flows are fetched while others are handled, in three steps, each of which
+//! reads only what the one before has fetched: which endpoints the flow has, the endpoint that the packets go to, and what that
+//! refers to. The packets themselves lie one behind the other, which a processor notices.
 
 use super::Engine;
 use super::turns::Events;
@@ -13,45 +13,80 @@ use crate::packet::{Kind, Packet};
 use dumbbell_units::prefetch;
 
 /// So many flows have no room in a core's own cache.
-pub(super) const FEWEST_FLOWS: usize = 2_000;
-/// How many packets of a link come out between each of these steps and the turn of the endpoint.
-const STEPS: [usize; 4] = [10, 5, 3, 2];
+const FEWEST_FLOWS: usize = 2_000;
+/// How many runs of a link come out between each of these steps and the turn of the endpoint.
+const STEPS: [usize; 3] = [5, 3, 2];
 
 /// The engine of such a run.
-pub(super) struct Crowd<'e, 'a>(pub &'e mut Engine<'a>);
+pub(super) struct Crowd<'e, 'a> {
+    engine: &'e mut Engine<'a>,
+    fetched: Fetched,
+}
+
+impl<'e, 'a> Crowd<'e, 'a> {
+    pub fn new(engine: &'e mut Engine<'a>) -> Crowd<'e, 'a> {
+        Crowd { fetched: Fetched::new(engine), engine }
+    }
+}
 
 impl<'a> Events<'a> for Crowd<'_, 'a> {
     #[inline(always)]
     fn engine(&mut self) -> &mut Engine<'a> {
-        self.0
+        self.engine
     }
 
     #[inline(always)]
     fn medium_event(&mut self, medium: usize, packet: &mut Packet) {
-        self.0.fetch_ahead(medium);
-        self.0.take_out(medium, packet);
+        self.fetched.before_arrival(self.engine, medium);
+        self.engine.take_out(medium, packet);
     }
 
     #[inline(always)]
     fn flow_event(&mut self, flow: usize, due: Due) {
-        self.0.take_turn(flow, due.turn());
+        self.engine.take_turn(flow, due.turn());
     }
 
     #[inline(always)]
     fn note_clock_event(&mut self) {
-        self.0.move_ahead();
+        self.engine.move_ahead();
+    }
+}
+
+/// What has been fetched ahead.
+pub(super) struct Fetched {
+    /// For each medium that is a link, the [place](dumbbell_path::Link::first_place) of the run that came out last when flows of
+    /// later ones were fetched.
+    places: Vec<usize>,
+}
+
+impl Fetched {
+    /// Nothing of the flows of an engine.
+    pub fn new(engine: &Engine<'_>) -> Fetched {
+        Fetched { places: vec![usize::MAX; engine.media.len()] }
+    }
+
+    /// A packet is about to come out of a medium: fetches what later runs need. The packets of a run go to one flow, so it
+    /// does so once a run.
+    #[inline(always)]
+    pub fn before_arrival(&mut self, engine: &Engine<'_>, medium: usize) {
+        let (Some(link), Some(place)) = (engine.media.link(medium), self.places.get_mut(medium)) else { return };
+        if *place != link.first_place() {
+            *place = link.first_place();
+            let [flow, endpoint, rest] = STEPS;
+            engine.fetch_ahead([link.upcoming(flow), link.upcoming(endpoint), link.upcoming(rest)]);
+        }
     }
 }
 
 impl Engine<'_> {
+    /// Whether there are so many flows that it pays to fetch them ahead.
+    pub(super) fn is_crowd(&self) -> bool {
+        self.flows.len() >= FEWEST_FLOWS
+    }
+
     /// Fetches what the next packets of a medium need.
     #[inline(always)]
-    fn fetch_ahead(&self, medium: usize) {
-        let Some(link) = self.media.link(medium) else { return };
-        let [coming, flow, endpoint, rest] = STEPS.map(|ahead| link.upcoming(ahead));
-        if let Some(packet) = coming {
-            prefetch(packet);
-        }
+    fn fetch_ahead(&self, [flow, endpoint, rest]: [Option<&Packet>; 3]) {
         if let Some(flow) = flow.and_then(|packet| self.flows.get(packet.flow as usize)) {
             prefetch(&flow.ends);
         }
@@ -73,14 +108,16 @@ impl Engine<'_> {
             Kind::Ack => {
                 sender.prefetch();
                 prefetch(&flow.traffic);
+                prefetch(&flow.rtt);
                 if let Some(options) = packet.attachment() {
                     self.sacks.prefetch(options);
                 }
             }
-            _ => receiver.prefetch(),
+            _ => {
+                receiver.prefetch();
+                prefetch(&flow.one_way_delays);
+            }
         }
-        prefetch(&flow.rtt);
-        prefetch(&flow.one_way_delays);
         prefetch(self.routes.of(index));
         self.flow_agenda.prefetch(index);
     }
@@ -123,7 +160,7 @@ mod tests {
             let cancel = AtomicBool::new(false);
             let bounds = Bounds { cancel: &cancel, max_memory: u64::MAX, series: None };
             let mut engine = Engine::new(&scenario, Vec::new(), bounds).unwrap();
-            let turns = if is_crowd { turns(&mut Crowd(&mut engine)) } else { turns(&mut engine) };
+            let turns = if is_crowd { turns(&mut Crowd::new(&mut engine)) } else { turns(&mut engine) };
             engine.events += turns.unwrap();
             engine.close();
             engine.finish().unwrap()

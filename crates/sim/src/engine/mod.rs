@@ -157,8 +157,7 @@ impl<'a> Engine<'a> {
 
     /// Runs to the end of the scenario.
     pub fn run(mut self) -> Result<RunOutput, RunError> {
-        let is_crowd = self.flows.len() >= crowd::FEWEST_FLOWS;
-        let turns = if is_crowd { turns(&mut Crowd(&mut self)) } else { turns(&mut self) }?;
+        let turns = if self.is_crowd() { turns(&mut Crowd::new(&mut self)) } else { turns(&mut self) }?;
         self.events += turns;
         self.close();
         self.finish()
@@ -196,7 +195,6 @@ impl<'a> Engine<'a> {
         };
         let measured_s = self.measured.1.since(self.measured.0).as_secs_f64();
         let datagrams = results::datagrams(&tables::datagram_summaries(self.scenario, lasting, measured_s));
-        let flows = results::flows(tables::flow_summaries(self.scenario, self.flows, measured_s));
         let mut measured_links = self.measured_links.unwrap_or_default();
         let mut rows = measured_links.iter_mut();
         for_each_link(&mut self.media, &self.entries, |medium, port| {
@@ -205,6 +203,10 @@ impl<'a> Engine<'a> {
             }
         });
         let links = results::links(&measured_links);
+        // Where there are very many flows, their table takes the room of what was under way.
+        drop((self.media, self.gathered, self.sacks, self.payloads));
+        drop((self.medium_agenda, self.flow_agenda, self.routes));
+        let flows = results::flows(tables::flow_summaries(self.scenario, self.flows, measured_s));
         let (series, link_series) = self.recorder.take();
         let completions = results::completions(completions, &traffic);
         let pages = results::pages(pages, &traffic);

@@ -5,6 +5,7 @@ use crate::agenda::Due;
 use crate::checks::Checks;
 use crate::engine::Engine;
 use crate::engine::clock::Clock;
+use crate::engine::crowd::Fetched;
 use crate::engine::delivery::Followers;
 use crate::engine::memory::Parts;
 use crate::engine::turns::{Events, turns};
@@ -23,6 +24,8 @@ const CAUSES_OF_ACKS: u64 = 1 << 8;
 /// Some of the flows of a run, with an engine of their own.
 pub(super) struct Share<'a> {
     engine: Engine<'a>,
+    /// Where it has very many flows.
+    fetched: Option<Fetched>,
     part: &'a Part,
     /// Number of the trunk among the media.
     trunk: usize,
@@ -45,6 +48,9 @@ impl<'a> Events<'a> for Share<'a> {
 
     #[inline(always)]
     fn medium_event(&mut self, medium: usize, packet: &mut Packet) {
+        if let Some(fetched) = &mut self.fetched {
+            fetched.before_arrival(&self.engine, medium);
+        }
         let now = self.engine.now;
         if self.part.is_shared[medium] {
             self.instants.push((now, self.part.links[medium]));
@@ -82,6 +88,7 @@ impl<'a> Share<'a> {
         let clock = Clock::new(scenario, &recorder, Vec::new())?;
         let engine = Engine::over(network, scenario, bounds, recorder, clock, checks);
         Ok(Share {
+            fetched: engine.is_crowd().then(|| Fetched::new(&engine)),
             engine,
             part,
             trunk: part.trunk,
