@@ -61,7 +61,7 @@ def test_a_hundred_microseconds_decide_who_wins_on_a_knife_edge() -> None:
     first, second = goodputs("20ms")
     assert first > 3 * second
     first, second = goodputs("20.1ms")
-    assert first == pytest.approx(second, rel=0.1)
+    assert second < first < 1.5 * second
 
 
 def test_varied_round_trips_show_the_range_of_a_knife_edge() -> None:
