@@ -116,7 +116,7 @@ pub struct Receiver {
     /// Send time that the next ACK echoes (TS.Recent, `ts_recent`).
     recent_timestamp: Time,
     rtt: ReceiverRtt,
-    /// When the round of [`RightSizing`] has lasted a round trip.
+    /// When the round of [`RightSizing`] has lasted a round trip; `NEVER` while the read that ends it is known.
     round_ends_at: Time,
 
     sizing: RightSizing,
@@ -138,7 +138,7 @@ pub struct Receiver {
     rto_min: Duration,
     expected: Expected,
     waiting: Waiting,
-    /// What most receivers never have.
+    /// What is needed at few moments.
     rare: Option<Box<Rare>>,
     ticks: Ticks,
     /// When the wheel fired the latest timer whose slot was a single tick.
@@ -158,7 +158,7 @@ enum Waiting {
     HeldBack,
 }
 
-/// What a receiver keeps of ACKs and windows that are not as usual.
+/// What a receiver keeps of ACKs and windows that are not as usual, and of a read for as long as it takes.
 #[derive(Clone, Copy, Debug, Default)]
 struct Rare {
     /// The latest ACK that was [held back](Waiting::HeldBack).
@@ -418,9 +418,7 @@ impl Receiver {
         if now < self.next_timer() {
             return None;
         }
-        if self.last_read().is_some_and(|last| now >= last.at) {
-            self.finish_round();
-        }
+        self.finish_round_if(|read_at| now >= read_at);
         if now >= self.delayed_ack_at && !self.ack_now {
             // The sender paused for longer than expected: wait for longer the next time (`tcp_delack_timer_handler`).
             self.ato = (self.ato * 2).min(self.rto());

@@ -10,9 +10,7 @@ use dumbbell_units::{Duration, Time};
 impl Receiver {
     /// Takes a segment; returns whether an ACK leaves (`tcp_data_queue`).
     pub(super) fn classify(&mut self, now: Time, segment: Segment) -> bool {
-        if self.last_read().is_some_and(|last| now > last.at) {
-            self.finish_round();
-        }
+        self.finish_round_if(|read_at| now > read_at);
         if segment.len == 0 {
             // A probe of the window is answered, and is nothing else (`tcp_send_dupack`).
             return true;
@@ -135,28 +133,35 @@ impl Receiver {
     /// What arrives until then waits behind that segment.
     #[cold]
     pub(super) fn end_round(&mut self, now: Time, read: u64) {
+        if self.read_delay == Duration::ZERO {
+            return self.finish_round(read);
+        }
         self.rare.get_or_insert_default().last_read = Some(LastRead { at: now + self.read_delay, read });
         self.round_ends_at = Time::NEVER;
-        if self.read_delay == Duration::ZERO {
-            self.finish_round();
-        } else {
-            self.expected = Expected::Nothing;
+        self.expected = Expected::Nothing;
+    }
+
+    /// Whether the read that ends the round of [`RightSizing`](super::RightSizing) is known and has not come.
+    #[inline]
+    pub(super) fn awaits_last_read(&self) -> bool {
+        self.rare.as_ref().is_some_and(|rare| rare.last_read.is_some())
+    }
+
+    /// Finishes the round if the read that ends it is known and its instant `is_over`.
+    #[inline]
+    pub(super) fn finish_round_if(&mut self, is_over: impl FnOnce(Time) -> bool) {
+        let last_read = self.rare.as_mut().and_then(|rare| rare.last_read.take_if(|last| is_over(last.at)));
+        if let Some(last) = last_read {
+            self.finish_round(last.read);
         }
     }
 
-    /// The read that ends the round of [`RightSizing`](super::RightSizing).
-    #[inline]
-    pub(super) fn last_read(&self) -> Option<LastRead> {
-        self.rare.as_ref().and_then(|rare| rare.last_read)
-    }
-
-    /// The application has read for a round trip (`tcp_rcv_space_adjust`).
+    /// The application has read for a round trip, `read` bytes in all (`tcp_rcv_space_adjust`).
     #[cold]
-    pub(super) fn finish_round(&mut self) {
-        let Some(last) = self.rare.as_mut().and_then(|rare| rare.last_read.take()) else { return };
+    fn finish_round(&mut self, read: u64) {
         if let Some(rtt) = self.rtt.smoothed() {
-            let queued = self.delivered_bytes - last.read;
-            self.sizing.end_round(self.last_data_at, rtt, last.read, queued, self.held_span());
+            let queued = self.delivered_bytes - read;
+            self.sizing.end_round(self.last_data_at, rtt, read, queued, self.held_span());
         }
         self.set_round_end();
     }
@@ -164,7 +169,7 @@ impl Receiver {
     /// Determines when the round of [`RightSizing`](super::RightSizing) ends, unless the read that ends it is known.
     #[inline(never)]
     pub(super) fn set_round_end(&mut self) {
-        if self.last_read().is_some() {
+        if self.awaits_last_read() {
             return;
         }
         self.round_ends_at = self.rtt.smoothed().map_or(Time::NEVER, |rtt| self.sizing.round_end(rtt));

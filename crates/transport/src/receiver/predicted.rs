@@ -28,7 +28,7 @@ impl Receiver {
     pub(super) fn predict(&mut self) {
         self.expected = match self.held.newest() {
             _ if self.ecn_seen || self.duplicate.is_some() || !self.timestamps => Expected::Nothing,
-            _ if self.last_read().is_some() => Expected::Nothing,
+            _ if self.awaits_last_read() => Expected::Nothing,
             None => Expected::Next,
             Some((end, until)) if self.sack_permitted && self.sacks.newest_end() == end => Expected::Ahead { until },
             Some(_) => Expected::Nothing,
