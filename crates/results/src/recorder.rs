@@ -202,8 +202,8 @@ impl<S> Columns<S> {
     }
 
     fn memory(&self) -> u64 {
-        let numbers: usize = self.numbers.iter().map(|(_, rows)| rows.capacity() * size_of::<f64>()).sum();
-        numbers as u64 + self.others.iter().map(|(_, values)| values.memory()).sum::<u64>()
+        let others: u64 = self.others.iter().map(|(_, values)| values.memory()).sum();
+        bytes_of(self.numbers.iter().map(|(_, rows)| rows)) + others
     }
 }
 
@@ -276,9 +276,14 @@ impl Observed {
     }
 
     fn memory(&self) -> u64 {
-        let rows: usize = self.columns.iter().map(Vec::capacity).sum();
-        (rows * size_of::<f64>()) as u64
+        bytes_of(self.columns.iter())
     }
+}
+
+/// Bytes of memory that columns of numbers hold.
+fn bytes_of<'c>(columns: impl Iterator<Item = &'c Vec<f64>>) -> u64 {
+    let rows: usize = columns.map(Vec::capacity).sum();
+    (rows * size_of::<f64>()) as u64
 }
 
 /// Records the series of a run. What has been recorded is [taken](Recorder::take) from time to time.
