@@ -1,6 +1,7 @@
 //! Prague behind a coupled queue (DualPI2), with ECT(1) and accurate ECN: low delay for itself, its share for others.
 
-use crate::lab::{Run, assert_between, mean, run};
+use crate::lab::{Run, assert_between, first_half_over_second, mean, run};
+use std::slice;
 
 /// Flows behind DualPI2, measured from 20 s to 60 s; the buffer is too large to matter.
 fn coupled(seed: u64, rate: &str, rtt: &str, flows: &str) -> Run {
@@ -33,14 +34,8 @@ fn prague_alone_keeps_the_l4s_queue_below_a_millisecond_and_a_half() {
 /// Of `count` Prague flows and as many of CUBIC, over three seeds: single runs differ by a twentieth.
 fn ratio(rate: &str, rtt: &str, count: usize) -> f64 {
     let flow = |cc: &str| format!(r#"{{ cc = "{cc}", count = {count}, start_jitter = "100ms" }}"#);
-    let (mut prague, mut cubic) = (Vec::new(), Vec::new());
-    for seed in 1..=3 {
-        let run = coupled(seed, rate, rtt, &[flow("prague"), flow("cubic")].join(", "));
-        let goodputs = run.flows("goodput_mbps");
-        prague.extend_from_slice(&goodputs[..count]);
-        cubic.extend_from_slice(&goodputs[count..]);
-    }
-    mean(&prague) / mean(&cubic)
+    let flows = [flow("prague"), flow("cubic")].join(", ");
+    first_half_over_second(&[1, 2, 3].map(|seed| coupled(seed, rate, rtt, &flows)))
 }
 
 /// Where there are many flows, or few with small windows; the others are below.
@@ -98,11 +93,10 @@ fn few_flows_share_so_too_where_the_probability_is_steady() {
             flows = [{{ cc = "prague", count = 2, start_jitter = "100ms" }}, {{ cc = "cubic", count = 2, start_jitter = "100ms" }}]
             "#
         ));
-        let goodputs = run.flows("goodput_mbps");
         // What p is in the mean over what it would have to be for the losses of CUBIC.
         let losses = run.flows("network_drops")[2..].iter().sum::<f64>() / run.flows("sent")[2..].iter().sum::<f64>();
         let marks = run.link("marks", 0) / run.flows("sent")[..2].iter().sum::<f64>();
-        (mean(&goodputs[..2]) / mean(&goodputs[2..]), marks / losses.sqrt())
+        (first_half_over_second(slice::from_ref(&run)), marks / losses.sqrt())
     };
     for rtt_ms in [20, 50] {
         let law = ratio_by_law(40.0, f64::from(rtt_ms), 2.0);

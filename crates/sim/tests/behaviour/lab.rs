@@ -41,6 +41,18 @@ pub fn advantage_of_the_shorter_path(cc: &str) -> f64 {
     run.flow("goodput_mbps", 0) / run.flow("goodput_mbps", 1)
 }
 
+/// Mean goodput of the first half of the flows of some runs over that of the other half.
+pub fn first_half_over_second(runs: &[Run]) -> f64 {
+    let (mut first, mut second) = (Vec::new(), Vec::new());
+    for run in runs {
+        let goodputs = run.flows("goodput_mbps");
+        let (one, other) = goodputs.split_at(goodputs.len() / 2);
+        first.extend_from_slice(one);
+        second.extend_from_slice(other);
+    }
+    mean(&first) / mean(&second)
+}
+
 /// The results of a run.
 pub struct Run {
     pub output: RunOutput,
