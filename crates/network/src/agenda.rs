@@ -9,8 +9,7 @@
 //! The tree need not be balanced. Where the first two slots are [busy](BusyAgenda), they make one half of it by themselves and
 //! all others the other half: so the busy ones are one match from the root, and the others one match further away.
 
-use dumbbell_units::prefetch;
-use std::hint::select_unpredictable;
+use dumbbell_units::{Time, prefetch};
 
 /// An agenda whose first two slots are armed far more often than each of the others: those of a scenario's links are, because
 /// the links that flows have to themselves come last.
@@ -18,56 +17,87 @@ pub type BusyAgenda<T> = Agenda<T, true>;
 
 /// When every slot is due, and which one comes first. `BUSY` is that of a [`BusyAgenda`].
 #[derive(Debug)]
-pub struct Agenda<T, const BUSY: bool = false> {
+pub struct Agenda<T: Moment, const BUSY: bool = false> {
     /// Two slots need no tree: most networks are two links.
     pair: [T; 2],
     /// More than two: their number, without the busy ones, is a power of two, and those that nobody owns are never due.
     slots: Vec<T>,
-    /// The inner nodes of the tree: number n holds the winners of nodes 2n and 2n + 1, and number 1 is the root. The pairs of
-    /// slots themselves are not kept.
-    matches: Vec<[Winner<T>; 2]>,
-    first: Winner<T>,
+    /// Who won the matches, which are the inner nodes of the tree: those of nodes 2n and 2n + 1 meet in node n, and number 1 is
+    /// the root, whose winner is `first`. The slots themselves are not kept.
+    winners: Vec<T::OfSlot>,
+    first: T::OfSlot,
 }
 
-/// The slot that is due first of some, and when.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-struct Winner<T> {
-    due: T,
-    slot: u32,
+/// When something is due.
+pub trait Moment: Copy + Ord {
+    /// A slot and when it is due: the lesser of two is due first, and of equal moments the one of the lower slot is the lesser.
+    type OfSlot: Copy + Ord;
+
+    /// That `slot` is due at this moment.
+    fn of_slot(self, slot: usize) -> Self::OfSlot;
+
+    /// The slot, and when it is due.
+    fn and_slot(of_slot: Self::OfSlot) -> (usize, Self);
 }
 
-impl<T: Copy + Ord> Winner<T> {
-    /// Whether this one wins the match with `other`, which is on `side` (0 or 1). Who is on side 0 wins a draw.
+/// A moment of 64 bits makes one number with the slot below it, which a processor compares in two instructions.
+impl Moment for u64 {
+    type OfSlot = u128;
+
     #[inline(always)]
-    fn beats(self, other: Winner<T>, side: usize) -> bool {
-        (self.due < other.due) | ((self.due == other.due) & (side == 1))
+    fn of_slot(self, slot: usize) -> u128 {
+        u128::from(self) << 64 | slot as u128
     }
 
-    /// The winner of a match with `other`, where this one is on `side`. That is as often the one as the other, so it is found
-    /// without a branch.
     #[inline(always)]
-    fn against(self, other: Winner<T>, side: usize) -> Winner<T> {
-        let other_wins = other.beats(self, side);
-        Winner {
-            due: select_unpredictable(other_wins, other.due, self.due),
-            slot: select_unpredictable(other_wins, other.slot, self.slot),
-        }
+    fn and_slot(of_slot: u128) -> (usize, u64) {
+        (of_slot as usize, (of_slot >> 64) as u64)
     }
 }
 
-impl<T: Copy + Ord, const BUSY: bool> Agenda<T, BUSY> {
+impl Moment for Time {
+    type OfSlot = u128;
+
+    #[inline(always)]
+    fn of_slot(self, slot: usize) -> u128 {
+        self.as_nanos().of_slot(slot)
+    }
+
+    #[inline(always)]
+    fn and_slot(of_slot: u128) -> (usize, Time) {
+        let (slot, nanos) = u64::and_slot(of_slot);
+        (slot, Time::from_nanos(nanos))
+    }
+}
+
+/// Moments at which several things happen, in an order of their own.
+impl<A: Copy + Ord, B: Copy + Ord, C: Copy + Ord> Moment for (A, B, C) {
+    type OfSlot = (Self, usize);
+
+    #[inline]
+    fn of_slot(self, slot: usize) -> (Self, usize) {
+        (self, slot)
+    }
+
+    #[inline]
+    fn and_slot((moment, slot): (Self, usize)) -> (usize, Self) {
+        (slot, moment)
+    }
+}
+
+impl<T: Moment, const BUSY: bool> Agenda<T, BUSY> {
     const BUSY_SLOTS: usize = if BUSY { 2 } else { 0 };
     /// In a tree of so many all matches up to the root are played, whether their winners change or not.
     const MOST_SLOTS_TO_THE_ROOT: usize = 64 + Self::BUSY_SLOTS;
 
     /// An agenda of `slots` that are due at `never`, after everything else.
     pub fn new(slots: usize, never: T) -> Agenda<T, BUSY> {
-        let nobody = Winner { due: never, slot: 0 };
-        let mut agenda = Agenda { pair: [never; 2], slots: Vec::new(), matches: Vec::new(), first: nobody };
+        let nobody = never.of_slot(0);
+        let mut agenda = Agenda { pair: [never; 2], slots: Vec::new(), winners: Vec::new(), first: nobody };
         if slots > 2 {
             let others = (slots - Self::BUSY_SLOTS).next_power_of_two().max(2);
             agenda.slots = vec![never; Self::BUSY_SLOTS + others];
-            agenda.matches = vec![[nobody; 2]; agenda.parent(agenda.slots.len())];
+            agenda.winners = vec![nobody; agenda.parent(agenda.slots.len())];
         }
         agenda
     }
@@ -104,14 +134,14 @@ impl<T: Copy + Ord, const BUSY: bool> Agenda<T, BUSY> {
     pub fn prefetch(&self, slot: usize) {
         if let Some(due) = self.slots.get(slot) {
             prefetch(due);
-            prefetch(&self.matches[self.parent(slot) / 2]);
+            prefetch(&self.winners[self.parent(slot)]);
         }
     }
 
     /// The slot that is due first, and when.
     #[inline]
     pub fn next(&self) -> (usize, T) {
-        (self.first.slot as usize, self.first.due)
+        T::and_slot(self.first)
     }
 
     /// Arms `slot`, whatever it was armed for.
@@ -126,7 +156,7 @@ impl<T: Copy + Ord, const BUSY: bool> Agenda<T, BUSY> {
                 debug_assert!(slot < 2 && self.slots.is_empty());
                 self.pair[slot & 1] = due;
                 let [left, right] = self.pair;
-                self.first = if right < left { Winner { due: right, slot: 1 } } else { Winner { due: left, slot: 0 } };
+                self.first = if right < left { right.of_slot(1) } else { left.of_slot(0) };
             }
         }
     }
@@ -134,45 +164,38 @@ impl<T: Copy + Ord, const BUSY: bool> Agenda<T, BUSY> {
     /// `slot` of the tree is due at another time: updates the nodes above it.
     #[inline(never)]
     fn play(&mut self, slot: usize, due: T) {
-        #[expect(clippy::cast_possible_truncation, reason = "slots are flows or media, far fewer than 2^32")]
-        let own = Winner { due, slot: slot as u32 };
-        let neighbour = Winner { due: self.slots[slot ^ 1], slot: own.slot ^ 1 };
+        let winner = due.of_slot(slot).min(self.slots[slot ^ 1].of_slot(slot ^ 1));
         let number = self.parent(slot);
         if self.slots.len() > Self::MOST_SLOTS_TO_THE_ROOT {
-            self.play_until_one_stays(if neighbour.beats(own, slot & 1) { neighbour } else { own }, number);
+            self.play_until_one_stays(winner, number);
         } else {
-            self.play_to_the_root(own.against(neighbour, slot & 1), number);
+            self.play_to_the_root(winner, number);
         }
     }
 
     /// A small tree's node `number` has a new winner.
     #[inline(always)]
-    fn play_to_the_root(&mut self, mut winner: Winner<T>, mut number: usize) {
+    fn play_to_the_root(&mut self, mut first: T::OfSlot, mut number: usize) {
         while number > 1 {
-            let side = number & 1;
+            self.winners[number] = first;
+            first = first.min(self.winners[number ^ 1]);
             number /= 2;
-            let contenders = &mut self.matches[number];
-            contenders[side] = winner;
-            winner = winner.against(contenders[side ^ 1], side);
         }
-        self.first = winner;
+        self.first = first;
     }
 
     /// A large tree's node `number` has a new winner. The first match whose winner stays the same is the last.
     #[inline(always)]
-    fn play_until_one_stays(&mut self, mut winner: Winner<T>, mut number: usize) {
+    fn play_until_one_stays(&mut self, mut first: T::OfSlot, mut number: usize) {
         while number > 1 {
-            let side = number & 1;
-            number /= 2;
-            let contenders = &mut self.matches[number];
-            if contenders[side] == winner {
+            if self.winners[number] == first {
                 return;
             }
-            contenders[side] = winner;
-            let [left, right] = *contenders;
-            winner = if right.due < left.due { right } else { left };
+            self.winners[number] = first;
+            first = first.min(self.winners[number ^ 1]);
+            number /= 2;
         }
-        self.first = winner;
+        self.first = first;
     }
 
     /// What `slot` is armed for.
@@ -193,7 +216,6 @@ impl<T: Copy + Ord, const BUSY: bool> Agenda<T, BUSY> {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use dumbbell_units::Time;
     use proptest::prelude::*;
 
     #[test]

@@ -9,7 +9,7 @@ pub mod report;
 mod routes;
 mod wiring;
 
-pub use agenda::{Agenda, BusyAgenda};
+pub use agenda::{Agenda, BusyAgenda, Moment};
 pub use calendar::{Calendar, Place};
 pub use routes::{Entry, Gathering, Hop, Leaving, Route, Routes, WayError};
 pub use wiring::{

@@ -3,7 +3,7 @@
 //! Of equal times the earlier turn comes first, and then the lower flow, so that the order of events follows from the
 //! scenario alone.
 
-use dumbbell_network::Agenda;
+use dumbbell_network::{Agenda, Moment};
 use dumbbell_units::{Time, prefetch};
 
 /// Whose turn it is of a flow, in the order in which simultaneous events are handled.
@@ -54,6 +54,21 @@ impl Due {
         const LAST_BITS: u64 = (1 << Due::TURN_BITS) - 1;
         let turn = (self.0 & LAST_BITS) as usize;
         TURNS[turn]
+    }
+}
+
+impl Moment for Due {
+    type OfSlot = u128;
+
+    #[inline(always)]
+    fn of_slot(self, slot: usize) -> u128 {
+        self.0.of_slot(slot)
+    }
+
+    #[inline(always)]
+    fn and_slot(of_slot: u128) -> (usize, Due) {
+        let (slot, due) = u64::and_slot(of_slot);
+        (slot, Due(due))
     }
 }
 
