@@ -50,6 +50,14 @@ def test_shares_are_equal_when_rates_stay_close_for_ten_seconds() -> None:
     assert table2.settled(two_senders([(400.0, 400.0)] * 300)) == 4
 
 
+def test_senders_that_never_share_equally_are_counted_in_the_words_of_the_claim() -> None:
+    cases = as_published()
+    cases[BASE, RTTS[0], "1"] = [two_senders(meeting(after)) for after in (30, 245)]
+    judged = next(one for one in table2.PART.judge(cases) if one.claim.id == "acd-03")
+    words = {one.ours: (one.held, one.runs) for one in judged.outcomes}
+    assert words["30 (1 never)"] == (1, 2)
+
+
 def test_throughput_and_goodput_follow_the_papers_formula() -> None:
     run = two_senders(meeting(30), sent=228_826, retransmitted=9_990)
     assert table2.throughput(run) == pytest.approx(9.227, abs=0.002)
