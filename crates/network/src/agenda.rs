@@ -2,12 +2,15 @@
 //!
 //! A network has few *kinds* of pending events: a link delivers its next packet, a connection's timer fires. Each owns one
 //! slot that is re-armed in place, so the queue never grows with the packets in flight. The slots are the leaves of a
-//! tournament tree: every node of a binary tree knows which slot below it is due first, and the root knows the earliest of
-//! all. Re-arming a slot updates the nodes above it, up to the first one that does not change. Of equal times the lower slot
-//! comes first, so that the order of events follows from the scenario alone.
+//! tournament tree: every node knows which slot below it is due first, and the root knows the earliest of all. Re-arming a slot
+//! updates the nodes above it. Of equal times the lower slot comes first, so that the order of events follows from the scenario
+//! alone.
 //!
-//! The tree need not be balanced. Where the first two slots are [busy](BusyAgenda), they make one half of it by themselves and
-//! all others the other half: so the busy ones are one match from the root, and the others one match further away.
+//! A tree of up to 256 slots has matches of four, all of which are played up to the root. One of more has matches of two, and the
+//! first whose winner stays the same is the last.
+//!
+//! The tree need not be balanced. Where the first two slots are [busy](BusyAgenda), they are one match from the root, and all
+//! others lie below the other nodes there.
 
 use dumbbell_units::{Time, prefetch};
 
@@ -22,98 +25,97 @@ pub struct Agenda<T: Moment, const BUSY: bool = false> {
     pair: [T; 2],
     /// More than two: their number, without the busy ones, is a power of two, and those that nobody owns are never due.
     slots: Vec<T>,
-    /// Who won the matches, which are the inner nodes of the tree: those of nodes 2n and 2n + 1 meet in node n, and number 1 is
-    /// the root, whose winner is `first`. The slots themselves are not kept.
-    winners: Vec<T::OfSlot>,
-    first: T::OfSlot,
+    tree: Tree,
+    /// The number of the leaf that the first slot is which is not busy.
+    first_leaf: usize,
+    first: (usize, T),
 }
 
-/// When something is due.
+/// When something is due, as a number: the lesser is due first.
 pub trait Moment: Copy + Ord {
-    /// A slot and when it is due: the lesser of two is due first, and of equal moments the one of the lower slot is the lesser.
-    type OfSlot: Copy + Ord;
+    /// The number of this moment.
+    fn number(self) -> u64;
 
-    /// That `slot` is due at this moment.
-    fn of_slot(self, slot: usize) -> Self::OfSlot;
-
-    /// The slot, and when it is due.
-    fn and_slot(of_slot: Self::OfSlot) -> (usize, Self);
+    /// The moment of a number.
+    fn of_number(number: u64) -> Self;
 }
 
-/// A moment of 64 bits makes one number with the slot below it, which a processor compares in two instructions.
 impl Moment for u64 {
-    type OfSlot = u128;
-
     #[inline(always)]
-    fn of_slot(self, slot: usize) -> u128 {
-        u128::from(self) << 64 | slot as u128
+    fn number(self) -> u64 {
+        self
     }
 
     #[inline(always)]
-    fn and_slot(of_slot: u128) -> (usize, u64) {
-        (of_slot as usize, (of_slot >> 64) as u64)
+    fn of_number(number: u64) -> u64 {
+        number
     }
 }
 
 impl Moment for Time {
-    type OfSlot = u128;
-
     #[inline(always)]
-    fn of_slot(self, slot: usize) -> u128 {
-        self.as_nanos().of_slot(slot)
+    fn number(self) -> u64 {
+        self.as_nanos()
     }
 
     #[inline(always)]
-    fn and_slot(of_slot: u128) -> (usize, Time) {
-        let (slot, nanos) = u64::and_slot(of_slot);
-        (slot, Time::from_nanos(nanos))
+    fn of_number(number: u64) -> Time {
+        Time::from_nanos(number)
     }
 }
 
-/// Moments at which several things happen, in an order of their own.
-impl<A: Copy + Ord, B: Copy + Ord, C: Copy + Ord> Moment for (A, B, C) {
-    type OfSlot = (Self, usize);
-
-    #[inline]
-    fn of_slot(self, slot: usize) -> (Self, usize) {
-        (self, slot)
-    }
-
-    #[inline]
-    fn and_slot((moment, slot): (Self, usize)) -> (usize, Self) {
-        (slot, moment)
-    }
+/// Who contends in the matches. A contender is a moment and, below it, the slot: one number, so that of equal moments the lower
+/// slot wins. Node number 1 is the root.
+#[derive(Debug)]
+enum Tree {
+    /// Few slots: nodes 4n to 4n + 3, leaves too, meet in node n.
+    Few(Box<[u64; NODES_OF_FEW]>),
+    /// Many slots: nodes 2n and 2n + 1 meet in node n. The leaves are not kept.
+    Many(Vec<u128>),
 }
+
+/// Room for the leaves and all other nodes of a tree of few slots.
+const NODES_OF_FEW: usize = 512;
+/// One of few slots, below a moment.
+const FEW_BITS: u32 = 8;
+/// From here on moments are too late to have a slot beside them in 64 bits: nanoseconds are after two years.
+const TOO_LATE: u64 = u64::MAX >> FEW_BITS;
 
 impl<T: Moment, const BUSY: bool> Agenda<T, BUSY> {
     const BUSY_SLOTS: usize = if BUSY { 2 } else { 0 };
-    /// In a tree of so many all matches up to the root are played, whether their winners change or not.
-    const MOST_SLOTS_TO_THE_ROOT: usize = 64 + Self::BUSY_SLOTS;
 
     /// An agenda of `slots` that are due at `never`, after everything else.
     pub fn new(slots: usize, never: T) -> Agenda<T, BUSY> {
-        let nobody = never.of_slot(0);
-        let mut agenda = Agenda { pair: [never; 2], slots: Vec::new(), winners: Vec::new(), first: nobody };
+        let tree = Tree::Many(Vec::new());
+        let mut agenda = Agenda { pair: [never; 2], slots: Vec::new(), tree, first_leaf: 0, first: (0, never) };
         if slots > 2 {
             let others = (slots - Self::BUSY_SLOTS).next_power_of_two().max(2);
             agenda.slots = vec![never; Self::BUSY_SLOTS + others];
-            agenda.winners = vec![nobody; agenda.parent(agenda.slots.len())];
+            (agenda.tree, agenda.first_leaf) = Self::tree(others, never.number());
         }
         agenda
     }
 
-    /// The number of the node above a slot.
+    /// A tree of `others` besides the busy slots, and the number of its first leaf. The busy ones are nodes 4 and 5.
+    fn tree(others: usize, never: u64) -> (Tree, usize) {
+        // In a tree of few slots the others are nodes 4 to 7 or what is below them, or nodes 6 and 7.
+        let (mut first_leaf, mut leaves) = if BUSY { (6, 2) } else { (4, 4) };
+        while leaves < others {
+            first_leaf *= 4;
+            leaves *= 4;
+        }
+        if first_leaf + leaves <= NODES_OF_FEW {
+            return (Tree::Few(Box::new([u64::MAX; NODES_OF_FEW])), first_leaf);
+        }
+        // In one of many they are below the root, or below node 3.
+        let first_leaf = if BUSY { 3 * others } else { others };
+        (Tree::Many(vec![contender(never, 0); (first_leaf + others) / 2]), first_leaf)
+    }
+
+    /// The number of the node that a slot is.
     #[inline(always)]
-    fn parent(&self, slot: usize) -> usize {
-        if !BUSY {
-            return (self.slots.len() + slot) / 2;
-        }
-        if slot < Self::BUSY_SLOTS {
-            return 2;
-        }
-        // The other slots are the leaves below node 3.
-        let others = self.slots.len() - Self::BUSY_SLOTS;
-        (3 * others + slot - Self::BUSY_SLOTS) / 2
+    fn leaf(&self, slot: usize) -> usize {
+        if slot < Self::BUSY_SLOTS { 4 + slot } else { self.first_leaf + slot - Self::BUSY_SLOTS }
     }
 
     /// Makes room for at least `slots`; those that come on top are due at `never`.
@@ -134,83 +136,128 @@ impl<T: Moment, const BUSY: bool> Agenda<T, BUSY> {
     pub fn prefetch(&self, slot: usize) {
         if let Some(due) = self.slots.get(slot) {
             prefetch(due);
-            prefetch(&self.winners[self.parent(slot)]);
+            if let Tree::Many(winners) = &self.tree {
+                prefetch(&winners[self.leaf(slot) / 2]);
+            }
         }
     }
 
     /// The slot that is due first, and when.
     #[inline]
     pub fn next(&self) -> (usize, T) {
-        T::and_slot(self.first)
+        self.first
     }
 
     /// Arms `slot`, whatever it was armed for.
     #[inline(always)]
     pub fn set(&mut self, slot: usize, due: T) {
+        self.set_if(slot, due, |_| true);
+    }
+
+    /// The same for a slot that is often armed for what it was armed for before.
+    #[inline(always)]
+    pub fn set_again(&mut self, slot: usize, due: T) {
+        self.set_if(slot, due, |before| due != before);
+    }
+
+    /// Arms `slot` unless it is due earlier already. One that fires too early finds out and re-arms.
+    #[inline(always)]
+    pub fn advance(&mut self, slot: usize, due: T) {
+        self.set_if(slot, due, |before| due < before);
+    }
+
+    /// Arms `slot` if `is_wanted` is true of what it was armed for.
+    #[inline(always)]
+    fn set_if(&mut self, slot: usize, due: T, is_wanted: impl FnOnce(T) -> bool) {
         match self.slots.get_mut(slot) {
             Some(place) => {
-                *place = due;
-                self.play(slot, due);
+                if is_wanted(*place) {
+                    *place = due;
+                    self.play(slot, due.number());
+                }
             }
             None => {
                 debug_assert!(slot < 2 && self.slots.is_empty());
-                self.pair[slot & 1] = due;
-                let [left, right] = self.pair;
-                self.first = if right < left { right.of_slot(1) } else { left.of_slot(0) };
+                if is_wanted(self.pair[slot & 1]) {
+                    self.pair[slot & 1] = due;
+                    let [left, right] = self.pair;
+                    self.first = if right < left { (1, right) } else { (0, left) };
+                }
             }
         }
     }
 
     /// `slot` of the tree is due at another time: updates the nodes above it.
     #[inline(never)]
-    fn play(&mut self, slot: usize, due: T) {
-        let winner = due.of_slot(slot).min(self.slots[slot ^ 1].of_slot(slot ^ 1));
-        let number = self.parent(slot);
-        if self.slots.len() > Self::MOST_SLOTS_TO_THE_ROOT {
-            self.play_until_one_stays(winner, number);
-        } else {
-            self.play_to_the_root(winner, number);
-        }
-    }
-
-    /// A small tree's node `number` has a new winner.
-    #[inline(always)]
-    fn play_to_the_root(&mut self, mut first: T::OfSlot, mut number: usize) {
-        while number > 1 {
-            self.winners[number] = first;
-            first = first.min(self.winners[number ^ 1]);
-            number /= 2;
-        }
-        self.first = first;
-    }
-
-    /// A large tree's node `number` has a new winner. The first match whose winner stays the same is the last.
-    #[inline(always)]
-    fn play_until_one_stays(&mut self, mut first: T::OfSlot, mut number: usize) {
-        while number > 1 {
-            if self.winners[number] == first {
-                return;
+    fn play(&mut self, slot: usize, due: u64) {
+        let leaf = self.leaf(slot);
+        match &mut self.tree {
+            Tree::Few(nodes) => {
+                let first = play_to_the_root(nodes, leaf, due.min(TOO_LATE) << FEW_BITS | slot as u64);
+                let due = first >> FEW_BITS;
+                self.first = if due < TOO_LATE {
+                    ((first % (1 << FEW_BITS)) as usize, T::of_number(due))
+                } else {
+                    self.search()
+                };
             }
-            self.winners[number] = first;
-            first = first.min(self.winners[number ^ 1]);
-            number /= 2;
-        }
-        self.first = first;
-    }
-
-    /// What `slot` is armed for.
-    #[inline(always)]
-    pub fn due(&self, slot: usize) -> T {
-        self.slots.get(slot).map_or(self.pair[slot & 1], |due| *due)
-    }
-
-    /// Arms `slot` unless it is due earlier already. One that fires too early finds out and re-arms.
-    #[inline(always)]
-    pub fn advance(&mut self, slot: usize, due: T) {
-        if due < self.due(slot) {
-            self.set(slot, due);
+            Tree::Many(winners) => {
+                let winner = contender(due, slot).min(contender(self.slots[slot ^ 1].number(), slot ^ 1));
+                if let Some(first) = play_until_one_stays(winners, leaf / 2, winner) {
+                    self.first = (first as usize, T::of_number((first >> 64) as u64));
+                }
+            }
         }
     }
+
+    /// Which of a few slots is due first, where none has a moment that their tree could tell from never.
+    #[cold]
+    fn search(&self) -> (usize, T) {
+        let mut first = (0, self.slots[0]);
+        for (slot, due) in self.slots.iter().enumerate() {
+            if *due < first.1 {
+                first = (slot, *due);
+            }
+        }
+        first
+    }
+}
+
+/// Node `number` of a tree of few slots is `first` now. All matches above it are played, whether their winners change or not;
+/// returns who wins the last one.
+#[inline(always)]
+fn play_to_the_root(nodes: &mut [u64; NODES_OF_FEW], mut number: usize, mut first: u64) -> u64 {
+    loop {
+        number %= NODES_OF_FEW;
+        nodes[number] = first;
+        let a = number & !3;
+        first = nodes[a].min(nodes[a + 1]).min(nodes[a + 2].min(nodes[a + 3]));
+        number /= 4;
+        if number <= 1 {
+            return first;
+        }
+    }
+}
+
+/// A contender of a tree of many slots.
+#[inline(always)]
+fn contender(due: u64, slot: usize) -> u128 {
+    u128::from(due) << 64 | slot as u128
+}
+
+/// Node `number` of a tree of many slots has a new winner. The first match whose winner stays the same is the last; otherwise
+/// returns who wins at the root.
+#[inline(always)]
+fn play_until_one_stays(winners: &mut [u128], mut number: usize, mut first: u128) -> Option<u128> {
+    while number > 1 {
+        if winners[number] == first {
+            return None;
+        }
+        winners[number] = first;
+        first = first.min(winners[number ^ 1]);
+        number /= 2;
+    }
+    Some(first)
 }
 
 #[cfg(test)]
@@ -258,8 +305,12 @@ mod tests {
             }
             let (due, first) = armed.iter().enumerate().map(|(slot, &due)| (due, slot)).min().unwrap();
             assert_eq!(agenda.next(), (first, due));
-            assert_eq!(agenda.due(slot), armed[slot]);
         }
+    }
+
+    /// Moments of every kind: soon, about as late as a slot leaves room for in 64 bits, and never.
+    fn moments() -> impl Strategy<Value = u64> {
+        prop_oneof![6 => 0u64..50, 2 => TOO_LATE - 5..TOO_LATE + 50, 1 => u64::MAX - 3..=u64::MAX]
     }
 
     proptest! {
@@ -267,6 +318,15 @@ mod tests {
         fn the_next_slot_is_always_the_earliest(
             slots in prop_oneof![1usize..8, 1usize..300],
             changes in proptest::collection::vec((0usize..300, 0u64..50, any::<bool>()), 1..300),
+        ) {
+            agrees_with_a_search::<false>(slots, &changes);
+            agrees_with_a_search::<true>(slots, &changes);
+        }
+
+        #[test]
+        fn late_moments_are_told_apart(
+            slots in prop_oneof![3usize..8, 3usize..300],
+            changes in proptest::collection::vec((0usize..300, moments(), any::<bool>()), 1..300),
         ) {
             agrees_with_a_search::<false>(slots, &changes);
             agrees_with_a_search::<true>(slots, &changes);

@@ -58,17 +58,14 @@ impl Due {
 }
 
 impl Moment for Due {
-    type OfSlot = u128;
-
     #[inline(always)]
-    fn of_slot(self, slot: usize) -> u128 {
-        self.0.of_slot(slot)
+    fn number(self) -> u64 {
+        self.0
     }
 
     #[inline(always)]
-    fn and_slot(of_slot: u128) -> (usize, Due) {
-        let (slot, due) = u64::and_slot(of_slot);
-        (slot, Due(due))
+    fn of_number(number: u64) -> Due {
+        Due(number)
     }
 }
 
@@ -135,10 +132,7 @@ impl FlowAgenda {
         let dues = &mut self.dues[flow];
         dues[turn as usize] = due;
         let [application, sender, receiver] = *dues;
-        let first = application.min(sender).min(receiver);
-        if first != self.flows.due(flow) {
-            self.flows.set(flow, first);
-        }
+        self.flows.set_again(flow, application.min(sender).min(receiver));
     }
 }
 

@@ -2,7 +2,6 @@
 
 use super::share::Share;
 use crate::packet::Packet;
-use dumbbell_network::Agenda;
 use dumbbell_path::{Media, Offered};
 use dumbbell_units::Time;
 
@@ -15,7 +14,7 @@ const NEVER: Order = (Time::NEVER, u64::MAX, usize::MAX);
 /// What shares have offered, in order.
 pub(super) struct Merge {
     /// What each share has offered first of what is left.
-    agenda: Agenda<Order>,
+    firsts: Vec<Order>,
     /// Room for the instants at which links that all shares have let go of packets, and their numbers.
     instants: Vec<(Time, usize)>,
     /// How many events of shares were the same event of the whole run.
@@ -24,7 +23,7 @@ pub(super) struct Merge {
 
 impl Merge {
     pub fn new(shares: usize) -> Merge {
-        Merge { agenda: Agenda::new(shares, NEVER), instants: Vec::new(), simultaneous: 0 }
+        Merge { firsts: vec![NEVER; shares], instants: Vec::new(), simultaneous: 0 }
     }
 
     /// Has the queue of the trunk decide about what the shares have offered.
@@ -33,19 +32,19 @@ impl Merge {
         let mut left = Vec::with_capacity(shares.len());
         for (place, share) in shares.iter_mut().enumerate() {
             let (offered, part) = share.offered();
-            self.agenda.set(place, order(offered.first(), |flow| part.number(flow)));
+            self.firsts[place] = order(offered.first(), |flow| part.number(flow));
             left.push((offered.iter_mut(), part));
         }
         loop {
-            let (place, due) = self.agenda.next();
-            if due == NEVER {
+            let Some((place, first)) = self.firsts.iter().enumerate().min_by_key(|(_, first)| **first) else { return };
+            if *first == NEVER {
                 return;
             }
             let (offered, part) = &mut left[place];
             if let Some(first) = offered.next() {
                 link.decide(first);
             }
-            self.agenda.set(place, order(offered.as_slice().first(), |flow| part.number(flow)));
+            self.firsts[place] = order(offered.as_slice().first(), |flow| part.number(flow));
         }
     }
 
