@@ -91,6 +91,25 @@ def test_a_sysctl_reaches_the_hosts() -> None:
 
 
 @pytest.mark.parametrize(
+    "events",
+    [
+        pytest.param({"events": [{"action": "drop", "packets": [1, 10]}]}, id="the first window"),
+        pytest.param(
+            {"reverse": {"events": [{"action": "drop", "of": "acks", "from": "200ms", "until": "300ms"}]}},
+            id="acknowledgements",
+        ),
+    ],
+)
+def test_events_are_about_the_same_packets_as_in_the_simulator(events: dict[str, Any]) -> None:
+    scenario = SCENARIO | {"path": SCENARIO["path"] | events}
+    grounds = run(scenario), db.run(scenario)
+    kernel, simulated = (result.flows.to_polars().row(0, named=True) for result in grounds)
+    assert kernel["retransmits_total"] == pytest.approx(simulated["retransmits_total"], abs=4)
+    for measure in ("sent_total", "acks_total"):
+        assert kernel[measure] == pytest.approx(simulated[measure], rel=0.1), measure
+
+
+@pytest.mark.parametrize(
     ("options", "words"),
     [
         (["--on", "moon"], "choose sim or linux"),

@@ -20,7 +20,7 @@ use crate::sys;
 use crate::{NOTHING, RunError, Shared};
 use cpu_time::ThreadTime;
 use dumbbell_network::{Agenda, Entry, Hop, Routes, for_each_link, media, report, slowest_link};
-use dumbbell_path::{Ecn, Media, Offer};
+use dumbbell_path::{Class, Ecn, Media, Offer};
 use dumbbell_results::{LinkSummary, Recorder};
 use dumbbell_scenario::Scenario;
 use dumbbell_units::{Duration, Time};
@@ -267,7 +267,9 @@ impl<'a> Emulator<'a> {
             (route.first_reverse, route.reverse_rest)
         };
         let size = u16::try_from(length).unwrap_or(u16::MAX);
-        let packet = Packet { entered: now, slot, flow: number, size, hops_left, ecn, is_forward };
+        // What is not TCP is a datagram, which carries data.
+        let class = header.map_or(Class::Data, |header| header.class(is_forward && self.traffic == Traffic::OfFlows));
+        let packet = Packet { entered: now, slot, flow: number, size, hops_left, ecn, class, is_forward };
         self.log(now, &packet, Event::Arrival);
         self.send(now, hop, packet);
         true
@@ -327,15 +329,10 @@ impl<'a> Emulator<'a> {
     fn drop_packet(&mut self, packet: &Packet) {
         let now = self.clock.now();
         self.log(now, packet, Event::Drop);
-        if packet.is_forward && self.has_payload(packet) {
+        if packet.is_forward && packet.class == Class::Data {
             self.flows[packet.flow as usize].seen.total.drops += 1;
         }
         self.slots.give_back(packet.slot);
-    }
-
-    fn has_payload(&mut self, packet: &Packet) -> bool {
-        let bytes = &self.slots.get(packet.slot)[..usize::from(packet.size)];
-        Header::read(bytes).is_some_and(|header| header.payload > 0)
     }
 
     /// Moves on what has come out of a medium at `due`.

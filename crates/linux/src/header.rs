@@ -1,6 +1,6 @@
 //! What the emulator reads of IPv4 and TCP headers, and the one thing that it writes.
 
-use dumbbell_path::Ecn;
+use dumbbell_path::{Class, Ecn};
 
 const IPV4: u8 = 4;
 const TCP: u8 = 6;
@@ -54,6 +54,18 @@ impl Header {
     /// Acknowledges and does nothing else.
     pub fn is_pure_ack(&self) -> bool {
         self.payload == 0 && self.flags & (SYN | FIN | RST | ACK) == ACK
+    }
+
+    /// What the simulator takes such a packet for. One that comes from a sender of data, to which nobody else sends any, and has
+    /// none itself, is of the handshake, although it may be an ACK.
+    pub fn class(&self, from_sender: bool) -> Class {
+        if self.payload > 0 {
+            Class::Data
+        } else if self.is_pure_ack() && !from_sender {
+            Class::Ack
+        } else {
+            Class::Other
+        }
     }
 
     /// Calls `each` with the blocks that are acknowledged selectively, the first one first.
@@ -141,6 +153,19 @@ mod tests {
         let mut blocks = Vec::new();
         header.for_each_sack(&packet, |start, end| blocks.push((start, end)));
         assert_eq!(blocks, [(2_000, 3_000), (5_000, 6_000)]);
+    }
+
+    #[test]
+    fn packets_are_of_the_kinds_that_the_simulator_knows() {
+        let of = |flags, payload, from_sender| {
+            let mut packet = ack();
+            packet[33] = flags;
+            packet.resize(packet.len() + payload, 0);
+            Header::read(&packet).unwrap().class(from_sender)
+        };
+        assert_eq!([of(SYN, 0, true), of(SYN | ACK, 0, false), of(ACK, 0, true)], [Class::Other; 3], "a handshake");
+        assert_eq!([of(ACK, 1448, true), of(ACK, 0, false)], [Class::Data, Class::Ack]);
+        assert_eq!([of(FIN | ACK, 0, true), of(FIN | ACK, 0, false)], [Class::Other; 2], "an end");
     }
 
     #[test]

@@ -1,6 +1,6 @@
 //! Packets on their way through the emulator, and the slots that hold their bytes.
 
-use dumbbell_path::Ecn;
+use dumbbell_path::{Class, Ecn};
 use dumbbell_units::Time;
 
 /// A packet on its way. What is in it lies in a slot.
@@ -12,6 +12,7 @@ pub struct Packet {
     pub size: u16,
     pub hops_left: u16,
     pub ecn: Ecn,
+    pub class: Class,
     pub is_forward: bool,
 }
 
@@ -26,6 +27,10 @@ impl dumbbell_path::Packet for Packet {
 
     fn ecn(&self) -> Ecn {
         self.ecn
+    }
+
+    fn class(&self) -> Class {
+        self.class
     }
 
     fn mark(&mut self) {
