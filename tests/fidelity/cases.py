@@ -42,6 +42,8 @@ class Case:
     """How often it is recorded; the median counts, because a certificate does not see every disturbance."""
     scatters: bool = False
     """Single runs differ so much that means of many are compared, four of the simulator's for one of the kernel's."""
+    together: bool = False
+    """There are many flows, which are compared as one: by their sums, and the mean of their round-trip times."""
 
 
 def _case(
@@ -85,6 +87,16 @@ def _start_up(buffer: str, wmem: str, rmem: str, causes: Mapping[str, str] | Non
     return replace(case, runs=9, causes=causes or {})
 
 
+def _crowd(cc: str, rtt: str) -> Case:
+    """A hundred flows whose first windows overflow the buffer: most lose theirs, and start with a probe or a timeout.
+
+    They start one after the other as fast as the ground starts them, in half a millisecond.
+    """
+    crowd = {"count": 100, "start_jitter": "500us"}
+    case = _case(cc, rate="100mbit", rtt=rtt, duration="4s", warmup="0s", flow=crowd)
+    return replace(case, runs=5, scatters=True, together=True)
+
+
 #: Ten packets at once every ten milliseconds: 12 Mbit/s whose packets arrive back to back.
 BUNDLES = {"rate": None, "trace": [10] * 10, "buffer": "100packets"}
 
@@ -121,6 +133,9 @@ CASES: dict[str, Case] = {
     "cdg-20mbit": replace(
         _case("cdg", rate="20mbit", rtt="100ms", buffer="4bdp", duration="60s", warmup="10s"), runs=25, scatters=True
     ),
+    # Many flows at once.
+    "crowd-cubic": _crowd("cubic", "100ms"),
+    "crowd-bbr": _crowd("bbr", "40ms"),
     # Packets that arrive back to back: the reader is not done with one when the next is there.
     "bundles-cubic": replace(_case("cubic", path=BUNDLES), runs=9),
     "bundles-bbr": replace(_case("bbr", path=BUNDLES, causes=READER), runs=9),

@@ -105,14 +105,23 @@ def _measures(result: dumbbell.Result, case: Case) -> list[dict[str, Any]]:
                 "goodput_mbps": round(flow["goodput_mbps"], 4),
                 "srtt_ms": round(number(srtt.mean()), 3),
                 "p95_srtt_ms": round(number(srtt.quantile(0.95)), 3),
-                "rtt_ms": round(flow["mean_rtt_ms"], 3),
+                "rtt_ms": round(number(flow["mean_rtt_ms"]), 3),
                 "retransmits": flow["retransmits_total"],
                 "acks": flow["acks_total"],
                 "sent": flow["sent_total"],
                 "drops": flow["network_drops_total"],
             }
         )
-    return rows
+    return [_together(rows)] if case.together else rows
+
+
+def _together(rows: list[dict[str, Any]]) -> dict[str, Any]:
+    """Flows as one: times are means, everything else is a sum."""
+    one = {"flow": 0, "cc": rows[0]["cc"]}
+    for measure in (key for key in rows[0] if key not in one):
+        values = [row[measure] for row in rows]
+        one[measure] = round(mean(values), 3) if measure.endswith("_ms") else sum(values)
+    return one
 
 
 def number(value: Any) -> float:
