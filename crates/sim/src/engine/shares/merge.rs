@@ -1,20 +1,22 @@
 //! Puts in order what the shares of a run have done.
 
 use super::share::Share;
+use super::split::Part;
 use crate::packet::Packet;
 use dumbbell_path::{Media, Offered};
 use dumbbell_units::Time;
+use std::cmp::Reverse;
+use std::collections::BinaryHeap;
+use std::collections::binary_heap::PeekMut;
 
 /// When something was offered to the trunk, what caused it, and the flow that it belongs to: the order in which one engine
 /// would have offered it.
 type Order = (Time, u64, usize);
 
-const NEVER: Order = (Time::NEVER, u64::MAX, usize::MAX);
-
 /// What shares have offered, in order.
 pub(super) struct Merge {
-    /// What each share has offered first of what is left.
-    firsts: Vec<Order>,
+    /// What each share that has something left has offered first of it, and the place of the share.
+    firsts: BinaryHeap<Reverse<(Order, usize)>>,
     /// Room for the instants at which links that all shares have let go of packets, and their numbers.
     instants: Vec<(Time, usize)>,
     /// How many events of shares were the same event of the whole run.
@@ -23,7 +25,7 @@ pub(super) struct Merge {
 
 impl Merge {
     pub fn new(shares: usize) -> Merge {
-        Merge { firsts: vec![NEVER; shares], instants: Vec::new(), simultaneous: 0 }
+        Merge { firsts: BinaryHeap::with_capacity(shares), instants: Vec::new(), simultaneous: 0 }
     }
 
     /// Has the queue of the trunk decide about what the shares have offered.
@@ -32,19 +34,19 @@ impl Merge {
         let mut left = Vec::with_capacity(shares.len());
         for (place, share) in shares.iter_mut().enumerate() {
             let (offered, part) = share.offered();
-            self.firsts[place] = order(offered.first(), |flow| part.number(flow));
+            self.firsts.extend(offered.first().map(|first| Reverse((order(first, part), place))));
             left.push((offered.iter_mut(), part));
         }
-        loop {
-            let Some((place, first)) = self.firsts.iter().enumerate().min_by_key(|(_, first)| **first) else { return };
-            if *first == NEVER {
-                return;
-            }
+        while let Some(mut first) = self.firsts.peek_mut() {
+            let Reverse((_, place)) = *first;
             let (offered, part) = &mut left[place];
-            if let Some(first) = offered.next() {
-                link.decide(first);
+            if let Some(offered) = offered.next() {
+                link.decide(offered);
             }
-            self.firsts[place] = order(offered.as_slice().first(), |flow| part.number(flow));
+            match offered.as_slice().first() {
+                Some(next) => *first = Reverse((order(next, part), place)),
+                None => drop(PeekMut::pop(first)),
+            }
         }
     }
 
@@ -60,6 +62,6 @@ impl Merge {
     }
 }
 
-fn order(offered: Option<&Offered<Packet>>, number: impl Fn(usize) -> usize) -> Order {
-    offered.map_or(NEVER, |offered| (offered.at, offered.cause, number(offered.packet.flow as usize)))
+fn order(offered: &Offered<Packet>, part: &Part) -> Order {
+    (offered.at, offered.cause, part.number(offered.packet.flow as usize))
 }
