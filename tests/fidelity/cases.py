@@ -90,7 +90,7 @@ def _start_up(buffer: str, wmem: str, rmem: str, causes: Mapping[str, str] | Non
 def _crowd(cc: str, rtt: str) -> Case:
     """A hundred flows whose first windows overflow the buffer: most lose theirs, and start with a probe or a timeout.
 
-    They start one after the other as fast as the ground starts them, in half a millisecond.
+    They start within half a millisecond, which is as fast as a kernel starts them.
     """
     crowd = {"count": 100, "start_jitter": "500us"}
     case = _case(cc, rate="100mbit", rtt=rtt, duration="4s", warmup="0s", flow=crowd)

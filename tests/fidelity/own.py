@@ -120,7 +120,7 @@ def _together(rows: list[dict[str, Any]]) -> dict[str, Any]:
     one = {"flow": 0, "cc": rows[0]["cc"]}
     for measure in (key for key in rows[0] if key not in one):
         values = [row[measure] for row in rows]
-        one[measure] = round(mean(values), 3) if measure.endswith("_ms") else sum(values)
+        one[measure] = round(mean(values), 3) if measure.endswith("_ms") else round(sum(values), 4)
     return one
 
 

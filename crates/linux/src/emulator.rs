@@ -257,8 +257,11 @@ impl<'a> Emulator<'a> {
             Traffic::Any => 0,
         };
         let Some(flow) = self.flows.get_mut(number as usize) else { return false };
-        if let Some(header) = header.filter(|_| self.traffic == Traffic::OfFlows) {
-            flow.count_sent(&header, is_forward, now);
+        let is_of_flows = self.traffic == Traffic::OfFlows;
+        // What is not TCP is a datagram, which carries data.
+        let class = header.map_or(Class::Data, |header| header.class(is_forward && is_of_flows));
+        if let Some(header) = header.filter(|_| is_of_flows) {
+            flow.count_sent(&header, class, is_forward, now);
         }
         let route = self.routes.of(number as usize);
         let (hop, hops_left) = if is_forward {
@@ -267,8 +270,6 @@ impl<'a> Emulator<'a> {
             (route.first_reverse, route.reverse_rest)
         };
         let size = u16::try_from(length).unwrap_or(u16::MAX);
-        // What is not TCP is a datagram, which carries data.
-        let class = header.map_or(Class::Data, |header| header.class(is_forward && self.traffic == Traffic::OfFlows));
         let packet = Packet { entered: now, slot, flow: number, size, hops_left, ecn, class, is_forward };
         self.log(now, &packet, Event::Arrival);
         self.send(now, hop, packet);

@@ -5,6 +5,7 @@ use crate::lateness::Lateness;
 use crate::meter::Meter;
 use crate::packet_log::PacketLog;
 use dumbbell_network::Entry;
+use dumbbell_path::Class;
 use dumbbell_results::{Histogram, LinkSummary, Recorder};
 use dumbbell_units::{Duration, Time};
 
@@ -62,14 +63,15 @@ pub struct Flow {
 
 impl Flow {
     /// A packet has left one of the ends.
-    pub fn count_sent(&mut self, header: &Header, is_forward: bool, now: Time) {
-        if is_forward && header.is_syn() {
-            self.meter.open(header.seq);
-            self.is_open = true;
-        } else if is_forward && header.payload > 0 {
-            self.meter.on_sent(now, header.seq, header.payload);
-        } else if !is_forward && header.is_pure_ack() {
-            self.seen.total.acks += 1;
+    pub fn count_sent(&mut self, header: &Header, class: Class, is_forward: bool, now: Time) {
+        match class {
+            _ if is_forward && header.is_syn() => {
+                self.meter.open(header.seq);
+                self.is_open = true;
+            }
+            Class::Data if is_forward => self.meter.on_sent(now, header.seq, header.payload),
+            Class::Ack => self.seen.total.acks += 1,
+            _ => {}
         }
     }
 }

@@ -6,8 +6,8 @@
 //! updates the nodes above it. Of equal times the lower slot comes first, so that the order of events follows from the scenario
 //! alone.
 //!
-//! A tree of up to 256 slots has matches of four, all of which are played up to the root. One of more has matches of two, and the
-//! first whose winner stays the same is the last.
+//! A tree of up to 256 slots, or of up to 128 besides the busy ones, has matches of four, all of which are played up to the root.
+//! One of more has matches of two, and the first whose winner stays the same is the last.
 //!
 //! The tree need not be balanced. Where the first two slots are [busy](BusyAgenda), they are one match from the root, and all
 //! others lie below the other nodes there.
@@ -213,13 +213,7 @@ impl<T: Moment, const BUSY: bool> Agenda<T, BUSY> {
     /// Which of a few slots is due first, where none has a moment that their tree could tell from never.
     #[cold]
     fn search(&self) -> (usize, T) {
-        let mut first = (0, self.slots[0]);
-        for (slot, due) in self.slots.iter().enumerate() {
-            if *due < first.1 {
-                first = (slot, *due);
-            }
-        }
-        first
+        self.slots.iter().copied().enumerate().min_by_key(|(_, due)| *due).unwrap_or(self.first)
     }
 }
 
@@ -305,6 +299,7 @@ mod tests {
             }
             let (due, first) = armed.iter().enumerate().map(|(slot, &due)| (due, slot)).min().unwrap();
             assert_eq!(agenda.next(), (first, due));
+            assert_eq!(*agenda.slots.get(slot).unwrap_or(&agenda.pair[slot & 1]), armed[slot]);
         }
     }
 
