@@ -206,6 +206,13 @@ impl SendBuffer {
         self.writer == Writer::Writing
     }
 
+    /// Whether an application at work has filled the buffer that is to be sent next: then a burst of it leaves at once, however
+    /// small (`tcp_push_one`). Where the buffer ends with PSH everything is sent as usual.
+    #[inline]
+    pub fn pushes_one(&self) -> bool {
+        self.is_written() && self.unsent.len() == 1 && !self.unsent[0].is_pushed
+    }
+
     /// Whether the application is to be asked what it [writes](SendBuffer::write).
     #[inline]
     pub fn has_writer(&self) -> bool {
@@ -332,6 +339,20 @@ mod tests {
         assert_eq!(socket.write(held(38, 60, 80), 500), 100, "the last buffer has room for what has left of it");
         assert_eq!(socket.write(held(38, 60, 100), 120), 120, "the end of what there is to write");
         assert!(!socket.has_writer() && !socket.is_awaited());
+    }
+
+    #[test]
+    fn a_filled_buffer_that_is_sent_next_is_pushed_without_waiting_for_more() {
+        let mut socket = SendBuffer::autotuned(1 << 20, 1 << 20, 1_000);
+        assert_eq!(socket.write(held(0, 0, 0), 500), 40);
+        assert!(socket.pushes_one(), "it is the first one, and full");
+        assert_eq!(socket.write(held(0, 0, 40), 500), 80);
+        assert!(!socket.pushes_one(), "the one before it is sent next");
+        socket.note_sent(40);
+        assert!(!socket.pushes_one(), "it ends with PSH: everything is pushed");
+        socket.note_sent(80);
+        assert_eq!(socket.write(held(40, 80, 80), 100), 100);
+        assert!(!socket.pushes_one(), "the application has written all");
     }
 
     #[test]
