@@ -130,15 +130,12 @@ impl Sender {
         // At least two bursts in flight.
         let half_cwnd = (self.control.cwnd >> 1).max(1);
         let quota = room.min(half_cwnd).min(max_burst);
-        let (buffer, may_grow, is_full) = match &mut self.send_buffer {
-            Some(send_buffer) => {
-                let is_full = send_buffer.pushes_one();
-                let (buffer, may_grow) = send_buffer.next_buffer(self.board.nxt(), quota);
-                (buffer, may_grow, is_full)
-            }
-            None => (unsent, false, false),
+        let pushes_one = self.send_buffer.as_ref().is_some_and(|send_buffer| send_buffer.pushes_one());
+        let (buffer, may_grow) = match &mut self.send_buffer {
+            Some(send_buffer) => send_buffer.next_buffer(self.board.nxt(), quota),
+            None => (unsent, false),
         };
-        if buffer > 1 && !is_full && self.tso_should_defer(max_burst, (buffer, may_grow), room, window) {
+        if buffer > 1 && !pushes_one && self.tso_should_defer(max_burst, (buffer, may_grow), room, window) {
             *cwnd_limited = room < window && room <= buffer;
             return 0;
         }
