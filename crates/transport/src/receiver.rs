@@ -12,7 +12,8 @@
 //! * **old**: a duplicate. It is reported at once (DSACK, RFC 2883), and quick ACKs begin, because the sender is
 //!   recovering.
 //! * **ahead**: a duplicate ACK with SACK blocks. The first three for one `rcv_nxt` leave at once; the sender counts
-//!   them. Later ones may be *compressed*: up to 44 or a millisecond's worth of them become one.
+//!   them. Later ones may be *compressed*: up to 44 or a millisecond's worth of them become one. So may those of copies of
+//!   what is held already.
 //!
 //! *Quick ACKs* acknowledge every segment: the first 16 of a connection, after duplicates, CE marks and pauses, and
 //! while the receive window grows ([`RightSizing`]).
@@ -40,7 +41,7 @@ pub use horizon::Horizon;
 use marks::MarkCounters;
 use predicted::Expected;
 pub(crate) use reassembly::Reassembly;
-use right_sizing::RightSizing;
+use right_sizing::{RightSizing, Window};
 use rtt::ReceiverRtt;
 use sack_list::SackList;
 use std::num::NonZeroU32;
@@ -49,7 +50,7 @@ pub use steady::{EvenRun, SteadyAcks};
 /// Duplicate ACKs per `rcv_nxt` that are never compressed (the sender's first duplicate-ACK threshold).
 const UNCOMPRESSED_DUP_ACKS: u8 = 3;
 /// Most ACKs held back by compression (`tcp_comp_sack_nr`).
-const COMPRESSED_ACKS_MAX: u32 = 44;
+const COMPRESSED_ACKS_MAX: u8 = 44;
 /// Longest time an ACK is held back by compression (`tcp_comp_sack_delay_ns`).
 const COMPRESSION_DELAY_MAX: Duration = Duration::from_millis(1);
 /// The same in percent of the round trip (`tcp_comp_sack_rtt_percent`).
@@ -63,6 +64,8 @@ const QUICK_ACKS_ECN: u32 = 2;
 const PAWS_WINDOW_TICKS: u64 = 1;
 /// Fewest quick ACKs that a tiny window allows.
 const QUICK_ACKS_MIN: u32 = 2;
+/// The delayed-ACK time before the first data, which begins the quick ACKs of a connection.
+const NO_ATO: Duration = Duration::from_nanos(u64::MAX);
 
 /// Receives segments and decides when to acknowledge them.
 #[derive(Clone, Debug)]
@@ -71,8 +74,9 @@ pub struct Receiver {
     rcv_nxt: u32,
     /// `rcv_nxt` of the last ACK sent (`rcv_wup`).
     last_acked: u32,
-    /// First segment beyond the advertised window; never moves back.
+    /// First segment beyond the advertised window; never moves back. The window has `window_excess` bytes of that segment.
     window_edge: u32,
+    window_excess: u32,
     /// Constant window, or `None` when it is sized by [`RightSizing`].
     constant_window: Option<NonZeroU32>,
     held_data_takes_window: bool,
@@ -81,8 +85,6 @@ pub struct Receiver {
     quick: u32,
     /// The next ACK must leave at once (`ICSK_ACK_NOW`).
     ack_now: bool,
-    /// A segment that had arrived before, which no ACK has reported yet (`duplicate_sack`).
-    duplicate: Option<u32>,
     /// New data arrived since the last ACK (`ICSK_ACK_SCHED`).
     unacked_news: bool,
     /// ECE is being sent: until CWR (classic) or until an unmarked segment (DCTCP).
@@ -90,14 +92,12 @@ pub struct Receiver {
     /// An ECN-capable segment has arrived.
     ecn_seen: bool,
     ecn_echo: EcnEcho,
-    /// What an accurate echo needs, where that is agreed on.
-    marks: Option<Box<MarkCounters>>,
     timestamps: bool,
     sack_permitted: bool,
     reports_duplicates: bool,
     compress_sacks: bool,
 
-    /// Delayed-ACK time before bounds (`icsk_ack.ato`).
+    /// Delayed-ACK time before bounds (`icsk_ack.ato`); [`NO_ATO`] before the first.
     ato: Duration,
     /// Deadline of the delayed ACK.
     delayed_ack_at: Time,
@@ -105,13 +105,14 @@ pub struct Receiver {
     /// that waits for it (`tcp_cleanup_rbuf`).
     exact_ack_at: Time,
     /// ACKs held back by compression.
-    compressed_acks: u32,
+    compressed_acks: u8,
     /// Duplicate ACKs considered for `dup_acks_of` (`dup_ack_counter`).
     dup_acks: u8,
     /// The `rcv_nxt` that `dup_acks` belongs to (`compressed_ack_rcv_nxt`).
     dup_acks_of: u32,
 
-    /// Arrival of the last segment in order; `NEVER` before the first.
+    /// Arrival of the last segment in order, at first of the ACK that ended the handshake (`icsk_ack.lrcvtime`); `NEVER`
+    /// before that.
     last_data_at: Time,
     /// Send time that the next ACK echoes (TS.Recent, `ts_recent`).
     recent_timestamp: Time,
@@ -158,15 +159,19 @@ enum Waiting {
     HeldBack,
 }
 
-/// What a receiver keeps of ACKs and windows that are not as usual, and of a read for as long as it takes.
+/// What a receiver keeps of ACKs that are not as usual, and of a read for as long as it takes.
 #[derive(Clone, Copy, Debug, Default)]
 struct Rare {
+    /// What an accurate echo needs, where that is agreed on.
+    marks: Option<MarkCounters>,
+    /// A segment that had arrived before, which no ACK has reported yet (`duplicate_sack`).
+    duplicate: Option<u32>,
     /// The latest ACK that was [held back](Waiting::HeldBack).
     held_back: Option<Ack>,
     /// The latest ACK that left before its segments were read.
     early: Option<EarlyAck>,
-    /// The latest window that would have shrunk and was kept.
-    kept: KeptWindow,
+    /// What the filling of a hole has delivered, until the application has read it.
+    unread: Option<Unread>,
     /// The read that ends the round of [`RightSizing`], if it is known and has not come.
     last_read: Option<LastRead>,
 }
@@ -179,11 +184,11 @@ struct LastRead {
     read: u64,
 }
 
-/// A window that was told in units: its end, and the bytes beyond the whole segments.
-#[derive(Clone, Copy, Debug, Default)]
-struct KeptWindow {
-    edge: u32,
-    excess: u32,
+/// Segments that have become readable together, and take room until the application reads them.
+#[derive(Clone, Copy, Debug)]
+struct Unread {
+    segments: u32,
+    read_at: Time,
 }
 
 /// An ACK that left before the application had read its segments.
@@ -254,25 +259,25 @@ impl Receiver {
         let largest_window = receive_window.clamp(1, u32::MAX / 2);
         let sizing = RightSizing::new(mss, largest_window, config.window_scale);
         let constant_window = NonZeroU32::new(largest_window).filter(|_| !config.receive_autotuning);
+        let first_window = constant_window.map_or_else(|| sizing.first_window().segments, NonZeroU32::get);
         Receiver {
             rcv_nxt: 0,
             last_acked: 0,
-            window_edge: constant_window.map_or_else(|| sizing.window(0), NonZeroU32::get),
+            window_edge: first_window,
+            window_excess: 0,
             constant_window,
             held_data_takes_window: config.held_data_takes_window,
             quick: 0,
             ack_now: false,
-            duplicate: None,
             unacked_news: false,
             echo_congestion: false,
             ecn_seen: false,
             ecn_echo: EcnEcho::Classic,
-            marks: None,
             timestamps: config.timestamps,
             sack_permitted: config.sack,
             reports_duplicates: config.sack && config.dsack,
             compress_sacks: config.compress_sacks,
-            ato: config.delayed_ack_min,
+            ato: NO_ATO,
             delayed_ack_at: Time::NEVER,
             exact_ack_at: Time::NEVER,
             compressed_acks: 0,
@@ -317,7 +322,9 @@ impl Receiver {
     /// The ACK that ends the handshake arrives (`tcp_init_buffer_space`): the first round of [`RightSizing`] begins. The first
     /// data ends a handshake whose ACK was lost.
     pub fn accept(&mut self, now: Time) {
+        self.last_data_at = self.last_data_at.min(now);
         self.sizing.start(now);
+        self.set_round_end();
     }
 
     /// Chooses the meaning of ECE. Both ends must agree, and before the first segment.
@@ -325,7 +332,7 @@ impl Receiver {
         self.ecn_echo = ecn_echo;
         if ecn_echo == EcnEcho::Accurate {
             // Every ACK carries the counters, so no segment takes a short way.
-            self.marks = Some(Box::default());
+            self.rare.get_or_insert_default().marks = Some(MarkCounters::default());
             self.ecn_seen = true;
             self.expected = Expected::Nothing;
         }
@@ -365,13 +372,14 @@ impl Receiver {
         if !self.expects_ahead(&first) {
             return if self.on_unexpected(now, first) { Answer::Waiting } else { Answer::Delayed };
         }
-        let room = self.room_in_silence();
+        let unread = self.unread(now);
+        let room = if unread == 0 { self.room_in_silence() } else { 0 };
         if room > 0 {
             let followers = take_followers(room - 1, horizon.within(self.exact_ack_at));
             self.take_in_silence(now, &first, 1 + followers);
             return Answer::Silence;
         }
-        if self.on_expected_ahead(now, &first) {
+        if self.on_expected_ahead(now, &first, unread) {
             self.waiting = Waiting::Latest;
             Answer::Waiting
         } else {
@@ -418,7 +426,7 @@ impl Receiver {
         if now < self.next_timer() {
             return None;
         }
-        self.finish_round_if(|read_at| now >= read_at);
+        self.note_reads(|read_at| now >= read_at);
         if now >= self.delayed_ack_at && !self.ack_now {
             // The sender paused for longer than expected: wait for longer the next time (`tcp_delack_timer_handler`).
             self.ato = (self.ato * 2).min(self.rto());

@@ -1,8 +1,8 @@
 //! When an ACK leaves, and what it says: delayed, quick and compressed ACKs.
 
 use super::{
-    COMPRESSED_ACKS_MAX, COMPRESSION_DELAY_MAX, COMPRESSION_RTT_PERCENT, EarlyAck, KeptWindow, QUICK_ACKS_MIN,
-    Receiver, UNCOMPRESSED_DUP_ACKS, Waiting,
+    COMPRESSED_ACKS_MAX, COMPRESSION_DELAY_MAX, COMPRESSION_RTT_PERCENT, EarlyAck, NO_ATO, QUICK_ACKS_MIN, Receiver,
+    UNCOMPRESSED_DUP_ACKS, Waiting, Window,
 };
 use crate::{Ack, CumulativeAck, Marks, SackBlock};
 use dumbbell_units::{Duration, Time};
@@ -22,11 +22,8 @@ impl Receiver {
     #[inline(always)]
     pub(super) fn adapt_to_gap(&mut self, now: Time) -> Time {
         let before = self.last_data_at;
-        if self.last_data_at == Time::NEVER {
-            self.ato = self.delayed_ack_min;
-            self.allow_quick_acks(self.quick_acks_max);
-            self.sizing.start(now);
-            self.set_round_end();
+        if self.ato == NO_ATO {
+            self.begin_delaying_acks(now);
         } else {
             let gap = now.since(self.last_data_at);
             let half_min = Duration::from_nanos(self.delayed_ack_min.as_nanos() / 2);
@@ -42,6 +39,18 @@ impl Receiver {
         }
         self.last_data_at = now;
         before
+    }
+
+    /// The first data is in order: it begins the quick ACKs of a connection. They do not begin if data above a hole came first,
+    /// which had quick ACKs of its own.
+    #[cold]
+    #[inline(never)]
+    fn begin_delaying_acks(&mut self, now: Time) {
+        if self.last_data_at == Time::NEVER {
+            self.accept(now);
+        }
+        self.ato = self.delayed_ack_min;
+        self.allow_quick_acks(self.quick_acks_max);
     }
 
     /// The delayed-ACK time after a segment that came quickly after the one before it.
@@ -163,21 +172,37 @@ impl Receiver {
     /// Builds an ACK of everything so far (`tcp_send_ack`). No other ACK is pending afterwards.
     pub(super) fn acknowledge(&mut self) -> Ack {
         let held = self.held.segments();
-        let window = match self.constant_window {
-            Some(window) if self.held_data_takes_window => window.get().saturating_sub(held),
-            Some(window) => window.get(),
-            None => self.sizing.window(held),
+        let (duplicate, unread, counts_marks) = match &mut self.rare {
+            Some(rare) => (rare.duplicate.take(), rare.unread, rare.marks.is_some()),
+            None => (None, None, false),
         };
-        if self.sizing.is_scarce(held) {
+        let queued = held + unread.map_or(0, |unread| unread.segments);
+        let window = match self.constant_window {
+            Some(window) => {
+                let taken = if self.held_data_takes_window { held } else { 0 };
+                Some(Window { segments: window.get().saturating_sub(taken), excess: 0 })
+            }
+            None => {
+                let left = self.window_left();
+                self.sizing.window_from(left, queued)
+            }
+        };
+        if queued > 0 && self.sizing.is_scarce(queued) {
             self.quick = 0;
         }
         let mut ack = Ack::from(self.cumulative_ack(window));
-        if self.duplicate.is_some() || !self.held.is_empty() {
+        if let Some(unread) = unread
+            && self.constant_window.is_none()
+            && self.sizing.doubles(self.window_left(), held)
+        {
+            self.exact_ack_at = unread.read_at;
+        }
+        if duplicate.is_some() || !self.held.is_empty() {
             let room = Ack::MAX_SACK_BLOCKS - usize::from(self.timestamps);
-            let duplicate = self.duplicate.take().map(|seq| SackBlock { start: seq, end: seq + 1 });
+            let duplicate = duplicate.map(|seq| SackBlock { start: seq, end: seq + 1 });
             self.sacks.write(duplicate, room, &mut ack);
         }
-        if self.marks.is_some() {
+        if counts_marks {
             self.tell_marks(&mut ack);
         }
         ack
@@ -186,19 +211,37 @@ impl Receiver {
     /// Adds the counters of marks, for which SACK blocks may give way.
     #[inline(never)]
     fn tell_marks(&mut self, ack: &mut Ack) {
-        if let Some(marks) = &mut self.marks {
+        if let Some(marks) = self.rare.as_mut().and_then(|rare| rare.marks.as_mut()) {
             let (blocks, counters) = marks.share_options(ack.sack_count, self.timestamps);
             ack.sack_count = blocks;
             ack.marks = Some(Marks::new(self.ce_segments, marks.bytes, counters));
         }
     }
 
-    /// Builds an ACK without SACK blocks that advertises `window` segments (`tcp_select_window`, `tcp_event_ack_sent`).
+    /// The window to advertise while nothing is queued.
     #[inline(always)]
-    pub(super) fn cumulative_ack(&mut self, window: u32) -> CumulativeAck {
-        let edge = self.rcv_nxt.saturating_add(window);
-        if edge >= self.window_edge {
-            self.window_edge = edge;
+    pub(super) fn open_window(&mut self) -> Window {
+        match self.constant_window {
+            Some(window) => Window { segments: window.get(), excess: 0 },
+            None => self.sizing.open(),
+        }
+    }
+
+    /// What is left of the window that was told last (`tcp_receive_window`).
+    #[inline]
+    fn window_left(&self) -> Window {
+        Window { segments: self.window_edge - self.rcv_nxt, excess: self.window_excess }
+    }
+
+    /// Builds an ACK without SACK blocks that advertises `window`, or what is left of the last one if that is more
+    /// (`tcp_select_window`, `tcp_event_ack_sent`).
+    #[inline(always)]
+    pub(super) fn cumulative_ack(&mut self, window: Option<Window>) -> CumulativeAck {
+        if let Some(window) = window
+            && self.moves_edge(self.rcv_nxt, window)
+        {
+            self.window_edge = self.rcv_nxt.saturating_add(window.segments);
+            self.window_excess = window.excess;
         } else if self.rcv_nxt != self.last_acked {
             self.keep_window();
         }
@@ -223,22 +266,22 @@ impl Receiver {
         }
     }
 
+    /// Whether a `window` above `ack` does not end below the one that was told last.
+    #[inline(always)]
+    pub(super) fn moves_edge(&self, ack: u32, window: Window) -> bool {
+        let edge = ack.saturating_add(window.segments);
+        edge > self.window_edge || (edge == self.window_edge && window.excess >= self.window_excess)
+    }
+
     /// The window must not shrink: what is left of the one that was told stays, in the units in which it is told, rounded up
     /// (`tcp_select_window`). Where repairs move its left edge by less than a unit at a time, its right edge moves as well,
     /// whatever room there is.
     #[cold]
     #[inline(never)]
     fn keep_window(&mut self) {
-        let kept = &mut self.rare.get_or_insert_default().kept;
-        let (edge, excess) = if kept.edge == self.window_edge {
-            (kept.edge, kept.excess)
-        } else {
-            let (segments, excess) = self.sizing.told(self.window_edge - self.last_acked, 0);
-            (self.last_acked.saturating_add(segments), excess)
-        };
-        let (segments, excess) = self.sizing.told(edge - self.rcv_nxt, excess);
-        self.window_edge = self.rcv_nxt.saturating_add(segments);
-        *kept = KeptWindow { edge: self.window_edge, excess };
+        let kept = self.sizing.told(self.window_left());
+        self.window_edge = self.rcv_nxt.saturating_add(kept.segments);
+        self.window_excess = kept.excess;
     }
 
     /// The retransmission timeout this end would use for its own data.

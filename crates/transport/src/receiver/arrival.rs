@@ -1,7 +1,8 @@
 //! The slow path of an arriving segment: the stream, the out-of-order queue, ECN, and the receive window.
 
+use super::marks::MarkCounters;
 use super::predicted::Expected;
-use super::{EcnEcho, LastRead, PAWS_WINDOW_TICKS, QUICK_ACKS_ECN, REPEATED_SACK_BLOCKS, Receiver};
+use super::{EcnEcho, LastRead, PAWS_WINDOW_TICKS, QUICK_ACKS_ECN, REPEATED_SACK_BLOCKS, Receiver, Unread};
 use crate::{Flags, Segment};
 use dumbbell_path::Ecn;
 use dumbbell_recovery::ack_rtt::timestamp_ticks;
@@ -10,7 +11,7 @@ use dumbbell_units::{Duration, Time};
 impl Receiver {
     /// Takes a segment; returns whether an ACK leaves (`tcp_data_queue`).
     pub(super) fn classify(&mut self, now: Time, segment: Segment) -> bool {
-        self.finish_round_if(|read_at| now > read_at);
+        self.note_reads(|read_at| now > read_at);
         if segment.len == 0 {
             // A probe of the window is answered, and is nothing else (`tcp_send_dupack`).
             return true;
@@ -18,17 +19,21 @@ impl Receiver {
         if segment.ecn != Ecn::NotEct {
             self.count_codepoint(&segment);
         }
-        if self.fails_paws(&segment) {
+        if self.fails_paws(&segment) || self.is_out_of_window(&segment) {
             return self.reject(&segment);
         }
         self.note_timestamp(now, &segment);
+        // Of a duplicate only the ACK tells that leaves before the next segment (`tcp_data_queue`).
+        if let Some(rare) = &mut self.rare {
+            rare.duplicate = None;
+        }
         if segment.seq == self.rcv_nxt {
             return self.on_next(now, segment);
         }
         self.undelivered.segments += 1;
         self.undelivered.bytes += u64::from(segment.len);
         if segment.seq < self.rcv_nxt {
-            self.on_duplicate(segment.seq, segment.flags.has(Flags::CWR))
+            self.on_old(segment.seq, segment.flags.has(Flags::CWR))
         } else {
             self.on_ahead(now, segment)
         }
@@ -38,7 +43,7 @@ impl Receiver {
     #[inline(never)]
     fn count_codepoint(&mut self, segment: &Segment) {
         self.ce_segments += u64::from(segment.ecn == Ecn::Ce);
-        if let Some(marks) = &mut self.marks {
+        if let Some(marks) = self.marks() {
             marks.count(segment.ecn, segment.len);
         }
     }
@@ -53,6 +58,11 @@ impl Receiver {
             && timestamp_ticks(segment.sent_at) + PAWS_WINDOW_TICKS < timestamp_ticks(recent)
     }
 
+    /// Whether a segment ends below the last ACK, or begins beyond the window (`tcp_sequence`).
+    fn is_out_of_window(&self, segment: &Segment) -> bool {
+        segment.seq + 1 < self.last_acked || segment.seq >= self.window_edge
+    }
+
     /// Drops a segment and acknowledges at once what is there; a segment below `rcv_nxt` is reported as a duplicate
     /// (`tcp_validate_incoming`, `tcp_send_dupack`). Linux limits the rate of these ACKs only for segments without
     /// data.
@@ -60,7 +70,8 @@ impl Receiver {
         self.undelivered.segments += 1;
         self.undelivered.bytes += u64::from(segment.len);
         if segment.seq < self.rcv_nxt {
-            self.note_duplicate(segment.seq);
+            self.accept_cwr(segment.flags.has(Flags::CWR));
+            self.note_old(segment.seq);
         }
         true
     }
@@ -95,16 +106,18 @@ impl Receiver {
 
     /// Segment `rcv_nxt` arrives.
     pub(super) fn on_next(&mut self, now: Time, segment: Segment) -> bool {
+        let before = self.adapt_to_gap(now);
         self.observe_ecn(&segment);
+        // The segment takes room, and what it makes readable does still.
+        let unread = self.unread(now);
+        self.grow_window(segment.len, self.held.segments() + unread + 1);
         self.rcv_nxt += 1;
         self.delivered_bytes += u64::from(segment.len);
         let read = self.delivered_bytes;
         if !self.held.is_empty() {
-            self.deliver_held();
+            self.deliver_held(now);
         }
         self.unacked_news = true;
-        let before = self.adapt_to_gap(now);
-        self.grow_window(segment.len, self.held.segments());
         let mut must_leave = self.is_urgent_in_order(now, before)
             || if self.held.is_empty() { self.delay_ack(now) } else { self.compress_ack(now) };
         must_leave = must_leave || (self.held.is_empty() && self.answers_read(now, &segment));
@@ -147,11 +160,33 @@ impl Receiver {
         self.rare.as_ref().is_some_and(|rare| rare.last_read.is_some())
     }
 
-    /// Finishes the round if the read that ends it is known and its instant `is_over`.
+    /// Whether a duplicate has arrived that no ACK has reported.
     #[inline]
-    pub(super) fn finish_round_if(&mut self, is_over: impl FnOnce(Time) -> bool) {
-        let last_read = self.rare.as_mut().and_then(|rare| rare.last_read.take_if(|last| is_over(last.at)));
-        if let Some(last) = last_read {
+    pub(super) fn has_unreported_duplicate(&self) -> bool {
+        self.rare.as_ref().is_some_and(|rare| rare.duplicate.is_some())
+    }
+
+    /// Whether what the filling of a hole has delivered may not have been read.
+    #[inline]
+    pub(super) fn has_unread(&self) -> bool {
+        self.rare.as_ref().is_some_and(|rare| rare.unread.is_some())
+    }
+
+    /// Segments that take room because the application has not read them since a hole was filled.
+    #[inline]
+    pub(super) fn unread(&mut self, now: Time) -> u32 {
+        let Some(rare) = &mut self.rare else { return 0 };
+        rare.unread.take_if(|unread| now > unread.read_at);
+        rare.unread.map_or(0, |unread| unread.segments)
+    }
+
+    /// What a filled hole made readable takes no more room if the instant of its read `is_over`, and the round is finished if
+    /// that is so of the read which ends it.
+    #[inline]
+    pub(super) fn note_reads(&mut self, is_over: impl Fn(Time) -> bool) {
+        let Some(rare) = &mut self.rare else { return };
+        rare.unread.take_if(|unread| is_over(unread.read_at));
+        if let Some(last) = rare.last_read.take_if(|last| is_over(last.at)) {
             self.finish_round(last.read);
         }
     }
@@ -175,48 +210,57 @@ impl Receiver {
         self.round_ends_at = self.rtt.smoothed().map_or(Time::NEVER, |rtt| self.sizing.round_end(rtt));
     }
 
-    /// A segment below `rcv_nxt` arrives.
+    /// A segment below `rcv_nxt` arrives that the last ACK does not cover, or just so.
     #[inline(never)]
-    pub(super) fn on_duplicate(&mut self, seq: u32, cwr: bool) -> bool {
+    pub(super) fn on_old(&mut self, seq: u32, cwr: bool) -> bool {
         self.accept_cwr(cwr);
-        self.note_duplicate(seq);
+        self.unacked_news = true;
+        self.note_old(seq);
         true
     }
 
     /// A segment above a hole arrives (`tcp_data_queue_ofo`).
     #[inline(always)]
     pub(super) fn on_ahead(&mut self, now: Time, segment: Segment) -> bool {
-        if segment.seq >= self.window_edge {
-            // Beyond the window: it is dropped, and an ACK tells the sender the window (`tcp_send_dupack`).
-            self.start_quick_acks(self.quick_acks_max);
-            return true;
-        }
         self.observe_ecn(&segment);
-        if self.sacks.position(segment.seq) >= REPEATED_SACK_BLOCKS && self.compressed_acks > 0 {
+        let releases = self.sacks.position(segment.seq) >= REPEATED_SACK_BLOCKS && self.compressed_acks > 0;
+        let is_known = releases && self.held.holds(segment.seq);
+        if is_known {
+            self.note_duplicate(segment.seq);
+        }
+        if releases {
             self.hold_back();
         }
-        let is_new = self.held.insert(segment.seq, u64::from(segment.len));
+        // The ACK that was released counts as that of this segment, which the next one tells (`inet_csk_clear_xmit_timer`).
+        self.unacked_news = !releases;
         if self.sack_permitted {
             self.sacks.add(segment.seq);
         }
-        if !is_new {
+        if self.held.insert(segment.seq, u64::from(segment.len)) {
+            if self.sack_permitted {
+                // The limit grows before the segment takes room. Without SACK the ACK must count as a duplicate, so it must
+                // not change the window.
+                let unread = self.unread(now);
+                self.grow_window(segment.len, self.held.segments() - 1 + unread);
+            }
+        } else if !is_known {
             self.note_duplicate(segment.seq);
-            return true;
-        }
-        self.unacked_news = true;
-        if self.sack_permitted {
-            // Without SACK the ACK must count as a duplicate, so it must not change the window.
-            self.grow_window(segment.len, self.held.segments());
         }
         // The buffer follows in any case (`tcp_rcvbuf_grow`).
         self.sizing.make_room(self.held_span());
-        self.is_urgent() || self.compress_ack(now)
+        !releases && (self.is_urgent() || self.compress_ack(now))
     }
 
-    /// Delivers the run of the out-of-order queue that begins at `rcv_nxt`, if there is one (`tcp_ofo_queue`).
-    pub(super) fn deliver_held(&mut self) {
+    /// Delivers the run of the out-of-order queue that begins at `rcv_nxt`, if there is one (`tcp_ofo_queue`). It takes room
+    /// until the application has read it.
+    fn deliver_held(&mut self, now: Time) {
         if let Some(run) = self.held.take(self.rcv_nxt) {
-            self.undelivered.segments -= u64::from(run.end - run.start);
+            let segments = run.end - run.start;
+            let read_at = now + self.read_delay;
+            let unread = self.rare.get_or_insert_default().unread.get_or_insert(Unread { segments: 0, read_at });
+            // With the segment that fills the hole.
+            unread.segments += 1 + segments;
+            self.undelivered.segments -= u64::from(segments);
             self.undelivered.bytes -= run.bytes;
             self.delivered_bytes += run.bytes;
             self.rcv_nxt = run.end;
@@ -225,11 +269,23 @@ impl Receiver {
         }
     }
 
-    /// Segment `seq` had arrived before: the next ACK reports it (`tcp_dsack_set`).
-    pub(super) fn note_duplicate(&mut self, seq: u32) {
-        self.duplicate_segments += 1;
+    /// Segment `seq` below `rcv_nxt` had arrived before: the sender is recovering.
+    fn note_old(&mut self, seq: u32) {
         self.start_quick_acks(self.quick_acks_max);
-        self.duplicate = self.reports_duplicates.then_some(seq);
+        self.note_duplicate(seq);
+    }
+
+    /// Segment `seq` had arrived before: an ACK reports it that leaves before the next segment arrives (`tcp_dsack_set`).
+    fn note_duplicate(&mut self, seq: u32) {
+        self.duplicate_segments += 1;
+        if self.reports_duplicates {
+            self.rare.get_or_insert_default().duplicate = Some(seq);
+        }
+    }
+
+    /// What an accurate echo needs, where that is agreed on.
+    fn marks(&mut self) -> Option<&mut MarkCounters> {
+        self.rare.as_mut()?.marks.as_mut()
     }
 
     /// Reads the ECN bits of new data (`tcp_ecn_check_ce`). With DCTCP a delayed ACK of segments with another mark
@@ -243,8 +299,9 @@ impl Receiver {
 
     #[inline(never)]
     pub(super) fn observe_ecn_codepoint(&mut self, segment: &Segment) {
-        if let Some(marks) = &mut self.marks {
-            self.ack_now |= marks.note(segment.ecn);
+        if let Some(marks) = self.marks() {
+            let must_tell = marks.note(segment.ecn);
+            self.ack_now |= must_tell;
             return;
         }
         self.accept_cwr(segment.flags.has(Flags::CWR));
@@ -286,11 +343,10 @@ impl Receiver {
         }
     }
 
-    /// Lets the window grow after a segment of `len` bytes, with `held` segments in the out-of-order queue
-    /// (`tcp_grow_window`).
-    #[inline]
-    pub(super) fn grow_window(&mut self, len: u16, held: u32) {
-        if self.sizing.grow(len, held) && self.quick_acks_max > 0 {
+    /// Lets the window grow after a segment of `len` bytes, while `queued` segments take room (`tcp_grow_window`).
+    #[inline(always)]
+    pub(super) fn grow_window(&mut self, len: u16, queued: u32) {
+        if self.sizing.grow(len, queued) && self.quick_acks_max > 0 {
             self.quick |= 1;
         }
     }

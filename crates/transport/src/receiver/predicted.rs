@@ -9,7 +9,6 @@ use super::{COMPRESSED_ACKS_MAX, Receiver};
 use crate::{CumulativeAck, Segment};
 use dumbbell_path::Ecn;
 use dumbbell_units::Time;
-use std::num::NonZeroU32;
 
 /// What segment to expect.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -27,8 +26,9 @@ impl Receiver {
     #[inline]
     pub(super) fn predict(&mut self) {
         self.expected = match self.held.newest() {
-            _ if self.ecn_seen || self.duplicate.is_some() || !self.timestamps => Expected::Nothing,
-            _ if self.awaits_last_read() => Expected::Nothing,
+            _ if self.ecn_seen || !self.timestamps => Expected::Nothing,
+            _ if self.awaits_last_read() || self.has_unreported_duplicate() => Expected::Nothing,
+            None if self.has_unread() => Expected::Nothing,
             None => Expected::Next,
             Some((end, until)) if self.sack_permitted && self.sacks.newest_end() == end => Expected::Ahead { until },
             Some(_) => Expected::Nothing,
@@ -55,13 +55,16 @@ impl Receiver {
         self.delivered_bytes += u64::from(segment.len);
         self.unacked_news = true;
         let before = self.adapt_to_gap(now);
-        self.grow_window(segment.len, 0);
+        self.grow_window(segment.len, 1);
         let must_leave = self.is_urgent_in_order(now, before) || self.delay_ack(now) || self.answers_read(now, segment);
         if now >= self.round_ends_at {
             self.end_round(now, self.delivered_bytes);
         }
-        must_leave
-            .then(|| self.cumulative_ack(self.constant_window.map_or_else(|| self.sizing.window(0), NonZeroU32::get)))
+        if !must_leave {
+            return None;
+        }
+        let window = self.open_window();
+        Some(self.cumulative_ack(Some(window)))
     }
 
     /// Whether `segment` was expected to continue the newest run above a hole.
@@ -75,12 +78,12 @@ impl Receiver {
     }
 
     /// [`Receiver::on_segment`] for a segment that was expected to continue the newest run, up to the
-    /// [ACK](Receiver::acknowledge): whether one leaves at once.
+    /// [ACK](Receiver::acknowledge): whether one leaves at once. Below it `unread` segments are readable.
     #[inline(always)]
-    pub(super) fn on_expected_ahead(&mut self, now: Time, segment: &Segment) -> bool {
+    pub(super) fn on_expected_ahead(&mut self, now: Time, segment: &Segment, unread: u32) -> bool {
         self.measure_rtt(now, segment);
+        self.grow_window(segment.len, self.held.segments() + unread);
         self.hold_ahead(1, u64::from(segment.len));
-        self.grow_window(segment.len, self.held.segments());
         self.sizing.make_room(self.held_span());
         self.is_urgent() || self.compress_ack(now)
     }
@@ -95,28 +98,29 @@ impl Receiver {
         self.unacked_news = true;
     }
 
-    /// How many segments this receiver takes without sending an ACK, if they continue the newest run one by one. The
-    /// first one is [expected ahead](Receiver::expects_ahead).
+    /// How many segments this receiver takes without sending an ACK, if they continue the newest run one by one and nothing is
+    /// to be read. The first one is [expected ahead](Receiver::expects_ahead).
     #[inline(always)]
     pub(super) fn room_in_silence(&self) -> u32 {
         let Expected::Ahead { until } = self.expected else { return 0 };
-        let is_silent = self.compressed_acks > 0
-            && !self.is_urgent()
-            // For every held segment the clamp grows by at most one, so a limit that cannot grow now cannot grow then.
-            && !self.sizing.can_grow(self.held.segments() + 1);
+        if self.compressed_acks == 0 || self.is_urgent() {
+            return 0;
+        }
         let next = self.sacks.newest_end();
-        let end = until.min(self.window_edge).min(next + COMPRESSED_ACKS_MAX - self.compressed_acks);
-        if is_silent { end.saturating_sub(next) } else { 0 }
+        let end = until.min(self.window_edge).min(next + u32::from(COMPRESSED_ACKS_MAX - self.compressed_acks));
+        let room = end.saturating_sub(next);
+        if self.sizing.can_grow_within(room, self.held.segments(), self.held_span()) { 0 } else { room }
     }
 
     /// Takes `count` segments of a run, for which there is [room](Self::room_in_silence). Each is like
     /// [`Receiver::on_segment`] with no ACK.
     #[inline(always)]
+    #[expect(clippy::cast_possible_truncation, reason = "there is room for 44 at most")]
     pub(super) fn take_in_silence(&mut self, now: Time, first: &Segment, count: u32) {
         // They left together with the first one, so their timestamps are the same; and flags have no effect above a hole.
         self.measure_rtt(now, first);
         self.hold_ahead(count, u64::from(count) * u64::from(first.len));
-        self.compressed_acks += count;
+        self.compressed_acks += count as u8;
         self.sizing.make_room(self.held_span());
     }
 }

@@ -66,6 +66,12 @@ impl Reassembly {
         }
     }
 
+    /// Whether segment `seq` is held.
+    pub(crate) fn holds(&self, seq: u32) -> bool {
+        let begun = self.runs.partition_point(|run| run.start <= seq);
+        begun.checked_sub(1).is_some_and(|last| seq < self.runs[last].end)
+    }
+
     /// Adds segment `seq`; false when it is held already.
     #[inline(always)]
     #[expect(clippy::cast_possible_truncation, reason = "runs are fewer than segments, whose numbers have 32 bits")]
@@ -159,6 +165,9 @@ mod tests {
         let mut held = Reassembly::default();
         for seq in [3, 4, 5, 8, 9] {
             held.insert(seq, 1);
+        }
+        for seq in 0..12 {
+            assert_eq!(held.holds(seq), [3, 4, 5, 8, 9].contains(&seq), "{seq}");
         }
         for seq in [3, 4, 5, 8, 9] {
             assert!(!held.insert(seq, 1), "{seq}");

@@ -1,20 +1,24 @@
 //! How a Linux receiver sizes its window (dynamic right-sizing).
 //!
-//! Two quantities grow. The *clamp* (`window_clamp`) is what the receive buffer can hold: once per round trip the bytes
-//! that the application read are compared with the most it read in any round so far, and if they are more the buffer is
-//! made large enough for a sender that doubles its window again. The *limit* (`rcv_ssthresh`) bounds what is
-//! advertised: it follows the clamp by two segments for every segment that arrives, so that the window does not jump
-//! and cause a burst.
+//! Two quantities grow, both counted in bytes. The *clamp* (`window_clamp`) is what the receive buffer can hold: once per
+//! round trip the bytes that the application read are compared with the most it read in any round so far, and if they are
+//! more the buffer is made large enough for a sender that doubles its window again. The *limit* (`rcv_ssthresh`) bounds what
+//! is advertised: it follows the clamp by two segments for every segment that arrives, so that the window does not jump and
+//! cause a burst.
+//!
+//! A *queued* segment takes room until it is read, whether it lies above a hole or waits for the application: the payload's
+//! share of the memory that it occupies, which is a little less than its payload.
 //!
 //! While the limit grows, Linux acknowledges every segment instead of every second one. That decides the ACK pattern of
 //! slow start, so this model runs even when the advertised window is constant. `docs/specs/tcp.md` section 15.4.
 
 use dumbbell_units::{Duration, Time};
 
-/// Window of the first ACK, of which whole segments count (45 of 1448 bytes).
-const INITIAL_WINDOW_BYTES: u64 = 65_536;
-/// Initial receive buffer (`tcp_rmem[1]`).
+/// Initial receive buffer (`tcp_rmem[1]`), and the half of it that holds payload before a segment shows its share.
 const INITIAL_BUFFER_BYTES: u64 = 131_072;
+const INITIAL_WINDOW_BYTES: u64 = INITIAL_BUFFER_BYTES / 2;
+/// Segments that are not larger than this leave the payload's share at a half (`TCP_MSS_DEFAULT`).
+const SMALLEST_MEASURED_MSS: u32 = 537;
 /// Bytes of a packet besides its payload: IP, TCP and the timestamps.
 const HEADERS: u64 = 52;
 /// What a network device leaves free before a packet (`NET_SKB_PAD`), and the cache line that its memory ends with.
@@ -23,30 +27,39 @@ const CACHE_LINE: u64 = 64;
 /// Behind a packet (`struct skb_shared_info`), and beside it (`struct sk_buff`).
 const SHARED_INFO: u64 = 320;
 const DESCRIPTION: u64 = 256;
-/// What is larger lies in pages, beside a small buffer.
-const LARGEST_BUFFER: u64 = 8_192;
-const SMALL_BUFFER: u64 = 1_024;
+/// The smallest buffer (`SKB_SMALL_HEAD_SIZE`). What is larger than a page lies in whole pages.
+const SMALLEST_BUFFER: u64 = 576;
 const PAGE: u64 = 4_096;
 /// Segments the first round is compared with (`TCP_INIT_CWND`).
-const INITIAL_BEST_SEGMENTS: u32 = 10;
+const INITIAL_BEST_SEGMENTS: u64 = 10;
 /// Segments smaller than this do not let the limit grow.
 const SMALLEST_GROWING_SEGMENT: u16 = 128;
 
-/// Window and buffer of one receiver, in segments.
+/// A window: whole segments, and the bytes beyond them, which are less than a segment.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord)]
+pub(super) struct Window {
+    pub segments: u32,
+    pub excess: u32,
+}
+
+/// Window and buffer of one receiver.
 #[derive(Clone, Debug)]
 pub(super) struct RightSizing {
-    /// `rcv_ssthresh`.
-    limit: u32,
-    /// `window_clamp`.
-    clamp: u32,
+    /// `rcv_ssthresh` in bytes.
+    limit: u64,
+    /// `window_clamp` in bytes.
+    clamp: u64,
+    /// Segments of the largest window.
     largest: u32,
     mss: u32,
+    /// Bytes of the clamp that a queued segment takes.
+    taken: u32,
     /// log2 of the bytes of the unit in which the window is told (`rcv_wscale`).
     scale: u8,
+    /// The window while nothing is queued, once it is known for this limit and clamp; no segments before.
+    open: Window,
     /// Most bytes read by the application in one round trip (`rcvq_space.space`).
     best: u64,
-    /// Segments of two such round trips.
-    two_rounds: u32,
     /// Bytes delivered when the current round began.
     round_start_bytes: u64,
     /// `NEVER` before the end of the handshake.
@@ -55,50 +68,105 @@ pub(super) struct RightSizing {
 
 impl RightSizing {
     /// A buffer of Linux's initial size that may grow to a window of `largest` segments of `mss` bytes, told in units of
-    /// 2^`scale` bytes.
+    /// 2^`scale` bytes (`tcp_init_buffer_space`).
     pub(super) fn new(mss: u32, largest: u32, scale: u8) -> RightSizing {
-        let segments = |bytes: u64| u32::try_from(bytes / u64::from(mss)).unwrap_or(u32::MAX).clamp(1, largest);
-        let limit = segments(INITIAL_WINDOW_BYTES);
+        let occupied = occupied_bytes(u64::from(mss));
+        let share = payload_share_256(mss, occupied);
+        let bytes = u64::from(mss);
+        // A segment is reserved, where there are more than two.
+        let reserve = if INITIAL_WINDOW_BYTES > 2 * bytes { bytes } else { 0 };
+        let largest_bytes = u64::from(largest) * bytes;
         RightSizing {
-            limit,
-            clamp: segments(INITIAL_BUFFER_BYTES * payload_share_256(u64::from(mss)) / 256).max(limit),
+            limit: (INITIAL_WINDOW_BYTES / bytes * bytes).min(INITIAL_WINDOW_BYTES - reserve).min(largest_bytes),
+            clamp: (INITIAL_BUFFER_BYTES * share / 256).min(largest_bytes),
             largest,
             mss,
+            taken: u32::try_from(occupied * share / 256).unwrap_or(u32::MAX),
             scale,
-            best: u64::from(INITIAL_BEST_SEGMENTS) * u64::from(mss),
-            two_rounds: (2 * INITIAL_BEST_SEGMENTS).min(largest),
+            open: Window::default(),
+            best: INITIAL_BEST_SEGMENTS * bytes,
             round_start_bytes: 0,
             round_start: Time::NEVER,
         }
     }
 
-    /// The window to advertise with `held` segments in the out-of-order queue (`__tcp_select_window`).
-    #[inline]
-    pub(super) fn window(&self, held: u32) -> u32 {
-        self.limit.min(self.clamp.saturating_sub(held))
+    /// The window in the SYN-ACK: whole segments of 65,536 bytes (`tcp_select_initial_window`).
+    pub(super) fn first_window(&self) -> Window {
+        let segments = u32::try_from(INITIAL_WINDOW_BYTES).unwrap_or(u32::MAX) / self.mss;
+        Window { segments: segments.clamp(1, self.largest), excess: 0 }
     }
 
-    /// `segments` and `excess` bytes, which are less than a segment, as a window is told: in whole units, rounded up. Again in
-    /// segments and the bytes beyond.
-    pub(super) fn told(&self, segments: u32, excess: u32) -> (u32, u32) {
-        let unit = 1 << self.scale;
-        // Units are powers of two: arithmetic modulo 2^32 does.
-        let bytes = segments.wrapping_mul(self.mss).wrapping_add(excess);
-        let excess = excess + (bytes.wrapping_neg() & (unit - 1));
-        (segments + excess / self.mss, excess % self.mss)
+    /// Bytes of the clamp beside `queued` segments (`tcp_space`).
+    #[inline]
+    fn free(&self, queued: u32) -> u64 {
+        self.clamp.saturating_sub(u64::from(queued) * u64::from(self.taken))
+    }
+
+    /// The window to advertise beside `queued` segments in bytes: whole units, rounded up, unless the room itself is scarce and
+    /// bounds it (`__tcp_select_window`).
+    #[inline]
+    fn offer(&self, queued: u32) -> u64 {
+        let mut free = self.free(queued);
+        if free < self.clamp / 2 {
+            free = self.round_down(free);
+            if free < self.clamp / 16 || free < u64::from(self.mss) {
+                return 0;
+            }
+        }
+        self.round_up(free.min(self.limit))
+    }
+
+    #[inline]
+    fn round_down(&self, bytes: u64) -> u64 {
+        bytes >> self.scale << self.scale
+    }
+
+    #[inline]
+    fn round_up(&self, bytes: u64) -> u64 {
+        self.round_down(bytes + (1 << self.scale) - 1)
+    }
+
+    /// The window to advertise while nothing is queued.
+    #[inline]
+    pub(super) fn open(&mut self) -> Window {
+        if self.open.segments == 0 {
+            self.open = self.find_open();
+        }
+        self.open
+    }
+
+    #[inline(never)]
+    fn find_open(&self) -> Window {
+        self.in_segments(self.round_up(self.limit.min(self.clamp)))
+    }
+
+    /// The window to advertise beside `queued` segments, unless it is smaller than what is `left` of the last one.
+    #[inline]
+    pub(super) fn window_from(&mut self, left: Window, queued: u32) -> Option<Window> {
+        if queued == 0 {
+            return Some(self.open());
+        }
+        let offer = self.offer(queued);
+        (offer >= self.in_bytes(left)).then(|| self.in_segments(offer))
+    }
+
+    /// What of a window is left when its left edge has moved, as it is told: in whole units, rounded up (`tcp_select_window`).
+    pub(super) fn told(&self, left: Window) -> Window {
+        self.in_segments(self.round_up(self.in_bytes(left)))
     }
 
     /// Whether the window that would be told is not below the last one told, although `unread` segments take room, because
     /// both are the same number of units (`__tcp_select_window`). The last one was told when at most one segment took room:
     /// the limit does not grow beyond that.
     pub(super) fn hides(&self, unread: u32, held: u32) -> bool {
-        let free = self.clamp.saturating_sub(held);
-        let whole_but_one = (1 << self.scale) - 1;
-        let units = |taken: u32| {
-            let segments = self.limit.min(free.saturating_sub(taken));
-            (u64::from(segments) * u64::from(self.mss) + whole_but_one) >> self.scale
-        };
-        units(unread) >= units(1)
+        self.offer(held.saturating_add(unread)) >= self.offer(held.saturating_add(1))
+    }
+
+    /// Whether the window is at least twice what is `left` of the last one told once no more than `queued` segments take room,
+    /// so that the application's read is announced (`__tcp_cleanup_rbuf`).
+    pub(super) fn doubles(&self, left: Window, queued: u32) -> bool {
+        let left = 2 * self.in_bytes(left);
+        left <= self.clamp && self.offer(queued) >= left.max(1)
     }
 
     /// Whether a segment of `len` bytes is shorter than a full one.
@@ -107,26 +175,37 @@ impl RightSizing {
         u32::from(len) < self.mss
     }
 
-    /// Whether `held` segments fill more than half the buffer.
+    /// Whether `queued` segments fill more than half the buffer.
     #[inline]
-    pub(super) fn is_scarce(&self, held: u32) -> bool {
-        2 * u64::from(held) > u64::from(self.clamp)
+    pub(super) fn is_scarce(&self, queued: u32) -> bool {
+        self.free(queued) < self.clamp / 2
     }
 
-    /// Whether the limit may grow beside `held` segments.
+    /// Whether the limit may grow beside `queued` segments.
     #[inline]
-    pub(super) fn can_grow(&self, held: u32) -> bool {
-        u64::from(self.limit) + u64::from(held) < u64::from(self.clamp)
+    pub(super) fn can_grow(&self, queued: u32) -> bool {
+        self.limit < self.free(queued)
     }
 
-    /// A segment of `len` bytes arrived; true when the limit grew (`__tcp_grow_window`).
+    /// Whether the limit may grow while up to `count` segments join `held` ones, which reach `span` segments beyond the first
+    /// hole, each of which moves their end by one.
     #[inline]
-    pub(super) fn grow(&mut self, len: u16, held: u32) -> bool {
-        if !self.can_grow(held) || len < SMALLEST_GROWING_SEGMENT {
-            return false;
+    pub(super) fn can_grow_within(&self, count: u32, held: u32, span: u32) -> bool {
+        // With each the clamp may grow by a segment, and its room shrinks by a little less. It is largest at either end.
+        let last = count.saturating_sub(1);
+        let taken = u64::from(held + last) * u64::from(self.taken);
+        self.can_grow(held) || self.limit + taken < self.clamp_for(span.saturating_add(last))
+    }
+
+    /// A segment of `len` bytes arrived, beside which `queued` take room; true when the limit grew (`tcp_grow_window`).
+    #[inline(always)]
+    pub(super) fn grow(&mut self, len: u16, queued: u32) -> bool {
+        let grows = self.can_grow(queued) && len >= SMALLEST_GROWING_SEGMENT;
+        if grows {
+            self.limit = (self.limit + 2 * u64::from(self.mss)).min(self.free(queued));
+            self.open = Window::default();
         }
-        self.limit = (self.limit + 2).min(self.clamp - held);
-        true
+        grows
     }
 
     /// The first round begins at `now`, unless it has begun.
@@ -151,10 +230,9 @@ impl RightSizing {
             } else {
                 2 * bytes * u128::from(rtt.as_micros()) / 1_000
             };
-            let target = self.segments(2 * bytes + growth);
-            self.clamp = self.clamp.max(target.saturating_add(span).min(self.largest));
-            self.two_rounds = self.segments(2 * bytes);
+            let target = u64::try_from(2 * bytes + growth).unwrap_or(u64::MAX);
             self.best = read;
+            self.enlarge(self.bounded(target.saturating_add(self.in_bytes_of(span))));
         }
         self.round_start = now;
     }
@@ -163,36 +241,84 @@ impl RightSizing {
     /// (`tcp_rcvbuf_grow`).
     #[inline]
     pub(super) fn make_room(&mut self, span: u32) {
-        self.clamp = self.clamp.max(self.two_rounds.saturating_add(span).min(self.largest));
+        self.enlarge(self.clamp_for(span));
     }
 
-    #[expect(clippy::cast_possible_truncation, reason = "it is at most `largest`, which has 32 bits")]
-    fn segments(&self, bytes: u128) -> u32 {
-        (bytes / u128::from(self.mss)).min(u128::from(self.largest)) as u32
+    #[inline]
+    fn enlarge(&mut self, clamp: u64) {
+        if clamp > self.clamp {
+            self.clamp = clamp;
+            self.open = Window::default();
+        }
+    }
+
+    #[inline]
+    fn clamp_for(&self, span: u32) -> u64 {
+        self.bounded(2 * self.best + self.in_bytes_of(span))
+    }
+
+    /// At most the largest window.
+    #[inline]
+    fn bounded(&self, bytes: u64) -> u64 {
+        bytes.min(self.in_bytes_of(self.largest))
+    }
+
+    #[inline]
+    fn in_bytes_of(&self, segments: u32) -> u64 {
+        u64::from(segments) * u64::from(self.mss)
+    }
+
+    #[inline]
+    fn in_bytes(&self, window: Window) -> u64 {
+        self.in_bytes_of(window.segments) + u64::from(window.excess)
+    }
+
+    #[inline]
+    #[expect(
+        clippy::cast_possible_truncation,
+        reason = "the largest window has 32 bits, and the excess is below `mss`"
+    )]
+    fn in_segments(&self, bytes: u64) -> Window {
+        let mss = u64::from(self.mss);
+        let segments = bytes / mss;
+        if segments >= u64::from(self.largest) {
+            return Window { segments: self.largest, excess: 0 };
+        }
+        Window { segments: segments as u32, excess: (bytes % mss) as u32 }
     }
 }
 
-/// Which share of the receive buffer is payload, in 1/256, where segments of `mss` bytes come from a virtual device
-/// (`scaling_ratio`): 160 for 1448 bytes, which occupy 2304.
-fn payload_share_256(mss: u64) -> u64 {
+/// Memory that a segment of `mss` bytes from a virtual device occupies (`truesize`): 2304 bytes for 1448.
+fn occupied_bytes(mss: u64) -> u64 {
     let packet = mss + HEADERS;
     let buffer = (packet + HEADROOM).next_multiple_of(CACHE_LINE) + SHARED_INFO;
-    let occupied = if buffer <= LARGEST_BUFFER {
+    let occupied = if buffer <= SMALLEST_BUFFER {
+        SMALLEST_BUFFER
+    } else if buffer <= PAGE {
         buffer.next_power_of_two()
     } else {
-        SMALL_BUFFER + packet.next_multiple_of(PAGE)
+        buffer.next_multiple_of(PAGE)
     };
-    (mss * 256 / (occupied + DESCRIPTION)).max(1)
+    occupied + DESCRIPTION
+}
+
+/// Which share of the receive buffer is payload, in 1/256, where segments of `mss` bytes occupy so many (`scaling_ratio`,
+/// `tcp_measure_rcv_mss`): 160 for 1448 bytes.
+fn payload_share_256(mss: u32, occupied: u64) -> u64 {
+    if mss < SMALLEST_MEASURED_MSS { 128 } else { (u64::from(mss) * 256 / occupied).max(1) }
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
 
+    fn window(sizing: &RightSizing, queued: u32) -> Window {
+        sizing.clone().window_from(Window::default(), queued).unwrap()
+    }
+
     #[test]
     fn the_initial_buffer_holds_what_segments_of_a_size_leave_room_for() {
-        // The first windows that Linux 7.2 tells, and the largest before a round has ended, in units of 4096 bytes (21 at an
-        // MSS of 8948: here windows are whole segments).
+        // The first windows that Linux 7.2 tells, and the largest before a round has ended, in units of 4096 bytes.
         for (mss, first, units) in [
             (536, 65_392, 16),
             (1_000, 65_000, 16),
@@ -201,23 +327,51 @@ mod tests {
             (1_448, 65_160, 20),
             (2_000, 64_000, 16),
             (3_000, 63_000, 22),
-            (8_948, 62_636, 20),
+            (4_000, 64_000, 15),
+            (6_000, 60_000, 22),
+            (8_948, 62_636, 21),
+            (16_000, 64_000, 21),
         ] {
             let mut sizing = RightSizing::new(mss, 20_000, 12);
-            assert_eq!(sizing.window(0) * mss, first, "{mss}");
-            while sizing.grow(u16::try_from(mss).unwrap(), 0) {}
-            assert_eq!((sizing.window(0) * mss).div_ceil(4_096), units, "{mss}");
+            let told = sizing.first_window();
+            assert_eq!((told.segments * mss, told.excess), (first, 0), "{mss}");
+            while sizing.grow(u16::try_from(mss).unwrap(), 1) {}
+            let kept = sizing.told(Window { segments: told.segments - 1, excess: 0 });
+            assert_eq!(sizing.in_bytes(window(&sizing, 1).max(kept)), units * 4_096, "{mss}");
+        }
+    }
+
+    #[test]
+    fn a_segment_occupies_a_power_of_two_or_pages() {
+        // `SO_MEMINFO` of Linux 7.2, one segment waiting to be read.
+        for (mss, occupied) in [
+            (100, 832),
+            (300, 1_280),
+            (536, 1_280),
+            (1_000, 2_304),
+            (1_448, 2_304),
+            (3_600, 4_352),
+            (3_670, 8_448),
+            (7_500, 8_448),
+            (8_100, 12_544),
+            (8_948, 12_544),
+            (16_000, 20_736),
+            (60_000, 61_696),
+        ] {
+            assert_eq!(occupied_bytes(mss), occupied, "{mss}");
         }
     }
 
     const RTT: Duration = Duration::from_millis(40);
 
     #[test]
-    fn the_limit_starts_at_65160_bytes_and_takes_six_segments_to_reach_the_initial_buffer() {
+    fn the_limit_starts_a_segment_below_65536_bytes_and_takes_six_segments_to_reach_the_initial_buffer() {
         let mut sizing = RightSizing::new(1448, 20_000, 10);
-        assert_eq!(sizing.window(0), 45);
-        assert_eq!((0..100).filter(|_| sizing.grow(1448, 0)).count(), 6);
-        assert_eq!(sizing.window(0), 56);
+        assert_eq!(sizing.limit, 65_536 - 1_448);
+        assert_eq!((0..100).filter(|_| sizing.grow(1448, 1)).count(), 6);
+        assert_eq!(sizing.limit, 81_920 - 1_440, "the segment that has just arrived takes room");
+        assert_eq!(window(&sizing, 0), Window { segments: 55, excess: 79 * 1_024 - 55 * 1_448 });
+        assert_eq!(window(&sizing, 0), sizing.in_segments(sizing.offer(0)));
     }
 
     #[test]
@@ -227,7 +381,7 @@ mod tests {
         sizing.end_round(Time::ZERO + RTT, RTT, 20_000, 0, 0);
         // 2·20 kB + 4·20 kB·(20 − 10)/10 = 120 kB
         while sizing.grow(1000, 0) {}
-        assert_eq!(sizing.window(0), 120);
+        assert_eq!((sizing.limit, sizing.open().segments), (120_000, 120));
         // A round that is no better changes nothing.
         sizing.end_round(Time::ZERO + RTT * 2, RTT, 40_000, 0, 0);
         assert!(!sizing.grow(1000, 0));
@@ -249,9 +403,9 @@ mod tests {
         sizing.start(Time::ZERO);
         // A gap is filled: the application has read 12 segments and 20 more wait for it.
         sizing.end_round(Time::ZERO + RTT, RTT, 12_000, 20_000, 0);
-        assert_eq!(sizing.clamp, 65);
+        assert_eq!(sizing.clamp, 131_072 / 256 * 111);
         sizing.end_round(Time::ZERO + RTT * 2, RTT, 32_000, 0, 0);
-        assert_eq!(sizing.clamp, 120);
+        assert_eq!(sizing.clamp, 120_000);
     }
 
     #[test]
@@ -261,28 +415,60 @@ mod tests {
         sizing.start(Time::ZERO);
         sizing.end_round(Time::ZERO + rtt, rtt, 100_000, 0, 0);
         while sizing.grow(1000, 0) {}
-        assert_eq!(sizing.window(0), 300);
+        assert_eq!(sizing.open().segments, 300);
     }
 
     #[test]
     fn held_data_takes_window_and_the_buffer_follows_its_span_up_to_the_largest_window() {
         let mut sizing = RightSizing::new(1448, 100, 10);
-        while sizing.grow(1448, 0) {}
-        assert_eq!(sizing.window(20), 36);
+        while sizing.grow(1448, 1) {}
+        // 81,920 − 20·1,440 = 53,120 bytes
+        assert_eq!(sizing.in_bytes(window(&sizing, 20)), 52 * 1_024);
         assert!(!sizing.is_scarce(28) && sizing.is_scarce(29));
+        // 81,920 − 29·1,440 = 40,160 bytes are less than half: they are not rounded up. Less than a 16th counts as nothing.
+        assert_eq!(sizing.in_bytes(window(&sizing, 29)), 39 * 1_024);
+        assert_eq!([53, 54].map(|queued| sizing.in_bytes(window(&sizing, queued))), [5 * 1_024, 0]);
         sizing.make_room(60);
-        assert_eq!(sizing.window(20), 56);
+        assert_eq!(sizing.clamp, 20 * 1_448 + 60 * 1_448);
+        assert_eq!(window(&sizing, 20), sizing.open(), "the limit bounds it now");
         sizing.make_room(1_000_000);
         while sizing.grow(1448, 0) {}
-        assert_eq!(sizing.window(0), 100);
+        assert_eq!(sizing.open(), Window { segments: 100, excess: 0 });
+    }
+
+    #[test]
+    fn a_limit_that_cannot_grow_beside_any_segment_of_a_run_cannot_grow_within_it() {
+        let mut sizing = RightSizing::new(1448, 20_000, 10);
+        while sizing.grow(1448, 20) {}
+        for (held, span) in [(20, 20), (20, 40), (40, 400), (400, 800)] {
+            sizing.make_room(span);
+            let foretold = sizing.can_grow_within(44, held, span);
+            let mut one_by_one = sizing.clone();
+            let grows = (0..44).any(|n| {
+                let can_grow = one_by_one.can_grow(held + n);
+                one_by_one.make_room(span + n + 1);
+                can_grow
+            });
+            assert_eq!(foretold, grows, "{held} of {span}");
+        }
     }
 
     #[test]
     fn a_window_is_told_in_whole_units() {
         let sizing = RightSizing::new(1448, 20_000, 12);
         // 190 units of 4096 bytes are 537 segments and 664 bytes, 189 are 534 and 912.
-        let left_by = |moved: u32| sizing.told(537 - moved, 664);
-        assert_eq!([0, 1, 2, 3].map(left_by), [(537, 664), (537, 664), (537, 664), (534, 912)]);
+        let left_by = |moved: u32| sizing.told(Window { segments: 537 - moved, excess: 664 });
+        let told = [(537, 664), (537, 664), (537, 664), (534, 912)];
+        assert_eq!([0, 1, 2, 3].map(left_by), told.map(|(segments, excess)| Window { segments, excess }));
+    }
+
+    #[test]
+    fn a_read_is_announced_if_it_doubles_a_window_of_less_than_half_the_buffer() {
+        let sizing = RightSizing::new(1448, 20_000, 10);
+        let segments = |segments| Window { segments, excess: 0 };
+        // 64,088 bytes are 63 units of 1024: 22 segments are less than half of them, 23 are more.
+        assert_eq!([0, 22, 23].map(|left| sizing.doubles(segments(left), 0)), [true, true, false]);
+        assert!(!sizing.doubles(segments(20), 40), "too much waits above the next hole");
     }
 
     #[test]
@@ -291,8 +477,8 @@ mod tests {
         // do not.
         let hides = |segments: u32, scale| {
             let mut sizing = RightSizing::new(1440, 20_000, scale);
-            sizing.clamp = segments + 1;
-            while sizing.grow(1440, 0) {}
+            sizing.clamp = u64::from(1440 * (segments + 1));
+            while sizing.grow(1440, 1) {}
             [2, 3, 4].map(|unread| sizing.hides(unread, 0))
         };
         assert_eq!(hides(136, 12), [true, true, false]);

@@ -8,7 +8,6 @@ use super::Receiver;
 use super::predicted::Expected;
 use crate::{CumulativeAck, Segment};
 use dumbbell_units::{Duration, Time};
-use std::num::NonZeroU32;
 
 /// Segments of a run that arrive at even intervals.
 #[derive(Clone, Copy, Debug)]
@@ -90,7 +89,7 @@ impl Receiver {
             && !self.ack_now
             && longest_gap * 2 <= self.delayed_ack_min
             && self.rtt.has_taken(first.sent_at)
-            && !self.sizing.can_grow(0)
+            && !self.sizing.can_grow(1)
             && !self.sizing.is_short(first.len);
         if is_steady { self.take_steps(now, first, run) } else { None }
     }
@@ -128,9 +127,9 @@ impl Receiver {
             return None;
         }
         let segments = count * step.segments;
-        let window = self.constant_window.map_or_else(|| self.sizing.window(0), NonZeroU32::get);
+        let window = self.open_window();
         let first_ack = self.rcv_nxt + step.segments;
-        if first_ack.saturating_add(window) < self.window_edge {
+        if !self.moves_edge(first_ack, window) {
             return None;
         }
         self.rcv_nxt += segments;
@@ -139,10 +138,16 @@ impl Receiver {
         self.last_data_at = now + run.interval * u64::from(segments - 1);
         self.shorten_ato(segments);
         self.last_acked = self.rcv_nxt;
-        self.window_edge = self.rcv_nxt.saturating_add(window);
+        self.window_edge = self.rcv_nxt.saturating_add(window.segments);
+        self.window_excess = window.excess;
         self.acks_sent += u64::from(count);
         Some(SteadyAcks {
-            ack: CumulativeAck { ack: first_ack, ece: self.echo_congestion, window, echo: first.sent_at },
+            ack: CumulativeAck {
+                ack: first_ack,
+                ece: self.echo_congestion,
+                window: window.segments,
+                echo: first.sent_at,
+            },
             at: now + step.after,
             interval: run.interval * u64::from(step.segments),
             count,
@@ -254,7 +259,7 @@ mod tests {
             let (same, _, one_by_one) = answers(&config, &runs, interval, false, until);
             prop_assert_eq!(acks, same);
             prop_assert_eq!(receiver.stats(), one_by_one.stats());
-            let later = |receiver: &Receiver| (receiver.last_data_at, receiver.ato, receiver.window_edge);
+            let later = |receiver: &Receiver| (receiver.last_data_at, receiver.ato, receiver.window_edge, receiver.window_excess);
             prop_assert_eq!(later(&receiver), later(&one_by_one), "what comes later finds the same");
         }
     }

@@ -452,7 +452,8 @@ impl Pair {
         let nth = self.transmissions.entry(segment.seq).or_default();
         *nth += 1;
         let sent = Sent { at: self.now, segment, nth: *nth };
-        assert_eq!(sent.nth > 1, is_retransmission);
+        // A probe of the window repeats a number without data.
+        assert_eq!(sent.nth > 1 && segment.len > 0, is_retransmission);
         self.sent.push(sent);
         let departs = self.transmitter_free.max(self.now) + self.service;
         self.transmitter_free = departs;
