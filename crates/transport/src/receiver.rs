@@ -320,11 +320,13 @@ impl Receiver {
     }
 
     /// The ACK that ends the handshake arrives (`tcp_init_buffer_space`): the first round of [`RightSizing`] begins. The first
-    /// data ends a handshake whose ACK was lost.
+    /// data ends a handshake whose ACK was lost or is late.
     pub fn accept(&mut self, now: Time) {
-        self.last_data_at = self.last_data_at.min(now);
-        self.sizing.start(now);
-        self.set_round_end();
+        if self.last_data_at == Time::NEVER {
+            self.last_data_at = now;
+            self.sizing.start(now);
+            self.set_round_end();
+        }
     }
 
     /// Chooses the meaning of ECE. Both ends must agree, and before the first segment.

@@ -46,9 +46,7 @@ impl Receiver {
     #[cold]
     #[inline(never)]
     fn begin_delaying_acks(&mut self, now: Time) {
-        if self.last_data_at == Time::NEVER {
-            self.accept(now);
-        }
+        self.accept(now);
         self.ato = self.delayed_ack_min;
         self.allow_quick_acks(self.quick_acks_max);
     }

@@ -16,6 +16,7 @@ impl Receiver {
             // A probe of the window is answered, and is nothing else (`tcp_send_dupack`).
             return true;
         }
+        self.accept(now);
         if segment.ecn != Ecn::NotEct {
             self.count_codepoint(&segment);
         }

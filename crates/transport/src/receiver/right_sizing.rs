@@ -214,9 +214,9 @@ impl RightSizing {
         grows
     }
 
-    /// The first round begins at `now`, unless it has begun.
+    /// The first round begins at `now`.
     pub(super) fn start(&mut self, now: Time) {
-        self.round_start = self.round_start.min(now);
+        self.round_start = now;
     }
 
     /// When the round has lasted `rtt`; [`Time::NEVER`] before it has begun.

@@ -770,6 +770,11 @@ fn the_first_round_begins_with_the_ack_that_ends_the_handshake_or_else_with_the_
     overtaken.accept(ms(63));
     arrive(&mut overtaken, 1, ms(63));
     assert_eq!(overtaken.round_ends_at, ms(62) + rtt);
+
+    let mut above_a_hole = begun();
+    arrive(&mut above_a_hole, 1, ms(62));
+    arrive(&mut above_a_hole, 0, ms(75));
+    assert_eq!(above_a_hole.round_ends_at, ms(62) + rtt);
 }
 
 /// An unpaced sender in slow start over 10 Mbit/s with a round trip of 40 ms; sizes of the jumps of the first ACKs.
