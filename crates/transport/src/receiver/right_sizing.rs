@@ -191,6 +191,16 @@ impl RightSizing {
     /// hole, each of which moves their end by one.
     #[inline]
     pub(super) fn can_grow_within(&self, count: u32, held: u32, span: u32) -> bool {
+        // Nearly always the limit is above the room that the last clamp would have beside the first segment.
+        let last_clamp = self.clamp.max(self.clamp_for(span.saturating_add(count)));
+        let taken = u64::from(held) * u64::from(self.taken);
+        self.limit + taken < last_clamp && self.grows_within(count, held, span)
+    }
+
+    /// [`RightSizing::can_grow_within`], exactly.
+    #[cold]
+    #[inline(never)]
+    fn grows_within(&self, count: u32, held: u32, span: u32) -> bool {
         // With each the clamp may grow by a segment, and its room shrinks by a little less, until it is the largest window. So
         // the room is largest before the first of them, beside the last, or where the clamp becomes the largest window.
         let last = count.saturating_sub(1);
