@@ -148,6 +148,20 @@ def test_a_void_run_is_kept_aside(monkeypatch: pytest.MonkeyPatch, tmp_path: Pat
     assert len(caught.value.attempts) == 2
 
 
+def test_an_application_is_not_late_that_waits_for_a_full_send_buffer() -> None:
+    application = {"app": {"rate": "40mbit", "write": "20kB"}, "transport": {"send_buffer": "64KiB"}}
+    scenario = SCENARIO | {"flows": [{"cc": "cubic"} | application]}
+    with where_allowed():
+        try:
+            result = db.run(scenario, on=db.Linux(retries=1))
+        except db.VoidRunError as error:
+            result = error.attempts[-1]
+    certificate = result.meta.certificate
+    assert certificate is not None
+    # What it should have written at the end was due more than a second before.
+    assert certificate["app_late_p99_us"] < 200_000
+
+
 @pytest.mark.parametrize("swept", ["", "[sweep]\nrepeat = 2\n"])
 def test_a_void_run_can_be_given_again(
     monkeypatch: pytest.MonkeyPatch, tmp_path: Path, swept: str, capsys: pytest.CaptureFixture[str]

@@ -122,8 +122,10 @@ fn write_paced(socket: &OwnedFd, application: Application, rate: u64, clock: Clo
     let mut left = application.bytes.unwrap_or(u64::MAX);
     let mut rest = 0;
     let mut due = clock.now();
+    // Before the connection took what was written last, nothing more could be written.
+    let mut taken_at = due;
     while left > 0 && clock.sleep_until(due, &shared.is_over) {
-        shared.promptness.add(clock.now().since(due));
+        shared.promptness.add(clock.now().since(due.max(taken_at)));
         let produced = left.min(write_bytes);
         left -= produced;
         let length = rest + usize::try_from(produced).unwrap_or(usize::MAX - rest);
@@ -131,7 +133,16 @@ fn write_paced(socket: &OwnedFd, application: Application, rate: u64, clock: Clo
         data.resize(length - rest, 0);
         let mut unwritten = &data[..];
         while !unwritten.is_empty() {
-            unwritten = &unwritten[write(socket, unwritten)?..];
+            let written = match send(socket, unwritten, SendFlags::NOSIGNAL | SendFlags::DONTWAIT) {
+                Err(Errno::INTR) => 0,
+                Err(Errno::AGAIN) => {
+                    let written = write(socket, unwritten)?;
+                    taken_at = clock.now();
+                    written
+                }
+                other => other?,
+            };
+            unwritten = &unwritten[written..];
         }
         due += interval;
     }
