@@ -160,7 +160,7 @@ impl Receiver {
             return true;
         }
         if self.compressed_acks == 0 {
-            let share_of_rtt = Duration::from_nanos(self.rtt.base().as_nanos() / 100 * COMPRESSION_RTT_PERCENT);
+            let share_of_rtt = Duration::from_nanos(self.rtt.shortest().as_nanos() / 100 * COMPRESSION_RTT_PERCENT);
             self.exact_ack_at = self.exact_ack_at.min(now + share_of_rtt.min(COMPRESSION_DELAY_MAX));
         }
         self.compressed_acks += 1;

@@ -119,6 +119,12 @@ impl ReceiverRtt {
         (self.smoothed_us_x8 > 0).then(|| Duration::from_micros(u64::from(self.smoothed_us_x8 / 8)))
     }
 
+    /// The estimate, or the round-trip time of an empty path where that is shorter; zero before the first sample.
+    #[inline]
+    pub(super) fn shortest(&self) -> Duration {
+        Duration::from_micros(u64::from(self.smoothed_us_x8 / 8)).min(self.base)
+    }
+
     /// The round-trip time of an empty path.
     #[inline]
     pub(super) fn base(&self) -> Duration {
@@ -170,6 +176,17 @@ mod tests {
         assert!(rtt.measure_window(us(360_000), 71, 80));
         assert_eq!(rtt.smoothed(), Some(Duration::from_millis(70)));
         assert_eq!(rtt.base(), Duration::from_millis(40));
+    }
+
+    #[test]
+    fn the_shortest_round_trip_is_the_estimate_and_at_most_that_of_the_handshake() {
+        let mut rtt = after_handshake();
+        assert_eq!(rtt.shortest(), Duration::ZERO, "nothing was measured");
+        rtt.measure(us(139_900), us(120_000)); // in whole milliseconds 39
+        assert_eq!((rtt.shortest(), rtt.smoothed()), (Duration::from_millis(39), Some(Duration::from_millis(39))));
+        rtt.measure(us(289_000), us(161_000));
+        assert_eq!(rtt.smoothed(), Some(Duration::from_micros(52_625)), "39 + (148 - 39)/8");
+        assert_eq!(rtt.shortest(), Duration::from_millis(40));
     }
 
     #[test]
