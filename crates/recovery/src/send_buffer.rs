@@ -122,6 +122,15 @@ impl SendBuffer {
         }
     }
 
+    /// A segment of the next buffer is cut where the receive window ends, and so what follows it is so many segments `more`, up
+    /// to `end`. Each buffer ends where it did: with the segment in which that is now.
+    pub fn note_cut(&mut self, end: u32, more: u32) {
+        for buffer in &mut self.unsent {
+            buffer.end = (buffer.end + more).min(end);
+        }
+        self.pushed = (self.pushed + more).min(end);
+    }
+
     /// Whether the next buffer ends at `end`, and with PSH.
     pub fn pushes_at(&self, end: u32) -> bool {
         self.unsent.front() == Some(&Unsent { end, is_pushed: true })
@@ -283,6 +292,21 @@ mod tests {
         assert_eq!(socket.next_buffer(76, 30), (24, true), "all of the third one, which is the last");
         socket.note_sent(100);
         assert_eq!(socket.next_buffer(100, 30), (0, true));
+    }
+
+    #[test]
+    fn buffers_behind_a_cut_segment_end_one_segment_later() {
+        let mut socket = SendBuffer::autotuned(1 << 20, 1 << 20, 1_000);
+        assert_eq!(socket.write(held(0, 0, 0), 100), 40);
+        assert_eq!(socket.write(held(0, 0, 40), 100), 80);
+        assert_eq!(socket.write(held(0, 0, 80), 100), 100);
+        socket.note_cut(101, 1);
+        socket.note_sent(11);
+        assert_eq!(socket.next_buffer(11, 10), (30, false));
+        socket.note_sent(41);
+        assert_eq!(socket.next_buffer(41, 10), (40, false));
+        socket.note_sent(81);
+        assert_eq!(socket.next_buffer(81, 10), (20, true), "up to what is written");
     }
 
     #[test]

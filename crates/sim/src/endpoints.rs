@@ -107,15 +107,11 @@ impl Endpoints {
         }
     }
 
-    /// The application takes back what it has written and what has not been sent once; returns how many bytes. Of TCP's
-    /// segments, which have `mss` bytes, the last one that was written has `last_len`.
-    pub fn withdraw(&mut self, mss: u16, last_len: u16) -> u64 {
+    /// The application takes back what it has written and what has not been sent once; returns how many bytes.
+    pub fn withdraw(&mut self) -> u64 {
         let unsent = match self {
             Endpoints::Other(ends) => ends.near.unsent(),
-            Endpoints::Tcp { sender, .. } => match sender.unsent_segments() {
-                0 => 0,
-                segments => u64::from(segments - 1) * u64::from(mss) + u64::from(last_len),
-            },
+            Endpoints::Tcp { sender, .. } => sender.unsent_bytes(),
         };
         self.close();
         unsent

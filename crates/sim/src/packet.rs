@@ -6,7 +6,9 @@
 
 use crate::agenda::Cause;
 use dumbbell_path::{Class, Ecn};
-use dumbbell_transport::{Ack, Arrival, Burst, CumulativeAck, Datagram, Flags, Marks, SackBlock, Segment};
+use dumbbell_transport::{
+    Ack, AdvertisedWindow, Arrival, Burst, CumulativeAck, Datagram, Flags, Marks, SackBlock, Segment,
+};
 use dumbbell_units::{Time, claimed, prefetch};
 use std::num::NonZeroU32;
 
@@ -144,7 +146,7 @@ impl Packet {
             timestamp: ack.echo,
             flow,
             number: ack.ack,
-            detail: ack.window,
+            detail: ack.window.bits(),
             attachment: None,
             size: u16::from(header),
             kind: Kind::Ack,
@@ -158,7 +160,8 @@ impl Packet {
     /// The acknowledgement of an ACK without options that arrives.
     #[inline]
     pub fn cumulative(&self) -> CumulativeAck {
-        CumulativeAck { ack: self.number, ece: self.flags != 0, window: self.detail, echo: self.timestamp }
+        let window = AdvertisedWindow::from_bits(self.detail);
+        CumulativeAck { ack: self.number, ece: self.flags != 0, window, echo: self.timestamp }
     }
 
     /// The acknowledgement of an ACK that arrives with these options.

@@ -32,4 +32,4 @@ pub use receiver::{Answer, EcnEcho, EvenRun, Horizon, Receiver, ReceiverStats, S
 pub use send_buffer::SendBufferSize;
 pub use sender::{Burst, Sender, SenderStats};
 pub use set_up::{Repetition, SetUp};
-pub use wire::{Ack, CumulativeAck, Flags, Marks, SackBlock, Segment};
+pub use wire::{Ack, AdvertisedWindow, CumulativeAck, Flags, Marks, SackBlock, Segment};

@@ -76,7 +76,7 @@ pub struct Receiver {
     last_acked: u32,
     /// First segment beyond the advertised window; never moves back. The window has `window_excess` bytes of that segment.
     window_edge: u32,
-    window_excess: u32,
+    window_excess: u16,
     /// Constant window, or `None` when it is sized by [`RightSizing`].
     constant_window: Option<NonZeroU32>,
     held_data_takes_window: bool,

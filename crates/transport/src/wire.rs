@@ -69,6 +69,71 @@ pub struct SackBlock {
     pub end: u32,
 }
 
+/// A receive window as an ACK tells it: whole segments, and the bytes beyond them. Of one with 2^17 segments and more (190 MB of 1448
+/// bytes each), and of segments with 2^14 bytes and more, only whole segments are told.
+///
+/// Nearly all windows have whole segments, and are their number.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct AdvertisedWindow(u32);
+
+impl AdvertisedWindow {
+    /// It has bytes beyond whole segments.
+    const IS_EXACT: u32 = 1 << 31;
+    /// Bits of its segments then; those of the bytes lie above them.
+    const SEGMENT_BITS: u32 = 17;
+    const EXCESS_BITS: u32 = 14;
+    /// The most segments that are told.
+    const MOST: u32 = AdvertisedWindow::IS_EXACT - 1;
+
+    /// So many whole segments, at most 2^31 - 1.
+    #[inline(always)]
+    pub fn whole(segments: u32) -> AdvertisedWindow {
+        AdvertisedWindow(segments.min(AdvertisedWindow::MOST))
+    }
+
+    /// `segments`, and `excess` bytes, less than a segment.
+    pub fn new(segments: u32, excess: u16) -> AdvertisedWindow {
+        let bytes = u32::from(excess);
+        if bytes == 0 || segments >> AdvertisedWindow::SEGMENT_BITS > 0 || bytes >> AdvertisedWindow::EXCESS_BITS > 0 {
+            return AdvertisedWindow::whole(segments);
+        }
+        AdvertisedWindow(AdvertisedWindow::IS_EXACT | bytes << AdvertisedWindow::SEGMENT_BITS | segments)
+    }
+
+    /// Whether it has bytes beyond whole segments.
+    #[inline(always)]
+    pub fn is_exact(self) -> bool {
+        self.0 & AdvertisedWindow::IS_EXACT != 0
+    }
+
+    /// Its whole segments.
+    #[inline(always)]
+    pub fn segments(self) -> u32 {
+        if self.is_exact() { self.0 % (1 << AdvertisedWindow::SEGMENT_BITS) } else { self.0 }
+    }
+
+    /// The bytes beyond them.
+    pub fn excess(self) -> u16 {
+        if self.is_exact() {
+            ((self.0 ^ AdvertisedWindow::IS_EXACT) >> AdvertisedWindow::SEGMENT_BITS) as u16
+        } else {
+            0
+        }
+    }
+
+    /// As a number, to be carried in a packet.
+    #[inline(always)]
+    pub fn bits(self) -> u32 {
+        self.0
+    }
+
+    /// The inverse of [`AdvertisedWindow::bits`].
+    #[inline(always)]
+    pub fn from_bits(bits: u32) -> AdvertisedWindow {
+        AdvertisedWindow(bits)
+    }
+}
+
 /// An acknowledgement.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Ack {
@@ -83,8 +148,8 @@ pub struct Ack {
     pub ece: bool,
     /// Counters of marked segments, of receivers that [count](crate::EcnEcho::Accurate) them.
     pub marks: Option<Marks>,
-    /// Receive window in segments beyond `ack`.
-    pub window: u32,
+    /// Receive window beyond `ack`.
+    pub window: AdvertisedWindow,
     /// Send time of the segment that this ACK echoes (timestamp echo reply).
     pub echo: Time,
 }
@@ -130,8 +195,8 @@ pub struct CumulativeAck {
     pub ack: u32,
     /// Echo of congestion (ECE bit).
     pub ece: bool,
-    /// Receive window in segments beyond `ack`.
-    pub window: u32,
+    /// Receive window beyond `ack`.
+    pub window: AdvertisedWindow,
     /// Send time of the segment that this ACK echoes (timestamp echo reply).
     pub echo: Time,
 }
@@ -139,7 +204,8 @@ pub struct CumulativeAck {
 impl From<CumulativeAck> for Ack {
     #[inline]
     fn from(CumulativeAck { ack, ece, window, echo }: CumulativeAck) -> Ack {
-        Ack { ack, sack: [SackBlock::default(); Ack::MAX_SACK_BLOCKS], sack_count: 0, ece, marks: None, window, echo }
+        let sack = [SackBlock::default(); Ack::MAX_SACK_BLOCKS];
+        Ack { ack, sack, sack_count: 0, ece, marks: None, window, echo }
     }
 }
 
@@ -177,4 +243,20 @@ pub(crate) fn option_bytes(blocks: u8, counters: u8) -> u16 {
     let sack = if blocks == 0 { 0 } else { 2 + 8 * u16::from(blocks) };
     let marks = if counters == 0 { 0 } else { 2 + 3 * u16::from(counters) };
     (sack + marks).next_multiple_of(4)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_window_is_told_exactly_and_a_huge_one_in_whole_segments() {
+        for (segments, excess) in [(0, 0), (0, 1), (40, 0), (40, 1_447), ((1 << 17) - 1, 16_383), (1 << 30, 0)] {
+            let window = AdvertisedWindow::from_bits(AdvertisedWindow::new(segments, excess).bits());
+            assert_eq!((window.segments(), window.excess(), window.is_exact()), (segments, excess, excess > 0));
+        }
+        for (segments, excess, told) in [(1 << 17, 700, 1 << 17), (40, 1 << 14, 40), (u32::MAX, 1, (1 << 31) - 1)] {
+            assert_eq!(AdvertisedWindow::new(segments, excess), AdvertisedWindow::whole(told));
+        }
+    }
 }

@@ -10,7 +10,7 @@
 
 use dumbbell_cc::{AckFlags, CaState, Control, Controller, Event, Hooks, LostPacket, Needs, RateSample, View};
 use dumbbell_transport::quic::{EcnCounts, QuicAck, QuicSender};
-use dumbbell_transport::{Ack, EcnUse, Pacing, SackBlock, Sender, TransportConfig};
+use dumbbell_transport::{Ack, AdvertisedWindow, EcnUse, Pacing, SackBlock, Sender, TransportConfig};
 use dumbbell_units::{Duration, Time};
 use std::collections::BTreeSet;
 use std::sync::{Arc, Mutex};
@@ -187,7 +187,10 @@ impl Ground for Tcp {
         let above: Vec<SackBlock> = runs.into_iter().filter(|run| run.start > ack).collect();
         let (sack, sack_count) = highest_first(&above);
         let ece = marks > std::mem::replace(&mut self.marks, marks);
-        self.sender.on_ack(now, &Ack { ack, sack, sack_count, ece, marks: None, window: 10_000, echo });
+        self.sender.on_ack(
+            now,
+            &Ack { ack, sack, sack_count, ece, marks: None, window: AdvertisedWindow::whole(10_000), echo },
+        );
     }
     fn next_timer(&self) -> Time {
         self.sender.next_timer()

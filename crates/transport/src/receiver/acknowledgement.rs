@@ -4,7 +4,7 @@ use super::{
     COMPRESSED_ACKS_MAX, COMPRESSION_DELAY_MAX, COMPRESSION_RTT_PERCENT, EarlyAck, NO_ATO, QUICK_ACKS_MIN, Receiver,
     UNCOMPRESSED_DUP_ACKS, Waiting, Window,
 };
-use crate::{Ack, CumulativeAck, Marks, SackBlock};
+use crate::{Ack, AdvertisedWindow, CumulativeAck, Marks, SackBlock};
 use dumbbell_units::{Duration, Time};
 
 impl Receiver {
@@ -259,9 +259,20 @@ impl Receiver {
         CumulativeAck {
             ack: self.rcv_nxt,
             ece: self.echo_congestion,
-            window: self.window_edge - self.rcv_nxt,
+            window: if self.window_excess == 0 {
+                AdvertisedWindow::whole(self.window_edge - self.rcv_nxt)
+            } else {
+                self.exact_window()
+            },
             echo: self.recent_timestamp,
         }
+    }
+
+    /// The window to tell where it ends within a segment. A constant one has whole segments.
+    #[inline(never)]
+    fn exact_window(&self) -> AdvertisedWindow {
+        let excess = if self.constant_window.is_none() { self.window_excess } else { 0 };
+        AdvertisedWindow::new(self.window_edge - self.rcv_nxt, excess)
     }
 
     /// Whether a `window` above `ack` does not end below the one that was told last.

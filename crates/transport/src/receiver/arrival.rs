@@ -59,9 +59,18 @@ impl Receiver {
             && timestamp_ticks(segment.sent_at) + PAWS_WINDOW_TICKS < timestamp_ticks(recent)
     }
 
-    /// Whether a segment ends below the last ACK, or begins beyond the window (`tcp_sequence`).
+    /// Whether a segment ends below the last ACK, or beyond the window (`tcp_sequence`).
     fn is_out_of_window(&self, segment: &Segment) -> bool {
-        segment.seq + 1 < self.last_acked || segment.seq >= self.window_edge
+        segment.seq + 1 < self.last_acked || (segment.seq >= self.window_edge && !self.fits_excess(segment))
+    }
+
+    /// Whether a segment beyond the whole ones of the window fits it all the same: it is short, or segments below it are that
+    /// are held.
+    #[cold]
+    fn fits_excess(&self, segment: &Segment) -> bool {
+        let lacking = self.sizing.lacking(self.held.segments(), self.held.bytes());
+        let (edge, excess) = self.sizing.moved((self.window_edge, self.window_excess), lacking);
+        segment.seq < edge || (segment.seq == edge && segment.len <= excess)
     }
 
     /// Drops a segment and acknowledges at once what is there; a segment below `rcv_nxt` is reported as a duplicate
@@ -112,6 +121,7 @@ impl Receiver {
         // The segment takes room, and what it makes readable does still.
         let unread = self.unread(now);
         self.grow_window(segment.len, self.held.segments() + unread + 1);
+        self.note_short(&segment);
         self.rcv_nxt += 1;
         self.delivered_bytes += u64::from(segment.len);
         let read = self.delivered_bytes;
@@ -127,6 +137,27 @@ impl Receiver {
             self.end_round(now, read);
         }
         must_leave
+    }
+
+    /// A segment in order may be short.
+    #[inline(always)]
+    pub(super) fn note_short(&mut self, segment: &Segment) {
+        if self.sizing.is_short(segment.len) {
+            self.deliver_short(segment.len);
+        }
+    }
+
+    #[cold]
+    #[inline(never)]
+    fn deliver_short(&mut self, len: u16) {
+        self.keep_edge(self.sizing.lacking(1, len.into()));
+    }
+
+    /// Segments are delivered that lack so many bytes of whole ones: the window that was told ends where it did.
+    fn keep_edge(&mut self, bytes: u64) {
+        if self.constant_window.is_none() {
+            (self.window_edge, self.window_excess) = self.sizing.moved((self.window_edge, self.window_excess), bytes);
+        }
     }
 
     /// Whether the ACK of a lone segment leaves because the application reads at once, after the decision to delay it
@@ -261,6 +292,7 @@ impl Receiver {
             let unread = self.rare.get_or_insert_default().unread.get_or_insert(Unread { segments: 0, read_at });
             // With the segment that fills the hole.
             unread.segments += 1 + segments;
+            self.keep_edge(self.sizing.lacking(segments, run.bytes));
             self.undelivered.segments -= u64::from(segments);
             self.undelivered.bytes -= run.bytes;
             self.delivered_bytes += run.bytes;

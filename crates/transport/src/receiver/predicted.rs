@@ -51,6 +51,7 @@ impl Receiver {
         if segment.seq <= self.last_acked {
             self.recent_timestamp = segment.sent_at;
         }
+        self.note_short(segment);
         self.rcv_nxt += 1;
         self.delivered_bytes += u64::from(segment.len);
         self.unacked_news = true;

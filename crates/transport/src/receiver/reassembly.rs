@@ -39,6 +39,11 @@ impl Reassembly {
         self.segments
     }
 
+    /// Payload of all segments held.
+    pub(crate) fn bytes(&self) -> u64 {
+        self.runs.iter().map(|run| run.bytes).sum()
+    }
+
     /// The segment after the highest one held; `None` when nothing is held.
     #[inline]
     pub(crate) fn end(&self) -> Option<u32> {

@@ -39,7 +39,7 @@ const SMALLEST_GROWING_SEGMENT: u16 = 128;
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord)]
 pub(super) struct Window {
     pub segments: u32,
-    pub excess: u32,
+    pub excess: u16,
 }
 
 /// Window and buffer of one receiver.
@@ -175,6 +175,17 @@ impl RightSizing {
         u32::from(len) < self.mss
     }
 
+    /// By how many bytes `segments` with so many are shorter than full ones.
+    pub(super) fn lacking(&self, segments: u32, bytes: u64) -> u64 {
+        self.in_bytes_of(segments).saturating_sub(bytes)
+    }
+
+    /// Where a window ends, a segment and some bytes of it, so many bytes further on.
+    pub(super) fn moved(&self, (edge, excess): (u32, u16), bytes: u64) -> (u32, u16) {
+        let beyond = self.in_segments(u64::from(excess) + bytes);
+        (edge.saturating_add(beyond.segments), beyond.excess)
+    }
+
     /// Whether `queued` segments fill more than half the buffer.
     #[inline]
     pub(super) fn is_scarce(&self, queued: u32) -> bool {
@@ -300,7 +311,7 @@ impl RightSizing {
         if segments >= u64::from(self.largest) {
             return Window { segments: self.largest, excess: 0 };
         }
-        Window { segments: segments as u32, excess: (bytes % mss) as u32 }
+        Window { segments: segments as u32, excess: (bytes % mss) as u16 }
     }
 }
 
@@ -387,7 +398,8 @@ mod tests {
         assert_eq!(sizing.limit, 65_536 - 1_448);
         assert_eq!((0..100).filter(|_| sizing.grow(1448, 1)).count(), 6);
         assert_eq!(sizing.limit, 81_920 - 1_440, "the segment that has just arrived takes room");
-        assert_eq!(window(&sizing, 0), Window { segments: 55, excess: 79 * 1_024 - 55 * 1_448 });
+        let told = window(&sizing, 0);
+        assert_eq!((told.segments, sizing.in_bytes(told)), (55, 79 * 1_024));
         assert_eq!(window(&sizing, 0), sizing.in_segments(sizing.offer(0)));
     }
 

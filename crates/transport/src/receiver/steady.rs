@@ -6,7 +6,7 @@
 
 use super::Receiver;
 use super::predicted::Expected;
-use crate::{CumulativeAck, Segment};
+use crate::{AdvertisedWindow, CumulativeAck, Segment};
 use dumbbell_units::{Duration, Time};
 
 /// Segments of a run that arrive at even intervals.
@@ -145,7 +145,7 @@ impl Receiver {
             ack: CumulativeAck {
                 ack: first_ack,
                 ece: self.echo_congestion,
-                window: window.segments,
+                window: AdvertisedWindow::new(window.segments, window.excess),
                 echo: first.sent_at,
             },
             at: now + step.after,

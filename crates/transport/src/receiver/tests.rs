@@ -111,7 +111,7 @@ fn a_probe_of_the_window_is_answered_at_once_and_counts_as_nothing() {
     let before = receiver.stats();
     let acks = receive(&mut receiver, ms(300), Segment { len: 0, ..segment(seq - 1, ms(300)) });
     let [ack] = acks[..] else { panic!("{acks:?}") };
-    assert_eq!((ack.ack, ack.sack_count, ack.window), (seq, 0, 45));
+    assert_eq!((ack.ack, ack.sack_count, ack.window.segments()), (seq, 0, 45));
     assert_eq!(receiver.stats(), ReceiverStats { acks_sent: before.acks_sent + 1, ..before });
 }
 
@@ -369,7 +369,7 @@ fn without_sack_every_segment_beyond_a_gap_is_a_plain_duplicate_ack() {
     let edge = receiver.window_edge;
     for i in 1..=10 {
         let acks = arrive(&mut receiver, next + i, ms(110));
-        assert_eq!((acks[0].ack, acks[0].sack_count, acks[0].ack + acks[0].window), (next, 0, edge));
+        assert_eq!((acks[0].ack, acks[0].sack_count, acks[0].ack + acks[0].window.segments()), (next, 0, edge));
     }
     assert_eq!(arrive(&mut receiver, next + 3, ms(110))[0].sack_count, 0, "and no duplicate is reported");
 }
@@ -657,7 +657,7 @@ fn a_window_that_would_shrink_stays_in_the_units_in_which_it_is_told_while_repai
     let config =
         TransportConfig { receive_autotuning: true, window_scale: 12, sack: false, ..TransportConfig::default() };
     let mut receiver = receiver(config);
-    let told = |ack: Option<Ack>| ack.unwrap().window;
+    let told = |ack: Option<Ack>| ack.unwrap().window.segments();
     // 56 segments fit the initial buffer. Twenty are held above every second one.
     let open = told((0..8).flat_map(|seq| arrive(&mut receiver, seq, ms(100))).last());
     assert_eq!(open, 56);
@@ -671,15 +671,15 @@ fn a_window_that_would_shrink_stays_in_the_units_in_which_it_is_told_while_repai
 #[test]
 fn a_constant_window_is_open_in_full_and_held_data_counts_against_it() {
     let mut receiver = receiver(TransportConfig { receive_window: 100 * 1448, ..TransportConfig::default() });
-    assert_eq!(arrive(&mut receiver, 0, ms(100))[0].window, 100);
+    assert_eq!(arrive(&mut receiver, 0, ms(100))[0].window.segments(), 100);
     for seq in 2..12 {
         arrive(&mut receiver, seq, ms(100));
     }
     arrive(&mut receiver, 13, ms(100));
     // The edge stays: 1 + 100. Then segment 1 releases eleven, with one still held.
     assert_eq!(receiver.window_edge, 101);
-    assert_eq!(arrive(&mut receiver, 1, ms(100))[0].window, 99);
-    assert_eq!(arrive(&mut receiver, 12, ms(100))[0].window, 100);
+    assert_eq!(arrive(&mut receiver, 1, ms(100))[0].window.segments(), 99);
+    assert_eq!(arrive(&mut receiver, 12, ms(100))[0].window.segments(), 100);
 }
 
 #[test]
@@ -691,7 +691,7 @@ fn in_ns3_held_data_takes_no_room_in_the_window() {
         for seq in [0, 2, 3, 5] {
             arrive(&mut receiver, seq, ms(100));
         }
-        arrive(&mut receiver, 1, ms(100))[0].window
+        arrive(&mut receiver, 1, ms(100))[0].window.segments()
     };
     assert_eq!((windows(true), windows(false)), (99, 100));
 }
@@ -700,7 +700,7 @@ fn in_ns3_held_data_takes_no_room_in_the_window() {
 fn a_segment_beyond_the_window_is_refused() {
     let mut receiver = receiver(TransportConfig { receive_window: 10 * 1448, ..TransportConfig::default() });
     let ack = arrive(&mut receiver, 10, ms(100))[0];
-    assert_eq!((ack.ack, ack.window, ack.sack_count), (0, 10, 0));
+    assert_eq!((ack.ack, ack.window.segments(), ack.sack_count), (0, 10, 0));
     assert_eq!(receiver.held.segments(), 0);
     assert_eq!(arrive(&mut receiver, 9, ms(100))[0].sack_count, 1);
 }
@@ -715,7 +715,7 @@ fn the_buffer_makes_room_for_what_is_held_with_and_without_sack() {
         let told = receiver.window_edge;
         let acks = arrive(&mut receiver, 1, ms(101));
         assert_eq!(
-            acks.last().map(|ack| (ack.ack, ack.window)),
+            acks.last().map(|ack| (ack.ack, ack.window.segments())),
             Some((21, told - 21)),
             "what is read takes room till then"
         );
@@ -723,7 +723,7 @@ fn the_buffer_makes_room_for_what_is_held_with_and_without_sack() {
         // bytes each, and the window is told in units of 1024.
         let acks = arrive(&mut receiver, 45, ms(102));
         let window = (64 * 1448 - 24 * 1440_u32).next_multiple_of(1_024) / 1448;
-        assert_eq!(acks.last().map(|ack| (ack.ack, ack.window)), Some((21, window)), "sack: {sack}");
+        assert_eq!(acks.last().map(|ack| (ack.ack, ack.window.segments())), Some((21, window)), "sack: {sack}");
     }
 }
 
@@ -738,13 +738,13 @@ fn an_autotuned_window_starts_at_65160_bytes_and_never_shrinks_its_edge() {
         let now = ms(100 + 10 * burst);
         while receiver.next_timer() <= now {
             let ack = receiver.on_timer(receiver.next_timer()).unwrap();
-            assert!(ack.ack + ack.window >= edge);
-            edge = ack.ack + ack.window;
+            assert!(ack.ack + ack.window.segments() >= edge);
+            edge = ack.ack + ack.window.segments();
         }
         for seq in (next..next + 20).filter(|_| rng.below(10) > 0).collect::<Vec<_>>() {
             for ack in arrive(&mut receiver, seq, now) {
-                assert!(ack.ack + ack.window >= edge);
-                edge = ack.ack + ack.window;
+                assert!(ack.ack + ack.window.segments() >= edge);
+                edge = ack.ack + ack.window.segments();
             }
         }
         next = receiver.rcv_nxt;
@@ -879,8 +879,8 @@ fn check_random_arrivals(seed: u64, config: TransportConfig) {
             assert_eq!(ack.ack, first_missing);
         }
         for (i, ack) in acks.iter().enumerate() {
-            assert!(ack.ack + ack.window >= edge, "the window's edge never moves back");
-            edge = ack.ack + ack.window;
+            assert!(ack.ack + ack.window.segments() >= edge, "the window's edge never moves back");
+            edge = ack.ack + ack.window.segments();
             let mut blocks = ack.sack_blocks();
             if let Some(seq) = unreported.take_if(|_| i + 1 == acks.len()) {
                 assert_eq!(blocks[0], SackBlock { start: seq, end: seq + 1 });
@@ -1089,6 +1089,55 @@ fn a_receiver_behind_a_gap_is_silent_most_of_the_time() {
     assert_eq!(acks, answers(&TransportConfig::default(), &arrivals, Way::Long).0);
 }
 
+// Short segments
+
+/// A receiver that sizes its window.
+fn sizing_receiver() -> Receiver {
+    receiver(TransportConfig { receive_autotuning: true, ..TransportConfig::default() })
+}
+
+fn short(seq: u32, len: u16, now: Time) -> Segment {
+    Segment { len, ..segment(seq, now) }
+}
+
+proptest! {
+    #[test]
+    fn a_window_that_was_told_ends_at_the_same_byte_or_later_whatever_segments_are_short(
+        lens in proptest::collection::vec(prop_oneof![2 => Just(MSS), 1 => 1u16..MSS], 20..200),
+        swapped in proptest::collection::vec(any::<bool>(), 200),
+    ) {
+        let mut receiver = sizing_receiver();
+        let mut order: Vec<u32> = (0..lens.len() as u32).collect();
+        for (at, _) in swapped.iter().enumerate().take(order.len()).skip(1).filter(|(_, is_swapped)| **is_swapped) {
+            order.swap(at - 1, at);
+        }
+        let mut told = 0;
+        for (at, &seq) in order.iter().enumerate() {
+            let now = us(100_000 + 50 * at as u64);
+            for ack in receive(&mut receiver, now, short(seq, lens[seq as usize], now)) {
+                let below: u64 = lens[..ack.ack as usize].iter().map(|&len| u64::from(len)).sum();
+                let end = below + u64::from(ack.window.segments()) * u64::from(MSS) + u64::from(ack.window.excess());
+                prop_assert!(end >= told, "{end} after {told} with {ack:?}");
+                told = end;
+            }
+        }
+        prop_assert_eq!(receiver.stats().delivered_bytes, lens.iter().map(|&len| u64::from(len)).sum::<u64>());
+    }
+}
+
+#[test]
+fn a_short_segment_that_fits_the_rest_of_the_window_is_in_it() {
+    const EXCESS: u16 = 976;
+    let fits = |len: u16| {
+        let mut receiver = sizing_receiver();
+        let ack = arrive(&mut receiver, 0, ms(100)).pop().unwrap();
+        assert_eq!((ack.window.segments(), ack.window.excess()), (46, EXCESS), "66 units of 1,024 bytes");
+        receive(&mut receiver, ms(101), short(1 + 46, len, ms(101)));
+        !receiver.held.is_empty()
+    };
+    assert_eq!([1, EXCESS, EXCESS + 1, MSS].map(fits), [true, true, false, false]);
+}
+
 // The reader
 
 /// A connection that has used up its quick ACKs and acknowledged everything, whose application takes `read_delay` to
@@ -1157,7 +1206,7 @@ fn what_waits_behind_the_segment_whose_read_ends_a_round_does_not_count_as_read(
         let mut receiver = Receiver::new(&TransportConfig { receive_autotuning: true, ..TransportConfig::default() });
         receiver.set_handshake(Duration::from_millis(40), FORWARD);
         let mut deliver = |seqs: std::ops::Range<u32>, at: Time| {
-            seqs.flat_map(|seq| arrive(&mut receiver, seq, at)).last().map_or(0, |ack| ack.window)
+            seqs.flat_map(|seq| arrive(&mut receiver, seq, at)).last().map_or(0, |ack| ack.window.segments())
         };
         deliver(0..1, ms(105));
         deliver(1..40, ms(130));

@@ -112,7 +112,7 @@ impl Sender {
         }
         if ack.ack >= prior.una {
             if self.hooks.in_ack_event {
-                news.window_changed = ack.window != self.stream.window_end.saturating_sub(prior.una);
+                news.window_changed = ack.window.segments() != self.stream.window_end.saturating_sub(prior.una);
             }
             news.window_update = self.stream.update_window(ack.ack, ack.window, news.advanced) && !news.advanced;
         }

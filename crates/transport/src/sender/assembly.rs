@@ -2,7 +2,9 @@
 //! and the send loop.
 
 use super::Burst;
-use crate::{ControllerRtt, DeliveryRate, Pacing, RtoRule, RttSamples, SendBufferSize, TransportConfig};
+use crate::{
+    AdvertisedWindow, ControllerRtt, DeliveryRate, Pacing, RtoRule, RttSamples, SendBufferSize, TransportConfig,
+};
 use dumbbell_cc::{Control, Controller, View};
 use dumbbell_path::Ecn;
 use dumbbell_recovery::ack_rtt::RttSource;
@@ -15,6 +17,7 @@ use dumbbell_recovery::rtt::RttEstimator;
 use dumbbell_recovery::send_buffer::SendBuffer;
 use dumbbell_recovery::send_stamp::SendClock;
 use dumbbell_units::Duration;
+use std::collections::VecDeque;
 
 /// What a receiver that sizes its window offers in the handshake.
 const SYN_ACK_WINDOW_BYTES: u64 = 65_160;
@@ -100,8 +103,16 @@ pub(super) struct Stream {
     pub offered: u32,
     /// Payload bytes of the last one of those.
     last_len: u16,
-    /// One above the last segment that the receive window allows (`tcp_wnd_end`).
+    /// It has fewer because others were cut: what the application writes next fills it.
+    is_last_cut: bool,
+    /// One above the last whole segment that the receive window allows, and the bytes that it allows of the next one
+    /// (`tcp_wnd_end`).
     pub window_end: u32,
+    pub window_excess: u16,
+    /// The window ends within a segment, or has done so.
+    pub is_exact: bool,
+    /// Segments that were cut there.
+    cut: CutSegments,
     /// Largest receive window seen, in segments (`max_window`).
     pub max_window: u32,
     /// Payload bytes of a full segment.
@@ -119,30 +130,106 @@ impl Stream {
             write_seq: 0,
             offered: 0,
             last_len: mss,
+            is_last_cut: false,
             window_end: u32::try_from(first_window / u64::from(config.mss)).unwrap_or(u32::MAX),
+            window_excess: 0,
+            is_exact: false,
+            cut: CutSegments::default(),
             max_window: 0,
             mss,
         }
     }
 
-    /// The application has `segments` more to write; the last one carries `last_len` bytes.
-    pub fn offer(&mut self, segments: u32, last_len: u16) {
+    /// The application has `segments` more to write; the last one carries `last_len` bytes. `nxt` is the first one that was not
+    /// sent.
+    pub fn offer(&mut self, segments: u32, last_len: u16, nxt: u32) {
+        self.is_last_cut &= self.offered > nxt;
         self.offered = self.offered.saturating_add(segments);
-        self.last_len = last_len;
+        let room = if self.is_last_cut { self.mss - self.last_len } else { 0 };
+        self.last_len = if last_len > room {
+            last_len - room
+        } else {
+            self.offered -= 1;
+            self.last_len + last_len
+        };
     }
 
-    /// An ACK of everything below `ack` advertises a window of `window` segments; `is_advancing` if it covers new data.
-    /// Only then may the window shrink, but for one that closes: an ACK that does not advance may be an old one. Returns
-    /// whether the window is taken (`tcp_may_update_window`).
-    #[inline]
-    pub fn update_window(&mut self, ack: u32, window: u32, is_advancing: bool) -> bool {
-        let end = ack.saturating_add(window);
-        let is_taken = is_advancing || end > self.window_end || window == 0;
+    /// An ACK of everything below `ack` advertises a `window`; `is_advancing` if it covers new data. Only then may the window
+    /// shrink, but for one that closes: an ACK that does not advance may be an old one. Returns whether the window is taken
+    /// (`tcp_may_update_window`).
+    #[inline(always)]
+    pub fn update_window(&mut self, ack: u32, window: AdvertisedWindow, is_advancing: bool) -> bool {
+        if self.is_exact | window.is_exact() {
+            return self.update_exact_window(ack, window, is_advancing);
+        }
+        let end = ack.saturating_add(window.segments());
+        let is_taken = is_advancing || end > self.window_end || window.segments() == 0;
         if is_taken {
             self.window_end = end;
-            self.max_window = self.max_window.max(window);
+            self.max_window = self.max_window.max(window.segments());
         }
         is_taken
+    }
+
+    #[inline(never)]
+    fn update_exact_window(&mut self, ack: u32, window: AdvertisedWindow, is_advancing: bool) -> bool {
+        self.is_exact = true;
+        let end = self.beyond_cut(ack, (ack.saturating_add(window.segments()), window.excess()));
+        let is_taken =
+            is_advancing || end > (self.window_end, self.window_excess) || window == AdvertisedWindow::default();
+        if is_taken {
+            (self.window_end, self.window_excess) = end;
+            self.max_window = self.max_window.max(window.segments());
+        }
+        is_taken
+    }
+
+    /// Where the window of an ACK ends that would end at `end` if all segments in flight were whole: what was cut off them is
+    /// left of it.
+    fn beyond_cut(&mut self, ack: u32, (mut end, excess): (u32, u16)) -> (u32, u16) {
+        let mut excess = u32::from(excess) + self.cut.bytes_from(ack);
+        while excess >= u32::from(self.mss) {
+            excess -= u32::from(self.mss);
+            end = end.saturating_add(1);
+        }
+        #[expect(clippy::cast_possible_truncation, reason = "it is less than the segment size, which has 16 bits")]
+        let excess = excess as u16;
+        (end, excess)
+    }
+
+    /// The segment below `end` leaves with at most `most` bytes, because the window ends there. What follows it is divided into
+    /// segments anew (`tso_fragment`). Returns its length, and how many segments more there are now.
+    #[cold]
+    pub fn cut(&mut self, end: u32, most: u16) -> (u16, u32) {
+        let len = self.len_before(end).min(most);
+        let is_whole = len == self.len_before(end);
+        let cut_off = self.mss - len;
+        self.cut.push(end - 1, cut_off);
+        // The window ends where it did.
+        self.window_end += 1;
+        self.window_excess -= len;
+        if is_whole {
+            return (len, 0);
+        }
+        self.is_last_cut = true;
+        let more = if self.last_len > len {
+            self.last_len -= len;
+            self.write_seq = self.write_seq.saturating_add(1);
+            self.offered = self.offered.saturating_add(1);
+            1
+        } else {
+            self.last_len += cut_off;
+            0
+        };
+        (len, more)
+    }
+
+    /// Payload bytes of everything that the application has to write and that begins at segment `nxt`.
+    pub fn bytes_from(&self, nxt: u32) -> u64 {
+        match self.offered - nxt {
+            0 => 0,
+            segments => u64::from(segments - 1) * u64::from(self.mss) + u64::from(self.last_len),
+        }
     }
 
     /// Payload bytes of the last one of segments below `end`.
@@ -155,6 +242,24 @@ impl Stream {
     #[inline]
     pub fn allows(&self, seq: u32) -> bool {
         seq < self.write_seq && seq < self.window_end
+    }
+}
+
+/// Segments in flight that the end of the receive window has cut, and how many bytes each lacks of a whole one.
+#[derive(Debug, Default)]
+struct CutSegments(VecDeque<(u32, u16)>);
+
+impl CutSegments {
+    fn push(&mut self, seq: u32, cut_off: u16) {
+        self.0.push_back((seq, cut_off));
+    }
+
+    /// What those lack that an ACK of everything below `ack` leaves.
+    fn bytes_from(&mut self, ack: u32) -> u32 {
+        while self.0.front().is_some_and(|&(seq, _)| seq < ack) {
+            self.0.pop_front();
+        }
+        self.0.iter().map(|&(_, cut_off)| u32::from(cut_off)).sum()
     }
 }
 
@@ -214,16 +319,74 @@ mod tests {
     fn a_receive_window_shrinks_with_an_ack_that_advances_and_closes_with_any() {
         let config = TransportConfig { receive_window: 10 * 1448, ..TransportConfig::default() };
         let mut stream = Stream::new(&config);
-        stream.offer(100, 700);
+        stream.offer(100, 700, 0);
         stream.write_seq = stream.offered;
         assert!(stream.allows(9) && !stream.allows(10));
-        assert!(stream.update_window(5, 10, true) && !stream.update_window(5, 5, false));
+        assert!(
+            stream.update_window(5, AdvertisedWindow::new(10, 0), true)
+                && !stream.update_window(5, AdvertisedWindow::new(5, 0), false)
+        );
         assert!(stream.allows(14) && !stream.allows(15), "an old ACK of the same data");
-        assert!(stream.update_window(6, 5, true));
+        assert!(stream.update_window(6, AdvertisedWindow::new(5, 0), true));
         assert!(stream.allows(10) && !stream.allows(11));
-        assert!(stream.update_window(6, 0, false) && !stream.allows(6));
+        assert!(stream.update_window(6, AdvertisedWindow::new(0, 0), false) && !stream.allows(6));
         assert_eq!(stream.max_window, 10);
         assert_eq!((stream.len_before(99), stream.len_before(100)), (1448, 700));
+    }
+
+    /// A stream of 99 full segments and one of 700 bytes, of which the window allows ten and `excess` bytes.
+    fn stream_before(excess: u16) -> Stream {
+        let mut stream = Stream::new(&TransportConfig::default());
+        stream.offer(100, 700, 0);
+        stream.write_seq = stream.offered;
+        assert!(stream.update_window(0, AdvertisedWindow::new(10, excess), true));
+        stream
+    }
+
+    #[test]
+    fn a_segment_that_the_window_cuts_loses_no_byte_of_the_stream() {
+        for (excess, more, last_len) in [(400, 1, 300), (700, 0, 1448), (900, 0, 1248)] {
+            let mut stream = stream_before(excess);
+            let bytes = stream.bytes_from(10);
+            assert_eq!(stream.cut(11, excess), (excess, more));
+            assert_eq!(stream.bytes_from(11), bytes - u64::from(excess));
+            assert_eq!((stream.offered, stream.write_seq), (100 + more, 100 + more));
+            assert_eq!(stream.len_before(stream.offered), last_len);
+        }
+        let mut stream = stream_before(900);
+        assert_eq!(stream.cut(100, 900), (700, 0), "the last segment fits as it is");
+        assert_eq!((stream.offered, stream.len_before(100)), (100, 700));
+    }
+
+    #[test]
+    fn what_is_written_behind_a_cut_fills_the_last_segment() {
+        let mut stream = stream_before(400);
+        stream.cut(11, 400);
+        let bytes = stream.bytes_from(11);
+        stream.offer(1, 1_000, 11);
+        assert_eq!((stream.offered, stream.bytes_from(11)), (101, bytes + 1_000));
+        stream.offer(2, 700, 11);
+        assert_eq!((stream.offered, stream.bytes_from(11)), (103, bytes + 1_000 + 1_448 + 700));
+        stream.offer(1, 500, 103);
+        assert_eq!(stream.bytes_from(103), 500, "all before has been sent");
+    }
+
+    #[test]
+    fn a_window_ends_at_its_byte_also_where_segments_in_flight_are_short() {
+        let end = |stream: &Stream| (stream.window_end, stream.window_excess);
+        let mut stream = stream_before(400);
+        stream.cut(11, 400);
+        assert_eq!(end(&stream), (11, 0));
+        assert!(stream.update_window(5, AdvertisedWindow::new(8, 100), true));
+        assert_eq!(end(&stream), (13, 100 + 1_048));
+        assert!(stream.update_window(10, AdvertisedWindow::new(3, 400), true));
+        assert_eq!(end(&stream), (14, 0));
+        assert!(stream.update_window(11, AdvertisedWindow::new(4, 30), true), "the short one has arrived");
+        assert_eq!(end(&stream), (15, 30));
+        assert!(
+            !stream.update_window(11, AdvertisedWindow::new(4, 29), false)
+                && stream.update_window(11, AdvertisedWindow::new(4, 31), false)
+        );
     }
 
     #[test]

@@ -92,9 +92,9 @@ impl Sender {
         let room = self.control.cwnd.saturating_sub(self.view.in_flight());
         let mut cwnd_limited = room == 0;
         if unsent > 0 {
-            let size = self.new_burst_size(unsent, room, &mut cwnd_limited);
+            let (size, most) = self.new_burst_size(unsent, room, &mut cwnd_limited);
             if size > 0 {
-                self.send_new(size);
+                self.send_new(size, most);
                 return true;
             }
         }
@@ -113,18 +113,18 @@ impl Sender {
         has_sent
     }
 
-    /// How many new segments may leave as one burst now, with `room` for them in the congestion window; 0 for none
-    /// (`tcp_cwnd_test`, `tcp_snd_wnd_test`, `tcp_mss_split_point`). Without a send
+    /// How many new segments may leave as one burst now, with `room` for them in the congestion window, 0 for none, and the
+    /// most bytes that the last of them may have (`tcp_cwnd_test`, `tcp_snd_wnd_test`, `tcp_mss_split_point`). Without a send
     /// buffer all that is unsent lies in one buffer to which nothing is added.
     #[inline(always)]
-    fn new_burst_size(&mut self, unsent: u32, room: u32, cwnd_limited: &mut bool) -> u32 {
+    fn new_burst_size(&mut self, unsent: u32, room: u32, cwnd_limited: &mut bool) -> (u32, u16) {
         let window = self.stream.window_end.saturating_sub(self.board.nxt());
         if self.pacing_forbids() || room == 0 {
-            return 0;
+            return (0, 0);
         }
-        if window == 0 {
+        if window == 0 && !self.fits_excess(unsent) {
             self.check_window_probe();
-            return 0;
+            return (0, 0);
         }
         let max_burst = self.max_burst();
         // At least two bursts in flight.
@@ -136,18 +136,31 @@ impl Sender {
             None => (unsent, false),
         };
         if buffer > 1 && !pushes_one && self.tso_should_defer(max_burst, (buffer, may_grow), room, window) {
-            *cwnd_limited = room < window && room <= buffer;
-            return 0;
+            *cwnd_limited = (room < window || (room == window && self.stream.window_excess > 0)) && room <= buffer;
+            return (0, 0);
         }
-        let size = quota.min(window).min(buffer);
-        if self.small_queue_full(size, 1) { 0 } else { size }
+        let mut size = quota.min(buffer);
+        let mut most = u16::MAX;
+        if size > window {
+            // Of the segment where the window ends there leaves what fits.
+            size = window + u32::from(self.stream.window_excess > 0);
+            most = if size > window { self.stream.window_excess } else { u16::MAX };
+        }
+        if self.small_queue_full(size, 1) { (0, 0) } else { (size, most) }
+    }
+
+    /// Whether what is left of the window, less than a segment, has room for all of `unsent`.
+    #[cold]
+    fn fits_excess(&self, unsent: u32) -> bool {
+        let nxt = self.board.nxt();
+        unsent == 1 && nxt == self.stream.window_end && self.stream.len_before(nxt + 1) <= self.stream.window_excess
     }
 
     /// Sends a new segment as a tail loss probe, one beyond the window if need be. Returns whether it left.
     pub(super) fn send_new_probe(&mut self) -> bool {
         let sends = !self.pacing_forbids() && !self.small_queue_full(1, 1);
         if sends {
-            self.send_new(1);
+            self.send_new(1, u16::MAX);
             self.xmit.arming = Arming::Nothing;
         }
         let cwnd_limited = self.view.in_flight() >= self.control.cwnd;
@@ -173,14 +186,14 @@ impl Sender {
         queue.is_full(self.view.now, u64::from(size * self.view.mss), limit, self.view.packets_out)
     }
 
-    /// Sends the next `size` new segments as one burst (`tcp_event_new_data_sent`).
+    /// Sends the next `size` new segments as one burst, the last one with at most so many bytes (`tcp_event_new_data_sent`).
     #[inline(never)]
-    fn send_new(&mut self, size: u32) {
+    fn send_new(&mut self, size: u32, most: u16) {
         let first = self.board.nxt();
         let mss = self.stream.mss;
-        let last_len = self.stream.len_before(first + size);
-        let bytes = u64::from(size - 1) * u64::from(mss) + u64::from(last_len);
         let end = first + size;
+        let last_len = if most == u16::MAX { self.stream.len_before(end) } else { self.cut_last(end, most) };
+        let bytes = u64::from(size - 1) * u64::from(mss) + u64::from(last_len);
         let ends_write = match &self.send_buffer {
             Some(buffer) => buffer.pushes_at(end),
             None => end == self.stream.write_seq,
@@ -215,6 +228,17 @@ impl Sender {
         if self.send_buffer.is_some() {
             self.note_buffer_sent(end);
         }
+    }
+
+    /// The last segment of a burst that ends at `end` leaves with at most `most` bytes, which are returned: segments are counted
+    /// anew from there.
+    #[cold]
+    fn cut_last(&mut self, end: u32, most: u16) -> u16 {
+        let (len, more) = self.stream.cut(end, most);
+        if let Some(buffer) = &mut self.send_buffer {
+            buffer.note_cut(self.stream.write_seq, more);
+        }
+        len
     }
 
     /// Stamps a burst, advances the pacing clock, and returns the record of its segments (`__tcp_transmit_skb`).

@@ -57,12 +57,18 @@ impl Sender {
             return false;
         }
         // The share of the window counts in bytes.
-        let whole_window = control.cwnd.min(self.stream.window_end - self.board.una());
-        let is_enough =
-            match (u64::from(whole_window) * u64::from(view.mss)).checked_div(self.config.tso_win_divisor.into()) {
-                Some(share) => u64::from(limit) * u64::from(view.mss) >= share,
-                None => limit >= NEVER_DEFERRED,
-            };
+        let receive_window = self.stream.window_end - self.board.una();
+        let mut whole_window = u64::from(control.cwnd.min(receive_window)) * u64::from(view.mss);
+        let mut free = u64::from(limit) * u64::from(view.mss);
+        if self.stream.is_exact {
+            let excess = u64::from(self.stream.window_excess);
+            whole_window += if receive_window < control.cwnd { excess } else { 0 };
+            free += if window < room { excess } else { 0 };
+        }
+        let is_enough = match whole_window.checked_div(self.config.tso_win_divisor.into()) {
+            Some(share) => free >= share,
+            None => limit >= NEVER_DEFERRED,
+        };
         if is_enough {
             return false;
         }

@@ -14,7 +14,7 @@ impl Sender {
         if self.view.packets_out == 0 {
             self.restart_after_idle();
         }
-        self.stream.offer(segments, last_len);
+        self.stream.offer(segments, last_len, self.board.nxt());
         if self.send_buffer.is_some() {
             self.fill_send_buffer();
         } else {
@@ -34,6 +34,11 @@ impl Sender {
     /// Segments written and not yet sent once, with those that wait for room in the send buffer.
     pub fn unsent_segments(&self) -> u32 {
         self.stream.offered - self.board.nxt()
+    }
+
+    /// Their payload bytes.
+    pub fn unsent_bytes(&self) -> u64 {
+        self.stream.bytes_from(self.board.nxt())
     }
 
     /// Those of them that the send buffer holds (`tcpi_notsent_bytes`).

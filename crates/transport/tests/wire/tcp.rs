@@ -101,7 +101,9 @@ impl Ends for Tcp {
         let marks =
             answer.marks.map_or(0, |marks| u64::from(marks.ace()) << 32 | u64::from(marks.bytes().unwrap_or(1)));
         let Ack { ack, ece, window, echo, .. } = *answer;
-        for value in [ack.into(), ece.into(), window.into(), echo.as_nanos(), answer.option_bytes().into(), marks] {
+        for value in
+            [ack.into(), ece.into(), window.bits().into(), echo.as_nanos(), answer.option_bytes().into(), marks]
+        {
             digest.add(value);
         }
     }

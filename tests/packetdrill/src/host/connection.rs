@@ -10,7 +10,7 @@ use crate::script::{Direction, Flags, Options, Packet};
 use crate::stream::Stream;
 use dumbbell_cc::CaState;
 use dumbbell_path::Ecn;
-use dumbbell_transport::{Ack, Flags as SegmentFlags, Receiver, SackBlock, Segment, Sender};
+use dumbbell_transport::{Ack, AdvertisedWindow, Flags as SegmentFlags, Receiver, SackBlock, Segment, Sender};
 use dumbbell_units::{Duration, Time};
 use std::collections::{HashSet, VecDeque};
 
@@ -167,7 +167,7 @@ impl Connection {
             sack_count: 0,
             ece: self.ecn && self.accurate.is_none() && packet.flags.has(Flags::ECE),
             marks: self.accurate.as_ref().map(|accurate| accurate.marks(packet)),
-            window: (window_bytes / self.mss) as u32,
+            window: AdvertisedWindow::new((window_bytes / self.mss) as u32, (window_bytes % self.mss) as u16),
             echo: echo.filter(|_| self.timestamps).unwrap_or(now),
         };
         for &(start, end) in blocks.iter().filter(|_| self.peer.sack).take(Ack::MAX_SACK_BLOCKS) {
@@ -362,7 +362,7 @@ impl Connection {
 
     fn emit_ack(&mut self, now: Time, ack: &Ack, sent: &mut VecDeque<Emitted>) {
         self.last_ack = ack.ack;
-        self.own_window = u64::from(ack.window) * self.incoming.len(ack.ack.saturating_sub(1));
+        self.own_window = u64::from(ack.window.segments()) * self.incoming.len(ack.ack.saturating_sub(1));
         self.last_echo = ack.echo;
         self.echoes = self.ecn && ack.ece;
         let offset = |segment: u32| self.peer.isn.wrapping_add(1).wrapping_add(self.incoming.byte(segment) as u32);

@@ -4,7 +4,7 @@
 //! real receiver by a pipe in virtual time: a first-in-first-out transmitter, a delay each way, and a script that decides
 //! the fate of every packet. Both check the counters of the sender against its scoreboard after every event.
 
-use crate::{Ack, Receiver, SackBlock, Segment, Sender, TransportConfig};
+use crate::{Ack, AdvertisedWindow, Receiver, SackBlock, Segment, Sender, TransportConfig};
 use dumbbell_cc::{CaState, Control, Controller, Event, RateSample, View};
 use dumbbell_path::Ecn;
 use dumbbell_recovery::scoreboard::flag;
@@ -191,7 +191,15 @@ impl Scripted {
             *block = SackBlock { start, end };
         }
         let echo = Time::ZERO + self.now.since(Time::ZERO + Scripted::RTT);
-        Ack { ack, sack, sack_count: sacks.len() as u8, ece: false, marks: None, window: Scripted::WINDOW, echo }
+        Ack {
+            ack,
+            sack,
+            sack_count: sacks.len() as u8,
+            ece: false,
+            marks: None,
+            window: AdvertisedWindow::whole(Scripted::WINDOW),
+            echo,
+        }
     }
 
     /// Hears an ACK at `time`; returns what leaves.

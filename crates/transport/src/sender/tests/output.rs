@@ -1,7 +1,7 @@
 //! What leaves, how much at once, and when.
 
 use super::harness::*;
-use crate::{Completion, Flags, Pacing, Sender, TransportConfig};
+use crate::{Ack, AdvertisedWindow, Completion, Flags, Pacing, Sender, TransportConfig};
 use dumbbell_cc::Catalog;
 use dumbbell_cc::{CaState, Control, Controller, Event};
 use dumbbell_units::{Duration, Rng, Time};
@@ -290,13 +290,52 @@ fn a_small_receive_window_limits_what_is_outstanding() {
 }
 
 #[test]
+fn a_segment_is_cut_where_the_receive_window_ends() {
+    let mut script = Scripted::new(config(), 10, 5);
+    assert_eq!(script.write(100), (0..10).collect::<Vec<_>>());
+    let lens = |script: &mut Scripted, ack: u32, window: (u32, u16)| {
+        script.sender.control.cwnd = 50;
+        let heard = Ack { window: AdvertisedWindow::new(window.0, window.1), ..script.ack_of(ack, &[]) };
+        script.now += ms(10);
+        script.sender.on_ack(script.now, &heard);
+        script.send_segments().iter().map(|segment| (segment.seq, segment.len)).collect::<Vec<_>>()
+    };
+    // Bursts have two segments here.
+    assert_eq!(lens(&mut script, 1, (10, 500)), [(10, MSS), (11, 500)]);
+    assert_eq!(
+        lens(&mut script, 2, (9, 1_447)),
+        [],
+        "947 bytes: less than a segment, and more than that is to be sent"
+    );
+    assert_eq!(lens(&mut script, 3, (9, 1_447)), [(12, MSS), (13, 947)]);
+    // The two short ones in flight lack 948 and 501 bytes of whole ones, which are left of the window.
+    assert_eq!(lens(&mut script, 4, (10, 1_000)), [(14, MSS), (15, 1_001)]);
+    assert_eq!(script.sender.stats().sent_bytes, 13 * u64::from(MSS) + 500 + 947 + 1_001);
+}
+
+#[test]
+fn what_is_left_of_the_receive_window_takes_a_last_segment_that_fits() {
+    let mut script = Scripted::new(config(), 10, 5);
+    script.write(9);
+    script.sender.write(script.now, 2, 300);
+    assert_eq!(script.send(), [9]);
+    let ack = Ack { window: AdvertisedWindow::new(8, 300), ..script.ack_of(2, &[]) };
+    script.now += ms(10);
+    script.sender.on_ack(script.now, &ack);
+    assert_eq!(
+        script.send_segments().iter().map(|segment| (segment.seq, segment.len)).collect::<Vec<_>>(),
+        [(10, 300)]
+    );
+}
+
+#[test]
 fn an_autotuning_receiver_limits_the_first_flight_to_the_window_of_the_handshake() {
     let (mut pair, _) = Pair::fixed(&TransportConfig { receive_autotuning: true, ..config() }, 400, 200);
     pair.write_at(START, 5_000, MSS);
     pair.run_until(at(39));
     assert_eq!(pair.sent.len(), 45);
     pair.run_to_completion(ms(10_000));
-    assert_eq!(pair.received().0, 5_000);
+    assert_eq!(pair.received().1, 5_000 * u64::from(MSS));
 }
 
 #[test]

@@ -125,7 +125,10 @@ fn transfer_between(mut pair: Pair, data: Vec<Fate>, acks: Vec<Fate>, writes: &[
     pair.run_to_completion(Duration::from_secs(20_000));
     let segments: u32 = writes.iter().map(|&(_, segments)| segments).sum();
     let bytes = u64::from(segments - 1) * u64::from(MSS) + 700;
-    assert_eq!(pair.received(), (u64::from(segments), bytes));
+    // A receiver that sizes its window may cut segments where it ends.
+    let (received_segments, received_bytes) = pair.received();
+    assert_eq!(received_bytes, bytes);
+    assert!(received_segments == u64::from(segments) || pair.sender.config.receive_autotuning);
     pair
 }
 

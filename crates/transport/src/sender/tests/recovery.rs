@@ -1,7 +1,7 @@
 //! Loss detection, window reductions, timeouts and undo.
 
 use super::harness::*;
-use crate::{EcnUse, Flags, TransportConfig};
+use crate::{AdvertisedWindow, EcnUse, Flags, TransportConfig};
 use dumbbell_cc::{CaState, Control, Event};
 use dumbbell_recovery::send_stamp::Stamp;
 use dumbbell_recovery::timer::Pending;
@@ -274,7 +274,7 @@ fn a_window_that_shrinks_does_not_make_a_duplicate_an_update() {
         for n in 1..=2 {
             script.now = nth_ack(n);
             let mut ack = script.ack_of(0, &[]);
-            ack.window = ack.window.wrapping_add_signed(change * n as i32);
+            ack.window = AdvertisedWindow::whole(ack.window.segments().wrapping_add_signed(change * n as i32));
             script.hear(&ack);
         }
         assert_eq!(script.view().sacked_out, sacked_out);
@@ -330,7 +330,7 @@ fn of_what_lies_beyond_a_window_that_shrank_only_the_oldest_segment_is_repaired(
         let mut script = Scripted::bulk(20, 20);
         script.now = nth_ack(1);
         let mut ack = script.ack_of(1, &[(12, 20)]);
-        ack.window = window;
+        ack.window = AdvertisedWindow::whole(window);
         let mut sent = script.hear(&ack);
         script.now = nth_ack(2);
         ack.sack[0].end = 20;

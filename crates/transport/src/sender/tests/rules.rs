@@ -2,7 +2,8 @@
 
 use super::harness::*;
 use crate::{
-    Ack, ControllerRtt, DeliveryRate, LossDetection, RecoveryRule, Rescue, RtoRule, RttSamples, Sender, TransportConfig,
+    Ack, AdvertisedWindow, ControllerRtt, DeliveryRate, LossDetection, RecoveryRule, Rescue, RtoRule, RttSamples,
+    Sender, TransportConfig,
 };
 use dumbbell_cc::CaState;
 use dumbbell_units::Duration;
@@ -223,7 +224,7 @@ fn in_ns3_copies_in_flight_take_room_in_the_receive_window_from_repairs() {
         let mut sent = Vec::new();
         for (time, sacks) in [(100, [(1, 4)].as_slice()), (102, &[(1, 4), (6, 7)])] {
             script.advance_to(at(time));
-            sent.extend(script.hear(&Ack { window: 10, ..script.ack_of(0, sacks) }));
+            sent.extend(script.hear(&Ack { window: AdvertisedWindow::whole(10), ..script.ack_of(0, sacks) }));
         }
         sent
     };

@@ -1,7 +1,7 @@
 //! Probes of a closed receive window.
 
 use super::harness::*;
-use crate::{Ack, TransportConfig};
+use crate::{Ack, AdvertisedWindow, TransportConfig};
 use dumbbell_units::{Duration, Time};
 
 /// A sender of whose twenty segments ten are acknowledged by a receiver that has no room for more, at 100 ms.
@@ -16,7 +16,7 @@ fn closed() -> Scripted {
 /// Hears an ACK of the first ten segments with a window of `window` segments; returns what leaves.
 fn hear(script: &mut Scripted, time: Time, window: u32) -> Vec<u32> {
     assert!(script.advance_to(time).is_empty());
-    let ack = Ack { window, ..script.ack_of(10, &[]) };
+    let ack = Ack { window: AdvertisedWindow::whole(window), ..script.ack_of(10, &[]) };
     script.hear(&ack)
 }
 
@@ -56,7 +56,7 @@ fn an_answer_that_opens_the_window_ends_the_probes() {
     probes(&mut script, at(450));
     assert_eq!(hear(&mut script, at(500), 4), [10, 11, 12, 13]);
     script.ack(at(600), 14, &[]);
-    let ack = Ack { window: 0, ..script.ack_of(20, &[]) };
+    let ack = Ack { window: AdvertisedWindow::whole(0), ..script.ack_of(20, &[]) };
     script.hear(&ack);
     assert!(script.sender.is_idle());
     assert!(probes(&mut script, at(10_000)).is_empty(), "nothing is left to send");
