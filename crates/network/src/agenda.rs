@@ -12,7 +12,7 @@
 //! The tree need not be balanced. Where the first two slots are [busy](BusyAgenda), they are one match from the root, and all
 //! others lie below the other nodes there.
 
-use dumbbell_units::{Time, prefetch};
+use dumbbell_units::Time;
 
 /// An agenda whose first two slots are armed far more often than each of the others: those of a scenario's links are, because
 /// the links that flows have to themselves come last.
@@ -129,17 +129,6 @@ impl<T: Moment, const BUSY: bool> Agenda<T, BUSY> {
             grown.set(slot, *due);
         }
         *self = grown;
-    }
-
-    /// Has the processor fetch what is needed to arm `slot`.
-    #[inline(always)]
-    pub fn prefetch(&self, slot: usize) {
-        if let Some(due) = self.slots.get(slot) {
-            prefetch(due);
-            if let Tree::Many(winners) = &self.tree {
-                prefetch(&winners[self.leaf(slot) / 2]);
-            }
-        }
     }
 
     /// The slot that is due first, and when.

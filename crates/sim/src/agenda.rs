@@ -91,13 +91,13 @@ impl FlowAgenda {
         }
     }
 
-    /// Has the processor fetch what is needed to arm turns of a flow.
+    /// Has the processor fetch when the turns of a flow are due. Few events change which of them is first, so that the agenda of
+    /// flows is left where it is.
     #[inline(always)]
     pub fn prefetch(&self, flow: usize) {
         if let Some(dues) = self.dues.get(flow) {
             prefetch(dues);
         }
-        self.flows.prefetch(flow);
     }
 
     /// The flow that is due first, when, and whose turn it is.
