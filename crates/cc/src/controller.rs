@@ -62,15 +62,22 @@ pub struct Hooks {
     pub pkts_acked: bool,
     /// [`Controller::packet_lost`].
     pub packet_lost: bool,
+    /// [`Controller::min_tso_segs`]; without it the smallest burst has [`Hooks::MIN_TSO_SEGS`].
+    pub min_tso_segs: bool,
     /// [`Controller::fault`].
     pub fault: bool,
 }
 
 impl Hooks {
     /// All of them.
-    pub const ALL: Hooks = Hooks { in_ack_event: true, pkts_acked: true, packet_lost: true, fault: true };
+    pub const ALL: Hooks =
+        Hooks { in_ack_event: true, pkts_acked: true, packet_lost: true, min_tso_segs: true, fault: true };
     /// None of them.
-    pub const NONE: Hooks = Hooks { in_ack_event: false, pkts_acked: false, packet_lost: false, fault: false };
+    pub const NONE: Hooks =
+        Hooks { in_ack_event: false, pkts_acked: false, packet_lost: false, min_tso_segs: false, fault: false };
+
+    /// The smallest burst in packets where a controller does not say.
+    pub const MIN_TSO_SEGS: u32 = 2;
 }
 
 /// What a controller needs that few do and that costs the transport something: its ACKs do not take the short way.
@@ -190,7 +197,7 @@ pub trait Controller: Send {
 
     /// The smallest burst in packets the sender should form.
     fn min_tso_segs(&self, _view: &View, _control: &Control) -> u32 {
-        2
+        Hooks::MIN_TSO_SEGS
     }
 
     /// How many windows the send buffer shall hold where it is sized by the window (`sndbuf_expand`).

@@ -291,7 +291,7 @@ impl<R: Rules> Controller for Bbr1<R> {
     }
 
     fn hooks(&self) -> Hooks {
-        Hooks::NONE
+        Hooks { min_tso_segs: true, ..Hooks::NONE }
     }
 
     fn wants_pacing(&self) -> bool {

@@ -221,7 +221,7 @@ impl Controller for Bbr2 {
     }
 
     fn hooks(&self) -> Hooks {
-        Hooks { packet_lost: true, ..Hooks::NONE }
+        Hooks { packet_lost: true, min_tso_segs: true, ..Hooks::NONE }
     }
 
     fn wants_pacing(&self) -> bool {

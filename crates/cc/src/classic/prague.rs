@@ -242,7 +242,7 @@ impl Controller for Prague {
     }
 
     fn hooks(&self) -> Hooks {
-        Hooks::NONE
+        Hooks { min_tso_segs: true, ..Hooks::NONE }
     }
 
     fn wants_pacing(&self) -> bool {

@@ -375,7 +375,9 @@ impl Connection {
         for value in [self.now_us, control.cwnd_bytes, control.pacing_rate, control.app_limited] {
             self.digest.add(value);
         }
-        self.digest.add(self.controller.min_tso_segs(&self.view, control).into());
+        let smallest_burst = self.controller.min_tso_segs(&self.view, control);
+        assert!(self.hooks.min_tso_segs || smallest_burst == Hooks::MIN_TSO_SEGS, "nobody would ask");
+        self.digest.add(smallest_burst.into());
         self.digest.add(self.controller.sndbuf_expand().into());
         for byte in self.controller.mode().bytes() {
             self.digest.add(byte.into());
