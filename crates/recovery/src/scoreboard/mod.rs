@@ -25,7 +25,7 @@ mod tags;
 mod tests;
 
 use crate::send_stamp::Stamp;
-use bits::Bits;
+use bits::{Bits, Set};
 use dumbbell_units::{claimed, prefetch};
 pub use tags::NewlyLost;
 
@@ -107,8 +107,7 @@ pub struct Scoreboard {
     newest: u32,
     /// A place on the list of transmissions that whoever walks it [keeps](Scoreboard::list_keep_place); `NIL` for none.
     place: u32,
-    sacked: Bits,
-    waiting: Bits,
+    bits: Bits,
     /// No segment below waits for its retransmission (`retransmit_skb_hint`).
     waiting_hint: u32,
     /// Segments from here on are untouched: sent once, neither received nor marked lost.
@@ -129,8 +128,7 @@ impl Scoreboard {
             oldest: NIL,
             newest: NIL,
             place: NIL,
-            sacked: Bits::default(),
-            waiting: Bits::default(),
+            bits: Bits::default(),
             waiting_hint: 0,
             untouched_from: 0,
         }
@@ -193,7 +191,7 @@ impl Scoreboard {
     /// Bytes of memory [claimed].
     pub fn memory(&self) -> u64 {
         let outstanding = (self.nxt - self.una) as usize;
-        claimed::<Record>(outstanding, self.records.len()) + self.sacked.memory() + self.waiting.memory()
+        claimed::<Record>(outstanding, self.records.len()) + self.bits.memory()
     }
 
     /// Adds the next `size` segments, which were just sent as one burst, as copies of `record`; its `tx_in_flight` is
@@ -259,7 +257,7 @@ impl Scoreboard {
         self.link(self.newest, first);
         self.link(end - 1, NIL);
         self.touch(end - 1);
-        self.waiting.change_run(self.bit(first), size, |word, mask| *word &= !mask);
+        self.bits.change_run(Set::Waiting, self.bit(first), size, |word, mask| *word &= !mask);
         fresh
     }
 
@@ -310,7 +308,7 @@ impl Scoreboard {
         while seq < end && self.get(seq).flags & RECEIVED_OR_SENT_AGAIN == flag::SACKED {
             seq += 1;
         }
-        self.sacked.change_run(self.bit(first), seq - first, |word, mask| *word &= !mask);
+        self.bits.change_run(Set::Sacked, self.bit(first), seq - first, |word, mask| *word &= !mask);
         self.una = seq;
         seq - first
     }
@@ -325,8 +323,8 @@ impl Scoreboard {
         }
         if record.has(flag::SACKED | flag::LOST) {
             let bit = self.bit(seq);
-            self.sacked.clear(bit);
-            self.waiting.clear(bit);
+            self.bits.remove(Set::Sacked, bit);
+            self.bits.remove(Set::Waiting, bit);
         }
         self.una += 1;
         record
@@ -339,8 +337,7 @@ impl Scoreboard {
         let mut grown = Scoreboard {
             records: vec![Record::default(); capacity].into_boxed_slice(),
             mask,
-            sacked: Bits::of(capacity),
-            waiting: Bits::of(capacity),
+            bits: Bits::of(capacity),
             ..*self
         };
         for seq in self.una..self.nxt {
@@ -348,10 +345,10 @@ impl Scoreboard {
             *grown.get_mut(seq) = record;
             let bit = grown.bit(seq);
             if record.has(flag::SACKED) {
-                grown.sacked.set(bit);
+                grown.bits.insert(Set::Sacked, bit);
             }
             if record.flags & (flag::LOST | flag::RETRANS) == flag::LOST {
-                grown.waiting.set(bit);
+                grown.bits.insert(Set::Waiting, bit);
             }
         }
         *self = grown;

@@ -1,6 +1,7 @@
 //! The tags that the two bit sets index: selectively acknowledged (`TCPCB_SACKED_ACKED`), and lost and waiting for the
 //! retransmission (`TCPCB_LOST` without `TCPCB_SACKED_RETRANS`).
 
+use super::bits::Set;
 use super::{NIL, Record, Scoreboard, TOUCHED, flag};
 
 /// Transmissions that a loss detector has just taken for lost.
@@ -20,8 +21,8 @@ impl Scoreboard {
     pub fn set_sacked(&mut self, seq: u32) {
         self.touch(seq);
         let (slot, bit) = (self.slot(seq), self.bit(seq));
-        self.sacked.set(bit);
-        self.waiting.clear(bit);
+        self.bits.insert(Set::Sacked, bit);
+        self.bits.remove(Set::Waiting, bit);
         self.records[slot].flags |= flag::SACKED;
         if self.records[slot].has(flag::LISTED) {
             self.list_remove(seq);
@@ -35,7 +36,7 @@ impl Scoreboard {
     pub fn set_run_sacked(&mut self, first: u32, end: u32) -> u32 {
         let (end, _) = self.take_run(first, end, flag::SACKED, |_| true);
         if end > first {
-            self.sacked.change_run(self.bit(first), end - first, |word, mask| *word |= mask);
+            self.bits.change_run(Set::Sacked, self.bit(first), end - first, |word, mask| *word |= mask);
         }
         end
     }
@@ -47,7 +48,7 @@ impl Scoreboard {
         let sent = self.get(first).sent;
         let (end, next) = self.take_run(first, end, flag::LOST, |record| record.sent == sent);
         if end > first {
-            self.waiting.change_run(self.bit(first), end - first, |word, mask| *word |= mask);
+            self.bits.change_run(Set::Waiting, self.bit(first), end - first, |word, mask| *word |= mask);
             self.waiting_hint = self.waiting_hint.min(first);
         }
         (end, (next != NIL).then_some(next))
@@ -84,7 +85,7 @@ impl Scoreboard {
     /// The receiver has dropped `seq` (reneging). Its record has given a rate sample and gives no second one.
     pub fn clear_sacked(&mut self, seq: u32) {
         let (slot, bit) = (self.slot(seq), self.bit(seq));
-        self.sacked.clear(bit);
+        self.bits.remove(Set::Sacked, bit);
         let record = &mut self.records[slot];
         record.flags &= !flag::SACKED;
         record.delivered_us = 0;
@@ -93,7 +94,7 @@ impl Scoreboard {
     /// The lowest segment of `start..end` without a selective acknowledgement.
     #[inline]
     pub fn next_unsacked(&self, start: u32, end: u32) -> Option<u32> {
-        self.scan(start, end, |word| !self.sacked.word(word))
+        self.scan(start, end, |word| !self.bits.word(Set::Sacked, word))
     }
 
     /// Marks `seq` lost (`tcp_mark_skb_lost`); what is lost already loses its retransmission, if one is in flight.
@@ -124,7 +125,7 @@ impl Scoreboard {
     pub fn set_waiting(&mut self, seq: u32) {
         self.touch(seq);
         let bit = self.bit(seq);
-        self.waiting.set(bit);
+        self.bits.insert(Set::Waiting, bit);
         self.waiting_hint = self.waiting_hint.min(seq);
     }
 
@@ -132,14 +133,14 @@ impl Scoreboard {
     #[inline]
     pub fn clear_waiting(&mut self, seq: u32) {
         let bit = self.bit(seq);
-        self.waiting.clear(bit);
+        self.bits.remove(Set::Waiting, bit);
     }
 
     /// The lowest segment that waits for its retransmission.
     #[inline]
     pub fn first_waiting(&mut self) -> Option<u32> {
         let start = self.waiting_hint.max(self.una);
-        let found = self.scan(start, self.nxt, |word| self.waiting.word(word));
+        let found = self.scan(start, self.nxt, |word| self.bits.word(Set::Waiting, word));
         self.waiting_hint = found.unwrap_or(self.nxt);
         found
     }
