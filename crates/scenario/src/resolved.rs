@@ -84,7 +84,7 @@ pub struct Flow {
     pub app_rate: Option<u64>,
     /// The same where it changes with time, from the first write on: 0 is a pause, [`u64::MAX`] as fast as the connection
     /// takes it.
-    pub app_schedule: Option<Schedule<u64>>,
+    pub app_schedule: Option<Arc<Schedule<u64>>>,
     /// Bytes that such an application writes at once; `None` is a segment.
     pub app_write: Option<u64>,
     /// Links from the sender to the receiver, by index.

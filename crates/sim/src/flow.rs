@@ -5,7 +5,7 @@ use crate::packet::{Kind, Packet};
 use crate::production::Production;
 use dumbbell_cc::Controller;
 use dumbbell_network::Entry;
-use dumbbell_path::{Port, Train};
+use dumbbell_path::{Port, Schedule, Train};
 use dumbbell_results::{FlowCounts, Histogram};
 use dumbbell_scenario::Flow as Spec;
 use dumbbell_transport::SetUp;
@@ -129,17 +129,8 @@ enum Source {
         segments: u32,
         last_len: u16,
     },
-    /// A write of `write` bytes every interval, in segments of `mss` bytes.
-    Paced {
-        mss: u16,
-        /// Bytes of earlier writes that did not fill a segment.
-        rest: u16,
-        write: u32,
-        /// Bytes that the application has still to write.
-        left: u64,
-        interval: Duration,
-        next: Time,
-    },
+    /// At a constant rate.
+    Paced(Box<Paced>),
     /// At a rate that changes.
     Scheduled(Box<Production>),
     /// So many segments at an instant to come, the last of this length.
@@ -153,26 +144,41 @@ enum Source {
     Cut,
 }
 
+/// A write of `write` bytes every interval, in segments of `mss` bytes.
+#[derive(Clone, Debug)]
+struct Paced {
+    mss: u16,
+    /// Bytes of earlier writes that did not fill a segment.
+    rest: u16,
+    write: u32,
+    /// Bytes that the application has still to write.
+    left: u64,
+    interval: Duration,
+    next: Time,
+}
+
 impl Flow {
     /// A flow that waits for its `start`.
     pub fn new(spec: &Spec, controller: Box<dyn Controller>, start: Time, bottleneck: Entry) -> Flow {
         let mss = u16::try_from(spec.transport.mss).unwrap_or(u16::MAX);
         let unwritten = match (&spec.app_schedule, spec.app_rate) {
-            (Some(schedule), _) => Source::Scheduled(Box::new(Production::new(schedule.clone(), mss, spec.bytes))),
+            (Some(schedule), _) => {
+                Source::Scheduled(Box::new(Production::new(Schedule::clone(schedule), mss, spec.bytes)))
+            }
             (None, None) => {
                 let (segments, last_len) = spec.bytes.map_or((u32::MAX, mss), |bytes| in_segments(bytes, mss));
                 Source::AtOnce { segments, last_len }
             }
             (None, Some(rate)) => {
                 let write = u32::try_from(spec.app_write.unwrap_or(u64::from(mss))).unwrap_or(u32::MAX);
-                Source::Paced {
+                Source::Paced(Box::new(Paced {
                     mss,
                     rest: 0,
                     write,
                     left: spec.bytes.unwrap_or(u64::MAX),
                     interval: Duration::from_nanos(u64::from(write) * 8 * 1_000_000_000 / rate.max(1)),
                     next: Time::NEVER,
-                }
+                }))
             }
         };
         Flow {
@@ -264,7 +270,7 @@ impl Flow {
                 self.ends.write(now, *segments, *last_len);
                 self.unwritten = Source::Empty;
             }
-            Source::Paced { next, .. } => *next = now,
+            Source::Paced(paced) => paced.next = now,
             Source::Scheduled(production) => production.begin(now),
             Source::Later { .. } | Source::Empty | Source::Cut => {}
         }
@@ -282,7 +288,8 @@ impl Flow {
             self.unwritten = Source::Empty;
             return self.ends.write(now, segments, last_len);
         }
-        if let Source::Paced { mss, rest, write, left, interval, next } = &mut self.unwritten {
+        if let Source::Paced(paced) = &mut self.unwritten {
+            let Paced { mss, rest, write, left, interval, next } = &mut **paced;
             while *left > 0 && *next <= now {
                 let written = left.saturating_sub(u64::from(*write));
                 let bytes = u64::from(*rest) + *left - written;
@@ -308,10 +315,10 @@ impl Flow {
         match self.phase {
             Phase::Waiting => self.start,
             Phase::Connecting => set_up.min(self.stop),
-            Phase::Established => match self.unwritten {
-                Source::Paced { next, .. } => next.min(self.stop).min(set_up),
-                Source::Scheduled(ref production) => production.next().min(self.stop).min(set_up),
-                Source::Later { at, .. } => at.min(set_up),
+            Phase::Established => match &self.unwritten {
+                Source::Paced(paced) => paced.next.min(self.stop).min(set_up),
+                Source::Scheduled(production) => production.next().min(self.stop).min(set_up),
+                Source::Later { at, .. } => (*at).min(set_up),
                 _ => self.stop.min(set_up),
             },
             Phase::Stopped => Time::NEVER,

@@ -97,6 +97,7 @@ impl Context<'_> {
         self.check_route(&routes.0, &transport, at, network);
         self.check_round_trip(&routes, access.as_ref().map(|(delay, _)| *delay).max(exit), at, network);
         let label: Arc<str> = label(spec, &transport).into();
+        let schedule = schedule.map(Arc::new);
         let transport = Arc::new(transport);
         let ways: [Arc<[usize]>; 2] = [routes.0.into(), routes.1.into()];
         let flow = |number: usize| {
