@@ -451,7 +451,6 @@ impl Receiver {
         prefetch(&self.sizing);
         prefetch(&self.undelivered);
         prefetch(&self.delayed_ack_max);
-        prefetch(&self.rcv_nxt);
         prefetch(&self.sacks);
         prefetch(&self.waiting);
     }

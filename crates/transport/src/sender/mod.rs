@@ -239,11 +239,10 @@ impl Sender {
         self.board.memory() + self.send_buffer.as_ref().map_or(0, |buffer| buffer.memory())
     }
 
-    /// Has the processor fetch what an ACK needs: fields about a cache line apart, as the compiler lays them out.
+    /// Has the processor fetch what an ACK needs: fields about a cache line apart, as the compiler lays them out. The
+    /// first line is there already: who has a sender has read in it what kind of end this is.
     #[inline(always)]
     pub fn prefetch(&self) {
-        prefetch(&self.rate);
-        prefetch(&self.control);
         prefetch(&self.undo);
         prefetch(&self.rtt);
         prefetch(&self.needs);
