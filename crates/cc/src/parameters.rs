@@ -5,7 +5,7 @@ use crate::catalog::BuildError;
 use serde::de::{self, DeserializeOwned};
 use serde::{Deserialize, Deserializer, Serialize, Serializer};
 use serde_json::{Map, Value};
-use std::any::TypeId;
+use std::any::{Any, TypeId};
 use std::borrow::Cow;
 use std::collections::{BTreeMap, HashMap};
 use std::fmt;
@@ -175,38 +175,86 @@ impl ParameterSet for NoParameters {}
 /// # Errors
 /// An override has an unknown name or an impossible value; the error names it and tells what is allowed.
 pub fn read<P: ParameterSet>(preset: &Map<String, Value>, overrides: &Map<String, Value>) -> Result<P, BuildError> {
+    let mut parameters = P::default();
+    read_into(&mut parameters, preset, overrides)?;
+    Ok(parameters)
+}
+
+/// All parameters by name.
+pub fn to_map<P: ParameterSet>(parameters: &P) -> Map<String, Value> {
+    AnySet::to_map(parameters)
+}
+
+/// A [`ParameterSet`] of any type, so that what reads and checks tables is compiled once and not for each algorithm.
+trait AnySet: Any {
+    /// Takes over what `table` holds, and defaults for the rest.
+    fn set(&mut self, table: &Map<String, Value>) -> Result<(), serde_json::Error>;
+    /// [`to_map`].
+    fn to_map(&self) -> Map<String, Value>;
+    /// [`ParameterSet::validate`].
+    fn check(&self) -> Result<(), Invalid>;
+    /// The JSON Schema of the type.
+    fn schema(&self) -> Value;
+}
+
+impl<P: ParameterSet> AnySet for P {
+    fn set(&mut self, table: &Map<String, Value>) -> Result<(), serde_json::Error> {
+        *self = P::deserialize(table)?;
+        Ok(())
+    }
+
+    fn to_map(&self) -> Map<String, Value> {
+        match serde_json::to_value(self) {
+            Ok(Value::Object(map)) => map,
+            _ => Map::new(),
+        }
+    }
+
+    fn check(&self) -> Result<(), Invalid> {
+        self.validate()
+    }
+
+    fn schema(&self) -> Value {
+        schemars::schema_for!(P).into()
+    }
+}
+
+fn read_into(
+    parameters: &mut dyn AnySet,
+    preset: &Map<String, Value>,
+    overrides: &Map<String, Value>,
+) -> Result<(), BuildError> {
     let wrong = |key: &str, message: String| BuildError::Parameter { key: key.to_owned(), message };
-    let parse = |table: Map<String, Value>| {
-        serde_json::from_value::<P>(Value::Object(table)).map_err(|error| wrong("", error.to_string()))
-    };
-    let known = to_map(&parse(preset.clone())?);
+    let unreadable = |error: serde_json::Error| wrong("", error.to_string());
+    parameters.set(preset).map_err(unreadable)?;
+    let known = parameters.to_map();
     for (key, value) in overrides {
         if !known.contains_key(key) {
             return Err(wrong(key, unknown_key(key, &known)));
         }
         // One key at a time, so that the error can name it.
         let alone = Map::from_iter([(key.clone(), value.clone())]);
-        if let Err(error) = serde_json::from_value::<P>(Value::Object(alone)) {
+        if let Err(error) = parameters.set(&alone) {
             return Err(wrong(key, format!("`{key} = {value}`: {error} (the default is {})", known[key])));
         }
     }
     let mut all = preset.clone();
     all.extend(overrides.clone());
-    let parameters = parse(all)?;
-    parameters.validate().map_err(|Invalid { key, allowed }| {
+    parameters.set(&all).map_err(unreadable)?;
+    parameters.check().map_err(|Invalid { key, allowed }| {
         let value = overrides.get(key).unwrap_or(&known[key]);
         wrong(key, format!("`{key} = {value}`: {allowed}"))
     })?;
-    match outside_of_its_range(&parameters) {
+    match outside_of_its_range(parameters) {
         Some((key, value, allowed)) => Err(wrong(&key, format!("`{key} = {value}`: it must {allowed}"))),
-        None => Ok(parameters),
+        None => Ok(()),
     }
 }
 
 /// A number that is outside of the range which its declaration names, and what would be right.
-fn outside_of_its_range<P: ParameterSet>(parameters: &P) -> Option<(String, Value, String)> {
-    let ranges = declared_ranges::<P>();
-    to_map(parameters).into_iter().find_map(|(key, value)| {
+fn outside_of_its_range(parameters: &dyn AnySet) -> Option<(String, Value, String)> {
+    let ranges = declared_ranges(parameters);
+    parameters.to_map().into_iter().find_map(|(key, value)| {
         let number = value.as_f64()?;
         let &(min, max) = ranges.get(&key)?;
         let is_right = min.is_none_or(|min| number >= min) && max.is_none_or(|max| number <= max);
@@ -223,13 +271,13 @@ fn outside_of_its_range<P: ParameterSet>(parameters: &P) -> Option<(String, Valu
 /// The least and the greatest value that numbers may have, as far as they are bounded, by the name of the parameter.
 type Ranges = HashMap<String, (Option<f64>, Option<f64>)>;
 
-/// The ranges that the declaration of `P` names. They are asked for with every flow, and a schema takes long to make, so
-/// those of each type are kept.
-fn declared_ranges<P: ParameterSet>() -> Arc<Ranges> {
+/// The ranges that the declaration of `parameters` names. They are asked for with every flow, and a schema takes long to
+/// make, so those of each type are kept.
+fn declared_ranges(parameters: &dyn AnySet) -> Arc<Ranges> {
     static KNOWN: Mutex<BTreeMap<TypeId, Arc<Ranges>>> = Mutex::new(BTreeMap::new());
     let mut known = KNOWN.lock().unwrap_or_else(PoisonError::into_inner);
     let ranges = || {
-        let schema = schemars::schema_for!(P);
+        let schema = parameters.schema();
         let declared = schema.get("properties").and_then(Value::as_object).into_iter().flatten();
         let range = |declared: &Value| {
             let bound = |name: &str| declared.get(name).and_then(Value::as_f64);
@@ -237,15 +285,7 @@ fn declared_ranges<P: ParameterSet>() -> Arc<Ranges> {
         };
         declared.map(|(key, declared)| (key.clone(), range(declared))).collect::<Ranges>().into()
     };
-    known.entry(TypeId::of::<P>()).or_insert_with(ranges).clone()
-}
-
-/// All parameters by name.
-pub fn to_map<P: ParameterSet>(parameters: &P) -> Map<String, Value> {
-    match serde_json::to_value(parameters) {
-        Ok(Value::Object(map)) => map,
-        _ => Map::new(),
-    }
+    known.entry(parameters.type_id()).or_insert_with(ranges).clone()
 }
 
 fn unknown_key(key: &str, known: &Map<String, Value>) -> String {

@@ -51,6 +51,19 @@ pub struct About {
     pub digest: String,
 }
 
+impl About {
+    fn new([name, exact_name, summary, source, version]: [&str; 5], code: &str) -> About {
+        About {
+            name: name.to_owned(),
+            exact_name: exact_name.to_owned(),
+            summary: summary.to_owned(),
+            source: source.to_owned(),
+            version: version.to_owned(),
+            digest: if code.is_empty() { String::new() } else { digest(code) },
+        }
+    }
+}
+
 /// Makes controllers that share their parameters; the generator is a controller's only source of randomness.
 pub type Builder = Box<dyn Fn(Rng) -> Box<dyn Controller> + Send + Sync>;
 
@@ -124,14 +137,7 @@ pub struct Entry {
 
 impl Entry {
     pub(super) fn of<A: Algorithm>() -> Entry {
-        let about = About {
-            name: A::NAME.to_owned(),
-            exact_name: A::EXACT_NAME.to_owned(),
-            summary: A::SUMMARY.to_owned(),
-            source: A::SOURCE.to_owned(),
-            version: A::VERSION.to_owned(),
-            digest: if A::CODE.is_empty() { String::new() } else { digest(A::CODE) },
-        };
+        let about = About::new([A::NAME, A::EXACT_NAME, A::SUMMARY, A::SOURCE, A::VERSION], A::CODE);
         Entry::new(about, Arc::new(Typed::<A>(PhantomData)))
     }
 
