@@ -50,11 +50,15 @@ impl Problem {
 
 /// The nearest of `allowed` to what was read, if it is near enough to be a slip.
 pub fn nearest<'a>(read: &str, allowed: impl IntoIterator<Item = &'a str>) -> Option<&'a str> {
+    nearest_of(read, &allowed.into_iter().collect::<Vec<_>>())
+}
+
+fn nearest_of<'a>(read: &str, allowed: &[&'a str]) -> Option<&'a str> {
     let normal = |text: &str| text.to_lowercase().replace(['-', ' '], "_");
     let wanted = normal(read);
     allowed
-        .into_iter()
-        .map(|candidate| (strsim::damerau_levenshtein(&wanted, &normal(candidate)), candidate))
+        .iter()
+        .map(|&candidate| (strsim::damerau_levenshtein(&wanted, &normal(candidate)), candidate))
         .filter(|(distance, candidate)| *distance <= 1 + candidate.len().min(read.len()) / 3)
         // Slips are rarer at the beginning of a word.
         .min_by_key(|(distance, candidate)| {
@@ -68,17 +72,20 @@ pub fn nearest<'a>(read: &str, allowed: impl IntoIterator<Item = &'a str>) -> Op
 const LONG_LIST: usize = 25;
 
 /// "did you mean `x`? allowed: a, b, c".
-pub fn suggest<'a>(read: &str, what: &str, allowed: impl IntoIterator<Item = &'a str> + Clone) -> String {
+pub fn suggest<'a>(read: &str, what: &str, allowed: impl IntoIterator<Item = &'a str>) -> String {
+    suggest_of(read, what, &allowed.into_iter().collect::<Vec<_>>())
+}
+
+fn suggest_of(read: &str, what: &str, allowed: &[&str]) -> String {
     let mut help = String::new();
-    let list: Vec<&str> = allowed.clone().into_iter().collect();
-    if let Some(near) = nearest(read, allowed) {
+    if let Some(near) = nearest_of(read, allowed) {
         let _ = write!(help, "did you mean `{near}`?");
-        if list.len() > LONG_LIST {
+        if allowed.len() > LONG_LIST {
             return help;
         }
         help.push(' ');
     }
-    let _ = write!(help, "{what}: {}", if list.is_empty() { "none".to_owned() } else { list.join(", ") });
+    let _ = write!(help, "{what}: {}", if allowed.is_empty() { "none".to_owned() } else { allowed.join(", ") });
     help
 }
 

@@ -138,7 +138,10 @@ impl fmt::Display for Range {
 
 /// What of `values`, a table of all `parameters`, is out of the declared ranges.
 pub fn check(parameters: &[Parameter], values: &impl Serialize) -> Vec<Problem> {
-    let values = &serde_json::to_value(values).unwrap_or_default();
+    check_values(parameters, &serde_json::to_value(values).unwrap_or_default())
+}
+
+fn check_values(parameters: &[Parameter], values: &Value) -> Vec<Problem> {
     let problem = |parameter: &Parameter| {
         let value = parameter.value(values)?;
         let allowed = parameter.range.refuses(value, values)?;

@@ -10,16 +10,21 @@ use std::fmt;
 /// # Errors
 /// Everything in it that is no parameter or has no value of its type.
 pub fn read<P: DeserializeOwned>(table: &Map<String, Value>) -> Result<P, Vec<Problem>> {
-    let mut table = table.clone();
+    let mut parameters = None;
+    let mut read = |table: &Map<String, Value>| P::deserialize(Table(table)).map(|read| parameters = Some(read));
+    let problems = problems(table.clone(), &mut read);
+    parameters.filter(|_| problems.is_empty()).ok_or(problems)
+}
+
+/// Everything that `read`, which is compiled for each type of parameters, refuses.
+fn problems(
+    mut table: Map<String, Value>,
+    read: &mut dyn FnMut(&Map<String, Value>) -> Result<(), Refusal>,
+) -> Vec<Problem> {
     let mut problems: Vec<Problem> = Vec::new();
     // Serde stops at the first error. What it is about is taken out, so that the next one shows.
     for _ in 0..=table.len() {
-        let refusal = match P::deserialize(Json(&Value::Object(table.clone()))) {
-            Ok(parameters) if problems.is_empty() => return Ok(parameters),
-            Ok(_) => break,
-            Err(refusal) => refusal,
-        };
-        let Refusal { message, help, key, is_about_key, missing } = refusal;
+        let Err(Refusal { message, help, key, is_about_key, missing }) = read(&table) else { break };
         let help = help.unwrap_or_default();
         let Some(key) = key else {
             // What is wrong or misspelt is not missing besides.
@@ -34,7 +39,7 @@ pub fn read<P: DeserializeOwned>(table: &Map<String, Value>) -> Result<P, Vec<Pr
         table.shift_remove(&key);
         problems.push(if is_about_key { Problem::key(key, message, help) } else { Problem::value(key, message, help) });
     }
-    Err(problems)
+    problems
 }
 
 /// Why serde could not read something, in the words of this program.
@@ -132,7 +137,23 @@ fn expected_in_words(expected: &dyn de::Expected) -> String {
     }
 }
 
-/// A value, read with errors that are [`Refusal`]s.
+/// A table, read with errors that are [`Refusal`]s. Nothing is compiled for what could stand in its place.
+struct Table<'a>(&'a Map<String, Value>);
+
+impl<'de> Deserializer<'de> for Table<'_> {
+    type Error = Refusal;
+
+    fn deserialize_any<V: Visitor<'de>>(self, visitor: V) -> Result<V::Value, Refusal> {
+        visitor.visit_map(Entries { rest: self.0.iter(), current: None })
+    }
+
+    serde::forward_to_deserialize_any! {
+        bool i8 i16 i32 i64 i128 u8 u16 u32 u64 u128 f32 f64 char str string bytes byte_buf option unit unit_struct
+        newtype_struct seq tuple tuple_struct map struct enum identifier ignored_any
+    }
+}
+
+/// A value of a table.
 struct Json<'a>(&'a Value);
 
 impl<'de> Deserializer<'de> for Json<'_> {
@@ -149,7 +170,7 @@ impl<'de> Deserializer<'de> for Json<'_> {
             },
             Value::String(text) => visitor.visit_str(text),
             Value::Array(list) => visitor.visit_seq(Elements(list.iter())),
-            Value::Object(map) => visitor.visit_map(Entries { rest: map.iter(), current: None }),
+            Value::Object(table) => Table(table).deserialize_any(visitor),
         }
     }
 

@@ -7,6 +7,7 @@ use crate::error::{Problem, Problems};
 use crate::key_path::{KeyPath, Step};
 use crate::tree::{Entry, Node, Span, Value};
 use dumbbell_parameters::Refusal;
+use serde::de::value::StrDeserializer;
 use serde::de::{self, DeserializeOwned, DeserializeSeed, Deserializer, IntoDeserializer, Visitor};
 use std::fmt;
 
@@ -22,7 +23,7 @@ pub(crate) fn decode<T: DeserializeOwned>(tree: &Node, problems: &mut Problems) 
         };
         found = true;
         let path = error.path();
-        let is_follow_up = error.is_missing && removed.iter().any(|taken| taken.parent().as_ref() == Some(&path));
+        let is_follow_up = error.0.is_missing && removed.iter().any(|taken| taken.parent().as_ref() == Some(&path));
         if !is_follow_up {
             problems.push(error.into_problem(&path));
         }
@@ -34,9 +35,12 @@ pub(crate) fn decode<T: DeserializeOwned>(tree: &Node, problems: &mut Problems) 
     None
 }
 
-/// What serde found, where.
+/// What serde found, where. Every function that reads a type hands it on, and a pointer takes the least code for that.
 #[derive(Debug)]
-struct Error {
+struct Error(Box<Finding>);
+
+#[derive(Debug)]
+struct Finding {
     message: String,
     help: Option<String>,
     /// A required key is not there.
@@ -49,37 +53,47 @@ struct Error {
 
 impl Error {
     fn new(message: String, help: Option<String>) -> Error {
-        Error { message, help, is_missing: false, steps: Vec::new(), located: false, span: None }
+        let is_missing = false;
+        Error(Box::new(Finding { message, help, is_missing, steps: Vec::new(), located: false, span: None }))
     }
 
     /// The innermost place that sees an error is where it happened.
     fn locate(mut self, span: &Option<Span>) -> Error {
-        if !self.located {
-            self.span.clone_from(span);
-            self.located = true;
+        if !self.0.located {
+            self.0.span.clone_from(span);
+            self.0.located = true;
         }
         self
     }
 
     fn within(mut self, step: Step) -> Error {
-        self.steps.push(step);
+        self.0.steps.push(step);
         self
     }
 
+    fn in_element(self, index: usize, node: &Node) -> Error {
+        self.locate(&node.span).within(Step::Index(index))
+    }
+
+    fn in_entry(self, entry: &Entry, span: &Option<Span>) -> Error {
+        self.locate(span).within(Step::Key(entry.key.clone()))
+    }
+
     fn path(&self) -> KeyPath {
-        KeyPath(self.steps.iter().rev().cloned().collect())
+        KeyPath(self.0.steps.iter().rev().cloned().collect())
     }
 
     fn into_problem(self, path: &KeyPath) -> Problem {
-        let one_bracket = path.0.len() == 1 && self.message == "read a table, but this must be a list";
-        let help = if one_bracket { Some(format!("write it with two brackets, [[{path}]]")) } else { self.help };
-        Problem { key: path.to_string(), span: self.span, message: self.message, help }
+        let Finding { message, help, span, .. } = *self.0;
+        let one_bracket = path.0.len() == 1 && message == "read a table, but this must be a list";
+        let help = if one_bracket { Some(format!("write it with two brackets, [[{path}]]")) } else { help };
+        Problem { key: path.to_string(), span, message, help }
     }
 }
 
 impl fmt::Display for Error {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.write_str(&self.message)
+        f.write_str(&self.0.message)
     }
 }
 
@@ -87,7 +101,9 @@ impl std::error::Error for Error {}
 
 impl From<Refusal> for Error {
     fn from(refusal: Refusal) -> Error {
-        Error { is_missing: refusal.missing.is_some(), ..Error::new(refusal.message, refusal.help) }
+        let mut error = Error::new(refusal.message, refusal.help);
+        error.0.is_missing = refusal.missing.is_some();
+        error
     }
 }
 
@@ -178,8 +194,10 @@ impl<'de> de::SeqAccess<'de> for Elements<'_> {
 
     fn next_element_seed<T: DeserializeSeed<'de>>(&mut self, seed: T) -> Result<Option<T::Value>, Error> {
         let Some((index, node)) = self.rest.next() else { return Ok(None) };
-        let element = seed.deserialize(NodeDeserializer(node));
-        element.map(Some).map_err(|e| e.locate(&node.span).within(Step::Index(index)))
+        match seed.deserialize(NodeDeserializer(node)) {
+            Ok(element) => Ok(Some(element)),
+            Err(error) => Err(error.in_element(index, node)),
+        }
     }
 
     fn size_hint(&self) -> Option<usize> {
@@ -198,14 +216,18 @@ impl<'de> de::MapAccess<'de> for Entries<'_> {
     fn next_key_seed<K: DeserializeSeed<'de>>(&mut self, seed: K) -> Result<Option<K::Value>, Error> {
         self.current = self.rest.next();
         let Some(entry) = self.current else { return Ok(None) };
-        let key = seed.deserialize(entry.key.as_str().into_deserializer());
-        key.map(Some).map_err(|e: Error| e.locate(&entry.key_span).within(Step::Key(entry.key.clone())))
+        match seed.deserialize(StrDeserializer::<Error>::new(&entry.key)) {
+            Ok(key) => Ok(Some(key)),
+            Err(error) => Err(error.in_entry(entry, &entry.key_span)),
+        }
     }
 
     fn next_value_seed<T: DeserializeSeed<'de>>(&mut self, seed: T) -> Result<T::Value, Error> {
         let Some(entry) = self.current else { return Err(de::Error::custom("a value without a key")) };
-        let value = seed.deserialize(NodeDeserializer(&entry.node));
-        value.map_err(|e| e.locate(&entry.node.span).within(Step::Key(entry.key.clone())))
+        match seed.deserialize(NodeDeserializer(&entry.node)) {
+            Ok(value) => Ok(value),
+            Err(error) => Err(error.in_entry(entry, &entry.node.span)),
+        }
     }
 }
 

@@ -77,15 +77,15 @@ pub(crate) struct NoList(
     #[allow(dead_code, reason = "whatever the list holds, it is refused")] Vec<serde::de::IgnoredAny>,
 );
 
-/// The schema of a value with a text form and other forms.
-pub(crate) fn schema<T: Shorthand>(examples: &[&str], others: Vec<Schema>) -> Schema {
+/// The schema of a value with a text form, which follows `pattern`, and other forms.
+pub(crate) fn schema(expecting: &str, pattern: String, examples: &[&str], others: Vec<Schema>) -> Schema {
     let mut text = json_schema!({ "type": "string", "examples": examples });
-    if !T::pattern().is_empty() {
-        text.insert("pattern".to_owned(), T::pattern().into());
+    if !pattern.is_empty() {
+        text.insert("pattern".to_owned(), pattern.into());
     }
     let mut forms = vec![text];
     forms.extend(others);
-    json_schema!({ "description": T::EXPECTING, "anyOf": forms })
+    json_schema!({ "description": expecting, "anyOf": forms })
 }
 
 /// `Deserialize` and `JsonSchema` of a [`Shorthand`]; the closure lists the schemas of the forms besides the text.
@@ -102,9 +102,9 @@ macro_rules! shorthand {
                 stringify!($type).into()
             }
             fn json_schema(generator: &mut schemars::SchemaGenerator) -> schemars::Schema {
+                use $crate::file::shorthand::{Shorthand, schema};
                 let others: fn(&mut schemars::SchemaGenerator) -> Vec<schemars::Schema> = $others;
-                let others = others(generator);
-                $crate::file::shorthand::schema::<$type>(&[$($example),*], others)
+                schema($type::EXPECTING, $type::pattern(), &[$($example),*], others(generator))
             }
         }
     };
