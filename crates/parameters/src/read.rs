@@ -16,11 +16,11 @@ pub fn read<P: DeserializeOwned>(table: &Map<String, Value>) -> Result<P, Vec<Pr
     parameters.filter(|_| problems.is_empty()).ok_or(problems)
 }
 
-/// Everything that `read`, which is compiled for each type of parameters, refuses.
-fn problems(
-    mut table: Map<String, Value>,
-    read: &mut dyn FnMut(&Map<String, Value>) -> Result<(), Refusal>,
-) -> Vec<Problem> {
+/// Reads a table as parameters of one type, for which alone it is compiled.
+type Reader<'r> = dyn FnMut(&Map<String, Value>) -> Result<(), Refusal> + 'r;
+
+/// Everything that `read` refuses.
+fn problems(mut table: Map<String, Value>, read: &mut Reader<'_>) -> Vec<Problem> {
     let mut problems: Vec<Problem> = Vec::new();
     // Serde stops at the first error. What it is about is taken out, so that the next one shows.
     for _ in 0..=table.len() {
