@@ -97,7 +97,6 @@ impl Context<'_> {
         self.check_route(&routes.0, &transport, at, network);
         self.check_round_trip(&routes, access.as_ref().map(|(delay, _)| *delay).max(exit), at, network);
         let label: Arc<str> = label(spec, &transport).into();
-        let schedule = schedule.map(Arc::new);
         let transport = Arc::new(transport);
         let ways: [Arc<[usize]>; 2] = [routes.0.into(), routes.1.into()];
         let flow = |number: usize| {
@@ -137,7 +136,7 @@ impl Context<'_> {
 
     /// The rate of an application that changes; `None` when that found problems.
     #[expect(clippy::option_option, reason = "outside: whether it is valid; inside: whether it changes")]
-    fn app_schedule(&mut self, spec: &FlowSpec, at: &KeyPath) -> Option<Option<Schedule<u64>>> {
+    fn app_schedule(&mut self, spec: &FlowSpec, at: &KeyPath) -> Option<Option<Arc<Schedule<u64>>>> {
         let at = at.key("rate");
         let schedule = match &spec.rate {
             None | Some(AppRateSpec::Constant(_)) => return Some(None),
@@ -155,7 +154,7 @@ impl Context<'_> {
                 Schedule::new(vec![(Time::ZERO, rate), (Time::ZERO + *on, 0)], Some(*on + *off))
             }
         };
-        schedule.map(Some).map_err(|problem| self.report.parameters(&at, [problem])).ok()
+        schedule.map(|schedule| Some(Arc::new(schedule))).map_err(|problem| self.report.parameters(&at, [problem])).ok()
     }
 
     /// Refuses amounts and names that stand for nothing.
