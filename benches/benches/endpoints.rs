@@ -6,7 +6,7 @@
 use divan::counter::ItemsCount;
 use divan::{Bencher, black_box};
 use dumbbell_cc::Catalog;
-use dumbbell_transport::{Ack, Receiver, Sender, TransportConfig};
+use dumbbell_transport::{Ack, Handshake, Receiver, Sender, TransportConfig};
 use dumbbell_units::{Duration, Rng, Time};
 use std::collections::VecDeque;
 
@@ -32,8 +32,8 @@ fn deliver_all(algorithm: &str) -> Time {
     let mut receiver = Receiver::new(&config);
     let mut now = Time::ZERO;
     let mut acks: VecDeque<(Time, Ack)> = VecDeque::new();
-    sender.establish(now, RTT, 0);
-    receiver.set_handshake(RTT, Duration::from_nanos(RTT.as_nanos() / 2));
+    sender.establish(now, Handshake::symmetric(RTT));
+    receiver.set_handshake(RTT);
     sender.write(now, SEGMENTS, u16::try_from(config.mss).expect("a segment has less than 64 kB"));
     while !sender.is_idle() {
         for segment in std::iter::from_fn(|| sender.poll_transmit(now)).flatten() {

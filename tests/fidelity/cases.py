@@ -97,6 +97,11 @@ def _crowd(cc: str, rtt: str) -> Case:
     return replace(case, runs=5, scatters=True, together=True)
 
 
+def _slow_back(rate: str) -> dict[str, Any]:
+    """A way back at a rate that ACKs fill: an eightieth to a thirtieth of the way there."""
+    return {"buffer": "2bdp", "reverse": {"rate": rate, "buffer": "100packets"}}
+
+
 #: Ten packets at once every ten milliseconds: 12 Mbit/s whose packets arrive back to back.
 BUNDLES = {"rate": None, "trace": [10] * 10, "buffer": "100packets"}
 
@@ -136,6 +141,10 @@ CASES: dict[str, Case] = {
     # Many flows at once.
     "crowd-cubic": _crowd("cubic", "100ms"),
     "crowd-bbr": _crowd("bbr", "40ms"),
+    # ACKs wait in a queue of their own, and what they release echoes how long.
+    "slow-back-reno": _case("reno", rate="6mbit", rtt="30ms", path=_slow_back("150kbit")),
+    "slow-back-cubic": _case("cubic", rate="12mbit", rtt="60ms", path=_slow_back("130kbit")),
+    "slow-back-bbr": _case("bbr", rate="3mbit", rtt="60ms", path=_slow_back("90kbit")),
     # Packets that arrive back to back: the reader is not done with one when the next is there.
     "bundles-cubic": replace(_case("cubic", path=BUNDLES), runs=9),
     "bundles-bbr": replace(_case("bbr", path=BUNDLES, causes=READER), runs=9),

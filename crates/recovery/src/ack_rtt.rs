@@ -5,13 +5,8 @@
 //! an ACK covers only such, the echoed timestamp decides, in milliseconds. ns-3 measures from the timestamp alone, and
 //! an ACK without a sample shows the controller the last one again.
 
+use crate::timestamp::Timestamp;
 use dumbbell_units::{Duration, Time};
-
-/// The clock of the timestamp option: whole milliseconds (`tcp_time_stamp_ms`).
-#[inline]
-pub fn timestamp_ticks(time: Time) -> u64 {
-    time.as_nanos() / 1_000_000
-}
 
 /// When the first and the last of some segments left, in microseconds.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -42,7 +37,7 @@ pub struct Delivered {
     /// The cumulative ACK covers segments that were sent more than once.
     pub covers_retransmitted: bool,
     /// The echoed timestamp.
-    pub echo: Time,
+    pub echo: Timestamp,
 }
 
 /// Round-trip times of one ACK.
@@ -85,7 +80,7 @@ impl RttSource {
             RttSource::Departures { has_timestamps: false } if is_syn_repeated => None,
             RttSource::Departures { .. } if is_syn_repeated => {
                 let sent_at = Time::ZERO + now.since(Time::ZERO + rtt);
-                Some(echoed_rtt_us(now, sent_at).and_then(|us| u32::try_from(us).ok()).unwrap_or(rtt_us))
+                Some(echoed_rtt_us(now, Timestamp::at(sent_at)).and_then(|us| u32::try_from(us).ok()).unwrap_or(rtt_us))
             }
             RttSource::Departures { .. } => Some(rtt_us),
             RttSource::Timestamps { last_shown_us, .. } => {
@@ -107,8 +102,8 @@ impl RttSource {
             }),
             RttSource::Timestamps { of_originals, .. } => {
                 let is_ambiguous = delivered.covers_retransmitted && *of_originals;
-                let ticks = timestamp_ticks(now).saturating_sub(timestamp_ticks(delivered.echo));
-                (delivered.covers_data && !is_ambiguous).then(|| both((ticks * 1_000).max(1)))
+                let ms = u64::try_from(Timestamp::at(now).ms_since(delivered.echo)).unwrap_or(0);
+                (delivered.covers_data && !is_ambiguous).then(|| both((ms * 1_000).max(1)))
             }
         }
     }
@@ -143,9 +138,9 @@ fn from_departures(now_us: u64, delivered: &Delivered) -> Option<AckRtt> {
 
 /// The round-trip time that an echoed timestamp tells, in whole milliseconds and at least one; none where it is ahead
 /// of the clock (`tcp_rtt_tsopt_us`).
-fn echoed_rtt_us(now: Time, echo: Time) -> Option<u64> {
-    let ticks = timestamp_ticks(now).checked_sub(timestamp_ticks(echo))?;
-    Some(ticks.max(1) * 1_000)
+fn echoed_rtt_us(now: Time, echo: Timestamp) -> Option<u64> {
+    let ms = u64::try_from(Timestamp::at(now).ms_since(echo)).ok()?;
+    Some(ms.max(1) * 1_000)
 }
 
 /// Time since a departure (`tcp_stamp_us_delta`).
@@ -169,7 +164,7 @@ mod tests {
         sacked: None,
         covers_data: false,
         covers_retransmitted: false,
-        echo: Time::from_nanos(20_700_000),
+        echo: Timestamp::from_bits(20),
     };
 
     const ACKED: Option<SentSpan> = Some(SentSpan { first_us: 10_000, last_us: 30_000 });
@@ -195,9 +190,9 @@ mod tests {
         let mixed = Delivered { acked: ACKED, covers_data: true, covers_retransmitted: true, ..NOTHING };
         assert_eq!(rtt(&source, mixed), Some((80_000, 80_000)), "from millisecond 20 to millisecond 100");
         assert_eq!(rtt(&source, Delivered { sacked: SACKED, ..mixed }), Some((60_400, 40_400)));
-        let echo = us(100_100);
+        let echo = Timestamp::at(us(100_100));
         assert_eq!(rtt(&source, Delivered { echo, ..mixed }), Some((1_000, 1_000)), "at least a tick");
-        assert_eq!(rtt(&source, Delivered { echo: us(101_000), ..mixed }), None, "ahead of the clock");
+        assert_eq!(rtt(&source, Delivered { echo: Timestamp::at(us(101_000)), ..mixed }), None, "ahead of the clock");
     }
 
     #[test]
@@ -236,7 +231,7 @@ mod tests {
         assert_eq!(source.handshake_rtt_us(us(100_400), Duration::from_micros(40_900), false), Some(40_000));
         let acked = Delivered { acked: ACKED, covers_data: true, covers_retransmitted: true, ..NOTHING };
         assert_eq!(rtt(&source, acked), Some((80_000, 80_000)));
-        assert_eq!(rtt(&source, Delivered { echo: us(100_100), ..acked }), Some((1, 1)));
+        assert_eq!(rtt(&source, Delivered { echo: Timestamp::at(us(100_100)), ..acked }), Some((1, 1)));
         assert_eq!(rtt(&source, Delivered { sacked: SACKED, ..NOTHING }), None);
         assert_eq!(source.shown_without_sample_us(), Some(40_000));
         source.note_shown(80_000);

@@ -49,5 +49,6 @@ pub mod scoreboard;
 pub mod send_buffer;
 pub mod send_stamp;
 pub mod timer;
+pub mod timestamp;
 pub mod tlp;
 pub mod undo;

@@ -5,8 +5,8 @@
 //! the first retransmission (Eifel, RFC 3522): the original was delayed. An episode without a retransmission counts as
 //! the second.
 
-/// No tick of the timestamp clock.
-const NO_STAMP: u64 = u64::MAX;
+use crate::timestamp::Timestamp;
+use dumbbell_units::Time;
 
 /// State of one episode in Recovery or Loss.
 #[derive(Clone, Debug)]
@@ -17,9 +17,8 @@ pub struct Undo {
     /// `undo_retrans`: retransmissions of the episode that no DSACK has reported as duplicates; `None` before the
     /// first.
     retrans: Option<u32>,
-    /// `retrans_stamp`: when the first retransmission of the episode left, in ticks of the timestamp clock;
-    /// [`NO_STAMP`] when there is none.
-    retrans_stamp: u64,
+    /// `retrans_stamp`: when the first retransmission of the episode left; `None` when there is none.
+    retrans_stamp: Option<Timestamp>,
     /// `prior_ssthresh`: the slow-start threshold to return to; 0 when a reduction must not be undone.
     prior_ssthresh: u32,
 }
@@ -27,7 +26,7 @@ pub struct Undo {
 impl Undo {
     /// Nothing to undo; with `is_enabled` false there never will be.
     pub fn new(is_enabled: bool) -> Undo {
-        Undo { is_enabled, marker: None, retrans: None, retrans_stamp: NO_STAMP, prior_ssthresh: 0 }
+        Undo { is_enabled, marker: None, retrans: None, retrans_stamp: None, prior_ssthresh: 0 }
     }
 
     /// An episode begins (`tcp_init_undo`) with `retrans_out` retransmissions in flight, that of a probe included.
@@ -47,19 +46,19 @@ impl Undo {
         self.marker.is_some()
     }
 
-    /// `segments` were retransmitted at `tick` of the timestamp clock.
+    /// `segments` were retransmitted at `now`.
     #[inline]
-    pub fn note_retransmissions(&mut self, segments: u32, tick: u64) {
+    pub fn note_retransmissions(&mut self, segments: u32, now: Time) {
         *self.retrans.get_or_insert(0) += segments;
-        if self.retrans_stamp == NO_STAMP {
-            self.retrans_stamp = tick;
+        if self.retrans_stamp.is_none() {
+            self.retrans_stamp = Some(Timestamp::at(now));
         }
     }
 
     /// No retransmission is outstanding: the time of the first one is of no use any more (`retrans_stamp = 0`).
     #[inline]
     pub fn forget_retrans_stamp(&mut self) {
-        self.retrans_stamp = NO_STAMP;
+        self.retrans_stamp = None;
     }
 
     /// The receiver reported a duplicate that ends below `end`: `count` of the episode's retransmissions were spurious.
@@ -77,19 +76,19 @@ impl Undo {
         self.is_enabled && self.marker.is_some() && self.retrans == Some(0)
     }
 
-    /// Whether the ACK, which echoes `echo_tick`, is for an original that was delayed (`tcp_packet_delayed`); without
+    /// Whether the ACK, which echoes `echo`, is for an original that was delayed (`tcp_packet_delayed`); without
     /// timestamps nothing tells. Where nothing was retransmitted, `unless_retransmitted` is the answer.
-    pub fn may_undo_by_echo(&self, echo_tick: Option<u64>, unless_retransmitted: bool) -> bool {
+    pub fn may_undo_by_echo(&self, echo: Option<Timestamp>, unless_retransmitted: bool) -> bool {
         let is_original = match self.retrans_stamp {
-            NO_STAMP => unless_retransmitted,
-            first_tick => echo_tick.is_some_and(|echo| echo < first_tick),
+            None => unless_retransmitted,
+            Some(first) => echo.is_some_and(|echo| echo.is_before(first)),
         };
         self.is_enabled && self.marker.is_some() && is_original
     }
 
     /// Whether either proof is there (`tcp_may_undo`).
-    pub fn may_undo(&self, echo_tick: Option<u64>, unless_retransmitted: bool) -> bool {
-        self.may_undo_by_dsack() || self.may_undo_by_echo(echo_tick, unless_retransmitted)
+    pub fn may_undo(&self, echo: Option<Timestamp>, unless_retransmitted: bool) -> bool {
+        self.may_undo_by_dsack() || self.may_undo_by_echo(echo, unless_retransmitted)
     }
 
     /// The slow-start threshold to return to; 0 when a reduction must not be undone.
@@ -113,21 +112,29 @@ impl Undo {
 mod tests {
     use super::*;
 
-    fn retransmitted(segments: u32, tick: u64) -> Undo {
+    fn ms(millis: u64) -> Time {
+        Time::from_nanos(millis * 1_000_000)
+    }
+
+    fn echo(millis: u64) -> Option<Timestamp> {
+        Some(Timestamp::at(ms(millis)))
+    }
+
+    fn retransmitted(segments: u32, millis: u64) -> Undo {
         let mut undo = Undo::new(true);
         undo.begin(10, 0);
-        undo.note_retransmissions(segments, tick);
+        undo.note_retransmissions(segments, ms(millis));
         undo
     }
 
     #[test]
     fn an_echo_from_before_the_first_retransmission_proves_that_the_original_arrived() {
         let mut undo = retransmitted(1, 500);
-        undo.note_retransmissions(1, 600);
-        assert!(undo.may_undo(Some(499), false) && !undo.may_undo(Some(500), true));
+        undo.note_retransmissions(1, ms(600));
+        assert!(undo.may_undo(echo(499), false) && !undo.may_undo(echo(500), true));
         assert!(!undo.may_undo(None, true), "without timestamps nothing tells");
         undo.forget_retrans_stamp();
-        assert!(undo.may_undo(Some(700), true) && !undo.may_undo(Some(700), false));
+        assert!(undo.may_undo(echo(700), true) && !undo.may_undo(echo(700), false));
     }
 
     #[test]
@@ -138,7 +145,7 @@ mod tests {
         undo.note_dsack(10, 1);
         assert!(!undo.may_undo_by_dsack(), "below the marker: that was before the episode");
         undo.note_dsack(12, 1);
-        assert!(undo.may_undo_by_dsack() && undo.may_undo(Some(900), false));
+        assert!(undo.may_undo_by_dsack() && undo.may_undo(echo(900), false));
     }
 
     #[test]
@@ -153,10 +160,10 @@ mod tests {
     fn nothing_is_undone_twice_or_where_it_is_switched_off() {
         let mut undo = retransmitted(1, 500);
         undo.end();
-        assert!(!undo.may_undo(Some(0), true) && !undo.is_possible());
+        assert!(!undo.may_undo(echo(0), true) && !undo.is_possible());
         let mut undo = Undo::new(false);
         undo.begin(10, 1);
         undo.note_dsack(11, 1);
-        assert!(!undo.may_undo(Some(0), true));
+        assert!(!undo.may_undo(echo(0), true));
     }
 }

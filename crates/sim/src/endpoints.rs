@@ -75,8 +75,8 @@ impl Endpoints {
     pub fn establish(&mut self, now: Time, handshake: Handshake) {
         match self {
             Endpoints::Tcp { sender, receiver } => {
-                sender.establish(now, handshake.rtt, handshake.retries);
-                receiver.set_handshake(handshake.way_there + handshake.way_back, handshake.way_back);
+                sender.establish(now, handshake);
+                receiver.set_handshake(handshake.way_there + handshake.way_back);
             }
             Endpoints::Other(ends) => {
                 ends.near.establish(now, handshake);

@@ -7,7 +7,7 @@
 use crate::agenda::Cause;
 use dumbbell_path::{Class, Ecn};
 use dumbbell_transport::{
-    Ack, AdvertisedWindow, Arrival, Burst, CumulativeAck, Datagram, Flags, Marks, SackBlock, Segment,
+    Ack, AdvertisedWindow, Arrival, Burst, CumulativeAck, Datagram, Flags, Marks, SackBlock, Segment, Timestamp,
 };
 use dumbbell_units::{Time, claimed, prefetch};
 use std::num::NonZeroU32;
@@ -15,16 +15,16 @@ use std::num::NonZeroU32;
 /// A packet of some flow, on some hop of its route.
 #[derive(Clone, Copy, Debug, Default)]
 pub(crate) struct Packet {
-    /// Timestamp option: when a packet of data or of the handshake left, or the time that an ACK echoes. When a datagram
-    /// left.
-    pub timestamp: Time,
+    /// When a packet of data or of the handshake, or a datagram, left, in nanoseconds. Of an ACK the timestamp option: when it
+    /// left, and in the upper half the time that it echoes.
+    times: u64,
     pub flow: u32,
     /// The segment, or the segment acknowledged. In an answer to a SYN this and `detail` are the time that it echoes.
     number: u32,
     /// Segments behind this one in its burst, or the receive window of an ACK.
     detail: u32,
-    /// What an ACK or a datagram carries besides.
-    attachment: Option<Handle>,
+    /// The handle of what an ACK or a datagram carries besides; 0 of none. The timestamp that a segment echoes.
+    besides: u32,
     /// IP length.
     pub size: u16,
     /// Links of its route behind the one that it is on.
@@ -97,11 +97,11 @@ impl Packet {
     #[inline]
     pub fn data(flow: u32, hops_left: u16, header: u8, segment: Segment) -> Packet {
         Packet {
-            timestamp: segment.sent_at,
+            times: segment.sent_at.as_nanos(),
             flow,
             number: segment.seq,
             detail: 0,
-            attachment: None,
+            besides: segment.echo.bits(),
             size: segment.len + u16::from(header),
             kind: Kind::Data,
             hops_left,
@@ -125,29 +125,30 @@ impl Packet {
             len: self.size - u16::from(self.header),
             ecn: self.ecn,
             flags: Flags::from_bits(self.flags),
-            sent_at: self.timestamp,
+            sent_at: self.left_at(),
+            echo: Timestamp::from_bits(self.besides),
         }
     }
 
     #[inline(always)]
     pub fn ack(flow: u32, hops_left: u16, header: u8, ack: &Ack, store: &mut Store<Options>) -> Packet {
-        let &Ack { ack: number, sack, sack_count, ece, marks, window, echo } = ack;
+        let &Ack { ack: number, sack, sack_count, ece, marks, window, sent_at, echo } = ack;
         let has_options = sack_count > 0 || marks.is_some();
         Packet {
-            attachment: has_options.then(|| store.put(Options { sack, sack_count, marks })),
+            besides: if has_options { store.put(Options { sack, sack_count, marks }).bits() } else { 0 },
             size: u16::from(header) + ack.option_bytes(),
-            ..Packet::cumulative_ack(flow, hops_left, header, CumulativeAck { ack: number, ece, window, echo })
+            ..Packet::cumulative_ack(flow, hops_left, header, CumulativeAck { ack: number, ece, window, sent_at, echo })
         }
     }
 
     #[inline(always)]
     pub fn cumulative_ack(flow: u32, hops_left: u16, header: u8, ack: CumulativeAck) -> Packet {
         Packet {
-            timestamp: ack.echo,
+            times: u64::from(ack.echo.bits()) << 32 | u64::from(ack.sent_at.bits()),
             flow,
             number: ack.ack,
             detail: ack.window.bits(),
-            attachment: None,
+            besides: 0,
             size: u16::from(header),
             kind: Kind::Ack,
             hops_left,
@@ -161,7 +162,10 @@ impl Packet {
     #[inline]
     pub fn cumulative(&self) -> CumulativeAck {
         let window = AdvertisedWindow::from_bits(self.detail);
-        CumulativeAck { ack: self.number, ece: self.flags != 0, window, echo: self.timestamp }
+        #[expect(clippy::cast_possible_truncation, reason = "the lower half")]
+        let sent_at = Timestamp::from_bits(self.times as u32);
+        let echo = Timestamp::from_bits((self.times >> 32) as u32);
+        CumulativeAck { ack: self.number, ece: self.flags != 0, window, sent_at, echo }
     }
 
     /// The acknowledgement of an ACK that arrives with these options.
@@ -179,7 +183,7 @@ impl Packet {
         Datagram { size, ecn }: Datagram,
         payload: Handle,
     ) -> Packet {
-        Packet { ecn, attachment: Some(payload), ..Packet::handshake(now, flow, hops_left, size, kind) }
+        Packet { ecn, besides: payload.bits(), ..Packet::handshake(now, flow, hops_left, size, kind) }
     }
 
     /// A datagram with its payload, as it arrives.
@@ -191,11 +195,11 @@ impl Packet {
     /// A packet of the handshake with `size` bytes.
     pub fn handshake(now: Time, flow: u32, hops_left: u16, size: u16, kind: Kind) -> Packet {
         Packet {
-            timestamp: now,
+            times: now.as_nanos(),
             flow,
             number: 0,
             detail: 0,
-            attachment: None,
+            besides: 0,
             size,
             kind,
             hops_left,
@@ -215,6 +219,12 @@ impl Packet {
             detail: lower_half,
             ..Packet::handshake(now, flow, hops_left, size, Kind::SynAck)
         }
+    }
+
+    /// When a packet left that is no ACK.
+    #[inline(always)]
+    pub fn left_at(&self) -> Time {
+        Time::from_nanos(self.times)
     }
 
     /// When the SYN left that this one answers.
@@ -242,13 +252,19 @@ impl Packet {
 
     /// The same packet with an attachment of its own.
     pub fn with_attachment(self, attachment: Handle) -> Packet {
-        Packet { attachment: Some(attachment), ..self }
+        Packet { besides: attachment.bits(), ..self }
     }
 
     /// What it carries besides itself.
     #[inline]
     pub fn attachment(&self) -> Option<Handle> {
-        self.attachment
+        if matches!(self.kind, Kind::Data | Kind::Awaited) { None } else { self.options() }
+    }
+
+    /// The options of an ACK, if it has any, or the payload of a datagram.
+    #[inline(always)]
+    pub fn options(&self) -> Option<Handle> {
+        NonZeroU32::new(self.besides).map(Handle)
     }
 }
 
@@ -293,7 +309,8 @@ impl dumbbell_path::Packet for Packet {
     fn is_followed_by(&self, other: &Packet, count: u32) -> bool {
         self.detail == other.detail.wrapping_add(count)
             && self.number.wrapping_add(count) == other.number
-            && self.timestamp == other.timestamp
+            && self.times == other.times
+            && self.besides == other.besides
             && self.flow == other.flow
             && self.ecn == other.ecn
             && self.kind == other.kind
@@ -331,6 +348,10 @@ impl Handle {
 
     fn index(self) -> usize {
         self.0.get() as usize - 1
+    }
+
+    fn bits(self) -> u32 {
+        self.0.get()
     }
 }
 
@@ -459,7 +480,7 @@ mod tests {
         let left = Time::from_nanos(31 * 86_400_000_000_000 + 1);
         let answer = Packet::syn_ack(left + Duration::from_millis(5), 7, 2, 60, left);
         assert_eq!((answer.echo(), answer.flow, answer.hops_left), (left, 7, 2));
-        assert_eq!((answer.kind, answer.timestamp.since(left)), (Kind::SynAck, Duration::from_millis(5)));
+        assert_eq!((answer.kind, answer.left_at().since(left)), (Kind::SynAck, Duration::from_millis(5)));
     }
 
     #[test]

@@ -59,6 +59,12 @@ pub struct Handshake {
 }
 
 impl Handshake {
+    /// One that took `rtt`, half of it there and half of it back.
+    pub fn symmetric(rtt: Duration) -> Handshake {
+        let half = Duration::from_nanos(rtt.as_nanos() / 2);
+        Handshake { rtt, way_there: half, way_back: rtt - half, retries: 0 }
+    }
+
     /// Of ends that need none.
     pub const NONE: Handshake =
         Handshake { rtt: Duration::ZERO, way_there: Duration::ZERO, way_back: Duration::ZERO, retries: 0 };

@@ -26,6 +26,7 @@ pub use config::{
     Completion, ControllerRtt, DeliveryRate, LossDetection, Pacing, Protocol, RecoveryRule, Rescue, RtoRule,
     RttSamples, TransportConfig,
 };
+pub use dumbbell_recovery::timestamp::Timestamp;
 pub use ecn::EcnUse;
 pub use endpoint::{Arrival, Datagram, Endpoint, FrameCounts, Handshake, Sending};
 pub use receiver::{Answer, EcnEcho, EvenRun, Horizon, Receiver, ReceiverStats, SteadyAcks};

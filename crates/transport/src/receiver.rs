@@ -61,7 +61,7 @@ const REPEATED_SACK_BLOCKS: usize = 2;
 /// Quick ACKs after congestion marks and lost ECN capability.
 const QUICK_ACKS_ECN: u32 = 2;
 /// Ticks of the timestamp clock by which a segment may be older than the timestamp to be echoed (`TCP_PAWS_WINDOW`).
-const PAWS_WINDOW_TICKS: u64 = 1;
+const PAWS_WINDOW_TICKS: i32 = 1;
 /// Fewest quick ACKs that a tiny window allows.
 const QUICK_ACKS_MIN: u32 = 2;
 /// The delayed-ACK time before the first data, which begins the quick ACKs of a connection.
@@ -315,8 +315,8 @@ impl Receiver {
     /// its answer was under way. Without it the receiver assumes a symmetric path: twice the shortest travel time of a
     /// segment. The value matters for the growth of the window, on paths below 3 ms for ACK compression, and on paths
     /// above 40 ms for the delayed ACK.
-    pub fn set_handshake(&mut self, rtt: Duration, way_back: Duration) {
-        self.rtt.set_handshake(rtt, way_back);
+    pub fn set_handshake(&mut self, rtt: Duration) {
+        self.rtt.set_handshake(rtt);
     }
 
     /// The ACK that ends the handshake arrives (`tcp_init_buffer_space`): the first round of [`RightSizing`] begins. The first
@@ -347,7 +347,7 @@ impl Receiver {
         match self.on_run(now, segment, Horizon::NOW, |_, _| 0) {
             Answer::Delayed | Answer::Silence => None,
             Answer::Ack(ack) => Some(ack.into()),
-            Answer::Waiting => self.poll_transmit(),
+            Answer::Waiting => self.poll_transmit(now),
         }
     }
 
@@ -389,14 +389,14 @@ impl Receiver {
         }
     }
 
-    /// The ACK that waits.
+    /// The ACK that waits since the arrival at `now`.
     #[inline]
-    pub fn poll_transmit(&mut self) -> Option<Ack> {
+    pub fn poll_transmit(&mut self, now: Time) -> Option<Ack> {
         match std::mem::replace(&mut self.waiting, Waiting::Nothing) {
             Waiting::Nothing => None,
-            Waiting::Latest => Some(self.acknowledge()),
+            Waiting::Latest => Some(self.acknowledge(now)),
             Waiting::LatestBeforePrediction => {
-                let ack = self.acknowledge();
+                let ack = self.acknowledge(now);
                 self.predict();
                 Some(ack)
             }
@@ -433,7 +433,7 @@ impl Receiver {
             // The sender paused for longer than expected: wait for longer the next time (`tcp_delack_timer_handler`).
             self.ato = (self.ato * 2).min(self.rto());
         }
-        Some(self.acknowledge())
+        Some(self.acknowledge(now))
     }
 
     /// When [`Receiver::on_timer`] wants to be called; [`Time::NEVER`] when no timer is armed.

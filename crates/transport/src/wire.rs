@@ -2,6 +2,7 @@
 
 use dumbbell_path::Ecn;
 use dumbbell_recovery::accurate_ecn::{ace, byte_counter};
+use dumbbell_recovery::timestamp::Timestamp;
 use dumbbell_units::Time;
 use std::num::NonZeroU32;
 
@@ -58,6 +59,8 @@ pub struct Segment {
     pub flags: Flags,
     /// When the segment left (timestamp option; the receiver echoes it).
     pub sent_at: Time,
+    /// When the latest ACK left that the sender had got by then (timestamp echo reply).
+    pub echo: Timestamp,
 }
 
 /// A run of segments `start..end` that the receiver holds.
@@ -150,8 +153,10 @@ pub struct Ack {
     pub marks: Option<Marks>,
     /// Receive window beyond `ack`.
     pub window: AdvertisedWindow,
-    /// Send time of the segment that this ACK echoes (timestamp echo reply).
-    pub echo: Time,
+    /// When this ACK left (timestamp option; the sender echoes it).
+    pub sent_at: Timestamp,
+    /// When the segment left that this ACK echoes (timestamp echo reply).
+    pub echo: Timestamp,
 }
 
 /// Marked segments that have arrived (AccECN, RFC 9768): their number in the three bits of ACE, and their bytes in the option's
@@ -197,15 +202,17 @@ pub struct CumulativeAck {
     pub ece: bool,
     /// Receive window beyond `ack`.
     pub window: AdvertisedWindow,
-    /// Send time of the segment that this ACK echoes (timestamp echo reply).
-    pub echo: Time,
+    /// When this ACK left (timestamp option; the sender echoes it).
+    pub sent_at: Timestamp,
+    /// When the segment left that this ACK echoes (timestamp echo reply).
+    pub echo: Timestamp,
 }
 
 impl From<CumulativeAck> for Ack {
     #[inline]
-    fn from(CumulativeAck { ack, ece, window, echo }: CumulativeAck) -> Ack {
+    fn from(CumulativeAck { ack, ece, window, sent_at, echo }: CumulativeAck) -> Ack {
         let sack = [SackBlock::default(); Ack::MAX_SACK_BLOCKS];
-        Ack { ack, sack, sack_count: 0, ece, marks: None, window, echo }
+        Ack { ack, sack, sack_count: 0, ece, marks: None, window, sent_at, echo }
     }
 }
 
@@ -216,8 +223,8 @@ impl Ack {
     /// The same without options, if it has none.
     #[inline]
     pub fn without_options(&self) -> Option<CumulativeAck> {
-        let &Ack { ack, ece, window, echo, sack_count, marks, .. } = self;
-        (sack_count == 0 && marks.is_none()).then_some(CumulativeAck { ack, ece, window, echo })
+        let &Ack { ack, ece, window, sent_at, echo, sack_count, marks, .. } = self;
+        (sack_count == 0 && marks.is_none()).then_some(CumulativeAck { ack, ece, window, sent_at, echo })
     }
 
     /// The valid blocks.

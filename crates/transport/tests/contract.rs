@@ -10,7 +10,9 @@
 
 use dumbbell_cc::{AckFlags, CaState, Control, Controller, Event, Hooks, LostPacket, Needs, RateSample, View};
 use dumbbell_transport::quic::{EcnCounts, QuicAck, QuicSender};
-use dumbbell_transport::{Ack, AdvertisedWindow, EcnUse, Pacing, SackBlock, Sender, TransportConfig};
+use dumbbell_transport::{
+    Ack, AdvertisedWindow, EcnUse, Handshake, Pacing, SackBlock, Sender, Timestamp, TransportConfig,
+};
 use dumbbell_units::{Duration, Time};
 use std::collections::BTreeSet;
 use std::sync::{Arc, Mutex};
@@ -167,7 +169,7 @@ impl Ground for Tcp {
     const PROFILE: &str = "tcp";
     fn new(config: TransportConfig, controller: Box<dyn Controller>, now: Time) -> Tcp {
         let mut sender = Sender::new(config.into(), controller);
-        sender.establish(now, RTT, 0);
+        sender.establish(now, Handshake::symmetric(RTT));
         Tcp { sender, sent: Vec::new(), arrived: BTreeSet::new(), marks: 0 }
     }
     fn write(&mut self, now: Time, packets: u32) {
@@ -189,7 +191,16 @@ impl Ground for Tcp {
         let ece = marks > std::mem::replace(&mut self.marks, marks);
         self.sender.on_ack(
             now,
-            &Ack { ack, sack, sack_count, ece, marks: None, window: AdvertisedWindow::whole(10_000), echo },
+            &Ack {
+                ack,
+                sack,
+                sack_count,
+                ece,
+                marks: None,
+                window: AdvertisedWindow::whole(10_000),
+                sent_at: Timestamp::at(now),
+                echo: Timestamp::at(echo),
+            },
         );
     }
     fn next_timer(&self) -> Time {

@@ -16,7 +16,7 @@ use accurate::Accurate;
 use connection::{Connection, milliseconds};
 use dumbbell_cc::Controller;
 use dumbbell_path::Ecn;
-use dumbbell_transport::{EcnEcho, EcnUse, Receiver, Sender, TransportConfig};
+use dumbbell_transport::{EcnEcho, EcnUse, Handshake, Receiver, Sender, Timestamp, TransportConfig};
 use dumbbell_units::{Duration, Rng, Time};
 use negotiation::Reflected;
 use std::collections::{HashSet, VecDeque};
@@ -324,8 +324,8 @@ impl Simulated {
         }
         // An echo tells which of several SYNs the answer is to.
         let rtt = self.now.since(self.echo_of(answer).unwrap_or(opening.sent_at));
-        sender.establish(self.now, rtt, opening.repetitions);
-        receiver.set_handshake(rtt, Duration::from_nanos(rtt.as_nanos() / 2));
+        sender.establish(self.now, Handshake { retries: opening.repetitions, ..Handshake::symmetric(rtt) });
+        receiver.set_handshake(rtt);
         receiver.accept(self.now);
         let incoming = self.incoming.stream(u64::from(self.peer_segment));
         self.state = State::Established(Box::new(Connection {
@@ -346,7 +346,7 @@ impl Simulated {
             dsack: settings.config.dsack,
             last_ack: 0,
             own_window: FIRST_WINDOW,
-            last_echo: Time::ZERO,
+            last_echo: Timestamp::default(),
             plain_timestamp: peer.clock.map(|(val, _)| val),
             largest_window: first_window,
             last_window: window.unwrap_or(peer.window),

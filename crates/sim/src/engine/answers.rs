@@ -29,7 +29,7 @@ impl Engine<'_> {
         }
         let flow = &mut self.flows[index];
         if self.is_measuring {
-            flow.one_way_delays += now.since(packet.timestamp);
+            flow.one_way_delays += now.since(packet.left_at());
         }
         let Endpoints::Tcp { receiver, .. } = &mut flow.ends else { return };
         let segment = packet.segment();
@@ -102,7 +102,7 @@ impl Engine<'_> {
     #[inline(never)]
     fn acknowledge_waiting(&mut self, index: usize) {
         let Endpoints::Tcp { receiver, .. } = &mut self.flows[index].ends else { return };
-        let ack = receiver.poll_transmit();
+        let ack = receiver.poll_transmit(self.now);
         self.flow_agenda.advance(index, Turn::Receiver, receiver.next_timer());
         if let Some(ack) = ack {
             self.acknowledge(index, &ack, Cause::ARRIVAL);

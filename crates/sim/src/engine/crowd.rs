@@ -109,7 +109,7 @@ impl Engine<'_> {
                 sender.prefetch();
                 prefetch(&flow.traffic);
                 prefetch(&flow.rtt);
-                if let Some(options) = packet.attachment() {
+                if let Some(options) = packet.options() {
                     self.sacks.prefetch(options);
                 }
             }

@@ -145,7 +145,7 @@ impl Engine<'_> {
         let now = self.now;
         let flow = &mut self.flows[index];
         let Endpoints::Tcp { sender, .. } = &mut flow.ends else { return };
-        match packet.attachment() {
+        match packet.options() {
             None => sender.on_cumulative_ack(now, packet.cumulative()),
             Some(options) => sender.on_ack(now, &packet.acknowledgement(self.sacks.take(options))),
         }
@@ -176,7 +176,7 @@ impl Engine<'_> {
         let index = packet.flow as usize;
         let flow = &mut self.flows[index];
         if self.is_measuring {
-            flow.one_way_delays += now.since(packet.timestamp);
+            flow.one_way_delays += now.since(packet.left_at());
         }
         let (Endpoints::Other(ends), Some(payload)) = (&mut flow.ends, packet.attachment()) else { return };
         ends.far.on_packet(now, packet.arrival(self.payloads.get(payload)));
@@ -184,7 +184,7 @@ impl Engine<'_> {
         if self.is_measuring
             && let Some(datagrams) = &mut flow.datagrams
         {
-            datagrams.one_way.add(now.since(packet.timestamp).as_micros());
+            datagrams.one_way.add(now.since(packet.left_at()).as_micros());
             if let Some(took) = ends.far.completed_frame() {
                 datagrams.frames.add(took.as_micros());
             }
@@ -227,11 +227,11 @@ impl Engine<'_> {
         let Some(set_up) = &mut flow.set_up else { return };
         match packet.kind {
             Kind::Syn => {
-                let echo = set_up.on_syn(now, packet.timestamp);
+                let echo = set_up.on_syn(now, packet.left_at());
                 self.send_syn_ack(index, echo, Cause::ARRIVAL);
             }
             Kind::SynAck if flow.phase == Phase::Connecting => {
-                let handshake = set_up.on_syn_ack(now, packet.echo(), packet.timestamp);
+                let handshake = set_up.on_syn_ack(now, packet.echo(), packet.left_at());
                 self.establish(index, handshake);
             }
             Kind::SynAck => self.send_handshake_ack(index),

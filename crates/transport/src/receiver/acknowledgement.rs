@@ -5,14 +5,15 @@ use super::{
     UNCOMPRESSED_DUP_ACKS, Waiting, Window,
 };
 use crate::{Ack, AdvertisedWindow, CumulativeAck, Marks, SackBlock};
+use dumbbell_recovery::timestamp::Timestamp;
 use dumbbell_units::{Duration, Time};
 
 impl Receiver {
     /// Builds an ACK of everything before the current segment, which has to leave before the ACK of this segment
     /// (`tcp_sack_compress_send_ack`, `dctcp_ece_ack_update`).
     #[inline(never)]
-    pub(super) fn hold_back(&mut self) {
-        let ack = self.acknowledge();
+    pub(super) fn hold_back(&mut self, now: Time) {
+        let ack = self.acknowledge(now);
         self.rare.get_or_insert_default().held_back = Some(ack);
         self.waiting = Waiting::HeldBack;
     }
@@ -168,7 +169,7 @@ impl Receiver {
     }
 
     /// Builds an ACK of everything so far (`tcp_send_ack`). No other ACK is pending afterwards.
-    pub(super) fn acknowledge(&mut self) -> Ack {
+    pub(super) fn acknowledge(&mut self, now: Time) -> Ack {
         let held = self.held.segments();
         let (duplicate, unread, counts_marks) = match &mut self.rare {
             Some(rare) => (rare.duplicate.take(), rare.unread, rare.marks.is_some()),
@@ -188,7 +189,7 @@ impl Receiver {
         if queued > 0 && self.sizing.is_scarce(queued) {
             self.quick = 0;
         }
-        let mut ack = Ack::from(self.cumulative_ack(window));
+        let mut ack = Ack::from(self.cumulative_ack(now, window));
         if let Some(unread) = unread
             && self.constant_window.is_none()
             && self.sizing.doubles(self.window_left(), held)
@@ -234,7 +235,7 @@ impl Receiver {
     /// Builds an ACK without SACK blocks that advertises `window`, or what is left of the last one if that is more
     /// (`tcp_select_window`, `tcp_event_ack_sent`).
     #[inline(always)]
-    pub(super) fn cumulative_ack(&mut self, window: Option<Window>) -> CumulativeAck {
+    pub(super) fn cumulative_ack(&mut self, now: Time, window: Option<Window>) -> CumulativeAck {
         if let Some(window) = window
             && self.moves_edge(self.rcv_nxt, window)
         {
@@ -264,7 +265,8 @@ impl Receiver {
             } else {
                 self.exact_window()
             },
-            echo: self.recent_timestamp,
+            sent_at: Timestamp::at(now),
+            echo: Timestamp::at(self.recent_timestamp),
         }
     }
 

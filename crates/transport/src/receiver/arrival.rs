@@ -5,7 +5,7 @@ use super::predicted::Expected;
 use super::{EcnEcho, LastRead, PAWS_WINDOW_TICKS, QUICK_ACKS_ECN, REPEATED_SACK_BLOCKS, Receiver, Unread};
 use crate::{Flags, Segment};
 use dumbbell_path::Ecn;
-use dumbbell_recovery::ack_rtt::timestamp_ticks;
+use dumbbell_recovery::timestamp::Timestamp;
 use dumbbell_units::{Duration, Time};
 
 impl Receiver {
@@ -56,7 +56,7 @@ impl Receiver {
         let recent = self.recent_timestamp;
         self.timestamps
             && segment.sent_at < recent
-            && timestamp_ticks(segment.sent_at) + PAWS_WINDOW_TICKS < timestamp_ticks(recent)
+            && Timestamp::at(recent).ms_since(Timestamp::at(segment.sent_at)) > PAWS_WINDOW_TICKS
     }
 
     /// Whether a segment ends below the last ACK, or beyond the window (`tcp_sequence`).
@@ -101,9 +101,17 @@ impl Receiver {
     /// Takes the round-trip time from a segment's timestamp (`tcp_rcv_rtt_measure_ts`).
     #[inline(always)]
     pub(super) fn measure_rtt(&mut self, now: Time, segment: &Segment) {
-        if self.rtt.measure(now, segment.sent_at) {
+        if !self.rtt.has_taken(segment) && self.rtt.measure(now, segment, self.has_unread_at(now)) {
             self.set_round_end();
         }
+    }
+
+    /// Whether the application has not read everything at the arrival of a segment.
+    fn has_unread_at(&self, now: Time) -> bool {
+        let gap = now.since(self.last_data_at);
+        // What came between two reads is acknowledged by the second of them, unless each segment is at once.
+        let is_waiting = gap == Duration::ZERO || self.rcv_nxt != self.last_acked;
+        (gap < self.read_delay && is_waiting) || self.has_unread()
     }
 
     /// Without timestamps: takes the time in which a window of data arrived (`tcp_rcv_rtt_measure`).
@@ -117,7 +125,7 @@ impl Receiver {
     /// Segment `rcv_nxt` arrives.
     pub(super) fn on_next(&mut self, now: Time, segment: Segment) -> bool {
         let before = self.adapt_to_gap(now);
-        self.observe_ecn(&segment);
+        self.observe_ecn(now, &segment);
         // The segment takes room, and what it makes readable does still.
         let unread = self.unread(now);
         self.grow_window(segment.len, self.held.segments() + unread + 1);
@@ -254,14 +262,14 @@ impl Receiver {
     /// A segment above a hole arrives (`tcp_data_queue_ofo`).
     #[inline(always)]
     pub(super) fn on_ahead(&mut self, now: Time, segment: Segment) -> bool {
-        self.observe_ecn(&segment);
+        self.observe_ecn(now, &segment);
         let releases = self.sacks.position(segment.seq) >= REPEATED_SACK_BLOCKS && self.compressed_acks > 0;
         let is_known = releases && self.held.holds(segment.seq);
         if is_known {
             self.note_duplicate(segment.seq);
         }
         if releases {
-            self.hold_back();
+            self.hold_back(now);
         }
         // The ACK that was released counts as that of this segment, which the next one tells (`inet_csk_clear_xmit_timer`).
         self.unacked_news = !releases;
@@ -324,14 +332,14 @@ impl Receiver {
     /// Reads the ECN bits of new data (`tcp_ecn_check_ce`). With DCTCP a delayed ACK of segments with another mark
     /// leaves first.
     #[inline]
-    pub(super) fn observe_ecn(&mut self, segment: &Segment) {
+    pub(super) fn observe_ecn(&mut self, now: Time, segment: &Segment) {
         if segment.ecn != Ecn::NotEct || self.ecn_seen {
-            self.observe_ecn_codepoint(segment);
+            self.observe_ecn_codepoint(now, segment);
         }
     }
 
     #[inline(never)]
-    pub(super) fn observe_ecn_codepoint(&mut self, segment: &Segment) {
+    pub(super) fn observe_ecn_codepoint(&mut self, now: Time, segment: &Segment) {
         if let Some(marks) = self.marks() {
             let must_tell = marks.note(segment.ecn);
             self.ack_now |= must_tell;
@@ -355,7 +363,7 @@ impl Receiver {
             EcnEcho::Dctcp => {
                 let changed = is_marked != self.echo_congestion;
                 if changed && self.delayed_ack_at != Time::NEVER {
-                    self.hold_back();
+                    self.hold_back(now);
                 }
                 self.echo_congestion = is_marked;
                 self.ack_now |= changed;

@@ -65,7 +65,7 @@ impl Receiver {
             return None;
         }
         let window = self.open_window();
-        Some(self.cumulative_ack(Some(window)))
+        Some(self.cumulative_ack(now, Some(window)))
     }
 
     /// Whether `segment` was expected to continue the newest run above a hole.

@@ -1,26 +1,27 @@
 //! The round-trip time as a receiver sees it (`tcp_rcv_rtt_measure_ts`, `tcp_rcv_rtt_update`).
 //!
-//! Data echoes the timestamp of the ACK that released it, so the receiver knows how long ACK and data were under way,
-//! in whole milliseconds. The estimate falls at once and rises by an eighth of the difference, at most once for each
-//! echoed millisecond. In this model segments carry no echo: a segment counts as the answer to an ACK that left
-//! `way_back` before the segment was sent.
+//! Data echoes the timestamp of the latest ACK that its sender had got, so the receiver knows how long ACK and data were
+//! under way, and how long the data waited for its turn, in whole milliseconds. The estimate falls at once and rises by an
+//! eighth of the difference, at most once for each echoed millisecond.
 
+use crate::Segment;
+use dumbbell_recovery::timestamp::Timestamp;
 use dumbbell_units::{Duration, Time};
 
-const MILLISECOND: Duration = Duration::from_millis(1);
+/// Of the first segment that gives a sample (`TCP_MSS_DEFAULT`).
+const INITIAL_RCV_MSS: u16 = 536;
 
 /// Round-trip times of one receiver.
 #[derive(Clone, Debug)]
 pub(super) struct ReceiverRtt {
     /// Eight times the estimate in microseconds; 0 before the first sample.
     smoothed_us_x8: u32,
-    /// Millisecond of the last ACK whose echo was taken, on a clock of 32 bits as TCP's.
-    echoed_ms: u32,
-    /// Segments that leave within a millisecond from here on echo the same one. Far from any time before the first.
-    echoes_from: Time,
-    /// How long an ACK is under way, and the round-trip time of an empty path: from the handshake, or else the shortest
-    /// time that any segment has travelled, and twice that.
-    way_back: Duration,
+    /// What the segment echoed whose echo was taken last (`rcv_rtt_last_tsecr`). Far from any time before the first.
+    echoed: Timestamp,
+    /// Segments with fewer bytes give no sample (`rcv_mss`).
+    rcv_mss: u16,
+    /// The round-trip time of an empty path: from the handshake, or else twice the shortest time that any segment has
+    /// travelled.
     base: Duration,
     is_told: bool,
     /// Without timestamps: when the window began that is being measured, and the first segment beyond it.
@@ -31,18 +32,16 @@ impl ReceiverRtt {
     pub(super) fn new() -> ReceiverRtt {
         ReceiverRtt {
             smoothed_us_x8: 0,
-            echoed_ms: u32::MAX,
-            echoes_from: Time::from_nanos(u64::MAX / 2),
-            way_back: Duration::from_nanos(u64::MAX),
+            echoed: Timestamp::from_bits(u32::MAX),
+            rcv_mss: INITIAL_RCV_MSS,
             base: Duration::from_nanos(u64::MAX),
             is_told: false,
             window: None,
         }
     }
 
-    pub(super) fn set_handshake(&mut self, rtt: Duration, way_back: Duration) {
+    pub(super) fn set_handshake(&mut self, rtt: Duration) {
         self.is_told = true;
-        self.way_back = way_back;
         self.base = rtt;
     }
 
@@ -50,44 +49,32 @@ impl ReceiverRtt {
     #[inline]
     pub(super) fn note_travel(&mut self, travel: Duration) {
         if !self.is_told {
-            self.way_back = self.way_back.min(travel);
-            self.base = self.way_back * 2;
+            self.base = self.base.min(travel * 2);
         }
     }
 
-    /// A segment that left at `sent_at` arrives. Returns whether the estimate is a new one.
+    /// Whether a segment tells nothing that was not taken before.
     #[inline]
-    pub(super) fn measure(&mut self, now: Time, sent_at: Time) -> bool {
-        !self.has_taken(sent_at) && self.measure_echo(now, sent_at)
+    pub(super) fn has_taken(&self, segment: &Segment) -> bool {
+        self.echoed == segment.echo
     }
 
-    /// Whether a segment that left at `sent_at` tells nothing that was not taken before.
-    #[inline]
-    pub(super) fn has_taken(&self, sent_at: Time) -> bool {
-        // What left before is ahead by nearly all that a number holds.
-        sent_at.as_nanos().wrapping_sub(self.echoes_from.as_nanos()) < MILLISECOND.as_nanos()
-    }
-
+    /// A segment arrives. Where data before it is `unread` a longer time is that of the reader and not of the path. Returns
+    /// whether the estimate is a new one.
     #[inline(never)]
-    #[expect(clippy::cast_possible_truncation, reason = "TCP's clock of 32 bits, which wraps")]
-    fn measure_echo(&mut self, now: Time, sent_at: Time) -> bool {
-        self.note_travel(now.since(sent_at));
-        let echoed = sent_at.as_nanos().saturating_sub(self.way_back.as_nanos()) / MILLISECOND.as_nanos();
-        if self.is_told {
-            self.echoes_from = Time::ZERO + MILLISECOND * echoed + self.way_back;
-        }
-        let echoed_ms = echoed as u32;
-        if self.echoed_ms == echoed_ms {
+    pub(super) fn measure(&mut self, now: Time, segment: &Segment, unread: bool) -> bool {
+        self.note_travel(now.since(segment.sent_at));
+        self.echoed = segment.echo;
+        if segment.len < self.rcv_mss {
             return false;
         }
-        self.echoed_ms = echoed_ms;
-        let now_ms = (now.as_nanos() / MILLISECOND.as_nanos()) as u32;
-        let sample_us = now_ms.wrapping_sub(echoed_ms).saturating_mul(1_000).min(u32::MAX / 8);
-        if sample_us == 0 {
-            return false;
-        }
+        self.rcv_mss = segment.len;
+        let Ok(sample_ms @ 1..) = u32::try_from(Timestamp::at(now).ms_since(segment.echo)) else { return false };
+        let sample_us = sample_ms.saturating_mul(1_000).min(u32::MAX / 8);
         if self.smoothed_us_x8 == 0 || 8 * sample_us < self.smoothed_us_x8 {
             self.smoothed_us_x8 = 8 * sample_us;
+        } else if unread {
+            return false;
         } else {
             self.smoothed_us_x8 += sample_us - self.smoothed_us_x8 / 8;
         }
@@ -135,34 +122,60 @@ impl ReceiverRtt {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::Flags;
+    use dumbbell_path::Ecn;
 
     fn us(micros: u64) -> Time {
         Time::from_nanos(micros * 1_000)
     }
 
+    /// A full segment that left at `sent_us`, when the latest ACK that its sender had was one of `acked_us`.
+    fn echoing(acked_us: u64, sent_us: u64) -> Segment {
+        let (sent_at, echo) = (us(sent_us), Timestamp::at(us(acked_us)));
+        Segment { seq: 0, len: 1448, ecn: Ecn::NotEct, flags: Flags::NONE, sent_at, echo }
+    }
+
     fn after_handshake() -> ReceiverRtt {
         let mut rtt = ReceiverRtt::new();
-        rtt.set_handshake(Duration::from_millis(40), Duration::from_millis(20));
+        rtt.set_handshake(Duration::from_millis(40));
         rtt
     }
 
     #[test]
-    fn a_sample_is_the_way_back_and_the_travel_in_whole_milliseconds() {
+    fn a_sample_is_the_way_back_the_wait_and_the_travel_in_whole_milliseconds() {
         let mut rtt = after_handshake();
         assert_eq!(rtt.smoothed(), None);
-        rtt.measure(us(141_300), us(120_000)); // the ACK left at 100.0 ms
+        rtt.measure(us(141_300), &echoing(100_900, 120_000), false);
         assert_eq!(rtt.smoothed(), Some(Duration::from_millis(41)));
+        // The segment waited for 30 ms.
+        let mut rtt = after_handshake();
+        rtt.measure(us(171_300), &echoing(100_900, 150_000), false);
+        assert_eq!(rtt.smoothed(), Some(Duration::from_millis(71)));
         assert_eq!(rtt.base(), Duration::from_millis(40));
     }
 
     #[test]
     fn the_estimate_rises_by_an_eighth_and_falls_at_once() {
         let mut rtt = after_handshake();
-        rtt.measure(us(140_000), us(120_000));
-        rtt.measure(us(189_000), us(161_000));
-        assert_eq!(rtt.smoothed(), Some(Duration::from_millis(41)), "40 + (48 - 40)/8");
-        rtt.measure(us(220_000), us(200_000));
+        rtt.measure(us(140_000), &echoing(100_000, 120_000), false);
+        assert!(!rtt.measure(us(189_000), &echoing(141_000, 161_000), true), "the reader has not read");
         assert_eq!(rtt.smoothed(), Some(Duration::from_millis(40)));
+        rtt.measure(us(190_000), &echoing(142_000, 162_000), false);
+        assert_eq!(rtt.smoothed(), Some(Duration::from_millis(41)), "40 + (48 - 40)/8");
+        rtt.measure(us(220_000), &echoing(180_000, 200_000), true);
+        assert_eq!(rtt.smoothed(), Some(Duration::from_millis(40)));
+    }
+
+    #[test]
+    fn segments_shorter_than_one_before_them_give_no_sample() {
+        let mut rtt = after_handshake();
+        rtt.measure(us(140_000), &Segment { len: 535, ..echoing(100_000, 120_000) }, false);
+        assert_eq!(rtt.smoothed(), None);
+        rtt.measure(us(141_000), &Segment { len: 536, ..echoing(101_000, 121_000) }, false);
+        rtt.measure(us(180_000), &echoing(142_000, 162_000), false);
+        assert_eq!(rtt.smoothed(), Some(Duration::from_millis(38)));
+        rtt.measure(us(182_000), &Segment { len: 1447, ..echoing(146_000, 164_000) }, false);
+        assert_eq!(rtt.smoothed(), Some(Duration::from_millis(38)));
     }
 
     #[test]
@@ -182,19 +195,23 @@ mod tests {
     fn the_shortest_round_trip_is_the_estimate_and_at_most_that_of_the_handshake() {
         let mut rtt = after_handshake();
         assert_eq!(rtt.shortest(), Duration::ZERO, "nothing was measured");
-        rtt.measure(us(139_900), us(120_000)); // in whole milliseconds 39
+        rtt.measure(us(139_900), &echoing(100_000, 120_000), false); // in whole milliseconds 39
         assert_eq!((rtt.shortest(), rtt.smoothed()), (Duration::from_millis(39), Some(Duration::from_millis(39))));
-        rtt.measure(us(289_000), us(161_000));
+        rtt.measure(us(289_000), &echoing(141_000, 161_000), false);
         assert_eq!(rtt.smoothed(), Some(Duration::from_micros(52_625)), "39 + (148 - 39)/8");
         assert_eq!(rtt.shortest(), Duration::from_millis(40));
     }
 
     #[test]
-    fn one_sample_is_taken_of_a_millisecond() {
+    fn one_sample_is_taken_of_an_echo() {
         let mut rtt = after_handshake();
-        rtt.measure(us(140_000), us(120_000));
+        rtt.measure(us(140_000), &echoing(100_000, 120_000), false);
         for micros in [0, 400, 900] {
-            rtt.measure(us(189_000 + micros), us(161_000 + micros));
+            let segment = echoing(141_000 + micros, 161_000 + micros);
+            assert_eq!(rtt.has_taken(&segment), micros > 0);
+            if micros == 0 {
+                rtt.measure(us(189_000), &segment, false);
+            }
         }
         assert_eq!(rtt.smoothed(), Some(Duration::from_millis(41)));
     }
@@ -202,7 +219,7 @@ mod tests {
     #[test]
     fn without_a_handshake_the_path_counts_as_symmetric() {
         let mut rtt = ReceiverRtt::new();
-        rtt.measure(us(130_000), us(120_000));
+        rtt.measure(us(130_000), &echoing(110_000, 120_000), false);
         assert_eq!((rtt.base(), rtt.smoothed()), (Duration::from_millis(20), Some(Duration::from_millis(20))));
     }
 }

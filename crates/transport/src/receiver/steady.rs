@@ -7,6 +7,7 @@
 use super::Receiver;
 use super::predicted::Expected;
 use crate::{AdvertisedWindow, CumulativeAck, Segment};
+use dumbbell_recovery::timestamp::Timestamp;
 use dumbbell_units::{Duration, Time};
 
 /// Segments of a run that arrive at even intervals.
@@ -53,7 +54,7 @@ impl Iterator for SteadyAcks {
         if self.count == 0 {
             return None;
         }
-        let next = (self.at, self.ack);
+        let next = (self.at, CumulativeAck { sent_at: Timestamp::at(self.at), ..self.ack });
         self.count -= 1;
         self.at += self.interval;
         self.ack.ack += self.covers;
@@ -88,7 +89,7 @@ impl Receiver {
             && self.expects_next(first)
             && !self.ack_now
             && longest_gap * 2 <= self.delayed_ack_min
-            && self.rtt.has_taken(first.sent_at)
+            && self.rtt.has_taken(first)
             && !self.sizing.can_grow(1)
             && !self.sizing.is_short(first.len);
         if is_steady { self.take_steps(now, first, run) } else { None }
@@ -146,7 +147,8 @@ impl Receiver {
                 ack: first_ack,
                 ece: self.echo_congestion,
                 window: AdvertisedWindow::new(window.segments, window.excess),
-                echo: first.sent_at,
+                sent_at: Timestamp::at(now),
+                echo: Timestamp::at(first.sent_at),
             },
             at: now + step.after,
             interval: run.interval * u64::from(step.segments),
@@ -181,7 +183,7 @@ mod tests {
     }
 
     fn segment(seq: u32, sent_at: Time) -> Segment {
-        Segment { seq, len: 1448, ecn: Ecn::NotEct, flags: crate::Flags::NONE, sent_at }
+        Segment { seq, len: 1448, ecn: Ecn::NotEct, flags: crate::Flags::NONE, sent_at, echo: Timestamp::default() }
     }
 
     /// All ACKs that runs lead to, with their times, how many segments were taken in steady state, and the receiver
@@ -194,7 +196,7 @@ mod tests {
         until: impl Fn(Time) -> Time,
     ) -> (Vec<(Time, Ack)>, u32, Receiver) {
         let mut receiver = Receiver::new(config);
-        receiver.set_handshake(Duration::from_millis(40), Duration::from_millis(20));
+        receiver.set_handshake(Duration::from_millis(40));
         let (mut acks, mut seq, mut taken) = (Vec::new(), 0, 0);
         for &(begins, count) in runs {
             let sent_at = us(begins - 20_000);

@@ -1,7 +1,7 @@
 #![expect(clippy::cast_possible_truncation, reason = "numbers in these tests are small")]
 
 use super::*;
-use crate::{Flags, SackBlock};
+use crate::{Flags, SackBlock, Timestamp};
 use dumbbell_path::Ecn;
 use dumbbell_units::Rng;
 use proptest::prelude::*;
@@ -19,14 +19,16 @@ fn us(micros: u64) -> Time {
     Time::from_nanos(micros * 1_000)
 }
 
-/// A full segment that left [`FORWARD`] before `arrival`.
+/// A full segment that left [`FORWARD`] before `arrival`, and echoes an ACK that left as long before that.
 fn segment(seq: u32, arrival: Time) -> Segment {
+    let before = |delay| Time::ZERO + arrival.since(Time::ZERO + delay);
     Segment {
         seq,
         len: MSS,
         ecn: Ecn::NotEct,
         flags: Flags::NONE,
-        sent_at: Time::ZERO + arrival.since(Time::ZERO + FORWARD),
+        sent_at: before(FORWARD),
+        echo: Timestamp::at(before(FORWARD * 2)),
     }
 }
 
@@ -218,11 +220,11 @@ fn the_delayed_ack_time_follows_the_gaps_up_to_the_round_trip() {
     // Gaps of 30 ms: 40/2 + 30 = 50, 50/2 + 30 = 55, 55/2 + 30 = 57.5 ms, bounded by a round trip of 56 ms.
     let (mut receiver, next) =
         settled(TransportConfig { hz: 1_000_000, timer_wheel: false, ack_every: 100, ..steady() });
-    receiver.set_handshake(Duration::from_millis(56), Duration::from_millis(28));
+    receiver.set_handshake(Duration::from_millis(56));
     arrive(&mut receiver, next, ms(110));
     for (i, expected_us) in [(1, 50_000), (2, 55_000), (3, 56_000)] {
         let now = receiver.last_data_at + Duration::from_millis(30);
-        receiver.acknowledge();
+        receiver.acknowledge(ms(0));
         arrive(&mut receiver, next + i, now);
         assert_eq!(receiver.next_timer(), now + Duration::from_micros(expected_us));
     }
@@ -233,7 +235,7 @@ fn the_delayed_ack_time_is_40_ms_on_short_paths_and_200_ms_at_most() {
     // The wheel fires them a millisecond later, and in a slot of 8 ms.
     for (rtt, expected) in [(10, 41), (1000, 204)] {
         let (mut receiver, next) = settled(steady());
-        receiver.set_handshake(Duration::from_millis(rtt), Duration::from_millis(rtt / 2));
+        receiver.set_handshake(Duration::from_millis(rtt));
         receiver.ato = Duration::from_millis(900); // as if gaps had been growing for long
         arrive(&mut receiver, next, ms(300));
         assert_eq!(receiver.next_timer(), ms(300 + expected));
@@ -243,7 +245,7 @@ fn the_delayed_ack_time_is_40_ms_on_short_paths_and_200_ms_at_most() {
 #[test]
 fn a_delayed_ack_that_expires_doubles_the_delay() {
     let (mut receiver, next) = settled(TransportConfig { hz: 1_000_000, timer_wheel: false, ..steady() });
-    receiver.set_handshake(Duration::from_millis(500), Duration::from_millis(250));
+    receiver.set_handshake(Duration::from_millis(500));
     arrive(&mut receiver, next, ms(110));
     receiver.on_timer(ms(150)).unwrap();
     // ato is 80 ms now; the gap of 70 ms makes it 80/2 + 70.
@@ -310,7 +312,7 @@ fn the_first_segment_above_a_hole_takes_no_room_while_the_limit_grows_for_it() {
 #[test]
 fn compression_waits_a_third_of_a_short_round_trip() {
     let (mut receiver, next) = settled(steady());
-    receiver.set_handshake(Duration::from_micros(600), Duration::from_micros(300));
+    receiver.set_handshake(Duration::from_micros(600));
     for i in 1..=4 {
         arrive(&mut receiver, next + i, ms(110));
     }
@@ -443,7 +445,7 @@ fn an_ack_echoes_the_earliest_segment_it_covers() {
     let (mut receiver, next) = settled(steady());
     arrive(&mut receiver, next, ms(110));
     let acks = arrive(&mut receiver, next + 1, ms(112));
-    assert_eq!(acks[0].echo, ms(90));
+    assert_eq!(acks[0].echo, Timestamp::at(ms(90)));
 }
 
 #[test]
@@ -451,9 +453,9 @@ fn duplicate_acks_echo_the_segment_before_the_gap_and_the_retransmission_afterwa
     let (mut receiver, next) = settled(steady());
     arrive(&mut receiver, next, ms(110));
     for i in [2, 3] {
-        assert_eq!(arrive(&mut receiver, next + i, ms(110 + u64::from(i)))[0].echo, ms(90));
+        assert_eq!(arrive(&mut receiver, next + i, ms(110 + u64::from(i)))[0].echo, Timestamp::at(ms(90)));
     }
-    assert_eq!(arrive(&mut receiver, next + 1, ms(150))[0].echo, ms(130));
+    assert_eq!(arrive(&mut receiver, next + 1, ms(150))[0].echo, Timestamp::at(ms(130)));
 }
 
 #[test]
@@ -463,7 +465,7 @@ fn an_old_copy_does_not_turn_the_echo_back() {
     arrive(&mut receiver, next + 1, ms(150));
     let late = Segment { sent_at: ms(1), ..segment(next, ms(151)) };
     let echo = receiver.on_segment(ms(151), late).unwrap().echo;
-    assert_eq!(echo, ms(130));
+    assert_eq!(echo, Timestamp::at(ms(130)));
 }
 
 // PAWS
@@ -478,7 +480,7 @@ fn originals_that_are_delayed_behind_a_retransmission_are_dropped_and_answered()
     let (mut receiver, next) = settled(steady());
     arrive(&mut receiver, next + 4, ms(110));
     // The retransmission of the head left at 130 ms, and its timestamp is echoed from here on.
-    assert_eq!(arrive_sent_at(&mut receiver, next, ms(150), ms(130))[0].echo, ms(130));
+    assert_eq!(arrive_sent_at(&mut receiver, next, ms(150), ms(130))[0].echo, Timestamp::at(ms(130)));
     let before = receiver.stats();
     // One original is next, one lies above the hole; both left at 91 ms.
     for late in [next + 1, next + 3] {
@@ -757,7 +759,7 @@ fn the_first_round_begins_with_the_ack_that_ends_the_handshake_or_else_with_the_
     let rtt = Duration::from_millis(40);
     let begun = || {
         let mut receiver = receiver(TransportConfig::default());
-        receiver.set_handshake(rtt, FORWARD);
+        receiver.set_handshake(rtt);
         receiver
     };
     let mut in_order = begun();
@@ -777,19 +779,36 @@ fn the_first_round_begins_with_the_ack_that_ends_the_handshake_or_else_with_the_
     assert_eq!(above_a_hole.round_ends_at, ms(62) + rtt);
 }
 
+#[test]
+fn a_round_trip_is_not_lengthened_by_what_the_application_has_not_read() {
+    let (mut receiver, next) = slow_reader(Duration::from_micros(20));
+    let before = receiver.rtt.smoothed().unwrap();
+    arrive(&mut receiver, next, ms(300));
+    let mut after = |seq, now, acked_at| {
+        receive(&mut receiver, now, Segment { echo: Timestamp::at(acked_at), ..segment(seq, now) });
+        receiver.rtt.smoothed().unwrap()
+    };
+    assert_eq!(after(next + 1, ms(300), ms(101)), before, "another has just arrived");
+    assert_eq!(after(next + 2, us(300_010), ms(102)), before, "and these two are not acknowledged");
+    assert!(after(next + 3, ms(301), ms(103)) > before);
+}
+
 /// An unpaced sender in slow start over 10 Mbit/s with a round trip of 40 ms; sizes of the jumps of the first ACKs.
 fn slow_start_ack_sizes(config: TransportConfig, segments: u32) -> Vec<u32> {
     let serialisation = Duration::from_micros(1200);
     let mut receiver = receiver(config);
-    receiver.set_handshake(Duration::from_millis(40), Duration::from_millis(20));
-    receiver.accept(Time::ZERO + FORWARD);
+    receiver.set_handshake(Duration::from_millis(40));
+    // The answer to the SYN leaves at 0.
+    let mut now = Time::ZERO + FORWARD;
+    let mut echo = Timestamp::at(Time::ZERO);
+    receiver.accept(now + FORWARD);
     let mut acks = VecDeque::<(Time, Ack)>::new();
-    let (mut link_free, mut next, mut acked, mut now) = (Time::ZERO, 0, 0, Time::ZERO);
+    let (mut link_free, mut next, mut acked) = (now, 0, 0);
     let mut sizes = Vec::new();
     let mut window = 10;
     while acked < segments {
         while next < acked + window {
-            let sent = Segment { sent_at: now, ..segment(next, now) };
+            let sent = Segment { sent_at: now, echo, ..segment(next, now) };
             link_free = link_free.max(now) + serialisation;
             let arrival = link_free + FORWARD;
             if receiver.next_timer() <= arrival {
@@ -801,6 +820,7 @@ fn slow_start_ack_sizes(config: TransportConfig, segments: u32) -> Vec<u32> {
         }
         let (time, ack) = acks.pop_front().expect("the sender is never stuck");
         now = time;
+        echo = ack.sent_at;
         sizes.push(ack.ack - acked);
         window += ack.ack - acked;
         acked = ack.ack;
@@ -994,7 +1014,7 @@ fn answers(config: &TransportConfig, arrivals: &[(Time, Segment)], way: Way) -> 
             acks.extend(receiver.on_timer(due).map(|ack| (due, ack)));
         }
         let ack = match way {
-            Way::Long => receiver.on_unexpected(now, segment).then(|| receiver.poll_transmit()).flatten(),
+            Way::Long => receiver.on_unexpected(now, segment).then(|| receiver.poll_transmit(now)).flatten(),
             Way::Short => receiver.on_segment(now, segment),
             Way::Silent(horizon) => {
                 let follows = |next: &Segment, place| {
@@ -1012,7 +1032,7 @@ fn answers(config: &TransportConfig, arrivals: &[(Time, Segment)], way: Way) -> 
                 });
                 match answer {
                     Answer::Ack(ack) => Some(ack.into()),
-                    Answer::Waiting => receiver.poll_transmit(),
+                    Answer::Waiting => receiver.poll_transmit(now),
                     Answer::Delayed | Answer::Silence => None,
                 }
             }
@@ -1107,8 +1127,10 @@ proptest! {
         swapped in proptest::collection::vec(any::<bool>(), 200),
     ) {
         let mut receiver = sizing_receiver();
+        // The first one gives a round-trip time.
+        let lens = [vec![MSS], lens].concat();
         let mut order: Vec<u32> = (0..lens.len() as u32).collect();
-        for (at, _) in swapped.iter().enumerate().take(order.len()).skip(1).filter(|(_, is_swapped)| **is_swapped) {
+        for (at, _) in swapped.iter().enumerate().take(order.len()).skip(2).filter(|(_, is_swapped)| **is_swapped) {
             order.swap(at - 1, at);
         }
         let mut told = 0;
@@ -1204,7 +1226,7 @@ fn the_ack_of_a_lone_pushed_segment_leaves_when_it_is_read_for_everything_that_i
 fn what_waits_behind_the_segment_whose_read_ends_a_round_does_not_count_as_read() {
     let window = |others_at: Time| {
         let mut receiver = Receiver::new(&TransportConfig { receive_autotuning: true, ..TransportConfig::default() });
-        receiver.set_handshake(Duration::from_millis(40), FORWARD);
+        receiver.set_handshake(Duration::from_millis(40));
         let mut deliver = |seqs: std::ops::Range<u32>, at: Time| {
             seqs.flat_map(|seq| arrive(&mut receiver, seq, at)).last().map_or(0, |ack| ack.window.segments())
         };

@@ -10,6 +10,7 @@ use super::{CaState, Sender};
 use crate::{Ack, CumulativeAck, Marks, RecoveryRule};
 use dumbbell_cc::AckFlags;
 use dumbbell_recovery::ack_rtt::SentSpan;
+use dumbbell_recovery::timestamp::Timestamp;
 use dumbbell_recovery::tlp::ProbeNews;
 use dumbbell_units::Time;
 
@@ -73,7 +74,7 @@ impl Sender {
     pub fn on_ack(&mut self, now: Time, ack: &Ack) {
         if let Some(cumulative) = ack.without_options() {
             self.on_cumulative_ack(now, cumulative);
-        } else if self.begins_ack(now, ack.ack) {
+        } else if self.begins_ack(now, ack.ack, ack.sent_at) {
             self.ack_slow_path(ack);
         }
     }
@@ -81,7 +82,7 @@ impl Sender {
     /// The same for an ACK without SACK blocks and counters of marks.
     #[inline(always)]
     pub fn on_cumulative_ack(&mut self, now: Time, ack: CumulativeAck) {
-        if !self.begins_ack(now, ack.ack) {
+        if !self.begins_ack(now, ack.ack, ack.sent_at) {
             return;
         }
         if !(self.predicts(ack) && self.ack_fast_path(ack)) {
@@ -89,15 +90,19 @@ impl Sender {
         }
     }
 
-    /// An ACK of everything below `ack` arrives; returns whether it can be meant.
+    /// An ACK of everything below `ack` arrives; returns whether it can be meant. What is sent from here on echoes when it left
+    /// (`tcp_replace_ts_recent`).
     #[inline(always)]
-    fn begins_ack(&mut self, now: Time, ack: u32) -> bool {
+    fn begins_ack(&mut self, now: Time, ack: u32, sent_at: Timestamp) -> bool {
         if ack > self.board.nxt() || !self.established {
             return false;
         }
         self.refresh_clock(now);
         self.xmit.send_clock.begin_event();
         self.xmit.checks_space = true;
+        if ack >= self.board.una() && !sent_at.is_before(self.recent_timestamp) {
+            self.recent_timestamp = sent_at;
+        }
         true
     }
 

@@ -2,6 +2,7 @@
 
 use crate::{Flags, Segment};
 use dumbbell_path::Ecn;
+use dumbbell_recovery::timestamp::Timestamp;
 use dumbbell_units::Time;
 
 /// Consecutive segments that leave together: what Linux hands down as one buffer for segmentation.
@@ -13,6 +14,7 @@ pub struct Burst {
     /// Payload bytes of all of them.
     pub bytes: u64,
     pub(super) sent_at: Time,
+    pub(super) echo: Timestamp,
     pub(super) mss: u16,
     pub(super) last_len: u16,
     /// It was sent before.
@@ -34,7 +36,7 @@ impl Iterator for Burst {
         let flags = self.next_flags;
         self.next += 1;
         self.next_flags = Burst::flags_behind_first(self.remaining() == 1);
-        Some(Segment { seq, len, ecn: self.ecn, flags, sent_at: self.sent_at })
+        Some(Segment { seq, len, ecn: self.ecn, flags, sent_at: self.sent_at, echo: self.echo })
     }
 }
 
@@ -75,6 +77,7 @@ mod tests {
         end: 10,
         bytes: 3_396,
         sent_at: Time::ZERO,
+        echo: Timestamp::from_bits(0),
         mss: 1448,
         last_len: 500,
         is_retransmission: false,

@@ -7,9 +7,10 @@
 use super::Sender;
 use super::ack::{AckNews, Prior};
 use crate::{Ack, RecoveryRule};
-use dumbbell_recovery::ack_rtt::{AckRtt, Delivered, RttSource, SentSpan, age_us, timestamp_ticks};
+use dumbbell_recovery::ack_rtt::{AckRtt, Delivered, RttSource, SentSpan, age_us};
 use dumbbell_recovery::scoreboard::{Record, flag};
 use dumbbell_recovery::send_stamp::Stamp;
+use dumbbell_recovery::timestamp::Timestamp;
 
 /// What has been removed for this ACK so far.
 #[derive(Clone, Copy, Debug)]
@@ -232,5 +233,5 @@ impl Cleaned {
 /// Whether the ACK echoes a segment older than the latest transmission of this one: the original arrived.
 #[inline]
 fn proves_original(ack: &Ack, record: &Record) -> bool {
-    timestamp_ticks(ack.echo) < record.sent.us() / 1_000
+    ack.echo.is_before(Timestamp::at_us(record.sent.us()))
 }

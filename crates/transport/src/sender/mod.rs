@@ -40,7 +40,7 @@ mod undo;
 mod window_probe;
 mod write;
 
-use crate::{Completion, TransportConfig};
+use crate::{Completion, Handshake, TransportConfig};
 use assembly::{LossDetector, Stream, Xmit};
 pub use burst::Burst;
 use dumbbell_cc::{CaState, Control, Controller, Hooks, Needs, RateSample, View};
@@ -57,6 +57,7 @@ use dumbbell_recovery::scoreboard::Scoreboard;
 use dumbbell_recovery::send_buffer::SendBuffer;
 use dumbbell_recovery::send_stamp::Stamp;
 use dumbbell_recovery::timer::RetransmitTimer;
+use dumbbell_recovery::timestamp::Timestamp;
 use dumbbell_recovery::tlp::Tlp;
 use dumbbell_recovery::undo::Undo;
 use dumbbell_units::{Duration, Time, prefetch};
@@ -110,6 +111,8 @@ pub struct Sender {
     timer: RetransmitTimer,
     clock: Jiffies,
 
+    /// What the next segment echoes (`ts_recent`).
+    recent_timestamp: Timestamp,
     /// `snd_nxt` when the current state other than Open began.
     high_seq: u32,
     undo: Undo,
@@ -150,6 +153,7 @@ impl Sender {
             marks: MarkCounter::default(),
             timer: RetransmitTimer::default(),
             clock: Jiffies::new(config.hz),
+            recent_timestamp: Timestamp::default(),
             high_seq: 0,
             undo: Undo::new(config.undo),
             prr: Prr::default(),
@@ -169,12 +173,13 @@ impl Sender {
         }
     }
 
-    /// The handshake is complete: the answer came `handshake_rtt` after the SYN that it answers, of which
-    /// `syn_retransmits` repetitions had left.
-    pub fn establish(&mut self, now: Time, handshake_rtt: Duration, syn_retransmits: u32) {
+    /// The `handshake` is complete: the answer has just arrived.
+    pub fn establish(&mut self, now: Time, handshake: Handshake) {
+        let syn_retransmits = handshake.retries;
         self.refresh_clock(now);
         self.established = true;
-        self.rtt.begin(now, handshake_rtt, syn_retransmits > 0);
+        self.rtt.begin(now, handshake.rtt, syn_retransmits > 0);
+        self.recent_timestamp = Timestamp::at(Time::ZERO + now.since(Time::ZERO + handshake.way_back));
         self.view.srtt_us_x8 = self.rtt.estimator().srtt_us_x8();
         self.view.min_rtt_us = self.rtt.min_us();
         // The SYN counts as one delivered packet.

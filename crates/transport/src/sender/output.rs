@@ -204,6 +204,7 @@ impl Sender {
             end,
             bytes,
             sent_at: self.view.now,
+            echo: self.recent_timestamp,
             mss,
             last_len,
             is_retransmission: false,

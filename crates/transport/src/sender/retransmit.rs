@@ -5,7 +5,6 @@ use super::assembly::Retransmit;
 use super::{Burst, CaState, Sender};
 use crate::{EcnUse, RecoveryRule, Rescue};
 use dumbbell_path::Ecn;
-use dumbbell_recovery::ack_rtt::timestamp_ticks;
 use dumbbell_recovery::scoreboard::flag;
 use dumbbell_recovery::timer::Pending;
 
@@ -180,7 +179,7 @@ impl Sender {
         let newly_counted = self.board.push_again(&record, first, size);
         if counted {
             self.view.retrans_out += newly_counted;
-            self.undo.note_retransmissions(size, timestamp_ticks(self.view.now));
+            self.undo.note_retransmissions(size, self.view.now);
         }
         self.stats.retransmitted_segments += u64::from(size);
         self.xmit.ready = Burst {
@@ -188,6 +187,7 @@ impl Sender {
             end: first + size,
             bytes,
             sent_at: self.view.now,
+            echo: self.recent_timestamp,
             mss: self.stream.mss,
             // Only the last segment of a burst can be short, and a retransmission does not span two bursts.
             last_len: self.board.get(first + size - 1).len,

@@ -2,8 +2,8 @@
 
 use super::{CaState, Sender};
 use crate::Ack;
-use dumbbell_recovery::ack_rtt::timestamp_ticks;
 use dumbbell_recovery::scoreboard::flag;
+use dumbbell_recovery::timestamp::Timestamp;
 
 impl Sender {
     /// An episode begins that may have to be undone (`tcp_init_undo`).
@@ -31,12 +31,12 @@ impl Sender {
 
     /// `tcp_may_undo`.
     fn may_undo(&self, ack: &Ack) -> bool {
-        self.undo.may_undo(self.echo_tick(ack), self.counts_as_delayed())
+        self.undo.may_undo(self.echo(ack), self.counts_as_delayed())
     }
 
     /// The timestamp that an ACK echoes, if there are timestamps.
-    fn echo_tick(&self, ack: &Ack) -> Option<u64> {
-        self.config.timestamps.then(|| timestamp_ticks(ack.echo))
+    fn echo(&self, ack: &Ack) -> Option<Timestamp> {
+        self.config.timestamps.then_some(ack.echo)
     }
 
     /// Undoes the reduction (`tcp_undo_cwnd_reduction`).
@@ -118,7 +118,7 @@ impl Sender {
     /// Undoes the reduction if a partial ACK in Recovery is for a delayed original (`tcp_try_undo_partial`). Returns
     /// whether to wait for retransmissions that are in flight.
     pub(super) fn try_undo_partial(&mut self, prior_una: u32, ack: &Ack) -> bool {
-        if !self.undo.may_undo_by_echo(self.echo_tick(ack), self.counts_as_delayed()) {
+        if !self.undo.may_undo_by_echo(self.echo(ack), self.counts_as_delayed()) {
             return false;
         }
         self.check_sack_reordering(prior_una);

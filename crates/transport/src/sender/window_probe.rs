@@ -65,6 +65,7 @@ impl Sender {
             end: acknowledged + 1,
             bytes: 0,
             sent_at: self.view.now,
+            echo: self.recent_timestamp,
             mss: self.stream.mss,
             last_len: 0,
             is_retransmission: false,

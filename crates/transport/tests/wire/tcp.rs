@@ -4,7 +4,9 @@ use crate::digest::Digest;
 use crate::story::Ends;
 use dumbbell_cc::{Controller, RateSample, View};
 use dumbbell_path::Ecn;
-use dumbbell_transport::{Ack, Burst, Receiver, ReceiverStats, Segment, Sender, SenderStats, TransportConfig};
+use dumbbell_transport::{
+    Ack, Burst, Handshake, Receiver, ReceiverStats, Segment, Sender, SenderStats, TransportConfig,
+};
 use dumbbell_units::{Duration, Time};
 
 /// How long the host's device takes for a burst.
@@ -33,8 +35,8 @@ impl Ends for Tcp {
     type Answer = Ack;
 
     fn establish(&mut self, now: Time, rtt: Duration) {
-        self.sender.establish(now, rtt, 0);
-        self.receiver.set_handshake(rtt, Duration::from_nanos(rtt.as_nanos() / 2));
+        self.sender.establish(now, Handshake::symmetric(rtt));
+        self.receiver.set_handshake(rtt);
     }
 
     fn write(&mut self, now: Time, packets: u32, last_len: u16) {
@@ -58,8 +60,8 @@ impl Ends for Tcp {
         segment
     }
 
-    fn poll_far(&mut self, _now: Time) -> Option<Ack> {
-        self.answer.take().or_else(|| self.receiver.poll_transmit())
+    fn poll_far(&mut self, now: Time) -> Option<Ack> {
+        self.answer.take().or_else(|| self.receiver.poll_transmit(now))
     }
 
     fn on_data(&mut self, now: Time, data: Segment, is_marked: bool) {
@@ -88,7 +90,7 @@ impl Ends for Tcp {
     }
 
     fn note_data(digest: &mut Digest, data: &Segment) {
-        let Segment { seq, len, ecn, flags, sent_at } = *data;
+        let Segment { seq, len, ecn, flags, sent_at, echo: _ } = *data;
         for value in [seq.into(), len.into(), ecn as u64, flags.bits().into(), sent_at.as_nanos()] {
             digest.add(value);
         }
@@ -102,7 +104,7 @@ impl Ends for Tcp {
             answer.marks.map_or(0, |marks| u64::from(marks.ace()) << 32 | u64::from(marks.bytes().unwrap_or(1)));
         let Ack { ack, ece, window, echo, .. } = *answer;
         for value in
-            [ack.into(), ece.into(), window.bits().into(), echo.as_nanos(), answer.option_bytes().into(), marks]
+            [ack.into(), ece.into(), window.bits().into(), u64::from(echo.bits()), answer.option_bytes().into(), marks]
         {
             digest.add(value);
         }

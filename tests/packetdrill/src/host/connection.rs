@@ -10,7 +10,9 @@ use crate::script::{Direction, Flags, Options, Packet};
 use crate::stream::Stream;
 use dumbbell_cc::CaState;
 use dumbbell_path::Ecn;
-use dumbbell_transport::{Ack, AdvertisedWindow, Flags as SegmentFlags, Receiver, SackBlock, Segment, Sender};
+use dumbbell_transport::{
+    Ack, AdvertisedWindow, Flags as SegmentFlags, Receiver, SackBlock, Segment, Sender, Timestamp,
+};
 use dumbbell_units::{Duration, Time};
 use std::collections::{HashSet, VecDeque};
 
@@ -41,7 +43,7 @@ pub(super) struct Connection {
     pub(super) last_ack: u32,
     /// The window of the last ACK, in bytes.
     pub(super) own_window: u64,
-    pub(super) last_echo: Time,
+    pub(super) last_echo: Timestamp,
     /// The latest timestamp of the other end that a packet without data brought; those of data are the receiver's.
     pub(super) plain_timestamp: Option<u32>,
     pub(super) last_window: u32,
@@ -90,7 +92,7 @@ impl Connection {
         if packet.flags.has(Flags::ACK) {
             self.hear(now, packet, echo);
         }
-        let acks = if packet.len > 0 { self.take(now, packet) } else { Vec::new() };
+        let acks = if packet.len > 0 { self.take(now, packet, echo) } else { Vec::new() };
         let left_before = sent.len();
         self.transmit(now, sent);
         // Data that leaves now says what a plain ACK would say, and more does not fit.
@@ -134,10 +136,10 @@ impl Connection {
     }
 
     /// What the next packet echoes when the receiver's own answer is `echo`.
-    fn echoed(&self, echo: Time) -> Option<u32> {
+    fn echoed(&self, echo: Timestamp) -> Option<u32> {
         let (val, at) = self.peer.clock?;
-        let age = (echo.as_nanos() as i64 - at.as_nanos() as i64) / MILLISECOND as i64;
-        let of_data = if echo == Time::ZERO { val } else { val.wrapping_add(age as u32) };
+        let age = echo.ms_since(Timestamp::at(at));
+        let of_data = if echo == Timestamp::default() { val } else { val.wrapping_add_signed(age) };
         let plain = self.plain_timestamp.unwrap_or(val);
         Some(if plain.wrapping_sub(of_data) < u32::MAX / 2 { plain } else { of_data })
     }
@@ -168,7 +170,8 @@ impl Connection {
             ece: self.ecn && self.accurate.is_none() && packet.flags.has(Flags::ECE),
             marks: self.accurate.as_ref().map(|accurate| accurate.marks(packet)),
             window: AdvertisedWindow::new((window_bytes / self.mss) as u32, (window_bytes % self.mss) as u16),
-            echo: echo.filter(|_| self.timestamps).unwrap_or(now),
+            sent_at: Timestamp::at(self.left_at(now, packet)),
+            echo: Timestamp::at(echo.filter(|_| self.timestamps).unwrap_or(now)),
         };
         for &(start, end) in blocks.iter().filter(|_| self.peer.sack).take(Ack::MAX_SACK_BLOCKS) {
             let offset = |number: u32| u64::from(number.wrapping_sub(self.isn.wrapping_add(1)));
@@ -196,19 +199,24 @@ impl Connection {
         self.release_held(now);
     }
 
-    /// The data of a packet; the ACKs it causes at once.
-    fn take(&mut self, now: Time, packet: &Packet) -> Vec<Ack> {
-        let start = self.start_of(packet);
-        let first = self.incoming.first_from(start);
-        let end = self.incoming.whole_below(start + u64::from(packet.len));
-        let sent_at = match (packet.options.as_ref().and_then(|options| options.timestamp), self.peer.clock) {
+    /// When a packet left the peer, as its timestamp tells.
+    fn left_at(&self, now: Time, packet: &Packet) -> Time {
+        match (packet.options.as_ref().and_then(|options| options.timestamp), self.peer.clock) {
             (Some((val, _)), Some((first_val, at))) => {
                 let age = i64::from(val.wrapping_sub(first_val) as i32);
                 let nanos = at.as_nanos() as i64 + age * MILLISECOND as i64;
                 Time::from_nanos(u64::try_from(nanos).unwrap_or(0))
             }
             _ => now,
-        };
+        }
+    }
+
+    /// The data of a packet; the ACKs it causes at once.
+    fn take(&mut self, now: Time, packet: &Packet, echo: Option<Time>) -> Vec<Ack> {
+        let start = self.start_of(packet);
+        let first = self.incoming.first_from(start);
+        let end = self.incoming.whole_below(start + u64::from(packet.len));
+        let sent_at = self.left_at(now, packet);
         let parts: Vec<Segment> = (first..end)
             .map(|seq| {
                 let pushed = SegmentFlags::PSH.bits() * u8::from(packet.flags.has(Flags::PSH) && seq + 1 == end);
@@ -219,6 +227,7 @@ impl Connection {
                     ecn: if self.ecn { packet.ecn.unwrap_or_default() } else { Ecn::NotEct },
                     flags: SegmentFlags::from_bits(pushed | reduced),
                     sent_at,
+                    echo: Timestamp::at(echo.unwrap_or(now)),
                 }
             })
             .collect();

@@ -4,7 +4,7 @@
 //! real receiver by a pipe in virtual time: a first-in-first-out transmitter, a delay each way, and a script that decides
 //! the fate of every packet. Both check the counters of the sender against its scoreboard after every event.
 
-use crate::{Ack, AdvertisedWindow, Receiver, SackBlock, Segment, Sender, TransportConfig};
+use crate::{Ack, AdvertisedWindow, Handshake, Receiver, SackBlock, Segment, Sender, Timestamp, TransportConfig};
 use dumbbell_cc::{CaState, Control, Controller, Event, RateSample, View};
 use dumbbell_path::Ecn;
 use dumbbell_recovery::scoreboard::flag;
@@ -142,7 +142,7 @@ impl Scripted {
     pub fn new(config: TransportConfig, cwnd: u32, ssthresh: u32) -> Scripted {
         let calls = Calls::default();
         let mut sender = Sender::new(config.into(), Box::new(Fixed { ssthresh, calls: calls.clone() }));
-        sender.establish(START, Scripted::RTT, 0);
+        sender.establish(START, Handshake::symmetric(Scripted::RTT));
         sender.control.cwnd = cwnd;
         Scripted { sender, calls, now: START }
     }
@@ -198,7 +198,8 @@ impl Scripted {
             ece: false,
             marks: None,
             window: AdvertisedWindow::whole(Scripted::WINDOW),
-            echo,
+            sent_at: Timestamp::at(self.now),
+            echo: Timestamp::at(echo),
         }
     }
 
@@ -308,8 +309,8 @@ impl Pair {
         let mut receiver = Receiver::new(config);
         receiver.set_ecn_echo(config.ecn.echo(controller.ecn()));
         let mut sender = Sender::new(config.clone().into(), controller);
-        sender.establish(START, ms(40), syns);
-        receiver.set_handshake(ms(40), ms(20));
+        sender.establish(START, Handshake { retries: syns, ..Handshake::symmetric(ms(40)) });
+        receiver.set_handshake(ms(40));
         Pair {
             sender,
             receiver,

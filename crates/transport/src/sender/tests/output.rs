@@ -1,7 +1,7 @@
 //! What leaves, how much at once, and when.
 
 use super::harness::*;
-use crate::{Ack, AdvertisedWindow, Completion, Flags, Pacing, Sender, TransportConfig};
+use crate::{Ack, AdvertisedWindow, Completion, Flags, Handshake, Pacing, Sender, Timestamp, TransportConfig};
 use dumbbell_cc::Catalog;
 use dumbbell_cc::{CaState, Control, Controller, Event};
 use dumbbell_units::{Duration, Rng, Time};
@@ -20,6 +20,24 @@ fn wire() -> TransportConfig {
     TransportConfig { completion: Completion::Wire, ..config() }
 }
 
+// Timestamps
+
+#[test]
+fn a_segment_echoes_the_latest_ack_that_its_sender_has() {
+    let mut script = Scripted::new(config(), 2, 2);
+    script.sender.write(START, 100, MSS);
+    let answered = Timestamp::at(START).ms_since(script.send_segments()[0].echo);
+    assert_eq!(answered, 50, "the answer to the SYN, half a round trip ago");
+    let mut echoes_after = |ack: u32, sent_at: Time| {
+        let ack = Ack { sent_at: Timestamp::at(sent_at), ..script.ack_of(ack, &[]) };
+        script.sender.on_ack(script.now, &ack);
+        script.send_segments().iter().map(|segment| segment.echo).collect::<Vec<_>>()
+    };
+    let late = Timestamp::at(START + ms(70));
+    assert_eq!(echoes_after(2, START + ms(70)), [late; 2]);
+    assert_eq!(echoes_after(4, START + ms(60)), [late; 2], "an ACK that was overtaken does not turn the echo back");
+}
+
 // Set-up and slow start
 
 #[test]
@@ -28,7 +46,7 @@ fn nothing_leaves_before_the_handshake() {
     sender.write(START, 10, MSS);
     assert!(sender.poll_transmit(START).is_none());
     assert_eq!(sender.next_timer(), Time::NEVER);
-    sender.establish(at(40), ms(40), 0);
+    sender.establish(at(40), Handshake::symmetric(ms(40)));
     assert_eq!(std::iter::from_fn(|| sender.poll_transmit(at(40))).flatten().count(), 10);
 }
 

@@ -1,7 +1,7 @@
 //! Loss detection, window reductions, timeouts and undo.
 
 use super::harness::*;
-use crate::{AdvertisedWindow, EcnUse, Flags, TransportConfig};
+use crate::{AdvertisedWindow, EcnUse, Flags, Timestamp, TransportConfig};
 use dumbbell_cc::{CaState, Control, Event};
 use dumbbell_recovery::send_stamp::Stamp;
 use dumbbell_recovery::timer::Pending;
@@ -211,7 +211,7 @@ fn a_dsack_within_recovery_ends_it() {
     let mut script = Scripted::bulk(20, 10);
     hear_dupacks(&mut script, 6);
     let mut ack = script.ack_of(8, &[(0, 1)]);
-    ack.echo = nth_ack(6);
+    ack.echo = Timestamp::at(nth_ack(6));
     script.now = at(209);
     script.hear(&ack);
     assert_eq!((script.control().cwnd, script.sender.stats().undo_count), (20, 1));
@@ -237,7 +237,7 @@ fn the_reordering_window_widens_with_dsacks_once_reordering_was_seen() {
     hear_dupacks(&mut script, 3);
     // The original of segment 0 arrives: reordering.
     let mut ack = script.ack_of(4, &[]);
-    ack.echo = START;
+    ack.echo = Timestamp::at(START);
     script.now = nth_ack(4);
     script.hear(&ack);
     assert!(script.sender.detector.reordering.was_seen());
@@ -499,7 +499,7 @@ fn timed_out() -> Scripted {
 fn ack_of_retransmission(script: &mut Scripted, millis: u64, ack: u32, sacks: &[(u32, u32)]) -> Vec<u32> {
     script.now = at(millis);
     let mut ack = script.ack_of(ack, sacks);
-    ack.echo = at(502);
+    ack.echo = Timestamp::at(at(502));
     script.hear(&ack)
 }
 

@@ -2,8 +2,8 @@
 
 use super::harness::*;
 use crate::{
-    Ack, AdvertisedWindow, ControllerRtt, DeliveryRate, LossDetection, RecoveryRule, Rescue, RtoRule, RttSamples,
-    Sender, TransportConfig,
+    Ack, AdvertisedWindow, ControllerRtt, DeliveryRate, Handshake, LossDetection, RecoveryRule, Rescue, RtoRule,
+    RttSamples, Sender, Timestamp, TransportConfig,
 };
 use dumbbell_cc::CaState;
 use dumbbell_units::Duration;
@@ -293,7 +293,7 @@ fn without_timestamps_a_timeout_is_taken_back_by_frto_alone() {
         let mut script = bulk(config, 10);
         assert_eq!(script.advance_to(at(320)), [0], "a timeout");
         let mut ack = script.ack_of(1, &[]);
-        ack.echo = at(0);
+        ack.echo = Timestamp::at(at(0));
         script.hear(&ack);
         assert_eq!(script.sender.stats().undo_count, undos, "{timestamps}");
     }
@@ -317,7 +317,7 @@ fn without_timestamps_a_repeated_syn_gives_no_round_trip_and_a_timeout_of_three_
     let established = |timestamps, syn_retransmits| {
         let calls = Calls::default();
         let mut sender = Sender::new(with_timestamps(timestamps).into(), Box::new(Fixed { ssthresh: 10, calls }));
-        sender.establish(START, Scripted::RTT, syn_retransmits);
+        sender.establish(START, Handshake { retries: syn_retransmits, ..Handshake::symmetric(Scripted::RTT) });
         (sender.view().srtt_us_x8 / 8, sender.view().min_rtt_us, sender.rto())
     };
     let sampled = (100_000, 100_000, Duration::from_millis(300));

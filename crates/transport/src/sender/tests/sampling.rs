@@ -3,7 +3,7 @@
 //! The handshake counts as one delivered packet, so `prior_delivered` of a first flight is 1.
 
 use super::harness::*;
-use crate::{Ack, Completion, EcnUse, Pacing, Segment, TransportConfig};
+use crate::{Ack, Completion, EcnUse, Pacing, Segment, Timestamp, TransportConfig};
 use dumbbell_recovery::scoreboard::flag;
 use dumbbell_units::{Duration, Time};
 
@@ -230,7 +230,7 @@ fn an_interval_shorter_than_the_smallest_round_trip_is_invalid() {
     for (time, ack, sacks) in [(166, 1, [(8, 9), (2, 5)].as_slice()), (176, 5, &[(8, 10)])] {
         script.now = at(time);
         let ack = script.ack_of(ack, sacks);
-        script.hear(&crate::Ack { echo: at(time - 10), ..ack });
+        script.hear(&crate::Ack { echo: Timestamp::at(at(time - 10)), ..ack });
     }
     let sample = script.sample();
     assert_eq!((sample.interval_us, sample.acked_sacked, sample.delivered), (-1, 2, 2));
@@ -357,7 +357,7 @@ fn what_a_timeout_sends_in_spite_of_pacing_is_stamped_when_it_leaves() {
     assert!(script.view().next_departure >= at(5_000));
     let answered = script.now + ms(100);
     script.now = answered;
-    script.hear(&Ack { echo: again.sent_at, ..script.ack_of(1, &[]) });
+    script.hear(&Ack { echo: Timestamp::at(again.sent_at), ..script.ack_of(1, &[]) });
     assert_eq!(script.sample().rtt_us, 100_000);
     assert_eq!(script.view().min_rtt_us, 100_000);
 }
@@ -366,7 +366,7 @@ fn what_a_timeout_sends_in_spite_of_pacing_is_stamped_when_it_leaves() {
 fn an_echo_ahead_of_the_clock_gives_no_round_trip() {
     let (mut script, _) = timed_out_in_spite_of_pacing();
     script.now += ms(100);
-    script.hear(&Ack { echo: script.now + ms(1), ..script.ack_of(1, &[]) });
+    script.hear(&Ack { echo: Timestamp::at(script.now + ms(1)), ..script.ack_of(1, &[]) });
     assert_eq!(script.sample().rtt_us, -1);
     assert_eq!(script.view().min_rtt_us, 100_000, "that of the handshake");
 }
