@@ -58,6 +58,8 @@ pub struct Application {
     pub write: Option<u64>,
     /// Payload of a full segment.
     pub mss: u32,
+    /// `TCP_NODELAY`.
+    pub nodelay: bool,
 }
 
 /// Lets the calling thread run soon after it wakes up, as far as it may. What is left of lateness the certificate shows.
@@ -88,6 +90,7 @@ pub fn send_all(
     }
     state.is_established.store(true, Ordering::Release);
     // A connection that ends early shows in what was delivered.
+    let _ = sockopt::set_tcp_nodelay(socket, application.nodelay);
     let _ = match application.rate {
         None => write_at_once(socket, application),
         Some(rate) => write_paced(socket, application, rate, clock, shared),
@@ -101,8 +104,7 @@ fn write_at_once(socket: &OwnedFd, application: Application) -> io::Result<()> {
             write(socket, &data)?;
         }
     };
-    // Whole segments, and nobody waits before the last one is sent.
-    sockopt::set_tcp_nodelay(socket, true)?;
+    // Whole segments.
     let mss = application.mss as usize;
     let data = vec![0; WRITE / mss * mss];
     while left > 0 {
@@ -114,7 +116,6 @@ fn write_at_once(socket: &OwnedFd, application: Application) -> io::Result<()> {
 
 /// Writes whenever the application has something. What does not fill a segment waits for the next write.
 fn write_paced(socket: &OwnedFd, application: Application, rate: u64, clock: Clock, shared: &Shared) -> io::Result<()> {
-    sockopt::set_tcp_nodelay(socket, true)?;
     let mss = application.mss as usize;
     let write_bytes = application.write.unwrap_or(u64::from(application.mss));
     let interval = Duration::from_nanos(write_bytes.saturating_mul(8 * 1_000_000_000) / rate.max(1));

@@ -147,6 +147,10 @@ pub struct TransportConfig {
     #[schemars(with = "Bytes")]
     #[schemars(extend("x-at-least" = "mss", "x-source" = "GSO_LEGACY_MAX_SIZE less headers"))]
     pub gso_max_bytes: u32,
+    /// A short segment leaves although another one is unacknowledged (`TCP_NODELAY`). Without it Nagle's algorithm, as
+    /// Minshall changed it, has it wait, which matters where data or a receive window that sizes itself ends within a segment.
+    #[schemars(extend("x-source" = "TCP_NODELAY; tcp_nagle_check, tcp_minshall_check"))]
+    pub nodelay: bool,
     /// When the host's first device reports a packet as sent, for TCP small queues.
     #[schemars(extend("x-source" = "tcp_small_queue_check"))]
     pub completion: Completion,
@@ -394,6 +398,7 @@ impl Default for TransportConfig {
             tso_rtt_log: 9,
             tso_win_divisor: 3,
             gso_max_bytes: 65_215,
+            nodelay: false,
             completion: Completion::Immediate,
             limit_output_bytes: 4 << 20,
             pacing_ss_ratio: 200,

@@ -111,6 +111,8 @@ pub struct Sender {
     timer: RetransmitTimer,
     clock: Jiffies,
 
+    /// One above the short segment that was sent last (`snd_sml`).
+    short_end: u32,
     /// What the next segment echoes (`ts_recent`).
     recent_timestamp: Timestamp,
     /// `snd_nxt` when the current state other than Open began.
@@ -153,6 +155,7 @@ impl Sender {
             marks: MarkCounter::default(),
             timer: RetransmitTimer::default(),
             clock: Jiffies::new(config.hz),
+            short_end: 0,
             recent_timestamp: Timestamp::default(),
             high_seq: 0,
             undo: Undo::new(config.undo),

@@ -146,7 +146,17 @@ impl Sender {
             size = window + u32::from(self.stream.window_excess > 0);
             most = if size > window { self.stream.window_excess } else { u16::MAX };
         }
-        if self.small_queue_full(size, 1) { (0, 0) } else { (size, most) }
+        if self.short_end > self.board.una() && self.nagle_holds_back(size, most) {
+            (size, most) = (size - 1, u16::MAX);
+        }
+        if size == 0 || self.small_queue_full(size, 1) { (0, 0) } else { (size, most) }
+    }
+
+    /// Whether the last of `size` segments, of at most `most` bytes, is short and has to wait for the ACK of another short one
+    /// (`tcp_nagle_check`, `tcp_minshall_check`).
+    #[cold]
+    fn nagle_holds_back(&self, size: u32, most: u16) -> bool {
+        !self.config.nodelay && self.stream.len_before(self.board.nxt() + size).min(most) < self.stream.mss
     }
 
     /// Whether what is left of the window, less than a segment, has room for all of `unsent`.
@@ -193,6 +203,9 @@ impl Sender {
         let mss = self.stream.mss;
         let end = first + size;
         let last_len = if most == u16::MAX { self.stream.len_before(end) } else { self.cut_last(end, most) };
+        if last_len < mss {
+            self.short_end = end;
+        }
         let bytes = u64::from(size - 1) * u64::from(mss) + u64::from(last_len);
         let ends_write = match &self.send_buffer {
             Some(buffer) => buffer.pushes_at(end),

@@ -309,7 +309,7 @@ fn a_small_receive_window_limits_what_is_outstanding() {
 
 #[test]
 fn a_segment_is_cut_where_the_receive_window_ends() {
-    let mut script = Scripted::new(config(), 10, 5);
+    let mut script = Scripted::new(TransportConfig { nodelay: true, ..config() }, 10, 5);
     assert_eq!(script.write(100), (0..10).collect::<Vec<_>>());
     let lens = |script: &mut Scripted, ack: u32, window: (u32, u16)| {
         script.sender.control.cwnd = 50;
@@ -329,6 +329,34 @@ fn a_segment_is_cut_where_the_receive_window_ends() {
     // The two short ones in flight lack 948 and 501 bytes of whole ones, which are left of the window.
     assert_eq!(lens(&mut script, 4, (10, 1_000)), [(14, MSS), (15, 1_001)]);
     assert_eq!(script.sender.stats().sent_bytes, 13 * u64::from(MSS) + 500 + 947 + 1_001);
+}
+
+#[test]
+fn nagle_holds_a_short_segment_back_while_another_one_is_outstanding() {
+    let mut script = Scripted::new(config(), 10, 5);
+    script.write(100);
+    let hear = |script: &mut Scripted, ack: u32, window: (u32, u16)| {
+        script.sender.control.cwnd = 50;
+        let heard = Ack { window: AdvertisedWindow::new(window.0, window.1), ..script.ack_of(ack, &[]) };
+        script.now += ms(10);
+        script.sender.on_ack(script.now, &heard);
+        script.send_segments().iter().map(|segment| (segment.seq, segment.len)).collect::<Vec<_>>()
+    };
+    assert_eq!(hear(&mut script, 1, (10, 500)), [(10, MSS), (11, 500)], "the first one");
+    assert_eq!(hear(&mut script, 3, (9, 1_447)), [(12, MSS)], "what is left of the window is not used");
+    assert_eq!(hear(&mut script, 12, (2, 700)), [(13, MSS), (14, 700)], "it is acknowledged");
+}
+
+#[test]
+fn a_short_end_of_the_data_waits_for_the_ack_of_a_short_segment() {
+    for (nodelay, at_once) in [(false, &[][..]), (true, &[1][..])] {
+        let mut script = Scripted::new(TransportConfig { nodelay, ..config() }, 10, 5);
+        script.sender.write(script.now, 1, 300);
+        assert_eq!(script.send(), [0]);
+        script.sender.write(script.now, 1, 200);
+        assert_eq!(script.send(), at_once);
+        assert_eq!(script.ack(at(100), 1, &[]).is_empty(), nodelay);
+    }
 }
 
 #[test]
