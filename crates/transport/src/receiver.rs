@@ -285,7 +285,7 @@ impl Receiver {
             dup_acks_of: 0,
             last_data_at: Time::NEVER,
             recent_timestamp: Time::ZERO,
-            rtt: ReceiverRtt::new(),
+            rtt: ReceiverRtt::new(config.mss),
             round_ends_at: Time::NEVER,
             sizing,
             sacks: SackList::default(),

@@ -8,8 +8,8 @@ use crate::Segment;
 use dumbbell_recovery::timestamp::Timestamp;
 use dumbbell_units::{Duration, Time};
 
-/// Of the first segment that gives a sample (`TCP_MSS_DEFAULT`).
-const INITIAL_RCV_MSS: u16 = 536;
+/// No first segment must have more bytes than this to give a sample (`tcp_initialize_rcv_mss`).
+const TCP_MSS_DEFAULT: u16 = 536;
 
 /// Round-trip times of one receiver.
 #[derive(Clone, Debug)]
@@ -29,11 +29,12 @@ pub(super) struct ReceiverRtt {
 }
 
 impl ReceiverRtt {
-    pub(super) fn new() -> ReceiverRtt {
+    /// Of a receiver of segments with `mss` bytes.
+    pub(super) fn new(mss: u32) -> ReceiverRtt {
         ReceiverRtt {
             smoothed_us_x8: 0,
             echoed: Timestamp::from_bits(u32::MAX),
-            rcv_mss: INITIAL_RCV_MSS,
+            rcv_mss: u16::try_from(mss).map_or(TCP_MSS_DEFAULT, |mss| mss.min(TCP_MSS_DEFAULT)),
             base: Duration::from_nanos(u64::MAX),
             is_told: false,
             window: None,
@@ -136,7 +137,7 @@ mod tests {
     }
 
     fn after_handshake() -> ReceiverRtt {
-        let mut rtt = ReceiverRtt::new();
+        let mut rtt = ReceiverRtt::new(1448);
         rtt.set_handshake(Duration::from_millis(40));
         rtt
     }
@@ -176,6 +177,9 @@ mod tests {
         assert_eq!(rtt.smoothed(), Some(Duration::from_millis(38)));
         rtt.measure(us(182_000), &Segment { len: 1447, ..echoing(146_000, 164_000) }, false);
         assert_eq!(rtt.smoothed(), Some(Duration::from_millis(38)));
+        let mut of_small_segments = ReceiverRtt::new(100);
+        of_small_segments.measure(us(140_000), &Segment { len: 100, ..echoing(100_000, 120_000) }, false);
+        assert_eq!(of_small_segments.smoothed(), Some(Duration::from_millis(40)));
     }
 
     #[test]
@@ -218,7 +222,7 @@ mod tests {
 
     #[test]
     fn without_a_handshake_the_path_counts_as_symmetric() {
-        let mut rtt = ReceiverRtt::new();
+        let mut rtt = ReceiverRtt::new(1448);
         rtt.measure(us(130_000), &echoing(110_000, 120_000), false);
         assert_eq!((rtt.base(), rtt.smoothed()), (Duration::from_millis(20), Some(Duration::from_millis(20))));
     }
