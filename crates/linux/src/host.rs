@@ -106,7 +106,9 @@ impl Host {
             .add_route(index, side.other().address(), settings.initial_cwnd)
             .map_err(machine("cannot set the route"))?;
         let sockets = algorithms.iter().enumerate();
-        let sockets = sockets.map(|(flow, algorithm)| flow_socket(side, flow, algorithm)).collect::<Result<_, _>>()?;
+        let sockets = sockets
+            .map(|(flow, algorithm)| flow_socket(side, flow, algorithm, settings.nodelay))
+            .collect::<Result<_, _>>()?;
         let open = |name: &str| File::open(name).map_err(machine("cannot open what the namespace shows of itself"));
         Ok(Host {
             device: device.into(),
@@ -146,7 +148,7 @@ fn tcp_socket() -> io::Result<OwnedFd> {
 }
 
 /// The socket of a flow.
-fn flow_socket(side: Side, flow: usize, algorithm: &str) -> Result<OwnedFd, RunError> {
+fn flow_socket(side: Side, flow: usize, algorithm: &str, nodelay: bool) -> Result<OwnedFd, RunError> {
     let machine = |error: io::Error| RunError::Machine(format!("cannot make the socket of flow {flow}: {error}"));
     let socket = tcp_socket().map_err(machine)?;
     sockopt::set_tcp_congestion(&socket, algorithm).map_err(|errno| match errno {
@@ -156,6 +158,7 @@ fn flow_socket(side: Side, flow: usize, algorithm: &str) -> Result<OwnedFd, RunE
     })?;
     // Whatever closes it, the process's end included, leaves no connection behind that would hold the namespace.
     let made = sockopt::set_socket_linger(&socket, Some(std::time::Duration::ZERO))
+        .and_then(|()| sockopt::set_tcp_nodelay(&socket, nodelay))
         .and_then(|()| bind(&socket, &place(side, flow)))
         .and_then(|()| if side == Side::Receiver { listen(&socket, 1) } else { Ok(()) });
     made.map_err(|errno| machine(errno.into()))?;

@@ -192,7 +192,6 @@ pub fn run_watched(
                 rate: spec.app_rate,
                 write: spec.app_write,
                 mss: spec.transport.mss,
-                nodelay: spec.transport.nodelay,
             };
             let (socket, listener, shared) = (&senders[flow], &listeners[flow], &shared);
             let reader = move || traffic::receive_all(flow, listener, clock, is_light, shared);

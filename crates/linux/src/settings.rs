@@ -22,6 +22,8 @@ pub struct Settings {
     pub mtu: u32,
     /// Initial window in segments.
     pub initial_cwnd: u32,
+    /// `TCP_NODELAY` of every flow's socket.
+    pub nodelay: bool,
     /// Sysctls of the namespace, below `/proc/sys`, in the order in which they are set.
     pub sysctls: Vec<Sysctl>,
 }
@@ -81,7 +83,12 @@ impl Settings {
         let config = &first.transport;
         let mut sysctls = of_transport(config);
         sysctls.extend_from_slice(extra);
-        Ok(Settings { mtu: config.mss + config.header_bytes(), initial_cwnd: config.initial_cwnd, sysctls })
+        Ok(Settings {
+            mtu: config.mss + config.header_bytes(),
+            initial_cwnd: config.initial_cwnd,
+            nodelay: config.nodelay,
+            sysctls,
+        })
     }
 
     /// Sets the calling thread's namespace.
@@ -107,6 +114,7 @@ const FOLLOWED: &[&str] = &[
     "send_buffer",
     "send_buffer_initial",
     "send_buffer_max",
+    "nodelay",
     "hz",
 ];
 
@@ -221,6 +229,9 @@ mod tests {
         assert_eq!(settings.mtu, 1052);
         let settings = self::settings(r#"{ cc = "reno", transport = { timestamps = false } }"#).unwrap();
         assert_eq!((value(&settings, "net.ipv4.tcp_timestamps"), settings.mtu), ("0", 1500));
+        assert!(
+            !settings.nodelay && self::settings(r#"{ cc = "reno", transport = { nodelay = true } }"#).unwrap().nodelay
+        );
     }
 
     #[test]

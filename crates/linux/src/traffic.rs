@@ -11,7 +11,7 @@ use dumbbell_results::Histogram;
 use dumbbell_units::{Duration, Time};
 use rustix::fd::{AsFd, OwnedFd};
 use rustix::io::Errno;
-use rustix::net::{RecvFlags, SendFlags, Shutdown, accept_with, connect, recv, send, shutdown, sockopt};
+use rustix::net::{RecvFlags, SendFlags, Shutdown, accept_with, connect, recv, send, shutdown};
 use rustix::thread::set_current_timer_slack;
 use std::io;
 use std::num::NonZeroU64;
@@ -58,8 +58,6 @@ pub struct Application {
     pub write: Option<u64>,
     /// Payload of a full segment.
     pub mss: u32,
-    /// `TCP_NODELAY`.
-    pub nodelay: bool,
 }
 
 /// Lets the calling thread run soon after it wakes up, as far as it may. What is left of lateness the certificate shows.
@@ -90,7 +88,6 @@ pub fn send_all(
     }
     state.is_established.store(true, Ordering::Release);
     // A connection that ends early shows in what was delivered.
-    let _ = sockopt::set_tcp_nodelay(socket, application.nodelay);
     let _ = match application.rate {
         None => write_at_once(socket, application),
         Some(rate) => write_paced(socket, application, rate, clock, shared),
