@@ -246,8 +246,9 @@ impl Simulated {
                 let is_more = packet.len > 0;
                 let window = packet.window.unwrap_or(0);
                 self.establish(&opening, peer, packet, Some(window))?;
+                let (now, echo) = (self.now, self.echo_of(packet));
                 if let State::Established(connection) = &mut self.state {
-                    connection.note_end_of_handshake(packet);
+                    connection.note_end_of_handshake(now, packet, echo);
                 }
                 if is_more { self.receive(packet) } else { Ok(()) }
             }
@@ -482,7 +483,7 @@ impl Host for Simulated {
         let State::Established(connection) = &mut self.state else {
             return Err("a write before the connection is established".to_owned());
         };
-        connection.nodelay = self.nodelay;
+        connection.set_nodelay(self.nodelay);
         connection.write(self.now, bytes);
         connection.transmit(self.now, &mut self.sent);
         Ok(())

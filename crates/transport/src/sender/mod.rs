@@ -198,6 +198,11 @@ impl Sender {
         self.expand_send_buffer();
     }
 
+    /// Lets short segments leave although others are unacknowledged, or no longer ([`TransportConfig::nodelay`]).
+    pub fn set_nodelay(&mut self, nodelay: bool) {
+        Arc::make_mut(&mut self.config).nodelay = nodelay;
+    }
+
     /// Whether everything written has been acknowledged.
     pub fn is_idle(&self) -> bool {
         self.board.is_empty() && self.board.nxt() == self.stream.offered

@@ -117,11 +117,16 @@ impl Connection {
     }
 
     /// The packet arrives that ends the handshake of a server. Its data, if it has any, is received afterwards.
-    pub(super) fn note_end_of_handshake(&mut self, packet: &Packet) {
+    pub(super) fn note_end_of_handshake(&mut self, now: Time, packet: &Packet, echo: Option<Time>) {
         self.note_timestamp(packet);
-        if let Some(accurate) = self.accurate.as_mut().filter(|_| packet.len == 0) {
+        if packet.len > 0 {
+            return;
+        }
+        if let Some(accurate) = &mut self.accurate {
             accurate.note_arrival(packet, false);
         }
+        // It tells the bytes of the window beyond whole segments.
+        self.hear(now, packet, echo);
     }
 
     /// Keeps the timestamp of a packet without data, if it is no older and the packet is not ahead of the last ACK sent.
@@ -264,6 +269,11 @@ impl Connection {
             report_duplicate(ack, SackBlock { start: first.seq, end: first.seq + end + 1 });
         }
         last.into_iter().collect()
+    }
+
+    pub(super) fn set_nodelay(&mut self, nodelay: bool) {
+        self.nodelay = nodelay;
+        self.sender.set_nodelay(nodelay);
     }
 
     pub(super) fn write(&mut self, now: Time, bytes: u64) {
