@@ -112,12 +112,14 @@ pub struct Routes {
     routes: Vec<Route>,
     /// Their hops, forward and reverse, one route after the other.
     hops: Vec<Hop>,
+    /// How many ways enter each medium, by its number.
+    entered: Vec<u32>,
 }
 
 impl Routes {
     /// Routes for so many flows, to [push](Self::push).
     pub fn with_capacity(flows: usize) -> Routes {
-        Routes { routes: Vec::with_capacity(flows), hops: Vec::new() }
+        Routes { routes: Vec::with_capacity(flows), ..Routes::default() }
     }
 
     /// The routes of a flow.
@@ -139,8 +141,7 @@ impl Routes {
     /// both `only_delay` packets, and all that enters the second comes from the first in the order in which it entered that.
     /// `is_shared` tells of media that packets on other ways than these enter, too. Links must not change afterwards.
     pub fn shorten(&mut self, only_delays: impl Fn(usize) -> bool, is_shared: impl Fn(usize) -> bool) {
-        let entered = self.entered();
-        let Routes { routes, hops } = self;
+        let Routes { routes, hops, entered } = self;
         for route in routes.iter_mut().filter(|route| route.reverse_rest > 0) {
             let second = hops[(route.reverse_end - u32::from(route.reverse_rest)) as usize];
             let first = route.first_reverse;
@@ -162,8 +163,7 @@ impl Routes {
         only_delays: impl Fn(usize) -> bool,
         mut brings_in_order: impl FnMut(usize) -> bool,
     ) {
-        let entered = self.entered();
-        let Routes { routes, hops } = self;
+        let Routes { routes, hops, entered } = self;
         let last = |route: &Route| hops[route.forward_end as usize - 1].medium();
         // For each medium how many receivers enter it, and what they answer comes from.
         let mut answers: Vec<(u32, usize)> = vec![(0, 0); entered.len()];
@@ -192,7 +192,7 @@ impl Routes {
         answers_at_once: impl Fn(usize) -> bool,
     ) -> Vec<usize> {
         let ways = self.ways(answers_at_once);
-        let media = self.entered().len();
+        let media = self.entered.len();
         // What enters each medium: packets of one other medium, or others.
         let mut source = vec![None; media];
         let mut is_joined = vec![true; media];
@@ -240,19 +240,11 @@ impl Routes {
         ways
     }
 
-    /// How many ways enter each medium, by its number.
-    fn entered(&self) -> Vec<u32> {
-        let media = self.hops.iter().map(|hop| hop.medium() + 1).max().unwrap_or(0);
-        let mut entered = vec![0; media];
-        for hop in &self.hops {
-            entered[hop.medium()] += 1;
-        }
-        entered
-    }
-
     /// Bytes of memory held.
     pub fn memory(&self) -> usize {
-        self.hops.capacity() * size_of::<Hop>() + self.routes.capacity() * size_of::<Route>()
+        self.hops.capacity() * size_of::<Hop>()
+            + self.routes.capacity() * size_of::<Route>()
+            + self.entered.capacity() * size_of::<u32>()
     }
 
     /// Flow number `flow`, which may be the next after the last, takes the ways of `route`.
@@ -290,6 +282,12 @@ impl Routes {
         self.hops.extend(flow.forward.iter().map(|&link| Hop::new(entries[link], link == bottleneck)));
         let reverse = self.hops.len();
         self.hops.extend(flow.reverse.iter().map(|&link| Hop::new(entries[link], false)));
+        for medium in self.hops[forward..].iter().map(|hop| hop.medium()) {
+            if medium >= self.entered.len() {
+                self.entered.resize(medium + 1, 0);
+            }
+            self.entered[medium] += 1;
+        }
         self.routes.push(Route {
             forward_end: end(reverse)?,
             reverse_end: end(self.hops.len())?,

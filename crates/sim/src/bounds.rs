@@ -1,9 +1,10 @@
 //! What a run may take of the machine, and what it says when that is not enough.
 
+use crate::RunError;
 use dumbbell_results::Table;
 use dumbbell_units::Time;
 use std::fmt;
-use std::sync::atomic::AtomicBool;
+use std::sync::atomic::{AtomicBool, Ordering};
 
 /// Time series that fill so many bytes are handed to the [`SeriesSink`].
 pub const SERIES_CHUNK_BYTES: u64 = 32 << 20;
@@ -17,6 +18,11 @@ pub struct Bounds<'a> {
     pub max_memory: u64,
     /// Takes the time series, [`SERIES_CHUNK_BYTES`] at a time. Without it they stay in memory.
     pub series: Option<&'a mut dyn SeriesSink>,
+}
+
+/// Whether set-up goes on: not once the caller has set `cancel`.
+pub(crate) fn go_on(cancel: &AtomicBool) -> Result<(), RunError> {
+    if cancel.load(Ordering::Relaxed) { Err(RunError::Cancelled) } else { Ok(()) }
 }
 
 /// Takes the time series of a run piece by piece.

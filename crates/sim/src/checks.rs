@@ -4,6 +4,7 @@
 //! shorter than the propagation delay, and every data packet that was sent, and every copy that a link made of one, has
 //! arrived, was dropped by a link that counted it, or is still on its way.
 
+use crate::bounds::go_on;
 use crate::flow::Flow;
 use crate::packet::Packet;
 use crate::{RunError, TimedChange};
@@ -11,7 +12,7 @@ use dumbbell_path::{Change, Delay, JitterDistribution};
 use dumbbell_scenario::{Flow as Spec, Scenario};
 use dumbbell_transport::{ControllerRtt, Protocol, RttSamples};
 use dumbbell_units::{Duration, Time};
-use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::atomic::AtomicBool;
 
 /// What the checks know of every flow; nothing without debug assertions.
 pub(crate) struct Checks {
@@ -43,10 +44,7 @@ struct Floor {
 impl Checks {
     /// Walks every link of every flow, unless the caller `cancel`s.
     pub fn new(scenario: &Scenario, script: &[TimedChange], cancel: &AtomicBool) -> Result<Checks, RunError> {
-        let floors = scenario.flows.iter().map(|flow| {
-            let is_cancelled = cancel.load(Ordering::Relaxed);
-            if is_cancelled { Err(RunError::Cancelled) } else { Ok(Floor::of(flow, scenario, script)) }
-        });
+        let floors = scenario.flows.iter().map(|flow| go_on(cancel).map(|()| Floor::of(flow, scenario, script)));
         if !cfg!(debug_assertions) {
             return Ok(Checks { floors: Vec::new(), source_floors: Vec::new(), clock: Clock::default() });
         }

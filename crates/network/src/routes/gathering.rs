@@ -47,7 +47,7 @@ impl Routes {
         delay: impl Fn(usize) -> Option<Duration>,
         may_wait: impl Fn(usize) -> bool,
     ) -> Vec<Gathering> {
-        let media = self.entered().len();
+        let media = self.entered.len();
         let has_duties = self.has_duties(media);
         let delays = |number: usize| delay(number).filter(|_| !has_duties[number]);
         let next = self.next_of_all(media);
@@ -116,7 +116,7 @@ impl Routes {
     /// So many media there are, by their numbers, up to the last in which packets wait for their time: that are neither
     /// [passed](Self::shorten) nor [gathered](Self::gather).
     pub fn media_with_work(&self) -> usize {
-        let media = self.entered().len();
+        let media = self.entered.len();
         let mut has_work = self.is_waited_in(media);
         for hop in self.hops.iter().filter(|hop| hop.leaving == Leaving::Gathered) {
             has_work[hop.medium()] = false;

@@ -29,6 +29,7 @@ pub(crate) use shares::Split;
 pub use shares::Unsplit;
 
 use crate::agenda::{FlowAgenda, Turn};
+use crate::bounds::go_on;
 use crate::checks::Checks;
 use crate::flow::Flow;
 use crate::packet::{Options, Packet, Payloads, Store};
@@ -98,9 +99,12 @@ impl<'a> Engine<'a> {
         let mut network = Network::new(scenario, bounds.cancel)?;
         if script.is_empty() {
             network.shorten_ways(|_| false);
+            go_on(bounds.cancel)?;
             if scenario.traffic.is_empty() {
                 network.join_links();
+                go_on(bounds.cancel)?;
                 network.gather_links();
+                go_on(bounds.cancel)?;
             }
         }
         let recorder = tables::recorder(scenario, &network.flows);

@@ -3,6 +3,7 @@
 use super::gathered::Gathered;
 use super::traffic::Traffic;
 use crate::RunError;
+use crate::bounds::go_on;
 use crate::endpoints::Endpoints;
 use crate::flow::Flow;
 use crate::packet::Packet;
@@ -11,7 +12,7 @@ use dumbbell_path::Media;
 use dumbbell_scenario::Scenario;
 use dumbbell_transport::Completion;
 use dumbbell_units::Duration;
-use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::atomic::AtomicBool;
 
 /// What a run is made of.
 pub(super) struct Network {
@@ -53,9 +54,7 @@ impl Network {
         };
         let mut starts = start_stream(seed);
         for (index, spec) in scenario.flows.iter().enumerate() {
-            if cancel.load(Ordering::Relaxed) {
-                return Err(RunError::Cancelled);
-            }
+            go_on(cancel)?;
             let bottleneck = slowest_link(scenario, &spec.forward);
             network.routes.push(spec, bottleneck, &network.entries)?;
             let bottleneck = network.entries[bottleneck];
