@@ -311,10 +311,9 @@ impl Receiver {
         }
     }
 
-    /// Sets the round-trip time that the receiver's side of the handshake measured, and `way_back`, the part of it that
-    /// its answer was under way. Without it the receiver assumes a symmetric path: twice the shortest travel time of a
-    /// segment. The value matters for the growth of the window, on paths below 3 ms for ACK compression, and on paths
-    /// above 40 ms for the delayed ACK.
+    /// Sets the round-trip time that the receiver's side of the handshake measured. Without it the receiver assumes a symmetric
+    /// path: twice the shortest travel time of a segment. The value matters on paths below 3 ms for ACK compression, and on
+    /// paths above 40 ms for the delayed ACK.
     pub fn set_handshake(&mut self, rtt: Duration) {
         self.rtt.set_handshake(rtt);
     }

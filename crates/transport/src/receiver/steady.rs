@@ -54,10 +54,11 @@ impl Iterator for SteadyAcks {
         if self.count == 0 {
             return None;
         }
-        let next = (self.at, CumulativeAck { sent_at: Timestamp::at(self.at), ..self.ack });
+        let next = (self.at, self.ack);
         self.count -= 1;
         self.at += self.interval;
         self.ack.ack += self.covers;
+        self.ack.sent_at = Timestamp::at(self.at);
         Some(next)
     }
 }
@@ -142,15 +143,16 @@ impl Receiver {
         self.window_edge = self.rcv_nxt.saturating_add(window.segments);
         self.window_excess = window.excess;
         self.acks_sent += u64::from(count);
+        let at = now + step.after;
         Some(SteadyAcks {
             ack: CumulativeAck {
                 ack: first_ack,
                 ece: self.echo_congestion,
                 window: AdvertisedWindow::new(window.segments, window.excess),
-                sent_at: Timestamp::at(now),
+                sent_at: Timestamp::at(at),
                 echo: Timestamp::at(first.sent_at),
             },
-            at: now + step.after,
+            at,
             interval: run.interval * u64::from(step.segments),
             count,
             covers: step.segments,

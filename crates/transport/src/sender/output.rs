@@ -156,7 +156,7 @@ impl Sender {
     /// (`tcp_nagle_check`, `tcp_minshall_check`).
     #[cold]
     fn nagle_holds_back(&self, size: u32, most: u16) -> bool {
-        !self.config.nodelay && self.stream.len_before(self.board.nxt() + size).min(most) < self.stream.mss
+        size > 0 && !self.config.nodelay && self.stream.len_before(self.board.nxt() + size).min(most) < self.stream.mss
     }
 
     /// Whether what is left of the window, less than a segment, has room for all of `unsent`.

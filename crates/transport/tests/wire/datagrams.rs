@@ -80,8 +80,7 @@ impl Ends for Datagrams {
     type Answer = Packet;
 
     fn establish(&mut self, now: Time, rtt: Duration) {
-        let half = Duration::from_nanos(rtt.as_nanos() / 2);
-        let handshake = Handshake { rtt, way_there: half, way_back: half, retries: 0 };
+        let handshake = Handshake::symmetric(rtt);
         self.near.establish(now, handshake);
         self.far.establish(now, handshake);
     }

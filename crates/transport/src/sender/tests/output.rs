@@ -307,27 +307,29 @@ fn a_small_receive_window_limits_what_is_outstanding() {
     assert!(pair.sender.control().cwnd <= 16, "unused window does not grow");
 }
 
+/// The segments, with their lengths, that an ACK with this window lets out of an open congestion window.
+fn released(script: &mut Scripted, ack: u32, window: (u32, u16)) -> Vec<(u32, u16)> {
+    script.sender.control.cwnd = 50;
+    let heard = Ack { window: AdvertisedWindow::new(window.0, window.1), ..script.ack_of(ack, &[]) };
+    script.now += ms(10);
+    script.sender.on_ack(script.now, &heard);
+    script.send_segments().iter().map(|segment| (segment.seq, segment.len)).collect()
+}
+
 #[test]
 fn a_segment_is_cut_where_the_receive_window_ends() {
     let mut script = Scripted::new(TransportConfig { nodelay: true, ..config() }, 10, 5);
     assert_eq!(script.write(100), (0..10).collect::<Vec<_>>());
-    let lens = |script: &mut Scripted, ack: u32, window: (u32, u16)| {
-        script.sender.control.cwnd = 50;
-        let heard = Ack { window: AdvertisedWindow::new(window.0, window.1), ..script.ack_of(ack, &[]) };
-        script.now += ms(10);
-        script.sender.on_ack(script.now, &heard);
-        script.send_segments().iter().map(|segment| (segment.seq, segment.len)).collect::<Vec<_>>()
-    };
     // Bursts have two segments here.
-    assert_eq!(lens(&mut script, 1, (10, 500)), [(10, MSS), (11, 500)]);
+    assert_eq!(released(&mut script, 1, (10, 500)), [(10, MSS), (11, 500)]);
     assert_eq!(
-        lens(&mut script, 2, (9, 1_447)),
+        released(&mut script, 2, (9, 1_447)),
         [],
         "947 bytes: less than a segment, and more than that is to be sent"
     );
-    assert_eq!(lens(&mut script, 3, (9, 1_447)), [(12, MSS), (13, 947)]);
+    assert_eq!(released(&mut script, 3, (9, 1_447)), [(12, MSS), (13, 947)]);
     // The two short ones in flight lack 948 and 501 bytes of whole ones, which are left of the window.
-    assert_eq!(lens(&mut script, 4, (10, 1_000)), [(14, MSS), (15, 1_001)]);
+    assert_eq!(released(&mut script, 4, (10, 1_000)), [(14, MSS), (15, 1_001)]);
     assert_eq!(script.sender.stats().sent_bytes, 13 * u64::from(MSS) + 500 + 947 + 1_001);
 }
 
@@ -335,16 +337,9 @@ fn a_segment_is_cut_where_the_receive_window_ends() {
 fn nagle_holds_a_short_segment_back_while_another_one_is_outstanding() {
     let mut script = Scripted::new(config(), 10, 5);
     script.write(100);
-    let hear = |script: &mut Scripted, ack: u32, window: (u32, u16)| {
-        script.sender.control.cwnd = 50;
-        let heard = Ack { window: AdvertisedWindow::new(window.0, window.1), ..script.ack_of(ack, &[]) };
-        script.now += ms(10);
-        script.sender.on_ack(script.now, &heard);
-        script.send_segments().iter().map(|segment| (segment.seq, segment.len)).collect::<Vec<_>>()
-    };
-    assert_eq!(hear(&mut script, 1, (10, 500)), [(10, MSS), (11, 500)], "the first one");
-    assert_eq!(hear(&mut script, 3, (9, 1_447)), [(12, MSS)], "what is left of the window is not used");
-    assert_eq!(hear(&mut script, 12, (2, 700)), [(13, MSS), (14, 700)], "it is acknowledged");
+    assert_eq!(released(&mut script, 1, (10, 500)), [(10, MSS), (11, 500)], "the first one");
+    assert_eq!(released(&mut script, 3, (9, 1_447)), [(12, MSS)], "what is left of the window is not used");
+    assert_eq!(released(&mut script, 12, (2, 700)), [(13, MSS), (14, 700)], "it is acknowledged");
 }
 
 #[test]
