@@ -1,6 +1,7 @@
 //! No run hangs, and none takes more of the machine than it may.
 
 use crate::lab::scenario;
+use cpu_time::ThreadTime;
 use dumbbell_scenario::Scenario;
 use dumbbell_sim::{Bounds, Growth, MemoryExceeded, RunError, RunOutput, SeriesSink, Table, Values, run, run_within};
 use std::fmt::Write;
@@ -155,21 +156,23 @@ fn a_sink_that_cannot_keep_a_piece_ends_the_run() {
     assert_eq!(error, "the time series cannot be kept: no space left");
 }
 
-/// How long a run goes on after it was cancelled `after` its begin.
+/// How long a run goes on after it was cancelled `after` its begin, in CPU time: tests beside it take their share of the machine.
 fn time_to_end(scenario: Scenario, max_memory: u64, after: Duration) -> Duration {
     let cancel = Arc::new(AtomicBool::new(false));
     let flag = cancel.clone();
     let run = std::thread::spawn(move || {
         let bounds = Bounds { cancel: &flag, max_memory, series: None };
+        let (began, cpu) = (Instant::now(), ThreadTime::now());
         let outcome = run_within(&scenario, bounds).map(|output| output.summary);
-        (outcome, Instant::now())
+        let ended = Instant::now();
+        (outcome, ended, cpu.elapsed().as_secs_f64() / (ended - began).as_secs_f64())
     });
     std::thread::sleep(after);
     let cancelled = Instant::now();
     cancel.store(true, Ordering::Relaxed);
-    let (outcome, ended) = run.join().unwrap();
+    let (outcome, ended, share) = run.join().unwrap();
     assert!(matches!(outcome, Err(RunError::Cancelled)), "it should have been cancelled: {outcome:?}");
-    ended.duration_since(cancelled)
+    ended.duration_since(cancelled).mul_f64(share)
 }
 
 #[test]
