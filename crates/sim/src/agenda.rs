@@ -106,6 +106,12 @@ impl FlowAgenda {
         self.flows.next()
     }
 
+    /// Whether a `turn` of `flow` is due by `now`, or may be.
+    #[inline(always)]
+    pub fn is_due(&self, flow: usize, turn: Turn, now: Time) -> bool {
+        self.dues[flow][turn as usize] <= Due::new(now, turn)
+    }
+
     /// Arms a `turn` of `flow` for `time`, whatever it was armed for.
     #[inline(always)]
     pub fn set(&mut self, flow: usize, turn: Turn, time: Time) {

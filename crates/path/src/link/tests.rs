@@ -185,9 +185,29 @@ fn the_packet_in_service_does_not_count_against_the_limit() {
     assert_eq!(offers[3], Offer::Dropped(DropCause::QueueFull));
     assert_eq!(link.backlog(at(0)), Backlog { packets: 2, bytes: 3000 });
     // At the instant at which the second begins, its place is free.
-    assert_eq!(link.offer(at(MS - 1), full(4)), Offer::Dropped(DropCause::QueueFull));
+    assert_eq!(link.offer(at(MS - 5), full(4)), Offer::Dropped(DropCause::QueueFull));
     assert_eq!(departs(link.offer(at(MS), full(5))), Some(4 * MS));
     assert_eq!(link.pop_drop(), None);
+}
+
+#[test]
+fn an_answer_to_a_departure_finds_the_place_of_the_packet_that_begins_with_it() {
+    // 12,000 bits at 11 Mbit/s take 1,090,909 ns and an eleventh. Instants are rounded up: at 40 ms + 2,181,819 ns the answer to the
+    // second departure comes, and a nanosecond later a packet begins, which is the same instant.
+    let link = || link(LinkConfig { limit: bytes_limit(1500), ..config(LinkRate::Constant(11_000_000)) });
+    let mut first_round = link();
+    let departures = [0, 1].map(|i| departs(first_round.offer(at(0), full(i))).unwrap());
+    assert_eq!(departures, [1_090_910, 2_181_819]);
+    let answers = departures.map(|departure| at(departure + 40 * MS));
+    let mut one_by_one = link();
+    let [first, second] = answers.map(|now| [2, 3].map(|i| one_by_one.offer(now, full(i))));
+    assert_eq!(first.map(departs), [Some(42_181_820), Some(43_272_729)]);
+    assert_eq!(departs(second[0]), Some(44_363_638));
+    assert_eq!(second[1], Offer::Dropped(DropCause::QueueFull));
+    let mut in_runs = link();
+    let runs = answers.map(|now| in_runs.offer_run(now, full(2), 2).map(|departures| departures.count()));
+    assert_eq!(runs, [Some(2), Some(1)]);
+    assert_eq!(in_runs.queue_stats(at(60 * MS)).max, Backlog { packets: 1, bytes: 1500 });
 }
 
 #[test]

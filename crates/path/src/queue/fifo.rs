@@ -4,13 +4,21 @@
 //! start = max(arrival, transmitter free). The queue keeps only the starts of the packets that wait; each start is the
 //! departure of the packet before. Starts that have passed are removed when the queue is looked at next. Packets of one size
 //! that wait one behind the other are kept as one [`Train`].
+//!
+//! Where an ACK clock lets packets arrive at the instant at which others begin, the place that these leave is free: the packet of
+//! a host that takes any time at all comes after. Instants are rounded up to nanoseconds, so "at the instant" means
+//! [within](ROUNDING) some nanoseconds.
 
 use super::{InService, Limits};
 use crate::ring::Ring;
 use crate::stats::{Backlog, Occupancy};
 use crate::train::Train;
 use crate::transmitter::Transmitter;
-use dumbbell_units::Time;
+use dumbbell_units::{Duration, Time};
+
+/// Each link on the way of a packet and of its ACK rounds an instant up by less than a nanosecond. There are seldom more of them
+/// with a rate than these.
+const ROUNDING: Duration = Duration::from_nanos(4);
 
 /// A drop-tail queue with its transmitter. Plain drop-tail is this, and gates stand in front of it.
 #[derive(Clone, Debug)]
@@ -54,7 +62,9 @@ impl Fifo {
             return Some(departs);
         }
         self.advance(now);
-        if !self.limits.fit(self.occupancy.backlog(), size) {
+        let fits = self.limits.fit(self.occupancy.backlog(), size)
+            || (self.makes_room(now) && self.limits.fit(self.occupancy.backlog(), size));
+        if !fits {
             return None;
         }
         if let Some(limit) = self.limits.time
@@ -74,7 +84,11 @@ impl Fifo {
     pub(crate) fn offer_run(&mut self, now: Time, size: u32, count: u32) -> Option<Train> {
         self.advance(now);
         let at_once = u32::from(self.transmitter.seek(now) <= now);
-        let mut fitting = at_once + self.limits.room(self.occupancy.backlog(), size, count - at_once);
+        let mut room = self.limits.room(self.occupancy.backlog(), size, count - at_once);
+        if room < count - at_once && self.makes_room(now) {
+            room = self.limits.room(self.occupancy.backlog(), size, count - at_once);
+        }
+        let mut fitting = at_once + room;
         if let Some(limit) = self.limits.time {
             fitting = self.transmitter.count_begun_by(now + limit, size, fitting)?;
         }
@@ -88,6 +102,18 @@ impl Fifo {
             self.wait(starts, size);
         }
         Some(departures)
+    }
+
+    /// Lets the first packet that waits begin if it does so at `now` but for rounding; whether it does.
+    #[cold]
+    #[inline(never)]
+    fn makes_room(&mut self, now: Time) -> bool {
+        let Some(starts) = self.waiting.front_mut().map(|run| run.starts.next()) else { return false };
+        let is_due = starts <= now + ROUNDING;
+        if is_due {
+            self.advance(starts);
+        }
+        is_due
     }
 
     /// Packets of `size` bytes each begin to wait.

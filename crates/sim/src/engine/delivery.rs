@@ -143,6 +143,9 @@ impl Engine<'_> {
     pub(super) fn deliver_ack(&mut self, packet: &Packet) {
         let index = packet.flow as usize;
         let now = self.now;
+        if self.flow_agenda.is_due(index, Turn::Sender, now) {
+            self.sender_timer_first(index);
+        }
         let flow = &mut self.flows[index];
         let Endpoints::Tcp { sender, .. } = &mut flow.ends else { return };
         match packet.options() {
@@ -197,6 +200,9 @@ impl Engine<'_> {
     fn deliver_reply(&mut self, packet: &Packet) {
         let index = packet.flow as usize;
         let now = self.now;
+        if self.flow_agenda.is_due(index, Turn::Sender, now) {
+            self.sender_timer_first(index);
+        }
         let flow = &mut self.flows[index];
         let (Endpoints::Other(ends), Some(payload)) = (&mut flow.ends, packet.attachment()) else { return };
         ends.near.on_packet(now, packet.arrival(self.payloads.get(payload)));

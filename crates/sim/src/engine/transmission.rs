@@ -35,6 +35,16 @@ impl Engine<'_> {
         self.flow_agenda.set(index, Turn::Sender, self.flows[index].ends.sender_timer());
     }
 
+    /// A sender's timer that is due at the instant at which an ACK arrives goes first. Pacing repeats its intervals in the ACKs a
+    /// round trip later, so that both often are due together, and an ACK has the time behind it that two hosts took.
+    #[cold]
+    #[inline(never)]
+    pub(super) fn sender_timer_first(&mut self, index: usize) {
+        if self.flows[index].ends.sender_timer() <= self.now {
+            self.sender_timer(index);
+        }
+    }
+
     /// Sends what a sender may send now, and arms its timer.
     #[inline]
     pub(super) fn transmit(&mut self, index: usize) {

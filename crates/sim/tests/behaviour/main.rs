@@ -35,6 +35,7 @@ mod quic;
 mod reno;
 mod script;
 mod short_flows;
+mod simultaneous;
 mod snapshots;
 mod threads;
 mod udp;
