@@ -112,6 +112,22 @@ impl Receiver {
         true
     }
 
+    /// Whether what a repair has made readable, below another hole, leaves room for less than the window that was told last. Then
+    /// the number of segments alone makes no ACK urgent, and it counts as the first duplicate (`__tcp_ack_snd_check`). To look
+    /// at the window ends quick ACKs where room is scarce (`__tcp_select_window`).
+    pub(super) fn narrows_window(&mut self, now: Time) -> bool {
+        if self.rcv_nxt - self.last_acked < self.ack_every || self.constant_window.is_some() {
+            return false;
+        }
+        // At least the segment that has arrived is unread.
+        let queued = self.held.segments() + self.unread(now).max(1);
+        if self.sizing.is_scarce(queued) {
+            self.quick = 0;
+        }
+        let told = Window { segments: self.window_edge - self.last_acked, excess: self.window_excess };
+        self.quick == 0 && !self.ack_now && self.sizing.window_from(told, queued).is_none()
+    }
+
     /// Arms the delayed-ACK timer (`tcp_send_delayed_ack`); true when it is about to expire, so that the ACK leaves
     /// now.
     #[inline(always)]

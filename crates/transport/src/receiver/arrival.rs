@@ -137,9 +137,12 @@ impl Receiver {
             self.deliver_held(now);
         }
         self.unacked_news = true;
-        let mut must_leave = self.is_urgent_in_order(now, before)
-            || if self.held.is_empty() { self.delay_ack(now) } else { self.compress_ack(now) };
-        must_leave = must_leave || (self.held.is_empty() && self.answers_read(now, &segment));
+        let is_urgent = self.is_urgent_in_order(now, before);
+        let must_leave = if self.held.is_empty() {
+            is_urgent || self.delay_ack(now) || self.answers_read(now, &segment)
+        } else {
+            (is_urgent && !self.narrows_window(now)) || self.compress_ack(now)
+        };
         if now >= self.round_ends_at {
             // The application reads buffer by buffer, and the first one ends the round.
             self.end_round(now, read);
