@@ -106,10 +106,10 @@ impl FlowAgenda {
         self.flows.next()
     }
 
-    /// Whether a `turn` of `flow` is due by `now`, or may be.
+    /// Whether a turn of any flow is due by `now`.
     #[inline(always)]
-    pub fn is_due(&self, flow: usize, turn: Turn, now: Time) -> bool {
-        self.dues[flow][turn as usize] <= Due::new(now, turn)
+    pub fn has_due(&self, now: Time) -> bool {
+        self.flows.next().1.time() <= now
     }
 
     /// Arms a `turn` of `flow` for `time`, whatever it was armed for.

@@ -143,7 +143,7 @@ impl Engine<'_> {
     pub(super) fn deliver_ack(&mut self, packet: &Packet) {
         let index = packet.flow as usize;
         let now = self.now;
-        if self.flow_agenda.is_due(index, Turn::Sender, now) {
+        if self.flow_agenda.has_due(now) {
             self.sender_timer_first(index);
         }
         let flow = &mut self.flows[index];
@@ -200,7 +200,7 @@ impl Engine<'_> {
     fn deliver_reply(&mut self, packet: &Packet) {
         let index = packet.flow as usize;
         let now = self.now;
-        if self.flow_agenda.is_due(index, Turn::Sender, now) {
+        if self.flow_agenda.has_due(now) {
             self.sender_timer_first(index);
         }
         let flow = &mut self.flows[index];
