@@ -19,6 +19,8 @@ const SEGMENT_HEADERS: u64 = 256 + 320;
 const SEGMENT_DESCRIPTION: u64 = 256;
 /// Memory that a buffer (`skb`) takes besides its payload, in bytes: all of these.
 pub(crate) const BUFFER_OVERHEAD: u64 = SEGMENT_HEADERS + SEGMENT_DESCRIPTION;
+/// What an application hands over with one call that has more to write than that: as iperf3 does.
+const CALL_BYTES: u64 = 128 << 10;
 /// Fewest segments that autotuning makes room for (`TCP_INIT_CWND`).
 const FEWEST_SEGMENTS: u32 = 10;
 
@@ -60,8 +62,10 @@ pub struct SendBuffer {
     /// One above the last segment of each buffer that was sent and is not acknowledged.
     sent: VecDeque<u32>,
     unsent: VecDeque<Unsent>,
-    /// One above the last segment that has PSH (`pushed_seq`).
+    /// One above the last segment that has or had PSH (`pushed_seq`).
     pushed: u32,
+    /// Where what the application is at begins, and one above its last segment.
+    calls: (u32, u32),
     writer: Writer,
 }
 
@@ -89,6 +93,7 @@ impl SendBuffer {
             sent: VecDeque::new(),
             unsent: VecDeque::new(),
             pushed: 0,
+            calls: (0, 0),
             writer: Writer::Content,
         }
     }
@@ -195,10 +200,26 @@ impl SendBuffer {
         if taken > 0 && end > held.nxt {
             self.unsent.push_back(Unsent { end, is_pushed: false });
         }
-        if !self.is_written() || end.saturating_sub(self.pushed) > held.half_window {
+        let ends_call = self.note_calls(held.end, end, offered);
+        if ends_call || !self.is_written() || end.saturating_sub(self.pushed) > held.half_window {
             self.push(end);
         }
         end
+    }
+
+    /// The application has written from `begun` to `end` of what ends at `offered`. The last buffer of a call has PSH, until the next
+    /// call adds to it (`tcp_push`). Returns whether a call ends at `end`: those of an endless stream seldom end with a segment.
+    fn note_calls(&mut self, begun: u32, end: u32, offered: u32) -> bool {
+        if self.calls.1 != offered {
+            self.calls = (begun, offered);
+        }
+        let is_endless = offered == u32::MAX;
+        let call = if is_endless { CALL_BYTES } else { (CALL_BYTES / self.mss).max(1) * self.mss };
+        let written = u64::from(end - self.calls.0) * self.mss;
+        let rest = written % call;
+        let whole = u32::try_from((written - rest) / self.mss).unwrap_or(u32::MAX);
+        self.pushed = self.pushed.max(self.calls.0.saturating_add(whole));
+        rest == 0 && written > 0
     }
 
     /// The last buffer, which ends at `end`, ends with PSH (`tcp_mark_push`).
@@ -231,6 +252,7 @@ impl SendBuffer {
     /// The application has nothing more to write, and takes back what was not sent.
     pub fn close(&mut self) {
         self.unsent.clear();
+        self.calls = (0, 0);
         self.writer = Writer::Content;
     }
 
@@ -310,14 +332,15 @@ mod tests {
     }
 
     #[test]
-    fn every_second_buffer_that_is_written_in_one_go_and_the_last_one_end_with_psh() {
+    fn buffers_far_above_the_last_psh_and_the_last_one_end_with_psh() {
         let mut socket = SendBuffer::autotuned(buffer(200), buffer(200), 1_000);
         let mut end = 0;
         while socket.has_writer() || end == 0 {
             end = socket.write(held(0, 0, end), 1_000);
         }
         let pushed = |socket: &SendBuffer| socket.unsent.iter().map(|one| (one.end, one.is_pushed)).collect::<Vec<_>>();
-        assert_eq!(pushed(&socket), [(40, false), (80, true), (120, false), (160, true), (200, true)]);
+        // The first call has 131 segments; of what it pushed the second one made more.
+        assert_eq!(pushed(&socket), [(40, false), (80, true), (120, false), (160, false), (200, true)]);
         assert_eq!(socket.next_buffer(0, 50), (50, false));
         assert_eq!(socket.next_buffer(0, 90), (80, false), "all of the second one");
         assert!(socket.pushes_at(80) && !socket.pushes_at(70), "with its PSH");
