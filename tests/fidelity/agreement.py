@@ -2,20 +2,20 @@
 
     python tests/fidelity/agreement.py [--case NAME] [--retries N] [--out docs]
 
-Real time: about twenty minutes. What was measured before is kept in ``recordings/agreement.csv``; ``--page`` only
-writes the page anew. The page is ``docs/agreement.md``, its picture ``docs/images/agreement.png``.
+Real time: about twenty minutes. What was measured before is kept in ``recordings/agreement.csv``; ``--simulate`` only
+runs the simulator anew, beside what the kernel did, and ``--page`` only writes the page. The page is
+``docs/agreement.md``, its picture ``docs/images/agreement.png``.
 """
 
 from __future__ import annotations
 
 import argparse
-import copy
 import sys
 from pathlib import Path
 from typing import Any
 
 import polars as pl
-from own import keep, number
+from own import keep, number, with_hz
 from rich.console import Console
 
 import dumbbell
@@ -36,6 +36,8 @@ MEASURES = {
 }
 #: Of the simulated runs, four in five lie between these quantiles.
 MOST = (0.1, 0.9)
+#: The median, and these two.
+SIMULATED = ("", "_most_from", "_most_to")
 
 
 def _alone(cc: str, **path: Any) -> dict[str, Any]:
@@ -97,30 +99,45 @@ def measure(names: list[str], retries: int, console: Console) -> int:
             continue
         certificates = [run.meta.certificate or {} for run in runs]
         kernel = pl.concat([run.flows.to_polars().select("flow", "cc", *MEASURES) for run in runs])
-        ours = _simulated(scenario, certificates[0]["hz"])
+        hz = certificates[0]["hz"]
         rows = []
         for (flow, cc), of_kernel in kernel.group_by("flow", "cc", maintain_order=True):
-            of_flow = ours.filter(pl.col("flow") == flow)
             rows.append(
                 {"case": name, "flow": flow, "cc": cc, "kernel_runs": len(runs)}
                 | {f"kernel_{key}": number(of_kernel[key].median()) for key in MEASURES}
-                | {f"sim_{key}": number(of_flow[key].median()) for key in MEASURES}
-                | {f"sim_{key}_most_from": number(of_flow[key].quantile(MOST[0])) for key in MEASURES}
-                | {f"sim_{key}_most_to": number(of_flow[key].quantile(MOST[1])) for key in MEASURES}
+                | dict.fromkeys((f"sim_{key}{suffix}" for key in MEASURES for suffix in SIMULATED), 0.0)
                 | {key: max(one[key] for one in certificates) for key in LATE}
                 | {"kernel": certificates[0]["kernel"], "void_attempts": sum(len(run.void_attempts) for run in runs)}
+                | {"hz": hz}
             )
-            console.print(f"{name}: {rows[-1]}", highlight=False)
-        measured = pl.DataFrame(rows).with_columns(pl.col(pl.Float64).round(4))
-        keep(RECORDED, name, measured, list(SCENARIOS))
+        _keep(name, _simulated(name, rows), console)
     return missing
 
 
-def _simulated(scenario: dict[str, Any], hz: int) -> pl.DataFrame:
-    chosen = copy.deepcopy(scenario)
-    for flow in chosen["flows"]:
-        flow["transport"] = {"hz": hz}
-    return dumbbell.sweep(chosen, repeat=SEEDS, progress=False).collect().flows.to_polars()
+def simulate(names: list[str], console: Console) -> None:
+    """Runs scenarios in the simulator, beside what was measured on the kernel before."""
+    recorded = pl.read_csv(RECORDED)
+    for name in names:
+        _keep(name, _simulated(name, recorded.filter(pl.col("case") == name).to_dicts()), console)
+
+
+def _simulated(name: str, rows: list[dict[str, Any]]) -> list[dict[str, Any]]:
+    """The rows of a case with what the simulator has, whose clock and buffers are the kernel's."""
+    chosen = with_hz(SCENARIOS[name][1], int(rows[0]["hz"])) if rows else {}
+    ours = dumbbell.sweep(chosen, repeat=SEEDS, progress=False).collect().flows.to_polars() if rows else pl.DataFrame()
+    for row in rows:
+        of_flow = ours.filter(pl.col("flow") == row["flow"])
+        for key in MEASURES:
+            values = (of_flow[key].median(), of_flow[key].quantile(MOST[0]), of_flow[key].quantile(MOST[1]))
+            row |= {f"sim_{key}{suffix}": number(value) for suffix, value in zip(SIMULATED, values, strict=True)}
+    return rows
+
+
+def _keep(name: str, rows: list[dict[str, Any]], console: Console) -> None:
+    for row in rows:
+        console.print(f"{name}: {row}", highlight=False)
+    if rows:
+        keep(RECORDED, name, pl.DataFrame(rows).with_columns(pl.col(pl.Float64).round(4)), list(SCENARIOS))
 
 
 def misses(row: dict[str, Any]) -> list[str]:
@@ -183,7 +200,8 @@ def page(rows: list[dict[str, Any]]) -> str:
     lines += [
         "",
         f"Simulator (median of {SEEDS} seeds, which differ in the start by up to 10 ms) / kernel (one run; with random",
-        "loss and with two flows the median of five). *late*: by how much the emulator handed packets over too late,",
+        "loss and with two flows the median of five). The simulator has the kernel's clock and buffers (`hz`,",
+        "`receive_autotuning`, `send_buffer`). *late*: by how much the emulator handed packets over too late,",
         "median / one in a thousand, from the certificate.",
     ]
     if off:
@@ -228,11 +246,18 @@ def main() -> int:
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
     parser.add_argument("--case", action="append", choices=list(SCENARIOS), help="only this one (may be repeated)")
     parser.add_argument("--retries", type=int, default=8, help="attempts after a void one")
-    parser.add_argument("--page", action="store_true", help="measure nothing, write the page")
+    only = parser.add_mutually_exclusive_group()
+    only.add_argument("--simulate", action="store_true", help="run the simulator alone, beside what the kernel did")
+    only.add_argument("--page", action="store_true", help="measure nothing, write the page")
     parser.add_argument("--out", type=Path, default=DOCS, help="where the page goes")
     args = parser.parse_args()
     console = Console(width=200)
-    missing = 0 if args.page else measure(args.case or list(SCENARIOS), args.retries, console)
+    missing = 0
+    names = args.case or list(SCENARIOS)
+    if args.simulate:
+        simulate(names, console)
+    elif not args.page:
+        missing = measure(names, args.retries, console)
     rows = pl.read_csv(RECORDED).to_dicts()
     (args.out / "agreement.md").write_text(page(rows), encoding="utf-8")
     console.print(f"{args.out / 'agreement.md'}, {draw(rows, args.out)[0]}", highlight=False)

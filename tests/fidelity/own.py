@@ -54,7 +54,7 @@ def record(names: Iterable[str], runs: int | None, retries: int, console: Consol
         for seed in range(1, (runs or case.runs) + 1):
             on = dumbbell.Linux(retries=retries, sysctl=case.kernel)
             try:
-                result = dumbbell.run(_with_hz(case.scenario, None), seed=seed, on=on)
+                result = dumbbell.run(with_hz(case.scenario, None), seed=seed, on=on)
             except dumbbell.VoidRunError as error:
                 console.print(f"{name}, seed {seed}: {error}", style="yellow", highlight=False)
                 missing += 1
@@ -140,7 +140,7 @@ def _window_scale(rmem: str) -> int:
     return min(14, max(0, int(rmem.split()[2]).bit_length() - 1 - 15))
 
 
-def _with_hz(scenario: Any, hz: int | None, wmem: str = UNLIMITED_WMEM, rmem: str = UNLIMITED_RMEM) -> dict[str, Any]:
+def with_hz(scenario: Any, hz: int | None, wmem: str = UNLIMITED_WMEM, rmem: str = UNLIMITED_RMEM) -> dict[str, Any]:
     """The scenario for the simulator, with the kernel's clock and buffers; without a clock for the kernel itself."""
     chosen: dict[str, Any] = copy.deepcopy(dict(scenario))
     if hz is not None:
@@ -198,7 +198,7 @@ def judge(path: Path, chosen: list[str] | None, seeds: int) -> list[Judgement]:
         case = CASES[str(name)]
         wmem = case.kernel.get("net.ipv4.tcp_wmem", UNLIMITED_WMEM)
         rmem = case.kernel.get("net.ipv4.tcp_rmem", UNLIMITED_RMEM)
-        scenario = _with_hz(case.scenario, int(rows["hz"][0]), wmem, rmem)
+        scenario = with_hz(case.scenario, int(rows["hz"][0]), wmem, rmem)
         repeat = max(seeds, 4 * case.runs) if case.scatters else seeds
         runs = dumbbell.sweep(scenario, set=dict(case.simulator), repeat=repeat, progress=False)
         ours = [_measures(run, case)[int(str(flow))] for run in runs]
