@@ -44,12 +44,14 @@ pub struct MarkCounter {
 
 impl MarkCounter {
     /// An ACK that newly delivers `delivered` segments of at most `mss` bytes carries these counters. Returns how many marks
-    /// it adds. An ACK that delivers nothing may be older than the one before, and adds none.
-    pub fn add(&mut self, ace_field: u8, byte_field: Option<u32>, delivered: u32, mss: u32) -> u32 {
-        if delivered == 0 {
+    /// it adds. An ACK that delivers nothing may be older than the one before, and adds none unless its timestamp `is_later`
+    /// (`FLAG_TS_PROGRESS`).
+    pub fn add(&mut self, ace_field: u8, byte_field: Option<u32>, delivered: u32, mss: u32, is_later: bool) -> u32 {
+        if delivered > 0 {
+            self.average(delivered);
+        } else if !is_later {
             return 0;
         }
-        self.average(delivered);
         let growth = u32::from(ace_field.wrapping_sub(ace(self.marks))) % ACE_VALUES;
         let is_usual = self.segments_per_ack > MANY_SEGMENTS_PER_ACK << AVERAGE_SHIFT;
         let marks = match byte_field {
@@ -94,8 +96,8 @@ mod tests {
     fn without_bytes_an_ack_for_eight_segments_and_more_counts_the_most_that_it_allows() {
         let add = |ace_field, delivered| {
             let mut counter = MarkCounter::default();
-            assert_eq!(counter.add(5, None, 1, 1448), 0);
-            counter.add(ace_field, None, delivered, 1448)
+            assert_eq!(counter.add(5, None, 1, 1448, false), 0);
+            counter.add(ace_field, None, delivered, 1448, false)
         };
         assert_eq!(add(5, 7), 0);
         assert_eq!(add(0, 7), 3);
@@ -108,22 +110,28 @@ mod tests {
     #[test]
     fn where_acks_are_for_many_segments_one_for_eight_and_more_counts_the_least() {
         let mut counter = MarkCounter::default();
-        assert_eq!([5, 6, 0].map(|ace_field| counter.add(ace_field, None, 10, 1448)), [0, 1, 2]);
+        assert_eq!([5, 6, 0].map(|ace_field| counter.add(ace_field, None, 10, 1448, false)), [0, 1, 2]);
     }
 
     #[test]
     fn bytes_tell_whether_the_field_has_wrapped() {
-        let add = |ace_field, segments: u32| MarkCounter::default().add(ace_field, Some(segments * 1448), 20, 1448);
+        let add =
+            |ace_field, segments: u32| MarkCounter::default().add(ace_field, Some(segments * 1448), 20, 1448, false);
         assert_eq!((add(5, 0), add(5, 8), add(5, 16)), (0, 8, 16));
         assert_eq!((add(0, 3), add(0, 11)), (3, 11));
-        assert_eq!(MarkCounter::default().add(6, Some(700), 20, 1448), 1, "a short segment");
+        assert_eq!(MarkCounter::default().add(6, Some(700), 20, 1448, false), 1, "a short segment");
     }
 
     #[test]
     fn an_ack_that_delivers_nothing_adds_nothing_and_the_next_one_tells() {
         let mut counter = MarkCounter::default();
-        assert_eq!(counter.add(7, Some(2 * 1448), 0, 1448), 0);
-        assert_eq!(counter.add(7, Some(2 * 1448), 1, 1448), 2);
+        assert_eq!(counter.add(7, Some(2 * 1448), 0, 1448, false), 0);
+        assert_eq!(counter.add(7, Some(2 * 1448), 1, 1448, false), 2);
+        assert_eq!(
+            counter.add(0, Some(3 * 1448), 0, 1448, true),
+            1,
+            "unless its timestamp tells that it is no old one"
+        );
     }
 
     #[test]
@@ -137,7 +145,7 @@ mod tests {
             delivered += segments;
             if rng.below(3) > 0 && delivered > 0 {
                 let bytes = byte_counter(marks * 1448);
-                known += u64::from(counter.add(ace(marks), Some(bytes), delivered, 1448));
+                known += u64::from(counter.add(ace(marks), Some(bytes), delivered, 1448, false));
                 delivered = 0;
                 assert_eq!(known, marks);
             }

@@ -70,6 +70,9 @@ struct Opening {
     due: Time,
 }
 
+/// Nanoseconds of the unit of a timestamp.
+const MILLISECOND: u64 = 1_000_000;
+
 /// What the other end's SYN says.
 #[derive(Clone, Debug)]
 struct Peer {
@@ -83,6 +86,20 @@ struct Peer {
     ecn: EcnUse,
     reflected: Reflected,
     window: u32,
+}
+
+impl Peer {
+    /// When a packet left it, as its timestamp tells.
+    fn left_at(&self, now: Time, packet: &Packet) -> Time {
+        match (packet.options.as_ref().and_then(|options| options.timestamp), self.clock) {
+            (Some((val, _)), Some((first_val, at))) => {
+                let age = i64::from(val.wrapping_sub(first_val) as i32);
+                let nanos = at.as_nanos() as i64 + age * MILLISECOND as i64;
+                Time::from_nanos(u64::try_from(nanos).unwrap_or(0))
+            }
+            _ => now,
+        }
+    }
 }
 
 /// The endpoints of this repository behind one socket.
@@ -325,7 +342,9 @@ impl Simulated {
         }
         // An echo tells which of several SYNs the answer is to.
         let rtt = self.now.since(self.echo_of(answer).unwrap_or(opening.sent_at));
-        sender.establish(self.now, Handshake { retries: opening.repetitions, ..Handshake::symmetric(rtt) });
+        let way_back = self.now.since(peer.left_at(self.now, answer));
+        let handshake = Handshake { retries: opening.repetitions, way_back, ..Handshake::symmetric(rtt) };
+        sender.establish(self.now, handshake);
         receiver.set_handshake(rtt);
         receiver.accept(self.now);
         let incoming = self.incoming.stream(u64::from(self.peer_segment));

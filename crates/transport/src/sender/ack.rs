@@ -74,8 +74,11 @@ impl Sender {
     pub fn on_ack(&mut self, now: Time, ack: &Ack) {
         if let Some(cumulative) = ack.without_options() {
             self.on_cumulative_ack(now, cumulative);
-        } else if self.begins_ack(now, ack.ack, ack.sent_at) {
-            self.ack_slow_path(ack);
+            return;
+        }
+        let is_later = ack.ack >= self.board.una() && self.recent_timestamp.is_before(ack.sent_at);
+        if self.begins_ack(now, ack.ack, ack.sent_at) {
+            self.ack_slow_path(ack, is_later && self.config.timestamps);
         }
     }
 
@@ -86,7 +89,7 @@ impl Sender {
             return;
         }
         if !(self.predicts(ack) && self.ack_fast_path(ack)) {
-            self.ack_slow_path(&ack.into());
+            self.ack_slow_path(&ack.into(), false);
         }
     }
 
@@ -106,9 +109,9 @@ impl Sender {
         true
     }
 
-    /// Processes any acknowledgement (`tcp_ack`).
+    /// Processes any acknowledgement (`tcp_ack`), of which `is_later` says whether its timestamp tells that no later one came before.
     #[inline(never)]
-    pub(super) fn ack_slow_path(&mut self, ack: &Ack) {
+    pub(super) fn ack_slow_path(&mut self, ack: &Ack, is_later: bool) {
         let prior = self.prior();
         let mut news = AckNews { ece: ack.ece, advanced: ack.ack > prior.una, ..AckNews::default() };
         self.rate.begin_ack(&mut self.sample, prior.in_flight, ack.ece);
@@ -146,7 +149,7 @@ impl Sender {
             0
         };
         if let Some(marks) = ack.marks {
-            self.count_marks(marks, &prior, &mut news);
+            self.count_marks(marks, &prior, is_later, &mut news);
         }
         self.detector.rack.update_reo_wnd(self.sample.prior_delivered, self.view.delivered);
         self.tell_controller(ack, acked, &news);
@@ -163,9 +166,9 @@ impl Sender {
     /// Adds the marks that the counters of an ACK tell of (`tcp_accecn_process`).
     #[inline(never)]
     #[expect(clippy::cast_possible_truncation, reason = "one ACK tells of fewer than 2^32 packets")]
-    fn count_marks(&mut self, marks: Marks, prior: &Prior, news: &mut AckNews) {
+    fn count_marks(&mut self, marks: Marks, prior: &Prior, is_later: bool, news: &mut AckNews) {
         let delivered = (self.view.delivered - prior.delivered) as u32;
-        let marked = self.marks.add(marks.ace(), marks.bytes(), delivered, self.view.mss);
+        let marked = self.marks.add(marks.ace(), marks.bytes(), delivered, self.view.mss, is_later);
         self.view.delivered_ce += u64::from(marked);
         news.ece = marked > 0;
         self.sample.is_ece = news.ece;

@@ -5,7 +5,7 @@
 
 use super::accurate::Accurate;
 use super::negotiation::reflecting;
-use super::{Emitted, Peer};
+use super::{Emitted, MILLISECOND, Peer};
 use crate::script::{Direction, Flags, Options, Packet};
 use crate::stream::Stream;
 use dumbbell_cc::CaState;
@@ -15,8 +15,6 @@ use dumbbell_transport::{
 };
 use dumbbell_units::{Duration, Time};
 use std::collections::{HashSet, VecDeque};
-
-const MILLISECOND: u64 = 1_000_000;
 
 /// Both directions of an established connection.
 pub(super) struct Connection {
@@ -175,7 +173,7 @@ impl Connection {
             ece: self.ecn && self.accurate.is_none() && packet.flags.has(Flags::ECE),
             marks: self.accurate.as_ref().map(|accurate| accurate.marks(packet)),
             window: AdvertisedWindow::new((window_bytes / self.mss) as u32, (window_bytes % self.mss) as u16),
-            sent_at: Timestamp::at(self.left_at(now, packet)),
+            sent_at: Timestamp::at(self.peer.left_at(now, packet)),
             echo: Timestamp::at(echo.filter(|_| self.timestamps).unwrap_or(now)),
         };
         for &(start, end) in blocks.iter().filter(|_| self.peer.sack).take(Ack::MAX_SACK_BLOCKS) {
@@ -204,24 +202,12 @@ impl Connection {
         self.release_held(now);
     }
 
-    /// When a packet left the peer, as its timestamp tells.
-    fn left_at(&self, now: Time, packet: &Packet) -> Time {
-        match (packet.options.as_ref().and_then(|options| options.timestamp), self.peer.clock) {
-            (Some((val, _)), Some((first_val, at))) => {
-                let age = i64::from(val.wrapping_sub(first_val) as i32);
-                let nanos = at.as_nanos() as i64 + age * MILLISECOND as i64;
-                Time::from_nanos(u64::try_from(nanos).unwrap_or(0))
-            }
-            _ => now,
-        }
-    }
-
     /// The data of a packet; the ACKs it causes at once.
     fn take(&mut self, now: Time, packet: &Packet, echo: Option<Time>) -> Vec<Ack> {
         let start = self.start_of(packet);
         let first = self.incoming.first_from(start);
         let end = self.incoming.whole_below(start + u64::from(packet.len));
-        let sent_at = self.left_at(now, packet);
+        let sent_at = self.peer.left_at(now, packet);
         let parts: Vec<Segment> = (first..end)
             .map(|seq| {
                 let pushed = SegmentFlags::PSH.bits() * u8::from(packet.flags.has(Flags::PSH) && seq + 1 == end);
