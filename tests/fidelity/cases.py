@@ -145,6 +145,12 @@ CASES: dict[str, Case] = {
     "slow-back-reno": _case("reno", rate="6mbit", rtt="30ms", path=_slow_back("150kbit")),
     "slow-back-cubic": _case("cubic", rate="12mbit", rtt="60ms", path=_slow_back("130kbit")),
     "slow-back-bbr": _case("bbr", rate="3mbit", rtt="60ms", path=_slow_back("90kbit")),
+    # An ACK clock makes packets and ACKs come when others leave and timers fire.
+    "long-bbr": _case(
+        "bbr", rtt="200ms", buffer="0.5bdp", causes={"retransmits": "knife edge: a timer and an ACK at one instant"}
+    ),
+    "odd-rate-cubic": _case("cubic", rate="5.38mbit", rtt="68.7ms", buffer="0.65bdp"),
+    "odd-rate-reno": _case("reno", rate="7.23mbit", rtt="14ms", buffer="0.84bdp"),
     # Packets that arrive back to back: the reader is not done with one when the next is there.
     "bundles-cubic": replace(_case("cubic", path=BUNDLES), runs=9),
     "bundles-bbr": replace(_case("bbr", path=BUNDLES, causes=READER), runs=9),

@@ -5,9 +5,9 @@
 //! departure of the packet before. Starts that have passed are removed when the queue is looked at next. Packets of one size
 //! that wait one behind the other are kept as one [`Train`].
 //!
-//! Where an ACK clock lets packets arrive at the instant at which others begin, the place that these leave is free: the packet of
-//! a host that takes any time at all comes after. Instants are rounded up to nanoseconds, so "at the instant" means
-//! [within](ROUNDING) some nanoseconds.
+//! Where an ACK clock lets packets arrive at the instant at which others begin, the place that these leave is free, as it is for the
+//! packets of a burst on a real host, which come some time after each other. Instants are rounded up to nanoseconds, so "at the
+//! instant" means [within](ROUNDING) some nanoseconds.
 
 use super::{InService, Limits};
 use crate::ring::Ring;

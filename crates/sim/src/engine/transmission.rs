@@ -35,8 +35,8 @@ impl Engine<'_> {
         self.flow_agenda.set(index, Turn::Sender, self.flows[index].ends.sender_timer());
     }
 
-    /// A sender's timer that is due at the instant at which an ACK arrives goes first. Pacing repeats its intervals in the ACKs a
-    /// round trip later, so that both often are due together, and an ACK has the time behind it that two hosts took.
+    /// A sender's timer that is due at the instant at which an ACK arrives goes first, as it does on Linux in virtual time. Pacing
+    /// repeats its intervals in the ACKs a round trip later, so that both often are due together.
     #[cold]
     #[inline(never)]
     pub(super) fn sender_timer_first(&mut self, index: usize) {
