@@ -36,8 +36,6 @@ MEASURES = {
 }
 #: Of the simulated runs, four in five lie between these quantiles.
 MOST = (0.1, 0.9)
-#: The median, and these two.
-SIMULATED = ("", "_most_from", "_most_to")
 
 
 def _alone(cc: str, **path: Any) -> dict[str, Any]:
@@ -105,12 +103,11 @@ def measure(names: list[str], retries: int, console: Console) -> int:
             rows.append(
                 {"case": name, "flow": flow, "cc": cc, "kernel_runs": len(runs)}
                 | {f"kernel_{key}": number(of_kernel[key].median()) for key in MEASURES}
-                | dict.fromkeys((f"sim_{key}{suffix}" for key in MEASURES for suffix in SIMULATED), 0.0)
                 | {key: max(one[key] for one in certificates) for key in LATE}
                 | {"kernel": certificates[0]["kernel"], "void_attempts": sum(len(run.void_attempts) for run in runs)}
                 | {"hz": hz}
             )
-        _keep(name, _simulated(name, rows), console)
+        _simulate_and_keep(name, rows, console)
     return missing
 
 
@@ -118,26 +115,22 @@ def simulate(names: list[str], console: Console) -> None:
     """Runs scenarios in the simulator, beside what was measured on the kernel before."""
     recorded = pl.read_csv(RECORDED)
     for name in names:
-        _keep(name, _simulated(name, recorded.filter(pl.col("case") == name).to_dicts()), console)
+        if rows := recorded.filter(pl.col("case") == name).to_dicts():
+            _simulate_and_keep(name, rows, console)
 
 
-def _simulated(name: str, rows: list[dict[str, Any]]) -> list[dict[str, Any]]:
-    """The rows of a case with what the simulator has, whose clock and buffers are the kernel's."""
-    chosen = with_hz(SCENARIOS[name][1], int(rows[0]["hz"])) if rows else {}
-    ours = dumbbell.sweep(chosen, repeat=SEEDS, progress=False).collect().flows.to_polars() if rows else pl.DataFrame()
+def _simulate_and_keep(name: str, rows: list[dict[str, Any]], console: Console) -> None:
+    """Adds to the rows of a case what the simulator has, with the kernel's clock and buffers, and keeps them."""
+    scenario = with_hz(SCENARIOS[name][1], int(rows[0]["hz"]))
+    ours = dumbbell.sweep(scenario, repeat=SEEDS, progress=False).collect().flows.to_polars()
     for row in rows:
         of_flow = ours.filter(pl.col("flow") == row["flow"])
         for key in MEASURES:
-            values = (of_flow[key].median(), of_flow[key].quantile(MOST[0]), of_flow[key].quantile(MOST[1]))
-            row |= {f"sim_{key}{suffix}": number(value) for suffix, value in zip(SIMULATED, values, strict=True)}
-    return rows
-
-
-def _keep(name: str, rows: list[dict[str, Any]], console: Console) -> None:
-    for row in rows:
+            row[f"sim_{key}"] = number(of_flow[key].median())
+            row[f"sim_{key}_most_from"] = number(of_flow[key].quantile(MOST[0]))
+            row[f"sim_{key}_most_to"] = number(of_flow[key].quantile(MOST[1]))
         console.print(f"{name}: {row}", highlight=False)
-    if rows:
-        keep(RECORDED, name, pl.DataFrame(rows).with_columns(pl.col(pl.Float64).round(4)), list(SCENARIOS))
+    keep(RECORDED, name, pl.DataFrame(rows).with_columns(pl.col(pl.Float64).round(4)), list(SCENARIOS))
 
 
 def misses(row: dict[str, Any]) -> list[str]:
