@@ -76,10 +76,18 @@ impl Sender {
             self.on_cumulative_ack(now, cumulative);
             return;
         }
-        let is_later = ack.ack >= self.board.una() && self.recent_timestamp.is_before(ack.sent_at);
+        // Only counters of marks ask for it.
+        let is_later = ack.marks.is_some() && self.is_later(ack);
         if self.begins_ack(now, ack.ack, ack.sent_at) {
-            self.ack_slow_path(ack, is_later && self.config.timestamps);
+            self.ack_slow_path(ack, is_later);
         }
+    }
+
+    /// Whether the timestamp of an ACK tells that no later one came before (`FLAG_TS_PROGRESS`).
+    #[cold]
+    #[inline(never)]
+    fn is_later(&self, ack: &Ack) -> bool {
+        self.config.timestamps && ack.ack >= self.board.una() && self.recent_timestamp.is_before(ack.sent_at)
     }
 
     /// The same for an ACK without SACK blocks and counters of marks.
@@ -109,7 +117,8 @@ impl Sender {
         true
     }
 
-    /// Processes any acknowledgement (`tcp_ack`), of which `is_later` says whether its timestamp tells that no later one came before.
+    /// Processes any acknowledgement (`tcp_ack`). Of one with counters of marks `is_later` says [what](Self::is_later) its timestamp
+    /// tells.
     #[inline(never)]
     pub(super) fn ack_slow_path(&mut self, ack: &Ack, is_later: bool) {
         let prior = self.prior();
