@@ -234,6 +234,13 @@ mod tests {
     use super::*;
     use crate::host::available_algorithms;
     use dumbbell_scenario::{BPF_ALGORITHMS, Experiment};
+    use std::sync::{Mutex, MutexGuard, PoisonError};
+
+    /// A name in the kernel is free for others as soon as its program is gone, so only one test at a time has programs.
+    fn alone() -> MutexGuard<'static, ()> {
+        static KERNEL: Mutex<()> = Mutex::new(());
+        KERNEL.lock().unwrap_or_else(PoisonError::into_inner)
+    }
 
     /// The programs of a scenario with these algorithms, or none where the machine forbids them.
     fn load(algorithms: &[&str]) -> Option<(std::sync::Arc<Scenario>, OwnAlgorithms)> {
@@ -255,6 +262,7 @@ mod tests {
 
     #[test]
     fn the_kernel_takes_every_program_and_forgets_it_with_its_link() {
+        let _alone = alone();
         let Some((scenario, programs)) = load(&BPF_ALGORITHMS) else { return };
         let names: Vec<String> =
             programs.kernel_names(&scenario, Side::Sender).into_iter().map(str::to_owned).collect();
@@ -270,6 +278,7 @@ mod tests {
 
     #[test]
     fn two_runs_have_the_same_algorithm_under_two_names() {
+        let _alone = alone();
         let Some((scenario, one)) = load(&["scalable"]) else { return };
         let Some((_, other)) = load(&["scalable"]) else { return };
         let [one, other] = [&one, &other].map(|own| own.kernel_names(&scenario, Side::Sender));
