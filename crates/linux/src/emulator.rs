@@ -395,7 +395,8 @@ impl<'a> Emulator<'a> {
         }
         if !packet.is_forward && flow.is_open && !header.is_syn() {
             let now = self.clock.now();
-            let rtt = flow.meter.on_ack(now, header.ack, |each| header.for_each_sack(bytes, each));
+            let echo = header.timestamps.map(|(_, echo)| echo);
+            let rtt = flow.meter.on_ack(now, header.ack, echo, |each| header.for_each_sack(bytes, each));
             if let Some(rtt) = rtt.filter(|_| self.is_measuring) {
                 flow.seen.rtt.add(rtt.as_micros());
             }

@@ -8,7 +8,10 @@ const FIN: u8 = 1;
 const SYN: u8 = 2;
 const RST: u8 = 4;
 const ACK: u8 = 16;
+const END_OF_OPTIONS: u8 = 0;
+const NO_OPERATION: u8 = 1;
 const SACK_OPTION: u8 = 5;
+const TIMESTAMPS_OPTION: u8 = 8;
 const CE: u8 = 3;
 
 /// The headers of a TCP segment.
@@ -19,6 +22,8 @@ pub struct Header {
     pub seq: u32,
     pub ack: u32,
     pub payload: u32,
+    /// The timestamps option: the value and the echo.
+    pub timestamps: Option<(u32, u32)>,
     flags: u8,
     /// Where TCP's options begin and end.
     options: (usize, usize),
@@ -33,16 +38,18 @@ impl Header {
             return None;
         }
         let tcp = packet.get(ip..ip + 20)?;
-        let word = |at: usize| u32::from_be_bytes([tcp[at], tcp[at + 1], tcp[at + 2], tcp[at + 3]]);
-        let options_end = ip + usize::from(tcp[12] >> 4) * 4;
+        let options = (ip + 20, ip + usize::from(tcp[12] >> 4) * 4);
+        let timestamps = Options(packet.get(options.0..options.1).unwrap_or_default())
+            .find_map(|(kind, value)| (kind == TIMESTAMPS_OPTION && value.len() == 8).then_some(value));
         Some(Header {
             source: u16::from_be_bytes([tcp[0], tcp[1]]),
             destination: u16::from_be_bytes([tcp[2], tcp[3]]),
-            seq: word(4),
-            ack: word(8),
-            payload: u32::try_from(packet.len().checked_sub(options_end)?).ok()?,
+            seq: word(tcp, 4),
+            ack: word(tcp, 8),
+            payload: u32::try_from(packet.len().checked_sub(options.1)?).ok()?,
+            timestamps: timestamps.map(|value| (word(value, 0), word(value, 4))),
             flags: tcp[13],
-            options: (ip + 20, options_end),
+            options,
         })
     }
 
@@ -70,26 +77,36 @@ impl Header {
 
     /// Calls `each` with the blocks that are acknowledged selectively, the first one first.
     pub fn for_each_sack(&self, packet: &[u8], mut each: impl FnMut(u32, u32)) {
-        let mut options = packet.get(self.options.0..self.options.1).unwrap_or_default();
-        while let [kind, rest @ ..] = options {
-            options = match kind {
-                0 => return,
-                1 => rest,
-                _ => {
-                    let Some(length) = rest.first().map(|&length| usize::from(length)) else { return };
-                    if *kind == SACK_OPTION {
-                        for block in options.get(2..length).unwrap_or_default().chunks_exact(8) {
-                            let edge = |at: usize| {
-                                u32::from_be_bytes([block[at], block[at + 1], block[at + 2], block[at + 3]])
-                            };
-                            each(edge(0), edge(4));
-                        }
-                    }
-                    options.get(length.max(2)..).unwrap_or_default()
-                }
-            };
+        let options = Options(packet.get(self.options.0..self.options.1).unwrap_or_default());
+        for (_, blocks) in options.filter(|&(kind, _)| kind == SACK_OPTION) {
+            blocks.chunks_exact(8).for_each(|block| each(word(block, 0), word(block, 4)));
         }
     }
+}
+
+/// What is left of TCP's options: each has a kind and a value.
+struct Options<'a>(&'a [u8]);
+
+impl<'a> Iterator for Options<'a> {
+    type Item = (u8, &'a [u8]);
+
+    fn next(&mut self) -> Option<(u8, &'a [u8])> {
+        loop {
+            match *self.0 {
+                [NO_OPERATION, ref rest @ ..] => self.0 = rest,
+                [kind, length, ..] if kind != END_OF_OPTIONS => {
+                    let value = self.0.get(2..usize::from(length))?;
+                    self.0 = &self.0[usize::from(length)..];
+                    return Some((kind, value));
+                }
+                _ => return None,
+            }
+        }
+    }
+}
+
+fn word(bytes: &[u8], at: usize) -> u32 {
+    u32::from_be_bytes([bytes[at], bytes[at + 1], bytes[at + 2], bytes[at + 3]])
 }
 
 /// The ECN bits of a packet's IP header; `None` for what is not IPv4.
@@ -135,7 +152,9 @@ mod tests {
         packet[28..32].copy_from_slice(&1_000u32.to_be_bytes());
         packet[32] = 13 << 4;
         packet[33] = ACK;
-        packet[40..44].copy_from_slice(&[1, 1, 8, 10]);
+        packet[40..44].copy_from_slice(&[1, 1, TIMESTAMPS_OPTION, 10]);
+        packet[44..48].copy_from_slice(&700u32.to_be_bytes());
+        packet[48..52].copy_from_slice(&600u32.to_be_bytes());
         packet[52..56].copy_from_slice(&[1, 1, SACK_OPTION, 18]);
         for (at, edge) in [(56, 2_000u32), (60, 3_000), (64, 5_000), (68, 6_000)] {
             packet[at..at + 4].copy_from_slice(&edge.to_be_bytes());
@@ -144,11 +163,12 @@ mod tests {
     }
 
     #[test]
-    fn an_acknowledgement_is_read_with_its_blocks() {
+    fn an_acknowledgement_is_read_with_its_options() {
         let packet = ack();
         let header = Header::read(&packet).unwrap();
         assert_eq!((header.source, header.destination, header.ack, header.payload), (0x1000, 0x2000, 1_000, 0));
         assert!(header.is_pure_ack() && !header.is_syn());
+        assert_eq!(header.timestamps, Some((700, 600)));
         assert_eq!(ecn(&packet), Some(Ecn::Ect0));
         let mut blocks = Vec::new();
         header.for_each_sack(&packet, |start, end| blocks.push((start, end)));

@@ -3,7 +3,8 @@
 //! `tcp_info` shows a smoothed time and no samples. What leaves the sender and what comes back to it gives them: an ACK
 //! that advances gives the age of the last segment that it newly covers, one with new selective acknowledgements that of
 //! the last segment which it acknowledges so (`tcp_clean_rtx_queue`, `tcp_ack_update_rtt`). Segments that were sent twice
-//! give none.
+//! give none; where an ACK advances and covers no other, the echoed timestamp tells, in whole milliseconds
+//! (`tcp_rtt_tsopt_us`).
 
 use dumbbell_units::{Duration, Time};
 use std::collections::VecDeque;
@@ -18,6 +19,21 @@ struct Sent {
     is_repeated: bool,
 }
 
+/// The clock of a sender's timestamps, which counts milliseconds from an unknown instant: it had this value at this
+/// instant, as early as any packet has shown it.
+#[derive(Clone, Copy, Debug)]
+struct Clock {
+    value: u32,
+    at: Time,
+}
+
+impl Clock {
+    #[expect(clippy::cast_possible_truncation, reason = "the option's clock of 32 bits, which wraps")]
+    fn at(&self, now: Time) -> u32 {
+        self.value.wrapping_add((now.since(self.at).as_micros() / 1_000) as u32)
+    }
+}
+
 /// Measures one connection. Sequence numbers count from the connection's first and do not wrap.
 #[derive(Debug, Default)]
 pub struct Meter {
@@ -25,6 +41,7 @@ pub struct Meter {
     acknowledged: u64,
     next: u64,
     sent: VecDeque<Sent>,
+    clock: Option<Clock>,
 }
 
 impl Meter {
@@ -40,8 +57,13 @@ impl Meter {
         self.acknowledged.saturating_add_signed(i64::from(seq.wrapping_sub(near).cast_signed()))
     }
 
-    /// A segment leaves the sender.
-    pub fn on_sent(&mut self, now: Time, seq: u32, payload: u32) {
+    /// A segment leaves the sender with this timestamp.
+    pub fn on_sent(&mut self, now: Time, seq: u32, payload: u32, timestamp: Option<u32>) {
+        if let Some(value) = timestamp
+            && self.clock.is_none_or(|clock| value.wrapping_sub(clock.at(now)).cast_signed() > 0)
+        {
+            self.clock = Some(Clock { value, at: now });
+        }
         let start = self.number(seq);
         let end = start + u64::from(payload);
         if start >= self.next {
@@ -55,11 +77,19 @@ impl Meter {
         }
     }
 
-    /// An acknowledgement reaches the sender; `sacks` calls its argument with every block. Returns a sample if it gives one.
-    pub fn on_ack(&mut self, now: Time, ack: u32, sacks: impl FnOnce(&mut dyn FnMut(u32, u32))) -> Option<Duration> {
+    /// An acknowledgement that echoes this timestamp reaches the sender; `sacks` calls its argument with every block.
+    /// Returns a sample if it gives one.
+    pub fn on_ack(
+        &mut self,
+        now: Time,
+        ack: u32,
+        echo: Option<u32>,
+        sacks: impl FnOnce(&mut dyn FnMut(u32, u32)),
+    ) -> Option<Duration> {
         let mut covered = None;
         let mut is_ambiguous = false;
         let ack = self.number(ack);
+        let covers_data = ack > self.acknowledged;
         while let Some(sent) = self.sent.front().copied().filter(|sent| sent.end <= ack) {
             self.sent.pop_front();
             is_ambiguous |= sent.is_repeated;
@@ -88,7 +118,13 @@ impl Meter {
             }
         }
         let at = selected.map(|(_, at)| at).or(covered.filter(|_| !is_ambiguous));
-        at.map(|at| now.since(at))
+        at.map(|at| now.since(at)).or_else(|| self.echoed_rtt(now, echo.filter(|_| covers_data)?))
+    }
+
+    /// The age of a timestamp, at least a millisecond; none where it is ahead of the clock.
+    fn echoed_rtt(&self, now: Time, echo: u32) -> Option<Duration> {
+        let ms = u64::try_from(self.clock?.at(now).wrapping_sub(echo).cast_signed()).ok()?;
+        Some(Duration::from_millis(ms.max(1)))
     }
 
     /// Bytes that have been acknowledged cumulatively.
@@ -115,7 +151,7 @@ mod tests {
         // Close to the wrap of sequence numbers.
         meter.open(u32::MAX - 2_000);
         for segment in 0..4u32 {
-            meter.on_sent(ms(u64::from(segment)), seq(segment), 1_000);
+            meter.on_sent(ms(u64::from(segment)), seq(segment), 1_000, None);
         }
         meter
     }
@@ -125,7 +161,7 @@ mod tests {
     }
 
     fn ack(meter: &mut Meter, now: u64, segment: u32, blocks: &[(u32, u32)]) -> Option<u64> {
-        let sample = meter.on_ack(ms(now), seq(segment), |each| {
+        let sample = meter.on_ack(ms(now), seq(segment), None, |each| {
             blocks.iter().for_each(|&(start, end)| each(seq(start), seq(end)));
         });
         sample.map(|rtt| rtt.as_micros() / 1_000)
@@ -149,10 +185,32 @@ mod tests {
     }
 
     #[test]
-    fn what_was_sent_twice_gives_none() {
+    fn what_was_sent_twice_gives_none_without_timestamps() {
         let mut meter = meter();
-        meter.on_sent(ms(5), seq(0), 1_000);
+        meter.on_sent(ms(5), seq(0), 1_000, None);
         assert_eq!(ack(&mut meter, 10, 2, &[]), None);
         assert_eq!(ack(&mut meter, 11, 3, &[]), Some(9));
+    }
+
+    #[test]
+    fn where_all_was_sent_twice_the_echoed_timestamp_tells() {
+        let mut meter = meter();
+        let us = |us: u64| Time::ZERO + Duration::from_micros(us);
+        let on_ack = |meter: &mut Meter, now: Time, segment: u32, echo: u32| {
+            meter.on_ack(now, seq(segment), Some(echo), |_| {}).map(Duration::as_micros)
+        };
+        // The option's clock wraps between the two.
+        meter.on_sent(us(5_900), seq(0), 1_000, Some(u32::MAX));
+        meter.on_sent(us(6_200), seq(1), 1_000, Some(0));
+        assert_eq!(on_ack(&mut meter, us(30_100), 1, u32::MAX), Some(24_000), "from millisecond -1 to millisecond 23");
+        assert_eq!(on_ack(&mut meter, us(30_300), 1, u32::MAX), None, "it covers nothing");
+        assert_eq!(on_ack(&mut meter, us(30_300), 2, 0), Some(24_000), "from millisecond 0 to millisecond 24");
+        assert_eq!(
+            on_ack(&mut meter, us(31_000), 3, 0),
+            Some(29_000),
+            "a segment that was sent once has its departure"
+        );
+        meter.on_sent(us(32_000), seq(3), 1_000, Some(25));
+        assert_eq!(on_ack(&mut meter, us(32_100), 4, 99), None, "ahead of the clock");
     }
 }

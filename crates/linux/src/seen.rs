@@ -69,7 +69,9 @@ impl Flow {
                 self.meter.open(header.seq);
                 self.is_open = true;
             }
-            Class::Data if is_forward => self.meter.on_sent(now, header.seq, header.payload),
+            Class::Data if is_forward => {
+                self.meter.on_sent(now, header.seq, header.payload, header.timestamps.map(|(value, _)| value));
+            }
             Class::Ack => self.seen.total.acks += 1,
             _ => {}
         }
