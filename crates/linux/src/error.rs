@@ -87,6 +87,8 @@ pub enum FlowFault {
     ChangingRate,
     /// A parameter of the endpoints.
     Transport(String),
+    /// Another loss detection than RACK, which newer kernels do not have.
+    LossDetection,
     /// A parameter of the endpoints that another flow has otherwise.
     DifferentTransport(String),
     /// Another clock than the kernel's.
@@ -132,6 +134,7 @@ impl FlowFault {
             FlowFault::Parameter(key) => format!("remove `{key}`, or use the simulator"),
             FlowFault::ChangingRate => "give a constant `rate`, or use the simulator".to_owned(),
             FlowFault::Transport(key) => format!("remove `{key}`, or use the simulator"),
+            FlowFault::LossDetection => "remove `loss_detection`, or use the simulator".to_owned(),
             FlowFault::DifferentTransport(key) => format!("give all flows the same `{key}`, or use the simulator"),
             FlowFault::Hz { running, .. } => format!("remove `hz`, or set it to {running}"),
         }
@@ -164,6 +167,9 @@ impl fmt::Display for FlowFault {
             FlowFault::Parameter(key) => write!(f, "`cc.{key}` cannot be set in the running kernel"),
             FlowFault::ChangingRate => write!(f, "`rate` changes, which applications on the running kernel cannot do"),
             FlowFault::Transport(key) => write!(f, "`transport.{key}` cannot be set in the running kernel"),
+            FlowFault::LossDetection => {
+                write!(f, "`transport.loss_detection` is \"dupthresh\", and Linux has RACK alone since 6.17")
+            }
             FlowFault::DifferentTransport(key) => {
                 write!(f, "`transport.{key}` differs from that of flow 0, and holds for a whole host")
             }

@@ -165,6 +165,13 @@ fn flow_socket(side: Side, flow: usize, algorithm: &str, nodelay: bool) -> Resul
     Ok(socket)
 }
 
+/// Major and minor number of the running kernel.
+pub fn kernel_version() -> Option<(u32, u32)> {
+    let uname = rustix::system::uname();
+    let mut numbers = uname.release().to_str().ok()?.split(|c: char| !c.is_ascii_digit()).map(str::parse);
+    Some((numbers.next()?.ok()?, numbers.next()?.ok()?))
+}
+
 /// The algorithms that the kernel has, as it lists them.
 pub fn available_algorithms() -> String {
     let list = fs::read_to_string("/proc/sys/net/ipv4/tcp_available_congestion_control").unwrap_or_default();

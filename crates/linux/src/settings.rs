@@ -4,6 +4,7 @@
 //! settings do not leak in. Every other parameter that does not have its default value is refused by its name.
 
 use crate::clock::hz;
+use crate::host::kernel_version;
 use crate::{FlowFault, RunError};
 use dumbbell_scenario::Scenario;
 use dumbbell_transport::{EcnUse, LossDetection, Protocol, SendBufferSize, TransportConfig};
@@ -188,11 +189,19 @@ fn refuse_foreign(flow: usize, cc: &str, config: &TransportConfig) -> Result<(),
     if config.hz != plain.hz && u64::from(config.hz) != running {
         return Err(FlowFault::Hz { asked: config.hz, running }.of(flow, cc));
     }
+    if config.loss_detection != LossDetection::Rack && has_rack_alone(kernel_version()) {
+        return Err(FlowFault::LossDetection.of(flow, cc));
+    }
     let known = sysctls_of(config);
     let is_followed = |key: &str| FOLLOWED.contains(&key) || known.iter().any(|(sysctl, ..)| *sysctl == key);
     // TCP does not look at the parameters of QUIC-like endpoints.
     let foreign = differing(&plain, config).into_iter().find(|key| key != "quic" && !is_followed(key));
     foreign.map_or(Ok(()), |key| Err(FlowFault::Transport(key).of(flow, cc)))
+}
+
+/// Whether this kernel takes `tcp_recovery = 0` and detects losses by RACK all the same.
+fn has_rack_alone(version: Option<(u32, u32)>) -> bool {
+    version.is_some_and(|version| version >= (6, 17))
 }
 
 /// The parameters in which two configurations differ.
@@ -247,6 +256,18 @@ mod tests {
         for (flows, key) in cases {
             let message = settings(flows).unwrap_err();
             assert!(message.contains(key) && message.contains("flow "), "{message}");
+        }
+    }
+
+    #[test]
+    fn another_loss_detection_is_refused_where_the_kernel_has_rack_alone() {
+        let (old, new) = (Some((6, 16)), Some((6, 17)));
+        assert_eq!([old, new, None].map(has_rack_alone), [false, true, false]);
+        let asked = settings(r#"{ cc = "reno", transport = { loss_detection = "dupthresh" } }"#);
+        if has_rack_alone(kernel_version()) {
+            assert!(asked.unwrap_err().contains("`transport.loss_detection`"));
+        } else {
+            assert_eq!(value(&asked.unwrap(), "net.ipv4.tcp_recovery"), "0");
         }
     }
 

@@ -128,12 +128,14 @@ impl SendBuffer {
     }
 
     /// A segment of the next buffer is cut where the receive window ends, and so what follows it is so many segments `more`, up
-    /// to `end`. Each buffer ends where it did: with the segment in which that is now.
+    /// to `end`. Each buffer ends where it did: with the segment in which that is now. So does what the application hands over
+    /// with a call.
     pub fn note_cut(&mut self, end: u32, more: u32) {
         for buffer in &mut self.unsent {
             buffer.end = (buffer.end + more).min(end);
         }
         self.pushed = (self.pushed + more).min(end);
+        self.calls = (self.calls.0 + more, self.calls.1.saturating_add(more));
     }
 
     /// Whether the next buffer ends at `end`, and with PSH.
@@ -329,6 +331,15 @@ mod tests {
         assert_eq!(socket.next_buffer(41, 10), (40, false));
         socket.note_sent(81);
         assert_eq!(socket.next_buffer(81, 10), (20, true), "up to what is written");
+    }
+
+    #[test]
+    fn a_call_that_holds_a_cut_segment_ends_one_segment_later() {
+        let mut socket = SendBuffer::autotuned(1 << 20, 1 << 20, 1_000);
+        assert!(!socket.note_calls(0, 100, 300));
+        socket.note_cut(101, 1);
+        assert!(socket.note_calls(101, 132, 301), "131 segments, of which one is in two pieces");
+        assert_eq!(socket.pushed, 132);
     }
 
     #[test]

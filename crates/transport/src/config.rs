@@ -94,7 +94,7 @@ pub struct TransportConfig {
     #[schemars(extend("x-source" = "tcp_try_undo_recovery; RFC 3522, RFC 3708"))]
     pub undo: bool,
     /// How losses are found with selective acknowledgements.
-    #[schemars(extend("x-source" = "tcp_recovery; RFC 8985"))]
+    #[schemars(extend("x-source" = "tcp_recovery, without effect since Linux 6.17; RFC 8985"))]
     pub loss_detection: LossDetection,
     /// How the retransmission timeout follows from the RTT's estimate.
     #[schemars(extend("x-source" = "tcp_rtt_estimator; RFC 6298"))]

@@ -11,7 +11,7 @@ mod reports;
 pub use reports::{Report, Reports, VALUES};
 
 use crate::error::BpfFault;
-use crate::host::Side;
+use crate::host::{Side, kernel_version};
 use crate::{FlowFault, RunError, sys};
 use aya_obj::Object;
 use aya_obj::btf::{Btf, BtfType, Int, IntEncoding};
@@ -114,7 +114,7 @@ struct Loader {
 
 impl Loader {
     fn new(flows: usize) -> Result<Loader, BpfFault> {
-        if release().is_some_and(|release| release < OLDEST) {
+        if kernel_version().is_some_and(|version| version < OLDEST) {
             let (major, minor) = OLDEST;
             return Err(BpfFault::Kernel(format!("it is older than {major}.{minor}")));
         }
@@ -183,13 +183,6 @@ impl Loader {
         let map = sys::bpf::create_structure(name, &self.types, self.registered.id, value)?;
         sys::bpf::register_structure(&map)
     }
-}
-
-/// Major and minor number of the running kernel.
-fn release() -> Option<(u32, u32)> {
-    let uname = rustix::system::uname();
-    let mut numbers = uname.release().to_str().ok()?.split(|c: char| !c.is_ascii_digit()).map(str::parse);
-    Some((numbers.next()?.ok()?, numbers.next()?.ok()?))
 }
 
 /// Why a program was not taken, with the last of what the kernel says when it is asked once more.
