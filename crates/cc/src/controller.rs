@@ -85,6 +85,8 @@ impl Hooks {
 pub struct Needs {
     /// [`Controller::begins_reduction`] is asked.
     pub reductions: bool,
+    /// [`Controller::ack_timestamps`] is called.
+    pub timestamps: bool,
     /// Over QUIC a reduction is proportional (RFC 6937) in bytes, with packets of at most so many; 0: the sender is silent
     /// until the reduced window is not full any more. TCP's is always proportional.
     pub proportional: u32,
@@ -92,7 +94,7 @@ pub struct Needs {
 
 impl Needs {
     /// Nothing.
-    pub const NONE: Needs = Needs { reductions: false, proportional: 0 };
+    pub const NONE: Needs = Needs { reductions: false, timestamps: false, proportional: 0 };
 }
 
 /// A congestion controller: reads a [`View`] of its connection, writes its [`Control`].
@@ -172,6 +174,11 @@ pub trait Controller: Send {
 
     /// The main hook of controllers with full control: once per ACK, after the state machine ran.
     fn cong_control(&mut self, _view: &View, _control: &mut Control, _sample: &RateSample) {}
+
+    /// What the timestamps of an ACK say that [`pkts_acked`](Controller::pkts_acked) is about to tell of, in milliseconds: the
+    /// receiver's clock when it left, and the sender's when what it answers left (`rcv_tsval`, `rcv_tsecr`). Where segments
+    /// carry timestamps, and for controllers that [need](Controller::needs) them.
+    fn ack_timestamps(&mut self, _value_ms: u32, _echo_ms: u32) {}
 
     /// An ACK cleaned `acked` packets out of the queue; `rtt_us` is -1 when it gives no round-trip time, `in_flight` counts
     /// the packets that were delivered since the newest of them was sent: those in flight then (`struct ack_sample`).

@@ -223,6 +223,12 @@ impl Connection {
             }
             self.measure(sample.rtt_us);
             let in_flight = u32::try_from(self.view.delivered - last.prior_delivered).unwrap();
+            if self.controller.needs().timestamps && sample.rtt_us > 0 {
+                // The way back takes no time.
+                let [value, echo] = [self.now_us, self.now_us - sample.rtt_us.unsigned_abs()];
+                let ms = |us: u64| u32::try_from(us / 1_000).unwrap();
+                self.controller.ack_timestamps(ms(value), ms(echo));
+            }
             if self.hooks.pkts_acked {
                 self.controller.pkts_acked(&self.view, &mut self.control, count - losses, sample.rtt_us, in_flight);
             }

@@ -218,6 +218,9 @@ impl Sender {
             self.controller.in_ack_event(&self.view, &mut self.control, flags);
         }
         if self.hooks.pkts_acked && (acked > 0 || news.data_sacked) {
+            if self.needs.timestamps && self.config.timestamps {
+                self.controller.ack_timestamps(ack.sent_at.bits(), ack.echo.bits());
+            }
             let rtt_us = self.sample.rtt_us;
             let in_flight = self.sample.delivered_since_sent(self.view.delivered);
             self.controller.pkts_acked(&self.view, &mut self.control, acked, rtt_us, in_flight);

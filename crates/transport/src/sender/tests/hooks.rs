@@ -2,7 +2,7 @@
 
 use super::harness::*;
 use crate::TransportConfig;
-use dumbbell_cc::{AckFlags, Control, Controller, Hooks, LostPacket, View};
+use dumbbell_cc::{AckFlags, Control, Controller, Hooks, LostPacket, Needs, View};
 use dumbbell_units::Duration;
 use std::sync::{Arc, Mutex};
 
@@ -60,4 +60,60 @@ fn a_controller_is_told_what_it_has_hooks_for_and_nothing_else() {
     assert_eq!(told(Hooks::NONE), ([0; 3], heard), "and the sender does the same");
     assert_eq!(told(Hooks { packet_lost: true, ..Hooks::NONE }).0, [0, 0, 5]);
     assert_eq!(told(Hooks { pkts_acked: true, ..Hooks::NONE }).0, [0, 200, 0]);
+}
+
+/// A controller that looks at the clocks of both ends.
+struct Clocked {
+    /// The latest timestamps, and how many ACKs came with any.
+    stamps: (u32, u32),
+    told: Arc<Mutex<u32>>,
+}
+
+impl Controller for Clocked {
+    fn algorithm(&self) -> &'static str {
+        "clocked"
+    }
+
+    fn init(&mut self, _view: &View, control: &mut Control) {
+        control.cwnd = 20;
+    }
+
+    fn needs(&self) -> Needs {
+        Needs { timestamps: true, ..Needs::NONE }
+    }
+
+    fn ssthresh(&mut self, _view: &View, _control: &Control) -> u32 {
+        10
+    }
+
+    fn ack_timestamps(&mut self, value_ms: u32, echo_ms: u32) {
+        self.stamps = (value_ms, echo_ms);
+        *self.told.lock().unwrap() += 1;
+    }
+
+    fn pkts_acked(&mut self, view: &View, _control: &mut Control, _acked: u32, rtt_us: i64, _in_flight: u32) {
+        let (value, echo) = self.stamps;
+        if *self.told.lock().unwrap() > 0 && rtt_us > 0 {
+            let age_ms = view.mstamp_us / 1_000 - u64::from(echo);
+            assert!(age_ms.abs_diff(rtt_us.unsigned_abs() / 1_000) <= 1, "{age_ms} ms, {rtt_us} us");
+            assert!(echo < value && u64::from(value) < view.mstamp_us / 1_000, "half a round trip lies between them");
+        }
+    }
+}
+
+#[test]
+fn a_controller_that_needs_timestamps_is_told_those_of_an_ack_before_its_packets() {
+    let told = |timestamps: bool| {
+        let told = Arc::new(Mutex::new(0));
+        let clocked = Clocked { stamps: (0, 0), told: told.clone() };
+        let config = TransportConfig { timestamps, ..TransportConfig::default() };
+        let mut pair = Pair::new(&config, Box::new(clocked));
+        pair.write_at(START, 200, 1448);
+        pair.run_to_completion(Duration::from_secs(10));
+        let count = *told.lock().unwrap();
+        (count, u32::try_from(pair.heard.len()).unwrap())
+    };
+    let (count, heard) = told(true);
+    assert_eq!(count, heard);
+    assert_eq!(told(false).0, 0);
 }
