@@ -78,8 +78,10 @@ pub struct Route {
     pub forward_rest: u16,
     /// The same from the receiver to the sender.
     pub reverse_rest: u16,
-    /// Bytes of headers of TCP's segments and ACKs, IP included.
+    /// Bytes of headers of TCP's segments, IP included.
     pub header: u8,
+    /// The same of its ACKs, besides SACK blocks and counters of marks.
+    pub ack_header: u8,
     /// Bytes of a packet of the handshake.
     pub handshake_bytes: u16,
     /// Where packets of the sender begin.
@@ -294,6 +296,7 @@ impl Routes {
             forward_rest,
             reverse_rest,
             header: u8::try_from(flow.transport.header_bytes()).unwrap_or(u8::MAX),
+            ack_header: u8::try_from(flow.transport.ack_header_bytes()).unwrap_or(u8::MAX),
             handshake_bytes: u16::try_from(flow.transport.handshake_bytes()).unwrap_or(u16::MAX),
             first_forward: self.hops[forward],
             first_reverse: self.hops[reverse],

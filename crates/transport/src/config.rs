@@ -18,7 +18,7 @@ pub struct TransportConfig {
     #[schemars(extend("x-source" = "Linux 6.18; RFC 9000, RFC 9002"))]
     pub protocol: Protocol,
     /// Payload bytes of a full segment.
-    #[schemars(range(min = 64, max = 65000), extend("x-unit" = "bytes", "x-default" = "`1448`; `1460` without timestamps", "x-source" = "1500 - 20 - 20 - 12 (timestamps)"))]
+    #[schemars(range(min = 64, max = 65000), extend("x-unit" = "bytes", "x-default" = "`1448`; `1460` without timestamps; 12 less with accurate ECN", "x-source" = "1500 - 20 - 20 - 12 (timestamps) - 12 (counters of marks)"))]
     pub mss: u32,
     /// Window after the handshake in segments.
     #[schemars(range(min = 1), extend("x-unit" = "segments", "x-source" = "TCP_INIT_CWND; RFC 6928"))]
@@ -441,6 +441,8 @@ impl TransportConfig {
     const TCP_HEADER: u32 = 40;
     /// Bytes of the timestamp option, padding included.
     pub const TIMESTAMP_OPTION: u32 = 12;
+    /// Bytes of the option of accurate ECN with its three counters, padding included.
+    const MARKS_OPTION: u32 = 12;
 
     /// Ready-made endpoints: `tcp` (Linux 6.18), `quic` (RFC 9002), `dqc` (the user-space framework of Zhang's study: an
     /// ACK for every packet, no tolerance for reordering, a quiet timeout, a clock that counts milliseconds), `udp`
@@ -461,16 +463,28 @@ impl TransportConfig {
         }
     }
 
-    /// Makes segments as large as they are by default: the place of a missing timestamp option is payload.
+    /// Makes segments as large as they are by default: the place of a missing timestamp option is payload, that of counters
+    /// of marks is not.
     pub fn fill_segments(&mut self) {
-        if self.protocol == Protocol::Tcp && !self.timestamps {
-            self.mss += TransportConfig::TIMESTAMP_OPTION;
+        if self.protocol == Protocol::Tcp {
+            self.mss = TransportConfig::default().largest_segment() - self.marks_option() - self.timestamp_option();
         }
+    }
+
+    fn timestamp_option(&self) -> u32 {
+        if self.timestamps { TransportConfig::TIMESTAMP_OPTION } else { 0 }
+    }
+
+    /// Bytes that the counters of marks take of each data segment: with `ecn = "accurate"` both ends of a TCP connection send
+    /// them (`tcp_ecn_option = 2`).
+    pub fn marks_option(&self) -> u32 {
+        let has_counters = self.protocol == Protocol::Tcp && self.ecn == EcnUse::Accurate;
+        if has_counters { TransportConfig::MARKS_OPTION } else { 0 }
     }
 
     /// Payload of a TCP segment without options in bytes (`mss_clamp`).
     pub fn largest_segment(&self) -> u32 {
-        self.mss + if self.timestamps { TransportConfig::TIMESTAMP_OPTION } else { 0 }
+        self.mss + self.marks_option() + self.timestamp_option()
     }
 
     /// Payload of the largest data packet in bytes.
@@ -481,11 +495,15 @@ impl TransportConfig {
         }
     }
 
-    /// Bytes of headers around the payload of a data packet, IP included. An ACK is as long, besides its SACK option.
+    /// Bytes of headers around the payload of a data packet, IP included.
     pub fn header_bytes(&self) -> u32 {
+        self.ack_header_bytes() + self.marks_option()
+    }
+
+    /// Bytes of an ACK, IP included, besides its options for SACK blocks and counters of marks.
+    pub fn ack_header_bytes(&self) -> u32 {
         match self.protocol {
-            Protocol::Tcp if self.timestamps => TransportConfig::TCP_HEADER + TransportConfig::TIMESTAMP_OPTION,
-            Protocol::Tcp => TransportConfig::TCP_HEADER,
+            Protocol::Tcp => TransportConfig::TCP_HEADER + self.timestamp_option(),
             Protocol::Quic => u32::from(crate::quic::PACKET_OVERHEAD),
             Protocol::Udp | Protocol::Probe => u32::from(crate::udp::HEADER),
             Protocol::RealTime => u32::from(crate::real_time::HEADER),

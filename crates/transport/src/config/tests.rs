@@ -43,6 +43,19 @@ fn a_packet_has_1500_bytes_with_and_without_timestamps() {
 }
 
 #[test]
+fn counters_of_marks_take_twelve_bytes_of_each_segment_and_no_place_in_the_header_of_an_ack() {
+    let of = |timestamps, profile| {
+        let ecn = EcnUse::Accurate;
+        let mut config = TransportConfig { timestamps, ecn, ..TransportConfig::profile(profile).unwrap() };
+        config.fill_segments();
+        (config.mss, config.header_bytes(), config.ack_header_bytes(), config.largest_segment())
+    };
+    assert_eq!(of(true, "tcp"), (1_436, 64, 52, 1_460));
+    assert_eq!(of(false, "tcp"), (1_448, 52, 40, 1_460));
+    assert_eq!(of(true, "quic").0, 1_350, "QUIC counts them in its ACKs");
+}
+
+#[test]
 fn a_packet_of_the_handshake_has_room_for_the_options_that_it_carries() {
     let of = |timestamps, profile| {
         TransportConfig { timestamps, ..TransportConfig::profile(profile).unwrap() }.handshake_bytes()

@@ -5,7 +5,7 @@ use super::Burst;
 use crate::{
     AdvertisedWindow, ControllerRtt, DeliveryRate, Pacing, RtoRule, RttSamples, SendBufferSize, TransportConfig,
 };
-use dumbbell_cc::{Control, Controller, View};
+use dumbbell_cc::{Control, Controller, EcnMode, View};
 use dumbbell_path::Ecn;
 use dumbbell_recovery::ack_rtt::RttSource;
 use dumbbell_recovery::dupthresh::DupThresh;
@@ -22,6 +22,12 @@ use std::collections::VecDeque;
 /// What a receiver that sizes its window offers in the handshake.
 const SYN_ACK_WINDOW_BYTES: u64 = 65_160;
 
+/// What a segment holds where it has no counters of marks: controllers and pacing reckon with that, however long segments are
+/// (`mss_cache`). L4S controllers have counters that take no place in segments.
+fn mss_cache(config: &TransportConfig, controller: &dyn Controller) -> u32 {
+    config.mss + if controller.ecn() == EcnMode::L4s { 0 } else { config.marks_option() }
+}
+
 /// View and control of a connection before its first event.
 pub(super) fn connection(config: &TransportConfig, controller: &dyn Controller) -> (View, Control) {
     let paced = match config.pacing {
@@ -29,7 +35,8 @@ pub(super) fn connection(config: &TransportConfig, controller: &dyn Controller) 
         Pacing::On => true,
         Pacing::Off => false,
     };
-    let view = View { hz: config.hz.max(1), gso_max_bytes: config.gso_max_bytes, paced, ..View::new(config.mss) };
+    let mss = mss_cache(config, controller);
+    let view = View { hz: config.hz.max(1), gso_max_bytes: config.gso_max_bytes, paced, ..View::new(mss) };
     let control = Control { cwnd: config.initial_cwnd, pacing_shift: config.pacing_shift, ..Control::default() };
     (view, control)
 }

@@ -165,7 +165,7 @@ impl Sender {
             xmit: Xmit { codepoint: config.ecn.codepoint(controller.ecn()), ..Xmit::default() },
             validation: CwndValidation::new(config.slow_start_after_idle && !full_control, config.initial_cwnd),
             pacer: Pacer::new(view.paced, config.pacing_credit),
-            pacing_rate: PacingRate::new(config.mss, config.pacing_ca_ratio, config.pacing_ss_ratio),
+            pacing_rate: PacingRate::new(view.mss, config.pacing_ca_ratio, config.pacing_ss_ratio),
             host_queue: (config.completion == Completion::Wire).then(Box::default),
             send_buffer: assembly::send_buffer(&config),
             stats: SenderStats::default(),

@@ -25,7 +25,7 @@ impl Sender {
         }
         #[expect(clippy::cast_possible_truncation, reason = "it is at most `gso_max_bytes`, which has 32 bits")]
         let bytes = bytes.min(gso_max) as u32;
-        bytes / view.mss
+        bytes / u32::from(self.stream.mss)
     }
 
     /// Largest burst in segments.
