@@ -18,9 +18,11 @@ use std::sync::Arc;
 const WINDOW: usize = 8;
 /// A fall of a moving sum by this much, in microseconds, shows that a back-off had an effect.
 const EFFECT_US: i64 = -32;
-/// `65536 exp(-0.000256 * 2^i)`, less one: the chance of no back-off for each bit of the exponent.
+/// `65536 exp(-0.000256 * 2^i)`, less one: the chance of no back-off for each bit of the exponent above the lowest eight.
 const NEGATIVE_EXP: [u32; 16] =
-    [65518, 65501, 65468, 65401, 65267, 65000, 64470, 63422, 61378, 57484, 50422, 38795, 22965, 8047, 987, 14];
+    [65518, 65501, 65468, 65401, 65267, 65001, 64470, 63422, 61378, 57484, 50423, 38795, 22965, 8047, 987, 14];
+/// What a microth of the exponent takes of that chance, of 2^32, while it is small.
+const NEGATIVE_EXP_STEP: u64 = u32::MAX as u64 / 1_000_000;
 /// HyStart: longest gap between two ACKs of a train, and its shortest length that counts, in microseconds.
 const TRAIN_GAP_US: u64 = 3_000;
 const SHORTEST_US: u32 = 125;
@@ -236,13 +238,14 @@ impl Cdg {
     }
 }
 
-/// `exp(-exponent * 10^-6)` as a share of 2^32, bit by bit; the lowest eight bits count nothing (`nexp_u32`).
+/// `exp(-exponent * 10^-6)` as a share of 2^32: a straight line for the lowest eight bits, and a factor for each other
+/// (`nexp_u32`).
 fn chance_of_none(exponent: u64) -> u64 {
     let mut bits = exponent >> 8;
     if bits > u64::from(u16::MAX) {
         return 0;
     }
-    let mut chance = u64::from(u32::MAX);
+    let mut chance = u64::from(u32::MAX) - (exponent & 0xff) * NEGATIVE_EXP_STEP;
     for factor in NEGATIVE_EXP {
         if bits & 1 == 1 {
             chance = (chance * u64::from(factor + 1)) >> 16;
@@ -274,6 +277,9 @@ impl Controller for Cdg {
     fn init(&mut self, view: &View, control: &mut Control) {
         self.round_end = view.snd_nxt;
         self.shadow = control.cwnd;
+        // Linux tells a module of the answer to the SYN before it calls its `init`, and this one keeps what it was told.
+        let handshake_us = i64::from(view.srtt_us_x8 / 8);
+        self.rtt = MinMax { min: handshake_us, max: handshake_us };
     }
 
     fn hooks(&self) -> Hooks {
@@ -411,6 +417,17 @@ mod tests {
     }
 
     #[test]
+    fn the_answer_to_the_syn_begins_the_first_round() {
+        let (mut cdg, mut c) = (Cdg::new(Parameters::default(), Rng::new(7)), Side::limited(10, u32::MAX));
+        c.view.srtt_us_x8 = 8 * 60_000;
+        cdg.init(&c.view, &mut c.control);
+        (c.view.snd_nxt, c.view.snd_una) = (10, 1);
+        cdg.pkts_acked(&c.view, &mut c.control, 1, 60_600, 1);
+        cdg.cong_avoid(&c.view, &mut c.control, 1);
+        assert_eq!(cdg.previous, MinMax { min: 60_000, max: 60_600 }, "that of the SYN, and that of the first segment");
+    }
+
+    #[test]
     fn the_chance_of_no_back_off_is_the_exponential_function() {
         for exponent in [256, 42 * 8_000, 1_000_000, 5_000_000] {
             let law = (-(exponent as f64) * 1e-6).exp();
@@ -418,7 +435,7 @@ mod tests {
             assert!((chance - law).abs() < 2e-3, "{exponent}: {chance}, expected {law}");
         }
         assert_eq!(chance_of_none(1 << 24), 0);
-        assert_eq!(chance_of_none(255), u64::from(u32::MAX));
+        assert_eq!(chance_of_none(255), u64::from(u32::MAX) - 255 * 4294);
     }
 
     #[test]

@@ -107,7 +107,7 @@ impl Fifo {
     /// Lets the first packet that waits begin if it does so at `now` but for rounding; whether it does.
     #[cold]
     #[inline(never)]
-    fn makes_room(&mut self, now: Time) -> bool {
+    pub(crate) fn makes_room(&mut self, now: Time) -> bool {
         let Some(starts) = self.waiting.front_mut().map(|run| run.starts.next()) else { return false };
         let is_due = starts <= now + ROUNDING;
         if is_due {

@@ -35,6 +35,8 @@ impl Gated {
         ledger: &mut Ledger<P>,
     ) -> Result<Time, DropCause> {
         self.fifo.advance(now);
+        // A gate looks at every packet at what waits, so it always matters who comes first.
+        self.fifo.makes_room(now);
         let arrival = Arrival {
             size: packet.size(),
             flow: packet.flow(),
@@ -53,5 +55,35 @@ impl Gated {
             ledger.marked += 1;
         }
         Ok(departs)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use crate::Level;
+    use crate::config::QueueLimit;
+    use crate::packet::Ecn;
+    use crate::queue::Threshold;
+    use crate::testing::{Bottleneck, TestPacket};
+    use dumbbell_units::Time;
+
+    #[test]
+    fn a_gate_does_not_see_the_packet_that_begins_when_another_comes() {
+        let step = Threshold { threshold: Level::Packets(1), mark: None, drop_not_ect: false };
+        let mut bottleneck = Bottleneck::at_rate(11_000_000, step, QueueLimit::default());
+        // Two pairs; the second one comes a nanosecond before a packet begins, because instants are rounded up.
+        for ns in [41_090_910, 42_181_819] {
+            for _ in 0..2 {
+                bottleneck.offer(Time::from_nanos(ns), TestPacket::of(0, Ecn::Ect0));
+            }
+        }
+        bottleneck.drain();
+        let marked: Vec<u64> = bottleneck
+            .arrived
+            .iter()
+            .filter(|(_, packet)| packet.ecn == Ecn::Ce)
+            .map(|(_, packet)| packet.number)
+            .collect();
+        assert_eq!(marked, [3], "the last one waits behind another");
     }
 }
