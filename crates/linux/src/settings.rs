@@ -137,8 +137,7 @@ fn of_transport(config: &TransportConfig) -> Vec<Sysctl> {
         SendBufferSize::Fixed(asked) => [asked.as_u64().saturating_mul(2); 2],
     };
     always("ipv4.tcp_wmem", format!("4096 {initial} {most}"));
-    // Half of a buffer is window, with `tcp_adv_win_scale` at 1.
-    let receive = if config.receive_window == plain.receive_window { AMPLE } else { 2 * config.receive_window };
+    let receive = if config.receive_window == plain.receive_window { AMPLE } else { config.receive_buffer() };
     always("ipv4.tcp_rmem", format!("4096 {} {receive}", receive.min(131_072)));
     let changed = differing(&plain, config);
     for (key, name, value) in sysctls_of(config) {
@@ -236,6 +235,8 @@ mod tests {
         assert_eq!(value(&settings, "net.ipv4.tcp_sack"), "0");
         assert_eq!(value(&settings, "net.ipv4.tcp_rto_min_us"), "50000");
         assert_eq!(settings.mtu, 1052);
+        let settings = self::settings(r#"{ cc = "reno", transport = { receive_window = "64kB" } }"#).unwrap();
+        assert_eq!(value(&settings, "net.ipv4.tcp_rmem"), "4096 102400 102400", "62.5 % of it are payload");
         let settings = self::settings(r#"{ cc = "reno", transport = { timestamps = false } }"#).unwrap();
         assert_eq!((value(&settings, "net.ipv4.tcp_timestamps"), settings.mtu), ("0", 1500));
         assert!(

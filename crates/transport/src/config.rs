@@ -487,6 +487,11 @@ impl TransportConfig {
         self.mss + self.marks_option() + self.timestamp_option()
     }
 
+    /// The receive buffer of a Linux host whose largest window is `receive_window`, in bytes (`tcp_rmem[2]`).
+    pub fn receive_buffer(&self) -> u64 {
+        crate::receiver::right_sizing::buffer_for(self.receive_window, self.mss)
+    }
+
     /// Payload of the largest data packet in bytes.
     pub fn largest_payload(&self) -> u32 {
         match self.protocol {

@@ -29,7 +29,7 @@ mod horizon;
 mod marks;
 mod predicted;
 mod reassembly;
-mod right_sizing;
+pub(crate) mod right_sizing;
 mod rtt;
 mod sack_list;
 mod steady;

@@ -6,6 +6,7 @@
 use super::{FastPath, Link, Offer, Stage};
 use crate::ledger::DropCause;
 use crate::packet::Packet;
+use crate::queue::ROUNDING;
 use crate::ring::Ring;
 use crate::run::Run;
 use crate::train::Train;
@@ -24,7 +25,7 @@ impl<P: Packet> Link<P> {
     /// Packets come to a queue that keeps them, one after the other; returns how many it accepts.
     pub(super) fn hold_run(&mut self, now: Time, mut packet: P, count: u32) -> u32 {
         self.ledger.arrivals.add_many(packet.size(), count);
-        self.decide_until(now);
+        let now = self.decide_for_arrival(now);
         let mut accepted = 0;
         for place in 0..count {
             if place > 0 {
@@ -37,8 +38,23 @@ impl<P: Packet> Link<P> {
 
     #[inline(always)]
     pub(super) fn offer_held(&mut self, now: Time, packet: P) -> Offer {
-        self.decide_until(now);
+        let now = self.decide_for_arrival(now);
         self.hold(now, packet)
+    }
+
+    /// Makes the decisions that come before a packet which arrives at `now`, those of the same instant but for
+    /// [rounding](ROUNDING) included. Returns when the packet comes then.
+    #[inline(always)]
+    fn decide_for_arrival(&mut self, now: Time) -> Time {
+        self.decide_until(now);
+        match &self.stage {
+            Stage::Held(queue) if queue.next_decision() <= now + ROUNDING => {
+                let decision = queue.next_decision();
+                self.decide_until(decision);
+                decision
+            }
+            _ => now,
+        }
     }
 
     /// A packet comes to a queue that has made all decisions up to `now`.

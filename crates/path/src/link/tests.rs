@@ -211,6 +211,21 @@ fn an_answer_to_a_departure_finds_the_place_of_the_packet_that_begins_with_it() 
 }
 
 #[test]
+fn a_queue_that_keeps_its_packets_has_let_that_one_go_which_begins_when_another_comes() {
+    for is_asked in [false, true] {
+        let config = config(LinkRate::Constant(11_000_000));
+        let mut link = link(LinkConfig { limit: bytes_limit(1500), queue: codel(false), ..config });
+        if is_asked {
+            link.decide_when_asked();
+        }
+        // The instants of the test above.
+        let accepted = [41_090_910, 42_181_819]
+            .map(|now| [0, 1].map(|i| !matches!(link.offer(at(now), full(i)), Offer::Dropped(DropCause::QueueFull))));
+        assert_eq!(accepted, [[true, true], [true, false]], "{is_asked}");
+    }
+}
+
+#[test]
 fn limits_in_packets_and_in_time_hold() {
     for limit in [
         QueueLimit { packets: Some(10), ..QueueLimit::default() },

@@ -18,7 +18,7 @@ use dumbbell_units::{Duration, Time};
 
 /// Each link on the way of a packet and of its ACK rounds an instant up by less than a nanosecond. There are seldom more of them
 /// with a rate than these.
-const ROUNDING: Duration = Duration::from_nanos(4);
+pub(crate) const ROUNDING: Duration = Duration::from_nanos(4);
 
 /// A drop-tail queue with its transmitter. Plain drop-tail is this, and gates stand in front of it.
 #[derive(Clone, Debug)]

@@ -93,7 +93,7 @@ use std::sync::LazyLock;
 pub use codel::Codel;
 pub use drophead::DropHead;
 pub use droptail::DropTail;
-pub(crate) use fifo::Fifo;
+pub(crate) use fifo::{Fifo, ROUNDING};
 pub(crate) use gated::Gated;
 pub(crate) use held::HeldQueue;
 pub use held::{Buffer, Line, Waiting};

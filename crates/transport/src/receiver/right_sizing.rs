@@ -335,6 +335,12 @@ fn payload_share_256(mss: u32, occupied: u64) -> u64 {
     if mss < SMALLEST_MEASURED_MSS { 128 } else { (u64::from(mss) * 256 / occupied).max(1) }
 }
 
+/// The receive buffer whose payload is at most `window` bytes where segments have `mss` bytes.
+pub(crate) fn buffer_for(window: u64, mss: u32) -> u64 {
+    let share = payload_share_256(mss, occupied_bytes(u64::from(mss)));
+    window.saturating_mul(256) / share
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -366,6 +372,13 @@ mod tests {
             while sizing.grow(u16::try_from(mss).unwrap(), 1) {}
             let kept = sizing.told(Window { segments: told.segments - 1, excess: 0 });
             assert_eq!(sizing.in_bytes(window(&sizing, 1).max(kept)), units * 4_096, "{mss}");
+        }
+    }
+
+    #[test]
+    fn a_buffer_is_larger_than_its_window_by_what_segments_occupy_besides_payload() {
+        for (window, mss, buffer) in [(64_000, 1_448, 102_400), (64_000, 500, 128_000), (100_000, 8_948, 140_659)] {
+            assert_eq!(buffer_for(window, mss), buffer, "{mss}");
         }
     }
 
