@@ -105,6 +105,9 @@ def _slow_back(rate: str) -> dict[str, Any]:
 #: Ten packets at once every ten milliseconds: 12 Mbit/s whose packets arrive back to back.
 BUNDLES = {"rate": None, "trace": [10] * 10, "buffer": "100packets"}
 
+#: Marks what finds ten packets waiting, itself included.
+THRESHOLD = {"kind": "threshold", "threshold": "10packets"}
+
 
 CASES: dict[str, Case] = {
     # Beside the recordings that others made.
@@ -122,6 +125,16 @@ CASES: dict[str, Case] = {
     # An application that writes a segment at a time: pushes and delayed ACKs.
     "paced-2mbit": _case("cubic", rtt="40ms", flow={"rate": "2mbit"}),
     "paced-500kbit": _case("cubic", rtt="40ms", flow={"rate": "500kbit"}),
+    # Counters of marks take twelve bytes of each segment, and of what the application writes.
+    "paced-accurate-ecn": _case("cubic", rtt="80ms", flow={"rate": "7.27mbit"}, transport={"ecn": "accurate"}),
+    # The buffer that holds a window is larger by what segments occupy.
+    "window-100kb-cubic": _case(
+        "cubic",
+        rate="50mbit",
+        duration="10s",
+        transport={"receive_window": "100kB"},
+        simulator={"flows[*].transport.window_scale": 2},
+    ),
     # Start-up, below, at and above the buffer at which one packet decides.
     "start-0.45bdp": _start_up("0.45bdp", UNTUNED_WMEM, UNTUNED_RMEM),
     "start-0.45bdp-ample": _start_up("0.45bdp", AMPLE_WMEM, AMPLE_RMEM),
@@ -151,6 +164,15 @@ CASES: dict[str, Case] = {
     ),
     "odd-rate-cubic": _case("cubic", rate="5.38mbit", rtt="68.7ms", buffer="0.65bdp"),
     "odd-rate-reno": _case("reno", rate="7.23mbit", rtt="14ms", buffer="0.84bdp"),
+    # Queues that decide by the backlog: marks above a threshold, and PIE, which spares a queue of two packets.
+    "threshold-vegas": _case(
+        "vegas", rate="23.2mbit", rtt="37.3ms", buffer="2bdp", transport={"ecn": True}, path={"queue": THRESHOLD}
+    ),
+    "pie-bic": replace(
+        _case("bic", rate="17.2mbit", rtt="66.5ms", buffer="4bdp", duration="8s", warmup="0s", path={"queue": "pie"}),
+        runs=25,
+        scatters=True,
+    ),
     # Packets that arrive back to back: the reader is not done with one when the next is there.
     "bundles-cubic": replace(_case("cubic", path=BUNDLES), runs=9),
     "bundles-bbr": replace(_case("bbr", path=BUNDLES, causes=READER), runs=9),
