@@ -1,6 +1,7 @@
 //! What the emulator reads of IPv4 and TCP headers, and the one thing that it writes.
 
 use dumbbell_path::{Class, Ecn};
+use dumbbell_transport::Timestamp;
 
 const IPV4: u8 = 4;
 const TCP: u8 = 6;
@@ -23,7 +24,7 @@ pub struct Header {
     pub ack: u32,
     pub payload: u32,
     /// The timestamps option: the value and the echo.
-    pub timestamps: Option<(u32, u32)>,
+    pub timestamps: Option<(Timestamp, Timestamp)>,
     flags: u8,
     /// Where TCP's options begin and end.
     options: (usize, usize),
@@ -39,6 +40,7 @@ impl Header {
         }
         let tcp = packet.get(ip..ip + 20)?;
         let options = (ip + 20, ip + usize::from(tcp[12] >> 4) * 4);
+        let stamp = |value: &[u8], at| Timestamp::from_bits(word(value, at));
         let timestamps = Options(packet.get(options.0..options.1).unwrap_or_default())
             .find_map(|(kind, value)| (kind == TIMESTAMPS_OPTION && value.len() == 8).then_some(value));
         Some(Header {
@@ -47,7 +49,7 @@ impl Header {
             seq: word(tcp, 4),
             ack: word(tcp, 8),
             payload: u32::try_from(packet.len().checked_sub(options.1)?).ok()?,
-            timestamps: timestamps.map(|value| (word(value, 0), word(value, 4))),
+            timestamps: timestamps.map(|value| (stamp(value, 0), stamp(value, 4))),
             flags: tcp[13],
             options,
         })
@@ -168,7 +170,7 @@ mod tests {
         let header = Header::read(&packet).unwrap();
         assert_eq!((header.source, header.destination, header.ack, header.payload), (0x1000, 0x2000, 1_000, 0));
         assert!(header.is_pure_ack() && !header.is_syn());
-        assert_eq!(header.timestamps, Some((700, 600)));
+        assert_eq!(header.timestamps, Some((Timestamp::from_bits(700), Timestamp::from_bits(600))));
         assert_eq!(ecn(&packet), Some(Ecn::Ect0));
         let mut blocks = Vec::new();
         header.for_each_sack(&packet, |start, end| blocks.push((start, end)));

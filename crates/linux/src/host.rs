@@ -3,6 +3,7 @@
 //! What is made in a namespace belongs to it and keeps it alive: the thread that made it ends at once, and when the
 //! process ends, however it ends, nothing of it is left.
 
+use crate::certificate::kernel;
 use crate::netlink::Netlink;
 use crate::settings::Settings;
 use crate::{FlowFault, RunError, sys};
@@ -167,8 +168,8 @@ fn flow_socket(side: Side, flow: usize, algorithm: &str, nodelay: bool) -> Resul
 
 /// Major and minor number of the running kernel.
 pub fn kernel_version() -> Option<(u32, u32)> {
-    let uname = rustix::system::uname();
-    let mut numbers = uname.release().to_str().ok()?.split(|c: char| !c.is_ascii_digit()).map(str::parse);
+    let release = kernel();
+    let mut numbers = release.split(|c: char| !c.is_ascii_digit()).map(str::parse);
     Some((numbers.next()?.ok()?, numbers.next()?.ok()?))
 }
 

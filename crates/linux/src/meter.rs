@@ -6,6 +6,7 @@
 //! give none; where an ACK advances and covers no other, the echoed timestamp tells, in whole milliseconds
 //! (`tcp_rtt_tsopt_us`).
 
+use dumbbell_transport::Timestamp;
 use dumbbell_units::{Duration, Time};
 use std::collections::VecDeque;
 
@@ -23,14 +24,15 @@ struct Sent {
 /// instant, as early as any packet has shown it.
 #[derive(Clone, Copy, Debug)]
 struct Clock {
-    value: u32,
+    value: Timestamp,
     at: Time,
 }
 
 impl Clock {
-    #[expect(clippy::cast_possible_truncation, reason = "the option's clock of 32 bits, which wraps")]
-    fn at(&self, now: Time) -> u32 {
-        self.value.wrapping_add((now.since(self.at).as_micros() / 1_000) as u32)
+    /// Milliseconds from `earlier` to what the clock shows now; negative where it is ahead of the clock.
+    fn ms_since(&self, now: Time, earlier: Timestamp) -> i64 {
+        let passed = i64::try_from(now.since(self.at).as_micros() / 1_000).unwrap_or(i64::MAX / 2);
+        passed + i64::from(self.value.ms_since(earlier))
     }
 }
 
@@ -58,9 +60,9 @@ impl Meter {
     }
 
     /// A segment leaves the sender with this timestamp.
-    pub fn on_sent(&mut self, now: Time, seq: u32, payload: u32, timestamp: Option<u32>) {
+    pub fn on_sent(&mut self, now: Time, seq: u32, payload: u32, timestamp: Option<Timestamp>) {
         if let Some(value) = timestamp
-            && self.clock.is_none_or(|clock| value.wrapping_sub(clock.at(now)).cast_signed() > 0)
+            && self.clock.is_none_or(|clock| clock.ms_since(now, value) < 0)
         {
             self.clock = Some(Clock { value, at: now });
         }
@@ -83,7 +85,7 @@ impl Meter {
         &mut self,
         now: Time,
         ack: u32,
-        echo: Option<u32>,
+        echo: Option<Timestamp>,
         sacks: impl FnOnce(&mut dyn FnMut(u32, u32)),
     ) -> Option<Duration> {
         let mut covered = None;
@@ -122,8 +124,8 @@ impl Meter {
     }
 
     /// The age of a timestamp, at least a millisecond; none where it is ahead of the clock.
-    fn echoed_rtt(&self, now: Time, echo: u32) -> Option<Duration> {
-        let ms = u64::try_from(self.clock?.at(now).wrapping_sub(echo).cast_signed()).ok()?;
+    fn echoed_rtt(&self, now: Time, echo: Timestamp) -> Option<Duration> {
+        let ms = u64::try_from(self.clock?.ms_since(now, echo)).ok()?;
         Some(Duration::from_millis(ms.max(1)))
     }
 
@@ -197,11 +199,11 @@ mod tests {
         let mut meter = meter();
         let us = |us: u64| Time::ZERO + Duration::from_micros(us);
         let on_ack = |meter: &mut Meter, now: Time, segment: u32, echo: u32| {
-            meter.on_ack(now, seq(segment), Some(echo), |_| {}).map(Duration::as_micros)
+            meter.on_ack(now, seq(segment), Some(Timestamp::from_bits(echo)), |_| {}).map(Duration::as_micros)
         };
         // The option's clock wraps between the two.
-        meter.on_sent(us(5_900), seq(0), 1_000, Some(u32::MAX));
-        meter.on_sent(us(6_200), seq(1), 1_000, Some(0));
+        meter.on_sent(us(5_900), seq(0), 1_000, Some(Timestamp::from_bits(u32::MAX)));
+        meter.on_sent(us(6_200), seq(1), 1_000, Some(Timestamp::from_bits(0)));
         assert_eq!(on_ack(&mut meter, us(30_100), 1, u32::MAX), Some(24_000), "from millisecond -1 to millisecond 23");
         assert_eq!(on_ack(&mut meter, us(30_300), 1, u32::MAX), None, "it covers nothing");
         assert_eq!(on_ack(&mut meter, us(30_300), 2, 0), Some(24_000), "from millisecond 0 to millisecond 24");
@@ -210,7 +212,7 @@ mod tests {
             Some(29_000),
             "a segment that was sent once has its departure"
         );
-        meter.on_sent(us(32_000), seq(3), 1_000, Some(25));
+        meter.on_sent(us(32_000), seq(3), 1_000, Some(Timestamp::from_bits(25)));
         assert_eq!(on_ack(&mut meter, us(32_100), 4, 99), None, "ahead of the clock");
     }
 }

@@ -467,7 +467,8 @@ impl TransportConfig {
     /// of marks is not.
     pub fn fill_segments(&mut self) {
         if self.protocol == Protocol::Tcp {
-            self.mss = TransportConfig::default().largest_segment() - self.marks_option() - self.timestamp_option();
+            let missing = TransportConfig::TIMESTAMP_OPTION - self.timestamp_option();
+            self.mss = self.mss + missing - self.marks_option();
         }
     }
 

@@ -21,7 +21,7 @@ const EFFECT_US: i64 = -32;
 /// `65536 exp(-0.000256 * 2^i)`, less one: the chance of no back-off for each bit of the exponent above the lowest eight.
 const NEGATIVE_EXP: [u32; 16] =
     [65518, 65501, 65468, 65401, 65267, 65001, 64470, 63422, 61378, 57484, 50423, 38795, 22965, 8047, 987, 14];
-/// What a microth of the exponent takes of that chance, of 2^32, while it is small.
+/// What each unit of the exponent takes of the chance, which is a share of 2^32, while it is small.
 const NEGATIVE_EXP_STEP: u64 = u32::MAX as u64 / 1_000_000;
 /// HyStart: longest gap between two ACKs of a train, and its shortest length that counts, in microseconds.
 const TRAIN_GAP_US: u64 = 3_000;

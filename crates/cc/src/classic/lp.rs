@@ -132,7 +132,7 @@ pub struct Lp {
 
 impl Lp {
     /// A controller with these constants; `rng` draws what the receiver's timestamps count from.
-    pub fn new(parameters: impl Into<Arc<Parameters>>, rng: &mut Rng) -> Lp {
+    pub fn new(parameters: impl Into<Arc<Parameters>>, mut rng: Rng) -> Lp {
         let parameters = parameters.into();
         let offset = if parameters.timestamp_offsets { rng.below(u32::MAX) } else { 0 };
         Lp {
@@ -224,8 +224,8 @@ impl Algorithm for Lp {
     const SOURCE: &str = "Linux 6.18, net/ipv4/tcp_lp.c; Kuzmanovic and Knightly, INFOCOM 2003";
     const VERSION: &str = env!("CARGO_PKG_VERSION");
 
-    fn build(parameters: Arc<Parameters>, mut rng: Rng, exact_name: Arc<str>) -> Lp {
-        Lp { name: exact_name, ..Lp::new(parameters, &mut rng) }
+    fn build(parameters: Arc<Parameters>, rng: Rng, exact_name: Arc<str>) -> Lp {
+        Lp { name: exact_name, ..Lp::new(parameters, rng) }
     }
 }
 
@@ -293,12 +293,12 @@ mod tests {
     use dumbbell_units::Duration;
 
     fn of_round_trips() -> Lp {
-        Lp::new(Parameters { delay: Delay::RoundTrip, ..Parameters::default() }, &mut Rng::new(1))
+        Lp::new(Parameters { delay: Delay::RoundTrip, ..Parameters::default() }, Rng::new(1))
     }
 
     /// With timestamps that count from this number.
     fn with_offset(offset: u32) -> Lp {
-        let mut lp = Lp::new(Parameters::default(), &mut Rng::new(1));
+        let mut lp = Lp::new(Parameters::default(), Rng::new(1));
         lp.one_way.offset = offset;
         lp
     }

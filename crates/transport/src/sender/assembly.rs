@@ -23,7 +23,7 @@ use std::collections::VecDeque;
 const SYN_ACK_WINDOW_BYTES: u64 = 65_160;
 
 /// What a segment holds where it has no counters of marks: controllers and pacing reckon with that, however long segments are
-/// (`mss_cache`). L4S controllers have counters that take no place in segments.
+/// (`mss_cache`). The counters that an L4S controller asks for take no place in segments.
 fn mss_cache(config: &TransportConfig, controller: &dyn Controller) -> u32 {
     config.mss + if controller.ecn() == EcnMode::L4s { 0 } else { config.marks_option() }
 }
