@@ -2,6 +2,7 @@
 
 use crate::clock::hz;
 use crate::host::Host;
+use crate::kernel::release;
 use crate::lateness::Lateness;
 use crate::seen::Seen;
 use crate::traffic::Promptness;
@@ -101,7 +102,7 @@ impl Certificate {
             emulator_cpu: seen.cpu_s / scenario.duration.as_secs_f64(),
             stolen_cpu: steal.0.zip(steal.1).map(|(before, after)| after.share_since(before)),
             had_priority: seen.had_priority,
-            kernel: kernel(),
+            kernel: release(),
             hz: hz(),
             cpu: cpu_model(),
             cores: std::thread::available_parallelism().map_or(1, usize::from),
@@ -137,11 +138,6 @@ impl Certificate {
             self.void.push(format!("the machine stalled for {late:.1} ms in the measured interval"));
         }
     }
-}
-
-/// `uname -r`.
-pub fn kernel() -> String {
-    rustix::system::uname().release().to_string_lossy().into_owned()
 }
 
 fn cpu_model() -> String {

@@ -3,7 +3,6 @@
 //! What is made in a namespace belongs to it and keeps it alive: the thread that made it ends at once, and when the
 //! process ends, however it ends, nothing of it is left.
 
-use crate::certificate::kernel;
 use crate::netlink::Netlink;
 use crate::settings::Settings;
 use crate::{FlowFault, RunError, sys};
@@ -164,13 +163,6 @@ fn flow_socket(side: Side, flow: usize, algorithm: &str, nodelay: bool) -> Resul
         .and_then(|()| if side == Side::Receiver { listen(&socket, 1) } else { Ok(()) });
     made.map_err(|errno| machine(errno.into()))?;
     Ok(socket)
-}
-
-/// Major and minor number of the running kernel.
-pub fn kernel_version() -> Option<(u32, u32)> {
-    let release = kernel();
-    let mut numbers = release.split(|c: char| !c.is_ascii_digit()).map(str::parse);
-    Some((numbers.next()?.ok()?, numbers.next()?.ok()?))
 }
 
 /// The algorithms that the kernel has, as it lists them.

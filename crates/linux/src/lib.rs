@@ -12,6 +12,7 @@ mod emulator;
 mod error;
 mod header;
 mod host;
+mod kernel;
 mod lateness;
 mod meter;
 mod netlink;

@@ -4,7 +4,7 @@
 //! settings do not leak in. Every other parameter that does not have its default value is refused by its name.
 
 use crate::clock::hz;
-use crate::host::kernel_version;
+use crate::kernel::version;
 use crate::{FlowFault, RunError};
 use dumbbell_scenario::Scenario;
 use dumbbell_transport::{EcnUse, LossDetection, Protocol, SendBufferSize, TransportConfig};
@@ -188,7 +188,7 @@ fn refuse_foreign(flow: usize, cc: &str, config: &TransportConfig) -> Result<(),
     if config.hz != plain.hz && u64::from(config.hz) != running {
         return Err(FlowFault::Hz { asked: config.hz, running }.of(flow, cc));
     }
-    if config.loss_detection != LossDetection::Rack && has_rack_alone(kernel_version()) {
+    if config.loss_detection != LossDetection::Rack && has_rack_alone(version()) {
         return Err(FlowFault::LossDetection.of(flow, cc));
     }
     let known = sysctls_of(config);
@@ -265,7 +265,7 @@ mod tests {
         let (old, new) = (Some((6, 16)), Some((6, 17)));
         assert_eq!([old, new, None].map(has_rack_alone), [false, true, false]);
         let asked = settings(r#"{ cc = "reno", transport = { loss_detection = "dupthresh" } }"#);
-        if has_rack_alone(kernel_version()) {
+        if has_rack_alone(version()) {
             assert!(asked.unwrap_err().contains("`transport.loss_detection`"));
         } else {
             assert_eq!(value(&asked.unwrap(), "net.ipv4.tcp_recovery"), "0");

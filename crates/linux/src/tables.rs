@@ -1,6 +1,7 @@
 //! What was seen of a run, as the rows that result tables are made of.
 
-use crate::certificate::{Certificate, FlowLimits, kernel};
+use crate::certificate::{Certificate, FlowLimits};
+use crate::kernel::release;
 use crate::sampler::{Sampled, Snapshot};
 use crate::seen::{Counts, Seen};
 use crate::tcp_info::TcpInfo;
@@ -60,7 +61,7 @@ fn algorithm(flow: &Flow) -> String {
     let name = flow.cc.name();
     let version = if name == "bbr" { "bbr1" } else { name };
     let whose = if flow.is_bpf { "-bpf" } else { "" };
-    format!("{version}{whose}-linux-{}", kernel())
+    format!("{version}{whose}-linux-{}", release())
 }
 
 /// What the emulator counted and what the kernel tells, up to the same instant.

@@ -11,7 +11,8 @@ mod reports;
 pub use reports::{Report, Reports, VALUES};
 
 use crate::error::BpfFault;
-use crate::host::{Side, kernel_version};
+use crate::host::Side;
+use crate::kernel::version;
 use crate::{FlowFault, RunError, sys};
 use aya_obj::Object;
 use aya_obj::btf::{Btf, BtfType, Int, IntEncoding};
@@ -114,7 +115,7 @@ struct Loader {
 
 impl Loader {
     fn new(flows: usize) -> Result<Loader, BpfFault> {
-        if kernel_version().is_some_and(|version| version < OLDEST) {
+        if version().is_some_and(|version| version < OLDEST) {
             let (major, minor) = OLDEST;
             return Err(BpfFault::Kernel(format!("it is older than {major}.{minor}")));
         }
