@@ -135,6 +135,19 @@ CASES: dict[str, Case] = {
         transport={"receive_window": "100kB"},
         simulator={"flows[*].transport.window_scale": 2},
     ),
+    # A send buffer below the window: what leaves at once and what burst by burst decides how much is written.
+    "fixed-buffer-reno": _case(
+        "reno",
+        rate="20mbit",
+        rtt="80ms",
+        buffer="0.5bdp",
+        duration="12s",
+        warmup="2s",
+        transport={"send_buffer": "32kB"},
+    ),
+    "fixed-buffer-vegas": _case(
+        "vegas", rate="20mbit", rtt="120ms", duration="12s", warmup="2s", transport={"send_buffer": "64kB"}
+    ),
     # Start-up, below, at and above the buffer at which one packet decides.
     "start-0.45bdp": _start_up("0.45bdp", UNTUNED_WMEM, UNTUNED_RMEM),
     "start-0.45bdp-ample": _start_up("0.45bdp", AMPLE_WMEM, AMPLE_RMEM),

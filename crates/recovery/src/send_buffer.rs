@@ -8,6 +8,11 @@
 //! What waits to be sent lies in buffers of its own (`sk_write_queue`), each as large as half of the receiver's largest
 //! window when it was begun. Where one ends matters to bursts: only the last one, which may become larger, is deferred
 //! although it fits into the window.
+//!
+//! Room is asked for when a buffer is begun, not when it is filled. So it matters when what is written leaves, too: a burst of a
+//! full buffer makes room in it that is filled at once, whatever is in use, and where everything leaves another buffer has to be
+//! begun. `tcp_sendmsg_locked` sends one burst where the buffer that it has filled is the first one, and everything behind half
+//! of the largest window, at the end of a call, and before it waits.
 
 use dumbbell_units::claimed;
 use std::collections::VecDeque;
@@ -66,7 +71,21 @@ pub struct SendBuffer {
     pushed: u32,
     /// Where what the application is at begins, and one above its last segment.
     calls: (u32, u32),
+    /// Bytes of a segment that the last call has written a part of: they lie in the last buffer, and the next call adds to them.
+    rest: u16,
     writer: Writer,
+    push: Push,
+}
+
+/// What may leave before the application that is at work writes more.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Push {
+    /// Nothing: it goes on at once.
+    Nothing,
+    /// One burst, however small (`tcp_push_one`).
+    One,
+    /// Everything that the window allows (`__tcp_push_pending_frames`).
+    All,
 }
 
 /// What the application does.
@@ -94,7 +113,9 @@ impl SendBuffer {
             unsent: VecDeque::new(),
             pushed: 0,
             calls: (0, 0),
+            rest: 0,
             writer: Writer::Content,
+            push: Push::All,
         }
     }
 
@@ -143,9 +164,10 @@ impl SendBuffer {
         self.unsent.front() == Some(&Unsent { end, is_pushed: true })
     }
 
-    /// How many segments the buffer holds that begins at `nxt`, and whether it is the last one, to which the application may
-    /// add. What it lacks of the `quota` that may leave as one burst it takes from the next one (`tcp_grow_skb`).
-    pub fn next_buffer(&mut self, nxt: u32, quota: u32) -> (u32, bool) {
+    /// How many segments the buffer holds that begins at `nxt`, whether it is the last one, to which the application may
+    /// add, and the bytes of the last of them if that is only a part of one. What it lacks of the `quota` that may leave as one
+    /// burst it takes from the next one (`tcp_grow_skb`).
+    pub fn next_buffer(&mut self, nxt: u32, quota: u32) -> (u32, bool, u16) {
         let wanted = nxt + quota;
         match self.unsent.get(1).copied() {
             Some(second) if self.unsent[0].end < wanted && second.end <= wanted => {
@@ -156,7 +178,24 @@ impl SendBuffer {
             Some(_) => self.unsent[0].end = self.unsent[0].end.max(wanted),
             None => {}
         }
-        self.unsent.front().map_or((0, true), |first| (first.end - nxt, self.unsent.len() == 1))
+        let is_last = self.unsent.len() <= 1;
+        let rest = if is_last { self.rest() } else { 0 };
+        (self.unsent.front().map_or(0, |first| first.end - nxt) + u32::from(rest > 0), is_last, rest)
+    }
+
+    /// Bytes of a part of a segment that may be sent: at the end of a call everything may.
+    #[inline]
+    pub fn rest(&self) -> u16 {
+        if self.is_written() && self.push == Push::All { self.rest } else { 0 }
+    }
+
+    /// They have left as the segment below `end`, and the next call begins with a new one.
+    pub fn note_rest_sent(&mut self, end: u32) {
+        self.rest = 0;
+        self.calls.0 = end;
+        self.unsent.pop_back();
+        self.unsent.push_back(Unsent { end, is_pushed: true });
+        self.pushed = end;
     }
 
     /// Whether the application waits for room.
@@ -174,15 +213,24 @@ impl SendBuffer {
     }
 
     /// The application has segments up to `offered` to write; returns one above those that the socket takes now: what fills
-    /// the last buffer, whatever is used, or one more buffer as long as there is room. It is asked again after every burst
-    /// and when nothing may leave, and waits when nothing more is taken (`tcp_sendmsg_locked`).
+    /// the last buffer, whatever is used, or one more buffer as long as there is room, but no more than a call hands over. It is
+    /// asked again when what it wrote has left as far as that [goes](Push), and waits when nothing more is taken
+    /// (`tcp_sendmsg_locked`).
     pub fn write(&mut self, held: Held, offered: u32) -> u32 {
-        if self.writer == Writer::Waiting {
-            return held.end;
+        let mut end = held.end;
+        while self.writer != Writer::Waiting {
+            end = self.write_once(Held { end, ..held }, offered);
+            if self.push != Push::Nothing {
+                break;
+            }
         }
+        end
+    }
+
+    fn write_once(&mut self, held: Held, offered: u32) -> u32 {
         let begun = self.unsent.len().checked_sub(2).map_or(held.nxt, |before| self.unsent[before].end);
         let room_in_last = held.goal.saturating_sub(held.end - begun);
-        let fills = !self.unsent.is_empty() && room_in_last > 0;
+        let fills = (!self.unsent.is_empty() || self.rest > 0) && room_in_last > 0;
         let taken = if fills {
             room_in_last
         } else if self.used(held) < self.size {
@@ -190,7 +238,8 @@ impl SendBuffer {
         } else {
             0
         };
-        let end = offered.min(held.end.saturating_add(taken));
+        let (call_end, rest) = self.end_of_call(held.end, offered);
+        let end = offered.min(call_end).min(held.end.saturating_add(taken));
         self.writer = match taken {
             _ if end == offered => Writer::Content,
             0 => Writer::Waiting,
@@ -202,32 +251,41 @@ impl SendBuffer {
         if taken > 0 && end > held.nxt {
             self.unsent.push_back(Unsent { end, is_pushed: false });
         }
-        let ends_call = self.note_calls(held.end, end, offered);
-        if ends_call || !self.is_written() || end.saturating_sub(self.pushed) > held.half_window {
-            self.push(end);
+        let ends_call = end == call_end && taken > 0;
+        if taken > 0 {
+            self.rest = if ends_call { rest } else { 0 };
         }
+        self.push = if ends_call || !self.is_written() || end.saturating_sub(self.pushed) > held.half_window {
+            self.push(end);
+            Push::All
+        } else if self.unsent.len() <= 1 {
+            Push::One
+        } else {
+            Push::Nothing
+        };
         end
     }
 
-    /// The application has written from `begun` to `end` of what ends at `offered`. The last buffer of a call has PSH, until the next
-    /// call adds to it (`tcp_push`). Returns whether a call ends at `end`: those of an endless stream seldom end with a segment.
-    fn note_calls(&mut self, begun: u32, end: u32, offered: u32) -> bool {
+    /// Where the call ends of which what follows `begun` is a part, if all that is written ends at `offered`, and how many bytes of
+    /// the next segment belong to it: those of an endless stream seldom end with one.
+    fn end_of_call(&mut self, begun: u32, offered: u32) -> (u32, u16) {
         if self.calls.1 != offered {
             self.calls = (begun, offered);
         }
         let is_endless = offered == u32::MAX;
         let call = if is_endless { CALL_BYTES } else { (CALL_BYTES / self.mss).max(1) * self.mss };
-        let written = u64::from(end - self.calls.0) * self.mss;
-        let rest = written % call;
-        let whole = u32::try_from((written - rest) / self.mss).unwrap_or(u32::MAX);
-        self.pushed = self.pushed.max(self.calls.0.saturating_add(whole));
-        rest == 0 && written > 0
+        // In whole segments it is beyond what is written.
+        let written = u64::from(begun - self.calls.0 + 1) * self.mss;
+        let end = written.div_ceil(call) * call;
+        let segments = u32::try_from(end / self.mss).unwrap_or(u32::MAX);
+        (self.calls.0.saturating_add(segments), u16::try_from(end % self.mss).unwrap_or(0))
     }
 
-    /// The last buffer, which ends at `end`, ends with PSH (`tcp_mark_push`).
+    /// The last buffer, which ends at `end`, ends with PSH (`tcp_mark_push`), unless a part of a segment follows, which has it then. The
+    /// next call takes that away with the first bytes that it adds.
     fn push(&mut self, end: u32) {
         self.pushed = end;
-        if let Some(last) = self.unsent.back_mut() {
+        if let Some(last) = self.unsent.back_mut().filter(|_| self.rest == 0) {
             last.is_pushed = true;
         }
     }
@@ -239,10 +297,10 @@ impl SendBuffer {
     }
 
     /// Whether an application at work has filled the buffer that is to be sent next: then a burst of it leaves at once, however
-    /// small (`tcp_push_one`). Where the buffer ends with PSH everything is sent as usual.
+    /// small, and the application writes more (`tcp_push_one`).
     #[inline]
     pub fn pushes_one(&self) -> bool {
-        self.is_written() && self.unsent.len() == 1 && !self.unsent[0].is_pushed
+        self.is_written() && self.push == Push::One
     }
 
     /// Whether the application is to be asked what it [writes](SendBuffer::write).
@@ -251,9 +309,9 @@ impl SendBuffer {
         matches!(self.writer, Writer::Writing | Writer::Woken)
     }
 
-    /// The application has nothing more to write, and takes back what was not sent.
+    /// The application has nothing more to write. A part of a segment is left out.
     pub fn close(&mut self) {
-        self.unsent.clear();
+        self.rest = 0;
         self.calls = (0, 0);
         self.writer = Writer::Content;
     }
@@ -266,7 +324,8 @@ impl SendBuffer {
         let outstanding = u64::from(held.nxt - held.una);
         let single = outstanding - u64::from(held.sacked).min(outstanding);
         let sent = (self.sent.len() as u64 * single).checked_div(outstanding).unwrap_or(0);
-        u64::from(held.end - held.una) * self.mss + (sent + self.unsent.len() as u64) * BUFFER_OVERHEAD
+        let unsent = self.unsent.len().max(usize::from(self.rest > 0)) as u64;
+        u64::from(held.end - held.una) * self.mss + u64::from(self.rest) + (sent + unsent) * BUFFER_OVERHEAD
     }
 
     /// Bytes of memory [claimed].
@@ -290,14 +349,14 @@ mod tests {
     }
 
     #[test]
-    fn data_that_was_taken_back_leaves_no_last_buffer_to_fill() {
-        let mut send_buffer = SendBuffer::autotuned(buffer(60), buffer(60), 1_000);
-        assert_eq!(send_buffer.write(held(0, 0, 0), 200), 40);
-        assert_eq!(send_buffer.write(held(0, 0, 40), 200), 80, "a second buffer, from segment 40 on");
-        send_buffer.note_sent(5);
-        send_buffer.close();
-        assert_eq!(send_buffer.write(held(0, 5, 5), 30), 30, "a buffer of its own");
-        assert_eq!(send_buffer.write(held(0, 5, 30), 200), 45, "which is filled before another one is begun");
+    fn who_writes_after_an_end_fills_the_last_buffer() {
+        let mut socket = SendBuffer::autotuned(buffer(60), buffer(60), 1_000);
+        assert_eq!(socket.write(held(0, 0, 0), 200), 40);
+        socket.note_sent(5);
+        socket.close();
+        assert!(!socket.has_writer() && !socket.is_awaited());
+        assert_eq!(socket.write(held(0, 5, 40), 50), 45);
+        assert_eq!(socket.write(held(0, 5, 45), 50), 50, "the second one");
     }
 
     #[test]
@@ -306,16 +365,16 @@ mod tests {
         assert_eq!(socket.write(held(0, 0, 0), 100), 40);
         assert_eq!(socket.write(held(0, 0, 40), 100), 80);
         assert_eq!(socket.write(held(0, 0, 80), 100), 100);
-        assert_eq!(socket.next_buffer(0, 10), (40, false));
+        assert_eq!(socket.next_buffer(0, 10), (40, false, 0));
         socket.note_sent(36);
-        assert_eq!(socket.next_buffer(36, 3), (4, false), "more than may leave");
-        assert_eq!(socket.next_buffer(36, 10), (10, false), "six segments of the second one");
+        assert_eq!(socket.next_buffer(36, 3), (4, false, 0), "more than may leave");
+        assert_eq!(socket.next_buffer(36, 10), (10, false, 0), "six segments of the second one");
         socket.note_sent(46);
-        assert_eq!(socket.next_buffer(46, 10), (34, false));
+        assert_eq!(socket.next_buffer(46, 10), (34, false, 0));
         socket.note_sent(76);
-        assert_eq!(socket.next_buffer(76, 30), (24, true), "all of the third one, which is the last");
+        assert_eq!(socket.next_buffer(76, 30), (24, true, 0), "all of the third one, which is the last");
         socket.note_sent(100);
-        assert_eq!(socket.next_buffer(100, 30), (0, true));
+        assert_eq!(socket.next_buffer(100, 30), (0, true, 0));
     }
 
     #[test]
@@ -326,20 +385,19 @@ mod tests {
         assert_eq!(socket.write(held(0, 0, 80), 100), 100);
         socket.note_cut(101, 1);
         socket.note_sent(11);
-        assert_eq!(socket.next_buffer(11, 10), (30, false));
+        assert_eq!(socket.next_buffer(11, 10), (30, false, 0));
         socket.note_sent(41);
-        assert_eq!(socket.next_buffer(41, 10), (40, false));
+        assert_eq!(socket.next_buffer(41, 10), (40, false, 0));
         socket.note_sent(81);
-        assert_eq!(socket.next_buffer(81, 10), (20, true), "up to what is written");
+        assert_eq!(socket.next_buffer(81, 10), (20, true, 0), "up to what is written");
     }
 
     #[test]
     fn a_call_that_holds_a_cut_segment_ends_one_segment_later() {
         let mut socket = SendBuffer::autotuned(1 << 20, 1 << 20, 1_000);
-        assert!(!socket.note_calls(0, 100, 300));
+        assert_eq!(socket.end_of_call(0, 300), (131, 0));
         socket.note_cut(101, 1);
-        assert!(socket.note_calls(101, 132, 301), "131 segments, of which one is in two pieces");
-        assert_eq!(socket.pushed, 132);
+        assert_eq!(socket.end_of_call(101, 301), (132, 0), "131 segments, of which one is in two pieces");
     }
 
     #[test]
@@ -352,8 +410,8 @@ mod tests {
         let pushed = |socket: &SendBuffer| socket.unsent.iter().map(|one| (one.end, one.is_pushed)).collect::<Vec<_>>();
         // The first call has 131 segments; of what it pushed the second one made more.
         assert_eq!(pushed(&socket), [(40, false), (80, true), (120, false), (160, false), (200, true)]);
-        assert_eq!(socket.next_buffer(0, 50), (50, false));
-        assert_eq!(socket.next_buffer(0, 90), (80, false), "all of the second one");
+        assert_eq!(socket.next_buffer(0, 50), (50, false, 0));
+        assert_eq!(socket.next_buffer(0, 90), (80, false, 0), "all of the second one");
         assert!(socket.pushes_at(80) && !socket.pushes_at(70), "with its PSH");
     }
 
@@ -411,6 +469,51 @@ mod tests {
         socket.note_sent(80);
         assert_eq!(socket.write(held(40, 80, 80), 100), 100);
         assert!(!socket.pushes_one(), "the application has written all");
+    }
+
+    /// What Linux 7.2 wrote in the first round trips of a flow with 64,000 bytes (instrumented `tcp_sendmsg_locked`).
+    #[test]
+    fn everything_leaves_behind_half_a_window_and_at_the_end_of_a_call_but_one_burst_otherwise() {
+        let mut socket = SendBuffer::fixed(32_000, 1_448);
+        let mut write = |una, nxt, end, half_window: u32| {
+            socket.wake_writer(held(una, nxt, end));
+            for sent in (una + 2..=nxt).step_by(2) {
+                if socket.sent.back().is_none_or(|&last| last < sent) {
+                    socket.note_sent(sent);
+                }
+            }
+            let end = socket.write(Held { goal: half_window.min(45), half_window, ..held(una, nxt, end) }, u32::MAX);
+            (end, socket.push, socket.rest)
+        };
+        assert_eq!(write(0, 0, 0, 22), (22, Push::One, 0));
+        assert_eq!(write(0, 2, 22, 22), (24, Push::All, 0), "24 segments without PSH");
+        assert_eq!(write(0, 10, 24, 22), (32, Push::One, 0), "what the window has left of the buffer");
+        assert_eq!(write(0, 10, 32, 22), (54, Push::All, 0), "30 segments without PSH");
+        assert_eq!(write(0, 10, 54, 22), (54, Push::All, 0), "no room");
+        assert_eq!(write(32, 54, 54, 28), (82, Push::One, 0));
+        assert_eq!(write(32, 56, 82, 28), (84, Push::All, 0));
+        assert_eq!(write(32, 74, 84, 28), (90, Push::All, 752), "the end of the first call");
+        assert_eq!(write(32, 74, 90, 28), (102, Push::One, 0), "the second one fills the buffer");
+        assert_eq!(write(32, 74, 102, 28), (102, Push::All, 0));
+        assert!(socket.is_awaited());
+    }
+
+    #[test]
+    fn a_part_of_a_segment_leaves_at_the_end_of_a_call_or_is_filled_by_the_next_one() {
+        let mut socket = SendBuffer::autotuned(1 << 20, 1 << 20, 1_000);
+        let at = |nxt, end| Held { goal: 100, half_window: 200, ..held(0, nxt, end) };
+        assert_eq!(socket.write(at(0, 0), u32::MAX), 100);
+        socket.note_sent(40);
+        assert_eq!(socket.write(at(40, 100), u32::MAX), 131, "131,072 bytes");
+        assert_eq!(socket.next_buffer(40, 10), (92, true, 72));
+        let mut filled = socket.clone();
+        assert_eq!(filled.write(at(131, 131), u32::MAX), 231, "whatever is used");
+        assert_eq!(filled.next_buffer(131, 10), (100, true, 0));
+        socket.note_rest_sent(132);
+        assert!(socket.pushes_at(132));
+        socket.note_sent(132);
+        assert_eq!(socket.write(at(132, 132), u32::MAX), 232);
+        assert_eq!(socket.end_of_call(232, u32::MAX), (263, 72), "131,072 bytes behind the short segment");
     }
 
     #[test]

@@ -76,7 +76,7 @@ pub struct Flow {
     pub start: Time,
     /// Start is delayed by a random time uniform over this span.
     pub start_jitter: Duration,
-    /// When the application stops sending; `None` is the end of the run.
+    /// When the application stops writing; `None` is the end of the run.
     pub stop: Option<Time>,
     /// Payload bytes to transfer; `None` is unlimited.
     pub bytes: Option<u64>,

@@ -107,14 +107,19 @@ impl Endpoints {
         }
     }
 
-    /// The application takes back what it has written and what has not been sent once; returns how many bytes.
+    /// The application takes back what it has written and what has not been sent once, but for what a send buffer holds; returns
+    /// how many bytes.
     pub fn withdraw(&mut self) -> u64 {
-        let unsent = match self {
+        let unsent = self.unsent_bytes();
+        self.close();
+        unsent - self.unsent_bytes()
+    }
+
+    fn unsent_bytes(&self) -> u64 {
+        match self {
             Endpoints::Other(ends) => ends.near.unsent(),
             Endpoints::Tcp { sender, .. } => sender.unsent_bytes(),
-        };
-        self.close();
-        unsent
+        }
     }
 
     pub fn is_idle(&self) -> bool {

@@ -26,7 +26,7 @@ pub(crate) struct FlowSpec {
     pub stagger: Option<Duration>,
     /// Start is delayed by a random time uniform over this span. Default "0s".
     pub start_jitter: Option<Duration>,
-    /// When the application stops sending. Default: the end of the run.
+    /// When the application stops writing. Default: the end of the run.
     pub stop: Option<Time>,
     /// Payload to transfer. Default: no end.
     pub bytes: Option<Bytes>,

@@ -161,6 +161,14 @@ impl Stream {
         };
     }
 
+    /// What is not written by now never will be.
+    pub fn end(&mut self) {
+        if self.write_seq < self.offered {
+            self.last_len = self.mss;
+        }
+        self.offered = self.write_seq;
+    }
+
     /// An ACK of everything below `ack` advertises a `window`; `is_advancing` if it covers new data. Only then may the window
     /// shrink, but for one that closes: an ACK that does not advance may be an old one. Returns whether the window is taken
     /// (`tcp_may_update_window`).
@@ -211,10 +219,7 @@ impl Stream {
         let len = self.len_before(end).min(most);
         let is_whole = len == self.len_before(end);
         let cut_off = self.mss - len;
-        self.cut.push(end - 1, cut_off);
-        // The window ends where it did.
-        self.window_end += 1;
-        self.window_excess -= len;
+        self.leave_out(end, len);
         if is_whole {
             return (len, 0);
         }
@@ -229,6 +234,26 @@ impl Stream {
             0
         };
         (len, more)
+    }
+
+    /// What an endless application has written of another segment leaves as one of `len` bytes (`tcp_mss_split_point`).
+    #[cold]
+    pub fn send_rest(&mut self, len: u16) {
+        self.write_seq += 1;
+        self.is_exact = true;
+        self.leave_out(self.write_seq, len);
+    }
+
+    /// The segment below `end` has `len` bytes. The window ends where it did.
+    fn leave_out(&mut self, end: u32, len: u16) {
+        let cut_off = self.mss - len;
+        self.cut.push(end - 1, cut_off);
+        if self.window_excess >= len {
+            self.window_end += 1;
+            self.window_excess -= len;
+        } else {
+            self.window_excess += cut_off;
+        }
     }
 
     /// Payload bytes of everything that the application has to write and that begins at segment `nxt`.

@@ -84,7 +84,10 @@ impl Sender {
     /// Sends as much new data as may leave as one burst now. Without any the send loop is over.
     #[inline(always)]
     pub(super) fn start_new_burst(&mut self) -> bool {
-        let unsent = self.queued_segments();
+        let mut unsent = self.queued_segments();
+        if unsent == 0 {
+            unsent = self.rest_to_send();
+        }
         if unsent == 0 && self.xmit.sent == 0 {
             self.arm_after_loop(false);
             return false;
@@ -131,20 +134,21 @@ impl Sender {
         let half_cwnd = (self.control.cwnd >> 1).max(1);
         let quota = room.min(half_cwnd).min(max_burst);
         let pushes_one = self.send_buffer.as_ref().is_some_and(|send_buffer| send_buffer.pushes_one());
-        let (buffer, may_grow) = match &mut self.send_buffer {
+        let (buffer, may_grow, rest) = match &mut self.send_buffer {
             Some(send_buffer) => send_buffer.next_buffer(self.board.nxt(), quota),
-            None => (unsent, false),
+            None => (unsent, false, 0),
         };
         if buffer > 1 && !pushes_one && self.tso_should_defer(max_burst, (buffer, may_grow), room, window) {
             *cwnd_limited = (room < window || (room == window && self.stream.window_excess > 0)) && room <= buffer;
             return (0, 0);
         }
         let mut size = quota.min(buffer);
-        let mut most = u16::MAX;
-        if size > window {
+        let mut most = if rest > 0 && size == buffer { rest } else { u16::MAX };
+        if size > window && (size > window + 1 || most > self.stream.window_excess) {
             // Of the segment where the window ends there leaves what fits.
-            size = window + u32::from(self.stream.window_excess > 0);
-            most = if size > window { self.stream.window_excess } else { u16::MAX };
+            let is_cut = self.stream.window_excess > 0 && (size > window + 1 || most == u16::MAX);
+            size = window + u32::from(is_cut);
+            most = if is_cut { self.stream.window_excess } else { u16::MAX };
         }
         if self.short_end > self.board.una() && self.nagle_holds_back(size, most) {
             (size, most) = (size - 1, u16::MAX);
@@ -248,6 +252,13 @@ impl Sender {
     /// anew from there.
     #[cold]
     fn cut_last(&mut self, end: u32, most: u16) -> u16 {
+        if end > self.stream.write_seq {
+            self.stream.send_rest(most);
+            if let Some(buffer) = &mut self.send_buffer {
+                buffer.note_rest_sent(end);
+            }
+            return most;
+        }
         let (len, more) = self.stream.cut(end, most);
         if let Some(buffer) = &mut self.send_buffer {
             buffer.note_cut(self.stream.write_seq, more);

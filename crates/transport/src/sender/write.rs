@@ -22,13 +22,14 @@ impl Sender {
         }
     }
 
-    /// The application has nothing more to say: what is not yet sent never will be.
+    /// The application has nothing more to say. What the send buffer holds still leaves; without one, what is not yet sent never
+    /// will.
     pub fn close(&mut self) {
-        self.stream.write_seq = self.board.nxt();
-        self.stream.offered = self.stream.write_seq;
-        if let Some(buffer) = &mut self.send_buffer {
-            buffer.close();
+        match &mut self.send_buffer {
+            Some(buffer) => buffer.close(),
+            None => self.stream.write_seq = self.board.nxt(),
         }
+        self.stream.end();
     }
 
     /// Segments written and not yet sent once, with those that wait for room in the send buffer.
@@ -45,6 +46,12 @@ impl Sender {
     #[inline(always)]
     pub fn queued_segments(&self) -> u32 {
         self.stream.write_seq - self.board.nxt()
+    }
+
+    /// Whether a part of a segment may be sent behind those.
+    #[inline(always)]
+    pub(super) fn rest_to_send(&self) -> u32 {
+        self.send_buffer.as_ref().map_or(0, |buffer| u32::from(buffer.rest() > 0))
     }
 
     fn held(&self) -> Held {
@@ -92,7 +99,7 @@ impl Sender {
             buffer.note_sent(end);
         }
         self.check_space();
-        if self.send_buffer.as_ref().is_some_and(|buffer| buffer.is_written()) {
+        if self.send_buffer.as_ref().is_some_and(|buffer| buffer.pushes_one()) {
             self.fill_send_buffer();
         }
     }

@@ -62,20 +62,48 @@ fn a_fixed_buffer_has_twice_the_bytes_that_were_asked_for_and_does_not_grow() {
     pair.service = Duration::from_micros(500);
     pair.write_forever();
     pair.run_until(at(1));
-    // Who writes into a window that is open sends what it writes, and is only stopped when the window is full.
+    // Who writes into a window that is open sends what it writes, until the first call of 128 KiB has ended: then everything has
+    // left, and there is no room to begin another buffer.
     let first = pair.sender.view().packets_out;
-    assert_eq!((first, pair.sender.queued_segments()), (100, 45));
-    pair.run_until(at(1_000));
-    let later = pair.sender.view().packets_out;
-    assert!((30..80).contains(&later), "{later}");
+    assert_eq!((first, pair.sender.queued_segments()), (91, 0));
+    assert_eq!(pair.sent.iter().map(|sent| sent.segment.len).max(), Some(1_448));
+    assert_eq!(pair.sent.last().map(|sent| sent.segment.len), Some(752), "131,072 bytes");
+    let in_flight: Vec<u32> = (500..1_000)
+        .map(|millis| {
+            pair.run_until(at(millis));
+            pair.sender.view().packets_out
+        })
+        .collect();
+    // It goes on when a third is free: 22 segments in bursts of two take 41,008 bytes.
+    let least = in_flight.iter().copied().min();
+    assert!(least.is_some_and(|least| (20..=30).contains(&least)), "{in_flight:?}");
 }
 
 #[test]
-fn who_stops_while_waiting_has_sent_what_was_sent() {
-    let (mut pair, _) = Pair::fixed(&config(SendBufferSize::Autotuning), 10, 10);
-    pair.write_forever();
-    pair.run_until(at(100));
-    pair.sender.close();
-    assert_eq!((pair.sender.queued_segments(), pair.sender.unsent_segments()), (0, 0));
-    pair.run_to_completion(ms(1_000));
+fn a_short_segment_at_the_end_of_a_call_waits_for_the_ack_of_another_one() {
+    let lens = |nodelay| {
+        let (mut pair, _) =
+            Pair::fixed(&TransportConfig { nodelay, ..config(SendBufferSize::Fixed(Bytes::new(1 << 20))) }, 400, 400);
+        pair.write_forever();
+        pair.run_until(at(1));
+        let lens: Vec<u16> = pair.sent.iter().map(|sent| sent.segment.len).collect();
+        (lens.iter().filter(|&&len| len < 1_448).copied().collect::<Vec<_>>(), lens.len())
+    };
+    assert_eq!(lens(false), (vec![752], 400), "the second call adds to what is left of the third one");
+    assert_eq!(lens(true), (vec![752, 752, 752, 752], 400));
+}
+
+#[test]
+fn who_stops_while_waiting_still_sends_what_the_buffer_holds() {
+    for (send_buffer, held) in [(SendBufferSize::Autotuning, 25), (SendBufferSize::Unlimited, 0)] {
+        let (mut pair, _) = Pair::fixed(&config(send_buffer), 10, 10);
+        pair.write_forever();
+        pair.run_until(at(100));
+        let written = pair.sender.view().snd_nxt + held;
+        pair.sender.close();
+        let (queued, unsent) = (pair.sender.queued_segments(), pair.sender.unsent_segments());
+        assert_eq!((u64::from(queued), u64::from(unsent)), (held, held));
+        pair.run_to_completion(ms(1_000));
+        assert_eq!(pair.received().0, written);
+    }
 }
