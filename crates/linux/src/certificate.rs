@@ -121,6 +121,10 @@ impl Certificate {
         if self.local_drops > 0 {
             self.void.push(format!("{} packets were dropped outside of the links", self.local_drops));
         }
+        if [&self.sender_counters, &self.receiver_counters].into_iter().any(was_short_of_memory) {
+            let advice = "give the machine more, or raise net.ipv4.tcp_mem";
+            self.void.push(format!("the kernel ran short of memory for TCP and kept receive windows small; {advice}"));
+        }
         if self.late_p999_us > tolerated_us {
             let late = self.late_p999_us;
             self.void.push(format!(
@@ -138,6 +142,12 @@ impl Certificate {
             self.void.push(format!("the machine stalled for {late:.1} ms in the measured interval"));
         }
     }
+}
+
+/// Whether the sockets of this host, or of others together with them, took more than `tcp_mem[1]`: then no receive window grows, and
+/// one that is asked for beside little room shrinks to four segments (`tcp_enter_memory_pressure`, `tcp_adjust_rcv_ssthresh`).
+fn was_short_of_memory(counters: &BTreeMap<String, u64>) -> bool {
+    counters.get("TCPMemoryPressures").is_some_and(|&times| times > 0)
 }
 
 fn cpu_model() -> String {
@@ -165,5 +175,18 @@ impl Steal {
     fn share_since(self, before: Steal) -> f64 {
         let total = self.total.saturating_sub(before.total);
         if total == 0 { 0.0 } else { self.stolen.saturating_sub(before.stolen) as f64 / total as f64 }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_kernel_that_ran_short_of_memory_for_tcp_is_noticed() {
+        let counters = |name: &str, times| BTreeMap::from([("TCPAutoCorking".to_owned(), 7), (name.to_owned(), times)]);
+        assert!(was_short_of_memory(&counters("TCPMemoryPressures", 1)));
+        assert!(!was_short_of_memory(&counters("TCPMemoryPressures", 0)));
+        assert!(!was_short_of_memory(&counters("TCPMinTTLDrop", 1)));
     }
 }

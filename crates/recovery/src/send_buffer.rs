@@ -73,6 +73,8 @@ pub struct SendBuffer {
     calls: (u32, u32),
     /// Bytes of a segment that the last call has written a part of: they lie in the last buffer, and the next call adds to them.
     rest: u16,
+    /// Whether the application is in the middle of a call.
+    in_call: bool,
     writer: Writer,
     push: Push,
 }
@@ -114,6 +116,7 @@ impl SendBuffer {
             pushed: 0,
             calls: (0, 0),
             rest: 0,
+            in_call: false,
             writer: Writer::Content,
             push: Push::All,
         }
@@ -245,15 +248,15 @@ impl SendBuffer {
             0 => Writer::Waiting,
             _ => Writer::Writing,
         };
-        if fills {
-            self.unsent.pop_back();
-        }
+        let last = if fills { self.unsent.pop_back() } else { None };
         if taken > 0 && end > held.nxt {
-            self.unsent.push_back(Unsent { end, is_pushed: false });
+            let keeps_push = self.in_call && last.is_some_and(|last| last.is_pushed);
+            self.unsent.push_back(Unsent { end, is_pushed: keeps_push });
         }
         let ends_call = end == call_end && taken > 0;
         if taken > 0 {
             self.rest = if ends_call { rest } else { 0 };
+            self.in_call = !ends_call;
         }
         self.push = if ends_call || !self.is_written() || end.saturating_sub(self.pushed) > held.half_window {
             self.push(end);
@@ -281,8 +284,8 @@ impl SendBuffer {
         (self.calls.0.saturating_add(segments), u16::try_from(end % self.mss).unwrap_or(0))
     }
 
-    /// The last buffer, which ends at `end`, ends with PSH (`tcp_mark_push`), unless a part of a segment follows, which has it then. The
-    /// next call takes that away with the first bytes that it adds.
+    /// The last buffer, which ends at `end`, ends with PSH (`tcp_mark_push`), unless a part of a segment follows, which has it then. It
+    /// stays where the same call adds to the buffer, and the next one takes it away with the first bytes that it adds.
     fn push(&mut self, end: u32) {
         self.pushed = end;
         if let Some(last) = self.unsent.back_mut().filter(|_| self.rest == 0) {
@@ -312,6 +315,7 @@ impl SendBuffer {
     /// The application has nothing more to write. A part of a segment is left out.
     pub fn close(&mut self) {
         self.rest = 0;
+        self.in_call = false;
         self.calls = (0, 0);
         self.writer = Writer::Content;
     }
@@ -496,6 +500,20 @@ mod tests {
         assert_eq!(write(32, 74, 90, 28), (102, Push::One, 0), "the second one fills the buffer");
         assert_eq!(write(32, 74, 102, 28), (102, Push::All, 0));
         assert!(socket.is_awaited());
+    }
+
+    #[test]
+    fn a_buffer_keeps_its_psh_when_the_same_call_goes_on() {
+        let mut socket = SendBuffer::fixed(buffer(20), 1_000);
+        assert_eq!(socket.write(held(0, 0, 0), u32::MAX), 40);
+        socket.note_sent(20);
+        assert_eq!(socket.write(held(0, 20, 40), u32::MAX), 60, "40 segments behind the last PSH, but not more");
+        assert_eq!(socket.write(held(0, 20, 60), u32::MAX), 60);
+        assert!(socket.is_awaited() && socket.pushes_at(60), "before it waits");
+        socket.note_sent(34);
+        socket.wake_writer(held(34, 34, 60));
+        assert_eq!(socket.write(held(34, 34, 60), u32::MAX), 74);
+        assert!(socket.pushes_at(74), "the first call has 131 segments");
     }
 
     #[test]

@@ -11,6 +11,9 @@ mknod -m 666 /dev/null c 1 3
 mknod -m 666 /dev/random c 1 8
 mknod -m 666 /dev/urandom c 1 9
 ln -s /proc/self/fd /dev/fd
+# By default TCP may take 6 % of the memory: one flow with a very large window would run out of it.
+pages=$(awk '/^MemTotal:/ { print int($2 / 4 * 0.6) }' /proc/meminfo)
+echo "$pages $pages $pages" > /proc/sys/net/ipv4/tcp_mem
 sh "$JOB/command" > "$JOB/output" 2>&1
 echo $? > "$JOB/status"
 sync

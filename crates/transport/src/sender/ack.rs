@@ -25,9 +25,9 @@ pub(super) struct AckNews {
     pub data_sacked: bool,
     /// `FLAG_WIN_UPDATE`.
     pub window_update: bool,
-    /// The receive window differs from that of the ACK before: no header prediction (`pred_flags`). Kept for controllers
-    /// that are told.
-    pub window_changed: bool,
+    /// The ACK has not the header that was predicted for one without options (`pred_flags`, `FLAG_SLOWPATH`). Kept for
+    /// controllers that are told.
+    pub unpredicted: bool,
     /// `FLAG_ECE`.
     pub ece: bool,
     /// `FLAG_DSACKING_ACK`.
@@ -129,7 +129,7 @@ impl Sender {
         }
         if ack.ack >= prior.una {
             if self.hooks.in_ack_event {
-                news.window_changed = ack.window.segments() != self.stream.window_end.saturating_sub(prior.una);
+                news.unpredicted = ack.ece || self.stream.changes_header(prior.una, ack.window);
             }
             news.window_update = self.stream.update_window(ack.ack, ack.window, news.advanced) && !news.advanced;
         }
@@ -211,7 +211,7 @@ impl Sender {
     fn tell_controller(&mut self, ack: &Ack, acked: u32, news: &AckNews) {
         if self.hooks.in_ack_event {
             let flags = AckFlags {
-                slow_path: ack.sack_count > 0 || !news.advanced || news.window_changed,
+                slow_path: ack.sack_count > 0 || !news.advanced || news.unpredicted,
                 ece: news.ece,
                 window_update: news.window_update,
             };

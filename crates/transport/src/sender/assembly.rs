@@ -169,6 +169,12 @@ impl Stream {
         self.offered = self.write_seq;
     }
 
+    /// Whether an ACK that finds everything below `una` acknowledged tells another `window` than the one before, or is the first, so that
+    /// its header was not predicted (`tcp_fast_path_on`).
+    pub fn changes_header(&self, una: u32, window: AdvertisedWindow) -> bool {
+        una == 0 || (window.segments(), window.excess()) != (self.window_end.saturating_sub(una), self.window_excess)
+    }
+
     /// An ACK of everything below `ack` advertises a `window`; `is_advancing` if it covers new data. Only then may the window
     /// shrink, but for one that closes: an ACK that does not advance may be an old one. Returns whether the window is taken
     /// (`tcp_may_update_window`).

@@ -50,6 +50,8 @@ impl Sender {
         }
         self.timer.note_progress();
         self.timer.note_partial_ack(false);
+        // Such ACKs need little all the same, but controllers may be told of them.
+        let slow_path = self.hooks.in_ack_event && self.stream.changes_header(una, ack.window);
         self.stream.update_window(ack.ack, ack.window, true);
 
         // Every field of the sample is set anew: here, with the round-trip time, or when the sample is completed.
@@ -69,7 +71,8 @@ impl Sender {
         self.detector.rack.update_reo_wnd(self.sample.prior_delivered, self.view.delivered);
 
         if self.hooks.in_ack_event {
-            self.controller.in_ack_event(&self.view, &mut self.control, AckFlags::default());
+            let flags = AckFlags { slow_path, ..AckFlags::default() };
+            self.controller.in_ack_event(&self.view, &mut self.control, flags);
         }
         if self.hooks.pkts_acked {
             let in_flight = self.sample.delivered_since_sent(self.view.delivered);

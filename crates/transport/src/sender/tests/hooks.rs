@@ -1,7 +1,7 @@
 //! What a controller is told.
 
 use super::harness::*;
-use crate::TransportConfig;
+use crate::{Ack, AdvertisedWindow, Handshake, Sender, TransportConfig};
 use dumbbell_cc::{AckFlags, Control, Controller, Hooks, LostPacket, Needs, View};
 use dumbbell_units::Duration;
 use std::sync::{Arc, Mutex};
@@ -116,4 +116,58 @@ fn a_controller_that_needs_timestamps_is_told_those_of_an_ack_before_its_packets
     let (count, heard) = told(true);
     assert_eq!(count, heard);
     assert_eq!(told(false).0, 0);
+}
+
+/// A controller that notes which of its ACKs took the slow path.
+struct Westwood {
+    slow: Arc<Mutex<Vec<bool>>>,
+}
+
+impl Controller for Westwood {
+    fn algorithm(&self) -> &'static str {
+        "westwood"
+    }
+
+    fn init(&mut self, _view: &View, control: &mut Control) {
+        control.cwnd = 20;
+    }
+
+    fn hooks(&self) -> Hooks {
+        Hooks { in_ack_event: true, ..Hooks::NONE }
+    }
+
+    fn ssthresh(&mut self, _view: &View, _control: &Control) -> u32 {
+        10
+    }
+
+    fn in_ack_event(&mut self, _view: &View, _control: &mut Control, flags: AckFlags) {
+        self.slow.lock().unwrap().push(flags.slow_path);
+    }
+}
+
+#[test]
+fn a_controller_is_told_which_acks_have_another_header_than_was_predicted() {
+    let slow = Arc::new(Mutex::new(Vec::new()));
+    let mut script = Scripted::new(TransportConfig::default(), 20, 10);
+    script.sender = Sender::new(TransportConfig::default().into(), Box::new(Westwood { slow: slow.clone() }));
+    script.sender.establish(START, Handshake::symmetric(Scripted::RTT));
+    script.write(100);
+    const WINDOW: u32 = 1_000;
+    let whole = AdvertisedWindow::whole;
+    let open = whole(WINDOW);
+    let hear = |script: &mut Scripted, ack, window, ece, sacks: &[(u32, u32)]| {
+        script.now += ms(10);
+        let ack = Ack { window, ece, ..script.ack_of(ack, sacks) };
+        script.hear(&ack);
+        *slow.lock().unwrap().last().unwrap()
+    };
+    assert!(hear(&mut script, 2, open, false, &[]), "the first one: nothing was predicted");
+    assert!(!hear(&mut script, 3, open, false, &[]));
+    assert!(hear(&mut script, 4, whole(WINDOW + 1), false, &[]), "another window");
+    assert!(!hear(&mut script, 6, whole(WINDOW + 1), false, &[]), "the same again");
+    assert!(hear(&mut script, 7, AdvertisedWindow::new(WINDOW + 1, 8), false, &[]), "some bytes more");
+    assert!(!hear(&mut script, 8, AdvertisedWindow::new(WINDOW + 1, 8), false, &[]));
+    assert!(hear(&mut script, 8, AdvertisedWindow::new(WINDOW + 1, 8), false, &[]), "a duplicate");
+    assert!(hear(&mut script, 9, AdvertisedWindow::new(WINDOW + 1, 8), true, &[]), "congestion");
+    assert!(hear(&mut script, 9, AdvertisedWindow::new(WINDOW + 1, 8), false, &[(10, 11)]), "options");
 }
